@@ -1,0 +1,92 @@
+import type { Action, DesktopId, Frame, RunError, Size } from '../domain/index.js';
+
+/** Module 1, environment cluster: the contract of a desktop, its provider and the pool. */
+export interface SettleOptions {
+  /** A poll timer due within this many ms counts as activity (exact detector). Default 20. */
+  readonly horizonMs?: number;
+  /** Give up after this long and report `settled: false`. Default 2000. */
+  readonly maxMs?: number;
+}
+export interface SettleReport { readonly settled: boolean; readonly ms: number; /** Which detector judged. */ readonly detector: 'exact' | 'hold' | 'damage' }
+
+export interface ExecOptions {
+  /** Default 30 s; on expiry the process group is killed and `timedOut` is set. */
+  readonly timeoutMs?: number;
+  readonly stdin?: string | Buffer;
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+export interface ExecResult { readonly code: number | null; readonly stdout: Buffer; readonly stderr: Buffer; readonly timedOut: boolean }
+
+export type DesktopEvent =
+  | { readonly type: 'exit'; readonly pid: number; readonly name: string; readonly code: number | null; readonly signal: string | null }
+  | { readonly type: 'lost'; readonly error: RunError };
+
+/**
+ * One running desktop. Commands run inside it as user `user` (uid 1000, HOME /home/user, DISPLAY set), never on the host.
+ * Every method rejects with StudioError `desktop.lost` once the desktop is gone.
+ */
+export interface Desktop {
+  readonly id: DesktopId;
+  readonly provider: 'local' | 'docker';
+  readonly screen: Size;
+  observe(): Promise<Frame>;
+  /** Input is synchronised with the X server; between press and release the desktop is left to go idle (spec/desktop.md 3). Terminal actions are refused. */
+  perform(a: Action): Promise<void>;
+  settle(o?: SettleOptions): Promise<SettleReport>;
+  exec(cmd: readonly string[], o?: ExecOptions): Promise<ExecResult>;
+  /** Start a program and leave it running; resolves with its pid as soon as it was started. */
+  spawn(cmd: readonly string[], o?: Pick<ExecOptions, 'cwd' | 'env'>): Promise<number>;
+  /** Rejects with code ENOENT in `details.code` when the file is missing. */
+  readFile(path: string): Promise<Buffer>;
+  /** Makes parent folders; the file belongs to `user`. */
+  writeFile(path: string, data: Buffer): Promise<void>;
+  onEvent(listener: (e: DesktopEvent) => void): () => void;
+}
+
+export interface DesktopSpec { readonly screen: Size; readonly memoryMb: number; readonly pids: number; readonly cpus?: number; readonly labels?: Readonly<Record<string, string>> }
+
+export interface ProviderStatus { readonly provider: 'local' | 'docker'; readonly ok: boolean; readonly detail: string; readonly capacity?: number; readonly problem?: RunError }
+
+export interface DesktopProvider {
+  readonly name: 'local' | 'docker';
+  probe(): Promise<ProviderStatus>;
+  create(spec: DesktopSpec, signal?: AbortSignal): Promise<Desktop>;
+  /** Back to the first frame; the same object where that was possible in place. Rejects when the desktop cannot be reset (destroy it then). */
+  reset(d: Desktop): Promise<Desktop>;
+  destroy(d: Desktop): Promise<void>;
+  /** Remove what earlier processes of ours left behind; returns how many. */
+  reap(): Promise<number>;
+  /** Destroy everything this provider made. */
+  dispose(): Promise<void>;
+}
+
+/** A leased desktop, fresh from a reset. */
+export interface Lease {
+  readonly desktop: Desktop;
+  /** ms from asking for the reset until the first frame was right. */
+  readonly resetMs: number;
+  /** Give it back; `broken` sends it to be replaced. Idempotent. */
+  release(o?: { broken?: boolean }): void;
+}
+export type DesktopState = 'starting' | 'ready' | 'leased' | 'resetting' | 'broken' | 'stopped';
+export interface PoolStatus {
+  readonly size: number;
+  readonly desktops: readonly { readonly id: DesktopId; readonly state: DesktopState; readonly since: number; readonly resets: number; readonly replaced: number }[];
+  readonly waiting: number;
+}
+export type PoolEvent =
+  | { readonly type: 'state'; readonly desktop: DesktopId; readonly state: DesktopState; readonly at: number }
+  | { readonly type: 'replaced'; readonly desktop: DesktopId; readonly error: RunError; readonly at: number };
+
+export interface DesktopPool {
+  /** Waits for a desktop that is reset and healthy; rejects with `cancelled` when the signal fires. First come, first served. */
+  lease(o: { signal: AbortSignal }): Promise<Lease>;
+  /** Grow at once, shrink as leases end. */
+  resize(n: number): Promise<void>;
+  status(): PoolStatus;
+  onEvent(listener: (e: PoolEvent) => void): () => void;
+  /** Ends when every desktop is gone. */
+  close(): Promise<void>;
+}

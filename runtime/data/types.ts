@@ -1,0 +1,47 @@
+import type { BatchId, FamilyId, Frame, FrameRef, Group, GroupId, PolicyVersion, RolloutId, Step, TaskId, Trajectory } from '../domain/index.js';
+
+/** Module 3, data manager. */
+
+/** What to roll out next; the planner's answer to a freed desktop. */
+export interface RolloutOrder {
+  readonly rollout: RolloutId;
+  readonly group: GroupId;
+  readonly family: FamilyId;
+  readonly task: TaskId;
+  readonly seed: number;
+  /** Step cap (turns). */
+  readonly cap: number;
+  /** Rollouts the group is meant to have. */
+  readonly groupSize: number;
+}
+
+/** Every rollout is in exactly one state; generated = trained + in flight + retired at any moment. */
+export type RolloutState =
+  | { readonly at: 'queued' } | { readonly at: 'running' } | { readonly at: 'recorded' } | { readonly at: 'grouped'; readonly group: GroupId }
+  | { readonly at: 'claimed'; readonly batch: BatchId } | { readonly at: 'trained'; readonly version: PolicyVersion } | { readonly at: 'retired'; readonly reason: RetireReason };
+
+export type RetireReason =
+  | 'error' // environment, policy or verifier fault; retried as a new rollout
+  | 'stopped' // the run was stopped while it ran
+  | 'lost' // the daemon died while it ran
+  | 'no-variance' // its group's rewards were all equal and nothing could be injected
+  | 'replaced' // an experience-pool success took its place
+  | 'trimmed' // the group had more rollouts than a batch takes
+  | 'masked' // none of its steps was kept
+  | 'stale'; // beyond the staleness bound; admission should make this 0
+
+export interface LedgerCounts { readonly generated: number; readonly trained: number; readonly inFlight: number; readonly retired: Readonly<Partial<Record<RetireReason, number>>>; readonly byState: Readonly<Record<RolloutState['at'], number>> }
+
+/** Frames are content addressed: writing the same screen twice costs a hash. */
+export interface FrameStore {
+  put(frame: Frame): Promise<FrameRef>;
+  /** Pixels back as BGRX. Rejects with `store.damaged` when the file is missing or broken. */
+  get(ref: FrameRef): Promise<Frame>;
+  path(ref: FrameRef): string;
+}
+
+/** Append-only truth of a run. `append` resolves when the record is on disk (group commit). */
+export interface JournalRecord { readonly type: string; readonly at: number; readonly [k: string]: unknown }
+
+export interface StepEvent { readonly rollout: RolloutId; readonly step: Step }
+export type { Group, Trajectory };

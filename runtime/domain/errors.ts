@@ -1,0 +1,54 @@
+/**
+ * Errors are values: a stable kind for programs, a message for people, and what to do next.
+ * `StudioError` carries one across `throw`; every module throws only these for foreseeable failures.
+ */
+export type ErrorKind =
+  | 'config.invalid' // the run file or a command-line argument is wrong
+  | 'task.invalid' // a task file cannot be read
+  | 'task.unsupported' // a task needs a setup step, getter or metric we do not have
+  | 'task.setup' // a setup step failed on the desktop
+  | 'task.verify' // the verifier itself failed (never a reward of 0)
+  | 'desktop.unavailable' // no provider works on this machine
+  | 'desktop.image' // the desktop image or root file system is missing or broken
+  | 'desktop.start' // a desktop did not come up
+  | 'desktop.lost' // a desktop died or stopped answering
+  | 'desktop.exec' // a command inside the desktop could not be run at all
+  | 'policy.lost' // a replica died
+  | 'policy.invalid' // the model answered something that is not an action
+  | 'policy.remote' // a remote endpoint failed
+  | 'trainer.lost'
+  | 'trainer.invalid' // a batch or checkpoint the trainer cannot use
+  | 'engine.unavailable' // ONNX Runtime cannot be loaded
+  | 'store.damaged'
+  | 'store.io'
+  | 'run.busy' // another process owns this run folder
+  | 'cancelled'
+  | 'timeout'
+  | 'internal';
+
+export interface RunError {
+  readonly kind: ErrorKind;
+  /** What happened, in words. */
+  readonly message: string;
+  /** What the reader can do next. */
+  readonly remedy: string;
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+export class StudioError extends Error {
+  readonly error: RunError;
+  constructor(kind: ErrorKind, message: string, remedy: string, options?: { details?: Record<string, unknown>; cause?: unknown }) {
+    super(message, options?.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'StudioError';
+    this.error = { kind, message, remedy, ...(options?.details ? { details: options.details } : {}) };
+  }
+  get kind(): ErrorKind { return this.error.kind; }
+}
+
+/** Any thrown thing as a RunError; what was not foreseen is `internal` and keeps its stack in details. */
+export function toRunError(e: unknown): RunError {
+  if (e instanceof StudioError) return e.error;
+  if (e instanceof Error && e.name === 'AbortError') return { kind: 'cancelled', message: 'The operation was cancelled.', remedy: 'Start it again when you want it.' };
+  const err = e instanceof Error ? e : new Error(String(e));
+  return { kind: 'internal', message: err.message, remedy: 'This is a fault of DART Studio: please report it with the log.', details: { stack: err.stack ?? '' } };
+}

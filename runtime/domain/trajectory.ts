@@ -1,0 +1,59 @@
+import type { Action } from './action.js';
+import type { RunError } from './errors.js';
+import type { FrameRef } from './frame.js';
+import type { FamilyId, GroupId, PolicyVersion, RolloutId, TaskId } from './ids.js';
+
+/**
+ * What was really sampled in one step, token by token. For the embedded policy a token is one discrete choice and
+ * `ids` are its global choice ids (policySpec.ts). Log-probs are those of the distribution sampled from. Absent for demonstrations.
+ */
+export interface TokenTrace { readonly logprobs: Float32Array; readonly entropies: Float32Array; readonly ids?: Int32Array }
+
+/** Milliseconds spent in each part of a step. */
+export interface StepTimings { readonly observe: number; readonly decide: number; readonly queue: number; readonly perform: number; readonly settle: number }
+
+export interface Step {
+  readonly index: number;
+  /** The settled screen the decision was made on. */
+  readonly frame: FrameRef;
+  readonly thought?: string;
+  readonly actions: readonly Action[];
+  /** Sampled choices with log-probs; absent when a person or an oracle acted. */
+  readonly tokens?: TokenTrace;
+  readonly version?: PolicyVersion;
+  readonly origin: 'policy' | 'human' | 'oracle';
+  /** Whether the desktop came to rest after the action, within the bound. */
+  readonly settled: boolean;
+  readonly timings: StepTimings;
+}
+
+/** How a rollout ended. An error has no reward and is never trained on. */
+export type Outcome =
+  | { readonly kind: 'success' | 'failure'; /** In [0, 1]; success means reward 1. */ readonly reward: number; /** Ended by the step cap. */ readonly truncated: boolean; readonly report?: VerifierReport }
+  | { readonly kind: 'error'; readonly error: RunError };
+
+/** What the verifier looked at and found, for people. */
+export interface VerifierReport { readonly checks: readonly { readonly what: string; readonly expected: string; readonly found: string; readonly score: number }[] }
+
+/** Where a trajectory comes from. */
+export type Provenance =
+  | { readonly kind: 'rollout' } | { readonly kind: 'probe' } | { readonly kind: 'oracle' } | { readonly kind: 'human' }
+  | { readonly kind: 'imported'; readonly from: string };
+
+export interface Trajectory {
+  readonly id: RolloutId;
+  readonly task: TaskId;
+  readonly family: FamilyId;
+  readonly instruction: string;
+  readonly group?: GroupId;
+  readonly provenance: Provenance;
+  readonly steps: readonly Step[];
+  readonly outcome: Outcome;
+  /** Step cap this rollout ran under (turns of the model). */
+  readonly cap: number;
+  readonly startedAt: number;
+  readonly endedAt: number;
+  /** Reset and verify time of the desktop, ms. */
+  readonly resetMs: number;
+  readonly verifyMs: number;
+}

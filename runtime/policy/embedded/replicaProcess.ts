@@ -1,0 +1,1 @@
+export async function runReplicaProcess(): Promise<void> { throw new Error('not built yet'); }

@@ -1,0 +1,51 @@
+import type { Action, Frame, PolicyVersion, ReplicaId, RolloutId, RunError, Size, TokenTrace } from '../domain/index.js';
+
+/** What turns a screen into actions. One session per episode; the policy keeps the session's history. */
+export interface Policy {
+  open(o: { readonly rollout: RolloutId; readonly instruction: string; readonly screen: Size; readonly sampling: Sampling }): PolicySession;
+}
+export interface Sampling { /** Take the most probable choice (evaluation). */ readonly greedy: boolean; readonly temperature: number; readonly seed: number }
+export interface PolicySession {
+  /** Rejects with `policy.lost` or `policy.remote` when the engine failed (retry the rollout), `policy.invalid` when its answer is not an action. */
+  decide(frame: Frame, signal: AbortSignal): Promise<Decision>;
+  /** Tell the session that somebody else acted (a person took over, an oracle demonstrated), so that its history is true. */
+  acted(actions: readonly Action[]): void;
+  close(): void;
+}
+export interface Decision {
+  readonly thought?: string;
+  readonly actions: readonly Action[];
+  readonly tokens?: TokenTrace;
+  readonly version: PolicyVersion;
+  readonly replica?: ReplicaId;
+  /** ms waited for a free replica, and ms inside it. */
+  readonly queueMs: number;
+  readonly computeMs: number;
+  /** The most probable alternatives of each choice, for the inspector. */
+  readonly alternatives?: readonly (readonly { readonly label: string; readonly probability: number }[])[];
+}
+
+/** Weights on disk: one flat little-endian f32 vector, in the parameter order of the policy graph. */
+export interface WeightsRef { readonly version: PolicyVersion; readonly path: string; readonly sha256: string }
+
+/** One copy of the policy, in its own process. It is used by the model pool, which decides when it may swap. */
+export interface Replica {
+  readonly id: ReplicaId;
+  readonly version: PolicyVersion;
+  decide(request: ReplicaRequest): Promise<ReplicaAnswer>;
+  /** Swap weights in place; the caller has drained the replica. */
+  swap(weights: WeightsRef): Promise<void>;
+  onLost(listener: (e: RunError) => void): () => void;
+  close(): Promise<void>;
+}
+export interface ReplicaRequest {
+  readonly state: import('../domain/index.js').EncodedState;
+  readonly greedy: boolean; readonly temperature: number; readonly seed: number;
+  /** How many copyable instruction tokens there are (the text head is masked beyond them). */
+  readonly copyable: number;
+}
+export interface ReplicaAnswer { readonly choices: Int32Array; readonly logprobs: Float32Array; readonly entropies: Float32Array; readonly version: PolicyVersion; readonly computeMs: number; readonly alternatives?: readonly (readonly { readonly choice: number; readonly probability: number }[])[] }
+
+export interface SyncReport { readonly version: PolicyVersion; readonly replicas: readonly { readonly replica: ReplicaId; readonly drainMs: number; readonly swapMs: number }[]; /** Requests failed by the sync; 0 by design. */ readonly failed: number }
+/** Replicas whose weights can be replaced one at a time, without a failed call and with capacity never under (G-1)/G. */
+export interface ReplicaSet { publish(weights: WeightsRef): Promise<SyncReport> }

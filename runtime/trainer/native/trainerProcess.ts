@@ -1,0 +1,1 @@
+export async function runTrainerProcess(): Promise<void> { throw new Error('not built yet'); }

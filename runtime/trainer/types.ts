@@ -1,0 +1,38 @@
+import type { PolicyVersion, TrainBatch } from '../domain/index.js';
+
+/** Module 4, trainer. One engine per run, in its own process; `update` is one optimizer pass (or several) over a batch. */
+export interface TrainerEngine {
+  update(b: TrainBatch): Promise<UpdateReport>;
+  /** Supervised passes over demonstrations (behaviour cloning), e.g. the warm start. */
+  imitate(b: TrainBatch, o: ImitateOptions): Promise<UpdateReport>;
+  /** Atomic: weights + optimizer + rng + version, and a plain policy.onnx beside them. */
+  checkpoint(): Promise<CheckpointRef>;
+  restore(c: CheckpointRef): Promise<void>;
+  /** Present weights as a flat f32 file for the replicas; written atomically. */
+  exportWeights(): Promise<WeightsFile>;
+  close(): Promise<void>;
+}
+export interface ImitateOptions { readonly steps: number; readonly lr: number; /** Random shifts of the screenshot, in observation pixels, as augmentation. */ readonly shift: number }
+export interface CheckpointRef { readonly version: PolicyVersion; readonly dir: string }
+export interface WeightsFile { readonly version: PolicyVersion; readonly path: string; readonly sha256: string }
+
+export interface UpdateReport {
+  readonly version: PolicyVersion;
+  readonly ms: number;
+  readonly samples: number;
+  /** Model inputs after de-duplication. */
+  readonly states: number;
+  readonly optimizerSteps: number;
+  readonly loss: number;
+  readonly policyLoss: number;
+  readonly imitationLoss: number;
+  readonly entropy: number;
+  /** KL(train || rollout) estimators and reference KL, means over tokens. */
+  readonly klK1: number; readonly klK3: number; readonly refKl: number;
+  readonly ratioMean: number; readonly ratioMax: number;
+  readonly clipLow: number; readonly clipHigh: number; readonly dualClip: number;
+  /** Truncated importance weights: mean, share at the cap, effective sample size / n, histogram over [0, C] in 20 bins. */
+  readonly tisMean: number; readonly tisCapped: number; readonly ess: number; readonly tisHistogram: readonly number[];
+  readonly gradNorm: number;
+  readonly skippedNonFinite: number;
+}

@@ -1,0 +1,33 @@
+// Set-up steps shared by the scripts; Node built-ins only, so that a bare clone can start with any of them.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createHash } from 'node:crypto';
+
+const newest = (dir) => {
+  let t = 0;
+  for (const e of readdirSync(dir, { withFileTypes: true })) {
+    const p = join(dir, e.name);
+    t = Math.max(t, e.isDirectory() ? newest(p) : statSync(p).mtimeMs);
+  }
+  return t;
+};
+
+/** node_modules as the lock file says; installs only when the lock file changed since the last time. */
+export function ensureDeps() {
+  const stamp = 'node_modules/.dart-studio-lock';
+  const want = createHash('sha256').update(readFileSync('package-lock.json')).digest('hex');
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === want) return;
+  console.error('Installing packages (npm ci)…');
+  const r = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], { stdio: 'inherit', env: { ...process.env, ONNXRUNTIME_NODE_INSTALL: 'skip' } });
+  if (r.status !== 0) { console.error('npm ci failed: check that the npm registry can be reached, then run the command again.'); process.exit(1); }
+  writeFileSync(stamp, want);
+}
+
+/** dist/ newer than every source. */
+export async function ensureBuilt() {
+  ensureDeps();
+  const out = 'dist/runtime.js';
+  const fresh = existsSync(out) && statSync(out).mtimeMs > Math.max(newest('runtime'), statSync('scripts/build.mjs').mtimeMs);
+  if (!fresh) execFileSync(process.execPath, ['scripts/build.mjs'], { stdio: ['ignore', 'inherit', 'inherit'] });
+}

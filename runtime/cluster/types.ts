@@ -45,7 +45,10 @@ export interface Desktop {
   onEvent(listener: (e: DesktopEvent) => void): () => void;
 }
 
-export interface DesktopSpec { readonly screen: Size; readonly memoryMb: number; readonly pids: number; readonly cpus?: number; readonly labels?: Readonly<Record<string, string>> }
+export interface DesktopSpec {
+  /** Start a session bus and AT-SPI so that oracles can find widgets; costs CPU at every reset, so training desktops leave it off. */
+  readonly a11y?: boolean;
+  readonly screen: Size; readonly memoryMb: number; readonly pids: number; readonly cpus?: number; readonly labels?: Readonly<Record<string, string>> }
 
 export interface ProviderStatus { readonly provider: 'local' | 'docker'; readonly ok: boolean; readonly detail: string; readonly capacity?: number; readonly problem?: RunError }
 

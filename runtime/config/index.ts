@@ -1,0 +1,3 @@
+export * from './load.js';
+export * from './presets.js';
+export * from './schema.js';

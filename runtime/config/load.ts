@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import { StudioError } from '../domain/index.js';
+import { PRESETS } from './presets.js';
+import { RunFileSchema, type RunConfig, type RunFile } from './schema.js';
+
+const isObject = (v: unknown): v is Record<string, unknown> => typeof v === 'object' && v !== null && !Array.isArray(v);
+
+/** Right wins; objects merge key by key, everything else is replaced. */
+export function merge(base: unknown, over: unknown): unknown {
+  if (!isObject(base) || !isObject(over)) return over === undefined ? base : over;
+  const out: Record<string, unknown> = { ...base };
+  for (const [k, v] of Object.entries(over)) out[k] = k in base ? merge(base[k], v) : v;
+  return out;
+}
+
+/** Edit distance, for "did you mean". */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1));
+    row = next;
+  }
+  return row[b.length]!;
+}
+
+type JsonSchema = { properties?: Record<string, JsonSchema>; items?: JsonSchema };
+
+function keysAt(path: readonly PropertyKey[]): string[] {
+  let s: JsonSchema | undefined = jsonSchema() as JsonSchema;
+  for (const p of path) s = typeof p === 'number' ? s?.items : s?.properties?.[String(p)];
+  return Object.keys(s?.properties ?? {});
+}
+
+/** One line per problem: where, what, and the nearest known key for a misspelt one. */
+function explain(issues: readonly z.core.$ZodIssue[]): string {
+  return issues.map((i) => {
+    const at = i.path.length ? i.path.map(String).join('.') : 'the run file';
+    if (i.code === 'unrecognized_keys') {
+      const known = keysAt(i.path);
+      return i.keys.map((k) => {
+        const best = [...known].sort((a, b) => distance(a, k) - distance(b, k))[0];
+        return `${at}: unknown key "${k}"${best && distance(best, k) <= 3 ? `; did you mean "${best}"?` : ''}`;
+      }).join('\n');
+    }
+    return `${at}: ${i.message}`;
+  }).join('\n');
+}
+
+/** A run file's content as a complete configuration. Throws `config.invalid` naming every wrong key at once. */
+export function parseRunFile(content: unknown, overrides: RunFile = {}): RunConfig {
+  if (!isObject(content)) throw new StudioError('config.invalid', 'A run file must be a JSON object.', 'Start from `{ "preset": "quickstart" }`.');
+  const own = merge(content, overrides) as RunFile;
+  const preset = own.preset === undefined ? {} : PRESETS[own.preset];
+  const r = RunFileSchema.safeParse(preset ? merge(preset, own) : own);
+  if (!r.success) throw new StudioError('config.invalid', explain(r.error.issues), 'Mend the keys named; `dart-studio schema` prints every key with its meaning.');
+  if (r.data.policy.kind === 'openai' && !r.data.policy.openai) throw new StudioError('config.invalid', 'policy.openai: needed because policy.kind is "openai"', 'Give policy.openai.baseUrls and policy.openai.model.');
+  if (r.data.tasks.suite === 'folder' && !r.data.tasks.dir) throw new StudioError('config.invalid', 'tasks.dir: needed because tasks.suite is "folder"', 'Give the folder that holds the task files.');
+  return r.data;
+}
+
+/** Parses JSON text; the error says the line. */
+export function parseRunText(text: string, file: string, overrides: RunFile = {}): RunConfig {
+  let content: unknown;
+  try { content = JSON.parse(text); } catch (e) {
+    const pos = Number(/position (\d+)/.exec(String(e))?.[1] ?? 0);
+    throw new StudioError('config.invalid', `${file}, line ${text.slice(0, pos).split('\n').length}: not valid JSON (${(e as Error).message})`, 'Mend the JSON; comments and trailing commas are not allowed.');
+  }
+  return parseRunFile(content, overrides);
+}
+
+/** JSON schema of the run file, draft 2020-12. */
+export function jsonSchema(): Record<string, unknown> {
+  return { title: 'DART Studio run file', ...z.toJSONSchema(RunFileSchema, { io: 'input' }) };
+}

@@ -1,0 +1,124 @@
+import { z } from 'zod';
+
+/**
+ * The run file: every option of a training run, with its default and its meaning. The published JSON schema
+ * (`dart-studio schema`) is generated from this; the editor completes and checks run files with it.
+ * "Paper" in a description is arXiv 2509.23866; its values where they fit a 7 B model are in the preset `paper`.
+ */
+const positive = (d: number, what: string) => z.number().positive().default(d).describe(what);
+const count = (d: number, what: string) => z.int().positive().default(d).describe(what);
+const whole = (d: number, what: string) => z.int().nonnegative().default(d).describe(what);
+const share = (d: number, what: string) => z.number().min(0).max(1).default(d).describe(what);
+const flag = (d: boolean, what: string) => z.boolean().default(d).describe(what);
+const section = <T extends z.ZodRawShape>(shape: T, what: string) => z.strictObject(shape).prefault({} as never).describe(what);
+
+export const RunFileSchema = z.strictObject({
+  $schema: z.string().optional().describe('Where the JSON schema of this file is; for editors.'),
+  preset: z.enum(['quickstart', 'paper']).optional().describe('Start from a preset; keys given here override it.'),
+  name: z.string().regex(/^[\w.-]{1,64}$/, 'letters, digits, "-", "_" and "." only, at most 64').default('run').describe('Part of the run folder\'s name.'),
+  seed: whole(1, 'Seed of everything random in the run.'),
+
+  tasks: section({
+    suite: z.enum(['desk', 'folder']).default('desk').describe('`desk`: the built-in suite; `folder`: OSWorld task files under `dir`.'),
+    dir: z.string().optional().describe('Folder of OSWorld task files (suite `folder`).'),
+    assets: z.string().optional().describe('Folder that mirrors the files task files download; nothing is fetched from the network.'),
+    families: z.array(z.string()).optional().describe('Train only on these task families (templates); default: all training families of the suite, or the quick-start set in preset `quickstart`.'),
+    trainSeeds: count(256, 'Number of training seeds per family (texts, numbers, window positions). Held-out seeds are always disjoint.'),
+    infeasible: flag(false, 'Include tasks that cannot be done (the right answer is FAIL). They are reported apart.'),
+  }, 'What is trained on.'),
+
+  desktops: section({
+    provider: z.enum(['auto', 'docker', 'local']).default('auto').describe('`auto`: Docker when an engine answers, else local sandboxed processes.'),
+    count: count(6, 'Desktops running at once.'),
+    screen: section({ width: count(640, 'Pixels.'), height: count(400, 'Pixels.') }, 'Screen size.'),
+    memoryMb: count(512, 'Memory limit of one desktop.'),
+    pids: count(128, 'Process limit of one desktop.'),
+    cpus: positive(1, 'Processor limit of one desktop (Docker).'),
+    hosts: z.array(z.strictObject({ host: z.string().describe('DOCKER_HOST form: unix:///var/run/docker.sock, tcp://10.0.0.2:2375'), capacity: z.int().positive().describe('Most desktops on this host.') })).optional().describe('Docker engines to spread desktops over; default: DOCKER_HOST or the local engine.'),
+    hardResetEvery: whole(200, 'Replace a desktop by a new one after this many episodes; 0 = never.'),
+    settleHorizonMs: positive(20, 'A desktop is at rest when no program has a timer due within this time (spec/desktop.md 3).'),
+    settleMaxMs: positive(2000, 'Longest wait for rest after an action.'),
+  }, 'Module 1, environment cluster.'),
+
+  policy: section({
+    kind: z.enum(['embedded', 'openai']).default('embedded').describe('`embedded`: the small ONNX policy trained here; `openai`: a model behind an OpenAI-compatible endpoint (rollouts and evaluation only).'),
+    replicas: count(2, 'Copies of the policy, one process each.'),
+    temperature: positive(1, 'Sampling temperature of training rollouts.'),
+    openai: z.strictObject({
+      baseUrls: z.array(z.url()).min(1).describe('Endpoints, e.g. http://127.0.0.1:8000/v1'),
+      model: z.string().describe('Model name to ask for.'),
+      apiKeyEnv: z.string().optional().describe('Environment variable that holds the key; keys are never written in run files.'),
+      coordinates: z.enum(['relative1000', 'qwen25', 'relative999', 'relative1']).default('qwen25').describe('How the model writes coordinates (spec/osworld.md 3).'),
+      maxTokens: count(512, 'Most tokens of one answer.'),
+      images: count(5, 'Newest screenshots kept in the prompt (paper: 5).'),
+    }).optional().describe('Remote policy.'),
+  }, 'What turns screens into actions.'),
+
+  rollout: section({
+    maxSteps: count(12, 'Global step cap: turns of the model (paper: 30 to 50).'),
+    taskTimeoutS: positive(120, 'A rollout that takes longer is an error, never a failure of the policy.'),
+    retries: whole(2, 'Times a rollout that ended in an error is tried again before its group goes on without it.'),
+  }, 'Module 2, rollout service.'),
+
+  curation: section({
+    dynamicRollouts: section({ enabled: flag(true, 'Fewer rollouts for tasks that succeed often (paper 3.3).'), max: count(8, 'N at low success (paper: 8).'), threshold: share(0.6, 'Success rate from which N falls (paper: 0.6).'), window: count(16, 'Latest rollouts of a family the rate is taken over.') }, 'Dynamic rollout number.'),
+    dynamicLength: section({ enabled: flag(true, 'Step cap per task from its longest success (paper 3.3).'), slack: whole(2, 'Steps above the longest success.'), floor: count(4, 'Smallest cap.'), exploreShare: share(0.1, 'Share of groups that run under the global cap, so that caps can loosen.') }, 'Dynamic trajectory length.'),
+    highEntropy: section({ enabled: flag(true, 'Train only on the steps of highest entropy (paper 3.4).'), keep: share(0.8, 'Share of a group\'s steps that is kept (paper: 0.8).') }, 'High-entropy step selection.'),
+    pool: section({
+      enabled: flag(true, 'One pre-collected success joins a group whose rollouts all failed (paper 3.3).'),
+      selection: z.enum(['shortest', 'newest', 'novelty']).default('novelty').describe('Which success: the shortest, the newest, or the least used.'),
+      reuseCap: whole(40, 'Most times one success is used; 0 = no limit.'),
+      addSuccesses: flag(true, 'The policy\'s own successes join the pool.'),
+      maxPerFamily: count(64, 'Most entries per family; the oldest of the policy\'s own leave first.'),
+    }, 'Experience pool.'),
+    groupFilter: section({ enabled: flag(true, 'Groups whose rewards are all equal teach nothing and are retired.') }, 'Group filter.'),
+    staleness: section({ enabled: flag(true, 'Admit rollouts only so far ahead of the trainer that none is older than `eta` updates.'), eta: whole(2, 'Most updates between a step\'s policy version and the update that trains on it (paper: 2).') }, 'Staleness bound.'),
+    planner: z.enum(['shuffle', 'variance']).default('variance').describe('Which task next: shuffled passes (paper), or more often where success is uncertain.'),
+  }, 'Module 3, data manager: adaptive curation. Each mechanism can be switched off.'),
+
+  trainer: section({
+    algorithm: z.enum(['ppo', 'gspo', 'cispo']).default('ppo').describe('Policy-gradient term: token-level clipped ratio (paper), sequence ratio, or clipped importance weights.'),
+    batchGroups: count(6, 'Groups per update (paper: 8).'),
+    epochs: count(2, 'Optimizer passes over a batch (paper: 1).'),
+    lr: positive(5e-4, 'AdamW learning rate (paper: 1e-6 for 7 B).'),
+    weightDecay: z.number().nonnegative().default(0.01).describe('AdamW weight decay (paper: 0.1).'),
+    gradClip: positive(1, 'Global gradient norm (paper: 2).'),
+    epsLow: positive(0.2, 'Lower clip (paper: 0.2).'),
+    epsHigh: positive(0.28, 'Upper clip (paper: 0.28).'),
+    dualClip: positive(10, 'Dual clip c for negative advantages (paper\'s code: 10).'),
+    tis: section({ enabled: flag(true, 'Truncated importance sampling: distribution alignment (paper 3.5).'), cap: positive(1, 'C (paper: 1).') }, 'Truncated importance sampling.'),
+    klBeta: z.number().nonnegative().default(0).describe('Weight of the k3 KL to the reference policy (paper: 0.1).'),
+    entropyBonus: z.number().nonnegative().default(0.005).describe('Weight of the entropy bonus (paper: 0).'),
+    imitationCoef: z.number().nonnegative().default(0.2).describe('Weight of the imitation loss on pool successes in a batch.'),
+    baseline: z.enum(['trajectory', 'step']).default('trajectory').describe('Group statistics over trajectories, or over steps as in the paper.'),
+    norm: z.enum(['std', 'none']).default('std').describe('Divide advantages by the group\'s standard deviation.'),
+    threads: count(1, 'ONNX Runtime threads of the trainer.'),
+  }, 'Module 4, trainer.'),
+
+  warmStart: section({
+    demonstrations: whole(0, 'Oracle demonstrations per family collected before training as the pre-collected pool (suite `desk` only).'),
+    steps: whole(0, 'Optimizer steps of imitation on the pool before reinforcement learning.'),
+    lr: positive(1e-3, 'Learning rate of the imitation steps.'),
+    shift: whole(12, 'Random shift of screenshots during imitation, in observation pixels.'),
+  }, 'Imitation warm start.'),
+
+  evaluation: section({
+    episodes: whole(64, 'Probe episodes per evaluation: held-out seeds, greedy, apart from training; 0 = none.'),
+    everyMinutes: z.number().nonnegative().default(5).describe('Evaluate this often during reinforcement learning; 0 = only at the start and the end.'),
+  }, 'Evaluation on a fixed probe set.'),
+
+  budget: section({
+    minutes: z.number().positive().optional().describe('Stop after this long (demonstrations, warm start and evaluations counted).'),
+    updates: z.int().positive().optional().describe('Stop after this many trainer updates.'),
+    rollouts: z.int().positive().optional().describe('Stop after this many training rollouts.'),
+  }, 'When a run ends; none = when stopped.'),
+
+  store: section({
+    dir: z.string().default('runs').describe('Folder of run folders.'),
+    checkpointEvery: count(20, 'Updates between checkpoints.'),
+    keepCheckpoints: count(3, 'Newest checkpoints kept.'),
+  }, 'Where things are kept.'),
+});
+
+export type RunConfig = z.output<typeof RunFileSchema>;
+export type RunFile = z.input<typeof RunFileSchema>;

@@ -1,0 +1,67 @@
+// What the machine must have: Node 20, and for desktops either a Docker engine or bubblewrap + mmdebstrap. Node built-ins only.
+import { spawn, spawnSync } from 'node:child_process';
+import { accessSync, constants, existsSync, mkdirSync, openSync } from 'node:fs';
+import { connect } from 'node:net';
+import { delimiter, join } from 'node:path';
+
+export const has = (cmd) => [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/sbin'].some((d) => {
+  try { accessSync(join(d, cmd), constants.X_OK); return true; } catch { return false; }
+});
+const isRoot = () => process.getuid?.() === 0;
+const sudo = () => (isRoot() ? [] : has('sudo') && spawnSync('sudo', ['-n', 'true']).status === 0 ? ['sudo', '-n'] : null);
+
+export function requireNode() {
+  const major = Number(process.versions.node.split('.')[0]);
+  if (major < 20) { console.error(`Node ${process.versions.node} is too old: install Node 20 or newer (https://nodejs.org), then run the command again.`); process.exit(1); }
+}
+
+/** Installs Debian packages where that needs no password, else returns what is missing. */
+export function ensurePackages(packages) {
+  const missing = packages.filter(([cmd]) => !has(cmd)).map(([, pkg]) => pkg);
+  if (missing.length === 0) return [];
+  const pre = sudo();
+  if (!has('apt-get') || pre === null) return missing;
+  console.error(`Installing system packages: ${missing.join(' ')}…`);
+  const run = (...cmd) => spawnSync(cmd[0], cmd.slice(1), { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } }).status === 0;
+  run(...pre, 'apt-get', 'update', '-qq');
+  run(...pre, 'apt-get', 'install', '-y', '-qq', '--no-install-recommends', ...missing);
+  return packages.filter(([cmd]) => !has(cmd)).map(([, pkg]) => pkg);
+}
+
+const dockerSocket = () => {
+  const h = process.env.DOCKER_HOST;
+  if (h) return h.startsWith('unix://') ? { path: h.slice(7) } : { host: new URL(h.replace(/^tcp/, 'http')).hostname, port: Number(new URL(h.replace(/^tcp/, 'http')).port || 2375) };
+  return { path: '/var/run/docker.sock' };
+};
+/** Whether a Docker engine accepts connections. */
+export const dockerAnswers = () => new Promise((resolve) => {
+  const at = dockerSocket();
+  if (at.path && !existsSync(at.path)) return resolve(false);
+  const s = connect(at);
+  s.once('connect', () => { s.destroy(); resolve(true); });
+  s.once('error', () => resolve(false));
+});
+
+/** Starts dockerd when we are root and none answers; returns a function that stops the one we started. */
+export async function ensureDocker() {
+  if (await dockerAnswers()) return { ok: true, stop: async () => {} };
+  if (!isRoot() || !has('dockerd')) return { ok: false, stop: async () => {} };
+  mkdirSync('.cache', { recursive: true });
+  const log = openSync('.cache/dockerd.log', 'a');
+  const child = spawn('dockerd', [], { stdio: ['ignore', log, log], detached: true });
+  child.unref();
+  let dead = false;
+  child.on('exit', () => { dead = true; });
+  child.on('error', () => { dead = true; });
+  for (let i = 0; i < 150 && !dead; i++) {
+    if (await dockerAnswers()) {
+      return { ok: true, stop: () => new Promise((resolve) => { child.once('exit', resolve); child.kill('SIGTERM'); setTimeout(resolve, 15_000).unref(); }) };
+    }
+    await new Promise((r) => setTimeout(r, 200));
+  }
+  console.error('The Docker engine could not be started here (see .cache/dockerd.log): its tests will be skipped.');
+  return { ok: false, stop: async () => {} };
+}
+
+export const LOCAL_PACKAGES = [['bwrap', 'bubblewrap'], ['mmdebstrap', 'mmdebstrap']];
+export const DOCKER_PACKAGES = [['dockerd', 'docker.io'], ['iptables', 'iptables'], ['mmdebstrap', 'mmdebstrap']];

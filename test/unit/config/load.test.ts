@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { jsonSchema, merge, parseRunFile, parseRunText, PRESETS, RunFileSchema } from '../../../runtime/config/index.js';
+import { StudioError } from '../../../runtime/domain/index.js';
+
+const problem = (f: () => unknown): string => { try { f(); } catch (e) { if (e instanceof StudioError) return e.message; throw e; } return 'no error'; };
+
+describe('run file', () => {
+  it('is complete from nothing: every section has its defaults', () => {
+    const c = parseRunFile({});
+    expect(c.desktops.screen).toEqual({ width: 640, height: 400 });
+    expect(c.curation.highEntropy).toEqual({ enabled: true, keep: 0.8 });
+    expect(c.trainer.tis).toEqual({ enabled: true, cap: 1 });
+  });
+
+  it('lets its own keys win over the preset, key by key', () => {
+    const c = parseRunFile({ preset: 'paper', trainer: { lr: 1e-5 }, desktops: { screen: { width: 1280 } } });
+    expect(c.trainer.lr).toBe(1e-5);
+    expect(c.trainer.klBeta).toBe(0.1);
+    expect(c.desktops.screen).toEqual({ width: 1280, height: 1080 });
+  });
+
+  it('names every wrong key at once and suggests the right one', () => {
+    const m = problem(() => parseRunFile({ desktop: {}, trainer: { Lr: 1, epochs: 0 }, curation: { highEntropy: { keep: 2 } } }));
+    expect(m).toContain('unknown key "desktop"; did you mean "desktops"?');
+    expect(m).toContain('trainer: unknown key "Lr"; did you mean "lr"?');
+    expect(m).toContain('trainer.epochs');
+    expect(m).toContain('curation.highEntropy.keep');
+  });
+
+  it('says the line of broken JSON', () => {
+    expect(problem(() => parseRunText('{\n "seed": 1,\n oops }', 'run.json'))).toMatch(/run\.json, line 3: not valid JSON/);
+  });
+
+  it('asks for what a choice needs', () => {
+    expect(problem(() => parseRunFile({ policy: { kind: 'openai' } }))).toContain('policy.openai');
+    expect(problem(() => parseRunFile({ tasks: { suite: 'folder' } }))).toContain('tasks.dir');
+  });
+
+  it('has valid presets', () => {
+    for (const p of Object.values(PRESETS)) expect(RunFileSchema.safeParse(p).success).toBe(true);
+  });
+
+  it('documents every key in the JSON schema', () => {
+    const missing: string[] = [];
+    const walk = (s: { properties?: Record<string, never>; description?: string }, at: string): void => {
+      for (const [k, v] of Object.entries(s.properties ?? {})) {
+        if (!(v as { description?: string }).description) missing.push(`${at}.${k}`);
+        walk(v, `${at}.${k}`);
+      }
+    };
+    walk(jsonSchema() as never, '');
+    expect(missing).toEqual([]);
+  });
+
+  it('merges without touching its inputs', () => {
+    const a = { x: { y: 1, z: [1] } };
+    expect(merge(a, { x: { z: [2] } })).toEqual({ x: { y: 1, z: [2] } });
+    expect(a).toEqual({ x: { y: 1, z: [1] } });
+  });
+});

@@ -1,0 +1,36 @@
+#!/bin/sh
+# Runs inside the new system, once its packages are there and before the overlay is laid over it:
+# in the Dockerfile's RUN and in mmdebstrap's customize hook, so that both forms of the desktop are the same.
+set -eu
+groupadd -g 1000 user
+useradd -M -d /home/user -s /bin/bash -u 1000 -g 1000 user
+groupadd -g 1001 xserver
+useradd -M -d /nonexistent -s /usr/sbin/nologin -u 1001 -g 1001 xserver
+# A home is copied from /etc/skel at every reset; the one here is for a container started by hand.
+mkdir -p /etc/skel/Desktop /etc/skel/Documents /etc/skel/Downloads
+rm -f /etc/skel/.bash_logout
+rm -rf /home/user
+cp -a /etc/skel /home/user
+chown -R 1000:1000 /home/user
+mkdir -p /tmp/.X11-unix /opt/dart /run/dart
+chmod 1777 /tmp/.X11-unix
+# xterm without xrdb (x11-xserver-utils would pull in a compiler): its look is set where it reads its defaults.
+cat >> /etc/X11/app-defaults/XTerm <<'X'
+
+*faceName: DejaVu Sans Mono
+*faceSize: 10
+*cursorBlink: false
+*scrollBar: false
+*saveLines: 1000
+*background: white
+*foreground: black
+*vt100.geometry: 72x18
+X
+# Without a valid font cache every start rebuilds it (+100 ms): folders get a fixed date, then the cache is made.
+find /usr/share/fonts -type d -exec touch -d @1700000000 {} +
+fc-cache -f
+# Caches of icons and mime types are made by package triggers; what is left over from the installation goes.
+apt-get clean
+rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin /var/cache/debconf/*-old /var/log/* /var/cache/ldconfig/aux-cache /tmp/dart-build
+rm -f /etc/apt/apt.conf.d/99mmdebstrap /etc/dpkg/dpkg.cfg.d/99mmdebstrap
+find /usr/lib/python3* /usr/share/python3 -name __pycache__ -prune -o -name 'test' -type d -path '*/python3*/test' -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,35 @@
+import { exp, mean, mul, reshape, sub, sum } from './elementwise.js';
+import type { Tensor } from './graph.js';
+
+/** Normalisations: ORT's fused forward, decomposed backward. */
+
+const EPSILON = 1e-5;
+
+/** Layer normalisation over the last axis of x[rows, c], gain and offset [c]. */
+export function layerNorm(x: Tensor, gain: Tensor, offset: Tensor): Tensor {
+  const g = x.graph, [rows, c] = x.shape as [number, number];
+  const [y, mu, inv] = g.node('LayerNormalization', [x, gain, offset], [{ shape: x.shape }, { shape: [rows, 1] }, { shape: [rows, 1] }], { axis: -1, epsilon: { float: EPSILON } },
+    ([dy]) => {
+      const xhat = mul(sub(x, mu!), inv!), d = mul(dy!, gain);
+      const inner = sub(sub(d, mean(d, [1], true)), mul(xhat, mean(mul(d, xhat), [1], true)));
+      return [mul(inner, inv!), reshape(sum(mul(dy!, xhat), [0]), [c]), sum(dy!, [0])];
+    }) as [Tensor, Tensor, Tensor];
+  return y;
+}
+
+/** Softmax over the last axis. */
+export function softmax(x: Tensor): Tensor {
+  const last = x.shape.length - 1;
+  const y: Tensor = x.graph.node1('Softmax', [x], x.shape, { attributes: { axis: -1 }, vjp: (g) => { const p = mul(g, y); return [sub(p, mul(y, sum(p, [last], true)))]; } });
+  return y;
+}
+
+/** Log-softmax over the last axis. */
+export function logSoftmax(x: Tensor): Tensor {
+  const last = x.shape.length - 1;
+  const y: Tensor = x.graph.node1('LogSoftmax', [x], x.shape, { attributes: { axis: -1 }, vjp: (g) => [sub(g, mul(exp(y), sum(g, [last], true)))] });
+  return y;
+}
+
+/** Entropy of the distribution whose log-probabilities are on the last axis. */
+export const entropyOf = (logp: Tensor): Tensor => mul(sum(mul(exp(logp), logp), [logp.shape.length - 1]), -1);

@@ -1,4 +1,4 @@
-import type { Action, Frame, PolicyVersion, ReplicaId, RolloutId, RunError, Size, TokenTrace } from '../domain/index.js';
+import type { Action, EncodedState, Frame, PolicyVersion, ReplicaId, RolloutId, RunError, Size, TokenTrace } from '../domain/index.js';
 
 /** What turns a screen into actions. One session per episode; the policy keeps the session's history. */
 export interface Policy {
@@ -39,7 +39,7 @@ export interface Replica {
   close(): Promise<void>;
 }
 export interface ReplicaRequest {
-  readonly state: import('../domain/index.js').EncodedState;
+  readonly state: EncodedState;
   readonly greedy: boolean; readonly temperature: number; readonly seed: number;
   /** How many copyable instruction tokens there are (the text head is masked beyond them). */
   readonly copyable: number;
@@ -49,3 +49,12 @@ export interface ReplicaAnswer { readonly choices: Int32Array; readonly logprobs
 export interface SyncReport { readonly version: PolicyVersion; readonly replicas: readonly { readonly replica: ReplicaId; readonly drainMs: number; readonly swapMs: number }[]; /** Requests failed by the sync; 0 by design. */ readonly failed: number }
 /** Replicas whose weights can be replaced one at a time, without a failed call and with capacity never under (G-1)/G. */
 export interface ReplicaSet { publish(weights: WeightsRef): Promise<SyncReport> }
+
+/** What a policy session asks: a pool of replicas that routes calls (implemented by the rollout service). */
+export interface DecisionPool {
+  /** Rejects with `cancelled` when the signal fires, `policy.lost` when no replica is left. */
+  decide(request: ReplicaRequest, o: { /** Calls of one session go to one replica while that costs no waiting. */ readonly session: string; readonly signal: AbortSignal }): Promise<PoolAnswer>;
+  /** The session is over; forget where it was routed. */
+  end(session: string): void;
+}
+export interface PoolAnswer { readonly answer: ReplicaAnswer; readonly replica: ReplicaId; /** ms between asking and being handed to a replica, and waiting behind other calls inside it. */ readonly queueMs: number }

@@ -1,0 +1,125 @@
+/** The daemon's end of a replica process. */
+import { fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import type { EmbeddedPolicySpec, ProcessEntry, PolicyVersion, ReplicaId, RunError } from '../../domain/index.js';
+import { StudioError } from '../../domain/index.js';
+import type { Replica, ReplicaAnswer, ReplicaRequest, WeightsRef } from '../types.js';
+import type { FromReplica, ToReplica } from './replicaWire.js';
+
+export interface ReplicaOptions {
+  readonly id: ReplicaId;
+  readonly entry: ProcessEntry;
+  readonly spec: EmbeddedPolicySpec;
+  /** The policy graph (.onnx with a `theta` input). */
+  readonly graph: string;
+  readonly weights: WeightsRef;
+  /** Alternatives reported per choice. Default 3. */
+  readonly top?: number;
+}
+
+/** How long a replica may take to end by itself before it is killed. */
+const CLOSE_MS = 3000;
+/** The end of its standard error goes into the error of a lost replica. */
+const STDERR_KEPT = 2000;
+
+type Call = { readonly resolve: (v: never) => void; readonly reject: (e: Error) => void };
+
+/** Starts a replica; resolves when it can decide. Rejects with `engine.unavailable`, `store.damaged` or `policy.lost`. */
+export async function startReplica(o: ReplicaOptions): Promise<Replica> {
+  const child = fork(o.entry.file, ['__replica'], { serialization: 'advanced', stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+  const replica = new ReplicaProcess(o.id, child, o.weights.version);
+  await replica.open({ type: 'open', spec: o.spec, graph: o.graph, weights: o.weights, top: o.top ?? 3 });
+  return replica;
+}
+
+class ReplicaProcess implements Replica {
+  readonly id: ReplicaId;
+  version: PolicyVersion;
+  private readonly child: ChildProcess;
+  private readonly calls = new Map<number, Call>();
+  private readonly listeners = new Set<(e: RunError) => void>();
+  private readonly gone: Promise<void>;
+  private opening: { resolve: () => void; reject: (e: Error) => void } | undefined;
+  private nextCall = 1;
+  private stderr = '';
+  private lost: StudioError | undefined;
+  private closing = false;
+
+  constructor(id: ReplicaId, child: ChildProcess, version: PolicyVersion) {
+    this.id = id; this.child = child; this.version = version;
+    child.on('message', (m) => this.receive(m as FromReplica));
+    child.stderr?.on('data', (d: Buffer) => { this.stderr = (this.stderr + d.toString('utf8')).slice(-STDERR_KEPT); });
+    child.on('error', (e) => this.fail(e.message));
+    this.gone = new Promise((resolve) => {
+      const end = (code: number | null, signal: string | null): void => { this.fail(signal ? `it was ended by ${signal}` : `it ended with code ${code}`); resolve(); };
+      // 'close' comes after the last of stderr; a child that never started has only 'error'.
+      child.on('close', end);
+      child.on('error', () => { if (child.pid === undefined) resolve(); });
+    });
+  }
+
+  open(m: ToReplica): Promise<void> {
+    return new Promise((resolve, reject) => { this.opening = { resolve, reject }; this.send(m, reject); });
+  }
+
+  decide(request: ReplicaRequest): Promise<ReplicaAnswer> { return this.call((call) => ({ type: 'decide', call, request })); }
+
+  async swap(weights: WeightsRef): Promise<void> {
+    await this.call<void>((call) => ({ type: 'swap', call, weights }));
+    this.version = weights.version;
+  }
+
+  onLost(listener: (e: RunError) => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  /** Calls already made are answered first. */
+  async close(): Promise<void> {
+    if (!this.closing) {
+      this.closing = true;
+      if (this.child.connected) this.child.send({ type: 'close' } satisfies ToReplica, () => undefined);
+    }
+    const kill = setTimeout(() => this.child.kill('SIGKILL'), CLOSE_MS);
+    await this.gone;
+    clearTimeout(kill);
+  }
+
+  private call<T>(make: (call: number) => ToReplica): Promise<T> {
+    if (this.lost) return Promise.reject(this.lost);
+    if (this.closing) return Promise.reject(new StudioError('policy.lost', `Replica ${this.id} is closed.`, 'Start it again.'));
+    const call = this.nextCall++;
+    return new Promise<T>((resolve, reject) => {
+      this.calls.set(call, { resolve, reject });
+      this.send(make(call), (e) => { if (this.calls.delete(call)) reject(e); });
+    });
+  }
+
+  private send(m: ToReplica, failed: (e: Error) => void): void {
+    // A failed send means the process is ending; 'close' follows and says why.
+    this.child.send(m, (e) => { if (e) void this.gone.then(() => failed(this.lost ?? e)); });
+  }
+
+  private receive(m: FromReplica): void {
+    if (m.type === 'ready') { this.opening?.resolve(); this.opening = undefined; return; }
+    if (m.type === 'error' && m.call === undefined) { this.opening?.reject(asError(m.error)); this.opening = undefined; return; }
+    const call = this.calls.get(m.call!);
+    this.calls.delete(m.call!);
+    if (m.type === 'answer') call?.resolve(m.answer as never);
+    else if (m.type === 'swapped') call?.resolve(undefined as never);
+    else call?.reject(asError(m.error));
+  }
+
+  private fail(how: string): void {
+    if (this.lost) return;
+    const expected = this.closing && this.calls.size === 0;
+    const detail = this.stderr.trim();
+    this.lost = new StudioError('policy.lost', `Replica ${this.id} is gone: ${how}.`, 'It is restarted by itself; see its last output in the details if this repeats.', { details: { stderr: detail } });
+    this.opening?.reject(this.lost);
+    for (const c of this.calls.values()) c.reject(this.lost);
+    this.calls.clear();
+    if (!expected) for (const l of [...this.listeners]) l(this.lost.error);
+  }
+}
+
+const asError = (e: RunError): StudioError => new StudioError(e.kind, e.message, e.remedy, e.details ? { details: { ...e.details } } : undefined);

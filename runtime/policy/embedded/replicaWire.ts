@@ -1,0 +1,17 @@
+/** What the daemon and a replica process say to each other (child_process IPC, 'advanced' serialization). Pure types. */
+import type { EmbeddedPolicySpec, RunError } from '../../domain/index.js';
+import type { ReplicaAnswer, ReplicaRequest, WeightsRef } from '../types.js';
+
+export type ToReplica =
+  | { readonly type: 'open'; readonly spec: EmbeddedPolicySpec; readonly graph: string; readonly weights: WeightsRef; /** Alternatives per choice. */ readonly top: number }
+  | { readonly type: 'decide'; readonly call: number; readonly request: ReplicaRequest }
+  | { readonly type: 'swap'; readonly call: number; readonly weights: WeightsRef }
+  /** Finish what was asked, release the session, end. */
+  | { readonly type: 'close' };
+
+export type FromReplica =
+  | { readonly type: 'ready' }
+  | { readonly type: 'answer'; readonly call: number; readonly answer: ReplicaAnswer }
+  | { readonly type: 'swapped'; readonly call: number }
+  /** Without `call`: the replica could not open and ends. */
+  | { readonly type: 'error'; readonly call?: number; readonly error: RunError };

@@ -1,0 +1,27 @@
+/** Time as a dependency: tests run the same code on virtual time. */
+import { StudioError } from '../domain/index.js';
+
+export interface Clock {
+  /** ms since the epoch, monotonic within the process, with fractions. */
+  now(): number;
+  /** Call `fn` once after `ms`; the returned function cancels it. */
+  after(ms: number, fn: () => void): () => void;
+}
+
+export const systemClock: Clock = {
+  now: () => performance.timeOrigin + performance.now(),
+  after: (ms, fn) => { const t = setTimeout(fn, ms); return () => clearTimeout(t); },
+};
+
+export const cancelled = (what: string): StudioError => new StudioError('cancelled', `${what} was cancelled.`, 'Start it again when you want it.');
+
+/** The promise, or `cancelled` as soon as the signal fires; the work itself goes on until it ends by itself. */
+export function abortable<T>(work: Promise<T>, signal: AbortSignal, what: string): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const onAbort = (): void => reject(cancelled(what));
+    if (signal.aborted) { work.catch(() => undefined); return onAbort(); }
+    signal.addEventListener('abort', onAbort, { once: true });
+    const off = (): void => signal.removeEventListener('abort', onAbort);
+    work.then((v) => { off(); resolve(v); }, (e: unknown) => { off(); reject(e as Error); });
+  });
+}

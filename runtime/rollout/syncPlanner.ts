@@ -1,0 +1,53 @@
+/**
+ * Who takes a call and who is refreshed next: the model pool's decisions, without replicas, time or promises.
+ *
+ * Per-worker sync (dart-algorithm.md 2): at most one replica is out of service because of a sync, and none is taken out while
+ * another is down, so a sync alone never brings capacity under (G-1)/G. The global mode, for comparison, takes all out together.
+ */
+import type { PolicyVersion, ReplicaId } from '../domain/index.js';
+
+/**
+ * - admitting: takes calls
+ * - draining: takes none, finishes what it has, then swaps
+ * - swapping: reads new weights
+ * - down: crashed or starting
+ * - dead: given up after too many crashes
+ */
+export type ReplicaPhase = 'admitting' | 'draining' | 'swapping' | 'down' | 'dead';
+export interface ReplicaView { readonly id: ReplicaId; readonly phase: ReplicaPhase; readonly version: PolicyVersion; readonly inFlight: number; /** Sessions routed to it. */ readonly sessions: number }
+export type PublishMode = 'per-replica' | 'global';
+
+export interface SyncStep { /** Stop admitting to these. */ readonly drain: readonly ReplicaId[]; /** Drained: swap these now. */ readonly swap: readonly ReplicaId[]; readonly done: boolean }
+
+const WAIT: SyncStep = { drain: [], swap: [], done: false };
+
+/** What to do now so that every living replica gets `target`; asked again after every change. */
+export function planSync(replicas: readonly ReplicaView[], target: PolicyVersion, mode: PublishMode): SyncStep {
+  const living = replicas.filter((r) => r.phase !== 'dead');
+  const stale = living.filter((r) => r.version !== target);
+  if (stale.length === 0) return { ...WAIT, done: true };
+  if (mode === 'global') {
+    const admitting = stale.filter((r) => r.phase === 'admitting');
+    if (admitting.length > 0) return { ...WAIT, drain: admitting.map((r) => r.id) };
+    const out = stale.filter((r) => r.phase === 'draining');
+    return out.length > 0 && out.every((r) => r.inFlight === 0) ? { ...WAIT, swap: out.map((r) => r.id) } : WAIT;
+  }
+  const drained = stale.find((r) => r.phase === 'draining' && r.inFlight === 0);
+  if (drained) return { ...WAIT, swap: [drained.id] };
+  if (living.some((r) => r.phase !== 'admitting')) return WAIT;
+  // The one that drains soonest first.
+  const next = stale.reduce((a, b) => (b.inFlight < a.inFlight ? b : a));
+  return { ...WAIT, drain: [next.id] };
+}
+
+/**
+ * The replica for a call: the session's own while it has at most `slack` more calls in flight than the idlest, else the one with the least in
+ * flight (ties: fewest sessions, then order). Undefined: wait.
+ */
+export function route(replicas: readonly ReplicaView[], preferred: ReplicaId | undefined, o: { readonly depth: number; readonly slack: number }): ReplicaId | undefined {
+  const open = replicas.filter((r) => r.phase === 'admitting' && r.inFlight < o.depth);
+  if (open.length === 0) return undefined;
+  const least = open.reduce((a, b) => (b.inFlight < a.inFlight || (b.inFlight === a.inFlight && b.sessions < a.sessions) ? b : a));
+  const own = open.find((r) => r.id === preferred);
+  return own && own.inFlight <= least.inFlight + o.slack ? own.id : least.id;
+}

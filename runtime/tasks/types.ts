@@ -13,6 +13,8 @@ export interface Task {
   readonly infeasible: boolean;
   /** Global step cap suggested by the suite (turns). */
   readonly maxSteps?: number;
+  /** OSWorld's `proxy`: the task visits the live web. */
+  readonly proxy?: boolean;
 }
 export interface SetupStep { readonly type: string; readonly parameters: Readonly<Record<string, unknown>> }
 export interface Evaluator { readonly func: string | readonly string[]; readonly result?: unknown; readonly expected?: unknown; readonly options?: unknown; readonly conj?: 'and' | 'or'; readonly postconfig?: readonly SetupStep[] }

@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto';
+import { readFile, readdir, stat } from 'node:fs/promises';
+import { basename, join, relative, sep } from 'node:path';
+import { StudioError } from '../domain/index.js';
+
+/**
+ * Files that tasks download, from a folder on this machine; nothing is fetched from the network.
+ * A URL is found under, in this order: OSWorld's cache name `uuid5(URL)_basename` anywhere in the folder; the URL's path
+ * (host/path, or any tail of it of two parts or more: a mirror of the file host); `<task id>/<name>` (OSWorld's cache of gold files).
+ */
+export interface AssetStore {
+  readonly dir: string | undefined;
+  has(url: string, hint?: AssetHint): boolean;
+  /** Rejects with `task.unsupported` when the file is not there. */
+  read(url: string, hint?: AssetHint): Promise<Buffer>;
+}
+export interface AssetHint { /** Base name the task gives the file. */ readonly name?: string; readonly task?: string }
+
+/** RFC 4122 namespace for URLs. */
+const NAMESPACE_URL = Buffer.from('6ba7b8119dad11d180b400c04fd430c8', 'hex');
+
+/** Python's uuid.uuid5(uuid.NAMESPACE_URL, url). */
+export function uuid5(url: string): string {
+  const h = createHash('sha1').update(NAMESPACE_URL).update(url, 'utf8').digest().subarray(0, 16);
+  h[6] = (h[6]! & 0x0f) | 0x50;
+  h[8] = (h[8]! & 0x3f) | 0x80;
+  const x = h.toString('hex');
+  return `${x.slice(0, 8)}-${x.slice(8, 12)}-${x.slice(12, 16)}-${x.slice(16, 20)}-${x.slice(20)}`;
+}
+
+/** OSWorld's cache name of a download. */
+export const cacheName = (url: string, path: string): string => `${uuid5(url)}_${path.split('/').pop() ?? ''}`;
+
+const missing = (url: string, dir: string | undefined): StudioError => new StudioError('task.unsupported',
+  `The task downloads ${url}, which is not among the local assets.`,
+  dir === undefined ? 'Give a folder of downloaded task files with --assets DIR.' : `Put the file into ${dir} under the name ${uuid5(url)}_NAME.`, { details: { needs: [`asset:${url}`] } });
+
+export const noAssets: AssetStore = {
+  dir: undefined, has: () => false, read: (url) => Promise.reject(missing(url, undefined)),
+};
+
+/** More entries than this are not indexed: the folder is then surely not an assets folder. */
+const MAX_FILES = 200_000;
+const MAX_BYTES = 512 * 1024 * 1024;
+
+/** Index a folder of assets once. Rejects with `config.invalid` when it cannot be listed. */
+export async function openAssets(dir: string): Promise<AssetStore> {
+  let entries;
+  try { entries = await readdir(dir, { recursive: true, withFileTypes: true }); } catch (cause) {
+    throw new StudioError('config.invalid', `The assets folder ${dir} cannot be read.`, 'Give an existing folder with --assets DIR.', { cause });
+  }
+  const files = entries.filter((e) => e.isFile()).slice(0, MAX_FILES).map((e) => join(e.parentPath, e.name));
+  const byName = new Map<string, string>();
+  const byTail = new Map<string, string>();
+  for (const f of files) {
+    byName.set(basename(f), f);
+    const id = /^([0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12})(_|$)/.exec(basename(f))?.[1];
+    if (id !== undefined && !byName.has(id)) byName.set(id, f);
+    byTail.set(relative(dir, f).split(sep).join('/'), f);
+  }
+  const find = (url: string, hint: AssetHint = {}): string | undefined => {
+    const id = uuid5(url);
+    const named = (hint.name !== undefined ? byName.get(`${id}_${hint.name}`) : undefined) ?? byName.get(id);
+    if (named !== undefined) return named;
+    for (const tail of urlTails(url)) { const f = byTail.get(tail); if (f !== undefined) return f; }
+    return hint.task !== undefined && hint.name !== undefined ? byTail.get(`${hint.task}/${hint.name}`) : undefined;
+  };
+  return {
+    dir,
+    has: (url, hint) => find(url, hint) !== undefined,
+    read: async (url, hint) => {
+      const f = find(url, hint);
+      if (f === undefined) throw missing(url, dir);
+      if ((await stat(f)).size > MAX_BYTES) throw new StudioError('task.unsupported', `The asset ${f} is larger than 512 MiB.`, 'Use a smaller file.');
+      return readFile(f);
+    },
+  };
+}
+
+/** host/path, then shorter and shorter tails of the path, the shortest of two parts. */
+function urlTails(url: string): string[] {
+  let u: URL;
+  try { u = new URL(url); } catch { return []; }
+  const parts = [u.host, ...u.pathname.split('/').filter((p) => p !== '').map(decode)];
+  const tails: string[] = [];
+  for (let i = 0; i + 1 < parts.length; i++) tails.push(parts.slice(i).join('/'));
+  return tails;
+}
+function decode(s: string): string { try { return decodeURIComponent(s); } catch { return s; } }

@@ -1,0 +1,54 @@
+import type { ExecResult } from '../cluster/types.js';
+import type { Size } from '../domain/index.js';
+import { StudioError } from '../domain/index.js';
+import type { TaskContext } from './context.js';
+import { HOME } from './context.js';
+import { shlex } from './shlex.js';
+import { decodeText, truthy } from './values.js';
+
+/** Commands of task files, run inside the desktop as OSWorld's server runs them (spec/osworld.md 1). */
+export interface TaskCommand { readonly command: string | readonly string[]; readonly shell?: unknown }
+
+/**
+ * The argument vector: with `shell`, `/bin/sh -c`; without, a string is split into words. `shell: "true"` counts as true,
+ * as any non-empty string does in Python. A leading `~/` becomes the home folder, except in shell text.
+ */
+export function argv({ command, shell }: TaskCommand): string[] {
+  if (truthy(shell)) return ['/bin/sh', '-c', ...(typeof command === 'string' ? [command] : command)];
+  return (typeof command === 'string' ? shlex(command) : [...command]).map((a) => a.startsWith('~/') ? `${HOME}${a.slice(1)}` : a);
+}
+
+/** OSWorld's placeholders; only execute and command steps have them. */
+export function fillPlaceholders(command: string | readonly string[], password: string, screen: Size): string | string[] {
+  const values: Record<string, string> = {
+    '{CLIENT_PASSWORD}': password,
+    '{SCREEN_WIDTH_HALF}': String(Math.floor(screen.width / 2)), '{SCREEN_HEIGHT_HALF}': String(Math.floor(screen.height / 2)),
+    '{SCREEN_WIDTH}': String(screen.width), '{SCREEN_HEIGHT}': String(screen.height),
+  };
+  const fill = (s: string): string => Object.entries(values).reduce((t, [k, v]) => t.replaceAll(k, v), s);
+  return typeof command === 'string' ? fill(command) : command.map(fill);
+}
+
+export interface CommandOutput { readonly code: number | null; readonly stdout: string; readonly stderr: string }
+
+/**
+ * Run to the end. Undefined when the program could not be started or its output is not text (OSWorld's server answers 500).
+ * Rejects with `timeout` when it does not end, `desktop.lost` when the desktop is gone.
+ */
+export async function runCommand(ctx: TaskContext, c: TaskCommand): Promise<CommandOutput | undefined> {
+  let r: ExecResult;
+  try { r = await ctx.desktop.exec(argv(c), { timeoutMs: ctx.settings.commandMs, signal: ctx.signal, cwd: HOME }); } catch (e) {
+    if (e instanceof StudioError && e.kind === 'desktop.exec') return undefined;
+    throw e;
+  }
+  if (r.timedOut) {
+    throw new StudioError('timeout', `The command ${describe(c)} did not end within ${ctx.settings.commandMs / 1000} s.`, 'Give the desktop more CPU, or correct the task file.');
+  }
+  const stdout = decodeText(r.stdout), stderr = decodeText(r.stderr);
+  return stdout === undefined || stderr === undefined ? undefined : { code: r.code, stdout, stderr };
+}
+
+export function describe({ command }: TaskCommand): string {
+  const s = typeof command === 'string' ? command : command.join(' ');
+  return s.length > 120 ? `${s.slice(0, 119)}…` : s;
+}

@@ -1,0 +1,57 @@
+import type { Desktop } from '../cluster/types.js';
+import { StudioError } from '../domain/index.js';
+import type { AssetStore } from './assets.js';
+
+/** What setup steps and getters work with; one per desktop and task. */
+export interface TaskContext {
+  readonly desktop: Desktop;
+  /** Id of the task. */
+  readonly task: string;
+  readonly signal: AbortSignal;
+  readonly assets: AssetStore;
+  /** OSWorld's cache folder of the task, in memory: saved command output and fetched files by name. */
+  readonly cache: Map<string, Buffer>;
+  readonly settings: TaskSettings;
+}
+
+export interface TaskSettings {
+  /** `{CLIENT_PASSWORD}` in commands. */
+  readonly clientPassword: string;
+  /** A `sleep` step never takes longer than this, ms. */
+  readonly sleepCapMs: number;
+  /** `exact` waits as the file says; `settle` goes on as soon as the desktop is idle. */
+  readonly sleepMode: 'exact' | 'settle';
+  /** One command inside the desktop, ms (OSWorld's server: 120 s). */
+  readonly commandMs: number;
+  /** Window waits and `until` loops, ms. */
+  readonly waitMs: number;
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly now: () => number;
+}
+
+export const HOME = '/home/user';
+
+/** A path inside the desktop: `~`, `$HOME` and relative paths start at the user's home. */
+export function desktopPath(path: string): string {
+  const p = path.replace(/^~(?=\/|$)/, HOME).replace(/\$\{?HOME\}?/g, HOME);
+  const out: string[] = [];
+  for (const part of (p.startsWith('/') ? p : `${HOME}/${p}`).split('/')) {
+    if (part === '..') out.pop(); else if (part !== '' && part !== '.') out.push(part);
+  }
+  return `/${out.join('/')}`;
+}
+
+export const baseName = (path: string): string => path.replace(/\/+$/, '').split('/').pop() ?? '';
+
+export function checkCancelled(signal: AbortSignal): void {
+  if (signal.aborted) throw new StudioError('cancelled', 'The rollout was cancelled.', 'Start it again when you want it.', { cause: signal.reason });
+}
+
+/** Waits; rejects at once when the signal fires. */
+export function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => { clearTimeout(timer); try { checkCancelled(signal); } catch (e) { reject(e as Error); } };
+    const timer = setTimeout(() => { signal.removeEventListener('abort', stop); resolve(); }, ms);
+    if (signal.aborted) stop(); else signal.addEventListener('abort', stop, { once: true });
+  });
+}

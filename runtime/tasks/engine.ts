@@ -1,0 +1,73 @@
+import type { Desktop } from '../cluster/types.js';
+import type { Action, ErrorKind } from '../domain/index.js';
+import { StudioError, toRunError } from '../domain/index.js';
+import type { AssetStore } from './assets.js';
+import { noAssets } from './assets.js';
+import type { TaskContext, TaskSettings } from './context.js';
+import { sleep } from './context.js';
+import { judge } from './judge.js';
+import type { ImageContents } from './needs.js';
+import { DESK_IMAGE, assetNeeds, engineNeeds, needsOf } from './needs.js';
+import { runSteps } from './setup/index.js';
+import type { Task, TaskEngine } from './types.js';
+
+export interface TaskEngineOptions {
+  /** Local files that tasks download; default none. */
+  readonly assets?: AssetStore;
+  /** What the image offers, for check(). */
+  readonly image?: ImageContents;
+  readonly settings?: Partial<TaskSettings>;
+  /** Leave the desktop idle at the end of set-up, waiting at most so long, ms; 0 = do not wait. */
+  readonly settleMs?: number;
+}
+
+const DEFAULTS: TaskSettings = {
+  clientPassword: 'password', sleepCapMs: 20_000, sleepMode: 'exact', commandMs: 120_000, waitMs: 30_000, sleep, now: () => performance.now(),
+};
+
+/** OSWorld's set-up and evaluate() on a desktop of ours (spec/osworld.md 1 and 2). */
+export function createTaskEngine(options: TaskEngineOptions = {}): TaskEngine {
+  const assets = options.assets ?? noAssets, image = options.image ?? DESK_IMAGE, settings = { ...DEFAULTS, ...options.settings };
+  /** Output saved during set-up, until verify asks for it. */
+  const caches = new WeakMap<Desktop, { task: string; files: Map<string, Buffer> }>();
+  const context = (task: Task, desktop: Desktop, signal: AbortSignal): TaskContext => {
+    let c = caches.get(desktop);
+    if (c?.task !== task.id) caches.set(desktop, c = { task: task.id, files: new Map() });
+    return { desktop, task: task.id, signal, assets, cache: c.files, settings };
+  };
+  const supported = (task: Task): void => {
+    const needs = [...engineNeeds(task), ...assetNeeds(task, assets)];
+    if (needs.length > 0) {
+      throw new StudioError('task.unsupported', `The task ${task.id} needs ${needs.join(', ')}.`,
+        'Leave it out, or supply what is missing (`dart-studio tasks check` lists it for a whole folder).', { details: { needs } });
+    }
+  };
+  return {
+    check: (task) => needsOf(task, assets, image),
+    setup: async (task, desktop, signal) => {
+      supported(task);
+      caches.delete(desktop);
+      try {
+        await runSteps(context(task, desktop, signal), task.config);
+        if (task.config.length > 0 && options.settleMs !== 0) await desktop.settle({ maxMs: options.settleMs ?? 3000 });
+      } catch (e) { throw fault(e, 'task.setup', `Set-up of ${task.id} failed`, signal); }
+    },
+    verify: async (task, desktop, lastAction: Action | undefined, signal) => {
+      supported(task);
+      try { return await judge(task, context(task, desktop, signal), lastAction); } catch (e) { throw fault(e, 'task.verify', `The verifier of ${task.id} failed`, signal); }
+    },
+  };
+}
+
+const REMEDY: Readonly<Record<string, string>> = {
+  'task.setup': 'Look at the step in the task file; if it is right, see whether the desktop has the programs it uses.',
+  'task.verify': 'The rollout has no reward. Look at the evaluator in the task file; if it is right, please report it.',
+};
+
+/** A fault of set-up or verifier is an error of its kind; a lost desktop, a cancelled rollout and an unsupported task stay what they are. */
+function fault(e: unknown, kind: ErrorKind, what: string, signal: AbortSignal): StudioError {
+  if (e instanceof StudioError && ['desktop.lost', 'cancelled', 'task.unsupported', kind].includes(e.kind)) return e;
+  if (signal.aborted) return new StudioError('cancelled', 'The rollout was cancelled.', 'Start it again when you want it.', { cause: e });
+  const inner = toRunError(e instanceof Error && e.cause instanceof StudioError ? e.cause : e);
+  return new StudioError(kind, `${what}: ${e instanceof Error ? e.message : String(e)}`, REMEDY[kind] ?? '', { cause: e, details: { cause: inner.kind, ...(inner.details ?? {}) } });
+}

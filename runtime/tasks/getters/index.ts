@@ -1,0 +1,23 @@
+import type { TaskContext } from '../context.js';
+import type { Value } from '../values.js';
+import { cacheFile, cloudFile, configFile, vmFile } from './files.js';
+import { listDirectory, screenSize, vmCommand, windowSize } from './system.js';
+
+/** A getter's configuration as the task file has it. */
+export type GetterConfig = Readonly<Record<string, unknown>>;
+/** Null means "not there": a metric judges that 0. Throws MissingFile for a file it was sure to have; any other error is a fault of the verifier. */
+export type Getter = (ctx: TaskContext, config: GetterConfig) => Promise<Value>;
+
+export const getters: Readonly<Record<string, Getter>> = {
+  vm_file: vmFile, cloud_file: cloudFile, cache_file: cacheFile,
+  gimp_config_file: configFile((c) => `/home/user/.config/GIMP/2.10/${String(c['file_name'])}`),
+  vlc_config: configFile(() => '/home/user/.config/vlc/vlcrc'),
+  rule: (_ctx, c) => Promise.resolve(ruleOf(c)),
+  vm_command_line: vmCommand('stdout'), vm_command_error: vmCommand('stderr'),
+  list_directory: listDirectory, vm_screen_size: screenSize, vm_window_size: windowSize,
+};
+
+function ruleOf(c: GetterConfig): Value {
+  if (!Object.hasOwn(c, 'rules')) throw new Error('the rule has no "rules"');
+  return c['rules'] as Value;
+}

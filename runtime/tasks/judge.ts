@@ -1,0 +1,84 @@
+import type { Action, Outcome, VerifierReport } from '../domain/index.js';
+import type { TaskContext } from './context.js';
+import { checkCancelled } from './context.js';
+import { MissingFile } from './getters/files.js';
+import type { GetterConfig } from './getters/index.js';
+import { getters } from './getters/index.js';
+import { metrics } from './metrics/index.js';
+import type { Verdict } from './metrics/types.js';
+import { runSteps } from './setup/index.js';
+import type { Task } from './types.js';
+import type { Value } from './values.js';
+import { brief, isDict } from './values.js';
+
+export type Judged = Extract<Outcome, { kind: 'success' | 'failure' }>;
+type Check = VerifierReport['checks'][number];
+
+/**
+ * OSWorld's evaluate(), in its order: postconfig; `infeasible` is 1 exactly when the agent ended with FAIL; any other task that
+ * ended with FAIL is 0; then the metrics. A list with `and`: 0 as soon as one is 0, else the mean; with `or`: 1 as soon as one is 1, else the best.
+ * Rejects with whatever a step, getter or metric threw: that is a fault of the verifier.
+ */
+export async function judge(task: Task, ctx: TaskContext, lastAction: Action | undefined): Promise<Judged> {
+  const e = task.evaluator;
+  await runSteps(ctx, e.postconfig ?? []);
+  const failed = lastAction?.type === 'fail';
+  if (task.infeasible || failed) {
+    const reward = task.infeasible && failed ? 1 : 0;
+    return outcome(reward, [{ what: 'the last action', expected: task.infeasible ? 'fail: the task cannot be done' : 'anything but fail: the task can be done', found: lastAction?.type ?? 'none', score: reward }]);
+  }
+  const checks: Check[] = [];
+  if (typeof e.func === 'string') {
+    const check = await one(ctx, e.func, e.result, e.expected, e.options);
+    return outcome(check.score, [check]);
+  }
+  for (const [i, func] of e.func.entries()) {
+    const check = await one(ctx, func, at(e.result, i), at(e.expected, i), at(e.options, i));
+    checks.push(check);
+    if (e.conj === 'or' ? check.score === 1 : check.score === 0) return outcome(check.score, checks);
+  }
+  const scores = checks.map((c) => c.score);
+  return outcome(e.conj === 'or' ? Math.max(...scores) : scores.reduce((a, b) => a + b, 0) / scores.length, checks);
+}
+
+const at = (v: unknown, i: number): unknown => Array.isArray(v) ? v[i] : undefined;
+
+function outcome(reward: number, checks: Check[]): Judged {
+  return { kind: reward === 1 ? 'success' : 'failure', reward, truncated: false, report: { checks } };
+}
+
+/** One metric on what its getters find. A missing result file is 0. */
+async function one(ctx: TaskContext, func: string, result: unknown, expected: unknown, options: unknown): Promise<Check> {
+  const what = `${func}: ${subject(result)}`;
+  let found: Value = null;
+  try { found = await get(ctx, result) ?? null; } catch (e) {
+    if (!(e instanceof MissingFile)) throw e;
+    return { what, expected: subject(expected), found: e.message, score: 0 };
+  }
+  const want = await get(ctx, expected);
+  checkCancelled(ctx.signal);
+  let v: Verdict;
+  try { v = await metrics[func]!({ result: found, expected: want, options: isDict(options) ? options : {} }); } catch (e) {
+    throw new Error(`${func}: ${(e as Error).message}`, { cause: e });
+  }
+  if (!Number.isFinite(v.score)) throw new Error(`${func} gave no number`);
+  return { what, expected: brief(v.expected ?? want), found: brief(v.found ?? found), score: Math.min(1, Math.max(0, v.score)) };
+}
+
+/** Null and {} mean "no getter here". */
+async function get(ctx: TaskContext, config: unknown): Promise<Value | undefined> {
+  checkCancelled(ctx.signal);
+  if (!isDict(config) || Object.keys(config).length === 0) return undefined;
+  const type = String((config as GetterConfig)['type']);
+  try { return await getters[type]!(ctx, config as GetterConfig); } catch (e) {
+    if (e instanceof MissingFile || !(e instanceof Error) || e.name === 'StudioError') throw e;
+    throw new Error(`${type}: ${e.message}`, { cause: e });
+  }
+}
+
+function subject(config: unknown): string {
+  if (!isDict(config) || Object.keys(config).length === 0) return 'nothing';
+  const c = config as GetterConfig;
+  const of = c['path'] ?? c['command'] ?? c['file_name'] ?? c['app_class_name'] ?? '';
+  return brief(`${String(c['type'])} ${Array.isArray(of) ? of.join(' ') : String(of)}`.trim(), 120);
+}

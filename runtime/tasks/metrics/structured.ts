@@ -1,0 +1,81 @@
+import { parse as parseCsv } from 'csv-parse/sync';
+import type { Dict, Value } from '../values.js';
+import { contains, equal, isDict, isList, splitLines, truthy } from '../values.js';
+import type { Metric, MetricInput } from './types.js';
+import { fileText, goldText, nothing, pass, rule, ruleList, textOf } from './types.js';
+import { matchesRecord, meetsRule } from './valueRule.js';
+
+/** Metrics on JSON and CSV files. */
+
+const noFile = (v: Value): ReturnType<typeof nothing> => nothing(v === null ? 'no file' : 'a file that cannot be read');
+function json(text: string | undefined): Value | undefined {
+  if (text === undefined) return undefined;
+  try { return JSON.parse(text) as Value; } catch { return undefined; }
+}
+
+/** Rules on values by key path: all `expect` are met and no `unexpect`. */
+export const checkJson: Metric = (i) => {
+  const expect = ruleList(i, 'expect'), unexpect = ruleList(i, 'unexpect');
+  if (truthy(i.options['is_yaml'])) throw new TypeError('check_json on YAML is not supported');
+  const doc = json(textOf(i.result));
+  if (doc === undefined || doc === null) return noFile(i.result);
+  const at = (r: Value): Value | undefined => {
+    if (!isDict(r) || !isList(r['key'])) throw new TypeError('a JSON rule needs a list "key"');
+    return r['key'].reduce<Value | undefined>((v, k) => {
+      if (isDict(v) && typeof k === 'string') return Object.hasOwn(v, k) ? v[k] : undefined;
+      return isList(v) && typeof k === 'number' ? v.at(k) : undefined;
+    }, doc);
+  };
+  const missed = expect.find((r) => { const v = at(r); return v === undefined || !meetsRule(v, r); });
+  const met = unexpect.find((r) => meetsRule(at(r) ?? null, r));
+  return pass(missed === undefined && met === undefined, missed !== undefined ? `not so: ${JSON.stringify(missed)}` : met !== undefined ? `must not be: ${JSON.stringify(met)}` : undefined);
+};
+
+/** Settings hold the expected pairs. */
+export const checkJsonSettings: Metric = (i) => {
+  const want = rule(i, 'expected');
+  if (!isDict(want)) throw new TypeError('"expected" of the rule must be an object');
+  const got = json(fileText(i.result));
+  if (!isDict(got)) return noFile(i.result);
+  const wrong = Object.keys(want).find((k) => !Object.hasOwn(got, k) || !equal(got[k], want[k]));
+  return pass(wrong === undefined, wrong === undefined ? undefined : `${wrong} is ${JSON.stringify(got[wrong]) ?? 'not set'}`);
+};
+
+/** A list of key bindings, possibly after a comment line, holds the expected one. */
+export const checkJsonKeybindings: Metric = (i) => {
+  const want = rule(i, 'expected'), text = fileText(i.result);
+  const list = [text, text?.slice(text.indexOf('\n') + 1)].map(json).find(isList);
+  return list === undefined ? noFile(i.result) : pass(contains(list, want) === true);
+};
+
+/** Records as csv.DictReader reads them: the first line names the fields, blank lines are skipped, missing fields are null. */
+function records(text: string): Dict[] | undefined {
+  let rows: string[][];
+  try { rows = parseCsv(text, { relax_column_count: true, relax_quotes: true, skip_empty_lines: true, bom: false }) as string[][]; } catch { return undefined; }
+  const names = rows.shift() ?? [];
+  return rows.map((r) => Object.fromEntries(names.map((n, k) => [n, r[k] ?? null])));
+}
+
+/** Each `expect` record is there and no `unexpect` record. */
+export const checkCsv: Metric = (i) => {
+  const expect = ruleList(i, 'expect'), unexpect = ruleList(i, 'unexpect');
+  const text = textOf(i.result), rows = text === undefined ? undefined : records(text);
+  if (rows === undefined) return noFile(i.result);
+  const lacks = expect.filter((e) => !rows.some((r) => matchesRecord(e, r))), has = unexpect.filter((e) => rows.some((r) => matchesRecord(e, r)));
+  return pass(lacks.length === 0 && has.length === 0, lacks.length + has.length === 0 ? undefined
+    : [...lacks.map((e) => `no record ${JSON.stringify(e)}`), ...has.map((e) => `a record ${JSON.stringify(e)}`)].join('; '));
+};
+
+/** Same lines; blanks at their ends count unless `strict` is false, letters unless `ignore_case`. */
+export const compareCsv: Metric = (i) => {
+  // Newer task files allow several gold files: any will do.
+  const golds = (isList(i.expected) ? i.expected : [i.expected]).map((g) => goldText(g));
+  const got = fileText(i.result);
+  if (got === undefined) return noFile(i.result);
+  const a = csvLines(got, i);
+  return pass(golds.some((g) => equal(a, csvLines(g, i))), got, golds[0]);
+};
+function csvLines(text: string, i: MetricInput): string[] {
+  const strict = i.options['strict'] === undefined || truthy(i.options['strict']);
+  return splitLines(text).map((l) => strict ? l : l.trim()).map((l) => truthy(i.options['ignore_case']) ? l.toLowerCase() : l);
+}

@@ -1,0 +1,57 @@
+import type { TaskContext } from '../context.js';
+import { checkCancelled } from '../context.js';
+import type { SetupParameters } from '../taskFile.js';
+import { truthy } from '../values.js';
+
+export interface Window { readonly id: string; readonly className: string; readonly width: number; readonly height: number; readonly title: string }
+
+/** How long an app may be busy after a window was asked to come or go. */
+const SETTLE_MS = 1000;
+/** Between two looks at the window list when the desktop is idle all the while. */
+const LOOK_AGAIN_MS = 50;
+
+const wmctrl = async (ctx: TaskContext, ...args: string[]): Promise<string> => {
+  const r = await ctx.desktop.exec(['wmctrl', ...args], { timeoutMs: 10_000, signal: ctx.signal });
+  if (r.timedOut || r.code === 127) throw new Error('wmctrl does not work in this desktop');
+  return r.stdout.toString('utf8');
+};
+
+/** Managed windows, oldest first (`wmctrl -lGx`: id, desktop, x, y, w, h, class, host, title). */
+export async function windows(ctx: TaskContext): Promise<Window[]> {
+  return (await wmctrl(ctx, '-lGx')).split('\n').flatMap((line) => {
+    const m = /^(0x[0-9a-f]+)\s+-?\d+\s+-?\d+\s+-?\d+\s+(\d+)\s+(\d+)\s+(.*)$/i.exec(line);
+    if (m === null) return [];
+    // The class may contain blanks ("instance.Class Name  host title"): wmctrl pads it and puts the host, which has none, before the title.
+    const rest = /^(\S+(?: \S+)*?)\s+(\S+)(?: (.*))?$/.exec(m[4]!);
+    return [{ id: m[1]!, width: Number(m[2]), height: Number(m[3]), className: rest?.[1] ?? '', title: rest?.[3] ?? '' }];
+  });
+}
+
+/** Wait until a window's title contains one of the names; rejects after the settings' wait. */
+export async function waitForWindow(ctx: TaskContext, names: readonly string[]): Promise<Window> {
+  const end = ctx.settings.now() + ctx.settings.waitMs;
+  for (;;) {
+    checkCancelled(ctx.signal);
+    const found = (await windows(ctx)).find((w) => names.some((n) => w.title.includes(n)));
+    if (found) return found;
+    const left = end - ctx.settings.now();
+    if (left <= 0) throw new Error(`no window named ${names[0]} came up within ${ctx.settings.waitMs / 1000} s`);
+    const s = await ctx.desktop.settle({ maxMs: Math.min(left, 500) });
+    if (s.settled && s.ms < LOOK_AGAIN_MS) await ctx.settings.sleep(LOOK_AGAIN_MS, ctx.signal);
+  }
+}
+
+export async function activate(ctx: TaskContext, id: string): Promise<void> { await wmctrl(ctx, '-i', '-a', id); await ctx.desktop.settle({ maxMs: SETTLE_MS }); }
+
+const flags = (p: SetupParameters<'activate_window'>, verb: string): string => `-${truthy(p.by_class) ? 'x' : ''}${truthy(p.strict) ? 'F' : ''}${verb}`;
+
+/** As in OSWorld a window that is not there is no error. */
+export async function activateWindow(ctx: TaskContext, p: SetupParameters<'activate_window'>): Promise<void> {
+  await wmctrl(ctx, flags(p, 'a'), p.window_name);
+  await ctx.desktop.settle({ maxMs: SETTLE_MS });
+}
+
+export async function closeWindow(ctx: TaskContext, p: SetupParameters<'close_window'>): Promise<void> {
+  await wmctrl(ctx, flags(p, 'c'), p.window_name);
+  await ctx.desktop.settle({ maxMs: SETTLE_MS });
+}

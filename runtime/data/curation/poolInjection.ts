@@ -1,0 +1,67 @@
+import type { FamilyId, PolicyVersion, RolloutId, TaskId } from '../../domain/index.js';
+import type { PoolConfig } from '../config.js';
+
+/** A stored success as the selection sees it. */
+export interface PoolEntry {
+  readonly id: RolloutId;
+  readonly task: TaskId;
+  readonly family: FamilyId;
+  readonly steps: number;
+  readonly provenance: 'rollout' | 'probe' | 'oracle' | 'human' | 'imported';
+  /** Version that acted, for policy successes. */
+  readonly version?: PolicyVersion;
+  /** Action types in order, e.g. ['click', 'type', 'finished']: what novelty compares. */
+  readonly signature: readonly string[];
+  /** Rank of addition, growing. */
+  readonly added: number;
+  readonly uses: number;
+  /** Rank of the last injection; 0 = never. */
+  readonly lastUsed: number;
+}
+
+/** Entries that may be injected now: under the reuse cap and, for policy successes, young enough. */
+export const usable = (e: PoolEntry, version: PolicyVersion, c: PoolConfig): boolean =>
+  e.uses < c.maxUses && (c.maxAge <= 0 || e.version === undefined || version - e.version <= c.maxAge);
+
+/**
+ * The pool success for an all-failed group (dart-algorithm.md 3b): one of the same task if there is any, else of the same
+ * family; then by the configured preference. Undefined when nothing usable is there.
+ */
+export function choosePoolEntry(entries: readonly PoolEntry[], task: TaskId, family: FamilyId, version: PolicyVersion, c: PoolConfig): PoolEntry | undefined {
+  if (!c.enabled) return undefined;
+  const ready = entries.filter((e) => e.family === family && usable(e, version, c));
+  const sameTask = ready.filter((e) => e.task === task);
+  const from = sameTask.length > 0 ? sameTask : ready;
+  // The latest injected ones of the family: novelty is distance to them.
+  const recent = entries.filter((e) => e.family === family && e.lastUsed > 0).sort((a, b) => b.lastUsed - a.lastUsed).slice(0, 4);
+  const score = (e: PoolEntry): readonly number[] => {
+    switch (c.select) {
+      case 'shortest': return [-e.steps, -e.uses, e.added];
+      case 'newest': return [e.added];
+      case 'novelty': return [recent.length === 0 ? 1 : Math.min(...recent.map((r) => distance(e.signature, r.signature))), -e.uses, -e.steps, e.added];
+    }
+  };
+  return from.map((e) => ({ e, s: score(e) })).sort((a, b) => compare(b.s, a.s))[0]?.e;
+}
+
+const compare = (a: readonly number[], b: readonly number[]): number => { for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return a[i]! - b[i]!; return 0; };
+
+/** Edit distance of two action sequences, divided by the longer length: 0 equal, 1 nothing in common. */
+export function distance(a: readonly string[], b: readonly string[]): number {
+  if (a.length === 0 && b.length === 0) return 0;
+  let row = b.map((_, j) => j + 1);
+  row.unshift(0);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)));
+    row = next;
+  }
+  return row[b.length]! / Math.max(a.length, b.length);
+}
+
+/** Which member an injection replaces: the failure that ended first. -1 when there is no member. */
+export function oldestFailure(members: readonly { readonly success: boolean; readonly endedAt: number }[]): number {
+  let best = -1;
+  members.forEach((m, i) => { if (!m.success && (best < 0 || m.endedAt < members[best]!.endedAt)) best = i; });
+  return best;
+}

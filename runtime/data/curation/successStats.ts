@@ -1,0 +1,40 @@
+import type { FamilyId } from '../../domain/index.js';
+
+/** What is known about one family's latest rollouts. Errors are not outcomes and never counted. */
+export interface SuccessRate {
+  /** Outcomes in the window. */
+  readonly n: number;
+  readonly successes: number;
+  /** successes / n; undefined without outcomes. */
+  readonly rate: number | undefined;
+  /** Mean of the Beta(1 + successes, 1 + failures) posterior: usable from the first rollout on. */
+  readonly posterior: number;
+  /** Outcomes ever. */
+  readonly total: number;
+}
+
+/** Rolling success rate per family over its latest `window` outcomes. */
+export class SuccessStats {
+  readonly window: number;
+  readonly #families = new Map<FamilyId, { ring: boolean[]; at: number; total: number; successes: number }>();
+
+  constructor(window: number) { this.window = Math.max(1, Math.floor(window)); }
+
+  add(family: FamilyId, success: boolean): void {
+    let f = this.#families.get(family);
+    if (!f) this.#families.set(family, f = { ring: [], at: 0, total: 0, successes: 0 });
+    if (f.ring.length === this.window && f.ring[f.at]) f.successes--;
+    f.ring[f.at] = success;
+    f.at = (f.at + 1) % this.window;
+    f.total++;
+    if (success) f.successes++;
+  }
+
+  of(family: FamilyId): SuccessRate {
+    const f = this.#families.get(family);
+    const n = f?.ring.length ?? 0, successes = f?.successes ?? 0;
+    return { n, successes, rate: n === 0 ? undefined : successes / n, posterior: (1 + successes) / (2 + n), total: f?.total ?? 0 };
+  }
+
+  families(): FamilyId[] { return [...this.#families.keys()]; }
+}

@@ -1,0 +1,149 @@
+import { id, random } from '../domain/index.js';
+import type { FamilyId, GroupId, Random, RolloutId, TaskId } from '../domain/index.js';
+import type { DynamicLengthConfig, DynamicRolloutsConfig, PlannerConfig } from './config.js';
+import { stepCap } from './curation/dynamicLength.js';
+import type { SuccessLengths } from './curation/dynamicLength.js';
+import { groupSize } from './curation/dynamicRollouts.js';
+import type { SuccessStats } from './curation/successStats.js';
+import type { RetireReason, RolloutOrder } from './types.js';
+
+/** One family to train on. `seeds` is a list, or a range of `count` seeds from `from`. */
+export interface PlannerFamily {
+  readonly id: FamilyId;
+  readonly seeds: readonly number[] | { readonly from: number; readonly count: number };
+  /** The suite's own step limit, when it is under the global cap. */
+  readonly maxSteps?: number;
+}
+
+export interface PlannedGroup { readonly group: GroupId; readonly family: FamilyId; readonly task: TaskId; readonly seed: number; readonly size: number; /** Step cap of its rollouts that do not explore. */ readonly cap: number }
+
+type Member = 'queued' | 'running' | 'recorded';
+export interface OpenGroup extends PlannedGroup {
+  /** Live rollouts; one that ended in an error is no longer here. */
+  readonly members: Readonly<Record<RolloutId, Member>>;
+  /** Slots still to hand out. */
+  readonly toIssue: number;
+  readonly retries: number;
+}
+/** Plain JSON: all a planner must remember. */
+export interface PlannerState { readonly groups: number; readonly rollouts: number; readonly open: readonly OpenGroup[] }
+
+/** What the planner wants to happen; it changes nothing until `apply` is called, so a decision can be journalled first. */
+export type PlannerEvent =
+  | ({ readonly type: 'group.opened' } & PlannedGroup)
+  | { readonly type: 'rollout.queued'; readonly order: RolloutOrder };
+
+export interface PlannerDeps {
+  readonly families: readonly PlannerFamily[];
+  readonly taskOf: (family: FamilyId, seed: number) => TaskId;
+  readonly stats: SuccessStats;
+  readonly lengths: SuccessLengths;
+  readonly config: PlannerConfig;
+  readonly rollouts: DynamicRolloutsConfig;
+  readonly length: DynamicLengthConfig;
+}
+
+/**
+ * Decides what to roll out next. Orders of one group come one after another, so a group ends at about the same time without a
+ * barrier. Every draw comes from (seed, counter), never from a running generator: state is two counters and the open groups.
+ */
+export class Planner {
+  readonly #d: PlannerDeps;
+  #groups = 0;
+  #rollouts = 0;
+  readonly #open = new Map<GroupId, { plan: PlannedGroup; members: Map<RolloutId, Member>; toIssue: number; retries: number }>();
+
+  constructor(d: PlannerDeps) { this.#d = d; }
+
+  static restore(d: PlannerDeps, s: PlannerState): Planner {
+    const p = new Planner(d);
+    p.#groups = s.groups; p.#rollouts = s.rollouts;
+    for (const { members, toIssue, retries, ...plan } of s.open) {
+      p.#open.set(plan.group, { plan, toIssue, retries, members: new Map(Object.entries(members) as [RolloutId, Member][]) });
+    }
+    return p;
+  }
+  state(): PlannerState {
+    return { groups: this.#groups, rollouts: this.#rollouts, open: [...this.#open.values()].map((g) => ({ ...g.plan, members: Object.fromEntries(g.members), toIssue: g.toIssue, retries: g.retries })) };
+  }
+
+  /** The next order: a slot of the oldest group that has one, else the first of a new group. Empty without families. */
+  next(): readonly PlannerEvent[] {
+    for (const g of this.#open.values()) if (g.toIssue > 0) return [this.#order(g.plan)];
+    const plan = this.#plan();
+    return plan ? [{ type: 'group.opened', ...plan }, this.#order(plan)] : [];
+  }
+  /** Whether `next` would continue a group that is already open. */
+  get unfinished(): boolean { for (const g of this.#open.values()) if (g.toIssue > 0) return true; return false; }
+
+  apply(e: PlannerEvent): void {
+    if (e.type === 'group.opened') {
+      const { type: _t, ...plan } = e;
+      this.#groups++;
+      this.#open.set(plan.group, { plan, members: new Map(), toIssue: plan.size, retries: 0 });
+    } else {
+      this.#rollouts++;
+      const g = this.#open.get(e.order.group);
+      if (g) { g.members.set(e.order.rollout, 'queued'); g.toIssue = Math.max(0, g.toIssue - 1); }
+    }
+  }
+  started(group: GroupId, rollout: RolloutId): void { const g = this.#open.get(group); if (g?.members.has(rollout)) g.members.set(rollout, 'running'); }
+  recorded(group: GroupId, rollout: RolloutId): void { const g = this.#open.get(group); if (g?.members.has(rollout)) g.members.set(rollout, 'recorded'); }
+
+  /** A rollout that gave no outcome. An error is retried while the group has retries left; one that was stopped or lost is always handed out again. */
+  retired(group: GroupId, rollout: RolloutId, reason: RetireReason): void {
+    const g = this.#open.get(group);
+    if (!g || !g.members.delete(rollout)) return;
+    if (reason === 'error') { if (g.retries >= this.#d.config.maxRetries) return; g.retries++; }
+    g.toIssue++;
+  }
+
+  /** Give up the unissued rest of a group (a run that ends): it completes with what it has. */
+  abandon(group: GroupId): void { const g = this.#open.get(group); if (g) g.toIssue = 0; }
+
+  /** Members of a group all of whose rollouts ended; undefined while it is still going. */
+  complete(group: GroupId): { readonly plan: PlannedGroup; readonly members: readonly RolloutId[] } | undefined {
+    const g = this.#open.get(group);
+    if (!g || g.toIssue > 0) return undefined;
+    for (const m of g.members.values()) if (m !== 'recorded') return undefined;
+    return { plan: g.plan, members: [...g.members.keys()] };
+  }
+  close(group: GroupId): void { this.#open.delete(group); }
+  openGroups(): GroupId[] { return [...this.#open.keys()]; }
+
+  /** N and step cap a group of this family would get now. */
+  outlook(family: FamilyId): { readonly size: number; readonly cap: number } {
+    const limit = this.#d.families.find((f) => f.id === family)?.maxSteps;
+    return { size: groupSize(this.#d.stats.of(family), this.#d.rollouts), cap: stepCap(this.#d.lengths.longest(family), 1, this.#d.length, limit) };
+  }
+
+  #plan(): PlannedGroup | undefined {
+    const { families, config } = this.#d;
+    if (families.length === 0) return undefined;
+    const k = this.#groups, r = random(`${config.seed}/group/${k}`);
+    const family = config.order === 'variance' ? this.#byVariance(r) : this.#byPass(k);
+    const seed = Array.isArray(family.seeds) ? r.pick(family.seeds as readonly number[]) : fromRange(family.seeds as { from: number; count: number }, r);
+    return { group: id<GroupId>(`g${pad(k + 1)}`), family: family.id, task: this.#d.taskOf(family.id, seed), seed, ...this.outlook(family.id) };
+  }
+  #byPass(k: number): PlannerFamily {
+    const n = this.#d.families.length;
+    return random(`${this.#d.config.seed}/pass/${Math.floor(k / n)}`).shuffle(this.#d.families)[k % n]!;
+  }
+  #byVariance(r: Random): PlannerFamily {
+    const weights = this.#d.families.map((f) => { const p = this.#d.stats.of(f.id).posterior; return Math.max(this.#d.config.floor, p * (1 - p)); });
+    let u = r.next() * weights.reduce((a, b) => a + b, 0);
+    for (const [i, w] of weights.entries()) { u -= w; if (u < 0) return this.#d.families[i]!; }
+    return this.#d.families.at(-1)!;
+  }
+  #order(plan: PlannedGroup): PlannerEvent {
+    const rollout = id<RolloutId>(`r${pad(this.#rollouts + 1)}`);
+    const limit = this.#d.families.find((f) => f.id === plan.family)?.maxSteps;
+    const u = random(`${this.#d.config.seed}/explore/${rollout}`).next();
+    // The cap is planned with the group; only an exploring rollout leaves it.
+    const cap = this.#d.length.enabled && u < this.#d.length.exploreShare ? stepCap(undefined, 1, this.#d.length, limit) : plan.cap;
+    return { type: 'rollout.queued', order: { rollout, group: plan.group, family: plan.family, task: plan.task, seed: plan.seed, cap, groupSize: plan.size } };
+  }
+}
+
+const pad = (n: number): string => String(n).padStart(6, '0');
+const fromRange = (s: { from: number; count: number }, r: Random): number => s.from + r.int(Math.max(1, s.count));

@@ -1,0 +1,87 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { id } from '../../../runtime/domain/index.js';
+import type { BatchId, GroupId, RolloutId } from '../../../runtime/domain/index.js';
+import { Ledger, crashMoves } from '../../../runtime/data/ledger.js';
+import type { LedgerMove } from '../../../runtime/data/ledger.js';
+import type { RetireReason, RolloutState } from '../../../runtime/data/types.js';
+
+const reasons: RetireReason[] = ['error', 'stopped', 'lost', 'no-variance', 'replaced', 'trimmed', 'masked', 'stale'];
+const group = id<GroupId>('g1');
+const stateArb: fc.Arbitrary<RolloutState> = fc.oneof(
+  ...(['queued', 'running', 'recorded'] as const).map((at) => fc.constant({ at })),
+  fc.constantFrom('g1', 'g2').map((g) => ({ at: 'grouped' as const, group: id<GroupId>(g) })),
+  fc.constantFrom('b1', 'b2').map((b) => ({ at: 'claimed' as const, batch: id<BatchId>(b) })),
+  fc.nat(5).map((version) => ({ at: 'trained' as const, version })),
+  fc.constantFrom(...reasons).map((reason) => ({ at: 'retired' as const, reason })),
+);
+const moveArb = fc.record({ rollout: fc.nat(7).map((n) => id<RolloutId>(`r${n}`)), to: stateArb });
+
+function closes(l: Ledger): void {
+  const c = l.counts();
+  const retired = Object.values(c.retired).reduce((a, b) => a + b, 0);
+  expect(c.generated).toBe(c.trained + c.inFlight + retired);
+  expect(c.generated).toBe(Object.values(c.byState).reduce((a, b) => a + b, 0));
+  for (const at of Object.keys(c.byState) as (keyof typeof c.byState)[]) {
+    expect(c.byState[at]).toBeGreaterThanOrEqual(0);
+    expect(l.rollouts(at)).toHaveLength(c.byState[at]);
+  }
+}
+
+describe('ledger', () => {
+  it('closes after any history, refuses without change, and replays to the same state', () => {
+    fc.assert(fc.property(fc.array(moveArb, { maxLength: 120 }), (moves) => {
+      const l = new Ledger(), accepted: LedgerMove[] = [];
+      for (const m of moves) {
+        const before = JSON.stringify([l.counts(), l.state(m.rollout)]);
+        const refused = l.refusal(m);
+        if (refused === undefined) { l.move(m); accepted.push(m); expect(l.state(m.rollout)).toEqual(m.to); }
+        else { expect(() => l.move(m)).toThrow(refused); expect(JSON.stringify([l.counts(), l.state(m.rollout)])).toBe(before); }
+        closes(l);
+      }
+      const again = new Ledger();
+      for (const m of accepted) again.move(m);
+      expect(again.counts()).toEqual(l.counts());
+      for (let i = 0; i < 8; i++) expect(again.state(id<RolloutId>(`r${i}`))).toEqual(l.state(id<RolloutId>(`r${i}`)));
+    }), { numRuns: 300 });
+  });
+
+  it('walks every rollout only forward: trained and retired are final', () => {
+    fc.assert(fc.property(fc.array(moveArb, { maxLength: 150 }), (moves) => {
+      const l = new Ledger(), final = new Map<RolloutId, string>();
+      for (const m of moves) {
+        if (l.refusal(m) === undefined) { expect(final.has(m.rollout)).toBe(false); l.move(m); if (m.to.at === 'trained' || m.to.at === 'retired') final.set(m.rollout, JSON.stringify(m.to)); }
+      }
+      for (const [r, s] of final) expect(JSON.stringify(l.state(r))).toBe(s);
+    }), { numRuns: 200 });
+  });
+
+  it('after a crash at any point nothing runs, nothing is claimed, nothing recorded is lost, and the counts close', () => {
+    fc.assert(fc.property(fc.array(moveArb, { maxLength: 120 }), fc.nat(120), (moves, cut) => {
+      const l = new Ledger(), groups = new Map<RolloutId, GroupId>();
+      for (const m of moves.slice(0, cut)) if (l.refusal(m) === undefined) { if (m.to.at === 'grouped') groups.set(m.rollout, m.to.group); l.move(m); }
+      const before = l.counts();
+      l.moveAll(crashMoves(l, (r) => groups.get(r) ?? group));
+      const after = l.counts();
+      closes(l);
+      expect([after.byState.queued, after.byState.running, after.byState.claimed]).toEqual([0, 0, 0]);
+      expect((after.retired.lost ?? 0) - (before.retired.lost ?? 0)).toBe(before.byState.queued + before.byState.running);
+      expect([after.byState.recorded, after.byState.grouped]).toEqual([before.byState.recorded, before.byState.grouped + before.byState.claimed]);
+      expect([after.generated, after.trained]).toEqual([before.generated, before.trained]);
+    }), { numRuns: 300 });
+  });
+
+  it('claims all or none', () => {
+    fc.assert(fc.property(fc.array(fc.boolean(), { minLength: 1, maxLength: 8 }), (ready) => {
+      const l = new Ledger();
+      const rollouts = ready.map((_, i) => id<RolloutId>(`r${i}`));
+      rollouts.forEach((rollout, i) => {
+        for (const to of [{ at: 'queued' }, { at: 'running' }, { at: 'recorded' }, ...(ready[i] ? [{ at: 'grouped', group }] : [])] as RolloutState[]) l.move({ rollout, to });
+      });
+      const claim = (): void => l.moveAll(rollouts.map((rollout) => ({ rollout, to: { at: 'claimed', batch: id<BatchId>('b1') } })));
+      if (ready.every(Boolean)) { claim(); expect(l.claimedBy(id<BatchId>('b1'))).toEqual(rollouts); expect(claim).toThrow(/cannot go/); }
+      else { expect(claim).toThrow(/cannot go/); expect(l.counts().byState.claimed).toBe(0); }
+      closes(l);
+    }));
+  });
+});

@@ -1,0 +1,177 @@
+import { describe, expect, it } from 'vitest';
+import { id, random } from '../../../runtime/domain/index.js';
+import type { FamilyId, RolloutId, Step, TaskId } from '../../../runtime/domain/index.js';
+import { defaultDataConfig } from '../../../runtime/data/config.js';
+import { SuccessLengths, stepCap } from '../../../runtime/data/curation/dynamicLength.js';
+import { groupSize } from '../../../runtime/data/curation/dynamicRollouts.js';
+import { filterGroup } from '../../../runtime/data/curation/groupFilter.js';
+import { highEntropyMask, quantile, selectHighEntropy, stepEntropy } from '../../../runtime/data/curation/highEntropy.js';
+import { choosePoolEntry, distance, oldestFailure } from '../../../runtime/data/curation/poolInjection.js';
+import type { PoolEntry } from '../../../runtime/data/curation/poolInjection.js';
+import { admissionCapacity, versionLag } from '../../../runtime/data/curation/staleness.js';
+import { SuccessStats } from '../../../runtime/data/curation/successStats.js';
+
+const family = id<FamilyId>('desk/sum'), task = id<TaskId>('desk/sum#1');
+
+describe('success statistics', () => {
+  it('rates the latest rollouts only', () => {
+    const s = new SuccessStats(4);
+    for (const ok of [false, false, true, true, true, false]) s.add(family, ok);
+    expect(s.of(family)).toEqual({ n: 4, successes: 3, rate: 0.75, posterior: 4 / 6, total: 6 });
+  });
+  it('knows nothing of a family without outcomes, and says one half', () => {
+    expect(new SuccessStats(4).of(family)).toEqual({ n: 0, successes: 0, rate: undefined, posterior: 0.5, total: 0 });
+  });
+});
+
+describe('dynamic rollout number (3c)', () => {
+  const c = defaultDataConfig.dynamicRollouts;
+  it.each([[0, 8], [0.59, 8], [0.6, 8], [0.625, 7], [0.65, 6], [0.7, 5], [0.75, 5], [0.8, 4], [0.9, 3], [1, 2]])('rate %f gives %i rollouts', (rate, n) => {
+    expect(groupSize({ rate, n: 40 }, c)).toBe(n);
+  });
+  it('takes rates that come from counts to the same table', () => {
+    expect([[3, 5], [6, 10], [5, 8], [13, 20], [7, 10], [3, 4], [4, 5], [9, 10], [7, 7]].map(([s, n]) => groupSize({ rate: s! / n!, n: 40 }, c))).toEqual([8, 8, 7, 6, 5, 5, 4, 3, 2]);
+  });
+  it('stays at the most without enough outcomes, or switched off', () => {
+    expect(groupSize({ rate: undefined, n: 0 }, c)).toBe(8);
+    expect(groupSize({ rate: 1, n: 7 }, c)).toBe(8);
+    expect(groupSize({ rate: 1, n: 40 }, { ...c, enabled: false })).toBe(8);
+  });
+  it('scales with another most and respects the least', () => {
+    expect(groupSize({ rate: 1, n: 40 }, { ...c, max: 16 })).toBe(4);
+    expect(groupSize({ rate: 1, n: 40 }, { ...c, min: 4 })).toBe(4);
+  });
+});
+
+describe('dynamic trajectory length (3d)', () => {
+  const c = { ...defaultDataConfig.dynamicLength, global: 30, floor: 4, slack: 2, exploreShare: 0.1 };
+  it.each([[undefined, 0.5, 30], [1, 0.5, 4], [5, 0.5, 7], [29, 0.5, 30], [40, 0.5, 30], [5, 0.05, 30], [5, 0.1, 7]])('longest %s, draw %f gives %i', (longest, u, cap) => {
+    expect(stepCap(longest, u, c)).toBe(cap);
+  });
+  it('obeys a task limit under the global cap, whatever the floor says', () => {
+    expect(stepCap(undefined, 0.5, c, 10)).toBe(10);
+    expect(stepCap(20, 0.5, c, 10)).toBe(10);
+    expect(stepCap(1, 0.5, c, 3)).toBe(3);
+    expect(stepCap(5, 0.5, { ...c, enabled: false })).toBe(30);
+  });
+  it('remembers the longest success, or the longest of the latest', () => {
+    const all = new SuccessLengths(0), last2 = new SuccessLengths(2);
+    for (const n of [3, 9, 4, 5]) { all.add(family, n); last2.add(family, n); }
+    expect([all.longest(family), last2.longest(family), all.longest(id<FamilyId>('other'))]).toEqual([9, 5, undefined]);
+  });
+});
+
+const step = (entropies?: number[]): Step => ({
+  index: 0, frame: { hash: '', width: 1, height: 1 }, actions: [], origin: 'policy', settled: true, timings: { observe: 0, decide: 0, queue: 0, perform: 0, settle: 0 },
+  ...(entropies ? { tokens: { logprobs: Float32Array.from(entropies), entropies: Float32Array.from(entropies) } } : {}),
+});
+
+describe('high-entropy steps (3e)', () => {
+  const rows = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, undefined, undefined];
+  it.each([[0.8, [0.9, 1]], [0.5, [0.6, 0.7, 0.8, 0.9, 1]], [1, [1]], [0, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]]])('vector of losses.md, quantile %f', (q, kept) => {
+    expect(rows.filter((_, i) => highEntropyMask(rows, q)[i])).toEqual(kept);
+  });
+  it('keeps nothing when everything is padding', () => { expect(highEntropyMask([undefined, undefined], 0.5)).toEqual([false, false]); });
+  it('interpolates linearly', () => {
+    expect(quantile([1, 2, 3, 4], 0.5)).toBe(2.5);
+    expect(quantile([4, 1], 0.25)).toBe(1.75);
+    expect(quantile([7], 0.2)).toBe(7);
+    expect(quantile([], 0.2)).toBeUndefined();
+  });
+  it('takes the mean over the real tokens of a step', () => {
+    expect(stepEntropy(step([0.5, 1, 1.5]))).toBe(1);
+    expect(stepEntropy(step([]))).toBeUndefined();
+    expect(stepEntropy(step())).toBeUndefined();
+  });
+  it('drops a fifth of a group across its trajectories', () => {
+    const a = { steps: [0.5, 1, 1.5, 2, 2.5].map((h) => step([h])) }, b = { steps: [3, 3.5, 4, 4.5, 5].map((h) => step([h])) };
+    const { keep, threshold } = selectHighEntropy([a, b], { enabled: true, quantile: 0.2 });
+    expect(threshold).toBeCloseTo(1.4, 6);
+    expect(keep).toEqual([[false, false, true, true, true], [true, true, true, true, true]]);
+  });
+  it('keeps ties, single steps and demonstrations, and everything when off', () => {
+    const q = { enabled: true, quantile: 0.2 };
+    expect(selectHighEntropy([{ steps: [0.7, 0.7, 0.7].map((h) => step([h])) }], q).keep).toEqual([[true, true, true]]);
+    expect(selectHighEntropy([{ steps: [step([0.3])] }], q).keep).toEqual([[true]]);
+    const mixed = selectHighEntropy([{ steps: [step(), step()] }, { steps: [step([0]), step([1]), step([2])] }], q);
+    expect(mixed.keep).toEqual([[true, true], [false, true, true]]);
+    expect(selectHighEntropy([{ steps: [step(), step()] }], q)).toEqual({ keep: [[true, true]], threshold: undefined });
+    expect(selectHighEntropy([{ steps: [step([0]), step([1])] }], { enabled: false, quantile: 0.9 })).toEqual({ keep: [[true, true]], threshold: undefined });
+  });
+});
+
+describe('group filter', () => {
+  const c = { enabled: true, maxSize: 4, minSize: 2 };
+  it('drops groups without variance, singletons and empty ones', () => {
+    for (const r of [[1, 1, 1], [0, 0], [1], []]) expect(filterGroup(r, c, random(1))).toEqual({ drop: 'no-variance' });
+    expect(filterGroup([0, 0], { ...c, enabled: false }, random(1))).toEqual({ keep: [0, 1] });
+  });
+  it('keeps a small group whole', () => { expect(filterGroup([0, 1, 0], c, random(1))).toEqual({ keep: [0, 1, 2] }); });
+  it('cuts to the size with at least one success and one failure, and what is pinned', () => {
+    for (let seed = 0; seed < 200; seed++) {
+      const r = filterGroup([0, 0, 0, 1, 0, 0, 0, 0], c, random(seed), [7]);
+      if (!('keep' in r)) throw new Error('dropped');
+      expect(r.keep).toHaveLength(4);
+      expect(r.keep).toContain(3);
+      expect(r.keep).toContain(7);
+      expect([...r.keep]).toEqual([...r.keep].sort((a, b) => a - b));
+    }
+  });
+  it('keeps each of equal trajectories equally often', () => {
+    const times = [0, 0, 0, 0, 0, 0];
+    for (let seed = 0; seed < 3000; seed++) { const r = filterGroup([0, 0, 0, 1, 1, 1], c, random(seed)); if ('keep' in r) for (const i of r.keep) times[i]!++; }
+    // Expected 2000 each, standard deviation 26.
+    for (const n of times) expect(Math.abs(n - 2000)).toBeLessThan(160);
+  });
+});
+
+describe('pool injection (3b)', () => {
+  const c = { ...defaultDataConfig.pool, maxUses: 2, maxAge: 10 };
+  const entry = (name: string, o: Partial<PoolEntry> = {}): PoolEntry => ({ id: id<RolloutId>(name), task, family, steps: 5, provenance: 'rollout', version: 100, signature: ['click'], added: 1, uses: 0, lastUsed: 0, ...o });
+  const chosen = (es: PoolEntry[], o = {}): string | undefined => choosePoolEntry(es, task, family, 105, { ...c, ...o })?.id;
+  it('prefers the same task, else takes the same family, never another', () => {
+    const other = entry('seed', { task: id<TaskId>('desk/sum#2'), steps: 1 });
+    expect(chosen([other, entry('same')])).toBe('same');
+    expect(chosen([other])).toBe('seed');
+    expect(chosen([entry('x', { family: id<FamilyId>('desk/else') })])).toBeUndefined();
+  });
+  it('leaves used-up and aged entries; demonstrations do not age', () => {
+    expect(chosen([entry('used', { uses: 2 })])).toBeUndefined();
+    expect(chosen([entry('old', { version: 94 })])).toBeUndefined();
+    expect(chosen([entry('edge', { version: 95 })])).toBe('edge');
+    expect(chosen([entry('old', { version: 94 })], { maxAge: 0 })).toBe('old');
+    expect(chosen([entry('demo', { version: undefined, provenance: 'human' })])).toBe('demo');
+    expect(chosen([entry('same')], { enabled: false })).toBeUndefined();
+  });
+  it('picks the shortest, the newest, or the least like the last ones', () => {
+    const es = [entry('a', { steps: 4, added: 1, signature: ['click', 'type'] }), entry('b', { steps: 3, added: 2, signature: ['click', 'type'], uses: 1, lastUsed: 9 }), entry('c', { steps: 6, added: 3, signature: ['hotkey', 'hotkey'] })];
+    expect(chosen(es, { select: 'shortest' })).toBe('b');
+    expect(chosen(es, { select: 'newest' })).toBe('c');
+    expect(chosen(es, { select: 'novelty' })).toBe('c');
+    expect(chosen([entry('d'), entry('e', { uses: 1 })], { select: 'shortest' })).toBe('d');
+  });
+  it('measures novelty by edit distance', () => {
+    expect(distance([], [])).toBe(0);
+    expect(distance(['a', 'b', 'c'], ['a', 'c'])).toBeCloseTo(1 / 3);
+    expect(distance(['a'], ['b', 'c'])).toBe(1);
+  });
+  it('replaces the failure that ended first', () => {
+    expect(oldestFailure([{ success: false, endedAt: 5 }, { success: false, endedAt: 3 }, { success: true, endedAt: 1 }])).toBe(1);
+    expect(oldestFailure([])).toBe(-1);
+  });
+});
+
+describe('staleness (5)', () => {
+  it.each([
+    [{ maxConcurrent: 100, perUpdate: 4, eta: 2, version: 0, running: 0, accepted: 0 }, 12],
+    [{ maxConcurrent: 100, perUpdate: 4, eta: 2, version: 5, running: 0, accepted: 0 }, 32],
+    [{ maxConcurrent: 10, perUpdate: 4, eta: 2, version: 0, running: 3, accepted: 0 }, 7],
+    [{ maxConcurrent: 20, perUpdate: 4, eta: 2, version: 0, running: 0, accepted: 5 }, 7],
+    [{ maxConcurrent: 100, perUpdate: 8, eta: 0, version: 0, running: 0, accepted: 0 }, 8],
+    [{ maxConcurrent: 100, perUpdate: 8, eta: 0, version: 5, running: 0, accepted: 0 }, 48],
+  ])('capacity vector %#', (input, capacity) => { expect(admissionCapacity(input)).toBe(capacity); });
+  it('measures lag from the oldest acting version', () => {
+    expect(versionLag([4, 5, undefined, 6], 7)).toBe(3);
+    expect(versionLag([undefined], 7)).toBe(0);
+  });
+});

@@ -1,0 +1,132 @@
+import { describe, expect, it } from 'vitest';
+import { id } from '../../../runtime/domain/index.js';
+import type { FamilyId, GroupId, TaskId } from '../../../runtime/domain/index.js';
+import { defaultDataConfig } from '../../../runtime/data/config.js';
+import type { PlannerConfig } from '../../../runtime/data/config.js';
+import { SuccessLengths } from '../../../runtime/data/curation/dynamicLength.js';
+import { SuccessStats } from '../../../runtime/data/curation/successStats.js';
+import { Planner } from '../../../runtime/data/planner.js';
+import type { PlannerDeps, PlannerFamily } from '../../../runtime/data/planner.js';
+import type { RolloutOrder } from '../../../runtime/data/types.js';
+
+const families: PlannerFamily[] = ['a', 'b', 'c', 'd'].map((f) => ({ id: id<FamilyId>(f), seeds: { from: 10, count: 50 } }));
+function deps(o: { planner?: Partial<PlannerConfig>; size?: number; explore?: number; families?: PlannerFamily[] } = {}): PlannerDeps {
+  return {
+    families: o.families ?? families, taskOf: (f, seed) => id<TaskId>(`${f}#${seed}`), stats: new SuccessStats(32), lengths: new SuccessLengths(0),
+    config: { ...defaultDataConfig.planner, ...o.planner }, rollouts: { ...defaultDataConfig.dynamicRollouts, max: o.size ?? 3 },
+    length: { ...defaultDataConfig.dynamicLength, exploreShare: o.explore ?? 0 },
+  };
+}
+function take(p: Planner): RolloutOrder {
+  const events = p.next();
+  for (const e of events) p.apply(e);
+  const last = events.at(-1);
+  if (last?.type !== 'rollout.queued') throw new Error('no order');
+  return last.order;
+}
+const finish = (p: Planner, o: RolloutOrder): void => { p.started(o.group, o.rollout); p.recorded(o.group, o.rollout); };
+
+describe('planner', () => {
+  it('hands out a group in adjacent orders that share family, task and seed', () => {
+    const p = new Planner(deps()), orders = Array.from({ length: 9 }, () => take(p));
+    expect(orders.map((o) => o.group)).toEqual(['g000001', 'g000001', 'g000001', 'g000002', 'g000002', 'g000002', 'g000003', 'g000003', 'g000003']);
+    for (const g of ['g000001', 'g000002', 'g000003']) expect(new Set(orders.filter((o) => o.group === g).map((o) => `${o.family} ${o.task} ${o.seed} ${o.groupSize}`)).size).toBe(1);
+    expect(new Set(orders.map((o) => o.rollout)).size).toBe(9);
+  });
+
+  it('decides nothing until the decision is applied', () => {
+    const p = new Planner(deps());
+    expect(p.next()).toEqual(p.next());
+    expect(p.state()).toEqual({ groups: 0, rollouts: 0, open: [] });
+  });
+
+  it('goes through all families once per pass, in another order each pass', () => {
+    const p = new Planner(deps({ size: 1 })), passes = Array.from({ length: 6 }, () => Array.from({ length: 4 }, () => take(p).family).join(''));
+    for (const pass of passes) expect([...pass].sort().join('')).toBe('abcd');
+    expect(new Set(passes).size).toBeGreaterThan(1);
+  });
+
+  it('draws seeds from the range or the list', () => {
+    const p = new Planner(deps({ size: 1, families: [{ id: id<FamilyId>('r'), seeds: { from: 5, count: 3 } }, { id: id<FamilyId>('l'), seeds: [100, 200] }] }));
+    const seen = new Map<string, Set<number>>();
+    for (let i = 0; i < 60; i++) { const o = take(p); (seen.get(o.family) ?? seen.set(o.family, new Set()).get(o.family)!).add(o.seed); }
+    expect([...seen.get('r')!].sort()).toEqual([5, 6, 7]);
+    expect([...seen.get('l')!].sort()).toEqual([100, 200]);
+  });
+
+  it('prefers families between sure failure and sure success, and forgets none', () => {
+    const d = deps({ size: 1, planner: { order: 'variance', floor: 0.02 } });
+    for (let i = 0; i < 30; i++) { d.stats.add(id<FamilyId>('a'), true); d.stats.add(id<FamilyId>('b'), false); d.stats.add(id<FamilyId>('c'), i % 2 === 0); d.stats.add(id<FamilyId>('d'), i % 10 === 0); }
+    const p = new Planner(d), n: Record<string, number> = { a: 0, b: 0, c: 0, d: 0 };
+    for (let i = 0; i < 2000; i++) n[take(p).family]!++;
+    expect(n['c']!).toBeGreaterThan(2 * n['d']!);
+    expect(n['d']!).toBeGreaterThan(n['a']!);
+    for (const f of ['a', 'b']) expect(n[f]!).toBeGreaterThan(50);
+  });
+
+  it('gives mastered families smaller groups and shorter caps, except to exploring rollouts', () => {
+    const d = deps({ size: 8, explore: 0.3, families: [families[0]!] });
+    for (let i = 0; i < 32; i++) d.stats.add(id<FamilyId>('a'), i < 29);
+    d.lengths.add(id<FamilyId>('a'), 5);
+    const p = new Planner(d), orders = Array.from({ length: 300 }, () => take(p));
+    expect(orders[0]!.groupSize).toBe(2);
+    expect(p.outlook(id<FamilyId>('a'))).toEqual({ size: 2, cap: 7 });
+    const exploring = orders.filter((o) => o.cap === 30).length;
+    expect(exploring + orders.filter((o) => o.cap === 7).length).toBe(300);
+    expect(exploring).toBeGreaterThan(50);
+    expect(exploring).toBeLessThan(130);
+  });
+
+  it('retries errors within the group, then goes on with fewer', () => {
+    const p = new Planner(deps({ planner: { maxRetries: 2 } })), [a, b, c] = [take(p), take(p), take(p)] as const;
+    for (const o of [a, b, c]) p.started(o.group, o.rollout);
+    p.retired(a.group, a.rollout, 'error');
+    const a2 = take(p);
+    expect(a2).toMatchObject({ group: a.group, task: a.task, seed: a.seed });
+    expect(a2.rollout).not.toBe(a.rollout);
+    p.retired(a2.group, a2.rollout, 'error');
+    const a3 = take(p);
+    expect(a3.group).toBe(a.group);
+    p.retired(a3.group, a3.rollout, 'error');
+    expect(take(p).group).not.toBe(a.group);
+    expect(p.complete(a.group)).toBeUndefined();
+    p.recorded(b.group, b.rollout); p.recorded(c.group, c.rollout);
+    expect(p.complete(a.group)).toMatchObject({ plan: { group: a.group, task: a.task }, members: [b.rollout, c.rollout] });
+  });
+
+  it('hands out lost and stopped rollouts again without using up retries', () => {
+    const p = new Planner(deps({ size: 1, planner: { maxRetries: 0 } }));
+    let o = take(p);
+    for (const reason of ['lost', 'stopped', 'lost'] as const) { p.retired(o.group, o.rollout, reason); const next = take(p); expect(next.group).toBe(o.group); o = next; }
+    finish(p, o);
+    expect(p.complete(o.group)?.members).toEqual([o.rollout]);
+  });
+
+  it('can give up the rest of a group', () => {
+    const p = new Planner(deps()), o = take(p);
+    finish(p, o);
+    expect(p.complete(o.group)).toBeUndefined();
+    p.abandon(o.group);
+    expect(p.complete(o.group)?.members).toEqual([o.rollout]);
+    p.close(o.group);
+    expect(p.openGroups()).toEqual([]);
+  });
+
+  it('goes on exactly after a restore through JSON, at any point', () => {
+    for (let cut = 1; cut < 12; cut++) {
+      const d = deps({ explore: 0.3 }), p = new Planner(d);
+      for (let i = 0; i < cut; i++) { const o = take(p); if (i % 4 === 1) p.retired(o.group, o.rollout, 'error'); else if (i % 2 === 0) finish(p, o); }
+      const q = Planner.restore(d, JSON.parse(JSON.stringify(p.state())));
+      expect(q.state()).toEqual(p.state());
+      for (let i = 0; i < 10; i++) expect(take(q)).toEqual(take(p));
+    }
+  });
+
+  it('has nothing to say without families', () => { expect(new Planner(deps({ families: [] })).next()).toEqual([]); });
+
+  it('ignores ends of rollouts it does not know', () => {
+    const p = new Planner(deps()), before = p.state();
+    p.retired(id<GroupId>('g9'), id('r9'), 'error'); p.started(id<GroupId>('g9'), id('r9')); p.abandon(id<GroupId>('g9'));
+    expect(p.state()).toEqual(before);
+  });
+});

@@ -58,7 +58,10 @@ const taskFile = z.object({
   max_steps: z.number().int().positive().nullish(),
 });
 
-/** Read a task from parsed JSON. Throws `task.invalid` naming the file and the field. A task file is its own family. */
+/** OSWorld names its files by uuid and addresses tasks by that name; the id inside is another task's in some files. */
+const UUID_FILE = /(?:^|[\\/])([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.json$/i;
+
+/** Read a task from parsed JSON. Throws `task.invalid` naming the file and the field. A task file is its own family; its id is the file's name where that is a uuid. */
 export function parseTask(json: unknown, file: string): Task {
   const r = taskFile.safeParse(json);
   if (!r.success) {
@@ -66,9 +69,9 @@ export function parseTask(json: unknown, file: string): Task {
     const field = issue.path.map((p) => typeof p === 'number' ? `[${p}]` : `.${String(p)}`).join('').replace(/^\./, '') || '(the file)';
     throw new StudioError('task.invalid', `${file}: ${field}: ${issue.message}.`, `Correct the field ${field} (the format is OSWorld's task JSON).`, { details: { file, field } });
   }
-  const t = r.data;
+  const t = r.data, name = UUID_FILE.exec(file)?.[1] ?? t.id;
   return {
-    id: id<TaskId>(t.id), family: id<FamilyId>(t.id), instruction: t.instruction,
+    id: id<TaskId>(name), family: id<FamilyId>(name), instruction: t.instruction,
     config: (t.config ?? []) as SetupStep[], evaluator: { ...t.evaluator, conj: t.evaluator.conj ?? 'and', postconfig: t.evaluator.postconfig ?? [] } as Evaluator,
     relatedApps: typeof t.related_apps === 'string' ? [t.related_apps] : t.related_apps ?? [],
     infeasible: t.evaluator.func === 'infeasible',

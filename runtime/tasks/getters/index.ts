@@ -1,7 +1,7 @@
 import type { TaskContext } from '../context.js';
 import type { Value } from '../values.js';
 import { cacheFile, cloudFile, configFile, vmFile } from './files.js';
-import { listDirectory, screenSize, vmCommand, windowSize } from './system.js';
+import { listDirectory, screenSize, vlcStatus, vmCommand, windowSize } from './system.js';
 
 /** A getter's configuration as the task file has it. */
 export type GetterConfig = Readonly<Record<string, unknown>>;
@@ -12,6 +12,7 @@ export const getters: Readonly<Record<string, Getter>> = {
   vm_file: vmFile, cloud_file: cloudFile, cache_file: cacheFile,
   gimp_config_file: configFile((c) => `/home/user/.config/GIMP/2.10/${String(c['file_name'])}`),
   vlc_config: configFile(() => '/home/user/.config/vlc/vlcrc'),
+  vlc_playing_info: vlcStatus,
   rule: (_ctx, c) => Promise.resolve(ruleOf(c)),
   vm_command_line: vmCommand('stdout'), vm_command_error: vmCommand('stderr'),
   list_directory: listDirectory, vm_screen_size: screenSize, vm_window_size: windowSize,

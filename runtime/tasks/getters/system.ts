@@ -3,6 +3,7 @@ import { runCommand } from '../command.js';
 import { baseName, desktopPath } from '../context.js';
 import { windows } from '../setup/windows.js';
 import type { Value } from '../values.js';
+import { FileValue } from '../values.js';
 import type { Getter } from './index.js';
 
 /** Output of a command inside the desktop; null when it cannot be run. */
@@ -16,6 +17,20 @@ export const windowSize: Getter = async (ctx, c) => {
   const name = String(c['app_class_name']).toLowerCase();
   const w = (await windows(ctx)).find((x) => x.className.toLowerCase().includes(name));
   return w ? { width: w.width, height: w.height } : null;
+};
+
+/** VLC's web interface (port 8080, password `password`), asked from inside the desktop. */
+const VLC_STATUS = `import base64,sys,urllib.request as u
+r=u.Request('http://127.0.0.1:8080/requests/status.xml',headers={'Authorization':'Basic '+base64.b64encode(b':password').decode()})
+sys.stdout.buffer.write(u.build_opener(u.ProxyHandler({})).open(r,timeout=10).read())`;
+
+/** What VLC plays; null when VLC does not answer. */
+export const vlcStatus: Getter = async (ctx, c) => {
+  const r = await ctx.desktop.exec(['python3', '-c', VLC_STATUS], { timeoutMs: ctx.settings.commandMs, signal: ctx.signal });
+  if (r.timedOut || r.code !== 0) return null;
+  const name = String(c['dest'] ?? 'status.xml');
+  ctx.cache.set(name, r.stdout);
+  return new FileValue(name, r.stdout);
 };
 
 /** More entries than this are not listed. */

@@ -1,7 +1,7 @@
 import type { Value } from '../values.js';
 import { contains, fileLines, isList, splitLines, str, truthy } from '../values.js';
 import { pyRegex } from './pyRegex.js';
-import { sequenceRatio } from './sequence.js';
+import { fuzzRatio, sequenceRatio } from './sequence.js';
 import type { Metric } from './types.js';
 import { fileText, goldText, nothing, pass, rule, ruleList, textOf } from './types.js';
 
@@ -102,4 +102,10 @@ export const compareResultFiles: Metric = (i) => {
   const g = number(gold), n = number(got);
   if (g === undefined) return pass(got === gold, got, gold);
   return pass(got.includes(gold) || (n !== undefined && Math.abs(n - g) < 1e-4), got, gold);
+};
+
+/** Similarity of an answer to the expected one, 0 to 1. */
+export const fuzzyMatch: Metric = (i) => {
+  const want = str(rule(i, 'expected')), got = textOf(i.result);
+  return got === undefined ? noText(i.result) : { score: fuzzRatio(got, want), found: got, expected: want };
 };

@@ -9,6 +9,7 @@ import type { Clock } from './clock.js';
 import { cancelled } from './clock.js';
 import type { PublishMode, ReplicaPhase, ReplicaView } from './syncPlanner.js';
 import { planSync, route } from './syncPlanner.js';
+import { tell } from './tell.js';
 
 export interface ModelPoolOptions {
   readonly replicas: readonly ReplicaId[];
@@ -298,7 +299,7 @@ export class ModelPool implements DecisionPool, ReplicaSet {
   }
 
   private notify(): void { for (const f of this.changed.splice(0)) f(); }
-  private emit(e: ModelPoolEvent): void { for (const l of [...this.listeners]) l(e); }
+  private emit(e: ModelPoolEvent): void { tell(this.listeners, e); }
 }
 
 const view = (s: Slot): ReplicaView => ({ id: s.id, phase: s.phase, version: s.version, inFlight: s.inFlight, sessions: s.sessions });

@@ -525,9 +525,12 @@ class DesktopAgent:
             done({'ms': (time.monotonic() - began) * 1000, 'xpid': x.pid, 'display': 0, 'doubleClickMs': self.double_click})
 
         def x_up(_mask):
-            sel.unregister(r)
-            if not os.read(r, 64):
+            got = os.read(r, 64)
+            if not got:
                 return self.fail_reset('the X server ended')
+            if not got.endswith(b'\n'):
+                return  # it writes number and newline apart, and dies if the pipe is closed in between
+            sel.unregister(r)
             self.start_bus(wm) if m.get('a11y') else wm()
 
         sel.register(r, selectors.EVENT_READ, x_up)
@@ -585,6 +588,7 @@ def serve():
         desk.reap()
 
     sel.register(wr, selectors.EVENT_READ, woken)
+    print('dart-agent ready', file=sys.stderr, flush=True)
     while True:
         for key, mask in sel.select(timers.run()):
             if key.fd in sel.get_map():

@@ -1,0 +1,127 @@
+import type { Action, DesktopId, Frame, Size } from '../../domain/index.js';
+import { StudioError, toRunError } from '../../domain/index.js';
+import { lost, type AgentClient } from '../agentClient.js';
+import type { Desktop, DesktopEvent, DesktopSpec, ExecOptions, ExecResult, SettleOptions, SettleReport } from '../types.js';
+import { Input } from './input.js';
+import type { Settler } from './settle.js';
+import type { X11Client } from './x11Client.js';
+
+/** What a provider knows how to open: each is called once after every reset. */
+export interface Channels {
+  openX(): Promise<X11Client>;
+  /** How screens are read: the framebuffer file, or GetImage over `x`. */
+  openScreen(x: X11Client): Promise<ScreenReader> | ScreenReader;
+  openSettler(x: X11Client): Promise<Settler> | Settler;
+}
+export interface ScreenReader { read(): Frame | Promise<Frame>; close(): void }
+
+export interface SandboxOptions {
+  readonly id: DesktopId;
+  readonly provider: 'local' | 'docker';
+  readonly spec: DesktopSpec;
+  readonly agent: AgentClient;
+  readonly channels: Channels;
+}
+
+const RESET_TIMEOUT_MS = 15_000;
+/** The window manager needs 30 to 100 ms; on a crowded machine a few hundred. */
+const FIRST_FRAME_MAX_MS = 5_000;
+
+interface Session { readonly x: X11Client; readonly screen: ScreenReader; readonly settler: Settler; readonly input: Input }
+
+/**
+ * A desktop behind an agent and an X server, whatever sandbox they run in. `reset` makes everything anew but the sandbox itself:
+ * all processes are killed, HOME and temporary folders restored, a new X server and window manager started and drawn.
+ */
+export class SandboxDesktop implements Desktop {
+  readonly id: DesktopId;
+  readonly provider: 'local' | 'docker';
+  readonly screen: Size;
+  readonly spec: DesktopSpec;
+  private readonly agent: AgentClient;
+  private readonly channels: Channels;
+  private session: Session | undefined;
+  private gone: StudioError | undefined;
+  private resetting = false;
+  private readonly listeners = new Set<(e: DesktopEvent) => void>();
+  /** Input must not interleave: one action at a time. */
+  private turn: Promise<unknown> = Promise.resolve();
+
+  constructor(o: SandboxOptions) {
+    this.id = o.id; this.provider = o.provider; this.spec = o.spec; this.screen = o.spec.screen; this.agent = o.agent; this.channels = o.channels;
+    o.agent.onClose((e) => this.lose(e));
+    o.agent.onExit((e) => { if (!this.resetting) this.emit({ type: 'exit', pid: e.pid, name: e.name, code: e.code, signal: e.signal }); });
+  }
+
+  get isLost(): boolean { return this.gone !== undefined; }
+
+  async reset(): Promise<void> {
+    if (this.gone && this.agent.isClosed) throw this.gone;
+    this.resetting = true;
+    this.gone = undefined;
+    this.endSession();
+    try {
+      const r = await this.agent.reset({ ...this.screen, a11y: this.spec.a11y ?? false, timeoutMs: RESET_TIMEOUT_MS });
+      const x = await this.channels.openX();
+      let screen: ScreenReader | undefined, settler: Settler | undefined;
+      try {
+        [screen, settler] = [await this.channels.openScreen(x), await this.channels.openSettler(x)];
+        const s = settler;
+        const input = await Input.create(x, { doubleClickMs: r.doubleClickMs, idle: async (maxMs) => { await s.settle({ horizonMs: 0, maxMs }); } });
+        await x.rootProperty('_NET_SUPPORTING_WM_CHECK', FIRST_FRAME_MAX_MS);
+        await s.settle({ maxMs: FIRST_FRAME_MAX_MS });
+        this.session = { x, screen, settler, input };
+      } catch (e) { settler?.close(); screen?.close(); x.close(); throw e; }
+      x.onClose(() => { if (this.session?.x === x) this.lose(lost('The X server of the desktop ended.')); });
+    } catch (e) {
+      this.lose(e instanceof StudioError ? e : lost('The desktop did not come back from its reset.', e));
+      throw this.gone;
+    } finally { this.resetting = false; }
+  }
+
+  async observe(): Promise<Frame> { return this.live().screen.read(); }
+
+  perform(a: Action): Promise<void> {
+    const run = async (): Promise<void> => { await this.live().input.perform(a); };
+    const p = this.turn.then(run, run);
+    this.turn = p.catch(() => undefined);
+    return p;
+  }
+
+  async settle(o?: SettleOptions): Promise<SettleReport> { return this.live().settler.settle(o); }
+  async exec(cmd: readonly string[], o?: ExecOptions): Promise<ExecResult> { this.live(); return this.agent.exec(cmd, o); }
+  async spawn(cmd: readonly string[], o?: Pick<ExecOptions, 'cwd' | 'env'>): Promise<number> { this.live(); return this.agent.spawn(cmd, o); }
+  async readFile(path: string): Promise<Buffer> { this.live(); return this.agent.read(path); }
+  async writeFile(path: string, data: Buffer): Promise<void> { this.live(); await this.agent.write(path, data); }
+  onEvent(l: (e: DesktopEvent) => void): () => void { this.listeners.add(l); return () => this.listeners.delete(l); }
+
+  /** The provider says that the sandbox ended, or ends it itself. */
+  lose(e: StudioError): void {
+    if (this.gone) return;
+    this.gone = e;
+    this.endSession();
+    if (!this.resetting) this.emit({ type: 'lost', error: toRunError(e) });
+  }
+
+  /** Drop all connections without an event; the provider kills the sandbox. */
+  dispose(): void {
+    this.gone ??= lost('The desktop was taken down.');
+    this.endSession();
+    this.agent.close();
+    this.listeners.clear();
+  }
+
+  private live(): Session {
+    if (this.gone) throw this.gone;
+    if (!this.session) throw lost('The desktop is being reset.');
+    return this.session;
+  }
+
+  private endSession(): void {
+    const s = this.session;
+    this.session = undefined;
+    s?.settler.close(); s?.screen.close(); s?.x.close();
+  }
+
+  private emit(e: DesktopEvent): void { for (const l of [...this.listeners]) l(e); }
+}

@@ -1,0 +1,193 @@
+import type { Action, Modifier, Point } from '../../domain/index.js';
+import { StudioError } from '../../domain/index.js';
+import { Keyboard, type KeyPlace } from './keyboard.js';
+import { charKeysym, keyKeysym, typedChars } from './keysyms.js';
+import { ButtonPress, ButtonRelease, KeyPress, KeyRelease, Motion, type X11Client } from './x11Client.js';
+
+/** Wait until the desktop is idle, at most so long (ms). No timer horizon: only work that is going on counts. */
+export type IdleWait = (maxMs: number) => Promise<void>;
+
+export interface InputOptions {
+  readonly idle: IdleWait;
+  /** Two presses closer than this (ms) count as a double click for the toolkits of the desktop. */
+  readonly doubleClickMs: number;
+  readonly now?: () => number;
+}
+
+/** Between press and release: a click sent in one batch is lost on applications that set a grab at the press (spec/desktop.md 3). */
+const GAP_MS = 60;
+/** Half a double click must stay well inside the toolkits' limit, whatever the load. */
+const DOUBLE_GAP_MS = 40;
+/** Keys per batch: the server takes them in one go, while a long text still cannot flood an application. */
+const BATCH = 48;
+/** Applications must have taken in all keys before a spare keycode gets a new meaning. */
+const REMAP_MS = 1000;
+export const WAIT_DEFAULT_MS = 500;
+export const SCROLL_DEFAULT = 5;
+const WHEEL = { up: 4, down: 5, left: 6, right: 7 } as const;
+
+/** Turns actions into synthetic input on one X server. Methods must not overlap. */
+export class Input {
+  private readonly x: X11Client;
+  private readonly o: InputOptions;
+  private readonly keyboard: Keyboard;
+  private lastClick: { at: Point; when: number } | undefined;
+
+  private constructor(x: X11Client, keyboard: Keyboard, o: InputOptions) { this.x = x; this.keyboard = keyboard; this.o = o; }
+
+  static async create(x: X11Client, o: InputOptions): Promise<Input> {
+    const m = await x.keyboardMapping();
+    return new Input(x, new Keyboard(x.minKeycode, m.perCode, m.keysyms), o);
+  }
+
+  async perform(a: Action): Promise<void> {
+    switch (a.type) {
+      case 'click': return this.held(a.modifiers, () => this.click(a.at, 1));
+      case 'right_single': return this.held(a.modifiers, () => this.click(a.at, 3));
+      case 'left_double': return this.held(a.modifiers, () => this.double(a.at));
+      case 'drag': return this.held(a.modifiers, () => this.drag(a.from, a.to));
+      case 'scroll': return this.scroll(a.at, WHEEL[a.direction], a.amount ?? SCROLL_DEFAULT);
+      case 'hotkey': return this.hotkey(a.keys);
+      case 'type': return this.type(a.text);
+      case 'wait': return sleep(Math.min(Math.max(a.ms ?? WAIT_DEFAULT_MS, 0), 60_000));
+      case 'finished': case 'fail':
+        throw new StudioError('policy.invalid', `"${a.type}" ends an episode and cannot be performed on a desktop.`, 'End the episode instead.');
+    }
+  }
+
+  private async click(at: Point, button: number): Promise<void> {
+    const p = this.inside(at);
+    await this.apart(p);
+    this.move(p);
+    await this.pressRelease(button, GAP_MS);
+    this.lastClick = { at: p, when: this.now() };
+  }
+
+  private async double(at: Point): Promise<void> {
+    const p = this.inside(at);
+    await this.apart(p);
+    this.move(p);
+    await this.pressRelease(1, DOUBLE_GAP_MS);
+    await this.pressRelease(1, DOUBLE_GAP_MS);
+    this.lastClick = { at: p, when: this.now() };
+  }
+
+  /** Two single clicks on one spot must not become a double click only because we are quick. */
+  private async apart(p: Point): Promise<void> {
+    const last = this.lastClick;
+    if (!last || Math.abs(last.at.x - p.x) > 8 || Math.abs(last.at.y - p.y) > 8) return;
+    const left = this.o.doubleClickMs + 10 - (this.now() - last.when);
+    if (left > 0) await sleep(left);
+  }
+
+  private async pressRelease(button: number, gapMs: number): Promise<void> {
+    this.x.fakeInput(ButtonPress, button);
+    await this.idle(gapMs);
+    this.x.fakeInput(ButtonRelease, button);
+    await this.x.sync();
+  }
+
+  /** Moves in steps and lets the application answer each, as drag and drop negotiates on the way. */
+  private async drag(from: Point, to: Point): Promise<void> {
+    const a = this.inside(from), b = this.inside(to);
+    await this.apart(a);
+    this.move(a);
+    this.x.fakeInput(ButtonPress, 1);
+    await this.idle(GAP_MS);
+    const far = Math.max(Math.abs(b.x - a.x), Math.abs(b.y - a.y));
+    const start = far > 0 ? Math.min(1, 12 / far) : 1; // past the toolkits' drag threshold of 8 pixels
+    for (const t of far > 12 ? [start, 0.4, 0.7, 0.95, 1] : [1]) {
+      this.move({ x: Math.round(a.x + (b.x - a.x) * t), y: Math.round(a.y + (b.y - a.y) * t) });
+      await this.idle(GAP_MS);
+    }
+    this.x.fakeInput(ButtonRelease, 1);
+    await this.x.sync();
+    this.lastClick = undefined;
+  }
+
+  private async scroll(at: Point, button: number, amount: number): Promise<void> {
+    this.move(this.inside(at));
+    for (let i = 0; i < Math.min(Math.max(Math.round(amount), 1), 20); i++) {
+      this.x.fakeInput(ButtonPress, button);
+      this.x.fakeInput(ButtonRelease, button);
+    }
+    await this.x.sync();
+  }
+
+  private async hotkey(keys: readonly string[]): Promise<void> {
+    if (keys.length === 0) throw new StudioError('policy.invalid', 'A hotkey needs at least one key.', "Name the keys, for example ['ctrl', 's'].");
+    const places = await this.places(keys.map(keyKeysym));
+    const down: number[] = [];
+    for (const p of places) {
+      for (const code of p.shift ? [this.keyboard.shiftCode, p.code] : [p.code]) {
+        if (down.includes(code)) continue;
+        this.x.fakeInput(KeyPress, code);
+        down.push(code);
+      }
+    }
+    await this.idle(GAP_MS);
+    for (const code of down.reverse()) this.x.fakeInput(KeyRelease, code);
+    await this.x.sync();
+  }
+
+  private async type(text: string): Promise<void> {
+    const parts = this.planned(typedChars(text).map(charKeysym));
+    const shift = this.keyboard.shiftCode;
+    for (const part of parts) {
+      await this.remap(part.remap);
+      let held = false, n = 0;
+      for (const k of part.keys) {
+        if (k.shift !== held) { this.x.fakeInput(k.shift ? KeyPress : KeyRelease, shift); held = k.shift; }
+        this.x.fakeInput(KeyPress, k.code);
+        this.x.fakeInput(KeyRelease, k.code);
+        if (++n % BATCH === 0) await this.x.sync();
+      }
+      if (held) this.x.fakeInput(KeyRelease, shift);
+      await this.x.sync();
+    }
+  }
+
+  private async held(modifiers: readonly Modifier[] | undefined, body: () => Promise<void>): Promise<void> {
+    const places = modifiers?.length ? await this.places(modifiers.map(keyKeysym)) : [];
+    for (const p of places) this.x.fakeInput(KeyPress, p.code);
+    try { await body(); } finally {
+      for (const p of [...places].reverse()) this.x.fakeInput(KeyRelease, p.code);
+    }
+    if (places.length > 0) await this.x.sync();
+  }
+
+  private async places(keysyms: readonly number[]): Promise<readonly KeyPlace[]> {
+    const parts = this.planned(keysyms);
+    if (parts.length > 1) throw new StudioError('policy.invalid', 'The chord has too many keys.', 'Use at most a few keys at once.');
+    for (const p of parts) await this.remap(p.remap);
+    return parts[0]?.keys ?? [];
+  }
+
+  private planned(keysyms: readonly number[]): ReturnType<Keyboard['plan']> {
+    try { return this.keyboard.plan(keysyms); } catch (e) {
+      throw new StudioError('desktop.start', 'The X server has no spare keycodes for characters outside its keyboard.', 'Start it with the standard evdev or pc105 keyboard.', { cause: e });
+    }
+  }
+
+  private async remap(r: { codes: readonly number[]; keysyms: readonly number[] }): Promise<void> {
+    if (r.codes.length === 0) return;
+    await this.idle(REMAP_MS);
+    // Each request makes every application fetch the map anew: neighbours go together.
+    for (let i = 0, n; i < r.codes.length; i += n) {
+      for (n = 1; r.codes[i + n] === r.codes[i]! + n;) n++;
+      this.x.changeKeyboardMapping(r.codes[i]!, r.keysyms.slice(i, i + n));
+    }
+    await this.x.sync();
+  }
+
+  private async idle(maxMs: number): Promise<void> { await this.x.sync(); await this.o.idle(maxMs); }
+  private move(p: Point): void { this.x.fakeInput(Motion, 0, p.x, p.y); }
+  private now(): number { return this.o.now?.() ?? performance.now(); }
+
+  private inside(p: Point): Point {
+    if (!Number.isFinite(p.x) || !Number.isFinite(p.y)) throw new StudioError('policy.invalid', 'The coordinates are not numbers.', 'Give x and y in screen pixels.');
+    return { x: Math.min(Math.max(Math.round(p.x), 0), this.x.width - 1), y: Math.min(Math.max(Math.round(p.y), 0), this.x.height - 1) };
+  }
+}
+
+const sleep = (ms: number): Promise<void> => new Promise((r) => { setTimeout(r, ms); });

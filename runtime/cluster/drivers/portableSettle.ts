@@ -1,0 +1,16 @@
+import type { AgentClient } from '../agentClient.js';
+import { HORIZON_MS, MAX_MS, type Settler } from './settle.js';
+import type { X11Client } from './x11Client.js';
+
+/** Settle judged by the agent inside the desktop, where this process may not look at the desktop's tasks. */
+export function agentSettler(x: X11Client, agent: AgentClient): Settler {
+  return {
+    async settle(o = {}) {
+      const began = performance.now();
+      await x.sync();
+      const r = await agent.settle({ horizonMs: o.horizonMs ?? HORIZON_MS, maxMs: o.maxMs ?? MAX_MS });
+      return { settled: r.settled, ms: performance.now() - began, detector: r.detector };
+    },
+    close: () => undefined,
+  };
+}

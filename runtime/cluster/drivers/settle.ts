@@ -1,0 +1,84 @@
+import { performance } from 'node:perf_hooks';
+import type { SettleOptions, SettleReport } from '../types.js';
+import type { Look } from './taskWatch.js';
+import type { X11Client } from './x11Client.js';
+
+/** Poll timers due within this many ms count as activity: one GTK frame (16 ms) and a little. spec/desktop.md 3. */
+export const HORIZON_MS = 20;
+/** Without time-outs: nothing may have run for this long, one GTK frame. */
+export const HOLD_MS = 18;
+/** Without /proc: nothing may have been drawn for this long. */
+export const DAMAGE_QUIET_MS = 50;
+export const MAX_MS = 2000;
+
+export type Verdict = { readonly settled: true } | { readonly waitMs: number };
+
+/** The decision from one look to the next; no clock and no files of its own. */
+export class SettleJudge {
+  private quietSince: number | undefined;
+  private readonly horizonMs: number;
+  constructor(horizonMs: number) { this.horizonMs = horizonMs; }
+
+  judge(look: Look, nowMs: number): Verdict {
+    if (look.active) { this.quietSince = undefined; return { waitMs: 1 }; }
+    if (look.exact) {
+      if (look.soonestMs === undefined || look.soonestMs > this.horizonMs) return { settled: true };
+      // The time-out is that of the call's start: half of it on average is left.
+      return { waitMs: Math.max(1, look.soonestMs / 2) };
+    }
+    if (look.ranSince || this.quietSince === undefined) this.quietSince = nowMs;
+    const left = HOLD_MS - (nowMs - this.quietSince);
+    // A horizon of 0 asks only whether something is at work now.
+    return left <= 0 || this.horizonMs <= 0 ? { settled: true } : { waitMs: Math.min(left, 4) };
+  }
+}
+
+/** Waits for a desktop to come to rest. `x.sync()` first, so that the input has reached the applications. */
+export interface Settler { settle(o?: SettleOptions): Promise<SettleReport>; close(): void }
+
+export interface Watch { look(): Look; close(): void }
+
+export function procSettler(x: X11Client, watch: Watch): Settler {
+  return {
+    async settle(o = {}) {
+      const began = performance.now(), maxMs = o.maxMs ?? MAX_MS;
+      const judge = new SettleJudge(o.horizonMs ?? HORIZON_MS);
+      await x.sync();
+      for (;;) {
+        const look = watch.look(), now = performance.now();
+        const verdict = judge.judge(look, now);
+        const detector = look.exact ? 'exact' as const : 'hold' as const;
+        if ('settled' in verdict) return { settled: true, ms: now - began, detector };
+        if (now - began >= maxMs) return { settled: false, ms: now - began, detector };
+        await delay(Math.min(verdict.waitMs, Math.max(1, maxMs - (now - began))));
+        if (x.isClosed) await x.sync(); // rejects: the desktop is gone
+      }
+    },
+    close: () => watch.close(),
+  };
+}
+
+/** By DAMAGE events alone; for X servers whose processes nobody can look at. */
+export async function damageSettler(x: X11Client, quietMs = DAMAGE_QUIET_MS): Promise<Settler | undefined> {
+  if (!await x.watchDamage()) return undefined;
+  return {
+    async settle(o = {}) {
+      const began = performance.now(), maxMs = o.maxMs ?? MAX_MS;
+      const quiet = o.horizonMs === 0 ? 5 : quietMs;
+      x.subtractDamage();
+      await x.sync();
+      const settled = await new Promise<boolean>((resolve, reject) => {
+        const done = (ok: boolean): void => { clearTimeout(timer); clearTimeout(most); offEvent(); offClose(); resolve(ok); };
+        const arm = (): NodeJS.Timeout => setTimeout(() => done(true), quiet);
+        let timer = arm();
+        const most = setTimeout(() => done(false), maxMs);
+        const offEvent = x.onEvent((e) => { if (e.type === 'damage') { clearTimeout(timer); timer = arm(); x.subtractDamage(); } });
+        const offClose = x.onClose((e) => { done(false); reject(e); });
+      });
+      return { settled, ms: performance.now() - began, detector: 'damage' };
+    },
+    close: () => undefined,
+  };
+}
+
+const delay = (ms: number): Promise<void> => new Promise((r) => { setTimeout(r, ms); });

@@ -1,0 +1,134 @@
+import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
+
+/** What one look at all tasks of a desktop found. */
+export interface Look {
+  /** Some task is running, runnable or in an uninterruptible wait, or ran while we looked. */
+  readonly active: boolean;
+  /** Some task ran since the look before. */
+  readonly ranSince: boolean;
+  /** Smallest time-out (ms) of the poll or epoll calls the sleepers are in; undefined when none has one. */
+  readonly soonestMs: number | undefined;
+  /** Whether time-outs could be read (/proc/T/syscall); without them the hold detector must judge. */
+  readonly exact: boolean;
+}
+
+/** What a task is doing, from its /proc/T/syscall: 'running', a sleep with or without a poll time-out, or something that needs a look at its state. */
+export type Doing = { readonly is: 'running' } | { readonly is: 'asleep'; readonly timeoutMs?: number } | { readonly is: 'unclear' };
+
+// x86-64 and arm64 system call numbers: [poll, epoll_wait, epoll_pwait]; where their time-out is (0-based argument).
+const TIMED: Readonly<Record<string, Readonly<Record<number, number>>>> = { x64: { 7: 2, 232: 3, 281: 3 }, arm64: { 22: 3 } };
+/** Calls that sleep interruptibly; the time-outs some of them have are behind pointers and count as none (spec/desktop.md 3). */
+const SLEEPS: Readonly<Record<string, ReadonlySet<number>>> = {
+  // select pselect6 ppoll epoll_pwait2 futex nanosleep clock_nanosleep wait4 waitid pause rt_sigsuspend rt_sigtimedwait accept accept4 recvfrom recvmsg
+  x64: new Set([23, 270, 271, 441, 202, 35, 230, 61, 247, 34, 130, 128, 43, 288, 45, 47]),
+  arm64: new Set([72, 73, 441, 98, 101, 115, 260, 95, 133, 137, 202, 242, 207, 212]),
+};
+
+export function parseSyscall(text: string, arch: string = process.arch): Doing {
+  if (text.startsWith('running')) return { is: 'running' };
+  const f = text.split(' ');
+  const nr = Number(f[0]);
+  const arg = TIMED[arch]?.[nr];
+  if (arg !== undefined) {
+    const raw = Number(BigInt(f[arg + 1] ?? '0xffffffff') & 0xffffffffn);
+    return raw < 0x80000000 ? { is: 'asleep', timeoutMs: raw } : { is: 'asleep' };
+  }
+  return SLEEPS[arch]?.has(nr) ? { is: 'asleep' } : { is: 'unclear' };
+}
+
+/** State letter in /proc/T/stat; the command name before it may contain anything. */
+export const parseState = (stat: string): string => stat.charAt(stat.lastIndexOf(')') + 2);
+
+interface Task { readonly sched: number; readonly call: number; readonly stat: number; mark: string }
+
+/**
+ * Looks at every task of one PID namespace through its own /proc. Files stay open between looks, so a look costs two short
+ * reads a task; a task's file descriptors die with the task, so a reused number cannot be confused.
+ */
+export class TaskWatch {
+  private readonly proc: string;
+  private readonly skip: string;
+  private readonly tasks = new Map<string, Task>();
+  private readonly buf = Buffer.allocUnsafe(512);
+  private hot: Task | undefined;
+  private exact = true;
+  private stale = true;
+
+  /** @param proc a proc file system, e.g. /proc/4711/root/proc; `skip` is the pid in it of the agent, whose work is ours. */
+  constructor(proc: string, skip = '1') { this.proc = proc; this.skip = skip; }
+
+  look(): Look {
+    const busy: Look = { active: true, ranSince: true, soonestMs: undefined, exact: this.exact };
+    // What ran a moment ago most likely still runs: one read then tells all.
+    if (this.hot && this.exact && this.read(this.hot.call).startsWith('running')) { this.stale = true; return busy; }
+    this.hot = undefined;
+    const ran = this.remark();
+    if (ran || this.stale) this.list();
+    const ranSince = ran || this.stale;
+    this.stale = false;
+    let soonest: number | undefined;
+    for (const t of this.tasks.values()) {
+      let doing: Doing = { is: 'unclear' };
+      if (this.exact) {
+        const text = this.read(t.call);
+        if (text === EPERM) this.exact = false;
+        else if (text !== '') doing = parseSyscall(text);
+      }
+      if (doing.is === 'unclear') {
+        const s = parseState(this.read(t.stat));
+        if (s === 'R' || s === 'D') doing = { is: 'running' };
+      }
+      if (doing.is === 'running') { this.hot = t; this.stale = true; return { ...busy, exact: this.exact }; }
+      if (doing.is === 'asleep' && doing.timeoutMs !== undefined) soonest = soonest === undefined ? doing.timeoutMs : Math.min(soonest, doing.timeoutMs);
+    }
+    // Nothing in the list ran since it was marked, so nothing can have been forked either: the look was of one moment.
+    if (this.remark()) { this.stale = true; return { ...busy, exact: this.exact }; }
+    return { active: false, ranSince, soonestMs: soonest, exact: this.exact };
+  }
+
+  close(): void { for (const [k, t] of this.tasks) this.drop(k, t); }
+
+  /** Read every task's run time and switch count again; true when one changed or ended. */
+  private remark(): boolean {
+    let changed = false;
+    for (const [key, t] of this.tasks) {
+      const m = this.read(t.sched);
+      if (m === '') { this.drop(key, t); changed = true; } else if (m !== t.mark) { t.mark = m; changed = true; }
+    }
+    return changed;
+  }
+
+  private list(): void {
+    for (const pid of entries(this.proc)) {
+      const c = pid.charCodeAt(0);
+      if (c < 48 || c > 57 || pid === this.skip) continue;
+      for (const tid of entries(`${this.proc}/${pid}/task`)) {
+        if (this.tasks.has(tid)) continue;
+        const base = `${this.proc}/${pid}/task/${tid}/`;
+        const fds: number[] = [];
+        try {
+          for (const f of ['schedstat', 'syscall', 'stat']) fds.push(openSync(base + f, 'r'));
+          this.tasks.set(tid, { sched: fds[0]!, call: fds[1]!, stat: fds[2]!, mark: this.read(fds[0]!) });
+        } catch { for (const fd of fds) closeSync(fd); }
+      }
+    }
+  }
+
+  private drop(key: string, t: Task): void {
+    for (const fd of [t.sched, t.call, t.stat]) closeSync(fd);
+    this.tasks.delete(key);
+    if (this.hot === t) this.hot = undefined;
+  }
+
+  /** Text of an open proc file; '' when the task is gone, EPERM when we may not look. */
+  private read(fd: number): string {
+    try { return this.buf.toString('latin1', 0, readSync(fd, this.buf, 0, 512, 0)); } catch (e) {
+      const code = (e as NodeJS.ErrnoException).code;
+      return code === 'EPERM' || code === 'EACCES' ? EPERM : '';
+    }
+  }
+}
+
+const EPERM = 'EPERM';
+
+function entries(dir: string): string[] { try { return readdirSync(dir); } catch { return []; } }

@@ -1,0 +1,259 @@
+import { connect } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Frame } from '../../domain/index.js';
+import { lost } from '../agentClient.js';
+
+/** Events of the core protocol that we ask for. */
+export type XEvent = { readonly type: 'damage' } | { readonly type: 'property'; readonly window: number; readonly atom: number } | { readonly type: 'mapping' };
+export const KeyPress = 2, KeyRelease = 3, ButtonPress = 4, ButtonRelease = 5, Motion = 6;
+const AnyPropertyType = 0, PropertyChangeMask = 0x400000;
+
+interface Pending { readonly seq: number; resolve(reply: Buffer): void; reject(e: unknown): void }
+
+/**
+ * The part of the X11 protocol that driving a desktop needs: synthetic input (XTEST), the keyboard map, DAMAGE, GetImage,
+ * and a few queries. Works over any duplex stream: the server's unix socket, TCP, or a bridge. Little-endian, no authority data.
+ */
+export class X11Client {
+  readonly root: number;
+  readonly width: number;
+  readonly height: number;
+  readonly minKeycode: number;
+  readonly maxKeycode: number;
+  private readonly stream: Duplex;
+  private readonly idBase: number;
+  private nextResource = 1;
+  private seq = 0;
+  private readonly pending: Pending[] = [];
+  private chunks: Buffer[] = [];
+  private have = 0;
+  private failed: Error | undefined;
+  private readonly eventListeners = new Set<(e: XEvent) => void>();
+  private readonly closeListeners = new Set<(e: Error) => void>();
+  private xtest = 0;
+  private damage: { opcode: number; firstEvent: number; id: number } | undefined;
+
+  private constructor(stream: Duplex, setup: Buffer, rest: Buffer) {
+    this.stream = stream;
+    this.idBase = setup.readUInt32LE(12);
+    const screen = 40 + ((setup.readUInt16LE(24) + 3) & ~3) + setup[29]! * 8;
+    this.root = setup.readUInt32LE(screen);
+    this.width = setup.readUInt16LE(screen + 20);
+    this.height = setup.readUInt16LE(screen + 22);
+    this.minKeycode = setup[34]!;
+    this.maxKeycode = setup[35]!;
+    stream.on('data', (d: Buffer) => this.receive(d));
+    stream.on('error', (e) => this.end(e));
+    stream.on('close', () => this.end());
+    if (rest.length > 0) this.receive(rest);
+  }
+
+  /** Connect over a stream and find XTEST. */
+  static async over(stream: Duplex): Promise<X11Client> {
+    const hello = Buffer.alloc(12);
+    hello[0] = 0x6c; hello.writeUInt16LE(11, 2);
+    const { setup, rest } = await new Promise<{ setup: Buffer; rest: Buffer }>((resolve, reject) => {
+      let got = Buffer.alloc(0);
+      const fail = (e?: Error): void => { off(); reject(lost('The X server refused the connection.', e)); };
+      const onClose = (): void => fail();
+      const onData = (d: Buffer): void => {
+        got = Buffer.concat([got, d]);
+        const size = got.length >= 8 ? 8 + got.readUInt16LE(6) * 4 : Infinity;
+        if (got.length < size) return;
+        if (got[0] !== 1) { fail(new Error(got.toString('latin1', 8, 8 + got[1]!))); stream.destroy(); return; }
+        off();
+        resolve({ setup: got.subarray(0, size), rest: got.subarray(size) });
+      };
+      const off = (): void => { stream.off('data', onData).off('error', fail).off('close', onClose); };
+      stream.on('data', onData).on('error', fail).on('close', onClose);
+      stream.write(hello);
+    });
+    const c = new X11Client(stream, setup, rest);
+    const xt = await c.queryExtension('XTEST');
+    if (!xt) { c.close(); throw lost('The X server has no XTEST extension.'); }
+    c.xtest = xt.opcode;
+    return c;
+  }
+
+  static async open(path: string): Promise<X11Client> {
+    const s = connect(path);
+    await new Promise<void>((resolve, reject) => { s.once('connect', resolve); s.once('error', reject); });
+    return X11Client.over(s);
+  }
+
+  get isClosed(): boolean { return this.failed !== undefined; }
+  onEvent(l: (e: XEvent) => void): () => void { this.eventListeners.add(l); return () => this.eventListeners.delete(l); }
+  onClose(l: (e: Error) => void): () => void { if (this.failed) l(this.failed); else this.closeListeners.add(l); return () => this.closeListeners.delete(l); }
+  close(): void { this.stream.destroy(); this.end(); }
+
+  /** Resolves when the server has worked through everything sent before. */
+  async sync(): Promise<void> { await this.ask(request(43, 0, 4)); }
+
+  /** Queue synthetic input without waiting; follow with sync(). x, y count for Motion only. */
+  fakeInput(type: number, detail: number, x = 0, y = 0): void {
+    const b = request(this.xtest, 2, 36);
+    b[4] = type; b[5] = detail;
+    b.writeInt16LE(x, 24); b.writeInt16LE(y, 26);
+    this.post(b);
+  }
+
+  async internAtom(name: string): Promise<number> {
+    const b = request(16, 0, 8 + pad4(name.length));
+    b.writeUInt16LE(name.length, 4); b.write(name, 8, 'latin1');
+    return (await this.ask(b)).readUInt32LE(8);
+  }
+
+  /** Value bytes of a window property, or undefined when it is not set. */
+  async getProperty(window: number, atom: number): Promise<Buffer | undefined> {
+    const b = request(20, 0, 24);
+    b.writeUInt32LE(window, 4); b.writeUInt32LE(atom, 8); b.writeUInt32LE(AnyPropertyType, 12); b.writeUInt32LE(65536, 20);
+    const r = await this.ask(b);
+    return r.readUInt32LE(8) === 0 ? undefined : r.subarray(32, 32 + (r.readUInt32LE(16) * r[1]!) / 8);
+  }
+
+  /** Get 'property' events for the root window. */
+  watchRoot(): void {
+    const b = request(2, 0, 16);
+    b.writeUInt32LE(this.root, 4); b.writeUInt32LE(0x800, 8); b.writeUInt32LE(PropertyChangeMask, 12);
+    this.post(b);
+  }
+
+  /** Resolves once the root window has the property (say, the window manager's announcement of itself). */
+  async rootProperty(name: string, timeoutMs: number): Promise<void> {
+    const atom = await this.internAtom(name);
+    this.watchRoot();
+    await new Promise<void>((resolve, reject) => {
+      const done = (e?: Error): void => { clearTimeout(timer); offEvent(); offClose(); if (e) reject(e); else resolve(); };
+      const timer = setTimeout(() => done(lost(`The window manager did not come up within ${timeoutMs} ms.`)), timeoutMs);
+      const offEvent = this.onEvent((e) => { if (e.type === 'property' && e.atom === atom) done(); });
+      const offClose = this.onClose(done);
+      this.getProperty(this.root, atom).then((v) => { if (v) done(); }, done);
+    });
+  }
+
+  /** Keysyms of every keycode: `perCode` entries for each, from minKeycode on; 0 = none. */
+  async keyboardMapping(): Promise<{ perCode: number; keysyms: Uint32Array }> {
+    const b = request(101, 0, 8);
+    b[4] = this.minKeycode; b[5] = this.maxKeycode - this.minKeycode + 1;
+    const r = await this.ask(b);
+    const keysyms = new Uint32Array((r.length - 32) / 4);
+    for (let i = 0; i < keysyms.length; i++) keysyms[i] = r.readUInt32LE(32 + i * 4);
+    return { perCode: r[1]!, keysyms };
+  }
+
+  /** Give consecutive keycodes from `first` on one keysym each, in both shift levels. */
+  changeKeyboardMapping(first: number, keysyms: readonly number[]): void {
+    const b = request(100, keysyms.length, 8 + keysyms.length * 8);
+    b[4] = first; b[5] = 2;
+    keysyms.forEach((k, i) => { b.writeUInt32LE(k, 8 + i * 8); b.writeUInt32LE(k, 12 + i * 8); });
+    this.post(b);
+  }
+
+  async pointer(): Promise<{ x: number; y: number }> {
+    const b = request(38, 0, 8);
+    b.writeUInt32LE(this.root, 4);
+    const r = await this.ask(b);
+    return { x: r.readInt16LE(16), y: r.readInt16LE(18) };
+  }
+
+  /** The screen through the protocol; slower than the framebuffer file and without the mouse pointer. */
+  async getImage(): Promise<Frame> {
+    const b = request(73, 2, 20);
+    b.writeUInt32LE(this.root, 4); b.writeUInt16LE(this.width, 12); b.writeUInt16LE(this.height, 14); b.writeUInt32LE(0xffffffff, 16);
+    const r = await this.ask(b);
+    return { width: this.width, height: this.height, data: r.subarray(32, 32 + this.width * this.height * 4), capturedAt: Date.now() };
+  }
+
+  /** Ask for a 'damage' event whenever something is drawn. False when the server cannot. */
+  async watchDamage(): Promise<boolean> {
+    if (this.damage) return true;
+    const ext = await this.queryExtension('DAMAGE');
+    if (!ext) return false;
+    const v = request(ext.opcode, 0, 12);
+    v.writeUInt32LE(1, 4); v.writeUInt32LE(1, 8);
+    await this.ask(v);
+    const id = this.idBase + this.nextResource++;
+    const c = request(ext.opcode, 1, 16);
+    c.writeUInt32LE(id, 4); c.writeUInt32LE(this.root, 8); c[12] = 3; // level NonEmpty: one event until it is taken back
+    this.post(c);
+    this.damage = { ...ext, id };
+    return true;
+  }
+
+  /** Take back the damage so far, so that the next drawing makes an event again. */
+  subtractDamage(): void {
+    if (!this.damage) return;
+    const b = request(this.damage.opcode, 3, 16);
+    b.writeUInt32LE(this.damage.id, 4);
+    this.post(b);
+  }
+
+  private async queryExtension(name: string): Promise<{ opcode: number; firstEvent: number } | undefined> {
+    const b = request(98, 0, 8 + pad4(name.length));
+    b.writeUInt16LE(name.length, 4); b.write(name, 8, 'latin1');
+    const r = await this.ask(b);
+    return r[8] === 1 ? { opcode: r[9]!, firstEvent: r[10]! } : undefined;
+  }
+
+  private post(b: Buffer): number {
+    if (!this.failed) this.stream.write(b);
+    this.seq = (this.seq + 1) & 0xffff;
+    return this.seq;
+  }
+
+  private ask(b: Buffer): Promise<Buffer> {
+    if (this.failed) return Promise.reject(this.failed);
+    return new Promise((resolve, reject) => { this.pending.push({ seq: this.post(b), resolve, reject }); });
+  }
+
+  private receive(d: Buffer): void {
+    this.chunks.push(d);
+    this.have += d.length;
+    for (;;) {
+      if (this.have < 32) return;
+      const first = this.chunks[0]!.length >= 8 ? this.chunks[0]! : this.join();
+      const code = first[0]! & 0x7f;
+      const size = code === 1 || code === 35 ? 32 + first.readUInt32LE(4) * 4 : 32;
+      if (this.have < size) return;
+      const all = this.join();
+      this.chunks = size < all.length ? [all.subarray(size)] : [];
+      this.have -= size;
+      this.handle(code, all.subarray(0, size));
+    }
+  }
+
+  private join(): Buffer {
+    if (this.chunks.length > 1) this.chunks = [Buffer.concat(this.chunks)];
+    return this.chunks[0]!;
+  }
+
+  private handle(code: number, m: Buffer): void {
+    if (code === 1 || code === 0) {
+      const seq = m.readUInt16LE(2);
+      if (this.pending[0]?.seq !== seq) return; // an error of a request without an answer
+      const p = this.pending.shift()!;
+      if (code === 1) p.resolve(m); else p.reject(lost(`The X server refused request ${m[10]} with error ${m[1]}.`));
+    } else if (code === 28) this.emit({ type: 'property', window: m.readUInt32LE(4), atom: m.readUInt32LE(8) });
+    else if (code === 34) this.emit({ type: 'mapping' });
+    else if (this.damage && code === this.damage.firstEvent) this.emit({ type: 'damage' });
+  }
+
+  private emit(e: XEvent): void { for (const l of [...this.eventListeners]) l(e); }
+
+  private end(cause?: Error): void {
+    if (this.failed) return;
+    this.failed = lost('The connection to the X server ended.', cause);
+    for (const p of this.pending.splice(0)) p.reject(this.failed);
+    for (const l of [...this.closeListeners]) l(this.failed);
+    this.closeListeners.clear();
+  }
+}
+
+const pad4 = (n: number): number => (n + 3) & ~3;
+
+/** A zeroed request of `bytes` bytes with its header filled in. */
+function request(opcode: number, data: number, bytes: number): Buffer {
+  const b = Buffer.alloc(bytes);
+  b[0] = opcode; b[1] = data; b.writeUInt16LE(bytes / 4, 2);
+  return b;
+}

@@ -1,0 +1,205 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { access, readFile } from 'node:fs/promises';
+import type { Readable, Writable } from 'node:stream';
+import type { DesktopId } from '../../domain/index.js';
+import { id as brand, StudioError, toRunError } from '../../domain/index.js';
+import { AgentClient, lost } from '../agentClient.js';
+import { SandboxDesktop } from '../drivers/desktop.js';
+import { FramebufferReader } from '../drivers/framebuffer.js';
+import { procSettler } from '../drivers/settle.js';
+import { TaskWatch } from '../drivers/taskWatch.js';
+import { X11Client } from '../drivers/x11Client.js';
+import { rootfsPath } from '../imageBuild.js';
+import type { Desktop, DesktopProvider, DesktopSpec, ProviderStatus } from '../types.js';
+import { imageAsset } from './assets.js';
+import { joinCgroups, type CgroupLease } from './cgroups.js';
+import { reapSandboxes, recordSandbox, stateDir } from './sandboxRecords.js';
+
+export interface LocalProviderOptions {
+  /** Root file system of the desktop. Default: $DART_STUDIO_ROOTFS, else the one `dart-studio desktop build` made. */
+  readonly rootfs?: () => Promise<string>;
+  /** Size limit of HOME and of each temporary folder, MB. Default 64. */
+  readonly diskMb?: number;
+}
+
+const START_TIMEOUT_MS = 20_000;
+const MB = 1 << 20;
+
+interface Sandbox { readonly child: ChildProcess; readonly desktop: SandboxDesktop; readonly cgroup: CgroupLease | undefined; readonly forget: () => Promise<void>; readonly ended: Promise<void> }
+
+/**
+ * Desktops as bubblewrap sandboxes on this machine: user, PID, IPC, UTS, network namespaces of their own; the root file system is read-only,
+ * everything writable is a size-limited tmpfs inside, so nothing of the host can be written and nothing is left behind. The host
+ * reaches in through /proc/PID/root. Run by root, the sandbox gets an unused uid of its own, so that no host root is inside.
+ */
+export class LocalProvider implements DesktopProvider {
+  readonly name = 'local' as const;
+  private readonly o: LocalProviderOptions & { readonly rootfs: () => Promise<string> };
+  private readonly boxes = new Map<Desktop, Sandbox>();
+
+  constructor(o: LocalProviderOptions = {}) { this.o = { ...o, rootfs: o.rootfs ?? builtRootfs }; }
+
+  async probe(): Promise<ProviderStatus> {
+    const no = (e: StudioError): ProviderStatus => ({ provider: 'local', ok: false, detail: e.message, problem: toRunError(e) });
+    if (process.platform !== 'linux') return no(unavailable('Local desktops need Linux.', 'Use Docker: install it and set provider to docker.'));
+    if (!onPath('bwrap')) return no(unavailable('bubblewrap is not installed.', 'Install it: apt-get install bubblewrap. Or install Docker.'));
+    let rootfs: string;
+    try { rootfs = await this.o.rootfs(); await access(`${rootfs}/usr/bin/Xvfb`); } catch (e) {
+      return no(e instanceof StudioError ? e : new StudioError('desktop.image', 'The root file system of the desktop is not there.', 'Build it: dart-studio desktop build --provider local.', { cause: e }));
+    }
+    const r = await run('bwrap', ['--unshare-all', '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev', 'true']);
+    if (r.code !== 0) return no(unavailable(`bubblewrap cannot make a sandbox here: ${r.stderr.trim() || `exit code ${r.code}`}.`, 'Allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, or the AppArmor setting of your distribution), or use Docker.'));
+    return { provider: 'local', ok: true, detail: `bubblewrap, root file system ${rootfs}` };
+  }
+
+  async create(spec: DesktopSpec, signal?: AbortSignal): Promise<Desktop> {
+    signal?.throwIfAborted();
+    const rootfs = await this.o.rootfs();
+    const name = brand<DesktopId>(`local-${randomBytes(4).toString('hex')}`);
+    const cgroup = await joinCgroups(name, spec);
+    const agentCode = await readFile(imageAsset('overlay/opt/dart/agent.py'));
+    const plan = sandboxCommand({ rootfs, spec, diskMb: this.o.diskMb ?? 64, cgroup, uid: process.getuid!(), stateDir: await stateDir() });
+    const child = spawn(plan.file, plan.args, { stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'], env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin', DART_DESKTOP: name } });
+    const ended = new Promise<void>((resolve) => { child.once('exit', () => resolve()); child.once('error', () => resolve()); });
+    let forget: () => Promise<void> = () => Promise.resolve();
+    let agent: AgentClient | undefined;
+    let stderr = '';
+    child.stderr!.on('data', (d: Buffer) => { stderr = (stderr + d.toString()).slice(-2000); });
+    const abort = (): void => { child.kill('SIGKILL'); };
+    signal?.addEventListener('abort', abort, { once: true });
+    const timer = setTimeout(abort, START_TIMEOUT_MS);
+    try {
+      const code = child.stdio[3] as Writable;
+      code.on('error', () => undefined); // the exit below says why
+      code.end(agentCode);
+      const pid = await Promise.race([childPid(child.stdio[4] as Readable), ended.then(() => { throw new Error(`bubblewrap ended: ${stderr.trim() || `exit code ${child.exitCode}, signal ${child.signalCode}`}`); })]);
+      forget = await recordSandbox(name, child.pid!, cgroup?.dirs ?? []);
+      const root = `/proc/${pid}/root`;
+      agent = await agentReady(child, `${root}/run/dart/agent.sock`, ended, () => stderr);
+      const desktop = new SandboxDesktop({
+        id: name, provider: 'local', spec, agent,
+        channels: {
+          openX: () => X11Client.open(`${root}/tmp/.X11-unix/X0`),
+          openScreen: () => new FramebufferReader(`${root}/run/dart/fb/Xvfb_screen0`),
+          openSettler: (x) => procSettler(x, new TaskWatch(`${root}/proc`)),
+        },
+      });
+      this.boxes.set(desktop, { child, desktop, cgroup, forget, ended });
+      void ended.then(() => desktop.lose(lost('The sandbox of the desktop ended.')));
+      try { await desktop.reset(); } catch (e) { await this.destroy(desktop); throw e; }
+      signal?.throwIfAborted();
+      return desktop;
+    } catch (e) {
+      agent?.close();
+      child.kill('SIGKILL');
+      await ended;
+      await forget();
+      await cgroup?.remove();
+      if (signal?.aborted) throw new StudioError('cancelled', 'Starting the desktop was cancelled.', 'Start it again when you want it.', { cause: e });
+      if (e instanceof StudioError) throw e;
+      throw new StudioError('desktop.start', `The desktop did not start: ${(e as Error).message}.`, 'Run `dart-studio doctor` to see what this machine lacks.', { cause: e, details: { stderr } });
+    } finally { clearTimeout(timer); signal?.removeEventListener('abort', abort); }
+  }
+
+  async reset(d: Desktop): Promise<Desktop> {
+    const box = this.boxes.get(d);
+    if (!box) throw lost('This desktop was taken down.');
+    await box.desktop.reset();
+    return d;
+  }
+
+  async destroy(d: Desktop): Promise<void> {
+    const box = this.boxes.get(d);
+    if (!box) return;
+    this.boxes.delete(d);
+    box.desktop.dispose();
+    box.child.kill('SIGKILL'); // PID 1 goes with it (--die-with-parent), and everything with PID 1
+    await box.ended;
+    await box.forget();
+    await box.cgroup?.remove();
+  }
+
+  reap(): Promise<number> { return reapSandboxes(); }
+
+  async dispose(): Promise<void> { await Promise.all([...this.boxes.keys()].map((d) => this.destroy(d))); }
+}
+
+export const createLocalProvider = (o?: LocalProviderOptions): LocalProvider => new LocalProvider(o);
+
+async function builtRootfs(): Promise<string> {
+  const path = process.env['DART_STUDIO_ROOTFS'] || await rootfsPath();
+  if (!path) throw new StudioError('desktop.image', 'The root file system of the desktop was not built yet.', 'Build it: dart-studio desktop build (about a minute).');
+  return path;
+}
+
+interface SandboxPlan { readonly rootfs: string; readonly spec: DesktopSpec; readonly diskMb: number; readonly cgroup: CgroupLease | undefined; readonly uid: number; readonly stateDir: string }
+
+/** The command line of one sandbox. File descriptor 3 carries the agent's code, 4 brings back the pid of PID 1. */
+export function sandboxCommand(p: SandboxPlan): { file: string; args: string[] } {
+  const asRoot = p.uid === 0;
+  const base = asRoot ? `${p.stateDir}/mnt` : p.rootfs;
+  const size = (mb: number): string[] => ['--size', String(Math.ceil(mb) * MB)];
+  const frameMb = (p.spec.screen.width * p.spec.screen.height * 4) / MB;
+  const tmpfs = (path: string, mb: number, mode: string): string[] => ['--perms', mode, ...size(mb), '--tmpfs', path];
+  const bwrap = [
+    'bwrap', '--unshare-user', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-net', '--unshare-cgroup-try', '--hostname', 'desktop',
+    '--uid', '1000', '--gid', '1000', '--die-with-parent', '--as-pid-1', '--new-session', '--cap-drop', 'ALL',
+    '--ro-bind', base, '/', '--proc', '/proc', '--dev', '/dev', '--remount-ro', '/dev',
+    ...tmpfs('/dev/shm', p.diskMb, '1777'), ...tmpfs('/tmp', p.diskMb, '1777'), ...tmpfs('/var/tmp', p.diskMb, '1777'),
+    ...tmpfs('/run', 16 + 2 * frameMb, '0755'), ...tmpfs('/home/user', p.diskMb, '0755'),
+    '--ro-bind-data', '3', '/run/agent.py', '--info-fd', '4', '--chdir', '/', '--clearenv', '--setenv', 'PATH', '/usr/bin:/bin', '--setenv', 'LANG', 'C.UTF-8',
+    '--', '/usr/bin/python3', '-I', '-S', '/run/agent.py',
+  ];
+  // Without a memory cgroup each process alone is bounded; GTK programs map some 500 MB that they never touch.
+  const limits = ['prlimit', '--core=0', `--nproc=${p.spec.pids}`, ...(p.cgroup?.memory ? [] : [`--as=${Math.max(p.spec.memoryMb, 1024) * MB}`]), '--'];
+  if (!asRoot) return { file: 'prlimit', args: [...limits.slice(1), ...bwrap] };
+  // Root: a private mount makes the root file system reachable wherever it lies (say, under /root), then all privilege is given up.
+  const joins = (p.cgroup?.procs ?? []).map((_, i) => `echo $$ > "$${i + 3}"`);
+  const script = [`mount --bind "$1" "$2"`, ...joins, `shift ${2 + joins.length}`, 'exec "$@"'].join(' && ');
+  const uid = String(UID_BASE + Math.floor(Math.random() * 1_000_000));
+  return {
+    file: 'unshare', args: ['--mount', '--propagation', 'private', '--', 'sh', '-c', script, 'sh', p.rootfs, base, ...(p.cgroup?.procs ?? []),
+      'setpriv', '--reuid', uid, '--regid', uid, '--clear-groups', '--no-new-privs', ...limits, ...bwrap],
+  };
+}
+
+/** Far above real users and above the ranges of containers' subordinate uids. */
+const UID_BASE = 1_500_000_000;
+
+/** bubblewrap tells the pid of the sandbox's PID 1 as JSON. */
+async function childPid(info: Readable): Promise<number> {
+  let text = '';
+  for await (const d of info) {
+    text += String(d);
+    const m = /"child-pid":\s*(\d+)/.exec(text);
+    if (m) return Number(m[1]);
+  }
+  throw new Error('bubblewrap did not say the pid of the sandbox');
+}
+
+/** The agent says "ready" on its standard error once it listens. */
+async function agentReady(child: ChildProcess, path: string, ended: Promise<void>, stderr: () => string): Promise<AgentClient> {
+  await new Promise<void>((resolve, reject) => {
+    const look = (): void => { if (stderr().includes('dart-agent ready')) { child.stderr!.off('data', look); resolve(); } };
+    child.stderr!.on('data', look);
+    void ended.then(() => reject(new Error(`the agent ended: ${stderr().trim() || `exit code ${child.exitCode}`}`)));
+    look();
+  });
+  return AgentClient.open(path);
+}
+
+function onPath(file: string): boolean { return (process.env['PATH'] ?? '/usr/bin:/bin').split(':').some((d) => existsSync(`${d}/${file}`)); }
+
+function run(file: string, args: string[]): Promise<{ code: number | null; stderr: string }> {
+  return new Promise((resolve) => {
+    const c = spawn(file, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+    let stderr = '';
+    c.stderr.on('data', (d: Buffer) => { stderr += d.toString(); });
+    c.once('error', (e) => resolve({ code: null, stderr: e.message }));
+    c.once('close', (code) => resolve({ code, stderr }));
+  });
+}
+
+const unavailable = (message: string, remedy: string): StudioError => new StudioError('desktop.unavailable', message, remedy);

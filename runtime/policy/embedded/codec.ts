@@ -41,7 +41,7 @@ export function stateKey(s: EncodedState): string {
 
 /**
  * The last `history.length` actions, newest last, each (type+1, row+1, col+1, argument+1), then the number of earlier steps (capped at
- * `maxSteps - 1`). The argument is the text source or the chord. An action the policy could not have taken is a row of zeros.
+ * `maxSteps`). The argument is the text source or the chord. An action the policy could not have taken is a row of zeros.
  */
 export function encodeHistory(spec: EmbeddedPolicySpec, view: View, tokens: readonly InstructionToken[], steps: readonly (readonly Action[])[]): Int32Array {
   const { length, maxSteps } = spec.history;
@@ -59,7 +59,7 @@ export function encodeHistory(spec: EmbeddedPolicySpec, view: View, tokens: read
       else if (head === 'text' || head === 'key') out[at + 3] = index + 1;
     }
   });
-  out[length * 4] = Math.min(steps.length, maxSteps - 1);
+  out[length * 4] = Math.min(steps.length, maxSteps);
   return out;
 }
 

@@ -155,7 +155,7 @@ describe('history', () => {
   });
   it('shows an action it cannot express as a row of zeros and caps the step number', () => {
     const h = encodeState(spec, frame, 'x', Array.from({ length: 40 }, () => step({ type: 'type', text: 'by hand' }))).history;
-    expect(Array.from(h)).toEqual([...Array<number>(16).fill(0), 15]);
+    expect(Array.from(h)).toEqual([...Array<number>(16).fill(0), 16]);
   });
   it('gives equal keys to equal states only', () => {
     const a = encodeState(spec, frame, 'open it', []);

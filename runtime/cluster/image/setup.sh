@@ -20,11 +20,12 @@ cat >> /etc/X11/app-defaults/XTerm <<'X'
 *faceName: DejaVu Sans Mono
 *faceSize: 10
 *cursorBlink: false
+*multiClickTime: 200
 *scrollBar: false
 *saveLines: 1000
 *background: white
 *foreground: black
-*vt100.geometry: 72x18
+*vt100.geometry: 66x16
 X
 # Without a valid font cache every start rebuilds it (+100 ms): folders get a fixed date, then the cache is made.
 find /usr/share/fonts -type d -exec touch -d @1700000000 {} +

@@ -1,0 +1,238 @@
+import { randomBytes } from 'node:crypto';
+import Docker from 'dockerode';
+import { id, StudioError, toRunError, type DesktopId, type RunError } from '../../domain/index.js';
+import { AgentClient } from '../agentClient.js';
+import { SandboxDesktop, type Channels } from '../drivers/desktop.js';
+import { Relay } from '../drivers/portable.js';
+import { agentSettler } from '../drivers/portableSettle.js';
+import { X11Client } from '../drivers/x11Client.js';
+import type { OnProgress } from '../imageBuild/recipe.js';
+import type { Desktop, DesktopProvider, DesktopSpec, ProviderStatus } from '../types.js';
+import { containerOptions, openRelay, OWNER, ROLE } from './dockerContainer.js';
+import { canReach, fastChannels, openAgent } from './dockerFast.js';
+import { defaultCapacity, isOrphan, isRemote, ownerLabel, parseHost, parseOwner, place, self, type DockerHostOptions } from './dockerHosts.js';
+import { engineError, ensureImage, LABEL, statusOf } from './dockerImage.js';
+
+export type DesktopPath = 'fast' | 'portable';
+export interface DockerProviderOptions {
+  /** Engines and how many desktops each may hold; default: the environment's engine. */
+  readonly hosts?: readonly DockerHostOptions[];
+  /** Desktops kept started beyond those in use, so that a broken one is replaced at once. Default 1. */
+  readonly spares?: number;
+  /** `auto` (default) takes the fast path where this process can open the container's files and processes. */
+  readonly path?: 'auto' | DesktopPath;
+  /** Label of the run, for people who look at `docker ps`. */
+  readonly run?: string;
+  readonly onProgress?: OnProgress;
+}
+
+const CALL_MS = 20_000, BOOT_MS = 30_000, PROBE_MS = 4_000;
+
+interface Host {
+  readonly name: string;
+  readonly docker: Docker;
+  readonly remote: boolean;
+  readonly wanted: number | undefined;
+  capacity: number | undefined;
+  used: number;
+  down: boolean;
+  path: DesktopPath | undefined;
+  image: Promise<string> | undefined;
+}
+
+interface Made { readonly host: Host; readonly container: Docker.Container; readonly path: DesktopPath; readonly relay: Relay | undefined }
+
+const pathOf = new WeakMap<Desktop, DesktopPath>();
+/** By which path a Docker desktop is driven. */
+export const desktopPath = (d: Desktop): DesktopPath | undefined => pathOf.get(d);
+
+export class DockerProvider implements DesktopProvider {
+  readonly name = 'docker' as const;
+  private readonly hosts: Host[];
+  private readonly o: DockerProviderOptions;
+  private readonly made = new Map<SandboxDesktop, Made>();
+  private readonly spares: { key: string; desktop: SandboxDesktop }[] = [];
+  private readonly refilling = new Set<Promise<void>>();
+  private readonly ended = new AbortController();
+  private readonly me = self();
+
+  constructor(o: DockerProviderOptions = {}) {
+    this.o = o;
+    const hosts = o.hosts && o.hosts.length > 0 ? o.hosts : [{}];
+    this.hosts = hosts.map((h) => {
+      const address = h.host === undefined ? undefined : parseHost(h.host);
+      return { name: h.host ?? process.env['DOCKER_HOST'] ?? 'the local engine', docker: new Docker(address), remote: isRemote(address ?? (process.env['DOCKER_HOST'] ? parseHost(process.env['DOCKER_HOST']) : undefined)), wanted: h.capacity, capacity: h.capacity, used: 0, down: false, path: o.path === 'auto' ? undefined : o.path, image: undefined };
+    });
+  }
+
+  async probe(): Promise<ProviderStatus> {
+    const found = await Promise.all(this.hosts.map((h) => this.look(h)));
+    const problem = found.find((f) => f.problem)?.problem;
+    const ok = found.some((f) => !f.problem);
+    return { provider: 'docker', ok, detail: found.map((f) => f.detail).join('; '), ...(ok ? { capacity: this.hosts.reduce((n, h) => n + (h.down ? 0 : h.capacity ?? 0), 0) } : {}), ...(problem ? { problem } : {}) };
+  }
+
+  private async look(h: Host): Promise<{ detail: string; problem?: RunError }> {
+    try {
+      const i = await within(PROBE_MS, h.docker.info()) as { ServerVersion: string; MemTotal: number; NCPU: number; OSType: string };
+      if (i.OSType !== 'linux') throw new StudioError('desktop.unavailable', `The engine at ${h.name} runs ${i.OSType} containers.`, 'Switch it to Linux containers.');
+      h.capacity = h.wanted ?? defaultCapacity({ memoryBytes: i.MemTotal, cores: i.NCPU });
+      h.down = false;
+      return { detail: `Docker ${i.ServerVersion} at ${h.name}, room for ${h.capacity} desktops` };
+    } catch (e) {
+      h.down = true;
+      const error = e instanceof StudioError ? e : engineError(e, h.name);
+      return { detail: error.message, problem: toRunError(error) };
+    }
+  }
+
+  async create(spec: DesktopSpec, signal?: AbortSignal): Promise<Desktop> {
+    const key = specKey(spec);
+    const at = this.spares.findIndex((s) => s.key === key && !s.desktop.isLost);
+    if (at >= 0) {
+      const { desktop } = this.spares.splice(at, 1)[0]!;
+      this.refill(spec, key);
+      return desktop;
+    }
+    const d = await this.boot(spec, signal);
+    this.refill(spec, key);
+    return d;
+  }
+
+  async reset(d: Desktop): Promise<Desktop> {
+    const desktop = this.ours(d);
+    await desktop.reset();
+    return desktop;
+  }
+
+  async destroy(d: Desktop): Promise<void> {
+    const desktop = d as SandboxDesktop;
+    const m = this.made.get(desktop);
+    if (!m) return;
+    this.made.delete(desktop);
+    desktop.dispose();
+    m.relay?.close();
+    try { await remove(m.container); } finally { m.host.used--; }
+  }
+
+  async reap(): Promise<number> {
+    const counts = await Promise.all(this.hosts.map(async (h) => {
+      const all = await h.docker.listContainers({ all: true, filters: { label: [LABEL] }, abortSignal: AbortSignal.timeout(CALL_MS) } as Docker.ContainerListOptions).catch((e: unknown) => { throw engineError(e, h.name); });
+      const orphans = all.filter((c) => c.Labels[ROLE] === 'desktop' && isOrphan(parseOwner(c.Labels[OWNER]), this.me));
+      await Promise.all(orphans.map((c) => remove(h.docker.getContainer(c.Id))));
+      return orphans.length;
+    }));
+    return counts.reduce((a, b) => a + b, 0);
+  }
+
+  async dispose(): Promise<void> {
+    this.ended.abort();
+    await Promise.allSettled([...this.refilling]);
+    this.spares.length = 0;
+    const results = await Promise.allSettled([...this.made.keys()].map((d) => this.destroy(d)));
+    const failed = results.find((r): r is PromiseRejectedResult => r.status === 'rejected');
+    if (failed) throw failed.reason;
+  }
+
+  private ours(d: Desktop): SandboxDesktop {
+    if (!this.made.has(d as SandboxDesktop)) throw new StudioError('desktop.lost', `Desktop ${d.id} is not one of this provider's.`, 'Create a new one.');
+    return d as SandboxDesktop;
+  }
+
+  /** Bring the number of spares of this kind up to what is wanted, in the background; a full or failing engine just means fewer. */
+  private refill(spec: DesktopSpec, key: string): void {
+    const wanted = this.o.spares ?? 1;
+    if (this.ended.signal.aborted || this.refilling.size > 0 || this.spares.length >= wanted) return;
+    const one = this.boot(spec, this.ended.signal).then(
+      (desktop) => {
+        this.spares.push({ key, desktop });
+        desktop.onEvent((e) => {
+          const i = e.type === 'lost' ? this.spares.findIndex((s) => s.desktop === desktop) : -1;
+          if (i >= 0) { this.spares.splice(i, 1); void this.destroy(desktop).catch(() => {}); }
+        });
+      },
+      () => {},
+    ).finally(() => { this.refilling.delete(one); });
+    this.refilling.add(one);
+  }
+
+  private async choose(): Promise<Host> {
+    // What was down may have come back, and an engine never looked at has no capacity yet.
+    await Promise.all(this.hosts.filter((h) => h.capacity === undefined || h.down).map((h) => this.look(h)));
+    let at = place(this.hosts.map((h) => ({ capacity: h.capacity ?? 0, used: h.used, down: h.down })));
+    if (at === undefined && this.spares.length > 0) { // a spare of another kind holds the place
+      await this.destroy(this.spares.shift()!.desktop);
+      at = place(this.hosts.map((h) => ({ capacity: h.capacity ?? 0, used: h.used, down: h.down })));
+    }
+    if (at !== undefined) return this.hosts[at]!;
+    if (this.hosts.every((h) => h.down)) throw new StudioError('desktop.unavailable', `No Docker engine answers (${this.hosts.map((h) => h.name).join(', ')}).`, 'Start Docker (`systemctl start docker`), check DOCKER_HOST, or choose `provider: local`.');
+    throw new StudioError('desktop.unavailable', `All places for desktops are taken (${this.hosts.map((h) => `${h.name}: ${h.used} of ${h.capacity ?? 0}`).join(', ')}).`, 'Ask for fewer desktops, or raise the capacity of a host in the run file.');
+  }
+
+  private async boot(spec: DesktopSpec, signal?: AbortSignal): Promise<SandboxDesktop> {
+    const host = await this.choose();
+    host.used++;
+    let container: Docker.Container | undefined, relay: Relay | undefined, agent: AgentClient | undefined;
+    try {
+      const either = AbortSignal.any([this.ended.signal, ...(signal ? [signal] : [])]);
+      host.image ??= ensureImage(host.docker, this.o.onProgress, either);
+      host.image.catch(() => { host.image = undefined; });
+      const image = await host.image;
+      const limit = AbortSignal.any([either, AbortSignal.timeout(BOOT_MS)]);
+      const nonce = randomBytes(12).toString('hex');
+      const name = `docker-${nonce.slice(0, 8)}`;
+      container = await host.docker.createContainer({ ...containerOptions(image, spec, { name: `dart-studio-${name}`, nonce, owner: ownerLabel(this.me), run: this.o.run }), abortSignal: limit });
+      await container.start({ abortSignal: limit } as object);
+      const path = host.path ??= await this.choosePath(container, nonce);
+      let channels: Channels;
+      if (path === 'fast') {
+        const pid = (await container.inspect()).State.Pid;
+        if (!canReach(pid, nonce)) throw new StudioError('desktop.start', `The container's files cannot be reached from this process.`, 'Run as root, or leave the path to `auto`.');
+        agent = await openAgent(pid, limit);
+        channels = fastChannels(pid);
+      } else {
+        relay = new Relay(await openRelay(container, limit), { deflate: host.remote });
+        const r = relay;
+        agent = new AgentClient(await r.connect('/run/dart/agent.sock'));
+        const a = agent;
+        channels = { openX: async () => X11Client.over(await r.connect('/tmp/.X11-unix/X0')), openScreen: () => ({ read: () => r.frame(), close: () => {} }), openSettler: (x) => agentSettler(x, a) };
+      }
+      const desktop = new SandboxDesktop({ id: id<DesktopId>(name), provider: 'docker', spec, agent, channels });
+      this.made.set(desktop, { host, container, path, relay });
+      pathOf.set(desktop, path);
+      try { await desktop.reset(); } catch (e) { this.made.delete(desktop); desktop.dispose(); throw e; }
+      if (either.aborted) { this.made.delete(desktop); desktop.dispose(); throw either.reason; }
+      return desktop;
+    } catch (e) {
+      agent?.close();
+      relay?.close();
+      if (container) await remove(container).catch(() => {});
+      host.used--;
+      if (signal?.aborted || this.ended.signal.aborted) throw new StudioError('cancelled', 'Starting a desktop was cancelled.', 'Start it again when you want it.');
+      if (e instanceof StudioError) throw e;
+      const error = statusOf(e) === undefined && (e as Error).name === 'TimeoutError' ? new StudioError('desktop.start', `A desktop on ${host.name} did not start within ${BOOT_MS / 1000} s.`, 'Look at the load of that machine; ask for fewer desktops.', { cause: e }) : engineError(e, host.name);
+      if (error.kind === 'desktop.unavailable') host.down = true;
+      throw error;
+    }
+  }
+
+  private async choosePath(container: Docker.Container, nonce: string): Promise<DesktopPath> {
+    return canReach((await container.inspect()).State.Pid, nonce) ? 'fast' : 'portable';
+  }
+}
+
+const specKey = (s: DesktopSpec): string => JSON.stringify([s.screen.width, s.screen.height, s.a11y ?? false, s.memoryMb, s.pids, s.cpus ?? 0]);
+
+/** dockerode's info() takes no abort signal (its types say so, and its code): the answer is given up on instead. */
+async function within<T>(ms: number, p: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  try { return await Promise.race([p, new Promise<never>((_, reject) => { timer = setTimeout(() => reject(new Error(`no answer within ${ms / 1000} s`)), ms); })]); } finally { clearTimeout(timer); }
+}
+
+/** Remove a container for good; one that is gone or just going is fine. */
+async function remove(c: Docker.Container): Promise<void> {
+  try { await c.remove({ force: true, v: true, abortSignal: AbortSignal.timeout(CALL_MS) } as object); } catch (e) {
+    const status = statusOf(e);
+    if (status !== 404 && status !== 409) throw engineError(e);
+  }
+}

@@ -1,0 +1,49 @@
+import { existsSync, readFileSync, watch } from 'node:fs';
+import { AgentClient } from '../agentClient.js';
+import { FramebufferReader } from '../drivers/framebuffer.js';
+import { procSettler } from '../drivers/settle.js';
+import { TaskWatch } from '../drivers/taskWatch.js';
+import { X11Client } from '../drivers/x11Client.js';
+import type { Channels } from '../drivers/desktop.js';
+
+/**
+ * The fast path into a container on this machine's own kernel: its sockets, its framebuffer file and its processes, all through
+ * /proc/PID/root, which needs the right to trace the container's processes (root, as a rule) and no folder shared with it.
+ */
+export function canReach(pid: number, nonce: string): boolean {
+  if (process.platform !== 'linux' || pid <= 0) return false;
+  // A remote engine's pid may be some process here: only the nonce in its environment proves that it is ours.
+  try { return readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(`DART_NONCE=${nonce}`) && existsSync(`/proc/${pid}/root/run/dart`); } catch { return false; }
+}
+
+/** Connects to the agent as soon as it listens. */
+export async function openAgent(pid: number, signal: AbortSignal): Promise<AgentClient> {
+  const folder = `/proc/${pid}/root/run/dart`;
+  const path = `${folder}/agent.sock`;
+  let wake: () => void = () => {};
+  const watcher = watch(folder, () => wake());
+  const stop = (): void => wake();
+  signal.addEventListener('abort', stop);
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      const changed = new Promise<void>((r) => { wake = r; });
+      try { return await AgentClient.open(path); } catch (e) {
+        const code = (e as NodeJS.ErrnoException).code;
+        if (code !== 'ENOENT' && code !== 'ECONNREFUSED') throw e;
+        // Refused: the socket is there but nobody listens yet. No event follows its listen(), which comes within microseconds.
+        if (code === 'ECONNREFUSED') setTimeout(() => wake(), 2);
+        await changed;
+      }
+    }
+  } finally { signal.removeEventListener('abort', stop); watcher.close(); }
+}
+
+export function fastChannels(pid: number): Channels {
+  const root = `/proc/${pid}/root`;
+  return {
+    openX: () => X11Client.open(`${root}/tmp/.X11-unix/X0`),
+    openScreen: () => new FramebufferReader(`${root}/run/dart/fb/Xvfb_screen0`),
+    openSettler: (x) => procSettler(x, new TaskWatch(`${root}/proc`)),
+  };
+}

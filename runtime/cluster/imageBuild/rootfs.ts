@@ -86,7 +86,7 @@ async function build(recipe: Recipe, cache: string, onProgress: OnProgress, sign
   } finally { await removeTree(tmp); }
 }
 
-const noTool = (): StudioError => new StudioError('desktop.image', 'mmdebstrap is not installed, so the desktop\'s root file system cannot be built.',
+export const noTool = (): StudioError => new StudioError('desktop.image', 'mmdebstrap is not installed, so the desktop\'s root file system cannot be built.',
   platform() === 'linux' ? 'Run `apt-get install mmdebstrap` (as root), or start Docker and choose `provider: docker`.' : 'The local provider needs Linux: install Docker and choose `provider: docker`.');
 
 /** What every desktop needs to start; a missing one means a build that only looked finished. */

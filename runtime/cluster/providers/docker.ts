@@ -74,7 +74,8 @@ export class DockerProvider implements DesktopProvider {
 
   private async look(h: Host): Promise<{ detail: string; problem?: RunError }> {
     try {
-      const i = await within(PROBE_MS, h.docker.info()) as { ServerVersion: string; MemTotal: number; NCPU: number; OSType: string };
+      // Its types do not say so, but info() takes options like the rest.
+      const i = await (h.docker.info as (o: object) => Promise<{ ServerVersion: string; MemTotal: number; NCPU: number; OSType: string }>).call(h.docker, { abortSignal: AbortSignal.timeout(PROBE_MS) });
       if (i.OSType !== 'linux') throw new StudioError('desktop.unavailable', `The engine at ${h.name} runs ${i.OSType} containers.`, 'Switch it to Linux containers.');
       h.capacity = h.wanted ?? defaultCapacity({ memoryBytes: i.MemTotal, cores: i.NCPU });
       h.down = false;
@@ -223,12 +224,6 @@ export class DockerProvider implements DesktopProvider {
 
 const specKey = (s: DesktopSpec): string => JSON.stringify([s.screen.width, s.screen.height, s.a11y ?? false, s.memoryMb, s.pids, s.cpus ?? 0]);
 
-/** dockerode's info() takes no abort signal (its types say so, and its code): the answer is given up on instead. */
-async function within<T>(ms: number, p: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  try { return await Promise.race([p, new Promise<never>((_, reject) => { timer = setTimeout(() => reject(new Error(`no answer within ${ms / 1000} s`)), ms); })]); } finally { clearTimeout(timer); }
-}
-
 /** Remove a container for good; one that is gone or just going is fine. */
 async function remove(c: Docker.Container): Promise<void> {
   try { await c.remove({ force: true, v: true, abortSignal: AbortSignal.timeout(CALL_MS) } as object); } catch (e) {
@@ -236,3 +231,5 @@ async function remove(c: Docker.Container): Promise<void> {
     if (status !== 404 && status !== 409) throw engineError(e);
   }
 }
+
+export const createDockerProvider = (o?: DockerProviderOptions): DockerProvider => new DockerProvider(o);

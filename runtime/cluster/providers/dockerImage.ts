@@ -5,17 +5,21 @@ import { join } from 'node:path';
 import { spawn } from 'node:child_process';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type Docker from 'dockerode';
+import Docker from 'dockerode';
 import { StudioError } from '../../domain/index.js';
+import { parseHost } from './dockerHosts.js';
 import { AptProgress, debLine, forContainer, machineAptConf, machineSources } from '../imageBuild/apt.js';
 import { aptRemedy, cancelled } from '../imageBuild/process.js';
 import { readRecipe, type OnProgress, type Recipe } from '../imageBuild/recipe.js';
-import { bootstrapBase, rootfsInfo, type RootfsInfo } from '../imageBuild/rootfs.js';
+import { bootstrapBase, noTool, rootfsInfo, type RootfsInfo, type RootfsSource } from '../imageBuild/rootfs.js';
 import { tar, type TarFile } from '../imageBuild/tar.js';
 
 export const BASE_IMAGE = 'debian:bookworm-slim';
 export const LABEL = 'app=dart-studio';
 const CA_BUNDLE = '/etc/ssl/certs/ca-certificates.crt';
+
+/** An engine by its address (as DOCKER_HOST is written), or the environment's; nothing is sent yet. For callers who may not import dockerode. */
+export const connectEngine = (host?: string): Docker => new Docker(host === undefined ? undefined : parseHost(host));
 
 export const imageTag = (recipe: Recipe): string => `dart-studio/desktop:${recipe.imageHash}`;
 
@@ -150,6 +154,13 @@ export async function exportRootfs(docker: Docker, dir: string, o: { onProgress:
     return `docker export of ${image}`;
   } catch (e) { throw buildError(e, o.signal); } finally { await container.remove({ force: true }).catch(() => {}); }
 }
+
+/** For ensureRootfs on a machine without mmdebstrap: through the environment's engine, if one answers. */
+export const rootfsFromEngine: RootfsSource = async (dir, o) => {
+  const docker = new Docker();
+  try { await (docker.ping as (o: object) => Promise<unknown>).call(docker, { abortSignal: AbortSignal.timeout(4000) }); } catch { throw noTool(); }
+  return exportRootfs(docker, dir, o);
+};
 
 export const statusOf = (e: unknown): number | undefined => (e as { statusCode?: number } | null)?.statusCode;
 

@@ -1,1 +1,40 @@
-export async function runIndexWorker(): Promise<void> { throw new Error('not built yet'); }
+import { parentPort, workerData } from 'node:worker_threads';
+import { IndexEngine } from './indexEngine.js';
+
+export interface IndexWorkerData { readonly role: '__index'; readonly journal: string; readonly file: string; readonly until?: number }
+export type IndexRequest =
+  | { readonly id: number; readonly do: 'advance'; readonly until: number }
+  | { readonly id: number; readonly do: 'query'; readonly sql: string; readonly params: readonly (string | number | null)[] }
+  | { readonly id: number; readonly do: 'snapshot' }
+  | { readonly id: number; readonly do: 'close'; readonly snapshot: boolean };
+export type IndexReply = { readonly id: number; readonly ok: unknown } | { readonly id: number; readonly error: string };
+
+/** Body of the index worker: one request after the other, each answered; id 0 answers the start. */
+export async function runIndexWorker(): Promise<void> {
+  const port = parentPort;
+  if (!port) throw new Error('the index worker runs only in a worker thread');
+  const { journal, file, until } = workerData as IndexWorkerData;
+  let engine: IndexEngine;
+  try { engine = await IndexEngine.open(journal, file, until); } catch (e) { port.postMessage({ id: 0, error: (e as Error).message } satisfies IndexReply); return; }
+  port.postMessage({ id: 0, ok: engine.status() } satisfies IndexReply);
+
+  const handle = async (r: IndexRequest): Promise<unknown> => {
+    switch (r.do) {
+      case 'advance': await engine.advance(r.until); return engine.status();
+      case 'query': return engine.query(r.sql, r.params);
+      case 'snapshot': return engine.snapshot();
+      case 'close': {
+        const bytes = r.snapshot ? await engine.snapshot() : 0;
+        engine.close();
+        return bytes;
+      }
+    }
+  };
+  let chain: Promise<void> = Promise.resolve();
+  port.on('message', (r: IndexRequest) => {
+    chain = chain.then(async () => {
+      port.postMessage(await handle(r).then((ok): IndexReply => ({ id: r.id, ok }), (e: unknown): IndexReply => ({ id: r.id, error: (e as Error).message })));
+      if (r.do === 'close') port.close();
+    });
+  });
+}

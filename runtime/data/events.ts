@@ -1,0 +1,78 @@
+import type { BatchId, FamilyId, GroupId, Outcome, PolicyVersion, Provenance, RolloutId, RunId, Step, TaskId, Trajectory } from '../domain/index.js';
+import type { PoolEntryInfo } from './experiencePool.js';
+import type { LedgerMove } from './ledger.js';
+import type { PlannedGroup } from './planner.js';
+import type { RetireReason, RolloutOrder } from './types.js';
+
+/** A trajectory without its steps, which were journalled one by one as they happened. */
+export type TrajectoryHead = Omit<Trajectory, 'steps'> & { readonly steps: number };
+
+/** What a policy knew besides what a Step holds, for the inspector: the most probable alternatives of each choice, and the replica that answered. */
+export interface StepExtra {
+  readonly alternatives?: readonly (readonly { readonly label: string; readonly probability: number }[])[];
+  readonly replica?: string;
+  readonly desktop?: string;
+}
+
+/** A trajectory that entered a group, and the steps of it that are trained. */
+export interface GroupMember { readonly rollout: RolloutId; /** From the experience pool: not one of the group's own rollouts. */ readonly injected: boolean; readonly reward: number; readonly keep: readonly boolean[] }
+
+/** Everything that happens in a run, in the words of the journal. Each is one record; its sequence number and time are added on writing. */
+export type RunEvent =
+  | { readonly type: 'run.opened'; readonly run: RunId; readonly resumed: boolean; readonly pid: number }
+  | { readonly type: 'run.closed'; readonly reason: string }
+  | ({ readonly type: 'group.opened' } & PlannedGroup)
+  | { readonly type: 'rollout.queued'; readonly order: RolloutOrder }
+  | { readonly type: 'rollout.started'; readonly rollout: RolloutId; readonly version: PolicyVersion; readonly desktop?: string }
+  | { readonly type: 'rollout.step'; readonly rollout: RolloutId; readonly step: Step; readonly extra?: StepExtra }
+  /** A rollout ended with an outcome; with an error outcome it is retired by this very record. Also for trajectories that are no rollouts of the ledger: probes, demonstrations, imports. */
+  | { readonly type: 'trajectory.recorded'; readonly head: TrajectoryHead }
+  | { readonly type: 'rollout.retired'; readonly rollout: RolloutId; readonly group: GroupId; readonly reason: RetireReason }
+  /** Curation in one record: who stays with which steps, who goes and why. */
+  | { readonly type: 'group.formed'; readonly group: GroupId; readonly family: FamilyId; readonly task: TaskId; readonly members: readonly GroupMember[]; readonly retired: readonly { readonly rollout: RolloutId; readonly reason: RetireReason }[]; /** Entropy threshold. */ readonly threshold?: number; readonly version: PolicyVersion }
+  | { readonly type: 'group.dropped'; readonly group: GroupId; readonly family: FamilyId; readonly task: TaskId; readonly rewards: readonly number[]; readonly retired: readonly { readonly rollout: RolloutId; readonly reason: RetireReason }[]; readonly reason: RetireReason }
+  /** A group that waited and can no longer be trained. */
+  | { readonly type: 'group.retired'; readonly group: GroupId; readonly rollouts: readonly RolloutId[]; readonly reason: RetireReason }
+  | { readonly type: 'batch.claimed'; readonly batch: BatchId; readonly groups: readonly { readonly group: GroupId; readonly rollouts: readonly RolloutId[] }[]; readonly version: PolicyVersion; /** Updates each rollout lags behind. */ readonly lags: readonly number[]; readonly steps: number }
+  | { readonly type: 'batch.trained'; readonly batch: BatchId; readonly rollouts: readonly RolloutId[]; readonly version: PolicyVersion }
+  /** A claim given back untrained. */
+  | { readonly type: 'batch.released'; readonly batch: BatchId; readonly groups: readonly { readonly group: GroupId; readonly rollouts: readonly RolloutId[] }[]; readonly reason: string }
+  | { readonly type: 'pool.added'; readonly entry: PoolEntryInfo }
+  | { readonly type: 'pool.removed'; readonly entry: RolloutId; readonly reason: string }
+  /** Named numbers of one moment, e.g. an update's report: `source` says whose. */
+  | { readonly type: 'metrics'; readonly source: string; readonly version?: PolicyVersion; readonly values: Readonly<Record<string, number>>; /** Histograms and other lists. */ readonly lists?: Readonly<Record<string, readonly number[]>> }
+  | { readonly type: 'eval'; readonly version: PolicyVersion; readonly episodes: number; readonly successes: number; readonly errors: number; readonly low: number; readonly high: number; readonly perFamily?: Readonly<Record<string, { readonly episodes: number; readonly successes: number }>>; readonly label?: string }
+  | { readonly type: 'checkpoint'; readonly version: PolicyVersion; readonly dir: string }
+  /** A stretch of work of a desktop, replica or the trainer, for the utilisation lanes. */
+  | { readonly type: 'activity'; readonly lane: string; readonly what: string; readonly start: number; readonly ms: number; readonly rollout?: RolloutId; readonly version?: PolicyVersion }
+  | { readonly type: 'log'; readonly level: 'info' | 'warn' | 'error'; readonly message: string; readonly details?: unknown };
+
+export type StoredEvent = RunEvent & { readonly seq: number; /** ms since the epoch. */ readonly at: number };
+export type EventOf<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
+
+export const headOf = (t: Trajectory): TrajectoryHead => ({ ...t, steps: t.steps.length });
+export const isError = (o: Outcome): o is Extract<Outcome, { kind: 'error' }> => o.kind === 'error';
+/** Only rollouts of training are in the ledger. */
+export const inLedger = (p: Provenance): boolean => p.kind === 'rollout';
+
+/** The ledger's view of an event. */
+export function ledgerMoves(e: RunEvent): readonly LedgerMove[] {
+  switch (e.type) {
+    case 'rollout.queued': return [{ rollout: e.order.rollout, to: { at: 'queued' } }];
+    case 'rollout.started': return [{ rollout: e.rollout, to: { at: 'running' } }];
+    case 'trajectory.recorded':
+      if (!inLedger(e.head.provenance)) return [];
+      return [{ rollout: e.head.id, to: isError(e.head.outcome) ? { at: 'retired', reason: 'error' } : { at: 'recorded' } }];
+    case 'rollout.retired': return [{ rollout: e.rollout, to: { at: 'retired', reason: e.reason } }];
+    case 'group.formed': return [
+      ...e.members.filter((m) => !m.injected && !e.retired.some((r) => r.rollout === m.rollout)).map((m): LedgerMove => ({ rollout: m.rollout, to: { at: 'grouped', group: e.group } })),
+      ...e.retired.map((r): LedgerMove => ({ rollout: r.rollout, to: { at: 'retired', reason: r.reason } })),
+    ];
+    case 'group.dropped': return e.retired.map((r) => ({ rollout: r.rollout, to: { at: 'retired', reason: r.reason } }));
+    case 'group.retired': return e.rollouts.map((rollout) => ({ rollout, to: { at: 'retired', reason: e.reason } }));
+    case 'batch.claimed': return e.groups.flatMap((g) => g.rollouts.map((rollout): LedgerMove => ({ rollout, to: { at: 'claimed', batch: e.batch } })));
+    case 'batch.released': return e.groups.flatMap((g) => g.rollouts.map((rollout): LedgerMove => ({ rollout, to: { at: 'grouped', group: g.group } })));
+    case 'batch.trained': return e.rollouts.map((rollout) => ({ rollout, to: { at: 'trained', version: e.version } }));
+    default: return [];
+  }
+}

@@ -1,0 +1,130 @@
+import { existsSync } from 'node:fs';
+import { open, readFile, rename, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import initSqlJs from 'sql.js';
+import type { Database, SqlJsStatic, SqlValue } from 'sql.js';
+import type { RunEvent, StoredEvent } from '../events.js';
+import { syncDir } from './journal.js';
+import { readJournal } from './journalReader.js';
+import type { JournalPosition } from './journalReader.js';
+import { IndexWriter, schema, schemaVersion } from './indexSchema.js';
+
+export type Row = Readonly<Record<string, SqlValue>>;
+export interface IndexStatus { /** Everything before this journal position is in the tables. */ readonly position: JournalPosition; readonly events: number; /** How the index came up. */ readonly start: 'snapshot' | 'rebuilt' | 'new'; /** Why a snapshot was not used. */ readonly because?: string }
+
+/** Beside the bundle, or in node_modules when run from sources. */
+function wasmPath(): string {
+  const here = dirname(fileURLToPath(import.meta.url)), beside = join(here, 'sql-wasm.wasm');
+  return existsSync(beside) ? beside : createRequire(import.meta.url).resolve('sql.js/dist/sql-wasm.wasm');
+}
+let loading: Promise<SqlJsStatic> | undefined;
+const sqlJs = (): Promise<SqlJsStatic> => (loading ??= initSqlJs({ locateFile: () => wasmPath() }));
+
+/**
+ * The index itself: a sql.js database that is a function of the journal. It is loaded from its snapshot when that fits, else
+ * built anew, and follows the journal by reading it. Runs in the store's worker thread, or in a short-lived reader.
+ */
+export class IndexEngine {
+  readonly #journal: string;
+  readonly #file: string;
+  #db: Database;
+  #writer: IndexWriter;
+  #position: JournalPosition;
+  #events: number;
+  #dirty = false;
+  #start: IndexStatus['start'] = 'new';
+  #because: string | undefined;
+
+  private constructor(db: Database, journal: string, file: string, position: number, events: number) {
+    this.#db = db; this.#writer = new IndexWriter(db); this.#journal = journal; this.#file = file; this.#position = position; this.#events = events;
+  }
+
+  /** `journal` is the folder, `file` the snapshot, `until` the durable end of the journal (its present end when absent). */
+  static async open(journal: string, file: string, until?: JournalPosition): Promise<IndexEngine> {
+    const SQL = await sqlJs();
+    const bytes = await readFile(file).catch(() => undefined);
+    let engine: IndexEngine | undefined, because: string | undefined;
+    if (bytes) {
+      const loaded = load(SQL, bytes, until);
+      if ('problem' in loaded) because = loaded.problem;
+      else { engine = new IndexEngine(loaded.db, journal, file, loaded.position, loaded.events); engine.#start = 'snapshot'; }
+    }
+    if (!engine) {
+      const db = new SQL.Database();
+      db.exec(schema);
+      engine = new IndexEngine(db, journal, file, 0, 0);
+      engine.#because = because;
+      engine.#writer.setMeta('schema', schemaVersion);
+    }
+    const before = engine.#events;
+    await engine.advance(until);
+    if (engine.#start === 'new' && engine.#events > before) engine.#start = 'rebuilt';
+    return engine;
+  }
+
+  status(): IndexStatus { return { position: this.#position, events: this.#events, start: this.#start, ...(this.#because ? { because: this.#because } : {}) }; }
+  get dirty(): boolean { return this.#dirty; }
+
+  /** Takes in the journal's records up to `until`; one transaction per batch, with the position they end at. */
+  async advance(until?: JournalPosition): Promise<void> {
+    if (until !== undefined && until <= this.#position) return;
+    for await (const batch of readJournal(this.#journal, { ...(this.#position > 0 ? { from: this.#position } : {}), ...(until === undefined ? {} : { until }) })) {
+      const position = batch.at(-1)!.next, events = this.#events + batch.length;
+      this.#db.exec('BEGIN');
+      try {
+        for (const entry of batch) this.#writer.apply({ ...(entry.event() as RunEvent & { at: number }), seq: entry.seq } as StoredEvent, entry.position);
+        this.#writer.setMeta('position', position);
+        this.#writer.setMeta('events', events);
+        this.#db.exec('COMMIT');
+      } catch (e) { this.#db.exec('ROLLBACK'); throw e; }
+      this.#position = position; this.#events = events; this.#dirty = true;
+    }
+  }
+
+  /** Rows of a SELECT. The database refuses to be changed by it. */
+  query(sql: string, params: readonly SqlValue[] = []): Row[] {
+    this.#db.exec('PRAGMA query_only = 1');
+    try {
+      const s = this.#db.prepare(sql, [...params]), rows: Row[] = [];
+      try { while (s.step()) rows.push(s.getAsObject()); } finally { s.free(); }
+      return rows;
+    } finally { this.#db.exec('PRAGMA query_only = 0'); }
+  }
+
+  /** Atomic: a reader sees the old snapshot or the new one. Returns its size, or 0 when nothing changed since the last. */
+  async snapshot(): Promise<number> {
+    if (!this.#dirty) return 0;
+    const bytes = this.#db.export(), tmp = `${this.#file}.tmp`;
+    this.#dirty = false;
+    try {
+      const f = await open(tmp, 'w');
+      try { await f.writeFile(bytes); await f.sync(); } finally { await f.close(); }
+      await rename(tmp, this.#file);
+      await syncDir(dirname(this.#file));
+    } catch (e) { this.#dirty = true; await rm(tmp, { force: true }); throw e; }
+    return bytes.length;
+  }
+
+  close(): void { this.#writer.free(); this.#db.close(); }
+}
+
+type Loaded = { readonly db: Database; readonly position: number; readonly events: number } | { readonly problem: string };
+
+function load(SQL: SqlJsStatic, bytes: Buffer, until: JournalPosition | undefined): Loaded {
+  let db: Database | undefined;
+  try {
+    db = new SQL.Database(bytes);
+    const check = db.exec('PRAGMA quick_check')[0]?.values[0]?.[0];
+    if (check !== 'ok') throw new Error(`it is damaged (${String(check)})`);
+    const meta = Object.fromEntries((db.exec('SELECT key, value FROM meta')[0]?.values ?? []) as [string, SqlValue][]);
+    if (meta['schema'] !== schemaVersion) throw new Error(`its schema is ${String(meta['schema'])}, not ${schemaVersion}`);
+    const position = Number(meta['position'] ?? 0);
+    if (until !== undefined && position > until) throw new Error('it is ahead of the journal');
+    return { db, position, events: Number(meta['events'] ?? 0) };
+  } catch (e) {
+    db?.close();
+    return { problem: (e as Error).message };
+  }
+}

@@ -1,0 +1,134 @@
+import { Worker } from 'node:worker_threads';
+import { StudioError } from '../../domain/index.js';
+import type { ProcessEntry } from '../../domain/index.js';
+import { IndexEngine } from './indexEngine.js';
+import type { IndexStatus, Row } from './indexEngine.js';
+import type { IndexReply, IndexRequest, IndexWorkerData } from './indexWorker.js';
+import type { JournalPosition } from './journalReader.js';
+
+export type { IndexStatus, Row } from './indexEngine.js';
+export type QueryParams = readonly (string | number | null)[];
+
+/** The index as the store uses it. A query sees everything that was on disk when it was asked. */
+export interface RunIndex {
+  /** How it came up: from its snapshot, or rebuilt and why. */
+  readonly ready: Promise<IndexStatus>;
+  /** Tell it how far the journal is on disk; it follows when it has time. */
+  durable(position: JournalPosition): void;
+  query(sql: string, params?: QueryParams): Promise<Row[]>;
+  /** Bytes written; 0 when nothing had changed. */
+  snapshot(): Promise<number>;
+  close(o: { snapshot: boolean }): Promise<void>;
+}
+
+export interface IndexPaths { readonly journal: string; readonly file: string; readonly until?: JournalPosition }
+
+const broken = (why: string): StudioError => new StudioError('store.damaged', `The run's index stopped: ${why}.`, 'Delete index.sqlite in the run folder: it is rebuilt from the journal. Nothing is lost.');
+
+type Body = IndexRequest extends infer R ? R extends IndexRequest ? Omit<R, 'id'> : never : never;
+
+/** The index in a worker thread, so that neither queries nor exports stall the daemon. A worker that dies is started again from the last snapshot. */
+export class WorkerIndex implements RunIndex {
+  readonly #entry: ProcessEntry;
+  readonly #paths: IndexPaths;
+  #worker!: Worker;
+  #ready!: Promise<IndexStatus>;
+  #waiting = new Map<number, { resolve: (v: unknown) => void; reject: (e: Error) => void }>();
+  #id = 0;
+  #target: JournalPosition;
+  #following = false;
+  #restarts = 0;
+  #closing = false;
+
+  constructor(entry: ProcessEntry, paths: IndexPaths) { this.#entry = entry; this.#paths = paths; this.#target = paths.until ?? 0; this.#start(); }
+
+  get ready(): Promise<IndexStatus> { return this.#ready; }
+
+  #start(): void {
+    const data: IndexWorkerData = { role: '__index', journal: this.#paths.journal, file: this.#paths.file, ...(this.#paths.until === undefined ? {} : { until: this.#target }) };
+    const worker = new Worker(this.#entry.file, { workerData: data });
+    this.#worker = worker;
+    const waiting = this.#waiting = new Map<number, { resolve: (v: unknown) => void; reject: (e: Error) => void }>();
+    this.#ready = new Promise((resolve, reject) => waiting.set(0, { resolve: resolve as (v: unknown) => void, reject }));
+    // While an answer is due the worker keeps the process alive, else not. A failed start shows in the next query.
+    const idle = (): void => { if (waiting.size === 0) worker.unref(); };
+    this.#ready.then(idle, idle);
+    worker.on('message', (r: IndexReply) => {
+      const w = waiting.get(r.id);
+      waiting.delete(r.id);
+      if ('error' in r) w?.reject(broken(r.error)); else w?.resolve(r.ok);
+    });
+    let why = 'its worker ended';
+    worker.on('error', (e) => { why = e.message; });
+    worker.on('exit', () => {
+      for (const w of waiting.values()) w.reject(broken(why));
+      waiting.clear();
+      // A worker that keeps dying is not started for ever; queries then say so.
+      if (!this.#closing && this.#worker === worker && this.#restarts++ < 3) this.#start();
+    });
+  }
+
+  async #ask(body: Body): Promise<unknown> {
+    await this.#ready;
+    const id = ++this.#id, worker = this.#worker, waiting = this.#waiting;
+    return new Promise((resolve, reject) => {
+      waiting.set(id, { resolve, reject });
+      worker.ref();
+      worker.postMessage({ ...body, id });
+    }).finally(() => { if (waiting.size === 0) worker.unref(); });
+  }
+
+  durable(position: JournalPosition): void {
+    this.#target = Math.max(this.#target, position);
+    if (this.#following || this.#closing) return;
+    this.#following = true;
+    void (async () => {
+      try { for (let done = 0; done < this.#target;) { done = this.#target; await this.#ask({ do: 'advance', until: done }); } } catch { /* the next query tells */ } finally { this.#following = false; }
+    })();
+  }
+  async query(sql: string, params: QueryParams = []): Promise<Row[]> {
+    const until = this.#target, caughtUp = until > 0 ? this.#ask({ do: 'advance', until }) : undefined;
+    const rows = this.#ask({ do: 'query', sql, params }) as Promise<Row[]>;
+    // Both fail when the worker dies; one of them is reported.
+    const [, answer] = await Promise.all([caughtUp, rows]);
+    return answer;
+  }
+  async snapshot(): Promise<number> { return await this.#ask({ do: 'snapshot' }) as number; }
+  async close(o: { snapshot: boolean }): Promise<void> {
+    if (this.#closing) return;
+    const ask = (async () => {
+      if (o.snapshot && this.#target > 0) await this.#ask({ do: 'advance', until: this.#target });
+      this.#closing = true;
+      await this.#ask({ do: 'close', snapshot: o.snapshot });
+    })();
+    await ask.catch(() => undefined);
+    this.#closing = true;
+    await this.#worker.terminate();
+  }
+}
+
+/** The index in this process: for short-lived readers and tests, where a thread of its own is not worth its start. */
+export class LocalIndex implements RunIndex {
+  readonly ready: Promise<IndexStatus>;
+  readonly #engine: Promise<IndexEngine>;
+  #target: JournalPosition;
+  #chain: Promise<unknown> = Promise.resolve();
+  constructor(paths: IndexPaths) {
+    this.#target = paths.until ?? 0;
+    this.#engine = IndexEngine.open(paths.journal, paths.file, paths.until);
+    this.ready = this.#engine.then((e) => e.status());
+    this.ready.catch(() => undefined);
+  }
+  durable(position: JournalPosition): void { this.#target = Math.max(this.#target, position); }
+  query(sql: string, params: QueryParams = []): Promise<Row[]> { return this.#do(async (e) => { if (this.#target > 0) await e.advance(this.#target); return e.query(sql, params); }); }
+  snapshot(): Promise<number> { return this.#do(async (e) => { if (this.#target > 0) await e.advance(this.#target); return e.snapshot(); }); }
+  async close(o: { snapshot: boolean }): Promise<void> {
+    if (o.snapshot) await this.snapshot().catch(() => undefined);
+    await this.#do((e) => { e.close(); return Promise.resolve(); }).catch(() => undefined);
+  }
+  #do<T>(f: (e: IndexEngine) => Promise<T>): Promise<T> {
+    const next = this.#chain.then(async () => f(await this.#engine)).catch((e: unknown) => { throw e instanceof StudioError ? e : broken((e as Error).message); });
+    this.#chain = next.catch(() => undefined);
+    return next;
+  }
+}

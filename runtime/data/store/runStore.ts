@@ -1,0 +1,232 @@
+import { mkdir, open, readFile, rename } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import { StudioError } from '../../domain/index.js';
+import type { ProcessEntry, RolloutId, RunId, Step, Trajectory } from '../../domain/index.js';
+import type { EventOf, RunEvent, StoredEvent } from '../events.js';
+import type { FrameStore } from '../types.js';
+import { PngFrameStore } from './frames.js';
+import type { FrameStoreOptions } from './frames.js';
+import { Journal, syncDir } from './journal.js';
+import type { JournalOptions, Recovery } from './journal.js';
+import { byteOf, readJournal, readRecord, segmentName, segmentOf } from './journalReader.js';
+import type { Damage, JournalPosition } from './journalReader.js';
+import { LocalIndex, WorkerIndex } from './runIndex.js';
+import type { RunIndex } from './runIndex.js';
+import { lockRun } from './runLock.js';
+import type { RunLock } from './runLock.js';
+
+/** run.json: what the run is. Never changed after creation; everything else is in the journal. */
+export interface RunMeta { readonly id: RunId; readonly createdAt: number; readonly format: 1; /** The run file it was started with. */ readonly config?: unknown; readonly name?: string }
+
+export interface RunStoreOptions {
+  /** Where the index lives: a worker thread of the bundle, or this process (short-lived commands, tests). */
+  readonly index: ProcessEntry | 'local';
+  readonly journal?: JournalOptions;
+  readonly frames?: FrameStoreOptions;
+  /** The index is snapshotted this long after a change. Default 10 s. */
+  readonly snapshotMs?: number;
+  /** ms since the epoch. */
+  readonly now?: () => number;
+}
+
+/** A step read back, with what the policy knew beside it. */
+export type StepRecord = Pick<EventOf<'rollout.step'>, 'step' | 'extra'> & { readonly at: number };
+
+export const runPaths = (dir: string): { meta: string; journal: string; index: string; frames: string; checkpoints: string } => ({
+  meta: join(dir, 'run.json'), journal: join(dir, 'journal'), index: join(dir, 'index.sqlite'), frames: join(dir, 'frames'), checkpoints: join(dir, 'checkpoints'),
+});
+
+/** Reading a run: works on a copy, an archive, or beside the writer; needs no lock and changes nothing. */
+export class RunReader {
+  readonly dir: string;
+  readonly meta: RunMeta;
+  readonly frames: FrameStore;
+  readonly index: RunIndex;
+  readonly #files = new Map<number, Promise<FileHandle>>();
+
+  constructor(dir: string, meta: RunMeta, frames: FrameStore, index: RunIndex) { this.dir = dir; this.meta = meta; this.frames = frames; this.index = index; }
+
+  static async open(dir: string, o: Pick<RunStoreOptions, 'index' | 'frames'>): Promise<RunReader> {
+    const p = runPaths(dir), meta = await readMeta(dir);
+    const paths = { journal: p.journal, file: p.index };
+    return new RunReader(dir, meta, new PngFrameStore(p.frames, o.frames), o.index === 'local' ? new LocalIndex(paths) : new WorkerIndex(o.index, paths));
+  }
+
+  /** End of what may be read; undefined = the end of the files. */
+  protected end(): JournalPosition | undefined { return undefined; }
+
+  /** Events from a sequence number on, to the present end. Damaged stretches are skipped and reported. */
+  async *events(sinceSeq = 0, onDamage?: (d: Damage) => void): AsyncGenerator<StoredEvent, void, undefined> {
+    const until = this.end();
+    for await (const batch of readJournal(runPaths(this.dir).journal, { fromSeq: sinceSeq, ...(until === undefined ? {} : { until }), ...(onDamage ? { onDamage } : {}) })) {
+      for (const e of batch) yield { ...(e.event() as RunEvent & { at: number }), seq: e.seq };
+    }
+  }
+
+  /** One record by its journal position (the index's `position` columns). */
+  async at(position: JournalPosition): Promise<(RunEvent & { readonly at: number }) | undefined> {
+    const segment = segmentOf(position);
+    let file = this.#files.get(segment);
+    if (!file) {
+      file = open(join(runPaths(this.dir).journal, segmentName(segment)), 'r');
+      this.#files.set(segment, file);
+    }
+    return await readRecord(await file, byteOf(position)) as (RunEvent & { at: number }) | undefined;
+  }
+
+  /** Steps of a trajectory, finished or still running, in order. Rejects with `store.damaged` when one cannot be read. */
+  async readSteps(rollout: RolloutId): Promise<StepRecord[]> {
+    const rows = await this.index.query('SELECT position FROM steps WHERE rollout = ? ORDER BY idx', [rollout]);
+    return Promise.all(rows.map(async (row) => {
+      const e = await this.at(Number(row['position']));
+      if (e?.type !== 'rollout.step') throw damagedRecord(rollout);
+      return { step: e.step, at: e.at, ...(e.extra ? { extra: e.extra } : {}) };
+    }));
+  }
+
+  /** A finished trajectory whole, with token traces and frame references; undefined when it has not ended or is unknown. */
+  async readTrajectory(rollout: RolloutId): Promise<Trajectory | undefined> {
+    const [row] = await this.index.query('SELECT head_position AS p FROM rollouts WHERE id = ?', [rollout]);
+    if (!row || row['p'] === null || row['p'] === undefined) return undefined;
+    const head = await this.at(Number(row['p']));
+    if (head?.type !== 'trajectory.recorded') throw damagedRecord(rollout);
+    const steps: readonly Step[] = (await this.readSteps(rollout)).map((s) => s.step);
+    if (steps.length !== head.head.steps) throw damagedRecord(rollout);
+    return { ...head.head, steps };
+  }
+
+  async close(): Promise<void> {
+    await this.index.close({ snapshot: false });
+    await this.closeFiles();
+  }
+  protected async closeFiles(): Promise<void> {
+    const files = [...this.#files.values()];
+    this.#files.clear();
+    await Promise.all(files.map((f) => f.then((h) => h.close(), () => undefined)));
+  }
+}
+
+/** The one writer of a run folder: `{run.json, journal/, index.sqlite, frames/, checkpoints/}`. */
+export class RunStore extends RunReader {
+  readonly recovery: Recovery;
+  readonly #journal: Journal;
+  readonly #lock: RunLock;
+  readonly #now: () => number;
+  readonly #snapshotMs: number;
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+  #ended = false;
+  readonly #wake = new Set<() => void>();
+
+  private constructor(dir: string, meta: RunMeta, frames: FrameStore, index: RunIndex, journal: Journal, recovery: Recovery, lock: RunLock, o: RunStoreOptions) {
+    super(dir, meta, frames, index);
+    this.#journal = journal; this.recovery = recovery; this.#lock = lock;
+    this.#now = o.now ?? Date.now; this.#snapshotMs = o.snapshotMs ?? 10_000;
+    journal.onDurable((position) => {
+      index.durable(position);
+      for (const w of this.#wake) w();
+      this.#timer ??= setTimeout(() => { this.#timer = undefined; index.snapshot().catch(() => undefined); }, this.#snapshotMs).unref();
+    });
+  }
+
+  /**
+   * Opens a run for writing, creating it from `create` when the folder has none. Takes the lock (`run.busy` names the holder), cuts a
+   * torn tail off the journal and starts the index. `each` sees every event already in the journal, in order.
+   */
+  static override async open(dir: string, o: RunStoreOptions & { readonly create?: Omit<RunMeta, 'format'> }, each?: (e: StoredEvent) => void): Promise<RunStore> {
+    const p = runPaths(dir);
+    await mkdir(dir, { recursive: true }).catch((e: unknown) => { throw io(e, dir); });
+    const lock = await lockRun(dir);
+    let journal: Journal | undefined;
+    try {
+      for (const d of [p.journal, p.frames, p.checkpoints]) await mkdir(d, { recursive: true }).catch((e: unknown) => { throw io(e, d); });
+      const meta = await readMeta(dir).catch(async (e: unknown) => {
+        if (!o.create || !(e instanceof StudioError) || e.error.details?.['code'] !== 'ENOENT') throw e;
+        return writeMeta(dir, { format: 1, ...o.create });
+      });
+      const opened = await Journal.open(p.journal, o.journal, each && ((batch) => { for (const e of batch) each({ ...(e.event() as RunEvent & { at: number }), seq: e.seq }); }));
+      journal = opened.journal;
+      const paths = { journal: p.journal, file: p.index, until: journal.durable };
+      const index = o.index === 'local' ? new LocalIndex(paths) : new WorkerIndex(o.index, paths);
+      return new RunStore(dir, meta, new PngFrameStore(p.frames, o.frames), index, journal, opened.recovery, lock, o);
+    } catch (e) {
+      await journal?.close();
+      await lock.release();
+      throw e;
+    }
+  }
+
+  protected override end(): JournalPosition { return this.#journal.durable; }
+  get nextSeq(): number { return this.#journal.nextSeq; }
+
+  /** Resolves with the stored event once it is on disk. Order of calls is order in the journal. */
+  async append<E extends RunEvent>(e: E): Promise<E & { seq: number; at: number }> {
+    const at = this.#now(), { seq } = await this.#journal.append({ ...e, at });
+    return { ...e, at, seq };
+  }
+
+  /**
+   * Events from `sinceSeq` on without a gap: first what is on disk, then each as it gets there. It always reads the journal, so a
+   * slow reader holds nothing in memory. Ends when the store closes or the signal fires.
+   */
+  async *subscribe(sinceSeq: number, signal?: AbortSignal): AsyncGenerator<StoredEvent, void, undefined> {
+    let next = sinceSeq, from: JournalPosition | undefined, woken = false, resume: (() => void) | undefined;
+    const wake = (): void => { woken = true; resume?.(); };
+    this.#wake.add(wake);
+    signal?.addEventListener('abort', wake);
+    try {
+      while (!signal?.aborted) {
+        woken = false;
+        for await (const batch of this.#journal.read(from === undefined ? { fromSeq: next } : { from, fromSeq: next })) {
+          for (const e of batch) {
+            if (signal?.aborted) return;
+            next = e.seq + 1; from = e.next;
+            yield { ...(e.event() as RunEvent & { at: number }), seq: e.seq };
+          }
+        }
+        if (this.#ended) return;
+        if (!woken) await new Promise<void>((r) => { resume = r; });
+      }
+    } finally { this.#wake.delete(wake); signal?.removeEventListener('abort', wake); }
+  }
+
+  /** Everything acknowledged is on disk already; this writes the index, ends subscriptions and gives the lock back. */
+  override async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#journal.close();
+    this.#ended = true;
+    for (const w of this.#wake) w();
+    await this.index.close({ snapshot: true });
+    await this.closeFiles();
+    await this.#lock.release();
+  }
+}
+
+async function readMeta(dir: string): Promise<RunMeta> {
+  const file = runPaths(dir).meta;
+  const text = await readFile(file, 'utf8').catch((e: unknown) => {
+    throw new StudioError('store.io', `${dir} is not a run folder: run.json cannot be read.`, 'Name a folder under runs/; `dart-studio runs list` shows them.', { cause: e, details: { file, code: (e as NodeJS.ErrnoException).code } });
+  });
+  try {
+    const meta = JSON.parse(text) as Partial<RunMeta>;
+    if (typeof meta.id !== 'string' || meta.format !== 1) throw new Error('fields are missing or of another format');
+    return meta as RunMeta;
+  } catch (e) {
+    throw new StudioError('store.damaged', `run.json of ${dir} cannot be understood: ${(e as Error).message}.`, 'Restore it from a copy, or open the run with the version that made it.', { cause: e, details: { file } });
+  }
+}
+async function writeMeta(dir: string, meta: RunMeta): Promise<RunMeta> {
+  const { meta: file } = runPaths(dir);
+  try {
+    const f = await open(`${file}.tmp`, 'w');
+    try { await f.writeFile(`${JSON.stringify(meta, null, 2)}\n`); await f.sync(); } finally { await f.close(); }
+    await rename(`${file}.tmp`, file);
+    await syncDir(dir);
+    return meta;
+  } catch (e) { throw io(e, file); }
+}
+const io = (e: unknown, path: string): StudioError => new StudioError('store.io', `The run folder cannot be written: ${(e as Error).message}.`, 'Check free space and permissions, or choose another folder.', { cause: e, details: { path } });
+const damagedRecord = (rollout: RolloutId): StudioError => new StudioError('store.damaged', `Part of trajectory ${rollout} cannot be read back.`, 'Restore the journal folder from a copy; other trajectories are not affected.', { details: { rollout } });

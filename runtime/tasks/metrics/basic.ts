@@ -28,7 +28,8 @@ export const isInList: Metric = (i) => { const e = rule(i, 'expected'); return p
 /** Equal as text, or as lists of texts (`type`), letters alike with `ignore_case`. Both sides come from getters. */
 export const literalMatch: Metric = (i) => {
   const type = i.options['type'] ?? 'str', fold = (s: string): string => i.options['ignore_case'] === true ? s.toLowerCase() : s;
-  const expected = i.expected ?? null;
+  if (i.expected === undefined) throw new TypeError('literal_match needs an expected value');
+  const expected = i.expected;
   if (type === 'str') return pass(fold(str(i.result)) === fold(str(expected)));
   if (type !== 'list') throw new TypeError(`literal_match has no type ${String(type)}`);
   const texts = (v: Value): string[] | undefined => isList(v) ? v.map((x) => fold(str(x))) : undefined;

@@ -49,9 +49,9 @@ export const checkJsonKeybindings: Metric = (i) => {
 };
 
 /** Records as csv.DictReader reads them: the first line names the fields, blank lines are skipped, missing fields are null. */
-function records(text: string): Dict[] | undefined {
+export function records(text: string): Dict[] | undefined {
   let rows: string[][];
-  try { rows = parseCsv(text, { relax_column_count: true, relax_quotes: true, skip_empty_lines: true, bom: false }) as string[][]; } catch { return undefined; }
+  try { rows = parseCsv(text, { record_delimiter: ['\r\n', '\n', '\r'], relax_column_count: true, relax_quotes: true, skip_empty_lines: true, bom: false }) as string[][]; } catch { return undefined; }
   const names = rows.shift() ?? [];
   return rows.map((r) => Object.fromEntries(names.map((n, k) => [n, r[k] ?? null])));
 }

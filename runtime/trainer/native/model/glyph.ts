@@ -1,9 +1,11 @@
 import { gridOf, headSizes, type EmbeddedPolicySpec, type Head } from '../../../domain/index.js';
-import { add, cast, equal, maxOver, mul, relu, reshape, where } from '../graph/elementwise.js';
+import { add, cast, equal, mul, relu, reshape, where } from '../graph/elementwise.js';
+import { conv3, convPool, type Grid } from '../graph/conv.js';
+import { gatherRows } from '../graph/gather.js';
 import type { Tensor } from '../graph/graph.js';
-import { conv3, gemm, linear, matmul, overlappingPatches, toBlocks, toeplitz, type Grid } from '../graph/linear.js';
+import { linear, matmul } from '../graph/linear.js';
 import { layerNorm, softmax } from '../graph/norm.js';
-import { concat, gatherRows, pad, slice, split, transpose } from '../graph/structure.js';
+import { concat, pad, slice, split, transpose } from '../graph/structure.js';
 import type { ParamDef } from './params.js';
 
 /**
@@ -73,17 +75,11 @@ function readScreen(p: Params, z: GlyphSize, s: EmbeddedPolicySpec, obs: Tensor)
   const b = obs.shape[0]!, { cols, rows } = gridOf(s), { width, height } = s.obs;
   if (s.obs.cell !== STEM_POOL * CELL_POOL) throw new RangeError(`the glyph policy pools to cells of ${STEM_POOL * CELL_POOL} pixels, not ${s.obs.cell}`);
   const light = add(mul(cast(obs, obs.graph.float), 1 / 127.5), -1);
-  const fine: Grid = { batch: b, rows: height / STEM_POOL, cols: width / STEM_POOL };
-  const padded = pad(reshape(light, [b, height, width, 1]), [0, 2, 2, 0], [0, 2, 2, 0]);
-  const strokes = gemm(overlappingPatches(toBlocks(padded, STEM_POOL), fine), toeplitz(p('stem.w'), STEM_KERNEL, STEM_POOL, 1, z.stem));
   // The bias and ReLU commute with the maximum, and there are 16 times fewer values after it.
-  const pooled = relu(add(maxOver(reshape(strokes, [strokes.shape[0]!, STEM_POOL ** 2, z.stem]), 1), p('stem.b')));
+  const strokes = relu(add(convPool(reshape(light, [b, height, width, 1]), p('stem.w'), STEM_KERNEL, STEM_POOL, z.stem), p('stem.b')));
+  const cells = relu(add(convPool(reshape(strokes, [b, height / STEM_POOL, width / STEM_POOL, z.stem]), p('conv.w'), 3, CELL_POOL, z.cell), p('conv.b')));
 
   const grid: Grid = { batch: b, rows, cols };
-  const wide = pad(reshape(pooled, [b, fine.rows, fine.cols, z.stem]), [0, 1, 1, 0], [0, 1, 1, 0]);
-  const shapes = gemm(overlappingPatches(toBlocks(wide, CELL_POOL), grid), toeplitz(p('conv.w'), 3, CELL_POOL, z.stem, z.cell));
-  const cells = relu(add(maxOver(reshape(shapes, [shapes.shape[0]!, CELL_POOL ** 2, z.cell]), 1), p('conv.b')));
-
   let x = reshape(add(reshape(cells, [b, rows, cols, z.cell]), add(p('pos.row'), p('pos.col'))), [b * rows * cols, z.cell]);
   z.dilations.forEach((dilation, i) => {
     const y = relu(add(conv3(norm(p, `block${i}.norm`, x), p(`block${i}.conv.w`), grid, dilation), p(`block${i}.conv.b`)));

@@ -1,0 +1,137 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { gridOf, headSizes, HEADS, StudioError, type EmbeddedPolicySpec, type ProcessEntry, type ProcessRole, type StepSample, type TrainBatch } from '../../domain/index.js';
+import type { CheckpointRef, ImitateOptions, TrainerEngine, UpdateReport, WeightsFile } from '../types.js';
+
+import type { Command, FromTrainer, Reply, ToTrainer } from './messages.js';
+import type { LearnerProgress } from './learner.js';
+import { TRAINER_DEFAULTS, type TrainerOptions } from './options.js';
+
+/** States per message: four screens serialise in well under a millisecond each. */
+const STATES_PER_MESSAGE = 4;
+const SAMPLES_PER_MESSAGE = 128;
+/** After `close` the process releases its sessions and leaves; one that does not is ended. */
+const CLOSE_MS = 10_000;
+const ROLE: ProcessRole = '__trainer';
+
+export interface TrainerSetup {
+  readonly entry: ProcessEntry; readonly spec: EmbeddedPolicySpec;
+  readonly options?: Partial<TrainerOptions>;
+  /** Checkpoints are folders in here, `v000012` and so on. */
+  readonly dir: string; readonly seed: number;
+  readonly onProgress?: (p: LearnerProgress) => void;
+}
+
+/** Starts the trainer process and waits until it is ready. Throws engine.unavailable without ONNX Runtime, trainer.lost when the process dies. */
+export async function createTrainer(setup: TrainerSetup): Promise<TrainerEngine> {
+  const engine = new NativeTrainer(setup);
+  try { await engine.start(); } catch (e) { await engine.close(); throw e; }
+  return engine;
+}
+
+interface Waiting { resolve(v: Reply): void; reject(e: unknown): void }
+
+class NativeTrainer implements TrainerEngine {
+  private readonly setup: TrainerSetup;
+  private readonly child: ChildProcess;
+  private readonly exited: Promise<void>;
+  private readonly waiting = new Map<number, Waiting>();
+  private queue: Promise<unknown> = Promise.resolve();
+  private next = 1;
+  private lost: StudioError | undefined;
+  private closing: Promise<void> | undefined;
+  private stderr = '';
+
+  constructor(setup: TrainerSetup) {
+    this.setup = setup;
+    this.child = fork(setup.entry.file, [ROLE], { serialization: 'advanced', stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+    this.child.stderr?.on('data', (b: Buffer) => { this.stderr = (this.stderr + b.toString()).slice(-4000); });
+    this.child.on('message', (m) => { this.receive(m as FromTrainer); });
+    this.exited = new Promise((resolve) => {
+      const end = (why: string): void => {
+        this.lost ??= new StudioError('trainer.lost', `The trainer process ended (${why}).`, 'The run can be resumed from its last checkpoint.', { details: { stderr: this.stderr } });
+        for (const w of this.waiting.values()) w.reject(this.lost);
+        this.waiting.clear();
+        resolve();
+      };
+      this.child.once('error', (e) => { end(e.message); });
+      this.child.once('exit', (code, signal) => { end(signal ? `signal ${signal}` : `exit code ${code}`); });
+    });
+  }
+
+  async start(): Promise<void> {
+    const { spec, dir, seed, options } = this.setup;
+    await this.serial(() => this.command({ kind: 'start', spec, dir, seed, options: { ...TRAINER_DEFAULTS, ...options } }));
+  }
+  update(b: TrainBatch): Promise<UpdateReport> { return this.withBatch(b, { kind: 'update', batch: b.id, epochs: b.epochs }); }
+  imitate(b: TrainBatch, o: ImitateOptions): Promise<UpdateReport> { return this.withBatch(b, { kind: 'imitate', batch: b.id, epochs: b.epochs, options: o }); }
+  checkpoint(): Promise<CheckpointRef> { return this.serial(() => this.command({ kind: 'checkpoint' })) as Promise<CheckpointRef>; }
+  async restore(c: CheckpointRef): Promise<void> { await this.serial(() => this.command({ kind: 'restore', dir: c.dir })); }
+  exportWeights(): Promise<WeightsFile> { return this.serial(() => this.command({ kind: 'export' })) as Promise<WeightsFile>; }
+
+  close(): Promise<void> {
+    this.closing ??= (async () => {
+      // What was asked before is still answered; a call in progress ends first.
+      await this.queue.catch(() => undefined);
+      if (!this.lost) await this.command({ kind: 'close' }).catch(() => undefined);
+      const timer = setTimeout(() => this.child.kill('SIGKILL'), CLOSE_MS);
+      await this.exited;
+      clearTimeout(timer);
+    })();
+    return this.closing;
+  }
+
+  private async withBatch(b: TrainBatch, command: Command): Promise<UpdateReport> {
+    for (const s of b.samples) checkSample(this.setup.spec, s);
+    return this.serial(async () => { await this.sendBatch(b.samples); return this.command(command); }) as Promise<UpdateReport>;
+  }
+  private async sendBatch(samples: readonly StepSample[]): Promise<void> {
+    const states = [...new Map(samples.filter((s) => s.weight !== 0).map((s) => [s.stateKey, { key: s.stateKey, state: s.state }])).values()];
+    for (let i = 0; i < states.length; i += STATES_PER_MESSAGE) await this.send({ kind: 'states', states: states.slice(i, i + STATES_PER_MESSAGE) });
+    const wire = samples.filter((s) => s.weight !== 0).map(({ stateKey, choices, rolloutLogprobs, kind, advantage, weight, version }) => ({ stateKey, choices, rolloutLogprobs, kind, advantage, weight, version }));
+    for (let i = 0; i < wire.length; i += SAMPLES_PER_MESSAGE) await this.send({ kind: 'samples', samples: wire.slice(i, i + SAMPLES_PER_MESSAGE) });
+  }
+
+  /** One call at a time: a batch and its command must not mix with another's. */
+  private serial<T>(f: () => Promise<T>): Promise<T> {
+    const run = this.queue.then(f);
+    this.queue = run.catch(() => undefined);
+    return run;
+  }
+  private command(command: Command): Promise<Reply> {
+    const id = this.next++;
+    return new Promise<Reply>((resolve, reject) => {
+      this.waiting.set(id, { resolve, reject });
+      this.send({ kind: 'command', id, command }).catch((e: unknown) => { this.waiting.delete(id); reject(e); });
+    });
+  }
+  /** Resolves when the message has been handed to the operating system, so that a large batch does not pile up in memory. */
+  private send(m: ToTrainer): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.lost) { reject(this.lost); return; }
+      this.child.send(m, (e) => {
+        if (!e) resolve();
+        else void this.exited.then(() => { reject(this.lost ?? e); });
+      });
+    });
+  }
+  private receive(m: FromTrainer): void {
+    if (m.kind === 'progress') { this.setup.onProgress?.(m.progress); return; }
+    const w = this.waiting.get(m.id);
+    if (!w) return;
+    this.waiting.delete(m.id);
+    if (m.kind === 'done') w.resolve(m.value);
+    else w.reject(new StudioError(m.error.kind, m.error.message, m.error.remedy, m.error.details ? { details: { ...m.error.details } } : {}));
+  }
+}
+
+/** A sample the trainer cannot use is an error here, in words, rather than a wrong gradient there. */
+function checkSample(spec: EmbeddedPolicySpec, s: StepSample): void {
+  const bad = (what: string): never => { throw new StudioError('trainer.invalid', `Step ${s.step} of rollout ${s.rollout} ${what}.`, 'This is a fault of what made the batch: please report it with the log.'); };
+  const n = headSizes(spec), total = HEADS.reduce((a, h) => a + n[h], 0), { obs, instruction, history } = s.state;
+  if (s.choices.length < 1 || s.choices.length > 3) bad(`has ${s.choices.length} choices instead of 1 to 3`);
+  if (s.choices.some((c) => c < 0 || c >= total)) bad(`has a choice outside 0 to ${total - 1}`);
+  if (s.rolloutLogprobs && s.rolloutLogprobs.length !== s.choices.length) bad(`has ${s.rolloutLogprobs.length} log-probs for ${s.choices.length} choices`);
+  if (s.rolloutLogprobs?.some((x) => !Number.isFinite(x))) bad('has a log-prob that is not a number');
+  if (!Number.isFinite(s.advantage) || !(s.weight >= 0)) bad('has an advantage or weight that is not usable');
+  if (obs.length !== spec.obs.width * spec.obs.height || instruction.length !== spec.instruction.maxTokens * 2 || history.length !== spec.history.length * 4 + 1) bad(`has a state that does not fit policy '${spec.id}' (${gridOf(spec).cols} x ${gridOf(spec).rows} cells)`);
+}

@@ -1,0 +1,173 @@
+import { random, type EmbeddedPolicySpec, type PolicyVersion, type Random, type StepSample, type TrainBatch } from '../../domain/index.js';
+import type { ImitateOptions, UpdateReport } from '../types.js';
+import { augment, neighbourChoices } from './augment.js';
+import { ADAM_KNOBS } from './model/adamGraph.js';
+import { TOKENS, type GradVariant, type KNOBS } from './model/lossGraph.js';
+import { decayMask, initialTheta } from './model/params.js';
+import { policyModel, type PolicyModel } from './model/policyGraph.js';
+import type { TrainerOptions } from './options.js';
+import { makeSlot, toPlaces, weigh, type Place, type Slot } from './places.js';
+import { ReportBuilder } from './report.js';
+import { loadOrt, Sessions } from './sessions.js';
+
+/** Everything a checkpoint holds. Arrays are f32[P]. */
+export interface LearnerState {
+  readonly version: PolicyVersion; readonly adamSteps: number; readonly updateSteps: number; readonly rng: readonly [number, number, number, number];
+  readonly theta: Float32Array; readonly m: Float32Array; readonly v: Float32Array; readonly reference: Float32Array;
+}
+export interface LearnerProgress { readonly kind: 'update' | 'imitate'; readonly step: number; readonly steps: number; readonly loss: number; readonly lr: number; readonly ms: number }
+type OnProgress = (p: LearnerProgress) => void;
+
+/** The learning itself: weights, optimizer and objective over ONNX sessions. Knows nothing of processes or files; time comes in as `now`. */
+export class Learner {
+  readonly model: PolicyModel;
+  readonly options: TrainerOptions;
+  private readonly sessions: Sessions;
+  private readonly decay: Float32Array;
+  private readonly now: () => number;
+  private rng: Random;
+  private version: PolicyVersion = 0;
+  private adamSteps = 0;
+  private updateSteps = 0;
+  theta: Float32Array; private m: Float32Array; private v: Float32Array;
+  private reference: Float32Array;
+
+  private constructor(model: PolicyModel, o: TrainerOptions, sessions: Sessions, seed: number, now: () => number) {
+    this.model = model; this.options = o; this.sessions = sessions; this.now = now;
+    this.decay = decayMask(model.layout);
+    this.rng = random(`trainer/${seed}`);
+    this.theta = initialTheta(model.layout, seed);
+    this.m = new Float32Array(model.layout.total);
+    this.v = new Float32Array(model.layout.total);
+    this.reference = this.theta.slice();
+  }
+  static async create(spec: EmbeddedPolicySpec, o: TrainerOptions, seed: number, now: () => number = () => performance.now()): Promise<Learner> {
+    const model = policyModel(spec);
+    return new Learner(model, o, new Sessions(await loadOrt(), model, o.microBatch, o.slots, o.threads), seed, now);
+  }
+
+  state(): LearnerState {
+    return { version: this.version, adamSteps: this.adamSteps, updateSteps: this.updateSteps, rng: this.rng.state(), theta: this.theta, m: this.m, v: this.v, reference: this.reference };
+  }
+  load(s: LearnerState): void {
+    this.version = s.version; this.adamSteps = s.adamSteps; this.updateSteps = s.updateSteps; this.rng = random(s.rng);
+    this.theta = s.theta; this.m = s.m; this.v = s.v; this.reference = s.reference;
+  }
+  release(): Promise<void> { return this.sessions.release(); }
+
+  /** Policy-gradient passes over a batch (dart-algorithm.md 3g): `epochs` times, in minibatches of `minibatchStates`. */
+  async update(b: TrainBatch, onProgress?: OnProgress): Promise<UpdateReport> {
+    const o = this.options, start = this.now(), places = toPlaces(b.samples, o.slots), report = new ReportBuilder(o);
+    const size = o.minibatchStates > 0 ? o.minibatchStates : Math.max(1, places.length);
+    const plan: Place[][] = [];
+    for (let e = 0; e < b.epochs; e++) {
+      const order = size >= places.length ? places : this.rng.shuffle(places);
+      for (let i = 0; i < order.length; i += size) plan.push(order.slice(i, i + size));
+    }
+    const fresh = plan.length === 1, reference = o.klBeta > 0;
+    if (!fresh && places.length > 0) await this.score(places, this.theta, 'old');
+    if (reference) await this.score(places, this.reference, 'ref');
+    for (const [i, minibatch] of plan.entries()) {
+      weigh(minibatch, o.imitationCoefficient, o.entropyCoefficient);
+      const lr = o.lr * Math.min(1, (this.updateSteps + 1) / Math.max(1, o.warmup));
+      const done = await this.optimizerStep(minibatch, { objective: o.objective, correction: o.correction, fresh, reference }, lr);
+      if (fresh) for (const p of minibatch) for (const s of p.slots) s.old.set(s.now);
+      if (done.applied) this.updateSteps++;
+      report.step(minibatch, done.parts, done.norm, done.applied, reference);
+      onProgress?.({ kind: 'update', step: i + 1, steps: plan.length, loss: done.parts[0]!, lr, ms: this.now() - start });
+    }
+    if (places.length > 0) this.version++;
+    return report.build(this.version, this.now() - start, places.reduce((n, p) => n + p.slots.length, 0), places);
+  }
+
+  /** Behaviour cloning: `steps` optimizer steps on random samples, randomly shifted; warm-up and cosine decay of the learning rate. The result becomes the reference. */
+  async imitate(b: TrainBatch, i: ImitateOptions, onProgress?: OnProgress): Promise<UpdateReport> {
+    const o = this.options, start = this.now(), report = new ReportBuilder(o);
+    const samples = b.samples.filter((s) => s.weight !== 0);
+    let queue: StepSample[] = [], seen = 0;
+    const last = Math.max(1, Math.ceil(i.steps / 10));
+    const recent = new ReportBuilder(o);
+    for (let step = 0; step < i.steps && samples.length > 0; step++) {
+      const picked: StepSample[] = [];
+      while (picked.length < o.imitateStates) { if (queue.length === 0) queue = this.rng.shuffle(samples); picked.push(queue.pop()!); }
+      const norm = picked.reduce((n, s) => n + s.weight, 0);
+      const places = picked.map((s) => this.imitationPlace(s, s.weight / norm, i.shift));
+      const lr = imitationRate(i.lr, step, i.steps);
+      const done = await this.optimizerStep(places, { objective: 'ppo', correction: 'none', fresh: true, reference: false }, lr);
+      seen += places.length;
+      (i.steps - step <= last ? recent : report).step(places, done.parts, done.norm, done.applied, false);
+      onProgress?.({ kind: 'imitate', step: step + 1, steps: i.steps, loss: done.parts[2]!, lr, ms: this.now() - start });
+    }
+    if (seen > 0) { this.version++; this.reference = this.theta.slice(); }
+    const early = report.build(this.version, 0, 0, []), late = recent.build(this.version, this.now() - start, seen, []);
+    // Losses of the last tenth of the steps say what was reached; counts are of all steps.
+    return { ...late, states: seen, optimizerSteps: early.optimizerSteps + late.optimizerSteps, skippedNonFinite: early.skippedNonFinite + late.skippedNonFinite };
+  }
+
+  private imitationPlace(s: StepSample, weight: number, shift: number): Place {
+    const { state, choices } = augment(this.model.spec, s.state, s.choices, shift, this.rng);
+    const own: number[] = [], extra: Slot[] = [];
+    for (const c of choices) {
+      const near = this.options.cellSmoothing > 0 ? neighbourChoices(this.model.spec, c) : [];
+      own.push(weight * (near.length > 0 ? 1 - this.options.cellSmoothing : 1));
+      for (let k = 0; k < near.length; k += TOKENS) {
+        const ids = near.slice(k, k + TOKENS);
+        extra.push(makeSlot(ids, { term: 'imitation', imitation: ids.map(() => (weight * this.options.cellSmoothing) / near.length) }));
+      }
+    }
+    return { state, slots: [makeSlot(choices, { term: 'imitation', imitation: own }), ...extra], entropyWeight: 0, entropy: 0 };
+  }
+
+  private knobs(): Record<(typeof KNOBS)[number], number> {
+    const o = this.options;
+    return { epsLow: o.epsLow, epsHigh: o.epsHigh, dualClip: o.dualClip, tisCap: o.tisCap, bandLow: o.icePopBand[0], bandHigh: o.icePopBand[1], klBeta: o.klBeta, temperature: o.temperature };
+  }
+
+  /** Log-probs of all slots under given weights, into `old` or `ref`. */
+  private async score(places: readonly Place[], theta: Float32Array, into: 'old' | 'ref'): Promise<void> {
+    for (const micro of chunks(places, this.sessions.batch)) {
+      const out = await this.sessions.score({ ...this.sessions.pack(micro, this.knobs()), theta: this.sessions.floats(theta) });
+      this.unpack(micro, out.logprobs!.data as Float32Array, out.entropy!.data as Float32Array, into);
+    }
+  }
+  private unpack(micro: readonly Place[], logprobs: Float32Array, entropy: Float32Array, into: 'old' | 'ref' | 'now'): void {
+    micro.forEach((p, i) => {
+      p.entropy = entropy[i]!;
+      p.slots.forEach((s, j) => { const at = (i * this.sessions.slots + j) * TOKENS; s[into].set(logprobs.subarray(at, at + TOKENS)); });
+    });
+  }
+
+  /** Accumulates the gradient over the micro-batches, then AdamW. A non-finite gradient leaves weights and optimizer as they were. */
+  private async optimizerStep(places: readonly Place[], v: GradVariant, lr: number): Promise<{ parts: number[]; norm: number; applied: boolean }> {
+    const s = this.sessions, n = this.theta.length, parts = [0, 0, 0, 0, 0], theta = s.floats(this.theta);
+    let gradient = s.floats(new Float32Array(n));
+    for (const micro of chunks(places, s.batch)) {
+      const out = await s.grad(v, { ...s.pack(micro, this.knobs()), theta, accumulated: gradient });
+      gradient = out.gradient as typeof gradient;
+      (out.parts!.data as Float32Array).forEach((x, i) => { parts[i]! += x; });
+      this.unpack(micro, out.logprobs!.data as Float32Array, out.entropy!.data as Float32Array, 'now');
+    }
+    const o = this.options, t = this.adamSteps + 1;
+    const knob: Record<(typeof ADAM_KNOBS)[number], number> = { lr, beta1: o.beta1, beta2: o.beta2, epsilon: o.adamEpsilon, weightDecay: o.weightDecay, gradClip: o.gradClip, c1: 1 - o.beta1 ** t, c2: 1 - o.beta2 ** t };
+    const out = await s.adam({ theta, gradient, m: s.floats(this.m), v: s.floats(this.v), decay: s.floats(this.decay), knobs: s.floats(Float32Array.from(ADAM_KNOBS, (k) => knob[k])) });
+    const norm = (out.norm!.data as Float32Array)[0]!;
+    const applied = Number.isFinite(norm);
+    if (applied) {
+      this.theta = out.theta2!.data as Float32Array; this.m = out.m2!.data as Float32Array; this.v = out.v2!.data as Float32Array;
+      this.adamSteps = t;
+    }
+    return { parts, norm, applied };
+  }
+}
+
+/** Linear warm-up over the first tenth (at most 50 steps), then a cosine down to 5 %. */
+export function imitationRate(lr: number, step: number, steps: number): number {
+  const warm = Math.max(1, Math.min(50, Math.floor(steps / 10)));
+  if (step < warm) return (lr * (step + 1)) / warm;
+  const x = (step - warm) / Math.max(1, steps - warm);
+  return lr * (0.05 + 0.95 * 0.5 * (1 + Math.cos(Math.PI * x)));
+}
+
+function* chunks<T>(xs: readonly T[], n: number): Generator<readonly T[]> {
+  for (let i = 0; i < xs.length; i += n) yield xs.slice(i, i + n);
+}

@@ -1,0 +1,25 @@
+import type { EmbeddedPolicySpec, EncodedState, RunError, StepSample } from '../../domain/index.js';
+import type { CheckpointRef, ImitateOptions, UpdateReport, WeightsFile } from '../types.js';
+import type { LearnerProgress } from './learner.js';
+import type { TrainerOptions } from './options.js';
+
+/**
+ * What client and trainer process say to each other. A batch travels in small messages: each unique state once, then the samples
+ * that name their state by key, then the command; so that no message blocks either event loop for long.
+ */
+export type WireSample = Omit<StepSample, 'state' | 'rollout' | 'step'>;
+export type Command =
+  | { readonly kind: 'start'; readonly spec: EmbeddedPolicySpec; readonly options: TrainerOptions; readonly dir: string; readonly seed: number }
+  | { readonly kind: 'update'; readonly batch: string; readonly epochs: number }
+  | { readonly kind: 'imitate'; readonly batch: string; readonly epochs: number; readonly options: ImitateOptions }
+  | { readonly kind: 'checkpoint' } | { readonly kind: 'export' } | { readonly kind: 'close' }
+  | { readonly kind: 'restore'; readonly dir: string };
+export type ToTrainer =
+  | { readonly kind: 'states'; readonly states: readonly { readonly key: string; readonly state: EncodedState }[] }
+  | { readonly kind: 'samples'; readonly samples: readonly WireSample[] }
+  | { readonly kind: 'command'; readonly id: number; readonly command: Command };
+export type Reply = UpdateReport | CheckpointRef | WeightsFile | { readonly parameters: number } | null;
+export type FromTrainer =
+  | { readonly kind: 'done'; readonly id: number; readonly value: Reply }
+  | { readonly kind: 'failed'; readonly id: number; readonly error: RunError }
+  | { readonly kind: 'progress'; readonly progress: LearnerProgress };

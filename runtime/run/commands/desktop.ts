@@ -1,0 +1,76 @@
+import { writeFile } from 'node:fs/promises';
+import { StudioError, id, type TaskId } from '../../domain/index.js';
+import { connectEngine, ensureImage, ensureRootfs, imageStatus, type BuildProgress } from '../../cluster/imageBuild.js';
+import { createTaskEngine } from '../../tasks/index.js';
+import { deskSuite } from '../../tasks/suites/desk/index.js';
+import { encodePng, toScanlines } from '../../data/store/png.js';
+import { parseRunFile } from '../../config/index.js';
+import { chooseProvider, providersOf, specOf } from '../desktops.js';
+
+type Options = Record<string, string | boolean | undefined>;
+
+/** One line rewritten in place on a terminal; a line a phase elsewhere. */
+function progress(): { on: (p: BuildProgress) => void; end: () => void } {
+  let phase = '';
+  return {
+    on: (p) => {
+      const text = `${p.fraction === undefined ? '' : `${String(Math.round(p.fraction * 100)).padStart(3)} %  `}${p.message}`;
+      if (process.stderr.isTTY) process.stderr.write(`\r\x1b[2K${text.slice(0, (process.stderr.columns ?? 100) - 1)}`);
+      else if (p.phase !== phase || p.phase === 'done') process.stderr.write(`${text}\n`);
+      phase = p.phase;
+    },
+    end: () => { if (process.stderr.isTTY) process.stderr.write('\r\x1b[2K'); },
+  };
+}
+
+/** `desktop build`: the image in the Docker engine, or the root file system of the local provider. */
+export async function build(o: Options): Promise<number> {
+  const wanted = String(o['provider'] ?? 'auto');
+  const abort = new AbortController();
+  process.once('SIGINT', () => abort.abort());
+  const name = wanted === 'auto' ? (await chooseProvider(parseRunFile({}).desktops)).name : wanted;
+  const p = progress();
+  try {
+    if (name === 'docker') {
+      const tag = await ensureImage(connectEngine(), p.on, abort.signal, { force: o['force'] === true });
+      p.end();
+      process.stdout.write(`Docker image ${tag} is ready.\n`);
+    } else if (name === 'local') {
+      const dir = await ensureRootfs({ onProgress: p.on, signal: abort.signal, force: o['force'] === true });
+      p.end();
+      process.stdout.write(`Root file system ${dir} is ready.\n`);
+    } else throw new StudioError('config.invalid', `--provider ${name}: unknown`, 'Use auto, docker or local.');
+  } finally { p.end(); }
+  return 0;
+}
+
+/** `desktop status`: what each provider says of itself, and what is built. */
+export async function status(o: Options): Promise<number> {
+  const providers = providersOf(parseRunFile({}).desktops);
+  const rows = await Promise.all(providers.map((p) => p.probe()));
+  await Promise.all(providers.map((p) => p.dispose()));
+  const docker = rows.find((r) => r.provider === 'docker')?.ok === true;
+  const built = await imageStatus(docker ? connectEngine() : undefined);
+  if (o['json']) { process.stdout.write(JSON.stringify({ providers: rows, built }, null, 2) + '\n'); return 0; }
+  for (const r of rows) process.stdout.write(`${r.ok ? '✓' : '✗'} ${r.provider.padEnd(6)} ${r.ok ? r.detail : `${r.problem?.message ?? r.detail}\n         ${r.problem?.remedy ?? ''}`}\n`);
+  process.stdout.write(`image            ${built.image ? `${built.tag}, ${Math.round(built.image.bytes / 1e6)} MB` : 'not built'}\nroot file system ${built.rootfs ? built.rootfs.path : 'not built'}\n`);
+  return 0;
+}
+
+/** `desktop screenshot FILE`: a desktop, with a task set up on it when one is named. */
+export async function screenshot(file: string, o: Options): Promise<number> {
+  const config = parseRunFile({}, { desktops: { provider: String(o['provider'] ?? 'auto') as 'auto' } }).desktops;
+  const provider = await chooseProvider(config);
+  try {
+    const desktop = await provider.create(specOf(config));
+    if (typeof o['task'] === 'string') {
+      const task = deskSuite().byId(id<TaskId>(o['task']));
+      await createTaskEngine().setup(task, desktop, new AbortController().signal);
+      process.stdout.write(`${task.instruction}\n`);
+    }
+    await desktop.settle();
+    const f = await desktop.observe();
+    await writeFile(file, await encodePng(await toScanlines(f.data, f.width, f.height, () => {}), f.width, f.height));
+  } finally { await provider.dispose(); }
+  return 0;
+}

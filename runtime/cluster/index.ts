@@ -7,3 +7,6 @@ export { X11Client } from './drivers/x11Client.js';
 export { damageSettler, procSettler, type Settler } from './drivers/settle.js';
 export { TaskWatch } from './drivers/taskWatch.js';
 export { createLocalProvider, LocalProvider, type LocalProviderOptions } from './providers/local.js';
+export { createPool, type PoolOptions } from './pool.js';
+export { createProvider, type ProviderOptions } from './providers/choose.js';
+export { createDockerProvider, desktopPath, type DesktopPath, type DockerProviderOptions } from './providers/docker.js';

@@ -1,0 +1,189 @@
+import type { DesktopId, RunError } from '../domain/index.js';
+import { id as brand, StudioError, toRunError } from '../domain/index.js';
+import { PoolMachine, type PoolEffect, type PoolRules } from './poolMachine.js';
+import { ReferenceFrames } from './referenceFrames.js';
+import type { Desktop, DesktopPool, DesktopProvider, DesktopSpec, Lease, PoolEvent, PoolStatus } from './types.js';
+
+export interface PoolOptions {
+  readonly provider: DesktopProvider;
+  readonly spec: DesktopSpec;
+  /** Leases at once. */
+  readonly size: number;
+  /** See PoolRules; defaults: no spares, replacement every 500 resets, 2 starts at once. */
+  readonly spares?: number;
+  readonly hardResetEvery?: number;
+  readonly startParallel?: number;
+  readonly maxFailures?: number;
+  readonly backoffMs?: (n: number) => number;
+  /** Compare every first frame with the usual one, and replace desktops that differ. Default true. */
+  readonly verifyFirstFrame?: boolean;
+  readonly now?: () => number;
+}
+
+const RULES: PoolRules = { spares: 0, hardResetEvery: 500, startParallel: 2, maxFailures: 5, backoffMs: (n) => Math.min(250 * 2 ** (n - 1), 10_000) };
+
+interface Waiter { grant(place: number): void; refuse(e: RunError): void }
+interface Held { readonly desktop: Desktop; resetMs: number; off: () => void }
+
+/** A pool of desktops that are reset as soon as they are given back. Starts at once; failures to start show at lease(). */
+export function createPool(o: PoolOptions): DesktopPool { return new Pool(o); }
+
+/** The asynchronous shell around PoolMachine: it carries out effects and reports what came of them. */
+class Pool implements DesktopPool {
+  private readonly o: PoolOptions;
+  private readonly machine: PoolMachine;
+  private readonly held = new Map<number, Held>();
+  private readonly waiters = new Map<number, Waiter>();
+  private readonly listeners = new Set<(e: PoolEvent) => void>();
+  private readonly retries = new Map<number, NodeJS.Timeout>();
+  private readonly reference = new ReferenceFrames();
+  private readonly stopping = new AbortController();
+  private nextWaiter = 1;
+  private closing: Promise<void> | undefined;
+  private emptied: (() => void) | undefined;
+
+  constructor(o: PoolOptions) {
+    this.o = o;
+    const given = Object.fromEntries(Object.entries({ spares: o.spares, hardResetEvery: o.hardResetEvery, startParallel: o.startParallel, maxFailures: o.maxFailures, backoffMs: o.backoffMs }).filter(([, v]) => v !== undefined));
+    this.machine = new PoolMachine({ ...RULES, ...given });
+    this.carryOut(this.machine.resize(checkSize(o.size), this.now()));
+  }
+
+  lease({ signal }: { signal: AbortSignal }): Promise<Lease> {
+    if (signal.aborted) return Promise.reject(cancelled());
+    if (this.closing) return Promise.reject(closedError());
+    return new Promise<Lease>((resolve, reject) => {
+      const waiter = this.nextWaiter++;
+      const end = (): void => { signal.removeEventListener('abort', abort); this.waiters.delete(waiter); };
+      const abort = (): void => { end(); this.carryOut(this.machine.cancel(waiter, this.now())); reject(cancelled()); };
+      signal.addEventListener('abort', abort, { once: true });
+      this.waiters.set(waiter, {
+        grant: (place) => { end(); resolve(this.leaseOf(place)); },
+        refuse: (e) => { end(); reject(new StudioError(e.kind, e.message, e.remedy, e.details ? { details: { ...e.details } } : {})); },
+      });
+      this.carryOut(this.machine.request(waiter, this.now()));
+    });
+  }
+
+  async resize(n: number): Promise<void> {
+    checkSize(n);
+    if (this.closing) throw closedError();
+    this.carryOut(this.machine.resize(n, this.now()));
+  }
+
+  status(): PoolStatus {
+    return {
+      size: this.machine.size, waiting: this.machine.waiting,
+      desktops: this.machine.places.map((p) => ({ id: this.idOf(p.id), state: p.state, since: p.since, resets: p.resets, replaced: p.replaced })),
+    };
+  }
+
+  onEvent(l: (e: PoolEvent) => void): () => void { this.listeners.add(l); return () => this.listeners.delete(l); }
+
+  close(): Promise<void> {
+    this.closing ??= new Promise<void>((resolve) => {
+      this.emptied = resolve;
+      this.stopping.abort();
+      for (const t of this.retries.values()) clearTimeout(t);
+      this.carryOut(this.machine.close(toRunError(closedError()), this.now()));
+      if (this.machine.isEmpty) resolve();
+    });
+    return this.closing;
+  }
+
+  private leaseOf(place: number): Lease {
+    const h = this.held.get(place)!;
+    let open = true;
+    return {
+      desktop: h.desktop, resetMs: h.resetMs,
+      release: (r) => {
+        if (!open) return;
+        open = false;
+        if (this.held.get(place) === h) this.carryOut(this.machine.released(place, r?.broken ?? false, this.now()));
+      },
+    };
+  }
+
+  private carryOut(effects: readonly PoolEffect[]): void {
+    for (const e of effects) {
+      switch (e.do) {
+        case 'create': void this.create(e.place); break;
+        case 'reset': void this.reset(e.place); break;
+        case 'destroy': void this.destroy(e.place); break;
+        case 'grant': this.waiters.get(e.waiter)?.grant(e.place); break;
+        case 'refuse': this.waiters.get(e.waiter)?.refuse(e.error); break;
+        case 'retryLater': this.retryLater(e.place, e.delayMs); break;
+        case 'replaced': this.emit({ type: 'replaced', desktop: this.idOf(e.place), error: e.error, at: this.now() }); break;
+        case 'state': this.emit({ type: 'state', desktop: this.idOf(e.place), state: e.state, at: this.now() }); break;
+      }
+    }
+    if (this.machine.isEmpty) this.emptied?.();
+  }
+
+  private async create(place: number): Promise<void> {
+    const began = performance.now();
+    let desktop: Desktop | undefined;
+    try {
+      desktop = await this.o.provider.create(this.o.spec, this.stopping.signal);
+      await this.verify(desktop);
+    } catch (e) {
+      if (desktop) await this.o.provider.destroy(desktop).catch(() => undefined);
+      this.carryOut(this.machine.createFailed(place, toRunError(e), this.now()));
+      return;
+    }
+    this.hold(place, desktop, performance.now() - began);
+    this.carryOut(this.machine.created(place, this.now()));
+  }
+
+  private hold(place: number, desktop: Desktop, resetMs: number): void {
+    this.held.get(place)?.off();
+    const off = desktop.onEvent((e) => { if (e.type === 'lost') this.carryOut(this.machine.lost(place, e.error, this.now())); });
+    this.held.set(place, { desktop, resetMs, off });
+  }
+
+  private async reset(place: number): Promise<void> {
+    const h = this.held.get(place)!;
+    const began = performance.now();
+    try {
+      const d = await this.o.provider.reset(h.desktop);
+      await this.verify(d);
+      this.hold(place, d, performance.now() - began);
+    } catch (e) { this.carryOut(this.machine.resetFailed(place, toRunError(e), this.now())); return; }
+    this.carryOut(this.machine.resetDone(place, this.now()));
+  }
+
+  private async destroy(place: number): Promise<void> {
+    const h = this.held.get(place);
+    h?.off();
+    // A desktop that cannot be taken down any more is as good as gone; reap() finds what is left of it.
+    if (h) await this.o.provider.destroy(h.desktop).catch(() => undefined);
+    this.held.delete(place);
+    this.carryOut(this.machine.destroyed(place, this.now()));
+  }
+
+  /** Throws when the first frame is not the one desktops of this kind have. */
+  private async verify(d: Desktop): Promise<void> {
+    if (this.o.verifyFirstFrame === false) return;
+    if (this.reference.matches(await d.observe())) return;
+    // A machine that is short of CPU may draw late: one more look, with a longer horizon.
+    await d.settle({ horizonMs: 250 });
+    if (this.reference.accept(await d.observe())) return;
+    throw new StudioError('desktop.start', 'The first frame after the reset differs from the usual one.', 'The desktop is replaced by itself.', { details: { desktop: d.id } });
+  }
+
+  private retryLater(place: number, delayMs: number): void {
+    clearTimeout(this.retries.get(place));
+    this.retries.set(place, setTimeout(() => { this.retries.delete(place); this.carryOut(this.machine.retryDue(place, this.now())); }, delayMs));
+  }
+
+  private idOf(place: number): DesktopId { return this.held.get(place)?.desktop.id ?? brand<DesktopId>(`place-${place}`); }
+  private emit(e: PoolEvent): void { for (const l of [...this.listeners]) l(e); }
+  private now(): number { return this.o.now?.() ?? Date.now(); }
+}
+
+function checkSize(n: number): number {
+  if (!Number.isInteger(n) || n < 0 || n > 1024) throw new StudioError('config.invalid', `A pool cannot have ${n} desktops.`, 'Give a whole number from 0 to 1024.');
+  return n;
+}
+const cancelled = (): StudioError => new StudioError('cancelled', 'Waiting for a desktop was cancelled.', 'Ask again when you want one.');
+const closedError = (): StudioError => new StudioError('cancelled', 'The pool of desktops was closed.', 'Open a new one.');

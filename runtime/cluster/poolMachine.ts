@@ -1,0 +1,249 @@
+import type { RunError } from '../domain/index.js';
+import type { DesktopState } from './types.js';
+
+/** Rules of a pool; no clock, no desktops. Feed it what happened, carry out what it answers, in order. */
+export interface PoolRules {
+  /** Desktops kept beyond the number that may be leased at once, so that a lease need not wait for a reset. */
+  readonly spares: number;
+  /** After so many resets in place a desktop is replaced by a new one (what a reset cannot reach, say memory of the agent). */
+  readonly hardResetEvery: number;
+  /** Desktops started at the same time: more only take CPU from each other. */
+  readonly startParallel: number;
+  /** Failures in a row after which a place is left alone until someone asks for a desktop again. */
+  readonly maxFailures: number;
+  /** ms to wait before the next try after the n-th failure in a row (n from 1). */
+  readonly backoffMs: (n: number) => number;
+}
+
+export type PoolEffect =
+  | { readonly do: 'create'; readonly place: number }
+  | { readonly do: 'reset'; readonly place: number }
+  /** Take the place's desktop down, then report destroyed(). */
+  | { readonly do: 'destroy'; readonly place: number }
+  | { readonly do: 'grant'; readonly place: number; readonly waiter: number }
+  | { readonly do: 'refuse'; readonly waiter: number; readonly error: RunError }
+  | { readonly do: 'retryLater'; readonly place: number; readonly delayMs: number }
+  | { readonly do: 'replaced'; readonly place: number; readonly error: RunError }
+  | { readonly do: 'state'; readonly place: number; readonly state: DesktopState };
+
+export interface Place {
+  readonly id: number;
+  readonly state: DesktopState;
+  readonly since: number;
+  readonly resets: number;
+  readonly replaced: number;
+}
+interface Mutable extends Place {
+  state: DesktopState; since: number; resets: number; replaced: number;
+  /** Resets in place of the present desktop. */
+  age: number;
+  /** In a row, since it last was lent. */
+  failures: number;
+  /** A desktop exists (or is being taken down). */
+  has: boolean;
+  /** Its create was given out. */
+  creating: boolean;
+  destroying: boolean;
+  /** The desktop under a lease is dead already. */
+  lost: boolean;
+  /** To be removed: the pool shrank. */
+  leaving: boolean;
+  lastError?: RunError;
+}
+
+/**
+ * The pool's states: starting -> ready -> leased -> resetting -> ready ...; broken while a desktop is being replaced or waits for the next try.
+ * Invariants (tested): a place is under at most one lease; leases are granted in the order they were asked for; never more
+ * leases than `size`; every waiter gets exactly one grant, refusal or cancellation.
+ */
+export class PoolMachine {
+  private readonly rules: PoolRules;
+  private readonly places_: Mutable[] = [];
+  private queue: number[] = [];
+  private size_ = 0;
+  private nextPlace = 1;
+  private closed = false;
+  private out: PoolEffect[] = [];
+
+  constructor(rules: PoolRules) { this.rules = rules; }
+
+  get size(): number { return this.size_; }
+  get waiting(): number { return this.queue.length; }
+  get places(): readonly Place[] { return this.places_; }
+  get isEmpty(): boolean { return this.places_.length === 0; }
+
+  resize(n: number, now: number): PoolEffect[] {
+    if (this.closed) return [];
+    this.size_ = n;
+    const want = n === 0 ? 0 : n + this.rules.spares;
+    let staying = this.places_.filter((p) => !p.leaving).length;
+    // A place on its way out may stay after all.
+    for (const p of this.places_) if (staying < want && p.leaving && !p.destroying) { p.leaving = false; staying++; }
+    for (; staying < want; staying++) this.places_.push({ id: this.nextPlace++, state: 'starting', since: now, resets: 0, replaced: 0, age: 0, failures: 0, has: false, creating: false, destroying: false, lost: false, leaving: false });
+    const cheapest: readonly DesktopState[] = ['broken', 'starting', 'ready', 'resetting', 'leased'];
+    const victims = this.places_.filter((p) => !p.leaving).sort((a, b) => cheapest.indexOf(a.state) - cheapest.indexOf(b.state)).slice(0, staying - want);
+    for (const p of victims) this.leave(p, now);
+    return this.flush(now);
+  }
+
+  request(waiter: number, now: number): PoolEffect[] {
+    this.queue.push(waiter);
+    // Someone wants a desktop again: places that were given up get another chance.
+    for (const p of this.places_) if (p.state === 'broken' && !p.has && p.failures >= this.rules.maxFailures) { p.failures = 0; this.set(p, 'starting', now); }
+    return this.flush(now);
+  }
+
+  cancel(waiter: number, now: number): PoolEffect[] {
+    this.queue = this.queue.filter((w) => w !== waiter);
+    return this.flush(now);
+  }
+
+  created(place: number, now: number): PoolEffect[] {
+    const p = this.at(place);
+    p.creating = false; p.has = true; p.age = 0; p.lost = false;
+    if (p.leaving) this.takeDown(p, now); else this.set(p, 'ready', now);
+    return this.flush(now);
+  }
+
+  createFailed(place: number, error: RunError, now: number): PoolEffect[] {
+    const p = this.at(place);
+    p.creating = false;
+    this.failed(p, error, now);
+    return this.flush(now);
+  }
+
+  /** The lease on a place ended. */
+  released(place: number, broken: boolean, now: number): PoolEffect[] {
+    const p = this.at(place);
+    if (p.state !== 'leased') return [];
+    if (p.leaving) this.takeDown(p, now);
+    else if (broken || p.lost) this.replace(p, p.lastError ?? { kind: 'desktop.lost', message: 'The desktop was given back as broken.', remedy: 'It is replaced by itself.' }, now);
+    else if (p.age + 1 >= this.rules.hardResetEvery) this.takeDown(p, now);
+    else { this.set(p, 'resetting', now); this.out.push({ do: 'reset', place }); }
+    return this.flush(now);
+  }
+
+  resetDone(place: number, now: number): PoolEffect[] {
+    const p = this.at(place);
+    if (p.state !== 'resetting') return [];
+    p.resets++; p.age++;
+    if (p.leaving) this.takeDown(p, now); else if (p.lost) this.failed(p, p.lastError!, now); else this.set(p, 'ready', now);
+    return this.flush(now);
+  }
+
+  resetFailed(place: number, error: RunError, now: number): PoolEffect[] {
+    const p = this.at(place);
+    if (p.state !== 'resetting') return [];
+    if (p.leaving) this.takeDown(p, now); else this.failed(p, error, now);
+    return this.flush(now);
+  }
+
+  /** A desktop died by itself. Under a lease it is replaced when the lease ends; during a reset when the reset ends. */
+  lost(place: number, error: RunError, now: number): PoolEffect[] {
+    const p = this.places_.find((q) => q.id === place);
+    if (!p || !p.has || p.destroying) return [];
+    p.lost = true; p.lastError = error;
+    if (p.state === 'ready') this.failed(p, error, now);
+    return this.flush(now);
+  }
+
+  destroyed(place: number, now: number): PoolEffect[] {
+    const p = this.at(place);
+    p.has = false; p.destroying = false; p.lost = false;
+    if (p.leaving) this.remove(p, now); else this.again(p, now);
+    return this.flush(now);
+  }
+
+  retryDue(place: number, now: number): PoolEffect[] {
+    const p = this.places_.find((q) => q.id === place);
+    if (p && p.state === 'broken' && !p.has && !p.leaving && p.failures < this.rules.maxFailures) this.set(p, 'starting', now);
+    return this.flush(now);
+  }
+
+  /** Refuse everyone who waits and take everything down, leased or not. */
+  close(error: RunError, now: number): PoolEffect[] {
+    for (const waiter of this.queue.splice(0)) this.out.push({ do: 'refuse', waiter, error });
+    this.closed = true;
+    this.size_ = 0;
+    for (const p of [...this.places_]) { if (p.state === 'leased') { p.leaving = true; this.takeDown(p, now); } else this.leave(p, now); }
+    return this.flush(now);
+  }
+
+  private at(place: number): Mutable {
+    const p = this.places_.find((q) => q.id === place);
+    if (!p) throw new RangeError(`the pool has no place ${place}`);
+    return p;
+  }
+
+  private set(p: Mutable, state: DesktopState, now: number): void {
+    if (p.state === state) return;
+    p.state = state; p.since = now;
+    this.out.push({ do: 'state', place: p.id, state });
+  }
+
+  private leave(p: Mutable, now: number): void {
+    p.leaving = true;
+    if (p.state === 'ready' || (p.state === 'broken' && p.has)) this.takeDown(p, now);
+    else if (!p.has && !p.creating) this.remove(p, now);
+    // Starting, resetting and leased ones leave when that ends.
+  }
+
+  private remove(p: Mutable, now: number): void {
+    this.set(p, 'stopped', now);
+    this.places_.splice(this.places_.indexOf(p), 1);
+  }
+
+  private takeDown(p: Mutable, now: number): void {
+    if (p.destroying) return;
+    p.destroying = true;
+    this.set(p, p.leaving ? 'stopped' : 'starting', now);
+    this.out.push({ do: 'destroy', place: p.id });
+  }
+
+  private replace(p: Mutable, error: RunError, now: number): void {
+    p.replaced++; p.lastError = error;
+    this.set(p, 'broken', now);
+    this.out.push({ do: 'replaced', place: p.id, error });
+    if (!p.has) { this.again(p, now); return; }
+    if (p.destroying) return;
+    p.destroying = true;
+    this.out.push({ do: 'destroy', place: p.id });
+  }
+
+  private failed(p: Mutable, error: RunError, now: number): void {
+    p.failures++;
+    if (p.leaving && !p.has) { this.remove(p, now); return; }
+    this.replace(p, error, now);
+  }
+
+  /** A place without a desktop: start anew, now or later, or give it up. */
+  private again(p: Mutable, now: number): void {
+    if (p.failures === 0) { this.set(p, 'starting', now); return; }
+    this.set(p, 'broken', now);
+    if (p.failures < this.rules.maxFailures) { this.out.push({ do: 'retryLater', place: p.id, delayMs: this.rules.backoffMs(p.failures) }); return; }
+    if (this.places_.every((q) => q.state === 'broken' && !q.has && q.failures >= this.rules.maxFailures)) {
+      for (const waiter of this.queue.splice(0)) this.out.push({ do: 'refuse', waiter, error: p.lastError! });
+    }
+  }
+
+  /** Start what should start, lend what is ready, and hand out the effects. */
+  private flush(now: number): PoolEffect[] {
+    let creating = this.places_.filter((p) => p.creating).length;
+    for (const p of this.places_) {
+      if (creating >= this.rules.startParallel) break;
+      if (p.state !== 'starting' || p.creating || p.has || p.leaving) continue;
+      p.creating = true; creating++;
+      this.out.push({ do: 'create', place: p.id });
+    }
+    let leased = this.places_.filter((p) => p.state === 'leased').length;
+    // The one that has been ready longest goes first, so that all of them are exercised.
+    const ready = this.places_.filter((p) => p.state === 'ready').sort((a, b) => a.since - b.since || a.id - b.id);
+    while (this.queue.length > 0 && ready.length > 0 && leased < this.size_) {
+      const p = ready.shift()!;
+      p.failures = 0; leased++;
+      this.set(p, 'leased', now);
+      this.out.push({ do: 'grant', place: p.id, waiter: this.queue.shift()! });
+    }
+    return this.out.splice(0);
+  }
+}

@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Desktop } from '../../../runtime/cluster/types.js';
+import type { Action } from '../../../runtime/domain/index.js';
+import { localProvider, sh, SMALL, whyNoLocalDesktops } from '../../helpers/cluster.js';
+
+const why = await whyNoLocalDesktops();
+if (why) console.warn(`skipped: ${why}`);
+
+/** xev's window reports every event it gets: what an application really sees. */
+describe.skipIf(why)('every action reaches applications', () => {
+  const p = localProvider();
+  let d: Desktop;
+  beforeAll(async () => { d = await p.create(SMALL); });
+  afterAll(() => p.dispose());
+  beforeEach(async () => { await p.reset(d); });
+
+  const act = async (...actions: Action[]): Promise<void> => { for (const a of actions) { await d.perform(a); await d.settle(); } };
+
+  /** Start xev in a window that covers the middle of the screen; returns a function that gives its log so far, in one line per event. */
+  async function watch(): Promise<() => Promise<string[]>> {
+    await d.spawn(['sh', '-c', 'exec xev -geometry 400x200+50+50 > /tmp/xev.log 2>&1']);
+    await sh(d, 'until grep -q MapNotify /tmp/xev.log 2>/dev/null; do sleep 0.02; done');
+    await d.settle();
+    await act({ type: 'click', at: { x: 200, y: 150 } });
+    const skip = (await d.readFile('/tmp/xev.log')).length;
+    return async () => {
+      await d.settle();
+      const text = (await d.readFile('/tmp/xev.log')).subarray(skip).toString();
+      return text.split('\n\n').flatMap((e) => {
+        const kind = /^(\w+) event/m.exec(e)?.[1];
+        if (kind === 'ButtonPress' || kind === 'ButtonRelease') return [`${kind} ${/button (\d+)/.exec(e)![1]} state ${/state (0x[0-9a-f]+)/.exec(e)![1]}`];
+        if (kind === 'KeyPress' || kind === 'KeyRelease') return [`${kind} ${/keysym 0x[0-9a-f]+, ([^)]+)\)/.exec(e)![1]} state ${/state (0x[0-9a-f]+)/.exec(e)![1]}`];
+        return [];
+      });
+    };
+  }
+
+  it('click, right click, double click and modifiers', async () => {
+    const log = await watch();
+    await act({ type: 'click', at: { x: 100, y: 150 } });
+    await act({ type: 'right_single', at: { x: 300, y: 150 } });
+    await act({ type: 'left_double', at: { x: 200, y: 200 } });
+    await act({ type: 'click', at: { x: 120, y: 200 }, modifiers: ['ctrl', 'shift'] });
+    expect(await log()).toEqual([
+      'ButtonPress 1 state 0x0', 'ButtonRelease 1 state 0x100', 'ButtonPress 3 state 0x0', 'ButtonRelease 3 state 0x400',
+      'ButtonPress 1 state 0x0', 'ButtonRelease 1 state 0x100', 'ButtonPress 1 state 0x0', 'ButtonRelease 1 state 0x100',
+      'KeyPress Control_L state 0x0', 'KeyPress Shift_L state 0x4', 'ButtonPress 1 state 0x5', 'ButtonRelease 1 state 0x105', 'KeyRelease Shift_L state 0x5', 'KeyRelease Control_L state 0x4',
+    ]);
+  });
+
+  it('scroll in four directions', async () => {
+    const log = await watch();
+    await act({ type: 'scroll', at: { x: 200, y: 150 }, direction: 'up', amount: 1 }, { type: 'scroll', at: { x: 200, y: 150 }, direction: 'down', amount: 2 },
+      { type: 'scroll', at: { x: 200, y: 150 }, direction: 'left', amount: 1 }, { type: 'scroll', at: { x: 200, y: 150 }, direction: 'right', amount: 1 });
+    expect((await log()).filter((l) => l.startsWith('ButtonPress')).map((l) => l.split(' ')[1])).toEqual(['4', '5', '5', '6', '7']);
+  });
+
+  it('hotkeys press in order and release in reverse', async () => {
+    const log = await watch();
+    await act({ type: 'hotkey', keys: ['ctrl', 'shift', 'N'] }, { type: 'hotkey', keys: ['pagedown'] }, { type: 'hotkey', keys: ['ctrl', '?'] }, { type: 'hotkey', keys: ['super', 'f4'] });
+    expect((await log()).map((l) => l.replace(/ state.*/, ''))).toEqual([
+      'KeyPress Control_L', 'KeyPress Shift_L', 'KeyPress N', 'KeyRelease N', 'KeyRelease Shift_L', 'KeyRelease Control_L',
+      'KeyPress Next', 'KeyRelease Next',
+      'KeyPress Control_L', 'KeyPress Shift_L', 'KeyPress question', 'KeyRelease question', 'KeyRelease Shift_L', 'KeyRelease Control_L',
+      'KeyPress Super_L', 'KeyPress F4', 'KeyRelease F4', 'KeyRelease Super_L',
+    ]);
+  });
+
+  it('drag moves with the button held', async () => {
+    const log = await watch();
+    await act({ type: 'drag', from: { x: 100, y: 100 }, to: { x: 300, y: 200 } });
+    expect((await log()).filter((l) => l.startsWith('Button'))).toEqual(['ButtonPress 1 state 0x0', 'ButtonRelease 1 state 0x100']);
+    expect(await sh(d, 'xdotool getmouselocation')).toMatch(/^x:300 y:200 /);
+    const held = await sh(d, "grep -A2 MotionNotify /tmp/xev.log | grep -c 'state 0x100'");
+    expect(Number(held)).toBeGreaterThanOrEqual(3);
+  });
+
+  it('two quick single clicks on one spot are not a double click', async () => {
+    const log = await watch();
+    await d.perform({ type: 'click', at: { x: 200, y: 150 } });
+    await d.perform({ type: 'click', at: { x: 200, y: 150 } });
+    expect((await log()).filter((l) => l.startsWith('ButtonPress'))).toHaveLength(2);
+    const times = (await sh(d, "grep -A1 ButtonPress /tmp/xev.log | grep -o 'time [0-9]*' | tail -2")).split('\n').map((t) => Number(t.slice(5)));
+    expect(times[1]! - times[0]!).toBeGreaterThan(400);
+  });
+
+  /** Type into an editor, save by keyboard, and read the file. */
+  async function typed(text: string): Promise<string> {
+    await d.writeFile('/home/user/t.txt', Buffer.alloc(0));
+    await d.spawn(['mousepad', '/home/user/t.txt']);
+    await sh(d, 'until wmctrl -l | grep -q t.txt; do sleep 0.02; done');
+    await d.settle({ horizonMs: 250 });
+    await act({ type: 'type', text }, { type: 'hotkey', keys: ['ctrl', 's'] });
+    await d.settle({ horizonMs: 100 });
+    return (await d.readFile('/home/user/t.txt')).toString();
+  }
+
+  it('types 500 characters exactly', async () => {
+    const text = Array.from({ length: 500 }, (_, i) => String.fromCharCode(32 + ((i * 37) % 95))).join('').replaceAll('  ', ' x');
+    expect(await typed(text)).toBe(text);
+  });
+
+  it('types Unicode, more different characters than the keyboard has room for', async () => {
+    const text = `Grüße, Ōsaka — «日本語» \t… naïve ☕ 😀\n${Array.from({ length: 90 }, (_, i) => String.fromCodePoint(0x0391 + (i % 80) + (i >= 17 && i < 80 ? 1 : 0))).join('')}`;
+    expect(await typed(text)).toBe(text);
+  });
+
+  it('types into a terminal', async () => {
+    await d.spawn(['xterm']);
+    await sh(d, 'until wmctrl -l | grep -q .; do sleep 0.02; done');
+    await d.settle({ horizonMs: 100 });
+    await act({ type: 'type', text: 'printf "%s" "Żółć {a|b} ~/$((2+3))" > out.txt\n' });
+    await sh(d, 'until [ -s out.txt ]; do sleep 0.02; done');
+    expect((await d.readFile('/home/user/out.txt')).toString()).toBe('Żółć {a|b} ~/5');
+  });
+
+  it('clicks launch from the tray, and double clicks open a folder', async () => {
+    await d.spawn(['pcmanfm', '/home/user']);
+    await sh(d, 'until wmctrl -l | grep -q user; do sleep 0.02; done');
+    await d.settle({ horizonMs: 250 });
+    await act({ type: 'hotkey', keys: ['ctrl', 'home'] });
+    const at = (await sh(d, 'wmctrl -lG | head -1')).split(/\s+/).slice(2, 6).map(Number);
+    expect(at[2]).toBeGreaterThan(100);
+    // Icons are laid out left to right from the top of the folder view; the first is Desktop.
+    const before = await sh(d, 'wmctrl -l');
+    await act({ type: 'hotkey', keys: ['right'] }, { type: 'hotkey', keys: ['enter'] });
+    await d.settle({ horizonMs: 250 });
+    expect(await sh(d, 'wmctrl -l')).not.toBe(before);
+  });
+
+  it('waits, and refuses terminal actions and nonsense', async () => {
+    await d.perform({ type: 'wait', ms: 1 });
+    await expect(d.perform({ type: 'finished' })).rejects.toMatchObject({ kind: 'policy.invalid' });
+    await expect(d.perform({ type: 'click', at: { x: NaN, y: 1 } })).rejects.toMatchObject({ kind: 'policy.invalid' });
+    await expect(d.perform({ type: 'hotkey', keys: ['hyperspace'] })).rejects.toMatchObject({ kind: 'policy.invalid' });
+    await d.perform({ type: 'click', at: { x: 9999, y: -5 } });
+    expect(await sh(d, 'xdotool getmouselocation')).toMatch(/^x:639 y:0 /);
+  });
+});

@@ -1,0 +1,140 @@
+import { describe, expect, it } from 'vitest';
+import type { Action, Step } from '../../../runtime/domain/index.js';
+import { StudioError } from '../../../runtime/domain/index.js';
+import type { EpisodePhase, EpisodeResult } from '../../../runtime/rollout/episode.js';
+import { runEpisode } from '../../../runtime/rollout/episode.js';
+import { FakeDesktop, fakeFrames, fakeTasks, order, scriptedPolicy, task } from '../../helpers/rollout.js';
+import { VirtualClock } from '../../helpers/virtualClock.js';
+
+const click: Action = { type: 'click', at: { x: 1, y: 2 } };
+const done: Action = { type: 'finished' };
+const invalid = new StudioError('policy.invalid', 'not an action', 'x', { details: { text: 'Hmm', version: 3, tokens: { logprobs: new Float32Array([-2]), entropies: new Float32Array([0.5]) } } });
+
+async function play(script: readonly (readonly Action[] | StudioError)[], o: { cap?: number; tasks?: Parameters<typeof fakeTasks>[1]; desktop?: (d: FakeDesktop) => void; abortAt?: number; desktopTimeoutMs?: number; probe?: boolean } = {}) {
+  const clock = new VirtualClock();
+  const desktop = new FakeDesktop('d', clock);
+  o.desktop?.(desktop);
+  const tasks = fakeTasks(clock, o.tasks), frames = fakeFrames(clock), policy = scriptedPolicy(clock, script);
+  const steps: Step[] = [], phases: EpisodePhase[] = [];
+  const abort = new AbortController();
+  let result: EpisodeResult | undefined;
+  const run = runEpisode({ policy, tasks, frames, clock, ...(o.desktopTimeoutMs ? { desktopTimeoutMs: o.desktopTimeoutMs } : {}) }, { desktop, resetMs: 100, release: () => undefined }, {
+    order: order(1, { cap: o.cap ?? 5 }), task: task(), provenance: { kind: o.probe ? 'probe' : 'rollout' }, sampling: { greedy: false, temperature: 1, seed: 7 }, signal: abort.signal,
+    onStep: (s) => steps.push(s), onPhase: (p) => phases.push(p),
+  }).then((r) => { result = r; });
+  if (o.abortAt !== undefined) { await clock.advance(o.abortAt); abort.abort(); }
+  await clock.until(() => result !== undefined);
+  await run;
+  return { ...result!, t: result!.trajectory, steps, phases, desktop, tasks, frames, policy, clock };
+}
+
+describe('episode', () => {
+  it('acts until the policy says finished, then verifies with that action', async () => {
+    const r = await play([[click], [click], [done]]);
+    expect(r.t.outcome).toEqual({ kind: 'success', reward: 1, truncated: false });
+    expect(r.t.steps.map((s) => s.actions)).toEqual([[click], [click], [done]]);
+    expect(r.desktop.performed).toEqual([click, click]);
+    expect(r.tasks.verified).toEqual([done]);
+    expect(r.steps).toEqual(r.t.steps);
+    expect(r.frames.stored).toBe(3);
+    expect(r.policy.closed).toBe(1);
+    expect(r.broken).toBe(false);
+    expect(r.phases).toEqual(['setup', 'observe', 'decide', 'perform', 'settle', 'observe', 'decide', 'perform', 'settle', 'observe', 'decide', 'verify']);
+  });
+
+  it('decides on the settled screen: setup, then the effect of every action, is waited for', async () => {
+    const r = await play([[click], [done]]);
+    expect(r.desktop.log).toEqual(['settle', 'observe', 'perform', 'settle', 'observe']);
+    expect(r.t.steps.map((s) => s.frame.hash)).toEqual(['frame0', 'frame1']);
+  });
+
+  it('measures each part of a step and carries version and tokens', async () => {
+    const r = await play([[click], [done]]);
+    expect(r.t.steps[0]!.timings).toEqual({ observe: 1, decide: 9, queue: 1, perform: 5, settle: 20 });
+    expect(r.t.steps[0]).toMatchObject({ index: 0, version: 3, origin: 'policy', settled: true });
+    expect(r.t.steps[0]!.tokens!.logprobs[0]).toBe(-1);
+    expect(r.t).toMatchObject({ resetMs: 100 + 70, verifyMs: 30, cap: 5, provenance: { kind: 'rollout' }, group: 'g1' });
+    expect(r.t.endedAt - r.t.startedAt).toBe(70 + (1 + 10 + 5 + 20) + (1 + 10) + 30);
+  });
+
+  it('a cap of n allows n model turns, then verifies and says truncated', async () => {
+    const r = await play([[click]], { cap: 3, tasks: { verdict: () => ({ kind: 'failure', reward: 0, truncated: false }) } });
+    expect(r.t.steps.length).toBe(3);
+    expect(r.desktop.performed.length).toBe(3);
+    expect(r.t.outcome).toEqual({ kind: 'failure', reward: 0, truncated: true });
+    expect(r.tasks.verified).toEqual([click]);
+  });
+
+  it('finishing on the last allowed turn is not truncated', async () => {
+    expect((await play([[click], [done]], { cap: 2 })).t.outcome).toMatchObject({ truncated: false });
+  });
+
+  it('performs several actions of one answer with a settle after each, and none after a terminal one', async () => {
+    const r = await play([[click, { type: 'type', text: 'x' }], [done, click]]);
+    expect(r.desktop.log).toEqual(['settle', 'observe', 'perform', 'settle', 'perform', 'settle', 'observe']);
+    expect(r.t.steps[0]!.timings).toMatchObject({ perform: 10, settle: 40 });
+    expect(r.desktop.performed.length).toBe(2);
+  });
+
+  it('fail ends the episode too and is shown to the verifier', async () => {
+    const r = await play([[{ type: 'fail', reason: 'impossible' }]]);
+    expect(r.tasks.verified).toEqual([{ type: 'fail', reason: 'impossible' }]);
+  });
+
+  it('asks again when one answer is not an action', async () => {
+    const r = await play([[click], invalid, [done]]);
+    expect(r.t.outcome.kind).toBe('success');
+    expect(r.t.steps.length).toBe(2);
+  });
+
+  it('two answers in a row that are not actions are the policy\'s failure, with the answer kept for training', async () => {
+    const r = await play([[click], invalid, invalid]);
+    expect(r.t.outcome).toMatchObject({ kind: 'failure', reward: 0, truncated: false });
+    expect(r.tasks.verified).toEqual([]);
+    expect(r.t.steps.length).toBe(2);
+    expect(r.t.steps[1]).toMatchObject({ actions: [], thought: 'Hmm', version: 3 });
+    expect(r.t.steps[1]!.tokens!.logprobs[0]).toBe(-2);
+    expect(r.broken).toBe(false);
+  });
+
+  it.each([
+    ['a setup fault', { tasks: { setup: new StudioError('task.setup', 'no', 'x') } }, 'task.setup', false],
+    ['a verifier fault', { tasks: { verify: new StudioError('task.verify', 'no', 'x') } }, 'task.verify', false],
+    ['a lost desktop', { desktop: (d: FakeDesktop) => { d.fail = { call: 'perform', error: new StudioError('desktop.lost', 'gone', 'x'), after: 1 }; } }, 'desktop.lost', true],
+    ['a desktop that hangs', { desktop: (d: FakeDesktop) => { d.hang = 'observe'; }, desktopTimeoutMs: 500 }, 'desktop.lost', true],
+  ] as const)('%s is an error without a reward', async (_, o, kind, broken) => {
+    const r = await play([[click], [click], [done]], o);
+    expect(r.t.outcome).toMatchObject({ kind: 'error', error: { kind } });
+    expect('reward' in r.t.outcome).toBe(false);
+    expect(r.broken).toBe(broken);
+  });
+
+  it('a lost policy is an error and leaves the desktop whole', async () => {
+    const r = await play([[click], new StudioError('policy.lost', 'gone', 'x')]);
+    expect(r.t.outcome).toMatchObject({ kind: 'error', error: { kind: 'policy.lost' } });
+    expect(r.t.steps.length).toBe(1);
+    expect(r.broken).toBe(false);
+  });
+
+  it('stops at once when it is aborted, wherever it is, and waits for the desktop to be idle', async () => {
+    for (let at = 0; at <= 140; at += 3) {
+      const r = await play([[click], [click], [done]], { abortAt: at });
+      expect(r.t.outcome, `aborted at ${at}`).toMatchObject({ kind: 'error', error: { kind: 'cancelled' } });
+      expect(r.desktop.active, `aborted at ${at}`).toBe(0);
+      expect(r.broken).toBe(false);
+      expect(r.t.endedAt - r.t.startedAt).toBeLessThanOrEqual(at + 60);
+    }
+  });
+
+  it('gives a desktop up that is still busy long after an abort', async () => {
+    const r = await play([[click]], { desktop: (d) => { d.hang = 'perform'; }, abortAt: 100 });
+    expect(r.t.outcome).toMatchObject({ kind: 'error', error: { kind: 'cancelled' } });
+    expect(r.broken).toBe(true);
+  });
+
+  it('a probe belongs to no group', async () => {
+    const r = await play([[done]], { probe: true });
+    expect(r.t.provenance).toEqual({ kind: 'probe' });
+    expect('group' in r.t).toBe(false);
+  });
+});

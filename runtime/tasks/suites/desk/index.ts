@@ -1,0 +1,1 @@
+export { deskSuite, heldoutSeed, quickstartFamilies, trainSeed, type DeskSuite } from './suite.js';

@@ -1,0 +1,11 @@
+import type { Template } from '../kit.js';
+import { calculatorTemplates } from './calculator.js';
+import { dialogTemplates } from './dialogs.js';
+import { fileTemplates } from './files.js';
+import { formTemplates } from './forms.js';
+import { noteTemplates } from './notes.js';
+import { terminalTemplates } from './terminal.js';
+
+export const templates: readonly Template[] = [
+  ...dialogTemplates, ...formTemplates, ...noteTemplates, ...calculatorTemplates, ...fileTemplates, ...terminalTemplates,
+];

@@ -3,6 +3,7 @@ import type { Size } from '../domain/index.js';
 import { StudioError } from '../domain/index.js';
 import type { TaskContext } from './context.js';
 import { HOME } from './context.js';
+import { mentionsPyautogui, mentionsPython, pyautoguiEnv, withPython } from './pyautogui.js';
 import { shlex } from './shlex.js';
 import { decodeText, truthy } from './values.js';
 
@@ -31,14 +32,18 @@ export function fillPlaceholders(command: string | readonly string[], password: 
 
 export interface CommandOutput { readonly code: number | null; readonly stdout: string; readonly stderr: string }
 
+/** The program is not there or is none; anything else (no process, no memory) is a fault of the desktop. */
+const NOT_RUNNABLE = new Set(['ENOENT', 'EACCES', 'ENOEXEC', 'ENOTDIR', 'EISDIR']);
+
 /**
  * Run to the end. Undefined when the program could not be started or its output is not text (OSWorld's server answers 500).
  * Rejects with `timeout` when it does not end, `desktop.lost` when the desktop is gone.
  */
 export async function runCommand(ctx: TaskContext, c: TaskCommand): Promise<CommandOutput | undefined> {
   let r: ExecResult;
-  try { r = await ctx.desktop.exec(argv(c), { timeoutMs: ctx.settings.commandMs, signal: ctx.signal, cwd: HOME }); } catch (e) {
-    if (e instanceof StudioError && e.kind === 'desktop.exec') return undefined;
+  const p = await prepare(ctx, c);
+  try { r = await ctx.desktop.exec(p.argv, { timeoutMs: ctx.settings.commandMs, signal: ctx.signal, cwd: HOME, ...(p.env ? { env: p.env } : {}) }); } catch (e) {
+    if (e instanceof StudioError && e.kind === 'desktop.exec' && NOT_RUNNABLE.has(String(e.error.details?.['code']))) return undefined;
     throw e;
   }
   if (r.timedOut) {
@@ -46,6 +51,13 @@ export async function runCommand(ctx: TaskContext, c: TaskCommand): Promise<Comm
   }
   const stdout = decodeText(r.stdout), stderr = decodeText(r.stderr);
   return stdout === undefined || stderr === undefined ? undefined : { code: r.code, stdout, stderr };
+}
+
+/** The argument vector, with stand-ins for `python` and pyautogui where a command names them. */
+export async function prepare(ctx: TaskContext, c: TaskCommand): Promise<{ argv: string[]; env?: Record<string, string> }> {
+  const words = argv(c), text = words.join(' ');
+  if (!ctx.settings.pythonStandIn) return { argv: words };
+  return { argv: mentionsPython(text) ? withPython(words) : words, ...(mentionsPyautogui(text) ? { env: await pyautoguiEnv(ctx) } : {}) };
 }
 
 export function describe({ command }: TaskCommand): string {

@@ -11,10 +11,14 @@ export interface TaskContext {
   readonly assets: AssetStore;
   /** OSWorld's cache folder of the task, in memory: saved command output and fetched files by name. */
   readonly cache: Map<string, Buffer>;
+  /** What was prepared on this desktop since its set-up began. */
+  readonly stateOf: Map<'pyautogui', true>;
   readonly settings: TaskSettings;
 }
 
 export interface TaskSettings {
+  /** Give commands that name `python` or pyautogui our stand-ins (pyautogui.ts); off where the image has its own. */
+  readonly pythonStandIn: boolean;
   /** `{CLIENT_PASSWORD}` in commands. */
   readonly clientPassword: string;
   /** A `sleep` step never takes longer than this, ms. */

@@ -21,19 +21,19 @@ export interface TaskEngineOptions {
   readonly settleMs?: number;
 }
 
-const DEFAULTS: TaskSettings = {
+const DEFAULTS: Omit<TaskSettings, 'pythonStandIn'> = {
   clientPassword: 'password', sleepCapMs: 20_000, sleepMode: 'exact', commandMs: 120_000, waitMs: 30_000, sleep, now: () => performance.now(),
 };
 
 /** OSWorld's set-up and evaluate() on a desktop of ours (spec/osworld.md 1 and 2). */
 export function createTaskEngine(options: TaskEngineOptions = {}): TaskEngine {
-  const assets = options.assets ?? noAssets, image = options.image ?? DESK_IMAGE, settings = { ...DEFAULTS, ...options.settings };
+  const assets = options.assets ?? noAssets, image = options.image ?? DESK_IMAGE, settings: TaskSettings = { ...DEFAULTS, pythonStandIn: !image.programs.includes('pyautogui'), ...options.settings };
   /** Output saved during set-up, until verify asks for it. */
-  const caches = new WeakMap<Desktop, { task: string; files: Map<string, Buffer> }>();
+  const caches = new WeakMap<Desktop, { task: string; files: Map<string, Buffer>; state: TaskContext['stateOf'] }>();
   const context = (task: Task, desktop: Desktop, signal: AbortSignal): TaskContext => {
     let c = caches.get(desktop);
-    if (c?.task !== task.id) caches.set(desktop, c = { task: task.id, files: new Map() });
-    return { desktop, task: task.id, signal, assets, cache: c.files, settings };
+    if (c?.task !== task.id) caches.set(desktop, c = { task: task.id, files: new Map(), state: new Map() });
+    return { desktop, task: task.id, signal, assets, cache: c.files, stateOf: c.state, settings };
   };
   const supported = (task: Task): void => {
     const needs = [...engineNeeds(task), ...assetNeeds(task, assets)];

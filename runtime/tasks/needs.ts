@@ -8,7 +8,7 @@ import type { SetupStep, Task } from './types.js';
 import { isDict, truthy } from './values.js';
 
 /** What a desktop image offers, as the task check sees it. */
-export interface ImageContents { /** Applications, by the names task files use. */ readonly apps: readonly string[]; /** Programs that task files call and not every image has. */ readonly programs: readonly string[] }
+export interface ImageContents { /** Applications, by the names task files use. */ readonly apps: readonly string[]; /** Programs that task files call and not every image has. */ readonly programs: readonly string[]; /** Key chords that start something, e.g. ctrl+alt+t a terminal. */ readonly shortcuts?: readonly string[] }
 
 /** Our own image (runtime/cluster/image/packages.txt). */
 export const DESK_IMAGE: ImageContents = {
@@ -18,7 +18,7 @@ export const DESK_IMAGE: ImageContents = {
 
 /**
  * What is missing before the task can run, sorted, each once: `setup:TYPE`, `getter:TYPE`, `metric:NAME` (types we do not have; with
- * `[option]` one of their options), `asset:URL`, `app:NAME`, `program:NAME` (not in the image), `network`. Empty = runnable.
+ * `[option]` one of their options), `asset:URL`, `app:NAME`, `program:NAME`, `shortcut:KEYS` (not in the image), `network`. Empty = runnable.
  */
 export function needsOf(task: Task, assets: AssetStore, image: ImageContents): string[] {
   const needs = new Set<string>([...engineNeeds(task), ...assetNeeds(task, assets)]);
@@ -86,11 +86,15 @@ const PROGRAMS: readonly (readonly [RegExp, string])[] = [
   [/\b(google-chrome|chromium)\b/, 'app:chrome'], [/\b(soffice|libreoffice)\b/, 'app:libreoffice'], [/(^|[\s/;&|"'])gimp\b/, 'app:gimp'], [/(^|[\s/;&|"'])vlc\b/, 'app:vlc'],
   [/(^|[\s/;&|"'])thunderbird\b/, 'app:thunderbird'], [/^code\b|[;&|] *code\b/, 'app:vscode'], [/\bnautilus\b/, 'app:nautilus'],
   [/\b(gsettings|dconf)\b/, 'program:gsettings'], [/\bgnome-(?!favorite)[a-z-]+\b/, 'app:gnome'], [/\bsudo\b/, 'program:sudo'], [/\bsocat\b/, 'program:socat'], [/\bffmpeg\b/, 'program:ffmpeg'],
-  [/\bimport pyautogui\b/, 'program:pyautogui'], [/\btimedatectl\b/, 'program:timedatectl'], [/\bpactl\b/, 'program:pactl'], [/^python\b|[;&|] *python\b/, 'program:python'],
+  [/\bpyautogui\b/, 'program:pyautogui'], [/\btimedatectl\b/, 'program:timedatectl'], [/\bpactl\b/, 'program:pactl'], [/^python\b|[;&|] *python\b/, 'program:python'],
+  [/(^|[\s;&|])gio\b/, 'program:gio'], [/\bxdg-(open|mime)\b/, 'program:xdg-utils'], [/hotkey\((\[ *)?["']ctrl["'], *["']alt["'], *["']t["']/, 'shortcut:ctrl+alt+t'],
   [/\b(apt|apt-get|snap|pip3?|flatpak) +(-\S+ +)*(install|update)\b/, 'network'], [/\b(wget|curl|git clone)\b.*https?:/, 'network'],
 ];
 function commandNeeds(text: string, image: ImageContents): string[] {
-  const has = new Set([...image.apps.map((a) => `app:${a}`), ...image.programs.map((p) => `program:${p}`)]);
+  const has = new Set([...image.apps.map((a) => `app:${a}`), ...image.programs.map((p) => `program:${p}`), ...(image.shortcuts ?? []).map((k) => `shortcut:${k}`)]);
+  // Our stand-ins (pyautogui.ts) need no more than this.
+  if (has.has('program:python3')) has.add('program:python');
+  if (has.has('program:python3') && has.has('program:xdotool')) has.add('program:pyautogui');
   return PROGRAMS.filter(([r, need]) => r.test(text) && !has.has(need)).map(([, need]) => need);
 }
 

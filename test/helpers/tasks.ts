@@ -27,7 +27,7 @@ export class FakeDesktop implements Desktop {
     this.#alive();
     this.log.push(`exec ${cmd.join(' ')}`);
     const a = this.answer(cmd, o);
-    if (a === 'not found') throw new StudioError('desktop.exec', `${cmd[0]} cannot be run.`, 'Install it.');
+    if (a === 'not found') throw new StudioError('desktop.exec', `${cmd[0]} cannot be run.`, 'Install it.', { details: { code: 'ENOENT' } });
     return { code: a?.code ?? 0, stdout: Buffer.from(a?.stdout ?? ''), stderr: Buffer.from(a?.stderr ?? ''), timedOut: a?.timedOut ?? false };
   }
   async spawn(cmd: readonly string[]): Promise<number> { this.#alive(); this.log.push(`spawn ${cmd.join(' ')}`); return 1; }

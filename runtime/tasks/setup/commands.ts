@@ -1,5 +1,5 @@
 import type { CommandOutput } from '../command.js';
-import { argv, describe, fillPlaceholders, runCommand } from '../command.js';
+import { describe, fillPlaceholders, prepare, runCommand } from '../command.js';
 import type { TaskContext } from '../context.js';
 import { HOME } from '../context.js';
 import type { SetupParameters } from '../taskFile.js';
@@ -33,7 +33,8 @@ const holds = (u: NonNullable<SetupParameters<'execute'>['until']>, out: Command
 /** Start a program and leave it running. A command line without shell is split at blanks. */
 export async function launch(ctx: TaskContext, p: SetupParameters<'launch'>): Promise<void> {
   const command = typeof p.command === 'string' && !truthy(p.shell) ? p.command.split(/\s+/).filter((w) => w !== '') : p.command;
-  await ctx.desktop.spawn(argv({ command, shell: p.shell }), { cwd: HOME });
+  const c = await prepare(ctx, { command, shell: p.shell });
+  await ctx.desktop.spawn(c.argv, { cwd: HOME, ...(c.env ? { env: c.env } : {}) });
 }
 
 /** The file's own wait, capped; in `settle` mode only until the desktop is idle. */

@@ -1,0 +1,105 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createLocalProvider } from '../../../runtime/cluster/index.js';
+import type { Desktop } from '../../../runtime/cluster/types.js';
+import type { Action } from '../../../runtime/domain/index.js';
+import { StudioError } from '../../../runtime/domain/index.js';
+import { cacheName, createTaskEngine, openAssets } from '../../../runtime/tasks/index.js';
+import type { TaskEngine } from '../../../runtime/tasks/types.js';
+import { never, taskOf } from '../../helpers/tasks.js';
+
+const provider = createLocalProvider();
+const status = await provider.probe();
+if (!status.ok) console.log(`skipped: tasks on a real desktop (${status.detail} ${status.problem?.remedy ?? ''})`);
+
+/** Hand-made tasks in OSWorld's format, on a real desktop. */
+describe.skipIf(!status.ok)('tasks on a local desktop', () => {
+  let desktop: Desktop, dir: string, engine: TaskEngine;
+  const done: Action = { type: 'finished' }, fail: Action = { type: 'fail' };
+  const xlsx = 'https://files.example/cache/notes.txt';
+  beforeAll(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'assets-'));
+    await writeFile(join(dir, cacheName(xlsx, 'notes.txt')), 'buy milk\n');
+    engine = createTaskEngine({ assets: await openAssets(dir) });
+    desktop = await provider.create({ screen: { width: 640, height: 400 }, memoryMb: 512, pids: 256 });
+  });
+  afterAll(async () => { await provider.dispose(); await rm(dir, { recursive: true, force: true }); });
+  beforeEach(async () => { desktop = await provider.reset(desktop); });
+  const step = (type: string, parameters: unknown): unknown => ({ type, parameters });
+  const key = (...keys: string[]): Promise<unknown> => desktop.perform({ type: 'hotkey', keys }).then(() => desktop.settle({ horizonMs: 100 }));
+  async function kindOf(p: Promise<unknown>): Promise<string> { try { await p; return 'no error'; } catch (e) { return e instanceof StudioError ? `${e.kind}: ${e.message}` : String(e); } }
+
+  const note = taskOf({ func: ['compare_text_file', 'check_include_exclude'], result: [{ type: 'vm_file', path: '/home/user/Documents/notes.txt', dest: 'notes.txt' }, { type: 'vm_command_line', command: 'wc -l ~/Documents/notes.txt', shell: true }],
+    expected: [{ type: 'cloud_file', path: xlsx, dest: 'gold.txt' }, { type: 'rule', rules: { include: ['1 '] } }], options: [{ ignore_blanks: true }, {}],
+    postconfig: [step('activate_window', { window_name: 'notes.txt' }), step('execute', { command: ['xdotool', 'key', 'ctrl+s'] }), step('sleep', { seconds: 0.3 })] },
+  [step('download', { files: [{ url: xlsx, path: '/home/user/Documents/notes.txt' }] }), step('execute', { command: 'echo "   wrong " > Documents/notes.txt', shell: true }), step('open', { path: '~/Documents/notes.txt' })]);
+
+  it('opens a file in the editor; what the agent typed is saved by postconfig and judged a success', async () => {
+    await engine.setup(note, desktop, never);
+    await key('ctrl', 'a');
+    await desktop.perform({ type: 'type', text: 'buy milk\n' });
+    await desktop.settle({ horizonMs: 100 });
+    const o = await engine.verify(note, desktop, done, never);
+    expect(o.report?.checks.map((c) => c.score)).toEqual([1, 1]);
+    expect(o).toMatchObject({ kind: 'success', reward: 1 });
+  });
+  it('doing nothing is failure, with what was found', async () => {
+    await engine.setup(note, desktop, never);
+    const o = await engine.verify(note, desktop, done, never);
+    expect(o).toMatchObject({ kind: 'failure', reward: 0 });
+    expect(o.report?.checks[0]).toMatchObject({ expected: expect.stringContaining('buy milk') as string, found: expect.stringContaining('wrong') as string });
+  });
+  it('a missing file is failure, not a fault', async () => {
+    const t = taskOf({ func: 'compare_text_file', result: { type: 'vm_file', path: '/home/user/none.txt', dest: 'a' }, expected: { type: 'cloud_file', path: xlsx, dest: 'b' } });
+    await engine.setup(t, desktop, never);
+    expect(await engine.verify(t, desktop, done, never)).toMatchObject({ kind: 'failure', reward: 0 });
+    const folder = taskOf({ func: 'compare_config', result: { type: 'vm_file', path: '/home/user', dest: 'a' }, expected: { type: 'rule', rules: { expected: 'x' } } });
+    expect(await engine.verify(folder, desktop, done, never)).toMatchObject({ kind: 'failure', reward: 0 });
+  });
+  it('infeasible: giving up is right, anything else is not', async () => {
+    const t = taskOf({ func: 'infeasible' });
+    expect(await engine.verify(t, desktop, fail, never)).toMatchObject({ kind: 'success', reward: 1 });
+    expect(await engine.verify(t, desktop, done, never)).toMatchObject({ kind: 'failure', reward: 0 });
+  });
+  it('lists folders, sizes, command errors; windows close by class', async () => {
+    const t = taskOf({ func: ['check_moved_jpgs', 'exact_match', 'check_include_exclude', 'exact_match', 'exact_match'], result: [
+      { type: 'list_directory', path: '/home/user/Pictures' }, { type: 'vm_screen_size' }, { type: 'vm_command_error', command: ['ls', '/nowhere'] }, { type: 'vm_command_line', command: ['no-such-program'] }, { type: 'vm_window_size', app_class_name: 'galculator' }],
+    expected: [{ expected: ['a.jpg', 'sub'] }, { expected: { width: 640, height: 400 } }, { include: ['/nowhere'] }, { expected: null }, { expected: null }].map((rules) => ({ type: 'rule', rules })),
+    postconfig: [step('close_window', { window_name: 'galculator', by_class: true })] },
+    [step('execute', { command: 'mkdir -p Pictures/sub; touch Pictures/a.jpg Pictures/sub/b.jpg', shell: true }), step('launch', { command: ['galculator'] })]);
+    await engine.setup(t, desktop, never);
+    const up = taskOf({ func: 'check_include_exclude', result: { type: 'vm_command_line', command: 'wmctrl -lx' }, expected: { type: 'rule', rules: { include: ['galculator'] } } });
+    expect((await engine.verify(up, desktop, done, never)).reward).toBe(1);
+    const o = await engine.verify(t, desktop, done, never);
+    expect(o.report?.checks.map((c) => [c.score, c.found])).toEqual([1, 1, 1, 1, 1].map((s) => [s, expect.any(String)]));
+    expect(o.reward).toBe(1);
+  });
+  it('open finds a folder\'s and a table\'s window', async () => {
+    for (const path of ['/home/user/Documents', '/home/user/t.csv']) {
+      const t = taskOf({ func: 'infeasible' }, [step('execute', { command: 'printf "a,b\\n1,2\\n" > t.csv', shell: true }), step('open', { path })]);
+      await engine.setup(t, desktop, never);
+    }
+    const list = (await desktop.exec(['wmctrl', '-lx'])).stdout.toString();
+    expect(list).toMatch(/pcmanfm[^]*gnumeric/i);
+  });
+  it('faults have their kind and are never a reward', async () => {
+    expect(await kindOf(engine.setup(taskOf({ func: 'infeasible' }, [step('open', { path: '/home/user/none.txt' })]), desktop, never))).toMatch(/^task.setup: .*no file/);
+    expect(await kindOf(engine.setup(taskOf({ func: 'infeasible' }, [step('execute', { command: ['no-such-program'] })]), desktop, never))).toMatch(/^task.setup: /);
+    expect(await kindOf(engine.setup(taskOf({ func: 'infeasible' }, [step('launch', { command: ['no-such-program'] })]), desktop, never))).toMatch(/^task.setup: /);
+    expect(await kindOf(engine.setup(taskOf({ func: 'compare_table' }), desktop, never))).toMatch(/^task.unsupported: .*metric:compare_table/);
+    const slow = createTaskEngine({ settings: { commandMs: 200 } });
+    expect(await kindOf(slow.verify(taskOf({ func: 'exact_match', result: { type: 'vm_command_line', command: 'sleep 5' }, expected: { type: 'rule', rules: { expected: '' } } }), desktop, done, never))).toMatch(/^task.verify: .*did not end/);
+    const stop = new AbortController();
+    const waiting = kindOf(engine.setup(taskOf({ func: 'infeasible' }, [step('execute', { command: 'sleep 20' })]), desktop, stop.signal));
+    setTimeout(() => stop.abort(), 50);
+    expect(await waiting).toMatch(/^cancelled: /);
+  });
+  it('a desktop that is gone is lost', async () => {
+    const other = await provider.create({ screen: { width: 640, height: 400 }, memoryMb: 512, pids: 256 });
+    await provider.destroy(other);
+    expect(await kindOf(engine.verify(note, other, done, never))).toMatch(/^desktop.lost: /);
+    expect(await kindOf(engine.setup(note, other, never))).toMatch(/^desktop.lost: /);
+  });
+});

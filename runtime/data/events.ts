@@ -31,8 +31,8 @@ export type RunEvent =
   /** Curation in one record: who stays with which steps, who goes and why. */
   | { readonly type: 'group.formed'; readonly group: GroupId; readonly family: FamilyId; readonly task: TaskId; readonly members: readonly GroupMember[]; readonly retired: readonly { readonly rollout: RolloutId; readonly reason: RetireReason }[]; /** Entropy threshold. */ readonly threshold?: number; readonly version: PolicyVersion }
   | { readonly type: 'group.dropped'; readonly group: GroupId; readonly family: FamilyId; readonly task: TaskId; readonly rewards: readonly number[]; readonly retired: readonly { readonly rollout: RolloutId; readonly reason: RetireReason }[]; readonly reason: RetireReason }
-  /** A group that waited and can no longer be trained. */
-  | { readonly type: 'group.retired'; readonly group: GroupId; readonly rollouts: readonly RolloutId[]; readonly reason: RetireReason }
+  /** Rollouts of a waiting group that can no longer be trained; `whole`: the group goes with them. */
+  | { readonly type: 'group.retired'; readonly group: GroupId; readonly rollouts: readonly RolloutId[]; readonly reason: RetireReason; readonly whole: boolean }
   | { readonly type: 'batch.claimed'; readonly batch: BatchId; readonly groups: readonly { readonly group: GroupId; readonly rollouts: readonly RolloutId[] }[]; readonly version: PolicyVersion; /** Updates each rollout lags behind. */ readonly lags: readonly number[]; readonly steps: number }
   | { readonly type: 'batch.trained'; readonly batch: BatchId; readonly rollouts: readonly RolloutId[]; readonly version: PolicyVersion }
   /** A claim given back untrained. */

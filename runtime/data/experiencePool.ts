@@ -40,11 +40,11 @@ export class ExperiencePool {
     return !this.entries().some((e) => e.task === info.task && e.steps === info.steps && e.signature.join(' ') === sig && e.provenance === info.provenance && e.uses < this.#config.maxUses);
   }
 
-  /** Entries to give up so that a family stays within its share: used-up and aged ones first, then the policy's oldest, demonstrations last. */
+  /** Entries to give up so that one more of a family stays within its share: used-up and aged ones first, then the policy's oldest, demonstrations last. */
   surplus(family: FamilyId, version: PolicyVersion): RolloutId[] {
     const mine = this.entries().filter((e) => e.family === family);
     const worth = (e: PoolEntry): number => (usable(e, version, this.#config) ? 2 : 0) + (e.provenance === 'rollout' ? 0 : 1);
-    return mine.sort((a, b) => worth(a) - worth(b) || a.added - b.added).slice(0, Math.max(0, mine.length - this.#config.perFamily)).map((e) => e.id);
+    return mine.sort((a, b) => worth(a) - worth(b) || a.added - b.added).slice(0, Math.max(0, mine.length + 1 - this.#config.perFamily)).map((e) => e.id);
   }
 
   stats(version: PolicyVersion): PoolStats {

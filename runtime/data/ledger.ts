@@ -23,8 +23,8 @@ const legal: Readonly<Record<At | 'none', readonly At[]>> = {
 const reasonsFrom: Readonly<Partial<Record<At, readonly RetireReason[]>>> = {
   queued: ['stopped', 'lost', 'error'],
   running: ['error', 'stopped', 'lost'],
-  recorded: ['no-variance', 'replaced', 'trimmed', 'masked', 'stale'],
-  grouped: ['masked', 'stale', 'no-variance'],
+  recorded: ['no-variance', 'replaced', 'trimmed', 'masked', 'stale', 'lost'],
+  grouped: ['masked', 'stale', 'no-variance', 'lost'],
   claimed: ['masked', 'stale', 'no-variance'],
 };
 

@@ -111,6 +111,8 @@ export class Planner {
   close(group: GroupId): void { this.#open.delete(group); }
   openGroups(): GroupId[] { return [...this.#open.keys()]; }
 
+  families(): FamilyId[] { return this.#d.families.map((f) => f.id); }
+
   /** N and step cap a group of this family would get now. */
   outlook(family: FamilyId): { readonly size: number; readonly cap: number } {
     const limit = this.#d.families.find((f) => f.id === family)?.maxSteps;

@@ -71,7 +71,7 @@ export class IndexWriter {
         break;
       case 'group.retired':
         for (const r of e.rollouts) this.#retire(r, e.reason, e.at);
-        this.#run("UPDATE groups SET state = 'dropped', reason = ?, closed_at = ? WHERE id = ?", [e.reason, e.at, e.group]);
+        if (e.whole) this.#run("UPDATE groups SET state = 'dropped', reason = ?, closed_at = ? WHERE id = ?", [e.reason, e.at, e.group]);
         break;
       case 'batch.claimed':
         this.#run("INSERT OR REPLACE INTO batches VALUES(?, ?, ?, ?, ?, NULL, ?, ?, ?, NULL, 'claimed')", [e.batch, e.groups.length, e.lags.length, e.steps, e.version, mean(e.lags), e.lags.length > 0 ? Math.max(...e.lags) : null, e.at]);

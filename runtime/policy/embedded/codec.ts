@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import type { Action, EmbeddedActionType, EmbeddedPolicySpec, EncodedState, Frame, Head, Size, Step } from '../../domain/index.js';
 import { HEADS_OF_TYPE, choiceOf, gridOf, headOffsets } from '../../domain/index.js';
-import { canonicalChord } from './chord.js';
+import { canonicalChord } from '../actions/keys.js';
 import type { InstructionToken } from './instruction.js';
 import { encodeInstruction, tokenizeInstruction } from './instruction.js';
 import type { View } from './observation.js';

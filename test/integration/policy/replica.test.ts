@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import * as ort from 'onnxruntime-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -120,7 +121,7 @@ describe('a replica process', () => {
 
   it('ends by itself, cleanly, when asked to close', async () => {
     const r = await start(w0);
-    const child = (r as unknown as { child: import('node:child_process').ChildProcess }).child;
+    const child = (r as unknown as { child: ChildProcess }).child;
     const answer = r.decide(ask());
     await r.close();
     await answer;

@@ -20,6 +20,8 @@ export interface EpisodeDeps {
   readonly settle?: SettleOptions;
   /** A desktop that does not answer one call for so long is taken for lost. Default 30 s. */
   readonly desktopTimeoutMs?: number;
+  /** A rollout that takes longer, from setup to verdict, is an error of kind `timeout`. Default: no limit. */
+  readonly timeoutMs?: number;
 }
 export type EpisodePhase = 'setup' | 'observe' | 'decide' | 'perform' | 'settle' | 'verify';
 export interface EpisodeRequest {
@@ -41,7 +43,8 @@ const LINGER_MS = 5000;
 export async function runEpisode(deps: EpisodeDeps, lease: Lease, r: EpisodeRequest): Promise<EpisodeResult> {
   const { clock, tasks } = deps;
   const { desktop } = lease;
-  const { task, order, signal } = r;
+  const { task, order } = r;
+  const limit = timeLimit(deps, r.signal), { signal } = limit;
   const guard = new DesktopGuard(deps, signal);
   const startedAt = clock.now();
   const steps: Step[] = [];
@@ -66,9 +69,9 @@ export async function runEpisode(deps: EpisodeDeps, lease: Lease, r: EpisodeRequ
       outcome = { ...judged, truncated: end.how === 'cap' };
     }
   } catch (e) {
-    error = toRunError(e);
+    error = limit.expired() ?? toRunError(e);
     outcome = { kind: 'error', error };
-  } finally { session?.close(); }
+  } finally { session?.close(); limit.stop(); }
   const idle = await guard.quiet();
   const trajectory: Trajectory = {
     id: order.rollout, task: task.id, family: order.family, instruction: task.instruction, ...(r.provenance.kind === 'rollout' ? { group: order.group } : {}),
@@ -119,6 +122,21 @@ export async function runEpisode(deps: EpisodeDeps, lease: Lease, r: EpisodeRequ
     }
     return { how: 'cap', last };
   }
+}
+
+/** The rollout's own signal: the caller's, and the time limit. */
+function timeLimit(deps: EpisodeDeps, outer: AbortSignal): { signal: AbortSignal; expired(): RunError | undefined; stop(): void } {
+  const own = new AbortController();
+  const onAbort = (): void => own.abort();
+  let late: RunError | undefined;
+  if (outer.aborted) own.abort();
+  outer.addEventListener('abort', onAbort, { once: true });
+  const { timeoutMs } = deps;
+  const stop = timeoutMs === undefined ? () => undefined : deps.clock.after(timeoutMs, () => {
+    if (!own.signal.aborted) late = new StudioError('timeout', `The rollout took longer than ${timeoutMs / 1000} s.`, 'It is retried; raise rollout.taskTimeoutS if its task needs more time.').error;
+    own.abort();
+  });
+  return { signal: own.signal, expired: () => late, stop: () => { stop(); outer.removeEventListener('abort', onAbort); } };
 }
 
 /** Asks once more when the answer is not an action: a sampled answer can be one by accident. The second time the error is the result. */

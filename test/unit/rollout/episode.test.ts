@@ -10,7 +10,7 @@ const click: Action = { type: 'click', at: { x: 1, y: 2 } };
 const done: Action = { type: 'finished' };
 const invalid = new StudioError('policy.invalid', 'not an action', 'x', { details: { text: 'Hmm', version: 3, tokens: { logprobs: new Float32Array([-2]), entropies: new Float32Array([0.5]) } } });
 
-async function play(script: readonly (readonly Action[] | StudioError)[], o: { cap?: number; tasks?: Parameters<typeof fakeTasks>[1]; desktop?: (d: FakeDesktop) => void; abortAt?: number; desktopTimeoutMs?: number; probe?: boolean } = {}) {
+async function play(script: readonly (readonly Action[] | StudioError)[], o: { cap?: number; tasks?: Parameters<typeof fakeTasks>[1]; desktop?: (d: FakeDesktop) => void; abortAt?: number; desktopTimeoutMs?: number; timeoutMs?: number; probe?: boolean } = {}) {
   const clock = new VirtualClock();
   const desktop = new FakeDesktop('d', clock);
   o.desktop?.(desktop);
@@ -18,7 +18,7 @@ async function play(script: readonly (readonly Action[] | StudioError)[], o: { c
   const steps: Step[] = [], phases: EpisodePhase[] = [];
   const abort = new AbortController();
   let result: EpisodeResult | undefined;
-  const run = runEpisode({ policy, tasks, frames, clock, ...(o.desktopTimeoutMs ? { desktopTimeoutMs: o.desktopTimeoutMs } : {}) }, { desktop, resetMs: 100, release: () => undefined }, {
+  const run = runEpisode({ policy, tasks, frames, clock, ...(o.timeoutMs ? { timeoutMs: o.timeoutMs } : {}), ...(o.desktopTimeoutMs ? { desktopTimeoutMs: o.desktopTimeoutMs } : {}) }, { desktop, resetMs: 100, release: () => undefined }, {
     order: order(1, { cap: o.cap ?? 5 }), task: task(), provenance: { kind: o.probe ? 'probe' : 'rollout' }, sampling: { greedy: false, temperature: 1, seed: 7 }, signal: abort.signal,
     onStep: (s) => steps.push(s), onPhase: (p) => phases.push(p),
   }).then((r) => { result = r; });
@@ -130,6 +130,14 @@ describe('episode', () => {
     const r = await play([[click]], { desktop: (d) => { d.hang = 'perform'; }, abortAt: 100 });
     expect(r.t.outcome).toMatchObject({ kind: 'error', error: { kind: 'cancelled' } });
     expect(r.broken).toBe(true);
+  });
+
+  it('takes no longer than its time limit', async () => {
+    const r = await play([[click]], { cap: 1000, timeoutMs: 400 });
+    expect(r.t.outcome).toMatchObject({ kind: 'error', error: { kind: 'timeout' } });
+    expect(r.t.endedAt - r.t.startedAt).toBeLessThanOrEqual(460);
+    expect(r.broken).toBe(false);
+    expect((await play([[done]], { timeoutMs: 400 })).clock.pending).toBe(0);
   });
 
   it('a probe belongs to no group', async () => {

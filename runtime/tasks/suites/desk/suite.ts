@@ -23,7 +23,7 @@ export const deskFamily = (name: string): FamilyId => id<FamilyId>(`desk/${name}
 
 /** The templates of `npm run quickstart`: learnable by the small policy on two cores, over five applications. */
 export const quickstartFamilies: readonly FamilyId[] = [
-  'press-button', 'press-two', 'list-pick', 'list-confirm', 'entry-type', 'form-one', 'note-save', 'note-save-as', 'calc-copy', 'file-rename', 'folder-new', 'term-touch',
+  'press-button', 'press-two', 'list-pick', 'list-confirm', 'entry-type', 'form-one', 'note-save', 'note-replace', 'calc-copy', 'file-rename', 'file-delete', 'folder-new', 'term-touch',
 ].map(deskFamily);
 
 /** `screen` is where windows are placed; it must be the desktops' size, at least 640x400. */

@@ -180,15 +180,14 @@ export class DockerProvider implements DesktopProvider {
       host.image.catch(() => { host.image = undefined; });
       const image = await host.image;
       const limit = AbortSignal.any([either, AbortSignal.timeout(BOOT_MS)]);
-      const nonce = randomBytes(12).toString('hex');
-      const name = `docker-${nonce.slice(0, 8)}`;
-      container = await host.docker.createContainer({ ...containerOptions(image, spec, { name: `dart-studio-${name}`, nonce, owner: ownerLabel(this.me), run: this.o.run }), abortSignal: limit });
+      const name = `docker-${randomBytes(4).toString('hex')}`;
+      container = await host.docker.createContainer({ ...containerOptions(image, spec, { name: `dart-studio-${name}`, owner: ownerLabel(this.me), run: this.o.run }), abortSignal: limit });
       await container.start({ abortSignal: limit } as object);
-      const path = host.path ??= await this.choosePath(container, nonce);
+      const path = host.path ??= await this.choosePath(container);
       let channels: Channels;
       if (path === 'fast') {
         const pid = (await container.inspect()).State.Pid;
-        if (!canReach(pid, nonce)) throw new StudioError('desktop.start', `The container's files cannot be reached from this process.`, 'Run as root, or leave the path to `auto`.');
+        if (!canReach(pid, container.id)) throw new StudioError('desktop.start', `The container's files cannot be reached from this process.`, 'Run as root, or leave the path to `auto`.');
         agent = await openAgent(pid, limit);
         channels = fastChannels(pid);
       } else {
@@ -217,8 +216,8 @@ export class DockerProvider implements DesktopProvider {
     }
   }
 
-  private async choosePath(container: Docker.Container, nonce: string): Promise<DesktopPath> {
-    return canReach((await container.inspect()).State.Pid, nonce) ? 'fast' : 'portable';
+  private async choosePath(container: Docker.Container): Promise<DesktopPath> {
+    return canReach((await container.inspect()).State.Pid, container.id) ? 'fast' : 'portable';
   }
 }
 

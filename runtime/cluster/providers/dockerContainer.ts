@@ -12,10 +12,10 @@ const MB = 1 << 20;
  * A desktop's container (spec/desktop.md 8): no network, nothing of the image writable, no capability but the agent's, memory,
  * processes and cores limited. Everything writable is in memory, limited in size, and empties itself with the container.
  */
-export function containerOptions(image: string, spec: DesktopSpec, o: { name: string; nonce: string; owner: string; run?: string }): Docker.ContainerCreateOptions {
+export function containerOptions(image: string, spec: DesktopSpec, o: { name: string; owner: string; run?: string }): Docker.ContainerCreateOptions {
   const memory = Math.max(64, spec.memoryMb) * MB;
   return {
-    Image: image, name: o.name, Hostname: 'desktop', Env: [`DART_NONCE=${o.nonce}`],
+    Image: image, name: o.name, Hostname: 'desktop',
     Labels: { ...spec.labels, app: 'dart-studio', [ROLE]: 'desktop', [OWNER]: o.owner, ...(o.run ? { [RUN]: o.run } : {}) },
     AttachStdin: false, AttachStdout: false, AttachStderr: false, OpenStdin: false, Tty: false,
     HostConfig: {

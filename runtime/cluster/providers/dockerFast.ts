@@ -10,10 +10,11 @@ import type { Channels } from '../drivers/desktop.js';
  * The fast path into a container on this machine's own kernel: its sockets, its framebuffer file and its processes, all through
  * /proc/PID/root, which needs the right to trace the container's processes (root, as a rule) and no folder shared with it.
  */
-export function canReach(pid: number, nonce: string): boolean {
+export function canReach(pid: number, containerId: string): boolean {
   if (process.platform !== 'linux' || pid <= 0) return false;
-  // A remote engine's pid may be some process here: only the nonce in its environment proves that it is ours.
-  try { return readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(`DART_NONCE=${nonce}`) && existsSync(`/proc/${pid}/root/run/dart`); } catch { return false; }
+  // A remote engine's pid may be some other process here: only its mounts, which carry the container's id, prove that it is ours.
+  // (Not its environment: right after start the process may still be the runtime's, waiting to become the agent.)
+  try { return readFileSync(`/proc/${pid}/mountinfo`, 'latin1').includes(containerId) && existsSync(`/proc/${pid}/root/run/dart`); } catch { return false; }
 }
 
 /** Connects to the agent as soon as it listens. */

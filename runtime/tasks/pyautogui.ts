@@ -90,7 +90,7 @@ def press(keys, presses=1, interval=0.0, *a, **k):
 def hotkey(*keys, **k): _run('key', '+'.join(_key(x) for x in _flat(keys)))
 def write(message, interval=0.0, *a, **k):
     if isinstance(message, (list, tuple)): return press(message, interval=interval)
-    _run('type', '--clearmodifiers', '--delay', str(max(1, int(interval * 1000))), '--', message)
+    _run('type', '--clearmodifiers', '--delay', str(max(12, int(interval * 1000))), '--', message)
 typewrite = write
 sleep = time.sleep
 `;

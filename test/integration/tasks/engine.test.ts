@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +7,7 @@ import { createLocalProvider } from '../../../runtime/cluster/index.js';
 import type { Desktop } from '../../../runtime/cluster/types.js';
 import type { Action } from '../../../runtime/domain/index.js';
 import { StudioError } from '../../../runtime/domain/index.js';
-import { cacheName, createTaskEngine, openAssets } from '../../../runtime/tasks/index.js';
+import { cacheName, createTaskEngine, loadTaskFile, openAssets } from '../../../runtime/tasks/index.js';
 import type { TaskEngine } from '../../../runtime/tasks/types.js';
 import { never, taskOf } from '../../helpers/tasks.js';
 
@@ -95,6 +96,32 @@ describe.skipIf(!status.ok)('tasks on a local desktop', () => {
     const waiting = kindOf(engine.setup(taskOf({ func: 'infeasible' }, [step('execute', { command: 'sleep 20' })]), desktop, stop.signal));
     setTimeout(() => stop.abort(), 50);
     expect(await waiting).toMatch(/^cancelled: /);
+  });
+  it('commands may use python and pyautogui, which the image does not have', async () => {
+    const t = taskOf({ func: ['check_include_exclude', 'exact_match'], result: [{ type: 'vm_file', path: 'out.txt', dest: 'out' }, { type: 'vm_command_line', command: 'python -c "import pyautogui; print(*pyautogui.size())"', shell: true }],
+      expected: [{ type: 'rule', rules: { include: ['Typed by it; (x) & so ~on'] } }, { type: 'rule', rules: { expected: '640 400\n' } }] },
+    [step('launch', { command: ['xterm', '-e', 'sh', '-c', 'cat > out.txt'] }), step('execute', { command: ['wmctrl', '-l'], until: { stdout: 'sh' } }),
+      step('execute', { command: ['python', '-c', 'import pyautogui, time; pyautogui.click({SCREEN_WIDTH_HALF}, {SCREEN_HEIGHT_HALF}); pyautogui.write("Typed by it; (x) & so ~on"); pyautogui.press(["enter"]); pyautogui.hotkey("ctrl", "d"); time.sleep(0.2)'] }),
+      step('execute', { command: 'grep -c it out.txt', shell: true, until: { returncode: 0 } })]);
+    await engine.setup(t, desktop, never);
+    const o = await engine.verify(t, desktop, done, never);
+    expect(o.report?.checks.map((c) => [c.score, c.found])).toEqual([[1, expect.any(String)], [1, '640 400 ⏎ ']]);
+  });
+  const real = '/work/shared/data/osworld/examples/os/23393935-50c7-4a86-aeea-2b78fd089c5c.json';
+  if (!existsSync(real)) console.log(`skipped: a task of OSWorld itself (there is no file ${real})`);
+  it.skipIf(!existsSync(real))('a task of OSWorld itself, its downloads from local assets: nothing done, almost, done', async () => {
+    const task = await loadTaskFile(real);
+    expect(engine.check(task).every((n) => n.startsWith('asset:'))).toBe(true);
+    for (const s of task.config) for (const f of (s.parameters['files'] ?? []) as { url: string; path: string }[]) await writeFile(join(dir, cacheName(f.url, f.path)), `picture ${f.path}`);
+    const full = createTaskEngine({ assets: await openAssets(dir) });
+    expect(full.check(task)).toEqual([]);
+    await full.setup(task, desktop, never);
+    const reward = async (): Promise<number> => (await full.verify(task, desktop, done, never)).reward;
+    expect(await reward()).toBe(0);
+    await desktop.exec(['sh', '-c', 'cp "$(find ~/Desktop/photos -name "*.jpg" | head -1)" ~/Desktop/cpjpg']);
+    expect(await reward()).toBe(0);
+    await desktop.exec(['sh', '-c', 'find ~/Desktop/photos -name "*.jpg" -exec cp -t ~/Desktop/cpjpg {} +']);
+    expect(await reward()).toBe(1);
   });
   it('a desktop that is gone is lost', async () => {
     const other = await provider.create({ screen: { width: 640, height: 400 }, memoryMb: 512, pids: 256 });

@@ -16,6 +16,8 @@ export interface Decision {
   readonly thought?: string;
   readonly actions: readonly Action[];
   readonly tokens?: TokenTrace;
+  /** What `tokens.entropies` are; exact unless said otherwise. A remote server shows only the most probable tokens. */
+  readonly entropy?: 'exact' | 'lower-bound';
   readonly version: PolicyVersion;
   readonly replica?: ReplicaId;
   /** ms waited for a free replica, and ms inside it. */

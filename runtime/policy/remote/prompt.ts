@@ -1,0 +1,51 @@
+/** UI-TARS's computer-use prompt and message history (spec/osworld.md 3). */
+
+export type Content = string | readonly ({ readonly type: 'text'; readonly text: string } | { readonly type: 'image_url'; readonly image_url: { readonly url: string } })[];
+export interface Message { readonly role: 'system' | 'user' | 'assistant'; readonly content: Content }
+
+/** One earlier turn: its screenshot while it is among the newest, and what the model (or somebody in its place) said. */
+export interface Turn { image: string | undefined; readonly text: string }
+
+export interface PromptOptions { readonly language?: string; /** An extra line, e.g. the password for sudo. */ readonly note?: string }
+
+export const uiTarsPrompt = (instruction: string, o: PromptOptions = {}): string => `You are a GUI agent. You are given a task and your action history, with screenshots. You need to perform the next action to complete the task.
+
+## Output Format
+\`\`\`
+Thought: ...
+Action: ...
+\`\`\`
+
+## Action Space
+
+click(start_box='<|box_start|>(x1,y1)<|box_end|>')
+left_double(start_box='<|box_start|>(x1,y1)<|box_end|>')
+right_single(start_box='<|box_start|>(x1,y1)<|box_end|>')
+drag(start_box='<|box_start|>(x1,y1)<|box_end|>', end_box='<|box_start|>(x3,y3)<|box_end|>')
+hotkey(key='')
+type(content='') #If you want to submit your input, use "\\n" at the end of \`content\`.
+scroll(start_box='<|box_start|>(x1,y1)<|box_end|>', direction='down or up or right or left')
+wait() #Sleep for a moment and take a screenshot to check for any changes.
+finished(content='')
+call_user() #The task cannot be done.
+
+## Note
+- Use ${o.language ?? 'English'} in \`Thought\` part.
+- Write a small plan and finally summarize your next action (with its target element) in one sentence in \`Thought\` part.${o.note ? `\n- ${o.note}` : ''}
+
+## User Instruction
+${instruction}`;
+
+/** System, prompt, then every earlier turn (its image only when it has one) and the present screenshot. */
+export function messagesOf(prompt: string, turns: readonly Turn[], image: string): Message[] {
+  const picture = (url: string): Message => ({ role: 'user', content: [{ type: 'image_url', image_url: { url } }] });
+  return [
+    { role: 'system', content: 'You are a helpful assistant.' },
+    { role: 'user', content: [{ type: 'text', text: prompt }] },
+    ...turns.flatMap((t): Message[] => [...(t.image === undefined ? [] : [picture(t.image)]), { role: 'assistant', content: t.text }]),
+    picture(image),
+  ];
+}
+
+/** Servers drop special tokens from their output; the model was trained on histories that have them. */
+export const addBoxTokens = (text: string): string => text.replace(/((?:start|end)_box=')\((\s*[-\d.]+\s*,\s*[-\d.]+\s*)\)'/g, "$1<|box_start|>($2)<|box_end|>'");

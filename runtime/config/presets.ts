@@ -15,6 +15,6 @@ export const PRESETS: Readonly<Record<'quickstart' | 'paper', RunFile>> = {
     desktops: { count: 180, screen: { width: 1920, height: 1080 }, memoryMb: 4096 },
     rollout: { maxSteps: 30, taskTimeoutS: 1800 },
     curation: { planner: 'shuffle', dynamicRollouts: { max: 8, threshold: 0.6 }, highEntropy: { keep: 0.8 }, staleness: { eta: 2 } },
-    trainer: { batchGroups: 8, epochs: 1, lr: 1e-6, weightDecay: 0.1, gradClip: 2, klBeta: 0.1, entropyBonus: 0, imitationCoef: 0, baseline: 'step' },
+    trainer: { batchGroups: 8, epochs: 1, minibatchStates: 0, replay: 0, lr: 1e-6, weightDecay: 0.1, gradClip: 2, klBeta: 0.1, entropyBonus: 0, imitationCoef: 0, baseline: 'step' },
   },
 };

@@ -80,6 +80,8 @@ export const RunFileSchema = z.strictObject({
     algorithm: z.enum(['ppo', 'gspo', 'cispo']).default('ppo').describe('Policy-gradient term: token-level clipped ratio (paper), sequence ratio, or clipped importance weights.'),
     batchGroups: count(6, 'Groups per update (paper: 8).'),
     epochs: count(2, 'Optimizer passes over a batch (paper: 1).'),
+    minibatchStates: whole(48, 'Model inputs per optimizer step; 0 = the whole batch in one step (paper).'),
+    replay: whole(24, 'Pool successes that are imitated beside each batch (weight `imitationCoef`); 0 = none (paper).'),
     lr: positive(5e-4, 'AdamW learning rate (paper: 1e-6 for 7 B).'),
     weightDecay: z.number().nonnegative().default(0.01).describe('AdamW weight decay (paper: 0.1).'),
     gradClip: positive(1, 'Global gradient norm (paper: 2).'),

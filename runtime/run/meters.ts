@@ -1,0 +1,62 @@
+import type { ModelPoolEvent, ModelPoolStatus } from '../rollout/modelPool.js';
+import type { SchedulerEvent } from '../rollout/scheduler.js';
+import { BusyShare, Rolling } from './stats.js';
+
+/** Phases in which a desktop itself works; deciding is the policy's time (dart-algorithm.md 5, strict utilisation). */
+const DESKTOP_WORK = new Set(['setup', 'observe', 'perform', 'settle', 'verify']);
+
+/** Rates and utilisation of a run, fed by events; times are ms of one clock. */
+export class Meters {
+  readonly #startedAt: number;
+  readonly #leased = new BusyShare();
+  readonly #working = new BusyShare();
+  readonly #trainer = new BusyShare();
+  readonly #recent: { at: number; steps: number }[] = [];
+  readonly success = new Rolling(64);
+  readonly curve: number[] = [];
+  #sinceCurve = 0;
+  rollouts = 0;
+  steps = 0;
+  errors = 0;
+  trainedActions = 0;
+  constructor(startedAt: number) { this.#startedAt = startedAt; }
+
+  onScheduler(e: SchedulerEvent): void {
+    if (e.type === 'lane') {
+      const busy = e.phase !== 'idle' && e.phase !== 'released';
+      if (busy) this.#leased.begin(e.desktop, e.at); else this.#leased.end(e.desktop, e.at);
+      if (busy && DESKTOP_WORK.has(e.phase)) this.#working.begin(e.desktop, e.at); else this.#working.end(e.desktop, e.at);
+    } else if (e.type === 'step') this.steps++;
+    else if (e.type === 'ended') {
+      if (e.trajectory.outcome.kind === 'error') { if (e.trajectory.outcome.error.kind !== 'cancelled') this.errors++; return; }
+      if (e.kind !== 'rollout') return;
+      this.rollouts++;
+      this.#recent.push({ at: e.at, steps: e.trajectory.steps.length });
+      if (this.#recent.length > 2000) this.#recent.shift();
+      this.success.add(e.trajectory.outcome.kind === 'success' ? 1 : 0);
+      if (++this.#sinceCurve >= 32) { this.#sinceCurve = 0; this.curve.push(this.success.mean); }
+    }
+  }
+  trainer(busy: boolean, at: number): void { if (busy) this.#trainer.begin('trainer', at); else this.#trainer.end('trainer', at); }
+
+  /** Rates over the last `windowMs`. */
+  rates(now: number, windowMs = 120_000): { rolloutsPerHour: number; stepsPerMinute: number } {
+    const from = Math.max(this.#startedAt, now - windowMs), span = Math.max(1, now - from);
+    const recent = this.#recent.filter((r) => r.at >= from);
+    return { rolloutsPerHour: (recent.length * 3.6e6) / span, stepsPerMinute: (recent.reduce((a, r) => a + r.steps, 0) * 6e4) / span };
+  }
+  utilisation(now: number, desktops: number, replicas: ModelPoolStatus): { desktops: number; desktopsStrict: number; replicas: number; trainer: number } {
+    const span = Math.max(1, now - this.#startedAt);
+    return {
+      desktops: this.#leased.share(this.#startedAt, now, desktops), desktopsStrict: this.#working.share(this.#startedAt, now, desktops),
+      replicas: replicas.replicas.reduce((a, r) => a + r.busyMs, 0) / (span * Math.max(1, replicas.replicas.length)), trainer: this.#trainer.share(this.#startedAt, now, 1),
+    };
+  }
+  get minutes(): (now: number) => number { return (now) => Math.max(1e-9, (now - this.#startedAt) / 6e4); }
+}
+
+/** What a sync cost, as metrics. */
+export function syncMetrics(e: Extract<ModelPoolEvent, { type: 'published' }>): Record<string, number> {
+  const r = e.report.replicas;
+  return { failed: e.report.failed, replicas: r.length, drainMs: r.reduce((a, x) => a + x.drainMs, 0), swapMs: r.reduce((a, x) => a + x.swapMs, 0) };
+}

@@ -1,0 +1,47 @@
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { id, type RolloutId, type Trajectory } from '../domain/index.js';
+import type { RunReader } from '../data/store/runStore.js';
+import type { EvalPoint } from './evaluation.js';
+
+/** How far an earlier part of the same run came. */
+export interface Progress { readonly elapsedMs: number; readonly warmStarted: boolean; readonly points: readonly EvalPoint[] }
+
+export async function progressOf(run: RunReader): Promise<Progress> {
+  const [elapsed] = await run.index.query("SELECT max(value) AS v FROM metrics WHERE name = 'run.elapsedMs'", []);
+  const [warm] = await run.index.query("SELECT count(*) AS c FROM metrics WHERE name = 'warm-start.loss'", []);
+  const evals = await run.index.query("SELECT position FROM events WHERE type = 'eval' ORDER BY seq", []);
+  const points: EvalPoint[] = [];
+  for (const row of evals) {
+    const e = await run.at(Number(row['position']));
+    if (e?.type === 'eval') points.push({ label: e.label ?? '', version: e.version, episodes: e.episodes, successes: e.successes, errors: e.errors, low: e.low, high: e.high, perFamily: e.perFamily ?? {}, infeasible: { episodes: 0, successes: 0 } });
+  }
+  return { elapsedMs: Number(elapsed?.['v'] ?? 0), warmStarted: Number(warm?.['c'] ?? 0) > 0, points };
+}
+
+/** The newest checkpoint the journal knows; its folder may have moved with the run. */
+export async function lastCheckpoint(run: RunReader, version?: number): Promise<{ version: number; dir: string } | undefined> {
+  const rows = await run.index.query("SELECT position FROM events WHERE type = 'checkpoint' ORDER BY seq DESC", []);
+  for (const row of rows) {
+    const e = await run.at(Number(row['position']));
+    if (e?.type !== 'checkpoint' || (version !== undefined && e.version !== version)) continue;
+    const dir = join(run.dir, 'checkpoints', e.dir.split(/[\\/]/).at(-1)!);
+    if (existsSync(dir)) return { version: e.version, dir };
+  }
+  return undefined;
+}
+
+/** Successes of demonstrations and of the policy's newest rollouts, for imitation. */
+export async function loadSuccesses(run: RunReader, newest = 600): Promise<Trajectory[]> {
+  const rows = await run.index.query("SELECT id FROM rollouts WHERE outcome = 'success' AND (provenance != 'rollout' AND provenance != 'probe') UNION ALL SELECT id FROM (SELECT id FROM rollouts WHERE outcome = 'success' AND provenance = 'rollout' ORDER BY ended_at DESC LIMIT ?)", [newest]);
+  const out: Trajectory[] = [];
+  for (const r of rows) { const t = await run.readTrajectory(id<RolloutId>(String(r['id']))); if (t) out.push(t); }
+  return out;
+}
+
+/** Keeps the newest `keep` checkpoint folders. */
+export async function pruneCheckpoints(dir: string, keep: number): Promise<void> {
+  const names = (await readdir(dir).catch(() => [] as string[])).filter((n) => /^v\d+$/.test(n)).sort();
+  await Promise.all(names.slice(0, Math.max(0, names.length - keep)).map((n) => rm(join(dir, n), { recursive: true, force: true })));
+}

@@ -1,0 +1,30 @@
+import { readFile, readdir } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { isAbsolute, join, resolve } from 'node:path';
+import { StudioError } from '../domain/index.js';
+
+/** A run by id or path: the path itself when it holds a run.json, else `<dir>/<name>`. */
+export function runFolder(dir: string, name: string): string {
+  const tries = [isAbsolute(name) ? name : resolve(name), resolve(dir, name)];
+  const found = tries.find((d) => existsSync(join(d, 'run.json')));
+  if (!found) throw new StudioError('store.io', `There is no run '${name}' (looked in ${tries.join(' and ')}).`, '`dart-studio runs list` shows the runs there are.');
+  return found;
+}
+
+/** `2026-11-20-1012-quickstart-s1`, made unique with a suffix when it is taken. */
+export function newRunId(dir: string, name: string, seed: number, now: Date): string {
+  const p = (n: number): string => String(n).padStart(2, '0');
+  const base = `${now.getFullYear()}-${p(now.getMonth() + 1)}-${p(now.getDate())}-${p(now.getHours())}${p(now.getMinutes())}-${name}-s${seed}`;
+  for (let i = 1; ; i++) { const id = i === 1 ? base : `${base}-${i}`; if (!existsSync(join(dir, id))) return id; }
+}
+
+/** Folders under `dir` that hold a run, newest first. */
+export async function listRunFolders(dir: string): Promise<string[]> {
+  const names = await readdir(dir).catch(() => [] as string[]);
+  const found: { dir: string; at: number }[] = [];
+  for (const n of names) {
+    const meta = await readFile(join(dir, n, 'run.json'), 'utf8').then((t) => JSON.parse(t) as { createdAt?: number }).catch(() => undefined);
+    if (meta) found.push({ dir: join(dir, n), at: meta.createdAt ?? 0 });
+  }
+  return found.sort((a, b) => b.at - a.at).map((f) => f.dir);
+}

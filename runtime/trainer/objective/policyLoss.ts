@@ -10,6 +10,9 @@ export const ratioOf = (logp: number, old: number): number => Math.exp(clamp(log
 
 export interface ClipBand { readonly low: number; readonly high: number }
 
+/** Unclipped importance sampling: -rA. */
+export const importanceSampling = (r: number, a: number): number => -r * a;
+
 /** max(-rA, -clip(r, 1-low, 1+high) A). */
 export const ppoClip = (r: number, a: number, band: ClipBand): number => Math.max(-r * a, -clamp(r, 1 - band.low, 1 + band.high) * a);
 

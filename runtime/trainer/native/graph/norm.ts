@@ -1,4 +1,4 @@
-import { exp, mean, mul, reshape, sub, sum } from './elementwise.js';
+import { add, div, exp, mean, mul, reshape, sqrt, sub, sum } from './elementwise.js';
 import type { Tensor } from './graph.js';
 
 /** Normalisations: ORT's fused forward, decomposed backward. */
@@ -8,13 +8,22 @@ const EPSILON = 1e-5;
 /** Layer normalisation over the last axis of x[rows, c], gain and offset [c]. */
 export function layerNorm(x: Tensor, gain: Tensor, offset: Tensor): Tensor {
   const g = x.graph, [rows, c] = x.shape as [number, number];
-  const [y, mu, inv] = g.node('LayerNormalization', [x, gain, offset], [{ shape: x.shape }, { shape: [rows, 1] }, { shape: [rows, 1] }], { axis: -1, epsilon: { float: EPSILON } },
-    ([dy]) => {
-      const xhat = mul(sub(x, mu!), inv!), d = mul(dy!, gain);
+  const [y, mu, inv] = g.float === 'f32'
+    ? g.node('LayerNormalization', [x, gain, offset], [{ shape: x.shape }, { shape: [rows, 1] }, { shape: [rows, 1] }], { axis: -1, epsilon: { float: EPSILON } }) as [Tensor, Tensor, Tensor]
+    : spelledOut(x, gain, offset);
+  return g.node1('Identity', [y], x.shape, {
+    sources: [x, gain, offset],
+    vjp: (dy) => {
+      const xhat = mul(sub(x, mu), inv), d = mul(dy, gain);
       const inner = sub(sub(d, mean(d, [1], true)), mul(xhat, mean(mul(d, xhat), [1], true)));
-      return [mul(inner, inv!), reshape(sum(mul(dy!, xhat), [0]), [c]), sum(dy!, [0])];
-    }) as [Tensor, Tensor, Tensor];
-  return y;
+      return [mul(inner, inv), reshape(sum(mul(dy, xhat), [0]), [c]), sum(dy, [0])];
+    },
+  });
+}
+/** In f64, where ORT's operator still answers its statistics in f32. */
+function spelledOut(x: Tensor, gain: Tensor, offset: Tensor): [Tensor, Tensor, Tensor] {
+  const mu = mean(x, [1], true), centred = sub(x, mu), inv = div(x.graph.scalar(1), sqrt(add(mean(mul(centred, centred), [1], true), EPSILON)));
+  return [add(mul(mul(centred, inv), gain), offset), mu, inv];
 }
 
 /** Softmax over the last axis. */

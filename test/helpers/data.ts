@@ -55,3 +55,16 @@ export async function withDir<T>(f: (dir: string) => Promise<T>): Promise<T> {
   const dir = await mkdtemp(join(tmpdir(), 'dart-data-'));
   try { return await f(dir); } finally { await rm(dir, { recursive: true, force: true }); }
 }
+
+/** The runtime bundle, built beside the installed packages so that what it leaves external is found; returns its ProcessEntry. */
+export async function bundle(entry: string, name: string): Promise<{ file: string }> {
+  const { build } = await import('esbuild');
+  const { copyFile, mkdir } = await import('node:fs/promises');
+  const { resolve } = await import('node:path');
+  const outdir = resolve('node_modules/.cache/dart-data-test', `${name}-${process.pid}`);
+  await mkdir(outdir, { recursive: true });
+  const banner = "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url); import { fileURLToPath as __fu } from 'node:url'; import { dirname as __dn } from 'node:path'; const __filename = __fu(import.meta.url); const __dirname = __dn(__filename);";
+  await build({ entryPoints: { [name]: entry }, outdir, bundle: true, platform: 'node', target: 'node20', format: 'esm', external: ['onnxruntime-node', 'cpu-features', '*.node'], banner: { js: banner }, logLevel: 'error' });
+  await copyFile('node_modules/sql.js/dist/sql-wasm.wasm', join(outdir, 'sql-wasm.wasm'));
+  return { file: join(outdir, `${name}.js`) };
+}

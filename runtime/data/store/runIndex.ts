@@ -25,6 +25,8 @@ export interface IndexPaths { readonly journal: string; readonly file: string; r
 
 const broken = (why: string): StudioError => new StudioError('store.damaged', `The run's index stopped: ${why}.`, 'Delete index.sqlite in the run folder: it is rebuilt from the journal. Nothing is lost.');
 
+const badQuery = (why: string): StudioError => new StudioError('internal', `The index cannot answer: ${why}.`, 'This is a fault of DART Studio: please report it with the log.');
+
 type Body = IndexRequest extends infer R ? R extends IndexRequest ? Omit<R, 'id'> : never : never;
 
 /** The index in a worker thread, so that neither queries nor exports stall the daemon. A worker that dies is started again from the last snapshot. */
@@ -56,7 +58,7 @@ export class WorkerIndex implements RunIndex {
     worker.on('message', (r: IndexReply) => {
       const w = waiting.get(r.id);
       waiting.delete(r.id);
-      if ('error' in r) w?.reject(broken(r.error)); else w?.resolve(r.ok);
+      if ('error' in r) w?.reject(r.id === 0 ? broken(r.error) : badQuery(r.error)); else w?.resolve(r.ok);
     });
     let why = 'its worker ended';
     worker.on('error', (e) => { why = e.message; });
@@ -120,7 +122,12 @@ export class LocalIndex implements RunIndex {
     this.ready.catch(() => undefined);
   }
   durable(position: JournalPosition): void { this.#target = Math.max(this.#target, position); }
-  query(sql: string, params: QueryParams = []): Promise<Row[]> { return this.#do(async (e) => { if (this.#target > 0) await e.advance(this.#target); return e.query(sql, params); }); }
+  query(sql: string, params: QueryParams = []): Promise<Row[]> {
+    return this.#do(async (e) => {
+      if (this.#target > 0) await e.advance(this.#target);
+      try { return e.query(sql, params); } catch (err) { throw badQuery((err as Error).message); }
+    });
+  }
   snapshot(): Promise<number> { return this.#do(async (e) => { if (this.#target > 0) await e.advance(this.#target); return e.snapshot(); }); }
   async close(o: { snapshot: boolean }): Promise<void> {
     if (o.snapshot) await this.snapshot().catch(() => undefined);

@@ -177,6 +177,8 @@ export class RunStore extends RunReader {
     signal?.addEventListener('abort', wake);
     try {
       while (!signal?.aborted) {
+        // Asked before reading: what was written last is still read after the end.
+        const last = this.#ended;
         woken = false;
         for await (const batch of this.#journal.read(from === undefined ? { fromSeq: next } : { from, fromSeq: next })) {
           for (const e of batch) {
@@ -185,8 +187,8 @@ export class RunStore extends RunReader {
             yield { ...(e.event() as RunEvent & { at: number }), seq: e.seq };
           }
         }
-        if (this.#ended) return;
-        if (!woken) await new Promise<void>((r) => { resume = r; });
+        if (last) return;
+        if (!woken && !signal?.aborted) await new Promise<void>((r) => { resume = r; });
       }
     } finally { this.#wake.delete(wake); signal?.removeEventListener('abort', wake); }
   }

@@ -52,7 +52,8 @@ export async function openAssets(dir: string): Promise<AssetStore> {
   const files = entries.filter((e) => e.isFile()).slice(0, MAX_FILES).map((e) => join(e.parentPath, e.name));
   const byName = new Map<string, string>();
   const byTail = new Map<string, string>();
-  for (const f of files) {
+  for (const [i, f] of files.entries()) {
+    if (i % 2000 === 1999) await new Promise((r) => setImmediate(r));
     byName.set(basename(f), f);
     const id = /^([0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12})(_|$)/.exec(basename(f))?.[1];
     if (id !== undefined && !byName.has(id)) byName.set(id, f);

@@ -47,14 +47,15 @@ async function longest(a: readonly string[], b: readonly string[], at: ReadonlyM
 }
 
 /** rapidfuzz.fuzz.ratio / 100: 2 * longest common subsequence / total length of two strings, by code point. */
-export function fuzzRatio(s: string, t: string): number {
+export async function fuzzRatio(s: string, t: string): Promise<number> {
   const a = [...s], b = [...t];
   if (a.length + b.length === 0) return 1;
-  let row = new Uint32Array(b.length + 1);
+  let row = new Uint32Array(b.length + 1), work = 0;
   for (const x of a) {
     const next = new Uint32Array(b.length + 1);
     for (let j = 1; j <= b.length; j++) next[j] = x === b[j - 1] ? row[j - 1]! + 1 : Math.max(row[j]!, next[j - 1]!);
     row = next;
+    if ((work += b.length) > SLICE) { work = 0; await new Promise((r) => setImmediate(r)); }
   }
   return 2 * row[b.length]! / (a.length + b.length);
 }

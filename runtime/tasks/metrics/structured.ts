@@ -1,4 +1,4 @@
-import { parse as parseCsv } from 'csv-parse/sync';
+import { parse as csvParser } from 'csv-parse';
 import type { Dict, Value } from '../values.js';
 import { contains, equal, isDict, isList, splitLines, truthy } from '../values.js';
 import type { Metric, MetricInput } from './types.js';
@@ -48,18 +48,30 @@ export const checkJsonKeybindings: Metric = (i) => {
   return list === undefined ? noFile(i.result) : pass(contains(list, want) === true);
 };
 
-/** Records as csv.DictReader reads them: the first line names the fields, blank lines are skipped, missing fields are null. */
-export function records(text: string): Dict[] | undefined {
-  let rows: string[][];
-  try { rows = parseCsv(text, { record_delimiter: ['\r\n', '\n', '\r'], relax_column_count: true, relax_quotes: true, skip_empty_lines: true, bom: false }) as string[][]; } catch { return undefined; }
+/** Characters parsed at a time; other work runs in between. */
+const CSV_SLICE = 64 * 1024;
+
+/** Records as csv.DictReader reads them: the first line names the fields, blank lines are skipped, missing fields are null. Undefined when it is no CSV. */
+export async function records(text: string): Promise<Dict[] | undefined> {
+  const parser = csvParser({ record_delimiter: ['\r\n', '\n', '\r'], relax_column_count: true, relax_quotes: true, skip_empty_lines: true, bom: false });
+  const rows: string[][] = [];
+  let failed = false;
+  const ended = new Promise<void>((resolve) => { parser.once('end', resolve); parser.once('error', () => { failed = true; resolve(); }); });
+  parser.on('data', (row: string[]) => rows.push(row));
+  for (let at = 0; at < text.length && !failed; at += CSV_SLICE) {
+    parser.write(text.slice(at, at + CSV_SLICE));
+    await new Promise((r) => setImmediate(r));
+  }
+  if (!failed) parser.end();
+  await ended;
   const names = rows.shift() ?? [];
-  return rows.map((r) => Object.fromEntries(names.map((n, k) => [n, r[k] ?? null])));
+  return failed ? undefined : rows.map((r) => Object.fromEntries(names.map((n, k) => [n, r[k] ?? null])));
 }
 
 /** Each `expect` record is there and no `unexpect` record. */
-export const checkCsv: Metric = (i) => {
+export const checkCsv: Metric = async (i) => {
   const expect = ruleList(i, 'expect'), unexpect = ruleList(i, 'unexpect');
-  const text = textOf(i.result), rows = text === undefined ? undefined : records(text);
+  const text = textOf(i.result), rows = text === undefined ? undefined : await records(text);
   if (rows === undefined) return noFile(i.result);
   const lacks = expect.filter((e) => !rows.some((r) => matchesRecord(e, r))), has = unexpect.filter((e) => rows.some((r) => matchesRecord(e, r)));
   return pass(lacks.length === 0 && has.length === 0, lacks.length + has.length === 0 ? undefined

@@ -105,7 +105,7 @@ export const compareResultFiles: Metric = (i) => {
 };
 
 /** Similarity of an answer to the expected one, 0 to 1. */
-export const fuzzyMatch: Metric = (i) => {
+export const fuzzyMatch: Metric = async (i) => {
   const want = str(rule(i, 'expected')), got = textOf(i.result);
-  return got === undefined ? noText(i.result) : { score: fuzzRatio(got, want), found: got, expected: want };
+  return got === undefined ? noText(i.result) : { score: await fuzzRatio(got, want), found: got, expected: want };
 };

@@ -30,10 +30,13 @@ export function ruleList(i: MetricInput, key: string): readonly Value[] {
   return v as readonly Value[];
 }
 
-/** Text of a result: of a file, or the output itself; undefined when there is none or it is not text. */
-export const textOf = (v: Value): string | undefined => typeof v === 'string' ? v : isFile(v) ? decodeText(v.data) : undefined;
-/** Text of a result that must be a file. */
-export const fileText = (v: Value | undefined): string | undefined => isFile(v) ? decodeText(v.data) : undefined;
+/** What an agent leaves behind is read up to here; no task's right answer comes near, and reading more would hold up other rollouts. */
+export const MAX_TEXT_BYTES = 4 * 1024 * 1024;
+
+/** Text of a result that must be a file; undefined when it is none, not text or too long. */
+export const fileText = (v: Value | undefined): string | undefined => isFile(v) && v.data.length <= MAX_TEXT_BYTES ? decodeText(v.data) : undefined;
+/** Text of a result: of a file, or the output itself. */
+export const textOf = (v: Value): string | undefined => typeof v === 'string' ? v : fileText(v);
 /** Text of a gold file; throws when it is not one. */
 export function goldText(v: Value | undefined): string {
   const t = fileText(v);

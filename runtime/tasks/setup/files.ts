@@ -20,8 +20,7 @@ export async function open(ctx: TaskContext, p: SetupParameters<'open'>): Promis
   const app = await firstInstalled(ctx, openersOf(path, kind === 'directory').map((o) => o.program));
   if (app === undefined) throw new Error(`no application of this desktop opens ${baseName(path)}`);
   await ctx.desktop.spawn([app, path], { cwd: HOME });
-  const name = baseName(path);
-  const w = await waitForWindow(ctx, [name, name.replace(/\.[^.]+$/, '')].filter((n, i, a) => n !== '' && a.indexOf(n) === i));
+  const w = await waitForWindow(ctx, baseName(path));
   await activate(ctx, w.id);
 }
 

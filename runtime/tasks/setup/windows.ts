@@ -27,15 +27,22 @@ export async function windows(ctx: TaskContext): Promise<Window[]> {
   });
 }
 
-/** Wait until a window's title contains one of the names; rejects after the settings' wait. */
-export async function waitForWindow(ctx: TaskContext, names: readonly string[]): Promise<Window> {
+/** Does a title show this file: its name, or its name without ending as a word of its own? */
+export function showsFile(title: string, name: string): boolean {
+  const stem = name.replace(/(?<=.)\.[^.]+$/, '');
+  const escaped = stem.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  return title.includes(name) || new RegExp(`(?<![\\p{L}\\p{N}])${escaped}(?![\\p{L}\\p{N}])`, 'u').test(title);
+}
+
+/** Wait until a window shows the file or folder of this name; rejects after the settings' wait. */
+export async function waitForWindow(ctx: TaskContext, name: string): Promise<Window> {
   const end = ctx.settings.now() + ctx.settings.waitMs;
   for (;;) {
     checkCancelled(ctx.signal);
-    const found = (await windows(ctx)).find((w) => names.some((n) => w.title.includes(n)));
+    const found = (await windows(ctx)).find((w) => showsFile(w.title, name));
     if (found) return found;
     const left = end - ctx.settings.now();
-    if (left <= 0) throw new Error(`no window named ${names[0]} came up within ${ctx.settings.waitMs / 1000} s`);
+    if (left <= 0) throw new Error(`no window named ${name} came up within ${ctx.settings.waitMs / 1000} s`);
     const s = await ctx.desktop.settle({ maxMs: Math.min(left, 500) });
     if (s.settled && s.ms < LOOK_AGAIN_MS) await ctx.settings.sleep(LOOK_AGAIN_MS, ctx.signal);
   }

@@ -81,7 +81,7 @@ describe('the Python it stands for', () => {
       expect(await sequenceRatio(a, a)).toBe(1);
       if (a.length > 0 && b.length > 0) expect(await sequenceRatio(a, b.map((x) => x.toUpperCase()))).toBe(0);
       // A longest common subsequence is never shorter than matched blocks.
-      expect(fuzzRatio(a.join(''), b.join(''))).toBeGreaterThanOrEqual(r - 1e-12);
+      expect(await fuzzRatio(a.join(''), b.join(''))).toBeGreaterThanOrEqual(r - 1e-12);
     }), { numRuns: 100 });
   });
   it('line splitting keeps every character but the separators', () => {

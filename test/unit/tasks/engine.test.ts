@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Action, ErrorKind } from '../../../runtime/domain/index.js';
 import { StudioError } from '../../../runtime/domain/index.js';
 import { cacheName, createTaskEngine, openAssets } from '../../../runtime/tasks/index.js';
+import { showsFile } from '../../../runtime/tasks/setup/windows.js';
 import type { Task } from '../../../runtime/tasks/types.js';
 import { FakeDesktop, never, taskOf } from '../../helpers/tasks.js';
 
@@ -215,6 +216,8 @@ describe('set-up', () => {
     await engine.setup(steps(step('open', { path: '/home/user/a.xlsx' })), sheet, never);
     expect(sheet.log).toContain('spawn gnumeric /home/user/a.xlsx');
   });
+  it.each([['notes.txt - Mousepad', 'notes.txt', true], ['*notes - Editor', 'notes.txt', true], ['Terminal', 't.csv', false], ['t.csv - Gnumeric', 't.csv', true], ['budget (2).xlsx', 'budget (2).xlsx', true], ['.profile', '.profile', true], ['a', '.profile', false]])(
+    'title "%s" shows %s: %s', (title, name, yes) => { expect(showsFile(title, name)).toBe(yes); });
   it('open fails when the file, the application or the window is not there', async () => {
     const open = steps(step('open', { path: '/home/user/a.txt' }));
     expect((await errorOf(engine.setup(open, opening('', 'mousepad', () => ''), never))).message).toMatch(/no file \/home\/user\/a.txt/);

@@ -36,6 +36,7 @@ faults('literal_match', [['on an unknown type', 'a', 'a', { type: 'set' }], ['wi
 table('check_direct_json_object', [
   ['pairs are there', '{"a": 1, "b": "x", "c": 2}', { expected: { a: 1, b: 'x' } }, 1], ['Python quotes', " {'a': 'x'}\n", { expected: { a: 'x' } }, 1], ['a wrong value', '{"a": 2}', { expected: { a: 1 } }, 0], ['a missing key', '{}', { expected: { a: 1 } }, 0],
   ['an object', { a: [1] }, { expected: { a: [1] } }, 1], ['not JSON', 'nope', { expected: { a: 1 } }, 0], ['nothing', null, { expected: { a: 1 } }, 0], ['missing key expected to be null', '{}', { expected: { a: null } }, 1],
+  ['lists in any order', { a: ['y', 'x'] }, { expected: { a: ['x', 'y'], ignore_list_order: true } }, 1], ['another list', { a: ['y'] }, { expected: { a: ['x', 'y'], ignore_list_order: true } }, 0],
   ['part of a value', { a: 'xyz' }, { expected: { a: 'y' }, expect_in_result: true }, 1], ['any of a list', { a: ['q', 'r'] }, { expected: { a: ['r', 's'] }, expect_in_result: true }, 1], ['none of a list', { a: ['q'] }, { expected: { a: ['r'] }, expect_in_result: true }, 0],
   ['a string equal to one of a list', { a: 'r' }, { expected: { a: ['r', 's'] }, expect_in_result: true }, 1], ['a number cannot be part', { a: 1 }, { expected: { a: 1 }, expect_in_result: true }, 0],
 ]);
@@ -59,7 +60,7 @@ table('is_vlc_fullscreen', [['same size', { width: 640, height: 480 }, { width: 
 
 table('compare_text_file', [
   ['equal', file('a\nb\n'), file('a\nb\n'), 1], ['CRLF is a line end', file('a\r\nb\r\n'), file('a\nb\n'), 1], ['a blank counts', file('a '), file('a'), 0], ['unless told not to', file(' a\t\tb \n'), file('a b'), 1, { ignore_blanks: true }],
-  ['case', file('A'), file('a'), 1, { ignore_case: true }], ['no file', null, file('a'), 0], ['not text', notText, file('a'), 0], ['both empty', file(''), file(''), 1],
+  ['case', file('A'), file('a'), 1, { ignore_case: true }], ['no file', null, file('a'), 0], ['not text', notText, file('a'), 0], ['both empty', file(''), file(''), 1], ['far too long', file(Buffer.alloc(5 << 20, 97)), file('a'), 0],
 ]);
 faults('compare_text_file', [['without a gold file', file('a'), undefined], ['on a gold file that is not text', file('a'), notText]]);
 table('diff_text_file', [['equal', file('a\nb'), file('a\nb\n'), 1], ['half', file('a\nb'), file('a\nc'), 0.5], ['two of five lines', file('a\nx'), file('a\nb\nc'), 0.4], ['nothing alike', file('x'), file('y'), 0], ['both empty', file(''), file(''), 1], ['no file', null, file('a'), 0]]);

@@ -24,7 +24,11 @@ describe('as Python does it', () => {
   it.each(v.uuid5)('uuid5 of $url', ({ url, uuid }) => expect(uuid5(url)).toBe(uuid));
   it.each(v.splitlines)('splits lines of $text', ({ text, lines }) => expect(splitLines(text)).toEqual(lines));
   it.each(v.regex)('/$pattern/ in $text: $found', ({ pattern, text, found }) => expect(pyRegex(pattern).test(text)).toBe(found));
-  it.each(v.csv)('reads records of $text', ({ text, rows }) => expect(records(text)).toEqual(rows));
+  it.each(v.csv)('reads records of $text', async ({ text, rows }) => expect(await records(text)).toEqual(rows));
+  it('reads records over many slices', async () => {
+    const rows = Array.from({ length: 30_000 }, (_, i) => ({ a: String(i), b: `x,"${i}` }));
+    expect(await records(`a,b\n${rows.map((r) => `${r.a},"${r.b.replace('"', '""')}"`).join('\n')}`)).toEqual(rows);
+  });
   it.each(v.str)('prints $text', ({ value, text }) => expect(str(value)).toBe(text));
   it('regular expression flags by name, unknown ones refused', () => {
     expect(pyRegex('a.b', ['S', 'I']).test('A\nB')).toBe(true);

@@ -23,6 +23,7 @@ export const nextEvent = (d: Desktop, fits: (e: DesktopEvent) => boolean): Promi
 
 /** A shell command inside; its standard output, trimmed. */
 export async function sh(d: Desktop, script: string): Promise<string> {
-  const r = await d.exec(['sh', '-c', script]);
+  const r = await d.exec(['sh', '-c', script], { timeoutMs: 20_000 });
+  if (r.timedOut) throw new Error(`no end after 20 s: ${script}`);
   return r.stdout.toString().trim();
 }

@@ -62,7 +62,8 @@ export class LocalProvider implements DesktopProvider {
     const agentCode = await readFile(imageAsset('overlay/opt/dart/agent.py'));
     const plan = sandboxCommand({ rootfs, spec, diskMb: this.o.diskMb ?? 64, cgroup, uid: process.getuid!(), stateDir: await stateDir() });
     const child = spawn(plan.file, plan.args, { stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'], env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin', DART_DESKTOP: name } });
-    const ended = new Promise<void>((resolve) => { child.once('exit', () => resolve()); child.once('error', () => resolve()); });
+    let spawnError: Error | undefined;
+    const ended = new Promise<void>((resolve) => { child.once('exit', () => resolve()); child.once('error', (e) => { spawnError = e; resolve(); }); });
     let forget: () => Promise<void> = () => Promise.resolve();
     let agent: AgentClient | undefined;
     let stderr = '';
@@ -74,10 +75,12 @@ export class LocalProvider implements DesktopProvider {
       const code = child.stdio[3] as Writable;
       code.on('error', () => undefined); // the exit below says why
       code.end(agentCode);
-      const pid = await Promise.race([childPid(child.stdio[4] as Readable), ended.then(() => { throw new Error(`bubblewrap ended: ${stderr.trim() || `exit code ${child.exitCode}, signal ${child.signalCode}`}`); })]);
+      const died = ended.then(() => { throw new Error(`bubblewrap ended: ${stderr.trim() || (spawnError?.message ?? `exit code ${child.exitCode}, signal ${child.signalCode}`)}`); });
+      died.catch(() => undefined);
+      const pid = await Promise.race([childPid(child.stdio[4] as Readable).catch(() => died), died]);
       forget = await recordSandbox(name, child.pid!, cgroup?.dirs ?? []);
       const root = `/proc/${pid}/root`;
-      agent = await agentReady(child, `${root}/run/dart/agent.sock`, ended, () => stderr);
+      agent = await agentReady(child, `${root}/run/dart/agent.sock`, died, () => stderr);
       const desktop = new SandboxDesktop({
         id: name, provider: 'local', spec, agent,
         channels: {
@@ -168,23 +171,26 @@ export function sandboxCommand(p: SandboxPlan): { file: string; args: string[] }
 /** Far above real users and above the ranges of containers' subordinate uids. */
 const UID_BASE = 1_500_000_000;
 
-/** bubblewrap tells the pid of the sandbox's PID 1 as JSON. */
-async function childPid(info: Readable): Promise<number> {
-  let text = '';
-  for await (const d of info) {
-    text += String(d);
-    const m = /"child-pid":\s*(\d+)/.exec(text);
-    if (m) return Number(m[1]);
-  }
-  throw new Error('bubblewrap did not say the pid of the sandbox');
+/** bubblewrap tells the pid of the sandbox's PID 1 as JSON, in several writes: the pipe must stay open, or it dies of the next one. */
+function childPid(info: Readable): Promise<number> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    info.on('data', (d: Buffer) => {
+      text += d.toString();
+      const m = /"child-pid":\s*(\d+)\D/.exec(text);
+      if (m) resolve(Number(m[1]));
+    });
+    info.once('end', () => reject(new Error('bubblewrap did not say the pid of the sandbox')));
+    info.once('error', reject);
+  });
 }
 
 /** The agent says "ready" on its standard error once it listens. */
-async function agentReady(child: ChildProcess, path: string, ended: Promise<void>, stderr: () => string): Promise<AgentClient> {
+async function agentReady(child: ChildProcess, path: string, died: Promise<never>, stderr: () => string): Promise<AgentClient> {
   await new Promise<void>((resolve, reject) => {
     const look = (): void => { if (stderr().includes('dart-agent ready')) { child.stderr!.off('data', look); resolve(); } };
     child.stderr!.on('data', look);
-    void ended.then(() => reject(new Error(`the agent ended: ${stderr().trim() || `exit code ${child.exitCode}`}`)));
+    died.catch(reject);
     look();
   });
   return AgentClient.open(path);

@@ -1,0 +1,179 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync, statfsSync, writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { damageSettler } from '../../../runtime/cluster/index.js';
+import type { X11Client } from '../../../runtime/cluster/index.js';
+import { stateDir } from '../../../runtime/cluster/providers/sandboxRecords.js';
+import type { Desktop } from '../../../runtime/cluster/types.js';
+import { localProvider, nextEvent, sh, SMALL, whyNoLocalDesktops } from '../../helpers/cluster.js';
+
+const why = await whyNoLocalDesktops();
+if (why) console.warn(`skipped: ${why}`);
+
+describe.skipIf(why)('a local desktop', () => {
+  const p = localProvider();
+  let d: Desktop;
+  beforeAll(async () => { d = await p.create({ ...SMALL, memoryMb: 300, pids: 128 }); });
+  afterAll(() => p.dispose());
+
+  it('starts from the same first frame after 30 dirty episodes', async () => {
+    const first = (await d.observe()).data;
+    const fds = await sh(d, 'ls /proc/1/fd | wc -l');
+    for (let i = 0; i < 30; i++) {
+      await sh(d, `mkdir -p ~/x/y /tmp/z && echo ${i} > ~/Desktop/f${i}.txt && echo > /tmp/z/t && mkdir -m 0 ~/locked ~/x/y/none && rm -rf Documents && xdotool keydown shift mousemove ${i * 10} 50`);
+      await d.spawn(['setsid', 'sh', '-c', "trap '' TERM HUP; while :; do sleep 1; done"]);
+      if (i % 3 === 0) await d.spawn(['xterm']);
+      if (i % 5 === 0) { await d.perform({ type: 'type', text: 'ж→' }); await d.settle(); }
+      await p.reset(d);
+      expect((await d.observe()).data.equals(first), `frame after reset ${i}`).toBe(true);
+      expect(await sh(d, 'ls -A ~/Desktop /tmp | grep -v X11; ls -d Documents; xdotool getmouselocation --shell | head -2')).toMatch(/Documents\nX=320\nY=200$/);
+    }
+    expect(await sh(d, 'ls /proc/1/fd | wc -l')).toBe(fds);
+    expect(await sh(d, 'ps -e -o stat= | grep -c Z || true')).toBe('0');
+  });
+
+  it('has no network and sees nothing of the host', async () => {
+    expect((await sh(d, 'tail -n +3 /proc/net/dev | cut -d: -f1')).trim()).toBe('lo');
+    expect(await sh(d, `python3 -c "import socket; socket.create_connection(('192.0.2.1', 80), 2)" 2>&1 | tail -1`)).toMatch(/Network is unreachable/);
+    expect(Number(await sh(d, 'ps -e | wc -l'))).toBeLessThan(10);
+    expect(await sh(d, 'hostname; id -un; echo $HOME $DISPLAY')).toBe('desktop\nuser\n/home/user :0');
+    expect(await sh(d, 'ls /root /work 2>&1 | grep -v "cannot"')).toBe('');
+  });
+
+  it('can write its home and temporary folders only', async () => {
+    expect(await sh(d, 'for f in /usr /etc /opt /var /dev /home / /proc/sys/kernel; do touch $f/probe 2>/dev/null && echo $f; done; for f in ~ /tmp /var/tmp /dev/shm; do touch $f/probe || echo no $f; done; echo x 2>/dev/null > /proc/sys/kernel/hostname && echo sysctl; true')).toBe('');
+    expect(await sh(d, 'grep -E "^(CapEff|NoNewPrivs)" /proc/self/status | tr -d "\\t"')).toBe('CapEff:0000000000000000\nNoNewPrivs:1');
+    if (process.getuid!() === 0) expect(hostUid(d)).not.toBe(0);
+  });
+
+  it('contains a full disk', async () => {
+    const before = statfsSync('/dev/shm').bfree;
+    const out = await sh(d, 'for f in ~/big /tmp/big /dev/shm/big /run/big; do head -c 200M /dev/zero 2>/dev/null > $f || echo full; done; stat -c %s ~/big');
+    expect(out.split('\n').slice(0, 4)).toEqual(['full', 'full', 'full', 'full']);
+    expect(Number(out.split('\n')[4])).toBeLessThanOrEqual(64 << 20);
+    expect(before - statfsSync('/dev/shm').bfree).toBeLessThan(1000);
+    await p.reset(d);
+    expect(await sh(d, 'echo fine > ~/ok && cat ~/ok')).toBe('fine');
+  });
+
+  it('survives a program that wants all memory', async () => {
+    const r = await d.exec(['python3', '-c', 'b = []\nwhile True: b.append(bytearray(1 << 24))'], { timeoutMs: 60_000 });
+    expect(r.timedOut).toBe(false);
+    expect(r.code).not.toBe(0);
+    expect((await d.settle()).settled).toBe(true);
+    expect((await d.observe()).width).toBe(640);
+  });
+
+  it('survives a fork bomb', async () => {
+    await d.exec(['bash', '-c', ':(){ :|:& };:'], { timeoutMs: 500 }).catch(() => undefined);
+    await p.reset(d);
+    expect(Number(await sh(d, 'ps -e | wc -l'))).toBeLessThan(10);
+  });
+
+  it('says that it did not settle while something works', async () => {
+    await d.spawn(['sh', '-c', 'while :; do :; done']);
+    const r = await d.settle({ maxMs: 150 });
+    expect(r).toMatchObject({ settled: false, detector: 'exact' });
+    await p.reset(d);
+    expect((await d.settle()).settled).toBe(true);
+  });
+
+  it('settles by damage too', async () => {
+    const x = (d as unknown as { session: { x: X11Client } }).session.x;
+    const s = (await damageSettler(x))!;
+    expect(await s.settle()).toMatchObject({ settled: true, detector: 'damage' });
+    await d.spawn(['xterm', '-e', 'touch /tmp/up; while :; do date +%N; done']);
+    await sh(d, 'until [ -e /tmp/up ]; do sleep 0.02; done');
+    expect(await s.settle({ maxMs: 400 })).toMatchObject({ settled: false });
+    await p.reset(d);
+  });
+
+  it('runs commands: input, output, exit code, folder, environment, time-out, cancellation', async () => {
+    const r = await d.exec(['sh', '-c', 'cat; echo err >&2; pwd; echo $A; exit 3'], { stdin: 'in\n', cwd: '/tmp', env: { A: 'b c' } });
+    expect([r.code, r.stdout.toString(), r.stderr.toString(), r.timedOut]).toEqual([3, 'in\n/tmp\nb c\n', 'err\n', false]);
+    expect((await d.exec(['sh', '-c', 'sleep 30 & echo hi'])).stdout.toString()).toBe('hi\n');
+    const big = Buffer.alloc(3 << 20, 'x');
+    expect((await d.exec(['cat'], { stdin: big })).stdout.equals(big)).toBe(true);
+    const slow = await d.exec(['sh', '-c', 'echo begun; sleep 30 | cat'], { timeoutMs: 200 });
+    expect([slow.timedOut, slow.stdout.toString()]).toEqual([true, 'begun\n']);
+    const stop = new AbortController();
+    const long = d.exec(['sleep', '30'], { signal: stop.signal });
+    stop.abort();
+    await expect(long).rejects.toMatchObject({ kind: 'cancelled' });
+    await expect(d.exec(['no-such-program'])).rejects.toMatchObject({ kind: 'desktop.exec', error: { details: { code: 'ENOENT' } } });
+    expect(await sh(d, 'ps -e | grep -c sleep')).toBe('1'); // the one left in the background
+    await p.reset(d);
+  });
+
+  it('reads and writes files', async () => {
+    const data = Buffer.from(Array.from({ length: 70_000 }, (_, i) => i & 255));
+    await d.writeFile('/home/user/new/deep/f.bin', data);
+    expect((await d.readFile('/home/user/new/deep/f.bin')).equals(data)).toBe(true);
+    expect(await sh(d, 'stat -c %U new/deep/f.bin new')).toBe('user\nuser');
+    await expect(d.readFile('/home/user/none')).rejects.toMatchObject({ kind: 'desktop.exec', error: { details: { code: 'ENOENT' } } });
+  });
+
+  it('reports a crash of an application', async () => {
+    const pid = await d.spawn(['sleep', '60']);
+    const exit = nextEvent(d, (e) => e.type === 'exit' && e.pid === pid);
+    await sh(d, `kill -SEGV ${pid}`);
+    expect(await exit).toEqual({ type: 'exit', pid, name: 'sleep', code: null, signal: 'SIGSEGV' });
+  });
+
+  it('is lost when the X server dies, and comes back with a reset', async () => {
+    const lost = nextEvent(d, (e) => e.type === 'lost');
+    await d.exec(['pkill', '-9', 'Xvfb']).catch(() => undefined);
+    expect(await lost).toMatchObject({ error: { kind: 'desktop.lost' } });
+    await expect(d.observe()).rejects.toMatchObject({ kind: 'desktop.lost' });
+    await expect(d.perform({ type: 'wait', ms: 0 })).rejects.toMatchObject({ kind: 'desktop.lost' });
+    await p.reset(d);
+    expect((await d.observe()).data.length).toBe(640 * 400 * 4);
+  });
+
+  it('is lost for good when the sandbox dies', async () => {
+    const victim = await p.create(SMALL);
+    const lost = nextEvent(victim, (e) => e.type === 'lost');
+    process.kill(record(victim.id).sandbox.pid, 'SIGKILL');
+    await lost;
+    await expect(victim.exec(['true'])).rejects.toMatchObject({ kind: 'desktop.lost' });
+    await expect(p.reset(victim)).rejects.toMatchObject({ kind: 'desktop.lost' });
+    await p.destroy(victim);
+  });
+
+  it('leaves no process, record or control group behind', async () => {
+    const one = await p.create(SMALL);
+    const { sandbox, cgroups } = record(one.id);
+    await p.destroy(one);
+    expect(() => process.kill(sandbox.pid, 0)).toThrow();
+    expect(readdirSync(await stateDir())).not.toContain(`${one.id}.json`);
+    for (const c of cgroups) expect(() => readdirSync(c)).toThrow();
+  });
+
+  it('reaps what a dead process left behind, and nothing else', async () => {
+    const orphan = spawn('sleep', ['60']);
+    const started = readFileSync(`/proc/${orphan.pid}/stat`, 'utf8').split(' ')[21]!;
+    const ended = once(orphan, 'exit');
+    writeFileSync(`${await stateDir()}/local-orphan.json`, JSON.stringify({ id: 'local-orphan', owner: { pid: 1, started: 'never' }, sandbox: { pid: orphan.pid, started }, cgroups: [] }));
+    expect(await p.reap()).toBeGreaterThanOrEqual(1);
+    await ended;
+    expect(orphan.signalCode).toBe('SIGKILL');
+    expect((await d.observe()).width).toBe(640);
+  });
+
+  it('offers AT-SPI when asked to', async () => {
+    const a = await p.create({ ...SMALL, a11y: true });
+    await a.spawn(['galculator']);
+    const names = await sh(a, `for i in 1 2 3 4 5 6 7 8 9 10; do python3 -c "
+import pyatspi
+print([x.name for x in pyatspi.Registry.getDesktop(0)])" 2>/dev/null | grep galculator && break; sleep 0.2; done`);
+    expect(names).toMatch(/galculator/);
+    await p.destroy(a);
+  });
+});
+
+interface SandboxRecord { readonly sandbox: { readonly pid: number }; readonly cgroups: readonly string[] }
+const record = (id: string): SandboxRecord => JSON.parse(readFileSync(`/dev/shm/dart-studio-${process.getuid!()}/${id}.json`, 'utf8')) as SandboxRecord;
+
+/** The uid on the host of a desktop's bubblewrap. */
+const hostUid = (d: Desktop): number => Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${record(d.id).sandbox.pid}/status`, 'utf8'))![1]);

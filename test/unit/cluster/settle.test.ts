@@ -1,0 +1,101 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { HOLD_MS, SettleJudge } from '../../../runtime/cluster/drivers/settle.js';
+import { parseState, parseSyscall, TaskWatch, type Look } from '../../../runtime/cluster/drivers/taskWatch.js';
+
+const quiet: Look = { active: false, ranSince: false, soonestMs: undefined, exact: true };
+
+describe('SettleJudge', () => {
+  it('exact: settled when all sleep without a timer soon', () => {
+    expect(new SettleJudge(20).judge(quiet, 0)).toEqual({ settled: true });
+    expect(new SettleJudge(20).judge({ ...quiet, soonestMs: 21 }, 0)).toEqual({ settled: true });
+    expect(new SettleJudge(20).judge({ ...quiet, soonestMs: 20 }, 0)).toEqual({ waitMs: 10 });
+    expect(new SettleJudge(20).judge({ ...quiet, soonestMs: 0 }, 0)).toEqual({ waitMs: 1 });
+    expect(new SettleJudge(20).judge({ ...quiet, active: true }, 0)).toEqual({ waitMs: 1 });
+  });
+  it('hold: only when nothing ran for one frame', () => {
+    const j = new SettleJudge(20), hold = { ...quiet, exact: false };
+    expect('waitMs' in j.judge({ ...hold, ranSince: true }, 100)).toBe(true);
+    expect('waitMs' in j.judge(hold, 100 + HOLD_MS - 1)).toBe(true);
+    expect('waitMs' in j.judge({ ...hold, ranSince: true }, 100 + HOLD_MS)).toBe(true);
+    expect('waitMs' in j.judge(hold, 100 + HOLD_MS + 1)).toBe(true);
+    expect(j.judge(hold, 100 + 2 * HOLD_MS)).toEqual({ settled: true });
+  });
+  it('hold: activity starts the frame anew, and the first look alone is never enough', () => {
+    const j = new SettleJudge(20), hold = { ...quiet, exact: false };
+    expect('waitMs' in j.judge(hold, 0)).toBe(true);
+    j.judge({ ...hold, active: true }, 17);
+    expect('waitMs' in j.judge(hold, 18)).toBe(true);
+    expect(j.judge(hold, 18 + HOLD_MS)).toEqual({ settled: true });
+  });
+  it('a horizon of 0 asks for present work only', () => {
+    expect(new SettleJudge(0).judge({ ...quiet, soonestMs: 5 }, 0)).toEqual({ settled: true });
+    expect(new SettleJudge(0).judge({ ...quiet, exact: false }, 0)).toEqual({ settled: true });
+  });
+});
+
+describe('parseSyscall', () => {
+  it.each([
+    ['running\n', { is: 'running' }],
+    ['7 0x55d0 0x3 0xffffffff 0x0 0x0 0x0 0x7ffc 0x7f\n', { is: 'asleep' }],
+    ['7 0x55d0 0x3 0xf 0x0 0x0 0x0 0x7ffc 0x7f\n', { is: 'asleep', timeoutMs: 15 }],
+    ['7 0x55d0 0x3 0xffffffffffffffff 0x0 0x0 0x0 0x7ffc 0x7f\n', { is: 'asleep' }],
+    ['232 0x4 0x7ffe 0x100 0x64 0x0 0x0 0x7ffc 0x7f\n', { is: 'asleep', timeoutMs: 100 }],
+    ['202 0x4 0x80 0x0 0x0 0x0 0x0 0x7ffc 0x7f\n', { is: 'asleep' }],
+    ['0 0x4 0x7ffe 0x100 0x0 0x0 0x0 0x7ffc 0x7f\n', { is: 'unclear' }],
+    ['-1 0x7ffc 0x7f\n', { is: 'unclear' }],
+  ])('x64 %j', (text, doing) => { expect(parseSyscall(text, 'x64')).toEqual(doing); });
+  it('arm64 numbers', () => { expect(parseSyscall('22 0x4 0x7ffe 0x100 0x10 0x0 0x0 0x7ffc 0x7f', 'arm64')).toEqual({ is: 'asleep', timeoutMs: 16 }); });
+  it('state after a name with brackets', () => { expect(parseState('12 (a) S (b) D 1 2')).toBe('D'); });
+});
+
+/** A proc folder made of plain files. */
+function fakeProc(): { dir: string; task: (pid: number, o: { sched?: string; syscall?: string; state?: string }) => void; end: (pid: number) => void } {
+  const dir = mkdtempSync(join(tmpdir(), 'proc-'));
+  const now = new Map<number, { sched: string; syscall: string; state: string }>();
+  return {
+    dir,
+    task(pid, o) {
+      const t = { sched: '1 0 1\n', syscall: '232 0x4 0x7 0x1 0xffffffff 0x0 0x0', state: 'S', ...now.get(pid), ...o };
+      now.set(pid, t);
+      const d = `${dir}/${pid}/task/${pid}`;
+      mkdirSync(d, { recursive: true });
+      writeFileSync(`${d}/schedstat`, t.sched); writeFileSync(`${d}/syscall`, t.syscall); writeFileSync(`${d}/stat`, `${pid} (x) ${t.state} 0`);
+    },
+    end: (pid) => rmSync(`${dir}/${pid}`, { recursive: true }),
+  };
+}
+
+describe.skipIf(process.arch !== 'x64')('TaskWatch', () => {
+  it('sees what ran, what runs and which timer is next, and leaves out the agent', () => {
+    const p = fakeProc();
+    p.task(1, { syscall: 'running' });
+    p.task(5, {});
+    p.task(6, { syscall: '7 0x1 0x1 0x1e 0x0 0x0 0x0' });
+    const w = new TaskWatch(p.dir);
+    expect(w.look()).toEqual({ active: false, ranSince: true, soonestMs: 30, exact: true });
+    expect(w.look()).toMatchObject({ active: false, ranSince: false });
+    p.task(5, { sched: '2 0 2\n' });
+    expect(w.look()).toMatchObject({ active: false, ranSince: true });
+    p.task(5, { syscall: 'running' });
+    expect(w.look().active).toBe(true);
+    expect(w.look().active).toBe(true);
+    p.task(5, { syscall: '0 0x1 0x1', state: 'D' });
+    expect(w.look().active).toBe(true);
+    p.task(5, { state: 'S' });
+    expect(w.look()).toMatchObject({ active: false, ranSince: true });
+    w.close();
+  });
+  it('finds a new task once its parent ran', () => {
+    const p = fakeProc();
+    p.task(5, {});
+    const w = new TaskWatch(p.dir);
+    w.look();
+    p.task(5, { sched: '9 0 9\n' });
+    p.task(7, { syscall: 'running' });
+    expect(w.look().active).toBe(true);
+    w.close();
+  });
+});

@@ -32,7 +32,7 @@ export const pickSome = <T>(r: Random, xs: readonly T[], n: number): T[] => r.sh
 export interface Box { readonly x: number; readonly y: number; readonly width: number; readonly height: number }
 
 /** jwm's frame around a window's own area (overlay/etc/jwm/system.jwmrc), and the taskbar. */
-export const FRAME = { side: 3, top: 25, bottom: 3, tray: 26 } as const;
+export const FRAME = { side: 3, top: 22, bottom: 3, tray: 26 } as const;
 
 /** A random place for a window whose own area is `width` x `height`: `x`, `y` are the frame's top left corner. */
 export function place(r: Random, screen: Size, width: number, height: number, region: Partial<Box> = {}): Box {

@@ -1,5 +1,5 @@
 import type { Desktop } from '../../../cluster/types.js';
-import type { Action, Point, Random } from '../../../domain/index.js';
+import type { Action, Point, Random, Size } from '../../../domain/index.js';
 import { StudioError } from '../../../domain/index.js';
 import type { Box } from './kit.js';
 
@@ -50,9 +50,10 @@ export class Sight {
   /** The area of an X window (without its frame), by class or title; the newest when there are several. */
   async window(match: { readonly class?: string; readonly title?: string }): Promise<Box> {
     for (let look = 1; ; look++) {
-      const by = match.class !== undefined ? ['--class', `^${match.class}$`] : ['--name', `^${match.title}$`];
-      const out = await this.desktop.exec(['xdotool', 'search', '--onlyvisible', ...by, 'getwindowgeometry', '--shell', '%@'], { timeoutMs: 10_000 });
-      const boxes = [...out.stdout.toString('utf8').matchAll(/X=(-?\d+)\nY=(-?\d+)\nWIDTH=(\d+)\nHEIGHT=(\d+)/g)]
+      // xwininfo, because xdotool counts a window's offset in its frame twice.
+      const search = match.class !== undefined ? '--class' : '--name', name = `^${match.class ?? match.title ?? ''}$`;
+      const out = await this.desktop.exec(['bash', '-c', 'for w in $(xdotool search --onlyvisible "$0" "$1"); do xwininfo -id $w; done', search, name], { timeoutMs: 10_000 });
+      const boxes = [...out.stdout.toString('utf8').matchAll(/upper-left X:\s+(-?\d+)\s+Absolute upper-left Y:\s+(-?\d+)[^]*?Width: (\d+)\s+Height: (\d+)/g)]
         .map((m) => ({ x: Number(m[1]), y: Number(m[2]), width: Number(m[3]), height: Number(m[4]) })).filter((b) => b.width > 1 && b.height > 1);
       const found = boxes.at(-1);
       if (found) return found;
@@ -61,6 +62,7 @@ export class Sight {
     }
   }
 
+  get screen(): Size { return this.desktop.screen; }
   pointIn(box: Box): Point { return pointIn(box, this.r); }
 }
 
@@ -86,12 +88,15 @@ const on = (type: 'click' | 'left_double' | 'right_single') => (query: WidgetQue
 export const click = on('click');
 export const doubleClick = on('left_double');
 export const rightClick = on('right_single');
-export const clickBox = (where: (s: Sight) => Promise<Box>): Move => async (s) => ({ type: 'click', at: s.pointIn(await where(s)) });
+export type Where = (s: Sight) => Promise<Box>;
+export const widgetBox = (query: WidgetQuery): Where => async (s) => boxOf(await s.find(query));
+export const clickBox = (where: Where): Move => async (s) => ({ type: 'click', at: s.pointIn(await where(s)) });
 export const button = (name: string, window?: string): Move => click({ role: 'push button', name, ...(window === undefined ? {} : { window }) });
 export const type = (text: string): Move => () => Promise.resolve({ type: 'type', text });
 export const enterText = (text: string): Move => type(`${text}\n`);
 export const key = (chord: string): Move => () => Promise.resolve({ type: 'hotkey', keys: chord.split('+') });
-export const drag = (from: (s: Sight) => Promise<Box>, to: (s: Sight) => Promise<Box>): Move => async (s) => ({ type: 'drag', from: s.pointIn(await from(s)), to: s.pointIn(await to(s)) });
+export const doubleClickBox = (where: Where): Move => async (s) => ({ type: 'left_double', at: s.pointIn(await where(s)) });
+export const drag = (from: Where, to: Where): Move => async (s) => ({ type: 'drag', from: s.pointIn(await from(s)), to: s.pointIn(await to(s)) });
 export const finish: Move = () => Promise.resolve({ type: 'finished' });
 export const giveUp: Move = () => Promise.resolve({ type: 'fail' });
 /** Turn the wheel over a place until the widget lies wholly inside it, then click the widget. */

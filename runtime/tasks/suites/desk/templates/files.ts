@@ -1,9 +1,9 @@
 import type { Random, Size } from '../../../../domain/index.js';
 import { ITEMS } from '../lexicon.js';
 import type { Box, Check, Look, SetupPlan, Template } from '../kit.js';
-import { LARGE, judgedBy, pickSome, place, q, setup } from '../kit.js';
-import type { Move, Sight } from '../moves.js';
-import { clickBox, enterText, finish, key } from '../moves.js';
+import { INFEASIBLE, LARGE, judgedBy, pickSome, place, q, setup } from '../kit.js';
+import type { Move, Where } from '../moves.js';
+import { clickBox, doubleClickBox, drag, enterText, finish, giveUp, key } from '../moves.js';
 
 /** The file manager, pcmanfm: icons in rows, folders first, then by name. */
 
@@ -11,7 +11,7 @@ export const FOLDER = '/home/user/Fruit';
 /** Window size: four icons in a row, three rows. */
 const SIZE = { width: 460, height: 270 };
 /** Icon cells, measured in the window's own area with the font of LARGE and icons of 48 px: first cell's corner, pitch, and the part that reacts. */
-const GRID = { x: 8, y: 36, pitchX: 94, pitchY: 78, width: 88, height: 70, columns: 4 };
+const GRID = { x: 14, y: 40, pitchX: 94, pitchY: 78, width: 78, height: 72, columns: 4 };
 
 const CONFIG = `[config]
 bm_open_method=0
@@ -39,7 +39,7 @@ export function fileManager(r: Random, screen: Size, folder: string = FOLDER): S
 }
 
 /** Where the icon of an entry is; `folders` and `files` are all that the folder holds. */
-export const iconBox = (name: string, folders: readonly string[], files: readonly string[]) => async (s: Sight): Promise<Box> => {
+export const iconBox = (name: string, folders: readonly string[], files: readonly string[]): Where => async (s): Promise<Box> => {
   const order = [...[...folders].sort(), ...[...files].sort()], i = order.indexOf(name);
   const w = await s.window({ class: 'Pcmanfm' });
   return { x: w.x + GRID.x + (i % GRID.columns) * GRID.pitchX, y: w.y + GRID.y + Math.floor(i / GRID.columns) * GRID.pitchY, width: GRID.width, height: GRID.height };
@@ -55,6 +55,12 @@ const plan = (r: Random, screen: Size, folders: readonly string[], files: readon
   look: FILES_LOOK, folders: folders.map((f) => `${FOLDER}/${f}`), files: { ...filesConfig, ...Object.fromEntries(files.map((f) => [`${FOLDER}/${f}`, f.toLowerCase()])) }, start: [fileManager(r, screen)],
 });
 const held = (names: readonly string[]): string[] => names.map((f) => `${f}:${f.toLowerCase()}`);
+
+const open = (name: string, folders: readonly string[], files: readonly string[]): Move => doubleClickBox(iconBox(name, folders, files));
+/** Select and Enter: right after another file was selected, a double click would open that one (the program notes a new selection late). */
+const enter = (name: string, folders: readonly string[], files: readonly string[]): Move[] => [icon(name, folders, files), key('enter')];
+/** The file manager's window shows this folder. */
+const shows = (name: string): Check => ({ command: `wmctrl -lx | awk '$3 ~ /Pcmanfm/ { print $NF }'`, prints: `${name}\n` });
 
 export const fileTemplates: readonly Template[] = [
   {
@@ -82,6 +88,79 @@ export const fileTemplates: readonly Template[] = [
       return { instruction: `Create a new folder called "${fresh}" here.`, config: setup(plan(r, screen, [], files)),
         evaluator: judgedBy(treeIs([...held(files), `${fresh}/`])),
         solve: [key('ctrl+shift+n'), enterText(fresh), finish], miss: [key('ctrl+shift+n'), enterText(wrong), finish] };
+    },
+  },
+  {
+    name: 'folder-open', apps: ['pcmanfm'], steps: 1,
+    build(r, screen) {
+      const names = pickSome(r, ITEMS, 6), folders = names.slice(0, 4), files = names.slice(4), i = r.int(4), want = folders[i]!, other = folders[(i + 1) % 4]!;
+      return { instruction: `Open the folder "${want}" in the file manager.`, config: setup(plan(r, screen, folders, files)), evaluator: judgedBy(shows(want)),
+        solve: [open(want, folders, files), finish], miss: [open(other, folders, files), finish] };
+    },
+  },
+  {
+    name: 'file-drag', apps: ['pcmanfm'], steps: 1,
+    build(r, screen) {
+      const names = pickSome(r, ITEMS, 5), [box, ...files] = names as [string, ...string[]], i = r.int(4), moved = files[i]!, other = files[(i + 1) % 4]!;
+      const to = iconBox(box, [box], files);
+      return { instruction: `Drag the file "${moved}" onto the folder "${box}".`, config: setup(plan(r, screen, [box], files)),
+        evaluator: judgedBy(treeIs([`${box}/`, `${box}/${moved}:${moved.toLowerCase()}`, ...held(files.filter((f) => f !== moved))])),
+        solve: [drag(iconBox(moved, [box], files), to), finish], miss: [drag(iconBox(other, [box], files), to), finish] };
+    },
+  },
+  {
+    name: 'file-copy', apps: ['pcmanfm'], steps: 5,
+    build(r, screen) {
+      const [box, ...files] = pickSome(r, ITEMS, 4) as [string, ...string[]], i = r.int(3), want = files[i]!, other = files[(i + 1) % 3]!;
+      const put = (f: string): Move[] => [icon(f, [box], files), key('ctrl+c'), ...enter(box, [box], files), key('ctrl+v'), finish];
+      return { instruction: `Copy the file "${want}" into the folder "${box}".`, config: setup(plan(r, screen, [box], files)),
+        evaluator: judgedBy(treeIs([`${box}/`, `${box}/${want}:${want.toLowerCase()}`, ...held(files)])), solve: put(want), miss: put(other) };
+    },
+  },
+  {
+    name: 'file-move', apps: ['pcmanfm'], steps: 5, heldout: true,
+    build(r, screen) {
+      const [box, ...files] = pickSome(r, ITEMS, 4) as [string, ...string[]], i = r.int(3), want = files[i]!;
+      const put = (how: string): Move[] => [icon(want, [box], files), key(how), ...enter(box, [box], files), key('ctrl+v'), finish];
+      return { instruction: `Cut the file "${want}" and paste it into the folder "${box}".`, config: setup(plan(r, screen, [box], files)),
+        evaluator: judgedBy(treeIs([`${box}/`, `${box}/${want}:${want.toLowerCase()}`, ...held(files.filter((f) => f !== want))])), solve: put('ctrl+x'), miss: put('ctrl+c') };
+    },
+  },
+  {
+    name: 'folder-empty', apps: ['pcmanfm'], steps: 3,
+    build(r, screen) {
+      const files = pickSome(r, ITEMS, 3 + r.int(4));
+      return { instruction: 'Select all files in this folder, delete them and confirm.', config: setup(plan(r, screen, [], files)),
+        evaluator: judgedBy({ command: `${tree()}; echo end`, prints: 'end\n' }),
+        solve: [key('ctrl+a'), key('delete'), key('enter'), finish], miss: [icon(files[0]!, [], files), key('delete'), key('enter'), finish] };
+    },
+  },
+  {
+    name: 'folder-rename', apps: ['pcmanfm'], steps: 3, heldout: true,
+    build(r, screen) {
+      const names = pickSome(r, ITEMS, 6), folders = names.slice(0, 3), files = names.slice(3, 5), fresh = names[5]!, i = r.int(3), old = folders[i]!, other = folders[(i + 1) % 3]!;
+      const now = (from: string): string[] => [...folders.filter((f) => f !== from), fresh].map((f) => `${f}/`);
+      return { instruction: `Give the folder "${old}" the new name "${fresh}".`, config: setup(plan(r, screen, folders, files)), evaluator: judgedBy(treeIs([...now(old), ...held(files)])),
+        solve: [icon(old, folders, files), key('f2'), enterText(fresh), finish], miss: [icon(other, folders, files), key('f2'), enterText(fresh), finish] };
+    },
+  },
+  {
+    name: 'folder-sort', apps: ['pcmanfm'], steps: 3,
+    build(r, screen) {
+      // The new folder comes first in the view, because folders do.
+      const [fresh, ...files] = pickSome(r, ITEMS, 4) as [string, ...string[]], i = r.int(3), moved = files[i]!, other = files[(i + 1) % 3]!;
+      const into = (f: string): Move => drag(iconBox(f, [fresh], files), iconBox(fresh, [fresh], files));
+      return { instruction: `Create a folder "${fresh}" and drag the file "${moved}" into it.`, config: setup(plan(r, screen, [], files)),
+        evaluator: judgedBy(treeIs([`${fresh}/`, `${fresh}/${moved}:${moved.toLowerCase()}`, ...held(files.filter((f) => f !== moved))])),
+        solve: [key('ctrl+shift+n'), enterText(fresh), into(moved), finish], miss: [key('ctrl+shift+n'), enterText(fresh), into(other), finish] };
+    },
+  },
+  {
+    name: 'file-missing', apps: ['pcmanfm'], steps: 0, infeasible: true,
+    build(r, screen) {
+      const names = pickSome(r, ITEMS, 6), files = names.slice(0, 5), absent = names[5]!;
+      return { instruction: `Delete the file "${absent}" and confirm.`, config: setup(plan(r, screen, [], files)), evaluator: INFEASIBLE,
+        solve: [giveUp], miss: [icon(r.pick(files), [], files), key('delete'), key('enter'), finish] };
     },
   },
 ];

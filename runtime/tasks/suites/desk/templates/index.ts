@@ -4,8 +4,9 @@ import { dialogTemplates } from './dialogs.js';
 import { fileTemplates } from './files.js';
 import { formTemplates } from './forms.js';
 import { noteTemplates } from './notes.js';
+import { sheetTemplates } from './sheet.js';
 import { terminalTemplates } from './terminal.js';
 
 export const templates: readonly Template[] = [
-  ...dialogTemplates, ...formTemplates, ...noteTemplates, ...calculatorTemplates, ...fileTemplates, ...terminalTemplates,
+  ...dialogTemplates, ...formTemplates, ...noteTemplates, ...calculatorTemplates, ...fileTemplates, ...sheetTemplates, ...terminalTemplates,
 ];

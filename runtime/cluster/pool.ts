@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { DesktopId, RunError } from '../domain/index.js';
 import { id as brand, StudioError, toRunError } from '../domain/index.js';
 import { PoolMachine, type PoolEffect, type PoolRules } from './poolMachine.js';
@@ -52,6 +53,7 @@ class Pool implements DesktopPool {
   lease({ signal }: { signal: AbortSignal }): Promise<Lease> {
     if (signal.aborted) return Promise.reject(cancelled());
     if (this.closing) return Promise.reject(closedError());
+    setMaxListeners(0, signal); // one signal for many rollouts is the rule, not a leak
     return new Promise<Lease>((resolve, reject) => {
       const waiter = this.nextWaiter++;
       const end = (): void => { signal.removeEventListener('abort', abort); this.waiters.delete(waiter); };

@@ -33,7 +33,7 @@ export function createTaskEngine(options: TaskEngineOptions = {}): TaskEngine {
   const context = (task: Task, desktop: Desktop, signal: AbortSignal): TaskContext => {
     let c = caches.get(desktop);
     if (c?.task !== task.id) caches.set(desktop, c = { task: task.id, files: new Map(), state: new Map() });
-    return { desktop, task: task.id, signal, assets, cache: c.files, stateOf: c.state, settings };
+    return { desktop, task: task.id, signal, assets, cache: c.files, launched: new Map(), stateOf: c.state, settings };
   };
   const supported = (task: Task): void => {
     const needs = [...engineNeeds(task), ...assetNeeds(task, assets)];
@@ -47,10 +47,14 @@ export function createTaskEngine(options: TaskEngineOptions = {}): TaskEngine {
     setup: async (task, desktop, signal) => {
       supported(task);
       caches.delete(desktop);
+      const ctx = context(task, desktop, signal), ended = new Map<number, number | null>();
+      const stop = desktop.onEvent((e) => { if (e.type === 'exit') ended.set(e.pid, e.code); });
       try {
-        await runSteps(context(task, desktop, signal), task.config);
+        await runSteps(ctx, task.config);
         if (task.config.length > 0 && options.settleMs !== 0) await desktop.settle({ maxMs: options.settleMs ?? 3000 });
-      } catch (e) { throw fault(e, 'task.setup', `Set-up of ${task.id} failed`, signal); }
+        // A shell that cannot find or run its program says so only by its exit code.
+        for (const [pid, what] of ctx.launched) if ([126, 127].includes(ended.get(pid) ?? 0)) throw new Error(`the launched command ${what} cannot be run in this desktop`);
+      } catch (e) { throw fault(e, 'task.setup', `Set-up of ${task.id} failed`, signal); } finally { stop(); }
     },
     verify: async (task, desktop, lastAction: Action | undefined, signal) => {
       supported(task);

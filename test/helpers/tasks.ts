@@ -1,4 +1,4 @@
-import type { Desktop, ExecOptions, ExecResult, SettleOptions, SettleReport } from '../../runtime/cluster/types.js';
+import type { Desktop, DesktopEvent, ExecOptions, ExecResult, SettleOptions, SettleReport } from '../../runtime/cluster/types.js';
 import type { Action, DesktopId, Frame, Size } from '../../runtime/domain/index.js';
 import { StudioError, id } from '../../runtime/domain/index.js';
 import { parseTask } from '../../runtime/tasks/taskFile.js';
@@ -38,7 +38,8 @@ export class FakeDesktop implements Desktop {
     return f;
   }
   async writeFile(path: string, data: Buffer): Promise<void> { this.#alive(); this.log.push(`write ${path}`); this.files.set(path, data); }
-  onEvent(): () => void { return () => undefined; }
+  readonly listeners = new Set<(e: DesktopEvent) => void>();
+  onEvent(l: (e: DesktopEvent) => void): () => void { this.listeners.add(l); return () => this.listeners.delete(l); }
 }
 
 /** A task with the fields that matter to a test. */

@@ -34,7 +34,8 @@ const holds = (u: NonNullable<SetupParameters<'execute'>['until']>, out: Command
 export async function launch(ctx: TaskContext, p: SetupParameters<'launch'>): Promise<void> {
   const command = typeof p.command === 'string' && !truthy(p.shell) ? p.command.split(/\s+/).filter((w) => w !== '') : p.command;
   const c = await prepare(ctx, { command, shell: p.shell });
-  await ctx.desktop.spawn(c.argv, { cwd: HOME, ...(c.env ? { env: c.env } : {}) });
+  const pid = await ctx.desktop.spawn(c.argv, { cwd: HOME, ...(c.env ? { env: c.env } : {}) });
+  ctx.launched.set(pid, describe({ command }));
 }
 
 /** The file's own wait, capped; in `settle` mode only until the desktop is idle. */

@@ -89,6 +89,7 @@ describe.skipIf(!status.ok)('tasks on a local desktop', () => {
     expect(await kindOf(engine.setup(taskOf({ func: 'infeasible' }, [step('open', { path: '/home/user/none.txt' })]), desktop, never))).toMatch(/^task.setup: .*no file/);
     expect(await kindOf(engine.setup(taskOf({ func: 'infeasible' }, [step('execute', { command: ['no-such-program'] })]), desktop, never))).toMatch(/^task.setup: /);
     expect(await kindOf(engine.setup(taskOf({ func: 'infeasible' }, [step('launch', { command: ['no-such-program'] })]), desktop, never))).toMatch(/^task.setup: /);
+    expect(await kindOf(engine.setup(taskOf({ func: 'infeasible' }, [step('launch', { command: 'no-such-program --x', shell: true })]), desktop, never))).toMatch(/^task.setup: .*no-such-program/);
     expect(await kindOf(engine.setup(taskOf({ func: 'compare_table' }), desktop, never))).toMatch(/^task.unsupported: .*metric:compare_table/);
     const slow = createTaskEngine({ settings: { commandMs: 200 } });
     expect(await kindOf(slow.verify(taskOf({ func: 'exact_match', result: { type: 'vm_command_line', command: 'sleep 5' }, expected: { type: 'rule', rules: { expected: '' } } }), desktop, done, never))).toMatch(/^task.verify: .*did not end/);

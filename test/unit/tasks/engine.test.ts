@@ -149,6 +149,18 @@ describe('set-up', () => {
     await engine.setup(steps(step('launch', { command: 'xterm -e top' }), step('launch', { command: 'a | b', shell: true }), step('launch', { command: ['a b', '~/c'] })), d, never);
     expect(d.log).toEqual(['spawn xterm -e top', 'spawn /bin/sh -c a | b', 'spawn a b /home/user/c', 'settle']);
   });
+  it('a launched shell that cannot find its program is a fault; one that ends otherwise is not', async () => {
+    const ending = (code: number): FakeDesktop => {
+      const d = new FakeDesktop();
+      d.spawn = () => { for (const l of d.listeners) l({ type: 'exit', pid: 7, name: 'sh', code, signal: null }); return Promise.resolve(7); };
+      return d;
+    };
+    const t = steps(step('launch', { command: 'no-such-program --x', shell: true }));
+    const d = ending(127);
+    expect((await errorOf(engine.setup(t, d, never))).error).toMatchObject({ kind: 'task.setup', message: expect.stringContaining('no-such-program --x') as string });
+    expect(d.listeners.size).toBe(0);
+    await engine.setup(t, ending(1), never);
+  });
   it('execute fills in placeholders; command is the same; launch has none', async () => {
     const d = new FakeDesktop();
     await engine.setup(steps(step('execute', { command: 'echo {CLIENT_PASSWORD} {SCREEN_WIDTH}x{SCREEN_HEIGHT}', shell: 'true' }), step('command', { command: ['click', '{SCREEN_WIDTH_HALF}', '{SCREEN_HEIGHT_HALF}'] }), step('launch', { command: ['{SCREEN_WIDTH}'] })), d, never);

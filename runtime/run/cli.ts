@@ -4,6 +4,8 @@ import { StudioError, toRunError } from '../domain/index.js';
 /** Exit codes: 0 done, 1 failed, 2 the command was wrong, 130 interrupted. */
 export async function main(argv: string[]): Promise<number> {
   let code = 0;
+  // `| head` closes our output early: that is no error.
+  process.stdout.on('error', (e: NodeJS.ErrnoException) => { if (e.code === 'EPIPE') process.exit(0); throw e; });
   const program = new Command('dart-studio').description('Train computer-use agents by reinforcement learning on real desktops.').version('0.1.0').exitOverride().showSuggestionAfterError();
   const act = <A extends unknown[]>(f: (...a: A) => Promise<number | void>) => async (...a: A): Promise<void> => { code = (await f(...a)) ?? 0; };
 

@@ -5,8 +5,10 @@ import { GLYPH_SPEC, StudioError, id, type EmbeddedPolicySpec, type ProcessEntry
 import { createPool } from '../cluster/pool.js';
 import type { DesktopPool, DesktopProvider } from '../cluster/types.js';
 import type { FrameStore } from '../data/types.js';
+import { encodePng, toScanlines } from '../data/store/png.js';
 import { embeddedPolicy } from '../policy/embedded/embeddedPolicy.js';
 import { startReplica } from '../policy/embedded/replica.js';
+import { createOpenAiPolicy } from '../policy/remote/openai.js';
 import type { Policy, WeightsRef } from '../policy/types.js';
 import { systemClock } from '../rollout/clock.js';
 import { ModelPool } from '../rollout/modelPool.js';
@@ -62,7 +64,14 @@ export async function startEngine(r: EngineRequest): Promise<Engine> {
       return demo;
     };
     if (config.policy.kind === 'openai') {
-      throw new StudioError('policy.remote', 'wip', '');
+      const o = config.policy.openai!;
+      const apiKey = o.apiKeyEnv ? process.env[o.apiKeyEnv] : undefined;
+      if (o.apiKeyEnv && !apiKey) throw new StudioError('config.invalid', `The environment variable ${o.apiKeyEnv} (policy.openai.apiKeyEnv) is not set.`, 'Set it, or remove the key from the run file.');
+      const policy = createOpenAiPolicy({
+        baseUrls: o.baseUrls, model: o.model, maxTokens: o.maxTokens, images: o.images, coordinates: o.coordinates, ...(apiKey ? { apiKey } : {}),
+        encodePng: async (f) => encodePng(await toScanlines(f.data, f.width, f.height, () => undefined), f.width, f.height),
+      });
+      return { spec, provider, pool, policy, observations, openDemoPool, close };
     }
     const checkpoints = join(r.dir, 'checkpoints'), weightsDir = join(r.dir, '.weights');
     await mkdir(weightsDir, { recursive: true });

@@ -59,8 +59,8 @@ class Run {
   private readonly tasks: Tasks;
   private readonly data: DataManager;
   private readonly progress: Progress;
-  private readonly startedAt = performance.now();
-  private meters = new Meters(performance.now());
+  private readonly startedAt = systemClock.now();
+  private meters = new Meters(systemClock.now());
   private readonly successes = new Map<RolloutId, Trajectory>();
   private engine: Engine | undefined;
   private scheduler!: Scheduler;
@@ -76,7 +76,7 @@ class Run {
     this.o = o; this.config = o.config; this.tasks = tasks; this.data = data; this.progress = progress; this.points = [...progress.points];
   }
   get rollouts(): number { return this.data.stats().ledger.generated; }
-  private now = (): number => performance.now();
+  private now = (): number => systemClock.now();
   private elapsed(): number { return this.progress.elapsedMs + this.now() - this.startedAt; }
 
   async open(): Promise<void> {

@@ -27,9 +27,9 @@ async function thetaAfter(b: TrainBatch, o: Partial<TrainerOptions> = {}): Promi
   return { theta: l.theta, before, states: r.states, samples: r.samples };
 }
 function difference(a: Float32Array, b: Float32Array, before: Float32Array): number {
-  const scale = Math.max(...a.map((x, i) => Math.abs(x - before[i]!)));
+  const largest = (from: Float32Array): number => a.reduce((m, x, i) => Math.max(m, Math.abs(x - from[i]!)), 0), scale = largest(before);
   expect(scale).toBeGreaterThan(1e-4);
-  return Math.max(...a.map((x, i) => Math.abs(x - b[i]!))) / scale;
+  return largest(b) / scale;
 }
 
 describe('state de-duplication', () => {

@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { StudioError, toRunError } from '../domain/index.js';
+import { toRunError } from '../domain/index.js';
 
 /** Exit codes: 0 done, 1 failed, 2 the command was wrong, 130 interrupted. */
 export async function main(argv: string[]): Promise<number> {
@@ -55,13 +55,4 @@ export async function main(argv: string[]): Promise<number> {
     if (err.kind === 'internal' && typeof err.details?.['stack'] === 'string') process.stderr.write(`${err.details['stack']}\n`);
     return err.kind === 'config.invalid' ? 2 : err.kind === 'cancelled' ? 130 : 1;
   }
-}
-
-/** A whole number from a command-line option, or undefined when it was not given. */
-export function numberOption(o: Record<string, string | boolean | undefined>, name: string, min = 1): number | undefined {
-  const v = o[name];
-  if (v === undefined) return undefined;
-  const n = Number(v);
-  if (!Number.isFinite(n) || n < min) throw new StudioError('config.invalid', `--${name} ${String(v)}: a number of at least ${min} is needed`, 'Give a number, or leave the option out.');
-  return n;
 }

@@ -6,8 +6,7 @@ import { deskSuite } from '../../tasks/suites/desk/index.js';
 import { encodePng, toScanlines } from '../../data/store/png.js';
 import { parseRunFile } from '../../config/index.js';
 import { chooseProvider, providersOf, specOf } from '../desktops.js';
-
-type Options = Record<string, string | boolean | undefined>;
+import type { Options } from '../options.js';
 
 /** One line rewritten in place on a terminal; a line a phase elsewhere. */
 function progress(): { on: (p: BuildProgress) => void; end: () => void } {

@@ -5,8 +5,8 @@ import { parseRunFile } from '../../config/index.js';
 import { toRunError } from '../../domain/index.js';
 import { desktopCache, rootfsInfo } from '../../cluster/imageBuild.js';
 import { providersOf } from '../desktops.js';
+import type { Options } from '../options.js';
 
-type Options = Record<string, string | boolean | undefined>;
 interface Check { readonly what: string; readonly ok: boolean; /** Without it nothing works; otherwise it only limits. */ readonly needed: boolean; readonly found: string; readonly remedy?: string }
 
 /** `doctor`: everything a run needs of this machine, each with what to do when it is missing. Exit code 1 when a run cannot start. */

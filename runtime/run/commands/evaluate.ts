@@ -11,13 +11,11 @@ import { heldoutSeed, trainSeed } from '../../tasks/suites/desk/index.js';
 import { thisBundle } from '../engines.js';
 import { startEngine } from '../engine.js';
 import { evaluateNow, type EvalPoint } from '../evaluation.js';
-import { numberOption } from '../cli.js';
+import { numberOption, type Options } from '../options.js';
 import { dataConfig, openTasks, type Tasks } from '../mapping.js';
 import { lastCheckpoint } from '../resume.js';
 import { runFolder } from '../runFolders.js';
 import { rateText } from '../stats.js';
-
-type Options = Record<string, string | boolean | undefined>;
 
 /** `evaluate RUN`: greedy episodes of one checkpoint; the run itself is only read. */
 export async function evaluate(name: string, o: Options): Promise<number> {

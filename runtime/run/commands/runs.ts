@@ -3,8 +3,8 @@ import { StudioError } from '../../domain/index.js';
 import { RunReader } from '../../data/store/runStore.js';
 import { listRunFolders, runFolder } from '../runFolders.js';
 import { rateText, sparkline } from '../stats.js';
+import type { Options } from '../options.js';
 
-type Options = Record<string, string | boolean | undefined>;
 type Row = Readonly<Record<string, unknown>>;
 const n = (v: unknown): number => (typeof v === 'number' ? v : Number(v ?? 0));
 

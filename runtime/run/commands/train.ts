@@ -3,13 +3,11 @@ import { join, resolve } from 'node:path';
 import { StudioError, id, type RunId } from '../../domain/index.js';
 import { parseRunFile, parseRunText, type RunConfig, type RunFile } from '../../config/index.js';
 import { thisBundle } from '../engines.js';
-import { numberOption } from '../cli.js';
+import { numberOption, type Options } from '../options.js';
 import { jsonReporter, terminalReporter } from '../live.js';
 import { newRunId, runFolder } from '../runFolders.js';
 import { rateText } from '../stats.js';
 import { trainRun, type TrainResult } from '../trainRun.js';
-
-type Options = Record<string, string | boolean | undefined>;
 
 /** `train [run.json]`: a new run, or `--resume` of one; Ctrl-C ends it cleanly, a second Ctrl-C at once. */
 export async function train(file: string | undefined, o: Options): Promise<number> {

@@ -22,7 +22,10 @@ export class Baseline {
     if (pid === undefined) throw new Error('the baseline\'s server is not to be seen in /proc (the bench needs the fast path)');
     const b = new Baseline(`/proc/${pid}/root${FOLDER}/sock`);
     await appears(`/proc/${pid}/root${FOLDER}`, 'sock', 10_000);
-    await b.screenshot(); // imports are loaded now
+    // The socket's file is there a moment before anyone listens on it.
+    for (let tries = 0; ; tries++) {
+      try { await b.screenshot(); break; } catch (e) { if (tries > 200 || (e as NodeJS.ErrnoException).code !== 'ECONNREFUSED') throw e; await new Promise((r) => { setTimeout(r, 10); }); }
+    }
     return b;
   }
 
@@ -57,7 +60,7 @@ export function findProcess(entry: string): number | undefined {
   return undefined;
 }
 
-/** Resolves when the file is there (and, a socket, has had a moment to listen: Python binds and listens in one go). */
+/** Resolves when the file is there. */
 async function appears(folder: string, name: string, maxMs: number): Promise<void> {
   const file = join(folder, name);
   await new Promise<void>((resolve, reject) => {

@@ -39,14 +39,12 @@ export function pssMb(pidInside: number): number {
 
 export const availableMb = (): number => Number(/^MemAvailable:\s+(\d+)/m.exec(readFileSync('/proc/meminfo', 'utf8'))![1]) / 1024;
 
-/** Where a window of this title is, from the window manager's list. */
-export async function windowAt(d: Desktop, title: RegExp): Promise<{ x: number; y: number; width: number; height: number } | undefined> {
-  const r = await d.exec(['wmctrl', '-lG']);
-  for (const l of r.stdout.toString().split('\n')) {
-    const m = /^\S+\s+\S+\s+(-?\d+)\s+(-?\d+)\s+(\d+)\s+(\d+)\s+\S+\s+(.*)$/.exec(l);
-    if (m && title.test(m[5]!)) return { x: Number(m[1]), y: Number(m[2]), width: Number(m[3]), height: Number(m[4]) };
-  }
-  return undefined;
+/** Where the inside of the window with this name is, on the screen (wmctrl counts jwm's frame twice). */
+async function windowAt(d: Desktop, name: string): Promise<{ x: number; y: number; width: number; height: number } | undefined> {
+  const text = (await d.exec(['xwininfo', '-name', name])).stdout.toString();
+  const field = (label: string): number => Number(new RegExp(`${label}:\\s+(-?\\d+)`).exec(text)?.[1]);
+  const w = { x: field('Absolute upper-left X'), y: field('Absolute upper-left Y'), width: field('Width'), height: field('Height') };
+  return Number.isNaN(w.x) ? undefined : w;
 }
 
 export interface Calculator { readonly desktop: Desktop; readonly digits: readonly Point[] }
@@ -54,12 +52,26 @@ export interface Calculator { readonly desktop: Desktop; readonly digits: readon
 /** A calculator, and where its digits 1 to 9 are: in a grid of 5 columns whose rows are the last four of the window. */
 export async function openCalculator(d: Desktop): Promise<Calculator> {
   await d.spawn(['galculator']);
-  const s = await d.settle({ horizonMs: 250, maxMs: 10_000 });
-  const w = await windowAt(d, /galculator/);
+  const s = await d.settle({ horizonMs: 250, maxMs: 20_000 });
+  const w = await windowAt(d, 'galculator');
   if (!s.settled || !w) throw new Error('the calculator did not open');
-  const row = (k: number): number => Math.round(w.y + w.height - 23 - k * 40), column = (k: number): number => Math.round(w.x + 35 + k * 65);
   const digits: Point[] = [];
-  for (const r of [1, 2, 3]) for (const c of [0, 1, 2]) digits.push({ x: column(c), y: row(r) });
+  for (const row of [1, 2, 3]) for (const column of [0, 1, 2]) digits.push({ x: w.x + 35 + column * 65, y: w.y + w.height - 24 - row * 40 });
+  // A click that misses its button would make every figure after it worthless: each must change the number that is shown.
+  const shown = async (): Promise<Buffer> => {
+    const f = await d.observe();
+    const rows: Buffer[] = [];
+    for (let y = w.y + 35; y < w.y + 80; y++) rows.push(f.data.subarray((y * f.width + w.x + 10) * 4, (y * f.width + w.x + 320) * 4));
+    return Buffer.concat(rows);
+  };
+  let before = await shown();
+  for (const at of digits) {
+    await d.perform({ type: 'click', at });
+    await d.settle();
+    const after = await shown();
+    if (after.equals(before)) throw new Error(`a click on the calculator at ${at.x},${at.y} showed no digit`);
+    before = after;
+  }
   return { desktop: d, digits };
 }
 

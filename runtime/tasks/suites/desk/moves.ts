@@ -38,7 +38,7 @@ export class Sight {
   /** Widgets of a kind, top to bottom, left to right; waits until there are enough of them. */
   async find(query: WidgetQuery): Promise<Widget> {
     for (let look = 1; ; look++) {
-      const all = (await this.widgets()).filter((w) => w.role === query.role && (query.name === undefined || w.name === query.name)
+      const all = (await this.widgets()).filter((w) => w.role === query.role && (query.name === undefined || w.name.trim() === query.name)
         && (query.window === undefined || w.window === query.window) && (query.app === undefined || w.app.includes(query.app)));
       const found = all.sort((a, b) => a.box[1] - b.box[1] || a.box[0] - b.box[0])[query.nth ?? 0];
       if (found) return found;
@@ -47,7 +47,7 @@ export class Sight {
     }
   }
 
-  /** The area of an X window (without its frame), by class or title; the newest when there are several. */
+  /** The area of an X window (without its frame), by class or title (regular expressions); the newest when there are several. */
   async window(match: { readonly class?: string; readonly title?: string }): Promise<Box> {
     for (let look = 1; ; look++) {
       // xwininfo, because xdotool counts a window's offset in its frame twice.
@@ -102,7 +102,7 @@ export const giveUp: Move = () => Promise.resolve({ type: 'fail' });
 /** Turn the wheel over a place until the widget lies wholly inside it, then click the widget. */
 export const scrollTo = (query: WidgetQuery, area: WidgetQuery): Move => async (s) => {
   const view = boxOf(await s.find(area));
-  const target = (await s.widgets()).find((w) => w.role === query.role && w.name === query.name);
+  const target = (await s.widgets()).find((w) => w.role === query.role && w.name.trim() === query.name);
   const shown = target !== undefined && target.box[1] >= view.y && target.box[1] + target.box[3] <= view.y + view.height;
   return shown ? { type: 'click', at: s.pointIn(boxOf(target)) } : { again: { type: 'scroll', at: s.pointIn(view), direction: 'down', amount: 5 } };
 };

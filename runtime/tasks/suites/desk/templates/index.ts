@@ -3,10 +3,12 @@ import { calculatorTemplates } from './calculator.js';
 import { dialogTemplates } from './dialogs.js';
 import { fileTemplates } from './files.js';
 import { formTemplates } from './forms.js';
+import { mixedTemplates } from './mixed.js';
 import { noteTemplates } from './notes.js';
 import { sheetTemplates } from './sheet.js';
 import { terminalTemplates } from './terminal.js';
+import { windowTemplates } from './windows.js';
 
 export const templates: readonly Template[] = [
-  ...dialogTemplates, ...formTemplates, ...noteTemplates, ...calculatorTemplates, ...fileTemplates, ...sheetTemplates, ...terminalTemplates,
+  ...dialogTemplates, ...formTemplates, ...noteTemplates, ...calculatorTemplates, ...fileTemplates, ...sheetTemplates, ...terminalTemplates, ...windowTemplates, ...mixedTemplates,
 ];

@@ -57,6 +57,7 @@ export class DataManager {
   readonly #written: Map<RolloutId, Set<number>>;
   readonly #listeners = new Set<() => void>();
   #starved = false;
+  #told = false;
 
   private constructor(store: RunStore, state: DataState, config: DataConfig, r: { report: RecoveryReport; trajectories: Map<RolloutId, Trajectory> }) {
     this.store = store; this.#state = state; this.#config = config; this.recovery = r.report; this.#trajectories = r.trajectories;
@@ -69,16 +70,16 @@ export class DataManager {
    */
   static async open(o: DataManagerOptions): Promise<DataManager> {
     const state = new DataState(o.config, o.families, o.taskOf);
-    let events = 0, skipped = 0;
+    let skipped = 0;
     const store = await RunStore.open(o.dir, o.store, (e) => {
-      events++;
       // Behind a damaged stretch an event can refer to one that is gone; it is left out, and the ledger still closes.
       try { state.apply(e); } catch (err) { if (!(err instanceof StudioError)) throw err; skipped++; }
-    });
+      // Steps and the like are most of a journal and change no state.
+    }, ['rollout.step', 'activity', 'metrics', 'eval', 'log']);
     try {
-      const recovered = await recover(store, state, { events, skipped });
+      const recovered = await recover(store, state, { events: store.recovery.records, skipped });
       const manager = new DataManager(store, state, o.config, recovered);
-      await manager.#commit([{ type: 'run.opened', run: store.meta.id, resumed: events > 0, pid: process.pid }, ...recovered.events]);
+      await manager.#commit([{ type: 'run.opened', run: store.meta.id, resumed: store.recovery.records > 0, pid: process.pid }, ...recovered.events]);
       for (const group of state.planner.openGroups()) await manager.#settle(group);
       return manager;
     } catch (e) { await store.close(); throw e; }
@@ -199,6 +200,12 @@ export class DataManager {
   /** Anything else worth keeping: metrics, evaluation points, checkpoints, activity of a lane, log lines. */
   async note(e: Extract<RunEvent, { type: 'metrics' | 'eval' | 'checkpoint' | 'activity' | 'log' | 'run.closed' }>): Promise<void> { await this.#commit([e]); }
 
+  /** The checkpoint a resumed run goes on from; undefined when there is none. */
+  async lastCheckpoint(): Promise<{ readonly version: PolicyVersion; readonly dir: string } | undefined> {
+    const e = await this.store.latest('checkpoint');
+    return e && { version: e.version, dir: e.dir };
+  }
+
   stats(): DataStats { return dataStats(this.#state); }
 
   async close(reason = 'closed'): Promise<void> {
@@ -212,7 +219,12 @@ export class DataManager {
     this.#changed();
     await Promise.all(saved);
   }
-  #changed(): void { for (const l of this.#listeners) l(); }
+  /** Listeners run after the present turn: they find the change complete, and several changes are told once. */
+  #changed(): void {
+    if (this.#told) return;
+    this.#told = true;
+    queueMicrotask(() => { this.#told = false; for (const l of this.#listeners) l(); });
+  }
 
   /** Curates a group all of whose rollouts ended. Gives its id when it is ready for a batch. */
   async #settle(group: GroupId): Promise<GroupId | undefined> {

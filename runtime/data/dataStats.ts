@@ -1,6 +1,7 @@
 import type { FamilyId, PolicyVersion } from '../domain/index.js';
 import type { PoolStats } from './experiencePool.js';
 import type { DataState } from './state.js';
+import type { StepCounts } from './stepLedger.js';
 import type { LedgerCounts } from './types.js';
 
 export interface FamilyStats {
@@ -22,11 +23,13 @@ export interface DataStats {
   /** Success rate over all windows, weighted by outcomes. */
   readonly rate: number | undefined;
   readonly ledger: LedgerCounts;
+  /** The same in steps of rollouts that ended. */
+  readonly stepLedger: StepCounts;
   readonly pool: PoolStats;
   readonly groups: { readonly open: number; readonly ready: number; readonly claimed: number; readonly formed: number; readonly dropped: number };
   readonly batches: number;
   readonly readyTrajectories: number;
-  readonly steps: { readonly seen: number; readonly kept: number; readonly trained: number; /** kept / seen of formed groups. */ readonly share: number | undefined };
+  readonly steps: { /** Of formed groups, injected trajectories included. */ readonly seen: number; readonly kept: number; readonly trained: number; /** kept / seen of formed groups. */ readonly share: number | undefined };
   /** Of the group formed last. */
   readonly threshold: number | undefined;
   /** Trained rollouts by the updates they lagged. */
@@ -41,7 +44,7 @@ export function dataStats(s: DataState): DataStats {
   });
   const outcomes = families.reduce((n, f) => n + f.outcomes, 0);
   return {
-    version: s.version, families, ledger: s.ledger.counts(), pool: s.pool.stats(s.version), batches: t.batches,
+    version: s.version, families, ledger: s.ledger.counts(), stepLedger: s.stepLedger.counts(), pool: s.pool.stats(s.version), batches: t.batches,
     rate: outcomes === 0 ? undefined : families.reduce((n, f) => n + (f.rate ?? 0) * f.outcomes, 0) / outcomes,
     groups: { open: s.planner.openGroups().length, ready: s.ready.size, claimed: [...s.claimed.values()].reduce((n, b) => n + b.groups.length, 0), formed: t.groupsFormed, dropped: t.groupsDropped },
     readyTrajectories: [...s.ready.values()].reduce((n, g) => n + g.members.length, 0),

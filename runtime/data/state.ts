@@ -8,6 +8,7 @@ import { ExperiencePool } from './experiencePool.js';
 import { Ledger } from './ledger.js';
 import { Planner } from './planner.js';
 import type { PlannerFamily } from './planner.js';
+import { StepLedger } from './stepLedger.js';
 import type { RolloutOrder } from './types.js';
 
 /** A formed group waiting for a batch, or claimed by one. */
@@ -28,6 +29,7 @@ export interface Tally {
  */
 export class DataState {
   readonly ledger = new Ledger();
+  readonly stepLedger = new StepLedger();
   readonly stats: SuccessStats;
   readonly lengths: SuccessLengths;
   readonly pool: ExperiencePool;
@@ -50,7 +52,11 @@ export class DataState {
 
   /** Throws and changes nothing when the ledger does not allow it. */
   apply(e: RunEvent): void {
-    this.ledger.moveAll(ledgerMoves(e));
+    const moves = ledgerMoves(e);
+    this.ledger.moveAll(moves);
+    if (e.type === 'trajectory.recorded' && inLedger(e.head.provenance)) this.stepLedger.ended(e.head.id, e.head.steps);
+    if (e.type === 'group.formed') for (const m of e.members) if (!m.injected) this.stepLedger.kept(m.rollout, m.keep.filter(Boolean).length);
+    for (const m of moves) this.stepLedger.moved(m);
     switch (e.type) {
       case 'group.opened': this.planner.apply(e); break;
       case 'rollout.queued': this.planner.apply(e); this.orders.set(e.order.rollout, e.order); break;

@@ -73,8 +73,9 @@ export class PngFrameStore implements FrameStore {
     const file = await readFile(path).catch((e: unknown) => {
       throw new StudioError('store.damaged', `Frame ${ref.hash.slice(0, 12)} is missing (${(e as NodeJS.ErrnoException).code ?? 'unreadable'}).`, 'Restore the run folder from a copy; other frames are not affected.', { cause: e, details: { path } });
     });
-    const { width, height, rgb } = await decodePng(file);
-    const wrong = width !== ref.width || height !== ref.height || (this.#o.verify && pixelHash(width, height).update(rgb).digest('hex') !== ref.hash);
+    const hash = pixelHash(ref.width, ref.height);
+    const { width, height, rgb } = await decodePng(file, this.#o.verify ? (rows) => hash.update(rows) : undefined);
+    const wrong = width !== ref.width || height !== ref.height || (this.#o.verify && hash.digest('hex') !== ref.hash);
     if (wrong) throw new StudioError('store.damaged', `Frame ${ref.hash.slice(0, 12)} does not hold the pixels it was stored with.`, 'Restore the run folder from a copy; other frames are not affected.', { details: { path } });
     return { width, height, data: await toBgrx(rgb, width, height), capturedAt: 0 };
   }

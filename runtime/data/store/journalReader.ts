@@ -1,7 +1,7 @@
 import { open, readdir } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { decodeRecord, headerBytes, maxBody, recordAt, recordMagic } from './record.js';
+import { decodeRecord, headerBytes, maxBody, recordAt, recordMagic, typeOfRecord } from './record.js';
 
 /** Where a record lies, as one number that grows along the journal: segment number * 2^32 + byte in the segment's file. */
 export type JournalPosition = number;
@@ -22,7 +22,7 @@ export async function segments(dir: string): Promise<number[]> {
 /** A stretch of bytes that are no records. `tail`: at the end of the last segment, where a write may simply not have finished. */
 export interface Damage { readonly segment: number; readonly from: number; readonly to: number; readonly tail: boolean }
 
-export interface JournalEntry { readonly seq: number; readonly position: JournalPosition; readonly next: JournalPosition; /** Parsed when asked for; only while the batch it came in is being handled. */ event(): unknown }
+export interface JournalEntry { readonly seq: number; readonly position: JournalPosition; readonly next: JournalPosition; /** The event's type, found without parsing it. */ type(): string; /** The event, parsed when asked for. */ event(): unknown }
 export interface ReadOptions {
   /** Position of the first record wanted. */
   readonly from?: JournalPosition;
@@ -99,7 +99,7 @@ async function* readSegment(file: FileHandle, segment: number, from: number, unt
       }
       damage(base + at, false);
       const { seq, data, bytes } = r;
-      batch.push({ seq, position: positionOf(segment, base + at), next: positionOf(segment, base + at + bytes), event: () => decodeRecord(data) });
+      batch.push({ seq, position: positionOf(segment, base + at), next: positionOf(segment, base + at + bytes), type: () => typeOfRecord(data), event: () => decodeRecord(data) });
       at += bytes;
     }
     if (batch.length > 0) yield batch;

@@ -1,6 +1,7 @@
 import { crc32, deflate as deflateCb, inflate as inflateCb } from 'node:zlib';
 import { promisify } from 'node:util';
 import { StudioError } from '../../domain/index.js';
+import { slicePixels, slices } from './slices.js';
 
 /**
  * PNG for screens: 8-bit RGB, filter "none", zlib level 1 on the thread pool. Flat desktop colours gain nothing from filters
@@ -8,9 +9,7 @@ import { StudioError } from '../../domain/index.js';
  */
 const deflate = promisify(deflateCb), inflate = promisify(inflateCb);
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
-/** Pixels handled before the event loop gets a turn: about 2 ms of work. */
-const slice = 512 * 1024;
-const turn = (): Promise<void> => new Promise((r) => setImmediate(r));
+const rowsPerSlice = (width: number): number => Math.max(1, Math.floor(slicePixels / width));
 
 function chunk(type: string, data: Buffer): Buffer {
   const out = Buffer.allocUnsafe(12 + data.length);
@@ -21,17 +20,17 @@ function chunk(type: string, data: Buffer): Buffer {
   return out;
 }
 
-/** BGRX to scanlines (filter byte 0, then RGB); `each` sees every row's RGB in order. Yields to the event loop between slices. */
+/** BGRX to scanlines (filter byte 0, then RGB); `each` sees every row's RGB in order. In slices. */
 export async function toScanlines(bgrx: Buffer, width: number, height: number, each: (rgb: Buffer) => void): Promise<Buffer> {
   const stride = width * 3 + 1, out = Buffer.allocUnsafe(stride * height);
-  const rowsPerSlice = Math.max(1, Math.floor(slice / width));
-  for (let y = 0; y < height; y++) {
-    if (y > 0 && y % rowsPerSlice === 0) await turn();
-    let o = y * stride;
-    out[o++] = 0;
-    for (let i = y * width * 4, end = i + width * 4; i < end; i += 4) { out[o++] = bgrx[i + 2]!; out[o++] = bgrx[i + 1]!; out[o++] = bgrx[i]!; }
-    each(out.subarray(y * stride + 1, (y + 1) * stride));
-  }
+  await slices.over(height, rowsPerSlice(width), (from, to) => {
+    for (let y = from; y < to; y++) {
+      let o = y * stride;
+      out[o++] = 0;
+      for (let i = y * width * 4, end = i + width * 4; i < end; i += 4) { out[o++] = bgrx[i + 2]!; out[o++] = bgrx[i + 1]!; out[o++] = bgrx[i]!; }
+      each(out.subarray(y * stride + 1, (y + 1) * stride));
+    }
+  });
   return out;
 }
 
@@ -43,8 +42,8 @@ export async function encodePng(scanlines: Buffer, width: number, height: number
 
 const damaged = (why: string): StudioError => new StudioError('store.damaged', `The frame is not a readable PNG: ${why}.`, 'Restore the run folder from a copy; other frames are not affected.');
 
-/** RGB rows without padding. Reads what `encodePng` writes and any other non-interlaced 8-bit RGB PNG; rejects with `store.damaged`. */
-export async function decodePng(file: Buffer): Promise<{ width: number; height: number; rgb: Buffer }> {
+/** RGB rows without padding; `each` sees them slice by slice. Reads what `encodePng` writes and any other non-interlaced 8-bit RGB PNG; rejects with `store.damaged`. */
+export async function decodePng(file: Buffer, each?: (rgb: Buffer) => void): Promise<{ width: number; height: number; rgb: Buffer }> {
   if (file.length < 33 || !file.subarray(0, 8).equals(signature)) throw damaged('wrong signature');
   let width = 0, height = 0;
   const data: Buffer[] = [];
@@ -65,11 +64,11 @@ export async function decodePng(file: Buffer): Promise<{ width: number; height: 
   // The bound stops a small file from inflating without end.
   const raw = await inflate(Buffer.concat(data), { maxOutputLength: (stride + 1) * height }).catch((e: unknown) => { throw damaged(String((e as Error).message)); });
   if (raw.length !== (stride + 1) * height) throw damaged('too few pixels');
-  const rgb = Buffer.alloc(stride * height), rowsPerSlice = Math.max(1, Math.floor(slice / width));
-  for (let y = 0; y < height; y++) {
-    if (y > 0 && y % rowsPerSlice === 0) await turn();
-    unfilter(raw[y * (stride + 1)]!, raw.subarray(y * (stride + 1) + 1, (y + 1) * (stride + 1)), rgb, y * stride, stride);
-  }
+  const rgb = Buffer.alloc(stride * height);
+  await slices.over(height, rowsPerSlice(width), (from, to) => {
+    for (let y = from; y < to; y++) unfilter(raw[y * (stride + 1)]!, raw.subarray(y * (stride + 1) + 1, (y + 1) * (stride + 1)), rgb, y * stride, stride);
+    each?.(rgb.subarray(from * stride, to * stride));
+  });
   return { width, height, rgb };
 }
 
@@ -89,9 +88,8 @@ function paeth(a: number, b: number, c: number): number {
 /** RGB rows to BGRX, in slices. */
 export async function toBgrx(rgb: Buffer, width: number, height: number): Promise<Buffer> {
   const n = width * height, out = Buffer.allocUnsafe(n * 4);
-  for (let i = 0; i < n; i++) {
-    if (i > 0 && i % slice === 0) await turn();
-    out[i * 4] = rgb[i * 3 + 2]!; out[i * 4 + 1] = rgb[i * 3 + 1]!; out[i * 4 + 2] = rgb[i * 3]!; out[i * 4 + 3] = 0;
-  }
+  await slices.over(n, slicePixels, (from, to) => {
+    for (let i = from; i < to; i++) { out[i * 4] = rgb[i * 3 + 2]!; out[i * 4 + 1] = rgb[i * 3 + 1]!; out[i * 4 + 2] = rgb[i * 3]!; out[i * 4 + 3] = 0; }
+  });
   return out;
 }

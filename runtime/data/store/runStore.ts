@@ -75,6 +75,12 @@ export class RunReader {
     return await readRecord(await file, byteOf(position)) as (RunEvent & { at: number }) | undefined;
   }
 
+  /** The newest event of a type (steps and activity are not listed by type); undefined when there is none. */
+  async latest<T extends Exclude<RunEvent['type'], 'rollout.step' | 'activity'>>(type: T): Promise<(EventOf<T> & { readonly at: number }) | undefined> {
+    const [row] = await this.index.query('SELECT position FROM events WHERE type = ? ORDER BY seq DESC LIMIT 1', [type]);
+    return row && await this.at(Number(row['position'])) as (EventOf<T> & { at: number }) | undefined;
+  }
+
   /** Steps of a trajectory, finished or still running, in order. Rejects with `store.damaged` when one cannot be read. */
   async readSteps(rollout: RolloutId): Promise<StepRecord[]> {
     const rows = await this.index.query('SELECT position FROM steps WHERE rollout = ? ORDER BY idx', [rollout]);
@@ -132,9 +138,10 @@ export class RunStore extends RunReader {
 
   /**
    * Opens a run for writing, creating it from `create` when the folder has none. Takes the lock (`run.busy` names the holder), cuts a
-   * torn tail off the journal and starts the index. `each` sees every event already in the journal, in order.
+   * torn tail off the journal and starts the index. `each` sees every event already in the journal, in order, but not the types in `skip`,
+   * which are not even parsed.
    */
-  static override async open(dir: string, o: RunStoreOptions & { readonly create?: Omit<RunMeta, 'format'> }, each?: (e: StoredEvent) => void): Promise<RunStore> {
+  static override async open(dir: string, o: RunStoreOptions & { readonly create?: Omit<RunMeta, 'format'> }, each?: (e: StoredEvent) => void, skip: readonly RunEvent['type'][] = []): Promise<RunStore> {
     const p = runPaths(dir);
     await mkdir(dir, { recursive: true }).catch((e: unknown) => { throw io(e, dir); });
     const lock = await lockRun(dir);
@@ -145,7 +152,7 @@ export class RunStore extends RunReader {
         if (!o.create || !(e instanceof StudioError) || e.error.details?.['code'] !== 'ENOENT') throw e;
         return writeMeta(dir, { format: 1, ...o.create });
       });
-      const opened = await Journal.open(p.journal, o.journal, each && ((batch) => { for (const e of batch) each({ ...(e.event() as RunEvent & { at: number }), seq: e.seq }); }));
+      const opened = await Journal.open(p.journal, o.journal, each && ((batch) => { for (const e of batch) if (!(skip as readonly string[]).includes(e.type())) each({ ...(e.event() as RunEvent & { at: number }), seq: e.seq }); }));
       journal = opened.journal;
       const paths = { journal: p.journal, file: p.index, until: journal.durable };
       const index = o.index === 'local' ? new LocalIndex(paths) : new WorkerIndex(o.index, paths);

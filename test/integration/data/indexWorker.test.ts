@@ -53,6 +53,19 @@ describe('index in its worker thread', () => {
     await s.close();
   }));
 
+  it('is started again when its thread dies; the query under way is told, the next one is answered', () => withDir(async (dir) => {
+    const flaky = await bundle('test/helpers/dataFlakyIndexEntry.ts', 'flaky');
+    try {
+      const s = await RunStore.open(dir, { index: flaky, create });
+      await s.append(metric(1));
+      await expect(s.index.query('SELECT COUNT(*) AS n FROM metrics')).rejects.toMatchObject({ kind: 'store.damaged' });
+      await s.append(metric(2));
+      expect(await s.index.query('SELECT COUNT(*) AS n FROM metrics')).toEqual([{ n: 2 }]);
+      await s.close();
+      expect((await readFile(join(dir, 'starts'), 'utf8')).split('\n').filter(Boolean)).toHaveLength(2);
+    } finally { await rm(dirname(flaky.file), { recursive: true, force: true }); }
+  }));
+
   it('does not stall this thread while it takes in a long journal', () => withDir(async (dir) => {
     const m = await openManager(dir, dataConfig({ dynamicRollouts: { max: 4 }, staleness: { enabled: false } }), { index: entry });
     const one = async (i: number): Promise<void> => {

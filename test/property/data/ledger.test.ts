@@ -15,7 +15,16 @@ const stateArb: fc.Arbitrary<RolloutState> = fc.oneof(
   fc.nat(5).map((version) => ({ at: 'trained' as const, version })),
   fc.constantFrom(...reasons).map((reason) => ({ at: 'retired' as const, reason })),
 );
-const moveArb = fc.record({ rollout: fc.nat(7).map((n) => id<RolloutId>(`r${n}`)), to: stateArb });
+const nexts: Record<string, RolloutState['at']> = { none: 'queued', queued: 'running', running: 'recorded', recorded: 'grouped', grouped: 'claimed', claimed: 'trained' };
+type Wish = { rollout: RolloutId; to: RolloutState; forward: boolean };
+/** A wish: any move, or (three times in four) the next one along the way, so that histories get far. */
+const moveArb: fc.Arbitrary<Wish> = fc.record({ rollout: fc.nat(7).map((n) => id<RolloutId>(`r${n}`)), to: stateArb, forward: fc.nat(3).map((n) => n > 0) });
+function resolve(l: Ledger, w: Wish): LedgerMove {
+  const at = nexts[l.state(w.rollout)?.at ?? 'none'];
+  if (!w.forward || !at) return { rollout: w.rollout, to: w.to };
+  const to = at === 'grouped' ? { at, group } : at === 'claimed' ? { at, batch: id<BatchId>('b1') } : at === 'trained' ? { at, version: 1 } : { at } as RolloutState;
+  return { rollout: w.rollout, to };
+}
 
 function closes(l: Ledger): void {
   const c = l.counts();
@@ -32,7 +41,8 @@ describe('ledger', () => {
   it('closes after any history, refuses without change, and replays to the same state', () => {
     fc.assert(fc.property(fc.array(moveArb, { maxLength: 120 }), (moves) => {
       const l = new Ledger(), accepted: LedgerMove[] = [];
-      for (const m of moves) {
+      for (const w of moves) {
+        const m = resolve(l, w);
         const before = JSON.stringify([l.counts(), l.state(m.rollout)]);
         const refused = l.refusal(m);
         if (refused === undefined) { l.move(m); accepted.push(m); expect(l.state(m.rollout)).toEqual(m.to); }
@@ -49,7 +59,8 @@ describe('ledger', () => {
   it('walks every rollout only forward: trained and retired are final', () => {
     fc.assert(fc.property(fc.array(moveArb, { maxLength: 150 }), (moves) => {
       const l = new Ledger(), final = new Map<RolloutId, string>();
-      for (const m of moves) {
+      for (const w of moves) {
+        const m = resolve(l, w);
         if (l.refusal(m) === undefined) { expect(final.has(m.rollout)).toBe(false); l.move(m); if (m.to.at === 'trained' || m.to.at === 'retired') final.set(m.rollout, JSON.stringify(m.to)); }
       }
       for (const [r, s] of final) expect(JSON.stringify(l.state(r))).toBe(s);
@@ -59,7 +70,7 @@ describe('ledger', () => {
   it('after a crash at any point nothing runs, nothing is claimed, nothing recorded is lost, and the counts close', () => {
     fc.assert(fc.property(fc.array(moveArb, { maxLength: 120 }), fc.nat(120), (moves, cut) => {
       const l = new Ledger(), groups = new Map<RolloutId, GroupId>();
-      for (const m of moves.slice(0, cut)) if (l.refusal(m) === undefined) { if (m.to.at === 'grouped') groups.set(m.rollout, m.to.group); l.move(m); }
+      for (const w of moves.slice(0, cut)) { const m = resolve(l, w); if (l.refusal(m) !== undefined) continue; if (m.to.at === 'grouped') groups.set(m.rollout, m.to.group); l.move(m); }
       const before = l.counts();
       l.moveAll(crashMoves(l, (r) => groups.get(r) ?? group));
       const after = l.counts();

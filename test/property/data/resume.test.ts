@@ -14,7 +14,8 @@ import { broken, dataConfig, failure, makeTrajectory, openManager, success, with
 const config = dataConfig({ dynamicRollouts: { max: 3, minRollouts: 4 }, staleness: { eta: 1, perUpdate: 8 }, pool: { perFamily: 3 }, highEntropy: { quantile: 0.3 }, planner: { maxRetries: 1 } });
 
 function closes(m: DataManager): void {
-  const { ledger } = m.stats();
+  const { ledger, stepLedger: steps } = m.stats();
+  expect(steps.generated).toBe(steps.trained + steps.masked + steps.inFlight + Object.values(steps.retired).reduce((a, b) => a + b, 0));
   expect(ledger.generated).toBe(ledger.trained + ledger.inFlight + Object.values(ledger.retired).reduce((a, b) => a + b, 0));
 }
 

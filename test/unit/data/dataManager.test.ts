@@ -120,7 +120,7 @@ describe('data manager', () => {
     expect(b.groups[0]!.members.map((x) => x.keep)).toEqual([[true, true], [false, false], [true, false]]);
     expect(b.steps).toBe(3);
     await m.trained(b.id, 1);
-    expect(m.stats()).toMatchObject({ ledger: { trained: 2, retired: { masked: 1 } }, steps: { seen: 6, kept: 3, trained: 3, share: 0.5 } });
+    expect(m.stats()).toMatchObject({ stepLedger: { generated: 6, trained: 3, masked: 3, inFlight: 0, retired: {} }, ledger: { trained: 2, retired: { masked: 1 } }, steps: { seen: 6, kept: 3, trained: 3, share: 0.5 } });
     expect((await m.store.readTrajectory(orders[1]!.rollout))!.steps).toHaveLength(2);
     await m.close();
   }));
@@ -224,6 +224,27 @@ describe('data manager', () => {
     for (const o of [y2, z2]) { await r.started(o.rollout, 0); await r.record(makeTrajectory(o, failure)); }
     const b2 = (await r.claimBatch({ version: 0 }))!;
     expect(b2.groups[0]!.members.map((q) => q.trajectory)).toContainEqual(done);
+    await r.close();
+  }));
+
+  it('tells listeners once a turn, after the change is complete', () => withDir(async (dir) => {
+    const m = await openManager(dir, dataConfig(n3)), claims: Promise<unknown>[] = [];
+    let told = 0;
+    m.onChange(() => { told++; claims.push(m.claimBatch({ version: 0 })); });
+    await group(m, [success, failure, failure]);
+    expect((await Promise.all(claims)).filter((c) => c !== undefined)).toHaveLength(1);
+    expect(told).toBeLessThan(25);
+    await m.close();
+  }));
+
+  it('finds the newest checkpoint after a restart', () => withDir(async (dir) => {
+    const m = await openManager(dir, dataConfig(n3));
+    expect(await m.lastCheckpoint()).toBeUndefined();
+    for (const version of [1, 2, 3]) await m.note({ type: 'checkpoint', version, dir: `checkpoints/${version}` });
+    await m.close();
+    const r = await openManager(dir, dataConfig(n3));
+    expect(await r.lastCheckpoint()).toEqual({ version: 3, dir: 'checkpoints/3' });
+    expect(r.stats().version).toBe(3);
     await r.close();
   }));
 

@@ -126,6 +126,9 @@ export class DockerProvider implements DesktopProvider {
     return counts.reduce((a, b) => a + b, 0);
   }
 
+  /** Resolves when no spare is being started any more. */
+  async spareReady(): Promise<void> { await Promise.all([...this.refilling]); }
+
   async dispose(): Promise<void> {
     this.ended.abort();
     await Promise.allSettled([...this.refilling]);

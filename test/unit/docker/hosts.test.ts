@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { StudioError } from '../../../runtime/domain/index.js';
+import type { StudioError } from '../../../runtime/domain/index.js';
 import { containerOptions } from '../../../runtime/cluster/providers/dockerContainer.js';
 import { defaultCapacity, isOrphan, isRemote, ownerLabel, parseHost, parseOwner, place, self, startTime } from '../../../runtime/cluster/providers/dockerHosts.js';
 import { engineError } from '../../../runtime/cluster/providers/dockerImage.js';

@@ -32,6 +32,8 @@ export interface Desktop {
   readonly provider: 'local' | 'docker';
   readonly screen: Size;
   observe(): Promise<Frame>;
+  /** Give a frame's buffer back for the next observe(), optional and faster; the caller must not touch the frame afterwards. */
+  recycle?(f: Frame): void;
   /** Input is synchronised with the X server; between press and release the desktop is left to go idle (spec/desktop.md 3). Terminal actions are refused. */
   perform(a: Action): Promise<void>;
   settle(o?: SettleOptions): Promise<SettleReport>;

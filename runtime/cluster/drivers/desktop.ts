@@ -2,6 +2,7 @@ import type { Action, DesktopId, Frame, Size } from '../../domain/index.js';
 import { StudioError, toRunError } from '../../domain/index.js';
 import { lost, type AgentClient } from '../agentClient.js';
 import type { Desktop, DesktopEvent, DesktopSpec, ExecOptions, ExecResult, SettleOptions, SettleReport } from '../types.js';
+import { recycleBuffer } from './framebuffer.js';
 import { Input } from './input.js';
 import type { Settler } from './settle.js';
 import type { X11Client } from './x11Client.js';
@@ -80,6 +81,7 @@ export class SandboxDesktop implements Desktop {
   }
 
   async observe(): Promise<Frame> { return this.live().screen.read(); }
+  recycle(f: Frame): void { recycleBuffer(f.data); }
 
   perform(a: Action): Promise<void> {
     const run = async (): Promise<void> => { await this.live().input.perform(a); };

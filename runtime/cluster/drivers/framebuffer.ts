@@ -38,7 +38,7 @@ export class FramebufferReader {
     const { width, height, offset, bytesPerLine } = this.layout;
     if (this.fd < 0) throw bad('it was closed');
     const row = width * 4;
-    const data = Buffer.allocUnsafeSlow(row * height);
+    const data = takeBuffer(row * height);
     if (bytesPerLine === row) {
       if (readSync(this.fd, data, 0, data.length, offset) !== data.length) throw bad('it is too short');
     } else {
@@ -48,4 +48,16 @@ export class FramebufferReader {
   }
 
   close(): void { if (this.fd >= 0) closeSync(this.fd); this.fd = -1; }
+}
+
+/** Buffers that were given back, by size. Fresh memory of this size costs page faults and, later, whole garbage collections. */
+const spare = new Map<number, Buffer[]>();
+const KEEP = 16;
+
+export const takeBuffer = (bytes: number): Buffer => spare.get(bytes)?.pop() ?? Buffer.allocUnsafeSlow(bytes);
+
+export function recycleBuffer(b: Buffer): void {
+  if (b.length < 1 << 16 || b.byteLength !== b.buffer.byteLength) return; // a part of something else
+  const list = spare.get(b.length);
+  if (!list) { if (spare.size < 4) spare.set(b.length, [b]); } else if (list.length < KEEP && !list.includes(b)) list.push(b);
 }

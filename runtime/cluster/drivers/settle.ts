@@ -16,11 +16,14 @@ export type Verdict = { readonly settled: true } | { readonly waitMs: number };
 /** The decision from one look to the next; no clock and no files of its own. */
 export class SettleJudge {
   private quietSince: number | undefined;
+  private began: number | undefined;
   private readonly horizonMs: number;
   constructor(horizonMs: number) { this.horizonMs = horizonMs; }
 
   judge(look: Look, nowMs: number): Verdict {
-    if (look.active) { this.quietSince = undefined; return { waitMs: 1 }; }
+    this.began ??= nowMs;
+    // The longer it takes, the less a millisecond more matters: looking costs CPU that the desktops need.
+    if (look.active) { this.quietSince = undefined; return { waitMs: Math.min(Math.max(1, Math.floor((nowMs - this.began) / 8)), 5) }; }
     if (look.exact) {
       if (look.soonestMs === undefined || look.soonestMs > this.horizonMs) return { settled: true };
       // The time-out is that of the call's start: half of it on average is left.

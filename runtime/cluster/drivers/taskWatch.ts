@@ -58,16 +58,35 @@ export class TaskWatch {
   constructor(proc: string, skip = '1') { this.proc = proc; this.skip = skip; }
 
   look(): Look {
-    const busy: Look = { active: true, ranSince: true, soonestMs: undefined, exact: this.exact };
     // What ran a moment ago most likely still runs: one read then tells all.
-    if (this.hot && this.exact && this.read(this.hot.call).startsWith('running')) { this.stale = true; return busy; }
+    if (this.hot && this.exact && this.read(this.hot.call).startsWith('running')) return this.busy(this.hot);
     this.hot = undefined;
-    const ran = this.remark();
-    if (ran || this.stale) this.list();
-    const ranSince = ran || this.stale;
+    if (this.remark()) this.stale = true;
+    const ranSince = this.stale;
+    let soonest = this.scan(this.tasks.values());
+    if (soonest === undefined) return this.busy(this.hot);
+    // Only now that all known tasks sleep is it worth looking for new ones.
+    if (this.stale) {
+      const more = this.scan(this.list());
+      if (more === undefined) return this.busy(this.hot);
+      soonest = Math.min(soonest, more);
+    }
+    // Nothing in the list ran since it was marked, so nothing can have been forked either: the look was of one moment.
+    if (this.remark()) return this.busy(undefined);
     this.stale = false;
-    let soonest: number | undefined;
-    for (const t of this.tasks.values()) {
+    return { active: false, ranSince, soonestMs: soonest === Infinity ? undefined : soonest, exact: this.exact };
+  }
+
+  private busy(hot: Task | undefined): Look {
+    this.hot = hot;
+    this.stale = true;
+    return { active: true, ranSince: true, soonestMs: undefined, exact: this.exact };
+  }
+
+  /** The smallest time-out among sleeping tasks (Infinity: none has one); undefined, and `hot` set, when one is at work. */
+  private scan(tasks: Iterable<Task>): number | undefined {
+    let soonest = Infinity;
+    for (const t of tasks) {
       let doing: Doing = { is: 'unclear' };
       if (this.exact) {
         const text = this.read(t.call);
@@ -78,12 +97,10 @@ export class TaskWatch {
         const s = parseState(this.read(t.stat));
         if (s === 'R' || s === 'D') doing = { is: 'running' };
       }
-      if (doing.is === 'running') { this.hot = t; this.stale = true; return { ...busy, exact: this.exact }; }
-      if (doing.is === 'asleep' && doing.timeoutMs !== undefined) soonest = soonest === undefined ? doing.timeoutMs : Math.min(soonest, doing.timeoutMs);
+      if (doing.is === 'running') { this.hot = t; return undefined; }
+      if (doing.is === 'asleep' && doing.timeoutMs !== undefined) soonest = Math.min(soonest, doing.timeoutMs);
     }
-    // Nothing in the list ran since it was marked, so nothing can have been forked either: the look was of one moment.
-    if (this.remark()) { this.stale = true; return { ...busy, exact: this.exact }; }
-    return { active: false, ranSince, soonestMs: soonest, exact: this.exact };
+    return soonest;
   }
 
   close(): void { for (const [k, t] of this.tasks) this.drop(k, t); }
@@ -98,7 +115,9 @@ export class TaskWatch {
     return changed;
   }
 
-  private list(): void {
+  /** Find tasks that are not known yet. */
+  private list(): Task[] {
+    const found: Task[] = [];
     for (const pid of entries(this.proc)) {
       const c = pid.charCodeAt(0);
       if (c < 48 || c > 57 || pid === this.skip) continue;
@@ -108,10 +127,13 @@ export class TaskWatch {
         const fds: number[] = [];
         try {
           for (const f of ['schedstat', 'syscall', 'stat']) fds.push(openSync(base + f, 'r'));
-          this.tasks.set(tid, { sched: fds[0]!, call: fds[1]!, stat: fds[2]!, mark: this.read(fds[0]!) });
+          const t = { sched: fds[0]!, call: fds[1]!, stat: fds[2]!, mark: this.read(fds[0]!) };
+          this.tasks.set(tid, t);
+          found.push(t);
         } catch { for (const fd of fds) closeSync(fd); }
       }
     }
+    return found;
   }
 
   private drop(key: string, t: Task): void {

@@ -26,6 +26,7 @@ export class X11Client {
   private seq = 0;
   private readonly pending: Pending[] = [];
   private chunks: Buffer[] = [];
+  private queued: Buffer[] = [];
   private have = 0;
   private failed: Error | undefined;
   private readonly eventListeners = new Set<(e: XEvent) => void>();
@@ -195,15 +196,23 @@ export class X11Client {
     return r[8] === 1 ? { opcode: r[9]!, firstEvent: r[10]! } : undefined;
   }
 
+  /** Queue a request; all queued ones go out in one write, at the next question or at the end of this turn. */
   private post(b: Buffer): number {
-    if (!this.failed) this.stream.write(b);
+    if (this.queued.push(b) === 1) queueMicrotask(() => this.flush());
     this.seq = (this.seq + 1) & 0xffff;
     return this.seq;
   }
 
+  private flush(): void {
+    if (this.queued.length === 0) return;
+    const out = this.queued.length === 1 ? this.queued[0]! : Buffer.concat(this.queued);
+    this.queued = [];
+    if (!this.failed) this.stream.write(out);
+  }
+
   private ask(b: Buffer): Promise<Buffer> {
     if (this.failed) return Promise.reject(this.failed);
-    return new Promise((resolve, reject) => { this.pending.push({ seq: this.post(b), resolve, reject }); });
+    return new Promise((resolve, reject) => { this.pending.push({ seq: this.post(b), resolve, reject }); this.flush(); });
   }
 
   private receive(d: Buffer): void {

@@ -1,4 +1,5 @@
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { StudioError } from '../../domain/index.js';
 import { removeGroup } from './cgroups.js';
 
 /** What is written about a sandbox, so that a later process can clean up after this one: pids with their start times, since pids come back. */
@@ -9,6 +10,11 @@ interface ProcessMark { readonly pid: number; /** Field 22 of /proc/PID/stat: cl
 export async function stateDir(): Promise<string> {
   const dir = `/dev/shm/dart-studio-${process.getuid!()}`;
   await mkdir(`${dir}/mnt`, { recursive: true, mode: 0o755 });
+  // Anyone may make folders here: one that somebody else made in our name must not be trusted.
+  const s = await lstat(dir);
+  if (!s.isDirectory() || s.uid !== process.getuid!() || (s.mode & 0o022) !== 0) {
+    throw new StudioError('desktop.unavailable', `The folder ${dir} belongs to somebody else or can be written by others.`, 'Have it removed, then try again.');
+  }
   return dir;
 }
 

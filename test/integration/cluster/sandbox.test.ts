@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync, statfsSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { damageSettler } from '../../../runtime/cluster/index.js';
-import type { X11Client } from '../../../runtime/cluster/index.js';
+import type { AgentClient, X11Client } from '../../../runtime/cluster/index.js';
 import { stateDir } from '../../../runtime/cluster/providers/sandboxRecords.js';
 import type { Desktop } from '../../../runtime/cluster/types.js';
 import { localProvider, nextEvent, sh, SMALL, whyNoLocalDesktops } from '../../helpers/cluster.js';
@@ -77,6 +77,23 @@ describe.skipIf(why)('a local desktop', () => {
     expect(r).toMatchObject({ settled: false, detector: 'exact' });
     await p.reset(d);
     expect((await d.settle()).settled).toBe(true);
+  });
+
+  it("the agent's own detector says the same", async () => {
+    const agent = (d as unknown as { agent: AgentClient }).agent;
+    expect(await agent.settle({ horizonMs: 20, maxMs: 2000 })).toMatchObject({ settled: true, detector: process.arch === 'x64' ? 'exact' : 'hold' });
+    const pid = await d.spawn(['sh', '-c', 'while :; do :; done']);
+    expect(await agent.settle({ horizonMs: 20, maxMs: 150 })).toMatchObject({ settled: false });
+    await sh(d, `kill -9 ${pid}`);
+    expect((await agent.settle({ horizonMs: 20, maxMs: 2000 })).settled).toBe(true);
+  });
+
+  it('gives buffers back for reuse only when told to', async () => {
+    const a = await d.observe(), b = await d.observe();
+    expect(a.data.buffer === b.data.buffer).toBe(false);
+    d.recycle!(a);
+    expect((await d.observe()).data === a.data).toBe(true);
+    expect((await d.observe()).data === a.data).toBe(false);
   });
 
   it('settles by damage too', async () => {

@@ -25,7 +25,7 @@ export interface TrainerOptions {
   /** Model inputs per optimizer step of `update`; 0 = the whole batch in one step, as DART does. */
   readonly minibatchStates: number;
 
-  /** Model inputs per optimizer step of `imitate`. */
+  /** Model inputs per optimizer step of `imitate`. Small ones learn far more from the same number of states (320 demonstrations: 8 beat 32 clearly). */
   readonly imitateStates: number;
   /** Share of the target moved to the four neighbouring cells in `imitate`. */
   readonly cellSmoothing: number;
@@ -44,5 +44,5 @@ export const TRAINER_DEFAULTS: TrainerOptions = {
   objective: 'ppo', epsLow: 0.2, epsHigh: 0.28, dualClip: 10, correction: 'token', tisCap: 1, icePopBand: [0.5, 5],
   klBeta: 0, entropyCoefficient: 0.01, imitationCoefficient: 0.1, temperature: 1,
   lr: 1e-3, beta1: 0.9, beta2: 0.98, adamEpsilon: 1e-8, weightDecay: 0.01, gradClip: 1, warmup: 20, minibatchStates: 0,
-  imitateStates: 32, cellSmoothing: 0.1, microBatch: 1, slots: 8, threads: 1,
+  imitateStates: 8, cellSmoothing: 0.1, microBatch: 1, slots: 8, threads: 1,
 };

@@ -13,7 +13,7 @@ import type { ParamDef } from './params.js';
  *   pixels -> stride-1 5x5 conv, 4x4 max-pool -> 3x3 conv, 2x2 max-pool -> one vector per 8x8-pixel cell + row/column embedding
  *   -> residual blocks of dilated 3x3 convs -> cells X;
  *   instruction, history, step and a summary token -> transformer -> h; twice: h looks at X (attention), h += MLP([h, seen]);
- *   where: X u(h); what to type: pointer into the instruction tokens; type and key: linear in h.
+ *   where: X u(h) + row(h) + column(h), what is seen there and where such things use to be; what to type: pointer into the instruction tokens; type and key: linear in h.
  * Keys and values of the attention over cells are absorbed into the query and the MLP (K q = X (Wk^T q)), so no product is made per cell and head.
  */
 export interface GlyphSize {
@@ -62,7 +62,8 @@ export function glyphParams(s: EmbeddedPolicySpec, z: GlyphSize): ParamDef[] {
     lin(`look${i}.query`, d, z.lookHeads * z.cell); lin(`look${i}.up`, d + z.lookHeads * z.cell, 2 * d, he); lin(`look${i}.down`, 2 * d, d, 0.7);
     norm(`look${i}.norm`, d);
   }
-  lin('cell', d, z.cell, 0.3); lin('cell2', d, z.cell, 0.3); lin('pointer', d, d, 0.3); lin('phrase', d, Math.max(1, s.phrases.length), 0.1); lin('type', d, n.type, 0.1); lin('key', d, n.key, 0.1);
+  for (const head of ['cell', 'cell2']) { lin(head, d, z.cell, 0.3); lin(`${head}.row`, d, rows, 0.1); lin(`${head}.col`, d, cols, 0.1); }
+  lin('pointer', d, d, 0.3); lin('phrase', d, Math.max(1, s.phrases.length), 0.1); lin('type', d, n.type, 0.1); lin('key', d, n.key, 0.1);
   return defs;
 }
 
@@ -128,8 +129,12 @@ export function glyphForward(p: Params, s: EmbeddedPolicySpec, z: GlyphSize, inp
     const both = concat([h, reshape(seen, [b, z.lookHeads * z.cell])], 1);
     h = norm(p, `look${i}.norm`, add(h, lin(p, `look${i}.down`, relu(lin(p, `look${i}.up`, both)))));
   }
-  const where2 = concat([reshape(lin(p, 'cell', h), [b, 1, z.cell]), reshape(lin(p, 'cell2', h), [b, 1, z.cell])], 1);
-  const [cell, cell2] = split(matmul(where2, xT), [1, 1], 1).map((t) => reshape(t, [b, cells])) as [Tensor, Tensor];
+  const aims = concat(['cell', 'cell2'].map((head) => reshape(lin(p, head, h), [b, 1, z.cell])), 1);
+  const [cell, cell2] = split(matmul(aims, xT), [1, 1], 1).map((t, i) => {
+    const head = i === 0 ? 'cell' : 'cell2';
+    const place = add(reshape(lin(p, `${head}.row`, h), [b, rows, 1]), reshape(lin(p, `${head}.col`, h), [b, 1, cols]));
+    return reshape(add(reshape(t, [b, rows, cols]), place), [b, cells]);
+  }) as [Tensor, Tensor];
   const words = slice(tokens, 1, 1, 1 + m);
   const pointer = reshape(matmul(words, reshape(lin(p, 'pointer', h), [b, d, 1])), [b, m]);
   const copy = add(mul(pointer, 1 / Math.sqrt(d)), padding);

@@ -1,5 +1,9 @@
 import type { ChildProcess } from 'node:child_process';
-import { readFile, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { build } from 'esbuild';
 import * as ort from 'onnxruntime-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EncodedState, ReplicaId, RunError } from '../../../runtime/domain/index.js';
@@ -127,4 +131,26 @@ describe('a replica process', () => {
     await answer;
     expect([child.exitCode, child.signalCode]).toEqual([0, null]);
   });
+
+  it.skipIf(process.platform !== 'linux')('ends when the daemon is killed (looks into /proc)', async () => {
+    const daemon = join(process.cwd(), `dist/test-daemon-${process.pid}.mjs`);
+    await build({
+      stdin: { contents: `import { startReplica } from './runtime/policy/embedded/replica.ts'; const r = await startReplica(JSON.parse(process.argv[2])); console.log(r.child.pid); setInterval(() => r.decide(JSON.parse(process.argv[3])).catch(() => undefined), 5);`, resolveDir: process.cwd() },
+      outfile: daemon, bundle: true, platform: 'node', target: 'node20', format: 'esm', external: ['onnxruntime-node'], logLevel: 'warning',
+    });
+    const small = { state: { obs: [], instruction: [], history: [] }, greedy: true, temperature: 1, seed: 1, copyable: 1 };
+    const parent = spawn(process.execPath, [daemon, JSON.stringify({ id: 'r1', entry: kit.entry, spec, graph: kit.graph, weights: w0 }), JSON.stringify(small)], { stdio: ['ignore', 'pipe', 'inherit'] });
+    try {
+      const pid = Number(String(await new Promise<Buffer>((r) => parent.stdout.once('data', r))));
+      expect(alive(pid)).toBe(true);
+      parent.kill('SIGKILL');
+      // Nobody is told when a grandchild ends, so this looks; the test's own time limit bounds it.
+      while (alive(pid)) await new Promise((r) => setTimeout(r, 20));
+    } finally { parent.kill('SIGKILL'); await rm(daemon, { force: true }); }
+  });
 });
+
+/** Whether a process runs (an ended one that nobody has collected does not). */
+function alive(pid: number): boolean {
+  try { return !/^\S+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8')); } catch { return false; }
+}

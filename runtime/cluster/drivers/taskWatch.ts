@@ -51,11 +51,15 @@ export class TaskWatch {
   private readonly tasks = new Map<string, Task>();
   private readonly buf = Buffer.allocUnsafe(512);
   private hot: Task | undefined;
-  private exact = true;
+  private exact: boolean;
   private stale = true;
 
-  /** @param proc a proc file system, e.g. /proc/4711/root/proc; `skip` is the pid in it of the agent, whose work is ours. */
-  constructor(proc: string, skip = '1') { this.proc = proc; this.skip = skip; }
+  /**
+   * @param proc a proc file system, e.g. /proc/4711/root/proc
+   * @param skip the pid in it of the agent, whose work is ours
+   * @param exact false: do not even try to read time-outs
+   */
+  constructor(proc: string, skip = '1', exact = process.arch in TIMED) { this.proc = proc; this.skip = skip; this.exact = exact; }
 
   look(): Look {
     // What ran a moment ago most likely still runs: one read then tells all.

@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { access, readFile } from 'node:fs/promises';
+import { availableParallelism, freemem } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import type { DesktopId } from '../../domain/index.js';
 import { id as brand, StudioError, toRunError } from '../../domain/index.js';
@@ -51,7 +52,7 @@ export class LocalProvider implements DesktopProvider {
     }
     const r = await run('bwrap', ['--unshare-all', '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev', 'true']);
     if (r.code !== 0) return no(unavailable(`bubblewrap cannot make a sandbox here: ${r.stderr.trim() || `exit code ${r.code}`}.`, 'Allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, or the AppArmor setting of your distribution), or use Docker.'));
-    return { provider: 'local', ok: true, detail: `bubblewrap, root file system ${rootfs}` };
+    return { provider: 'local', ok: true, detail: `bubblewrap, root file system ${rootfs}`, capacity: localCapacity(availableParallelism(), freemem()) };
   }
 
   async create(spec: DesktopSpec, signal?: AbortSignal): Promise<Desktop> {
@@ -129,6 +130,9 @@ export class LocalProvider implements DesktopProvider {
   async dispose(): Promise<void> { await Promise.all([...this.boxes.keys()].map((d) => this.destroy(d))); }
 }
 
+/** Desktops that this machine can keep busy: 80 MB each (spec/desktop.md 0) with as much again for what they run, and no more than 16 a core. */
+export const localCapacity = (cores: number, freeBytes: number): number => Math.max(1, Math.min(16 * cores, Math.floor(freeBytes / (160 * MB))));
+
 export const createLocalProvider = (o?: LocalProviderOptions): LocalProvider => new LocalProvider(o);
 
 async function builtRootfs(): Promise<string> {
@@ -152,7 +156,7 @@ export function sandboxCommand(p: SandboxPlan): { file: string; args: string[] }
     '--ro-bind', base, '/', '--proc', '/proc', '--dev', '/dev', '--remount-ro', '/dev',
     ...tmpfs('/dev/shm', p.diskMb, '1777'), ...tmpfs('/tmp', p.diskMb, '1777'), ...tmpfs('/var/tmp', p.diskMb, '1777'),
     ...tmpfs('/run', 16 + 2 * frameMb, '0755'), ...tmpfs('/home/user', p.diskMb, '0755'),
-    '--ro-bind-data', '3', '/run/agent.py', '--info-fd', '4', '--chdir', '/', '--clearenv', '--setenv', 'PATH', '/usr/bin:/bin', '--setenv', 'LANG', 'C.UTF-8',
+    '--ro-bind-data', '3', '/run/agent.py', '--info-fd', '4', '--chdir', '/', '--clearenv', '--setenv', 'PATH', '/usr/bin:/bin', '--setenv', 'LANG', 'C.UTF-8', '--setenv', 'DART_ONCE', '1',
     '--', '/usr/bin/python3', '-I', '-S', '/run/agent.py',
   ];
   // Without a memory cgroup each process alone is bounded; GTK programs map some 500 MB that they never touch.

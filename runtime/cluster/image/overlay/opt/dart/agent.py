@@ -16,7 +16,7 @@ Speaks JSON lines on a unix socket: requests {"id": n, "cmd": ...}, replies {"id
 `agent.py --bridge PATH` copies stdin and stdout to the unix socket PATH: for engines whose files the host cannot see.
 
 In a container it starts as root: the X server runs as uid 1001, applications as uid 1000, so neither can touch the agent.
-Inside bubblewrap it has one uid for all; a reset kills every process but this one either way.
+Inside bubblewrap it has one uid for all; a reset kills every process but this one either way. With DART_ONCE set it takes one client only.
 """
 import base64, errno, json, os, selectors, signal, socket, stat, subprocess, sys, time
 
@@ -571,14 +571,22 @@ def serve():
     server.bind(path)
     os.chmod(path, 0o700 if not ROOT else 0o600)
     server.listen(16)
-    sel.register(server, selectors.EVENT_READ, lambda _m: desk.clients.append(Client(server.accept()[0])))
+
+    def arrived(_mask):
+        desk.clients.append(Client(server.accept()[0]))
+        if os.environ.get('DART_ONCE'):  # one uid for all: applications must not talk to the agent
+            sel.unregister(server)
+            server.close()
+            os.unlink(path)
+
+    sel.register(server, selectors.EVENT_READ, arrived)
     wr, ww = os.pipe()
     os.set_blocking(wr, False)
     os.set_blocking(ww, False)
     signal.set_wakeup_fd(ww, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    # PID 1 ignores what it has no handler for; a container's stop should be prompt.
-    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+    if ROOT:  # PID 1 ignores what it has no handler for; a container's stop should be prompt. In bubblewrap applications could send it.
+        signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
 
     def woken(_mask):
         try:

@@ -1,4 +1,4 @@
-import { cp } from 'node:fs/promises';
+import { cp, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { id } from '../../../runtime/domain/index.js';
@@ -245,6 +245,62 @@ describe('data manager', () => {
     const r = await openManager(dir, dataConfig(n3));
     expect(await r.lastCheckpoint()).toEqual({ version: 3, dir: 'checkpoints/3' });
     expect(r.stats().version).toBe(3);
+    await r.close();
+  }));
+
+  it('counts what is recorded but not yet grouped against the bound', () => withDir(async (dir) => {
+    const m = await openManager(dir, dataConfig({ ...n3, staleness: { eta: 0, perUpdate: 3 } })), o = await order(m);
+    await m.started(o.rollout, 0);
+    expect(m.capacity(info)).toBe(2);
+    await m.record(makeTrajectory(o, success));
+    expect(m.capacity(info)).toBe(2);
+    await m.close();
+  }));
+
+  it('keeps the order of waiting groups when several claims are given back by a restart', () => withDir(async (dir) => {
+    const a = join(dir, 'a'), b = join(dir, 'b'), m = await openManager(a, dataConfig(n3)), formed: string[] = [];
+    for (let i = 0; i < 4; i++) formed.push((await group(m, [success, failure, failure])).orders[0]!.group);
+    await m.claimBatch({ version: 0 });
+    await m.claimBatch({ version: 0, minGroups: 2 });
+    await cp(a, b, { recursive: true });
+    await m.close();
+    const r = await openManager(b, dataConfig(n3));
+    expect(r.recovery.released).toBe(2);
+    expect((await r.claimBatch({ version: 0, minGroups: 4 }))!.groups.map((g) => g.id)).toEqual(formed);
+    await r.close();
+  }));
+
+  it('curates on resume a group whose last trajectory was written just before the end', () => withDir(async (dir) => {
+    const m = await openManager(dir, dataConfig(n3)), { orders } = await group(m, [success, failure, failure]);
+    const [row] = await m.store.index.query("SELECT position FROM events WHERE type = 'group.formed'");
+    await m.close();
+    await truncate(join(dir, 'journal', '00000000.journal'), Number(row!['position']));
+    const r = await openManager(dir, dataConfig(n3));
+    expect((await r.claimBatch({ version: 0 }))!.groups[0]!.members.map((x) => x.trajectory.id)).toEqual(orders.map((o) => o.rollout));
+    await r.close();
+  }));
+
+  it('does not mask the injected success whole, even when its steps are the surest of the group', () => withDir(async (dir) => {
+    const m = await openManager(dir, dataConfig({ ...n3, highEntropy: { quantile: 0.5 } }));
+    for (const f of familyIds) await m.record(makeTrajectory({ rollout: id<RolloutId>(`old-${f}`), family: f, task: taskOf(f, 99), cap: 30 }, success, { provenance: { kind: 'imported', from: 'x' }, steps: 2 }));
+    for (const f of familyIds) await m.record({ ...makeTrajectory({ rollout: id<RolloutId>(`sure-${f}`), family: f, task: taskOf(f, 98), cap: 30 }, success, { provenance: { kind: 'rollout' }, entropies: [0.01] }), provenance: { kind: 'imported', from: 'y' } });
+    await group(m, [failure, failure, failure], [{ entropies: [1] }, { entropies: [2, 2] }, { entropies: [3, 3] }]);
+    const members = (await m.claimBatch({ version: 0 }))!.groups[0]!.members;
+    expect(members[2]).toMatchObject({ injected: true, keep: [true] });
+    expect(members[2]!.trajectory.id).toMatch(/^sure-/);
+    await m.close();
+  }));
+
+  it('lets probes steer neither lengths nor rates, and holds a family to its share of the pool', () => withDir(async (dir) => {
+    const m = await openManager(dir, dataConfig({ ...n3, pool: { perFamily: 2 } })), f = familyIds[0]!;
+    await m.record(makeTrajectory({ rollout: id<RolloutId>('p'), family: f, task: taskOf(f, 1), cap: 30 }, success, { provenance: { kind: 'probe' }, steps: 3 }));
+    expect(m.stats().families.find((x) => x.family === f)).toMatchObject({ longest: undefined, outcomes: 0, cap: 30 });
+    for (let i = 1; i <= 4; i++) await m.record(makeTrajectory({ rollout: id<RolloutId>(`d${i}`), family: f, task: taskOf(f, i), cap: 30 }, success, { provenance: { kind: 'human' }, steps: i }));
+    expect(m.stats().pool.entries).toBe(2);
+    expect(m.stats().families.find((x) => x.family === f)).toMatchObject({ longest: 4, cap: 6 });
+    await m.close();
+    const r = await openManager(dir, dataConfig({ ...n3, pool: { perFamily: 2 } }));
+    expect(r.stats().pool.entries).toBe(2);
     await r.close();
   }));
 

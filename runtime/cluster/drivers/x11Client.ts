@@ -8,6 +8,9 @@ export type XEvent = { readonly type: 'damage' } | { readonly type: 'property'; 
 export const KeyPress = 2, KeyRelease = 3, ButtonPress = 4, ButtonRelease = 5, Motion = 6;
 const AnyPropertyType = 0, PropertyChangeMask = 0x400000;
 
+/** A frozen X server must not hold a rollout for ever; a crowded machine must not count as one. */
+const ANSWER_MS = 15_000;
+
 interface Pending { readonly seq: number; resolve(reply: Buffer): void; reject(e: unknown): void }
 
 /**
@@ -34,8 +37,13 @@ export class X11Client {
   private xtest = 0;
   private damage: { opcode: number; firstEvent: number; id: number } | undefined;
 
-  private constructor(stream: Duplex, setup: Buffer, rest: Buffer) {
+  private readonly answerMs: number;
+  private watch: NodeJS.Timeout | undefined;
+  private answered = 0;
+
+  private constructor(stream: Duplex, setup: Buffer, rest: Buffer, answerMs: number) {
     this.stream = stream;
+    this.answerMs = answerMs;
     this.idBase = setup.readUInt32LE(12);
     const screen = 40 + ((setup.readUInt16LE(24) + 3) & ~3) + setup[29]! * 8;
     this.root = setup.readUInt32LE(screen);
@@ -49,8 +57,8 @@ export class X11Client {
     if (rest.length > 0) this.receive(rest);
   }
 
-  /** Connect over a stream and find XTEST. */
-  static async over(stream: Duplex): Promise<X11Client> {
+  /** Connect over a stream and find XTEST. A server that leaves a question open for `answerMs` counts as lost. */
+  static async over(stream: Duplex, answerMs = ANSWER_MS): Promise<X11Client> {
     const hello = Buffer.alloc(12);
     hello[0] = 0x6c; hello.writeUInt16LE(11, 2);
     const { setup, rest } = await new Promise<{ setup: Buffer; rest: Buffer }>((resolve, reject) => {
@@ -69,7 +77,7 @@ export class X11Client {
       stream.on('data', onData).on('error', fail).on('close', onClose);
       stream.write(hello);
     });
-    const c = new X11Client(stream, setup, rest);
+    const c = new X11Client(stream, setup, rest, answerMs);
     const xt = await c.queryExtension('XTEST');
     if (!xt) { c.close(); throw lost('The X server has no XTEST extension.'); }
     c.xtest = xt.opcode;
@@ -212,7 +220,21 @@ export class X11Client {
 
   private ask(b: Buffer): Promise<Buffer> {
     if (this.failed) return Promise.reject(this.failed);
-    return new Promise((resolve, reject) => { this.pending.push({ seq: this.post(b), resolve, reject }); this.flush(); });
+    return new Promise((resolve, reject) => { this.pending.push({ seq: this.post(b), resolve, reject }); this.flush(); this.guard(); });
+  }
+
+  /** One timer for all questions: it fires only when none was answered for a while. */
+  private guard(): void {
+    if (this.watch) return;
+    const seen = this.answered;
+    this.watch = setTimeout(() => {
+      this.watch = undefined;
+      if (this.pending.length === 0) return;
+      if (this.answered !== seen) { this.guard(); return; }
+      this.end(new Error(`no answer for ${this.answerMs} ms`));
+      this.stream.destroy();
+    }, this.answerMs);
+    this.watch.unref();
   }
 
   private receive(d: Buffer): void {
@@ -241,6 +263,7 @@ export class X11Client {
       const seq = m.readUInt16LE(2);
       if (this.pending[0]?.seq !== seq) return; // an error of a request without an answer
       const p = this.pending.shift()!;
+      this.answered++;
       if (code === 1) p.resolve(m); else p.reject(lost(`The X server refused request ${m[10]} with error ${m[1]}.`));
     } else if (code === 28) this.emit({ type: 'property', window: m.readUInt32LE(4), atom: m.readUInt32LE(8) });
     else if (code === 34) this.emit({ type: 'mapping' });
@@ -251,7 +274,8 @@ export class X11Client {
 
   private end(cause?: Error): void {
     if (this.failed) return;
-    this.failed = lost('The connection to the X server ended.', cause);
+    clearTimeout(this.watch);
+    this.failed = lost(`The connection to the X server ended${cause ? `: ${cause.message}` : ''}.`, cause);
     for (const p of this.pending.splice(0)) p.reject(this.failed);
     for (const l of [...this.closeListeners]) l(this.failed);
     this.closeListeners.clear();

@@ -1,0 +1,116 @@
+import { mkdtempSync } from 'node:fs';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { ButtonPress, Motion, X11Client } from '../../../runtime/cluster/drivers/x11Client.js';
+
+interface Request { readonly opcode: number; readonly body: Buffer; readonly seq: number }
+
+/** A tiny X server: answers the handshake, then every request as the test says. */
+class PaperServer {
+  readonly requests: Request[] = [];
+  private server: Server | undefined;
+  socket: Socket | undefined;
+  reply: (r: Request) => Buffer | undefined = () => undefined;
+
+  async start(): Promise<Socket> {
+    const path = join(mkdtempSync(join(tmpdir(), 'x-')), 's');
+    this.server = createServer((s) => {
+      this.socket = s;
+      let got = Buffer.alloc(0), greeted = false, seq = 0;
+      s.on('error', () => undefined);
+      s.on('data', (d) => {
+        got = Buffer.concat([got, d]);
+        if (!greeted && got.length >= 12) { got = got.subarray(12); greeted = true; s.write(setup()); }
+        while (greeted && got.length >= 4 && got.length >= got.readUInt16LE(2) * 4) {
+          const n = got.readUInt16LE(2) * 4;
+          const r = { opcode: got[0]!, body: got.subarray(0, n), seq: ++seq };
+          got = got.subarray(n);
+          this.requests.push(r);
+          const out = r.opcode === 98 ? answer(r.seq, 0, Buffer.from([1, 132, 90, 0])) : this.reply(r);
+          // Byte by byte, so that the client must put answers together.
+          if (out) for (const b of out) s.write(Buffer.from([b]));
+        }
+      });
+    });
+    await new Promise<void>((resolve) => this.server!.listen(path, resolve));
+    return connect(path);
+  }
+  stop(): void { this.socket?.destroy(); this.server?.close(); }
+}
+
+function setup(): Buffer {
+  const vendor = 4, b = Buffer.alloc(40 + vendor + 8 + 40);
+  b[0] = 1; b.writeUInt16LE(11, 2); b.writeUInt16LE((b.length - 8) / 4, 6); b.writeUInt32LE(0x200000, 12);
+  b.writeUInt16LE(vendor, 24); b[28] = 1; b[29] = 1; b[34] = 8; b[35] = 9;
+  b.writeUInt32LE(77, 52); b.writeUInt16LE(640, 72); b.writeUInt16LE(400, 74);
+  return b;
+}
+
+/** A reply: 32 bytes and `extra`. */
+function answer(seq: number, data: number, head: Buffer, extra = Buffer.alloc(0)): Buffer {
+  const b = Buffer.alloc(32);
+  b[0] = 1; b[1] = data; b.writeUInt16LE(seq, 2); b.writeUInt32LE(extra.length / 4, 4);
+  head.copy(b, 8);
+  return Buffer.concat([b, extra]);
+}
+
+describe('X11Client', () => {
+  const server = new PaperServer();
+  afterEach(() => { server.stop(); server.requests.length = 0; });
+
+  it('reads the set-up, queues input and sends it with the next question', async () => {
+    server.reply = (r) => (r.opcode === 43 ? answer(r.seq, 0, Buffer.alloc(0)) : undefined);
+    const x = await X11Client.over(await server.start());
+    expect([x.root, x.width, x.height, x.minKeycode, x.maxKeycode]).toEqual([77, 640, 400, 8, 9]);
+    x.fakeInput(Motion, 0, 12, 34);
+    x.fakeInput(ButtonPress, 3);
+    await x.sync();
+    const [move, press] = server.requests.slice(-3);
+    expect([move!.opcode, move!.body[1], move!.body[4], move!.body.readInt16LE(24), move!.body.readInt16LE(26)]).toEqual([132, 2, 6, 12, 34]);
+    expect([press!.body[4], press!.body[5]]).toEqual([4, 3]);
+    x.close();
+  });
+
+  it('tells answers, errors and events apart', async () => {
+    server.reply = (r) => {
+      if (r.opcode === 101) return Buffer.concat([event(28, 77, 5), answer(r.seq, 2, Buffer.alloc(0), Buffer.from(new Uint32Array([97, 65, 0, 0]).buffer))]);
+      if (r.opcode === 16) return error(r.seq, 16);
+      return undefined;
+    };
+    const x = await X11Client.over(await server.start());
+    const events: unknown[] = [];
+    x.onEvent((e) => events.push(e));
+    const asked = x.internAtom('NOPE');
+    const map = x.keyboardMapping();
+    await expect(asked).rejects.toThrow(/refused request 16 with error 11/);
+    expect(await map).toEqual({ perCode: 2, keysyms: new Uint32Array([97, 65, 0, 0]) });
+    expect(events).toEqual([{ type: 'property', window: 77, atom: 5 }]);
+    x.close();
+  });
+
+  it('a closed or silent server is a lost desktop', async () => {
+    server.reply = () => undefined;
+    const silent = await X11Client.over(await server.start(), 30);
+    await expect(silent.sync()).rejects.toMatchObject({ kind: 'desktop.lost', message: expect.stringMatching(/no answer/) as string });
+    const x = await X11Client.over(await server.start());
+    const asked = x.sync();
+    const closed = new Promise((resolve) => { x.onClose(resolve); });
+    server.socket!.destroy();
+    await expect(asked).rejects.toMatchObject({ kind: 'desktop.lost' });
+    await closed;
+    await expect(x.sync()).rejects.toMatchObject({ kind: 'desktop.lost' });
+  });
+});
+
+function event(code: number, window: number, atom: number): Buffer {
+  const b = Buffer.alloc(32);
+  b[0] = code; b.writeUInt32LE(window, 4); b.writeUInt32LE(atom, 8);
+  return b;
+}
+function error(seq: number, opcode: number): Buffer {
+  const b = Buffer.alloc(32);
+  b[1] = 11; b.writeUInt16LE(seq, 2); b[10] = opcode;
+  return b;
+}

@@ -51,6 +51,11 @@ export interface StalenessConfig {
   readonly eta: number;
   /** B of dart-algorithm.md 5: trajectories one update takes. */
   readonly perUpdate: number;
+  /**
+   * Groups one update takes, when batches are counted in groups: then at most (eta + 1) of these may be open, waiting or claimed.
+   * B alone lets too much in once dynamic rollouts make groups small: as many trajectories are then several updates' worth.
+   */
+  readonly groupsPerUpdate?: number;
   /** A trajectory lagging more than this at claim time is retired as stale; by default `eta`, since admission keeps it there. */
   readonly maxLag?: number;
 }

@@ -3,7 +3,7 @@ import type { BatchId, FamilyId, GroupId, PolicyVersion, Provenance, RolloutId, 
 import type { DataConfig } from './config.js';
 import { curateGroup } from './curation/curateGroup.js';
 import { hasVariance } from './curation/groupFilter.js';
-import { admissionCapacity, versionLag } from './curation/staleness.js';
+import { admissionCapacity, groupCapacity, versionLag } from './curation/staleness.js';
 import { dataStats } from './dataStats.js';
 import type { DataStats } from './dataStats.js';
 import { headOf, inLedger, isError } from './events.js';
@@ -97,9 +97,17 @@ export class DataManager {
     if (!c.enabled) return i.maxConcurrent - running;
     // Batches vary in size, so what was trained is counted as B per update; then the rule is running + buffered <= (eta + 1) B.
     const accepted = i.version * c.perUpdate + b.recorded + b.grouped + b.claimed;
-    const capacity = admissionCapacity({ maxConcurrent: i.maxConcurrent, running, accepted, version: i.version, eta: c.eta, perUpdate: c.perUpdate });
+    const capacity = Math.min(this.#groupSlots(), admissionCapacity({ maxConcurrent: i.maxConcurrent, running, accepted, version: i.version, eta: c.eta, perUpdate: c.perUpdate }));
     // A bound too tight for one batch must not stop the run: when nothing runs and the trainer asked in vain, one more may start.
     return capacity <= 0 && running === 0 && b.claimed === 0 && this.#starved ? Math.min(1, i.maxConcurrent) : capacity;
+  }
+
+  /** Rollouts that may start by the bound in groups: what open groups still lack, and whole groups beyond. */
+  #groupSlots(): number {
+    const { eta, groupsPerUpdate } = this.#config.staleness, { planner, ready, claimed } = this.#state;
+    if (groupsPerUpdate === undefined) return Infinity;
+    const pending = planner.openGroups().length + ready.size + [...claimed.values()].reduce((n, b) => n + b.groups.length, 0);
+    return planner.unissued + Math.max(0, groupCapacity({ pending, eta, perUpdate: groupsPerUpdate })) * this.#config.dynamicRollouts.max;
   }
 
   /** The next rollout to start, or undefined while the bound allows none. */

@@ -73,8 +73,8 @@ export class Planner {
     const plan = this.#plan();
     return plan ? [{ type: 'group.opened', ...plan }, this.#order(plan)] : [];
   }
-  /** Whether `next` would continue a group that is already open. */
-  get unfinished(): boolean { for (const g of this.#open.values()) if (g.toIssue > 0) return true; return false; }
+  /** Slots of open groups still to hand out; `next` gives these before it opens another group. */
+  get unissued(): number { let n = 0; for (const g of this.#open.values()) n += g.toIssue; return n; }
 
   apply(e: PlannerEvent): void {
     if (e.type === 'group.opened') {

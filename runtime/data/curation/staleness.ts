@@ -19,6 +19,12 @@ export interface AdmissionInput {
 export const admissionCapacity = (i: AdmissionInput): number =>
   Math.min(i.maxConcurrent - i.running, (i.eta + i.version + 1) * i.perUpdate - (i.accepted + i.running));
 
+/**
+ * The same bound in groups: groups that may be opened while `pending` are open, waiting or claimed and one update takes `perUpdate`
+ * of them, (eta + 1) perUpdate - pending. First come, first served, a group then waits for at most eta updates.
+ */
+export const groupCapacity = (i: { readonly pending: number; readonly eta: number; readonly perUpdate: number }): number => (i.eta + 1) * i.perUpdate - i.pending;
+
 /** Updates between the oldest weights that acted in a trajectory and the weights it is about to train. Demonstrations have no lag. */
 export function versionLag(versions: readonly (PolicyVersion | undefined)[], current: PolicyVersion): number {
   let lag = 0;

@@ -8,7 +8,7 @@ import { filterGroup } from '../../../runtime/data/curation/groupFilter.js';
 import { highEntropyMask, quantile, selectHighEntropy, stepEntropy } from '../../../runtime/data/curation/highEntropy.js';
 import { choosePoolEntry, distance, oldestFailure } from '../../../runtime/data/curation/poolInjection.js';
 import type { PoolEntry } from '../../../runtime/data/curation/poolInjection.js';
-import { admissionCapacity, versionLag } from '../../../runtime/data/curation/staleness.js';
+import { admissionCapacity, groupCapacity, versionLag } from '../../../runtime/data/curation/staleness.js';
 import { SuccessStats } from '../../../runtime/data/curation/successStats.js';
 
 const family = id<FamilyId>('desk/sum'), task = id<TaskId>('desk/sum#1');
@@ -170,6 +170,9 @@ describe('staleness (5)', () => {
     [{ maxConcurrent: 100, perUpdate: 8, eta: 0, version: 0, running: 0, accepted: 0 }, 8],
     [{ maxConcurrent: 100, perUpdate: 8, eta: 0, version: 5, running: 0, accepted: 0 }, 48],
   ])('capacity vector %#', (input, capacity) => { expect(admissionCapacity(input)).toBe(capacity); });
+  it('counts in groups where batches do', () => {
+    expect([0, 5, 12, 14].map((pending) => groupCapacity({ pending, eta: 2, perUpdate: 4 }))).toEqual([12, 7, 0, -2]);
+  });
   it('measures lag from the oldest acting version', () => {
     expect(versionLag([4, 5, undefined, 6], 7)).toBe(3);
     expect(versionLag([undefined], 7)).toBe(0);

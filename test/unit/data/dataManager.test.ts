@@ -248,6 +248,26 @@ describe('data manager', () => {
     await r.close();
   }));
 
+  it('bounds open, waiting and claimed groups, so that small groups do not wait for many updates', () => withDir(async (dir) => {
+    const m = await openManager(dir, dataConfig({ ...n3, staleness: { eta: 1, perUpdate: 100, groupsPerUpdate: 1 } }));
+    await group(m, [success, failure, failure]);
+    const [a, b] = [await order(m), await order(m)];
+    // Two groups are pending: the second may be finished, a third may not be begun.
+    expect(m.capacity(info)).toBe(1);
+    const c = await order(m);
+    expect(c.group).toBe(a.group);
+    expect(await m.nextOrder(info)).toBeUndefined();
+    const batch = (await m.claimBatch({ version: 0 }))!;
+    expect(await m.nextOrder(info)).toBeUndefined();
+    await m.trained(batch.id, 1);
+    expect((await order(m)).group).not.toBe(a.group);
+    for (const o of [a, b, c]) { await m.started(o.rollout, 0); await m.record(makeTrajectory(o, success)); }
+    // A dropped group makes room.
+    expect(m.stats().groups.dropped).toBe(1);
+    expect(m.capacity({ ...info, version: 1 })).toBe(2 + 3);
+    await m.close();
+  }));
+
   it('counts what is recorded but not yet grouped against the bound', () => withDir(async (dir) => {
     const m = await openManager(dir, dataConfig({ ...n3, staleness: { eta: 0, perUpdate: 3 } })), o = await order(m);
     await m.started(o.rollout, 0);

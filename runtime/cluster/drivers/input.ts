@@ -67,7 +67,9 @@ export class Input {
     const p = this.inside(at);
     await this.apart(p);
     this.move(p);
-    await this.pressRelease(1, DOUBLE_GAP_MS);
+    this.x.fakeInput(ButtonPress, 1);
+    await this.idle(DOUBLE_GAP_MS);
+    this.x.fakeInput(ButtonRelease, 1); // goes out together with the second press
     await this.pressRelease(1, DOUBLE_GAP_MS);
     this.lastClick = { at: p, when: this.now() };
   }

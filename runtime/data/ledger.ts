@@ -1,5 +1,5 @@
 import { StudioError } from '../domain/index.js';
-import type { BatchId, GroupId, PolicyVersion, RolloutId } from '../domain/index.js';
+import type { BatchId, GroupId, RolloutId } from '../domain/index.js';
 import type { LedgerCounts, RetireReason, RolloutState } from './types.js';
 
 /** One move of one rollout; a history of moves is the whole ledger. */
@@ -82,9 +82,7 @@ export class Ledger {
   claimedBy(batch: BatchId): readonly RolloutId[] { return [...(this.#batches.get(batch) ?? [])]; }
   /** Rollouts waiting in a group. */
   inGroup(group: GroupId): readonly RolloutId[] { return [...(this.#groups.get(group) ?? [])]; }
-  openBatches(): readonly BatchId[] { return [...this.#batches.keys()]; }
   rollouts(at: At): RolloutId[] { const out: RolloutId[] = []; for (const [r, s] of this.#states) if (s.at === at) out.push(r); return out; }
-  trainedAt(rollout: RolloutId): PolicyVersion | undefined { const s = this.#states.get(rollout); return s?.at === 'trained' ? s.version : undefined; }
 
   #leave(rollout: RolloutId, from: RolloutState): void {
     if (from.at === 'grouped') drop(this.#groups, from.group, rollout);
@@ -94,11 +92,3 @@ export class Ledger {
 
 function add<K>(m: Map<K, Set<RolloutId>>, k: K, r: RolloutId): void { const s = m.get(k); if (s) s.add(r); else m.set(k, new Set([r])); }
 function drop<K>(m: Map<K, Set<RolloutId>>, k: K, r: RolloutId): void { const s = m.get(k); s?.delete(r); if (s?.size === 0) m.delete(k); }
-
-/** What a crash does to a ledger: nothing that ran goes on, and a claim nobody trained is free again. Needs the group of each claimed rollout. */
-export function crashMoves(ledger: Ledger, groupOf: (r: RolloutId) => GroupId): LedgerMove[] {
-  return [
-    ...[...ledger.rollouts('queued'), ...ledger.rollouts('running')].map((rollout): LedgerMove => ({ rollout, to: { at: 'retired', reason: 'lost' } })),
-    ...ledger.rollouts('claimed').map((rollout): LedgerMove => ({ rollout, to: { at: 'grouped', group: groupOf(rollout) } })),
-  ];
-}

@@ -3,7 +3,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StudioError } from '../../domain/index.js';
 import { encodeRecord } from './record.js';
-import { byteOf, firstSeq, positionOf, readJournal, segmentHeader, segmentMagic, segmentName, segmentOf, segments } from './journalReader.js';
+import { firstSeq, positionOf, readJournal, segmentHeader, segmentMagic, segmentName, segments } from './journalReader.js';
 import type { Damage, JournalEntry, JournalPosition, ReadOptions } from './journalReader.js';
 
 export interface JournalOptions {
@@ -160,4 +160,3 @@ function ioError(e: unknown, dir: string): StudioError {
   if (e instanceof StudioError) return e;
   return new StudioError('store.io', `The journal cannot be written or read: ${(e as Error).message}.`, 'Check free space and permissions of the run folder, then resume the run.', { cause: e, details: { dir } });
 }
-export { byteOf, segmentOf };

@@ -37,7 +37,7 @@ export const runPaths = (dir: string): { meta: string; journal: string; index: s
   meta: join(dir, 'run.json'), journal: join(dir, 'journal'), index: join(dir, 'index.sqlite'), frames: join(dir, 'frames'), checkpoints: join(dir, 'checkpoints'),
 });
 
-/** Reading a run: works on a copy, an archive, or beside the writer; needs no lock and changes nothing. */
+/** Reading a run as it is when opened: works on a copy, an archive, or beside the writer; needs no lock and changes nothing. */
 export class RunReader {
   readonly dir: string;
   readonly meta: RunMeta;

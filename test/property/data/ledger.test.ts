@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { id } from '../../../runtime/domain/index.js';
 import type { BatchId, GroupId, RolloutId } from '../../../runtime/domain/index.js';
-import { Ledger, crashMoves } from '../../../runtime/data/ledger.js';
+import { Ledger } from '../../../runtime/data/ledger.js';
 import type { LedgerMove } from '../../../runtime/data/ledger.js';
 import type { RetireReason, RolloutState } from '../../../runtime/data/types.js';
 
@@ -65,21 +65,6 @@ describe('ledger', () => {
       }
       for (const [r, s] of final) expect(JSON.stringify(l.state(r))).toBe(s);
     }), { numRuns: 200 });
-  });
-
-  it('after a crash at any point nothing runs, nothing is claimed, nothing recorded is lost, and the counts close', () => {
-    fc.assert(fc.property(fc.array(moveArb, { maxLength: 120 }), fc.nat(120), (moves, cut) => {
-      const l = new Ledger(), groups = new Map<RolloutId, GroupId>();
-      for (const w of moves.slice(0, cut)) { const m = resolve(l, w); if (l.refusal(m) !== undefined) continue; if (m.to.at === 'grouped') groups.set(m.rollout, m.to.group); l.move(m); }
-      const before = l.counts();
-      l.moveAll(crashMoves(l, (r) => groups.get(r) ?? group));
-      const after = l.counts();
-      closes(l);
-      expect([after.byState.queued, after.byState.running, after.byState.claimed]).toEqual([0, 0, 0]);
-      expect((after.retired.lost ?? 0) - (before.retired.lost ?? 0)).toBe(before.byState.queued + before.byState.running);
-      expect([after.byState.recorded, after.byState.grouped]).toEqual([before.byState.recorded, before.byState.grouped + before.byState.claimed]);
-      expect([after.generated, after.trained]).toEqual([before.generated, before.trained]);
-    }), { numRuns: 300 });
   });
 
   it('claims all or none', () => {

@@ -1,8 +1,8 @@
 import type { Action } from '../../../runtime/domain/index.js';
 import type { Desktop } from '../../../runtime/cluster/types.js';
-import { random, sleep } from './measure.js';
+import { now, random, sleep } from './measure.js';
 
-export interface SettleSample { readonly app: string; readonly action: string; readonly ms: number; readonly settled: boolean; readonly stale: boolean; readonly detector: string }
+export interface SettleSample { readonly app: string; readonly action: string; /** From the start of the action to the verdict. */ readonly ms: number; readonly changed: boolean; readonly settled: boolean; readonly stale: boolean; readonly detector: string }
 
 /** The five applications of spec/desktop.md 3, each with something in it. */
 export const APPS: readonly { name: string; command: readonly string[] }[] = [
@@ -31,12 +31,15 @@ export async function settleAccuracy(d: Desktop, app: (typeof APPS)[number], n: 
     while (out.length < n) {
       if (running === 0) { running = await d.spawn(app.command); await d.settle({ horizonMs: 250, maxMs: 5000 }); await sleep(300); }
       const a = pick(rand, width, height);
+      const before = await d.observe();
+      const began = now();
       await d.perform(a);
       const r = await d.settle();
+      const took = now() - began;
       const frame = await d.observe();
       await sleep(LATER_MS);
       const later = await d.observe();
-      out.push({ app: app.name, action: a.type, ms: r.ms, settled: r.settled, stale: !frame.data.equals(later.data), detector: r.detector });
+      out.push({ app: app.name, action: a.type, ms: took, changed: !before.data.equals(later.data), settled: r.settled, stale: !frame.data.equals(later.data), detector: r.detector });
     }
   } finally { off(); }
   return out;

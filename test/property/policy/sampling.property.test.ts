@@ -49,6 +49,16 @@ describe('sampling', () => {
     expect(r.logprobs[1]).toBeCloseTo(-Math.log(1000), 5);
   });
 
+  it('divides logits by the temperature before anything else', () => {
+    const base = noise(4, 2), half = Object.fromEntries(HEADS.map((h) => [h, base[h].map((x) => x / 0.5)])) as unknown as Logits;
+    const a = sample(base, { ...o, temperature: 0.5, seed: 9 }), b = sample(half, { ...o, seed: 9 });
+    expect(a.choices).toEqual(b.choices);
+    a.logprobs.forEach((l, i) => { expect(l).toBeCloseTo(b.logprobs[i]!, 5); expect(a.entropies[i]).toBeCloseTo(b.entropies[i]!, 5); });
+    expect(sample(base, { ...o, seed: 9 }).entropies[0]).toBeGreaterThan(a.entropies[0]! + 0.1);
+    // A temperature of 0 is the greedy choice.
+    expect(sample(base, { ...o, temperature: 0 }).choices).toEqual(sample(base, { ...o, greedy: true }).choices);
+  });
+
   it('never draws what the graph made impossible', () => {
     const type = new Float32Array(sizes.type).fill(-Infinity);
     type[4] = 0;

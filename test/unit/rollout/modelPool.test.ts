@@ -101,7 +101,9 @@ describe('model pool', () => {
     const calls = Promise.all(Array.from({ length: 4 }, (_, i) => ask(`s${i}`)));
     await clock.advance(5);
     made[0]!.crash();
-    await clock.advance(150);
+    await clock.advance(1);
+    expect(pool.status().replicas[0]).toMatchObject({ phase: 'down', inFlight: 0 });
+    await clock.advance(149);
     expect((await calls).every((c) => c.replica === 'r1')).toBe(true);
     await clock.advance(100);
     expect(made.length).toBe(3);

@@ -134,4 +134,7 @@ function checkSample(spec: EmbeddedPolicySpec, s: StepSample): void {
   if (s.rolloutLogprobs?.some((x) => !Number.isFinite(x))) bad('has a log-prob that is not a number');
   if (!Number.isFinite(s.advantage) || !(s.weight >= 0)) bad('has an advantage or weight that is not usable');
   if (obs.length !== spec.obs.width * spec.obs.height || instruction.length !== spec.instruction.maxTokens * 2 || history.length !== spec.history.length * 4 + 1) bad(`has a state that does not fit policy '${spec.id}' (${gridOf(spec).cols} x ${gridOf(spec).rows} cells)`);
+  const { cols, rows } = gridOf(spec), limits = [spec.types.length, rows, cols, Math.max(n.text, n.key)], last = history.length - 1;
+  if (instruction.some((x, i) => x < 0 || x >= (i % 2 === 0 ? spec.instruction.buckets : spec.instruction.classes))) bad('has an instruction token outside the policy\'s tables');
+  if (history.some((x, i) => x < 0 || x > (i === last ? spec.history.maxSteps : limits[i % 4]!))) bad('has a history entry outside the policy\'s tables');
 }

@@ -116,7 +116,8 @@ describe('the trainer process', () => {
     const t = await start({ name: 'invalid' }), b = batch(4);
     const alter = (o: Partial<StepSample>): TrainBatch => ({ ...b, samples: [{ ...b.samples[0]!, ...o }] });
     for (const [o, words] of [[{ choices: Int32Array.of(0, 9999) }, /outside/], [{ choices: new Int32Array(0) }, /1 to 3/], [{ rolloutLogprobs: Float32Array.of(-1) }, /log-probs/],
-      [{ advantage: NaN }, /advantage/], [{ state: { ...b.samples[0]!.state, obs: new Uint8Array(3) } }, /does not fit/]] as const) {
+      [{ advantage: NaN }, /advantage/], [{ state: { ...b.samples[0]!.state, obs: new Uint8Array(3) } }, /does not fit/],
+      [{ state: { ...b.samples[0]!.state, instruction: Int32Array.of(99, 0, 0, 0, 0, 0) } }, /instruction token/], [{ state: { ...b.samples[0]!.state, history: Int32Array.of(0, 9, 0, 0, 0, 0, 0, 0, 0) } }, /history entry/]] as const) {
       const e = await failure(t.update(alter(o)));
       expect(e.kind).toBe('trainer.invalid');
       expect(e.message).toMatch(words);

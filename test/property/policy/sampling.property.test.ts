@@ -1,12 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Head } from '../../../runtime/domain/index.js';
-import { GLYPH_SPEC, HEADS, HEADS_OF_TYPE, choiceOf, headSizes } from '../../../runtime/domain/index.js';
+import { GLYPH_SPEC, HEADS, HEADS_OF_TYPE, choiceOf, headSizes, random } from '../../../runtime/domain/index.js';
 import type { Logits } from '../../../runtime/policy/embedded/sampling.js';
 import { makeSampler } from '../../../runtime/policy/embedded/sampling.js';
 
 const spec = GLYPH_SPEC, sizes = headSizes(spec), sample = makeSampler(spec);
-const noise = (seed: number, scale: number): Logits => Object.fromEntries(HEADS.map((h, k) => [h, Float32Array.from({ length: sizes[h] }, (_, i) => scale * Math.sin(seed * 12.9898 + k * 78.233 + i * 37.719))])) as Record<Head, Float32Array>;
+const noise = (seed: number, scale: number): Logits => {
+  const rng = random(seed);
+  return Object.fromEntries(HEADS.map((h) => [h, Float32Array.from({ length: sizes[h] }, () => scale * rng.normal())])) as Record<Head, Float32Array>;
+};
 const o = { greedy: false, temperature: 1, seed: 1, copyable: 5, top: 3 };
 
 describe('sampling', () => {

@@ -67,7 +67,7 @@ describe('scheduler under random schedules', () => {
       const clock = new VirtualClock(), pool = new FakePool(desktops, clock, 0);
       let k = 0, made = 0;
       const started: string[] = [], total = 12;
-      let least = desktops, ended = 0;
+      let wasted = 0, since = clock.now(), busy = desktops, ended = 0;
       const s = new Scheduler({
         pool, clock, next: () => (made < total ? order(made++) : undefined), admit: () => Infinity, taskOf: () => task(), sampling: trainingSampling(1, 1),
         episode: { policy: scriptedPolicy(clock, [[click], [done]], () => decideMs[k++ % decideMs.length]!), tasks: fakeTasks(clock), frames: fakeFrames(clock), clock },
@@ -75,12 +75,15 @@ describe('scheduler under random schedules', () => {
       s.onEvent((e) => {
         if (e.type === 'started') started.push(e.order.rollout);
         if (e.type === 'ended') ended++;
-        if (e.type === 'step' && made < total) least = Math.min(least, s.status().running.length);
+        // Desktop time without a rollout while orders were left.
+        wasted += (desktops - busy) * (clock.now() - since);
+        since = clock.now();
+        busy = made < total ? s.status().running.length : desktops;
       });
       s.start();
       await clock.until(() => ended === total);
       expect(started).toEqual(Array.from({ length: total }, (_, i) => `r${i}`));
-      expect(least).toBe(desktops);
+      expect(wasted).toBe(0);
       void s.stop({ graceMs: 0 });
       await clock.advance(10);
     }), { numRuns: 60 });

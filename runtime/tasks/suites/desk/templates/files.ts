@@ -57,10 +57,22 @@ const plan = (r: Random, screen: Size, folders: readonly string[], files: readon
 const held = (names: readonly string[]): string[] => names.map((f) => `${f}:${f.toLowerCase()}`);
 
 const open = (name: string, folders: readonly string[], files: readonly string[]): Move => doubleClickBox(iconBox(name, folders, files));
-/** Select and Enter: right after another file was selected, a double click would open that one (the program notes a new selection late). */
-const enter = (name: string, folders: readonly string[], files: readonly string[]): Move[] => [icon(name, folders, files), key('enter')];
 /** The file manager's window shows this folder. */
 const shows = (name: string): Check => ({ command: `wmctrl -lx | awk '$3 ~ /Pcmanfm/ { print $NF }'`, prints: `${name}\n` });
+
+/**
+ * A view into a folder of three files; the folder above it is the goal. One selection only: right after a second one the program would still act
+ * on the first, because it notes a new selection late.
+ */
+function upwards(r: Random, screen: Size) {
+  const [box, ...files] = pickSome(r, ITEMS, 4) as [string, ...string[]], i = r.int(3), base = plan(r, screen, [], []), inner = `${FOLDER}/${box}`;
+  return {
+    box, files, want: files[i]!, other: files[(i + 1) % 3]!,
+    config: setup({ ...base, files: { ...base.files, ...Object.fromEntries(files.map((f) => [`${inner}/${f}`, f.toLowerCase()])) }, start: [fileManager(r, screen, inner)] }),
+    take: (f: string, how: 'ctrl+c' | 'ctrl+x'): Move[] => [icon(f, [], files), key(how), key('backspace'), key('ctrl+v'), finish],
+    after: (inside: readonly string[], out: string): Check => treeIs([`${box}/`, ...inside.map((f) => `${box}/${f}:${f.toLowerCase()}`), ...held([out])]),
+  };
+}
 
 export const fileTemplates: readonly Template[] = [
   {
@@ -109,21 +121,18 @@ export const fileTemplates: readonly Template[] = [
     },
   },
   {
-    name: 'file-copy', apps: ['pcmanfm'], steps: 5,
+    name: 'file-copy', apps: ['pcmanfm'], steps: 4,
     build(r, screen) {
-      const [box, ...files] = pickSome(r, ITEMS, 4) as [string, ...string[]], i = r.int(3), want = files[i]!, other = files[(i + 1) % 3]!;
-      const put = (f: string): Move[] => [icon(f, [box], files), key('ctrl+c'), ...enter(box, [box], files), key('ctrl+v'), finish];
-      return { instruction: `Copy the file "${want}" into the folder "${box}".`, config: setup(plan(r, screen, [box], files)),
-        evaluator: judgedBy(treeIs([`${box}/`, `${box}/${want}:${want.toLowerCase()}`, ...held(files)])), solve: put(want), miss: put(other) };
+      const t = upwards(r, screen);
+      return { instruction: `Copy the file "${t.want}" into the folder above this one.`, config: t.config, evaluator: judgedBy(t.after(t.files, t.want)), solve: t.take(t.want, 'ctrl+c'), miss: t.take(t.other, 'ctrl+c') };
     },
   },
   {
-    name: 'file-move', apps: ['pcmanfm'], steps: 5, heldout: true,
+    name: 'file-move', apps: ['pcmanfm'], steps: 4, heldout: true,
     build(r, screen) {
-      const [box, ...files] = pickSome(r, ITEMS, 4) as [string, ...string[]], i = r.int(3), want = files[i]!;
-      const put = (how: string): Move[] => [icon(want, [box], files), key(how), ...enter(box, [box], files), key('ctrl+v'), finish];
-      return { instruction: `Cut the file "${want}" and paste it into the folder "${box}".`, config: setup(plan(r, screen, [box], files)),
-        evaluator: judgedBy(treeIs([`${box}/`, `${box}/${want}:${want.toLowerCase()}`, ...held(files.filter((f) => f !== want))])), solve: put('ctrl+x'), miss: put('ctrl+c') };
+      const t = upwards(r, screen);
+      return { instruction: `Cut the file "${t.want}" and paste it into the folder above this one.`, config: t.config,
+        evaluator: judgedBy(t.after(t.files.filter((f) => f !== t.want), t.want)), solve: t.take(t.want, 'ctrl+x'), miss: t.take(t.want, 'ctrl+c') };
     },
   },
   {

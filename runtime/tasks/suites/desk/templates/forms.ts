@@ -98,8 +98,8 @@ export const formTemplates: readonly Template[] = [
     build(r, screen) {
       const day = 2 + r.int(27), wrong = day > 20 ? day - 7 : day + 7, month = 1 + r.int(12), at = place(r, screen, 340, 248);
       const args = ['--title=Date', `--geometry=+${at.x}+${at.y}`, '--calendar', '--day=1', `--month=${month}`, '--year=2024', '--date-format=%d', '--button=OK:0', '--button=Cancel:1'];
-      const first = new Date(Date.UTC(2024, month - 1, 1)).getUTCDay();
-      // A sheet of seven columns and six rows below two rows of headings; Sunday is first.
+      const first = new Date(Date.UTC(2024, month - 1, 1)).getUTCDay() || 7;
+      // A sheet of seven columns and six rows below two rows of headings; Sunday is first, and a month that begins on one has a week before it.
       const on = (d: number): Move => clickBox(async (s) => {
         const b = boxOf(await s.find({ role: 'calendar' })), k = first + d - 1, w = (b.width - 8) / 7, h = (b.height - 64) / 6;
         return { x: b.x + 4 + (k % 7) * w, y: b.y + 59 + Math.floor(k / 7) * h, width: w, height: h };

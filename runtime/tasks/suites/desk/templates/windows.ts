@@ -3,7 +3,7 @@ import { ITEMS } from '../lexicon.js';
 import type { Box, Check, SetupPlan, Template } from '../kit.js';
 import { FRAME, INFEASIBLE, geometry, judgedBy, pickSome, place, q, setup } from '../kit.js';
 import type { Where } from '../moves.js';
-import { clickBox, doubleClickBox, drag, finish, giveUp } from '../moves.js';
+import { clickBox, drag, finish, giveUp } from '../moves.js';
 
 /** The window manager, jwm: title bars, taskbar and menu. Sizes are those of overlay/etc/jwm/system.jwmrc. */
 
@@ -70,7 +70,7 @@ export const windowTemplates: readonly Template[] = [
       const titles = pickSome(r, ITEMS, 2), i = r.int(2), other = titles[1 - i]!;
       return { instruction: `Make the window "${titles[i]!}" fill the screen.`, config: setup({ start: cards(r, screen, titles) }),
         evaluator: judgedBy({ command: titles.map((t) => `${stateOf(t)} | grep -c MAXIMIZED_VERT`).join('; '), prints: titles.map((_, k) => k === i ? '1\n' : '0\n').join('') }),
-        solve: [doubleClickBox(titleBar(titles[i]!)), finish], miss: [doubleClickBox(titleBar(other)), finish] };
+        solve: [clickBox(titleButton(titles[i]!, 1)), finish], miss: [clickBox(titleButton(other, 1)), finish] };
     },
   },
   {

@@ -1,6 +1,5 @@
 import type { RunConfig } from '../config/index.js';
-import { StudioError } from '../domain/index.js';
-import { createLocalProvider } from '../cluster/index.js';
+import { createLocalProvider, createProvider } from '../cluster/index.js';
 import { createDockerProvider } from '../cluster/providers/docker.js';
 import type { DesktopProvider, DesktopSpec } from '../cluster/types.js';
 
@@ -19,15 +18,5 @@ export function providersOf(c: DesktopsConfig): DesktopProvider[] {
   return [docker(), createLocalProvider()];
 }
 
-/** `auto` takes Docker when an engine answers, else local processes, else says what each of them lacks. */
-export async function chooseProvider(c: DesktopsConfig): Promise<DesktopProvider> {
-  const problems: string[] = [], remedies: string[] = [];
-  for (const p of providersOf(c)) {
-    const s = await p.probe();
-    if (s.ok) return p;
-    await p.dispose();
-    problems.push(`${p.name}: ${s.problem?.message ?? s.detail}`);
-    remedies.push(s.problem?.remedy ?? '');
-  }
-  throw new StudioError('desktop.unavailable', `No desktops can run here. ${problems.join(' ')}`, remedies.filter(Boolean).join(' Or: '));
-}
+/** A provider that works here; `desktop.unavailable` says what each of those allowed lacks. */
+export const chooseProvider = (c: DesktopsConfig): Promise<DesktopProvider> => createProvider({ provider: c.provider, ...(c.hosts ? { docker: { hosts: c.hosts } } : {}) });

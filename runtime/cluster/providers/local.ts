@@ -62,7 +62,8 @@ export class LocalProvider implements DesktopProvider {
     const cgroup = await joinCgroups(name, spec);
     const agentCode = await readFile(imageAsset('overlay/opt/dart/agent.py'));
     const plan = sandboxCommand({ rootfs, spec, diskMb: this.o.diskMb ?? 64, cgroup, uid: process.getuid!(), stateDir: await stateDir() });
-    const child = spawn(plan.file, plan.args, { stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'], env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin', DART_DESKTOP: name } });
+    // Own process group: Ctrl-C in a terminal must not end desktops before the run has ended its rollouts.
+    const child = spawn(plan.file, plan.args, { detached: true, stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'], env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin', DART_DESKTOP: name } });
     let spawnError: Error | undefined;
     const ended = new Promise<void>((resolve) => { child.once('exit', () => resolve()); child.once('error', (e) => { spawnError = e; resolve(); }); });
     let forget: () => Promise<void> = () => Promise.resolve();

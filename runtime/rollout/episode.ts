@@ -93,6 +93,8 @@ export async function runEpisode(deps: EpisodeDeps, lease: Lease, r: EpisodeRequ
       r.onPhase('decide');
       const decided = await decideOrInvalid(policy, frame, signal);
       const ref = await guard.free(stored, 'Storing a frame');
+      // Decided on and stored: nobody reads these pixels any more.
+      desktop.recycle?.(frame);
       const complete = (d: Partial<Decision>, settled: boolean, timings: StepTimings): void => {
         const step: Step = {
           index, frame: ref, actions: d.actions ?? [], origin: 'policy', settled, timings,

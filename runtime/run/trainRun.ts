@@ -91,7 +91,7 @@ class Run {
     const { pool, policy, observations } = this.engine;
     const settle = { horizonMs: this.config.desktops.settleHorizonMs, maxMs: this.config.desktops.settleMaxMs };
     this.scheduler = new Scheduler({
-      pool, clock: systemClock, episode: { policy, tasks: this.tasks.engine, frames: observations, clock: systemClock, settle },
+      pool, clock: systemClock, episode: { policy, tasks: this.tasks.engine, frames: observations, clock: systemClock, settle, timeoutMs: this.config.rollout.taskTimeoutS * 1000 },
       next: () => this.orders?.take(), admit: () => (this.rollouting ? this.orders?.ready ?? 0 : 0),
       taskOf: (order) => this.tasks.source.task(order.family, order.seed), sampling: trainingSampling(this.config.seed, this.config.policy.temperature),
     }, { slots: this.config.desktops.count });

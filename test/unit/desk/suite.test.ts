@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Action, FamilyId, Size } from '../../../runtime/domain/index.js';
 import { GLYPH_SPEC, id, random } from '../../../runtime/domain/index.js';
 import { tokenizeInstruction } from '../../../runtime/policy/embedded/instruction.js';
-import { createTaskEngine } from '../../../runtime/tasks/index.js';
+import { createTaskEngine, parseTask } from '../../../runtime/tasks/index.js';
 import { deskSuite, heldoutSeed, quickstartFamilies, trainSeed } from '../../../runtime/tasks/suites/desk/index.js';
 import type { Move } from '../../../runtime/tasks/suites/desk/moves.js';
 import { pointIn } from '../../../runtime/tasks/suites/desk/moves.js';
@@ -90,6 +90,14 @@ describe('the suite desk', () => {
     for (const screen of SIZES) {
       const s = deskSuite({ screen });
       for (const f of s.families) for (const seed of [1, heldoutSeed(1)]) expect(engine.check(s.task(f.id, seed)), f.id).toEqual([]);
+    }
+  });
+
+  it("is OSWorld's task JSON: written to a file and read back it is the same task", () => {
+    for (const f of suite.families) {
+      const t = suite.task(f.id, 3);
+      const read = parseTask(JSON.parse(JSON.stringify({ id: t.id, instruction: t.instruction, config: t.config, evaluator: t.evaluator, related_apps: t.relatedApps, max_steps: t.maxSteps })), 'task.json');
+      expect({ ...read, family: t.family }).toMatchObject({ id: t.id, instruction: t.instruction, config: t.config, evaluator: t.evaluator, relatedApps: t.relatedApps, infeasible: t.infeasible, maxSteps: t.maxSteps });
     }
   });
 

@@ -34,4 +34,3 @@ fc-cache -f
 apt-get clean
 rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin /var/cache/debconf/*-old /var/log/* /var/cache/ldconfig/aux-cache /tmp/dart-build
 rm -f /etc/apt/apt.conf.d/99mmdebstrap /etc/dpkg/dpkg.cfg.d/99mmdebstrap
-find /usr/lib/python3* /usr/share/python3 -name __pycache__ -prune -o -name 'test' -type d -path '*/python3*/test' -exec rm -rf {} + 2>/dev/null || true

@@ -2,6 +2,7 @@ import { inflateSync } from 'node:zlib';
 import { Duplex } from 'node:stream';
 import type { Frame } from '../../domain/index.js';
 import { lost } from '../agentClient.js';
+import { takeBuffer } from './framebuffer.js';
 
 /** Message types of image/overlay/opt/dart/relay.py; it documents the protocol. */
 const OPEN = 1, DATA = 2, CLOSE = 3, FRAME = 4, ERROR = 5;
@@ -137,7 +138,7 @@ export function applyBands(last: Buffer | undefined, p: Buffer, deflated: boolea
     body.copy(data, y * row, at + 12, at + 12 + n);
     at += 12 + n;
   }
-  const own = Buffer.allocUnsafeSlow(bytes);
+  const own = takeBuffer(bytes);
   data.copy(own);
   return { frame: { width, height, data: own, capturedAt: Date.now() }, data };
 }

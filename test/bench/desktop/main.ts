@@ -55,15 +55,19 @@ async function basics(k: Kind): Promise<{ observe: number; reset: number }> {
   starts.push(now() - t);
   row('start a desktop, first frame drawn', k.name, 'ms', starts);
   const observe: number[] = [];
-  for (let i = 0; i < N.observe; i++) observe.push(await ms(() => d.observe()));
-  row('observe, 1280x720, still screen', k.name, 'ms', observe);
+  for (let i = 0; i < N.observe; i++) { const t = now(); const f = await d.observe(); observe.push(now() - t); d.recycle?.(f); }
+  row('observe, 1280x720, still screen', k.name, 'ms', observe, { note: 'buffers given back, as the episode loop does' });
+  const kept: number[] = [];
+  for (let i = 0; i < N.observe / 10; i++) kept.push(await ms(() => d.observe()));
+  row('observe, 1280x720, frames kept', k.name, 'ms', kept);
   const calc = await openCalculator(d);
   const perform: number[] = [], settle: number[] = [], observed: number[] = [], step: number[] = [];
   for (let i = 0; i < N.act; i++) {
     const t0 = now();
     await d.perform({ type: 'click', at: calc.digits[(i * 4) % 9]! }); const t1 = now();
     await d.settle(); const t2 = now();
-    await d.observe(); const t3 = now();
+    const f = await d.observe(); const t3 = now();
+    d.recycle?.(f);
     perform.push(t1 - t0); settle.push(t2 - t1); observed.push(t3 - t2); step.push(t3 - t0);
   }
   row('click a calculator button: perform', k.name, 'ms', perform);
@@ -119,7 +123,7 @@ async function accuracy(k: Kind): Promise<{ stale: number; mean: number }> {
 const oursStep = async (c: Calculator, k: number): Promise<void> => {
   await c.desktop.perform({ type: 'click', at: c.digits[(k * 4) % 9]! });
   await c.desktop.settle();
-  await c.desktop.observe();
+  c.desktop.recycle?.(await c.desktop.observe());
 };
 
 /** Settled steps per second of ours and steps of the baseline with its pauses, on the same desktops, in turns. */

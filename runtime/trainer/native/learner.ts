@@ -22,7 +22,8 @@ type OnProgress = (p: LearnerProgress) => void;
 export class Learner {
   readonly model: PolicyModel;
   readonly options: TrainerOptions;
-  private readonly sessions: Sessions;
+  /** For full micro-batches and, one state at a time, for what is left over: cheaper than padding. */
+  private readonly sessions: { readonly many: Sessions; readonly one: Sessions };
   private readonly decay: Float32Array;
   private readonly now: () => number;
   private rng: Random;
@@ -32,7 +33,7 @@ export class Learner {
   theta: Float32Array; private m: Float32Array; private v: Float32Array;
   private reference: Float32Array;
 
-  private constructor(model: PolicyModel, o: TrainerOptions, sessions: Sessions, seed: number, now: () => number) {
+  private constructor(model: PolicyModel, o: TrainerOptions, sessions: { readonly many: Sessions; readonly one: Sessions }, seed: number, now: () => number) {
     this.model = model; this.options = o; this.sessions = sessions; this.now = now;
     this.decay = decayMask(model.layout);
     this.rng = random(`trainer/${seed}`);
@@ -42,8 +43,9 @@ export class Learner {
     this.reference = this.theta.slice();
   }
   static async create(spec: EmbeddedPolicySpec, o: TrainerOptions, seed: number, now: () => number = () => performance.now()): Promise<Learner> {
-    const model = policyModel(spec);
-    return new Learner(model, o, new Sessions(await loadOrt(), model, o.microBatch, o.slots, o.threads), seed, now);
+    const model = policyModel(spec), ort = await loadOrt();
+    const many = new Sessions(ort, model, o.microBatch, o.slots, o.threads);
+    return new Learner(model, o, { many, one: o.microBatch === 1 ? many : new Sessions(ort, model, 1, o.slots, o.threads) }, seed, now);
   }
 
   state(): LearnerState {
@@ -53,7 +55,13 @@ export class Learner {
     this.version = s.version; this.adamSteps = s.adamSteps; this.updateSteps = s.updateSteps; this.rng = random(s.rng);
     this.theta = s.theta; this.m = s.m; this.v = s.v; this.reference = s.reference;
   }
-  release(): Promise<void> { return this.sessions.release(); }
+  async release(): Promise<void> { await Promise.all([this.sessions.many.release(), this.sessions.one.release()]); }
+
+  private *microBatches(places: readonly Place[]): Generator<{ readonly s: Sessions; readonly micro: readonly Place[] }> {
+    const { many, one } = this.sessions, full = places.length - (places.length % many.batch);
+    for (let i = 0; i < full; i += many.batch) yield { s: many, micro: places.slice(i, i + many.batch) };
+    for (const p of places.slice(full)) yield { s: one, micro: [p] };
+  }
 
   /** Policy-gradient passes over a batch (dart-algorithm.md 3g): `epochs` times, in minibatches of `minibatchStates`. */
   async update(b: TrainBatch, onProgress?: OnProgress): Promise<UpdateReport> {
@@ -125,24 +133,24 @@ export class Learner {
 
   /** Log-probs of all slots under given weights, into `old` or `ref`. */
   private async score(places: readonly Place[], theta: Float32Array, into: 'old' | 'ref'): Promise<void> {
-    for (const micro of chunks(places, this.sessions.batch)) {
-      const out = await this.sessions.score({ ...this.sessions.pack(micro, this.knobs()), theta: this.sessions.floats(theta) });
+    for (const { s, micro } of this.microBatches(places)) {
+      const out = await s.score({ ...s.pack(micro, this.knobs()), theta: s.floats(theta) });
       this.unpack(micro, out.logprobs!.data as Float32Array, out.entropy!.data as Float32Array, into);
     }
   }
   private unpack(micro: readonly Place[], logprobs: Float32Array, entropy: Float32Array, into: 'old' | 'ref' | 'now'): void {
     micro.forEach((p, i) => {
       p.entropy = entropy[i]!;
-      p.slots.forEach((s, j) => { const at = (i * this.sessions.slots + j) * TOKENS; s[into].set(logprobs.subarray(at, at + TOKENS)); });
+      p.slots.forEach((s, j) => { const at = (i * this.options.slots + j) * TOKENS; s[into].set(logprobs.subarray(at, at + TOKENS)); });
     });
   }
 
   /** Accumulates the gradient over the micro-batches, then AdamW. A non-finite gradient leaves weights and optimizer as they were. */
   private async optimizerStep(places: readonly Place[], v: GradVariant, lr: number): Promise<{ parts: number[]; norm: number; applied: boolean }> {
-    const s = this.sessions, n = this.theta.length, parts = [0, 0, 0, 0, 0], theta = s.floats(this.theta);
+    const s = this.sessions.one, n = this.theta.length, parts = [0, 0, 0, 0, 0], theta = s.floats(this.theta);
     let gradient = s.floats(new Float32Array(n));
-    for (const micro of chunks(places, s.batch)) {
-      const out = await s.grad(v, { ...s.pack(micro, this.knobs()), theta, accumulated: gradient });
+    for (const { s: by, micro } of this.microBatches(places)) {
+      const out = await by.grad(v, { ...by.pack(micro, this.knobs()), theta, accumulated: gradient });
       gradient = out.gradient as typeof gradient;
       (out.parts!.data as Float32Array).forEach((x, i) => { parts[i]! += x; });
       this.unpack(micro, out.logprobs!.data as Float32Array, out.entropy!.data as Float32Array, 'now');
@@ -166,8 +174,4 @@ export function imitationRate(lr: number, step: number, steps: number): number {
   if (step < warm) return (lr * (step + 1)) / warm;
   const x = (step - warm) / Math.max(1, steps - warm);
   return lr * (0.05 + 0.95 * 0.5 * (1 + Math.cos(Math.PI * x)));
-}
-
-function* chunks<T>(xs: readonly T[], n: number): Generator<readonly T[]> {
-  for (let i = 0; i < xs.length; i += n) yield xs.slice(i, i + n);
 }

@@ -20,7 +20,7 @@ export interface GlyphSize {
   readonly stem: number; readonly cell: number; readonly hidden: number; readonly dilations: readonly number[];
   readonly width: number; readonly layers: number; readonly heads: number; readonly looks: number; readonly lookHeads: number;
 }
-export const GLYPH_SIZE: GlyphSize = { stem: 12, cell: 32, hidden: 48, dilations: [1, 2, 3], width: 64, layers: 1, heads: 4, looks: 2, lookHeads: 4 };
+export const GLYPH_SIZE: GlyphSize = { stem: 8, cell: 32, hidden: 48, dilations: [1, 2, 3], width: 64, layers: 1, heads: 4, looks: 2, lookHeads: 4 };
 
 const STEM_POOL = 4, STEM_KERNEL = 5, CELL_POOL = 2;
 const MASKED = -1e9;

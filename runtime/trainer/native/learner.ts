@@ -55,7 +55,7 @@ export class Learner {
     this.version = s.version; this.adamSteps = s.adamSteps; this.updateSteps = s.updateSteps; this.rng = random(s.rng);
     this.theta = s.theta; this.m = s.m; this.v = s.v; this.reference = s.reference;
   }
-  async release(): Promise<void> { await Promise.all([this.sessions.many.release(), this.sessions.one.release()]); }
+  async release(): Promise<void> { await Promise.all([...new Set([this.sessions.many, this.sessions.one])].map((s) => s.release())); }
 
   private *microBatches(places: readonly Place[]): Generator<{ readonly s: Sessions; readonly micro: readonly Place[] }> {
     const { many, one } = this.sessions, full = places.length - (places.length % many.batch);

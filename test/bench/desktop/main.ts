@@ -47,9 +47,9 @@ async function kinds(): Promise<Kind[]> {
   return out;
 }
 
-async function basics(k: Kind): Promise<{ observe: number; reset: number }> {
+async function basics(k: Kind, few = false): Promise<{ observe: number; reset: number }> {
   const starts: number[] = [];
-  for (let i = 1; i < N.starts; i++) { const t = now(); const d = await k.provider.create(spec); starts.push(now() - t); await k.provider.destroy(d); }
+  for (let i = 1; i < (few ? 1 : N.starts); i++) { const t = now(); const d = await k.provider.create(spec); starts.push(now() - t); await k.provider.destroy(d); }
   const t = now();
   const d = await k.provider.create(spec);
   starts.push(now() - t);
@@ -62,7 +62,7 @@ async function basics(k: Kind): Promise<{ observe: number; reset: number }> {
   row('observe, 1280x720, frames kept', k.name, 'ms', kept);
   const calc = await openCalculator(d);
   const perform: number[] = [], settle: number[] = [], observed: number[] = [], step: number[] = [];
-  for (let i = 0; i < N.act; i++) {
+  for (let i = 0; i < (few ? 15 : N.act); i++) {
     const t0 = now();
     await d.perform({ type: 'click', at: calc.digits[(i * 4) % 9]! }); const t1 = now();
     await d.settle(); const t2 = now();
@@ -75,7 +75,7 @@ async function basics(k: Kind): Promise<{ observe: number; reset: number }> {
   row('click a calculator button: observe', k.name, 'ms', observed);
   row('click a calculator button: whole step', k.name, 'ms', step);
   const resets: number[] = [];
-  for (let i = 0; i < (quick ? 8 : 30); i++) { await dirty(d, i); resets.push(await ms(() => k.provider.reset(d))); }
+  for (let i = 0; i < (few ? 4 : quick ? 8 : 30); i++) { await dirty(d, i); resets.push(await ms(() => k.provider.reset(d))); }
   row('reset in place, from dirty, first frame drawn', k.name, 'ms', resets);
   await k.provider.destroy(d);
   return { observe: summary(observe).p50, reset: summary(resets).p50 };
@@ -153,7 +153,7 @@ async function steps(k: Kind): Promise<{ ratios: number[]; pss: number; availabl
         ours.push((await rate(some.map((p) => p.c), N.ours, oursStep)).perSecond);
         base[i]!.push((await rate(some, N.base[i]!, baseStep(pause))).perSecond);
       }
-      ours.push((await rate(some.map((p) => p.c), N.ours, oursStep)).perSecond);
+      if (!quick) ours.push((await rate(some.map((p) => p.c), N.ours, oursStep)).perSecond);
     }
     const o = summary(ours).p50;
     row(`settled steps/s in sum, ${n} desktop${n > 1 ? 's' : ''}: ours`, k.name, '1/s', ours, { note: `${round(o / n)} per desktop` });
@@ -192,7 +192,7 @@ try {
   const a = await accuracy(first);
   say(`settle: mean ${round(a.mean)} ms, stale ${round(a.stale)} %`);
   const s = first.name.includes('portable') ? undefined : await steps(first);
-  for (const k of all.slice(1)) { await basics(k); await shortSteps(k); say(`${k.name} done`); }
+  for (const k of all.slice(1)) { await basics(k, quick); await shortSteps(k); say(`${k.name} done`); }
   bars.push(
     bar('observe_p50_ms', b.observe, 'ms', '<= 1'),
     bar('reset_p50_ms', b.reset, 'ms', '<= 150'),

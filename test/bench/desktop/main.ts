@@ -14,7 +14,7 @@ import { APPS, settleAccuracy, type SettleSample } from './settleAccuracy.js';
 
 const { quick, json } = benchArgs();
 const spec: DesktopSpec = { screen: { width: 1280, height: 720 }, memoryMb: 512, pids: 256 };
-const N = quick ? { observe: 200, act: 30, settlePerApp: 20, resets: 24, counts: [1, 8], ours: 1000, base: [2000, 2000, 4300], rounds: 1, desktops: 8, starts: 2 }
+const N = quick ? { observe: 100, act: 20, settlePerApp: 20, resets: 16, counts: [1, 8], ours: 800, base: [1500, 1500, 4200], rounds: 1, desktops: 8, starts: 2 }
   : { observe: 1000, act: 200, settlePerApp: 40, resets: 250, counts: [1, 2, 4, 8], ours: 3000, base: [4000, 6000, 12000], rounds: 2, desktops: 8, starts: 5 };
 const PAUSES = [0, 500, 2000];
 const rows: Record<string, unknown>[] = [];

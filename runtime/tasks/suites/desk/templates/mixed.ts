@@ -6,7 +6,7 @@ import { clickBox, doubleClickBox, enterText, finish, key, type } from '../moves
 import { numbers } from './calculator.js';
 import { FOLDER, fileManager, filesConfig, iconBox } from './files.js';
 import { DOCUMENTS, editor, editorLook, editorTitle } from './notes.js';
-import { terminal, terminalFiles } from './terminal.js';
+import { SHELL_MS, terminal, terminalFiles } from './terminal.js';
 
 /** Tasks over two applications. */
 
@@ -48,7 +48,7 @@ export const mixedTemplates: readonly Template[] = [
       return { instruction: `Write "${word}" into the note and save it; then run "${line}" in the terminal.`,
         config: setup({ look: { ...look, css: `${look.css}menubar * { font-size: 8pt; padding: 1px 2px; }\n` }, files: { ...terminalFiles, [path]: '' }, start: [
           terminal(r, screen, { columns: 26, region: { width: half } }), { command: editor(path), then: [`wmctrl -r ${file} -e 0,${note.x},${note.y},${note.width},${note.height}`] }] }),
-        evaluator: judgedBy(fileIs(path, word), { command: 'cd; ls -d [A-Z]*/', prints: ['Desktop', 'Documents', 'Downloads', made].sort().map((d) => `${d}/\n`).join('') }),
+        evaluator: judgedBy(fileIs(path, word), { withinMs: SHELL_MS, command: 'cd; ls -d [A-Z]*/', prints: ['Desktop', 'Documents', 'Downloads', made].sort().map((d) => `${d}/\n`).join('') }),
         solve: [clickBox(inside(editorTitle(file))), type(word), key('ctrl+s'), clickBox(inside('Terminal')), enterText(line), finish], miss: [clickBox(inside(editorTitle(file))), type(word), clickBox(inside('Terminal')), enterText(line), finish] };
     },
   },

@@ -11,6 +11,8 @@ export function terminal(r: Random, screen: Size, o: { readonly cwd?: string; re
   const columns = o.columns ?? CHAR.columns, at = place(r, screen, CHAR.width * columns + 4, CHAR.height * CHAR.rows + 4, o.region);
   return { command: `cd ${o.cwd ?? '/home/user'}; exec xterm -T ${o.title ?? 'Terminal'} -fa 'DejaVu Sans Mono:bold' -fs 14 -geometry ${columns}x${CHAR.rows}+${at.x}+${at.y}` };
 }
+/** How long a command line may take to get to the shell and be done. */
+export const SHELL_MS = 200;
 /** A short prompt. */
 export const terminalFiles = { '/home/user/.bashrc': 'PS1="> "\n' };
 
@@ -20,7 +22,7 @@ export const terminalTemplates: readonly Template[] = [
     build(r, screen) {
       const file = r.pick([...ITEMS, ...TEXTS]), line = `touch ${file}`;
       return { instruction: `Run "${line}" in the terminal.`, config: setup({ files: terminalFiles, start: [terminal(r, screen)] }),
-        evaluator: judgedBy({ command: `cd; find . -maxdepth 1 -type f -name '[A-Za-z]*' -printf '%P\\n'`, prints: `${file}\n` }), solve: [enterText(line), finish], miss: [type(line), finish] };
+        evaluator: judgedBy({ withinMs: SHELL_MS, command: `cd; find . -maxdepth 1 -type f -name '[A-Za-z]*' -printf '%P\\n'`, prints: `${file}\n` }), solve: [enterText(line), finish], miss: [type(line), finish] };
     },
   },
   {
@@ -28,14 +30,14 @@ export const terminalTemplates: readonly Template[] = [
     build(r, screen) {
       const [word, file] = [r.pick(TEXTS), r.pick(ITEMS)], make = `mkdir ${file}`, write = `echo ${word} > ${file}/note`;
       return { instruction: `In the terminal run "${make}" and after it "${write}".`, config: setup({ files: terminalFiles, start: [terminal(r, screen)] }),
-        evaluator: judgedBy(fileIs(`/home/user/${file}/note`, `${word}\n`)), solve: [enterText(make), enterText(write), finish], miss: [enterText(write), finish] };
+        evaluator: judgedBy({ ...fileIs(`/home/user/${file}/note`, `${word}\n`), withinMs: SHELL_MS }), solve: [enterText(make), enterText(write), finish], miss: [enterText(write), finish] };
     },
   },
   {
     name: 'term-exit', apps: ['xterm'], steps: 1,
     build(r, screen) {
       return { instruction: 'Type "exit" in the terminal to close it.', config: setup({ files: terminalFiles, start: [terminal(r, screen)] }),
-        evaluator: judgedBy({ command: 'wmctrl -lx | grep -ci xterm', prints: '0\n' }), solve: [enterText('exit'), finish], miss: [type('exit'), finish] };
+        evaluator: judgedBy({ withinMs: SHELL_MS, command: 'wmctrl -lx | grep -ci xterm', prints: '0\n' }), solve: [enterText('exit'), finish], miss: [type('exit'), finish] };
     },
   },
   {
@@ -47,7 +49,7 @@ export const terminalTemplates: readonly Template[] = [
       const [left, right] = r.int(2) === 0 ? [one, two] : [two, one], start = [at(left, { width: half }), at(right, { x: half, width: half })];
       return { instruction: `Two terminals are open. Run "${line}" in the one titled "${one}".`,
         config: setup({ files: terminalFiles, folders: [`/home/user/${one}`, `/home/user/${two}`], start: left === one ? start : [start[1]!, start[0]!] }),
-        evaluator: judgedBy({ command: 'cd; ls -d */*', prints: `${one}/${file}\n` }), solve: [clickBox((s) => s.window({ title: one })), enterText(line), finish], miss: [enterText(line), finish] };
+        evaluator: judgedBy({ withinMs: SHELL_MS, command: 'cd; ls -d */*', prints: `${one}/${file}\n` }), solve: [clickBox((s) => s.window({ title: one })), enterText(line), finish], miss: [enterText(line), finish] };
     },
   },
   {
@@ -55,7 +57,7 @@ export const terminalTemplates: readonly Template[] = [
     build(r, screen) {
       const [dir, gone, kept] = pickSome(r, ITEMS, 3) as [string, string, string], cd = `cd ${dir}`, rm = `rm ${gone}`;
       return { instruction: `In the terminal run "${cd}", then "${rm}", then "exit".`, config: setup({ files: { ...terminalFiles, [`/home/user/${dir}/${gone}`]: 'x', [`/home/user/${dir}/${kept}`]: 'x' }, start: [terminal(r, screen)] }),
-        evaluator: judgedBy({ command: `ls /home/user/${dir}; wmctrl -lx | grep -ci xterm`, prints: `${kept}\n0\n` }), solve: [enterText(cd), enterText(rm), enterText('exit'), finish], miss: [enterText(rm), enterText('exit'), finish] };
+        evaluator: judgedBy({ withinMs: SHELL_MS, command: `ls /home/user/${dir}; wmctrl -lx | grep -ci xterm`, prints: `${kept}\n0\n` }), solve: [enterText(cd), enterText(rm), enterText('exit'), finish], miss: [enterText(rm), enterText('exit'), finish] };
     },
   },
 ];

@@ -36,7 +36,8 @@ const launcher = (i: number): Where => (s) => Promise.resolve({ x: 42 + 24 * i, 
 
 const titlesAre = (titles: readonly string[]): Check => ({ command: `wmctrl -l | awk '{ print $NF }' | sort`, prints: [...titles].sort().map((t) => `${t}\n`).join('') });
 const stateOf = (title: string): string => `xprop -name ${q(title)} _NET_WM_STATE`;
-const running = (app: string): Check => ({ command: 'wmctrl -lx | awk \'{ n = split($3, a, "."); print tolower(a[n]) }\' | sort -u', prints: `${app}\n` });
+/** The classes of all windows. */
+const running = (apps: readonly string[]): Check => ({ withinMs: 1500, command: 'wmctrl -lx | awk \'{ n = split($3, a, "."); print tolower(a[n]) }\' | sort -u', prints: [...apps].sort().map((a) => `${a}\n`).join('') });
 
 export const windowTemplates: readonly Template[] = [
   {
@@ -89,7 +90,7 @@ export const windowTemplates: readonly Template[] = [
     build(r, screen) {
       const i = r.int(MENU.length), wrong = (i + 1 + r.int(MENU.length - 1)) % MENU.length, title = r.pick(ITEMS), bystander = card(title, place(r, screen, CARD.width, CARD.height, { x: 150 }));
       return { instruction: `Start the "${MENU[i]![0]}" program from the menu in the bottom left corner.`, config: setup({ start: [bystander] }),
-        evaluator: judgedBy({ ...running(''), prints: [MENU[i]![1], 'yad'].sort().map((a) => `${a}\n`).join('') }),
+        evaluator: judgedBy(running([MENU[i]![1], 'yad'])),
         solve: [clickBox(menuButton), clickBox(menuEntry(i)), finish], miss: [clickBox(menuButton), clickBox(menuEntry(wrong)), finish] };
     },
   },
@@ -98,7 +99,7 @@ export const windowTemplates: readonly Template[] = [
     build(r, screen) {
       const i = r.int(MENU.length), wrong = (i + 1 + r.int(MENU.length - 1)) % MENU.length, title = r.pick(ITEMS), bystander = card(title, place(r, screen, CARD.width, CARD.height));
       return { instruction: `Start the "${MENU[i]![0]}" program with its icon in the taskbar.`, config: setup({ start: [bystander] }),
-        evaluator: judgedBy({ ...running(''), prints: [MENU[i]![1], 'yad'].sort().map((a) => `${a}\n`).join('') }), solve: [clickBox(launcher(i)), finish], miss: [clickBox(launcher(wrong)), finish] };
+        evaluator: judgedBy(running([MENU[i]![1], 'yad'])), solve: [clickBox(launcher(i)), finish], miss: [clickBox(launcher(wrong)), finish] };
     },
   },
   {

@@ -6,18 +6,21 @@ import type { RolloutOrder } from '../data/types.js';
  * kept as admission allows, so `ready` is also how many rollouts may start.
  */
 export class OrderQueue {
-  readonly #data: DataManager;
+  readonly #data: Pick<DataManager, 'nextOrder' | 'capacity' | 'retire' | 'onChange'>;
   readonly #limit: number;
   readonly #version: () => number;
   readonly #onReady: () => void;
   readonly #queue: RolloutOrder[] = [];
+  readonly #onFault: ((e: unknown) => void) | undefined;
   #filling = false;
+  #filled: Promise<void> = Promise.resolve();
   #again = false;
   #closed = false;
   readonly #off: () => void;
 
-  constructor(data: DataManager, o: { limit: number; version: () => number; onReady: () => void }) {
-    this.#data = data; this.#limit = o.limit; this.#version = o.version; this.#onReady = o.onReady;
+  /** `onFault`: no order can be had any more, e.g. because the journal cannot be written. */
+  constructor(data: Pick<DataManager, 'nextOrder' | 'capacity' | 'retire' | 'onChange'>, o: { limit: number; version: () => number; onReady: () => void; onFault?: (e: unknown) => void }) {
+    this.#data = data; this.#limit = o.limit; this.#version = o.version; this.#onReady = o.onReady; this.#onFault = o.onFault;
     this.#off = data.onChange(() => this.fill());
   }
   get ready(): number { return this.#queue.length; }
@@ -27,7 +30,7 @@ export class OrderQueue {
   fill(): void {
     if (this.#filling || this.#closed) { this.#again = true; return; }
     this.#filling = true;
-    void (async () => {
+    this.#filled = (async () => {
       try {
         do {
           this.#again = false;
@@ -39,13 +42,14 @@ export class OrderQueue {
             this.#onReady();
           }
         } while (this.#again && this.#data.capacity({ maxConcurrent: this.#limit, version: this.#version() }) > 0);
-      } finally { this.#filling = false; }
-    })().catch(() => { this.#closed = true; });
+      } catch (e) { this.#closed = true; this.#onFault?.(e); } finally { this.#filling = false; }
+    })();
   }
-  /** Orders never started are retired as stopped. */
+  /** Orders never started are retired as stopped, one that is just being made too. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#off();
+    await this.#filled;
     for (const o of this.#queue.splice(0)) await this.#data.retire(o.rollout, 'stopped');
   }
 }

@@ -98,6 +98,11 @@ export const RunFileSchema = z.strictObject({
   }, 'Module 4, trainer.'),
 
   warmStart: section({
+    reading: section({
+      screens: whole(0, 'Screens full of known words, drawn before anything is demonstrated, from which the policy learns to read; 0 = no base policy.'),
+      steps: whole(0, 'Optimizer steps of reading lessons.'),
+      lr: positive(3e-3, 'Learning rate of the lessons.'),
+    }, 'Base policy: reading lessons on synthetic screens (no task is shown).'),
     demonstrations: whole(0, 'Oracle demonstrations per family collected before training as the pre-collected pool (suite `desk` only).'),
     steps: whole(0, 'Optimizer steps of imitation on the pool before reinforcement learning.'),
     lr: positive(1e-3, 'Learning rate of the imitation steps.'),

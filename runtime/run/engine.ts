@@ -78,7 +78,7 @@ export async function startEngine(r: EngineRequest): Promise<Engine> {
     closers.push(() => rm(weightsDir, { recursive: true, force: true }));
     const trainer = await createTrainer({
       entry: r.entry, spec, dir: checkpoints, seed: config.seed, options: trainerOptions(config, weightsDir),
-      ...(r.onImitation ? { onProgress: (p) => { if (p.kind === 'imitate') r.onImitation!(p.step, p.steps, p.loss); } } : {}),
+      ...(r.onImitation ? { onProgress: (p) => { if (p.kind !== 'update') r.onImitation!(p.step, p.steps, p.loss); } } : {}),
     });
     closers.push(() => trainer.close());
     if (r.checkpoint) await trainer.restore(r.checkpoint);

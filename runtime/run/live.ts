@@ -2,7 +2,7 @@ import { duration, percent, sparkline } from './stats.js';
 
 /** What the terminal shows of a run; the same record goes out as one JSON line with `--json`. */
 export interface RunStatus {
-  readonly phase: 'starting' | 'demonstrations' | 'warm start' | 'training' | 'evaluating' | 'stopping' | 'done';
+  readonly phase: 'starting' | 'reading' | 'demonstrations' | 'warm start' | 'training' | 'evaluating' | 'stopping' | 'done';
   readonly elapsedMs: number;
   readonly version: number;
   readonly rollouts: number;

@@ -14,6 +14,7 @@ import { dataConfig, openTasks, type Tasks } from './mapping.js';
 import { Meters } from './meters.js';
 import { OrderQueue } from './orders.js';
 import { lastCheckpoint, loadSuccesses, progressOf, pruneCheckpoints, type Progress } from './resume.js';
+import { readingScreens, vocabulary } from './reading.js';
 import { imitationSamples } from './samples.js';
 import { rateText } from './stats.js';
 import { trainLoop } from './trainLoop.js';
@@ -30,7 +31,7 @@ export interface TrainRunOptions {
 }
 export interface TrainResult { readonly points: readonly EvalPoint[]; readonly version: number; readonly stopped: 'budget' | 'signal'; readonly rollouts: number }
 
-/** One training run from start (or resume) to a clean end. Reads top to bottom: demonstrations, warm start, reinforcement learning, last evaluation. */
+/** One training run from start (or resume) to a clean end. Reads top to bottom: reading lessons, demonstrations, warm start, reinforcement learning, last evaluation. */
 export async function trainRun(o: TrainRunOptions): Promise<TrainResult> {
   const { config, reporter } = o;
   const tasks = await openTasks(config);
@@ -43,6 +44,7 @@ export async function trainRun(o: TrainRunOptions): Promise<TrainResult> {
     if (o.resume) reporter.note(`Resumed: ${data.recovery.events} events read, ${data.recovery.lost.length} unfinished rollouts handed out again, ${data.recovery.released} claimed batches freed.`);
     await r.open();
     await r.evaluate('untrained');
+    await r.reading();
     await r.demonstrations();
     await r.warmStart();
     await r.reinforce();
@@ -130,6 +132,20 @@ class Run {
       this.points.push(p);
       this.o.reporter.note(`Evaluation ${label.padEnd(12)} v${String(p.version).padEnd(4)} success ${rateText(p.successes, p.episodes)} on held-out seeds (${p.episodes} episodes${p.errors ? `, ${p.errors} errors` : ''})`, { eval: p });
     } catch (e) { if (!(e instanceof StudioError && e.kind === 'cancelled')) throw e; } finally { this.phase = before; this.detail = undefined; }
+  }
+
+  /** The base policy: eyes before tasks. Skipped when there is nothing to warm-start or it was done before the run was resumed. */
+  async reading(): Promise<void> {
+    const w = this.config.warmStart.reading, { trainer, spec, pool } = this.engine!;
+    if (w.steps === 0 || w.screens === 0 || this.version > 0 || this.o.signal.aborted || !trainer) return;
+    this.phase = 'reading';
+    const words = vocabulary(spec, this.tasks), t0 = this.now();
+    const screens = await readingScreens({ pool, spec, words, count: w.screens, seed: this.config.seed, parallel: Math.min(2, this.config.desktops.count), signal: this.o.signal, onProgress: (n) => { this.detail = `drawing screens, ${n} of ${w.screens}`; } });
+    const report = await trainer.read(screens, { steps: w.steps, lr: w.lr, shift: 16 });
+    this.version = report.version;
+    this.detail = undefined;
+    await this.data.note({ type: 'metrics', source: 'reading', version: report.version, values: { loss: report.loss, ms: report.ms, screens: report.screens, steps: report.steps, words: words.length } });
+    this.o.reporter.note(`Reading: ${report.steps} lessons on ${report.screens} drawn screens of ${words.length} words in ${Math.round((this.now() - t0) / 1000)} s, loss ${report.loss.toFixed(2)}.`);
   }
 
   async demonstrations(): Promise<void> {

@@ -3,6 +3,8 @@ import type { PolicyVersion, TrainBatch } from '../domain/index.js';
 /** Module 4, trainer. One engine per run, in its own process; `update` is one optimizer pass (or several) over a batch. */
 export interface TrainerEngine {
   update(b: TrainBatch): Promise<UpdateReport>;
+  /** Reading lessons on screens made for them: the base policy. */
+  read(screens: readonly ReadingScreen[], o: ReadOptions): Promise<ReadReport>;
   /** Supervised passes over demonstrations (behaviour cloning), e.g. the warm start. */
   imitate(b: TrainBatch, o: ImitateOptions): Promise<UpdateReport>;
   /** Atomic: weights + optimizer + rng + version, and a plain policy.onnx beside them. */
@@ -12,6 +14,14 @@ export interface TrainerEngine {
   exportWeights(): Promise<WeightsFile>;
   close(): Promise<void>;
 }
+/**
+ * A screen with words at known places, to learn reading from before anything is demonstrated. `obs` as in EncodedState; `buckets[i]` is a word's
+ * instruction bucket and `boxes` its rectangle x0, y0, x1, y1 in observation pixels (4 numbers a word).
+ */
+export interface ReadingScreen { readonly obs: Uint8Array; readonly buckets: Int32Array; readonly boxes: Int32Array }
+export interface ReadOptions { readonly steps: number; readonly lr: number; readonly shift: number }
+export interface ReadReport { readonly version: PolicyVersion; readonly ms: number; /** Mean -log p of a target cell over the last tenth of the steps. */ readonly loss: number; readonly screens: number; readonly steps: number }
+
 export interface ImitateOptions { readonly steps: number; readonly lr: number; /** Random shifts of the screenshot, in observation pixels, as augmentation. */ readonly shift: number }
 export interface CheckpointRef { readonly version: PolicyVersion; readonly dir: string }
 export interface WeightsFile { readonly version: PolicyVersion; readonly path: string; readonly sha256: string }

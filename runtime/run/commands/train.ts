@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { StudioError, id, type RunId } from '../../domain/index.js';
 import { parseRunFile, parseRunText, type RunConfig, type RunFile } from '../../config/index.js';
 import { thisBundle } from '../engines.js';
@@ -56,6 +56,8 @@ function overrides(o: Options): RunFile {
 
 function report(dir: string, run: string, r: TrainResult, json: boolean): void {
   if (json) { process.stdout.write(JSON.stringify({ type: 'result', run, dir, ...r }) + '\n'); return; }
+  // Commands that work as they stand: the folder where the run is not in the default place.
+  const name = dirname(dir) === resolve('runs') ? run : dir;
   const out = ['', 'Success on held-out seeds, greedy, with 95 % intervals'];
   for (const p of r.points) out.push(`  ${p.label.padEnd(14)} v${String(p.version).padEnd(5)} ${rateText(p.successes, p.episodes)} of ${p.episodes}`);
   const [first, warm, last] = [r.points[0], r.points.find((p) => p.label === 'warm start'), r.points.findLast((p) => p.label === 'final')];
@@ -66,6 +68,6 @@ function report(dir: string, run: string, r: TrainResult, json: boolean): void {
     for (const [f, x] of Object.entries(last.perFamily)) out.push(`  ${f.padEnd(24)} ${rateText(x.successes, x.episodes)}`);
   }
   out.push('', `run folder   ${dir}`, `policy       ${join(dir, 'checkpoints', `v${String(r.version).padStart(6, '0')}`, 'policy.onnx')}`,
-    `look at it   npm run -s cli -- runs show ${run}`, r.stopped === 'signal' ? `go on        npm run -s cli -- train --resume ${run}` : `train longer npm run -s cli -- train --resume ${run} --minutes 40`);
+    `look at it   npm run -s cli -- runs show ${name}`, r.stopped === 'signal' ? `go on        npm run -s cli -- train --resume ${name}` : `train longer npm run -s cli -- train --resume ${name} --minutes 40`);
   process.stdout.write(out.join('\n') + '\n');
 }

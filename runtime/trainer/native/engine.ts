@@ -1,6 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { gridOf, headSizes, HEADS, StudioError, type EmbeddedPolicySpec, type ProcessEntry, type ProcessRole, type StepSample, type TrainBatch } from '../../domain/index.js';
-import type { CheckpointRef, ImitateOptions, TrainerEngine, UpdateReport, WeightsFile } from '../types.js';
+import type { CheckpointRef, ImitateOptions, ReadingScreen, ReadOptions, ReadReport, TrainerEngine, UpdateReport, WeightsFile } from '../types.js';
 
 import type { Command, FromTrainer, Reply, ToTrainer } from './messages.js';
 import type { LearnerProgress } from './learner.js';
@@ -64,6 +64,12 @@ class NativeTrainer implements TrainerEngine {
   }
   update(b: TrainBatch): Promise<UpdateReport> { return this.withBatch(b, { kind: 'update', batch: b.id, epochs: b.epochs }); }
   imitate(b: TrainBatch, o: ImitateOptions): Promise<UpdateReport> { return this.withBatch(b, { kind: 'imitate', batch: b.id, epochs: b.epochs, options: o }); }
+  read(screens: readonly ReadingScreen[], o: ReadOptions): Promise<ReadReport> {
+    return this.serial(async () => {
+      for (let i = 0; i < screens.length; i += STATES_PER_MESSAGE) await this.send({ kind: 'screens', screens: screens.slice(i, i + STATES_PER_MESSAGE) });
+      return this.command({ kind: 'read', options: o });
+    }) as Promise<ReadReport>;
+  }
   checkpoint(): Promise<CheckpointRef> { return this.serial(() => this.command({ kind: 'checkpoint' })) as Promise<CheckpointRef>; }
   async restore(c: CheckpointRef): Promise<void> { await this.serial(() => this.command({ kind: 'restore', dir: c.dir })); }
   exportWeights(): Promise<WeightsFile> { return this.serial(() => this.command({ kind: 'export' })) as Promise<WeightsFile>; }

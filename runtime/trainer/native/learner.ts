@@ -1,5 +1,6 @@
 import { random, type EmbeddedPolicySpec, type PolicyVersion, type Random, type StepSample, type TrainBatch } from '../../domain/index.js';
-import type { ImitateOptions, UpdateReport } from '../types.js';
+import type { ImitateOptions, ReadingScreen, ReadOptions, ReadReport, UpdateReport } from '../types.js';
+import type * as Ort from 'onnxruntime-node';
 import { augment, neighbourChoices } from './augment.js';
 import { ADAM_KNOBS } from './model/adamGraph.js';
 import { TOKENS, type GradVariant, type KNOBS } from './model/lossGraph.js';
@@ -7,6 +8,7 @@ import { decayMask, initialTheta } from './model/params.js';
 import { policyModel, type PolicyModel } from './model/policyGraph.js';
 import type { TrainerOptions } from './options.js';
 import { makeSlot, toPlaces, weigh, type Place, type Slot } from './places.js';
+import { lesson, READ_CELLS } from './reading.js';
 import { ReportBuilder } from './report.js';
 import { loadOrt, Sessions } from './sessions.js';
 
@@ -15,7 +17,7 @@ export interface LearnerState {
   readonly version: PolicyVersion; readonly adamSteps: number; readonly updateSteps: number; readonly rng: readonly [number, number, number, number];
   readonly theta: Float32Array; readonly m: Float32Array; readonly v: Float32Array; readonly reference: Float32Array;
 }
-export interface LearnerProgress { readonly kind: 'update' | 'imitate'; readonly step: number; readonly steps: number; readonly loss: number; readonly lr: number; readonly ms: number }
+export interface LearnerProgress { readonly kind: 'update' | 'imitate' | 'read'; readonly step: number; readonly steps: number; readonly loss: number; readonly lr: number; readonly ms: number }
 type OnProgress = (p: LearnerProgress) => void;
 
 /** The learning itself: weights, optimizer and objective over ONNX sessions. Knows nothing of processes or files; time comes in as `now`. */
@@ -112,6 +114,27 @@ export class Learner {
     return { ...late, states: seen, optimizerSteps: early.optimizerSteps + late.optimizerSteps, skippedNonFinite: early.skippedNonFinite + late.skippedNonFinite };
   }
 
+  /** Reading lessons: find each of a screen's words. Only eyes, word table and `find` learn. */
+  async read(screens: readonly ReadingScreen[], r: ReadOptions, onProgress?: OnProgress): Promise<ReadReport> {
+    const start = this.now(), size = this.options.imitateStates, { many } = this.sessions, last = Math.max(1, Math.ceil(r.steps / 10));
+    let queue: ReadingScreen[] = [], lossSum = 0;
+    for (let step = 0; step < r.steps && screens.length > 0; step++) {
+      const picked = Array.from({ length: Math.ceil(size / many.batch) * many.batch }, () => { if (queue.length === 0) queue = this.rng.shuffle(screens); return lesson(this.model.spec, queue.pop()!, r.shift, this.rng); });
+      const scale = 1 / Math.max(1, picked.reduce((n, l) => n + l.words, 0) * READ_CELLS), lr = imitationRate(r.lr, step, r.steps);
+      let gradient: Ort.Tensor = many.floats(new Float32Array(this.theta.length)), loss = 0;
+      for (const micro of chunks(picked, many.batch)) {
+        const out = await many.read({ ...many.packLessons(micro, scale), theta: many.floats(this.theta), accumulated: gradient });
+        gradient = out.gradient as Ort.Tensor;
+        loss += (out.loss!.data as Float32Array)[0]!;
+      }
+      await this.step(gradient, lr);
+      if (r.steps - step <= last) lossSum += loss;
+      onProgress?.({ kind: 'read', step: step + 1, steps: r.steps, loss, lr, ms: this.now() - start });
+    }
+    if (r.steps > 0 && screens.length > 0) this.version++;
+    return { version: this.version, ms: this.now() - start, loss: lossSum / last, screens: screens.length, steps: r.steps };
+  }
+
   private imitationPlace(s: StepSample, weight: number, shift: number): Place {
     const { state, choices } = augment(this.model.spec, s.state, s.choices, shift, this.rng);
     const own: number[] = [], extra: Slot[] = [];
@@ -155,6 +178,12 @@ export class Learner {
       (out.parts!.data as Float32Array).forEach((x, i) => { parts[i]! += x; });
       this.unpack(micro, out.logprobs!.data as Float32Array, out.entropy!.data as Float32Array, 'now');
     }
+    return { parts, ...(await this.step(gradient, lr)) };
+  }
+
+  /** One AdamW step; a non-finite gradient changes nothing. */
+  private async step(gradient: Ort.Tensor, lr: number): Promise<{ norm: number; applied: boolean }> {
+    const s = this.sessions.one, theta = s.floats(this.theta);
     const o = this.options, t = this.adamSteps + 1;
     const knob: Record<(typeof ADAM_KNOBS)[number], number> = { lr, beta1: o.beta1, beta2: o.beta2, epsilon: o.adamEpsilon, weightDecay: o.weightDecay, gradClip: o.gradClip, c1: 1 - o.beta1 ** t, c2: 1 - o.beta2 ** t };
     const out = await s.adam({ theta, gradient, m: s.floats(this.m), v: s.floats(this.v), decay: s.floats(this.decay), knobs: s.floats(Float32Array.from(ADAM_KNOBS, (k) => knob[k])) });
@@ -164,7 +193,7 @@ export class Learner {
       this.theta = out.theta2!.data as Float32Array; this.m = out.m2!.data as Float32Array; this.v = out.v2!.data as Float32Array;
       this.adamSteps = t;
     }
-    return { parts, norm, applied };
+    return { norm, applied };
   }
 }
 
@@ -175,3 +204,5 @@ export function imitationRate(lr: number, step: number, steps: number): number {
   const x = (step - warm) / Math.max(1, steps - warm);
   return lr * (0.05 + 0.95 * 0.5 * (1 + Math.cos(Math.PI * x)));
 }
+
+function* chunks<T>(xs: readonly T[], n: number): Generator<readonly T[]> { for (let i = 0; i < xs.length; i += n) yield xs.slice(i, i + n); }

@@ -1,5 +1,5 @@
 import type { EmbeddedPolicySpec, EncodedState, RunError, StepSample } from '../../domain/index.js';
-import type { CheckpointRef, ImitateOptions, UpdateReport, WeightsFile } from '../types.js';
+import type { CheckpointRef, ImitateOptions, ReadingScreen, ReadOptions, ReadReport, UpdateReport, WeightsFile } from '../types.js';
 import type { LearnerProgress } from './learner.js';
 import type { TrainerOptions } from './options.js';
 
@@ -12,13 +12,15 @@ export type Command =
   | { readonly kind: 'start'; readonly spec: EmbeddedPolicySpec; readonly options: TrainerOptions; readonly dir: string; readonly seed: number }
   | { readonly kind: 'update'; readonly batch: string; readonly epochs: number }
   | { readonly kind: 'imitate'; readonly batch: string; readonly epochs: number; readonly options: ImitateOptions }
+  | { readonly kind: 'read'; readonly options: ReadOptions }
   | { readonly kind: 'checkpoint' } | { readonly kind: 'export' } | { readonly kind: 'close' }
   | { readonly kind: 'restore'; readonly dir: string };
 export type ToTrainer =
   | { readonly kind: 'states'; readonly states: readonly { readonly key: string; readonly state: EncodedState }[] }
+  | { readonly kind: 'screens'; readonly screens: readonly ReadingScreen[] }
   | { readonly kind: 'samples'; readonly samples: readonly WireSample[] }
   | { readonly kind: 'command'; readonly id: number; readonly command: Command };
-export type Reply = UpdateReport | CheckpointRef | WeightsFile | { readonly parameters: number } | null;
+export type Reply = UpdateReport | ReadReport | CheckpointRef | WeightsFile | { readonly parameters: number } | null;
 export type FromTrainer =
   | { readonly kind: 'done'; readonly id: number; readonly value: Reply }
   | { readonly kind: 'failed'; readonly id: number; readonly error: RunError }

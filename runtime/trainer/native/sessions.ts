@@ -4,6 +4,8 @@ import { adamGraph } from './model/adamGraph.js';
 import { gradGraph, KNOBS, scoreGraph, TOKENS, type GradVariant } from './model/lossGraph.js';
 import { inputShapes } from './model/glyph.js';
 import type { PolicyModel } from './model/policyGraph.js';
+import { readGraph } from './model/readGraph.js';
+import { READ_CELLS, READ_WORDS, type Lesson } from './reading.js';
 import type { Graph } from './graph/graph.js';
 import type { Place } from './places.js';
 
@@ -44,6 +46,7 @@ export class Sessions {
   grad(v: GradVariant, feeds: Feeds): Promise<Ort.InferenceSession.OnnxValueMapType> {
     return this.run(`grad-${v.objective}-${v.correction}${v.fresh ? '-fresh' : ''}${v.reference ? '-ref' : ''}`, () => gradGraph(this.model, this.batch, this.slots, v), feeds);
   }
+  read(feeds: Feeds): Promise<Ort.InferenceSession.OnnxValueMapType> { return this.run('read', () => readGraph(this.model, this.batch, READ_WORDS, READ_CELLS), feeds); }
   adam(feeds: Feeds): Promise<Ort.InferenceSession.OnnxValueMapType> { return this.run('adam', () => adamGraph(this.model.layout.total), feeds); }
   private async run(key: string, graph: () => Graph, feeds: Feeds): Promise<Ort.InferenceSession.OnnxValueMapType> {
     const s = await this.session(key, graph);
@@ -89,6 +92,22 @@ export class Sessions {
       choices: new Tensor('int32', choices, [b, per]), ...Object.fromEntries(names.map((n) => [n, this.floats(token[n], [b, k, TOKENS])])),
       advantage: this.floats(advantage, [b, k]), entropyWeight: this.floats(entropyWeight),
       knobs: this.floats(Float32Array.from(KNOBS, (n) => knobs[n])), temperature: this.floats(Float32Array.of(knobs.temperature)),
+    };
+  }
+
+  /** The inputs of at most `batch` lessons; `scale` multiplies every weight. */
+  packLessons(lessons: readonly Lesson[], scale: number): Feeds {
+    const b = this.batch, shape = inputShapes(this.model.spec, b).obs, { Tensor } = this.ort;
+    const obs = this.buffer('obs', () => new Uint8Array(shape.reduce((x, y) => x * y, 1)));
+    const buckets = this.buffer('buckets', () => new Int32Array(b * READ_WORDS)), targets = this.buffer('targets', () => new Int32Array(b * READ_WORDS * READ_CELLS));
+    const weight = this.buffer('weight', () => new Float32Array(b * READ_WORDS * READ_CELLS));
+    lessons.forEach((l, i) => {
+      obs.set(l.obs, i * (obs.length / b)); buckets.set(l.buckets, i * READ_WORDS); targets.set(l.targets, i * READ_WORDS * READ_CELLS);
+      l.weight.forEach((w, k) => { weight[i * READ_WORDS * READ_CELLS + k] = w * scale; });
+    });
+    return {
+      obs: new Tensor('uint8', obs, shape), buckets: new Tensor('int32', buckets, [b, READ_WORDS]), targets: new Tensor('int32', targets, [b, READ_WORDS * READ_CELLS]),
+      weight: this.floats(weight, [b * READ_WORDS, READ_CELLS]),
     };
   }
 

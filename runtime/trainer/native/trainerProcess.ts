@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { id, StudioError, toRunError, type BatchId, type EncodedState, type RolloutId, type StepSample, type TrainBatch } from '../../domain/index.js';
+import type { ReadingScreen } from '../types.js';
 import { Learner } from './learner.js';
 import type { Command, FromTrainer, Reply, ToTrainer, WireSample } from './messages.js';
 import { exportTheta, loadCheckpoint, saveCheckpoint } from './persistence.js';
@@ -15,7 +16,7 @@ const PROGRESS_MS = 250;
 export async function runTrainerProcess(): Promise<void> {
   const send = (m: FromTrainer): void => { if (process.connected) process.send?.(m, undefined, undefined, () => { /* the parent left: 'disconnect' follows */ }); };
   let learner: Learner | undefined, dir = '.', exportDir = '.';
-  let states = new Map<string, EncodedState>(), samples: WireSample[] = [], last = 0;
+  let states = new Map<string, EncodedState>(), samples: WireSample[] = [], screens: ReadingScreen[] = [], last = 0;
 
   const need = (): Learner => { if (!learner) throw new StudioError('internal', 'The trainer was used before it was started.', 'Report this with the log.'); return learner; };
   const takeBatch = (name: string, epochs: number): TrainBatch => {
@@ -41,6 +42,7 @@ export async function runTrainerProcess(): Promise<void> {
         return { parameters: learner.model.layout.total };
       case 'update': return need().update(takeBatch(c.batch, c.epochs), progress);
       case 'imitate': return need().imitate(takeBatch(c.batch, c.epochs), c.options, progress);
+      case 'read': { const lessons = screens; screens = []; return need().read(lessons, c.options, progress); }
       case 'checkpoint': return saveCheckpoint(dir, need().model, need().state());
       case 'restore': { const l = need(); const s = await loadCheckpoint(c.dir, l.model); l.load(s); return { version: s.version, dir: c.dir }; }
       case 'export': { const s = need().state(); return exportTheta(exportDir, s.version, s.theta); }
@@ -57,12 +59,13 @@ export async function runTrainerProcess(): Promise<void> {
           try {
             send({ kind: 'done', id: n, value: await perform(command) });
           } catch (e) {
-            states = new Map(); samples = [];
+            states = new Map(); samples = []; screens = [];
             send({ kind: 'failed', id: n, error: toRunError(e) });
           }
           if (command.kind === 'close') { ended = true; process.disconnect?.(); }
         });
       } else if (m.kind === 'states') for (const s of m.states) states.set(s.key, s.state);
+      else if (m.kind === 'screens') screens.push(...m.screens);
       else samples.push(...m.samples);
     });
     process.on('disconnect', () => { if (ended) resolve(); else void work.then(() => learner?.release()).then(() => resolve()); });

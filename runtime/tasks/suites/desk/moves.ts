@@ -81,7 +81,11 @@ export function pointIn(b: Box, r: Random): Point {
 }
 const firstCentre = (from: number): number => Math.ceil((from - CELL / 2) / CELL) * CELL + CELL / 2;
 
-export const boxOf = (w: Widget): Box => ({ x: w.box[0], y: w.box[1], width: w.box[2], height: w.box[3] });
+/** A widget's box; of a list row wider than its words only the part where they stand, which is where people click. */
+export const boxOf = (w: Widget): Box => {
+  const [x, y, width, height] = w.box, words = w.name.trim().length * 13 + 12;
+  return { x, y, width: w.role === 'table cell' && words > 12 && width > 1.5 * words ? words : width, height };
+};
 
 // Moves.
 const on = (type: 'click' | 'left_double' | 'right_single') => (query: WidgetQuery): Move => async (s) => ({ type, at: s.pointIn(boxOf(await s.find(query))) });

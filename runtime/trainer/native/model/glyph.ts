@@ -63,6 +63,7 @@ export function glyphParams(s: EmbeddedPolicySpec, z: GlyphSize): ParamDef[] {
     norm(`look${i}.norm`, d);
   }
   for (const head of ['cell', 'cell2']) { lin(head, d, z.cell, 0.3); lin(`${head}.row`, d, rows, 0.1); lin(`${head}.col`, d, cols, 0.1); }
+  lin('seek', d, 2 * d, 0.3); lin('find', d, z.cell, 0.5);
   lin('pointer', d, d, 0.3); lin('phrase', d, Math.max(1, s.phrases.length), 0.1); lin('type', d, n.type, 0.1); lin('key', d, n.key, 0.1);
   return defs;
 }
@@ -90,10 +91,11 @@ function readScreen(p: Params, z: GlyphSize, s: EmbeddedPolicySpec, obs: Tensor)
 }
 
 /** Instruction, history, step and summary as tokens through the transformer: [b, n, width], the summary first, then the instruction. */
-function readWords(p: Params, z: GlyphSize, s: EmbeddedPolicySpec, instruction: Tensor, history: Tensor): { readonly tokens: Tensor; readonly padding: Tensor } {
+function readWords(p: Params, z: GlyphSize, s: EmbeddedPolicySpec, instruction: Tensor, history: Tensor): { readonly tokens: Tensor; readonly padding: Tensor; readonly meanings: Tensor } {
   const b = instruction.shape[0]!, d = z.width, m = s.instruction.maxTokens, l = s.history.length;
   const [bucket, cls] = split(reshape(instruction, [b, m, 2]), [1, 1], 2).map((t) => reshape(t, [b, m])) as [Tensor, Tensor];
-  const words = add(add(gatherRows(p('token.bucket'), bucket), gatherRows(p('token.class'), cls)), p('pos.token'));
+  const meanings = gatherRows(p('token.bucket'), bucket);
+  const words = add(add(meanings, gatherRows(p('token.class'), cls)), p('pos.token'));
   const past = split(reshape(slice(history, 1, 0, 4 * l), [b, l, 4]), [1, 1, 1, 1], 2).map((t) => reshape(t, [b, l]));
   const deeds = ['type', 'row', 'col', 'argument'].map((k, i) => gatherRows(p(`past.${k}`), past[i]!)).reduce((x, y) => add(x, y));
   const step = gatherRows(p('step'), slice(history, 1, 4 * l, 4 * l + 1));
@@ -113,14 +115,14 @@ function readWords(p: Params, z: GlyphSize, s: EmbeddedPolicySpec, instruction: 
     x = add(x, lin(p, `layer${i}.out`, seen));
     x = add(x, lin(p, `layer${i}.down`, relu(lin(p, `layer${i}.up`, norm(p, `layer${i}.norm2`, x)))));
   }
-  return { tokens: reshape(norm(p, 'tokens.norm', x), [b, n, d]), padding };
+  return { tokens: reshape(norm(p, 'tokens.norm', x), [b, n, d]), padding, meanings };
 }
 
 /** Logits of every head, [b, head size]. Copy positions that hold padding are at about -1e9, here, so that replica and trainer agree. */
 export function glyphForward(p: Params, s: EmbeddedPolicySpec, z: GlyphSize, inputs: PolicyInputs): Record<Head, Tensor> {
   const b = inputs.obs.shape[0]!, { cols, rows } = gridOf(s), cells = rows * cols, d = z.width, m = s.instruction.maxTokens;
   const x = reshape(readScreen(p, z, s, inputs.obs), [b, cells, z.cell]);
-  const { tokens, padding } = readWords(p, z, s, inputs.instruction, inputs.history);
+  const { tokens, padding, meanings } = readWords(p, z, s, inputs.instruction, inputs.history);
   const xT = transpose(x, [0, 2, 1]);
   let h = reshape(slice(tokens, 1, 0, 1), [b, d]);
   for (let i = 0; i < z.looks; i++) {
@@ -129,15 +131,25 @@ export function glyphForward(p: Params, s: EmbeddedPolicySpec, z: GlyphSize, inp
     const both = concat([h, reshape(seen, [b, z.lookHeads * z.cell])], 1);
     h = norm(p, `look${i}.norm`, add(h, lin(p, `look${i}.down`, relu(lin(p, `look${i}.up`, both)))));
   }
-  const aims = concat(['cell', 'cell2'].map((head) => reshape(lin(p, head, h), [b, 1, z.cell])), 1);
+  const words = slice(tokens, 1, 1, 1 + m);
+  const sought = softmax(add(mul(matmul(reshape(lin(p, 'seek', h), [b, 2, d]), transpose(words, [0, 2, 1])), 1 / Math.sqrt(d)), reshape(padding, [b, 1, m])));
+  const found = reshape(lin(p, 'find', reshape(matmul(sought, meanings), [b * 2, d])), [b, 2, z.cell]);
+  const aims = add(concat(['cell', 'cell2'].map((head) => reshape(lin(p, head, h), [b, 1, z.cell])), 1), found);
   const [cell, cell2] = split(matmul(aims, xT), [1, 1], 1).map((t, i) => {
     const head = i === 0 ? 'cell' : 'cell2';
     const place = add(reshape(lin(p, `${head}.row`, h), [b, rows, 1]), reshape(lin(p, `${head}.col`, h), [b, 1, cols]));
     return reshape(add(reshape(t, [b, rows, cols]), place), [b, cells]);
   }) as [Tensor, Tensor];
-  const words = slice(tokens, 1, 1, 1 + m);
   const pointer = reshape(matmul(words, reshape(lin(p, 'pointer', h), [b, d, 1])), [b, m]);
   const copy = add(mul(pointer, 1 / Math.sqrt(d)), padding);
   const text = s.phrases.length > 0 ? concat([copy, lin(p, 'phrase', h)], 1) : copy;
   return { type: lin(p, 'type', h), cell, cell2, text, key: lin(p, 'key', h) };
+}
+
+/** Where words stand on the screen: logits over cells, [b, r, cells], for words given by their buckets i32[b, r]. The policy's own eyes and its `find`. */
+export function glyphRead(p: Params, s: EmbeddedPolicySpec, z: GlyphSize, obs: Tensor, buckets: Tensor): Tensor {
+  const [b, r] = buckets.shape as [number, number], { cols, rows } = gridOf(s);
+  const x = reshape(readScreen(p, z, s, obs), [b, rows * cols, z.cell]);
+  const aims = reshape(lin(p, 'find', reshape(gatherRows(p('token.bucket'), buckets), [b * r, z.width])), [b, r, z.cell]);
+  return matmul(aims, transpose(x, [0, 2, 1]));
 }

@@ -19,7 +19,8 @@ export function ensureDeps() {
   const want = createHash('sha256').update(readFileSync('package-lock.json')).digest('hex');
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === want) return;
   console.error('Installing packages (npm ci)…');
-  const r = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], { stdio: 'inherit', env: { ...process.env, ONNXRUNTIME_NODE_INSTALL: 'skip' } });
+  // Its words go to standard error: a command's own output may be redirected into a file.
+  const r = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], { stdio: ['ignore', 2, 2], env: { ...process.env, ONNXRUNTIME_NODE_INSTALL: 'skip' } });
   if (r.status !== 0) { console.error('npm ci failed: check that the npm registry can be reached, then run the command again.'); process.exit(1); }
   writeFileSync(stamp, want);
 }
@@ -29,5 +30,5 @@ export async function ensureBuilt() {
   ensureDeps();
   const out = 'dist/runtime.js';
   const fresh = existsSync(out) && statSync(out).mtimeMs > Math.max(newest('runtime'), statSync('scripts/build.mjs').mtimeMs);
-  if (!fresh) execFileSync(process.execPath, ['scripts/build.mjs'], { stdio: ['ignore', 'inherit', 'inherit'] });
+  if (!fresh) execFileSync(process.execPath, ['scripts/build.mjs'], { stdio: ['ignore', 2, 2] });
 }

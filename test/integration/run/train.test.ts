@@ -1,13 +1,15 @@
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { connectEngine, ensureImage } from '../../../runtime/cluster/imageBuild.js';
 import type { RunFile } from '../../../runtime/config/index.js';
 import { RunReader } from '../../../runtime/data/store/runStore.js';
+import { id, type FamilyId } from '../../../runtime/domain/index.js';
 import type { EvalPoint } from '../../../runtime/run/evaluation.js';
 import type { TrainResult } from '../../../runtime/run/trainRun.js';
+import { deskSuite, trainSeed } from '../../../runtime/tasks/suites/desk/index.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster.js';
 import { engineHere } from '../docker/engine.js';
 import { alive, cli, cliJson, endAll, ensureBundle, folderOf, journalWhen, processTree, replay, start, type Command, type Ended, type Mark, type Replay } from './cli.js';
@@ -204,6 +206,26 @@ describe.each([['local', noLocal], ['docker', engine ? undefined : 'no Docker en
       expect(await cli('evaluate', result.run, '--checkpoint', '999', '--runs', runs)).toMatchObject({ code: 1, stderr: expect.stringContaining('no checkpoint of version 999') as string });
     });
 
+    it.runIf(provider === 'local')('rolls out task files of a folder, leaving out what cannot run here', async () => {
+      const folder = join(dir, 'osworld'), file = join(dir, 'folder.json');
+      await mkdir(folder, { recursive: true });
+      for (const name of ['press-button', 'window-close']) {
+        const t = deskSuite().task(id<FamilyId>(`desk/${name}`), trainSeed(0));
+        await writeFile(join(folder, `${name}.json`), JSON.stringify({ id: name, instruction: t.instruction, config: t.config, evaluator: t.evaluator, related_apps: t.relatedApps }));
+      }
+      await writeFile(join(folder, 'chrome.json'), JSON.stringify({ id: 'needs-chrome', instruction: 'x', config: [], evaluator: { func: 'infeasible' }, related_apps: ['chrome'] }));
+      const content: RunFile = { name: 'folder', tasks: { suite: 'folder', dir: folder }, desktops: { count: 2, provider }, policy: { replicas: 1 }, rollout: { maxSteps: 3 }, curation: { dynamicRollouts: { max: 2 } }, evaluation: { episodes: 2, everyMinutes: 0 }, budget: { rollouts: 6 } };
+      await writeFile(file, JSON.stringify(content));
+      const c = start('train', file, '--runs', runs, '--json'), ended = await c.ended;
+      expect(ended, ended.stderr).toMatchObject({ code: 0 });
+      const { dir: run, points } = resultOf(c), r = await replay(run);
+      expect(points.map((p) => [p.label, p.episodes, p.errors])).toEqual([['untrained', 2, 0], ['final', 2, 0]]);
+      const judged = r.of('trajectory.recorded').map((e) => e.head);
+      expect(judged.filter((t) => t.outcome.kind === 'error')).toEqual([]);
+      expect([...new Set(judged.map((t) => t.task))].sort()).toEqual(['press-button', 'window-close']);
+      expect(judged.filter((t) => t.provenance.kind === 'rollout').length).toBeGreaterThan(0);
+    });
+
     it.runIf(provider === 'local')('refuses a second writer, naming the first', async () => {
       const c = start('train', await runFile('busy', provider, 500), '--runs', runs, '--json');
       const run = await folderOf(c);
@@ -241,9 +263,9 @@ describe('what is wrong is said', () => {
   });
 
   it('task files: which can run here, what the others need, which are invalid', async () => {
-    const folder = join(dir, 'tasks'), { mkdir } = await import('node:fs/promises');
+    const folder = join(dir, 'tasks');
     await mkdir(join(folder, 'os'), { recursive: true });
-    const task = (id: string, apps: string[]): string => JSON.stringify({ id, instruction: 'x', config: [], evaluator: { func: 'infeasible' }, related_apps: apps });
+    const task = (name: string, apps: string[]): string => JSON.stringify({ id: name, instruction: 'x', config: [], evaluator: { func: 'infeasible' }, related_apps: apps });
     await writeFile(join(folder, 'os', 'a.json'), task('a', ['os']));
     await writeFile(join(folder, 'b.json'), task('b', ['chrome']));
     await writeFile(join(folder, 'test_all.json'), JSON.stringify({ os: ['a'] }));

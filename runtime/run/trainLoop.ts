@@ -41,13 +41,26 @@ export async function trainLoop(d: TrainLoopDeps, signal: AbortSignal, gate: () 
   }
 }
 
+const ratesOf = (data: DataManager): ReadonlyMap<string, number> => new Map(data.stats().families.map((f) => [f.family as string, f.posterior]));
+
+/** Pool successes to imitate beside a batch: families that fail get more of them, within a family any success is as good as another. Pure. */
+export function chooseReplay(successes: readonly Trajectory[], rates: ReadonlyMap<string, number>, n: number, r: Random): Trajectory[] {
+  const byFamily = new Map<string, Trajectory[]>();
+  for (const t of successes) byFamily.set(t.family, [...(byFamily.get(t.family) ?? []), t]);
+  const families = [...byFamily], weights = families.map(([f]) => 0.1 + 1 - (rates.get(f) ?? 0.5)), total = weights.reduce((a, b) => a + b, 0);
+  return Array.from({ length: families.length === 0 ? 0 : n }, () => {
+    let x = r.next() * total, i = 0;
+    while (i < families.length - 1 && x >= weights[i]!) x -= weights[i++]!;
+    return r.pick(families[i]![1]);
+  });
+}
+
 async function train(d: TrainLoopDeps, batch: ClaimedBatch): Promise<void> {
   const { trainer: t } = d.config;
   const groups = batch.groups.map((g) => ({ group: { id: g.id, family: g.family, trajectories: g.members.map((m) => m.trajectory), injected: g.members.filter((m) => m.injected).map((m) => m.trajectory.id) }, keep: g.members.map((m) => m.keep) }));
   const samples: StepSample[] = await policySamples(d.spec, d.observations, groups, { baseline: t.baseline, norm: t.norm, balance: t.baseline });
   if (t.replay > 0 && t.imitationCoef > 0) {
-    const replayed = d.random.shuffle(d.successes()).slice(0, t.replay);
-    const imitation = await imitationSamples(d.spec, d.observations, replayed);
+    const imitation = await imitationSamples(d.spec, d.observations, chooseReplay(d.successes(), ratesOf(d.data), t.replay, d.random));
     // Together they weigh as much as the policy's own samples; `imitationCoef` then sets the balance.
     const own = samples.reduce((a, s) => a + s.weight, 0);
     samples.push(...imitation.map((s) => ({ ...s, weight: own / Math.max(1, imitation.length) })));

@@ -141,11 +141,19 @@ class Run {
     this.phase = 'reading';
     const words = vocabulary(spec, this.tasks), t0 = this.now();
     const screens = await readingScreens({ pool, spec, words, count: w.screens, seed: this.config.seed, parallel: Math.min(2, this.config.desktops.count), signal: this.o.signal, onProgress: (n) => { this.detail = `drawing screens, ${n} of ${w.screens}`; } });
-    const report = await trainer.read(screens, { steps: w.steps, lr: w.lr, shift: 16 });
+    const report = await this.interruptible(() => trainer.read(screens, { steps: w.steps, lr: w.lr, shift: 16 }));
+    if (!report) return;
     this.version = report.version;
     this.detail = undefined;
     await this.data.note({ type: 'metrics', source: 'reading', version: report.version, values: { loss: report.loss, ms: report.ms, screens: report.screens, steps: report.steps, words: words.length } });
     this.o.reporter.note(`Reading: ${report.steps} lessons on ${report.screens} drawn screens of ${words.length} words in ${Math.round((this.now() - t0) / 1000)} s, loss ${report.loss.toFixed(2)}.`);
+  }
+
+  /** A long lesson that a stop ends early; its half-learned result is then not used (undefined). */
+  private async interruptible<T>(lesson: () => Promise<T>): Promise<T | undefined> {
+    const stop = (): void => this.engine?.trainer?.interrupt();
+    this.o.signal.addEventListener('abort', stop, { once: true });
+    try { const r = await lesson(); return this.o.signal.aborted ? undefined : r; } finally { this.o.signal.removeEventListener('abort', stop); }
   }
 
   async demonstrations(): Promise<void> {
@@ -183,7 +191,8 @@ class Run {
     this.phase = 'warm start';
     const samples = await imitationSamples(spec, observations, [...this.successes.values()]);
     if (samples.length === 0) return;
-    const report = await trainer.imitate({ id: id('warm-start'), samples, epochs: 1 }, { steps: w.steps, lr: w.lr, shift: w.shift });
+    const report = await this.interruptible(() => trainer.imitate({ id: id('warm-start'), samples, epochs: 1 }, { steps: w.steps, lr: w.lr, shift: w.shift }));
+    if (!report) return;
     const [weights, checkpoint] = [await trainer.exportWeights(), await trainer.checkpoint()];
     await this.data.note({ type: 'metrics', source: 'warm-start', version: report.version, values: { loss: report.imitationLoss, ms: report.ms, samples: samples.length, steps: report.optimizerSteps } });
     await this.data.note({ type: 'checkpoint', version: report.version, dir: checkpoint.dir });

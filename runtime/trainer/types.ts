@@ -12,6 +12,8 @@ export interface TrainerEngine {
   restore(c: CheckpointRef): Promise<void>;
   /** Present weights as a flat f32 file for the replicas; written atomically. */
   exportWeights(): Promise<WeightsFile>;
+  /** Ends a running `read` or `imitate` after its present step; what was learned so far stays. */
+  interrupt(): void;
   close(): Promise<void>;
 }
 /**

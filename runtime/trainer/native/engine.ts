@@ -70,6 +70,7 @@ class NativeTrainer implements TrainerEngine {
       return this.command({ kind: 'read', options: o });
     }) as Promise<ReadReport>;
   }
+  interrupt(): void { void this.send({ kind: 'interrupt' }).catch(() => undefined); }
   checkpoint(): Promise<CheckpointRef> { return this.serial(() => this.command({ kind: 'checkpoint' })) as Promise<CheckpointRef>; }
   async restore(c: CheckpointRef): Promise<void> { await this.serial(() => this.command({ kind: 'restore', dir: c.dir })); }
   exportWeights(): Promise<WeightsFile> { return this.serial(() => this.command({ kind: 'export' })) as Promise<WeightsFile>; }

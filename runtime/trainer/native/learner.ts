@@ -32,6 +32,7 @@ export class Learner {
   private version: PolicyVersion = 0;
   private adamSteps = 0;
   private updateSteps = 0;
+  private interrupted = false;
   theta: Float32Array; private m: Float32Array; private v: Float32Array;
   private reference: Float32Array;
 
@@ -57,6 +58,8 @@ export class Learner {
     this.version = s.version; this.adamSteps = s.adamSteps; this.updateSteps = s.updateSteps; this.rng = random(s.rng);
     this.theta = s.theta; this.m = s.m; this.v = s.v; this.reference = s.reference;
   }
+  /** Lets the running `read` or `imitate` end after its present step. */
+  interrupt(): void { this.interrupted = true; }
   async release(): Promise<void> { await Promise.all([...new Set([this.sessions.many, this.sessions.one])].map((s) => s.release())); }
 
   private *microBatches(places: readonly Place[]): Generator<{ readonly s: Sessions; readonly micro: readonly Place[] }> {
@@ -97,7 +100,8 @@ export class Learner {
     let queue: StepSample[] = [], seen = 0;
     const last = Math.max(1, Math.ceil(i.steps / 10));
     const recent = new ReportBuilder(o);
-    for (let step = 0; step < i.steps && samples.length > 0; step++) {
+    this.interrupted = false;
+    for (let step = 0; step < i.steps && samples.length > 0 && !this.interrupted; step++) {
       const picked: StepSample[] = [];
       while (picked.length < o.imitateStates) { if (queue.length === 0) queue = this.rng.shuffle(samples); picked.push(queue.pop()!); }
       const norm = picked.reduce((n, s) => n + s.weight, 0);
@@ -118,7 +122,8 @@ export class Learner {
   async read(screens: readonly ReadingScreen[], r: ReadOptions, onProgress?: OnProgress): Promise<ReadReport> {
     const start = this.now(), size = this.options.imitateStates, { many } = this.sessions, last = Math.max(1, Math.ceil(r.steps / 10));
     let queue: ReadingScreen[] = [], lossSum = 0;
-    for (let step = 0; step < r.steps && screens.length > 0; step++) {
+    this.interrupted = false;
+    for (let step = 0; step < r.steps && screens.length > 0 && !this.interrupted; step++) {
       const picked = Array.from({ length: Math.ceil(size / many.batch) * many.batch }, () => { if (queue.length === 0) queue = this.rng.shuffle(screens); return lesson(this.model.spec, queue.pop()!, r.shift, this.rng); });
       const scale = 1 / Math.max(1, picked.reduce((n, l) => n + l.words, 0) * READ_CELLS), lr = imitationRate(r.lr, step, r.steps);
       let gradient: Ort.Tensor = many.floats(new Float32Array(this.theta.length)), loss = 0;

@@ -18,6 +18,7 @@ export type Command =
 export type ToTrainer =
   | { readonly kind: 'states'; readonly states: readonly { readonly key: string; readonly state: EncodedState }[] }
   | { readonly kind: 'screens'; readonly screens: readonly ReadingScreen[] }
+  | { readonly kind: 'interrupt' }
   | { readonly kind: 'samples'; readonly samples: readonly WireSample[] }
   | { readonly kind: 'command'; readonly id: number; readonly command: Command };
 export type Reply = UpdateReport | ReadReport | CheckpointRef | WeightsFile | { readonly parameters: number } | null;

@@ -65,6 +65,7 @@ export async function runTrainerProcess(): Promise<void> {
           if (command.kind === 'close') { ended = true; process.disconnect?.(); }
         });
       } else if (m.kind === 'states') for (const s of m.states) states.set(s.key, s.state);
+      else if (m.kind === 'interrupt') learner?.interrupt();
       else if (m.kind === 'screens') screens.push(...m.screens);
       else samples.push(...m.samples);
     });

@@ -81,10 +81,11 @@ export function pointIn(b: Box, r: Random): Point {
 }
 const firstCentre = (from: number): number => Math.ceil((from - CELL / 2) / CELL) * CELL + CELL / 2;
 
-/** A widget's box; of a list row wider than its words only the part where they stand, which is where people click. */
+/** A widget's box; of a wide list row only where its words stand, and of a wide one-line field only the beginning: where people click. */
 export const boxOf = (w: Widget): Box => {
   const [x, y, width, height] = w.box, words = w.name.trim().length * 13 + 12;
-  return { x, y, width: w.role === 'table cell' && words > 12 && width > 1.5 * words ? words : width, height };
+  const part = w.role === 'table cell' && words > 12 ? words : w.role === 'text' && height < 60 ? 96 : width;
+  return { x, y, width: width > 1.5 * part ? part : width, height };
 };
 
 // Moves.

@@ -20,7 +20,7 @@ def main():
     rng = random.Random(ask["seed"])
     width, height, words = ask["width"], ask["height"], ask["words"]
     fonts = [ImageFont.truetype(FONTS + name, size) for name, size in (
-        ("DejaVuSans-Bold.ttf", 19), ("DejaVuSans-Bold.ttf", 19), ("DejaVuSans-Bold.ttf", 18), ("DejaVuSans-Bold.ttf", 20), ("DejaVuSans-Bold.ttf", 17),
+        ("DejaVuSans-Bold.ttf", 19), ("DejaVuSans-Bold.ttf", 19), ("DejaVuSans-Bold.ttf", 18), ("DejaVuSans-Bold.ttf", 20), ("DejaVuSans-Bold.ttf", 17), ("DejaVuSans-Bold.ttf", 16), ("DejaVuSans-Bold.ttf", 15),
         ("DejaVuSans.ttf", 19), ("DejaVuSans.ttf", 18), ("DejaVuSansMono.ttf", 18))]
     out = sys.stdout.buffer
     for _ in range(ask["count"]):

@@ -11,8 +11,8 @@ export interface TaskContext {
   readonly assets: AssetStore;
   /** OSWorld's cache folder of the task, in memory: saved command output and fetched files by name. */
   readonly cache: Map<string, Buffer>;
-  /** Programs started by launch steps: pid and command line. */
-  readonly launched: Map<number, string>;
+  /** Programs started by launch steps, by pid. */
+  readonly launched: Map<number, { readonly what: string; /** Started by a shell, which alone can say that there is no such program. */ readonly shell: boolean }>;
   /** What was prepared on this desktop since its set-up began. */
   readonly stateOf: Map<'pyautogui', true>;
   readonly settings: TaskSettings;

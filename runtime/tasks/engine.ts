@@ -52,8 +52,10 @@ export function createTaskEngine(options: TaskEngineOptions = {}): TaskEngine {
       try {
         await runSteps(ctx, task.config);
         if (task.config.length > 0 && options.settleMs !== 0) await desktop.settle({ maxMs: options.settleMs ?? 3000 });
-        // A shell that cannot find or run its program says so only by its exit code.
-        for (const [pid, what] of ctx.launched) if ([126, 127].includes(ended.get(pid) ?? 0)) throw new Error(`the launched command ${what} cannot be run in this desktop`);
+        // A shell that cannot find or run its program says so only by its exit code. Its end may be known inside the desktop and not yet here:
+        // ends are told in the order they came, so that of a command run now brings with it those before.
+        if ([...ctx.launched].some(([pid, l]) => l.shell && !ended.has(pid))) await desktop.exec(['true'], { signal });
+        for (const [pid, { what }] of ctx.launched) if ([126, 127].includes(ended.get(pid) ?? 0)) throw new Error(`the launched command ${what} cannot be run in this desktop`);
       } catch (e) { throw fault(e, 'task.setup', `Set-up of ${task.id} failed`, signal); } finally { stop(); }
     },
     verify: async (task, desktop, lastAction: Action | undefined, signal) => {

@@ -35,7 +35,7 @@ export async function launch(ctx: TaskContext, p: SetupParameters<'launch'>): Pr
   const command = typeof p.command === 'string' && !truthy(p.shell) ? p.command.split(/\s+/).filter((w) => w !== '') : p.command;
   const c = await prepare(ctx, { command, shell: p.shell });
   const pid = await ctx.desktop.spawn(c.argv, { cwd: HOME, ...(c.env ? { env: c.env } : {}) });
-  ctx.launched.set(pid, describe({ command }));
+  ctx.launched.set(pid, { what: describe({ command }), shell: truthy(p.shell) });
 }
 
 /** The file's own wait, capped; in `settle` mode only until the desktop is idle. */

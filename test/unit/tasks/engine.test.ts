@@ -161,6 +161,14 @@ describe('set-up', () => {
     expect(d.listeners.size).toBe(0);
     await engine.setup(t, ending(1), never);
   });
+  it('learns of a shell\'s end that is known inside but was not told yet', async () => {
+    const t = steps(step('launch', { command: 'no-such-program --x', shell: true }));
+    const d: FakeDesktop = new FakeDesktop((argv) => { if (argv[0] === 'true') for (const l of d.listeners) l({ type: 'exit', pid: 1, name: 'sh', code: 127, signal: null }); return {}; });
+    expect((await errorOf(engine.setup(t, d, never))).error).toMatchObject({ kind: 'task.setup', message: expect.stringContaining('no-such-program --x') as string });
+    const program = new FakeDesktop();
+    await engine.setup(steps(step('launch', { command: ['xterm'] })), program, never);
+    expect(program.log).toEqual(['spawn xterm', 'settle']);
+  });
   it('execute fills in placeholders; command is the same; launch has none', async () => {
     const d = new FakeDesktop();
     await engine.setup(steps(step('execute', { command: 'echo {CLIENT_PASSWORD} {SCREEN_WIDTH}x{SCREEN_HEIGHT}', shell: 'true' }), step('command', { command: ['click', '{SCREEN_WIDTH_HALF}', '{SCREEN_HEIGHT_HALF}'] }), step('launch', { command: ['{SCREEN_WIDTH}'] })), d, never);

@@ -79,19 +79,20 @@ def words(instruction, history):
         seen = torch.softmax(q @ k.transpose(-1, -2) / (d // h) ** 0.5 + mask, -1) @ v
         x = x + lin(f"layer{i}.out", seen.transpose(1, 2).reshape(b, n, d))
         x = x + lin(f"layer{i}.down", F.relu(lin(f"layer{i}.up", norm(f"layer{i}.norm2", x))))
-    return norm("tokens.norm", x), padding
+    return norm("tokens.norm", x), padding, params["token.bucket"][bucket]
 
 
 def forward(obs, instruction, history):
     b, c, d, m = obs.shape[0], Z["cell"], Z["width"], S["instruction"]["maxTokens"]
     x = screen(obs)
-    tokens, padding = words(instruction, history)
+    tokens, padding, meanings = words(instruction, history)
     h = tokens[:, 0]
     for i in range(Z["looks"]):
         query = lin(f"look{i}.query", h).reshape(b, Z["lookHeads"], c)
         seen = torch.softmax(query @ x.transpose(1, 2) / c ** 0.5, -1) @ x
         h = norm(f"look{i}.norm", h + lin(f"look{i}.down", F.relu(lin(f"look{i}.up", torch.cat([h, seen.reshape(b, -1)], 1)))))
-    where = torch.stack([lin("cell", h), lin("cell2", h)], 1) @ x.transpose(1, 2)
+    sought = torch.softmax(lin("seek", h).reshape(b, 2, d) @ tokens[:, 1:1 + m].transpose(1, 2) / d ** 0.5 + padding.unsqueeze(1), -1)
+    where = (torch.stack([lin("cell", h), lin("cell2", h)], 1) + lin("find", sought @ meanings)) @ x.transpose(1, 2)
     grid = {}
     for i, name in enumerate(("cell", "cell2")):
         grid[name] = where[:, i]

@@ -166,7 +166,7 @@ describe.each([['local', noLocal], ['docker', engine ? undefined : 'no Docker en
       await nothingLeft(tree, run);
     });
 
-    it.runIf(provider === 'local')('Ctrl-C during the demonstrations ends it too, and those made are kept', async () => {
+    if (provider === 'local') it('Ctrl-C during the demonstrations ends it too, and those made are kept', async () => {
       const c = start('train', await runFile('early', provider, 4, 8), '--runs', runs, '--json');
       const run = await folderOf(c);
       const made = (r: Replay) => r.of('trajectory.recorded').filter((e) => e.head.provenance.kind === 'oracle').length;
@@ -183,7 +183,7 @@ describe.each([['local', noLocal], ['docker', engine ? undefined : 'no Docker en
       expect(new Set(r.of('trajectory.recorded').map((e) => e.head.id)).size).toBe(r.of('trajectory.recorded').length);
     });
 
-    it.runIf(provider === 'local')('its results can be listed, exported and evaluated again', async () => {
+    if (provider === 'local') it('its results can be listed, exported and evaluated again', async () => {
       const { result } = await wholeRun();
       expect((await cliJson<Shown[]>('runs', 'list', '--json', '--runs', runs)).find((r) => r.id === result.run)).toMatchObject({ rollouts: result.rollouts });
       const shown = await cli('runs', 'show', result.run, '--runs', runs);
@@ -206,7 +206,7 @@ describe.each([['local', noLocal], ['docker', engine ? undefined : 'no Docker en
       expect(await cli('evaluate', result.run, '--checkpoint', '999', '--runs', runs)).toMatchObject({ code: 1, stderr: expect.stringContaining('no checkpoint of version 999') as string });
     });
 
-    it.runIf(provider === 'local')('rolls out task files of a folder, leaving out what cannot run here', async () => {
+    if (provider === 'local') it('rolls out task files of a folder, leaving out what cannot run here', async () => {
       const folder = join(dir, 'osworld'), file = join(dir, 'folder.json');
       await mkdir(folder, { recursive: true });
       for (const name of ['press-button', 'window-close']) {
@@ -226,7 +226,7 @@ describe.each([['local', noLocal], ['docker', engine ? undefined : 'no Docker en
       expect(judged.filter((t) => t.provenance.kind === 'rollout').length).toBeGreaterThan(0);
     });
 
-    it.runIf(provider === 'local')('refuses a second writer, naming the first', async () => {
+    if (provider === 'local') it('refuses a second writer, naming the first', async () => {
       const c = start('train', await runFile('busy', provider, 500), '--runs', runs, '--json');
       const run = await folderOf(c);
       await c.hear((l) => l['type'] === 'status');

@@ -4,7 +4,8 @@ import type * as Ort from 'onnxruntime-node';
 import { augment, neighbourChoices } from './augment.js';
 import { ADAM_KNOBS } from './model/adamGraph.js';
 import { TOKENS, type GradVariant, type KNOBS } from './model/lossGraph.js';
-import { decayMask, initialTheta } from './model/params.js';
+import { isReading } from './model/glyph.js';
+import { decayMask, initialTheta, paceOf } from './model/params.js';
 import { policyModel, type PolicyModel } from './model/policyGraph.js';
 import type { TrainerOptions } from './options.js';
 import { makeSlot, toPlaces, weigh, type Place, type Slot } from './places.js';
@@ -27,6 +28,7 @@ export class Learner {
   /** For full micro-batches and, one state at a time, for what is left over: cheaper than padding. */
   private readonly sessions: { readonly many: Sessions; readonly one: Sessions };
   private readonly decay: Float32Array;
+  private readonly pace: Float32Array | undefined;
   private readonly now: () => number;
   private rng: Random;
   private version: PolicyVersion = 0;
@@ -39,6 +41,7 @@ export class Learner {
   private constructor(model: PolicyModel, o: TrainerOptions, sessions: { readonly many: Sessions; readonly one: Sessions }, seed: number, now: () => number) {
     this.model = model; this.options = o; this.sessions = sessions; this.now = now;
     this.decay = decayMask(model.layout);
+    this.pace = o.readingPace === 1 ? undefined : paceOf(model.layout, isReading, o.readingPace);
     this.rng = random(`trainer/${seed}`);
     this.theta = initialTheta(model.layout, seed);
     this.m = new Float32Array(model.layout.total);
@@ -107,7 +110,8 @@ export class Learner {
       const norm = picked.reduce((n, s) => n + s.weight, 0);
       const places = picked.map((s) => this.imitationPlace(s, s.weight / norm, i.shift));
       const lr = imitationRate(i.lr, step, i.steps);
-      const done = await this.optimizerStep(places, { objective: 'ppo', correction: 'none', fresh: true, reference: false }, lr);
+      // Imitation fits the policy itself; sampling it at another temperature then sharpens or flattens what was learned.
+      const done = await this.optimizerStep(places, { objective: 'ppo', correction: 'none', fresh: true, reference: false }, lr, 1);
       seen += places.length;
       (i.steps - step <= last ? recent : report).step(places, done.parts, done.norm, done.applied, false);
       onProgress?.({ kind: 'imitate', step: step + 1, steps: i.steps, loss: done.parts[2]!, lr, ms: this.now() - start });
@@ -174,20 +178,20 @@ export class Learner {
   }
 
   /** Accumulates the gradient over the micro-batches, then AdamW. A non-finite gradient leaves weights and optimizer as they were. */
-  private async optimizerStep(places: readonly Place[], v: GradVariant, lr: number): Promise<{ parts: number[]; norm: number; applied: boolean }> {
+  private async optimizerStep(places: readonly Place[], v: GradVariant, lr: number, temperature = this.options.temperature): Promise<{ parts: number[]; norm: number; applied: boolean }> {
     const s = this.sessions.one, n = this.theta.length, parts = [0, 0, 0, 0, 0], theta = s.floats(this.theta);
     let gradient = s.floats(new Float32Array(n));
     for (const { s: by, micro } of this.microBatches(places)) {
-      const out = await by.grad(v, { ...by.pack(micro, this.knobs()), theta, accumulated: gradient });
+      const out = await by.grad(v, { ...by.pack(micro, { ...this.knobs(), temperature }), theta, accumulated: gradient });
       gradient = out.gradient as typeof gradient;
       (out.parts!.data as Float32Array).forEach((x, i) => { parts[i]! += x; });
       this.unpack(micro, out.logprobs!.data as Float32Array, out.entropy!.data as Float32Array, 'now');
     }
-    return { parts, ...(await this.step(gradient, lr)) };
+    return { parts, ...(await this.step(gradient, lr, this.pace)) };
   }
 
   /** One AdamW step; a non-finite gradient changes nothing. */
-  private async step(gradient: Ort.Tensor, lr: number): Promise<{ norm: number; applied: boolean }> {
+  private async step(gradient: Ort.Tensor, lr: number, pace?: Float32Array): Promise<{ norm: number; applied: boolean }> {
     const s = this.sessions.one, theta = s.floats(this.theta);
     const o = this.options, t = this.adamSteps + 1;
     const knob: Record<(typeof ADAM_KNOBS)[number], number> = { lr, beta1: o.beta1, beta2: o.beta2, epsilon: o.adamEpsilon, weightDecay: o.weightDecay, gradClip: o.gradClip, c1: 1 - o.beta1 ** t, c2: 1 - o.beta2 ** t };
@@ -195,7 +199,9 @@ export class Learner {
     const norm = (out.norm!.data as Float32Array)[0]!;
     const applied = Number.isFinite(norm);
     if (applied) {
-      this.theta = out.theta2!.data as Float32Array; this.m = out.m2!.data as Float32Array; this.v = out.v2!.data as Float32Array;
+      const next = out.theta2!.data as Float32Array, from = this.theta;
+      if (pace) for (let i = 0; i < next.length; i++) next[i] = from[i]! + pace[i]! * (next[i]! - from[i]!);
+      this.theta = next; this.m = out.m2!.data as Float32Array; this.v = out.v2!.data as Float32Array;
       this.adamSteps = t;
     }
     return { norm, applied };

@@ -5,7 +5,7 @@ export const PRESETS: Readonly<Record<'quickstart' | 'paper', RunFile>> = {
   /** A laptop: the embedded policy on eight or more templates of the desk suite, within 20 minutes. */
   quickstart: {
     name: 'quickstart',
-    warmStart: { reading: { screens: 1200, steps: 1300 }, demonstrations: 4, steps: 200, lr: 2e-3, shift: 16 },
+    warmStart: { reading: { screens: 1200, steps: 1300 }, demonstrations: 6, steps: 300, lr: 2e-3, shift: 16 },
     policy: { temperature: 0.6 },
     trainer: { lr: 5e-4, minibatchStates: 24, replay: 24, entropyBonus: 0.002, imitationCoef: 0.3 },
     evaluation: { episodes: 64, everyMinutes: 4 },

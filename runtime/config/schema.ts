@@ -102,7 +102,7 @@ export const RunFileSchema = z.strictObject({
       screens: whole(0, 'Screens full of known words, drawn before anything is demonstrated, from which the policy learns to read; 0 = no base policy.'),
       steps: whole(0, 'Optimizer steps of reading lessons.'),
       lr: positive(3e-3, 'Learning rate of the lessons.'),
-      pace: share(0.1, 'Share of every later step that eyes and word table make; 0 freezes them.'),
+      coef: z.number().nonnegative().default(0.5).describe('Weight of the lesson mixed into every later step, so that the policy does not forget how to read.'),
     }, 'Base policy: reading lessons on synthetic screens (no task is shown).'),
     demonstrations: whole(0, 'Oracle demonstrations per family collected before training as the pre-collected pool (suite `desk` only).'),
     steps: whole(0, 'Optimizer steps of imitation on the pool before reinforcement learning.'),

@@ -28,7 +28,7 @@ export function trainerOptions(c: RunConfig, exportDir: string): Partial<Trainer
     objective: t.algorithm, epsLow: t.epsLow, epsHigh: t.epsHigh, dualClip: t.dualClip, correction: t.tis.enabled ? 'token' : 'none', tisCap: t.tis.cap,
     klBeta: t.klBeta, entropyCoefficient: t.entropyBonus, imitationCoefficient: t.imitationCoef, temperature: c.policy.temperature,
     lr: t.lr, weightDecay: t.weightDecay, gradClip: t.gradClip, minibatchStates: t.minibatchStates, threads: t.threads, exportDir,
-    readingPace: c.warmStart.reading.steps > 0 ? c.warmStart.reading.pace : 1,
+    readingCoefficient: c.warmStart.reading.coef,
   };
 }
 

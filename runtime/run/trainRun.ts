@@ -137,14 +137,16 @@ class Run {
   /** The base policy: eyes before tasks. Skipped when there is nothing to warm-start or it was done before the run was resumed. */
   async reading(): Promise<void> {
     const w = this.config.warmStart.reading, { trainer, spec, pool } = this.engine!;
-    if (w.steps === 0 || w.screens === 0 || this.version > 0 || this.o.signal.aborted || !trainer) return;
+    if (w.steps === 0 || w.screens === 0 || this.o.signal.aborted || !trainer) return;
+    // A resumed run has had its lessons; the screens are drawn again for those mixed into later steps.
+    const had = this.version > 0;
     this.phase = 'reading';
     const words = vocabulary(spec, this.tasks), t0 = this.now();
     const screens = await readingScreens({ pool, spec, words, count: w.screens, seed: this.config.seed, parallel: Math.min(2, this.config.desktops.count), signal: this.o.signal, onProgress: (n) => { this.detail = `drawing screens, ${n} of ${w.screens}`; } });
-    const report = await this.interruptible(() => trainer.read(screens, { steps: w.steps, lr: w.lr, shift: 16 }));
-    if (!report) return;
-    this.version = report.version;
+    const report = await this.interruptible(() => trainer.read(screens, { steps: had ? 0 : w.steps, lr: w.lr, shift: 16 }));
     this.detail = undefined;
+    if (!report || had) return;
+    this.version = report.version;
     await this.data.note({ type: 'metrics', source: 'reading', version: report.version, values: { loss: report.loss, ms: report.ms, screens: report.screens, steps: report.steps, words: words.length } });
     this.o.reporter.note(`Reading: ${report.steps} lessons on ${report.screens} drawn screens of ${words.length} words in ${Math.round((this.now() - t0) / 1000)} s, loss ${report.loss.toFixed(2)}.`);
   }

@@ -4,8 +4,7 @@ import type * as Ort from 'onnxruntime-node';
 import { augment, neighbourChoices } from './augment.js';
 import { ADAM_KNOBS } from './model/adamGraph.js';
 import { TOKENS, type GradVariant, type KNOBS } from './model/lossGraph.js';
-import { isReading } from './model/glyph.js';
-import { decayMask, initialTheta, paceOf } from './model/params.js';
+import { decayMask, initialTheta } from './model/params.js';
 import { policyModel, type PolicyModel } from './model/policyGraph.js';
 import type { TrainerOptions } from './options.js';
 import { makeSlot, toPlaces, weigh, type Place, type Slot } from './places.js';
@@ -28,7 +27,9 @@ export class Learner {
   /** For full micro-batches and, one state at a time, for what is left over: cheaper than padding. */
   private readonly sessions: { readonly many: Sessions; readonly one: Sessions };
   private readonly decay: Float32Array;
-  private readonly pace: Float32Array | undefined;
+  /** Screens of past lessons, for those mixed into later steps. */
+  private lessons: readonly ReadingScreen[] = [];
+  private shift = 0;
   private readonly now: () => number;
   private rng: Random;
   private version: PolicyVersion = 0;
@@ -41,7 +42,6 @@ export class Learner {
   private constructor(model: PolicyModel, o: TrainerOptions, sessions: { readonly many: Sessions; readonly one: Sessions }, seed: number, now: () => number) {
     this.model = model; this.options = o; this.sessions = sessions; this.now = now;
     this.decay = decayMask(model.layout);
-    this.pace = o.readingPace === 1 ? undefined : paceOf(model.layout, isReading, o.readingPace);
     this.rng = random(`trainer/${seed}`);
     this.theta = initialTheta(model.layout, seed);
     this.m = new Float32Array(model.layout.total);
@@ -122,10 +122,11 @@ export class Learner {
     return { ...late, states: seen, optimizerSteps: early.optimizerSteps + late.optimizerSteps, skippedNonFinite: early.skippedNonFinite + late.skippedNonFinite };
   }
 
-  /** Reading lessons: find each of a screen's words. Only eyes, word table and `find` learn. */
+  /** Reading lessons: find each of a screen's words. Only eyes, word table and `find` learn. The screens stay for later steps (`readingCoefficient`). */
   async read(screens: readonly ReadingScreen[], r: ReadOptions, onProgress?: OnProgress): Promise<ReadReport> {
     const start = this.now(), size = this.options.imitateStates, { many } = this.sessions, last = Math.max(1, Math.ceil(r.steps / 10));
     let queue: ReadingScreen[] = [], lossSum = 0;
+    this.lessons = screens; this.shift = r.shift;
     this.interrupted = false;
     for (let step = 0; step < r.steps && screens.length > 0 && !this.interrupted; step++) {
       const picked = Array.from({ length: Math.ceil(size / many.batch) * many.batch }, () => { if (queue.length === 0) queue = this.rng.shuffle(screens); return lesson(this.model.spec, queue.pop()!, r.shift, this.rng); });
@@ -187,11 +188,16 @@ export class Learner {
       (out.parts!.data as Float32Array).forEach((x, i) => { parts[i]! += x; });
       this.unpack(micro, out.logprobs!.data as Float32Array, out.entropy!.data as Float32Array, 'now');
     }
-    return { parts, ...(await this.step(gradient, lr, this.pace)) };
+    if (this.lessons.length > 0 && this.options.readingCoefficient > 0) {
+      const { many } = this.sessions, picked = Array.from({ length: many.batch }, () => lesson(this.model.spec, this.rng.pick(this.lessons), this.shift, this.rng));
+      const scale = this.options.readingCoefficient / Math.max(1, picked.reduce((a, l) => a + l.words, 0) * READ_CELLS);
+      gradient = (await many.read({ ...many.packLessons(picked, scale), theta, accumulated: gradient })).gradient as typeof gradient;
+    }
+    return { parts, ...(await this.step(gradient, lr)) };
   }
 
   /** One AdamW step; a non-finite gradient changes nothing. */
-  private async step(gradient: Ort.Tensor, lr: number, pace?: Float32Array): Promise<{ norm: number; applied: boolean }> {
+  private async step(gradient: Ort.Tensor, lr: number): Promise<{ norm: number; applied: boolean }> {
     const s = this.sessions.one, theta = s.floats(this.theta);
     const o = this.options, t = this.adamSteps + 1;
     const knob: Record<(typeof ADAM_KNOBS)[number], number> = { lr, beta1: o.beta1, beta2: o.beta2, epsilon: o.adamEpsilon, weightDecay: o.weightDecay, gradClip: o.gradClip, c1: 1 - o.beta1 ** t, c2: 1 - o.beta2 ** t };
@@ -199,9 +205,7 @@ export class Learner {
     const norm = (out.norm!.data as Float32Array)[0]!;
     const applied = Number.isFinite(norm);
     if (applied) {
-      const next = out.theta2!.data as Float32Array, from = this.theta;
-      if (pace) for (let i = 0; i < next.length; i++) next[i] = from[i]! + pace[i]! * (next[i]! - from[i]!);
-      this.theta = next; this.m = out.m2!.data as Float32Array; this.v = out.v2!.data as Float32Array;
+      this.theta = out.theta2!.data as Float32Array; this.m = out.m2!.data as Float32Array; this.v = out.v2!.data as Float32Array;
       this.adamSteps = t;
     }
     return { norm, applied };

@@ -30,8 +30,8 @@ export interface TrainerOptions {
   /** Share of the target moved to the four neighbouring cells in `imitate`. */
   readonly cellSmoothing: number;
 
-  /** Share of each `imitate` and `update` step that eyes and word table make: small after reading lessons, so that a few demonstrations do not blur them. */
-  readonly readingPace: number;
+  /** Weight of a reading lesson added to every `imitate` and `update` step once there were lessons, so that a few demonstrations do not blur the eyes; 0 = none. */
+  readonly readingCoefficient: number;
 
   /** Model inputs per forward/backward; larger batches accumulate gradients. Four stay in the cache and share the per-node cost. */
   readonly microBatch: number;
@@ -47,5 +47,5 @@ export const TRAINER_DEFAULTS: TrainerOptions = {
   objective: 'ppo', epsLow: 0.2, epsHigh: 0.28, dualClip: 10, correction: 'token', tisCap: 1, icePopBand: [0.5, 5],
   klBeta: 0, entropyCoefficient: 0.02, imitationCoefficient: 0.1, temperature: 1,
   lr: 1e-3, beta1: 0.9, beta2: 0.98, adamEpsilon: 1e-8, weightDecay: 0.01, gradClip: 1, warmup: 20, minibatchStates: 0,
-  readingPace: 1, imitateStates: 8, cellSmoothing: 0.1, microBatch: 4, slots: 8, threads: 1,
+  readingCoefficient: 0.5, imitateStates: 8, cellSmoothing: 0.1, microBatch: 4, slots: 8, threads: 1,
 };

@@ -68,9 +68,6 @@ export function glyphParams(s: EmbeddedPolicySpec, z: GlyphSize): ParamDef[] {
   return defs;
 }
 
-/** What reading lessons train: eyes, word table, and how a word is looked for. */
-export const isReading = (name: string): boolean => /^(stem|conv|block\d+|cells|find)\.|^token\.bucket$|^pos\.(row|col)$/.test(name);
-
 type Params = (name: string) => Tensor;
 const lin = (p: Params, name: string, x: Tensor): Tensor => linear(x, p(`${name}.w`), p(`${name}.b`));
 const norm = (p: Params, name: string, x: Tensor): Tensor => layerNorm(x, p(`${name}.gain`), p(`${name}.offset`));

@@ -38,14 +38,6 @@ export function decayMask(layout: ParamLayout): Float32Array {
   return mask;
 }
 
-/** `pace` where `chosen` names the array, 1 elsewhere: how far an optimizer step may move each weight. */
-export function paceOf(layout: ParamLayout, chosen: (name: string) => boolean, pace: number): Float32Array {
-  const out = new Float32Array(layout.total).fill(1);
-  let at = 0;
-  for (const d of layout.defs) { const n = sizeOf(d.shape); if (chosen(d.name)) out.fill(pace, at, at + n); at += n; }
-  return out;
-}
-
 /** The arrays of theta as tensors, by name. */
 export function unpack(theta: Tensor, layout: ParamLayout): (name: string) => Tensor {
   const parts = split(theta, layout.defs.map((d) => sizeOf(d.shape)), 0);

@@ -123,7 +123,6 @@ export const RunFileSchema = z.strictObject({
 
   store: section({
     dir: z.string().default('runs').describe('Folder of run folders.'),
-    checkpointEvery: count(20, 'Updates between checkpoints.'),
     keepCheckpoints: count(3, 'Newest checkpoints kept.'),
   }, 'Where things are kept.'),
 });

@@ -60,7 +60,7 @@ export interface EncodedState { readonly obs: Uint8Array; readonly instruction: 
 
 /** The quick start's policy: a 640x400 desktop seen at half size, 40 x 25 cells of 16 screen pixels. */
 export const GLYPH_SPEC: EmbeddedPolicySpec = {
-  id: 'glyph-1',
+  id: 'glyph-2',
   obs: { width: 320, height: 200, cell: 8 },
   instruction: { maxTokens: 24, buckets: 1024, classes: 8 },
   history: { length: 4, maxSteps: 16 },

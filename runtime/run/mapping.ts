@@ -17,7 +17,8 @@ export function dataConfig(c: RunConfig): DataConfig {
     highEntropy: { enabled: k.highEntropy.enabled, quantile: 1 - k.highEntropy.keep },
     groupFilter: { enabled: k.groupFilter.enabled, maxSize: k.dynamicRollouts.max, minSize: 2 },
     pool: { enabled: k.pool.enabled, addSuccesses: k.pool.addSuccesses, select: k.pool.selection, maxUses: k.pool.reuseCap === 0 ? Number.MAX_SAFE_INTEGER : k.pool.reuseCap, maxAge: 0, perFamily: k.pool.maxPerFamily },
-    staleness: { enabled: k.staleness.enabled, eta: k.staleness.eta, perUpdate: trainer.batchGroups * k.dynamicRollouts.max, groupsPerUpdate: trainer.batchGroups },
+    // Nothing trains a remote policy: a bound that waits for updates would stop its rollouts.
+    staleness: { enabled: k.staleness.enabled && c.policy.kind === 'embedded', eta: k.staleness.eta, perUpdate: trainer.batchGroups * k.dynamicRollouts.max, groupsPerUpdate: trainer.batchGroups },
     planner: { seed: c.seed, order: k.planner === 'variance' ? 'variance' : 'passes', floor: 0.05, maxRetries: rollout.retries },
   };
 }

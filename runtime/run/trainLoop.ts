@@ -29,12 +29,13 @@ export interface TrainLoopDeps {
  */
 export async function trainLoop(d: TrainLoopDeps, signal: AbortSignal, gate: () => Promise<void>): Promise<void> {
   const changed = changes(d.data, signal);
-  for (let updates = 0; !signal.aborted;) {
+  const { updates } = d.config.budget;
+  while (!signal.aborted) {
     await gate();
-    if (signal.aborted || updates === d.config.budget.updates) return;
+    if (signal.aborted || (updates !== undefined && d.data.stats().batches >= updates)) return;
     const batch = await d.data.claimBatch({ version: d.version(), minGroups: d.config.trainer.batchGroups });
     if (!batch) { await changed.next(); continue; }
-    try { await train(d, batch); updates++; } catch (e) {
+    try { await train(d, batch); } catch (e) {
       await d.data.release(batch.id, toRunError(e).message).catch(() => undefined);
       throw e;
     }

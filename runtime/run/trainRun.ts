@@ -124,6 +124,8 @@ class Run {
   }
 
   async evaluate(label: string): Promise<void> {
+    const newest = this.points.at(-1);
+    if (label === 'final' && newest?.label === label && newest.version === this.version) return;
     if (this.config.evaluation.episodes === 0 || this.o.signal.aborted || (label !== 'final' && this.points.some((p) => p.label === label))) return;
     const before = this.phase;
     this.phase = 'evaluating'; this.detail = label;
@@ -205,12 +207,22 @@ class Run {
     await this.evaluate('warm start');
   }
 
+  /** Whether the budget was used up before (a finished run that is resumed). */
+  private spent(): boolean {
+    const { minutes, rollouts, updates } = this.config.budget;
+    return (minutes !== undefined && this.elapsed() >= minutes * 60_000) || (rollouts !== undefined && this.rollouts >= rollouts) || (updates !== undefined && this.data.stats().batches >= updates);
+  }
+
   async reinforce(): Promise<void> {
     if (this.o.signal.aborted) return;
     const { trainer, models, spec, observations } = this.engine!;
     this.phase = 'training';
     this.meters = new Meters(this.now());
-    this.orders = new OrderQueue(this.data, { limit: this.config.desktops.count + 2, version: () => this.version, onReady: () => this.scheduler.wake() });
+    if (this.spent()) return;
+    this.orders = new OrderQueue(this.data, {
+      limit: this.config.desktops.count + 2, version: () => this.version, onReady: () => this.scheduler.wake(),
+      onFault: (e) => { this.fault ??= e; this.stopRl.abort(); },
+    });
     this.rollouting = true;
     this.orders.fill();
     this.scheduler.wake();
@@ -248,6 +260,8 @@ class Run {
       this.rollouting = false;
     }
     await evaluating;
+    // Orders nobody will start are given back now: the last evaluation must not count them.
+    await this.orders.close();
     if (this.fault) throw this.fault;
     await this.noteProgress(this.version);
   }

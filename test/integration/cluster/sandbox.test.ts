@@ -116,13 +116,12 @@ describe.skipIf(why)('a local desktop', () => {
 
   it('settles by damage too', async () => {
     const x = (d as unknown as { session: { x: X11Client } }).session.x;
-    const s = (await damageSettler(x))!;
+    // A quiet time far above what a starved xterm needs between two lines, so that load cannot pass for rest.
+    const s = (await damageSettler(x, 400))!;
     expect(await s.settle()).toMatchObject({ settled: true, detector: 'damage' });
     await d.spawn(['xterm', '-e', 'touch /tmp/up; while :; do date +%N; done']);
     await sh(d, 'until [ -e /tmp/up ]; do sleep 0.02; done');
-    // A quiet time far above what a starved xterm needs between two lines, so that load cannot pass for rest.
-    const patient = (await damageSettler(x, 400))!;
-    expect(await patient.settle({ maxMs: 1500 })).toMatchObject({ settled: false });
+    expect(await s.settle({ maxMs: 1500 })).toMatchObject({ settled: false });
     await p.reset(d);
   });
 

@@ -55,7 +55,16 @@ export async function ensureDocker() {
   child.on('error', () => { dead = true; });
   for (let i = 0; i < 150 && !dead; i++) {
     if (await dockerAnswers()) {
-      return { ok: true, stop: () => new Promise((resolve) => { child.once('exit', resolve); child.kill('SIGTERM'); setTimeout(resolve, 15_000).unref(); }) };
+      return {
+        ok: true,
+        stop: () => new Promise((resolve) => {
+          // Referenced again: nothing else may be left to keep this process waiting for the engine's end.
+          child.ref();
+          const timer = setTimeout(() => { child.kill('SIGKILL'); resolve(); }, 15_000);
+          child.once('exit', () => { clearTimeout(timer); resolve(); });
+          if (dead || !child.kill('SIGTERM')) { clearTimeout(timer); resolve(); }
+        }),
+      };
     }
     await new Promise((r) => setTimeout(r, 200));
   }

@@ -5,7 +5,7 @@ import { GLYPH_SPEC, StudioError, id, type EmbeddedPolicySpec, type ProcessEntry
 import { createPool } from '../cluster/pool.js';
 import type { DesktopPool, DesktopProvider } from '../cluster/types.js';
 import type { FrameStore } from '../data/types.js';
-import { encodePng, toScanlines } from '../data/store/png.js';
+import { pngOf } from '../data/store/png.js';
 import { embeddedPolicy } from '../policy/embedded/embeddedPolicy.js';
 import { startReplica } from '../policy/embedded/replica.js';
 import { createOpenAiPolicy } from '../policy/remote/openai.js';
@@ -42,7 +42,8 @@ export interface EngineRequest {
   readonly frames: FrameStore;
   /** Continue from this checkpoint. */
   readonly checkpoint?: { readonly version: number; readonly dir: string };
-  readonly onImitation?: (step: number, steps: number, loss: number) => void;
+  /** Progress of reading lessons and imitation. */
+  readonly onLesson?: (step: number, steps: number, loss: number) => void;
 }
 
 /** Starts provider, desktops, trainer and replicas; what was started is closed again when a later part cannot start. */
@@ -69,7 +70,7 @@ export async function startEngine(r: EngineRequest): Promise<Engine> {
       if (o.apiKeyEnv && !apiKey) throw new StudioError('config.invalid', `The environment variable ${o.apiKeyEnv} (policy.openai.apiKeyEnv) is not set.`, 'Set it, or remove the key from the run file.');
       const policy = createOpenAiPolicy({
         baseUrls: o.baseUrls, model: o.model, maxTokens: o.maxTokens, images: o.images, coordinates: o.coordinates, ...(apiKey ? { apiKey } : {}),
-        encodePng: async (f) => encodePng(await toScanlines(f.data, f.width, f.height, () => undefined), f.width, f.height),
+        encodePng: pngOf,
       });
       return { spec, provider, pool, policy, observations, openDemoPool, close };
     }
@@ -78,7 +79,7 @@ export async function startEngine(r: EngineRequest): Promise<Engine> {
     closers.push(() => rm(weightsDir, { recursive: true, force: true }));
     const trainer = await createTrainer({
       entry: r.entry, spec, dir: checkpoints, seed: config.seed, options: trainerOptions(config, weightsDir),
-      ...(r.onImitation ? { onProgress: (p) => { if (p.kind !== 'update') r.onImitation!(p.step, p.steps, p.loss); } } : {}),
+      ...(r.onLesson ? { onProgress: (p) => { if (p.kind !== 'update') r.onLesson!(p.step, p.steps, p.loss); } } : {}),
     });
     closers.push(() => trainer.close());
     if (r.checkpoint) await trainer.restore(r.checkpoint);

@@ -52,7 +52,7 @@ export class Meters {
       replicas: replicas.replicas.reduce((a, r) => a + r.busyMs, 0) / (span * Math.max(1, replicas.replicas.length)), trainer: this.#trainer.share(this.#startedAt, now, 1),
     };
   }
-  get minutes(): (now: number) => number { return (now) => Math.max(1e-9, (now - this.#startedAt) / 6e4); }
+  minutesUntil(now: number): number { return Math.max(1e-9, (now - this.#startedAt) / 6e4); }
 }
 
 /** What a sync cost, as metrics. */

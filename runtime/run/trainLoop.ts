@@ -1,11 +1,10 @@
 import type { RunConfig } from '../config/index.js';
-import { toRunError, type BatchId, type Random, type StepSample, type Trajectory } from '../domain/index.js';
+import { toRunError, type BatchId, type EmbeddedPolicySpec, type Random, type StepSample, type Trajectory } from '../domain/index.js';
 import type { ClaimedBatch, DataManager } from '../data/dataManager.js';
 import type { ModelPool } from '../rollout/modelPool.js';
 import type { TrainerEngine, UpdateReport } from '../trainer/types.js';
 import { syncMetrics, type Meters } from './meters.js';
 import { imitationSamples, policySamples, type Observations } from './samples.js';
-import type { EmbeddedPolicySpec } from '../domain/index.js';
 
 export interface TrainLoopDeps {
   readonly config: RunConfig;

@@ -6,6 +6,7 @@ import type { StepExtra } from '../data/events.js';
 import { systemClock } from '../rollout/clock.js';
 import { Scheduler, trainingSampling, type SchedulerEvent } from '../rollout/scheduler.js';
 import type { OracleSource, TaskSource } from '../tasks/types.js';
+import { settleOf } from './desktops.js';
 import { demonstrate } from './demonstrate.js';
 import { startEngine, type Engine } from './engine.js';
 import { evaluateNow, type EvalPoint } from './evaluation.js';
@@ -86,12 +87,12 @@ class Run {
     this.ticker = setInterval(() => this.o.reporter.status(this.status()), 1000);
     this.engine = await startEngine({
       config: this.config, dir: this.o.dir, run: this.o.run, entry: this.o.entry, frames: this.data.frames, ...(checkpoint ? { checkpoint } : {}),
-      onImitation: (step, steps, loss) => { this.detail = `step ${step} of ${steps}, loss ${loss.toFixed(3)}`; },
+      onLesson: (step, steps, loss) => { this.detail = `step ${step} of ${steps}, loss ${loss.toFixed(3)}`; },
     });
     this.version = checkpoint?.version ?? 0;
     for (const t of await loadSuccesses(this.data.store)) this.successes.set(t.id, t);
     const { pool, policy, observations } = this.engine;
-    const settle = { horizonMs: this.config.desktops.settleHorizonMs, maxMs: this.config.desktops.settleMaxMs };
+    const settle = settleOf(this.config.desktops);
     this.scheduler = new Scheduler({
       pool, clock: systemClock, episode: { policy, tasks: this.tasks.engine, frames: observations, clock: systemClock, settle, timeoutMs: this.config.rollout.taskTimeoutS * 1000 },
       next: () => this.orders?.take(), admit: () => (this.rollouting ? this.orders?.ready ?? 0 : 0),
@@ -177,7 +178,7 @@ class Run {
         if (left <= 0) continue;
         const seeds = this.tasks.demoSeeds.filter((s) => !done.has(this.tasks.taskOf(f.id, s))).slice(0, left + 8);
         const r = await demonstrate(
-          { pool, source: source as TaskSource & OracleSource, tasks: this.tasks.engine, frames: this.engine!.observations, settle: { horizonMs: this.config.desktops.settleHorizonMs, maxMs: this.config.desktops.settleMaxMs }, now: Date.now },
+          { pool, source: source as TaskSource & OracleSource, tasks: this.tasks.engine, frames: this.engine!.observations, settle: settleOf(this.config.desktops), now: Date.now },
           {
             families: [f.id], seeds, count: left, parallel: size, maxSteps: this.config.rollout.maxSteps * 2, signal: this.o.signal,
             onTrajectory: async (t) => { await this.data.record(t); this.successes.set(t.id, t); },
@@ -284,7 +285,7 @@ class Run {
     const stats = this.data.stats();
     return {
       phase: this.phase, elapsedMs: this.elapsed(), version: this.version, rollouts: stats.ledger.generated, ...rates,
-      trainedActionsPerMinute: m.trainedActions / m.minutes(now), success: m.success.mean, curve: m.curve,
+      trainedActionsPerMinute: m.trainedActions / m.minutesUntil(now), success: m.success.mean, curve: m.curve,
       desktopUtilisation: u.desktops, replicaUtilisation: u.replicas, trainerUtilisation: u.trainer, replicaVersions: models?.replicas.map((x) => x.version) ?? [],
       running: this.engine ? this.scheduler?.status().running.length ?? 0 : 0, waitingGroups: stats.groups.ready, errors: m.errors, ...(this.detail ? { detail: this.detail } : {}),
     };

@@ -1,6 +1,6 @@
 import { crc32, deflate as deflateCb, inflate as inflateCb } from 'node:zlib';
 import { promisify } from 'node:util';
-import { StudioError } from '../../domain/index.js';
+import { StudioError, type Frame } from '../../domain/index.js';
 import { slicePixels, slices } from './slices.js';
 
 /**
@@ -93,3 +93,6 @@ export async function toBgrx(rgb: Buffer, width: number, height: number): Promis
   });
   return out;
 }
+
+/** A frame as a PNG file. */
+export const pngOf = async (f: Frame): Promise<Buffer> => encodePng(await toScanlines(f.data, f.width, f.height, () => undefined), f.width, f.height);

@@ -3,9 +3,9 @@ import { StudioError, id, type TaskId } from '../../domain/index.js';
 import { connectEngine, ensureImage, ensureRootfs, imageStatus, type BuildProgress } from '../../cluster/imageBuild.js';
 import { createTaskEngine } from '../../tasks/index.js';
 import { deskSuite } from '../../tasks/suites/desk/index.js';
-import { encodePng, toScanlines } from '../../data/store/png.js';
+import { pngOf } from '../../data/store/png.js';
 import { parseRunFile } from '../../config/index.js';
-import { chooseProvider, providersOf, specOf } from '../desktops.js';
+import { chooseProvider, probeProviders, specOf } from '../desktops.js';
 import type { Options } from '../options.js';
 
 /** One line rewritten in place on a terminal; a line a phase elsewhere. */
@@ -45,9 +45,7 @@ export async function build(o: Options): Promise<number> {
 
 /** `desktop status`: what each provider says of itself, and what is built. */
 export async function status(o: Options): Promise<number> {
-  const providers = providersOf(parseRunFile({}).desktops);
-  const rows = await Promise.all(providers.map((p) => p.probe()));
-  await Promise.all(providers.map((p) => p.dispose()));
+  const rows = await probeProviders(parseRunFile({}).desktops);
   const docker = rows.find((r) => r.provider === 'docker')?.ok === true;
   const built = await imageStatus(docker ? connectEngine() : undefined);
   if (o['json']) { process.stdout.write(JSON.stringify({ providers: rows, built }, null, 2) + '\n'); return 0; }
@@ -68,8 +66,7 @@ export async function screenshot(file: string, o: Options): Promise<number> {
       process.stdout.write(`${task.instruction}\n`);
     }
     await desktop.settle();
-    const f = await desktop.observe();
-    await writeFile(file, await encodePng(await toScanlines(f.data, f.width, f.height, () => {}), f.width, f.height));
+    await writeFile(file, await pngOf(await desktop.observe()));
   } finally { await provider.dispose(); }
   return 0;
 }

@@ -4,7 +4,7 @@ import { cpus, totalmem } from 'node:os';
 import { parseRunFile } from '../../config/index.js';
 import { toRunError } from '../../domain/index.js';
 import { desktopCache, rootfsInfo } from '../../cluster/imageBuild.js';
-import { providersOf } from '../desktops.js';
+import { probeProviders } from '../desktops.js';
 import type { Options } from '../options.js';
 
 interface Check { readonly what: string; readonly ok: boolean; /** Without it nothing works; otherwise it only limits. */ readonly needed: boolean; readonly found: string; readonly remedy?: string }
@@ -23,9 +23,7 @@ export async function doctor(o: Options): Promise<number> {
     checks.push({ what: '/dev/shm', ok: mb >= 256, needed: false, found: `${mb} MB free`, remedy: 'Make it larger: mount -o remount,size=1g /dev/shm' });
   }
   checks.push(await engine());
-  const providers = providersOf(parseRunFile({}).desktops);
-  const states = await Promise.all(providers.map((p) => p.probe()));
-  await Promise.all(providers.map((p) => p.dispose()));
+  const states = await probeProviders(parseRunFile({}).desktops);
   const any = states.some((s) => s.ok);
   for (const s of states) checks.push({ what: `desktops: ${s.provider}`, ok: s.ok, needed: !any, found: s.ok ? s.detail : s.problem?.message ?? s.detail, ...(s.problem ? { remedy: s.problem.remedy } : {}) });
   const root = await rootfsInfo();

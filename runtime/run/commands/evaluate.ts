@@ -9,6 +9,7 @@ import { systemClock } from '../../rollout/clock.js';
 import { Scheduler, trainingSampling } from '../../rollout/scheduler.js';
 import { heldoutSeed, trainSeed } from '../../tasks/suites/desk/index.js';
 import { thisBundle } from '../engines.js';
+import { settleOf } from '../desktops.js';
 import { startEngine } from '../engine.js';
 import { evaluateNow, type EvalPoint } from '../evaluation.js';
 import { numberOption, type Options } from '../options.js';
@@ -37,7 +38,7 @@ export async function evaluate(name: string, o: Options): Promise<number> {
     engine = await startEngine({ config, dir: scratch, run: meta.id, entry: thisBundle(), frames: data.frames, ...(checkpoint ? { checkpoint } : {}) });
     const scheduler = new Scheduler({
       pool: engine.pool, clock: systemClock, next: () => undefined, admit: () => 0,
-      episode: { policy: engine.policy, tasks: tasks.engine, frames: engine.observations, clock: systemClock, settle: { horizonMs: config.desktops.settleHorizonMs, maxMs: config.desktops.settleMaxMs } },
+      episode: { policy: engine.policy, tasks: tasks.engine, frames: engine.observations, clock: systemClock, settle: settleOf(config.desktops) },
       taskOf: (order) => tasks.source.task(order.family, order.seed), sampling: trainingSampling(config.seed, 1),
     }, { slots: config.desktops.count });
     let done = 0;

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { StudioError, id, type RunId } from '../../domain/index.js';
@@ -67,7 +68,9 @@ function report(dir: string, run: string, r: TrainResult, json: boolean): void {
     out.push('', 'last evaluation by family');
     for (const [f, x] of Object.entries(last.perFamily)) out.push(`  ${f.padEnd(24)} ${rateText(x.successes, x.episodes)}`);
   }
-  out.push('', `run folder   ${dir}`, `policy       ${join(dir, 'checkpoints', `v${String(r.version).padStart(6, '0')}`, 'policy.onnx')}`,
+  // A run stopped before its first lesson ended has no policy yet.
+  const policy = join(dir, 'checkpoints', `v${String(r.version).padStart(6, '0')}`, 'policy.onnx');
+  out.push('', `run folder   ${dir}`, ...(existsSync(policy) ? [`policy       ${policy}`] : []),
     `look at it   npm run -s cli -- runs show ${name}`, r.stopped === 'signal' ? `go on        npm run -s cli -- train --resume ${name}` : `train longer npm run -s cli -- train --resume ${name} --minutes 40`);
   process.stdout.write(out.join('\n') + '\n');
 }

@@ -12,4 +12,6 @@ await build({ entryPoints: [entry], outfile: `dist/bench/${name}.mjs`, bundle: t
   external: ['onnxruntime-node', 'cpu-features', '*.node'], logLevel: 'warning',
   banner: { js: "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url); import { fileURLToPath as __fu } from 'node:url'; import { dirname as __dn } from 'node:path'; const __filename = __fu(import.meta.url); const __dirname = __dn(__filename);" } });
 const child = spawn(process.execPath, ['--enable-source-maps', `dist/bench/${name}.mjs`, ...args], { stdio: 'inherit' });
+// Ctrl-C in a terminal reaches the benchmark too, which ends what it started: this waits for it.
+for (const s of ['SIGINT', 'SIGTERM']) process.on(s, () => { if (s === 'SIGTERM') child.kill(s); });
 child.on('exit', (code, signal) => process.exit(signal ? 128 : code ?? 1));

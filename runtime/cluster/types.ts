@@ -1,4 +1,4 @@
-import type { Action, DesktopId, Frame, RunError, Size } from '../domain/index.js';
+import type { Action, DesktopId, Frame, Point, RunError, Size } from '../domain/index.js';
 
 /** Module 1, environment cluster: the contract of a desktop, its provider and the pool. */
 export interface SettleOptions {
@@ -23,6 +23,21 @@ export type DesktopEvent =
   | { readonly type: 'exit'; readonly pid: number; readonly name: string; readonly code: number | null; readonly signal: string | null }
   | { readonly type: 'lost'; readonly error: RunError };
 
+/** `drawn` resolves once something may have been drawn (the pointer too) or the signal fires, and rejects with `desktop.lost`. */
+export interface Change { readonly drawn: Promise<void> }
+
+/** One event of a person's pointer or keyboard. Places are screen pixels, and those outside count as the nearest inside. */
+export type DesktopInput =
+  | ({ readonly type: 'move' } & Point)
+  | ({ readonly type: 'button'; readonly button: 'left' | 'middle' | 'right'; readonly down: boolean } & Point)
+  /** Wheel clicks, positive = right and down; they are made without the modifiers that are held. */
+  | ({ readonly type: 'wheel'; readonly dx: number; readonly dy: number } & Point)
+  /** `key` as KeyboardEvent.key. A modifier stays down until its release; any other key is pressed and released by `down`, and its release does nothing. */
+  | { readonly type: 'key'; readonly key: string; readonly down: boolean }
+  | { readonly type: 'text'; readonly text: string }
+  /** Everything that is down goes up. */
+  | { readonly type: 'release' };
+
 /**
  * One running desktop. Commands run inside it as user `user` (uid 1000, HOME /home/user, DISPLAY set), never on the host.
  * Every method rejects with StudioError `desktop.lost` once the desktop is gone.
@@ -36,6 +51,10 @@ export interface Desktop {
   recycle?(f: Frame): void;
   /** Input is synchronised with the X server; between press and release the desktop is left to go idle (spec/desktop.md 3). Terminal actions are refused. */
   perform(a: Action): Promise<void>;
+  /** In order, never between the parts of an action; resolves when the X server has taken them. What a desktop has no key for is left out. */
+  input?(events: readonly DesktopInput[]): Promise<void>;
+  /** Begins to watch for the next change; a screen read after this resolved misses none. Costs nothing while nothing changes. */
+  changes?(signal: AbortSignal): Promise<Change>;
   settle(o?: SettleOptions): Promise<SettleReport>;
   exec(cmd: readonly string[], o?: ExecOptions): Promise<ExecResult>;
   /** Start a program and leave it running; resolves with its pid as soon as it was started. */
@@ -50,7 +69,10 @@ export interface Desktop {
 export interface DesktopSpec {
   /** Start a session bus and AT-SPI so that oracles can find widgets; costs CPU at every reset, so training desktops leave it off. */
   readonly a11y?: boolean;
-  readonly screen: Size; readonly memoryMb: number; readonly pids: number; readonly cpus?: number; readonly labels?: Readonly<Record<string, string>> }
+  /** Gives way to whatever else the machine does, where control groups can be made for it (root on Linux). */
+  readonly background?: boolean;
+  readonly screen: Size; readonly memoryMb: number; readonly pids: number; readonly cpus?: number; readonly labels?: Readonly<Record<string, string>>;
+}
 
 export interface ProviderStatus { readonly provider: 'local' | 'docker'; readonly ok: boolean; readonly detail: string; readonly capacity?: number; readonly problem?: RunError }
 

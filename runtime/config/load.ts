@@ -55,7 +55,9 @@ export function parseRunFile(content: unknown, overrides: RunFile = {}): RunConf
   const r = RunFileSchema.safeParse(preset ? merge(preset, own) : own);
   if (!r.success) throw new StudioError('config.invalid', explain(r.error.issues), 'Mend the keys named; `dart-studio schema` prints every key with its meaning.');
   if (r.data.policy.kind === 'openai' && !r.data.policy.openai) throw new StudioError('config.invalid', 'policy.openai: needed because policy.kind is "openai"', 'Give policy.openai.baseUrls and policy.openai.model.');
+  if (r.data.policy.kind !== 'embedded' && r.data.warmStart.from !== undefined) throw new StudioError('config.invalid', 'warmStart.from: only the embedded policy has checkpoints', 'Leave warmStart.from out, or set policy.kind to "embedded".');
   if (r.data.tasks.suite === 'folder' && !r.data.tasks.dir) throw new StudioError('config.invalid', 'tasks.dir: needed because tasks.suite is "folder"', 'Give the folder that holds the task files.');
+  if (r.data.curation.pool.from.length > 0 && !r.data.curation.pool.enabled) throw new StudioError('config.invalid', 'curation.pool.from: the pool is off', 'Set curation.pool.enabled to true, or leave curation.pool.from out.');
   return r.data;
 }
 

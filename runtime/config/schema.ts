@@ -44,6 +44,7 @@ export const RunFileSchema = z.strictObject({
     kind: z.enum(['embedded', 'openai']).default('embedded').describe('`embedded`: the small ONNX policy trained here; `openai`: a model behind an OpenAI-compatible endpoint (rollouts and evaluation only).'),
     replicas: count(2, 'Copies of the policy, one process each.'),
     temperature: positive(1, 'Sampling temperature of training rollouts.'),
+    sync: z.enum(['replica', 'global']).default('replica').describe('New weights go to one replica after the other while the rest answer (`replica`), or to all at once while nobody answers (`global`, for comparison).'),
     openai: z.strictObject({
       baseUrls: z.array(z.url()).min(1).describe('Endpoints, e.g. http://127.0.0.1:8000/v1'),
       model: z.string().describe('Model name to ask for.'),
@@ -57,6 +58,8 @@ export const RunFileSchema = z.strictObject({
   rollout: section({
     maxSteps: count(12, 'Global step cap: turns of the model (paper: 30 to 50).'),
     taskTimeoutS: positive(120, 'A rollout that takes longer is an error, never a failure of the policy.'),
+    regime: z.enum(['rollout', 'task', 'batch']).default('rollout').describe('Barrier between rollouts: none (`rollout`), the rollouts of one task (`task`), or of a batch that is trained before the next one begins (`batch`); the last two are for comparison.'),
+    batchGroups: whole(0, 'Groups rolled out per batch in regime `batch`; 0 = as many as an update takes (`trainer.batchGroups`).'),
     retries: whole(2, 'Times a rollout that ended in an error is tried again before its group goes on without it.'),
   }, 'Module 2, rollout service.'),
 
@@ -66,20 +69,25 @@ export const RunFileSchema = z.strictObject({
     highEntropy: section({ enabled: flag(true, 'Train only on the steps of highest entropy (paper 3.4).'), keep: share(0.8, 'Share of a group\'s steps that is kept (paper: 0.8).') }, 'High-entropy step selection.'),
     pool: section({
       enabled: flag(true, 'One pre-collected success joins a group whose rollouts all failed (paper 3.3).'),
-      selection: z.enum(['shortest', 'newest', 'novelty']).default('novelty').describe('Which success: the shortest, the newest, or the least used.'),
+      from: z.array(z.string().min(1)).default([]).describe('Run folders or collections whose pool joins this run\'s when it begins, before the warm start: demonstrations, imports, successes of other runs. Paths are absolute, or relative to the folder of runs. Entries that are switched off stay behind.'),
+      selection: z.enum(['shortest', 'newest', 'novelty']).default('novelty').describe('Which success of the task, else of its family: the shortest, the newest, or the one least like those used last.'),
       reuseCap: whole(40, 'Most times one success is used; 0 = no limit.'),
+      maxAge: whole(0, 'Ageing: successes of the policy made more versions ago than this are no longer used; 0 = no limit. Demonstrations and imports do not age.'),
       addSuccesses: flag(true, 'The policy\'s own successes join the pool.'),
       maxPerFamily: count(64, 'Most entries per family; the oldest of the policy\'s own leave first.'),
     }, 'Experience pool.'),
     groupFilter: section({ enabled: flag(true, 'Groups whose rewards are all equal teach nothing and are retired.') }, 'Group filter.'),
     staleness: section({ enabled: flag(true, 'Admit rollouts only so far ahead of the trainer that none is older than `eta` updates.'), eta: whole(2, 'Most updates between a step\'s policy version and the update that trains on it (paper: 2).') }, 'Staleness bound.'),
     planner: z.enum(['shuffle', 'variance']).default('variance').describe('Which task next: shuffled passes (paper), or more often where success is uncertain.'),
+    uncertainty: positive(1, 'Planner `variance`: tasks are drawn by (p(1 - p)) to this power; 2 wastes fewer rollouts on tasks that always or never succeed, and visits those less.'),
+    probe: whole(0, 'Rollouts of a group that are started first; the rest follows unless all ended alike and would in all likelihood go on so. 0 = all at once. Fewer rollouts without gradient while tasks are unknown, at the price of groups that stay open longer.'),
   }, 'Module 3, data manager: adaptive curation. Each mechanism can be switched off.'),
 
   trainer: section({
     algorithm: z.enum(['ppo', 'gspo', 'cispo']).default('ppo').describe('Policy-gradient term: token-level clipped ratio (paper), sequence ratio, or clipped importance weights.'),
     batchGroups: count(6, 'Groups per update (paper: 8).'),
     epochs: count(2, 'Optimizer passes over a batch (paper: 1).'),
+    reuse: section({ enabled: flag(false, 'Further passes over a batch while they still pay: until the effective sample size falls under `ess`.'), epochs: count(4, 'Most passes in all.'), ess: share(0.9, 'Effective sample size, as a share of the batch, from which another pass is made.') }, 'Longer reuse of a batch under an effective-sample-size gate.'),
     minibatchStates: whole(48, 'Model inputs per optimizer step; 0 = the whole batch in one step (paper).'),
     replay: whole(24, 'Pool successes that are imitated beside each batch (weight `imitationCoef`); 0 = none (paper).'),
     lr: positive(5e-4, 'AdamW learning rate (paper: 1e-6 for 7 B).'),
@@ -93,11 +101,13 @@ export const RunFileSchema = z.strictObject({
     entropyBonus: z.number().nonnegative().default(0.005).describe('Weight of the entropy bonus (paper: 0).'),
     imitationCoef: z.number().nonnegative().default(0.2).describe('Weight of the imitation loss on pool successes in a batch.'),
     baseline: z.enum(['trajectory', 'step']).default('trajectory').describe('Group statistics over trajectories, or over steps as in the paper.'),
+    credit: z.enum(['trajectory', 'fork']).default('trajectory').describe('Advantage of a step: its trajectory\'s (paper), or against the other trajectories that came through the same state.'),
     norm: z.enum(['std', 'none']).default('std').describe('Divide advantages by the group\'s standard deviation.'),
     threads: count(1, 'ONNX Runtime threads of the trainer.'),
   }, 'Module 4, trainer.'),
 
   warmStart: section({
+    from: z.string().optional().describe('Start from the policy of another run instead of an untrained one: its run folder (newest checkpoint) or one of its checkpoint folders. Reading lessons are then only mixed into later steps, not given again.'),
     reading: section({
       screens: whole(0, 'Screens full of known words, drawn before anything is demonstrated, from which the policy learns to read; 0 = no base policy.'),
       steps: whole(0, 'Optimizer steps of reading lessons.'),
@@ -112,6 +122,7 @@ export const RunFileSchema = z.strictObject({
 
   evaluation: section({
     episodes: whole(64, 'Probe episodes per evaluation: held-out seeds, greedy, apart from training; 0 = none.'),
+    untrained: z.boolean().default(true).describe('Evaluate the policy it starts from, too.'),
     everyMinutes: z.number().nonnegative().default(5).describe('Evaluate this often during reinforcement learning; 0 = only at the start and the end.'),
   }, 'Evaluation on a fixed probe set.'),
 

@@ -65,6 +65,12 @@ export interface PlannerConfig {
   readonly order: 'passes' | 'variance';
   /** Weight every family has at least in `variance` order, beside p(1-p) <= 0.25. */
   readonly floor: number;
+  /** Weights are raised to this in `variance` order: larger gives uncertain families more of the budget. Default 1. */
+  readonly power?: number;
+  /** Rollouts of a group handed out first; the rest follows unless the group's outcome is decided by then. Default: all at once. */
+  readonly probe?: number;
+  /** The rest is left out when a mixed outcome is less likely than this. Default 0.5. */
+  readonly decided?: number;
   /** Error rollouts of one group that are replaced; after that the group goes on with fewer. */
   readonly maxRetries: number;
 }

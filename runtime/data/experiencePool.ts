@@ -1,18 +1,21 @@
-import { StudioError } from '../domain/index.js';
+import { createHash } from 'node:crypto';
+import { StudioError, canonicalAction } from '../domain/index.js';
 import type { FamilyId, PolicyVersion, RolloutId, TaskId, Trajectory } from '../domain/index.js';
 import type { PoolConfig } from './config.js';
-import { choosePoolEntry, usable } from './curation/poolInjection.js';
+import { choosePoolEntry, unusable, usable } from './curation/poolInjection.js';
 import type { PoolEntry } from './curation/poolInjection.js';
 
 /** What the journal keeps of an entry; uses and ranks follow from the order of events. */
-export type PoolEntryInfo = Omit<PoolEntry, 'added' | 'uses' | 'lastUsed'>;
+export type PoolEntryInfo = Omit<PoolEntry, 'added' | 'uses' | 'lastUsed' | 'enabled'>;
 
 export interface PoolStats { readonly entries: number; readonly families: number; readonly usable: number; readonly injections: number; readonly byProvenance: Readonly<Partial<Record<PoolEntry['provenance'], number>>> }
 
-/** Successful trajectories to learn from when a group has none. Pure: changed only by `add`, `remove` and `used`, which the journal replays. */
+/** Successful trajectories to learn from when a group has none. Pure: changed only by `add`, `remove`, `switch` and `used`, which the journal replays. */
 export class ExperiencePool {
   readonly #config: PoolConfig;
   readonly #entries = new Map<RolloutId, PoolEntry>();
+  /** Taken out by a person: they are not imitated either. */
+  readonly #rejected = new Set<RolloutId>();
   #rank = 0;
   #injections = 0;
   constructor(config: PoolConfig) { this.#config = config; }
@@ -20,8 +23,23 @@ export class ExperiencePool {
   get(id: RolloutId): PoolEntry | undefined { return this.#entries.get(id); }
   entries(): PoolEntry[] { return [...this.#entries.values()]; }
 
-  add(info: PoolEntryInfo): void { this.#entries.set(info.id, { ...info, added: ++this.#rank, uses: 0, lastUsed: 0 }); }
-  remove(id: RolloutId): void { this.#entries.delete(id); }
+  get enabled(): boolean { return this.#config.enabled; }
+
+  add(info: PoolEntryInfo): void { this.#rejected.delete(info.id); this.#entries.set(info.id, { ...info, added: ++this.#rank, uses: 0, lastUsed: 0, enabled: true }); }
+  remove(id: RolloutId, by?: 'person'): void { this.#entries.delete(id); if (by) this.#rejected.add(id); }
+  switch(id: RolloutId, enabled: boolean): void { const e = this.#entries.get(id); if (e) this.#entries.set(id, { ...e, enabled }); }
+  /** Says of an entry what it does, where its record does not. */
+  identify(id: RolloutId, content: string): void { const e = this.#entries.get(id); if (e && e.content === undefined) this.#entries.set(id, { ...e, content }); }
+  /** Entries that may do the same as `info`, but do not say what they do. */
+  unidentified(info: PoolEntryInfo): RolloutId[] { return this.entries().flatMap((e) => (e.content === undefined && alike(e, info) ? [e.id] : [])); }
+  /** The entry that does the very same in the same task, whoever made it; `spent`: it may not be injected any more, by its uses or its age. */
+  twin(info: PoolEntryInfo, version: PolicyVersion): { readonly id: RolloutId; readonly spent: boolean } | undefined {
+    const e = this.entries().find((x) => x.id !== info.id && alike(x, info) && x.content === info.content), why = e && unusable(e, version, this.#config);
+    return e && { id: e.id, spent: why === 'used up' || why === 'aged' };
+  }
+
+  /** Switched off, or taken out by a person: nothing is learned from it. */
+  rejected(id: RolloutId): boolean { return this.#rejected.has(id) || this.#entries.get(id)?.enabled === false; }
   used(id: RolloutId): void {
     const e = this.#entries.get(id);
     this.#injections++;
@@ -32,17 +50,19 @@ export class ExperiencePool {
     return choosePoolEntry(this.entries(), task, family, version, this.#config);
   }
 
-  /** Whether a fresh success is worth an entry: the policy's own only when configured, and never the same task with the same actions twice. */
-  wants(info: PoolEntryInfo): boolean {
-    if (!this.#config.enabled || this.#entries.has(info.id)) return false;
-    if (info.provenance === 'probe' || (info.provenance === 'rollout' && !this.#config.addSuccesses)) return false;
-    const sig = info.signature.join(' ');
-    return !this.entries().some((e) => e.task === info.task && e.steps === info.steps && e.signature.join(' ') === sig && e.provenance === info.provenance && e.uses < this.#config.maxUses);
+  /**
+   * Why a fresh success is not worth an entry by the rules: the policy's own join only when configured, and the same task with the same kinds of
+   * actions never twice, unless a person made it. `gone`: an entry that makes room for it. Undefined when it joins.
+   */
+  refusal(info: PoolEntryInfo, gone?: RolloutId): string | undefined {
+    if (info.provenance === 'rollout' && !this.#config.addSuccesses) return 'the run file keeps the policy\'s own successes out of the pool';
+    return info.provenance !== 'human' && this.entries().some((e) => e.id !== gone && alike(e, info) && e.provenance === info.provenance && e.uses < this.#config.maxUses)
+      ? 'the pool has a success of the same task with the same actions' : undefined;
   }
 
   /** Entries to give up so that one more of a family stays within its share: used-up and aged ones first, then the policy's oldest, demonstrations last. */
-  surplus(family: FamilyId, version: PolicyVersion): RolloutId[] {
-    const mine = this.entries().filter((e) => e.family === family);
+  surplus(family: FamilyId, version: PolicyVersion, gone?: RolloutId): RolloutId[] {
+    const mine = this.entries().filter((e) => e.family === family && e.id !== gone);
     const worth = (e: PoolEntry): number => (usable(e, version, this.#config) ? 2 : 0) + (e.provenance === 'rollout' ? 0 : 1);
     return mine.sort((a, b) => worth(a) - worth(b) || a.added - b.added).slice(0, Math.max(0, mine.length + 1 - this.#config.perFamily)).map((e) => e.id);
   }
@@ -54,13 +74,22 @@ export class ExperiencePool {
   }
 }
 
-/** The pool's view of a trajectory. Refuses anything but a success: nothing else may be injected. */
-export function poolEntryOf(t: Trajectory): PoolEntryInfo {
-  if (t.outcome.kind !== 'success') throw new StudioError('internal', `Trajectory ${t.id} did not succeed and cannot join the experience pool.`, 'Add only trajectories whose outcome is a success.');
+/** The same task in as many steps with the same kinds of actions. */
+const alike = (a: PoolEntryInfo, b: PoolEntryInfo): boolean => a.task === b.task && a.steps === b.steps && a.signature.join(' ') === b.signature.join(' ');
+
+/**
+ * What a trajectory does: its instruction and its actions, by their values. Screens are left out, two desktops never draw quite the same; so
+ * is who acted.
+ */
+export const poolContent = (t: Trajectory): string => createHash('sha256').update(JSON.stringify([t.instruction, t.steps.map((s) => s.actions.map(canonicalAction))])).digest('hex').slice(0, 24);
+
+/** The pool's view of a trajectory. Refuses anything but a success, or what a person has put in its place with a reason: nothing else may be injected. */
+export function poolEntryOf(t: Trajectory, override?: string): PoolEntryInfo {
+  if (t.outcome.kind !== 'success' && override === undefined) throw new StudioError('internal', `Trajectory ${t.id} did not succeed and cannot join the experience pool.`, 'Add only trajectories whose outcome is a success.');
   const versions = t.steps.flatMap((s) => (s.version === undefined ? [] : [s.version]));
   return {
     id: t.id, task: t.task, family: t.family, steps: t.steps.length, provenance: t.provenance.kind,
     ...(versions.length > 0 ? { version: Math.max(...versions) } : {}),
-    signature: t.steps.flatMap((s) => s.actions.map((a) => a.type)),
+    signature: t.steps.flatMap((s) => s.actions.map((a) => a.type)), content: poolContent(t), ...(override === undefined ? {} : { override }),
   };
 }

@@ -23,6 +23,10 @@ export interface OpenGroup extends PlannedGroup {
   readonly members: Readonly<Record<RolloutId, Member>>;
   /** Slots still to hand out. */
   readonly toIssue: number;
+  /** Slots kept back until the first rollouts have ended (`probe`). */
+  readonly withheld?: number;
+  /** Of its rollouts that have ended. */
+  readonly successes?: number;
   readonly retries: number;
 }
 /** Plain JSON: all a planner must remember. */
@@ -51,20 +55,20 @@ export class Planner {
   readonly #d: PlannerDeps;
   #groups = 0;
   #rollouts = 0;
-  readonly #open = new Map<GroupId, { plan: PlannedGroup; members: Map<RolloutId, Member>; toIssue: number; retries: number }>();
+  readonly #open = new Map<GroupId, { plan: PlannedGroup; members: Map<RolloutId, Member>; toIssue: number; withheld: number; successes: number; retries: number }>();
 
   constructor(d: PlannerDeps) { this.#d = d; }
 
   static restore(d: PlannerDeps, s: PlannerState): Planner {
     const p = new Planner(d);
     p.#groups = s.groups; p.#rollouts = s.rollouts;
-    for (const { members, toIssue, retries, ...plan } of s.open) {
-      p.#open.set(plan.group, { plan, toIssue, retries, members: new Map(Object.entries(members) as [RolloutId, Member][]) });
+    for (const { members, toIssue, retries, withheld = 0, successes = 0, ...plan } of s.open) {
+      p.#open.set(plan.group, { plan, toIssue, retries, withheld, successes, members: new Map(Object.entries(members) as [RolloutId, Member][]) });
     }
     return p;
   }
   state(): PlannerState {
-    return { groups: this.#groups, rollouts: this.#rollouts, open: [...this.#open.values()].map((g) => ({ ...g.plan, members: Object.fromEntries(g.members), toIssue: g.toIssue, retries: g.retries })) };
+    return { groups: this.#groups, rollouts: this.#rollouts, open: [...this.#open.values()].map((g) => ({ ...g.plan, members: Object.fromEntries(g.members), toIssue: g.toIssue, retries: g.retries, withheld: g.withheld, successes: g.successes })) };
   }
 
   /** The next order: a slot of the oldest group that has one, else the first of a new group. Empty without families. */
@@ -80,7 +84,8 @@ export class Planner {
     if (e.type === 'group.opened') {
       const { type: _t, ...plan } = e;
       this.#groups++;
-      this.#open.set(plan.group, { plan, members: new Map(), toIssue: plan.size, retries: 0 });
+      const first = Math.min(plan.size, this.#d.config.probe ?? plan.size);
+      this.#open.set(plan.group, { plan, members: new Map(), toIssue: first, withheld: plan.size - first, successes: 0, retries: 0 });
     } else {
       this.#rollouts++;
       const g = this.#open.get(e.order.group);
@@ -88,28 +93,50 @@ export class Planner {
     }
   }
   started(group: GroupId, rollout: RolloutId): void { const g = this.#open.get(group); if (g?.members.has(rollout)) g.members.set(rollout, 'running'); }
-  recorded(group: GroupId, rollout: RolloutId): void { const g = this.#open.get(group); if (g?.members.has(rollout)) g.members.set(rollout, 'recorded'); }
+  recorded(group: GroupId, rollout: RolloutId, success: boolean): void {
+    const g = this.#open.get(group);
+    if (!g?.members.has(rollout)) return;
+    g.members.set(rollout, 'recorded');
+    if (success) g.successes++;
+    this.#decide(g);
+  }
 
   /** A rollout that gave no outcome. An error is retried while the group has retries left; one that was stopped or lost is always handed out again. */
   retired(group: GroupId, rollout: RolloutId, reason: RetireReason): void {
     const g = this.#open.get(group);
     if (!g || !g.members.delete(rollout)) return;
-    if (reason === 'error') { if (g.retries >= this.#d.config.maxRetries) return; g.retries++; }
-    g.toIssue++;
+    if (reason !== 'error') g.toIssue++;
+    else if (g.retries < this.#d.config.maxRetries) { g.retries++; g.toIssue++; }
+    this.#decide(g);
+  }
+
+  /**
+   * The first rollouts of a group have ended: the rest follows unless it would in all likelihood end the same way, all successes or all
+   * failures, by the family's Beta posterior. A group stopped so is curated with what it has.
+   */
+  #decide(g: { readonly plan: PlannedGroup; readonly members: ReadonlyMap<RolloutId, Member>; toIssue: number; withheld: number; readonly successes: number }): void {
+    if (g.withheld === 0 || g.toIssue > 0) return;
+    for (const m of g.members.values()) if (m !== 'recorded') return;
+    const n = g.members.size, mixed = g.successes > 0 && g.successes < n, s = this.#d.stats.of(g.plan.family);
+    if (mixed || 1 - sameAgain(g.successes === n ? s.successes : s.n - s.successes, s.n, g.withheld) >= (this.#d.config.decided ?? 0.5)) g.toIssue = g.withheld;
+    g.withheld = 0;
   }
 
   /** Give up the unissued rest of a group (a run that ends): it completes with what it has. */
-  abandon(group: GroupId): void { const g = this.#open.get(group); if (g) g.toIssue = 0; }
+  abandon(group: GroupId): void { const g = this.#open.get(group); if (g) { g.toIssue = 0; g.withheld = 0; } }
 
   /** Members of a group all of whose rollouts ended; undefined while it is still going. */
   complete(group: GroupId): { readonly plan: PlannedGroup; readonly members: readonly RolloutId[] } | undefined {
     const g = this.#open.get(group);
-    if (!g || g.toIssue > 0) return undefined;
+    if (!g || g.toIssue > 0 || g.withheld > 0) return undefined;
     for (const m of g.members.values()) if (m !== 'recorded') return undefined;
     return { plan: g.plan, members: [...g.members.keys()] };
   }
   close(group: GroupId): void { this.#open.delete(group); }
   openGroups(): GroupId[] { return [...this.#open.keys()]; }
+  isOpen(group: GroupId): boolean { return this.#open.has(group); }
+  /** Live rollouts of an open group. */
+  members(group: GroupId): Iterable<RolloutId> { return this.#open.get(group)?.members.keys() ?? []; }
 
   families(): FamilyId[] { return this.#d.families.map((f) => f.id); }
 
@@ -132,7 +159,8 @@ export class Planner {
     return random(`${this.#d.config.seed}/pass/${Math.floor(k / n)}`).shuffle(this.#d.families)[k % n]!;
   }
   #byVariance(r: Random): PlannerFamily {
-    const weights = this.#d.families.map((f) => { const p = this.#d.stats.of(f.id).posterior; return Math.max(this.#d.config.floor, p * (1 - p)); });
+    const { floor, power = 1 } = this.#d.config;
+    const weights = this.#d.families.map((f) => { const p = this.#d.stats.of(f.id).posterior; return Math.max(floor, p * (1 - p)) ** power; });
     let u = r.next() * weights.reduce((a, b) => a + b, 0);
     for (const [i, w] of weights.entries()) { u -= w; if (u < 0) return this.#d.families[i]!; }
     return this.#d.families.at(-1)!;
@@ -147,5 +175,11 @@ export class Planner {
   }
 }
 
+/** Probability that `m` more outcomes are all of a kind that came `k` times in `n`, under Beta(1 + k, 1 + n - k). */
+function sameAgain(k: number, n: number, m: number): number {
+  let p = 1;
+  for (let i = 0; i < m; i++) p *= (1 + k + i) / (2 + n + i);
+  return p;
+}
 const pad = (n: number): string => String(n).padStart(6, '0');
 const fromRange = (s: { from: number; count: number }, r: Random): number => s.from + r.int(Math.max(1, s.count));

@@ -1,6 +1,7 @@
 import { StudioError } from '../domain/index.js';
 import type { GroupId, RolloutId, Trajectory } from '../domain/index.js';
 import type { RunEvent } from './events.js';
+import { poolContent } from './experiencePool.js';
 import type { DataState } from './state.js';
 import type { RunStore } from './store/runStore.js';
 
@@ -19,7 +20,7 @@ export interface RecoveryReport {
 
 /**
  * Brings replayed state to what is true after a restart: nothing runs, nothing is claimed, and every trajectory that may still be
- * needed is in memory. Returns the events that say so (not yet applied) and changes nothing itself.
+ * needed is in memory. Returns the events that say so (not yet applied) and changes nothing itself, but that pool entries then say what they do.
  */
 export async function recover(store: Pick<RunStore, 'readTrajectory'>, state: DataState, replayed: { readonly events: number; readonly skipped: number }): Promise<{ report: RecoveryReport; events: RunEvent[]; trajectories: Map<RolloutId, Trajectory> }> {
   const { ledger } = state, events: RunEvent[] = [], trajectories = new Map<RolloutId, Trajectory>();
@@ -31,7 +32,7 @@ export async function recover(store: Pick<RunStore, 'readTrajectory'>, state: Da
   // Newest claim first: each goes in front, so the oldest ends foremost.
   for (const b of [...state.claimed.values()].reverse()) {
     const mine = new Set(ledger.claimedBy(b.batch));
-    events.push({ type: 'batch.released', batch: b.batch, reason: 'the run ended before it was trained', groups: b.groups.map((g) => ({ group: g.group, rollouts: g.members.map((m) => m.rollout).filter((r) => mine.has(r)) })) });
+    events.push({ type: 'batch.released', batch: b.batch, reason: 'the run ended before it was trained', groups: b.groups.map((g) => ({ group: g.group, rollouts: g.members.flatMap((m) => (!m.injected && mine.has(m.rollout) ? [m.rollout] : [])) })) });
   }
 
   const unreadable: RolloutId[] = [];
@@ -49,8 +50,9 @@ export async function recover(store: Pick<RunStore, 'readTrajectory'>, state: Da
   for (const g of [...state.ready.values(), ...[...state.claimed.values()].flatMap((b) => b.groups)]) {
     const there = await Promise.all(g.members.map((m) => load(m.rollout)));
     // A group that lost a member has another baseline than the one it was curated with: it goes whole.
-    if (there.includes(false)) events.push({ type: 'group.retired', group: g.group, rollouts: g.members.map((m) => m.rollout).filter((r) => ['grouped', 'claimed'].includes(ledger.state(r)?.at ?? '')), reason: 'lost', whole: true });
+    if (there.includes(false)) events.push({ type: 'group.retired', group: g.group, rollouts: g.members.flatMap((m) => (!m.injected && ['grouped', 'claimed'].includes(ledger.state(m.rollout)?.at ?? '') ? [m.rollout] : [])), reason: 'lost', whole: true });
   }
   for (const e of state.pool.entries()) if (!(await load(e.id))) events.push({ type: 'pool.removed', entry: e.id, reason: 'it cannot be read back' });
+  for (const e of state.pool.entries()) { const t = trajectories.get(e.id); if (t && e.content === undefined) state.pool.identify(e.id, poolContent(t)); }
   return { report: { ...replayed, lost, released: state.claimed.size, unreadable }, events, trajectories };
 }

@@ -2,11 +2,12 @@ import type { BatchId, FamilyId, GroupId, PolicyVersion, RolloutId, TaskId } fro
 import type { DataConfig } from './config.js';
 import { SuccessLengths } from './curation/dynamicLength.js';
 import { SuccessStats } from './curation/successStats.js';
-import { inLedger, isError, ledgerMoves } from './events.js';
+import { inLedger, isAssisted, isError, ledgerMoves } from './events.js';
 import type { GroupMember, RunEvent } from './events.js';
 import { ExperiencePool } from './experiencePool.js';
 import { Ledger } from './ledger.js';
 import { Planner } from './planner.js';
+import { applyToPool } from './pooling.js';
 import type { PlannerFamily } from './planner.js';
 import { StepLedger } from './stepLedger.js';
 import type { RolloutOrder } from './types.js';
@@ -39,6 +40,8 @@ export class DataState {
   readonly claimed = new Map<BatchId, OpenBatch>();
   /** Orders of rollouts that have not ended. */
   readonly orders = new Map<RolloutId, RolloutOrder>();
+  /** Rollouts under way whose groups went on without them. */
+  readonly released = new Set<RolloutId>();
   readonly tally: Tally = { groupsFormed: 0, groupsDropped: 0, batches: 0, stepsKept: 0, stepsSeen: 0, injections: 0, trainedSteps: 0, lags: new Map(), threshold: undefined };
   /** Newest weights seen anywhere. */
   version: PolicyVersion = 0;
@@ -54,9 +57,10 @@ export class DataState {
   apply(e: RunEvent): void {
     const moves = ledgerMoves(e);
     this.ledger.moveAll(moves);
-    if (e.type === 'trajectory.recorded' && inLedger(e.head.provenance)) this.stepLedger.ended(e.head.id, e.head.steps);
+    if (e.type === 'trajectory.recorded' && inLedger(e.head.provenance)) this.stepLedger.ended(e.head.id, e.head.steps, e.head.human);
     if (e.type === 'group.formed') for (const m of e.members) if (!m.injected) this.stepLedger.kept(m.rollout, m.keep.filter(Boolean).length);
     for (const m of moves) this.stepLedger.moved(m);
+    applyToPool(this.pool, e);
     switch (e.type) {
       case 'group.opened': this.planner.apply(e); break;
       case 'rollout.queued': this.planner.apply(e); this.orders.set(e.order.rollout, e.order); break;
@@ -67,7 +71,8 @@ export class DataState {
         break;
       }
       case 'trajectory.recorded': this.#recorded(e); break;
-      case 'rollout.retired': this.orders.delete(e.rollout); this.planner.retired(e.group, e.rollout, e.reason); break;
+      case 'rollout.released': this.released.add(e.rollout); this.planner.retired(e.group, e.rollout, 'stale'); break;
+      case 'rollout.retired': this.released.delete(e.rollout); this.orders.delete(e.rollout); this.planner.retired(e.group, e.rollout, e.reason); break;
       case 'group.formed': {
         this.planner.close(e.group);
         this.ready.set(e.group, { group: e.group, family: e.family, task: e.task, members: e.members, ...(e.threshold === undefined ? {} : { threshold: e.threshold }) });
@@ -76,7 +81,7 @@ export class DataState {
         for (const m of e.members) {
           this.tally.stepsSeen += m.keep.length;
           this.tally.stepsKept += m.keep.filter(Boolean).length;
-          if (m.injected) { this.tally.injections++; this.pool.used(m.rollout); }
+          if (m.injected) this.tally.injections++;
         }
         break;
       }
@@ -110,8 +115,6 @@ export class DataState {
         this.#saw(e.version);
         break;
       }
-      case 'pool.added': this.pool.add(e.entry); break;
-      case 'pool.removed': this.pool.remove(e.entry); break;
       case 'checkpoint': this.#saw(e.version); break;
       default: break;
     }
@@ -120,13 +123,14 @@ export class DataState {
   #recorded({ head }: Extract<RunEvent, { type: 'trajectory.recorded' }>): void {
     const success = head.outcome.kind === 'success';
     // A demonstration shows how long a success is; a probe is greedy and held out, so it must not steer training.
-    if (success && head.provenance.kind !== 'probe') this.lengths.add(head.family, head.steps);
+    // Where a person helped, neither length nor outcome is the policy's.
+    if (success && head.provenance.kind !== 'probe' && !isAssisted(head)) this.lengths.add(head.family, head.steps);
     if (!inLedger(head.provenance)) return;
-    if (!isError(head.outcome)) this.stats.add(head.family, success);
+    if (!isError(head.outcome) && !isAssisted(head)) this.stats.add(head.family, success);
     const o = this.orders.get(head.id);
     this.orders.delete(head.id);
     if (!o) return;
-    if (isError(head.outcome)) this.planner.retired(o.group, head.id, 'error'); else this.planner.recorded(o.group, head.id);
+    if (isError(head.outcome)) this.planner.retired(o.group, head.id, 'error'); else this.planner.recorded(o.group, head.id, success);
   }
   #saw(version: PolicyVersion): void { this.version = Math.max(this.version, version); }
 }

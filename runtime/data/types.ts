@@ -32,6 +32,10 @@ export type RetireReason =
 
 export interface LedgerCounts { readonly generated: number; readonly trained: number; readonly inFlight: number; readonly retired: Readonly<Partial<Record<RetireReason, number>>>; readonly byState: Readonly<Record<RolloutState['at'], number>> }
 
+/** Whether a trajectory joins the experience pool: a verified success by itself, never, or for a person's reason. */
+export type PoolWish = 'auto' | 'never' | { readonly override: string };
+export interface PoolAnswer { readonly pooled: boolean; /** Why not. */ readonly why?: string; /** The entry that does the same. */ readonly twin?: RolloutId }
+
 /** Frames are content addressed: writing the same screen twice costs a hash. */
 export interface FrameStore {
   put(frame: Frame): Promise<FrameRef>;

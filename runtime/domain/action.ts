@@ -24,4 +24,7 @@ export type Action =
 
 export type ActionType = Action['type'];
 
+/** What a `wait` and a `scroll` that say no number do: milliseconds, wheel clicks. */
+export const WAIT_DEFAULT_MS = 500, SCROLL_DEFAULT = 5;
+
 export const isTerminal = (a: Action): boolean => a.type === 'finished' || a.type === 'fail';

@@ -25,6 +25,8 @@ export interface StepSample {
   /** log pi_rollout of each choice; absent -> truncated importance weight 1. */
   readonly rolloutLogprobs?: Float32Array;
   readonly kind: 'policy' | 'imitation';
+  /** `imitation` only: its -log p weighs this much instead of the trainer's imitation coefficient. A person's step in a group has its advantage here. */
+  readonly coefficient?: number;
   readonly advantage: number;
   /** Weight of this step in the aggregation (1 / number of kept steps of its trajectory, and so on); 0 = masked. */
   readonly weight: number;
@@ -36,4 +38,6 @@ export interface TrainBatch {
   readonly samples: readonly StepSample[];
   /** Optimizer passes over the batch. */
   readonly epochs: number;
+  /** Further passes, up to `epochs` in all, as long as the effective sample size of the policy samples under the weights reached is at least `ess` of their number. */
+  readonly reuse?: { readonly epochs: number; readonly ess: number };
 }

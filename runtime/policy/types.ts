@@ -1,4 +1,4 @@
-import type { Action, EncodedState, Frame, PolicyVersion, ReplicaId, RolloutId, RunError, Size, TokenTrace } from '../domain/index.js';
+import type { Action, ChoicePlaces, EncodedState, Frame, PolicyVersion, ReplicaId, RolloutId, RunError, Size, TokenTrace } from '../domain/index.js';
 
 /** What turns a screen into actions. One session per episode; the policy keeps the session's history. */
 export interface Policy {
@@ -10,6 +10,8 @@ export interface PolicySession {
   decide(frame: Frame, signal: AbortSignal): Promise<Decision>;
   /** Tell the session that somebody else acted (a person took over, an oracle demonstrated), so that its history is true. */
   acted(actions: readonly Action[]): void;
+  /** The last decision was not carried out: it leaves the history. */
+  retract?(): void;
   close(): void;
 }
 export interface Decision {
@@ -23,8 +25,11 @@ export interface Decision {
   /** ms waited for a free replica, and ms inside it. */
   readonly queueMs: number;
   readonly computeMs: number;
-  /** The most probable alternatives of each choice, for the inspector. */
+  /** The most probable alternatives of each choice, for the inspector; of choices of place, in `places`. */
   readonly alternatives?: readonly (readonly { readonly label: string; readonly probability: number }[])[];
+  /** What was chosen, per token, in words. */
+  readonly labels?: readonly string[];
+  readonly places?: readonly ChoicePlaces[];
 }
 
 /** Weights on disk: one flat little-endian f32 vector, in the parameter order of the policy graph. */

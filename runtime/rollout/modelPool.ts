@@ -38,6 +38,8 @@ export interface ModelPoolStatus {
 }
 export type ModelPoolEvent =
   | { readonly type: 'phase'; readonly replica: ReplicaId; readonly phase: ReplicaPhase; readonly version: PolicyVersion; readonly at: number }
+  /** A call was answered: it computed from `start` for `ms`. */
+  | { readonly type: 'decided'; readonly replica: ReplicaId; readonly session: string; readonly version: PolicyVersion; readonly start: number; readonly ms: number }
   | { readonly type: 'lost'; readonly replica: ReplicaId; readonly error: RunError; readonly at: number }
   | { readonly type: 'published'; readonly report: SyncReport; readonly at: number };
 
@@ -115,6 +117,9 @@ export class ModelPool implements DecisionPool, ReplicaSet {
     return run;
   }
 
+  /** Oldest weights a living replica answers with; behind `status().version` while weights are being published. */
+  get oldest(): PolicyVersion { return this.slots.reduce((v, s) => (s.phase === 'dead' ? v : Math.min(v, s.version)), this.target); }
+
   status(): ModelPoolStatus {
     return {
       replicas: this.slots.map((s) => ({ ...view(s), calls: s.calls, busyMs: s.busyMs, restarts: s.restarts, since: s.since })),
@@ -154,6 +159,7 @@ export class ModelPool implements DecisionPool, ReplicaSet {
     try {
       const answer = await this.bounded(slot, replica, replica.decide(call.request));
       slot.calls++; slot.busyMs += answer.computeMs; slot.strikes = 0;
+      this.emit({ type: 'decided', replica: slot.id, session: call.session, version: answer.version, start: this.o.clock.now() - answer.computeMs, ms: answer.computeMs });
       call.resolve({ answer, replica: slot.id, queueMs: Math.max(0, this.o.clock.now() - call.asked - answer.computeMs) });
     } catch (e) {
       const error = toRunError(e);

@@ -4,7 +4,7 @@
  */
 import type { DesktopId, PolicyVersion, RolloutId, RunError, Step, Trajectory } from '../domain/index.js';
 import { hash32, toRunError } from '../domain/index.js';
-import type { DesktopPool, Lease } from '../cluster/types.js';
+import type { Desktop, DesktopPool, Lease } from '../cluster/types.js';
 import type { RolloutOrder } from '../data/types.js';
 import type { Decision, Sampling } from '../policy/types.js';
 import type { Task } from '../tasks/types.js';
@@ -12,8 +12,9 @@ import { nextMove } from './admission.js';
 import type { Clock } from './clock.js';
 import { cancelled } from './clock.js';
 import { tell } from './tell.js';
-import type { EpisodeDeps, EpisodePhase } from './episode.js';
+import type { EpisodeDeps, EpisodePhase, StepAbout } from './episode.js';
 import { runEpisode } from './episode.js';
+import { Steering } from './steering.js';
 
 export interface SchedulerDeps {
   readonly pool: Pick<DesktopPool, 'lease'>;
@@ -30,7 +31,7 @@ export interface SchedulerDeps {
 export type RolloutKind = 'rollout' | 'probe';
 export type SchedulerEvent =
   | { readonly type: 'started'; readonly kind: RolloutKind; readonly order: RolloutOrder; readonly desktop: DesktopId; /** ms between asking for a desktop and having it. */ readonly leaseWaitMs: number; readonly at: number }
-  | { readonly type: 'step'; readonly kind: RolloutKind; readonly rollout: RolloutId; readonly desktop: DesktopId; readonly step: Step; readonly alternatives?: Decision['alternatives']; readonly at: number }
+  | { readonly type: 'step'; readonly kind: RolloutKind; readonly rollout: RolloutId; readonly desktop: DesktopId; readonly step: Step; readonly alternatives?: Decision['alternatives']; readonly about?: StepAbout; readonly at: number }
   /** A rollout stopped by `stop` ends with an error outcome of kind `cancelled`. */
   | { readonly type: 'ended'; readonly kind: RolloutKind; readonly order: RolloutOrder; readonly trajectory: Trajectory; /** Policy versions of its steps, ascending. */ readonly versions: readonly PolicyVersion[]; readonly at: number }
   /** What a leased desktop does from now on; 'idle' = leased without work, 'released' = given back. For utilisation lanes. */
@@ -42,12 +43,15 @@ export interface SchedulerStatus {
   readonly running: readonly { readonly rollout: RolloutId; readonly kind: RolloutKind; readonly desktop: DesktopId; readonly order: RolloutOrder; readonly steps: number; readonly phase: EpisodePhase; readonly since: number }[];
 }
 
+/** A rollout under way, for a person to steer. */
+export interface Steerable { readonly kind: RolloutKind; readonly order: RolloutOrder; readonly desktop: Desktop; /** Its steps so far; grows. */ readonly steps: readonly Step[]; readonly steering: Steering }
+
 /** Sampling of a training rollout: its own random stream, so that the rollouts of a group differ although they share the task's seed. */
 export const trainingSampling = (runSeed: number, temperature: number) => (o: RolloutOrder): Sampling => ({ greedy: false, temperature, seed: hash32(`${runSeed}/${o.rollout}`) });
 
 interface Probe { readonly order: RolloutOrder; readonly sampling: Sampling; readonly done: (t: Trajectory) => void; readonly cancelled: (e: Error) => void }
 interface Held { readonly lease: Lease; readonly waitMs: number }
-interface Running { readonly kind: RolloutKind; readonly order: RolloutOrder; readonly desktop: DesktopId; readonly abort: AbortController; readonly since: number; steps: number; phase: EpisodePhase }
+interface Running extends Steerable { readonly abort: AbortController; readonly since: number; readonly steps: Step[]; phase: EpisodePhase }
 
 /** Pauses between attempts when the pool refuses a lease (not when it is merely busy). */
 const LEASE_RETRY_MS = [1000, 2000, 5000, 15_000, 30_000];
@@ -120,9 +124,12 @@ export class Scheduler {
   status(): SchedulerStatus {
     return {
       slots: this.slots, leasing: this.asks.size, idle: this.idle.length, probesWaiting: this.probes.length, paused: this.paused, stopping: this.stopping,
-      running: [...this.runs].map((r) => ({ rollout: r.order.rollout, kind: r.kind, desktop: r.desktop, order: r.order, steps: r.steps, phase: r.phase, since: r.since })),
+      running: [...this.runs].map((r) => ({ rollout: r.order.rollout, kind: r.kind, desktop: r.desktop.id, order: r.order, steps: r.steps.length, phase: r.phase, since: r.since })),
     };
   }
+
+  /** The rollout or probe on this desktop. */
+  steerable(desktop: string): Steerable | undefined { for (const r of this.runs) if (r.desktop.id === desktop) return r; return undefined; }
 
   onEvent(listener: (e: SchedulerEvent) => void): () => void {
     this.listeners.add(listener);
@@ -184,12 +191,12 @@ export class Scheduler {
     const { lease, waitMs } = this.idle.shift()!;
     const { clock } = this.d;
     const desktop = lease.desktop.id;
-    const run: Running = { kind, order, desktop, abort: new AbortController(), since: clock.now(), steps: 0, phase: 'setup' };
+    const run: Running = { kind, order, desktop: lease.desktop, abort: new AbortController(), since: clock.now(), steps: [], steering: new Steering(), phase: 'setup' };
     this.runs.add(run);
     this.emit({ type: 'started', kind, order, desktop, leaseWaitMs: waitMs, at: run.since });
     const episode = async (): Promise<{ trajectory: Trajectory; broken: boolean }> => runEpisode(this.d.episode, lease, {
-      order, task: this.d.taskOf(order), provenance: { kind }, sampling, signal: run.abort.signal,
-      onStep: (step, alternatives) => { run.steps++; this.emit({ type: 'step', kind, rollout: order.rollout, desktop, step, ...(alternatives ? { alternatives } : {}), at: clock.now() }); },
+      order, task: this.d.taskOf(order), provenance: { kind }, sampling, signal: run.abort.signal, steering: run.steering,
+      onStep: (step, alternatives, about) => { run.steps.push(step); this.emit({ type: 'step', kind, rollout: order.rollout, desktop, step, ...(alternatives ? { alternatives } : {}), ...(about ? { about } : {}), at: clock.now() }); },
       onPhase: (phase) => { run.phase = phase; this.lane(desktop, phase, order.rollout); },
     });
     void episode().catch((e: unknown) => ({ trajectory: failedBefore(order, kind, toRunError(e), run.since, clock.now(), lease.resetMs), broken: false })).then(({ trajectory, broken }) => {
@@ -205,8 +212,9 @@ export class Scheduler {
   }
 
   private release(lease: Lease, broken: boolean): void {
-    lease.release(broken ? { broken: true } : undefined);
+    // Told before the pool is: its reset begins at once, and is the next thing this desktop is seen to do.
     this.lane(lease.desktop.id, 'released');
+    lease.release(broken ? { broken: true } : undefined);
   }
 
   private lane(desktop: DesktopId, phase: EpisodePhase | 'idle' | 'released', rollout?: RolloutId): void {

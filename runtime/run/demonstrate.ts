@@ -2,6 +2,7 @@ import { id, isTerminal, toRunError, StudioError } from '../domain/index.js';
 import type { FamilyId, RolloutId, Step, Trajectory } from '../domain/index.js';
 import type { Desktop, DesktopPool, SettleOptions } from '../cluster/types.js';
 import type { FrameStore } from '../data/types.js';
+import type { DesktopBook } from './desktopBook.js';
 import type { Oracle, OracleSource, Task, TaskEngine, TaskSource } from '../tasks/types.js';
 
 export interface DemonstrateDeps {
@@ -12,6 +13,8 @@ export interface DemonstrateDeps {
   readonly frames: FrameStore;
   readonly settle?: SettleOptions;
   readonly now: () => number;
+  /** Told what happens on which desktop. */
+  readonly desktops?: DesktopBook;
 }
 export interface DemonstrateRequest {
   readonly families: readonly FamilyId[];
@@ -64,6 +67,7 @@ async function one(d: DemonstrateDeps, family: FamilyId, seed: number, r: Demons
   let outcome: Trajectory['outcome'];
   let broken = false;
   let verifyMs = 0, setupMs = 0;
+  d.desktops?.begin(lease.desktop.id, { rollout: `demo/${task.id}`, task: task.id, instruction: task.instruction, cap: r.maxSteps, version: 0, since: startedAt });
   try {
     await d.tasks.setup(task, lease.desktop, r.signal);
     await lease.desktop.settle(d.settle);
@@ -73,7 +77,7 @@ async function one(d: DemonstrateDeps, family: FamilyId, seed: number, r: Demons
     outcome = await d.tasks.verify(task, lease.desktop, last, r.signal);
     verifyMs = d.now() - t0;
   } catch (e) { outcome = { kind: 'error', error: toRunError(e) }; broken = outcome.error.kind.startsWith('desktop.'); }
-  finally { lease.release(broken ? { broken } : undefined); }
+  finally { d.desktops?.end(lease.desktop.id); lease.release(broken ? { broken } : undefined); }
   return {
     id: id<RolloutId>(`demo/${task.id}`), task: task.id, family, instruction: task.instruction, provenance: { kind: 'oracle' }, steps, outcome,
     cap: r.maxSteps, startedAt, endedAt: d.now(), resetMs: lease.resetMs + setupMs, verifyMs,
@@ -83,6 +87,7 @@ async function one(d: DemonstrateDeps, family: FamilyId, seed: number, r: Demons
 async function act(d: DemonstrateDeps, desktop: Desktop, oracle: Oracle, task: Task, maxSteps: number, steps: Step[]): Promise<Step['actions'][number] | undefined> {
   for (let index = 0; index < maxSteps; index++) {
     const t0 = d.now();
+    d.desktops?.phase(desktop.id, 'act');
     const frame = await desktop.observe();
     const ref = await d.frames.put(frame);
     const t1 = d.now();
@@ -92,6 +97,7 @@ async function act(d: DemonstrateDeps, desktop: Desktop, oracle: Oracle, task: T
     if (!terminal) await desktop.perform(action);
     const t3 = d.now();
     const settled = terminal ? true : (await desktop.settle(d.settle)).settled;
+    d.desktops?.progress(desktop.id, index + 1);
     steps.push({ index, frame: ref, actions: [action], origin: 'oracle', settled, timings: { observe: t1 - t0, decide: t2 - t1, queue: 0, perform: t3 - t2, settle: d.now() - t3 } });
     if (terminal) return action;
   }

@@ -15,6 +15,7 @@ import { ModelPool } from '../rollout/modelPool.js';
 import { writePolicyGraph } from '../trainer/native/model/policyGraph.js';
 import { createTrainer } from '../trainer/native/engine.js';
 import type { TrainerEngine } from '../trainer/types.js';
+import { DesktopBook } from './desktopBook.js';
 import { chooseProvider, specOf } from './desktops.js';
 import { trainerOptions } from './mapping.js';
 import { Observations } from './samples.js';
@@ -29,6 +30,7 @@ export interface Engine {
   readonly models?: ModelPool;
   readonly trainer?: TrainerEngine;
   readonly observations: Observations;
+  readonly desktops: DesktopBook;
   /** A second, smaller set of desktops with accessibility on, for scripted demonstrations. */
   openDemoPool(size: number): DesktopPool;
   close(): Promise<void>;
@@ -40,6 +42,8 @@ export interface EngineRequest {
   readonly run: string;
   readonly entry: ProcessEntry;
   readonly frames: FrameStore;
+  /** Told of every desktop; one of its own when absent. */
+  readonly desktops?: DesktopBook;
   /** Continue from this checkpoint. */
   readonly checkpoint?: { readonly version: number; readonly dir: string };
   /** Progress of reading lessons and imitation. */
@@ -50,18 +54,20 @@ export interface EngineRequest {
 export async function startEngine(r: EngineRequest): Promise<Engine> {
   const closers: (() => Promise<unknown>)[] = [];
   const close = async (): Promise<void> => { for (const c of closers.splice(0).reverse()) await c().catch(() => undefined); };
-  const { config } = r, spec = GLYPH_SPEC;
+  const { config } = r, spec = GLYPH_SPEC, desktops = r.desktops ?? new DesktopBook();
   try {
-    const provider = await chooseProvider(config.desktops);
+    const provider = desktops.wrap(await chooseProvider(config.desktops));
     closers.push(() => provider.dispose());
     await provider.reap();
     const poolOptions = { provider, hardResetEvery: config.desktops.hardResetEvery === 0 ? Number.MAX_SAFE_INTEGER : config.desktops.hardResetEvery };
-    const pool = createPool({ ...poolOptions, spec: specOf(config.desktops, { run: r.run }), size: config.desktops.count });
+    const pool = createPool({ ...poolOptions, spec: specOf(config.desktops, { run: r.run, background: r.entry.background }), size: config.desktops.count });
     closers.push(() => pool.close());
+    desktops.attach(pool);
     const observations = new Observations(r.frames, spec);
     const openDemoPool = (size: number): DesktopPool => {
-      const demo = createPool({ ...poolOptions, spec: specOf(config.desktops, { run: r.run, a11y: true }), size });
+      const demo = createPool({ ...poolOptions, spec: specOf(config.desktops, { run: r.run, a11y: true, background: r.entry.background }), size });
       closers.push(() => demo.close());
+      desktops.attach(demo);
       return demo;
     };
     if (config.policy.kind === 'openai') {
@@ -72,7 +78,7 @@ export async function startEngine(r: EngineRequest): Promise<Engine> {
         baseUrls: o.baseUrls, model: o.model, maxTokens: o.maxTokens, images: o.images, coordinates: o.coordinates, ...(apiKey ? { apiKey } : {}),
         encodePng: pngOf,
       });
-      return { spec, provider, pool, policy, observations, openDemoPool, close };
+      return { spec, provider, pool, policy, observations, desktops, openDemoPool, close };
     }
     const checkpoints = join(r.dir, 'checkpoints'), weightsDir = join(r.dir, '.weights');
     await mkdir(weightsDir, { recursive: true });
@@ -86,10 +92,10 @@ export async function startEngine(r: EngineRequest): Promise<Engine> {
     const graph = join(weightsDir, 'policy.graph.onnx');
     const [weights] = await Promise.all([trainer.exportWeights(), writePolicyGraph(spec, graph)]);
     const models = await ModelPool.start({
-      replicas: Array.from({ length: config.policy.replicas }, (_, i) => id<ReplicaId>(`replica-${i + 1}`)), weights, clock: systemClock,
+      replicas: Array.from({ length: config.policy.replicas }, (_, i) => id<ReplicaId>(`replica-${i + 1}`)), weights, clock: systemClock, publishMode: config.policy.sync === 'global' ? 'global' : 'per-replica',
       factory: (replica: ReplicaId, w: WeightsRef) => startReplica({ id: replica, entry: r.entry, spec, graph, weights: w }),
     });
     closers.push(() => models.close());
-    return { spec, provider, pool, policy: embeddedPolicy(spec, models), models, trainer, observations, openDemoPool, close };
+    return { spec, provider, pool, policy: embeddedPolicy(spec, models), models, trainer, observations, desktops, openDemoPool, close };
   } catch (e) { await close(); throw e; }
 }

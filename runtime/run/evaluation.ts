@@ -1,4 +1,4 @@
-import { id, type GroupId, type RolloutId } from '../domain/index.js';
+import { assisted, id, type GroupId, type RolloutId } from '../domain/index.js';
 import type { DataManager } from '../data/dataManager.js';
 import type { RolloutOrder } from '../data/types.js';
 import type { Scheduler } from '../rollout/scheduler.js';
@@ -31,6 +31,8 @@ export async function evaluateNow(o: { data: DataManager; scheduler: Scheduler; 
   let episodes = 0, successes = 0, errors = 0;
   for (const t of trajectories) {
     if (t.outcome.kind === 'error') { errors++; continue; }
+    // Where a person helped, the outcome says nothing of the policy.
+    if (assisted(t)) continue;
     const won = t.outcome.kind === 'success' ? 1 : 0;
     if (infeasibleFamilies.has(t.family)) { infeasible.episodes++; infeasible.successes += won; continue; }
     episodes++; successes += won;
@@ -39,6 +41,6 @@ export async function evaluateNow(o: { data: DataManager; scheduler: Scheduler; 
   }
   const { low, high } = wilson(successes, episodes);
   const point: EvalPoint = { label: o.label, version: o.version, episodes, successes, errors, low, high, perFamily, infeasible };
-  await o.data.note({ type: 'eval', version: o.version, episodes, successes, errors, low, high, perFamily, label: o.label });
+  await o.data.note({ type: 'eval', version: o.version, episodes, successes, errors, low, high, perFamily, label: o.label, ...(infeasible.episodes > 0 ? { infeasible } : {}) });
   return point;
 }

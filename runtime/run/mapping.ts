@@ -2,6 +2,7 @@ import type { RunConfig } from '../config/index.js';
 import { StudioError, id, type FamilyId, type TaskId } from '../domain/index.js';
 import type { DataConfig } from '../data/config.js';
 import type { PlannerFamily } from '../data/planner.js';
+import type { GateOptions } from '../rollout/regime.js';
 import { createTaskEngine, openAssets, openFolder } from '../tasks/index.js';
 import { deskSuite, heldoutSeed, quickstartFamilies, trainSeed } from '../tasks/suites/desk/index.js';
 import type { OracleSource, TaskEngine, TaskSource } from '../tasks/types.js';
@@ -16,11 +17,18 @@ export function dataConfig(c: RunConfig): DataConfig {
     dynamicLength: { enabled: k.dynamicLength.enabled, global: rollout.maxSteps, floor: k.dynamicLength.floor, slack: k.dynamicLength.slack, exploreShare: k.dynamicLength.exploreShare, window: 64 },
     highEntropy: { enabled: k.highEntropy.enabled, quantile: 1 - k.highEntropy.keep },
     groupFilter: { enabled: k.groupFilter.enabled, maxSize: k.dynamicRollouts.max, minSize: 2 },
-    pool: { enabled: k.pool.enabled, addSuccesses: k.pool.addSuccesses, select: k.pool.selection, maxUses: k.pool.reuseCap === 0 ? Number.MAX_SAFE_INTEGER : k.pool.reuseCap, maxAge: 0, perFamily: k.pool.maxPerFamily },
+    pool: { enabled: k.pool.enabled, addSuccesses: k.pool.addSuccesses, select: k.pool.selection, maxUses: k.pool.reuseCap === 0 ? Number.MAX_SAFE_INTEGER : k.pool.reuseCap, maxAge: k.pool.maxAge, perFamily: k.pool.maxPerFamily },
     // Nothing trains a remote policy: a bound that waits for updates would stop its rollouts.
     staleness: { enabled: k.staleness.enabled && c.policy.kind === 'embedded', eta: k.staleness.eta, perUpdate: trainer.batchGroups * k.dynamicRollouts.max, groupsPerUpdate: trainer.batchGroups },
-    planner: { seed: c.seed, order: k.planner === 'variance' ? 'variance' : 'passes', floor: 0.05, maxRetries: rollout.retries },
+    planner: { seed: c.seed, order: k.planner === 'variance' ? 'variance' : 'passes', floor: 0.05, power: k.uncertainty, maxRetries: rollout.retries, ...(k.probe > 0 ? { probe: k.probe } : {}) },
   };
+}
+
+/** Barrier between rollouts. Without a trainer nothing ends a batch; a batch larger than the staleness bound admits would never be full. */
+export function gateOptions(c: RunConfig): GateOptions {
+  const { batchGroups } = c.trainer, { enabled, eta } = c.curation.staleness, wanted = c.rollout.batchGroups || batchGroups;
+  const regime = c.policy.kind !== 'embedded' && c.rollout.regime === 'batch' ? 'rollout' : c.rollout.regime;
+  return { regime, slots: c.desktops.count, groups: enabled ? Math.min(wanted, (eta + 1) * batchGroups) : wanted };
 }
 
 export function trainerOptions(c: RunConfig, exportDir: string): Partial<TrainerOptions> {

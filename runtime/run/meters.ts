@@ -1,5 +1,8 @@
+import { assisted } from '../domain/index.js';
+import type { PoolEvent } from '../cluster/types.js';
 import type { ModelPoolEvent, ModelPoolStatus } from '../rollout/modelPool.js';
 import type { SchedulerEvent } from '../rollout/scheduler.js';
+import type { Measured } from './bounds.js';
 import { BusyShare, Rolling } from './stats.js';
 
 /** Phases in which a desktop itself works; deciding is the policy's time (dart-algorithm.md 5, strict utilisation). */
@@ -19,6 +22,14 @@ export class Meters {
   steps = 0;
   errors = 0;
   trainedActions = 0;
+  updates = 0;
+  trainedTrajectories = 0;
+  #updateMs = 0;
+  #own = 0;
+  #rolloutMs = 0;
+  #rolloutSteps = 0;
+  #decideMs = 0;
+  #decides = 0;
   constructor(startedAt: number) { this.#startedAt = startedAt; }
 
   onScheduler(e: SchedulerEvent): void {
@@ -26,18 +37,45 @@ export class Meters {
       const busy = e.phase !== 'idle' && e.phase !== 'released';
       if (busy) this.#leased.begin(e.desktop, e.at); else this.#leased.end(e.desktop, e.at);
       if (busy && DESKTOP_WORK.has(e.phase)) this.#working.begin(e.desktop, e.at); else this.#working.end(e.desktop, e.at);
-    } else if (e.type === 'step') this.steps++;
+    } else if (e.type === 'step') {
+      this.steps++;
+      if (e.step.timings.decide > 0) { this.#decideMs += e.step.timings.decide; this.#decides++; }
+    }
     else if (e.type === 'ended') {
       if (e.trajectory.outcome.kind === 'error') { if (e.trajectory.outcome.error.kind !== 'cancelled') this.errors++; return; }
       if (e.kind !== 'rollout') return;
       this.rollouts++;
-      this.#recent.push({ at: e.at, steps: e.trajectory.steps.length });
+      const { steps, resetMs, verifyMs } = e.trajectory;
+      this.#recent.push({ at: e.at, steps: steps.length });
       if (this.#recent.length > 2000) this.#recent.shift();
+      // Where a person helped, neither outcome nor pace is the policy's.
+      if (assisted(e.trajectory)) return;
+      // T = r + L (e + g) + v.
+      this.#rolloutMs += steps.reduce((a, { timings: t }) => a + t.observe + t.queue + t.decide + t.perform + t.settle, resetMs + verifyMs);
+      this.#rolloutSteps += steps.length;
+      this.#own++;
       this.success.add(e.trajectory.outcome.kind === 'success' ? 1 : 0);
       if (++this.#sinceCurve >= 32) { this.#sinceCurve = 0; this.curve.push(this.success.mean); }
     }
   }
+  /** A reset belongs to the rollout it makes ready for: T = r + ... counts it, and so do both utilisations. */
+  onPool(e: PoolEvent): void {
+    if (e.type !== 'state' || e.state === 'leased') return;
+    for (const m of [this.#leased, this.#working]) if (e.state === 'resetting') m.begin(e.desktop, e.at); else m.end(e.desktop, e.at);
+  }
   trainer(busy: boolean, at: number): void { if (busy) this.#trainer.begin('trainer', at); else this.#trainer.end('trainer', at); }
+
+  trained(actions: number, trajectories: number, ms: number): void { this.trainedActions += actions; this.trainedTrajectories += trajectories; this.updates++; this.#updateMs += ms; }
+
+  /** What the bound X* is computed from; `share` of ended rollouts that curation let through (dart-algorithm.md 5). */
+  measured(o: { readonly desktops: number; readonly replicas: number; readonly share: number | undefined }): Measured {
+    const n = Math.max(1, this.#own);
+    return {
+      desktops: o.desktops, rolloutSeconds: this.#rolloutMs / n / 1000, steps: this.#rolloutSteps / n, replicas: o.replicas, decisionsPerSecond: this.#decides === 0 ? 0 : (1000 * this.#decides) / this.#decideMs,
+      ...(this.updates > 0 && o.share !== undefined ? { trainer: { perUpdate: this.trainedTrajectories / this.updates, seconds: this.#updateMs / this.updates / 1000, share: o.share } } : {}),
+      trainedPerRollout: this.trainedActions / n,
+    };
+  }
 
   /** Rates over the last `windowMs`. */
   rates(now: number, windowMs = 120_000): { rolloutsPerHour: number; stepsPerMinute: number } {

@@ -1,23 +1,24 @@
 import { readdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { existsSync } from 'node:fs';
-import { id, type RolloutId, type Trajectory } from '../domain/index.js';
+import { StudioError, id, type RolloutId, type Trajectory } from '../domain/index.js';
 import type { RunReader } from '../data/store/runStore.js';
 import type { EvalPoint } from './evaluation.js';
 
 /** How far an earlier part of the same run came. */
-export interface Progress { readonly elapsedMs: number; readonly warmStarted: boolean; readonly points: readonly EvalPoint[] }
+export interface Progress { readonly elapsedMs: number; readonly warmStarted: boolean; /** Pools of other folders have joined (`curation.pool.from`). */ readonly pooled: boolean; readonly points: readonly EvalPoint[] }
 
 export async function progressOf(run: RunReader): Promise<Progress> {
   const [elapsed] = await run.index.query("SELECT max(value) AS v FROM metrics WHERE name = 'run.elapsedMs'", []);
   const [warm] = await run.index.query("SELECT count(*) AS c FROM metrics WHERE name = 'warm-start.loss'", []);
+  const [pooled] = await run.index.query("SELECT count(*) AS c FROM metrics WHERE name = 'pool-from.entries'", []);
   const evals = await run.index.query("SELECT position FROM events WHERE type = 'eval' ORDER BY seq", []);
   const points: EvalPoint[] = [];
   for (const row of evals) {
     const e = await run.at(Number(row['position']));
-    if (e?.type === 'eval') points.push({ label: e.label ?? '', version: e.version, episodes: e.episodes, successes: e.successes, errors: e.errors, low: e.low, high: e.high, perFamily: e.perFamily ?? {}, infeasible: { episodes: 0, successes: 0 } });
+    if (e?.type === 'eval') points.push({ label: e.label ?? '', version: e.version, episodes: e.episodes, successes: e.successes, errors: e.errors, low: e.low, high: e.high, perFamily: e.perFamily ?? {}, infeasible: e.infeasible ?? { episodes: 0, successes: 0 } });
   }
-  return { elapsedMs: Number(elapsed?.['v'] ?? 0), warmStarted: Number(warm?.['c'] ?? 0) > 0, points };
+  return { elapsedMs: Number(elapsed?.['v'] ?? 0), warmStarted: Number(warm?.['c'] ?? 0) > 0, pooled: Number(pooled?.['c'] ?? 0) > 0, points };
 }
 
 /** The newest checkpoint the journal knows; its folder may have moved with the run. */
@@ -30,6 +31,16 @@ export async function lastCheckpoint(run: RunReader, version?: number): Promise<
     if (existsSync(dir)) return { version: e.version, dir };
   }
   return undefined;
+}
+
+/** The checkpoint `warmStart.from` means: the folder itself, or the newest of a run folder. Rejects with `config.invalid`. */
+export async function startingPoint(from: string): Promise<{ version: number; dir: string }> {
+  const isCheckpoint = (dir: string): boolean => existsSync(join(dir, 'manifest.json'));
+  const folder = resolve(from), checkpoints = join(folder, 'checkpoints');
+  const dirs = isCheckpoint(folder) ? [folder] : (await readdir(checkpoints).catch(() => [] as string[])).filter((n) => /^v\d+$/.test(n)).sort().map((n) => join(checkpoints, n)).filter(isCheckpoint);
+  const dir = dirs.at(-1), version = Number(/^v(\d+)$/.exec(basename(dir ?? ''))?.[1]);
+  if (dir === undefined || !Number.isInteger(version)) throw new StudioError('config.invalid', `warmStart.from: there is no checkpoint in ${folder}.`, 'Name a run folder that has checkpoints, or one of the folders under its checkpoints/.');
+  return { version, dir };
 }
 
 /** Successes of demonstrations and of the policy's newest rollouts, for imitation. */

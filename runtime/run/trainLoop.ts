@@ -1,10 +1,14 @@
 import type { RunConfig } from '../config/index.js';
-import { toRunError, type BatchId, type EmbeddedPolicySpec, type Random, type StepSample, type Trajectory } from '../domain/index.js';
+import { type BatchId, type EmbeddedPolicySpec, type Random, type StepSample, type Trajectory } from '../domain/index.js';
 import type { ClaimedBatch, DataManager } from '../data/dataManager.js';
 import type { ModelPool } from '../rollout/modelPool.js';
-import type { TrainerEngine, UpdateReport } from '../trainer/types.js';
+import type { RegimeGate } from '../rollout/regime.js';
+import type { TrainerEngine, UpdateReport, WeightsFile } from '../trainer/types.js';
+import type { TrainedSteps } from '../data/events.js';
+import type { SpanRecorder } from './lanes.js';
 import { syncMetrics, type Meters } from './meters.js';
 import { imitationSamples, policySamples, type Observations } from './samples.js';
+import { updateLoop } from './updateLoop.js';
 
 export interface TrainLoopDeps {
   readonly config: RunConfig;
@@ -18,28 +22,25 @@ export interface TrainLoopDeps {
   /** Pool successes that may be imitated beside a batch. */
   readonly successes: () => readonly Trajectory[];
   readonly version: () => number;
+  readonly spans: SpanRecorder;
+  readonly gate: RegimeGate;
+  /** More may be rolled out: weights are published, or the regime's barrier fell. */
+  readonly onGenerate: () => void;
   readonly onVersion: (version: number, report: UpdateReport) => void;
   readonly now: () => number;
 }
 
-/**
- * The trainer's side of a run: claim a batch as soon as there is one, update, checkpoint, publish replica by replica, again. Rollouts go on
- * meanwhile; the staleness bound of admission is all that ties the two.
- */
-export async function trainLoop(d: TrainLoopDeps, signal: AbortSignal, gate: () => Promise<void>): Promise<void> {
-  const changed = changes(d.data, signal);
+/** The trainer's side of a run: see `updateLoop`; here is what an update and publishing its weights consist of. */
+export function trainLoop(d: TrainLoopDeps, signal: AbortSignal, hold: () => Promise<void>): Promise<void> {
   const { updates } = d.config.budget;
-  while (!signal.aborted) {
-    await gate();
-    if (signal.aborted || (updates !== undefined && d.data.stats().batches >= updates)) return;
-    const batch = await d.data.claimBatch({ version: d.version(), minGroups: d.config.trainer.batchGroups });
-    if (!batch) { await changed.next(); continue; }
-    try { await train(d, batch); } catch (e) {
-      await d.data.release(batch.id, toRunError(e).message).catch(() => undefined);
-      throw e;
-    }
-  }
+  return updateLoop<Update>({
+    data: d.data, gate: d.gate, batchGroups: d.config.trainer.batchGroups, version: d.version, behavior: () => d.models.oldest, onGenerate: d.onGenerate, hold,
+    done: () => updates !== undefined && d.data.stats().batches >= updates,
+    train: (batch) => train(d, batch),
+    publish: (u) => publish(d, u),
+  }, signal);
 }
+interface Update { readonly weights: WeightsFile; readonly report: UpdateReport; readonly batch: ClaimedBatch }
 
 const ratesOf = (data: DataManager): ReadonlyMap<string, number> => new Map(data.stats().families.map((f) => [f.family as string, f.posterior]));
 
@@ -55,43 +56,47 @@ export function chooseReplay(successes: readonly Trajectory[], rates: ReadonlyMa
   });
 }
 
-async function train(d: TrainLoopDeps, batch: ClaimedBatch): Promise<void> {
+async function train(d: TrainLoopDeps, batch: ClaimedBatch): Promise<Update> {
   const { trainer: t } = d.config;
   const groups = batch.groups.map((g) => ({ group: { id: g.id, family: g.family, trajectories: g.members.map((m) => m.trajectory), injected: g.members.filter((m) => m.injected).map((m) => m.trajectory.id) }, keep: g.members.map((m) => m.keep) }));
-  const samples: StepSample[] = await policySamples(d.spec, d.observations, groups, { baseline: t.baseline, norm: t.norm, balance: t.baseline });
+  const own = await policySamples(d.spec, d.observations, groups, { baseline: t.baseline, norm: t.norm, balance: t.baseline, credit: t.credit }), samples: StepSample[] = [...own];
   if (t.replay > 0 && t.imitationCoef > 0) {
     const imitation = await imitationSamples(d.spec, d.observations, chooseReplay(d.successes(), ratesOf(d.data), t.replay, d.random));
     // Together they weigh as much as the policy's own samples; `imitationCoef` then sets the balance.
-    const own = samples.reduce((a, s) => a + s.weight, 0);
-    samples.push(...imitation.map((s) => ({ ...s, weight: own / Math.max(1, imitation.length) })));
+    const weight = own.reduce((a, s) => a + s.weight, 0);
+    samples.push(...imitation.map((s) => ({ ...s, weight: weight / Math.max(1, imitation.length) })));
   }
-  d.meters.trainer(true, d.now());
+  const began = d.now();
+  d.meters.trainer(true, began);
   let report: UpdateReport;
-  try { report = await d.trainer.update({ id: batch.id as BatchId, samples, epochs: t.epochs }); } finally { d.meters.trainer(false, d.now()); }
-  d.meters.trainedActions += batch.steps;
+  try { report = await d.trainer.update({ id: batch.id as BatchId, samples, epochs: t.epochs, ...(t.reuse.enabled ? { reuse: t.reuse } : {}) }); } finally { d.meters.trainer(false, d.now()); }
+  d.spans.trainer('update', began, d.now(), report.version);
+  d.meters.trained(batch.steps, batch.groups.reduce((n, g) => n + g.members.length, 0), d.now() - began);
   // The checkpoint is on disk before the journal says "trained": a crash between the two trains the batch again from the old weights, never twice.
   const [weights, checkpoint] = [await d.trainer.exportWeights(), await d.trainer.checkpoint()];
-  await Promise.all([d.data.trained(batch.id, report.version), d.data.note({ type: 'checkpoint', version: report.version, dir: checkpoint.dir })]);
+  await Promise.all([d.data.trained(batch.id, report.version, trainedSteps(own, report.sampleWeights)), d.data.note({ type: 'checkpoint', version: report.version, dir: checkpoint.dir })]);
   d.onVersion(report.version, report);
+  return { weights, report, batch };
+}
+
+async function publish(d: TrainLoopDeps, { weights, report, batch }: Update): Promise<void> {
   const sync = await d.models.publish(weights);
-  const { tisHistogram, ...numbers } = report;
+  const { tisHistogram, sampleWeights: _, ...numbers } = report;
   await Promise.all([
     d.data.note({ type: 'metrics', source: 'update', version: report.version, values: { ...numbers, batchSteps: batch.steps, batchGroups: batch.groups.length }, lists: { tisHistogram } }),
     d.data.note({ type: 'metrics', source: 'sync', version: report.version, values: syncMetrics({ type: 'published', report: sync, at: d.now() }) }),
   ]);
 }
 
-/** Turns "something changed" callbacks into something to await, without losing one in between. */
-function changes(data: DataManager, signal: AbortSignal): { next(): Promise<void> } {
-  let pending = false;
-  let wake: (() => void) | undefined;
-  const ring = (): void => { pending = true; wake?.(); };
-  const off = data.onChange(ring);
-  signal.addEventListener('abort', () => { off(); ring(); }, { once: true });
-  return {
-    async next() {
-      if (!pending) await new Promise<void>((r) => { wake = r; });
-      pending = false; wake = undefined;
-    },
-  };
+/** Advantage and weights of a batch's policy samples, trajectory by trajectory. */
+export function trainedSteps(samples: readonly StepSample[], weights: Float32Array | undefined): TrainedSteps[] {
+  const by = new Map<string, { rollout: TrainedSteps['rollout']; advantage: number; steps: number[]; weights: number[]; advantages: number[] }>();
+  for (const [i, s] of samples.entries()) {
+    // A person's step in a group is imitated: it has neither advantage nor weight of its own to show.
+    if (s.coefficient !== undefined) continue;
+    let t = by.get(s.rollout);
+    if (!t) by.set(s.rollout, t = { rollout: s.rollout, advantage: s.advantage, steps: [], weights: [], advantages: [] });
+    t.steps.push(s.step); t.weights.push(weights?.[i] ?? NaN); t.advantages.push(s.advantage);
+  }
+  return [...by.values()].map(({ advantages, ...t }) => ({ ...t, steps: Int32Array.from(t.steps), weights: Float32Array.from(t.weights), ...(advantages.some((a) => a !== t.advantage) ? { advantages: Float32Array.from(advantages) } : {}) }));
 }

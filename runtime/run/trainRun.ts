@@ -1,23 +1,28 @@
 import { join } from 'node:path';
 import type { RunConfig } from '../config/index.js';
-import { StudioError, id, random, toRunError, type ProcessEntry, type RolloutId, type RunId, type Trajectory } from '../domain/index.js';
+import { StudioError, random, toRunError, type ProcessEntry, type RolloutId, type RunId, type Trajectory } from '../domain/index.js';
 import { DataManager } from '../data/dataManager.js';
-import type { StepExtra } from '../data/events.js';
+import type { RolloutOrder } from '../data/types.js';
+import type { RunStatus as WireStatus } from '../protocol/types.js';
 import { systemClock } from '../rollout/clock.js';
+import { regimeGate } from '../rollout/regime.js';
 import { Scheduler, trainingSampling, type SchedulerEvent } from '../rollout/scheduler.js';
-import type { OracleSource, TaskSource } from '../tasks/types.js';
+import { bounds } from './bounds.js';
+import { DesktopBook } from './desktopBook.js';
 import { settleOf } from './desktops.js';
-import { demonstrate } from './demonstrate.js';
 import { startEngine, type Engine } from './engine.js';
 import { evaluateNow, type EvalPoint } from './evaluation.js';
+import { heldRollout, type HeldRollout } from './held.js';
+import { SpanRecorder } from './lanes.js';
+import { demonstrations, readingLessons, warmStart, type LessonRun } from './lessons.js';
 import type { Reporter, RunStatus } from './live.js';
-import { dataConfig, openTasks, type Tasks } from './mapping.js';
+import { dataConfig, gateOptions, openTasks, type Tasks } from './mapping.js';
 import { Meters } from './meters.js';
 import { OrderQueue } from './orders.js';
-import { lastCheckpoint, loadSuccesses, progressOf, pruneCheckpoints, type Progress } from './resume.js';
-import { readingScreens, vocabulary } from './reading.js';
-import { imitationSamples } from './samples.js';
+import { joinPools, readPools, type PoolIntake } from './poolSources.js';
+import { lastCheckpoint, loadSuccesses, progressOf, pruneCheckpoints, startingPoint, type Progress } from './resume.js';
 import { rateText } from './stats.js';
+import { stepExtra } from './stepExtra.js';
 import { trainLoop } from './trainLoop.js';
 
 export interface TrainRunOptions {
@@ -29,38 +34,43 @@ export interface TrainRunOptions {
   readonly reporter: Reporter;
   /** First abort: end cleanly. */
   readonly signal: AbortSignal;
+  /** Aborted too: without waiting for rollouts under way. */
+  readonly now?: AbortSignal;
 }
 export interface TrainResult { readonly points: readonly EvalPoint[]; readonly version: number; readonly stopped: 'budget' | 'signal'; readonly rollouts: number }
 
-/** One training run from start (or resume) to a clean end. Reads top to bottom: reading lessons, demonstrations, warm start, reinforcement learning, last evaluation. */
-export async function trainRun(o: TrainRunOptions): Promise<TrainResult> {
-  const { config, reporter } = o;
-  const tasks = await openTasks(config);
+/** One training run from start (or resume) to a clean end. */
+export async function trainRun(o: TrainRunOptions): Promise<TrainResult> { return (await openRun(o)).run(); }
+
+/** The run's folder, opened for writing, with what it takes to run; nothing has started yet, and `run` must be called to let go of it. */
+export async function openRun(o: TrainRunOptions): Promise<TrainingRun> {
+  const tasks = await openTasks(o.config), pools = (): Promise<PoolIntake> => readPools(o.config, new Set(tasks.families.map((f) => f.id)), o.entry);
+  // Before there is a folder or a desktop: what cannot be brought is said while nothing is lost.
+  const asked = o.config.curation.pool.from.length > 0, intake = asked && !o.resume ? await pools() : undefined;
   const data = await DataManager.open({
-    dir: o.dir, config: dataConfig(config), families: tasks.families, taskOf: tasks.taskOf,
-    store: { index: o.entry, create: { id: o.run, createdAt: Date.now(), name: config.name, config } },
+    dir: o.dir, config: dataConfig(o.config), families: tasks.families, taskOf: tasks.taskOf,
+    store: { index: o.entry, create: { id: o.run, createdAt: Date.now(), name: o.config.name, config: o.config } },
   });
-  const r = new Run(o, tasks, data, await progressOf(data.store));
   try {
-    if (o.resume) reporter.note(`Resumed: ${data.recovery.events} events read, ${data.recovery.lost.length} unfinished rollouts handed out again, ${data.recovery.released} claimed batches freed.`);
-    await r.open();
-    await r.evaluate('untrained');
-    await r.reading();
-    await r.demonstrations();
-    await r.warmStart();
-    await r.reinforce();
-    if (!o.signal.aborted) await r.evaluate('final');
-    return { points: r.points, version: r.version, stopped: o.signal.aborted ? 'signal' : 'budget', rollouts: r.rollouts };
-  } finally { await r.close(); }
+    const progress = await progressOf(data.store);
+    if (asked && !progress.pooled) {
+      const said = await joinPools(data, intake ?? await pools());
+      o.reporter.note(said);
+      await data.note({ type: 'log', level: 'info', message: said });
+    }
+    return new TrainingRun(o, tasks, data, progress);
+  } catch (e) { await data.close('failed').catch(() => undefined); throw e; }
 }
 
-class Run {
+export class TrainingRun {
   version = 0;
   readonly points: EvalPoint[];
   private readonly o: TrainRunOptions;
   private readonly config: RunConfig;
   private readonly tasks: Tasks;
-  private readonly data: DataManager;
+  readonly data: DataManager;
+  readonly desktops = new DesktopBook();
+  private readonly spans: SpanRecorder;
   private readonly progress: Progress;
   private readonly startedAt = systemClock.now();
   private meters = new Meters(systemClock.now());
@@ -74,22 +84,86 @@ class Run {
   private rollouting = false;
   private fault: unknown;
   private readonly stopRl = new AbortController();
+  private pausedSince: number | undefined;
+  private pausedMs = 0;
+  private budgetTimer: NodeJS.Timeout | undefined;
 
   constructor(o: TrainRunOptions, tasks: Tasks, data: DataManager, progress: Progress) {
     this.o = o; this.config = o.config; this.tasks = tasks; this.data = data; this.progress = progress; this.points = [...progress.points];
+    this.spans = new SpanRecorder((e) => { this.data.note(e).catch(this.failed); });
   }
+
+  /** Reads top to bottom: reading lessons, demonstrations, warm start, reinforcement learning, last evaluation. */
+  async run(): Promise<TrainResult> {
+    let failure: unknown;
+    try {
+      if (this.o.resume) this.note(`Resumed: ${this.data.recovery.events} events read, ${this.data.recovery.lost.length} unfinished rollouts handed out again, ${this.data.recovery.released} claimed batches freed.`);
+      await this.open();
+      await this.evaluate('untrained');
+      const lessons = this.lessons();
+      await readingLessons(lessons);
+      await demonstrations(lessons);
+      if (await warmStart(lessons)) await this.evaluate('warm start');
+      await this.reinforce();
+      if (!this.o.signal.aborted) await this.evaluate('final');
+      return { points: this.points, version: this.version, stopped: this.o.signal.aborted ? 'signal' : 'budget', rollouts: this.rollouts };
+    } catch (e) { failure = e; throw e; } finally { await this.close(failure); }
+  }
+
+  /** No new rollouts; those running end, the trainer goes on with what it has, and the time budget stands still. */
+  pause(): void {
+    if (this.paused) return;
+    this.pausedSince = this.now();
+    this.scheduler?.pause();
+    this.armBudget();
+    this.note('Paused: no new rollouts.');
+  }
+  unpause(): void {
+    if (this.pausedSince === undefined) return;
+    this.pausedMs += this.now() - this.pausedSince;
+    this.pausedSince = undefined;
+    this.scheduler?.start();
+    this.armBudget();
+    this.note('Going on after a pause.');
+  }
+  get paused(): boolean { return this.pausedSince !== undefined; }
+
+  /** What a progress line or a dashboard shows. */
+  wireStatus(): WireStatus {
+    const { success, ...s } = this.status(), { minutes } = this.config.budget, c = this.data.stats().ledger;
+    const survived = c.trained + c.byState.grouped + c.byState.claimed, judged = survived + (c.retired['no-variance'] ?? 0) + (c.retired.replaced ?? 0) + (c.retired.trimmed ?? 0) + (c.retired.masked ?? 0) + (c.retired.stale ?? 0);
+    const x = bounds(this.meters.measured({ desktops: this.config.desktops.count, replicas: this.config.policy.kind === 'embedded' ? this.config.policy.replicas : 0, share: judged === 0 ? undefined : survived / judged }));
+    return {
+      ...s, state: this.phase === 'stopping' || this.o.signal.aborted ? 'stopping' : this.paused ? 'paused' : 'running',
+      ...(Number.isFinite(success) ? { success } : {}), ...(minutes === undefined ? {} : { budgetMs: minutes * 60_000 }), ...(x ? { bounds: x } : {}),
+    };
+  }
+
+  /** For people now, and in the journal for those who come later. */
+  private note(text: string, data?: Record<string, unknown>): void {
+    this.o.reporter.note(text, data);
+    this.data.note({ type: 'log', level: 'info', message: text }).catch(this.failed);
+  }
+  private failed = (err: unknown): void => { this.fault ??= err; this.stopRl.abort(); };
   get rollouts(): number { return this.data.stats().ledger.generated; }
   private now = (): number => systemClock.now();
-  private elapsed(): number { return this.progress.elapsedMs + this.now() - this.startedAt; }
+  private elapsed(): number { return this.progress.elapsedMs + (this.pausedSince ?? this.now()) - this.startedAt - this.pausedMs; }
 
   async open(): Promise<void> {
-    const checkpoint = await lastCheckpoint(this.data.store);
-    this.ticker = setInterval(() => this.o.reporter.status(this.status()), 1000);
+    const own = await lastCheckpoint(this.data.store), { from } = this.config.warmStart;
+    const checkpoint = own ?? (from === undefined ? undefined : await startingPoint(from));
+    this.ticker = setInterval(() => { this.spans.flush(this.now()); this.o.reporter.status(this.status()); }, 1000);
     this.engine = await startEngine({
-      config: this.config, dir: this.o.dir, run: this.o.run, entry: this.o.entry, frames: this.data.frames, ...(checkpoint ? { checkpoint } : {}),
+      config: this.config, dir: this.o.dir, run: this.o.run, entry: this.o.entry, frames: this.data.frames, desktops: this.desktops, ...(checkpoint ? { checkpoint } : {}),
       onLesson: (step, steps, loss) => { this.detail = `step ${step} of ${steps}, loss ${loss.toFixed(3)}`; },
     });
     this.version = checkpoint?.version ?? 0;
+    if (checkpoint && !own) {
+      // From here on the folder has all it needs.
+      const copy = await this.engine.trainer!.checkpoint();
+      await this.data.note({ type: 'checkpoint', version: copy.version, dir: copy.dir });
+      this.note(`Starts from the policy in ${checkpoint.dir}.`);
+    }
     for (const t of await loadSuccesses(this.data.store)) this.successes.set(t.id, t);
     const { pool, policy, observations } = this.engine;
     const settle = settleOf(this.config.desktops);
@@ -98,23 +172,39 @@ class Run {
       next: () => this.orders?.take(), admit: () => (this.rollouting ? this.orders?.ready ?? 0 : 0),
       taskOf: (order) => this.tasks.source.task(order.family, order.seed), sampling: trainingSampling(this.config.seed, this.config.policy.temperature),
     }, { slots: this.config.desktops.count });
-    this.scheduler.onEvent((e) => { this.meters.onScheduler(e); this.keep(e); });
+    this.scheduler.onEvent((e) => {
+      this.meters.onScheduler(e); this.spans.onScheduler(e); this.keep(e);
+      this.desktops.onScheduler(e, (s) => this.instructionOf(s.order), this.version);
+    });
+    pool.onEvent((e) => { this.spans.onPool(e); this.meters.onPool(e); });
+    this.engine.models?.onEvent((e) => { this.spans.onModels(e); });
     this.scheduler.start();
+    if (this.paused) this.scheduler.pause();
   }
+
+  /** What runs on this desktop, for a person to steer. */
+  steer(desktop: string): HeldRollout | undefined {
+    const { engine, scheduler, data } = this, s = scheduler?.steerable(desktop);
+    return s && engine && heldRollout(s, { data, scheduler, instruction: this.instructionOf(s.order), frames: engine.observations, settle: settleOf(this.config.desktops) });
+  }
+
+  private instructionOf(o: RolloutOrder): string { return this.tasks.source.task(o.family, o.seed).instruction; }
 
   /** Everything that happens goes to the data manager; what it refuses ends the run rather than being lost. */
   private keep(e: SchedulerEvent): void {
-    const failed = (err: unknown): void => { this.fault ??= err; this.stopRl.abort(); };
-    if (e.type === 'started' && e.kind === 'rollout') this.data.started(e.order.rollout, this.version, e.desktop).catch(failed);
-    else if (e.type === 'step') {
-      const extra: StepExtra = { desktop: e.desktop, ...(e.alternatives ? { alternatives: e.alternatives } : {}) };
-      this.data.recordStep(e.rollout, e.step, extra).catch(failed);
+    const { failed } = this;
+    if (e.type === 'started') {
+      const { rollout, family, task, cap } = e.order, { version } = this, instruction = this.instructionOf(e.order);
+      (e.kind === 'rollout' ? this.data.started(rollout, this.engine?.models?.oldest ?? version, e.desktop, instruction)
+        : this.data.note({ type: 'trajectory.started', rollout, family, task, instruction, cap, provenance: e.kind, version, desktop: e.desktop })).catch(failed);
+    } else if (e.type === 'step') {
+      this.data.recordStep(e.rollout, e.step, stepExtra(e.desktop, e.alternatives, e.about)).catch(failed);
     } else if (e.type === 'ended') {
       const { trajectory: t } = e;
       const stopped = e.kind === 'rollout' && t.outcome.kind === 'error' && t.outcome.error.kind === 'cancelled';
       (stopped ? this.data.retire(t.id, 'stopped') : this.data.record(t)).catch(failed);
       if (e.kind === 'rollout' && t.outcome.kind === 'success') this.remember(t);
-    } else if (e.type === 'leaseFailed') this.o.reporter.note(`No desktop: ${e.error.message} ${e.error.remedy}`);
+    } else if (e.type === 'leaseFailed') this.note(`No desktop: ${e.error.message} ${e.error.remedy}`);
   }
 
   /** Successes that may be imitated later: all demonstrations, and the policy's newest up to a bound per family. */
@@ -124,88 +214,32 @@ class Run {
     for (const s of own.slice(0, Math.max(0, own.length - this.config.curation.pool.maxPerFamily))) this.successes.delete(s.id);
   }
 
+  /** What may be imitated now: successes but those a person switched off or took out of the pool, and what people brought into it since. */
+  private imitable(): Trajectory[] {
+    const all = new Map([...this.successes.values()].filter((t) => !this.data.rejected(t.id)).map((t) => [t.id, t]));
+    for (const t of this.data.broughtSuccesses()) if (!all.has(t.id)) all.set(t.id, t);
+    return [...all.values()];
+  }
+
   async evaluate(label: string): Promise<void> {
     const newest = this.points.at(-1);
     if (label === 'final' && newest?.label === label && newest.version === this.version) return;
-    if (this.config.evaluation.episodes === 0 || this.o.signal.aborted || (label !== 'final' && this.points.some((p) => p.label === label))) return;
+    if (this.config.evaluation.episodes === 0 || (label === 'untrained' && !this.config.evaluation.untrained) || this.o.signal.aborted || (label !== 'final' && this.points.some((p) => p.label === label))) return;
     const before = this.phase;
     this.phase = 'evaluating'; this.detail = label;
     try {
       const p = await evaluateNow({ data: this.data, scheduler: this.scheduler, tasks: this.tasks, episodes: this.config.evaluation.episodes, label, version: this.version, maxSteps: this.config.rollout.maxSteps, signal: this.o.signal });
       this.points.push(p);
-      this.o.reporter.note(`Evaluation ${label.padEnd(12)} v${String(p.version).padEnd(4)} success ${rateText(p.successes, p.episodes)} on held-out seeds (${p.episodes} episodes${p.errors ? `, ${p.errors} errors` : ''})`, { eval: p });
+      this.note(`Evaluation ${label.padEnd(12)} v${String(p.version).padEnd(4)} success ${rateText(p.successes, p.episodes)} on held-out seeds (${p.episodes} episodes${p.errors ? `, ${p.errors} errors` : ''})`, { eval: p });
     } catch (e) { if (!(e instanceof StudioError && e.kind === 'cancelled')) throw e; } finally { this.phase = before; this.detail = undefined; }
   }
 
-  /** The base policy: eyes before tasks. Skipped when there is nothing to warm-start or it was done before the run was resumed. */
-  async reading(): Promise<void> {
-    const w = this.config.warmStart.reading, { trainer, spec, pool } = this.engine!;
-    if (w.steps === 0 || w.screens === 0 || this.o.signal.aborted || !trainer) return;
-    // A resumed run has had its lessons; the screens are drawn again for those mixed into later steps.
-    const had = this.version > 0;
-    this.phase = 'reading';
-    const words = vocabulary(spec, this.tasks), t0 = this.now();
-    const screens = await readingScreens({ pool, spec, words, count: w.screens, seed: this.config.seed, parallel: Math.min(2, this.config.desktops.count), signal: this.o.signal, onProgress: (n) => { this.detail = `drawing screens, ${n} of ${w.screens}`; } });
-    const report = await this.interruptible(() => trainer.read(screens, { steps: had ? 0 : w.steps, lr: w.lr, shift: 16 }));
-    this.detail = undefined;
-    if (!report || had) return;
-    this.version = report.version;
-    await this.data.note({ type: 'metrics', source: 'reading', version: report.version, values: { loss: report.loss, ms: report.ms, screens: report.screens, steps: report.steps, words: words.length } });
-    this.o.reporter.note(`Reading: ${report.steps} lessons on ${report.screens} drawn screens of ${words.length} words in ${Math.round((this.now() - t0) / 1000)} s, loss ${report.loss.toFixed(2)}.`);
-  }
-
-  /** A long lesson that a stop ends early; its half-learned result is then not used (undefined). */
-  private async interruptible<T>(lesson: () => Promise<T>): Promise<T | undefined> {
-    const stop = (): void => this.engine?.trainer?.interrupt();
-    this.o.signal.addEventListener('abort', stop, { once: true });
-    try { const r = await lesson(); return this.o.signal.aborted ? undefined : r; } finally { this.o.signal.removeEventListener('abort', stop); }
-  }
-
-  async demonstrations(): Promise<void> {
-    const n = this.config.warmStart.demonstrations, { source } = this.tasks;
-    if (n === 0 || this.progress.warmStarted || this.o.signal.aborted || !('oracle' in source)) return;
-    const have = new Map<string, number>();
-    const done = new Set<string>();
-    for (const t of this.successes.values()) if (t.provenance.kind === 'oracle') { have.set(t.family, (have.get(t.family) ?? 0) + 1); done.add(t.task); }
-    this.phase = 'demonstrations';
-    const size = Math.min(4, this.config.desktops.count);
-    const pool = this.engine!.openDemoPool(size);
-    const t0 = this.now();
-    let made = 0, failed = 0;
-    try {
-      for (const f of this.tasks.families) {
-        const left = n - (have.get(f.id) ?? 0);
-        if (left <= 0) continue;
-        const seeds = this.tasks.demoSeeds.filter((s) => !done.has(this.tasks.taskOf(f.id, s))).slice(0, left + 8);
-        const r = await demonstrate(
-          { pool, source: source as TaskSource & OracleSource, tasks: this.tasks.engine, frames: this.engine!.observations, settle: settleOf(this.config.desktops), now: Date.now },
-          {
-            families: [f.id], seeds, count: left, parallel: size, maxSteps: this.config.rollout.maxSteps * 2, signal: this.o.signal,
-            onTrajectory: async (t) => { await this.data.record(t); this.successes.set(t.id, t); },
-            onProgress: (k) => { this.detail = `${f.id}, ${k} of ${left}`; },
-          });
-        made += r.made; failed += r.failed;
-      }
-    } finally { this.detail = undefined; await pool.close(); }
-    this.o.reporter.note(`Demonstrations: ${made} verified successes of ${this.tasks.families.length} families in ${Math.round((this.now() - t0) / 1000)} s${failed ? `, ${failed} failed and were left out` : ''}.`);
-  }
-
-  async warmStart(): Promise<void> {
-    const w = this.config.warmStart, { trainer, models, spec, observations } = this.engine!;
-    if (w.steps === 0 || this.progress.warmStarted || this.o.signal.aborted || !trainer || !models) return;
-    this.phase = 'warm start';
-    const samples = await imitationSamples(spec, observations, [...this.successes.values()]);
-    if (samples.length === 0) return;
-    const report = await this.interruptible(() => trainer.imitate({ id: id('warm-start'), samples, epochs: 1 }, { steps: w.steps, lr: w.lr, shift: w.shift }));
-    if (!report) return;
-    const [weights, checkpoint] = [await trainer.exportWeights(), await trainer.checkpoint()];
-    await this.data.note({ type: 'metrics', source: 'warm-start', version: report.version, values: { loss: report.imitationLoss, ms: report.ms, samples: samples.length, steps: report.optimizerSteps } });
-    await this.data.note({ type: 'checkpoint', version: report.version, dir: checkpoint.dir });
-    this.version = report.version;
-    await models.publish(weights);
-    this.detail = undefined;
-    this.o.reporter.note(`Warm start: ${report.optimizerSteps} imitation steps on ${samples.length} demonstrated steps in ${Math.round(report.ms / 1000)} s, loss ${report.imitationLoss.toFixed(3)}.`);
-    await this.evaluate('warm start');
+  private lessons(): LessonRun {
+    const { config, tasks, data, spans, desktops, successes, now } = this;
+    return {
+      config, tasks, data, spans, desktops, successes, now, engine: this.engine!, signal: this.o.signal, warmStarted: this.progress.warmStarted, version: () => this.version, learnt: (version) => { this.version = version; }, spent: () => this.spent(),
+      imitable: () => this.imitable(), phase: (phase) => { this.phase = phase; }, detail: (text) => { this.detail = text; }, note: (text) => { this.note(text); },
+    };
   }
 
   /** Whether the budget was used up before (a finished run that is resumed). */
@@ -220,8 +254,9 @@ class Run {
     this.phase = 'training';
     this.meters = new Meters(this.now());
     if (this.spent()) return;
+    const gate = regimeGate(gateOptions(this.config));
     this.orders = new OrderQueue(this.data, {
-      limit: this.config.desktops.count + 2, version: () => this.version, onReady: () => this.scheduler.wake(),
+      limit: this.config.desktops.count + 2, version: () => this.version, behavior: () => models?.oldest ?? this.version, gate, onReady: () => this.scheduler.wake(),
       onFault: (e) => { this.fault ??= e; this.stopRl.abort(); },
     });
     this.rollouting = true;
@@ -232,20 +267,20 @@ class Run {
     this.o.signal.addEventListener('abort', end, { once: true });
     if (this.o.signal.aborted) end();
     const { minutes, rollouts } = this.config.budget;
-    if (minutes) timers.push(setTimeout(end, Math.max(0, minutes * 60_000 - this.elapsed())));
+    this.armBudget();
     const offRollouts = rollouts ? this.data.onChange(() => { if (this.data.stats().ledger.generated >= rollouts) end(); }) : undefined;
     let evaluating: Promise<void> | undefined;
     if (this.config.evaluation.everyMinutes > 0) {
       timers.push(setInterval(() => {
         const left = minutes ? minutes * 60_000 - this.elapsed() : Infinity;
-        if (!evaluating && left > 60_000) evaluating = this.evaluate(`after ${Math.round(this.elapsed() / 60_000)} min`).catch((e: unknown) => { this.fault ??= e; end(); }).finally(() => { evaluating = undefined; });
+        if (!evaluating && !this.paused && left > 60_000) evaluating = this.evaluate(`after ${Math.round(this.elapsed() / 60_000)} min`).catch((e: unknown) => { this.fault ??= e; end(); }).finally(() => { evaluating = undefined; });
       }, this.config.evaluation.everyMinutes * 60_000));
     }
     try {
       if (trainer && models) {
         await trainLoop({
-          config: this.config, spec, data: this.data, trainer, models, observations, meters: this.meters, random: random(`replay/${this.config.seed}/${this.version}`),
-          successes: () => [...this.successes.values()], version: () => this.version, now: this.now,
+          config: this.config, spec, data: this.data, trainer, models, observations, meters: this.meters, spans: this.spans, random: random(`replay/${this.config.seed}/${this.version}`),
+          successes: () => this.imitable(), version: () => this.version, now: this.now, gate, onGenerate: () => this.orders?.wake(),
           onVersion: (version, report) => {
             this.version = version;
             this.scheduler.wake(); this.orders?.fill();
@@ -255,7 +290,7 @@ class Run {
         }, stop.signal, () => evaluating ?? Promise.resolve());
       } else if (!stop.signal.aborted) await new Promise<void>((r) => stop.signal.addEventListener('abort', () => r(), { once: true }));
     } finally {
-      for (const t of timers) clearTimeout(t);
+      for (const t of [...timers, this.budgetTimer]) clearTimeout(t);
       offRollouts?.();
       this.o.signal.removeEventListener('abort', end);
       this.rollouting = false;
@@ -267,13 +302,21 @@ class Run {
     await this.noteProgress(this.version);
   }
 
+  /** Reinforcement learning ends with the time budget; a pause does not use it up. */
+  private armBudget(): void {
+    const { minutes } = this.config.budget;
+    clearTimeout(this.budgetTimer);
+    if (minutes && this.rollouting && !this.paused) this.budgetTimer = setTimeout(() => this.stopRl.abort(), Math.max(0, minutes * 60_000 - this.elapsed()));
+  }
+
   private async noteProgress(version: number): Promise<void> {
-    const s = this.status();
+    const s = this.wireStatus(), x = s.bounds;
     await this.data.note({
       type: 'metrics', source: 'run', version,
       values: {
-        elapsedMs: this.elapsed(), success: Number.isFinite(s.success) ? s.success : 0, rolloutsPerHour: s.rolloutsPerHour, stepsPerMinute: s.stepsPerMinute, trainedActionsPerMinute: s.trainedActionsPerMinute,
+        elapsedMs: this.elapsed(), success: s.success ?? 0, rolloutsPerHour: s.rolloutsPerHour, stepsPerMinute: s.stepsPerMinute, trainedActionsPerMinute: s.trainedActionsPerMinute,
         desktopUtilisation: s.desktopUtilisation, replicaUtilisation: s.replicaUtilisation, trainerUtilisation: s.trainerUtilisation, errors: s.errors,
+        ...(x ? { boundRolloutsPerHour: x.rolloutsPerHour, boundStepsPerMinute: x.stepsPerMinute, boundTrainedActionsPerMinute: x.trainedActionsPerMinute } : {}),
       },
     });
   }
@@ -292,16 +335,26 @@ class Run {
   }
 
   /** Rollouts end or are recorded as stopped, the index is written, processes and desktops go. */
-  async close(): Promise<void> {
+  private async close(failure: unknown): Promise<void> {
     this.phase = 'stopping';
+    const { signal, now } = this.o, hurry = (): void => { void this.scheduler?.stop({ graceMs: 0 }); };
+    now?.addEventListener('abort', hurry, { once: true });
     try {
-      await this.scheduler?.stop({ graceMs: this.o.signal.aborted ? 3_000 : 10_000 });
+      await this.scheduler?.stop({ graceMs: now?.aborted ? 0 : signal.aborted ? 3_000 : 10_000 });
       await this.orders?.close();
       await this.noteProgress(this.version).catch(() => undefined);
     } finally {
+      now?.removeEventListener('abort', hurry);
       clearInterval(this.ticker);
       await this.engine?.close();
-      await this.data.close(this.o.signal.aborted ? 'stopped' : 'finished').catch((e: unknown) => { this.o.reporter.note(toRunError(e).message); });
+      this.spans.flush(this.now(), true);
+      const error = failure === undefined ? undefined : toRunError(failure), failed = error !== undefined && !(signal.aborted && error.kind === 'cancelled');
+      if (failed) {
+        const { message, ...details } = error;
+        await this.data.note({ type: 'log', level: 'error', message, details }).catch(() => undefined);
+      }
+      const reason = failed ? 'failed' : signal.aborted ? 'stopped' : 'finished';
+      await this.data.close(reason).catch((e: unknown) => { this.o.reporter.note(toRunError(e).message); });
       this.o.reporter.end();
     }
   }

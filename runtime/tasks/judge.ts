@@ -1,4 +1,5 @@
 import type { Action, Outcome, VerifierReport } from '../domain/index.js';
+import { checkName, subject } from './checkName.js';
 import type { TaskContext } from './context.js';
 import { checkCancelled } from './context.js';
 import { MissingFile } from './getters/files.js';
@@ -49,11 +50,11 @@ function outcome(reward: number, checks: Check[]): Judged {
 
 /** One metric on what its getters find. A missing result file is 0. */
 async function one(ctx: TaskContext, func: string, result: unknown, expected: unknown, options: unknown): Promise<Check> {
-  const what = `${func}: ${subject(result)}`;
+  const name = checkName(func, result);
   let found: Value = null;
   try { found = await get(ctx, result) ?? null; } catch (e) {
     if (!(e instanceof MissingFile)) throw e;
-    return { what, expected: subject(expected), found: e.message, score: 0 };
+    return { ...name, expected: subject(expected), found: e.message, score: 0 };
   }
   const want = await get(ctx, expected);
   checkCancelled(ctx.signal);
@@ -62,7 +63,7 @@ async function one(ctx: TaskContext, func: string, result: unknown, expected: un
     throw new Error(`${func}: ${(e as Error).message}`, { cause: e });
   }
   if (!Number.isFinite(v.score)) throw new Error(`${func} gave no number`);
-  return { what, expected: brief(v.expected ?? want), found: brief(v.found ?? found), score: Math.min(1, Math.max(0, v.score)) };
+  return { ...name, expected: brief(v.expected ?? want), found: brief(v.found ?? found), score: Math.min(1, Math.max(0, v.score)) };
 }
 
 /** Null and {} mean "no getter here". */
@@ -74,11 +75,4 @@ async function get(ctx: TaskContext, config: unknown): Promise<Value | undefined
     if (e instanceof MissingFile || !(e instanceof Error) || e.name === 'StudioError') throw e;
     throw new Error(`${type}: ${e.message}`, { cause: e });
   }
-}
-
-function subject(config: unknown): string {
-  if (!isDict(config) || Object.keys(config).length === 0) return 'nothing';
-  const c = config as GetterConfig;
-  const of = c['path'] ?? c['command'] ?? c['file_name'] ?? c['app_class_name'] ?? '';
-  return brief(`${String(c['type'])} ${Array.isArray(of) ? of.join(' ') : String(of)}`.trim(), 120);
 }

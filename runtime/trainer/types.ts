@@ -35,6 +35,8 @@ export interface UpdateReport {
   /** Model inputs after de-duplication. */
   readonly states: number;
   readonly optimizerSteps: number;
+  /** Passes over the batch, and the effective sample size / n of its policy samples when they ended: under the last weights each was seen with, against those before the update. 1 with one pass in one step. */
+  readonly epochs: number; readonly reuseEss: number;
   readonly loss: number;
   readonly policyLoss: number;
   readonly imitationLoss: number;
@@ -47,4 +49,6 @@ export interface UpdateReport {
   readonly tisMean: number; readonly tisCapped: number; readonly ess: number; readonly tisHistogram: readonly number[];
   readonly gradNorm: number;
   readonly skippedNonFinite: number;
+  /** Of `update`: the truncated importance weight of each sample, mean over its tokens, in the batch's order; 1 without rollout log-probs, NaN for imitation and masked samples. */
+  readonly sampleWeights?: Float32Array;
 }

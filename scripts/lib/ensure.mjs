@@ -28,7 +28,8 @@ export function ensureDeps() {
 /** dist/ newer than every source. */
 export async function ensureBuilt() {
   ensureDeps();
-  const out = 'dist/runtime.js';
-  const fresh = existsSync(out) && statSync(out).mtimeMs > Math.max(newest('runtime'), statSync('scripts/build.mjs').mtimeMs);
-  if (!fresh) execFileSync(process.execPath, ['scripts/build.mjs'], { stdio: ['ignore', 2, 2] });
+  let built = 0;
+  try { built = JSON.parse(readFileSync('dist/build.json', 'utf8')).time; } catch { /* never built */ }
+  const sources = Math.max(...['runtime', 'extension', 'webview'].map(newest), statSync('scripts/build.mjs').mtimeMs);
+  if (built <= sources) execFileSync(process.execPath, ['scripts/build.mjs'], { stdio: ['ignore', 2, 2] });
 }

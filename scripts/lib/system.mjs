@@ -4,9 +4,12 @@ import { accessSync, constants, existsSync, mkdirSync, openSync } from 'node:fs'
 import { connect } from 'node:net';
 import { delimiter, join } from 'node:path';
 
-export const has = (cmd) => [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/sbin'].some((d) => {
-  try { accessSync(join(d, cmd), constants.X_OK); return true; } catch { return false; }
+/** Where a command is, or undefined. */
+export const whereIs = (cmd) => [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/sbin'].map((d) => join(d, cmd)).find((f) => {
+  try { accessSync(f, constants.X_OK); return true; } catch { return false; }
 });
+/** A command on the path; or, with a slash, a file. */
+export const has = (what) => (what.includes('/') ? existsSync(what) : whereIs(what) !== undefined);
 const isRoot = () => process.getuid?.() === 0;
 const sudo = () => (isRoot() ? [] : has('sudo') && spawnSync('sudo', ['-n', 'true']).status === 0 ? ['sudo', '-n'] : null);
 
@@ -24,7 +27,7 @@ export function ensurePackages(packages) {
   console.error(`Installing system packages: ${missing.join(' ')}…`);
   const run = (...cmd) => spawnSync(cmd[0], cmd.slice(1), { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } }).status === 0;
   run(...pre, 'apt-get', 'update', '-qq');
-  run(...pre, 'apt-get', 'install', '-y', '-qq', '--no-install-recommends', ...missing);
+  run(...pre, 'apt-get', '-o', 'DPkg::Lock::Timeout=300', 'install', '-y', '-qq', '--no-install-recommends', ...missing);
   return packages.filter(([cmd]) => !has(cmd)).map(([, pkg]) => pkg);
 }
 

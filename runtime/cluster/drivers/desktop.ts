@@ -1,10 +1,11 @@
 import type { Action, DesktopId, Frame, Size } from '../../domain/index.js';
 import { StudioError, toRunError } from '../../domain/index.js';
 import { lost, type AgentClient } from '../agentClient.js';
-import type { Desktop, DesktopEvent, DesktopSpec, ExecOptions, ExecResult, SettleOptions, SettleReport } from '../types.js';
+import type { Change, Desktop, DesktopEvent, DesktopInput, DesktopSpec, ExecOptions, ExecResult, SettleOptions, SettleReport } from '../types.js';
 import { recycleBuffer } from './framebuffer.js';
+import { ChangeWatch } from './changes.js';
 import { Input } from './input.js';
-import type { Settler } from './settle.js';
+import { HORIZON_MS, KEY_HORIZON_MS, type Settler } from './settle.js';
 import type { X11Client } from './x11Client.js';
 
 /** What a provider knows how to open: each is called once after every reset. */
@@ -41,10 +42,13 @@ export class SandboxDesktop implements Desktop {
   readonly spec: DesktopSpec;
   private readonly agent: AgentClient;
   private readonly channels: Channels;
+  /** The last action pressed keys. */
+  private pressed = false;
   private session: Session | undefined;
   private gone: StudioError | undefined;
   private resetting = false;
   private readonly listeners = new Set<(e: DesktopEvent) => void>();
+  private readonly drawing = new ChangeWatch();
   /** Input must not interleave: one action at a time. */
   private turn: Promise<unknown> = Promise.resolve();
 
@@ -72,6 +76,7 @@ export class SandboxDesktop implements Desktop {
         await x.rootProperty('_NET_SUPPORTING_WM_CHECK', FIRST_FRAME_MAX_MS);
         await s.settle({ maxMs: FIRST_FRAME_MAX_MS });
         this.session = { x, screen, settler, input };
+        this.drawing.begin(x);
       } catch (e) { settler?.close(); screen?.close(); x.close(); throw e; }
       x.onClose(() => { if (this.session?.x === x) this.lose(lost('The X server of the desktop ended.')); });
     } catch (e) {
@@ -84,13 +89,33 @@ export class SandboxDesktop implements Desktop {
   recycle(f: Frame): void { recycleBuffer(f.data); }
 
   perform(a: Action): Promise<void> {
-    const run = async (): Promise<void> => { await this.live().input.perform(a); };
+    return this.inTurn(async () => {
+      this.pressed = a.type === 'hotkey';
+      try { await this.live().input.perform(a); } finally { this.drawing.tell(); }
+    });
+  }
+  input(events: readonly DesktopInput[]): Promise<void> {
+    return this.inTurn(async () => {
+      for (const e of events) if (e.type !== 'move' && e.type !== 'release') this.pressed = e.type === 'key';
+      // What no action makes by itself, the pointer's picture, is no drawing: it is told here.
+      try { await this.live().input.live.send(events); } finally { this.drawing.tell(); }
+    });
+  }
+  async changes(signal: AbortSignal): Promise<Change> {
+    if (this.gone) throw this.gone;
+    return this.drawing.next(signal);
+  }
+  private inTurn<T>(run: () => Promise<T>): Promise<T> {
     const p = this.turn.then(run, run);
     this.turn = p.catch(() => undefined);
     return p;
   }
 
-  async settle(o?: SettleOptions): Promise<SettleReport> { return this.live().settler.settle(o); }
+  /** After keys at least GTK's button flash is waited for, where a program has a timer that short. */
+  async settle(o?: SettleOptions): Promise<SettleReport> {
+    const horizonMs = o?.horizonMs ?? HORIZON_MS;
+    return this.live().settler.settle({ ...o, horizonMs: this.pressed && horizonMs > 0 ? Math.max(horizonMs, KEY_HORIZON_MS) : horizonMs });
+  }
   async exec(cmd: readonly string[], o?: ExecOptions): Promise<ExecResult> { this.live(); return this.agent.exec(cmd, o); }
   async spawn(cmd: readonly string[], o?: Pick<ExecOptions, 'cwd' | 'env'>): Promise<number> { this.live(); return this.agent.spawn(cmd, o); }
   async readFile(path: string): Promise<Buffer> { this.live(); return this.agent.read(path); }
@@ -122,6 +147,7 @@ export class SandboxDesktop implements Desktop {
   private endSession(): void {
     const s = this.session;
     this.session = undefined;
+    this.drawing.end(this.gone);
     s?.settler.close(); s?.screen.close(); s?.x.close();
   }
 

@@ -1,7 +1,8 @@
 import type { Action, Modifier, Point } from '../../domain/index.js';
-import { StudioError } from '../../domain/index.js';
+import { SCROLL_DEFAULT, StudioError, WAIT_DEFAULT_MS } from '../../domain/index.js';
 import { Keyboard, type KeyPlace } from './keyboard.js';
 import { charKeysym, keyKeysym, typedChars } from './keysyms.js';
+import { LiveInput } from './liveInput.js';
 import { ButtonPress, ButtonRelease, KeyPress, KeyRelease, Motion, type X11Client } from './x11Client.js';
 
 /** Wait until the desktop is idle, at most so long (ms). No timer horizon: only work that is going on counts. */
@@ -22,8 +23,6 @@ const DOUBLE_GAP_MS = 40;
 const BATCH = 48;
 /** Applications must have taken in all keys before a spare keycode gets a new meaning. */
 const REMAP_MS = 1000;
-export const WAIT_DEFAULT_MS = 500;
-export const SCROLL_DEFAULT = 5;
 const WHEEL = { up: 4, down: 5, left: 6, right: 7 } as const;
 
 /** Turns actions into synthetic input on one X server. Methods must not overlap. */
@@ -32,8 +31,16 @@ export class Input {
   private readonly o: InputOptions;
   private readonly keyboard: Keyboard;
   private lastClick: { at: Point; when: number } | undefined;
+  /** Event by event, as a person makes it. */
+  readonly live: LiveInput;
 
-  private constructor(x: X11Client, keyboard: Keyboard, o: InputOptions) { this.x = x; this.keyboard = keyboard; this.o = o; }
+  private constructor(x: X11Client, keyboard: Keyboard, o: InputOptions) {
+    this.x = x; this.keyboard = keyboard; this.o = o;
+    this.live = new LiveInput({
+      x, keyboard, idle: (maxMs) => this.idle(maxMs), inside: (p) => this.inside(p), type: (text) => this.type(text), now: () => this.now(),
+      place: async (keysym) => (await this.placesOf([keysym]))[0]!,
+    });
+  }
 
   static async create(x: X11Client, o: InputOptions): Promise<Input> {
     const m = await x.keyboardMapping();
@@ -118,7 +125,7 @@ export class Input {
 
   private async hotkey(keys: readonly string[]): Promise<void> {
     if (keys.length === 0) throw new StudioError('policy.invalid', 'A hotkey needs at least one key.', "Name the keys, for example ['ctrl', 's'].");
-    const places = await this.places(keys.map(keyKeysym));
+    const places = await this.placesOf(keys.map(keyKeysym));
     const down: number[] = [];
     for (const p of places) {
       for (const code of p.shift ? [this.keyboard.shiftCode, p.code] : [p.code]) {
@@ -150,7 +157,7 @@ export class Input {
   }
 
   private async held(modifiers: readonly Modifier[] | undefined, body: () => Promise<void>): Promise<void> {
-    const places = modifiers?.length ? await this.places(modifiers.map(keyKeysym)) : [];
+    const places = modifiers?.length ? await this.placesOf(modifiers.map(keyKeysym)) : [];
     for (const p of places) this.x.fakeInput(KeyPress, p.code);
     try { await body(); } finally {
       for (const p of [...places].reverse()) this.x.fakeInput(KeyRelease, p.code);
@@ -158,7 +165,7 @@ export class Input {
     if (places.length > 0) await this.x.sync();
   }
 
-  private async places(keysyms: readonly number[]): Promise<readonly KeyPlace[]> {
+  private async placesOf(keysyms: readonly number[]): Promise<readonly KeyPlace[]> {
     const parts = this.planned(keysyms);
     if (parts.length > 1) throw new StudioError('policy.invalid', 'The chord has too many keys.', 'Use at most a few keys at once.');
     for (const p of parts) await this.remap(p.remap);

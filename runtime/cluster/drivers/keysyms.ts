@@ -46,3 +46,26 @@ export function keyKeysym(key: string): number {
 
 /** The text as it is typed: one entry for each key press; CR LF counts once. */
 export const typedChars = (text: string): string[] => [...text.replace(/\r\n?/g, '\n')];
+
+/** Modifiers by their `KeyboardEvent.key`; both sides of the keyboard are one. */
+const MODIFIERS: Readonly<Record<string, number>> = { Control: NAMED['ctrl']!, Shift: SHIFT, Alt: NAMED['alt']!, Meta: NAMED['super']!, OS: NAMED['super']!, Super: NAMED['super']! };
+export const modifierKeysym = (key: string): number | undefined => (Object.hasOwn(MODIFIERS, key) ? MODIFIERS[key] : undefined);
+
+/** `KeyboardEvent.key` names that differ from ours. */
+const DOM: Readonly<Record<string, string>> = { contextmenu: 'menu', printscreen: 'print' };
+/** Locks would leave the keyboard in another state, and characters come composed. */
+const LOCKS = new Set(['capslock', 'numlock', 'scrolllock', 'altgraph']);
+
+/** What people call a key that has no character (a name `hotkey` knows), by its `KeyboardEvent.key`; undefined when desktops have no such key. */
+export function liveKeyName(key: string): string | undefined {
+  const lower = key.toLowerCase(), name = DOM[lower] ?? lower;
+  if ([...key].length < 2 || LOCKS.has(lower) || modifierKeysym(key) !== undefined) return undefined;
+  try { keyKeysym(name); return name; } catch { return undefined; }
+}
+
+/** Keysym of a key that is pressed, by its `KeyboardEvent.key`; undefined when there is nothing to press. In a chord a letter stands for its key. */
+export function liveKeysym(key: string, chord: boolean): number | undefined {
+  if ([...key].length === 1) { try { return chord ? keyKeysym(key) : charKeysym(key); } catch { return undefined; } }
+  const name = liveKeyName(key);
+  return name === undefined ? undefined : keyKeysym(name);
+}

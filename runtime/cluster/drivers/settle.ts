@@ -5,6 +5,8 @@ import type { X11Client } from './x11Client.js';
 
 /** Poll timers due within this many ms count as activity: one GTK frame (16 ms) and a little. spec/desktop.md 3. */
 export const HORIZON_MS = 20;
+/** After a key: GTK holds a button that a key activates down for 250 ms, and only then does what it stands for. */
+export const KEY_HORIZON_MS = 250;
 /** Without time-outs: nothing may have run for this long, one GTK frame. */
 export const HOLD_MS = 18;
 /** Without /proc: nothing may have been drawn for this long. */

@@ -6,6 +6,8 @@ export interface CgroupLease { readonly dirs: readonly string[]; readonly procs:
 
 const BASE = '/sys/fs/cgroup';
 const CPU_PERIOD_US = 100_000;
+/** Where the groups of desktops are, and the share of the processor that all of them together have beside the machine's other work (1: as much as one other group). */
+const parentOf = (spec: DesktopSpec): { readonly name: string; readonly share: number } => (spec.background ? { name: 'dart-studio-background', share: 0.1 } : { name: 'dart-studio', share: 1 });
 
 /** Limits to write for a controller, as [file, value], for version 1 and 2. */
 export function cgroupLimits(spec: DesktopSpec): Record<1 | 2, Record<string, readonly (readonly [string, string])[]>> {
@@ -13,7 +15,7 @@ export function cgroupLimits(spec: DesktopSpec): Record<1 | 2, Record<string, re
   return {
     1: {
       memory: [['memory.limit_in_bytes', bytes]], pids: [['pids.max', String(spec.pids)]],
-      ...(quota === undefined ? {} : { cpu: [['cpu.cfs_period_us', String(CPU_PERIOD_US)], ['cpu.cfs_quota_us', String(quota)]] as const }),
+      cpu: quota === undefined ? [] : [['cpu.cfs_period_us', String(CPU_PERIOD_US)], ['cpu.cfs_quota_us', String(quota)]],
     },
     2: { all: [['memory.max', bytes], ['memory.swap.max', '0'], ['pids.max', String(spec.pids)], ...(quota === undefined ? [] : [['cpu.max', `${quota} ${CPU_PERIOD_US}`] as const])] },
   };
@@ -26,15 +28,18 @@ export async function joinCgroups(id: string, spec: DesktopSpec): Promise<Cgroup
   const remove = async (): Promise<void> => { for (const d of made) await removeGroup(d); };
   try {
     const v2 = await stat(`${BASE}/cgroup.controllers`).then(() => true, () => false);
-    const limits = cgroupLimits(spec);
+    const limits = cgroupLimits(spec), { name, share } = parentOf(spec);
     if (v2) {
       await writeFile(`${BASE}/cgroup.subtree_control`, '+memory +pids +cpu').catch(() => undefined);
-      await mkdir(`${BASE}/dart-studio`, { recursive: true });
-      await writeFile(`${BASE}/dart-studio/cgroup.subtree_control`, '+memory +pids +cpu');
-      await group(`${BASE}/dart-studio/${id}`, limits[2]['all']!, made);
+      await mkdir(`${BASE}/${name}`, { recursive: true });
+      await writeFile(`${BASE}/${name}/cgroup.subtree_control`, '+memory +pids +cpu');
+      await writeFile(`${BASE}/${name}/cpu.weight`, String(Math.round(100 * share))).catch(() => undefined);
+      await group(`${BASE}/${name}/${id}`, limits[2]['all']!, made);
     } else {
       for (const [controller, values] of Object.entries(limits[1])) {
-        if (await readFile(`${BASE}/${controller}/cgroup.procs`).then(() => true, () => false)) await group(`${BASE}/${controller}/dart-studio/${id}`, values, made);
+        if (!await readFile(`${BASE}/${controller}/cgroup.procs`).then(() => true, () => false)) continue;
+        await group(`${BASE}/${controller}/${name}/${id}`, values, made);
+        if (controller === 'cpu') await writeFile(`${BASE}/cpu/${name}/cpu.shares`, String(Math.round(1024 * share))).catch(() => undefined);
       }
     }
     const memory = v2 || made.some((d) => d.startsWith(`${BASE}/memory/`));

@@ -46,12 +46,13 @@ export class LocalProvider implements DesktopProvider {
     const no = (e: StudioError): ProviderStatus => ({ provider: 'local', ok: false, detail: e.message, problem: toRunError(e) });
     if (process.platform !== 'linux') return no(unavailable('Local desktops need Linux.', 'Use Docker: install it and set provider to docker.'));
     if (!onPath('bwrap')) return no(unavailable('bubblewrap is not installed.', 'Install it: apt-get install bubblewrap. Or install Docker.'));
+    // What a build mends comes last: `desktop.image` says that nothing else is in the way.
+    const r = await run('bwrap', ['--unshare-all', '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev', 'true']);
+    if (r.code !== 0) return no(unavailable(`bubblewrap cannot make a sandbox here: ${r.stderr.trim() || `exit code ${r.code}`}.`, 'Allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, or the AppArmor setting of your distribution), or use Docker.'));
     let rootfs: string;
     try { rootfs = await this.o.rootfs(); await access(`${rootfs}/usr/bin/Xvfb`); } catch (e) {
       return no(e instanceof StudioError ? e : new StudioError('desktop.image', 'The root file system of the desktop is not there.', 'Build it: dart-studio desktop build --provider local.', { cause: e }));
     }
-    const r = await run('bwrap', ['--unshare-all', '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev', 'true']);
-    if (r.code !== 0) return no(unavailable(`bubblewrap cannot make a sandbox here: ${r.stderr.trim() || `exit code ${r.code}`}.`, 'Allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, or the AppArmor setting of your distribution), or use Docker.'));
     return { provider: 'local', ok: true, detail: `bubblewrap, root file system ${rootfs}`, capacity: localCapacity(availableParallelism(), freemem()) };
   }
 

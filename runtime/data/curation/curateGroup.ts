@@ -12,11 +12,14 @@ export type Curated =
   | { readonly kind: 'dropped'; readonly rewards: readonly number[]; readonly retired: readonly Retired[]; readonly reason: RetireReason };
 
 export const rewardOf = (t: Trajectory): number => (t.outcome.kind === 'error' ? 0 : t.outcome.reward);
+/** A trajectory that a person put into the pool without the verifier's word, as its group sees it. */
+export const overridden = (t: Trajectory): Trajectory => (t.outcome.kind === 'failure' ? { ...t, outcome: { kind: 'success', reward: 1, truncated: false } } : t);
 
 /**
  * A completed group through curation (dart-algorithm.md 2 and 3): pool injection when nobody succeeded, variance filter and cut,
  * high-entropy steps. `own` holds outcomes only, never errors. `inject` gives a pool success or nothing and is asked at most
- * once. A trajectory none of whose steps is kept stays as a member with an empty mask: its reward belongs to the baseline.
+ * once. A trajectory none of whose steps is kept stays as a member with an empty mask: its reward belongs to the baseline. Steps of a
+ * taken-over rollout in which a person acted are outside the mask: policy gradient has nothing to say about them (run/samples.ts).
  */
 export function curateGroup(own: readonly Trajectory[], inject: () => Trajectory | undefined, c: Pick<DataConfig, 'groupFilter' | 'highEntropy'>, random: Random): Curated {
   const rewards = own.map(rewardOf);
@@ -40,7 +43,7 @@ export function curateGroup(own: readonly Trajectory[], inject: () => Trajectory
 
   const { keep, threshold } = selectHighEntropy(stay, c.highEntropy);
   const members = stay.map((trajectory, i): CuratedMember => {
-    const mask = keep[i]!;
+    const mask = keep[i]!.map((k, j) => k && (!isOwn(trajectory) || trajectory.steps[j]!.origin !== 'human'));
     // The one success of a failed group is the point of injecting it: it is never masked whole.
     const all = !isOwn(trajectory) && !mask.includes(true);
     return { trajectory, injected: !isOwn(trajectory), reward: rewardOf(trajectory), keep: all ? mask.map(() => true) : mask };

@@ -1,18 +1,9 @@
-import type { Step, Trajectory } from '../../domain/index.js';
+import { quantile, type Step, type Trajectory } from '../../domain/index.js';
 import type { HighEntropyConfig } from '../config.js';
 
-/** Quantile with linear interpolation between order statistics; `q` in [0, 1]. Undefined for no values. */
-export function quantile(values: readonly number[], q: number): number | undefined {
-  if (values.length === 0) return undefined;
-  const xs = [...values].sort((a, b) => a - b);
-  const at = Math.min(1, Math.max(0, q)) * (xs.length - 1);
-  const lo = Math.floor(at), a = xs[lo]!, b = xs[Math.min(lo + 1, xs.length - 1)]!;
-  return a + (b - a) * (at - lo);
-}
-
-/** H_t: mean entropy of the step's real tokens; undefined for demonstrations, which have no trace (dart-algorithm.md 3e). */
-export function stepEntropy(step: Pick<Step, 'tokens'>): number | undefined {
-  const h = step.tokens?.entropies;
+/** H_t: mean entropy of the step's real tokens; undefined where the policy did not act, which leaves no trace (dart-algorithm.md 3e). */
+export function stepEntropy(step: Pick<Step, 'tokens'> & Partial<Pick<Step, 'origin'>>): number | undefined {
+  const h = step.origin === 'human' ? undefined : step.tokens?.entropies;
   if (!h || h.length === 0) return undefined;
   let sum = 0;
   for (const x of h) sum += x;

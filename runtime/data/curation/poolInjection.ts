@@ -12,16 +12,26 @@ export interface PoolEntry {
   readonly version?: PolicyVersion;
   /** Action types in order, e.g. ['click', 'type', 'finished']: what novelty compares. */
   readonly signature: readonly string[];
+  /** What it does, action by action (experiencePool.ts); entries written before this was kept have it from their trajectories. */
+  readonly content?: string;
   /** Rank of addition, growing. */
   readonly added: number;
   readonly uses: number;
   /** Rank of the last injection; 0 = never. */
   readonly lastUsed: number;
+  /** Switched on: a person may take an entry out of use without losing it. */
+  readonly enabled: boolean;
+  /** It is here without the verifier's word, for this reason; it counts as a success. */
+  readonly override?: string;
 }
 
-/** Entries that may be injected now: under the reuse cap and, for policy successes, young enough. */
-export const usable = (e: PoolEntry, version: PolicyVersion, c: PoolConfig): boolean =>
-  e.uses < c.maxUses && (c.maxAge <= 0 || e.version === undefined || version - e.version <= c.maxAge);
+/** Why an entry may not be injected now: switched off, at the reuse cap, or, for policy successes, made by a policy too old. Undefined when it may. */
+export function unusable(e: Pick<PoolEntry, 'enabled' | 'uses' | 'version'>, version: PolicyVersion, c: Pick<PoolConfig, 'maxUses' | 'maxAge'>): 'off' | 'used up' | 'aged' | undefined {
+  if (!e.enabled) return 'off';
+  if (e.uses >= c.maxUses) return 'used up';
+  return c.maxAge > 0 && e.version !== undefined && version - e.version > c.maxAge ? 'aged' : undefined;
+}
+export const usable = (e: PoolEntry, version: PolicyVersion, c: PoolConfig): boolean => unusable(e, version, c) === undefined;
 
 /**
  * The pool success for an all-failed group (dart-algorithm.md 3b): one of the same task if there is any, else of the same

@@ -25,9 +25,14 @@ export const admissionCapacity = (i: AdmissionInput): number =>
  */
 export const groupCapacity = (i: { readonly pending: number; readonly eta: number; readonly perUpdate: number }): number => (i.eta + 1) * i.perUpdate - i.pending;
 
-/** Updates between the oldest weights that acted in a trajectory and the weights it is about to train. Demonstrations have no lag. */
-export function versionLag(versions: readonly (PolicyVersion | undefined)[], current: PolicyVersion): number {
-  let lag = 0;
-  for (const v of versions) if (v !== undefined) lag = Math.max(lag, current - v);
-  return lag;
+/** Oldest version among steps; Infinity when none has one (demonstrations). */
+export const oldestVersion = (versions: readonly (PolicyVersion | undefined)[]): PolicyVersion => versions.reduce<number>((a, v) => Math.min(a, v ?? Infinity), Infinity);
+
+/**
+ * Whether groups with these oldest versions can all be trained within the bound when the next update goes from `version` and each update
+ * takes `perUpdate` of them, oldest first: the k-th oldest (from 0) has its turn after floor(k / perUpdate) updates, so it must
+ * still be at most `eta` behind then (earliest deadline first; if this order fails, every order does).
+ */
+export function leavesRoom(oldest: readonly PolicyVersion[], o: { readonly version: PolicyVersion; readonly eta: number; readonly perUpdate: number }): boolean {
+  return [...oldest].sort((a, b) => a - b).every((v, k) => v + o.eta >= o.version + Math.floor(k / o.perUpdate));
 }

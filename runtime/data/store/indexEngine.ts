@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import initSqlJs from 'sql.js';
 import type { Database, SqlJsStatic, SqlValue } from 'sql.js';
 import type { RunEvent, StoredEvent } from '../events.js';
+import { crc32 } from './crc32.js';
 import { syncDir } from './journal.js';
 import { readJournal } from './journalReader.js';
 import type { JournalPosition } from './journalReader.js';
@@ -20,7 +21,8 @@ function wasmPath(): string {
   return existsSync(beside) ? beside : createRequire(import.meta.url).resolve('sql.js/dist/sql-wasm.wasm');
 }
 let loading: Promise<SqlJsStatic> | undefined;
-const sqlJs = (): Promise<SqlJsStatic> => (loading ??= initSqlJs({ locateFile: () => wasmPath() }));
+/** The library, loaded once for the process or thread. */
+export const sqlJs = (): Promise<SqlJsStatic> => (loading ??= initSqlJs({ locateFile: () => wasmPath() }));
 
 /**
  * The index itself: a sql.js database that is a function of the journal. It is loaded from its snapshot when that fits, else
@@ -43,8 +45,7 @@ export class IndexEngine {
 
   /** `journal` is the folder, `file` the snapshot, `until` the durable end of the journal (its present end when absent). */
   static async open(journal: string, file: string, until?: JournalPosition): Promise<IndexEngine> {
-    const SQL = await sqlJs();
-    const bytes = await readFile(file).catch(() => undefined);
+    const [SQL, bytes] = await Promise.all([sqlJs(), readFile(file).catch(() => undefined)]);
     let engine: IndexEngine | undefined, because: string | undefined;
     if (bytes) {
       const loaded = load(SQL, bytes, until);
@@ -76,6 +77,7 @@ export class IndexEngine {
       try {
         for (const entry of batch) this.#writer.apply({ ...(entry.event() as RunEvent & { at: number }), seq: entry.seq } as StoredEvent, entry.position);
         this.#writer.setMeta('position', position);
+        this.#writer.setMeta('seq', batch.at(-1)!.seq);
         this.#writer.setMeta('events', events);
         this.#db.exec('COMMIT');
       } catch (e) { this.#db.exec('ROLLBACK'); throw e; }
@@ -93,10 +95,21 @@ export class IndexEngine {
     } finally { this.#db.exec('PRAGMA query_only = 0'); }
   }
 
+  /** The same as columns, which cross a thread at a fraction of the cost of rows. */
+  columns(sql: string, params: readonly SqlValue[] = []): SqlValue[][] {
+    this.#db.exec('PRAGMA query_only = 1');
+    try {
+      const s = this.#db.prepare(sql, [...params]), out: SqlValue[][] = s.getColumnNames().map(() => []);
+      try { while (s.step()) s.get().forEach((v, i) => { out[i]!.push(v); }); } finally { s.free(); }
+      return out;
+    } finally { this.#db.exec('PRAGMA query_only = 0'); }
+  }
+
   /** Atomic: a reader sees the old snapshot or the new one. Returns its size, or 0 when nothing changed since the last. */
   async snapshot(): Promise<number> {
     if (!this.#dirty) return 0;
     const bytes = this.#db.export(), tmp = `${this.#file}.tmp`;
+    seal(bytes);
     this.#dirty = false;
     try {
       const f = await open(tmp, 'w');
@@ -110,13 +123,27 @@ export class IndexEngine {
   close(): void { this.#writer.free(); this.#db.close(); }
 }
 
+/** Where a SQLite file has its application id: 4 bytes that nobody else uses here and that take the checksum of all the others. */
+const sealAt = 68;
+const sum = (bytes: Uint8Array): number => crc32(bytes.subarray(sealAt + 4), crc32(bytes.subarray(0, sealAt)));
+const view = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+function seal(bytes: Uint8Array): void { view(bytes).setUint32(sealAt, sum(bytes)); }
+/** Whether every byte is as it was written; undefined for a file that something else wrote. Takes 10 ms where SQLite's own check of 40 MB takes 230. */
+function sealed(bytes: Uint8Array): boolean | undefined {
+  if (bytes.length < sealAt + 4) return undefined;
+  const kept = view(bytes).getUint32(sealAt);
+  return kept === 0 ? undefined : kept === sum(bytes);
+}
+
 type Loaded = { readonly db: Database; readonly position: number; readonly events: number } | { readonly problem: string };
 
 function load(SQL: SqlJsStatic, bytes: Buffer, until: JournalPosition | undefined): Loaded {
   let db: Database | undefined;
   try {
+    const whole = sealed(bytes);
+    if (whole === false) throw new Error('it is damaged (its checksum differs)');
     db = new SQL.Database(bytes);
-    const check = db.exec('PRAGMA quick_check')[0]?.values[0]?.[0];
+    const check = whole ? 'ok' : db.exec('PRAGMA quick_check')[0]?.values[0]?.[0];
     if (check !== 'ok') throw new Error(`it is damaged (${String(check)})`);
     const meta = Object.fromEntries((db.exec('SELECT key, value FROM meta')[0]?.values ?? []) as [string, SqlValue][]);
     if (meta['schema'] !== schemaVersion) throw new Error(`its schema is ${String(meta['schema'])}, not ${schemaVersion}`);

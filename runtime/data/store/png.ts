@@ -1,6 +1,7 @@
-import { crc32, deflate as deflateCb, inflate as inflateCb } from 'node:zlib';
+import { deflate as deflateCb, inflate as inflateCb } from 'node:zlib';
 import { promisify } from 'node:util';
 import { StudioError, type Frame } from '../../domain/index.js';
+import { crc32 } from './crc32.js';
 import { slicePixels, slices } from './slices.js';
 
 /**

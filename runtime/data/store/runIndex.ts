@@ -2,8 +2,9 @@ import { Worker } from 'node:worker_threads';
 import { StudioError } from '../../domain/index.js';
 import type { ProcessEntry } from '../../domain/index.js';
 import { IndexEngine } from './indexEngine.js';
+import type { SqlValue } from 'sql.js';
 import type { IndexStatus, Row } from './indexEngine.js';
-import type { IndexReply, IndexRequest, IndexWorkerData } from './indexWorker.js';
+import type { IndexPlace, IndexReply, IndexRequest, IndexWorkerData } from './indexWorker.js';
 import type { JournalPosition } from './journalReader.js';
 
 export type { IndexStatus, Row } from './indexEngine.js';
@@ -16,6 +17,8 @@ export interface RunIndex {
   /** Tell it how far the journal is on disk; it follows when it has time. */
   durable(position: JournalPosition): void;
   query(sql: string, params?: QueryParams): Promise<Row[]>;
+  /** The same as one list per column; for long answers. */
+  columns(sql: string, params?: QueryParams): Promise<SqlValue[][]>;
   /** Bytes written; 0 when nothing had changed. */
   snapshot(): Promise<number>;
   close(o: { snapshot: boolean }): Promise<void>;
@@ -28,6 +31,29 @@ const broken = (why: string): StudioError => new StudioError('store.damaged', `T
 const badQuery = (why: string): StudioError => new StudioError('internal', `The index cannot answer: ${why}.`, 'This is a fault of DART Studio: please report it with the log.');
 
 type Body = IndexRequest extends infer R ? R extends IndexRequest ? Omit<R, 'id'> : never : never;
+
+/** A worker that waits for a run, by bundle: what it loads is the same for every run, and takes as long as the run's own file. */
+const spares = new Map<string, { readonly worker: Worker; readonly gone: () => void }>();
+/** Starts a worker for the next index; without this each starts its own. */
+export function prepareIndex({ file }: ProcessEntry): void {
+  if (spares.has(file)) return;
+  const worker = new Worker(file, { workerData: { role: '__index' } satisfies IndexWorkerData });
+  const gone = (): void => { if (spares.get(file)?.worker === worker) spares.delete(file); };
+  spares.set(file, { worker, gone });
+  worker.on('error', gone).on('exit', gone).unref();
+}
+/** Ends the worker that waits. */
+export async function dropSpareIndex({ file }: ProcessEntry): Promise<void> { await spares.get(file)?.worker.terminate(); }
+
+function startWorker({ file }: ProcessEntry, place: IndexPlace): Worker {
+  const spare = spares.get(file);
+  if (!spare) return new Worker(file, { workerData: { role: '__index', place } satisfies IndexWorkerData });
+  const { worker, gone } = spare;
+  gone();
+  worker.off('error', gone).off('exit', gone).ref();
+  worker.postMessage(place);
+  return worker;
+}
 
 /** The index in a worker thread, so that neither queries nor exports stall the daemon. A worker that dies is started again from the last snapshot. */
 export class WorkerIndex implements RunIndex {
@@ -47,8 +73,7 @@ export class WorkerIndex implements RunIndex {
   get ready(): Promise<IndexStatus> { return this.#ready; }
 
   #start(): void {
-    const data: IndexWorkerData = { role: '__index', journal: this.#paths.journal, file: this.#paths.file, ...(this.#paths.until === undefined ? {} : { until: this.#target }) };
-    const worker = new Worker(this.#entry.file, { workerData: data });
+    const worker = startWorker(this.#entry, { journal: this.#paths.journal, file: this.#paths.file, ...(this.#paths.until === undefined ? {} : { until: this.#target }) });
     this.#worker = worker;
     const waiting = this.#waiting = new Map<number, { resolve: (v: unknown) => void; reject: (e: Error) => void }>();
     this.#ready = new Promise((resolve, reject) => waiting.set(0, { resolve: resolve as (v: unknown) => void, reject }));
@@ -88,11 +113,12 @@ export class WorkerIndex implements RunIndex {
       try { for (let done = 0; done < this.#target;) { done = this.#target; await this.#ask({ do: 'advance', until: done }); } } catch { /* the next query tells */ } finally { this.#following = false; }
     })();
   }
-  async query(sql: string, params: QueryParams = []): Promise<Row[]> {
+  query(sql: string, params: QueryParams = []): Promise<Row[]> { return this.#read('query', sql, params) as Promise<Row[]>; }
+  columns(sql: string, params: QueryParams = []): Promise<SqlValue[][]> { return this.#read('columns', sql, params) as Promise<SqlValue[][]>; }
+  async #read(how: 'query' | 'columns', sql: string, params: QueryParams): Promise<unknown> {
     const until = this.#target, caughtUp = until > 0 ? this.#ask({ do: 'advance', until }) : undefined;
-    const rows = this.#ask({ do: 'query', sql, params }) as Promise<Row[]>;
     // Both fail when the worker dies; one of them is reported.
-    const [, answer] = await Promise.all([caughtUp, rows]);
+    const [, answer] = await Promise.all([caughtUp, this.#ask({ do: how, sql, params })]);
     return answer;
   }
   async snapshot(): Promise<number> { return await this.#ask({ do: 'snapshot' }) as number; }
@@ -122,10 +148,12 @@ export class LocalIndex implements RunIndex {
     this.ready.catch(() => undefined);
   }
   durable(position: JournalPosition): void { this.#target = Math.max(this.#target, position); }
-  query(sql: string, params: QueryParams = []): Promise<Row[]> {
+  query(sql: string, params: QueryParams = []): Promise<Row[]> { return this.#read((e) => e.query(sql, params)); }
+  columns(sql: string, params: QueryParams = []): Promise<SqlValue[][]> { return this.#read((e) => e.columns(sql, params)); }
+  #read<T>(f: (e: IndexEngine) => T): Promise<T> {
     return this.#do(async (e) => {
       if (this.#target > 0) await e.advance(this.#target);
-      try { return e.query(sql, params); } catch (err) { throw badQuery((err as Error).message); }
+      try { return f(e); } catch (err) { throw badQuery((err as Error).message); }
     });
   }
   snapshot(): Promise<number> { return this.#do(async (e) => { if (this.#target > 0) await e.advance(this.#target); return e.snapshot(); }); }

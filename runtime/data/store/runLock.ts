@@ -16,9 +16,7 @@ export interface RunLock { release(): Promise<void> }
  * connecting. Whoever connects is told who holds it. Rejects with `run.busy` naming the holder.
  */
 export async function lockRun(dir: string): Promise<RunLock> {
-  const real = await realpath(dir);
-  const name = `dart-studio-run-${createHash('sha256').update(real).digest('hex').slice(0, 32)}`;
-  const address = process.platform === 'linux' ? `\0${name}` : process.platform === 'win32' ? `\\\\.\\pipe\\${name}` : join('/tmp', name);
+  const real = await realpath(dir), address = addressOf(real);
   const holder: LockHolder = { pid: process.pid, host: hostname(), since: new Date().toISOString() };
   for (let attempt = 0; attempt < 2; attempt++) {
     const server = await listen(address, JSON.stringify(holder));
@@ -29,6 +27,19 @@ export async function lockRun(dir: string): Promise<RunLock> {
     throw new StudioError('run.busy', `The run ${real} is in use by ${who}.`, 'Stop that process first, or open the run read-only.', { details: { dir: real, ...(other ? { holder: other } : {}) } });
   }
   throw new StudioError('run.busy', `The run ${real} is in use.`, 'Try again; if it stays so, another process keeps opening it.', { details: { dir: real } });
+}
+
+/** Who writes a run now; undefined when nobody does. A holder that does not answer is somebody all the same. */
+export async function runHolder(dir: string): Promise<LockHolder | 'unknown' | undefined> {
+  const real = await realpath(dir).catch(() => undefined);
+  if (real === undefined) return undefined;
+  const other = await ask(addressOf(real));
+  return other === 'dead' ? undefined : other ?? 'unknown';
+}
+
+function addressOf(real: string): string {
+  const name = `dart-studio-run-${createHash('sha256').update(real).digest('hex').slice(0, 32)}`;
+  return process.platform === 'linux' ? `\0${name}` : process.platform === 'win32' ? `\\\\.\\pipe\\${name}` : join('/tmp', name);
 }
 
 function listen(address: string, greeting: string): Promise<Server | undefined> {

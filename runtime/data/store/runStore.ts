@@ -5,6 +5,8 @@ import { StudioError } from '../../domain/index.js';
 import type { ProcessEntry, RolloutId, RunId, Step, Trajectory } from '../../domain/index.js';
 import type { EventOf, RunEvent, StoredEvent } from '../events.js';
 import type { FrameStore } from '../types.js';
+import { follow, storedEvent } from './follow.js';
+import type { Followed } from './follow.js';
 import { PngFrameStore } from './frames.js';
 import type { FrameStoreOptions } from './frames.js';
 import { Journal, syncDir } from './journal.js';
@@ -60,8 +62,14 @@ export class RunReader {
   async *events(sinceSeq = 0, onDamage?: (d: Damage) => void): AsyncGenerator<StoredEvent, void, undefined> {
     const until = this.end();
     for await (const batch of readJournal(runPaths(this.dir).journal, { fromSeq: sinceSeq, ...(until === undefined ? {} : { until }), ...(onDamage ? { onDamage } : {}) })) {
-      for (const e of batch) yield { ...(e.event() as RunEvent & { at: number }), seq: e.seq };
+      for (const e of batch) yield storedEvent(e);
     }
+  }
+
+  /** Batches of records from `sinceSeq` on: here, those there are; of a run being written, also those to come. */
+  follow(sinceSeq: number, signal?: AbortSignal): AsyncGenerator<Followed, void, undefined> {
+    const { journal } = runPaths(this.dir);
+    return follow({ read: (o) => readJournal(journal, o), ended: () => true, onGrowth: () => () => undefined }, sinceSeq, signal);
   }
 
   /** One record by its journal position (the index's `position` columns). */
@@ -91,13 +99,13 @@ export class RunReader {
     }));
   }
 
-  /** A finished trajectory whole, with token traces and frame references; undefined when it has not ended or is unknown. */
-  async readTrajectory(rollout: RolloutId): Promise<Trajectory | undefined> {
+  /** A finished trajectory whole, with token traces and frame references; undefined when it has not ended or is unknown. `times`: each step says when it was, for another folder. */
+  async readTrajectory(rollout: RolloutId, o: { readonly times?: boolean } = {}): Promise<Trajectory | undefined> {
     const [row] = await this.index.query('SELECT head_position AS p FROM rollouts WHERE id = ?', [rollout]);
     if (!row || row['p'] === null || row['p'] === undefined) return undefined;
     const head = await this.at(Number(row['p']));
     if (head?.type !== 'trajectory.recorded') throw damagedRecord(rollout);
-    const steps: readonly Step[] = (await this.readSteps(rollout)).map((s) => s.step);
+    const steps: readonly Step[] = (await this.readSteps(rollout)).map((s) => (o.times ? { ...s.step, at: s.step.at ?? s.at } : s.step));
     if (steps.length !== head.head.steps) throw damagedRecord(rollout);
     return { ...head.head, steps };
   }
@@ -152,7 +160,7 @@ export class RunStore extends RunReader {
         if (!o.create || !(e instanceof StudioError) || e.error.details?.['code'] !== 'ENOENT') throw e;
         return writeMeta(dir, { format: 1, ...o.create });
       });
-      const opened = await Journal.open(p.journal, o.journal, each && ((batch) => { for (const e of batch) if (!(skip as readonly string[]).includes(e.type())) each({ ...(e.event() as RunEvent & { at: number }), seq: e.seq }); }));
+      const opened = await Journal.open(p.journal, o.journal, each && ((batch) => { for (const e of batch) if (!(skip as readonly string[]).includes(e.type())) each(storedEvent(e)); }));
       journal = opened.journal;
       const paths = { journal: p.journal, file: p.index, until: journal.durable };
       const index = o.index === 'local' ? new LocalIndex(paths) : new WorkerIndex(o.index, paths);
@@ -166,6 +174,8 @@ export class RunStore extends RunReader {
 
   protected override end(): JournalPosition { return this.#journal.durable; }
   get nextSeq(): number { return this.#journal.nextSeq; }
+  /** It was closed, or is being closed: nothing can be asked any more. */
+  get closed(): boolean { return this.#closed; }
 
   /** Resolves with the stored event once it is on disk. Order of calls is order in the journal. */
   async append<E extends RunEvent>(e: E): Promise<E & { seq: number; at: number }> {
@@ -178,26 +188,19 @@ export class RunStore extends RunReader {
    * slow reader holds nothing in memory. Ends when the store closes or the signal fires.
    */
   async *subscribe(sinceSeq: number, signal?: AbortSignal): AsyncGenerator<StoredEvent, void, undefined> {
-    let next = sinceSeq, from: JournalPosition | undefined, woken = false, resume: (() => void) | undefined;
-    const wake = (): void => { woken = true; resume?.(); };
-    this.#wake.add(wake);
-    signal?.addEventListener('abort', wake);
-    try {
-      while (!signal?.aborted) {
-        // Asked before reading: what was written last is still read after the end.
-        const last = this.#ended;
-        woken = false;
-        for await (const batch of this.#journal.read(from === undefined ? { fromSeq: next } : { from, fromSeq: next })) {
-          for (const e of batch) {
-            if (signal?.aborted) return;
-            next = e.seq + 1; from = e.next;
-            yield { ...(e.event() as RunEvent & { at: number }), seq: e.seq };
-          }
-        }
-        if (last) return;
-        if (!woken && !signal?.aborted) await new Promise<void>((r) => { resume = r; });
+    for await (const { entries } of this.follow(sinceSeq, signal)) {
+      for (const e of entries) {
+        if (signal?.aborted) return;
+        yield storedEvent(e);
       }
-    } finally { this.#wake.delete(wake); signal?.removeEventListener('abort', wake); }
+    }
+  }
+
+  override follow(sinceSeq: number, signal?: AbortSignal): AsyncGenerator<Followed, void, undefined> {
+    return follow({
+      read: (o) => this.#journal.read(o), ended: () => this.#ended,
+      onGrowth: (grown) => { this.#wake.add(grown); return () => { this.#wake.delete(grown); }; },
+    }, sinceSeq, signal);
   }
 
   /** Everything acknowledged is on disk already; this writes the index, ends subscriptions and gives the lock back. */
@@ -214,7 +217,7 @@ export class RunStore extends RunReader {
   }
 }
 
-async function readMeta(dir: string): Promise<RunMeta> {
+export async function readMeta(dir: string): Promise<RunMeta> {
   const file = runPaths(dir).meta;
   const text = await readFile(file, 'utf8').catch((e: unknown) => {
     throw new StudioError('store.io', `${dir} is not a run folder: run.json cannot be read.`, 'Name a folder under runs/; `dart-studio runs list` shows them.', { cause: e, details: { file, code: (e as NodeJS.ErrnoException).code } });

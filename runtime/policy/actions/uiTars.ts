@@ -1,8 +1,9 @@
 /** UI-TARS's actions to ours and back: names, boxes, coordinates, keys. The tree comes from parse.ts. */
 import type { Action, Modifier, Point, ScrollDirection, Size } from '../../domain/index.js';
+import { actionCall } from '../../domain/index.js';
 import type { CoordinateMode, ResizeLimits } from './coordinates.js';
 import { fromScreen, toScreen } from './coordinates.js';
-import { canonicalKey } from './keys.js';
+import { canonicalKey } from '../../domain/keys.js';
 import type { Answer, Arg, Call } from './parse.js';
 import { GrammarError, parseAnswer } from './parse.js';
 
@@ -91,17 +92,5 @@ export function formatAnswer(a: ActionAnswer, c: Coordinates & { /** Surround bo
 
 export function formatAction(a: Action, c: Coordinates & { readonly boxTokens?: boolean }): string {
   const box = (p: Point): string => { const q = fromScreen(c.mode, p, c.screen, c.limits), s = `(${q.x},${q.y})`; return c.boxTokens ? `'<|box_start|>${s}<|box_end|>'` : `'${s}'`; };
-  const held = (m: readonly Modifier[] | undefined): string => (m?.length ? `, modifiers='${m.join(' ')}'` : '');
-  switch (a.type) {
-    case 'click': case 'left_double': case 'right_single': return `${a.type}(start_box=${box(a.at)}${held(a.modifiers)})`;
-    case 'drag': return `drag(start_box=${box(a.from)}, end_box=${box(a.to)}${held(a.modifiers)})`;
-    case 'scroll': return `scroll(start_box=${box(a.at)}, direction='${a.direction}'${a.amount === undefined ? '' : `, amount='${a.amount}'`})`;
-    case 'hotkey': return `hotkey(key=${quote(a.keys.join(' '))})`;
-    case 'type': return `type(content=${quote(a.text)})`;
-    case 'wait': return a.ms === undefined ? 'wait()' : `wait(ms='${a.ms}')`;
-    case 'finished': return a.answer === undefined ? 'finished()' : `finished(content=${quote(a.answer)})`;
-    case 'fail': return a.reason === undefined ? 'call_user()' : `call_user(content=${quote(a.reason)})`;
-  }
+  return actionCall(a, box);
 }
-
-const quote = (s: string): string => `'${s.replace(/\\/g, '\\\\').replace(/'/g, "\\'").replace(/\n/g, '\\n').replace(/\r/g, '\\r').replace(/\t/g, '\\t')}'`;

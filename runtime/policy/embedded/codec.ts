@@ -4,9 +4,9 @@
  * the actions alone, so both give the same numbers. Shapes: domain/policySpec.ts.
  */
 import { createHash } from 'node:crypto';
-import type { Action, EmbeddedActionType, EmbeddedPolicySpec, EncodedState, Frame, Head, Size, Step } from '../../domain/index.js';
+import type { Action, ChoicePlaces, EmbeddedActionType, EmbeddedPolicySpec, EncodedState, Frame, Head, Size, Step } from '../../domain/index.js';
 import { HEADS_OF_TYPE, choiceOf, gridOf, headOffsets } from '../../domain/index.js';
-import { canonicalChord } from '../actions/keys.js';
+import { canonicalChord } from '../../domain/keys.js';
 import type { InstructionToken } from './instruction.js';
 import { encodeInstruction, tokenizeInstruction } from './instruction.js';
 import type { View } from './observation.js';
@@ -121,6 +121,16 @@ export function choiceLabel(spec: EmbeddedPolicySpec, view: View, tokens: readon
     case 'key': return spec.keys[index] ?? `key ${index}`;
     case 'text': return JSON.stringify(index < spec.instruction.maxTokens ? tokens[index]?.text ?? '' : spec.phrases[index - spec.instruction.maxTokens] ?? '');
   }
+}
+
+/** Alternatives of a choice of place as cells; undefined for any other choice. */
+export function placesOf(spec: EmbeddedPolicySpec, view: View, token: number, alternatives: readonly { readonly choice: number; readonly probability: number }[]): ChoicePlaces | undefined {
+  const of = alternatives.map((a) => choiceOf(spec, a.choice));
+  if (of.length === 0 || (of[0]!.head !== 'cell' && of[0]!.head !== 'cell2')) return undefined;
+  return {
+    token, grid: [view.x, view.y, view.width, view.height, spec.obs.cell, gridOf(spec).cols],
+    cells: Int32Array.from(of, (c) => c.index), probabilities: Float32Array.from(alternatives, (a) => a.probability),
+  };
 }
 
 function ids(spec: EmbeddedPolicySpec, type: EmbeddedActionType, picked: Partial<Record<Head, number | undefined>>): Int32Array | null {

@@ -5,7 +5,7 @@
 import type { Action, EmbeddedPolicySpec, Frame, Size } from '../../domain/index.js';
 import { StudioError, hash32 } from '../../domain/index.js';
 import type { Decision, DecisionPool, Policy, PolicySession, Sampling } from '../types.js';
-import { choiceLabel, decodeChoices, encodeHistory } from './codec.js';
+import { choiceLabel, decodeChoices, encodeHistory, placesOf } from './codec.js';
 import type { InstructionToken } from './instruction.js';
 import { encodeInstruction, tokenizeInstruction } from './instruction.js';
 import type { View } from './observation.js';
@@ -45,11 +45,16 @@ class EmbeddedSession implements PolicySession {
     return {
       actions, tokens: { ids: answer.choices, logprobs: answer.logprobs, entropies: answer.entropies },
       version: answer.version, replica, queueMs, computeMs: answer.computeMs,
-      ...(answer.alternatives ? { alternatives: answer.alternatives.map((of) => of.map((a) => ({ label: choiceLabel(spec, view, tokens, a.choice), probability: a.probability }))) } : {}),
+      labels: Array.from(answer.choices, (c) => choiceLabel(spec, view, tokens, c)),
+      ...(answer.alternatives ? {
+        alternatives: answer.alternatives.map((of, i) => (placesOf(spec, view, i, of) ? [] : of.map((a) => ({ label: choiceLabel(spec, view, tokens, a.choice), probability: a.probability })))),
+        places: answer.alternatives.flatMap((of, i) => placesOf(spec, view, i, of) ?? []),
+      } : {}),
     };
   }
 
   acted(actions: readonly Action[]): void { this.steps.push([...actions]); }
+  retract(): void { this.steps.pop(); }
 
   close(): void { this.pool.end(this.session); }
 }

@@ -2,7 +2,7 @@
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import type { EmbeddedPolicySpec, ProcessEntry, PolicyVersion, ReplicaId, RunError } from '../../domain/index.js';
-import { StudioError } from '../../domain/index.js';
+import { inRole, StudioError } from '../../domain/index.js';
 import type { Replica, ReplicaAnswer, ReplicaRequest, WeightsRef } from '../types.js';
 import type { FromReplica, ToReplica } from './replicaWire.js';
 
@@ -13,8 +13,9 @@ export interface ReplicaOptions {
   /** The policy graph (.onnx with a `theta` input). */
   readonly graph: string;
   readonly weights: WeightsRef;
-  /** Alternatives reported per choice. Default 3. */
+  /** Alternatives reported per choice (default 5) and per choice of place (default 32, enough for a heat map). */
   readonly top?: number;
+  readonly topPlaces?: number;
 }
 
 /** How long a replica may take to end by itself before it is killed. */
@@ -26,9 +27,9 @@ type Call = { readonly resolve: (v: never) => void; readonly reject: (e: Error) 
 
 /** Starts a replica; resolves when it can decide. Rejects with `engine.unavailable`, `store.damaged` or `policy.lost`. */
 export async function startReplica(o: ReplicaOptions): Promise<Replica> {
-  const child = fork(o.entry.file, ['__replica'], { serialization: 'advanced', stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+  const { args, detached } = inRole(o.entry, '__replica', process.platform), child = fork(o.entry.file, args, { detached, serialization: 'advanced', stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
   const replica = new ReplicaProcess(o.id, child, o.weights.version);
-  await replica.open({ type: 'open', spec: o.spec, graph: o.graph, weights: o.weights, top: o.top ?? 3 });
+  await replica.open({ type: 'open', spec: o.spec, graph: o.graph, weights: o.weights, top: o.top ?? 5, topPlaces: o.topPlaces ?? 32 });
   return replica;
 }
 

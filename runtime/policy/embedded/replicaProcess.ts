@@ -14,7 +14,7 @@ export function runReplicaProcess(): Promise<void> {
   return new Promise((ended) => {
     let graph: GraphSession | undefined;
     let sampler: ReturnType<typeof makeSampler> | undefined;
-    let version = 0, top = 0, closing = false;
+    let version = 0, top = 0, topPlaces = 0, closing = false;
     let queue: Promise<void> = Promise.resolve();
 
     const send = (m: FromReplica): void => { if (process.connected) process.send!(m); };
@@ -30,12 +30,12 @@ export function runReplicaProcess(): Promise<void> {
         case 'open':
           graph = await openGraph(m.spec, m.graph, m.weights);
           sampler = makeSampler(m.spec);
-          version = m.weights.version; top = m.top;
+          version = m.weights.version; top = m.top; topPlaces = m.topPlaces;
           return send({ type: 'ready' });
         case 'decide': {
           if (!graph || !sampler) throw new StudioError('internal', 'A replica was asked before it was opened.', 'Please report this.');
           const t0 = performance.now();
-          const sampled = sampler(await graph.run(m.request.state), { ...m.request, top });
+          const sampled = sampler(await graph.run(m.request.state), { ...m.request, top, topPlaces });
           return send({ type: 'answer', call: m.call, answer: { ...sampled, version, computeMs: performance.now() - t0 } });
         }
         case 'swap':

@@ -6,7 +6,7 @@
 import type { EmbeddedPolicySpec, Head } from '../../domain/index.js';
 import { HEADS_OF_TYPE, StudioError, headOffsets, headSizes, random } from '../../domain/index.js';
 
-export interface SampleOptions { readonly greedy: boolean; readonly temperature: number; readonly seed: number; /** Instruction tokens that can be copied; the text head is masked beyond them. */ readonly copyable: number; /** Alternatives reported per choice. */ readonly top: number }
+export interface SampleOptions { readonly greedy: boolean; readonly temperature: number; readonly seed: number; /** Instruction tokens that can be copied; the text head is masked beyond them. */ readonly copyable: number; /** Alternatives reported per choice, and per choice of place. */ readonly top: number; readonly topPlaces?: number }
 export interface Alternative { readonly choice: number; readonly probability: number }
 export interface Sampled { readonly choices: Int32Array; readonly logprobs: Float32Array; readonly entropies: Float32Array; readonly alternatives: readonly (readonly Alternative[])[] }
 
@@ -27,7 +27,7 @@ export function makeSampler(spec: EmbeddedPolicySpec): (logits: Logits, o: Sampl
       // One random number per head whether or not it is used, so that greedy and sampled runs stay comparable.
       const u = rng.next();
       const index = greedy ? d.argmax : draw(scratch, sizes[head], u, d.argmax);
-      picks.push({ choice: offsets[head] + index, logprob: Math.log(scratch[index]!), entropy: d.entropy, alternatives: best(scratch, sizes[head], offsets[head], o.top) });
+      picks.push({ choice: offsets[head] + index, logprob: Math.log(scratch[index]!), entropy: d.entropy, alternatives: best(scratch, sizes[head], offsets[head], head === 'cell' || head === 'cell2' ? o.topPlaces ?? o.top : o.top) });
       return index;
     };
     const type = spec.types[ask('type')]!;

@@ -51,6 +51,8 @@ class OpenAiSession implements PolicySession {
   private readonly coordinates: Coordinates;
   private readonly sampling: Sampling;
   private readonly turns: Turn[] = [];
+  /** Screenshots that the newest turn pushed out. */
+  private dropped: { readonly turn: Turn; readonly image: string }[] = [];
   private asked = 0;
 
   constructor(o: OpenAiPolicyOptions, endpoints: Endpoints, session: string, instruction: string, screen: Size, sampling: Sampling) {
@@ -82,6 +84,8 @@ class OpenAiSession implements PolicySession {
 
   acted(actions: readonly Action[]): void { this.remember({ image: undefined, text: formatAnswer({ actions }, { ...this.coordinates, boxTokens: true }) }); }
 
+  retract(): void { this.turns.pop(); for (const { turn, image } of this.dropped.splice(0)) turn.image = image; }
+
   close(): void { this.endpoints.end(this.session); }
 
   /** An answer outside the grammar keeps its text and tokens in the error, so that training can push it down. */
@@ -99,6 +103,7 @@ class OpenAiSession implements PolicySession {
     this.turns.push(turn);
     const keep = Math.max(1, this.o.images ?? 5) - 1;
     const withImage = this.turns.filter((t) => t.image !== undefined);
-    for (const t of withImage.slice(0, Math.max(0, withImage.length - keep))) t.image = undefined;
+    this.dropped = withImage.slice(0, Math.max(0, withImage.length - keep)).map((turn) => ({ turn, image: turn.image! }));
+    for (const { turn } of this.dropped) turn.image = undefined;
   }
 }

@@ -1,11 +1,11 @@
 import { writeFile } from 'node:fs/promises';
-import { StudioError, id, type TaskId } from '../../domain/index.js';
-import { connectEngine, ensureImage, ensureRootfs, imageStatus, type BuildProgress } from '../../cluster/imageBuild.js';
+import { id, type TaskId } from '../../domain/index.js';
+import { connectEngine, imageStatus, type BuildProgress } from '../../cluster/imageBuild.js';
 import { createTaskEngine } from '../../tasks/index.js';
 import { deskSuite } from '../../tasks/suites/desk/index.js';
 import { pngOf } from '../../data/store/png.js';
 import { parseRunFile } from '../../config/index.js';
-import { chooseProvider, probeProviders, specOf } from '../desktops.js';
+import { buildDesktop, chooseProvider, probeProviders, specOf } from '../desktops.js';
 import type { Options } from '../options.js';
 
 /** One line rewritten in place on a terminal; a line a phase elsewhere. */
@@ -24,21 +24,12 @@ function progress(): { on: (p: BuildProgress) => void; end: () => void } {
 
 /** `desktop build`: the image in the Docker engine, or the root file system of the local provider. */
 export async function build(o: Options): Promise<number> {
-  const wanted = String(o['provider'] ?? 'auto');
-  const abort = new AbortController();
-  process.once('SIGINT', () => abort.abort());
-  const name = wanted === 'auto' ? (await chooseProvider(parseRunFile({}).desktops)).name : wanted;
-  const p = progress();
+  const abort = new AbortController(), p = progress();
+  process.once('SIGINT', () => { abort.abort(); });
   try {
-    if (name === 'docker') {
-      const tag = await ensureImage(connectEngine(), p.on, abort.signal, { force: o['force'] === true });
-      p.end();
-      process.stdout.write(`Docker image ${tag} is ready.\n`);
-    } else if (name === 'local') {
-      const dir = await ensureRootfs({ onProgress: p.on, signal: abort.signal, force: o['force'] === true });
-      p.end();
-      process.stdout.write(`Root file system ${dir} is ready.\n`);
-    } else throw new StudioError('config.invalid', `--provider ${name}: unknown`, 'Use auto, docker or local.');
+    const { what } = await buildDesktop({ provider: String(o['provider'] ?? 'auto'), force: o['force'] === true, onProgress: p.on, signal: abort.signal });
+    p.end();
+    process.stdout.write(`${what} is ready.\n`);
   } finally { p.end(); }
   return 0;
 }

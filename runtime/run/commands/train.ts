@@ -6,6 +6,7 @@ import { parseRunFile, parseRunText, type RunConfig, type RunFile } from '../../
 import { thisBundle } from '../engines.js';
 import { numberOption, type Options } from '../options.js';
 import { jsonReporter, terminalReporter } from '../live.js';
+import { locatePools } from '../poolSources.js';
 import { newRunId, runFolder } from '../runFolders.js';
 import { rateText } from '../stats.js';
 import { trainRun, type TrainResult } from '../trainRun.js';
@@ -27,6 +28,7 @@ export async function train(file: string | undefined, o: Options): Promise<numbe
     config = parseRunText(text, file ?? 'the preset', { ...(preset ? { preset } : {}), ...over });
     run = id<RunId>(newRunId(config.store.dir, config.name, config.seed, new Date()));
     dir = resolve(config.store.dir, run);
+    config = locatePools(config, [resolve(config.store.dir), ...(file === undefined ? [] : [dirname(resolve(file))]), process.cwd()]);
   }
   const reporter = o['json'] ? jsonReporter(process.stdout) : terminalReporter(process.stderr);
   const abort = new AbortController();

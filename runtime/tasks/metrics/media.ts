@@ -19,11 +19,11 @@ export const isVlcPlaying: Metric = (i) => {
 };
 
 /** Names of mutagen's EasyID3 and their ID3v2 frames. */
-const ID3: Readonly<Record<string, string>> = {
+const ID3: ReadonlyMap<string, string> = new Map(Object.entries({
   album: 'TALB', bpm: 'TBPM', compilation: 'TCMP', composer: 'TCOM', copyright: 'TCOP', encodedby: 'TENC', lyricist: 'TEXT', length: 'TLEN', media: 'TMED', mood: 'TMOO',
   grouping: 'TIT1', title: 'TIT2', version: 'TIT3', artist: 'TPE1', albumartist: 'TPE2', conductor: 'TPE3', arranger: 'TPE4', discnumber: 'TPOS', organization: 'TPUB',
   tracknumber: 'TRCK', author: 'TOLY', isrc: 'TSRC', discsubtitle: 'TSST', language: 'TLAN', genre: 'TCON', date: 'TDRC', originaldate: 'TDOR',
-};
+}));
 
 /** Each tag the rule names meets its value rule; several values of a tag are joined by commas, a missing one is empty. */
 export const checkMp3Meta: Metric = (i) => {
@@ -31,7 +31,7 @@ export const checkMp3Meta: Metric = (i) => {
   if (!isFile(i.result)) return nothing('no file');
   const tags = id3Texts(i.result.data);
   if (tags === undefined) return nothing('no ID3 tags');
-  const value = (k: string): string => (tags.get(ID3[k] ?? '') ?? (k === 'date' ? tags.get('TYER') : undefined) ?? []).join(',');
+  const value = (k: string): string => (tags.get(ID3.get(k) ?? '') ?? (k === 'date' ? tags.get('TYER') : undefined) ?? []).join(',');
   const wrong = Object.keys(want).filter((k) => !meetsRule(value(k), want[k]!));
   return pass(wrong.length === 0, Object.keys(want).map((k) => `${k}: ${value(k)}`).join('; '));
 };

@@ -11,9 +11,9 @@ export function pyRegex(source: string, flags: readonly string[] = []): RegExp {
   return new RegExp(translate(inline ? source.slice(inline[0].length) : source, on.has('m'), on.has('s')), [...on].join(''));
 }
 
-const FLAGS: Readonly<Record<string, string>> = { I: 'i', IGNORECASE: 'i', M: 'm', MULTILINE: 'm', S: 's', DOTALL: 's', U: '', UNICODE: '', A: '', ASCII: '' };
+const FLAGS: ReadonlyMap<string, string> = new Map(Object.entries({ I: 'i', IGNORECASE: 'i', M: 'm', MULTILINE: 'm', S: 's', DOTALL: 's', U: '', UNICODE: '', A: '', ASCII: '' }));
 function flagOf(name: string): string {
-  const f = FLAGS[name];
+  const f = FLAGS.get(name);
   if (f === undefined) throw new SyntaxError(`the regular expression flag ${name} is not supported`);
   return f;
 }

@@ -1,10 +1,10 @@
 /** The little XML that metrics read: flat settings files, one element inside another. Not a parser; regular expressions on well-formed text. */
-const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" };
+const ENTITIES: ReadonlyMap<string, string> = new Map(Object.entries({ lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" }));
 
 export const unescapeXml = (s: string): string => s.replace(/&(?:#x([0-9a-f]+)|#(\d+)|(\w+));/gi, (all, hex: string | undefined, dec: string | undefined, name: string | undefined) => {
   const code = hex !== undefined ? Number.parseInt(hex, 16) : dec !== undefined ? Number(dec) : undefined;
   if (code !== undefined) return code <= 0x10ffff ? String.fromCodePoint(code) : all;
-  return ENTITIES[name ?? ''] ?? all;
+  return ENTITIES.get(name ?? '') ?? all;
 });
 
 /** Elements of a name with the given attributes: their inner text. Elements of that name must not nest. */

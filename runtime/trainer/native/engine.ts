@@ -1,5 +1,5 @@
 import { fork, type ChildProcess } from 'node:child_process';
-import { gridOf, headSizes, HEADS, StudioError, type EmbeddedPolicySpec, type ProcessEntry, type ProcessRole, type StepSample, type TrainBatch } from '../../domain/index.js';
+import { gridOf, headSizes, HEADS, inRole, StudioError, type EmbeddedPolicySpec, type ProcessEntry, type ProcessRole, type StepSample, type TrainBatch } from '../../domain/index.js';
 import type { CheckpointRef, ImitateOptions, ReadingScreen, ReadOptions, ReadReport, TrainerEngine, UpdateReport, WeightsFile } from '../types.js';
 
 import type { Command, FromTrainer, Reply, ToTrainer } from './messages.js';
@@ -43,7 +43,8 @@ class NativeTrainer implements TrainerEngine {
 
   constructor(setup: TrainerSetup) {
     this.setup = setup;
-    this.child = fork(setup.entry.file, [ROLE], { serialization: 'advanced', stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+    const { args, detached } = inRole(setup.entry, ROLE, process.platform);
+    this.child = fork(setup.entry.file, args, { detached, serialization: 'advanced', stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
     this.child.stderr?.on('data', (b: Buffer) => { this.stderr = (this.stderr + b.toString()).slice(-4000); });
     this.child.on('message', (m) => { this.receive(m as FromTrainer); });
     this.exited = new Promise((resolve) => {
@@ -62,7 +63,14 @@ class NativeTrainer implements TrainerEngine {
     const { spec, dir, seed, options } = this.setup;
     await this.serial(() => this.command({ kind: 'start', spec, dir, seed, options: { ...TRAINER_DEFAULTS, ...options } }));
   }
-  update(b: TrainBatch): Promise<UpdateReport> { return this.withBatch(b, { kind: 'update', batch: b.id, epochs: b.epochs }); }
+  async update(b: TrainBatch): Promise<UpdateReport> {
+    const report = await this.withBatch(b, { kind: 'update', batch: b.id, epochs: b.epochs, ...(b.reuse ? { reuse: b.reuse } : {}) });
+    // Masked samples were not sent: back to the batch's own order.
+    const sent = report.sampleWeights, all = new Float32Array(b.samples.length).fill(NaN);
+    let next = 0;
+    for (const [i, s] of b.samples.entries()) if (s.weight !== 0) all[i] = sent?.[next++] ?? NaN;
+    return { ...report, sampleWeights: all };
+  }
   imitate(b: TrainBatch, o: ImitateOptions): Promise<UpdateReport> { return this.withBatch(b, { kind: 'imitate', batch: b.id, epochs: b.epochs, options: o }); }
   read(screens: readonly ReadingScreen[], o: ReadOptions): Promise<ReadReport> {
     return this.serial(async () => {
@@ -94,7 +102,7 @@ class NativeTrainer implements TrainerEngine {
   private async sendBatch(samples: readonly StepSample[]): Promise<void> {
     const states = [...new Map(samples.filter((s) => s.weight !== 0).map((s) => [s.stateKey, { key: s.stateKey, state: s.state }])).values()];
     for (let i = 0; i < states.length; i += STATES_PER_MESSAGE) await this.send({ kind: 'states', states: states.slice(i, i + STATES_PER_MESSAGE) });
-    const wire = samples.filter((s) => s.weight !== 0).map(({ stateKey, choices, rolloutLogprobs, kind, advantage, weight, version }) => ({ stateKey, choices, rolloutLogprobs, kind, advantage, weight, version }));
+    const wire = samples.filter((s) => s.weight !== 0).map(({ state: _s, rollout: _r, step: _i, ...s }) => s);
     for (let i = 0; i < wire.length; i += SAMPLES_PER_MESSAGE) await this.send({ kind: 'samples', samples: wire.slice(i, i + SAMPLES_PER_MESSAGE) });
   }
 
@@ -139,7 +147,7 @@ function checkSample(spec: EmbeddedPolicySpec, s: StepSample): void {
   if (s.choices.some((c) => c < 0 || c >= total)) bad(`has a choice outside 0 to ${total - 1}`);
   if (s.rolloutLogprobs && s.rolloutLogprobs.length !== s.choices.length) bad(`has ${s.rolloutLogprobs.length} log-probs for ${s.choices.length} choices`);
   if (s.rolloutLogprobs?.some((x) => !Number.isFinite(x))) bad('has a log-prob that is not a number');
-  if (!Number.isFinite(s.advantage) || !(s.weight >= 0)) bad('has an advantage or weight that is not usable');
+  if (!Number.isFinite(s.advantage) || !(s.weight >= 0) || !((s.coefficient ?? 0) >= 0)) bad('has an advantage or weight that is not usable');
   if (obs.length !== spec.obs.width * spec.obs.height || instruction.length !== spec.instruction.maxTokens * 2 || history.length !== spec.history.length * 4 + 1) bad(`has a state that does not fit policy '${spec.id}' (${gridOf(spec).cols} x ${gridOf(spec).rows} cells)`);
   const { cols, rows } = gridOf(spec), limits = [spec.types.length, rows, cols, Math.max(n.text, n.key)], last = history.length - 1;
   if (instruction.some((x, i) => x < 0 || x >= (i % 2 === 0 ? spec.instruction.buckets : spec.instruction.classes))) bad('has an instruction token outside the policy\'s tables');

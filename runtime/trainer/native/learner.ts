@@ -2,6 +2,7 @@ import { random, type EmbeddedPolicySpec, type PolicyVersion, type Random, type 
 import type { ImitateOptions, ReadingScreen, ReadOptions, ReadReport, UpdateReport } from '../types.js';
 import type * as Ort from 'onnxruntime-node';
 import { augment, neighbourChoices } from './augment.js';
+import { correctionMetrics, tisSequence } from '../objective/corrections.js';
 import { ADAM_KNOBS } from './model/adamGraph.js';
 import { TOKENS, type GradVariant, type KNOBS } from './model/lossGraph.js';
 import { decayMask, initialTheta } from './model/params.js';
@@ -75,25 +76,28 @@ export class Learner {
   async update(b: TrainBatch, onProgress?: OnProgress): Promise<UpdateReport> {
     const o = this.options, start = this.now(), places = toPlaces(b.samples, o.slots), report = new ReportBuilder(o);
     const size = o.minibatchStates > 0 ? o.minibatchStates : Math.max(1, places.length);
-    const plan: Place[][] = [];
-    for (let e = 0; e < b.epochs; e++) {
-      const order = size >= places.length ? places : this.rng.shuffle(places);
-      for (let i = 0; i < order.length; i += size) plan.push(order.slice(i, i + size));
-    }
-    const fresh = plan.length === 1, reference = o.klBeta > 0;
+    const perEpoch = Math.ceil(places.length / size), most = Math.max(b.epochs, b.reuse?.epochs ?? 0);
+    const fresh = most * perEpoch === 1, reference = o.klBeta > 0;
     if (!fresh && places.length > 0) await this.score(places, this.theta, 'old');
     if (reference) await this.score(places, this.reference, 'ref');
-    for (const [i, minibatch] of plan.entries()) {
-      weigh(minibatch, o.imitationCoefficient, o.entropyCoefficient);
-      const lr = o.lr * Math.min(1, (this.updateSteps + 1) / Math.max(1, o.warmup));
-      const done = await this.optimizerStep(minibatch, { objective: o.objective, correction: o.correction, fresh, reference }, lr);
-      if (fresh) for (const p of minibatch) for (const s of p.slots) s.old.set(s.now);
-      if (done.applied) this.updateSteps++;
-      report.step(minibatch, done.parts, done.norm, done.applied, reference);
-      onProgress?.({ kind: 'update', step: i + 1, steps: plan.length, loss: done.parts[0]!, lr, ms: this.now() - start });
+    let epoch = 0, step = 0;
+    // Worth another pass while the samples still speak for the weights reached: the pass before told how far these went.
+    for (; places.length > 0 && (epoch < b.epochs || (b.reuse !== undefined && epoch < b.reuse.epochs && reuseEss(places) >= b.reuse.ess)); epoch++) {
+      const order = size >= places.length ? places : this.rng.shuffle(places);
+      for (let i = 0; i < order.length; i += size) {
+        const minibatch = order.slice(i, i + size);
+        weigh(minibatch, o.imitationCoefficient, o.entropyCoefficient);
+        const lr = o.lr * Math.min(1, (this.updateSteps + 1) / Math.max(1, o.warmup));
+        const done = await this.optimizerStep(minibatch, { objective: o.objective, correction: o.correction, fresh, reference }, lr);
+        if (fresh) for (const p of minibatch) for (const s of p.slots) s.old.set(s.now);
+        if (done.applied) this.updateSteps++;
+        report.step(minibatch, done.parts, done.norm, done.applied, reference);
+        onProgress?.({ kind: 'update', step: ++step, steps: Math.max(step, Math.max(b.epochs, epoch + 1) * perEpoch), loss: done.parts[0]!, lr, ms: this.now() - start });
+      }
     }
+    report.passes(epoch, places.length > 0 ? reuseEss(places) : 1);
     if (places.length > 0) this.version++;
-    return report.build(this.version, this.now() - start, places.reduce((n, p) => n + p.slots.length, 0), places);
+    return report.build(this.version, this.now() - start, places.reduce((n, p) => n + p.slots.length, 0), places, b.samples.length);
   }
 
   /** Behaviour cloning: `steps` optimizer steps on random samples, randomly shifted; warm-up and cosine decay of the learning rate. The result becomes the reference. */
@@ -210,6 +214,12 @@ export class Learner {
     }
     return { norm, applied };
   }
+}
+
+/** Effective sample size / n of the policy samples as last seen (`now`) against the policy before the update (`old`), one weight a step. */
+function reuseEss(places: readonly Place[]): number {
+  const weights = places.flatMap((p) => p.slots.flatMap((s) => (s.term === 'policy' ? [tisSequence(s.now.subarray(0, s.tokens), s.old.subarray(0, s.tokens), Infinity)] : [])));
+  return correctionMetrics(weights, 1).ess;
 }
 
 /** Linear warm-up over the first tenth (at most 50 steps), then a cosine down to 5 %. */

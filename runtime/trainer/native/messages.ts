@@ -1,4 +1,4 @@
-import type { EmbeddedPolicySpec, EncodedState, RunError, StepSample } from '../../domain/index.js';
+import type { EmbeddedPolicySpec, EncodedState, RunError, StepSample, TrainBatch } from '../../domain/index.js';
 import type { CheckpointRef, ImitateOptions, ReadingScreen, ReadOptions, ReadReport, UpdateReport, WeightsFile } from '../types.js';
 import type { LearnerProgress } from './learner.js';
 import type { TrainerOptions } from './options.js';
@@ -10,7 +10,7 @@ import type { TrainerOptions } from './options.js';
 export type WireSample = Omit<StepSample, 'state' | 'rollout' | 'step'>;
 export type Command =
   | { readonly kind: 'start'; readonly spec: EmbeddedPolicySpec; readonly options: TrainerOptions; readonly dir: string; readonly seed: number }
-  | { readonly kind: 'update'; readonly batch: string; readonly epochs: number }
+  | { readonly kind: 'update'; readonly batch: string; readonly epochs: number; readonly reuse?: TrainBatch['reuse'] }
   | { readonly kind: 'imitate'; readonly batch: string; readonly epochs: number; readonly options: ImitateOptions }
   | { readonly kind: 'read'; readonly options: ReadOptions }
   | { readonly kind: 'checkpoint' } | { readonly kind: 'export' } | { readonly kind: 'close' }

@@ -19,14 +19,14 @@ export async function runTrainerProcess(): Promise<void> {
   let states = new Map<string, EncodedState>(), samples: WireSample[] = [], screens: ReadingScreen[] = [], last = 0;
 
   const need = (): Learner => { if (!learner) throw new StudioError('internal', 'The trainer was used before it was started.', 'Report this with the log.'); return learner; };
-  const takeBatch = (name: string, epochs: number): TrainBatch => {
+  const takeBatch = (name: string, epochs: number, reuse?: TrainBatch['reuse']): TrainBatch => {
     const from = samples.map((s): StepSample => {
       const state = states.get(s.stateKey);
       if (!state) throw new StudioError('trainer.invalid', `A sample names the state '${s.stateKey}', which was not sent.`, 'Report this with the log.');
       return { ...s, state, rollout: id<RolloutId>(''), step: 0 };
     });
     states = new Map(); samples = [];
-    return { id: id<BatchId>(name), samples: from, epochs };
+    return { id: id<BatchId>(name), samples: from, epochs, ...(reuse ? { reuse } : {}) };
   };
   const progress = (p: Parameters<NonNullable<Parameters<Learner['update']>[1]>>[0]): void => {
     const now = performance.now();
@@ -40,7 +40,7 @@ export async function runTrainerProcess(): Promise<void> {
         learner = await Learner.create(c.spec, c.options, c.seed);
         dir = c.dir; exportDir = c.options.exportDir ?? join(c.dir, 'weights');
         return { parameters: learner.model.layout.total };
-      case 'update': return need().update(takeBatch(c.batch, c.epochs), progress);
+      case 'update': return need().update(takeBatch(c.batch, c.epochs, c.reuse), progress);
       case 'imitate': return need().imitate(takeBatch(c.batch, c.epochs), c.options, progress);
       case 'read': { const lessons = screens; screens = []; return need().read(lessons, c.options, progress); }
       case 'checkpoint': return saveCheckpoint(dir, need().model, need().state());

@@ -52,9 +52,14 @@ export interface Calculator { readonly desktop: Desktop; readonly digits: readon
 /** A calculator, and where its digits 1 to 9 are: in a grid of 5 columns whose rows are the last four of the window. */
 export async function openCalculator(d: Desktop): Promise<Calculator> {
   await d.spawn(['galculator']);
-  const s = await d.settle({ horizonMs: 250, maxMs: 20_000 });
-  const w = await windowAt(d, 'galculator');
-  if (!s.settled || !w) throw new Error('the calculator did not open');
+  // A program that waits for another one while it starts looks idle: asked again until its window is there.
+  let w: Awaited<ReturnType<typeof windowAt>>;
+  for (const until = now() + 20_000; !w;) {
+    const s = await d.settle({ horizonMs: 250, maxMs: 20_000 });
+    w = await windowAt(d, 'galculator');
+    if (!w && now() > until) throw new Error(`the calculator did not open (settled: ${s.settled})`);
+  }
+  await d.settle({ horizonMs: 250, maxMs: 5000 });
   const digits: Point[] = [];
   for (const row of [1, 2, 3]) for (const column of [0, 1, 2]) digits.push({ x: w.x + 35 + column * 65, y: w.y + w.height - 24 - row * 40 });
   // A click that misses its button would make every figure after it worthless: each must change the number that is shown.

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { id } from '../../../runtime/domain/index.js';
 import type { RunId } from '../../../runtime/domain/index.js';
+import { dropSpareIndex, prepareIndex } from '../../../runtime/data/store/runIndex.js';
 import { RunStore } from '../../../runtime/data/store/runStore.js';
 import { bundle, dataConfig, failure, makeTrajectory, openManager, success, withDir } from '../../helpers/data.js';
 
@@ -31,9 +32,12 @@ describe('index in its worker thread', () => {
     for (let i = 0; i < 20; i++) await s.append(metric(i));
     await s.close();
     const file = join(dir, 'index.sqlite'), good = await readFile(file);
-    const half = good.subarray(0, good.length / 2), noise = Buffer.from(good);
+    const half = good.subarray(0, good.length / 2), noise = Buffer.from(good), bit = Buffer.from(good), unsealed = Buffer.from(noise);
     noise.fill(0xaa, 4096, 12_288);
-    for (const [bytes, because] of [[undefined, undefined], [half, /./], [noise, /./], [Buffer.from('not a database'), /./]] as const) {
+    noise.copy(unsealed);
+    unsealed.fill(0, 68, 72);
+    bit[good.length - 1]! ^= 1;
+    for (const [bytes, because] of [[undefined, undefined], [half, /./], [noise, /checksum/], [bit, /checksum/], [unsealed, /./], [Buffer.from('not a database'), /./]] as const) {
       if (bytes) await writeFile(file, bytes); else await rm(file);
       const r = await RunStore.open(dir, { index: entry }), status = await r.index.ready;
       expect(status).toMatchObject({ start: 'rebuilt', events: 20 });
@@ -42,6 +46,20 @@ describe('index in its worker thread', () => {
       await r.close();
       expect((await stat(file)).size).toBeGreaterThan(4096);
     }
+  }));
+
+  it('a worker started ahead of time takes the next run, and one that died is no loss', () => withDir(async (dir) => {
+    prepareIndex(entry);
+    prepareIndex(entry);
+    const s = await RunStore.open(dir, { index: entry, create });
+    await s.append(metric(1));
+    expect(await s.index.query('SELECT COUNT(*) AS n FROM metrics')).toEqual([{ n: 1 }]);
+    await s.close();
+    prepareIndex(entry);
+    await dropSpareIndex(entry);
+    const again = await RunStore.open(dir, { index: entry });
+    expect(await again.index.ready).toMatchObject({ start: 'snapshot', events: 1 });
+    await again.close();
   }));
 
   it('refuses to be written by a query, and says what is wrong with one', () => withDir(async (dir) => {

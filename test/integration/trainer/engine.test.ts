@@ -60,6 +60,19 @@ describe('the trainer process', () => {
     expect(u.gradNorm).toBeGreaterThan(0);
   });
 
+  it('reuses a batch as long as its samples still speak for the weights reached', async () => {
+    const t = await start({ name: 'reuse', options: { lr: 1e-2, warmup: 1 } }), b = batch(12);
+    const all = await t.update({ ...b, epochs: 1, reuse: { epochs: 5, ess: 0 } });
+    expect(all).toMatchObject({ epochs: 5, optimizerSteps: 5 });
+    expect(all.reuseEss).toBeLessThan(1);
+    // The gate is asked after each pass: above what the passes reached it stops them, and the passes of `epochs` are always made.
+    const gated = await t.update({ ...batch(12, 2), epochs: 2, reuse: { epochs: 50, ess: 0.999 } });
+    expect(gated.epochs).toBeGreaterThanOrEqual(2);
+    expect(gated.epochs).toBeLessThan(50);
+    expect(gated.reuseEss).toBeLessThan(0.999);
+    expect(await t.update(batch(12, 3))).toMatchObject({ epochs: 1, reuseEss: 1 });
+  });
+
   it('goes on from a checkpoint bit for bit', async () => {
     const a = await start({ name: 'resume' });
     await a.imitate(demos(batch(8)), { steps: 3, lr: 1e-3, shift: 3 });

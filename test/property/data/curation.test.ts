@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { id, random } from '../../../runtime/domain/index.js';
+import { id, quantile, random } from '../../../runtime/domain/index.js';
 import type { FamilyId, RolloutId, TaskId, Trajectory } from '../../../runtime/domain/index.js';
 import { curateGroup } from '../../../runtime/data/curation/curateGroup.js';
-import { quantile, selectHighEntropy } from '../../../runtime/data/curation/highEntropy.js';
+import { selectHighEntropy } from '../../../runtime/data/curation/highEntropy.js';
 import { stepCap } from '../../../runtime/data/curation/dynamicLength.js';
 import { groupSize } from '../../../runtime/data/curation/dynamicRollouts.js';
 import { distance } from '../../../runtime/data/curation/poolInjection.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { random } from '../../../runtime/domain/index.js';
-import type { Random } from '../../../runtime/domain/index.js';
+import type { Random, RolloutId, Step } from '../../../runtime/domain/index.js';
 import type { DataManager } from '../../../runtime/data/dataManager.js';
 import { ledgerMoves } from '../../../runtime/data/events.js';
 import { Ledger } from '../../../runtime/data/ledger.js';
@@ -15,13 +15,14 @@ const config = dataConfig({ dynamicRollouts: { max: 3, minRollouts: 4 }, stalene
 
 function closes(m: DataManager): void {
   const { ledger, stepLedger: steps } = m.stats();
-  expect(steps.generated).toBe(steps.trained + steps.masked + steps.inFlight + Object.values(steps.retired).reduce((a, b) => a + b, 0));
+  expect(steps.generated).toBe(steps.trained + steps.masked + steps.human + steps.inFlight + Object.values(steps.retired).reduce((a, b) => a + b, 0));
   expect(ledger.generated).toBe(ledger.trained + ledger.inFlight + Object.values(ledger.retired).reduce((a, b) => a + b, 0));
 }
 
+const personStep = ({ tokens: _t, version: _v, ...s }: Step): Step => ({ ...s, origin: 'human' });
 /** Random use of the manager: orders, steps, ends of every kind, claims trained and given back, stops. */
 async function live(m: DataManager, r: Random, turns: number): Promise<void> {
-  const running: RolloutOrder[] = [];
+  const running: RolloutOrder[] = [], won: RolloutId[] = [];
   let version = m.stats().version, batch: string | undefined;
   for (let i = 0; i < turns; i++) {
     const u = r.next();
@@ -30,9 +31,12 @@ async function live(m: DataManager, r: Random, turns: number): Promise<void> {
       if (o) { running.push(o); if (r.next() < 0.9) await m.started(o.rollout, version); else running.pop(); }
     } else if (u < 0.85 && running.length > 0) {
       const o = running.splice(r.int(running.length), 1)[0]!;
-      const t = makeTrajectory(o, r.pick([success, failure, failure, broken]), { version, seed: r.int(1e6), steps: 1 + r.int(3) });
+      const made = makeTrajectory(o, r.pick([success, failure, failure, broken]), { version, seed: r.int(1e6), steps: 1 + r.int(3) });
+      // Some were taken over: a person acted in some of their steps.
+      const t = r.next() < 0.2 ? { ...made, steps: made.steps.map((s) => (r.next() < 0.6 ? personStep(s) : s)) } : made;
+      if (won.length > 0 && r.next() < 0.3) await r.pick([() => m.switchPool([r.pick(won)], r.next() < 0.5), () => m.removeFromPool([r.pick(won)], 'a person says so')])();
       if (r.next() < 0.3) await m.recordStep(o.rollout, t.steps[0]!);
-      if (r.next() < 0.9) await m.record(t); else await m.retire(o.rollout, r.pick(['stopped', 'error']));
+      if (r.next() < 0.9) { await m.record(t, t.outcome.kind === 'failure' && r.next() < 0.1 ? { override: 'it was right' } : 'auto'); won.push(t.id); } else await m.retire(o.rollout, r.pick(['stopped', 'error']));
     } else if (batch) {
       if (r.next() < 0.8) await m.trained(batch as never, ++version); else await m.release(batch as never, 'test');
       batch = undefined;

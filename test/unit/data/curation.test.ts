@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { id, random } from '../../../runtime/domain/index.js';
+import { id, quantile, random } from '../../../runtime/domain/index.js';
 import type { FamilyId, RolloutId, Step, TaskId } from '../../../runtime/domain/index.js';
 import { defaultDataConfig } from '../../../runtime/data/config.js';
 import { SuccessLengths, stepCap } from '../../../runtime/data/curation/dynamicLength.js';
 import { groupSize } from '../../../runtime/data/curation/dynamicRollouts.js';
 import { filterGroup } from '../../../runtime/data/curation/groupFilter.js';
-import { highEntropyMask, quantile, selectHighEntropy, stepEntropy } from '../../../runtime/data/curation/highEntropy.js';
+import { highEntropyMask, selectHighEntropy, stepEntropy } from '../../../runtime/data/curation/highEntropy.js';
 import { choosePoolEntry, distance, oldestFailure } from '../../../runtime/data/curation/poolInjection.js';
 import type { PoolEntry } from '../../../runtime/data/curation/poolInjection.js';
-import { admissionCapacity, groupCapacity, versionLag } from '../../../runtime/data/curation/staleness.js';
+import { admissionCapacity, groupCapacity, leavesRoom, oldestVersion } from '../../../runtime/data/curation/staleness.js';
 import { SuccessStats } from '../../../runtime/data/curation/successStats.js';
 
 const family = id<FamilyId>('desk/sum'), task = id<TaskId>('desk/sum#1');
@@ -127,7 +127,7 @@ describe('group filter', () => {
 
 describe('pool injection (3b)', () => {
   const c = { ...defaultDataConfig.pool, maxUses: 2, maxAge: 10 };
-  const entry = (name: string, o: Partial<PoolEntry> = {}): PoolEntry => ({ id: id<RolloutId>(name), task, family, steps: 5, provenance: 'rollout', version: 100, signature: ['click'], added: 1, uses: 0, lastUsed: 0, ...o });
+  const entry = (name: string, o: Partial<PoolEntry> = {}): PoolEntry => ({ id: id<RolloutId>(name), task, family, steps: 5, provenance: 'rollout', version: 100, signature: ['click'], added: 1, uses: 0, lastUsed: 0, enabled: true, ...o });
   const chosen = (es: PoolEntry[], o = {}): string | undefined => choosePoolEntry(es, task, family, 105, { ...c, ...o })?.id;
   it('prefers the same task, else takes the same family, never another', () => {
     const other = entry('seed', { task: id<TaskId>('desk/sum#2'), steps: 1 });
@@ -174,7 +174,14 @@ describe('staleness (5)', () => {
     expect([0, 5, 12, 14].map((pending) => groupCapacity({ pending, eta: 2, perUpdate: 4 }))).toEqual([12, 7, 0, -2]);
   });
   it('measures lag from the oldest acting version', () => {
-    expect(versionLag([4, 5, undefined, 6], 7)).toBe(3);
-    expect(versionLag([undefined], 7)).toBe(0);
+    expect(oldestVersion([4, 5, undefined, 6])).toBe(4);
+    expect(oldestVersion([undefined])).toBe(Infinity);
+  });
+  it('knows when the oldest can still have their turn', () => {
+    const o = { version: 5, eta: 2, perUpdate: 2 };
+    expect(leavesRoom([3, 3, 4, 4, 5, 5], o)).toBe(true);
+    expect(leavesRoom([3, 3, 3], o)).toBe(false); // the third has its turn at 6 and would lag 3
+    expect(leavesRoom([2], o)).toBe(false);
+    expect(leavesRoom([], o)).toBe(true);
   });
 });

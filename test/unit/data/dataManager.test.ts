@@ -4,6 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { id } from '../../../runtime/domain/index.js';
 import type { FamilyId, Outcome, RolloutId } from '../../../runtime/domain/index.js';
 import type { DataManager } from '../../../runtime/data/dataManager.js';
+import { RunReader } from '../../../runtime/data/store/runStore.js';
+import { ledgerFromIndex, ledgerOf } from '../../../runtime/run/queries/overview.js';
 import type { RolloutOrder } from '../../../runtime/data/types.js';
 import { broken, dataConfig, failure, familyIds, makeTrajectory, openManager, success, taskOf, withDir } from '../../helpers/data.js';
 
@@ -45,6 +47,57 @@ describe('data manager', () => {
     expect(m.stats()).toMatchObject({ version: 1, batches: 1, staleness: [{ lag: 0, rollouts: 3 }], ledger: { generated: 3, trained: 3, inFlight: 0, retired: {} } });
     await expect(m.trained(b.id, 2)).rejects.toMatchObject({ kind: 'internal' });
     await m.close();
+  }));
+
+  it('counts a taken-over rollout apart: in its group\'s baseline, in no rate, no length, and its person\'s steps by themselves', () => withDir(async (dir) => {
+    const m = await openManager(dir, dataConfig({ ...n3, highEntropy: { enabled: false } })), orders = [await order(m), await order(m), await order(m)], family = orders[0]!.family;
+    const helped = makeTrajectory(orders[0]!, success, { steps: 3 }), taken = { ...helped, steps: helped.steps.map(({ tokens, version, ...s }, i) => (i === 0 ? { ...s, tokens: tokens!, version: version! } : { ...s, origin: 'human' as const })) };
+    for (const o of orders) await m.started(o.rollout, 0);
+    await m.record(taken);
+    for (const o of orders.slice(1)) await m.record(makeTrajectory(o, failure, { steps: 2 }));
+    const of = m.stats().families.find((f) => f.family === family)!;
+    expect(of).toMatchObject({ outcomes: 2, rate: 0, longest: undefined });
+    const b = (await m.claimBatch({ version: 0 }))!;
+    expect(b.groups[0]!.members.map((x) => [x.reward, x.keep])).toEqual([[1, [true, false, false]], [0, [true, true]], [0, [true, true]]]);
+    expect(m.stats().stepLedger).toMatchObject({ generated: 7, human: 2, inFlight: 5 });
+    await m.trained(b.id, 1);
+    const counts = { generated: 7, trained: 5, masked: 0, human: 2, assisted: 1, inFlight: 0, retired: {} };
+    expect(m.stats().stepLedger).toEqual(counts);
+    await m.close();
+    const reader = await RunReader.open(dir, { index: 'local' });
+    expect(await ledgerFromIndex(reader)).toMatchObject({ generated: 3, trained: 3, closes: true, human: { rollouts: 1, steps: 2 } });
+    await reader.close();
+    const again = await openManager(dir, dataConfig({ ...n3, highEntropy: { enabled: false } }));
+    expect(again.stats().stepLedger).toEqual(counts);
+    expect(ledgerOf(again.stats().ledger, again.stats().stepLedger).human).toEqual({ rollouts: 1, steps: 2 });
+    expect(again.stats().families.find((f) => f.family === family)).toMatchObject({ outcomes: 2, rate: 0, longest: undefined });
+    await again.close();
+  }));
+
+  it('a person\'s words about the pool hold in the run and after a restart: overrides count as successes, what is off or out teaches nothing', () => withDir(async (dir) => {
+    const m = await openManager(dir, dataConfig({ ...n3, pool: { addSuccesses: false } })), family = familyIds[0]!, demo = (name: string, outcome: Outcome) => makeTrajectory({ rollout: id<RolloutId>(name), family, task: taskOf(family, 1), cap: 9 }, outcome, { steps: 2, provenance: { kind: 'human' } });
+    let told = 0;
+    m.onPool(() => { told++; });
+    expect((await m.record(demo('h1', failure), { override: 'the verifier is wrong' })).pool).toEqual({ pooled: true });
+    expect((await m.record(demo('h2', success))).pool).toEqual({ pooled: true });
+    expect((await m.record(demo('h3', success))).pool).toEqual({ pooled: true });
+    expect((await m.record(demo('h4', failure))).pool).toMatchObject({ pooled: false });
+    await m.switchPool([id<RolloutId>('h2')], false);
+    await m.removeFromPool([id<RolloutId>('h3')], 'discarded');
+    const holds = (x: DataManager): void => {
+      expect(x.broughtSuccesses().map((t) => [t.id, t.outcome.kind])).toEqual([['h1', 'success']]);
+      expect(['h1', 'h2', 'h3', 'h4'].map((r) => x.rejected(id<RolloutId>(r)))).toEqual([false, true, true, false]);
+    };
+    holds(m);
+    expect(told).toBeGreaterThan(3);
+    await m.close();
+    const again = await openManager(dir, dataConfig({ ...n3, pool: { addSuccesses: false } }));
+    holds(again);
+    // Groups of the family that fail get it, as the success it is said to be; nothing else is left.
+    for (let k = 0; k < 12; k++) await group(again, [failure, failure, failure]);
+    const b = await again.claimBatch({ version: 0, minGroups: 1 }), injected = b!.groups.flatMap((g) => g.members.filter((x) => x.injected));
+    expect(injected.map((x) => [x.trajectory.id, x.reward, x.trajectory.outcome.kind])).toEqual([['h1', 1, 'success']]);
+    await again.close();
   }));
 
   it('never gives an order or a claim twice, however many ask at once', () => withDir(async (dir) => {
@@ -120,7 +173,7 @@ describe('data manager', () => {
     expect(b.groups[0]!.members.map((x) => x.keep)).toEqual([[true, true], [false, false], [true, false]]);
     expect(b.steps).toBe(3);
     await m.trained(b.id, 1);
-    expect(m.stats()).toMatchObject({ stepLedger: { generated: 6, trained: 3, masked: 3, inFlight: 0, retired: {} }, ledger: { trained: 2, retired: { masked: 1 } }, steps: { seen: 6, kept: 3, trained: 3, share: 0.5 } });
+    expect(m.stats()).toMatchObject({ stepLedger: { generated: 6, trained: 3, masked: 3, human: 0, inFlight: 0, retired: {} }, ledger: { trained: 2, retired: { masked: 1 } }, steps: { seen: 6, kept: 3, trained: 3, share: 0.5 } });
     expect((await m.store.readTrajectory(orders[1]!.rollout))!.steps).toHaveLength(2);
     await m.close();
   }));
@@ -235,17 +288,6 @@ describe('data manager', () => {
     expect((await Promise.all(claims)).filter((c) => c !== undefined)).toHaveLength(1);
     expect(told).toBeLessThan(25);
     await m.close();
-  }));
-
-  it('finds the newest checkpoint after a restart', () => withDir(async (dir) => {
-    const m = await openManager(dir, dataConfig(n3));
-    expect(await m.lastCheckpoint()).toBeUndefined();
-    for (const version of [1, 2, 3]) await m.note({ type: 'checkpoint', version, dir: `checkpoints/${version}` });
-    await m.close();
-    const r = await openManager(dir, dataConfig(n3));
-    expect(await r.lastCheckpoint()).toEqual({ version: 3, dir: 'checkpoints/3' });
-    expect(r.stats().version).toBe(3);
-    await r.close();
   }));
 
   it('bounds open, waiting and claimed groups, so that small groups do not wait for many updates', () => withDir(async (dir) => {

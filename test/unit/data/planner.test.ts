@@ -24,7 +24,7 @@ function take(p: Planner): RolloutOrder {
   if (last?.type !== 'rollout.queued') throw new Error('no order');
   return last.order;
 }
-const finish = (p: Planner, o: RolloutOrder): void => { p.started(o.group, o.rollout); p.recorded(o.group, o.rollout); };
+const finish = (p: Planner, o: RolloutOrder): void => { p.started(o.group, o.rollout); p.recorded(o.group, o.rollout, false); };
 
 describe('planner', () => {
   it('hands out a group in adjacent orders that share family, task and seed', () => {
@@ -64,6 +64,44 @@ describe('planner', () => {
     for (const f of ['a', 'b']) expect(n[f]!).toBeGreaterThan(50);
   });
 
+  it('weighs uncertainty harder when told to', () => {
+    const share = (power: number): number => {
+      const d = deps({ size: 1, planner: { order: 'variance', floor: 0.02, power } });
+      for (let i = 0; i < 30; i++) { d.stats.add(id<FamilyId>('a'), true); d.stats.add(id<FamilyId>('b'), false); d.stats.add(id<FamilyId>('c'), i % 2 === 0); d.stats.add(id<FamilyId>('d'), i % 10 === 0); }
+      const p = new Planner(d);
+      return Array.from({ length: 1000 }, () => take(p)).filter((o) => o.family === 'c').length / 1000;
+    };
+    expect(share(2)).toBeGreaterThan(share(1) + 0.1);
+    expect(share(2)).toBeLessThan(1);
+  });
+
+  it('starts a few of a group, and the rest only while its outcome is open', () => {
+    const one = [families[0]!], start = (p: Planner): RolloutOrder[] => { const os = [take(p), take(p)]; for (const o of os) p.started(o.group, o.rollout); return os; };
+    const run = (known: readonly boolean[], outcomes: readonly [boolean, boolean]): { size: number | undefined; left: number } => {
+      const all = deps({ size: 4, families: one, planner: { probe: 2 } }), d = { ...all, rollouts: { ...all.rollouts, enabled: false } };
+      for (const x of known) d.stats.add(id<FamilyId>('a'), x);
+      const p = new Planner(d), [x, y] = start(p) as [RolloutOrder, RolloutOrder];
+      expect(p.unissued).toBe(0);
+      for (const [o, ok] of [[x, outcomes[0]], [y, outcomes[1]]] as const) { d.stats.add(id<FamilyId>('a'), ok); p.recorded(o.group, o.rollout, ok); }
+      return { size: p.complete(x.group)?.members.length, left: p.unissued };
+    };
+    const never = Array<boolean>(30).fill(false), always = Array<boolean>(30).fill(true), mixed = Array.from({ length: 30 }, (_, i) => i % 2 === 0);
+    expect(run(never, [false, false])).toEqual({ size: 2, left: 0 });
+    expect(run(always, [true, true])).toEqual({ size: 2, left: 0 });
+    expect(run(mixed, [false, false])).toEqual({ size: undefined, left: 2 });
+    expect(run(never, [true, false])).toEqual({ size: undefined, left: 2 });
+  });
+  it('replaces an error among the first before it decides', () => {
+    const d = deps({ size: 4, families: [families[0]!], planner: { probe: 2, maxRetries: 1 } }), p = new Planner(d), a = take(p), b = take(p);
+    for (const o of [a, b]) p.started(o.group, o.rollout);
+    p.recorded(a.group, a.rollout, false);
+    p.retired(b.group, b.rollout, 'error');
+    const c = take(p);
+    expect([c.group, p.complete(a.group)]).toEqual([a.group, undefined]);
+    p.retired(c.group, c.rollout, 'error'); // no retries left: decided by the one that ended
+    expect(p.unissued).toBe(2);
+  });
+
   it('gives mastered families smaller groups and shorter caps, except to exploring rollouts', () => {
     const d = deps({ size: 8, explore: 0.3, families: [families[0]!] });
     for (let i = 0; i < 32; i++) d.stats.add(id<FamilyId>('a'), i < 29);
@@ -90,7 +128,7 @@ describe('planner', () => {
     p.retired(a3.group, a3.rollout, 'error');
     expect(take(p).group).not.toBe(a.group);
     expect(p.complete(a.group)).toBeUndefined();
-    p.recorded(b.group, b.rollout); p.recorded(c.group, c.rollout);
+    p.recorded(b.group, b.rollout, false); p.recorded(c.group, c.rollout, false);
     expect(p.complete(a.group)).toMatchObject({ plan: { group: a.group, task: a.task }, members: [b.rollout, c.rollout] });
   });
 

@@ -180,7 +180,7 @@ describe('index', () => {
     expect(ahead.status()).toMatchObject({ start: 'rebuilt', because: expect.stringMatching(/ahead/) as unknown });
     ahead.close();
     const SQL = await initSqlJs(), db = new SQL.Database(await readFile(file));
-    db.exec("UPDATE meta SET value = 0 WHERE key = 'schema'");
+    db.exec("UPDATE meta SET value = 0 WHERE key = 'schema'; PRAGMA application_id = 0");
     await writeFile(file, db.export());
     db.close();
     const old = await IndexEngine.open(journal, file);

@@ -60,6 +60,7 @@ describe('UI-TARS answers', () => {
     expect(one("hotkey(key='ctrl c')")).toEqual({ type: 'hotkey', keys: ['ctrl', 'c'] });
     expect(one("hotkey(hotkey='Ctrl+Shift+ArrowLeft')")).toEqual({ type: 'hotkey', keys: ['ctrl', 'shift', 'left'] });
     expect(one("hotkey(key='ctrl + +')")).toEqual({ type: 'hotkey', keys: ['ctrl', '+'] });
+    expect(one("hotkey(key='constructor')")).toEqual({ type: 'hotkey', keys: ['constructor'] }); // refused where it is pressed, in words
     expect(one("press(key=' ')")).toEqual({ type: 'hotkey', keys: ['space'] });
     expect(one('finished()')).toEqual({ type: 'finished' });
     expect(one("finished(content='42')")).toEqual({ type: 'finished', answer: '42' });

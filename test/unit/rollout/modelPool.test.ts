@@ -75,6 +75,15 @@ describe('model pool', () => {
     expect((await report).failed).toBe(0);
   });
 
+  it('says which weights the last of its replicas still answers with', async () => {
+    const { clock, pool } = await setUp(2, { swapMs: 30 });
+    const seen: number[] = [pool.oldest];
+    const report = pool.publish(weightsRef(1));
+    for (const ms of [10, 30, 30]) { await clock.advance(ms); seen.push(pool.oldest); }
+    await report;
+    expect([seen, pool.oldest]).toEqual([[0, 0, 0, 1], 1]);
+  });
+
   it('takes all replicas out together in global mode', async () => {
     const { clock, pool, events } = await setUp(3, { publishMode: 'global' });
     const report = pool.publish(weightsRef(1));

@@ -73,6 +73,16 @@ describe('scheduler', () => {
     await halt(s, clock);
   });
 
+  it('tells that a desktop is released before its reset begins', async () => {
+    const { clock, pool, of, s } = setUp(2, { orders: 3 }), leased: number[] = [];
+    s.onEvent((e) => { if (e.type === 'lane' && e.phase === 'released') leased.push(pool.leased - s.status().running.length - s.status().idle); });
+    s.start();
+    await clock.until(() => of('ended').length === 3);
+    // The rollout is over, and its desktop is the pool's only afterwards.
+    expect(leased).toEqual([1, 1, 1]);
+    await halt(s, clock);
+  });
+
   it('asks the planner again after a rollout ended', async () => {
     const { clock, of, s, more } = setUp(2, { orders: 1 });
     s.onEvent((e) => { if (e.type === 'ended' && of('ended').length === 1) more(2); });

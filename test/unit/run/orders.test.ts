@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { RolloutOrder } from '../../../runtime/data/types.js';
 import type { FamilyId, GroupId, RolloutId, TaskId } from '../../../runtime/domain/index.js';
 import { id } from '../../../runtime/domain/index.js';
+import { regimeGate } from '../../../runtime/rollout/regime.js';
 import { OrderQueue } from '../../../runtime/run/orders.js';
 
 const order = (n: number): RolloutOrder => ({ rollout: id<RolloutId>(`r${n}`), group: id<GroupId>('g'), family: id<FamilyId>('f'), task: id<TaskId>('t'), seed: n, cap: 4, groupSize: 4 });
@@ -25,6 +26,7 @@ function manager(room: number) {
       return o;
     },
     retire(r: RolloutId) { out.delete(r); retired.push(r); return Promise.resolve(); },
+    isOpen: () => false,
     onChange(f: () => void) { listeners.add(f); return () => { listeners.delete(f); }; },
   };
 }
@@ -61,6 +63,31 @@ describe('orders fetched ahead', () => {
     await closed;
     expect(m.retired).toEqual(['r0', 'r1']);
     expect([m.made, m.listeners.size, q.ready]).toEqual([2, 0, 0]);
+  });
+  it('are no more than hide the delay, however many are admitted', async () => {
+    const m = manager(100), q = new OrderQueue(m, { limit: 100, version: () => 0, onReady: () => undefined, ahead: 3 });
+    q.fill();
+    for (let i = 0; i < 10; i++) await m.write();
+    expect([q.ready, m.made]).toEqual([3, 3]);
+    q.take();
+    for (let i = 0; i < 10; i++) await m.write();
+    expect([q.ready, m.made]).toEqual([3, 4]);
+  });
+  it('wait for the barrier of the regime, and are told when it falls', async () => {
+    const m = manager(100), gate = regimeGate({ regime: 'batch', slots: 10, groups: 1 }), open = new Set(['g']);
+    let told = 0;
+    const q = new OrderQueue({ ...m, isOpen: (g) => open.has(g) }, { limit: 100, version: () => 0, onReady: () => { told++; }, gate, ahead: 2 });
+    q.fill();
+    for (let i = 0; i < 5; i++) await m.write();
+    expect(q.take()?.group).toBe('g');
+    open.clear();
+    for (const l of m.listeners) l();
+    expect([gate.training, q.ready, q.take()]).toEqual([true, 0, undefined]);
+    gate.synced();
+    told = 0;
+    q.wake();
+    expect(told).toBe(1);
+    expect(q.ready).toBeGreaterThan(0);
   });
   it('a fault ends it and is told', async () => {
     const m = manager(2), faults: unknown[] = [];

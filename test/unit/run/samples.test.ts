@@ -22,7 +22,7 @@ async function trajectory(o: Observations, name: string, reward: number, actions
   })));
   return { id: id<RolloutId>(name), task: id('t#1'), family: id('t'), instruction: 'Press "Save".', provenance: { kind: traced ? 'rollout' : 'oracle' }, steps, outcome: { kind: reward === 1 ? 'success' : 'failure', reward, truncated: false }, cap: 5, startedAt: 0, endedAt: 1, resetMs: 0, verifyMs: 0 };
 }
-const options = { baseline: 'trajectory', norm: 'std', balance: 'trajectory' } as const;
+const options = { baseline: 'trajectory', norm: 'std', balance: 'trajectory', credit: 'trajectory' } as const;
 
 describe('training samples', () => {
   it('carry advantages of the group, behaviour log-probs, and one unit of weight per trajectory', async () => {
@@ -45,6 +45,14 @@ describe('training samples', () => {
     expect(s[0]!.stateKey).not.toBe(s[1]!.stateKey);
     expect(s[1]!.state).toEqual(encodeState(GLYPH_SPEC, frame(2), 'Press "Save".', [{ actions: [click] }]));
     expect(frames.reads).toBe(0);
+  });
+
+  it('have advantages of their own where trajectories part, and none where nothing was decided', async () => {
+    const o = new Observations(new MemoryFrames(), GLYPH_SPEC), other: Action = { type: 'click', at: { x: 200, y: 40 } };
+    // a and b begin alike; c presses elsewhere first, so that its second screen, though it looks the same, was reached another way.
+    const group = { id: id<GroupId>('g'), family: id('t') as never, injected: [], trajectories: [await trajectory(o, 'a', 1, [click, click]), await trajectory(o, 'b', 1, [click, other]), await trajectory(o, 'c', 0, [other, click])] };
+    const s = await policySamples(GLYPH_SPEC, o, [{ group, keep: [[true, true], [true, true], [true, true]] }], { ...options, norm: 'none', credit: 'fork' });
+    expect(s.map((x) => [`${x.rollout}${x.step}`, Math.round(x.advantage * 1000) / 1000])).toEqual([['a0', 0.333], ['b0', 0.333], ['c0', -0.667], ['c1', -0.667]]);
   });
 
   it('of demonstrations have no log-probs, and steps the policy cannot say are left out', async () => {

@@ -5,7 +5,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Action, ErrorKind } from '../../../runtime/domain/index.js';
 import { StudioError } from '../../../runtime/domain/index.js';
 import { cacheName, createTaskEngine, openAssets } from '../../../runtime/tasks/index.js';
+import { checkName } from '../../../runtime/tasks/checkName.js';
 import { showsFile } from '../../../runtime/tasks/setup/windows.js';
+import { deskSuite, trainSeed } from '../../../runtime/tasks/suites/desk/index.js';
 import type { Task } from '../../../runtime/tasks/types.js';
 import { FakeDesktop, never, taskOf } from '../../helpers/tasks.js';
 
@@ -28,6 +30,31 @@ describe('evaluate', () => {
     const o = await engine.verify(one, new FakeDesktop(undefined, files), done, never);
     expect(o).toMatchObject({ kind: 'success', reward: 1, truncated: false });
     expect(o.report?.checks).toEqual([{ what: 'check_include_exclude: vm_file /home/user/a.txt', expected: '{"include":["yes"]}', found: expect.stringContaining('yes') as string, score: 1 }]);
+  });
+  it('a check by a command is named by its first words; the whole script is told beside it', async () => {
+    const command = (script: unknown, more: object = {}): Task => taskOf({ func: 'exact_match', result: { type: 'vm_command_line', command: script, ...more }, expected: rule({ expected: 'yes' }) });
+    const check = async (t: Task): Promise<unknown> => { const [c] = (await engine.verify(t, new FakeDesktop(() => ({ stdout: 'yes' })), done, never)).report!.checks; return [c!.what, c!.detail]; };
+    expect(await check(command(['cat', '/home/user/a.txt']))).toEqual(['exact_match: command cat /home/user/a.txt', undefined]);
+    const script = "python3 - <<'END'\nimport json, pathlib\nprint(json.loads(pathlib.Path('/home/user/.config/app/settings.json').read_text())['view']['zoom'])\nEND";
+    expect(await check(command(['bash', '-c', script]))).toEqual(["exact_match: command python3 - <<'END' …", `bash -c ${script}`]);
+    expect(await check(command(script))).toEqual(["exact_match: command python3 - <<'END' …", script]);
+    expect(await check(command(['bash', '-c', 'true']))).toEqual(['exact_match: command true', undefined]);
+    const long = `test -f /home/user/a-folder/${'and-another/'.repeat(20)}end.txt`, [what, detail] = await check(command(long)) as [string, string];
+    expect([what.length <= 60, what.startsWith('exact_match: command test -f /home/user/a-folder'), what.endsWith('…'), detail]).toEqual([true, true, true, long]);
+    // A suite may say what its script looks at.
+    expect(await check(command(['bash', '-c', script], { title: 'cat a.txt' }))).toEqual(['exact_match: cat a.txt', `bash -c ${script}`]);
+    expect(((await check(command(['bash', '-c', `echo ${'x'.repeat(100_000)}`]))) as [string, string])[1].length).toBeLessThanOrEqual(8000);
+  });
+  it('a long path keeps its end, where the name is', async () => {
+    const path = `/home/user/${'deep/'.repeat(30)}notes.txt`, o = await engine.verify(taskOf({ func: 'check_include_exclude', result: text(path), expected: includes('yes') }), new FakeDesktop(undefined, { [path]: 'yes' }), done, never), [c] = o.report!.checks;
+    expect([c!.what.length <= 60, c!.what.endsWith('deep/notes.txt'), c!.detail]).toEqual([true, true, `vm_file ${path}`]);
+  });
+  it('every check of the built-in suite has a short name', () => {
+    const suite = deskSuite();
+    for (const f of suite.families) {
+      const e = suite.task(f.id, trainSeed(0)).evaluator, results = Array.isArray(e.result) ? e.result as unknown[] : [e.result], funcs = typeof e.func === 'string' ? [e.func] : e.func;
+      if (!f.infeasible) funcs.forEach((func, i) => { const { what } = checkName(func, results[i]); expect(what.length).toBeLessThanOrEqual(60); expect(what).not.toMatch(/\n|look\(\)|⏎/); });
+    }
   });
   it('reads a file without starting a process', async () => {
     const d = new FakeDesktop(undefined, files);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { quantile } from '../../../runtime/domain/index.js';
 import { groupAdvantages } from '../../../runtime/trainer/objective/advantages.js';
 import { correctionMetrics, icePop, tisSequence, tisToken } from '../../../runtime/trainer/objective/corrections.js';
-import { highEntropyMask, quantile } from '../../../runtime/trainer/objective/entropyMask.js';
 import { k1, k2, k3, klTerm } from '../../../runtime/trainer/objective/kl.js';
 import { cispo, clipState, dualClip, gspoRatio, ppoClip, ratioOf, seqMeanTokenMean } from '../../../runtime/trainer/objective/policyLoss.js';
 
@@ -110,13 +110,9 @@ describe('rollout corrections', () => {
   it('reports neutral figures without any weight', () => { expect(correctionMetrics([], 1)).toMatchObject({ n: 0, mean: 1, bounded: 0, ess: 1 }); });
 });
 
-describe('high-entropy mask (TRL)', () => {
-  const h = [[0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0.7, 0.8, 0.9, 1, 1.1, 1.2]];
-  const unpadded = [[true, true, true, true, true, true], [true, true, true, true, false, false]];
-  const kept = (q: number): number[] => highEntropyMask(h, unpadded, q).flatMap((row, i) => row.flatMap((m, j) => (m ? [h[i]![j]!] : [])));
-  it.each([[0.8, [0.9, 1]], [0.5, [0.6, 0.7, 0.8, 0.9, 1]], [1, [1]], [0, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]]])('q %s', (q, want) => { expect(kept(q)).toEqual(want); });
-  it('keeps nothing when all is padding', () => { expect(highEntropyMask([[1, 2]], [[false, false]], 0.5)).toEqual([[false, false]]); });
-  it('interpolates linearly', () => { near([quantile([3, 1, 2, 4], 0.25), quantile([5], 0.9)], [1.75, 5]); });
+// The published vectors of the high-entropy mask are with the code that selects steps: test/unit/data/curation.test.ts.
+describe('a quantile', () => {
+  it('interpolates linearly', () => { near([quantile([3, 1, 2, 4], 0.25)!, quantile([5], 0.9)!], [1.75, 5]); });
 });
 
 describe('KL estimators', () => {

@@ -107,7 +107,7 @@ const commandOf = (c: Check): string => c.withinMs === undefined ? c.command
 
 /** All checks must hold. A missing file prints nothing, which matches nothing. */
 export function judgedBy(...checks: readonly Check[]): Evaluator {
-  const one = checks.map((c) => ({ result: { type: 'vm_command_line', command: ['bash', '-c', commandOf(c)] }, expected: { type: 'rule', rules: { expected: c.prints } } }));
+  const one = checks.map((c) => ({ result: { type: 'vm_command_line', command: ['bash', '-c', commandOf(c)], title: c.command }, expected: { type: 'rule', rules: { expected: c.prints } } }));
   return one.length === 1
     ? { func: 'exact_match', ...one[0]! }
     : { func: one.map(() => 'exact_match'), conj: 'and', result: one.map((o) => o.result), expected: one.map((o) => o.expected) };

@@ -1,0 +1,73 @@
+/** Questions to the user and work that is shown while it goes on. */
+import { basename } from 'node:path';
+import { ProgressLocation, window, type CancellationToken, type Progress, type QuickPickItem } from 'vscode';
+import * as methods from '../../runtime/protocol/methods.js';
+import type { RunPath, RunSummary, TrajectoryRow } from '../../runtime/protocol/types.js';
+import { commands } from '../ids.js';
+import { outcomeWord } from '../model/filter.js';
+import type { Studio } from '../studio.js';
+import { nodeOf } from '../views/nodes.js';
+import { runStateWord, runSuccess, titleOf } from '../views/rows.js';
+import { percent, steps, t } from '../words.js';
+
+/** One choice; undefined when it was dismissed. */
+export async function choose<T>(title: string, items: readonly (QuickPickItem & { readonly value: T })[], placeholder?: string): Promise<T | undefined> {
+  return (await window.showQuickPick(items, { title, matchOnDescription: true, matchOnDetail: true, ...(placeholder === undefined ? {} : { placeHolder: placeholder }) }))?.value;
+}
+
+export function signalOf(token: CancellationToken): AbortSignal {
+  const abort = new AbortController();
+  if (token.isCancellationRequested) abort.abort(); else token.onCancellationRequested(() => abort.abort());
+  return abort.signal;
+}
+/** A notification with Cancel and a link to the log, for set-up and jobs of minutes. Gone when the work ends, however it ends. */
+export function working<T>(title: string, work: (say: Progress<{ message?: string; increment?: number }>, signal: AbortSignal) => Promise<T>, o: { readonly cancellable?: boolean; /** A notification without buttons is one line: no room for the link. */ readonly log?: boolean } = {}): Promise<T> {
+  const withLog = o.log ?? true ? `${title} ([${t('show log')}](command:${commands.showLog}))` : title;
+  return Promise.resolve(window.withProgress({ location: ProgressLocation.Notification, title: withLog, cancellable: o.cancellable ?? true }, (p, token) => work(p, signalOf(token))));
+}
+
+/** The run of a node, or a path given by a page. */
+export function runOf(arg: unknown): RunPath | undefined {
+  return typeof arg === 'string' && arg !== '' ? arg : nodeOf(arg, 'run', 'eval', 'checkpoint', 'trajectory', 'poolCoverage', 'poolMissing', 'poolFamily', 'poolEntry')?.run;
+}
+export async function pickRun(s: Studio, title: string, fits: (r: RunSummary) => boolean = () => true, empty = t('There is no such run.')): Promise<RunPath | undefined> {
+  await s.ensureRuntime();
+  await s.model.loading;
+  if (!s.model.loaded) await s.model.reload();
+  const runs = s.model.runs.filter(fits);
+  if (runs.length === 0) { void window.showInformationMessage(empty); return undefined; }
+  return choose(title, runs.map((r) => {
+    const success = runSuccess(r);
+    return { label: r.name || basename(r.run), description: [runStateWord(r.state), success === undefined ? '' : percent(success)].filter((x) => x !== '').join(' · '), detail: r.run, value: r.run };
+  }));
+}
+
+const searchMs = 150;
+/** A trajectory of a run, searched by the runtime as the user types. `file`: the user would rather open a file. */
+export function pickTrajectory(s: Studio, run: RunPath, title: string, o: { readonly withFile?: boolean; readonly fits?: (r: TrajectoryRow) => boolean } = {}): Promise<TrajectoryRow | 'file' | undefined> {
+  type Item = QuickPickItem & { readonly value?: TrajectoryRow | 'file' };
+  const pick = window.createQuickPick<Item>(), file: Item = { label: `$(go-to-file) ${t('Open a Trajectory File…')}`, alwaysShow: true, value: 'file' };
+  let abort = new AbortController(), timer: NodeJS.Timeout | undefined;
+  pick.title = title;
+  pick.placeholder = t('Search instruction, task or id');
+  pick.matchOnDescription = pick.matchOnDetail = true;
+  const search = async (): Promise<void> => {
+    abort.abort();
+    abort = new AbortController();
+    const { signal } = abort;
+    pick.busy = true;
+    try {
+      const { rows } = await s.client.request(methods.listTrajectories, { run, limit: 100, sort: 'newest', ...(pick.value ? { filter: { text: pick.value } } : {}) }, signal);
+      if (signal.aborted) return;
+      pick.items = [...(o.withFile ? [file] : []), ...rows.filter((r) => o.fits?.(r) ?? true).map((r) => ({ label: titleOf(r), description: `${outcomeWord(r.outcome)} · ${steps(r.steps)}`, detail: `${r.task} · ${r.rollout}`, alwaysShow: true, value: r }))];
+    } catch (e) { if (!signal.aborted) { pick.hide(); s.report.report(e, t('search trajectories')); } }
+    if (!signal.aborted) pick.busy = false;
+  };
+  return new Promise((resolve) => {
+    pick.onDidChangeValue(() => { clearTimeout(timer); timer = setTimeout(() => { void search(); }, searchMs); });
+    pick.onDidAccept(() => { resolve(pick.selectedItems[0]?.value); pick.hide(); });
+    pick.onDidHide(() => { clearTimeout(timer); abort.abort(); resolve(undefined); pick.dispose(); });
+    pick.show();
+    void search();
+  });
+}

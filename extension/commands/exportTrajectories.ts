@@ -1,0 +1,73 @@
+/** Export Trajectories…: format, which of them, splits, a folder. */
+import { basename } from 'node:path';
+import { Uri, window, workspace, type QuickPickItem } from 'vscode';
+import * as methods from '../../runtime/protocol/methods.js';
+import type { AnnotationFilter, ExportFormatName } from '../../runtime/protocol/types.js';
+import { exportWords, formatWord, trajectoriesWords } from '../model/interchangeWords.js';
+import type { Studio } from '../studio.js';
+import { nodeOf, trajectoriesOf } from '../views/nodes.js';
+import { t } from '../words.js';
+import { choose, pickRun, runOf } from './ask.js';
+import { counted } from './counted.js';
+import { exists, reveal } from './runs.js';
+
+export async function exportTrajectories(s: Studio, arg: unknown, selected: unknown): Promise<void> {
+  s.requireTraining();
+  await s.ensureRuntime();
+  await s.model.loading;
+  const some = trajectoriesOf(arg, selected), family = nodeOf(arg, 'task')?.row.family ?? nodeOf(arg, 'poolFamily')?.family.family;
+  const run = some[0]?.run ?? runOf(arg) ?? s.model.selected ?? await pickRun(s, t('Export Trajectories'));
+  if (run === undefined) return;
+  const rollouts = some.filter((x) => x.run === run).map((x) => x.rollout);
+  const format = await pickFormat();
+  if (format === undefined) return;
+  const which = await pickWhich(s, rollouts.length, family);
+  if (which === undefined) return;
+  const share = await choose(t('Export Trajectories: Splits'), [
+    { label: t('One set'), value: 0 }, ...[0.05, 0.1, 0.2].map((value) => ({ label: t('{0} % set apart', Math.round(100 * value)), detail: t('By task and content, the same at every export: a set to train on and one to test with'), value })),
+  ]);
+  if (share === undefined) return;
+  const [folder] = await window.showOpenDialog({ title: t('Export Into'), canSelectFolders: true, canSelectFiles: false, openLabel: t('Export Here'), ...(workspace.workspaceFolders?.[0] ? { defaultUri: workspace.workspaceFolders[0].uri } : {}) }) ?? [];
+  if (!folder) return;
+  const to = await freeFolder(folder, `${basename(run)}-${format}`);
+  const result = await counted(s, t('Exporting'), (signal) => s.client.request(methods.exportTrajectories, { run, to: to.fsPath, format, ...which, ...(rollouts.length > 0 ? { rollouts } : {}), ...(share > 0 ? { split: { share: 1 - share, seed: 0 } } : {}) }, signal));
+  const show = t('Show Folder');
+  const picked = await (result.trajectories > 0 ? window.showInformationMessage(exportWords(result), show) : window.showWarningMessage(exportWords(result)));
+  if (picked === show) await reveal(result.to);
+}
+
+const pickFormat = (): Promise<ExportFormatName | undefined> => choose<ExportFormatName>(t('Export Trajectories: Format'), [
+  { label: formatWord('traj'), description: '.traj.jsonl', detail: t('Everything: tokens, entropies, advantages, reports, pictures; opens in the inspector'), value: 'traj' },
+  { label: formatWord('osworld'), detail: t('A results folder as OSWorld writes it: traj.jsonl, screenshots, result.txt'), value: 'osworld' },
+  { label: formatWord('agentnet'), detail: t('One line per trajectory, with pyautogui code and thoughts'), value: 'agentnet' },
+  { label: formatWord('openai'), detail: t('Chat messages with pictures, for supervised fine-tuning'), value: 'openai' },
+]);
+
+interface Which { readonly outcome?: 'success' | 'failure'; readonly family?: string; readonly annotations?: AnnotationFilter }
+/** Several at once; nothing that narrows is chosen beforehand. */
+async function pickWhich(s: Studio, chosen: number, family: string | undefined): Promise<Which | undefined> {
+  type Option = 'success' | 'failure' | 'family' | 'reviewed' | 'tag' | 'revised' | 'wrong' | 'redundant';
+  const only = family ?? s.list.filter.family, tag = s.list.filter.tag;
+  const items: (QuickPickItem & { readonly option: Option })[] = [
+    ...(chosen > 0 ? [] : [{ label: t('Only successes'), option: 'success' as const, picked: s.list.filter.outcome?.length === 1 && s.list.filter.outcome[0] === 'success' }, { label: t('Only failures'), option: 'failure' as const }]),
+    ...(only === undefined || chosen > 0 ? [] : [{ label: t('Only {0}', only), option: 'family' as const, picked: true }]),
+    { label: t('Only reviewed'), option: 'reviewed' }, ...(tag === undefined ? [] : [{ label: t('Only tagged #{0}', tag), option: 'tag' as const, picked: true }]),
+    { label: t('With annotations'), description: t('outcomes as corrected, edits applied'), option: 'revised', picked: true },
+    { label: t('Without steps marked wrong'), option: 'wrong' }, { label: t('Without steps marked redundant'), option: 'redundant' },
+  ];
+  const picked = await window.showQuickPick(items, { title: chosen > 0 ? t('Export {0}', trajectoriesWords(chosen)) : t('Export Trajectories: Which'), placeHolder: t('Choose nothing to export everything as it was recorded'), canPickMany: true });
+  if (!picked) return undefined;
+  const has = (o: Option): boolean => picked.some((p) => p.option === o), without = (['wrong', 'redundant'] as const).filter(has);
+  return {
+    // Both is everything.
+    ...(has('success') !== has('failure') ? { outcome: has('success') ? 'success' : 'failure' } : {}), ...(has('family') && only !== undefined ? { family: only } : {}),
+    annotations: { revised: has('revised'), ...(has('reviewed') ? { reviewed: true } : {}), ...(has('tag') && tag !== undefined ? { tags: [tag] } : {}), ...(without.length > 0 ? { without } : {}) },
+  };
+}
+/** A folder that is not there yet: an export never mixes with what is there. */
+async function freeFolder(parent: Uri, name: string): Promise<Uri> {
+  for (let n = 1; ; n++) {
+    const uri = Uri.joinPath(parent, n === 1 ? name : `${name}-${n}`);
+    if (!await exists(uri)) return uri;
+  }
+}

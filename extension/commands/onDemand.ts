@@ -1,0 +1,22 @@
+/** What is done when somebody asks for it: read and compiled then, not at activation (scripts/build.mjs makes a file of its own of it). */
+import type { Studio } from '../studio.js';
+import type { Actions } from './action.js';
+import { annotateCommands } from './annotate.js';
+import { desktopCommands } from './desktops.js';
+import { helpCommands } from './help.js';
+import { interchangeCommands } from './interchange.js';
+import { poolCommands } from './pool.js';
+import { recordCommands } from './record.js';
+import { runCommands } from './runs.js';
+import { runtimeCommands } from './runtime.js';
+import { startCommands } from './startTraining.js';
+import { trainingCommands } from './training.js';
+import { trajectoryCommands } from './trajectories.js';
+
+export { carryOut } from '../panels/pageActions.js';
+export { setPool } from './pool.js';
+export { sayAbandoned } from './record.js';
+
+export const actionsOf = (s: Studio): Actions => ({
+  ...startCommands(s), ...trainingCommands(s), ...runCommands(s), ...trajectoryCommands(s), ...desktopCommands(s), ...recordCommands(s), ...annotateCommands(s), ...poolCommands(s), ...interchangeCommands(s), ...runtimeCommands(s), ...helpCommands(s),
+});

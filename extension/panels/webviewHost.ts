@@ -1,0 +1,81 @@
+/** A page in a VS Code webview: what it may load, where its files are, and its conversation (pageSession.ts). Panels and the custom editor each own one. */
+import { env, l10n, Uri, workspace, type Webview } from 'vscode';
+import type { ControlState } from '../../runtime/protocol/types.js';
+import type { HostAction, PageInput, PageKind, ResourceRoot } from '../../webview/protocol.js';
+import { Disposables, type Ends } from '../dispose.js';
+import type { Runtime } from '../runtimePort.js';
+import { newNonce, pageHtml } from './html.js';
+import { PageSession } from './pageSession.js';
+
+export interface HostDeps {
+  readonly extensionUri: Uri;
+  readonly runtime: Runtime;
+  readonly log: { warn(message: string): void; error(message: string): void };
+  /** `<storage>/cache`: thumbnails. */
+  readonly cache: Uri;
+  readonly act: (action: HostAction, from: WebviewHost) => void;
+  readonly watchFps: () => number;
+  readonly held: (desktop: string) => ControlState | undefined;
+  readonly adopt: (s: ControlState) => void;
+}
+/** A folder a page may show files of; `path` is how the page names it. */
+export interface Folder { readonly path: string; readonly uri: Uri }
+export interface HostOptions { readonly webview: Webview; readonly kind: PageKind; readonly title: string; readonly input: PageInput; readonly folders: readonly Folder[]; readonly setTitle?: (title: string) => void }
+
+export class WebviewHost implements Ends {
+  readonly kind: PageKind;
+  readonly #o: HostOptions;
+  readonly #deps: HostDeps;
+  readonly #session: PageSession;
+  readonly #own = new Disposables();
+  #folders: readonly Folder[];
+
+  constructor(o: HostOptions, deps: HostDeps) {
+    const { webview, kind } = o;
+    this.#o = o;
+    this.#deps = deps;
+    this.kind = kind;
+    this.#folders = o.folders;
+    this.#session = this.#own.add(new PageSession({
+      kind, input: o.input, runtime: deps.runtime, log: deps.log, watchFps: deps.watchFps, held: deps.held, adopt: deps.adopt, trusted: () => workspace.isTrusted, roots: () => this.#roots(),
+      post: (m) => webview.postMessage(m), act: (a) => deps.act(a, this), setTitle: (title) => o.setTitle?.(title),
+    }));
+    this.#own.add(webview.onDidReceiveMessage((m: unknown) => this.#session.receive(m)));
+    this.#own.add(workspace.onDidGrantWorkspaceTrust(() => this.#render()));
+    this.#allowFolders();
+    this.#render();
+  }
+  get input(): PageInput { return this.#session.input; }
+  /** The file a page names, if the page may show it. */
+  uriOf(path: string): Uri | undefined {
+    if (path.split(/[/\\]/).includes('..')) return undefined;
+    const f = this.#allFolders().find((x) => path.startsWith(x.path.endsWith('/') ? x.path : `${x.path}/`));
+    return f && Uri.joinPath(f.uri, path.slice(f.path.length));
+  }
+  /** Another thing in the same page. */
+  show(input: PageInput, folders: readonly Folder[] = this.#folders): void {
+    const more = folders.some((f) => !this.#folders.some((x) => x.path === f.path));
+    this.#folders = folders;
+    if (more) this.#allowFolders();
+    this.#session.show(input);
+  }
+  /** A menu item or shortcut of VS Code that the page carries out. */
+  do(what: string, context?: unknown): void { this.#session.do(what, context); }
+  dispose(): void { this.#own.dispose(); }
+
+  #allFolders(): Folder[] { return [...this.#folders, { path: this.#deps.cache.fsPath, uri: this.#deps.cache }]; }
+  #roots(): ResourceRoot[] { return this.#allFolders().map((f) => ({ path: f.path, uri: this.#o.webview.asWebviewUri(f.uri).toString() })); }
+  #allowFolders(): void {
+    const ext = this.#deps.extensionUri;
+    this.#o.webview.options = { enableScripts: true, localResourceRoots: [Uri.joinPath(ext, 'dist', 'webview'), Uri.joinPath(ext, 'media'), ...this.#allFolders().map((f) => f.uri)] };
+  }
+  /** A new page with a new nonce; what the old one was told is told again. */
+  #render(): void {
+    const { webview } = this.#o, file = (name: string): string => webview.asWebviewUri(Uri.joinPath(this.#deps.extensionUri, 'dist', 'webview', name)).toString();
+    this.#session.gone();
+    webview.html = pageHtml({
+      kind: this.kind, title: this.#o.title, lang: env.language, words: l10n.bundle, nonce: newNonce(),
+      sources: { cspSource: webview.cspSource, script: file(`${this.kind}.js`), styles: [file('codicon.css'), file(`${this.kind}.css`)] },
+    });
+  }
+}

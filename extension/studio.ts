@@ -1,0 +1,67 @@
+/** What commands, views and panels share; context.ts builds it. */
+import type { ExtensionContext, LogOutputChannel, WorkspaceFolder } from 'vscode';
+import type { ReviewQueue, RunPath, TrajectorySort } from '../runtime/protocol/types.js';
+import type { DaemonClient } from './daemon/client.js';
+import type { TrajectoryEditors } from './editors/trajectoryEditor.js';
+import type { Reporter } from './errors.js';
+import type { CommandId } from './ids.js';
+import type { Machine } from './model/contextKeys.js';
+import type { ViewFilter } from './model/filter.js';
+import type { ControlSessions } from './model/controlSessions.js';
+import type { PoolModel } from './model/poolModel.js';
+import type { StudioModel } from './model/studioModel.js';
+import type { TrajectoryList } from './model/trajectoryList.js';
+import type { PanelManager } from './panels/panelManager.js';
+import type { WebviewHost } from './panels/webviewHost.js';
+import type { Reports } from './reports.js';
+import type { Trees } from './views/trees.js';
+
+export interface Studio {
+  readonly extension: ExtensionContext;
+  readonly log: LogOutputChannel;
+  readonly runtimeLog: LogOutputChannel;
+  readonly report: Reporter;
+  readonly client: DaemonClient;
+  readonly model: StudioModel;
+  readonly list: TrajectoryList;
+  readonly pool: PoolModel;
+  readonly sessions: ControlSessions;
+  readonly trees: Trees;
+  readonly panels: PanelManager;
+  readonly editors: TrajectoryEditors;
+  readonly reports: Reports;
+  /** File-system path of the runtime's folder (globalStorageUri). */
+  readonly storage: string;
+  /** Runs that are being stopped from this window. */
+  readonly stopping: Set<string>;
+  /** Runs cancelled while they started: nobody needs to be told that they are over. */
+  readonly cancelled: Set<string>;
+  /** The page that has the focus: a panel's or a custom editor's. */
+  readonly activeHost: WebviewHost | undefined;
+
+  /** Refuses in Restricted Mode: nothing is started there. */
+  requireTrust(): void;
+  /** Refuses changes of recorded runs in Restricted Mode. */
+  requireEditing(): void;
+  /** Refuses also where the workspace is not on this machine's disk. */
+  requireTraining(): void;
+  /** Starts the runtime or attaches to it; resolves when it answers. */
+  ensureRuntime(signal?: AbortSignal): Promise<void>;
+  /** Attaches when one is running; never starts one, never fails. */
+  attach(): Promise<void>;
+  /** Paths of the workspace folders on disk. */
+  folders(): readonly string[];
+  /** Folder that new runs are kept in. */
+  home(folder?: WorkspaceFolder): string;
+  /** Where relative paths of a run without a file are resolved. */
+  base(): string;
+  addRoot(path: string): Promise<void>;
+  dropRoot(path: string): Promise<void>;
+  setMachine(m: Machine): void;
+  filter(f: ViewFilter): Promise<void>;
+  sort(by: TrajectorySort): Promise<void>;
+  /** Somebody reviews this run: how many wait is shown from now on. */
+  reviewing(run: RunPath, queue: ReviewQueue): void;
+  /** A command, its faults reported by itself. */
+  run(command: CommandId, arg?: unknown): void;
+}

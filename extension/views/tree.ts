@@ -1,0 +1,94 @@
+/** One tree view over rows: conversion to items, throttled refresh, loading bar, fault as the view's message. */
+import { EventEmitter, MarkdownString, ThemeColor, ThemeIcon, TreeItem, TreeItemCheckboxState, TreeItemCollapsibleState, window, type Command, type TreeDataProvider, type TreeView } from 'vscode';
+import type { HostError } from '../../webview/protocol.js';
+import { Disposables, type Ends } from '../dispose.js';
+import { throttle } from '../throttle.js';
+import { t } from '../words.js';
+import type { Node } from './nodes.js';
+import type { Row } from './rows.js';
+
+export interface TreeSource {
+  children(parent: Node | undefined): readonly Node[];
+  row(node: Node): Row;
+  /** Needed for `reveal`; absent where the tree is flat. */
+  foldable?(node: Node): boolean;
+  command?(node: Node): Command | undefined;
+  /** A row with a check box was turned on or off. */
+  check?(nodes: readonly Node[], on: boolean): void;
+  /** What the view waits for. */
+  readonly loading?: Promise<unknown> | undefined;
+  readonly problem?: HostError | undefined;
+}
+
+/** Rows are drawn at most twice a second however fast events come. */
+const refreshMs = 500;
+
+export class StudioTree implements TreeDataProvider<Node>, Ends {
+  readonly view: TreeView<Node>;
+  readonly #viewId: string;
+  readonly #source: TreeSource;
+  readonly #own = new Disposables();
+  readonly #changed = this.#own.add(new EventEmitter<Node | undefined>());
+  readonly onDidChangeTreeData = this.#changed.event;
+  readonly #soon: () => void;
+  #waitingFor: Promise<unknown> | undefined;
+  #drawn = '';
+
+  constructor(viewId: string, source: TreeSource, o: { readonly multiple?: boolean } = {}) {
+    this.#viewId = viewId;
+    this.#source = source;
+    this.#soon = this.#own.add(throttle(() => this.#draw(), refreshMs));
+    this.view = this.#own.add(window.createTreeView(viewId, { treeDataProvider: this, showCollapseAll: source.foldable !== undefined, canSelectMany: o.multiple ?? false, manageCheckboxStateManually: true }));
+    this.#own.add(this.view.onDidChangeCheckboxState((e) => {
+      for (const state of [TreeItemCheckboxState.Checked, TreeItemCheckboxState.Unchecked]) {
+        const nodes = e.items.filter(([, s]) => s === state).map(([n]) => n);
+        if (nodes.length > 0) source.check?.(nodes, state === TreeItemCheckboxState.Checked);
+      }
+    }));
+  }
+  /** What is shown may differ from the source: after a change that was refused. */
+  redraw(): void { this.#drawn = ''; this.#soon(); }
+  refresh(): void {
+    const { problem, loading } = this.#source;
+    this.view.message = problem ? `${problem.message} ${problem.remedy}`.trim() : undefined;
+    if (loading && loading !== this.#waitingFor) {
+      this.#waitingFor = loading;
+      void window.withProgress({ location: { viewId: this.#viewId } }, () => loading.then(() => undefined, () => undefined));
+    } else if (!loading && this.#waitingFor) {
+      // What somebody waited for is not held back by the emptying of the view just before.
+      this.#waitingFor = undefined;
+      this.#draw();
+      return;
+    }
+    this.#soon();
+  }
+  /** Only when something that is read at a glance has changed: VS Code shows progress whenever a tree is drawn. */
+  #draw(): void {
+    const look = this.#look(undefined);
+    if (look === this.#drawn) return;
+    this.#drawn = look;
+    this.#changed.fire(undefined);
+  }
+  #look(parent: Node | undefined): string {
+    return JSON.stringify(this.#source.children(parent).map((n) => {
+      const { id, label, description, icon, context, checked } = this.#source.row(n), folds = this.#source.foldable?.(n) ?? false;
+      return [id, label, description, icon, context, checked, folds && this.#look(n)];
+    }));
+  }
+  getChildren(parent?: Node): Node[] { return [...this.#source.children(parent)]; }
+  getParent(): undefined { return undefined; }
+  getTreeItem(node: Node): TreeItem {
+    const r = this.#source.row(node), item = new TreeItem(r.label, this.#source.foldable?.(node) ? TreeItemCollapsibleState.Collapsed : TreeItemCollapsibleState.None);
+    item.id = r.id;
+    item.description = r.description;
+    item.tooltip = new MarkdownString(r.tooltip, true);
+    item.iconPath = new ThemeIcon(r.icon.id, r.icon.color === undefined ? undefined : new ThemeColor(r.icon.color));
+    item.contextValue = r.context;
+    item.accessibilityInformation = { label: r.spoken };
+    if (r.checked !== undefined) item.checkboxState = { state: r.checked ? TreeItemCheckboxState.Checked : TreeItemCheckboxState.Unchecked, tooltip: r.checked ? t('In use: groups get it') : t('Turned off') };
+    const command = this.#source.command?.(node);
+    if (command) item.command = command;
+    return item;
+  }
+  dispose(): void { this.#own.dispose(); }
+}

@@ -1,0 +1,126 @@
+import type { Point } from '../../domain/index.js';
+import type { DesktopInput } from '../types.js';
+import type { Keyboard, KeyPlace } from './keyboard.js';
+import { liveKeysym, modifierKeysym } from './keysyms.js';
+import { ButtonPress, ButtonRelease, KeyPress, KeyRelease, Motion, type X11Client } from './x11Client.js';
+
+/** What `Input` lends: one keyboard map, and one idea of where the last click was. */
+export interface LiveHost {
+  readonly x: X11Client;
+  readonly keyboard: Keyboard;
+  /** Waits until the desktop is idle, at most so long (ms). */
+  idle(maxMs: number): Promise<void>;
+  inside(p: Point): Point;
+  /** Where a keysym is now; a spare keycode may get it first. */
+  place(keysym: number): Promise<KeyPlace>;
+  type(text: string): Promise<void>;
+  now(): number;
+}
+
+const BUTTON = { left: 1, middle: 2, right: 3 } as const;
+/** Between press and release: an application that sets a grab at the press loses a release that comes with it (spec/desktop.md 3). */
+const GAP_MS = 60;
+/** Of one event. */
+const MOST_CLICKS = 40;
+
+/**
+ * Input as a person makes it, event by event. Modifiers and buttons stay down until they are let go; every other key is pressed and released
+ * at once, so that no key repeats by itself and none is left down by a release that never comes. Methods must not overlap.
+ */
+export class LiveInput {
+  private readonly h: LiveHost;
+  /** Pressed buttons, and when. */
+  private readonly buttons = new Map<number, number>();
+  /** Keycodes of pressed modifiers by their keysym. */
+  private readonly modifiers = new Map<number, number>();
+
+  constructor(h: LiveHost) { this.h = h; }
+
+  get anythingDown(): boolean { return this.buttons.size > 0 || this.modifiers.size > 0; }
+
+  /** Resolves when the X server has taken all of them. */
+  async send(events: readonly DesktopInput[]): Promise<void> {
+    const { x } = this.h;
+    for (const e of events) {
+      switch (e.type) {
+        case 'move': this.move(e); break;
+        case 'button': await this.button(e, BUTTON[e.button], e.down); break;
+        case 'wheel': this.move(e); this.wheel(e.dx, e.dy); break;
+        case 'key': await this.key(e.key, e.down); break;
+        case 'text': await this.bare(() => this.h.type(e.text)); break;
+        case 'release': this.release(); break;
+      }
+    }
+    await x.sync();
+  }
+
+  private move(p: Point): void { const { x, y } = this.h.inside(p); this.h.x.fakeInput(Motion, 0, x, y); }
+
+  private async button(p: Point, button: number, down: boolean): Promise<void> {
+    const { x } = this.h, since = this.buttons.get(button);
+    if (down === (since !== undefined)) { this.move(p); return; }
+    if (down) {
+      this.move(p);
+      x.fakeInput(ButtonPress, button);
+      this.buttons.set(button, this.h.now());
+      await x.sync();
+      return;
+    }
+    const left = GAP_MS - (this.h.now() - since!);
+    if (left > 0) await this.h.idle(left);
+    this.move(p);
+    x.fakeInput(ButtonRelease, button);
+    this.buttons.delete(button);
+  }
+
+  /** Wheel clicks without modifiers: the policy's scroll has none. */
+  private wheel(dx: number, dy: number): void {
+    const { x } = this.h;
+    for (const code of this.modifiers.values()) x.fakeInput(KeyRelease, code);
+    for (const [n, less, more] of [[dy, 4, 5], [dx, 6, 7]] as const) {
+      for (let i = 0; i < Math.min(MOST_CLICKS, Math.abs(Math.round(n))); i++) { x.fakeInput(ButtonPress, n < 0 ? less : more); x.fakeInput(ButtonRelease, n < 0 ? less : more); }
+    }
+    for (const code of this.modifiers.values()) x.fakeInput(KeyPress, code);
+  }
+
+  private async key(key: string, down: boolean): Promise<void> {
+    const { x, keyboard } = this.h, modifier = modifierKeysym(key);
+    if (modifier !== undefined) {
+      const held = this.modifiers.get(modifier);
+      if (down && held === undefined) {
+        const { code } = await this.h.place(modifier);
+        x.fakeInput(KeyPress, code);
+        this.modifiers.set(modifier, code);
+      } else if (!down && held !== undefined) { x.fakeInput(KeyRelease, held); this.modifiers.delete(modifier); }
+      return;
+    }
+    const keysym = down ? liveKeysym(key, this.chording) : undefined;
+    if (keysym === undefined) return;
+    const place = await this.h.place(keysym), shift = keyboard.shiftCode, held = [...this.modifiers.values()].includes(shift);
+    // Of a character the person's own keyboard has said whether it takes shift; ours may differ. Keys with names, and chords, take what is held.
+    const wanted = [...key].length === 1 && key !== ' ' && !this.chording ? place.shift : held || place.shift;
+    if (wanted !== held) x.fakeInput(wanted ? KeyPress : KeyRelease, shift);
+    x.fakeInput(KeyPress, place.code);
+    x.fakeInput(KeyRelease, place.code);
+    if (wanted !== held) x.fakeInput(held ? KeyPress : KeyRelease, shift);
+  }
+  /** Some modifier other than shift is held: a letter then stands for its key. */
+  private get chording(): boolean { for (const keysym of this.modifiers.keys()) if (keysym !== SHIFT) return true; return false; }
+
+  /** With the modifiers let go meanwhile: a text is what it is. */
+  private async bare(work: () => Promise<void>): Promise<void> {
+    const { x } = this.h, held = [...this.modifiers.values()];
+    for (const code of held) x.fakeInput(KeyRelease, code);
+    try { await work(); } finally { for (const code of held) x.fakeInput(KeyPress, code); }
+  }
+
+  private release(): void {
+    const { x } = this.h;
+    for (const b of this.buttons.keys()) x.fakeInput(ButtonRelease, b);
+    for (const code of [...this.modifiers.values()].reverse()) x.fakeInput(KeyRelease, code);
+    this.buttons.clear();
+    this.modifiers.clear();
+  }
+}
+
+const SHIFT = modifierKeysym('Shift')!;

@@ -1,0 +1,26 @@
+import * as zlib from 'node:zlib';
+
+/** Of every byte, the CRC-32 (ISO 3309, as PNG and zlib have it) of that byte alone. */
+let table: Int32Array | undefined;
+function tableOf(): Int32Array {
+  if (table) return table;
+  table = new Int32Array(256);
+  for (let n = 0; n < 256; n++) {
+    let c = n;
+    for (let k = 0; k < 8; k++) c = c & 1 ? 0xedb88320 ^ (c >>> 1) : c >>> 1;
+    table[n] = c;
+  }
+  return table;
+}
+
+/** In JavaScript, for Node 20.0 to 20.14, which have no `zlib.crc32`. */
+export function crc32InJs(bytes: Uint8Array, value = 0): number {
+  const t = tableOf();
+  let c = ~value;
+  for (let i = 0; i < bytes.length; i++) c = t[(c ^ bytes[i]!) & 0xff]! ^ (c >>> 8);
+  return ~c >>> 0;
+}
+
+const native = (zlib as { readonly crc32?: (bytes: Uint8Array, value?: number) => number }).crc32;
+/** CRC-32 of the bytes, going on from `value`; unsigned. */
+export const crc32: (bytes: Uint8Array, value?: number) => number = native ?? crc32InJs;

@@ -1,0 +1,61 @@
+import { watch } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { RunEvent, StoredEvent } from '../events.js';
+import { positionOf, segmentName, segments } from './journalReader.js';
+import type { JournalEntry, JournalPosition, ReadOptions } from './journalReader.js';
+
+/** A batch of records; `caughtUp`: nothing more was there when it was read. A batch may be empty. */
+export interface Followed { readonly entries: readonly JournalEntry[]; readonly caughtUp: boolean }
+
+export interface FollowSource {
+  read(o: Pick<ReadOptions, 'from' | 'fromSeq'>): AsyncIterable<readonly JournalEntry[]>;
+  /** Whether nothing will be written any more. */
+  ended(): boolean;
+  /** Calls back after every growth, and when it has ended. */
+  onGrowth(grown: () => void): () => void;
+}
+
+/** Reads a growing journal without a gap, and without keeping anything in memory for a slow reader. Ends with the source, or when the signal fires. */
+export async function* follow(source: FollowSource, sinceSeq: number, signal?: AbortSignal): AsyncGenerator<Followed, void, undefined> {
+  let next = sinceSeq, from: JournalPosition | undefined, woken = false, resume: (() => void) | undefined;
+  const wake = (): void => { woken = true; resume?.(); };
+  const off = source.onGrowth(wake);
+  signal?.addEventListener('abort', wake);
+  try {
+    while (!signal?.aborted) {
+      // Asked before reading: what was written last is still read after the end.
+      const last = source.ended();
+      woken = false;
+      for await (const entries of source.read(from === undefined ? { fromSeq: next } : { from, fromSeq: next })) {
+        if (signal?.aborted) return;
+        const end = entries.at(-1)!;
+        next = end.seq + 1; from = end.next;
+        yield { entries, caughtUp: false };
+      }
+      if (signal?.aborted) return;
+      yield { entries: [], caughtUp: true };
+      if (last) return;
+      if (!woken && !signal?.aborted) await new Promise<void>((r) => { resume = r; });
+    }
+  } finally { off(); signal?.removeEventListener('abort', wake); }
+}
+
+export const storedEvent = (e: JournalEntry): StoredEvent => ({ ...(e.event() as RunEvent & { at: number }), seq: e.seq }) as StoredEvent;
+
+/** End of what another process has written so far; a record half written there is simply not read yet. */
+export async function journalEnd(dir: string): Promise<JournalPosition> {
+  const last = (await segments(dir)).at(-1);
+  return last === undefined ? 0 : positionOf(last, (await stat(join(dir, segmentName(last)))).size);
+}
+
+/** Calls back when another process writes to the journal folder: file system events, or, where the system gives out no more of those, once a second. */
+export function watchJournal(dir: string, grown: () => void): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  const poll = (): void => { timer ??= setInterval(grown, 1000).unref(); };
+  try {
+    const w = watch(dir, () => { grown(); });
+    w.on('error', () => { w.close(); poll(); });
+    return () => { w.close(); clearInterval(timer); };
+  } catch { poll(); return () => { clearInterval(timer); }; }
+}

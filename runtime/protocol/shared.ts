@@ -1,0 +1,3 @@
+/** Pure functions that the runtime and the pages must agree on; pages know the wire and nothing else of the runtime. */
+export { actionCall } from '../domain/actionCall.js';
+export { wilson } from '../domain/wilson.js';

@@ -1,0 +1,93 @@
+import type { PolicyVersion } from '../domain/index.js';
+import type { PoolEvent } from '../cluster/types.js';
+import { activities, type ActivityName, type EventOf } from '../data/events.js';
+import type { EpisodePhase } from '../rollout/episode.js';
+import type { ModelPoolEvent } from '../rollout/modelPool.js';
+import type { SchedulerEvent } from '../rollout/scheduler.js';
+
+type SpansEvent = EventOf<'spans'>;
+interface Span { readonly what: ActivityName; readonly start: number; readonly ms: number; readonly rollout: string }
+interface Lane { readonly kind: SpansEvent['kind']; version: PolicyVersion | undefined; spans: Span[]; open?: { what: ActivityName; since: number; rollout: string } | undefined }
+
+export const ofPhase: Readonly<Record<EpisodePhase, ActivityName>> = { setup: 'setup', observe: 'observe', decide: 'decide', perform: 'act', settle: 'settle', verify: 'verify' };
+/** A lane's record is written when it holds so many spans, or its oldest is so old: a record costs 270 bytes, a span 10. */
+const FLUSH_SPANS = 64, FLUSH_MS = 3000;
+/** Places in a record's list of rollouts; 255 means none. */
+const MAX_ROLLOUTS = 255;
+
+/**
+ * What desktops, replicas and the trainer do, gathered from events into compact journal records of dozens of spans. Pure but for
+ * `write`; times are ms since the epoch.
+ */
+export class SpanRecorder {
+  readonly #write: (e: SpansEvent) => void;
+  readonly #lanes = new Map<string, Lane>();
+  constructor(write: (e: SpansEvent) => void) { this.#write = write; }
+
+  onScheduler(e: SchedulerEvent): void {
+    if (e.type !== 'lane') return;
+    const lane = this.#lane(e.desktop, 'desktop');
+    this.#close(lane, e.at);
+    if (e.phase !== 'idle' && e.phase !== 'released') lane.open = { what: ofPhase[e.phase], since: e.at, rollout: e.rollout ?? '' };
+    if (lane.spans.length >= FLUSH_SPANS) this.#flush(e.desktop, lane);
+  }
+
+  onPool(e: PoolEvent): void {
+    if (e.type !== 'state') return;
+    const lane = this.#lane(e.desktop, 'desktop');
+    if (e.state === 'resetting') { this.#close(lane, e.at); lane.open = { what: 'reset', since: e.at, rollout: '' }; } else if (lane.open?.what === 'reset') this.#close(lane, e.at);
+    if (e.state === 'stopped' || e.state === 'broken') { this.#close(lane, e.at); this.#flush(e.desktop, lane); }
+  }
+
+  onModels(e: ModelPoolEvent): void {
+    if (e.type === 'decided') this.#add(e.replica, 'replica', { what: 'decide', start: e.start, ms: e.ms, rollout: e.session }, e.version);
+    if (e.type !== 'phase') return;
+    const lane = this.#lane(e.replica, 'replica');
+    if (e.phase === 'draining' || (e.phase === 'swapping' && !lane.open)) lane.open = { what: 'sync', since: e.at, rollout: '' };
+    else if (e.phase !== 'swapping' && lane.open) {
+      const { since } = lane.open;
+      lane.open = undefined;
+      if (e.phase === 'admitting') this.#add(e.replica, 'replica', { what: 'sync', start: since, ms: e.at - since, rollout: '' }, e.version);
+    }
+  }
+
+  trainer(what: 'update' | 'imitate', start: number, end: number, version: PolicyVersion): void {
+    this.#add('trainer', 'trainer', { what, start, ms: end - start, rollout: '' }, version);
+    this.#flush('trainer', this.#lane('trainer', 'trainer'));
+  }
+
+  /** Writes what has waited long enough; `all` at the end. */
+  flush(now: number, all = false): void {
+    for (const [id, lane] of this.#lanes) if (all || (lane.spans.length > 0 && now - lane.spans[0]!.start > FLUSH_MS)) { if (all) this.#close(lane, now); this.#flush(id, lane); }
+  }
+
+  #lane(id: string, kind: Lane['kind']): Lane {
+    let lane = this.#lanes.get(id);
+    if (!lane) this.#lanes.set(id, lane = { kind, version: undefined, spans: [] });
+    return lane;
+  }
+  #close(lane: Lane, at: number): void {
+    const o = lane.open;
+    lane.open = undefined;
+    // A replica's unfinished sync is not one.
+    if (o && lane.kind !== 'replica') lane.spans.push({ what: o.what, start: o.since, ms: Math.max(0, at - o.since), rollout: o.rollout });
+  }
+  #add(id: string, kind: Lane['kind'], span: Span, version: PolicyVersion): void {
+    const lane = this.#lane(id, kind);
+    if (lane.version !== version || lane.spans.length >= FLUSH_SPANS) this.#flush(id, lane);
+    lane.version = version;
+    lane.spans.push(span);
+  }
+
+  #flush(id: string, lane: Lane): void {
+    const { spans } = lane;
+    if (spans.length === 0) return;
+    lane.spans = [];
+    const t0 = Math.min(...spans.map((s) => s.start)), rollouts = [...new Set(spans.map((s) => s.rollout).filter((r) => r !== ''))].slice(0, MAX_ROLLOUTS);
+    this.#write({
+      type: 'spans', lane: id, kind: lane.kind, t0, rollouts, ...(lane.version === undefined ? {} : { version: lane.version }),
+      what: Uint8Array.from(spans, (s) => activities.indexOf(s.what)), start: Float32Array.from(spans, (s) => s.start - t0), ms: Float32Array.from(spans, (s) => s.ms),
+      of: Uint8Array.from(spans, (s) => { const i = rollouts.indexOf(s.rollout); return i < 0 ? MAX_ROLLOUTS : i; }),
+    });
+  }
+}

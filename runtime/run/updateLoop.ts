@@ -1,0 +1,83 @@
+import { toRunError, type PolicyVersion } from '../domain/index.js';
+import type { ClaimedBatch, DataManager } from '../data/dataManager.js';
+import type { RegimeGate } from '../rollout/regime.js';
+
+export interface UpdateLoopDeps<W> {
+  readonly data: Pick<DataManager, 'claimBatch' | 'release' | 'onChange'>;
+  readonly gate: RegimeGate;
+  /** Groups per update. */
+  readonly batchGroups: number;
+  /** Weights of the trainer. */
+  readonly version: () => PolicyVersion;
+  /** Oldest version a replica still answers with. */
+  readonly behavior: () => PolicyVersion;
+  /** Trains the batch, says so to the ledger, and gives what is to be published. */
+  readonly train: (batch: ClaimedBatch) => Promise<W>;
+  readonly publish: (weights: W) => Promise<void>;
+  /** More may be rolled out: weights are published, or the regime's barrier fell. */
+  readonly onGenerate: () => void;
+  /** The budget of updates is used up. */
+  readonly done?: () => boolean;
+  /** Waited for before each update (an evaluation that is running). */
+  readonly hold?: () => Promise<void>;
+}
+
+/**
+ * The trainer's side of a run: claim a batch as soon as there is one, update, publish, again.
+ *
+ * Regimes `rollout` and `task`: rollouts go on meanwhile, and the next update begins while the weights of the last one are still being
+ * published; it never gets further ahead than that. Regime `batch`: updates begin when all rollouts of the batch have ended, take whatever
+ * survived curation, and the weights are published once, after the last of them; then the next batch is rolled out.
+ */
+export async function updateLoop<W>(d: UpdateLoopDeps<W>, signal: AbortSignal): Promise<void> {
+  const changed = changes(d.data, signal);
+  const coupled = d.gate.regime === 'batch';
+  let publishing: Promise<void> = Promise.resolve();
+  let unpublished: { readonly weights: W } | undefined;
+  let fault: { readonly error: unknown } | undefined;
+  const publish = async (weights: W): Promise<void> => {
+    await publishing;
+    publishing = d.publish(weights).then(d.onGenerate, (error: unknown) => { fault ??= { error }; changed.ring(); });
+  };
+  try {
+    while (!signal.aborted) {
+      await d.hold?.();
+      if (fault) throw fault.error;
+      if (signal.aborted || d.done?.()) break;
+      if (coupled && !d.gate.training) { await changed.next(); continue; }
+      const batch = await d.data.claimBatch({ version: d.version(), behavior: d.behavior(), minGroups: coupled ? 1 : d.batchGroups, ...(coupled ? { maxGroups: d.batchGroups } : {}) });
+      if (!batch) {
+        if (!coupled) { await changed.next(); continue; }
+        if (unpublished) { await publish(unpublished.weights); await publishing; unpublished = undefined; continue; }
+        d.gate.synced();
+        d.onGenerate();
+        continue;
+      }
+      let weights: W;
+      try { weights = await d.train(batch); } catch (e) {
+        await d.data.release(batch.id, toRunError(e).message).catch(() => undefined);
+        throw e;
+      }
+      if (coupled) unpublished = { weights }; else await publish(weights);
+    }
+    if (unpublished) await publish(unpublished.weights);
+  } finally { await publishing; changed.off(); }
+  if (fault) throw fault.error;
+}
+
+/** Turns "something changed" callbacks into something to await, without losing one in between. */
+function changes(data: Pick<DataManager, 'onChange'>, signal: AbortSignal): { next(): Promise<void>; ring(): void; off(): void } {
+  let pending = false;
+  let wake: (() => void) | undefined;
+  const ring = (): void => { pending = true; wake?.(); };
+  const off = data.onChange(ring);
+  signal.addEventListener('abort', ring, { once: true });
+  return {
+    ring,
+    off: () => { off(); signal.removeEventListener('abort', ring); },
+    async next() {
+      if (!pending) await new Promise<void>((r) => { wake = r; });
+      pending = false; wake = undefined;
+    },
+  };
+}

@@ -1,0 +1,59 @@
+import { appendFileSync } from 'node:fs';
+import { open, rename, stat, type FileHandle } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+
+export type LogLevel = 'info' | 'warn' | 'error';
+const maxBytes = 4 << 20;
+
+/** What may leave the process: no secrets, the home folder as ~. */
+export function redact(text: string, secrets: readonly string[] = [], home = homedir()): string {
+  let out = text;
+  for (const s of secrets) if (s !== '') out = out.replaceAll(s, '[redacted]');
+  out = out.replace(/\bBearer\s+[\w.~+/=-]+/gi, 'Bearer [redacted]')
+    .replace(/(["']?\b[\w-]*(?:token|api[-_]?key|secret|password|authorization)["']?\s*[:=]\s*["']?)(?!Bearer )[^\s"',;}&]{6,}/gi, '$1[redacted]');
+  return home.length > 1 ? out.replaceAll(home, '~') : out;
+}
+
+/** `daemon.log`, one line an entry; past 4 MB it becomes `daemon.1.log`. Writes are in order and off the caller's path. */
+export class DaemonLog {
+  readonly file: string;
+  readonly #dir: string;
+  readonly #secrets: readonly string[];
+  #handle: FileHandle | undefined;
+  #size = 0;
+  #queue: Promise<void> = Promise.resolve();
+
+  private constructor(dir: string, secrets: readonly string[]) { this.#dir = dir; this.#secrets = secrets; this.file = join(dir, 'daemon.log'); }
+
+  static async open(dir: string, secrets: readonly string[]): Promise<DaemonLog> {
+    const log = new DaemonLog(dir, secrets);
+    await log.#open();
+    return log;
+  }
+  readonly write = (level: LogLevel, message: string): void => {
+    const line = this.#line(level, message);
+    this.#queue = this.#queue.then(() => this.#append(line)).catch(() => undefined); // a full disk must not end a run
+  };
+  /** For a process that is about to be gone. */
+  writeNow(level: LogLevel, message: string): void {
+    try { appendFileSync(this.file, this.#line(level, message), { mode: 0o600 }); } catch { /* nothing is left to tell it to */ }
+  }
+  flush(): Promise<void> { return this.#queue; }
+  async close(): Promise<void> { await this.flush(); await this.#handle?.close(); this.#handle = undefined; }
+
+  #line(level: LogLevel, message: string): string { return `${new Date().toISOString()} [${level}] ${redact(message, this.#secrets).replace(/\r?\n/g, '\n    ')}\n`; }
+  async #open(): Promise<void> {
+    this.#handle = await open(this.file, 'a', 0o600);
+    this.#size = (await stat(this.file)).size;
+  }
+  async #append(line: string): Promise<void> {
+    if (this.#size + line.length > maxBytes && this.#handle) {
+      await this.#handle.close();
+      await rename(this.file, join(this.#dir, 'daemon.1.log'));
+      await this.#open();
+    }
+    await this.#handle?.appendFile(line);
+    this.#size += Buffer.byteLength(line);
+  }
+}

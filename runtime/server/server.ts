@@ -1,0 +1,73 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { WebSocketServer } from 'ws';
+import { refusal, type Refusal } from './auth.js';
+import { Connection, type ConnectionHost } from './connection.js';
+import type { Broadcast } from '../run/service/types.js';
+
+export interface ServerOptions {
+  readonly token: string; readonly host: ConnectionHost;
+  /** The number of clients changed. */ onClients(): void;
+}
+const pingMs = 30_000, maxPayload = 16 << 20;
+
+/** Listens on 127.0.0.1 on a port of the system's choice; speaks to whoever knows the token, and to nobody else. */
+export class DaemonServer {
+  readonly #http: Server;
+  readonly #sockets = new WebSocketServer({ noServer: true, maxPayload, perMessageDeflate: false, clientTracking: false });
+  readonly #clients = new Set<Connection>();
+  readonly #refused = new Map<Refusal, number>();
+  readonly #o: ServerOptions;
+  readonly #ping: NodeJS.Timeout;
+  #ids = 0;
+  #port = 0;
+
+  private constructor(o: ServerOptions) {
+    this.#o = o;
+    this.#http = createServer({ headersTimeout: 5000, requestTimeout: 10_000 }, (_req, res) => { res.writeHead(404, { connection: 'close', 'content-length': '0' }).end(); });
+    this.#http.maxConnections = 256;
+    this.#http.on('clientError', (_e, socket) => socket.destroy());
+    this.#http.on('upgrade', (req, socket: Duplex, head) => {
+      socket.on('error', () => socket.destroy());
+      const no = refusal(req, this.port, o.token);
+      if (no) { this.#note(no); socket.end('HTTP/1.1 401 Unauthorized\r\nConnection: close\r\nContent-Length: 0\r\n\r\n', () => socket.destroy()); return; }
+      this.#sockets.handleUpgrade(req, socket, head, (ws) => {
+        const client: Connection = new Connection(ws, ++this.#ids, o.host, () => { this.#clients.delete(client); o.onClients(); });
+        this.#clients.add(client);
+        o.onClients();
+      });
+    });
+    this.#ping = setInterval(() => { for (const c of this.#clients) c.ping(); }, pingMs);
+  }
+  static async listen(o: ServerOptions): Promise<DaemonServer> {
+    const s = new DaemonServer(o);
+    await new Promise<void>((done, fail) => { s.#http.once('error', fail).listen(0, '127.0.0.1', () => { s.#http.off('error', fail); done(); }); });
+    s.#port = (s.#http.address() as AddressInfo).port;
+    return s;
+  }
+  get port(): number { return this.#port; }
+  get clients(): number { return this.#clients.size; }
+
+  /** The same words for everybody, put into words once. */
+  broadcast(b: Broadcast): void {
+    let text: string | undefined;
+    const words = (): string => text ??= JSON.stringify({ jsonrpc: '2.0', ...b });
+    for (const c of this.#clients) c.broadcast(b, words);
+  }
+  goingDown(reason: string, message?: string): void { for (const c of this.#clients) c.goingDown(reason, message); }
+  async close(): Promise<void> {
+    clearInterval(this.#ping);
+    const closed = new Promise<void>((done) => this.#http.close(() => done()));
+    await Promise.all([...this.#clients].map((c) => c.close()));
+    this.#http.closeAllConnections();
+    await closed;
+  }
+
+  /** A page that tries all day must not fill the disk. */
+  #note(no: Refusal): void {
+    const n = (this.#refused.get(no) ?? 0) + 1;
+    this.#refused.set(no, n);
+    if (Number.isInteger(Math.log10(n))) this.#o.host.log('warn', `refused a connection: wrong ${no} (${n} so far)`);
+  }
+}

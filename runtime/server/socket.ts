@@ -1,0 +1,41 @@
+import type { WebSocket } from 'ws';
+
+/** A client that lets this much pile up is not reading; it is cut off and may come back. */
+export const hopelessBytes = 256 << 20;
+/** From here on only the newest state of each thing is kept for a client, not every message about it. */
+export const congestedBytes = 1 << 20;
+
+/**
+ * Sends in order. Each send resolves when the kernel has taken the frame, so whoever awaits it goes at the client's pace. Broadcasts,
+ * which nobody awaits, are held back while the client is behind: for each key the newest one only.
+ */
+export class Outbox {
+  readonly #socket: WebSocket;
+  readonly #held = new Map<string, () => string>();
+  constructor(socket: WebSocket) { this.#socket = socket; }
+
+  send(data: string | Uint8Array): Promise<void> {
+    return new Promise((done, fail) => {
+      if (this.#socket.readyState !== this.#socket.OPEN) { fail(new Error('the connection is closed')); return; }
+      this.#socket.send(data, (e) => {
+        if (e) { fail(e); return; }
+        done();
+        this.#release();
+      });
+      if (this.#socket.bufferedAmount > hopelessBytes) this.#socket.terminate();
+    });
+  }
+  /** `key` names what the message is the state of. */
+  state(key: string, text: () => string): void {
+    this.#held.delete(key);
+    this.#held.set(key, text);
+    this.#release();
+  }
+  #release(): void {
+    for (const [key, text] of this.#held) {
+      if (this.#socket.bufferedAmount > congestedBytes) return; // the next send that is done comes back here
+      this.#held.delete(key);
+      this.send(text()).catch(() => undefined); // closed: there is nobody to tell
+    }
+  }
+}

@@ -1,0 +1,34 @@
+/** Two-sided 97.5 % points of Student's t for 1 to 10 degrees of freedom; beyond, the normal one is close. */
+const T975 = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
+
+export interface Estimate { readonly mean: number; /** Half the width of the 95 % interval over seeds; NaN for one seed. */ readonly half: number; readonly n: number }
+
+export function estimate(xs: readonly number[]): Estimate {
+  const n = xs.length, mean = xs.reduce((a, b) => a + b, 0) / n;
+  if (n < 2 || !Number.isFinite(mean)) return { mean, half: NaN, n };
+  const sd = Math.sqrt(xs.reduce((a, x) => a + (x - mean) ** 2, 0) / (n - 1));
+  return { mean, half: ((T975[n - 2] ?? 1.96) * sd) / Math.sqrt(n), n };
+}
+
+/** Two-sample Kolmogorov-Smirnov test: the largest distance of the empirical distributions and its asymptotic p. With ties (whole steps) p is an upper bound. */
+export function kolmogorovSmirnov(a: readonly number[], b: readonly number[]): { readonly d: number; readonly p: number } {
+  if (a.length === 0 || b.length === 0) return { d: 0, p: 1 };
+  const xs = [...a].sort((x, y) => x - y), ys = [...b].sort((x, y) => x - y);
+  let i = 0, j = 0, d = 0;
+  while (i < xs.length && j < ys.length) {
+    const v = Math.min(xs[i]!, ys[j]!);
+    while (xs[i] === v) i++;
+    while (ys[j] === v) j++;
+    d = Math.max(d, Math.abs(i / xs.length - j / ys.length));
+  }
+  const n = Math.sqrt((xs.length * ys.length) / (xs.length + ys.length)), x = (n + 0.12 + 0.11 / n) * d;
+  return { d, p: kolmogorov(x) };
+}
+
+/** P(K > x) of the Kolmogorov distribution. */
+function kolmogorov(x: number): number {
+  if (x < 0.2) return 1;
+  let sum = 0;
+  for (let k = 1; k <= 100; k++) sum += (k % 2 === 1 ? 1 : -1) * Math.exp(-2 * k * k * x * x);
+  return Math.min(1, Math.max(0, 2 * sum));
+}

@@ -1,0 +1,216 @@
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, onTestFailed } from 'vitest';
+import { connectEngine, ensureImage } from '../../runtime/cluster/imageBuild.js';
+import { engineHere } from '../integration/docker/engine.js';
+import { whyNoLocalDesktops } from '../helpers/cluster.js';
+import { serializeTrajectory } from '../../runtime/protocol/trajectoryFile.js';
+import { FrameFolder } from '../webview/lib/screens.js';
+import { richPlans, view } from '../webview/lib/trajectories.js';
+import { alive, Cockpit, tinyRun } from './support/cockpit.js';
+import type { Frame } from './support/playwright.js';
+import { axeSource, whyNoWorkbench } from './support/rig.js';
+import { pictures, Ui, violations } from './support/ui.js';
+import { until } from './support/workbench.js';
+
+/** The packaged extension, the real daemon and real desktops, driven as a person does. One training run; each flow goes on from where the last one left it. */
+const engine = await engineHere(), noLocal = await whyNoLocalDesktops(), provider = engine ? 'docker' : 'local';
+const missing = whyNoWorkbench('latest') ?? (provider === 'local' ? noLocal : undefined);
+if (missing) console.warn(`skipped: the extension in VS Code (${missing})`);
+
+describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`, () => {
+  let c: Cockpit;
+  beforeAll(async () => {
+    if (provider === 'docker') await ensureImage(connectEngine());
+    c = await Cockpit.start({ which: 'latest', files: { 'tiny.dart-run.json': tinyRun(provider), 'notes.txt': 'a file' } });
+  });
+  afterAll(() => c?.stop());
+  const flow = (name: string, f: () => Promise<void>): void => {
+    it(name, async () => {
+      onTestFailed(() => c.picture(`failed-${name.replace(/\W+/g, '-').slice(0, 60)}`));
+      await f();
+    });
+  };
+
+  /** Steps that a trajectory page shows. */
+  const shots = (f: Frame): Promise<number> => f.evaluate<number>("Number(document.querySelector('.ds-shot')?.getAttribute('aria-setsize') ?? 0)");
+
+  flow('nothing runs until it is asked for', async () => {
+    expect(await c.isActive).toBe(false);
+    expect(c.daemon).toBeUndefined();
+    // The workbench learns whether its folder is trusted while it starts: until then the command is not offered.
+    await expect.poll(() => c.ui.offered('DART Studio: Start Training'), { timeout: 30_000 }).toContainEqual(expect.stringContaining('DART Studio: Start Training'));
+    await c.ui.openContainer();
+    await expect.poll(() => c.ui.section('Runs').locator('.welcome-view-content').innerText()).toContain('The runtime is not running');
+  });
+
+  flow('the sample opens with no runtime', async () => {
+    await c.ui.palette('DART Studio: Open Sample Run');
+    await c.ui.pick('success');
+    const page = await c.ui.webview('inspector');
+    await page.locator('.ds-shot').first().waitFor();
+    await page.locator('.ds-surface img').waitFor();
+    await expect.poll(() => shots(page)).toBeGreaterThan(1);
+    await pictures(page);
+    await c.picture('sample');
+    expect(c.daemon).toBeUndefined();
+    await c.closeEditors();
+  });
+
+  flow('a trajectory file opens in the inspector from the Explorer', async () => {
+    const dir = join(c.w.folder, 'frames'), plans = await richPlans(new FrameFolder(dir));
+    writeFileSync(join(c.w.folder, 'recorded.traj.jsonl'), serializeTrajectory(view(plans, 'frames')));
+    await c.w.host.command('workbench.view.explorer');
+    await c.w.page.locator('.explorer-folders-view .monaco-list-row', { hasText: 'recorded.traj.jsonl' }).dblclick();
+    const page = await c.ui.webview('inspector');
+    await page.locator('.ds-shot').first().waitFor();
+    await expect.poll(() => shots(page)).toBe(plans.length);
+    expect(await c.w.host.run((v) => { const i = v.window.tabGroups.activeTabGroup.activeTab?.input; return i instanceof v.TabInputCustom ? i.viewType : ''; })).toBe('dartStudio.trajectory');
+    expect(c.daemon).toBeUndefined();
+    await c.closeEditors();
+  });
+
+  flow('the walkthrough opens', async () => {
+    await c.ui.palette('DART Studio: Open Walkthrough');
+    const steps = c.w.page.locator('.gettingStartedContainer .getting-started-step');
+    await steps.first().waitFor();
+    await expect.poll(() => steps.count()).toBe(5);
+    await c.closeEditors();
+  });
+
+  flow('training is started from the palette, and steps arrive', async () => {
+    await c.ui.palette('DART Studio: Start Training');
+    await c.ui.pick('tiny.dart-run.json');
+    const page = await c.ui.webview('dashboard', { timeoutMs: 60_000 });
+    await page.locator('.state', { hasText: 'Running' }).waitFor();
+    expect(c.runs).toHaveLength(1);
+    await c.ui.openContainer();
+    await c.ui.expand('Trajectories');
+    // Rollouts of training, not of the evaluation before it.
+    await c.ui.row('Trajectories', /\d+ steps · v\d/).waitFor({ timeout: 120_000 });
+    await until(async () => /\d+ %|\/h/.test(await c.ui.status.innerText()), 'the status bar shows how it goes', 60_000);
+    await c.picture('training');
+  });
+
+  flow('a running rollout is watched step by step', async () => {
+    let grown = 0;
+    await until(async () => {
+      await c.ui.section('Trajectories').locator('.monaco-list-row[aria-label*="running"]').first().click({ timeout: 30_000 });
+      const page = await c.ui.webview('inspector');
+      await page.locator('.ds-badge-slot .ds-outcome').waitFor();
+      const before = await shots(page);
+      // It may have ended meanwhile: then the next one is watched.
+      await until(async () => (grown = await shots(page)) > before || !(await page.locator('.ds-badge-slot .ds-outcome.running').isVisible()), 'it goes on or ends');
+      return grown > before;
+    }, 'a rollout grows while it is looked at', 90_000);
+    const page = await c.ui.webview('inspector');
+    await pictures(page);
+    await c.picture('live');
+  });
+
+  flow('the runtime dies: state and remedy are seen, and the run is resumed', async () => {
+    const { pid } = c.daemon!;
+    await c.showTab(1);
+    await c.ui.webview('dashboard');
+    process.kill(pid, 'SIGKILL');
+    const page = await c.ui.webview('dashboard');
+    await page.locator('.state', { hasText: 'Interrupted' }).waitFor({ timeout: 60_000 });
+    expect(c.daemon?.pid).not.toBe(pid);
+    await until(async () => (await c.ui.rows('Runs')).some((r) => r.includes('interrupted')), 'the list of runs says so too');
+    await c.picture('interrupted');
+    await page.getByRole('toolbar', { name: 'Run' }).getByRole('button', { name: 'Resume Run…' }).click();
+    await c.ui.pick('As its run file says');
+    await page.locator('.state', { hasText: 'Running' }).waitFor({ timeout: 60_000 });
+  });
+
+  flow('a reload during training finds everything again', async () => {
+    const { pid } = c.daemon!, tabs = await c.tabs;
+    expect(tabs.length).toBeGreaterThan(1);
+    await c.w.reload();
+    await c.ui.webview('dashboard', { timeoutMs: 60_000 });
+    expect(c.daemon?.pid).toBe(pid);
+    await expect.poll(() => c.tabs, { timeout: 30_000 }).toEqual(tabs);
+    const page = await c.ui.webview('dashboard');
+    await page.locator('.state', { hasText: 'Running' }).waitFor();
+    await until(async () => /DART .*(%|\/h)/.test(await c.ui.status.innerText()), 'the status bar shows the run again', 60_000);
+    await c.showTab(2);
+    await (await c.ui.webview('inspector')).locator('.ds-shot').first().waitFor();
+    expect(c.runs).toHaveLength(1);
+  });
+
+  flow('a second window sees the same', async () => {
+    const second = new Ui(await c.w.secondWindow());
+    await until(async () => /DART .*(%|\/h)/.test(await second.status.innerText().catch(() => '')), 'its status bar shows the run', 60_000);
+    await second.page.close();
+  });
+
+  flow('a finished rollout: n jumps to a step of high entropy', async () => {
+    await c.ui.openContainer();
+    const several = /(failure|success), ([5-9]|\d\d) steps/;
+    await until(async () => (await c.ui.rows('Trajectories')).some((r) => several.test(r)), 'a rollout of several steps has ended', 60_000);
+    await c.ui.section('Trajectories').locator('.monaco-list-row').nth((await c.ui.rows('Trajectories')).findIndex((r) => several.test(r))).click();
+    const page = await c.ui.webview('inspector');
+    await page.locator('.ds-diamond').first().waitFor();
+    const strip = page.locator('.ds-film-list'), marked = (): Promise<boolean> => page.evaluate<boolean>("!!document.querySelector('.ds-shot.selected .ds-diamond')");
+    // The page may still change from the rollout it showed before to the one that was clicked: keys that went to the former are pressed again.
+    await until(async () => {
+      await strip.press('Home');
+      if (!await marked()) await strip.press('n');
+      return marked();
+    }, 'a step of high entropy is selected');
+    await expect.poll(() => page.locator('.ds-detail').innerText()).toMatch(/Step \d+ of \d+/);
+    await pictures(page);
+    await c.picture('finished');
+  });
+
+  flow('two rollouts of a group are compared', async () => {
+    const page = await c.ui.webview('inspector');
+    await page.locator('.ds-sibling button.compare').first().click();
+    const compare = await c.ui.webview('compare');
+    await compare.locator('.ds-shot').first().waitFor();
+    await until(async () => /step \d+|same/i.test(await compare.locator('.cp-words').innerText()), 'it says where they part');
+    await pictures(compare);
+    await c.picture('compare');
+  });
+
+  flow('training is stopped: a checkpoint is there and no desktop is left', async () => {
+    await c.ui.palette('DART Studio: Stop Training');
+    await c.showTab(1);
+    const page = await c.ui.webview('dashboard');
+    await page.locator('.state', { hasText: 'Stopped' }).waitFor({ timeout: 60_000 });
+    const run = c.runs[0]!, checkpoints = join(run, 'checkpoints');
+    expect(readdirSync(checkpoints).filter((f) => existsSync(join(checkpoints, f, 'policy.onnx'))).length).toBeGreaterThan(0);
+    await until(async () => (await c.ui.rows('Desktops')).length === 0, 'the list of desktops is empty');
+    if (provider === 'docker') expect(await connectEngine().listContainers({ all: true, filters: { label: ['app=dart-studio', `run=${basename(run)}`] } })).toEqual([]);
+    expect(alive(c.daemon!.pid)).toBe(true);
+  });
+
+  flow('four themes: pictures, and nothing for axe to find', async () => {
+    const axe = axeSource(), found: string[] = [], pages = ['dashboard', 'inspector', 'compare'] as const;
+    for (const [theme, name] of [['Dark Modern', 'dark'], ['Light Modern', 'light'], ['Default High Contrast', 'hc'], ['Default High Contrast Light', 'hc-light']] as const) {
+      await c.setTheme(theme);
+      for (const [i, kind] of pages.entries()) {
+        await c.showTab(i + 1);
+        const page = await c.ui.webview(kind);
+        await page.locator(kind === 'dashboard' ? '.state' : '.ds-shot').first().waitFor();
+        await pictures(page);
+        await c.picture(`${kind}-${name}`);
+        for (const v of await violations(page, axe)) found.push(`${kind}, ${name}: ${v.id} (${v.impact}): ${v.nodes.slice(0, 3).join(' | ')}`);
+      }
+    }
+    await c.setTheme('Dark Modern');
+    expect(found).toEqual([]);
+  });
+
+  flow('a runtime that dies under a window that only attached: it says so, and starts it when asked', async () => {
+    const { pid } = c.daemon!;
+    process.kill(pid, 'SIGKILL');
+    const toast = c.ui.notification('The runtime ended');
+    await toast.waitFor({ timeout: 60_000 });
+    await c.picture('lost');
+    await toast.hover();
+    await toast.getByRole('button', { name: 'Start Runtime' }).click();
+    await until(async () => (await c.ui.rows('Runs')).some((r) => r.includes('stopped')), 'the run is listed again', 60_000);
+    expect(c.daemon?.pid).not.toBe(pid);
+  });
+});

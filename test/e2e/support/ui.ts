@@ -1,0 +1,95 @@
+import type { Frame, Locator, Page } from './playwright.js';
+import { until } from './workbench.js';
+
+/** Parts of the workbench as a person sees them; the selectors hold in VS Code 1.99 and 1.139. */
+export class Ui {
+  readonly page: Page;
+  constructor(page: Page) { this.page = page; }
+
+  /** Runs a command from the palette by its title. */
+  async palette(title: string): Promise<void> {
+    await this.openPalette(title);
+    await this.page.keyboard.press('Enter');
+  }
+  /** The titles the palette offers for a text, best first. */
+  async offered(text: string): Promise<readonly string[]> {
+    await this.openPalette(text);
+    const titles = await this.picks();
+    await this.page.keyboard.press('Escape');
+    return titles;
+  }
+  async openPalette(text: string): Promise<void> {
+    // With the focus in a page the key would go to the page.
+    await this.page.locator('.part.titlebar').click({ position: { x: 5, y: 5 } });
+    await this.page.keyboard.press('F1');
+    const input = this.page.locator('.quick-input-widget .quick-input-box input');
+    await input.waitFor({ state: 'visible' });
+    await input.fill(`>${text}`);
+    await this.page.locator('.quick-input-list .monaco-list-row').first().waitFor();
+  }
+  async picks(): Promise<readonly string[]> {
+    await this.page.locator('.quick-input-list .monaco-list-row').first().waitFor();
+    return Promise.all((await this.page.locator('.quick-input-list .monaco-list-row').all()).map(async (r) => (await r.getAttribute('aria-label')) ?? ''));
+  }
+  /** Chooses in a quick pick that is open. */
+  async pick(label: string | RegExp): Promise<void> {
+    await this.page.locator('.quick-input-list .monaco-list-row', { hasText: label }).first().click();
+  }
+  /** Shows the extension's container in the side bar. */
+  async openContainer(): Promise<void> {
+    const pane = this.page.locator('.part.sidebar .composite.title', { hasText: /DART Studio/i });
+    if (await pane.isVisible()) return;
+    await this.page.locator('.activitybar [aria-label^="DART Studio"]').first().click();
+    await pane.waitFor();
+  }
+  /** A section of the side bar by its heading. */
+  section(title: string): Locator { return this.page.locator('.part.sidebar .pane', { has: this.page.locator(`.pane-header[aria-label^="${title}"]`) }); }
+  async expand(title: string): Promise<Locator> {
+    const section = this.section(title), header = section.locator('.pane-header');
+    await header.waitFor();
+    if (await header.getAttribute('aria-expanded') === 'false') await header.click();
+    return section;
+  }
+  async rows(title: string): Promise<readonly string[]> { return Promise.all((await this.section(title).locator('.monaco-list-row').all()).map(async (r) => (await r.getAttribute('aria-label')) ?? '')); }
+  row(title: string, text: string | RegExp): Locator { return this.section(title).locator('.monaco-list-row', { hasText: text }).first(); }
+
+  get status(): Locator { return this.page.locator('.part.statusbar .statusbar-item[id^="dart-studio.dart-studio"]').first(); }
+  notification(text: string | RegExp): Locator { return this.page.locator('.notifications-toasts .notification-list-item', { hasText: text }).first(); }
+  async notificationTexts(): Promise<readonly string[]> { return this.page.locator('.notifications-toasts .notification-list-item-message').allInnerTexts(); }
+  dialog(): Locator { return this.page.locator('.monaco-dialog-box'); }
+
+  /** The frame of the page of a kind (`body[data-page]`) that is shown; several of a kind: the one whose text matches. */
+  async webview(kind: string, o: { readonly timeoutMs?: number; readonly text?: RegExp } = {}): Promise<Frame> {
+    let found: Frame | undefined;
+    await until(async () => {
+      for (const f of this.page.frames()) {
+        try {
+          if (f.isDetached() || !(await f.evaluate<boolean>(`document.body?.dataset.page === ${JSON.stringify(kind)} && innerWidth > 0`))) continue;
+          if (o.text && !o.text.test(await f.evaluate<string>('document.body.innerText'))) continue;
+          found = f;
+          return true;
+        } catch { /* the frame went away while we asked */ }
+      }
+      return false;
+    }, `the ${kind} page is shown${o.text ? ` with ${String(o.text)}` : ''}`, o.timeoutMs);
+    return found!;
+  }
+}
+
+/** Waits in the page, frame by frame, until an expression of it holds. Playwright's own waiting needs `unsafe-eval`, which our pages do not allow. */
+export const when = (frame: Frame, condition: string, timeoutMs = 30_000): Promise<void> => frame.evaluate<void>(`(async () => {
+  const end = performance.now() + ${timeoutMs};
+  while (!(${condition})) { if (performance.now() > end) throw new Error('waited in vain: ' + ${JSON.stringify(condition)}); await new Promise((r) => requestAnimationFrame(r)); }
+})()`);
+
+/** Every picture of a page has come, or is known not to. */
+export async function pictures(frame: Frame): Promise<void> {
+  await until(() => frame.evaluate<boolean>("[...document.images].every((i) => i.complete) && !document.querySelector('[aria-busy=true]')"), 'the pictures have come');
+}
+
+export interface Violation { readonly id: string; readonly impact: string; readonly nodes: readonly string[] }
+/** What axe finds wrong in a page of ours; `axe` is its source. */
+export async function violations(frame: Frame, axe: string): Promise<readonly Violation[]> {
+  await frame.evaluate(`${axe}; undefined`);
+  return frame.evaluate<readonly Violation[]>("axe.run(document, { resultTypes: ['violations'] }).then((r) => r.violations.map((v) => ({ id: v.id, impact: v.impact, nodes: v.nodes.map((n) => n.target.join(' ') + ': ' + n.failureSummary) })))");
+}

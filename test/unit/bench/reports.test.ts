@@ -1,0 +1,139 @@
+import { describe, expect, it } from 'vitest';
+import { parseRunFile } from '../../../runtime/config/index.js';
+import { MEASURED, MECHANISMS, VARIANTS, switches } from '../../bench/curation/mechanisms.js';
+import { curationPlan } from '../../bench/curation/plan.js';
+import { curationReport, effects, successOf, verdict } from '../../bench/curation/report.js';
+import { livePlan } from '../../bench/live/plan.js';
+import { liveReport } from '../../bench/live/report.js';
+import { POOL_VARIANTS, poolPlan } from '../../bench/pool/plan.js';
+import { neverSolved, poolCells, poolReport } from '../../bench/pool/report.js';
+import { resultOf } from './results.js';
+
+const wellFormed = (svg: string): void => {
+  const open: string[] = [];
+  for (const [, close, name, self] of svg.matchAll(/<(\/?)([a-z]+)[^>]*?(\/?)>/g)) { if (close) expect(open.pop()).toBe(name); else if (!self) open.push(name!); }
+  expect(open).toEqual([]);
+  expect(svg).not.toMatch(/NaN|Infinity/);
+};
+
+describe('the plan of the curation ablation', () => {
+  const plan = curationPlan({ seeds: [1, 2], variants: VARIANTS.map((v) => v.name), budget: 400, probe: 96, quick: false });
+
+  it('has every mechanism alone, all, none and all but each, from one warm start of the same seed', () => {
+    expect(VARIANTS).toHaveLength(2 + 2 * (MECHANISMS.length + 1));
+    expect(MEASURED.map((m) => VARIANTS.filter((v) => v.name === `only-${m.name}` || v.name === `without-${m.name}`).map((v) => v.on.size))).toEqual(MEASURED.map((m) => (m.name === 'ours' ? [5, 4] : [8, 1])));
+    expect(new Set(plan.map((e) => e.name)).size).toBe(2 * (1 + VARIANTS.length));
+    for (const e of plan.filter((x) => x.variant !== 'base')) expect([e.from, parseRunFile(e.file).seed]).toEqual([`base-s${e.seed}`, e.seed]);
+  });
+  it('switches in the run file exactly what a variant names, and nothing else differs between variants', () => {
+    const off = parseRunFile(switches(VARIANTS.find((v) => v.name === 'none')!));
+    expect(off.curation.pool.enabled || off.curation.dynamicRollouts.enabled || off.curation.dynamicLength.enabled || off.curation.highEntropy.enabled || off.trainer.tis.enabled).toBe(false);
+    expect([off.curation.planner, off.curation.probe, off.warmStart.demonstrations, off.trainer.reuse.enabled, off.trainer.credit]).toEqual(['shuffle', 0, 0, false, 'trajectory']);
+    const on = parseRunFile(switches(VARIANTS.find((v) => v.name === 'all')!));
+    expect(on.curation.pool.enabled && on.curation.dynamicRollouts.enabled && on.curation.dynamicLength.enabled && on.curation.highEntropy.enabled && on.trainer.tis.enabled).toBe(true);
+    expect([on.curation.planner, on.curation.probe, on.trainer.reuse.enabled, on.trainer.credit]).toEqual(['variance', 4, true, 'fork']);
+    const only = parseRunFile(switches(VARIANTS.find((v) => v.name === 'only-high-entropy')!));
+    expect(only).toEqual({ ...off, curation: { ...off.curation, highEntropy: { ...off.curation.highEntropy, enabled: true } } });
+  });
+  it('refuses a variant that is not there, naming those that are', () => {
+    expect(() => curationPlan({ seeds: [1], variants: ['al'], budget: 1, probe: 1, quick: true })).toThrow(/unknown; there are all, none/);
+  });
+});
+
+describe('the effect of a mechanism', () => {
+  const at = (variant: string, seed: number, k: number): ReturnType<typeof resultOf> => resultOf(variant, seed, { after: { f: [k, 100] } });
+
+  it('is the mean of paired differences, alone and among the others, with the error over pairs', () => {
+    // pool: alone +10, +20; among +30, +20. Two seeds that differ by 50 points, which the pairing takes out.
+    const results = [at('none', 1, 10), at('only-pool', 1, 20), at('all', 1, 50), at('without-pool', 1, 20), at('none', 2, 60), at('only-pool', 2, 80), at('all', 2, 95), at('without-pool', 2, 75)];
+    const e = effects(results, successOf).find((x) => x.mechanism.name === 'pool')!;
+    expect(e.alone.mean).toBeCloseTo(0.15);
+    expect(e.among.mean).toBeCloseTo(0.25);
+    expect(e.both).toMatchObject({ n: 4 });
+    expect(e.both.mean).toBeCloseTo(0.2);
+    expect(e.both.half).toBeCloseTo((3.182 * Math.sqrt(0.02 / 3)) / 2, 3);
+    expect(verdict(e)).toMatch(/helps here: \+20\.0 ± 13\.0 points over 4 pairs/);
+  });
+  it('leaves out pairs of which one run is missing, and says when nothing can be told', () => {
+    const e = effects([at('none', 1, 10), at('only-pool', 1, 30), at('only-tis', 1, 5), at('only-tis', 2, 5)], successOf);
+    const of = (name: string): string => verdict(e.find((x) => x.mechanism.name === name)!);
+    expect(of('pool')).toMatch(/one pair of runs, which says nothing yet/);
+    expect(of('tis')).toMatch(/one pair/);
+    expect(of('variance')).toMatch(/not measured/);
+  });
+  it('hurts, or cannot be told, by its interval', () => {
+    const seeds = (f: (s: number) => [number, number]): ReturnType<typeof resultOf>[] => [1, 2, 3].flatMap((s) => [at('none', s, f(s)[0]), at('only-tis', s, f(s)[1])]);
+    const of = (rs: ReturnType<typeof resultOf>[]): string => verdict(effects(rs, successOf).find((x) => x.mechanism.name === 'tis')!);
+    expect(of(seeds((s) => [50 + s, 30 + 2 * s]))).toMatch(/hurts here/);
+    expect(of(seeds((s) => [50, 50 + (s - 2) * 10]))).toMatch(/no effect can be told here.*gain of more than 25 points or a loss of more than 25/);
+  });
+});
+
+describe('the report of the ablation', () => {
+  it('can be written at any moment: of nothing, of a part, of all', () => {
+    const how = { quick: false, budget: 400, probe: 96 };
+    for (const results of [[], [resultOf('base', 1)], VARIANTS.flatMap((v) => [1, 2, 3].map((s) => resultOf(v.name, s, { before: { f: [10, 96] }, after: { f: [40 + s, 96] } })))]) {
+      const w = curationReport(results, ['s1-all: lost'], how);
+      wellFormed(w.svg);
+      expect(w.markdown).toContain('s1-all: lost');
+      expect(w.markdown).not.toMatch(/undefined|Infinity/);
+    }
+  });
+  it('pools episodes over seeds and keeps the spread of repeated evaluations of one policy', () => {
+    const w = curationReport([resultOf('base', 1, { before: { f: [8, 100] }, after: { f: [12, 100] } }), resultOf('all', 1, { after: { f: [40, 100] } }), resultOf('none', 1, { after: { f: [20, 100] } })], [], { quick: false, budget: 400, probe: 100 });
+    expect(w.markdown).toContain('Before: 10.0 % (mean over the 1 starting policy, 10 %; two evaluations of one and the same policy differ by up to 4 points).');
+    expect(w.markdown).toMatch(/\| all \| 1 \| 40\.0 \| 40 of 100 \[31, 50\] \| \+30\.0 \(one pair\) \|/);
+  });
+});
+
+describe('tasks never solved', () => {
+  const results = [
+    resultOf('base', 1), resultOf('without', 1, { before: { a: [0, 10], b: [0, 10], c: [1, 10] }, after: { a: [0, 10], b: [0, 10], c: [5, 10] } }),
+    resultOf('pool', 1, { before: { a: [0, 10], b: [1, 10], c: [0, 10] }, after: { a: [7, 10], b: [9, 10], c: [9, 10] } }),
+    resultOf('without', 2, { before: { a: [0, 10], b: [0, 10] }, after: { a: [1, 10], b: [0, 10] } }), resultOf('pool', 2, { before: { a: [0, 10], b: [0, 10] }, after: { a: [6, 10], b: [5, 10] } }),
+  ];
+  it('are those without one success in any evaluation of the starting policy, seed by seed', () => {
+    expect(neverSolved(results, 1)).toEqual({ families: ['a'], attempts: 20, solved: ['b', 'c'] });
+    expect(neverSolved(results, 2)).toEqual({ families: ['a', 'b'], attempts: 40, solved: [] });
+  });
+  it('are all that success is counted on', () => {
+    const cells = poolCells(results);
+    expect(cells.map((c) => [c.variant.name, c.successes, c.episodes])).toEqual([['without', 1, 30], ['pool', 18, 30]]);
+    expect(cells[1]!.success.mean).toBeCloseTo((0.7 + 0.55) / 2);
+  });
+  it('give the bar its figure, with the runs without the pool beside it', () => {
+    const w = poolReport(results, [], { quick: false, budget: 600, probe: 20 });
+    expect(w.bars.map((b) => [b.name, b.value, b.holds])).toEqual([['pool_success', 0.6, true], ['pool_gain', 0.6 - 1 / 30, true]]);
+    expect(w.markdown).toContain('Left out, because the starting policy solved some of it: b (seed 1), c (seed 1).');
+    wellFormed(w.svg);
+    wellFormed(poolReport([], [], { quick: true, budget: 1, probe: 1 }).svg);
+  });
+  it('are met with the pool off in one variant and from the same policy in all', () => {
+    const plan = poolPlan({ seeds: [3], variants: POOL_VARIANTS.map((v) => v.name), budget: 600, probe: 60, quick: false }), [base, ...runs] = plan;
+    const taught = parseRunFile(base!.file).tasks.families!;
+    for (const e of runs) { expect(e.from).toBe('base-s3'); for (const f of parseRunFile(e.file).tasks.families!) expect(taught).not.toContain(f); }
+    const without = parseRunFile(runs.find((e) => e.variant === 'without')!.file);
+    expect([without.curation.pool.enabled, without.trainer.replay, without.warmStart.demonstrations, without.warmStart.steps]).toEqual([false, 0, 0, 0]);
+  });
+});
+
+describe('the regimes live', () => {
+  it('take turns and differ in barrier and sync alone', () => {
+    const plan = livePlan({ regimes: ['a', 'b', 'c', 'd'], turns: 2, minutes: 1.4, seed: 1, quick: false });
+    expect(plan.map((e) => e.variant)).toEqual(['base', 'a', 'b', 'c', 'd', 'a', 'b', 'c', 'd']);
+    const files = plan.slice(1).map((e) => parseRunFile(e.file));
+    expect(files.slice(0, 4).map((c) => [c.rollout.regime, c.policy.sync])).toEqual([['batch', 'global'], ['task', 'global'], ['rollout', 'global'], ['rollout', 'replica']]);
+    for (const c of files) expect({ ...c, name: '', rollout: { ...c.rollout, regime: '' }, policy: { ...c.policy, sync: '' } }).toEqual({ ...files[0], name: '', rollout: { ...files[0]!.rollout, regime: '' }, policy: { ...files[0]!.policy, sync: '' } });
+  });
+  it('are reported with the bars of regime d and its ratios over a, turn by turn', () => {
+    const results = [
+      resultOf('base', 1), resultOf('a', 1, { throughput: { ratio: 0.5, loose: 0.4, trainedActions: 20, rate: 1 } }), resultOf('d', 1, { throughput: { ratio: 0.95, loose: 0.96, trainedActions: 40, rate: 2 } }),
+      resultOf('a', 1, { throughput: { ratio: 0.6, loose: 0.5, trainedActions: 10, rate: 1, failed: 2, outMax: 2 } }), resultOf('d', 1, { throughput: { ratio: 0.93, loose: 0.9, trainedActions: 40, rate: 2 } }),
+    ];
+    const w = liveReport(results, [], { quick: false, turns: 2, minutes: 1 });
+    expect(Object.fromEntries(w.bars.map((b) => [b.name, [b.value, b.holds]]))).toEqual({ x_over_bound_live: [0.94, true], desktop_utilisation_loose: [0.9299999999999999, false], sync_failed_requests_live: [2, false], sync_replicas_out_live: [1, true], sync_downtime_live: [0, true] });
+    expect(w.rows.find((r) => r['name'] === 'trained_actions_ratio_live')).toMatchObject({ value: 3 });
+    wellFormed(w.svg);
+    expect(liveReport([], [], { quick: true, turns: 1, minutes: 1 }).bars).toEqual([]);
+  });
+});

@@ -1,0 +1,151 @@
+import { describe, expect, it } from 'vitest';
+import { StudioModel, type Change } from '../../../extension/model/studioModel.js';
+import { TrajectoryList } from '../../../extension/model/trajectoryList.js';
+import type { TrajectoryRow } from '../../../runtime/protocol/types.js';
+import { desktop, run, status, trajectory } from './samples.js';
+import { ScriptedRuntime, settled } from './scriptedRuntime.js';
+
+function studio(o: { selected?: string } = {}) {
+  const r = new ScriptedRuntime(), changes: Change[] = [], failures: string[] = [], due: (() => void)[] = [];
+  r.answers = {
+    'run/list': () => ({ runs: [run({ run: '/w/runs/b', state: 'finished' }), run({ run: '/w/runs/a', status: status() })] }),
+    'run/get': ({ run: path }: { run: string }) => ({ summary: run({ run: path }), ledger: { generated: 1 }, evals: [], tasks: [], config: {}, checkpoints: [], seq: 41 }),
+    'desktop/list': () => ({ desktops: [desktop({ desktop: 'local-10' }), desktop({ desktop: 'local-2' })] }), 'task/list': () => ({ tasks: [] }),
+  };
+  const model = new StudioModel({ runtime: r.runtime, roots: (active) => ['/w/runs', ...active], selected: o.selected, keepSelected: () => undefined, failed: (_e, doing) => failures.push(doing), later: (f) => { due.push(f); return () => undefined; } });
+  model.onChange((c) => changes.push(c));
+  return { r, model, changes, failures, tick: async () => { for (const f of due.splice(0)) f(); await settled(); } };
+}
+
+describe('the model', () => {
+  it('asks for everything when the runtime is there, and follows the active run from where its state was read', async () => {
+    const { r, model } = studio();
+    r.become('ready');
+    await settled();
+    expect(model.selected).toBe('/w/runs/a');
+    expect(model.active?.run).toBe('/w/runs/a');
+    expect(model.desktops.map((d) => d.desktop)).toEqual(['local-2', 'local-10']);
+    expect(r.subscriptions.map((s) => s.query)).toMatchObject([{ run: '/w/runs/a', sinceSeq: 41 }]);
+  });
+  it('a chosen run stays chosen, and is followed instead', async () => {
+    const { r, model } = studio();
+    r.become('ready');
+    await settled();
+    model.select('/w/runs/b');
+    await settled();
+    expect(model.selected).toBe('/w/runs/b');
+    expect(r.subscriptions.map((s) => [s.query.run, s.ended])).toEqual([['/w/runs/a', true], ['/w/runs/b', false]]);
+  });
+  it('a status renews the run without listing again', async () => {
+    const { r, model, changes } = studio();
+    r.become('ready');
+    await settled();
+    const lists = r.asked.filter((a) => a.method === 'run/list').length;
+    r.notify('run/status', { run: '/w/runs/a', status: status({ state: 'paused', rollouts: 500 }), ledger: { generated: 9 } });
+    expect(model.active).toMatchObject({ state: 'paused', rollouts: 500 });
+    expect(model.ledger).toEqual({ generated: 9 });
+    expect(changes.at(-1)).toBe('status');
+    expect(r.asked.filter((a) => a.method === 'run/list').length).toBe(lists);
+  });
+  it('a burst of events is one reading of the tasks', async () => {
+    const { r, tick } = studio();
+    r.become('ready');
+    await settled();
+    for (let i = 0; i < 50; i++) r.subscriptions[0]!.send({ events: [{ type: 'ended', seq: 50 + i, at: 0, row: trajectory() }], nextSeq: 51 + i, live: true });
+    await settled();
+    expect(r.asked.filter((a) => a.method === 'task/list')).toHaveLength(1);
+    await tick();
+    expect(r.asked.filter((a) => a.method === 'task/list')).toHaveLength(2);
+  });
+  it('tells once that a run is over', async () => {
+    const { r, model, tick } = studio(), over: string[] = [];
+    model.onEnded((s) => over.push(`${s.run} ${s.state}`));
+    r.become('ready');
+    await settled();
+    r.answers['run/list'] = () => ({ runs: [run({ run: '/w/runs/a', state: 'finished' })] });
+    r.notify('run/changed', { run: '/w/runs/a', state: 'finished' });
+    await tick(); await settled();
+    r.notify('run/changed', { run: '/w/runs/a', state: 'finished' });
+    await tick(); await tick();
+    expect(over).toEqual(['/w/runs/a finished']);
+  });
+  it('a run that another window starts elsewhere is listed and shown', async () => {
+    const { r, tick } = studio();
+    r.become('ready');
+    await settled();
+    r.notify('run/changed', { run: '/elsewhere/c', state: 'running' });
+    await tick(); await settled();
+    expect(r.asked.filter((a) => a.method === 'run/list').at(-1)!.params).toEqual({ roots: ['/w/runs', '/elsewhere/c'] });
+  });
+  it('forgets what a runtime said that is gone, and keeps the runs while it comes back', async () => {
+    const { r, model } = studio();
+    r.become('ready');
+    await settled();
+    r.become('reconnecting');
+    expect([model.runs.length, model.desktops.length]).toEqual([2, 0]);
+    r.become('stopped');
+    expect([model.runs.length, model.selected, model.loaded]).toEqual([0, undefined, false]);
+  });
+  it('says why the list could not be read', async () => {
+    const { r, model } = studio();
+    delete r.answers['run/list'];
+    r.become('ready');
+    await settled();
+    r.asked.find((a) => a.method === 'run/list')!.fail(Object.assign(new Error('The folder cannot be read'), { kind: 'store.io', remedy: 'Check it.' }));
+    await settled();
+    expect(model.problem).toEqual({ kind: 'store.io', message: 'The folder cannot be read', remedy: 'Check it.' });
+  });
+});
+
+describe('the list of trajectories', () => {
+  const rows = (from: number, n: number): TrajectoryRow[] => Array.from({ length: n }, (_, i) => trajectory({ rollout: `r-${from + i}` }));
+  const open = () => { const r = new ScriptedRuntime(); r.state = 'ready'; return { r, list: new TrajectoryList(r.runtime, () => 100, {}, 'newest') }; };
+  it('adds pages, and shows no row twice when rows move between them', async () => {
+    const { r, list } = open();
+    r.answers['trajectory/list'] = ({ cursor }: { cursor?: string }) => (cursor ? { rows: rows(98, 50), total: 148 } : { rows: rows(0, 100), total: 148, cursor: 'c' });
+    await list.show({ run: '/r' });
+    expect([list.rows.length, list.more]).toEqual([100, true]);
+    await list.loadMore();
+    expect([list.rows.length, list.more, new Set(list.rows.map((x) => x.rollout)).size]).toEqual([148, false, 148]);
+  });
+  it('a new filter cancels what is on the way for the old one', async () => {
+    const { r, list } = open();
+    void list.show({ run: '/r' });
+    const old = r.asked[0]!;
+    void list.show({ filter: { outcome: ['success'] } });
+    expect(old.signal?.aborted).toBe(true);
+    old.answer({ rows: rows(0, 3), total: 3 });
+    r.asked[1]!.answer({ rows: rows(7, 1), total: 1 });
+    await settled();
+    expect(list.rows.map((x) => x.rollout)).toEqual(['r-7']);
+    expect(r.asked[1]!.params).toMatchObject({ filter: { outcome: ['success'] } });
+  });
+  it('reloads what is shown, not only the first page, and once more for what came meanwhile', async () => {
+    const { r, list } = open();
+    r.answers['trajectory/list'] = ({ limit, cursor }: { limit: number; cursor?: string }) => ({ rows: rows(cursor ? 100 : 0, limit), total: 900, cursor: 'c' });
+    await list.show({ run: '/r' });
+    await list.loadMore();
+    r.answers['trajectory/list'] = ({ limit }: { limit: number }) => ({ rows: rows(0, limit), total: 901, cursor: 'c' });
+    void list.reload(); void list.reload(); void list.reload();
+    await settled();
+    expect(r.asked.slice(2).map((a) => (a.params as { limit: number }).limit)).toEqual([200, 200]);
+    expect(list.total).toBe(901);
+  });
+  it('a reading that fails leaves the rows and says why', async () => {
+    const { r, list } = open();
+    r.answers['trajectory/list'] = () => ({ rows: rows(0, 2), total: 2 });
+    await list.show({ run: '/r' });
+    delete r.answers['trajectory/list'];
+    const again = list.reload();
+    r.asked.at(-1)!.fail(Object.assign(new Error('damaged'), { kind: 'store.damaged', remedy: 'Restore.' }));
+    await again;
+    expect([list.rows.length, list.problem?.kind]).toEqual([2, 'store.damaged']);
+  });
+  it('asks nothing without a run or a runtime', async () => {
+    const { r, list } = open();
+    await list.reload();
+    r.state = 'stopped';
+    await list.show({ run: '/r' });
+    expect(r.asked).toEqual([]);
+  });
+});

@@ -1,0 +1,2 @@
+/** The wire types reach domain files that name Node's Buffer; pages never hold one. */
+declare type Buffer = Uint8Array;

@@ -150,8 +150,9 @@ export class App {
   /** Only what a person waits for is said: a change of state, a new evaluation. */
   #announce(m: Model, old: Model | undefined): void {
     if (!old?.detail) return;
-    const state = stateOf(m), e = m.evals.at(-1);
-    if (state && state !== stateOf(old)) text(this.#spoken, t('Run: {0}.', stateWords[state].word));
-    else if (e && m.evals.length > old.evals.length) text(this.#spoken, t('Evaluation at {0}: {1}, {2}.', clock(e.at - m.detail!.summary.createdAt), percent(evalRate(e)), interval(e.low, e.high)));
+    const state = stateOf(m), e = m.evals.at(-1), says: string[] = [];
+    if (state && state !== stateOf(old)) says.push(t('Run: {0}.', stateWords[state].word));
+    if (e && e.at > (old.evals.at(-1)?.at ?? 0)) says.push(t('Evaluation at {0}: {1}, {2}.', clock(e.at - m.detail!.summary.createdAt), percent(evalRate(e)), interval(e.low, e.high)));
+    if (says.length > 0) text(this.#spoken, says.join(' '));
   }
 }

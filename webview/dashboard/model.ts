@@ -40,10 +40,11 @@ export function reduce(m: Model, msg: Message): Model {
     case 'failed': return { ...m, loading: false, failure: msg.error };
     case 'lacks': return { ...m, warning: `${msg.error.message} ${msg.error.remedy}`.trim() };
     case 'detail': {
-      const { detail: d } = msg, points = d.evals.map((e) => e.at);
-      return { ...m, loading: false, failure: undefined, detail: d, status: d.summary.status ?? (m.status && { ...m.status, state: d.summary.state }), ledger: d.ledger, evals: d.evals, tasks: d.tasks, now: Math.max(m.now, d.summary.createdAt, ...points) };
+      // What was told by event may be newer than an answer that was under way.
+      const { detail } = msg, evals = join(detail.evals, m.evals, (e) => `${e.at} ${e.version}`), d = { ...detail, checkpoints: join(detail.checkpoints, m.detail?.checkpoints ?? [], (c) => c.path) };
+      return { ...m, loading: false, failure: undefined, detail: d, status: d.summary.status ?? (m.status && { ...m.status, state: d.summary.state }), ledger: d.ledger, evals, tasks: d.tasks, now: Math.max(m.now, d.summary.createdAt, ...evals.map((e) => e.at)) };
     }
-    case 'curves': return { ...m, curves: msg.curves, evals: msg.evals.length >= m.evals.length ? msg.evals : m.evals, now: Math.max(m.now, ...msg.curves.map((c) => c.at.at(-1) ?? 0)) };
+    case 'curves': return { ...m, curves: msg.curves, evals: join(msg.evals, m.evals, (e) => `${e.at} ${e.version}`), now: Math.max(m.now, ...msg.curves.map((c) => c.at.at(-1) ?? 0)) };
     case 'series': return { ...m, series: new Map([...m.series, ...msg.series.map((s) => [s.name, s] as const)]), now: Math.max(m.now, ...msg.series.map((s) => s.at.at(-1) ?? 0)) };
     case 'lanes': return { ...m, lanes: rejoin(msg.lanes, m.lanes), now: Math.max(m.now, endOf(msg.lanes.lanes)) };
     case 'curation': return { ...m, curation: msg.curation };
@@ -66,6 +67,11 @@ function event(m: Model, e: RunEvent): Model {
     case 'checkpoint': return next.detail ? { ...next, detail: { ...next.detail, checkpoints: [...next.detail.checkpoints, { version: e.version, path: e.path }] } } : next;
     default: return next;
   }
+}
+/** An answer, and what is known beside it: nothing that was once there goes away. */
+function join<T>(answer: readonly T[], known: readonly T[], key: (x: T) => string): readonly T[] {
+  const there = new Set(answer.map(key)), more = known.filter((x) => !there.has(key(x)));
+  return more.length === 0 ? answer : [...answer, ...more];
 }
 /** What a batch of events makes worth asking again. */
 export function staleAfter(events: readonly RunEvent[]): ReadonlySet<Stale> {

@@ -29,6 +29,7 @@ export class TakeOverSession extends ControlSession {
   /** The present turn of the person, how it will end, and who waits for one to begin. */
   #turn: { readonly t: Turn; readonly end: Wish<TurnEnd> } | undefined;
   #begun = wish<void>();
+  readonly #came = wish<boolean>();
   #consent: Wish<boolean> | undefined;
   /** The policy carries out what was accepted, or acts by itself: no input. */
   #policyActs = true;
@@ -60,6 +61,9 @@ export class TakeOverSession extends ControlSession {
     r.hold(true);
   }
 
+  /** True as soon as the person has a turn, false when the rollout was over or anybody else's before. */
+  get comes(): Promise<boolean> { return this.#came.promise; }
+
   // what the rollout asks
 
   readonly #person: Person = { act: (t) => this.#act(t), consent: (p) => this.#asked(p) };
@@ -78,6 +82,7 @@ export class TakeOverSession extends ControlSession {
       if (this.#wanted !== 'policy') this.mode = this.#wanted;
       this.changed();
       this.#begun.give();
+      this.#came.give(true);
       void this.#goOn(turn.end);
       const end = await turn.end.promise;
       if (end.next !== 'propose') {
@@ -244,6 +249,7 @@ export class TakeOverSession extends ControlSession {
     this.#r.hold(false);
     this.#turn?.end.give({ next: 'policy' });
     this.#ended.give();
+    this.#came.give(false);
     void this.#hand.close();
     this.end();
   }

@@ -7,8 +7,10 @@ import { actionSchema } from '../annotate/schema.js';
 import { prepareDemonstration, type Annotate } from '../control/demonstration.js';
 import { RecordSession } from '../control/record.js';
 import { segmentOptions, type ControlSession, type SessionHost } from '../control/session.js';
+import { takeNext } from '../control/take.js';
 import { TakeOverSession } from '../control/takeOver.js';
 import type { DesktopBook } from '../desktopBook.js';
+import type { HeldRollout } from '../held.js';
 import { fields, type Handlers } from './params.js';
 import type { Studio } from './studio.js';
 import { ServiceError, type ServiceContext } from './types.js';
@@ -44,6 +46,8 @@ export function controlHandlers(h: Handlers, s: Studio): ControlService {
   const sessions = new Map<string, ControlSession>();
   /** Ends the job that keeps the daemon alive for a recording. */
   const jobs = new Map<string, () => void>();
+  /** Desktops that are asked for and not yet held. */
+  const taking = new Set<string>();
   const host: SessionHost = {
     clock: systemClock, log: s.log, broadcast: (state) => { s.broadcast({ method: 'control/changed', params: state }); },
     ended: (x) => { jobs.get(x.id)?.(); jobs.delete(x.id); },
@@ -80,18 +84,34 @@ export function controlHandlers(h: Handlers, s: Studio): ControlService {
       }).catch(refuse);
     });
   });
-  h.on(m.takeOver, schemas.takeOver, (p) => {
-    const there = [...sessions.values()].find((x) => x.facts.desktop === p.desktop && !x.over);
+  h.on(m.takeOver, schemas.takeOver, async (p, c) => {
+    const { desktop, mode } = p, there = [...sessions.values()].find((x) => x.facts.desktop === desktop && !x.over);
     if (there) {
       if (there instanceof RecordSession) throw new ServiceError('params.invalid', 'A person is recording a demonstration on this desktop.', 'Choose a desktop of a run.');
-      return there.setMode(p.mode).then(() => there.state());
+      await there.setMode(mode);
+      return there.state();
     }
-    const active = s.session, r = active?.steer(p.desktop);
-    if (!active || !active.desktops.desktop(p.desktop)) throw new ServiceError('not.found', `There is no desktop ${p.desktop} in the active run.`, 'Choose one from the list of desktops; it may have been replaced.');
-    if (!r) throw new ServiceError('params.invalid', 'No rollout is on this desktop now.', 'Take over while one is under way.');
-    if (r.kind !== 'rollout') throw new ServiceError('params.invalid', 'An evaluation is on this desktop: it measures the policy alone and cannot be taken over.', 'Take over a training rollout.');
-    const { order } = r;
-    return add(new TakeOverSession(host, { run: active.run, desktop: p.desktop, screen: r.desktop.screen, family: order.family, task: order.task, seed: order.seed, instruction: r.instruction }, r, { mode: p.mode, segment: segmentOptions(active.plan.config.policy.kind) })).state();
+    if (taking.has(desktop)) throw new ServiceError('params.invalid', 'This desktop is about to be taken over.', 'Wait until its rollout comes to its next step.');
+    const steer = (): HeldRollout => {
+      const active = s.session, r = active?.steer(desktop);
+      if (!active?.desktops.desktop(desktop)) throw new ServiceError('not.found', `There is no desktop ${desktop} in the active run.`, 'Choose one from the list of desktops; it may have been replaced.');
+      if (!r) throw new ServiceError('params.invalid', 'No rollout is on this desktop now.', 'Take over while one is under way.');
+      if (r.kind !== 'rollout') throw new ServiceError('params.invalid', 'An evaluation is on this desktop: it measures the policy alone and cannot be taken over.', 'Take over a training rollout.');
+      return r;
+    };
+    taking.add(desktop);
+    try {
+      return add(await takeNext({
+        host, signal: c.signal, steer,
+        // A pause may last: what is asked again then says so.
+        between: () => s.session?.desktops.desktop(desktop) !== undefined && s.session.status().state === 'running' && s.session.steer(desktop) === undefined,
+        onChange: (l) => { const offs = [s.session?.desktops.onChange(l), s.onBroadcast((b) => { if (b.method === 'run/changed') l(); })]; return () => { for (const off of offs) off?.(); }; },
+        open: (own, r) => {
+          const { run, plan } = s.session!, { family, task, seed } = r.order;
+          return new TakeOverSession(own, { run, desktop, screen: r.desktop.screen, family, task, seed, instruction: r.instruction }, r, { mode, segment: segmentOptions(plan.config.policy.kind) });
+        },
+      })).state();
+    } finally { taking.delete(desktop); }
   });
   h.on(m.listControl, schemas.empty, () => ({ sessions: [...sessions.values()].map((x) => x.state()) }));
   h.on(m.attachControl, schemas.session, (p, c) => { const x = of(p.session); x.attach(c.client); return x.state(); });

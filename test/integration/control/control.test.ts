@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { RunFile } from '../../../runtime/config/index.js';
 import * as m from '../../../runtime/protocol/methods.js';
 import * as human from '../../../runtime/protocol/humanMethods.js';
@@ -137,21 +137,13 @@ describe.skipIf(noLocal)('a rollout that is taken over', () => {
   it('waits for the person, is handed back, proposes its steps, and is ended; the run goes on and closes', async () => {
     const s = studio(), { run } = await s.call<{ run: string }>(m.startRun, { text: runFile, base: dir }), events: RunEvent[] = [];
     const following = (async () => { for await (const b of s.service.events({ run, sinceSeq: 0 }, new AbortController().signal)) events.push(...b.events); })();
-    /** Takes over whatever rollout is under way, until one holds. */
+    /** Takes over whatever rollout is under way: asked once, it is held, though rollouts of an untrained policy are over at any moment. */
     const take = async (mode: 'human' | 'step'): Promise<ControlState> => {
-      let held: ControlState | undefined;
-      await expect.poll(async () => {
-        for (const d of (await s.call<{ desktops: DesktopRow[] }>(m.listDesktops, {})).desktops) {
-          const got = d.rollout === undefined ? undefined : await s.call<ControlState>(human.takeOver, { desktop: d.desktop, mode }).catch(() => undefined);
-          if (!got) continue;
-          await s.call(human.attachControl, { session: got.session });
-          await expect.poll(() => s.state(got.session)?.mode).not.toBe('starting');
-          const now = s.state(got.session)!;
-          if (now.mode === mode) { held = now; return true; }
-        }
-        return false;
-      }, { timeout: 90_000, interval: 20 }).toBe(true);
-      return held!;
+      const desktop = await vi.waitUntil(async () => (await s.call<{ desktops: DesktopRow[] }>(m.listDesktops, {})).desktops.find((d) => d.rollout !== undefined)?.desktop, { timeout: 90_000, interval: 20 });
+      const got = await s.call<ControlState>(human.takeOver, { desktop, mode });
+      expect(got.mode).toBe(mode);
+      await s.call(human.attachControl, { session: got.session });
+      return got;
     };
 
     const held = await take('human'), { session } = held, mine = (): ControlState => s.state(session)!;

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isTerminal } from '../../../runtime/domain/index.js';
 import type { RunFile } from '../../../runtime/config/index.js';
 import type { ControlState, DesktopRow, PoolView, TrajectoryView } from '../../../runtime/protocol/types.js';
 import { createStudioService, type StudioService } from '../../../runtime/run/service/index.js';
@@ -95,8 +96,12 @@ describe.skipIf(missing)('a demonstration in the live page, on a real desktop', 
     await desk.page.until("/Reset|Setup|Observe|Decide|Act|Settle|Verify|Idle/.test(document.querySelector('.live-state').textContent)");
     await desk.page.page.keyboard.press('s');
     await expect.poll(() => desk.state?.proposal?.id ?? 0, { timeout: 120_000 }).toBeGreaterThan(0);
-    const first = desk.state!.proposal!.id, before = desk.state!.steps.length;
     await desk.page.until("document.querySelector('.live-proposal')?.dataset.state === 'open'");
+    const at = await desk.at(5, 395), instead = async (): Promise<void> => { await desk.page.page.mouse.move(at.x, at.y); await desk.page.page.mouse.down(); await desk.page.page.mouse.up(); };
+    // What would end the rollout at once is not consented to.
+    for (let p = desk.state!.proposal!; isTerminal(p.actions[0]!); p = desk.state!.proposal!) { await instead(); await expect.poll(() => desk.state!.proposal?.id ?? 0, { timeout: 30_000 }).toBeGreaterThan(p.id); }
+    await desk.page.until("document.querySelector('.live-proposal').dataset.state === 'open'");
+    const first = desk.state!.proposal!.id, before = desk.state!.steps.length;
     if (shots) await desk.page.page.screenshot({ path: join(shots, 'live-real-step.png') });
     await expect.poll(async () => { await desk.page.page.keyboard.press('Enter'); return desk.asked('control/accept').length; }, { interval: 100 }).toBeGreaterThan(0);
     await expect.poll(() => desk.state!.steps.length).toBeGreaterThan(before);
@@ -104,8 +109,7 @@ describe.skipIf(missing)('a demonstration in the live page, on a real desktop', 
     expect(desk.asked('control/accept')[0]).toMatchObject({ proposal: first });
     await expect.poll(() => desk.state!.proposal?.id ?? 0).toBeGreaterThan(first);
     await desk.page.until("document.querySelector('.live-proposal').dataset.state === 'open'");
-    const at = await desk.at(5, 395);
-    await desk.page.page.mouse.move(at.x, at.y); await desk.page.page.mouse.down(); await desk.page.page.mouse.up();
+    await instead();
     await expect.poll(() => desk.state!.steps.at(-1)).toMatchObject({ origin: 'human', actions: [{ type: 'click', at: { x: 5, y: 395 } }] });
     await desk.page.page.keyboard.press('Control+Alt');
     await desk.page.page.keyboard.press('h');

@@ -209,7 +209,8 @@ export class Annotator {
     const key = `${t.run}\n${t.rollout}`, d = this.#drafts.get(key) ?? { target: t, ops: new Map<string, AnnotationOp>() };
     if (op) d.ops.set(field, op); else d.ops.delete(field);
     if (d.ops.size) this.#drafts.set(key, d); else this.#drafts.delete(key);
-    this.#io.keep();
+    // A draft that ends becomes an edit in this very turn: no state is kept that has neither, since the page may be gone after any.
+    if (op) this.#io.keep(); else queueMicrotask(() => this.#io.keep());
   }
   #flush(): void { this.#bar.flush(); this.#step.flush(); this.#handles.flush(); }
   #with(run: (t: Target) => void): void { if (this.#target && !this.#io.state().annotation?.locked) run(this.#target); }

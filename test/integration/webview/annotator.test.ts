@@ -294,6 +294,16 @@ describe.skipIf('why' in found)('annotate mode', () => {
       expect(ops()).toEqual([{ op: 'note', text: 'Half a sent' }]);
     });
 
+    it('a page that goes keeps what was typed in every state it leaves behind: any may be its last', async () => {
+      const t = await show(), p = await ready(t), before = t.kept.length;
+      await p.getByRole('textbox', { name: 'Note' }).fill('Half a sent');
+      await t.page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide'))");
+      await saved(t, 1);
+      const kept = t.kept.slice(before).map((x) => JSON.stringify(x)), last = kept.findLastIndex((x) => x.includes('Half a sent'));
+      expect(last).toBeGreaterThan(0);
+      expect(kept.slice(0, last).filter((x) => !x.includes('Half a sent'))).toEqual([]);
+    });
+
     it('another window was faster: its revision is shown, mine waits on it until it is put on top or discarded', async () => {
       const t = await show(), p = await ready(t);
       fake.before = (m) => { if (m === 'annotation/edit' && fake.revision(rollout) === 0) fake.edit(rollout, 0, [{ op: 'tags', tags: ['theirs'] }]); };

@@ -44,8 +44,9 @@ export class TestPage {
   #closed = false;
   #boot = '';
   #origin = '';
-  /** What the page keeps over hiding and reload. */
+  /** What the page keeps over hiding and reload, and all that it kept before. */
   saved: unknown;
+  readonly kept: unknown[] = [];
 
   private constructor(page: Page, server: Server, o: OpenOptions) { this.page = page; this.#server = server; this.#o = o; this.saved = o.saved; }
 
@@ -95,7 +96,7 @@ export class TestPage {
 
   async #receive(m: ToHost | { readonly type: 'state'; readonly state: unknown }): Promise<void> {
     switch (m.type) {
-      case 'state': this.saved = m.state; return;
+      case 'state': this.saved = m.state; this.kept.push(m.state); return;
       case 'ready':
         this.#boot = m.boot;
         await this.post({ type: 'init', input: this.#o.input, roots: this.#o.folders.map((path) => ({ path, uri: `${this.#origin}/root${path}` })), daemon: this.#o.daemon ?? 'ready', trusted: true });

@@ -78,7 +78,7 @@ export class TestPage {
     await page.goto(t.#origin);
     return t;
   }
-  post(b: Body): Promise<void> { return this.page.evaluate<void>(`__fromHost(${JSON.stringify({ ...b, boot: this.#boot })})`); }
+  post(b: Body, boot = this.#boot): Promise<void> { return this.page.evaluate<void>(`__fromHost(${JSON.stringify({ ...b, boot })})`); }
   async close(): Promise<void> {
     this.#closed = true;
     await this.page.context().close();
@@ -107,7 +107,8 @@ export class TestPage {
         let body: Body;
         try { body = { type: 'response', id: m.id, result: await this.#o.answer(m.method, params) }; }
         catch (e) { body = { type: 'response', id: m.id, error: e instanceof Error ? { kind: 'internal', message: e.message, remedy: '' } : e as HostError }; }
-        await this.post(body).catch(() => undefined);
+        // To the page that asked: another may have been built meanwhile, and counts its requests anew.
+        await this.post(body, m.boot).catch(() => undefined);
         return;
       }
       case 'subscribe': this.subscriptions.push(m); return;

@@ -1,6 +1,6 @@
 /** Questions to the user and work that is shown while it goes on. */
 import { basename } from 'node:path';
-import { ProgressLocation, window, type CancellationToken, type Progress, type QuickPickItem } from 'vscode';
+import { ProgressLocation, window, type Progress, type QuickPickItem } from 'vscode';
 import * as methods from '../../runtime/protocol/methods.js';
 import type { RunPath, RunSummary, TrajectoryRow } from '../../runtime/protocol/types.js';
 import { commands } from '../ids.js';
@@ -15,15 +15,23 @@ export async function choose<T>(title: string, items: readonly (QuickPickItem & 
   return (await window.showQuickPick(items, { title, matchOnDescription: true, matchOnDetail: true, ...(placeholder === undefined ? {} : { placeHolder: placeholder }) }))?.value;
 }
 
-export function signalOf(token: CancellationToken): AbortSignal {
-  const abort = new AbortController();
-  if (token.isCancellationRequested) abort.abort(); else token.onCancellationRequested(() => abort.abort());
-  return abort.signal;
-}
+/** What is done in less is not announced: a notification that flashes tells nobody anything, and four within a second hide the one that matters. */
+const announcedAfterMs = 300;
+interface Said { message?: string; increment?: number }
 /** A notification with Cancel and a link to the log, for set-up and jobs of minutes. Gone when the work ends, however it ends. */
-export function working<T>(title: string, work: (say: Progress<{ message?: string; increment?: number }>, signal: AbortSignal) => Promise<T>, o: { readonly cancellable?: boolean; /** A notification without buttons is one line: no room for the link. */ readonly log?: boolean } = {}): Promise<T> {
-  const withLog = o.log ?? true ? `${title} ([${t('show log')}](command:${commands.showLog}))` : title;
-  return Promise.resolve(window.withProgress({ location: ProgressLocation.Notification, title: withLog, cancellable: o.cancellable ?? true }, (p, token) => work(p, signalOf(token))));
+export function working<T>(title: string, work: (say: Progress<Said>, signal: AbortSignal) => Promise<T>, o: { readonly cancellable?: boolean; /** A notification without buttons is one line: no room for the link. */ readonly log?: boolean } = {}): Promise<T> {
+  const withLog = o.log ?? true ? `${title} ([${t('show log')}](command:${commands.showLog}))` : title, cancel = new AbortController();
+  let before: Said | undefined, shown: Progress<Said> | undefined;
+  const done = work({ report: (s) => { if (shown) shown.report(s); else before = { ...before, ...s, ...(s.increment === undefined ? {} : { increment: (before?.increment ?? 0) + s.increment }) }; } }, cancel.signal);
+  const timer = setTimeout(() => {
+    void window.withProgress({ location: ProgressLocation.Notification, title: withLog, cancellable: o.cancellable ?? true }, async (p, token) => {
+      shown = p;
+      if (before) p.report(before);
+      token.onCancellationRequested(() => { cancel.abort(); });
+      await done.catch(() => undefined);
+    });
+  }, announcedAfterMs);
+  return done.finally(() => { clearTimeout(timer); });
 }
 
 /** The run of a node, or a path given by a page. */

@@ -118,7 +118,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
     await c.ui.expand('Trajectories');
     await until(async () => (await c.ui.section('Trajectories').locator('.monaco-list-row', { hasText: '#seen' }).count()) === 1, 'the list shows its tag', 30_000);
     await c.ui.palette('DART Studio: Replay and Verify');
-    await c.ui.notification('Replayed: success').waitFor({ timeout: 180_000 });
+    await c.ui.told('Replayed: success', 180_000);
     await c.picture('replayed');
     await c.w.host.command('notifications.clearAll');
   });
@@ -129,8 +129,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
     await handOn();
     await until(async () => /recording/.test(await c.ui.status.innerText()), 'the status bar says that something is being recorded');
     await c.closeEditors();
-    const toast = c.ui.notification('still open');
-    await toast.waitFor({ timeout: 30_000 });
+    const toast = await c.ui.told('still open', 30_000);
     await c.picture('abandoned');
     await toast.hover();
     await toast.getByRole('button', { name: 'Show' }).click();
@@ -156,14 +155,12 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
     await c.picture('import-preview');
     await c.ui.pick('Show Report');
     await until(async () => await c.w.host.run((v) => v.workspace.textDocuments.some((d) => d.uri.scheme === 'dart-studio-report' && d.getText().includes('tripleClick'))), 'the report names what cannot be imported');
-    const on = c.ui.notification('Nothing has been written yet');
-    await on.waitFor();
+    const on = await c.ui.told('Nothing has been written yet');
     await c.picture('import-report');
     await on.hover();
     await on.getByRole('button', { name: 'Import…' }).click();
     await c.ui.pick('Import 2 trajectories');
-    const toast = c.ui.notification('Imported 2 trajectories');
-    await toast.waitFor({ timeout: 60_000 });
+    const toast = await c.ui.told('Imported 2 trajectories');
     await c.picture('imported');
     await toast.hover();
     await toast.getByRole('button', { name: 'Open' }).click();
@@ -183,14 +180,13 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
     await c.w.page.keyboard.press('Enter');
     await c.ui.pick('One set');
     await chooseFolder(out);
-    await c.ui.notification('Exported 2 trajectories').waitFor({ timeout: 60_000 });
+    await c.ui.told('Exported 2 trajectories');
     const made = join(out, readdirSync(out).find((f) => f.includes('traj'))!);
     // Into the run it is from: everything is recognised by content. Into another one: the same bytes when it is exported again.
     await c.w.host.run((v, p) => { void v.commands.executeCommand('dartStudio.importTrajectories', v.Uri.file(p)); }, made);
     await c.w.page.locator('.quick-input-list .monaco-list-row', { hasText: 'Import 2 trajectories' }).waitFor({ timeout: 60_000 });
     await c.ui.pick('Import 2 trajectories');
-    const toast = c.ui.notification('Imported 2 trajectories');
-    await toast.waitFor({ timeout: 60_000 });
+    const toast = await c.ui.told('Imported 2 trajectories');
     await toast.hover();
     await toast.getByRole('button', { name: 'Open' }).click();
     await selected('imported-osworld-results-traj');
@@ -202,7 +198,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
     await c.ui.pick('One set');
     await chooseFolder(out);
     await until(() => readdirSync(out).filter((f) => f.includes('traj')).length === 2, 'there are two exports', 60_000);
-    await c.ui.notification('Exported 2 trajectories').waitFor({ timeout: 60_000 });
+    await c.ui.told('Exported 2 trajectories');
     const again = join(out, readdirSync(out).find((f) => f.includes('traj') && join(out, f) !== made)!);
     expect(filesOf(again)).toEqual(filesOf(made));
     await c.w.host.command('notifications.clearAll');

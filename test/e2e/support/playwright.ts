@@ -10,7 +10,7 @@ export interface Locator extends Queries {
   first(): Locator; last(): Locator; nth(i: number): Locator;
   filter(o: { readonly hasText?: string | RegExp; readonly has?: Locator; readonly visible?: boolean }): Locator;
   click(o?: ClickOptions): Promise<void>; dblclick(o?: ClickOptions): Promise<void>; hover(o?: { readonly timeout?: number }): Promise<void>; focus(): Promise<void>;
-  fill(text: string): Promise<void>; press(key: string): Promise<void>; selectOption(o: { readonly label: string }): Promise<readonly string[]>;
+  fill(text: string, o?: { readonly timeout?: number }): Promise<void>; press(key: string, o?: { readonly timeout?: number }): Promise<void>; selectOption(o: { readonly label: string }): Promise<readonly string[]>;
   waitFor(o?: { readonly state?: 'attached' | 'detached' | 'visible' | 'hidden'; readonly timeout?: number }): Promise<void>;
   innerText(): Promise<string>; textContent(): Promise<string | null>; allInnerTexts(): Promise<readonly string[]>; getAttribute(name: string): Promise<string | null>; inputValue(): Promise<string>;
   count(): Promise<number>; isVisible(): Promise<boolean>; all(): Promise<readonly Locator[]>;

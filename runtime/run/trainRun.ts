@@ -327,7 +327,7 @@ export class TrainingRun {
     const u = m.utilisation(now, this.config.desktops.count, models ?? { replicas: [], waiting: 0, version: 0, publishing: false });
     const stats = this.data.stats();
     return {
-      phase: this.phase, elapsedMs: this.elapsed(), version: this.version, rollouts: stats.ledger.generated, ...rates,
+      phase: this.phase, elapsedMs: this.elapsed(), version: this.version, rollouts: stats.ledger.generated - stats.ledger.byState.queued, ...rates,
       trainedActionsPerMinute: m.trainedActions / m.minutesUntil(now), success: m.success.mean, curve: m.curve,
       desktopUtilisation: u.desktops, replicaUtilisation: u.replicas, trainerUtilisation: u.trainer, replicaVersions: models?.replicas.map((x) => x.version) ?? [],
       running: this.engine ? this.scheduler?.status().running.length ?? 0 : 0, waitingGroups: stats.groups.ready, errors: m.errors, ...(this.detail ? { detail: this.detail } : {}),

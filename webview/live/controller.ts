@@ -32,6 +32,7 @@ export class Controller {
   /** A person does something else instead of what is proposed, until the next proposal. */
   #overriding = false;
   #pushes = 0;
+  #taking: AbortController | undefined;
   #owed: RemoteInput[] = [];
   readonly #again = new WeakSet<RemoteInput>();
 
@@ -85,17 +86,21 @@ export class Controller {
     });
     if (this.session === session) this.#sendOwed();
   }
+  /** It comes about at the next decision of a rollout, which may be one of the next rollout. */
   async takeOver(desktop: string, mode: 'human' | 'step'): Promise<boolean> {
     if (this.asking !== undefined) return false;
-    this.#ask(t('Asking the rollout to wait…'));
+    this.#ask(t('The rollout waits for you before its next step; if it ends first, the next one does. Press again to call it off.'));
+    const off = this.#taking = new AbortController();
     try {
-      const state = await this.#host.request<ControlState>('control/takeOver', { desktop, mode });
+      const state = await this.#host.request<ControlState>('control/takeOver', { desktop, mode }, off.signal);
       this.asking = undefined;
       this.session = state.session; this.#forgotten = this.#discarded = this.#overriding = false;
       this.#apply(state);
       void this.attach();
-    } catch (e) { this.#failed(e); }
-    this.#ask(undefined);
+    } catch (e) { if (!off.signal.aborted) this.#failed(e); }
+    this.#taking = undefined;
+    this.asking = undefined;
+    this.#changed();
     return this.session !== undefined;
   }
 
@@ -140,6 +145,9 @@ export class Controller {
     void this.#queue.drained().then(() => this.#state('control/accept', { session: this.session, proposal: id }, () => { this.proposal.reopen(id); return false; }));
     return true;
   }
+  /** It is being taken over, and nothing has come about yet. */
+  get taking(): boolean { return this.#taking !== undefined; }
+  callOff(): void { this.#taking?.abort(); }
   dismiss(): void { this.notice = undefined; this.#changed(); }
 
   async #do(words: string, method: string, params: object, answerless = false): Promise<boolean> {

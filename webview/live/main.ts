@@ -144,6 +144,7 @@ class LivePage {
 
   /** At once, or as soon as a rollout can be taken; asked again, it is called off. */
   #takeOver(mode: 'human' | 'step'): void {
+    if (this.#control.taking) { this.#control.callOff(); this.#wish = undefined; return; }
     if (!takesOverSoon(this.#s)) { this.#takeNow(mode); return; }
     this.#wish = this.#wish?.mode === mode ? undefined : { mode };
     if (this.#wish) this.#refused([t('It is yours as soon as a rollout can be taken over.'), whyNotTakeOver(this.#s)].filter(Boolean).join(' ')); else this.#control.dismiss();
@@ -231,7 +232,7 @@ class LivePage {
     this.#main.classList.toggle('controlled', c !== undefined);
     this.#facts.hidden = c !== undefined;
     this.#panel.element.hidden = c === undefined;
-    for (const b of [this.#take, this.#through]) { b.element.hidden = inSession; b.can(k.asking ?? (takesOverSoon(s) ? undefined : whyNotTakeOver(s))); }
+    for (const b of [this.#take, this.#through]) { b.element.hidden = inSession; b.can(k.taking ? undefined : k.asking ?? (takesOverSoon(s) ? undefined : whyNotTakeOver(s))); }
     setPressed(this.#take.element, this.#wish?.mode === 'human');
     setPressed(this.#through.element, this.#wish?.mode === 'step');
     this.#showFacts(k.asking ?? w.says);

@@ -267,6 +267,22 @@ describe.skipIf('why' in found)('recording and taking over in the live page', ()
       await expect.poll(() => d.page.saved).not.toHaveProperty('input.session');
     });
 
+    it('what has not come about yet is called off by asking again', async () => {
+      let told: (e: unknown) => void = () => undefined;
+      const d = await show({ prepare: (x) => { x.on['control/takeOver'] = () => new Promise((_r, refuse) => { told = refuse; }); } }), { keyboard } = d.page.page;
+      await d.page.until("document.querySelector('.live-facts').textContent.includes('Melon')");
+      await keyboard.press('t');
+      await d.page.until("document.querySelector('.live-facts').textContent.includes('Press again to call it off')");
+      await keyboard.press('t');
+      await expect.poll(() => d.page.cancelled.length).toBe(1);
+      told({ kind: 'cancelled', message: 'Taking over was cancelled.', remedy: '' });
+      await d.page.until("!document.querySelector('.live-facts').textContent.includes('call it off') && document.querySelector('.live-notice').hidden");
+      expect(d.asked('control/takeOver')).toHaveLength(1);
+      delete d.on['control/takeOver'];
+      await keyboard.press('t');
+      await d.page.until("document.querySelector('.live-now h2')?.textContent === 'You are in control'");
+    });
+
     it('says why it cannot be taken over, and what the runtime answers when it refuses', async () => {
       const d = await show({ prepare: (x) => { x.desktops = [{ ...x.desktops[0]!, state: 'stopped' }]; x.on['control/takeOver'] = () => { throw { kind: 'busy', message: 'Another window is in control.', remedy: 'Look for it.' }; }; } });
       const why = "document.querySelector('vscode-button[title^=\"The policy waits before\"]')";

@@ -1,5 +1,5 @@
 import { t975, type Estimate } from '../schedule/statistics.js';
-import { MECHANISMS, OURS, VARIANTS, type Mechanism } from './mechanisms.js';
+import { MECHANISMS, MILD, OURS, VARIANTS, type Mechanism } from './mechanisms.js';
 
 export interface Observed { readonly variant: string; readonly seed: number; readonly value: number }
 export interface MainEffect extends Estimate { /** One, or several that no run had apart. */ readonly mechanisms: readonly Mechanism[]; readonly label: string }
@@ -13,7 +13,7 @@ export interface Additive { readonly effects: readonly MainEffect[]; readonly ru
 export function additive(observed: readonly Observed[]): Additive | undefined {
   const runs = observed.filter((r) => Number.isFinite(r.value)), on = (r: Observed, m: Mechanism): number => (VARIANTS.find((v) => v.name === r.variant)?.on.has(m.name) ? 1 : 0);
   const columns = new Map<string, Mechanism[]>();
-  for (const m of MECHANISMS) {
+  for (const m of [...MECHANISMS, MILD]) {
     const key = runs.map((r) => on(r, m)).join('');
     if (key.includes('0') && key.includes('1')) columns.set(key, [...columns.get(key) ?? [], m]);
   }

@@ -32,7 +32,7 @@ export function effects(results: readonly RunResult[], f: (m: RunMeasure) => num
   const seeds = [...new Set(results.map((r) => r.seed))];
   return MEASURED.map((mechanism): Effect => {
     const differences = (plus: string, minus: string): number[] => seeds.map((s) => at(plus, s) - at(minus, s)).filter(Number.isFinite);
-    const alone = differences(`only-${mechanism.name}`, 'none'), among = differences('all', `without-${mechanism.name}`);
+    const alone = differences(`only-${mechanism.name}`, 'none'), among = differences(...(mechanism.among ?? ['all', `without-${mechanism.name}`] as const));
     return { mechanism, alone: estimate(alone), among: estimate(among), both: estimate([...alone, ...among]) };
   });
 }

@@ -5,7 +5,7 @@ import type { RunMeasure } from '../lib/runMeasure.js';
 import type { Written } from '../lib/session.js';
 import { markdown } from '../schedule/report.js';
 import { estimate, type Estimate } from '../schedule/statistics.js';
-import { additive, type MainEffect } from './additive.js';
+import { additive, type Additive, type MainEffect } from './additive.js';
 import { MEASURED, OURS, VARIANTS, type Mechanism } from './mechanisms.js';
 
 /** Success on the probe set of the policy a run ended with; NaN without an evaluation. */
@@ -67,13 +67,17 @@ export function curationReport(results: readonly RunResult[], failed: readonly s
     const final = mine.flatMap((r) => r.measure.evals.filter((e) => e.label === 'final')), episodes = final.reduce((n, e) => n + e.episodes, 0), successes = final.reduce((n, e) => n + e.successes, 0);
     return [{ variant: v, mine, success: estimate(mine.map((r) => successOf(r.measure))), gain: estimate(mine.map((r) => successOf(r.measure) - startOf(results, r.seed).mean).filter(Number.isFinite)), pooled: wilson(successes, episodes), episodes, successes }];
   });
-  const fx = effects(runs, successOf), model = additive(runs.map((r) => ({ variant: r.variant, seed: r.seed, value: successOf(r.measure) })));
-  const main = (m: Mechanism): MainEffect | undefined => model?.effects.find((x) => (m === OURS ? x.label === OURS.label : x.mechanisms.length === 1 && x.mechanisms[0] === m));
+  const modelOf = (f: (m: RunMeasure) => number): Additive | undefined => additive(runs.map((r) => ({ variant: r.variant, seed: r.seed, value: f(r.measure) })));
+  const fx = effects(runs, successOf), model = modelOf(successOf);
+  const main = (m: Mechanism, of = model): MainEffect | undefined => of?.effects.find((x) => (m === OURS ? x.label === OURS.label : x.mechanisms.length === 1 && x.mechanisms[0] === m));
   const table = markdown(['variant', 'seeds', 'success %', 'of all episodes [95 %]', 'gained', ...COLUMNS.map((c) => c[0])], rows.map((r) => [
     r.variant.label, r.mine.map((x) => x.seed).join(' '), `${(100 * r.success.mean).toFixed(1)}${Number.isFinite(r.success.half) ? ` ± ${(100 * r.success.half).toFixed(1)}` : ''}`, `${r.successes} of ${r.episodes} [${(100 * r.pooled.low).toFixed(0)}, ${(100 * r.pooled.high).toFixed(0)}]`, points(r.gain),
     ...COLUMNS.map(([, f, digits]) => (r.mine.reduce((n, x) => n + f(x.measure), 0) / r.mine.length).toFixed(digits)),
   ]));
-  const side = (what: string, f: (m: RunMeasure) => number, digits: number, scale = 1): string[] => [what, ...effects(runs, f).map((e) => (e.both.n === 0 ? '' : `${signed(scale * e.both.mean, digits)}${Number.isFinite(e.both.half) ? ` ± ${(scale * e.both.half).toFixed(digits)}` : ''}`))];
+  const side = (what: string, f: (m: RunMeasure) => number, digits: number, scale = 1): string[] => {
+    const of = modelOf(f);
+    return [what, ...effects(runs, f).map((e) => { const x = main(e.mechanism, of) ?? e.both; return e.both.n === 0 ? '' : `${signed(scale * x.mean, digits)}${Number.isFinite(x.half) ? ` ± ${(scale * x.half).toFixed(digits)}` : ''}`; })];
+  };
   const starts = seeds.map((s) => startOf(results, s)).filter((x) => Number.isFinite(x.mean)), start = estimate(starts.map((x) => x.mean)), spread = starts.map((x) => x.spread);
   return {
     bars: [],
@@ -95,7 +99,7 @@ export function curationReport(results: readonly RunResult[], failed: readonly s
       ...fx.map((e) => `- ${verdict(e, main(e.mechanism))}`), '',
       Number.isFinite(start.mean) ? `Before: ${(100 * start.mean).toFixed(1)} % (mean over the ${start.n} starting polic${start.n === 1 ? 'y' : 'ies'}, ${starts.map((x) => (100 * x.mean).toFixed(0)).join(', ')} %; two evaluations of one and the same policy differ by up to ${(100 * Math.max(...spread)).toFixed(0)} points).` : '', '',
       '## Variants', '', table, '',
-      '## What each mechanism changes besides success', '', 'Mean difference with and without it, alone and among all others.', '',
+      '## What each mechanism changes besides success', '', `${model ? 'By the same model; where a mechanism has no effect of its own in it, the mean difference of pairs.' : 'Mean difference with and without it, alone and among all others.'}`, '',
       markdown(['', ...MEASURED.map((m) => m.label)], [side('rollouts with gradient, points', (m) => m.gradientShare, 1, 100), side('mean N', (m) => m.groups.meanN, 2), side('steps per rollout', (m) => m.steps.meanLength, 2), side('steps trained', (m) => m.steps.trained, 0), side('updates', (m) => m.updates, 1), side('rollout time, s', (m) => m.rlSeconds, 0)]), '',
       ...(failed.length > 0 ? ['## Failed', '', ...failed.map((f) => `- ${f}`), ''] : []),
     ].join('\n'),

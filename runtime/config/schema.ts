@@ -78,7 +78,7 @@ export const RunFileSchema = z.strictObject({
     }, 'Experience pool.'),
     groupFilter: section({ enabled: flag(true, 'Groups whose rewards are all equal teach nothing and are retired.') }, 'Group filter.'),
     staleness: section({ enabled: flag(true, 'Admit rollouts only so far ahead of the trainer that none is older than `eta` updates.'), eta: whole(2, 'Most updates between a step\'s policy version and the update that trains on it (paper: 2).') }, 'Staleness bound.'),
-    planner: z.enum(['shuffle', 'variance']).default('variance').describe('Which task next: shuffled passes (paper), or more often where success is uncertain.'),
+    planner: z.enum(['shuffle', 'variance']).default('shuffle').describe('Which task next: shuffled passes (paper), or more often where success is uncertain: more rollouts carry gradient, but tasks that always or never succeed are seldom met (see bench:curation).'),
     uncertainty: positive(1, 'Planner `variance`: tasks are drawn by (p(1 - p)) to this power; 2 wastes fewer rollouts on tasks that always or never succeed, and visits those less.'),
     probe: whole(0, 'Rollouts of a group that are started first; the rest follows unless all ended alike and would in all likelihood go on so. 0 = all at once. Fewer rollouts without gradient while tasks are unknown, at the price of groups that stay open longer.'),
   }, 'Module 3, data manager: adaptive curation. Each mechanism can be switched off.'),

@@ -86,7 +86,10 @@ export function curationReport(results: readonly RunResult[], failed: readonly s
       ...(model?.effects ?? []).map((e) => ({ section: 'main', mechanism: e.mechanisms.map((m) => m.name).join('+'), effect: e.mean, 'effect±': e.half, runs: e.n, freedom: model!.freedom, scatter: model!.scatter })),
       ...fx.filter((e) => e.both.n > 0).map((e) => ({ section: 'effect', mechanism: e.mechanism.name, alone: e.alone.mean, 'alone±': e.alone.half, among: e.among.mean, 'among±': e.among.half, effect: e.both.mean, 'effect±': e.both.half, pairs: e.both.n })),
     ],
-    svg: dotChart({
+    svg: model ? dotChart({
+      title: `What each mechanism adds to success on the probe set after ${how.budget} rollouts`, unit: 'points', from: -20, to: 30, mark: 0, format: (x) => x.toFixed(0),
+      rows: model.effects.map((e) => ({ label: `${e.label}${e.mechanisms.every((m) => m.ours) ? ' (ours)' : ''}`, at: { ...e, mean: 100 * e.mean, half: 100 * e.half }, colour: e.mechanisms.every((m) => m.ours) ? '#8073ac' : '#35618f' })),
+    }) : dotChart({
       title: `Success on the probe set after ${how.budget} rollouts`, unit: '%', from: 0, to: 100, format: (x) => x.toFixed(0), ...(Number.isFinite(start.mean) ? { mark: 100 * start.mean } : {}),
       rows: rows.map((r) => ({ label: r.variant.label, at: { ...r.success, mean: 100 * r.success.mean, half: 100 * r.success.half }, colour: r.variant.name === 'all' || r.variant.name === 'none' ? '#b35806' : r.variant.name.startsWith('only') ? '#8073ac' : '#35618f' })),
     }),

@@ -5,7 +5,8 @@ const escape = (s: string): string => s.replace(/[&<>]/g, (c) => `&#${c.charCode
 
 /** One dot with its interval per row, on one axis from `from` to `to` (values outside are drawn at the edge); a dashed line at `mark`. */
 export function dotChart(o: { readonly title: string; readonly rows: readonly Dot[]; readonly from: number; readonly to: number; readonly unit: string; readonly mark?: number; readonly format: (x: number) => string }): string {
-  const left = 250, plot = 430, width = left + plot + 120, top = 46, step = 22, bottom = top + o.rows.length * step;
+  // About as wide as sans-serif of 12 px is.
+  const left = Math.max(120, 30 + Math.ceil(6.4 * Math.max(0, ...o.rows.map((r) => r.label.length)))), plot = 430, width = left + plot + 120, top = 46, step = 22, bottom = top + o.rows.length * step;
   const x = (v: number): number => left + (plot * (Math.min(o.to, Math.max(o.from, v)) - o.from)) / (o.to - o.from);
   const ticks = Array.from({ length: 6 }, (_, i) => o.from + ((o.to - o.from) * i) / 5);
   const out = ticks.map((t) => `<path d="M${x(t).toFixed(1)} ${top - 8}V${bottom}" stroke="#ccc"/><text x="${x(t).toFixed(1)}" y="${bottom + 16}" text-anchor="middle" font-size="10">${escape(o.format(t))}</text>`);

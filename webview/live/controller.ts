@@ -87,8 +87,9 @@ export class Controller {
     if (this.session === session) this.#sendOwed();
   }
   /** It comes about at the next decision of a rollout, which may be one of the next rollout. */
-  async takeOver(desktop: string, mode: 'human' | 'step'): Promise<boolean> {
-    if (this.asking !== undefined) return false;
+  async takeOver(desktop: string, mode: 'human' | 'step'): Promise<'taken' | 'not now' | 'no'> {
+    if (this.asking !== undefined) return 'no';
+    let refused = false;
     this.#ask(t('The rollout waits for you before its next step; if it ends first, the next one does. Press again to call it off.'));
     const off = this.#taking = new AbortController();
     try {
@@ -97,11 +98,15 @@ export class Controller {
       this.session = state.session; this.#forgotten = this.#discarded = this.#overriding = false;
       this.#apply(state);
       void this.attach();
-    } catch (e) { if (!off.signal.aborted) this.#failed(e); }
+    } catch (e) {
+      // An evaluation is on it, or nothing is: another rollout will be.
+      refused = !off.signal.aborted && e instanceof RequestFailed && e.kind === 'params.invalid';
+      if (refused) this.#failed(e, '', t('It is yours as soon as a rollout can be taken over.')); else if (!off.signal.aborted) this.#failed(e);
+    }
     this.#taking = undefined;
     this.asking = undefined;
     this.#changed();
-    return this.session !== undefined;
+    return this.session !== undefined ? 'taken' : refused ? 'not now' : 'no';
   }
 
   /** Input from the picture, in order. */
@@ -177,9 +182,9 @@ export class Controller {
     if (words !== undefined) this.notice = undefined;
     this.#changed();
   }
-  #failed(e: unknown, before = ''): void {
-    const words = e instanceof RequestFailed ? `${e.message} ${e.remedy}`.trim() : e instanceof Error ? e.message : String(e);
-    this.notice = { words: before ? `${before} ${words}` : words, tone: 'error' };
+  #failed(e: unknown, before = '', after?: string): void {
+    const words = e instanceof RequestFailed ? `${e.message} ${after ?? e.remedy}`.trim() : e instanceof Error ? e.message : String(e);
+    this.notice = { words: before ? `${before} ${words}` : words, tone: after === undefined ? 'error' : 'info' };
     this.#changed();
   }
 }

@@ -145,7 +145,7 @@ class LivePage {
   /** At once, or as soon as a rollout can be taken; asked again, it is called off. */
   #takeOver(mode: 'human' | 'step'): void {
     if (this.#control.taking) { this.#control.callOff(); this.#wish = undefined; return; }
-    if (!takesOverSoon(this.#s)) { this.#takeNow(mode); return; }
+    if (this.#wish?.mode !== mode && !takesOverSoon(this.#s)) { this.#takeNow(mode); return; }
     this.#wish = this.#wish?.mode === mode ? undefined : { mode };
     if (this.#wish) this.#refused([t('It is yours as soon as a rollout can be taken over.'), whyNotTakeOver(this.#s)].filter(Boolean).join(' ')); else this.#control.dismiss();
   }
@@ -155,7 +155,16 @@ class LivePage {
     if (this.#control.session !== undefined) this.#wish = undefined;
     else if (w && rollout !== undefined && w.asked !== rollout && this.#control.asking === undefined && whyNotTakeOver(this.#s) === undefined) { this.#wish = { mode: w.mode, asked: rollout }; this.#takeNow(w.mode); }
   }
-  #takeNow(mode: 'human' | 'step'): void { void this.#control.takeOver(this.#s.desktop, mode).then((taken) => { if (taken) this.#wish = undefined; if (document.activeElement === document.body || document.activeElement === null) this.#picture.element.focus(); }); }
+  #takeNow(mode: 'human' | 'step'): void {
+    const asked = this.#s.row?.rollout;
+    void this.#control.takeOver(this.#s.desktop, mode).then((how) => {
+      if (how === 'taken') this.#wish = undefined;
+      // The next one may be there already.
+      else if (how === 'not now') { this.#wish = { mode, ...(asked === undefined ? {} : { asked }) }; this.#wished(); }
+      if (document.activeElement === document.body || document.activeElement === null) this.#picture.element.focus();
+      this.#ask();
+    });
+  }
   #openRollout(): void {
     const c = this.#control.state, r = this.#s.row, run = c?.run ?? r?.run, rollout = c ? c.rollout ?? c.kept?.rollout : r?.rollout;
     if (run !== undefined && rollout !== undefined) host.act({ action: 'openTrajectory', run, rollout, beside: true });

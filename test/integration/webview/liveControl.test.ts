@@ -89,6 +89,25 @@ describe.skipIf('why' in found)('recording and taking over in the live page', ()
     expect(d.asked('control/takeOver')).toEqual([{ desktop: 'desktop-1', mode: 'human' }, { desktop: 'desktop-1', mode: 'human' }]);
   });
 
+  it('an evaluation that is asked says no, and the next rollout is taken without asking again; or it is called off', async () => {
+    const d = await show(), row = d.desktops[0]!, say = (o: Partial<typeof row>): Promise<void> => d.page.post({ type: 'desktop', desktop: 'desktop-1', row: { ...row, ...o } });
+    const notice = (words: string): Promise<void> => d.page.until(`document.querySelector('.live-notice').textContent.includes('${words}')`);
+    await say({ state: 'act', rollout: 'e1' });
+    await d.page.until("document.querySelector('.live-facts').textContent.includes('Melon')");
+    d.on['control/takeOver'] = () => { throw { kind: 'params.invalid', message: 'An evaluation is on this desktop.', remedy: 'Take over a training rollout.' }; };
+    await d.page.page.keyboard.press('s');
+    await notice('An evaluation is on this desktop. It is yours as soon as a rollout can be taken over.');
+    await d.page.page.keyboard.press('s');
+    await d.page.until("document.querySelector('.live-notice').hidden");
+    await say({ state: 'observe', rollout: 'e2' });
+    await d.page.page.keyboard.press('s');
+    await notice('An evaluation is on this desktop.');
+    delete d.on['control/takeOver'];
+    await say({ state: 'decide', rollout: 'e2' }); await say({ state: 'setup', rollout: 'r1' });
+    await d.page.until("document.querySelector('.live-now h2')?.textContent.startsWith('The policy')");
+    expect(d.asked('control/takeOver')).toEqual([1, 2, 3].map(() => ({ desktop: 'desktop-1', mode: 'step' })));
+  });
+
   describe('step mode', () => {
     const proposal = (id: number, x: number): NonNullable<ControlState['proposal']> => ({ id, actions: [{ type: 'click', at: { x, y: 147 } }], probability: 0.78, labels: ['click', `${x},147`] });
     const stepping = (): ControlState => controlState({ mode: 'step', proposal: proposal(7, 398) });

@@ -76,6 +76,8 @@ export class TakeOverSession extends ControlSession {
     t.signal.addEventListener('abort', stopped, { once: true });
     try {
       if (this.#fault) throw this.#fault.error;
+      // The policy has no turn left that it could propose: that is not what was asked for, and the next rollout is.
+      if (this.#wanted === 'step' && t.left <= 0 && !this.#came.given) { this.#leave(); return await turn.end.promise; }
       for (const s of this.#early.splice(0)) t.record(s);
       await this.#hand.begin();
       if (this.#wanted === 'step' && t.left <= 0) this.#wanted = 'human';

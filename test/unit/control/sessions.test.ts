@@ -175,4 +175,19 @@ describe('a take-over', () => {
     tell({ type: 'leaseFailed', error: new StudioError('desktop.start', 'x', 'y').error, at: 0 });
     await flush();
   });
+
+  it('step by step is not begun where the policy has no turn left: the rollout goes on, and the session never came about', async () => {
+    const clock = new VirtualClock(), desktop = new Screen(clock), host = hosted(clock), steering = new Steering(), held: boolean[] = [];
+    const r: HeldRollout = { kind: 'rollout', order: order(1), desktop, steps: [], steering, instruction: 'do it', frames, settle: {}, onEvent: () => () => undefined, hold: (on) => { held.push(on); } };
+    const turn = (s: TakeOverSession, left: number): Promise<unknown> => { void s; return steering.person!.act({ index: 6, left, signal: new AbortController().signal, record: () => undefined }); };
+    const late = new TakeOverSession(host, facts, r, { mode: 'step', segment: {} }), end = turn(late, 0);
+    await clock.advance(100);
+    expect([await end, await late.comes, late.over, steering.person, held.at(-1)]).toEqual([{ next: 'policy' }, false, true, undefined, false]);
+    // By hand there is always something to do.
+    const byHand = new TakeOverSession(host, facts, r, { mode: 'human', segment: {} });
+    void turn(byHand, 0);
+    await clock.advance(100);
+    expect([await byHand.comes, byHand.state().mode]).toEqual([true, 'human']);
+    await byHand.setMode('policy');
+  });
 });

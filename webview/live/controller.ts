@@ -87,7 +87,7 @@ export class Controller {
     if (this.session === session) this.#sendOwed();
   }
   /** It comes about at the next decision of a rollout, which may be one of the next rollout. */
-  async takeOver(desktop: string, mode: 'human' | 'step'): Promise<'taken' | 'not now' | 'no'> {
+  async takeOver(desktop: string, mode: 'human' | 'step'): Promise<'taken' | 'later' | 'no'> {
     if (this.asking !== undefined) return 'no';
     let refused = false;
     this.#ask(t('The rollout waits for you before its next step; if it ends first, the next one does. Press again to call it off.'));
@@ -106,7 +106,7 @@ export class Controller {
     this.#taking = undefined;
     this.asking = undefined;
     this.#changed();
-    return this.session !== undefined ? 'taken' : refused ? 'not now' : 'no';
+    return this.session !== undefined ? 'taken' : refused ? 'later' : 'no';
   }
 
   /** Input from the picture, in order. */

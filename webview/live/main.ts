@@ -160,7 +160,7 @@ class LivePage {
     void this.#control.takeOver(this.#s.desktop, mode).then((how) => {
       if (how === 'taken') this.#wish = undefined;
       // The next one may be there already.
-      else if (how === 'not now') { this.#wish = { mode, ...(asked === undefined ? {} : { asked }) }; this.#wished(); }
+      else if (how === 'later') { this.#wish = { mode, ...(asked === undefined ? {} : { asked }) }; this.#wished(); }
       if (document.activeElement === document.body || document.activeElement === null) this.#picture.element.focus();
       this.#ask();
     });

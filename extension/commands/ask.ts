@@ -11,8 +11,8 @@ import { runStateWord, runSuccess, titleOf } from '../views/rows.js';
 import { percent, steps, t } from '../words.js';
 
 /** One choice; undefined when it was dismissed. */
-export async function choose<T>(title: string, items: readonly (QuickPickItem & { readonly value: T })[], placeholder?: string): Promise<T | undefined> {
-  return (await window.showQuickPick(items, { title, matchOnDescription: true, matchOnDetail: true, ...(placeholder === undefined ? {} : { placeHolder: placeholder }) }))?.value;
+export async function choose<T>(title: string, items: readonly (QuickPickItem & { readonly value: T })[], placeholder?: string, o: { /** A page that opens late and takes the focus does not dismiss it. */ readonly stays?: boolean } = {}): Promise<T | undefined> {
+  return (await window.showQuickPick(items, { title, ignoreFocusOut: o.stays ?? false, matchOnDescription: true, matchOnDetail: true, ...(placeholder === undefined ? {} : { placeHolder: placeholder }) }))?.value;
 }
 
 /** What is done in less is not announced: a notification that flashes tells nobody anything, and four within a second hide the one that matters. */

@@ -72,7 +72,7 @@ async function ask(s: Studio, p: Plan, v: ImportPreview): Promise<Plan | 'go' | 
     { label: `$(pass) ${t('Verdict Where There Is None')}`, description: p.options.verdict === undefined ? t('left out') : p.options.verdict === 'success' ? t('success') : t('failure'), value: 'verdict' },
     { label: `$(checklist) ${t('Folder of OSWorld Task Files')}`, description: p.options.tasks ?? t('none'), value: 'tasks' },
     { label: `$(target) ${t('Coordinates')}`, description: p.options.coordinates ?? t('as the format says'), value: 'coordinates' },
-  ], fresh > 0 ? t('Nothing has been written yet.') : v.trajectories > 0 ? t('Everything in it is in the run already.') : t('There is no trajectory in it that could be imported.'));
+  ], fresh > 0 ? t('Nothing has been written yet.') : v.trajectories > 0 ? t('Everything in it is in the run already.') : t('There is no trajectory in it that could be imported.'), { stays: true });
   switch (picked) {
     case undefined: case 'go': case 'report': return picked;
     case 'pool': return { ...p, pool: !p.pool };

@@ -41,10 +41,10 @@ export function reduce(m: Model, msg: Message): Model {
     case 'lacks': return { ...m, warning: `${msg.error.message} ${msg.error.remedy}`.trim() };
     case 'detail': {
       // What was told by event may be newer than an answer that was under way.
-      const { detail } = msg, evals = join(detail.evals, m.evals, (e) => `${e.at} ${e.version}`), d = { ...detail, checkpoints: join(detail.checkpoints, m.detail?.checkpoints ?? [], (c) => c.path) };
+      const { detail } = msg, evals = joinEvals(detail.evals, m.evals), d = { ...detail, checkpoints: join(detail.checkpoints, m.detail?.checkpoints ?? [], (c) => c.path) };
       return { ...m, loading: false, failure: undefined, detail: d, status: d.summary.status ?? (m.status && { ...m.status, state: d.summary.state }), ledger: d.ledger, evals, tasks: d.tasks, now: Math.max(m.now, d.summary.createdAt, ...evals.map((e) => e.at)) };
     }
-    case 'curves': return { ...m, curves: msg.curves, evals: join(msg.evals, m.evals, (e) => `${e.at} ${e.version}`), now: Math.max(m.now, ...msg.curves.map((c) => c.at.at(-1) ?? 0)) };
+    case 'curves': return { ...m, curves: msg.curves, evals: joinEvals(msg.evals, m.evals), now: Math.max(m.now, ...msg.curves.map((c) => c.at.at(-1) ?? 0)) };
     case 'series': return { ...m, series: new Map([...m.series, ...msg.series.map((s) => [s.name, s] as const)]), now: Math.max(m.now, ...msg.series.map((s) => s.at.at(-1) ?? 0)) };
     case 'lanes': return { ...m, lanes: rejoin(msg.lanes, m.lanes), now: Math.max(m.now, endOf(msg.lanes.lanes)) };
     case 'curation': return { ...m, curation: msg.curation };
@@ -58,7 +58,7 @@ function event(m: Model, e: RunEvent): Model {
   const next = e.at > m.now ? { ...m, now: e.at } : m;
   switch (e.type) {
     case 'metrics': return { ...next, series: appendMetrics(next.series, e) };
-    case 'eval': return next.evals.some((p) => p.at === e.point.at && p.version === e.point.version) ? next : { ...next, evals: [...next.evals, e.point] };
+    case 'eval': return { ...next, evals: joinEvals(next.evals, [e.point]) };
     case 'spans': {
       const end = Math.max(next.now, endOf(e.lanes));
       return { ...next, now: end, lanes: next.lanes && appendLanes(next.lanes, e, end - liveWindowMs) };
@@ -73,6 +73,7 @@ function join<T>(answer: readonly T[], known: readonly T[], key: (x: T) => strin
   const there = new Set(answer.map(key)), more = known.filter((x) => !there.has(key(x)));
   return more.length === 0 ? answer : [...answer, ...more];
 }
+const joinEvals = (answer: readonly EvalPoint[], known: readonly EvalPoint[]): readonly EvalPoint[] => join(answer, known, (e) => `${e.at} ${e.version}`);
 /** What a batch of events makes worth asking again. */
 export function staleAfter(events: readonly RunEvent[]): ReadonlySet<Stale> {
   const out = new Set<Stale>();

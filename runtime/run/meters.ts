@@ -5,8 +5,9 @@ import type { SchedulerEvent } from '../rollout/scheduler.js';
 import type { Measured } from './bounds.js';
 import { BusyShare, Rolling } from './stats.js';
 
-/** Phases in which a desktop itself works; deciding is the policy's time (dart-algorithm.md 5, strict utilisation). */
 const DESKTOP_WORK = new Set(['setup', 'observe', 'perform', 'settle', 'verify']);
+/** What a desktop is in a phase: leased, and whether it works itself; deciding is the policy's time (dart-algorithm.md 5, loose and strict utilisation). */
+export const desktopUse = (phase: string): { readonly leased: boolean; readonly working: boolean } => ({ leased: phase !== 'idle' && phase !== 'released', working: DESKTOP_WORK.has(phase) });
 
 /** Rates and utilisation of a run, fed by events; times are ms of one clock. */
 export class Meters {
@@ -34,9 +35,9 @@ export class Meters {
 
   onScheduler(e: SchedulerEvent): void {
     if (e.type === 'lane') {
-      const busy = e.phase !== 'idle' && e.phase !== 'released';
-      if (busy) this.#leased.begin(e.desktop, e.at); else this.#leased.end(e.desktop, e.at);
-      if (busy && DESKTOP_WORK.has(e.phase)) this.#working.begin(e.desktop, e.at); else this.#working.end(e.desktop, e.at);
+      const { leased, working } = desktopUse(e.phase);
+      if (leased) this.#leased.begin(e.desktop, e.at); else this.#leased.end(e.desktop, e.at);
+      if (working) this.#working.begin(e.desktop, e.at); else this.#working.end(e.desktop, e.at);
     } else if (e.type === 'step') {
       this.steps++;
       if (e.step.timings.decide > 0) { this.#decideMs += e.step.timings.decide; this.#decides++; }

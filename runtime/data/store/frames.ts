@@ -6,6 +6,7 @@ import { StudioError } from '../../domain/index.js';
 import type { Frame, FrameRef } from '../../domain/index.js';
 import type { FrameStore } from '../types.js';
 import { decodePng, encodePng, toBgrx, toScanlines } from './png.js';
+import { unfinishedDir, unfinishedName } from './unfinished.js';
 
 export interface FrameStoreOptions {
   /** Frames being encoded or written at once; further ones wait. Default 4, the size of Node's thread pool. */
@@ -38,7 +39,6 @@ export class PngFrameStore implements FrameStore {
   #puts = 0;
   #written = 0;
   #bytes = 0;
-  #tmp = 0;
 
   constructor(dir: string, o: FrameStoreOptions = {}) { this.#dir = dir; this.#o = { concurrency: 4, known: 65_536, verify: true, sync: true, ...o }; }
 
@@ -85,9 +85,9 @@ export class PngFrameStore implements FrameStore {
     const there = await access(path).then(() => true, () => false);
     if (!there) {
       const png = await encodePng(scanlines, ref.width, ref.height);
-      const tmp = `${path}.${process.pid}-${++this.#tmp}.tmp`;
+      const making = unfinishedDir(this.#dir), tmp = join(making, unfinishedName(ref.hash));
       try {
-        await mkdir(dirname(path), { recursive: true });
+        await Promise.all([mkdir(dirname(path), { recursive: true }), mkdir(making, { recursive: true })]);
         const f = await open(tmp, 'w');
         try { await f.writeFile(png); if (this.#o.sync) await f.datasync(); } finally { await f.close(); }
         await rename(tmp, path);

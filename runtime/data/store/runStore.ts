@@ -17,6 +17,7 @@ import { LocalIndex, WorkerIndex } from './runIndex.js';
 import type { RunIndex } from './runIndex.js';
 import { lockRun } from './runLock.js';
 import type { RunLock } from './runLock.js';
+import { removeUnfinished, unfinishedDir } from './unfinished.js';
 
 /** run.json: what the run is. Never changed after creation; everything else is in the journal. */
 export interface RunMeta { readonly id: RunId; readonly createdAt: number; readonly format: 1; /** The run file it was started with. */ readonly config?: unknown; readonly name?: string }
@@ -156,6 +157,7 @@ export class RunStore extends RunReader {
     let journal: Journal | undefined;
     try {
       for (const d of [p.journal, p.frames, p.checkpoints]) await mkdir(d, { recursive: true }).catch((e: unknown) => { throw io(e, d); });
+      for (const d of [unfinishedDir(p.frames), p.checkpoints]) await removeUnfinished(d);
       const meta = await readMeta(dir).catch(async (e: unknown) => {
         if (!o.create || !(e instanceof StudioError) || e.error.details?.['code'] !== 'ENOENT') throw e;
         return writeMeta(dir, { format: 1, ...o.create });

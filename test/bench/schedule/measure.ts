@@ -4,6 +4,7 @@ import type { RunEvent } from '../../../runtime/data/events.js';
 import { isError } from '../../../runtime/data/events.js';
 import type { ModelPool, ModelPoolEvent } from '../../../runtime/rollout/modelPool.js';
 import type { SchedulerEvent } from '../../../runtime/rollout/scheduler.js';
+import { desktopUse } from '../../../runtime/run/meters.js';
 import type { EventClock } from './eventClock.js';
 import type { Workload } from './workload.js';
 
@@ -16,8 +17,6 @@ class Lanes {
   restart(at: number): void { this.#ms = 0; for (const lane of this.#since.keys()) this.#since.set(lane, at); }
   total(at: number): number { let ms = this.#ms; for (const s of this.#since.values()) ms += at - s; return ms; }
 }
-
-const WORK = new Set(['setup', 'observe', 'perform', 'settle', 'verify']);
 
 /** What one simulated run showed between the end of its warm-up and its end; see `Measured`. */
 export class Measure implements EventSink {
@@ -70,9 +69,9 @@ export class Measure implements EventSink {
 
   onScheduler(e: SchedulerEvent): void {
     if (e.type === 'lane') {
-      const busy = e.phase !== 'idle' && e.phase !== 'released';
-      if (busy) this.#leased.begin(e.desktop, e.at); else this.#leased.end(e.desktop, e.at);
-      if (busy && WORK.has(e.phase)) this.#working.begin(e.desktop, e.at); else this.#working.end(e.desktop, e.at);
+      const { leased, working } = desktopUse(e.phase);
+      if (leased) this.#leased.begin(e.desktop, e.at); else this.#leased.end(e.desktop, e.at);
+      if (working) this.#working.begin(e.desktop, e.at); else this.#working.end(e.desktop, e.at);
     } else if (e.type === 'ended') {
       if (isError(e.trajectory.outcome)) this.#errors++;
       else { this.#ended++; this.#steps += e.trajectory.steps.length; }

@@ -277,6 +277,10 @@ describe.each([['local', noLocal], ['docker', engine ? undefined : 'no Docker en
       const second = await cli('train', '--resume', run);
       expect(second.code).toBe(1);
       expect(second.stderr).toContain(`process ${c.pid}`);
+      // The first was not disturbed.
+      c.signal('SIGINT');
+      const ended = await c.ended;
+      expect(ended, ended.stderr).toMatchObject({ code: 130, signal: null });
     });
   });
 });

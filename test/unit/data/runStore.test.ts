@@ -1,3 +1,5 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { chmod, cp, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import initSqlJs from 'sql.js';
@@ -39,6 +41,19 @@ describe('run store', () => {
     await again.append(metric(1));
     await again.close();
     expect((await readdir(dir)).sort()).toEqual(['checkpoints', 'frames', 'index.sqlite', 'journal', 'run.json']);
+  }));
+
+  it('removes what a killed writer did not finish, and nothing of one that lives', () => withDir(async (dir) => {
+    const dead = spawnSync(process.execPath, ['-e', '']).pid, making = join(dir, 'frames', 'unfinished'), checkpoints = join(dir, 'checkpoints');
+    await (await open(dir)).close();
+    await mkdir(making);
+    const left = [join(making, `${'a'.repeat(64)}.${dead}-7.tmp`), join(checkpoints, `v000002.${dead}.tmp`)];
+    const kept = [join(making, `${'b'.repeat(64)}.${process.pid}-7.tmp`), join(checkpoints, `v000003.${process.pid}.tmp`), join(checkpoints, 'v000001')];
+    for (const f of [...left, ...kept]) if (f.startsWith(making)) await writeFile(f, 'part of a picture'); else { await mkdir(f); await writeFile(join(f, 'theta.bin'), 'part of the weights'); }
+    await (await RunReader.open(dir, { index: 'local' })).close();
+    expect([...left, ...kept].filter((f) => !existsSync(f))).toEqual([]);
+    await (await open(dir)).close();
+    expect([...left, ...kept].filter((f) => existsSync(f))).toEqual(kept);
   }));
 
   it('says what is wrong with a folder that is no run', () => withDir(async (dir) => {

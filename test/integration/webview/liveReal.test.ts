@@ -1,11 +1,12 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { isTerminal } from '../../../runtime/domain/index.js';
+import { id, isTerminal, type FamilyId } from '../../../runtime/domain/index.js';
 import type { RunFile } from '../../../runtime/config/index.js';
 import type { ControlState, DesktopRow, PoolView, TrajectoryView } from '../../../runtime/protocol/types.js';
 import { createStudioService, type StudioService } from '../../../runtime/run/service/index.js';
+import { deskSuite, trainSeed } from '../../../runtime/tasks/suites/desk/index.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster.js';
 import { whichTerminal } from '../../e2e/support/hand.js';
 import { openBrowser, type RealBrowser } from '../../webview/lib/browser.js';
@@ -17,10 +18,16 @@ const shots = process.env['DART_STUDIO_SHOTS'];
 const found = await openBrowser(), missing = 'why' in found ? found.why : await whyNoLocalDesktops();
 if (missing) console.warn(`a demonstration in the live page on a real desktop skipped: ${missing}`);
 
-const trained = JSON.stringify({
-  name: 'steered', seed: 3, tasks: { families: ['press-button', 'term-touch'] }, desktops: { count: 1, provider: 'local' }, policy: { replicas: 1 }, rollout: { maxSteps: 40 }, curation: { dynamicLength: { enabled: false } },
-  warmStart: { demonstrations: 2, steps: 10 }, evaluation: { episodes: 1, everyMinutes: 0 }, budget: { rollouts: 10_000 },
-} satisfies RunFile);
+/** One task that a rollout has 60 turns for: what is stepped through here does not run out of them, whenever it is taken over. */
+async function stepped(dir: string): Promise<string> {
+  const t = deskSuite().task(id<FamilyId>('desk/press-button'), trainSeed(0));
+  await mkdir(dir, { recursive: true });
+  await writeFile(join(dir, 'press-button.json'), JSON.stringify({ id: 'press-button', instruction: t.instruction, config: t.config, evaluator: t.evaluator, related_apps: t.relatedApps, max_steps: 60 }));
+  return JSON.stringify({
+    name: 'steered', seed: 3, tasks: { suite: 'folder', dir }, desktops: { count: 1, provider: 'local' }, policy: { replicas: 1 }, rollout: { maxSteps: 60 }, curation: { dynamicLength: { enabled: false } },
+    warmStart: { demonstrations: 0 }, evaluation: { episodes: 1, everyMinutes: 0 }, budget: { rollouts: 10_000 },
+  } satisfies RunFile);
+}
 
 /** Page, service and desktop are real; between them is this process instead of the extension and the WebSocket. */
 describe.skipIf(missing)('a demonstration in the live page, on a real desktop', () => {
@@ -81,9 +88,9 @@ describe.skipIf(missing)('a demonstration in the live page, on a real desktop', 
 
   it('a rollout is taken over, stepped through with consent and without, and handed back', async () => {
     await d?.page.close();
-    const { run } = await call<{ run: string }>('run/start', { text: trained, base: dir });
-    // Neither the desktop of the recording nor one of those that demonstrations are made on: both go.
-    const desktop = await new Promise<string>((there) => service.onBroadcast((b) => { if (b.method !== 'desktop/changed') return; const { desktop: which, row } = b.params as { desktop: string; row?: DesktopRow }; if (row?.run === run && row.rollout !== undefined && !row.rollout.startsWith('demo/') && row.state !== 'starting') there(which); }));
+    const { run } = await call<{ run: string }>('run/start', { text: await stepped(join(dir, 'tasks')), base: dir });
+    // Not the desktop of the recording: it goes.
+    const desktop = await new Promise<string>((there) => service.onBroadcast((b) => { if (b.method !== 'desktop/changed') return; const { desktop: which, row } = b.params as { desktop: string; row?: DesktopRow }; if (row?.run === run && row.rollout !== undefined && row.state !== 'starting') there(which); }));
     d = await Desk.open(browser, await bundle('live'), { input: { kind: 'live', desktop }, answer: (method, params) => call(method, params).catch(told) });
     const desk = d;
     service.onBroadcast((b) => {

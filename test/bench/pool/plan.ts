@@ -9,8 +9,8 @@ const off: RunFile = { curation: { pool: { enabled: false } }, trainer: { replay
 export const POOL_VARIANTS: readonly PoolVariant[] = [
   { name: 'without', label: 'without the pool', file: off },
   { name: 'injection', label: 'injection alone', file: { curation: { pool: { enabled: true } }, trainer: { replay: 0 }, warmStart: { demonstrations: 6, steps: 0 } } },
-  { name: 'pool', label: 'the pool: injection, and imitation mixed in', file: { curation: { pool: { enabled: true } }, trainer: { replay: 24, imitationCoef: 0.3 }, warmStart: { demonstrations: 6, steps: 0 } } },
-  { name: 'imitation', label: 'imitation warm start, then the pool', file: { curation: { pool: { enabled: true } }, trainer: { replay: 24, imitationCoef: 0.3 }, warmStart: { demonstrations: 6, steps: 300, lr: 2e-3, shift: 16 } } },
+  { name: 'pool', label: 'the pool: injection, and imitation mixed in', file: { curation: { pool: { enabled: true } }, trainer: { replay: 48, imitationCoef: 1 }, warmStart: { demonstrations: 6, steps: 0 } } },
+  { name: 'imitation', label: 'imitation warm start, then the pool', file: { curation: { pool: { enabled: true } }, trainer: { replay: 48, imitationCoef: 1 }, warmStart: { demonstrations: 6, steps: 300, lr: 2e-3, shift: 16 } } },
 ];
 
 /** Taught before: buttons and lists of dialogs. Then met: other applications, which need typing, hotkeys and dragging menus it never saw. */
@@ -32,7 +32,7 @@ export function poolPlan(p: PoolPlan): Experiment[] {
     name: `s${seed}-${v.name}`, variant: v.name, seed, from: `base-s${seed}`, half: 'resume',
     file: merge({
       name: `pool-${v.name}`, seed, tasks: { families: p.quick ? ['term-touch', 'note-save'] : UNSOLVED }, evaluation: { episodes: p.probe, everyMinutes: 0 }, budget: { rollouts: p.budget },
-      policy: { temperature: 0.8 }, warmStart: { reading: { screens: 0, steps: 0 } }, trainer: { batchGroups: 4, epochs: 2, minibatchStates: 24, lr: 1e-3, entropyBonus: 0.002 },
+      policy: { temperature: 0.8 }, warmStart: { reading: { screens: 0, steps: 0 } }, trainer: { batchGroups: 2, epochs: 3, minibatchStates: 24, lr: 1e-3, entropyBonus: 0.002 },
       ...(p.quick ? { desktops: { count: 4 } } : {}),
     } satisfies RunFile, p.quick && v.name === 'imitation' ? merge(v.file, { warmStart: { demonstrations: 3, steps: 40 } }) : v.file) as RunFile,
   });

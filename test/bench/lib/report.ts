@@ -32,12 +32,19 @@ export function benchArgs(argv = process.argv.slice(2)): { quick: boolean; json:
   return { quick, json, rest };
 }
 
-/** Prints the rows and bars as tables and writes the JSON when asked. */
-export function finish(bench: string, rows: readonly Record<string, unknown>[], bars: readonly Bar[], json?: string): void {
+/** One table for each kind of row, so that none has columns that are empty in all of its rows. */
+const bySection = (rows: readonly Record<string, unknown>[]): readonly (readonly Record<string, unknown>[])[] => {
+  const sections = new Map<unknown, Record<string, unknown>[]>();
+  for (const { section, ...row } of rows) { const there = sections.get(section); if (there) there.push(row); else sections.set(section, [row]); }
+  return [...sections.values()];
+};
+
+/** Prints the rows (or `shown` of them, a table each) and the bars, and writes the JSON when asked. */
+export function finish(bench: string, rows: readonly Record<string, unknown>[], bars: readonly Bar[], json?: string, shown: readonly (readonly Record<string, unknown>[])[] = bySection(rows)): void {
   let commit = 'unknown';
   try { commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim(); } catch { /* not a checkout */ }
   const machine = { cpu: cpus()[0]?.model ?? '?', cores: cpus().length, memoryGb: Math.round(totalmem() / 2 ** 30), kernel: release(), node: process.version, loadavg: loadavg().map((x) => Math.round(x * 100) / 100) };
-  console.table(rows);
+  for (const t of shown) console.table(t);
   for (const b of bars) console.log(`${b.holds ? 'holds ' : 'MISSED'}  ${b.name} = ${Number(b.value.toPrecision(4))} ${b.unit} (goal ${b.goal})`);
   if (json) writeFileSync(json, JSON.stringify({ bench, commit, machine, rows, bars } satisfies BenchReport, null, 2) + '\n');
 }

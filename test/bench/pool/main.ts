@@ -4,6 +4,6 @@ import { POOL_VARIANTS, poolPlan } from './plan.js';
 import { poolReport } from './report.js';
 
 const args = sessionArgs(), { quick } = args;
-const seeds = args.numbers('--seeds', quick ? [1] : [1, 2, 3]), budget = args.numbers('--budget', [quick ? 24 : 480])[0]!, probe = args.numbers('--probe', [quick ? 8 : 60])[0]!;
-const variants = args.list('--variants') ?? (quick ? ['without', 'imitation'] : POOL_VARIANTS.map((v) => v.name));
+const seeds = args.numbers('--seeds', quick ? [1] : [1, 2, 3]), budget = args.numbers('--budget', [quick ? 112 : 480])[0]!, probe = args.numbers('--probe', [quick ? 8 : 60])[0]!;
+const variants = args.list('--variants') ?? (quick ? ['without', 'pool'] : POOL_VARIANTS.map((v) => v.name));
 await session('pool', args, poolPlan({ seeds, variants, budget, probe, quick }), (results, failed) => poolReport(results, failed, { quick, budget, probe }));

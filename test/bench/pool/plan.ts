@@ -31,10 +31,10 @@ export function poolPlan(p: PoolPlan): Experiment[] {
   const run = (seed: number, v: PoolVariant): Experiment => ({
     name: `s${seed}-${v.name}`, variant: v.name, seed, from: `base-s${seed}`, half: 'resume',
     file: merge({
-      name: `pool-${v.name}`, seed, tasks: { families: p.quick ? ['term-touch', 'note-save'] : UNSOLVED }, evaluation: { episodes: p.probe, everyMinutes: 0 }, budget: { rollouts: p.budget },
+      name: `pool-${v.name}`, seed, tasks: { families: p.quick ? ['term-touch'] : UNSOLVED }, evaluation: { episodes: p.probe, everyMinutes: 0 }, budget: { rollouts: p.budget },
       policy: { temperature: 0.8 }, warmStart: { reading: { screens: 0, steps: 0 } }, trainer: { batchGroups: 2, epochs: 3, minibatchStates: 24, lr: 1e-3, entropyBonus: 0.002 },
       ...(p.quick ? { desktops: { count: 4 } } : {}),
-    } satisfies RunFile, p.quick && v.name === 'imitation' ? merge(v.file, { warmStart: { demonstrations: 3, steps: 40 } }) : v.file) as RunFile,
+    } satisfies RunFile, v.file) as RunFile,
   });
   return p.seeds.flatMap((seed) => [base(seed), ...wanted.map((v) => run(seed, v))]);
 }

@@ -19,7 +19,13 @@ export const cellEstimate = (c: Cell, f: Field): Estimate => estimate(c.runs.map
 /** Paired over seeds: the same seed is the same trace. */
 export const ratioOf = (over: Cell, under: Cell, f: Field): Estimate => estimate(over.runs.map((m, i) => FIELDS[f](m) / FIELDS[f](under.runs[i]!)));
 
-/** One flat row for the JSON and the console. */
+/** What a terminal is wide enough for. */
+export function shortRow(c: Cell): Record<string, unknown> {
+  const pct = (f: Field): number => Number((100 * cellEstimate(c, f).mean).toFixed(1));
+  return { workload: c.workload, regime: c.arrangement.name, 'X/X*': Number(cellEstimate(c, 'ratio').mean.toFixed(3)), 'desktops %': pct('loose'), 'replicas %': pct('replicaBusy'), 'trainer idle %': pct('trainerIdle'), 'unused %': pct('unused'), 'trained actions/min': Number(cellEstimate(c, 'trainedActions').mean.toFixed(1)) };
+}
+
+/** One flat row for the JSON. */
 export function rowOf(c: Cell): Record<string, unknown> {
   const row: Record<string, unknown> = { workload: c.workload, regime: c.arrangement.name, label: c.arrangement.label, seeds: c.runs.length };
   for (const f of Object.keys(FIELDS) as Field[]) {

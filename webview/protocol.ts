@@ -36,8 +36,9 @@ export type HostAction =
   /** A screenshot: the host asks where to and copies the file. */
   | { readonly action: 'saveImage'; readonly path: string; readonly name: string }
   | { readonly action: 'command'; readonly command: 'startTraining' | 'stopTraining' | 'pause' | 'resume' | 'evaluate' | 'openDashboard' | 'showLog' | 'startRuntime' | 'watchDesktop' | 'recordDemonstration' | 'reviewQueue' | 'openPool'; readonly argument?: string }
-  /** A trajectory to look at or annotate in the same panel: the next of a review queue. */
-  | { readonly action: 'annotate'; readonly run: string; readonly rollout: string; readonly queue?: boolean };
+  | { readonly action: 'annotate'; readonly run: string; readonly rollout: string }
+  /** The page went on to another trajectory of its run by itself, as the review queue does: nothing is to be shown, later questions are about that one. */
+  | { readonly action: 'moved'; readonly rollout: string };
 
 export type ToHost =
   | { readonly type: 'ready'; readonly boot: string }

@@ -58,7 +58,8 @@ export function parseAction(a: unknown): HostAction | undefined {
     case 'openText': return text(a['rollout'], 200) && optional(a['run']) ? { action: 'openText', rollout: a['rollout'], ...(a['run'] ? { run: a['run'] } : {}) } : undefined;
     case 'copy': return text(a['text'], maxText) ? { action: 'copy', text: a['text'] } : undefined;
     case 'saveImage': return text(a['path']) && text(a['name'], 200) ? { action: 'saveImage', path: a['path'], name: a['name'] } : undefined;
-    case 'annotate': return text(a['run']) && text(a['rollout'], 200) ? { action: 'annotate', run: a['run'], rollout: a['rollout'], ...(a['queue'] === true ? { queue: true } : {}) } : undefined;
+    case 'annotate': return text(a['run']) && text(a['rollout'], 200) ? { action: 'annotate', run: a['run'], rollout: a['rollout'] } : undefined;
+    case 'moved': return text(a['rollout'], 200) ? { action: 'moved', rollout: a['rollout'] } : undefined;
     case 'command': return isPageCommand(a['command']) && optional(a['argument']) ? { action: 'command', command: a['command'], ...(a['argument'] ? { argument: a['argument'] } : {}) } : undefined;
     default: return undefined;
   }

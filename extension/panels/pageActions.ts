@@ -29,7 +29,8 @@ export async function carryOut(s: Studio, a: HostAction, from: WebviewHost): Pro
     case 'saveImage': await saveImage(from, a.path, a.name); return;
     // A page knows one "resume"; of a run that is over it means to go on with it.
     case 'command': s.run(a.command === 'resume' && s.model.active?.run !== a.argument ? commands.resumeRun : pageCommands[a.command], a.argument); return;
-    case 'annotate': s.requireEditing(); s.panels.show({ kind: 'inspector', run: a.run, rollout: a.rollout, annotate: true, ...(a.queue ? { queue: true } : {}) }); return;
+    case 'annotate': s.requireEditing(); s.panels.show({ kind: 'inspector', run: a.run, rollout: a.rollout, annotate: true }); return;
+    case 'moved': from.moved(a.rollout); return;
   }
 }
 

@@ -77,6 +77,11 @@ export class PageSession implements Ends {
     this.#input = input;
     this.#post({ type: 'show', input, roots: this.#o.roots() });
   }
+  /** The page walks through the review queue faster than it could be told to: it is not told what it has said itself. */
+  moved(rollout: string): void {
+    const i = this.#input;
+    if (i.kind === 'inspector' && i.run !== undefined) this.#input = { kind: i.kind, run: i.run, rollout, annotate: true, queue: true };
+  }
   do(what: string, context?: unknown): void { this.#post({ type: 'do', what, ...(context === undefined ? {} : { context }) }); }
   /** The page is being replaced, or is no longer there. */
   gone(): void {

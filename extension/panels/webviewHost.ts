@@ -59,6 +59,8 @@ export class WebviewHost implements Ends {
     if (more) this.#allowFolders();
     this.#session.show(input);
   }
+  /** The page shows another trajectory already. */
+  moved(rollout: string): void { this.#session.moved(rollout); }
   /** A menu item or shortcut of VS Code that the page carries out. */
   do(what: string, context?: unknown): void { this.#session.do(what, context); }
   dispose(): void { this.#own.dispose(); }

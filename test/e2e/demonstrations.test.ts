@@ -1,8 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFailed } from 'vitest';
 import type { RunFile } from '../../runtime/config/index.js';
 import { connectEngine, ensureImage } from '../../runtime/cluster/imageBuild.js';
+import { readLog } from '../../runtime/run/annotate/log.js';
 import { osworldTask, put } from '../fixtures/interchange/make.js';
 import { engineHere } from '../integration/docker/engine.js';
 import { whyNoLocalDesktops } from '../helpers/cluster.js';
@@ -226,13 +227,47 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
     await hand.click(5, 395);
     await until(async () => (await hand.steps()).some((s) => /click/i.test(s)), 'what the person did is a step of the rollout');
     await c.picture('take-over');
-    const page = await live();
-    await page.getByRole('button', { name: /^Hand Back/ }).first().click();
-    await until(async () => /policy acts|Ended|Success|Not solved/.test(await hand.word()), 'the policy goes on', 60_000);
+    const page = await live(), over = async (): Promise<boolean> => /Ended|Success|Not solved/.test(await hand.word());
+    // Step by step: what the policy proposes is drawn with its probability, and Enter carries it out.
+    await page.getByRole('button', { name: /^Step Through/ }).first().click();
+    await page.locator('.live-proposal[data-state="open"]').waitFor({ timeout: 60_000 });
+    expect(await page.locator('.live-proposal .chance').innerText()).toMatch(/\d %/);
+    await c.picture('step-through');
+    const before = (await hand.steps()).length;
+    await until(async () => {
+      // An Enter that comes too soon for a person to have seen the proposal accepts nothing.
+      if ((await hand.steps()).length > before || await over()) return true;
+      await hand.press('Enter');
+      return false;
+    }, 'the accepted proposal is a step of the rollout', 60_000);
+    // The policy may have proposed that it is done.
+    if (!await over()) await page.getByRole('button', { name: /^Hand Back/ }).first().click();
+    await until(async () => /policy acts/.test(await hand.word()) || await over(), 'the policy goes on', 60_000);
     await until(async () => await c.ui.section('Trajectories').locator('.monaco-list-row', { hasText: 'assisted' }).count() > 0, 'the list says that it was assisted', 120_000);
     await c.picture('assisted');
     await c.ui.palette('DART Studio: Stop Training');
     await until(async () => (await c.ui.rows('Runs')).some((r) => /short, stopped/.test(r)), 'the run is stopped', 90_000);
+  });
+
+  flow('trajectories are reviewed by keyboard alone, and what was said is on disk', async () => {
+    await c.closeEditors();
+    await c.ui.palette('DART Studio: Review Trajectories');
+    const page = await c.ui.webview('inspector'), place = page.locator('.an-queue strong'), { keyboard } = c.w.page;
+    await until(async () => /^1 of \d+/.test(await place.innerText()), 'the first of the queue is shown');
+    await page.locator('.ds-shot.selected').waitFor();
+    const first = await page.locator('.ds-head').getAttribute('data-rollout');
+    await keyboard.press('k');
+    await until(async () => /Saved, revision \d/.test(await page.locator('.an-state').innerText()), 'the mark of the step is saved');
+    await pictures(page);
+    await c.picture('review');
+    await keyboard.press('Enter');
+    await until(async () => /^2 of \d+/.test(await place.innerText()) && await page.locator('.ds-head').getAttribute('data-rollout') !== first, 'the next one is shown');
+    await until(async () => (await c.tabs).every((x) => x.startsWith('Set ')), 'the tab is called as the task');
+    await keyboard.press('[');
+    await until(async () => await page.locator('.ds-head').getAttribute('data-rollout') === first, 'it goes back to the first');
+    await page.getByRole('button', { name: 'Not reviewed' }).waitFor();
+    const ops = (await readLog(c.runs.find((r) => basename(r).includes('short'))!)).lines.get(first!)?.edits.flatMap((e) => e.ops);
+    expect(ops).toEqual([expect.objectContaining({ op: 'mark', mark: 'key', on: true }), expect.objectContaining({ op: 'reviewed', value: true })]);
   });
 
   flow('the same in a light theme', async () => {

@@ -137,7 +137,7 @@ export class Annotator {
     this.#ended = false;
     const known = this.#aheadOf === rollout ? this.#ahead : undefined;
     this.#io.go({ kind: 'inspector', run, rollout, annotate: true, queue: true }, known);
-    this.#io.act({ action: 'annotate', run, rollout, queue: true });
+    this.#io.act({ action: 'moved', rollout });
   }
   async #askQueue(): Promise<void> {
     const { run } = this.#io.state().input;

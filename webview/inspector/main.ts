@@ -31,12 +31,13 @@ function dispatch(c: Change): void {
   page.render(state);
   annotator.update(state);
   if (state.view && !old.view) focusOnce();
-  if (state.view && state.view.row.instruction !== old.view?.row.instruction) { document.title = pageTitle(state.view); host.title(document.title); }
+  if (state.view && state.view.row.instruction !== old.view?.row.instruction) titled(state.view);
   if (state.stale) void load();
   prefetch();
   save();
 }
 
+function titled(v: TrajectoryView): void { document.title = pageTitle(v); host.title(document.title); }
 let focused = false;
 function focusOnce(): void {
   if (focused) return;
@@ -140,7 +141,7 @@ function begin(init: Init): void {
   const keys = new Commands([...commands, ...annotator.commands]);
   host.on((m) => receive(m, keys));
   addEventListener('pagehide', () => { annotator.leave(); flush(); });
-  document.title = state.view ? pageTitle(state.view) : t('Trajectory');
+  document.title = t('Trajectory');
   shown();
   if (init.daemon === 'ready') annotator.resume();
   if (mine?.zoom !== undefined) page.stage.setZoom(mine.zoom);
@@ -153,7 +154,7 @@ function shown(): void {
   page.render(state);
   annotator.update(state);
   prefetch();
-  if (state.view) focusOnce(); else void load();
+  if (state.view) { titled(state.view); focusOnce(); } else void load();
 }
 /** Another trajectory of the run in this page. What is known of it is shown at once, and asked for anew all the same. */
 function move(input: InspectorInput, known: TrajectoryView | undefined): void {
@@ -163,7 +164,7 @@ function move(input: InspectorInput, known: TrajectoryView | undefined): void {
   if (known) void load();
   save();
 }
-/** Whether the page shows that already: the host follows a walk through the queue. */
+/** Whether the page shows that already: it may have walked there through the queue. */
 const there = (i: InspectorInput): boolean => !i.document && !state.input.document && i.run === state.input.run && i.rollout === state.input.rollout && i.step === undefined && (state.view !== undefined || state.loading);
 function receive(m: Pushed, keys: Commands): void {
   annotator.receive(m);

@@ -148,10 +148,13 @@ describe.skipIf('why' in found)('annotate mode beyond editing', () => {
       await saved(t, 1);
       await k.press('g'); await k.type('popup'); await k.press('Enter'); await k.press('Escape');
       await saved(t, 2);
+      const titled = t.titles.length;
       await k.press('Enter');
       await at(t, 2, names[1]!);
-      await expect.poll(() => t.actions).toEqual([{ action: 'annotate', run, rollout: names[1], queue: true }]);
-      // The host follows; the page is there already.
+      // The host is told where the page is and how it is called now.
+      await expect.poll(() => t.actions).toEqual([{ action: 'moved', rollout: names[1] }]);
+      await expect.poll(() => t.titles.length).toBeGreaterThan(titled);
+      // Asked to show what it shows already.
       await t.post({ type: 'show', input: { ...queued, rollout: names[1]! }, roots: [{ path: pages.session.dir, uri: await read<string>(t, 'location.origin') + `/root${pages.session.dir}` }] });
       await ready(t);
       await k.press(']'); await at(t, 3, names[2]!);

@@ -41,7 +41,8 @@ describe('what a page says', () => {
     expect(parseToHost({ type: 'request', boot, id: 1, method: 'annotation/get', params: long }, 'inspector')).toBeUndefined();
   });
   it('the next of a queue is asked for by name', () => {
-    expect(parseAction({ action: 'annotate', run: '/r', rollout: 'x', queue: true, extra: 1 })).toEqual({ action: 'annotate', run: '/r', rollout: 'x', queue: true });
+    expect(parseAction({ action: 'annotate', run: '/r', rollout: 'x', extra: 1 })).toEqual({ action: 'annotate', run: '/r', rollout: 'x' });
+    expect([parseAction({ action: 'moved', rollout: 'x', run: '/other' }), parseAction({ action: 'moved' })]).toEqual([{ action: 'moved', rollout: 'x' }, undefined]);
     expect([parseAction({ action: 'annotate', run: '/r' }), parseAction({ action: 'annotate', run: '', rollout: 'x' })]).toEqual([undefined, undefined]);
   });
   it('nothing but declared fields comes through', () => {

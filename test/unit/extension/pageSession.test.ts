@@ -93,6 +93,15 @@ describe('a page', () => {
     expect(of('show')).toMatchObject([{ input: { rollout: 'y' }, boot: 'b1' }]);
     expect(session.input).toMatchObject({ rollout: 'y' });
   });
+  it('that moved by itself is told nothing of it, and hears of what it shows now', () => {
+    const { session, r, of } = page();
+    session.receive({ type: 'ready', boot: 'b1' });
+    session.moved('y');
+    for (const rollout of ['x', 'y']) r.notify('annotation/changed', { run: '/r', rollout, revision: 3 });
+    expect(of('show')).toEqual([]);
+    expect(of('annotation')).toMatchObject([{ rollout: 'y', revision: 3 }]);
+    expect(session.input).toEqual({ kind: 'inspector', run: '/r', rollout: 'y', annotate: true, queue: true });
+  });
   it('says what it wants of the editor, checked', () => {
     const { session, acts } = page();
     session.receive({ type: 'ready', boot: 'b1' });

@@ -1,0 +1,160 @@
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { strFromU8, unzipSync } from 'fflate';
+import { afterAll, beforeAll, describe, expect, it, onTestFailed } from 'vitest';
+import { connectEngine, ensureImage } from '../../runtime/cluster/imageBuild.js';
+import { engineHere } from '../integration/docker/engine.js';
+import { whyNoLocalDesktops } from '../helpers/cluster.js';
+import { alive, Cockpit, tinyRun } from './support/cockpit.js';
+import { whyNoWorkbench } from './support/rig.js';
+import { until } from './support/workbench.js';
+
+/** The commands of the palette that the other flows pass by: run files, the machine, pause, evaluation, diagnostics, the end of the runtime. Each flow goes on from where the last one left it. */
+const engine = await engineHere(), noLocal = await whyNoLocalDesktops(), provider = engine ? 'docker' : 'local';
+const missing = whyNoWorkbench('latest') ?? (provider === 'local' ? noLocal : undefined);
+if (missing) console.warn(`skipped: commands of the palette (${missing})`);
+
+describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider} desktops`, () => {
+  let c: Cockpit;
+  beforeAll(async () => {
+    if (provider === 'docker') await ensureImage(connectEngine());
+    c = await Cockpit.start({ which: 'latest', settings: { 'dartStudio.desktops.provider': provider }, files: { 'tiny.dart-run.json': tinyRun(provider) } });
+  });
+  afterAll(() => c?.stop());
+  const flow = (name: string, f: () => Promise<void>): void => {
+    it(name, async () => {
+      onTestFailed(() => c.picture(`failed-${name.replace(/\W+/g, '-').slice(0, 60)}`));
+      await f();
+    }, 300_000);
+  };
+  const quickInput = () => c.w.page.locator('.quick-input-widget');
+  /** VS Code's own dialog of files, which proposes a place and a name. */
+  const saveAs = async (title: string, file: string): Promise<void> => {
+    const widget = quickInput().filter({ hasText: title }), field = widget.locator('.quick-input-box input');
+    await widget.waitFor();
+    await until(async () => {
+      if (existsSync(file)) return true;
+      // It fills its own field once it has read where it begins.
+      if (await widget.isVisible()) { if (await field.inputValue() === file) await field.press('Enter', { timeout: 2000 }).catch(() => undefined); else await field.fill(file, { timeout: 2000 }).catch(() => undefined); }
+      return false;
+    }, `${file} is saved`);
+  };
+  const state = async (word: string): Promise<void> => { await (await c.ui.webview('dashboard', { timeoutMs: 60_000 })).locator('.state', { hasText: word }).waitFor({ timeout: 60_000 }); };
+  /** What VS Code finds wrong in a file of the workspace. */
+  const problems = (name: string): Promise<readonly string[]> => c.w.host.run((v, n) => v.languages.getDiagnostics().filter(([uri]) => uri.path.endsWith(n)).flatMap(([, d]) => d.map((x) => x.message)), name);
+
+  flow('a new run file: the editor knows what may stand in it', async () => {
+    const file = join(c.w.folder, 'dart-run.json');
+    await c.ui.palette('DART Studio: New Run File');
+    await c.ui.pick('Quick start');
+    await saveAs('New Run File', file);
+    await until(async () => (await c.tabs).includes('dart-run.json'), 'it is open');
+    const text = readFileSync(file, 'utf8');
+    await c.w.host.run(async (v) => {
+      const e = v.window.activeTextEditor!, at = e.document.getText().indexOf('{') + 1;
+      await e.edit((b) => { b.insert(e.document.positionAt(at), '\n  "desktops_": 1,'); });
+    });
+    await until(async () => (await problems('dart-run.json')).some((p) => p.includes('desktops_')), 'a key that does not exist is marked');
+    await c.w.host.run((v) => v.commands.executeCommand('undo'));
+    await until(async () => (await problems('dart-run.json')).length === 0, 'the file as it was made has no problem');
+    expect(readFileSync(file, 'utf8')).toBe(text);
+    await c.w.host.command('workbench.action.revertAndCloseActiveEditor');
+  });
+
+  flow('the machine is checked, and the desktop built from there', async () => {
+    await c.ui.palette('DART Studio: Check This Machine');
+    await quickInput().filter({ hasText: 'This Machine' }).waitFor({ timeout: 60_000 });
+    expect(await quickInput().locator('input').getAttribute('placeholder')).toContain('Training can run here');
+    await c.picture('machine');
+    await c.ui.pick('Build Desktop Image');
+    await c.ui.told('The desktop image is ready', 240_000);
+    await c.w.host.command('notifications.clearAll');
+  });
+
+  flow('a run is paused and goes on; its desktop is watched', async () => {
+    await c.ui.palette('DART Studio: Start Training');
+    await c.ui.pick('tiny.dart-run.json');
+    await state('Running');
+    await c.ui.openContainer();
+    await c.ui.row('Trajectories', /\d+ steps · v\d/).waitFor({ timeout: 180_000 });
+    await c.ui.palette('DART Studio: Pause');
+    await state('Paused');
+    await until(async () => /paused/i.test(await c.ui.status.innerText()), 'the status bar says so');
+    await c.picture('paused');
+    await c.ui.palette('DART Studio: Resume');
+    await state('Running');
+    await c.ui.palette('DART Studio: Watch Desktop');
+    await c.ui.pick(/docker-|local-|desktop-/);
+    const live = await c.ui.webview('live', { timeoutMs: 60_000 });
+    await until(() => live.evaluate<boolean>("(() => { const x = document.querySelector('.live-canvas'); return !!x && x.width > 0 && x.getContext('2d').getImageData(0, 0, x.width, x.height).data.some((v, i) => i % 4 < 3 && v > 0); })()"), 'its picture is drawn');
+    await c.picture('watched');
+  });
+
+  flow('a runtime that trains is not restarted without asking', async () => {
+    const { pid } = c.daemon!;
+    await c.ui.palette('DART Studio: Restart Runtime');
+    const dialog = c.ui.dialog();
+    await dialog.filter({ hasText: 'A run under way is stopped' }).waitFor();
+    await c.picture('restart');
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await dialog.waitFor({ state: 'hidden' });
+    expect(c.daemon?.pid).toBe(pid);
+    expect(alive(pid)).toBe(true);
+  });
+
+  flow('a checkpoint is evaluated', async () => {
+    await c.ui.palette('DART Studio: Stop Training');
+    await until(async () => (await c.ui.rows('Runs')).some((r) => r.includes('stopped')), 'the run is stopped', 90_000);
+    await c.w.host.command('notifications.clearAll');
+    await c.ui.palette('DART Studio: Evaluate Checkpoint');
+    await c.ui.pick('tiny');
+    await c.ui.pick('newest');
+    await c.ui.pick('Training seeds');
+    await c.ui.told(/Checkpoint \d+: \d of 2 episodes succeeded/, 120_000);
+    await c.picture('evaluated');
+    await c.w.host.command('notifications.clearAll');
+  });
+
+  flow('diagnostics are collected, and name nobody', async () => {
+    const file = join(c.w.folder, 'diagnostics.zip');
+    await c.ui.palette('DART Studio: Collect Diagnostics');
+    await saveAs('Collect Diagnostics', file);
+    await c.ui.told('Saved diagnostics.zip');
+    const parts = unzipSync(readFileSync(file)), { token } = c.daemon!, home = join(c.w.dir, 'home');
+    expect(Object.keys(parts)).toEqual(expect.arrayContaining(['editor.json', 'runtime/daemon.log']));
+    for (const [name, bytes] of Object.entries(parts)) {
+      expect(strFromU8(bytes), name).not.toContain(token);
+      expect(strFromU8(bytes), name).not.toContain(home);
+    }
+    await c.w.host.command('notifications.clearAll');
+  });
+
+  flow('a run folder from elsewhere is opened', async () => {
+    const elsewhere = join(c.w.dir, 'elsewhere'), run = join(elsewhere, 'brought');
+    mkdirSync(elsewhere, { recursive: true });
+    cpSync(c.runs[0]!, run, { recursive: true });
+    writeFileSync(join(elsewhere, 'readme.txt'), 'not a run');
+    await c.closeEditors();
+    await c.w.host.run((v, dir) => { void v.commands.executeCommand('dartStudio.openRunFolder', v.Uri.file(dir)); }, run);
+    await state('Stopped');
+    await until(async () => (await c.ui.rows('Runs')).length === 2, 'it is listed beside the run of the workspace');
+    await c.w.host.run((v, dir) => { void v.commands.executeCommand('dartStudio.openRunFolder', v.Uri.file(dir)); }, join(c.w.folder, 'runs', basename(c.runs[0]!), 'journal'));
+    await c.ui.told('holds no run');
+    await c.w.host.command('notifications.clearAll');
+  });
+
+  flow('the runtime is stopped; all data is deleted, and the runs of the workspace stay', async () => {
+    const { pid } = c.daemon!, [run] = c.runs;
+    await c.ui.palette('DART Studio: Stop Runtime');
+    await until(() => !alive(pid), 'the daemon has ended', 60_000);
+    await until(async () => /The runtime is not running/.test(await c.ui.section('Runs').innerText()), 'the view says so');
+    await c.ui.palette('DART Studio: Delete All Data');
+    const dialog = c.ui.dialog();
+    await dialog.filter({ hasText: 'Delete all data' }).waitFor();
+    await c.picture('delete');
+    await dialog.getByRole('button', { name: 'Delete', exact: true }).click();
+    await c.ui.told('was deleted');
+    expect(existsSync(join(c.storage, 'daemon.json'))).toBe(false);
+    expect(existsSync(join(run!, 'run.json'))).toBe(true);
+  });
+});

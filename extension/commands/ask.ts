@@ -9,10 +9,28 @@ import type { Studio } from '../studio.js';
 import { nodeOf } from '../views/nodes.js';
 import { runStateWord, runSuccess, titleOf } from '../views/rows.js';
 import { percent, steps, t } from '../words.js';
+import { asked } from './asked.js';
 
+interface Question { readonly title: string; readonly placeholder?: string | undefined; readonly stays?: boolean | undefined; readonly many?: boolean }
+function answered<I extends QuickPickItem>(items: readonly I[], q: Question): Promise<readonly I[] | undefined> {
+  const pick = window.createQuickPick<I>();
+  pick.title = q.title;
+  pick.placeholder = q.placeholder;
+  pick.canSelectMany = q.many ?? false;
+  pick.matchOnDescription = pick.matchOnDetail = true;
+  pick.items = items;
+  if (q.many) pick.selectedItems = items.filter((i) => i.picked);
+  pick.ignoreFocusOut = q.stays ?? false;
+  // Enter on a text that nothing matches answers nothing.
+  return asked<readonly I[], I>(pick, (answer) => { pick.onDidAccept(() => { if (q.many || pick.selectedItems.length > 0) answer(pick.selectedItems); }); });
+}
 /** One choice; undefined when it was dismissed. */
 export async function choose<T>(title: string, items: readonly (QuickPickItem & { readonly value: T })[], placeholder?: string, o: { /** A page that opens late and takes the focus does not dismiss it. */ readonly stays?: boolean } = {}): Promise<T | undefined> {
-  return (await window.showQuickPick(items, { title, ignoreFocusOut: o.stays ?? false, matchOnDescription: true, matchOnDetail: true, ...(placeholder === undefined ? {} : { placeHolder: placeholder }) }))?.value;
+  return (await answered(items, { title, placeholder, stays: o.stays }))?.[0]?.value;
+}
+/** Any number of them; undefined when it was dismissed. */
+export async function chooseMany<T>(title: string, items: readonly (QuickPickItem & { readonly value: T })[], placeholder?: string): Promise<readonly T[] | undefined> {
+  return (await answered(items, { title, placeholder, many: true }))?.map((i) => i.value);
 }
 
 /** What is done in less is not announced: a notification that flashes tells nobody anything, and four within a second hide the one that matters. */
@@ -59,7 +77,7 @@ export function pickTrajectory(s: Studio, run: RunPath, title: string, o: { read
   pick.title = title;
   pick.placeholder = t('Search instruction, task or id');
   pick.matchOnDescription = pick.matchOnDetail = true;
-  const search = async (): Promise<void> => {
+  const search = async (giveUp: () => void): Promise<void> => {
     abort.abort();
     abort = new AbortController();
     const { signal } = abort;
@@ -68,14 +86,13 @@ export function pickTrajectory(s: Studio, run: RunPath, title: string, o: { read
       const { rows } = await s.client.request(methods.listTrajectories, { run, limit: 100, sort: 'newest', ...(pick.value ? { filter: { text: pick.value } } : {}) }, signal);
       if (signal.aborted) return;
       pick.items = [...(o.withFile ? [file] : []), ...rows.filter((r) => o.fits?.(r) ?? true).map((r) => ({ label: titleOf(r), description: `${outcomeWord(r.outcome)} · ${steps(r.steps)}`, detail: `${r.task} · ${r.rollout}`, alwaysShow: true, value: r }))];
-    } catch (e) { if (!signal.aborted) { pick.hide(); s.report.report(e, t('search trajectories')); } }
+    } catch (e) { if (!signal.aborted) { giveUp(); s.report.report(e, t('search trajectories')); } }
     if (!signal.aborted) pick.busy = false;
   };
-  return new Promise((resolve) => {
-    pick.onDidChangeValue(() => { clearTimeout(timer); timer = setTimeout(() => { void search(); }, searchMs); });
-    pick.onDidAccept(() => { resolve(pick.selectedItems[0]?.value); pick.hide(); });
-    pick.onDidHide(() => { clearTimeout(timer); abort.abort(); resolve(undefined); pick.dispose(); });
-    pick.show();
-    void search();
-  });
+  return asked<TrajectoryRow | 'file' | undefined, Item>(pick, (answer) => {
+    const giveUp = (): void => { answer(undefined); };
+    pick.onDidChangeValue(() => { clearTimeout(timer); timer = setTimeout(() => { void search(giveUp); }, searchMs); });
+    pick.onDidAccept(() => { answer(pick.selectedItems[0]?.value); });
+    void search(giveUp);
+  }).finally(() => { clearTimeout(timer); abort.abort(); });
 }

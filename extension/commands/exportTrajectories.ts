@@ -7,7 +7,7 @@ import { exportWords, formatWord, trajectoriesWords } from '../model/interchange
 import type { Studio } from '../studio.js';
 import { nodeOf, trajectoriesOf } from '../views/nodes.js';
 import { t } from '../words.js';
-import { choose, pickRun, runOf } from './ask.js';
+import { choose, chooseMany, pickRun, runOf } from './ask.js';
 import { counted } from './counted.js';
 import { exists, reveal } from './runs.js';
 
@@ -48,16 +48,16 @@ interface Which { readonly outcome?: 'success' | 'failure'; readonly family?: st
 async function pickWhich(s: Studio, chosen: number, family: string | undefined): Promise<Which | undefined> {
   type Option = 'success' | 'failure' | 'family' | 'reviewed' | 'tag' | 'revised' | 'wrong' | 'redundant';
   const only = family ?? s.list.filter.family, tag = s.list.filter.tag;
-  const items: (QuickPickItem & { readonly option: Option })[] = [
-    ...(chosen > 0 ? [] : [{ label: t('Only successes'), option: 'success' as const, picked: s.list.filter.outcome?.length === 1 && s.list.filter.outcome[0] === 'success' }, { label: t('Only failures'), option: 'failure' as const }]),
-    ...(only === undefined || chosen > 0 ? [] : [{ label: t('Only {0}', only), option: 'family' as const, picked: true }]),
-    { label: t('Only reviewed'), option: 'reviewed' }, ...(tag === undefined ? [] : [{ label: t('Only tagged #{0}', tag), option: 'tag' as const, picked: true }]),
-    { label: t('With annotations'), description: t('outcomes as corrected, edits applied'), option: 'revised', picked: true },
-    { label: t('Without steps marked wrong'), option: 'wrong' }, { label: t('Without steps marked redundant'), option: 'redundant' },
+  const items: (QuickPickItem & { readonly value: Option })[] = [
+    ...(chosen > 0 ? [] : [{ label: t('Only successes'), value: 'success' as const, picked: s.list.filter.outcome?.length === 1 && s.list.filter.outcome[0] === 'success' }, { label: t('Only failures'), value: 'failure' as const }]),
+    ...(only === undefined || chosen > 0 ? [] : [{ label: t('Only {0}', only), value: 'family' as const, picked: true }]),
+    { label: t('Only reviewed'), value: 'reviewed' }, ...(tag === undefined ? [] : [{ label: t('Only tagged #{0}', tag), value: 'tag' as const, picked: true }]),
+    { label: t('With annotations'), description: t('outcomes as corrected, edits applied'), value: 'revised', picked: true },
+    { label: t('Without steps marked wrong'), value: 'wrong' }, { label: t('Without steps marked redundant'), value: 'redundant' },
   ];
-  const picked = await window.showQuickPick(items, { title: chosen > 0 ? t('Export {0}', trajectoriesWords(chosen)) : t('Export Trajectories: Which'), placeHolder: t('Choose nothing to export everything as it was recorded'), canPickMany: true });
+  const picked = await chooseMany(chosen > 0 ? t('Export {0}', trajectoriesWords(chosen)) : t('Export Trajectories: Which'), items, t('Choose nothing to export everything as it was recorded'));
   if (!picked) return undefined;
-  const has = (o: Option): boolean => picked.some((p) => p.option === o), without = (['wrong', 'redundant'] as const).filter(has);
+  const has = (o: Option): boolean => picked.includes(o), without = (['wrong', 'redundant'] as const).filter(has);
   return {
     // Both is everything.
     ...(has('success') !== has('failure') ? { outcome: has('success') ? 'success' : 'failure' } : {}), ...(has('family') && only !== undefined ? { family: only } : {}),

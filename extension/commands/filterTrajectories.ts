@@ -3,7 +3,7 @@ import { window } from 'vscode';
 import { annotatedWord, clean, filterWords, isEmpty, originWord, outcomes, outcomeWord, parseVersions, provenances, reviewedWord, versionsText, type ViewFilter } from '../model/filter.js';
 import type { StudioModel } from '../model/studioModel.js';
 import { t } from '../words.js';
-import { choose } from './ask.js';
+import { choose, chooseMany } from './ask.js';
 
 type Part = 'outcome' | 'family' | 'origin' | 'version' | 'tag' | 'annotated' | 'reviewed' | 'text' | 'clear';
 
@@ -29,12 +29,12 @@ async function edit(part: Part, f: ViewFilter, model: StudioModel): Promise<View
   switch (part) {
     case 'clear': return {};
     case 'outcome': {
-      const picked = await window.showQuickPick(outcomes.map((o) => ({ label: outcomeWord(o), picked: f.outcome?.includes(o) ?? false, outcome: o })), { title: t('Outcome'), canPickMany: true });
-      return picked && { ...f, outcome: picked.map((p) => p.outcome) };
+      const outcome = await chooseMany(t('Outcome'), outcomes.map((o) => ({ label: outcomeWord(o), picked: f.outcome?.includes(o) ?? false, value: o })));
+      return outcome && { ...f, outcome };
     }
     case 'origin': {
-      const picked = await window.showQuickPick(provenances.map((o) => ({ label: originWord(o), picked: f.provenance?.includes(o) ?? false, origin: o })), { title: t('Origin'), canPickMany: true });
-      return picked && { ...f, provenance: picked.map((p) => p.origin) };
+      const provenance = await chooseMany(t('Origin'), provenances.map((o) => ({ label: originWord(o), picked: f.provenance?.includes(o) ?? false, value: o })));
+      return provenance && { ...f, provenance };
     }
     case 'annotated': return yesOrNo(t('Annotations'), annotatedWord, (annotated) => set(f, 'annotated', annotated));
     case 'reviewed': return yesOrNo(t('Review'), reviewedWord, (reviewed) => set(f, 'reviewed', reviewed));
@@ -43,16 +43,16 @@ async function edit(part: Part, f: ViewFilter, model: StudioModel): Promise<View
       return family === undefined ? undefined : { ...f, family };
     }
     case 'version': {
-      const words = await window.showInputBox({ title: t('Policy version'), prompt: t('A version or a range: 7, 3-9, 5-, -4; empty for all'), value: versionsText(f.version), validateInput: (v) => (parseVersions(v) ? undefined : t('Write a version or a range such as 3-9.')) });
+      const words = await window.showInputBox({ ignoreFocusOut: true, title: t('Policy version'), prompt: t('A version or a range: 7, 3-9, 5-, -4; empty for all'), value: versionsText(f.version), validateInput: (v) => (parseVersions(v) ? undefined : t('Write a version or a range such as 3-9.')) });
       const version = words === undefined ? undefined : parseVersions(words);
       return version && { ...f, version };
     }
     case 'tag': {
-      const tag = await window.showInputBox({ title: t('Tag'), prompt: t('Empty for all'), value: f.tag ?? '' });
+      const tag = await window.showInputBox({ ignoreFocusOut: true, title: t('Tag'), prompt: t('Empty for all'), value: f.tag ?? '' });
       return tag === undefined ? undefined : { ...f, tag: tag.trim().replace(/^#/, '') };
     }
     case 'text': {
-      const text = await window.showInputBox({ title: t('Text'), prompt: t('In instruction, task and id; empty for all'), value: f.text ?? '' });
+      const text = await window.showInputBox({ ignoreFocusOut: true, title: t('Text'), prompt: t('In instruction, task and id; empty for all'), value: f.text ?? '' });
       return text === undefined ? undefined : { ...f, text: text.trim() };
     }
   }

@@ -101,7 +101,7 @@ async function pickWhere(s: Studio, now: Where): Promise<Where | undefined> {
     { label: `$(add) ${t('A New Run…')}`, value: 'new' }, ...runs.map((r) => ({ label: `$(folder) ${r.name || basename(r.run)}`, description: runStateWord(r.state), detail: r.run, value: { run: r.run, name: r.name || basename(r.run) } })),
   ], t('A run under way takes none; stop it first.'));
   if (picked !== 'new') return picked;
-  const name = await window.showInputBox({ title: t('Name of the New Run'), value: 'run' in now ? '' : now.name, validateInput: (v) => badRunName(v) });
+  const name = await window.showInputBox({ ignoreFocusOut: true, title: t('Name of the New Run'), value: 'run' in now ? '' : now.name, validateInput: (v) => badRunName(v) });
   return name === undefined ? undefined : { name: name.trim() };
 }
 

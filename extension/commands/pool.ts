@@ -71,7 +71,7 @@ async function remove(s: Studio, arg: unknown, selected: unknown): Promise<void>
   if (!c) return;
   const reason = await window.showInputBox({
     title: t('Remove from Experience Pool'), prompt: c.rollouts.length === 1 ? t('Why is {0} taken out? The trajectory itself stays in the run.', c.rollouts[0]!) : t('Why are these {0} taken out? The trajectories themselves stay in the run.', c.rollouts.length),
-    value: t('removed by hand'), validateInput: (v) => (v.trim() === '' ? t('Write a reason.') : undefined),
+    value: t('removed by hand'), validateInput: (v) => (v.trim() === '' ? t('Write a reason.') : undefined), ignoreFocusOut: true,
   });
   if (reason === undefined) return;
   s.pool.take(c.run, await s.client.request(methods.removeFromPool, { ...c, reason: reason.trim() }));

@@ -12,6 +12,7 @@ import { heldWord, runStateWord, workWord } from '../views/rows.js';
 import { span, t } from '../words.js';
 import type { Actions } from './action.js';
 import { choose, runOf, working } from './ask.js';
+import { asked } from './asked.js';
 
 type Ids = typeof commands.recordDemonstration | typeof commands.showSession | typeof commands.takeOver | typeof commands.stepThrough;
 
@@ -71,12 +72,10 @@ async function pickTask(s: Studio, target: Target): Promise<string | 'elsewhere'
     if (tasks.length === 0) pick.placeholder = t('{0} has no tasks.', targetName(target));
     pick.busy = false;
   };
-  return new Promise((resolve, reject) => {
-    pick.onDidTriggerButton(() => { resolve('elsewhere'); pick.hide(); });
-    pick.onDidAccept(() => { const family = pick.selectedItems[0]?.family; if (family === undefined) return; resolve(family); pick.hide(); });
-    pick.onDidHide(() => { resolve(undefined); pick.dispose(); });
-    pick.show();
-    load().catch((e: unknown) => { reject(e as Error); pick.hide(); });
+  return asked<string, Item>(pick, (answer) => {
+    pick.onDidTriggerButton(() => { answer('elsewhere'); });
+    pick.onDidAccept(() => { const family = pick.selectedItems[0]?.family; if (family !== undefined) answer(family); });
+    load().catch((e: unknown) => { answer(Promise.reject(e as Error)); });
   });
 }
 const groupIcons: Readonly<Record<RecordGroup, string>> = { unsolved: 'target', untried: 'circle-large-outline', solved: 'circle-large-filled', last: 'circle-slash' };

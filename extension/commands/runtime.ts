@@ -7,7 +7,7 @@ import { machineOf } from '../model/machine.js';
 import type { Studio } from '../studio.js';
 import { t } from '../words.js';
 import type { Actions } from './action.js';
-import { working } from './ask.js';
+import { choose, working } from './ask.js';
 
 type Ids = typeof commands.startRuntime | typeof commands.stopRuntime | typeof commands.restartRuntime | typeof commands.checkMachine | typeof commands.showLog | typeof commands.showRuntimeLog;
 
@@ -49,7 +49,7 @@ async function check(s: Studio): Promise<void> {
     ...checks.map((row): Item => ({ label: `$(${row.ok ? 'pass' : row.level === 'required' ? 'error' : 'warning'}) ${row.name}`, description: row.detail, ...(row.ok || !row.remedy ? {} : { detail: row.remedy }), row })),
     { label: `$(tools) ${t('Build Desktop Image')}`, command: commands.buildDesktop }, { label: `$(rocket) ${t('Start Training…')}`, command: commands.startTraining },
   ];
-  const picked = await window.showQuickPick(items, { title: t('This Machine'), placeHolder: missing === 0 ? t('Training can run here.') : t('{0} required parts are missing; choose one to copy what to do.', missing), matchOnDetail: true });
+  const picked = await choose(t('This Machine'), items.map((value) => ({ ...value, value })), missing === 0 ? t('Training can run here.') : t('{0} required parts are missing; choose one to copy what to do.', missing));
   if (picked?.command) s.run(picked.command);
   else if (picked?.row && !picked.row.ok && picked.row.remedy) {
     await env.clipboard.writeText(picked.row.remedy);

@@ -161,7 +161,7 @@ class LivePage {
       if (how === 'taken') this.#wish = undefined;
       // The next one may be there already.
       else if (how === 'later') { this.#wish = { mode, ...(asked === undefined ? {} : { asked }) }; this.#wished(); }
-      if (document.activeElement === document.body || document.activeElement === null) this.#picture.element.focus();
+      if (document.hasFocus() && (document.activeElement === document.body || document.activeElement === null)) this.#picture.element.focus();
       this.#ask();
     });
   }

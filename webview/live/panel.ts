@@ -63,8 +63,8 @@ export class Panel {
   render(v: Shown): void {
     const focused = document.activeElement, inside = focused instanceof HTMLElement && this.element.contains(focused);
     this.#update(v);
-    // A button that made itself useless takes the focus along; the next one gets it.
-    if (inside && (!focused.isConnected || focused.hidden || focused.closest('[hidden]'))) (this.element.querySelector<HTMLElement>('.live-buttons:not([hidden]) vscode-button:not([hidden])') ?? this.#list).focus();
+    // A button that made itself useless takes the focus along; the next one gets it, unless somebody is elsewhere in the editor.
+    if (inside && document.hasFocus() && (!focused.isConnected || focused.hidden || focused.closest('[hidden]'))) (this.element.querySelector<HTMLElement>('.live-buttons:not([hidden]) vscode-button:not([hidden])') ?? this.#list).focus();
   }
   #update(v: Shown): void {
     const { c, s } = v, w = sessionWords(c, s);

@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+import type { QuickPick, QuickPickItem } from 'vscode';
+import { asked } from '../../../extension/commands/asked.js';
+
+/** A quick pick as VS Code has them: what is hidden loses its rows, and is told that it is. */
+class Pick {
+  selectedItems: readonly QuickPickItem[] = [];
+  canSelectMany = false;
+  shown = 0;
+  disposed = false;
+  rows: readonly QuickPickItem[] = [];
+  #items: readonly QuickPickItem[] = [{ label: 'a' }, { label: 'b' }];
+  #hidden: () => void = () => undefined;
+  get items(): readonly QuickPickItem[] { return this.#items; }
+  set items(v: readonly QuickPickItem[]) { this.#items = this.rows = v; }
+  onDidHide(f: () => void): void { this.#hidden = f; }
+  show(): void { this.shown++; this.rows = this.shown === 1 ? this.#items : []; }
+  hide(): void { this.#hidden(); }
+  dispose(): void { this.disposed = true; }
+}
+function ask(o: { readonly many?: boolean } = {}) {
+  const pick = new Pick();
+  let at = 1000, answer!: (v: string | Promise<never>) => void;
+  pick.canSelectMany = o.many ?? false;
+  if (o.many) pick.selectedItems = [pick.items[1]!];
+  const result = asked<string>(pick as unknown as QuickPick<QuickPickItem>, (a) => { answer = a; }, () => at);
+  return { pick, result, after: (ms: number) => { at += ms; }, answer: (v: string | Promise<never>) => { answer(v); } };
+}
+
+describe('a question', () => {
+  it('that was dismissed before anybody could read it is shown once more, with its rows', async () => {
+    const { pick, result, after } = ask({ many: true });
+    after(40);
+    pick.selectedItems = [];
+    pick.hide();
+    expect([pick.shown, pick.rows.map((r) => r.label), pick.selectedItems.map((r) => r.label), pick.disposed]).toEqual([2, ['a', 'b'], ['b'], false]);
+    after(10);
+    pick.hide();
+    expect([pick.shown, pick.disposed, await result]).toEqual([2, true, undefined]);
+  });
+  it('that was dismissed by a person is over', async () => {
+    const { pick, result, after } = ask();
+    after(900);
+    pick.hide();
+    expect([pick.shown, pick.disposed, await result]).toEqual([1, true, undefined]);
+  });
+  it('that is answered, however fast, is over', async () => {
+    const { pick, result, answer } = ask();
+    answer('yes');
+    expect([pick.shown, pick.disposed, await result]).toEqual([1, true, 'yes']);
+  });
+  it('whose rows cannot be had fails with the reason', async () => {
+    const { pick, result, answer } = ask();
+    answer(Promise.reject(new Error('no tasks')));
+    await expect(result).rejects.toThrow('no tasks');
+    expect(pick.disposed).toBe(true);
+  });
+});

@@ -41,9 +41,21 @@ describe.skipIf('why' in found)('translated pages', () => {
     it('leaves no word out', async () => {
       const t = await show({ words: pseudo });
       await t.until("document.querySelector('#success .uplot canvas') && document.querySelectorAll('.ledger-part').length && document.querySelectorAll('.card').length");
-      for (const id of ['throughput', 'lanes', 'curation', 'ledger', 'trainer']) await t.page.evaluate(`document.getElementById('${id}').scrollIntoView()`);
-      await t.page.evaluate("document.querySelectorAll('vscode-button[aria-label*=\"show as table\"]').forEach((x) => x.click())");
-      await t.until("document.querySelectorAll('.chart-table table').length >= 4 && document.querySelector('.lanes-legend li')");
+      // What is off screen is drawn when it is seen: every part is gone to and waited for.
+      for (const [id, sign] of [['lanes', '.lanes-legend li'], ['curation', '.pick > *'], ['ledger', '.ledger-part']] as const) {
+        await t.page.evaluate(`document.getElementById('${id}').scrollIntoView()`);
+        await t.until(`document.querySelector('#${id} ${sign}')`);
+      }
+      const chart = (i: number): string => `document.querySelectorAll('.chart:not(.chart-compact)')[${i}]`;
+      const charts = await t.page.evaluate<number>("document.querySelectorAll('.chart:not(.chart-compact)').length");
+      expect(charts).toBeGreaterThan(12);
+      for (let i = 0; i < charts; i++) {
+        await t.page.evaluate(`${chart(i)}.scrollIntoView({ block: 'center' })`);
+        await t.until(`${chart(i)}.querySelector('.uplot canvas')`);
+        await t.page.evaluate(`${chart(i)}.querySelector('vscode-button[aria-label*="show as table"]')?.click()`);
+        await t.until(`${chart(i)}.querySelector('.chart-table table')`);
+      }
+      expect(await t.page.locator('.chart-table table').count()).toBeGreaterThan(12);
       await t.page.locator('vscode-button', { hasText: 'Open newest failures' }).click();
       await t.until("document.querySelectorAll('dialog[open] .failure').length === 12");
       await expect.poll(() => bare(t, [run.detail, run.status, run.tasks, run.failures(12)], ['quickstart', 'training'])).toEqual([]);

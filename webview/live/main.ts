@@ -104,10 +104,11 @@ class LivePage {
     host.setState({ input: { kind: 'live', desktop, ...(session === undefined ? {} : { session }) }, ...(this.#zoom === undefined ? {} : { zoom: this.#zoom }) });
   }
   async #load(): Promise<void> {
-    const { desktop } = this.#s;
+    const { desktop, row: before } = this.#s;
     const r = await host.request<{ desktops: readonly DesktopRow[] }>('desktop/list', {}).catch(() => undefined);
     const row = r?.desktops.find((d) => d.desktop === desktop);
-    if (r && this.#s.desktop === desktop) { if (row) this.#dispatch({ type: 'row', row }); else if (!this.#s.row) this.#dispatch({ type: 'row' }); }
+    // What was pushed meanwhile is newer than the answer.
+    if (r && this.#s.desktop === desktop && this.#s.row === before) { if (row) this.#dispatch({ type: 'row', row }); else if (!this.#s.row) this.#dispatch({ type: 'row' }); }
   }
   /** The steps of the rollout under way: those it has, then each as it happens. */
   async #follow(row: DesktopRow): Promise<void> {

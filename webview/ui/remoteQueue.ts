@@ -19,6 +19,8 @@ export class InputQueue {
   #sealed = 0;
   #down = 0;
   #asked = false;
+  /** What waits leaves with the answer to what is under way, not with a frame: there may be none. */
+  #hasty = false;
   #flying: readonly InputEvent[] = [];
   #empty: (() => void)[] = [];
   constructor(o: QueueOptions) { this.#o = o; }
@@ -34,10 +36,13 @@ export class InputQueue {
     this.#ask();
   }
   /** Sends at once, without waiting for a frame: a hidden page has none. */
-  flush(): void {
+  flush(): void { this.#hasty = true; this.#leave(); }
+  #leave(): void {
     this.#sealed = this.#waiting.length;
-    if (this.#flying.length || !this.#waiting.length) return;
+    if (this.#flying.length) return;
     const batch = this.#waiting.splice(0, mostInBatch);
+    this.#hasty &&= this.#waiting.length > 0;
+    if (!batch.length) return;
     this.#flying = batch;
     this.#sealed = this.#waiting.length;
     this.#o.send(batch).then(() => this.#landed(), (e: unknown) => {
@@ -56,12 +61,12 @@ export class InputQueue {
   #landed(): void {
     this.#flying = [];
     if (this.#waiting.length === 0) { for (const r of this.#empty.splice(0)) r(); return; }
-    if (this.#empty.length) this.flush(); else this.#ask();
+    if (this.#hasty || this.#empty.length) this.flush(); else this.#ask();
   }
   #ask(): void {
     if (this.#asked) return;
     this.#asked = true;
-    this.#o.frame(() => { this.#asked = false; this.flush(); });
+    this.#o.frame(() => { this.#asked = false; this.#leave(); });
   }
   /** Every second point of the path at the end goes when it gets long; its first and its last stay. */
   #thin(): void {

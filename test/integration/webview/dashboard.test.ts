@@ -141,7 +141,7 @@ describe.skipIf('why' in found)('dashboard page', () => {
     await p.evaluate("{ const d = document.querySelector('vscode-dropdown[aria-label=\"Horizontal axis\"]'); d.value = 'rollouts'; d.dispatchEvent(new Event('change')); }");
     await p.evaluate("{ const d = document.querySelector('vscode-dropdown[aria-label=\"Rolling mean\"]'); d.value = '256'; d.dispatchEvent(new Event('change')); }");
     await expect.poll(() => t.saved).toMatchObject({ input: { kind: 'dashboard', run: run.run }, closed: ['throughput'], success: { axis: 'rollouts', window: '256', enlarged: 'desk/form-one' } });
-    await expect.poll(() => t.requests.at(-1)).toMatchObject({ method: 'run/curves', params: { window: 256 } });
+    await expect.poll(() => t.requests.findLast((r) => r.method === 'run/curves')).toMatchObject({ params: { window: 256 } });
     await t.page.reload();
     await drawn(t);
     await expect.poll(() => p.evaluate("document.querySelector('#throughput details').open")).toBe(false);
@@ -184,7 +184,7 @@ describe.skipIf('why' in found)('dashboard page', () => {
     const t = await show(), p = await drawn(t);
     await p.getByRole('button', { name: 'Open newest failures' }).click();
     await t.until("document.activeElement.classList.contains('failure')");
-    await expect.poll(() => t.requests.at(-1)).toMatchObject({ method: 'trajectory/list', params: { filter: { outcome: ['failure'] }, sort: 'newest' } });
+    await expect.poll(() => t.requests.findLast((r) => r.method === 'trajectory/list')).toMatchObject({ params: { filter: { outcome: ['failure'] }, sort: 'newest' } });
     await p.keyboard.press('Enter');
     await expect.poll(() => t.actions).toMatchObject([{ action: 'openTrajectory', rollout: run.failures(1)[0]!.rollout }]);
     await expect.poll(() => p.evaluate("document.querySelector('dialog').open")).toBe(false);

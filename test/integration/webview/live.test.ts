@@ -86,7 +86,8 @@ describe.skipIf('why' in found)('live desktop page', () => {
     desktops = [row()];
     const t = await show();
     await patch(t, list);
-    await t.until("document.querySelector('.ds-scale').textContent !== ''");
+    // What stands beside the picture makes it smaller: measured once it stands.
+    await t.until("document.querySelectorAll('.ds-overlay .mark').length === 1 && document.querySelector('.ds-scale').textContent !== ''");
     const fitted = await t.page.locator('.ds-scale').innerText();
     await t.page.locator('.live-box').focus();
     await t.page.keyboard.press('1');

@@ -141,6 +141,20 @@ class Rig {
 const move = (x: number): InputEvent => ({ at: x, type: 'move', x, y: 0 }), button = (isDown: boolean, x = 0): InputEvent => ({ at: x, type: 'button', button: 'left', down: isDown, x, y: 0 }), key = (k: string): InputEvent => ({ at: 0, type: 'key', key: k, down: true });
 
 describe('input on its way', () => {
+  it('what is sent without waiting for a frame leaves behind what is under way, though no frame comes', async () => {
+    const r = new Rig();
+    r.queue.push(key('a')); r.frame();
+    r.queue.push(button(false)); r.queue.flush();
+    expect(r.sent).toEqual([[key('a')]]);
+    await r.answer();
+    expect(r.sent).toEqual([[key('a')], [button(false)]]);
+    // That was this once: what comes later goes by frames again.
+    r.queue.push(key('b'));
+    await r.answer();
+    expect(r.sent).toHaveLength(2);
+    r.frame();
+    expect(r.sent).toHaveLength(3);
+  });
   it('one batch per frame, one at a time; of moves the newest', async () => {
     const r = new Rig();
     r.queue.push(move(1)); r.queue.push(move(2)); r.queue.push(key('a')); r.queue.push(move(3)); r.queue.push(move(4));

@@ -88,8 +88,9 @@ export class TestPage {
   until(expression: string): Promise<void> {
     return this.page.evaluate<void>(`new Promise((ok, no) => { const t = performance.now(), go = () => { try { if (${expression}) ok(); else if (performance.now() - t > 30000) no(new Error(${JSON.stringify(`not true after 30 s: ${expression}`)})); else requestAnimationFrame(go); } catch (e) { no(e); } }; go(); })`);
   }
-  /** Rules that the page breaks, each with the elements that do. */
+  /** Rules that the page breaks, each with the elements that do; once controls have taken over what they were told, which takes them a frame. */
   async axe(source: string): Promise<readonly string[]> {
+    await this.page.evaluate<void>('new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(() => r())))');
     await this.page.evaluate<void>(`${source};undefined`);
     return this.page.evaluate<string[]>(`axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }).then((r) => r.violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.target.join(' ') + ' (' + (n.any[0] ?? n.all[0] ?? n.none[0] ?? { message: '' }).message + ')').join(', ')))`);
   }

@@ -146,18 +146,20 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
 
   flow('a finished rollout: n jumps to a step of high entropy', async () => {
     await c.ui.openContainer();
-    const several = /(failure|success), ([5-9]|\d\d) steps/;
-    await until(async () => (await c.ui.rows('Trajectories')).some((r) => several.test(r)), 'a rollout of several steps has ended', 60_000);
-    await c.ui.section('Trajectories').locator('.monaco-list-row').nth((await c.ui.rows('Trajectories')).findIndex((r) => several.test(r))).click();
-    const page = await c.ui.webview('inspector');
-    await page.locator('.ds-diamond').first().waitFor();
-    const strip = page.locator('.ds-film-list'), marked = (): Promise<boolean> => page.evaluate<boolean>("!!document.querySelector('.ds-shot.selected .ds-diamond')");
-    // The page may still change from the rollout it showed before to the one that was clicked: keys that went to the former are pressed again.
+    // The list grows at its top while training goes on: a row is known by what it says, never by its place.
+    const lengths = Array.from({ length: 9 }, (_, i) => i + 5), several = c.ui.section('Trajectories').locator(['failure', 'success'].flatMap((o) => lengths.map((n) => `.monaco-list-row[aria-label*="${o}, ${n} steps"]`)).join(', '));
+    let page!: Frame, tried = 0;
     await until(async () => {
+      const there = await several.count();
+      if (there === 0 || !await several.nth(tried++ % there).click({ timeout: 5000 }).then(() => true, () => false)) return false;
+      page = await c.ui.webview('inspector');
+      // A page that shows another rollout still, or one whose steps are all below its group's threshold, has no mark here: then it is another's turn.
+      const strip = page.locator('.ds-film-list'), selected = (what: string): Promise<boolean> => page.evaluate<boolean>(`!!document.querySelector('.ds-shot.selected${what}')`);
+      if (!await until(() => page.evaluate<boolean>("document.querySelectorAll('.ds-shot').length >= 4 && !!document.querySelector('.ds-shot .ds-diamond')"), 'a step is marked', 5000).then(() => true, () => false)) return false;
       await strip.press('Home');
-      if (!await marked()) await strip.press('n');
-      return marked();
-    }, 'a step of high entropy is selected');
+      if (!await selected(' .ds-diamond')) await strip.press('n');
+      return selected(' .ds-diamond');
+    }, 'a step of high entropy is selected', 120_000);
     await expect.poll(() => page.locator('.ds-detail').innerText()).toMatch(/Step \d+ of \d+/);
     await pictures(page);
     await c.picture('finished');

@@ -1,17 +1,23 @@
 import type { Frame, Locator, Page } from './playwright.js';
 import { until } from './workbench.js';
 
+const isTitle = (row: string, title: string): boolean => row.startsWith(title) && /^…?(,|$)/.test(row.slice(title.length));
+
 /** Parts of the workbench as a person sees them; the selectors hold in VS Code 1.99 and 1.139. */
 export class Ui {
   readonly page: Page;
   constructor(page: Page) { this.page = page; }
 
-  /** Runs a command from the palette by its title. */
+  /** Runs a command from the palette by its title, with or without its dots. Enter runs what stands first, so it is looked at: where a command is not known yet, the palette offers others whose titles are like it. */
   async palette(title: string): Promise<void> {
+    const first = this.page.locator('.quick-input-list .monaco-list-row').first();
+    let stands = 'nothing';
+    const isFirst = async (): Promise<boolean> => isTitle(stands = (await first.isVisible() ? await first.getAttribute('aria-label') : null) ?? 'nothing', title);
     await until(async () => {
       await this.openPalette(title);
+      if (!await until(isFirst, 'it stands first', 2000).then(() => true, () => false)) return false;
       return this.#input.press('Enter', { timeout: 1000 }).then(() => true, () => false);
-    }, `the palette runs ${title}`);
+    }, `the palette runs ${title}`).catch((e: unknown) => { throw new Error(`${String(e)}, first stood ${stands}`); });
   }
   get #input(): Locator { return this.page.locator('.quick-input-widget .quick-input-box input'); }
   /** The titles the palette offers for a text, best first. */

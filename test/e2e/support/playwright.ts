@@ -13,6 +13,8 @@ export interface Locator extends Queries {
   fill(text: string, o?: { readonly timeout?: number }): Promise<void>; press(key: string, o?: { readonly timeout?: number }): Promise<void>; selectOption(o: { readonly label: string }): Promise<readonly string[]>;
   waitFor(o?: { readonly state?: 'attached' | 'detached' | 'visible' | 'hidden'; readonly timeout?: number }): Promise<void>;
   innerText(): Promise<string>; textContent(): Promise<string | null>; allInnerTexts(): Promise<readonly string[]>; getAttribute(name: string): Promise<string | null>; inputValue(): Promise<string>;
+  /** Of all that match, in one moment; the function runs in the page and sees nothing of here. */
+  evaluateAll<R>(of: (all: readonly { getAttribute(name: string): string | null }[]) => R): Promise<R>;
   count(): Promise<number>; isVisible(): Promise<boolean>; all(): Promise<readonly Locator[]>;
   /** In pixels of the page, whatever frames it lies in. */
   boundingBox(): Promise<{ readonly x: number; readonly y: number; readonly width: number; readonly height: number } | null>;

@@ -3,6 +3,9 @@ import { until } from './workbench.js';
 
 const isTitle = (row: string, title: string): boolean => row.startsWith(title) && /^…?(,|$)/.test(row.slice(title.length));
 
+/** All in one moment: a list that changes has other rows in the next. */
+const labels = (rows: Locator): Promise<readonly string[]> => rows.evaluateAll((all) => all.map((r) => r.getAttribute('aria-label') ?? ''));
+
 /** Parts of the workbench as a person sees them; the selectors hold in VS Code 1.99 and 1.139. */
 export class Ui {
   readonly page: Page;
@@ -42,7 +45,7 @@ export class Ui {
   }
   async picks(): Promise<readonly string[]> {
     await this.page.locator('.quick-input-list .monaco-list-row').first().waitFor();
-    return Promise.all((await this.page.locator('.quick-input-list .monaco-list-row').all()).map(async (r) => (await r.getAttribute('aria-label')) ?? ''));
+    return labels(this.page.locator('.quick-input-list .monaco-list-row'));
   }
   /** Chooses in a quick pick that is open. */
   async pick(label: string | RegExp): Promise<void> {
@@ -63,7 +66,7 @@ export class Ui {
     if (await header.getAttribute('aria-expanded') === 'false') await header.click();
     return section;
   }
-  async rows(title: string): Promise<readonly string[]> { return Promise.all((await this.section(title).locator('.monaco-list-row').all()).map(async (r) => (await r.getAttribute('aria-label')) ?? '')); }
+  rows(title: string): Promise<readonly string[]> { return labels(this.section(title).locator('.monaco-list-row')); }
   row(title: string, text: string | RegExp): Locator { return this.section(title).locator('.monaco-list-row', { hasText: text }).first(); }
 
   get status(): Locator { return this.page.locator('.part.statusbar .statusbar-item[id^="dart-studio.dart-studio"]').first(); }

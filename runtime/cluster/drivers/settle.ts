@@ -9,6 +9,8 @@ export const HORIZON_MS = 20;
 export const KEY_HORIZON_MS = 250;
 /** Without time-outs: nothing may have run for this long, one GTK frame. */
 export const HOLD_MS = 18;
+/** With a terminal: nothing may have run for this long, as what is on its way through the kernel cannot be seen. It mostly takes under 1 ms. */
+export const TERMINAL_HOLD_MS = 4;
 /** Without /proc: nothing may have been drawn for this long. */
 export const DAMAGE_QUIET_MS = 50;
 export const MAX_MS = 2000;
@@ -26,15 +28,13 @@ export class SettleJudge {
     this.began ??= nowMs;
     // The longer it takes, the less a millisecond more matters: looking costs CPU that the desktops need.
     if (look.active) { this.quietSince = undefined; return { waitMs: Math.min(Math.max(1, Math.floor((nowMs - this.began) / 8)), 5) }; }
-    if (look.exact) {
-      if (look.soonestMs === undefined || look.soonestMs > this.horizonMs) return { settled: true };
-      // The time-out is that of the call's start: half of it on average is left.
-      return { waitMs: Math.max(1, look.soonestMs / 2) };
-    }
+    // The time-out is that of the call's start: half of it on average is left.
+    if (look.exact && look.soonestMs !== undefined && look.soonestMs <= this.horizonMs) return { waitMs: Math.max(1, look.soonestMs / 2) };
     if (look.ranSince || this.quietSince === undefined) this.quietSince = nowMs;
-    const left = HOLD_MS - (nowMs - this.quietSince);
     // A horizon of 0 asks only whether something is at work now.
-    return left <= 0 || this.horizonMs <= 0 ? { settled: true } : { waitMs: Math.min(left, 4) };
+    const holdMs = this.horizonMs <= 0 ? 0 : !look.exact ? HOLD_MS : look.terminal ? TERMINAL_HOLD_MS : 0;
+    const left = holdMs - (nowMs - this.quietSince);
+    return left <= 0 ? { settled: true } : { waitMs: Math.min(left, 4) };
   }
 }
 

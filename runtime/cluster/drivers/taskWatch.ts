@@ -10,6 +10,8 @@ export interface Look {
   readonly soonestMs: number | undefined;
   /** Whether time-outs could be read (/proc/T/syscall); without them the hold detector must judge. */
   readonly exact: boolean;
+  /** Some task has a terminal: what is written to one reaches its reader through a thread of the kernel, which is no task of the desktop. */
+  readonly terminal: boolean;
 }
 
 /** What a task is doing, from its /proc/T/syscall: 'running', a sleep with or without a poll time-out, or something that needs a look at its state. */
@@ -36,8 +38,14 @@ export function parseSyscall(text: string, arch: string = process.arch): Doing {
   return SLEEPS[arch]?.has(nr) ? { is: 'asleep' } : { is: 'unclear' };
 }
 
-/** State letter in /proc/T/stat; the command name before it may contain anything. */
-export const parseState = (stat: string): string => stat.charAt(stat.lastIndexOf(')') + 2);
+/** States of a task that runs, may run or was woken; that waits uninterruptibly. */
+const AT_WORK: ReadonlySet<string> = new Set(['R', 'D']);
+
+/** State letter in /proc/T/stat and whether the task has a controlling terminal; the command name before them may contain anything. */
+export function parseStat(stat: string): { state: string; terminal: boolean } {
+  const [state = '', , , , tty = '0'] = stat.slice(stat.lastIndexOf(')') + 2).split(' ', 5);
+  return { state, terminal: tty !== '0' };
+}
 
 interface Task { readonly sched: number; readonly call: number; readonly stat: number; mark: string }
 
@@ -53,6 +61,7 @@ export class TaskWatch {
   private hot: Task | undefined;
   private exact: boolean;
   private stale = true;
+  private terminal = false;
 
   /**
    * @param proc a proc file system, e.g. /proc/4711/root/proc
@@ -67,6 +76,7 @@ export class TaskWatch {
     this.hot = undefined;
     if (this.remark()) this.stale = true;
     const ranSince = this.stale;
+    this.terminal = false;
     let soonest = this.scan(this.tasks.values());
     if (soonest === undefined) return this.busy(this.hot);
     // Only now that all known tasks sleep is it worth looking for new ones.
@@ -78,13 +88,13 @@ export class TaskWatch {
     // Nothing in the list ran since it was marked, so nothing can have been forked either: the look was of one moment.
     if (this.remark()) return this.busy(undefined);
     this.stale = false;
-    return { active: false, ranSince, soonestMs: soonest === Infinity ? undefined : soonest, exact: this.exact };
+    return { active: false, ranSince, soonestMs: soonest === Infinity ? undefined : soonest, exact: this.exact, terminal: this.terminal };
   }
 
   private busy(hot: Task | undefined): Look {
     this.hot = hot;
     this.stale = true;
-    return { active: true, ranSince: true, soonestMs: undefined, exact: this.exact };
+    return { active: true, ranSince: true, soonestMs: undefined, exact: this.exact, terminal: this.terminal };
   }
 
   /** The smallest time-out among sleeping tasks (Infinity: none has one); undefined, and `hot` set, when one is at work. */
@@ -97,9 +107,12 @@ export class TaskWatch {
         if (text === EPERM) this.exact = false;
         else if (text !== '') doing = parseSyscall(text);
       }
-      if (doing.is === 'unclear') {
-        const s = parseState(this.read(t.stat));
-        if (s === 'R' || s === 'D') doing = { is: 'running' };
+      if (doing.is !== 'running') {
+        // Woken, but not yet taken up by the idle core it was given to, a task still shows the call it slept in, and neither its run time nor
+        // its switch count has moved: only its state says so. That lasts until the core is awake, on a busy host for milliseconds.
+        const { state, terminal } = parseStat(this.read(t.stat));
+        if (AT_WORK.has(state)) doing = { is: 'running' };
+        if (terminal) this.terminal = true;
       }
       if (doing.is === 'running') { this.hot = t; return undefined; }
       if (doing.is === 'asleep' && doing.timeoutMs !== undefined) soonest = Math.min(soonest, doing.timeoutMs);

@@ -2,10 +2,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { HOLD_MS, SettleJudge } from '../../../runtime/cluster/drivers/settle.js';
-import { parseState, parseSyscall, TaskWatch, type Look } from '../../../runtime/cluster/drivers/taskWatch.js';
+import { HOLD_MS, SettleJudge, TERMINAL_HOLD_MS } from '../../../runtime/cluster/drivers/settle.js';
+import { parseStat, parseSyscall, TaskWatch, type Look } from '../../../runtime/cluster/drivers/taskWatch.js';
 
-const quiet: Look = { active: false, ranSince: false, soonestMs: undefined, exact: true };
+const quiet: Look = { active: false, ranSince: false, soonestMs: undefined, exact: true, terminal: false };
 
 describe('SettleJudge', () => {
   it('exact: settled when all sleep without a timer soon', () => {
@@ -30,7 +30,17 @@ describe('SettleJudge', () => {
     expect('waitMs' in j.judge(hold, 18)).toBe(true);
     expect(j.judge(hold, 18 + HOLD_MS)).toEqual({ settled: true });
   });
+  it('exact with a terminal: what it passes on is waited for, unless a timer or work is seen', () => {
+    const j = new SettleJudge(20), terminal = { ...quiet, terminal: true };
+    expect(j.judge({ ...terminal, ranSince: true }, 100)).toEqual({ waitMs: TERMINAL_HOLD_MS });
+    expect(j.judge({ ...terminal, ranSince: true }, 103)).toEqual({ waitMs: TERMINAL_HOLD_MS });
+    expect(j.judge({ ...terminal, active: true, ranSince: true }, 104)).toEqual({ waitMs: 1 });
+    expect(j.judge({ ...terminal, ranSince: true, soonestMs: 12 }, 105)).toEqual({ waitMs: 6 });
+    expect(j.judge(terminal, 110)).toEqual({ waitMs: TERMINAL_HOLD_MS });
+    expect(j.judge(terminal, 110 + TERMINAL_HOLD_MS)).toEqual({ settled: true });
+  });
   it('a horizon of 0 asks for present work only', () => {
+    expect(new SettleJudge(0).judge({ ...quiet, terminal: true }, 0)).toEqual({ settled: true });
     expect(new SettleJudge(0).judge({ ...quiet, soonestMs: 5 }, 0)).toEqual({ settled: true });
     expect(new SettleJudge(0).judge({ ...quiet, exact: false }, 0)).toEqual({ settled: true });
   });
@@ -48,21 +58,25 @@ describe('parseSyscall', () => {
     ['-1 0x7ffc 0x7f\n', { is: 'unclear' }],
   ])('x64 %j', (text, doing) => { expect(parseSyscall(text, 'x64')).toEqual(doing); });
   it('arm64 numbers', () => { expect(parseSyscall('22 0x4 0x7ffe 0x100 0x10 0x0 0x0 0x7ffc 0x7f', 'arm64')).toEqual({ is: 'asleep', timeoutMs: 16 }); });
-  it('state after a name with brackets', () => { expect(parseState('12 (a) S (b) D 1 2')).toBe('D'); });
+  it('state and terminal after a name with brackets', () => {
+    expect(parseStat('12 (a) S (b) D 1 2 3 0 -1')).toEqual({ state: 'D', terminal: false });
+    expect(parseStat('12 (sh) S 1 2 3 34816 -1')).toEqual({ state: 'S', terminal: true });
+    expect(parseStat('')).toEqual({ state: '', terminal: false });
+  });
 });
 
 /** A proc folder made of plain files. */
-function fakeProc(): { dir: string; task: (pid: number, o: { sched?: string; syscall?: string; state?: string }) => void; end: (pid: number) => void } {
+function fakeProc(): { dir: string; task: (pid: number, o: { sched?: string; syscall?: string; state?: string; tty?: number }) => void; end: (pid: number) => void } {
   const dir = mkdtempSync(join(tmpdir(), 'proc-'));
-  const now = new Map<number, { sched: string; syscall: string; state: string }>();
+  const now = new Map<number, { sched: string; syscall: string; state: string; tty: number }>();
   return {
     dir,
     task(pid, o) {
-      const t = { sched: '1 0 1\n', syscall: '232 0x4 0x7 0x1 0xffffffff 0x0 0x0', state: 'S', ...now.get(pid), ...o };
+      const t = { sched: '1 0 1\n', syscall: '232 0x4 0x7 0x1 0xffffffff 0x0 0x0', state: 'S', tty: 0, ...now.get(pid), ...o };
       now.set(pid, t);
       const d = `${dir}/${pid}/task/${pid}`;
       mkdirSync(d, { recursive: true });
-      writeFileSync(`${d}/schedstat`, t.sched); writeFileSync(`${d}/syscall`, t.syscall); writeFileSync(`${d}/stat`, `${pid} (x) ${t.state} 0`);
+      writeFileSync(`${d}/schedstat`, t.sched); writeFileSync(`${d}/syscall`, t.syscall); writeFileSync(`${d}/stat`, `${pid} (x) ${t.state} 1 ${pid} ${pid} ${t.tty} -1`);
     },
     end: (pid) => rmSync(`${dir}/${pid}`, { recursive: true }),
   };
@@ -75,7 +89,7 @@ describe.skipIf(process.arch !== 'x64')('TaskWatch', () => {
     p.task(5, {});
     p.task(6, { syscall: '7 0x1 0x1 0x1e 0x0 0x0 0x0' });
     const w = new TaskWatch(p.dir);
-    expect(w.look()).toEqual({ active: false, ranSince: true, soonestMs: 30, exact: true });
+    expect(w.look()).toEqual({ active: false, ranSince: true, soonestMs: 30, exact: true, terminal: false });
     expect(w.look()).toMatchObject({ active: false, ranSince: false });
     p.task(5, { sched: '2 0 2\n' });
     expect(w.look()).toMatchObject({ active: false, ranSince: true });
@@ -86,6 +100,30 @@ describe.skipIf(process.arch !== 'x64')('TaskWatch', () => {
     expect(w.look().active).toBe(true);
     p.task(5, { state: 'S' });
     expect(w.look()).toMatchObject({ active: false, ranSince: true });
+    w.close();
+  });
+  it('a task that was woken counts as at work before any core has taken it up', () => {
+    const p = fakeProc();
+    p.task(5, { syscall: '7 0x1 0x1 0xffffffff 0x0 0x0 0x0' });
+    p.task(6, {});
+    const w = new TaskWatch(p.dir);
+    expect(w.look().active).toBe(false);
+    // As the kernel shows it: the call it slept in, no run time and no switch more, only the state.
+    p.task(5, { state: 'R' });
+    expect(w.look()).toMatchObject({ active: true, ranSince: true });
+    expect(w.look().active).toBe(true);
+    p.task(5, { state: 'S', sched: '2 0 2\n' });
+    expect(w.look()).toMatchObject({ active: false, ranSince: true });
+    w.close();
+  });
+  it('says when a task has a terminal', () => {
+    const p = fakeProc();
+    p.task(5, {});
+    p.task(6, { tty: 34816 });
+    const w = new TaskWatch(p.dir);
+    expect(w.look().terminal).toBe(true);
+    p.task(6, { tty: 0 });
+    expect(w.look().terminal).toBe(false);
     w.close();
   });
   it('finds a new task once its parent ran', () => {

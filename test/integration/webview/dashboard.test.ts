@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ledger } from '../../../runtime/protocol/types.js';
 import type { Page } from '../../e2e/support/playwright.js';
-import { answersOf, openDashboard } from '../../webview/dashboard/open.js';
+import { answersOf, goTo, openDashboard } from '../../webview/dashboard/open.js';
 import { makeRun, type MadeRun } from '../../webview/dashboard/run.js';
 import { openBrowser, type RealBrowser } from '../../webview/lib/browser.js';
 import { bundle, themes, type Bundle, type OpenOptions, type TestPage } from '../../webview/lib/page.js';
@@ -17,8 +17,6 @@ describe.skipIf('why' in found)('dashboard page', () => {
   let b: Bundle, open: TestPage | undefined;
   const show = async (o: Partial<OpenOptions> = {}, r: MadeRun = run): Promise<TestPage> => (open = await openDashboard(browser, b, r, o));
   const drawn = async (t: TestPage): Promise<Page> => { await t.until("document.querySelector('#success .uplot canvas')"); return t.page; };
-  /** Scrolls a section to the top and waits until its charts are there. */
-  const goTo = async (t: TestPage, id: string, sign: string): Promise<void> => { await t.page.evaluate(`document.getElementById('${id}').scrollIntoView()`); await t.until(`document.querySelector('#${id} ${sign}')`); };
   const status = (t: TestPage, s: Partial<MadeRun['status']>, ledger: Ledger = run.ledger): Promise<void> => t.post({ type: 'status', run: run.run, status: { ...run.status, ...s }, ledger });
   const textOf = (t: TestPage, selector: string): Promise<string> => t.page.evaluate<string>(`document.querySelector('${selector}')?.textContent ?? ''`);
   const slider = (t: TestPage, name: string): ReturnType<Page['locator']> => t.page.locator(`[role=slider][aria-label="${name}: cursor"]`);

@@ -17,3 +17,9 @@ export const answersOf = (r: MadeRun): Answer => (method, params) => {
 };
 export const openDashboard = (browser: Browser, b: Bundle, r: MadeRun, o: Partial<OpenOptions> = {}): Promise<TestPage> =>
   TestPage.open(browser, b, { input: { kind: 'dashboard', run: r.run }, folders: [], answer: answersOf(r), ...o });
+
+/** Scrolls a part of the page to the top and waits until it is drawn: what is off screen is drawn when it is seen. */
+export async function goTo(t: TestPage, id: string, sign: string): Promise<void> {
+  await t.page.evaluate(`document.getElementById('${id}').scrollIntoView()`);
+  await t.until(`document.querySelector('#${id} ${sign}')`);
+}

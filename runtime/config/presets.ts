@@ -9,7 +9,7 @@ export const PRESETS: Readonly<Record<'quickstart' | 'paper', RunFile>> = {
     curation: { planner: 'variance' },
     warmStart: { reading: { screens: 1200, steps: 1300 }, demonstrations: 6, steps: 300, lr: 2e-3, shift: 16 },
     policy: { temperature: 0.6 },
-    trainer: { lr: 5e-4, minibatchStates: 24, replay: 24, entropyBonus: 0.002, imitationCoef: 0.3 },
+    trainer: { lr: 5e-4, lrDecay: 0.4, minibatchStates: 24, replay: 24, entropyBonus: 0.002, imitationCoef: 0.3 },
     evaluation: { episodes: 64, everyMinutes: 4 },
     budget: { minutes: 20 },
   },

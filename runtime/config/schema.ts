@@ -91,6 +91,7 @@ export const RunFileSchema = z.strictObject({
     minibatchStates: whole(48, 'Model inputs per optimizer step; 0 = the whole batch in one step (paper).'),
     replay: whole(24, 'Pool successes that are imitated beside each batch (weight `imitationCoef`); 0 = none (paper).'),
     lr: positive(5e-4, 'AdamW learning rate (paper: 1e-6 for 7 B).'),
+    lrDecay: share(0, 'Last share of the budget, over which the learning rate falls to a tenth; 0 = it stays (paper).'),
     weightDecay: z.number().nonnegative().default(0.01).describe('AdamW weight decay (paper: 0.1).'),
     gradClip: positive(1, 'Global gradient norm (paper: 2).'),
     epsLow: positive(0.2, 'Lower clip (paper: 0.2).'),

@@ -40,4 +40,6 @@ export interface TrainBatch {
   readonly epochs: number;
   /** Further passes, up to `epochs` in all, as long as the effective sample size of the policy samples under the weights reached is at least `ess` of their number. */
   readonly reuse?: { readonly epochs: number; readonly ess: number };
+  /** Share of the learning rate that this batch is trained with, in [0, 1]; without it all. */
+  readonly lrScale?: number;
 }

@@ -22,6 +22,8 @@ export interface TrainLoopDeps {
   /** Pool successes that may be imitated beside a batch. */
   readonly successes: () => readonly Trajectory[];
   readonly version: () => number;
+  /** Share of the budget that is used, in [0, 1]; 0 without one. */
+  readonly used: () => number;
   readonly spans: SpanRecorder;
   readonly gate: RegimeGate;
   /** More may be rolled out: weights are published, or the regime's barrier fell. */
@@ -40,7 +42,7 @@ export function trainLoop(d: TrainLoopDeps, signal: AbortSignal, hold: () => Pro
     publish: (u) => publish(d, u),
   }, signal);
 }
-interface Update { readonly weights: WeightsFile; readonly report: UpdateReport; readonly batch: ClaimedBatch }
+interface Update { readonly weights: WeightsFile; readonly report: UpdateReport; readonly batch: ClaimedBatch; readonly lr: number }
 
 const ratesOf = (data: DataManager): ReadonlyMap<string, number> => new Map(data.stats().families.map((f) => [f.family as string, f.posterior]));
 
@@ -56,6 +58,11 @@ export function chooseReplay(successes: readonly Trajectory[], rates: ReadonlyMa
   });
 }
 
+/** Least share of the learning rate that a falling one comes to. */
+const LR_LEAST = 0.1;
+/** Share of the learning rate when `used` of the budget is used: all, and over the last `decay` of it linearly down to a tenth. Pure. */
+export const lrScale = (used: number, decay: number): number => decay <= 0 ? 1 : 1 - (1 - LR_LEAST) * Math.min(1, Math.max(0, (used - (1 - decay)) / decay));
+
 async function train(d: TrainLoopDeps, batch: ClaimedBatch): Promise<Update> {
   const { trainer: t } = d.config;
   const groups = batch.groups.map((g) => ({ group: { id: g.id, family: g.family, trajectories: g.members.map((m) => m.trajectory), injected: g.members.filter((m) => m.injected).map((m) => m.trajectory.id) }, keep: g.members.map((m) => m.keep) }));
@@ -66,24 +73,24 @@ async function train(d: TrainLoopDeps, batch: ClaimedBatch): Promise<Update> {
     const weight = own.reduce((a, s) => a + s.weight, 0);
     samples.push(...imitation.map((s) => ({ ...s, weight: weight / Math.max(1, imitation.length) })));
   }
-  const began = d.now();
+  const began = d.now(), scale = lrScale(d.used(), t.lrDecay);
   d.meters.trainer(true, began);
   let report: UpdateReport;
-  try { report = await d.trainer.update({ id: batch.id as BatchId, samples, epochs: t.epochs, ...(t.reuse.enabled ? { reuse: t.reuse } : {}) }); } finally { d.meters.trainer(false, d.now()); }
+  try { report = await d.trainer.update({ id: batch.id as BatchId, samples, epochs: t.epochs, lrScale: scale, ...(t.reuse.enabled ? { reuse: t.reuse } : {}) }); } finally { d.meters.trainer(false, d.now()); }
   d.spans.trainer('update', began, d.now(), report.version);
   d.meters.trained(batch.steps, batch.groups.reduce((n, g) => n + g.members.length, 0), d.now() - began);
   // The checkpoint is on disk before the journal says "trained": a crash between the two trains the batch again from the old weights, never twice.
   const [weights, checkpoint] = [await d.trainer.exportWeights(), await d.trainer.checkpoint()];
   await Promise.all([d.data.trained(batch.id, report.version, trainedSteps(own, report.sampleWeights)), d.data.note({ type: 'checkpoint', version: report.version, dir: checkpoint.dir })]);
   d.onVersion(report.version, report);
-  return { weights, report, batch };
+  return { weights, report, batch, lr: t.lr * scale };
 }
 
-async function publish(d: TrainLoopDeps, { weights, report, batch }: Update): Promise<void> {
+async function publish(d: TrainLoopDeps, { weights, report, batch, lr }: Update): Promise<void> {
   const sync = await d.models.publish(weights);
   const { tisHistogram, sampleWeights: _, ...numbers } = report;
   await Promise.all([
-    d.data.note({ type: 'metrics', source: 'update', version: report.version, values: { ...numbers, batchSteps: batch.steps, batchGroups: batch.groups.length }, lists: { tisHistogram } }),
+    d.data.note({ type: 'metrics', source: 'update', version: report.version, values: { ...numbers, lr, batchSteps: batch.steps, batchGroups: batch.groups.length }, lists: { tisHistogram } }),
     d.data.note({ type: 'metrics', source: 'sync', version: report.version, values: syncMetrics({ type: 'published', report: sync, at: d.now() }) }),
   ]);
 }

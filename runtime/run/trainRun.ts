@@ -242,11 +242,14 @@ export class TrainingRun {
     };
   }
 
-  /** Whether the budget was used up before (a finished run that is resumed). */
-  private spent(): boolean {
+  /** Share of the budget that is used, of the one of several that ends first; 0 without one. */
+  private used(): number {
     const { minutes, rollouts, updates } = this.config.budget;
-    return (minutes !== undefined && this.elapsed() >= minutes * 60_000) || (rollouts !== undefined && this.rollouts >= rollouts) || (updates !== undefined && this.data.stats().batches >= updates);
+    const shares = [minutes && this.elapsed() / (minutes * 60_000), rollouts && this.rollouts / rollouts, updates && this.data.stats().batches / updates];
+    return Math.min(1, Math.max(0, ...shares.map((x) => x ?? 0)));
   }
+  /** Whether the budget was used up before (a finished run that is resumed). */
+  private spent(): boolean { return this.used() >= 1; }
 
   async reinforce(): Promise<void> {
     if (this.o.signal.aborted) return;
@@ -280,7 +283,7 @@ export class TrainingRun {
       if (trainer && models) {
         await trainLoop({
           config: this.config, spec, data: this.data, trainer, models, observations, meters: this.meters, spans: this.spans, random: random(`replay/${this.config.seed}/${this.version}`),
-          successes: () => this.imitable(), version: () => this.version, now: this.now, gate, onGenerate: () => this.orders?.wake(),
+          successes: () => this.imitable(), version: () => this.version, used: () => this.used(), now: this.now, gate, onGenerate: () => this.orders?.wake(),
           onVersion: (version, report) => {
             this.version = version;
             this.scheduler.wake(); this.orders?.fill();

@@ -64,7 +64,7 @@ class NativeTrainer implements TrainerEngine {
     await this.serial(() => this.command({ kind: 'start', spec, dir, seed, options: { ...TRAINER_DEFAULTS, ...options } }));
   }
   async update(b: TrainBatch): Promise<UpdateReport> {
-    const report = await this.withBatch(b, { kind: 'update', batch: b.id, epochs: b.epochs, ...(b.reuse ? { reuse: b.reuse } : {}) });
+    const report = await this.withBatch(b, { kind: 'update', batch: b.id, epochs: b.epochs, ...(b.reuse ? { reuse: b.reuse } : {}), ...(b.lrScale === undefined ? {} : { lrScale: b.lrScale }) });
     // Masked samples were not sent: back to the batch's own order.
     const sent = report.sampleWeights, all = new Float32Array(b.samples.length).fill(NaN);
     let next = 0;

@@ -87,7 +87,7 @@ export class Learner {
       for (let i = 0; i < order.length; i += size) {
         const minibatch = order.slice(i, i + size);
         weigh(minibatch, o.imitationCoefficient, o.entropyCoefficient);
-        const lr = o.lr * Math.min(1, (this.updateSteps + 1) / Math.max(1, o.warmup));
+        const lr = o.lr * (b.lrScale ?? 1) * Math.min(1, (this.updateSteps + 1) / Math.max(1, o.warmup));
         const done = await this.optimizerStep(minibatch, { objective: o.objective, correction: o.correction, fresh, reference }, lr);
         if (fresh) for (const p of minibatch) for (const s of p.slots) s.old.set(s.now);
         if (done.applied) this.updateSteps++;

@@ -10,7 +10,7 @@ import type { TrainerOptions } from './options.js';
 export type WireSample = Omit<StepSample, 'state' | 'rollout' | 'step'>;
 export type Command =
   | { readonly kind: 'start'; readonly spec: EmbeddedPolicySpec; readonly options: TrainerOptions; readonly dir: string; readonly seed: number }
-  | { readonly kind: 'update'; readonly batch: string; readonly epochs: number; readonly reuse?: TrainBatch['reuse'] }
+  | { readonly kind: 'update'; readonly batch: string; readonly epochs: number; readonly reuse?: TrainBatch['reuse']; readonly lrScale?: number }
   | { readonly kind: 'imitate'; readonly batch: string; readonly epochs: number; readonly options: ImitateOptions }
   | { readonly kind: 'read'; readonly options: ReadOptions }
   | { readonly kind: 'checkpoint' } | { readonly kind: 'export' } | { readonly kind: 'close' }

@@ -40,7 +40,7 @@ export async function runTrainerProcess(): Promise<void> {
         learner = await Learner.create(c.spec, c.options, c.seed);
         dir = c.dir; exportDir = c.options.exportDir ?? join(c.dir, 'weights');
         return { parameters: learner.model.layout.total };
-      case 'update': return need().update(takeBatch(c.batch, c.epochs, c.reuse), progress);
+      case 'update': return need().update({ ...takeBatch(c.batch, c.epochs, c.reuse), ...(c.lrScale === undefined ? {} : { lrScale: c.lrScale }) }, progress);
       case 'imitate': return need().imitate(takeBatch(c.batch, c.epochs), c.options, progress);
       case 'read': { const lessons = screens; screens = []; return need().read(lessons, c.options, progress); }
       case 'checkpoint': return saveCheckpoint(dir, need().model, need().state());

@@ -73,6 +73,15 @@ describe('the trainer process', () => {
     expect(await t.update(batch(12, 3))).toMatchObject({ epochs: 1, reuseEss: 1 });
   });
 
+  it('trains a batch with the share of the learning rate it is told', async () => {
+    const half = await start({ name: 'half' }), slow = await start({ name: 'slow', options: { lr: 1.5e-3, warmup: 1 } }), whole = await start({ name: 'whole' });
+    await half.update({ ...batch(12), lrScale: 0.5 });
+    await slow.update(batch(12));
+    await whole.update({ ...batch(12), lrScale: 1 });
+    expect((await weights(half)).equals(await weights(slow))).toBe(true);
+    expect((await weights(half)).equals(await weights(whole))).toBe(false);
+  });
+
   it('goes on from a checkpoint bit for bit', async () => {
     const a = await start({ name: 'resume' });
     await a.imitate(demos(batch(8)), { steps: 3, lr: 1e-3, shift: 3 });

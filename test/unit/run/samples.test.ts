@@ -3,7 +3,7 @@ import { GLYPH_SPEC, headOffsets, id, random, type Action, type Frame, type Fram
 import type { FrameStore } from '../../../runtime/data/types.js';
 import { encodeState } from '../../../runtime/policy/embedded/codec.js';
 import { imitationSamples, Observations, policySamples } from '../../../runtime/run/samples.js';
-import { chooseReplay } from '../../../runtime/run/trainLoop.js';
+import { chooseReplay, lrScale } from '../../../runtime/run/trainLoop.js';
 
 const frame = (n: number): Frame => ({ width: 640, height: 400, data: Buffer.alloc(640 * 400 * 4, n), capturedAt: 0 });
 /** Frames in memory; counts how often one had to be read back. */
@@ -84,4 +84,14 @@ describe('replay', () => {
     expect(hard).toBeLessThan(930);
   });
   it('is empty without successes', () => expect(chooseReplay([], new Map(), 8, random(1))).toEqual([]));
+});
+
+describe('the learning rate over the budget', () => {
+  it('falls linearly to a tenth over the last share, from whatever the run has used', () => {
+    expect([0, 0.3, 0.6, 0.8, 1].map((used) => Number(lrScale(used, 0.4).toFixed(6)))).toEqual([1, 1, 1, 0.55, 0.1]);
+    expect(lrScale(1.2, 0.4)).toBeCloseTo(0.1); // a batch that was begun as the budget ended
+    expect(lrScale(0.5, 1)).toBeCloseTo(0.55);
+    expect(lrScale(0, 1)).toBe(1);
+  });
+  it('stays without a decay', () => expect([0, 0.5, 1].map((used) => lrScale(used, 0))).toEqual([1, 1, 1]));
 });

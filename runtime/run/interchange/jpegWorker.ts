@@ -17,6 +17,7 @@ export function runJpegWorker(): void {
     const done = decoded(j);
     port.postMessage(done, 'data' in done ? [done.data.buffer] : []);
     collect();
+    collect(); // what lies outside the heap is given back beside the first, and waited for by the second
   });
 }
 

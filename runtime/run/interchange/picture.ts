@@ -1,4 +1,4 @@
-import { stat, readFile } from 'node:fs/promises';
+import { open, stat, readFile } from 'node:fs/promises';
 import type { Frame, Size } from '../../domain/index.js';
 import { readSlice } from './folder.js';
 import { isJpeg, jpegHeader, jpegSize } from './jpeg.js';
@@ -29,9 +29,31 @@ async function pictureBytes(p: Picture): Promise<Buffer> {
   if (p.inline !== undefined) return base64(p.inline);
   const bytes = p.slice ? Math.floor(p.slice.length * 0.75) : (await stat(p.file)).size;
   if (bytes > limits.picture) throw new Unusable(`the picture ${p.name} is ${bytes} bytes long; at most ${limits.picture} are read`);
-  return p.slice ? base64((await readSlice(p.file, p.slice.offset, p.slice.length)).toString('latin1')) : readFile(p.file);
+  return p.slice ? base64Slice(p.file, p.slice) : readFile(p.file);
 }
-const base64 = (text: string): Buffer => Buffer.from(text.replace(/^data:[^,]{0,64},/, '').replace(/\\/g, ''), 'base64');
+const base64 = (text: string): Buffer => Buffer.from(plain(text, true), 'base64');
+/** What JSON escapes in base64 is a slash; the beginning may say that data follow. */
+const plain = (text: string, first: boolean): string => (first ? text.replace(/^data:[^,]{0,64},/, '') : text).replace(/\\/g, '');
+
+/** Characters read at a time: a text of a megabyte and more lies outside the heap, and several pictures' worth would gather before it is collected. */
+const CHUNK = 192 * 1024;
+/** Bytes of a base64 text in a file, decoded piece by piece. */
+async function base64Slice(file: string, { offset, length }: { readonly offset: number; readonly length: number }): Promise<Buffer> {
+  const out = Buffer.allocUnsafe(Math.ceil(length * 0.75)), f = await open(file, 'r');
+  try {
+    const chunk = Buffer.allocUnsafe(Math.min(CHUNK, length));
+    let have = 0, rest = '';
+    for (let at = 0; at < length;) {
+      const { bytesRead } = await f.read(chunk, 0, Math.min(chunk.length, length - at), offset + at);
+      if (bytesRead === 0) break;
+      const text = rest + plain(chunk.toString('latin1', 0, bytesRead), at === 0), whole = text.length - (text.length % 4);
+      have += out.write(text.slice(0, whole), have, 'base64');
+      rest = text.slice(whole);
+      at += bytesRead;
+    }
+    return out.subarray(0, have + out.write(rest, have, 'base64'));
+  } finally { await f.close(); }
+}
 
 function known(b: Buffer): void {
   if (isPng(b) || isJpeg(b)) return;

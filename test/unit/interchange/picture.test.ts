@@ -6,6 +6,7 @@ import { JpegDecoder } from '../../../runtime/run/interchange/jpegDecoder.js';
 import { checkPicture, decodePicture, pictureSize } from '../../../runtime/run/interchange/picture.js';
 import { pngHeader } from '../../../runtime/run/interchange/png.js';
 import { jpegs, points } from '../../fixtures/interchange/jpegs.js';
+import { random } from '../../../runtime/domain/index.js';
 import { Unusable } from '../../../runtime/run/interchange/types.js';
 import type { Picture } from '../../../runtime/run/interchange/types.js';
 import { bundle } from '../../helpers/data.js';
@@ -137,5 +138,16 @@ describe('pictures nobody should decode', () => {
     await put(file, `{"x":"${text}"}`);
     const f = await decode({ file, name: 'x', slice: { offset: 6, length: text.length } });
     expect(f.data.equals(screen(3).data)).toBe(true);
+  }));
+  test('a large one within a JSON file, its slashes escaped, comes out whole at every alignment', () => inFolder(async (dir) => {
+    // Noise, so that it stays as large as it is: some 800 kB, read in several pieces.
+    const [w, h] = [600, 440], r = random('slice'), data = Uint8Array.from({ length: w * h * 3 }, () => r.int(256)), picture = encode({ width: w, height: h, data, channels: 3, depth: 8 });
+    for (const prefix of ['', 'data:image/png;base64,', 'data:image/png;a=b;base64,']) {
+      const text = prefix + Buffer.from(picture).toString('base64').replaceAll('/', '\\/'), file = join(dir, 'a.json');
+      expect(text.length).toBeGreaterThan(1_000_000);
+      await put(file, `["${text}"]`);
+      const f = await decode({ file, name: 'x', slice: { offset: 2, length: text.length } });
+      expect(Buffer.from(f.data).equals((await decode(inline(picture))).data)).toBe(true);
+    }
   }));
 });

@@ -22,7 +22,7 @@ export interface TrainLoopDeps {
   /** Pool successes that may be imitated beside a batch. */
   readonly successes: () => readonly Trajectory[];
   readonly version: () => number;
-  /** Share of the budget that is used, in [0, 1]; 0 without one. */
+  /** Share of the budget that is used; 0 without one. */
   readonly used: () => number;
   readonly spans: SpanRecorder;
   readonly gate: RegimeGate;

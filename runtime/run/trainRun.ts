@@ -242,11 +242,11 @@ export class TrainingRun {
     };
   }
 
-  /** Share of the budget that is used, of the one of several that ends first; 0 without one. */
+  /** Share of the budget that is used, of the one of several that ends first, more than 1 when it is overdrawn; 0 without one. */
   private used(): number {
     const { minutes, rollouts, updates } = this.config.budget;
     const shares = [minutes && this.elapsed() / (minutes * 60_000), rollouts && this.rollouts / rollouts, updates && this.data.stats().batches / updates];
-    return Math.min(1, Math.max(0, ...shares.map((x) => x ?? 0)));
+    return Math.max(0, ...shares.map((x) => x ?? 0));
   }
   /** Whether the budget was used up before (a finished run that is resumed). */
   private spent(): boolean { return this.used() >= 1; }

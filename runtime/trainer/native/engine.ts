@@ -2,7 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { gridOf, headSizes, HEADS, inRole, StudioError, type EmbeddedPolicySpec, type ProcessEntry, type ProcessRole, type StepSample, type TrainBatch } from '../../domain/index.js';
 import type { CheckpointRef, ImitateOptions, ReadingScreen, ReadOptions, ReadReport, TrainerEngine, UpdateReport, WeightsFile } from '../types.js';
 
-import type { Command, FromTrainer, Reply, ToTrainer } from './messages.js';
+import type { Command, FromTrainer, Reply, ToTrainer, WireBatch } from './messages.js';
 import type { LearnerProgress } from './learner.js';
 import { TRAINER_DEFAULTS, type TrainerOptions } from './options.js';
 
@@ -64,14 +64,14 @@ class NativeTrainer implements TrainerEngine {
     await this.serial(() => this.command({ kind: 'start', spec, dir, seed, options: { ...TRAINER_DEFAULTS, ...options } }));
   }
   async update(b: TrainBatch): Promise<UpdateReport> {
-    const report = await this.withBatch(b, { kind: 'update', batch: b.id, epochs: b.epochs, ...(b.reuse ? { reuse: b.reuse } : {}), ...(b.lrScale === undefined ? {} : { lrScale: b.lrScale }) });
+    const report = await this.withBatch(b, (batch) => ({ kind: 'update', batch }));
     // Masked samples were not sent: back to the batch's own order.
     const sent = report.sampleWeights, all = new Float32Array(b.samples.length).fill(NaN);
     let next = 0;
     for (const [i, s] of b.samples.entries()) if (s.weight !== 0) all[i] = sent?.[next++] ?? NaN;
     return { ...report, sampleWeights: all };
   }
-  imitate(b: TrainBatch, o: ImitateOptions): Promise<UpdateReport> { return this.withBatch(b, { kind: 'imitate', batch: b.id, epochs: b.epochs, options: o }); }
+  imitate(b: TrainBatch, o: ImitateOptions): Promise<UpdateReport> { return this.withBatch(b, (batch) => ({ kind: 'imitate', batch, options: o })); }
   read(screens: readonly ReadingScreen[], o: ReadOptions): Promise<ReadReport> {
     return this.serial(async () => {
       for (let i = 0; i < screens.length; i += STATES_PER_MESSAGE) await this.send({ kind: 'screens', screens: screens.slice(i, i + STATES_PER_MESSAGE) });
@@ -95,9 +95,9 @@ class NativeTrainer implements TrainerEngine {
     return this.closing;
   }
 
-  private async withBatch(b: TrainBatch, command: Command): Promise<UpdateReport> {
-    for (const s of b.samples) checkSample(this.setup.spec, s);
-    return this.serial(async () => { await this.sendBatch(b.samples); return this.command(command); }) as Promise<UpdateReport>;
+  private async withBatch({ samples, ...batch }: TrainBatch, command: (batch: WireBatch) => Command): Promise<UpdateReport> {
+    for (const s of samples) checkSample(this.setup.spec, s);
+    return this.serial(async () => { await this.sendBatch(samples); return this.command(command(batch)); }) as Promise<UpdateReport>;
   }
   private async sendBatch(samples: readonly StepSample[]): Promise<void> {
     const states = [...new Map(samples.filter((s) => s.weight !== 0).map((s) => [s.stateKey, { key: s.stateKey, state: s.state }])).values()];

@@ -8,10 +8,12 @@ import type { TrainerOptions } from './options.js';
  * that name their state by key, then the command; so that no message blocks either event loop for long.
  */
 export type WireSample = Omit<StepSample, 'state' | 'rollout' | 'step'>;
+/** A batch whose samples go before it. */
+export type WireBatch = Omit<TrainBatch, 'samples'>;
 export type Command =
   | { readonly kind: 'start'; readonly spec: EmbeddedPolicySpec; readonly options: TrainerOptions; readonly dir: string; readonly seed: number }
-  | { readonly kind: 'update'; readonly batch: string; readonly epochs: number; readonly reuse?: TrainBatch['reuse']; readonly lrScale?: number }
-  | { readonly kind: 'imitate'; readonly batch: string; readonly epochs: number; readonly options: ImitateOptions }
+  | { readonly kind: 'update'; readonly batch: WireBatch }
+  | { readonly kind: 'imitate'; readonly batch: WireBatch; readonly options: ImitateOptions }
   | { readonly kind: 'read'; readonly options: ReadOptions }
   | { readonly kind: 'checkpoint' } | { readonly kind: 'export' } | { readonly kind: 'close' }
   | { readonly kind: 'restore'; readonly dir: string };

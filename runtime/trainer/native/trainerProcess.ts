@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { id, StudioError, toRunError, type BatchId, type EncodedState, type RolloutId, type StepSample, type TrainBatch } from '../../domain/index.js';
+import { id, StudioError, toRunError, type EncodedState, type RolloutId, type StepSample, type TrainBatch } from '../../domain/index.js';
 import type { ReadingScreen } from '../types.js';
 import { Learner } from './learner.js';
-import type { Command, FromTrainer, Reply, ToTrainer, WireSample } from './messages.js';
+import type { Command, FromTrainer, Reply, ToTrainer, WireBatch, WireSample } from './messages.js';
 import { exportTheta, loadCheckpoint, saveCheckpoint } from './persistence.js';
 
 /** Progress messages are at least this far apart; a figure per optimizer step would flood the channel. */
@@ -19,14 +19,14 @@ export async function runTrainerProcess(): Promise<void> {
   let states = new Map<string, EncodedState>(), samples: WireSample[] = [], screens: ReadingScreen[] = [], last = 0;
 
   const need = (): Learner => { if (!learner) throw new StudioError('internal', 'The trainer was used before it was started.', 'Report this with the log.'); return learner; };
-  const takeBatch = (name: string, epochs: number, reuse?: TrainBatch['reuse']): TrainBatch => {
+  const takeBatch = (batch: WireBatch): TrainBatch => {
     const from = samples.map((s): StepSample => {
       const state = states.get(s.stateKey);
       if (!state) throw new StudioError('trainer.invalid', `A sample names the state '${s.stateKey}', which was not sent.`, 'Report this with the log.');
       return { ...s, state, rollout: id<RolloutId>(''), step: 0 };
     });
     states = new Map(); samples = [];
-    return { id: id<BatchId>(name), samples: from, epochs, ...(reuse ? { reuse } : {}) };
+    return { ...batch, samples: from };
   };
   const progress = (p: Parameters<NonNullable<Parameters<Learner['update']>[1]>>[0]): void => {
     const now = performance.now();
@@ -40,8 +40,8 @@ export async function runTrainerProcess(): Promise<void> {
         learner = await Learner.create(c.spec, c.options, c.seed);
         dir = c.dir; exportDir = c.options.exportDir ?? join(c.dir, 'weights');
         return { parameters: learner.model.layout.total };
-      case 'update': return need().update({ ...takeBatch(c.batch, c.epochs, c.reuse), ...(c.lrScale === undefined ? {} : { lrScale: c.lrScale }) }, progress);
-      case 'imitate': return need().imitate(takeBatch(c.batch, c.epochs), c.options, progress);
+      case 'update': return need().update(takeBatch(c.batch), progress);
+      case 'imitate': return need().imitate(takeBatch(c.batch), c.options, progress);
       case 'read': { const lessons = screens; screens = []; return need().read(lessons, c.options, progress); }
       case 'checkpoint': return saveCheckpoint(dir, need().model, need().state());
       case 'restore': { const l = need(); const s = await loadCheckpoint(c.dir, l.model); l.load(s); return { version: s.version, dir: c.dir }; }

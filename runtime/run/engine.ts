@@ -46,6 +46,8 @@ export interface EngineRequest {
   readonly desktops?: DesktopBook;
   /** Continue from this checkpoint. */
   readonly checkpoint?: { readonly version: number; readonly dir: string };
+  /** Gives the start up: rejects with `cancelled`, whatever went wrong meanwhile (Ctrl-C in a terminal ends children that have only just begun). */
+  readonly signal: AbortSignal;
   /** Progress of reading lessons and imitation. */
   readonly onLesson?: (step: number, steps: number, loss: number) => void;
 }
@@ -54,11 +56,13 @@ export interface EngineRequest {
 export async function startEngine(r: EngineRequest): Promise<Engine> {
   const closers: (() => Promise<unknown>)[] = [];
   const close = async (): Promise<void> => { for (const c of closers.splice(0).reverse()) await c().catch(() => undefined); };
+  const wanted = (): void => { if (r.signal.aborted) throw stopped(); };
   const { config } = r, spec = GLYPH_SPEC, desktops = r.desktops ?? new DesktopBook();
   try {
     const provider = desktops.wrap(await chooseProvider(config.desktops));
     closers.push(() => provider.dispose());
     await provider.reap();
+    wanted();
     const poolOptions = { provider, hardResetEvery: config.desktops.hardResetEvery === 0 ? Number.MAX_SAFE_INTEGER : config.desktops.hardResetEvery };
     const pool = createPool({ ...poolOptions, spec: specOf(config.desktops, { run: r.run, background: r.entry.background }), size: config.desktops.count });
     closers.push(() => pool.close());
@@ -88,6 +92,7 @@ export async function startEngine(r: EngineRequest): Promise<Engine> {
       ...(r.onLesson ? { onProgress: (p) => { if (p.kind !== 'update') r.onLesson!(p.step, p.steps, p.loss); } } : {}),
     });
     closers.push(() => trainer.close());
+    wanted();
     if (r.checkpoint) await trainer.restore(r.checkpoint);
     const graph = join(weightsDir, 'policy.graph.onnx');
     const [weights] = await Promise.all([trainer.exportWeights(), writePolicyGraph(spec, graph)]);
@@ -96,6 +101,9 @@ export async function startEngine(r: EngineRequest): Promise<Engine> {
       factory: (replica: ReplicaId, w: WeightsRef) => startReplica({ id: replica, entry: r.entry, spec, graph, weights: w }),
     });
     closers.push(() => models.close());
+    wanted();
     return { spec, provider, pool, policy: embeddedPolicy(spec, models), models, trainer, observations, desktops, openDemoPool, close };
-  } catch (e) { await close(); throw e; }
+  } catch (e) { await close(); throw r.signal.aborted ? stopped(e) : e; }
 }
+
+const stopped = (cause?: unknown): StudioError => new StudioError('cancelled', 'The run was stopped while it started.', 'Start it again when you want it.', cause === undefined ? {} : { cause });

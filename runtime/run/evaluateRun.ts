@@ -40,7 +40,7 @@ export async function evaluateRun(r: EvaluateRequest): Promise<EvalPoint & { rea
   let data: DataManager | undefined, engine: Engine | undefined;
   try {
     data = await DataManager.open({ dir: scratch, config: dataConfig(config), families: tasks.families, taskOf: tasks.taskOf, store: { index: r.entry, create: { id: id<RunId>(`eval-${meta.id}`), createdAt: Date.now() } } });
-    engine = await startEngine({ config, dir: scratch, run: meta.id, entry: r.entry, frames: data.frames, ...(checkpoint ? { checkpoint } : {}) });
+    engine = await startEngine({ config, dir: scratch, run: meta.id, entry: r.entry, frames: data.frames, signal: r.signal, ...(checkpoint ? { checkpoint } : {}) });
     const scheduler = new Scheduler({
       pool: engine.pool, clock: systemClock, next: () => undefined, admit: () => 0,
       episode: { policy: engine.policy, tasks: tasks.engine, frames: engine.observations, clock: systemClock, settle: settleOf(config.desktops), timeoutMs: config.rollout.taskTimeoutS * 1000 },

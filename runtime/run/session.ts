@@ -56,7 +56,7 @@ export class RunSession {
 
   private constructor(plan: SessionPlan, training: TrainingRun, stop: AbortController, now: AbortController, events: SessionEvents) {
     this.plan = plan; this.#training = training; this.#stop = stop; this.#now = now; this.#events = events;
-    this.ended = training.run().then(() => ({}), (e: unknown) => (toRunError(e).kind === 'cancelled' && stop.signal.aborted ? {} : { error: toRunError(e) }));
+    this.ended = training.run().then(() => ({}), (e: unknown) => ({ error: toRunError(e) }));
   }
 
   get run(): RunPath { return this.plan.dir; }

@@ -106,8 +106,11 @@ export class TrainingRun {
       if (await warmStart(lessons)) await this.evaluate('warm start');
       await this.reinforce();
       if (!this.o.signal.aborted) await this.evaluate('final');
-      return { points: this.points, version: this.version, stopped: this.o.signal.aborted ? 'signal' : 'budget', rollouts: this.rollouts };
-    } catch (e) { failure = e; throw e; } finally { await this.close(failure); }
+    } catch (e) {
+      // What a stop cut off is no failure: the run ends as it does anywhere else.
+      if (!(this.o.signal.aborted && toRunError(e).kind === 'cancelled')) { failure = e; throw e; }
+    } finally { await this.close(failure); }
+    return { points: this.points, version: this.version, stopped: this.o.signal.aborted ? 'signal' : 'budget', rollouts: this.rollouts };
   }
 
   /** No new rollouts; those running end, the trainer goes on with what it has, and the time budget stands still. */
@@ -154,7 +157,7 @@ export class TrainingRun {
     const checkpoint = own ?? (from === undefined ? undefined : await startingPoint(from));
     this.ticker = setInterval(() => { this.spans.flush(this.now()); this.o.reporter.status(this.status()); }, 1000);
     this.engine = await startEngine({
-      config: this.config, dir: this.o.dir, run: this.o.run, entry: this.o.entry, frames: this.data.frames, desktops: this.desktops, ...(checkpoint ? { checkpoint } : {}),
+      config: this.config, dir: this.o.dir, run: this.o.run, entry: this.o.entry, frames: this.data.frames, desktops: this.desktops, signal: this.o.signal, ...(checkpoint ? { checkpoint } : {}),
       onLesson: (step, steps, loss) => { this.detail = `step ${step} of ${steps}, loss ${loss.toFixed(3)}`; },
     });
     this.version = checkpoint?.version ?? 0;
@@ -351,12 +354,11 @@ export class TrainingRun {
       clearInterval(this.ticker);
       await this.engine?.close();
       this.spans.flush(this.now(), true);
-      const error = failure === undefined ? undefined : toRunError(failure), failed = error !== undefined && !(signal.aborted && error.kind === 'cancelled');
-      if (failed) {
-        const { message, ...details } = error;
+      if (failure !== undefined) {
+        const { message, ...details } = toRunError(failure);
         await this.data.note({ type: 'log', level: 'error', message, details }).catch(() => undefined);
       }
-      const reason = failed ? 'failed' : signal.aborted ? 'stopped' : 'finished';
+      const reason = failure !== undefined ? 'failed' : signal.aborted ? 'stopped' : 'finished';
       await this.data.close(reason).catch((e: unknown) => { this.o.reporter.note(toRunError(e).message); });
       this.o.reporter.end();
     }

@@ -1,12 +1,11 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { access, readFile } from 'node:fs/promises';
 import { availableParallelism, freemem } from 'node:os';
-import type { Readable, Writable } from 'node:stream';
 import type { DesktopId } from '../../domain/index.js';
 import { id as brand, StudioError, toRunError } from '../../domain/index.js';
-import { AgentClient, lost } from '../agentClient.js';
+import { lost, type AgentClient } from '../agentClient.js';
 import { SandboxDesktop } from '../drivers/desktop.js';
 import { FramebufferReader } from '../drivers/framebuffer.js';
 import { procSettler } from '../drivers/settle.js';
@@ -16,7 +15,8 @@ import { rootfsPath } from '../imageBuild.js';
 import type { Desktop, DesktopProvider, DesktopSpec, ProviderStatus } from '../types.js';
 import { imageAsset } from './assets.js';
 import { joinCgroups, type CgroupLease } from './cgroups.js';
-import { reapSandboxes, recordSandbox, stateDir } from './sandboxRecords.js';
+import { SandboxProcess } from './sandboxProcess.js';
+import { NAME_VARIABLE, reapSandboxes, recordSandbox, stateDir } from './sandboxRecords.js';
 
 export interface LocalProviderOptions {
   /** Root file system of the desktop. Default: $DART_STUDIO_ROOTFS, else the one `dart-studio desktop build` made. */
@@ -28,7 +28,7 @@ export interface LocalProviderOptions {
 const START_TIMEOUT_MS = 20_000;
 const MB = 1 << 20;
 
-interface Sandbox { readonly child: ChildProcess; readonly desktop: SandboxDesktop; readonly cgroup: CgroupLease | undefined; readonly forget: () => Promise<void>; readonly ended: Promise<void> }
+interface Sandbox { readonly process: SandboxProcess; readonly desktop: SandboxDesktop; readonly cgroup: CgroupLease | undefined; readonly forget: () => Promise<void> }
 
 /**
  * Desktops as bubblewrap sandboxes on this machine: user, PID, IPC, UTS, network namespaces of their own; the root file system is read-only,
@@ -62,28 +62,20 @@ export class LocalProvider implements DesktopProvider {
     const name = brand<DesktopId>(`local-${randomBytes(4).toString('hex')}`);
     const cgroup = await joinCgroups(name, spec);
     const agentCode = await readFile(imageAsset('overlay/opt/dart/agent.py'));
-    const plan = sandboxCommand({ rootfs, spec, diskMb: this.o.diskMb ?? 64, cgroup, uid: process.getuid!(), stateDir: await stateDir() });
-    // Own process group: Ctrl-C in a terminal must not end desktops before the run has ended its rollouts.
-    const child = spawn(plan.file, plan.args, { detached: true, stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'], env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin', DART_DESKTOP: name } });
-    let spawnError: Error | undefined;
-    const ended = new Promise<void>((resolve) => { child.once('exit', () => resolve()); child.once('error', (e) => { spawnError = e; resolve(); }); });
-    let forget: () => Promise<void> = () => Promise.resolve();
+    const plan = sandboxCommand({ name, rootfs, spec, diskMb: this.o.diskMb ?? 64, cgroup, uid: process.getuid!(), stateDir: await stateDir() });
+    // Before there is a process: whoever comes after us finds it by its name, wherever we are killed.
+    const forget = await recordSandbox(name, [], cgroup?.dirs ?? []);
+    const sandbox = new SandboxProcess(plan, name, agentCode);
     let agent: AgentClient | undefined;
-    let stderr = '';
-    child.stderr!.on('data', (d: Buffer) => { stderr = (stderr + d.toString()).slice(-2000); });
-    const abort = (): void => { child.kill('SIGKILL'); };
+    const abort = (): void => sandbox.kill();
     signal?.addEventListener('abort', abort, { once: true });
     const timer = setTimeout(abort, START_TIMEOUT_MS);
     try {
-      const code = child.stdio[3] as Writable;
-      code.on('error', () => undefined); // the exit below says why
-      code.end(agentCode);
-      const died = ended.then(() => { throw new Error(`bubblewrap ended: ${stderr.trim() || (spawnError?.message ?? `exit code ${child.exitCode}, signal ${child.signalCode}`)}`); });
-      died.catch(() => undefined);
-      const pid = await Promise.race([childPid(child.stdio[4] as Readable).catch(() => died), died]);
-      forget = await recordSandbox(name, child.pid!, cgroup?.dirs ?? []);
+      if (signal?.aborted) sandbox.kill();
+      const pid = await Promise.race([sandbox.init, sandbox.died]);
+      await recordSandbox(name, [sandbox.pid!, pid], cgroup?.dirs ?? []);
       const root = `/proc/${pid}/root`;
-      agent = await agentReady(child, `${root}/run/dart/agent.sock`, died, () => stderr);
+      agent = await sandbox.agent(`${root}/run/dart/agent.sock`);
       const desktop = new SandboxDesktop({
         id: name, provider: 'local', spec, agent,
         channels: {
@@ -92,20 +84,19 @@ export class LocalProvider implements DesktopProvider {
           openSettler: (x) => procSettler(x, new TaskWatch(`${root}/proc`)),
         },
       });
-      this.boxes.set(desktop, { child, desktop, cgroup, forget, ended });
-      void ended.then(() => desktop.lose(lost('The sandbox of the desktop ended.')));
-      try { await desktop.reset(); } catch (e) { await this.destroy(desktop); throw e; }
-      signal?.throwIfAborted();
+      this.boxes.set(desktop, { process: sandbox, desktop, cgroup, forget });
+      void sandbox.ended.then(() => desktop.lose(lost('The sandbox of the desktop ended.')));
+      try { await desktop.reset(); signal?.throwIfAborted(); } catch (e) { await this.destroy(desktop); throw e; }
       return desktop;
     } catch (e) {
       agent?.close();
-      child.kill('SIGKILL');
-      await ended;
+      sandbox.kill();
+      await sandbox.ended;
       await forget();
       await cgroup?.remove();
       if (signal?.aborted) throw new StudioError('cancelled', 'Starting the desktop was cancelled.', 'Start it again when you want it.', { cause: e });
       if (e instanceof StudioError) throw e;
-      throw new StudioError('desktop.start', `The desktop did not start: ${(e as Error).message}.`, 'Run `dart-studio doctor` to see what this machine lacks.', { cause: e, details: { stderr } });
+      throw new StudioError('desktop.start', `The desktop did not start: ${(e as Error).message}.`, 'Run `dart-studio doctor` to see what this machine lacks.', { cause: e, details: { stderr: sandbox.stderr } });
     } finally { clearTimeout(timer); signal?.removeEventListener('abort', abort); }
   }
 
@@ -121,8 +112,8 @@ export class LocalProvider implements DesktopProvider {
     if (!box) return;
     this.boxes.delete(d);
     box.desktop.dispose();
-    box.child.kill('SIGKILL'); // PID 1 goes with it (--die-with-parent), and everything with PID 1
-    await box.ended;
+    box.process.kill();
+    await box.process.ended;
     await box.forget();
     await box.cgroup?.remove();
   }
@@ -143,9 +134,9 @@ async function builtRootfs(): Promise<string> {
   return path;
 }
 
-interface SandboxPlan { readonly rootfs: string; readonly spec: DesktopSpec; readonly diskMb: number; readonly cgroup: CgroupLease | undefined; readonly uid: number; readonly stateDir: string }
+interface SandboxPlan { readonly name: string; readonly rootfs: string; readonly spec: DesktopSpec; readonly diskMb: number; readonly cgroup: CgroupLease | undefined; readonly uid: number; readonly stateDir: string }
 
-/** The command line of one sandbox. File descriptor 3 carries the agent's code, 4 brings back the pid of PID 1. */
+/** The command line of one sandbox. */
 export function sandboxCommand(p: SandboxPlan): { file: string; args: string[] } {
   const asRoot = p.uid === 0;
   const base = asRoot ? `${p.stateDir}/mnt` : p.rootfs;
@@ -158,7 +149,7 @@ export function sandboxCommand(p: SandboxPlan): { file: string; args: string[] }
     '--ro-bind', base, '/', '--proc', '/proc', '--dev', '/dev', '--remount-ro', '/dev',
     ...tmpfs('/dev/shm', p.diskMb, '1777'), ...tmpfs('/tmp', p.diskMb, '1777'), ...tmpfs('/var/tmp', p.diskMb, '1777'),
     ...tmpfs('/run', 16 + 2 * frameMb, '0755'), ...tmpfs('/home/user', p.diskMb, '0755'),
-    '--ro-bind-data', '3', '/run/agent.py', '--info-fd', '4', '--chdir', '/', '--clearenv', '--setenv', 'PATH', '/usr/bin:/bin', '--setenv', 'LANG', 'C.UTF-8', '--setenv', 'DART_ONCE', '1',
+    '--ro-bind-data', '3', '/run/agent.py', '--info-fd', '4', '--chdir', '/', '--clearenv', '--setenv', 'PATH', '/usr/bin:/bin', '--setenv', 'LANG', 'C.UTF-8', '--setenv', 'DART_ONCE', '1', '--setenv', NAME_VARIABLE, p.name,
     '--', '/usr/bin/python3', '-I', '-S', '/run/agent.py',
   ];
   // Without a memory cgroup each process alone is bounded; GTK programs map some 500 MB that they never touch.
@@ -176,31 +167,6 @@ export function sandboxCommand(p: SandboxPlan): { file: string; args: string[] }
 
 /** Far above real users and above the ranges of containers' subordinate uids. */
 const UID_BASE = 1_500_000_000;
-
-/** bubblewrap tells the pid of the sandbox's PID 1 as JSON, in several writes: the pipe must stay open, or it dies of the next one. */
-function childPid(info: Readable): Promise<number> {
-  return new Promise((resolve, reject) => {
-    let text = '';
-    info.on('data', (d: Buffer) => {
-      text += d.toString();
-      const m = /"child-pid":\s*(\d+)\D/.exec(text);
-      if (m) resolve(Number(m[1]));
-    });
-    info.once('end', () => reject(new Error('bubblewrap did not say the pid of the sandbox')));
-    info.once('error', reject);
-  });
-}
-
-/** The agent says "ready" on its standard error once it listens. */
-async function agentReady(child: ChildProcess, path: string, died: Promise<never>, stderr: () => string): Promise<AgentClient> {
-  await new Promise<void>((resolve, reject) => {
-    const look = (): void => { if (stderr().includes('dart-agent ready')) { child.stderr!.off('data', look); resolve(); } };
-    child.stderr!.on('data', look);
-    died.catch(reject);
-    look();
-  });
-  return AgentClient.open(path);
-}
 
 function onPath(file: string): boolean { return (process.env['PATH'] ?? '/usr/bin:/bin').split(':').some((d) => existsSync(`${d}/${file}`)); }
 

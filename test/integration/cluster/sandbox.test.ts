@@ -171,7 +171,7 @@ describe.skipIf(why)('a local desktop', () => {
   it('is lost for good when the sandbox dies', async () => {
     const victim = await p.create(SMALL);
     const lost = nextEvent(victim, (e) => e.type === 'lost');
-    process.kill(record(victim.id).sandbox.pid, 'SIGKILL');
+    process.kill(record(victim.id).processes[0]!.pid, 'SIGKILL');
     await lost;
     await expect(victim.exec(['true'])).rejects.toMatchObject({ kind: 'desktop.lost' });
     await expect(p.reset(victim)).rejects.toMatchObject({ kind: 'desktop.lost' });
@@ -180,9 +180,10 @@ describe.skipIf(why)('a local desktop', () => {
 
   it('leaves no process, record or control group behind', async () => {
     const one = await p.create(SMALL);
-    const { sandbox, cgroups } = record(one.id);
+    const { processes, cgroups } = record(one.id);
     await p.destroy(one);
-    expect(() => process.kill(sandbox.pid, 0)).toThrow();
+    expect(processes).toHaveLength(2);
+    for (const m of processes) expect(() => process.kill(m.pid, 0)).toThrow();
     expect(readdirSync(await stateDir())).not.toContain(`${one.id}.json`);
     for (const c of cgroups) expect(() => readdirSync(c)).toThrow();
   });
@@ -191,7 +192,7 @@ describe.skipIf(why)('a local desktop', () => {
     const orphan = spawn('sleep', ['60']);
     const started = readFileSync(`/proc/${orphan.pid}/stat`, 'utf8').split(' ')[21]!;
     const ended = once(orphan, 'exit');
-    writeFileSync(`${await stateDir()}/local-orphan.json`, JSON.stringify({ id: 'local-orphan', owner: { pid: 1, started: 'never' }, sandbox: { pid: orphan.pid, started }, cgroups: [] }));
+    writeFileSync(`${await stateDir()}/local-orphan.json`, JSON.stringify({ id: 'local-orphan', owner: { pid: 1, started: 'never' }, processes: [{ pid: orphan.pid, started }], cgroups: [] }));
     expect(await p.reap()).toBeGreaterThanOrEqual(1);
     await ended;
     expect(orphan.signalCode).toBe('SIGKILL');
@@ -231,12 +232,12 @@ print([x.name for x in pyatspi.Registry.getDesktop(0)])" 2>/dev/null | grep galc
 
 /** The desktop's own /proc, seen from here: that of the child of bubblewrap. */
 function insideProc(d: Desktop): string {
-  const outer = record(d.id).sandbox.pid;
+  const outer = record(d.id).processes[0]!.pid;
   const child = readFileSync(`/proc/${outer}/task/${outer}/children`, 'utf8').trim().split(' ')[0]!;
   return `/proc/${child}/root/proc`;
 }
 
-interface SandboxRecord { readonly sandbox: { readonly pid: number }; readonly cgroups: readonly string[] }
+interface SandboxRecord { readonly processes: readonly { readonly pid: number }[]; readonly cgroups: readonly string[] }
 const record = (id: string): SandboxRecord => JSON.parse(readFileSync(`/dev/shm/dart-studio-${process.getuid!()}/${id}.json`, 'utf8')) as SandboxRecord;
 
 /** Who made a record; others' come and go while we read. */
@@ -245,4 +246,4 @@ function ownerOf(file: string): number | undefined {
 }
 
 /** The uid on the host of a desktop's bubblewrap. */
-const hostUid = (d: Desktop): number => Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${record(d.id).sandbox.pid}/status`, 'utf8'))![1]);
+const hostUid = (d: Desktop): number => Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${record(d.id).processes[0]!.pid}/status`, 'utf8'))![1]);

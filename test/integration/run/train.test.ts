@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { connectEngine, ensureImage } from '../../../runtime/cluster/imageBuild.js';
 import type { RunFile } from '../../../runtime/config/index.js';
@@ -183,6 +184,22 @@ describe.each([['local', noLocal], ['docker', engine ? undefined : 'no Docker en
       const r = await replay(run);
       expect(made(r)).toBe(16);
       expect(new Set(r.of('trajectory.recorded').map((e) => e.head.id)).size).toBe(r.of('trajectory.recorded').length);
+    });
+
+    if (provider === 'local') it('Ctrl-C while it starts, at every moment: the same clean end, and nothing left', async () => {
+      const file = await runFile('starting', provider, 500);
+      for (let i = 0; i < 12; i++) {
+        const c = start('train', file, '--runs', runs, '--json'), run = await folderOf(c);
+        await after(150 * i);
+        const tree = processTree(c.pid);
+        c.signal('SIGINT');
+        const ended = await c.ended;
+        expect(ended, ended.stderr).toMatchObject({ code: 130, signal: null });
+        expect(resultOf(c)).toMatchObject({ stopped: 'signal' });
+        await nothingLeft(tree, run);
+        const events = existsSync(join(run, 'run.json')) ? (await replay(run)).of('run.closed') : [];
+        expect(events.map((e) => e.reason)).toEqual(events.map(() => 'stopped'));
+      }
     });
 
     if (provider === 'local') it('its results can be listed, exported and evaluated again', async () => {

@@ -18,7 +18,7 @@ it.skipIf(why)('a service that starts removes the desktops of a process that was
   const stat = readFileSync(`/proc/${sandbox.pid}/stat`, 'utf8'), started = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]!;
   const record = join(await stateDir(), 'local-leftover-test.json'), dir = await mkdtemp(join(tmpdir(), 'dart-leftover-'));
   // Its owner's process id is taken by somebody else by now: the start time differs.
-  await writeFile(record, JSON.stringify({ id: 'local-leftover-test', cgroups: [], owner: { pid: process.pid, started: '1' }, sandbox: { pid: sandbox.pid, started } }));
+  await writeFile(record, JSON.stringify({ id: 'local-leftover-test', cgroups: [], owner: { pid: process.pid, started: '1' }, processes: [{ pid: sandbox.pid, started }] }));
   const ended = once(sandbox, 'exit');
   let said: (text: string) => void = () => undefined;
   const told = new Promise<string>((r) => { said = r; });

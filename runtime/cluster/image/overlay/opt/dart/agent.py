@@ -16,7 +16,8 @@ Speaks JSON lines on a unix socket: requests {"id": n, "cmd": ...}, replies {"id
 `agent.py --bridge PATH` copies stdin and stdout to the unix socket PATH: for engines whose files the host cannot see.
 
 In a container it starts as root: the X server runs as uid 1001, applications as uid 1000, so neither can touch the agent.
-Inside bubblewrap it has one uid for all; a reset kills every process but this one either way. With DART_ONCE set it takes one client only.
+Inside bubblewrap it has one uid for all; a reset kills every process but this one either way. With DART_ONCE set it takes one client
+only, and ends when its standard input does.
 """
 import base64, errno, json, os, selectors, signal, socket, stat, subprocess, sys, time
 
@@ -603,6 +604,8 @@ def serve():
         desk.reap()
 
     sel.register(wr, selectors.EVENT_READ, woken)
+    if os.environ.get('DART_ONCE'):  # a line that whoever started this desktop holds: cut, there is nobody left to end it
+        sel.register(0, selectors.EVENT_READ, lambda _mask: os._exit(0))
     print('dart-agent ready', file=sys.stderr, flush=True)
     while True:
         for key, mask in sel.select(timers.run()):

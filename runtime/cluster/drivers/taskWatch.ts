@@ -14,28 +14,20 @@ export interface Look {
   readonly terminal: boolean;
 }
 
-/** What a task is doing, from its /proc/T/syscall: 'running', a sleep with or without a poll time-out, or something that needs a look at its state. */
-export type Doing = { readonly is: 'running' } | { readonly is: 'asleep'; readonly timeoutMs?: number } | { readonly is: 'unclear' };
+/** What a task is doing, as far as its /proc/T/syscall says: running, or in a call, with the time-out of a poll. Whether it sleeps there, its state says. */
+export type Doing = { readonly is: 'running' } | { readonly is: 'in a call'; readonly timeoutMs?: number };
 
-// x86-64 and arm64 system call numbers: [poll, epoll_wait, epoll_pwait]; where their time-out is (0-based argument).
+// x86-64 and arm64 system call numbers: [poll, epoll_wait, epoll_pwait]; where their time-out is (0-based argument). Other calls have theirs behind
+// pointers, and count as without one (spec/desktop.md 3).
 const TIMED: Readonly<Record<string, Readonly<Record<number, number>>>> = { x64: { 7: 2, 232: 3, 281: 3 }, arm64: { 22: 3 } };
-/** Calls that sleep interruptibly; the time-outs some of them have are behind pointers and count as none (spec/desktop.md 3). */
-const SLEEPS: Readonly<Record<string, ReadonlySet<number>>> = {
-  // select pselect6 ppoll epoll_pwait2 futex nanosleep clock_nanosleep wait4 waitid pause rt_sigsuspend rt_sigtimedwait accept accept4 recvfrom recvmsg
-  x64: new Set([23, 270, 271, 441, 202, 35, 230, 61, 247, 34, 130, 128, 43, 288, 45, 47]),
-  arm64: new Set([72, 73, 441, 98, 101, 115, 260, 95, 133, 137, 202, 242, 207, 212]),
-};
-
 export function parseSyscall(text: string, arch: string = process.arch): Doing {
   if (text.startsWith('running')) return { is: 'running' };
   const f = text.split(' ');
   const nr = Number(f[0]);
   const arg = TIMED[arch]?.[nr];
-  if (arg !== undefined) {
-    const raw = Number(BigInt(f[arg + 1] ?? '0xffffffff') & 0xffffffffn);
-    return raw < 0x80000000 ? { is: 'asleep', timeoutMs: raw } : { is: 'asleep' };
-  }
-  return SLEEPS[arch]?.has(nr) ? { is: 'asleep' } : { is: 'unclear' };
+  if (arg === undefined) return { is: 'in a call' };
+  const raw = Number(BigInt(f[arg + 1] ?? '0xffffffff') & 0xffffffffn);
+  return raw < 0x80000000 ? { is: 'in a call', timeoutMs: raw } : { is: 'in a call' };
 }
 
 /** States of a task that runs, may run or was woken; that waits uninterruptibly. */
@@ -101,7 +93,7 @@ export class TaskWatch {
   private scan(tasks: Iterable<Task>): number | undefined {
     let soonest = Infinity;
     for (const t of tasks) {
-      let doing: Doing = { is: 'unclear' };
+      let doing: Doing = { is: 'in a call' };
       if (this.exact) {
         const text = this.read(t.call);
         if (text === EPERM) this.exact = false;
@@ -115,7 +107,7 @@ export class TaskWatch {
         if (terminal) this.terminal = true;
       }
       if (doing.is === 'running') { this.hot = t; return undefined; }
-      if (doing.is === 'asleep' && doing.timeoutMs !== undefined) soonest = Math.min(soonest, doing.timeoutMs);
+      if (doing.timeoutMs !== undefined) soonest = Math.min(soonest, doing.timeoutMs);
     }
     return soonest;
   }

@@ -43,7 +43,7 @@ describe.skipIf(why)('a start that nobody waits for', () => {
 
   it('given up at every moment: no process, no record', async () => {
     // Two at once, as pools start them: together they are at the places that matter for longer.
-    for (let i = 0; i < 120; i++) {
+    for (let i = 0; i < 80; i++) {
       const stop = new AbortController(), starting = [0, 1].map(() => p.create(SMALL, stop.signal).then((d) => p.destroy(d), (e: unknown) => { expect(e).toMatchObject({ kind: 'cancelled' }); }));
       await after(startMs * (i % 40) / 40);
       stop.abort();
@@ -55,12 +55,12 @@ describe.skipIf(why)('a start that nobody waits for', () => {
 
   it('the process that starts desktops is killed at every moment: what does not end by itself is found by the next one', async () => {
     const killed: number[] = [];
-    for (let i = 0; i < 24; i++) {
+    for (let i = 0; i < 14; i++) {
       const c = start('desktop', 'screenshot', join(dir, `${i}.png`), '--provider', 'local');
       killed.push(c.pid);
       // From the first sandbox on, which is seen by its record.
       while ((await records(c.pid)).length === 0 && process.kill(c.pid, 0)) await after(2);
-      await after(startMs * (i / 20));
+      await after(startMs * (i / 14));
       c.signal('SIGKILL');
       await c.ended;
     }

@@ -78,8 +78,8 @@ describe.skipIf(why)('a pool of real desktops', () => {
 
 /** Kill a desktop's sandbox from outside, as a crash would. */
 function kill(id: string): void {
-  const r = JSON.parse(readFileSync(`/dev/shm/dart-studio-${process.getuid!()}/${id}.json`, 'utf8')) as { sandbox: { pid: number } };
-  process.kill(r.sandbox.pid, 'SIGKILL');
+  const r = JSON.parse(readFileSync(`/dev/shm/dart-studio-${process.getuid!()}/${id}.json`, 'utf8')) as { processes: [{ pid: number }] };
+  process.kill(r.processes[0].pid, 'SIGKILL');
 }
 
 /** Call until it fails; the error. The end of a process takes a moment to be seen. */

@@ -188,9 +188,9 @@ describe.each([['local', noLocal], ['docker', engine ? undefined : 'no Docker en
 
     if (provider === 'local') it('Ctrl-C while it starts, at every moment: the same clean end, and nothing left', async () => {
       const file = await runFile('starting', provider, 500);
-      for (let i = 0; i < 12; i++) {
+      for (let i = 0; i < 8; i++) {
         const c = start('train', file, '--runs', runs, '--json'), run = await folderOf(c);
-        await after(150 * i);
+        await after(200 * i);
         const tree = processTree(c.pid);
         c.signal('SIGINT');
         const ended = await c.ended;

@@ -3,8 +3,8 @@ import { defineConfig } from 'vitest/config';
 const pages = ['test/integration/webview/**/*.test.ts'];
 
 /**
- * Layers: `unit` needs nothing but Node; `integration` drives real desktops, Docker and ONNX Runtime, one file at a time; `pages`, beside it, the
- * webviews in a real browser; `e2e`, last and alone, drives the packaged extension in a real VS Code workbench (scripts/e2e.mjs makes it ready).
+ * Layers: `unit` needs nothing but Node; `integration` drives real desktops, Docker and ONNX Runtime, one file at a time; `pages`, after it, the
+ * webviews in a real browser; `e2e`, last, drives the packaged extension in a real VS Code workbench (scripts/e2e.mjs makes it ready).
  */
 export default defineConfig({
   test: {

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createLocalProvider, type LocalProvider } from '../../runtime/cluster/index.js';
 import type { Desktop, DesktopEvent, DesktopSpec } from '../../runtime/cluster/types.js';
 import { ensureRootfs } from '../../runtime/cluster/imageBuild.js';
@@ -16,6 +16,10 @@ export async function whyNoLocalDesktops(): Promise<string | undefined> {
 }
 
 export const localProvider = (): LocalProvider => createLocalProvider();
+
+/** What is written about a local desktop while it is there: bubblewrap and PID 1, and its control groups. */
+export interface SandboxRecord { readonly processes: readonly { readonly pid: number }[]; readonly cgroups: readonly string[] }
+export const sandboxRecord = (id: string): SandboxRecord => JSON.parse(readFileSync(`/dev/shm/dart-studio-${process.getuid!()}/${id}.json`, 'utf8')) as SandboxRecord;
 
 /** The next event that fits. */
 export const nextEvent = (d: Desktop, fits: (e: DesktopEvent) => boolean): Promise<DesktopEvent> =>

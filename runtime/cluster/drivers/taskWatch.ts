@@ -20,6 +20,7 @@ export type Doing = { readonly is: 'running' } | { readonly is: 'in a call'; rea
 // x86-64 and arm64 system call numbers: [poll, epoll_wait, epoll_pwait]; where their time-out is (0-based argument). Other calls have theirs behind
 // pointers, and count as without one (spec/desktop.md 3).
 const TIMED: Readonly<Record<string, Readonly<Record<number, number>>>> = { x64: { 7: 2, 232: 3, 281: 3 }, arm64: { 22: 3 } };
+
 export function parseSyscall(text: string, arch: string = process.arch): Doing {
   if (text.startsWith('running')) return { is: 'running' };
   const f = text.split(' ');

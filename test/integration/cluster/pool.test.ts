@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
 import { createPool } from '../../../runtime/cluster/index.js';
 import type { DesktopPool, PoolEvent } from '../../../runtime/cluster/types.js';
-import { localProvider, sh, SMALL, whyNoLocalDesktops } from '../../helpers/cluster.js';
+import { localProvider, sandboxRecord, sh, SMALL, whyNoLocalDesktops } from '../../helpers/cluster.js';
 
 const why = await whyNoLocalDesktops();
 if (why) console.warn(`skipped: ${why}`);
@@ -77,10 +76,7 @@ describe.skipIf(why)('a pool of real desktops', () => {
 });
 
 /** Kill a desktop's sandbox from outside, as a crash would. */
-function kill(id: string): void {
-  const r = JSON.parse(readFileSync(`/dev/shm/dart-studio-${process.getuid!()}/${id}.json`, 'utf8')) as { processes: [{ pid: number }] };
-  process.kill(r.processes[0].pid, 'SIGKILL');
-}
+const kill = (id: string): void => { process.kill(sandboxRecord(id).processes[0]!.pid, 'SIGKILL'); };
 
 /** Call until it fails; the error. The end of a process takes a moment to be seen. */
 async function untilLost(call: () => Promise<unknown>): Promise<unknown> {

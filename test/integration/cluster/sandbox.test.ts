@@ -8,7 +8,7 @@ import { HOLD_MS } from '../../../runtime/cluster/drivers/settle.js';
 import type { AgentClient, X11Client } from '../../../runtime/cluster/index.js';
 import { stateDir } from '../../../runtime/cluster/providers/sandboxRecords.js';
 import type { Desktop } from '../../../runtime/cluster/types.js';
-import { localProvider, nextEvent, sh, SMALL, whyNoLocalDesktops } from '../../helpers/cluster.js';
+import { localProvider, nextEvent, sandboxRecord, sh, SMALL, whyNoLocalDesktops } from '../../helpers/cluster.js';
 
 const why = await whyNoLocalDesktops();
 if (why) console.warn(`skipped: ${why}`);
@@ -171,7 +171,7 @@ describe.skipIf(why)('a local desktop', () => {
   it('is lost for good when the sandbox dies', async () => {
     const victim = await p.create(SMALL);
     const lost = nextEvent(victim, (e) => e.type === 'lost');
-    process.kill(record(victim.id).processes[0]!.pid, 'SIGKILL');
+    process.kill(sandboxRecord(victim.id).processes[0]!.pid, 'SIGKILL');
     await lost;
     await expect(victim.exec(['true'])).rejects.toMatchObject({ kind: 'desktop.lost' });
     await expect(p.reset(victim)).rejects.toMatchObject({ kind: 'desktop.lost' });
@@ -180,7 +180,7 @@ describe.skipIf(why)('a local desktop', () => {
 
   it('leaves no process, record or control group behind', async () => {
     const one = await p.create(SMALL);
-    const { processes, cgroups } = record(one.id);
+    const { processes, cgroups } = sandboxRecord(one.id);
     await p.destroy(one);
     expect(processes).toHaveLength(2);
     for (const m of processes) expect(() => process.kill(m.pid, 0)).toThrow();
@@ -230,15 +230,8 @@ print([x.name for x in pyatspi.Registry.getDesktop(0)])" 2>/dev/null | grep galc
   });
 });
 
-/** The desktop's own /proc, seen from here: that of the child of bubblewrap. */
-function insideProc(d: Desktop): string {
-  const outer = record(d.id).processes[0]!.pid;
-  const child = readFileSync(`/proc/${outer}/task/${outer}/children`, 'utf8').trim().split(' ')[0]!;
-  return `/proc/${child}/root/proc`;
-}
-
-interface SandboxRecord { readonly processes: readonly { readonly pid: number }[]; readonly cgroups: readonly string[] }
-const record = (id: string): SandboxRecord => JSON.parse(readFileSync(`/dev/shm/dart-studio-${process.getuid!()}/${id}.json`, 'utf8')) as SandboxRecord;
+/** The desktop's own /proc, seen from here: that of its PID 1. */
+const insideProc = (d: Desktop): string => `/proc/${sandboxRecord(d.id).processes[1]!.pid}/root/proc`;
 
 /** Who made a record; others' come and go while we read. */
 function ownerOf(file: string): number | undefined {
@@ -246,4 +239,4 @@ function ownerOf(file: string): number | undefined {
 }
 
 /** The uid on the host of a desktop's bubblewrap. */
-const hostUid = (d: Desktop): number => Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${record(d.id).processes[0]!.pid}/status`, 'utf8'))![1]);
+const hostUid = (d: Desktop): number => Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${sandboxRecord(d.id).processes[0]!.pid}/status`, 'utf8'))![1]);

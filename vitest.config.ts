@@ -3,29 +3,57 @@ import { defineConfig } from 'vitest/config';
 const pages = ['test/integration/webview/**/*.test.ts'];
 
 /**
- * Layers: `unit` needs nothing but Node; `integration` drives real desktops, Docker and ONNX Runtime, one file at a time; `pages`, after it, the
- * webviews in a real browser; `e2e`, last, drives the packaged extension in a real VS Code workbench (scripts/e2e.mjs makes it ready).
+ * Layers: `unit` needs nothing but Node; `integration` drives real desktops, Docker and ONNX Runtime, one file at a
+ * time; `pages`, after it, the webviews in a real browser; `e2e`, last, drives the packaged extension in a real VS Code
+ * workbench (scripts/e2e.mjs makes it ready).
  */
 export default defineConfig({
   test: {
     projects: [
-      { test: { name: 'unit', include: ['test/unit/**/*.test.ts', 'test/property/**/*.test.ts'], environment: 'node', testTimeout: 60_000 } },
       {
         test: {
-          name: 'integration', include: ['test/integration/**/*.test.ts', 'test/daemon/**/*.test.ts'], exclude: pages, environment: 'node',
-          testTimeout: 180_000, hookTimeout: 300_000, expect: { poll: { timeout: 15_000, interval: 20 } }, pool: 'forks', poolOptions: { forks: { singleFork: true } },
+          name: 'unit',
+          include: ['test/unit/**/*.test.ts', 'test/property/**/*.test.ts'],
+          environment: 'node',
+          testTimeout: 60_000,
         },
       },
       {
         test: {
-          name: 'pages', include: pages, environment: 'node',
-          testTimeout: 180_000, hookTimeout: 300_000, expect: { poll: { timeout: 15_000, interval: 20 } }, pool: 'forks', poolOptions: { forks: { singleFork: true } },
+          name: 'integration',
+          include: ['test/integration/**/*.test.ts', 'test/daemon/**/*.test.ts'],
+          exclude: pages,
+          environment: 'node',
+          testTimeout: 180_000,
+          hookTimeout: 300_000,
+          expect: { poll: { timeout: 15_000, interval: 20 } },
+          pool: 'forks',
+          poolOptions: { forks: { singleFork: true } },
         },
       },
       {
         test: {
-          name: 'e2e', include: ['test/e2e/**/*.test.ts'], environment: 'node', sequence: { groupOrder: 1 },
-          testTimeout: 180_000, hookTimeout: 600_000, expect: { poll: { timeout: 15_000, interval: 50 } }, pool: 'forks', poolOptions: { forks: { singleFork: true } },
+          name: 'pages',
+          include: pages,
+          environment: 'node',
+          testTimeout: 180_000,
+          hookTimeout: 300_000,
+          expect: { poll: { timeout: 15_000, interval: 20 } },
+          pool: 'forks',
+          poolOptions: { forks: { singleFork: true } },
+        },
+      },
+      {
+        test: {
+          name: 'e2e',
+          include: ['test/e2e/**/*.test.ts'],
+          environment: 'node',
+          sequence: { groupOrder: 1 },
+          testTimeout: 180_000,
+          hookTimeout: 600_000,
+          expect: { poll: { timeout: 15_000, interval: 50 } },
+          pool: 'forks',
+          poolOptions: { forks: { singleFork: true } },
         },
       },
     ],

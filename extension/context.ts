@@ -1,6 +1,16 @@
-/** The single owner of everything the extension makes. Making it does no I/O; the runtime is attached to after activation. */
+/**
+ * The single owner of everything the extension makes. Making it does no I/O; the runtime is attached to after
+ * activation.
+ */
 import { join } from 'node:path';
-import { commands as vscodeCommands, Uri, window, workspace, type ExtensionContext, type WorkspaceFolder } from 'vscode';
+import {
+  commands as vscodeCommands,
+  Uri,
+  window,
+  workspace,
+  type ExtensionContext,
+  type WorkspaceFolder,
+} from 'vscode';
 import * as methods from '../runtime/protocol/methods.js';
 import type { HostError, PageInput } from '../webview/protocol.js';
 import { registerActions } from './commands/action.js';
@@ -44,45 +54,122 @@ export function createStudio(extension: ExtensionContext): Studio & Ends {
   const own = new Disposables();
   const log = own.add(window.createOutputChannel('DART Studio', { log: true }));
   const runtimeLog = own.add(window.createOutputChannel('DART Studio Runtime', { log: true }));
-  const report = new Reporter(log), storage = extension.globalStorageUri.fsPath, { workspaceState } = extension;
+  const report = new Reporter(log),
+    storage = extension.globalStorageUri.fsPath,
+    { workspaceState } = extension;
 
-  const client = own.add(new DaemonClient({
-    storage, runtime: Uri.joinPath(extension.extensionUri, 'dist', 'runtime.js').fsPath, build: { version: __BUILD_VERSION__, time: __BUILD_TIME__ }, client: 'VS Code window',
-    log: (level, message) => log[level](message),
-    // Read when a runtime is started: changes of the settings apply to the next one.
-    get node() { return settings.nodePath || undefined; },
-    get env() { return { DART_STUDIO_IDLE_MINUTES: String(settings.idleMinutes), ...(settings.dockerHost ? { DOCKER_HOST: settings.dockerHost } : {}) }; },
-  }));
-  const folders = (): string[] => (workspace.workspaceFolders ?? []).filter((f) => f.uri.scheme === 'file').map((f) => f.uri.fsPath);
+  const client = own.add(
+    new DaemonClient({
+      storage,
+      runtime: Uri.joinPath(extension.extensionUri, 'dist', 'runtime.js').fsPath,
+      build: { version: __BUILD_VERSION__, time: __BUILD_TIME__ },
+      client: 'VS Code window',
+      log: (level, message) => log[level](message),
+      // Read when a runtime is started: changes of the settings apply to the next one.
+      get node() {
+        return settings.nodePath || undefined;
+      },
+      get env() {
+        return {
+          DART_STUDIO_IDLE_MINUTES: String(settings.idleMinutes),
+          ...(settings.dockerHost ? { DOCKER_HOST: settings.dockerHost } : {}),
+        };
+      },
+    }),
+  );
+  const folders = (): string[] =>
+    (workspace.workspaceFolders ?? []).filter((f) => f.uri.scheme === 'file').map((f) => f.uri.fsPath);
   const extra = (): string[] => workspaceState.get<string[]>(stored.extraRoots, []);
-  const model = own.add(new StudioModel({
-    runtime: client, roots: (active) => rootsOf({ folders: folders(), storage, runsFolder: settings.runsFolder, extra: extra(), active }), selected: workspaceState.get<string>(stored.selectedRun),
-    keepSelected: (run) => { void workspaceState.update(stored.selectedRun, run); },
-    // The views say what is wrong themselves; a toast would only repeat it.
-    failed: (e, doing) => log.warn(`${doing}: ${e instanceof Error ? e.message : String(e)}`),
-  }));
+  const model = own.add(
+    new StudioModel({
+      runtime: client,
+      roots: (active) =>
+        rootsOf({ folders: folders(), storage, runsFolder: settings.runsFolder, extra: extra(), active }),
+      selected: workspaceState.get<string>(stored.selectedRun),
+      keepSelected: (run) => {
+        void workspaceState.update(stored.selectedRun, run);
+      },
+      // The views say what is wrong themselves; a toast would only repeat it.
+      failed: (e, doing) => log.warn(`${doing}: ${e instanceof Error ? e.message : String(e)}`),
+    }),
+  );
   const kept = workspaceState.get<string>(stored.sort);
-  const list = new TrajectoryList(client, () => settings.pageSize, parseFilter(workspaceState.get(stored.filter)), sorts.find((x) => x === kept) ?? 'newest');
+  const list = new TrajectoryList(
+    client,
+    () => settings.pageSize,
+    parseFilter(workspaceState.get(stored.filter)),
+    sorts.find((x) => x === kept) ?? 'newest',
+  );
   const pool = own.add(new PoolModel({ runtime: client }));
-  const sessions = own.add(new ControlSessions({
-    runtime: client, mine: workspaceState.get<string[]>(stored.sessions, []), keepMine: (ids) => { void workspaceState.update(stored.sessions, ids); },
-    failed: (e, doing) => log.warn(`${doing}: ${e instanceof Error ? e.message : String(e)}`),
-  }));
-  const trees = own.add(createTrees({ model, list, pool, sessions, now: Date.now, setPool: (run, rollouts, enabled) => report.background(onDemand().then((c) => c.setPool(studio, run, rollouts, enabled)), t('change the experience pool')) }));
+  const sessions = own.add(
+    new ControlSessions({
+      runtime: client,
+      mine: workspaceState.get<string[]>(stored.sessions, []),
+      keepMine: (ids) => {
+        void workspaceState.update(stored.sessions, ids);
+      },
+      failed: (e, doing) => log.warn(`${doing}: ${e instanceof Error ? e.message : String(e)}`),
+    }),
+  );
+  const trees = own.add(
+    createTrees({
+      model,
+      list,
+      pool,
+      sessions,
+      now: Date.now,
+      setPool: (run, rollouts, enabled) =>
+        report.background(
+          onDemand().then((c) => c.setPool(studio, run, rollouts, enabled)),
+          t('change the experience pool'),
+        ),
+    }),
+  );
   const review = own.add(new ReviewCount(client, (waiting) => trees.setReview(waiting)));
 
-  const deps: HostDeps = { extensionUri: extension.extensionUri, runtime: client, log, cache: Uri.joinPath(extension.globalStorageUri, 'cache'), watchFps: () => settings.watchFps, held: (desktop) => sessions.of(desktop), adopt: (s) => sessions.adopt(s), act: (action, from) => report.background(onDemand().then((c) => c.carryOut(studio, action, from)), t('do this')) };
+  const deps: HostDeps = {
+    extensionUri: extension.extensionUri,
+    runtime: client,
+    log,
+    cache: Uri.joinPath(extension.globalStorageUri, 'cache'),
+    watchFps: () => settings.watchFps,
+    held: (desktop) => sessions.of(desktop),
+    adopt: (s) => sessions.adopt(s),
+    act: (action, from) =>
+      report.background(
+        onDemand().then((c) => c.carryOut(studio, action, from)),
+        t('do this'),
+      ),
+  };
   const panels = own.add(new PanelManager(deps, (input) => letGo(input)));
   const reports = own.add(new Reports());
   const editors = own.add(new TrajectoryEditors(deps, () => settings.maxTrajectoryBytes));
 
   let machine: Machine = 'unknown';
-  const keys = contextWriter(() => ({ daemon: client.state, runs: model.runs, active: model.active, selected: model.selected, desktops: model.desktops.length, filtered: !isEmpty(list.filter), machine, sessions: sessions.open.length }));
-  const requireTrust = (): void => { if (!workspace.isTrusted) throw new Refused('untrusted', t('This workspace is not trusted; in Restricted Mode trajectories can be opened and nothing is started.'), t('Trust the workspace to train.')); };
+  const keys = contextWriter(() => ({
+    daemon: client.state,
+    runs: model.runs,
+    active: model.active,
+    selected: model.selected,
+    desktops: model.desktops.length,
+    filtered: !isEmpty(list.filter),
+    machine,
+    sessions: sessions.open.length,
+  }));
+  const requireTrust = (): void => {
+    if (!workspace.isTrusted)
+      throw new Refused(
+        'untrusted',
+        t('This workspace is not trusted; in Restricted Mode trajectories can be opened and nothing is started.'),
+        t('Trust the workspace to train.'),
+      );
+  };
   /** A page in which somebody acted was closed: its session is kept for a minute, which is then said (onAbandoned). */
   const letGo = (input: PageInput): void => {
     if (input.kind !== 'live' || input.session === undefined || client.state !== 'ready') return;
-    client.request(methods.detachControl, { session: input.session }).catch((e: unknown) => log.debug(`let go of ${input.desktop}: ${String(e)}`));
+    client
+      .request(methods.detachControl, { session: input.session })
+      .catch((e: unknown) => log.debug(`let go of ${input.desktop}: ${String(e)}`));
   };
   const attach = async (): Promise<void> => {
     if (!workspace.isTrusted || !['stopped', 'attaching', 'starting'].includes(client.state)) return;
@@ -90,13 +177,42 @@ export function createStudio(extension: ExtensionContext): Studio & Ends {
   };
 
   const studio: Studio = {
-    extension, log, runtimeLog, report, client, model, list, pool, sessions, trees, panels, editors, reports, storage, stopping: new Set(), cancelled: new Set(),
-    get activeHost() { return panels.active ?? editors.active?.host; },
+    extension,
+    log,
+    runtimeLog,
+    report,
+    client,
+    model,
+    list,
+    pool,
+    sessions,
+    trees,
+    panels,
+    editors,
+    reports,
+    storage,
+    stopping: new Set(),
+    cancelled: new Set(),
+    get activeHost() {
+      return panels.active ?? editors.active?.host;
+    },
     requireTrust,
-    requireEditing() { if (!workspace.isTrusted) throw new Refused('untrusted', t('This workspace is not trusted; in Restricted Mode trajectories can be looked at, and nothing is changed.'), t('Trust the workspace to annotate and to record.')); },
+    requireEditing() {
+      if (!workspace.isTrusted)
+        throw new Refused(
+          'untrusted',
+          t('This workspace is not trusted; in Restricted Mode trajectories can be looked at, and nothing is changed.'),
+          t('Trust the workspace to annotate and to record.'),
+        );
+    },
     requireTraining() {
       requireTrust();
-      if (workspace.workspaceFolders?.length && folders().length === 0) throw new Refused('virtual', t('The files of this workspace are not on a disk of this machine.'), t('Open a folder on disk to train; trajectories can be opened here.'));
+      if (workspace.workspaceFolders?.length && folders().length === 0)
+        throw new Refused(
+          'virtual',
+          t('The files of this workspace are not on a disk of this machine.'),
+          t('Open a folder on disk to train; trajectories can be opened here.'),
+        );
     },
     async ensureRuntime(signal) {
       requireTrust();
@@ -104,69 +220,154 @@ export function createStudio(extension: ExtensionContext): Studio & Ends {
       if (client.state !== 'ready') await client.connect({ start: true });
       signal?.throwIfAborted();
     },
-    attach, folders,
-    home: (folder?: WorkspaceFolder) => homeOf({ folders: folder && folder.uri.scheme === 'file' ? [folder.uri.fsPath] : folders(), storage, runsFolder: settings.runsFolder }),
+    attach,
+    folders,
+    home: (folder?: WorkspaceFolder) =>
+      homeOf({
+        folders: folder && folder.uri.scheme === 'file' ? [folder.uri.fsPath] : folders(),
+        storage,
+        runsFolder: settings.runsFolder,
+      }),
     base: () => folders()[0] ?? storage,
-    addRoot: async (path) => { if (!extra().includes(path)) await workspaceState.update(stored.extraRoots, [...extra(), path]); },
-    dropRoot: async (path) => { await workspaceState.update(stored.extraRoots, extra().filter((x) => x !== path)); },
-    setMachine(m) { machine = m; keys(); },
-    async filter(f: ViewFilter) { await workspaceState.update(stored.filter, f); await list.show({ filter: f }); },
-    async sort(by) { await workspaceState.update(stored.sort, by); await list.show({ sort: by }); },
+    addRoot: async (path) => {
+      if (!extra().includes(path)) await workspaceState.update(stored.extraRoots, [...extra(), path]);
+    },
+    dropRoot: async (path) => {
+      await workspaceState.update(
+        stored.extraRoots,
+        extra().filter((x) => x !== path),
+      );
+    },
+    setMachine(m) {
+      machine = m;
+      keys();
+    },
+    async filter(f: ViewFilter) {
+      await workspaceState.update(stored.filter, f);
+      await list.show({ filter: f });
+    },
+    async sort(by) {
+      await workspaceState.update(stored.sort, by);
+      await list.show({ sort: by });
+    },
     reviewing: (run, queue) => review.begin(run, queue),
-    run: (command: CommandId, arg?: unknown) => { void vscodeCommands.executeCommand(command, arg); },
+    run: (command: CommandId, arg?: unknown) => {
+      void vscodeCommands.executeCommand(command, arg);
+    },
   };
 
   own.add(registerActions(Object.values(commands), async () => (await onDemand()).actionsOf(studio), report));
   own.add(showStatus(client, model, sessions));
 
-  // The list of trajectories follows the selected run; of a live run at most one reading a second, and none while nobody looks.
-  const reloadList = own.add(throttle(() => { void list.reload(); }, 1000));
+  // The list of trajectories follows the selected run; of a live run at most one reading a second, and none while
+  // nobody looks.
+  const reloadList = own.add(
+    throttle(() => {
+      void list.reload();
+    }, 1000),
+  );
   let unseen = false;
-  const follow = (): void => { if (model.selected !== list.run) void list.show({ run: model.selected }); pool.show(model.selected); review.show(model.selected); };
-  own.defer(model.onChange((c) => {
-    if (c === 'runs' || c === 'daemon') follow();
-    if (c === 'trajectories') { if (trees.trajectories.view.visible) reloadList(); else unseen = true; }
-    // Coverage and reuse change with the rollouts of the run.
-    if (c === 'tasks') pool.touch();
-    keys();
-  }));
-  own.add(trees.trajectories.view.onDidChangeVisibility((v) => { if (v.visible && unseen) { unseen = false; reloadList(); } }));
+  const follow = (): void => {
+    if (model.selected !== list.run) void list.show({ run: model.selected });
+    pool.show(model.selected);
+    review.show(model.selected);
+  };
+  own.defer(
+    model.onChange((c) => {
+      if (c === 'runs' || c === 'daemon') follow();
+      if (c === 'trajectories') {
+        if (trees.trajectories.view.visible) reloadList();
+        else unseen = true;
+      }
+      // Coverage and reuse change with the rollouts of the run.
+      if (c === 'tasks') pool.touch();
+      keys();
+    }),
+  );
+  own.add(
+    trees.trajectories.view.onDidChangeVisibility((v) => {
+      if (v.visible && unseen) {
+        unseen = false;
+        reloadList();
+      }
+    }),
+  );
   own.defer(list.onChange(keys));
   // Marks of annotations stand in the rows.
-  own.defer(client.on(methods.annotationChanged, (a) => { if (a.run === list.run) { if (trees.trajectories.view.visible) reloadList(); else unseen = true; } }));
+  own.defer(
+    client.on(methods.annotationChanged, (a) => {
+      if (a.run === list.run) {
+        if (trees.trajectories.view.visible) reloadList();
+        else unseen = true;
+      }
+    }),
+  );
   own.defer(sessions.onChange(keys));
-  own.defer(sessions.onAbandoned((s) => {
-    // After a reload the page that shows it may be on its way back, and attaches by itself.
-    const timer = setTimeout(() => { own.drop(waiting); const now = sessions.get(s.session); if (now?.abandonedAt !== undefined && !panels.inputs.some((i) => i.kind === 'live' && i.session === now.session)) report.background(onDemand().then((c) => c.sayAbandoned(studio, now)), t('tell of a session without a page')); }, backMs), waiting = own.defer(() => clearTimeout(timer));
-  }));
+  own.defer(
+    sessions.onAbandoned((s) => {
+      // After a reload the page that shows it may be on its way back, and attaches by itself.
+      const timer = setTimeout(() => {
+          own.drop(waiting);
+          const now = sessions.get(s.session);
+          if (
+            now?.abandonedAt !== undefined &&
+            !panels.inputs.some((i) => i.kind === 'live' && i.session === now.session)
+          )
+            report.background(
+              onDemand().then((c) => c.sayAbandoned(studio, now)),
+              t('tell of a session without a page'),
+            );
+        }, backMs),
+        waiting = own.defer(() => clearTimeout(timer));
+    }),
+  );
 
   // A machine without any run yet is probably new here: say in the views what it lacks before somebody waits for it.
-  own.defer(model.onChange((c) => {
-    if (c !== 'runs' || machine !== 'unknown' || !model.loaded || model.runs.length > 0 || client.state !== 'ready') return;
-    machine = 'ok';
-    client.request(methods.doctor, {}).then(({ checks }) => studio.setMachine(machineOf(checks)), (e: unknown) => log.warn(`machine check: ${String(e)}`));
-  }));
+  own.defer(
+    model.onChange((c) => {
+      if (c !== 'runs' || machine !== 'unknown' || !model.loaded || model.runs.length > 0 || client.state !== 'ready')
+        return;
+      machine = 'ok';
+      client.request(methods.doctor, {}).then(
+        ({ checks }) => studio.setMachine(machineOf(checks)),
+        (e: unknown) => log.warn(`machine check: ${String(e)}`),
+      );
+    }),
+  );
   own.defer(model.onEnded((r) => sayEnded(studio, r)));
 
   const tail = own.add(new LogTail(join(storage, 'daemon.log'), runtimeLog));
   let lost: HostError | undefined;
-  own.defer(client.onState((state, detail) => {
-    log.info(`runtime: ${state}${detail ? ` (${detail.message})` : ''}`);
-    // A window that only attached does not start it again by itself; that a run may have ended with it must not go unseen.
-    if (state === 'stopped' && lost) report.report(lost);
-    lost = state === 'reconnecting' ? detail : undefined;
-    if (state !== 'stopped') tail.start();
-    if (detail && (state === 'failed' || state === 'incompatible')) report.report(detail);
-    if (detail?.kind === 'daemon.older') void window.showInformationMessage(`${detail.message} ${detail.remedy}`);
-    keys();
-  }));
-  own.add(workspace.onDidGrantWorkspaceTrust(() => { void attach(); }));
-  own.add(workspace.onDidChangeWorkspaceFolders(() => { void model.reload(); }));
-  own.add(workspace.onDidChangeConfiguration((e) => {
-    if (e.affectsConfiguration('dartStudio.runsFolder')) void model.reload();
-    if (e.affectsConfiguration('dartStudio.trajectories.pageSize')) void list.reload();
-    if (client.state === 'ready' && runtimeSettings.some((k) => e.affectsConfiguration(k))) offerRestart(studio);
-  }));
+  own.defer(
+    client.onState((state, detail) => {
+      log.info(`runtime: ${state}${detail ? ` (${detail.message})` : ''}`);
+      // A window that only attached does not start it again by itself; that a run may have ended with it must not go
+      // unseen.
+      if (state === 'stopped' && lost) report.report(lost);
+      lost = state === 'reconnecting' ? detail : undefined;
+      if (state !== 'stopped') tail.start();
+      if (detail && (state === 'failed' || state === 'incompatible')) report.report(detail);
+      if (detail?.kind === 'daemon.older') void window.showInformationMessage(`${detail.message} ${detail.remedy}`);
+      keys();
+    }),
+  );
+  own.add(
+    workspace.onDidGrantWorkspaceTrust(() => {
+      void attach();
+    }),
+  );
+  own.add(
+    workspace.onDidChangeWorkspaceFolders(() => {
+      void model.reload();
+    }),
+  );
+  own.add(
+    workspace.onDidChangeConfiguration((e) => {
+      if (e.affectsConfiguration('dartStudio.runsFolder')) void model.reload();
+      if (e.affectsConfiguration('dartStudio.trajectories.pageSize')) void list.reload();
+      if (client.state === 'ready' && runtimeSettings.some((k) => e.affectsConfiguration(k))) offerRestart(studio);
+    }),
+  );
   keys();
   return Object.assign(studio, { dispose: () => own.dispose() });
 }
@@ -184,5 +385,9 @@ function contextWriter(facts: () => Parameters<typeof keysOf>[0]): () => void {
 
 function offerRestart(s: Studio): void {
   const restart = t('Restart Runtime');
-  void window.showInformationMessage(t('This setting applies when the runtime starts again.'), restart).then((picked) => { if (picked === restart) s.run('dartStudio.restartRuntime'); });
+  void window
+    .showInformationMessage(t('This setting applies when the runtime starts again.'), restart)
+    .then((picked) => {
+      if (picked === restart) s.run('dartStudio.restartRuntime');
+    });
 }

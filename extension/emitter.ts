@@ -1,10 +1,24 @@
-/** Listeners without `vscode`, for what is tested outside the editor. A listener that throws does not keep the others from hearing. */
+/**
+ * Listeners without `vscode`, for what is tested outside the editor. A listener that throws does not keep the others
+ * from hearing.
+ */
 export class Emitter<T> {
   readonly #listeners = new Set<(value: T) => void>();
-  readonly on = (listener: (value: T) => void): (() => void) => { this.#listeners.add(listener); return () => { this.#listeners.delete(listener); }; };
+  readonly on = (listener: (value: T) => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
+  };
   fire(value: T): void {
     let fault: unknown;
-    for (const l of [...this.#listeners]) { try { l(value); } catch (e) { fault ??= e; } }
+    for (const l of [...this.#listeners]) {
+      try {
+        l(value);
+      } catch (e) {
+        fault ??= e;
+      }
+    }
     if (fault !== undefined) throw fault;
   }
 }

@@ -1,4 +1,6 @@
-/** Faults shown: one toast with what to do and the buttons that do it; details go to the log. Cancellation is silent. */
+/**
+ * Faults shown: one toast with what to do and the buttons that do it; details go to the log. Cancellation is silent.
+ */
 import { commands as vscodeCommands, window, type LogOutputChannel } from 'vscode';
 import { explain } from './errorWords.js';
 
@@ -6,12 +8,17 @@ export class Reporter {
   readonly #log: LogOutputChannel;
   /** Faults on show: one that several callers met is one toast. */
   readonly #showing = new Set<string>();
-  constructor(log: LogOutputChannel) { this.#log = log; }
+  constructor(log: LogOutputChannel) {
+    this.#log = log;
+  }
 
   report(e: unknown, doing?: string): void {
     const x = explain(e, doing);
-    if (x.silent) { this.#log.debug(`${doing ?? 'work'}: cancelled`); return; }
-    this.#log.error(x.ours && e instanceof Error ? e.stack ?? e.message : x.message);
+    if (x.silent) {
+      this.#log.debug(`${doing ?? 'work'}: cancelled`);
+      return;
+    }
+    this.#log.error(x.ours && e instanceof Error ? (e.stack ?? e.message) : x.message);
     if (this.#showing.has(x.fault)) return;
     this.#showing.add(x.fault);
     void window.showErrorMessage(x.message, ...x.buttons.map((b) => b.title)).then((picked) => {
@@ -21,5 +28,7 @@ export class Reporter {
     });
   }
   /** A promise nobody waits for: its failure is reported. */
-  background(work: Promise<unknown>, doing: string): void { work.catch((e: unknown) => this.report(e, doing)); }
+  background(work: Promise<unknown>, doing: string): void {
+    work.catch((e: unknown) => this.report(e, doing));
+  }
 }

@@ -63,12 +63,24 @@ export const commands = {
 } as const;
 export type CommandId = (typeof commands)[keyof typeof commands];
 
-export const views = { container: 'dartStudio', runs: 'dartStudio.runs', tasks: 'dartStudio.tasks', desktops: 'dartStudio.desktops', trajectories: 'dartStudio.trajectories', pool: 'dartStudio.pool' } as const;
+export const views = {
+  container: 'dartStudio',
+  runs: 'dartStudio.runs',
+  tasks: 'dartStudio.tasks',
+  desktops: 'dartStudio.desktops',
+  trajectories: 'dartStudio.trajectories',
+  pool: 'dartStudio.pool',
+} as const;
 /** Tree views, in the order of the container. */
 export const treeViews = [views.runs, views.tasks, views.desktops, views.trajectories, views.pool] as const;
 
 /** Webview panel types; `activeWebviewPanelId` and `webviewId` in `when` clauses. */
-export const panels = { dashboard: 'dartStudio.dashboard', inspector: 'dartStudio.inspector', compare: 'dartStudio.compare', live: 'dartStudio.live' } as const;
+export const panels = {
+  dashboard: 'dartStudio.dashboard',
+  inspector: 'dartStudio.inspector',
+  compare: 'dartStudio.compare',
+  live: 'dartStudio.live',
+} as const;
 export const trajectoryEditor = 'dartStudio.trajectory';
 export const walkthrough = 'start';
 
@@ -88,4 +100,12 @@ export const contextKeys = {
 } as const;
 
 /** Keys of stored state: `workspaceState` for choices in the UI, `globalState` for "don't show again". */
-export const stored = { selectedRun: 'selectedRun', extraRoots: 'extraRoots', filter: 'trajectoryFilter', sort: 'trajectorySort', saidSurvives: 'saidTrainingSurvives', muteFinished: 'muteRunFinished', sessions: 'controlSessions' } as const;
+export const stored = {
+  selectedRun: 'selectedRun',
+  extraRoots: 'extraRoots',
+  filter: 'trajectoryFilter',
+  sort: 'trajectorySort',
+  saidSurvives: 'saidTrainingSurvives',
+  muteFinished: 'muteRunFinished',
+  sessions: 'controlSessions',
+} as const;

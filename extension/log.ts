@@ -18,22 +18,41 @@ export class LogTail implements Ends {
   #rest = '';
   #reading = false;
   #again = false;
-  readonly #soon = throttle(() => { void this.#read(); }, 200);
+  readonly #soon = throttle(() => {
+    void this.#read();
+  }, 200);
 
-  constructor(file: string, to: LogOutputChannel) { this.#file = file; this.#to = to; }
+  constructor(file: string, to: LogOutputChannel) {
+    this.#file = file;
+    this.#to = to;
+  }
   /** Once the folder exists; idempotent. */
   start(): void {
     if (this.#watcher) return;
-    try { this.#watcher = watch(dirname(this.#file), { persistent: false }, (_e, name) => { if (name === null || name === basename(this.#file)) this.#soon(); }); }
-    catch { return; }
+    try {
+      this.#watcher = watch(dirname(this.#file), { persistent: false }, (_e, name) => {
+        if (name === null || name === basename(this.#file)) this.#soon();
+      });
+    } catch {
+      return;
+    }
     this.#watcher.on('error', () => this.#stop());
     this.#soon();
   }
-  dispose(): void { this.#stop(); this.#soon.dispose(); }
+  dispose(): void {
+    this.#stop();
+    this.#soon.dispose();
+  }
 
-  #stop(): void { this.#watcher?.close(); this.#watcher = undefined; }
+  #stop(): void {
+    this.#watcher?.close();
+    this.#watcher = undefined;
+  }
   async #read(): Promise<void> {
-    if (this.#reading) { this.#again = true; return; }
+    if (this.#reading) {
+      this.#again = true;
+      return;
+    }
     this.#reading = true;
     try {
       const f = await open(this.#file, 'r');
@@ -51,10 +70,17 @@ export class LogTail implements Ends {
           this.#offset = at;
         }
         this.#offset = at;
-      } finally { await f.close(); }
-    } catch { /* not there yet, or just being rotated: the next event reads it */ }
+      } finally {
+        await f.close();
+      }
+    } catch {
+      /* not there yet, or just being rotated: the next event reads it */
+    }
     this.#reading = false;
-    if (this.#again) { this.#again = false; this.#soon(); }
+    if (this.#again) {
+      this.#again = false;
+      this.#soon();
+    }
   }
   #write(text: string, dropFirst: boolean): void {
     const lines = (this.#rest + text).split('\n');

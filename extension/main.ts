@@ -1,4 +1,7 @@
-/** Entry of the extension. Activation makes objects and registers them; no file, no socket, no process is touched before it has returned. */
+/**
+ * Entry of the extension. Activation makes objects and registers them; no file, no socket, no process is touched before
+ * it has returned.
+ */
 import { l10n, type ExtensionContext } from 'vscode';
 import { createStudio } from './context.js';
 import { setTranslator } from './words.js';
@@ -10,7 +13,11 @@ export function activate(extension: ExtensionContext): void {
   extension.subscriptions.push(studio);
   studio.log.info(`activated in ${(performance.now() - began).toFixed(1)} ms`);
   // A runtime that runs already (another window, or this one before a reload) is found again; none is started.
-  setImmediate(() => { void studio.attach(); });
+  setImmediate(() => {
+    void studio.attach();
+  });
 }
 /** The runtime outlives the window on purpose; what belongs to the window is ended through `subscriptions`. */
-export function deactivate(): void { /* subscriptions are disposed by VS Code */ }
+export function deactivate(): void {
+  /* subscriptions are disposed by VS Code */
+}

@@ -12,16 +12,37 @@ export function sayEnded(s: Studio, r: RunSummary): void {
   if (s.cancelled.delete(r.run)) return;
   const seen = s.panels.visible.some((i) => i.kind === 'dashboard' && i.run === r.run) && window.state.focused;
   if (!settings.notifyRunFinished || s.extension.globalState.get<boolean>(stored.muteFinished)) return;
-  const open = t('Open'), mute = t('Don\'t Show Again'), log = t('Show Log');
+  const open = t('Open'),
+    mute = t("Don't Show Again"),
+    log = t('Show Log');
   const show = (): void => s.panels.show({ kind: 'dashboard', run: r.run });
   if (r.state === 'failed' || r.damaged) {
     const e = r.status?.error ?? r.damaged;
-    void window.showErrorMessage(t('Training run {0} failed. {1} {2}', r.name, e?.message ?? '', e?.remedy ?? '').trim(), open, log).then((p) => { if (p === open) show(); else if (p === log) s.run(commands.showRuntimeLog); });
+    void window
+      .showErrorMessage(
+        t('Training run {0} failed. {1} {2}', r.name, e?.message ?? '', e?.remedy ?? '').trim(),
+        open,
+        log,
+      )
+      .then((p) => {
+        if (p === open) show();
+        else if (p === log) s.run(commands.showRuntimeLog);
+      });
     return;
   }
   if (seen || (r.state !== 'finished' && r.state !== 'stopped')) return;
-  const success = runSuccess(r), words = success === undefined ? rollouts(r.rollouts) : t('{0} rollouts, success {1}', r.rollouts, percent(success));
-  void window.showInformationMessage(r.state === 'finished' ? t('Training run {0} is finished: {1}.', r.name, words) : t('Training run {0} is stopped: {1}.', r.name, words), open, mute).then((p) => {
-    if (p === open) show(); else if (p === mute) void s.extension.globalState.update(stored.muteFinished, true);
-  });
+  const success = runSuccess(r),
+    words = success === undefined ? rollouts(r.rollouts) : t('{0} rollouts, success {1}', r.rollouts, percent(success));
+  void window
+    .showInformationMessage(
+      r.state === 'finished'
+        ? t('Training run {0} is finished: {1}.', r.name, words)
+        : t('Training run {0} is stopped: {1}.', r.name, words),
+      open,
+      mute,
+    )
+    .then((p) => {
+      if (p === open) show();
+      else if (p === mute) void s.extension.globalState.update(stored.muteFinished, true);
+    });
 }

@@ -2,5 +2,10 @@
 export class Refused extends Error {
   readonly kind: 'untrusted' | 'virtual';
   readonly remedy: string;
-  constructor(kind: Refused['kind'], message: string, remedy: string) { super(message); this.name = 'Refused'; this.kind = kind; this.remedy = remedy; }
+  constructor(kind: Refused['kind'], message: string, remedy: string) {
+    super(message);
+    this.name = 'Refused';
+    this.kind = kind;
+    this.remedy = remedy;
+  }
 }

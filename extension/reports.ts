@@ -9,7 +9,12 @@ export class Reports implements Ends {
   readonly #changed = this.#own.add(new EventEmitter<Uri>());
   readonly #texts = new Map<string, string>();
   constructor() {
-    this.#own.add(workspace.registerTextDocumentContentProvider(scheme, { onDidChange: this.#changed.event, provideTextDocumentContent: (uri) => this.#texts.get(uri.path) ?? '' }));
+    this.#own.add(
+      workspace.registerTextDocumentContentProvider(scheme, {
+        onDidChange: this.#changed.event,
+        provideTextDocumentContent: (uri) => this.#texts.get(uri.path) ?? '',
+      }),
+    );
   }
   /** One document per name; the same name is renewed. */
   async show(name: string, markdown: string): Promise<void> {
@@ -18,7 +23,11 @@ export class Reports implements Ends {
     this.#changed.fire(uri);
     await workspace.openTextDocument(uri);
     // Where the Markdown extension is turned off, its text is readable too.
-    await vscodeCommands.executeCommand('markdown.showPreview', uri).then(undefined, () => window.showTextDocument(uri, { preview: true }));
+    await vscodeCommands
+      .executeCommand('markdown.showPreview', uri)
+      .then(undefined, () => window.showTextDocument(uri, { preview: true }));
   }
-  dispose(): void { this.#own.dispose(); }
+  dispose(): void {
+    this.#own.dispose();
+  }
 }

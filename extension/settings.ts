@@ -1,26 +1,57 @@
-/** Typed view of the settings `dartStudio.*`; read when they are used, so changes apply at once. Defaults are those of package.json. */
+/**
+ * Typed view of the settings `dartStudio.*`; read when they are used, so changes apply at once. Defaults are those of
+ * package.json.
+ */
 import { workspace, type WorkspaceConfiguration } from 'vscode';
 
 export const section = 'dartStudio';
 const config = (): WorkspaceConfiguration => workspace.getConfiguration(section);
 const text = (key: string): string => config().get<string>(key, '').trim();
-const count = (key: string, fallback: number): number => { const v = config().get<number>(key); return typeof v === 'number' && Number.isFinite(v) ? v : fallback; };
+const count = (key: string, fallback: number): number => {
+  const v = config().get<number>(key);
+  return typeof v === 'number' && Number.isFinite(v) ? v : fallback;
+};
 
 export const settings = {
   /** Folder of run folders, relative to the workspace folder or absolute. */
-  get runsFolder(): string { return text('runsFolder') || 'runs'; },
-  get provider(): 'auto' | 'docker' | 'local' { const p = text('desktops.provider'); return p === 'docker' || p === 'local' ? p : 'auto'; },
+  get runsFolder(): string {
+    return text('runsFolder') || 'runs';
+  },
+  get provider(): 'auto' | 'docker' | 'local' {
+    const p = text('desktops.provider');
+    return p === 'docker' || p === 'local' ? p : 'auto';
+  },
   /** 0: as the run file says. */
-  get desktopCount(): number { return Math.max(0, Math.trunc(count('desktops.count', 0))); },
-  get watchFps(): number { return Math.min(30, Math.max(1, count('desktops.watchFps', 10))); },
-  get dockerHost(): string { return text('docker.host'); },
-  get nodePath(): string { return text('runtime.nodePath'); },
-  get idleMinutes(): number { return Math.max(1, count('runtime.idleMinutes', 10)); },
-  get quickStartMinutes(): number { return Math.max(1, count('quickStart.minutes', 20)); },
-  get openDashboardOnStart(): boolean { return config().get<boolean>('dashboard.openOnStart', true); },
-  get notifyRunFinished(): boolean { return config().get<boolean>('notifications.runFinished', true); },
-  get pageSize(): number { return Math.min(500, Math.max(20, count('trajectories.pageSize', 100))); },
-  get maxTrajectoryBytes(): number { return Math.max(1, count('trajectory.maxFileSizeMb', 100)) * 2 ** 20; },
+  get desktopCount(): number {
+    return Math.max(0, Math.trunc(count('desktops.count', 0)));
+  },
+  get watchFps(): number {
+    return Math.min(30, Math.max(1, count('desktops.watchFps', 10)));
+  },
+  get dockerHost(): string {
+    return text('docker.host');
+  },
+  get nodePath(): string {
+    return text('runtime.nodePath');
+  },
+  get idleMinutes(): number {
+    return Math.max(1, count('runtime.idleMinutes', 10));
+  },
+  get quickStartMinutes(): number {
+    return Math.max(1, count('quickStart.minutes', 20));
+  },
+  get openDashboardOnStart(): boolean {
+    return config().get<boolean>('dashboard.openOnStart', true);
+  },
+  get notifyRunFinished(): boolean {
+    return config().get<boolean>('notifications.runFinished', true);
+  },
+  get pageSize(): number {
+    return Math.min(500, Math.max(20, count('trajectories.pageSize', 100)));
+  },
+  get maxTrajectoryBytes(): number {
+    return Math.max(1, count('trajectory.maxFileSizeMb', 100)) * 2 ** 20;
+  },
 };
 /** Settings that a runtime takes when it starts. */
 export const runtimeSettings = ['docker.host', 'runtime.nodePath', 'runtime.idleMinutes'].map((k) => `${section}.${k}`);

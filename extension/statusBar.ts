@@ -12,17 +12,28 @@ export function showStatus(runtime: Runtime, model: StudioModel, sessions: Contr
   const item = own.add(window.createStatusBarItem('status', StatusBarAlignment.Left, 50));
   item.name = t('DART Studio');
   const draw = (): void => {
-    const s = statusText({ daemon: runtime.state, detail: runtime.stateDetail, active: model.active, trusted: workspace.isTrusted, sessions: sessions.open });
+    const s = statusText({
+      daemon: runtime.state,
+      detail: runtime.stateDetail,
+      active: model.active,
+      trusted: workspace.isTrusted,
+      sessions: sessions.open,
+    });
     const tooltip = new MarkdownString(s.tooltip, true);
     tooltip.isTrusted = { enabledCommands: [...tooltipCommands] };
     item.text = s.text;
     item.tooltip = tooltip;
-    item.command = s.argument === undefined ? s.command : { command: s.command, title: t('Show'), arguments: [s.argument] };
+    item.command =
+      s.argument === undefined ? s.command : { command: s.command, title: t('Show'), arguments: [s.argument] };
     item.accessibilityInformation = { label: s.spoken };
     item.backgroundColor = s.severity === 'none' ? undefined : new ThemeColor(`statusBarItem.${s.severity}Background`);
   };
   own.defer(runtime.onState(draw));
-  own.defer(model.onChange((c) => { if (c === 'runs' || c === 'status' || c === 'daemon') draw(); }));
+  own.defer(
+    model.onChange((c) => {
+      if (c === 'runs' || c === 'status' || c === 'daemon') draw();
+    }),
+  );
   own.defer(sessions.onChange(draw));
   own.add(workspace.onDidGrantWorkspaceTrust(draw));
   draw();

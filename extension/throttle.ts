@@ -1,13 +1,22 @@
 /**
- * At most one call per `ms`: the first at once, the last never lost. For refreshes driven by events that come in bursts.
+ * At most one call per `ms`: the first at once, the last never lost. For refreshes driven by events that come in
+ * bursts.
  * `later` is injected so that tests own the time.
  */
-export interface Throttled { (): void; dispose(): void }
+export interface Throttled {
+  (): void;
+  dispose(): void;
+}
 export type Later = (f: () => void, ms: number) => () => void;
-const realLater: Later = (f, ms) => { const h = setTimeout(f, ms); return () => clearTimeout(h); };
+const realLater: Later = (f, ms) => {
+  const h = setTimeout(f, ms);
+  return () => clearTimeout(h);
+};
 
 export function throttle(call: () => void, ms: number, later: Later = realLater): Throttled {
-  let cancel: (() => void) | undefined, again = false, ended = false;
+  let cancel: (() => void) | undefined,
+    again = false,
+    ended = false;
   const wait = (): void => {
     cancel = later(() => {
       cancel = undefined;
@@ -19,9 +28,18 @@ export function throttle(call: () => void, ms: number, later: Later = realLater)
   };
   const out = (): void => {
     if (ended) return;
-    if (cancel) { again = true; return; }
+    if (cancel) {
+      again = true;
+      return;
+    }
     wait();
     call();
   };
-  return Object.assign(out, { dispose: () => { ended = true; cancel?.(); cancel = undefined; } });
+  return Object.assign(out, {
+    dispose: () => {
+      ended = true;
+      cancel?.();
+      cancel = undefined;
+    },
+  });
 }

@@ -1,15 +1,21 @@
 /**
- * Words for people. `t` translates (VS Code's l10n bundle of the display language) and fills `{0}`; modules without `vscode` use it too,
- * so they can be tested outside the editor. scripts/l10n.mjs collects the messages: write them as plain string literals.
+ * Words for people. `t` translates (VS Code's l10n bundle of the display language) and fills `{0}`; modules without
+ * `vscode` use it too, so they can be tested outside the editor. scripts/l10n.mjs collects the messages: write them as
+ * plain string literals.
  */
 export type Translate = (message: string, ...args: (string | number)[]) => string;
 
-const fill: Translate = (message, ...args) => message.replace(/\{(\d+)\}/g, (whole, i: string) => (args[Number(i)] === undefined ? whole : String(args[Number(i)])));
+const fill: Translate = (message, ...args) =>
+  message.replace(/\{(\d+)\}/g, (whole, i: string) =>
+    args[Number(i)] === undefined ? whole : String(args[Number(i)]),
+  );
 let translate: Translate = fill;
 
 export const t: Translate = (message, ...args) => translate(message, ...args);
 /** Once, at activation. */
-export function setTranslator(by: Translate): void { translate = by; }
+export function setTranslator(by: Translate): void {
+  translate = by;
+}
 
 /** 0.634 -> "63 %". */
 export const percent = (share: number): string => `${Math.round(share * 100)} %`;
@@ -26,7 +32,10 @@ export function span(ms: number): string {
 }
 /** Rolling values in [0, 1] as bars, oldest first; at most `width` of the newest. */
 export function spark(values: readonly number[], width = 12): string {
-  return values.slice(-width).map((v) => '▁▂▃▄▅▆▇█'[Math.min(7, Math.max(0, Math.round(v * 7)))] ?? '').join('');
+  return values
+    .slice(-width)
+    .map((v) => '▁▂▃▄▅▆▇█'[Math.min(7, Math.max(0, Math.round(v * 7)))] ?? '')
+    .join('');
 }
 /** What Markdown would read as markup, escaped; line breaks become spaces. */
 export const plain = (text: string): string => text.replace(/[\\`*_{}[\]()#+\-.!|<>~$&]/g, '\\$&').replace(/\s+/g, ' ');

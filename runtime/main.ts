@@ -1,23 +1,39 @@
 #!/usr/bin/env node
 /**
- * The only process entry: hidden roles for child processes and workers, else the command line. The build makes a bundle of each module that is
- * named here (scripts/build.mjs), so that a worker or child reads its own part and not everything.
+ * The only process entry: hidden roles for child processes and workers, else the command line. The build makes a bundle
+ * of each module that is named here (scripts/build.mjs), so that a worker or child reads its own part and not
+ * everything.
  */
 import { isMainThread, workerData } from 'node:worker_threads';
 import { background } from './domain/process.js';
 import { giveWay } from './giveWay.js';
 
-// Ctrl-C in a terminal reaches the whole process group; children leave when the daemon tells them to or is gone, never by themselves.
-if (isMainThread && process.argv[2]?.startsWith('__')) for (const s of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(s, () => {});
+// Ctrl-C in a terminal reaches the whole process group; children leave when the daemon tells them to or is gone, never
+// by themselves.
+if (isMainThread && process.argv[2]?.startsWith('__'))
+  for (const s of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(s, () => {});
 if (isMainThread && process.argv[3] === background) giveWay();
 
 const role = isMainThread ? process.argv[2] : (workerData as { role?: string } | null)?.role;
 switch (role) {
-  case '__replica': await (await import('./policy/embedded/replicaProcess.js')).runReplicaProcess(); break;
-  case '__trainer': await (await import('./trainer/native/trainerProcess.js')).runTrainerProcess(); break;
-  case '__index': await (await import('./data/store/indexWorker.js')).runIndexWorker(); break;
-  case '__thumbnails': (await import('./run/service/thumbnailWorker.js')).runThumbnailWorker(); break;
-  case '__interchange': await (await import('./run/interchange/interchangeWorker.js')).runInterchangeWorker(); break;
-  case '__jpeg': (await import('./run/interchange/jpegWorker.js')).runJpegWorker(); break;
-  default: process.exitCode = await (await import('./commandLine.js')).commandLine(process.argv.slice(2));
+  case '__replica':
+    await (await import('./policy/embedded/replicaProcess.js')).runReplicaProcess();
+    break;
+  case '__trainer':
+    await (await import('./trainer/native/trainerProcess.js')).runTrainerProcess();
+    break;
+  case '__index':
+    await (await import('./data/store/indexWorker.js')).runIndexWorker();
+    break;
+  case '__thumbnails':
+    (await import('./run/service/thumbnailWorker.js')).runThumbnailWorker();
+    break;
+  case '__interchange':
+    await (await import('./run/interchange/interchangeWorker.js')).runInterchangeWorker();
+    break;
+  case '__jpeg':
+    (await import('./run/interchange/jpegWorker.js')).runJpegWorker();
+    break;
+  default:
+    process.exitCode = await (await import('./commandLine.js')).commandLine(process.argv.slice(2));
 }

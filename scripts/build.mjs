@@ -1,5 +1,5 @@
-// Bundles the runtime (ESM, the only process entry), the extension (CommonJS, what VS Code loads) and the pages of its webviews, and copies
-// what they load at run time. Types are checked apart, by `npm run typecheck`.
+// Bundles the runtime (ESM, the only process entry), the extension (CommonJS, what VS Code loads) and the pages of its
+// webviews, and copies what they load at run time. Types are checked apart, by `npm run typecheck`.
 import { build, transform } from 'esbuild';
 import { existsSync, readFileSync } from 'node:fs';
 import { cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
@@ -9,11 +9,19 @@ const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
 const time = Date.now();
 // One build time for daemon and extension: it is how two windows agree on whose daemon is the newer one.
 const define = { __BUILD_TIME__: String(time), __BUILD_VERSION__: JSON.stringify(version) };
-const banner = "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url); import { fileURLToPath as __fu } from 'node:url'; import { dirname as __dn } from 'node:path'; const __filename = __fu(import.meta.url); const __dirname = __dn(__filename);";
+const banner =
+  "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url); import { fileURLToPath as __fu } from 'node:url'; import { dirname as __dn } from 'node:path'; const __filename = __fu(import.meta.url); const __dirname = __dn(__filename);";
 const common = { bundle: true, sourcemap: true, metafile: true, logLevel: 'warning', legalComments: 'none' };
-const pages = Object.fromEntries(['dashboard', 'inspector', 'compare', 'live'].map((p) => [p, `webview/${p}/main.ts`]).filter(([, f]) => existsSync(f)));
+const pages = Object.fromEntries(
+  ['dashboard', 'inspector', 'compare', 'live']
+    .map((p) => [p, `webview/${p}/main.ts`])
+    .filter(([, f]) => existsSync(f)),
+);
 
-/** What each role of runtime/main.ts runs, by bundle: the command line and daemon; workers; children with an ONNX session. */
+/**
+ * What each role of runtime/main.ts runs, by bundle: the command line and daemon; workers; children with an ONNX
+ * session.
+ */
 const parts = {
   'runtime.studio': ['commandLine.js', 'run/interchange/interchangeWorker.js'],
   'runtime.workers': ['data/store/indexWorker.js', 'run/service/thumbnailWorker.js', 'run/interchange/jpegWorker.js'],
@@ -21,66 +29,144 @@ const parts = {
 };
 /** main.ts imports its parts from their bundles beside it. */
 const partsApart = {
-  name: 'parts', setup(b) {
+  name: 'parts',
+  setup(b) {
     b.onResolve({ filter: /^\./ }, (a) => {
       if (a.kind !== 'dynamic-import' || !a.importer.endsWith('main.ts')) return undefined;
       const part = Object.keys(parts).find((k) => parts[k].includes(a.path.slice(2)));
-      if (!part) throw new Error(`runtime/main.ts imports ${a.path}, which belongs to no bundle: name it in scripts/build.mjs`);
+      if (!part)
+        throw new Error(`runtime/main.ts imports ${a.path}, which belongs to no bundle: name it in scripts/build.mjs`);
       return { path: `./${part}.js`, external: true };
     });
   },
 };
-/** What packages bring and nobody here calls: dockerode's BuildKit sessions (a gRPC server; images are built without), zod's words in 50 languages. */
+/**
+ * What packages bring and nobody here calls: dockerode's BuildKit sessions (a gRPC server; images are built without),
+ * zod's words in 50 languages.
+ */
 const unused = {
-  name: 'unused', setup(b) {
-    b.onResolve({ filter: /^\.\/(session|buildkit)$/ }, (a) => (/[\\/]dockerode[\\/]/.test(a.importer) ? { path: a.path, namespace: 'unused' } : undefined));
-    b.onLoad({ filter: /.*/, namespace: 'unused' }, () => ({ contents: "module.exports = () => { throw new Error('BuildKit is not bundled'); };", loader: 'js' }));
-    b.onLoad({ filter: /zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({ contents: "export { default as en } from './en.js';", loader: 'js' }));
+  name: 'unused',
+  setup(b) {
+    b.onResolve({ filter: /^\.\/(session|buildkit)$/ }, (a) =>
+      /[\\/]dockerode[\\/]/.test(a.importer) ? { path: a.path, namespace: 'unused' } : undefined,
+    );
+    b.onLoad({ filter: /.*/, namespace: 'unused' }, () => ({
+      contents: "module.exports = () => { throw new Error('BuildKit is not bundled'); };",
+      loader: 'js',
+    }));
+    b.onLoad({ filter: /zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({
+      contents: "export { default as en } from './en.js';",
+      loader: 'js',
+    }));
   },
 };
 /** The protocol's methods need only the classes of their names, not all that speaks the wire. */
 const methodsOnly = {
-  name: 'methods', setup(b) {
-    b.onResolve({ filter: /^vscode-jsonrpc$/ }, (a) => (/protocol[\\/]\w*[mM]ethods\.ts$/.test(a.importer) ? { path: resolve('node_modules/vscode-jsonrpc/lib/common/messages.js') } : undefined));
+  name: 'methods',
+  setup(b) {
+    b.onResolve({ filter: /^vscode-jsonrpc$/ }, (a) =>
+      /protocol[\\/]\w*[mM]ethods\.ts$/.test(a.importer)
+        ? { path: resolve('node_modules/vscode-jsonrpc/lib/common/messages.js') }
+        : undefined,
+    );
   },
 };
 /**
- * The extension: dist/extension.cjs, what it shares with parts that are imported on demand (`import()`: commands with the first of them, the wire
- * with the first connection), and these parts. esbuild splits only modules, VS Code 1.99 loads only CommonJS: split first, then converted.
+ * The extension: dist/extension.cjs, what it shares with parts that are imported on demand (`import()`: commands with
+ * the first of them, the wire with the first connection), and these parts. esbuild splits only modules, VS Code 1.99
+ * loads only CommonJS: split first, then converted.
  */
 async function buildExtension() {
   const split = await build({
-    ...common, entryPoints: { extension: 'extension/main.ts' }, outdir: 'dist', chunkNames: 'extension.[name]-[hash]', splitting: true, write: false, sourcemap: 'inline',
+    ...common,
+    entryPoints: { extension: 'extension/main.ts' },
+    outdir: 'dist',
+    chunkNames: 'extension.[name]-[hash]',
+    splitting: true,
+    write: false,
+    sourcemap: 'inline',
     // ws looks for its optional native helpers and does without them.
-    format: 'esm', platform: 'node', target: 'node20', external: ['vscode', 'bufferutil', 'utf-8-validate'], minify: true, define, plugins: [methodsOnly],
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    external: ['vscode', 'bufferutil', 'utf-8-validate'],
+    minify: true,
+    define,
+    plugins: [methodsOnly],
   });
   // Names that stay the same from build to build: what the VSIX holds is a list (test/fixtures/vsix-files.txt).
   let shared = 0;
-  const names = Object.entries(split.metafile.outputs).map(([f, { entryPoint: e }]) => [basename(f), e === undefined ? `extension.shared${++shared}` : e.endsWith('/main.ts') ? 'extension' : `extension.${/node_modules\/([^/]+)/.exec(e)?.[1] ?? basename(e, '.ts')}`]);
-  await Promise.all(split.outputFiles.map(async ({ path, text }) => {
-    const name = names.find(([f]) => f === basename(path))[1], renamed = names.reduce((code, [f, n]) => code.replaceAll(`"./${f}"`, `"./${n}.cjs"`), text);
-    const { code, map } = await transform(renamed, { format: 'cjs', platform: 'node', target: 'node20', minify: true, supported: { 'dynamic-import': false }, sourcemap: true, sourcefile: basename(path), logLevel: 'warning' });
-    await Promise.all([writeFile(`dist/${name}.cjs`, `${code}//# sourceMappingURL=${name}.cjs.map\n`), writeFile(`dist/${name}.cjs.map`, map)]);
-  }));
+  const names = Object.entries(split.metafile.outputs).map(([f, { entryPoint: e }]) => [
+    basename(f),
+    e === undefined
+      ? `extension.shared${++shared}`
+      : e.endsWith('/main.ts')
+        ? 'extension'
+        : `extension.${/node_modules\/([^/]+)/.exec(e)?.[1] ?? basename(e, '.ts')}`,
+  ]);
+  await Promise.all(
+    split.outputFiles.map(async ({ path, text }) => {
+      const name = names.find(([f]) => f === basename(path))[1],
+        renamed = names.reduce((code, [f, n]) => code.replaceAll(`"./${f}"`, `"./${n}.cjs"`), text);
+      const { code, map } = await transform(renamed, {
+        format: 'cjs',
+        platform: 'node',
+        target: 'node20',
+        minify: true,
+        supported: { 'dynamic-import': false },
+        sourcemap: true,
+        sourcefile: basename(path),
+        logLevel: 'warning',
+      });
+      await Promise.all([
+        writeFile(`dist/${name}.cjs`, `${code}//# sourceMappingURL=${name}.cjs.map\n`),
+        writeFile(`dist/${name}.cjs.map`, map),
+      ]);
+    }),
+  );
   // Of an older build: it would be packaged.
-  for (const f of await readdir('dist')) if (/^extension\b.*\.cjs(\.map)?$/.test(f) && !names.some(([, n]) => f === `${n}.cjs` || f === `${n}.cjs.map`)) await rm(`dist/${f}`);
+  for (const f of await readdir('dist'))
+    if (/^extension\b.*\.cjs(\.map)?$/.test(f) && !names.some(([, n]) => f === `${n}.cjs` || f === `${n}.cjs.map`))
+      await rm(`dist/${f}`);
   return split;
 }
 const runtime = {
-  ...common, outdir: 'dist', platform: 'node', target: 'node20', format: 'esm', external: ['onnxruntime-node', 'cpu-features', '*.node'], banner: { js: banner }, define,
-  minifyWhitespace: true, minifySyntax: true, // names stay: stack traces in a user's log can be read
+  ...common,
+  outdir: 'dist',
+  platform: 'node',
+  target: 'node20',
+  format: 'esm',
+  external: ['onnxruntime-node', 'cpu-features', '*.node'],
+  banner: { js: banner },
+  define,
+  minifyWhitespace: true,
+  minifySyntax: true, // names stay: stack traces in a user's log can be read
 };
-const reexport = (files) => ({ contents: files.map((f) => `export * from './${f}';`).join('\n'), resolveDir: 'runtime', loader: 'ts' });
+const reexport = (files) => ({
+  contents: files.map((f) => `export * from './${f}';`).join('\n'),
+  resolveDir: 'runtime',
+  loader: 'ts',
+});
 
 await mkdir('dist', { recursive: true });
 const built = await Promise.all([
   build({ ...runtime, entryPoints: { runtime: 'runtime/main.ts' }, plugins: [partsApart] }),
-  ...Object.entries(parts).map(([name, files]) => build({ ...runtime, stdin: reexport(files), outdir: undefined, outfile: `dist/${name}.js`, plugins: [unused] })),
+  ...Object.entries(parts).map(([name, files]) =>
+    build({ ...runtime, stdin: reexport(files), outdir: undefined, outfile: `dist/${name}.js`, plugins: [unused] }),
+  ),
   buildExtension(),
-  Object.keys(pages).length > 0 && build({
-    ...common, entryPoints: pages, outdir: 'dist/webview', platform: 'browser', target: 'chrome128', format: 'iife', minify: true,
-    define, loader: { '.ttf': 'file' },
-  }),
+  Object.keys(pages).length > 0 &&
+    build({
+      ...common,
+      entryPoints: pages,
+      outdir: 'dist/webview',
+      platform: 'browser',
+      target: 'chrome128',
+      format: 'iife',
+      minify: true,
+      define,
+      loader: { '.ttf': 'file' },
+    }),
 ]);
 await rm('dist/image', { recursive: true, force: true });
 await Promise.all([
@@ -88,7 +174,10 @@ await Promise.all([
   cp('node_modules/sql.js/dist/sql-wasm.wasm', 'dist/sql-wasm.wasm'),
   ...['codicon.css', 'codicon.ttf'].map((f) => cp(`node_modules/@vscode/codicons/dist/${f}`, `dist/webview/${f}`)),
 ]);
-// Last, and with the time the sources were read at: whoever asks whether dist/ is current compares with this (lib/ensure.mjs).
-// The packages that went into the bundles are those whose licences the VSIX must carry (package.mjs).
-const packages = built.flatMap((b) => (b ? Object.keys(b.metafile.inputs) : [])).map((f) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(f)?.[1]).filter(Boolean);
+// Last, and with the time the sources were read at: whoever asks whether dist/ is current compares with this
+// (lib/ensure.mjs). The packages that went into the bundles are those whose licences the VSIX must carry (package.mjs).
+const packages = built
+  .flatMap((b) => (b ? Object.keys(b.metafile.inputs) : []))
+  .map((f) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(f)?.[1])
+  .filter(Boolean);
 await writeFile('dist/build.json', JSON.stringify({ version, time, packages: [...new Set(packages)].sort() }) + '\n');

@@ -3,6 +3,11 @@ import { ensureBuilt } from './lib/ensure.mjs';
 import { spawn } from 'node:child_process';
 
 await ensureBuilt();
-const child = spawn(process.execPath, ['--enable-source-maps', 'dist/runtime.js', ...process.argv.slice(2)], { stdio: 'inherit' });
-for (const s of ['SIGINT', 'SIGTERM']) process.on(s, () => { if (s === 'SIGTERM') child.kill(s); });
-child.on('exit', (code, signal) => process.exit(signal ? 128 : code ?? 1));
+const child = spawn(process.execPath, ['--enable-source-maps', 'dist/runtime.js', ...process.argv.slice(2)], {
+  stdio: 'inherit',
+});
+for (const s of ['SIGINT', 'SIGTERM'])
+  process.on(s, () => {
+    if (s === 'SIGTERM') child.kill(s);
+  });
+child.on('exit', (code, signal) => process.exit(signal ? 128 : (code ?? 1)));

@@ -1,4 +1,5 @@
-// `npm run quickstart [-- ARGS]`: from a bare clone to a training run on real desktops. Node built-ins only until the packages are there.
+// `npm run quickstart [-- ARGS]`: from a bare clone to a training run on real desktops. Node built-ins only until the
+// packages are there.
 import { spawn, spawnSync } from 'node:child_process';
 import { ensureBuilt } from './lib/ensure.mjs';
 import { LOCAL_PACKAGES, dockerAnswers, ensurePackages, requireNode } from './lib/system.mjs';
@@ -7,14 +8,24 @@ requireNode();
 if (!(await dockerAnswers())) {
   const missing = ensurePackages(LOCAL_PACKAGES);
   if (missing.length) {
-    console.error(`Desktops need either a running Docker engine, or these system packages: ${missing.join(' ')}.\nInstall them (Debian/Ubuntu: sudo apt-get install ${missing.join(' ')}), or start Docker, then run the command again.`);
+    console.error(
+      `Desktops need either a running Docker engine, or these system packages: ${missing.join(' ')}.\nInstall them (Debian/Ubuntu: sudo apt-get install ${missing.join(' ')}), or start Docker, then run the command again.`,
+    );
     process.exit(1);
   }
 }
 await ensureBuilt();
-const node = (...args) => spawnSync(process.execPath, ['--enable-source-maps', 'dist/runtime.js', ...args], { stdio: 'inherit' }).status ?? 1;
+const node = (...args) =>
+  spawnSync(process.execPath, ['--enable-source-maps', 'dist/runtime.js', ...args], { stdio: 'inherit' }).status ?? 1;
 const built = node('desktop', 'build');
 if (built !== 0) process.exit(built);
-const child = spawn(process.execPath, ['--enable-source-maps', 'dist/runtime.js', 'train', '--preset', 'quickstart', ...process.argv.slice(2)], { stdio: 'inherit' });
-for (const s of ['SIGINT', 'SIGTERM']) process.on(s, () => { if (s === 'SIGTERM') child.kill(s); });
-child.on('exit', (code, signal) => process.exit(signal ? 128 : code ?? 1));
+const child = spawn(
+  process.execPath,
+  ['--enable-source-maps', 'dist/runtime.js', 'train', '--preset', 'quickstart', ...process.argv.slice(2)],
+  { stdio: 'inherit' },
+);
+for (const s of ['SIGINT', 'SIGTERM'])
+  process.on(s, () => {
+    if (s === 'SIGTERM') child.kill(s);
+  });
+child.on('exit', (code, signal) => process.exit(signal ? 128 : (code ?? 1)));

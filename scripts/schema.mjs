@@ -1,5 +1,5 @@
-// Writes the JSON schema of run files, as the runtime prints it, to where the extension ships it from (media/run.schema.json).
-// With --check: fails when that file is not what the runtime would print.
+// Writes the JSON schema of run files, as the runtime prints it, to where the extension ships it from
+// (media/run.schema.json). With --check: fails when that file is not what the runtime would print.
 import { build } from 'esbuild';
 import { readFile, writeFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
@@ -7,13 +7,26 @@ import { pathToFileURL } from 'node:url';
 export const target = new URL('../media/run.schema.json', import.meta.url);
 /** From the sources: the bundle in dist/ may be older. */
 export async function runSchema() {
-  const { outputFiles } = await build({ entryPoints: [new URL('../runtime/config/index.ts', import.meta.url).pathname], bundle: true, write: false, platform: 'node', format: 'esm', target: 'node20', logLevel: 'warning' });
-  const { jsonSchema } = await import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString('base64')}`);
+  const { outputFiles } = await build({
+    entryPoints: [new URL('../runtime/config/index.ts', import.meta.url).pathname],
+    bundle: true,
+    write: false,
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    logLevel: 'warning',
+  });
+  const { jsonSchema } = await import(
+    `data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString('base64')}`
+  );
   return JSON.stringify(jsonSchema(), null, 2) + '\n';
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const text = await runSchema();
   if (!process.argv.includes('--check')) await writeFile(target, text);
-  else if (await readFile(target, 'utf8').catch(() => '') !== text) { console.error('media/run.schema.json is not current: npm run generate'); process.exitCode = 1; }
+  else if ((await readFile(target, 'utf8').catch(() => '')) !== text) {
+    console.error('media/run.schema.json is not current: npm run generate');
+    process.exitCode = 1;
+  }
 }

@@ -1,75 +1,238 @@
 /**
- * Messages between a webview page and the extension host; pure types, both sides import them. What comes from a page is validated by the
- * host (extension/panels/webviewHost.ts); what comes from the host is trusted. The page never talks to the daemon (CSP connect-src 'none').
+ * Messages between a webview page and the extension host; pure types, both sides import them. What comes from a page is
+ * validated by the host (extension/panels/webviewHost.ts); what comes from the host is trusted. The page never talks to
+ * the daemon (CSP connect-src 'none').
  *
- * Handshake: the page posts `ready` with a boot id; the host answers `init` with the full state; every later message carries the boot id,
- * or is dropped, so that a page rebuilt after being hidden never sees the old page's mail.
+ * Handshake: the page posts `ready` with a boot id; the host answers `init` with the full state; every later message
+ * carries the boot id, or is dropped, so that a page rebuilt after being hidden never sees the old page's mail.
  */
-import type { ControlState, RunEvent, RunStatus, Ledger, DesktopRow, TrajectoryView } from '../runtime/protocol/types.js';
+import type {
+  ControlState,
+  RunEvent,
+  RunStatus,
+  Ledger,
+  DesktopRow,
+  TrajectoryView,
+} from '../runtime/protocol/types.js';
 
 export type PageKind = 'dashboard' | 'inspector' | 'compare' | 'live';
 
 /** Folders whose files a page may show: a path below `path` is the URI `uri` + the rest. */
-export interface ResourceRoot { readonly path: string; readonly uri: string }
+export interface ResourceRoot {
+  readonly path: string;
+  readonly uri: string;
+}
 
 /** What a page is opened with; also what a restored page asks for (kept in its own state, navigation only). */
 export type PageInput =
   | { readonly kind: 'dashboard'; readonly run: string }
-  | { readonly kind: 'inspector'; readonly run?: string; readonly rollout: string; /** Custom editor: the document itself. */ readonly document?: TrajectoryView; /** Lines of the document that could not be used. */ readonly skipped?: readonly { readonly line: number; readonly why: string }[]; /** Index of the step to show first. */ readonly step?: number; /** Opened to be annotated: the tools are shown. */ readonly annotate?: boolean; /** One of the run's review queue (`review/queue`): the page goes on to the next. */ readonly queue?: boolean }
+  | {
+      readonly kind: 'inspector';
+      readonly run?: string;
+      readonly rollout: string;
+      /** Custom editor: the document itself. */
+      readonly document?: TrajectoryView;
+      /** Lines of the document that could not be used. */
+      readonly skipped?: readonly {
+        readonly line: number;
+        readonly why: string;
+      }[];
+      /** Index of the step to show first. */
+      readonly step?: number;
+      /** Opened to be annotated: the tools are shown. */
+      readonly annotate?: boolean;
+      /** One of the run's review queue (`review/queue`): the page goes on to the next. */
+      readonly queue?: boolean;
+    }
   | { readonly kind: 'compare'; readonly run: string; readonly left: string; readonly right: string }
-  | { readonly kind: 'live'; readonly desktop: string; /** A person is, or was, in control (`control/attach`). */ readonly session?: string };
+  | {
+      readonly kind: 'live';
+      readonly desktop: string;
+      /** A person is, or was, in control (`control/attach`). */
+      readonly session?: string;
+    };
 
-/** Daemon requests a page may make through the host, by their wire name (runtime/protocol/methods.ts). Nothing else is passed on. */
+/**
+ * Daemon requests a page may make through the host, by their wire name (runtime/protocol/methods.ts). Nothing else is
+ * passed on.
+ */
 export const pageMethods = {
-  dashboard: ['run/get', 'run/series', 'run/curves', 'run/lanes', 'run/curation', 'trajectory/list', 'trajectory/group', 'task/list', 'desktop/list'],
-  inspector: ['trajectory/get', 'trajectory/group', 'trajectory/list', 'frame/thumbnails', 'annotation/get', 'annotation/edit', 'annotation/undo', 'annotation/redo', 'annotation/replay', 'review/queue', 'pool/list', 'pool/add', 'pool/remove'],
+  dashboard: [
+    'run/get',
+    'run/series',
+    'run/curves',
+    'run/lanes',
+    'run/curation',
+    'trajectory/list',
+    'trajectory/group',
+    'task/list',
+    'desktop/list',
+  ],
+  inspector: [
+    'trajectory/get',
+    'trajectory/group',
+    'trajectory/list',
+    'frame/thumbnails',
+    'annotation/get',
+    'annotation/edit',
+    'annotation/undo',
+    'annotation/redo',
+    'annotation/replay',
+    'review/queue',
+    'pool/list',
+    'pool/add',
+    'pool/remove',
+  ],
   compare: ['trajectory/get', 'trajectory/group', 'frame/thumbnails'],
-  live: ['desktop/list', 'trajectory/get', 'control/takeOver', 'control/attach', 'control/detach', 'control/input', 'control/act', 'control/dropStep', 'control/mode', 'control/accept', 'control/finish', 'control/keep', 'control/discard'],
+  live: [
+    'desktop/list',
+    'trajectory/get',
+    'control/takeOver',
+    'control/attach',
+    'control/detach',
+    'control/input',
+    'control/act',
+    'control/dropStep',
+    'control/mode',
+    'control/accept',
+    'control/finish',
+    'control/keep',
+    'control/discard',
+  ],
 } as const satisfies Record<PageKind, readonly string[]>;
 
 /** Things only the editor can do; each is one host action. */
 export type HostAction =
-  | { readonly action: 'openTrajectory'; readonly run: string; readonly rollout: string; readonly step?: number; readonly beside?: boolean }
+  | {
+      readonly action: 'openTrajectory';
+      readonly run: string;
+      readonly rollout: string;
+      readonly step?: number;
+      readonly beside?: boolean;
+    }
   | { readonly action: 'compare'; readonly run: string; readonly left: string; readonly right: string }
   | { readonly action: 'openText'; readonly run?: string; readonly rollout: string }
   | { readonly action: 'copy'; readonly text: string }
   /** A screenshot: the host asks where to and copies the file. */
   | { readonly action: 'saveImage'; readonly path: string; readonly name: string }
-  | { readonly action: 'command'; readonly command: 'startTraining' | 'stopTraining' | 'pause' | 'resume' | 'evaluate' | 'openDashboard' | 'showLog' | 'startRuntime' | 'watchDesktop' | 'recordDemonstration' | 'reviewQueue' | 'openPool'; readonly argument?: string }
+  | {
+      readonly action: 'command';
+      readonly command:
+        | 'startTraining'
+        | 'stopTraining'
+        | 'pause'
+        | 'resume'
+        | 'evaluate'
+        | 'openDashboard'
+        | 'showLog'
+        | 'startRuntime'
+        | 'watchDesktop'
+        | 'recordDemonstration'
+        | 'reviewQueue'
+        | 'openPool';
+      readonly argument?: string;
+    }
   | { readonly action: 'annotate'; readonly run: string; readonly rollout: string }
-  /** The page went on to another trajectory of its run by itself, as the review queue does: nothing is to be shown, later questions are about that one. */
+  /**
+   * The page went on to another trajectory of its run by itself, as the review queue does: nothing is to be shown,
+   * later questions are about that one.
+   */
   | { readonly action: 'moved'; readonly rollout: string };
 
 export type ToHost =
   | { readonly type: 'ready'; readonly boot: string }
-  | { readonly type: 'request'; readonly boot: string; readonly id: number; readonly method: string; readonly params: unknown }
+  | {
+      readonly type: 'request';
+      readonly boot: string;
+      readonly id: number;
+      readonly method: string;
+      readonly params: unknown;
+    }
   | { readonly type: 'cancel'; readonly boot: string; readonly id: number }
-  /** Events of a run, from `sinceSeq` on; the host keeps the daemon subscription alive over reconnects. One per page: a new one replaces it. */
-  | { readonly type: 'subscribe'; readonly boot: string; readonly run: string; readonly sinceSeq: number; readonly types?: readonly RunEvent['type'][]; readonly rollout?: string }
+  /**
+   * Events of a run, from `sinceSeq` on; the host keeps the daemon subscription alive over reconnects. One per page: a
+   * new one replaces it.
+   */
+  | {
+      readonly type: 'subscribe';
+      readonly boot: string;
+      readonly run: string;
+      readonly sinceSeq: number;
+      readonly types?: readonly RunEvent['type'][];
+      readonly rollout?: string;
+    }
   | { readonly type: 'action'; readonly boot: string; readonly action: HostAction }
   /** Title of the panel. */
   | { readonly type: 'title'; readonly boot: string; readonly title: string }
   /** A fault in the page, for the log. */
   | { readonly type: 'fault'; readonly boot: string; readonly message: string };
 
-export interface HostError { readonly kind: string; readonly message: string; readonly remedy: string }
+export interface HostError {
+  readonly kind: string;
+  readonly message: string;
+  readonly remedy: string;
+}
 
 export type DaemonState = 'stopped' | 'starting' | 'attaching' | 'ready' | 'reconnecting' | 'incompatible' | 'failed';
 
 export type ToPage =
-  | { readonly type: 'init'; readonly boot: string; readonly input: PageInput; readonly roots: readonly ResourceRoot[]; readonly daemon: DaemonState; readonly trusted: boolean }
+  | {
+      readonly type: 'init';
+      readonly boot: string;
+      readonly input: PageInput;
+      readonly roots: readonly ResourceRoot[];
+      readonly daemon: DaemonState;
+      readonly trusted: boolean;
+    }
   /** Same panel, another thing to show. */
   | { readonly type: 'show'; readonly boot: string; readonly input: PageInput; readonly roots: readonly ResourceRoot[] }
-  | { readonly type: 'response'; readonly boot: string; readonly id: number; readonly result?: unknown; readonly error?: HostError }
-  | { readonly type: 'events'; readonly boot: string; readonly run: string; readonly events: readonly RunEvent[]; readonly nextSeq: number; readonly live: boolean; readonly ended?: boolean }
-  | { readonly type: 'status'; readonly boot: string; readonly run: string; readonly status: RunStatus; readonly ledger: Ledger }
+  | {
+      readonly type: 'response';
+      readonly boot: string;
+      readonly id: number;
+      readonly result?: unknown;
+      readonly error?: HostError;
+    }
+  | {
+      readonly type: 'events';
+      readonly boot: string;
+      readonly run: string;
+      readonly events: readonly RunEvent[];
+      readonly nextSeq: number;
+      readonly live: boolean;
+      readonly ended?: boolean;
+    }
+  | {
+      readonly type: 'status';
+      readonly boot: string;
+      readonly run: string;
+      readonly status: RunStatus;
+      readonly ledger: Ledger;
+    }
   | { readonly type: 'desktop'; readonly boot: string; readonly desktop: string; readonly row?: DesktopRow }
   /** A changed rectangle of a watched desktop, PNG. */
-  | { readonly type: 'screen'; readonly boot: string; readonly x: number; readonly y: number; readonly width: number; readonly height: number; readonly at: number; readonly png: Uint8Array; readonly screen: { readonly width: number; readonly height: number } }
+  | {
+      readonly type: 'screen';
+      readonly boot: string;
+      readonly x: number;
+      readonly y: number;
+      readonly width: number;
+      readonly height: number;
+      readonly at: number;
+      readonly png: Uint8Array;
+      readonly screen: { readonly width: number; readonly height: number };
+    }
   /** State of the control session that the page shows. */
   | { readonly type: 'control'; readonly boot: string; readonly state: ControlState }
   /** Somebody, perhaps this page, edited the trajectory shown; or a replay of it goes on. */
-  | { readonly type: 'annotation'; readonly boot: string; readonly run: string; readonly rollout: string; readonly revision?: number; readonly replay?: { readonly step: number; readonly of: number; readonly desktop?: string } }
+  | {
+      readonly type: 'annotation';
+      readonly boot: string;
+      readonly run: string;
+      readonly rollout: string;
+      readonly revision?: number;
+      readonly replay?: { readonly step: number; readonly of: number; readonly desktop?: string };
+    }
   | { readonly type: 'daemon'; readonly boot: string; readonly state: DaemonState; readonly error?: HostError }
   /** A keyboard shortcut or native menu item of VS Code that the page carries out: 'nextEntropy', 'copyStep', … */
   | { readonly type: 'do'; readonly boot: string; readonly what: string; readonly context?: unknown };

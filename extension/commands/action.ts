@@ -17,14 +17,18 @@ export function registerActions(ids: readonly CommandId[], load: () => Promise<A
   const own = new Disposables();
   let loaded: Promise<Actions> | undefined;
   for (const id of ids) {
-    own.add(vscodeCommands.registerCommand(id, async (arg?: unknown, selected?: unknown) => {
-      let doing: string | undefined;
-      try {
-        const action = (await (loaded ??= load()))[id];
-        doing = action.doing;
-        await action.run(arg, selected);
-      } catch (e) { report.report(e, doing); }
-    }));
+    own.add(
+      vscodeCommands.registerCommand(id, async (arg?: unknown, selected?: unknown) => {
+        let doing: string | undefined;
+        try {
+          const action = (await (loaded ??= load()))[id];
+          doing = action.doing;
+          await action.run(arg, selected);
+        } catch (e) {
+          report.report(e, doing);
+        }
+      }),
+    );
   }
   return own;
 }

@@ -1,4 +1,7 @@
-/** What people say of a trajectory: Annotate, Replay and Verify, Review Trajectories…. The work is done in the inspector and in the runtime. */
+/**
+ * What people say of a trajectory: Annotate, Replay and Verify, Review Trajectories…. The work is done in the inspector
+ * and in the runtime.
+ */
 import { window } from 'vscode';
 import * as methods from '../../runtime/protocol/methods.js';
 import type { Replay, RunPath } from '../../runtime/protocol/types.js';
@@ -13,7 +16,10 @@ import type { Actions } from './action.js';
 import { pickRun, pickTrajectory, runOf, working } from './ask.js';
 
 type Ids = typeof commands.annotate | typeof commands.replay | typeof commands.reviewQueue;
-export interface OneTrajectory { readonly run: RunPath; readonly rollout: string }
+export interface OneTrajectory {
+  readonly run: RunPath;
+  readonly rollout: string;
+}
 
 export const annotateCommands = (s: Studio): Actions<Ids> => ({
   [commands.annotate]: { doing: t('annotate the trajectory'), run: (arg) => annotate(s, arg) },
@@ -21,18 +27,26 @@ export const annotateCommands = (s: Studio): Actions<Ids> => ({
   [commands.reviewQueue]: { doing: t('review the trajectories'), run: (arg) => review(s, arg) },
 });
 
-/** The one clicked, the one shown, or a choice. A trajectory that is only a file cannot be annotated: it has no run to keep it. */
+/**
+ * The one clicked, the one shown, or a choice. A trajectory that is only a file cannot be annotated: it has no run to
+ * keep it.
+ */
 export async function oneTrajectory(s: Studio, arg: unknown, title: string): Promise<OneTrajectory | undefined> {
   const [clicked] = trajectoriesOf(arg);
   if (clicked) return clicked;
   const shown = s.activeHost?.input;
   if (shown?.kind === 'inspector') {
     if (shown.run !== undefined) return { run: shown.run, rollout: shown.rollout };
-    throw new Refused('virtual', t('This trajectory is a file and belongs to no run.'), t('Import Trajectories… makes a run of such files; there it can be annotated.'));
+    throw new Refused(
+      'virtual',
+      t('This trajectory is a file and belongs to no run.'),
+      t('Import Trajectories… makes a run of such files; there it can be annotated.'),
+    );
   }
   await s.ensureRuntime();
-  const run = s.model.selected ?? await pickRun(s, title);
-  const row = run === undefined ? undefined : await pickTrajectory(s, run, title, { fits: (r) => r.outcome !== 'running' });
+  const run = s.model.selected ?? (await pickRun(s, title));
+  const row =
+    run === undefined ? undefined : await pickTrajectory(s, run, title, { fits: (r) => r.outcome !== 'running' });
   return run === undefined || !row || row === 'file' ? undefined : { run, rollout: row.rollout };
 }
 
@@ -54,21 +68,40 @@ async function replay(s: Studio, arg: unknown): Promise<void> {
     const off = s.client.on(methods.replayProgress, (p) => {
       if (p.run !== one.run || p.rollout !== one.rollout) return;
       const now = p.step / Math.max(1, p.of);
-      say.report({ message: p.step >= p.of ? t('the verifier judges') : t('step {0} of {1}', p.step + 1, p.of), increment: 100 * Math.max(0, now - share) });
+      say.report({
+        message: p.step >= p.of ? t('the verifier judges') : t('step {0} of {1}', p.step + 1, p.of),
+        increment: 100 * Math.max(0, now - share),
+      });
       share = Math.max(share, now);
     });
-    try { return await s.client.request(methods.replayTrajectory, { ...one, ...(provider === 'auto' ? {} : { provider }) }, signal); } finally { off(); }
+    try {
+      return await s.client.request(
+        methods.replayTrajectory,
+        { ...one, ...(provider === 'auto' ? {} : { provider }) },
+        signal,
+      );
+    } finally {
+      off();
+    }
   });
   const last = view.replays.at(-1);
   if (!last) return;
-  const open = t('Open Replay'), buttons = last.rollout === undefined ? [] : [open];
-  const picked = await (last.error ? window.showWarningMessage(replayWords(last), ...buttons) : window.showInformationMessage(replayWords(last), ...buttons));
-  if (picked === open && last.rollout !== undefined) s.panels.show({ kind: 'inspector', run: one.run, rollout: last.rollout }, { beside: true });
+  const open = t('Open Replay'),
+    buttons = last.rollout === undefined ? [] : [open];
+  const picked = await (last.error
+    ? window.showWarningMessage(replayWords(last), ...buttons)
+    : window.showInformationMessage(replayWords(last), ...buttons));
+  if (picked === open && last.rollout !== undefined)
+    s.panels.show({ kind: 'inspector', run: one.run, rollout: last.rollout }, { beside: true });
 }
 export function replayWords(r: Replay): string {
   if (r.error) return t('The replay could not be judged. {0} {1}', r.error.message, r.error.remedy).trim();
   const verdict = t('Replayed: {0}.', r.outcome === undefined ? t('no verdict') : outcomeWord(r.outcome));
-  return r.pooled ? `${verdict} ${t('It joined the experience pool.')}` : r.why === undefined ? verdict : `${verdict} ${t('Not in the experience pool: {0}.', r.why.replace(/\.$/, ''))}`;
+  return r.pooled
+    ? `${verdict} ${t('It joined the experience pool.')}`
+    : r.why === undefined
+      ? verdict
+      : `${verdict} ${t('Not in the experience pool: {0}.', r.why.replace(/\.$/, ''))}`;
 }
 
 /** The first of the queue; the page goes on to the next by itself. */
@@ -76,11 +109,16 @@ async function review(s: Studio, arg: unknown): Promise<void> {
   s.requireEditing();
   await s.ensureRuntime();
   await s.model.loading;
-  const run = runOf(arg) ?? s.model.selected ?? await pickRun(s, t('Review Trajectories'));
+  const run = runOf(arg) ?? s.model.selected ?? (await pickRun(s, t('Review Trajectories')));
   if (run === undefined) return;
   const queue = await s.client.request(methods.reviewQueue, { run, limit: 1 });
   s.reviewing(run, queue);
   const next = queue.items.find((i) => !i.reviewed);
   if (next) s.panels.show({ kind: 'inspector', run, rollout: next.row.rollout, annotate: true, queue: true });
-  else void window.showInformationMessage(queue.reviewed > 0 ? t('Everything is reviewed: {0} trajectories.', queue.reviewed) : t('There is no finished trajectory to review yet.'));
+  else
+    void window.showInformationMessage(
+      queue.reviewed > 0
+        ? t('Everything is reviewed: {0} trajectories.', queue.reviewed)
+        : t('There is no finished trajectory to review yet.'),
+    );
 }

@@ -11,7 +11,12 @@ import { runStateWord, runSuccess, titleOf } from '../views/rows.js';
 import { percent, steps, t } from '../words.js';
 import { asked } from './asked.js';
 
-interface Question { readonly title: string; readonly placeholder?: string | undefined; readonly stays?: boolean | undefined; readonly many?: boolean }
+interface Question {
+  readonly title: string;
+  readonly placeholder?: string | undefined;
+  readonly stays?: boolean | undefined;
+  readonly many?: boolean;
+}
 function answered<I extends QuickPickItem>(items: readonly I[], q: Question): Promise<readonly I[] | undefined> {
   const pick = window.createQuickPick<I>();
   pick.title = q.title;
@@ -22,58 +27,137 @@ function answered<I extends QuickPickItem>(items: readonly I[], q: Question): Pr
   if (q.many) pick.selectedItems = items.filter((i) => i.picked);
   pick.ignoreFocusOut = q.stays ?? false;
   // Enter on a text that nothing matches answers nothing.
-  return asked<readonly I[], I>(pick, (answer) => { pick.onDidAccept(() => { if (q.many || pick.selectedItems.length > 0) answer(pick.selectedItems); }); });
+  return asked<readonly I[], I>(pick, (answer) => {
+    pick.onDidAccept(() => {
+      if (q.many || pick.selectedItems.length > 0) answer(pick.selectedItems);
+    });
+  });
 }
 /** One choice; undefined when it was dismissed. */
-export async function choose<T>(title: string, items: readonly (QuickPickItem & { readonly value: T })[], placeholder?: string, o: { /** A page that opens late and takes the focus does not dismiss it. */ readonly stays?: boolean } = {}): Promise<T | undefined> {
+export async function choose<T>(
+  title: string,
+  items: readonly (QuickPickItem & { readonly value: T })[],
+  placeholder?: string,
+  o: { /** A page that opens late and takes the focus does not dismiss it. */ readonly stays?: boolean } = {},
+): Promise<T | undefined> {
   return (await answered(items, { title, placeholder, stays: o.stays }))?.[0]?.value;
 }
 /** Any number of them; undefined when it was dismissed. */
-export async function chooseMany<T>(title: string, items: readonly (QuickPickItem & { readonly value: T })[], placeholder?: string): Promise<readonly T[] | undefined> {
+export async function chooseMany<T>(
+  title: string,
+  items: readonly (QuickPickItem & { readonly value: T })[],
+  placeholder?: string,
+): Promise<readonly T[] | undefined> {
   return (await answered(items, { title, placeholder, many: true }))?.map((i) => i.value);
 }
 
-/** What is done in less is not announced: a notification that flashes tells nobody anything, and four within a second hide the one that matters. */
+/**
+ * What is done in less is not announced: a notification that flashes tells nobody anything, and four within a second
+ * hide the one that matters.
+ */
 const announcedAfterMs = 300;
-interface Said { message?: string; increment?: number }
-/** A notification with Cancel and a link to the log, for set-up and jobs of minutes. Gone when the work ends, however it ends. */
-export function working<T>(title: string, work: (say: Progress<Said>, signal: AbortSignal) => Promise<T>, o: { readonly cancellable?: boolean; /** A notification without buttons is one line: no room for the link. */ readonly log?: boolean } = {}): Promise<T> {
-  const withLog = o.log ?? true ? `${title} ([${t('show log')}](command:${commands.showLog}))` : title, cancel = new AbortController();
+interface Said {
+  message?: string;
+  increment?: number;
+}
+/**
+ * A notification with Cancel and a link to the log, for set-up and jobs of minutes. Gone when the work ends, however it
+ * ends.
+ */
+export function working<T>(
+  title: string,
+  work: (say: Progress<Said>, signal: AbortSignal) => Promise<T>,
+  o: {
+    readonly cancellable?: boolean;
+    /** A notification without buttons is one line: no room for the link. */
+    readonly log?: boolean;
+  } = {},
+): Promise<T> {
+  const withLog = (o.log ?? true) ? `${title} ([${t('show log')}](command:${commands.showLog}))` : title,
+    cancel = new AbortController();
   let before: Said | undefined, shown: Progress<Said> | undefined;
-  const done = work({ report: (s) => { if (shown) shown.report(s); else before = { ...before, ...s, ...(s.increment === undefined ? {} : { increment: (before?.increment ?? 0) + s.increment }) }; } }, cancel.signal);
+  const done = work(
+    {
+      report: (s) => {
+        if (shown) shown.report(s);
+        else
+          before = {
+            ...before,
+            ...s,
+            ...(s.increment === undefined ? {} : { increment: (before?.increment ?? 0) + s.increment }),
+          };
+      },
+    },
+    cancel.signal,
+  );
   const timer = setTimeout(() => {
-    void window.withProgress({ location: ProgressLocation.Notification, title: withLog, cancellable: o.cancellable ?? true }, async (p, token) => {
-      shown = p;
-      if (before) p.report(before);
-      token.onCancellationRequested(() => { cancel.abort(); });
-      await done.catch(() => undefined);
-    });
+    void window.withProgress(
+      { location: ProgressLocation.Notification, title: withLog, cancellable: o.cancellable ?? true },
+      async (p, token) => {
+        shown = p;
+        if (before) p.report(before);
+        token.onCancellationRequested(() => {
+          cancel.abort();
+        });
+        await done.catch(() => undefined);
+      },
+    );
   }, announcedAfterMs);
-  return done.finally(() => { clearTimeout(timer); });
+  return done.finally(() => {
+    clearTimeout(timer);
+  });
 }
 
 /** The run of a node, or a path given by a page. */
 export function runOf(arg: unknown): RunPath | undefined {
-  return typeof arg === 'string' && arg !== '' ? arg : nodeOf(arg, 'run', 'eval', 'checkpoint', 'trajectory', 'poolCoverage', 'poolMissing', 'poolFamily', 'poolEntry')?.run;
+  return typeof arg === 'string' && arg !== ''
+    ? arg
+    : nodeOf(arg, 'run', 'eval', 'checkpoint', 'trajectory', 'poolCoverage', 'poolMissing', 'poolFamily', 'poolEntry')
+        ?.run;
 }
-export async function pickRun(s: Studio, title: string, fits: (r: RunSummary) => boolean = () => true, empty = t('There is no such run.')): Promise<RunPath | undefined> {
+export async function pickRun(
+  s: Studio,
+  title: string,
+  fits: (r: RunSummary) => boolean = () => true,
+  empty = t('There is no such run.'),
+): Promise<RunPath | undefined> {
   await s.ensureRuntime();
   await s.model.loading;
   if (!s.model.loaded) await s.model.reload();
   const runs = s.model.runs.filter(fits);
-  if (runs.length === 0) { void window.showInformationMessage(empty); return undefined; }
-  return choose(title, runs.map((r) => {
-    const success = runSuccess(r);
-    return { label: r.name || basename(r.run), description: [runStateWord(r.state), success === undefined ? '' : percent(success)].filter((x) => x !== '').join(' · '), detail: r.run, value: r.run };
-  }));
+  if (runs.length === 0) {
+    void window.showInformationMessage(empty);
+    return undefined;
+  }
+  return choose(
+    title,
+    runs.map((r) => {
+      const success = runSuccess(r);
+      return {
+        label: r.name || basename(r.run),
+        description: [runStateWord(r.state), success === undefined ? '' : percent(success)]
+          .filter((x) => x !== '')
+          .join(' · '),
+        detail: r.run,
+        value: r.run,
+      };
+    }),
+  );
 }
 
 const searchMs = 150;
 /** A trajectory of a run, searched by the runtime as the user types. `file`: the user would rather open a file. */
-export function pickTrajectory(s: Studio, run: RunPath, title: string, o: { readonly withFile?: boolean; readonly fits?: (r: TrajectoryRow) => boolean } = {}): Promise<TrajectoryRow | 'file' | undefined> {
+export function pickTrajectory(
+  s: Studio,
+  run: RunPath,
+  title: string,
+  o: { readonly withFile?: boolean; readonly fits?: (r: TrajectoryRow) => boolean } = {},
+): Promise<TrajectoryRow | 'file' | undefined> {
   type Item = QuickPickItem & { readonly value?: TrajectoryRow | 'file' };
-  const pick = window.createQuickPick<Item>(), file: Item = { label: `$(go-to-file) ${t('Open a Trajectory File…')}`, alwaysShow: true, value: 'file' };
-  let abort = new AbortController(), timer: NodeJS.Timeout | undefined;
+  const pick = window.createQuickPick<Item>(),
+    file: Item = { label: `$(go-to-file) ${t('Open a Trajectory File…')}`, alwaysShow: true, value: 'file' };
+  let abort = new AbortController(),
+    timer: NodeJS.Timeout | undefined;
   pick.title = title;
   pick.placeholder = t('Search instruction, task or id');
   pick.matchOnDescription = pick.matchOnDetail = true;
@@ -83,16 +167,48 @@ export function pickTrajectory(s: Studio, run: RunPath, title: string, o: { read
     const { signal } = abort;
     pick.busy = true;
     try {
-      const { rows } = await s.client.request(methods.listTrajectories, { run, limit: 100, sort: 'newest', ...(pick.value ? { filter: { text: pick.value } } : {}) }, signal);
+      const { rows } = await s.client.request(
+        methods.listTrajectories,
+        { run, limit: 100, sort: 'newest', ...(pick.value ? { filter: { text: pick.value } } : {}) },
+        signal,
+      );
       if (signal.aborted) return;
-      pick.items = [...(o.withFile ? [file] : []), ...rows.filter((r) => o.fits?.(r) ?? true).map((r) => ({ label: titleOf(r), description: `${outcomeWord(r.outcome)} · ${steps(r.steps)}`, detail: `${r.task} · ${r.rollout}`, alwaysShow: true, value: r }))];
-    } catch (e) { if (!signal.aborted) { giveUp(); s.report.report(e, t('search trajectories')); } }
+      pick.items = [
+        ...(o.withFile ? [file] : []),
+        ...rows
+          .filter((r) => o.fits?.(r) ?? true)
+          .map((r) => ({
+            label: titleOf(r),
+            description: `${outcomeWord(r.outcome)} · ${steps(r.steps)}`,
+            detail: `${r.task} · ${r.rollout}`,
+            alwaysShow: true,
+            value: r,
+          })),
+      ];
+    } catch (e) {
+      if (!signal.aborted) {
+        giveUp();
+        s.report.report(e, t('search trajectories'));
+      }
+    }
     if (!signal.aborted) pick.busy = false;
   };
   return asked<TrajectoryRow | 'file' | undefined, Item>(pick, (answer) => {
-    const giveUp = (): void => { answer(undefined); };
-    pick.onDidChangeValue(() => { clearTimeout(timer); timer = setTimeout(() => { void search(giveUp); }, searchMs); });
-    pick.onDidAccept(() => { answer(pick.selectedItems[0]?.value); });
+    const giveUp = (): void => {
+      answer(undefined);
+    };
+    pick.onDidChangeValue(() => {
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        void search(giveUp);
+      }, searchMs);
+    });
+    pick.onDidAccept(() => {
+      answer(pick.selectedItems[0]?.value);
+    });
     void search(giveUp);
-  }).finally(() => { clearTimeout(timer); abort.abort(); });
+  }).finally(() => {
+    clearTimeout(timer);
+    abort.abort();
+  });
 }

@@ -4,14 +4,24 @@ import type { QuickPick, QuickPickItem } from 'vscode';
 /** A question that is dismissed sooner was not read by anybody. */
 const unreadMs = 400;
 /**
- * The answer to a question, undefined when it was dismissed; `begin` is given what answers it. VS Code gives a page its focus back when the palette or
- * another question closes, now and then after the next question has opened, and that dismisses it: then it is shown once more.
+ * The answer to a question, undefined when it was dismissed; `begin` is given what answers it. VS Code gives a page its
+ * focus back when the palette or another question closes, now and then after the next question has opened, and that
+ * dismisses it: then it is shown once more.
  */
-export function asked<T, I extends QuickPickItem = QuickPickItem>(pick: QuickPick<I>, begin: (answer: (value: T | Promise<never>) => void) => void, now = (): number => performance.now()): Promise<T | undefined> {
+export function asked<T, I extends QuickPickItem = QuickPickItem>(
+  pick: QuickPick<I>,
+  begin: (answer: (value: T | Promise<never>) => void) => void,
+  now = (): number => performance.now(),
+): Promise<T | undefined> {
   return new Promise((resolve) => {
     const { selectedItems } = pick;
-    let over = false, shownAt: number | undefined = now();
-    begin((value) => { over = true; resolve(value); pick.hide(); });
+    let over = false,
+      shownAt: number | undefined = now();
+    begin((value) => {
+      over = true;
+      resolve(value);
+      pick.hide();
+    });
     pick.onDidHide(() => {
       const unread = !over && shownAt !== undefined && now() - shownAt < unreadMs;
       shownAt = undefined;

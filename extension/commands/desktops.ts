@@ -24,21 +24,50 @@ async function pick(s: Studio, arg: unknown, title: string): Promise<string | un
   const named = typeof arg === 'string' && arg !== '' ? arg : nodeOf(arg, 'desktop')?.row.desktop;
   if (named !== undefined) return named;
   await s.attach();
-  const rows: readonly DesktopRow[] = s.client.state === 'ready' ? (await s.client.request(methods.listDesktops, {})).desktops : [];
-  if (rows.length === 0) { void window.showInformationMessage(t('No desktop is running. Desktops start with a training run or a demonstration.')); return undefined; }
-  return rows.length === 1 ? rows[0]?.desktop : choose(title, rows.map((d) => ({ label: d.desktop, description: workWord(d.state), ...(d.instruction ? { detail: d.instruction } : {}), value: d.desktop })));
+  const rows: readonly DesktopRow[] =
+    s.client.state === 'ready' ? (await s.client.request(methods.listDesktops, {})).desktops : [];
+  if (rows.length === 0) {
+    void window.showInformationMessage(
+      t('No desktop is running. Desktops start with a training run or a demonstration.'),
+    );
+    return undefined;
+  }
+  return rows.length === 1
+    ? rows[0]?.desktop
+    : choose(
+        title,
+        rows.map((d) => ({
+          label: d.desktop,
+          description: workWord(d.state),
+          ...(d.instruction ? { detail: d.instruction } : {}),
+          value: d.desktop,
+        })),
+      );
 }
 async function watch(s: Studio, arg: unknown): Promise<void> {
   const desktop = await pick(s, arg, t('Watch Desktop'));
   if (desktop === undefined) return;
   const held = s.sessions.of(desktop);
-  s.panels.show({ kind: 'live', desktop, ...(held && s.sessions.isMine(held.session) ? { session: held.session } : {}) });
+  s.panels.show({
+    kind: 'live',
+    desktop,
+    ...(held && s.sessions.isMine(held.session) ? { session: held.session } : {}),
+  });
 }
 async function restart(s: Studio, arg: unknown): Promise<void> {
   const desktop = await pick(s, arg, t('Restart Desktop'));
   if (desktop === undefined) return;
   const yes = t('Restart');
-  const answer = await window.showWarningMessage(t('Restart desktop {0}?', desktop), { modal: true, detail: t('Its rollout ends as an error, has no reward and is tried again; the desktop is replaced by a new one.') }, yes);
+  const answer = await window.showWarningMessage(
+    t('Restart desktop {0}?', desktop),
+    {
+      modal: true,
+      detail: t(
+        'Its rollout ends as an error, has no reward and is tried again; the desktop is replaced by a new one.',
+      ),
+    },
+    yes,
+  );
   if (answer === yes) await s.client.request(methods.restartDesktop, { desktop });
 }
 async function build(s: Studio): Promise<void> {
@@ -48,12 +77,23 @@ async function build(s: Studio): Promise<void> {
     await s.ensureRuntime(signal);
     let share = 0;
     const off = s.client.on(methods.buildProgress, (p) => {
-      say.report({ message: p.message, ...(p.fraction === undefined ? {} : { increment: 100 * Math.max(0, p.fraction - share) }) });
+      say.report({
+        message: p.message,
+        ...(p.fraction === undefined ? {} : { increment: 100 * Math.max(0, p.fraction - share) }),
+      });
       share = p.fraction ?? share;
     });
-    try { return await s.client.request(methods.buildDesktop, { provider }, signal); } finally { off(); }
+    try {
+      return await s.client.request(methods.buildDesktop, { provider }, signal);
+    } finally {
+      off();
+    }
   });
   s.setMachine('ok');
   const start = t('Start Training…');
-  void window.showInformationMessage(t('The desktop image is ready ({0}: {1}).', made.provider, made.what), start).then((picked) => { if (picked === start) s.run(commands.startTraining); });
+  void window
+    .showInformationMessage(t('The desktop image is ready ({0}: {1}).', made.provider, made.what), start)
+    .then((picked) => {
+      if (picked === start) s.run(commands.startTraining);
+    });
 }

@@ -15,8 +15,9 @@ export async function exportTrajectories(s: Studio, arg: unknown, selected: unkn
   s.requireTraining();
   await s.ensureRuntime();
   await s.model.loading;
-  const some = trajectoriesOf(arg, selected), family = nodeOf(arg, 'task')?.row.family ?? nodeOf(arg, 'poolFamily')?.family.family;
-  const run = some[0]?.run ?? runOf(arg) ?? s.model.selected ?? await pickRun(s, t('Export Trajectories'));
+  const some = trajectoriesOf(arg, selected),
+    family = nodeOf(arg, 'task')?.row.family ?? nodeOf(arg, 'poolFamily')?.family.family;
+  const run = some[0]?.run ?? runOf(arg) ?? s.model.selected ?? (await pickRun(s, t('Export Trajectories')));
   if (run === undefined) return;
   const rollouts = some.filter((x) => x.run === run).map((x) => x.rollout);
   const format = await pickFormat();
@@ -24,50 +25,129 @@ export async function exportTrajectories(s: Studio, arg: unknown, selected: unkn
   const which = await pickWhich(s, rollouts.length, family);
   if (which === undefined) return;
   const share = await choose(t('Export Trajectories: Splits'), [
-    { label: t('One set'), value: 0 }, ...[0.05, 0.1, 0.2].map((value) => ({ label: t('{0} % set apart', Math.round(100 * value)), detail: t('By task and content, the same at every export: a set to train on and one to test with'), value })),
+    { label: t('One set'), value: 0 },
+    ...[0.05, 0.1, 0.2].map((value) => ({
+      label: t('{0} % set apart', Math.round(100 * value)),
+      detail: t('By task and content, the same at every export: a set to train on and one to test with'),
+      value,
+    })),
   ]);
   if (share === undefined) return;
-  const [folder] = await window.showOpenDialog({ title: t('Export Into'), canSelectFolders: true, canSelectFiles: false, openLabel: t('Export Here'), ...(workspace.workspaceFolders?.[0] ? { defaultUri: workspace.workspaceFolders[0].uri } : {}) }) ?? [];
+  const [folder] =
+    (await window.showOpenDialog({
+      title: t('Export Into'),
+      canSelectFolders: true,
+      canSelectFiles: false,
+      openLabel: t('Export Here'),
+      ...(workspace.workspaceFolders?.[0] ? { defaultUri: workspace.workspaceFolders[0].uri } : {}),
+    })) ?? [];
   if (!folder) return;
   const to = await freeFolder(folder, `${basename(run)}-${format}`);
-  const result = await counted(s, t('Exporting'), (signal) => s.client.request(methods.exportTrajectories, { run, to: to.fsPath, format, ...which, ...(rollouts.length > 0 ? { rollouts } : {}), ...(share > 0 ? { split: { share: 1 - share, seed: 0 } } : {}) }, signal));
+  const result = await counted(s, t('Exporting'), (signal) =>
+    s.client.request(
+      methods.exportTrajectories,
+      {
+        run,
+        to: to.fsPath,
+        format,
+        ...which,
+        ...(rollouts.length > 0 ? { rollouts } : {}),
+        ...(share > 0 ? { split: { share: 1 - share, seed: 0 } } : {}),
+      },
+      signal,
+    ),
+  );
   const show = t('Show Folder');
-  const picked = await (result.trajectories > 0 ? window.showInformationMessage(exportWords(result), show) : window.showWarningMessage(exportWords(result)));
+  const picked = await (result.trajectories > 0
+    ? window.showInformationMessage(exportWords(result), show)
+    : window.showWarningMessage(exportWords(result)));
   if (picked === show) await reveal(result.to);
 }
 
-const pickFormat = (): Promise<ExportFormatName | undefined> => choose<ExportFormatName>(t('Export Trajectories: Format'), [
-  { label: formatWord('traj'), description: '.traj.jsonl', detail: t('Everything: tokens, entropies, advantages, reports, pictures; opens in the inspector'), value: 'traj' },
-  { label: formatWord('osworld'), detail: t('A results folder as OSWorld writes it: traj.jsonl, screenshots, result.txt'), value: 'osworld' },
-  { label: formatWord('agentnet'), detail: t('One line per trajectory, with pyautogui code and thoughts'), value: 'agentnet' },
-  { label: formatWord('openai'), detail: t('Chat messages with pictures, for supervised fine-tuning'), value: 'openai' },
-]);
+const pickFormat = (): Promise<ExportFormatName | undefined> =>
+  choose<ExportFormatName>(t('Export Trajectories: Format'), [
+    {
+      label: formatWord('traj'),
+      description: '.traj.jsonl',
+      detail: t('Everything: tokens, entropies, advantages, reports, pictures; opens in the inspector'),
+      value: 'traj',
+    },
+    {
+      label: formatWord('osworld'),
+      detail: t('A results folder as OSWorld writes it: traj.jsonl, screenshots, result.txt'),
+      value: 'osworld',
+    },
+    {
+      label: formatWord('agentnet'),
+      detail: t('One line per trajectory, with pyautogui code and thoughts'),
+      value: 'agentnet',
+    },
+    {
+      label: formatWord('openai'),
+      detail: t('Chat messages with pictures, for supervised fine-tuning'),
+      value: 'openai',
+    },
+  ]);
 
-interface Which { readonly outcome?: 'success' | 'failure'; readonly family?: string; readonly annotations?: AnnotationFilter }
+interface Which {
+  readonly outcome?: 'success' | 'failure';
+  readonly family?: string;
+  readonly annotations?: AnnotationFilter;
+}
 /** Several at once; nothing that narrows is chosen beforehand. */
 async function pickWhich(s: Studio, chosen: number, family: string | undefined): Promise<Which | undefined> {
   type Option = 'success' | 'failure' | 'family' | 'reviewed' | 'tag' | 'revised' | 'wrong' | 'redundant';
-  const only = family ?? s.list.filter.family, tag = s.list.filter.tag;
+  const only = family ?? s.list.filter.family,
+    tag = s.list.filter.tag;
   const items: (QuickPickItem & { readonly value: Option })[] = [
-    ...(chosen > 0 ? [] : [{ label: t('Only successes'), value: 'success' as const, picked: s.list.filter.outcome?.length === 1 && s.list.filter.outcome[0] === 'success' }, { label: t('Only failures'), value: 'failure' as const }]),
-    ...(only === undefined || chosen > 0 ? [] : [{ label: t('Only {0}', only), value: 'family' as const, picked: true }]),
-    { label: t('Only reviewed'), value: 'reviewed' }, ...(tag === undefined ? [] : [{ label: t('Only tagged #{0}', tag), value: 'tag' as const, picked: true }]),
-    { label: t('With annotations'), description: t('outcomes as corrected, edits applied'), value: 'revised', picked: true },
-    { label: t('Without steps marked wrong'), value: 'wrong' }, { label: t('Without steps marked redundant'), value: 'redundant' },
+    ...(chosen > 0
+      ? []
+      : [
+          {
+            label: t('Only successes'),
+            value: 'success' as const,
+            picked: s.list.filter.outcome?.length === 1 && s.list.filter.outcome[0] === 'success',
+          },
+          { label: t('Only failures'), value: 'failure' as const },
+        ]),
+    ...(only === undefined || chosen > 0
+      ? []
+      : [{ label: t('Only {0}', only), value: 'family' as const, picked: true }]),
+    { label: t('Only reviewed'), value: 'reviewed' },
+    ...(tag === undefined ? [] : [{ label: t('Only tagged #{0}', tag), value: 'tag' as const, picked: true }]),
+    {
+      label: t('With annotations'),
+      description: t('outcomes as corrected, edits applied'),
+      value: 'revised',
+      picked: true,
+    },
+    { label: t('Without steps marked wrong'), value: 'wrong' },
+    { label: t('Without steps marked redundant'), value: 'redundant' },
   ];
-  const picked = await chooseMany(chosen > 0 ? t('Export {0}', trajectoriesWords(chosen)) : t('Export Trajectories: Which'), items, t('Choose nothing to export everything as it was recorded'));
+  const picked = await chooseMany(
+    chosen > 0 ? t('Export {0}', trajectoriesWords(chosen)) : t('Export Trajectories: Which'),
+    items,
+    t('Choose nothing to export everything as it was recorded'),
+  );
   if (!picked) return undefined;
-  const has = (o: Option): boolean => picked.includes(o), without = (['wrong', 'redundant'] as const).filter(has);
+  const has = (o: Option): boolean => picked.includes(o),
+    without = (['wrong', 'redundant'] as const).filter(has);
   return {
     // Both is everything.
-    ...(has('success') !== has('failure') ? { outcome: has('success') ? 'success' : 'failure' } : {}), ...(has('family') && only !== undefined ? { family: only } : {}),
-    annotations: { revised: has('revised'), ...(has('reviewed') ? { reviewed: true } : {}), ...(has('tag') && tag !== undefined ? { tags: [tag] } : {}), ...(without.length > 0 ? { without } : {}) },
+    ...(has('success') !== has('failure') ? { outcome: has('success') ? 'success' : 'failure' } : {}),
+    ...(has('family') && only !== undefined ? { family: only } : {}),
+    annotations: {
+      revised: has('revised'),
+      ...(has('reviewed') ? { reviewed: true } : {}),
+      ...(has('tag') && tag !== undefined ? { tags: [tag] } : {}),
+      ...(without.length > 0 ? { without } : {}),
+    },
   };
 }
 /** A folder that is not there yet: an export never mixes with what is there. */
 async function freeFolder(parent: Uri, name: string): Promise<Uri> {
   for (let n = 1; ; n++) {
     const uri = Uri.joinPath(parent, n === 1 ? name : `${name}-${n}`);
-    if (!await exists(uri)) return uri;
+    if (!(await exists(uri))) return uri;
   }
 }

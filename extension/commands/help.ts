@@ -13,39 +13,109 @@ import type { Actions } from './action.js';
 import { choose, working } from './ask.js';
 import { exists } from './runs.js';
 
-type Ids = typeof commands.collectDiagnostics | typeof commands.openWalkthrough | typeof commands.openSample | typeof commands.openSettings | typeof commands.deleteAllData;
+type Ids =
+  | typeof commands.collectDiagnostics
+  | typeof commands.openWalkthrough
+  | typeof commands.openSample
+  | typeof commands.openSettings
+  | typeof commands.deleteAllData;
 
 export const helpCommands = (s: Studio): Actions<Ids> => ({
   [commands.collectDiagnostics]: { doing: t('collect diagnostics'), run: () => diagnostics(s) },
-  [commands.openWalkthrough]: { doing: t('open the walkthrough'), run: async () => { await vscodeCommands.executeCommand('workbench.action.openWalkthrough', `${s.extension.extension.id}#${walkthrough}`, false); } },
+  [commands.openWalkthrough]: {
+    doing: t('open the walkthrough'),
+    run: async () => {
+      await vscodeCommands.executeCommand(
+        'workbench.action.openWalkthrough',
+        `${s.extension.extension.id}#${walkthrough}`,
+        false,
+      );
+    },
+  },
   [commands.openSample]: { doing: t('open the sample run'), run: () => openSample(s) },
-  [commands.openSettings]: { doing: t('open the settings'), run: async () => { await vscodeCommands.executeCommand('workbench.action.openSettings', `@ext:${s.extension.extension.id}`); } },
+  [commands.openSettings]: {
+    doing: t('open the settings'),
+    run: async () => {
+      await vscodeCommands.executeCommand('workbench.action.openSettings', `@ext:${s.extension.extension.id}`);
+    },
+  },
   [commands.deleteAllData]: { doing: t('delete the data'), run: () => deleteAllData(s) },
 });
 
-/** Versions, state, settings, logs, the machine check; redacted, in a zip where the user wants it. Nothing is sent anywhere. */
+/**
+ * Versions, state, settings, logs, the machine check; redacted, in a zip where the user wants it. Nothing is sent
+ * anywhere.
+ */
 async function diagnostics(s: Studio): Promise<void> {
-  const target = await window.showSaveDialog({ title: t('Collect Diagnostics'), defaultUri: Uri.joinPath(workspace.workspaceFolders?.[0]?.uri ?? Uri.file(homedir()), 'dart-studio-diagnostics.zip'), filters: { Zip: ['zip'] } });
+  const target = await window.showSaveDialog({
+    title: t('Collect Diagnostics'),
+    defaultUri: Uri.joinPath(
+      workspace.workspaceFolders?.[0]?.uri ?? Uri.file(homedir()),
+      'dart-studio-diagnostics.zip',
+    ),
+    filters: { Zip: ['zip'] },
+  });
   if (!target) return;
   await working(t('Collecting diagnostics'), async (_say, signal) => {
-    const who = { home: homedir(), user: userInfo().username }, files: Record<string, string> = {};
-    files['editor.json'] = JSON.stringify({
-      vscode: version, app: env.appName, remote: env.remoteName ?? null, language: env.language, extension: s.extension.extension.packageJSON as unknown === undefined ? null : (s.extension.extension.packageJSON as { version?: string }).version, platform: process.platform, arch: process.arch, node: process.version,
-      runtime: s.client.state, detail: s.client.stateDetail ?? null, trusted: workspace.isTrusted, folders: workspace.workspaceFolders?.map((f) => f.uri.scheme) ?? [], runs: s.model.runs.map((r) => ({ id: r.id, state: r.state, rollouts: r.rollouts })),
-      settings: workspace.getConfiguration('dartStudio'), others: extensions.all.filter((e) => !e.id.startsWith('vscode.')).map((e) => e.id),
-    }, null, 2);
-    for (const [name, type] of await workspace.fs.readDirectory(s.extension.logUri).then((x) => x, () => [])) if (type === 1) files[`extension/${name}`] = await textOf(Uri.joinPath(s.extension.logUri, name));
-    for (const name of ['daemon.log', 'daemon.out.log']) { const uri = Uri.file(join(s.storage, name)); if (await exists(uri)) files[`runtime/${name}`] = await textOf(uri); }
+    const who = { home: homedir(), user: userInfo().username },
+      files: Record<string, string> = {};
+    files['editor.json'] = JSON.stringify(
+      {
+        vscode: version,
+        app: env.appName,
+        remote: env.remoteName ?? null,
+        language: env.language,
+        extension:
+          (s.extension.extension.packageJSON as unknown) === undefined
+            ? null
+            : (s.extension.extension.packageJSON as { version?: string }).version,
+        platform: process.platform,
+        arch: process.arch,
+        node: process.version,
+        runtime: s.client.state,
+        detail: s.client.stateDetail ?? null,
+        trusted: workspace.isTrusted,
+        folders: workspace.workspaceFolders?.map((f) => f.uri.scheme) ?? [],
+        runs: s.model.runs.map((r) => ({ id: r.id, state: r.state, rollouts: r.rollouts })),
+        settings: workspace.getConfiguration('dartStudio'),
+        others: extensions.all.filter((e) => !e.id.startsWith('vscode.')).map((e) => e.id),
+      },
+      null,
+      2,
+    );
+    for (const [name, type] of await workspace.fs.readDirectory(s.extension.logUri).then(
+      (x) => x,
+      () => [],
+    ))
+      if (type === 1) files[`extension/${name}`] = await textOf(Uri.joinPath(s.extension.logUri, name));
+    for (const name of ['daemon.log', 'daemon.out.log']) {
+      const uri = Uri.file(join(s.storage, name));
+      if (await exists(uri)) files[`runtime/${name}`] = await textOf(uri);
+    }
     if (s.client.state === 'ready') {
-      const more = await s.client.request(methods.diagnostics, {}, signal).catch((e: unknown): { files: Readonly<Record<string, string>> } => ({ files: { 'failed.txt': String(e) } }));
+      const more = await s.client
+        .request(methods.diagnostics, {}, signal)
+        .catch((e: unknown): { files: Readonly<Record<string, string>> } => ({ files: { 'failed.txt': String(e) } }));
       for (const [name, text] of Object.entries(more.files)) files[`runtime/${basename(name)}`] = text;
     }
     const { strToU8, zipSync } = await import('fflate');
-    const zip = zipSync(Object.fromEntries(Object.entries(files).map(([name, text]) => [name, strToU8(redact(text, who))])));
+    const zip = zipSync(
+      Object.fromEntries(Object.entries(files).map(([name, text]) => [name, strToU8(redact(text, who))])),
+    );
     await workspace.fs.writeFile(target, zip);
   });
   const show = t('Show');
-  void window.showInformationMessage(t('Saved {0}. Secrets and your home folder are taken out; have a look before you pass it on.', basename(target.fsPath)), ...(env.remoteName === undefined ? [show] : [])).then((picked) => { if (picked === show) void vscodeCommands.executeCommand('revealFileInOS', target); });
+  void window
+    .showInformationMessage(
+      t(
+        'Saved {0}. Secrets and your home folder are taken out; have a look before you pass it on.',
+        basename(target.fsPath),
+      ),
+      ...(env.remoteName === undefined ? [show] : []),
+    )
+    .then((picked) => {
+      if (picked === show) void vscodeCommands.executeCommand('revealFileInOS', target);
+    });
 }
 const mostLog = 2 << 20;
 async function textOf(uri: Uri): Promise<string> {
@@ -56,33 +126,83 @@ async function textOf(uri: Uri): Promise<string> {
 /** The bundled trajectories: no runtime, no Docker, no training, no trust. */
 async function openSample(s: Studio): Promise<void> {
   const folder = Uri.joinPath(s.extension.extensionUri, 'media', 'sample');
-  const files = (await workspace.fs.readDirectory(folder).then((x) => x, () => [])).map(([name]) => name).filter((n) => n.endsWith('.traj.jsonl')).sort();
-  const name = files.length <= 1 ? files[0] : await choose(t('Sample Run'), files.map((f) => ({ label: f.replace(/\.traj\.jsonl$/, '').replace(/[-_]/g, ' '), value: f })), t('A recorded rollout'));
-  if (name === undefined) { if (files.length === 0) void window.showWarningMessage(t('This build of DART Studio comes without the sample run.')); return; }
+  const files = (
+    await workspace.fs.readDirectory(folder).then(
+      (x) => x,
+      () => [],
+    )
+  )
+    .map(([name]) => name)
+    .filter((n) => n.endsWith('.traj.jsonl'))
+    .sort();
+  const name =
+    files.length <= 1
+      ? files[0]
+      : await choose(
+          t('Sample Run'),
+          files.map((f) => ({ label: f.replace(/\.traj\.jsonl$/, '').replace(/[-_]/g, ' '), value: f })),
+          t('A recorded rollout'),
+        );
+  if (name === undefined) {
+    if (files.length === 0)
+      void window.showWarningMessage(t('This build of DART Studio comes without the sample run.'));
+    return;
+  }
   await vscodeCommands.executeCommand('vscode.openWith', Uri.joinPath(folder, name), trajectoryEditor);
 }
 
 /** Everything kept outside of workspaces; the runs of this workspace only when asked for by their own button. */
 async function deleteAllData(s: Studio): Promise<void> {
   s.requireTrust();
-  const here = homeOf({ folders: s.folders(), storage: s.storage, runsFolder: settings.runsFolder }), inStorage = here.startsWith(s.storage);
-  const own = t('Delete'), both = t('Delete with the Runs of This Workspace');
-  const answer = await window.showWarningMessage(t('Delete all data of DART Studio?'), {
-    modal: true, detail: [t('The runtime is stopped, a run under way with it. Deleted are its records, logs, caches and the runs made without an open folder, in {0}.', s.storage), ...(inStorage ? [] : [t('Runs of this workspace are in {0} and stay, unless you say so.', here)]), t('This cannot be undone.')].join('\n\n'),
-  }, own, ...(inStorage ? [] : [both]));
+  const here = homeOf({ folders: s.folders(), storage: s.storage, runsFolder: settings.runsFolder }),
+    inStorage = here.startsWith(s.storage);
+  const own = t('Delete'),
+    both = t('Delete with the Runs of This Workspace');
+  const answer = await window.showWarningMessage(
+    t('Delete all data of DART Studio?'),
+    {
+      modal: true,
+      detail: [
+        t(
+          'The runtime is stopped, a run under way with it. Deleted are its records, logs, caches and the runs made without an open folder, in {0}.',
+          s.storage,
+        ),
+        ...(inStorage ? [] : [t('Runs of this workspace are in {0} and stay, unless you say so.', here)]),
+        t('This cannot be undone.'),
+      ].join('\n\n'),
+    },
+    own,
+    ...(inStorage ? [] : [both]),
+  );
   if (answer !== own && answer !== both) return;
-  await working(t('Deleting the data'), async () => {
-    await s.attach();
-    if (s.client.state !== 'stopped') await s.client.shutdown();
-    const targets = [Uri.file(s.storage), ...(answer === both ? await runFolders(Uri.file(here)) : [])];
-    for (const uri of targets) if (await exists(uri)) await workspace.fs.delete(uri, { recursive: true, useTrash: false });
-    for (const memento of [s.extension.globalState, s.extension.workspaceState]) for (const key of memento.keys()) await memento.update(key, undefined);
-  }, { cancellable: false });
+  await working(
+    t('Deleting the data'),
+    async () => {
+      await s.attach();
+      if (s.client.state !== 'stopped') await s.client.shutdown();
+      const targets = [Uri.file(s.storage), ...(answer === both ? await runFolders(Uri.file(here)) : [])];
+      for (const uri of targets)
+        if (await exists(uri)) await workspace.fs.delete(uri, { recursive: true, useTrash: false });
+      for (const memento of [s.extension.globalState, s.extension.workspaceState])
+        for (const key of memento.keys()) await memento.update(key, undefined);
+    },
+    { cancellable: false },
+  );
   void window.showInformationMessage(t('The data of DART Studio was deleted.'));
 }
 /** Only folders that are runs: the folder of runs is named by a setting and may hold anything. */
 async function runFolders(dir: Uri): Promise<Uri[]> {
-  const names = await workspace.fs.readDirectory(dir).then((x) => x.map(([name]) => name), () => []);
-  const found = await Promise.all(names.map(async (name) => { const uri = Uri.joinPath(dir, name); return await exists(Uri.joinPath(uri, 'run.json')) && await exists(Uri.joinPath(uri, 'journal')) ? uri : undefined; }));
+  const names = await workspace.fs.readDirectory(dir).then(
+    (x) => x.map(([name]) => name),
+    () => [],
+  );
+  const found = await Promise.all(
+    names.map(async (name) => {
+      const uri = Uri.joinPath(dir, name);
+      return (await exists(Uri.joinPath(uri, 'run.json'))) && (await exists(Uri.joinPath(uri, 'journal')))
+        ? uri
+        : undefined;
+    }),
+  );
   return found.filter((u) => u !== undefined);
 }

@@ -1,10 +1,29 @@
-/** Import Trajectories…: what, a preview before anything is written, where to, progress that can be cancelled, and what came of it. */
+/**
+ * Import Trajectories…: what, a preview before anything is written, where to, progress that can be cancelled, and what
+ * came of it.
+ */
 import { basename } from 'node:path';
 import { commands as vscodeCommands, Uri, window, type QuickPickItem } from 'vscode';
 import * as methods from '../../runtime/protocol/methods.js';
-import type { ImportFormatName, ImportOptions, ImportPreview, ImportResult, RunPath } from '../../runtime/protocol/types.js';
+import type {
+  ImportFormatName,
+  ImportOptions,
+  ImportPreview,
+  ImportResult,
+  RunPath,
+} from '../../runtime/protocol/types.js';
 import { views } from '../ids.js';
-import { badRunName, countsWords, formatWord, importDocument, importWords, previewDocument, problemsWords, runNameFor, trajectoriesWords } from '../model/interchangeWords.js';
+import {
+  badRunName,
+  countsWords,
+  formatWord,
+  importDocument,
+  importWords,
+  previewDocument,
+  problemsWords,
+  runNameFor,
+  trajectoriesWords,
+} from '../model/interchangeWords.js';
 import { isActive } from '../model/studioModel.js';
 import type { Studio } from '../studio.js';
 import { runStateWord } from '../views/rows.js';
@@ -13,7 +32,13 @@ import { choose, working } from './ask.js';
 import { counted } from './counted.js';
 
 type Where = { readonly run: RunPath; readonly name: string } | { readonly name: string };
-interface Plan { readonly path: string; readonly format?: ImportFormatName; readonly options: ImportOptions; readonly where: Where; readonly pool: boolean }
+interface Plan {
+  readonly path: string;
+  readonly format?: ImportFormatName;
+  readonly options: ImportOptions;
+  readonly where: Where;
+  readonly pool: boolean;
+}
 
 export async function importTrajectories(s: Studio, arg: unknown): Promise<void> {
   s.requireTraining();
@@ -21,7 +46,8 @@ export async function importTrajectories(s: Studio, arg: unknown): Promise<void>
   if (!uri) return;
   await s.ensureRuntime();
   await s.model.loading;
-  let plan: Plan = { path: uri.fsPath, options: {}, where: { name: freeName(s, runNameFor(uri.fsPath)) }, pool: true }, preview = await look(s, plan);
+  let plan: Plan = { path: uri.fsPath, options: {}, where: { name: freeName(s, runNameFor(uri.fsPath)) }, pool: true },
+    preview = await look(s, plan);
   for (;;) {
     const next = await ask(s, plan, preview);
     if (next === undefined) return;
@@ -30,7 +56,18 @@ export async function importTrajectories(s: Studio, arg: unknown): Promise<void>
       await s.reports.show(t('Import of {0}', basename(plan.path)), previewDocument(preview));
       // A choice on top would close when somebody scrolls the report: the way on waits beside it.
       const on = t('Import…');
-      if (preview.trajectories > preview.already && await window.showInformationMessage(t('{0} of {1} can be imported. Nothing has been written yet.', trajectoriesWords(preview.trajectories - preview.already), basename(plan.path)), on) === on) continue;
+      if (
+        preview.trajectories > preview.already &&
+        (await window.showInformationMessage(
+          t(
+            '{0} of {1} can be imported. Nothing has been written yet.',
+            trajectoriesWords(preview.trajectories - preview.already),
+            basename(plan.path),
+          ),
+          on,
+        )) === on
+      )
+        continue;
       return;
     }
     const again = next.options !== plan.options || next.format !== plan.format || next.where !== plan.where;
@@ -42,78 +79,253 @@ export async function importTrajectories(s: Studio, arg: unknown): Promise<void>
 
 /** VS Code's dialog takes either files or folders, so it is asked first. */
 async function pickSource(): Promise<Uri | undefined> {
-  const kind = await choose<'folder' | 'file'>(t('Import Trajectories'), [
-    { label: `$(folder) ${t('A Folder…')}`, detail: t('OSWorld results, DART rollouts, UI-TARS data, or a folder of trajectory files'), value: 'folder' },
-    { label: `$(file) ${t('A File…')}`, detail: t('AgentNet or OpenCUA JSONL, .traj.jsonl, UI-TARS JSON'), value: 'file' },
-  ], t('What is imported?'));
+  const kind = await choose<'folder' | 'file'>(
+    t('Import Trajectories'),
+    [
+      {
+        label: `$(folder) ${t('A Folder…')}`,
+        detail: t('OSWorld results, DART rollouts, UI-TARS data, or a folder of trajectory files'),
+        value: 'folder',
+      },
+      {
+        label: `$(file) ${t('A File…')}`,
+        detail: t('AgentNet or OpenCUA JSONL, .traj.jsonl, UI-TARS JSON'),
+        value: 'file',
+      },
+    ],
+    t('What is imported?'),
+  );
   if (kind === undefined) return undefined;
-  return (await window.showOpenDialog({ title: t('Import Trajectories'), canSelectFolders: kind === 'folder', canSelectFiles: kind === 'file', openLabel: t('Preview') }))?.[0];
+  return (
+    await window.showOpenDialog({
+      title: t('Import Trajectories'),
+      canSelectFolders: kind === 'folder',
+      canSelectFiles: kind === 'file',
+      openLabel: t('Preview'),
+    })
+  )?.[0];
 }
 function freeName(s: Studio, name: string): string {
   const taken = new Set(s.model.runs.map((r) => basename(r.run)));
-  for (let n = 1; ; n++) { const tried = n === 1 ? name : `${name}-${n}`; if (!taken.has(tried)) return tried; }
+  for (let n = 1; ; n++) {
+    const tried = n === 1 ? name : `${name}-${n}`;
+    if (!taken.has(tried)) return tried;
+  }
 }
 /** Reads it; writes nothing. */
 function look(s: Studio, p: Plan): Promise<ImportPreview> {
-  return working(t('Looking at {0}', basename(p.path)), async (_say, signal) => s.client.request(methods.previewImport, { path: p.path, ...(p.format ? { format: p.format } : {}), options: p.options, ...('run' in p.where ? { run: p.where.run } : {}) }, signal));
+  return working(t('Looking at {0}', basename(p.path)), async (_say, signal) =>
+    s.client.request(
+      methods.previewImport,
+      {
+        path: p.path,
+        ...(p.format ? { format: p.format } : {}),
+        options: p.options,
+        ...('run' in p.where ? { run: p.where.run } : {}),
+      },
+      signal,
+    ),
+  );
 }
 
 /** One question until it is answered by "Import": what was found, where it goes, and what can be changed. */
 async function ask(s: Studio, p: Plan, v: ImportPreview): Promise<Plan | 'go' | 'report' | undefined> {
   type Next = 'go' | 'report' | 'where' | 'format' | 'verdict' | 'tasks' | 'coordinates' | 'pool';
-  const fresh = v.trajectories - v.already, formats = Object.keys(v.formats).map((f) => formatWord(f as ImportFormatName)).join(', ');
-  const go: QuickPickItem & { readonly value: Next } = { label: `$(cloud-download) ${t('Import {0}', trajectoriesWords(fresh))}`, description: 'run' in p.where ? t('into {0}', p.where.name) : t('into the new run {0}', p.where.name), detail: countsWords(v), value: 'go' };
-  const picked = await choose<Next>(t('Import {0}', basename(p.path)), [
-    ...(fresh > 0 ? [go] : []),
-    { label: `$(${v.problemCount > 0 ? 'warning' : 'output'}) ${t('Show Report')}`, description: [problemsWords(v.problemCount), v.already > 0 ? t('{0} already there', v.already) : ''].filter((x) => x !== '').join(', '), ...(v.problems[0] ? { detail: `${v.problems[0].where}: ${v.problems[0].what}` } : {}), value: 'report' },
-    { label: `$(folder) ${t('Keep It In…')}`, description: p.where.name, value: 'where' },
-    { label: `$(library) ${t('Experience Pool')}`, description: p.pool ? t('successes join it') : t('nothing joins it'), value: 'pool' },
-    { label: `$(file-code) ${t('Format')}`, description: p.format ? formatWord(p.format) : formats === '' ? t('not recognised') : t('recognised: {0}', formats), value: 'format' },
-    { label: `$(pass) ${t('Verdict Where There Is None')}`, description: p.options.verdict === undefined ? t('left out') : p.options.verdict === 'success' ? t('success') : t('failure'), value: 'verdict' },
-    { label: `$(checklist) ${t('Folder of OSWorld Task Files')}`, description: p.options.tasks ?? t('none'), value: 'tasks' },
-    { label: `$(target) ${t('Coordinates')}`, description: p.options.coordinates ?? t('as the format says'), value: 'coordinates' },
-  ], fresh > 0 ? t('Nothing has been written yet.') : v.trajectories > 0 ? t('Everything in it is in the run already.') : t('There is no trajectory in it that could be imported.'), { stays: true });
+  const fresh = v.trajectories - v.already,
+    formats = Object.keys(v.formats)
+      .map((f) => formatWord(f as ImportFormatName))
+      .join(', ');
+  const go: QuickPickItem & { readonly value: Next } = {
+    label: `$(cloud-download) ${t('Import {0}', trajectoriesWords(fresh))}`,
+    description: 'run' in p.where ? t('into {0}', p.where.name) : t('into the new run {0}', p.where.name),
+    detail: countsWords(v),
+    value: 'go',
+  };
+  const picked = await choose<Next>(
+    t('Import {0}', basename(p.path)),
+    [
+      ...(fresh > 0 ? [go] : []),
+      {
+        label: `$(${v.problemCount > 0 ? 'warning' : 'output'}) ${t('Show Report')}`,
+        description: [problemsWords(v.problemCount), v.already > 0 ? t('{0} already there', v.already) : '']
+          .filter((x) => x !== '')
+          .join(', '),
+        ...(v.problems[0] ? { detail: `${v.problems[0].where}: ${v.problems[0].what}` } : {}),
+        value: 'report',
+      },
+      { label: `$(folder) ${t('Keep It In…')}`, description: p.where.name, value: 'where' },
+      {
+        label: `$(library) ${t('Experience Pool')}`,
+        description: p.pool ? t('successes join it') : t('nothing joins it'),
+        value: 'pool',
+      },
+      {
+        label: `$(file-code) ${t('Format')}`,
+        description: p.format
+          ? formatWord(p.format)
+          : formats === ''
+            ? t('not recognised')
+            : t('recognised: {0}', formats),
+        value: 'format',
+      },
+      {
+        label: `$(pass) ${t('Verdict Where There Is None')}`,
+        description:
+          p.options.verdict === undefined
+            ? t('left out')
+            : p.options.verdict === 'success'
+              ? t('success')
+              : t('failure'),
+        value: 'verdict',
+      },
+      {
+        label: `$(checklist) ${t('Folder of OSWorld Task Files')}`,
+        description: p.options.tasks ?? t('none'),
+        value: 'tasks',
+      },
+      {
+        label: `$(target) ${t('Coordinates')}`,
+        description: p.options.coordinates ?? t('as the format says'),
+        value: 'coordinates',
+      },
+    ],
+    fresh > 0
+      ? t('Nothing has been written yet.')
+      : v.trajectories > 0
+        ? t('Everything in it is in the run already.')
+        : t('There is no trajectory in it that could be imported.'),
+    { stays: true },
+  );
   switch (picked) {
-    case undefined: case 'go': case 'report': return picked;
-    case 'pool': return { ...p, pool: !p.pool };
-    case 'where': return { ...p, where: await pickWhere(s, p.where) ?? p.where };
-    case 'format': { const format = await pickFormat(); return format === undefined ? p : format === 'auto' ? withoutFormat(p) : { ...p, format }; }
-    case 'verdict': return { ...p, options: option(p.options, 'verdict', await choose<'success' | 'failure' | 'none'>(t('Verdict Where There Is None'), [{ label: t('Left out'), detail: t('What has no verdict is not imported as a success'), value: 'none' }, { label: t('Success'), value: 'success' }, { label: t('Failure'), value: 'failure' }])) };
+    case undefined:
+    case 'go':
+    case 'report':
+      return picked;
+    case 'pool':
+      return { ...p, pool: !p.pool };
+    case 'where':
+      return { ...p, where: (await pickWhere(s, p.where)) ?? p.where };
+    case 'format': {
+      const format = await pickFormat();
+      return format === undefined ? p : format === 'auto' ? withoutFormat(p) : { ...p, format };
+    }
+    case 'verdict':
+      return {
+        ...p,
+        options: option(
+          p.options,
+          'verdict',
+          await choose<'success' | 'failure' | 'none'>(t('Verdict Where There Is None'), [
+            { label: t('Left out'), detail: t('What has no verdict is not imported as a success'), value: 'none' },
+            { label: t('Success'), value: 'success' },
+            { label: t('Failure'), value: 'failure' },
+          ]),
+        ),
+      };
     case 'tasks': {
-      const [folder] = await window.showOpenDialog({ title: t('Folder of OSWorld Task Files'), canSelectFolders: true, canSelectFiles: false, openLabel: t('Use') }) ?? [];
+      const [folder] =
+        (await window.showOpenDialog({
+          title: t('Folder of OSWorld Task Files'),
+          canSelectFolders: true,
+          canSelectFiles: false,
+          openLabel: t('Use'),
+        })) ?? [];
       return folder ? { ...p, options: { ...p.options, tasks: folder.fsPath } } : p;
     }
-    case 'coordinates': return { ...p, options: option(p.options, 'coordinates', await choose<NonNullable<ImportOptions['coordinates']> | 'none'>(t('Coordinates'), [
-      { label: t('As the format says'), value: 'none' }, { label: t('Pixels of the screen'), value: 'absolute' }, { label: t('Pixels of the smart-resized picture (Qwen2.5-VL)'), value: 'qwen25' }, { label: t('0 to 1'), value: 'relative1' }, { label: t('0 to 999'), value: 'relative999' }, { label: t('0 to 1000'), value: 'relative1000' },
-    ])) };
+    case 'coordinates':
+      return {
+        ...p,
+        options: option(
+          p.options,
+          'coordinates',
+          await choose<NonNullable<ImportOptions['coordinates']> | 'none'>(t('Coordinates'), [
+            { label: t('As the format says'), value: 'none' },
+            { label: t('Pixels of the screen'), value: 'absolute' },
+            { label: t('Pixels of the smart-resized picture (Qwen2.5-VL)'), value: 'qwen25' },
+            { label: t('0 to 1'), value: 'relative1' },
+            { label: t('0 to 999'), value: 'relative999' },
+            { label: t('0 to 1000'), value: 'relative1000' },
+          ]),
+        ),
+      };
   }
 }
-const withoutFormat = (p: Plan): Plan => { const { format: _format, ...rest } = p; return rest; };
-function option<K extends 'verdict' | 'coordinates'>(o: ImportOptions, key: K, value: NonNullable<ImportOptions[K]> | 'none' | undefined): ImportOptions {
+const withoutFormat = (p: Plan): Plan => {
+  const { format: _format, ...rest } = p;
+  return rest;
+};
+function option<K extends 'verdict' | 'coordinates'>(
+  o: ImportOptions,
+  key: K,
+  value: NonNullable<ImportOptions[K]> | 'none' | undefined,
+): ImportOptions {
   if (value === undefined) return o;
   const { [key]: _before, ...rest } = o;
   return value === 'none' ? rest : { ...rest, [key]: value };
 }
-const pickFormat = (): Promise<ImportFormatName | 'auto' | undefined> => choose<ImportFormatName | 'auto'>(t('Format'), [{ label: t('Recognise it'), value: 'auto' }, ...(['osworld', 'agentnet', 'dart', 'ui-tars', 'traj'] as const).map((f) => ({ label: formatWord(f), value: f }))]);
+const pickFormat = (): Promise<ImportFormatName | 'auto' | undefined> =>
+  choose<ImportFormatName | 'auto'>(t('Format'), [
+    { label: t('Recognise it'), value: 'auto' },
+    ...(['osworld', 'agentnet', 'dart', 'ui-tars', 'traj'] as const).map((f) => ({ label: formatWord(f), value: f })),
+  ]);
 async function pickWhere(s: Studio, now: Where): Promise<Where | undefined> {
   const runs = s.model.runs.filter((r) => !isActive(r) && r.state !== 'elsewhere' && !r.damaged);
-  const picked = await choose<Where | 'new'>(t('Keep the Imported Trajectories In'), [
-    { label: `$(add) ${t('A New Run…')}`, value: 'new' }, ...runs.map((r) => ({ label: `$(folder) ${r.name || basename(r.run)}`, description: runStateWord(r.state), detail: r.run, value: { run: r.run, name: r.name || basename(r.run) } })),
-  ], t('A run under way takes none; stop it first.'));
+  const picked = await choose<Where | 'new'>(
+    t('Keep the Imported Trajectories In'),
+    [
+      { label: `$(add) ${t('A New Run…')}`, value: 'new' },
+      ...runs.map((r) => ({
+        label: `$(folder) ${r.name || basename(r.run)}`,
+        description: runStateWord(r.state),
+        detail: r.run,
+        value: { run: r.run, name: r.name || basename(r.run) },
+      })),
+    ],
+    t('A run under way takes none; stop it first.'),
+  );
   if (picked !== 'new') return picked;
-  const name = await window.showInputBox({ ignoreFocusOut: true, title: t('Name of the New Run'), value: 'run' in now ? '' : now.name, validateInput: (v) => badRunName(v) });
+  const name = await window.showInputBox({
+    ignoreFocusOut: true,
+    title: t('Name of the New Run'),
+    value: 'run' in now ? '' : now.name,
+    validateInput: (v) => badRunName(v),
+  });
   return name === undefined ? undefined : { name: name.trim() };
 }
 
 async function carryOut(s: Studio, p: Plan): Promise<void> {
   // Cancelled between two trajectories: what came in until then is the answer.
-  const result = await counted(s, t('Importing {0}', basename(p.path)), (signal) => s.client.request(methods.importTrajectories, { path: p.path, ...(p.format ? { format: p.format } : {}), options: p.options, pool: p.pool, ...('run' in p.where ? { run: p.where.run } : { base: s.home(), name: p.where.name }) }, signal, true));
+  const result = await counted(s, t('Importing {0}', basename(p.path)), (signal) =>
+    s.client.request(
+      methods.importTrajectories,
+      {
+        path: p.path,
+        ...(p.format ? { format: p.format } : {}),
+        options: p.options,
+        pool: p.pool,
+        ...('run' in p.where ? { run: p.where.run } : { base: s.home(), name: p.where.name }),
+      },
+      signal,
+      true,
+    ),
+  );
   await s.model.reload();
   await tell(s, p, result);
 }
 async function tell(s: Studio, p: Plan, r: ImportResult): Promise<void> {
-  const open = t('Open'), report = t('Show Report'), buttons = [...(r.imported + r.already > 0 ? [open] : []), ...(r.problemCount > 0 || Object.keys(r.notPooled).length > 0 ? [report] : [])];
-  const picked = await (r.imported > 0 || r.problemCount === 0 ? window.showInformationMessage(importWords(r), ...buttons) : window.showWarningMessage(importWords(r), ...buttons));
-  if (picked === open) { await vscodeCommands.executeCommand(`${views.trajectories}.focus`); s.model.select(r.run); await s.filter({}); }
+  const open = t('Open'),
+    report = t('Show Report'),
+    buttons = [
+      ...(r.imported + r.already > 0 ? [open] : []),
+      ...(r.problemCount > 0 || Object.keys(r.notPooled).length > 0 ? [report] : []),
+    ];
+  const picked = await (r.imported > 0 || r.problemCount === 0
+    ? window.showInformationMessage(importWords(r), ...buttons)
+    : window.showWarningMessage(importWords(r), ...buttons));
+  if (picked === open) {
+    await vscodeCommands.executeCommand(`${views.trajectories}.focus`);
+    s.model.select(r.run);
+    await s.filter({});
+  }
   if (picked === report) await s.reports.show(t('Imported from {0}', basename(p.path)), importDocument(r, p.path));
 }

@@ -6,7 +6,12 @@ import type { Actions } from './action.js';
 import { exportTrajectories } from './exportTrajectories.js';
 import { importTrajectories } from './importTrajectories.js';
 
-export const interchangeCommands = (s: Studio): Actions<typeof commands.importTrajectories | typeof commands.exportTrajectories> => ({
+export const interchangeCommands = (
+  s: Studio,
+): Actions<typeof commands.importTrajectories | typeof commands.exportTrajectories> => ({
   [commands.importTrajectories]: { doing: t('import the trajectories'), run: (arg) => importTrajectories(s, arg) },
-  [commands.exportTrajectories]: { doing: t('export the trajectories'), run: (arg, selected) => exportTrajectories(s, arg, selected) },
+  [commands.exportTrajectories]: {
+    doing: t('export the trajectories'),
+    run: (arg, selected) => exportTrajectories(s, arg, selected),
+  },
 });

@@ -1,4 +1,7 @@
-/** What is done when somebody asks for it: read and compiled then, not at activation (scripts/build.mjs makes a file of its own of it). */
+/**
+ * What is done when somebody asks for it: read and compiled then, not at activation (scripts/build.mjs makes a file of
+ * its own of it).
+ */
 import type { Studio } from '../studio.js';
 import type { Actions } from './action.js';
 import { annotateCommands } from './annotate.js';
@@ -18,5 +21,15 @@ export { setPool } from './pool.js';
 export { sayAbandoned } from './record.js';
 
 export const actionsOf = (s: Studio): Actions => ({
-  ...startCommands(s), ...trainingCommands(s), ...runCommands(s), ...trajectoryCommands(s), ...desktopCommands(s), ...recordCommands(s), ...annotateCommands(s), ...poolCommands(s), ...interchangeCommands(s), ...runtimeCommands(s), ...helpCommands(s),
+  ...startCommands(s),
+  ...trainingCommands(s),
+  ...runCommands(s),
+  ...trajectoryCommands(s),
+  ...desktopCommands(s),
+  ...recordCommands(s),
+  ...annotateCommands(s),
+  ...poolCommands(s),
+  ...interchangeCommands(s),
+  ...runtimeCommands(s),
+  ...helpCommands(s),
 });

@@ -11,21 +11,46 @@ import { t } from '../words.js';
 import type { Actions } from './action.js';
 import { oneTrajectory } from './annotate.js';
 
-type Ids = typeof commands.openPool | typeof commands.addToPool | typeof commands.removeFromPool | typeof commands.enableInPool | typeof commands.disableInPool;
+type Ids =
+  | typeof commands.openPool
+  | typeof commands.addToPool
+  | typeof commands.removeFromPool
+  | typeof commands.enableInPool
+  | typeof commands.disableInPool;
 
 export const poolCommands = (s: Studio): Actions<Ids> => ({
-  [commands.openPool]: { doing: t('show the experience pool'), run: async () => { await vscodeCommands.executeCommand(`${views.pool}.focus`); } },
+  [commands.openPool]: {
+    doing: t('show the experience pool'),
+    run: async () => {
+      await vscodeCommands.executeCommand(`${views.pool}.focus`);
+    },
+  },
   [commands.addToPool]: { doing: t('add to the experience pool'), run: (arg, selected) => add(s, arg, selected) },
-  [commands.removeFromPool]: { doing: t('remove from the experience pool'), run: (arg, selected) => remove(s, arg, selected) },
-  [commands.enableInPool]: { doing: t('change the experience pool'), run: (arg, selected) => turn(s, arg, selected, true) },
-  [commands.disableInPool]: { doing: t('change the experience pool'), run: (arg, selected) => turn(s, arg, selected, false) },
+  [commands.removeFromPool]: {
+    doing: t('remove from the experience pool'),
+    run: (arg, selected) => remove(s, arg, selected),
+  },
+  [commands.enableInPool]: {
+    doing: t('change the experience pool'),
+    run: (arg, selected) => turn(s, arg, selected, true),
+  },
+  [commands.disableInPool]: {
+    doing: t('change the experience pool'),
+    run: (arg, selected) => turn(s, arg, selected, false),
+  },
 });
 
 /** Those clicked or selected, of one run; else the one shown, or a choice. */
-async function chosen(s: Studio, arg: unknown, selected: unknown, title: string): Promise<{ readonly run: RunPath; readonly rollouts: readonly string[] } | undefined> {
+async function chosen(
+  s: Studio,
+  arg: unknown,
+  selected: unknown,
+  title: string,
+): Promise<{ readonly run: RunPath; readonly rollouts: readonly string[] } | undefined> {
   s.requireEditing();
   await s.ensureRuntime();
-  const many = trajectoriesOf(arg, selected), run = many[0]?.run;
+  const many = trajectoriesOf(arg, selected),
+    run = many[0]?.run;
   if (run !== undefined) return { run, rollouts: many.filter((x) => x.run === run).map((x) => x.rollout) };
   const inPool = s.trees.pool.view.selection.filter((n) => n.kind === 'poolEntry');
   if (inPool[0] && !s.activeHost) return { run: inPool[0].run, rollouts: inPool.map((n) => n.entry.rollout) };
@@ -45,43 +70,92 @@ async function add(s: Studio, arg: unknown, selected: unknown): Promise<void> {
   let override: string | undefined;
   if (unverified.size > 0) {
     override = await window.showInputBox({
-      title: t('Add to Experience Pool'), prompt: unverified.size === 1 ? t('The verifier did not confirm it as a success. Why does it belong into the pool?') : t('The verifier did not confirm {0} of them as successes. Why do they belong into the pool?', unverified.size),
-      placeHolder: t('The reason is kept with the entry'), validateInput: (v) => (v.trim() === '' ? t('Write a reason; policies will imitate it.') : undefined), ignoreFocusOut: true,
+      title: t('Add to Experience Pool'),
+      prompt:
+        unverified.size === 1
+          ? t('The verifier did not confirm it as a success. Why does it belong into the pool?')
+          : t(
+              'The verifier did not confirm {0} of them as successes. Why do they belong into the pool?',
+              unverified.size,
+            ),
+      placeHolder: t('The reason is kept with the entry'),
+      validateInput: (v) => (v.trim() === '' ? t('Write a reason; policies will imitate it.') : undefined),
+      ignoreFocusOut: true,
     });
     if (override === undefined) return;
   }
   const refused: HostError[] = [];
   for (const rollout of c.rollouts) {
-    try { s.pool.take(c.run, await s.client.request(methods.addToPool, { run: c.run, rollout, ...(override !== undefined && unverified.has(rollout) ? { override: override.trim() } : {}) })); } catch (e) {
+    try {
+      s.pool.take(
+        c.run,
+        await s.client.request(methods.addToPool, {
+          run: c.run,
+          rollout,
+          ...(override !== undefined && unverified.has(rollout) ? { override: override.trim() } : {}),
+        }),
+      );
+    } catch (e) {
       const why = wireError(e);
       // One that may not join keeps none of the others out; anything else ends it.
       if (why.kind !== 'params.invalid' || c.rollouts.length === 1) throw e;
       refused.push(why);
     }
   }
-  const show = t('Show Pool'), joined = c.rollouts.length - refused.length;
-  const words = c.rollouts.length === 1 ? t('{0} is in the experience pool.', c.rollouts[0]!) : refused.length === 0 ? t('{0} trajectories are in the experience pool.', joined)
-    : t('{0} of {1} trajectories are in the experience pool. {2} stayed out, the first because: {3} {4}', joined, c.rollouts.length, refused.length, refused[0]!.message, refused[0]!.remedy);
+  const show = t('Show Pool'),
+    joined = c.rollouts.length - refused.length;
+  const words =
+    c.rollouts.length === 1
+      ? t('{0} is in the experience pool.', c.rollouts[0]!)
+      : refused.length === 0
+        ? t('{0} trajectories are in the experience pool.', joined)
+        : t(
+            '{0} of {1} trajectories are in the experience pool. {2} stayed out, the first because: {3} {4}',
+            joined,
+            c.rollouts.length,
+            refused.length,
+            refused[0]!.message,
+            refused[0]!.remedy,
+          );
   for (const r of refused) s.log.warn(`${r.message} ${r.remedy}`);
-  void (refused.length === 0 ? window.showInformationMessage(words, show) : window.showWarningMessage(words, show)).then((picked) => { if (picked === show) s.run(commands.openPool); });
+  void (
+    refused.length === 0 ? window.showInformationMessage(words, show) : window.showWarningMessage(words, show)
+  ).then((picked) => {
+    if (picked === show) s.run(commands.openPool);
+  });
 }
 
 async function remove(s: Studio, arg: unknown, selected: unknown): Promise<void> {
   const c = await chosen(s, arg, selected, t('Remove from Experience Pool'));
   if (!c) return;
   const reason = await window.showInputBox({
-    title: t('Remove from Experience Pool'), prompt: c.rollouts.length === 1 ? t('Why is {0} taken out? The trajectory itself stays in the run.', c.rollouts[0]!) : t('Why are these {0} taken out? The trajectories themselves stay in the run.', c.rollouts.length),
-    value: t('removed by hand'), validateInput: (v) => (v.trim() === '' ? t('Write a reason.') : undefined), ignoreFocusOut: true,
+    title: t('Remove from Experience Pool'),
+    prompt:
+      c.rollouts.length === 1
+        ? t('Why is {0} taken out? The trajectory itself stays in the run.', c.rollouts[0]!)
+        : t('Why are these {0} taken out? The trajectories themselves stay in the run.', c.rollouts.length),
+    value: t('removed by hand'),
+    validateInput: (v) => (v.trim() === '' ? t('Write a reason.') : undefined),
+    ignoreFocusOut: true,
   });
   if (reason === undefined) return;
   s.pool.take(c.run, await s.client.request(methods.removeFromPool, { ...c, reason: reason.trim() }));
 }
 
 async function turn(s: Studio, arg: unknown, selected: unknown, enabled: boolean): Promise<void> {
-  const c = await chosen(s, arg, selected, enabled ? t('Turn On in Experience Pool') : t('Turn Off in Experience Pool'));
+  const c = await chosen(
+    s,
+    arg,
+    selected,
+    enabled ? t('Turn On in Experience Pool') : t('Turn Off in Experience Pool'),
+  );
   if (c) await setPool(s, c.run, c.rollouts, enabled);
 }
 /** Also by the check box. What was refused is drawn as it is. */
 export async function setPool(s: Studio, run: RunPath, rollouts: readonly string[], enabled: boolean): Promise<void> {
-  try { s.pool.take(run, await s.client.request(methods.setPool, { run, rollouts, enabled })); } finally { s.trees.pool.redraw(); }
+  try {
+    s.pool.take(run, await s.client.request(methods.setPool, { run, rollouts, enabled }));
+  } finally {
+    s.trees.pool.redraw();
+  }
 }

@@ -7,14 +7,31 @@ import { choose } from './ask.js';
 
 export async function newRunFile(s: Studio): Promise<void> {
   const preset = await choose(t('New Run File'), [
-    { label: t('Quick start'), description: 'quickstart', detail: t('The small policy that trains on this machine'), value: 'quickstart' as const },
-    { label: t('Paper'), description: 'paper', detail: t('The values of DART\'s paper, for a large policy on many desktops'), value: 'paper' as const },
+    {
+      label: t('Quick start'),
+      description: 'quickstart',
+      detail: t('The small policy that trains on this machine'),
+      value: 'quickstart' as const,
+    },
+    {
+      label: t('Paper'),
+      description: 'paper',
+      detail: t("The values of DART's paper, for a large policy on many desktops"),
+      value: 'paper' as const,
+    },
   ]);
   if (!preset) return;
   const { text } = await s.ensureRuntime().then(() => s.client.request(methods.template, { preset }));
   const folder = workspace.workspaceFolders?.find((f) => workspace.fs.isWritableFileSystem(f.uri.scheme) !== false);
-  if (!folder) { await window.showTextDocument(await workspace.openTextDocument({ language: 'json', content: text })); return; }
-  const target = await window.showSaveDialog({ title: t('New Run File'), defaultUri: Uri.joinPath(folder.uri, preset === 'paper' ? 'paper.dart-run.json' : 'dart-run.json'), filters: { [t('Run files')]: ['json'] } });
+  if (!folder) {
+    await window.showTextDocument(await workspace.openTextDocument({ language: 'json', content: text }));
+    return;
+  }
+  const target = await window.showSaveDialog({
+    title: t('New Run File'),
+    defaultUri: Uri.joinPath(folder.uri, preset === 'paper' ? 'paper.dart-run.json' : 'dart-run.json'),
+    filters: { [t('Run files')]: ['json'] },
+  });
   if (!target) return;
   await workspace.fs.writeFile(target, new TextEncoder().encode(text));
   await window.showTextDocument(await workspace.openTextDocument(target));

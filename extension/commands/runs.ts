@@ -7,23 +7,58 @@ import { t } from '../words.js';
 import type { Actions } from './action.js';
 import { pickRun, runOf } from './ask.js';
 
-type Ids = typeof commands.openDashboard | typeof commands.openRunFolder | typeof commands.forgetRunFolder | typeof commands.selectRun | typeof commands.copyRunPath | typeof commands.revealRun | typeof commands.refresh;
+type Ids =
+  | typeof commands.openDashboard
+  | typeof commands.openRunFolder
+  | typeof commands.forgetRunFolder
+  | typeof commands.selectRun
+  | typeof commands.copyRunPath
+  | typeof commands.revealRun
+  | typeof commands.refresh;
 
 export const runCommands = (s: Studio): Actions<Ids> => ({
   [commands.openDashboard]: { doing: t('open the dashboard'), run: (arg) => openDashboard(s, arg) },
   [commands.openRunFolder]: { doing: t('open the run folder'), run: (arg) => openRunFolder(s, arg) },
   [commands.forgetRunFolder]: { doing: t('take the run off the list'), run: (arg) => forget(s, arg) },
-  [commands.selectRun]: { doing: t('select the run'), run: async (arg) => { const run = runOf(arg) ?? await pickRun(s, t('Select Run')); if (run !== undefined) s.model.select(run); } },
-  [commands.copyRunPath]: { doing: t('copy the path'), run: async (arg) => { const run = runOf(arg) ?? s.model.selected ?? await pickRun(s, t('Copy Path')); if (run !== undefined) await env.clipboard.writeText(run); } },
-  [commands.revealRun]: { doing: t('show the run folder'), run: async (arg) => { const run = runOf(arg) ?? s.model.selected ?? await pickRun(s, t('Show Run Folder')); if (run !== undefined) await reveal(run); } },
-  [commands.refresh]: { doing: t('refresh'), run: async () => { await s.attach(); await Promise.all([s.model.reload(), s.list.reload()]); } },
+  [commands.selectRun]: {
+    doing: t('select the run'),
+    run: async (arg) => {
+      const run = runOf(arg) ?? (await pickRun(s, t('Select Run')));
+      if (run !== undefined) s.model.select(run);
+    },
+  },
+  [commands.copyRunPath]: {
+    doing: t('copy the path'),
+    run: async (arg) => {
+      const run = runOf(arg) ?? s.model.selected ?? (await pickRun(s, t('Copy Path')));
+      if (run !== undefined) await env.clipboard.writeText(run);
+    },
+  },
+  [commands.revealRun]: {
+    doing: t('show the run folder'),
+    run: async (arg) => {
+      const run = runOf(arg) ?? s.model.selected ?? (await pickRun(s, t('Show Run Folder')));
+      if (run !== undefined) await reveal(run);
+    },
+  },
+  [commands.refresh]: {
+    doing: t('refresh'),
+    run: async () => {
+      await s.attach();
+      await Promise.all([s.model.reload(), s.list.reload()]);
+    },
+  },
 });
 
 export async function openDashboard(s: Studio, arg?: unknown): Promise<void> {
   s.requireTrust();
   if (runOf(arg) === undefined) await s.ensureRuntime();
   await s.model.loading;
-  const run = runOf(arg) ?? s.model.active?.run ?? s.model.selected ?? await pickRun(s, t('Open Dashboard'), () => true, t('There are no runs yet. Start Training… makes one.'));
+  const run =
+    runOf(arg) ??
+    s.model.active?.run ??
+    s.model.selected ??
+    (await pickRun(s, t('Open Dashboard'), () => true, t('There are no runs yet. Start Training… makes one.')));
   if (run === undefined) return;
   s.panels.show({ kind: 'dashboard', run });
   await s.ensureRuntime();
@@ -32,7 +67,15 @@ export async function openDashboard(s: Studio, arg?: unknown): Promise<void> {
 /** A run folder, or a folder of them; remembered for this workspace. */
 async function openRunFolder(s: Studio, arg: unknown): Promise<void> {
   s.requireTrust();
-  const [uri] = arg instanceof Uri ? [arg] : await window.showOpenDialog({ title: t('Open Run Folder'), canSelectFolders: true, canSelectFiles: false, openLabel: t('Open Run') }) ?? [];
+  const [uri] =
+    arg instanceof Uri
+      ? [arg]
+      : ((await window.showOpenDialog({
+          title: t('Open Run Folder'),
+          canSelectFolders: true,
+          canSelectFiles: false,
+          openLabel: t('Open Run'),
+        })) ?? []);
   if (!uri) return;
   const isRun = await exists(Uri.joinPath(uri, 'run.json'));
   await s.addRoot(uri.fsPath);
@@ -41,16 +84,29 @@ async function openRunFolder(s: Studio, arg: unknown): Promise<void> {
   const inside = s.model.runs.filter((r) => r.run === uri.fsPath || dirname(r.run) === uri.fsPath);
   if (inside.length === 0) {
     await s.dropRoot(uri.fsPath);
-    void window.showWarningMessage(t('{0} holds no run. A run folder has a run.json and a journal; a folder of run folders can be opened as well.', basename(uri.fsPath)));
+    void window.showWarningMessage(
+      t(
+        '{0} holds no run. A run folder has a run.json and a journal; a folder of run folders can be opened as well.',
+        basename(uri.fsPath),
+      ),
+    );
     return;
   }
-  if (isRun) { s.model.select(uri.fsPath); s.panels.show({ kind: 'dashboard', run: uri.fsPath }); }
-  else await vscodeCommands.executeCommand('dartStudio.runs.focus');
+  if (isRun) {
+    s.model.select(uri.fsPath);
+    s.panels.show({ kind: 'dashboard', run: uri.fsPath });
+  } else await vscodeCommands.executeCommand('dartStudio.runs.focus');
 }
 async function forget(s: Studio, arg: unknown): Promise<void> {
-  const roots = s.extension.workspaceState.get<string[]>(stored.extraRoots, []), run = runOf(arg);
+  const roots = s.extension.workspaceState.get<string[]>(stored.extraRoots, []),
+    run = runOf(arg);
   const root = roots.find((r) => run === r || (run !== undefined && dirname(run) === r));
-  if (root === undefined) { void window.showInformationMessage(t('This run lies in the folder of runs of this workspace and is always listed. Nothing was changed.')); return; }
+  if (root === undefined) {
+    void window.showInformationMessage(
+      t('This run lies in the folder of runs of this workspace and is always listed. Nothing was changed.'),
+    );
+    return;
+  }
   await s.dropRoot(root);
   await s.model.reload();
 }
@@ -58,7 +114,12 @@ async function forget(s: Studio, arg: unknown): Promise<void> {
 export async function reveal(run: string): Promise<void> {
   const uri = Uri.file(run);
   if (workspace.getWorkspaceFolder(uri)) await vscodeCommands.executeCommand('revealInExplorer', uri);
-  else if (env.uiKind === UIKind.Desktop && env.remoteName === undefined) await vscodeCommands.executeCommand('revealFileInOS', uri);
+  else if (env.uiKind === UIKind.Desktop && env.remoteName === undefined)
+    await vscodeCommands.executeCommand('revealFileInOS', uri);
   else await vscodeCommands.executeCommand('vscode.openFolder', uri, { forceNewWindow: true });
 }
-export const exists = (uri: Uri): Promise<boolean> => Promise.resolve(workspace.fs.stat(uri)).then(() => true, () => false);
+export const exists = (uri: Uri): Promise<boolean> =>
+  Promise.resolve(workspace.fs.stat(uri)).then(
+    () => true,
+    () => false,
+  );

@@ -9,15 +9,31 @@ import { t } from '../words.js';
 import type { Actions } from './action.js';
 import { choose, working } from './ask.js';
 
-type Ids = typeof commands.startRuntime | typeof commands.stopRuntime | typeof commands.restartRuntime | typeof commands.checkMachine | typeof commands.showLog | typeof commands.showRuntimeLog;
+type Ids =
+  | typeof commands.startRuntime
+  | typeof commands.stopRuntime
+  | typeof commands.restartRuntime
+  | typeof commands.checkMachine
+  | typeof commands.showLog
+  | typeof commands.showRuntimeLog;
 
 export const runtimeCommands = (s: Studio): Actions<Ids> => ({
   [commands.startRuntime]: { doing: t('start the runtime'), run: () => s.ensureRuntime() },
-  [commands.stopRuntime]: { doing: t('stop the runtime'), run: async () => { await stop(s, t('Stop Runtime')); } },
-  [commands.restartRuntime]: { doing: t('restart the runtime'), run: async () => { if (await stop(s, t('Restart Runtime'))) await s.ensureRuntime(); } },
+  [commands.stopRuntime]: {
+    doing: t('stop the runtime'),
+    run: async () => {
+      await stop(s, t('Stop Runtime'));
+    },
+  },
+  [commands.restartRuntime]: {
+    doing: t('restart the runtime'),
+    run: async () => {
+      if (await stop(s, t('Restart Runtime'))) await s.ensureRuntime();
+    },
+  },
   [commands.checkMachine]: { doing: t('check this machine'), run: () => check(s) },
   [commands.showLog]: { doing: t('show the log'), run: () => s.log.show(true) },
-  [commands.showRuntimeLog]: { doing: t('show the runtime\'s log'), run: () => s.runtimeLog.show(true) },
+  [commands.showRuntimeLog]: { doing: t("show the runtime's log"), run: () => s.runtimeLog.show(true) },
 });
 
 /** Asks when a run would end by it. True when the runtime is down afterwards. */
@@ -26,9 +42,21 @@ async function stop(s: Studio, title: string): Promise<boolean> {
   await s.attach();
   if (s.client.state === 'stopped') return true;
   // Of a runtime we cannot speak with we do not know whether it trains.
-  const mayTrain = s.model.active !== undefined || s.client.state === 'incompatible' || (!s.model.loaded && (s.client.hello?.activeRuns.length ?? 0) > 0);
+  const mayTrain =
+    s.model.active !== undefined ||
+    s.client.state === 'incompatible' ||
+    (!s.model.loaded && (s.client.hello?.activeRuns.length ?? 0) > 0);
   if (mayTrain) {
-    const answer = await window.showWarningMessage(t('{0}? A run under way is stopped.', title), { modal: true, detail: t('Its rollouts end, a checkpoint is written and its desktops are removed. Resume Run… goes on with it later.') }, title);
+    const answer = await window.showWarningMessage(
+      t('{0}? A run under way is stopped.', title),
+      {
+        modal: true,
+        detail: t(
+          'Its rollouts end, a checkpoint is written and its desktops are removed. Resume Run… goes on with it later.',
+        ),
+      },
+      title,
+    );
     if (answer !== title) return false;
   }
   await working(t('Stopping the runtime'), () => s.client.shutdown(), { cancellable: false });
@@ -42,14 +70,29 @@ async function check(s: Studio): Promise<void> {
     return s.client.request(methods.doctor, {}, signal);
   });
   s.setMachine(machineOf(checks));
-  for (const c of checks) s.log.info(`check: ${c.ok ? 'ok' : c.level === 'required' ? 'missing' : 'limited'}: ${c.name}: ${c.detail}${c.ok || !c.remedy ? '' : ` (${c.remedy})`}`);
+  for (const c of checks)
+    s.log.info(
+      `check: ${c.ok ? 'ok' : c.level === 'required' ? 'missing' : 'limited'}: ${c.name}: ${c.detail}${c.ok || !c.remedy ? '' : ` (${c.remedy})`}`,
+    );
   const missing = checks.filter((c) => !c.ok && c.level === 'required').length;
   type Item = QuickPickItem & { readonly row?: CheckRow; readonly command?: CommandId };
   const items: Item[] = [
-    ...checks.map((row): Item => ({ label: `$(${row.ok ? 'pass' : row.level === 'required' ? 'error' : 'warning'}) ${row.name}`, description: row.detail, ...(row.ok || !row.remedy ? {} : { detail: row.remedy }), row })),
-    { label: `$(tools) ${t('Build Desktop Image')}`, command: commands.buildDesktop }, { label: `$(rocket) ${t('Start Training…')}`, command: commands.startTraining },
+    ...checks.map((row): Item => ({
+      label: `$(${row.ok ? 'pass' : row.level === 'required' ? 'error' : 'warning'}) ${row.name}`,
+      description: row.detail,
+      ...(row.ok || !row.remedy ? {} : { detail: row.remedy }),
+      row,
+    })),
+    { label: `$(tools) ${t('Build Desktop Image')}`, command: commands.buildDesktop },
+    { label: `$(rocket) ${t('Start Training…')}`, command: commands.startTraining },
   ];
-  const picked = await choose(t('This Machine'), items.map((value) => ({ ...value, value })), missing === 0 ? t('Training can run here.') : t('{0} required parts are missing; choose one to copy what to do.', missing));
+  const picked = await choose(
+    t('This Machine'),
+    items.map((value) => ({ ...value, value })),
+    missing === 0
+      ? t('Training can run here.')
+      : t('{0} required parts are missing; choose one to copy what to do.', missing),
+  );
   if (picked?.command) s.run(picked.command);
   else if (picked?.row && !picked.row.ok && picked.row.remedy) {
     await env.clipboard.writeText(picked.row.remedy);

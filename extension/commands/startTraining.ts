@@ -21,7 +21,9 @@ export async function startTraining(s: Studio, arg?: unknown): Promise<void> {
   const what: What | undefined = arg instanceof Uri ? { kind: 'file', uri: arg } : await chooseWhat(s);
   if (!what) return;
   const params = await paramsOf(s, what);
-  const run = await working(t('Starting training'), (say, signal) => start(s, what, params, (message) => say.report({ message }), signal)).catch(async (e: unknown) => {
+  const run = await working(t('Starting training'), (say, signal) =>
+    start(s, what, params, (message) => say.report({ message }), signal),
+  ).catch(async (e: unknown) => {
     // A run that was cancelled or failed on its way has a folder and is listed.
     await s.model.reload();
     throw e;
@@ -29,11 +31,18 @@ export async function startTraining(s: Studio, arg?: unknown): Promise<void> {
   await sayThatItSurvives(s, run);
 }
 
-async function start(s: Studio, what: What, params: StartParams, say: (message: string) => void, signal: AbortSignal): Promise<RunPath> {
+async function start(
+  s: Studio,
+  what: What,
+  params: StartParams,
+  say: (message: string) => void,
+  signal: AbortSignal,
+): Promise<RunPath> {
   say(t('the runtime starts'));
   await s.ensureRuntime(signal);
   say(t('the run is prepared'));
-  // Its answer is waited for also when it was cancelled: a start that came through all the same is stopped below; only so no desktop is left.
+  // Its answer is waited for also when it was cancelled: a start that came through all the same is stopped below; only
+  // so no desktop is left.
   const { run } = await s.client.request(methods.startRun, params, signal, true).catch(async (e: unknown) => {
     // What is wrong in a run file is mended there: the editor marks the keys.
     if (what.kind === 'file' && wireError(e).kind === 'config.invalid') await window.showTextDocument(what.uri);
@@ -50,43 +59,95 @@ async function start(s: Studio, what: What, params: StartParams, say: (message: 
 async function chooseWhat(s: Studio): Promise<What | undefined> {
   const files = await workspace.findFiles(runFilePattern, '**/{node_modules,runs}/**', 50);
   const items: (QuickPickItem & { readonly value: What | 'new' | 'browse' })[] = [
-    ...files.map((uri) => ({ label: `$(json) ${basename(uri.path)}`, description: dirname(workspace.asRelativePath(uri)).replace(/^\.$/, ''), detail: t('Run file of this workspace'), value: { kind: 'file', uri } as const })),
-    { label: `$(rocket) ${t('Quick start')}`, description: t('{0} minutes', settings.quickStartMinutes), detail: t('The built-in tasks and the small policy that trains on this machine; no GPU, no network'), value: { kind: 'quickstart' } },
-    { label: `$(new-file) ${t('New Run File…')}`, detail: t('Every option with its default, completed and checked by the editor'), value: 'new' },
+    ...files.map((uri) => ({
+      label: `$(json) ${basename(uri.path)}`,
+      description: dirname(workspace.asRelativePath(uri)).replace(/^\.$/, ''),
+      detail: t('Run file of this workspace'),
+      value: { kind: 'file', uri } as const,
+    })),
+    {
+      label: `$(rocket) ${t('Quick start')}`,
+      description: t('{0} minutes', settings.quickStartMinutes),
+      detail: t('The built-in tasks and the small policy that trains on this machine; no GPU, no network'),
+      value: { kind: 'quickstart' },
+    },
+    {
+      label: `$(new-file) ${t('New Run File…')}`,
+      detail: t('Every option with its default, completed and checked by the editor'),
+      value: 'new',
+    },
     { label: `$(folder-opened) ${t('Another Run File…')}`, value: 'browse' },
   ];
   const picked = await choose(t('Start Training'), items, t('What is trained?'));
-  if (picked === 'new') { await newRunFile(s); return undefined; }
+  if (picked === 'new') {
+    await newRunFile(s);
+    return undefined;
+  }
   if (picked !== 'browse') return picked;
-  const [uri] = await window.showOpenDialog({ title: t('Run File'), filters: { [t('Run files')]: ['json'] } }) ?? [];
+  const [uri] = (await window.showOpenDialog({ title: t('Run File'), filters: { [t('Run files')]: ['json'] } })) ?? [];
   return uri && { kind: 'file', uri };
 }
 
 async function paramsOf(s: Studio, what: What): Promise<StartParams> {
   const { provider, desktopCount } = settings;
-  const common = { ...(provider === 'auto' ? {} : { provider }), ...(desktopCount > 0 ? { desktops: desktopCount } : {}) };
-  if (what.kind === 'quickstart') return { ...common, text: withStoreDir('{"preset":"quickstart"}', s.home()), base: s.base(), minutes: settings.quickStartMinutes };
+  const common = {
+    ...(provider === 'auto' ? {} : { provider }),
+    ...(desktopCount > 0 ? { desktops: desktopCount } : {}),
+  };
+  if (what.kind === 'quickstart')
+    return {
+      ...common,
+      text: withStoreDir('{"preset":"quickstart"}', s.home()),
+      base: s.base(),
+      minutes: settings.quickStartMinutes,
+    };
   // The editor's text, saved or not: what is seen is what is trained.
-  const text = (await workspace.openTextDocument(what.uri)).getText(), folder = workspace.getWorkspaceFolder(what.uri);
-  return { ...common, text: withStoreDir(text, s.home(folder)), file: what.uri.fsPath, base: folder?.uri.fsPath ?? dirname(what.uri.fsPath) };
+  const text = (await workspace.openTextDocument(what.uri)).getText(),
+    folder = workspace.getWorkspaceFolder(what.uri);
+  return {
+    ...common,
+    text: withStoreDir(text, s.home(folder)),
+    file: what.uri.fsPath,
+    base: folder?.uri.fsPath ?? dirname(what.uri.fsPath),
+  };
 }
 
-/** Until the run has left its starting phase; when it was cancelled, the run is stopped and its desktops removed before this returns. */
-export async function underWay(s: Studio, run: RunPath, say: (message: string) => void, signal: AbortSignal): Promise<void> {
+/**
+ * Until the run has left its starting phase; when it was cancelled, the run is stopped and its desktops removed before
+ * this returns.
+ */
+export async function underWay(
+  s: Studio,
+  run: RunPath,
+  say: (message: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
   const ends: (() => void)[] = [];
   try {
     await new Promise<void>((resolve) => {
       const look = (): void => {
         const status = s.model.summary(run)?.status;
-        if (status?.detail) say(status.detail); else if (status) say(status.phase);
-        if (s.client.state !== 'ready' || (status && status.phase !== 'starting') || (s.model.summary(run) && s.model.active?.run !== run)) resolve();
+        if (status?.detail) say(status.detail);
+        else if (status) say(status.phase);
+        if (
+          s.client.state !== 'ready' ||
+          (status && status.phase !== 'starting') ||
+          (s.model.summary(run) && s.model.active?.run !== run)
+        )
+          resolve();
       };
       if (signal.aborted) resolve();
       signal.addEventListener('abort', () => resolve(), { once: true });
-      ends.push(s.model.onChange((c) => { if (c === 'status' || c === 'runs' || c === 'daemon') look(); }));
+      ends.push(
+        s.model.onChange((c) => {
+          if (c === 'status' || c === 'runs' || c === 'daemon') look();
+        }),
+      );
       look();
     });
-  } finally { for (const e of ends) e(); }
+  } finally {
+    for (const e of ends) e();
+  }
   if (!signal.aborted) return;
   s.log.info(`run cancelled while it started: ${run}`);
   s.cancelled.add(run);
@@ -99,10 +160,28 @@ async function sayThatItSurvives(s: Studio, run: RunPath): Promise<void> {
   if (s.extension.globalState.get<boolean>(stored.saidSurvives)) return;
   await s.extension.globalState.update(stored.saidSurvives, true);
   const show = t('Show Run Folder');
-  void window.showInformationMessage(t('Training is under way and goes on when VS Code is closed. It ends with its budget or with {0}.', t('Stop Training')), show).then((picked) => { if (picked === show) s.run(commands.revealRun, run); });
+  void window
+    .showInformationMessage(
+      t(
+        'Training is under way and goes on when VS Code is closed. It ends with its budget or with {0}.',
+        t('Stop Training'),
+      ),
+      show,
+    )
+    .then((picked) => {
+      if (picked === show) s.run(commands.revealRun, run);
+    });
 }
 
-export const startCommands = (s: Studio): Record<typeof commands.startTraining | typeof commands.startTrainingWithFile, { doing: string; run(arg?: unknown): Promise<void> }> => ({
+export const startCommands = (
+  s: Studio,
+): Record<
+  typeof commands.startTraining | typeof commands.startTrainingWithFile,
+  { doing: string; run(arg?: unknown): Promise<void> }
+> => ({
   [commands.startTraining]: { doing: t('start training'), run: () => startTraining(s) },
-  [commands.startTrainingWithFile]: { doing: t('start training'), run: (arg) => startTraining(s, arg instanceof Uri ? arg : window.activeTextEditor?.document.uri) },
+  [commands.startTrainingWithFile]: {
+    doing: t('start training'),
+    run: (arg) => startTraining(s, arg instanceof Uri ? arg : window.activeTextEditor?.document.uri),
+  },
 });

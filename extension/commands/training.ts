@@ -13,14 +13,38 @@ import { choose, pickRun, runOf, working } from './ask.js';
 import { newRunFile } from './runFile.js';
 import { underWay } from './startTraining.js';
 
-type Ids = typeof commands.stopTraining | typeof commands.pause | typeof commands.resume | typeof commands.resumeRun | typeof commands.newRunFile | typeof commands.evaluate;
+type Ids =
+  | typeof commands.stopTraining
+  | typeof commands.pause
+  | typeof commands.resume
+  | typeof commands.resumeRun
+  | typeof commands.newRunFile
+  | typeof commands.evaluate;
 
 export const trainingCommands = (s: Studio): Actions<Ids> => ({
   [commands.stopTraining]: { doing: t('stop training'), run: (arg) => stop(s, arg) },
-  [commands.pause]: { doing: t('pause training'), run: async (arg) => { const run = await activeRun(s, arg); if (run !== undefined) await s.client.request(methods.pauseRun, { run }); } },
-  [commands.resume]: { doing: t('resume training'), run: async (arg) => { const run = await activeRun(s, arg); if (run !== undefined) await s.client.request(methods.unpauseRun, { run }); } },
+  [commands.pause]: {
+    doing: t('pause training'),
+    run: async (arg) => {
+      const run = await activeRun(s, arg);
+      if (run !== undefined) await s.client.request(methods.pauseRun, { run });
+    },
+  },
+  [commands.resume]: {
+    doing: t('resume training'),
+    run: async (arg) => {
+      const run = await activeRun(s, arg);
+      if (run !== undefined) await s.client.request(methods.unpauseRun, { run });
+    },
+  },
   [commands.resumeRun]: { doing: t('resume the run'), run: (arg) => resumeRun(s, arg) },
-  [commands.newRunFile]: { doing: t('make a run file'), run: async () => { s.requireTraining(); await newRunFile(s); } },
+  [commands.newRunFile]: {
+    doing: t('make a run file'),
+    run: async () => {
+      s.requireTraining();
+      await newRunFile(s);
+    },
+  },
   [commands.evaluate]: { doing: t('evaluate the checkpoint'), run: (arg) => evaluate(s, arg) },
 });
 
@@ -29,7 +53,8 @@ async function activeRun(s: Studio, arg: unknown): Promise<RunPath | undefined> 
   s.requireTrust();
   await s.attach();
   await s.model.loading;
-  const named = runOf(arg), run = named !== undefined && s.model.runs.some((r) => r.run === named && isActive(r)) ? named : s.model.active?.run;
+  const named = runOf(arg),
+    run = named !== undefined && s.model.runs.some((r) => r.run === named && isActive(r)) ? named : s.model.active?.run;
   if (run === undefined) void window.showInformationMessage(t('No run is under way.'));
   return run;
 }
@@ -40,24 +65,44 @@ async function stop(s: Studio, arg: unknown): Promise<void> {
   if (run === undefined) return;
   const now = s.model.summary(run)?.state === 'stopping' || s.stopping.has(run);
   const end = (): Promise<unknown> => s.client.request(methods.stopRun, { run, ...(now ? { now } : {}) });
-  if (now) { await end(); return; }
+  if (now) {
+    await end();
+    return;
+  }
   s.stopping.add(run);
   try {
-    await working(t('Stopping training'), async (say) => {
-      say.report({ message: t('rollouts end, a checkpoint is written') });
-      return end();
-    }, { cancellable: false, log: false });
-  } finally { s.stopping.delete(run); }
+    await working(
+      t('Stopping training'),
+      async (say) => {
+        say.report({ message: t('rollouts end, a checkpoint is written') });
+        return end();
+      },
+      { cancellable: false, log: false },
+    );
+  } finally {
+    s.stopping.delete(run);
+  }
 }
 
 async function resumeRun(s: Studio, arg: unknown): Promise<void> {
   s.requireTraining();
-  const run = runOf(arg) ?? await pickRun(s, t('Resume Run'), (r) => !isActive(r) && r.state !== 'elsewhere' && !r.damaged, t('There is no run that could be resumed.'));
+  const run =
+    runOf(arg) ??
+    (await pickRun(
+      s,
+      t('Resume Run'),
+      (r) => !isActive(r) && r.state !== 'elsewhere' && !r.damaged,
+      t('There is no run that could be resumed.'),
+    ));
   if (run === undefined) return;
-  const minutes = await choose(t('Resume Run'), [
-    { label: t('As its run file says'), detail: t('What is left of its budget'), value: 0 },
-    ...[10, 20, 60, 240].map((value) => ({ label: t('{0} more minutes', value), value })),
-  ], t('For how long?'));
+  const minutes = await choose(
+    t('Resume Run'),
+    [
+      { label: t('As its run file says'), detail: t('What is left of its budget'), value: 0 },
+      ...[10, 20, 60, 240].map((value) => ({ label: t('{0} more minutes', value), value })),
+    ],
+    t('For how long?'),
+  );
   if (minutes === undefined) return;
   await working(t('Resuming the run'), async (say, signal) => {
     await s.ensureRuntime(signal);
@@ -70,14 +115,30 @@ async function resumeRun(s: Studio, arg: unknown): Promise<void> {
 
 async function evaluate(s: Studio, arg: unknown): Promise<void> {
   s.requireTraining();
-  const node = nodeOf(arg, 'checkpoint'), run = runOf(arg) ?? await pickRun(s, t('Evaluate Checkpoint'), (r) => !isActive(r) && !r.damaged, t('There is no run that could be evaluated; a run under way evaluates itself.'));
+  const node = nodeOf(arg, 'checkpoint'),
+    run =
+      runOf(arg) ??
+      (await pickRun(
+        s,
+        t('Evaluate Checkpoint'),
+        (r) => !isActive(r) && !r.damaged,
+        t('There is no run that could be evaluated; a run under way evaluates itself.'),
+      ));
   if (run === undefined) return;
   await s.ensureRuntime();
-  const version = node?.version ?? await pickCheckpoint(s, run);
+  const version = node?.version ?? (await pickCheckpoint(s, run));
   if (version === undefined) return;
   const split = await choose(t('Evaluate Checkpoint {0}', version), [
-    { label: t('Held-out seeds'), detail: t('Tasks of training with other texts and window positions'), value: 'heldout' as const },
-    { label: t('Held-out templates'), detail: t('Task templates that were never trained'), value: 'templates' as const },
+    {
+      label: t('Held-out seeds'),
+      detail: t('Tasks of training with other texts and window positions'),
+      value: 'heldout' as const,
+    },
+    {
+      label: t('Held-out templates'),
+      detail: t('Task templates that were never trained'),
+      value: 'templates' as const,
+    },
     { label: t('Training seeds'), value: 'train' as const },
   ]);
   if (split === undefined) return;
@@ -86,21 +147,56 @@ async function evaluate(s: Studio, arg: unknown): Promise<void> {
     let share = 0;
     const off = s.client.on(methods.evaluateProgress, (p) => {
       if (p.run !== run) return;
-      say.report({ message: t('{0} of {1} episodes, {2} succeeded', p.done, p.episodes, p.successes), increment: 100 * (p.done / Math.max(1, p.episodes) - share) });
+      say.report({
+        message: t('{0} of {1} episodes, {2} succeeded', p.done, p.episodes, p.successes),
+        increment: 100 * (p.done / Math.max(1, p.episodes) - share),
+      });
       share = p.done / Math.max(1, p.episodes);
     });
-    try { return await s.client.request(methods.evaluate, { run, version, split, ...(provider === 'auto' ? {} : { provider }) }, signal); } finally { off(); }
+    try {
+      return await s.client.request(
+        methods.evaluate,
+        { run, version, split, ...(provider === 'auto' ? {} : { provider }) },
+        signal,
+      );
+    } finally {
+      off();
+    }
   });
   await s.model.reload();
   const open = t('Open Dashboard');
-  void window.showInformationMessage(evalWords(version, point), open).then((picked) => { if (picked === open) s.panels.show({ kind: 'dashboard', run }); });
+  void window.showInformationMessage(evalWords(version, point), open).then((picked) => {
+    if (picked === open) s.panels.show({ kind: 'dashboard', run });
+  });
 }
-const evalWords = (version: number, p: EvalPoint): string => (p.episodes === 0
-  ? t('Checkpoint {0}: no episode could be judged.', version)
-  : t('Checkpoint {0}: {1} of {2} episodes succeeded ({3}, 95 % interval {4} to {5}).', version, p.successes, p.episodes, percent(p.successes / p.episodes), percent(p.low), percent(p.high)));
+const evalWords = (version: number, p: EvalPoint): string =>
+  p.episodes === 0
+    ? t('Checkpoint {0}: no episode could be judged.', version)
+    : t(
+        'Checkpoint {0}: {1} of {2} episodes succeeded ({3}, 95 % interval {4} to {5}).',
+        version,
+        p.successes,
+        p.episodes,
+        percent(p.successes / p.episodes),
+        percent(p.low),
+        percent(p.high),
+      );
 
 async function pickCheckpoint(s: Studio, run: RunPath): Promise<number | undefined> {
   const { checkpoints } = await s.client.request(methods.getRun, { run });
-  if (checkpoints.length === 0) { void window.showInformationMessage(t('This run has no checkpoint.')); return undefined; }
-  return choose(t('Evaluate Checkpoint'), [...checkpoints].sort((a, b) => b.version - a.version).map((c, i) => ({ label: t('Checkpoint {0}', c.version), description: i === 0 ? t('newest') : '', detail: c.path, value: c.version })));
+  if (checkpoints.length === 0) {
+    void window.showInformationMessage(t('This run has no checkpoint.'));
+    return undefined;
+  }
+  return choose(
+    t('Evaluate Checkpoint'),
+    [...checkpoints]
+      .sort((a, b) => b.version - a.version)
+      .map((c, i) => ({
+        label: t('Checkpoint {0}', c.version),
+        description: i === 0 ? t('newest') : '',
+        detail: c.path,
+        value: c.version,
+      })),
+  );
 }

@@ -18,20 +18,41 @@ export async function openTrajectoryFile(uri: Uri | undefined): Promise<void> {
 
 export async function exportTrajectory(s: Studio, arg: unknown): Promise<void> {
   s.requireTrust();
-  const node = nodeOf(arg, 'trajectory'), shown = s.activeHost?.input;
+  const node = nodeOf(arg, 'trajectory'),
+    shown = s.activeHost?.input;
   await s.ensureRuntime();
-  const named = node ? { run: node.run, rollout: node.row.rollout } : shown?.kind === 'inspector' && shown.run !== undefined ? { run: shown.run, rollout: shown.rollout } : await ask(s);
+  const named = node
+    ? { run: node.run, rollout: node.row.rollout }
+    : shown?.kind === 'inspector' && shown.run !== undefined
+      ? { run: shown.run, rollout: shown.rollout }
+      : await ask(s);
   if (!named) return;
   const folder = workspace.workspaceFolders?.[0]?.uri ?? Uri.file(s.storage);
-  const target = await window.showSaveDialog({ title: t('Export Trajectory'), defaultUri: Uri.joinPath(folder, `${named.rollout}.traj.jsonl`), filters: filters() });
+  const target = await window.showSaveDialog({
+    title: t('Export Trajectory'),
+    defaultUri: Uri.joinPath(folder, `${named.rollout}.traj.jsonl`),
+    filters: filters(),
+  });
   if (!target) return;
-  await working(t('Exporting the trajectory'), async (_say, signal) => { await s.client.request(methods.exportTrajectory, { ...named, file: target.fsPath }, signal); });
+  await working(t('Exporting the trajectory'), async (_say, signal) => {
+    await s.client.request(methods.exportTrajectory, { ...named, file: target.fsPath }, signal);
+  });
   const open = t('Open');
-  void window.showInformationMessage(t('Exported {0}, with its pictures in the folder beside it.', basename(target.fsPath)), open).then((picked) => { if (picked === open) s.report.background(openTrajectoryFile(target), t('open the file')); });
+  void window
+    .showInformationMessage(
+      t('Exported {0}, with its pictures in the folder beside it.', basename(target.fsPath)),
+      open,
+    )
+    .then((picked) => {
+      if (picked === open) s.report.background(openTrajectoryFile(target), t('open the file'));
+    });
 }
 async function ask(s: Studio): Promise<{ readonly run: string; readonly rollout: string } | undefined> {
   const run = s.model.selected;
-  if (run === undefined) { void window.showInformationMessage(t('There are no trajectories yet.')); return undefined; }
+  if (run === undefined) {
+    void window.showInformationMessage(t('There are no trajectories yet.'));
+    return undefined;
+  }
   const row = await pickTrajectory(s, run, t('Export Trajectory'));
   return row && row !== 'file' ? { run, rollout: row.rollout } : undefined;
 }
@@ -39,8 +60,12 @@ async function ask(s: Studio): Promise<{ readonly run: string; readonly rollout:
 /** The file behind the editor in VS Code's text editor; a recorded trajectory as a new document. */
 export async function openAsText(s: Studio, arg: unknown): Promise<void> {
   const uri = arg instanceof Uri ? arg : s.editors.active?.uri;
-  if (uri) { await vscodeCommands.executeCommand('vscode.openWith', uri, 'default', ViewColumn.Active); return; }
-  const node = nodeOf(arg, 'trajectory'), shown = s.activeHost?.input;
+  if (uri) {
+    await vscodeCommands.executeCommand('vscode.openWith', uri, 'default', ViewColumn.Active);
+    return;
+  }
+  const node = nodeOf(arg, 'trajectory'),
+    shown = s.activeHost?.input;
   if (node) await recordedAsText(s, node.run, node.row.rollout);
   else if (shown?.kind === 'inspector' && shown.run !== undefined) await recordedAsText(s, shown.run, shown.rollout);
   else void window.showInformationMessage(t('Open a trajectory first.'));

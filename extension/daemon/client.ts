@@ -8,9 +8,27 @@ import { launch } from './launcher.js';
 import { openSession } from './openSession.js';
 import type { Session } from './session.js';
 import { Subscriptions, Watches } from './standing.js';
-import { asError, DaemonError, lost, type GoingDown, type DaemonClientOptions, type EventsBatch, type EventsQuery, type StateListener, type WatchListener } from './types.js';
+import {
+  asError,
+  DaemonError,
+  lost,
+  type GoingDown,
+  type DaemonClientOptions,
+  type EventsBatch,
+  type EventsQuery,
+  type StateListener,
+  type WatchListener,
+} from './types.js';
 export { DaemonError } from './types.js';
-export type { DaemonClientOptions, DaemonErrorKind, EventsBatch, EventsQuery, Log, StateListener, WatchListener } from './types.js';
+export type {
+  DaemonClientOptions,
+  DaemonErrorKind,
+  EventsBatch,
+  EventsQuery,
+  Log,
+  StateListener,
+  WatchListener,
+} from './types.js';
 
 /** How long a window that may not start a daemon, or must not now, looks for another one before it says `stopped`. */
 const lookMs = 20_000;
@@ -20,9 +38,9 @@ const goingMs = 330_000;
 const mostTurns = 6;
 
 /**
- * The extension's one way to the daemon. Attaches to the daemon of `storage`, starts one when allowed to, comes back after a loss,
- * and keeps event subscriptions and watched desktops alive meanwhile. While it is not connected it notices a daemon that another
- * window starts.
+ * The extension's one way to the daemon. Attaches to the daemon of `storage`, starts one when allowed to, comes back
+ * after a loss, and keeps event subscriptions and watched desktops alive meanwhile. While it is not connected it
+ * notices a daemon that another window starts.
  */
 export class DaemonClient {
   readonly #o: DaemonClientOptions;
@@ -53,54 +71,107 @@ export class DaemonClient {
     this.#random = o.random ?? Math.random;
     this.#now = o.now ?? Date.now;
   }
-  get state(): DaemonState { return this.#state; }
+  get state(): DaemonState {
+    return this.#state;
+  }
   /** Why, in the states `stopped`, `reconnecting`, `incompatible` and `failed`; in `ready` only `daemon.older`. */
-  get stateDetail(): HostError | undefined { return this.#detail; }
+  get stateDetail(): HostError | undefined {
+    return this.#detail;
+  }
   /** Of the daemon we are connected to. */
-  get hello(): methods.HelloResult | undefined { return this.#hello; }
-  onState(l: StateListener): () => void { this.#stateListeners.add(l); return () => this.#stateListeners.delete(l); }
+  get hello(): methods.HelloResult | undefined {
+    return this.#hello;
+  }
+  onState(l: StateListener): () => void {
+    this.#stateListeners.add(l);
+    return () => this.#stateListeners.delete(l);
+  }
 
   /**
-   * Attaches, and with `start` starts a daemon where there is none. Resolves when ready (also when it already was). Rejects with why not:
+   * Attaches, and with `start` starts a daemon where there is none. Resolves when ready (also when it already was).
+   * Rejects with why not:
    * `daemon.stopped` when there is none and none may be started, `protocol.mismatch`, `daemon.failed`.
    */
   async connect(o: { readonly start: boolean } = { start: false }): Promise<void> {
-    if (o.start) { this.#mayStart = true; this.#guard.forget(); }
+    if (o.start) {
+      this.#mayStart = true;
+      this.#guard.forget();
+    }
     while (this.#attempt) await this.#attempt.catch(() => undefined);
     if (this.#end.signal.aborted) throw lost();
     if (!this.#session) await this.#try(() => this.#establish(o.start, false), 'attaching');
   }
 
   /** Cancelled by the signal; `patient`: what the runtime did until then is its answer, which is waited for. */
-  async request<P, R>(type: RequestType<P, R, methods.ErrorData>, params: P, signal?: AbortSignal, patient?: boolean): Promise<R> { return await this.raw(type.method, params, signal, patient) as R; }
+  async request<P, R>(
+    type: RequestType<P, R, methods.ErrorData>,
+    params: P,
+    signal?: AbortSignal,
+    patient?: boolean,
+  ): Promise<R> {
+    return (await this.raw(type.method, params, signal, patient)) as R;
+  }
   /** By wire name. Waits while the client is starting or attaching; otherwise rejects at once when not connected. */
   async raw(method: string, params: unknown, signal?: AbortSignal, patient?: boolean): Promise<unknown> {
     if (this.#state === 'starting' || this.#state === 'attaching') await this.#attempt?.catch(() => undefined);
-    if (!this.#session) throw this.#state === 'reconnecting' ? lost() : new DaemonError('daemon.stopped', this.#detail?.message ?? 'The runtime is not running.', this.#detail?.remedy ?? 'Start the runtime.');
+    if (!this.#session)
+      throw this.#state === 'reconnecting'
+        ? lost()
+        : new DaemonError(
+            'daemon.stopped',
+            this.#detail?.message ?? 'The runtime is not running.',
+            this.#detail?.remedy ?? 'Start the runtime.',
+          );
     return this.#session.request(method, params, signal, patient);
   }
   /** Notifications of the daemon; listeners stay over reconnects. */
   on<P>(type: NotificationType<P>, l: (p: P) => void): () => void {
-    const all = this.#listeners.get(type.method) ?? new Set(), own = (p: unknown): void => l(p as P);
+    const all = this.#listeners.get(type.method) ?? new Set(),
+      own = (p: unknown): void => l(p as P);
     this.#listeners.set(type.method, all.add(own));
     return () => all.delete(own);
   }
-  /** Events of a run from `sinceSeq` on, each once and in order, whatever happens to the connection. `failed`: the run is gone or damaged, nothing follows. */
-  subscribe(q: EventsQuery, l: (b: EventsBatch) => void, failed: (e: DaemonError) => void = (e) => this.#o.log('warn', `events of ${q.run}: ${e.message}`)): () => void { return this.#events.add(q, l, failed); }
+  /**
+   * Events of a run from `sinceSeq` on, each once and in order, whatever happens to the connection. `failed`: the run
+   * is gone or damaged, nothing follows.
+   */
+  subscribe(
+    q: EventsQuery,
+    l: (b: EventsBatch) => void,
+    failed: (e: DaemonError) => void = (e) => this.#o.log('warn', `events of ${q.run}: ${e.message}`),
+  ): () => void {
+    return this.#events.add(q, l, failed);
+  }
   /** Live pictures of a desktop; after a reconnect `start` is called again. */
-  watch(desktop: string, o: { readonly maxFps?: number }, l: WatchListener): () => void { return this.#watches.add(desktop, o.maxFps, l); }
+  watch(desktop: string, o: { readonly maxFps?: number }, l: WatchListener): () => void {
+    return this.#watches.add(desktop, o.maxFps, l);
+  }
 
-  /** Stops what is active cleanly and ends the daemon; resolves when it is gone. It is not started again until `connect({start: true})`. */
+  /**
+   * Stops what is active cleanly and ends the daemon; resolves when it is gone. It is not started again until
+   * `connect({start: true})`.
+   */
   async shutdown(): Promise<void> {
     this.#mayStart = false;
     this.#giveUp?.abort();
     while (this.#attempt && !this.#session) await this.#attempt.catch(() => undefined);
-    const session = this.#session ?? await this.#knock();
-    if (!session) { this.#become('stopped'); return; }
+    const session = this.#session ?? (await this.#knock());
+    if (!session) {
+      this.#become('stopped');
+      return;
+    }
     this.#sentAway = 'stop';
-    await session.request(methods.shutdown.method, {}).catch((e: unknown) => { if (!(e instanceof DaemonError && e.kind === 'connection.lost')) { this.#sentAway = undefined; throw e; } });
+    await session.request(methods.shutdown.method, {}).catch((e: unknown) => {
+      if (!(e instanceof DaemonError && e.kind === 'connection.lost')) {
+        this.#sentAway = undefined;
+        throw e;
+      }
+    });
     await session.closed;
-    if (session !== this.#session) { this.#sentAway = undefined; this.#become('stopped'); }
+    if (session !== this.#session) {
+      this.#sentAway = undefined;
+      this.#become('stopped');
+    }
   }
   /** Lets go of the daemon, which goes on. */
   dispose(): void {
@@ -118,13 +189,19 @@ export class DaemonClient {
 
   /** Does something to be connected; the state says how it went. */
   #try(how: () => Promise<void>, state: DaemonState, detail?: HostError): Promise<void> {
-    const attempt: Promise<void> = Promise.resolve().then(how).catch(async (e: unknown) => {
-      const why = asError(e), to = why.kind === 'daemon.stopped' ? 'stopped' : why.kind === 'protocol.mismatch' ? 'incompatible' : 'failed';
-      this.#o.log(to === 'stopped' ? 'info' : 'error', `daemon: ${why.message}`);
-      this.#become(to, why.hostError);
-      await this.#lookOut();
-      throw why;
-    }).finally(() => { if (this.#attempt === attempt) this.#attempt = undefined; });
+    const attempt: Promise<void> = Promise.resolve()
+      .then(how)
+      .catch(async (e: unknown) => {
+        const why = asError(e),
+          to = why.kind === 'daemon.stopped' ? 'stopped' : why.kind === 'protocol.mismatch' ? 'incompatible' : 'failed';
+        this.#o.log(to === 'stopped' ? 'info' : 'error', `daemon: ${why.message}`);
+        this.#become(to, why.hostError);
+        await this.#lookOut();
+        throw why;
+      })
+      .finally(() => {
+        if (this.#attempt === attempt) this.#attempt = undefined;
+      });
     this.#attempt = attempt;
     this.#become(state, detail);
     return attempt;
@@ -133,53 +210,105 @@ export class DaemonClient {
   /** One connection, or why there is none. `again`: nobody asked for it, so a start counts as a restart. */
   async #establish(start: boolean, again: boolean): Promise<void> {
     const may = (): boolean => start && this.#mayStart;
-    let session = await this.#knock(), started = false;
+    let session = await this.#knock(),
+      started = false;
     for (let turn = 0; turn < mostTurns; turn++) {
       this.#goOn(session);
       if (!session) {
         if (!may()) throw stopped();
-        if (again && !this.#guard.allow(this.#now())) throw new DaemonError('daemon.failed', 'The runtime stopped 3 times within 5 minutes.', 'Look into the log, then start it again.');
+        if (again && !this.#guard.allow(this.#now()))
+          throw new DaemonError(
+            'daemon.failed',
+            'The runtime stopped 3 times within 5 minutes.',
+            'Look into the log, then start it again.',
+          );
         if (this.#state !== 'reconnecting') this.#become('starting');
         ({ session, started } = await launch({ ...this.#o, random: this.#random, now: this.#now }));
         this.#goOn(session);
         if (this.#state !== 'reconnecting') this.#become('attaching');
       }
-      const hello = await session.greet(this.#o.build, this.#o.client).catch((e: unknown) => asError(e)), newer = !started && may() && replaces(this.#o.build, session.record.build);
+      const hello = await session.greet(this.#o.build, this.#o.client).catch((e: unknown) => asError(e)),
+        newer = !started && may() && replaces(this.#o.build, session.record.build);
       this.#goOn(session);
       if (!(hello instanceof DaemonError)) {
-        if (!newer || !await this.#sendAway(session)) { this.#adopt(session, hello, newer); return; }
+        if (!newer || !(await this.#sendAway(session))) {
+          this.#adopt(session, hello, newer);
+          return;
+        }
       } else if (hello.kind === 'draining' && may()) {
-        if (this.#state !== 'reconnecting') this.#become('attaching', { ...hello.hostError, message: 'The runtime that was running is still going down.', remedy: 'Wait until its run is closed.' });
+        if (this.#state !== 'reconnecting')
+          this.#become('attaching', {
+            ...hello.hostError,
+            message: 'The runtime that was running is still going down.',
+            remedy: 'Wait until its run is closed.',
+          });
         await this.#gone(session);
-      } else if (!(hello.kind === 'connection.lost' || (hello.kind === 'protocol.mismatch' && newer && await this.#sendAway(session)))) {
+      } else if (!(
+        hello.kind === 'connection.lost' ||
+        (hello.kind === 'protocol.mismatch' && newer && (await this.#sendAway(session)))
+      )) {
         session.close();
         throw hello.kind === 'draining' ? stopped() : hello;
       }
       session = await this.#knock();
       started = false;
     }
-    throw new DaemonError('daemon.failed', 'The runtime was replaced again and again while we attached.', 'Reload all windows, so that they use the same extension.');
+    throw new DaemonError(
+      'daemon.failed',
+      'The runtime was replaced again and again while we attached.',
+      'Reload all windows, so that they use the same extension.',
+    );
   }
   /** Whoever the record says is there; no hello yet, as also one we cannot speak with can be sent away. */
   async #knock(): Promise<Session | undefined> {
     const record = await readDiscovery(this.#o.storage);
-    try { return record && await openSession(record, this.#o.log); } catch (e) { this.#o.log('info', `daemon: ${(e as Error).message}`); return undefined; }
+    try {
+      return record && (await openSession(record, this.#o.log));
+    } catch (e) {
+      this.#o.log('info', `daemon: ${(e as Error).message}`);
+      return undefined;
+    }
   }
   /** Asks an older daemon to go; false when a run or a long job comes first: then it goes when that ends. */
   async #sendAway(session: Session): Promise<boolean> {
-    const { waitingFor, busy } = await session.request(methods.drain.method, {}) as { waitingFor: readonly string[]; busy?: boolean };
-    this.#o.log('info', `the runtime is of an older build, ${session.record.build.version} of ${new Date(session.record.build.time).toISOString()}; it is replaced ${waitingFor.length > 0 || busy ? 'when its work ends' : 'now'}`);
+    const { waitingFor, busy } = (await session.request(methods.drain.method, {})) as {
+      waitingFor: readonly string[];
+      busy?: boolean;
+    };
+    this.#o.log(
+      'info',
+      `the runtime is of an older build, ${session.record.build.version} of ${new Date(session.record.build.time).toISOString()}; it is replaced ${waitingFor.length > 0 || busy ? 'when its work ends' : 'now'}`,
+    );
     if (waitingFor.length > 0 || busy) return false;
     await this.#gone(session);
     return true;
   }
   async #gone(session: Session): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_done, fail) => { timer = setTimeout(() => fail(new DaemonError('timeout', `The runtime (pid ${session.record.pid}) is still going down.`, 'Try again later, or end that process.')), goingMs); });
-    try { await Promise.race([session.closed, late]); } finally { clearTimeout(timer); }
+    const late = new Promise<never>((_done, fail) => {
+      timer = setTimeout(
+        () =>
+          fail(
+            new DaemonError(
+              'timeout',
+              `The runtime (pid ${session.record.pid}) is still going down.`,
+              'Try again later, or end that process.',
+            ),
+          ),
+        goingMs,
+      );
+    });
+    try {
+      await Promise.race([session.closed, late]);
+    } finally {
+      clearTimeout(timer);
+    }
   }
   #goOn(session?: Session): void {
-    if (this.#end.signal.aborted) { session?.close(); throw lost(); }
+    if (this.#end.signal.aborted) {
+      session?.close();
+      throw lost();
+    }
   }
 
   #adopt(session: Session, hello: methods.HelloResult, older: boolean): void {
@@ -191,7 +320,16 @@ export class DaemonClient {
     session.onNotification = (method, params) => this.#hear(method, params);
     session.onScreen = (h, png) => this.#watches.patch(h, png);
     void session.closed.then((g) => this.#lose(session, g));
-    this.#become('ready', older ? { kind: 'daemon.older', message: `The runtime is of an older build (${hello.build.version}) because a run is active.`, remedy: 'It restarts by itself when the run ends.' } : undefined);
+    this.#become(
+      'ready',
+      older
+        ? {
+            kind: 'daemon.older',
+            message: `The runtime is of an older build (${hello.build.version}) because a run is active.`,
+            remedy: 'It restarts by itself when the run ends.',
+          }
+        : undefined,
+    );
     this.#events.attach(session);
     this.#watches.attach(session);
   }
@@ -215,61 +353,107 @@ export class DaemonClient {
     this.#sentAway = undefined;
     this.#drop();
     if (this.#end.signal.aborted) return;
-    this.#o.log(last ? 'info' : 'warn', `daemon: the connection ended${last ? ` (${last.reason}${last.message ? `: ${last.message}` : ''})` : ''}`);
+    this.#o.log(
+      last ? 'info' : 'warn',
+      `daemon: the connection ended${last ? ` (${last.reason}${last.message ? `: ${last.message}` : ''})` : ''}`,
+    );
     if (sentAway === 'stop' || last?.reason === 'shutdown' || last?.reason === 'idle') {
       this.#become('stopped', stopped().hostError);
       void this.#lookOut();
       return;
     }
-    // Drained by somebody newer: that one starts the next, we only attach, or the two would replace each other in turns.
+    // Drained by somebody newer: that one starts the next, we only attach, or the two would replace each other in
+    // turns.
     const start = this.#mayStart && (last?.reason !== 'drained' || sentAway === 'replace');
-    const why: HostError = last?.reason === 'drained' ? { kind: 'connection.lost', message: 'The runtime is being replaced by a newer one.', remedy: 'Wait a moment.' } : {
-      kind: 'connection.lost', message: last?.reason === 'fault' ? `The runtime ended by a fault: ${last.message ?? 'see the log'}.` : 'The runtime ended, or stopped answering.',
-      remedy: start ? 'It is being started again. A run it was training can be resumed.' : 'Start the runtime. A run it was training can be resumed.',
-    };
-    this.#try(() => this.#reconnect(start, sentAway !== 'replace'), 'reconnecting', why).catch(() => undefined); // the state says it
+    const why: HostError =
+      last?.reason === 'drained'
+        ? {
+            kind: 'connection.lost',
+            message: 'The runtime is being replaced by a newer one.',
+            remedy: 'Wait a moment.',
+          }
+        : {
+            kind: 'connection.lost',
+            message:
+              last?.reason === 'fault'
+                ? `The runtime ended by a fault: ${last.message ?? 'see the log'}.`
+                : 'The runtime ended, or stopped answering.',
+            remedy: start
+              ? 'It is being started again. A run it was training can be resumed.'
+              : 'Start the runtime. A run it was training can be resumed.',
+          };
+    // the state says it
+    this.#try(() => this.#reconnect(start, sentAway !== 'replace'), 'reconnecting', why).catch(() => undefined);
   }
   async #reconnect(start: boolean, again: boolean): Promise<void> {
-    const giveUp = new AbortController(), givenUp = new Promise<void>((go) => giveUp.signal.addEventListener('abort', () => go()));
+    const giveUp = new AbortController(),
+      givenUp = new Promise<void>((go) => giveUp.signal.addEventListener('abort', () => go()));
     this.#giveUp = giveUp;
-    const since = this.#now(), watch = await FolderWatch.open(this.#o.storage);
+    const since = this.#now(),
+      watch = await FolderWatch.open(this.#o.storage);
     try {
       for (let n = 1; ; n++) {
-        try { await this.#establish(start, again); return; } catch (e) {
-          const kind = asError(e).kind, over = start ? !this.#mayStart || (kind === 'daemon.failed' && this.#guard.spent(this.#now())) : this.#now() - since > lookMs;
+        try {
+          await this.#establish(start, again);
+          return;
+        } catch (e) {
+          const kind = asError(e).kind,
+            over = start
+              ? !this.#mayStart || (kind === 'daemon.failed' && this.#guard.spent(this.#now()))
+              : this.#now() - since > lookMs;
           if (giveUp.signal.aborted || this.#end.signal.aborted || kind === 'protocol.mismatch' || over) throw e;
           this.#o.log('info', `daemon: not there yet (${asError(e).message})`);
         }
         let looked = false;
         await watch.until(async () => (looked ? true : void (looked = true)), backoffMs(n, this.#random), givenUp);
       }
-    } finally { watch.close(); }
+    } finally {
+      watch.close();
+    }
   }
   /** Not connected and not trying: attaches when another window has started a daemon. */
   async #lookOut(): Promise<void> {
     const watch = await FolderWatch.open(this.#o.storage).catch(() => undefined);
-    if (!watch || this.#session || this.#end.signal.aborted) { watch?.close(); return; }
+    if (!watch || this.#session || this.#end.signal.aborted) {
+      watch?.close();
+      return;
+    }
     this.#watch?.close(); // anew each time: the folder may have been removed and made again
     this.#watch = watch;
-    watch.onChange((name) => { if ((name === null || name === discoveryFile) && !this.#attempt && !this.#session) this.#glance(); });
+    watch.onChange((name) => {
+      if ((name === null || name === discoveryFile) && !this.#attempt && !this.#session) this.#glance();
+    });
   }
   /** The record changed while we were not connected. What is not there is no news. */
   #glance(): void {
     const replace = this.#state === 'incompatible' && this.#mayStart; // the one in our way may be gone
-    const attempt: Promise<void> = this.#establish(replace, false).catch((e: unknown) => {
-      const why = asError(e);
-      if (why.kind === 'protocol.mismatch') this.#become('incompatible', why.hostError);
-      else if (why.kind === 'daemon.stopped' && this.#state === 'incompatible') this.#become('stopped', why.hostError);
-      else if (why.kind !== 'daemon.stopped') this.#o.log('warn', `daemon: ${why.message}`);
-    }).finally(() => { if (this.#attempt === attempt) this.#attempt = undefined; });
+    const attempt: Promise<void> = this.#establish(replace, false)
+      .catch((e: unknown) => {
+        const why = asError(e);
+        if (why.kind === 'protocol.mismatch') this.#become('incompatible', why.hostError);
+        else if (why.kind === 'daemon.stopped' && this.#state === 'incompatible')
+          this.#become('stopped', why.hostError);
+        else if (why.kind !== 'daemon.stopped') this.#o.log('warn', `daemon: ${why.message}`);
+      })
+      .finally(() => {
+        if (this.#attempt === attempt) this.#attempt = undefined;
+      });
     this.#attempt = attempt;
   }
 
   #become(state: DaemonState, detail?: HostError): void {
-    if (this.#state === state && this.#detail?.kind === detail?.kind && this.#detail?.message === detail?.message) return;
+    if (this.#state === state && this.#detail?.kind === detail?.kind && this.#detail?.message === detail?.message)
+      return;
     this.#state = state;
     this.#detail = detail;
-    for (const l of [...this.#stateListeners]) { try { l(state, detail); } catch (e) { this.#o.log('error', `a listener of the daemon's state failed: ${asError(e).message}`); } }
+    for (const l of [...this.#stateListeners]) {
+      try {
+        l(state, detail);
+      } catch (e) {
+        this.#o.log('error', `a listener of the daemon's state failed: ${asError(e).message}`);
+      }
+    }
   }
 }
-const stopped = (): DaemonError => new DaemonError('daemon.stopped', 'The runtime is not running.', 'Start the runtime.');
+const stopped = (): DaemonError =>
+  new DaemonError('daemon.stopped', 'The runtime is not running.', 'Start the runtime.');

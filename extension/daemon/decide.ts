@@ -2,20 +2,25 @@
 import type { Build } from '../../runtime/protocol/version.js';
 
 /**
- * Whether we take the place of a daemon that was found. Builds are totally ordered by time and only the strictly newer side ever replaces
- * the other, so that two windows with different extensions never replace each other's daemon in turns. It is asked to drain, so a run
- * under way always ends first.
+ * Whether we take the place of a daemon that was found. Builds are totally ordered by time and only the strictly newer
+ * side ever replaces the other, so that two windows with different extensions never replace each other's daemon in
+ * turns. It is asked to drain, so a run under way always ends first.
  */
 export const replaces = (ours: Build, theirs: Build): boolean => ours.time > theirs.time;
 
-const firstMs = 100, mostMs = 10_000;
-/** ms before attempt `n` (1, 2, …) to connect again: doubled each time, with full jitter on its upper half so that windows do not knock together. */
+const firstMs = 100,
+  mostMs = 10_000;
+/**
+ * ms before attempt `n` (1, 2, …) to connect again: doubled each time, with full jitter on its upper half so that
+ * windows do not knock together.
+ */
 export function backoffMs(n: number, random: () => number): number {
   const ceiling = Math.min(mostMs, firstMs * 2 ** (n - 1));
   return ceiling / 2 + random() * (ceiling / 2);
 }
 
-const mostRestarts = 3, windowMs = 5 * 60_000;
+const mostRestarts = 3,
+  windowMs = 5 * 60_000;
 /** A daemon that keeps dying is not started for ever: 3 times in 5 minutes. */
 export class RestartGuard {
   #restarts: number[] = [];
@@ -30,5 +35,7 @@ export class RestartGuard {
     return this.#restarts.length >= mostRestarts;
   }
   /** Somebody asked for it by hand. */
-  forget(): void { this.#restarts = []; }
+  forget(): void {
+    this.#restarts = [];
+  }
 }

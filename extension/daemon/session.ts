@@ -1,4 +1,9 @@
-import { CancellationTokenSource, createMessageConnection, ResponseError, type MessageConnection } from 'vscode-jsonrpc/node';
+import {
+  CancellationTokenSource,
+  createMessageConnection,
+  ResponseError,
+  type MessageConnection,
+} from 'vscode-jsonrpc/node';
 import { WebSocket, type RawData } from 'ws';
 import { decodeScreen, type ScreenHeader } from '../../runtime/protocol/binary.js';
 import * as methods from '../../runtime/protocol/methods.js';
@@ -6,11 +11,16 @@ import { SocketReader, SocketWriter } from '../../runtime/protocol/transport.js'
 import { protocolVersion, socketPath, type Build, type DiscoveryRecord } from '../../runtime/protocol/version.js';
 import { DaemonError, lost, type GoingDown, type Log } from './types.js';
 
-const openMs = 10_000, maxPayload = 256 << 20;
+const openMs = 10_000,
+  maxPayload = 256 << 20;
 /** The daemon pings every 30 s. After this silence it is asked, and after `answerMs` more it is taken for dead. */
-const silenceMs = 75_000, answerMs = 15_000;
+const silenceMs = 75_000,
+  answerMs = 15_000;
 
-/** One WebSocket to one daemon. When it closes, everything under way is rejected with `connection.lost`; it is never reopened. */
+/**
+ * One WebSocket to one daemon. When it closes, everything under way is rejected with `connection.lost`; it is never
+ * reopened.
+ */
 export class Session {
   readonly record: DiscoveryRecord;
   /** Resolves when it is over; with the daemon's last words, if it said any. */
@@ -24,8 +34,22 @@ export class Session {
   /** Rejects with `daemon.stopped` when nobody, or somebody else, answers there. */
   static open(record: DiscoveryRecord, log: Log): Promise<Session> {
     return new Promise((done, fail) => {
-      const socket = new WebSocket(`ws://127.0.0.1:${record.port}${socketPath}`, { headers: { Authorization: `Bearer ${record.token}` }, perMessageDeflate: false, maxPayload, handshakeTimeout: openMs, followRedirects: false });
-      socket.once('error', (e) => fail(new DaemonError('daemon.stopped', `No runtime answers on port ${record.port}: ${e.message}`, 'Start the runtime.')));
+      const socket = new WebSocket(`ws://127.0.0.1:${record.port}${socketPath}`, {
+        headers: { Authorization: `Bearer ${record.token}` },
+        perMessageDeflate: false,
+        maxPayload,
+        handshakeTimeout: openMs,
+        followRedirects: false,
+      });
+      socket.once('error', (e) =>
+        fail(
+          new DaemonError(
+            'daemon.stopped',
+            `No runtime answers on port ${record.port}: ${e.message}`,
+            'Start the runtime.',
+          ),
+        ),
+      );
       // At once, not after the promise: the first message may be in the same packet.
       socket.once('open', () => done(new Session(socket, record, log)));
     });
@@ -33,8 +57,13 @@ export class Session {
   private constructor(socket: WebSocket, record: DiscoveryRecord, log: Log) {
     this.#socket = socket;
     this.record = record;
-    let last: GoingDown | undefined, waiting = 0, shut = false, finish: (g: GoingDown | undefined) => void = () => undefined;
-    this.closed = new Promise((done) => { finish = done; });
+    let last: GoingDown | undefined,
+      waiting = 0,
+      shut = false,
+      finish: (g: GoingDown | undefined) => void = () => undefined;
+    this.closed = new Promise((done) => {
+      finish = done;
+    });
     const reader = new SocketReader();
     // What arrived before the close is still dealt with: an answer that made it here counts.
     const settle = (): void => {
@@ -43,53 +72,111 @@ export class Session {
       this.#rpc.dispose();
       finish(last);
     };
-    this.#rpc = createMessageConnection(reader, new SocketWriter((text) => new Promise((done, fail) => socket.send(text, (e) => { if (e) fail(e); else done(); }))), {
-      error: (m) => { if (!shut) log('warn', `daemon connection: ${m}`); }, warn: () => undefined, info: () => undefined, log: () => undefined,
-    }, {
-      messageStrategy: { handleMessage: (m, next) => { const r = next(m); waiting--; if (shut) setImmediate(settle); return r; } },
-    });
+    this.#rpc = createMessageConnection(
+      reader,
+      new SocketWriter(
+        (text) =>
+          new Promise((done, fail) =>
+            socket.send(text, (e) => {
+              if (e) fail(e);
+              else done();
+            }),
+          ),
+      ),
+      {
+        error: (m) => {
+          if (!shut) log('warn', `daemon connection: ${m}`);
+        },
+        warn: () => undefined,
+        info: () => undefined,
+        log: () => undefined,
+      },
+      {
+        messageStrategy: {
+          handleMessage: (m, next) => {
+            const r = next(m);
+            waiting--;
+            if (shut) setImmediate(settle);
+            return r;
+          },
+        },
+      },
+    );
     this.#rpc.onNotification((method: string, params) => {
       if (method === methods.goingDown.method) last = params as GoingDown;
       this.onNotification(method, params);
     });
-    let heard = Date.now(), alarm: NodeJS.Timeout | undefined;
+    let heard = Date.now(),
+      alarm: NodeJS.Timeout | undefined;
     const listen = (ms: number): void => {
       alarm = setTimeout(() => {
         if (Date.now() - heard < silenceMs) listen(silenceMs);
-        else if (ms === answerMs) { log('warn', 'the runtime does not answer pings: the connection is given up'); socket.terminate(); }
-        else { socket.ping(); listen(answerMs); }
+        else if (ms === answerMs) {
+          log('warn', 'the runtime does not answer pings: the connection is given up');
+          socket.terminate();
+        } else {
+          socket.ping();
+          listen(answerMs);
+        }
       }, ms);
     };
     listen(silenceMs);
-    const hear = (): void => { heard = Date.now(); };
+    const hear = (): void => {
+      heard = Date.now();
+    };
     socket.on('ping', hear).on('pong', hear);
     socket.on('message', (data: RawData, binary: boolean) => {
       hear();
-      if (binary) { const s = decodeScreen(data as Buffer); if (s) this.onScreen(s.header, s.png); }
-      else if (reader.push(data.toString())) waiting++;
+      if (binary) {
+        const s = decodeScreen(data as Buffer);
+        if (s) this.onScreen(s.header, s.png);
+      } else if (reader.push(data.toString())) waiting++;
       else log('warn', 'the runtime sent something that is not a JSON-RPC message');
     });
     socket.on('error', (e) => log('warn', `daemon connection: ${e.message}`));
-    socket.on('close', () => { shut = true; clearTimeout(alarm); settle(); });
+    socket.on('close', () => {
+      shut = true;
+      clearTimeout(alarm);
+      settle();
+    });
     this.#rpc.listen();
   }
 
   /** Rejects with `protocol.mismatch` when the two cannot speak, `draining` when the daemon is going away. */
   async greet(build: Build, client: string): Promise<methods.HelloResult> {
     const late = AbortSignal.timeout(openMs);
-    const hello = await this.request(methods.hello.method, { protocol: protocolVersion, build, client } satisfies methods.HelloParams, late).catch((e: unknown) => {
-      throw late.aborted ? new DaemonError('timeout', `The runtime (pid ${this.record.pid}) does not answer.`, 'Restart the runtime.') : e;
-    }) as methods.HelloResult;
-    if (hello.protocol < protocolVersion) throw new DaemonError('protocol.mismatch', `The runtime speaks protocol ${hello.protocol}, this window ${protocolVersion}.`, 'Restart the runtime when its run has ended.');
+    const hello = (await this.request(
+      methods.hello.method,
+      { protocol: protocolVersion, build, client } satisfies methods.HelloParams,
+      late,
+    ).catch((e: unknown) => {
+      throw late.aborted
+        ? new DaemonError('timeout', `The runtime (pid ${this.record.pid}) does not answer.`, 'Restart the runtime.')
+        : e;
+    })) as methods.HelloResult;
+    if (hello.protocol < protocolVersion)
+      throw new DaemonError(
+        'protocol.mismatch',
+        `The runtime speaks protocol ${hello.protocol}, this window ${protocolVersion}.`,
+        'Restart the runtime when its run has ended.',
+      );
     return hello;
   }
-  /** Rejects with DaemonError, `cancelled` at once when the signal fires; `patient`: the daemon is told, and its answer is waited for. */
+  /**
+   * Rejects with DaemonError, `cancelled` at once when the signal fires; `patient`: the daemon is told, and its answer
+   * is waited for.
+   */
   async request(method: string, params: unknown, signal?: AbortSignal, patient = false): Promise<unknown> {
     if (this.#over) throw lost();
     if (signal?.aborted) throw cancelled();
     const cancel = new CancellationTokenSource();
     let stop: () => void = () => undefined;
-    const stopped = new Promise<never>((_done, fail) => { stop = () => { cancel.cancel(); if (!patient) fail(cancelled()); }; });
+    const stopped = new Promise<never>((_done, fail) => {
+      stop = () => {
+        cancel.cancel();
+        if (!patient) fail(cancelled());
+      };
+    });
     signal?.addEventListener('abort', stop);
     try {
       const answer = this.#rpc.sendRequest<unknown>(method, params ?? {}, cancel.token);
@@ -101,14 +188,25 @@ export class Session {
       cancel.dispose();
     }
   }
-  close(): void { this.#socket.close(); }
+  close(): void {
+    this.#socket.close();
+  }
   /** Without good-bye. */
-  terminate(): void { this.#socket.terminate(); }
+  terminate(): void {
+    this.#socket.terminate();
+  }
 
   #fault(e: unknown): DaemonError {
-    const data = e instanceof ResponseError ? e.data as methods.ErrorData | undefined : undefined;
+    const data = e instanceof ResponseError ? (e.data as methods.ErrorData | undefined) : undefined;
     if (typeof data?.kind === 'string') return new DaemonError(data.kind, (e as Error).message, data.remedy);
-    return this.#over || this.#socket.readyState !== WebSocket.OPEN ? lost() : new DaemonError('internal', e instanceof Error ? e.message : String(e), 'This is a fault of DART Studio: please report it with the log.');
+    return this.#over || this.#socket.readyState !== WebSocket.OPEN
+      ? lost()
+      : new DaemonError(
+          'internal',
+          e instanceof Error ? e.message : String(e),
+          'This is a fault of DART Studio: please report it with the log.',
+        );
   }
 }
-const cancelled = (): DaemonError => new DaemonError('cancelled', 'The operation was cancelled.', 'Start it again when you want it.');
+const cancelled = (): DaemonError =>
+  new DaemonError('cancelled', 'The operation was cancelled.', 'Start it again when you want it.');

@@ -1,17 +1,26 @@
-/** What outlives a connection: event subscriptions and watched desktops. Each is asked for again at every new session. */
+/**
+ * What outlives a connection: event subscriptions and watched desktops. Each is asked for again at every new session.
+ */
 import type { ScreenHeader } from '../../runtime/protocol/binary.js';
 import * as methods from '../../runtime/protocol/methods.js';
 import type { Session } from './session.js';
 import { asError, DaemonError, type EventsBatch, type EventsQuery, type WatchListener } from './types.js';
 
 /** Errors after which asking again at the next session makes sense. */
-const passing = (e: unknown): boolean => e instanceof DaemonError && (e.kind === 'connection.lost' || e.kind === 'cancelled');
+const passing = (e: unknown): boolean =>
+  e instanceof DaemonError && (e.kind === 'connection.lost' || e.kind === 'cancelled');
 
-interface Subscription { readonly q: EventsQuery; next: number; id?: number; readonly batch: (b: EventsBatch) => void; readonly failed: (e: DaemonError) => void }
+interface Subscription {
+  readonly q: EventsQuery;
+  next: number;
+  id?: number;
+  readonly batch: (b: EventsBatch) => void;
+  readonly failed: (e: DaemonError) => void;
+}
 
 /**
- * Events of runs, each exactly once and in order, over any number of connections: the next one wanted is asked for, and what was seen is
- * dropped.
+ * Events of runs, each exactly once and in order, over any number of connections: the next one wanted is asked for, and
+ * what was seen is dropped.
  */
 export class Subscriptions {
   readonly #all = new Set<Subscription>();
@@ -31,14 +40,29 @@ export class Subscriptions {
   attach(session: Session | undefined): void {
     this.#session = session;
     this.#byId = new Map();
-    for (const s of this.#all) { delete s.id; void this.#ask(s); }
+    for (const s of this.#all) {
+      delete s.id;
+      void this.#ask(s);
+    }
   }
-  take(p: { readonly subscription: number } & EventsBatch & { readonly error?: { readonly kind: methods.ErrorData['kind']; readonly message: string; readonly remedy: string } }): void {
+  take(
+    p: { readonly subscription: number } & EventsBatch & {
+        readonly error?: {
+          readonly kind: methods.ErrorData['kind'];
+          readonly message: string;
+          readonly remedy: string;
+        };
+      },
+  ): void {
     const s = this.#byId.get(p.subscription);
     if (!s) return;
-    const events = p.events.length > 0 && p.events[0]!.seq < s.next ? p.events.filter((e) => e.seq >= s.next) : p.events;
+    const events =
+      p.events.length > 0 && p.events[0]!.seq < s.next ? p.events.filter((e) => e.seq >= s.next) : p.events;
     s.next = Math.max(s.next, p.nextSeq);
-    if (p.ended || p.error) { this.#all.delete(s); this.#byId.delete(p.subscription); }
+    if (p.ended || p.error) {
+      this.#all.delete(s);
+      this.#byId.delete(p.subscription);
+    }
     if (p.error) s.failed(new DaemonError(p.error.kind, p.error.message, p.error.remedy));
     else s.batch({ events, nextSeq: s.next, live: p.live, ...(p.ended ? { ended: true } : {}) });
   }
@@ -47,9 +71,14 @@ export class Subscriptions {
     const session = this.#session;
     if (!session) return;
     try {
-      const { subscription } = await session.request(methods.subscribe.method, { ...s.q, sinceSeq: s.next }) as { subscription: number };
+      const { subscription } = (await session.request(methods.subscribe.method, { ...s.q, sinceSeq: s.next })) as {
+        subscription: number;
+      };
       if (session !== this.#session) return;
-      if (!this.#all.has(s)) { this.#drop(subscription); return; }
+      if (!this.#all.has(s)) {
+        this.#drop(subscription);
+        return;
+      }
       s.id = subscription;
       this.#byId.set(subscription, s);
     } catch (e) {
@@ -59,11 +88,17 @@ export class Subscriptions {
   }
   #drop(id: number): void {
     this.#byId.delete(id);
-    this.#session?.request(methods.unsubscribe.method, { subscription: id }).catch(() => undefined); // closed: it has ended there too
+    // closed: it has ended there too
+    this.#session?.request(methods.unsubscribe.method, { subscription: id }).catch(() => undefined);
   }
 }
 
-interface Watch { readonly desktop: string; readonly maxFps: number | undefined; readonly to: WatchListener; id?: number }
+interface Watch {
+  readonly desktop: string;
+  readonly maxFps: number | undefined;
+  readonly to: WatchListener;
+  id?: number;
+}
 
 /** Screens of desktops; a new session starts them again with a whole picture. */
 export class Watches {
@@ -86,14 +121,20 @@ export class Watches {
   attach(session: Session | undefined): void {
     this.#session = session;
     this.#byId = new Map();
-    for (const w of this.#all) { delete w.id; void this.#ask(w); }
+    for (const w of this.#all) {
+      delete w.id;
+      void this.#ask(w);
+    }
   }
   patch(h: ScreenHeader, png: Uint8Array): void {
     const w = this.#byId.get(h.stream);
     if (w) w.to.patch(h, png);
     else if (this.#asking > 0) this.#early.push({ h, png });
   }
-  ended(p: { readonly stream: number; readonly error?: { readonly kind: string; readonly message: string; readonly remedy: string } }): void {
+  ended(p: {
+    readonly stream: number;
+    readonly error?: { readonly kind: string; readonly message: string; readonly remedy: string };
+  }): void {
     const w = this.#byId.get(p.stream);
     if (!w) return;
     this.#byId.delete(p.stream);
@@ -106,9 +147,15 @@ export class Watches {
     if (!session) return;
     this.#asking++;
     try {
-      const { stream, width, height } = await session.request(methods.watchDesktop.method, { desktop: w.desktop, ...(w.maxFps === undefined ? {} : { maxFps: w.maxFps }) }) as { stream: number; width: number; height: number };
+      const { stream, width, height } = (await session.request(methods.watchDesktop.method, {
+        desktop: w.desktop,
+        ...(w.maxFps === undefined ? {} : { maxFps: w.maxFps }),
+      })) as { stream: number; width: number; height: number };
       if (session !== this.#session) return;
-      if (!this.#all.has(w)) { this.#drop(stream); return; }
+      if (!this.#all.has(w)) {
+        this.#drop(stream);
+        return;
+      }
       w.id = stream;
       this.#byId.set(stream, w);
       w.to.start({ width, height });

@@ -9,15 +9,23 @@ export type LogLevel = 'info' | 'warn' | 'error';
 export type Log = (level: LogLevel, message: string) => void;
 
 export interface DaemonClientOptions {
-  /** Folder of the discovery record, the logs and the lock (VS Code's globalStorageUri); made when it is missing. */ readonly storage: string;
-  /** Absolute path of dist/runtime.js. */ readonly runtime: string;
-  /** Program that runs it; default: this process's own executable, as Node. */ readonly node?: string;
-  /** Of the bundle `runtime`: decides whether a daemon that is found is older. */ readonly build: Build;
-  /** Who this is, for the daemon's log. */ readonly client: string;
+  /** Folder of the discovery record, the logs and the lock (VS Code's globalStorageUri); made when it is missing. */
+  readonly storage: string;
+  /** Absolute path of dist/runtime.js. */
+  readonly runtime: string;
+  /** Program that runs it; default: this process's own executable, as Node. */
+  readonly node?: string;
+  /** Of the bundle `runtime`: decides whether a daemon that is found is older. */
+  readonly build: Build;
+  /** Who this is, for the daemon's log. */
+  readonly client: string;
   readonly log: Log;
-  /** More environment for a daemon started from here. */ readonly env?: Readonly<Record<string, string>>;
-  /** In [0, 1), for jitter. */ readonly random?: () => number;
-  /** ms since the epoch. */ readonly now?: () => number;
+  /** More environment for a daemon started from here. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** In [0, 1), for jitter. */
+  readonly random?: () => number;
+  /** ms since the epoch. */
+  readonly now?: () => number;
 }
 
 export type DaemonErrorKind = ErrorData['kind'] | 'daemon.failed' | 'daemon.stopped';
@@ -25,22 +33,58 @@ export type DaemonErrorKind = ErrorData['kind'] | 'daemon.failed' | 'daemon.stop
 export class DaemonError extends Error {
   readonly kind: DaemonErrorKind;
   readonly remedy: string;
-  constructor(kind: DaemonErrorKind, message: string, remedy: string) { super(message); this.name = 'DaemonError'; this.kind = kind; this.remedy = remedy; }
-  get hostError(): HostError { return { kind: this.kind, message: this.message, remedy: this.remedy }; }
+  constructor(kind: DaemonErrorKind, message: string, remedy: string) {
+    super(message);
+    this.name = 'DaemonError';
+    this.kind = kind;
+    this.remedy = remedy;
+  }
+  get hostError(): HostError {
+    return { kind: this.kind, message: this.message, remedy: this.remedy };
+  }
 }
 /** What was thrown, with a kind. */
-export const asError = (e: unknown): DaemonError => e instanceof DaemonError ? e : new DaemonError('internal', e instanceof Error ? e.message : String(e), 'This is a fault of DART Studio: please report it with the log.');
+export const asError = (e: unknown): DaemonError =>
+  e instanceof DaemonError
+    ? e
+    : new DaemonError(
+        'internal',
+        e instanceof Error ? e.message : String(e),
+        'This is a fault of DART Studio: please report it with the log.',
+      );
 
-export const lost = (): DaemonError => new DaemonError('connection.lost', 'The connection to the runtime was lost.', 'It is being restored; try again in a moment.');
+export const lost = (): DaemonError =>
+  new DaemonError(
+    'connection.lost',
+    'The connection to the runtime was lost.',
+    'It is being restored; try again in a moment.',
+  );
 /** The daemon's last words. */
-export interface GoingDown { readonly reason: 'idle' | 'drained' | 'shutdown' | 'fault'; readonly message?: string }
+export interface GoingDown {
+  readonly reason: 'idle' | 'drained' | 'shutdown' | 'fault';
+  readonly message?: string;
+}
 
-/** `daemon.older` is the one detail of a state that works: a run holds an older daemon, which is replaced when it ends. */
+/**
+ * `daemon.older` is the one detail of a state that works: a run holds an older daemon, which is replaced when it ends.
+ */
 export type StateListener = (state: DaemonState, detail?: HostError) => void;
-export interface EventsQuery { readonly run: RunPath; readonly sinceSeq: number; readonly types?: readonly RunEventType[]; readonly rollout?: string }
-export interface EventsBatch { readonly events: readonly RunEvent[]; readonly nextSeq: number; readonly live: boolean; readonly ended?: boolean }
+export interface EventsQuery {
+  readonly run: RunPath;
+  readonly sinceSeq: number;
+  readonly types?: readonly RunEventType[];
+  readonly rollout?: string;
+}
+export interface EventsBatch {
+  readonly events: readonly RunEvent[];
+  readonly nextSeq: number;
+  readonly live: boolean;
+  readonly ended?: boolean;
+}
 export interface WatchListener {
-  /** Also after a reconnect; a whole screen follows. */ start(screen: { readonly width: number; readonly height: number }): void;
+  /** Also after a reconnect; a whole screen follows. */
+  start(screen: { readonly width: number; readonly height: number }): void;
   patch(header: ScreenHeader, png: Uint8Array): void;
-  /** Nothing follows. */ end(error?: HostError): void;
+  /** Nothing follows. */
+  end(error?: HostError): void;
 }

@@ -7,7 +7,12 @@ import { throttle } from '../throttle.js';
 import { folderOf, framesUnder } from './framesFolder.js';
 
 export type Content =
-  | { readonly kind: 'trajectory'; readonly view: TrajectoryView; /** Lines that could not be used. */ readonly skipped: readonly { readonly line: number; readonly why: string }[] }
+  | {
+      readonly kind: 'trajectory';
+      readonly view: TrajectoryView;
+      /** Lines that could not be used. */
+      readonly skipped: readonly { readonly line: number; readonly why: string }[];
+    }
   | { readonly kind: 'tooLarge'; readonly bytes: number }
   | { readonly kind: 'unreadable'; readonly why: string };
 
@@ -28,26 +33,50 @@ export class TrajectoryDocument implements CustomDocument {
   static async open(uri: Uri, maxBytes: () => number): Promise<TrajectoryDocument> {
     const d = new TrajectoryDocument(uri, maxBytes);
     await d.#load();
-    // A writer touches a file several times; a reload a quarter second after the first touch and once after the last is enough.
-    const reload = d.#own.add(throttle(() => { d.#load().then(() => d.#changed.fire(), () => undefined); }, 250));
-    const watcher = d.#own.add(workspace.createFileSystemWatcher(new RelativePattern(d.folder, uri.path.slice(uri.path.lastIndexOf('/') + 1))));
+    // A writer touches a file several times; a reload a quarter second after the first touch and once after the last is
+    // enough.
+    const reload = d.#own.add(
+      throttle(() => {
+        d.#load().then(
+          () => d.#changed.fire(),
+          () => undefined,
+        );
+      }, 250),
+    );
+    const watcher = d.#own.add(
+      workspace.createFileSystemWatcher(new RelativePattern(d.folder, uri.path.slice(uri.path.lastIndexOf('/') + 1))),
+    );
     d.#own.add(watcher.onDidChange(reload));
     d.#own.add(watcher.onDidCreate(reload));
     return d;
   }
-  get content(): Content { return this.#content; }
-  dispose(): void { this.#own.dispose(); }
+  get content(): Content {
+    return this.#content;
+  }
+  dispose(): void {
+    this.#own.dispose();
+  }
 
   async #load(): Promise<void> {
     try {
       const { size } = await workspace.fs.stat(this.uri);
-      if (size > this.#maxBytes()) { this.#content = { kind: 'tooLarge', bytes: size }; return; }
+      if (size > this.#maxBytes()) {
+        this.#content = { kind: 'tooLarge', bytes: size };
+        return;
+      }
       const parsed = parseTrajectory(new TextDecoder().decode(await workspace.fs.readFile(this.uri)));
       this.#content = parsed.ok
-        ? { kind: 'trajectory', view: { ...parsed.trajectory, framesDir: framesUnder(this.folder, parsed.trajectory.framesDir) }, skipped: parsed.skipped }
+        ? {
+            kind: 'trajectory',
+            view: { ...parsed.trajectory, framesDir: framesUnder(this.folder, parsed.trajectory.framesDir) },
+            skipped: parsed.skipped,
+          }
         : { kind: 'unreadable', why: `line ${parsed.line}: ${parsed.why}` };
     } catch (e) {
-      this.#content = { kind: 'unreadable', why: e instanceof FileSystemError || e instanceof Error ? e.message : String(e) };
+      this.#content = {
+        kind: 'unreadable',
+        why: e instanceof FileSystemError || e instanceof Error ? e.message : String(e),
+      };
     }
   }
 }

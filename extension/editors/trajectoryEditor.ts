@@ -1,8 +1,16 @@
 /**
- * The trajectory file as the inspector shows it. Read-only; works without the runtime, in Restricted Mode and in virtual workspaces.
- * Several editors of one document have a page each.
+ * The trajectory file as the inspector shows it. Read-only; works without the runtime, in Restricted Mode and in
+ * virtual workspaces. Several editors of one document have a page each.
  */
-import { commands as vscodeCommands, env, ViewColumn, window, type CustomReadonlyEditorProvider, type Uri, type WebviewPanel } from 'vscode';
+import {
+  commands as vscodeCommands,
+  env,
+  ViewColumn,
+  window,
+  type CustomReadonlyEditorProvider,
+  type Uri,
+  type WebviewPanel,
+} from 'vscode';
 import type { PageInput } from '../../webview/protocol.js';
 import { Disposables, type Ends } from '../dispose.js';
 import { commands, trajectoryEditor } from '../ids.js';
@@ -11,7 +19,11 @@ import { WebviewHost, type HostDeps } from '../panels/webviewHost.js';
 import { t } from '../words.js';
 import { TrajectoryDocument } from './trajectoryDocument.js';
 
-interface Editor { readonly panel: WebviewPanel; readonly document: TrajectoryDocument; host?: WebviewHost }
+interface Editor {
+  readonly panel: WebviewPanel;
+  readonly document: TrajectoryDocument;
+  host?: WebviewHost;
+}
 
 export class TrajectoryEditors implements CustomReadonlyEditorProvider<TrajectoryDocument>, Ends {
   readonly #deps: HostDeps;
@@ -22,40 +34,81 @@ export class TrajectoryEditors implements CustomReadonlyEditorProvider<Trajector
   constructor(deps: HostDeps, maxBytes: () => number) {
     this.#deps = deps;
     this.#maxBytes = maxBytes;
-    this.#own.add(window.registerCustomEditorProvider(trajectoryEditor, this, { supportsMultipleEditorsPerDocument: true, webviewOptions: { enableFindWidget: true } }));
+    this.#own.add(
+      window.registerCustomEditorProvider(trajectoryEditor, this, {
+        supportsMultipleEditorsPerDocument: true,
+        webviewOptions: { enableFindWidget: true },
+      }),
+    );
   }
   get active(): { readonly host: WebviewHost | undefined; readonly uri: Uri } | undefined {
     const e = [...this.#editors].find((x) => x.panel.active);
     return e && { host: e.host, uri: e.document.uri };
   }
-  uriOf(host: WebviewHost): Uri | undefined { return [...this.#editors].find((e) => e.host === host)?.document.uri; }
-  openCustomDocument(uri: Uri): Promise<TrajectoryDocument> { return TrajectoryDocument.open(uri, this.#maxBytes); }
+  uriOf(host: WebviewHost): Uri | undefined {
+    return [...this.#editors].find((e) => e.host === host)?.document.uri;
+  }
+  openCustomDocument(uri: Uri): Promise<TrajectoryDocument> {
+    return TrajectoryDocument.open(uri, this.#maxBytes);
+  }
 
   resolveCustomEditor(document: TrajectoryDocument, panel: WebviewPanel): void {
-    const editor: Editor = { panel, document }, own = new Disposables();
+    const editor: Editor = { panel, document },
+      own = new Disposables();
     this.#editors.add(editor);
     own.add(document.onDidChange(() => this.#show(editor)));
-    const ended = panel.onDidDispose(() => { this.#editors.delete(editor); editor.host?.dispose(); own.dispose(); ended.dispose(); });
+    const ended = panel.onDidDispose(() => {
+      this.#editors.delete(editor);
+      editor.host?.dispose();
+      own.dispose();
+      ended.dispose();
+    });
     this.#show(editor);
   }
-  dispose(): void { this.#own.dispose(); }
+  dispose(): void {
+    this.#own.dispose();
+  }
 
   #show(e: Editor): void {
     const { content, folder } = e.document;
     if (content.kind === 'trajectory') {
-      const input: PageInput = { kind: 'inspector', rollout: content.view.row.rollout, document: content.view, ...(content.skipped.length > 0 ? { skipped: content.skipped } : {}) };
+      const input: PageInput = {
+        kind: 'inspector',
+        rollout: content.view.row.rollout,
+        document: content.view,
+        ...(content.skipped.length > 0 ? { skipped: content.skipped } : {}),
+      };
       if (e.host) e.host.show(input);
-      else e.host = new WebviewHost({ webview: e.panel.webview, kind: 'inspector', title: content.view.row.instruction, input, folders: [{ path: folder.path.replace(/\/$/, ''), uri: folder }] }, this.#deps);
-      if (content.skipped.length > 0) this.#deps.log.warn(`${e.document.uri.path}: ${content.skipped.length} lines could not be read and are left out`);
+      else
+        e.host = new WebviewHost(
+          {
+            webview: e.panel.webview,
+            kind: 'inspector',
+            title: content.view.row.instruction,
+            input,
+            folders: [{ path: folder.path.replace(/\/$/, ''), uri: folder }],
+          },
+          this.#deps,
+        );
+      if (content.skipped.length > 0)
+        this.#deps.log.warn(
+          `${e.document.uri.path}: ${content.skipped.length} lines could not be read and are left out`,
+        );
       return;
     }
     e.host?.dispose();
     delete e.host;
-    if (content.kind === 'tooLarge') this.#openAsText(e, content.bytes); else this.#explain(e, content.why);
+    if (content.kind === 'tooLarge') this.#openAsText(e, content.bytes);
+    else this.#explain(e, content.why);
   }
   #openAsText(e: Editor, bytes: number): void {
     const column = e.panel.viewColumn ?? ViewColumn.Active;
-    void window.showInformationMessage(t('This trajectory has {0} MB, too much for the inspector; it is shown as text. The limit is the setting dartStudio.trajectory.maxFileSizeMb.', Math.round(bytes / 2 ** 20)));
+    void window.showInformationMessage(
+      t(
+        'This trajectory has {0} MB, too much for the inspector; it is shown as text. The limit is the setting dartStudio.trajectory.maxFileSizeMb.',
+        Math.round(bytes / 2 ** 20),
+      ),
+    );
     e.panel.dispose();
     void vscodeCommands.executeCommand('vscode.openWith', e.document.uri, 'default', column);
   }

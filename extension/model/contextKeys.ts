@@ -5,7 +5,17 @@ import { contextKeys } from '../ids.js';
 
 /** `noDesktops`: no provider works here (Docker missing and no sandbox), or nothing is built. */
 export type Machine = 'unknown' | 'ok' | 'noDesktops';
-export interface Facts { readonly daemon: DaemonState; readonly runs: readonly RunSummary[]; readonly active: RunSummary | undefined; readonly selected: string | undefined; readonly desktops: number; readonly filtered: boolean; readonly machine: Machine; /** Control sessions that are open. */ readonly sessions: number }
+export interface Facts {
+  readonly daemon: DaemonState;
+  readonly runs: readonly RunSummary[];
+  readonly active: RunSummary | undefined;
+  readonly selected: string | undefined;
+  readonly desktops: number;
+  readonly filtered: boolean;
+  readonly machine: Machine;
+  /** Control sessions that are open. */
+  readonly sessions: number;
+}
 export type KeyValues = Readonly<Record<(typeof contextKeys)[keyof typeof contextKeys], string | boolean>>;
 
 export function keysOf(f: Facts): KeyValues {

@@ -1,6 +1,6 @@
 /**
- * The control sessions of the runtime: who has which desktop. Kept true by `control/changed`; a runtime that comes back is asked again,
- * which is how a demonstration is found after the window was reloaded.
+ * The control sessions of the runtime: who has which desktop. Kept true by `control/changed`; a runtime that comes back
+ * is asked again, which is how a demonstration is found after the window was reloaded.
  */
 import * as methods from '../../runtime/protocol/methods.js';
 import type { ControlSessionId, ControlState } from '../../runtime/protocol/types.js';
@@ -9,11 +9,14 @@ import { Emitter } from '../emitter.js';
 import type { Runtime } from '../runtimePort.js';
 
 /** Somebody still has to do something with it: it goes on, or a judged demonstration was neither kept nor discarded. */
-export const isOpen = (s: ControlState): boolean => s.mode !== 'ended' || (s.purpose === 'record' && s.verdict !== undefined && s.kept === undefined && s.error === undefined);
+export const isOpen = (s: ControlState): boolean =>
+  s.mode !== 'ended' ||
+  (s.purpose === 'record' && s.verdict !== undefined && s.kept === undefined && s.error === undefined);
 
 export interface ControlSessionsOptions {
   readonly runtime: Runtime;
-  /** Sessions that were opened from this window, also before a reload. */ readonly mine: readonly ControlSessionId[];
+  /** Sessions that were opened from this window, also before a reload. */
+  readonly mine: readonly ControlSessionId[];
   readonly keepMine: (ids: readonly ControlSessionId[]) => void;
   readonly failed: (e: unknown, doing: string) => void;
 }
@@ -31,9 +34,15 @@ export class ControlSessions implements Ends {
     this.#mine = new Set(o.mine);
     const { runtime } = o;
     this.#own.defer(runtime.on(methods.controlChanged, (s) => this.note(s)));
-    this.#own.defer(runtime.onState((state) => {
-      if (state === 'ready') void this.reload(); else if (this.#open.size > 0) { this.#open.clear(); this.#changed.fire(undefined); }
-    }));
+    this.#own.defer(
+      runtime.onState((state) => {
+        if (state === 'ready') void this.reload();
+        else if (this.#open.size > 0) {
+          this.#open.clear();
+          this.#changed.fire(undefined);
+        }
+      }),
+    );
     if (runtime.state === 'ready') void this.reload();
   }
   /** With the session that changed; undefined: all of them. */
@@ -41,15 +50,26 @@ export class ControlSessions implements Ends {
   /** A session of this window that no page shows any more, and when it will end (`abandonedAt`). */
   readonly onAbandoned = (l: (s: ControlState) => void): (() => void) => this.#abandoned.on(l);
 
-  get open(): readonly ControlState[] { return [...this.#open.values()]; }
-  get(id: ControlSessionId | undefined): ControlState | undefined { return id === undefined ? undefined : this.#open.get(id); }
+  get open(): readonly ControlState[] {
+    return [...this.#open.values()];
+  }
+  get(id: ControlSessionId | undefined): ControlState | undefined {
+    return id === undefined ? undefined : this.#open.get(id);
+  }
   /** Whoever has this desktop. */
-  of(desktop: string): ControlState | undefined { return this.open.find((s) => s.desktop === desktop); }
-  isMine(id: ControlSessionId): boolean { return this.#mine.has(id); }
+  of(desktop: string): ControlState | undefined {
+    return this.open.find((s) => s.desktop === desktop);
+  }
+  isMine(id: ControlSessionId): boolean {
+    return this.#mine.has(id);
+  }
 
   /** A session that this window made or shows. */
   adopt(s: ControlState): void {
-    if (!this.#mine.has(s.session)) { this.#mine.add(s.session); this.#o.keepMine([...this.#mine]); }
+    if (!this.#mine.has(s.session)) {
+      this.#mine.add(s.session);
+      this.#o.keepMine([...this.#mine]);
+    }
     this.note(s);
   }
   note(s: ControlState): void {
@@ -60,17 +80,26 @@ export class ControlSessions implements Ends {
       if (this.#mine.delete(s.session)) this.#o.keepMine([...this.#mine]);
     }
     this.#changed.fire(s);
-    if (isOpen(s) && s.abandonedAt !== undefined && before?.abandonedAt === undefined && this.#mine.has(s.session)) this.#abandoned.fire(s);
+    if (isOpen(s) && s.abandonedAt !== undefined && before?.abandonedAt === undefined && this.#mine.has(s.session))
+      this.#abandoned.fire(s);
   }
   async reload(): Promise<void> {
     try {
       const { sessions } = await this.#o.runtime.request(methods.listControl, {});
       for (const id of this.#open.keys()) if (!sessions.some((s) => s.session === id)) this.#open.delete(id);
       const there = [...this.#mine].filter((id) => sessions.some((s) => s.session === id));
-      if (there.length < this.#mine.size) { this.#mine.clear(); for (const id of there) this.#mine.add(id); this.#o.keepMine(there); }
+      if (there.length < this.#mine.size) {
+        this.#mine.clear();
+        for (const id of there) this.#mine.add(id);
+        this.#o.keepMine(there);
+      }
       for (const s of sessions) this.note(s);
       this.#changed.fire(undefined);
-    } catch (e) { this.#o.failed(e, 'list the open demonstrations'); }
+    } catch (e) {
+      this.#o.failed(e, 'list the open demonstrations');
+    }
   }
-  dispose(): void { this.#own.dispose(); }
+  dispose(): void {
+    this.#own.dispose();
+  }
 }

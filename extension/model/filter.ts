@@ -2,7 +2,10 @@
 import type { OutcomeKind, TrajectoryFilter, TrajectoryRow, TrajectorySort } from '../../runtime/protocol/types.js';
 import { t } from '../words.js';
 
-export type ViewFilter = Pick<TrajectoryFilter, 'outcome' | 'family' | 'provenance' | 'version' | 'tag' | 'annotated' | 'reviewed' | 'text'>;
+export type ViewFilter = Pick<
+  TrajectoryFilter,
+  'outcome' | 'family' | 'provenance' | 'version' | 'tag' | 'annotated' | 'reviewed' | 'text'
+>;
 export const outcomes: readonly OutcomeKind[] = ['success', 'failure', 'error', 'running'];
 export const provenances: readonly TrajectoryRow['provenance'][] = ['rollout', 'human', 'imported', 'oracle', 'probe'];
 export const sorts: readonly TrajectorySort[] = ['newest', 'oldest', 'longest', 'entropy', 'reward'];
@@ -14,21 +17,38 @@ export function parseFilter(x: unknown): ViewFilter {
   if (typeof x !== 'object' || x === null) return {};
   const s = x as Record<string, unknown>;
   const outcome = Array.isArray(s['outcome']) ? outcomes.filter((o) => (s['outcome'] as unknown[]).includes(o)) : [];
-  const provenance = Array.isArray(s['provenance']) ? provenances.filter((o) => (s['provenance'] as unknown[]).includes(o)) : [];
-  const version = typeof s['version'] === 'object' && s['version'] !== null ? s['version'] as Record<string, unknown> : {};
+  const provenance = Array.isArray(s['provenance'])
+    ? provenances.filter((o) => (s['provenance'] as unknown[]).includes(o))
+    : [];
+  const version =
+    typeof s['version'] === 'object' && s['version'] !== null ? (s['version'] as Record<string, unknown>) : {};
   const whole = (v: unknown): v is number => Number.isSafeInteger(v) && (v as number) >= 0;
-  const bounds = { ...(whole(version['min']) ? { min: version['min'] } : {}), ...(whole(version['max']) ? { max: version['max'] } : {}) };
+  const bounds = {
+    ...(whole(version['min']) ? { min: version['min'] } : {}),
+    ...(whole(version['max']) ? { max: version['max'] } : {}),
+  };
   return clean({
-    outcome, provenance, version: bounds, ...(typeof s['annotated'] === 'boolean' ? { annotated: s['annotated'] } : {}), ...(typeof s['reviewed'] === 'boolean' ? { reviewed: s['reviewed'] } : {}),
-    ...(typeof s['family'] === 'string' ? { family: s['family'] } : {}), ...(typeof s['tag'] === 'string' ? { tag: s['tag'] } : {}), ...(typeof s['text'] === 'string' ? { text: s['text'] } : {}),
+    outcome,
+    provenance,
+    version: bounds,
+    ...(typeof s['annotated'] === 'boolean' ? { annotated: s['annotated'] } : {}),
+    ...(typeof s['reviewed'] === 'boolean' ? { reviewed: s['reviewed'] } : {}),
+    ...(typeof s['family'] === 'string' ? { family: s['family'] } : {}),
+    ...(typeof s['tag'] === 'string' ? { tag: s['tag'] } : {}),
+    ...(typeof s['text'] === 'string' ? { text: s['text'] } : {}),
   });
 }
 /** Without the parts that filter nothing. */
 export function clean(f: ViewFilter): ViewFilter {
   return {
-    ...(f.outcome?.length ? { outcome: f.outcome } : {}), ...(f.family ? { family: f.family } : {}), ...(f.provenance?.length ? { provenance: f.provenance } : {}),
+    ...(f.outcome?.length ? { outcome: f.outcome } : {}),
+    ...(f.family ? { family: f.family } : {}),
+    ...(f.provenance?.length ? { provenance: f.provenance } : {}),
     ...(f.version?.min !== undefined || f.version?.max !== undefined ? { version: f.version } : {}),
-    ...(f.tag ? { tag: f.tag } : {}), ...(f.annotated === undefined ? {} : { annotated: f.annotated }), ...(f.reviewed === undefined ? {} : { reviewed: f.reviewed }), ...(f.text ? { text: f.text } : {}),
+    ...(f.tag ? { tag: f.tag } : {}),
+    ...(f.annotated === undefined ? {} : { annotated: f.annotated }),
+    ...(f.reviewed === undefined ? {} : { reviewed: f.reviewed }),
+    ...(f.text ? { text: f.text } : {}),
   };
 }
 /** "3", "3-7", "3-", "-7" as bounds; undefined when it is none of these. */
@@ -45,15 +65,32 @@ export function versionsText(v: ViewFilter['version']): string {
   return v.min === v.max ? String(v.min) : `${v.min ?? ''}-${v.max ?? ''}`;
 }
 
-export const outcomeWord = (o: OutcomeKind): string => ({ success: t('success'), failure: t('failure'), error: t('error'), running: t('running') })[o];
-export const sortWord = (s: TrajectorySort): string => ({ newest: t('newest first'), oldest: t('oldest first'), longest: t('most steps first'), entropy: t('highest entropy first'), reward: t('highest reward first') })[s];
-export const originWord = (o: TrajectoryRow['provenance']): string => ({ rollout: t('by the policy'), probe: t('probe'), oracle: t('oracle'), human: t('human'), imported: t('imported') })[o];
+export const outcomeWord = (o: OutcomeKind): string =>
+  ({ success: t('success'), failure: t('failure'), error: t('error'), running: t('running') })[o];
+export const sortWord = (s: TrajectorySort): string =>
+  ({
+    newest: t('newest first'),
+    oldest: t('oldest first'),
+    longest: t('most steps first'),
+    entropy: t('highest entropy first'),
+    reward: t('highest reward first'),
+  })[s];
+export const originWord = (o: TrajectoryRow['provenance']): string =>
+  ({ rollout: t('by the policy'), probe: t('probe'), oracle: t('oracle'), human: t('human'), imported: t('imported') })[
+    o
+  ];
 export const annotatedWord = (yes: boolean): string => (yes ? t('annotated') : t('not annotated'));
 export const reviewedWord = (yes: boolean): string => (yes ? t('reviewed') : t('not reviewed'));
 /** The filter in a few words, for the view's description. */
 export function filterWords(f: ViewFilter): string {
   return [
-    ...(f.outcome ? [f.outcome.map(outcomeWord).join(', ')] : []), ...(f.family ? [f.family] : []), ...(f.provenance ? [f.provenance.map(originWord).join(', ')] : []), ...(f.version ? [t('version {0}', versionsText(f.version))] : []),
-    ...(f.tag ? [`#${f.tag}`] : []), ...(f.annotated === undefined ? [] : [annotatedWord(f.annotated)]), ...(f.reviewed === undefined ? [] : [reviewedWord(f.reviewed)]), ...(f.text ? [`"${f.text}"`] : []),
+    ...(f.outcome ? [f.outcome.map(outcomeWord).join(', ')] : []),
+    ...(f.family ? [f.family] : []),
+    ...(f.provenance ? [f.provenance.map(originWord).join(', ')] : []),
+    ...(f.version ? [t('version {0}', versionsText(f.version))] : []),
+    ...(f.tag ? [`#${f.tag}`] : []),
+    ...(f.annotated === undefined ? [] : [annotatedWord(f.annotated)]),
+    ...(f.reviewed === undefined ? [] : [reviewedWord(f.reviewed)]),
+    ...(f.text ? [`"${f.text}"`] : []),
   ].join(' · ');
 }

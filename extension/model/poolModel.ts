@@ -1,4 +1,7 @@
-/** The experience pool of the selected run, read when the view is looked at and again when the runtime says that it changed. */
+/**
+ * The experience pool of the selected run, read when the view is looked at and again when the runtime says that it
+ * changed.
+ */
 import * as methods from '../../runtime/protocol/methods.js';
 import type { PoolView, RunPath } from '../../runtime/protocol/types.js';
 import type { HostError } from '../../webview/protocol.js';
@@ -8,7 +11,10 @@ import { wireError } from '../errorWords.js';
 import type { Runtime } from '../runtimePort.js';
 import { throttle, type Later } from '../throttle.js';
 
-export interface PoolModelOptions { readonly runtime: Runtime; readonly later?: Later }
+export interface PoolModelOptions {
+  readonly runtime: Runtime;
+  readonly later?: Later;
+}
 
 export class PoolModel implements Ends {
   readonly #o: PoolModelOptions;
@@ -26,20 +32,45 @@ export class PoolModel implements Ends {
 
   constructor(o: PoolModelOptions) {
     this.#o = o;
-    this.#soon = this.#own.add(throttle(() => { void this.#read(); }, 1000, o.later));
+    this.#soon = this.#own.add(
+      throttle(
+        () => {
+          void this.#read();
+        },
+        1000,
+        o.later,
+      ),
+    );
     const { runtime } = o;
-    this.#own.defer(runtime.on(methods.poolChanged, ({ run }) => { if (run === this.#run) this.touch(); }));
-    this.#own.defer(runtime.onState((s) => {
-      if (s === 'ready') { this.touch(); return; }
-      this.#forget();
-      this.#changed.fire();
-    }));
+    this.#own.defer(
+      runtime.on(methods.poolChanged, ({ run }) => {
+        if (run === this.#run) this.touch();
+      }),
+    );
+    this.#own.defer(
+      runtime.onState((s) => {
+        if (s === 'ready') {
+          this.touch();
+          return;
+        }
+        this.#forget();
+        this.#changed.fire();
+      }),
+    );
   }
   readonly onChange = (l: () => void): (() => void) => this.#changed.on(l);
-  get run(): RunPath | undefined { return this.#run; }
-  get view(): PoolView | undefined { return this.#view; }
-  get problem(): HostError | undefined { return this.#problem; }
-  get loading(): Promise<void> | undefined { return this.#loading; }
+  get run(): RunPath | undefined {
+    return this.#run;
+  }
+  get view(): PoolView | undefined {
+    return this.#view;
+  }
+  get problem(): HostError | undefined {
+    return this.#problem;
+  }
+  get loading(): Promise<void> | undefined {
+    return this.#loading;
+  }
 
   show(run: RunPath | undefined): void {
     if (run === this.#run) return;
@@ -68,7 +99,9 @@ export class PoolModel implements Ends {
     this.#problem = this.#loading = undefined;
     this.#changed.fire();
   }
-  dispose(): void { this.#own.dispose(); }
+  dispose(): void {
+    this.#own.dispose();
+  }
 
   #forget(): void {
     this.#turn++;
@@ -76,15 +109,21 @@ export class PoolModel implements Ends {
     this.#stale = true;
   }
   #read(): Promise<void> {
-    const run = this.#run, turn = ++this.#turn;
+    const run = this.#run,
+      turn = ++this.#turn;
     if (run === undefined || this.#o.runtime.state !== 'ready') return Promise.resolve();
     this.#stale = false;
-    const loading = this.#o.runtime.request(methods.listPool, { run }).then((view) => { if (turn === this.#turn) this.take(run, view); }, (e: unknown) => {
-      if (turn !== this.#turn) return;
-      this.#loading = undefined;
-      this.#problem = wireError(e);
-      this.#changed.fire();
-    });
+    const loading = this.#o.runtime.request(methods.listPool, { run }).then(
+      (view) => {
+        if (turn === this.#turn) this.take(run, view);
+      },
+      (e: unknown) => {
+        if (turn !== this.#turn) return;
+        this.#loading = undefined;
+        this.#problem = wireError(e);
+        this.#changed.fire();
+      },
+    );
     this.#loading = loading;
     this.#changed.fire();
     return loading;

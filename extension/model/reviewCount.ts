@@ -1,4 +1,7 @@
-/** How many trajectories of the selected run wait to be reviewed: counted from when somebody began, as a run that nobody reviews has hundreds. */
+/**
+ * How many trajectories of the selected run wait to be reviewed: counted from when somebody began, as a run that nobody
+ * reviews has hundreds.
+ */
 import * as methods from '../../runtime/protocol/methods.js';
 import type { ReviewQueue, RunPath } from '../../runtime/protocol/types.js';
 import { Disposables, type Ends } from '../dispose.js';
@@ -19,8 +22,20 @@ export class ReviewCount implements Ends {
   constructor(runtime: Runtime, say: (waiting: number | undefined) => void, later?: Later) {
     this.#runtime = runtime;
     this.#say = say;
-    this.#soon = this.#own.add(throttle(() => { void this.#read(); }, readMs, later));
-    this.#own.defer(runtime.on(methods.annotationChanged, (a) => { if (a.run === this.#run && this.#begun.has(a.run)) this.#soon(); }));
+    this.#soon = this.#own.add(
+      throttle(
+        () => {
+          void this.#read();
+        },
+        readMs,
+        later,
+      ),
+    );
+    this.#own.defer(
+      runtime.on(methods.annotationChanged, (a) => {
+        if (a.run === this.#run && this.#begun.has(a.run)) this.#soon();
+      }),
+    );
   }
   show(run: RunPath | undefined): void {
     if (run === this.#run) return;
@@ -31,7 +46,9 @@ export class ReviewCount implements Ends {
     this.#begun.set(run, waitingIn(q));
     if (run === this.#run) this.#say(waitingIn(q));
   }
-  dispose(): void { this.#own.dispose(); }
+  dispose(): void {
+    this.#own.dispose();
+  }
 
   async #read(): Promise<void> {
     const run = this.#run;

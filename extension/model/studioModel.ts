@@ -1,9 +1,17 @@
 /**
- * What the views show, kept true by the runtime's events: the runs, the selected run's tasks, the desktops. No polling. A burst of events
- * is one refresh; a runtime that comes back is asked for everything again.
+ * What the views show, kept true by the runtime's events: the runs, the selected run's tasks, the desktops. No polling.
+ * A burst of events is one refresh; a runtime that comes back is asked for everything again.
  */
 import * as methods from '../../runtime/protocol/methods.js';
-import type { DesktopRow, Ledger, RunDetail, RunEvent, RunPath, RunSummary, TaskRow } from '../../runtime/protocol/types.js';
+import type {
+  DesktopRow,
+  Ledger,
+  RunDetail,
+  RunEvent,
+  RunPath,
+  RunSummary,
+  TaskRow,
+} from '../../runtime/protocol/types.js';
 import type { HostError } from '../../webview/protocol.js';
 import { Disposables, type Ends } from '../dispose.js';
 import { Emitter } from '../emitter.js';
@@ -11,13 +19,31 @@ import { wireError } from '../errorWords.js';
 import type { Runtime } from '../runtimePort.js';
 import { throttle, type Later } from '../throttle.js';
 
-/** `runs`: list or selection; `status`: once a second while a run is active; `trajectories`: rows of the selected run came or changed. */
+/**
+ * `runs`: list or selection; `status`: once a second while a run is active; `trajectories`: rows of the selected run
+ * came or changed.
+ */
 export type Change = 'runs' | 'status' | 'detail' | 'tasks' | 'desktops' | 'trajectories' | 'daemon';
-export interface ModelOptions { readonly runtime: Runtime; readonly roots: (active: readonly RunPath[]) => readonly string[]; readonly selected?: RunPath | undefined; readonly keepSelected: (run: RunPath) => void; readonly failed: (e: unknown, doing: string) => void; readonly later?: Later }
+export interface ModelOptions {
+  readonly runtime: Runtime;
+  readonly roots: (active: readonly RunPath[]) => readonly string[];
+  readonly selected?: RunPath | undefined;
+  readonly keepSelected: (run: RunPath) => void;
+  readonly failed: (e: unknown, doing: string) => void;
+  readonly later?: Later;
+}
 
 const activeStates: ReadonlySet<string> = new Set(['running', 'paused', 'stopping']);
 export const isActive = (r: RunSummary): boolean => activeStates.has(r.state);
-const rowEvents = ['started', 'ended', 'group', 'trained', 'eval', 'checkpoint', 'closed'] as const satisfies readonly RunEvent['type'][];
+const rowEvents = [
+  'started',
+  'ended',
+  'group',
+  'trained',
+  'eval',
+  'checkpoint',
+  'closed',
+] as const satisfies readonly RunEvent['type'][];
 
 export class StudioModel implements Ends {
   readonly #o: ModelOptions;
@@ -44,47 +70,96 @@ export class StudioModel implements Ends {
   constructor(o: ModelOptions) {
     this.#o = o;
     this.#chosen = o.selected;
-    const soon = (f: () => Promise<void>, ms: number): (() => void) => this.#own.add(throttle(() => { void f(); }, ms, o.later));
+    const soon = (f: () => Promise<void>, ms: number): (() => void) =>
+      this.#own.add(
+        throttle(
+          () => {
+            void f();
+          },
+          ms,
+          o.later,
+        ),
+      );
     this.#listSoon = soon(() => this.reload(), 300);
     this.#tasksSoon = soon(() => this.#loadTasks(), 2000);
     this.#detailSoon = soon(() => this.#loadDetail(), 1000);
     const { runtime } = o;
     this.#own.defer(runtime.onState((s) => this.#stateChanged(s)));
-    this.#own.defer(runtime.on(methods.runsChanged, (c) => {
-      if (activeStates.has(c.state)) { this.#heard.add(c.run); if (!this.#runs.some((r) => r.run === c.run && isActive(r))) this.#chosen = c.run; }
-      else this.#heard.delete(c.run);
-      this.#listSoon();
-    }));
-    this.#own.defer(runtime.on(methods.runStatus, (s) => {
-      if (!this.#runs.some((r) => r.run === s.run)) { this.#heard.add(s.run); this.#listSoon(); return; }
-      this.#runs = this.#runs.map((r) => (r.run === s.run ? { ...r, state: s.status.state, status: s.status, rollouts: s.status.rollouts, version: s.status.version } : r));
-      if (s.run === this.selected) this.#ledger = s.ledger;
-      this.#changed.fire('status');
-    }));
-    this.#own.defer(runtime.on(methods.desktopChanged, (d) => {
-      this.#keep(d.desktop, d.row);
-      this.#changed.fire('desktops');
-    }));
+    this.#own.defer(
+      runtime.on(methods.runsChanged, (c) => {
+        if (activeStates.has(c.state)) {
+          this.#heard.add(c.run);
+          if (!this.#runs.some((r) => r.run === c.run && isActive(r))) this.#chosen = c.run;
+        } else this.#heard.delete(c.run);
+        this.#listSoon();
+      }),
+    );
+    this.#own.defer(
+      runtime.on(methods.runStatus, (s) => {
+        if (!this.#runs.some((r) => r.run === s.run)) {
+          this.#heard.add(s.run);
+          this.#listSoon();
+          return;
+        }
+        this.#runs = this.#runs.map((r) =>
+          r.run === s.run
+            ? { ...r, state: s.status.state, status: s.status, rollouts: s.status.rollouts, version: s.status.version }
+            : r,
+        );
+        if (s.run === this.selected) this.#ledger = s.ledger;
+        this.#changed.fire('status');
+      }),
+    );
+    this.#own.defer(
+      runtime.on(methods.desktopChanged, (d) => {
+        this.#keep(d.desktop, d.row);
+        this.#changed.fire('desktops');
+      }),
+    );
     if (runtime.state === 'ready') this.#stateChanged('ready');
   }
   readonly onChange = (l: (c: Change) => void): (() => void) => this.#changed.on(l);
   /** A run that was active is over. */
   readonly onEnded = (l: (r: RunSummary) => void): (() => void) => this.#ended.on(l);
 
-  get runs(): readonly RunSummary[] { return this.#runs; }
-  get active(): RunSummary | undefined { return this.#runs.find(isActive); }
-  get tasks(): readonly TaskRow[] { return this.#tasks; }
-  get detail(): RunDetail | undefined { return this.#detail?.summary.run === this.selected ? this.#detail : undefined; }
-  get ledger(): Ledger | undefined { return this.#ledger; }
-  get desktops(): readonly DesktopRow[] { return [...this.#desktops.values()].sort((a, b) => a.desktop.localeCompare(b.desktop, undefined, { numeric: true })); }
+  get runs(): readonly RunSummary[] {
+    return this.#runs;
+  }
+  get active(): RunSummary | undefined {
+    return this.#runs.find(isActive);
+  }
+  get tasks(): readonly TaskRow[] {
+    return this.#tasks;
+  }
+  get detail(): RunDetail | undefined {
+    return this.#detail?.summary.run === this.selected ? this.#detail : undefined;
+  }
+  get ledger(): Ledger | undefined {
+    return this.#ledger;
+  }
+  get desktops(): readonly DesktopRow[] {
+    return [...this.#desktops.values()].sort((a, b) =>
+      a.desktop.localeCompare(b.desktop, undefined, { numeric: true }),
+    );
+  }
   /** Whether a list was read since the runtime is there. */
-  get loaded(): boolean { return this.#loaded; }
-  get loading(): Promise<void> | undefined { return this.#loading; }
+  get loaded(): boolean {
+    return this.#loaded;
+  }
+  get loading(): Promise<void> | undefined {
+    return this.#loading;
+  }
   /** Why the list could not be read. */
-  get problem(): HostError | undefined { return this.#problem; }
+  get problem(): HostError | undefined {
+    return this.#problem;
+  }
   /** The chosen run; else the active one; else the newest. */
-  get selected(): RunPath | undefined { return (this.#runs.find((r) => r.run === this.#chosen) ?? this.active ?? this.#runs[0])?.run; }
-  summary(run: RunPath | undefined): RunSummary | undefined { return this.#runs.find((r) => r.run === run); }
+  get selected(): RunPath | undefined {
+    return (this.#runs.find((r) => r.run === this.#chosen) ?? this.active ?? this.#runs[0])?.run;
+  }
+  summary(run: RunPath | undefined): RunSummary | undefined {
+    return this.#runs.find((r) => r.run === run);
+  }
 
   select(run: RunPath): void {
     this.#chosen = run;
@@ -109,7 +184,9 @@ export class StudioModel implements Ends {
     if (this.#loading === loading) this.#loading = undefined;
     this.#changed.fire('runs');
   }
-  dispose(): void { this.#own.dispose(); }
+  dispose(): void {
+    this.#own.dispose();
+  }
 
   async #list(): Promise<void> {
     const { runtime } = this.#o;
@@ -121,7 +198,9 @@ export class StudioModel implements Ends {
       this.#problem = undefined;
       for (const r of runs) if (!isActive(r) && before.some((b) => b.run === r.run && isActive(b))) this.#ended.fire(r);
       this.#follow();
-    } catch (e) { this.#problem = wireError(e); }
+    } catch (e) {
+      this.#problem = wireError(e);
+    }
   }
   #stateChanged(state: Runtime['state']): void {
     if (state === 'ready') {
@@ -129,7 +208,10 @@ export class StudioModel implements Ends {
       void this.reload();
       void this.#loadDesktops();
     } else if (state === 'stopped' || state === 'failed' || state === 'incompatible') {
-      this.#runs = []; this.#tasks = []; this.#detail = this.#ledger = this.#problem = undefined; this.#loaded = false;
+      this.#runs = [];
+      this.#tasks = [];
+      this.#detail = this.#ledger = this.#problem = undefined;
+      this.#loaded = false;
       this.#heard.clear();
       this.#desktops.clear();
       this.#unfollow();
@@ -140,7 +222,10 @@ export class StudioModel implements Ends {
     this.#changed.fire('trajectories');
   }
   /** A desktop that was stopped for good is not listed. */
-  #keep(desktop: string, row: DesktopRow | undefined): void { if (row && row.state !== 'stopped') this.#desktops.set(desktop, row); else this.#desktops.delete(desktop); }
+  #keep(desktop: string, row: DesktopRow | undefined): void {
+    if (row && row.state !== 'stopped') this.#desktops.set(desktop, row);
+    else this.#desktops.delete(desktop);
+  }
   /** Events of the selected run; a run that is over is read once and ends its subscription by itself. */
   #follow(): void {
     const run = this.selected;
@@ -155,7 +240,16 @@ export class StudioModel implements Ends {
     void this.#loadDetail().then(() => {
       const seq = this.detail?.seq;
       if (seq === undefined || this.#subscribedTo !== run || this.#subscription) return;
-      this.#subscription = this.#own.defer(this.#o.runtime.subscribe({ run, sinceSeq: seq, types: rowEvents }, (b) => this.#events(b.events), (e) => { this.#o.failed(e, 'follow the run'); this.#unfollow(); }));
+      this.#subscription = this.#own.defer(
+        this.#o.runtime.subscribe(
+          { run, sinceSeq: seq, types: rowEvents },
+          (b) => this.#events(b.events),
+          (e) => {
+            this.#o.failed(e, 'follow the run');
+            this.#unfollow();
+          },
+        ),
+      );
     });
   }
   #unfollow(): void {
@@ -179,7 +273,9 @@ export class StudioModel implements Ends {
       this.#tasks = detail.tasks;
       this.#changed.fire('detail');
       this.#changed.fire('tasks');
-    } catch (e) { this.#o.failed(e, 'read the run'); }
+    } catch (e) {
+      this.#o.failed(e, 'read the run');
+    }
   }
   async #loadTasks(): Promise<void> {
     const run = this.selected;
@@ -189,7 +285,9 @@ export class StudioModel implements Ends {
       if (this.selected !== run) return;
       this.#tasks = tasks;
       this.#changed.fire('tasks');
-    } catch (e) { this.#o.failed(e, 'list the tasks'); }
+    } catch (e) {
+      this.#o.failed(e, 'list the tasks');
+    }
   }
   async #loadDesktops(): Promise<void> {
     try {
@@ -197,6 +295,8 @@ export class StudioModel implements Ends {
       this.#desktops.clear();
       for (const d of desktops) this.#keep(d.desktop, d);
       this.#changed.fire('desktops');
-    } catch (e) { this.#o.failed(e, 'list the desktops'); }
+    } catch (e) {
+      this.#o.failed(e, 'list the desktops');
+    }
   }
 }

@@ -32,17 +32,37 @@ export class TrajectoryList {
     this.#filter = filter;
     this.#sort = sort;
   }
-  get run(): RunPath | undefined { return this.#run; }
-  get filter(): ViewFilter { return this.#filter; }
-  get sort(): TrajectorySort { return this.#sort; }
-  get rows(): readonly TrajectoryRow[] { return this.#rows; }
-  get total(): number { return this.#total; }
-  get more(): boolean { return this.#cursor !== undefined; }
-  get problem(): HostError | undefined { return this.#problem; }
-  get loading(): Promise<void> | undefined { return this.#loading; }
+  get run(): RunPath | undefined {
+    return this.#run;
+  }
+  get filter(): ViewFilter {
+    return this.#filter;
+  }
+  get sort(): TrajectorySort {
+    return this.#sort;
+  }
+  get rows(): readonly TrajectoryRow[] {
+    return this.#rows;
+  }
+  get total(): number {
+    return this.#total;
+  }
+  get more(): boolean {
+    return this.#cursor !== undefined;
+  }
+  get problem(): HostError | undefined {
+    return this.#problem;
+  }
+  get loading(): Promise<void> | undefined {
+    return this.#loading;
+  }
 
   /** Another run, filter or order: what is on the way for the old one is cancelled. */
-  show(o: { readonly run?: RunPath | undefined; readonly filter?: ViewFilter; readonly sort?: TrajectorySort }): Promise<void> {
+  show(o: {
+    readonly run?: RunPath | undefined;
+    readonly filter?: ViewFilter;
+    readonly sort?: TrajectorySort;
+  }): Promise<void> {
     if ('run' in o) this.#run = o.run;
     if (o.filter) this.#filter = o.filter;
     if (o.sort) this.#sort = o.sort;
@@ -58,7 +78,10 @@ export class TrajectoryList {
   }
   /** As many rows as are shown; asked for while it reads, it reads once more afterwards. */
   reload(): Promise<void> {
-    if (this.#loading) { this.#stale = true; return this.#loading; }
+    if (this.#loading) {
+      this.#stale = true;
+      return this.#loading;
+    }
     return this.#read(Math.min(largestPage, Math.max(this.#pageSize(), this.#rows.length)), undefined);
   }
   loadMore(): Promise<void> {
@@ -67,26 +90,45 @@ export class TrajectoryList {
   }
 
   #read(limit: number, cursor: string | undefined): Promise<void> {
-    const run = this.#run, { signal } = this.#abort;
+    const run = this.#run,
+      { signal } = this.#abort;
     if (run === undefined || this.#runtime.state !== 'ready') return Promise.resolve();
     const before = cursor === undefined ? [] : this.#rows;
     const loading = (async () => {
       try {
-        const page = await this.#runtime.request(methods.listTrajectories, { run, sort: this.#sort, limit, ...(isEmpty(this.#filter) ? {} : { filter: this.#filter }), ...(cursor === undefined ? {} : { cursor }) }, signal);
+        const page = await this.#runtime.request(
+          methods.listTrajectories,
+          {
+            run,
+            sort: this.#sort,
+            limit,
+            ...(isEmpty(this.#filter) ? {} : { filter: this.#filter }),
+            ...(cursor === undefined ? {} : { cursor }),
+          },
+          signal,
+        );
         if (signal.aborted) return;
-        // Rows may have moved between two pages of a run that goes on: none is shown twice. A reload of more than one page renews the
-        // head and keeps the rest, which is older.
+        // Rows may have moved between two pages of a run that goes on: none is shown twice. A reload of more than one
+        // page renews the head and keeps the rest, which is older.
         const tail = cursor === undefined && this.#rows.length > limit ? this.#rows : [];
         const seen = new Set([...before, ...(tail.length > 0 ? page.rows : [])].map((r) => r.rollout));
-        this.#rows = tail.length > 0 ? [...page.rows, ...tail.filter((r) => !seen.has(r.rollout))] : [...before, ...page.rows.filter((r) => !seen.has(r.rollout))];
+        this.#rows =
+          tail.length > 0
+            ? [...page.rows, ...tail.filter((r) => !seen.has(r.rollout))]
+            : [...before, ...page.rows.filter((r) => !seen.has(r.rollout))];
         this.#total = page.total;
         if (tail.length === 0) this.#cursor = page.cursor;
         this.#problem = undefined;
-      } catch (e) { if (!signal.aborted) this.#problem = wireError(e); }
+      } catch (e) {
+        if (!signal.aborted) this.#problem = wireError(e);
+      }
       if (signal.aborted) return;
       this.#loading = undefined;
       this.#changed.fire();
-      if (this.#stale) { this.#stale = false; void this.reload(); }
+      if (this.#stale) {
+        this.#stale = false;
+        void this.reload();
+      }
     })();
     this.#loading = loading;
     this.#changed.fire();

@@ -1,31 +1,57 @@
-/** The page that a webview starts from: one script, two style sheets, and a content policy that lets nothing else in. */
+/**
+ * The page that a webview starts from: one script, two style sheets, and a content policy that lets nothing else in.
+ */
 import { randomBytes } from 'node:crypto';
 import type { PageKind } from '../../webview/protocol.js';
 
-export interface PageSources { readonly cspSource: string; readonly script: string; readonly styles: readonly string[] }
+export interface PageSources {
+  readonly cspSource: string;
+  readonly script: string;
+  readonly styles: readonly string[];
+}
 
 /** 192 random bits; a nonce that can be guessed is none. */
 export const newNonce = (): string => randomBytes(24).toString('base64url');
 export const escapeHtml = (s: string): string => s.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 /** JSON that may stand inside a script element or an attribute of a page: no `<`, no line separators. */
-export const jsonInHtml = (value: unknown): string => JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+export const jsonInHtml = (value: unknown): string =>
+  JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 /** The page reaches the extension host by messages alone: `connect-src 'none'`, no frames, no remote anything. */
 export function contentPolicy(cspSource: string, nonce: string): string {
   return [
-    "default-src 'none'", `script-src 'nonce-${nonce}'`, `style-src ${cspSource} 'nonce-${nonce}'`, `font-src ${cspSource}`,
-    `img-src ${cspSource} blob: data:`, "connect-src 'none'", "base-uri 'none'", "form-action 'none'",
+    "default-src 'none'",
+    `script-src 'nonce-${nonce}'`,
+    `style-src ${cspSource} 'nonce-${nonce}'`,
+    `font-src ${cspSource}`,
+    `img-src ${cspSource} blob: data:`,
+    "connect-src 'none'",
+    "base-uri 'none'",
+    "form-action 'none'",
   ].join('; ');
 }
 
 /**
- * `#app` is the page's to fill, landmarks included. `data-vscode-context` turns VS Code's own Cut / Copy / Paste off, which do nothing on
- * pictures and charts; the page sets its own on the elements that have a menu. Translations are data in the page, not a message: the script
- * finds them when it loads, before it draws anything.
+ * `#app` is the page's to fill, landmarks included. `data-vscode-context` turns VS Code's own Cut / Copy / Paste off,
+ * which do nothing on pictures and charts; the page sets its own on the elements that have a menu. Translations are
+ * data in the page, not a message: the script finds them when it loads, before it draws anything.
  */
-export function pageHtml(o: { readonly kind: PageKind; readonly title: string; readonly lang: string; /** Translations by their English; none: the page is in English. */ readonly words?: Readonly<Record<string, unknown>> | undefined; readonly sources: PageSources; readonly nonce: string }): string {
-  const styles = o.sources.styles.map((s) => `<link rel="stylesheet" nonce="${o.nonce}" href="${escapeHtml(s)}">`).join('\n');
-  const words = o.words && Object.keys(o.words).length > 0 ? `<script type="application/json" id="ds-words">${jsonInHtml(o.words)}</script>\n` : '';
+export function pageHtml(o: {
+  readonly kind: PageKind;
+  readonly title: string;
+  readonly lang: string;
+  /** Translations by their English; none: the page is in English. */
+  readonly words?: Readonly<Record<string, unknown>> | undefined;
+  readonly sources: PageSources;
+  readonly nonce: string;
+}): string {
+  const styles = o.sources.styles
+    .map((s) => `<link rel="stylesheet" nonce="${o.nonce}" href="${escapeHtml(s)}">`)
+    .join('\n');
+  const words =
+    o.words && Object.keys(o.words).length > 0
+      ? `<script type="application/json" id="ds-words">${jsonInHtml(o.words)}</script>\n`
+      : '';
   return `<!DOCTYPE html>
 <html lang="${escapeHtml(o.lang)}">
 <head>

@@ -1,48 +1,114 @@
 /**
- * What a page may say, checked. A page shows recorded data and could be made to misbehave by it; nothing it sends is trusted by a cast.
- * Everything returned here is made of checked fields; a message that does not fit is undefined and goes to the log.
+ * What a page may say, checked. A page shows recorded data and could be made to misbehave by it; nothing it sends is
+ * trusted by a cast. Everything returned here is made of checked fields; a message that does not fit is undefined and
+ * goes to the log.
  */
 import { pageMethods, type HostAction, type PageInput, type PageKind, type ToHost } from '../../webview/protocol.js';
 import type { RunEventType } from '../../runtime/protocol/types.js';
 
 type Raw = Readonly<Record<string, unknown>>;
 const isObject = (x: unknown): x is Raw => typeof x === 'object' && x !== null && !Array.isArray(x);
-const maxPath = 4096, maxText = 8 << 20;
-/** Characters of JSON in a request's parameters: names, filters and numbers. An edit carries thoughts and typed texts, a batch of input what was pasted. */
-const maxParams = 64 << 10, maxOf: Readonly<Record<string, number>> = { 'annotation/edit': 1 << 20, 'control/input': 256 << 10, 'control/act': 256 << 10 };
-const maxEvents = 2000, maxInputText = 10_000, maxScreen = 16_384;
+const maxPath = 4096,
+  maxText = 8 << 20;
+/**
+ * Characters of JSON in a request's parameters: names, filters and numbers. An edit carries thoughts and typed texts, a
+ * batch of input what was pasted.
+ */
+const maxParams = 64 << 10,
+  maxOf: Readonly<Record<string, number>> = {
+    'annotation/edit': 1 << 20,
+    'control/input': 256 << 10,
+    'control/act': 256 << 10,
+  };
+const maxEvents = 2000,
+  maxInputText = 10_000,
+  maxScreen = 16_384;
 const text = (x: unknown, max = maxPath): x is string => typeof x === 'string' && x.length > 0 && x.length <= max;
-const optional = (x: unknown, max = maxPath): x is string | undefined => x === undefined || (typeof x === 'string' && x.length <= max);
+const optional = (x: unknown, max = maxPath): x is string | undefined =>
+  x === undefined || (typeof x === 'string' && x.length <= max);
 const whole = (x: unknown): x is number => Number.isSafeInteger(x) && (x as number) >= 0;
-const eventTypes = new Set<RunEventType>(['started', 'step', 'ended', 'group', 'trained', 'metrics', 'eval', 'checkpoint', 'spans', 'note', 'closed']);
+const eventTypes = new Set<RunEventType>([
+  'started',
+  'step',
+  'ended',
+  'group',
+  'trained',
+  'metrics',
+  'eval',
+  'checkpoint',
+  'spans',
+  'note',
+  'closed',
+]);
 const isEventType = (x: unknown): x is RunEventType => eventTypes.has(x as RunEventType);
-const pageCommands = new Set<Extract<HostAction, { action: 'command' }>['command']>(['startTraining', 'stopTraining', 'pause', 'resume', 'evaluate', 'openDashboard', 'showLog', 'startRuntime', 'watchDesktop', 'recordDemonstration', 'reviewQueue', 'openPool']);
-const isPageCommand = (x: unknown): x is Extract<HostAction, { action: 'command' }>['command'] => pageCommands.has(x as never);
+const pageCommands = new Set<Extract<HostAction, { action: 'command' }>['command']>([
+  'startTraining',
+  'stopTraining',
+  'pause',
+  'resume',
+  'evaluate',
+  'openDashboard',
+  'showLog',
+  'startRuntime',
+  'watchDesktop',
+  'recordDemonstration',
+  'reviewQueue',
+  'openPool',
+]);
+const isPageCommand = (x: unknown): x is Extract<HostAction, { action: 'command' }>['command'] =>
+  pageCommands.has(x as never);
 
 export function parseToHost(m: unknown, kind: PageKind): ToHost | undefined {
   if (!isObject(m) || !text(m['boot'], 100)) return undefined;
   const boot = m['boot'];
   switch (m['type']) {
-    case 'ready': return { type: 'ready', boot };
+    case 'ready':
+      return { type: 'ready', boot };
     case 'request': {
       const { id, method, params } = m;
-      if (!whole(id) || !text(method, 100) || !isObject(params) || !(pageMethods[kind] as readonly string[]).includes(method) || !small(params, maxOf[method] ?? maxParams)) return undefined;
+      if (
+        !whole(id) ||
+        !text(method, 100) ||
+        !isObject(params) ||
+        !(pageMethods[kind] as readonly string[]).includes(method) ||
+        !small(params, maxOf[method] ?? maxParams)
+      )
+        return undefined;
       if (method === 'control/input' && !isInput(params)) return undefined;
       return { type: 'request', boot, id, method, params };
     }
-    case 'cancel': return whole(m['id']) ? { type: 'cancel', boot, id: m['id'] } : undefined;
+    case 'cancel':
+      return whole(m['id']) ? { type: 'cancel', boot, id: m['id'] } : undefined;
     case 'subscribe': {
       const { run, sinceSeq, types, rollout } = m;
-      if (!text(run) || !whole(sinceSeq) || !optional(rollout, 200) || !(types === undefined || (Array.isArray(types) && types.every(isEventType)))) return undefined;
-      return { type: 'subscribe', boot, run, sinceSeq, ...(types ? { types: types as RunEventType[] } : {}), ...(rollout ? { rollout } : {}) };
+      if (
+        !text(run) ||
+        !whole(sinceSeq) ||
+        !optional(rollout, 200) ||
+        !(types === undefined || (Array.isArray(types) && types.every(isEventType)))
+      )
+        return undefined;
+      return {
+        type: 'subscribe',
+        boot,
+        run,
+        sinceSeq,
+        ...(types ? { types: types as RunEventType[] } : {}),
+        ...(rollout ? { rollout } : {}),
+      };
     }
     case 'action': {
       const action = parseAction(m['action']);
       return action && { type: 'action', boot, action };
     }
-    case 'title': return text(m['title'], 300) ? { type: 'title', boot, title: m['title'] } : undefined;
-    case 'fault': return typeof m['message'] === 'string' ? { type: 'fault', boot, message: m['message'].slice(0, 10_000) } : undefined;
-    default: return undefined;
+    case 'title':
+      return text(m['title'], 300) ? { type: 'title', boot, title: m['title'] } : undefined;
+    case 'fault':
+      return typeof m['message'] === 'string'
+        ? { type: 'fault', boot, message: m['message'].slice(0, 10_000) }
+        : undefined;
+    default:
+      return undefined;
   }
 }
 
@@ -52,16 +118,40 @@ export function parseAction(a: unknown): HostAction | undefined {
     case 'openTrajectory': {
       const { run, rollout, step, beside } = a;
       if (!text(run) || !text(rollout, 200) || !(step === undefined || whole(step))) return undefined;
-      return { action: 'openTrajectory', run, rollout, ...(step === undefined ? {} : { step }), ...(beside === true ? { beside } : {}) };
+      return {
+        action: 'openTrajectory',
+        run,
+        rollout,
+        ...(step === undefined ? {} : { step }),
+        ...(beside === true ? { beside } : {}),
+      };
     }
-    case 'compare': return text(a['run']) && text(a['left'], 200) && text(a['right'], 200) ? { action: 'compare', run: a['run'], left: a['left'], right: a['right'] } : undefined;
-    case 'openText': return text(a['rollout'], 200) && optional(a['run']) ? { action: 'openText', rollout: a['rollout'], ...(a['run'] ? { run: a['run'] } : {}) } : undefined;
-    case 'copy': return text(a['text'], maxText) ? { action: 'copy', text: a['text'] } : undefined;
-    case 'saveImage': return text(a['path']) && text(a['name'], 200) ? { action: 'saveImage', path: a['path'], name: a['name'] } : undefined;
-    case 'annotate': return text(a['run']) && text(a['rollout'], 200) ? { action: 'annotate', run: a['run'], rollout: a['rollout'] } : undefined;
-    case 'moved': return text(a['rollout'], 200) ? { action: 'moved', rollout: a['rollout'] } : undefined;
-    case 'command': return isPageCommand(a['command']) && optional(a['argument']) ? { action: 'command', command: a['command'], ...(a['argument'] ? { argument: a['argument'] } : {}) } : undefined;
-    default: return undefined;
+    case 'compare':
+      return text(a['run']) && text(a['left'], 200) && text(a['right'], 200)
+        ? { action: 'compare', run: a['run'], left: a['left'], right: a['right'] }
+        : undefined;
+    case 'openText':
+      return text(a['rollout'], 200) && optional(a['run'])
+        ? { action: 'openText', rollout: a['rollout'], ...(a['run'] ? { run: a['run'] } : {}) }
+        : undefined;
+    case 'copy':
+      return text(a['text'], maxText) ? { action: 'copy', text: a['text'] } : undefined;
+    case 'saveImage':
+      return text(a['path']) && text(a['name'], 200)
+        ? { action: 'saveImage', path: a['path'], name: a['name'] }
+        : undefined;
+    case 'annotate':
+      return text(a['run']) && text(a['rollout'], 200)
+        ? { action: 'annotate', run: a['run'], rollout: a['rollout'] }
+        : undefined;
+    case 'moved':
+      return text(a['rollout'], 200) ? { action: 'moved', rollout: a['rollout'] } : undefined;
+    case 'command':
+      return isPageCommand(a['command']) && optional(a['argument'])
+        ? { action: 'command', command: a['command'], ...(a['argument'] ? { argument: a['argument'] } : {}) }
+        : undefined;
+    default:
+      return undefined;
   }
 }
 
@@ -71,27 +161,60 @@ export function parseInput(state: unknown, kind: PageKind): PageInput | undefine
   if (!isObject(i) || i['kind'] !== kind) return undefined;
   const { run, rollout, left, right, desktop, step, session, annotate, queue } = i;
   switch (kind) {
-    case 'dashboard': return text(run) ? { kind, run } : undefined;
-    case 'inspector': return text(run) && text(rollout, 200) ? { kind, run, rollout, ...(whole(step) ? { step } : {}), ...(annotate === true ? { annotate } : {}), ...(queue === true ? { queue } : {}) } : undefined;
-    case 'compare': return text(run) && text(left, 200) && text(right, 200) ? { kind, run, left, right } : undefined;
-    case 'live': return text(desktop, 200) ? { kind, desktop, ...(text(session, 200) ? { session } : {}) } : undefined;
+    case 'dashboard':
+      return text(run) ? { kind, run } : undefined;
+    case 'inspector':
+      return text(run) && text(rollout, 200)
+        ? {
+            kind,
+            run,
+            rollout,
+            ...(whole(step) ? { step } : {}),
+            ...(annotate === true ? { annotate } : {}),
+            ...(queue === true ? { queue } : {}),
+          }
+        : undefined;
+    case 'compare':
+      return text(run) && text(left, 200) && text(right, 200) ? { kind, run, left, right } : undefined;
+    case 'live':
+      return text(desktop, 200) ? { kind, desktop, ...(text(session, 200) ? { session } : {}) } : undefined;
   }
 }
 
 /** Cheap bound on what a request may carry. */
 function small(params: Raw, max: number): boolean {
-  try { return JSON.stringify(params).length <= max; } catch { return false; }
+  try {
+    return JSON.stringify(params).length <= max;
+  } catch {
+    return false;
+  }
 }
 
-/** A batch of what a person did: known events with places on a screen and nothing else. They move a real pointer, so they are looked at one by one. */
+/**
+ * A batch of what a person did: known events with places on a screen and nothing else. They move a real pointer, so
+ * they are looked at one by one.
+ */
 function isInput(params: Raw): boolean {
   const { session, events } = params;
   return text(session, 200) && Array.isArray(events) && events.length <= maxEvents && events.every(isInputEvent);
 }
-const eventFields: Readonly<Record<string, readonly string[]>> = { move: ['x', 'y'], button: ['x', 'y', 'button', 'down'], wheel: ['x', 'y', 'dx', 'dy'], key: ['key', 'down'], text: ['text'] };
+const eventFields: Readonly<Record<string, readonly string[]>> = {
+  move: ['x', 'y'],
+  button: ['x', 'y', 'button', 'down'],
+  wheel: ['x', 'y', 'dx', 'dy'],
+  key: ['key', 'down'],
+  text: ['text'],
+};
 const fieldOk: Readonly<Record<string, (v: unknown) => boolean>> = {
-  at: (v) => Number.isFinite(v), x: (v) => whole(v) && v < maxScreen, y: (v) => whole(v) && v < maxScreen, dx: (v) => Number.isFinite(v) && Math.abs(v as number) <= 1000, dy: (v) => Number.isFinite(v) && Math.abs(v as number) <= 1000,
-  button: (v) => v === 'left' || v === 'middle' || v === 'right', down: (v) => typeof v === 'boolean', key: (v) => text(v, 64), text: (v) => text(v, maxInputText),
+  at: (v) => Number.isFinite(v),
+  x: (v) => whole(v) && v < maxScreen,
+  y: (v) => whole(v) && v < maxScreen,
+  dx: (v) => Number.isFinite(v) && Math.abs(v as number) <= 1000,
+  dy: (v) => Number.isFinite(v) && Math.abs(v as number) <= 1000,
+  button: (v) => v === 'left' || v === 'middle' || v === 'right',
+  down: (v) => typeof v === 'boolean',
+  key: (v) => text(v, 64),
+  text: (v) => text(v, maxInputText),
 };
 function isInputEvent(e: unknown): boolean {
   if (!isObject(e) || typeof e['type'] !== 'string' || !Object.hasOwn(eventFields, e['type'])) return false;

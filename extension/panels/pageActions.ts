@@ -8,29 +8,58 @@ import { t } from '../words.js';
 import type { WebviewHost } from './webviewHost.js';
 
 const pageCommands: Readonly<Record<Extract<HostAction, { action: 'command' }>['command'], CommandId>> = {
-  startTraining: commands.startTraining, stopTraining: commands.stopTraining, pause: commands.pause, resume: commands.resume, evaluate: commands.evaluate,
-  openDashboard: commands.openDashboard, showLog: commands.showLog, startRuntime: commands.startRuntime, watchDesktop: commands.watchDesktop,
-  recordDemonstration: commands.recordDemonstration, reviewQueue: commands.reviewQueue, openPool: commands.openPool,
+  startTraining: commands.startTraining,
+  stopTraining: commands.stopTraining,
+  pause: commands.pause,
+  resume: commands.resume,
+  evaluate: commands.evaluate,
+  openDashboard: commands.openDashboard,
+  showLog: commands.showLog,
+  startRuntime: commands.startRuntime,
+  watchDesktop: commands.watchDesktop,
+  recordDemonstration: commands.recordDemonstration,
+  reviewQueue: commands.reviewQueue,
+  openPool: commands.openPool,
 };
 
 export async function carryOut(s: Studio, a: HostAction, from: WebviewHost): Promise<void> {
   switch (a.action) {
-    case 'openTrajectory': s.panels.show({ kind: 'inspector', run: a.run, rollout: a.rollout, ...(a.step === undefined ? {} : { step: a.step }) }, { beside: a.beside ?? false }); return;
-    case 'compare': s.panels.show({ kind: 'compare', run: a.run, left: a.left, right: a.right }); return;
+    case 'openTrajectory':
+      s.panels.show(
+        { kind: 'inspector', run: a.run, rollout: a.rollout, ...(a.step === undefined ? {} : { step: a.step }) },
+        { beside: a.beside ?? false },
+      );
+      return;
+    case 'compare':
+      s.panels.show({ kind: 'compare', run: a.run, left: a.left, right: a.right });
+      return;
     case 'openText': {
       const document = s.editors.uriOf(from);
-      if (document) s.run(commands.openAsText, document); else if (a.run) await recordedAsText(s, a.run, a.rollout);
+      if (document) s.run(commands.openAsText, document);
+      else if (a.run) await recordedAsText(s, a.run, a.rollout);
       return;
     }
     case 'copy':
       await env.clipboard.writeText(a.text);
       window.setStatusBarMessage(t('$(copy) Copied'), 2000);
       return;
-    case 'saveImage': await saveImage(from, a.path, a.name); return;
+    case 'saveImage':
+      await saveImage(from, a.path, a.name);
+      return;
     // A page knows one "resume"; of a run that is over it means to go on with it.
-    case 'command': s.run(a.command === 'resume' && s.model.active?.run !== a.argument ? commands.resumeRun : pageCommands[a.command], a.argument); return;
-    case 'annotate': s.requireEditing(); s.panels.show({ kind: 'inspector', run: a.run, rollout: a.rollout, annotate: true }); return;
-    case 'moved': from.moved(a.rollout); return;
+    case 'command':
+      s.run(
+        a.command === 'resume' && s.model.active?.run !== a.argument ? commands.resumeRun : pageCommands[a.command],
+        a.argument,
+      );
+      return;
+    case 'annotate':
+      s.requireEditing();
+      s.panels.show({ kind: 'inspector', run: a.run, rollout: a.rollout, annotate: true });
+      return;
+    case 'moved':
+      from.moved(a.rollout);
+      return;
   }
 }
 
@@ -39,6 +68,10 @@ async function saveImage(from: WebviewHost, path: string, name: string): Promise
   const source = from.uriOf(path);
   if (!source) return;
   const folder = workspace.workspaceFolders?.[0]?.uri ?? Uri.joinPath(source, '..');
-  const target = await window.showSaveDialog({ title: t('Save Screenshot'), defaultUri: Uri.joinPath(folder, name.replace(/[^\w.-]+/g, '-')), filters: { PNG: ['png'] } });
+  const target = await window.showSaveDialog({
+    title: t('Save Screenshot'),
+    defaultUri: Uri.joinPath(folder, name.replace(/[^\w.-]+/g, '-')),
+    filters: { PNG: ['png'] },
+  });
   if (target) await workspace.fs.copy(source, target, { overwrite: true });
 }

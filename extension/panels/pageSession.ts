@@ -1,7 +1,7 @@
 /**
- * The conversation with one page, without `vscode`: handshake by boot id, requests passed on to the runtime, one event subscription,
- * status, live pictures. A hidden page is torn down by VS Code and rebuilt when shown: it then posts `ready` with a new boot id and gets
- * everything anew, so nothing is buffered here.
+ * The conversation with one page, without `vscode`: handshake by boot id, requests passed on to the runtime, one event
+ * subscription, status, live pictures. A hidden page is torn down by VS Code and rebuilt when shown: it then posts
+ * `ready` with a new boot id and gets everything anew, so nothing is buffered here.
  */
 import * as methods from '../../runtime/protocol/methods.js';
 import type { ControlState } from '../../runtime/protocol/types.js';
@@ -14,7 +14,9 @@ import { t } from '../words.js';
 import { parseToHost } from './messages.js';
 
 export interface PageSessionOptions {
-  readonly kind: PageKind; readonly input: PageInput; readonly runtime: Runtime;
+  readonly kind: PageKind;
+  readonly input: PageInput;
+  readonly runtime: Runtime;
   /** False: nobody is there to read it. */
   readonly post: (m: ToPage) => PromiseLike<boolean>;
   readonly roots: () => readonly ResourceRoot[];
@@ -53,36 +55,78 @@ export class PageSession implements Ends {
     this.#input = o.input;
     const { runtime, kind } = o;
     this.#own.defer(runtime.onState(() => this.#daemonChanged()));
-    this.#own.defer(runtime.on(methods.runStatus, (s) => { if (!('run' in this.#input) || this.#input.run === s.run) this.#post({ type: 'status', run: s.run, status: s.status, ledger: s.ledger }); }));
+    this.#own.defer(
+      runtime.on(methods.runStatus, (s) => {
+        if (!('run' in this.#input) || this.#input.run === s.run)
+          this.#post({ type: 'status', run: s.run, status: s.status, ledger: s.ledger });
+      }),
+    );
     this.#listen();
-    if (kind === 'dashboard' || kind === 'live') this.#own.defer(runtime.on(methods.desktopChanged, (d) => {
-      this.#post({ type: 'desktop', desktop: d.desktop, ...(d.row ? { row: d.row } : {}) });
-      // A desktop that was replaced under its name has a new screen to watch.
-      if (d.row && 'desktop' in this.#input && d.desktop === this.#input.desktop && d.row.state !== 'broken' && d.row.state !== 'stopped') this.#startWatch();
-    }));
+    if (kind === 'dashboard' || kind === 'live')
+      this.#own.defer(
+        runtime.on(methods.desktopChanged, (d) => {
+          this.#post({ type: 'desktop', desktop: d.desktop, ...(d.row ? { row: d.row } : {}) });
+          // A desktop that was replaced under its name has a new screen to watch.
+          if (
+            d.row &&
+            'desktop' in this.#input &&
+            d.desktop === this.#input.desktop &&
+            d.row.state !== 'broken' &&
+            d.row.state !== 'stopped'
+          )
+            this.#startWatch();
+        }),
+      );
   }
-  get input(): PageInput { return this.#input; }
+  get input(): PageInput {
+    return this.#input;
+  }
   /** What concerns a person at a desktop, or what people said of a trajectory. */
   #listen(): void {
     const { runtime, kind } = this.#o;
-    if (kind === 'live') this.#own.defer(runtime.on(methods.controlChanged, (s) => { if (this.#input.kind === 'live' && (s.session === this.#input.session || s.desktop === this.#input.desktop)) this.#post({ type: 'control', state: s }); }));
+    if (kind === 'live')
+      this.#own.defer(
+        runtime.on(methods.controlChanged, (s) => {
+          if (this.#input.kind === 'live' && (s.session === this.#input.session || s.desktop === this.#input.desktop))
+            this.#post({ type: 'control', state: s });
+        }),
+      );
     if (kind !== 'inspector') return;
-    const shown = (run: string, rollout: string): boolean => this.#input.kind === 'inspector' && this.#input.run === run && this.#input.rollout === rollout;
-    this.#own.defer(runtime.on(methods.annotationChanged, (a) => { if (shown(a.run, a.rollout)) this.#post({ type: 'annotation', run: a.run, rollout: a.rollout, revision: a.revision }); }));
-    this.#own.defer(runtime.on(methods.replayProgress, (p) => {
-      if (shown(p.run, p.rollout) && this.#replays.has(replayKey(p))) this.#post({ type: 'annotation', run: p.run, rollout: p.rollout, replay: { step: p.step, of: p.of, ...(p.desktop === undefined ? {} : { desktop: p.desktop }) } });
-    }));
+    const shown = (run: string, rollout: string): boolean =>
+      this.#input.kind === 'inspector' && this.#input.run === run && this.#input.rollout === rollout;
+    this.#own.defer(
+      runtime.on(methods.annotationChanged, (a) => {
+        if (shown(a.run, a.rollout))
+          this.#post({ type: 'annotation', run: a.run, rollout: a.rollout, revision: a.revision });
+      }),
+    );
+    this.#own.defer(
+      runtime.on(methods.replayProgress, (p) => {
+        if (shown(p.run, p.rollout) && this.#replays.has(replayKey(p)))
+          this.#post({
+            type: 'annotation',
+            run: p.run,
+            rollout: p.rollout,
+            replay: { step: p.step, of: p.of, ...(p.desktop === undefined ? {} : { desktop: p.desktop }) },
+          });
+      }),
+    );
   }
   show(input: PageInput): void {
     this.#input = input;
     this.#post({ type: 'show', input, roots: this.#o.roots() });
   }
-  /** The page walks through the review queue faster than it could be told to: it is not told what it has said itself. */
+  /**
+   * The page walks through the review queue faster than it could be told to: it is not told what it has said itself.
+   */
   moved(rollout: string): void {
     const i = this.#input;
-    if (i.kind === 'inspector' && i.run !== undefined) this.#input = { kind: i.kind, run: i.run, rollout, annotate: true, queue: true };
+    if (i.kind === 'inspector' && i.run !== undefined)
+      this.#input = { kind: i.kind, run: i.run, rollout, annotate: true, queue: true };
   }
-  do(what: string, context?: unknown): void { this.#post({ type: 'do', what, ...(context === undefined ? {} : { context }) }); }
+  do(what: string, context?: unknown): void {
+    this.#post({ type: 'do', what, ...(context === undefined ? {} : { context }) });
+  }
   /** The page is being replaced, or is no longer there. */
   gone(): void {
     this.#boot = undefined;
@@ -99,11 +143,20 @@ export class PageSession implements Ends {
 
   receive(raw: unknown): void {
     const m = parseToHost(raw, this.#o.kind);
-    if (!m) { this.#o.log.warn(`${this.#o.kind} page: a message was not understood and dropped`); return; }
+    if (!m) {
+      this.#o.log.warn(`${this.#o.kind} page: a message was not understood and dropped`);
+      return;
+    }
     if (m.type === 'ready') {
       this.gone();
       this.#boot = m.boot;
-      this.#post({ type: 'init', input: this.#input, roots: this.#o.roots(), daemon: this.#o.runtime.state, trusted: this.#o.trusted() });
+      this.#post({
+        type: 'init',
+        input: this.#input,
+        roots: this.#o.roots(),
+        daemon: this.#o.runtime.state,
+        trusted: this.#o.trusted(),
+      });
       this.#daemonChanged();
       // A desktop that somebody has: the page need not ask who. Its own session it attaches to.
       const held = this.#input.kind === 'live' ? this.#o.held(this.#input.desktop) : undefined;
@@ -112,37 +165,64 @@ export class PageSession implements Ends {
   }
   #handle(m: Exclude<ToHost, { type: 'ready' }>): void {
     switch (m.type) {
-      case 'request': void this.#request(m.id, m.method, m.params); return;
-      case 'cancel': this.#requests.get(m.id)?.abort(); return;
-      case 'subscribe': this.#subscribe(m); return;
-      case 'action': this.#o.act(m.action); return;
-      case 'title': this.#o.setTitle(m.title); return;
-      case 'fault': this.#o.log.error(`${this.#o.kind} page: ${m.message}`); return;
+      case 'request':
+        void this.#request(m.id, m.method, m.params);
+        return;
+      case 'cancel':
+        this.#requests.get(m.id)?.abort();
+        return;
+      case 'subscribe':
+        this.#subscribe(m);
+        return;
+      case 'action':
+        this.#o.act(m.action);
+        return;
+      case 'title':
+        this.#o.setTitle(m.title);
+        return;
+      case 'fault':
+        this.#o.log.error(`${this.#o.kind} page: ${m.message}`);
+        return;
     }
   }
   async #request(id: number, method: string, params: unknown): Promise<void> {
-    const boot = this.#boot, abort = new AbortController();
+    const boot = this.#boot,
+      abort = new AbortController();
     this.#requests.set(id, abort);
     let answer: Body<Extract<ToPage, { type: 'response' }>>;
-    const replay = method === methods.replayTrajectory.method ? replayKey(params as { run?: unknown; rollout?: unknown }) : undefined;
+    const replay =
+      method === methods.replayTrajectory.method
+        ? replayKey(params as { run?: unknown; rollout?: unknown })
+        : undefined;
     try {
-      if (writes.test(method) && !this.#o.trusted()) throw new Refused('untrusted', t('This workspace is not trusted; in Restricted Mode trajectories can be looked at, and nothing is changed.'), t('Trust the workspace to annotate and to record.'));
+      if (writes.test(method) && !this.#o.trusted())
+        throw new Refused(
+          'untrusted',
+          t('This workspace is not trusted; in Restricted Mode trajectories can be looked at, and nothing is changed.'),
+          t('Trust the workspace to annotate and to record.'),
+        );
       if (replay !== undefined) this.#replays.add(replay);
       const result = await this.#o.runtime.raw(method, params, abort.signal);
       this.#controlled(method, result);
       if (method === methods.detachControl.method) this.#attached = undefined;
       answer = { type: 'response', id, result };
-    } catch (e) { answer = { type: 'response', id, error: wireError(e) }; } finally { if (replay !== undefined) this.#replays.delete(replay); }
+    } catch (e) {
+      answer = { type: 'response', id, error: wireError(e) };
+    } finally {
+      if (replay !== undefined) this.#replays.delete(replay);
+    }
     if (this.#requests.get(id) === abort) this.#requests.delete(id);
     if (this.#boot === boot) this.#post(answer);
   }
   /** A page that took a desktop over, or attached to a session, shows that session from now on: closing it lets go. */
   #controlled(method: string, result: unknown): void {
-    if (this.#input.kind !== 'live' || (method !== methods.takeOver.method && method !== methods.attachControl.method)) return;
+    if (this.#input.kind !== 'live' || (method !== methods.takeOver.method && method !== methods.attachControl.method))
+      return;
     const state = result as ControlState;
     if (method === methods.attachControl.method) {
       // The runtime counts who looks. A page that was rebuilt says it again, and is still one.
-      if (this.#attached === state.session) void this.#o.runtime.request(methods.detachControl, { session: state.session }).catch(() => undefined);
+      if (this.#attached === state.session)
+        void this.#o.runtime.request(methods.detachControl, { session: state.session }).catch(() => undefined);
       this.#attached = state.session;
     }
     if (state.session !== this.#input.session) this.#input = { ...this.#input, session: state.session };
@@ -151,29 +231,72 @@ export class PageSession implements Ends {
   /** The runtime's client keeps it alive over reconnects; one per page. */
   #subscribe(q: Extract<ToHost, { type: 'subscribe' }>): void {
     this.#own.drop(this.#subscription);
-    this.#subscription = this.#own.defer(this.#o.runtime.subscribe(
-      { run: q.run, sinceSeq: q.sinceSeq, ...(q.types ? { types: q.types } : {}), ...(q.rollout ? { rollout: q.rollout } : {}) },
-      (b) => this.#post({ type: 'events', run: q.run, events: b.events, nextSeq: b.nextSeq, live: b.live, ...(b.ended ? { ended: true } : {}) }),
-      (e) => this.#o.log.warn(`${this.#o.kind} page: events of ${q.run}: ${e.message}`),
-    ));
+    this.#subscription = this.#own.defer(
+      this.#o.runtime.subscribe(
+        {
+          run: q.run,
+          sinceSeq: q.sinceSeq,
+          ...(q.types ? { types: q.types } : {}),
+          ...(q.rollout ? { rollout: q.rollout } : {}),
+        },
+        (b) =>
+          this.#post({
+            type: 'events',
+            run: q.run,
+            events: b.events,
+            nextSeq: b.nextSeq,
+            live: b.live,
+            ...(b.ended ? { ended: true } : {}),
+          }),
+        (e) => this.#o.log.warn(`${this.#o.kind} page: events of ${q.run}: ${e.message}`),
+      ),
+    );
   }
-  /** Pictures of the live page's desktop while the page and the runtime are there. The client watches again after a reconnect. */
+  /**
+   * Pictures of the live page's desktop while the page and the runtime are there. The client watches again after a
+   * reconnect.
+   */
   #startWatch(): void {
-    const input = this.#input, { runtime } = this.#o;
+    const input = this.#input,
+      { runtime } = this.#o;
     if (input.kind !== 'live' || this.#watch || runtime.state !== 'ready' || this.#boot === undefined) return;
-    let screen = { width: 0, height: 0 }, ended = false;
+    let screen = { width: 0, height: 0 },
+      ended = false;
     // Who acts on the desktop must see at once what came of it.
-    const watch: Ends = this.#own.defer(runtime.watch(input.desktop, { maxFps: input.session ? handsOnFps : this.#o.watchFps() }, {
-      start: (s) => { screen = s; },
-      // A copy: VS Code passes plain typed arrays on as they are, but a Node Buffer as JSON, and a view with the whole buffer behind it.
-      patch: (p, png) => this.#post({ type: 'screen', x: p.x, y: p.y, width: p.width, height: p.height, at: p.at, png: new Uint8Array(png), screen }),
-      end: (error) => {
-        if (error) this.#o.log.warn(`${this.#o.kind} page: pictures of ${input.desktop} ended: ${error.message}`);
-        ended = true;
-        if (this.#watch !== undefined && this.#watch === watch) { this.#own.drop(watch); this.#watch = undefined; }
-      },
-    }));
-    if (ended) this.#own.drop(watch); else this.#watch = watch;
+    const watch: Ends = this.#own.defer(
+      runtime.watch(
+        input.desktop,
+        { maxFps: input.session ? handsOnFps : this.#o.watchFps() },
+        {
+          start: (s) => {
+            screen = s;
+          },
+          // A copy: VS Code passes plain typed arrays on as they are, but a Node Buffer as JSON, and a view with the
+          // whole buffer behind it.
+          patch: (p, png) =>
+            this.#post({
+              type: 'screen',
+              x: p.x,
+              y: p.y,
+              width: p.width,
+              height: p.height,
+              at: p.at,
+              png: new Uint8Array(png),
+              screen,
+            }),
+          end: (error) => {
+            if (error) this.#o.log.warn(`${this.#o.kind} page: pictures of ${input.desktop} ended: ${error.message}`);
+            ended = true;
+            if (this.#watch !== undefined && this.#watch === watch) {
+              this.#own.drop(watch);
+              this.#watch = undefined;
+            }
+          },
+        },
+      ),
+    );
+    if (ended) this.#own.drop(watch);
+    else this.#watch = watch;
   }
   #daemonChanged(): void {
     const { state, stateDetail } = this.#o.runtime;
@@ -184,9 +307,14 @@ export class PageSession implements Ends {
   #post(body: Body<ToPage>): void {
     const boot = this.#boot;
     if (boot === undefined) return;
-    const lost = (): void => { if (this.#boot === boot) this.gone(); };
+    const lost = (): void => {
+      if (this.#boot === boot) this.gone();
+    };
     // `false`: the page is hidden and torn down. It asks for everything again when it is back.
-    void this.#o.post({ ...body, boot }).then((delivered) => { if (!delivered) lost(); }, lost);
+    void this.#o.post({ ...body, boot }).then((delivered) => {
+      if (!delivered) lost();
+    }, lost);
   }
 }
-const replayKey = (p: { readonly run?: unknown; readonly rollout?: unknown }): string => `${String(p.run)} ${String(p.rollout)}`;
+const replayKey = (p: { readonly run?: unknown; readonly rollout?: unknown }): string =>
+  `${String(p.run)} ${String(p.rollout)}`;

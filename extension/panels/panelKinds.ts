@@ -1,11 +1,18 @@
-/** What sets the four panels apart: when two inputs share a panel, how it is called, which folders its page may read. */
+/**
+ * What sets the four panels apart: when two inputs share a panel, how it is called, which folders its page may read.
+ */
 import { basename } from 'node:path';
 import type { ControlState } from '../../runtime/protocol/types.js';
 import type { PageInput, PageKind } from '../../webview/protocol.js';
 import { panels } from '../ids.js';
 import { t } from '../words.js';
 
-export interface PanelKind { readonly viewType: string; /** `media/icons/<icon>-{light,dark}.svg`. */ readonly icon: string; readonly find: boolean }
+export interface PanelKind {
+  readonly viewType: string;
+  /** `media/icons/<icon>-{light,dark}.svg`. */
+  readonly icon: string;
+  readonly find: boolean;
+}
 export const panelKinds: Readonly<Record<PageKind, PanelKind>> = {
   dashboard: { viewType: panels.dashboard, icon: 'dashboard', find: false },
   inspector: { viewType: panels.inspector, icon: 'trajectory', find: true },
@@ -13,7 +20,9 @@ export const panelKinds: Readonly<Record<PageKind, PanelKind>> = {
   live: { viewType: panels.live, icon: 'desktop', find: false },
 };
 
-/** Inputs with the same key are shown in one panel, one after the other: one per run, and for pictures one per desktop. */
+/**
+ * Inputs with the same key are shown in one panel, one after the other: one per run, and for pictures one per desktop.
+ */
 export function panelKey(i: PageInput): string {
   return i.kind === 'live' ? `live ${i.desktop}` : `${i.kind} ${i.run ?? ''}`;
 }
@@ -22,10 +31,16 @@ const short = (rollout: string): string => rollout.split('/').slice(-2).join('/'
 /** `held`: a person has the desktop. */
 export function panelTitle(i: PageInput, held?: ControlState): string {
   switch (i.kind) {
-    case 'dashboard': return t('Dashboard: {0}', basename(i.run));
-    case 'inspector': return t('Trajectory {0}', short(i.rollout));
-    case 'compare': return t('{0} and {1}', short(i.left), short(i.right));
-    case 'live': return held?.purpose === 'record' && held.session === i.session ? t('Demonstration: {0}', short(held.family)) : t('Desktop {0}', i.desktop);
+    case 'dashboard':
+      return t('Dashboard: {0}', basename(i.run));
+    case 'inspector':
+      return t('Trajectory {0}', short(i.rollout));
+    case 'compare':
+      return t('{0} and {1}', short(i.left), short(i.right));
+    case 'live':
+      return held?.purpose === 'record' && held.session === i.session
+        ? t('Demonstration: {0}', short(held.family))
+        : t('Desktop {0}', i.desktop);
   }
 }
 /** Folders with the pictures that the page shows. */

@@ -1,4 +1,7 @@
-/** All webview panels: opened, found again, restored after a reload. One per run and kind (panelKinds.ts), reused with `reveal`. */
+/**
+ * All webview panels: opened, found again, restored after a reload. One per run and kind (panelKinds.ts), reused with
+ * `reveal`.
+ */
 import { Uri, ViewColumn, window, type WebviewPanel } from 'vscode';
 import type { PageInput, PageKind } from '../../webview/protocol.js';
 import { Disposables, type Ends } from '../dispose.js';
@@ -6,7 +9,10 @@ import { parseInput } from './messages.js';
 import { panelFolders, panelKey, panelKinds, panelTitle } from './panelKinds.js';
 import { WebviewHost, type HostDeps } from './webviewHost.js';
 
-interface Open { readonly panel: WebviewPanel; readonly host: WebviewHost }
+interface Open {
+  readonly panel: WebviewPanel;
+  readonly host: WebviewHost;
+}
 const kinds = Object.keys(panelKinds) as PageKind[];
 
 export class PanelManager implements Ends {
@@ -21,21 +27,30 @@ export class PanelManager implements Ends {
     this.#deps = deps;
     this.#closed = closed;
     for (const kind of kinds) {
-      this.#own.add(window.registerWebviewPanelSerializer(panelKinds[kind].viewType, {
-        deserializeWebviewPanel: (panel: WebviewPanel, state: unknown) => {
-          const input = parseInput(state, kind);
-          if (input) this.#adopt(panel, input); else panel.dispose();
-          return Promise.resolve();
-        },
-      }));
+      this.#own.add(
+        window.registerWebviewPanelSerializer(panelKinds[kind].viewType, {
+          deserializeWebviewPanel: (panel: WebviewPanel, state: unknown) => {
+            const input = parseInput(state, kind);
+            if (input) this.#adopt(panel, input);
+            else panel.dispose();
+            return Promise.resolve();
+          },
+        }),
+      );
     }
   }
   /** The host of the panel that has the focus. */
-  get active(): WebviewHost | undefined { return [...this.#open].find((o) => o.panel.active)?.host; }
+  get active(): WebviewHost | undefined {
+    return [...this.#open].find((o) => o.panel.active)?.host;
+  }
   /** What is shown where the user can see it. */
-  get visible(): readonly PageInput[] { return [...this.#open].filter((o) => o.panel.visible).map((o) => o.host.input); }
+  get visible(): readonly PageInput[] {
+    return [...this.#open].filter((o) => o.panel.visible).map((o) => o.host.input);
+  }
   /** What is open, seen or not; a page that was restored and not yet looked at is not among them. */
-  get inputs(): readonly PageInput[] { return [...this.#open].map((o) => o.host.input); }
+  get inputs(): readonly PageInput[] {
+    return [...this.#open].map((o) => o.host.input);
+  }
 
   show(input: PageInput, o: { readonly beside?: boolean; readonly preserveFocus?: boolean } = {}): void {
     const key = panelKey(input);
@@ -49,21 +64,47 @@ export class PanelManager implements Ends {
       return;
     }
     const { viewType, find } = panelKinds[input.kind];
-    const column = { viewColumn: o.beside ? ViewColumn.Beside : ViewColumn.Active, preserveFocus: o.preserveFocus ?? false };
+    const column = {
+      viewColumn: o.beside ? ViewColumn.Beside : ViewColumn.Active,
+      preserveFocus: o.preserveFocus ?? false,
+    };
     this.#adopt(window.createWebviewPanel(viewType, this.#titleOf(input), column, { enableFindWidget: find }), input);
   }
-  dispose(): void { this.#own.dispose(); }
+  dispose(): void {
+    this.#own.dispose();
+  }
 
-  #titleOf(i: PageInput): string { return panelTitle(i, i.kind === 'live' ? this.#deps.held(i.desktop) : undefined); }
+  #titleOf(i: PageInput): string {
+    return panelTitle(i, i.kind === 'live' ? this.#deps.held(i.desktop) : undefined);
+  }
   #adopt(panel: WebviewPanel, input: PageInput): void {
-    const icons = Uri.joinPath(this.#deps.extensionUri, 'media', 'icons'), { icon } = panelKinds[input.kind];
+    const icons = Uri.joinPath(this.#deps.extensionUri, 'media', 'icons'),
+      { icon } = panelKinds[input.kind];
     panel.iconPath = { light: Uri.joinPath(icons, `${icon}-light.svg`), dark: Uri.joinPath(icons, `${icon}-dark.svg`) };
     panel.title = this.#titleOf(input);
     const folders = panelFolders(input).map((path) => ({ path, uri: Uri.file(path) }));
-    const host = new WebviewHost({ webview: panel.webview, kind: input.kind, title: panel.title, input, folders, setTitle: (title) => { panel.title = title; } }, this.#deps);
+    const host = new WebviewHost(
+      {
+        webview: panel.webview,
+        kind: input.kind,
+        title: panel.title,
+        input,
+        folders,
+        setTitle: (title) => {
+          panel.title = title;
+        },
+      },
+      this.#deps,
+    );
     const open: Open = { panel, host };
     this.#open.add(open);
-    const ended = panel.onDidDispose(() => { this.#open.delete(open); const { input: last } = host; host.dispose(); ended.dispose(); this.#closed(last); });
+    const ended = panel.onDidDispose(() => {
+      this.#open.delete(open);
+      const { input: last } = host;
+      host.dispose();
+      ended.dispose();
+      this.#closed(last);
+    });
   }
 }
 

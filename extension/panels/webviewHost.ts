@@ -1,4 +1,7 @@
-/** A page in a VS Code webview: what it may load, where its files are, and its conversation (pageSession.ts). Panels and the custom editor each own one. */
+/**
+ * A page in a VS Code webview: what it may load, where its files are, and its conversation (pageSession.ts). Panels and
+ * the custom editor each own one.
+ */
 import { env, l10n, Uri, workspace, type Webview } from 'vscode';
 import type { ControlState } from '../../runtime/protocol/types.js';
 import type { HostAction, PageInput, PageKind, ResourceRoot } from '../../webview/protocol.js';
@@ -19,8 +22,18 @@ export interface HostDeps {
   readonly adopt: (s: ControlState) => void;
 }
 /** A folder a page may show files of; `path` is how the page names it. */
-export interface Folder { readonly path: string; readonly uri: Uri }
-export interface HostOptions { readonly webview: Webview; readonly kind: PageKind; readonly title: string; readonly input: PageInput; readonly folders: readonly Folder[]; readonly setTitle?: (title: string) => void }
+export interface Folder {
+  readonly path: string;
+  readonly uri: Uri;
+}
+export interface HostOptions {
+  readonly webview: Webview;
+  readonly kind: PageKind;
+  readonly title: string;
+  readonly input: PageInput;
+  readonly folders: readonly Folder[];
+  readonly setTitle?: (title: string) => void;
+}
 
 export class WebviewHost implements Ends {
   readonly kind: PageKind;
@@ -36,16 +49,30 @@ export class WebviewHost implements Ends {
     this.#deps = deps;
     this.kind = kind;
     this.#folders = o.folders;
-    this.#session = this.#own.add(new PageSession({
-      kind, input: o.input, runtime: deps.runtime, log: deps.log, watchFps: deps.watchFps, held: deps.held, adopt: deps.adopt, trusted: () => workspace.isTrusted, roots: () => this.#roots(),
-      post: (m) => webview.postMessage(m), act: (a) => deps.act(a, this), setTitle: (title) => o.setTitle?.(title),
-    }));
+    this.#session = this.#own.add(
+      new PageSession({
+        kind,
+        input: o.input,
+        runtime: deps.runtime,
+        log: deps.log,
+        watchFps: deps.watchFps,
+        held: deps.held,
+        adopt: deps.adopt,
+        trusted: () => workspace.isTrusted,
+        roots: () => this.#roots(),
+        post: (m) => webview.postMessage(m),
+        act: (a) => deps.act(a, this),
+        setTitle: (title) => o.setTitle?.(title),
+      }),
+    );
     this.#own.add(webview.onDidReceiveMessage((m: unknown) => this.#session.receive(m)));
     this.#own.add(workspace.onDidGrantWorkspaceTrust(() => this.#render()));
     this.#allowFolders();
     this.#render();
   }
-  get input(): PageInput { return this.#session.input; }
+  get input(): PageInput {
+    return this.#session.input;
+  }
   /** The file a page names, if the page may show it. */
   uriOf(path: string): Uri | undefined {
     if (path.split(/[/\\]/).includes('..')) return undefined;
@@ -60,24 +87,51 @@ export class WebviewHost implements Ends {
     this.#session.show(input);
   }
   /** The page shows another trajectory already. */
-  moved(rollout: string): void { this.#session.moved(rollout); }
+  moved(rollout: string): void {
+    this.#session.moved(rollout);
+  }
   /** A menu item or shortcut of VS Code that the page carries out. */
-  do(what: string, context?: unknown): void { this.#session.do(what, context); }
-  dispose(): void { this.#own.dispose(); }
+  do(what: string, context?: unknown): void {
+    this.#session.do(what, context);
+  }
+  dispose(): void {
+    this.#own.dispose();
+  }
 
-  #allFolders(): Folder[] { return [...this.#folders, { path: this.#deps.cache.fsPath, uri: this.#deps.cache }]; }
-  #roots(): ResourceRoot[] { return this.#allFolders().map((f) => ({ path: f.path, uri: this.#o.webview.asWebviewUri(f.uri).toString() })); }
+  #allFolders(): Folder[] {
+    return [...this.#folders, { path: this.#deps.cache.fsPath, uri: this.#deps.cache }];
+  }
+  #roots(): ResourceRoot[] {
+    return this.#allFolders().map((f) => ({ path: f.path, uri: this.#o.webview.asWebviewUri(f.uri).toString() }));
+  }
   #allowFolders(): void {
     const ext = this.#deps.extensionUri;
-    this.#o.webview.options = { enableScripts: true, localResourceRoots: [Uri.joinPath(ext, 'dist', 'webview'), Uri.joinPath(ext, 'media'), ...this.#allFolders().map((f) => f.uri)] };
+    this.#o.webview.options = {
+      enableScripts: true,
+      localResourceRoots: [
+        Uri.joinPath(ext, 'dist', 'webview'),
+        Uri.joinPath(ext, 'media'),
+        ...this.#allFolders().map((f) => f.uri),
+      ],
+    };
   }
   /** A new page with a new nonce; what the old one was told is told again. */
   #render(): void {
-    const { webview } = this.#o, file = (name: string): string => webview.asWebviewUri(Uri.joinPath(this.#deps.extensionUri, 'dist', 'webview', name)).toString();
+    const { webview } = this.#o,
+      file = (name: string): string =>
+        webview.asWebviewUri(Uri.joinPath(this.#deps.extensionUri, 'dist', 'webview', name)).toString();
     this.#session.gone();
     webview.html = pageHtml({
-      kind: this.kind, title: this.#o.title, lang: env.language, words: l10n.bundle, nonce: newNonce(),
-      sources: { cspSource: webview.cspSource, script: file(`${this.kind}.js`), styles: [file('codicon.css'), file(`${this.kind}.css`)] },
+      kind: this.kind,
+      title: this.#o.title,
+      lang: env.language,
+      words: l10n.bundle,
+      nonce: newNonce(),
+      sources: {
+        cspSource: webview.cspSource,
+        script: file(`${this.kind}.js`),
+        styles: [file('codicon.css'), file(`${this.kind}.css`)],
+      },
     });
   }
 }

@@ -1,5 +1,15 @@
 /** What the trees are made of, and what a command finds in its argument when a menu of a view called it. */
-import type { DesktopRow, EvalPoint, PoolEntryRow, PoolFamily, PoolView, RunPath, RunSummary, TaskRow, TrajectoryRow } from '../../runtime/protocol/types.js';
+import type {
+  DesktopRow,
+  EvalPoint,
+  PoolEntryRow,
+  PoolFamily,
+  PoolView,
+  RunPath,
+  RunSummary,
+  TaskRow,
+  TrajectoryRow,
+} from '../../runtime/protocol/types.js';
 
 export type Node =
   | { readonly kind: 'run'; readonly run: RunPath; readonly summary: RunSummary }
@@ -18,16 +28,22 @@ export type NodeOf<K extends Node['kind']> = Extract<Node, { kind: K }>;
 /** The argument as a node of this kind: menus pass what was clicked, the palette nothing, other callers anything. */
 export function nodeOf<K extends Node['kind']>(arg: unknown, ...kinds: readonly K[]): NodeOf<K> | undefined {
   const kind = typeof arg === 'object' && arg !== null ? (arg as { kind?: unknown }).kind : undefined;
-  return kinds.some((k) => k === kind) ? arg as NodeOf<K> : undefined;
+  return kinds.some((k) => k === kind) ? (arg as NodeOf<K>) : undefined;
 }
 
-/** Runs and ids of the trajectories that a menu was called on: all that are selected when the one clicked is among them. */
-export function trajectoriesOf(arg: unknown, selected?: unknown): readonly { readonly run: RunPath; readonly rollout: string }[] {
+/**
+ * Runs and ids of the trajectories that a menu was called on: all that are selected when the one clicked is among them.
+ */
+export function trajectoriesOf(
+  arg: unknown,
+  selected?: unknown,
+): readonly { readonly run: RunPath; readonly rollout: string }[] {
   const named = (x: unknown): { readonly run: RunPath; readonly rollout: string } | undefined => {
     const n = nodeOf(x, 'trajectory', 'poolEntry');
     return n && { run: n.run, rollout: n.kind === 'trajectory' ? n.row.rollout : n.entry.rollout };
   };
-  const all = Array.isArray(selected) ? selected : [], one = named(arg);
+  const all = Array.isArray(selected) ? selected : [],
+    one = named(arg);
   if (one && !all.includes(arg)) return [one];
   return all.map(named).filter((x) => x !== undefined);
 }

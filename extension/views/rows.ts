@@ -1,118 +1,375 @@
 /** Tree rows from data, without `vscode`: what a row says, its icon, its tooltip, what a screen reader hears. */
 import { basename } from 'node:path';
-import type { AnnotationMarks, ControlState, DesktopRow, EvalPoint, OutcomeKind, RunState, RunSummary, TaskRow, TrajectoryRow } from '../../runtime/protocol/types.js';
+import type {
+  AnnotationMarks,
+  ControlState,
+  DesktopRow,
+  EvalPoint,
+  OutcomeKind,
+  RunState,
+  RunSummary,
+  TaskRow,
+  TrajectoryRow,
+} from '../../runtime/protocol/types.js';
 import { originWord, outcomeWord } from '../model/filter.js';
 import { percent, plain, rollouts, spark, span, steps, t } from '../words.js';
 
-export interface RowIcon { readonly id: string; /** A theme colour. */ readonly color?: string }
+export interface RowIcon {
+  readonly id: string;
+  /** A theme colour. */
+  readonly color?: string;
+}
 export interface Row {
-  /** Stable over refreshes, so that expansion and selection stay. */ readonly id: string;
-  readonly label: string; readonly description: string; /** Markdown. */ readonly tooltip: string; readonly icon: RowIcon;
-  /** `viewItem` of `when` clauses. */ readonly context: string; readonly spoken: string;
-  /** With a check box. */ readonly checked?: boolean;
+  /** Stable over refreshes, so that expansion and selection stay. */
+  readonly id: string;
+  readonly label: string;
+  readonly description: string;
+  /** Markdown. */
+  readonly tooltip: string;
+  readonly icon: RowIcon;
+  /** `viewItem` of `when` clauses. */
+  readonly context: string;
+  readonly spoken: string;
+  /** With a check box. */
+  readonly checked?: boolean;
 }
 
-export const lines = (...parts: (string | false | undefined)[]): string => parts.filter((p): p is string => typeof p === 'string').join('  \n');
-export const list = (...parts: (string | false | undefined)[]): string => parts.filter((p): p is string => typeof p === 'string' && p !== '').join(' · ');
+export const lines = (...parts: (string | false | undefined)[]): string =>
+  parts.filter((p): p is string => typeof p === 'string').join('  \n');
+export const list = (...parts: (string | false | undefined)[]): string =>
+  parts.filter((p): p is string => typeof p === 'string' && p !== '').join(' · ');
 
-export const runStateWord = (s: RunState): string => ({
-  running: t('running'), paused: t('paused'), stopping: t('stopping'), finished: t('finished'), stopped: t('stopped'), failed: t('failed'), interrupted: t('interrupted'), elsewhere: t('written by another program'),
-})[s];
+export const runStateWord = (s: RunState): string =>
+  ({
+    running: t('running'),
+    paused: t('paused'),
+    stopping: t('stopping'),
+    finished: t('finished'),
+    stopped: t('stopped'),
+    failed: t('failed'),
+    interrupted: t('interrupted'),
+    elsewhere: t('written by another program'),
+  })[s];
 const runIcons: Readonly<Record<RunState, RowIcon>> = {
-  running: { id: 'sync~spin', color: 'charts.blue' }, paused: { id: 'debug-pause', color: 'charts.yellow' }, stopping: { id: 'loading~spin' }, finished: { id: 'pass', color: 'charts.green' },
-  stopped: { id: 'circle-slash' }, failed: { id: 'error', color: 'charts.red' }, interrupted: { id: 'debug-disconnect', color: 'list.warningForeground' }, elsewhere: { id: 'lock' },
+  running: { id: 'sync~spin', color: 'charts.blue' },
+  paused: { id: 'debug-pause', color: 'charts.yellow' },
+  stopping: { id: 'loading~spin' },
+  finished: { id: 'pass', color: 'charts.green' },
+  stopped: { id: 'circle-slash' },
+  failed: { id: 'error', color: 'charts.red' },
+  interrupted: { id: 'debug-disconnect', color: 'list.warningForeground' },
+  elsewhere: { id: 'lock' },
 };
 /** Success of the newest evaluation, else of the newest rollouts. */
-export const runSuccess = (r: RunSummary): number | undefined => (r.lastEval && r.lastEval.episodes > 0 ? r.lastEval.successes / r.lastEval.episodes : r.status?.success);
+export const runSuccess = (r: RunSummary): number | undefined =>
+  r.lastEval && r.lastEval.episodes > 0 ? r.lastEval.successes / r.lastEval.episodes : r.status?.success;
 
 export function runRow(r: RunSummary, o: { readonly selected: boolean; readonly now: number }): Row {
-  const s = r.status, success = runSuccess(r), done = rollouts(r.rollouts);
-  const live = r.state === 'running' && s ? list(s.phase === 'training' ? undefined : s.phase, s.rolloutsPerHour > 0 && t('{0} rollouts/h', Math.round(s.rolloutsPerHour))) : runStateWord(r.state);
-  const context = r.damaged ? 'run.damaged' : r.state === 'running' ? 'run.running' : r.state === 'paused' ? 'run.paused' : r.state === 'stopping' ? 'run.stopping' : r.state === 'elsewhere' ? 'run.elsewhere' : 'run.over';
+  const s = r.status,
+    success = runSuccess(r),
+    done = rollouts(r.rollouts);
+  const live =
+    r.state === 'running' && s
+      ? list(
+          s.phase === 'training' ? undefined : s.phase,
+          s.rolloutsPerHour > 0 && t('{0} rollouts/h', Math.round(s.rolloutsPerHour)),
+        )
+      : runStateWord(r.state);
+  const context = r.damaged
+    ? 'run.damaged'
+    : r.state === 'running'
+      ? 'run.running'
+      : r.state === 'paused'
+        ? 'run.paused'
+        : r.state === 'stopping'
+          ? 'run.stopping'
+          : r.state === 'elsewhere'
+            ? 'run.elsewhere'
+            : 'run.over';
   return {
-    id: `run ${r.run}`, label: r.name === '' ? basename(r.run) : r.name, context,
+    id: `run ${r.run}`,
+    label: r.name === '' ? basename(r.run) : r.name,
+    context,
     icon: r.damaged ? { id: 'warning', color: 'list.warningForeground' } : runIcons[r.state],
     description: list(o.selected && t('selected'), success !== undefined && percent(success), live, spark(r.evals)),
     tooltip: lines(
-      `**${plain(r.id)}**`, `${runStateWord(r.state)}${s?.detail ? `: ${plain(s.detail)}` : ''}`, success !== undefined && t('Success {0}', percent(success)),
-      r.lastEval && evalLine(r.lastEval), t('{0}, policy version {1}', done, r.version), t('Started {0} ago', span(o.now - r.createdAt)),
-      r.damaged && `$(warning) ${plain(r.damaged.message)} ${plain(r.damaged.remedy)}`, s?.error && `$(error) ${plain(s.error.message)} ${plain(s.error.remedy)}`,
-      r.state === 'running' && t('Training goes on when VS Code is closed.'), `\`${r.run.replace(/`/g, '')}\``,
+      `**${plain(r.id)}**`,
+      `${runStateWord(r.state)}${s?.detail ? `: ${plain(s.detail)}` : ''}`,
+      success !== undefined && t('Success {0}', percent(success)),
+      r.lastEval && evalLine(r.lastEval),
+      t('{0}, policy version {1}', done, r.version),
+      t('Started {0} ago', span(o.now - r.createdAt)),
+      r.damaged && `$(warning) ${plain(r.damaged.message)} ${plain(r.damaged.remedy)}`,
+      s?.error && `$(error) ${plain(s.error.message)} ${plain(s.error.remedy)}`,
+      r.state === 'running' && t('Training goes on when VS Code is closed.'),
+      `\`${r.run.replace(/`/g, '')}\``,
     ),
-    spoken: [r.name, runStateWord(r.state), success === undefined ? '' : t('success {0}', percent(success)), done].filter((x) => x !== '').join(', '),
+    spoken: [r.name, runStateWord(r.state), success === undefined ? '' : t('success {0}', percent(success)), done]
+      .filter((x) => x !== '')
+      .join(', '),
   };
 }
-const evalLine = (e: EvalPoint): string => t('Evaluation {0}: {1} of {2}, 95 % interval {3} to {4}', plain(e.label), e.successes, e.episodes, percent(e.low), percent(e.high));
+const evalLine = (e: EvalPoint): string =>
+  t(
+    'Evaluation {0}: {1} of {2}, 95 % interval {3} to {4}',
+    plain(e.label),
+    e.successes,
+    e.episodes,
+    percent(e.low),
+    percent(e.high),
+  );
 
 export function evalRow(run: string, e: EvalPoint, i: number): Row {
   const rate = e.episodes > 0 ? percent(e.successes / e.episodes) : '';
   return {
-    id: `eval ${run} ${i}`, label: t('Evaluation: {0}', e.label), description: list(rate, t('{0} of {1}', e.successes, e.episodes), t('version {0}', e.version)), icon: { id: 'beaker' }, context: 'evaluation',
-    tooltip: lines(evalLine(e), t('Policy version {0}', e.version), e.errors > 0 && t('{0} episodes ended in an error and are not counted', e.errors), e.infeasible && t('Tasks that cannot be done: {0} of {1}', e.infeasible.successes, e.infeasible.episodes)),
+    id: `eval ${run} ${i}`,
+    label: t('Evaluation: {0}', e.label),
+    description: list(rate, t('{0} of {1}', e.successes, e.episodes), t('version {0}', e.version)),
+    icon: { id: 'beaker' },
+    context: 'evaluation',
+    tooltip: lines(
+      evalLine(e),
+      t('Policy version {0}', e.version),
+      e.errors > 0 && t('{0} episodes ended in an error and are not counted', e.errors),
+      e.infeasible && t('Tasks that cannot be done: {0} of {1}', e.infeasible.successes, e.infeasible.episodes),
+    ),
     spoken: t('Evaluation {0}, {1}, policy version {2}', e.label, rate, e.version),
   };
 }
 export function checkpointRow(run: string, version: number, path: string): Row {
-  return { id: `checkpoint ${run} ${version}`, label: t('Checkpoint {0}', version), description: '', icon: { id: 'save' }, context: 'checkpoint', tooltip: lines(t('Policy version {0}', version), `\`${path.replace(/`/g, '')}\``), spoken: t('Checkpoint of policy version {0}', version) };
+  return {
+    id: `checkpoint ${run} ${version}`,
+    label: t('Checkpoint {0}', version),
+    description: '',
+    icon: { id: 'save' },
+    context: 'checkpoint',
+    tooltip: lines(t('Policy version {0}', version), `\`${path.replace(/`/g, '')}\``),
+    spoken: t('Checkpoint of policy version {0}', version),
+  };
 }
 
 export function taskRow(k: TaskRow): Row {
   const rate = k.rate === undefined ? '–' : percent(k.rate);
   const kind = list(k.heldOut && t('held out'), k.infeasible && t('cannot be done'));
   return {
-    id: `task ${k.family}`, label: k.family, context: 'task',
-    icon: k.rate === undefined ? { id: 'circle-outline' } : k.rate >= 0.8 ? { id: 'circle-filled', color: 'charts.green' } : k.rate >= 0.4 ? { id: 'circle-filled', color: 'charts.yellow' } : { id: 'circle-filled', color: 'charts.red' },
-    description: list(rate, k.brought && t('{0} of {1}', k.successes, k.rollouts), k.groupSize !== undefined && `N ${k.groupSize}`, k.cap !== undefined && t('cap {0}', k.cap), spark(k.spark), kind),
-    tooltip: lines(
-      `**${plain(k.family)}**`, k.title && plain(k.title), k.apps?.length ? plain(k.apps.join(', ')) : undefined, k.brought ? t('{0} of {1} trajectories succeeded', k.successes, k.rollouts) : t('{0} of {1} rollouts succeeded', k.successes, k.rollouts),
-      k.rate !== undefined && k.low !== undefined && k.high !== undefined && t('Newest rollouts: {0}, 95 % interval {1} to {2}', percent(k.rate), percent(k.low), percent(k.high)),
-      k.groupSize !== undefined && t('Next group: {0} rollouts (dynamic rollout number)', k.groupSize), k.cap !== undefined && t('At most {0} steps each (dynamic trajectory length)', k.cap),
-      k.meanSteps !== undefined && t('{0} steps on average', k.meanSteps.toFixed(1)), k.poolEntries !== undefined && t('{0} successes in the experience pool', k.poolEntries), kind || undefined,
+    id: `task ${k.family}`,
+    label: k.family,
+    context: 'task',
+    icon:
+      k.rate === undefined
+        ? { id: 'circle-outline' }
+        : k.rate >= 0.8
+          ? { id: 'circle-filled', color: 'charts.green' }
+          : k.rate >= 0.4
+            ? { id: 'circle-filled', color: 'charts.yellow' }
+            : { id: 'circle-filled', color: 'charts.red' },
+    description: list(
+      rate,
+      k.brought && t('{0} of {1}', k.successes, k.rollouts),
+      k.groupSize !== undefined && `N ${k.groupSize}`,
+      k.cap !== undefined && t('cap {0}', k.cap),
+      spark(k.spark),
+      kind,
     ),
-    spoken: [k.family, k.rate === undefined ? t('no rollouts yet') : t('success {0}', rate), k.groupSize === undefined ? '' : t('{0} rollouts a group', k.groupSize), k.cap === undefined ? '' : t('at most {0} steps', k.cap), kind].filter((x) => x !== '').join(', '),
+    tooltip: lines(
+      `**${plain(k.family)}**`,
+      k.title && plain(k.title),
+      k.apps?.length ? plain(k.apps.join(', ')) : undefined,
+      k.brought
+        ? t('{0} of {1} trajectories succeeded', k.successes, k.rollouts)
+        : t('{0} of {1} rollouts succeeded', k.successes, k.rollouts),
+      k.rate !== undefined &&
+        k.low !== undefined &&
+        k.high !== undefined &&
+        t('Newest rollouts: {0}, 95 % interval {1} to {2}', percent(k.rate), percent(k.low), percent(k.high)),
+      k.groupSize !== undefined && t('Next group: {0} rollouts (dynamic rollout number)', k.groupSize),
+      k.cap !== undefined && t('At most {0} steps each (dynamic trajectory length)', k.cap),
+      k.meanSteps !== undefined && t('{0} steps on average', k.meanSteps.toFixed(1)),
+      k.poolEntries !== undefined && t('{0} successes in the experience pool', k.poolEntries),
+      kind || undefined,
+    ),
+    spoken: [
+      k.family,
+      k.rate === undefined ? t('no rollouts yet') : t('success {0}', rate),
+      k.groupSize === undefined ? '' : t('{0} rollouts a group', k.groupSize),
+      k.cap === undefined ? '' : t('at most {0} steps', k.cap),
+      kind,
+    ]
+      .filter((x) => x !== '')
+      .join(', '),
   };
 }
 
-export const workWord = (w: DesktopRow['state']): string => ({
-  starting: t('starting'), idle: t('idle'), resetting: t('resetting'), setup: t('setting up'), observe: t('reading the screen'), decide: t('deciding'), act: t('acting'), settle: t('settling'), verify: t('verifying'), broken: t('broken'), stopped: t('stopped'),
-})[w];
+export const workWord = (w: DesktopRow['state']): string =>
+  ({
+    starting: t('starting'),
+    idle: t('idle'),
+    resetting: t('resetting'),
+    setup: t('setting up'),
+    observe: t('reading the screen'),
+    decide: t('deciding'),
+    act: t('acting'),
+    settle: t('settling'),
+    verify: t('verifying'),
+    broken: t('broken'),
+    stopped: t('stopped'),
+  })[w];
 /** Who has a desktop that a person took, in words. */
-export const heldWord = (s: ControlState): string => (s.mode === 'verifying' ? t('verifying') : s.mode === 'starting' ? t('starting') : s.purpose === 'record' ? t('recording') : s.mode === 'step' ? t('step by step') : s.mode === 'policy' ? t('handed back') : t('in your hands'));
+export const heldWord = (s: ControlState): string =>
+  s.mode === 'verifying'
+    ? t('verifying')
+    : s.mode === 'starting'
+      ? t('starting')
+      : s.purpose === 'record'
+        ? t('recording')
+        : s.mode === 'step'
+          ? t('step by step')
+          : s.mode === 'policy'
+            ? t('handed back')
+            : t('in your hands');
 /** `held`: a person has it. */
 export function desktopRow(d: DesktopRow, held?: ControlState): Row {
-  const icon: RowIcon = held && held.mode !== 'policy' ? { id: held.purpose === 'record' ? 'record' : 'person', color: held.purpose === 'record' ? 'charts.red' : 'charts.blue' } : d.state === 'broken' ? { id: 'error', color: 'charts.red' } : d.state === 'idle' || d.state === 'stopped' ? { id: 'vm-outline' } : d.state === 'starting' || d.state === 'resetting' ? { id: 'loading~spin' } : { id: 'vm-running', color: 'charts.green' };
-  const step = d.step === undefined ? undefined : d.cap === undefined ? t('step {0}', d.step + 1) : t('step {0} of {1}', d.step + 1, d.cap);
+  const icon: RowIcon =
+    held && held.mode !== 'policy'
+      ? {
+          id: held.purpose === 'record' ? 'record' : 'person',
+          color: held.purpose === 'record' ? 'charts.red' : 'charts.blue',
+        }
+      : d.state === 'broken'
+        ? { id: 'error', color: 'charts.red' }
+        : d.state === 'idle' || d.state === 'stopped'
+          ? { id: 'vm-outline' }
+          : d.state === 'starting' || d.state === 'resetting'
+            ? { id: 'loading~spin' }
+            : { id: 'vm-running', color: 'charts.green' };
+  const step =
+    d.step === undefined
+      ? undefined
+      : d.cap === undefined
+        ? t('step {0}', d.step + 1)
+        : t('step {0} of {1}', d.step + 1, d.cap);
   return {
-    id: `desktop ${d.desktop}`, label: d.desktop, icon, context: held ? 'desktop.held' : d.state === 'stopped' || d.state === 'broken' ? 'desktop.gone' : d.rollout === undefined ? 'desktop.idle' : 'desktop.busy',
-    description: list(held ? heldWord(held) : workWord(d.state), held?.task ?? d.task, step, d.version !== undefined && t('v{0}', d.version)),
-    tooltip: lines(`**${plain(d.desktop)}** (${d.provider})`, held ? heldWord(held) : workWord(d.state), (held?.instruction ?? d.instruction) && plain(held?.instruction ?? d.instruction ?? ''), d.task && plain(d.task), step, d.version !== undefined && t('Policy version {0}', d.version), t('{0} resets, replaced {1} times', d.resets, d.replaced)),
-    spoken: [t('Desktop {0}', d.desktop), held ? heldWord(held) : workWord(d.state), d.task ?? '', step ?? '', d.version === undefined ? '' : t('policy version {0}', d.version)].filter((x) => x !== '').join(', '),
+    id: `desktop ${d.desktop}`,
+    label: d.desktop,
+    icon,
+    context: held
+      ? 'desktop.held'
+      : d.state === 'stopped' || d.state === 'broken'
+        ? 'desktop.gone'
+        : d.rollout === undefined
+          ? 'desktop.idle'
+          : 'desktop.busy',
+    description: list(
+      held ? heldWord(held) : workWord(d.state),
+      held?.task ?? d.task,
+      step,
+      d.version !== undefined && t('v{0}', d.version),
+    ),
+    tooltip: lines(
+      `**${plain(d.desktop)}** (${d.provider})`,
+      held ? heldWord(held) : workWord(d.state),
+      (held?.instruction ?? d.instruction) && plain(held?.instruction ?? d.instruction ?? ''),
+      d.task && plain(d.task),
+      step,
+      d.version !== undefined && t('Policy version {0}', d.version),
+      t('{0} resets, replaced {1} times', d.resets, d.replaced),
+    ),
+    spoken: [
+      t('Desktop {0}', d.desktop),
+      held ? heldWord(held) : workWord(d.state),
+      d.task ?? '',
+      step ?? '',
+      d.version === undefined ? '' : t('policy version {0}', d.version),
+    ]
+      .filter((x) => x !== '')
+      .join(', '),
   };
 }
 
-const outcomeIcons: Readonly<Record<OutcomeKind, RowIcon>> = { success: { id: 'pass', color: 'charts.green' }, failure: { id: 'circle-slash', color: 'charts.red' }, error: { id: 'warning', color: 'list.warningForeground' }, running: { id: 'sync~spin', color: 'charts.blue' } };
+const outcomeIcons: Readonly<Record<OutcomeKind, RowIcon>> = {
+  success: { id: 'pass', color: 'charts.green' },
+  failure: { id: 'circle-slash', color: 'charts.red' },
+  error: { id: 'warning', color: 'list.warningForeground' },
+  running: { id: 'sync~spin', color: 'charts.blue' },
+};
 /** What was imported may have no instruction. */
 export const titleOf = (r: TrajectoryRow): string => (r.instruction.trim() === '' ? r.task : r.instruction);
 export function trajectoryRow(run: string, r: TrajectoryRow): Row {
-  const versions = r.versions && (r.versions[0] === r.versions[1] ? t('v{0}', r.versions[0]) : t('v{0} to {1}', r.versions[0], r.versions[1])), length = steps(r.steps);
-  const origin = r.provenance === 'rollout' ? '' : originWord(r.provenance), a = r.annotated, marks = a ? markWords(a) : [], tags = [...new Set([...(r.tags ?? []), ...(a?.tags ?? [])])];
+  const versions =
+      r.versions &&
+      (r.versions[0] === r.versions[1] ? t('v{0}', r.versions[0]) : t('v{0} to {1}', r.versions[0], r.versions[1])),
+    length = steps(r.steps);
+  const origin = r.provenance === 'rollout' ? '' : originWord(r.provenance),
+    a = r.annotated,
+    marks = a ? markWords(a) : [],
+    tags = [...new Set([...(r.tags ?? []), ...(a?.tags ?? [])])];
   const corrected = a?.outcome !== undefined && a.outcome !== r.outcome;
   return {
-    id: `trajectory ${run} ${r.rollout}`, label: titleOf(r), context: `trajectory.${r.outcome}`, icon: outcomeIcons[r.outcome],
-    description: list(corrected && t('corrected: {0}', outcomeWord(a.outcome)), length, versions, origin, r.assisted && t('assisted'), ...marks, ...tags.map((x) => `#${x}`)),
-    tooltip: lines(
-      `**${plain(titleOf(r))}**`, `${plain(r.task)}, ${plain(r.rollout)}`, list(outcomeWord(r.outcome), r.reward !== undefined && t('reward {0}', r.reward), r.truncated && t('cut off at the step cap'), r.errorKind),
-      t('{0} of at most {1}', length, r.cap), r.kept !== undefined && t('{0} steps kept by the entropy mask', r.kept), r.entropy !== undefined && t('mean entropy {0}', r.entropy.toFixed(2)),
-      versions && t('Policy version {0}', versions), r.group && t('Group {0}', plain(r.group)), r.state && t('Ledger: {0}', plain(r.state)), r.startedAt !== undefined && r.endedAt !== undefined && t('Took {0}', span(r.endedAt - r.startedAt)),
-      r.assisted && t('A person acted in some of its steps: it is left out of success rates.'), corrected && t('Outcome corrected by hand to {0}', outcomeWord(a.outcome)), marks.length > 0 && t('Annotations: {0}', marks.join(', ')), tags.length > 0 && plain(tags.map((x) => `#${x}`).join(' ')),
+    id: `trajectory ${run} ${r.rollout}`,
+    label: titleOf(r),
+    context: `trajectory.${r.outcome}`,
+    icon: outcomeIcons[r.outcome],
+    description: list(
+      corrected && t('corrected: {0}', outcomeWord(a.outcome)),
+      length,
+      versions,
+      origin,
+      r.assisted && t('assisted'),
+      ...marks,
+      ...tags.map((x) => `#${x}`),
     ),
-    spoken: [titleOf(r), outcomeWord(r.outcome), length, versions ?? '', origin, r.assisted ? t('assisted') : '', ...marks].filter((x) => x !== '').join(', '),
+    tooltip: lines(
+      `**${plain(titleOf(r))}**`,
+      `${plain(r.task)}, ${plain(r.rollout)}`,
+      list(
+        outcomeWord(r.outcome),
+        r.reward !== undefined && t('reward {0}', r.reward),
+        r.truncated && t('cut off at the step cap'),
+        r.errorKind,
+      ),
+      t('{0} of at most {1}', length, r.cap),
+      r.kept !== undefined && t('{0} steps kept by the entropy mask', r.kept),
+      r.entropy !== undefined && t('mean entropy {0}', r.entropy.toFixed(2)),
+      versions && t('Policy version {0}', versions),
+      r.group && t('Group {0}', plain(r.group)),
+      r.state && t('Ledger: {0}', plain(r.state)),
+      r.startedAt !== undefined && r.endedAt !== undefined && t('Took {0}', span(r.endedAt - r.startedAt)),
+      r.assisted && t('A person acted in some of its steps: it is left out of success rates.'),
+      corrected && t('Outcome corrected by hand to {0}', outcomeWord(a.outcome)),
+      marks.length > 0 && t('Annotations: {0}', marks.join(', ')),
+      tags.length > 0 && plain(tags.map((x) => `#${x}`).join(' ')),
+    ),
+    spoken: [
+      titleOf(r),
+      outcomeWord(r.outcome),
+      length,
+      versions ?? '',
+      origin,
+      r.assisted ? t('assisted') : '',
+      ...marks,
+    ]
+      .filter((x) => x !== '')
+      .join(', '),
   };
 }
 /** What people said of a trajectory. */
 export function markWords(a: AnnotationMarks): string[] {
-  return [a.edited && t('edited'), a.marks !== undefined && a.marks > 0 && (a.marks === 1 ? t('1 mark') : t('{0} marks', a.marks)), a.note && t('note'), a.replayed && t('replayed: {0}', outcomeWord(a.replayed)), a.reviewed && t('reviewed')].filter((x): x is string => typeof x === 'string');
+  return [
+    a.edited && t('edited'),
+    a.marks !== undefined && a.marks > 0 && (a.marks === 1 ? t('1 mark') : t('{0} marks', a.marks)),
+    a.note && t('note'),
+    a.replayed && t('replayed: {0}', outcomeWord(a.replayed)),
+    a.reviewed && t('reviewed'),
+  ].filter((x): x is string => typeof x === 'string');
 }
 export function moreRow(shown: number, total: number): Row {
-  return { id: 'more', label: t('Load more'), description: t('{0} of {1} shown', shown, total), icon: { id: 'ellipsis' }, context: 'more', tooltip: t('Shows the next page.'), spoken: t('Load more, {0} of {1} shown', shown, total) };
+  return {
+    id: 'more',
+    label: t('Load more'),
+    description: t('{0} of {1} shown', shown, total),
+    icon: { id: 'ellipsis' },
+    context: 'more',
+    tooltip: t('Shows the next page.'),
+    spoken: t('Load more, {0} of {1} shown', shown, total),
+  };
 }

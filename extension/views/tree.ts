@@ -1,5 +1,17 @@
 /** One tree view over rows: conversion to items, throttled refresh, loading bar, fault as the view's message. */
-import { EventEmitter, MarkdownString, ThemeColor, ThemeIcon, TreeItem, TreeItemCheckboxState, TreeItemCollapsibleState, window, type Command, type TreeDataProvider, type TreeView } from 'vscode';
+import {
+  EventEmitter,
+  MarkdownString,
+  ThemeColor,
+  ThemeIcon,
+  TreeItem,
+  TreeItemCheckboxState,
+  TreeItemCollapsibleState,
+  window,
+  type Command,
+  type TreeDataProvider,
+  type TreeView,
+} from 'vscode';
 import type { HostError } from '../../webview/protocol.js';
 import { Disposables, type Ends } from '../dispose.js';
 import { throttle } from '../throttle.js';
@@ -38,22 +50,39 @@ export class StudioTree implements TreeDataProvider<Node>, Ends {
     this.#viewId = viewId;
     this.#source = source;
     this.#soon = this.#own.add(throttle(() => this.#draw(), refreshMs));
-    this.view = this.#own.add(window.createTreeView(viewId, { treeDataProvider: this, showCollapseAll: source.foldable !== undefined, canSelectMany: o.multiple ?? false, manageCheckboxStateManually: true }));
-    this.#own.add(this.view.onDidChangeCheckboxState((e) => {
-      for (const state of [TreeItemCheckboxState.Checked, TreeItemCheckboxState.Unchecked]) {
-        const nodes = e.items.filter(([, s]) => s === state).map(([n]) => n);
-        if (nodes.length > 0) source.check?.(nodes, state === TreeItemCheckboxState.Checked);
-      }
-    }));
+    this.view = this.#own.add(
+      window.createTreeView(viewId, {
+        treeDataProvider: this,
+        showCollapseAll: source.foldable !== undefined,
+        canSelectMany: o.multiple ?? false,
+        manageCheckboxStateManually: true,
+      }),
+    );
+    this.#own.add(
+      this.view.onDidChangeCheckboxState((e) => {
+        for (const state of [TreeItemCheckboxState.Checked, TreeItemCheckboxState.Unchecked]) {
+          const nodes = e.items.filter(([, s]) => s === state).map(([n]) => n);
+          if (nodes.length > 0) source.check?.(nodes, state === TreeItemCheckboxState.Checked);
+        }
+      }),
+    );
   }
   /** What is shown may differ from the source: after a change that was refused. */
-  redraw(): void { this.#drawn = ''; this.#soon(); }
+  redraw(): void {
+    this.#drawn = '';
+    this.#soon();
+  }
   refresh(): void {
     const { problem, loading } = this.#source;
     this.view.message = problem ? `${problem.message} ${problem.remedy}`.trim() : undefined;
     if (loading && loading !== this.#waitingFor) {
       this.#waitingFor = loading;
-      void window.withProgress({ location: { viewId: this.#viewId } }, () => loading.then(() => undefined, () => undefined));
+      void window.withProgress({ location: { viewId: this.#viewId } }, () =>
+        loading.then(
+          () => undefined,
+          () => undefined,
+        ),
+      );
     } else if (!loading && this.#waitingFor) {
       // What somebody waited for is not held back by the emptying of the view just before.
       this.#waitingFor = undefined;
@@ -70,25 +99,42 @@ export class StudioTree implements TreeDataProvider<Node>, Ends {
     this.#changed.fire(undefined);
   }
   #look(parent: Node | undefined): string {
-    return JSON.stringify(this.#source.children(parent).map((n) => {
-      const { id, label, description, icon, context, checked } = this.#source.row(n), folds = this.#source.foldable?.(n) ?? false;
-      return [id, label, description, icon, context, checked, folds && this.#look(n)];
-    }));
+    return JSON.stringify(
+      this.#source.children(parent).map((n) => {
+        const { id, label, description, icon, context, checked } = this.#source.row(n),
+          folds = this.#source.foldable?.(n) ?? false;
+        return [id, label, description, icon, context, checked, folds && this.#look(n)];
+      }),
+    );
   }
-  getChildren(parent?: Node): Node[] { return [...this.#source.children(parent)]; }
-  getParent(): undefined { return undefined; }
+  getChildren(parent?: Node): Node[] {
+    return [...this.#source.children(parent)];
+  }
+  getParent(): undefined {
+    return undefined;
+  }
   getTreeItem(node: Node): TreeItem {
-    const r = this.#source.row(node), item = new TreeItem(r.label, this.#source.foldable?.(node) ? TreeItemCollapsibleState.Collapsed : TreeItemCollapsibleState.None);
+    const r = this.#source.row(node),
+      item = new TreeItem(
+        r.label,
+        this.#source.foldable?.(node) ? TreeItemCollapsibleState.Collapsed : TreeItemCollapsibleState.None,
+      );
     item.id = r.id;
     item.description = r.description;
     item.tooltip = new MarkdownString(r.tooltip, true);
     item.iconPath = new ThemeIcon(r.icon.id, r.icon.color === undefined ? undefined : new ThemeColor(r.icon.color));
     item.contextValue = r.context;
     item.accessibilityInformation = { label: r.spoken };
-    if (r.checked !== undefined) item.checkboxState = { state: r.checked ? TreeItemCheckboxState.Checked : TreeItemCheckboxState.Unchecked, tooltip: r.checked ? t('In use: groups get it') : t('Turned off') };
+    if (r.checked !== undefined)
+      item.checkboxState = {
+        state: r.checked ? TreeItemCheckboxState.Checked : TreeItemCheckboxState.Unchecked,
+        tooltip: r.checked ? t('In use: groups get it') : t('Turned off'),
+      };
     const command = this.#source.command?.(node);
     if (command) item.command = command;
     return item;
   }
-  dispose(): void { this.#own.dispose(); }
+  dispose(): void {
+    this.#own.dispose();
+  }
 }

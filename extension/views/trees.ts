@@ -14,9 +14,25 @@ import { poolDescription } from './poolRows.js';
 import { poolRow, poolSource } from './poolTree.js';
 import { StudioTree, type TreeSource } from './tree.js';
 
-export interface Trees extends Ends { readonly runs: StudioTree; readonly tasks: StudioTree; readonly desktops: StudioTree; readonly trajectories: StudioTree; readonly pool: StudioTree; /** Trajectories of the run that wait to be reviewed; said once somebody reviews. */ setReview(waiting: number | undefined): void }
+export interface Trees extends Ends {
+  readonly runs: StudioTree;
+  readonly tasks: StudioTree;
+  readonly desktops: StudioTree;
+  readonly trajectories: StudioTree;
+  readonly pool: StudioTree;
+  /** Trajectories of the run that wait to be reviewed; said once somebody reviews. */
+  setReview(waiting: number | undefined): void;
+}
 
-export interface TreeParts { readonly model: StudioModel; readonly list: TrajectoryList; readonly pool: PoolModel; readonly sessions: ControlSessions; readonly now: () => number; /** Check boxes of the pool. */ readonly setPool: (run: string, rollouts: readonly string[], enabled: boolean) => void }
+export interface TreeParts {
+  readonly model: StudioModel;
+  readonly list: TrajectoryList;
+  readonly pool: PoolModel;
+  readonly sessions: ControlSessions;
+  readonly now: () => number;
+  /** Check boxes of the pool. */
+  readonly setPool: (run: string, rollouts: readonly string[], enabled: boolean) => void;
+}
 
 export function createTrees(o: TreeParts): Trees {
   const { model, list, sessions, now } = o;
@@ -28,22 +44,37 @@ export function createTrees(o: TreeParts): Trees {
   const pool = own.add(new StudioTree(views.pool, poolSource(o.pool, now, o.setPool), { multiple: true }));
   const draw = (): void => {
     const active = model.runs.filter(isActive).length;
-    runs.view.badge = active > 0 ? { value: active, tooltip: active === 1 ? t('1 run is under way') : t('{0} runs are under way', active) } : undefined;
+    runs.view.badge =
+      active > 0
+        ? { value: active, tooltip: active === 1 ? t('1 run is under way') : t('{0} runs are under way', active) }
+        : undefined;
     runs.refresh();
   };
   const drawList = (): void => {
-    const words = filterWords(list.filter), count = list.rows.length > 0 ? t('{0} of {1}', list.rows.length, list.total) : '';
-    trajectories.view.description = [words, list.sort === 'newest' ? '' : sortWord(list.sort), count].filter((x) => x !== '').join(' · ');
+    const words = filterWords(list.filter),
+      count = list.rows.length > 0 ? t('{0} of {1}', list.rows.length, list.total) : '';
+    trajectories.view.description = [words, list.sort === 'newest' ? '' : sortWord(list.sort), count]
+      .filter((x) => x !== '')
+      .join(' · ');
     trajectories.refresh();
     // An empty list has the welcome view of its state; a filter that leaves nothing is said in words as well.
-    if (!list.loading && !list.problem && list.rows.length === 0 && !isEmpty(list.filter) && list.run !== undefined) trajectories.view.message = t('Nothing matches the filter: {0}.', words);
+    if (!list.loading && !list.problem && list.rows.length === 0 && !isEmpty(list.filter) && list.run !== undefined)
+      trajectories.view.message = t('Nothing matches the filter: {0}.', words);
   };
-  own.defer(model.onChange((c) => {
-    if (c === 'runs' || c === 'status' || c === 'detail' || c === 'daemon') draw();
-    if (c === 'tasks' || c === 'daemon') { tasks.view.description = model.summary(model.selected)?.name ?? ''; tasks.refresh(); }
-    if (c === 'desktops' || c === 'daemon') desktops.refresh();
-  }));
-  const drawPool = (): void => { pool.view.description = o.pool.view ? poolDescription(o.pool.view) : ''; pool.refresh(); };
+  own.defer(
+    model.onChange((c) => {
+      if (c === 'runs' || c === 'status' || c === 'detail' || c === 'daemon') draw();
+      if (c === 'tasks' || c === 'daemon') {
+        tasks.view.description = model.summary(model.selected)?.name ?? '';
+        tasks.refresh();
+      }
+      if (c === 'desktops' || c === 'daemon') desktops.refresh();
+    }),
+  );
+  const drawPool = (): void => {
+    pool.view.description = o.pool.view ? poolDescription(o.pool.view) : '';
+    pool.refresh();
+  };
   own.defer(list.onChange(drawList));
   own.defer(o.pool.onChange(drawPool));
   own.defer(sessions.onChange(() => desktops.refresh()));
@@ -51,20 +82,39 @@ export function createTrees(o: TreeParts): Trees {
   o.pool.seen(pool.view.visible);
   draw();
   drawList();
-  const setReview = (waiting: number | undefined): void => { trajectories.view.badge = waiting ? { value: waiting, tooltip: waiting === 1 ? t('1 trajectory waits to be reviewed') : t('{0} trajectories wait to be reviewed', waiting) } : undefined; };
+  const setReview = (waiting: number | undefined): void => {
+    trajectories.view.badge = waiting
+      ? {
+          value: waiting,
+          tooltip:
+            waiting === 1 ? t('1 trajectory waits to be reviewed') : t('{0} trajectories wait to be reviewed', waiting),
+        }
+      : undefined;
+  };
   return { runs, tasks, desktops, trajectories, pool, setReview, dispose: () => own.dispose() };
 }
 
 const rowOf = (node: Node): Row => {
   switch (node.kind) {
-    case 'eval': return evalRow(node.run, node.point, node.index);
-    case 'checkpoint': return checkpointRow(node.run, node.version, node.path);
-    case 'task': return taskRow(node.row);
-    case 'desktop': return desktopRow(node.row);
-    case 'trajectory': return trajectoryRow(node.run, node.row);
-    case 'run': return runRow(node.summary, { selected: false, now: 0 });
-    case 'more': return moreRow(0, 0);
-    case 'poolCoverage': case 'poolMissing': case 'poolFamily': case 'poolEntry': return poolRow(node, 0);
+    case 'eval':
+      return evalRow(node.run, node.point, node.index);
+    case 'checkpoint':
+      return checkpointRow(node.run, node.version, node.path);
+    case 'task':
+      return taskRow(node.row);
+    case 'desktop':
+      return desktopRow(node.row);
+    case 'trajectory':
+      return trajectoryRow(node.run, node.row);
+    case 'run':
+      return runRow(node.summary, { selected: false, now: 0 });
+    case 'more':
+      return moreRow(0, 0);
+    case 'poolCoverage':
+    case 'poolMissing':
+    case 'poolFamily':
+    case 'poolEntry':
+      return poolRow(node, 0);
   }
 };
 
@@ -76,23 +126,37 @@ function runsSource(model: StudioModel, now: () => number): TreeSource {
       if (parent.kind !== 'run' || d?.summary.run !== parent.run) return [];
       return [
         ...d.evals.map((point, index): Node => ({ kind: 'eval', run: parent.run, point, index })).reverse(),
-        ...d.checkpoints.map((c): Node => ({ kind: 'checkpoint', run: parent.run, version: c.version, path: c.path })).sort((a, b) => (a.kind === 'checkpoint' && b.kind === 'checkpoint' ? b.version - a.version : 0)),
+        ...d.checkpoints
+          .map((c): Node => ({ kind: 'checkpoint', run: parent.run, version: c.version, path: c.path }))
+          .sort((a, b) => (a.kind === 'checkpoint' && b.kind === 'checkpoint' ? b.version - a.version : 0)),
       ];
     },
-    row: (n) => (n.kind === 'run' ? runRow(n.summary, { selected: n.run === model.selected && model.runs.length > 1, now: now() }) : rowOf(n)),
+    row: (n) =>
+      n.kind === 'run'
+        ? runRow(n.summary, { selected: n.run === model.selected && model.runs.length > 1, now: now() })
+        : rowOf(n),
     // Evaluations and checkpoints are read for the selected run alone.
     foldable: (n) => n.kind === 'run' && n.run === model.selected,
-    command: (n): Command | undefined => (n.kind === 'run' ? { command: commands.selectRun, title: t('Select Run'), arguments: [n] } : undefined),
+    command: (n): Command | undefined =>
+      n.kind === 'run' ? { command: commands.selectRun, title: t('Select Run'), arguments: [n] } : undefined,
     // Only the first reading is waited for; later ones renew what is shown.
-    get loading() { return model.loaded ? undefined : model.loading; },
-    get problem() { return model.problem; },
+    get loading() {
+      return model.loaded ? undefined : model.loading;
+    },
+    get problem() {
+      return model.problem;
+    },
   };
 }
 function tasksSource(model: StudioModel): TreeSource {
   return {
     children: (parent) => (parent ? [] : model.tasks.map((row): Node => ({ kind: 'task', row }))),
     row: rowOf,
-    command: (n): Command => ({ command: commands.showTaskTrajectories, title: t('Show Trajectories'), arguments: [n] }),
+    command: (n): Command => ({
+      command: commands.showTaskTrajectories,
+      title: t('Show Trajectories'),
+      arguments: [n],
+    }),
   };
 }
 function desktopsSource(model: StudioModel, sessions: ControlSessions): TreeSource {
@@ -111,8 +175,15 @@ function trajectoriesSource(list: TrajectoryList): TreeSource {
       return list.more ? [...rows, { kind: 'more' }] : rows;
     },
     row: (n) => (n.kind === 'more' ? moreRow(list.rows.length, list.total) : rowOf(n)),
-    command: (n): Command => (n.kind === 'more' ? { command: commands.loadMore, title: t('Load more') } : { command: commands.openTrajectory, title: t('Open Trajectory'), arguments: [n] }),
-    get loading() { return list.rows.length === 0 ? list.loading : undefined; },
-    get problem() { return list.problem; },
+    command: (n): Command =>
+      n.kind === 'more'
+        ? { command: commands.loadMore, title: t('Load more') }
+        : { command: commands.openTrajectory, title: t('Open Trajectory'), arguments: [n] },
+    get loading() {
+      return list.rows.length === 0 ? list.loading : undefined;
+    },
+    get problem() {
+      return list.problem;
+    },
   };
 }

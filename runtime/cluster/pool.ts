@@ -21,13 +21,30 @@ export interface PoolOptions {
   readonly now?: () => number;
 }
 
-const RULES: PoolRules = { spares: 0, hardResetEvery: 500, startParallel: 2, maxFailures: 5, backoffMs: (n) => Math.min(250 * 2 ** (n - 1), 10_000) };
+const RULES: PoolRules = {
+  spares: 0,
+  hardResetEvery: 500,
+  startParallel: 2,
+  maxFailures: 5,
+  backoffMs: (n) => Math.min(250 * 2 ** (n - 1), 10_000),
+};
 
-interface Waiter { grant(place: number): void; refuse(e: RunError): void }
-interface Held { readonly desktop: Desktop; resetMs: number; off: () => void }
+interface Waiter {
+  grant(place: number): void;
+  refuse(e: RunError): void;
+}
+interface Held {
+  readonly desktop: Desktop;
+  resetMs: number;
+  off: () => void;
+}
 
-/** A pool of desktops that are reset as soon as they are given back. Starts at once; failures to start show at lease(). */
-export function createPool(o: PoolOptions): DesktopPool { return new Pool(o); }
+/**
+ * A pool of desktops that are reset as soon as they are given back. Starts at once; failures to start show at lease().
+ */
+export function createPool(o: PoolOptions): DesktopPool {
+  return new Pool(o);
+}
 
 /** The asynchronous shell around PoolMachine: it carries out effects and reports what came of them. */
 class Pool implements DesktopPool {
@@ -45,7 +62,15 @@ class Pool implements DesktopPool {
 
   constructor(o: PoolOptions) {
     this.o = o;
-    const given = Object.fromEntries(Object.entries({ spares: o.spares, hardResetEvery: o.hardResetEvery, startParallel: o.startParallel, maxFailures: o.maxFailures, backoffMs: o.backoffMs }).filter(([, v]) => v !== undefined));
+    const given = Object.fromEntries(
+      Object.entries({
+        spares: o.spares,
+        hardResetEvery: o.hardResetEvery,
+        startParallel: o.startParallel,
+        maxFailures: o.maxFailures,
+        backoffMs: o.backoffMs,
+      }).filter(([, v]) => v !== undefined),
+    );
     this.machine = new PoolMachine({ ...RULES, ...given });
     this.carryOut(this.machine.resize(checkSize(o.size), this.now()));
   }
@@ -56,12 +81,25 @@ class Pool implements DesktopPool {
     setMaxListeners(0, signal); // one signal for many rollouts is the rule, not a leak
     return new Promise<Lease>((resolve, reject) => {
       const waiter = this.nextWaiter++;
-      const end = (): void => { signal.removeEventListener('abort', abort); this.waiters.delete(waiter); };
-      const abort = (): void => { end(); this.carryOut(this.machine.cancel(waiter, this.now())); reject(cancelled()); };
+      const end = (): void => {
+        signal.removeEventListener('abort', abort);
+        this.waiters.delete(waiter);
+      };
+      const abort = (): void => {
+        end();
+        this.carryOut(this.machine.cancel(waiter, this.now()));
+        reject(cancelled());
+      };
       signal.addEventListener('abort', abort, { once: true });
       this.waiters.set(waiter, {
-        grant: (place) => { end(); resolve(this.leaseOf(place)); },
-        refuse: (e) => { end(); reject(new StudioError(e.kind, e.message, e.remedy, e.details ? { details: { ...e.details } } : {})); },
+        grant: (place) => {
+          end();
+          resolve(this.leaseOf(place));
+        },
+        refuse: (e) => {
+          end();
+          reject(new StudioError(e.kind, e.message, e.remedy, e.details ? { details: { ...e.details } } : {}));
+        },
       });
       this.carryOut(this.machine.request(waiter, this.now()));
     });
@@ -75,12 +113,22 @@ class Pool implements DesktopPool {
 
   status(): PoolStatus {
     return {
-      size: this.machine.size, waiting: this.machine.waiting,
-      desktops: this.machine.places.map((p) => ({ id: this.idOf(p.id), state: p.state, since: p.since, resets: p.resets, replaced: p.replaced })),
+      size: this.machine.size,
+      waiting: this.machine.waiting,
+      desktops: this.machine.places.map((p) => ({
+        id: this.idOf(p.id),
+        state: p.state,
+        since: p.since,
+        resets: p.resets,
+        replaced: p.replaced,
+      })),
     };
   }
 
-  onEvent(l: (e: PoolEvent) => void): () => void { this.listeners.add(l); return () => this.listeners.delete(l); }
+  onEvent(l: (e: PoolEvent) => void): () => void {
+    this.listeners.add(l);
+    return () => this.listeners.delete(l);
+  }
 
   close(): Promise<void> {
     this.closing ??= new Promise<void>((resolve) => {
@@ -97,7 +145,8 @@ class Pool implements DesktopPool {
     const h = this.held.get(place)!;
     let open = true;
     return {
-      desktop: h.desktop, resetMs: h.resetMs,
+      desktop: h.desktop,
+      resetMs: h.resetMs,
       release: (r) => {
         if (!open) return;
         open = false;
@@ -109,14 +158,30 @@ class Pool implements DesktopPool {
   private carryOut(effects: readonly PoolEffect[]): void {
     for (const e of effects) {
       switch (e.do) {
-        case 'create': void this.create(e.place); break;
-        case 'reset': void this.reset(e.place); break;
-        case 'destroy': void this.destroy(e.place); break;
-        case 'grant': this.waiters.get(e.waiter)?.grant(e.place); break;
-        case 'refuse': this.waiters.get(e.waiter)?.refuse(e.error); break;
-        case 'retryLater': this.retryLater(e.place, e.delayMs); break;
-        case 'replaced': this.emit({ type: 'replaced', desktop: this.idOf(e.place), error: e.error, at: this.now() }); break;
-        case 'state': this.emit({ type: 'state', desktop: this.idOf(e.place), state: e.state, at: this.now() }); break;
+        case 'create':
+          void this.create(e.place);
+          break;
+        case 'reset':
+          void this.reset(e.place);
+          break;
+        case 'destroy':
+          void this.destroy(e.place);
+          break;
+        case 'grant':
+          this.waiters.get(e.waiter)?.grant(e.place);
+          break;
+        case 'refuse':
+          this.waiters.get(e.waiter)?.refuse(e.error);
+          break;
+        case 'retryLater':
+          this.retryLater(e.place, e.delayMs);
+          break;
+        case 'replaced':
+          this.emit({ type: 'replaced', desktop: this.idOf(e.place), error: e.error, at: this.now() });
+          break;
+        case 'state':
+          this.emit({ type: 'state', desktop: this.idOf(e.place), state: e.state, at: this.now() });
+          break;
       }
     }
     if (this.machine.isEmpty) this.emptied?.();
@@ -139,7 +204,9 @@ class Pool implements DesktopPool {
 
   private hold(place: number, desktop: Desktop, resetMs: number): void {
     this.held.get(place)?.off();
-    const off = desktop.onEvent((e) => { if (e.type === 'lost') this.carryOut(this.machine.lost(place, e.error, this.now())); });
+    const off = desktop.onEvent((e) => {
+      if (e.type === 'lost') this.carryOut(this.machine.lost(place, e.error, this.now()));
+    });
     this.held.set(place, { desktop, resetMs, off });
   }
 
@@ -150,7 +217,10 @@ class Pool implements DesktopPool {
       const d = await this.o.provider.reset(h.desktop);
       await this.verify(d);
       this.hold(place, d, performance.now() - began);
-    } catch (e) { this.carryOut(this.machine.resetFailed(place, toRunError(e), this.now())); return; }
+    } catch (e) {
+      this.carryOut(this.machine.resetFailed(place, toRunError(e), this.now()));
+      return;
+    }
     this.carryOut(this.machine.resetDone(place, this.now()));
   }
 
@@ -170,22 +240,42 @@ class Pool implements DesktopPool {
     // A machine that is short of CPU may draw late: one more look, with a longer horizon.
     await d.settle({ horizonMs: 250 });
     if (this.reference.accept(await d.observe())) return;
-    throw new StudioError('desktop.start', 'The first frame after the reset differs from the usual one.', 'The desktop is replaced by itself.', { details: { desktop: d.id } });
+    throw new StudioError(
+      'desktop.start',
+      'The first frame after the reset differs from the usual one.',
+      'The desktop is replaced by itself.',
+      { details: { desktop: d.id } },
+    );
   }
 
   private retryLater(place: number, delayMs: number): void {
     clearTimeout(this.retries.get(place));
-    this.retries.set(place, setTimeout(() => { this.retries.delete(place); this.carryOut(this.machine.retryDue(place, this.now())); }, delayMs));
+    this.retries.set(
+      place,
+      setTimeout(() => {
+        this.retries.delete(place);
+        this.carryOut(this.machine.retryDue(place, this.now()));
+      }, delayMs),
+    );
   }
 
-  private idOf(place: number): DesktopId { return this.held.get(place)?.desktop.id ?? brand<DesktopId>(`place-${place}`); }
-  private emit(e: PoolEvent): void { for (const l of [...this.listeners]) l(e); }
-  private now(): number { return this.o.now?.() ?? Date.now(); }
+  private idOf(place: number): DesktopId {
+    return this.held.get(place)?.desktop.id ?? brand<DesktopId>(`place-${place}`);
+  }
+  private emit(e: PoolEvent): void {
+    for (const l of [...this.listeners]) l(e);
+  }
+  private now(): number {
+    return this.o.now?.() ?? Date.now();
+  }
 }
 
 function checkSize(n: number): number {
-  if (!Number.isInteger(n) || n < 0 || n > 1024) throw new StudioError('config.invalid', `A pool cannot have ${n} desktops.`, 'Give a whole number from 0 to 1024.');
+  if (!Number.isInteger(n) || n < 0 || n > 1024)
+    throw new StudioError('config.invalid', `A pool cannot have ${n} desktops.`, 'Give a whole number from 0 to 1024.');
   return n;
 }
-const cancelled = (): StudioError => new StudioError('cancelled', 'Waiting for a desktop was cancelled.', 'Ask again when you want one.');
-const closedError = (): StudioError => new StudioError('cancelled', 'The pool of desktops was closed.', 'Open a new one.');
+const cancelled = (): StudioError =>
+  new StudioError('cancelled', 'Waiting for a desktop was cancelled.', 'Ask again when you want one.');
+const closedError = (): StudioError =>
+  new StudioError('cancelled', 'The pool of desktops was closed.', 'Open a new one.');

@@ -5,7 +5,10 @@ import type { DesktopState } from './types.js';
 export interface PoolRules {
   /** Desktops kept beyond the number that may be leased at once, so that a lease need not wait for a reset. */
   readonly spares: number;
-  /** After so many resets in place a desktop is replaced by a new one (what a reset cannot reach, say memory of the agent). */
+  /**
+   * After so many resets in place a desktop is replaced by a new one (what a reset cannot reach, say memory of the
+   * agent).
+   */
   readonly hardResetEvery: number;
   /** Desktops started at the same time: more only take CPU from each other. */
   readonly startParallel: number;
@@ -34,7 +37,10 @@ export interface Place {
   readonly replaced: number;
 }
 interface Mutable extends Place {
-  state: DesktopState; since: number; resets: number; replaced: number;
+  state: DesktopState;
+  since: number;
+  resets: number;
+  replaced: number;
   /** Resets in place of the present desktop. */
   age: number;
   /** In a row, since it last was lent. */
@@ -52,9 +58,9 @@ interface Mutable extends Place {
 }
 
 /**
- * The pool's states: starting -> ready -> leased -> resetting -> ready ...; broken while a desktop is being replaced or waits for the next try.
- * Invariants (tested): a place is under at most one lease; leases are granted in the order they were asked for; never more
- * leases than `size`; every waiter gets exactly one grant, refusal or cancellation.
+ * The pool's states: starting -> ready -> leased -> resetting -> ready ...; broken while a desktop is being replaced or
+ * waits for the next try. Invariants (tested): a place is under at most one lease; leases are granted in the order they
+ * were asked for; never more leases than `size`; every waiter gets exactly one grant, refusal or cancellation.
  */
 export class PoolMachine {
   private readonly rules: PoolRules;
@@ -65,12 +71,22 @@ export class PoolMachine {
   private closed = false;
   private out: PoolEffect[] = [];
 
-  constructor(rules: PoolRules) { this.rules = rules; }
+  constructor(rules: PoolRules) {
+    this.rules = rules;
+  }
 
-  get size(): number { return this.size_; }
-  get waiting(): number { return this.queue.length; }
-  get places(): readonly Place[] { return this.places_; }
-  get isEmpty(): boolean { return this.places_.length === 0; }
+  get size(): number {
+    return this.size_;
+  }
+  get waiting(): number {
+    return this.queue.length;
+  }
+  get places(): readonly Place[] {
+    return this.places_;
+  }
+  get isEmpty(): boolean {
+    return this.places_.length === 0;
+  }
 
   resize(n: number, now: number): PoolEffect[] {
     if (this.closed) return [];
@@ -78,10 +94,31 @@ export class PoolMachine {
     const want = n === 0 ? 0 : n + this.rules.spares;
     let staying = this.places_.filter((p) => !p.leaving).length;
     // A place on its way out may stay after all.
-    for (const p of this.places_) if (staying < want && p.leaving && !p.destroying) { p.leaving = false; staying++; }
-    for (; staying < want; staying++) this.places_.push({ id: this.nextPlace++, state: 'starting', since: now, resets: 0, replaced: 0, age: 0, failures: 0, has: false, creating: false, destroying: false, lost: false, leaving: false });
+    for (const p of this.places_)
+      if (staying < want && p.leaving && !p.destroying) {
+        p.leaving = false;
+        staying++;
+      }
+    for (; staying < want; staying++)
+      this.places_.push({
+        id: this.nextPlace++,
+        state: 'starting',
+        since: now,
+        resets: 0,
+        replaced: 0,
+        age: 0,
+        failures: 0,
+        has: false,
+        creating: false,
+        destroying: false,
+        lost: false,
+        leaving: false,
+      });
     const cheapest: readonly DesktopState[] = ['broken', 'starting', 'ready', 'resetting', 'leased'];
-    const victims = this.places_.filter((p) => !p.leaving).sort((a, b) => cheapest.indexOf(a.state) - cheapest.indexOf(b.state)).slice(0, staying - want);
+    const victims = this.places_
+      .filter((p) => !p.leaving)
+      .sort((a, b) => cheapest.indexOf(a.state) - cheapest.indexOf(b.state))
+      .slice(0, staying - want);
     for (const p of victims) this.leave(p, now);
     return this.flush(now);
   }
@@ -89,7 +126,11 @@ export class PoolMachine {
   request(waiter: number, now: number): PoolEffect[] {
     this.queue.push(waiter);
     // Someone wants a desktop again: places that were given up get another chance.
-    for (const p of this.places_) if (p.state === 'broken' && !p.has && p.failures >= this.rules.maxFailures) { p.failures = 0; this.set(p, 'starting', now); }
+    for (const p of this.places_)
+      if (p.state === 'broken' && !p.has && p.failures >= this.rules.maxFailures) {
+        p.failures = 0;
+        this.set(p, 'starting', now);
+      }
     return this.flush(now);
   }
 
@@ -100,8 +141,12 @@ export class PoolMachine {
 
   created(place: number, now: number): PoolEffect[] {
     const p = this.at(place);
-    p.creating = false; p.has = true; p.age = 0; p.lost = false;
-    if (p.leaving) this.takeDown(p, now); else this.set(p, 'ready', now);
+    p.creating = false;
+    p.has = true;
+    p.age = 0;
+    p.lost = false;
+    if (p.leaving) this.takeDown(p, now);
+    else this.set(p, 'ready', now);
     return this.flush(now);
   }
 
@@ -117,24 +162,40 @@ export class PoolMachine {
     const p = this.at(place);
     if (p.state !== 'leased') return [];
     if (p.leaving) this.takeDown(p, now);
-    else if (broken || p.lost) this.replace(p, p.lastError ?? { kind: 'desktop.lost', message: 'The desktop was given back as broken.', remedy: 'It is replaced by itself.' }, now);
+    else if (broken || p.lost)
+      this.replace(
+        p,
+        p.lastError ?? {
+          kind: 'desktop.lost',
+          message: 'The desktop was given back as broken.',
+          remedy: 'It is replaced by itself.',
+        },
+        now,
+      );
     else if (p.age + 1 >= this.rules.hardResetEvery) this.takeDown(p, now);
-    else { this.set(p, 'resetting', now); this.out.push({ do: 'reset', place }); }
+    else {
+      this.set(p, 'resetting', now);
+      this.out.push({ do: 'reset', place });
+    }
     return this.flush(now);
   }
 
   resetDone(place: number, now: number): PoolEffect[] {
     const p = this.at(place);
     if (p.state !== 'resetting') return [];
-    p.resets++; p.age++;
-    if (p.leaving) this.takeDown(p, now); else if (p.lost) this.failed(p, p.lastError!, now); else this.set(p, 'ready', now);
+    p.resets++;
+    p.age++;
+    if (p.leaving) this.takeDown(p, now);
+    else if (p.lost) this.failed(p, p.lastError!, now);
+    else this.set(p, 'ready', now);
     return this.flush(now);
   }
 
   resetFailed(place: number, error: RunError, now: number): PoolEffect[] {
     const p = this.at(place);
     if (p.state !== 'resetting') return [];
-    if (p.leaving) this.takeDown(p, now); else this.failed(p, error, now);
+    if (p.leaving) this.takeDown(p, now);
+    else this.failed(p, error, now);
     return this.flush(now);
   }
 
@@ -142,21 +203,26 @@ export class PoolMachine {
   lost(place: number, error: RunError, now: number): PoolEffect[] {
     const p = this.places_.find((q) => q.id === place);
     if (!p || !p.has || p.destroying) return [];
-    p.lost = true; p.lastError = error;
+    p.lost = true;
+    p.lastError = error;
     if (p.state === 'ready') this.failed(p, error, now);
     return this.flush(now);
   }
 
   destroyed(place: number, now: number): PoolEffect[] {
     const p = this.at(place);
-    p.has = false; p.destroying = false; p.lost = false;
-    if (p.leaving) this.remove(p, now); else this.again(p, now);
+    p.has = false;
+    p.destroying = false;
+    p.lost = false;
+    if (p.leaving) this.remove(p, now);
+    else this.again(p, now);
     return this.flush(now);
   }
 
   retryDue(place: number, now: number): PoolEffect[] {
     const p = this.places_.find((q) => q.id === place);
-    if (p && p.state === 'broken' && !p.has && !p.leaving && p.failures < this.rules.maxFailures) this.set(p, 'starting', now);
+    if (p && p.state === 'broken' && !p.has && !p.leaving && p.failures < this.rules.maxFailures)
+      this.set(p, 'starting', now);
     return this.flush(now);
   }
 
@@ -165,7 +231,12 @@ export class PoolMachine {
     for (const waiter of this.queue.splice(0)) this.out.push({ do: 'refuse', waiter, error });
     this.closed = true;
     this.size_ = 0;
-    for (const p of [...this.places_]) { if (p.state === 'leased') { p.leaving = true; this.takeDown(p, now); } else this.leave(p, now); }
+    for (const p of [...this.places_]) {
+      if (p.state === 'leased') {
+        p.leaving = true;
+        this.takeDown(p, now);
+      } else this.leave(p, now);
+    }
     return this.flush(now);
   }
 
@@ -177,7 +248,8 @@ export class PoolMachine {
 
   private set(p: Mutable, state: DesktopState, now: number): void {
     if (p.state === state) return;
-    p.state = state; p.since = now;
+    p.state = state;
+    p.since = now;
     this.out.push({ do: 'state', place: p.id, state });
   }
 
@@ -201,10 +273,14 @@ export class PoolMachine {
   }
 
   private replace(p: Mutable, error: RunError, now: number): void {
-    p.replaced++; p.lastError = error;
+    p.replaced++;
+    p.lastError = error;
     this.set(p, 'broken', now);
     this.out.push({ do: 'replaced', place: p.id, error });
-    if (!p.has) { this.again(p, now); return; }
+    if (!p.has) {
+      this.again(p, now);
+      return;
+    }
     if (p.destroying) return;
     p.destroying = true;
     this.out.push({ do: 'destroy', place: p.id });
@@ -212,15 +288,24 @@ export class PoolMachine {
 
   private failed(p: Mutable, error: RunError, now: number): void {
     p.failures++;
-    if (p.leaving && !p.has) { this.remove(p, now); return; }
+    if (p.leaving && !p.has) {
+      this.remove(p, now);
+      return;
+    }
     this.replace(p, error, now);
   }
 
   /** A place without a desktop: start anew, now or later, or give it up. */
   private again(p: Mutable, now: number): void {
-    if (p.failures === 0) { this.set(p, 'starting', now); return; }
+    if (p.failures === 0) {
+      this.set(p, 'starting', now);
+      return;
+    }
     this.set(p, 'broken', now);
-    if (p.failures < this.rules.maxFailures) { this.out.push({ do: 'retryLater', place: p.id, delayMs: this.rules.backoffMs(p.failures) }); return; }
+    if (p.failures < this.rules.maxFailures) {
+      this.out.push({ do: 'retryLater', place: p.id, delayMs: this.rules.backoffMs(p.failures) });
+      return;
+    }
     if (this.places_.every((q) => q.state === 'broken' && !q.has && q.failures >= this.rules.maxFailures)) {
       for (const waiter of this.queue.splice(0)) this.out.push({ do: 'refuse', waiter, error: p.lastError! });
     }
@@ -232,7 +317,8 @@ export class PoolMachine {
     for (const p of this.places_) {
       if (creating >= this.rules.startParallel) break;
       if (p.state !== 'starting' || p.creating || p.has || p.leaving) continue;
-      p.creating = true; creating++;
+      p.creating = true;
+      creating++;
       this.out.push({ do: 'create', place: p.id });
     }
     let leased = this.places_.filter((p) => p.state === 'leased').length;
@@ -240,7 +326,8 @@ export class PoolMachine {
     const ready = this.places_.filter((p) => p.state === 'ready').sort((a, b) => a.since - b.since || a.id - b.id);
     while (this.queue.length > 0 && ready.length > 0 && leased < this.size_) {
       const p = ready.shift()!;
-      p.failures = 0; leased++;
+      p.failures = 0;
+      leased++;
       this.set(p, 'leased', now);
       this.out.push({ do: 'grant', place: p.id, waiter: this.queue.shift()! });
     }

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { Frame } from '../domain/index.js';
 
 /**
- * Which first frame is the right one, by vote: the first frame seen is taken for right until another has been seen more often. So one
- * bad start costs a replacement or two, and never makes every later desktop look wrong.
+ * Which first frame is the right one, by vote: the first frame seen is taken for right until another has been seen more
+ * often. So one bad start costs a replacement or two, and never makes every later desktop look wrong.
  */
 export class ReferenceFrames {
   private readonly votes = new Map<string, number>();
@@ -22,7 +22,8 @@ export class ReferenceFrames {
     const hash = createHash('sha1').update(`${f.width}x${f.height}`).update(f.data).digest('base64');
     const n = (this.votes.get(hash) ?? 0) + 1;
     this.votes.set(hash, n);
-    if (!this.usual || (hash !== this.usual.hash && n > (this.votes.get(this.usual.hash) ?? 0))) this.usual = { hash, data: f.data };
+    if (!this.usual || (hash !== this.usual.hash && n > (this.votes.get(this.usual.hash) ?? 0)))
+      this.usual = { hash, data: f.data };
     return hash === this.usual.hash;
   }
 }

@@ -7,7 +7,12 @@ export interface SettleOptions {
   /** Give up after this long and report `settled: false`. Default 2000. */
   readonly maxMs?: number;
 }
-export interface SettleReport { readonly settled: boolean; readonly ms: number; /** Which detector judged. */ readonly detector: 'exact' | 'hold' | 'damage' }
+export interface SettleReport {
+  readonly settled: boolean;
+  readonly ms: number;
+  /** Which detector judged. */
+  readonly detector: 'exact' | 'hold' | 'damage';
+}
 
 export interface ExecOptions {
   /** Default 30 s; on expiry the process group is killed and `timedOut` is set. */
@@ -17,43 +22,76 @@ export interface ExecOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
 }
-export interface ExecResult { readonly code: number | null; readonly stdout: Buffer; readonly stderr: Buffer; readonly timedOut: boolean }
+export interface ExecResult {
+  readonly code: number | null;
+  readonly stdout: Buffer;
+  readonly stderr: Buffer;
+  readonly timedOut: boolean;
+}
 
 export type DesktopEvent =
-  | { readonly type: 'exit'; readonly pid: number; readonly name: string; readonly code: number | null; readonly signal: string | null }
+  | {
+      readonly type: 'exit';
+      readonly pid: number;
+      readonly name: string;
+      readonly code: number | null;
+      readonly signal: string | null;
+    }
   | { readonly type: 'lost'; readonly error: RunError };
 
-/** `drawn` resolves once something may have been drawn (the pointer too) or the signal fires, and rejects with `desktop.lost`. */
-export interface Change { readonly drawn: Promise<void> }
+/**
+ * `drawn` resolves once something may have been drawn (the pointer too) or the signal fires, and rejects with
+ * `desktop.lost`.
+ */
+export interface Change {
+  readonly drawn: Promise<void>;
+}
 
-/** One event of a person's pointer or keyboard. Places are screen pixels, and those outside count as the nearest inside. */
+/**
+ * One event of a person's pointer or keyboard. Places are screen pixels, and those outside count as the nearest inside.
+ */
 export type DesktopInput =
   | ({ readonly type: 'move' } & Point)
   | ({ readonly type: 'button'; readonly button: 'left' | 'middle' | 'right'; readonly down: boolean } & Point)
   /** Wheel clicks, positive = right and down; they are made without the modifiers that are held. */
   | ({ readonly type: 'wheel'; readonly dx: number; readonly dy: number } & Point)
-  /** `key` as KeyboardEvent.key. A modifier stays down until its release; any other key is pressed and released by `down`, and its release does nothing. */
+  /**
+   * `key` as KeyboardEvent.key. A modifier stays down until its release; any other key is pressed and released by
+   * `down`, and its release does nothing.
+   */
   | { readonly type: 'key'; readonly key: string; readonly down: boolean }
   | { readonly type: 'text'; readonly text: string }
   /** Everything that is down goes up. */
   | { readonly type: 'release' };
 
 /**
- * One running desktop. Commands run inside it as user `user` (uid 1000, HOME /home/user, DISPLAY set), never on the host.
- * Every method rejects with StudioError `desktop.lost` once the desktop is gone.
+ * One running desktop. Commands run inside it as user `user` (uid 1000, HOME /home/user, DISPLAY set), never on the
+ * host. Every method rejects with StudioError `desktop.lost` once the desktop is gone.
  */
 export interface Desktop {
   readonly id: DesktopId;
   readonly provider: 'local' | 'docker';
   readonly screen: Size;
   observe(): Promise<Frame>;
-  /** Give a frame's buffer back for the next observe(), optional and faster; the caller must not touch the frame afterwards. */
+  /**
+   * Give a frame's buffer back for the next observe(), optional and faster; the caller must not touch the frame
+   * afterwards.
+   */
   recycle?(f: Frame): void;
-  /** Input is synchronised with the X server; between press and release the desktop is left to go idle (spec/desktop.md 3). Terminal actions are refused. */
+  /**
+   * Input is synchronised with the X server; between press and release the desktop is left to go idle (spec/desktop.md
+   * 3). Terminal actions are refused.
+   */
   perform(a: Action): Promise<void>;
-  /** In order, never between the parts of an action; resolves when the X server has taken them. What a desktop has no key for is left out. */
+  /**
+   * In order, never between the parts of an action; resolves when the X server has taken them. What a desktop has no
+   * key for is left out.
+   */
   input?(events: readonly DesktopInput[]): Promise<void>;
-  /** Begins to watch for the next change; a screen read after this resolved misses none. Costs nothing while nothing changes. */
+  /**
+   * Begins to watch for the next change; a screen read after this resolved misses none. Costs nothing while nothing
+   * changes.
+   */
   changes?(signal: AbortSignal): Promise<Change>;
   settle(o?: SettleOptions): Promise<SettleReport>;
   exec(cmd: readonly string[], o?: ExecOptions): Promise<ExecResult>;
@@ -67,20 +105,36 @@ export interface Desktop {
 }
 
 export interface DesktopSpec {
-  /** Start a session bus and AT-SPI so that oracles can find widgets; costs CPU at every reset, so training desktops leave it off. */
+  /**
+   * Start a session bus and AT-SPI so that oracles can find widgets; costs CPU at every reset, so training desktops
+   * leave it off.
+   */
   readonly a11y?: boolean;
   /** Gives way to whatever else the machine does, where control groups can be made for it (root on Linux). */
   readonly background?: boolean;
-  readonly screen: Size; readonly memoryMb: number; readonly pids: number; readonly cpus?: number; readonly labels?: Readonly<Record<string, string>>;
+  readonly screen: Size;
+  readonly memoryMb: number;
+  readonly pids: number;
+  readonly cpus?: number;
+  readonly labels?: Readonly<Record<string, string>>;
 }
 
-export interface ProviderStatus { readonly provider: 'local' | 'docker'; readonly ok: boolean; readonly detail: string; readonly capacity?: number; readonly problem?: RunError }
+export interface ProviderStatus {
+  readonly provider: 'local' | 'docker';
+  readonly ok: boolean;
+  readonly detail: string;
+  readonly capacity?: number;
+  readonly problem?: RunError;
+}
 
 export interface DesktopProvider {
   readonly name: 'local' | 'docker';
   probe(): Promise<ProviderStatus>;
   create(spec: DesktopSpec, signal?: AbortSignal): Promise<Desktop>;
-  /** Back to the first frame; the same object where that was possible in place. Rejects when the desktop cannot be reset (destroy it then). */
+  /**
+   * Back to the first frame; the same object where that was possible in place. Rejects when the desktop cannot be reset
+   * (destroy it then).
+   */
   reset(d: Desktop): Promise<Desktop>;
   destroy(d: Desktop): Promise<void>;
   /** Remove what earlier processes of ours left behind; returns how many. */
@@ -100,7 +154,13 @@ export interface Lease {
 export type DesktopState = 'starting' | 'ready' | 'leased' | 'resetting' | 'broken' | 'stopped';
 export interface PoolStatus {
   readonly size: number;
-  readonly desktops: readonly { readonly id: DesktopId; readonly state: DesktopState; readonly since: number; readonly resets: number; readonly replaced: number }[];
+  readonly desktops: readonly {
+    readonly id: DesktopId;
+    readonly state: DesktopState;
+    readonly since: number;
+    readonly resets: number;
+    readonly replaced: number;
+  }[];
   readonly waiting: number;
 }
 export type PoolEvent =
@@ -108,7 +168,10 @@ export type PoolEvent =
   | { readonly type: 'replaced'; readonly desktop: DesktopId; readonly error: RunError; readonly at: number };
 
 export interface DesktopPool {
-  /** Waits for a desktop that is reset and healthy; rejects with `cancelled` when the signal fires. First come, first served. */
+  /**
+   * Waits for a desktop that is reset and healthy; rejects with `cancelled` when the signal fires. First come, first
+   * served.
+   */
   lease(o: { signal: AbortSignal }): Promise<Lease>;
   /** Grow at once, shrink as leases end. */
   resize(n: number): Promise<void>;

@@ -18,7 +18,8 @@ function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 1; i <= a.length; i++) {
     const next = [i];
-    for (let j = 1; j <= b.length; j++) next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1));
+    for (let j = 1; j <= b.length; j++)
+      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1));
     row = next;
   }
   return row[b.length]!;
@@ -34,39 +35,79 @@ function keysAt(path: readonly PropertyKey[]): string[] {
 
 /** One line per problem: where, what, and the nearest known key for a misspelt one. */
 function explain(issues: readonly z.core.$ZodIssue[]): string {
-  return issues.map((i) => {
-    const at = i.path.length ? i.path.map(String).join('.') : 'the run file';
-    if (i.code === 'unrecognized_keys') {
-      const known = keysAt(i.path);
-      return i.keys.map((k) => {
-        const best = [...known].sort((a, b) => distance(a, k) - distance(b, k))[0];
-        return `${at}: unknown key "${k}"${best && distance(best, k) <= 3 ? `; did you mean "${best}"?` : ''}`;
-      }).join('\n');
-    }
-    return `${at}: ${i.message}`;
-  }).join('\n');
+  return issues
+    .map((i) => {
+      const at = i.path.length ? i.path.map(String).join('.') : 'the run file';
+      if (i.code === 'unrecognized_keys') {
+        const known = keysAt(i.path);
+        return i.keys
+          .map((k) => {
+            const best = [...known].sort((a, b) => distance(a, k) - distance(b, k))[0];
+            return `${at}: unknown key "${k}"${best && distance(best, k) <= 3 ? `; did you mean "${best}"?` : ''}`;
+          })
+          .join('\n');
+      }
+      return `${at}: ${i.message}`;
+    })
+    .join('\n');
 }
 
 /** A run file's content as a complete configuration. Throws `config.invalid` naming every wrong key at once. */
 export function parseRunFile(content: unknown, overrides: RunFile = {}): RunConfig {
-  if (!isObject(content)) throw new StudioError('config.invalid', 'A run file must be a JSON object.', 'Start from `{ "preset": "quickstart" }`.');
+  if (!isObject(content))
+    throw new StudioError(
+      'config.invalid',
+      'A run file must be a JSON object.',
+      'Start from `{ "preset": "quickstart" }`.',
+    );
   const own = merge(content, overrides) as RunFile;
   const preset = own.preset === undefined ? {} : PRESETS[own.preset];
   const r = RunFileSchema.safeParse(preset ? merge(preset, own) : own);
-  if (!r.success) throw new StudioError('config.invalid', explain(r.error.issues), 'Mend the keys named; `dart-studio schema` prints every key with its meaning.');
-  if (r.data.policy.kind === 'openai' && !r.data.policy.openai) throw new StudioError('config.invalid', 'policy.openai: needed because policy.kind is "openai"', 'Give policy.openai.baseUrls and policy.openai.model.');
-  if (r.data.policy.kind !== 'embedded' && r.data.warmStart.from !== undefined) throw new StudioError('config.invalid', 'warmStart.from: only the embedded policy has checkpoints', 'Leave warmStart.from out, or set policy.kind to "embedded".');
-  if (r.data.tasks.suite === 'folder' && !r.data.tasks.dir) throw new StudioError('config.invalid', 'tasks.dir: needed because tasks.suite is "folder"', 'Give the folder that holds the task files.');
-  if (r.data.curation.pool.from.length > 0 && !r.data.curation.pool.enabled) throw new StudioError('config.invalid', 'curation.pool.from: the pool is off', 'Set curation.pool.enabled to true, or leave curation.pool.from out.');
+  if (!r.success)
+    throw new StudioError(
+      'config.invalid',
+      explain(r.error.issues),
+      'Mend the keys named; `dart-studio schema` prints every key with its meaning.',
+    );
+  if (r.data.policy.kind === 'openai' && !r.data.policy.openai)
+    throw new StudioError(
+      'config.invalid',
+      'policy.openai: needed because policy.kind is "openai"',
+      'Give policy.openai.baseUrls and policy.openai.model.',
+    );
+  if (r.data.policy.kind !== 'embedded' && r.data.warmStart.from !== undefined)
+    throw new StudioError(
+      'config.invalid',
+      'warmStart.from: only the embedded policy has checkpoints',
+      'Leave warmStart.from out, or set policy.kind to "embedded".',
+    );
+  if (r.data.tasks.suite === 'folder' && !r.data.tasks.dir)
+    throw new StudioError(
+      'config.invalid',
+      'tasks.dir: needed because tasks.suite is "folder"',
+      'Give the folder that holds the task files.',
+    );
+  if (r.data.curation.pool.from.length > 0 && !r.data.curation.pool.enabled)
+    throw new StudioError(
+      'config.invalid',
+      'curation.pool.from: the pool is off',
+      'Set curation.pool.enabled to true, or leave curation.pool.from out.',
+    );
   return r.data;
 }
 
 /** Parses JSON text; the error says the line. */
 export function parseRunText(text: string, file: string, overrides: RunFile = {}): RunConfig {
   let content: unknown;
-  try { content = JSON.parse(text); } catch (e) {
+  try {
+    content = JSON.parse(text);
+  } catch (e) {
     const pos = Number(/position (\d+)/.exec(String(e))?.[1] ?? 0);
-    throw new StudioError('config.invalid', `${file}, line ${text.slice(0, pos).split('\n').length}: not valid JSON (${(e as Error).message})`, 'Mend the JSON; comments and trailing commas are not allowed.');
+    throw new StudioError(
+      'config.invalid',
+      `${file}, line ${text.slice(0, pos).split('\n').length}: not valid JSON (${(e as Error).message})`,
+      'Mend the JSON; comments and trailing commas are not allowed.',
+    );
   }
   return parseRunFile(content, overrides);
 }

@@ -10,133 +10,351 @@ const count = (d: number, what: string) => z.int().positive().default(d).describ
 const whole = (d: number, what: string) => z.int().nonnegative().default(d).describe(what);
 const share = (d: number, what: string) => z.number().min(0).max(1).default(d).describe(what);
 const flag = (d: boolean, what: string) => z.boolean().default(d).describe(what);
-const section = <T extends z.ZodRawShape>(shape: T, what: string) => z.strictObject(shape).prefault({} as never).describe(what);
+const section = <T extends z.ZodRawShape>(shape: T, what: string) =>
+  z
+    .strictObject(shape)
+    .prefault({} as never)
+    .describe(what);
 
 export const RunFileSchema = z.strictObject({
   $schema: z.string().optional().describe('Where the JSON schema of this file is; for editors.'),
   preset: z.enum(['quickstart', 'paper']).optional().describe('Start from a preset; keys given here override it.'),
-  name: z.string().regex(/^[\w.-]{1,64}$/, 'letters, digits, "-", "_" and "." only, at most 64').default('run').describe('Part of the run folder\'s name.'),
+  name: z
+    .string()
+    .regex(/^[\w.-]{1,64}$/, 'letters, digits, "-", "_" and "." only, at most 64')
+    .default('run')
+    .describe("Part of the run folder's name."),
   seed: whole(1, 'Seed of everything random in the run.'),
 
-  tasks: section({
-    suite: z.enum(['desk', 'folder']).default('desk').describe('`desk`: the built-in suite; `folder`: OSWorld task files under `dir`.'),
-    dir: z.string().optional().describe('Folder of OSWorld task files (suite `folder`).'),
-    assets: z.string().optional().describe('Folder that mirrors the files task files download; nothing is fetched from the network.'),
-    families: z.array(z.string()).optional().describe('Train only on these task families (templates); default: all training families of the suite, or the quick-start set in preset `quickstart`.'),
-    trainSeeds: count(256, 'Number of training seeds per family (texts, numbers, window positions). Held-out seeds are always disjoint.'),
-    infeasible: flag(false, 'Include tasks that cannot be done (the right answer is FAIL). They are reported apart.'),
-  }, 'What is trained on.'),
+  tasks: section(
+    {
+      suite: z
+        .enum(['desk', 'folder'])
+        .default('desk')
+        .describe('`desk`: the built-in suite; `folder`: OSWorld task files under `dir`.'),
+      dir: z.string().optional().describe('Folder of OSWorld task files (suite `folder`).'),
+      assets: z
+        .string()
+        .optional()
+        .describe('Folder that mirrors the files task files download; nothing is fetched from the network.'),
+      families: z
+        .array(z.string())
+        .optional()
+        .describe(
+          'Train only on these task families (templates); default: all training families of the suite, or the quick-start set in preset `quickstart`.',
+        ),
+      trainSeeds: count(
+        256,
+        'Number of training seeds per family (texts, numbers, window positions). Held-out seeds are always disjoint.',
+      ),
+      infeasible: flag(false, 'Include tasks that cannot be done (the right answer is FAIL). They are reported apart.'),
+    },
+    'What is trained on.',
+  ),
 
-  desktops: section({
-    provider: z.enum(['auto', 'docker', 'local']).default('auto').describe('`auto`: Docker when an engine answers, else local sandboxed processes.'),
-    count: count(6, 'Desktops running at once.'),
-    screen: section({ width: count(640, 'Pixels.'), height: count(400, 'Pixels.') }, 'Screen size.'),
-    memoryMb: count(512, 'Memory limit of one desktop.'),
-    pids: count(128, 'Process limit of one desktop.'),
-    cpus: positive(1, 'Processor limit of one desktop (Docker).'),
-    hosts: z.array(z.strictObject({ host: z.string().describe('DOCKER_HOST form: unix:///var/run/docker.sock, tcp://10.0.0.2:2375'), capacity: z.int().positive().describe('Most desktops on this host.') })).optional().describe('Docker engines to spread desktops over; default: DOCKER_HOST or the local engine.'),
-    hardResetEvery: whole(200, 'Replace a desktop by a new one after this many episodes; 0 = never.'),
-    settleHorizonMs: positive(20, 'A desktop is at rest when no program has a timer due within this time (spec/desktop.md 3).'),
-    settleMaxMs: positive(2000, 'Longest wait for rest after an action.'),
-  }, 'Module 1, environment cluster.'),
+  desktops: section(
+    {
+      provider: z
+        .enum(['auto', 'docker', 'local'])
+        .default('auto')
+        .describe('`auto`: Docker when an engine answers, else local sandboxed processes.'),
+      count: count(6, 'Desktops running at once.'),
+      screen: section({ width: count(640, 'Pixels.'), height: count(400, 'Pixels.') }, 'Screen size.'),
+      memoryMb: count(512, 'Memory limit of one desktop.'),
+      pids: count(128, 'Process limit of one desktop.'),
+      cpus: positive(1, 'Processor limit of one desktop (Docker).'),
+      hosts: z
+        .array(
+          z.strictObject({
+            host: z.string().describe('DOCKER_HOST form: unix:///var/run/docker.sock, tcp://10.0.0.2:2375'),
+            capacity: z.int().positive().describe('Most desktops on this host.'),
+          }),
+        )
+        .optional()
+        .describe('Docker engines to spread desktops over; default: DOCKER_HOST or the local engine.'),
+      hardResetEvery: whole(200, 'Replace a desktop by a new one after this many episodes; 0 = never.'),
+      settleHorizonMs: positive(
+        20,
+        'A desktop is at rest when no program has a timer due within this time (spec/desktop.md 3).',
+      ),
+      settleMaxMs: positive(2000, 'Longest wait for rest after an action.'),
+    },
+    'Module 1, environment cluster.',
+  ),
 
-  policy: section({
-    kind: z.enum(['embedded', 'openai']).default('embedded').describe('`embedded`: the small ONNX policy trained here; `openai`: a model behind an OpenAI-compatible endpoint (rollouts and evaluation only).'),
-    replicas: count(2, 'Copies of the policy, one process each.'),
-    temperature: positive(1, 'Sampling temperature of training rollouts.'),
-    sync: z.enum(['replica', 'global']).default('replica').describe('New weights go to one replica after the other while the rest answer (`replica`), or to all at once while nobody answers (`global`, for comparison).'),
-    openai: z.strictObject({
-      baseUrls: z.array(z.url()).min(1).describe('Endpoints, e.g. http://127.0.0.1:8000/v1'),
-      model: z.string().describe('Model name to ask for.'),
-      apiKeyEnv: z.string().optional().describe('Environment variable that holds the key; keys are never written in run files.'),
-      coordinates: z.enum(['relative1000', 'qwen25', 'relative999', 'relative1']).default('qwen25').describe('How the model writes coordinates (spec/osworld.md 3).'),
-      maxTokens: count(512, 'Most tokens of one answer.'),
-      images: count(5, 'Newest screenshots kept in the prompt (paper: 5).'),
-    }).optional().describe('Remote policy.'),
-  }, 'What turns screens into actions.'),
+  policy: section(
+    {
+      kind: z
+        .enum(['embedded', 'openai'])
+        .default('embedded')
+        .describe(
+          '`embedded`: the small ONNX policy trained here; `openai`: a model behind an OpenAI-compatible endpoint (rollouts and evaluation only).',
+        ),
+      replicas: count(2, 'Copies of the policy, one process each.'),
+      temperature: positive(1, 'Sampling temperature of training rollouts.'),
+      sync: z
+        .enum(['replica', 'global'])
+        .default('replica')
+        .describe(
+          'New weights go to one replica after the other while the rest answer (`replica`), or to all at once while nobody answers (`global`, for comparison).',
+        ),
+      openai: z
+        .strictObject({
+          baseUrls: z.array(z.url()).min(1).describe('Endpoints, e.g. http://127.0.0.1:8000/v1'),
+          model: z.string().describe('Model name to ask for.'),
+          apiKeyEnv: z
+            .string()
+            .optional()
+            .describe('Environment variable that holds the key; keys are never written in run files.'),
+          coordinates: z
+            .enum(['relative1000', 'qwen25', 'relative999', 'relative1'])
+            .default('qwen25')
+            .describe('How the model writes coordinates (spec/osworld.md 3).'),
+          maxTokens: count(512, 'Most tokens of one answer.'),
+          images: count(5, 'Newest screenshots kept in the prompt (paper: 5).'),
+        })
+        .optional()
+        .describe('Remote policy.'),
+    },
+    'What turns screens into actions.',
+  ),
 
-  rollout: section({
-    maxSteps: count(12, 'Global step cap: turns of the model (paper: 30 to 50).'),
-    taskTimeoutS: positive(120, 'A rollout that takes longer is an error, never a failure of the policy.'),
-    regime: z.enum(['rollout', 'task', 'batch']).default('rollout').describe('Barrier between rollouts: none (`rollout`), the rollouts of one task (`task`), or of a batch that is trained before the next one begins (`batch`); the last two are for comparison.'),
-    batchGroups: whole(0, 'Groups rolled out per batch in regime `batch`; 0 = as many as an update takes (`trainer.batchGroups`).'),
-    retries: whole(2, 'Times a rollout that ended in an error is tried again before its group goes on without it.'),
-  }, 'Module 2, rollout service.'),
+  rollout: section(
+    {
+      maxSteps: count(12, 'Global step cap: turns of the model (paper: 30 to 50).'),
+      taskTimeoutS: positive(120, 'A rollout that takes longer is an error, never a failure of the policy.'),
+      regime: z
+        .enum(['rollout', 'task', 'batch'])
+        .default('rollout')
+        .describe(
+          'Barrier between rollouts: none (`rollout`), the rollouts of one task (`task`), or of a batch that is trained before the next one begins (`batch`); the last two are for comparison.',
+        ),
+      batchGroups: whole(
+        0,
+        'Groups rolled out per batch in regime `batch`; 0 = as many as an update takes (`trainer.batchGroups`).',
+      ),
+      retries: whole(2, 'Times a rollout that ended in an error is tried again before its group goes on without it.'),
+    },
+    'Module 2, rollout service.',
+  ),
 
-  curation: section({
-    dynamicRollouts: section({ enabled: flag(true, 'Fewer rollouts for tasks that succeed often (paper 3.3).'), max: count(8, 'N at low success (paper: 8).'), threshold: share(0.6, 'Success rate from which N falls (paper: 0.6).'), window: count(16, 'Latest rollouts of a family the rate is taken over.') }, 'Dynamic rollout number.'),
-    dynamicLength: section({ enabled: flag(true, 'Step cap per task from its longest success (paper 3.3).'), slack: whole(2, 'Steps above the longest success.'), floor: count(4, 'Smallest cap.'), exploreShare: share(0.1, 'Share of groups that run under the global cap, so that caps can loosen.') }, 'Dynamic trajectory length.'),
-    highEntropy: section({ enabled: flag(true, 'Train only on the steps of highest entropy (paper 3.4).'), keep: share(0.8, 'Share of a group\'s steps that is kept (paper: 0.8).') }, 'High-entropy step selection.'),
-    pool: section({
-      enabled: flag(true, 'One pre-collected success joins a group whose rollouts all failed (paper 3.3).'),
-      from: z.array(z.string().min(1)).default([]).describe('Run folders or collections whose pool joins this run\'s when it begins, before the warm start: demonstrations, imports, successes of other runs. Paths are absolute, or relative to the folder of runs. Entries that are switched off stay behind.'),
-      selection: z.enum(['shortest', 'newest', 'novelty']).default('novelty').describe('Which success of the task, else of its family: the shortest, the newest, or the one least like those used last.'),
-      reuseCap: whole(40, 'Most times one success is used; 0 = no limit.'),
-      maxAge: whole(0, 'Ageing: successes of the policy made more versions ago than this are no longer used; 0 = no limit. Demonstrations and imports do not age.'),
-      addSuccesses: flag(true, 'The policy\'s own successes join the pool.'),
-      maxPerFamily: count(64, 'Most entries per family; the oldest of the policy\'s own leave first.'),
-    }, 'Experience pool.'),
-    groupFilter: section({ enabled: flag(true, 'Groups whose rewards are all equal teach nothing and are retired.') }, 'Group filter.'),
-    staleness: section({ enabled: flag(true, 'Admit rollouts only so far ahead of the trainer that none is older than `eta` updates.'), eta: whole(2, 'Most updates between a step\'s policy version and the update that trains on it (paper: 2).') }, 'Staleness bound.'),
-    planner: z.enum(['shuffle', 'variance']).default('shuffle').describe('Which task next: shuffled passes (paper), or more often where success is uncertain: more rollouts carry gradient, but tasks that always or never succeed are seldom met (see bench:curation).'),
-    uncertainty: positive(1, 'Planner `variance`: tasks are drawn by (p(1 - p)) to this power; 2 wastes fewer rollouts on tasks that always or never succeed, and visits those less.'),
-    probe: whole(0, 'Rollouts of a group that are started first; the rest follows unless all ended alike and would in all likelihood go on so. 0 = all at once. Fewer rollouts without gradient while tasks are unknown, at the price of groups that stay open longer.'),
-  }, 'Module 3, data manager: adaptive curation. Each mechanism can be switched off.'),
+  curation: section(
+    {
+      dynamicRollouts: section(
+        {
+          enabled: flag(true, 'Fewer rollouts for tasks that succeed often (paper 3.3).'),
+          max: count(8, 'N at low success (paper: 8).'),
+          threshold: share(0.6, 'Success rate from which N falls (paper: 0.6).'),
+          window: count(16, 'Latest rollouts of a family the rate is taken over.'),
+        },
+        'Dynamic rollout number.',
+      ),
+      dynamicLength: section(
+        {
+          enabled: flag(true, 'Step cap per task from its longest success (paper 3.3).'),
+          slack: whole(2, 'Steps above the longest success.'),
+          floor: count(4, 'Smallest cap.'),
+          exploreShare: share(0.1, 'Share of groups that run under the global cap, so that caps can loosen.'),
+        },
+        'Dynamic trajectory length.',
+      ),
+      highEntropy: section(
+        {
+          enabled: flag(true, 'Train only on the steps of highest entropy (paper 3.4).'),
+          keep: share(0.8, "Share of a group's steps that is kept (paper: 0.8)."),
+        },
+        'High-entropy step selection.',
+      ),
+      pool: section(
+        {
+          enabled: flag(true, 'One pre-collected success joins a group whose rollouts all failed (paper 3.3).'),
+          from: z
+            .array(z.string().min(1))
+            .default([])
+            .describe(
+              "Run folders or collections whose pool joins this run's when it begins, before the warm start: demonstrations, imports, successes of other runs. Paths are absolute, or relative to the folder of runs. Entries that are switched off stay behind.",
+            ),
+          selection: z
+            .enum(['shortest', 'newest', 'novelty'])
+            .default('novelty')
+            .describe(
+              'Which success of the task, else of its family: the shortest, the newest, or the one least like those used last.',
+            ),
+          reuseCap: whole(40, 'Most times one success is used; 0 = no limit.'),
+          maxAge: whole(
+            0,
+            'Ageing: successes of the policy made more versions ago than this are no longer used; 0 = no limit. Demonstrations and imports do not age.',
+          ),
+          addSuccesses: flag(true, "The policy's own successes join the pool."),
+          maxPerFamily: count(64, "Most entries per family; the oldest of the policy's own leave first."),
+        },
+        'Experience pool.',
+      ),
+      groupFilter: section(
+        { enabled: flag(true, 'Groups whose rewards are all equal teach nothing and are retired.') },
+        'Group filter.',
+      ),
+      staleness: section(
+        {
+          enabled: flag(true, 'Admit rollouts only so far ahead of the trainer that none is older than `eta` updates.'),
+          eta: whole(2, "Most updates between a step's policy version and the update that trains on it (paper: 2)."),
+        },
+        'Staleness bound.',
+      ),
+      planner: z
+        .enum(['shuffle', 'variance'])
+        .default('shuffle')
+        .describe(
+          'Which task next: shuffled passes (paper), or more often where success is uncertain: more rollouts carry gradient, but tasks that always or never succeed are seldom met (see bench:curation).',
+        ),
+      uncertainty: positive(
+        1,
+        'Planner `variance`: tasks are drawn by (p(1 - p)) to this power; 2 wastes fewer rollouts on tasks that always or never succeed, and visits those less.',
+      ),
+      probe: whole(
+        0,
+        'Rollouts of a group that are started first; the rest follows unless all ended alike and would in all likelihood go on so. 0 = all at once. Fewer rollouts without gradient while tasks are unknown, at the price of groups that stay open longer.',
+      ),
+    },
+    'Module 3, data manager: adaptive curation. Each mechanism can be switched off.',
+  ),
 
-  trainer: section({
-    algorithm: z.enum(['ppo', 'gspo', 'cispo']).default('ppo').describe('Policy-gradient term: token-level clipped ratio (paper), sequence ratio, or clipped importance weights.'),
-    batchGroups: count(6, 'Groups per update (paper: 8).'),
-    epochs: count(2, 'Optimizer passes over a batch (paper: 1).'),
-    reuse: section({ enabled: flag(false, 'Further passes over a batch while they still pay: until the effective sample size falls under `ess`.'), epochs: count(4, 'Most passes in all.'), ess: share(0.9, 'Effective sample size, as a share of the batch, from which another pass is made.') }, 'Longer reuse of a batch under an effective-sample-size gate.'),
-    minibatchStates: whole(48, 'Model inputs per optimizer step; 0 = the whole batch in one step (paper).'),
-    replay: whole(24, 'Pool successes that are imitated beside each batch (weight `imitationCoef`); 0 = none (paper).'),
-    lr: positive(5e-4, 'AdamW learning rate (paper: 1e-6 for 7 B).'),
-    lrDecay: share(0, 'Last share of the budget, over which the learning rate falls to a tenth; 0 = it stays (paper).'),
-    weightDecay: z.number().nonnegative().default(0.01).describe('AdamW weight decay (paper: 0.1).'),
-    gradClip: positive(1, 'Global gradient norm (paper: 2).'),
-    epsLow: positive(0.2, 'Lower clip (paper: 0.2).'),
-    epsHigh: positive(0.28, 'Upper clip (paper: 0.28).'),
-    dualClip: positive(10, 'Dual clip c for negative advantages (paper\'s code: 10).'),
-    tis: section({ enabled: flag(true, 'Truncated importance sampling: distribution alignment (paper 3.5).'), cap: positive(1, 'C (paper: 1).') }, 'Truncated importance sampling.'),
-    klBeta: z.number().nonnegative().default(0).describe('Weight of the k3 KL to the reference policy (paper: 0.1).'),
-    entropyBonus: z.number().nonnegative().default(0.005).describe('Weight of the entropy bonus (paper: 0).'),
-    imitationCoef: z.number().nonnegative().default(0.2).describe('Weight of the imitation loss on pool successes in a batch.'),
-    baseline: z.enum(['trajectory', 'step']).default('trajectory').describe('Group statistics over trajectories, or over steps as in the paper.'),
-    credit: z.enum(['trajectory', 'fork']).default('trajectory').describe('Advantage of a step: its trajectory\'s (paper), or against the other trajectories that came through the same state.'),
-    norm: z.enum(['std', 'none']).default('std').describe('Divide advantages by the group\'s standard deviation.'),
-    threads: count(1, 'ONNX Runtime threads of the trainer.'),
-  }, 'Module 4, trainer.'),
+  trainer: section(
+    {
+      algorithm: z
+        .enum(['ppo', 'gspo', 'cispo'])
+        .default('ppo')
+        .describe(
+          'Policy-gradient term: token-level clipped ratio (paper), sequence ratio, or clipped importance weights.',
+        ),
+      batchGroups: count(6, 'Groups per update (paper: 8).'),
+      epochs: count(2, 'Optimizer passes over a batch (paper: 1).'),
+      reuse: section(
+        {
+          enabled: flag(
+            false,
+            'Further passes over a batch while they still pay: until the effective sample size falls under `ess`.',
+          ),
+          epochs: count(4, 'Most passes in all.'),
+          ess: share(0.9, 'Effective sample size, as a share of the batch, from which another pass is made.'),
+        },
+        'Longer reuse of a batch under an effective-sample-size gate.',
+      ),
+      minibatchStates: whole(48, 'Model inputs per optimizer step; 0 = the whole batch in one step (paper).'),
+      replay: whole(
+        24,
+        'Pool successes that are imitated beside each batch (weight `imitationCoef`); 0 = none (paper).',
+      ),
+      lr: positive(5e-4, 'AdamW learning rate (paper: 1e-6 for 7 B).'),
+      lrDecay: share(
+        0,
+        'Last share of the budget, over which the learning rate falls to a tenth; 0 = it stays (paper).',
+      ),
+      weightDecay: z.number().nonnegative().default(0.01).describe('AdamW weight decay (paper: 0.1).'),
+      gradClip: positive(1, 'Global gradient norm (paper: 2).'),
+      epsLow: positive(0.2, 'Lower clip (paper: 0.2).'),
+      epsHigh: positive(0.28, 'Upper clip (paper: 0.28).'),
+      dualClip: positive(10, "Dual clip c for negative advantages (paper's code: 10)."),
+      tis: section(
+        {
+          enabled: flag(true, 'Truncated importance sampling: distribution alignment (paper 3.5).'),
+          cap: positive(1, 'C (paper: 1).'),
+        },
+        'Truncated importance sampling.',
+      ),
+      klBeta: z.number().nonnegative().default(0).describe('Weight of the k3 KL to the reference policy (paper: 0.1).'),
+      entropyBonus: z.number().nonnegative().default(0.005).describe('Weight of the entropy bonus (paper: 0).'),
+      imitationCoef: z
+        .number()
+        .nonnegative()
+        .default(0.2)
+        .describe('Weight of the imitation loss on pool successes in a batch.'),
+      baseline: z
+        .enum(['trajectory', 'step'])
+        .default('trajectory')
+        .describe('Group statistics over trajectories, or over steps as in the paper.'),
+      credit: z
+        .enum(['trajectory', 'fork'])
+        .default('trajectory')
+        .describe(
+          "Advantage of a step: its trajectory's (paper), or against the other trajectories that came through the same state.",
+        ),
+      norm: z.enum(['std', 'none']).default('std').describe("Divide advantages by the group's standard deviation."),
+      threads: count(1, 'ONNX Runtime threads of the trainer.'),
+    },
+    'Module 4, trainer.',
+  ),
 
-  warmStart: section({
-    from: z.string().optional().describe('Start from the policy of another run instead of an untrained one: its run folder (newest checkpoint) or one of its checkpoint folders. Reading lessons are then only mixed into later steps, not given again.'),
-    reading: section({
-      screens: whole(0, 'Screens full of known words, drawn before anything is demonstrated, from which the policy learns to read; 0 = no base policy.'),
-      steps: whole(0, 'Optimizer steps of reading lessons.'),
-      lr: positive(3e-3, 'Learning rate of the lessons.'),
-      coef: z.number().nonnegative().default(0.5).describe('Weight of the lesson mixed into every later step, so that the policy does not forget how to read.'),
-    }, 'Base policy: reading lessons on synthetic screens (no task is shown).'),
-    demonstrations: whole(0, 'Oracle demonstrations per family collected before training as the pre-collected pool (suite `desk` only).'),
-    steps: whole(0, 'Optimizer steps of imitation on the pool before reinforcement learning.'),
-    lr: positive(1e-3, 'Learning rate of the imitation steps.'),
-    shift: whole(12, 'Random shift of screenshots during imitation, in observation pixels.'),
-  }, 'Imitation warm start.'),
+  warmStart: section(
+    {
+      from: z
+        .string()
+        .optional()
+        .describe(
+          'Start from the policy of another run instead of an untrained one: its run folder (newest checkpoint) or one of its checkpoint folders. Reading lessons are then only mixed into later steps, not given again.',
+        ),
+      reading: section(
+        {
+          screens: whole(
+            0,
+            'Screens full of known words, drawn before anything is demonstrated, from which the policy learns to read; 0 = no base policy.',
+          ),
+          steps: whole(0, 'Optimizer steps of reading lessons.'),
+          lr: positive(3e-3, 'Learning rate of the lessons.'),
+          coef: z
+            .number()
+            .nonnegative()
+            .default(0.5)
+            .describe(
+              'Weight of the lesson mixed into every later step, so that the policy does not forget how to read.',
+            ),
+        },
+        'Base policy: reading lessons on synthetic screens (no task is shown).',
+      ),
+      demonstrations: whole(
+        0,
+        'Oracle demonstrations per family collected before training as the pre-collected pool (suite `desk` only).',
+      ),
+      steps: whole(0, 'Optimizer steps of imitation on the pool before reinforcement learning.'),
+      lr: positive(1e-3, 'Learning rate of the imitation steps.'),
+      shift: whole(12, 'Random shift of screenshots during imitation, in observation pixels.'),
+    },
+    'Imitation warm start.',
+  ),
 
-  evaluation: section({
-    episodes: whole(64, 'Probe episodes per evaluation: held-out seeds, greedy, apart from training; 0 = none.'),
-    untrained: z.boolean().default(true).describe('Evaluate the policy it starts from, too.'),
-    everyMinutes: z.number().nonnegative().default(5).describe('Evaluate this often during reinforcement learning; 0 = only at the start and the end.'),
-  }, 'Evaluation on a fixed probe set.'),
+  evaluation: section(
+    {
+      episodes: whole(64, 'Probe episodes per evaluation: held-out seeds, greedy, apart from training; 0 = none.'),
+      untrained: z.boolean().default(true).describe('Evaluate the policy it starts from, too.'),
+      everyMinutes: z
+        .number()
+        .nonnegative()
+        .default(5)
+        .describe('Evaluate this often during reinforcement learning; 0 = only at the start and the end.'),
+    },
+    'Evaluation on a fixed probe set.',
+  ),
 
-  budget: section({
-    minutes: z.number().positive().optional().describe('Stop after this long (demonstrations, warm start and evaluations counted).'),
-    updates: z.int().positive().optional().describe('Stop after this many trainer updates.'),
-    rollouts: z.int().positive().optional().describe('Stop after this many training rollouts.'),
-  }, 'When a run ends; none = when stopped.'),
+  budget: section(
+    {
+      minutes: z
+        .number()
+        .positive()
+        .optional()
+        .describe('Stop after this long (demonstrations, warm start and evaluations counted).'),
+      updates: z.int().positive().optional().describe('Stop after this many trainer updates.'),
+      rollouts: z.int().positive().optional().describe('Stop after this many training rollouts.'),
+    },
+    'When a run ends; none = when stopped.',
+  ),
 
-  store: section({
-    dir: z.string().default('runs').describe('Folder of run folders.'),
-    keepCheckpoints: count(3, 'Newest checkpoints kept.'),
-  }, 'Where things are kept.'),
+  store: section(
+    {
+      dir: z.string().default('runs').describe('Folder of run folders.'),
+      keepCheckpoints: count(3, 'Newest checkpoints kept.'),
+    },
+    'Where things are kept.',
+  ),
 });
 
 export type RunConfig = z.output<typeof RunFileSchema>;

@@ -6,9 +6,16 @@ import type { RunEvent } from './events.js';
 import type { DataState } from './state.js';
 
 /** What a claim says of itself, as far as age goes. */
-export interface ClaimAge { readonly version: PolicyVersion; /** Oldest version a replica may still answer with. Default `version`. */ readonly behavior?: PolicyVersion }
+export interface ClaimAge {
+  readonly version: PolicyVersion;
+  /** Oldest version a replica may still answer with. Default `version`. */
+  readonly behavior?: PolicyVersion;
+}
 
-/** How old the weights are that acted in what waits, and what follows: what is too old to be trained, and for what an update must wait. Changes nothing. */
+/**
+ * How old the weights are that acted in what waits, and what follows: what is too old to be trained, and for what an
+ * update must wait. Changes nothing.
+ */
 export class Ages {
   readonly #state: DataState;
   readonly #staleness: StalenessConfig;
@@ -18,25 +25,45 @@ export class Ages {
   readonly #began: ReadonlyMap<RolloutId, PolicyVersion>;
   /** Oldest version that acted in a trajectory; asked for at every claim. */
   readonly #oldest = new WeakMap<Trajectory, PolicyVersion>();
-  constructor(state: DataState, o: { readonly staleness: StalenessConfig; /** Members a group needs. */ readonly minSize: number; readonly trajectories: ReadonlyMap<RolloutId, Trajectory>; readonly began: ReadonlyMap<RolloutId, PolicyVersion> }) {
-    this.#state = state; this.#staleness = o.staleness; this.#minSize = o.minSize; this.#trajectories = o.trajectories; this.#began = o.began;
+  constructor(
+    state: DataState,
+    o: {
+      readonly staleness: StalenessConfig;
+      /** Members a group needs. */
+      readonly minSize: number;
+      readonly trajectories: ReadonlyMap<RolloutId, Trajectory>;
+      readonly began: ReadonlyMap<RolloutId, PolicyVersion>;
+    },
+  ) {
+    this.#state = state;
+    this.#staleness = o.staleness;
+    this.#minSize = o.minSize;
+    this.#trajectories = o.trajectories;
+    this.#began = o.began;
   }
 
   /** Updates a trajectory lags behind `version`. */
-  lag(t: Trajectory, version: PolicyVersion): number { return Math.max(0, version - this.#oldestIn(t)); }
+  lag(t: Trajectory, version: PolicyVersion): number {
+    return Math.max(0, version - this.#oldestIn(t));
+  }
   /** Oldest version that acted, or may act, in any of these rollouts; those not started count as `unknown`. */
   oldestOf(rollouts: Iterable<RolloutId>, unknown: PolicyVersion): PolicyVersion {
     let oldest = unknown;
     for (const r of rollouts) {
-      const t = this.#trajectories.get(r), v = t ? this.#oldestIn(t) : this.#began.get(r);
+      const t = this.#trajectories.get(r),
+        v = t ? this.#oldestIn(t) : this.#began.get(r);
       if (v !== undefined && v < oldest) oldest = v;
     }
     return oldest;
   }
 
-  /** Trajectories of waiting groups that lag too far, and the groups that are worth nothing without them. `of`: a trajectory that must be there. */
+  /**
+   * Trajectories of waiting groups that lag too far, and the groups that are worth nothing without them. `of`: a
+   * trajectory that must be there.
+   */
   expired(version: PolicyVersion, of: (rollout: RolloutId) => Trajectory): RunEvent[] {
-    const c = this.#staleness, maxLag = c.maxLag ?? c.eta;
+    const c = this.#staleness,
+      maxLag = c.maxLag ?? c.eta;
     if (!c.enabled) return [];
     return [...this.#state.ready.values()].flatMap((g): RunEvent[] => {
       const inGroup = this.#state.ledger.inGroup(g.group);
@@ -49,21 +76,30 @@ export class Ages {
   }
 
   /**
-   * Whether a claim now would let a group that is still open grow older than the bound: the oldest go first, so an update must wait for an old
-   * group when there would be too few updates left for it. This, with admission, keeps the bound for every trained step without discarding any.
+   * Whether a claim now would let a group that is still open grow older than the bound: the oldest go first, so an
+   * update must wait for an old group when there would be too few updates left for it. This, with admission, keeps the
+   * bound for every trained step without discarding any.
    */
   mustWait(waiting: readonly PolicyVersion[], taken: number, o: ClaimAge, without?: ReadonlySet<GroupId>): boolean {
-    const { enabled, eta, groupsPerUpdate } = this.#staleness, { planner } = this.#state;
+    const { enabled, eta, groupsPerUpdate } = this.#staleness,
+      { planner } = this.#state;
     if (!enabled || groupsPerUpdate === undefined) return false;
     const behavior = o.behavior ?? o.version;
-    const open = planner.openGroups().filter((g) => !without?.has(g)).map((g) => this.oldestOf(planner.members(g), behavior)), newest = waiting[taken - 1] ?? o.version;
+    const open = planner
+        .openGroups()
+        .filter((g) => !without?.has(g))
+        .map((g) => this.oldestOf(planner.members(g), behavior)),
+      newest = waiting[taken - 1] ?? o.version;
     // Waiting helps only when what one waits for would go before what could be taken now.
-    return open.some((v) => v < newest) && !leavesRoom([...open, ...waiting.slice(taken)], { version: o.version + 1, eta, perUpdate: groupsPerUpdate });
+    return (
+      open.some((v) => v < newest) &&
+      !leavesRoom([...open, ...waiting.slice(taken)], { version: o.version + 1, eta, perUpdate: groupsPerUpdate })
+    );
   }
 
   #oldestIn(t: Trajectory): PolicyVersion {
     let v = this.#oldest.get(t);
-    if (v === undefined) this.#oldest.set(t, v = oldestVersion(t.steps.map((s) => s.version)));
+    if (v === undefined) this.#oldest.set(t, (v = oldestVersion(t.steps.map((s) => s.version))));
     return v;
   }
 }

@@ -23,7 +23,11 @@ export interface DynamicLengthConfig {
   /** Only the latest so many successes count; 0 = all. */
   readonly window: number;
 }
-export interface HighEntropyConfig { readonly enabled: boolean; /** Steps under this quantile of the group's step entropies are dropped (paper: 0.2). */ readonly quantile: number }
+export interface HighEntropyConfig {
+  readonly enabled: boolean;
+  /** Steps under this quantile of the group's step entropies are dropped (paper: 0.2). */
+  readonly quantile: number;
+}
 export interface GroupFilterConfig {
   /** Off: groups without variance are kept (their advantages are 0). The cut to `maxSize` always holds. */
   readonly enabled: boolean;
@@ -52,22 +56,32 @@ export interface StalenessConfig {
   /** B of dart-algorithm.md 5: trajectories one update takes. */
   readonly perUpdate: number;
   /**
-   * Groups one update takes, when batches are counted in groups: then at most (eta + 1) of these may be open, waiting or claimed.
-   * B alone lets too much in once dynamic rollouts make groups small: as many trajectories are then several updates' worth.
+   * Groups one update takes, when batches are counted in groups: then at most (eta + 1) of these may be open, waiting
+   * or claimed. B alone lets too much in once dynamic rollouts make groups small: as many trajectories are then several
+   * updates' worth.
    */
   readonly groupsPerUpdate?: number;
-  /** A trajectory lagging more than this at claim time is retired as stale; by default `eta`, since admission keeps it there. */
+  /**
+   * A trajectory lagging more than this at claim time is retired as stale; by default `eta`, since admission keeps it
+   * there.
+   */
   readonly maxLag?: number;
 }
 export interface PlannerConfig {
   readonly seed: number | string;
-  /** `passes`: every family once per shuffled pass. `variance`: families with large p(1-p) more often, none under `floor`. */
+  /**
+   * `passes`: every family once per shuffled pass. `variance`: families with large p(1-p) more often, none under
+   * `floor`.
+   */
   readonly order: 'passes' | 'variance';
   /** Weight every family has at least in `variance` order, beside p(1-p) <= 0.25. */
   readonly floor: number;
   /** Weights are raised to this in `variance` order: larger gives uncertain families more of the budget. Default 1. */
   readonly power?: number;
-  /** Rollouts of a group handed out first; the rest follows unless the group's outcome is decided by then. Default: all at once. */
+  /**
+   * Rollouts of a group handed out first; the rest follows unless the group's outcome is decided by then. Default: all
+   * at once.
+   */
   readonly probe?: number;
   /** The rest is left out when a mixed outcome is less likely than this. Default 0.5. */
   readonly decided?: number;

@@ -26,10 +26,23 @@ export interface DataStats {
   /** The same in steps of rollouts that ended. */
   readonly stepLedger: StepCounts;
   readonly pool: PoolStats;
-  readonly groups: { readonly open: number; readonly ready: number; readonly claimed: number; readonly formed: number; readonly dropped: number };
+  readonly groups: {
+    readonly open: number;
+    readonly ready: number;
+    readonly claimed: number;
+    readonly formed: number;
+    readonly dropped: number;
+  };
   readonly batches: number;
   readonly readyTrajectories: number;
-  readonly steps: { /** Of formed groups, injected trajectories included. */ readonly seen: number; readonly kept: number; readonly trained: number; /** kept / seen of formed groups. */ readonly share: number | undefined };
+  readonly steps: {
+    /** Of formed groups, injected trajectories included. */
+    readonly seen: number;
+    readonly kept: number;
+    readonly trained: number;
+    /** kept / seen of formed groups. */
+    readonly share: number | undefined;
+  };
   /** Of the group formed last. */
   readonly threshold: number | undefined;
   /** Trained rollouts by the updates they lagged. */
@@ -40,15 +53,39 @@ export function dataStats(s: DataState): DataStats {
   const t = s.tally;
   const families = [...new Set([...s.planner.families(), ...s.stats.families()])].map((family): FamilyStats => {
     const r = s.stats.of(family);
-    return { family, rate: r.rate, posterior: r.posterior, outcomes: r.n, total: r.total, ...s.planner.outlook(family), longest: s.lengths.longest(family) };
+    return {
+      family,
+      rate: r.rate,
+      posterior: r.posterior,
+      outcomes: r.n,
+      total: r.total,
+      ...s.planner.outlook(family),
+      longest: s.lengths.longest(family),
+    };
   });
   const outcomes = families.reduce((n, f) => n + f.outcomes, 0);
   return {
-    version: s.version, families, ledger: s.ledger.counts(), stepLedger: s.stepLedger.counts(), pool: s.pool.stats(s.version), batches: t.batches,
+    version: s.version,
+    families,
+    ledger: s.ledger.counts(),
+    stepLedger: s.stepLedger.counts(),
+    pool: s.pool.stats(s.version),
+    batches: t.batches,
     rate: outcomes === 0 ? undefined : families.reduce((n, f) => n + (f.rate ?? 0) * f.outcomes, 0) / outcomes,
-    groups: { open: s.planner.openGroups().length, ready: s.ready.size, claimed: [...s.claimed.values()].reduce((n, b) => n + b.groups.length, 0), formed: t.groupsFormed, dropped: t.groupsDropped },
+    groups: {
+      open: s.planner.openGroups().length,
+      ready: s.ready.size,
+      claimed: [...s.claimed.values()].reduce((n, b) => n + b.groups.length, 0),
+      formed: t.groupsFormed,
+      dropped: t.groupsDropped,
+    },
     readyTrajectories: [...s.ready.values()].reduce((n, g) => n + g.members.length, 0),
-    steps: { seen: t.stepsSeen, kept: t.stepsKept, trained: t.trainedSteps, share: t.stepsSeen === 0 ? undefined : t.stepsKept / t.stepsSeen },
+    steps: {
+      seen: t.stepsSeen,
+      kept: t.stepsKept,
+      trained: t.trainedSteps,
+      share: t.stepsSeen === 0 ? undefined : t.stepsKept / t.stepsSeen,
+    },
     threshold: t.threshold,
     staleness: [...t.lags].sort((a, b) => a[0] - b[0]).map(([lag, rollouts]) => ({ lag, rollouts })),
   };

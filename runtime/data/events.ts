@@ -1,14 +1,34 @@
 import { assisted } from '../domain/index.js';
-import type { BatchId, ChoicePlaces, FamilyId, GroupId, Outcome, PolicyVersion, Provenance, RolloutId, RunId, Step, TaskId, Trajectory } from '../domain/index.js';
+import type {
+  BatchId,
+  ChoicePlaces,
+  FamilyId,
+  GroupId,
+  Outcome,
+  PolicyVersion,
+  Provenance,
+  RolloutId,
+  RunId,
+  Step,
+  TaskId,
+  Trajectory,
+} from '../domain/index.js';
 import type { PoolEntryInfo } from './experiencePool.js';
 import type { LedgerMove } from './ledger.js';
 import type { PlannedGroup } from './planner.js';
 import type { RetireReason, RolloutOrder } from './types.js';
 
 /** A trajectory without its steps, which were journalled one by one as they happened. */
-export type TrajectoryHead = Omit<Trajectory, 'steps'> & { readonly steps: number; /** Steps of a rollout or probe in which a person acted; absent when there are none. */ readonly human?: number };
+export type TrajectoryHead = Omit<Trajectory, 'steps'> & {
+  readonly steps: number;
+  /** Steps of a rollout or probe in which a person acted; absent when there are none. */
+  readonly human?: number;
+};
 
-/** What a policy knew besides what a Step holds, for the inspector: the most probable alternatives of each choice, and the replica that answered. */
+/**
+ * What a policy knew besides what a Step holds, for the inspector: the most probable alternatives of each choice, and
+ * the replica that answered.
+ */
 export interface StepExtra {
   /** Per token, most probable first; empty for a choice of place whose alternatives are in `places`. */
   readonly alternatives?: readonly (readonly { readonly label: string; readonly probability: number }[])[];
@@ -20,65 +40,208 @@ export interface StepExtra {
 }
 
 /** Activities of the utilisation lanes by their code in a record; a new one goes to the end. */
-export const activities = ['reset', 'setup', 'observe', 'decide', 'act', 'settle', 'verify', 'update', 'imitate', 'sync', 'idle'] as const;
+export const activities = [
+  'reset',
+  'setup',
+  'observe',
+  'decide',
+  'act',
+  'settle',
+  'verify',
+  'update',
+  'imitate',
+  'sync',
+  'idle',
+] as const;
 export type ActivityName = (typeof activities)[number];
 
 /**
- * Spans of one lane as columns: activity `what[i]` (an index into `activities`) during t0 + start[i] .. t0 + start[i] + ms[i].
- * `of[i]` is the place of the span's rollout in `rollouts`, 255 when it belongs to none. All spans of a record are of one version.
+ * Spans of one lane as columns: activity `what[i]` (an index into `activities`) during t0 + start[i] .. t0 + start[i] +
+ * ms[i].
+ * `of[i]` is the place of the span's rollout in `rollouts`, 255 when it belongs to none. All spans of a record are of
+ * one version.
  */
 export interface LaneSpans {
-  readonly lane: string; readonly kind: 'desktop' | 'replica' | 'trainer'; /** ms since the epoch. */ readonly t0: number;
-  readonly what: Uint8Array; readonly start: Float32Array; readonly ms: Float32Array; readonly of: Uint8Array; readonly rollouts: readonly string[]; readonly version?: PolicyVersion;
+  readonly lane: string;
+  readonly kind: 'desktop' | 'replica' | 'trainer';
+  /** ms since the epoch. */
+  readonly t0: number;
+  readonly what: Uint8Array;
+  readonly start: Float32Array;
+  readonly ms: Float32Array;
+  readonly of: Uint8Array;
+  readonly rollouts: readonly string[];
+  readonly version?: PolicyVersion;
 }
 
-/** How the steps of one trajectory were trained: its advantage, and per trained step its truncated importance weight (mean over tokens; NaN when it has none). */
-export interface TrainedSteps { readonly rollout: RolloutId; readonly advantage: number; readonly steps: Int32Array; readonly weights: Float32Array; /** Of each trained step, where they differ (fork credit); `advantage` is then the first one's. */ readonly advantages?: Float32Array }
+/**
+ * How the steps of one trajectory were trained: its advantage, and per trained step its truncated importance weight
+ * (mean over tokens; NaN when it has none).
+ */
+export interface TrainedSteps {
+  readonly rollout: RolloutId;
+  readonly advantage: number;
+  readonly steps: Int32Array;
+  readonly weights: Float32Array;
+  /** Of each trained step, where they differ (fork credit); `advantage` is then the first one's. */
+  readonly advantages?: Float32Array;
+}
 
 /** A trajectory that entered a group, and the steps of it that are trained. */
-export interface GroupMember { readonly rollout: RolloutId; /** From the experience pool: not one of the group's own rollouts. */ readonly injected: boolean; readonly reward: number; readonly keep: readonly boolean[] }
+export interface GroupMember {
+  readonly rollout: RolloutId;
+  /** From the experience pool: not one of the group's own rollouts. */
+  readonly injected: boolean;
+  readonly reward: number;
+  readonly keep: readonly boolean[];
+}
 
-/** Everything that happens in a run, in the words of the journal. Each is one record; its sequence number and time are added on writing. */
+/**
+ * Everything that happens in a run, in the words of the journal. Each is one record; its sequence number and time are
+ * added on writing.
+ */
 export type RunEvent =
   | { readonly type: 'run.opened'; readonly run: RunId; readonly resumed: boolean; readonly pid: number }
   | { readonly type: 'run.closed'; readonly reason: string }
   | ({ readonly type: 'group.opened' } & PlannedGroup)
   | { readonly type: 'rollout.queued'; readonly order: RolloutOrder }
-  | { readonly type: 'rollout.started'; readonly rollout: RolloutId; readonly version: PolicyVersion; readonly desktop?: string; readonly instruction?: string }
+  | {
+      readonly type: 'rollout.started';
+      readonly rollout: RolloutId;
+      readonly version: PolicyVersion;
+      readonly desktop?: string;
+      readonly instruction?: string;
+    }
   /** The same for what is no rollout of the ledger, a probe: it has no order. */
-  | { readonly type: 'trajectory.started'; readonly rollout: RolloutId; readonly family: FamilyId; readonly task: TaskId; readonly instruction: string; readonly cap: number; readonly provenance: Provenance['kind']; readonly version: PolicyVersion; readonly desktop?: string }
+  | {
+      readonly type: 'trajectory.started';
+      readonly rollout: RolloutId;
+      readonly family: FamilyId;
+      readonly task: TaskId;
+      readonly instruction: string;
+      readonly cap: number;
+      readonly provenance: Provenance['kind'];
+      readonly version: PolicyVersion;
+      readonly desktop?: string;
+    }
   | { readonly type: 'rollout.step'; readonly rollout: RolloutId; readonly step: Step; readonly extra?: StepExtra }
-  /** A rollout ended with an outcome; with an error outcome it is retired by this very record. Also for trajectories that are no rollouts of the ledger: probes, demonstrations, imports. */
+  /**
+   * A rollout ended with an outcome; with an error outcome it is retired by this very record. Also for trajectories
+   * that are no rollouts of the ledger: probes, demonstrations, imports.
+   */
   | { readonly type: 'trajectory.recorded'; readonly head: TrajectoryHead }
-  | { readonly type: 'rollout.retired'; readonly rollout: RolloutId; readonly group: GroupId; readonly reason: RetireReason }
+  | {
+      readonly type: 'rollout.retired';
+      readonly rollout: RolloutId;
+      readonly group: GroupId;
+      readonly reason: RetireReason;
+    }
   /** A person holds it for too long: its group goes on without it, and it is retired as stale when it has ended. */
   | { readonly type: 'rollout.released'; readonly rollout: RolloutId; readonly group: GroupId }
   /** Curation in one record: who stays with which steps, who goes and why. */
-  | { readonly type: 'group.formed'; readonly group: GroupId; readonly family: FamilyId; readonly task: TaskId; readonly members: readonly GroupMember[]; readonly retired: readonly { readonly rollout: RolloutId; readonly reason: RetireReason }[]; /** Entropy threshold. */ readonly threshold?: number; readonly version: PolicyVersion }
-  | { readonly type: 'group.dropped'; readonly group: GroupId; readonly family: FamilyId; readonly task: TaskId; readonly rewards: readonly number[]; readonly retired: readonly { readonly rollout: RolloutId; readonly reason: RetireReason }[]; readonly reason: RetireReason }
+  | {
+      readonly type: 'group.formed';
+      readonly group: GroupId;
+      readonly family: FamilyId;
+      readonly task: TaskId;
+      readonly members: readonly GroupMember[];
+      readonly retired: readonly { readonly rollout: RolloutId; readonly reason: RetireReason }[];
+      /** Entropy threshold. */
+      readonly threshold?: number;
+      readonly version: PolicyVersion;
+    }
+  | {
+      readonly type: 'group.dropped';
+      readonly group: GroupId;
+      readonly family: FamilyId;
+      readonly task: TaskId;
+      readonly rewards: readonly number[];
+      readonly retired: readonly { readonly rollout: RolloutId; readonly reason: RetireReason }[];
+      readonly reason: RetireReason;
+    }
   /** Rollouts of a waiting group that can no longer be trained; `whole`: the group goes with them. */
-  | { readonly type: 'group.retired'; readonly group: GroupId; readonly rollouts: readonly RolloutId[]; readonly reason: RetireReason; readonly whole: boolean }
-  | { readonly type: 'batch.claimed'; readonly batch: BatchId; readonly groups: readonly { readonly group: GroupId; readonly rollouts: readonly RolloutId[] }[]; readonly version: PolicyVersion; /** Updates each rollout lags behind. */ readonly lags: readonly number[]; readonly steps: number }
-  | { readonly type: 'batch.trained'; readonly batch: BatchId; readonly rollouts: readonly RolloutId[]; readonly version: PolicyVersion; readonly trajectories?: readonly TrainedSteps[] }
+  | {
+      readonly type: 'group.retired';
+      readonly group: GroupId;
+      readonly rollouts: readonly RolloutId[];
+      readonly reason: RetireReason;
+      readonly whole: boolean;
+    }
+  | {
+      readonly type: 'batch.claimed';
+      readonly batch: BatchId;
+      readonly groups: readonly { readonly group: GroupId; readonly rollouts: readonly RolloutId[] }[];
+      readonly version: PolicyVersion;
+      /** Updates each rollout lags behind. */
+      readonly lags: readonly number[];
+      readonly steps: number;
+    }
+  | {
+      readonly type: 'batch.trained';
+      readonly batch: BatchId;
+      readonly rollouts: readonly RolloutId[];
+      readonly version: PolicyVersion;
+      readonly trajectories?: readonly TrainedSteps[];
+    }
   /** A claim given back untrained. */
-  | { readonly type: 'batch.released'; readonly batch: BatchId; readonly groups: readonly { readonly group: GroupId; readonly rollouts: readonly RolloutId[] }[]; readonly reason: string }
+  | {
+      readonly type: 'batch.released';
+      readonly batch: BatchId;
+      readonly groups: readonly { readonly group: GroupId; readonly rollouts: readonly RolloutId[] }[];
+      readonly reason: string;
+    }
   /** `by`: a person wanted it so, whatever the rules say. */
   | { readonly type: 'pool.added'; readonly entry: PoolEntryInfo; readonly by?: 'person' }
   | { readonly type: 'pool.removed'; readonly entry: RolloutId; readonly reason: string; readonly by?: 'person' }
   | { readonly type: 'pool.switched'; readonly entries: readonly RolloutId[]; readonly enabled: boolean }
   /** Named numbers of one moment, e.g. an update's report: `source` says whose. */
-  | { readonly type: 'metrics'; readonly source: string; readonly version?: PolicyVersion; readonly values: Readonly<Record<string, number>>; /** Histograms and other lists. */ readonly lists?: Readonly<Record<string, readonly number[]>> }
-  | { readonly type: 'eval'; readonly version: PolicyVersion; readonly episodes: number; readonly successes: number; readonly errors: number; readonly low: number; readonly high: number; readonly perFamily?: Readonly<Record<string, { readonly episodes: number; readonly successes: number }>>; readonly label?: string; readonly infeasible?: { readonly episodes: number; readonly successes: number } }
+  | {
+      readonly type: 'metrics';
+      readonly source: string;
+      readonly version?: PolicyVersion;
+      readonly values: Readonly<Record<string, number>>;
+      /** Histograms and other lists. */
+      readonly lists?: Readonly<Record<string, readonly number[]>>;
+    }
+  | {
+      readonly type: 'eval';
+      readonly version: PolicyVersion;
+      readonly episodes: number;
+      readonly successes: number;
+      readonly errors: number;
+      readonly low: number;
+      readonly high: number;
+      readonly perFamily?: Readonly<Record<string, { readonly episodes: number; readonly successes: number }>>;
+      readonly label?: string;
+      readonly infeasible?: { readonly episodes: number; readonly successes: number };
+    }
   | { readonly type: 'checkpoint'; readonly version: PolicyVersion; readonly dir: string }
   /** A stretch of work of a desktop, replica or the trainer, for the utilisation lanes. */
-  | { readonly type: 'activity'; readonly lane: string; readonly what: string; readonly start: number; readonly ms: number; readonly rollout?: RolloutId; readonly version?: PolicyVersion }
+  | {
+      readonly type: 'activity';
+      readonly lane: string;
+      readonly what: string;
+      readonly start: number;
+      readonly ms: number;
+      readonly rollout?: RolloutId;
+      readonly version?: PolicyVersion;
+    }
   | ({ readonly type: 'spans' } & LaneSpans)
-  | { readonly type: 'log'; readonly level: 'info' | 'warn' | 'error'; readonly message: string; readonly details?: unknown };
+  | {
+      readonly type: 'log';
+      readonly level: 'info' | 'warn' | 'error';
+      readonly message: string;
+      readonly details?: unknown;
+    };
 
 export type StoredEvent = RunEvent & { readonly seq: number; /** ms since the epoch. */ readonly at: number };
 export type EventOf<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
 
-export const headOf = (t: Trajectory): TrajectoryHead => ({ ...t, steps: t.steps.length, ...(assisted(t) ? { human: t.steps.filter((s) => s.origin === 'human').length } : {}) });
+export const headOf = (t: Trajectory): TrajectoryHead => ({
+  ...t,
+  steps: t.steps.length,
+  ...(assisted(t) ? { human: t.steps.filter((s) => s.origin === 'human').length } : {}),
+});
 /** A person acted in it: its outcome is not the policy's, and steers nothing. */
 export const isAssisted = (h: TrajectoryHead): boolean => (h.human ?? 0) > 0;
 export const isError = (o: Outcome): o is Extract<Outcome, { kind: 'error' }> => o.kind === 'error';
@@ -88,21 +251,39 @@ export const inLedger = (p: Provenance): boolean => p.kind === 'rollout';
 /** The ledger's view of an event. */
 export function ledgerMoves(e: RunEvent): readonly LedgerMove[] {
   switch (e.type) {
-    case 'rollout.queued': return [{ rollout: e.order.rollout, to: { at: 'queued' } }];
-    case 'rollout.started': return [{ rollout: e.rollout, to: { at: 'running' } }];
+    case 'rollout.queued':
+      return [{ rollout: e.order.rollout, to: { at: 'queued' } }];
+    case 'rollout.started':
+      return [{ rollout: e.rollout, to: { at: 'running' } }];
     case 'trajectory.recorded':
       if (!inLedger(e.head.provenance)) return [];
-      return [{ rollout: e.head.id, to: isError(e.head.outcome) ? { at: 'retired', reason: 'error' } : { at: 'recorded' } }];
-    case 'rollout.retired': return [{ rollout: e.rollout, to: { at: 'retired', reason: e.reason } }];
-    case 'group.formed': return [
-      ...e.members.filter((m) => !m.injected && !e.retired.some((r) => r.rollout === m.rollout)).map((m): LedgerMove => ({ rollout: m.rollout, to: { at: 'grouped', group: e.group } })),
-      ...e.retired.map((r): LedgerMove => ({ rollout: r.rollout, to: { at: 'retired', reason: r.reason } })),
-    ];
-    case 'group.dropped': return e.retired.map((r) => ({ rollout: r.rollout, to: { at: 'retired', reason: r.reason } }));
-    case 'group.retired': return e.rollouts.map((rollout) => ({ rollout, to: { at: 'retired', reason: e.reason } }));
-    case 'batch.claimed': return e.groups.flatMap((g) => g.rollouts.map((rollout): LedgerMove => ({ rollout, to: { at: 'claimed', batch: e.batch } })));
-    case 'batch.released': return e.groups.flatMap((g) => g.rollouts.map((rollout): LedgerMove => ({ rollout, to: { at: 'grouped', group: g.group } })));
-    case 'batch.trained': return e.rollouts.map((rollout) => ({ rollout, to: { at: 'trained', version: e.version } }));
-    default: return [];
+      return [
+        { rollout: e.head.id, to: isError(e.head.outcome) ? { at: 'retired', reason: 'error' } : { at: 'recorded' } },
+      ];
+    case 'rollout.retired':
+      return [{ rollout: e.rollout, to: { at: 'retired', reason: e.reason } }];
+    case 'group.formed':
+      return [
+        ...e.members
+          .filter((m) => !m.injected && !e.retired.some((r) => r.rollout === m.rollout))
+          .map((m): LedgerMove => ({ rollout: m.rollout, to: { at: 'grouped', group: e.group } })),
+        ...e.retired.map((r): LedgerMove => ({ rollout: r.rollout, to: { at: 'retired', reason: r.reason } })),
+      ];
+    case 'group.dropped':
+      return e.retired.map((r) => ({ rollout: r.rollout, to: { at: 'retired', reason: r.reason } }));
+    case 'group.retired':
+      return e.rollouts.map((rollout) => ({ rollout, to: { at: 'retired', reason: e.reason } }));
+    case 'batch.claimed':
+      return e.groups.flatMap((g) =>
+        g.rollouts.map((rollout): LedgerMove => ({ rollout, to: { at: 'claimed', batch: e.batch } })),
+      );
+    case 'batch.released':
+      return e.groups.flatMap((g) =>
+        g.rollouts.map((rollout): LedgerMove => ({ rollout, to: { at: 'grouped', group: g.group } })),
+      );
+    case 'batch.trained':
+      return e.rollouts.map((rollout) => ({ rollout, to: { at: 'trained', version: e.version } }));
+    default:
+      return [];
   }
 }

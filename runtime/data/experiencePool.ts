@@ -8,9 +8,18 @@ import type { PoolEntry } from './curation/poolInjection.js';
 /** What the journal keeps of an entry; uses and ranks follow from the order of events. */
 export type PoolEntryInfo = Omit<PoolEntry, 'added' | 'uses' | 'lastUsed' | 'enabled'>;
 
-export interface PoolStats { readonly entries: number; readonly families: number; readonly usable: number; readonly injections: number; readonly byProvenance: Readonly<Partial<Record<PoolEntry['provenance'], number>>> }
+export interface PoolStats {
+  readonly entries: number;
+  readonly families: number;
+  readonly usable: number;
+  readonly injections: number;
+  readonly byProvenance: Readonly<Partial<Record<PoolEntry['provenance'], number>>>;
+}
 
-/** Successful trajectories to learn from when a group has none. Pure: changed only by `add`, `remove`, `switch` and `used`, which the journal replays. */
+/**
+ * Successful trajectories to learn from when a group has none. Pure: changed only by `add`, `remove`, `switch` and
+ * `used`, which the journal replays.
+ */
 export class ExperiencePool {
   readonly #config: PoolConfig;
   readonly #entries = new Map<RolloutId, PoolEntry>();
@@ -18,28 +27,56 @@ export class ExperiencePool {
   readonly #rejected = new Set<RolloutId>();
   #rank = 0;
   #injections = 0;
-  constructor(config: PoolConfig) { this.#config = config; }
+  constructor(config: PoolConfig) {
+    this.#config = config;
+  }
 
-  get(id: RolloutId): PoolEntry | undefined { return this.#entries.get(id); }
-  entries(): PoolEntry[] { return [...this.#entries.values()]; }
+  get(id: RolloutId): PoolEntry | undefined {
+    return this.#entries.get(id);
+  }
+  entries(): PoolEntry[] {
+    return [...this.#entries.values()];
+  }
 
-  get enabled(): boolean { return this.#config.enabled; }
+  get enabled(): boolean {
+    return this.#config.enabled;
+  }
 
-  add(info: PoolEntryInfo): void { this.#rejected.delete(info.id); this.#entries.set(info.id, { ...info, added: ++this.#rank, uses: 0, lastUsed: 0, enabled: true }); }
-  remove(id: RolloutId, by?: 'person'): void { this.#entries.delete(id); if (by) this.#rejected.add(id); }
-  switch(id: RolloutId, enabled: boolean): void { const e = this.#entries.get(id); if (e) this.#entries.set(id, { ...e, enabled }); }
+  add(info: PoolEntryInfo): void {
+    this.#rejected.delete(info.id);
+    this.#entries.set(info.id, { ...info, added: ++this.#rank, uses: 0, lastUsed: 0, enabled: true });
+  }
+  remove(id: RolloutId, by?: 'person'): void {
+    this.#entries.delete(id);
+    if (by) this.#rejected.add(id);
+  }
+  switch(id: RolloutId, enabled: boolean): void {
+    const e = this.#entries.get(id);
+    if (e) this.#entries.set(id, { ...e, enabled });
+  }
   /** Says of an entry what it does, where its record does not. */
-  identify(id: RolloutId, content: string): void { const e = this.#entries.get(id); if (e && e.content === undefined) this.#entries.set(id, { ...e, content }); }
+  identify(id: RolloutId, content: string): void {
+    const e = this.#entries.get(id);
+    if (e && e.content === undefined) this.#entries.set(id, { ...e, content });
+  }
   /** Entries that may do the same as `info`, but do not say what they do. */
-  unidentified(info: PoolEntryInfo): RolloutId[] { return this.entries().flatMap((e) => (e.content === undefined && alike(e, info) ? [e.id] : [])); }
-  /** The entry that does the very same in the same task, whoever made it; `spent`: it may not be injected any more, by its uses or its age. */
+  unidentified(info: PoolEntryInfo): RolloutId[] {
+    return this.entries().flatMap((e) => (e.content === undefined && alike(e, info) ? [e.id] : []));
+  }
+  /**
+   * The entry that does the very same in the same task, whoever made it; `spent`: it may not be injected any more, by
+   * its uses or its age.
+   */
   twin(info: PoolEntryInfo, version: PolicyVersion): { readonly id: RolloutId; readonly spent: boolean } | undefined {
-    const e = this.entries().find((x) => x.id !== info.id && alike(x, info) && x.content === info.content), why = e && unusable(e, version, this.#config);
+    const e = this.entries().find((x) => x.id !== info.id && alike(x, info) && x.content === info.content),
+      why = e && unusable(e, version, this.#config);
     return e && { id: e.id, spent: why === 'used up' || why === 'aged' };
   }
 
   /** Switched off, or taken out by a person: nothing is learned from it. */
-  rejected(id: RolloutId): boolean { return this.#rejected.has(id) || this.#entries.get(id)?.enabled === false; }
+  rejected(id: RolloutId): boolean {
+    return this.#rejected.has(id) || this.#entries.get(id)?.enabled === false;
+  }
   used(id: RolloutId): void {
     const e = this.#entries.get(id);
     this.#injections++;
@@ -51,45 +88,84 @@ export class ExperiencePool {
   }
 
   /**
-   * Why a fresh success is not worth an entry by the rules: the policy's own join only when configured, and the same task with the same kinds of
-   * actions never twice, unless a person made it. `gone`: an entry that makes room for it. Undefined when it joins.
+   * Why a fresh success is not worth an entry by the rules: the policy's own join only when configured, and the same
+   * task with the same kinds of actions never twice, unless a person made it. `gone`: an entry that makes room for it.
+   * Undefined when it joins.
    */
   refusal(info: PoolEntryInfo, gone?: RolloutId): string | undefined {
-    if (info.provenance === 'rollout' && !this.#config.addSuccesses) return 'the run file keeps the policy\'s own successes out of the pool';
-    return info.provenance !== 'human' && this.entries().some((e) => e.id !== gone && alike(e, info) && e.provenance === info.provenance && e.uses < this.#config.maxUses)
-      ? 'the pool has a success of the same task with the same actions' : undefined;
+    if (info.provenance === 'rollout' && !this.#config.addSuccesses)
+      return "the run file keeps the policy's own successes out of the pool";
+    return info.provenance !== 'human' &&
+      this.entries().some(
+        (e) => e.id !== gone && alike(e, info) && e.provenance === info.provenance && e.uses < this.#config.maxUses,
+      )
+      ? 'the pool has a success of the same task with the same actions'
+      : undefined;
   }
 
-  /** Entries to give up so that one more of a family stays within its share: used-up and aged ones first, then the policy's oldest, demonstrations last. */
+  /**
+   * Entries to give up so that one more of a family stays within its share: used-up and aged ones first, then the
+   * policy's oldest, demonstrations last.
+   */
   surplus(family: FamilyId, version: PolicyVersion, gone?: RolloutId): RolloutId[] {
     const mine = this.entries().filter((e) => e.family === family && e.id !== gone);
-    const worth = (e: PoolEntry): number => (usable(e, version, this.#config) ? 2 : 0) + (e.provenance === 'rollout' ? 0 : 1);
-    return mine.sort((a, b) => worth(a) - worth(b) || a.added - b.added).slice(0, Math.max(0, mine.length + 1 - this.#config.perFamily)).map((e) => e.id);
+    const worth = (e: PoolEntry): number =>
+      (usable(e, version, this.#config) ? 2 : 0) + (e.provenance === 'rollout' ? 0 : 1);
+    return mine
+      .sort((a, b) => worth(a) - worth(b) || a.added - b.added)
+      .slice(0, Math.max(0, mine.length + 1 - this.#config.perFamily))
+      .map((e) => e.id);
   }
 
   stats(version: PolicyVersion): PoolStats {
-    const all = this.entries(), byProvenance: Partial<Record<PoolEntry['provenance'], number>> = {};
+    const all = this.entries(),
+      byProvenance: Partial<Record<PoolEntry['provenance'], number>> = {};
     for (const e of all) byProvenance[e.provenance] = (byProvenance[e.provenance] ?? 0) + 1;
-    return { entries: all.length, families: new Set(all.map((e) => e.family)).size, usable: all.filter((e) => usable(e, version, this.#config)).length, injections: this.#injections, byProvenance };
+    return {
+      entries: all.length,
+      families: new Set(all.map((e) => e.family)).size,
+      usable: all.filter((e) => usable(e, version, this.#config)).length,
+      injections: this.#injections,
+      byProvenance,
+    };
   }
 }
 
 /** The same task in as many steps with the same kinds of actions. */
-const alike = (a: PoolEntryInfo, b: PoolEntryInfo): boolean => a.task === b.task && a.steps === b.steps && a.signature.join(' ') === b.signature.join(' ');
+const alike = (a: PoolEntryInfo, b: PoolEntryInfo): boolean =>
+  a.task === b.task && a.steps === b.steps && a.signature.join(' ') === b.signature.join(' ');
 
 /**
- * What a trajectory does: its instruction and its actions, by their values. Screens are left out, two desktops never draw quite the same; so
- * is who acted.
+ * What a trajectory does: its instruction and its actions, by their values. Screens are left out, two desktops never
+ * draw quite the same; so is who acted.
  */
-export const poolContent = (t: Trajectory): string => createHash('sha256').update(JSON.stringify([t.instruction, t.steps.map((s) => s.actions.map(canonicalAction))])).digest('hex').slice(0, 24);
+export const poolContent = (t: Trajectory): string =>
+  createHash('sha256')
+    .update(JSON.stringify([t.instruction, t.steps.map((s) => s.actions.map(canonicalAction))]))
+    .digest('hex')
+    .slice(0, 24);
 
-/** The pool's view of a trajectory. Refuses anything but a success, or what a person has put in its place with a reason: nothing else may be injected. */
+/**
+ * The pool's view of a trajectory. Refuses anything but a success, or what a person has put in its place with a reason:
+ * nothing else may be injected.
+ */
 export function poolEntryOf(t: Trajectory, override?: string): PoolEntryInfo {
-  if (t.outcome.kind !== 'success' && override === undefined) throw new StudioError('internal', `Trajectory ${t.id} did not succeed and cannot join the experience pool.`, 'Add only trajectories whose outcome is a success.');
+  if (t.outcome.kind !== 'success' && override === undefined)
+    throw new StudioError(
+      'internal',
+      `Trajectory ${t.id} did not succeed and cannot join the experience pool.`,
+      'Add only trajectories whose outcome is a success.',
+    );
   const versions = t.steps.flatMap((s) => (s.version === undefined ? [] : [s.version]));
   return {
-    id: t.id, task: t.task, family: t.family, steps: t.steps.length, provenance: t.provenance.kind,
+    id: t.id,
+    task: t.task,
+    family: t.family,
+    steps: t.steps.length,
+    provenance: t.provenance.kind,
     ...(versions.length > 0 ? { version: Math.max(...versions) } : {}),
-    signature: t.steps.flatMap((s) => s.actions.map((a) => a.type)), content: poolContent(t), ...(override === undefined ? {} : { override }),
+    signature: t.steps.flatMap((s) => s.actions.map((a) => a.type)),
+    content: poolContent(t),
+    ...(override === undefined ? {} : { override }),
   };
 }

@@ -3,7 +3,10 @@ import type { BatchId, GroupId, RolloutId } from '../domain/index.js';
 import type { LedgerCounts, RetireReason, RolloutState } from './types.js';
 
 /** One move of one rollout; a history of moves is the whole ledger. */
-export interface LedgerMove { readonly rollout: RolloutId; readonly to: RolloutState }
+export interface LedgerMove {
+  readonly rollout: RolloutId;
+  readonly to: RolloutState;
+}
 
 type At = RolloutState['at'];
 /**
@@ -29,32 +32,52 @@ const reasonsFrom: Readonly<Partial<Record<At, readonly RetireReason[]>>> = {
 };
 
 /**
- * Where every rollout is. Pure: no clock, no file; `move` checks and applies, so the same moves always give the same ledger.
- * At any moment generated = trained + in flight + retired.
+ * Where every rollout is. Pure: no clock, no file; `move` checks and applies, so the same moves always give the same
+ * ledger. At any moment generated = trained + in flight + retired.
  */
 export class Ledger {
   readonly #states = new Map<RolloutId, RolloutState>();
-  readonly #byState: Record<At, number> = { queued: 0, running: 0, recorded: 0, grouped: 0, claimed: 0, trained: 0, retired: 0 };
+  readonly #byState: Record<At, number> = {
+    queued: 0,
+    running: 0,
+    recorded: 0,
+    grouped: 0,
+    claimed: 0,
+    trained: 0,
+    retired: 0,
+  };
   readonly #retired: Partial<Record<RetireReason, number>> = {};
   readonly #batches = new Map<BatchId, Set<RolloutId>>();
   readonly #groups = new Map<GroupId, Set<RolloutId>>();
 
-  state(rollout: RolloutId): RolloutState | undefined { return this.#states.get(rollout); }
+  state(rollout: RolloutId): RolloutState | undefined {
+    return this.#states.get(rollout);
+  }
 
   /** Why a move is not allowed; undefined when it is. */
   refusal(m: LedgerMove): string | undefined {
     const from = this.#states.get(m.rollout);
-    if (!legal[from?.at ?? 'none'].includes(m.to.at)) return `${m.rollout} cannot go from ${from?.at ?? 'nowhere'} to ${m.to.at}`;
-    if (m.to.at === 'retired' && !reasonsFrom[from!.at]?.includes(m.to.reason)) return `${m.rollout} is ${from!.at} and cannot be retired as ${m.to.reason}`;
+    if (!legal[from?.at ?? 'none'].includes(m.to.at))
+      return `${m.rollout} cannot go from ${from?.at ?? 'nowhere'} to ${m.to.at}`;
+    if (m.to.at === 'retired' && !reasonsFrom[from!.at]?.includes(m.to.reason))
+      return `${m.rollout} is ${from!.at} and cannot be retired as ${m.to.reason}`;
     return undefined;
   }
 
   /** Throws `internal` on an illegal move and changes nothing then. */
   move(m: LedgerMove): void {
     const refused = this.refusal(m);
-    if (refused) throw new StudioError('internal', `Ledger: ${refused}.`, 'This is a fault of DART Studio: please report it with the log.');
+    if (refused)
+      throw new StudioError(
+        'internal',
+        `Ledger: ${refused}.`,
+        'This is a fault of DART Studio: please report it with the log.',
+      );
     const from = this.#states.get(m.rollout);
-    if (from) { this.#byState[from.at]--; this.#leave(m.rollout, from); }
+    if (from) {
+      this.#byState[from.at]--;
+      this.#leave(m.rollout, from);
+    }
     this.#states.set(m.rollout, m.to);
     this.#byState[m.to.at]++;
     if (m.to.at === 'retired') this.#retired[m.to.reason] = (this.#retired[m.to.reason] ?? 0) + 1;
@@ -67,7 +90,12 @@ export class Ledger {
     const seen = new Set<RolloutId>();
     for (const m of moves) {
       const refused = seen.has(m.rollout) ? `${m.rollout} is named twice in one move` : this.refusal(m);
-      if (refused) throw new StudioError('internal', `Ledger: ${refused}.`, 'This is a fault of DART Studio: please report it with the log.');
+      if (refused)
+        throw new StudioError(
+          'internal',
+          `Ledger: ${refused}.`,
+          'This is a fault of DART Studio: please report it with the log.',
+        );
       seen.add(m.rollout);
     }
     for (const m of moves) this.move(m);
@@ -75,14 +103,28 @@ export class Ledger {
 
   counts(): LedgerCounts {
     const b = this.#byState;
-    return { generated: this.#states.size, trained: b.trained, inFlight: b.queued + b.running + b.recorded + b.grouped + b.claimed, retired: { ...this.#retired }, byState: { ...b } };
+    return {
+      generated: this.#states.size,
+      trained: b.trained,
+      inFlight: b.queued + b.running + b.recorded + b.grouped + b.claimed,
+      retired: { ...this.#retired },
+      byState: { ...b },
+    };
   }
 
   /** Rollouts of a batch that are still claimed by it. */
-  claimedBy(batch: BatchId): readonly RolloutId[] { return [...(this.#batches.get(batch) ?? [])]; }
+  claimedBy(batch: BatchId): readonly RolloutId[] {
+    return [...(this.#batches.get(batch) ?? [])];
+  }
   /** Rollouts waiting in a group. */
-  inGroup(group: GroupId): readonly RolloutId[] { return [...(this.#groups.get(group) ?? [])]; }
-  rollouts(at: At): RolloutId[] { const out: RolloutId[] = []; for (const [r, s] of this.#states) if (s.at === at) out.push(r); return out; }
+  inGroup(group: GroupId): readonly RolloutId[] {
+    return [...(this.#groups.get(group) ?? [])];
+  }
+  rollouts(at: At): RolloutId[] {
+    const out: RolloutId[] = [];
+    for (const [r, s] of this.#states) if (s.at === at) out.push(r);
+    return out;
+  }
 
   #leave(rollout: RolloutId, from: RolloutState): void {
     if (from.at === 'grouped') drop(this.#groups, from.group, rollout);
@@ -90,5 +132,13 @@ export class Ledger {
   }
 }
 
-function add<K>(m: Map<K, Set<RolloutId>>, k: K, r: RolloutId): void { const s = m.get(k); if (s) s.add(r); else m.set(k, new Set([r])); }
-function drop<K>(m: Map<K, Set<RolloutId>>, k: K, r: RolloutId): void { const s = m.get(k); s?.delete(r); if (s?.size === 0) m.delete(k); }
+function add<K>(m: Map<K, Set<RolloutId>>, k: K, r: RolloutId): void {
+  const s = m.get(k);
+  if (s) s.add(r);
+  else m.set(k, new Set([r]));
+}
+function drop<K>(m: Map<K, Set<RolloutId>>, k: K, r: RolloutId): void {
+  const s = m.get(k);
+  s?.delete(r);
+  if (s?.size === 0) m.delete(k);
+}

@@ -15,7 +15,15 @@ export interface PlannerFamily {
   readonly maxSteps?: number;
 }
 
-export interface PlannedGroup { readonly group: GroupId; readonly family: FamilyId; readonly task: TaskId; readonly seed: number; readonly size: number; /** Step cap of its rollouts that do not explore. */ readonly cap: number }
+export interface PlannedGroup {
+  readonly group: GroupId;
+  readonly family: FamilyId;
+  readonly task: TaskId;
+  readonly seed: number;
+  readonly size: number;
+  /** Step cap of its rollouts that do not explore. */
+  readonly cap: number;
+}
 
 type Member = 'queued' | 'running' | 'recorded';
 export interface OpenGroup extends PlannedGroup {
@@ -30,9 +38,15 @@ export interface OpenGroup extends PlannedGroup {
   readonly retries: number;
 }
 /** Plain JSON: all a planner must remember. */
-export interface PlannerState { readonly groups: number; readonly rollouts: number; readonly open: readonly OpenGroup[] }
+export interface PlannerState {
+  readonly groups: number;
+  readonly rollouts: number;
+  readonly open: readonly OpenGroup[];
+}
 
-/** What the planner wants to happen; it changes nothing until `apply` is called, so a decision can be journalled first. */
+/**
+ * What the planner wants to happen; it changes nothing until `apply` is called, so a decision can be journalled first.
+ */
 export type PlannerEvent =
   | ({ readonly type: 'group.opened' } & PlannedGroup)
   | { readonly type: 'rollout.queued'; readonly order: RolloutOrder };
@@ -48,27 +62,59 @@ export interface PlannerDeps {
 }
 
 /**
- * Decides what to roll out next. Orders of one group come one after another, so a group ends at about the same time without a
- * barrier. Every draw comes from (seed, counter), never from a running generator: state is two counters and the open groups.
+ * Decides what to roll out next. Orders of one group come one after another, so a group ends at about the same time
+ * without a barrier. Every draw comes from (seed, counter), never from a running generator: state is two counters and
+ * the open groups.
  */
 export class Planner {
   readonly #d: PlannerDeps;
   #groups = 0;
   #rollouts = 0;
-  readonly #open = new Map<GroupId, { plan: PlannedGroup; members: Map<RolloutId, Member>; toIssue: number; withheld: number; successes: number; retries: number }>();
+  readonly #open = new Map<
+    GroupId,
+    {
+      plan: PlannedGroup;
+      members: Map<RolloutId, Member>;
+      toIssue: number;
+      withheld: number;
+      successes: number;
+      retries: number;
+    }
+  >();
 
-  constructor(d: PlannerDeps) { this.#d = d; }
+  constructor(d: PlannerDeps) {
+    this.#d = d;
+  }
 
   static restore(d: PlannerDeps, s: PlannerState): Planner {
     const p = new Planner(d);
-    p.#groups = s.groups; p.#rollouts = s.rollouts;
+    p.#groups = s.groups;
+    p.#rollouts = s.rollouts;
     for (const { members, toIssue, retries, withheld = 0, successes = 0, ...plan } of s.open) {
-      p.#open.set(plan.group, { plan, toIssue, retries, withheld, successes, members: new Map(Object.entries(members) as [RolloutId, Member][]) });
+      p.#open.set(plan.group, {
+        plan,
+        toIssue,
+        retries,
+        withheld,
+        successes,
+        members: new Map(Object.entries(members) as [RolloutId, Member][]),
+      });
     }
     return p;
   }
   state(): PlannerState {
-    return { groups: this.#groups, rollouts: this.#rollouts, open: [...this.#open.values()].map((g) => ({ ...g.plan, members: Object.fromEntries(g.members), toIssue: g.toIssue, retries: g.retries, withheld: g.withheld, successes: g.successes })) };
+    return {
+      groups: this.#groups,
+      rollouts: this.#rollouts,
+      open: [...this.#open.values()].map((g) => ({
+        ...g.plan,
+        members: Object.fromEntries(g.members),
+        toIssue: g.toIssue,
+        retries: g.retries,
+        withheld: g.withheld,
+        successes: g.successes,
+      })),
+    };
   }
 
   /** The next order: a slot of the oldest group that has one, else the first of a new group. Empty without families. */
@@ -78,21 +124,38 @@ export class Planner {
     return plan ? [{ type: 'group.opened', ...plan }, this.#order(plan)] : [];
   }
   /** Slots of open groups still to hand out; `next` gives these before it opens another group. */
-  get unissued(): number { let n = 0; for (const g of this.#open.values()) n += g.toIssue; return n; }
+  get unissued(): number {
+    let n = 0;
+    for (const g of this.#open.values()) n += g.toIssue;
+    return n;
+  }
 
   apply(e: PlannerEvent): void {
     if (e.type === 'group.opened') {
       const { type: _t, ...plan } = e;
       this.#groups++;
       const first = Math.min(plan.size, this.#d.config.probe ?? plan.size);
-      this.#open.set(plan.group, { plan, members: new Map(), toIssue: first, withheld: plan.size - first, successes: 0, retries: 0 });
+      this.#open.set(plan.group, {
+        plan,
+        members: new Map(),
+        toIssue: first,
+        withheld: plan.size - first,
+        successes: 0,
+        retries: 0,
+      });
     } else {
       this.#rollouts++;
       const g = this.#open.get(e.order.group);
-      if (g) { g.members.set(e.order.rollout, 'queued'); g.toIssue = Math.max(0, g.toIssue - 1); }
+      if (g) {
+        g.members.set(e.order.rollout, 'queued');
+        g.toIssue = Math.max(0, g.toIssue - 1);
+      }
     }
   }
-  started(group: GroupId, rollout: RolloutId): void { const g = this.#open.get(group); if (g?.members.has(rollout)) g.members.set(rollout, 'running'); }
+  started(group: GroupId, rollout: RolloutId): void {
+    const g = this.#open.get(group);
+    if (g?.members.has(rollout)) g.members.set(rollout, 'running');
+  }
   recorded(group: GroupId, rollout: RolloutId, success: boolean): void {
     const g = this.#open.get(group);
     if (!g?.members.has(rollout)) return;
@@ -101,29 +164,54 @@ export class Planner {
     this.#decide(g);
   }
 
-  /** A rollout that gave no outcome. An error is retried while the group has retries left; one that was stopped or lost is always handed out again. */
+  /**
+   * A rollout that gave no outcome. An error is retried while the group has retries left; one that was stopped or lost
+   * is always handed out again.
+   */
   retired(group: GroupId, rollout: RolloutId, reason: RetireReason): void {
     const g = this.#open.get(group);
     if (!g || !g.members.delete(rollout)) return;
     if (reason !== 'error') g.toIssue++;
-    else if (g.retries < this.#d.config.maxRetries) { g.retries++; g.toIssue++; }
+    else if (g.retries < this.#d.config.maxRetries) {
+      g.retries++;
+      g.toIssue++;
+    }
     this.#decide(g);
   }
 
   /**
-   * The first rollouts of a group have ended: the rest follows unless it would in all likelihood end the same way, all successes or all
-   * failures, by the family's Beta posterior. A group stopped so is curated with what it has.
+   * The first rollouts of a group have ended: the rest follows unless it would in all likelihood end the same way, all
+   * successes or all failures, by the family's Beta posterior. A group stopped so is curated with what it has.
    */
-  #decide(g: { readonly plan: PlannedGroup; readonly members: ReadonlyMap<RolloutId, Member>; toIssue: number; withheld: number; readonly successes: number }): void {
+  #decide(g: {
+    readonly plan: PlannedGroup;
+    readonly members: ReadonlyMap<RolloutId, Member>;
+    toIssue: number;
+    withheld: number;
+    readonly successes: number;
+  }): void {
     if (g.withheld === 0 || g.toIssue > 0) return;
     for (const m of g.members.values()) if (m !== 'recorded') return;
-    const n = g.members.size, mixed = g.successes > 0 && g.successes < n, s = this.#d.stats.of(g.plan.family);
-    if (mixed || 1 - sameAgain(g.successes === n ? s.successes : s.n - s.successes, s.n, g.withheld) >= (this.#d.config.decided ?? 0.5)) g.toIssue = g.withheld;
+    const n = g.members.size,
+      mixed = g.successes > 0 && g.successes < n,
+      s = this.#d.stats.of(g.plan.family);
+    if (
+      mixed ||
+      1 - sameAgain(g.successes === n ? s.successes : s.n - s.successes, s.n, g.withheld) >=
+        (this.#d.config.decided ?? 0.5)
+    )
+      g.toIssue = g.withheld;
     g.withheld = 0;
   }
 
   /** Give up the unissued rest of a group (a run that ends): it completes with what it has. */
-  abandon(group: GroupId): void { const g = this.#open.get(group); if (g) { g.toIssue = 0; g.withheld = 0; } }
+  abandon(group: GroupId): void {
+    const g = this.#open.get(group);
+    if (g) {
+      g.toIssue = 0;
+      g.withheld = 0;
+    }
+  }
 
   /** Members of a group all of whose rollouts ended; undefined while it is still going. */
   complete(group: GroupId): { readonly plan: PlannedGroup; readonly members: readonly RolloutId[] } | undefined {
@@ -132,27 +220,49 @@ export class Planner {
     for (const m of g.members.values()) if (m !== 'recorded') return undefined;
     return { plan: g.plan, members: [...g.members.keys()] };
   }
-  close(group: GroupId): void { this.#open.delete(group); }
-  openGroups(): GroupId[] { return [...this.#open.keys()]; }
-  isOpen(group: GroupId): boolean { return this.#open.has(group); }
+  close(group: GroupId): void {
+    this.#open.delete(group);
+  }
+  openGroups(): GroupId[] {
+    return [...this.#open.keys()];
+  }
+  isOpen(group: GroupId): boolean {
+    return this.#open.has(group);
+  }
   /** Live rollouts of an open group. */
-  members(group: GroupId): Iterable<RolloutId> { return this.#open.get(group)?.members.keys() ?? []; }
+  members(group: GroupId): Iterable<RolloutId> {
+    return this.#open.get(group)?.members.keys() ?? [];
+  }
 
-  families(): FamilyId[] { return this.#d.families.map((f) => f.id); }
+  families(): FamilyId[] {
+    return this.#d.families.map((f) => f.id);
+  }
 
   /** N and step cap a group of this family would get now. */
   outlook(family: FamilyId): { readonly size: number; readonly cap: number } {
     const limit = this.#d.families.find((f) => f.id === family)?.maxSteps;
-    return { size: groupSize(this.#d.stats.of(family), this.#d.rollouts), cap: stepCap(this.#d.lengths.longest(family), 1, this.#d.length, limit) };
+    return {
+      size: groupSize(this.#d.stats.of(family), this.#d.rollouts),
+      cap: stepCap(this.#d.lengths.longest(family), 1, this.#d.length, limit),
+    };
   }
 
   #plan(): PlannedGroup | undefined {
     const { families, config } = this.#d;
     if (families.length === 0) return undefined;
-    const k = this.#groups, r = random(`${config.seed}/group/${k}`);
+    const k = this.#groups,
+      r = random(`${config.seed}/group/${k}`);
     const family = config.order === 'variance' ? this.#byVariance(r) : this.#byPass(k);
-    const seed = Array.isArray(family.seeds) ? r.pick(family.seeds as readonly number[]) : fromRange(family.seeds as { from: number; count: number }, r);
-    return { group: id<GroupId>(`g${pad(k + 1)}`), family: family.id, task: this.#d.taskOf(family.id, seed), seed, ...this.outlook(family.id) };
+    const seed = Array.isArray(family.seeds)
+      ? r.pick(family.seeds as readonly number[])
+      : fromRange(family.seeds as { from: number; count: number }, r);
+    return {
+      group: id<GroupId>(`g${pad(k + 1)}`),
+      family: family.id,
+      task: this.#d.taskOf(family.id, seed),
+      seed,
+      ...this.outlook(family.id),
+    };
   }
   #byPass(k: number): PlannerFamily {
     const n = this.#d.families.length;
@@ -160,9 +270,15 @@ export class Planner {
   }
   #byVariance(r: Random): PlannerFamily {
     const { floor, power = 1 } = this.#d.config;
-    const weights = this.#d.families.map((f) => { const p = this.#d.stats.of(f.id).posterior; return Math.max(floor, p * (1 - p)) ** power; });
+    const weights = this.#d.families.map((f) => {
+      const p = this.#d.stats.of(f.id).posterior;
+      return Math.max(floor, p * (1 - p)) ** power;
+    });
     let u = r.next() * weights.reduce((a, b) => a + b, 0);
-    for (const [i, w] of weights.entries()) { u -= w; if (u < 0) return this.#d.families[i]!; }
+    for (const [i, w] of weights.entries()) {
+      u -= w;
+      if (u < 0) return this.#d.families[i]!;
+    }
     return this.#d.families.at(-1)!;
   }
   #order(plan: PlannedGroup): PlannerEvent {
@@ -170,8 +286,22 @@ export class Planner {
     const limit = this.#d.families.find((f) => f.id === plan.family)?.maxSteps;
     const u = random(`${this.#d.config.seed}/explore/${rollout}`).next();
     // The cap is planned with the group; only an exploring rollout leaves it.
-    const cap = this.#d.length.enabled && u < this.#d.length.exploreShare ? stepCap(undefined, 1, this.#d.length, limit) : plan.cap;
-    return { type: 'rollout.queued', order: { rollout, group: plan.group, family: plan.family, task: plan.task, seed: plan.seed, cap, groupSize: plan.size } };
+    const cap =
+      this.#d.length.enabled && u < this.#d.length.exploreShare
+        ? stepCap(undefined, 1, this.#d.length, limit)
+        : plan.cap;
+    return {
+      type: 'rollout.queued',
+      order: {
+        rollout,
+        group: plan.group,
+        family: plan.family,
+        task: plan.task,
+        seed: plan.seed,
+        cap,
+        groupSize: plan.size,
+      },
+    };
   }
 }
 

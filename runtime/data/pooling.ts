@@ -3,18 +3,29 @@ import type { RunEvent } from './events.js';
 import { poolEntryOf, type ExperiencePool } from './experiencePool.js';
 import type { PoolAnswer, PoolWish } from './types.js';
 
-export interface Pooling { readonly events: readonly RunEvent[]; readonly answer: PoolAnswer }
+export interface Pooling {
+  readonly events: readonly RunEvent[];
+  readonly answer: PoolAnswer;
+}
 const no = (why: string): Pooling => ({ events: [], answer: { pooled: false, why } });
 const yes = (...events: readonly RunEvent[]): Pooling => ({ events, answer: { pooled: true } });
 
 /**
- * Whether a finished trajectory joins the pool, and the events that make it so (not yet applied). By itself (`by` absent) it joins by the
- * pool's rules; when a person wants it, it joins unless it cannot be learned from. Only a verified success does without `override`.
+ * Whether a finished trajectory joins the pool, and the events that make it so (not yet applied). By itself (`by`
+ * absent) it joins by the pool's rules; when a person wants it, it joins unless it cannot be learned from. Only a
+ * verified success does without `override`.
  */
-export function pooling(pool: ExperiencePool, t: Trajectory, wish: PoolWish, version: PolicyVersion, by?: 'person'): Pooling {
+export function pooling(
+  pool: ExperiencePool,
+  t: Trajectory,
+  wish: PoolWish,
+  version: PolicyVersion,
+  by?: 'person',
+): Pooling {
   if (wish === 'never') return no('it was not wanted');
   // Held-out tasks measure; what is learned from them measures nothing any more.
-  if (t.provenance.kind === 'probe') return no('it is an episode of an evaluation: its task is held out and never trained on');
+  if (t.provenance.kind === 'probe')
+    return no('it is an episode of an evaluation: its task is held out and never trained on');
   if (t.outcome.kind === 'error') return no('it ended in an error, which says nothing about the task');
   if (t.outcome.kind !== 'success' && wish === 'auto') return no('its verifier did not call it a success');
   if (t.instruction === '') return no('its instruction is not known');
@@ -22,13 +33,19 @@ export function pooling(pool: ExperiencePool, t: Trajectory, wish: PoolWish, ver
   if (!pool.enabled) return no('the pool is off in the run file');
   const there = pool.get(t.id);
   if (there) return there.enabled || !by ? yes() : yes({ type: 'pool.switched', entries: [t.id], enabled: true });
-  const entry = poolEntryOf(t, t.outcome.kind === 'success' || wish === 'auto' ? undefined : wish.override), twin = pool.twin(entry, version);
+  const entry = poolEntryOf(t, t.outcome.kind === 'success' || wish === 'auto' ? undefined : wish.override),
+    twin = pool.twin(entry, version);
   // Held twice it would only be chosen twice as often, whoever wants it; one that is spent makes room.
-  if (twin && !twin.spent) return { events: [], answer: { pooled: false, why: 'the pool has the same steps of this task', twin: twin.id } };
+  if (twin && !twin.spent)
+    return { events: [], answer: { pooled: false, why: 'the pool has the same steps of this task', twin: twin.id } };
   const refusal = by ? undefined : pool.refusal(entry, twin?.id);
   if (refusal !== undefined) return no(refusal);
   const goes = (gone: RolloutId, reason: string): RunEvent => ({ type: 'pool.removed', entry: gone, reason });
-  return yes(...(twin ? [goes(twin.id, 'a newer one of the same steps takes its place')] : []), ...pool.surplus(t.family, version, twin?.id).map((gone) => goes(gone, 'the family has its share')), { type: 'pool.added', entry, ...(by ? { by } : {}) });
+  return yes(
+    ...(twin ? [goes(twin.id, 'a newer one of the same steps takes its place')] : []),
+    ...pool.surplus(t.family, version, twin?.id).map((gone) => goes(gone, 'the family has its share')),
+    { type: 'pool.added', entry, ...(by ? { by } : {}) },
+  );
 }
 
 /** The pool's part of a replay. */

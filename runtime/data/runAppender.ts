@@ -16,32 +16,53 @@ export interface AppendOptions extends RunStoreOptions {
 }
 
 /**
- * Adds trajectories and pool changes to a run that nobody is training, or to a collection: the folder with its lock, and the pool as the
- * journal has it. Nothing else of the run changes: what is over stays over. Rejects with `run.busy` when another process writes it.
+ * Adds trajectories and pool changes to a run that nobody is training, or to a collection: the folder with its lock,
+ * and the pool as the journal has it. Nothing else of the run changes: what is over stays over. Rejects with `run.busy`
+ * when another process writes it.
  */
 export class RunAppender {
   readonly store: RunStore;
   readonly pool: ExperiencePool;
   readonly version: PolicyVersion;
 
-  private constructor(store: RunStore, pool: ExperiencePool, version: PolicyVersion) { this.store = store; this.pool = pool; this.version = version; }
+  private constructor(store: RunStore, pool: ExperiencePool, version: PolicyVersion) {
+    this.store = store;
+    this.pool = pool;
+    this.version = version;
+  }
 
   static async open(dir: string, o: AppendOptions): Promise<RunAppender> {
     // The pool's options stand in run.json, which may not be there yet: its few events wait for them.
     const replay: StoredEvent[] = [];
-    let version = 0, seen = 0;
-    const store = await RunStore.open(dir, o, (e) => {
-      seen++;
-      o.each?.(e);
-      if (e.type === 'pool.added' || e.type === 'pool.removed' || e.type === 'pool.switched' || (e.type === 'group.formed' && e.members.some((m) => m.injected))) replay.push(e);
-      else if (e.type === 'batch.trained' || e.type === 'checkpoint') version = Math.max(version, e.version);
-    }, o.each ? noise : [...noise, 'rollout.step', 'trajectory.started', 'trajectory.recorded']);
+    let version = 0,
+      seen = 0;
+    const store = await RunStore.open(
+      dir,
+      o,
+      (e) => {
+        seen++;
+        o.each?.(e);
+        if (
+          e.type === 'pool.added' ||
+          e.type === 'pool.removed' ||
+          e.type === 'pool.switched' ||
+          (e.type === 'group.formed' && e.members.some((m) => m.injected))
+        )
+          replay.push(e);
+        else if (e.type === 'batch.trained' || e.type === 'checkpoint') version = Math.max(version, e.version);
+      },
+      o.each ? noise : [...noise, 'rollout.step', 'trajectory.started', 'trajectory.recorded'],
+    );
     try {
       const pool = new ExperiencePool(o.pool(store.meta));
       for (const e of replay) applyToPool(pool, e);
-      if (seen === 0 && o.create) await store.append({ type: 'run.opened', run: store.meta.id, resumed: false, pid: process.pid });
+      if (seen === 0 && o.create)
+        await store.append({ type: 'run.opened', run: store.meta.id, resumed: false, pid: process.pid });
       return new RunAppender(store, pool, version);
-    } catch (e) { await store.close(); throw e; }
+    } catch (e) {
+      await store.close();
+      throw e;
+    }
   }
 
   /** On disk when resolved; a crash leaves all of it or nothing that counts. `by`: a person decided about the pool. */
@@ -49,7 +70,11 @@ export class RunAppender {
     await this.#identify(t);
     const { events, answer } = this.#pooling(t, wish, by);
     // One turn of the event loop: the journal writes these together, and the head comes behind its steps.
-    await this.#append([...t.steps.map((step): RunEvent => ({ type: 'rollout.step', rollout: t.id, step })), { type: 'trajectory.recorded', head: headOf(t) }, ...events]);
+    await this.#append([
+      ...t.steps.map((step): RunEvent => ({ type: 'rollout.step', rollout: t.id, step })),
+      { type: 'trajectory.recorded', head: headOf(t) },
+      ...events,
+    ]);
     return answer;
   }
   async addToPool(t: Trajectory, wish: PoolWish): Promise<PoolAnswer> {
@@ -68,13 +93,21 @@ export class RunAppender {
     for (const r of mine) this.pool.remove(r, 'person');
     await this.#append(mine.map((entry) => ({ type: 'pool.removed', entry, reason, by: 'person' })));
   }
-  close(): Promise<void> { return this.store.close(); }
+  close(): Promise<void> {
+    return this.store.close();
+  }
 
-  /** Entries of older folders that may do the same as `t` are told apart by their trajectories. What cannot be read back is like nothing. */
+  /**
+   * Entries of older folders that may do the same as `t` are told apart by their trajectories. What cannot be read back
+   * is like nothing.
+   */
   async #identify(t: Trajectory): Promise<void> {
     if (t.outcome.kind === 'error') return;
     for (const e of this.pool.unidentified(poolEntryOf(t, ''))) {
-      const there = await this.store.readTrajectory(e).catch((x: unknown) => { if (x instanceof StudioError && x.kind === 'store.damaged') return undefined; throw x; });
+      const there = await this.store.readTrajectory(e).catch((x: unknown) => {
+        if (x instanceof StudioError && x.kind === 'store.damaged') return undefined;
+        throw x;
+      });
       if (there) this.pool.identify(e, poolContent(there));
     }
   }
@@ -83,7 +116,9 @@ export class RunAppender {
     for (const e of p.events) applyToPool(this.pool, e);
     return p;
   }
-  async #append(events: readonly RunEvent[]): Promise<void> { await Promise.all(events.map((e) => this.store.append(e))); }
+  async #append(events: readonly RunEvent[]): Promise<void> {
+    await Promise.all(events.map((e) => this.store.append(e)));
+  }
 }
 
 /** Most of a journal; none of it matters here. */

@@ -13,20 +13,37 @@ import { StepLedger } from './stepLedger.js';
 import type { RolloutOrder } from './types.js';
 
 /** A formed group waiting for a batch, or claimed by one. */
-export interface FormedGroup { readonly group: GroupId; readonly family: FamilyId; readonly task: TaskId; readonly members: readonly GroupMember[]; readonly threshold?: number }
-export interface OpenBatch { readonly batch: BatchId; readonly version: PolicyVersion; readonly groups: readonly FormedGroup[]; readonly lags: readonly number[] }
+export interface FormedGroup {
+  readonly group: GroupId;
+  readonly family: FamilyId;
+  readonly task: TaskId;
+  readonly members: readonly GroupMember[];
+  readonly threshold?: number;
+}
+export interface OpenBatch {
+  readonly batch: BatchId;
+  readonly version: PolicyVersion;
+  readonly groups: readonly FormedGroup[];
+  readonly lags: readonly number[];
+}
 
 /** Totals the UI shows. */
 export interface Tally {
-  groupsFormed: number; groupsDropped: number; batches: number; stepsKept: number; stepsSeen: number; injections: number; trainedSteps: number;
+  groupsFormed: number;
+  groupsDropped: number;
+  batches: number;
+  stepsKept: number;
+  stepsSeen: number;
+  injections: number;
+  trainedSteps: number;
   /** Updates a trained rollout lagged behind -> how many did. */
   readonly lags: Map<number, number>;
   threshold: number | undefined;
 }
 
 /**
- * Everything the data manager knows, as a function of the journal's events: the live path and a resume apply the same events
- * through `apply`, so they cannot come to different states.
+ * Everything the data manager knows, as a function of the journal's events: the live path and a resume apply the same
+ * events through `apply`, so they cannot come to different states.
  */
 export class DataState {
   readonly ledger = new Ledger();
@@ -42,40 +59,84 @@ export class DataState {
   readonly orders = new Map<RolloutId, RolloutOrder>();
   /** Rollouts under way whose groups went on without them. */
   readonly released = new Set<RolloutId>();
-  readonly tally: Tally = { groupsFormed: 0, groupsDropped: 0, batches: 0, stepsKept: 0, stepsSeen: 0, injections: 0, trainedSteps: 0, lags: new Map(), threshold: undefined };
+  readonly tally: Tally = {
+    groupsFormed: 0,
+    groupsDropped: 0,
+    batches: 0,
+    stepsKept: 0,
+    stepsSeen: 0,
+    injections: 0,
+    trainedSteps: 0,
+    lags: new Map(),
+    threshold: undefined,
+  };
   /** Newest weights seen anywhere. */
   version: PolicyVersion = 0;
 
-  constructor(config: DataConfig, families: readonly PlannerFamily[], taskOf: (family: FamilyId, seed: number) => TaskId) {
+  constructor(
+    config: DataConfig,
+    families: readonly PlannerFamily[],
+    taskOf: (family: FamilyId, seed: number) => TaskId,
+  ) {
     this.stats = new SuccessStats(config.dynamicRollouts.window);
     this.lengths = new SuccessLengths(config.dynamicLength.window);
     this.pool = new ExperiencePool(config.pool);
-    this.planner = new Planner({ families, taskOf, stats: this.stats, lengths: this.lengths, config: config.planner, rollouts: config.dynamicRollouts, length: config.dynamicLength });
+    this.planner = new Planner({
+      families,
+      taskOf,
+      stats: this.stats,
+      lengths: this.lengths,
+      config: config.planner,
+      rollouts: config.dynamicRollouts,
+      length: config.dynamicLength,
+    });
   }
 
   /** Throws and changes nothing when the ledger does not allow it. */
   apply(e: RunEvent): void {
     const moves = ledgerMoves(e);
     this.ledger.moveAll(moves);
-    if (e.type === 'trajectory.recorded' && inLedger(e.head.provenance)) this.stepLedger.ended(e.head.id, e.head.steps, e.head.human);
-    if (e.type === 'group.formed') for (const m of e.members) if (!m.injected) this.stepLedger.kept(m.rollout, m.keep.filter(Boolean).length);
+    if (e.type === 'trajectory.recorded' && inLedger(e.head.provenance))
+      this.stepLedger.ended(e.head.id, e.head.steps, e.head.human);
+    if (e.type === 'group.formed')
+      for (const m of e.members) if (!m.injected) this.stepLedger.kept(m.rollout, m.keep.filter(Boolean).length);
     for (const m of moves) this.stepLedger.moved(m);
     applyToPool(this.pool, e);
     switch (e.type) {
-      case 'group.opened': this.planner.apply(e); break;
-      case 'rollout.queued': this.planner.apply(e); this.orders.set(e.order.rollout, e.order); break;
+      case 'group.opened':
+        this.planner.apply(e);
+        break;
+      case 'rollout.queued':
+        this.planner.apply(e);
+        this.orders.set(e.order.rollout, e.order);
+        break;
       case 'rollout.started': {
         this.#saw(e.version);
         const o = this.orders.get(e.rollout);
         if (o) this.planner.started(o.group, e.rollout);
         break;
       }
-      case 'trajectory.recorded': this.#recorded(e); break;
-      case 'rollout.released': this.released.add(e.rollout); this.planner.retired(e.group, e.rollout, 'stale'); break;
-      case 'rollout.retired': this.released.delete(e.rollout); this.orders.delete(e.rollout); this.planner.retired(e.group, e.rollout, e.reason); break;
+      case 'trajectory.recorded':
+        this.#recorded(e);
+        break;
+      case 'rollout.released':
+        this.released.add(e.rollout);
+        this.planner.retired(e.group, e.rollout, 'stale');
+        break;
+      case 'rollout.retired':
+        this.released.delete(e.rollout);
+        this.orders.delete(e.rollout);
+        this.planner.retired(e.group, e.rollout, e.reason);
+        break;
       case 'group.formed': {
         this.planner.close(e.group);
-        this.ready.set(e.group, { group: e.group, family: e.family, task: e.task, members: e.members, ...(e.threshold === undefined ? {} : { threshold: e.threshold }) });
+        this.ready.set(e.group, {
+          group: e.group,
+          family: e.family,
+          task: e.task,
+          members: e.members,
+          ...(e.threshold === undefined ? {} : { threshold: e.threshold }),
+        });
         this.tally.groupsFormed++;
         this.tally.threshold = e.threshold;
         for (const m of e.members) {
@@ -85,22 +146,36 @@ export class DataState {
         }
         break;
       }
-      case 'group.dropped': this.planner.close(e.group); this.tally.groupsDropped++; break;
+      case 'group.dropped':
+        this.planner.close(e.group);
+        this.tally.groupsDropped++;
+        break;
       case 'group.retired': {
         const g = this.ready.get(e.group);
-        if (g && e.whole) { this.ready.delete(e.group); this.tally.groupsDropped++; }
-        else if (g) this.ready.set(e.group, { ...g, members: g.members.filter((m) => m.injected || !e.rollouts.includes(m.rollout)) });
+        if (g && e.whole) {
+          this.ready.delete(e.group);
+          this.tally.groupsDropped++;
+        } else if (g)
+          this.ready.set(e.group, {
+            ...g,
+            members: g.members.filter((m) => m.injected || !e.rollouts.includes(m.rollout)),
+          });
         break;
       }
       case 'batch.claimed': {
-        const groups = e.groups.flatMap((g) => { const f = this.ready.get(g.group); this.ready.delete(g.group); return f ? [f] : []; });
+        const groups = e.groups.flatMap((g) => {
+          const f = this.ready.get(g.group);
+          this.ready.delete(g.group);
+          return f ? [f] : [];
+        });
         this.claimed.set(e.batch, { batch: e.batch, version: e.version, groups, lags: e.lags });
         this.tally.batches++;
         break;
       }
       case 'batch.released': {
         // Back to the front of the queue, where they were.
-        const waiting = [...this.ready], back = this.claimed.get(e.batch)?.groups ?? [];
+        const waiting = [...this.ready],
+          back = this.claimed.get(e.batch)?.groups ?? [];
         this.claimed.delete(e.batch);
         this.ready.clear();
         for (const g of back) this.ready.set(g.group, g);
@@ -111,12 +186,16 @@ export class DataState {
         const b = this.claimed.get(e.batch);
         this.claimed.delete(e.batch);
         for (const lag of b?.lags ?? []) this.tally.lags.set(lag, (this.tally.lags.get(lag) ?? 0) + 1);
-        for (const g of b?.groups ?? []) for (const m of g.members) this.tally.trainedSteps += m.keep.filter(Boolean).length;
+        for (const g of b?.groups ?? [])
+          for (const m of g.members) this.tally.trainedSteps += m.keep.filter(Boolean).length;
         this.#saw(e.version);
         break;
       }
-      case 'checkpoint': this.#saw(e.version); break;
-      default: break;
+      case 'checkpoint':
+        this.#saw(e.version);
+        break;
+      default:
+        break;
     }
   }
 
@@ -130,7 +209,10 @@ export class DataState {
     const o = this.orders.get(head.id);
     this.orders.delete(head.id);
     if (!o) return;
-    if (isError(head.outcome)) this.planner.retired(o.group, head.id, 'error'); else this.planner.recorded(o.group, head.id, success);
+    if (isError(head.outcome)) this.planner.retired(o.group, head.id, 'error');
+    else this.planner.recorded(o.group, head.id, success);
   }
-  #saw(version: PolicyVersion): void { this.version = Math.max(this.version, version); }
+  #saw(version: PolicyVersion): void {
+    this.version = Math.max(this.version, version);
+  }
 }

@@ -2,14 +2,20 @@ import type { RolloutId } from '../domain/index.js';
 import type { LedgerMove } from './ledger.js';
 import type { RetireReason } from './types.js';
 
-/** Steps of ended rollouts by what became of them; generated = trained + masked + human + in flight + retired, like the ledger of rollouts. */
+/**
+ * Steps of ended rollouts by what became of them; generated = trained + masked + human + in flight + retired, like the
+ * ledger of rollouts.
+ */
 export interface StepCounts {
   readonly generated: number;
   /** Trained steps of the run's own rollouts (injected ones were generated elsewhere, or earlier). */
   readonly trained: number;
   /** Left out by the high-entropy selection, in trajectories that were trained or kept for the baseline. */
   readonly masked: number;
-  /** Of rollouts that were taken over: steps in which a person acted. They are imitated at most, whatever becomes of the rollout. */
+  /**
+   * Of rollouts that were taken over: steps in which a person acted. They are imitated at most, whatever becomes of the
+   * rollout.
+   */
   readonly human: number;
   /** Rollouts with such steps. */
   readonly assisted: number;
@@ -17,7 +23,9 @@ export interface StepCounts {
   readonly retired: Readonly<Partial<Record<RetireReason, number>>>;
 }
 
-/** Follows the ledger's moves with the lengths of the trajectories. Steps of rollouts that never ended are not counted. */
+/**
+ * Follows the ledger's moves with the lengths of the trajectories. Steps of rollouts that never ended are not counted.
+ */
 export class StepLedger {
   /** Own trajectories in flight: steps of the policy, and how many of them curation kept. */
   readonly #open = new Map<RolloutId, { readonly steps: number; readonly kept: number }>();
@@ -30,25 +38,39 @@ export class StepLedger {
 
   ended(rollout: RolloutId, steps: number, human = 0): void {
     const own = steps - human;
-    this.#generated += steps; this.#human += human;
+    this.#generated += steps;
+    this.#human += human;
     if (human > 0) this.#assisted++;
     this.#open.set(rollout, { steps: own, kept: own });
   }
-  kept(rollout: RolloutId, kept: number): void { const o = this.#open.get(rollout); if (o) this.#open.set(rollout, { steps: o.steps, kept }); }
+  kept(rollout: RolloutId, kept: number): void {
+    const o = this.#open.get(rollout);
+    if (o) this.#open.set(rollout, { steps: o.steps, kept });
+  }
 
   /** Only final moves matter. */
   moved({ rollout, to }: LedgerMove): void {
     const o = this.#open.get(rollout);
     if (!o || (to.at !== 'trained' && to.at !== 'retired')) return;
     this.#open.delete(rollout);
-    if (to.at === 'trained') { this.#trained += o.kept; this.#masked += o.steps - o.kept; }
-    else if (to.reason === 'masked') this.#masked += o.steps;
+    if (to.at === 'trained') {
+      this.#trained += o.kept;
+      this.#masked += o.steps - o.kept;
+    } else if (to.reason === 'masked') this.#masked += o.steps;
     else this.#retired[to.reason] = (this.#retired[to.reason] ?? 0) + o.steps;
   }
 
   counts(): StepCounts {
     let inFlight = 0;
     for (const o of this.#open.values()) inFlight += o.steps;
-    return { generated: this.#generated, trained: this.#trained, masked: this.#masked, human: this.#human, assisted: this.#assisted, inFlight, retired: { ...this.#retired } };
+    return {
+      generated: this.#generated,
+      trained: this.#trained,
+      masked: this.#masked,
+      human: this.#human,
+      assisted: this.#assisted,
+      inFlight,
+      retired: { ...this.#retired },
+    };
   }
 }

@@ -1,4 +1,16 @@
-import type { BatchId, FamilyId, Frame, FrameRef, Group, GroupId, PolicyVersion, RolloutId, Step, TaskId, Trajectory } from '../domain/index.js';
+import type {
+  BatchId,
+  FamilyId,
+  Frame,
+  FrameRef,
+  Group,
+  GroupId,
+  PolicyVersion,
+  RolloutId,
+  Step,
+  TaskId,
+  Trajectory,
+} from '../domain/index.js';
 
 /** Module 3, data manager. */
 
@@ -17,8 +29,13 @@ export interface RolloutOrder {
 
 /** Every rollout is in exactly one state; generated = trained + in flight + retired at any moment. */
 export type RolloutState =
-  | { readonly at: 'queued' } | { readonly at: 'running' } | { readonly at: 'recorded' } | { readonly at: 'grouped'; readonly group: GroupId }
-  | { readonly at: 'claimed'; readonly batch: BatchId } | { readonly at: 'trained'; readonly version: PolicyVersion } | { readonly at: 'retired'; readonly reason: RetireReason };
+  | { readonly at: 'queued' }
+  | { readonly at: 'running' }
+  | { readonly at: 'recorded' }
+  | { readonly at: 'grouped'; readonly group: GroupId }
+  | { readonly at: 'claimed'; readonly batch: BatchId }
+  | { readonly at: 'trained'; readonly version: PolicyVersion }
+  | { readonly at: 'retired'; readonly reason: RetireReason };
 
 export type RetireReason =
   | 'error' // environment, policy or verifier fault; retried as a new rollout
@@ -30,11 +47,23 @@ export type RetireReason =
   | 'masked' // none of its steps was kept
   | 'stale'; // beyond the staleness bound; admission should make this 0
 
-export interface LedgerCounts { readonly generated: number; readonly trained: number; readonly inFlight: number; readonly retired: Readonly<Partial<Record<RetireReason, number>>>; readonly byState: Readonly<Record<RolloutState['at'], number>> }
+export interface LedgerCounts {
+  readonly generated: number;
+  readonly trained: number;
+  readonly inFlight: number;
+  readonly retired: Readonly<Partial<Record<RetireReason, number>>>;
+  readonly byState: Readonly<Record<RolloutState['at'], number>>;
+}
 
 /** Whether a trajectory joins the experience pool: a verified success by itself, never, or for a person's reason. */
 export type PoolWish = 'auto' | 'never' | { readonly override: string };
-export interface PoolAnswer { readonly pooled: boolean; /** Why not. */ readonly why?: string; /** The entry that does the same. */ readonly twin?: RolloutId }
+export interface PoolAnswer {
+  readonly pooled: boolean;
+  /** Why not. */
+  readonly why?: string;
+  /** The entry that does the same. */
+  readonly twin?: RolloutId;
+}
 
 /** Frames are content addressed: writing the same screen twice costs a hash. */
 export interface FrameStore {
@@ -45,7 +74,14 @@ export interface FrameStore {
 }
 
 /** Append-only truth of a run. `append` resolves when the record is on disk (group commit). */
-export interface JournalRecord { readonly type: string; readonly at: number; readonly [k: string]: unknown }
+export interface JournalRecord {
+  readonly type: string;
+  readonly at: number;
+  readonly [k: string]: unknown;
+}
 
-export interface StepEvent { readonly rollout: RolloutId; readonly step: Step }
+export interface StepEvent {
+  readonly rollout: RolloutId;
+  readonly step: Step;
+}
 export type { Group, Trajectory };

@@ -2,8 +2,14 @@
  * What a policy or a person can do to a desktop. Names are UI-TARS's; coordinates are screen pixels, origin top left.
  * `finished` and `fail` end the episode and never reach the desktop (`fail` = "this task cannot be done").
  */
-export interface Point { readonly x: number; readonly y: number }
-export interface Size { readonly width: number; readonly height: number }
+export interface Point {
+  readonly x: number;
+  readonly y: number;
+}
+export interface Size {
+  readonly width: number;
+  readonly height: number;
+}
 export type Modifier = 'ctrl' | 'shift' | 'alt' | 'super';
 export type ScrollDirection = 'up' | 'down' | 'left' | 'right';
 
@@ -25,6 +31,7 @@ export type Action =
 export type ActionType = Action['type'];
 
 /** What a `wait` and a `scroll` that say no number do: milliseconds, wheel clicks. */
-export const WAIT_DEFAULT_MS = 500, SCROLL_DEFAULT = 5;
+export const WAIT_DEFAULT_MS = 500,
+  SCROLL_DEFAULT = 5;
 
 export const isTerminal = (a: Action): boolean => a.type === 'finished' || a.type === 'fail';

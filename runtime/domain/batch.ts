@@ -11,8 +11,9 @@ export interface Group {
 }
 
 /**
- * One step as the trainer sees it. `kind: 'policy'` has behaviour log-probs and an advantage; `kind: 'imitation'` has neither
- * (a demonstration's behaviour log-probs are never invented) and is trained by the imitation loss, or by policy gradient with w = 1 when `advantage` is given.
+ * One step as the trainer sees it. `kind: 'policy'` has behaviour log-probs and an advantage; `kind: 'imitation'` has
+ * neither (a demonstration's behaviour log-probs are never invented) and is trained by the imitation loss, or by policy
+ * gradient with w = 1 when `advantage` is given.
  */
 export interface StepSample {
   readonly rollout: RolloutId;
@@ -25,7 +26,10 @@ export interface StepSample {
   /** log pi_rollout of each choice; absent -> truncated importance weight 1. */
   readonly rolloutLogprobs?: Float32Array;
   readonly kind: 'policy' | 'imitation';
-  /** `imitation` only: its -log p weighs this much instead of the trainer's imitation coefficient. A person's step in a group has its advantage here. */
+  /**
+   * `imitation` only: its -log p weighs this much instead of the trainer's imitation coefficient. A person's step in a
+   * group has its advantage here.
+   */
   readonly coefficient?: number;
   readonly advantage: number;
   /** Weight of this step in the aggregation (1 / number of kept steps of its trajectory, and so on); 0 = masked. */
@@ -38,7 +42,10 @@ export interface TrainBatch {
   readonly samples: readonly StepSample[];
   /** Optimizer passes over the batch. */
   readonly epochs: number;
-  /** Further passes, up to `epochs` in all, as long as the effective sample size of the policy samples under the weights reached is at least `ess` of their number. */
+  /**
+   * Further passes, up to `epochs` in all, as long as the effective sample size of the policy samples under the weights
+   * reached is at least `ess` of their number.
+   */
   readonly reuse?: { readonly epochs: number; readonly ess: number };
   /** Share of the learning rate that this batch is trained with, in [0, 1]; without it all. */
   readonly lrScale?: number;

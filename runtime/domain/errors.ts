@@ -37,18 +37,31 @@ export interface RunError {
 
 export class StudioError extends Error {
   readonly error: RunError;
-  constructor(kind: ErrorKind, message: string, remedy: string, options?: { details?: Record<string, unknown>; cause?: unknown }) {
+  constructor(
+    kind: ErrorKind,
+    message: string,
+    remedy: string,
+    options?: { details?: Record<string, unknown>; cause?: unknown },
+  ) {
     super(message, options?.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'StudioError';
     this.error = { kind, message, remedy, ...(options?.details ? { details: options.details } : {}) };
   }
-  get kind(): ErrorKind { return this.error.kind; }
+  get kind(): ErrorKind {
+    return this.error.kind;
+  }
 }
 
 /** Any thrown thing as a RunError; what was not foreseen is `internal` and keeps its stack in details. */
 export function toRunError(e: unknown): RunError {
   if (e instanceof StudioError) return e.error;
-  if (e instanceof Error && e.name === 'AbortError') return { kind: 'cancelled', message: 'The operation was cancelled.', remedy: 'Start it again when you want it.' };
+  if (e instanceof Error && e.name === 'AbortError')
+    return { kind: 'cancelled', message: 'The operation was cancelled.', remedy: 'Start it again when you want it.' };
   const err = e instanceof Error ? e : new Error(String(e));
-  return { kind: 'internal', message: err.message, remedy: 'This is a fault of DART Studio: please report it with the log.', details: { stack: err.stack ?? '' } };
+  return {
+    kind: 'internal',
+    message: err.message,
+    remedy: 'This is a fault of DART Studio: please report it with the log.',
+    details: { stack: err.stack ?? '' },
+  };
 }

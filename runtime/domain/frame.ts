@@ -1,7 +1,15 @@
 import type { Size } from './action.js';
 
 /** A screen as captured: BGRX, 4 bytes a pixel, rows top to bottom without padding. The buffer is the holder's own. */
-export interface Frame extends Size { readonly data: Buffer; /** ms since the epoch. */ readonly capturedAt: number }
+export interface Frame extends Size {
+  readonly data: Buffer;
+  /** ms since the epoch. */
+  readonly capturedAt: number;
+}
 
-/** A stored frame: `hash` is the hex sha-256 of width, height and RGB pixels; the file is `frames/<2 hex>/<hash>.png`. */
-export interface FrameRef extends Size { readonly hash: string }
+/**
+ * A stored frame: `hash` is the hex sha-256 of width, height and RGB pixels; the file is `frames/<2 hex>/<hash>.png`.
+ */
+export interface FrameRef extends Size {
+  readonly hash: string;
+}

@@ -3,6 +3,8 @@ export function quantile(values: readonly number[], q: number): number | undefin
   if (values.length === 0) return undefined;
   const xs = [...values].sort((a, b) => a - b);
   const at = Math.min(1, Math.max(0, q)) * (xs.length - 1);
-  const lo = Math.floor(at), a = xs[lo]!, b = xs[Math.min(lo + 1, xs.length - 1)]!;
+  const lo = Math.floor(at),
+    a = xs[lo]!,
+    b = xs[Math.min(lo + 1, xs.length - 1)]!;
   return a + (b - a) * (at - lo);
 }

@@ -5,22 +5,41 @@ import type { FamilyId, GroupId, PolicyVersion, RolloutId, TaskId } from './ids.
 
 /**
  * What was really sampled in one step, token by token. For the embedded policy a token is one discrete choice and
- * `ids` are its global choice ids (policySpec.ts). Log-probs are those of the distribution sampled from. Absent for demonstrations.
+ * `ids` are its global choice ids (policySpec.ts). Log-probs are those of the distribution sampled from. Absent for
+ * demonstrations.
  */
-export interface TokenTrace { readonly logprobs: Float32Array; readonly entropies: Float32Array; readonly ids?: Int32Array }
+export interface TokenTrace {
+  readonly logprobs: Float32Array;
+  readonly entropies: Float32Array;
+  readonly ids?: Int32Array;
+}
 
 /**
  * Where a policy might have pointed: the most probable cells of one choice of place, most probable first. `grid` is
  * [view x, view y, view width, view height, cell side, columns] in observation pixels; the view shows the whole screen.
  */
-export interface ChoicePlaces { /** Which token of the step. */ readonly token: number; readonly grid: readonly number[]; readonly cells: Int32Array; readonly probabilities: Float32Array }
+export interface ChoicePlaces {
+  /** Which token of the step. */
+  readonly token: number;
+  readonly grid: readonly number[];
+  readonly cells: Int32Array;
+  readonly probabilities: Float32Array;
+}
 
 /** Milliseconds spent in each part of a step. */
-export interface StepTimings { readonly observe: number; readonly decide: number; readonly queue: number; readonly perform: number; readonly settle: number }
+export interface StepTimings {
+  readonly observe: number;
+  readonly decide: number;
+  readonly queue: number;
+  readonly perform: number;
+  readonly settle: number;
+}
 
 export interface Step {
   readonly index: number;
-  /** ms since the epoch when it was over, where that is not when its record was written: of what was recorded elsewhere. */
+  /**
+   * ms since the epoch when it was over, where that is not when its record was written: of what was recorded elsewhere.
+   */
   readonly at?: number;
   /** The settled screen the decision was made on. */
   readonly frame: FrameRef;
@@ -37,21 +56,40 @@ export interface Step {
 
 /** How a rollout ended. An error has no reward and is never trained on. */
 export type Outcome =
-  | { readonly kind: 'success' | 'failure'; /** In [0, 1]; success means reward 1. */ readonly reward: number; /** Ended by the step cap. */ readonly truncated: boolean; readonly report?: VerifierReport }
+  | {
+      readonly kind: 'success' | 'failure';
+      /** In [0, 1]; success means reward 1. */
+      readonly reward: number;
+      /** Ended by the step cap. */
+      readonly truncated: boolean;
+      readonly report?: VerifierReport;
+    }
   | { readonly kind: 'error'; readonly error: RunError };
 
 /** What the verifier looked at and found, for people. */
-export interface VerifierReport { readonly checks: readonly { readonly what: string; /** All of what was looked at, where `what` is too short for it. */ readonly detail?: string; readonly expected: string; readonly found: string; readonly score: number }[] }
+export interface VerifierReport {
+  readonly checks: readonly {
+    readonly what: string;
+    /** All of what was looked at, where `what` is too short for it. */
+    readonly detail?: string;
+    readonly expected: string;
+    readonly found: string;
+    readonly score: number;
+  }[];
+}
 
 /** Where a trajectory comes from. */
 export type Provenance =
-  | { readonly kind: 'rollout' } | { readonly kind: 'probe' } | { readonly kind: 'oracle' }
+  | { readonly kind: 'rollout' }
+  | { readonly kind: 'probe' }
+  | { readonly kind: 'oracle' }
   /** A person's demonstration; `of`: an edited trajectory that was acted out again. */
   | { readonly kind: 'human'; readonly of?: string }
   | { readonly kind: 'imported'; readonly from: string };
 
 /** Whether a person acted in it: its outcome is then not the policy's alone. */
-export const assisted = (t: Pick<Trajectory, 'provenance' | 'steps'>): boolean => (t.provenance.kind === 'rollout' || t.provenance.kind === 'probe') && t.steps.some((s) => s.origin === 'human');
+export const assisted = (t: Pick<Trajectory, 'provenance' | 'steps'>): boolean =>
+  (t.provenance.kind === 'rollout' || t.provenance.kind === 'probe') && t.steps.some((s) => s.origin === 'human');
 
 export interface Trajectory {
   readonly id: RolloutId;

@@ -1,5 +1,9 @@
 /** Wilson score interval of a success rate, 95 %. n = 0 gives [0, 1]. */
-export function wilson(successes: number, n: number, z = 1.959964): { readonly rate: number; readonly low: number; readonly high: number } {
+export function wilson(
+  successes: number,
+  n: number,
+  z = 1.959964,
+): { readonly rate: number; readonly low: number; readonly high: number } {
   if (n === 0) return { rate: NaN, low: 0, high: 1 };
   const p = successes / n;
   const z2 = z * z;

@@ -1,14 +1,41 @@
-import type { Action, ChoicePlaces, EncodedState, Frame, PolicyVersion, ReplicaId, RolloutId, RunError, Size, TokenTrace } from '../domain/index.js';
+import type {
+  Action,
+  ChoicePlaces,
+  EncodedState,
+  Frame,
+  PolicyVersion,
+  ReplicaId,
+  RolloutId,
+  RunError,
+  Size,
+  TokenTrace,
+} from '../domain/index.js';
 
 /** What turns a screen into actions. One session per episode; the policy keeps the session's history. */
 export interface Policy {
-  open(o: { readonly rollout: RolloutId; readonly instruction: string; readonly screen: Size; readonly sampling: Sampling }): PolicySession;
+  open(o: {
+    readonly rollout: RolloutId;
+    readonly instruction: string;
+    readonly screen: Size;
+    readonly sampling: Sampling;
+  }): PolicySession;
 }
-export interface Sampling { /** Take the most probable choice (evaluation). */ readonly greedy: boolean; readonly temperature: number; readonly seed: number }
+export interface Sampling {
+  /** Take the most probable choice (evaluation). */
+  readonly greedy: boolean;
+  readonly temperature: number;
+  readonly seed: number;
+}
 export interface PolicySession {
-  /** Rejects with `policy.lost` or `policy.remote` when the engine failed (retry the rollout), `policy.invalid` when its answer is not an action. */
+  /**
+   * Rejects with `policy.lost` or `policy.remote` when the engine failed (retry the rollout), `policy.invalid` when its
+   * answer is not an action.
+   */
   decide(frame: Frame, signal: AbortSignal): Promise<Decision>;
-  /** Tell the session that somebody else acted (a person took over, an oracle demonstrated), so that its history is true. */
+  /**
+   * Tell the session that somebody else acted (a person took over, an oracle demonstrated), so that its history is
+   * true.
+   */
   acted(actions: readonly Action[]): void;
   /** The last decision was not carried out: it leaves the history. */
   retract?(): void;
@@ -33,7 +60,11 @@ export interface Decision {
 }
 
 /** Weights on disk: one flat little-endian f32 vector, in the parameter order of the policy graph. */
-export interface WeightsRef { readonly version: PolicyVersion; readonly path: string; readonly sha256: string }
+export interface WeightsRef {
+  readonly version: PolicyVersion;
+  readonly path: string;
+  readonly sha256: string;
+}
 
 /** One copy of the policy, in its own process. It is used by the model pool, which decides when it may swap. */
 export interface Replica {
@@ -47,21 +78,51 @@ export interface Replica {
 }
 export interface ReplicaRequest {
   readonly state: EncodedState;
-  readonly greedy: boolean; readonly temperature: number; readonly seed: number;
+  readonly greedy: boolean;
+  readonly temperature: number;
+  readonly seed: number;
   /** How many copyable instruction tokens there are (the text head is masked beyond them). */
   readonly copyable: number;
 }
-export interface ReplicaAnswer { readonly choices: Int32Array; readonly logprobs: Float32Array; readonly entropies: Float32Array; readonly version: PolicyVersion; readonly computeMs: number; readonly alternatives?: readonly (readonly { readonly choice: number; readonly probability: number }[])[] }
+export interface ReplicaAnswer {
+  readonly choices: Int32Array;
+  readonly logprobs: Float32Array;
+  readonly entropies: Float32Array;
+  readonly version: PolicyVersion;
+  readonly computeMs: number;
+  readonly alternatives?: readonly (readonly { readonly choice: number; readonly probability: number }[])[];
+}
 
-export interface SyncReport { readonly version: PolicyVersion; readonly replicas: readonly { readonly replica: ReplicaId; readonly drainMs: number; readonly swapMs: number }[]; /** Requests failed by the sync; 0 by design. */ readonly failed: number }
-/** Replicas whose weights can be replaced one at a time, without a failed call and with capacity never under (G-1)/G. */
-export interface ReplicaSet { publish(weights: WeightsRef): Promise<SyncReport> }
+export interface SyncReport {
+  readonly version: PolicyVersion;
+  readonly replicas: readonly { readonly replica: ReplicaId; readonly drainMs: number; readonly swapMs: number }[];
+  /** Requests failed by the sync; 0 by design. */
+  readonly failed: number;
+}
+/**
+ * Replicas whose weights can be replaced one at a time, without a failed call and with capacity never under (G-1)/G.
+ */
+export interface ReplicaSet {
+  publish(weights: WeightsRef): Promise<SyncReport>;
+}
 
 /** What a policy session asks: a pool of replicas that routes calls (implemented by the rollout service). */
 export interface DecisionPool {
   /** Rejects with `cancelled` when the signal fires, `policy.lost` when no replica is left. */
-  decide(request: ReplicaRequest, o: { /** Calls of one session go to one replica while that costs no waiting. */ readonly session: string; readonly signal: AbortSignal }): Promise<PoolAnswer>;
+  decide(
+    request: ReplicaRequest,
+    o: {
+      /** Calls of one session go to one replica while that costs no waiting. */
+      readonly session: string;
+      readonly signal: AbortSignal;
+    },
+  ): Promise<PoolAnswer>;
   /** The session is over; forget where it was routed. */
   end(session: string): void;
 }
-export interface PoolAnswer { readonly answer: ReplicaAnswer; readonly replica: ReplicaId; /** ms between asking and being handed to a replica, and waiting behind other calls inside it. */ readonly queueMs: number }
+export interface PoolAnswer {
+  readonly answer: ReplicaAnswer;
+  readonly replica: ReplicaId;
+  /** ms between asking and being handed to a replica, and waiting behind other calls inside it. */
+  readonly queueMs: number;
+}

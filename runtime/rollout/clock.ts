@@ -10,18 +10,34 @@ export interface Clock {
 
 export const systemClock: Clock = {
   now: () => performance.timeOrigin + performance.now(),
-  after: (ms, fn) => { const t = setTimeout(fn, ms); return () => clearTimeout(t); },
+  after: (ms, fn) => {
+    const t = setTimeout(fn, ms);
+    return () => clearTimeout(t);
+  },
 };
 
-export const cancelled = (what: string): StudioError => new StudioError('cancelled', `${what} was cancelled.`, 'Start it again when you want it.');
+export const cancelled = (what: string): StudioError =>
+  new StudioError('cancelled', `${what} was cancelled.`, 'Start it again when you want it.');
 
 /** The promise, or `cancelled` as soon as the signal fires; the work itself goes on until it ends by itself. */
 export function abortable<T>(work: Promise<T>, signal: AbortSignal, what: string): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const onAbort = (): void => reject(cancelled(what));
-    if (signal.aborted) { work.catch(() => undefined); return onAbort(); }
+    if (signal.aborted) {
+      work.catch(() => undefined);
+      return onAbort();
+    }
     signal.addEventListener('abort', onAbort, { once: true });
     const off = (): void => signal.removeEventListener('abort', onAbort);
-    work.then((v) => { off(); resolve(v); }, (e: unknown) => { off(); reject(e as Error); });
+    work.then(
+      (v) => {
+        off();
+        resolve(v);
+      },
+      (e: unknown) => {
+        off();
+        reject(e as Error);
+      },
+    );
   });
 }

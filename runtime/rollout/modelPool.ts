@@ -1,10 +1,20 @@
 /**
- * The model pool: replicas behind one door. Calls wait in one line and go to a replica by `route`; `publish` refreshes replicas by
- * `planSync`; a crashed replica is restarted and its calls are tried once more elsewhere. Nothing here knows what a replica is made of.
+ * The model pool: replicas behind one door. Calls wait in one line and go to a replica by `route`; `publish` refreshes
+ * replicas by
+ * `planSync`; a crashed replica is restarted and its calls are tried once more elsewhere. Nothing here knows what a
+ * replica is made of.
  */
 import type { PolicyVersion, ReplicaId, RunError } from '../domain/index.js';
 import { StudioError, toRunError } from '../domain/index.js';
-import type { DecisionPool, PoolAnswer, Replica, ReplicaRequest, ReplicaSet, SyncReport, WeightsRef } from '../policy/types.js';
+import type {
+  DecisionPool,
+  PoolAnswer,
+  Replica,
+  ReplicaRequest,
+  ReplicaSet,
+  SyncReport,
+  WeightsRef,
+} from '../policy/types.js';
 import type { Clock } from './clock.js';
 import { cancelled } from './clock.js';
 import type { PublishMode, ReplicaPhase, ReplicaView } from './syncPlanner.js';
@@ -30,28 +40,60 @@ export interface ModelPoolOptions {
 }
 
 export interface ModelPoolStatus {
-  readonly replicas: readonly (ReplicaView & { readonly calls: number; /** ms of computing, in sum. */ readonly busyMs: number; readonly restarts: number; /** When its phase began. */ readonly since: number })[];
+  readonly replicas: readonly (ReplicaView & {
+    readonly calls: number;
+    /** ms of computing, in sum. */
+    readonly busyMs: number;
+    readonly restarts: number;
+    /** When its phase began. */
+    readonly since: number;
+  })[];
   readonly waiting: number;
   /** The newest version published or being published. */
   readonly version: PolicyVersion;
   readonly publishing: boolean;
 }
 export type ModelPoolEvent =
-  | { readonly type: 'phase'; readonly replica: ReplicaId; readonly phase: ReplicaPhase; readonly version: PolicyVersion; readonly at: number }
+  | {
+      readonly type: 'phase';
+      readonly replica: ReplicaId;
+      readonly phase: ReplicaPhase;
+      readonly version: PolicyVersion;
+      readonly at: number;
+    }
   /** A call was answered: it computed from `start` for `ms`. */
-  | { readonly type: 'decided'; readonly replica: ReplicaId; readonly session: string; readonly version: PolicyVersion; readonly start: number; readonly ms: number }
+  | {
+      readonly type: 'decided';
+      readonly replica: ReplicaId;
+      readonly session: string;
+      readonly version: PolicyVersion;
+      readonly start: number;
+      readonly ms: number;
+    }
   | { readonly type: 'lost'; readonly replica: ReplicaId; readonly error: RunError; readonly at: number }
   | { readonly type: 'published'; readonly report: SyncReport; readonly at: number };
 
 interface Slot {
   readonly id: ReplicaId;
-  phase: ReplicaPhase; version: PolicyVersion; inFlight: number; sessions: number; since: number;
-  replica: Replica | undefined; calls: number; busyMs: number; restarts: number; strikes: number;
+  phase: ReplicaPhase;
+  version: PolicyVersion;
+  inFlight: number;
+  sessions: number;
+  since: number;
+  replica: Replica | undefined;
+  calls: number;
+  busyMs: number;
+  restarts: number;
+  strikes: number;
 }
 interface Call {
-  readonly request: ReplicaRequest; readonly session: string; readonly asked: number;
-  attempts: number; settled: boolean;
-  readonly resolve: (a: PoolAnswer) => void; readonly reject: (e: Error) => void;
+  readonly request: ReplicaRequest;
+  readonly session: string;
+  readonly asked: number;
+  attempts: number;
+  settled: boolean;
+  readonly resolve: (a: PoolAnswer) => void;
+  readonly reject: (e: Error) => void;
 }
 
 export class ModelPool implements DecisionPool, ReplicaSet {
@@ -74,15 +116,43 @@ export class ModelPool implements DecisionPool, ReplicaSet {
     const pool = new ModelPool(o);
     const started = await Promise.allSettled(pool.slots.map((s) => pool.bringUp(s)));
     const failed = started.find((r) => r.status === 'rejected');
-    if (failed) { await pool.close(); throw failed.reason; }
+    if (failed) {
+      await pool.close();
+      throw failed.reason;
+    }
     return pool;
   }
 
   private constructor(o: ModelPoolOptions) {
-    this.o = { publishMode: 'per-replica', depth: 2, stickySlack: 1, callTimeoutMs: 30_000, restart: { baseMs: 200, maxMs: 10_000, attempts: 6 }, ...o };
-    if (o.replicas.length === 0) throw new StudioError('config.invalid', 'A model pool needs at least one replica.', 'Set policy.replicas to 1 or more.');
-    this.good = o.weights; this.target = o.weights.version;
-    this.slots = o.replicas.map((id) => ({ id, phase: 'down', version: o.weights.version, inFlight: 0, sessions: 0, since: o.clock.now(), replica: undefined, calls: 0, busyMs: 0, restarts: 0, strikes: 0 }));
+    this.o = {
+      publishMode: 'per-replica',
+      depth: 2,
+      stickySlack: 1,
+      callTimeoutMs: 30_000,
+      restart: { baseMs: 200, maxMs: 10_000, attempts: 6 },
+      ...o,
+    };
+    if (o.replicas.length === 0)
+      throw new StudioError(
+        'config.invalid',
+        'A model pool needs at least one replica.',
+        'Set policy.replicas to 1 or more.',
+      );
+    this.good = o.weights;
+    this.target = o.weights.version;
+    this.slots = o.replicas.map((id) => ({
+      id,
+      phase: 'down',
+      version: o.weights.version,
+      inFlight: 0,
+      sessions: 0,
+      since: o.clock.now(),
+      replica: undefined,
+      calls: 0,
+      busyMs: 0,
+      restarts: 0,
+      strikes: 0,
+    }));
   }
 
   decide(request: ReplicaRequest, o: { readonly session: string; readonly signal: AbortSignal }): Promise<PoolAnswer> {
@@ -95,8 +165,24 @@ export class ModelPool implements DecisionPool, ReplicaSet {
         if (i >= 0) this.waiting.splice(i, 1);
         call.reject(cancelled('A decision'));
       };
-      const settle = <A>(f: (a: A) => void) => (a: A): void => { if (!call.settled) { call.settled = true; o.signal.removeEventListener('abort', onAbort); f(a); } };
-      const call: Call = { request, session: o.session, asked: this.o.clock.now(), attempts: 0, settled: false, resolve: settle(resolve), reject: settle(reject) };
+      const settle =
+        <A>(f: (a: A) => void) =>
+        (a: A): void => {
+          if (!call.settled) {
+            call.settled = true;
+            o.signal.removeEventListener('abort', onAbort);
+            f(a);
+          }
+        };
+      const call: Call = {
+        request,
+        session: o.session,
+        asked: this.o.clock.now(),
+        attempts: 0,
+        settled: false,
+        resolve: settle(resolve),
+        reject: settle(reject),
+      };
       o.signal.addEventListener('abort', onAbort, { once: true });
       this.waiting.push(call);
       this.dispatch();
@@ -109,21 +195,38 @@ export class ModelPool implements DecisionPool, ReplicaSet {
     this.own.delete(session);
   }
 
-  /** Gives every living replica these weights; syncs run one after another. Rejects (old weights stay in use) when the file is damaged. */
+  /**
+   * Gives every living replica these weights; syncs run one after another. Rejects (old weights stay in use) when the
+   * file is damaged.
+   */
   publish(weights: WeightsRef): Promise<SyncReport> {
     this.busy++;
     const run = this.publishing.then(() => this.sync(weights));
-    this.publishing = run.catch(() => undefined).then(() => { this.busy--; });
+    this.publishing = run
+      .catch(() => undefined)
+      .then(() => {
+        this.busy--;
+      });
     return run;
   }
 
   /** Oldest weights a living replica answers with; behind `status().version` while weights are being published. */
-  get oldest(): PolicyVersion { return this.slots.reduce((v, s) => (s.phase === 'dead' ? v : Math.min(v, s.version)), this.target); }
+  get oldest(): PolicyVersion {
+    return this.slots.reduce((v, s) => (s.phase === 'dead' ? v : Math.min(v, s.version)), this.target);
+  }
 
   status(): ModelPoolStatus {
     return {
-      replicas: this.slots.map((s) => ({ ...view(s), calls: s.calls, busyMs: s.busyMs, restarts: s.restarts, since: s.since })),
-      waiting: this.waiting.length, version: this.target, publishing: this.busy > 0,
+      replicas: this.slots.map((s) => ({
+        ...view(s),
+        calls: s.calls,
+        busyMs: s.busyMs,
+        restarts: s.restarts,
+        since: s.since,
+      })),
+      waiting: this.waiting.length,
+      version: this.target,
+      publishing: this.busy > 0,
     };
   }
 
@@ -138,7 +241,14 @@ export class ModelPool implements DecisionPool, ReplicaSet {
     this.timers.clear();
     for (const c of this.waiting.splice(0)) c.reject(cancelled('A decision'));
     this.notify();
-    await Promise.all(this.slots.map(async (s) => { const r = s.replica; s.replica = undefined; this.setPhase(s, 'dead'); await r?.close(); }));
+    await Promise.all(
+      this.slots.map(async (s) => {
+        const r = s.replica;
+        s.replica = undefined;
+        this.setPhase(s, 'dead');
+        await r?.close();
+      }),
+    );
   }
 
   // Calls
@@ -146,7 +256,9 @@ export class ModelPool implements DecisionPool, ReplicaSet {
   private dispatch(): void {
     while (this.waiting.length > 0) {
       const call = this.waiting[0]!;
-      const slot = this.slot(route(this.slots.map(view), this.own.get(call.session)?.id, { depth: this.o.depth, slack: this.o.stickySlack }));
+      const slot = this.slot(
+        route(this.slots.map(view), this.own.get(call.session)?.id, { depth: this.o.depth, slack: this.o.stickySlack }),
+      );
       if (!slot?.replica) return;
       this.waiting.shift();
       this.stick(call.session, slot);
@@ -158,14 +270,28 @@ export class ModelPool implements DecisionPool, ReplicaSet {
     slot.inFlight++;
     try {
       const answer = await this.bounded(slot, replica, replica.decide(call.request));
-      slot.calls++; slot.busyMs += answer.computeMs; slot.strikes = 0;
-      this.emit({ type: 'decided', replica: slot.id, session: call.session, version: answer.version, start: this.o.clock.now() - answer.computeMs, ms: answer.computeMs });
-      call.resolve({ answer, replica: slot.id, queueMs: Math.max(0, this.o.clock.now() - call.asked - answer.computeMs) });
+      slot.calls++;
+      slot.busyMs += answer.computeMs;
+      slot.strikes = 0;
+      this.emit({
+        type: 'decided',
+        replica: slot.id,
+        session: call.session,
+        version: answer.version,
+        start: this.o.clock.now() - answer.computeMs,
+        ms: answer.computeMs,
+      });
+      call.resolve({
+        answer,
+        replica: slot.id,
+        queueMs: Math.max(0, this.o.clock.now() - call.asked - answer.computeMs),
+      });
     } catch (e) {
       const error = toRunError(e);
       const syncing = slot.replica === replica && (slot.phase === 'draining' || slot.phase === 'swapping');
       if (error.kind === 'policy.lost') this.lose(slot, replica, error);
-      if (error.kind === 'policy.lost' && call.attempts++ === 0 && !call.settled && !this.closed) this.waiting.unshift(call);
+      if (error.kind === 'policy.lost' && call.attempts++ === 0 && !call.settled && !this.closed)
+        this.waiting.unshift(call);
       else {
         if (syncing && !call.settled) this.failedInSync++;
         call.reject(e as Error);
@@ -200,9 +326,15 @@ export class ModelPool implements DecisionPool, ReplicaSet {
         if (this.slots.every((s) => s.phase === 'dead')) throw noneLeft();
         const step = planSync(this.slots.map(view), weights.version, publishMode);
         if (step.done) break;
-        for (const id of step.drain) { const s = this.slot(id)!; drainBegan.set(s, clock.now()); this.setPhase(s, 'draining'); }
+        for (const id of step.drain) {
+          const s = this.slot(id)!;
+          drainBegan.set(s, clock.now());
+          this.setPhase(s, 'draining');
+        }
         if (step.swap.length > 0) {
-          const swaps = await Promise.allSettled(step.swap.map((id) => this.swap(this.slot(id)!, weights, drainBegan, rows)));
+          const swaps = await Promise.allSettled(
+            step.swap.map((id) => this.swap(this.slot(id)!, weights, drainBegan, rows)),
+          );
           for (const r of swaps) if (r.status === 'rejected') throw r.reason;
         } else if (step.drain.length === 0) await new Promise<void>((r) => this.changed.push(r));
       }
@@ -218,7 +350,12 @@ export class ModelPool implements DecisionPool, ReplicaSet {
     return report;
   }
 
-  private async swap(slot: Slot, weights: WeightsRef, drainBegan: ReadonlyMap<Slot, number>, rows: SyncReport['replicas'][number][]): Promise<void> {
+  private async swap(
+    slot: Slot,
+    weights: WeightsRef,
+    drainBegan: ReadonlyMap<Slot, number>,
+    rows: SyncReport['replicas'][number][],
+  ): Promise<void> {
     const replica = slot.replica!;
     const t0 = this.o.clock.now();
     this.setPhase(slot, 'swapping');
@@ -244,8 +381,13 @@ export class ModelPool implements DecisionPool, ReplicaSet {
   private async bringUp(slot: Slot): Promise<void> {
     const weights = this.good;
     const replica = await this.o.factory(slot.id, weights);
-    if (this.closed) { await replica.close(); return; }
-    slot.replica = replica; slot.version = weights.version; slot.inFlight = 0;
+    if (this.closed) {
+      await replica.close();
+      return;
+    }
+    slot.replica = replica;
+    slot.version = weights.version;
+    slot.inFlight = 0;
     replica.onLost((e) => this.lose(slot, replica, e));
     this.setPhase(slot, 'admitting');
     this.dispatch();
@@ -253,7 +395,8 @@ export class ModelPool implements DecisionPool, ReplicaSet {
 
   private lose(slot: Slot, replica: Replica, error: RunError): void {
     if (slot.replica !== replica || this.closed) return;
-    slot.replica = undefined; slot.inFlight = 0;
+    slot.replica = undefined;
+    slot.inFlight = 0;
     this.emit({ type: 'lost', replica: slot.id, error, at: this.o.clock.now() });
     this.setPhase(slot, 'down');
     this.restart(slot);
@@ -280,33 +423,70 @@ export class ModelPool implements DecisionPool, ReplicaSet {
   private bounded<T>(slot: Slot, replica: Replica, work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const stop = this.timer(this.o.callTimeoutMs, () => {
-        const hung = new StudioError('policy.lost', `Replica ${slot.id} did not answer for ${this.o.callTimeoutMs} ms.`, 'It is restarted by itself.');
+        const hung = new StudioError(
+          'policy.lost',
+          `Replica ${slot.id} did not answer for ${this.o.callTimeoutMs} ms.`,
+          'It is restarted by itself.',
+        );
         this.lose(slot, replica, hung.error);
         void replica.close();
         reject(hung);
       });
-      work.then((v) => { stop(); resolve(v); }, (e: unknown) => { stop(); reject(e as Error); });
+      work.then(
+        (v) => {
+          stop();
+          resolve(v);
+        },
+        (e: unknown) => {
+          stop();
+          reject(e as Error);
+        },
+      );
     });
   }
 
   private timer(ms: number, fn: () => void): () => void {
-    const stop = this.o.clock.after(ms, () => { this.timers.delete(stop); fn(); });
+    const stop = this.o.clock.after(ms, () => {
+      this.timers.delete(stop);
+      fn();
+    });
     this.timers.add(stop);
-    return () => { this.timers.delete(stop); stop(); };
+    return () => {
+      this.timers.delete(stop);
+      stop();
+    };
   }
 
-  private slot(id: ReplicaId | undefined): Slot | undefined { return this.slots.find((s) => s.id === id); }
+  private slot(id: ReplicaId | undefined): Slot | undefined {
+    return this.slots.find((s) => s.id === id);
+  }
 
   private setPhase(slot: Slot, phase: ReplicaPhase): void {
     if (slot.phase === phase) return;
-    slot.phase = phase; slot.since = this.o.clock.now();
+    slot.phase = phase;
+    slot.since = this.o.clock.now();
     this.emit({ type: 'phase', replica: slot.id, phase, version: slot.version, at: slot.since });
     this.notify();
   }
 
-  private notify(): void { for (const f of this.changed.splice(0)) f(); }
-  private emit(e: ModelPoolEvent): void { tell(this.listeners, e); }
+  private notify(): void {
+    for (const f of this.changed.splice(0)) f();
+  }
+  private emit(e: ModelPoolEvent): void {
+    tell(this.listeners, e);
+  }
 }
 
-const view = (s: Slot): ReplicaView => ({ id: s.id, phase: s.phase, version: s.version, inFlight: s.inFlight, sessions: s.sessions });
-const noneLeft = (): StudioError => new StudioError('policy.lost', 'Every replica of the policy has died repeatedly.', 'Look at the last replica error in the log; `dart-studio doctor` checks ONNX Runtime.');
+const view = (s: Slot): ReplicaView => ({
+  id: s.id,
+  phase: s.phase,
+  version: s.version,
+  inFlight: s.inFlight,
+  sessions: s.sessions,
+});
+const noneLeft = (): StudioError =>
+  new StudioError(
+    'policy.lost',
+    'Every replica of the policy has died repeatedly.',
+    'Look at the last replica error in the log; `dart-studio doctor` checks ONNX Runtime.',
+  );

@@ -1,12 +1,16 @@
 /**
- * Which orders may start now: the barrier, if any, between rollouts (dart-algorithm.md 2). All three regimes are answers to the same
- * questions, asked by the order queue; scheduler, planner, ledger and model pool are the same code in each of them.
+ * Which orders may start now: the barrier, if any, between rollouts (dart-algorithm.md 2). All three regimes are
+ * answers to the same questions, asked by the order queue; scheduler, planner, ledger and model pool are the same code
+ * in each of them.
  *
  * - `rollout`: the unit is one rollout; a free desktop takes the next order at once
- * - `task`: the unit is one group; its rollouts start together and its desktops are free again when the last of them has ended
- * - `batch`: the unit is one batch; when all its rollouts have ended it is trained and the weights are published, then the next one begins
+ * - `task`: the unit is one group; its rollouts start together and its desktops are free again when the last of them
+ *   has ended
+ * - `batch`: the unit is one batch; when all its rollouts have ended it is trained and the weights are published, then
+ *   the next one begins
  *
- * Pure: no clock, no promises. A group is open until it was curated, so a rollout that is tried again belongs to its group's barrier.
+ * Pure: no clock, no promises. A group is open until it was curated, so a rollout that is tried again belongs to its
+ * group's barrier.
  */
 import type { GroupId } from '../domain/index.js';
 import type { RolloutOrder } from '../data/types.js';
@@ -26,7 +30,10 @@ export interface RegimeGate {
   started(order: GatedOrder): void;
   /** Groups whose end the gate waits for. */
   readonly open: ReadonlySet<GroupId>;
-  /** The group was curated or dropped: none of its rollouts runs or will be tried again. True when this let something through. */
+  /**
+   * The group was curated or dropped: none of its rollouts runs or will be tried again. True when this let something
+   * through.
+   */
   closed(group: GroupId): boolean;
   /** `batch`: all rollouts of the batch have ended and it waits for `synced`. The others never wait. */
   readonly training: boolean;
@@ -44,9 +51,12 @@ export interface GateOptions {
 
 export function regimeGate(o: GateOptions): RegimeGate {
   switch (o.regime) {
-    case 'rollout': return rolloutGate();
-    case 'task': return taskGate(o.slots);
-    case 'batch': return batchGate(Math.max(1, o.groups));
+    case 'rollout':
+      return rolloutGate();
+    case 'task':
+      return taskGate(o.slots);
+    case 'batch':
+      return batchGate(Math.max(1, o.groups));
   }
 }
 
@@ -54,25 +64,43 @@ const NO_GROUPS: ReadonlySet<GroupId> = new Set();
 
 function rolloutGate(): RegimeGate {
   return {
-    regime: 'rollout', open: NO_GROUPS, training: false,
-    next: (waiting) => (waiting.length > 0 ? 0 : -1), admissible: (waiting) => waiting.length, mayOpen: () => true,
-    started: () => undefined, closed: () => false, synced: () => undefined,
+    regime: 'rollout',
+    open: NO_GROUPS,
+    training: false,
+    next: (waiting) => (waiting.length > 0 ? 0 : -1),
+    admissible: (waiting) => waiting.length,
+    mayOpen: () => true,
+    started: () => undefined,
+    closed: () => false,
+    synced: () => undefined,
   };
 }
 
-/** A group holds as many desktops as it has rollouts until it closes; one larger than all desktops together starts alone. */
+/**
+ * A group holds as many desktops as it has rollouts until it closes; one larger than all desktops together starts
+ * alone.
+ */
 function taskGate(slots: number): RegimeGate {
-  const size = new Map<GroupId, number>(), open = new Set<GroupId>();
+  const size = new Map<GroupId, number>(),
+    open = new Set<GroupId>();
   let held = 0;
   const fits = (n: number, room: number, alone: boolean): boolean => n <= room || alone;
-  /** Calls `each` with the index of every waiting order that may start, until it says stop; returns whether a group has to wait. */
+  /**
+   * Calls `each` with the index of every waiting order that may start, until it says stop; returns whether a group has
+   * to wait.
+   */
   const scan = (waiting: readonly GatedOrder[], each: (i: number) => boolean): boolean => {
-    let room = slots - held, blocked: GroupId | undefined;
+    let room = slots - held,
+      blocked: GroupId | undefined;
     const joined = new Set<GroupId>();
     for (const [i, o] of waiting.entries()) {
       if (!open.has(o.group) && !joined.has(o.group)) {
-        // Groups start in order: a small one does not overtake the one that waits for room, or that would wait for ever.
-        if (blocked !== undefined || !fits(o.groupSize, room, open.size + joined.size === 0)) { blocked ??= o.group; continue; }
+        // Groups start in order: a small one does not overtake the one that waits for room, or that would wait for
+        // ever.
+        if (blocked !== undefined || !fits(o.groupSize, room, open.size + joined.size === 0)) {
+          blocked ??= o.group;
+          continue;
+        }
         joined.add(o.group);
         room -= o.groupSize;
       }
@@ -81,11 +109,32 @@ function taskGate(slots: number): RegimeGate {
     return blocked !== undefined;
   };
   return {
-    regime: 'task', open, training: false,
-    next: (waiting) => { let found = -1; scan(waiting, (i) => { found = i; return false; }); return found; },
-    admissible: (waiting) => { let n = 0; scan(waiting, () => { n++; return true; }); return n; },
+    regime: 'task',
+    open,
+    training: false,
+    next: (waiting) => {
+      let found = -1;
+      scan(waiting, (i) => {
+        found = i;
+        return false;
+      });
+      return found;
+    },
+    admissible: (waiting) => {
+      let n = 0;
+      scan(waiting, () => {
+        n++;
+        return true;
+      });
+      return n;
+    },
     mayOpen: (waiting) => !scan(waiting, () => true),
-    started(o) { if (open.has(o.group)) return; open.add(o.group); size.set(o.group, o.groupSize); held += o.groupSize; },
+    started(o) {
+      if (open.has(o.group)) return;
+      open.add(o.group);
+      size.set(o.group, o.groupSize);
+      held += o.groupSize;
+    },
     closed(group) {
       if (!open.delete(group)) return false;
       held -= size.get(group)!;
@@ -97,12 +146,17 @@ function taskGate(slots: number): RegimeGate {
 }
 
 function batchGate(groups: number): RegimeGate {
-  const open = new Set<GroupId>(), batch = new Set<GroupId>();
+  const open = new Set<GroupId>(),
+    batch = new Set<GroupId>();
   let training = false;
-  const may = (group: GroupId, joined: ReadonlySet<GroupId>): boolean => !training && (batch.has(group) || joined.has(group) || batch.size + joined.size < groups);
-  const scan = (waiting: readonly GatedOrder[]): { readonly first: number; readonly n: number; readonly joined: ReadonlySet<GroupId> } => {
+  const may = (group: GroupId, joined: ReadonlySet<GroupId>): boolean =>
+    !training && (batch.has(group) || joined.has(group) || batch.size + joined.size < groups);
+  const scan = (
+    waiting: readonly GatedOrder[],
+  ): { readonly first: number; readonly n: number; readonly joined: ReadonlySet<GroupId> } => {
     const joined = new Set<GroupId>();
-    let first = -1, n = 0;
+    let first = -1,
+      n = 0;
     for (const [i, o] of waiting.entries()) {
       if (!may(o.group, joined)) continue;
       if (!batch.has(o.group)) joined.add(o.group);
@@ -111,17 +165,29 @@ function batchGate(groups: number): RegimeGate {
     return { first, n, joined };
   };
   return {
-    regime: 'batch', open,
-    get training() { return training; },
+    regime: 'batch',
+    open,
+    get training() {
+      return training;
+    },
     next: (waiting) => scan(waiting).first,
     admissible: (waiting) => scan(waiting).n,
     mayOpen: (waiting) => !training && batch.size + scan(waiting).joined.size < groups,
-    started(o) { if (!batch.has(o.group)) { batch.add(o.group); open.add(o.group); } },
+    started(o) {
+      if (!batch.has(o.group)) {
+        batch.add(o.group);
+        open.add(o.group);
+      }
+    },
     closed(group) {
       if (!open.delete(group)) return false;
       if (open.size === 0 && batch.size === groups) training = true;
       return training;
     },
-    synced() { if (!training) return; training = false; batch.clear(); },
+    synced() {
+      if (!training) return;
+      training = false;
+      batch.clear();
+    },
   };
 }

@@ -1,6 +1,7 @@
 /**
- * Rollout-wise scheduler: asks the pool for desktops, gives each free one the planner's next order at once, and reports everything as
- * events. Decisions are `nextMove` (admission.ts); this is the shell with the promises. Retries are the planner's business.
+ * Rollout-wise scheduler: asks the pool for desktops, gives each free one the planner's next order at once, and reports
+ * everything as events. Decisions are `nextMove` (admission.ts); this is the shell with the promises. Retries are the
+ * planner's business.
  */
 import type { DesktopId, PolicyVersion, RolloutId, RunError, Step, Trajectory } from '../domain/index.js';
 import { hash32, toRunError } from '../domain/index.js';
@@ -30,28 +31,100 @@ export interface SchedulerDeps {
 
 export type RolloutKind = 'rollout' | 'probe';
 export type SchedulerEvent =
-  | { readonly type: 'started'; readonly kind: RolloutKind; readonly order: RolloutOrder; readonly desktop: DesktopId; /** ms between asking for a desktop and having it. */ readonly leaseWaitMs: number; readonly at: number }
-  | { readonly type: 'step'; readonly kind: RolloutKind; readonly rollout: RolloutId; readonly desktop: DesktopId; readonly step: Step; readonly alternatives?: Decision['alternatives']; readonly about?: StepAbout; readonly at: number }
+  | {
+      readonly type: 'started';
+      readonly kind: RolloutKind;
+      readonly order: RolloutOrder;
+      readonly desktop: DesktopId;
+      /** ms between asking for a desktop and having it. */
+      readonly leaseWaitMs: number;
+      readonly at: number;
+    }
+  | {
+      readonly type: 'step';
+      readonly kind: RolloutKind;
+      readonly rollout: RolloutId;
+      readonly desktop: DesktopId;
+      readonly step: Step;
+      readonly alternatives?: Decision['alternatives'];
+      readonly about?: StepAbout;
+      readonly at: number;
+    }
   /** A rollout stopped by `stop` ends with an error outcome of kind `cancelled`. */
-  | { readonly type: 'ended'; readonly kind: RolloutKind; readonly order: RolloutOrder; readonly trajectory: Trajectory; /** Policy versions of its steps, ascending. */ readonly versions: readonly PolicyVersion[]; readonly at: number }
-  /** What a leased desktop does from now on; 'idle' = leased without work, 'released' = given back. For utilisation lanes. */
-  | { readonly type: 'lane'; readonly desktop: DesktopId; readonly phase: EpisodePhase | 'idle' | 'released'; readonly rollout?: RolloutId; readonly at: number }
+  | {
+      readonly type: 'ended';
+      readonly kind: RolloutKind;
+      readonly order: RolloutOrder;
+      readonly trajectory: Trajectory;
+      /** Policy versions of its steps, ascending. */
+      readonly versions: readonly PolicyVersion[];
+      readonly at: number;
+    }
+  /**
+   * What a leased desktop does from now on; 'idle' = leased without work, 'released' = given back. For utilisation
+   * lanes.
+   */
+  | {
+      readonly type: 'lane';
+      readonly desktop: DesktopId;
+      readonly phase: EpisodePhase | 'idle' | 'released';
+      readonly rollout?: RolloutId;
+      readonly at: number;
+    }
   | { readonly type: 'leaseFailed'; readonly error: RunError; readonly at: number };
 
 export interface SchedulerStatus {
-  readonly slots: number; readonly leasing: number; readonly idle: number; readonly probesWaiting: number; readonly paused: boolean; readonly stopping: boolean;
-  readonly running: readonly { readonly rollout: RolloutId; readonly kind: RolloutKind; readonly desktop: DesktopId; readonly order: RolloutOrder; readonly steps: number; readonly phase: EpisodePhase; readonly since: number }[];
+  readonly slots: number;
+  readonly leasing: number;
+  readonly idle: number;
+  readonly probesWaiting: number;
+  readonly paused: boolean;
+  readonly stopping: boolean;
+  readonly running: readonly {
+    readonly rollout: RolloutId;
+    readonly kind: RolloutKind;
+    readonly desktop: DesktopId;
+    readonly order: RolloutOrder;
+    readonly steps: number;
+    readonly phase: EpisodePhase;
+    readonly since: number;
+  }[];
 }
 
 /** A rollout under way, for a person to steer. */
-export interface Steerable { readonly kind: RolloutKind; readonly order: RolloutOrder; readonly desktop: Desktop; /** Its steps so far; grows. */ readonly steps: readonly Step[]; readonly steering: Steering }
+export interface Steerable {
+  readonly kind: RolloutKind;
+  readonly order: RolloutOrder;
+  readonly desktop: Desktop;
+  /** Its steps so far; grows. */
+  readonly steps: readonly Step[];
+  readonly steering: Steering;
+}
 
-/** Sampling of a training rollout: its own random stream, so that the rollouts of a group differ although they share the task's seed. */
-export const trainingSampling = (runSeed: number, temperature: number) => (o: RolloutOrder): Sampling => ({ greedy: false, temperature, seed: hash32(`${runSeed}/${o.rollout}`) });
+/**
+ * Sampling of a training rollout: its own random stream, so that the rollouts of a group differ although they share the
+ * task's seed.
+ */
+export const trainingSampling =
+  (runSeed: number, temperature: number) =>
+  (o: RolloutOrder): Sampling => ({ greedy: false, temperature, seed: hash32(`${runSeed}/${o.rollout}`) });
 
-interface Probe { readonly order: RolloutOrder; readonly sampling: Sampling; readonly done: (t: Trajectory) => void; readonly cancelled: (e: Error) => void }
-interface Held { readonly lease: Lease; readonly waitMs: number }
-interface Running extends Steerable { readonly abort: AbortController; readonly since: number; readonly steps: Step[]; phase: EpisodePhase }
+interface Probe {
+  readonly order: RolloutOrder;
+  readonly sampling: Sampling;
+  readonly done: (t: Trajectory) => void;
+  readonly cancelled: (e: Error) => void;
+}
+interface Held {
+  readonly lease: Lease;
+  readonly waitMs: number;
+}
+interface Running extends Steerable {
+  readonly abort: AbortController;
+  readonly since: number;
+  readonly steps: Step[];
+  phase: EpisodePhase;
+}
 
 /** Pauses between attempts when the pool refuses a lease (not when it is merely busy). */
 const LEASE_RETRY_MS = [1000, 2000, 5000, 15_000, 30_000];
@@ -73,33 +146,65 @@ export class Scheduler {
   private pumping = false;
   private quiet: (() => void)[] = [];
 
-  constructor(d: SchedulerDeps, o: { readonly slots: number }) { this.d = d; this.slots = o.slots; }
+  constructor(d: SchedulerDeps, o: { readonly slots: number }) {
+    this.d = d;
+    this.slots = o.slots;
+  }
 
   /** Begin, or go on after `pause`. Probes run also while paused. */
-  start(): void { this.paused = false; this.wake(); }
-  resume(): void { this.start(); }
+  start(): void {
+    this.paused = false;
+    this.wake();
+  }
+  resume(): void {
+    this.start();
+  }
   /** Start no more training rollouts; those running end normally. */
-  pause(): void { this.paused = true; this.pump(); }
+  pause(): void {
+    this.paused = true;
+    this.pump();
+  }
   /** Grow at once, shrink as rollouts end. */
-  resize(slots: number): void { this.slots = slots; this.pump(); }
+  resize(slots: number): void {
+    this.slots = slots;
+    this.pump();
+  }
   /** Admission or the planner may have changed (new version, claimed group, new tasks). */
-  wake(): void { this.dry = false; this.pump(); }
+  wake(): void {
+    this.dry = false;
+    this.pump();
+  }
 
   /**
-   * Evaluation rollouts on the same desktops, before any training rollout. Resolves with one trajectory per order, in order; errors are
-   * outcomes like any other. Rejects with `cancelled` when the scheduler stops before the last one started or `signal` fires.
+   * Evaluation rollouts on the same desktops, before any training rollout. Resolves with one trajectory per order, in
+   * order; errors are outcomes like any other. Rejects with `cancelled` when the scheduler stops before the last one
+   * started or `signal` fires.
    */
-  runProbe(orders: readonly RolloutOrder[], o: { readonly greedy: boolean; readonly temperature?: number; readonly signal?: AbortSignal }): Promise<Trajectory[]> {
+  runProbe(
+    orders: readonly RolloutOrder[],
+    o: { readonly greedy: boolean; readonly temperature?: number; readonly signal?: AbortSignal },
+  ): Promise<Trajectory[]> {
     if (this.stopping) return Promise.reject(cancelled('An evaluation'));
     const mine: Probe[] = [];
-    const all = orders.map((order) => new Promise<Trajectory>((done, fail) => {
-      mine.push({ order, done, cancelled: fail, sampling: { greedy: o.greedy, temperature: o.temperature ?? 1, seed: hash32(`probe/${order.rollout}`) } });
-    }));
+    const all = orders.map(
+      (order) =>
+        new Promise<Trajectory>((done, fail) => {
+          mine.push({
+            order,
+            done,
+            cancelled: fail,
+            sampling: { greedy: o.greedy, temperature: o.temperature ?? 1, seed: hash32(`probe/${order.rollout}`) },
+          });
+        }),
+    );
     this.probes.push(...mine);
     const onAbort = (): void => {
       for (const p of mine) {
         const i = this.probes.indexOf(p);
-        if (i >= 0) { this.probes.splice(i, 1); p.cancelled(cancelled('An evaluation')); }
+        if (i >= 0) {
+          this.probes.splice(i, 1);
+          p.cancelled(cancelled('An evaluation'));
+        }
         for (const r of this.runs) if (r.order === p.order) r.abort.abort();
       }
     };
@@ -109,13 +214,18 @@ export class Scheduler {
     return Promise.all(all).finally(() => o.signal?.removeEventListener('abort', onAbort));
   }
 
-  /** No new work; what runs may end by itself for `graceMs`, then it is stopped (outcome error `cancelled`). Resolves when every desktop is given back. */
+  /**
+   * No new work; what runs may end by itself for `graceMs`, then it is stopped (outcome error `cancelled`). Resolves
+   * when every desktop is given back.
+   */
   async stop(o: { readonly graceMs: number }): Promise<void> {
     this.stopping = true;
     for (const p of this.probes.splice(0)) p.cancelled(cancelled('An evaluation'));
     this.holdOff?.();
     this.pump();
-    const abortAll = (): void => { for (const r of this.runs) r.abort.abort(); };
+    const abortAll = (): void => {
+      for (const r of this.runs) r.abort.abort();
+    };
     const cancelGrace = o.graceMs > 0 ? this.d.clock.after(o.graceMs, abortAll) : (abortAll(), () => undefined);
     while (this.runs.size > 0 || this.asks.size > 0) await new Promise<void>((r) => this.quiet.push(r));
     cancelGrace();
@@ -123,42 +233,78 @@ export class Scheduler {
 
   status(): SchedulerStatus {
     return {
-      slots: this.slots, leasing: this.asks.size, idle: this.idle.length, probesWaiting: this.probes.length, paused: this.paused, stopping: this.stopping,
-      running: [...this.runs].map((r) => ({ rollout: r.order.rollout, kind: r.kind, desktop: r.desktop.id, order: r.order, steps: r.steps.length, phase: r.phase, since: r.since })),
+      slots: this.slots,
+      leasing: this.asks.size,
+      idle: this.idle.length,
+      probesWaiting: this.probes.length,
+      paused: this.paused,
+      stopping: this.stopping,
+      running: [...this.runs].map((r) => ({
+        rollout: r.order.rollout,
+        kind: r.kind,
+        desktop: r.desktop.id,
+        order: r.order,
+        steps: r.steps.length,
+        phase: r.phase,
+        since: r.since,
+      })),
     };
   }
 
   /** The rollout or probe on this desktop. */
-  steerable(desktop: string): Steerable | undefined { for (const r of this.runs) if (r.desktop.id === desktop) return r; return undefined; }
+  steerable(desktop: string): Steerable | undefined {
+    for (const r of this.runs) if (r.desktop.id === desktop) return r;
+    return undefined;
+  }
 
   onEvent(listener: (e: SchedulerEvent) => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
   }
 
-  /** Do what `nextMove` says until it says nothing. Re-entrant calls (from listeners) are folded into the running one. */
+  /**
+   * Do what `nextMove` says until it says nothing. Re-entrant calls (from listeners) are folded into the running one.
+   */
   private pump(): void {
     if (this.pumping) return;
     this.pumping = true;
     try {
       for (let again = true; again;) {
         const m = nextMove({
-          slots: this.slots, leasing: this.asks.size, idle: this.idle.length, running: this.runs.size, probesWaiting: this.probes.length,
-          admit: this.dry ? 0 : this.d.admit(), paused: this.paused, stopping: this.stopping,
+          slots: this.slots,
+          leasing: this.asks.size,
+          idle: this.idle.length,
+          running: this.runs.size,
+          probesWaiting: this.probes.length,
+          admit: this.dry ? 0 : this.d.admit(),
+          paused: this.paused,
+          stopping: this.stopping,
         });
         let moved = m.dropLeases + m.releaseIdle;
-        for (let i = 0; i < m.startProbes; i++, moved++) { const p = this.probes.shift()!; this.begin('probe', p.order, p.sampling, p); }
+        for (let i = 0; i < m.startProbes; i++, moved++) {
+          const p = this.probes.shift()!;
+          this.begin('probe', p.order, p.sampling, p);
+        }
         for (let i = 0; i < m.startRollouts; i++, moved++) {
           const order = this.d.next();
-          if (!order) { this.dry = true; moved++; break; }
+          if (!order) {
+            this.dry = true;
+            moved++;
+            break;
+          }
           this.begin('rollout', order, this.d.sampling(order));
         }
         if (!this.holdOff) for (let i = 0; i < m.askLeases; i++) this.ask();
-        for (const a of [...this.asks].slice(this.asks.size - m.dropLeases)) { this.asks.delete(a); a.abort(); }
+        for (const a of [...this.asks].slice(this.asks.size - m.dropLeases)) {
+          this.asks.delete(a);
+          a.abort();
+        }
         for (const h of this.idle.splice(this.idle.length - m.releaseIdle)) this.release(h.lease, false);
         again = moved > 0;
       }
-    } finally { this.pumping = false; }
+    } finally {
+      this.pumping = false;
+    }
     if (this.runs.size === 0 && this.asks.size === 0) for (const f of this.quiet.splice(0)) f();
   }
 
@@ -169,18 +315,33 @@ export class Scheduler {
     this.d.pool.lease({ signal: abort.signal }).then(
       (lease) => {
         // Given up meanwhile: the pool may have answered first.
-        if (!this.asks.delete(abort)) { lease.release(); return; }
+        if (!this.asks.delete(abort)) {
+          lease.release();
+          return;
+        }
         this.leaseFailures = 0;
         this.idle.push({ lease, waitMs: this.d.clock.now() - t0 });
         this.lane(lease.desktop.id, 'idle');
         this.pump();
       },
       (e: unknown) => {
-        if (!this.asks.delete(abort) || this.stopping) { this.pump(); return; }
+        if (!this.asks.delete(abort) || this.stopping) {
+          this.pump();
+          return;
+        }
         this.emit({ type: 'leaseFailed', error: toRunError(e), at: this.d.clock.now() });
         if (!this.holdOff) {
-          const stop = this.d.clock.after(LEASE_RETRY_MS[Math.min(this.leaseFailures++, LEASE_RETRY_MS.length - 1)]!, () => { this.holdOff = undefined; this.pump(); });
-          this.holdOff = () => { stop(); this.holdOff = undefined; };
+          const stop = this.d.clock.after(
+            LEASE_RETRY_MS[Math.min(this.leaseFailures++, LEASE_RETRY_MS.length - 1)]!,
+            () => {
+              this.holdOff = undefined;
+              this.pump();
+            },
+          );
+          this.holdOff = () => {
+            stop();
+            this.holdOff = undefined;
+          };
         }
         this.pump();
       },
@@ -191,24 +352,61 @@ export class Scheduler {
     const { lease, waitMs } = this.idle.shift()!;
     const { clock } = this.d;
     const desktop = lease.desktop.id;
-    const run: Running = { kind, order, desktop: lease.desktop, abort: new AbortController(), since: clock.now(), steps: [], steering: new Steering(), phase: 'setup' };
+    const run: Running = {
+      kind,
+      order,
+      desktop: lease.desktop,
+      abort: new AbortController(),
+      since: clock.now(),
+      steps: [],
+      steering: new Steering(),
+      phase: 'setup',
+    };
     this.runs.add(run);
     this.emit({ type: 'started', kind, order, desktop, leaseWaitMs: waitMs, at: run.since });
-    const episode = async (): Promise<{ trajectory: Trajectory; broken: boolean }> => runEpisode(this.d.episode, lease, {
-      order, task: this.d.taskOf(order), provenance: { kind }, sampling, signal: run.abort.signal, steering: run.steering,
-      onStep: (step, alternatives, about) => { run.steps.push(step); this.emit({ type: 'step', kind, rollout: order.rollout, desktop, step, ...(alternatives ? { alternatives } : {}), ...(about ? { about } : {}), at: clock.now() }); },
-      onPhase: (phase) => { run.phase = phase; this.lane(desktop, phase, order.rollout); },
-    });
-    void episode().catch((e: unknown) => ({ trajectory: failedBefore(order, kind, toRunError(e), run.since, clock.now(), lease.resetMs), broken: false })).then(({ trajectory, broken }) => {
-      this.runs.delete(run);
-      this.release(lease, broken);
-      const versions = [...new Set(trajectory.steps.flatMap((s) => (s.version === undefined ? [] : [s.version])))].sort((a, b) => a - b);
-      // A rollout's end may give the planner something to do (a group is complete, a cap moved).
-      this.dry = false;
-      this.emit({ type: 'ended', kind, order, trajectory, versions, at: clock.now() });
-      probe?.done(trajectory);
-      this.pump();
-    });
+    const episode = async (): Promise<{ trajectory: Trajectory; broken: boolean }> =>
+      runEpisode(this.d.episode, lease, {
+        order,
+        task: this.d.taskOf(order),
+        provenance: { kind },
+        sampling,
+        signal: run.abort.signal,
+        steering: run.steering,
+        onStep: (step, alternatives, about) => {
+          run.steps.push(step);
+          this.emit({
+            type: 'step',
+            kind,
+            rollout: order.rollout,
+            desktop,
+            step,
+            ...(alternatives ? { alternatives } : {}),
+            ...(about ? { about } : {}),
+            at: clock.now(),
+          });
+        },
+        onPhase: (phase) => {
+          run.phase = phase;
+          this.lane(desktop, phase, order.rollout);
+        },
+      });
+    void episode()
+      .catch((e: unknown) => ({
+        trajectory: failedBefore(order, kind, toRunError(e), run.since, clock.now(), lease.resetMs),
+        broken: false,
+      }))
+      .then(({ trajectory, broken }) => {
+        this.runs.delete(run);
+        this.release(lease, broken);
+        const versions = [
+          ...new Set(trajectory.steps.flatMap((s) => (s.version === undefined ? [] : [s.version]))),
+        ].sort((a, b) => a - b);
+        // A rollout's end may give the planner something to do (a group is complete, a cap moved).
+        this.dry = false;
+        this.emit({ type: 'ended', kind, order, trajectory, versions, at: clock.now() });
+        probe?.done(trajectory);
+        this.pump();
+      });
   }
 
   private release(lease: Lease, broken: boolean): void {
@@ -220,13 +418,33 @@ export class Scheduler {
   private lane(desktop: DesktopId, phase: EpisodePhase | 'idle' | 'released', rollout?: RolloutId): void {
     this.emit({ type: 'lane', desktop, phase, ...(rollout ? { rollout } : {}), at: this.d.clock.now() });
   }
-  private emit(e: SchedulerEvent): void { tell(this.listeners, e); }
+  private emit(e: SchedulerEvent): void {
+    tell(this.listeners, e);
+  }
 }
 
 /** A rollout whose task could not even be made, or that met a fault of ours. */
-function failedBefore(order: RolloutOrder, kind: RolloutKind, error: RunError, startedAt: number, endedAt: number, resetMs: number): Trajectory {
+function failedBefore(
+  order: RolloutOrder,
+  kind: RolloutKind,
+  error: RunError,
+  startedAt: number,
+  endedAt: number,
+  resetMs: number,
+): Trajectory {
   return {
-    id: order.rollout, task: order.task, family: order.family, instruction: '', ...(kind === 'rollout' ? { group: order.group } : {}), provenance: { kind },
-    steps: [], outcome: { kind: 'error', error }, cap: order.cap, startedAt, endedAt, resetMs, verifyMs: 0,
+    id: order.rollout,
+    task: order.task,
+    family: order.family,
+    instruction: '',
+    ...(kind === 'rollout' ? { group: order.group } : {}),
+    provenance: { kind },
+    steps: [],
+    outcome: { kind: 'error', error },
+    cap: order.cap,
+    startedAt,
+    endedAt,
+    resetMs,
+    verifyMs: 0,
   };
 }

@@ -9,11 +9,16 @@ interface Moment {
   readonly index: number;
   /** Turns the policy has left: the cap counts the policy's turns alone, so a person's steps use none up. */
   readonly left: number;
-  /** Fires when the rollout is stopped; what was asked must then answer as soon as nothing runs on the desktop any more. */
+  /**
+   * Fires when the rollout is stopped; what was asked must then answer as soon as nothing runs on the desktop any more.
+   */
   readonly signal: AbortSignal;
 }
 /** The desktop is the person's until `act` resolves. */
-export interface Turn extends Moment { /** A step that is complete. */ record(step: HumanStep): void }
+export interface Turn extends Moment {
+  /** A step that is complete. */
+  record(step: HumanStep): void;
+}
 /**
  * - policy: it goes on by itself, and asks again at its next decision if the person still holds it
  * - propose: it decides and asks for consent
@@ -21,15 +26,24 @@ export interface Turn extends Moment { /** A step that is complete. */ record(st
  */
 export type TurnEnd = { readonly next: 'policy' | 'propose' } | { readonly next: 'end'; readonly last: Action };
 /** What the policy would do; without actions when its answer was none, twice. */
-export interface Proposed extends Moment { readonly decision: Partial<Decision> & Pick<Decision, 'actions'> }
+export interface Proposed extends Moment {
+  readonly decision: Partial<Decision> & Pick<Decision, 'actions'>;
+}
 
 /** Who steers a rollout. What it rejects with is the rollout's outcome. */
 export interface Person {
-  /** Asked whenever the rollout comes to a decision. Nothing else runs on its desktop meanwhile, and its time limit stands still. */
+  /**
+   * Asked whenever the rollout comes to a decision. Nothing else runs on its desktop meanwhile, and its time limit
+   * stands still.
+   */
   act(turn: Turn): Promise<TurnEnd>;
-  /** True: exactly this decision is carried out, as the policy's own step. False: it is forgotten, and `act` is asked. */
+  /**
+   * True: exactly this decision is carried out, as the policy's own step. False: it is forgotten, and `act` is asked.
+   */
   consent(p: Proposed): Promise<boolean>;
 }
 
 /** The wheel of one rollout: whoever is put here steers from its next decision on, until taken away. */
-export class Steering { person: Person | undefined }
+export class Steering {
+  person: Person | undefined;
+}

@@ -1,8 +1,9 @@
 /**
  * Who takes a call and who is refreshed next: the model pool's decisions, without replicas, time or promises.
  *
- * Per-worker sync (dart-algorithm.md 2): at most one replica is out of service because of a sync, and none is taken out while
- * another is down, so a sync alone never brings capacity under (G-1)/G. The global mode, for comparison, takes all out together.
+ * Per-worker sync (dart-algorithm.md 2): at most one replica is out of service because of a sync, and none is taken out
+ * while another is down, so a sync alone never brings capacity under (G-1)/G. The global mode, for comparison, takes
+ * all out together.
  */
 import type { PolicyVersion, ReplicaId } from '../domain/index.js';
 
@@ -14,10 +15,23 @@ import type { PolicyVersion, ReplicaId } from '../domain/index.js';
  * - dead: given up after too many crashes
  */
 export type ReplicaPhase = 'admitting' | 'draining' | 'swapping' | 'down' | 'dead';
-export interface ReplicaView { readonly id: ReplicaId; readonly phase: ReplicaPhase; readonly version: PolicyVersion; readonly inFlight: number; /** Sessions routed to it. */ readonly sessions: number }
+export interface ReplicaView {
+  readonly id: ReplicaId;
+  readonly phase: ReplicaPhase;
+  readonly version: PolicyVersion;
+  readonly inFlight: number;
+  /** Sessions routed to it. */
+  readonly sessions: number;
+}
 export type PublishMode = 'per-replica' | 'global';
 
-export interface SyncStep { /** Stop admitting to these. */ readonly drain: readonly ReplicaId[]; /** Drained: swap these now. */ readonly swap: readonly ReplicaId[]; readonly done: boolean }
+export interface SyncStep {
+  /** Stop admitting to these. */
+  readonly drain: readonly ReplicaId[];
+  /** Drained: swap these now. */
+  readonly swap: readonly ReplicaId[];
+  readonly done: boolean;
+}
 
 const WAIT: SyncStep = { drain: [], swap: [], done: false };
 
@@ -41,13 +55,19 @@ export function planSync(replicas: readonly ReplicaView[], target: PolicyVersion
 }
 
 /**
- * The replica for a call: the session's own while it has at most `slack` more calls in flight than the idlest, else the one with the least in
- * flight (ties: fewest sessions, then order). Undefined: wait.
+ * The replica for a call: the session's own while it has at most `slack` more calls in flight than the idlest, else the
+ * one with the least in flight (ties: fewest sessions, then order). Undefined: wait.
  */
-export function route(replicas: readonly ReplicaView[], preferred: ReplicaId | undefined, o: { readonly depth: number; readonly slack: number }): ReplicaId | undefined {
+export function route(
+  replicas: readonly ReplicaView[],
+  preferred: ReplicaId | undefined,
+  o: { readonly depth: number; readonly slack: number },
+): ReplicaId | undefined {
   const open = replicas.filter((r) => r.phase === 'admitting' && r.inFlight < o.depth);
   if (open.length === 0) return undefined;
-  const least = open.reduce((a, b) => (b.inFlight < a.inFlight || (b.inFlight === a.inFlight && b.sessions < a.sessions) ? b : a));
+  const least = open.reduce((a, b) =>
+    b.inFlight < a.inFlight || (b.inFlight === a.inFlight && b.sessions < a.sessions) ? b : a,
+  );
   const own = open.find((r) => r.id === preferred);
   return own && own.inFlight <= least.inFlight + o.slack ? own.id : least.id;
 }

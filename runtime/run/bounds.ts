@@ -3,24 +3,38 @@ import type { RunStatus } from '../protocol/types.js';
 /** What a run has measured of itself, as dart-algorithm.md 5 names it. */
 export interface Measured {
   /** N and mean T: seconds a desktop spends on a rollout, reset and verdict included. */
-  readonly desktops: number; readonly rolloutSeconds: number;
+  readonly desktops: number;
+  readonly rolloutSeconds: number;
   /** L: mean steps of a rollout. */
   readonly steps: number;
   /** G and mu: decisions a second that one replica can make. */
-  readonly replicas: number; readonly decisionsPerSecond: number;
-  /** B, T_tr and alpha: trajectories per update, seconds per update, share of rollouts that survives curation. Absent before the first update. */
+  readonly replicas: number;
+  readonly decisionsPerSecond: number;
+  /**
+   * B, T_tr and alpha: trajectories per update, seconds per update, share of rollouts that survives curation. Absent
+   * before the first update.
+   */
   readonly trainer?: { readonly perUpdate: number; readonly seconds: number; readonly share: number };
   /** Trained steps per rollout generated. */
   readonly trainedPerRollout: number;
 }
 
-/** X* = min(N/T, G mu/L, B/(alpha T_tr)) rollouts a second, as the three rates the dashboard shows; undefined until it can be told. */
+/**
+ * X* = min(N/T, G mu/L, B/(alpha T_tr)) rollouts a second, as the three rates the dashboard shows; undefined until it
+ * can be told.
+ */
 export function bounds(m: Measured): RunStatus['bounds'] {
   if (!(m.rolloutSeconds > 0) || !(m.steps > 0)) return undefined;
   const limits: [NonNullable<RunStatus['bounds']>['by'], number][] = [['desktops', m.desktops / m.rolloutSeconds]];
-  if (m.replicas > 0 && m.decisionsPerSecond > 0) limits.push(['replicas', (m.replicas * m.decisionsPerSecond) / m.steps]);
+  if (m.replicas > 0 && m.decisionsPerSecond > 0)
+    limits.push(['replicas', (m.replicas * m.decisionsPerSecond) / m.steps]);
   const t = m.trainer;
   if (t && t.seconds > 0 && t.share > 0) limits.push(['trainer', t.perUpdate / (t.share * t.seconds)]);
   const [by, x] = limits.reduce((a, b) => (b[1] < a[1] ? b : a));
-  return { rolloutsPerHour: x * 3600, stepsPerMinute: x * m.steps * 60, trainedActionsPerMinute: x * m.trainedPerRollout * 60, by };
+  return {
+    rolloutsPerHour: x * 3600,
+    stepsPerMinute: x * m.steps * 60,
+    trainedActionsPerMinute: x * m.trainedPerRollout * 60,
+    by,
+  };
 }

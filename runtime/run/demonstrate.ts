@@ -29,13 +29,18 @@ export interface DemonstrateRequest {
 }
 
 /**
- * Pre-collected successes: the suite's scripted solutions, run and judged on real desktops like any rollout. Only verified
- * successes are kept. Steps have no tokens: a demonstration has no behaviour log-probs (dart-algorithm.md 3b).
+ * Pre-collected successes: the suite's scripted solutions, run and judged on real desktops like any rollout. Only
+ * verified successes are kept. Steps have no tokens: a demonstration has no behaviour log-probs (dart-algorithm.md 3b).
  */
-export async function demonstrate(d: DemonstrateDeps, r: DemonstrateRequest): Promise<{ made: number; failed: number }> {
+export async function demonstrate(
+  d: DemonstrateDeps,
+  r: DemonstrateRequest,
+): Promise<{ made: number; failed: number }> {
   const todo = r.families.map((family) => ({ family, seeds: [...r.seeds], left: r.count }));
   const total = r.families.length * r.count;
-  let made = 0, failed = 0, cursor = 0;
+  let made = 0,
+    failed = 0,
+    cursor = 0;
   const next = (): { family: FamilyId; seed: number; state: { left: number } } | undefined => {
     for (let i = 0; i < todo.length; i++) {
       const f = todo[(cursor + i) % todo.length]!;
@@ -50,12 +55,23 @@ export async function demonstrate(d: DemonstrateDeps, r: DemonstrateRequest): Pr
   const worker = async (): Promise<void> => {
     for (let job = next(); job && !r.signal.aborted; job = next()) {
       const t = await one(d, job.family, job.seed, r);
-      if (t.outcome.kind === 'success') { await r.onTrajectory(t); made++; } else { failed++; job.state.left++; }
+      if (t.outcome.kind === 'success') {
+        await r.onTrajectory(t);
+        made++;
+      } else {
+        failed++;
+        job.state.left++;
+      }
       r.onProgress(made, total);
     }
   };
   await Promise.all(Array.from({ length: Math.min(r.parallel, total) }, worker));
-  if (r.signal.aborted) throw new StudioError('cancelled', 'The demonstrations were stopped.', 'Those already made are kept; start again for the rest.');
+  if (r.signal.aborted)
+    throw new StudioError(
+      'cancelled',
+      'The demonstrations were stopped.',
+      'Those already made are kept; start again for the rest.',
+    );
   return { made, failed };
 }
 
@@ -66,8 +82,16 @@ async function one(d: DemonstrateDeps, family: FamilyId, seed: number, r: Demons
   const steps: Step[] = [];
   let outcome: Trajectory['outcome'];
   let broken = false;
-  let verifyMs = 0, setupMs = 0;
-  d.desktops?.begin(lease.desktop.id, { rollout: `demo/${task.id}`, task: task.id, instruction: task.instruction, cap: r.maxSteps, version: 0, since: startedAt });
+  let verifyMs = 0,
+    setupMs = 0;
+  d.desktops?.begin(lease.desktop.id, {
+    rollout: `demo/${task.id}`,
+    task: task.id,
+    instruction: task.instruction,
+    cap: r.maxSteps,
+    version: 0,
+    since: startedAt,
+  });
   try {
     await d.tasks.setup(task, lease.desktop, r.signal);
     await lease.desktop.settle(d.settle);
@@ -76,15 +100,37 @@ async function one(d: DemonstrateDeps, family: FamilyId, seed: number, r: Demons
     const t0 = d.now();
     outcome = await d.tasks.verify(task, lease.desktop, last, r.signal);
     verifyMs = d.now() - t0;
-  } catch (e) { outcome = { kind: 'error', error: toRunError(e) }; broken = outcome.error.kind.startsWith('desktop.'); }
-  finally { d.desktops?.end(lease.desktop.id); lease.release(broken ? { broken } : undefined); }
+  } catch (e) {
+    outcome = { kind: 'error', error: toRunError(e) };
+    broken = outcome.error.kind.startsWith('desktop.');
+  } finally {
+    d.desktops?.end(lease.desktop.id);
+    lease.release(broken ? { broken } : undefined);
+  }
   return {
-    id: id<RolloutId>(`demo/${task.id}`), task: task.id, family, instruction: task.instruction, provenance: { kind: 'oracle' }, steps, outcome,
-    cap: r.maxSteps, startedAt, endedAt: d.now(), resetMs: lease.resetMs + setupMs, verifyMs,
+    id: id<RolloutId>(`demo/${task.id}`),
+    task: task.id,
+    family,
+    instruction: task.instruction,
+    provenance: { kind: 'oracle' },
+    steps,
+    outcome,
+    cap: r.maxSteps,
+    startedAt,
+    endedAt: d.now(),
+    resetMs: lease.resetMs + setupMs,
+    verifyMs,
   };
 }
 
-async function act(d: DemonstrateDeps, desktop: Desktop, oracle: Oracle, task: Task, maxSteps: number, steps: Step[]): Promise<Step['actions'][number] | undefined> {
+async function act(
+  d: DemonstrateDeps,
+  desktop: Desktop,
+  oracle: Oracle,
+  task: Task,
+  maxSteps: number,
+  steps: Step[],
+): Promise<Step['actions'][number] | undefined> {
   for (let index = 0; index < maxSteps; index++) {
     const t0 = d.now();
     d.desktops?.phase(desktop.id, 'act');
@@ -98,8 +144,19 @@ async function act(d: DemonstrateDeps, desktop: Desktop, oracle: Oracle, task: T
     const t3 = d.now();
     const settled = terminal ? true : (await desktop.settle(d.settle)).settled;
     d.desktops?.progress(desktop.id, index + 1);
-    steps.push({ index, frame: ref, actions: [action], origin: 'oracle', settled, timings: { observe: t1 - t0, decide: t2 - t1, queue: 0, perform: t3 - t2, settle: d.now() - t3 } });
+    steps.push({
+      index,
+      frame: ref,
+      actions: [action],
+      origin: 'oracle',
+      settled,
+      timings: { observe: t1 - t0, decide: t2 - t1, queue: 0, perform: t3 - t2, settle: d.now() - t3 },
+    });
     if (terminal) return action;
   }
-  throw new StudioError('internal', `The scripted solution of ${task.id} did not end within ${maxSteps} steps.`, 'This is a fault of the suite: please report the task.');
+  throw new StudioError(
+    'internal',
+    `The scripted solution of ${task.id} did not end within ${maxSteps} steps.`,
+    'This is a fault of the suite: please report the task.',
+  );
 }

@@ -1,7 +1,14 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RunConfig } from '../config/index.js';
-import { GLYPH_SPEC, StudioError, id, type EmbeddedPolicySpec, type ProcessEntry, type ReplicaId } from '../domain/index.js';
+import {
+  GLYPH_SPEC,
+  StudioError,
+  id,
+  type EmbeddedPolicySpec,
+  type ProcessEntry,
+  type ReplicaId,
+} from '../domain/index.js';
 import { createPool } from '../cluster/pool.js';
 import type { DesktopPool, DesktopProvider } from '../cluster/types.js';
 import type { FrameStore } from '../data/types.js';
@@ -46,7 +53,10 @@ export interface EngineRequest {
   readonly desktops?: DesktopBook;
   /** Continue from this checkpoint. */
   readonly checkpoint?: { readonly version: number; readonly dir: string };
-  /** Gives the start up: rejects with `cancelled`, whatever went wrong meanwhile (Ctrl-C in a terminal ends children that have only just begun). */
+  /**
+   * Gives the start up: rejects with `cancelled`, whatever went wrong meanwhile (Ctrl-C in a terminal ends children
+   * that have only just begun).
+   */
   readonly signal: AbortSignal;
   /** Progress of reading lessons and imitation. */
   readonly onLesson?: (step: number, steps: number, loss: number) => void;
@@ -55,21 +65,38 @@ export interface EngineRequest {
 /** Starts provider, desktops, trainer and replicas; what was started is closed again when a later part cannot start. */
 export async function startEngine(r: EngineRequest): Promise<Engine> {
   const closers: (() => Promise<unknown>)[] = [];
-  const close = async (): Promise<void> => { for (const c of closers.splice(0).reverse()) await c().catch(() => undefined); };
-  const wanted = (): void => { if (r.signal.aborted) throw stopped(); };
-  const { config } = r, spec = GLYPH_SPEC, desktops = r.desktops ?? new DesktopBook();
+  const close = async (): Promise<void> => {
+    for (const c of closers.splice(0).reverse()) await c().catch(() => undefined);
+  };
+  const wanted = (): void => {
+    if (r.signal.aborted) throw stopped();
+  };
+  const { config } = r,
+    spec = GLYPH_SPEC,
+    desktops = r.desktops ?? new DesktopBook();
   try {
     const provider = desktops.wrap(await chooseProvider(config.desktops));
     closers.push(() => provider.dispose());
     await provider.reap();
     wanted();
-    const poolOptions = { provider, hardResetEvery: config.desktops.hardResetEvery === 0 ? Number.MAX_SAFE_INTEGER : config.desktops.hardResetEvery };
-    const pool = createPool({ ...poolOptions, spec: specOf(config.desktops, { run: r.run, background: r.entry.background }), size: config.desktops.count });
+    const poolOptions = {
+      provider,
+      hardResetEvery: config.desktops.hardResetEvery === 0 ? Number.MAX_SAFE_INTEGER : config.desktops.hardResetEvery,
+    };
+    const pool = createPool({
+      ...poolOptions,
+      spec: specOf(config.desktops, { run: r.run, background: r.entry.background }),
+      size: config.desktops.count,
+    });
     closers.push(() => pool.close());
     desktops.attach(pool);
     const observations = new Observations(r.frames, spec);
     const openDemoPool = (size: number): DesktopPool => {
-      const demo = createPool({ ...poolOptions, spec: specOf(config.desktops, { run: r.run, a11y: true, background: r.entry.background }), size });
+      const demo = createPool({
+        ...poolOptions,
+        spec: specOf(config.desktops, { run: r.run, a11y: true, background: r.entry.background }),
+        size,
+      });
       closers.push(() => demo.close());
       desktops.attach(demo);
       return demo;
@@ -77,19 +104,40 @@ export async function startEngine(r: EngineRequest): Promise<Engine> {
     if (config.policy.kind === 'openai') {
       const o = config.policy.openai!;
       const apiKey = o.apiKeyEnv ? process.env[o.apiKeyEnv] : undefined;
-      if (o.apiKeyEnv && !apiKey) throw new StudioError('config.invalid', `The environment variable ${o.apiKeyEnv} (policy.openai.apiKeyEnv) is not set.`, 'Set it, or remove the key from the run file.');
+      if (o.apiKeyEnv && !apiKey)
+        throw new StudioError(
+          'config.invalid',
+          `The environment variable ${o.apiKeyEnv} (policy.openai.apiKeyEnv) is not set.`,
+          'Set it, or remove the key from the run file.',
+        );
       const policy = createOpenAiPolicy({
-        baseUrls: o.baseUrls, model: o.model, maxTokens: o.maxTokens, images: o.images, coordinates: o.coordinates, ...(apiKey ? { apiKey } : {}),
+        baseUrls: o.baseUrls,
+        model: o.model,
+        maxTokens: o.maxTokens,
+        images: o.images,
+        coordinates: o.coordinates,
+        ...(apiKey ? { apiKey } : {}),
         encodePng: pngOf,
       });
       return { spec, provider, pool, policy, observations, desktops, openDemoPool, close };
     }
-    const checkpoints = join(r.dir, 'checkpoints'), weightsDir = join(r.dir, '.weights');
+    const checkpoints = join(r.dir, 'checkpoints'),
+      weightsDir = join(r.dir, '.weights');
     await mkdir(weightsDir, { recursive: true });
     closers.push(() => rm(weightsDir, { recursive: true, force: true }));
     const trainer = await createTrainer({
-      entry: r.entry, spec, dir: checkpoints, seed: config.seed, options: trainerOptions(config, weightsDir),
-      ...(r.onLesson ? { onProgress: (p) => { if (p.kind !== 'update') r.onLesson!(p.step, p.steps, p.loss); } } : {}),
+      entry: r.entry,
+      spec,
+      dir: checkpoints,
+      seed: config.seed,
+      options: trainerOptions(config, weightsDir),
+      ...(r.onLesson
+        ? {
+            onProgress: (p) => {
+              if (p.kind !== 'update') r.onLesson!(p.step, p.steps, p.loss);
+            },
+          }
+        : {}),
     });
     closers.push(() => trainer.close());
     wanted();
@@ -97,13 +145,37 @@ export async function startEngine(r: EngineRequest): Promise<Engine> {
     const graph = join(weightsDir, 'policy.graph.onnx');
     const [weights] = await Promise.all([trainer.exportWeights(), writePolicyGraph(spec, graph)]);
     const models = await ModelPool.start({
-      replicas: Array.from({ length: config.policy.replicas }, (_, i) => id<ReplicaId>(`replica-${i + 1}`)), weights, clock: systemClock, publishMode: config.policy.sync === 'global' ? 'global' : 'per-replica',
-      factory: (replica: ReplicaId, w: WeightsRef) => startReplica({ id: replica, entry: r.entry, spec, graph, weights: w }),
+      replicas: Array.from({ length: config.policy.replicas }, (_, i) => id<ReplicaId>(`replica-${i + 1}`)),
+      weights,
+      clock: systemClock,
+      publishMode: config.policy.sync === 'global' ? 'global' : 'per-replica',
+      factory: (replica: ReplicaId, w: WeightsRef) =>
+        startReplica({ id: replica, entry: r.entry, spec, graph, weights: w }),
     });
     closers.push(() => models.close());
     wanted();
-    return { spec, provider, pool, policy: embeddedPolicy(spec, models), models, trainer, observations, desktops, openDemoPool, close };
-  } catch (e) { await close(); throw r.signal.aborted ? stopped(e) : e; }
+    return {
+      spec,
+      provider,
+      pool,
+      policy: embeddedPolicy(spec, models),
+      models,
+      trainer,
+      observations,
+      desktops,
+      openDemoPool,
+      close,
+    };
+  } catch (e) {
+    await close();
+    throw r.signal.aborted ? stopped(e) : e;
+  }
 }
 
-const stopped = (cause?: unknown): StudioError => new StudioError('cancelled', 'The run was stopped while it started.', 'Start it again when you want it.', cause === undefined ? {} : { cause });
+const stopped = (cause?: unknown): StudioError =>
+  new StudioError(
+    'cancelled',
+    'The run was stopped while it started.',
+    'Start it again when you want it.',
+    cause === undefined ? {} : { cause },
+  );

@@ -5,7 +5,10 @@ import { join } from 'node:path';
 import { GLYPH_SPEC, type ProcessEntry } from '../domain/index.js';
 import { createTrainer } from '../trainer/native/engine.js';
 
-/** What this process was started with, and child processes are: the entry bundle (runtime/main.ts), of which this module may be in another part. */
+/**
+ * What this process was started with, and child processes are: the entry bundle (runtime/main.ts), of which this module
+ * may be in another part.
+ */
 export const thisBundle = (): ProcessEntry => ({ file: realpathSync(process.argv[1]!) });
 
 /** Starts a trainer process and ends it again: proves that ONNX Runtime loads. Throws `engine.unavailable`. */
@@ -16,5 +19,7 @@ export async function probeEngine(entry: ProcessEntry = thisBundle()): Promise<s
     const trainer = await createTrainer({ entry, spec: GLYPH_SPEC, dir, seed: 1 });
     await trainer.close();
     return `works (trainer process ready in ${Date.now() - t0} ms)`;
-  } finally { await rm(dir, { recursive: true, force: true }); }
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
 }

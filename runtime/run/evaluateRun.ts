@@ -30,24 +30,71 @@ export interface EvaluateRequest {
 
 /** Greedy episodes of one checkpoint, in a scratch folder; the run itself is only read. */
 export async function evaluateRun(r: EvaluateRequest): Promise<EvalPoint & { readonly at: number }> {
-  const meta = JSON.parse(await readFile(join(r.dir, 'run.json'), 'utf8').catch((e: unknown) => { throw new StudioError('store.io', `${r.dir} is not a run folder: run.json cannot be read.`, 'Choose a run from the list.', { cause: e }); })) as { id: string; config: RunFile };
+  const meta = JSON.parse(
+    await readFile(join(r.dir, 'run.json'), 'utf8').catch((e: unknown) => {
+      throw new StudioError(
+        'store.io',
+        `${r.dir} is not a run folder: run.json cannot be read.`,
+        'Choose a run from the list.',
+        { cause: e },
+      );
+    }),
+  ) as { id: string; config: RunFile };
   const config = parseRunFile(meta.config, r.provider ? { desktops: { provider: r.provider } } : {});
-  const episodes = r.episodes ?? Math.max(1, config.evaluation.episodes), split = r.split ?? 'heldout', tasks = ofSplit(await openTasks(config), split);
+  const episodes = r.episodes ?? Math.max(1, config.evaluation.episodes),
+    split = r.split ?? 'heldout',
+    tasks = ofSplit(await openTasks(config), split);
   const reader = await RunReader.open(r.dir, { index: r.entry });
   const checkpoint = await lastCheckpoint(reader, r.version).finally(() => reader.close());
-  if (!checkpoint && config.policy.kind === 'embedded') throw new StudioError('trainer.invalid', r.version === undefined ? `${meta.id} has no checkpoint yet.` : `${meta.id} has no checkpoint of version ${r.version}.`, 'Checkpoints that are there: see its folder checkpoints/.');
+  if (!checkpoint && config.policy.kind === 'embedded')
+    throw new StudioError(
+      'trainer.invalid',
+      r.version === undefined
+        ? `${meta.id} has no checkpoint yet.`
+        : `${meta.id} has no checkpoint of version ${r.version}.`,
+      'Checkpoints that are there: see its folder checkpoints/.',
+    );
   const scratch = await mkdtemp(join(tmpdir(), 'dart-studio-eval-'));
   let data: DataManager | undefined, engine: Engine | undefined;
   try {
-    data = await DataManager.open({ dir: scratch, config: dataConfig(config), families: tasks.families, taskOf: tasks.taskOf, store: { index: r.entry, create: { id: id<RunId>(`eval-${meta.id}`), createdAt: Date.now() } } });
-    engine = await startEngine({ config, dir: scratch, run: meta.id, entry: r.entry, frames: data.frames, signal: r.signal, ...(checkpoint ? { checkpoint } : {}) });
-    const scheduler = new Scheduler({
-      pool: engine.pool, clock: systemClock, next: () => undefined, admit: () => 0,
-      episode: { policy: engine.policy, tasks: tasks.engine, frames: engine.observations, clock: systemClock, settle: settleOf(config.desktops), timeoutMs: config.rollout.taskTimeoutS * 1000 },
-      taskOf: (order) => tasks.source.task(order.family, order.seed), sampling: trainingSampling(config.seed, 1),
-    }, { slots: config.desktops.count });
+    data = await DataManager.open({
+      dir: scratch,
+      config: dataConfig(config),
+      families: tasks.families,
+      taskOf: tasks.taskOf,
+      store: { index: r.entry, create: { id: id<RunId>(`eval-${meta.id}`), createdAt: Date.now() } },
+    });
+    engine = await startEngine({
+      config,
+      dir: scratch,
+      run: meta.id,
+      entry: r.entry,
+      frames: data.frames,
+      signal: r.signal,
+      ...(checkpoint ? { checkpoint } : {}),
+    });
+    const scheduler = new Scheduler(
+      {
+        pool: engine.pool,
+        clock: systemClock,
+        next: () => undefined,
+        admit: () => 0,
+        episode: {
+          policy: engine.policy,
+          tasks: tasks.engine,
+          frames: engine.observations,
+          clock: systemClock,
+          settle: settleOf(config.desktops),
+          timeoutMs: config.rollout.taskTimeoutS * 1000,
+        },
+        taskOf: (order) => tasks.source.task(order.family, order.seed),
+        sampling: trainingSampling(config.seed, 1),
+      },
+      { slots: config.desktops.count },
+    );
     const store = data;
-    let done = 0, successes = 0;
+    let done = 0,
+      successes = 0;
     scheduler.onEvent((e) => {
       if (e.type !== 'ended') return;
       void store.record(e.trajectory);
@@ -56,9 +103,20 @@ export async function evaluateRun(r: EvaluateRequest): Promise<EvalPoint & { rea
     });
     scheduler.start();
     try {
-      const point = await evaluateNow({ data, scheduler, tasks, episodes, label: split, version: checkpoint?.version ?? 0, maxSteps: config.rollout.maxSteps, signal: r.signal });
+      const point = await evaluateNow({
+        data,
+        scheduler,
+        tasks,
+        episodes,
+        label: split,
+        version: checkpoint?.version ?? 0,
+        maxSteps: config.rollout.maxSteps,
+        signal: r.signal,
+      });
       return { ...point, at: Date.now() };
-    } finally { await scheduler.stop({ graceMs: 0 }); }
+    } finally {
+      await scheduler.stop({ graceMs: 0 });
+    }
   } finally {
     await engine?.close();
     await data?.close('finished');
@@ -69,10 +127,27 @@ export async function evaluateRun(r: EvaluateRequest): Promise<EvalPoint & { rea
 /** Which tasks: training seeds, held-out seeds of the same templates, or templates never trained on. */
 function ofSplit(t: Tasks, split: Split): Tasks {
   if (split === 'heldout') return t;
-  const cycle = (families: readonly FamilyId[], seed: (i: number) => number) => (n: number): { family: FamilyId; seed: number }[] =>
-    Array.from({ length: n }, (_, i) => ({ family: families[i % families.length]!, seed: seed(Math.floor(i / families.length)) }));
-  if (split === 'train') return { ...t, probes: cycle(t.families.map((f) => f.id), trainSeed) };
+  const cycle =
+    (families: readonly FamilyId[], seed: (i: number) => number) =>
+    (n: number): { family: FamilyId; seed: number }[] =>
+      Array.from({ length: n }, (_, i) => ({
+        family: families[i % families.length]!,
+        seed: seed(Math.floor(i / families.length)),
+      }));
+  if (split === 'train')
+    return {
+      ...t,
+      probes: cycle(
+        t.families.map((f) => f.id),
+        trainSeed,
+      ),
+    };
   const held = t.source.families.filter((f) => f.split === 'heldout').map((f) => f.id);
-  if (held.length === 0) throw new StudioError('config.invalid', 'This task source has no held-out templates.', 'Use --split heldout (held-out seeds) or --split train.');
+  if (held.length === 0)
+    throw new StudioError(
+      'config.invalid',
+      'This task source has no held-out templates.',
+      'Use --split heldout (held-out seeds) or --split train.',
+    );
   return { ...t, probes: cycle(held, heldoutSeed) };
 }

@@ -3,23 +3,49 @@ import type { DataManager } from '../data/dataManager.js';
 import type { FrameStore } from '../data/types.js';
 import type { Scheduler, SchedulerEvent, Steerable } from '../rollout/scheduler.js';
 
-/** A rollout under way, with what a person needs who takes it over. `hold` says that the trainer may have to go on without it. */
-export interface HeldRollout extends Steerable { readonly instruction: string; readonly frames: FrameStore; readonly settle: SettleOptions; onEvent(l: (e: SchedulerEvent) => void): () => void; hold(on: boolean): void }
+/**
+ * A rollout under way, with what a person needs who takes it over. `hold` says that the trainer may have to go on
+ * without it.
+ */
+export interface HeldRollout extends Steerable {
+  readonly instruction: string;
+  readonly frames: FrameStore;
+  readonly settle: SettleOptions;
+  onEvent(l: (e: SchedulerEvent) => void): () => void;
+  hold(on: boolean): void;
+}
 
 /** A trainer that has nothing else to wait for waits so long for a rollout that a person holds. */
 const HELD_LONG_MS = 120_000;
 
-export function heldRollout(s: Steerable, d: { readonly data: Pick<DataManager, 'hold'>; readonly scheduler: Scheduler; readonly instruction: string; readonly frames: FrameStore; readonly settle: SettleOptions }): HeldRollout {
-  const { rollout } = s.order, { data, scheduler, ...own } = d;
+export function heldRollout(
+  s: Steerable,
+  d: {
+    readonly data: Pick<DataManager, 'hold'>;
+    readonly scheduler: Scheduler;
+    readonly instruction: string;
+    readonly frames: FrameStore;
+    readonly settle: SettleOptions;
+  },
+): HeldRollout {
+  const { rollout } = s.order,
+    { data, scheduler, ...own } = d;
   let patience: NodeJS.Timeout | undefined;
   return {
-    ...s, ...own, onEvent: (l) => scheduler.onEvent(l),
+    ...s,
+    ...own,
+    onEvent: (l) => scheduler.onEvent(l),
     hold: (on) => {
       clearTimeout(patience);
       // An evaluation is in no group.
       if (s.kind !== 'rollout') return;
       data.hold(rollout, on ? 'held' : 'free');
-      if (on) { patience = setTimeout(() => { data.hold(rollout, 'long'); }, HELD_LONG_MS); patience.unref(); }
+      if (on) {
+        patience = setTimeout(() => {
+          data.hold(rollout, 'long');
+        }, HELD_LONG_MS);
+        patience.unref();
+      }
     },
   };
 }

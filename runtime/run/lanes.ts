@@ -6,48 +6,81 @@ import type { ModelPoolEvent } from '../rollout/modelPool.js';
 import type { SchedulerEvent } from '../rollout/scheduler.js';
 
 type SpansEvent = EventOf<'spans'>;
-interface Span { readonly what: ActivityName; readonly start: number; readonly ms: number; readonly rollout: string }
-interface Lane { readonly kind: SpansEvent['kind']; version: PolicyVersion | undefined; spans: Span[]; open?: { what: ActivityName; since: number; rollout: string } | undefined }
+interface Span {
+  readonly what: ActivityName;
+  readonly start: number;
+  readonly ms: number;
+  readonly rollout: string;
+}
+interface Lane {
+  readonly kind: SpansEvent['kind'];
+  version: PolicyVersion | undefined;
+  spans: Span[];
+  open?: { what: ActivityName; since: number; rollout: string } | undefined;
+}
 
-export const ofPhase: Readonly<Record<EpisodePhase, ActivityName>> = { setup: 'setup', observe: 'observe', decide: 'decide', perform: 'act', settle: 'settle', verify: 'verify' };
-/** A lane's record is written when it holds so many spans, or its oldest is so old: a record costs 270 bytes, a span 10. */
-const FLUSH_SPANS = 64, FLUSH_MS = 3000;
+export const ofPhase: Readonly<Record<EpisodePhase, ActivityName>> = {
+  setup: 'setup',
+  observe: 'observe',
+  decide: 'decide',
+  perform: 'act',
+  settle: 'settle',
+  verify: 'verify',
+};
+/**
+ * A lane's record is written when it holds so many spans, or its oldest is so old: a record costs 270 bytes, a span 10.
+ */
+const FLUSH_SPANS = 64,
+  FLUSH_MS = 3000;
 /** Places in a record's list of rollouts; 255 means none. */
 const MAX_ROLLOUTS = 255;
 
 /**
- * What desktops, replicas and the trainer do, gathered from events into compact journal records of dozens of spans. Pure but for
+ * What desktops, replicas and the trainer do, gathered from events into compact journal records of dozens of spans.
+ * Pure but for
  * `write`; times are ms since the epoch.
  */
 export class SpanRecorder {
   readonly #write: (e: SpansEvent) => void;
   readonly #lanes = new Map<string, Lane>();
-  constructor(write: (e: SpansEvent) => void) { this.#write = write; }
+  constructor(write: (e: SpansEvent) => void) {
+    this.#write = write;
+  }
 
   onScheduler(e: SchedulerEvent): void {
     if (e.type !== 'lane') return;
     const lane = this.#lane(e.desktop, 'desktop');
     this.#close(lane, e.at);
-    if (e.phase !== 'idle' && e.phase !== 'released') lane.open = { what: ofPhase[e.phase], since: e.at, rollout: e.rollout ?? '' };
+    if (e.phase !== 'idle' && e.phase !== 'released')
+      lane.open = { what: ofPhase[e.phase], since: e.at, rollout: e.rollout ?? '' };
     if (lane.spans.length >= FLUSH_SPANS) this.#flush(e.desktop, lane);
   }
 
   onPool(e: PoolEvent): void {
     if (e.type !== 'state') return;
     const lane = this.#lane(e.desktop, 'desktop');
-    if (e.state === 'resetting') { this.#close(lane, e.at); lane.open = { what: 'reset', since: e.at, rollout: '' }; } else if (lane.open?.what === 'reset') this.#close(lane, e.at);
-    if (e.state === 'stopped' || e.state === 'broken') { this.#close(lane, e.at); this.#flush(e.desktop, lane); }
+    if (e.state === 'resetting') {
+      this.#close(lane, e.at);
+      lane.open = { what: 'reset', since: e.at, rollout: '' };
+    } else if (lane.open?.what === 'reset') this.#close(lane, e.at);
+    if (e.state === 'stopped' || e.state === 'broken') {
+      this.#close(lane, e.at);
+      this.#flush(e.desktop, lane);
+    }
   }
 
   onModels(e: ModelPoolEvent): void {
-    if (e.type === 'decided') this.#add(e.replica, 'replica', { what: 'decide', start: e.start, ms: e.ms, rollout: e.session }, e.version);
+    if (e.type === 'decided')
+      this.#add(e.replica, 'replica', { what: 'decide', start: e.start, ms: e.ms, rollout: e.session }, e.version);
     if (e.type !== 'phase') return;
     const lane = this.#lane(e.replica, 'replica');
-    if (e.phase === 'draining' || (e.phase === 'swapping' && !lane.open)) lane.open = { what: 'sync', since: e.at, rollout: '' };
+    if (e.phase === 'draining' || (e.phase === 'swapping' && !lane.open))
+      lane.open = { what: 'sync', since: e.at, rollout: '' };
     else if (e.phase !== 'swapping' && lane.open) {
       const { since } = lane.open;
       lane.open = undefined;
-      if (e.phase === 'admitting') this.#add(e.replica, 'replica', { what: 'sync', start: since, ms: e.at - since, rollout: '' }, e.version);
+      if (e.phase === 'admitting')
+        this.#add(e.replica, 'replica', { what: 'sync', start: since, ms: e.at - since, rollout: '' }, e.version);
     }
   }
 
@@ -58,19 +91,24 @@ export class SpanRecorder {
 
   /** Writes what has waited long enough; `all` at the end. */
   flush(now: number, all = false): void {
-    for (const [id, lane] of this.#lanes) if (all || (lane.spans.length > 0 && now - lane.spans[0]!.start > FLUSH_MS)) { if (all) this.#close(lane, now); this.#flush(id, lane); }
+    for (const [id, lane] of this.#lanes)
+      if (all || (lane.spans.length > 0 && now - lane.spans[0]!.start > FLUSH_MS)) {
+        if (all) this.#close(lane, now);
+        this.#flush(id, lane);
+      }
   }
 
   #lane(id: string, kind: Lane['kind']): Lane {
     let lane = this.#lanes.get(id);
-    if (!lane) this.#lanes.set(id, lane = { kind, version: undefined, spans: [] });
+    if (!lane) this.#lanes.set(id, (lane = { kind, version: undefined, spans: [] }));
     return lane;
   }
   #close(lane: Lane, at: number): void {
     const o = lane.open;
     lane.open = undefined;
     // A replica's unfinished sync is not one.
-    if (o && lane.kind !== 'replica') lane.spans.push({ what: o.what, start: o.since, ms: Math.max(0, at - o.since), rollout: o.rollout });
+    if (o && lane.kind !== 'replica')
+      lane.spans.push({ what: o.what, start: o.since, ms: Math.max(0, at - o.since), rollout: o.rollout });
   }
   #add(id: string, kind: Lane['kind'], span: Span, version: PolicyVersion): void {
     const lane = this.#lane(id, kind);
@@ -83,11 +121,22 @@ export class SpanRecorder {
     const { spans } = lane;
     if (spans.length === 0) return;
     lane.spans = [];
-    const t0 = Math.min(...spans.map((s) => s.start)), rollouts = [...new Set(spans.map((s) => s.rollout).filter((r) => r !== ''))].slice(0, MAX_ROLLOUTS);
+    const t0 = Math.min(...spans.map((s) => s.start)),
+      rollouts = [...new Set(spans.map((s) => s.rollout).filter((r) => r !== ''))].slice(0, MAX_ROLLOUTS);
     this.#write({
-      type: 'spans', lane: id, kind: lane.kind, t0, rollouts, ...(lane.version === undefined ? {} : { version: lane.version }),
-      what: Uint8Array.from(spans, (s) => activities.indexOf(s.what)), start: Float32Array.from(spans, (s) => s.start - t0), ms: Float32Array.from(spans, (s) => s.ms),
-      of: Uint8Array.from(spans, (s) => { const i = rollouts.indexOf(s.rollout); return i < 0 ? MAX_ROLLOUTS : i; }),
+      type: 'spans',
+      lane: id,
+      kind: lane.kind,
+      t0,
+      rollouts,
+      ...(lane.version === undefined ? {} : { version: lane.version }),
+      what: Uint8Array.from(spans, (s) => activities.indexOf(s.what)),
+      start: Float32Array.from(spans, (s) => s.start - t0),
+      ms: Float32Array.from(spans, (s) => s.ms),
+      of: Uint8Array.from(spans, (s) => {
+        const i = rollouts.indexOf(s.rollout);
+        return i < 0 ? MAX_ROLLOUTS : i;
+      }),
     });
   }
 }

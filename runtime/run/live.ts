@@ -2,7 +2,8 @@ import { duration, percent, sparkline } from './stats.js';
 
 /** What the terminal shows of a run; the same record goes out as one JSON line with `--json`. */
 export interface RunStatus {
-  readonly phase: 'starting' | 'reading' | 'demonstrations' | 'warm start' | 'training' | 'evaluating' | 'stopping' | 'done';
+  readonly phase:
+    'starting' | 'reading' | 'demonstrations' | 'warm start' | 'training' | 'evaluating' | 'stopping' | 'done';
   readonly elapsedMs: number;
   readonly version: number;
   readonly rollouts: number;
@@ -24,34 +25,68 @@ export interface RunStatus {
 export function statusLine(s: RunStatus): string {
   const parts = [duration(s.elapsedMs), s.phase + (s.detail ? ` (${s.detail})` : '')];
   if (s.phase === 'training' || s.phase === 'evaluating') {
-    parts.push(`success ${percent(s.success)} ${sparkline(s.curve)}`, `v${s.version}`, `${s.rollouts} rollouts, ${Math.round(s.rolloutsPerHour)}/h`,
-      `desktops ${percent(s.desktopUtilisation)}`, `replicas ${percent(s.replicaUtilisation)} (v${[...new Set(s.replicaVersions)].join(', v')})`, `trainer ${percent(s.trainerUtilisation)}`);
+    parts.push(
+      `success ${percent(s.success)} ${sparkline(s.curve)}`,
+      `v${s.version}`,
+      `${s.rollouts} rollouts, ${Math.round(s.rolloutsPerHour)}/h`,
+      `desktops ${percent(s.desktopUtilisation)}`,
+      `replicas ${percent(s.replicaUtilisation)} (v${[...new Set(s.replicaVersions)].join(', v')})`,
+      `trainer ${percent(s.trainerUtilisation)}`,
+    );
     if (s.errors > 0) parts.push(`${s.errors} errors`);
   }
   return parts.join(' · ');
 }
 
-/** Where progress goes: one line rewritten in place on a terminal, plain lines now and then elsewhere, JSON lines with `--json`. */
-export interface Reporter { status(s: RunStatus): void; note(text: string, data?: Record<string, unknown>): void; end(): void }
+/**
+ * Where progress goes: one line rewritten in place on a terminal, plain lines now and then elsewhere, JSON lines with
+ * `--json`.
+ */
+export interface Reporter {
+  status(s: RunStatus): void;
+  note(text: string, data?: Record<string, unknown>): void;
+  end(): void;
+}
 
 export function terminalReporter(out: NodeJS.WriteStream, now: () => number = Date.now): Reporter {
   let shown = '';
   let last = 0;
-  const clear = (): void => { if (shown) { out.write('\r\x1b[2K'); shown = ''; } };
+  const clear = (): void => {
+    if (shown) {
+      out.write('\r\x1b[2K');
+      shown = '';
+    }
+  };
   return {
     status(s) {
       const line = statusLine(s);
-      if (out.isTTY) { const cut = line.slice(0, Math.max(20, (out.columns ?? 120) - 1)); clear(); out.write(cut); shown = cut; return; }
+      if (out.isTTY) {
+        const cut = line.slice(0, Math.max(20, (out.columns ?? 120) - 1));
+        clear();
+        out.write(cut);
+        shown = cut;
+        return;
+      }
       // A log file gets a line every 15 s, not one a second.
-      if (now() - last >= 15_000) { last = now(); out.write(line + '\n'); }
+      if (now() - last >= 15_000) {
+        last = now();
+        out.write(line + '\n');
+      }
     },
-    note(text) { clear(); out.write(text + '\n'); },
-    end() { clear(); },
+    note(text) {
+      clear();
+      out.write(text + '\n');
+    },
+    end() {
+      clear();
+    },
   };
 }
 
 export function jsonReporter(out: NodeJS.WritableStream): Reporter {
-  const write = (o: unknown): void => { out.write(JSON.stringify(o) + '\n'); };
+  const write = (o: unknown): void => {
+    out.write(JSON.stringify(o) + '\n');
+  };
   return {
     status: (s) => write({ type: 'status', at: Date.now(), ...s }),
     note: (text, data) => write({ type: 'note', at: Date.now(), text, ...data }),

@@ -13,20 +13,58 @@ import type { TrainerOptions } from '../trainer/native/options.js';
 export function dataConfig(c: RunConfig): DataConfig {
   const { curation: k, rollout, trainer } = c;
   return {
-    dynamicRollouts: { enabled: k.dynamicRollouts.enabled, max: k.dynamicRollouts.max, min: 2, threshold: k.dynamicRollouts.threshold, window: k.dynamicRollouts.window, minRollouts: Math.min(8, k.dynamicRollouts.window) },
-    dynamicLength: { enabled: k.dynamicLength.enabled, global: rollout.maxSteps, floor: k.dynamicLength.floor, slack: k.dynamicLength.slack, exploreShare: k.dynamicLength.exploreShare, window: 64 },
+    dynamicRollouts: {
+      enabled: k.dynamicRollouts.enabled,
+      max: k.dynamicRollouts.max,
+      min: 2,
+      threshold: k.dynamicRollouts.threshold,
+      window: k.dynamicRollouts.window,
+      minRollouts: Math.min(8, k.dynamicRollouts.window),
+    },
+    dynamicLength: {
+      enabled: k.dynamicLength.enabled,
+      global: rollout.maxSteps,
+      floor: k.dynamicLength.floor,
+      slack: k.dynamicLength.slack,
+      exploreShare: k.dynamicLength.exploreShare,
+      window: 64,
+    },
     highEntropy: { enabled: k.highEntropy.enabled, quantile: 1 - k.highEntropy.keep },
     groupFilter: { enabled: k.groupFilter.enabled, maxSize: k.dynamicRollouts.max, minSize: 2 },
-    pool: { enabled: k.pool.enabled, addSuccesses: k.pool.addSuccesses, select: k.pool.selection, maxUses: k.pool.reuseCap === 0 ? Number.MAX_SAFE_INTEGER : k.pool.reuseCap, maxAge: k.pool.maxAge, perFamily: k.pool.maxPerFamily },
+    pool: {
+      enabled: k.pool.enabled,
+      addSuccesses: k.pool.addSuccesses,
+      select: k.pool.selection,
+      maxUses: k.pool.reuseCap === 0 ? Number.MAX_SAFE_INTEGER : k.pool.reuseCap,
+      maxAge: k.pool.maxAge,
+      perFamily: k.pool.maxPerFamily,
+    },
     // Nothing trains a remote policy: a bound that waits for updates would stop its rollouts.
-    staleness: { enabled: k.staleness.enabled && c.policy.kind === 'embedded', eta: k.staleness.eta, perUpdate: trainer.batchGroups * k.dynamicRollouts.max, groupsPerUpdate: trainer.batchGroups },
-    planner: { seed: c.seed, order: k.planner === 'variance' ? 'variance' : 'passes', floor: 0.05, power: k.uncertainty, maxRetries: rollout.retries, ...(k.probe > 0 ? { probe: k.probe } : {}) },
+    staleness: {
+      enabled: k.staleness.enabled && c.policy.kind === 'embedded',
+      eta: k.staleness.eta,
+      perUpdate: trainer.batchGroups * k.dynamicRollouts.max,
+      groupsPerUpdate: trainer.batchGroups,
+    },
+    planner: {
+      seed: c.seed,
+      order: k.planner === 'variance' ? 'variance' : 'passes',
+      floor: 0.05,
+      power: k.uncertainty,
+      maxRetries: rollout.retries,
+      ...(k.probe > 0 ? { probe: k.probe } : {}),
+    },
   };
 }
 
-/** Barrier between rollouts. Without a trainer nothing ends a batch; a batch larger than the staleness bound admits would never be full. */
+/**
+ * Barrier between rollouts. Without a trainer nothing ends a batch; a batch larger than the staleness bound admits
+ * would never be full.
+ */
 export function gateOptions(c: RunConfig): GateOptions {
-  const { batchGroups } = c.trainer, { enabled, eta } = c.curation.staleness, wanted = c.rollout.batchGroups || batchGroups;
+  const { batchGroups } = c.trainer,
+    { enabled, eta } = c.curation.staleness,
+    wanted = c.rollout.batchGroups || batchGroups;
   const regime = c.policy.kind !== 'embedded' && c.rollout.regime === 'batch' ? 'rollout' : c.rollout.regime;
   return { regime, slots: c.desktops.count, groups: enabled ? Math.min(wanted, (eta + 1) * batchGroups) : wanted };
 }
@@ -34,9 +72,22 @@ export function gateOptions(c: RunConfig): GateOptions {
 export function trainerOptions(c: RunConfig, exportDir: string): Partial<TrainerOptions> {
   const t = c.trainer;
   return {
-    objective: t.algorithm, epsLow: t.epsLow, epsHigh: t.epsHigh, dualClip: t.dualClip, correction: t.tis.enabled ? 'token' : 'none', tisCap: t.tis.cap,
-    klBeta: t.klBeta, entropyCoefficient: t.entropyBonus, imitationCoefficient: t.imitationCoef, temperature: c.policy.temperature,
-    lr: t.lr, weightDecay: t.weightDecay, gradClip: t.gradClip, minibatchStates: t.minibatchStates, threads: t.threads, exportDir,
+    objective: t.algorithm,
+    epsLow: t.epsLow,
+    epsHigh: t.epsHigh,
+    dualClip: t.dualClip,
+    correction: t.tis.enabled ? 'token' : 'none',
+    tisCap: t.tis.cap,
+    klBeta: t.klBeta,
+    entropyCoefficient: t.entropyBonus,
+    imitationCoefficient: t.imitationCoef,
+    temperature: c.policy.temperature,
+    lr: t.lr,
+    weightDecay: t.weightDecay,
+    gradClip: t.gradClip,
+    minibatchStates: t.minibatchStates,
+    threads: t.threads,
+    exportDir,
     readingCoefficient: c.warmStart.reading.coef,
   };
 }
@@ -53,7 +104,10 @@ export interface Tasks {
   readonly demoSeeds: readonly number[];
 }
 
-/** Where tasks come from. Rejects with `config.invalid` for unknown families and `task.unsupported` when nothing can run. */
+/**
+ * Where tasks come from. Rejects with `config.invalid` for unknown families and `task.unsupported` when nothing can
+ * run.
+ */
 export async function openTasks(c: RunConfig): Promise<Tasks> {
   return c.tasks.suite === 'desk' ? deskTasks(c) : folderTasks(c);
 }
@@ -61,17 +115,35 @@ export async function openTasks(c: RunConfig): Promise<Tasks> {
 function deskTasks(c: RunConfig): Tasks {
   const source = deskSuite({ screen: c.desktops.screen });
   const all = new Map(source.families.map((f) => [f.id as string, f]));
-  const wanted = c.tasks.families?.map((f) => (f.startsWith('desk/') ? f : `desk/${f}`))
-    ?? (c.preset === 'quickstart' ? quickstartFamilies : source.families.filter((f) => f.split === 'train' && (c.tasks.infeasible || !f.infeasible)).map((f) => f.id));
+  const wanted =
+    c.tasks.families?.map((f) => (f.startsWith('desk/') ? f : `desk/${f}`)) ??
+    (c.preset === 'quickstart'
+      ? quickstartFamilies
+      : source.families.filter((f) => f.split === 'train' && (c.tasks.infeasible || !f.infeasible)).map((f) => f.id));
   const unknown = wanted.filter((f) => !all.has(f));
-  if (unknown.length > 0) throw new StudioError('config.invalid', `tasks.families: ${unknown.join(', ')}: no such family in the suite "desk"`, '`dart-studio tasks list` shows the families there are.');
+  if (unknown.length > 0)
+    throw new StudioError(
+      'config.invalid',
+      `tasks.families: ${unknown.join(', ')}: no such family in the suite "desk"`,
+      '`dart-studio tasks list` shows the families there are.',
+    );
   const ids = wanted.map((f) => id<FamilyId>(f));
   const seeds = Array.from({ length: c.tasks.trainSeeds }, (_, i) => trainSeed(i));
   return {
-    source, engine: createTaskEngine({ settings: { sleepMode: 'settle' }, settleMs: 0 }), demoSeeds: seeds,
-    families: ids.map((f) => ({ id: f, seeds: { from: trainSeed(0), count: c.tasks.trainSeeds }, maxSteps: source.task(f, trainSeed(0)).maxSteps ?? c.rollout.maxSteps })),
+    source,
+    engine: createTaskEngine({ settings: { sleepMode: 'settle' }, settleMs: 0 }),
+    demoSeeds: seeds,
+    families: ids.map((f) => ({
+      id: f,
+      seeds: { from: trainSeed(0), count: c.tasks.trainSeeds },
+      maxSteps: source.task(f, trainSeed(0)).maxSteps ?? c.rollout.maxSteps,
+    })),
     taskOf: (f, seed) => id<TaskId>(`${f}#${seed}`),
-    probes: (n) => Array.from({ length: n }, (_, i) => ({ family: ids[i % ids.length]!, seed: heldoutSeed(Math.floor(i / ids.length)) })),
+    probes: (n) =>
+      Array.from({ length: n }, (_, i) => ({
+        family: ids[i % ids.length]!,
+        seed: heldoutSeed(Math.floor(i / ids.length)),
+      })),
   };
 }
 
@@ -80,10 +152,22 @@ async function folderTasks(c: RunConfig): Promise<Tasks> {
   const folder = await openFolder(c.tasks.dir!, assets ? { assets } : {});
   const engine = createTaskEngine(assets ? { assets } : {});
   const wanted = c.tasks.families;
-  const usable = folder.families.filter((f) => engine.check(folder.task(f.id, 0)).length === 0 && (c.tasks.infeasible || !f.infeasible) && (!wanted || wanted.includes(f.id)));
-  if (usable.length === 0) throw new StudioError('task.unsupported', `No task in ${c.tasks.dir} can run here.`, '`dart-studio tasks check DIR` says what each of them needs.');
+  const usable = folder.families.filter(
+    (f) =>
+      engine.check(folder.task(f.id, 0)).length === 0 &&
+      (c.tasks.infeasible || !f.infeasible) &&
+      (!wanted || wanted.includes(f.id)),
+  );
+  if (usable.length === 0)
+    throw new StudioError(
+      'task.unsupported',
+      `No task in ${c.tasks.dir} can run here.`,
+      '`dart-studio tasks check DIR` says what each of them needs.',
+    );
   return {
-    source: folder, engine, demoSeeds: [],
+    source: folder,
+    engine,
+    demoSeeds: [],
     families: usable.map((f) => ({ id: f.id, seeds: [0] })),
     taskOf: (f) => folder.task(f, 0).id,
     // A folder has no seeds to hold out: the probe set is the tasks themselves, and evaluation says so.

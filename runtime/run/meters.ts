@@ -6,8 +6,14 @@ import type { Measured } from './bounds.js';
 import { BusyShare, Rolling } from './stats.js';
 
 const DESKTOP_WORK = new Set(['setup', 'observe', 'perform', 'settle', 'verify']);
-/** What a desktop is in a phase: leased, and whether it works itself; deciding is the policy's time (dart-algorithm.md 5, loose and strict utilisation). */
-export const desktopUse = (phase: string): { readonly leased: boolean; readonly working: boolean } => ({ leased: phase !== 'idle' && phase !== 'released', working: DESKTOP_WORK.has(phase) });
+/**
+ * What a desktop is in a phase: leased, and whether it works itself; deciding is the policy's time (dart-algorithm.md
+ * 5, loose and strict utilisation).
+ */
+export const desktopUse = (phase: string): { readonly leased: boolean; readonly working: boolean } => ({
+  leased: phase !== 'idle' && phase !== 'released',
+  working: DESKTOP_WORK.has(phase),
+});
 
 /** Rates and utilisation of a run, fed by events; times are ms of one clock. */
 export class Meters {
@@ -31,19 +37,28 @@ export class Meters {
   #rolloutSteps = 0;
   #decideMs = 0;
   #decides = 0;
-  constructor(startedAt: number) { this.#startedAt = startedAt; }
+  constructor(startedAt: number) {
+    this.#startedAt = startedAt;
+  }
 
   onScheduler(e: SchedulerEvent): void {
     if (e.type === 'lane') {
       const { leased, working } = desktopUse(e.phase);
-      if (leased) this.#leased.begin(e.desktop, e.at); else this.#leased.end(e.desktop, e.at);
-      if (working) this.#working.begin(e.desktop, e.at); else this.#working.end(e.desktop, e.at);
+      if (leased) this.#leased.begin(e.desktop, e.at);
+      else this.#leased.end(e.desktop, e.at);
+      if (working) this.#working.begin(e.desktop, e.at);
+      else this.#working.end(e.desktop, e.at);
     } else if (e.type === 'step') {
       this.steps++;
-      if (e.step.timings.decide > 0) { this.#decideMs += e.step.timings.decide; this.#decides++; }
-    }
-    else if (e.type === 'ended') {
-      if (e.trajectory.outcome.kind === 'error') { if (e.trajectory.outcome.error.kind !== 'cancelled') this.errors++; return; }
+      if (e.step.timings.decide > 0) {
+        this.#decideMs += e.step.timings.decide;
+        this.#decides++;
+      }
+    } else if (e.type === 'ended') {
+      if (e.trajectory.outcome.kind === 'error') {
+        if (e.trajectory.outcome.error.kind !== 'cancelled') this.errors++;
+        return;
+      }
       if (e.kind !== 'rollout') return;
       this.rollouts++;
       const { steps, resetMs, verifyMs } = e.trajectory;
@@ -52,50 +67,95 @@ export class Meters {
       // Where a person helped, neither outcome nor pace is the policy's.
       if (assisted(e.trajectory)) return;
       // T = r + L (e + g) + v.
-      this.#rolloutMs += steps.reduce((a, { timings: t }) => a + t.observe + t.queue + t.decide + t.perform + t.settle, resetMs + verifyMs);
+      this.#rolloutMs += steps.reduce(
+        (a, { timings: t }) => a + t.observe + t.queue + t.decide + t.perform + t.settle,
+        resetMs + verifyMs,
+      );
       this.#rolloutSteps += steps.length;
       this.#own++;
       this.success.add(e.trajectory.outcome.kind === 'success' ? 1 : 0);
-      if (++this.#sinceCurve >= 32) { this.#sinceCurve = 0; this.curve.push(this.success.mean); }
+      if (++this.#sinceCurve >= 32) {
+        this.#sinceCurve = 0;
+        this.curve.push(this.success.mean);
+      }
     }
   }
   /** A reset belongs to the rollout it makes ready for: T = r + ... counts it, and so do both utilisations. */
   onPool(e: PoolEvent): void {
     if (e.type !== 'state' || e.state === 'leased') return;
-    for (const m of [this.#leased, this.#working]) if (e.state === 'resetting') m.begin(e.desktop, e.at); else m.end(e.desktop, e.at);
+    for (const m of [this.#leased, this.#working])
+      if (e.state === 'resetting') m.begin(e.desktop, e.at);
+      else m.end(e.desktop, e.at);
   }
-  trainer(busy: boolean, at: number): void { if (busy) this.#trainer.begin('trainer', at); else this.#trainer.end('trainer', at); }
+  trainer(busy: boolean, at: number): void {
+    if (busy) this.#trainer.begin('trainer', at);
+    else this.#trainer.end('trainer', at);
+  }
 
-  trained(actions: number, trajectories: number, ms: number): void { this.trainedActions += actions; this.trainedTrajectories += trajectories; this.updates++; this.#updateMs += ms; }
+  trained(actions: number, trajectories: number, ms: number): void {
+    this.trainedActions += actions;
+    this.trainedTrajectories += trajectories;
+    this.updates++;
+    this.#updateMs += ms;
+  }
 
   /** What the bound X* is computed from; `share` of ended rollouts that curation let through (dart-algorithm.md 5). */
   measured(o: { readonly desktops: number; readonly replicas: number; readonly share: number | undefined }): Measured {
     const n = Math.max(1, this.#own);
     return {
-      desktops: o.desktops, rolloutSeconds: this.#rolloutMs / n / 1000, steps: this.#rolloutSteps / n, replicas: o.replicas, decisionsPerSecond: this.#decides === 0 ? 0 : (1000 * this.#decides) / this.#decideMs,
-      ...(this.updates > 0 && o.share !== undefined ? { trainer: { perUpdate: this.trainedTrajectories / this.updates, seconds: this.#updateMs / this.updates / 1000, share: o.share } } : {}),
+      desktops: o.desktops,
+      rolloutSeconds: this.#rolloutMs / n / 1000,
+      steps: this.#rolloutSteps / n,
+      replicas: o.replicas,
+      decisionsPerSecond: this.#decides === 0 ? 0 : (1000 * this.#decides) / this.#decideMs,
+      ...(this.updates > 0 && o.share !== undefined
+        ? {
+            trainer: {
+              perUpdate: this.trainedTrajectories / this.updates,
+              seconds: this.#updateMs / this.updates / 1000,
+              share: o.share,
+            },
+          }
+        : {}),
       trainedPerRollout: this.trainedActions / n,
     };
   }
 
   /** Rates over the last `windowMs`. */
   rates(now: number, windowMs = 120_000): { rolloutsPerHour: number; stepsPerMinute: number } {
-    const from = Math.max(this.#startedAt, now - windowMs), span = Math.max(1, now - from);
+    const from = Math.max(this.#startedAt, now - windowMs),
+      span = Math.max(1, now - from);
     const recent = this.#recent.filter((r) => r.at >= from);
-    return { rolloutsPerHour: (recent.length * 3.6e6) / span, stepsPerMinute: (recent.reduce((a, r) => a + r.steps, 0) * 6e4) / span };
-  }
-  utilisation(now: number, desktops: number, replicas: ModelPoolStatus): { desktops: number; desktopsStrict: number; replicas: number; trainer: number } {
-    const span = Math.max(1, now - this.#startedAt);
     return {
-      desktops: this.#leased.share(this.#startedAt, now, desktops), desktopsStrict: this.#working.share(this.#startedAt, now, desktops),
-      replicas: replicas.replicas.reduce((a, r) => a + r.busyMs, 0) / (span * Math.max(1, replicas.replicas.length)), trainer: this.#trainer.share(this.#startedAt, now, 1),
+      rolloutsPerHour: (recent.length * 3.6e6) / span,
+      stepsPerMinute: (recent.reduce((a, r) => a + r.steps, 0) * 6e4) / span,
     };
   }
-  minutesUntil(now: number): number { return Math.max(1e-9, (now - this.#startedAt) / 6e4); }
+  utilisation(
+    now: number,
+    desktops: number,
+    replicas: ModelPoolStatus,
+  ): { desktops: number; desktopsStrict: number; replicas: number; trainer: number } {
+    const span = Math.max(1, now - this.#startedAt);
+    return {
+      desktops: this.#leased.share(this.#startedAt, now, desktops),
+      desktopsStrict: this.#working.share(this.#startedAt, now, desktops),
+      replicas: replicas.replicas.reduce((a, r) => a + r.busyMs, 0) / (span * Math.max(1, replicas.replicas.length)),
+      trainer: this.#trainer.share(this.#startedAt, now, 1),
+    };
+  }
+  minutesUntil(now: number): number {
+    return Math.max(1e-9, (now - this.#startedAt) / 6e4);
+  }
 }
 
 /** What a sync cost, as metrics. */
 export function syncMetrics(e: Extract<ModelPoolEvent, { type: 'published' }>): Record<string, number> {
   const r = e.report.replicas;
-  return { failed: e.report.failed, replicas: r.length, drainMs: r.reduce((a, x) => a + x.drainMs, 0), swapMs: r.reduce((a, x) => a + x.swapMs, 0) };
+  return {
+    failed: e.report.failed,
+    replicas: r.length,
+    drainMs: r.reduce((a, x) => a + x.drainMs, 0),
+    swapMs: r.reduce((a, x) => a + x.swapMs, 0),
+  };
 }

@@ -8,6 +8,11 @@ export function numberOption(o: Options, name: string, min = 1): number | undefi
   const v = o[name];
   if (v === undefined) return undefined;
   const n = Number(v);
-  if (!Number.isFinite(n) || n < min) throw new StudioError('config.invalid', `--${name} ${String(v)}: a number of at least ${min} is needed`, 'Give a number, or leave the option out.');
+  if (!Number.isFinite(n) || n < min)
+    throw new StudioError(
+      'config.invalid',
+      `--${name} ${String(v)}: a number of at least ${min} is needed`,
+      'Give a number, or leave the option out.',
+    );
   return n;
 }

@@ -16,13 +16,16 @@ export interface OrderQueueOptions {
   readonly onFault?: (e: unknown) => void;
   /** Barrier between rollouts; default none. */
   readonly gate?: RegimeGate;
-  /** Orders that may start kept at hand. Each counts as under way for the staleness bound, so there are only as many as hide the journal's delay. Default 8. */
+  /**
+   * Orders that may start kept at hand. Each counts as under way for the staleness bound, so there are only as many as
+   * hide the journal's delay. Default 8.
+   */
   readonly ahead?: number;
 }
 
 /**
- * Orders fetched ahead of the scheduler, which wants them without waiting. An order is journalled before it gets here. Only what
- * admission and the regime's gate allow is counted in `ready`, so that is also how many rollouts may start.
+ * Orders fetched ahead of the scheduler, which wants them without waiting. An order is journalled before it gets here.
+ * Only what admission and the regime's gate allow is counted in `ready`, so that is also how many rollouts may start.
  */
 export class OrderQueue {
   readonly #data: OrderSource;
@@ -37,20 +40,35 @@ export class OrderQueue {
   readonly #off: () => void;
 
   constructor(data: OrderSource, o: OrderQueueOptions) {
-    this.#data = data; this.#o = o; this.#gate = o.gate ?? regimeGate({ regime: 'rollout', slots: o.limit, groups: 1 }); this.#ahead = o.ahead ?? 8;
-    this.#off = data.onChange(() => { this.#settle(); this.fill(); });
+    this.#data = data;
+    this.#o = o;
+    this.#gate = o.gate ?? regimeGate({ regime: 'rollout', slots: o.limit, groups: 1 });
+    this.#ahead = o.ahead ?? 8;
+    this.#off = data.onChange(() => {
+      this.#settle();
+      this.fill();
+    });
   }
-  get ready(): number { return this.#gate.admissible(this.#queue); }
+  get ready(): number {
+    return this.#gate.admissible(this.#queue);
+  }
   take(): RolloutOrder | undefined {
-    const i = this.#gate.next(this.#queue), order = i < 0 ? undefined : this.#queue.splice(i, 1)[0];
+    const i = this.#gate.next(this.#queue),
+      order = i < 0 ? undefined : this.#queue.splice(i, 1)[0];
     if (order) this.#gate.started(order);
     this.fill();
     return order;
   }
 
-  /** Fetches until there is enough at hand or admission says stop; called again on every change, it never runs twice at once. */
+  /**
+   * Fetches until there is enough at hand or admission says stop; called again on every change, it never runs twice at
+   * once.
+   */
   fill(): void {
-    if (this.#filling || this.#closed) { this.#again = true; return; }
+    if (this.#filling || this.#closed) {
+      this.#again = true;
+      return;
+    }
     if (!this.#wanting()) return;
     this.#filling = true;
     this.#filled = (async () => {
@@ -64,11 +82,19 @@ export class OrderQueue {
             this.#o.onReady();
           }
         } while (this.#again && !this.#closed && this.#wanting() && this.#data.capacity(this.#room()) > 0);
-      } catch (e) { this.#closed = true; this.#o.onFault?.(e); } finally { this.#filling = false; }
+      } catch (e) {
+        this.#closed = true;
+        this.#o.onFault?.(e);
+      } finally {
+        this.#filling = false;
+      }
     })();
   }
   /** The regime's barrier fell (a batch was trained and published): look again. */
-  wake(): void { this.fill(); this.#o.onReady(); }
+  wake(): void {
+    this.fill();
+    this.#o.onReady();
+  }
 
   /** Orders never started are retired as stopped, one that is just being made too. */
   async close(): Promise<void> {
@@ -78,7 +104,9 @@ export class OrderQueue {
     for (const o of this.#queue.splice(0)) await this.#data.retire(o.rollout, 'stopped');
   }
 
-  #wanting(): boolean { return this.ready < this.#ahead; }
+  #wanting(): boolean {
+    return this.ready < this.#ahead;
+  }
   #room(): { readonly maxConcurrent: number; readonly version: PolicyVersion; readonly behavior?: PolicyVersion } {
     const { limit, version, behavior } = this.#o;
     return { maxConcurrent: limit, version: version(), ...(behavior ? { behavior: behavior() } : {}) };

@@ -16,7 +16,10 @@ export interface OwnDesktopRequest {
   readonly label: string;
   readonly signal: AbortSignal;
 }
-/** A fresh desktop outside any run's pool. It is listed and can be watched while it is open; say what it does with `book.begin`, `phase`, `progress`. */
+/**
+ * A fresh desktop outside any run's pool. It is listed and can be watched while it is open; say what it does with
+ * `book.begin`, `phase`, `progress`.
+ */
 export interface OwnDesktop {
   readonly desktop: Desktop;
   readonly book: DesktopBook;
@@ -26,7 +29,9 @@ export interface OwnDesktop {
   close(): Promise<void>;
 }
 /** Who keeps the register: the service's Studio. */
-export interface OwnDesktopHolder { readonly own: OwnDesktops }
+export interface OwnDesktopHolder {
+  readonly own: OwnDesktops;
+}
 
 /** Desktops of this process that belong to no run's pool: of people, and of replays. */
 export class OwnDesktops {
@@ -35,42 +40,73 @@ export class OwnDesktops {
 
   add(book: DesktopBook, run: RunPath, close: () => Promise<void>): () => void {
     this.#open.set(book, { run, close });
-    const off = book.onChange((desktop, row) => { for (const l of [...this.#listeners]) l(desktop, row && { ...row, run }); });
-    return () => { off(); this.#open.delete(book); };
+    const off = book.onChange((desktop, row) => {
+      for (const l of [...this.#listeners]) l(desktop, row && { ...row, run });
+    });
+    return () => {
+      off();
+      this.#open.delete(book);
+    };
   }
-  rows(): DesktopRow[] { return [...this.#open].flatMap(([book, { run }]) => book.rows().map((r) => ({ ...r, run }))); }
-  bookOf(desktop: string): DesktopBook | undefined { return [...this.#open.keys()].find((b) => b.desktop(desktop) !== undefined); }
-  onChange(l: (desktop: string, row: DesktopRow | undefined) => void): () => void { this.#listeners.add(l); return () => { this.#listeners.delete(l); }; }
-  async close(): Promise<void> { await Promise.all([...this.#open.values()].map((o) => o.close())); }
+  rows(): DesktopRow[] {
+    return [...this.#open].flatMap(([book, { run }]) => book.rows().map((r) => ({ ...r, run })));
+  }
+  bookOf(desktop: string): DesktopBook | undefined {
+    return [...this.#open.keys()].find((b) => b.desktop(desktop) !== undefined);
+  }
+  onChange(l: (desktop: string, row: DesktopRow | undefined) => void): () => void {
+    this.#listeners.add(l);
+    return () => {
+      this.#listeners.delete(l);
+    };
+  }
+  async close(): Promise<void> {
+    await Promise.all([...this.#open.values()].map((o) => o.close()));
+  }
 }
 
-/** Starts a desktop and waits until it is ready. Rejects with `desktop.unavailable`, `desktop.start` or `cancelled`, and leaves nothing then. */
+/**
+ * Starts a desktop and waits until it is ready. Rejects with `desktop.unavailable`, `desktop.start` or `cancelled`, and
+ * leaves nothing then.
+ */
 export async function openOwnDesktop(studio: OwnDesktopHolder, r: OwnDesktopRequest): Promise<OwnDesktop> {
-  const desktops = r.provider === undefined ? r.config.desktops : { ...r.config.desktops, provider: r.provider }, book = new DesktopBook();
-  const stop = new AbortController(), signal = AbortSignal.any([r.signal, stop.signal]);
-  let provider: DesktopProvider | undefined, pool: DesktopPool | undefined, lease: Lease | undefined, closing: Promise<void> | undefined;
+  const desktops = r.provider === undefined ? r.config.desktops : { ...r.config.desktops, provider: r.provider },
+    book = new DesktopBook();
+  const stop = new AbortController(),
+    signal = AbortSignal.any([r.signal, stop.signal]);
+  let provider: DesktopProvider | undefined,
+    pool: DesktopPool | undefined,
+    lease: Lease | undefined,
+    closing: Promise<void> | undefined;
   const open = async (): Promise<Lease> => {
     provider = book.wrap(await chooseProvider(desktops));
     pool = createPool({ provider, spec: specOf(desktops, { run: r.label }), size: 1, maxFailures: 2 });
     book.attach(pool);
-    return lease = await pool.lease({ signal });
+    return (lease = await pool.lease({ signal }));
   };
-  const close = (): Promise<void> => (closing ??= (async () => {
-    stop.abort();
-    await opened.catch(() => undefined);
-    // A pool that closes takes down what is given back; it does not reset it.
-    const closed = pool?.close();
-    lease?.release();
-    await closed;
-    if (pool) book.detach(pool);
-    await provider?.dispose();
-    // The row that is gone is told in a turn of its own.
-    await new Promise<void>((done) => { setImmediate(done); });
-    forget();
-  })());
-  const forget = studio.own.add(book, r.run, close), opened = open();
+  const close = (): Promise<void> =>
+    (closing ??= (async () => {
+      stop.abort();
+      await opened.catch(() => undefined);
+      // A pool that closes takes down what is given back; it does not reset it.
+      const closed = pool?.close();
+      lease?.release();
+      await closed;
+      if (pool) book.detach(pool);
+      await provider?.dispose();
+      // The row that is gone is told in a turn of its own.
+      await new Promise<void>((done) => {
+        setImmediate(done);
+      });
+      forget();
+    })());
+  const forget = studio.own.add(book, r.run, close),
+    opened = open();
   try {
     const l = await opened;
     return { desktop: l.desktop, book, lease: l, settle: settleOf(desktops), close };
-  } catch (e) { await close(); throw e; }
+  } catch (e) {
+    await close();
+    throw e;
+  }
 }

@@ -1,7 +1,17 @@
 import { constants, existsSync } from 'node:fs';
 import { access, copyFile, mkdir, rename, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { StudioError, id, toRunError, type FrameRef, type ProcessEntry, type Provenance, type RolloutId, type Step, type Trajectory } from '../domain/index.js';
+import {
+  StudioError,
+  id,
+  toRunError,
+  type FrameRef,
+  type ProcessEntry,
+  type Provenance,
+  type RolloutId,
+  type Step,
+  type Trajectory,
+} from '../domain/index.js';
 import type { RunConfig } from '../config/index.js';
 import type { DataManager } from '../data/dataManager.js';
 import { RunReader, readMeta, runPaths, type RunMeta } from '../data/store/runStore.js';
@@ -12,76 +22,151 @@ const COPIES = 4;
 
 /** What other folders' pools bring to a new run. */
 export interface PoolIntake {
-  readonly entries: readonly { readonly trajectory: Trajectory; readonly override?: string; /** Folder its frames lie in. */ readonly from: string }[];
+  readonly entries: readonly {
+    readonly trajectory: Trajectory;
+    readonly override?: string;
+    /** Folder its frames lie in. */
+    readonly from: string;
+  }[];
   /** Of families this run does not train, by family. */
   readonly strange: ReadonlyMap<string, number>;
   /** The same content from two folders. */
   readonly twins: number;
 }
 
-/** The run file with `curation.pool.from` as absolute paths: each as it is, else under the first of `places` that has a run of that name. */
+/**
+ * The run file with `curation.pool.from` as absolute paths: each as it is, else under the first of `places` that has a
+ * run of that name.
+ */
 export function locatePools(c: RunConfig, places: readonly string[]): RunConfig {
   if (c.curation.pool.from.length === 0) return c;
-  const from = c.curation.pool.from.map((f) => { const tries = places.map((p) => resolve(p, f)); return tries.find((d) => existsSync(join(d, 'run.json'))) ?? tries[0] ?? resolve(f); });
+  const from = c.curation.pool.from.map((f) => {
+    const tries = places.map((p) => resolve(p, f));
+    return tries.find((d) => existsSync(join(d, 'run.json'))) ?? tries[0] ?? resolve(f);
+  });
   return { ...c, curation: { ...c.curation, pool: { ...c.curation.pool, from } } };
 }
 
-/** Reads the pools that are to join. Rejects with `config.invalid` naming the folder that is missing or damaged; nothing was made by then. */
+/**
+ * Reads the pools that are to join. Rejects with `config.invalid` naming the folder that is missing or damaged; nothing
+ * was made by then.
+ */
 export async function readPools(c: RunConfig, families: ReadonlySet<string>, index: ProcessEntry): Promise<PoolIntake> {
-  const entries: PoolIntake['entries'][number][] = [], strange = new Map<string, number>(), seen = new Set<string>();
+  const entries: PoolIntake['entries'][number][] = [],
+    strange = new Map<string, number>(),
+    seen = new Set<string>();
   let twins = 0;
   for (const dir of new Set(c.curation.pool.from)) {
-    const unusable = (why: string): StudioError => new StudioError('config.invalid', `curation.pool.from: ${dir}: ${why}`, 'Name run folders or collections that are whole, or leave this one out.');
-    const meta = await readMeta(dir).catch((e: unknown) => { throw unusable(existsSync(dir) ? toRunError(e).message : 'there is no such folder'); });
+    const unusable = (why: string): StudioError =>
+      new StudioError(
+        'config.invalid',
+        `curation.pool.from: ${dir}: ${why}`,
+        'Name run folders or collections that are whole, or leave this one out.',
+      );
+    const meta = await readMeta(dir).catch((e: unknown) => {
+      throw unusable(existsSync(dir) ? toRunError(e).message : 'there is no such folder');
+    });
     const reader = await RunReader.open(dir, { index });
     try {
-      for (const row of await reader.index.query('SELECT rollout, family, override FROM pool WHERE enabled = 1 ORDER BY seq', [])) {
+      for (const row of await reader.index.query(
+        'SELECT rollout, family, override FROM pool WHERE enabled = 1 ORDER BY seq',
+        [],
+      )) {
         const family = String(row['family']);
-        if (!families.has(family)) { strange.set(family, (strange.get(family) ?? 0) + 1); continue; }
+        if (!families.has(family)) {
+          strange.set(family, (strange.get(family) ?? 0) + 1);
+          continue;
+        }
         const t = await reader.readTrajectory(id<RolloutId>(String(row['rollout'])), { times: true });
         if (!t) throw unusable(`its pool names ${String(row['rollout'])}, which is not there`);
         const trajectory = brought(t, meta);
-        if (seen.has(trajectory.id)) { twins++; continue; }
+        if (seen.has(trajectory.id)) {
+          twins++;
+          continue;
+        }
         seen.add(trajectory.id);
-        for (const f of framesOf(t)) await access(reader.frames.path(f)).catch(() => { throw unusable(`frame ${f.hash.slice(0, 12)} of ${t.id} is missing`); });
-        entries.push({ trajectory, from: dir, ...(typeof row['override'] === 'string' ? { override: row['override'] } : {}) });
+        for (const f of framesOf(t))
+          await access(reader.frames.path(f)).catch(() => {
+            throw unusable(`frame ${f.hash.slice(0, 12)} of ${t.id} is missing`);
+          });
+        entries.push({
+          trajectory,
+          from: dir,
+          ...(typeof row['override'] === 'string' ? { override: row['override'] } : {}),
+        });
       }
-    } catch (e) { throw e instanceof StudioError && e.kind === 'config.invalid' ? e : unusable(toRunError(e).message); } finally { await reader.close(); }
+    } catch (e) {
+      throw e instanceof StudioError && e.kind === 'config.invalid' ? e : unusable(toRunError(e).message);
+    } finally {
+      await reader.close();
+    }
   }
   return { entries, strange, twins };
 }
 
-/** Records them in the new run, frames first. What is there already (the run was cut off while they came) is passed over. Says what came, and why some did not join. */
+/**
+ * Records them in the new run, frames first. What is there already (the run was cut off while they came) is passed
+ * over. Says what came, and why some did not join.
+ */
 export async function joinPools(data: DataManager, intake: PoolIntake): Promise<string> {
-  const there = new Set((await data.store.index.query("SELECT id FROM rollouts WHERE id LIKE 'import/%'", [])).map((r) => String(r['id']))), refused = new Map<string, number>();
+  const there = new Set(
+      (await data.store.index.query("SELECT id FROM rollouts WHERE id LIKE 'import/%'", [])).map((r) =>
+        String(r['id']),
+      ),
+    ),
+    refused = new Map<string, number>();
   let joined = 0;
   for (const { trajectory: t, override, from } of intake.entries) {
-    if (there.has(t.id)) { joined++; continue; }
+    if (there.has(t.id)) {
+      joined++;
+      continue;
+    }
     await copyFrames(framesOf(t), from, data);
     const { pool } = await data.record(t, override === undefined ? 'auto' : { override });
-    if (pool.pooled) joined++; else refused.set(pool.why ?? '', (refused.get(pool.why ?? '') ?? 0) + 1);
+    if (pool.pooled) joined++;
+    else refused.set(pool.why ?? '', (refused.get(pool.why ?? '') ?? 0) + 1);
   }
   const strange = [...intake.strange.values()].reduce((a, b) => a + b, 0);
   // Its presence says that they all came.
-  await data.note({ type: 'metrics', source: 'pool-from', values: { entries: intake.entries.length, joined, strange, twins: intake.twins } });
+  await data.note({
+    type: 'metrics',
+    source: 'pool-from',
+    values: { entries: intake.entries.length, joined, strange, twins: intake.twins },
+  });
   return [
-    `Pool: ${joined} of ${intake.entries.length + strange} successes of other folders joined.`, ...(intake.twins > 0 ? [`${intake.twins} more were the same as others.`] : []), ...[...refused].map(([why, n]) => `${n} stayed out: ${why}.`),
-    ...(strange > 0 ? [`${strange} are of task families this run does not train (${[...intake.strange.keys()].slice(0, 5).join(', ')}${intake.strange.size > 5 ? ', …' : ''}) and were left out.`] : []),
+    `Pool: ${joined} of ${intake.entries.length + strange} successes of other folders joined.`,
+    ...(intake.twins > 0 ? [`${intake.twins} more were the same as others.`] : []),
+    ...[...refused].map(([why, n]) => `${n} stayed out: ${why}.`),
+    ...(strange > 0
+      ? [
+          `${strange} are of task families this run does not train (${[...intake.strange.keys()].slice(0, 5).join(', ')}${intake.strange.size > 5 ? ', …' : ''}) and were left out.`,
+        ]
+      : []),
   ].join(' ');
 }
 
-const framesOf = (t: Trajectory): FrameRef[] => [...new Map([...t.steps.map((s) => s.frame), ...(t.last ? [t.last] : [])].map((f) => [f.hash, f])).values()];
+const framesOf = (t: Trajectory): FrameRef[] => [
+  ...new Map([...t.steps.map((s) => s.frame), ...(t.last ? [t.last] : [])].map((f) => [f.hash, f])).values(),
+];
 
-/** The trajectory as this run has it: named by its content; a policy's log-probs and versions are those of another run and say nothing here. */
+/**
+ * The trajectory as this run has it: named by its content; a policy's log-probs and versions are those of another run
+ * and say nothing here.
+ */
 function brought({ group: _, ...t }: Trajectory, meta: RunMeta): Trajectory {
-  const steps = t.steps.map(({ tokens: _t, version: _v, ...s }): Step => s), hash = new ContentHash();
+  const steps = t.steps.map(({ tokens: _t, version: _v, ...s }): Step => s),
+    hash = new ContentHash();
   for (const s of steps) hash.step(s);
-  const provenance: Provenance = t.provenance.kind === 'rollout' || t.provenance.kind === 'probe' ? { kind: 'imported', from: `run ${meta.id} ${t.id}` } : t.provenance;
+  const provenance: Provenance =
+    t.provenance.kind === 'rollout' || t.provenance.kind === 'probe'
+      ? { kind: 'imported', from: `run ${meta.id} ${t.id}` }
+      : t.provenance;
   return { ...t, steps, provenance, id: id<RolloutId>(`import/${hash.end(t).slice(0, 20)}`) };
 }
 
 async function copyFrames(refs: readonly FrameRef[], from: string, data: DataManager): Promise<void> {
-  const todo = [...refs], dir = runPaths(from).frames;
+  const todo = [...refs],
+    dir = runPaths(from).frames;
   const worker = async (): Promise<void> => {
     for (let f = todo.pop(); f; f = todo.pop()) {
       const to = data.frames.path(f);
@@ -93,7 +178,12 @@ async function copyFrames(refs: readonly FrameRef[], from: string, data: DataMan
         await rename(tmp, to);
       } catch (e) {
         await rm(tmp, { force: true }).catch(() => undefined);
-        throw new StudioError('store.io', `A frame could not be copied from ${from}: ${(e as Error).message}.`, 'Free some space, check permissions, or leave the folder out of curation.pool.from; then resume the run.', { cause: e });
+        throw new StudioError(
+          'store.io',
+          `A frame could not be copied from ${from}: ${(e as Error).message}.`,
+          'Free some space, check permissions, or leave the folder out of curation.pool.from; then resume the run.',
+          { cause: e },
+        );
       }
     }
   };

@@ -10,14 +10,21 @@ import type { Tasks } from './mapping.js';
 /** Screens one call of the drawing program makes: about a second of work and 2 MB. */
 const PER_CALL = 24;
 
-/** The words training instructions are made of, as written: what the base policy learns to find on a screen. Held-out seeds are not looked at. */
+/**
+ * The words training instructions are made of, as written: what the base policy learns to find on a screen. Held-out
+ * seeds are not looked at.
+ */
 export function vocabulary(spec: EmbeddedPolicySpec, tasks: Tasks, seeds = 40): { text: string; bucket: number }[] {
   const words = new Map<string, number>();
   for (const f of tasks.families) {
     for (const seed of tasks.demoSeeds.slice(0, seeds)) {
       for (const t of tokenizeInstruction(spec, tasks.source.task(f.id, seed).instruction)) {
         // What can stand on a screen: quoted words, names, and words in capitals such as OK.
-        if ((t.kind === 'quoted' || t.kind === 'name' || t.text === t.text.toUpperCase()) && /^\p{L}{2,14}$/u.test(t.text)) words.set(t.text, t.bucket);
+        if (
+          (t.kind === 'quoted' || t.kind === 'name' || t.text === t.text.toUpperCase()) &&
+          /^\p{L}{2,14}$/u.test(t.text)
+        )
+          words.set(t.text, t.bucket);
       }
     }
   }
@@ -25,11 +32,22 @@ export function vocabulary(spec: EmbeddedPolicySpec, tasks: Tasks, seeds = 40): 
 }
 
 /**
- * Screens full of known words, drawn inside desktops with their fonts (image/overlay/opt/dart/words.py). No task is shown and nothing is
- * clicked: this gives the policy eyes, so that the few demonstrations need only teach it what to do (spec/embedded-trainer.md 6).
+ * Screens full of known words, drawn inside desktops with their fonts (image/overlay/opt/dart/words.py). No task is
+ * shown and nothing is clicked: this gives the policy eyes, so that the few demonstrations need only teach it what to
+ * do (spec/embedded-trainer.md 6).
  */
-export async function readingScreens(o: { pool: DesktopPool; spec: EmbeddedPolicySpec; words: readonly { text: string; bucket: number }[]; count: number; seed: number; parallel: number; signal: AbortSignal; onProgress: (done: number) => void }): Promise<ReadingScreen[]> {
-  const { width, height } = o.spec.obs, out: ReadingScreen[] = [];
+export async function readingScreens(o: {
+  pool: DesktopPool;
+  spec: EmbeddedPolicySpec;
+  words: readonly { text: string; bucket: number }[];
+  count: number;
+  seed: number;
+  parallel: number;
+  signal: AbortSignal;
+  onProgress: (done: number) => void;
+}): Promise<ReadingScreen[]> {
+  const { width, height } = o.spec.obs,
+    out: ReadingScreen[] = [];
   // Handed over as an argument, so that a root file system built earlier need not have it.
   const program = await readFile(join(imageDir(), 'overlay/opt/dart/words.py'), 'utf8');
   let next = 0;
@@ -39,16 +57,34 @@ export async function readingScreens(o: { pool: DesktopPool; spec: EmbeddedPolic
       while (next < o.count && !o.signal.aborted) {
         const from = next;
         next += PER_CALL;
-        const ask = { seed: o.seed * 1_000_003 + from, count: Math.min(PER_CALL, o.count - from), words: o.words.map((w) => w.text), width: width * 2, height: height * 2 };
-        const r = await lease.desktop.exec(['python3', '-c', program], { stdin: JSON.stringify(ask), timeoutMs: 60_000, signal: o.signal });
-        if (r.code !== 0) throw new StudioError('desktop.exec', `Drawing reading screens failed: ${r.stderr.toString('utf8').trim().split('\n').at(-1) ?? ''}`, 'Build the desktop again: `dart-studio desktop build --force`.');
+        const ask = {
+          seed: o.seed * 1_000_003 + from,
+          count: Math.min(PER_CALL, o.count - from),
+          words: o.words.map((w) => w.text),
+          width: width * 2,
+          height: height * 2,
+        };
+        const r = await lease.desktop.exec(['python3', '-c', program], {
+          stdin: JSON.stringify(ask),
+          timeoutMs: 60_000,
+          signal: o.signal,
+        });
+        if (r.code !== 0)
+          throw new StudioError(
+            'desktop.exec',
+            `Drawing reading screens failed: ${r.stderr.toString('utf8').trim().split('\n').at(-1) ?? ''}`,
+            'Build the desktop again: `dart-studio desktop build --force`.',
+          );
         out.push(...parse(r.stdout, width * height, o.words));
         o.onProgress(out.length);
       }
-    } finally { lease.release(); }
+    } finally {
+      lease.release();
+    }
   };
   await Promise.all(Array.from({ length: o.parallel }, worker));
-  if (o.signal.aborted) throw new StudioError('cancelled', 'The reading lessons were stopped.', 'Start the run again when you want it.');
+  if (o.signal.aborted)
+    throw new StudioError('cancelled', 'The reading lessons were stopped.', 'Start the run again when you want it.');
   return out;
 }
 
@@ -57,9 +93,18 @@ export function parse(b: Buffer, pixels: number, words: readonly { bucket: numbe
   const out: ReadingScreen[] = [];
   for (let at = 0; at < b.length;) {
     const eol = b.indexOf(10, at);
-    if (eol < 0 || eol + 1 + pixels > b.length) throw new StudioError('desktop.exec', 'A reading screen came back cut short.', 'Try again; if it stays so, build the desktop again.');
+    if (eol < 0 || eol + 1 + pixels > b.length)
+      throw new StudioError(
+        'desktop.exec',
+        'A reading screen came back cut short.',
+        'Try again; if it stays so, build the desktop again.',
+      );
     const head = JSON.parse(b.toString('utf8', at, eol)) as { words: number[]; boxes: number[][] };
-    out.push({ obs: Uint8Array.from(b.subarray(eol + 1, eol + 1 + pixels)), buckets: Int32Array.from(head.words, (w) => words[w]!.bucket), boxes: Int32Array.from(head.boxes.flat()) });
+    out.push({
+      obs: Uint8Array.from(b.subarray(eol + 1, eol + 1 + pixels)),
+      buckets: Int32Array.from(head.words, (w) => words[w]!.bucket),
+      boxes: Int32Array.from(head.boxes.flat()),
+    });
     at = eol + 1 + pixels;
   }
   return out;

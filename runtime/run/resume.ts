@@ -6,7 +6,13 @@ import type { RunReader } from '../data/store/runStore.js';
 import type { EvalPoint } from './evaluation.js';
 
 /** How far an earlier part of the same run came. */
-export interface Progress { readonly elapsedMs: number; readonly warmStarted: boolean; /** Pools of other folders have joined (`curation.pool.from`). */ readonly pooled: boolean; readonly points: readonly EvalPoint[] }
+export interface Progress {
+  readonly elapsedMs: number;
+  readonly warmStarted: boolean;
+  /** Pools of other folders have joined (`curation.pool.from`). */
+  readonly pooled: boolean;
+  readonly points: readonly EvalPoint[];
+}
 
 export async function progressOf(run: RunReader): Promise<Progress> {
   const [elapsed] = await run.index.query("SELECT max(value) AS v FROM metrics WHERE name = 'run.elapsedMs'", []);
@@ -16,13 +22,32 @@ export async function progressOf(run: RunReader): Promise<Progress> {
   const points: EvalPoint[] = [];
   for (const row of evals) {
     const e = await run.at(Number(row['position']));
-    if (e?.type === 'eval') points.push({ label: e.label ?? '', version: e.version, episodes: e.episodes, successes: e.successes, errors: e.errors, low: e.low, high: e.high, perFamily: e.perFamily ?? {}, infeasible: e.infeasible ?? { episodes: 0, successes: 0 } });
+    if (e?.type === 'eval')
+      points.push({
+        label: e.label ?? '',
+        version: e.version,
+        episodes: e.episodes,
+        successes: e.successes,
+        errors: e.errors,
+        low: e.low,
+        high: e.high,
+        perFamily: e.perFamily ?? {},
+        infeasible: e.infeasible ?? { episodes: 0, successes: 0 },
+      });
   }
-  return { elapsedMs: Number(elapsed?.['v'] ?? 0), warmStarted: Number(warm?.['c'] ?? 0) > 0, pooled: Number(pooled?.['c'] ?? 0) > 0, points };
+  return {
+    elapsedMs: Number(elapsed?.['v'] ?? 0),
+    warmStarted: Number(warm?.['c'] ?? 0) > 0,
+    pooled: Number(pooled?.['c'] ?? 0) > 0,
+    points,
+  };
 }
 
 /** The newest checkpoint the journal knows; its folder may have moved with the run. */
-export async function lastCheckpoint(run: RunReader, version?: number): Promise<{ version: number; dir: string } | undefined> {
+export async function lastCheckpoint(
+  run: RunReader,
+  version?: number,
+): Promise<{ version: number; dir: string } | undefined> {
   const rows = await run.index.query("SELECT position FROM events WHERE type = 'checkpoint' ORDER BY seq DESC", []);
   for (const row of rows) {
     const e = await run.at(Number(row['position']));
@@ -33,26 +58,50 @@ export async function lastCheckpoint(run: RunReader, version?: number): Promise<
   return undefined;
 }
 
-/** The checkpoint `warmStart.from` means: the folder itself, or the newest of a run folder. Rejects with `config.invalid`. */
+/**
+ * The checkpoint `warmStart.from` means: the folder itself, or the newest of a run folder. Rejects with
+ * `config.invalid`.
+ */
 export async function startingPoint(from: string): Promise<{ version: number; dir: string }> {
   const isCheckpoint = (dir: string): boolean => existsSync(join(dir, 'manifest.json'));
-  const folder = resolve(from), checkpoints = join(folder, 'checkpoints');
-  const dirs = isCheckpoint(folder) ? [folder] : (await readdir(checkpoints).catch(() => [] as string[])).filter((n) => /^v\d+$/.test(n)).sort().map((n) => join(checkpoints, n)).filter(isCheckpoint);
-  const dir = dirs.at(-1), version = Number(/^v(\d+)$/.exec(basename(dir ?? ''))?.[1]);
-  if (dir === undefined || !Number.isInteger(version)) throw new StudioError('config.invalid', `warmStart.from: there is no checkpoint in ${folder}.`, 'Name a run folder that has checkpoints, or one of the folders under its checkpoints/.');
+  const folder = resolve(from),
+    checkpoints = join(folder, 'checkpoints');
+  const dirs = isCheckpoint(folder)
+    ? [folder]
+    : (await readdir(checkpoints).catch(() => [] as string[]))
+        .filter((n) => /^v\d+$/.test(n))
+        .sort()
+        .map((n) => join(checkpoints, n))
+        .filter(isCheckpoint);
+  const dir = dirs.at(-1),
+    version = Number(/^v(\d+)$/.exec(basename(dir ?? ''))?.[1]);
+  if (dir === undefined || !Number.isInteger(version))
+    throw new StudioError(
+      'config.invalid',
+      `warmStart.from: there is no checkpoint in ${folder}.`,
+      'Name a run folder that has checkpoints, or one of the folders under its checkpoints/.',
+    );
   return { version, dir };
 }
 
 /** Successes of demonstrations and of the policy's newest rollouts, for imitation. */
 export async function loadSuccesses(run: RunReader, newest = 600): Promise<Trajectory[]> {
-  const rows = await run.index.query("SELECT id FROM rollouts WHERE outcome = 'success' AND (provenance != 'rollout' AND provenance != 'probe') UNION ALL SELECT id FROM (SELECT id FROM rollouts WHERE outcome = 'success' AND provenance = 'rollout' ORDER BY ended_at DESC LIMIT ?)", [newest]);
+  const rows = await run.index.query(
+    "SELECT id FROM rollouts WHERE outcome = 'success' AND (provenance != 'rollout' AND provenance != 'probe') UNION ALL SELECT id FROM (SELECT id FROM rollouts WHERE outcome = 'success' AND provenance = 'rollout' ORDER BY ended_at DESC LIMIT ?)",
+    [newest],
+  );
   const out: Trajectory[] = [];
-  for (const r of rows) { const t = await run.readTrajectory(id<RolloutId>(String(r['id']))); if (t) out.push(t); }
+  for (const r of rows) {
+    const t = await run.readTrajectory(id<RolloutId>(String(r['id'])));
+    if (t) out.push(t);
+  }
   return out;
 }
 
 /** Keeps the newest `keep` checkpoint folders. */
 export async function pruneCheckpoints(dir: string, keep: number): Promise<void> {
   const names = (await readdir(dir).catch(() => [] as string[])).filter((n) => /^v\d+$/.test(n)).sort();
-  await Promise.all(names.slice(0, Math.max(0, names.length - keep)).map((n) => rm(join(dir, n), { recursive: true, force: true })));
+  await Promise.all(
+    names.slice(0, Math.max(0, names.length - keep)).map((n) => rm(join(dir, n), { recursive: true, force: true })),
+  );
 }

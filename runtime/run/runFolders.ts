@@ -7,7 +7,12 @@ import { StudioError } from '../domain/index.js';
 export function runFolder(dir: string, name: string): string {
   const tries = [isAbsolute(name) ? name : resolve(name), resolve(dir, name)];
   const found = tries.find((d) => existsSync(join(d, 'run.json')));
-  if (!found) throw new StudioError('store.io', `There is no run '${name}' (looked in ${tries.join(' and ')}).`, '`dart-studio runs list` shows the runs there are.');
+  if (!found)
+    throw new StudioError(
+      'store.io',
+      `There is no run '${name}' (looked in ${tries.join(' and ')}).`,
+      '`dart-studio runs list` shows the runs there are.',
+    );
   return found;
 }
 
@@ -15,7 +20,10 @@ export function runFolder(dir: string, name: string): string {
 export function newRunId(dir: string, name: string, seed: number, now: Date): string {
   const p = (n: number): string => String(n).padStart(2, '0');
   const base = `${now.getFullYear()}-${p(now.getMonth() + 1)}-${p(now.getDate())}-${p(now.getHours())}${p(now.getMinutes())}-${name}-s${seed}`;
-  for (let i = 1; ; i++) { const id = i === 1 ? base : `${base}-${i}`; if (!existsSync(join(dir, id))) return id; }
+  for (let i = 1; ; i++) {
+    const id = i === 1 ? base : `${base}-${i}`;
+    if (!existsSync(join(dir, id))) return id;
+  }
 }
 
 /** Folders under `dir` that hold a run, newest first. */
@@ -23,7 +31,9 @@ export async function listRunFolders(dir: string): Promise<string[]> {
   const names = await readdir(dir).catch(() => [] as string[]);
   const found: { dir: string; at: number }[] = [];
   for (const n of names) {
-    const meta = await readFile(join(dir, n, 'run.json'), 'utf8').then((t) => JSON.parse(t) as { createdAt?: number }).catch(() => undefined);
+    const meta = await readFile(join(dir, n, 'run.json'), 'utf8')
+      .then((t) => JSON.parse(t) as { createdAt?: number })
+      .catch(() => undefined);
     if (meta) found.push({ dir: join(dir, n), at: meta.createdAt ?? 0 });
   }
   return found.sort((a, b) => b.at - a.at).map((f) => f.dir);

@@ -5,7 +5,10 @@ export { wilson };
 const BARS = '▁▂▃▄▅▆▇█';
 /** A row of block characters for values in [0, 1]; the newest `width` of them. */
 export function sparkline(values: readonly number[], width = 24): string {
-  return values.slice(-width).map((v) => BARS[Math.max(0, Math.min(BARS.length - 1, Math.floor(v * BARS.length)))] ?? ' ').join('');
+  return values
+    .slice(-width)
+    .map((v) => BARS[Math.max(0, Math.min(BARS.length - 1, Math.floor(v * BARS.length)))] ?? ' ')
+    .join('');
 }
 
 export const percent = (x: number, digits = 0): string => (Number.isFinite(x) ? `${(100 * x).toFixed(digits)} %` : '–');
@@ -19,29 +22,44 @@ export function rateText(successes: number, n: number): string {
 
 export function duration(ms: number): string {
   const s = Math.max(0, Math.round(ms / 1000));
-  const h = Math.floor(s / 3600), m = Math.floor((s % 3600) / 60);
-  return h > 0 ? `${h}:${String(m).padStart(2, '0')}:${String(s % 60).padStart(2, '0')}` : `${m}:${String(s % 60).padStart(2, '0')}`;
+  const h = Math.floor(s / 3600),
+    m = Math.floor((s % 3600) / 60);
+  return h > 0
+    ? `${h}:${String(m).padStart(2, '0')}:${String(s % 60).padStart(2, '0')}`
+    : `${m}:${String(s % 60).padStart(2, '0')}`;
 }
 
 /** Mean of the newest `size` outcomes. */
 export class Rolling {
   readonly #size: number;
   readonly #xs: number[] = [];
-  constructor(size: number) { this.#size = size; }
-  add(x: number): void { this.#xs.push(x); if (this.#xs.length > this.#size) this.#xs.shift(); }
-  get n(): number { return this.#xs.length; }
-  get mean(): number { return this.#xs.length === 0 ? NaN : this.#xs.reduce((a, b) => a + b, 0) / this.#xs.length; }
+  constructor(size: number) {
+    this.#size = size;
+  }
+  add(x: number): void {
+    this.#xs.push(x);
+    if (this.#xs.length > this.#size) this.#xs.shift();
+  }
+  get n(): number {
+    return this.#xs.length;
+  }
+  get mean(): number {
+    return this.#xs.length === 0 ? NaN : this.#xs.reduce((a, b) => a + b, 0) / this.#xs.length;
+  }
 }
 
 /** Share of time, summed over lanes, that a lane was busy; fed with intervals as they begin and end. */
 export class BusyShare {
   readonly #since = new Map<string, number>();
   #busyMs = 0;
-  begin(lane: string, at: number): void { if (!this.#since.has(lane)) this.#since.set(lane, at); }
+  begin(lane: string, at: number): void {
+    if (!this.#since.has(lane)) this.#since.set(lane, at);
+  }
   end(lane: string, at: number): void {
     const s = this.#since.get(lane);
     if (s === undefined) return;
-    this.#busyMs += at - s; this.#since.delete(lane);
+    this.#busyMs += at - s;
+    this.#since.delete(lane);
   }
   /** `startedAt`..`now` over `lanes` lanes. */
   share(startedAt: number, now: number, lanes: number): number {

@@ -25,9 +25,10 @@ export interface UpdateLoopDeps<W> {
 /**
  * The trainer's side of a run: claim a batch as soon as there is one, update, publish, again.
  *
- * Regimes `rollout` and `task`: rollouts go on meanwhile, and the next update begins while the weights of the last one are still being
- * published; it never gets further ahead than that. Regime `batch`: updates begin when all rollouts of the batch have ended, take whatever
- * survived curation, and the weights are published once, after the last of them; then the next batch is rolled out.
+ * Regimes `rollout` and `task`: rollouts go on meanwhile, and the next update begins while the weights of the last one
+ * are still being published; it never gets further ahead than that. Regime `batch`: updates begin when all rollouts of
+ * the batch have ended, take whatever survived curation, and the weights are published once, after the last of them;
+ * then the next batch is rolled out.
  */
 export async function updateLoop<W>(d: UpdateLoopDeps<W>, signal: AbortSignal): Promise<void> {
   const changed = changes(d.data, signal);
@@ -37,47 +38,85 @@ export async function updateLoop<W>(d: UpdateLoopDeps<W>, signal: AbortSignal): 
   let fault: { readonly error: unknown } | undefined;
   const publish = async (weights: W): Promise<void> => {
     await publishing;
-    publishing = d.publish(weights).then(d.onGenerate, (error: unknown) => { fault ??= { error }; changed.ring(); });
+    publishing = d.publish(weights).then(d.onGenerate, (error: unknown) => {
+      fault ??= { error };
+      changed.ring();
+    });
   };
   try {
     while (!signal.aborted) {
       await d.hold?.();
       if (fault) throw fault.error;
       if (signal.aborted || d.done?.()) break;
-      if (coupled && !d.gate.training) { await changed.next(); continue; }
-      const batch = await d.data.claimBatch({ version: d.version(), behavior: d.behavior(), minGroups: coupled ? 1 : d.batchGroups, ...(coupled ? { maxGroups: d.batchGroups } : {}) });
+      if (coupled && !d.gate.training) {
+        await changed.next();
+        continue;
+      }
+      const batch = await d.data.claimBatch({
+        version: d.version(),
+        behavior: d.behavior(),
+        minGroups: coupled ? 1 : d.batchGroups,
+        ...(coupled ? { maxGroups: d.batchGroups } : {}),
+      });
       if (!batch) {
-        if (!coupled) { await changed.next(); continue; }
-        if (unpublished) { await publish(unpublished.weights); await publishing; unpublished = undefined; continue; }
+        if (!coupled) {
+          await changed.next();
+          continue;
+        }
+        if (unpublished) {
+          await publish(unpublished.weights);
+          await publishing;
+          unpublished = undefined;
+          continue;
+        }
         d.gate.synced();
         d.onGenerate();
         continue;
       }
       let weights: W;
-      try { weights = await d.train(batch); } catch (e) {
+      try {
+        weights = await d.train(batch);
+      } catch (e) {
         await d.data.release(batch.id, toRunError(e).message).catch(() => undefined);
         throw e;
       }
-      if (coupled) unpublished = { weights }; else await publish(weights);
+      if (coupled) unpublished = { weights };
+      else await publish(weights);
     }
     if (unpublished) await publish(unpublished.weights);
-  } finally { await publishing; changed.off(); }
+  } finally {
+    await publishing;
+    changed.off();
+  }
   if (fault) throw fault.error;
 }
 
 /** Turns "something changed" callbacks into something to await, without losing one in between. */
-function changes(data: Pick<DataManager, 'onChange'>, signal: AbortSignal): { next(): Promise<void>; ring(): void; off(): void } {
+function changes(
+  data: Pick<DataManager, 'onChange'>,
+  signal: AbortSignal,
+): { next(): Promise<void>; ring(): void; off(): void } {
   let pending = false;
   let wake: (() => void) | undefined;
-  const ring = (): void => { pending = true; wake?.(); };
+  const ring = (): void => {
+    pending = true;
+    wake?.();
+  };
   const off = data.onChange(ring);
   signal.addEventListener('abort', ring, { once: true });
   return {
     ring,
-    off: () => { off(); signal.removeEventListener('abort', ring); },
+    off: () => {
+      off();
+      signal.removeEventListener('abort', ring);
+    },
     async next() {
-      if (!pending) await new Promise<void>((r) => { wake = r; });
-      pending = false; wake = undefined;
+      if (!pending)
+        await new Promise<void>((r) => {
+          wake = r;
+        });
+      pending = false;
+      wake = undefined;
     },
   };
 }

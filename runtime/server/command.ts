@@ -5,10 +5,17 @@ import { serve } from './serve.js';
 
 /** `serve <storage>`; resolves when the daemon serves, and the process ends by itself. */
 export async function serveCommand(storage: string, o: { readonly idleMinutes?: string }): Promise<void> {
-  const idle = o.idleMinutes ?? process.env['DART_STUDIO_IDLE_MINUTES'], idleMinutes = idle === undefined ? undefined : Number(idle);
-  if (idleMinutes !== undefined && !(idleMinutes > 0 && idleMinutes <= 10_000)) throw new StudioError('config.invalid', `${idle} is not a number of minutes.`, 'Give --idle-minutes a number above 0.');
+  const idle = o.idleMinutes ?? process.env['DART_STUDIO_IDLE_MINUTES'],
+    idleMinutes = idle === undefined ? undefined : Number(idle);
+  if (idleMinutes !== undefined && !(idleMinutes > 0 && idleMinutes <= 10_000))
+    throw new StudioError(
+      'config.invalid',
+      `${idle} is not a number of minutes.`,
+      'Give --idle-minutes a number above 0.',
+    );
   await serve({
-    storage, ...(idleMinutes === undefined ? {} : { idleMinutes }),
+    storage,
+    ...(idleMinutes === undefined ? {} : { idleMinutes }),
     createService: (s) => createStudioService({ entry: { ...thisBundle(), background: true }, ...s }),
     exit: (code) => process.exit(code),
   });

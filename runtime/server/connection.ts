@@ -1,4 +1,10 @@
-import { createMessageConnection, ErrorCodes, ResponseError, type CancellationToken, type MessageConnection } from 'vscode-jsonrpc/node';
+import {
+  createMessageConnection,
+  ErrorCodes,
+  ResponseError,
+  type CancellationToken,
+  type MessageConnection,
+} from 'vscode-jsonrpc/node';
 import type { RawData, WebSocket } from 'ws';
 import { encodeScreen } from '../protocol/binary.js';
 import * as methods from '../protocol/methods.js';
@@ -12,16 +18,22 @@ import { Outbox } from './socket.js';
 /** What a connection needs of the daemon around it. */
 export interface ConnectionHost {
   readonly service: StudioService;
-  /** The service's, some with an addition of the daemon's. */ readonly handlers: ReadonlyMap<string, Handler>;
-  /** Throws when this client cannot be served. */ greet(p: methods.HelloParams): methods.HelloResult;
+  /** The service's, some with an addition of the daemon's. */
+  readonly handlers: ReadonlyMap<string, Handler>;
+  /** Throws when this client cannot be served. */
+  greet(p: methods.HelloParams): methods.HelloResult;
   drain(): { readonly waitingFor: readonly RunPath[]; readonly busy?: boolean };
-  /** Resolves when what was active is stopped. */ shutdown(): Promise<void>;
-  /** Why this method is not served now. */ refuses(method: string): Error | undefined;
+  /** Resolves when what was active is stopped. */
+  shutdown(): Promise<void>;
+  /** Why this method is not served now. */
+  refuses(method: string): Error | undefined;
   log(level: LogLevel, message: string): void;
-  /** A client that has not said what it wants by then is cut off. */ readonly helloMs: number;
+  /** A client that has not said what it wants by then is cut off. */
+  readonly helloMs: number;
 }
 
-const maxSubscriptions = 256, maxStreams = 32;
+const maxSubscriptions = 256,
+  maxStreams = 32;
 type Params = Readonly<Record<string, unknown>>;
 type Own = (p: Params, signal: AbortSignal) => unknown;
 
@@ -49,12 +61,23 @@ export class Connection {
     this.#out = new Outbox(socket);
     const reader = new SocketReader();
     this.#rpc = createMessageConnection(reader, new SocketWriter((text) => this.#out.send(text)), {
-      error: (m) => { if (socket.readyState === socket.OPEN) host.log('warn', `${this.#name}: ${m}`); }, warn: () => undefined, info: () => undefined, log: () => undefined,
+      error: (m) => {
+        if (socket.readyState === socket.OPEN) host.log('warn', `${this.#name}: ${m}`);
+      },
+      warn: () => undefined,
+      info: () => undefined,
+      log: () => undefined,
     });
     this.#own = new Map<string, Own>([
       [methods.hello.method, (p) => this.#hello(p)],
       [methods.drain.method, () => host.drain()],
-      [methods.shutdown.method, async () => { await host.shutdown(); return {}; }],
+      [
+        methods.shutdown.method,
+        async () => {
+          await host.shutdown();
+          return {};
+        },
+      ],
       [methods.subscribe.method, (p) => this.#subscribe(p)],
       [methods.unsubscribe.method, (p) => this.#endOf(this.#subscriptions, p['subscription'])],
       [methods.watchDesktop.method, (p, signal) => this.#watch(p, signal)],
@@ -62,12 +85,20 @@ export class Connection {
     ]);
     this.#rpc.onRequest((method, params, token) => this.#serve(method, params, token));
     this.#rpc.onNotification(() => undefined); // clients have none; unknown ones are ignored, as JSON-RPC says
-    this.#silent = setTimeout(() => { host.log('warn', `${this.#name}: no hello in ${host.helloMs} ms`); socket.terminate(); }, host.helloMs);
+    this.#silent = setTimeout(() => {
+      host.log('warn', `${this.#name}: no hello in ${host.helloMs} ms`);
+      socket.terminate();
+    }, host.helloMs);
     socket.on('message', (data: RawData, binary: boolean) => {
       if (socket.readyState !== socket.OPEN) return;
-      if (binary || !reader.push(data.toString())) { host.log('warn', `${this.#name}: sent something that is not a JSON-RPC message`); socket.close(binary ? 1003 : 1007); }
+      if (binary || !reader.push(data.toString())) {
+        host.log('warn', `${this.#name}: sent something that is not a JSON-RPC message`);
+        socket.close(binary ? 1003 : 1007);
+      }
     });
-    socket.on('pong', () => { this.alive = true; });
+    socket.on('pong', () => {
+      this.alive = true;
+    });
     socket.on('error', (e) => host.log('warn', `${this.#name}: ${e.message}`)); // 'close' follows
     socket.on('close', (code) => {
       clearTimeout(this.#silent);
@@ -90,35 +121,64 @@ export class Connection {
     void this.#notify(methods.goingDown.method, { reason, ...(message ? { message } : {}) });
   }
   ping(): void {
-    if (!this.alive) { this.#host.log('warn', `${this.#name}: no answer to a ping`); this.#socket.terminate(); return; }
+    if (!this.alive) {
+      this.#host.log('warn', `${this.#name}: no answer to a ping`);
+      this.#socket.terminate();
+      return;
+    }
     this.alive = false;
     this.#socket.ping();
   }
   /** Says good-bye; resolves when the client is gone, at the latest after a second. */
   close(): Promise<void> {
     return new Promise((done) => {
-      if (this.#socket.readyState === this.#socket.CLOSED) { done(); return; }
+      if (this.#socket.readyState === this.#socket.CLOSED) {
+        done();
+        return;
+      }
       const late = setTimeout(() => this.#socket.terminate(), 1000);
-      this.#socket.once('close', () => { clearTimeout(late); done(); });
+      this.#socket.once('close', () => {
+        clearTimeout(late);
+        done();
+      });
       this.#socket.close(1001);
     });
   }
 
   async #serve(method: string, params: unknown, token: CancellationToken): Promise<unknown> {
-    const cancel = new AbortController(), abort = (): void => cancel.abort(), left = (): void => cancel.abort(gone);
+    const cancel = new AbortController(),
+      abort = (): void => cancel.abort(),
+      left = (): void => cancel.abort(gone);
     const heard = token.onCancellationRequested(abort);
     if (token.isCancellationRequested) abort();
     this.#end.signal.addEventListener('abort', left);
     try {
       if (firstWords.has(method)) clearTimeout(this.#silent);
-      else if (this.#client === undefined) throw new ServerFault('params.invalid', `${method} came before ${methods.hello.method}.`, 'Say hello first.');
-      if (typeof params !== 'object' || params === null || Array.isArray(params)) throw new ServerFault('params.invalid', `${method} needs one parameter object.`, 'This is a fault of the client: please report it.');
+      else if (this.#client === undefined)
+        throw new ServerFault('params.invalid', `${method} came before ${methods.hello.method}.`, 'Say hello first.');
+      if (typeof params !== 'object' || params === null || Array.isArray(params))
+        throw new ServerFault(
+          'params.invalid',
+          `${method} needs one parameter object.`,
+          'This is a fault of the client: please report it.',
+        );
       const no = this.#host.refuses(method);
       if (no) throw no;
-      const own = this.#own.get(method), handler = this.#host.handlers.get(method);
+      const own = this.#own.get(method),
+        handler = this.#host.handlers.get(method);
       if (own) return await own(params as Params, cancel.signal);
-      if (!handler) return new ResponseError<methods.ErrorData>(ErrorCodes.MethodNotFound, `The runtime does not know ${method}.`, { kind: 'not.found', remedy: 'Restart the runtime: it is older than this window.' });
-      return await handler(params, { signal: cancel.signal, client: this.#end.signal, notify: (m, p) => { void this.#notify(m, p); } });
+      if (!handler)
+        return new ResponseError<methods.ErrorData>(ErrorCodes.MethodNotFound, `The runtime does not know ${method}.`, {
+          kind: 'not.found',
+          remedy: 'Restart the runtime: it is older than this window.',
+        });
+      return await handler(params, {
+        signal: cancel.signal,
+        client: this.#end.signal,
+        notify: (m, p) => {
+          void this.#notify(m, p);
+        },
+      });
     } catch (e) {
       const stack = unforeseen(e);
       if (stack !== undefined) this.#host.log('error', `${this.#name}: ${method}: ${stack}`);
@@ -131,20 +191,55 @@ export class Connection {
 
   #hello(p: Params): methods.HelloResult {
     const build = p['build'] as { version?: unknown; time?: unknown } | undefined;
-    if (!Number.isInteger(p['protocol']) || typeof build?.version !== 'string' || typeof build.time !== 'number' || typeof p['client'] !== 'string') throw new ServerFault('params.invalid', 'hello lacks protocol, build or client.', 'This is a fault of the client: please report it.');
-    const result = this.#host.greet({ protocol: p['protocol'] as number, build: { version: build.version, time: build.time }, client: p['client'] });
+    if (
+      !Number.isInteger(p['protocol']) ||
+      typeof build?.version !== 'string' ||
+      typeof build.time !== 'number' ||
+      typeof p['client'] !== 'string'
+    )
+      throw new ServerFault(
+        'params.invalid',
+        'hello lacks protocol, build or client.',
+        'This is a fault of the client: please report it.',
+      );
+    const result = this.#host.greet({
+      protocol: p['protocol'] as number,
+      build: { version: build.version, time: build.time },
+      client: p['client'],
+    });
     this.#client ??= p['client'].slice(0, 80);
-    this.#host.log('info', `${this.#name} is ${this.#client}, build ${build.version} of ${new Date(build.time).toISOString()}`);
+    this.#host.log(
+      'info',
+      `${this.#name} is ${this.#client}, build ${build.version} of ${new Date(build.time).toISOString()}`,
+    );
     return result;
   }
 
   async #subscribe(p: Params): Promise<unknown> {
     const { run, sinceSeq, types, rollout } = p;
-    if (typeof run !== 'string' || !Number.isSafeInteger(sinceSeq) || (sinceSeq as number) < 0 || (rollout !== undefined && typeof rollout !== 'string') || (types !== undefined && !(Array.isArray(types) && types.every((t) => typeof t === 'string'))))
-      throw new ServerFault('params.invalid', 'A subscription needs a run, a sequence number and, if any, a list of types.', 'This is a fault of the client: please report it.');
-    if (this.#subscriptions.size >= maxSubscriptions) throw new ServerFault('busy', `This window has ${maxSubscriptions} subscriptions already.`, 'Close some views.');
-    const headSeq = await this.#host.service.head(run), id = ++this.#ids, cancel = this.#track(this.#subscriptions, id);
-    const q: EventQuery = { run, sinceSeq: sinceSeq as number, ...(types ? { types: types as RunEventType[] } : {}), ...(rollout !== undefined ? { rollout } : {}) };
+    if (
+      typeof run !== 'string' ||
+      !Number.isSafeInteger(sinceSeq) ||
+      (sinceSeq as number) < 0 ||
+      (rollout !== undefined && typeof rollout !== 'string') ||
+      (types !== undefined && !(Array.isArray(types) && types.every((t) => typeof t === 'string')))
+    )
+      throw new ServerFault(
+        'params.invalid',
+        'A subscription needs a run, a sequence number and, if any, a list of types.',
+        'This is a fault of the client: please report it.',
+      );
+    if (this.#subscriptions.size >= maxSubscriptions)
+      throw new ServerFault('busy', `This window has ${maxSubscriptions} subscriptions already.`, 'Close some views.');
+    const headSeq = await this.#host.service.head(run),
+      id = ++this.#ids,
+      cancel = this.#track(this.#subscriptions, id);
+    const q: EventQuery = {
+      run,
+      sinceSeq: sinceSeq as number,
+      ...(types ? { types: types as RunEventType[] } : {}),
+      ...(rollout !== undefined ? { rollout } : {}),
+    };
     setImmediate(() => void this.#pump(id, q, cancel.signal)); // after the answer, which tells the client this id
     return { subscription: id, headSeq };
   }
@@ -155,20 +250,47 @@ export class Connection {
       for await (const b of this.#host.service.events(q, signal)) {
         if (signal.aborted) return;
         nextSeq = b.nextSeq;
-        await this.#rpc.sendNotification(methods.events, { subscription: id, run: q.run, events: b.events, nextSeq, live: b.live, ...(b.ended ? { ended: true } : {}) });
+        await this.#rpc.sendNotification(methods.events, {
+          subscription: id,
+          run: q.run,
+          events: b.events,
+          nextSeq,
+          live: b.live,
+          ...(b.ended ? { ended: true } : {}),
+        });
       }
     } catch (e) {
       if (signal.aborted || this.#end.signal.aborted) return;
       this.#host.log('error', `${this.#name}: events of ${q.run}: ${unforeseen(e) ?? toWireError(e).message}`);
-      void this.#notify(methods.events.method, { subscription: id, run: q.run, events: [], nextSeq, live: true, error: toWireError(e) });
-    } finally { this.#subscriptions.delete(id); }
+      void this.#notify(methods.events.method, {
+        subscription: id,
+        run: q.run,
+        events: [],
+        nextSeq,
+        live: true,
+        error: toWireError(e),
+      });
+    } finally {
+      this.#subscriptions.delete(id);
+    }
   }
 
   async #watch(p: Params, signal: AbortSignal): Promise<unknown> {
     const { desktop, maxFps } = p;
-    if (typeof desktop !== 'string' || (maxFps !== undefined && !(typeof maxFps === 'number' && maxFps > 0 && maxFps <= 60))) throw new ServerFault('params.invalid', 'Watching needs a desktop, and at most 60 pictures a second.', 'This is a fault of the client: please report it.');
-    if (this.#streams.size >= maxStreams) throw new ServerFault('busy', `This window watches ${maxStreams} desktops already.`, 'Close some of them.');
-    const stream = ++this.#ids, cancel = this.#track(this.#streams, stream), abort = (): void => cancel.abort();
+    if (
+      typeof desktop !== 'string' ||
+      (maxFps !== undefined && !(typeof maxFps === 'number' && maxFps > 0 && maxFps <= 60))
+    )
+      throw new ServerFault(
+        'params.invalid',
+        'Watching needs a desktop, and at most 60 pictures a second.',
+        'This is a fault of the client: please report it.',
+      );
+    if (this.#streams.size >= maxStreams)
+      throw new ServerFault('busy', `This window watches ${maxStreams} desktops already.`, 'Close some of them.');
+    const stream = ++this.#ids,
+      cancel = this.#track(this.#streams, stream),
+      abort = (): void => cancel.abort();
     signal.addEventListener('abort', abort);
     try {
       const screen = await this.#host.service.watch(desktop, { maxFps: maxFps ?? 10 }, cancel.signal);
@@ -177,33 +299,62 @@ export class Connection {
     } catch (e) {
       this.#streams.delete(stream);
       throw e;
-    } finally { signal.removeEventListener('abort', abort); }
+    } finally {
+      signal.removeEventListener('abort', abort);
+    }
   }
   /** Asks for the next patch when the last one is sent: the service keeps the newest state meanwhile. */
-  async #show(stream: number, patches: AsyncIterable<{ readonly x: number; readonly y: number; readonly width: number; readonly height: number; readonly at: number; readonly png: Uint8Array }>, signal: AbortSignal): Promise<void> {
+  async #show(
+    stream: number,
+    patches: AsyncIterable<{
+      readonly x: number;
+      readonly y: number;
+      readonly width: number;
+      readonly height: number;
+      readonly at: number;
+      readonly png: Uint8Array;
+    }>,
+    signal: AbortSignal,
+  ): Promise<void> {
     let fault: unknown;
     try {
       for await (const { png, ...at } of patches) {
         if (signal.aborted) return;
         await this.#out.send(encodeScreen({ stream, ...at }, png));
       }
-    } catch (e) { fault = e; } finally { this.#streams.delete(stream); }
-    if (!signal.aborted) void this.#notify(methods.streamEnded.method, { stream, ...(fault === undefined ? {} : { error: toWireError(fault) }) });
+    } catch (e) {
+      fault = e;
+    } finally {
+      this.#streams.delete(stream);
+    }
+    if (!signal.aborted)
+      void this.#notify(methods.streamEnded.method, {
+        stream,
+        ...(fault === undefined ? {} : { error: toWireError(fault) }),
+      });
   }
 
   #track(where: Map<number, AbortController>, id: number): AbortController {
     const cancel = new AbortController();
-    if (this.#end.signal.aborted) cancel.abort(); // closed while the request waited
+    if (this.#end.signal.aborted)
+      cancel.abort(); // closed while the request waited
     else where.set(id, cancel);
     return cancel;
   }
   #endOf(where: Map<number, AbortController>, id: unknown): Record<string, never> {
-    if (typeof id === 'number') { where.get(id)?.abort(); where.delete(id); }
+    if (typeof id === 'number') {
+      where.get(id)?.abort();
+      where.delete(id);
+    }
     return {};
   }
   /** A closed connection has nobody to tell. */
   async #notify(method: string, params: unknown): Promise<void> {
-    try { await this.#rpc.sendNotification(method, params); } catch { /* closed */ }
+    try {
+      await this.#rpc.sendNotification(method, params);
+    } catch {
+      /* closed */
+    }
   }
 }
 /** Before, or without, a hello that both sides can agree on. */

@@ -11,18 +11,31 @@ export async function privateFolder(dir: string): Promise<void> {
 
 /** Whole or not at all, and never readable for others, also not for a moment. */
 export async function writeDiscovery(dir: string, record: DiscoveryRecord): Promise<void> {
-  const file = join(dir, discoveryFile), tmp = `${file}.${randomBytes(6).toString('hex')}`;
+  const file = join(dir, discoveryFile),
+    tmp = `${file}.${randomBytes(6).toString('hex')}`;
   try {
     const f = await open(tmp, 'wx', 0o600);
-    try { await f.writeFile(JSON.stringify(record) + '\n'); await f.sync(); } finally { await f.close(); }
+    try {
+      await f.writeFile(JSON.stringify(record) + '\n');
+      await f.sync();
+    } finally {
+      await f.close();
+    }
     await rename(tmp, file);
-  } catch (e) { await rm(tmp, { force: true }); throw e; }
+  } catch (e) {
+    await rm(tmp, { force: true });
+    throw e;
+  }
 }
 
 /** Removes the record unless another daemon has written its own since. */
 export async function removeDiscovery(dir: string, token: string): Promise<void> {
   const file = join(dir, discoveryFile);
   let found: unknown;
-  try { found = JSON.parse(await readFile(file, 'utf8')); } catch { return; }
+  try {
+    found = JSON.parse(await readFile(file, 'utf8'));
+  } catch {
+    return;
+  }
   if ((found as { token?: unknown } | null)?.token === token) await rm(file, { force: true });
 }

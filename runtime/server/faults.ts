@@ -7,10 +7,19 @@ import { ServiceError } from '../run/service/types.js';
 export class ServerFault extends Error {
   readonly kind: ErrorData['kind'];
   readonly remedy: string;
-  constructor(kind: ErrorData['kind'], message: string, remedy: string) { super(message); this.name = 'ServerFault'; this.kind = kind; this.remedy = remedy; }
+  constructor(kind: ErrorData['kind'], message: string, remedy: string) {
+    super(message);
+    this.name = 'ServerFault';
+    this.kind = kind;
+    this.remedy = remedy;
+  }
 }
 
-const codes: Partial<Record<ErrorData['kind'], number>> = { 'params.invalid': ErrorCodes.InvalidParams, internal: ErrorCodes.InternalError, cancelled: -32800 };
+const codes: Partial<Record<ErrorData['kind'], number>> = {
+  'params.invalid': ErrorCodes.InvalidParams,
+  internal: ErrorCodes.InternalError,
+  cancelled: -32800,
+};
 const foreseen = (e: unknown): e is ServiceError | ServerFault => e instanceof ServiceError || e instanceof ServerFault;
 
 /** What a client is told: kind, message and remedy; never a stack. */
@@ -27,5 +36,5 @@ export const toWireError = (e: unknown): RunError => {
 /** The stack of what nobody foresaw, for the log; undefined for errors that were. */
 export function unforeseen(e: unknown): string | undefined {
   if (foreseen(e) || e instanceof StudioError || toRunError(e).kind !== 'internal') return undefined;
-  return e instanceof Error ? e.stack ?? e.message : String(e);
+  return e instanceof Error ? (e.stack ?? e.message) : String(e);
 }

@@ -10,12 +10,18 @@ const maxBytes = 4 << 20;
 export function redact(text: string, secrets: readonly string[] = [], home = homedir()): string {
   let out = text;
   for (const s of secrets) if (s !== '') out = out.replaceAll(s, '[redacted]');
-  out = out.replace(/\bBearer\s+[\w.~+/=-]+/gi, 'Bearer [redacted]')
-    .replace(/(["']?\b[\w-]*(?:token|api[-_]?key|secret|password|authorization)["']?\s*[:=]\s*["']?)(?!Bearer )[^\s"',;}&]{6,}/gi, '$1[redacted]');
+  out = out
+    .replace(/\bBearer\s+[\w.~+/=-]+/gi, 'Bearer [redacted]')
+    .replace(
+      /(["']?\b[\w-]*(?:token|api[-_]?key|secret|password|authorization)["']?\s*[:=]\s*["']?)(?!Bearer )[^\s"',;}&]{6,}/gi,
+      '$1[redacted]',
+    );
   return home.length > 1 ? out.replaceAll(home, '~') : out;
 }
 
-/** `daemon.log`, one line an entry; past 4 MB it becomes `daemon.1.log`. Writes are in order and off the caller's path. */
+/**
+ * `daemon.log`, one line an entry; past 4 MB it becomes `daemon.1.log`. Writes are in order and off the caller's path.
+ */
 export class DaemonLog {
   readonly file: string;
   readonly #dir: string;
@@ -24,7 +30,11 @@ export class DaemonLog {
   #size = 0;
   #queue: Promise<void> = Promise.resolve();
 
-  private constructor(dir: string, secrets: readonly string[]) { this.#dir = dir; this.#secrets = secrets; this.file = join(dir, 'daemon.log'); }
+  private constructor(dir: string, secrets: readonly string[]) {
+    this.#dir = dir;
+    this.#secrets = secrets;
+    this.file = join(dir, 'daemon.log');
+  }
 
   static async open(dir: string, secrets: readonly string[]): Promise<DaemonLog> {
     const log = new DaemonLog(dir, secrets);
@@ -37,12 +47,24 @@ export class DaemonLog {
   };
   /** For a process that is about to be gone. */
   writeNow(level: LogLevel, message: string): void {
-    try { appendFileSync(this.file, this.#line(level, message), { mode: 0o600 }); } catch { /* nothing is left to tell it to */ }
+    try {
+      appendFileSync(this.file, this.#line(level, message), { mode: 0o600 });
+    } catch {
+      /* nothing is left to tell it to */
+    }
   }
-  flush(): Promise<void> { return this.#queue; }
-  async close(): Promise<void> { await this.flush(); await this.#handle?.close(); this.#handle = undefined; }
+  flush(): Promise<void> {
+    return this.#queue;
+  }
+  async close(): Promise<void> {
+    await this.flush();
+    await this.#handle?.close();
+    this.#handle = undefined;
+  }
 
-  #line(level: LogLevel, message: string): string { return `${new Date().toISOString()} [${level}] ${redact(message, this.#secrets).replace(/\r?\n/g, '\n    ')}\n`; }
+  #line(level: LogLevel, message: string): string {
+    return `${new Date().toISOString()} [${level}] ${redact(message, this.#secrets).replace(/\r?\n/g, '\n    ')}\n`;
+  }
   async #open(): Promise<void> {
     this.#handle = await open(this.file, 'a', 0o600);
     this.#size = (await stat(this.file)).size;

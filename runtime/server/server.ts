@@ -7,15 +7,23 @@ import { Connection, type ConnectionHost } from './connection.js';
 import type { Broadcast } from '../run/service/types.js';
 
 export interface ServerOptions {
-  readonly token: string; readonly host: ConnectionHost;
-  /** The number of clients changed. */ onClients(): void;
+  readonly token: string;
+  readonly host: ConnectionHost;
+  /** The number of clients changed. */
+  onClients(): void;
 }
-const pingMs = 30_000, maxPayload = 16 << 20;
+const pingMs = 30_000,
+  maxPayload = 16 << 20;
 
 /** Listens on 127.0.0.1 on a port of the system's choice; speaks to whoever knows the token, and to nobody else. */
 export class DaemonServer {
   readonly #http: Server;
-  readonly #sockets = new WebSocketServer({ noServer: true, maxPayload, perMessageDeflate: false, clientTracking: false });
+  readonly #sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload,
+    perMessageDeflate: false,
+    clientTracking: false,
+  });
   readonly #clients = new Set<Connection>();
   readonly #refused = new Map<Refusal, number>();
   readonly #o: ServerOptions;
@@ -25,37 +33,61 @@ export class DaemonServer {
 
   private constructor(o: ServerOptions) {
     this.#o = o;
-    this.#http = createServer({ headersTimeout: 5000, requestTimeout: 10_000 }, (_req, res) => { res.writeHead(404, { connection: 'close', 'content-length': '0' }).end(); });
+    this.#http = createServer({ headersTimeout: 5000, requestTimeout: 10_000 }, (_req, res) => {
+      res.writeHead(404, { connection: 'close', 'content-length': '0' }).end();
+    });
     this.#http.maxConnections = 256;
     this.#http.on('clientError', (_e, socket) => socket.destroy());
     this.#http.on('upgrade', (req, socket: Duplex, head) => {
       socket.on('error', () => socket.destroy());
       const no = refusal(req, this.port, o.token);
-      if (no) { this.#note(no); socket.end('HTTP/1.1 401 Unauthorized\r\nConnection: close\r\nContent-Length: 0\r\n\r\n', () => socket.destroy()); return; }
+      if (no) {
+        this.#note(no);
+        socket.end('HTTP/1.1 401 Unauthorized\r\nConnection: close\r\nContent-Length: 0\r\n\r\n', () =>
+          socket.destroy(),
+        );
+        return;
+      }
       this.#sockets.handleUpgrade(req, socket, head, (ws) => {
-        const client: Connection = new Connection(ws, ++this.#ids, o.host, () => { this.#clients.delete(client); o.onClients(); });
+        const client: Connection = new Connection(ws, ++this.#ids, o.host, () => {
+          this.#clients.delete(client);
+          o.onClients();
+        });
         this.#clients.add(client);
         o.onClients();
       });
     });
-    this.#ping = setInterval(() => { for (const c of this.#clients) c.ping(); }, pingMs);
+    this.#ping = setInterval(() => {
+      for (const c of this.#clients) c.ping();
+    }, pingMs);
   }
   static async listen(o: ServerOptions): Promise<DaemonServer> {
     const s = new DaemonServer(o);
-    await new Promise<void>((done, fail) => { s.#http.once('error', fail).listen(0, '127.0.0.1', () => { s.#http.off('error', fail); done(); }); });
+    await new Promise<void>((done, fail) => {
+      s.#http.once('error', fail).listen(0, '127.0.0.1', () => {
+        s.#http.off('error', fail);
+        done();
+      });
+    });
     s.#port = (s.#http.address() as AddressInfo).port;
     return s;
   }
-  get port(): number { return this.#port; }
-  get clients(): number { return this.#clients.size; }
+  get port(): number {
+    return this.#port;
+  }
+  get clients(): number {
+    return this.#clients.size;
+  }
 
   /** The same words for everybody, put into words once. */
   broadcast(b: Broadcast): void {
     let text: string | undefined;
-    const words = (): string => text ??= JSON.stringify({ jsonrpc: '2.0', ...b });
+    const words = (): string => (text ??= JSON.stringify({ jsonrpc: '2.0', ...b }));
     for (const c of this.#clients) c.broadcast(b, words);
   }
-  goingDown(reason: string, message?: string): void { for (const c of this.#clients) c.goingDown(reason, message); }
+  goingDown(reason: string, message?: string): void {
+    for (const c of this.#clients) c.goingDown(reason, message);
+  }
   async close(): Promise<void> {
     clearInterval(this.#ping);
     const closed = new Promise<void>((done) => this.#http.close(() => done()));

@@ -6,19 +6,27 @@ export const hopelessBytes = 256 << 20;
 export const congestedBytes = 1 << 20;
 
 /**
- * Sends in order. Each send resolves when the kernel has taken the frame, so whoever awaits it goes at the client's pace. Broadcasts,
- * which nobody awaits, are held back while the client is behind: for each key the newest one only.
+ * Sends in order. Each send resolves when the kernel has taken the frame, so whoever awaits it goes at the client's
+ * pace. Broadcasts, which nobody awaits, are held back while the client is behind: for each key the newest one only.
  */
 export class Outbox {
   readonly #socket: WebSocket;
   readonly #held = new Map<string, () => string>();
-  constructor(socket: WebSocket) { this.#socket = socket; }
+  constructor(socket: WebSocket) {
+    this.#socket = socket;
+  }
 
   send(data: string | Uint8Array): Promise<void> {
     return new Promise((done, fail) => {
-      if (this.#socket.readyState !== this.#socket.OPEN) { fail(new Error('the connection is closed')); return; }
+      if (this.#socket.readyState !== this.#socket.OPEN) {
+        fail(new Error('the connection is closed'));
+        return;
+      }
       this.#socket.send(data, (e) => {
-        if (e) { fail(e); return; }
+        if (e) {
+          fail(e);
+          return;
+        }
         done();
         this.#release();
       });

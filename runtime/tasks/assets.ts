@@ -5,8 +5,9 @@ import { StudioError } from '../domain/index.js';
 
 /**
  * Files that tasks download, from a folder on this machine; nothing is fetched from the network.
- * A URL is found under, in this order: OSWorld's cache name `uuid5(URL)_basename` anywhere in the folder; the URL's path
- * (host/path, or any tail of it of two parts or more: a mirror of the file host); `<task id>/<name>` (OSWorld's cache of gold files).
+ * A URL is found under, in this order: OSWorld's cache name `uuid5(URL)_basename` anywhere in the folder; the URL's
+ * path (host/path, or any tail of it of two parts or more: a mirror of the file host); `<task id>/<name>` (OSWorld's
+ * cache of gold files).
  */
 export interface AssetStore {
   readonly dir: string | undefined;
@@ -14,7 +15,11 @@ export interface AssetStore {
   /** Rejects with `task.unsupported` when the file is not there. */
   read(url: string, hint?: AssetHint): Promise<Buffer>;
 }
-export interface AssetHint { /** Base name the task gives the file. */ readonly name?: string; readonly task?: string }
+export interface AssetHint {
+  /** Base name the task gives the file. */
+  readonly name?: string;
+  readonly task?: string;
+}
 
 /** RFC 4122 namespace for URLs. */
 const NAMESPACE_URL = Buffer.from('6ba7b8119dad11d180b400c04fd430c8', 'hex');
@@ -31,12 +36,20 @@ export function uuid5(url: string): string {
 /** OSWorld's cache name of a download. */
 export const cacheName = (url: string, path: string): string => `${uuid5(url)}_${path.split('/').pop() ?? ''}`;
 
-const missing = (url: string, dir: string | undefined): StudioError => new StudioError('task.unsupported',
-  `The task downloads ${url}, which is not among the local assets.`,
-  dir === undefined ? 'Give a folder of downloaded task files with --assets DIR.' : `Put the file into ${dir} under the name ${uuid5(url)}_NAME.`, { details: { needs: [`asset:${url}`] } });
+const missing = (url: string, dir: string | undefined): StudioError =>
+  new StudioError(
+    'task.unsupported',
+    `The task downloads ${url}, which is not among the local assets.`,
+    dir === undefined
+      ? 'Give a folder of downloaded task files with --assets DIR.'
+      : `Put the file into ${dir} under the name ${uuid5(url)}_NAME.`,
+    { details: { needs: [`asset:${url}`] } },
+  );
 
 export const noAssets: AssetStore = {
-  dir: undefined, has: () => false, read: (url) => Promise.reject(missing(url, undefined)),
+  dir: undefined,
+  has: () => false,
+  read: (url) => Promise.reject(missing(url, undefined)),
 };
 
 /** More entries than this are not indexed: the folder is then surely not an assets folder. */
@@ -46,10 +59,20 @@ const MAX_BYTES = 512 * 1024 * 1024;
 /** Index a folder of assets once. Rejects with `config.invalid` when it cannot be listed. */
 export async function openAssets(dir: string): Promise<AssetStore> {
   let entries;
-  try { entries = await readdir(dir, { recursive: true, withFileTypes: true }); } catch (cause) {
-    throw new StudioError('config.invalid', `The assets folder ${dir} cannot be read.`, 'Give an existing folder with --assets DIR.', { cause });
+  try {
+    entries = await readdir(dir, { recursive: true, withFileTypes: true });
+  } catch (cause) {
+    throw new StudioError(
+      'config.invalid',
+      `The assets folder ${dir} cannot be read.`,
+      'Give an existing folder with --assets DIR.',
+      { cause },
+    );
   }
-  const files = entries.filter((e) => e.isFile()).slice(0, MAX_FILES).map((e) => join(e.parentPath, e.name));
+  const files = entries
+    .filter((e) => e.isFile())
+    .slice(0, MAX_FILES)
+    .map((e) => join(e.parentPath, e.name));
   const byName = new Map<string, string>();
   const byTail = new Map<string, string>();
   for (const [i, f] of files.entries()) {
@@ -63,7 +86,10 @@ export async function openAssets(dir: string): Promise<AssetStore> {
     const id = uuid5(url);
     const named = (hint.name !== undefined ? byName.get(`${id}_${hint.name}`) : undefined) ?? byName.get(id);
     if (named !== undefined) return named;
-    for (const tail of urlTails(url)) { const f = byTail.get(tail); if (f !== undefined) return f; }
+    for (const tail of urlTails(url)) {
+      const f = byTail.get(tail);
+      if (f !== undefined) return f;
+    }
     return hint.task !== undefined && hint.name !== undefined ? byTail.get(`${hint.task}/${hint.name}`) : undefined;
   };
   return {
@@ -72,7 +98,8 @@ export async function openAssets(dir: string): Promise<AssetStore> {
     read: async (url, hint) => {
       const f = find(url, hint);
       if (f === undefined) throw missing(url, dir);
-      if ((await stat(f)).size > MAX_BYTES) throw new StudioError('task.unsupported', `The asset ${f} is larger than 512 MiB.`, 'Use a smaller file.');
+      if ((await stat(f)).size > MAX_BYTES)
+        throw new StudioError('task.unsupported', `The asset ${f} is larger than 512 MiB.`, 'Use a smaller file.');
       return readFile(f);
     },
   };
@@ -81,10 +108,26 @@ export async function openAssets(dir: string): Promise<AssetStore> {
 /** host/path, then shorter and shorter tails of the path, the shortest of two parts. */
 function urlTails(url: string): string[] {
   let u: URL;
-  try { u = new URL(url); } catch { return []; }
-  const parts = [u.host, ...u.pathname.split('/').filter((p) => p !== '').map(decode)];
+  try {
+    u = new URL(url);
+  } catch {
+    return [];
+  }
+  const parts = [
+    u.host,
+    ...u.pathname
+      .split('/')
+      .filter((p) => p !== '')
+      .map(decode),
+  ];
   const tails: string[] = [];
   for (let i = 0; i + 1 < parts.length; i++) tails.push(parts.slice(i).join('/'));
   return tails;
 }
-function decode(s: string): string { try { return decodeURIComponent(s); } catch { return s; } }
+function decode(s: string): string {
+  try {
+    return decodeURIComponent(s);
+  } catch {
+    return s;
+  }
+}

@@ -9,10 +9,20 @@ import { DESK_IMAGE, needsOf } from './needs.js';
 import { parseTask, readJson } from './taskFile.js';
 import type { CheckRow, Task } from './types.js';
 
-export interface CheckOptions { readonly assets?: AssetStore; readonly image?: ImageContents }
-export interface CheckedTask { readonly row: CheckRow; readonly file: string; readonly task?: Task }
+export interface CheckOptions {
+  readonly assets?: AssetStore;
+  readonly image?: ImageContents;
+}
+export interface CheckedTask {
+  readonly row: CheckRow;
+  readonly file: string;
+  readonly task?: Task;
+}
 
-/** Read and check every task file under a folder, in path order. Lists of ids (OSWorld's test_*.json) are passed over. Rejects with `task.invalid` when the folder cannot be read. */
+/**
+ * Read and check every task file under a folder, in path order. Lists of ids (OSWorld's test_*.json) are passed over.
+ * Rejects with `task.invalid` when the folder cannot be read.
+ */
 export async function readFolder(dir: string, o: CheckOptions = {}): Promise<CheckedTask[]> {
   const out: CheckedTask[] = [];
   const files = await taskFiles(dir);
@@ -24,49 +34,90 @@ export async function readFolder(dir: string, o: CheckOptions = {}): Promise<Che
       if (isIndex(json)) continue;
       const task = parseTask(json, file);
       const twin = seen.get(task.id);
-      if (twin !== undefined) throw new StudioError('task.invalid', `${file}: id: ${task.id} is the id of ${twin} too.`, 'Give each task its own id.', { details: { file, field: 'id' } });
+      if (twin !== undefined)
+        throw new StudioError(
+          'task.invalid',
+          `${file}: id: ${task.id} is the id of ${twin} too.`,
+          'Give each task its own id.',
+          { details: { file, field: 'id' } },
+        );
       seen.set(task.id, name);
       const needs = needsOf(task, o.assets ?? noAssets, o.image ?? DESK_IMAGE);
       out.push({ row: { id: task.id, status: needs.length === 0 ? 'runnable' : 'unsupported', needs }, file, task });
-    } catch (e) { out.push({ row: { id: name, status: 'unsupported', needs: [], error: toRunError(e) }, file }); }
+    } catch (e) {
+      out.push({ row: { id: name, status: 'unsupported', needs: [], error: toRunError(e) }, file });
+    }
   }
   return out;
 }
 
 /** One row per task file under the folder. */
-export const checkFolder = async (dir: string, o: CheckOptions = {}): Promise<CheckRow[]> => (await readFolder(dir, o)).map((t) => t.row);
+export const checkFolder = async (dir: string, o: CheckOptions = {}): Promise<CheckRow[]> =>
+  (await readFolder(dir, o)).map((t) => t.row);
 
 async function taskFiles(dir: string): Promise<string[]> {
-  try { return (await readdir(dir, { recursive: true, withFileTypes: true })).filter((e) => e.isFile() && e.name.endsWith('.json')).map((e) => join(e.parentPath, e.name)).sort(); } catch (cause) {
-    throw new StudioError('task.invalid', `The task folder ${dir} cannot be read.`, 'Give an existing folder of task files.', { details: { file: dir }, cause });
+  try {
+    return (await readdir(dir, { recursive: true, withFileTypes: true }))
+      .filter((e) => e.isFile() && e.name.endsWith('.json'))
+      .map((e) => join(e.parentPath, e.name))
+      .sort();
+  } catch (cause) {
+    throw new StudioError(
+      'task.invalid',
+      `The task folder ${dir} cannot be read.`,
+      'Give an existing folder of task files.',
+      { details: { file: dir }, cause },
+    );
   }
 }
 
 /** {domain: [id, ...]}. */
-const isIndex = (j: unknown): boolean => typeof j === 'object' && j !== null && !Array.isArray(j) && Object.values(j).length > 0
-  && Object.values(j).every((v) => Array.isArray(v) && v.every((x) => typeof x === 'string'));
+const isIndex = (j: unknown): boolean =>
+  typeof j === 'object' &&
+  j !== null &&
+  !Array.isArray(j) &&
+  Object.values(j).length > 0 &&
+  Object.values(j).every((v) => Array.isArray(v) && v.every((x) => typeof x === 'string'));
 
 /** Rows for people: one line each, then how many tasks each need holds back. */
 export function formatCheck(rows: readonly CheckRow[]): string {
-  const runnable = rows.filter((r) => r.status === 'runnable').length, broken = rows.filter((r) => r.error).length;
+  const runnable = rows.filter((r) => r.status === 'runnable').length,
+    broken = rows.filter((r) => r.error).length;
   const width = Math.min(60, Math.max(4, ...rows.map((r) => r.id.length)));
-  const lines = rows.map((r) => `${r.id.padEnd(width)}  ${r.error ? `invalid: ${r.error.message}` : r.status === 'runnable' ? 'runnable' : `needs ${shorten(r.needs)}`}`);
+  const lines = rows.map(
+    (r) =>
+      `${r.id.padEnd(width)}  ${r.error ? `invalid: ${r.error.message}` : r.status === 'runnable' ? 'runnable' : `needs ${shorten(r.needs)}`}`,
+  );
   const totals = new Map<string, { tasks: number; alone: number }>();
   for (const r of rows) {
     const groups = new Set(r.needs.map(group));
-    for (const g of groups) { const t = totals.get(g) ?? { tasks: 0, alone: 0 }; totals.set(g, { tasks: t.tasks + 1, alone: t.alone + Number(groups.size === 1) }); }
+    for (const g of groups) {
+      const t = totals.get(g) ?? { tasks: 0, alone: 0 };
+      totals.set(g, { tasks: t.tasks + 1, alone: t.alone + Number(groups.size === 1) });
+    }
   }
   const sorted = [...totals].sort((a, b) => b[1].tasks - a[1].tasks || (a[0] < b[0] ? -1 : 1));
   return [
-    ...lines, '',
+    ...lines,
+    '',
     `${rows.length} tasks: ${runnable} runnable, ${rows.length - runnable - broken} unsupported${broken > 0 ? `, ${broken} invalid` : ''}`,
-    ...(sorted.length > 0 ? ['', 'tasks  only this  need', ...sorted.map(([g, t]) => `${String(t.tasks).padStart(5)}  ${String(t.alone).padStart(9)}  ${g}`)] : []),
+    ...(sorted.length > 0
+      ? [
+          '',
+          'tasks  only this  need',
+          ...sorted.map(([g, t]) => `${String(t.tasks).padStart(5)}  ${String(t.alone).padStart(9)}  ${g}`),
+        ]
+      : []),
   ].join('\n');
 }
 
 /** Assets are one need in the totals. */
-const group = (need: string): string => need.startsWith('asset:') ? 'asset (a file to download; give a folder with --assets DIR)' : need;
+const group = (need: string): string =>
+  need.startsWith('asset:') ? 'asset (a file to download; give a folder with --assets DIR)' : need;
 function shorten(needs: readonly string[]): string {
   const assets = needs.filter((n) => n.startsWith('asset:')).length;
-  return [...needs.filter((n) => !n.startsWith('asset:')), ...(assets > 0 ? [`${assets} ${assets === 1 ? 'asset' : 'assets'}`] : [])].join(', ');
+  return [
+    ...needs.filter((n) => !n.startsWith('asset:')),
+    ...(assets > 0 ? [`${assets} ${assets === 1 ? 'asset' : 'assets'}`] : []),
+  ].join(', ');
 }

@@ -8,56 +8,91 @@ import { shlex } from './shlex.js';
 import { decodeText, truthy } from './values.js';
 
 /** Commands of task files, run inside the desktop as OSWorld's server runs them (spec/osworld.md 1). */
-export interface TaskCommand { readonly command: string | readonly string[]; readonly shell?: unknown }
+export interface TaskCommand {
+  readonly command: string | readonly string[];
+  readonly shell?: unknown;
+}
 
 /**
- * The argument vector: with `shell`, `/bin/sh -c`; without, a string is split into words. `shell: "true"` counts as true,
- * as any non-empty string does in Python. A leading `~/` becomes the home folder, except in shell text.
+ * The argument vector: with `shell`, `/bin/sh -c`; without, a string is split into words. `shell: "true"` counts as
+ * true, as any non-empty string does in Python. A leading `~/` becomes the home folder, except in shell text.
  */
 export function argv({ command, shell }: TaskCommand): string[] {
   if (truthy(shell)) return ['/bin/sh', '-c', ...(typeof command === 'string' ? [command] : command)];
-  return (typeof command === 'string' ? shlex(command) : [...command]).map((a) => a.startsWith('~/') ? `${HOME}${a.slice(1)}` : a);
+  return (typeof command === 'string' ? shlex(command) : [...command]).map((a) =>
+    a.startsWith('~/') ? `${HOME}${a.slice(1)}` : a,
+  );
 }
 
 /** OSWorld's placeholders; only execute and command steps have them. */
-export function fillPlaceholders(command: string | readonly string[], password: string, screen: Size): string | string[] {
+export function fillPlaceholders(
+  command: string | readonly string[],
+  password: string,
+  screen: Size,
+): string | string[] {
   const values: Record<string, string> = {
     '{CLIENT_PASSWORD}': password,
-    '{SCREEN_WIDTH_HALF}': String(Math.floor(screen.width / 2)), '{SCREEN_HEIGHT_HALF}': String(Math.floor(screen.height / 2)),
-    '{SCREEN_WIDTH}': String(screen.width), '{SCREEN_HEIGHT}': String(screen.height),
+    '{SCREEN_WIDTH_HALF}': String(Math.floor(screen.width / 2)),
+    '{SCREEN_HEIGHT_HALF}': String(Math.floor(screen.height / 2)),
+    '{SCREEN_WIDTH}': String(screen.width),
+    '{SCREEN_HEIGHT}': String(screen.height),
   };
   const fill = (s: string): string => Object.entries(values).reduce((t, [k, v]) => t.replaceAll(k, v), s);
   return typeof command === 'string' ? fill(command) : command.map(fill);
 }
 
-export interface CommandOutput { readonly code: number | null; readonly stdout: string; readonly stderr: string }
+export interface CommandOutput {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
 
 /** The program is not there or is none; anything else (no process, no memory) is a fault of the desktop. */
 const NOT_RUNNABLE = new Set(['ENOENT', 'EACCES', 'ENOEXEC', 'ENOTDIR', 'EISDIR']);
 
 /**
- * Run to the end. Undefined when the program could not be started or its output is not text (OSWorld's server answers 500).
- * Rejects with `timeout` when it does not end, `desktop.lost` when the desktop is gone.
+ * Run to the end. Undefined when the program could not be started or its output is not text (OSWorld's server answers
+ * 500). Rejects with `timeout` when it does not end, `desktop.lost` when the desktop is gone.
  */
 export async function runCommand(ctx: TaskContext, c: TaskCommand): Promise<CommandOutput | undefined> {
   let r: ExecResult;
   const p = await prepare(ctx, c);
-  try { r = await ctx.desktop.exec(p.argv, { timeoutMs: ctx.settings.commandMs, signal: ctx.signal, cwd: HOME, ...(p.env ? { env: p.env } : {}) }); } catch (e) {
-    if (e instanceof StudioError && e.kind === 'desktop.exec' && NOT_RUNNABLE.has(String(e.error.details?.['code']))) return undefined;
+  try {
+    r = await ctx.desktop.exec(p.argv, {
+      timeoutMs: ctx.settings.commandMs,
+      signal: ctx.signal,
+      cwd: HOME,
+      ...(p.env ? { env: p.env } : {}),
+    });
+  } catch (e) {
+    if (e instanceof StudioError && e.kind === 'desktop.exec' && NOT_RUNNABLE.has(String(e.error.details?.['code'])))
+      return undefined;
     throw e;
   }
   if (r.timedOut) {
-    throw new StudioError('timeout', `The command ${describe(c)} did not end within ${ctx.settings.commandMs / 1000} s.`, 'Give the desktop more CPU, or correct the task file.');
+    throw new StudioError(
+      'timeout',
+      `The command ${describe(c)} did not end within ${ctx.settings.commandMs / 1000} s.`,
+      'Give the desktop more CPU, or correct the task file.',
+    );
   }
-  const stdout = decodeText(r.stdout), stderr = decodeText(r.stderr);
+  const stdout = decodeText(r.stdout),
+    stderr = decodeText(r.stderr);
   return stdout === undefined || stderr === undefined ? undefined : { code: r.code, stdout, stderr };
 }
 
 /** The argument vector, with stand-ins for `python` and pyautogui where a command names them. */
-export async function prepare(ctx: TaskContext, c: TaskCommand): Promise<{ argv: string[]; env?: Record<string, string> }> {
-  const words = argv(c), text = words.join(' ');
+export async function prepare(
+  ctx: TaskContext,
+  c: TaskCommand,
+): Promise<{ argv: string[]; env?: Record<string, string> }> {
+  const words = argv(c),
+    text = words.join(' ');
   if (!ctx.settings.pythonStandIn) return { argv: words };
-  return { argv: mentionsPython(text) ? withPython(words) : words, ...(mentionsPyautogui(text) ? { env: await pyautoguiEnv(ctx) } : {}) };
+  return {
+    argv: mentionsPython(text) ? withPython(words) : words,
+    ...(mentionsPyautogui(text) ? { env: await pyautoguiEnv(ctx) } : {}),
+  };
 }
 
 export function describe({ command }: TaskCommand): string {

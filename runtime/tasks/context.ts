@@ -12,7 +12,14 @@ export interface TaskContext {
   /** OSWorld's cache folder of the task, in memory: saved command output and fetched files by name. */
   readonly cache: Map<string, Buffer>;
   /** Programs started by launch steps, by pid. */
-  readonly launched: Map<number, { readonly what: string; /** Started by a shell, which alone can say that there is no such program. */ readonly shell: boolean }>;
+  readonly launched: Map<
+    number,
+    {
+      readonly what: string;
+      /** Started by a shell, which alone can say that there is no such program. */
+      readonly shell: boolean;
+    }
+  >;
   /** What was prepared on this desktop since its set-up began. */
   readonly stateOf: Map<'pyautogui', true>;
   readonly settings: TaskSettings;
@@ -42,7 +49,8 @@ export function desktopPath(path: string): string {
   const p = path.replace(/^~(?=\/|$)/, HOME).replace(/\$\{?HOME\}?/g, HOME);
   const out: string[] = [];
   for (const part of (p.startsWith('/') ? p : `${HOME}/${p}`).split('/')) {
-    if (part === '..') out.pop(); else if (part !== '' && part !== '.') out.push(part);
+    if (part === '..') out.pop();
+    else if (part !== '' && part !== '.') out.push(part);
   }
   return `/${out.join('/')}`;
 }
@@ -50,14 +58,28 @@ export function desktopPath(path: string): string {
 export const baseName = (path: string): string => path.replace(/\/+$/, '').split('/').pop() ?? '';
 
 export function checkCancelled(signal: AbortSignal): void {
-  if (signal.aborted) throw new StudioError('cancelled', 'The rollout was cancelled.', 'Start it again when you want it.', { cause: signal.reason });
+  if (signal.aborted)
+    throw new StudioError('cancelled', 'The rollout was cancelled.', 'Start it again when you want it.', {
+      cause: signal.reason,
+    });
 }
 
 /** Waits; rejects at once when the signal fires. */
 export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const stop = (): void => { clearTimeout(timer); try { checkCancelled(signal); } catch (e) { reject(e as Error); } };
-    const timer = setTimeout(() => { signal.removeEventListener('abort', stop); resolve(); }, ms);
-    if (signal.aborted) stop(); else signal.addEventListener('abort', stop, { once: true });
+    const stop = (): void => {
+      clearTimeout(timer);
+      try {
+        checkCancelled(signal);
+      } catch (e) {
+        reject(e as Error);
+      }
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', stop);
+      resolve();
+    }, ms);
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop, { once: true });
   });
 }

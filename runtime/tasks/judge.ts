@@ -16,9 +16,10 @@ export type Judged = Extract<Outcome, { kind: 'success' | 'failure' }>;
 type Check = VerifierReport['checks'][number];
 
 /**
- * OSWorld's evaluate(), in its order: postconfig; `infeasible` is 1 exactly when the agent ended with FAIL; any other task that
- * ended with FAIL is 0; then the metrics. A list with `and`: 0 as soon as one is 0, else the mean; with `or`: 1 as soon as one is 1, else the best.
- * Rejects with whatever a step, getter or metric threw: that is a fault of the verifier.
+ * OSWorld's evaluate(), in its order: postconfig; `infeasible` is 1 exactly when the agent ended with FAIL; any other
+ * task that ended with FAIL is 0; then the metrics. A list with `and`: 0 as soon as one is 0, else the mean; with `or`:
+ * 1 as soon as one is 1, else the best. Rejects with whatever a step, getter or metric threw: that is a fault of the
+ * verifier.
  */
 export async function judge(task: Task, ctx: TaskContext, lastAction: Action | undefined): Promise<Judged> {
   const e = task.evaluator;
@@ -26,7 +27,14 @@ export async function judge(task: Task, ctx: TaskContext, lastAction: Action | u
   const failed = lastAction?.type === 'fail';
   if (task.infeasible || failed) {
     const reward = task.infeasible && failed ? 1 : 0;
-    return outcome(reward, [{ what: 'the last action', expected: task.infeasible ? 'fail: the task cannot be done' : 'anything but fail: the task can be done', found: lastAction?.type ?? 'none', score: reward }]);
+    return outcome(reward, [
+      {
+        what: 'the last action',
+        expected: task.infeasible ? 'fail: the task cannot be done' : 'anything but fail: the task can be done',
+        found: lastAction?.type ?? 'none',
+        score: reward,
+      },
+    ]);
   }
   const checks: Check[] = [];
   if (typeof e.func === 'string') {
@@ -42,28 +50,43 @@ export async function judge(task: Task, ctx: TaskContext, lastAction: Action | u
   return outcome(e.conj === 'or' ? Math.max(...scores) : scores.reduce((a, b) => a + b, 0) / scores.length, checks);
 }
 
-const at = (v: unknown, i: number): unknown => Array.isArray(v) ? v[i] : undefined;
+const at = (v: unknown, i: number): unknown => (Array.isArray(v) ? v[i] : undefined);
 
 function outcome(reward: number, checks: Check[]): Judged {
   return { kind: reward === 1 ? 'success' : 'failure', reward, truncated: false, report: { checks } };
 }
 
 /** One metric on what its getters find. A missing result file is 0. */
-async function one(ctx: TaskContext, func: string, result: unknown, expected: unknown, options: unknown): Promise<Check> {
+async function one(
+  ctx: TaskContext,
+  func: string,
+  result: unknown,
+  expected: unknown,
+  options: unknown,
+): Promise<Check> {
   const name = checkName(func, result);
   let found: Value = null;
-  try { found = await get(ctx, result) ?? null; } catch (e) {
+  try {
+    found = (await get(ctx, result)) ?? null;
+  } catch (e) {
     if (!(e instanceof MissingFile)) throw e;
     return { ...name, expected: subject(expected), found: e.message, score: 0 };
   }
   const want = await get(ctx, expected);
   checkCancelled(ctx.signal);
   let v: Verdict;
-  try { v = await metrics[func]!({ result: found, expected: want, options: isDict(options) ? options : {} }); } catch (e) {
+  try {
+    v = await metrics[func]!({ result: found, expected: want, options: isDict(options) ? options : {} });
+  } catch (e) {
     throw new Error(`${func}: ${(e as Error).message}`, { cause: e });
   }
   if (!Number.isFinite(v.score)) throw new Error(`${func} gave no number`);
-  return { ...name, expected: brief(v.expected ?? want), found: brief(v.found ?? found), score: Math.min(1, Math.max(0, v.score)) };
+  return {
+    ...name,
+    expected: brief(v.expected ?? want),
+    found: brief(v.found ?? found),
+    score: Math.min(1, Math.max(0, v.score)),
+  };
 }
 
 /** Null and {} mean "no getter here". */
@@ -71,7 +94,9 @@ async function get(ctx: TaskContext, config: unknown): Promise<Value | undefined
   checkCancelled(ctx.signal);
   if (!isDict(config) || Object.keys(config).length === 0) return undefined;
   const type = String((config as GetterConfig)['type']);
-  try { return await getters[type]!(ctx, config as GetterConfig); } catch (e) {
+  try {
+    return await getters[type]!(ctx, config as GetterConfig);
+  } catch (e) {
     if (e instanceof MissingFile || !(e instanceof Error) || e.name === 'StudioError') throw e;
     throw new Error(`${type}: ${e.message}`, { cause: e });
   }

@@ -8,7 +8,14 @@ import type { SetupStep, Task } from './types.js';
 import { isDict, truthy } from './values.js';
 
 /** What a desktop image offers, as the task check sees it. */
-export interface ImageContents { /** Applications, by the names task files use. */ readonly apps: readonly string[]; /** Programs that task files call and not every image has. */ readonly programs: readonly string[]; /** Key chords that start something, e.g. ctrl+alt+t a terminal. */ readonly shortcuts?: readonly string[] }
+export interface ImageContents {
+  /** Applications, by the names task files use. */
+  readonly apps: readonly string[];
+  /** Programs that task files call and not every image has. */
+  readonly programs: readonly string[];
+  /** Key chords that start something, e.g. ctrl+alt+t a terminal. */
+  readonly shortcuts?: readonly string[];
+}
 
 /** Our own image (runtime/cluster/image/packages.txt). */
 export const DESK_IMAGE: ImageContents = {
@@ -17,13 +24,18 @@ export const DESK_IMAGE: ImageContents = {
 };
 
 /**
- * What is missing before the task can run, sorted, each once: `setup:TYPE`, `getter:TYPE`, `metric:NAME` (types we do not have; with
- * `[option]` one of their options), `asset:URL`, `app:NAME`, `program:NAME`, `shortcut:KEYS` (not in the image), `network`. Empty = runnable.
+ * What is missing before the task can run, sorted, each once: `setup:TYPE`, `getter:TYPE`, `metric:NAME` (types we do
+ * not have; with
+ * `[option]` one of their options), `asset:URL`, `app:NAME`, `program:NAME`, `shortcut:KEYS` (not in the image),
+ * `network`. Empty = runnable.
  */
 export function needsOf(task: Task, assets: AssetStore, image: ImageContents): string[] {
   const needs = new Set<string>([...engineNeeds(task), ...assetNeeds(task, assets)]);
   const steps = stepsOf(task);
-  for (const a of task.relatedApps) { const app = normalApp(a); if (!image.apps.includes(app)) needs.add(`app:${app}`); }
+  for (const a of task.relatedApps) {
+    const app = normalApp(a);
+    if (!image.apps.includes(app)) needs.add(`app:${app}`);
+  }
   for (const s of steps) {
     if (s.type === 'open') {
       const openers = openersOf(String(s.parameters['path'] ?? ''));
@@ -39,9 +51,17 @@ export function needsOf(task: Task, assets: AssetStore, image: ImageContents): s
 
 /** The part no image can supply: types this engine does not have. */
 export function engineNeeds(task: Task): string[] {
-  const needs: string[] = stepsOf(task).filter((s) => !isSetupType(s.type)).map((s) => `setup:${s.type}`);
-  needs.push(...getterConfigs(task).map((g) => String(g['type'])).filter((t) => !Object.hasOwn(getters, t)).map((t) => `getter:${t}`));
-  const funcs = [task.evaluator.func].flat() as string[], options = [task.evaluator.options].flat();
+  const needs: string[] = stepsOf(task)
+    .filter((s) => !isSetupType(s.type))
+    .map((s) => `setup:${s.type}`);
+  needs.push(
+    ...getterConfigs(task)
+      .map((g) => String(g['type']))
+      .filter((t) => !Object.hasOwn(getters, t))
+      .map((t) => `getter:${t}`),
+  );
+  const funcs = [task.evaluator.func].flat() as string[],
+    options = [task.evaluator.options].flat();
   funcs.forEach((f, i) => {
     if (f === INFEASIBLE ? funcs.length > 1 : !Object.hasOwn(metrics, f)) needs.push(`metric:${f}`);
     const o = options[i];
@@ -53,14 +73,17 @@ export function engineNeeds(task: Task): string[] {
 /** Downloads and gold files that the assets folder lacks. */
 export function assetNeeds(task: Task, assets: AssetStore): string[] {
   const needs: string[] = [];
-  const want = (url: string, name: string): void => { if (!assets.has(url, { name, task: task.id })) needs.push(`asset:${url}`); };
+  const want = (url: string, name: string): void => {
+    if (!assets.has(url, { name, task: task.id })) needs.push(`asset:${url}`);
+  };
   for (const s of stepsOf(task)) {
-    const files = s.type === 'download' ? setupParameters.download.safeParse(s.parameters).data?.files ?? [] : [];
+    const files = s.type === 'download' ? (setupParameters.download.safeParse(s.parameters).data?.files ?? []) : [];
     for (const f of files) want(f.url, baseName(f.path));
   }
   for (const g of getterConfigs(task)) {
     if (g['type'] !== 'cloud_file') continue;
-    const urls = [g['path']].flat().map(String), names = [g['dest']].flat().map(String);
+    const urls = [g['path']].flat().map(String),
+      names = [g['dest']].flat().map(String);
     urls.forEach((u, i) => want(u, names[i] ?? baseName(u)));
   }
   return [...new Set(needs)];
@@ -69,29 +92,65 @@ export function assetNeeds(task: Task, assets: AssetStore): string[] {
 export const stepsOf = (task: Task): readonly SetupStep[] => [...task.config, ...(task.evaluator.postconfig ?? [])];
 
 export function getterConfigs(task: Task): Record<string, unknown>[] {
-  return [task.evaluator.result, task.evaluator.expected].flat().filter((g): g is Record<string, unknown> => isDict(g) && g['type'] !== undefined);
+  return [task.evaluator.result, task.evaluator.expected]
+    .flat()
+    .filter((g): g is Record<string, unknown> => isDict(g) && g['type'] !== undefined);
 }
 
 const ONLINE_STEPS = new Set(['googledrive', 'login']);
-const ONLINE_GETTERS = new Set(['googledrive_file', 'info_from_website', 'pdf_from_url', 'gotoRecreationPage_and_get_html_content']);
+const ONLINE_GETTERS = new Set([
+  'googledrive_file',
+  'info_from_website',
+  'pdf_from_url',
+  'gotoRecreationPage_and_get_html_content',
+]);
 
 const APP_NAMES: readonly (readonly [RegExp, string])[] = [
-  [/^(libre ?office|calc|writer|impress|excel)/, 'libreoffice'], [/^(vs[ _]?code|code)$/, 'vscode'], [/^(chrome|browser|google[ -]chrome|chromium)$/, 'chrome'],
-  [/^pdf/, 'pdf-viewer'], [/^image/, 'image-viewer'], [/(^|_)media_player$/, 'vlc'], [/^(text ?editor|notes)$/, 'mousepad'], [/^(calculator)$/, 'galculator'], [/^(files?|file ?manager)$/, 'pcmanfm'],
+  [/^(libre ?office|calc|writer|impress|excel)/, 'libreoffice'],
+  [/^(vs[ _]?code|code)$/, 'vscode'],
+  [/^(chrome|browser|google[ -]chrome|chromium)$/, 'chrome'],
+  [/^pdf/, 'pdf-viewer'],
+  [/^image/, 'image-viewer'],
+  [/(^|_)media_player$/, 'vlc'],
+  [/^(text ?editor|notes)$/, 'mousepad'],
+  [/^(calculator)$/, 'galculator'],
+  [/^(files?|file ?manager)$/, 'pcmanfm'],
 ];
-const normalApp = (a: string): string => { const n = a.trim().toLowerCase(); return APP_NAMES.find(([r]) => r.test(n))?.[1] ?? n; };
+const normalApp = (a: string): string => {
+  const n = a.trim().toLowerCase();
+  return APP_NAMES.find(([r]) => r.test(n))?.[1] ?? n;
+};
 
 /** Programs in task commands that an image may lack, and what the need is called. */
 const PROGRAMS: readonly (readonly [RegExp, string])[] = [
-  [/\b(google-chrome|chromium)\b/, 'app:chrome'], [/\b(soffice|libreoffice)\b/, 'app:libreoffice'], [/(^|[\s/;&|"'])gimp\b/, 'app:gimp'], [/(^|[\s/;&|"'])vlc\b/, 'app:vlc'],
-  [/(^|[\s/;&|"'])thunderbird\b/, 'app:thunderbird'], [/^code\b|[;&|] *code\b/, 'app:vscode'], [/\bnautilus\b/, 'app:nautilus'],
-  [/\b(gsettings|dconf)\b/, 'program:gsettings'], [/\bgnome-(?!favorite)[a-z-]+\b/, 'app:gnome'], [/\bsudo\b/, 'program:sudo'], [/\bsocat\b/, 'program:socat'], [/\bffmpeg\b/, 'program:ffmpeg'],
-  [/\bpyautogui\b/, 'program:pyautogui'], [/\btimedatectl\b/, 'program:timedatectl'], [/\bpactl\b/, 'program:pactl'], [/^python\b|[;&|] *python\b/, 'program:python'],
-  [/(^|[\s;&|])gio\b/, 'program:gio'], [/\bxdg-(open|mime)\b/, 'program:xdg-utils'], [/hotkey\((\[ *)?["']ctrl["'], *["']alt["'], *["']t["']/, 'shortcut:ctrl+alt+t'],
-  [/\b(apt|apt-get|snap|pip3?|flatpak) +(-\S+ +)*(install|update)\b/, 'network'], [/\b(wget|curl|git clone)\b.*https?:/, 'network'],
+  [/\b(google-chrome|chromium)\b/, 'app:chrome'],
+  [/\b(soffice|libreoffice)\b/, 'app:libreoffice'],
+  [/(^|[\s/;&|"'])gimp\b/, 'app:gimp'],
+  [/(^|[\s/;&|"'])vlc\b/, 'app:vlc'],
+  [/(^|[\s/;&|"'])thunderbird\b/, 'app:thunderbird'],
+  [/^code\b|[;&|] *code\b/, 'app:vscode'],
+  [/\bnautilus\b/, 'app:nautilus'],
+  [/\b(gsettings|dconf)\b/, 'program:gsettings'],
+  [/\bgnome-(?!favorite)[a-z-]+\b/, 'app:gnome'],
+  [/\bsudo\b/, 'program:sudo'],
+  [/\bsocat\b/, 'program:socat'],
+  [/\bffmpeg\b/, 'program:ffmpeg'],
+  [/\bpyautogui\b/, 'program:pyautogui'],
+  [/\btimedatectl\b/, 'program:timedatectl'],
+  [/\bpactl\b/, 'program:pactl'],
+  [/^python\b|[;&|] *python\b/, 'program:python'],
+  [/(^|[\s;&|])gio\b/, 'program:gio'],
+  [/\bxdg-(open|mime)\b/, 'program:xdg-utils'],
+  [/hotkey\((\[ *)?["']ctrl["'], *["']alt["'], *["']t["']/, 'shortcut:ctrl+alt+t'],
+  [/\b(apt|apt-get|snap|pip3?|flatpak) +(-\S+ +)*(install|update)\b/, 'network'],
+  [/\b(wget|curl|git clone)\b.*https?:/, 'network'],
 ];
 function commandNeeds(text: string, image: ImageContents): string[] {
-  const has = new Set([...image.apps.map((a) => `app:${a}`), ...image.programs.map((p) => `program:${p}`), ...(image.shortcuts ?? []).map((k) => `shortcut:${k}`)]);
+  const has = new Set([
+    ...image.apps.map((a) => `app:${a}`),
+    ...image.programs.map((p) => `program:${p}`),
+    ...(image.shortcuts ?? []).map((k) => `shortcut:${k}`),
+  ]);
   // Our stand-ins (pyautogui.ts) need no more than this.
   if (has.has('program:python3')) has.add('program:python');
   if (has.has('program:python3') && has.has('program:xdotool')) has.add('program:pyautogui');
@@ -99,7 +158,10 @@ function commandNeeds(text: string, image: ImageContents): string[] {
 }
 
 function commandTexts(task: Task, steps: readonly SetupStep[]): string[] {
-  const commands = [...steps.filter((s) => ['execute', 'command', 'launch'].includes(s.type)).map((s) => s.parameters), ...getterConfigs(task).filter((g) => g['command'] !== undefined)];
+  const commands = [
+    ...steps.filter((s) => ['execute', 'command', 'launch'].includes(s.type)).map((s) => s.parameters),
+    ...getterConfigs(task).filter((g) => g['command'] !== undefined),
+  ];
   return commands.map((c) => {
     const words = [c['command']].flat().map(String);
     return (/^(\/bin\/)?(ba)?sh$/.test(words[0] ?? '') ? words.slice(2) : words).join(' ');

@@ -1,8 +1,9 @@
 import type { TaskContext } from './context.js';
 
 /**
- * Task files call `python` and pyautogui (108 of 197 OSWorld files); Debian has neither. Where the image has python3 and xdotool,
- * commands that name them get this stand-in: `python` means python3, and a small module `pyautogui` drives xdotool.
+ * Task files call `python` and pyautogui (108 of 197 OSWorld files); Debian has neither. Where the image has python3
+ * and xdotool, commands that name them get this stand-in: `python` means python3, and a small module `pyautogui` drives
+ * xdotool.
  */
 export const mentionsPython = (text: string): boolean => /\bpython\b/.test(text);
 export const mentionsPyautogui = (text: string): boolean => /\bpyautogui\b/.test(text);
@@ -23,8 +24,16 @@ export async function pyautoguiEnv(ctx: TaskContext): Promise<Record<string, str
 /** The same command where `python` may be missing: in shell text a function, else a shell that chooses. */
 export function withPython(argv: readonly string[]): string[] {
   const [program, flag, text, ...rest] = argv;
-  if (program === 'python') return ['/bin/sh', '-c', 'command -v python >/dev/null && exec python "$@"; exec python3 "$@"', 'python', ...argv.slice(1)];
-  if (flag === '-c' && text !== undefined && /^(\/bin\/)?(ba)?sh$/.test(program ?? '')) return [program!, flag, `command -v python >/dev/null || python() { python3 "$@"; }\n${text}`, ...rest];
+  if (program === 'python')
+    return [
+      '/bin/sh',
+      '-c',
+      'command -v python >/dev/null && exec python "$@"; exec python3 "$@"',
+      'python',
+      ...argv.slice(1),
+    ];
+  if (flag === '-c' && text !== undefined && /^(\/bin\/)?(ba)?sh$/.test(program ?? ''))
+    return [program!, flag, `command -v python >/dev/null || python() { python3 "$@"; }\n${text}`, ...rest];
   return [...argv];
 }
 

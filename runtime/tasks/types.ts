@@ -16,13 +16,29 @@ export interface Task {
   /** OSWorld's `proxy`: the task visits the live web. */
   readonly proxy?: boolean;
 }
-export interface SetupStep { readonly type: string; readonly parameters: Readonly<Record<string, unknown>> }
-export interface Evaluator { readonly func: string | readonly string[]; readonly result?: unknown; readonly expected?: unknown; readonly options?: unknown; readonly conj?: 'and' | 'or'; readonly postconfig?: readonly SetupStep[] }
+export interface SetupStep {
+  readonly type: string;
+  readonly parameters: Readonly<Record<string, unknown>>;
+}
+export interface Evaluator {
+  readonly func: string | readonly string[];
+  readonly result?: unknown;
+  readonly expected?: unknown;
+  readonly options?: unknown;
+  readonly conj?: 'and' | 'or';
+  readonly postconfig?: readonly SetupStep[];
+}
 
 /** Where tasks come from: the built-in suite, or a folder of task files. */
 export interface TaskSource {
   /** Families with the seeds of each split. */
-  readonly families: readonly { readonly id: FamilyId; readonly split: 'train' | 'heldout'; readonly apps: readonly string[]; readonly steps: number; readonly infeasible: boolean }[];
+  readonly families: readonly {
+    readonly id: FamilyId;
+    readonly split: 'train' | 'heldout';
+    readonly apps: readonly string[];
+    readonly steps: number;
+    readonly infeasible: boolean;
+  }[];
   /** A concrete task. `seed` picks texts, numbers, names and window positions; ignored where there are no templates. */
   task(family: FamilyId, seed: number): Task;
   byId(id: TaskId): Task;
@@ -33,11 +49,30 @@ export interface TaskEngine {
   check(task: Task): readonly string[];
   setup(task: Task, desktop: Desktop, signal: AbortSignal): Promise<void>;
   /** `lastAction` decides FAIL semantics; a missing result file is reward 0. */
-  verify(task: Task, desktop: Desktop, lastAction: Action | undefined, signal: AbortSignal): Promise<Extract<Outcome, { kind: 'success' | 'failure' }>>;
+  verify(
+    task: Task,
+    desktop: Desktop,
+    lastAction: Action | undefined,
+    signal: AbortSignal,
+  ): Promise<Extract<Outcome, { kind: 'success' | 'failure' }>>;
 }
 
-/** A scripted solution: yields actions for the present state of the desktop; used to prove a task solvable and to make demonstrations, never by the policy. */
-export interface Oracle { next(desktop: Desktop): Promise<Action> }
-export interface OracleSource { oracle(task: Task): Oracle; /** Almost right: must be judged a failure. */ nearMiss(task: Task): Oracle }
+/**
+ * A scripted solution: yields actions for the present state of the desktop; used to prove a task solvable and to make
+ * demonstrations, never by the policy.
+ */
+export interface Oracle {
+  next(desktop: Desktop): Promise<Action>;
+}
+export interface OracleSource {
+  oracle(task: Task): Oracle;
+  /** Almost right: must be judged a failure. */
+  nearMiss(task: Task): Oracle;
+}
 
-export interface CheckRow { readonly id: string; readonly status: 'runnable' | 'unsupported'; readonly needs: readonly string[]; readonly error?: RunError }
+export interface CheckRow {
+  readonly id: string;
+  readonly status: 'runnable' | 'unsupported';
+  readonly needs: readonly string[];
+  readonly error?: RunError;
+}

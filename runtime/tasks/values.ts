@@ -5,7 +5,10 @@
 export class FileValue {
   readonly name: string;
   readonly data: Buffer;
-  constructor(name: string, data: Buffer) { this.name = name; this.data = data; }
+  constructor(name: string, data: Buffer) {
+    this.name = name;
+    this.data = data;
+  }
 }
 
 export type Value = null | string | number | boolean | FileValue | readonly Value[] | { readonly [key: string]: Value };
@@ -13,7 +16,8 @@ export type Dict = { readonly [key: string]: Value };
 
 export const isFile = (v: unknown): v is FileValue => v instanceof FileValue;
 export const isList = (v: unknown): v is readonly Value[] => Array.isArray(v);
-export const isDict = (v: unknown): v is Dict => typeof v === 'object' && v !== null && !Array.isArray(v) && !(v instanceof FileValue);
+export const isDict = (v: unknown): v is Dict =>
+  typeof v === 'object' && v !== null && !Array.isArray(v) && !(v instanceof FileValue);
 
 /** Python's truth of a JSON value: '', 0, [], {}, null and false are false; the string "false" is true. */
 export function truthy(v: unknown): boolean {
@@ -43,21 +47,36 @@ export function contains(hay: Value, needle: Value): boolean | undefined {
 }
 
 /** Python's str() of a JSON value; lists and dicts as repr. */
-export function str(v: Value): string { return typeof v === 'string' ? v : repr(v); }
+export function str(v: Value): string {
+  return typeof v === 'string' ? v : repr(v);
+}
 function repr(v: Value): string {
   if (v === null) return 'None';
   if (v === true) return 'True';
   if (v === false) return 'False';
-  if (typeof v === 'string') return v.includes("'") && !v.includes('"') ? `"${v}"` : `'${v.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\n', '\\n')}'`;
+  if (typeof v === 'string')
+    return v.includes("'") && !v.includes('"')
+      ? `"${v}"`
+      : `'${v.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\n', '\\n')}'`;
   if (isFile(v)) return v.name;
   if (isList(v)) return `[${v.map(repr).join(', ')}]`;
-  if (isDict(v)) return `{${Object.entries(v).map(([k, x]) => `${repr(k)}: ${repr(x)}`).join(', ')}}`;
+  if (isDict(v))
+    return `{${Object.entries(v)
+      .map(([k, x]) => `${repr(k)}: ${repr(x)}`)
+      .join(', ')}}`;
   return String(v);
 }
 
-/** Text of bytes as Python's `open(f).read()` gives it: strict UTF-8, '\r\n' and '\r' as '\n'; undefined when it is not UTF-8. */
+/**
+ * Text of bytes as Python's `open(f).read()` gives it: strict UTF-8, '\r\n' and '\r' as '\n'; undefined when it is not
+ * UTF-8.
+ */
 export function decodeText(data: Buffer): string | undefined {
-  try { return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(data).replace(/\r\n?/g, '\n'); } catch { return undefined; }
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(data).replace(/\r\n?/g, '\n');
+  } catch {
+    return undefined;
+  }
 }
 
 /** Python's str.splitlines(). */
@@ -73,8 +92,13 @@ export const fileLines = (text: string): string[] => text.match(/[^\n]*\n|[^\n]+
 
 /** A value as one short line for a person. */
 export function brief(v: unknown, max = 200): string {
-  const text = isFile(v) ? `file ${v.name} (${v.data.length} bytes): ${v.data.subarray(0, max * 2).toString('utf8')}`
-    : v === undefined || v === null ? 'nothing' : typeof v === 'string' ? v : JSON.stringify(v);
+  const text = isFile(v)
+    ? `file ${v.name} (${v.data.length} bytes): ${v.data.subarray(0, max * 2).toString('utf8')}`
+    : v === undefined || v === null
+      ? 'nothing'
+      : typeof v === 'string'
+        ? v
+        : JSON.stringify(v);
   const line = text.replace(/\s*\n\s*/g, ' ⏎ ');
   return line.length > max ? `${line.slice(0, max - 1)}…` : line;
 }

@@ -4,14 +4,18 @@ import { dirname, join } from 'node:path';
 import { StudioError } from '../domain/index.js';
 
 /**
- * A checkpoint is a folder: `manifest.json` naming every other file with its size and sha256, written under a temporary name,
- * flushed to disk and renamed into place. A folder without a manifest, or one that does not match, is damaged.
+ * A checkpoint is a folder: `manifest.json` naming every other file with its size and sha256, written under a temporary
+ * name, flushed to disk and renamed into place. A folder without a manifest, or one that does not match, is damaged.
  */
-export interface CheckpointFile { readonly bytes: number; readonly sha256: string }
+export interface CheckpointFile {
+  readonly bytes: number;
+  readonly sha256: string;
+}
 export interface CheckpointManifest {
   readonly format: 1;
   /** Policy and parameter layout this belongs to; a checkpoint of another one cannot be restored. */
-  readonly policy: string; readonly layout: string;
+  readonly policy: string;
+  readonly layout: string;
   readonly values: Readonly<Record<string, unknown>>;
   readonly files: Readonly<Record<string, CheckpointFile>>;
 }
@@ -19,7 +23,9 @@ const MANIFEST = 'manifest.json';
 
 export const sha256 = (b: Uint8Array): string => createHash('sha256').update(b).digest('hex');
 
-/** Writes a file so that a reader sees the old content or the new, never a part; survives a power cut when `durable`. */
+/**
+ * Writes a file so that a reader sees the old content or the new, never a part; survives a power cut when `durable`.
+ */
 export async function writeAtomic(path: string, data: Uint8Array, durable = true): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const tmp = `${path}.${process.pid}.tmp`;
@@ -28,21 +34,39 @@ export async function writeAtomic(path: string, data: Uint8Array, durable = true
 }
 async function writeDurable(path: string, data: Uint8Array, durable: boolean): Promise<void> {
   const f = await open(path, 'w');
-  try { await f.writeFile(data); if (durable) await f.sync(); } finally { await f.close(); }
+  try {
+    await f.writeFile(data);
+    if (durable) await f.sync();
+  } finally {
+    await f.close();
+  }
 }
 async function syncFolder(path: string): Promise<void> {
   // Windows cannot open folders; there the rename itself is durable.
   const f = await open(path, 'r').catch(() => undefined);
-  if (f) try { await f.sync(); } finally { await f.close(); }
+  if (f)
+    try {
+      await f.sync();
+    } finally {
+      await f.close();
+    }
 }
 
 /** Writes the folder `dir`, replacing one of the same name. */
-export async function writeCheckpoint(dir: string, head: Pick<CheckpointManifest, 'policy' | 'layout' | 'values'>, files: Readonly<Record<string, Uint8Array>>): Promise<void> {
+export async function writeCheckpoint(
+  dir: string,
+  head: Pick<CheckpointManifest, 'policy' | 'layout' | 'values'>,
+  files: Readonly<Record<string, Uint8Array>>,
+): Promise<void> {
   const tmp = `${dir}.${process.pid}.tmp`;
   await rm(tmp, { recursive: true, force: true });
   await mkdir(tmp, { recursive: true });
   for (const [name, data] of Object.entries(files)) await writeDurable(join(tmp, name), data, true);
-  const manifest: CheckpointManifest = { format: 1, ...head, files: Object.fromEntries(Object.entries(files).map(([n, d]) => [n, { bytes: d.byteLength, sha256: sha256(d) }])) };
+  const manifest: CheckpointManifest = {
+    format: 1,
+    ...head,
+    files: Object.fromEntries(Object.entries(files).map(([n, d]) => [n, { bytes: d.byteLength, sha256: sha256(d) }])),
+  };
   await writeDurable(join(tmp, MANIFEST), Buffer.from(JSON.stringify(manifest, null, 2) + '\n'), true);
   await syncFolder(tmp);
   await rm(dir, { recursive: true, force: true });
@@ -50,22 +74,48 @@ export async function writeCheckpoint(dir: string, head: Pick<CheckpointManifest
   await syncFolder(dirname(dir));
 }
 
-const damaged = (dir: string, what: string, cause?: unknown): StudioError => new StudioError('trainer.invalid', `The checkpoint ${dir} is damaged: ${what}.`, 'Resume from an earlier checkpoint of this run, or start without one.', { cause, details: { dir } });
+const damaged = (dir: string, what: string, cause?: unknown): StudioError =>
+  new StudioError(
+    'trainer.invalid',
+    `The checkpoint ${dir} is damaged: ${what}.`,
+    'Resume from an earlier checkpoint of this run, or start without one.',
+    { cause, details: { dir } },
+  );
 
-/** Reads and checks a whole checkpoint. Throws trainer.invalid when a file is missing, truncated or altered, or belongs to another policy. */
-export async function readCheckpoint(dir: string, expect: Pick<CheckpointManifest, 'policy' | 'layout'>): Promise<{ values: Readonly<Record<string, unknown>>; files: Record<string, Buffer> }> {
+/**
+ * Reads and checks a whole checkpoint. Throws trainer.invalid when a file is missing, truncated or altered, or belongs
+ * to another policy.
+ */
+export async function readCheckpoint(
+  dir: string,
+  expect: Pick<CheckpointManifest, 'policy' | 'layout'>,
+): Promise<{ values: Readonly<Record<string, unknown>>; files: Record<string, Buffer> }> {
   let manifest: CheckpointManifest;
-  try { manifest = JSON.parse(await readFile(join(dir, MANIFEST), 'utf8')) as CheckpointManifest; } catch (cause) { throw damaged(dir, 'its manifest cannot be read', cause); }
-  if (manifest.format !== 1 || typeof manifest.files !== 'object' || manifest.files === null) throw damaged(dir, 'its manifest is of an unknown format');
+  try {
+    manifest = JSON.parse(await readFile(join(dir, MANIFEST), 'utf8')) as CheckpointManifest;
+  } catch (cause) {
+    throw damaged(dir, 'its manifest cannot be read', cause);
+  }
+  if (manifest.format !== 1 || typeof manifest.files !== 'object' || manifest.files === null)
+    throw damaged(dir, 'its manifest is of an unknown format');
   if (manifest.policy !== expect.policy || manifest.layout !== expect.layout) {
-    throw new StudioError('trainer.invalid', `The checkpoint ${dir} is of policy '${manifest.policy}' (layout ${manifest.layout}); this run trains '${expect.policy}' (layout ${expect.layout}).`,
-      'Use a checkpoint made by this version with the same policy, or start without one.', { details: { dir } });
+    throw new StudioError(
+      'trainer.invalid',
+      `The checkpoint ${dir} is of policy '${manifest.policy}' (layout ${manifest.layout}); this run trains '${expect.policy}' (layout ${expect.layout}).`,
+      'Use a checkpoint made by this version with the same policy, or start without one.',
+      { details: { dir } },
+    );
   }
   const files: Record<string, Buffer> = {};
   for (const [name, want] of Object.entries(manifest.files)) {
     let data: Buffer;
-    try { data = await readFile(join(dir, name)); } catch (cause) { throw damaged(dir, `${name} is missing`, cause); }
-    if (data.byteLength !== want.bytes) throw damaged(dir, `${name} has ${data.byteLength} bytes instead of ${want.bytes}`);
+    try {
+      data = await readFile(join(dir, name));
+    } catch (cause) {
+      throw damaged(dir, `${name} is missing`, cause);
+    }
+    if (data.byteLength !== want.bytes)
+      throw damaged(dir, `${name} has ${data.byteLength} bytes instead of ${want.bytes}`);
     if (sha256(data) !== want.sha256) throw damaged(dir, `${name} does not match its checksum`);
     files[name] = data;
   }

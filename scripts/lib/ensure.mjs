@@ -20,8 +20,14 @@ export function ensureDeps() {
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === want) return;
   console.error('Installing packages (npm ci)…');
   // Its words go to standard error: a command's own output may be redirected into a file.
-  const r = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], { stdio: ['ignore', 2, 2], env: { ...process.env, ONNXRUNTIME_NODE_INSTALL: 'skip' } });
-  if (r.status !== 0) { console.error('npm ci failed: check that the npm registry can be reached, then run the command again.'); process.exit(1); }
+  const r = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], {
+    stdio: ['ignore', 2, 2],
+    env: { ...process.env, ONNXRUNTIME_NODE_INSTALL: 'skip' },
+  });
+  if (r.status !== 0) {
+    console.error('npm ci failed: check that the npm registry can be reached, then run the command again.');
+    process.exit(1);
+  }
   writeFileSync(stamp, want);
 }
 
@@ -29,7 +35,11 @@ export function ensureDeps() {
 export async function ensureBuilt() {
   ensureDeps();
   let built = 0;
-  try { built = JSON.parse(readFileSync('dist/build.json', 'utf8')).time; } catch { /* never built */ }
+  try {
+    built = JSON.parse(readFileSync('dist/build.json', 'utf8')).time;
+  } catch {
+    /* never built */
+  }
   const sources = Math.max(...['runtime', 'extension', 'webview'].map(newest), statSync('scripts/build.mjs').mtimeMs);
   if (built <= sources) execFileSync(process.execPath, ['scripts/build.mjs'], { stdio: ['ignore', 2, 2] });
 }

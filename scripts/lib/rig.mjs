@@ -1,5 +1,6 @@
-// The end-to-end rig: a browser, the tools that drive it and two real VS Code workbenches (code-server), installed once into the cache folder
-// from Debian's and npm's registries. What cannot be installed is answered with its reason; nothing here throws for that.
+// The end-to-end rig: a browser, the tools that drive it and two real VS Code workbenches (code-server), installed once
+// into the cache folder from Debian's and npm's registries. What cannot be installed is answered with its reason;
+// nothing here throws for that.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { createWriteStream, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -9,10 +10,14 @@ import { delimiter, join } from 'node:path';
 import { ensurePackages, whereIs } from './system.mjs';
 
 /** Same rule as the desktop's cache (runtime/cluster/imageBuild/rootfs.ts). */
-export const cacheRoot = () => join(process.env.DART_STUDIO_CACHE || process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'dart-studio');
+export const cacheRoot = () =>
+  join(process.env.DART_STUDIO_CACHE || process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'dart-studio');
 export const rigRoot = () => join(cacheRoot(), 'e2e');
 
-/** code-server releases by the VS Code they are: the oldest that package.json's engines admits, and a current one, which needs a Node of its own. */
+/**
+ * code-server releases by the VS Code they are: the oldest that package.json's engines admits, and a current one, which
+ * needs a Node of its own.
+ */
 export const workbenches = {
   min: { vscode: '1.99.3', codeServer: '4.99.4' },
   latest: { vscode: '1.139.1', codeServer: '4.139.1', node: '24.21.0' },
@@ -22,11 +27,18 @@ const tools = { 'playwright-core': '1.65.1', 'axe-core': '4.14.1', '@vscode/vsce
 const packer = { libdeflate: '0.1.0' };
 const fonts = [['/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf', 'fonts-dejavu-core']];
 /** spdlog and argon2 are compiled here; ripgrep's own download does not come from npm. */
-const buildPackages = [['rg', 'ripgrep'], ['python3', 'python3'], ['make', 'make'], ['g++', 'g++'], ['pkg-config', 'pkg-config']];
+const buildPackages = [
+  ['rg', 'ripgrep'],
+  ['python3', 'python3'],
+  ['make', 'make'],
+  ['g++', 'g++'],
+  ['pkg-config', 'pkg-config'],
+];
 
 /**
  * @param {{ browser?: boolean, tools?: boolean, packer?: boolean, latest?: boolean, min?: boolean }} want
- * @returns {Promise<Record<string, { ok: true, path: string } | { ok: false, why: string }>>} browser = the executable, the others = a folder that holds node_modules.
+ * @returns {Promise<Record<string, { ok: true, path: string } | { ok: false, why: string }>>} browser = the executable,
+ *   the others = a folder that holds node_modules.
  */
 export async function ensureRig(want) {
   const root = rigRoot();
@@ -42,24 +54,43 @@ export async function ensureRig(want) {
     const compilers = want.latest || want.min ? ensurePackages(buildPackages) : [];
     for (const which of ['latest', 'min']) {
       if (!want[which]) continue;
-      if (compilers.length) out[which] = { ok: false, why: `${compilers.join(' ')} not installed (needs root and apt, or install it yourself)` };
+      if (compilers.length)
+        out[which] = {
+          ok: false,
+          why: `${compilers.join(' ')} not installed (needs root and apt, or install it yourself)`,
+        };
       else waits.push(settle(out, which, installWorkbench(root, which)));
     }
     await Promise.all(waits);
     return out;
-  } finally { release(); }
+  } finally {
+    release();
+  }
 }
-const settle = (out, key, work) => work.then((path) => { out[key] = { ok: true, path }; }, (e) => { out[key] = { ok: false, why: e.message }; });
+const settle = (out, key, work) =>
+  work.then(
+    (path) => {
+      out[key] = { ok: true, path };
+    },
+    (e) => {
+      out[key] = { ok: false, why: e.message };
+    },
+  );
 
 async function browser() {
   const found = () => whereIs('chromium') ?? whereIs('chromium-browser') ?? whereIs('google-chrome');
   const missing = ensurePackages(found() ? fonts : [['chromium', 'chromium'], ...fonts]);
-  return found() ? { ok: true, path: found() } : { ok: false, why: `${missing.join(' ')} not installed (needs root and apt, or install it yourself)` };
+  return found()
+    ? { ok: true, path: found() }
+    : { ok: false, why: `${missing.join(' ')} not installed (needs root and apt, or install it yourself)` };
 }
 
-/** Runs `work` in a folder unless a former run of the same recipe got through; a folder of a failed one is gone on with. */
+/**
+ * Runs `work` in a folder unless a former run of the same recipe got through; a folder of a failed one is gone on with.
+ */
 async function once(dir, recipe, what, work) {
-  const stamp = join(dir, '.installed'), want = createHash('sha256').update(JSON.stringify(recipe)).digest('hex');
+  const stamp = join(dir, '.installed'),
+    want = createHash('sha256').update(JSON.stringify(recipe)).digest('hex');
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === want) return dir;
   console.error(`Installing ${what}…`);
   if (existsSync(stamp)) rmSync(dir, { recursive: true, force: true });
@@ -72,12 +103,25 @@ async function once(dir, recipe, what, work) {
 
 const npmInstall = (run, args, o) => run('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', ...args], o);
 
-const installTools = (root) => once(join(root, 'tools'), tools, 'Playwright, axe and vsce', (run) => npmInstall(run, Object.entries(tools).map(([n, v]) => `${n}@${v}`)));
+const installTools = (root) =>
+  once(join(root, 'tools'), tools, 'Playwright, axe and vsce', (run) =>
+    npmInstall(
+      run,
+      Object.entries(tools).map(([n, v]) => `${n}@${v}`),
+    ),
+  );
 
-const installPacker = (root) => once(join(root, 'packer'), packer, 'libdeflate', (run) => npmInstall(run, Object.entries(packer).map(([n, v]) => `${n}@${v}`)));
+const installPacker = (root) =>
+  once(join(root, 'packer'), packer, 'libdeflate', (run) =>
+    npmInstall(
+      run,
+      Object.entries(packer).map(([n, v]) => `${n}@${v}`),
+    ),
+  );
 
 const installWorkbench = (root, which) => {
-  const w = workbenches[which], dir = join(root, `vscode-${w.vscode}`);
+  const w = workbenches[which],
+    dir = join(root, `vscode-${w.vscode}`);
   return once(dir, w, `the workbench of VS Code ${w.vscode} (about 40 s)`, async (run) => {
     // The launcher, its extension host and what is compiled for them use the Node that is first on PATH.
     if (w.node) await run('npm', ['install', '--no-audit', '--no-fund', `node@${w.node}`]);
@@ -97,7 +141,8 @@ const installWorkbench = (root, which) => {
       rmSync(join(bin, 'rg'), { force: true });
       symlinkSync(whereIs('rg'), join(bin, 'rg'));
     }
-    for (const d of ['node_modules/@github', 'node_modules/@microsoft/mxc-sdk', 'extensions/copilot']) rmSync(join(v, d), { recursive: true, force: true });
+    for (const d of ['node_modules/@github', 'node_modules/@microsoft/mxc-sdk', 'extensions/copilot'])
+      rmSync(join(v, d), { recursive: true, force: true });
     await run(join(dir, 'node_modules/.bin/code-server'), ['--version'], { env });
   });
 };
@@ -112,29 +157,60 @@ export function workbenchEnv(dir, env = process.env) {
 function command(cmd, args, { cwd, env = process.env, log }) {
   return new Promise((done, fail) => {
     // An npm that starts us says where its own project is; the one we start must not believe that.
-    const clean = Object.fromEntries(Object.entries(env).filter(([k]) => !/^(npm_(?!config_)|npm_config_(local_prefix|prefix|omit|workspace)|INIT_CWD$)/i.test(k)));
-    const to = createWriteStream(log, { flags: 'a' }), tail = [];
+    const clean = Object.fromEntries(
+      Object.entries(env).filter(
+        ([k]) => !/^(npm_(?!config_)|npm_config_(local_prefix|prefix|omit|workspace)|INIT_CWD$)/i.test(k),
+      ),
+    );
+    const to = createWriteStream(log, { flags: 'a' }),
+      tail = [];
     const child = spawn(cmd, args, { cwd, env: clean, stdio: ['ignore', 'pipe', 'pipe'] });
-    for (const s of [child.stdout, child.stderr]) s.on('data', (d) => { to.write(d); tail.push(d.toString()); if (tail.length > 50) tail.shift(); });
+    for (const s of [child.stdout, child.stderr])
+      s.on('data', (d) => {
+        to.write(d);
+        tail.push(d.toString());
+        if (tail.length > 50) tail.shift();
+      });
     child.once('error', (e) => fail(new Error(`${cmd}: ${e.message}`)));
     child.once('close', (code) => {
       to.end();
-      if (code === 0) done(); else fail(new Error(`${cmd} ${args.join(' ')} failed (exit code ${code}; whole output in ${log}): ${tail.join('').trim().split('\n').slice(-3).join(' | ')}`));
+      if (code === 0) done();
+      else
+        fail(
+          new Error(
+            `${cmd} ${args.join(' ')} failed (exit code ${code}; whole output in ${log}): ${tail.join('').trim().split('\n').slice(-3).join(' | ')}`,
+          ),
+        );
     });
   });
 }
 
-/** One installer at a time on this machine. The kernel lets go of an abstract socket when its holder ends, however it ends. */
+/**
+ * One installer at a time on this machine. The kernel lets go of an abstract socket when its holder ends, however it
+ * ends.
+ */
 async function lock(root) {
   const name = `\0dart-studio-e2e-${createHash('sha256').update(root).digest('hex').slice(0, 16)}`;
   if (process.platform !== 'linux') return () => undefined;
   for (;;) {
     const holders = new Set();
-    const server = createServer((s) => { holders.add(s); s.on('error', () => undefined).on('close', () => holders.delete(s)); });
+    const server = createServer((s) => {
+      holders.add(s);
+      s.on('error', () => undefined).on('close', () => holders.delete(s));
+    });
     const got = await new Promise((done, fail) => {
       server.once('error', (e) => (e.code === 'EADDRINUSE' ? done(false) : fail(e))).listen(name, () => done(true));
     });
-    if (got) return () => { server.close(); for (const s of holders) s.destroy(); };
-    await new Promise((gone) => { connect(name).on('error', () => undefined).once('close', gone).resume(); });
+    if (got)
+      return () => {
+        server.close();
+        for (const s of holders) s.destroy();
+      };
+    await new Promise((gone) => {
+      connect(name)
+        .on('error', () => undefined)
+        .once('close', gone)
+        .resume();
+    });
   }
 }

@@ -1,21 +1,36 @@
-// What the machine must have: Node 20, and for desktops either a Docker engine or bubblewrap + mmdebstrap. Node built-ins only.
+// What the machine must have: Node 20, and for desktops either a Docker engine or bubblewrap + mmdebstrap. Node
+// built-ins only.
 import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, mkdirSync, openSync } from 'node:fs';
 import { connect } from 'node:net';
 import { delimiter, join } from 'node:path';
 
 /** Where a command is, or undefined. */
-export const whereIs = (cmd) => [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/sbin'].map((d) => join(d, cmd)).find((f) => {
-  try { accessSync(f, constants.X_OK); return true; } catch { return false; }
-});
+export const whereIs = (cmd) =>
+  [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/sbin']
+    .map((d) => join(d, cmd))
+    .find((f) => {
+      try {
+        accessSync(f, constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    });
 /** A command on the path; or, with a slash, a file. */
 export const has = (what) => (what.includes('/') ? existsSync(what) : whereIs(what) !== undefined);
 const isRoot = () => process.getuid?.() === 0;
-const sudo = () => (isRoot() ? [] : has('sudo') && spawnSync('sudo', ['-n', 'true']).status === 0 ? ['sudo', '-n'] : null);
+const sudo = () =>
+  isRoot() ? [] : has('sudo') && spawnSync('sudo', ['-n', 'true']).status === 0 ? ['sudo', '-n'] : null;
 
 export function requireNode() {
   const major = Number(process.versions.node.split('.')[0]);
-  if (major < 20) { console.error(`Node ${process.versions.node} is too old: install Node 20 or newer (https://nodejs.org), then run the command again.`); process.exit(1); }
+  if (major < 20) {
+    console.error(
+      `Node ${process.versions.node} is too old: install Node 20 or newer (https://nodejs.org), then run the command again.`,
+    );
+    process.exit(1);
+  }
 }
 
 /** Installs Debian packages where that needs no password, else returns what is missing. */
@@ -25,25 +40,49 @@ export function ensurePackages(packages) {
   const pre = sudo();
   if (!has('apt-get') || pre === null) return missing;
   console.error(`Installing system packages: ${missing.join(' ')}…`);
-  const run = (...cmd) => spawnSync(cmd[0], cmd.slice(1), { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } }).status === 0;
+  const run = (...cmd) =>
+    spawnSync(cmd[0], cmd.slice(1), {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    }).status === 0;
   run(...pre, 'apt-get', 'update', '-qq');
-  run(...pre, 'apt-get', '-o', 'DPkg::Lock::Timeout=300', 'install', '-y', '-qq', '--no-install-recommends', ...missing);
+  run(
+    ...pre,
+    'apt-get',
+    '-o',
+    'DPkg::Lock::Timeout=300',
+    'install',
+    '-y',
+    '-qq',
+    '--no-install-recommends',
+    ...missing,
+  );
   return packages.filter(([cmd]) => !has(cmd)).map(([, pkg]) => pkg);
 }
 
 const dockerSocket = () => {
   const h = process.env.DOCKER_HOST;
-  if (h) return h.startsWith('unix://') ? { path: h.slice(7) } : { host: new URL(h.replace(/^tcp/, 'http')).hostname, port: Number(new URL(h.replace(/^tcp/, 'http')).port || 2375) };
+  if (h)
+    return h.startsWith('unix://')
+      ? { path: h.slice(7) }
+      : {
+          host: new URL(h.replace(/^tcp/, 'http')).hostname,
+          port: Number(new URL(h.replace(/^tcp/, 'http')).port || 2375),
+        };
   return { path: '/var/run/docker.sock' };
 };
 /** Whether a Docker engine accepts connections. */
-export const dockerAnswers = () => new Promise((resolve) => {
-  const at = dockerSocket();
-  if (at.path && !existsSync(at.path)) return resolve(false);
-  const s = connect(at);
-  s.once('connect', () => { s.destroy(); resolve(true); });
-  s.once('error', () => resolve(false));
-});
+export const dockerAnswers = () =>
+  new Promise((resolve) => {
+    const at = dockerSocket();
+    if (at.path && !existsSync(at.path)) return resolve(false);
+    const s = connect(at);
+    s.once('connect', () => {
+      s.destroy();
+      resolve(true);
+    });
+    s.once('error', () => resolve(false));
+  });
 
 /** Starts dockerd when we are root and none answers; returns a function that stops the one we started. */
 export async function ensureDocker() {
@@ -54,19 +93,33 @@ export async function ensureDocker() {
   const child = spawn('dockerd', [], { stdio: ['ignore', log, log], detached: true });
   child.unref();
   let dead = false;
-  child.on('exit', () => { dead = true; });
-  child.on('error', () => { dead = true; });
+  child.on('exit', () => {
+    dead = true;
+  });
+  child.on('error', () => {
+    dead = true;
+  });
   for (let i = 0; i < 150 && !dead; i++) {
     if (await dockerAnswers()) {
       return {
         ok: true,
-        stop: () => new Promise((resolve) => {
-          // Referenced again: nothing else may be left to keep this process waiting for the engine's end.
-          child.ref();
-          const timer = setTimeout(() => { child.kill('SIGKILL'); resolve(); }, 15_000);
-          child.once('exit', () => { clearTimeout(timer); resolve(); });
-          if (dead || !child.kill('SIGTERM')) { clearTimeout(timer); resolve(); }
-        }),
+        stop: () =>
+          new Promise((resolve) => {
+            // Referenced again: nothing else may be left to keep this process waiting for the engine's end.
+            child.ref();
+            const timer = setTimeout(() => {
+              child.kill('SIGKILL');
+              resolve();
+            }, 15_000);
+            child.once('exit', () => {
+              clearTimeout(timer);
+              resolve();
+            });
+            if (dead || !child.kill('SIGTERM')) {
+              clearTimeout(timer);
+              resolve();
+            }
+          }),
       };
     }
     await new Promise((r) => setTimeout(r, 200));
@@ -75,5 +128,12 @@ export async function ensureDocker() {
   return { ok: false, stop: async () => {} };
 }
 
-export const LOCAL_PACKAGES = [['bwrap', 'bubblewrap'], ['mmdebstrap', 'mmdebstrap']];
-export const DOCKER_PACKAGES = [['dockerd', 'docker.io'], ['iptables', 'iptables'], ['mmdebstrap', 'mmdebstrap']];
+export const LOCAL_PACKAGES = [
+  ['bwrap', 'bubblewrap'],
+  ['mmdebstrap', 'mmdebstrap'],
+];
+export const DOCKER_PACKAGES = [
+  ['dockerd', 'docker.io'],
+  ['iptables', 'iptables'],
+  ['mmdebstrap', 'mmdebstrap'],
+];

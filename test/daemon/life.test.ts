@@ -3,31 +3,52 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import * as methods from '../../runtime/protocol/methods.js';
 import { discoveryFile, exitAlreadyRunning } from '../../runtime/protocol/version.js';
-import { cleanUp, daemonLog, entry, folder, marks, record, removeFolders, spawnDaemon, startDaemon, when, wire } from './harness.js';
+import {
+  cleanUp,
+  daemonLog,
+  entry,
+  folder,
+  marks,
+  record,
+  removeFolders,
+  spawnDaemon,
+  startDaemon,
+  when,
+  wire,
+} from './harness.js';
 import { run } from './fixture/memoryService.js';
 
-beforeAll(async () => { await entry(); });
+beforeAll(async () => {
+  await entry();
+});
 afterEach(cleanUp);
 afterAll(removeFolders);
 
-const last = async (w: Awaited<ReturnType<typeof wire>>): Promise<unknown> => { await w.closed; return w.notes.find((n) => n.method === methods.goingDown.method)?.params; };
+const last = async (w: Awaited<ReturnType<typeof wire>>): Promise<unknown> => {
+  await w.closed;
+  return w.notes.find((n) => n.method === methods.goingDown.method)?.params;
+};
 
 describe('one daemon per folder', () => {
   it('a second one leaves with its own code and the first goes on', async () => {
-    const dir = folder(), first = await startDaemon(dir), second = await spawnDaemon(dir);
+    const dir = folder(),
+      first = await startDaemon(dir),
+      second = await spawnDaemon(dir);
     expect(await second.ended).toBe(exitAlreadyRunning);
     expect(record(dir)).toEqual(first.record);
     expect((await (await wire(first.record)).hello()).pid).toBe(first.child.pid);
   });
   it('of several at once exactly one stays', async () => {
-    const dir = folder(), all = await Promise.all([1, 2, 3, 4].map(() => spawnDaemon(dir)));
+    const dir = folder(),
+      all = await Promise.all([1, 2, 3, 4].map(() => spawnDaemon(dir)));
     const r = await when(dir, () => record(dir));
     const losers = await Promise.all(all.filter((d) => d.child.pid !== r.pid).map((d) => d.ended));
     expect(losers).toEqual([3, 3, 3]);
     expect((await (await wire(r)).hello()).pid).toBe(r.pid);
   });
   it('after SIGKILL its record is stale, and the next one takes over at once', async () => {
-    const dir = folder(), first = await startDaemon(dir);
+    const dir = folder(),
+      first = await startDaemon(dir);
     first.child.kill('SIGKILL');
     await first.ended;
     expect(record(dir)).toEqual(first.record);
@@ -43,13 +64,16 @@ describe('one daemon per folder', () => {
 
 describe('the end', () => {
   it('with no client and no work it comes by itself, and the record goes', async () => {
-    const dir = folder(), d = await startDaemon(dir, { TEST_IDLE_MINUTES: '0.005' });
+    const dir = folder(),
+      d = await startDaemon(dir, { TEST_IDLE_MINUTES: '0.005' });
     expect(await d.ended).toBe(0);
     expect(record(dir)).toBeUndefined();
     expect(daemonLog(dir)).toMatch(/going down: idle[^]*ended with code 0/);
   });
   it('a client keeps it, and so does a run nobody watches', async () => {
-    const dir = folder(), d = await startDaemon(dir, { TEST_IDLE_MINUTES: '0.03' }), w = await wire(d.record);
+    const dir = folder(),
+      d = await startDaemon(dir, { TEST_IDLE_MINUTES: '0.03' }),
+      w = await wire(d.record);
     await w.hello();
     await w.rpc.sendRequest('run/start', {});
     w.socket.close();
@@ -65,18 +89,23 @@ describe('the end', () => {
     expect(await d.ended).toBe(0);
   });
   it('drain with nothing to do: now', async () => {
-    const dir = folder(), d = await startDaemon(dir), w = await wire(d.record);
+    const dir = folder(),
+      d = await startDaemon(dir),
+      w = await wire(d.record);
     expect(await w.rpc.sendRequest(methods.drain, {})).toEqual({ waitingFor: [] }); // also before, or without, a hello
     await w.closed;
     expect(await d.ended).toBe(0);
     expect(record(dir)).toBeUndefined();
   });
   it('drain while a run is active: nothing new starts, everything else goes on, and it ends with the run', async () => {
-    const dir = folder(), d = await startDaemon(dir), w = await wire(d.record);
+    const dir = folder(),
+      d = await startDaemon(dir),
+      w = await wire(d.record);
     await w.hello();
     await w.rpc.sendRequest('run/start', {});
     expect(await w.rpc.sendRequest(methods.drain, {})).toEqual({ waitingFor: [run], busy: true });
-    for (const m of ['run/start', 'run/resume', 'run/evaluate', 'desktop/build']) await expect(w.rpc.sendRequest(m, {})).rejects.toMatchObject({ data: { kind: 'draining' } });
+    for (const m of ['run/start', 'run/resume', 'run/evaluate', 'desktop/build'])
+      await expect(w.rpc.sendRequest(m, {})).rejects.toMatchObject({ data: { kind: 'draining' } });
     expect(await w.rpc.sendRequest('test/append', { count: 3 })).toBeTruthy();
     const other = await wire(d.record);
     expect((await other.hello()).activeRuns).toEqual([run]); // a window may still come to look
@@ -85,8 +114,12 @@ describe('the end', () => {
     expect(await d.ended).toBe(0);
   });
   it('shutdown stops the run first, answers when that is done, and tells every client', async () => {
-    const dir = folder(), d = await startDaemon(dir), w = await wire(d.record), other = await wire(d.record);
-    await w.hello(); await other.hello();
+    const dir = folder(),
+      d = await startDaemon(dir),
+      w = await wire(d.record),
+      other = await wire(d.record);
+    await w.hello();
+    await other.hello();
     await w.rpc.sendRequest('run/start', {});
     await w.rpc.sendRequest(methods.shutdown, {});
     expect(marks(dir)).toEqual(['closed']);
@@ -96,17 +129,21 @@ describe('the end', () => {
     expect(record(dir)).toBeUndefined();
   });
   it('SIGTERM stops without grace; a second signal does not wait', async () => {
-    const dir = folder(), d = await startDaemon(dir);
+    const dir = folder(),
+      d = await startDaemon(dir);
     d.child.kill('SIGTERM');
     expect(await d.ended).toBe(0);
     expect(marks(dir)).toEqual(['closed now']);
 
-    const slow = folder(), e = await startDaemon(slow, { TEST_SLOW_CLOSE: '1' }), w = await wire(e.record);
+    const slow = folder(),
+      e = await startDaemon(slow, { TEST_SLOW_CLOSE: '1' }),
+      w = await wire(e.record);
     await w.hello();
     w.rpc.sendRequest(methods.shutdown, {}).catch(() => undefined);
     await when(slow, () => marks(slow).includes('closing'));
     const late = await wire(e.record);
-    await expect(late.hello()).rejects.toMatchObject({ data: { kind: 'draining' } }); // a window that comes now is told so
+    // a window that comes now is told so
+    await expect(late.hello()).rejects.toMatchObject({ data: { kind: 'draining' } });
     e.child.kill('SIGINT'); // the first signal takes the grace away
     await when(slow, () => marks(slow).includes('closed now'));
     e.child.kill('SIGINT');
@@ -114,7 +151,9 @@ describe('the end', () => {
   });
   it('a fault nobody caught ends it cleanly with a code; a rejection of aborted work does not', async () => {
     for (const method of ['test/throw', 'test/reject']) {
-      const dir = folder(), d = await startDaemon(dir), w = await wire(d.record);
+      const dir = folder(),
+        d = await startDaemon(dir),
+        w = await wire(d.record);
       await w.hello();
       await w.rpc.sendRequest('run/start', {});
       await w.rpc.sendRequest('test/reject', { abort: true });
@@ -128,14 +167,17 @@ describe('the end', () => {
     }
   });
   it('the record of another daemon is left alone', async () => {
-    const dir = folder(), d = await startDaemon(dir), other = { ...d.record, token: 'a'.repeat(64) };
+    const dir = folder(),
+      d = await startDaemon(dir),
+      other = { ...d.record, token: 'a'.repeat(64) };
     writeFileSync(join(dir, discoveryFile), JSON.stringify(other), { mode: 0o600 });
     d.child.kill('SIGTERM');
     await d.ended;
     expect(JSON.parse(readFileSync(join(dir, discoveryFile), 'utf8'))).toEqual(other);
   });
   it('a daemon that cannot start says why, leaves, and lets go of the lock', async () => {
-    const dir = folder(), d = await spawnDaemon(dir, { TEST_FAIL_START: '1' });
+    const dir = folder(),
+      d = await spawnDaemon(dir, { TEST_FAIL_START: '1' });
     expect(await d.ended).toBe(1);
     expect(d.output()).toContain('The runtime could not start: the part that fails');
     await startDaemon(dir);

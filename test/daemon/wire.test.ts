@@ -2,32 +2,63 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { CancellationTokenSource, type ResponseError } from 'vscode-jsonrpc/node';
 import * as methods from '../../runtime/protocol/methods.js';
 import { decodeScreen } from '../../runtime/protocol/binary.js';
-import { cleanUp, daemonLog, entry, folder, marks, removeFolders, startDaemon, when, wire, type Wire } from './harness.js';
+import {
+  cleanUp,
+  daemonLog,
+  entry,
+  folder,
+  marks,
+  removeFolders,
+  startDaemon,
+  when,
+  wire,
+  type Wire,
+} from './harness.js';
 import { run } from './fixture/memoryService.js';
 
-beforeAll(async () => { await entry(); });
+beforeAll(async () => {
+  await entry();
+});
 afterEach(cleanUp);
 afterAll(removeFolders);
 
 const failure = async (p: Promise<unknown>): Promise<{ code: number; message: string; data: methods.ErrorData }> => {
-  try { await p; } catch (e) { const { code, message, data } = e as ResponseError<methods.ErrorData>; return { code, message, data: data! }; }
+  try {
+    await p;
+  } catch (e) {
+    const { code, message, data } = e as ResponseError<methods.ErrorData>;
+    return { code, message, data: data! };
+  }
   throw new Error('it did not fail');
 };
 const hear = <T>(w: Wire, look: () => T | undefined): Promise<T> => w.hear(look);
 type Batch = { subscription: number; events: { seq: number }[]; nextSeq: number; live: boolean; ended?: boolean };
-const batches = (w: Wire): Batch[] => w.notes.filter((n) => n.method === methods.events.method).map((n) => n.params as Batch);
+const batches = (w: Wire): Batch[] =>
+  w.notes.filter((n) => n.method === methods.events.method).map((n) => n.params as Batch);
 
 describe('hello', () => {
   it('tells who serves, and comes before everything else', async () => {
-    const dir = folder(), d = await startDaemon(dir), w = await wire(d.record);
-    expect(await failure(w.rpc.sendRequest('test/echo', { a: 1 }))).toMatchObject({ data: { kind: 'params.invalid', remedy: 'Say hello first.' } });
-    expect(await w.hello()).toMatchObject({ protocol: 1, pid: d.child.pid, activeRuns: [], storage: dir, build: { version: '1.2.3', time: 1000 } });
+    const dir = folder(),
+      d = await startDaemon(dir),
+      w = await wire(d.record);
+    expect(await failure(w.rpc.sendRequest('test/echo', { a: 1 }))).toMatchObject({
+      data: { kind: 'params.invalid', remedy: 'Say hello first.' },
+    });
+    expect(await w.hello()).toMatchObject({
+      protocol: 1,
+      pid: d.child.pid,
+      activeRuns: [],
+      storage: dir,
+      build: { version: '1.2.3', time: 1000 },
+    });
     expect(await w.rpc.sendRequest('test/echo', { a: 1 })).toEqual({ a: 1 });
   });
   it('is waited for only so long; who said it may be silent', async () => {
-    const d = await startDaemon(folder(), { TEST_HELLO_MS: '2000' }), w = await wire(d.record);
+    const d = await startDaemon(folder(), { TEST_HELLO_MS: '2000' }),
+      w = await wire(d.record);
     await w.hello();
-    const talks = await wire(d.record), silent = await wire(d.record);
+    const talks = await wire(d.record),
+      silent = await wire(d.record);
     await expect(talks.hello(99)).rejects.toMatchObject({ data: { kind: 'protocol.mismatch' } });
     expect(await silent.closed).toBe(1006); // the last one to come; the time of the others is over too
     expect(await w.rpc.sendRequest('test/echo', {})).toEqual({});
@@ -45,21 +76,48 @@ describe('hello', () => {
 
 describe('requests', () => {
   it('foreseen errors carry kind and remedy; unforeseen ones are internal, without a stack, and logged with one', async () => {
-    const dir = folder(), w = await wire((await startDaemon(dir)).record);
+    const dir = folder(),
+      w = await wire((await startDaemon(dir)).record);
     await w.hello();
-    expect(await failure(w.rpc.sendRequest('run/get', { run }))).toMatchObject({ message: 'There is no such run.', data: { kind: 'not.found', remedy: 'List the runs again.' } });
+    expect(await failure(w.rpc.sendRequest('run/get', { run }))).toMatchObject({
+      message: 'There is no such run.',
+      data: { kind: 'not.found', remedy: 'List the runs again.' },
+    });
     const e = await failure(w.rpc.sendRequest('task/list', {}));
     expect(e).toMatchObject({ message: 'an unforeseen thing', data: { kind: 'internal' } });
     expect(JSON.stringify(e)).not.toContain('at ');
     await when(dir, () => /task\/list: Error: an unforeseen thing\n\s+at /.test(daemonLog(dir)));
-    expect(await failure(w.rpc.sendRequest('run/dance', {}))).toMatchObject({ code: -32601, data: { kind: 'not.found' } });
-    for (const params of [[1], ['a', 'b'], undefined]) expect(await failure(params ? w.rpc.sendRequest('run/get', ...params) : w.rpc.sendRequest('run/get'))).toMatchObject({ data: { kind: 'params.invalid' } });
-    for (const p of [{}, { run, sinceSeq: -1 }, { run, sinceSeq: 0.5 }, { run, sinceSeq: 0, types: 'step' }, { run, sinceSeq: 0, types: [1] }, { run: 1, sinceSeq: 0 }]) expect(await failure(w.rpc.sendRequest(methods.subscribe.method, p))).toMatchObject({ data: { kind: 'params.invalid' } });
-    expect(await failure(w.rpc.sendRequest(methods.subscribe.method, { run: '/runs/none', sinceSeq: 0 }))).toMatchObject({ data: { kind: 'not.found' } });
-    expect(await failure(w.rpc.sendRequest(methods.watchDesktop.method, { desktop: 'none' }))).toMatchObject({ data: { kind: 'not.found' } });
+    expect(await failure(w.rpc.sendRequest('run/dance', {}))).toMatchObject({
+      code: -32601,
+      data: { kind: 'not.found' },
+    });
+    for (const params of [[1], ['a', 'b'], undefined])
+      expect(
+        await failure(params ? w.rpc.sendRequest('run/get', ...params) : w.rpc.sendRequest('run/get')),
+      ).toMatchObject({ data: { kind: 'params.invalid' } });
+    for (const p of [
+      {},
+      { run, sinceSeq: -1 },
+      { run, sinceSeq: 0.5 },
+      { run, sinceSeq: 0, types: 'step' },
+      { run, sinceSeq: 0, types: [1] },
+      { run: 1, sinceSeq: 0 },
+    ])
+      expect(await failure(w.rpc.sendRequest(methods.subscribe.method, p))).toMatchObject({
+        data: { kind: 'params.invalid' },
+      });
+    expect(
+      await failure(w.rpc.sendRequest(methods.subscribe.method, { run: '/runs/none', sinceSeq: 0 })),
+    ).toMatchObject({ data: { kind: 'not.found' } });
+    expect(await failure(w.rpc.sendRequest(methods.watchDesktop.method, { desktop: 'none' }))).toMatchObject({
+      data: { kind: 'not.found' },
+    });
   });
   it('cancelling reaches the handler, and so does leaving', async () => {
-    const dir = folder(), d = await startDaemon(dir), w = await wire(d.record), cancel = new CancellationTokenSource();
+    const dir = folder(),
+      d = await startDaemon(dir),
+      w = await wire(d.record),
+      cancel = new CancellationTokenSource();
     await w.hello();
     const answer = failure(w.rpc.sendRequest('run/evaluate', { run }, cancel.token));
     await hear(w, () => w.notes.find((n) => n.method === 'run/evaluateProgress'));
@@ -78,16 +136,39 @@ describe('requests', () => {
   it('5 MB come through whole', async () => {
     const w = await wire((await startDaemon(folder())).record);
     await w.hello();
-    const all = await Promise.all([5_000_000, 5_000_001, 3].map((bytes) => w.rpc.sendRequest<{ text: string }>('trajectory/list', { bytes })));
+    const all = await Promise.all(
+      [5_000_000, 5_000_001, 3].map((bytes) => w.rpc.sendRequest<{ text: string }>('trajectory/list', { bytes })),
+    );
     expect(all.map((r) => r.text.length)).toEqual([5_000_000, 5_000_001, 3]);
   });
 });
 
 describe('a client that sends garbage', () => {
   it('is shut out; the daemon and the others do not notice', async () => {
-    const d = await startDaemon(folder()), good = await wire(d.record);
+    const d = await startDaemon(folder()),
+      good = await wire(d.record);
     await good.hello();
-    const junk: (string | Buffer)[] = ['', '{', 'null', '[]', '42', '"x"', '{"jsonrpc":"1.0","id":1,"method":"test/echo"}', '{"jsonrpc":"2.0","id":{},"method":"x"}', '{"jsonrpc":"2.0","id":null,"method":"x"}', '{"jsonrpc":"2.0","method":"$/cancelRequest"}', '{"jsonrpc":"2.0","method":"$/cancelRequest","params":{}}', '{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":null}}', '{"jsonrpc":"2.0","id":1,"method":"$/cancelRequest","params":{"id":1}}', '{"jsonrpc":"2.0","method":7}', '{"jsonrpc":"2.0","id":1,"method":"x","params":3}', '[{"jsonrpc":"2.0","id":1,"method":"test/echo"}]', '\u0000'.repeat(1000), '['.repeat(100_000), Buffer.from([1, 2, 3])];
+    const junk: (string | Buffer)[] = [
+      '',
+      '{',
+      'null',
+      '[]',
+      '42',
+      '"x"',
+      '{"jsonrpc":"1.0","id":1,"method":"test/echo"}',
+      '{"jsonrpc":"2.0","id":{},"method":"x"}',
+      '{"jsonrpc":"2.0","id":null,"method":"x"}',
+      '{"jsonrpc":"2.0","method":"$/cancelRequest"}',
+      '{"jsonrpc":"2.0","method":"$/cancelRequest","params":{}}',
+      '{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":null}}',
+      '{"jsonrpc":"2.0","id":1,"method":"$/cancelRequest","params":{"id":1}}',
+      '{"jsonrpc":"2.0","method":7}',
+      '{"jsonrpc":"2.0","id":1,"method":"x","params":3}',
+      '[{"jsonrpc":"2.0","id":1,"method":"test/echo"}]',
+      '\u0000'.repeat(1000),
+      '['.repeat(100_000),
+      Buffer.from([1, 2, 3]),
+    ];
     for (const j of junk) {
       const bad = await wire(d.record);
       bad.socket.send(j);
@@ -97,10 +178,18 @@ describe('a client that sends garbage', () => {
     huge.socket.send('x'.repeat(17 << 20));
     expect([1006, 1009]).toContain(await huge.closed);
     const raw = await wire(d.record);
-    (raw.socket as unknown as { _socket: { write(b: Buffer): void } })._socket.write(Buffer.from([0xff, 0xff, 0xff, 0xff, 0, 1, 2])); // not even a frame
+    (raw.socket as unknown as { _socket: { write(b: Buffer): void } })._socket.write(
+      Buffer.from([0xff, 0xff, 0xff, 0xff, 0, 1, 2]),
+    ); // not even a frame
     expect([1002, 1006]).toContain(await raw.closed);
     // Odd but harmless: answers nobody waits for, cancels of nothing, notifications nobody knows, prototype tricks.
-    for (const j of ['{"jsonrpc":"2.0","id":99,"result":1}', '{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":7}}', '{"jsonrpc":"2.0","method":"what","params":{}}', '{"jsonrpc":"2.0","id":"__proto__","method":"__proto__","params":{"__proto__":{}}}']) good.socket.send(j);
+    for (const j of [
+      '{"jsonrpc":"2.0","id":99,"result":1}',
+      '{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":7}}',
+      '{"jsonrpc":"2.0","method":"what","params":{}}',
+      '{"jsonrpc":"2.0","id":"__proto__","method":"__proto__","params":{"__proto__":{}}}',
+    ])
+      good.socket.send(j);
     expect(await good.rpc.sendRequest('test/echo', { still: 'here' })).toEqual({ still: 'here' });
   });
 });
@@ -125,8 +214,12 @@ describe('events', () => {
     expect(batches(w).at(-1)!.nextSeq).toBe(seqs.at(-1)! + 1);
   });
   it('stop when unsubscribed and when the client leaves', async () => {
-    const dir = folder(), d = await startDaemon(dir), w = await wire(d.record), other = await wire(d.record);
-    await w.hello(); await other.hello();
+    const dir = folder(),
+      d = await startDaemon(dir),
+      w = await wire(d.record),
+      other = await wire(d.record);
+    await w.hello();
+    await other.hello();
     await w.rpc.sendRequest('run/start', {});
     const { subscription } = await w.rpc.sendRequest(methods.subscribe, { run, sinceSeq: 0 });
     await other.rpc.sendRequest(methods.subscribe, { run, sinceSeq: 0 });
@@ -145,8 +238,11 @@ describe('events', () => {
 
 describe('a slow client', () => {
   it('gets events at its own pace, the newest of every state, and holds nobody up', async () => {
-    const d = await startDaemon(folder()), slow = await wire(d.record), quick = await wire(d.record);
-    await slow.hello(); await quick.hello();
+    const d = await startDaemon(folder()),
+      slow = await wire(d.record),
+      quick = await wire(d.record);
+    await slow.hello();
+    await quick.hello();
     await quick.rpc.sendRequest('run/start', {});
     await slow.rpc.sendRequest(methods.watchDesktop, { desktop: 'd1' });
     await slow.rpc.sendRequest(methods.subscribe, { run, sinceSeq: 0 });
@@ -170,7 +266,9 @@ describe('a slow client', () => {
     expect(slow.notes.filter((n) => n.method === 'run/status').length).toBeLessThan(200);
     await hear(slow, () => slow.binary.find((b) => decodeScreen(b)!.header.at === 300));
     expect(slow.binary.length).toBeLessThan(200);
-    expect(slow.binary.map((b) => decodeScreen(b)!.header.at)).toEqual(slow.binary.map((b) => decodeScreen(b)!.header.at).sort((a, b) => a - b));
+    expect(slow.binary.map((b) => decodeScreen(b)!.header.at)).toEqual(
+      slow.binary.map((b) => decodeScreen(b)!.header.at).sort((a, b) => a - b),
+    );
   });
 });
 
@@ -186,6 +284,8 @@ describe('a watched desktop', () => {
     await w.rpc.sendRequest('test/paint', { value: 7 });
     expect(decodeScreen(await hear(w, () => w.binary[1]))!.png[99_999]).toBe(7);
     await w.rpc.sendRequest('test/paint', { value: -1 });
-    expect(await hear(w, () => w.notes.find((n) => n.method === methods.streamEnded.method))).toMatchObject({ params: { stream } });
+    expect(await hear(w, () => w.notes.find((n) => n.method === methods.streamEnded.method))).toMatchObject({
+      params: { stream },
+    });
   });
 });

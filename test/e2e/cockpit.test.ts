@@ -13,8 +13,13 @@ import { axeSource, whyNoWorkbench } from './support/rig.js';
 import { pictures, Ui, violations } from './support/ui.js';
 import { until } from './support/workbench.js';
 
-/** The packaged extension, the real daemon and real desktops, driven as a person does. One training run; each flow goes on from where the last one left it. */
-const engine = await engineHere(), noLocal = await whyNoLocalDesktops(), provider = engine ? 'docker' : 'local';
+/**
+ * The packaged extension, the real daemon and real desktops, driven as a person does. One training run; each flow goes
+ * on from where the last one left it.
+ */
+const engine = await engineHere(),
+  noLocal = await whyNoLocalDesktops(),
+  provider = engine ? 'docker' : 'local';
 const missing = whyNoWorkbench('latest') ?? (provider === 'local' ? noLocal : undefined);
 if (missing) console.warn(`skipped: the extension in VS Code (${missing})`);
 
@@ -22,7 +27,10 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
   let c: Cockpit;
   beforeAll(async () => {
     if (provider === 'docker') await ensureImage(connectEngine());
-    c = await Cockpit.start({ which: 'latest', files: { 'tiny.dart-run.json': tinyRun(provider), 'notes.txt': 'a file' } });
+    c = await Cockpit.start({
+      which: 'latest',
+      files: { 'tiny.dart-run.json': tinyRun(provider), 'notes.txt': 'a file' },
+    });
   });
   afterAll(() => c?.stop());
   const flow = (name: string, f: () => Promise<void>): void => {
@@ -33,15 +41,20 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
   };
 
   /** Steps that a trajectory page shows. */
-  const shots = (f: Frame): Promise<number> => f.evaluate<number>("Number(document.querySelector('.ds-shot')?.getAttribute('aria-setsize') ?? 0)");
+  const shots = (f: Frame): Promise<number> =>
+    f.evaluate<number>("Number(document.querySelector('.ds-shot')?.getAttribute('aria-setsize') ?? 0)");
 
   flow('nothing runs until it is asked for', async () => {
     expect(await c.isActive).toBe(false);
     expect(c.daemon).toBeUndefined();
     // The workbench learns whether its folder is trusted while it starts: until then the command is not offered.
-    await expect.poll(() => c.ui.offered('DART Studio: Start Training'), { timeout: 30_000 }).toContainEqual(expect.stringContaining('DART Studio: Start Training'));
+    await expect
+      .poll(() => c.ui.offered('DART Studio: Start Training'), { timeout: 30_000 })
+      .toContainEqual(expect.stringContaining('DART Studio: Start Training'));
     await c.ui.openContainer();
-    await expect.poll(() => c.ui.section('Runs').locator('.welcome-view-content').innerText()).toContain('The runtime is not running');
+    await expect
+      .poll(() => c.ui.section('Runs').locator('.welcome-view-content').innerText())
+      .toContain('The runtime is not running');
   });
 
   flow('the sample opens with no runtime', async () => {
@@ -58,14 +71,20 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
   });
 
   flow('a trajectory file opens in the inspector from the Explorer', async () => {
-    const dir = join(c.w.folder, 'frames'), plans = await richPlans(new FrameFolder(dir));
+    const dir = join(c.w.folder, 'frames'),
+      plans = await richPlans(new FrameFolder(dir));
     writeFileSync(join(c.w.folder, 'recorded.traj.jsonl'), serializeTrajectory(view(plans, 'frames')));
     await c.w.host.command('workbench.view.explorer');
     await c.w.page.locator('.explorer-folders-view .monaco-list-row', { hasText: 'recorded.traj.jsonl' }).dblclick();
     const page = await c.ui.webview('inspector');
     await page.locator('.ds-shot').first().waitFor();
     await expect.poll(() => shots(page)).toBe(plans.length);
-    expect(await c.w.host.run((v) => { const i = v.window.tabGroups.activeTabGroup.activeTab?.input; return i instanceof v.TabInputCustom ? i.viewType : ''; })).toBe('dartStudio.trajectory');
+    expect(
+      await c.w.host.run((v) => {
+        const i = v.window.tabGroups.activeTabGroup.activeTab?.input;
+        return i instanceof v.TabInputCustom ? i.viewType : '';
+      }),
+    ).toBe('dartStudio.trajectory');
     expect(c.daemon).toBeUndefined();
     await c.closeEditors();
   });
@@ -88,21 +107,38 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
     await c.ui.expand('Trajectories');
     // Rollouts of training, not of the evaluation before it.
     await c.ui.row('Trajectories', /\d+ steps · v\d/).waitFor({ timeout: 120_000 });
-    await until(async () => /\d+ %|\/h/.test(await c.ui.status.innerText()), 'the status bar shows how it goes', 60_000);
+    await until(
+      async () => /\d+ %|\/h/.test(await c.ui.status.innerText()),
+      'the status bar shows how it goes',
+      60_000,
+    );
     await c.picture('training');
   });
 
   flow('a running rollout is watched step by step', async () => {
     let grown = 0;
-    await until(async () => {
-      await c.ui.section('Trajectories').locator('.monaco-list-row[aria-label*="running"]').first().click({ timeout: 30_000 });
-      const page = await c.ui.webview('inspector');
-      await page.locator('.ds-badge-slot .ds-outcome').waitFor();
-      const before = await shots(page);
-      // It may have ended meanwhile: then the next one is watched.
-      await until(async () => (grown = await shots(page)) > before || !(await page.locator('.ds-badge-slot .ds-outcome.running').isVisible()), 'it goes on or ends');
-      return grown > before;
-    }, 'a rollout grows while it is looked at', 90_000);
+    await until(
+      async () => {
+        await c.ui
+          .section('Trajectories')
+          .locator('.monaco-list-row[aria-label*="running"]')
+          .first()
+          .click({ timeout: 30_000 });
+        const page = await c.ui.webview('inspector');
+        await page.locator('.ds-badge-slot .ds-outcome').waitFor();
+        const before = await shots(page);
+        // It may have ended meanwhile: then the next one is watched.
+        await until(
+          async () =>
+            (grown = await shots(page)) > before ||
+            !(await page.locator('.ds-badge-slot .ds-outcome.running').isVisible()),
+          'it goes on or ends',
+        );
+        return grown > before;
+      },
+      'a rollout grows while it is looked at',
+      90_000,
+    );
     const page = await c.ui.webview('inspector');
     await pictures(page);
     await c.picture('live');
@@ -116,7 +152,10 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
     const page = await c.ui.webview('dashboard');
     await page.locator('.state', { hasText: 'Interrupted' }).waitFor({ timeout: 60_000 });
     expect(c.daemon?.pid).not.toBe(pid);
-    await until(async () => (await c.ui.rows('Runs')).some((r) => r.includes('interrupted')), 'the list of runs says so too');
+    await until(
+      async () => (await c.ui.rows('Runs')).some((r) => r.includes('interrupted')),
+      'the list of runs says so too',
+    );
     await c.picture('interrupted');
     await page.getByRole('toolbar', { name: 'Run' }).getByRole('button', { name: 'Resume Run…' }).click();
     await c.ui.pick('As its run file says');
@@ -124,7 +163,8 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
   });
 
   flow('a reload during training finds everything again', async () => {
-    const { pid } = c.daemon!, tabs = await c.tabs;
+    const { pid } = c.daemon!,
+      tabs = await c.tabs;
     expect(tabs.length).toBeGreaterThan(1);
     await c.w.reload();
     await c.ui.webview('dashboard', { timeoutMs: 60_000 });
@@ -132,7 +172,11 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
     await expect.poll(() => c.tabs, { timeout: 30_000 }).toEqual(tabs);
     const page = await c.ui.webview('dashboard');
     await page.locator('.state', { hasText: 'Running' }).waitFor();
-    await until(async () => /DART .*(%|\/h)/.test(await c.ui.status.innerText()), 'the status bar shows the run again', 60_000);
+    await until(
+      async () => /DART .*(%|\/h)/.test(await c.ui.status.innerText()),
+      'the status bar shows the run again',
+      60_000,
+    );
     await c.showTab(2);
     await (await c.ui.webview('inspector')).locator('.ds-shot').first().waitFor();
     expect(c.runs).toHaveLength(1);
@@ -140,26 +184,68 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
 
   flow('a second window sees the same', async () => {
     const second = new Ui(await c.w.secondWindow());
-    await until(async () => /DART .*(%|\/h)/.test(await second.status.innerText().catch(() => '')), 'its status bar shows the run', 60_000);
+    await until(
+      async () => /DART .*(%|\/h)/.test(await second.status.innerText().catch(() => '')),
+      'its status bar shows the run',
+      60_000,
+    );
     await second.page.close();
   });
 
   flow('a finished rollout: n jumps to a step of high entropy', async () => {
     await c.ui.openContainer();
     // The list grows at its top while training goes on: a row is known by what it says, never by its place.
-    const lengths = Array.from({ length: 9 }, (_, i) => i + 5), several = c.ui.section('Trajectories').locator(['failure', 'success'].flatMap((o) => lengths.map((n) => `.monaco-list-row[aria-label*="${o}, ${n} steps"]`)).join(', '));
-    let page!: Frame, tried = 0;
-    await until(async () => {
-      const there = await several.count();
-      if (there === 0 || !await several.nth(tried++ % there).click({ timeout: 5000 }).then(() => true, () => false)) return false;
-      page = await c.ui.webview('inspector');
-      // A page that shows another rollout still, or one whose steps are all below its group's threshold, has no mark here: then it is another's turn.
-      const strip = page.locator('.ds-film-list'), selected = (what: string): Promise<boolean> => page.evaluate<boolean>(`!!document.querySelector('.ds-shot.selected${what}')`);
-      if (!await until(() => page.evaluate<boolean>("document.querySelectorAll('.ds-shot').length >= 4 && !!document.querySelector('.ds-shot .ds-diamond')"), 'a step is marked', 5000).then(() => true, () => false)) return false;
-      await strip.press('Home');
-      if (!await selected(' .ds-diamond')) await strip.press('n');
-      return selected(' .ds-diamond');
-    }, 'a step of high entropy is selected', 120_000);
+    const lengths = Array.from({ length: 9 }, (_, i) => i + 5),
+      several = c.ui
+        .section('Trajectories')
+        .locator(
+          ['failure', 'success']
+            .flatMap((o) => lengths.map((n) => `.monaco-list-row[aria-label*="${o}, ${n} steps"]`))
+            .join(', '),
+        );
+    let page!: Frame,
+      tried = 0;
+    await until(
+      async () => {
+        const there = await several.count();
+        if (
+          there === 0 ||
+          !(await several
+            .nth(tried++ % there)
+            .click({ timeout: 5000 })
+            .then(
+              () => true,
+              () => false,
+            ))
+        )
+          return false;
+        page = await c.ui.webview('inspector');
+        // A page that shows another rollout still, or one whose steps are all below its group's threshold, has no mark
+        // here: then it is another's turn.
+        const strip = page.locator('.ds-film-list'),
+          selected = (what: string): Promise<boolean> =>
+            page.evaluate<boolean>(`!!document.querySelector('.ds-shot.selected${what}')`);
+        if (
+          !(await until(
+            () =>
+              page.evaluate<boolean>(
+                "document.querySelectorAll('.ds-shot').length >= 4 && !!document.querySelector('.ds-shot .ds-diamond')",
+              ),
+            'a step is marked',
+            5000,
+          ).then(
+            () => true,
+            () => false,
+          ))
+        )
+          return false;
+        await strip.press('Home');
+        if (!(await selected(' .ds-diamond'))) await strip.press('n');
+        return selected(' .ds-diamond');
+      },
+      'a step of high entropy is selected',
+      120_000,
+    );
     await expect.poll(() => page.locator('.ds-detail').innerText()).toMatch(/Step \d+ of \d+/);
     await pictures(page);
     await c.picture('finished');
@@ -170,7 +256,10 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
     await page.locator('.ds-sibling button.compare').first().click();
     const compare = await c.ui.webview('compare');
     await compare.locator('.ds-shot').first().waitFor();
-    await until(async () => /step \d+|same/i.test(await compare.locator('.cp-words').innerText()), 'it says where they part');
+    await until(
+      async () => /step \d+|same/i.test(await compare.locator('.cp-words').innerText()),
+      'it says where they part',
+    );
     await pictures(compare);
     await c.picture('compare');
   });
@@ -180,24 +269,44 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
     await c.showTab(1);
     const page = await c.ui.webview('dashboard');
     await page.locator('.state', { hasText: 'Stopped' }).waitFor({ timeout: 60_000 });
-    const run = c.runs[0]!, checkpoints = join(run, 'checkpoints');
-    expect(readdirSync(checkpoints).filter((f) => existsSync(join(checkpoints, f, 'policy.onnx'))).length).toBeGreaterThan(0);
+    const run = c.runs[0]!,
+      checkpoints = join(run, 'checkpoints');
+    expect(
+      readdirSync(checkpoints).filter((f) => existsSync(join(checkpoints, f, 'policy.onnx'))).length,
+    ).toBeGreaterThan(0);
     await until(async () => (await c.ui.rows('Desktops')).length === 0, 'the list of desktops is empty');
-    if (provider === 'docker') expect(await connectEngine().listContainers({ all: true, filters: { label: ['app=dart-studio', `run=${basename(run)}`] } })).toEqual([]);
+    if (provider === 'docker')
+      expect(
+        await connectEngine().listContainers({
+          all: true,
+          filters: { label: ['app=dart-studio', `run=${basename(run)}`] },
+        }),
+      ).toEqual([]);
     expect(alive(c.daemon!.pid)).toBe(true);
   });
 
   flow('four themes: pictures, and nothing for axe to find', async () => {
-    const axe = axeSource(), found: string[] = [], pages = ['dashboard', 'inspector', 'compare'] as const;
-    for (const [theme, name] of [['Dark Modern', 'dark'], ['Light Modern', 'light'], ['Default High Contrast', 'hc'], ['Default High Contrast Light', 'hc-light']] as const) {
+    const axe = axeSource(),
+      found: string[] = [],
+      pages = ['dashboard', 'inspector', 'compare'] as const;
+    for (const [theme, name] of [
+      ['Dark Modern', 'dark'],
+      ['Light Modern', 'light'],
+      ['Default High Contrast', 'hc'],
+      ['Default High Contrast Light', 'hc-light'],
+    ] as const) {
       await c.setTheme(theme);
       for (const [i, kind] of pages.entries()) {
         await c.showTab(i + 1);
         const page = await c.ui.webview(kind);
-        await page.locator(kind === 'dashboard' ? '.state' : '.ds-shot').first().waitFor();
+        await page
+          .locator(kind === 'dashboard' ? '.state' : '.ds-shot')
+          .first()
+          .waitFor();
         await pictures(page);
         await c.picture(`${kind}-${name}`);
-        for (const v of await violations(page, axe)) found.push(`${kind}, ${name}: ${v.id} (${v.impact}): ${v.nodes.slice(0, 3).join(' | ')}`);
+        for (const v of await violations(page, axe))
+          found.push(`${kind}, ${name}: ${v.id} (${v.impact}): ${v.nodes.slice(0, 3).join(' | ')}`);
       }
     }
     await c.setTheme('Dark Modern');
@@ -212,7 +321,11 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
     await c.picture('lost');
     await toast.hover();
     await toast.getByRole('button', { name: 'Start Runtime' }).click();
-    await until(async () => (await c.ui.rows('Runs')).some((r) => r.includes('stopped')), 'the run is listed again', 60_000);
+    await until(
+      async () => (await c.ui.rows('Runs')).some((r) => r.includes('stopped')),
+      'the run is listed again',
+      60_000,
+    );
     expect(c.daemon?.pid).not.toBe(pid);
   });
 });

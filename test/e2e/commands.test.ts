@@ -9,8 +9,13 @@ import { alive, Cockpit, tinyRun } from './support/cockpit.js';
 import { whyNoWorkbench } from './support/rig.js';
 import { until } from './support/workbench.js';
 
-/** The commands of the palette that the other flows pass by: run files, the machine, pause, evaluation, diagnostics, the end of the runtime. Each flow goes on from where the last one left it. */
-const engine = await engineHere(), noLocal = await whyNoLocalDesktops(), provider = engine ? 'docker' : 'local';
+/**
+ * The commands of the palette that the other flows pass by: run files, the machine, pause, evaluation, diagnostics, the
+ * end of the runtime. Each flow goes on from where the last one left it.
+ */
+const engine = await engineHere(),
+  noLocal = await whyNoLocalDesktops(),
+  provider = engine ? 'docker' : 'local';
 const missing = whyNoWorkbench('latest') ?? (provider === 'local' ? noLocal : undefined);
 if (missing) console.warn(`skipped: commands of the palette (${missing})`);
 
@@ -18,30 +23,56 @@ describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider
   let c: Cockpit;
   beforeAll(async () => {
     if (provider === 'docker') await ensureImage(connectEngine());
-    c = await Cockpit.start({ which: 'latest', settings: { 'dartStudio.desktops.provider': provider }, files: { 'tiny.dart-run.json': tinyRun(provider) } });
+    c = await Cockpit.start({
+      which: 'latest',
+      settings: { 'dartStudio.desktops.provider': provider },
+      files: { 'tiny.dart-run.json': tinyRun(provider) },
+    });
   });
   afterAll(() => c?.stop());
   const flow = (name: string, f: () => Promise<void>): void => {
-    it(name, async () => {
-      onTestFailed(() => c.picture(`failed-${name.replace(/\W+/g, '-').slice(0, 60)}`));
-      await f();
-    }, 300_000);
+    it(
+      name,
+      async () => {
+        onTestFailed(() => c.picture(`failed-${name.replace(/\W+/g, '-').slice(0, 60)}`));
+        await f();
+      },
+      300_000,
+    );
   };
   const quickInput = () => c.w.page.locator('.quick-input-widget');
   /** VS Code's own dialog of files, which proposes a place and a name. */
   const saveAs = async (title: string, file: string): Promise<void> => {
-    const widget = quickInput().filter({ hasText: title }), field = widget.locator('.quick-input-box input');
+    const widget = quickInput().filter({ hasText: title }),
+      field = widget.locator('.quick-input-box input');
     await widget.waitFor();
     await until(async () => {
       if (existsSync(file)) return true;
       // It fills its own field once it has read where it begins.
-      if (await widget.isVisible()) { if (await field.inputValue() === file) await field.press('Enter', { timeout: 2000 }).catch(() => undefined); else await field.fill(file, { timeout: 2000 }).catch(() => undefined); }
+      if (await widget.isVisible()) {
+        if ((await field.inputValue()) === file) await field.press('Enter', { timeout: 2000 }).catch(() => undefined);
+        else await field.fill(file, { timeout: 2000 }).catch(() => undefined);
+      }
       return false;
     }, `${file} is saved`);
   };
-  const state = async (word: string): Promise<void> => { await (await c.ui.webview('dashboard', { timeoutMs: 60_000 })).locator('.state', { hasText: word }).waitFor({ timeout: 60_000 }); };
+  const state = async (word: string): Promise<void> => {
+    await (
+      await c.ui.webview('dashboard', { timeoutMs: 60_000 })
+    )
+      .locator('.state', { hasText: word })
+      .waitFor({ timeout: 60_000 });
+  };
   /** What VS Code finds wrong in a file of the workspace. */
-  const problems = (name: string): Promise<readonly string[]> => c.w.host.run((v, n) => v.languages.getDiagnostics().filter(([uri]) => uri.path.endsWith(n)).flatMap(([, d]) => d.map((x) => x.message)), name);
+  const problems = (name: string): Promise<readonly string[]> =>
+    c.w.host.run(
+      (v, n) =>
+        v.languages
+          .getDiagnostics()
+          .filter(([uri]) => uri.path.endsWith(n))
+          .flatMap(([, d]) => d.map((x) => x.message)),
+      name,
+    );
 
   flow('a new run file: the editor knows what may stand in it', async () => {
     const file = join(c.w.folder, 'dart-run.json');
@@ -51,10 +82,16 @@ describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider
     await until(async () => (await c.tabs).includes('dart-run.json'), 'it is open');
     const text = readFileSync(file, 'utf8');
     await c.w.host.run(async (v) => {
-      const e = v.window.activeTextEditor!, at = e.document.getText().indexOf('{') + 1;
-      await e.edit((b) => { b.insert(e.document.positionAt(at), '\n  "desktops_": 1,'); });
+      const e = v.window.activeTextEditor!,
+        at = e.document.getText().indexOf('{') + 1;
+      await e.edit((b) => {
+        b.insert(e.document.positionAt(at), '\n  "desktops_": 1,');
+      });
     });
-    await until(async () => (await problems('dart-run.json')).some((p) => p.includes('desktops_')), 'a key that does not exist is marked');
+    await until(
+      async () => (await problems('dart-run.json')).some((p) => p.includes('desktops_')),
+      'a key that does not exist is marked',
+    );
     await c.w.host.run((v) => v.commands.executeCommand('undo'));
     await until(async () => (await problems('dart-run.json')).length === 0, 'the file as it was made has no problem');
     expect(readFileSync(file, 'utf8')).toBe(text);
@@ -86,7 +123,13 @@ describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider
     await c.ui.palette('DART Studio: Watch Desktop');
     await c.ui.pick(/docker-|local-|desktop-/);
     const live = await c.ui.webview('live', { timeoutMs: 60_000 });
-    await until(() => live.evaluate<boolean>("(() => { const x = document.querySelector('.live-canvas'); return !!x && x.width > 0 && x.getContext('2d').getImageData(0, 0, x.width, x.height).data.some((v, i) => i % 4 < 3 && v > 0); })()"), 'its picture is drawn');
+    await until(
+      () =>
+        live.evaluate<boolean>(
+          "(() => { const x = document.querySelector('.live-canvas'); return !!x && x.width > 0 && x.getContext('2d').getImageData(0, 0, x.width, x.height).data.some((v, i) => i % 4 < 3 && v > 0); })()",
+        ),
+      'its picture is drawn',
+    );
     await c.picture('watched');
   });
 
@@ -120,7 +163,9 @@ describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider
     await c.ui.palette('DART Studio: Collect Diagnostics');
     await saveAs('Collect Diagnostics', file);
     await c.ui.told('Saved diagnostics.zip');
-    const parts = unzipSync(readFileSync(file)), { token } = c.daemon!, home = join(c.w.dir, 'home');
+    const parts = unzipSync(readFileSync(file)),
+      { token } = c.daemon!,
+      home = join(c.w.dir, 'home');
     expect(Object.keys(parts)).toEqual(expect.arrayContaining(['editor.json', 'runtime/daemon.log']));
     for (const [name, bytes] of Object.entries(parts)) {
       expect(strFromU8(bytes), name).not.toContain(token);
@@ -130,24 +175,36 @@ describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider
   });
 
   flow('a run folder from elsewhere is opened', async () => {
-    const elsewhere = join(c.w.dir, 'elsewhere'), run = join(elsewhere, 'brought');
+    const elsewhere = join(c.w.dir, 'elsewhere'),
+      run = join(elsewhere, 'brought');
     mkdirSync(elsewhere, { recursive: true });
     cpSync(c.runs[0]!, run, { recursive: true });
     writeFileSync(join(elsewhere, 'readme.txt'), 'not a run');
     await c.closeEditors();
-    await c.w.host.run((v, dir) => { void v.commands.executeCommand('dartStudio.openRunFolder', v.Uri.file(dir)); }, run);
+    await c.w.host.run((v, dir) => {
+      void v.commands.executeCommand('dartStudio.openRunFolder', v.Uri.file(dir));
+    }, run);
     await state('Stopped');
     await until(async () => (await c.ui.rows('Runs')).length === 2, 'it is listed beside the run of the workspace');
-    await c.w.host.run((v, dir) => { void v.commands.executeCommand('dartStudio.openRunFolder', v.Uri.file(dir)); }, join(c.w.folder, 'runs', basename(c.runs[0]!), 'journal'));
+    await c.w.host.run(
+      (v, dir) => {
+        void v.commands.executeCommand('dartStudio.openRunFolder', v.Uri.file(dir));
+      },
+      join(c.w.folder, 'runs', basename(c.runs[0]!), 'journal'),
+    );
     await c.ui.told('holds no run');
     await c.w.host.command('notifications.clearAll');
   });
 
   flow('the runtime is stopped; all data is deleted, and the runs of the workspace stay', async () => {
-    const { pid } = c.daemon!, [run] = c.runs;
+    const { pid } = c.daemon!,
+      [run] = c.runs;
     await c.ui.palette('DART Studio: Stop Runtime');
     await until(() => !alive(pid), 'the daemon has ended', 60_000);
-    await until(async () => /The runtime is not running/.test(await c.ui.section('Runs').innerText()), 'the view says so');
+    await until(
+      async () => /The runtime is not running/.test(await c.ui.section('Runs').innerText()),
+      'the view says so',
+    );
     await c.ui.palette('DART Studio: Delete All Data');
     const dialog = c.ui.dialog();
     await dialog.filter({ hasText: 'Delete all data' }).waitFor();

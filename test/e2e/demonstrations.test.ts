@@ -14,47 +14,105 @@ import { whyNoWorkbench } from './support/rig.js';
 import { pictures } from './support/ui.js';
 import { until } from './support/workbench.js';
 
-/** Demonstrations as a person makes them: by pointer and keys in the webview, on real desktops, with the packaged extension. Each flow goes on from where the last one left it. */
-const engine = await engineHere(), noLocal = await whyNoLocalDesktops(), provider = engine ? 'docker' : 'local';
+/**
+ * Demonstrations as a person makes them: by pointer and keys in the webview, on real desktops, with the packaged
+ * extension. Each flow goes on from where the last one left it.
+ */
+const engine = await engineHere(),
+  noLocal = await whyNoLocalDesktops(),
+  provider = engine ? 'docker' : 'local';
 const missing = whyNoWorkbench('latest') ?? (provider === 'local' ? noLocal : undefined);
 if (missing) console.warn(`skipped: demonstrations in VS Code (${missing})`);
 
-/** As small as a run can be before its first rollout of training, and with a trainer that leaves the desktops to the rollouts. */
+/**
+ * As small as a run can be before its first rollout of training, and with a trainer that leaves the desktops to the
+ * rollouts.
+ */
 const tiny = JSON.parse(tinyRun(provider)) as RunFile;
-const shortRun = JSON.stringify({ ...tiny, name: 'short', tasks: { families: ['form-two'] }, trainer: { batchGroups: 4 }, warmStart: { demonstrations: 1, steps: 1 }, evaluation: { episodes: 1, everyMinutes: 0 } } satisfies RunFile);
+const shortRun = JSON.stringify({
+  ...tiny,
+  name: 'short',
+  tasks: { families: ['form-two'] },
+  trainer: { batchGroups: 4 },
+  warmStart: { demonstrations: 1, steps: 1 },
+  evaluation: { episodes: 1, everyMinutes: 0 },
+} satisfies RunFile);
 
 describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${provider} desktops`, () => {
   let c: Cockpit;
   beforeAll(async () => {
     if (provider === 'docker') await ensureImage(connectEngine());
-    c = await Cockpit.start({ which: 'latest', settings: { 'dartStudio.desktops.provider': provider }, files: { 'short.dart-run.json': shortRun } });
+    c = await Cockpit.start({
+      which: 'latest',
+      settings: { 'dartStudio.desktops.provider': provider },
+      files: { 'short.dart-run.json': shortRun },
+    });
   });
   afterAll(() => c?.stop());
   const flow = (name: string, f: () => Promise<void>): void => {
-    it(name, async () => {
-      onTestFailed(() => c.picture(`failed-${name.replace(/\W+/g, '-').slice(0, 60)}`));
-      await f();
-    }, 400_000);
+    it(
+      name,
+      async () => {
+        onTestFailed(() => c.picture(`failed-${name.replace(/\W+/g, '-').slice(0, 60)}`));
+        await f();
+      },
+      400_000,
+    );
   };
   const run = (name: string): string => join(c.w.folder, 'runs', name);
   const live = (): Promise<Frame> => c.ui.webview('live', { timeoutMs: 180_000 });
-  const handOn = async (): Promise<Hand> => { const h = new Hand(c.w.page, await live()); await h.waits(/in control/, 180_000); return h; };
+  const handOn = async (): Promise<Hand> => {
+    const h = new Hand(c.w.page, await live());
+    await h.waits(/in control/, 180_000);
+    return h;
+  };
   /** The view has the focus before its run is selected: what is opened afterwards stays open. */
-  const isSelected = async (name: string): Promise<boolean> => (await c.ui.section('Runs').locator('.monaco-list-row', { hasText: new RegExp(`${name}\\s*selected`) }).count()) === 1;
-  /** From the notification that says so. Those that are shown move as others come and go, and a press may miss: it stays, and is pressed again. */
-  const openImported = (name: string): Promise<void> => until(async () => {
-    const said = await c.ui.told('Imported 2 trajectories', 10_000);
-    await said.hover({ timeout: 2000 }).catch(() => undefined);
-    if (!await said.getByRole('button', { name: 'Open' }).click({ timeout: 2000 }).then(() => true, () => false)) return false;
-    return until(() => isSelected(name), 'it is selected', 10_000).then(() => true, () => false);
-  }, `${name} is opened and selected`, 90_000);
-  /** In the dialog of folders, which fills its own field once it has read where it begins. `dir` has a folder named "here". */
+  const isSelected = async (name: string): Promise<boolean> =>
+    (await c.ui
+      .section('Runs')
+      .locator('.monaco-list-row', { hasText: new RegExp(`${name}\\s*selected`) })
+      .count()) === 1;
+  /**
+   * From the notification that says so. Those that are shown move as others come and go, and a press may miss: it
+   * stays, and is pressed again.
+   */
+  const openImported = (name: string): Promise<void> =>
+    until(
+      async () => {
+        const said = await c.ui.told('Imported 2 trajectories', 10_000);
+        await said.hover({ timeout: 2000 }).catch(() => undefined);
+        if (
+          !(await said
+            .getByRole('button', { name: 'Open' })
+            .click({ timeout: 2000 })
+            .then(
+              () => true,
+              () => false,
+            ))
+        )
+          return false;
+        return until(() => isSelected(name), 'it is selected', 10_000).then(
+          () => true,
+          () => false,
+        );
+      },
+      `${name} is opened and selected`,
+      90_000,
+    );
+  /**
+   * In the dialog of folders, which fills its own field once it has read where it begins. `dir` has a folder named
+   * "here".
+   */
   const chooseFolder = async (dir: string): Promise<void> => {
-    const widget = c.w.page.locator('.quick-input-widget', { hasText: 'Export Into' }), field = widget.locator('.quick-input-box input');
+    const widget = c.w.page.locator('.quick-input-widget', { hasText: 'Export Into' }),
+      field = widget.locator('.quick-input-box input');
     await widget.waitFor();
     await until(async () => {
-      if (await field.inputValue() !== `${dir}/`) { await field.fill(`${dir}/`); return false; }
-      return await widget.locator('.monaco-list-row', { hasText: 'here' }).count() > 0;
+      if ((await field.inputValue()) !== `${dir}/`) {
+        await field.fill(`${dir}/`);
+        return false;
+      }
+      return (await widget.locator('.monaco-list-row', { hasText: 'here' }).count()) > 0;
     }, 'the folder is chosen');
     await widget.locator('.quick-input-action a', { hasText: 'Export Here' }).click();
   };
@@ -68,45 +126,83 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
 
   flow('nothing is recorded yet: the pool says how to begin', async () => {
     await c.ui.openContainer();
-    for (const title of ['Tasks', 'Desktops', 'Trajectories']) { const header = c.ui.section(title).locator('.pane-header'); if (await header.getAttribute('aria-expanded') === 'true') await header.click(); }
+    for (const title of ['Tasks', 'Desktops', 'Trajectories']) {
+      const header = c.ui.section(title).locator('.pane-header');
+      if ((await header.getAttribute('aria-expanded')) === 'true') await header.click();
+    }
     await c.ui.expand('Experience Pool');
-    await c.ui.section('Experience Pool').locator('.welcome-view-content', { hasText: 'while the runtime is running' }).waitFor();
+    await c.ui
+      .section('Experience Pool')
+      .locator('.welcome-view-content', { hasText: 'while the runtime is running' })
+      .waitFor();
     await c.ui.palette('DART Studio: Start Runtime');
-    await c.ui.section('Experience Pool').locator('.welcome-view-content', { hasText: 'Record Demonstration' }).waitFor({ timeout: 60_000 });
+    await c.ui
+      .section('Experience Pool')
+      .locator('.welcome-view-content', { hasText: 'Record Demonstration' })
+      .waitFor({ timeout: 60_000 });
     await c.picture('pool-empty');
   });
 
   flow('a demonstration is recorded by real pointer and keys, verified, and joins the pool', async () => {
     await c.ui.palette('DART Studio: Record Demonstration');
-    await c.w.page.locator('.quick-input-list .monaco-list-row', { hasText: 'desk/' }).first().waitFor({ timeout: 60_000 });
+    await c.w.page
+      .locator('.quick-input-list .monaco-list-row', { hasText: 'desk/' })
+      .first()
+      .waitFor({ timeout: 60_000 });
     await c.picture('record-pick');
     await c.w.page.keyboard.press('Escape');
     await pickTask('term-which');
-    const hand = await handOn(), { click, line } = whichTerminal(await hand.seed());
+    const hand = await handOn(),
+      { click, line } = whichTerminal(await hand.seed());
     await hand.click(click.x + 90, click.y + 110);
     await until(async () => (await hand.steps()).some((s) => /click/i.test(s)), 'the click is recorded as a step');
     await hand.type(line);
     await hand.press('Enter');
-    await until(async () => (await hand.steps()).some((s) => s.includes(line)), 'the line is recorded as one action', 30_000);
+    await until(
+      async () => (await hand.steps()).some((s) => s.includes(line)),
+      'the line is recorded as one action',
+      30_000,
+    );
     const page = await live();
     await c.picture('record-live');
-    await page.getByRole('button', { name: /^Finish/ }).first().click();
+    await page
+      .getByRole('button', { name: /^Finish/ })
+      .first()
+      .click();
     await hand.waits(/Success/);
-    await until(async () => /experience pool/.test(await page.locator('.live-now').innerText()), 'it is said that it joined the pool');
+    await until(
+      async () => /experience pool/.test(await page.locator('.live-now').innerText()),
+      'it is said that it joined the pool',
+    );
     await c.picture('record-success');
-    await until(async () => (await c.ui.rows('Experience Pool')).some((r) => r.includes('desk/term-which')), 'the pool lists its task', 60_000);
+    await until(
+      async () => (await c.ui.rows('Experience Pool')).some((r) => r.includes('desk/term-which')),
+      'the pool lists its task',
+      60_000,
+    );
     expect(existsSync(join(run('demonstrations'), 'run.json'))).toBe(true);
     await c.ui.row('Experience Pool', 'desk/term-which').click();
-    await until(async () => (await c.ui.rows('Experience Pool')).some((r) => /^human, \d steps/.test(r)), 'its entry is a person\'s');
+    await until(
+      async () => (await c.ui.rows('Experience Pool')).some((r) => /^human, \d steps/.test(r)),
+      "its entry is a person's",
+    );
     await c.picture('pool');
   });
 
   flow('an entry of the pool is turned off and on by its check box', async () => {
     const box = c.ui.row('Experience Pool', /\d steps/).locator('.custom-view-tree-node-item-checkbox');
     await box.click();
-    await until(async () => (await c.ui.rows('Experience Pool')).some((r) => r.includes('turned off')), 'it is off', 30_000);
+    await until(
+      async () => (await c.ui.rows('Experience Pool')).some((r) => r.includes('turned off')),
+      'it is off',
+      30_000,
+    );
     await box.click();
-    await until(async () => (await c.ui.rows('Experience Pool')).every((r) => !r.includes('turned off')), 'it is on again', 30_000);
+    await until(
+      async () => (await c.ui.rows('Experience Pool')).every((r) => !r.includes('turned off')),
+      'it is on again',
+      30_000,
+    );
   });
 
   flow('it is annotated, replayed on a fresh desktop, and verified', async () => {
@@ -115,16 +211,24 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
     const first = await c.ui.webview('inspector');
     await first.locator('.ds-shot').first().waitFor();
     await c.ui.palette('DART Studio: Annotate Trajectory');
-    const page = await c.ui.webview('inspector'), bar = page.locator('.an-bar');
+    const page = await c.ui.webview('inspector'),
+      bar = page.locator('.an-bar');
     await bar.waitFor();
     const tag = page.locator('.ds-tagging input');
     await tag.fill('seen');
     await tag.press('Enter');
-    await until(async () => /Saved, revision \d/.test(await page.locator('.an-state').innerText()), 'the edit is on disk');
+    await until(
+      async () => /Saved, revision \d/.test(await page.locator('.an-state').innerText()),
+      'the edit is on disk',
+    );
     await pictures(page);
     await c.picture('annotate');
     await c.ui.expand('Trajectories');
-    await until(async () => (await c.ui.section('Trajectories').locator('.monaco-list-row', { hasText: '#seen' }).count()) === 1, 'the list shows its tag', 30_000);
+    await until(
+      async () => (await c.ui.section('Trajectories').locator('.monaco-list-row', { hasText: '#seen' }).count()) === 1,
+      'the list shows its tag',
+      30_000,
+    );
     await c.ui.palette('DART Studio: Replay and Verify');
     await c.ui.told('Replayed: success', 180_000);
     await c.picture('replayed');
@@ -135,7 +239,10 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
     await c.closeEditors();
     await pickTask('term-touch');
     await handOn();
-    await until(async () => /recording/.test(await c.ui.status.innerText()), 'the status bar says that something is being recorded');
+    await until(
+      async () => /recording/.test(await c.ui.status.innerText()),
+      'the status bar says that something is being recorded',
+    );
     await c.closeEditors();
     const toast = await c.ui.told('still open', 30_000);
     await c.picture('abandoned');
@@ -143,26 +250,63 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
     await toast.getByRole('button', { name: 'Show' }).click();
     await handOn();
     await c.w.reload();
-    await until(async () => /recording/.test(await c.ui.status.innerText().catch(() => '')), 'the reloaded window knows of it', 60_000);
+    await until(
+      async () => /recording/.test(await c.ui.status.innerText().catch(() => '')),
+      'the reloaded window knows of it',
+      60_000,
+    );
     const hand = await handOn();
-    await (await live()).getByRole('button', { name: /^Discard/ }).first().click();
-    await until(async () => /Discarded|Ended/.test(await hand.word()) || !await (await live()).locator('.live-now').isVisible(), 'it is over');
+    await (
+      await live()
+    )
+      .getByRole('button', { name: /^Discard/ })
+      .first()
+      .click();
+    await until(
+      async () => /Discarded|Ended/.test(await hand.word()) || !(await (await live()).locator('.live-now').isVisible()),
+      'it is over',
+    );
     await until(async () => !/recording/.test(await c.ui.status.innerText()), 'nothing is being recorded any more');
     await c.closeEditors();
   });
 
   flow('results of OSWorld are looked at before anything is written, and imported', async () => {
     const results = join(c.w.dir, 'osworld-results');
-    await osworldTask(results, 'os', 'aaa', [{ action: 'pyautogui.click(30, 40)', response: "Thought: open\nAction: click(start_box='(30,40)')" }, { action: 'pyautogui.typewrite("hello")' }, { action: 'DONE' }], { initial: true });
-    await osworldTask(results, 'os', 'bbb', [{ action: 'pyautogui.click(50, 20)' }, { action: 'DONE' }], { initial: true, result: '0.0\n' });
+    await osworldTask(
+      results,
+      'os',
+      'aaa',
+      [
+        { action: 'pyautogui.click(30, 40)', response: "Thought: open\nAction: click(start_box='(30,40)')" },
+        { action: 'pyautogui.typewrite("hello")' },
+        { action: 'DONE' },
+      ],
+      { initial: true },
+    );
+    await osworldTask(results, 'os', 'bbb', [{ action: 'pyautogui.click(50, 20)' }, { action: 'DONE' }], {
+      initial: true,
+      result: '0.0\n',
+    });
     await osworldTask(results, 'os', 'ccc', [{ action: 'pyautogui.tripleClick(30, 40)' }], { initial: true });
     await put(join(c.w.dir, 'tasks/os/aaa.json'), JSON.stringify({ instruction: 'Open it.' }));
-    await c.w.host.run((v, path) => { void v.commands.executeCommand('dartStudio.importTrajectories', v.Uri.file(path)); }, results);
-    await c.w.page.locator('.quick-input-list .monaco-list-row', { hasText: 'Import 2 trajectories' }).waitFor({ timeout: 60_000 });
+    await c.w.host.run((v, path) => {
+      void v.commands.executeCommand('dartStudio.importTrajectories', v.Uri.file(path));
+    }, results);
+    await c.w.page
+      .locator('.quick-input-list .monaco-list-row', { hasText: 'Import 2 trajectories' })
+      .waitFor({ timeout: 60_000 });
     expect(existsSync(run('imported-osworld-results'))).toBe(false);
     await c.picture('import-preview');
     await c.ui.pick('Show Report');
-    await until(async () => await c.w.host.run((v) => v.workspace.textDocuments.some((d) => d.uri.scheme === 'dart-studio-report' && d.getText().includes('tripleClick'))), 'the report names what cannot be imported');
+    await until(
+      async () =>
+        await c.w.host.run((v) =>
+          v.workspace.textDocuments.some(
+            (d) => d.uri.scheme === 'dart-studio-report' && d.getText().includes('tripleClick'),
+          ),
+        ),
+      'the report names what cannot be imported',
+    );
     const on = await c.ui.told('Nothing has been written yet');
     await c.picture('import-report');
     await on.hover();
@@ -187,10 +331,18 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
     await c.ui.pick('One set');
     await chooseFolder(out);
     await c.ui.told('Exported 2 trajectories');
-    const made = join(out, readdirSync(out).find((f) => f.includes('traj'))!);
-    // Into the run it is from: everything is recognised by content. Into another one: the same bytes when it is exported again.
-    await c.w.host.run((v, p) => { void v.commands.executeCommand('dartStudio.importTrajectories', v.Uri.file(p)); }, made);
-    await c.w.page.locator('.quick-input-list .monaco-list-row', { hasText: 'Import 2 trajectories' }).waitFor({ timeout: 60_000 });
+    const made = join(
+      out,
+      readdirSync(out).find((f) => f.includes('traj'))!,
+    );
+    // Into the run it is from: everything is recognised by content. Into another one: the same bytes when it is
+    // exported again.
+    await c.w.host.run((v, p) => {
+      void v.commands.executeCommand('dartStudio.importTrajectories', v.Uri.file(p));
+    }, made);
+    await c.w.page
+      .locator('.quick-input-list .monaco-list-row', { hasText: 'Import 2 trajectories' })
+      .waitFor({ timeout: 60_000 });
     await c.ui.pick('Import 2 trajectories');
     await openImported('imported-osworld-results-traj');
     await c.w.host.command('notifications.clearAll');
@@ -202,7 +354,10 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
     await chooseFolder(out);
     await until(() => readdirSync(out).filter((f) => f.includes('traj')).length === 2, 'there are two exports', 60_000);
     await c.ui.told('Exported 2 trajectories');
-    const again = join(out, readdirSync(out).find((f) => f.includes('traj') && join(out, f) !== made)!);
+    const again = join(
+      out,
+      readdirSync(out).find((f) => f.includes('traj') && join(out, f) !== made)!,
+    );
     expect(filesOf(again)).toEqual(filesOf(made));
     await c.w.host.command('notifications.clearAll');
   });
@@ -217,62 +372,122 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
     // Rollouts of training, not of the evaluation before it.
     await c.ui.row('Trajectories', /\d+ steps · v\d/).waitFor({ timeout: 180_000 });
     // From the row of a desktop that is at work. The rollout may be over before the click: then the next one is taken.
-    await until(async () => {
-      const at = (await c.ui.rows('Desktops')).findIndex((r) => /reading the screen|deciding|acting|settling/.test(r));
-      if (at < 0) return false;
-      const row = c.ui.section('Desktops').locator('.monaco-list-row').nth(at);
-      await row.hover({ timeout: 2000 }).catch(() => undefined);
-      await row.locator('.actions a[aria-label^="Take Over"]').click({ timeout: 2000 }).catch(() => undefined);
-      return c.ui.webview('live', { timeoutMs: 10_000 }).then(() => true, async () => { await c.w.host.command('notifications.clearAll'); return false; });
-    }, 'a rollout under way is taken over', 150_000);
+    await until(
+      async () => {
+        const at = (await c.ui.rows('Desktops')).findIndex((r) =>
+          /reading the screen|deciding|acting|settling/.test(r),
+        );
+        if (at < 0) return false;
+        const row = c.ui.section('Desktops').locator('.monaco-list-row').nth(at);
+        await row.hover({ timeout: 2000 }).catch(() => undefined);
+        await row
+          .locator('.actions a[aria-label^="Take Over"]')
+          .click({ timeout: 2000 })
+          .catch(() => undefined);
+        return c.ui.webview('live', { timeoutMs: 10_000 }).then(
+          () => true,
+          async () => {
+            await c.w.host.command('notifications.clearAll');
+            return false;
+          },
+        );
+      },
+      'a rollout under way is taken over',
+      150_000,
+    );
     const hand = await handOn();
     await hand.click(5, 395);
-    await until(async () => (await hand.steps()).some((s) => /click/i.test(s)), 'what the person did is a step of the rollout');
+    await until(
+      async () => (await hand.steps()).some((s) => /click/i.test(s)),
+      'what the person did is a step of the rollout',
+    );
     await c.picture('take-over');
-    const page = await live(), over = async (): Promise<boolean> => /Ended|Success|Not solved/.test(await hand.word());
+    const page = await live(),
+      over = async (): Promise<boolean> => /Ended|Success|Not solved/.test(await hand.word());
     // Step by step: what the policy proposes is drawn with its probability, and Enter carries it out.
-    await page.getByRole('button', { name: /^Step Through/ }).first().click();
+    await page
+      .getByRole('button', { name: /^Step Through/ })
+      .first()
+      .click();
     await page.locator('.live-proposal[data-state="open"]').waitFor({ timeout: 60_000 });
     expect(await page.locator('.live-proposal .chance').innerText()).toMatch(/\d %/);
     await c.picture('step-through');
     const before = (await hand.steps()).length;
-    await until(async () => {
-      // An Enter that comes too soon for a person to have seen the proposal accepts nothing.
-      if ((await hand.steps()).length > before || await over()) return true;
-      await hand.press('Enter');
-      return false;
-    }, 'the accepted proposal is a step of the rollout', 60_000);
+    await until(
+      async () => {
+        // An Enter that comes too soon for a person to have seen the proposal accepts nothing.
+        if ((await hand.steps()).length > before || (await over())) return true;
+        await hand.press('Enter');
+        return false;
+      },
+      'the accepted proposal is a step of the rollout',
+      60_000,
+    );
     // The policy may have proposed that it is done.
-    await until(async () => {
-      if (/policy acts/.test(await hand.word()) || await over()) return true;
-      await page.getByRole('button', { name: /^Hand Back/ }).first().click({ timeout: 2000 }).catch(() => undefined);
-      return false;
-    }, 'the policy goes on', 60_000);
-    await until(async () => await c.ui.section('Trajectories').locator('.monaco-list-row', { hasText: 'assisted' }).count() > 0, 'the list says that it was assisted', 120_000);
+    await until(
+      async () => {
+        if (/policy acts/.test(await hand.word()) || (await over())) return true;
+        await page
+          .getByRole('button', { name: /^Hand Back/ })
+          .first()
+          .click({ timeout: 2000 })
+          .catch(() => undefined);
+        return false;
+      },
+      'the policy goes on',
+      60_000,
+    );
+    await until(
+      async () => (await c.ui.section('Trajectories').locator('.monaco-list-row', { hasText: 'assisted' }).count()) > 0,
+      'the list says that it was assisted',
+      120_000,
+    );
     await c.picture('assisted');
     await c.ui.palette('DART Studio: Stop Training');
-    await until(async () => (await c.ui.rows('Runs')).some((r) => /short, stopped/.test(r)), 'the run is stopped', 90_000);
+    await until(
+      async () => (await c.ui.rows('Runs')).some((r) => /short, stopped/.test(r)),
+      'the run is stopped',
+      90_000,
+    );
   });
 
   flow('trajectories are reviewed by keyboard alone, and what was said is on disk', async () => {
     await c.closeEditors();
     await c.ui.palette('DART Studio: Review Trajectories');
-    const page = await c.ui.webview('inspector'), place = page.locator('.an-queue strong'), { keyboard } = c.w.page;
+    const page = await c.ui.webview('inspector'),
+      place = page.locator('.an-queue strong'),
+      { keyboard } = c.w.page;
     await until(async () => /^1 of \d+/.test(await place.innerText()), 'the first of the queue is shown');
     await page.locator('.ds-shot.selected').waitFor();
     const first = await page.locator('.ds-head').getAttribute('data-rollout');
     await keyboard.press('k');
-    await until(async () => /Saved, revision \d/.test(await page.locator('.an-state').innerText()), 'the mark of the step is saved');
+    await until(
+      async () => /Saved, revision \d/.test(await page.locator('.an-state').innerText()),
+      'the mark of the step is saved',
+    );
     await pictures(page);
     await c.picture('review');
     await keyboard.press('Enter');
-    await until(async () => /^2 of \d+/.test(await place.innerText()) && await page.locator('.ds-head').getAttribute('data-rollout') !== first, 'the next one is shown');
+    await until(
+      async () =>
+        /^2 of \d+/.test(await place.innerText()) &&
+        (await page.locator('.ds-head').getAttribute('data-rollout')) !== first,
+      'the next one is shown',
+    );
     await until(async () => (await c.tabs).every((x) => x.startsWith('Set ')), 'the tab is called as the task');
     await keyboard.press('[');
-    await until(async () => await page.locator('.ds-head').getAttribute('data-rollout') === first, 'it goes back to the first');
+    await until(
+      async () => (await page.locator('.ds-head').getAttribute('data-rollout')) === first,
+      'it goes back to the first',
+    );
     await page.getByRole('button', { name: 'Not reviewed' }).waitFor();
-    const ops = (await readLog(c.runs.find((r) => basename(r).includes('short'))!)).lines.get(first!)?.edits.flatMap((e) => e.ops);
-    expect(ops).toEqual([expect.objectContaining({ op: 'mark', mark: 'key', on: true }), expect.objectContaining({ op: 'reviewed', value: true })]);
+    const ops = (await readLog(c.runs.find((r) => basename(r).includes('short'))!)).lines
+      .get(first!)
+      ?.edits.flatMap((e) => e.ops);
+    expect(ops).toEqual([
+      expect.objectContaining({ op: 'mark', mark: 'key', on: true }),
+      expect.objectContaining({ op: 'reviewed', value: true }),
+    ]);
   });
 
   flow('the same in a light theme', async () => {
@@ -289,6 +504,16 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
 
 /** Every file of a folder by its path, with its content; but when a step was written into its run is that run's own. */
 function filesOf(dir: string): Readonly<Record<string, string>> {
-  const names = readdirSync(dir, { recursive: true, withFileTypes: true }).filter((e) => e.isFile()).map((e) => join(e.parentPath, e.name)).sort();
-  return Object.fromEntries(names.map((f) => [f.slice(dir.length), f.endsWith('.jsonl') ? readFileSync(f, 'utf8').replace(/^(\{"index":\d+,)"at":\d+,/gm, '$1') : readFileSync(f).toString('base64')]));
+  const names = readdirSync(dir, { recursive: true, withFileTypes: true })
+    .filter((e) => e.isFile())
+    .map((e) => join(e.parentPath, e.name))
+    .sort();
+  return Object.fromEntries(
+    names.map((f) => [
+      f.slice(dir.length),
+      f.endsWith('.jsonl')
+        ? readFileSync(f, 'utf8').replace(/^(\{"index":\d+,)"at":\d+,/gm, '$1')
+        : readFileSync(f).toString('base64'),
+    ]),
+  );
 }

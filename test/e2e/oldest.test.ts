@@ -6,12 +6,15 @@ import { pictures } from './support/ui.js';
 import { until } from './support/workbench.js';
 
 /** The oldest VS Code that the manifest admits: the same extension trains and shows in it. */
-const noLocal = await whyNoLocalDesktops(), missing = whyNoWorkbench('min') ?? noLocal;
+const noLocal = await whyNoLocalDesktops(),
+  missing = whyNoWorkbench('min') ?? noLocal;
 if (missing) console.warn(`skipped: the extension in the oldest VS Code (${missing})`);
 
 describe.skipIf(missing !== undefined)('VS Code, oldest, local desktops', () => {
   let c: Cockpit;
-  beforeAll(async () => { c = await Cockpit.start({ which: 'min', files: { 'tiny.dart-run.json': tinyRun('local') } }); });
+  beforeAll(async () => {
+    c = await Cockpit.start({ which: 'min', files: { 'tiny.dart-run.json': tinyRun('local') } });
+  });
   afterAll(() => c?.stop());
 
   it('training is started, a rollout is looked at, training is stopped', async () => {

@@ -16,8 +16,16 @@ if (missing) console.warn(`skipped: the extension in Restricted Mode (${missing}
 describe.skipIf(missing !== undefined)('VS Code, current, an untrusted folder', () => {
   let c: Cockpit;
   beforeAll(async () => {
-    c = await Cockpit.start({ which: 'latest', restricted: true, settings: { 'security.workspace.trust.startupPrompt': 'never' }, files: { 'tiny.dart-run.json': tinyRun('local') } });
-    writeFileSync(join(c.w.folder, 'recorded.traj.jsonl'), serializeTrajectory(view(await richPlans(new FrameFolder(join(c.w.folder, 'frames'))), 'frames')));
+    c = await Cockpit.start({
+      which: 'latest',
+      restricted: true,
+      settings: { 'security.workspace.trust.startupPrompt': 'never' },
+      files: { 'tiny.dart-run.json': tinyRun('local') },
+    });
+    writeFileSync(
+      join(c.w.folder, 'recorded.traj.jsonl'),
+      serializeTrajectory(view(await richPlans(new FrameFolder(join(c.w.folder, 'frames'))), 'frames')),
+    );
   });
   afterAll(() => c?.stop());
 
@@ -27,20 +35,38 @@ describe.skipIf(missing !== undefined)('VS Code, current, an untrusted folder', 
     await c.ui.openContainer();
     const welcome = c.ui.section('Runs').locator('.welcome-view-content');
     await welcome.filter({ hasText: 'Restricted Mode' }).waitFor();
-    expect(await c.ui.offered('DART Studio: Start Training')).not.toContainEqual(expect.stringContaining('Start Training…'));
+    expect(await c.ui.offered('DART Studio: Start Training')).not.toContainEqual(
+      expect.stringContaining('Start Training…'),
+    );
     // Also not by those who do not ask the palette.
     await c.w.host.begin('dartStudio.startTraining');
     await c.ui.notification('not trusted').waitFor();
     await c.picture('restricted');
     // Nothing is recorded, imported or annotated either.
-    for (const title of ['Record Demonstration', 'Import Trajectories', 'Take Over', 'Annotate Trajectory']) expect(await c.ui.offered(`DART Studio: ${title}`), title).not.toContainEqual(expect.stringContaining(`DART Studio: ${title}`));
-    const refused = { recordDemonstration: 'record a demonstration', importTrajectories: 'import the trajectories', takeOver: 'take the desktop over', annotateTrajectory: 'annotate the trajectory', reviewTrajectories: 'review the trajectories', addToPool: 'add to the experience pool' };
+    for (const title of ['Record Demonstration', 'Import Trajectories', 'Take Over', 'Annotate Trajectory'])
+      expect(await c.ui.offered(`DART Studio: ${title}`), title).not.toContainEqual(
+        expect.stringContaining(`DART Studio: ${title}`),
+      );
+    const refused = {
+      recordDemonstration: 'record a demonstration',
+      importTrajectories: 'import the trajectories',
+      takeOver: 'take the desktop over',
+      annotateTrajectory: 'annotate the trajectory',
+      reviewTrajectories: 'review the trajectories',
+      addToPool: 'add to the experience pool',
+    };
     for (const [command, words] of Object.entries(refused)) {
       // One refusal is one toast, whoever met it: until the last one is gone the next says nothing.
       await until(async () => {
         await c.w.host.command('notifications.clearAll');
         await c.w.host.begin(`dartStudio.${command}`);
-        return c.ui.notification(`could not ${words}: This workspace is not trusted`).waitFor({ timeout: 3000 }).then(() => true, () => false);
+        return c.ui
+          .notification(`could not ${words}: This workspace is not trusted`)
+          .waitFor({ timeout: 3000 })
+          .then(
+            () => true,
+            () => false,
+          );
       }, `${command} is refused in words`);
     }
     await c.w.host.command('notifications.clearAll');
@@ -51,7 +77,11 @@ describe.skipIf(missing !== undefined)('VS Code, current, an untrusted folder', 
     await page.locator('.ds-shot').first().waitFor();
     await page.locator('.ds-surface img').waitFor();
     await pictures(page);
-    await expect.poll(() => page.evaluate<boolean>('document.images.length > 0 && [...document.images].some((i) => i.naturalWidth > 0)')).toBe(true);
+    await expect
+      .poll(() =>
+        page.evaluate<boolean>('document.images.length > 0 && [...document.images].some((i) => i.naturalWidth > 0)'),
+      )
+      .toBe(true);
     await c.closeEditors();
     await c.ui.palette('DART Studio: Open Sample Run');
     await c.ui.pick('success');

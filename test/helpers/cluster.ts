@@ -18,12 +18,23 @@ export async function whyNoLocalDesktops(): Promise<string | undefined> {
 export const localProvider = (): LocalProvider => createLocalProvider();
 
 /** What is written about a local desktop while it is there: bubblewrap and PID 1, and its control groups. */
-export interface SandboxRecord { readonly processes: readonly { readonly pid: number }[]; readonly cgroups: readonly string[] }
-export const sandboxRecord = (id: string): SandboxRecord => JSON.parse(readFileSync(`/dev/shm/dart-studio-${process.getuid!()}/${id}.json`, 'utf8')) as SandboxRecord;
+export interface SandboxRecord {
+  readonly processes: readonly { readonly pid: number }[];
+  readonly cgroups: readonly string[];
+}
+export const sandboxRecord = (id: string): SandboxRecord =>
+  JSON.parse(readFileSync(`/dev/shm/dart-studio-${process.getuid!()}/${id}.json`, 'utf8')) as SandboxRecord;
 
 /** The next event that fits. */
 export const nextEvent = (d: Desktop, fits: (e: DesktopEvent) => boolean): Promise<DesktopEvent> =>
-  new Promise((resolve) => { const off = d.onEvent((e) => { if (fits(e)) { off(); resolve(e); } }); });
+  new Promise((resolve) => {
+    const off = d.onEvent((e) => {
+      if (fits(e)) {
+        off();
+        resolve(e);
+      }
+    });
+  });
 
 /** A shell command inside; its standard output, trimmed. */
 export async function sh(d: Desktop, script: string): Promise<string> {

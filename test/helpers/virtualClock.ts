@@ -6,15 +6,21 @@ export class VirtualClock implements Clock {
   private seq = 0;
   private readonly timers = new Map<number, { at: number; fn: () => void }>();
 
-  now(): number { return this.t; }
+  now(): number {
+    return this.t;
+  }
   after(ms: number, fn: () => void): () => void {
     const key = this.seq++;
     this.timers.set(key, { at: this.t + Math.max(0, ms), fn });
     return () => this.timers.delete(key);
   }
   /** A pause on this clock. */
-  sleep(ms: number): Promise<void> { return new Promise((r) => this.after(ms, r)); }
-  get pending(): number { return this.timers.size; }
+  sleep(ms: number): Promise<void> {
+    return new Promise((r) => this.after(ms, r));
+  }
+  get pending(): number {
+    return this.timers.size;
+  }
 
   /** Let `ms` pass; every timer due meanwhile fires, with the promises it settles. */
   async advance(ms: number): Promise<void> {
@@ -36,7 +42,8 @@ export class VirtualClock implements Clock {
     await flush();
     while (!done()) {
       const next = Math.min(...[...this.timers.values()].map((x) => x.at));
-      if (!Number.isFinite(next) || next > limit) throw new Error(`nothing more happens at virtual ${this.t} (next timer: ${next})`);
+      if (!Number.isFinite(next) || next > limit)
+        throw new Error(`nothing more happens at virtual ${this.t} (next timer: ${next})`);
       await this.advance(next - this.t);
     }
   }

@@ -7,19 +7,44 @@ import { markKeys, type StepTools } from './stepTools.js';
 import type { Verify } from './verify.js';
 import { stepMarks } from './apply.js';
 
-export interface AnnotatorSurface { /** Whether there is something to edit. */ on(): boolean; toggle(): void; undo(): void; redo(): void; walk(d: 1 | -1): void; review(): void; readonly bar: Bar; readonly step: StepTools; readonly verify: Verify }
+export interface AnnotatorSurface {
+  /** Whether there is something to edit. */
+  on(): boolean;
+  toggle(): void;
+  undo(): void;
+  redo(): void;
+  walk(d: 1 | -1): void;
+  review(): void;
+  readonly bar: Bar;
+  readonly step: StepTools;
+  readonly verify: Verify;
+}
 
 export function annotatorCommands(a: AnnotatorSurface): Command[] {
-  const when = (run: () => void) => (): void => { if (a.on()) run(); };
-  const one = (name: string, keys: readonly string[], words: string, run: () => void, more: Partial<Command> = {}): Command => ({ name, keys, words, group: t('Annotate'), run: when(run), ...more });
+  const when = (run: () => void) => (): void => {
+    if (a.on()) run();
+  };
+  const one = (
+    name: string,
+    keys: readonly string[],
+    words: string,
+    run: () => void,
+    more: Partial<Command> = {},
+  ): Command => ({ name, keys, words, group: t('Annotate'), run: when(run), ...more });
   return [
     { name: 'annotate', keys: ['e'], words: t('Annotate mode on or off'), group: t('Annotate'), run: () => a.toggle() },
     one('correctOutcome', ['o'], t('Correct the outcome; then its reason'), () => a.bar.flip()),
     one('tag', ['g'], t('Tag'), () => a.bar.focusTags()),
     one('note', ['j'], t('Note'), () => a.bar.focusNote()),
-    ...stepMarks.map((m) => one(`mark${m[0]!.toUpperCase()}${m.slice(1)}`, [markKeys[m]], t('Mark the step: {0}', markWords[m]), () => a.step.mark(m))),
+    ...stepMarks.map((m) =>
+      one(`mark${m[0]!.toUpperCase()}${m.slice(1)}`, [markKeys[m]], t('Mark the step: {0}', markWords[m]), () =>
+        a.step.mark(m),
+      ),
+    ),
     one('editThought', ['i'], t('Edit the thought'), () => a.step.focusThought()),
-    one('editAction', ['a'], t('Edit the action: its text, or its point by the arrow keys'), () => a.step.focusAction()),
+    one('editAction', ['a'], t('Edit the action: its text, or its point by the arrow keys'), () =>
+      a.step.focusAction(),
+    ),
     one('deleteStep', ['x', t('Delete')], t('Delete or restore the step'), () => a.step.toggleDeleted()),
     one('trimBefore', ['<'], t('Delete all steps before'), () => a.step.trim('before')),
     one('trimAfter', ['>'], t('Delete all steps after'), () => a.step.trim('after')),
@@ -28,8 +53,20 @@ export function annotatorCommands(a: AnnotatorSurface): Command[] {
     one('redoEdit', ['Z', 'y'], t('Redo'), () => a.redo(), { ctrl: true }),
     one('replay', ['v'], t('Replay and verify'), () => void a.verify.run()),
     one('addToPool', ['l'], t('Add to the experience pool'), () => a.verify.toPool()),
-    { name: 'reviewNext', keys: ['Enter'], words: t('Mark as reviewed and go on'), group: t('Review queue'), run: () => a.review() },
-    { name: 'queueNext', keys: [']', '.'], words: t('Next, without a review'), group: t('Review queue'), run: () => a.walk(1) },
+    {
+      name: 'reviewNext',
+      keys: ['Enter'],
+      words: t('Mark as reviewed and go on'),
+      group: t('Review queue'),
+      run: () => a.review(),
+    },
+    {
+      name: 'queueNext',
+      keys: [']', '.'],
+      words: t('Next, without a review'),
+      group: t('Review queue'),
+      run: () => a.walk(1),
+    },
     { name: 'queuePrevious', keys: ['[', ','], words: t('Previous'), group: t('Review queue'), run: () => a.walk(-1) },
   ];
 }

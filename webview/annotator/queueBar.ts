@@ -4,8 +4,23 @@ import { button } from '../ui/toolkit.js';
 import { t, whole } from '../ui/words.js';
 import { placeOf, skipped, type Walk } from './walk.js';
 
-export interface QueueModel { readonly walk?: Walk; readonly error?: string; readonly rollout: string; /** One went beyond the last. */ readonly ended: boolean; readonly reviewed: boolean; readonly locked: boolean }
-export interface QueueActions { go(direction: 1 | -1): void; review(): void; unreview(): void; again(): void; retry(): void; close(): void }
+export interface QueueModel {
+  readonly walk?: Walk;
+  readonly error?: string;
+  readonly rollout: string;
+  /** One went beyond the last. */
+  readonly ended: boolean;
+  readonly reviewed: boolean;
+  readonly locked: boolean;
+}
+export interface QueueActions {
+  go(direction: 1 | -1): void;
+  review(): void;
+  unreview(): void;
+  again(): void;
+  retry(): void;
+  close(): void;
+}
 
 export class QueueBar {
   readonly element: HTMLElement;
@@ -22,29 +37,110 @@ export class QueueBar {
 
   constructor(a: QueueActions) {
     this.#actions = a;
-    this.#back = button(t('Previous'), () => a.go(-1), { kind: 'icon', icon: 'arrow-left', title: t('Previous of the queue ([ or ,)'), keys: '[' });
-    this.#on = button(t('Next'), () => a.go(1), { kind: 'icon', icon: 'arrow-right', title: t('Next of the queue, without a review (] or .)'), keys: ']' });
-    this.#review = button(t('Reviewed, next'), a.review, { kind: 'primary', icon: 'check', title: t('Mark as reviewed and go on (Enter)'), keys: 'Enter' });
+    this.#back = button(t('Previous'), () => a.go(-1), {
+      kind: 'icon',
+      icon: 'arrow-left',
+      title: t('Previous of the queue ([ or ,)'),
+      keys: '[',
+    });
+    this.#on = button(t('Next'), () => a.go(1), {
+      kind: 'icon',
+      icon: 'arrow-right',
+      title: t('Next of the queue, without a review (] or .)'),
+      keys: ']',
+    });
+    this.#review = button(t('Reviewed, next'), a.review, {
+      kind: 'primary',
+      icon: 'check',
+      title: t('Mark as reviewed and go on (Enter)'),
+      keys: 'Enter',
+    });
     this.#unreview = button(t('Not reviewed'), a.unreview, { title: t('Take the review back') });
-    this.#walk = h('div', { class: 'an-row' }, icon('checklist'), this.#place, this.#why, h('span', { class: 'ds-spring' }), this.#unreview, this.#back, this.#review, this.#on);
-    this.element = h('section', { class: 'an-queue', 'aria-label': t('Review queue'), hidden: true }, this.#walk, this.#end);
+    this.#walk = h(
+      'div',
+      { class: 'an-row' },
+      icon('checklist'),
+      this.#place,
+      this.#why,
+      h('span', { class: 'ds-spring' }),
+      this.#unreview,
+      this.#back,
+      this.#review,
+      this.#on,
+    );
+    this.element = h(
+      'section',
+      { class: 'an-queue', 'aria-label': t('Review queue'), hidden: true },
+      this.#walk,
+      this.#end,
+    );
   }
   update(m: QueueModel | undefined): void {
     this.element.hidden = !m;
     if (!m) return;
-    const { walk } = m, at = walk ? placeOf(walk, m.rollout) : -1, item = walk?.items[at], last = walk !== undefined && at === walk.items.length - 1;
-    text(this.#place, !walk ? m.error === undefined ? t('Reading the review queue…') : t('The review queue cannot be read') : at < 0 ? t('Review queue: {0}', walk.items.length) : t('{0} of {1}', at + 1, Math.max(walk.open, walk.items.length)));
-    text(this.#why, !walk ? m.error ?? '' : item ? item.why : walk.items.length ? t('This trajectory is not in the queue; Enter goes to the first that is.') : '');
+    const { walk } = m,
+      at = walk ? placeOf(walk, m.rollout) : -1,
+      item = walk?.items[at],
+      last = walk !== undefined && at === walk.items.length - 1;
+    text(
+      this.#place,
+      !walk
+        ? m.error === undefined
+          ? t('Reading the review queue…')
+          : t('The review queue cannot be read')
+        : at < 0
+          ? t('Review queue: {0}', walk.items.length)
+          : t('{0} of {1}', at + 1, Math.max(walk.open, walk.items.length)),
+    );
+    text(
+      this.#why,
+      !walk
+        ? (m.error ?? '')
+        : item
+          ? item.why
+          : walk.items.length
+            ? t('This trajectory is not in the queue; Enter goes to the first that is.')
+            : '',
+    );
     set(this.#back, { disabled: !walk || at <= 0 });
     set(this.#on, { disabled: !walk || m.ended });
     set(this.#review, { disabled: !walk || m.locked || m.ended });
     this.#unreview.hidden = !m.reviewed;
-    const done = walk ? walk.done.size : 0, over = walk !== undefined && (m.ended || walk.items.length === 0), passed = walk ? skipped(walk).length : 0, key = JSON.stringify([over, done, passed, walk?.reviewed, m.error, last]);
+    const done = walk ? walk.done.size : 0,
+      over = walk !== undefined && (m.ended || walk.items.length === 0),
+      passed = walk ? skipped(walk).length : 0,
+      key = JSON.stringify([over, done, passed, walk?.reviewed, m.error, last]);
     if (key === this.#drawn) return;
     this.#drawn = key;
     this.#end.hidden = !over && m.error === undefined;
-    if (m.error !== undefined) { replace(this.#end, button(t('Try again'), this.#actions.retry)); return; }
-    replace(this.#end, over ? [icon('check-all'), h('span', null, walk.items.length === 0 ? t('Nothing waits for a review.') : [t('That was the last one.'), done === 1 ? t('One was reviewed in this walk, {0} in all.', whole(walk.reviewed + done)) : t('{0} were reviewed in this walk, {1} in all.', done, whole(walk.reviewed + done)), passed === 0 ? '' : passed === 1 ? t('One was passed by.') : t('{0} were passed by.', passed)].filter(Boolean).join(' ')),
-      passed ? button(t('Go through those'), this.#actions.again) : undefined, button(t('Leave the queue'), this.#actions.close)] : []);
+    if (m.error !== undefined) {
+      replace(this.#end, button(t('Try again'), this.#actions.retry));
+      return;
+    }
+    replace(
+      this.#end,
+      over
+        ? [
+            icon('check-all'),
+            h(
+              'span',
+              null,
+              walk.items.length === 0
+                ? t('Nothing waits for a review.')
+                : [
+                    t('That was the last one.'),
+                    done === 1
+                      ? t('One was reviewed in this walk, {0} in all.', whole(walk.reviewed + done))
+                      : t('{0} were reviewed in this walk, {1} in all.', done, whole(walk.reviewed + done)),
+                    passed === 0 ? '' : passed === 1 ? t('One was passed by.') : t('{0} were passed by.', passed),
+                  ]
+                    .filter(Boolean)
+                    .join(' '),
+            ),
+            passed ? button(t('Go through those'), this.#actions.again) : undefined,
+            button(t('Leave the queue'), this.#actions.close),
+          ]
+        : [],
+    );
   }
 }

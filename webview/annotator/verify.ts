@@ -1,4 +1,7 @@
-/** Replay and verify, with its progress and what the verifier found for each revision; and the way into the experience pool. */
+/**
+ * Replay and verify, with its progress and what the verifier found for each revision; and the way into the experience
+ * pool.
+ */
 import type { AnnotationView, PoolView, Replay, TrajectoryView } from '../../runtime/protocol/types.js';
 import type { HostError } from '../protocol.js';
 import { h, icon, replace, set, text, type Child } from '../ui/dom.js';
@@ -10,11 +13,29 @@ import { t } from '../ui/words.js';
 import type { Target } from './saver.js';
 
 export interface VerifyIo {
-  request<R>(method: string, params: unknown, signal?: AbortSignal): Promise<R>; error(e: unknown): HostError; announce(words: string): void;
-  watch(desktop: string): void; open(rollout: string): void; /** A replay ended: the daemon's view has its verdict. */ replayed(t: Target): void; left(): void;
+  request<R>(method: string, params: unknown, signal?: AbortSignal): Promise<R>;
+  error(e: unknown): HostError;
+  announce(words: string): void;
+  watch(desktop: string): void;
+  open(rollout: string): void;
+  /** A replay ended: the daemon's view has its verdict. */
+  replayed(t: Target): void;
+  left(): void;
 }
-export interface VerifyModel { readonly target: Target; readonly view: AnnotationView; readonly recorded: TrajectoryView; readonly locked: boolean; /** All edits are on disk. */ readonly saved: boolean }
-interface Going { readonly abort?: AbortController; readonly step: number; readonly of: number; readonly desktop?: string }
+export interface VerifyModel {
+  readonly target: Target;
+  readonly view: AnnotationView;
+  readonly recorded: TrajectoryView;
+  readonly locked: boolean;
+  /** All edits are on disk. */
+  readonly saved: boolean;
+}
+interface Going {
+  readonly abort?: AbortController;
+  readonly step: number;
+  readonly of: number;
+  readonly desktop?: string;
+}
 const keyOf = (t: Target): string => `${t.run}\n${t.rollout}`;
 
 export class Verify {
@@ -43,93 +64,173 @@ export class Verify {
 
   constructor(io: VerifyIo) {
     this.#io = io;
-    this.#replay = button(t('Replay and verify'), () => void this.run(), { icon: 'debug-start', title: t('Act this revision out on a fresh desktop and let the verifier judge (v)'), keys: 'v' });
-    this.#pool = button(t('Add to pool'), () => this.toPool(), { icon: 'database', title: t('Let training use it where all rollouts of a task fail (l)'), keys: 'l' });
+    this.#replay = button(t('Replay and verify'), () => void this.run(), {
+      icon: 'debug-start',
+      title: t('Act this revision out on a fresh desktop and let the verifier judge (v)'),
+      keys: 'v',
+    });
+    this.#pool = button(t('Add to pool'), () => this.toPool(), {
+      icon: 'database',
+      title: t('Let training use it where all rollouts of a task fail (l)'),
+      keys: 'l',
+    });
     this.#cancel = button(t('Cancel'), () => this.cancel(), { title: t('Stop the replay; nothing is recorded of it') });
-    this.#watch = button(t('Watch'), () => { const g = this.#current; if (g?.desktop) io.watch(g.desktop); }, { icon: 'device-desktop', title: t('Watch the desktop it is replayed on') });
+    this.#watch = button(
+      t('Watch'),
+      () => {
+        const g = this.#current;
+        if (g?.desktop) io.watch(g.desktop);
+      },
+      { icon: 'device-desktop', title: t('Watch the desktop it is replayed on') },
+    );
     this.#progress.append(icon('loading codicon-modifier-spin'), this.#words, this.#bar, this.#watch, this.#cancel);
-    this.#reason = new DraftField({ label: t('Why it joins the pool without a verified success'), bare: true, placeholder: t('Why, without a verified success?'), commit: () => undefined });
+    this.#reason = new DraftField({
+      label: t('Why it joins the pool without a verified success'),
+      bare: true,
+      placeholder: t('Why, without a verified success?'),
+      commit: () => undefined,
+    });
     // Never by a pause: a trajectory joins the pool when one says so.
-    this.#reason.input.addEventListener('keydown', (e) => {
-      const { key } = e as KeyboardEvent;
-      if (key !== 'Enter' && key !== 'Escape') return;
-      e.preventDefault();
-      e.stopImmediatePropagation();
-      if (key === 'Enter') this.#sendReason(); else this.#giveUp();
-    }, true);
-    this.#reasonSlot = h('div', { class: 'an-reason', hidden: true }, this.#reason.element, button(t('Add'), () => this.#sendReason(), { kind: 'primary' }));
-    this.element = h('div', { class: 'an-verify' }, h('div', { class: 'an-row' }, this.#replay, this.#pool, this.#reasonSlot, this.#progress, this.#now), this.#trouble, this.#list);
+    this.#reason.input.addEventListener(
+      'keydown',
+      (e) => {
+        const { key } = e as KeyboardEvent;
+        if (key !== 'Enter' && key !== 'Escape') return;
+        e.preventDefault();
+        e.stopImmediatePropagation();
+        if (key === 'Enter') this.#sendReason();
+        else this.#giveUp();
+      },
+      true,
+    );
+    this.#reasonSlot = h(
+      'div',
+      { class: 'an-reason', hidden: true },
+      this.#reason.element,
+      button(t('Add'), () => this.#sendReason(), { kind: 'primary' }),
+    );
+    this.element = h(
+      'div',
+      { class: 'an-verify' },
+      h('div', { class: 'an-row' }, this.#replay, this.#pool, this.#reasonSlot, this.#progress, this.#now),
+      this.#trouble,
+      this.#list,
+    );
   }
 
   update(m: VerifyModel | undefined): void {
-    if (m?.target.rollout !== this.#model?.target.rollout || m?.target.run !== this.#model?.target.run) { this.#adding = undefined; this.#clear(); }
+    if (m?.target.rollout !== this.#model?.target.rollout || m?.target.run !== this.#model?.target.run) {
+      this.#adding = undefined;
+      this.#clear();
+    }
     this.#model = m;
     if (m && this.#pooled?.run !== m.target.run) void this.#askPool(m.target.run);
     this.#draw(false);
   }
   /** Push of the host: a replay goes on, ours or another window's; `undefined`: it does no more. */
   progress(t: Target, p: Omit<Going, 'abort'> | undefined): void {
-    const key = keyOf(t), old = this.#going.get(key);
-    if (p) this.#going.set(key, { ...p, ...(old?.abort ? { abort: old.abort } : {}) }); else if (!old?.abort) this.#going.delete(key);
+    const key = keyOf(t),
+      old = this.#going.get(key);
+    if (p) this.#going.set(key, { ...p, ...(old?.abort ? { abort: old.abort } : {}) });
+    else if (!old?.abort) this.#going.delete(key);
     this.#draw(true);
   }
   async run(): Promise<void> {
     const m = this.#model;
     if (!m || m.locked) return;
-    if (!m.saved) { this.#io.announce(t('Not saved yet: a replay acts out what is on disk.')); return; }
+    if (!m.saved) {
+      this.#io.announce(t('Not saved yet: a replay acts out what is on disk.'));
+      return;
+    }
     if (this.#current) return;
-    const key = keyOf(m.target), abort = new AbortController();
+    const key = keyOf(m.target),
+      abort = new AbortController();
     this.#troubles.delete(key);
     this.#going.set(key, { abort, step: 0, of: m.view.trajectory.steps.length });
     this.#io.announce(t('Replay started'));
     this.#draw(true);
     try {
-      const after = await this.#io.request<AnnotationView>('annotation/replay', m.target, abort.signal), last = after.replays.at(-1);
+      const after = await this.#io.request<AnnotationView>('annotation/replay', m.target, abort.signal),
+        last = after.replays.at(-1);
       this.#io.announce(last ? t('Replayed: {0}', verdictWords(last)) : t('Replayed'));
       this.#pooled = undefined;
     } catch (e) {
       const error = this.#io.error(e);
-      if (error.kind === 'cancelled') this.#io.announce(t('Replay cancelled')); else { this.#troubles.set(key, error); this.#io.announce(t('Replay failed: {0}', error.message)); }
+      if (error.kind === 'cancelled') this.#io.announce(t('Replay cancelled'));
+      else {
+        this.#troubles.set(key, error);
+        this.#io.announce(t('Replay failed: {0}', error.message));
+      }
     }
     this.#going.delete(key);
     this.#io.replayed(m.target);
     this.#draw(true);
   }
-  cancel(): void { this.#current?.abort?.abort(); }
+  cancel(): void {
+    this.#current?.abort?.abort();
+  }
   /** What has a verified success joins at once; anything else needs a reason. */
   toPool(): void {
     const m = this.#model;
     if (!m || m.locked || this.#inPool(m.target.rollout)) return;
     const good = this.#best(m);
-    if (good !== undefined) { void this.#add(good); return; }
+    if (good !== undefined) {
+      void this.#add(good);
+      return;
+    }
     this.#adding = m.target.rollout;
     this.#draw(true);
     this.#reason.focus();
   }
 
-  get #current(): Going | undefined { return this.#model && this.#going.get(keyOf(this.#model.target)); }
-  #inPool(rollout: string): boolean { return this.#pooled?.run === this.#model?.target.run && (this.#pooled?.rollouts.has(rollout) ?? false); }
+  get #current(): Going | undefined {
+    return this.#model && this.#going.get(keyOf(this.#model.target));
+  }
+  #inPool(rollout: string): boolean {
+    return this.#pooled?.run === this.#model?.target.run && (this.#pooled?.rollouts.has(rollout) ?? false);
+  }
   /** The rollout whose success the verifier saw: the trajectory as recorded, or the replay of the shown revision. */
   #best(m: VerifyModel): string | undefined {
     const edited = m.view.changed.length + m.view.deleted.length + m.view.parts.length > 0;
     if (!edited && m.recorded.row.outcome === 'success') return m.target.rollout;
-    return [...m.view.replays].reverse().find((r) => r.revision === m.view.revision && r.outcome === 'success' && r.rollout !== undefined)?.rollout;
+    return [...m.view.replays]
+      .reverse()
+      .find((r) => r.revision === m.view.revision && r.outcome === 'success' && r.rollout !== undefined)?.rollout;
   }
   #sendReason(): void {
     const override = this.#reason.value.trim();
     if (this.#adding === undefined) return;
-    if (!override) { this.#reason.complain(t('An unverified trajectory joins only with a reason.')); this.#reason.focus(); return; }
+    if (!override) {
+      this.#reason.complain(t('An unverified trajectory joins only with a reason.'));
+      this.#reason.focus();
+      return;
+    }
     void this.#add(this.#adding, override);
   }
-  #giveUp(): void { this.#adding = undefined; this.#clear(); this.#draw(true); this.#io.left(); }
-  #clear(): void { this.#reason.revert(); this.#reason.set(''); }
+  #giveUp(): void {
+    this.#adding = undefined;
+    this.#clear();
+    this.#draw(true);
+    this.#io.left();
+  }
+  #clear(): void {
+    this.#reason.revert();
+    this.#reason.set('');
+  }
   async #add(rollout: string, override?: string): Promise<void> {
     const m = this.#model;
     if (!m) return;
     const key = keyOf(m.target);
     this.#troubles.delete(key);
     try {
-      this.#take(m.target.run, await this.#io.request<PoolView>('pool/add', { run: m.target.run, rollout, ...(override === undefined ? {} : { override }) }));
+      this.#take(
+        m.target.run,
+        await this.#io.request<PoolView>('pool/add', {
+          run: m.target.run,
+          rollout,
+          ...(override === undefined ? {} : { override }),
+        }),
+      );
       this.#adding = undefined;
       this.#clear();
       this.#io.announce(t('In the experience pool'));
@@ -145,26 +246,49 @@ export class Verify {
     if (this.#asking === run) return;
     this.#asking = run;
     // Without an answer the button stays: adding what is there already changes nothing.
-    try { this.#take(run, await this.#io.request<PoolView>('pool/list', { run })); } catch { this.#pooled = { run, rollouts: new Set() }; }
+    try {
+      this.#take(run, await this.#io.request<PoolView>('pool/list', { run }));
+    } catch {
+      this.#pooled = { run, rollouts: new Set() };
+    }
     this.#asking = '';
     this.#draw(true);
   }
-  #take(run: string, p: PoolView): void { this.#pooled = { run, rollouts: new Set(p.families.flatMap((f) => f.entries.map((e) => e.rollout))) }; }
+  #take(run: string, p: PoolView): void {
+    this.#pooled = { run, rollouts: new Set(p.families.flatMap((f) => f.entries.map((e) => e.rollout))) };
+  }
 
   #draw(again: boolean): void {
     const m = this.#model;
     if (!m) return;
-    const going = this.#current, trouble = this.#troubles.get(keyOf(m.target)), best = this.#best(m), inPool = this.#inPool(m.target.rollout) || (best !== undefined && this.#inPool(best));
+    const going = this.#current,
+      trouble = this.#troubles.get(keyOf(m.target)),
+      best = this.#best(m),
+      inPool = this.#inPool(m.target.rollout) || (best !== undefined && this.#inPool(best));
     this.#replay.hidden = going !== undefined;
     set(this.#replay, { disabled: m.locked || !m.saved });
     this.#pool.hidden = this.#adding !== undefined;
     const poolWords = inPool ? t('In the pool') : best === undefined ? t('Add to pool…') : t('Add to pool');
-    if (this.#pool.textContent !== poolWords) replace(this.#pool, (() => { const i = icon('database'); i.slot = 'start'; return i; })(), poolWords);
+    if (this.#pool.textContent !== poolWords)
+      replace(
+        this.#pool,
+        (() => {
+          const i = icon('database');
+          i.slot = 'start';
+          return i;
+        })(),
+        poolWords,
+      );
     set(this.#pool, { disabled: m.locked || inPool });
     this.#reasonSlot.hidden = this.#adding === undefined;
     this.#progress.hidden = going === undefined;
     if (going) {
-      text(this.#words, going.of && going.step ? t('Replaying step {0} of {1}', going.step, going.of) : t('Replaying: a fresh desktop is set up'));
+      text(
+        this.#words,
+        going.of && going.step
+          ? t('Replaying step {0} of {1}', going.step, going.of)
+          : t('Replaying: a fresh desktop is set up'),
+      );
       set(this.#bar, { max: Math.max(1, going.of), value: going.step });
       this.#watch.hidden = going.desktop === undefined;
       this.#cancel.hidden = going.abort === undefined;
@@ -174,20 +298,79 @@ export class Verify {
     this.#drawn = key;
     replace(this.#trouble, trouble ? [icon('warning'), ` ${trouble.message} ${trouble.remedy}`] : []);
     const newest = [...m.view.replays].reverse().find((r) => r.revision === m.view.revision);
-    replace(this.#now, going ? [] : newest ? summary(newest) : m.view.replays.length ? h('span', { class: 'ds-quiet' }, t('This revision was not replayed yet.')) : []);
+    replace(
+      this.#now,
+      going
+        ? []
+        : newest
+          ? summary(newest)
+          : m.view.replays.length
+            ? h('span', { class: 'ds-quiet' }, t('This revision was not replayed yet.'))
+            : [],
+    );
     const open = this.#list.querySelector('details')?.open ?? false;
-    replace(this.#list, m.view.replays.length ? h('details', { open }, h('summary', null, t('Replays ({0})', m.view.replays.length)), h('ol', { reversed: true }, [...m.view.replays].reverse().map((r) => this.#replayed(r)))) : []);
+    replace(
+      this.#list,
+      m.view.replays.length
+        ? h(
+            'details',
+            { open },
+            h('summary', null, t('Replays ({0})', m.view.replays.length)),
+            h(
+              'ol',
+              { reversed: true },
+              [...m.view.replays].reverse().map((r) => this.#replayed(r)),
+            ),
+          )
+        : [],
+    );
   }
   #replayed(r: Replay): HTMLElement {
     const { rollout } = r;
-    return h('li', { class: 'an-replay' }, h('div', { class: 'an-row' }, h('strong', null, r.revision === 0 ? t('As recorded') : t('Revision {0}', r.revision)), summary(r),
-      rollout === undefined ? undefined : h('button', { type: 'button', class: 'ds-link', title: t('Open {0}', rollout), on: { click: () => this.#io.open(rollout) } }, t('Open the recorded replay'))),
-    r.error ? h('p', { class: 'ds-quiet' }, r.error.remedy) : undefined, r.report?.checks.length ? checksTable(r.report) : undefined);
+    return h(
+      'li',
+      { class: 'an-replay' },
+      h(
+        'div',
+        { class: 'an-row' },
+        h('strong', null, r.revision === 0 ? t('As recorded') : t('Revision {0}', r.revision)),
+        summary(r),
+        rollout === undefined
+          ? undefined
+          : h(
+              'button',
+              {
+                type: 'button',
+                class: 'ds-link',
+                title: t('Open {0}', rollout),
+                on: { click: () => this.#io.open(rollout) },
+              },
+              t('Open the recorded replay'),
+            ),
+      ),
+      r.error ? h('p', { class: 'ds-quiet' }, r.error.remedy) : undefined,
+      r.report?.checks.length ? checksTable(r.report) : undefined,
+    );
   }
 }
-const passed = (r: Replay): string => (r.report?.checks.length ? t('{0} of {1} checks passed', r.report.checks.filter((c) => c.score >= 1).length, r.report.checks.length) : '');
-function verdictWords(r: Replay): string { return [r.outcome ? outcomeLower[r.outcome] : t('no verdict'), passed(r), poolWords(r)].filter(Boolean).join(', '); }
-const poolWords = (r: Replay): string => (r.pooled ? t('in the experience pool') : r.why ? t('not pooled: {0}', r.why) : '');
+const passed = (r: Replay): string =>
+  r.report?.checks.length
+    ? t('{0} of {1} checks passed', r.report.checks.filter((c) => c.score >= 1).length, r.report.checks.length)
+    : '';
+function verdictWords(r: Replay): string {
+  return [r.outcome ? outcomeLower[r.outcome] : t('no verdict'), passed(r), poolWords(r)].filter(Boolean).join(', ');
+}
+const poolWords = (r: Replay): string =>
+  r.pooled ? t('in the experience pool') : r.why ? t('not pooled: {0}', r.why) : '';
 function summary(r: Replay): Child {
-  return [r.outcome ? outcomeBadge(r.outcome) : undefined, h('span', null, [r.error?.message ?? '', r.reward === undefined ? '' : t('reward {0}', num(r.reward, 3)), passed(r), poolWords(r)].filter(Boolean).join(' · '))];
+  return [
+    r.outcome ? outcomeBadge(r.outcome) : undefined,
+    h(
+      'span',
+      null,
+      [r.error?.message ?? '', r.reward === undefined ? '' : t('reward {0}', num(r.reward, 3)), passed(r), poolWords(r)]
+        .filter(Boolean)
+        .join(' · '),
+    ),
+  ];
 }

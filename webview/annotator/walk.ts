@@ -1,20 +1,41 @@
-/** The review queue as one walks through it: the daemon's list as it was when the walk began, and what was reviewed since. Pure. */
+/**
+ * The review queue as one walks through it: the daemon's list as it was when the walk began, and what was reviewed
+ * since. Pure.
+ */
 import type { ReviewItem, ReviewQueue } from '../../runtime/protocol/types.js';
 
 /** At most so many are listed at once; at their end the daemon is asked for more. */
 export const queueLimit = 200;
-export interface Walk { readonly items: readonly ReviewItem[]; /** Reviewed, also before this walk. */ readonly reviewed: number; /** To be reviewed when the walk began. */ readonly open: number; /** Reviewed in this walk. */ readonly done: ReadonlySet<string> }
+export interface Walk {
+  readonly items: readonly ReviewItem[];
+  /** Reviewed, also before this walk. */
+  readonly reviewed: number;
+  /** To be reviewed when the walk began. */
+  readonly open: number;
+  /** Reviewed in this walk. */
+  readonly done: ReadonlySet<string>;
+}
 
-export const begin = (q: ReviewQueue): Walk => ({ items: q.items, reviewed: q.reviewed, open: Math.max(q.items.filter((i) => !i.reviewed).length, q.total - q.reviewed), done: new Set() });
+export const begin = (q: ReviewQueue): Walk => ({
+  items: q.items,
+  reviewed: q.reviewed,
+  open: Math.max(q.items.filter((i) => !i.reviewed).length, q.total - q.reviewed),
+  done: new Set(),
+});
 export const placeOf = (w: Walk, rollout: string): number => w.items.findIndex((i) => i.row.rollout === rollout);
-/** The neighbour in the list; for one that is not in it, the first. `unreviewed`: going on after a review passes by what is done. */
+/**
+ * The neighbour in the list; for one that is not in it, the first. `unreviewed`: going on after a review passes by what
+ * is done.
+ */
 export function neighbour(w: Walk, rollout: string, direction: 1 | -1, unreviewed = false): ReviewItem | undefined {
-  for (let i = placeOf(w, rollout) + direction; i >= 0 && i < w.items.length; i += direction) if (!unreviewed || !(w.done.has(w.items[i]!.row.rollout) || w.items[i]!.reviewed)) return w.items[i];
+  for (let i = placeOf(w, rollout) + direction; i >= 0 && i < w.items.length; i += direction)
+    if (!unreviewed || !(w.done.has(w.items[i]!.row.rollout) || w.items[i]!.reviewed)) return w.items[i];
   return undefined;
 }
 export function mark(w: Walk, rollout: string, reviewed: boolean): Walk {
   const done = new Set(w.done);
-  if (reviewed) done.add(rollout); else done.delete(rollout);
+  if (reviewed) done.add(rollout);
+  else done.delete(rollout);
   return { ...w, done };
 }
 /** Passed by in this walk. */

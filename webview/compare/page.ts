@@ -13,10 +13,28 @@ import { Stage } from '../ui/stage.js';
 import { button, dropdown, progress } from '../ui/toolkit.js';
 import { versionSpans } from '../ui/versions.js';
 import { steps, t, whole } from '../ui/words.js';
-import { differences, differenceWords, divergenceWords, nextDifference, sameScreen, type Difference } from './diverge.js';
+import {
+  differences,
+  differenceWords,
+  divergenceWords,
+  nextDifference,
+  sameScreen,
+  type Difference,
+} from './diverge.js';
 import { lengthOf, type CompareState, type SideName } from './state.js';
 
-export interface CompareActions { select(at: number): void; shot(shot: 'before' | 'after'): void; jump(direction: 1 | -1): void; first(): void; swap(): void; choose(side: SideName, rollout: string): void; open(side: SideName): void; retry(side: SideName): void; help(): void; host(command: 'startRuntime' | 'showLog'): void }
+export interface CompareActions {
+  select(at: number): void;
+  shot(shot: 'before' | 'after'): void;
+  jump(direction: 1 | -1): void;
+  first(): void;
+  swap(): void;
+  choose(side: SideName, rollout: string): void;
+  open(side: SideName): void;
+  retry(side: SideName): void;
+  help(): void;
+  host(command: 'startRuntime' | 'showLog'): void;
+}
 
 class SidePane {
   readonly element: HTMLElement;
@@ -31,46 +49,148 @@ class SidePane {
   constructor(side: SideName, frames: Frames, a: CompareActions, scrolled: (item: number) => void) {
     this.#side = side;
     this.#actions = a;
-    const context = (step: { readonly index: number }): string => JSON.stringify({ webviewSection: 'step', step: step.index, side, preventDefaultContextMenuItems: true });
+    const context = (step: { readonly index: number }): string =>
+      JSON.stringify({ webviewSection: 'step', step: step.index, side, preventDefaultContextMenuItems: true });
     this.stage = new Stage(frames, { shot: a.shot, heat: () => undefined, context }, true);
-    this.strip = new Filmstrip(frames, { select: a.select, context, label: side === 'left' ? t('Steps of the left trajectory') : t('Steps of the right trajectory'), scrolled });
-    this.element = h('section', { class: 'cp-side', 'aria-label': side === 'left' ? t('Left trajectory') : t('Right trajectory') }, this.#head, h('div', { class: 'cp-stage' }, this.stage.element), this.#note, this.strip.element);
+    this.strip = new Filmstrip(frames, {
+      select: a.select,
+      context,
+      label: side === 'left' ? t('Steps of the left trajectory') : t('Steps of the right trajectory'),
+      scrolled,
+    });
+    this.element = h(
+      'section',
+      { class: 'cp-side', 'aria-label': side === 'left' ? t('Left trajectory') : t('Right trajectory') },
+      this.#head,
+      h('div', { class: 'cp-stage' }, this.stage.element),
+      this.#note,
+      this.strip.element,
+    );
   }
 
   render(s: CompareState, diffs: ReadonlyMap<number, Difference>): void {
-    const side = s[this.#side], v = side.view;
+    const side = s[this.#side],
+      v = side.view;
     this.#header(s);
     if (!v) {
-      this.stage.update({ shot: s.shot, heat: false, empty: side.error ? { icon: 'error', words: `${side.error.message} ${side.error.remedy}` } : { icon: 'loading', words: t('Reading the trajectory…'), busy: true } });
-      replace(this.#note, side.error ? button(t('Try again'), () => this.#actions.retry(this.#side), { icon: 'refresh' }) : undefined);
+      this.stage.update({
+        shot: s.shot,
+        heat: false,
+        empty: side.error
+          ? { icon: 'error', words: `${side.error.message} ${side.error.remedy}` }
+          : { icon: 'loading', words: t('Reading the trajectory…'), busy: true },
+      });
+      replace(
+        this.#note,
+        side.error ? button(t('Try again'), () => this.#actions.retry(this.#side), { icon: 'refresh' }) : undefined,
+      );
       this.strip.update({ steps: [], marks: [], spans: [], selected: -1 });
       return;
     }
-    const step = v.steps[s.selected], ended = v.live ? t('{0}: it is at step {1}.', outcomeWords[v.row.outcome], v.steps.length) : t('{0}: it ended after step {1}.', outcomeWords[v.row.outcome], v.steps.length);
-    this.stage.update({ shot: s.shot, heat: false, empty: { icon: v.live ? 'watch' : 'circle-slash', words: ended }, ...(step ? { step } : {}) });
-    replace(this.#note, step ? stepLine(step, s.selected, diffs.get(s.selected)) : h('p', { class: 'ds-quiet' }, ended));
-    this.strip.update({ steps: v.steps, marks: markSteps(v.steps, v.threshold), spans: versionSpans(v.steps), selected: step ? s.selected : -1, flags: new Map([...diffs].map(([i, d]) => [i, t('differs: {0}', differenceWords[d])])) });
+    const step = v.steps[s.selected],
+      ended = v.live
+        ? t('{0}: it is at step {1}.', outcomeWords[v.row.outcome], v.steps.length)
+        : t('{0}: it ended after step {1}.', outcomeWords[v.row.outcome], v.steps.length);
+    this.stage.update({
+      shot: s.shot,
+      heat: false,
+      empty: { icon: v.live ? 'watch' : 'circle-slash', words: ended },
+      ...(step ? { step } : {}),
+    });
+    replace(
+      this.#note,
+      step ? stepLine(step, s.selected, diffs.get(s.selected)) : h('p', { class: 'ds-quiet' }, ended),
+    );
+    this.strip.update({
+      steps: v.steps,
+      marks: markSteps(v.steps, v.threshold),
+      spans: versionSpans(v.steps),
+      selected: step ? s.selected : -1,
+      flags: new Map([...diffs].map(([i, d]) => [i, t('differs: {0}', differenceWords[d])])),
+    });
   }
   #header(s: CompareState): void {
-    const side = s[this.#side], v = side.view, members = (v ?? s.left.view ?? s.right.view)?.group?.members, key = members?.map((m) => `${m.rollout}${m.outcome}`).join() ?? '';
+    const side = s[this.#side],
+      v = side.view,
+      members = (v ?? s.left.view ?? s.right.view)?.group?.members,
+      key = members?.map((m) => `${m.rollout}${m.outcome}`).join() ?? '';
     if (this.#shown.view === v && this.#shown.rollout === side.rollout && this.#shown.members === key && v) return;
     this.#shown = { ...(v ? { view: v } : {}), rollout: side.rollout, members: key };
     const known = members?.some((m) => m.rollout === side.rollout) ? members : undefined;
-    replace(this.#head,
-      h('div', { class: 'cp-head-row' }, v ? h('span', { class: 'ds-badge-slot' }, outcomeBadge(v.row.outcome, v.row.truncated)) : undefined,
-        known ? dropdown(this.#side === 'left' ? t('Rollout on the left') : t('Rollout on the right'), known.map((m, i) => ({ value: m.rollout, label: [`${i + 1}: ${outcomeLower[m.outcome]}`, m.reward === undefined ? '' : t('reward {0}', num(m.reward)), m.advantage === undefined ? '' : `A ${signed(m.advantage)}`, steps(m.steps)].filter(Boolean).join(', ') })), side.rollout, (r) => this.#actions.choose(this.#side, r)) : h('code', null, side.rollout),
-        h('span', { class: 'ds-spring' }), button(t('Open in the inspector'), () => this.#actions.open(this.#side), { kind: 'icon', icon: 'go-to-file', title: t('Open in the inspector') })),
-      v ? facts(v, true) : undefined);
+    replace(
+      this.#head,
+      h(
+        'div',
+        { class: 'cp-head-row' },
+        v ? h('span', { class: 'ds-badge-slot' }, outcomeBadge(v.row.outcome, v.row.truncated)) : undefined,
+        known
+          ? dropdown(
+              this.#side === 'left' ? t('Rollout on the left') : t('Rollout on the right'),
+              known.map((m, i) => ({
+                value: m.rollout,
+                label: [
+                  `${i + 1}: ${outcomeLower[m.outcome]}`,
+                  m.reward === undefined ? '' : t('reward {0}', num(m.reward)),
+                  m.advantage === undefined ? '' : `A ${signed(m.advantage)}`,
+                  steps(m.steps),
+                ]
+                  .filter(Boolean)
+                  .join(', '),
+              })),
+              side.rollout,
+              (r) => this.#actions.choose(this.#side, r),
+            )
+          : h('code', null, side.rollout),
+        h('span', { class: 'ds-spring' }),
+        button(t('Open in the inspector'), () => this.#actions.open(this.#side), {
+          kind: 'icon',
+          icon: 'go-to-file',
+          title: t('Open in the inspector'),
+        }),
+      ),
+      v ? facts(v, true) : undefined,
+    );
   }
 }
 
 function stepLine(step: StepView, at: number, d: Difference | undefined): HTMLElement {
   const prob = step.tokens?.length ? Math.exp(step.tokens.reduce((t, x) => t + x.logprob, 0)) : undefined;
-  return h('div', { class: ['cp-line', (d === 'action' || d === 'both') && 'differs'] },
-    h('div', { class: 'cp-line-head' }, h('h2', null, t('Step {0}', at + 1)), d ? h('span', { class: 'ds-badge high' }, icon('diff-modified'), differenceWords[d]) : h('span', { class: 'ds-badge' }, icon('check'), t('the same')),
-      h('span', { class: 'ds-quiet number' }, [step.version === undefined ? '' : t('policy v{0}', step.version), step.entropy === undefined ? '' : `H ${num(step.entropy)}`, prob === undefined ? '' : `p ${percent(prob)}`].filter(Boolean).join(' · '))),
-    h('ul', { class: 'ds-actions' }, step.actions.map((x) => h('li', null, icon(actionIcon(x)), h('div', null, h('span', null, actionWords(x)), h('code', null, actionCall(x)))))),
-    step.thought ? h('p', { class: 'ds-thought' }, step.thought) : undefined);
+  return h(
+    'div',
+    { class: ['cp-line', (d === 'action' || d === 'both') && 'differs'] },
+    h(
+      'div',
+      { class: 'cp-line-head' },
+      h('h2', null, t('Step {0}', at + 1)),
+      d
+        ? h('span', { class: 'ds-badge high' }, icon('diff-modified'), differenceWords[d])
+        : h('span', { class: 'ds-badge' }, icon('check'), t('the same')),
+      h(
+        'span',
+        { class: 'ds-quiet number' },
+        [
+          step.version === undefined ? '' : t('policy v{0}', step.version),
+          step.entropy === undefined ? '' : `H ${num(step.entropy)}`,
+          prob === undefined ? '' : `p ${percent(prob)}`,
+        ]
+          .filter(Boolean)
+          .join(' · '),
+      ),
+    ),
+    h(
+      'ul',
+      { class: 'ds-actions' },
+      step.actions.map((x) =>
+        h(
+          'li',
+          null,
+          icon(actionIcon(x)),
+          h('div', null, h('span', null, actionWords(x)), h('code', null, actionCall(x))),
+        ),
+      ),
+    ),
+    step.thought ? h('p', { class: 'ds-thought' }, step.thought) : undefined,
+  );
 }
 
 export class ComparePage {
@@ -93,28 +213,100 @@ export class ComparePage {
     this.right = new SidePane('right', rightFrames, a, (i) => this.left.strip.scrollTo(i));
     leftFrames.changed = () => this.left.strip.refresh();
     rightFrames.changed = () => this.right.strip.refresh();
-    this.#previous = button(t('Previous difference'), () => a.jump(-1), { kind: 'icon', icon: 'arrow-up', title: t('Previous difference (p)'), keys: 'p' });
-    this.#next = button(t('Next difference'), () => a.jump(1), { kind: 'icon', icon: 'arrow-down', title: t('Next difference (n)'), keys: 'n' });
+    this.#previous = button(t('Previous difference'), () => a.jump(-1), {
+      kind: 'icon',
+      icon: 'arrow-up',
+      title: t('Previous difference (p)'),
+      keys: 'p',
+    });
+    this.#next = button(t('Next difference'), () => a.jump(1), {
+      kind: 'icon',
+      icon: 'arrow-down',
+      title: t('Next difference (n)'),
+      keys: 'n',
+    });
     set(root, { class: 'ds-root' });
-    root.append(this.#banner,
-      h('header', { class: 'ds-head' }, h('div', { class: 'ds-head-row' }, this.#title, h('div', { class: 'ds-head-actions', role: 'toolbar', 'aria-label': t('Comparison') }, this.#counter, this.#previous, this.#next,
-        button(t('First difference'), a.first, { icon: 'diff', title: t('Go to the first difference (x)'), keys: 'x' }), button(t('Swap sides'), a.swap, { kind: 'icon', icon: 'arrow-swap', title: t('Swap sides (w)'), keys: 'w' }), button(t('Keyboard shortcuts'), a.help, { kind: 'icon', icon: 'question', title: t('Keyboard shortcuts (?)'), keys: '?' }))),
-      this.#words),
-      h('main', { class: 'cp-main' }, this.left.element, this.right.element), this.#announcer.element);
+    root.append(
+      this.#banner,
+      h(
+        'header',
+        { class: 'ds-head' },
+        h(
+          'div',
+          { class: 'ds-head-row' },
+          this.#title,
+          h(
+            'div',
+            { class: 'ds-head-actions', role: 'toolbar', 'aria-label': t('Comparison') },
+            this.#counter,
+            this.#previous,
+            this.#next,
+            button(t('First difference'), a.first, {
+              icon: 'diff',
+              title: t('Go to the first difference (x)'),
+              keys: 'x',
+            }),
+            button(t('Swap sides'), a.swap, {
+              kind: 'icon',
+              icon: 'arrow-swap',
+              title: t('Swap sides (w)'),
+              keys: 'w',
+            }),
+            button(t('Keyboard shortcuts'), a.help, {
+              kind: 'icon',
+              icon: 'question',
+              title: t('Keyboard shortcuts (?)'),
+              keys: '?',
+            }),
+          ),
+        ),
+        this.#words,
+      ),
+      h('main', { class: 'cp-main' }, this.left.element, this.right.element),
+      this.#announcer.element,
+    );
   }
-  get differences(): ReadonlyMap<number, Difference> { return this.#diffs; }
-  focusStrip(): void { this.left.strip.focus(); }
+  get differences(): ReadonlyMap<number, Difference> {
+    return this.#diffs;
+  }
+  focusStrip(): void {
+    this.left.strip.focus();
+  }
 
   render(s: CompareState): void {
-    const old = this.#old, l = s.left.view, r = s.right.view;
+    const old = this.#old,
+      l = s.left.view,
+      r = s.right.view;
     this.#old = s;
     if (!old || old.left.view !== l || old.right.view !== r) {
       this.#diffs = l && r ? differences(l.steps, r.steps) : new Map();
       text(this.#title, (l ?? r)?.row.instruction ?? t('Compare trajectories'));
-      replace(this.#words, l && r ? [icon(this.#diffs.size ? 'diff' : 'check'), ' ', l.row.task === r.row.task ? undefined : h('strong', null, t('These are rollouts of different tasks.'), ' '), divergenceWords(l.steps, r.steps)] : s.left.error || s.right.error ? t('One of them could not be read.') : progress(t('Reading both trajectories…')));
+      replace(
+        this.#words,
+        l && r
+          ? [
+              icon(this.#diffs.size ? 'diff' : 'check'),
+              ' ',
+              l.row.task === r.row.task
+                ? undefined
+                : h('strong', null, t('These are rollouts of different tasks.'), ' '),
+              divergenceWords(l.steps, r.steps),
+            ]
+          : s.left.error || s.right.error
+            ? t('One of them could not be read.')
+            : progress(t('Reading both trajectories…')),
+      );
       if (l && r && !(old?.left.view && old.right.view)) this.#announcer.say(divergenceWords(l.steps, r.steps));
     }
-    text(this.#counter, l && r ? [t('Step {0} of {1}', s.selected + 1, lengthOf(s)), this.#diffs.size === 1 ? t('1 difference') : t('{0} differences', whole(this.#diffs.size))].join(' · ') : '');
+    text(
+      this.#counter,
+      l && r
+        ? [
+            t('Step {0} of {1}', s.selected + 1, lengthOf(s)),
+            this.#diffs.size === 1 ? t('1 difference') : t('{0} differences', whole(this.#diffs.size)),
+          ].join(' · ')
+        : '',
+    );
     set(this.#previous, { disabled: nextDifference(this.#diffs, s.selected, -1) === undefined });
     set(this.#next, { disabled: nextDifference(this.#diffs, s.selected, 1) === undefined });
     this.#connection(s, old);
@@ -123,12 +315,38 @@ export class ComparePage {
     if (old && old.selected !== s.selected && old.selected >= 0) this.#announcer.say(this.#stepWords(s));
   }
   #stepWords(s: CompareState): string {
-    const a = s.left.view?.steps[s.selected], b = s.right.view?.steps[s.selected], say = (x: StepView | undefined): string => (x ? actionsWords(x.actions) : t('has ended'));
-    return [t('Step {0}.', s.selected + 1), a && b && !this.#diffs.has(s.selected) ? t('Both: {0}.', say(a)) : t('Left: {0}. Right: {1}.', say(a), say(b)), a && b && this.#diffs.has(s.selected) && !sameScreen(a, b) ? t('Screens differ.') : ''].filter(Boolean).join(' ');
+    const a = s.left.view?.steps[s.selected],
+      b = s.right.view?.steps[s.selected],
+      say = (x: StepView | undefined): string => (x ? actionsWords(x.actions) : t('has ended'));
+    return [
+      t('Step {0}.', s.selected + 1),
+      a && b && !this.#diffs.has(s.selected) ? t('Both: {0}.', say(a)) : t('Left: {0}. Right: {1}.', say(a), say(b)),
+      a && b && this.#diffs.has(s.selected) && !sameScreen(a, b) ? t('Screens differ.') : '',
+    ]
+      .filter(Boolean)
+      .join(' ');
   }
   #connection(s: CompareState, old: CompareState | undefined): void {
     if (old?.daemon === s.daemon) return;
-    const d = s.daemon, busy = d.state === 'starting' || d.state === 'attaching' || d.state === 'reconnecting', command = d.state === 'stopped' ? 'startRuntime' : 'showLog';
-    replace(this.#banner, d.state === 'ready' ? undefined : bannerView(busy ? 'loading codicon-modifier-spin' : 'debug-disconnect', busy ? t('Connecting to the runtime…') : [t('The runtime is not connected.'), d.error?.message, d.error?.remedy].filter(Boolean).join(' '), 'warning', busy ? undefined : button(command === 'startRuntime' ? t('Start runtime') : t('Show log'), () => this.#actions.host(command))));
+    const d = s.daemon,
+      busy = d.state === 'starting' || d.state === 'attaching' || d.state === 'reconnecting',
+      command = d.state === 'stopped' ? 'startRuntime' : 'showLog';
+    replace(
+      this.#banner,
+      d.state === 'ready'
+        ? undefined
+        : bannerView(
+            busy ? 'loading codicon-modifier-spin' : 'debug-disconnect',
+            busy
+              ? t('Connecting to the runtime…')
+              : [t('The runtime is not connected.'), d.error?.message, d.error?.remedy].filter(Boolean).join(' '),
+            'warning',
+            busy
+              ? undefined
+              : button(command === 'startRuntime' ? t('Start runtime') : t('Show log'), () =>
+                  this.#actions.host(command),
+                ),
+          ),
+    );
   }
 }

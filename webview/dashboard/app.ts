@@ -16,14 +16,35 @@ import { Figures } from './figures.js';
 import { clock, fine, interval, percent, tickTime } from './format.js';
 import { Header, stateWords } from './header.js';
 import { LedgerView } from './ledgerView.js';
-import { emptyModel, evalRate, evaluationOnly, firstWindowMs, isLive, reduce, stateOf, wholeRun, type Message, type Model } from './model.js';
+import {
+  emptyModel,
+  evalRate,
+  evaluationOnly,
+  firstWindowMs,
+  isLive,
+  reduce,
+  stateOf,
+  wholeRun,
+  type Message,
+  type Model,
+} from './model.js';
 import { section, titledChart } from './parts.js';
 import { metricSpec, throughputCharts, trainerCharts, type MetricChart } from './specs.js';
 import { SuccessView, type SuccessChoices } from './successView.js';
 
 /** Choices of the page, never data. */
-interface Kept { readonly closed: readonly string[]; readonly success: SuccessChoices; readonly family?: string; readonly lanes?: { readonly from: number; readonly to: number }; readonly follow: boolean }
-const fresh: Kept = { closed: [], success: { axis: 'time', window: '64', sort: 'name', allTasks: false }, follow: true };
+interface Kept {
+  readonly closed: readonly string[];
+  readonly success: SuccessChoices;
+  readonly family?: string;
+  readonly lanes?: { readonly from: number; readonly to: number };
+  readonly follow: boolean;
+}
+const fresh: Kept = {
+  closed: [],
+  success: { axis: 'time', window: '64', sort: 'name', allTasks: false },
+  follow: true,
+};
 /** Mark of the page's timeline. */
 const curvesDrawn = 'dart-studio:curves-drawn';
 
@@ -53,25 +74,62 @@ export class App {
   #bannerKey = '';
 
   constructor(host: Host, root: HTMLElement, init: Init) {
-    this.#host = host; this.#root = root;
+    this.#host = host;
+    this.#root = root;
     this.#m = emptyModel('', init.daemon);
     const saved = host.getState<Partial<Kept>>();
     this.#kept = { ...fresh, ...saved, success: { ...fresh.success, ...saved?.success } };
-    this.#feed = new Feed(host, () => this.#m, (msg) => this.#dispatch(msg), () => Number(this.#kept.success.window));
+    this.#feed = new Feed(
+      host,
+      () => this.#m,
+      (msg) => this.#dispatch(msg),
+      () => Number(this.#kept.success.window),
+    );
     this.#failures = new Failures(host);
     this.#header = new Header(host, { failures: (from) => void this.#failures.open(this.#m.run, from) });
-    this.#success = new SuccessView(this.#painter, this.#kept.success, (success) => { const other = success.window !== this.#kept.success.window; this.#keep({ success }); if (other) this.#feed.windowChanged(); });
+    this.#success = new SuccessView(this.#painter, this.#kept.success, (success) => {
+      const other = success.window !== this.#kept.success.window;
+      this.#keep({ success });
+      if (other) this.#feed.windowChanged();
+    });
     this.#curation = new CurationView(this.#painter, this.#kept.family, (family) => this.#keep({ family }));
     this.#lanes = new LanesView({
       // Thousands of spans: twice a second is enough to follow them.
-      painter: new Painter(500), tick: tickTime, moment: (ms) => fine(Math.max(0, ms)), onOpen: (rollout) => host.act({ action: 'openTrajectory', run: this.#m.run, rollout }), onFollow: (follow) => this.#keep({ follow }),
-      onWindow: (w, px, by) => { this.#feed.lanes(w, px); if (by === 'person') this.#keep({ lanes: w }); },
+      painter: new Painter(500),
+      tick: tickTime,
+      moment: (ms) => fine(Math.max(0, ms)),
+      onOpen: (rollout) => host.act({ action: 'openTrajectory', run: this.#m.run, rollout }),
+      onFollow: (follow) => this.#keep({ follow }),
+      onWindow: (w, px, by) => {
+        this.#feed.lanes(w, px);
+        if (by === 'person') this.#keep({ lanes: w });
+      },
     });
-    const metric = (spec: MetricChart): { readonly spec: MetricChart; readonly chart: Chart } => ({ spec, chart: titledChart({ title: spec.title, says: spec.says, painter: this.#painter, sync: 'run', height: 150 }) });
-    const throughput = throughputCharts.map(metric), trainer = trainerCharts.map(metric);
+    const metric = (spec: MetricChart): { readonly spec: MetricChart; readonly chart: Chart } => ({
+      spec,
+      chart: titledChart({ title: spec.title, says: spec.says, painter: this.#painter, sync: 'run', height: 150 }),
+    });
+    const throughput = throughputCharts.map(metric),
+      trainer = trainerCharts.map(metric);
     this.#metrics = [...throughput, ...trainer];
-    const charts = (cs: typeof throughput): HTMLElement => h('div', { class: 'charts fill' }, cs.map((c) => c.chart.element));
-    const part = (id: string, title: string, says: string, ...body: HTMLElement[]): HTMLElement => section(id, title, says, !this.#kept.closed.includes(id), (open) => this.#keep({ closed: open ? this.#kept.closed.filter((c) => c !== id) : [...new Set([...this.#kept.closed, id])] }), body);
+    const charts = (cs: typeof throughput): HTMLElement =>
+      h(
+        'div',
+        { class: 'charts fill' },
+        cs.map((c) => c.chart.element),
+      );
+    const part = (id: string, title: string, says: string, ...body: HTMLElement[]): HTMLElement =>
+      section(
+        id,
+        title,
+        says,
+        !this.#kept.closed.includes(id),
+        (open) =>
+          this.#keep({
+            closed: open ? this.#kept.closed.filter((c) => c !== id) : [...new Set([...this.#kept.closed, id])],
+          }),
+        body,
+      );
     const success = part('success', t('Success'), t('does it learn?'), this.#success.element);
     this.#training = [
       part('throughput', t('Throughput'), t('how fast, and how fast could it be?'), charts(throughput)),
@@ -81,18 +139,39 @@ export class App {
       part('trainer', t('Trainer'), t('what do the updates do?'), charts(trainer)),
     ];
     this.#main.append(success, ...this.#training);
-    this.#page = h('div', { class: 'dashboard' }, this.#header.element, this.#banners, this.#figures.element, this.#main, this.#spoken, this.#failures.element);
-    onThemeChange(() => { this.#success.retheme(); this.#curation.retheme(); this.#lanes.retheme(); for (const c of this.#metrics) c.chart.retheme(); });
+    this.#page = h(
+      'div',
+      { class: 'dashboard' },
+      this.#header.element,
+      this.#banners,
+      this.#figures.element,
+      this.#main,
+      this.#spoken,
+      this.#failures.element,
+    );
+    onThemeChange(() => {
+      this.#success.retheme();
+      this.#curation.retheme();
+      this.#lanes.retheme();
+      for (const c of this.#metrics) c.chart.retheme();
+    });
     host.on((m) => this.#feed.pushed(m));
     void this.#feed.open(init.input.kind === 'dashboard' ? init.input.run : '', init.daemon);
   }
 
   #dispatch(msg: Message): void {
-    if (msg.type === 'open') { this.#lanesShown = false; this.#drawn = undefined; }
+    if (msg.type === 'open') {
+      this.#lanesShown = false;
+      this.#drawn = undefined;
+    }
     this.#m = reduce(this.#m, msg);
     if (msg.type === 'open') this.#keep({});
     // Frames do not come while the page is hidden; what is shown then is drawn when it is seen again.
-    if (!this.#asked) this.#asked = requestAnimationFrame(() => { this.#asked = 0; this.#render(); });
+    if (!this.#asked)
+      this.#asked = requestAnimationFrame(() => {
+        this.#asked = 0;
+        this.#render();
+      });
   }
   #keep(k: Partial<Kept>): void {
     this.#kept = { ...this.#kept, ...k };
@@ -100,9 +179,13 @@ export class App {
   }
 
   #render(): void {
-    const m = this.#m, old = this.#drawn;
+    const m = this.#m,
+      old = this.#drawn;
     this.#renderBanners(m);
-    if (!m.detail) { this.#renderLack(m); return; }
+    if (!m.detail) {
+      this.#renderLack(m);
+      return;
+    }
     if (this.#page.parentElement !== this.#root) replace(this.#root, this.#page);
     this.#announce(m, old);
     this.#header.render(m);
@@ -111,48 +194,104 @@ export class App {
     for (const s of this.#training) s.hidden = only;
     this.#success.render(m, old);
     // For whoever measures how long a person waits: charts are drawn in the next frame.
-    if (m.curves.length > 0 && !old?.curves.length) requestAnimationFrame(() => requestAnimationFrame(() => performance.mark(curvesDrawn)));
+    if (m.curves.length > 0 && !old?.curves.length)
+      requestAnimationFrame(() => requestAnimationFrame(() => performance.mark(curvesDrawn)));
     this.#curation.render(m, old);
     this.#ledger.render(m.ledger);
     const boundsMoved = JSON.stringify(m.status?.bounds) !== JSON.stringify(old?.status?.bounds);
-    if (!old || m.series !== old.series || boundsMoved) for (const c of this.#metrics) c.chart.update(metricSpec(m, c.spec), m.series.size > 0 && !old?.series.size);
+    if (!old || m.series !== old.series || boundsMoved)
+      for (const c of this.#metrics) c.chart.update(metricSpec(m, c.spec), m.series.size > 0 && !old?.series.size);
     this.#renderLanes(m, old);
     const title = t('{0} · DART Studio', m.detail.summary.name || m.detail.summary.id);
-    if (document.title !== title) { document.title = title; this.#host.title(m.detail.summary.name || m.detail.summary.id); }
+    if (document.title !== title) {
+      document.title = title;
+      this.#host.title(m.detail.summary.name || m.detail.summary.id);
+    }
     this.#drawn = m;
   }
   #renderLanes(m: Model, old: Model | undefined): void {
-    const limits = wholeRun(m), live = isLive(m);
+    const limits = wholeRun(m),
+      live = isLive(m);
     if (old?.detail === undefined || live !== isLive(old)) this.#lanes.setLive(live);
     if (!this.#lanesShown) {
       if (m.loading || !this.#feed.whole) return;
       this.#lanesShown = true;
-      const follow = live && this.#kept.follow, kept = this.#kept.lanes, inside = kept && kept.to > limits.from && kept.from < limits.to;
-      this.#lanes.reveal(inside && !follow ? kept : live ? { from: limits.to - firstWindowMs(m), to: limits.to } : limits, limits, follow);
+      const follow = live && this.#kept.follow,
+        kept = this.#kept.lanes,
+        inside = kept && kept.to > limits.from && kept.from < limits.to;
+      this.#lanes.reveal(
+        inside && !follow ? kept : live ? { from: limits.to - firstWindowMs(m), to: limits.to } : limits,
+        limits,
+        follow,
+      );
     }
     if (m.lanes !== old?.lanes || m.now !== old?.now) this.#lanes.update(m.lanes, limits);
   }
   #renderBanners(m: Model): void {
-    const banners = bannersOf(m), key = banners.map((b) => `${b.key}${b.words}`).join('\n');
+    const banners = bannersOf(m),
+      key = banners.map((b) => `${b.key}${b.words}`).join('\n');
     if (key === this.#bannerKey) return;
     this.#bannerKey = key;
-    replace(this.#banners, banners.map((b) => bannerView(b.icon, b.words, b.tone, b.actions.map((a) => button(a.label, () => this.#host.act({ action: 'command', command: a.command, argument: m.run }))))));
+    replace(
+      this.#banners,
+      banners.map((b) =>
+        bannerView(
+          b.icon,
+          b.words,
+          b.tone,
+          b.actions.map((a) =>
+            button(a.label, () => this.#host.act({ action: 'command', command: a.command, argument: m.run })),
+          ),
+        ),
+      ),
+    );
   }
   /** Instead of the page: nothing to show yet, and what to do about it. */
   #renderLack(m: Model): void {
-    const act = (command: 'startTraining' | 'startRuntime' | 'showLog') => (): void => this.#host.act({ action: 'command', command });
-    const lack = m.failure ? lackView('error', m.failure.message, m.failure.remedy, button(t('Try Again'), () => void this.#feed.open(m.run, m.daemon), { kind: 'primary' }), button(t('Show Log'), act('showLog')))
-      : m.run === '' ? lackView('graph-line', t('No run yet'), t('Start training and this page shows whether the policy learns, how fast, and where the data goes.'), button(t('Start Training…'), act('startTraining'), { kind: 'primary' }))
-        : m.daemon === 'ready' || m.daemon === 'starting' || m.daemon === 'attaching' ? progress(m.daemon === 'ready' ? t('Reading the run…') : t('Starting the runtime…'))
-          : lackView('debug-disconnect', t('The runtime is not connected'), t('The run is read by the runtime. Start it and this page fills.'), button(t('Start Runtime'), act('startRuntime'), { kind: 'primary' }), button(t('Show Log'), act('showLog')));
+    const act = (command: 'startTraining' | 'startRuntime' | 'showLog') => (): void =>
+      this.#host.act({ action: 'command', command });
+    const lack = m.failure
+      ? lackView(
+          'error',
+          m.failure.message,
+          m.failure.remedy,
+          button(t('Try Again'), () => void this.#feed.open(m.run, m.daemon), { kind: 'primary' }),
+          button(t('Show Log'), act('showLog')),
+        )
+      : m.run === ''
+        ? lackView(
+            'graph-line',
+            t('No run yet'),
+            t('Start training and this page shows whether the policy learns, how fast, and where the data goes.'),
+            button(t('Start Training…'), act('startTraining'), { kind: 'primary' }),
+          )
+        : m.daemon === 'ready' || m.daemon === 'starting' || m.daemon === 'attaching'
+          ? progress(m.daemon === 'ready' ? t('Reading the run…') : t('Starting the runtime…'))
+          : lackView(
+              'debug-disconnect',
+              t('The runtime is not connected'),
+              t('The run is read by the runtime. Start it and this page fills.'),
+              button(t('Start Runtime'), act('startRuntime'), { kind: 'primary' }),
+              button(t('Show Log'), act('showLog')),
+            );
     replace(this.#root, h('main', { class: 'lack' }, lack));
   }
   /** Only what a person waits for is said: a change of state, a new evaluation. */
   #announce(m: Model, old: Model | undefined): void {
     if (!old?.detail) return;
-    const state = stateOf(m), e = m.evals.at(-1), says: string[] = [];
+    const state = stateOf(m),
+      e = m.evals.at(-1),
+      says: string[] = [];
     if (state && state !== stateOf(old)) says.push(t('Run: {0}.', stateWords[state].word));
-    if (e && e.at > (old.evals.at(-1)?.at ?? 0)) says.push(t('Evaluation at {0}: {1}, {2}.', clock(e.at - m.detail!.summary.createdAt), percent(evalRate(e)), interval(e.low, e.high)));
+    if (e && e.at > (old.evals.at(-1)?.at ?? 0))
+      says.push(
+        t(
+          'Evaluation at {0}: {1}, {2}.',
+          clock(e.at - m.detail!.summary.createdAt),
+          percent(evalRate(e)),
+          interval(e.low, e.high),
+        ),
+      );
     if (says.length > 0) text(this.#spoken, says.join(' '));
   }
 }

@@ -1,28 +1,127 @@
-/** What stands across the page when something needs attention: the runtime's state, a run's error, a part that failed. Pure choice, plain view. */
+/**
+ * What stands across the page when something needs attention: the runtime's state, a run's error, a part that failed.
+ * Pure choice, plain view.
+ */
 import type { DaemonState } from '../protocol.js';
 import { t } from '../ui/words.js';
 import { evaluationOnly, stateOf, type Model } from './model.js';
 
-export interface Banner { readonly key: string; readonly icon: string; readonly tone: 'info' | 'warning' | 'error'; readonly words: string; readonly actions: readonly { readonly label: string; readonly command: 'startRuntime' | 'showLog' | 'resume' | 'startTraining' }[] }
+export interface Banner {
+  readonly key: string;
+  readonly icon: string;
+  readonly tone: 'info' | 'warning' | 'error';
+  readonly words: string;
+  readonly actions: readonly {
+    readonly label: string;
+    readonly command: 'startRuntime' | 'showLog' | 'resume' | 'startTraining';
+  }[];
+}
 
 const daemonWords: Readonly<Partial<Record<DaemonState, Omit<Banner, 'key'>>>> = {
-  stopped: { icon: 'debug-disconnect', tone: 'warning', words: t('The runtime is stopped, so nothing here is live. Start it to see the run and to act on it.'), actions: [{ label: t('Start Runtime'), command: 'startRuntime' }] },
+  stopped: {
+    icon: 'debug-disconnect',
+    tone: 'warning',
+    words: t('The runtime is stopped, so nothing here is live. Start it to see the run and to act on it.'),
+    actions: [{ label: t('Start Runtime'), command: 'startRuntime' }],
+  },
   starting: { icon: 'loading', tone: 'info', words: t('The runtime is starting…'), actions: [] },
   attaching: { icon: 'loading', tone: 'info', words: t('Connecting to the runtime…'), actions: [] },
-  reconnecting: { icon: 'sync', tone: 'warning', words: t('The connection to the runtime was lost; trying again. Training goes on meanwhile, and what was missed is caught up.'), actions: [{ label: t('Show Log'), command: 'showLog' }] },
-  incompatible: { icon: 'warning', tone: 'error', words: t('The runtime under way belongs to another version of DART Studio. It will be replaced when its run ends.'), actions: [{ label: t('Show Log'), command: 'showLog' }] },
-  failed: { icon: 'error', tone: 'error', words: t('The runtime could not be started.'), actions: [{ label: t('Try Again'), command: 'startRuntime' }, { label: t('Show Log'), command: 'showLog' }] },
+  reconnecting: {
+    icon: 'sync',
+    tone: 'warning',
+    words: t(
+      'The connection to the runtime was lost; trying again. Training goes on meanwhile, and what was missed is caught up.',
+    ),
+    actions: [{ label: t('Show Log'), command: 'showLog' }],
+  },
+  incompatible: {
+    icon: 'warning',
+    tone: 'error',
+    words: t('The runtime under way belongs to another version of DART Studio. It will be replaced when its run ends.'),
+    actions: [{ label: t('Show Log'), command: 'showLog' }],
+  },
+  failed: {
+    icon: 'error',
+    tone: 'error',
+    words: t('The runtime could not be started.'),
+    actions: [
+      { label: t('Try Again'), command: 'startRuntime' },
+      { label: t('Show Log'), command: 'showLog' },
+    ],
+  },
 };
 
 export function bannersOf(m: Model): readonly Banner[] {
-  const out: Banner[] = [], d = daemonWords[m.daemon], state = stateOf(m);
-  if (d) out.push({ key: `daemon ${m.daemon}`, ...d, words: m.daemonError ? `${d.words} ${m.daemonError.message} ${m.daemonError.remedy}`.trim() : d.words });
+  const out: Banner[] = [],
+    d = daemonWords[m.daemon],
+    state = stateOf(m);
+  if (d)
+    out.push({
+      key: `daemon ${m.daemon}`,
+      ...d,
+      words: m.daemonError ? `${d.words} ${m.daemonError.message} ${m.daemonError.remedy}`.trim() : d.words,
+    });
   const error = m.status?.error ?? m.detail?.summary.damaged;
-  if (error) out.push({ key: `error ${error.message}`, icon: 'error', tone: 'error', words: `${error.message} ${error.remedy}`, actions: state === 'failed' ? [{ label: t('Resume Run…'), command: 'resume' }, { label: t('Show Log'), command: 'showLog' }] : [{ label: t('Show Log'), command: 'showLog' }] });
-  else if (state === 'failed') out.push({ key: 'failed', icon: 'error', tone: 'error', words: t('The run failed. The log says why; once the cause is gone, resume it from its last checkpoint.'), actions: [{ label: t('Show Log'), command: 'showLog' }, { label: t('Resume Run…'), command: 'resume' }] });
-  if (state === 'interrupted') out.push({ key: 'interrupted', icon: 'debug-disconnect', tone: 'warning', words: t('The runtime that ran this died. Nothing that was accepted is lost: resume it and it goes on from its last checkpoint.'), actions: [{ label: t('Resume Run…'), command: 'resume' }] });
-  if (state === 'elsewhere') out.push({ key: 'elsewhere', icon: 'terminal', tone: 'info', words: t('Another process writes this run. It is followed here, and steered where it was started.'), actions: [] });
-  if (m.detail && evaluationOnly(m)) out.push({ key: 'evaluation', icon: 'beaker', tone: 'info', words: t('This run was only evaluated: it has no training rollouts, so throughput, curation and the ledger are empty.'), actions: [] });
-  if (m.warning) out.push({ key: `warning ${m.warning}`, icon: 'warning', tone: 'warning', words: m.warning, actions: [{ label: t('Show Log'), command: 'showLog' }] });
+  if (error)
+    out.push({
+      key: `error ${error.message}`,
+      icon: 'error',
+      tone: 'error',
+      words: `${error.message} ${error.remedy}`,
+      actions:
+        state === 'failed'
+          ? [
+              { label: t('Resume Run…'), command: 'resume' },
+              { label: t('Show Log'), command: 'showLog' },
+            ]
+          : [{ label: t('Show Log'), command: 'showLog' }],
+    });
+  else if (state === 'failed')
+    out.push({
+      key: 'failed',
+      icon: 'error',
+      tone: 'error',
+      words: t('The run failed. The log says why; once the cause is gone, resume it from its last checkpoint.'),
+      actions: [
+        { label: t('Show Log'), command: 'showLog' },
+        { label: t('Resume Run…'), command: 'resume' },
+      ],
+    });
+  if (state === 'interrupted')
+    out.push({
+      key: 'interrupted',
+      icon: 'debug-disconnect',
+      tone: 'warning',
+      words: t(
+        'The runtime that ran this died. Nothing that was accepted is lost: resume it and it goes on from its last checkpoint.',
+      ),
+      actions: [{ label: t('Resume Run…'), command: 'resume' }],
+    });
+  if (state === 'elsewhere')
+    out.push({
+      key: 'elsewhere',
+      icon: 'terminal',
+      tone: 'info',
+      words: t('Another process writes this run. It is followed here, and steered where it was started.'),
+      actions: [],
+    });
+  if (m.detail && evaluationOnly(m))
+    out.push({
+      key: 'evaluation',
+      icon: 'beaker',
+      tone: 'info',
+      words: t(
+        'This run was only evaluated: it has no training rollouts, so throughput, curation and the ledger are empty.',
+      ),
+      actions: [],
+    });
+  if (m.warning)
+    out.push({
+      key: `warning ${m.warning}`,
+      icon: 'warning',
+      tone: 'warning',
+      words: m.warning,
+      actions: [{ label: t('Show Log'), command: 'showLog' }],
+    });
   return out;
 }

@@ -14,25 +14,88 @@ export class Failures {
 
   constructor(host: Host) {
     this.#host = host;
-    this.element = h('dialog', { class: 'failures', 'aria-labelledby': 'failures-h', on: { close: () => this.#from?.focus() } },
-      h('div', { class: 'failures-head' }, h('h2', { id: 'failures-h' }, t('Newest failures')), button(t('Close'), () => this.element.close(), { kind: 'icon', icon: 'close' })), this.#list);
-    this.element.addEventListener('click', (e) => { if (e.target === this.element) this.element.close(); });
+    this.element = h(
+      'dialog',
+      { class: 'failures', 'aria-labelledby': 'failures-h', on: { close: () => this.#from?.focus() } },
+      h(
+        'div',
+        { class: 'failures-head' },
+        h('h2', { id: 'failures-h' }, t('Newest failures')),
+        button(t('Close'), () => this.element.close(), { kind: 'icon', icon: 'close' }),
+      ),
+      this.#list,
+    );
+    this.element.addEventListener('click', (e) => {
+      if (e.target === this.element) this.element.close();
+    });
   }
   async open(run: string, from: HTMLElement): Promise<void> {
     this.#from = from;
     replace(this.#list, progress(t('Looking for failures…')));
     this.element.showModal();
     try {
-      const { rows, total } = await this.#host.request<{ rows: readonly TrajectoryRow[]; total: number }>('trajectory/list', { run, filter: { outcome: ['failure'] }, sort: 'newest', limit: 12 });
-      replace(this.#list, rows.length === 0 ? h('p', null, t('No rollout has failed.')) : [h('p', { class: 'hint' }, total === 1 ? t('{0} newest of 1 failure', rows.length) : t('{0} newest of {1} failures', rows.length, whole(total))), h('ul', { role: 'list' }, rows.map((r) => h('li', null, this.#row(run, r))))]);
+      const { rows, total } = await this.#host.request<{ rows: readonly TrajectoryRow[]; total: number }>(
+        'trajectory/list',
+        { run, filter: { outcome: ['failure'] }, sort: 'newest', limit: 12 },
+      );
+      replace(
+        this.#list,
+        rows.length === 0
+          ? h('p', null, t('No rollout has failed.'))
+          : [
+              h(
+                'p',
+                { class: 'hint' },
+                total === 1
+                  ? t('{0} newest of 1 failure', rows.length)
+                  : t('{0} newest of {1} failures', rows.length, whole(total)),
+              ),
+              h(
+                'ul',
+                { role: 'list' },
+                rows.map((r) => h('li', null, this.#row(run, r))),
+              ),
+            ],
+      );
       this.#list.querySelector<HTMLElement>('.failure')?.focus();
     } catch (e) {
-      replace(this.#list, h('p', { class: 'fault', role: 'alert' }, icon('error'), e instanceof RequestFailed ? `${e.message} ${e.remedy}` : String(e)));
+      replace(
+        this.#list,
+        h(
+          'p',
+          { class: 'fault', role: 'alert' },
+          icon('error'),
+          e instanceof RequestFailed ? `${e.message} ${e.remedy}` : String(e),
+        ),
+      );
     }
   }
   #row(run: string, r: TrajectoryRow): HTMLElement {
-    const facts = [r.truncated ? t('stopped at the cap of {0} steps', r.cap) : r.steps === 1 ? t('1 step of {0}', r.cap) : t('{0} steps of {1}', r.steps, r.cap), ...(r.provenance === 'probe' ? [t('evaluation')] : []), ...(r.versions ? [`v${r.versions[1]}`] : []), ...(r.endedAt ? [ago(Date.now() - r.endedAt)] : [])];
-    return h('button', { type: 'button', class: 'failure', on: { click: () => { this.element.close(); this.#host.act({ action: 'openTrajectory', run, rollout: r.rollout }); } } },
-      h('span', { class: 'failure-task' }, shortFamily(r.family)), h('span', { class: 'failure-words' }, r.instruction || r.task), h('span', { class: 'dim' }, facts.join(' · ')));
+    const facts = [
+      r.truncated
+        ? t('stopped at the cap of {0} steps', r.cap)
+        : r.steps === 1
+          ? t('1 step of {0}', r.cap)
+          : t('{0} steps of {1}', r.steps, r.cap),
+      ...(r.provenance === 'probe' ? [t('evaluation')] : []),
+      ...(r.versions ? [`v${r.versions[1]}`] : []),
+      ...(r.endedAt ? [ago(Date.now() - r.endedAt)] : []),
+    ];
+    return h(
+      'button',
+      {
+        type: 'button',
+        class: 'failure',
+        on: {
+          click: () => {
+            this.element.close();
+            this.#host.act({ action: 'openTrajectory', run, rollout: r.rollout });
+          },
+        },
+      },
+      h('span', { class: 'failure-task' }, shortFamily(r.family)),
+      h('span', { class: 'failure-words' }, r.instruction || r.task),
+      h('span', { class: 'dim' }, facts.join(' · ')),
+    );
   }
 }

@@ -1,5 +1,16 @@
-/** Brings data in: one load, then events. What events make stale is asked again, coalesced, only while somebody looks. */
-import type { CurationView, EvalPoint, Lanes, RunDetail, RunEventType, Series, SuccessCurve, TaskRow } from '../../runtime/protocol/types.js';
+/**
+ * Brings data in: one load, then events. What events make stale is asked again, coalesced, only while somebody looks.
+ */
+import type {
+  CurationView,
+  EvalPoint,
+  Lanes,
+  RunDetail,
+  RunEventType,
+  Series,
+  SuccessCurve,
+  TaskRow,
+} from '../../runtime/protocol/types.js';
 import type { DaemonState, HostError } from '../protocol.js';
 import { RequestFailed, type Host, type Pushed } from '../ui/host.js';
 import { clampWindow, fetchWindow, needsFetch, type Window } from '../ui/lanesMath.js';
@@ -7,7 +18,17 @@ import { t } from '../ui/words.js';
 import { Refresh, type Beat } from './refresh.js';
 import { isLive, seriesNames, staleAfter, type Message, type Model, type Stale } from './model.js';
 
-const followed: readonly RunEventType[] = ['ended', 'group', 'trained', 'metrics', 'eval', 'checkpoint', 'spans', 'note', 'closed'];
+const followed: readonly RunEventType[] = [
+  'ended',
+  'group',
+  'trained',
+  'metrics',
+  'eval',
+  'checkpoint',
+  'spans',
+  'note',
+  'closed',
+];
 /** Least time between two answers of a kind: the newest picture is worth less than a quiet machine. */
 const everyMs: Readonly<Record<Stale, number>> = { curves: 5000, curation: 10_000, tasks: 10_000, detail: 2000 };
 
@@ -25,29 +46,49 @@ export class Feed {
 
   /** `window`: rollouts the success curves' rolling mean takes together. */
   constructor(host: Host, model: () => Model, dispatch: (m: Message) => void, window: () => number) {
-    this.#host = host; this.#model = model; this.#dispatch = dispatch; this.#window = window;
+    this.#host = host;
+    this.#model = model;
+    this.#dispatch = dispatch;
+    this.#window = window;
     this.#refresh = {
-      curves: new Refresh(() => this.#curves(), everyMs.curves, beat), curation: new Refresh(() => this.#curation(), everyMs.curation, beat), tasks: new Refresh(() => this.#tasks(), everyMs.tasks, beat), detail: new Refresh(() => this.#detail(false), everyMs.detail, beat),
+      curves: new Refresh(() => this.#curves(), everyMs.curves, beat),
+      curation: new Refresh(() => this.#curation(), everyMs.curation, beat),
+      tasks: new Refresh(() => this.#tasks(), everyMs.tasks, beat),
+      detail: new Refresh(() => this.#detail(false), everyMs.detail, beat),
     };
-    document.addEventListener('visibilitychange', () => { for (const r of Object.values(this.#refresh)) r.wake(); });
+    document.addEventListener('visibilitychange', () => {
+      for (const r of Object.values(this.#refresh)) r.wake();
+    });
   }
 
   async open(run: string, daemon: DaemonState): Promise<void> {
     this.#dispatch({ type: 'open', run, daemon });
     if (daemon === 'ready' && run) await this.load();
   }
-  /** Everything; the events that follow begin where the answer ends. The runtime answers one question after the other: what is seen first is asked first. */
+  /**
+   * Everything; the events that follow begin where the answer ends. The runtime answers one question after the other:
+   * what is seen first is asked first.
+   */
   async load(): Promise<void> {
     this.#whole = false;
     await Promise.allSettled([this.#detail(true), this.#curves()]);
-    await Promise.allSettled([this.#series().finally(() => { this.#whole = true; }), this.#curation()]);
+    await Promise.allSettled([
+      this.#series().finally(() => {
+        this.#whole = true;
+      }),
+      this.#curation(),
+    ]);
   }
   /** Whether it is known how far the run reaches. */
-  get whole(): boolean { return this.#whole; }
+  get whole(): boolean {
+    return this.#whole;
+  }
   pushed(m: Pushed): void {
     const model = this.#model();
     switch (m.type) {
-      case 'show': if (m.input.kind === 'dashboard') void this.open(m.input.run, model.daemon); break;
+      case 'show':
+        if (m.input.kind === 'dashboard') void this.open(m.input.run, model.daemon);
+        break;
       case 'daemon': {
         const back = m.state === 'ready' && model.daemon !== 'ready';
         this.#dispatch({ type: 'daemon', state: m.state, error: m.error });
@@ -71,21 +112,36 @@ export class Feed {
         for (const s of staleAfter(m.events)) this.#refresh[s].ask();
         break;
       }
-      default: break;
+      default:
+        break;
     }
   }
-  windowChanged(): void { if (this.#model().run) void this.#curves(); }
+  windowChanged(): void {
+    if (this.#model().run) void this.#curves();
+  }
   /** Lanes for a window; asked a moment after the last move. */
   lanes(w: Window, widthPx: number): void {
     const m = this.#model();
     if (!m.run || !m.detail || !needsFetch(m.lanes, w, m.now)) return;
     clearTimeout(this.#lanesTimer);
-    this.#lanesTimer = setTimeout(() => {
-      this.#lanesAsked?.abort();
-      // An answer is as wide as its question: nothing is asked beyond what has happened.
-      const mine = this.#lanesAsked = new AbortController(), { now, detail } = this.#model(), wide = clampWindow(fetchWindow(w), { from: detail?.summary.createdAt ?? w.from, to: now });
-      void this.#ask<Lanes>('run/lanes', { run: m.run, from: Math.floor(wide.from), to: Math.ceil(wide.to), width: Math.round(widthPx * 3) }, (lanes) => { if (!mine.signal.aborted) this.#dispatch({ type: 'lanes', lanes }); }, mine.signal);
-    }, m.lanes ? 120 : 0);
+    this.#lanesTimer = setTimeout(
+      () => {
+        this.#lanesAsked?.abort();
+        // An answer is as wide as its question: nothing is asked beyond what has happened.
+        const mine = (this.#lanesAsked = new AbortController()),
+          { now, detail } = this.#model(),
+          wide = clampWindow(fetchWindow(w), { from: detail?.summary.createdAt ?? w.from, to: now });
+        void this.#ask<Lanes>(
+          'run/lanes',
+          { run: m.run, from: Math.floor(wide.from), to: Math.ceil(wide.to), width: Math.round(widthPx * 3) },
+          (lanes) => {
+            if (!mine.signal.aborted) this.#dispatch({ type: 'lanes', lanes });
+          },
+          mine.signal,
+        );
+      },
+      m.lanes ? 120 : 0,
+    );
   }
 
   async #detail(subscribe: boolean): Promise<void> {
@@ -99,12 +155,37 @@ export class Feed {
       if (this.#model().run === run && !this.#model().detail) this.#dispatch({ type: 'failed', error: errorOf(e) });
     }
   }
-  #curves(): Promise<void> { return this.#ask<{ curves: readonly SuccessCurve[]; evals: readonly EvalPoint[] }>('run/curves', { run: this.#model().run, window: this.#window(), maxPoints: this.#model().curves.length > 0 ? 600 : 1200 }, (r) => this.#dispatch({ type: 'curves', ...r })); }
-  #series(): Promise<void> { return this.#ask<{ series: readonly Series[] }>('run/series', { run: this.#model().run, names: seriesNames, maxPoints: 1500 }, (r) => this.#dispatch({ type: 'series', series: r.series })); }
-  #curation(): Promise<void> { return this.#ask<CurationView>('run/curation', { run: this.#model().run }, (curation) => this.#dispatch({ type: 'curation', curation })); }
-  #tasks(): Promise<void> { return this.#ask<{ tasks: readonly TaskRow[] }>('task/list', { run: this.#model().run }, (r) => this.#dispatch({ type: 'tasks', tasks: r.tasks })); }
+  #curves(): Promise<void> {
+    return this.#ask<{ curves: readonly SuccessCurve[]; evals: readonly EvalPoint[] }>(
+      'run/curves',
+      { run: this.#model().run, window: this.#window(), maxPoints: this.#model().curves.length > 0 ? 600 : 1200 },
+      (r) => this.#dispatch({ type: 'curves', ...r }),
+    );
+  }
+  #series(): Promise<void> {
+    return this.#ask<{ series: readonly Series[] }>(
+      'run/series',
+      { run: this.#model().run, names: seriesNames, maxPoints: 1500 },
+      (r) => this.#dispatch({ type: 'series', series: r.series }),
+    );
+  }
+  #curation(): Promise<void> {
+    return this.#ask<CurationView>('run/curation', { run: this.#model().run }, (curation) =>
+      this.#dispatch({ type: 'curation', curation }),
+    );
+  }
+  #tasks(): Promise<void> {
+    return this.#ask<{ tasks: readonly TaskRow[] }>('task/list', { run: this.#model().run }, (r) =>
+      this.#dispatch({ type: 'tasks', tasks: r.tasks }),
+    );
+  }
   /** An answer for a run that is no longer shown is dropped; a part that fails leaves the rest of the page alone. */
-  async #ask<R>(method: string, params: { readonly run: string; readonly [k: string]: unknown }, took: (r: R) => void, signal?: AbortSignal): Promise<void> {
+  async #ask<R>(
+    method: string,
+    params: { readonly run: string; readonly [k: string]: unknown },
+    took: (r: R) => void,
+    signal?: AbortSignal,
+  ): Promise<void> {
     try {
       const r = await this.#host.request<R>(method, params, signal);
       if (this.#model().run === params.run) took(r);
@@ -114,4 +195,7 @@ export class Feed {
     }
   }
 }
-const errorOf = (e: unknown): HostError => (e instanceof RequestFailed ? { kind: e.kind, message: e.message, remedy: e.remedy } : { kind: 'internal', message: e instanceof Error ? e.message : String(e), remedy: t('See the log.') });
+const errorOf = (e: unknown): HostError =>
+  e instanceof RequestFailed
+    ? { kind: e.kind, message: e.message, remedy: e.remedy }
+    : { kind: 'internal', message: e instanceof Error ? e.message : String(e), remedy: t('See the log.') };

@@ -6,52 +6,152 @@ import { evalRate, evaluationOnly, isLive, last, type Model } from './model.js';
 import { roving, tile, type TileState } from './parts.js';
 import { boundNow, rateNow, shareOfBound, type RateKey } from './specs.js';
 
-const bindingWords = { desktops: t('the desktops'), replicas: t('the policy replicas'), trainer: t('the trainer') } as const;
+const bindingWords = {
+  desktops: t('the desktops'),
+  replicas: t('the policy replicas'),
+  trainer: t('the trainer'),
+} as const;
 
 /** Rolling success of a run that is over, coarsely. */
 function sparkOf(m: Model): readonly number[] {
-  const mean = m.curves.find((c) => c.family === undefined && !c.infeasible)?.mean ?? [], every = Math.ceil(mean.length / 40);
+  const mean = m.curves.find((c) => c.family === undefined && !c.infeasible)?.mean ?? [],
+    every = Math.ceil(mean.length / 40);
   return mean.filter((_, i) => i % every === 0);
 }
 
 export class Figures {
   readonly element: HTMLElement;
-  readonly #evaluation = tile(t('Last evaluation'), t('Success of the newest evaluation: greedy episodes on a fixed set of tasks that is never trained on, with its 95 % interval.'));
-  readonly #rolling = tile(t('Rolling success'), t('Share of the newest training rollouts that succeeded. They explore, and the tasks are chosen to be hard, so it lies below the evaluation.'));
-  readonly #rollouts = tile(t('Rollouts per hour'), t('Training rollouts ended per hour, over the last two minutes, beside X*: the most that the slowest of desktops, replicas and trainer allows.'));
-  readonly #steps = tile(t('Steps per minute'), t('Actions carried out on the desktops per minute, over the last two minutes, beside its bound X*.'));
-  readonly #trained = tile(t('Trained actions per minute'), t('Actions that survived curation and were trained on, per minute, beside its bound X*.'));
-  readonly #busy = tile(t('Utilisation'), t('Share of time busy: desktops leased to a rollout or being reset after one, replicas computing an answer, the trainer in an update.'));
-  readonly #total = tile(t('Rollouts'), t('Training rollouts ended so far; those running now; groups that wait for the trainer.'));
-  readonly #errors = tile(t('Faults'), t('Rollouts that ended by a fault of the environment, the policy service or the verifier. They have no reward, are not trained on, and are tried again.'));
+  readonly #evaluation = tile(
+    t('Last evaluation'),
+    t(
+      'Success of the newest evaluation: greedy episodes on a fixed set of tasks that is never trained on, with its 95 % interval.',
+    ),
+  );
+  readonly #rolling = tile(
+    t('Rolling success'),
+    t(
+      'Share of the newest training rollouts that succeeded. They explore, and the tasks are chosen to be hard, so it lies below the evaluation.',
+    ),
+  );
+  readonly #rollouts = tile(
+    t('Rollouts per hour'),
+    t(
+      'Training rollouts ended per hour, over the last two minutes, beside X*: the most that the slowest of desktops, replicas and trainer allows.',
+    ),
+  );
+  readonly #steps = tile(
+    t('Steps per minute'),
+    t('Actions carried out on the desktops per minute, over the last two minutes, beside its bound X*.'),
+  );
+  readonly #trained = tile(
+    t('Trained actions per minute'),
+    t('Actions that survived curation and were trained on, per minute, beside its bound X*.'),
+  );
+  readonly #busy = tile(
+    t('Utilisation'),
+    t(
+      'Share of time busy: desktops leased to a rollout or being reset after one, replicas computing an answer, the trainer in an update.',
+    ),
+  );
+  readonly #total = tile(
+    t('Rollouts'),
+    t('Training rollouts ended so far; those running now; groups that wait for the trainer.'),
+  );
+  readonly #errors = tile(
+    t('Faults'),
+    t(
+      'Rollouts that ended by a fault of the environment, the policy service or the verifier. They have no reward, are not trained on, and are tried again.',
+    ),
+  );
 
   constructor() {
-    const list = h('ul', { class: 'tiles', role: 'list' }, [this.#evaluation, this.#rolling, this.#rollouts, this.#steps, this.#trained, this.#busy, this.#total, this.#errors].map((t) => t.element));
+    const list = h(
+      'ul',
+      { class: 'tiles', role: 'list' },
+      [
+        this.#evaluation,
+        this.#rolling,
+        this.#rollouts,
+        this.#steps,
+        this.#trained,
+        this.#busy,
+        this.#total,
+        this.#errors,
+      ].map((t) => t.element),
+    );
     roving(list, '.tile');
     this.element = h('section', { class: 'figures', 'aria-label': t('Key figures') }, list);
   }
 
   render(m: Model): void {
-    const st = m.status, e = m.evals.at(-1), rate = e && evalRate(e), only = evaluationOnly(m);
-    this.#evaluation.set(e && rate !== undefined
-      ? { value: percent(rate), detail: [interval(e.low, e.high), t('{0} of {1} at v{2}', count(e.successes), count(e.episodes), e.version), ...(e.infeasible ? [t('infeasible {0} of {1}', count(e.infeasible.successes), count(e.infeasible.episodes))] : [])].join(' · '), spark: m.evals.map((x) => evalRate(x) ?? 0) }
-      : { value: '–', detail: t('none yet') });
+    const st = m.status,
+      e = m.evals.at(-1),
+      rate = e && evalRate(e),
+      only = evaluationOnly(m);
+    this.#evaluation.set(
+      e && rate !== undefined
+        ? {
+            value: percent(rate),
+            detail: [
+              interval(e.low, e.high),
+              t('{0} of {1} at v{2}', count(e.successes), count(e.episodes), e.version),
+              ...(e.infeasible
+                ? [t('infeasible {0} of {1}', count(e.infeasible.successes), count(e.infeasible.episodes))]
+                : []),
+            ].join(' · '),
+            spark: m.evals.map((x) => evalRate(x) ?? 0),
+          }
+        : { value: '–', detail: t('none yet') },
+    );
     const rolling = st?.success ?? last(m, 'run.success');
-    this.#rolling.set({ value: percent(rolling), detail: rolling === undefined ? t('no rollout has ended yet') : t('of the last 64 rollouts'), spark: st?.curve ?? sparkOf(m) });
-    this.#rollouts.set(this.#rate(m, 'rolloutsPerHour')); this.#steps.set(this.#rate(m, 'stepsPerMinute')); this.#trained.set(this.#rate(m, 'trainedActionsPerMinute'));
-    this.#busy.set({ value: '', bars: [
-      { label: t('desktops'), share: st?.desktopUtilisation ?? last(m, 'run.desktopUtilisation'), hue: 'blue' }, { label: t('replicas'), share: st?.replicaUtilisation ?? last(m, 'run.replicaUtilisation'), hue: 'purple' },
-      { label: t('trainer'), share: st?.trainerUtilisation ?? last(m, 'run.trainerUtilisation'), hue: 'green' }] });
-    const total = st?.rollouts ?? m.detail?.summary.rollouts, live = isLive(m);
-    this.#total.set({ value: count(total), detail: st && live ? [t('{0} running', count(st.running)), st.waitingGroups === 1 ? t('1 group waiting') : t('{0} groups waiting', count(st.waitingGroups))].join(' · ') : t('ended') });
+    this.#rolling.set({
+      value: percent(rolling),
+      detail: rolling === undefined ? t('no rollout has ended yet') : t('of the last 64 rollouts'),
+      spark: st?.curve ?? sparkOf(m),
+    });
+    this.#rollouts.set(this.#rate(m, 'rolloutsPerHour'));
+    this.#steps.set(this.#rate(m, 'stepsPerMinute'));
+    this.#trained.set(this.#rate(m, 'trainedActionsPerMinute'));
+    this.#busy.set({
+      value: '',
+      bars: [
+        { label: t('desktops'), share: st?.desktopUtilisation ?? last(m, 'run.desktopUtilisation'), hue: 'blue' },
+        { label: t('replicas'), share: st?.replicaUtilisation ?? last(m, 'run.replicaUtilisation'), hue: 'purple' },
+        { label: t('trainer'), share: st?.trainerUtilisation ?? last(m, 'run.trainerUtilisation'), hue: 'green' },
+      ],
+    });
+    const total = st?.rollouts ?? m.detail?.summary.rollouts,
+      live = isLive(m);
+    this.#total.set({
+      value: count(total),
+      detail:
+        st && live
+          ? [
+              t('{0} running', count(st.running)),
+              st.waitingGroups === 1 ? t('1 group waiting') : t('{0} groups waiting', count(st.waitingGroups)),
+            ].join(' · ')
+          : t('ended'),
+    });
     const errors = st?.errors ?? m.ledger?.retired['error'] ?? last(m, 'run.errors');
-    this.#errors.set({ value: count(errors), detail: errors ? t('tried again, never trained on') : errors === 0 ? t('none so far') : '', tone: errors ? 'bad' : undefined });
+    this.#errors.set({
+      value: count(errors),
+      detail: errors ? t('tried again, never trained on') : errors === 0 ? t('none so far') : '',
+      tone: errors ? 'bad' : undefined,
+    });
     for (const t of [this.#rolling, this.#rollouts, this.#steps, this.#trained, this.#busy]) t.element.hidden = only;
   }
   #rate(m: Model, key: RateKey): TileState {
-    const value = rateNow(m, key), limit = boundNow(m, key), share = shareOfBound(value, limit), by = m.status?.bounds?.by;
+    const value = rateNow(m, key),
+      limit = boundNow(m, key),
+      share = shareOfBound(value, limit),
+      by = m.status?.bounds?.by;
     if (value === undefined) return { value: '–', detail: t('not measured yet') };
-    if (share === undefined) return { value: count(value), detail: isLive(m) ? t('bound X* not known yet') : t('at the end of the run') };
-    return { value: count(value), bar: { share, words: t('{0} of X* {1}', percent(share), count(limit)) }, detail: by ? t('bound by {0}', bindingWords[by]) : isLive(m) ? '' : t('at the end of the run') };
+    if (share === undefined)
+      return { value: count(value), detail: isLive(m) ? t('bound X* not known yet') : t('at the end of the run') };
+    return {
+      value: count(value),
+      bar: { share, words: t('{0} of X* {1}', percent(share), count(limit)) },
+      detail: by ? t('bound by {0}', bindingWords[by]) : isLive(m) ? '' : t('at the end of the run'),
+    };
   }
 }

@@ -3,46 +3,126 @@ import type { Ledger } from '../../runtime/protocol/types.js';
 import { t } from '../ui/words.js';
 
 export type FlowKind = 'trained' | 'flight' | 'retired';
-export interface FlowPart { readonly key: string; readonly kind: FlowKind; readonly label: string; readonly says: string; readonly n: number; readonly share: number }
-export interface Flow { readonly generated: number; readonly trained: number; readonly inFlight: number; readonly retired: number; readonly parts: readonly FlowPart[]; /** generated - (trained + in flight + retired). */ readonly missing: number; readonly closes: boolean }
+export interface FlowPart {
+  readonly key: string;
+  readonly kind: FlowKind;
+  readonly label: string;
+  readonly says: string;
+  readonly n: number;
+  readonly share: number;
+}
+export interface Flow {
+  readonly generated: number;
+  readonly trained: number;
+  readonly inFlight: number;
+  readonly retired: number;
+  readonly parts: readonly FlowPart[];
+  /** generated - (trained + in flight + retired). */
+  readonly missing: number;
+  readonly closes: boolean;
+}
 
 const flight: Readonly<Record<string, readonly [string, string]>> = {
-  queued: [t('queued'), t('Planned, waiting for a desktop.')], running: [t('running'), t('On a desktop now.')], recorded: [t('waiting for its group'), t('Ended; its siblings are still running.')],
-  grouped: [t('in a group, waiting for a batch'), t('Curated; the trainer takes it with the next batch.')], claimed: [t('in the batch being trained'), t('The trainer works on it now.')],
+  queued: [t('queued'), t('Planned, waiting for a desktop.')],
+  running: [t('running'), t('On a desktop now.')],
+  recorded: [t('waiting for its group'), t('Ended; its siblings are still running.')],
+  grouped: [t('in a group, waiting for a batch'), t('Curated; the trainer takes it with the next batch.')],
+  claimed: [t('in the batch being trained'), t('The trainer works on it now.')],
 };
 const reasons: Readonly<Record<string, readonly [string, string]>> = {
-  'no-variance': [t('all rewards of its group equal'), t('Every rollout of its group had the same reward, so there is no advantage to learn from, and the experience pool had nothing to add.')],
-  replaced: [t('replaced from the experience pool'), t('All rollouts of its group failed; an earlier success took the place of this one.')],
-  error: [t('environment or engine fault'), t('The desktop, the policy service or the verifier failed. It has no reward, is never trained on, and was tried again.')],
-  stopped: [t('run was stopped'), t('It was under way when the run was stopped.')], lost: [t('runtime died'), t('It was under way when the runtime process died.')],
-  trimmed: [t('group larger than a batch takes'), t('Its group had more rollouts than are trained at once.')], masked: [t('no step kept'), t('None of its steps was above the entropy threshold.')],
+  'no-variance': [
+    t('all rewards of its group equal'),
+    t(
+      'Every rollout of its group had the same reward, so there is no advantage to learn from, and the experience pool had nothing to add.',
+    ),
+  ],
+  replaced: [
+    t('replaced from the experience pool'),
+    t('All rollouts of its group failed; an earlier success took the place of this one.'),
+  ],
+  error: [
+    t('environment or engine fault'),
+    t(
+      'The desktop, the policy service or the verifier failed. It has no reward, is never trained on, and was tried again.',
+    ),
+  ],
+  stopped: [t('run was stopped'), t('It was under way when the run was stopped.')],
+  lost: [t('runtime died'), t('It was under way when the runtime process died.')],
+  trimmed: [t('group larger than a batch takes'), t('Its group had more rollouts than are trained at once.')],
+  masked: [t('no step kept'), t('None of its steps was above the entropy threshold.')],
   stale: [t('too old'), t('Beyond the staleness bound; admission keeps this near 0.')],
 };
 
 export function ledgerFlow(l: Ledger): Flow {
   const share = (n: number): number => (l.generated > 0 ? n / l.generated : 0);
-  const entry = (key: string, kind: FlowKind, [label, says]: readonly [string, string], n: number): FlowPart => ({ key, kind, label, says, n, share: share(n) });
-  const states = Object.keys(flight).filter((s) => (l.byState[s] ?? 0) > 0), known = states.reduce((a, s) => a + l.byState[s]!, 0), retired = Object.values(l.retired).reduce((a, b) => a + b, 0);
-  const inFlight = known === l.inFlight ? states.map((s) => entry(s, 'flight', flight[s]!, l.byState[s]!)) : [entry('flight', 'flight', [t('in flight'), t('Under way or waiting to be trained.')], l.inFlight)];
+  const entry = (key: string, kind: FlowKind, [label, says]: readonly [string, string], n: number): FlowPart => ({
+    key,
+    kind,
+    label,
+    says,
+    n,
+    share: share(n),
+  });
+  const states = Object.keys(flight).filter((s) => (l.byState[s] ?? 0) > 0),
+    known = states.reduce((a, s) => a + l.byState[s]!, 0),
+    retired = Object.values(l.retired).reduce((a, b) => a + b, 0);
+  const inFlight =
+    known === l.inFlight
+      ? states.map((s) => entry(s, 'flight', flight[s]!, l.byState[s]!))
+      : [entry('flight', 'flight', [t('in flight'), t('Under way or waiting to be trained.')], l.inFlight)];
   const missing = l.generated - (l.trained + l.inFlight + retired);
   return {
-    generated: l.generated, trained: l.trained, inFlight: l.inFlight, retired, missing, closes: missing === 0 && l.closes,
+    generated: l.generated,
+    trained: l.trained,
+    inFlight: l.inFlight,
+    retired,
+    missing,
+    closes: missing === 0 && l.closes,
     parts: [
-      entry('trained', 'trained', [t('trained'), t('The policy was updated with it.')], l.trained), ...inFlight,
-      ...Object.entries(l.retired).sort((a, b) => b[1] - a[1]).map(([r, n]) => entry(r, 'retired', reasons[r] ?? [r, t('Retired for this reason.')], n)),
+      entry('trained', 'trained', [t('trained'), t('The policy was updated with it.')], l.trained),
+      ...inFlight,
+      ...Object.entries(l.retired)
+        .sort((a, b) => b[1] - a[1])
+        .map(([r, n]) => entry(r, 'retired', reasons[r] ?? [r, t('Retired for this reason.')], n)),
     ].filter((p) => p.n > 0),
   };
 }
 
-export interface Ribbon { readonly fromY: number; readonly fromHeight: number; readonly toY: number; readonly toHeight: number; /** Room for the words beside it. */ readonly slotY: number; readonly slotHeight: number }
-/** Bars left and right: left all parts stacked over `height`, right each in a slot of at least `slot`. Nothing that exists is thinner than a pixel. */
-export function layoutFlow(parts: readonly { readonly n: number }[], height: number, slot: number): { readonly ribbons: readonly Ribbon[]; readonly height: number } {
-  const total = parts.reduce((a, p) => a + p.n, 0), spare = Math.max(0, height - parts.length);
-  let fromY = 0, slotY = 0;
+export interface Ribbon {
+  readonly fromY: number;
+  readonly fromHeight: number;
+  readonly toY: number;
+  readonly toHeight: number;
+  /** Room for the words beside it. */
+  readonly slotY: number;
+  readonly slotHeight: number;
+}
+/**
+ * Bars left and right: left all parts stacked over `height`, right each in a slot of at least `slot`. Nothing that
+ * exists is thinner than a pixel.
+ */
+export function layoutFlow(
+  parts: readonly { readonly n: number }[],
+  height: number,
+  slot: number,
+): { readonly ribbons: readonly Ribbon[]; readonly height: number } {
+  const total = parts.reduce((a, p) => a + p.n, 0),
+    spare = Math.max(0, height - parts.length);
+  let fromY = 0,
+    slotY = 0;
   const ribbons = parts.map((p) => {
-    const thick = total > 0 ? Math.min(1, height / parts.length) + (p.n / total) * spare : 0, slotHeight = Math.max(slot, thick + 4);
-    const r: Ribbon = { fromY, fromHeight: thick, toY: slotY + (slotHeight - thick) / 2, toHeight: thick, slotY, slotHeight };
-    fromY += thick; slotY += slotHeight;
+    const thick = total > 0 ? Math.min(1, height / parts.length) + (p.n / total) * spare : 0,
+      slotHeight = Math.max(slot, thick + 4);
+    const r: Ribbon = {
+      fromY,
+      fromHeight: thick,
+      toY: slotY + (slotHeight - thick) / 2,
+      toHeight: thick,
+      slotY,
+      slotHeight,
+    };
+    fromY += thick;
+    slotY += slotHeight;
     return r;
   });
   return { ribbons, height: Math.max(height, slotY) };
@@ -54,5 +134,18 @@ export function ribbonPath(r: Ribbon, x0: number, x1: number): string {
 }
 /** "3,787 generated = 2,088 trained + 39 in flight + 1,660 retired". */
 export const flowSentence = (f: Flow, count: (n: number) => string): string =>
-  (f.missing === 0 ? t('{0} generated = {1} trained + {2} in flight + {3} retired', count(f.generated), count(f.trained), count(f.inFlight), count(f.retired))
-    : t('{0} generated ≠ {1} trained + {2} in flight + {3} retired', count(f.generated), count(f.trained), count(f.inFlight), count(f.retired)));
+  f.missing === 0
+    ? t(
+        '{0} generated = {1} trained + {2} in flight + {3} retired',
+        count(f.generated),
+        count(f.trained),
+        count(f.inFlight),
+        count(f.retired),
+      )
+    : t(
+        '{0} generated ≠ {1} trained + {2} in flight + {3} retired',
+        count(f.generated),
+        count(f.trained),
+        count(f.inFlight),
+        count(f.retired),
+      );

@@ -5,35 +5,56 @@ const dash = '–';
 const known = (x: number | undefined): x is number => x !== undefined && Number.isFinite(x);
 
 /** 0.876 -> "88 %". */
-export const percent = (x: number | undefined, digits = 0): string => (known(x) ? `${(100 * x).toFixed(digits)} %` : dash);
+export const percent = (x: number | undefined, digits = 0): string =>
+  known(x) ? `${(100 * x).toFixed(digits)} %` : dash;
 /** 21504.3 -> "21,504". */
-export const count = (x: number | undefined): string => (known(x) ? Math.round(x).toString().replace(/\B(?=(\d{3})+$)/g, ',') : dash);
+export const count = (x: number | undefined): string =>
+  known(x)
+    ? Math.round(x)
+        .toString()
+        .replace(/\B(?=(\d{3})+$)/g, ',')
+    : dash;
 /** Three significant digits, thousands grouped: 0.0123, 1.26, 634, 21,500; very small and very large in powers. */
 export function decimal(x: number | undefined): string {
   if (!known(x)) return dash;
   const a = Math.abs(x);
   if (a === 0) return '0';
-  const s = a >= 1e6 || a < 1e-4 ? a.toExponential(1).replace('e+', 'e').replace('e-', 'e−') : a >= 100 ? count(a) : Number(a.toPrecision(3)).toString();
+  const s =
+    a >= 1e6 || a < 1e-4
+      ? a.toExponential(1).replace('e+', 'e').replace('e-', 'e−')
+      : a >= 100
+        ? count(a)
+        : Number(a.toPrecision(3)).toString();
   return x < 0 ? `−${s}` : s;
 }
 /** "77–94 %". */
-export const interval = (low: number | undefined, high: number | undefined): string => (known(low) && known(high) ? `${(100 * low).toFixed(0)}–${(100 * high).toFixed(0)} %` : dash);
+export const interval = (low: number | undefined, high: number | undefined): string =>
+  known(low) && known(high) ? `${(100 * low).toFixed(0)}–${(100 * high).toFixed(0)} %` : dash;
 
 /** Running time: "0:42", "13:38", "2:05:00", "3 d 04:00". */
 export function clock(ms: number | undefined): string {
   if (!known(ms)) return dash;
-  const s = Math.max(0, Math.round(ms / 1000)), d = Math.floor(s / 86_400), h = Math.floor(s / 3600), two = (x: number): string => String(x).padStart(2, '0');
+  const s = Math.max(0, Math.round(ms / 1000)),
+    d = Math.floor(s / 86_400),
+    h = Math.floor(s / 3600),
+    two = (x: number): string => String(x).padStart(2, '0');
   if (d > 0) return t('{0} d {1}', d, `${two(h % 24)}:${two(Math.floor((s % 3600) / 60))}`);
   return h > 0 ? `${h}:${two(Math.floor((s % 3600) / 60))}:${two(s % 60)}` : `${Math.floor(s / 60)}:${two(s % 60)}`;
 }
 /** With decimals of a second: "4:38.2". */
-export const fine = (ms: number, digits = 1): string => `${clock(Math.floor(ms / 1000) * 1000)}.${String(Math.floor(ms % 1000)).padStart(3, '0').slice(0, digits)}`;
+export const fine = (ms: number, digits = 1): string =>
+  `${clock(Math.floor(ms / 1000) * 1000)}.${String(Math.floor(ms % 1000))
+    .padStart(3, '0')
+    .slice(0, digits)}`;
 /** A tick of a time axis; `step` = distance of the ticks in ms. */
 export function tickTime(ms: number, step: number): string {
   if (ms === 0) return '0';
   if (step >= 86_400_000) return t('{0} d', Math.round(ms / 86_400_000));
   if (step >= 3_600_000) return t('{0} h', Math.round(ms / 3_600_000));
-  if (step >= 60_000) return ms >= 3_600_000 ? t('{0} h', `${Math.floor(ms / 3_600_000)}:${String(Math.round((ms % 3_600_000) / 60_000)).padStart(2, '0')}`) : t('{0} min', Math.round(ms / 60_000));
+  if (step >= 60_000)
+    return ms >= 3_600_000
+      ? t('{0} h', `${Math.floor(ms / 3_600_000)}:${String(Math.round((ms % 3_600_000) / 60_000)).padStart(2, '0')}`)
+      : t('{0} min', Math.round(ms / 60_000));
   return step < 1000 ? fine(ms, step < 100 ? 2 : 1) : clock(ms);
 }
 /** Since when, for people: "just now", "4 min ago". */

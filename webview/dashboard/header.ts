@@ -9,18 +9,46 @@ import { isLive, last, stateOf, type Model } from './model.js';
 import { progressBar } from './parts.js';
 import { explain } from './tip.js';
 
-export const stateWords: Readonly<Record<RunState, { readonly icon: string; readonly word: string; readonly says: string }>> = {
-  running: { icon: 'play-circle', word: t('Running'), says: t('The runtime is training. It goes on when VS Code is closed.') },
-  paused: { icon: 'debug-pause', word: t('Paused'), says: t('No new rollouts begin; those running end, and the trainer goes on with what it has.') },
-  stopping: { icon: 'loading', word: t('Stopping'), says: t('Rollouts end or are recorded as stopped, a checkpoint is written, the desktops go away.') },
+export const stateWords: Readonly<
+  Record<RunState, { readonly icon: string; readonly word: string; readonly says: string }>
+> = {
+  running: {
+    icon: 'play-circle',
+    word: t('Running'),
+    says: t('The runtime is training. It goes on when VS Code is closed.'),
+  },
+  paused: {
+    icon: 'debug-pause',
+    word: t('Paused'),
+    says: t('No new rollouts begin; those running end, and the trainer goes on with what it has.'),
+  },
+  stopping: {
+    icon: 'loading',
+    word: t('Stopping'),
+    says: t('Rollouts end or are recorded as stopped, a checkpoint is written, the desktops go away.'),
+  },
   finished: { icon: 'pass', word: t('Finished'), says: t('The run used its budget.') },
   stopped: { icon: 'debug-stop', word: t('Stopped'), says: t('Somebody stopped it; it can be resumed.') },
-  failed: { icon: 'error', word: t('Failed'), says: t('The run ended with an error; it can be resumed once the cause is gone.') },
-  interrupted: { icon: 'debug-disconnect', word: t('Interrupted'), says: t('The runtime that ran it died. Everything that had been accepted is kept; resume it to go on.') },
-  elsewhere: { icon: 'terminal', word: t('Running elsewhere'), says: t('Another process, such as the command line, writes this run. It is shown read-only.') },
+  failed: {
+    icon: 'error',
+    word: t('Failed'),
+    says: t('The run ended with an error; it can be resumed once the cause is gone.'),
+  },
+  interrupted: {
+    icon: 'debug-disconnect',
+    word: t('Interrupted'),
+    says: t('The runtime that ran it died. Everything that had been accepted is kept; resume it to go on.'),
+  },
+  elsewhere: {
+    icon: 'terminal',
+    word: t('Running elsewhere'),
+    says: t('Another process, such as the command line, writes this run. It is shown read-only.'),
+  },
 };
 
-export interface HeaderActions { readonly failures: (from: HTMLElement) => void }
+export interface HeaderActions {
+  readonly failures: (from: HTMLElement) => void;
+}
 export class Header {
   readonly element: HTMLElement;
   readonly #host: Host;
@@ -28,22 +56,39 @@ export class Header {
   readonly #name = h('h1', { class: 'run-name' });
   readonly #state = explain(h('span', { class: 'state', tabindex: 0 }), t('State of the run.'));
   readonly #phase = explain(h('span', { class: 'phase', tabindex: 0 }), t('What the run is doing now.'));
-  readonly #time = explain(h('span', { class: 'num', tabindex: 0 }), t('Time the run has worked, of its budget. Time between a stop and a resume does not count.'));
-  readonly #version = explain(h('span', { class: 'num', tabindex: 0 }), t('Newest version of the policy: each update of the trainer makes one.'));
-  readonly #replicas = explain(h('span', { class: 'num dim', tabindex: 0 }), t('Versions the policy replicas act with. They take a new one in turn, so for a moment they differ.'));
+  readonly #time = explain(
+    h('span', { class: 'num', tabindex: 0 }),
+    t('Time the run has worked, of its budget. Time between a stop and a resume does not count.'),
+  );
+  readonly #version = explain(
+    h('span', { class: 'num', tabindex: 0 }),
+    t('Newest version of the policy: each update of the trainer makes one.'),
+  );
+  readonly #replicas = explain(
+    h('span', { class: 'num dim', tabindex: 0 }),
+    t('Versions the policy replicas act with. They take a new one in turn, so for a moment they differ.'),
+  );
   readonly #progress = progressBar(t('Budget used'));
   readonly #buttons = h('div', { class: 'buttons', role: 'toolbar', 'aria-label': t('Run') });
   #shown = '';
 
   constructor(host: Host, o: HeaderActions) {
-    this.#host = host; this.#o = o;
-    this.element = h('header', { class: 'top' },
+    this.#host = host;
+    this.#o = o;
+    this.element = h(
+      'header',
+      { class: 'top' },
       h('div', { class: 'top-row' }, h('div', { class: 'top-name' }, this.#name, this.#state), this.#buttons),
-      h('div', { class: 'top-facts' }, this.#phase, this.#time, this.#version, this.#replicas), this.#progress.element);
+      h('div', { class: 'top-facts' }, this.#phase, this.#time, this.#version, this.#replicas),
+      this.#progress.element,
+    );
   }
 
   render(m: Model): void {
-    const d = m.detail, st = m.status, state = stateOf(m), words = state && stateWords[state];
+    const d = m.detail,
+      st = m.status,
+      state = stateOf(m),
+      words = state && stateWords[state];
     text(this.#name, d?.summary.name || d?.summary.id || m.run.split(/[\\/]/).pop() || t('Run'));
     this.#name.title = m.run;
     if (words && this.#state.dataset['state'] !== state) {
@@ -52,14 +97,37 @@ export class Header {
       explain(this.#state, words.says);
     }
     this.#state.hidden = !words;
-    const live = isLive(m), elapsed = st?.elapsedMs ?? last(m, 'run.elapsedMs'), budget = st?.budgetMs;
-    text(this.#phase, live && st ? `${st.phase}${st.detail ? `: ${st.detail}` : ''}` : d ? t('started {0}', new Date(d.summary.createdAt).toLocaleString()) : '');
-    text(this.#time, elapsed === undefined ? '' : budget ? live ? t('{0} of {1}', clock(elapsed), clock(budget)) : t('ran {0} of {1}', clock(elapsed), clock(budget)) : live ? clock(elapsed) : t('ran {0}', clock(elapsed)));
+    const live = isLive(m),
+      elapsed = st?.elapsedMs ?? last(m, 'run.elapsedMs'),
+      budget = st?.budgetMs;
+    text(
+      this.#phase,
+      live && st
+        ? `${st.phase}${st.detail ? `: ${st.detail}` : ''}`
+        : d
+          ? t('started {0}', new Date(d.summary.createdAt).toLocaleString())
+          : '',
+    );
+    text(
+      this.#time,
+      elapsed === undefined
+        ? ''
+        : budget
+          ? live
+            ? t('{0} of {1}', clock(elapsed), clock(budget))
+            : t('ran {0} of {1}', clock(elapsed), clock(budget))
+          : live
+            ? clock(elapsed)
+            : t('ran {0}', clock(elapsed)),
+    );
     text(this.#version, d ? `v${count(st?.version ?? d.summary.version)}` : '');
     const versions = [...new Set(st?.replicaVersions ?? [])];
     text(this.#replicas, versions.length > 0 ? t('replicas {0}', versions.map((v) => `v${v}`).join(', ')) : '');
     for (const e of [this.#phase, this.#time, this.#version, this.#replicas]) e.hidden = e.textContent === '';
-    this.#progress.set(budget && elapsed !== undefined && live ? elapsed / budget : undefined, t('{0} of {1}', clock(elapsed), clock(budget)));
+    this.#progress.set(
+      budget && elapsed !== undefined && live ? elapsed / budget : undefined,
+      t('{0} of {1}', clock(elapsed), clock(budget)),
+    );
     this.#renderButtons(m, state);
   }
 
@@ -67,16 +135,60 @@ export class Header {
     const key = `${state} ${m.daemon} ${m.run}`;
     if (key === this.#shown) return;
     this.#shown = key;
-    const act = (command: 'pause' | 'resume' | 'stopTraining' | 'evaluate' | 'showLog') => (): void => this.#host.act({ action: 'command', command, argument: m.run });
-    const ready = m.daemon === 'ready', active = state === 'running' || state === 'paused' || state === 'stopping', out: HTMLElement[] = [];
-    if (state === 'running') out.push(button(t('Pause'), act('pause'), { icon: 'debug-pause', disabled: !ready, title: t('No new rollouts; those running end') }));
-    if (state === 'paused') out.push(button(t('Resume'), act('resume'), { kind: 'primary', icon: 'play', disabled: !ready, title: t('Begin rollouts again') }));
-    if (active) out.push(button(t('Stop…'), act('stopTraining'), { icon: 'debug-stop', disabled: !ready || state === 'stopping', title: t('End the run cleanly: a checkpoint is written and it can be resumed') }));
+    const act = (command: 'pause' | 'resume' | 'stopTraining' | 'evaluate' | 'showLog') => (): void =>
+      this.#host.act({ action: 'command', command, argument: m.run });
+    const ready = m.daemon === 'ready',
+      active = state === 'running' || state === 'paused' || state === 'stopping',
+      out: HTMLElement[] = [];
+    if (state === 'running')
+      out.push(
+        button(t('Pause'), act('pause'), {
+          icon: 'debug-pause',
+          disabled: !ready,
+          title: t('No new rollouts; those running end'),
+        }),
+      );
+    if (state === 'paused')
+      out.push(
+        button(t('Resume'), act('resume'), {
+          kind: 'primary',
+          icon: 'play',
+          disabled: !ready,
+          title: t('Begin rollouts again'),
+        }),
+      );
+    if (active)
+      out.push(
+        button(t('Stop…'), act('stopTraining'), {
+          icon: 'debug-stop',
+          disabled: !ready || state === 'stopping',
+          title: t('End the run cleanly: a checkpoint is written and it can be resumed'),
+        }),
+      );
     if (state !== undefined && !active && state !== 'elsewhere') {
-      out.push(button(t('Resume Run…'), act('resume'), { icon: 'play', disabled: !ready, title: t('Go on with this run') }));
-      out.push(button(t('Evaluate…'), act('evaluate'), { icon: 'beaker', disabled: !ready, title: t('Greedy episodes of a checkpoint on held-out tasks') }));
-    } else if (active) out.push(button(t('Evaluate…'), act('evaluate'), { icon: 'beaker', disabled: true, title: t('A checkpoint can be evaluated once the run is over; while it runs, evaluations come by themselves') }));
-    const failures: HTMLElement = button(t('Open newest failures'), () => this.#o.failures(failures), { icon: 'bug', disabled: !ready, title: t('The last rollouts that failed') });
+      out.push(
+        button(t('Resume Run…'), act('resume'), { icon: 'play', disabled: !ready, title: t('Go on with this run') }),
+      );
+      out.push(
+        button(t('Evaluate…'), act('evaluate'), {
+          icon: 'beaker',
+          disabled: !ready,
+          title: t('Greedy episodes of a checkpoint on held-out tasks'),
+        }),
+      );
+    } else if (active)
+      out.push(
+        button(t('Evaluate…'), act('evaluate'), {
+          icon: 'beaker',
+          disabled: true,
+          title: t('A checkpoint can be evaluated once the run is over; while it runs, evaluations come by themselves'),
+        }),
+      );
+    const failures: HTMLElement = button(t('Open newest failures'), () => this.#o.failures(failures), {
+      icon: 'bug',
+      disabled: !ready,
+      title: t('The last rollouts that failed'),
+    });
     failures.setAttribute('aria-haspopup', 'dialog');
     if (state !== undefined) out.push(failures);
     replace(this.#buttons, out);

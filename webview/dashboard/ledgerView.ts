@@ -1,4 +1,7 @@
-/** The ledger as a flow from what was generated to where it went; the sum is printed, and a sum that does not close is a fault. */
+/**
+ * The ledger as a flow from what was generated to where it went; the sum is printed, and a sum that does not close is a
+ * fault.
+ */
 import type { Ledger } from '../../runtime/protocol/types.js';
 import { h, icon, replace, s, text } from '../ui/dom.js';
 import { t } from '../ui/words.js';
@@ -6,13 +9,20 @@ import { count, percent } from './format.js';
 import { flowSentence, layoutFlow, ledgerFlow, ribbonPath, type FlowPart } from './flow.js';
 import { explain } from './tip.js';
 
-const height = 190, slot = 30, barWidth = 3;
+const height = 190,
+  slot = 30,
+  barWidth = 3;
 const hues = { trained: 'green', flight: 'blue', retired: 'plain' } as const;
 const kinds = { trained: t('trained'), flight: t('in flight'), retired: t('retired') } as const;
 
 export class LedgerView {
   readonly element: HTMLElement;
-  readonly #sum = explain(h('p', { class: 'ledger-sum', tabindex: 0 }), t('Every rollout that was ever planned is in exactly one place. The two sides are counted apart and must be equal at any moment.'));
+  readonly #sum = explain(
+    h('p', { class: 'ledger-sum', tabindex: 0 }),
+    t(
+      'Every rollout that was ever planned is in exactly one place. The two sides are counted apart and must be equal at any moment.',
+    ),
+  );
   readonly #svg = s('svg', { class: 'ledger-flow', preserveAspectRatio: 'none', 'aria-hidden': 'true' });
   readonly #parts = h('ul', { class: 'ledger-parts', role: 'list' });
   #shown = '';
@@ -24,32 +34,107 @@ export class LedgerView {
     const key = JSON.stringify(l);
     if (key === this.#shown) return;
     this.#shown = key;
-    if (!l || l.generated === 0) { replace(this.#sum, t('Nothing has been generated yet.')); this.#svg.replaceChildren(); this.#parts.replaceChildren(); return; }
-    const f = ledgerFlow(l), words = flowSentence(f, count);
+    if (!l || l.generated === 0) {
+      replace(this.#sum, t('Nothing has been generated yet.'));
+      this.#svg.replaceChildren();
+      this.#parts.replaceChildren();
+      return;
+    }
+    const f = ledgerFlow(l),
+      words = flowSentence(f, count);
     this.#sum.classList.toggle('fault', !f.closes);
-    replace(this.#sum, icon(f.closes ? 'pass' : 'error'), h('span', null, words), f.closes ? h('span', { class: 'dim' }, !l.human ? t('The sum closes.') : l.human.steps === 1 ? t('The sum closes. In {0} a person acted: that step is imitated, never trained by policy gradient, and success rates leave them out.', count(l.human.rollouts)) : t('The sum closes. In {0} a person acted: those {1} steps are imitated, never trained by policy gradient, and success rates leave them out.', count(l.human.rollouts), count(l.human.steps)))
-      : h('strong', null, f.missing === 0 ? t('The runtime found that its own count does not close.') : f.missing > 0 ? t('{0} rollouts are missing.', count(f.missing)) : t('{0} rollouts are counted twice.', count(-f.missing)), ' ', t('This is a fault: please report it with the log.')));
-    const { ribbons, height: whole } = layoutFlow(f.parts, height, slot), w = 100;
+    replace(
+      this.#sum,
+      icon(f.closes ? 'pass' : 'error'),
+      h('span', null, words),
+      f.closes
+        ? h(
+            'span',
+            { class: 'dim' },
+            !l.human
+              ? t('The sum closes.')
+              : l.human.steps === 1
+                ? t(
+                    'The sum closes. In {0} a person acted: that step is imitated, never trained by policy gradient, and success rates leave them out.',
+                    count(l.human.rollouts),
+                  )
+                : t(
+                    'The sum closes. In {0} a person acted: those {1} steps are imitated, never trained by policy gradient, and success rates leave them out.',
+                    count(l.human.rollouts),
+                    count(l.human.steps),
+                  ),
+          )
+        : h(
+            'strong',
+            null,
+            f.missing === 0
+              ? t('The runtime found that its own count does not close.')
+              : f.missing > 0
+                ? t('{0} rollouts are missing.', count(f.missing))
+                : t('{0} rollouts are counted twice.', count(-f.missing)),
+            ' ',
+            t('This is a fault: please report it with the log.'),
+          ),
+    );
+    const { ribbons, height: whole } = layoutFlow(f.parts, height, slot),
+      w = 100;
     this.#svg.setAttribute('viewBox', `0 0 ${w} ${whole}`);
     this.#svg.style.height = this.#parts.style.height = `${whole}px`;
-    replace(this.#svg, s('rect', { class: 'ledger-bar hue-plain', x: 0, y: 0, width: barWidth, height: ribbons.reduce((a, r) => a + r.fromHeight, 0) }),
+    replace(
+      this.#svg,
+      s('rect', {
+        class: 'ledger-bar hue-plain',
+        x: 0,
+        y: 0,
+        width: barWidth,
+        height: ribbons.reduce((a, r) => a + r.fromHeight, 0),
+      }),
       ribbons.flatMap((r, i) => {
         const p = f.parts[i]!;
-        return [s('path', { class: `ledger-ribbon hue-${hues[p.kind]} ${p.kind}`, d: ribbonPath(r, barWidth, w - barWidth) }), s('rect', { class: `ledger-bar hue-${hues[p.kind]} ${p.kind}`, x: w - barWidth, y: r.toY, width: barWidth, height: r.toHeight })];
-      }));
-    this.#list(f.parts, ribbons.map((r) => r.slotY), ribbons.map((r) => r.slotHeight));
+        return [
+          s('path', { class: `ledger-ribbon hue-${hues[p.kind]} ${p.kind}`, d: ribbonPath(r, barWidth, w - barWidth) }),
+          s('rect', {
+            class: `ledger-bar hue-${hues[p.kind]} ${p.kind}`,
+            x: w - barWidth,
+            y: r.toY,
+            width: barWidth,
+            height: r.toHeight,
+          }),
+        ];
+      }),
+    );
+    this.#list(
+      f.parts,
+      ribbons.map((r) => r.slotY),
+      ribbons.map((r) => r.slotHeight),
+    );
   }
   #list(parts: readonly FlowPart[], y: readonly number[], hgt: readonly number[]): void {
     while (this.#parts.children.length > parts.length) this.#parts.lastElementChild!.remove();
     parts.forEach((p, i) => {
       let li = this.#parts.children[i] as HTMLElement | undefined;
       if (!li) {
-        li = h('li', null, h('button', { type: 'button', class: 'ledger-part' }, h('span', { class: 'ledger-n' }), h('span', { class: 'ledger-kind' }), h('span', { class: 'ledger-label' }), h('span', { class: 'ledger-share dim' })));
+        li = h(
+          'li',
+          null,
+          h(
+            'button',
+            { type: 'button', class: 'ledger-part' },
+            h('span', { class: 'ledger-n' }),
+            h('span', { class: 'ledger-kind' }),
+            h('span', { class: 'ledger-label' }),
+            h('span', { class: 'ledger-share dim' }),
+          ),
+        );
         this.#parts.append(li);
       }
-      li.style.top = `${y[i]}px`; li.style.height = `${hgt[i]}px`;
+      li.style.top = `${y[i]}px`;
+      li.style.height = `${hgt[i]}px`;
       const [n, kind, label, share] = li.querySelectorAll('span');
-      text(n!, count(p.n)); text(kind!, kinds[p.kind]); text(label!, p.kind === 'trained' ? '' : p.label); text(share!, percent(p.share, p.share < 0.1 ? 1 : 0));
+      text(n!, count(p.n));
+      text(kind!, kinds[p.kind]);
+      text(label!, p.kind === 'trained' ? '' : p.label);
+      text(share!, percent(p.share, p.share < 0.1 ? 1 : 0));
       explain(li.firstElementChild as HTMLElement, p.says);
     });
   }

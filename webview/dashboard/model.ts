@@ -1,16 +1,41 @@
-/** What the dashboard knows of a run, and how each message changes it. Pure: views compare parts by reference and draw what changed. */
-import type { CurationView, EvalPoint, Lanes, Ledger, RunDetail, RunEvent, RunState, RunStatus, Series, SuccessCurve, TaskRow } from '../../runtime/protocol/types.js';
+/**
+ * What the dashboard knows of a run, and how each message changes it. Pure: views compare parts by reference and draw
+ * what changed.
+ */
+import type {
+  CurationView,
+  EvalPoint,
+  Lanes,
+  Ledger,
+  RunDetail,
+  RunEvent,
+  RunState,
+  RunStatus,
+  Series,
+  SuccessCurve,
+  TaskRow,
+} from '../../runtime/protocol/types.js';
 import type { DaemonState, HostError } from '../protocol.js';
 import { appendLanes, type Window } from '../ui/lanesMath.js';
 import { keepExtremes } from '../ui/chartMath.js';
 
 export interface Model {
-  readonly run: string; readonly daemon: DaemonState; readonly daemonError?: HostError;
-  readonly loading: boolean; readonly failure?: HostError;
-  readonly detail?: RunDetail; readonly status?: RunStatus; readonly ledger?: Ledger;
-  readonly evals: readonly EvalPoint[]; readonly curves: readonly SuccessCurve[]; readonly series: ReadonlyMap<string, Series>;
-  readonly lanes?: Lanes; readonly curation?: CurationView; readonly tasks: readonly TaskRow[];
-  /** Newest moment known of the run, ms since the epoch. */ readonly now: number;
+  readonly run: string;
+  readonly daemon: DaemonState;
+  readonly daemonError?: HostError;
+  readonly loading: boolean;
+  readonly failure?: HostError;
+  readonly detail?: RunDetail;
+  readonly status?: RunStatus;
+  readonly ledger?: Ledger;
+  readonly evals: readonly EvalPoint[];
+  readonly curves: readonly SuccessCurve[];
+  readonly series: ReadonlyMap<string, Series>;
+  readonly lanes?: Lanes;
+  readonly curation?: CurationView;
+  readonly tasks: readonly TaskRow[];
+  /** Newest moment known of the run, ms since the epoch. */
+  readonly now: number;
   readonly warning?: string;
 }
 /** Things that are asked again after events, when somebody looks at them. */
@@ -31,75 +56,170 @@ export type Message =
   | { readonly type: 'status'; readonly status: RunStatus; readonly ledger: Ledger }
   | { readonly type: 'events'; readonly events: readonly RunEvent[] };
 
-export const emptyModel = (run = '', daemon: DaemonState = 'starting'): Model => ({ run, daemon, loading: run !== '', evals: [], curves: [], series: new Map(), tasks: [], now: 0 });
+export const emptyModel = (run = '', daemon: DaemonState = 'starting'): Model => ({
+  run,
+  daemon,
+  loading: run !== '',
+  evals: [],
+  curves: [],
+  series: new Map(),
+  tasks: [],
+  now: 0,
+});
 
 export function reduce(m: Model, msg: Message): Model {
   switch (msg.type) {
-    case 'open': return emptyModel(msg.run, msg.daemon);
-    case 'daemon': return { ...m, daemon: msg.state, daemonError: msg.error };
-    case 'failed': return { ...m, loading: false, failure: msg.error };
-    case 'lacks': return { ...m, warning: `${msg.error.message} ${msg.error.remedy}`.trim() };
+    case 'open':
+      return emptyModel(msg.run, msg.daemon);
+    case 'daemon':
+      return { ...m, daemon: msg.state, daemonError: msg.error };
+    case 'failed':
+      return { ...m, loading: false, failure: msg.error };
+    case 'lacks':
+      return { ...m, warning: `${msg.error.message} ${msg.error.remedy}`.trim() };
     case 'detail': {
       // What was told by event may be newer than an answer that was under way.
-      const { detail } = msg, evals = joinEvals(detail.evals, m.evals), d = { ...detail, checkpoints: join(detail.checkpoints, m.detail?.checkpoints ?? [], (c) => c.path) };
-      return { ...m, loading: false, failure: undefined, detail: d, status: d.summary.status ?? (m.status && { ...m.status, state: d.summary.state }), ledger: d.ledger, evals, tasks: d.tasks, now: Math.max(m.now, d.summary.createdAt, ...evals.map((e) => e.at)) };
+      const { detail } = msg,
+        evals = joinEvals(detail.evals, m.evals),
+        d = { ...detail, checkpoints: join(detail.checkpoints, m.detail?.checkpoints ?? [], (c) => c.path) };
+      return {
+        ...m,
+        loading: false,
+        failure: undefined,
+        detail: d,
+        status: d.summary.status ?? (m.status && { ...m.status, state: d.summary.state }),
+        ledger: d.ledger,
+        evals,
+        tasks: d.tasks,
+        now: Math.max(m.now, d.summary.createdAt, ...evals.map((e) => e.at)),
+      };
     }
-    case 'curves': return { ...m, curves: msg.curves, evals: joinEvals(msg.evals, m.evals), now: Math.max(m.now, ...msg.curves.map((c) => c.at.at(-1) ?? 0)) };
-    case 'series': return { ...m, series: new Map([...m.series, ...msg.series.map((s) => [s.name, s] as const)]), now: Math.max(m.now, ...msg.series.map((s) => s.at.at(-1) ?? 0)) };
-    case 'lanes': return { ...m, lanes: rejoin(msg.lanes, m.lanes), now: Math.max(m.now, endOf(msg.lanes.lanes)) };
-    case 'curation': return { ...m, curation: msg.curation };
-    case 'tasks': return { ...m, tasks: msg.tasks };
-    case 'status': return { ...m, status: msg.status, ledger: msg.ledger, detail: withState(m.detail, msg.status.state) };
-    case 'events': return msg.events.reduce(event, m);
+    case 'curves':
+      return {
+        ...m,
+        curves: msg.curves,
+        evals: joinEvals(msg.evals, m.evals),
+        now: Math.max(m.now, ...msg.curves.map((c) => c.at.at(-1) ?? 0)),
+      };
+    case 'series':
+      return {
+        ...m,
+        series: new Map([...m.series, ...msg.series.map((s) => [s.name, s] as const)]),
+        now: Math.max(m.now, ...msg.series.map((s) => s.at.at(-1) ?? 0)),
+      };
+    case 'lanes':
+      return { ...m, lanes: rejoin(msg.lanes, m.lanes), now: Math.max(m.now, endOf(msg.lanes.lanes)) };
+    case 'curation':
+      return { ...m, curation: msg.curation };
+    case 'tasks':
+      return { ...m, tasks: msg.tasks };
+    case 'status':
+      return { ...m, status: msg.status, ledger: msg.ledger, detail: withState(m.detail, msg.status.state) };
+    case 'events':
+      return msg.events.reduce(event, m);
   }
 }
 
 function event(m: Model, e: RunEvent): Model {
   const next = e.at > m.now ? { ...m, now: e.at } : m;
   switch (e.type) {
-    case 'metrics': return { ...next, series: appendMetrics(next.series, e) };
-    case 'eval': return { ...next, evals: joinEvals(next.evals, [e.point]) };
+    case 'metrics':
+      return { ...next, series: appendMetrics(next.series, e) };
+    case 'eval':
+      return { ...next, evals: joinEvals(next.evals, [e.point]) };
     case 'spans': {
       const end = Math.max(next.now, endOf(e.lanes));
       return { ...next, now: end, lanes: next.lanes && appendLanes(next.lanes, e, end - liveWindowMs) };
     }
-    case 'note': return e.level === 'info' ? next : { ...next, warning: e.message };
-    case 'checkpoint': return next.detail ? { ...next, detail: { ...next.detail, checkpoints: [...next.detail.checkpoints, { version: e.version, path: e.path }] } } : next;
-    default: return next;
+    case 'note':
+      return e.level === 'info' ? next : { ...next, warning: e.message };
+    case 'checkpoint':
+      return next.detail
+        ? {
+            ...next,
+            detail: { ...next.detail, checkpoints: [...next.detail.checkpoints, { version: e.version, path: e.path }] },
+          }
+        : next;
+    default:
+      return next;
   }
 }
 /** An answer, and what is known beside it: nothing that was once there goes away. */
 function join<T>(answer: readonly T[], known: readonly T[], key: (x: T) => string): readonly T[] {
-  const there = new Set(answer.map(key)), more = known.filter((x) => !there.has(key(x)));
+  const there = new Set(answer.map(key)),
+    more = known.filter((x) => !there.has(key(x)));
   return more.length === 0 ? answer : [...answer, ...more];
 }
-const joinEvals = (answer: readonly EvalPoint[], known: readonly EvalPoint[]): readonly EvalPoint[] => join(answer, known, (e) => `${e.at} ${e.version}`);
+const joinEvals = (answer: readonly EvalPoint[], known: readonly EvalPoint[]): readonly EvalPoint[] =>
+  join(answer, known, (e) => `${e.at} ${e.version}`);
 /** What a batch of events makes worth asking again. */
 export function staleAfter(events: readonly RunEvent[]): ReadonlySet<Stale> {
   const out = new Set<Stale>();
   for (const e of events) {
-    if (e.type === 'ended') { out.add('curves'); out.add('tasks'); }
+    if (e.type === 'ended') {
+      out.add('curves');
+      out.add('tasks');
+    }
     if (e.type === 'group' || e.type === 'trained') out.add('curation');
     if (e.type === 'closed' || e.type === 'eval') out.add('detail');
   }
   return out;
 }
 
-const endOf = (lanes: Lanes['lanes']): number => Math.max(0, ...lanes.map((l) => (l.start.at(-1) ?? 0) + (l.ms.at(-1) ?? 0)));
+const endOf = (lanes: Lanes['lanes']): number =>
+  Math.max(0, ...lanes.map((l) => (l.start.at(-1) ?? 0) + (l.ms.at(-1) ?? 0)));
 /** Raw spans kept while live; older ones are asked for again when somebody goes back to them. */
 const liveWindowMs = 300_000;
 /** An answer for a window, and what arrived by event after its end. */
 function rejoin(answer: Lanes, known: Lanes | undefined): Lanes {
   if (!known || known.to <= answer.to || known.from > answer.to) return answer;
-  const tail = known.lanes.map((l) => { const i = l.start.findIndex((s) => s >= answer.to), from = i < 0 ? l.start.length : i; return { ...l, what: l.what.slice(from), start: l.start.slice(from), ms: l.ms.slice(from), rollout: l.rollout.slice(from), version: l.version.slice(from) }; });
-  return { ...appendLanes(answer, { lanes: tail, syncs: known.syncs.filter((s) => s.start >= answer.to) }), merged: answer.merged };
+  const tail = known.lanes.map((l) => {
+    const i = l.start.findIndex((s) => s >= answer.to),
+      from = i < 0 ? l.start.length : i;
+    return {
+      ...l,
+      what: l.what.slice(from),
+      start: l.start.slice(from),
+      ms: l.ms.slice(from),
+      rollout: l.rollout.slice(from),
+      version: l.version.slice(from),
+    };
+  });
+  return {
+    ...appendLanes(answer, { lanes: tail, syncs: known.syncs.filter((s) => s.start >= answer.to) }),
+    merged: answer.merged,
+  };
 }
 
 /** Names of the series the page shows. */
 export const seriesNames = [
-  'run.rolloutsPerHour', 'run.stepsPerMinute', 'run.trainedActionsPerMinute', 'run.desktopUtilisation', 'run.replicaUtilisation', 'run.trainerUtilisation', 'run.success', 'run.errors', 'run.elapsedMs', 'run.boundRolloutsPerHour', 'run.boundStepsPerMinute', 'run.boundTrainedActionsPerMinute',
-  'update.loss', 'update.policyLoss', 'update.imitationLoss', 'update.entropy', 'update.gradNorm', 'update.ms',
-  'update.klK1', 'update.klK3', 'update.refKl', 'update.ess', 'update.tisMean', 'update.tisCapped', 'update.clipLow', 'update.clipHigh', 'update.dualClip',
+  'run.rolloutsPerHour',
+  'run.stepsPerMinute',
+  'run.trainedActionsPerMinute',
+  'run.desktopUtilisation',
+  'run.replicaUtilisation',
+  'run.trainerUtilisation',
+  'run.success',
+  'run.errors',
+  'run.elapsedMs',
+  'run.boundRolloutsPerHour',
+  'run.boundStepsPerMinute',
+  'run.boundTrainedActionsPerMinute',
+  'update.loss',
+  'update.policyLoss',
+  'update.imitationLoss',
+  'update.entropy',
+  'update.gradNorm',
+  'update.ms',
+  'update.klK1',
+  'update.klK3',
+  'update.refKl',
+  'update.ess',
+  'update.tisMean',
+  'update.tisCapped',
+  'update.clipLow',
+  'update.clipHigh',
+  'update.dualClip',
 ] as const;
 export type SeriesName = (typeof seriesNames)[number];
 const shown: ReadonlySet<string> = new Set(seriesNames);
@@ -108,16 +228,27 @@ const maxPoints = 4000;
 function appendMetrics(series: Model['series'], e: Extract<RunEvent, { type: 'metrics' }>): Model['series'] {
   const out = new Map(series);
   for (const [k, value] of Object.entries(e.values)) {
-    const name = `${e.source}.${k}`, s = out.get(name);
+    const name = `${e.source}.${k}`,
+      s = out.get(name);
     if (!shown.has(name) || !Number.isFinite(value) || (s && e.at <= (s.at.at(-1) ?? -1))) continue;
-    const grown: Series = { name, at: [...(s?.at ?? []), e.at], value: [...(s?.value ?? []), value], ...(s?.version || !s ? { version: [...(s?.version ?? []), e.version ?? -1] } : {}) };
+    const grown: Series = {
+      name,
+      at: [...(s?.at ?? []), e.at],
+      value: [...(s?.value ?? []), value],
+      ...(s?.version || !s ? { version: [...(s?.version ?? []), e.version ?? -1] } : {}),
+    };
     out.set(name, grown.at.length > maxPoints ? thin(grown) : grown);
   }
   return out;
 }
 function thin(s: Series): Series {
   const keep = keepExtremes(s.value, maxPoints / 2);
-  return { name: s.name, at: keep.map((i) => s.at[i]!), value: keep.map((i) => s.value[i]!), ...(s.version ? { version: keep.map((i) => s.version![i]!) } : {}) };
+  return {
+    name: s.name,
+    at: keep.map((i) => s.at[i]!),
+    value: keep.map((i) => s.value[i]!),
+    ...(s.version ? { version: keep.map((i) => s.version![i]!) } : {}),
+  };
 }
 function withState(d: RunDetail | undefined, state: RunState): RunDetail | undefined {
   return d && d.summary.state !== state ? { ...d, summary: { ...d.summary, state } } : d;
@@ -125,14 +256,22 @@ function withState(d: RunDetail | undefined, state: RunState): RunDetail | undef
 
 export const stateOf = (m: Model): RunState | undefined => m.status?.state ?? m.detail?.summary.state;
 /** Whether something may still happen in it. */
-export const isLive = (m: Model): boolean => ['running', 'paused', 'stopping', 'elsewhere'].includes(stateOf(m) ?? '') && m.daemon === 'ready';
+export const isLive = (m: Model): boolean =>
+  ['running', 'paused', 'stopping', 'elsewhere'].includes(stateOf(m) ?? '') && m.daemon === 'ready';
 export const last = (m: Model, name: SeriesName): number | undefined => m.series.get(name)?.value.at(-1);
 /** Only evaluated: nothing was rolled out for training. */
 export const evaluationOnly = (m: Model): boolean => (m.ledger?.generated ?? 0) === 0 && m.evals.length > 0;
-export const wholeRun = (m: Model): Window => { const from = m.detail?.summary.createdAt ?? 0; return { from, to: Math.max(m.now, from + 1000) }; };
+export const wholeRun = (m: Model): Window => {
+  const from = m.detail?.summary.createdAt ?? 0;
+  return { from, to: Math.max(m.now, from + 1000) };
+};
 export const evalRate = (e: EvalPoint): number | undefined => (e.episodes > 0 ? e.successes / e.episodes : undefined);
-/** What the lanes show of a live run at first: some fourteen rollouts of a desktop, so that single spans can be told apart. Pure. */
+/**
+ * What the lanes show of a live run at first: some fourteen rollouts of a desktop, so that single spans can be told
+ * apart. Pure.
+ */
 export function firstWindowMs(m: Model): number {
-  const s = m.status, each = s && s.running > 0 && s.rolloutsPerHour > 0 ? (s.running * 3.6e6) / s.rolloutsPerHour : 4000;
+  const s = m.status,
+    each = s && s.running > 0 && s.rolloutsPerHour > 0 ? (s.running * 3.6e6) / s.rolloutsPerHour : 4000;
   return Math.max(12_000, Math.min(3.6e6, each * 14));
 }

@@ -10,105 +10,352 @@ import { interpolate, wilson } from './stats.js';
 
 export type AxisKind = 'time' | 'rollouts';
 export const originOf = (m: Model): number => m.detail?.summary.createdAt ?? 0;
-export const timeAxis = (): XAxis => ({ kind: 'time', label: t('Time since the run began'), format: clock, tick: tickTime });
-const rolloutAxis = (): XAxis => ({ kind: 'number', label: t('rollouts ended'), format: (x) => t('{0} rollouts', count(x)), tick: (x) => count(x) });
+export const timeAxis = (): XAxis => ({
+  kind: 'time',
+  label: t('Time since the run began'),
+  format: clock,
+  tick: tickTime,
+});
+const rolloutAxis = (): XAxis => ({
+  kind: 'number',
+  label: t('rollouts ended'),
+  format: (x) => t('{0} rollouts', count(x)),
+  tick: (x) => count(x),
+});
 
 /** Evaluations of the fixed probe set; `family`: only its episodes. */
-interface Probe { readonly at: number; readonly rate: number; readonly low: number; readonly high: number }
+interface Probe {
+  readonly at: number;
+  readonly rate: number;
+  readonly low: number;
+  readonly high: number;
+}
 export function probes(evals: readonly EvalPoint[], family?: string): Probe[] {
   return evals.flatMap((e) => {
-    if (family === undefined) { const rate = evalRate(e); return rate === undefined ? [] : [{ at: e.at, rate, low: e.low, high: e.high }]; }
-    const f = e.perFamily[family], w = f && wilson(f.successes, f.episodes);
+    if (family === undefined) {
+      const rate = evalRate(e);
+      return rate === undefined ? [] : [{ at: e.at, rate, low: e.low, high: e.high }];
+    }
+    const f = e.perFamily[family],
+      w = f && wilson(f.successes, f.episodes);
     return w ? [{ at: e.at, ...w }] : [];
   });
 }
-const infeasibleProbes = (evals: readonly EvalPoint[]): Probe[] => evals.flatMap((e) => { const w = e.infeasible && wilson(e.infeasible.successes, e.infeasible.episodes); return w ? [{ at: e.at, ...w }] : []; });
+const infeasibleProbes = (evals: readonly EvalPoint[]): Probe[] =>
+  evals.flatMap((e) => {
+    const w = e.infeasible && wilson(e.infeasible.successes, e.infeasible.episodes);
+    return w ? [{ at: e.at, ...w }] : [];
+  });
 
 /** The curve all others are placed by on the rollout axis. */
 const overall = (m: Model): SuccessCurve | undefined => m.curves.find((c) => c.family === undefined && !c.infeasible);
 
-/** Without its first few rollouts, whose mean jumps from 0 to 1 and says nothing; a curve that is still short stays whole. */
+/**
+ * Without its first few rollouts, whose mean jumps from 0 to 1 and says nothing; a curve that is still short stays
+ * whole.
+ */
 function settled(c: SuccessCurve): SuccessCurve {
   const i = c.rollout.length > 40 ? c.rollout.findIndex((r) => r >= 8) : 0;
-  return i <= 0 ? c : { ...c, at: c.at.slice(i), rollout: c.rollout.slice(i), mean: c.mean.slice(i), low: c.low.slice(i), high: c.high.slice(i) };
+  return i <= 0
+    ? c
+    : {
+        ...c,
+        at: c.at.slice(i),
+        rollout: c.rollout.slice(i),
+        mean: c.mean.slice(i),
+        low: c.low.slice(i),
+        high: c.high.slice(i),
+      };
 }
 
 /** Success over time or rollouts: of all tasks, or of one family. */
 export function successSpec(m: Model, axis: AxisKind, family?: string): ChartSpec {
-  const origin = originOf(m), all = overall(m), mine = m.curves.filter((c) => c.family === family);
-  const place = (at: number): number => (axis === 'time' ? at - origin : interpolate(all?.at ?? [], all?.rollout ?? [], at) ?? 0);
-  const lines = mine.map(settled).filter((c) => c.at.length > 0).map((c): ChartSeries => ({
-    kind: 'line', label: c.infeasible && family === undefined ? t('infeasible tasks, rolling') : t('rolling mean of {0}', c.window), hue: c.infeasible ? 'orange' : 'blue', ...(c.infeasible ? { dash: [6, 4] } : {}), width: 2,
-    x: axis === 'time' ? c.at.map((t) => t - origin) : c.rollout, y: c.mean, low: c.low, high: c.high,
-  }));
-  const dots = (label: string, hue: Hue, shape: 'diamond' | 'square', ps: readonly Probe[]): ChartSeries[] => (ps.length === 0 ? [] : [{ kind: 'points', shape, label, hue, x: ps.map((p) => place(p.at)), y: ps.map((p) => p.rate), low: ps.map((p) => p.low), high: ps.map((p) => p.high) }]);
+  const origin = originOf(m),
+    all = overall(m),
+    mine = m.curves.filter((c) => c.family === family);
+  const place = (at: number): number =>
+    axis === 'time' ? at - origin : (interpolate(all?.at ?? [], all?.rollout ?? [], at) ?? 0);
+  const lines = mine
+    .map(settled)
+    .filter((c) => c.at.length > 0)
+    .map((c): ChartSeries => ({
+      kind: 'line',
+      label: c.infeasible && family === undefined ? t('infeasible tasks, rolling') : t('rolling mean of {0}', c.window),
+      hue: c.infeasible ? 'orange' : 'blue',
+      ...(c.infeasible ? { dash: [6, 4] } : {}),
+      width: 2,
+      x: axis === 'time' ? c.at.map((t) => t - origin) : c.rollout,
+      y: c.mean,
+      low: c.low,
+      high: c.high,
+    }));
+  const dots = (label: string, hue: Hue, shape: 'diamond' | 'square', ps: readonly Probe[]): ChartSeries[] =>
+    ps.length === 0
+      ? []
+      : [
+          {
+            kind: 'points',
+            shape,
+            label,
+            hue,
+            x: ps.map((p) => place(p.at)),
+            y: ps.map((p) => p.rate),
+            low: ps.map((p) => p.low),
+            high: ps.map((p) => p.high),
+          },
+        ];
   const feasible = probes(m.evals, family);
   return {
-    x: axis === 'time' ? timeAxis() : rolloutAxis(), y: { format: (v) => percent(v), range: { min: -0.04, max: 1.04 } },
-    series: [...lines, ...dots(t('evaluation, fixed probe set'), 'purple', 'diamond', feasible), ...(family === undefined ? dots(t('evaluation, infeasible tasks'), 'orange', 'square', infeasibleProbes(m.evals)) : [])],
-    summary: successSummary(family, mine, feasible), empty: family === undefined ? t('No rollout has ended yet: the curve begins with the first.') : t('Not rolled out yet.'),
+    x: axis === 'time' ? timeAxis() : rolloutAxis(),
+    y: { format: (v) => percent(v), range: { min: -0.04, max: 1.04 } },
+    series: [
+      ...lines,
+      ...dots(t('evaluation, fixed probe set'), 'purple', 'diamond', feasible),
+      ...(family === undefined
+        ? dots(t('evaluation, infeasible tasks'), 'orange', 'square', infeasibleProbes(m.evals))
+        : []),
+    ],
+    summary: successSummary(family, mine, feasible),
+    empty:
+      family === undefined ? t('No rollout has ended yet: the curve begins with the first.') : t('Not rolled out yet.'),
   };
 }
 function successSummary(family: string | undefined, curves: readonly SuccessCurve[], ps: readonly Probe[]): string {
-  const c = curves.find((x) => !x.infeasible), parts = [family ? t('Success of {0}.', family) : t('Success over all tasks.')], i = (c?.mean.length ?? 0) - 1;
-  if (c && i >= 0) parts.push(t('Rolling mean of the last {0} rollouts: {1} at first, {2} now, 95 % band {3}.', c.window, percent(c.mean[0]), percent(c.mean[i]), interval(c.low[i], c.high[i])));
+  const c = curves.find((x) => !x.infeasible),
+    parts = [family ? t('Success of {0}.', family) : t('Success over all tasks.')],
+    i = (c?.mean.length ?? 0) - 1;
+  if (c && i >= 0)
+    parts.push(
+      t(
+        'Rolling mean of the last {0} rollouts: {1} at first, {2} now, 95 % band {3}.',
+        c.window,
+        percent(c.mean[0]),
+        percent(c.mean[i]),
+        interval(c.low[i], c.high[i]),
+      ),
+    );
   const p = ps.at(-1);
-  if (p) parts.push(t('{0} evaluations; the first {1}, the last {2} ({3}).', ps.length, percent(ps[0]!.rate), percent(p.rate), interval(p.low, p.high)));
+  if (p)
+    parts.push(
+      t(
+        '{0} evaluations; the first {1}, the last {2} ({3}).',
+        ps.length,
+        percent(ps[0]!.rate),
+        percent(p.rate),
+        interval(p.low, p.high),
+      ),
+    );
   return parts.join(' ');
 }
 
-export interface LineOf { readonly name: SeriesName; readonly label: string; readonly hue: Hue; readonly dash?: readonly number[] }
-export interface MetricChart { readonly title: string; readonly says: string; readonly lines: readonly LineOf[]; readonly format: (v: number) => string; readonly floor?: number; readonly ceil?: number; readonly marks?: (m: Model) => readonly Mark[] }
+export interface LineOf {
+  readonly name: SeriesName;
+  readonly label: string;
+  readonly hue: Hue;
+  readonly dash?: readonly number[];
+}
+export interface MetricChart {
+  readonly title: string;
+  readonly says: string;
+  readonly lines: readonly LineOf[];
+  readonly format: (v: number) => string;
+  readonly floor?: number;
+  readonly ceil?: number;
+  readonly marks?: (m: Model) => readonly Mark[];
+}
 
 /** Series of the run over time. What towers over the rest is left out of the scale, and said. */
 export function metricSpec(m: Model, c: MetricChart): ChartSpec {
-  const origin = originOf(m), series = c.lines.flatMap((l): ChartSeries[] => {
-    const s = m.series.get(l.name);
-    return s && s.at.length > 0 ? [{ kind: 'line', label: l.label, hue: l.hue, ...(l.dash ? { dash: l.dash } : {}), x: s.at.map((t) => t - origin), y: s.value as readonly Cell[] }] : [];
+  const origin = originOf(m),
+    series = c.lines.flatMap((l): ChartSeries[] => {
+      const s = m.series.get(l.name);
+      return s && s.at.length > 0
+        ? [
+            {
+              kind: 'line',
+              label: l.label,
+              hue: l.hue,
+              ...(l.dash ? { dash: l.dash } : {}),
+              x: s.at.map((t) => t - origin),
+              y: s.value as readonly Cell[],
+            },
+          ]
+        : [];
+    });
+  const marks = c.marks?.(m) ?? [],
+    top = Math.max(...marks.map((k) => k.at));
+  const words = series.map((s) => {
+    const ys = s.y.filter((v): v is number => v !== null);
+    return t(
+      '{0} {1}, between {2} and {3}',
+      s.label,
+      c.format(ys.at(-1)!),
+      c.format(Math.min(...ys)),
+      c.format(Math.max(...ys)),
+    );
   });
-  const marks = c.marks?.(m) ?? [], top = Math.max(...marks.map((k) => k.at));
-  const words = series.map((s) => { const ys = s.y.filter((v): v is number => v !== null); return t('{0} {1}, between {2} and {3}', s.label, c.format(ys.at(-1)!), c.format(Math.min(...ys)), c.format(Math.max(...ys))); });
   return {
-    x: timeAxis(), y: { format: c.format, floor: c.floor, ceil: marks.length > 0 ? Math.max(c.ceil ?? -Infinity, top * 1.25) : c.ceil }, series, marks,
-    summary: `${c.title}. ${words.join('; ')}${marks.map((k) => `; ${k.label}`).join('')}.`, empty: t('No value yet.'),
+    x: timeAxis(),
+    y: {
+      format: c.format,
+      floor: c.floor,
+      ceil: marks.length > 0 ? Math.max(c.ceil ?? -Infinity, top * 1.25) : c.ceil,
+    },
+    series,
+    marks,
+    summary: `${c.title}. ${words.join('; ')}${marks.map((k) => `; ${k.label}`).join('')}.`,
+    empty: t('No value yet.'),
   };
 }
 
 export type RateKey = 'rolloutsPerHour' | 'stepsPerMinute' | 'trainedActionsPerMinute';
-const boundName = { rolloutsPerHour: 'run.boundRolloutsPerHour', stepsPerMinute: 'run.boundStepsPerMinute', trainedActionsPerMinute: 'run.boundTrainedActionsPerMinute' } as const satisfies Record<RateKey, SeriesName>;
+const boundName = {
+  rolloutsPerHour: 'run.boundRolloutsPerHour',
+  stepsPerMinute: 'run.boundStepsPerMinute',
+  trainedActionsPerMinute: 'run.boundTrainedActionsPerMinute',
+} as const satisfies Record<RateKey, SeriesName>;
 /** X* of a rate: now, or as the run last recorded it. */
 export const boundNow = (m: Model, k: RateKey): number | undefined => m.status?.bounds?.[k] ?? last(m, boundName[k]);
 export const rateNow = (m: Model, k: RateKey): number | undefined => m.status?.[k] ?? last(m, `run.${k}`);
 /** "71 %": a rate as a share of its bound; above 1 it is still said. */
-export const shareOfBound = (value: number | undefined, limit: number | undefined): number | undefined => (value === undefined || limit === undefined || !(limit > 0) ? undefined : value / limit);
+export const shareOfBound = (value: number | undefined, limit: number | undefined): number | undefined =>
+  value === undefined || limit === undefined || !(limit > 0) ? undefined : value / limit;
 
 const wholeNumber = (v: number): string => count(v);
 /** A rate, and X* over time; before X* was recorded, a straight line where it is now. */
 const rateChart = (k: RateKey, title: string, label: string, says: string): MetricChart => ({
-  title, says: t('{0} X* is the most this run could do: the least of what its desktops, replicas and trainer allow.', says), format: wholeNumber, floor: 0,
-  lines: [{ name: `run.${k}`, label, hue: 'blue' }, { name: boundName[k], label: 'X*', hue: 'orange', dash: [6, 4] }],
-  marks: (m) => { const at = boundNow(m, k); return at === undefined || (m.series.get(boundName[k])?.at.length ?? 0) > 1 ? [] : [{ axis: 'y', at, label: `X* ${count(at)}`, hue: 'orange' }]; },
+  title,
+  says: t('{0} X* is the most this run could do: the least of what its desktops, replicas and trainer allow.', says),
+  format: wholeNumber,
+  floor: 0,
+  lines: [
+    { name: `run.${k}`, label, hue: 'blue' },
+    { name: boundName[k], label: 'X*', hue: 'orange', dash: [6, 4] },
+  ],
+  marks: (m) => {
+    const at = boundNow(m, k);
+    return at === undefined || (m.series.get(boundName[k])?.at.length ?? 0) > 1
+      ? []
+      : [{ axis: 'y', at, label: `X* ${count(at)}`, hue: 'orange' }];
+  },
 });
 export const throughputCharts: readonly MetricChart[] = [
-  rateChart('rolloutsPerHour', t('Rollouts per hour'), t('rollouts/h'), t('Training rollouts ended per hour, over the last two minutes.')),
-  rateChart('stepsPerMinute', t('Steps per minute'), t('steps/min'), t('Actions carried out on desktops per minute, over the last two minutes.')),
-  rateChart('trainedActionsPerMinute', t('Trained actions per minute'), t('trained actions/min'), t('Actions that survived curation and were trained on, per minute since the run began.')),
-  { title: t('Utilisation'), says: t('Share of time busy since the run began: desktops leased to a rollout or being reset after one, replicas computing an answer, the trainer in an update.'), lines: [{ name: 'run.desktopUtilisation', label: t('desktops'), hue: 'blue' }, { name: 'run.replicaUtilisation', label: t('replicas'), hue: 'purple', dash: [7, 3] }, { name: 'run.trainerUtilisation', label: t('trainer'), hue: 'green', dash: [2, 3] }], format: (v) => percent(v), floor: 0, ceil: 1 },
+  rateChart(
+    'rolloutsPerHour',
+    t('Rollouts per hour'),
+    t('rollouts/h'),
+    t('Training rollouts ended per hour, over the last two minutes.'),
+  ),
+  rateChart(
+    'stepsPerMinute',
+    t('Steps per minute'),
+    t('steps/min'),
+    t('Actions carried out on desktops per minute, over the last two minutes.'),
+  ),
+  rateChart(
+    'trainedActionsPerMinute',
+    t('Trained actions per minute'),
+    t('trained actions/min'),
+    t('Actions that survived curation and were trained on, per minute since the run began.'),
+  ),
+  {
+    title: t('Utilisation'),
+    says: t(
+      'Share of time busy since the run began: desktops leased to a rollout or being reset after one, replicas computing an answer, the trainer in an update.',
+    ),
+    lines: [
+      { name: 'run.desktopUtilisation', label: t('desktops'), hue: 'blue' },
+      { name: 'run.replicaUtilisation', label: t('replicas'), hue: 'purple', dash: [7, 3] },
+      { name: 'run.trainerUtilisation', label: t('trainer'), hue: 'green', dash: [2, 3] },
+    ],
+    format: (v) => percent(v),
+    floor: 0,
+    ceil: 1,
+  },
 ];
 export const trainerCharts: readonly MetricChart[] = [
-  { title: t('Loss'), says: t('What each update minimised, mean over its optimizer steps. The total is the policy-gradient loss plus the weighted imitation loss of replayed successes.'), lines: [{ name: 'update.loss', label: t('total'), hue: 'blue' }, { name: 'update.policyLoss', label: t('policy'), hue: 'purple', dash: [7, 3] }, { name: 'update.imitationLoss', label: t('imitation'), hue: 'green', dash: [2, 3] }], format: decimal },
-  { title: t('Policy entropy'), says: t('Mean entropy of the trained choices, in nats. Falling towards 0: the policy grows certain, and may stop exploring.'), lines: [{ name: 'update.entropy', label: t('entropy'), hue: 'blue' }], format: decimal, floor: 0 },
-  { title: t('Gradient norm'), says: t('Length of the gradient before clipping, mean over the update’s optimizer steps.'), lines: [{ name: 'update.gradNorm', label: t('norm'), hue: 'blue' }], format: decimal, floor: 0 },
-  { title: t('Time per update'), says: t('How long one update took in the trainer, from the batch to the new weights.'), lines: [{ name: 'update.ms', label: t('update'), hue: 'blue' }], format: duration, floor: 0 },
+  {
+    title: t('Loss'),
+    says: t(
+      'What each update minimised, mean over its optimizer steps. The total is the policy-gradient loss plus the weighted imitation loss of replayed successes.',
+    ),
+    lines: [
+      { name: 'update.loss', label: t('total'), hue: 'blue' },
+      { name: 'update.policyLoss', label: t('policy'), hue: 'purple', dash: [7, 3] },
+      { name: 'update.imitationLoss', label: t('imitation'), hue: 'green', dash: [2, 3] },
+    ],
+    format: decimal,
+  },
+  {
+    title: t('Policy entropy'),
+    says: t(
+      'Mean entropy of the trained choices, in nats. Falling towards 0: the policy grows certain, and may stop exploring.',
+    ),
+    lines: [{ name: 'update.entropy', label: t('entropy'), hue: 'blue' }],
+    format: decimal,
+    floor: 0,
+  },
+  {
+    title: t('Gradient norm'),
+    says: t('Length of the gradient before clipping, mean over the update’s optimizer steps.'),
+    lines: [{ name: 'update.gradNorm', label: t('norm'), hue: 'blue' }],
+    format: decimal,
+    floor: 0,
+  },
+  {
+    title: t('Time per update'),
+    says: t('How long one update took in the trainer, from the batch to the new weights.'),
+    lines: [{ name: 'update.ms', label: t('update'), hue: 'blue' }],
+    format: duration,
+    floor: 0,
+  },
 ];
 export const correctionCharts: readonly MetricChart[] = [
-  { title: t('Importance weights'), says: t('Mean of the truncated importance weights, and their effective sample size as a share of the tokens. 1 means that the trained policy still agrees with the one that acted.'), lines: [{ name: 'update.tisMean', label: t('mean weight'), hue: 'blue' }, { name: 'update.ess', label: t('ESS'), hue: 'green', dash: [7, 3] }], format: decimal, ceil: 1 },
-  { title: t('KL divergence'), says: t('How far the trained policy moved from the one that acted (k3 estimator) and from the reference, per token, in nats. Rare towers are left out of the scale.'), lines: [{ name: 'update.klK3', label: t('from the acting policy'), hue: 'blue' }, { name: 'update.refKl', label: t('from the reference'), hue: 'orange', dash: [7, 3] }], format: decimal, floor: 0 },
-  { title: t('Clip fractions'), says: t('Share of tokens whose probability ratio was clipped: below 1 - eps low, above 1 + eps high, and by the dual clip of very bad actions.'), lines: [{ name: 'update.clipLow', label: t('low'), hue: 'blue' }, { name: 'update.clipHigh', label: t('high'), hue: 'purple', dash: [7, 3] }, { name: 'update.dualClip', label: t('dual'), hue: 'orange', dash: [2, 3] }], format: (v) => percent(v, 1), floor: 0 },
+  {
+    title: t('Importance weights'),
+    says: t(
+      'Mean of the truncated importance weights, and their effective sample size as a share of the tokens. 1 means that the trained policy still agrees with the one that acted.',
+    ),
+    lines: [
+      { name: 'update.tisMean', label: t('mean weight'), hue: 'blue' },
+      { name: 'update.ess', label: t('ESS'), hue: 'green', dash: [7, 3] },
+    ],
+    format: decimal,
+    ceil: 1,
+  },
+  {
+    title: t('KL divergence'),
+    says: t(
+      'How far the trained policy moved from the one that acted (k3 estimator) and from the reference, per token, in nats. Rare towers are left out of the scale.',
+    ),
+    lines: [
+      { name: 'update.klK3', label: t('from the acting policy'), hue: 'blue' },
+      { name: 'update.refKl', label: t('from the reference'), hue: 'orange', dash: [7, 3] },
+    ],
+    format: decimal,
+    floor: 0,
+  },
+  {
+    title: t('Clip fractions'),
+    says: t(
+      'Share of tokens whose probability ratio was clipped: below 1 - eps low, above 1 + eps high, and by the dual clip of very bad actions.',
+    ),
+    lines: [
+      { name: 'update.clipLow', label: t('low'), hue: 'blue' },
+      { name: 'update.clipHigh', label: t('high'), hue: 'purple', dash: [7, 3] },
+      { name: 'update.dualClip', label: t('dual'), hue: 'orange', dash: [2, 3] },
+    ],
+    format: (v) => percent(v, 1),
+    floor: 0,
+  },
 ];
 export type TaskSort = 'name' | 'lowest' | 'most';
 /** Order of the cards. Pure. */
 export function sortTasks(tasks: readonly TaskRow[], sort: TaskSort): TaskRow[] {
   const byName = (a: TaskRow, b: TaskRow): number => a.family.localeCompare(b.family, 'en', { numeric: true });
-  return [...tasks].sort((a, b) => (sort === 'lowest' ? (a.rate ?? 2) - (b.rate ?? 2) : sort === 'most' ? b.rollouts - a.rollouts : 0) || byName(a, b));
+  return [...tasks].sort(
+    (a, b) =>
+      (sort === 'lowest' ? (a.rate ?? 2) - (b.rate ?? 2) : sort === 'most' ? b.rollouts - a.rollouts : 0) ||
+      byName(a, b),
+  );
 }

@@ -13,8 +13,20 @@ import { explain, term } from './tip.js';
 
 /** Rollouts that the rolling mean takes together. */
 export type MeanWindow = '32' | '64' | '256' | '1024';
-export interface SuccessChoices { readonly axis: AxisKind; readonly window: MeanWindow; readonly sort: TaskSort; readonly enlarged?: string; readonly allTasks: boolean }
-interface Card { readonly element: HTMLElement; readonly chart: Chart; readonly large: boolean; readonly facts: HTMLElement; readonly rate: HTMLElement }
+export interface SuccessChoices {
+  readonly axis: AxisKind;
+  readonly window: MeanWindow;
+  readonly sort: TaskSort;
+  readonly enlarged?: string;
+  readonly allTasks: boolean;
+}
+interface Card {
+  readonly element: HTMLElement;
+  readonly chart: Chart;
+  readonly large: boolean;
+  readonly facts: HTMLElement;
+  readonly rate: HTMLElement;
+}
 const firstTasks = 24;
 
 export class SuccessView {
@@ -30,60 +42,219 @@ export class SuccessView {
   #m: Model | undefined;
 
   constructor(painter: Painter, choices: SuccessChoices, changed: (c: SuccessChoices) => void) {
-    this.#painter = painter; this.#choices = choices; this.#changed = changed;
+    this.#painter = painter;
+    this.#choices = choices;
+    this.#changed = changed;
     this.#overall = titledChart({
-      title: t('All tasks'), says: t('The line is the success of training rollouts, a rolling mean with its 95 % band. Diamonds are evaluations: greedy episodes on a fixed probe set, with 95 % error bars. Tasks that cannot be done are drawn apart.'),
-      painter, height: 260, sync: 'run', controls: [
-        dropdown<MeanWindow>(t('Rolling mean'), (['32', '64', '256', '1024'] as const).map((w) => ({ value: w, label: t('mean of {0}', w) })), choices.window, (window) => this.#choose({ window })),
-        dropdown<AxisKind>(t('Horizontal axis'), [{ value: 'time', label: t('over time') }, { value: 'rollouts', label: t('over rollouts') }], choices.axis, (axis) => this.#choose({ axis })),
+      title: t('All tasks'),
+      says: t(
+        'The line is the success of training rollouts, a rolling mean with its 95 % band. Diamonds are evaluations: greedy episodes on a fixed probe set, with 95 % error bars. Tasks that cannot be done are drawn apart.',
+      ),
+      painter,
+      height: 260,
+      sync: 'run',
+      controls: [
+        dropdown<MeanWindow>(
+          t('Rolling mean'),
+          (['32', '64', '256', '1024'] as const).map((w) => ({ value: w, label: t('mean of {0}', w) })),
+          choices.window,
+          (window) => this.#choose({ window }),
+        ),
+        dropdown<AxisKind>(
+          t('Horizontal axis'),
+          [
+            { value: 'time', label: t('over time') },
+            { value: 'rollouts', label: t('over rollouts') },
+          ],
+          choices.axis,
+          (axis) => this.#choose({ axis }),
+        ),
       ],
     });
-    const sort = dropdown<TaskSort>(t('Order of the tasks'), [{ value: 'name', label: t('by name') }, { value: 'lowest', label: t('lowest success first') }, { value: 'most', label: t('most rollouts first') }], choices.sort, (s) => { this.#order = []; this.#choose({ sort: s }); });
-    this.element = h('div', null, this.#overall.element, h('div', { class: 'cards-head' }, h('h3', null, term(t('Per task'), t('Rolling success of each task family. N is the number of rollouts its next group gets, the cap the steps each may take; both follow its success.'))), sort), this.#grid, this.#more);
+    const sort = dropdown<TaskSort>(
+      t('Order of the tasks'),
+      [
+        { value: 'name', label: t('by name') },
+        { value: 'lowest', label: t('lowest success first') },
+        { value: 'most', label: t('most rollouts first') },
+      ],
+      choices.sort,
+      (s) => {
+        this.#order = [];
+        this.#choose({ sort: s });
+      },
+    );
+    this.element = h(
+      'div',
+      null,
+      this.#overall.element,
+      h(
+        'div',
+        { class: 'cards-head' },
+        h(
+          'h3',
+          null,
+          term(
+            t('Per task'),
+            t(
+              'Rolling success of each task family. N is the number of rollouts its next group gets, the cap the steps each may take; both follow its success.',
+            ),
+          ),
+        ),
+        sort,
+      ),
+      this.#grid,
+      this.#more,
+    );
   }
   render(m: Model, old: Model | undefined): void {
     this.#m = m;
     // The first curves are waited for; later ones come with the beat.
     const first = m.curves.length > 0 && !old?.curves.length;
-    if (!old || m.curves !== old.curves || m.evals !== old.evals || m.detail?.summary.createdAt !== old.detail?.summary.createdAt) { this.#overall.update(successSpec(m, this.#choices.axis), first); this.#renderCards(m, true, first); } else if (m.tasks !== old.tasks) this.#renderCards(m, false);
+    if (
+      !old ||
+      m.curves !== old.curves ||
+      m.evals !== old.evals ||
+      m.detail?.summary.createdAt !== old.detail?.summary.createdAt
+    ) {
+      this.#overall.update(successSpec(m, this.#choices.axis), first);
+      this.#renderCards(m, true, first);
+    } else if (m.tasks !== old.tasks) this.#renderCards(m, false);
   }
-  retheme(): void { this.#overall.retheme(); for (const c of this.#cards.values()) c.chart.retheme(); }
+  retheme(): void {
+    this.#overall.retheme();
+    for (const c of this.#cards.values()) c.chart.retheme();
+  }
 
   #choose(c: Partial<SuccessChoices>): void {
     this.#choices = { ...this.#choices, ...c };
     this.#changed(this.#choices);
-    if (this.#m) { this.#overall.update(successSpec(this.#m, this.#choices.axis), true); this.#renderCards(this.#m, true); }
+    if (this.#m) {
+      this.#overall.update(successSpec(this.#m, this.#choices.axis), true);
+      this.#renderCards(this.#m, true);
+    }
   }
   #renderCards(m: Model, charts: boolean, now = false): void {
     const byFamily = new Map(m.tasks.map((t) => [t.family, t]));
     // The order is kept while the run goes on: cards that jump cannot be watched.
-    if (this.#order.length !== m.tasks.length || this.#order.some((f) => !byFamily.has(f))) this.#order = sortTasks(m.tasks, this.#choices.sort).map((t) => t.family);
+    if (this.#order.length !== m.tasks.length || this.#order.some((f) => !byFamily.has(f)))
+      this.#order = sortTasks(m.tasks, this.#choices.sort).map((t) => t.family);
     const shown = this.#choices.allTasks ? this.#order : this.#order.slice(0, firstTasks);
-    for (const [f, c] of this.#cards) if (!shown.includes(f)) { c.chart.dispose(); c.element.remove(); this.#cards.delete(f); }
+    for (const [f, c] of this.#cards)
+      if (!shown.includes(f)) {
+        c.chart.dispose();
+        c.element.remove();
+        this.#cards.delete(f);
+      }
     let place: Element | null = this.#grid.firstElementChild;
     for (const family of shown) {
       const large = this.#choices.enlarged === family;
-      let card = this.#cards.get(family), made = false;
-      if (card && card.large !== large) { card.chart.dispose(); if (place === card.element) place = card.element.nextElementSibling; card.element.remove(); card = undefined; }
-      if (!card) { this.#cards.set(family, card = this.#card(family, large)); made = true; }
-      if (card.element === place) place = place.nextElementSibling; else this.#grid.insertBefore(card.element, place);
+      let card = this.#cards.get(family),
+        made = false;
+      if (card && card.large !== large) {
+        card.chart.dispose();
+        if (place === card.element) place = card.element.nextElementSibling;
+        card.element.remove();
+        card = undefined;
+      }
+      if (!card) {
+        this.#cards.set(family, (card = this.#card(family, large)));
+        made = true;
+      }
+      if (card.element === place) place = place.nextElementSibling;
+      else this.#grid.insertBefore(card.element, place);
       if (charts || made) card.chart.update(successSpec(m, this.#choices.axis, family), made || now);
       this.#facts(card, byFamily.get(family)!);
     }
-    const rest = this.#order.length - shown.length, key = `${rest} ${m.tasks.length}`;
-    if (this.#more.dataset['key'] !== key) { this.#more.dataset['key'] = key; replace(this.#more, rest > 0 ? button(t('Show all {0} tasks', this.#order.length), () => this.#choose({ allTasks: true })) : m.tasks.length === 0 ? h('p', { class: 'hint' }, t('The tasks appear when the first rollouts are planned.')) : undefined); }
+    const rest = this.#order.length - shown.length,
+      key = `${rest} ${m.tasks.length}`;
+    if (this.#more.dataset['key'] !== key) {
+      this.#more.dataset['key'] = key;
+      replace(
+        this.#more,
+        rest > 0
+          ? button(t('Show all {0} tasks', this.#order.length), () => this.#choose({ allTasks: true }))
+          : m.tasks.length === 0
+            ? h('p', { class: 'hint' }, t('The tasks appear when the first rollouts are planned.'))
+            : undefined,
+      );
+    }
   }
   #card(family: string, large: boolean): Card {
-    const rate = h('span', { class: 'card-rate' }), facts = explain(h('p', { class: 'card-facts', tabindex: 0 }), '');
-    const toggle = h('button', { type: 'button', class: 'card-name', 'aria-expanded': String(large), title: large ? t('Make small again') : t('Enlarge'), on: { click: () => { this.#choose({ enlarged: large ? undefined : family }); this.#cards.get(family)?.element.querySelector<HTMLElement>('.card-name')?.focus(); } } }, h('span', null, shortFamily(family)), icon(large ? 'screen-normal' : 'screen-full'));
-    const chart = new Chart({ heading: h('h4', null, toggle), name: t('Success of {0}', shortFamily(family)), painter: this.#painter, height: large ? 240 : 68, compact: !large, controls: [rate], ...(large ? { sync: 'run' } : {}) });
-    return { element: h('article', { class: ['card', large && 'card-large'], 'aria-label': family }, chart.element, facts), chart, large, facts, rate };
+    const rate = h('span', { class: 'card-rate' }),
+      facts = explain(h('p', { class: 'card-facts', tabindex: 0 }), '');
+    const toggle = h(
+      'button',
+      {
+        type: 'button',
+        class: 'card-name',
+        'aria-expanded': String(large),
+        title: large ? t('Make small again') : t('Enlarge'),
+        on: {
+          click: () => {
+            this.#choose({ enlarged: large ? undefined : family });
+            this.#cards.get(family)?.element.querySelector<HTMLElement>('.card-name')?.focus();
+          },
+        },
+      },
+      h('span', null, shortFamily(family)),
+      icon(large ? 'screen-normal' : 'screen-full'),
+    );
+    const chart = new Chart({
+      heading: h('h4', null, toggle),
+      name: t('Success of {0}', shortFamily(family)),
+      painter: this.#painter,
+      height: large ? 240 : 68,
+      compact: !large,
+      controls: [rate],
+      ...(large ? { sync: 'run' } : {}),
+    });
+    return {
+      element: h('article', { class: ['card', large && 'card-large'], 'aria-label': family }, chart.element, facts),
+      chart,
+      large,
+      facts,
+      rate,
+    };
   }
   #facts(c: Card, r: TaskRow): void {
     text(c.rate, percent(r.rate));
     const marks = [r.infeasible ? t('infeasible') : '', r.heldOut ? t('held out') : ''].filter(Boolean);
-    text(c.facts, [...marks, ...(r.groupSize === undefined ? [] : [`N ${r.groupSize}`]), ...(r.cap === undefined ? [] : [t('cap {0}', r.cap)]), rollouts(r.rollouts)].join(' · '));
-    explain(c.facts, [r.title ?? r.family, r.infeasible ? t('Cannot be done: success means saying so.') : '', r.rate === undefined ? t('{0} of {1} succeeded.', count(r.successes), rollouts(r.rollouts)) : t('{0} of {1} succeeded; {2} ({3}) lately.', count(r.successes), rollouts(r.rollouts), percent(r.rate), interval(r.low, r.high)),
-      r.meanSteps === undefined ? '' : t('{0} steps on average.', decimal(Number(r.meanSteps.toFixed(1)))), r.groupSize === undefined ? '' : t('Its next group gets N = {0} rollouts of at most {1} steps.', r.groupSize, r.cap ?? '?'), r.poolEntries === undefined ? '' : r.poolEntries === 1 ? t('1 success in the experience pool.') : t('{0} successes in the experience pool.', whole(r.poolEntries))].filter(Boolean).join(' '));
+    text(
+      c.facts,
+      [
+        ...marks,
+        ...(r.groupSize === undefined ? [] : [`N ${r.groupSize}`]),
+        ...(r.cap === undefined ? [] : [t('cap {0}', r.cap)]),
+        rollouts(r.rollouts),
+      ].join(' · '),
+    );
+    explain(
+      c.facts,
+      [
+        r.title ?? r.family,
+        r.infeasible ? t('Cannot be done: success means saying so.') : '',
+        r.rate === undefined
+          ? t('{0} of {1} succeeded.', count(r.successes), rollouts(r.rollouts))
+          : t(
+              '{0} of {1} succeeded; {2} ({3}) lately.',
+              count(r.successes),
+              rollouts(r.rollouts),
+              percent(r.rate),
+              interval(r.low, r.high),
+            ),
+        r.meanSteps === undefined ? '' : t('{0} steps on average.', decimal(Number(r.meanSteps.toFixed(1)))),
+        r.groupSize === undefined
+          ? ''
+          : t('Its next group gets N = {0} rollouts of at most {1} steps.', r.groupSize, r.cap ?? '?'),
+        r.poolEntries === undefined
+          ? ''
+          : r.poolEntries === 1
+            ? t('1 success in the experience pool.')
+            : t('{0} successes in the experience pool.', whole(r.poolEntries)),
+      ]
+        .filter(Boolean)
+        .join(' '),
+    );
   }
 }

@@ -9,107 +9,405 @@ import { versionColour } from '../ui/versions.js';
 import { t, whole } from '../ui/words.js';
 
 type Place = NonNullable<NonNullable<TokenView['alternatives']>[number]['at']>;
-export interface DetailActions { highlight(place: Place | undefined): void }
-export interface DetailModel { readonly view: TrajectoryView; readonly step: StepView; readonly position: number; readonly mark: StepMark | undefined; /** Highest token entropy of the trajectory: full heat. */ readonly hottest: number; /** What people said of this step. */ readonly note?: StepNote }
+export interface DetailActions {
+  highlight(place: Place | undefined): void;
+}
+export interface DetailModel {
+  readonly view: TrajectoryView;
+  readonly step: StepView;
+  readonly position: number;
+  readonly mark: StepMark | undefined;
+  /** Highest token entropy of the trajectory: full heat. */
+  readonly hottest: number;
+  /** What people said of this step. */
+  readonly note?: StepNote;
+}
 
 /** More tokens than this are shown as running text first. */
-const manyTokens = 12, rowsShown = 40;
+const manyTokens = 12,
+  rowsShown = 40;
 
 export function detailTitle({ step, mark, view, note }: DetailModel): HTMLElement {
-  return h('div', { class: 'ds-detail-title' }, h('h2', null, t('Step {0}', step.index + 1), h('span', { class: 'ds-count' }, ' ', view.live ? t('of {0} so far', view.steps.length) : t('of {0}', view.steps.length))), badges(step, mark, note));
+  return h(
+    'div',
+    { class: 'ds-detail-title' },
+    h(
+      'h2',
+      null,
+      t('Step {0}', step.index + 1),
+      h(
+        'span',
+        { class: 'ds-count' },
+        ' ',
+        view.live ? t('of {0} so far', view.steps.length) : t('of {0}', view.steps.length),
+      ),
+    ),
+    badges(step, mark, note),
+  );
 }
 /** What was said and done; the annotator's fields stand in its place. */
 export function saidView({ step }: DetailModel): Child[] {
   return [
     step.thought ? section(t('Thought'), h('p', { class: 'ds-thought' }, step.thought)) : undefined,
-    section(step.actions.length > 1 ? t('Actions') : t('Action'), step.actions.length ? h('ul', { class: 'ds-actions' }, step.actions.map((x) => h('li', null, icon(actionIcon(x)), h('div', null, h('span', null, actionWords(x)), h('code', null, actionCall(x)))))) : h('p', { class: 'ds-quiet' }, t('No action: the answer held none.'))),
+    section(
+      step.actions.length > 1 ? t('Actions') : t('Action'),
+      step.actions.length
+        ? h(
+            'ul',
+            { class: 'ds-actions' },
+            step.actions.map((x) =>
+              h(
+                'li',
+                null,
+                icon(actionIcon(x)),
+                h('div', null, h('span', null, actionWords(x)), h('code', null, actionCall(x))),
+              ),
+            ),
+          )
+        : h('p', { class: 'ds-quiet' }, t('No action: the answer held none.')),
+    ),
   ];
 }
 export function detailView(m: DetailModel, a: DetailActions): Child[] {
-  return [
-    tokensSection(m, a),
-    section(t('Training'), training(m)),
-    section(t('Time'), timings(m.step)),
-  ];
+  return [tokensSection(m, a), section(t('Training'), training(m)), section(t('Time'), timings(m.step))];
 }
-function section(title: string, ...body: Child[]): HTMLElement { return h('section', { class: 'ds-detail-part' }, h('h3', null, title), body); }
+function section(title: string, ...body: Child[]): HTMLElement {
+  return h('section', { class: 'ds-detail-part' }, h('h3', null, title), body);
+}
 
 function badges(step: StepView, mark: StepMark | undefined, note: StepNote | undefined): HTMLElement {
-  return h('div', { class: 'ds-badges' },
-    step.origin === 'policy' ? undefined : h('span', { class: 'ds-badge', title: step.origin === 'human' ? t('Imitated, never trained with a policy gradient') : t('The oracle acted') }, icon(originIcons[step.origin]), t('by {0}', originWords[step.origin])),
-    note?.deleted ? h('span', { class: 'ds-badge dropped' }, icon('trash'), t('deleted')) : undefined, note?.changed ? h('span', { class: 'ds-badge' }, icon('edit'), t('edited')) : undefined,
-    mark?.high ? h('span', { class: 'ds-badge high', title: t('Among the fifth of the steps where the policy hesitated most') }, h('span', { class: 'ds-diamond', 'aria-hidden': 'true' }, '◆'), t('high entropy')) : undefined,
-    mark?.kept === undefined ? undefined : h('span', { class: `ds-badge ${mark.kept ? 'kept' : 'dropped'}`, title: mark.kept ? t('Trained on: at or above the group’s threshold') : t('Left out of the loss: below the group’s threshold') }, icon(mark.kept ? 'check' : 'circle-slash'), mark.kept ? t('kept') : t('dropped')),
-    step.settled ? undefined : h('span', { class: 'ds-badge warn', title: t('The screen still changed when the time for settling was up') }, icon('warning'), t('not settled')));
+  return h(
+    'div',
+    { class: 'ds-badges' },
+    step.origin === 'policy'
+      ? undefined
+      : h(
+          'span',
+          {
+            class: 'ds-badge',
+            title:
+              step.origin === 'human' ? t('Imitated, never trained with a policy gradient') : t('The oracle acted'),
+          },
+          icon(originIcons[step.origin]),
+          t('by {0}', originWords[step.origin]),
+        ),
+    note?.deleted ? h('span', { class: 'ds-badge dropped' }, icon('trash'), t('deleted')) : undefined,
+    note?.changed ? h('span', { class: 'ds-badge' }, icon('edit'), t('edited')) : undefined,
+    mark?.high
+      ? h(
+          'span',
+          { class: 'ds-badge high', title: t('Among the fifth of the steps where the policy hesitated most') },
+          h('span', { class: 'ds-diamond', 'aria-hidden': 'true' }, '◆'),
+          t('high entropy'),
+        )
+      : undefined,
+    mark?.kept === undefined
+      ? undefined
+      : h(
+          'span',
+          {
+            class: `ds-badge ${mark.kept ? 'kept' : 'dropped'}`,
+            title: mark.kept
+              ? t('Trained on: at or above the group’s threshold')
+              : t('Left out of the loss: below the group’s threshold'),
+          },
+          icon(mark.kept ? 'check' : 'circle-slash'),
+          mark.kept ? t('kept') : t('dropped'),
+        ),
+    step.settled
+      ? undefined
+      : h(
+          'span',
+          { class: 'ds-badge warn', title: t('The screen still changed when the time for settling was up') },
+          icon('warning'),
+          t('not settled'),
+        ),
+  );
 }
 
 function training(m: DetailModel): HTMLElement {
-  const { step, view } = m, row = (label: string, value: Child, title: string): HTMLElement => h('div', { title }, h('dt', null, label), h('dd', null, value));
-  return h('dl', { class: 'ds-pairs' },
-    row(t('Decided by'), step.version === undefined ? originWords[step.origin] : [h('span', { class: 'ds-version-dot', 'aria-hidden': 'true', style: { '--colour': versionColour(step.version) } }), t('policy v{0}', step.version)], t('Who decided this step, and with which version of the policy')),
-    row(t('Entropy'), step.entropy === undefined ? t('none') : [num(step.entropy, 3), view.threshold === undefined ? '' : h('span', { class: 'ds-quiet' }, ' ', t('threshold {0}', num(view.threshold, 3)))], t('Mean token entropy in nats; curation keeps steps at or above the threshold')),
-    row(t('Advantage'), step.advantage === undefined ? t('not known yet') : signed(step.advantage, 3), t('Reward compared with the group’s, per its standard deviation')),
-    row(t('TIS weight'), step.weight === undefined ? t('not trained yet') : num(step.weight, 3), t('Truncated importance weight, mean over the step’s tokens: how much the newer policy agrees')),
+  const { step, view } = m,
+    row = (label: string, value: Child, title: string): HTMLElement =>
+      h('div', { title }, h('dt', null, label), h('dd', null, value));
+  return h(
+    'dl',
+    { class: 'ds-pairs' },
+    row(
+      t('Decided by'),
+      step.version === undefined
+        ? originWords[step.origin]
+        : [
+            h('span', {
+              class: 'ds-version-dot',
+              'aria-hidden': 'true',
+              style: { '--colour': versionColour(step.version) },
+            }),
+            t('policy v{0}', step.version),
+          ],
+      t('Who decided this step, and with which version of the policy'),
+    ),
+    row(
+      t('Entropy'),
+      step.entropy === undefined
+        ? t('none')
+        : [
+            num(step.entropy, 3),
+            view.threshold === undefined
+              ? ''
+              : h('span', { class: 'ds-quiet' }, ' ', t('threshold {0}', num(view.threshold, 3))),
+          ],
+      t('Mean token entropy in nats; curation keeps steps at or above the threshold'),
+    ),
+    row(
+      t('Advantage'),
+      step.advantage === undefined ? t('not known yet') : signed(step.advantage, 3),
+      t('Reward compared with the group’s, per its standard deviation'),
+    ),
+    row(
+      t('TIS weight'),
+      step.weight === undefined ? t('not trained yet') : num(step.weight, 3),
+      t('Truncated importance weight, mean over the step’s tokens: how much the newer policy agrees'),
+    ),
     step.replica ? row(t('Replica'), h('code', null, step.replica), t('Policy process that answered')) : undefined,
     step.desktop ? row(t('Desktop'), h('code', null, step.desktop), t('Where it was carried out')) : undefined,
-    row(t('Screen'), step.settled ? t('settled') : t('did not settle in time'), t('Whether the desktop came to rest after the action')));
+    row(
+      t('Screen'),
+      step.settled ? t('settled') : t('did not settle in time'),
+      t('Whether the desktop came to rest after the action'),
+    ),
+  );
 }
 
 /** With its name alone and in a sentence. */
-const parts = [['observe', t('Observe'), t('observe')], ['queue', t('Queue'), t('queue')], ['decide', t('Decide'), t('decide')], ['perform', t('Perform'), t('perform')], ['settle', t('Settle'), t('settle')]] as const;
+const parts = [
+  ['observe', t('Observe'), t('observe')],
+  ['queue', t('Queue'), t('queue')],
+  ['decide', t('Decide'), t('decide')],
+  ['perform', t('Perform'), t('perform')],
+  ['settle', t('Settle'), t('settle')],
+] as const;
 /** A stacked bar with its numbers. */
 function timings(step: StepView): Child {
   const sum = parts.reduce((t, [k]) => t + Math.max(0, step.timings[k]), 0);
   if (!(sum > 0)) return h('p', { class: 'ds-quiet' }, t('Not measured.'));
   let x = 0;
-  const rects = parts.map(([k], i) => { const w = (Math.max(0, step.timings[k]) / sum) * 100, r = s('rect', { x: `${x}%`, width: `${w}%`, height: '100%', class: `part-${i}` }); x += w; return r; });
+  const rects = parts.map(([k], i) => {
+    const w = (Math.max(0, step.timings[k]) / sum) * 100,
+      r = s('rect', { x: `${x}%`, width: `${w}%`, height: '100%', class: `part-${i}` });
+    x += w;
+    return r;
+  });
   return [
-    s('svg', { class: 'ds-stack', width: '100%', height: 10, role: 'img', 'aria-label': t('Time: {0}', parts.map(([k, , n]) => `${n} ${duration(step.timings[k])}`).join(', ')) }, rects),
-    h('dl', { class: 'ds-times' }, parts.map(([k, n], i) => h('div', null, h('dt', null, h('span', { class: `ds-key part-${i}`, 'aria-hidden': 'true' }), n), h('dd', null, duration(step.timings[k])))), h('div', { class: 'sum' }, h('dt', null, t('Sum')), h('dd', null, duration(sum)))),
+    s(
+      'svg',
+      {
+        class: 'ds-stack',
+        width: '100%',
+        height: 10,
+        role: 'img',
+        'aria-label': t('Time: {0}', parts.map(([k, , n]) => `${n} ${duration(step.timings[k])}`).join(', ')),
+      },
+      rects,
+    ),
+    h(
+      'dl',
+      { class: 'ds-times' },
+      parts.map(([k, n], i) =>
+        h(
+          'div',
+          null,
+          h('dt', null, h('span', { class: `ds-key part-${i}`, 'aria-hidden': 'true' }), n),
+          h('dd', null, duration(step.timings[k])),
+        ),
+      ),
+      h('div', { class: 'sum' }, h('dt', null, t('Sum')), h('dd', null, duration(sum))),
+    ),
   ];
 }
 
 function tokensSection(m: DetailModel, a: DetailActions): HTMLElement {
   const tokens = m.step.tokens;
-  if (!tokens?.length) return section(t('Choices'), h('p', { class: 'ds-quiet' }, m.step.origin === 'policy' ? t('No log-probabilities were recorded for this step.') : m.step.origin === 'human' ? t('A person decided: nothing was sampled, so there are no log-probabilities.') : t('The oracle decided: nothing was sampled, so there are no log-probabilities.')));
+  if (!tokens?.length)
+    return section(
+      t('Choices'),
+      h(
+        'p',
+        { class: 'ds-quiet' },
+        m.step.origin === 'policy'
+          ? t('No log-probabilities were recorded for this step.')
+          : m.step.origin === 'human'
+            ? t('A person decided: nothing was sampled, so there are no log-probabilities.')
+            : t('The oracle decided: nothing was sampled, so there are no log-probabilities.'),
+      ),
+    );
   const joint = tokens.reduce((t, x) => t + x.logprob, 0);
-  return section(t('Choices'),
-    h('p', { class: 'ds-quiet' }, tokens.length === 1 ? t('1 token, log-probability {0} ({1})', num(joint, 2), percent(Math.exp(joint))) : t('{0} tokens, log-probability {1} ({2})', whole(tokens.length), num(joint, 2), percent(Math.exp(joint)))),
-    tokens.length > manyTokens ? [flow(tokens, m.hottest), tokenTable(tokens, m.hottest, a)] : h('ol', { class: 'ds-tokens' }, tokens.map((t) => tokenCard(t, m.hottest, a))));
+  return section(
+    t('Choices'),
+    h(
+      'p',
+      { class: 'ds-quiet' },
+      tokens.length === 1
+        ? t('1 token, log-probability {0} ({1})', num(joint, 2), percent(Math.exp(joint)))
+        : t('{0} tokens, log-probability {1} ({2})', whole(tokens.length), num(joint, 2), percent(Math.exp(joint))),
+    ),
+    tokens.length > manyTokens
+      ? [flow(tokens, m.hottest), tokenTable(tokens, m.hottest, a)]
+      : h(
+          'ol',
+          { class: 'ds-tokens' },
+          tokens.map((t) => tokenCard(t, m.hottest, a)),
+        ),
+  );
 }
-const heat = (t: TokenView, hottest: number): Record<string, string> => ({ '--heat': (hottest > 0 ? Math.min(1, Math.max(0, t.entropy) / hottest) : 0).toFixed(3) });
+const heat = (t: TokenView, hottest: number): Record<string, string> => ({
+  '--heat': (hottest > 0 ? Math.min(1, Math.max(0, t.entropy) / hottest) : 0).toFixed(3),
+});
 
 function tokenCard(x: TokenView, hottest: number, a: DetailActions): HTMLElement {
-  return h('li', { class: 'ds-token' },
-    h('div', { class: 'ds-token-head' }, h('span', { class: 'ds-token-label', style: heat(x, hottest) }, x.label), h('span', { class: 'number', title: t('Log-probability of what was sampled') }, t('log p {0}', num(x.logprob, 2))), h('span', { class: 'number', title: t('Entropy of the choice, in nats') }, `H ${num(x.entropy, 2)}`)),
-    alternatives(x, a));
+  return h(
+    'li',
+    { class: 'ds-token' },
+    h(
+      'div',
+      { class: 'ds-token-head' },
+      h('span', { class: 'ds-token-label', style: heat(x, hottest) }, x.label),
+      h(
+        'span',
+        { class: 'number', title: t('Log-probability of what was sampled') },
+        t('log p {0}', num(x.logprob, 2)),
+      ),
+      h('span', { class: 'number', title: t('Entropy of the choice, in nats') }, `H ${num(x.entropy, 2)}`),
+    ),
+    alternatives(x, a),
+  );
 }
-/** The most probable choices as bars with numbers; the one taken is marked. Pointing at a place shows it on the screenshot. */
+/**
+ * The most probable choices as bars with numbers; the one taken is marked. Pointing at a place shows it on the
+ * screenshot.
+ */
 function alternatives(token: TokenView, a: DetailActions): HTMLElement | undefined {
   const all = token.alternatives;
   if (!all?.length) return undefined;
   const shown = [...all].sort((x, y) => y.probability - x.probability).slice(0, 6);
-  return h('ul', { class: 'ds-alternatives', 'aria-label': t('Choices considered for {0}', token.label) }, shown.map((x) => {
-    const chosen = x.label === token.label;
-    return h('li', { class: chosen ? 'chosen' : '', ...(x.at ? { tabindex: '0', on: { pointerenter: () => a.highlight(x.at), pointerleave: () => a.highlight(undefined), focus: () => a.highlight(x.at), blur: () => a.highlight(undefined) } } : {}) },
-      h('span', { class: 'fill', 'aria-hidden': 'true', style: { width: `${Math.min(100, Math.max(0, x.probability * 100))}%` } }), h('span', { class: 'name' }, chosen ? icon('arrow-small-right', t('chosen')) : undefined, x.label), h('span', { class: 'number' }, percent(x.probability)));
-  }));
+  return h(
+    'ul',
+    { class: 'ds-alternatives', 'aria-label': t('Choices considered for {0}', token.label) },
+    shown.map((x) => {
+      const chosen = x.label === token.label;
+      return h(
+        'li',
+        {
+          class: chosen ? 'chosen' : '',
+          ...(x.at
+            ? {
+                tabindex: '0',
+                on: {
+                  pointerenter: () => a.highlight(x.at),
+                  pointerleave: () => a.highlight(undefined),
+                  focus: () => a.highlight(x.at),
+                  blur: () => a.highlight(undefined),
+                },
+              }
+            : {}),
+        },
+        h('span', {
+          class: 'fill',
+          'aria-hidden': 'true',
+          style: { width: `${Math.min(100, Math.max(0, x.probability * 100))}%` },
+        }),
+        h('span', { class: 'name' }, chosen ? icon('arrow-small-right', t('chosen')) : undefined, x.label),
+        h('span', { class: 'number' }, percent(x.probability)),
+      );
+    }),
+  );
 }
 /** Long answers: the text itself, each token on its heat. */
 function flow(tokens: readonly TokenView[], hottest: number): HTMLElement {
-  return h('p', { class: 'ds-flow' }, tokens.map((x) => h('span', { style: heat(x, hottest), title: t('log p {0}, entropy {1}', num(x.logprob, 2), num(x.entropy, 2)) }, x.label)));
+  return h(
+    'p',
+    { class: 'ds-flow' },
+    tokens.map((x) =>
+      h(
+        'span',
+        { style: heat(x, hottest), title: t('log p {0}, entropy {1}', num(x.logprob, 2), num(x.entropy, 2)) },
+        x.label,
+      ),
+    ),
+  );
 }
 function tokenTable(tokens: readonly TokenView[], hottest: number, a: DetailActions): HTMLElement {
-  const order = tokens.map((t, i) => ({ t, i })).sort((x, y) => y.t.entropy - x.t.entropy), body = h('tbody'), considered = tokens.some((t) => t.alternatives?.length);
-  const rows = (n: number): void => replace(body, order.slice(0, n).map(({ t, i }) => h('tr', null, h('td', { class: 'number' }, i + 1), h('th', { scope: 'row', title: t.label, style: heat(t, hottest) }, t.label), h('td', { class: 'number' }, num(t.logprob, 2)), h('td', { class: 'number' }, num(t.entropy, 2)), considered ? h('td', null, alternatives(t, a)) : undefined)));
+  const order = tokens.map((t, i) => ({ t, i })).sort((x, y) => y.t.entropy - x.t.entropy),
+    body = h('tbody'),
+    considered = tokens.some((t) => t.alternatives?.length);
+  const rows = (n: number): void =>
+    replace(
+      body,
+      order
+        .slice(0, n)
+        .map(({ t, i }) =>
+          h(
+            'tr',
+            null,
+            h('td', { class: 'number' }, i + 1),
+            h('th', { scope: 'row', title: t.label, style: heat(t, hottest) }, t.label),
+            h('td', { class: 'number' }, num(t.logprob, 2)),
+            h('td', { class: 'number' }, num(t.entropy, 2)),
+            considered ? h('td', null, alternatives(t, a)) : undefined,
+          ),
+        ),
+    );
   rows(rowsShown);
-  const more = tokens.length > rowsShown ? h('button', { type: 'button', class: 'ds-link', on: { click: () => { rows(order.length); more!.remove(); } } }, t('Show all {0}', order.length)) : undefined;
-  return h('div', { class: 'ds-table-scroll', tabindex: '0', role: 'region', 'aria-label': t('Tokens by entropy') },
-    h('table', { class: 'ds-table' }, h('caption', null, t('Tokens, most hesitant first')), h('thead', null, h('tr', null, ['#', t('Token'), t('log p'), t('Entropy'), ...(considered ? [t('Considered')] : [])].map((x, i) => h('th', { scope: 'col', class: i === 1 || i === 4 ? '' : 'number' }, x)))), body), more);
+  const more =
+    tokens.length > rowsShown
+      ? h(
+          'button',
+          {
+            type: 'button',
+            class: 'ds-link',
+            on: {
+              click: () => {
+                rows(order.length);
+                more!.remove();
+              },
+            },
+          },
+          t('Show all {0}', order.length),
+        )
+      : undefined;
+  return h(
+    'div',
+    { class: 'ds-table-scroll', tabindex: '0', role: 'region', 'aria-label': t('Tokens by entropy') },
+    h(
+      'table',
+      { class: 'ds-table' },
+      h('caption', null, t('Tokens, most hesitant first')),
+      h(
+        'thead',
+        null,
+        h(
+          'tr',
+          null,
+          ['#', t('Token'), t('log p'), t('Entropy'), ...(considered ? [t('Considered')] : [])].map((x, i) =>
+            h('th', { scope: 'col', class: i === 1 || i === 4 ? '' : 'number' }, x),
+          ),
+        ),
+      ),
+      body,
+    ),
+    more,
+  );
 }
 
 /** For the live region. */
 export function stepWords(m: DetailModel): string {
   const { step, mark } = m;
-  return [t('Step {0} of {1}: {2}', step.index + 1, m.view.steps.length, actionsWords(step.actions)), mark?.entropy === undefined ? '' : entropyWords(num(mark.entropy), mark.high), mark?.kept === false ? t('dropped by the mask') : '', step.origin === 'policy' ? '' : t('by {0}', originWords[step.origin]), noteWords(m.note)].filter(Boolean).join(', ');
+  return [
+    t('Step {0} of {1}: {2}', step.index + 1, m.view.steps.length, actionsWords(step.actions)),
+    mark?.entropy === undefined ? '' : entropyWords(num(mark.entropy), mark.high),
+    mark?.kept === false ? t('dropped by the mask') : '',
+    step.origin === 'policy' ? '' : t('by {0}', originWords[step.origin]),
+    noteWords(m.note),
+  ]
+    .filter(Boolean)
+    .join(', ');
 }

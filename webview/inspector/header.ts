@@ -1,5 +1,11 @@
 /** Top of the inspector: task, outcome, facts, the verifier's report and the group's siblings. */
-import type { AnnotationView, GroupView, OutcomeKind, TrajectoryRow, TrajectoryView } from '../../runtime/protocol/types.js';
+import type {
+  AnnotationView,
+  GroupView,
+  OutcomeKind,
+  TrajectoryRow,
+  TrajectoryView,
+} from '../../runtime/protocol/types.js';
 import { h, icon, type Child } from '../ui/dom.js';
 import { duration, num, signed } from '../ui/format.js';
 import { originIcons } from '../ui/notes.js';
@@ -7,97 +13,334 @@ import { versionSpans, versionWords } from '../ui/versions.js';
 import { steps, t, whole } from '../ui/words.js';
 
 /** `siblings`: whether the others of the group can be opened: a file has only one. */
-export interface HeaderActions { readonly siblings: () => boolean; open(rollout: string): void; compare(rollout: string): void }
+export interface HeaderActions {
+  readonly siblings: () => boolean;
+  open(rollout: string): void;
+  compare(rollout: string): void;
+}
 
-export const outcomeWords: Readonly<Record<OutcomeKind, string>> = { success: t('Success'), failure: t('Failure'), error: t('Error'), running: t('Running') };
+export const outcomeWords: Readonly<Record<OutcomeKind, string>> = {
+  success: t('Success'),
+  failure: t('Failure'),
+  error: t('Error'),
+  running: t('Running'),
+};
 /** Within a sentence. */
-export const outcomeLower: Readonly<Record<OutcomeKind, string>> = { success: t('success'), failure: t('failure'), error: t('error'), running: t('running') };
-const outcomeIcons: Readonly<Record<OutcomeKind, string>> = { success: 'pass-filled', failure: 'error', error: 'warning', running: 'sync codicon-modifier-spin' };
-const provenanceWords: Readonly<Record<TrajectoryRow['provenance'], string>> = { rollout: t('training rollout'), probe: t('evaluation'), oracle: t('oracle'), human: t('demonstration by a person'), imported: t('imported') };
+export const outcomeLower: Readonly<Record<OutcomeKind, string>> = {
+  success: t('success'),
+  failure: t('failure'),
+  error: t('error'),
+  running: t('running'),
+};
+const outcomeIcons: Readonly<Record<OutcomeKind, string>> = {
+  success: 'pass-filled',
+  failure: 'error',
+  error: 'warning',
+  running: 'sync codicon-modifier-spin',
+};
+const provenanceWords: Readonly<Record<TrajectoryRow['provenance'], string>> = {
+  rollout: t('training rollout'),
+  probe: t('evaluation'),
+  oracle: t('oracle'),
+  human: t('demonstration by a person'),
+  imported: t('imported'),
+};
 
 export function outcomeBadge(kind: OutcomeKind, truncated = false): HTMLElement {
-  return h('span', { class: `ds-outcome ${kind}` }, icon(outcomeIcons[kind]), h('span', null, truncated ? t('{0} at the step cap', outcomeWords[kind]) : outcomeWords[kind]));
+  return h(
+    'span',
+    { class: `ds-outcome ${kind}` },
+    icon(outcomeIcons[kind]),
+    h('span', null, truncated ? t('{0} at the step cap', outcomeWords[kind]) : outcomeWords[kind]),
+  );
 }
 
 /** What a person says of the outcome, with the verifier's verdict beside it: the one never hides the other. */
 export function correctedBadge(v: TrajectoryView, outcome: NonNullable<AnnotationView['outcome']>): HTMLElement {
   const verified = v.row.outcome;
-  return h('span', { class: 'ds-corrected', title: t('A person says {0}: {1}. The verifier said {2}.', outcomeLower[outcome.value], outcome.reason, outcomeLower[verified]) }, outcomeBadge(outcome.value), h('span', { class: 'ds-quiet' }, t('by a person; verifier: {0}', outcomeLower[verified])));
+  return h(
+    'span',
+    {
+      class: 'ds-corrected',
+      title: t(
+        'A person says {0}: {1}. The verifier said {2}.',
+        outcomeLower[outcome.value],
+        outcome.reason,
+        outcomeLower[verified],
+      ),
+    },
+    outcomeBadge(outcome.value),
+    h('span', { class: 'ds-quiet' }, t('by a person; verifier: {0}', outcomeLower[verified])),
+  );
 }
 /** Whose steps these are, where a person acted in a policy's rollout. */
 export function assistedBadge(v: TrajectoryView): HTMLElement | undefined {
   const byHand = v.steps.filter((s) => s.origin === 'human').length;
-  return v.row.assisted ? h('span', { class: 'ds-badge', title: t('A person took over for a while: left out of success rates; the person’s steps are imitated, never trained with a policy gradient') }, icon(originIcons.human), t('assisted: {0} of {1} by a person', byHand, steps(v.steps.length))) : undefined;
+  return v.row.assisted
+    ? h(
+        'span',
+        {
+          class: 'ds-badge',
+          title: t(
+            'A person took over for a while: left out of success rates; the person’s steps are imitated, never trained with a policy gradient',
+          ),
+        },
+        icon(originIcons.human),
+        t('assisted: {0} of {1} by a person', byHand, steps(v.steps.length)),
+      )
+    : undefined;
 }
 /** What people said of it, in one line. */
 function annotatedWords(r: TrajectoryRow): string {
   const a = r.annotated;
-  return a ? [a.outcome ? t('corrected to {0}', outcomeLower[a.outcome]) : '', a.edited ? t('edited') : '', a.marks ? a.marks === 1 ? t('1 mark') : t('{0} marks', whole(a.marks)) : '', a.tags?.length ? t('tagged {0}', a.tags.join(', ')) : '', a.note ? t('note') : '', a.reviewed ? t('reviewed') : '', a.replayed ? t('replayed: {0}', outcomeLower[a.replayed]) : ''].filter(Boolean).join(', ') || t('revision {0}', a.revision) : '';
+  return a
+    ? [
+        a.outcome ? t('corrected to {0}', outcomeLower[a.outcome]) : '',
+        a.edited ? t('edited') : '',
+        a.marks ? (a.marks === 1 ? t('1 mark') : t('{0} marks', whole(a.marks))) : '',
+        a.tags?.length ? t('tagged {0}', a.tags.join(', ')) : '',
+        a.note ? t('note') : '',
+        a.reviewed ? t('reviewed') : '',
+        a.replayed ? t('replayed: {0}', outcomeLower[a.replayed]) : '',
+      ]
+        .filter(Boolean)
+        .join(', ') || t('revision {0}', a.revision)
+    : '';
 }
 
-function fact(label: string, value: Child, title: string): HTMLElement { return h('div', { class: 'ds-fact', title }, h('dt', null, label), h('dd', null, value)); }
+function fact(label: string, value: Child, title: string): HTMLElement {
+  return h('div', { class: 'ds-fact', title }, h('dt', null, label), h('dd', null, value));
+}
 
 /** `of`: `<rollout>@<revision>`. */
 function replayFact(of: string, open: ((rollout: string) => void) | undefined): HTMLElement {
-  const [, rollout = of, revision] = /^(.+)@(\d+)$/s.exec(of) ?? [], words = revision === undefined || revision === '0' ? rollout : t('{0}, revision {1}', rollout, revision);
-  return fact(t('Replay of'), open ? h('button', { type: 'button', class: 'ds-link', title: t('Open {0}', rollout), on: { click: () => open(rollout) } }, words) : words, t('The edited trajectory that was acted out here'));
+  const [, rollout = of, revision] = /^(.+)@(\d+)$/s.exec(of) ?? [],
+    words = revision === undefined || revision === '0' ? rollout : t('{0}, revision {1}', rollout, revision);
+  return fact(
+    t('Replay of'),
+    open
+      ? h(
+          'button',
+          { type: 'button', class: 'ds-link', title: t('Open {0}', rollout), on: { click: () => open(rollout) } },
+          words,
+        )
+      : words,
+    t('The edited trajectory that was acted out here'),
+  );
 }
 /** `brief`: what differs between siblings (the compare page). */
 export function facts(v: TrajectoryView, brief = false, open?: (rollout: string) => void): HTMLElement {
-  const r = v.row, took = r.startedAt !== undefined && r.endedAt !== undefined ? r.endedAt - r.startedAt : undefined, versions = versionWords(versionSpans(v.steps)), tags = (r.tags ?? []).filter((t) => !(t === 'truncated' && r.truncated));
-  return h('dl', { class: 'ds-facts' },
+  const r = v.row,
+    took = r.startedAt !== undefined && r.endedAt !== undefined ? r.endedAt - r.startedAt : undefined,
+    versions = versionWords(versionSpans(v.steps)),
+    tags = (r.tags ?? []).filter((t) => !(t === 'truncated' && r.truncated));
+  return h(
+    'dl',
+    { class: 'ds-facts' },
     brief ? undefined : fact(t('Task'), h('code', null, r.family), t('Task {0}', r.task)),
-    r.reward === undefined ? undefined : fact(t('Reward'), num(r.reward, 3), t('The verifier’s verdict, in [0, 1]; an error has none')),
-    v.advantage === undefined ? undefined : fact(t('Advantage'), signed(v.advantage, 3), t('Reward compared with the group’s')),
-    fact(t('Steps'), v.live ? t('{0} of at most {1}', v.steps.length, r.cap) : t('{0}, cap {1}', v.steps.length, r.cap), t('Steps taken, and the step cap it ran under')),
+    r.reward === undefined
+      ? undefined
+      : fact(t('Reward'), num(r.reward, 3), t('The verifier’s verdict, in [0, 1]; an error has none')),
+    v.advantage === undefined
+      ? undefined
+      : fact(t('Advantage'), signed(v.advantage, 3), t('Reward compared with the group’s')),
+    fact(
+      t('Steps'),
+      v.live ? t('{0} of at most {1}', v.steps.length, r.cap) : t('{0}, cap {1}', v.steps.length, r.cap),
+      t('Steps taken, and the step cap it ran under'),
+    ),
     fact(t('Policy'), versions, t('Policy versions that decided its steps')),
     took === undefined ? undefined : fact(t('Duration'), duration(took), t('From the desktop’s reset to the verdict')),
-    brief || v.resetMs === undefined ? undefined : fact(t('Reset'), duration(v.resetMs), t('Time to bring the desktop to the task’s start')),
-    brief || v.verifyMs === undefined ? undefined : fact(t('Verify'), duration(v.verifyMs), t('Time the verifier took')),
-    brief && r.provenance === 'rollout' ? undefined : fact(t('From'), provenanceWords[r.provenance], t('Where this trajectory comes from')),
+    brief || v.resetMs === undefined
+      ? undefined
+      : fact(t('Reset'), duration(v.resetMs), t('Time to bring the desktop to the task’s start')),
+    brief || v.verifyMs === undefined
+      ? undefined
+      : fact(t('Verify'), duration(v.verifyMs), t('Time the verifier took')),
+    brief && r.provenance === 'rollout'
+      ? undefined
+      : fact(t('From'), provenanceWords[r.provenance], t('Where this trajectory comes from')),
     r.of === undefined ? undefined : replayFact(r.of, open),
-    r.annotated ? fact(t('Annotated'), annotatedWords(r), t('What people said of it (e shows and edits it)')) : undefined,
+    r.annotated
+      ? fact(t('Annotated'), annotatedWords(r), t('What people said of it (e shows and edits it)'))
+      : undefined,
     brief || r.state === undefined ? undefined : fact(t('State'), r.state, t('Where the ledger has it')),
-    tags.length ? fact(t('Tags'), tags.join(', '), t('Tags')) : undefined);
+    tags.length ? fact(t('Tags'), tags.join(', '), t('Tags')) : undefined,
+  );
 }
 
 export function checksTable(report: NonNullable<TrajectoryView['report']>): HTMLElement {
-  return h('div', { class: 'ds-table-scroll', tabindex: '0', role: 'region', 'aria-label': t('What the verifier checked') }, h('table', { class: 'ds-table' },
-    h('thead', null, h('tr', null, [t('Check'), t('Expected'), t('Found'), t('Score')].map((x, i) => h('th', { scope: 'col', class: i === 3 ? 'number' : '' }, x)))),
-    h('tbody', null, report.checks.map((c) => h('tr', null, h('th', { scope: 'row' }, icon(c.score >= 1 ? 'check' : 'close', c.score >= 1 ? t('passed') : t('not passed')), ' ', named(c)), h('td', null, c.expected), h('td', { class: c.expected === c.found ? '' : 'differs' }, c.found), h('td', { class: 'number' }, num(c.score, 3)))))));
+  return h(
+    'div',
+    { class: 'ds-table-scroll', tabindex: '0', role: 'region', 'aria-label': t('What the verifier checked') },
+    h(
+      'table',
+      { class: 'ds-table' },
+      h(
+        'thead',
+        null,
+        h(
+          'tr',
+          null,
+          [t('Check'), t('Expected'), t('Found'), t('Score')].map((x, i) =>
+            h('th', { scope: 'col', class: i === 3 ? 'number' : '' }, x),
+          ),
+        ),
+      ),
+      h(
+        'tbody',
+        null,
+        report.checks.map((c) =>
+          h(
+            'tr',
+            null,
+            h(
+              'th',
+              { scope: 'row' },
+              icon(c.score >= 1 ? 'check' : 'close', c.score >= 1 ? t('passed') : t('not passed')),
+              ' ',
+              named(c),
+            ),
+            h('td', null, c.expected),
+            h('td', { class: c.expected === c.found ? '' : 'differs' }, c.found),
+            h('td', { class: 'number' }, num(c.score, 3)),
+          ),
+        ),
+      ),
+    ),
+  );
 }
 /** A check that runs a script is named by its first words; the whole of it is one click away. */
-const named = (c: NonNullable<TrajectoryView['report']>['checks'][number]): HTMLElement | string => (c.detail === undefined ? c.what : h('details', { class: 'ds-script' }, h('summary', { title: t('Show the whole script') }, c.what), h('pre', null, c.detail)));
+const named = (c: NonNullable<TrajectoryView['report']>['checks'][number]): HTMLElement | string =>
+  c.detail === undefined
+    ? c.what
+    : h(
+        'details',
+        { class: 'ds-script' },
+        h('summary', { title: t('Show the whole script') }, c.what),
+        h('pre', null, c.detail),
+      );
 /** "Verifier: 2 of 3 checks passed". */
-export const checksWords = (passed: number, of: number): string => (of === 1 ? t('Verifier: {0} of 1 check passed', passed) : t('Verifier: {0} of {1} checks passed', passed, of));
+export const checksWords = (passed: number, of: number): string =>
+  of === 1 ? t('Verifier: {0} of 1 check passed', passed) : t('Verifier: {0} of {1} checks passed', passed, of);
 /** What the verifier checked and found. Open when something was found wrong. */
-export function reportView(v: TrajectoryView, open: boolean, toggled: (open: boolean) => void): HTMLElement | undefined {
+export function reportView(
+  v: TrajectoryView,
+  open: boolean,
+  toggled: (open: boolean) => void,
+): HTMLElement | undefined {
   const checks = v.report?.checks;
   if (!checks?.length) return undefined;
   const passed = checks.filter((c) => c.score >= 1).length;
-  const details = h('details', { class: 'ds-report', open, on: { toggle: () => toggled((details as HTMLDetailsElement).open) } },
+  const details = h(
+    'details',
+    { class: 'ds-report', open, on: { toggle: () => toggled((details as HTMLDetailsElement).open) } },
     h('summary', null, icon(passed === checks.length ? 'verified' : 'unverified'), checksWords(passed, checks.length)),
-    checksTable({ checks }));
+    checksTable({ checks }),
+  );
   return details;
 }
 
 export function errorView(v: TrajectoryView): HTMLElement | undefined {
-  return v.error ? h('div', { class: 'ds-banner error', role: 'note' }, icon('warning'), h('div', null, h('strong', null, v.error.message), ' ', v.error.remedy, ' ', t('An error has no reward and is not trained on.'))) : undefined;
+  return v.error
+    ? h(
+        'div',
+        { class: 'ds-banner error', role: 'note' },
+        icon('warning'),
+        h(
+          'div',
+          null,
+          h('strong', null, v.error.message),
+          ' ',
+          v.error.remedy,
+          ' ',
+          t('An error has no reward and is not trained on.'),
+        ),
+      )
+    : undefined;
 }
 
 const short = (id: string): string => (id.length > 10 ? `…${id.slice(-6)}` : id);
 /** Siblings as chips, this one marked; each opens its trajectory, and the small button compares. */
 export function groupView(g: GroupView, self: string, a: HeaderActions): HTMLElement {
-  const openable = a.siblings(), wins = g.members.filter((m) => m.outcome === 'success').length;
-  return h('div', { class: 'ds-group' },
-    h('h2', { title: t('Group {0}', g.id) }, t('Group'), h('span', { class: 'ds-count' }, t('{0} of {1} succeeded · {2}', wins, g.members.length, g.state))),
-    h('ul', { 'aria-label': t('Rollouts of this group') }, g.members.map((m, i) => {
-      const mine = m.rollout === self;
-      const words = [`${i + 1}: ${outcomeWords[m.outcome]}`, m.reward === undefined ? '' : t('reward {0}', num(m.reward, 2)), m.advantage === undefined ? '' : t('advantage {0}', signed(m.advantage)), steps(m.steps), m.injected ? t('injected from the experience pool') : '', m.retired ? t('retired: {0}', m.retired) : ''].filter(Boolean).join(', ');
-      return h('li', { class: ['ds-sibling', mine && 'mine', m.retired !== undefined && 'retired'] },
-        h('button', { class: 'open', type: 'button', title: mine || openable ? `${words} (${m.rollout})` : t('{0} ({1}). This file holds one rollout of the group; open the run to see the others.', words, m.rollout), disabled: !mine && !openable, 'aria-current': mine ? 'true' : undefined, on: { click: () => { if (!mine) a.open(m.rollout); } } },
-          h('span', { class: `ds-outcome ${m.outcome}` }, icon(outcomeIcons[m.outcome], outcomeWords[m.outcome])), h('span', { class: 'id' }, short(m.rollout)),
-          m.reward === undefined ? undefined : h('span', { class: 'number' }, h('span', { class: 'sr-only' }, ' ', t('reward'), ' '), num(m.reward, 2)), m.advantage === undefined ? undefined : h('span', { class: 'advantage' }, ` A ${signed(m.advantage)}`), m.injected ? icon('database', t('injected from the experience pool')) : undefined),
-        mine || !openable ? undefined : h('button', { class: 'compare', type: 'button', title: t('Compare side by side'), 'aria-label': t('Compare with rollout {0}', i + 1), on: { click: () => a.compare(m.rollout) } }, icon('split-horizontal')));
-    })));
+  const openable = a.siblings(),
+    wins = g.members.filter((m) => m.outcome === 'success').length;
+  return h(
+    'div',
+    { class: 'ds-group' },
+    h(
+      'h2',
+      { title: t('Group {0}', g.id) },
+      t('Group'),
+      h('span', { class: 'ds-count' }, t('{0} of {1} succeeded · {2}', wins, g.members.length, g.state)),
+    ),
+    h(
+      'ul',
+      { 'aria-label': t('Rollouts of this group') },
+      g.members.map((m, i) => {
+        const mine = m.rollout === self;
+        const words = [
+          `${i + 1}: ${outcomeWords[m.outcome]}`,
+          m.reward === undefined ? '' : t('reward {0}', num(m.reward, 2)),
+          m.advantage === undefined ? '' : t('advantage {0}', signed(m.advantage)),
+          steps(m.steps),
+          m.injected ? t('injected from the experience pool') : '',
+          m.retired ? t('retired: {0}', m.retired) : '',
+        ]
+          .filter(Boolean)
+          .join(', ');
+        return h(
+          'li',
+          { class: ['ds-sibling', mine && 'mine', m.retired !== undefined && 'retired'] },
+          h(
+            'button',
+            {
+              class: 'open',
+              type: 'button',
+              title:
+                mine || openable
+                  ? `${words} (${m.rollout})`
+                  : t(
+                      '{0} ({1}). This file holds one rollout of the group; open the run to see the others.',
+                      words,
+                      m.rollout,
+                    ),
+              disabled: !mine && !openable,
+              'aria-current': mine ? 'true' : undefined,
+              on: {
+                click: () => {
+                  if (!mine) a.open(m.rollout);
+                },
+              },
+            },
+            h('span', { class: `ds-outcome ${m.outcome}` }, icon(outcomeIcons[m.outcome], outcomeWords[m.outcome])),
+            h('span', { class: 'id' }, short(m.rollout)),
+            m.reward === undefined
+              ? undefined
+              : h(
+                  'span',
+                  { class: 'number' },
+                  h('span', { class: 'sr-only' }, ' ', t('reward'), ' '),
+                  num(m.reward, 2),
+                ),
+            m.advantage === undefined ? undefined : h('span', { class: 'advantage' }, ` A ${signed(m.advantage)}`),
+            m.injected ? icon('database', t('injected from the experience pool')) : undefined,
+          ),
+          mine || !openable
+            ? undefined
+            : h(
+                'button',
+                {
+                  class: 'compare',
+                  type: 'button',
+                  title: t('Compare side by side'),
+                  'aria-label': t('Compare with rollout {0}', i + 1),
+                  on: { click: () => a.compare(m.rollout) },
+                },
+                icon('split-horizontal'),
+              ),
+        );
+      }),
+    ),
+  );
 }

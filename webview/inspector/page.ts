@@ -16,12 +16,33 @@ import { versionSpans, type VersionSpan } from '../ui/versions.js';
 import { bannerView, lackView } from '../ui/banner.js';
 import { t } from '../ui/words.js';
 import { detailTitle, detailView, saidView, stepWords, type DetailModel } from './detail.js';
-import { assistedBadge, correctedBadge, errorView, facts, groupView, outcomeBadge, outcomeWords, reportView, type HeaderActions } from './header.js';
+import {
+  assistedBadge,
+  correctedBadge,
+  errorView,
+  facts,
+  groupView,
+  outcomeBadge,
+  outcomeWords,
+  reportView,
+  type HeaderActions,
+} from './header.js';
 import { connectionWords, type Shot, type State } from './state.js';
 
 export interface PageActions extends HeaderActions {
-  select(position: number): void; shot(shot: Shot): void; heat(on: boolean): void; follow(): void; retry(): void;
-  copy(): void; save(): void; text(): void; contrast(): void; help(): void; annotate(): void; host(command: 'startRuntime' | 'showLog'): void; split(width: number): void;
+  select(position: number): void;
+  shot(shot: Shot): void;
+  heat(on: boolean): void;
+  follow(): void;
+  retry(): void;
+  copy(): void;
+  save(): void;
+  text(): void;
+  contrast(): void;
+  help(): void;
+  annotate(): void;
+  host(command: 'startRuntime' | 'showLog'): void;
+  split(width: number): void;
 }
 
 export class Page {
@@ -62,22 +83,91 @@ export class Page {
 
   constructor(root: HTMLElement, frames: Frames, a: PageActions, o: { readonly split?: number }) {
     this.#actions = a;
-    const context = (step: { readonly index: number }): string => JSON.stringify({ webviewSection: 'step', step: step.index, preventDefaultContextMenuItems: true });
+    const context = (step: { readonly index: number }): string =>
+      JSON.stringify({ webviewSection: 'step', step: step.index, preventDefaultContextMenuItems: true });
     this.stage = new Stage(frames, { shot: a.shot, heat: a.heat, context });
     this.#time = new TimelineView({ select: a.select, maxSlot: itemWidth });
-    this.#strip = new Filmstrip(frames, { select: a.select, context, label: t('Steps of the trajectory'), scrolled: (from, to) => this.#time.see(from, to) });
+    this.#strip = new Filmstrip(frames, {
+      select: a.select,
+      context,
+      label: t('Steps of the trajectory'),
+      scrolled: (from, to) => this.#time.see(from, to),
+    });
     frames.changed = () => this.#strip.refresh();
-    this.#follow = button(t('Follow'), a.follow, { icon: 'pinned', pressed: true, title: t('Go on with the newest step (f)'), keys: 'f' });
-    this.#contrast = button(t('Compare'), a.contrast, { icon: 'split-horizontal', title: t('Side by side with the sibling that differs most (d)'), keys: 'd' });
-    this.#annotate = button(t('Annotate'), a.annotate, { icon: 'edit', pressed: false, title: t('Correct, mark and edit this trajectory; the recording is never changed (e)'), keys: 'e' });
+    this.#follow = button(t('Follow'), a.follow, {
+      icon: 'pinned',
+      pressed: true,
+      title: t('Go on with the newest step (f)'),
+      keys: 'f',
+    });
+    this.#contrast = button(t('Compare'), a.contrast, {
+      icon: 'split-horizontal',
+      title: t('Side by side with the sibling that differs most (d)'),
+      keys: 'd',
+    });
+    this.#annotate = button(t('Annotate'), a.annotate, {
+      icon: 'edit',
+      pressed: false,
+      title: t('Correct, mark and edit this trajectory; the recording is never changed (e)'),
+      keys: 'e',
+    });
     this.#detail.append(this.#detailTop, this.stepSlot, this.#detailSaid, this.#detailRest);
-    this.#head = h('header', { class: 'ds-head' },
-      h('div', { class: 'ds-head-row' }, this.#badge, this.#title, h('div', { class: 'ds-head-actions', role: 'toolbar', 'aria-label': t('Trajectory') }, this.#follow, this.#annotate, this.#contrast,
-        button(t('Copy step as JSON'), a.copy, { kind: 'icon', icon: 'copy', title: t('Copy step as JSON (c)'), keys: 'c' }), button(t('Save screenshot'), a.save, { kind: 'icon', icon: 'device-camera', title: t('Save screenshot… (s)'), keys: 's' }),
-        button(t('Open as text'), a.text, { kind: 'icon', icon: 'go-to-file', title: t('Open as text (t)'), keys: 't' }), button(t('Keyboard shortcuts'), a.help, { kind: 'icon', icon: 'question', title: t('Keyboard shortcuts (?)'), keys: '?' }))),
-      this.#facts, this.#group, this.#report);
+    this.#head = h(
+      'header',
+      { class: 'ds-head' },
+      h(
+        'div',
+        { class: 'ds-head-row' },
+        this.#badge,
+        this.#title,
+        h(
+          'div',
+          { class: 'ds-head-actions', role: 'toolbar', 'aria-label': t('Trajectory') },
+          this.#follow,
+          this.#annotate,
+          this.#contrast,
+          button(t('Copy step as JSON'), a.copy, {
+            kind: 'icon',
+            icon: 'copy',
+            title: t('Copy step as JSON (c)'),
+            keys: 'c',
+          }),
+          button(t('Save screenshot'), a.save, {
+            kind: 'icon',
+            icon: 'device-camera',
+            title: t('Save screenshot… (s)'),
+            keys: 's',
+          }),
+          button(t('Open as text'), a.text, {
+            kind: 'icon',
+            icon: 'go-to-file',
+            title: t('Open as text (t)'),
+            keys: 't',
+          }),
+          button(t('Keyboard shortcuts'), a.help, {
+            kind: 'icon',
+            icon: 'question',
+            title: t('Keyboard shortcuts (?)'),
+            keys: '?',
+          }),
+        ),
+      ),
+      this.#facts,
+      this.#group,
+      this.#report,
+    );
     const body = h('div', { class: 'ds-body' });
-    body.append(h('section', { class: 'ds-stage-slot', 'aria-label': t('Screenshot') }, this.stage.element), splitter(body, { label: t('Width of the step detail'), value: o.split ?? 340, min: 240, max: 720, changed: a.split }), this.#detail);
+    body.append(
+      h('section', { class: 'ds-stage-slot', 'aria-label': t('Screenshot') }, this.stage.element),
+      splitter(body, {
+        label: t('Width of the step detail'),
+        value: o.split ?? 340,
+        min: 240,
+        max: 720,
+        changed: a.split,
+      }),
+      this.#detail,
+    );
     this.#film.append(this.#strip.element, this.#time.element);
     this.#main = h('main', { class: 'ds-main' }, body, this.#film);
     this.#root = root;
@@ -85,36 +175,82 @@ export class Page {
     root.append(this.#banner, this.#head, this.toolsSlot, this.#whole, this.#main, this.#announcer.element);
   }
 
-  say(words: string): void { this.#announcer.say(words); }
-  focusStrip(): void { this.#strip.focus(); }
-  get marks(): readonly StepMark[] { return this.#marks; }
+  say(words: string): void {
+    this.#announcer.say(words);
+  }
+  focusStrip(): void {
+    this.#strip.focus();
+  }
+  get marks(): readonly StepMark[] {
+    return this.#marks;
+  }
   /** Lines of a file that could not be used. */
-  skipped(lines: readonly { readonly line: number; readonly why: string }[]): void { this.#skipped = lines; }
+  skipped(lines: readonly { readonly line: number; readonly why: string }[]): void {
+    this.#skipped = lines;
+  }
 
   render(s: State): void {
-    const old = this.#state, v = s.view;
+    const old = this.#state,
+      v = s.view;
     this.#state = s;
     this.#banners(s);
-    if (old?.input.annotate !== s.input.annotate) { setPressed(this.#annotate, s.input.annotate === true); set(this.#root, { data: { annotating: s.input.annotate ? '' : undefined } }); }
-    const whole = v ? undefined : s.error ? lackView('error', s.error.message, s.error.remedy, button(t('Try again'), this.#actions.retry, { kind: 'primary', icon: 'refresh' })) : progress(t('Reading the trajectory…'));
+    if (old?.input.annotate !== s.input.annotate) {
+      setPressed(this.#annotate, s.input.annotate === true);
+      set(this.#root, { data: { annotating: s.input.annotate ? '' : undefined } });
+    }
+    const whole = v
+      ? undefined
+      : s.error
+        ? lackView(
+            'error',
+            s.error.message,
+            s.error.remedy,
+            button(t('Try again'), this.#actions.retry, { kind: 'primary', icon: 'refresh' }),
+          )
+        : progress(t('Reading the trajectory…'));
     this.#head.hidden = this.#main.hidden = this.toolsSlot.hidden = !v;
     this.#whole.hidden = !whole;
-    if (whole) { if (old?.view !== v || old?.error !== s.error || !old) replace(this.#whole, whole); return; }
+    if (whole) {
+      if (old?.view !== v || old?.error !== s.error || !old) replace(this.#whole, whole);
+      return;
+    }
     if (!v) return;
     const said = old?.annotation !== s.annotation || old?.view !== v;
     if (said) this.#said(v, s.annotation);
     if (old?.view !== v) this.#viewChanged(v, old?.view);
-    if (this.#follow.hidden === v.live || old?.pinned !== s.pinned) { this.#follow.hidden = !v.live; setPressed(this.#follow, s.pinned); this.#follow.setAttribute('appearance', s.pinned ? 'secondary' : 'primary'); }
-    if (!said && old?.view === v && old.selected === s.selected && old.shot === s.shot && old.heat === s.heat && old.input.annotate === s.input.annotate) return;
+    if (this.#follow.hidden === v.live || old?.pinned !== s.pinned) {
+      this.#follow.hidden = !v.live;
+      setPressed(this.#follow, s.pinned);
+      this.#follow.setAttribute('appearance', s.pinned ? 'secondary' : 'primary');
+    }
+    if (
+      !said &&
+      old?.view === v &&
+      old.selected === s.selected &&
+      old.shot === s.shot &&
+      old.heat === s.heat &&
+      old.input.annotate === s.input.annotate
+    )
+      return;
     this.#showStep(s, v, old);
   }
 
   /** What people said: of the outcome, in the header; of steps, for filmstrip and timeline. */
   #said(v: TrajectoryView, a: AnnotationView | undefined): void {
     const mine = a && a.rollout === v.row.rollout ? a : undefined;
-    replace(this.#badge, mine?.outcome ? correctedBadge(v, mine.outcome) : outcomeBadge(v.row.outcome, v.row.truncated));
+    replace(
+      this.#badge,
+      mine?.outcome ? correctedBadge(v, mine.outcome) : outcomeBadge(v.row.outcome, v.row.truncated),
+    );
     this.#notes = mine ? notesOf(mine) : noNotes;
-    this.#notesAt = this.#notes.size ? new Map(v.steps.flatMap((s, i) => { const n = this.#notes.get(s.index); return n ? [[i, n] as const] : []; })) : noNotes;
+    this.#notesAt = this.#notes.size
+      ? new Map(
+          v.steps.flatMap((s, i) => {
+            const n = this.#notes.get(s.index);
+            return n ? [[i, n] as const] : [];
+          }),
+        )
+      : noNotes;
   }
   #viewChanged(v: TrajectoryView, old: TrajectoryView | undefined): void {
     const a = this.#actions;
@@ -122,16 +258,31 @@ export class Page {
       text(this.#title, v.row.instruction);
       this.#title.title = v.row.instruction;
       this.#head.dataset['rollout'] = v.row.rollout;
-      if (old && old.row.rollout === v.row.rollout && old.row.outcome !== v.row.outcome) this.#announcer.say(v.row.reward === undefined ? t('The rollout ended: {0}.', outcomeWords[v.row.outcome]) : t('The rollout ended: {0}, reward {1}.', outcomeWords[v.row.outcome], v.row.reward));
+      if (old && old.row.rollout === v.row.rollout && old.row.outcome !== v.row.outcome)
+        this.#announcer.say(
+          v.row.reward === undefined
+            ? t('The rollout ended: {0}.', outcomeWords[v.row.outcome])
+            : t('The rollout ended: {0}, reward {1}.', outcomeWords[v.row.outcome], v.row.reward),
+        );
     }
     replace(this.#facts, assistedBadge(v), facts(v, false, a.siblings() ? a.open : undefined));
     if (old?.report !== v.report || old?.row !== v.row) {
       if (old?.row.rollout !== v.row.rollout) this.#reportOpen = undefined;
-      replace(this.#report, errorView(v), reportView(v, this.#reportOpen ?? false, (open) => { this.#reportOpen = open; }));
+      replace(
+        this.#report,
+        errorView(v),
+        reportView(v, this.#reportOpen ?? false, (open) => {
+          this.#reportOpen = open;
+        }),
+      );
     }
-    if (old?.group !== v.group || old?.row.rollout !== v.row.rollout) replace(this.#group, v.group && v.group.members.length > 1 ? groupView(v.group, v.row.rollout, a) : undefined);
-    if (old?.group !== v.group) this.#group.querySelector('.mine')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
-    this.#contrast.hidden = !(v.group && v.group.members.some((m) => m.rollout !== v.row.rollout && m.steps > 0)) || this.#state?.input.run === undefined;
+    if (old?.group !== v.group || old?.row.rollout !== v.row.rollout)
+      replace(this.#group, v.group && v.group.members.length > 1 ? groupView(v.group, v.row.rollout, a) : undefined);
+    if (old?.group !== v.group)
+      this.#group.querySelector('.mine')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+    this.#contrast.hidden =
+      !(v.group && v.group.members.some((m) => m.rollout !== v.row.rollout && m.steps > 0)) ||
+      this.#state?.input.run === undefined;
     if (old?.steps !== v.steps || old.threshold !== v.threshold) {
       this.#marks = markSteps(v.steps, v.threshold);
       this.#spans = versionSpans(v.steps);
@@ -142,15 +293,51 @@ export class Page {
   #showStep(s: State, v: TrajectoryView, old: State | undefined): void {
     // Asked before anything is changed, when it costs nothing.
     const scrolled = this.#detail.scrollTop;
-    const step = v.steps[s.selected], waiting = v.live
-      ? { icon: 'loading', words: t('Waiting for the first step: the desktop is being reset.'), busy: true }
-      : { icon: 'circle-slash', words: v.row.outcome === 'error' ? t('It ended with an error before its first step.') : t('This trajectory has no steps.') };
+    const step = v.steps[s.selected],
+      waiting = v.live
+        ? { icon: 'loading', words: t('Waiting for the first step: the desktop is being reset.'), busy: true }
+        : {
+            icon: 'circle-slash',
+            words:
+              v.row.outcome === 'error'
+                ? t('It ended with an error before its first step.')
+                : t('This trajectory has no steps.'),
+          };
     this.#film.hidden = v.steps.length === 0;
     this.stage.update({ shot: s.shot, heat: s.heat, empty: waiting, ...(step ? { step } : {}) });
-    this.#strip.update({ steps: v.steps, marks: this.#marks, spans: this.#spans, selected: s.selected, notes: this.#notes });
-    this.#time.update({ marks: this.#marks, numberOf: (p) => (v.steps[p]?.index ?? p) + 1, selected: s.selected, notes: this.#notesAt, ...(v.threshold === undefined ? {} : { threshold: v.threshold }) });
-    if (!step) { replace(this.#detailTop, h('p', { class: 'ds-quiet' }, v.live ? t('Steps appear here as they happen.') : t('No steps.'))); replace(this.#detailSaid); replace(this.#detailRest); return; }
-    const note = this.#notes.get(step.index), model: DetailModel = { view: v, step, position: s.selected, mark: this.#marks[s.selected], hottest: this.#hottest, ...(note ? { note } : {}) }, before = old?.view?.steps[old.selected];
+    this.#strip.update({
+      steps: v.steps,
+      marks: this.#marks,
+      spans: this.#spans,
+      selected: s.selected,
+      notes: this.#notes,
+    });
+    this.#time.update({
+      marks: this.#marks,
+      numberOf: (p) => (v.steps[p]?.index ?? p) + 1,
+      selected: s.selected,
+      notes: this.#notesAt,
+      ...(v.threshold === undefined ? {} : { threshold: v.threshold }),
+    });
+    if (!step) {
+      replace(
+        this.#detailTop,
+        h('p', { class: 'ds-quiet' }, v.live ? t('Steps appear here as they happen.') : t('No steps.')),
+      );
+      replace(this.#detailSaid);
+      replace(this.#detailRest);
+      return;
+    }
+    const note = this.#notes.get(step.index),
+      model: DetailModel = {
+        view: v,
+        step,
+        position: s.selected,
+        mark: this.#marks[s.selected],
+        hottest: this.#hottest,
+        ...(note ? { note } : {}),
+      },
+      before = old?.view?.steps[old.selected];
     if (before !== step || old?.view?.row !== v.row || old.view.steps.length !== v.steps.length) {
       const top = before?.index === step.index ? scrolled : 0;
       replace(this.#detailSaid, saidView(model));
@@ -161,18 +348,52 @@ export class Page {
     this.#detailSaid.hidden = s.annotation !== undefined && s.annotation.rollout === v.row.rollout;
     replace(this.#detailTop, detailTitle(model));
     if (old?.view && before?.index !== step.index) this.#announcer.say(stepWords(model));
-    else if (old && old.shot !== s.shot) this.#announcer.say(s.shot === 'after' ? t('Screen after the action') : t('Screen before the action'));
+    else if (old && old.shot !== s.shot)
+      this.#announcer.say(s.shot === 'after' ? t('Screen after the action') : t('Screen before the action'));
   }
 
   #banners(s: State): void {
-    const c = connectionWords(s), lines = this.#skipped, key = JSON.stringify([c, s.view && s.error, lines]);
+    const c = connectionWords(s),
+      lines = this.#skipped,
+      key = JSON.stringify([c, s.view && s.error, lines]);
     if (this.#banner.dataset['key'] === key) return;
     this.#banner.dataset['key'] = key;
-    const some = [...lines.slice(0, 3).map((l) => t('line {0}, {1}', l.line, l.why)), ...(lines.length > 3 ? ['…'] : [])].join('; ');
-    replace(this.#banner,
-      c ? bannerView(c.busy ? 'loading codicon-modifier-spin' : 'debug-disconnect', c.words, 'warning', c.action ? button(c.action === 'startRuntime' ? t('Start runtime') : t('Show log'), () => this.#actions.host(c.action!)) : undefined) : undefined,
-      s.view && s.error ? bannerView('warning', `${s.error.message} ${s.error.remedy}`, 'error', button(t('Try again'), this.#actions.retry)) : undefined,
-      lines.length ? bannerView('warning', lines.length === 1 ? t('One line of the file could not be used: {0}.', some) : t('{0} lines of the file could not be used: {1}.', lines.length, some), 'warning') : undefined);
+    const some = [
+      ...lines.slice(0, 3).map((l) => t('line {0}, {1}', l.line, l.why)),
+      ...(lines.length > 3 ? ['…'] : []),
+    ].join('; ');
+    replace(
+      this.#banner,
+      c
+        ? bannerView(
+            c.busy ? 'loading codicon-modifier-spin' : 'debug-disconnect',
+            c.words,
+            'warning',
+            c.action
+              ? button(c.action === 'startRuntime' ? t('Start runtime') : t('Show log'), () =>
+                  this.#actions.host(c.action!),
+                )
+              : undefined,
+          )
+        : undefined,
+      s.view && s.error
+        ? bannerView(
+            'warning',
+            `${s.error.message} ${s.error.remedy}`,
+            'error',
+            button(t('Try again'), this.#actions.retry),
+          )
+        : undefined,
+      lines.length
+        ? bannerView(
+            'warning',
+            lines.length === 1
+              ? t('One line of the file could not be used: {0}.', some)
+              : t('{0} lines of the file could not be used: {1}.', lines.length, some),
+            'warning',
+          )
+        : undefined,
+    );
   }
 }
 

@@ -3,10 +3,23 @@ import { h, icon, replace, text } from '../ui/dom.js';
 import { button } from '../ui/toolkit.js';
 import { t } from '../ui/words.js';
 
-export interface Question { readonly title: string; readonly says: string; readonly yes: string; readonly icon?: string; /** A text is asked for; `required` says what is missing when it is empty. */ readonly field?: { readonly label: string; readonly required?: string } }
+export interface Question {
+  readonly title: string;
+  readonly says: string;
+  readonly yes: string;
+  readonly icon?: string;
+  /** A text is asked for; `required` says what is missing when it is empty. */
+  readonly field?: {
+    readonly label: string;
+    readonly required?: string;
+  };
+}
 
 /** One line of text under a label that stays. */
-export function field(label: string, typed: (v: string) => void): { readonly element: HTMLElement; readonly input: HTMLInputElement } {
+export function field(
+  label: string,
+  typed: (v: string) => void,
+): { readonly element: HTMLElement; readonly input: HTMLInputElement } {
   const input = h('input', { type: 'text', autocomplete: 'off' });
   input.addEventListener('input', () => typed(input.value));
   return { element: h('label', { class: 'live-field' }, h('span', null, label), input), input };
@@ -15,23 +28,75 @@ export function field(label: string, typed: (v: string) => void): { readonly ele
 let dialog: HTMLDialogElement | undefined;
 /** The text ('' without a field), or undefined when it was called off. */
 export function ask(q: Question): Promise<string | undefined> {
-  const d = (dialog ??= document.body.appendChild(h('dialog', { class: 'ds-dialog live-ask', 'aria-labelledby': 'live-ask-title', 'aria-describedby': 'live-ask-says' })));
+  const d = (dialog ??= document.body.appendChild(
+    h('dialog', {
+      class: 'ds-dialog live-ask',
+      'aria-labelledby': 'live-ask-title',
+      'aria-describedby': 'live-ask-says',
+    }),
+  ));
   if (d.open) return Promise.resolve(undefined);
   const before = document.activeElement;
   return new Promise((resolve) => {
-    let value = '', answer: string | undefined;
+    let value = '',
+      answer: string | undefined;
     const missing = h('p', { class: 'live-missing', role: 'alert' });
     const yes = (): void => {
-      if (q.field?.required && !value.trim()) { text(missing, q.field.required); line?.input.focus(); return; }
+      if (q.field?.required && !value.trim()) {
+        text(missing, q.field.required);
+        line?.input.focus();
+        return;
+      }
       answer = value.trim();
       d.close();
     };
-    const line = q.field ? field(q.field.label, (v) => { value = v; text(missing, ''); }) : undefined;
-    const content = h('div', { class: 'live-ask-body', on: { keydown: (e) => { if (e.key === 'Enter' && e.target === line?.input && !e.isComposing) { e.preventDefault(); yes(); } } } },
-      h('p', { id: 'live-ask-says' }, q.says), line?.element, missing,
-      h('div', { class: 'live-ask-buttons' }, button(q.yes, yes, { kind: 'primary', ...(q.icon ? { icon: q.icon } : {}) }), button(t('Cancel'), () => d.close())));
-    replace(d, h('header', null, h('h2', { id: 'live-ask-title' }, q.title), button(t('Close'), () => d.close(), { kind: 'icon', icon: 'close', title: t('Close (Esc)') })), content);
-    d.addEventListener('close', () => { if (before instanceof HTMLElement && before.isConnected) before.focus(); resolve(answer); }, { once: true });
+    const line = q.field
+      ? field(q.field.label, (v) => {
+          value = v;
+          text(missing, '');
+        })
+      : undefined;
+    const content = h(
+      'div',
+      {
+        class: 'live-ask-body',
+        on: {
+          keydown: (e) => {
+            if (e.key === 'Enter' && e.target === line?.input && !e.isComposing) {
+              e.preventDefault();
+              yes();
+            }
+          },
+        },
+      },
+      h('p', { id: 'live-ask-says' }, q.says),
+      line?.element,
+      missing,
+      h(
+        'div',
+        { class: 'live-ask-buttons' },
+        button(q.yes, yes, { kind: 'primary', ...(q.icon ? { icon: q.icon } : {}) }),
+        button(t('Cancel'), () => d.close()),
+      ),
+    );
+    replace(
+      d,
+      h(
+        'header',
+        null,
+        h('h2', { id: 'live-ask-title' }, q.title),
+        button(t('Close'), () => d.close(), { kind: 'icon', icon: 'close', title: t('Close (Esc)') }),
+      ),
+      content,
+    );
+    d.addEventListener(
+      'close',
+      () => {
+        if (before instanceof HTMLElement && before.isConnected) before.focus();
+        resolve(answer);
+      },
+      { once: true },
+    );
     d.showModal();
     (line?.input ?? content.querySelector<HTMLElement>('vscode-button'))?.focus();
   });
@@ -42,9 +107,31 @@ export class WhyButton {
   readonly element: HTMLElement;
   readonly #title: string;
   #why: string | undefined;
-  constructor(label: string, run: () => void, refused: (why: string) => void, o: { readonly icon: string; readonly key?: string; readonly title: string; readonly kind?: 'primary' | 'secondary' }) {
+  constructor(
+    label: string,
+    run: () => void,
+    refused: (why: string) => void,
+    o: {
+      readonly icon: string;
+      readonly key?: string;
+      readonly title: string;
+      readonly kind?: 'primary' | 'secondary';
+    },
+  ) {
     this.#title = o.key === undefined ? o.title : `${o.title} (${o.key})`;
-    this.element = button(label, () => { if (this.#why === undefined) run(); else refused(this.#why); }, { icon: o.icon, title: this.#title, ...(o.kind ? { kind: o.kind } : {}), ...(o.key === undefined ? {} : { keys: o.key }) });
+    this.element = button(
+      label,
+      () => {
+        if (this.#why === undefined) run();
+        else refused(this.#why);
+      },
+      {
+        icon: o.icon,
+        title: this.#title,
+        ...(o.kind ? { kind: o.kind } : {}),
+        ...(o.key === undefined ? {} : { keys: o.key }),
+      },
+    );
     if (o.key !== undefined) this.element.append(h('kbd', { 'aria-hidden': 'true' }, o.key));
   }
   /** undefined: it can be pressed. */
@@ -52,7 +139,9 @@ export class WhyButton {
     if (why === this.#why) return;
     this.#why = why;
     this.element.title = why === undefined ? this.#title : t('{0}: not now. {1}.', this.#title, why);
-    if (why === undefined) this.element.removeAttribute('aria-disabled'); else this.element.setAttribute('aria-disabled', 'true');
+    if (why === undefined) this.element.removeAttribute('aria-disabled');
+    else this.element.setAttribute('aria-disabled', 'true');
   }
 }
-export const busyIcon = (name: string): HTMLElement => icon(name === 'loading' ? 'loading codicon-modifier-spin' : name);
+export const busyIcon = (name: string): HTMLElement =>
+  icon(name === 'loading' ? 'loading codicon-modifier-spin' : name);

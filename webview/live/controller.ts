@@ -1,5 +1,12 @@
-/** The page's end of a control session: which one it shows, what it asks of it, and input in order with what is asked. */
-import type { ControlSessionId, ControlState, InputEvent as RemoteInput, KeepParams } from '../../runtime/protocol/types.js';
+/**
+ * The page's end of a control session: which one it shows, what it asks of it, and input in order with what is asked.
+ */
+import type {
+  ControlSessionId,
+  ControlState,
+  InputEvent as RemoteInput,
+  KeepParams,
+} from '../../runtime/protocol/types.js';
 import type { DaemonState } from '../protocol.js';
 import { RequestFailed, type Host } from '../ui/host.js';
 import { InputQueue } from '../ui/remoteQueue.js';
@@ -7,7 +14,10 @@ import { t, whole } from '../ui/words.js';
 import { mayAct, ProposalWatch, type Standing } from './session.js';
 
 type Sendable = Parameters<Host['request']>[1];
-export interface Notice { readonly words: string; readonly tone: 'error' | 'info' }
+export interface Notice {
+  readonly words: string;
+  readonly tone: 'error' | 'info';
+}
 /** Held alone they do nothing: whether they will is not known yet. */
 const modifiers = new Set(['Control', 'Alt', 'Shift', 'Meta']);
 const acts = (e: RemoteInput): boolean => e.type !== 'move' && !(e.type === 'key' && modifiers.has(e.key));
@@ -37,19 +47,36 @@ export class Controller {
   readonly #again = new WeakSet<RemoteInput>();
 
   constructor(host: Host, daemon: DaemonState, changed: () => void) {
-    this.#host = host; this.#daemon = daemon; this.#changed = changed;
-    this.#queue = new InputQueue({ send: (events) => host.request('control/input', { session: this.session, events }), frame: (run) => void requestAnimationFrame(run), failed: (e, lost) => this.#lost(e, lost) });
+    this.#host = host;
+    this.#daemon = daemon;
+    this.#changed = changed;
+    this.#queue = new InputQueue({
+      send: (events) => host.request('control/input', { session: this.session, events }),
+      frame: (run) => void requestAnimationFrame(run),
+      failed: (e, lost) => this.#lost(e, lost),
+    });
   }
-  get standing(): Standing { return { daemon: this.#daemon, discarded: this.#discarded, forgotten: this.#forgotten }; }
-  get mayAct(): boolean { return this.asking === undefined && mayAct(this.state, this.standing); }
-  get overriding(): boolean { return this.#overriding; }
+  get standing(): Standing {
+    return { daemon: this.#daemon, discarded: this.#discarded, forgotten: this.#forgotten };
+  }
+  get mayAct(): boolean {
+    return this.asking === undefined && mayAct(this.state, this.standing);
+  }
+  get overriding(): boolean {
+    return this.#overriding;
+  }
 
   /** Shows a desktop and a session on it, or none. The one shown before is let go. */
   show(desktop: string, session: ControlSessionId | undefined): void {
     this.#desktop = desktop;
     const before = this.session;
-    if (before !== undefined && before !== session && !this.#forgotten) void this.#host.request('control/detach', { session: before }).catch(() => undefined);
-    this.session = session; this.state = undefined; this.notice = undefined; this.#forgotten = this.#discarded = this.#overriding = false; this.#owed = [];
+    if (before !== undefined && before !== session && !this.#forgotten)
+      void this.#host.request('control/detach', { session: before }).catch(() => undefined);
+    this.session = session;
+    this.state = undefined;
+    this.notice = undefined;
+    this.#forgotten = this.#discarded = this.#overriding = false;
+    this.#owed = [];
     this.proposal.has(undefined);
     if (session !== undefined) void this.attach();
     this.#changed();
@@ -63,7 +90,15 @@ export class Controller {
   /** The state as the runtime sends it on every change. */
   pushed(state: ControlState): void {
     // Somebody has the desktop that is watched: this page shows it too.
-    if (this.session === undefined && this.asking === undefined && state.mode !== 'ended' && state.desktop === this.#desktop) { this.session = state.session; void this.attach(); }
+    if (
+      this.session === undefined &&
+      this.asking === undefined &&
+      state.mode !== 'ended' &&
+      state.desktop === this.#desktop
+    ) {
+      this.session = state.session;
+      void this.attach();
+    }
     if (state.session !== this.session) return;
     this.#pushes++;
     this.#apply(state);
@@ -73,7 +108,10 @@ export class Controller {
     this.#forgotten = false;
     const id = state.mode === 'step' ? state.proposal?.id : undefined;
     if (id !== undefined && this.proposal.has(id)) this.#overriding = false;
-    else if (id === undefined && state.mode !== 'step') { this.proposal.has(undefined); this.#overriding = false; }
+    else if (id === undefined && state.mode !== 'step') {
+      this.proposal.has(undefined);
+      this.#overriding = false;
+    }
     this.#changed();
   }
   /** Says that this page shows the session, and learns how it stands. */
@@ -81,7 +119,10 @@ export class Controller {
     const session = this.session;
     if (session === undefined || this.#daemon !== 'ready') return;
     await this.#state('control/attach', { session }, (e) => {
-      if (e instanceof RequestFailed && e.kind === 'not.found' && this.session === session) { this.#forgotten = this.state?.mode !== 'ended'; return true; }
+      if (e instanceof RequestFailed && e.kind === 'not.found' && this.session === session) {
+        this.#forgotten = this.state?.mode !== 'ended';
+        return true;
+      }
       return false;
     });
     if (this.session === session) this.#sendOwed();
@@ -90,18 +131,24 @@ export class Controller {
   async takeOver(desktop: string, mode: 'human' | 'step'): Promise<'taken' | 'later' | 'no'> {
     if (this.asking !== undefined) return 'no';
     let refused = false;
-    this.#ask(t('The rollout waits for you before its next step; if it ends first, the next one does. Press again to call it off.'));
-    const off = this.#taking = new AbortController();
+    this.#ask(
+      t(
+        'The rollout waits for you before its next step; if it ends first, the next one does. Press again to call it off.',
+      ),
+    );
+    const off = (this.#taking = new AbortController());
     try {
       const state = await this.#host.request<ControlState>('control/takeOver', { desktop, mode }, off.signal);
       this.asking = undefined;
-      this.session = state.session; this.#forgotten = this.#discarded = this.#overriding = false;
+      this.session = state.session;
+      this.#forgotten = this.#discarded = this.#overriding = false;
       this.#apply(state);
       void this.attach();
     } catch (e) {
       // An evaluation is on it, or nothing is: another rollout will be.
       refused = !off.signal.aborted && e instanceof RequestFailed && e.kind === 'params.invalid';
-      if (refused) this.#failed(e, '', t('It is yours as soon as a rollout can be taken over.')); else if (!off.signal.aborted) this.#failed(e);
+      if (refused) this.#failed(e, '', t('It is yours as soon as a rollout can be taken over.'));
+      else if (!off.signal.aborted) this.#failed(e);
     }
     this.#taking = undefined;
     this.asking = undefined;
@@ -112,31 +159,70 @@ export class Controller {
   /** Input from the picture, in order. */
   input(e: RemoteInput): void {
     if (!this.mayAct) return;
-    if (this.state?.mode === 'step' && !this.#overriding && acts(e)) { this.#overriding = true; this.proposal.answer('overridden'); this.#changed(); }
+    if (this.state?.mode === 'step' && !this.#overriding && acts(e)) {
+      this.#overriding = true;
+      this.proposal.answer('overridden');
+      this.#changed();
+    }
     this.#queue.push(e);
   }
-  flush(): void { this.#queue.flush(); }
+  flush(): void {
+    this.#queue.flush();
+  }
   #lost(e: unknown, lost: readonly RemoteInput[]): void {
     // Once: what is refused again is of no use.
-    this.#owed = (e instanceof RequestFailed && e.kind === 'params.invalid') || lost.every((x) => this.#again.has(x)) ? [] : lost.filter(lifts);
+    this.#owed =
+      (e instanceof RequestFailed && e.kind === 'params.invalid') || lost.every((x) => this.#again.has(x))
+        ? []
+        : lost.filter(lifts);
     const what = lost.filter((x) => x.type !== 'move').length;
-    this.#failed(e, what === 0 ? '' : what === 1 ? t('1 input did not reach the desktop.') : t('{0} inputs did not reach the desktop.', whole(what)));
+    this.#failed(
+      e,
+      what === 0
+        ? ''
+        : what === 1
+          ? t('1 input did not reach the desktop.')
+          : t('{0} inputs did not reach the desktop.', whole(what)),
+    );
     if (this.#daemon === 'ready') this.#sendOwed();
   }
   #sendOwed(): void {
     if (!this.mayAct) return;
-    for (const e of this.#owed.splice(0)) { this.#again.add(e); this.#queue.push(e); }
+    for (const e of this.#owed.splice(0)) {
+      this.#again.add(e);
+      this.#queue.push(e);
+    }
   }
 
   /** Asks for something after everything done on the picture has arrived. */
-  mode(mode: 'human' | 'policy' | 'step'): Promise<boolean> { return this.#do(mode === 'policy' ? t('Handing back…') : t('Asking the rollout to wait…'), 'control/mode', { mode }); }
-  act(action: { readonly type: 'wait' } | { readonly type: 'fail'; readonly reason?: string } | { readonly type: 'finished'; readonly answer?: string }): Promise<boolean> { return this.#do(t('Recording…'), 'control/act', { action }); }
-  drop(): Promise<boolean> { return this.#do(t('Leaving it out…'), 'control/dropStep', {}); }
-  finish(): Promise<boolean> { return this.#do(t('Finishing…'), 'control/finish', {}); }
-  keep(p: Omit<KeepParams, 'session'>): Promise<boolean> { return this.#do(t('Keeping it…'), 'control/keep', p); }
+  mode(mode: 'human' | 'policy' | 'step'): Promise<boolean> {
+    return this.#do(mode === 'policy' ? t('Handing back…') : t('Asking the rollout to wait…'), 'control/mode', {
+      mode,
+    });
+  }
+  act(
+    action:
+      | { readonly type: 'wait' }
+      | { readonly type: 'fail'; readonly reason?: string }
+      | { readonly type: 'finished'; readonly answer?: string },
+  ): Promise<boolean> {
+    return this.#do(t('Recording…'), 'control/act', { action });
+  }
+  drop(): Promise<boolean> {
+    return this.#do(t('Leaving it out…'), 'control/dropStep', {});
+  }
+  finish(): Promise<boolean> {
+    return this.#do(t('Finishing…'), 'control/finish', {});
+  }
+  keep(p: Omit<KeepParams, 'session'>): Promise<boolean> {
+    return this.#do(t('Keeping it…'), 'control/keep', p);
+  }
   async discard(): Promise<boolean> {
     const done = await this.#do(t('Discarding…'), 'control/discard', {}, true);
-    if (done) { this.#discarded = true; this.#changed(); }
+    if (done) {
+      this.#discarded = true;
+      this.#changed();
+    }
     return done;
   }
   /** What is drawn since long enough is carried out; false when there is nothing that this Enter can have meant. */
@@ -147,26 +233,47 @@ export class Controller {
     this.proposal.answer('accepted');
     this.#overriding = false;
     this.#changed();
-    void this.#queue.drained().then(() => this.#state('control/accept', { session: this.session, proposal: id }, () => { this.proposal.reopen(id); return false; }));
+    void this.#queue.drained().then(() =>
+      this.#state('control/accept', { session: this.session, proposal: id }, () => {
+        this.proposal.reopen(id);
+        return false;
+      }),
+    );
     return true;
   }
   /** It is being taken over, and nothing has come about yet. */
-  get taking(): boolean { return this.#taking !== undefined; }
-  callOff(): void { this.#taking?.abort(); }
-  dismiss(): void { this.notice = undefined; this.#changed(); }
+  get taking(): boolean {
+    return this.#taking !== undefined;
+  }
+  callOff(): void {
+    this.#taking?.abort();
+  }
+  dismiss(): void {
+    this.notice = undefined;
+    this.#changed();
+  }
 
   async #do(words: string, method: string, params: object, answerless = false): Promise<boolean> {
     if (this.asking !== undefined || this.session === undefined) return false;
     const { session } = this;
     this.#ask(words);
     await this.#queue.drained();
-    const ok = answerless ? await this.#host.request(method, { session, ...params }).then(() => true, (e: unknown) => { this.#failed(e); return false; }) : await this.#state(method, { session, ...params });
+    const ok = answerless
+      ? await this.#host.request(method, { session, ...params }).then(
+          () => true,
+          (e: unknown) => {
+            this.#failed(e);
+            return false;
+          },
+        )
+      : await this.#state(method, { session, ...params });
     this.#ask(undefined);
     return ok;
   }
   /** A request answered with the state. A state pushed meanwhile is newer than the answer. */
   async #state(method: string, params: Sendable, handled: (e: unknown) => boolean = () => false): Promise<boolean> {
-    const pushes = this.#pushes, { session } = this;
+    const pushes = this.#pushes,
+      { session } = this;
     try {
       const state = await this.#host.request<ControlState>(method, params);
       if (this.session === session && this.#pushes === pushes) this.#apply(state);
@@ -183,7 +290,12 @@ export class Controller {
     this.#changed();
   }
   #failed(e: unknown, before = '', after?: string): void {
-    const words = e instanceof RequestFailed ? `${e.message} ${after ?? e.remedy}`.trim() : e instanceof Error ? e.message : String(e);
+    const words =
+      e instanceof RequestFailed
+        ? `${e.message} ${after ?? e.remedy}`.trim()
+        : e instanceof Error
+          ? e.message
+          : String(e);
     this.notice = { words: before ? `${before} ${words}` : words, tone: after === undefined ? 'error' : 'info' };
     this.#changed();
   }

@@ -1,4 +1,7 @@
-/** Beside the picture while a person records or has taken over: the instruction, the state in words, what can be done, and the steps so far. */
+/**
+ * Beside the picture while a person records or has taken over: the instruction, the state in words, what can be done,
+ * and the steps so far.
+ */
 import type { ControlState, ControlStep } from '../../runtime/protocol/types.js';
 import { actionIcon, actionsWords } from '../ui/actions.js';
 import { h, icon, replace, text } from '../ui/dom.js';
@@ -6,23 +9,104 @@ import { percent } from '../ui/format.js';
 import { button } from '../ui/toolkit.js';
 import { steps as stepsWords, t } from '../ui/words.js';
 import { busyIcon, WhyButton } from './ask.js';
-import { deeds, leftWords, originIcons, originWords, sessionWords, type Deed, type ProposalWatch, type Standing } from './session.js';
+import {
+  deeds,
+  leftWords,
+  originIcons,
+  originWords,
+  sessionWords,
+  type Deed,
+  type ProposalWatch,
+  type Standing,
+} from './session.js';
 import { keepView, reportView, type Keeping } from './verdict.js';
 
-export interface PanelDeeds extends Keeping { readonly does: Readonly<Record<Deed, () => void>>; refused(why: string): void; watchOn(): void; openRollout(): void }
-interface Shown { readonly c: ControlState; readonly s: Standing; readonly asking?: string | undefined; readonly proposal: ProposalWatch['state'] }
+export interface PanelDeeds extends Keeping {
+  readonly does: Readonly<Record<Deed, () => void>>;
+  refused(why: string): void;
+  watchOn(): void;
+  openRollout(): void;
+}
+interface Shown {
+  readonly c: ControlState;
+  readonly s: Standing;
+  readonly asking?: string | undefined;
+  readonly proposal: ProposalWatch['state'];
+}
 
-const buttons: readonly { readonly deed: Deed; readonly label: string; readonly icon: string; readonly key?: string; readonly title: string; readonly kind?: 'primary' }[] = [
-  { deed: 'accept', label: t('Accept'), icon: 'check', key: 'Enter', title: t('Carries out what is proposed'), kind: 'primary' },
-  { deed: 'handBack', label: t('Hand Back'), icon: 'debug-continue', key: 'H', title: t('The policy goes on from here') },
-  { deed: 'pause', label: t('Pause'), icon: 'debug-pause', key: 'T', title: t('The policy waits and you act'), kind: 'primary' },
-  { deed: 'actYourself', label: t('Act Yourself'), icon: 'person', key: 'T', title: t('The policy waits and proposes nothing; you act') },
-  { deed: 'stepMode', label: t('Step Through'), icon: 'debug-step-over', key: 'S', title: t('The policy proposes each step and waits for your consent') },
-  { deed: 'finish', label: t('Finish'), icon: 'pass', key: 'F', title: t('Ends it: the verifier judges what is on the desktop') },
+const buttons: readonly {
+  readonly deed: Deed;
+  readonly label: string;
+  readonly icon: string;
+  readonly key?: string;
+  readonly title: string;
+  readonly kind?: 'primary';
+}[] = [
+  {
+    deed: 'accept',
+    label: t('Accept'),
+    icon: 'check',
+    key: 'Enter',
+    title: t('Carries out what is proposed'),
+    kind: 'primary',
+  },
+  {
+    deed: 'handBack',
+    label: t('Hand Back'),
+    icon: 'debug-continue',
+    key: 'H',
+    title: t('The policy goes on from here'),
+  },
+  {
+    deed: 'pause',
+    label: t('Pause'),
+    icon: 'debug-pause',
+    key: 'T',
+    title: t('The policy waits and you act'),
+    kind: 'primary',
+  },
+  {
+    deed: 'actYourself',
+    label: t('Act Yourself'),
+    icon: 'person',
+    key: 'T',
+    title: t('The policy waits and proposes nothing; you act'),
+  },
+  {
+    deed: 'stepMode',
+    label: t('Step Through'),
+    icon: 'debug-step-over',
+    key: 'S',
+    title: t('The policy proposes each step and waits for your consent'),
+  },
+  {
+    deed: 'finish',
+    label: t('Finish'),
+    icon: 'pass',
+    key: 'F',
+    title: t('Ends it: the verifier judges what is on the desktop'),
+  },
   { deed: 'wait', label: t('Wait'), icon: 'watch', key: 'W', title: t('Records a wait: here the screen needs time') },
-  { deed: 'answer', label: t('Answer…'), icon: 'comment', key: 'A', title: t('Ends it with an answer, for tasks that ask a question') },
-  { deed: 'cannot', label: t('Cannot Be Done…'), icon: 'circle-slash', title: t('Ends it by saying that the task is impossible, which is right for some') },
-  { deed: 'drop', label: t('Leave Out Last Step'), icon: 'discard', key: 'X', title: t('The last step is left out of the recording; the desktop stays as it is') },
+  {
+    deed: 'answer',
+    label: t('Answer…'),
+    icon: 'comment',
+    key: 'A',
+    title: t('Ends it with an answer, for tasks that ask a question'),
+  },
+  {
+    deed: 'cannot',
+    label: t('Cannot Be Done…'),
+    icon: 'circle-slash',
+    title: t('Ends it by saying that the task is impossible, which is right for some'),
+  },
+  {
+    deed: 'drop',
+    label: t('Leave Out Last Step'),
+    icon: 'discard',
+    key: 'X',
+    title: t('The last step is left out of the recording; the desktop stays as it is'),
+  },
   { deed: 'discard', label: t('Discard…'), icon: 'trash', title: t('Ends it and keeps nothing') },
 ];
 
@@ -35,7 +119,11 @@ export class Panel {
   readonly #says = h('p', null);
   readonly #does: ReadonlyMap<Deed, WhyButton>;
   readonly #buttons: HTMLElement;
-  readonly #proposal = h('section', { class: 'live-proposal', hidden: true, 'aria-label': t('What the policy proposes') });
+  readonly #proposal = h('section', {
+    class: 'live-proposal',
+    hidden: true,
+    'aria-label': t('What the policy proposes'),
+  });
   readonly #after = h('div', { class: 'live-after', hidden: true });
   readonly #steps = h('ol', { class: 'live-steps' });
   readonly #count = h('h3', null);
@@ -49,34 +137,79 @@ export class Panel {
 
   constructor(d: PanelDeeds) {
     this.#deeds = d;
-    this.#does = new Map(buttons.map((b) => [b.deed, new WhyButton(b.label, d.does[b.deed], (why) => d.refused(why), { icon: b.icon, title: b.title, ...(b.key === undefined ? {} : { key: b.key }), ...(b.kind ? { kind: b.kind } : {}) })]));
-    this.#buttons = h('div', { class: 'live-buttons', role: 'group', 'aria-label': t('What you can do') }, [...this.#does.values()].map((b) => b.element));
-    this.#list = h('section', { class: 'live-recorded', tabindex: 0, 'aria-label': t('Steps recorded so far') }, this.#count, this.#steps, this.#doing);
-    this.element = h('aside', { class: 'live-panel', 'aria-label': t('You and the desktop') },
+    this.#does = new Map(
+      buttons.map((b) => [
+        b.deed,
+        new WhyButton(b.label, d.does[b.deed], (why) => d.refused(why), {
+          icon: b.icon,
+          title: b.title,
+          ...(b.key === undefined ? {} : { key: b.key }),
+          ...(b.kind ? { kind: b.kind } : {}),
+        }),
+      ]),
+    );
+    this.#buttons = h(
+      'div',
+      { class: 'live-buttons', role: 'group', 'aria-label': t('What you can do') },
+      [...this.#does.values()].map((b) => b.element),
+    );
+    this.#list = h(
+      'section',
+      { class: 'live-recorded', tabindex: 0, 'aria-label': t('Steps recorded so far') },
+      this.#count,
+      this.#steps,
+      this.#doing,
+    );
+    this.element = h(
+      'aside',
+      { class: 'live-panel', 'aria-label': t('You and the desktop') },
       h('div', { class: 'live-task-box' }, this.#instruction, this.#task),
-      (replace(this.#now, this.#word, this.#says), this.#now), this.#proposal, this.#buttons, this.#after, this.#list);
+      (replace(this.#now, this.#word, this.#says), this.#now),
+      this.#proposal,
+      this.#buttons,
+      this.#after,
+      this.#list,
+    );
   }
 
   /** The button of a deed that the panel offers now. */
-  button(deed: Deed): HTMLElement | undefined { const b = this.#does.get(deed)?.element; return b && !b.hidden && !this.element.hidden ? b : undefined; }
+  button(deed: Deed): HTMLElement | undefined {
+    const b = this.#does.get(deed)?.element;
+    return b && !b.hidden && !this.element.hidden ? b : undefined;
+  }
 
   render(v: Shown): void {
-    const focused = document.activeElement, inside = focused instanceof HTMLElement && this.element.contains(focused);
+    const focused = document.activeElement,
+      inside = focused instanceof HTMLElement && this.element.contains(focused);
     this.#update(v);
-    // A button that made itself useless takes the focus along; the next one gets it, unless somebody is elsewhere in the editor.
-    if (inside && document.hasFocus() && (!focused.isConnected || focused.hidden || focused.closest('[hidden]'))) (this.element.querySelector<HTMLElement>('.live-buttons:not([hidden]) vscode-button:not([hidden])') ?? this.#list).focus();
+    // A button that made itself useless takes the focus along; the next one gets it, unless somebody is elsewhere in
+    // the editor.
+    if (inside && document.hasFocus() && (!focused.isConnected || focused.hidden || focused.closest('[hidden]')))
+      (
+        this.element.querySelector<HTMLElement>('.live-buttons:not([hidden]) vscode-button:not([hidden])') ?? this.#list
+      ).focus();
   }
   #update(v: Shown): void {
-    const { c, s } = v, w = sessionWords(c, s);
+    const { c, s } = v,
+      w = sessionWords(c, s);
     text(this.#instruction, c.instruction);
     text(this.#task, [c.task, t('seed {0}', c.seed), ...(c.left === undefined ? [] : [leftWords(c.left)])].join(' · '));
     const word = `${w.icon} ${w.word}`;
-    if (word !== this.#word1) { this.#word1 = word; replace(this.#word, busyIcon(w.icon), w.word); this.#now.dataset['tone'] = w.tone; }
-    text(this.#says, c.mode === 'verifying' || c.mode === 'ended' ? w.says : v.asking ?? w.says);
-    const can = deeds(c, s), busy = v.asking === undefined ? undefined : t('Something else is being asked of the runtime');
-    for (const [deed, b] of this.#does) { b.element.hidden = !can.has(deed); b.can(busy ?? can.get(deed)); }
+    if (word !== this.#word1) {
+      this.#word1 = word;
+      replace(this.#word, busyIcon(w.icon), w.word);
+      this.#now.dataset['tone'] = w.tone;
+    }
+    text(this.#says, c.mode === 'verifying' || c.mode === 'ended' ? w.says : (v.asking ?? w.says));
+    const can = deeds(c, s),
+      busy = v.asking === undefined ? undefined : t('Something else is being asked of the runtime');
+    for (const [deed, b] of this.#does) {
+      b.element.hidden = !can.has(deed);
+      b.can(busy ?? can.get(deed));
+    }
     const primary = c.purpose === 'record' ? 'finish' : c.mode === 'human' ? 'handBack' : undefined;
-    for (const deed of ['finish', 'handBack'] as const) this.#does.get(deed)!.element.setAttribute('appearance', deed === primary ? 'primary' : 'secondary');
+    for (const deed of ['finish', 'handBack'] as const)
+      this.#does.get(deed)!.element.setAttribute('appearance', deed === primary ? 'primary' : 'secondary');
     this.#buttons.hidden = can.size === 0;
     this.#showProposal(v);
     this.#showSteps(c);
@@ -84,27 +217,60 @@ export class Panel {
   }
 
   #showProposal({ c, proposal }: Shown): void {
-    const p = c.mode === 'step' ? c.proposal : undefined, key = p && proposal !== 'none' ? `${p.id} ${proposal}` : '';
+    const p = c.mode === 'step' ? c.proposal : undefined,
+      key = p && proposal !== 'none' ? `${p.id} ${proposal}` : '';
     if (key === this.#proposed) return;
     this.#proposed = key;
     this.#proposal.hidden = key === '';
     if (!p) return;
-    const state = { open: ['question', t('It would do this next')], accepted: ['check', t('Accepted: it is being carried out')], overridden: ['person', t('You do something else instead')], none: ['', ''] }[proposal];
-    replace(this.#proposal, h('h3', null, icon(state[0]!), state[1]!),
+    const state = {
+      open: ['question', t('It would do this next')],
+      accepted: ['check', t('Accepted: it is being carried out')],
+      overridden: ['person', t('You do something else instead')],
+      none: ['', ''],
+    }[proposal];
+    replace(
+      this.#proposal,
+      h('h3', null, icon(state[0]!), state[1]!),
       p.thought ? h('blockquote', null, p.thought) : undefined,
-      h('p', { class: 'live-proposal-action' }, p.actions[0] ? icon(actionIcon(p.actions[0])) : undefined, h('span', null, actionsWords(p.actions)), p.probability === undefined ? undefined : h('span', { class: 'number chance', title: t('How probable the policy holds this decision') }, percent(p.probability))),
-      p.labels?.length ? h('p', { class: 'live-labels' }, p.labels.map((l) => h('code', null, l))) : undefined);
+      h(
+        'p',
+        { class: 'live-proposal-action' },
+        p.actions[0] ? icon(actionIcon(p.actions[0])) : undefined,
+        h('span', null, actionsWords(p.actions)),
+        p.probability === undefined
+          ? undefined
+          : h(
+              'span',
+              { class: 'number chance', title: t('How probable the policy holds this decision') },
+              percent(p.probability),
+            ),
+      ),
+      p.labels?.length
+        ? h(
+            'p',
+            { class: 'live-labels' },
+            p.labels.map((l) => h('code', null, l)),
+          )
+        : undefined,
+    );
     this.#proposal.dataset['state'] = proposal;
   }
 
   /** Steps only ever come or go at the end: rows before stay as they are. */
   #showSteps(c: ControlState): void {
-    const keys = c.steps.map((s) => `${s.index} ${s.origin} ${JSON.stringify(s.actions)}`), same = keys.findIndex((k, i) => k !== this.#drawn[i]), from = same < 0 ? keys.length : same;
+    const keys = c.steps.map((s) => `${s.index} ${s.origin} ${JSON.stringify(s.actions)}`),
+      same = keys.findIndex((k, i) => k !== this.#drawn[i]),
+      from = same < 0 ? keys.length : same;
     if (from < this.#drawn.length || from < keys.length) {
       for (const li of [...this.#steps.children].slice(from)) li.remove();
       this.#steps.append(...c.steps.slice(from).map(stepRow));
       this.#drawn = keys;
-      [...this.#steps.children].forEach((li, i, all) => { li.classList.toggle('newest', i === all.length - 1); if (i === all.length - 1) li.setAttribute('aria-current', 'step'); else li.removeAttribute('aria-current'); });
+      [...this.#steps.children].forEach((li, i, all) => {
+        li.classList.toggle('newest', i === all.length - 1);
+        if (i === all.length - 1) li.setAttribute('aria-current', 'step');
+        else li.removeAttribute('aria-current');
+      });
       text(this.#count, c.steps.length ? stepsWords(c.steps.length) : t('No step yet'));
       this.#list.scrollTop = this.#list.scrollHeight;
     } else if (!this.#count.textContent) text(this.#count, t('No step yet'));
@@ -117,20 +283,45 @@ export class Panel {
   }
 
   #showEnd(c: ControlState, s: Standing): void {
-    const over = c.mode === 'ended' || s.discarded || s.forgotten, key = over ? JSON.stringify([c.verdict, c.kept, s.discarded, s.forgotten, c.error]) : '';
+    const over = c.mode === 'ended' || s.discarded || s.forgotten,
+      key = over ? JSON.stringify([c.verdict, c.kept, s.discarded, s.forgotten, c.error]) : '';
     if (key === this.#ended) return;
     this.#ended = key;
     this.#after.hidden = !over;
     if (!over) return;
-    const report = c.verdict?.report, { rollout } = c;
-    replace(this.#after, report?.checks.length ? reportView(report) : undefined,
-      c.purpose === 'record' ? keepView(c, Boolean(s.discarded || s.forgotten), this.#deeds)
-        : h('div', { class: 'live-buttons' }, button(t('Watch On'), () => this.#deeds.watchOn(), { icon: 'eye', kind: 'primary', title: t('Back to watching the desktop') }), rollout === undefined ? undefined : button(t('Open Trajectory'), () => this.#deeds.openRollout(), { icon: 'open-preview', title: t('Step by step, in the inspector') })));
+    const report = c.verdict?.report,
+      { rollout } = c;
+    replace(
+      this.#after,
+      report?.checks.length ? reportView(report) : undefined,
+      c.purpose === 'record'
+        ? keepView(c, Boolean(s.discarded || s.forgotten), this.#deeds)
+        : h(
+            'div',
+            { class: 'live-buttons' },
+            button(t('Watch On'), () => this.#deeds.watchOn(), {
+              icon: 'eye',
+              kind: 'primary',
+              title: t('Back to watching the desktop'),
+            }),
+            rollout === undefined
+              ? undefined
+              : button(t('Open Trajectory'), () => this.#deeds.openRollout(), {
+                  icon: 'open-preview',
+                  title: t('Step by step, in the inspector'),
+                }),
+          ),
+    );
   }
 }
 
 function stepRow(s: ControlStep): HTMLElement {
-  return h('li', { class: s.origin, title: s.thought },
-    h('span', { class: 'number index' }, s.index + 1), s.actions[0] ? icon(actionIcon(s.actions[0])) : icon('dash'), h('span', { class: 'words' }, actionsWords(s.actions)),
-    h('span', { class: 'origin' }, icon(originIcons[s.origin]), originWords[s.origin]));
+  return h(
+    'li',
+    { class: s.origin, title: s.thought },
+    h('span', { class: 'number index' }, s.index + 1),
+    s.actions[0] ? icon(actionIcon(s.actions[0])) : icon('dash'),
+    h('span', { class: 'words' }, actionsWords(s.actions)),
+    h('span', { class: 'origin' }, icon(originIcons[s.origin]), originWords[s.origin]),
+  );
 }

@@ -12,29 +12,140 @@ type Report = NonNullable<NonNullable<ControlState['verdict']>['report']>;
 /** What was checked, expected and found; narrow enough for a panel. */
 export function reportView(report: Report): HTMLElement {
   const passed = report.checks.filter((c) => c.score >= 1).length;
-  const fact = (name: string, value: string, differs = false): HTMLElement => h('div', null, h('dt', null, name), h('dd', { class: differs ? 'differs' : '' }, value === '' ? t('(nothing)') : value));
-  return h('section', { class: 'live-report', 'aria-label': t('Verifier’s report') },
-    h('h3', null, icon(passed === report.checks.length ? 'verified' : 'unverified'), report.checks.length === 1 ? t('Verifier: {0} of 1 check passed', passed) : t('Verifier: {0} of {1} checks passed', passed, report.checks.length)),
-    h('ul', null, report.checks.map((c) => h('li', { class: c.score >= 1 ? 'passed' : 'missed' },
-      h('div', { class: 'what' }, icon(c.score >= 1 ? 'pass' : 'error', c.score >= 1 ? t('passed') : t('not passed')), h('span', { title: c.what.length > longestWhat ? c.what : undefined }, clip(c.what, longestWhat)), h('span', { class: 'number score', title: t('Score, in [0, 1]') }, num(c.score, 3))),
-      h('dl', null, fact(t('Expected'), c.expected), fact(t('Found'), c.found, c.score < 1))))));
+  const fact = (name: string, value: string, differs = false): HTMLElement =>
+    h(
+      'div',
+      null,
+      h('dt', null, name),
+      h('dd', { class: differs ? 'differs' : '' }, value === '' ? t('(nothing)') : value),
+    );
+  return h(
+    'section',
+    { class: 'live-report', 'aria-label': t('Verifier’s report') },
+    h(
+      'h3',
+      null,
+      icon(passed === report.checks.length ? 'verified' : 'unverified'),
+      report.checks.length === 1
+        ? t('Verifier: {0} of 1 check passed', passed)
+        : t('Verifier: {0} of {1} checks passed', passed, report.checks.length),
+    ),
+    h(
+      'ul',
+      null,
+      report.checks.map((c) =>
+        h(
+          'li',
+          { class: c.score >= 1 ? 'passed' : 'missed' },
+          h(
+            'div',
+            { class: 'what' },
+            icon(c.score >= 1 ? 'pass' : 'error', c.score >= 1 ? t('passed') : t('not passed')),
+            h('span', { title: c.what.length > longestWhat ? c.what : undefined }, clip(c.what, longestWhat)),
+            h('span', { class: 'number score', title: t('Score, in [0, 1]') }, num(c.score, 3)),
+          ),
+          h('dl', null, fact(t('Expected'), c.expected), fact(t('Found'), c.found, c.score < 1)),
+        ),
+      ),
+    ),
+  );
 }
 
-export interface Keeping { keep(pool: 'auto' | 'never', note: string, tags: readonly string[]): void; override(note: string, tags: readonly string[]): void; discard(): void; open(rollout: string): void; annotate(rollout: string): void; again(): void }
-const tagsOf = (t: string): string[] => [...new Set(t.split(',').map((x) => x.trim()).filter(Boolean))];
+export interface Keeping {
+  keep(pool: 'auto' | 'never', note: string, tags: readonly string[]): void;
+  override(note: string, tags: readonly string[]): void;
+  discard(): void;
+  open(rollout: string): void;
+  annotate(rollout: string): void;
+  again(): void;
+}
+const tagsOf = (t: string): string[] => [
+  ...new Set(
+    t
+      .split(',')
+      .map((x) => x.trim())
+      .filter(Boolean),
+  ),
+];
 
 /** Note, tags and the choices that are left. Built once per outcome, so that what is being typed stays. */
 export function keepView(c: ControlState, discarded: boolean, k: Keeping): HTMLElement {
-  let note = '', tags = '';
-  const again = button(t('Record Another…'), () => k.again(), { icon: 'record', kind: discarded || c.verdict?.outcome === 'error' ? 'primary' : 'secondary', title: t('Choose a task and record the next demonstration') });
-  if (discarded || !c.verdict || c.verdict.outcome === 'error' || c.kept?.why === 'discarded') return h('div', { class: 'live-buttons' }, again);
-  const success = c.verdict.outcome === 'success', kept = c.kept;
-  const said = [field(t('Note'), (v) => { note = v; }).element, field(t('Tags, with commas between them'), (v) => { tags = v; }).element];
-  const discard = button(t('Discard…'), () => k.discard(), { icon: 'trash', title: kept ? t('Takes it out of the pool and tags it “discarded”') : t('Nothing is kept') });
-  const opens = kept ? [button(t('Open Trajectory'), () => k.open(kept.rollout), { icon: 'open-preview', title: t('Step by step, in the inspector') }), button(t('Annotate'), () => k.annotate(kept.rollout), { icon: 'edit', title: t('Correct, trim or mark its steps') })] : [];
+  let note = '',
+    tags = '';
+  const again = button(t('Record Another…'), () => k.again(), {
+    icon: 'record',
+    kind: discarded || c.verdict?.outcome === 'error' ? 'primary' : 'secondary',
+    title: t('Choose a task and record the next demonstration'),
+  });
+  if (discarded || !c.verdict || c.verdict.outcome === 'error' || c.kept?.why === 'discarded')
+    return h('div', { class: 'live-buttons' }, again);
+  const success = c.verdict.outcome === 'success',
+    kept = c.kept;
+  const said = [
+    field(t('Note'), (v) => {
+      note = v;
+    }).element,
+    field(t('Tags, with commas between them'), (v) => {
+      tags = v;
+    }).element,
+  ];
+  const discard = button(t('Discard…'), () => k.discard(), {
+    icon: 'trash',
+    title: kept ? t('Takes it out of the pool and tags it “discarded”') : t('Nothing is kept'),
+  });
+  const opens = kept
+    ? [
+        button(t('Open Trajectory'), () => k.open(kept.rollout), {
+          icon: 'open-preview',
+          title: t('Step by step, in the inspector'),
+        }),
+        button(t('Annotate'), () => k.annotate(kept.rollout), {
+          icon: 'edit',
+          title: t('Correct, trim or mark its steps'),
+        }),
+      ]
+    : [];
   const choices = kept
-    ? success ? [button(t('Save Note'), () => k.keep('auto', note, tagsOf(tags)), { icon: 'save', title: t('Keeps the note and the tags with the demonstration') })] : []
-    : success ? [button(t('Keep'), () => k.keep('auto', note, tagsOf(tags)), { icon: 'save', kind: 'primary', title: t('Keeps it; it joins the experience pool') })]
-      : [button(t('Keep'), () => k.keep('never', note, tagsOf(tags)), { icon: 'save', kind: 'primary', title: t('Keeps it in the run, never in the experience pool') }), button(t('Add to Pool Anyway…'), () => k.override(note, tagsOf(tags)), { icon: 'database', title: t('Keeps it and lets training learn from it although the verifier did not confirm it; needs a reason') })];
-  return h('div', { class: 'live-keep' }, kept && !success ? undefined : h('div', { class: 'live-said' }, said), h('div', { class: 'live-buttons' }, choices, opens, kept && !success ? undefined : discard, kept ? again : undefined));
+    ? success
+      ? [
+          button(t('Save Note'), () => k.keep('auto', note, tagsOf(tags)), {
+            icon: 'save',
+            title: t('Keeps the note and the tags with the demonstration'),
+          }),
+        ]
+      : []
+    : success
+      ? [
+          button(t('Keep'), () => k.keep('auto', note, tagsOf(tags)), {
+            icon: 'save',
+            kind: 'primary',
+            title: t('Keeps it; it joins the experience pool'),
+          }),
+        ]
+      : [
+          button(t('Keep'), () => k.keep('never', note, tagsOf(tags)), {
+            icon: 'save',
+            kind: 'primary',
+            title: t('Keeps it in the run, never in the experience pool'),
+          }),
+          button(t('Add to Pool Anyway…'), () => k.override(note, tagsOf(tags)), {
+            icon: 'database',
+            title: t(
+              'Keeps it and lets training learn from it although the verifier did not confirm it; needs a reason',
+            ),
+          }),
+        ];
+  return h(
+    'div',
+    { class: 'live-keep' },
+    kept && !success ? undefined : h('div', { class: 'live-said' }, said),
+    h(
+      'div',
+      { class: 'live-buttons' },
+      choices,
+      opens,
+      kept && !success ? undefined : discard,
+      kept ? again : undefined,
+    ),
+  );
 }

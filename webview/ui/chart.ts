@@ -1,11 +1,21 @@
 /**
- * A chart: uPlot's canvas, a legend that reads out values, a keyboard cursor, a sentence for screen readers and the numbers as a table.
- * The only file that knows uPlot. Drawn by a Painter, so off screen it costs nothing.
+ * A chart: uPlot's canvas, a legend that reads out values, a keyboard cursor, a sentence for screen readers and the
+ * numbers as a table. The only file that knows uPlot. Drawn by a Painter, so off screen it costs nothing.
  */
 import uPlot from 'uplot';
 import { chartLegend, swatch, type Legend } from './chartLegend.js';
 import { drawMarks, drawPoints } from './chartInk.js';
-import { durationTicks, joinOnX, moveCursor, nearest, niceTicks, robustRange, valueAt, type Cell, type Range } from './chartMath.js';
+import {
+  durationTicks,
+  joinOnX,
+  moveCursor,
+  nearest,
+  niceTicks,
+  robustRange,
+  valueAt,
+  type Cell,
+  type Range,
+} from './chartMath.js';
 import type { Painted, Painter } from './chartPainter.js';
 import { columnsOf, isEmpty, shapeOf, type ChartSpec } from './chartSpec.js';
 import { chartTable } from './chartTable.js';
@@ -15,12 +25,22 @@ import { button, setPressed } from './toolkit.js';
 import { t, whole } from './words.js';
 
 export interface ChartOptions {
-  /** Title, with what it explains; the chart's name for screen readers is `name`. */ readonly heading: HTMLElement; readonly name: string; readonly painter: Painter; readonly height: number;
-  /** Small: no axes, no table. */ readonly compact?: boolean; /** Charts of one key share their crosshair. */ readonly sync?: string; /** More controls beside the title. */ readonly controls?: readonly HTMLElement[];
+  /** Title, with what it explains; the chart's name for screen readers is `name`. */
+  readonly heading: HTMLElement;
+  readonly name: string;
+  readonly painter: Painter;
+  readonly height: number;
+  /** Small: no axes, no table. */
+  readonly compact?: boolean;
+  /** Charts of one key share their crosshair. */
+  readonly sync?: string;
+  /** More controls beside the title. */
+  readonly controls?: readonly HTMLElement[];
 }
 let ids = 0;
 
-const aboveWords = (n: number): string => (n === 1 ? t('1 point above the scale') : t('{0} points above the scale', whole(n)));
+const aboveWords = (n: number): string =>
+  n === 1 ? t('1 point above the scale') : t('{0} points above the scale', whole(n));
 
 export class Chart {
   readonly element: HTMLElement;
@@ -50,117 +70,307 @@ export class Chart {
     this.#summary = h('p', { id, class: 'sr-only' });
     this.#empty = h('p', { class: 'chart-empty', hidden: true });
     this.#legendBox = h('div', { class: 'chart-legend' });
-    this.#tableBox = h('div', { class: 'chart-table', hidden: true, tabindex: 0, role: 'region', 'aria-label': t('{0}, as a table', o.name) });
-    this.#plot = h('div', { class: 'chart-plot', role: 'slider', tabindex: 0, 'aria-label': t('{0}: cursor', o.name), 'aria-describedby': id, 'aria-valuemin': 0, 'aria-valuemax': 0, 'aria-valuenow': 0, 'aria-valuetext': t('No point chosen'),
-      style: { height: `${o.height}px` }, on: { keydown: (e) => this.#key(e), blur: () => this.#moveTo(undefined) } });
-    this.#tableButton = o.compact ? undefined : button(t('{0}: show as table', o.name), () => this.#toggleTable(), { kind: 'icon', icon: 'table', pressed: false });
-    this.element = h('figure', { class: ['chart', o.compact && 'chart-compact'] },
-      h('figcaption', { class: 'chart-head' }, o.heading, h('span', { class: 'chart-controls' }, o.controls, this.#tableButton)),
-      this.#legendBox, this.#summary, this.#empty, this.#plot, this.#tableBox);
+    this.#tableBox = h('div', {
+      class: 'chart-table',
+      hidden: true,
+      tabindex: 0,
+      role: 'region',
+      'aria-label': t('{0}, as a table', o.name),
+    });
+    this.#plot = h('div', {
+      class: 'chart-plot',
+      role: 'slider',
+      tabindex: 0,
+      'aria-label': t('{0}: cursor', o.name),
+      'aria-describedby': id,
+      'aria-valuemin': 0,
+      'aria-valuemax': 0,
+      'aria-valuenow': 0,
+      'aria-valuetext': t('No point chosen'),
+      style: { height: `${o.height}px` },
+      on: { keydown: (e) => this.#key(e), blur: () => this.#moveTo(undefined) },
+    });
+    this.#tableButton = o.compact
+      ? undefined
+      : button(t('{0}: show as table', o.name), () => this.#toggleTable(), {
+          kind: 'icon',
+          icon: 'table',
+          pressed: false,
+        });
+    this.element = h(
+      'figure',
+      { class: ['chart', o.compact && 'chart-compact'] },
+      h(
+        'figcaption',
+        { class: 'chart-head' },
+        o.heading,
+        h('span', { class: 'chart-controls' }, o.controls, this.#tableButton),
+      ),
+      this.#legendBox,
+      this.#summary,
+      this.#empty,
+      this.#plot,
+      this.#tableBox,
+    );
     this.#painted = o.painter.add(this.element, () => this.#draw());
-    this.#resized = new ResizeObserver(() => { if (this.#u && this.#plot.clientWidth !== this.#u.width) this.#painted.invalidate(true); });
+    this.#resized = new ResizeObserver(() => {
+      if (this.#u && this.#plot.clientWidth !== this.#u.width) this.#painted.invalidate(true);
+    });
     this.#resized.observe(this.#plot);
   }
 
-  update(spec: ChartSpec, now = false): void { this.#spec = spec; this.#painted.invalidate(now); }
+  update(spec: ChartSpec, now = false): void {
+    this.#spec = spec;
+    this.#painted.invalidate(now);
+  }
   /** Colours or fonts changed: drawn anew when it is next seen. */
-  retheme(): void { this.#shape = ''; this.#painted.invalidate(true); }
-  dispose(): void { this.#resized.disconnect(); this.#painted.dispose(); this.#u?.destroy(); this.element.remove(); }
+  retheme(): void {
+    this.#shape = '';
+    this.#painted.invalidate(true);
+  }
+  dispose(): void {
+    this.#resized.disconnect();
+    this.#painted.dispose();
+    this.#u?.destroy();
+    this.element.remove();
+  }
 
   #draw(): void {
     const spec = this.#spec;
     if (!spec) return;
     const empty = isEmpty(spec);
-    this.#empty.hidden = !empty; this.#plot.hidden = empty || this.#asTable; this.#legendBox.hidden = empty; this.#tableBox.hidden = empty || !this.#asTable;
+    this.#empty.hidden = !empty;
+    this.#plot.hidden = empty || this.#asTable;
+    this.#legendBox.hidden = empty;
+    this.#tableBox.hidden = empty || !this.#asTable;
     if (this.#tableButton) this.#tableButton.hidden = empty;
-    if (empty) { text(this.#summary, spec.empty); text(this.#empty, spec.empty); this.#u?.destroy(); this.#u = undefined; this.#shape = ''; return; }
+    if (empty) {
+      text(this.#summary, spec.empty);
+      text(this.#empty, spec.empty);
+      this.#u?.destroy();
+      this.#u = undefined;
+      this.#shape = '';
+      return;
+    }
     const joined = joinOnX(spec.series.map((s) => ({ x: s.x, columns: columnsOf(s) })));
-    this.#x = joined.x; this.#columns = joined.columns;
-    const values = joined.columns.flat(2), bars = spec.series.some((s) => s.kind === 'bars');
-    this.#y = spec.y.range ?? robustRange(values, bars ? { ...spec.y, ceil: values.reduce<number>((a, v) => Math.max(a, v ?? 0), 0) * 1.06 } : spec.y);
+    this.#x = joined.x;
+    this.#columns = joined.columns;
+    const values = joined.columns.flat(2),
+      bars = spec.series.some((s) => s.kind === 'bars');
+    this.#y =
+      spec.y.range ??
+      robustRange(
+        values,
+        bars ? { ...spec.y, ceil: values.reduce<number>((a, v) => Math.max(a, v ?? 0), 0) * 1.06 } : spec.y,
+      );
     text(this.#summary, this.#y.above ? `${spec.summary} ${aboveWords(this.#y.above)}.` : spec.summary);
     const shape = shapeOf(spec);
     if (shape !== this.#shape) {
       this.#shape = shape;
       this.#legend = chartLegend(spec.series);
       replace(this.#legendBox, this.#legend.element);
-      this.#u?.destroy(); this.#u = undefined;
+      this.#u?.destroy();
+      this.#u = undefined;
     }
-    if (this.#asTable) replace(this.#tableBox, chartTable(this.#o.name, spec, this.#x, this.#columns.map((c) => c[0]!)));
+    if (this.#asTable)
+      replace(
+        this.#tableBox,
+        chartTable(
+          this.#o.name,
+          spec,
+          this.#x,
+          this.#columns.map((c) => c[0]!),
+        ),
+      );
     else this.#plotNow(spec);
     this.#read();
   }
 
   #plotNow(spec: ChartSpec): void {
     const width = this.#plot.clientWidth;
-    if (width < 20) { this.#painted.invalidate(); return; }
+    if (width < 20) {
+      this.#painted.invalidate();
+      return;
+    }
     const data = [this.#x, ...this.#columns.flat()] as uPlot.AlignedData;
-    if (!this.#u) { this.#u = new uPlot(this.#options(spec, width), data, this.#plot); return; }
+    if (!this.#u) {
+      this.#u = new uPlot(this.#options(spec, width), data, this.#plot);
+      return;
+    }
     if (this.#u.width !== width) this.#u.setSize({ width, height: this.#o.height });
     this.#u.setData(data);
     if (this.#cursor !== undefined) this.#showCursor();
   }
 
   #options(spec: ChartSpec, width: number): uPlot.Options {
-    const t = theme(), compact = this.#o.compact === true, font = `${Math.round(t.fontPx * 0.85)}px ${t.font}`;
-    const series: uPlot.Series[] = [{}], bands: uPlot.Band[] = [];
+    const t = theme(),
+      compact = this.#o.compact === true,
+      font = `${Math.round(t.fontPx * 0.85)}px ${t.font}`;
+    const series: uPlot.Series[] = [{}],
+      bands: uPlot.Band[] = [];
     for (const s of spec.series) {
-      const colour = t.hues[s.hue], hidden: uPlot.Series = { paths: () => null, points: { show: false } };
-      if (s.kind === 'points') { series.push(hidden); if (s.low && s.high) series.push(hidden, hidden); continue; }
-      if (s.kind === 'bars') series.push({ stroke: colour, fill: t.contrast ? t.background : fade(colour, 0.55), width: t.contrast ? 1.5 : 1, paths: uPlot.paths.bars!({ size: [0.86, 60] }), points: { show: false } });
-      else series.push({ stroke: colour, width: (compact ? 1.25 : s.width ?? 1.5) + (t.contrast ? 0.5 : 0), dash: s.dash ? [...s.dash] : undefined, spanGaps: true, points: { show: s.x.length === 1, size: 5, fill: colour }, paths: s.kind === 'steps' ? uPlot.paths.stepped!({ align: 1 }) : undefined });
+      const colour = t.hues[s.hue],
+        hidden: uPlot.Series = { paths: () => null, points: { show: false } };
+      if (s.kind === 'points') {
+        series.push(hidden);
+        if (s.low && s.high) series.push(hidden, hidden);
+        continue;
+      }
+      if (s.kind === 'bars')
+        series.push({
+          stroke: colour,
+          fill: t.contrast ? t.background : fade(colour, 0.55),
+          width: t.contrast ? 1.5 : 1,
+          paths: uPlot.paths.bars!({ size: [0.86, 60] }),
+          points: { show: false },
+        });
+      else
+        series.push({
+          stroke: colour,
+          width: (compact ? 1.25 : (s.width ?? 1.5)) + (t.contrast ? 0.5 : 0),
+          dash: s.dash ? [...s.dash] : undefined,
+          spanGaps: true,
+          points: { show: s.x.length === 1, size: 5, fill: colour },
+          paths: s.kind === 'steps' ? uPlot.paths.stepped!({ align: 1 }) : undefined,
+        });
       if (s.low && s.high) {
-        const edge: uPlot.Series = { stroke: t.contrast && !compact ? colour : 'transparent', width: t.contrast && !compact ? 1 : 0, dash: [2, 3], spanGaps: true, points: { show: false } };
+        const edge: uPlot.Series = {
+          stroke: t.contrast && !compact ? colour : 'transparent',
+          width: t.contrast && !compact ? 1 : 0,
+          dash: [2, 3],
+          spanGaps: true,
+          points: { show: false },
+        };
         series.push(edge, edge);
-        bands.push({ series: [series.length - 1, series.length - 2], fill: fade(colour, t.contrast && !compact ? 0.12 : 0.22) });
+        bands.push({
+          series: [series.length - 1, series.length - 2],
+          fill: fade(colour, t.contrast && !compact ? 0.12 : 0.22),
+        });
       }
     }
-    const line = { stroke: t.grid, width: 1 }, axis = { stroke: t.dim, font, grid: line, ticks: { ...line, size: 4 }, gap: 3 };
+    const line = { stroke: t.grid, width: 1 },
+      axis = { stroke: t.dim, font, grid: line, ticks: { ...line, size: 4 }, gap: 3 };
     return {
-      width, height: this.#o.height, legend: { show: false }, padding: [8, compact ? 4 : spec.x.kind === 'bins' ? 12 : 22, compact ? 4 : 0, compact ? 4 : 0], series, bands,
+      width,
+      height: this.#o.height,
+      legend: { show: false },
+      padding: [8, compact ? 4 : spec.x.kind === 'bins' ? 12 : 22, compact ? 4 : 0, compact ? 4 : 0],
+      series,
+      bands,
       scales: { x: { time: false, range: () => this.#xRange() }, y: { range: () => [this.#y.min, this.#y.max] } },
       axes: [
-        { ...axis, show: !compact, size: 26, splits: (u, _i, min, max) => this.#xTicks(min, max, u.width), values: (_u, splits) => this.#xNames(splits), ...(spec.x.kind === 'time' ? {} : { label: spec.x.label, labelFont: font, labelSize: 18, labelGap: 0 }) },
-        { ...axis, show: !compact, size: (_u, values) => 12 + Math.round(t.fontPx * 0.5 * Math.max(3, ...(values ?? []).map((v) => String(v).length))), splits: (_u, _i, min, max) => niceTicks(min, max, Math.max(2, Math.floor(this.#o.height / 38)), spec.y.integers), values: (_u, splits) => splits.map((v) => spec.y.format(v)) },
+        {
+          ...axis,
+          show: !compact,
+          size: 26,
+          splits: (u, _i, min, max) => this.#xTicks(min, max, u.width),
+          values: (_u, splits) => this.#xNames(splits),
+          ...(spec.x.kind === 'time' ? {} : { label: spec.x.label, labelFont: font, labelSize: 18, labelGap: 0 }),
+        },
+        {
+          ...axis,
+          show: !compact,
+          size: (_u, values) =>
+            12 + Math.round(t.fontPx * 0.5 * Math.max(3, ...(values ?? []).map((v) => String(v).length))),
+          splits: (_u, _i, min, max) =>
+            niceTicks(min, max, Math.max(2, Math.floor(this.#o.height / 38)), spec.y.integers),
+          values: (_u, splits) => splits.map((v) => spec.y.format(v)),
+        },
       ],
       cursor: {
-        y: false, points: { size: 6, fill: (u, i) => String((u.series[i]!.stroke as () => string)()), show: true }, drag: { x: !compact, y: false, setScale: false },
-        bind: { dblclick: () => () => { this.#zoomTo(undefined); return null; } },
-        ...(this.#o.sync ? { sync: { key: this.#o.sync, setSeries: false, scales: ['x', null], filters: { pub: (type) => type === 'mousemove' || type === 'mouseleave' } } } : {}),
+        y: false,
+        points: { size: 6, fill: (u, i) => String((u.series[i]!.stroke as () => string)()), show: true },
+        drag: { x: !compact, y: false, setScale: false },
+        bind: {
+          dblclick: () => () => {
+            this.#zoomTo(undefined);
+            return null;
+          },
+        },
+        ...(this.#o.sync
+          ? {
+              sync: {
+                key: this.#o.sync,
+                setSeries: false,
+                scales: ['x', null],
+                filters: { pub: (type) => type === 'mousemove' || type === 'mouseleave' },
+              },
+            }
+          : {}),
       },
       hooks: {
-        draw: [(u) => { drawMarks(u, this.#spec?.marks ?? [], theme(), font); drawPoints(u, this.#spec!.series, theme(), compact); }],
-        setCursor: [(u) => { if (document.activeElement !== this.#plot || u.cursor.event) this.#hover(u); }],
-        setSelect: [(u) => { if (u.select.width > 4) this.#zoomTo({ min: u.posToVal(u.select.left, 'x'), max: u.posToVal(u.select.left + u.select.width, 'x') }); u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false); }],
+        draw: [
+          (u) => {
+            drawMarks(u, this.#spec?.marks ?? [], theme(), font);
+            drawPoints(u, this.#spec!.series, theme(), compact);
+          },
+        ],
+        setCursor: [
+          (u) => {
+            if (document.activeElement !== this.#plot || u.cursor.event) this.#hover(u);
+          },
+        ],
+        setSelect: [
+          (u) => {
+            if (u.select.width > 4)
+              this.#zoomTo({
+                min: u.posToVal(u.select.left, 'x'),
+                max: u.posToVal(u.select.left + u.select.width, 'x'),
+              });
+            u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+          },
+        ],
       },
     };
   }
   #whole(): [number, number] {
-    const spec = this.#spec!, bins = spec.x.edges ? spec.x.edges.length - 1 : spec.x.names?.length;
+    const spec = this.#spec!,
+      bins = spec.x.edges ? spec.x.edges.length - 1 : spec.x.names?.length;
     if (bins !== undefined) return [0, bins];
-    const a = this.#x[0]!, b = this.#x.at(-1)!;
+    const a = this.#x[0]!,
+      b = this.#x.at(-1)!;
     return a === b ? [a - 1, b + 1] : [a, b];
   }
-  #xRange(): [number, number] { return this.#zoom ? [this.#zoom.min, this.#zoom.max] : this.#whole(); }
+  #xRange(): [number, number] {
+    return this.#zoom ? [this.#zoom.min, this.#zoom.max] : this.#whole();
+  }
   #xTicks(min: number, max: number, width: number): number[] {
-    const spec = this.#spec!, wanted = Math.max(2, Math.floor(width / (spec.x.kind === 'bins' ? 64 : 90)));
+    const spec = this.#spec!,
+      wanted = Math.max(2, Math.floor(width / (spec.x.kind === 'bins' ? 64 : 90)));
     if (spec.x.names) return spec.x.names.map((_, i) => i + 0.5);
     return spec.x.kind === 'time' ? durationTicks(min, max, wanted) : niceTicks(min, max, wanted, true);
   }
   #xNames(splits: readonly number[]): string[] {
-    const { x } = this.#spec!, step = splits.length > 1 ? splits[1]! - splits[0]! : (splits[0] ?? 0) % 60_000 === 0 ? 60_000 : 1000;
-    return splits.map((v) => (x.names ? x.names[Math.floor(v)] ?? '' : x.edges ? x.format(x.edges[Math.round(v)] ?? NaN) : x.tick(v, step)));
+    const { x } = this.#spec!,
+      step = splits.length > 1 ? splits[1]! - splits[0]! : (splits[0] ?? 0) % 60_000 === 0 ? 60_000 : 1000;
+    return splits.map((v) =>
+      x.names ? (x.names[Math.floor(v)] ?? '') : x.edges ? x.format(x.edges[Math.round(v)] ?? NaN) : x.tick(v, step),
+    );
   }
-  #zoomTo(r: Range | undefined): void { this.#zoom = r; this.#u?.setScale('x', { min: 0, max: 1 }); }
+  #zoomTo(r: Range | undefined): void {
+    this.#zoom = r;
+    this.#u?.setScale('x', { min: 0, max: 1 });
+  }
 
   // The cursor: with the mouse, uPlot's; with the keyboard, ours.
-  #hover(u: uPlot): void { this.#cursor = u.cursor.left !== undefined && u.cursor.left >= 0 ? nearest(this.#x, u.posToVal(u.cursor.left, 'x')) : undefined; this.#read(); }
+  #hover(u: uPlot): void {
+    this.#cursor =
+      u.cursor.left !== undefined && u.cursor.left >= 0 ? nearest(this.#x, u.posToVal(u.cursor.left, 'x')) : undefined;
+    this.#read();
+  }
   #key(e: KeyboardEvent): void {
     if (e.ctrlKey || e.metaKey || e.altKey) return;
-    if (e.key === 'Escape') { if (this.#cursor === undefined && !this.#zoom) return; this.#zoomTo(undefined); this.#moveTo(undefined); }
-    else if ((e.key === '+' || e.key === '=' || e.key === '-') && !this.#o.compact) {
-      const [a, b] = this.#xRange(), [lo, hi] = this.#whole(), at = this.#x[this.#cursor ?? this.#x.length - 1] ?? b, f = e.key === '-' ? 2 : 0.5;
-      const min = Math.max(lo, at - (at - a) * f), max = Math.min(hi, at + (b - at) * f);
+    if (e.key === 'Escape') {
+      if (this.#cursor === undefined && !this.#zoom) return;
+      this.#zoomTo(undefined);
+      this.#moveTo(undefined);
+    } else if ((e.key === '+' || e.key === '=' || e.key === '-') && !this.#o.compact) {
+      const [a, b] = this.#xRange(),
+        [lo, hi] = this.#whole(),
+        at = this.#x[this.#cursor ?? this.#x.length - 1] ?? b,
+        f = e.key === '-' ? 2 : 0.5;
+      const min = Math.max(lo, at - (at - a) * f),
+        max = Math.min(hi, at + (b - at) * f);
       this.#zoomTo(max - min >= hi - lo || max <= min ? undefined : { min, max });
     } else {
       const to = moveCursor(e.key, this.#cursor, this.#x.length, e.shiftKey);
@@ -170,29 +380,58 @@ export class Chart {
     e.preventDefault();
     e.stopPropagation();
   }
-  #moveTo(i: number | undefined): void { this.#cursor = i; this.#showCursor(); this.#read(); }
+  #moveTo(i: number | undefined): void {
+    this.#cursor = i;
+    this.#showCursor();
+    this.#read();
+  }
   #showCursor(): void {
     const u = this.#u;
     if (!u) return;
     u.cursor.event = undefined;
-    u.setCursor(this.#cursor === undefined ? { left: -10, top: -10 } : { left: u.valToPos(this.#x[this.#cursor]!, 'x'), top: 0 }, false);
+    u.setCursor(
+      this.#cursor === undefined ? { left: -10, top: -10 } : { left: u.valToPos(this.#x[this.#cursor]!, 'x'), top: 0 },
+      false,
+    );
   }
   /** Values under the cursor, or the newest ones, in the legend and for screen readers. */
   #read(): void {
-    const spec = this.#spec, n = this.#x.length;
+    const spec = this.#spec,
+      n = this.#x.length;
     if (!spec || !this.#legend || n === 0) return;
-    const at = Math.min(this.#cursor ?? n - 1, n - 1), bins = spec.x.kind === 'bins';
-    const place = spec.x.names ? spec.x.names[at] ?? '' : spec.x.edges ? t('{0} to {1}', spec.x.format(spec.x.edges[at]!), spec.x.format(spec.x.edges[at + 1]!)) : spec.x.format(this.#x[at]!);
+    const at = Math.min(this.#cursor ?? n - 1, n - 1),
+      bins = spec.x.kind === 'bins';
+    const place = spec.x.names
+      ? (spec.x.names[at] ?? '')
+      : spec.x.edges
+        ? t('{0} to {1}', spec.x.format(spec.x.edges[at]!), spec.x.format(spec.x.edges[at + 1]!))
+        : spec.x.format(this.#x[at]!);
     const values = this.#columns.map((c) => {
-      const v = bins ? c[0]![at] ?? undefined : valueAt(c[0]!, at);
+      const v = bins ? (c[0]![at] ?? undefined) : valueAt(c[0]!, at);
       if (v === undefined) return '';
-      const low = c[1] && valueAt(c[1], at), high = c[2] && valueAt(c[2], at);
-      return low === undefined || high === undefined ? spec.y.format(v) : t('{0} ({1} to {2})', spec.y.format(v), spec.y.format(low), spec.y.format(high));
+      const low = c[1] && valueAt(c[1], at),
+        high = c[2] && valueAt(c[2], at);
+      return low === undefined || high === undefined
+        ? spec.y.format(v)
+        : t('{0} ({1} to {2})', spec.y.format(v), spec.y.format(low), spec.y.format(high));
     });
-    this.#legend.read(this.#cursor === undefined ? (this.#y.above ? aboveWords(this.#y.above) : '') : t('at {0}', place), bins && this.#cursor === undefined ? values.map(() => '') : values);
-    const words = this.#cursor === undefined ? t('No point chosen') : `${place}: ${spec.series.map((s, i) => (values[i] ? `${s.label} ${values[i]}` : '')).filter(Boolean).join(', ')}`;
+    this.#legend.read(
+      this.#cursor === undefined ? (this.#y.above ? aboveWords(this.#y.above) : '') : t('at {0}', place),
+      bins && this.#cursor === undefined ? values.map(() => '') : values,
+    );
+    const words =
+      this.#cursor === undefined
+        ? t('No point chosen')
+        : `${place}: ${spec.series
+            .map((s, i) => (values[i] ? `${s.label} ${values[i]}` : ''))
+            .filter(Boolean)
+            .join(', ')}`;
     const p = this.#plot;
-    if (p.getAttribute('aria-valuetext') !== words) { p.setAttribute('aria-valuetext', words); p.setAttribute('aria-valuenow', String(at)); p.setAttribute('aria-valuemax', String(n - 1)); }
+    if (p.getAttribute('aria-valuetext') !== words) {
+      p.setAttribute('aria-valuetext', words);
+      p.setAttribute('aria-valuenow', String(at));
+      p.setAttribute('aria-valuemax', String(n - 1));
+    }
   }
   #toggleTable(): void {
     this.#asTable = !this.#asTable;

@@ -6,9 +6,12 @@ import type { Theme } from './chartTheme.js';
 
 /** Runs with the context clipped to the plot area, lengths in device pixels. */
 function inside(u: uPlot, draw: (c: CanvasRenderingContext2D, px: number) => void): void {
-  const { ctx } = u, b = u.bbox;
+  const { ctx } = u,
+    b = u.bbox;
   ctx.save();
-  ctx.beginPath(); ctx.rect(b.left, b.top, b.width, b.height); ctx.clip();
+  ctx.beginPath();
+  ctx.rect(b.left, b.top, b.width, b.height);
+  ctx.clip();
   draw(ctx, devicePixelRatio);
   ctx.restore();
 }
@@ -17,44 +20,96 @@ export function drawMarks(u: uPlot, marks: readonly Mark[], t: Theme, font: stri
   if (marks.length === 0) return;
   inside(u, (c, px) => {
     const b = u.bbox;
-    c.font = font.replace(/^[\d.]+/, (n) => String(Number(n) * px)); c.textBaseline = 'bottom'; c.textAlign = 'left';
+    c.font = font.replace(/^[\d.]+/, (n) => String(Number(n) * px));
+    c.textBaseline = 'bottom';
+    c.textAlign = 'left';
     for (const m of marks) {
       const at = Math.round(u.valToPos(m.at, m.axis, true));
-      c.strokeStyle = t.hues[m.hue]; c.lineWidth = px * (t.contrast ? 2 : 1.25); c.setLineDash([6 * px, 4 * px]);
+      c.strokeStyle = t.hues[m.hue];
+      c.lineWidth = px * (t.contrast ? 2 : 1.25);
+      c.setLineDash([6 * px, 4 * px]);
       c.beginPath();
-      if (m.axis === 'y') { c.moveTo(b.left, at); c.lineTo(b.left + b.width, at); } else { c.moveTo(at, b.top); c.lineTo(at, b.top + b.height); }
+      if (m.axis === 'y') {
+        c.moveTo(b.left, at);
+        c.lineTo(b.left + b.width, at);
+      } else {
+        c.moveTo(at, b.top);
+        c.lineTo(at, b.top + b.height);
+      }
       c.stroke();
-      const w = c.measureText(m.label).width, roomRight = at + w + 8 * px < b.left + b.width;
-      const [x, y] = m.axis === 'y' ? [b.left + b.width - w - 4 * px, at - b.top > 16 * px ? at - 2 * px : at + 15 * px] : [roomRight ? at + 5 * px : at - w - 5 * px, b.top + 15 * px];
+      const w = c.measureText(m.label).width,
+        roomRight = at + w + 8 * px < b.left + b.width;
+      const [x, y] =
+        m.axis === 'y'
+          ? [b.left + b.width - w - 4 * px, at - b.top > 16 * px ? at - 2 * px : at + 15 * px]
+          : [roomRight ? at + 5 * px : at - w - 5 * px, b.top + 15 * px];
       // A halo parts the words from the lines and bars under them.
-      c.setLineDash([]); c.lineWidth = 4 * px; c.lineJoin = 'round'; c.strokeStyle = t.background; c.strokeText(m.label, x, y);
-      c.fillStyle = t.foreground; c.fillText(m.label, x, y);
+      c.setLineDash([]);
+      c.lineWidth = 4 * px;
+      c.lineJoin = 'round';
+      c.strokeStyle = t.background;
+      c.strokeText(m.label, x, y);
+      c.fillStyle = t.foreground;
+      c.fillText(m.label, x, y);
     }
   });
 }
 
-/** Where points crowd they are drawn small, and error bars only on some, far enough apart to be told from each other. */
+/**
+ * Where points crowd they are drawn small, and error bars only on some, far enough apart to be told from each other.
+ */
 export function drawPoints(u: uPlot, series: readonly ChartSeries[], t: Theme, small: boolean): void {
   inside(u, (c, px) => {
-    const [from, to] = [u.scales['x']!.min!, u.scales['x']!.max!], box = u.bbox;
+    const [from, to] = [u.scales['x']!.min!, u.scales['x']!.max!],
+      box = u.bbox;
     for (const s of series) {
       if (s.kind !== 'points') continue;
-      const seen = s.x.filter((x) => x >= from && x <= to).length, crowded = box.width / Math.max(1, seen) < (small ? 9 : 16) * px, r = (small ? (crowded ? 1.5 : 2.6) : crowded ? 2.4 : 4.5) * px, barEvery = (crowded ? 28 : 0) * px;
-      c.strokeStyle = c.fillStyle = t.hues[s.hue]; c.lineWidth = px * 1.5; c.setLineDash([]);
+      const seen = s.x.filter((x) => x >= from && x <= to).length,
+        crowded = box.width / Math.max(1, seen) < (small ? 9 : 16) * px,
+        r = (small ? (crowded ? 1.5 : 2.6) : crowded ? 2.4 : 4.5) * px,
+        barEvery = (crowded ? 28 : 0) * px;
+      c.strokeStyle = c.fillStyle = t.hues[s.hue];
+      c.lineWidth = px * 1.5;
+      c.setLineDash([]);
       let lastBar = Infinity;
       // Newest first: it is the one that always has its bar.
       for (let i = s.x.length - 1; i >= 0; i--) {
         const v = s.y[i];
         if (v === null || v === undefined || s.x[i]! < from || s.x[i]! > to) continue;
         // A point on the very edge of the plot stays whole.
-        const x = Math.min(Math.max(u.valToPos(s.x[i]!, 'x', true), box.left + r), box.left + box.width - r), y = u.valToPos(v, 'y', true), low = s.low?.[i], high = s.high?.[i];
-        if (!small && lastBar - x >= barEvery && low !== null && low !== undefined && high !== null && high !== undefined) {
-          const y0 = u.valToPos(low, 'y', true), y1 = u.valToPos(high, 'y', true), cap = 3.5 * px;
-          c.beginPath(); c.moveTo(x, y0); c.lineTo(x, y1); c.moveTo(x - cap, y0); c.lineTo(x + cap, y0); c.moveTo(x - cap, y1); c.lineTo(x + cap, y1); c.stroke();
+        const x = Math.min(Math.max(u.valToPos(s.x[i]!, 'x', true), box.left + r), box.left + box.width - r),
+          y = u.valToPos(v, 'y', true),
+          low = s.low?.[i],
+          high = s.high?.[i];
+        if (
+          !small &&
+          lastBar - x >= barEvery &&
+          low !== null &&
+          low !== undefined &&
+          high !== null &&
+          high !== undefined
+        ) {
+          const y0 = u.valToPos(low, 'y', true),
+            y1 = u.valToPos(high, 'y', true),
+            cap = 3.5 * px;
+          c.beginPath();
+          c.moveTo(x, y0);
+          c.lineTo(x, y1);
+          c.moveTo(x - cap, y0);
+          c.lineTo(x + cap, y0);
+          c.moveTo(x - cap, y1);
+          c.lineTo(x + cap, y1);
+          c.stroke();
           lastBar = x;
         }
         const p = new Path2D(shapePath(s.shape, x, y, r));
-        if (!crowded) { c.save(); c.strokeStyle = t.background; c.lineWidth = px * 3; c.stroke(p); c.restore(); }
+        if (!crowded) {
+          c.save();
+          c.strokeStyle = t.background;
+          c.lineWidth = px * 3;
+          c.stroke(p);
+          c.restore();
+        }
         c.fill(p);
       }
     }

@@ -2,24 +2,52 @@
 import type { ChartSeries, Shape } from './chartSpec.js';
 import { h, s, text } from './dom.js';
 
-export interface Legend { readonly element: HTMLElement; /** `note`: where the cursor is, or what else there is to say. */ read(note: string, values: readonly string[]): void }
+export interface Legend {
+  readonly element: HTMLElement;
+  /** `note`: where the cursor is, or what else there is to say. */
+  read(note: string, values: readonly string[]): void;
+}
 
 export function chartLegend(series: readonly ChartSeries[]): Legend {
   const place = h('span', { class: 'legend-place' });
   const values = series.map(() => h('span', { class: 'legend-value' }));
-  const element = h('div', { class: 'legend' }, series.map((x, i) => h('span', { class: 'legend-item' }, swatch(x), h('span', { class: 'legend-label' }, x.label), values[i])), place);
+  const element = h(
+    'div',
+    { class: 'legend' },
+    series.map((x, i) =>
+      h('span', { class: 'legend-item' }, swatch(x), h('span', { class: 'legend-label' }, x.label), values[i]),
+    ),
+    place,
+  );
   return {
     element,
-    read(p, vs) { text(place, p); vs.forEach((v, i) => text(values[i]!, v)); },
+    read(p, vs) {
+      text(place, p);
+      vs.forEach((v, i) => text(values[i]!, v));
+    },
   };
 }
 
 /** A sample of a series' line, point or bar, in its colour and form. */
-export function swatch(x: Pick<ChartSeries, 'kind' | 'hue'> & { readonly dash?: readonly number[]; readonly shape?: Shape; readonly low?: unknown }): SVGElement {
-  const box = (...c: SVGElement[]): SVGElement => s('svg', { class: `swatch hue-${x.hue}`, viewBox: '0 0 22 12', width: 22, height: 12, 'aria-hidden': 'true' }, c);
+export function swatch(
+  x: Pick<ChartSeries, 'kind' | 'hue'> & {
+    readonly dash?: readonly number[];
+    readonly shape?: Shape;
+    readonly low?: unknown;
+  },
+): SVGElement {
+  const box = (...c: SVGElement[]): SVGElement =>
+    s('svg', { class: `swatch hue-${x.hue}`, viewBox: '0 0 22 12', width: 22, height: 12, 'aria-hidden': 'true' }, c);
   if (x.kind === 'bars') return box(s('rect', { class: 'swatch-fill', x: 5, y: 1.5, width: 12, height: 9 }));
-  if (x.kind === 'points') return box(...(x.low ? [s('path', { class: 'swatch-line', d: 'M11 0V12' })] : []), s('path', { class: 'swatch-solid', d: shapePath(x.shape ?? 'diamond', 11, 6, 4) }));
-  return box(...(x.low ? [s('rect', { class: 'swatch-band', x: 0, y: 1, width: 22, height: 10 })] : []), s('path', { class: 'swatch-line', d: 'M0 6H22', 'stroke-dasharray': x.dash?.join(' ') }));
+  if (x.kind === 'points')
+    return box(
+      ...(x.low ? [s('path', { class: 'swatch-line', d: 'M11 0V12' })] : []),
+      s('path', { class: 'swatch-solid', d: shapePath(x.shape ?? 'diamond', 11, 6, 4) }),
+    );
+  return box(
+    ...(x.low ? [s('rect', { class: 'swatch-band', x: 0, y: 1, width: 22, height: 10 })] : []),
+    s('path', { class: 'swatch-line', d: 'M0 6H22', 'stroke-dasharray': x.dash?.join(' ') }),
+  );
 }
 
 /** A point's outline around (x, y) with radius r, as SVG path data. */

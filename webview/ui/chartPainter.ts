@@ -4,7 +4,11 @@ export interface Painted {
   invalidate(now?: boolean): void;
   dispose(): void;
 }
-interface View { readonly draw: () => void; stale: boolean; visible: boolean }
+interface View {
+  readonly draw: () => void;
+  stale: boolean;
+  visible: boolean;
+}
 
 export class Painter {
   readonly #views = new Map<Element, View>();
@@ -16,10 +20,16 @@ export class Painter {
 
   constructor(everyMs = 250) {
     this.#everyMs = everyMs;
-    this.#seen = new IntersectionObserver((entries) => {
-      for (const e of entries) { const v = this.#views.get(e.target); if (v) v.visible = e.isIntersecting; }
-      if ([...this.#views.values()].some((v) => v.visible && v.stale)) this.#ask(true);
-    }, { rootMargin: '160px' });
+    this.#seen = new IntersectionObserver(
+      (entries) => {
+        for (const e of entries) {
+          const v = this.#views.get(e.target);
+          if (v) v.visible = e.isIntersecting;
+        }
+        if ([...this.#views.values()].some((v) => v.visible && v.stale)) this.#ask(true);
+      },
+      { rootMargin: '160px' },
+    );
     document.addEventListener('visibilitychange', () => this.#ask(true));
   }
   add(element: Element, draw: () => void): Painted {
@@ -27,19 +37,37 @@ export class Painter {
     this.#views.set(element, view);
     this.#seen.observe(element);
     return {
-      invalidate: (now = false) => { view.stale = true; if (view.visible) this.#ask(now); },
-      dispose: () => { this.#views.delete(element); this.#seen.unobserve(element); },
+      invalidate: (now = false) => {
+        view.stale = true;
+        if (view.visible) this.#ask(now);
+      },
+      dispose: () => {
+        this.#views.delete(element);
+        this.#seen.unobserve(element);
+      },
     };
   }
   #ask(now: boolean): void {
     if (document.hidden) return;
     const wait = now ? 0 : this.#last + this.#everyMs - performance.now();
-    if (wait <= 0) { clearTimeout(this.#timer); this.#timer = undefined; this.#frame ||= requestAnimationFrame(() => this.#paint()); return; }
-    this.#timer ??= setTimeout(() => { this.#timer = undefined; this.#frame ||= requestAnimationFrame(() => this.#paint()); }, wait);
+    if (wait <= 0) {
+      clearTimeout(this.#timer);
+      this.#timer = undefined;
+      this.#frame ||= requestAnimationFrame(() => this.#paint());
+      return;
+    }
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.#frame ||= requestAnimationFrame(() => this.#paint());
+    }, wait);
   }
   #paint(): void {
     this.#frame = 0;
     this.#last = performance.now();
-    for (const v of this.#views.values()) if (v.visible && v.stale) { v.stale = false; v.draw(); }
+    for (const v of this.#views.values())
+      if (v.visible && v.stale) {
+        v.stale = false;
+        v.draw();
+      }
   }
 }

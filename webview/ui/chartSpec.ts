@@ -5,23 +5,66 @@ import type { Cell, Range } from './chartMath.js';
 export type Hue = 'blue' | 'green' | 'red' | 'orange' | 'yellow' | 'purple' | 'plain';
 
 export type Shape = 'diamond' | 'square' | 'triangle';
-interface Common { readonly label: string; readonly hue: Hue; readonly x: readonly number[]; readonly y: readonly Cell[]; /** Confidence band of a line, error bars of points. */ readonly low?: readonly Cell[]; readonly high?: readonly Cell[] }
-export type ChartSeries = Common & (
-  | { readonly kind: 'line' | 'steps'; readonly dash?: readonly number[]; readonly width?: number }
-  | { readonly kind: 'points'; readonly shape: Shape }
-  | { readonly kind: 'bars' });
+interface Common {
+  readonly label: string;
+  readonly hue: Hue;
+  readonly x: readonly number[];
+  readonly y: readonly Cell[];
+  /** Confidence band of a line, error bars of points. */
+  readonly low?: readonly Cell[];
+  readonly high?: readonly Cell[];
+}
+export type ChartSeries = Common &
+  (
+    | { readonly kind: 'line' | 'steps'; readonly dash?: readonly number[]; readonly width?: number }
+    | { readonly kind: 'points'; readonly shape: Shape }
+    | { readonly kind: 'bars' }
+  );
 /** A straight line across: a bound, a threshold. */
-export interface Mark { readonly axis: 'x' | 'y'; readonly at: number; readonly label: string; readonly hue: Hue }
+export interface Mark {
+  readonly axis: 'x' | 'y';
+  readonly at: number;
+  readonly label: string;
+  readonly hue: Hue;
+}
 
 export interface XAxis {
-  readonly kind: 'time' | 'number' | 'bins'; readonly label: string; /** Of bins: n + 1 ascending; x of bin i is i + 0.5. */ readonly edges?: readonly number[]; /** Bins named one by one instead of by their edges. */ readonly names?: readonly string[];
-  readonly format: (x: number) => string; /** Ticks; `step` is their distance. */ readonly tick: (x: number, step: number) => string;
+  readonly kind: 'time' | 'number' | 'bins';
+  readonly label: string;
+  /** Of bins: n + 1 ascending; x of bin i is i + 0.5. */
+  readonly edges?: readonly number[];
+  /** Bins named one by one instead of by their edges. */
+  readonly names?: readonly string[];
+  readonly format: (x: number) => string;
+  /** Ticks; `step` is their distance. */
+  readonly tick: (x: number, step: number) => string;
 }
-export interface YAxis { readonly format: (y: number) => string; readonly range?: Range; /** Always inside the range. */ readonly floor?: number; readonly ceil?: number; readonly integers?: boolean }
-export interface ChartSpec { readonly x: XAxis; readonly y: YAxis; readonly series: readonly ChartSeries[]; readonly marks?: readonly Mark[]; /** The chart in a sentence or two. */ readonly summary: string; /** Instead of a plot when there is no point. */ readonly empty: string }
+export interface YAxis {
+  readonly format: (y: number) => string;
+  readonly range?: Range;
+  /** Always inside the range. */
+  readonly floor?: number;
+  readonly ceil?: number;
+  readonly integers?: boolean;
+}
+export interface ChartSpec {
+  readonly x: XAxis;
+  readonly y: YAxis;
+  readonly series: readonly ChartSeries[];
+  readonly marks?: readonly Mark[];
+  /** The chart in a sentence or two. */
+  readonly summary: string;
+  /** Instead of a plot when there is no point. */
+  readonly empty: string;
+}
 
 export const isEmpty = (s: ChartSpec): boolean => s.series.every((x) => x.x.length === 0);
 /** uPlot's columns per series: the values, then the edges of a band. */
-export const columnsOf = (s: ChartSeries): readonly (readonly Cell[])[] => (s.low && s.high ? [s.y, s.low, s.high] : [s.y]);
+export const columnsOf = (s: ChartSeries): readonly (readonly Cell[])[] =>
+  s.low && s.high ? [s.y, s.low, s.high] : [s.y];
 /** Series that differ in more than their numbers need a new plot. */
-export const shapeOf = (s: ChartSpec): string => JSON.stringify([s.x.kind, s.series.map((x) => [x.kind, x.label, x.hue, x.low !== undefined, 'dash' in x ? x.dash : 0])]);
+export const shapeOf = (s: ChartSpec): string =>
+  JSON.stringify([
+    s.x.kind,
+    s.series.map((x) => [x.kind, x.label, x.hue, x.low !== undefined, 'dash' in x ? x.dash : 0]),
+  ]);

@@ -1,12 +1,25 @@
-/** A text field that saves itself: what is typed is a draft until a pause, Enter or leaving the field; Escape puts the saved text back. */
+/**
+ * A text field that saves itself: what is typed is a draft until a pause, Enter or leaving the field; Escape puts the
+ * saved text back.
+ */
 import { h, set, text } from './dom.js';
 
 export interface DraftOptions {
-  readonly label: string; /** Several lines: Enter breaks the line, Ctrl+Enter finishes. */ readonly many?: boolean; readonly rows?: number; readonly placeholder?: string; readonly hint?: string; /** The label is not shown, only read out. */ readonly bare?: boolean;
-  /** What is wrong with a text; such a draft stays in the field and is not committed. */ check?(value: string): string | undefined;
-  /** Each change, before it is committed; undefined: it is as saved again. */ typed?(value: string | undefined): void;
+  readonly label: string;
+  /** Several lines: Enter breaks the line, Ctrl+Enter finishes. */
+  readonly many?: boolean;
+  readonly rows?: number;
+  readonly placeholder?: string;
+  readonly hint?: string;
+  /** The label is not shown, only read out. */
+  readonly bare?: boolean;
+  /** What is wrong with a text; such a draft stays in the field and is not committed. */
+  check?(value: string): string | undefined;
+  /** Each change, before it is committed; undefined: it is as saved again. */
+  typed?(value: string | undefined): void;
   commit(value: string): void;
-  /** Enter or Escape: the field is done with. */ left?(): void;
+  /** Enter or Escape: the field is done with. */
+  left?(): void;
 }
 /** Typing is one edit until it rests for so long, ms. */
 export const pause = 1200;
@@ -25,9 +38,26 @@ export class DraftField {
     this.#o = o;
     const id = `field-${++fields}`;
     this.#trouble = h('p', { class: 'ds-field-trouble', id: `${id}-trouble`, role: 'alert' });
-    const attributes = { id, class: 'ds-field-input', placeholder: o.placeholder, 'aria-label': o.bare ? o.label : undefined, 'aria-describedby': `${o.hint ? `${id}-hint ` : ''}${id}-trouble`, spellcheck: 'false', autocomplete: 'off' };
-    this.input = o.many ? h('textarea', { ...attributes, rows: o.rows ?? 2 }) : h('input', { ...attributes, type: 'text' });
-    this.element = h('div', { class: 'ds-field' }, o.bare ? undefined : h('label', { for: id }, o.label), this.input, o.hint ? h('p', { class: 'ds-field-hint', id: `${id}-hint` }, o.hint) : undefined, this.#trouble);
+    const attributes = {
+      id,
+      class: 'ds-field-input',
+      placeholder: o.placeholder,
+      'aria-label': o.bare ? o.label : undefined,
+      'aria-describedby': `${o.hint ? `${id}-hint ` : ''}${id}-trouble`,
+      spellcheck: 'false',
+      autocomplete: 'off',
+    };
+    this.input = o.many
+      ? h('textarea', { ...attributes, rows: o.rows ?? 2 })
+      : h('input', { ...attributes, type: 'text' });
+    this.element = h(
+      'div',
+      { class: 'ds-field' },
+      o.bare ? undefined : h('label', { for: id }, o.label),
+      this.input,
+      o.hint ? h('p', { class: 'ds-field-hint', id: `${id}-hint` }, o.hint) : undefined,
+      this.#trouble,
+    );
     this.input.addEventListener('input', () => this.#typed());
     this.input.addEventListener('blur', () => this.flush());
     this.input.addEventListener('keydown', (k) => this.#key(k as KeyboardEvent));
@@ -36,12 +66,19 @@ export class DraftField {
   /** The saved text. A draft is not overwritten. */
   set(value: string): void {
     this.#saved = value;
-    if (this.#dirty) { this.#dirty = this.input.value !== value; return; }
+    if (this.#dirty) {
+      this.#dirty = this.input.value !== value;
+      return;
+    }
     if (this.input.value !== value) this.input.value = value;
     this.#say(undefined);
   }
-  set disabled(on: boolean) { this.input.disabled = on; }
-  get value(): string { return this.input.value; }
+  set disabled(on: boolean) {
+    this.input.disabled = on;
+  }
+  get value(): string {
+    return this.input.value;
+  }
   /** Commits what is typed; false when it cannot be. */
   flush(): boolean {
     clearTimeout(this.#timer);
@@ -64,23 +101,40 @@ export class DraftField {
     this.#o.typed?.(undefined);
   }
   /** Words at the field, as `check` has them. */
-  complain(words: string): void { this.#say(words); }
-  focus(): void { this.input.focus(); this.input.select(); }
+  complain(words: string): void {
+    this.#say(words);
+  }
+  focus(): void {
+    this.input.focus();
+    this.input.select();
+  }
 
   #typed(): void {
     // VS Code sends undo to the page as a whole: a field that one has left does not change by it.
-    if (document.activeElement !== this.input) { this.input.value = this.#saved; return; }
+    if (document.activeElement !== this.input) {
+      this.input.value = this.#saved;
+      return;
+    }
     this.#dirty = this.input.value !== this.#saved;
     this.#o.typed?.(this.#dirty ? this.input.value : undefined);
     clearTimeout(this.#timer);
     if (!this.#dirty) this.#say(undefined);
-    else if (this.#o.check?.(this.input.value) === undefined) { this.#say(undefined); this.#timer = setTimeout(() => this.flush(), pause); }
+    else if (this.#o.check?.(this.input.value) === undefined) {
+      this.#say(undefined);
+      this.#timer = setTimeout(() => this.flush(), pause);
+    }
   }
   #key(k: KeyboardEvent): void {
-    if (k.isComposing || (k.key !== 'Escape' && !(k.key === 'Enter' && (!this.#o.many || k.ctrlKey || k.metaKey)))) return;
-    k.preventDefault(); k.stopPropagation();
-    if (k.key === 'Escape') this.revert(); else if (!this.flush()) return;
+    if (k.isComposing || (k.key !== 'Escape' && !(k.key === 'Enter' && (!this.#o.many || k.ctrlKey || k.metaKey))))
+      return;
+    k.preventDefault();
+    k.stopPropagation();
+    if (k.key === 'Escape') this.revert();
+    else if (!this.flush()) return;
     this.#o.left?.();
   }
-  #say(trouble: string | undefined): void { text(this.#trouble, trouble ?? ''); set(this.input, { 'aria-invalid': trouble === undefined ? undefined : 'true' }); }
+  #say(trouble: string | undefined): void {
+    text(this.#trouble, trouble ?? '');
+    set(this.input, { 'aria-invalid': trouble === undefined ? undefined : 'true' });
+  }
 }

@@ -2,7 +2,9 @@
 import type { Host } from './host.js';
 import { t } from './words.js';
 
-const thumbWidth = 320, batch = 48, keepDecoded = 24;
+const thumbWidth = 320,
+  batch = 48,
+  keepDecoded = 24;
 export type Thumb = { readonly uri: string } | { readonly missing: string };
 
 export class Frames {
@@ -15,51 +17,103 @@ export class Frames {
   /** New thumbnails are there. */
   changed: () => void = () => undefined;
 
-  constructor(host: Host) { this.#host = host; }
+  constructor(host: Host) {
+    this.#host = host;
+  }
 
   /** Where frames are: the run whose daemon makes thumbnails (none for a file) and the folder of the full pictures. */
   open(run: string | undefined, dir: string): void {
     if (run === this.#source.run && dir === this.#source.dir) return;
     this.#source = { dir, ...(run === undefined ? {} : { run }) };
-    this.#thumbs.clear(); this.#asked.clear(); this.#full.clear(); this.#wanted = [];
+    this.#thumbs.clear();
+    this.#asked.clear();
+    this.#full.clear();
+    this.#wanted = [];
   }
   /** File of the full picture. */
-  path(hash: string): string { return `${this.#source.dir}/${hash.slice(0, 2)}/${hash}.png`; }
-  uri(hash: string): string | undefined { return this.#host.frame(this.#source.dir, hash); }
+  path(hash: string): string {
+    return `${this.#source.dir}/${hash.slice(0, 2)}/${hash}.png`;
+  }
+  uri(hash: string): string | undefined {
+    return this.#host.frame(this.#source.dir, hash);
+  }
 
   /** undefined while it is being made; asks for it on first sight. */
   thumb(hash: string): Thumb | undefined {
     const there = this.#thumbs.get(hash);
     if (there || this.#asked.has(hash)) return there;
     this.#asked.add(hash);
-    if (this.#source.run === undefined) { const t = this.#fallback(hash); this.#thumbs.set(hash, t); return t; }
+    if (this.#source.run === undefined) {
+      const t = this.#fallback(hash);
+      this.#thumbs.set(hash, t);
+      return t;
+    }
     if (this.#wanted.push(hash) === 1) queueMicrotask(() => this.#ask());
     return undefined;
   }
   #ask(): void {
-    const source = this.#source, run = source.run, all = this.#wanted;
+    const source = this.#source,
+      run = source.run,
+      all = this.#wanted;
     this.#wanted = [];
     if (run === undefined) return;
     for (let i = 0; i < all.length; i += batch) {
       const hashes = all.slice(i, i + batch);
-      this.#host.request<{ readonly paths: Readonly<Record<string, string>> }>('frame/thumbnails', { run, hashes, width: thumbWidth }).then(
-        ({ paths }) => { for (const h of hashes) { const p = paths[h], uri = p === undefined ? undefined : this.#host.uri(p); this.#put(source, h, uri ? { uri } : p === undefined ? { missing: t('The picture cannot be read') } : this.#fallback(h)); } },
-        () => { for (const h of hashes) this.#put(source, h, this.#fallback(h)); },
-      ).finally(() => { if (source === this.#source) this.changed(); });
+      this.#host
+        .request<{ readonly paths: Readonly<Record<string, string>> }>('frame/thumbnails', {
+          run,
+          hashes,
+          width: thumbWidth,
+        })
+        .then(
+          ({ paths }) => {
+            for (const h of hashes) {
+              const p = paths[h],
+                uri = p === undefined ? undefined : this.#host.uri(p);
+              this.#put(
+                source,
+                h,
+                uri ? { uri } : p === undefined ? { missing: t('The picture cannot be read') } : this.#fallback(h),
+              );
+            }
+          },
+          () => {
+            for (const h of hashes) this.#put(source, h, this.#fallback(h));
+          },
+        )
+        .finally(() => {
+          if (source === this.#source) this.changed();
+        });
     }
   }
-  #put(source: unknown, hash: string, t: Thumb): void { if (source === this.#source) this.#thumbs.set(hash, t); }
-  #fallback(hash: string): Thumb { const uri = this.uri(hash); return uri ? { uri } : { missing: t('The picture lies outside the folders this page may show') }; }
+  #put(source: unknown, hash: string, t: Thumb): void {
+    if (source === this.#source) this.#thumbs.set(hash, t);
+  }
+  #fallback(hash: string): Thumb {
+    const uri = this.uri(hash);
+    return uri ? { uri } : { missing: t('The picture lies outside the folders this page may show') };
+  }
 
-  /** The full picture as an element of its own, loading or loaded; undefined where the page may not show it. The newest stay decoded. */
+  /**
+   * The full picture as an element of its own, loading or loaded; undefined where the page may not show it. The newest
+   * stay decoded.
+   */
   picture(hash: string): HTMLImageElement | undefined {
     const uri = this.uri(hash);
     if (!uri) return undefined;
     let img = this.#full.get(hash);
     if (img) this.#full.delete(hash);
-    else { img = new Image(); img.decoding = 'async'; img.draggable = false; img.src = uri; }
+    else {
+      img = new Image();
+      img.decoding = 'async';
+      img.draggable = false;
+      img.src = uri;
+    }
     this.#full.set(hash, img);
-    for (const old of this.#full.keys()) { if (this.#full.size <= keepDecoded) break; this.#full.delete(old); }
+    for (const old of this.#full.keys()) {
+      if (this.#full.size <= keepDecoded) break;
+      this.#full.delete(old);
+    }
     return img;
   }
 }

@@ -3,7 +3,11 @@ import type { HostAction, HostError, PageInput, ResourceRoot, ToHost, ToPage } f
 import type { RunEventType } from '../../runtime/protocol/types.js';
 import { t } from './words.js';
 
-interface VsCodeApi { postMessage(m: unknown): void; getState(): unknown; setState(s: unknown): void }
+interface VsCodeApi {
+  postMessage(m: unknown): void;
+  getState(): unknown;
+  setState(s: unknown): void;
+}
 declare function acquireVsCodeApi(): VsCodeApi;
 
 export type Init = Extract<ToPage, { type: 'init' }>;
@@ -13,7 +17,12 @@ export type Pushed = Exclude<ToPage, { type: 'init' | 'response' }>;
 export class RequestFailed extends Error {
   readonly kind: string;
   readonly remedy: string;
-  constructor(e: HostError) { super(e.message); this.name = 'RequestFailed'; this.kind = e.kind; this.remedy = e.remedy; }
+  constructor(e: HostError) {
+    super(e.message);
+    this.name = 'RequestFailed';
+    this.kind = e.kind;
+    this.remedy = e.remedy;
+  }
 }
 
 export class Host {
@@ -27,8 +36,16 @@ export class Host {
   constructor() {
     this.#api = acquireVsCodeApi();
     this.#boot = crypto.randomUUID();
-    addEventListener('error', (e) => this.#post({ type: 'fault', boot: this.#boot, message: `${e.message} at ${e.filename}:${e.lineno}` }));
-    addEventListener('unhandledrejection', (e) => this.#post({ type: 'fault', boot: this.#boot, message: e.reason instanceof Error ? e.reason.stack ?? e.reason.message : String(e.reason) }));
+    addEventListener('error', (e) =>
+      this.#post({ type: 'fault', boot: this.#boot, message: `${e.message} at ${e.filename}:${e.lineno}` }),
+    );
+    addEventListener('unhandledrejection', (e) =>
+      this.#post({
+        type: 'fault',
+        boot: this.#boot,
+        message: e.reason instanceof Error ? (e.reason.stack ?? e.reason.message) : String(e.reason),
+      }),
+    );
   }
 
   /** Says that the page is there and waits for what it is to show. Listen before calling it. */
@@ -37,12 +54,17 @@ export class Host {
       addEventListener('message', (e: MessageEvent<ToPage>) => {
         const m = e.data;
         if (m.boot !== this.#boot) return;
-        if (m.type === 'init') { this.#roots = m.roots; resolve(m); return; }
+        if (m.type === 'init') {
+          this.#roots = m.roots;
+          resolve(m);
+          return;
+        }
         if (m.type === 'show') this.#roots = m.roots;
         if (m.type === 'response') {
           const w = this.#waiting.get(m.id);
           this.#waiting.delete(m.id);
-          if (m.error) w?.reject(new RequestFailed(m.error)); else w?.resolve(m.result);
+          if (m.error) w?.reject(new RequestFailed(m.error));
+          else w?.resolve(m.result);
           return;
         }
         for (const l of this.#listeners) l(m);
@@ -50,33 +72,67 @@ export class Host {
       this.#post({ type: 'ready', boot: this.#boot });
     });
   }
-  on(listener: (m: Pushed) => void): () => void { this.#listeners.add(listener); return () => this.#listeners.delete(listener); }
+  on(listener: (m: Pushed) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
 
   /** A daemon request (pageMethods). Rejects with RequestFailed; an aborted one is cancelled on the way. */
   request<R>(method: string, params: unknown, signal?: AbortSignal): Promise<R> {
     const id = ++this.#id;
     return new Promise<R>((resolve, reject) => {
-      if (signal?.aborted) { reject(new RequestFailed({ kind: 'cancelled', message: t('Cancelled.'), remedy: '' })); return; }
+      if (signal?.aborted) {
+        reject(new RequestFailed({ kind: 'cancelled', message: t('Cancelled.'), remedy: '' }));
+        return;
+      }
       this.#waiting.set(id, { resolve: resolve as (v: unknown) => void, reject });
-      signal?.addEventListener('abort', () => { if (this.#waiting.has(id)) this.#post({ type: 'cancel', boot: this.#boot, id }); }, { once: true });
+      signal?.addEventListener(
+        'abort',
+        () => {
+          if (this.#waiting.has(id)) this.#post({ type: 'cancel', boot: this.#boot, id });
+        },
+        { once: true },
+      );
       this.#post({ type: 'request', boot: this.#boot, id, method, params });
     });
   }
-  subscribe(o: { readonly run: string; readonly sinceSeq: number; readonly types?: readonly RunEventType[]; readonly rollout?: string }): void { this.#post({ type: 'subscribe', boot: this.#boot, ...o }); }
-  act(action: HostAction): void { this.#post({ type: 'action', boot: this.#boot, action }); }
-  title(title: string): void { this.#post({ type: 'title', boot: this.#boot, title }); }
+  subscribe(o: {
+    readonly run: string;
+    readonly sinceSeq: number;
+    readonly types?: readonly RunEventType[];
+    readonly rollout?: string;
+  }): void {
+    this.#post({ type: 'subscribe', boot: this.#boot, ...o });
+  }
+  act(action: HostAction): void {
+    this.#post({ type: 'action', boot: this.#boot, action });
+  }
+  title(title: string): void {
+    this.#post({ type: 'title', boot: this.#boot, title });
+  }
 
   /** URI of a local file, or undefined when the page may not show it. */
   uri(path: string): string | undefined {
     const r = this.#roots.find((x) => path === x.path || path.startsWith(x.path.endsWith('/') ? x.path : `${x.path}/`));
     if (!r) return undefined;
-    return r.uri.replace(/\/$/, '') + path.slice(r.path.replace(/\/$/, '').length).split('/').map(encodeURIComponent).join('/');
+    return (
+      r.uri.replace(/\/$/, '') +
+      path.slice(r.path.replace(/\/$/, '').length).split('/').map(encodeURIComponent).join('/')
+    );
   }
   /** The picture of a frame. */
-  frame(framesDir: string, hash: string): string | undefined { return this.uri(`${framesDir}/${hash.slice(0, 2)}/${hash}.png`); }
+  frame(framesDir: string, hash: string): string | undefined {
+    return this.uri(`${framesDir}/${hash.slice(0, 2)}/${hash}.png`);
+  }
 
   /** Navigation and UI choices of this page; survives hiding and reload. Never data. */
-  getState<S>(): S | undefined { return this.#api.getState() as S | undefined; }
-  setState(s: { readonly input: PageInput; readonly [k: string]: unknown }): void { this.#api.setState(s); }
-  #post(m: ToHost): void { this.#api.postMessage(m); }
+  getState<S>(): S | undefined {
+    return this.#api.getState() as S | undefined;
+  }
+  setState(s: { readonly input: PageInput; readonly [k: string]: unknown }): void {
+    this.#api.setState(s);
+  }
+  #post(m: ToHost): void {
+    this.#api.postMessage(m);
+  }
 }

@@ -1,20 +1,54 @@
-/** Utilisation lanes: what every desktop, replica and the trainer did, on one time axis. Canvas, zoom, follow, a cursor by mouse and keyboard. */
+/**
+ * Utilisation lanes: what every desktop, replica and the trainer did, on one time axis. Canvas, zoom, follow, a cursor
+ * by mouse and keyboard.
+ */
 import type { Lanes } from '../../runtime/protocol/types.js';
 import type { Painted, Painter } from './chartPainter.js';
 import { h, replace, text } from './dom.js';
 import { duration } from './format.js';
-import { activities, activityLook, activityWord, kindName, makeFills, paintAxis, paintLanes, prepare, type Fills } from './lanesInk.js';
-import { clampWindow, followWindow, layoutRows, moveSpan, panWindow, rowAt, shares, spanAt, syncBands, zoomWindow, type Layout, type Window } from './lanesMath.js';
+import {
+  activities,
+  activityLook,
+  activityWord,
+  kindName,
+  makeFills,
+  paintAxis,
+  paintLanes,
+  prepare,
+  type Fills,
+} from './lanesInk.js';
+import {
+  clampWindow,
+  followWindow,
+  layoutRows,
+  moveSpan,
+  panWindow,
+  rowAt,
+  shares,
+  spanAt,
+  syncBands,
+  zoomWindow,
+  type Layout,
+  type Window,
+} from './lanesMath.js';
 import { button, setPressed } from './toolkit.js';
 import { t } from './words.js';
 
-const keys = t('Drag to move; Ctrl with the wheel, or + and -, to zoom; arrow keys go from span to span, Enter opens the trajectory.');
-const look = { row: 16, gap: 4, heading: 22 }, axisHeight = 22, maxHeight = 380;
+const keys = t(
+  'Drag to move; Ctrl with the wheel, or + and -, to zoom; arrow keys go from span to span, Enter opens the trajectory.',
+);
+const look = { row: 16, gap: 4, heading: 22 },
+  axisHeight = 22,
+  maxHeight = 380;
 export interface LanesOptions {
   readonly painter: Painter;
-  /** Time tick and moment in the run's own clock; `origin` is its 0. */ readonly tick: (ms: number, step: number) => string; readonly moment: (ms: number) => string;
-  /** The window changed, by a person or by following. */ readonly onWindow: (w: Window, widthPx: number, by: 'person' | 'live') => void;
-  readonly onOpen: (rollout: string) => void; readonly onFollow: (on: boolean) => void;
+  /** Time tick and moment in the run's own clock; `origin` is its 0. */
+  readonly tick: (ms: number, step: number) => string;
+  readonly moment: (ms: number) => string;
+  /** The window changed, by a person or by following. */
+  readonly onWindow: (w: Window, widthPx: number, by: 'person' | 'live') => void;
+  readonly onOpen: (rollout: string) => void;
+  readonly onFollow: (on: boolean) => void;
 }
 type Cursor = { readonly row: number; readonly span: number };
 
@@ -44,46 +78,107 @@ export class LanesView {
 
   constructor(o: LanesOptions) {
     this.#o = o;
-    this.#body = h('div', { class: 'lanes-body', tabindex: 0, role: 'application', 'aria-roledescription': t('timeline'), 'aria-label': t('Utilisation lanes'), 'aria-describedby': 'lanes-summary lanes-keys',
-      on: { keydown: (e) => this.#key(e), focus: () => this.#painted.invalidate(true), blur: () => { this.#cursor = undefined; this.#say(); this.#painted.invalidate(true); }, scroll: () => this.#painted.invalidate(true) } }, this.#space);
+    this.#body = h(
+      'div',
+      {
+        class: 'lanes-body',
+        tabindex: 0,
+        role: 'application',
+        'aria-roledescription': t('timeline'),
+        'aria-label': t('Utilisation lanes'),
+        'aria-describedby': 'lanes-summary lanes-keys',
+        on: {
+          keydown: (e) => this.#key(e),
+          focus: () => this.#painted.invalidate(true),
+          blur: () => {
+            this.#cursor = undefined;
+            this.#say();
+            this.#painted.invalidate(true);
+          },
+          scroll: () => this.#painted.invalidate(true),
+        },
+      },
+      this.#space,
+    );
     this.#body.addEventListener('wheel', (e) => this.#wheel(e), { passive: false });
     this.#canvas.addEventListener('pointerdown', (e) => this.#down(e));
     this.#canvas.addEventListener('pointermove', (e) => this.#move(e));
     this.#canvas.addEventListener('pointerup', (e) => this.#up(e));
-    this.#canvas.addEventListener('pointerleave', () => { if (!this.#drag && document.activeElement !== this.#body) { this.#cursor = undefined; this.#say(); this.#painted.invalidate(true); } });
+    this.#canvas.addEventListener('pointerleave', () => {
+      if (!this.#drag && document.activeElement !== this.#body) {
+        this.#cursor = undefined;
+        this.#say();
+        this.#painted.invalidate(true);
+      }
+    });
     this.#canvas.addEventListener('dblclick', () => this.#open());
-    this.#follow = button(t('Follow live'), () => this.setFollow(!this.#following, true), { icon: 'debug-line-by-line', pressed: false, title: t('Keep the newest moment in view') });
-    this.element = h('div', { class: 'lanes' },
-      h('div', { class: 'lanes-tools' }, this.#follow,
-        button(t('Zoom in'), () => this.#zoom(0.5, 0.5), { kind: 'icon', icon: 'zoom-in', title: t('Zoom in (+)') }), button(t('Zoom out'), () => this.#zoom(2, 0.5), { kind: 'icon', icon: 'zoom-out', title: t('Zoom out (-)') }),
-        button(t('Whole run'), () => this.#show(this.#limits), { kind: 'icon', icon: 'screen-full', title: t('Whole run (0)') }), this.#legend),
-      this.#axis, this.#body, this.#empty, this.#read, this.#spoken, this.#summary,
-      h('p', { class: 'sr-only', id: 'lanes-keys' }, keys));
+    this.#follow = button(t('Follow live'), () => this.setFollow(!this.#following, true), {
+      icon: 'debug-line-by-line',
+      pressed: false,
+      title: t('Keep the newest moment in view'),
+    });
+    this.element = h(
+      'div',
+      { class: 'lanes' },
+      h(
+        'div',
+        { class: 'lanes-tools' },
+        this.#follow,
+        button(t('Zoom in'), () => this.#zoom(0.5, 0.5), { kind: 'icon', icon: 'zoom-in', title: t('Zoom in (+)') }),
+        button(t('Zoom out'), () => this.#zoom(2, 0.5), { kind: 'icon', icon: 'zoom-out', title: t('Zoom out (-)') }),
+        button(t('Whole run'), () => this.#show(this.#limits), {
+          kind: 'icon',
+          icon: 'screen-full',
+          title: t('Whole run (0)'),
+        }),
+        this.#legend,
+      ),
+      this.#axis,
+      this.#body,
+      this.#empty,
+      this.#read,
+      this.#spoken,
+      this.#summary,
+      h('p', { class: 'sr-only', id: 'lanes-keys' }, keys),
+    );
     this.#painted = o.painter.add(this.element, () => this.#draw());
     new ResizeObserver(() => this.#painted.invalidate(true)).observe(this.#body);
     this.#say();
   }
 
-  get window(): Window { return this.#window; }
-  get following(): boolean { return this.#following; }
-  get width(): number { return Math.max(50, this.#body.clientWidth - this.#gutter()); }
+  get window(): Window {
+    return this.#window;
+  }
+  get following(): boolean {
+    return this.#following;
+  }
+  get width(): number {
+    return Math.max(50, this.#body.clientWidth - this.#gutter());
+  }
 
   /** `lanes` undefined: not known yet. `limits`: the whole run so far; with follow on, the window goes with its end. */
   update(known: Lanes | undefined, limits: Window): void {
     const lanes = known ?? { from: limits.from, to: limits.to, lanes: [], syncs: [], merged: false };
     this.#answered ||= known !== undefined;
     const moved = limits.to !== this.#limits.to;
-    const c = this.#cursor, old = c && this.#laneOf(c.row), start = c && old?.start[c.span];
+    const c = this.#cursor,
+      old = c && this.#laneOf(c.row),
+      start = c && old?.start[c.span];
     if (lanes.lanes !== this.#lanes.lanes) this.#layout = layoutRows(lanes.lanes, look);
-    this.#lanes = lanes; this.#limits = limits;
+    this.#lanes = lanes;
+    this.#limits = limits;
     // The span under the cursor keeps it, wherever it now stands in its columns.
     if (old && start !== undefined) this.#cursor = this.#find(old.id, start);
-    if (this.#following && moved && !this.#drag) { this.#window = followWindow(this.#window, limits); this.#o.onWindow(this.#window, this.width, 'live'); }
+    if (this.#following && moved && !this.#drag) {
+      this.#window = followWindow(this.#window, limits);
+      this.#o.onWindow(this.#window, this.width, 'live');
+    }
     this.#painted.invalidate();
   }
   /** First window, or a restored one. */
   reveal(w: Window, limits: Window, follow: boolean): void {
-    this.#limits = limits; this.#window = clampWindow(w, limits);
+    this.#limits = limits;
+    this.#window = clampWindow(w, limits);
     this.setFollow(follow);
     this.#o.onWindow(this.#window, this.width, 'live');
     this.#painted.invalidate(true);
@@ -94,67 +189,151 @@ export class LanesView {
     this.#follow.setAttribute('appearance', on ? 'primary' : 'secondary');
     if (!byPerson) return;
     this.#o.onFollow(on);
-    if (on) { this.#window = followWindow({ from: this.#window.from, to: Math.min(this.#window.to, this.#window.from + 120_000) }, this.#limits); this.#o.onWindow(this.#window, this.width, 'person'); this.#painted.invalidate(true); }
+    if (on) {
+      this.#window = followWindow(
+        { from: this.#window.from, to: Math.min(this.#window.to, this.#window.from + 120_000) },
+        this.#limits,
+      );
+      this.#o.onWindow(this.#window, this.width, 'person');
+      this.#painted.invalidate(true);
+    }
   }
   /** Whether "follow" has a meaning: the run is live. */
-  setLive(live: boolean): void { this.#follow.hidden = !live; if (!live && this.#following) this.setFollow(false); }
-  retheme(): void { this.#fills = undefined; this.#painted.invalidate(true); }
+  setLive(live: boolean): void {
+    this.#follow.hidden = !live;
+    if (!live && this.#following) this.setFollow(false);
+  }
+  retheme(): void {
+    this.#fills = undefined;
+    this.#painted.invalidate(true);
+  }
 
-  #gutter(): number { return this.#body.clientWidth < 560 ? 66 : 104; }
+  #gutter(): number {
+    return this.#body.clientWidth < 560 ? 66 : 104;
+  }
   #draw(): void {
     const nothing = this.#answered && this.#layout.rows.length === 0;
     this.#empty.hidden = !nothing;
     this.#body.hidden = this.#axis.hidden = this.#read.hidden = nothing;
-    if (nothing) { this.#describe(); return; }
-    const width = this.#body.clientWidth, height = Math.min(maxHeight, Math.max(60, this.#layout.height));
+    if (nothing) {
+      this.#describe();
+      return;
+    }
+    const width = this.#body.clientWidth,
+      height = Math.min(maxHeight, Math.max(60, this.#layout.height));
     if (width < 40) return;
     this.#body.style.height = `${height}px`;
     this.#space.style.height = `${Math.max(height, this.#layout.height)}px`;
     const c = prepare(this.#canvas, width, height);
-    if (!this.#fills) { this.#fills = makeFills(c); this.#makeLegend(); }
+    if (!this.#fills) {
+      this.#fills = makeFills(c);
+      this.#makeLegend();
+    }
     paintAxis(this.#axis, width, axisHeight, this.#gutter(), this.#window, this.#limits.from, this.#o.tick);
-    paintLanes(this.#canvas, { width, height, gutter: this.#gutter(), scroll: this.#body.scrollTop, window: this.#window, lanes: this.#lanes.lanes, layout: this.#layout, bands: syncBands(this.#lanes.syncs), cursor: this.#cursor, focused: document.activeElement === this.#body }, this.#fills);
+    paintLanes(
+      this.#canvas,
+      {
+        width,
+        height,
+        gutter: this.#gutter(),
+        scroll: this.#body.scrollTop,
+        window: this.#window,
+        lanes: this.#lanes.lanes,
+        layout: this.#layout,
+        bands: syncBands(this.#lanes.syncs),
+        cursor: this.#cursor,
+        focused: document.activeElement === this.#body,
+      },
+      this.#fills,
+    );
     this.#describe();
   }
   #describe(): void {
-    const w = this.#window, parts = (['desktop', 'replica', 'trainer'] as const).filter((k) => this.#lanes.lanes.some((l) => l.kind === k)).map((k) => {
-      const s = shares(this.#lanes.lanes, k, w), most = [...s.by].sort((a, b) => b[1] - a[1]).slice(0, 3).map(([a, v]) => `${activityWord(a)} ${Math.round(v * 100)} %`);
-      const busy = Math.round(s.busy * 100);
-      return most.length ? t('{0} busy {1} % ({2})', kindName[k], busy, most.join(', ')) : t('{0} busy {1} %', kindName[k], busy);
-    });
+    const w = this.#window,
+      parts = (['desktop', 'replica', 'trainer'] as const)
+        .filter((k) => this.#lanes.lanes.some((l) => l.kind === k))
+        .map((k) => {
+          const s = shares(this.#lanes.lanes, k, w),
+            most = [...s.by]
+              .sort((a, b) => b[1] - a[1])
+              .slice(0, 3)
+              .map(([a, v]) => `${activityWord(a)} ${Math.round(v * 100)} %`);
+          const busy = Math.round(s.busy * 100);
+          return most.length
+            ? t('{0} busy {1} % ({2})', kindName[k], busy, most.join(', '))
+            : t('{0} busy {1} %', kindName[k], busy);
+        });
     const n = syncBands(this.#lanes.syncs).filter((b) => b.to >= w.from && b.from <= w.to).length;
-    text(this.#summary, t('From {0} to {1}: {2}. {3} weight syncs.', this.#o.moment(w.from - this.#limits.from), this.#o.moment(w.to - this.#limits.from), parts.join('; ') || t('nothing recorded'), n));
+    text(
+      this.#summary,
+      t(
+        'From {0} to {1}: {2}. {3} weight syncs.',
+        this.#o.moment(w.from - this.#limits.from),
+        this.#o.moment(w.to - this.#limits.from),
+        parts.join('; ') || t('nothing recorded'),
+        n,
+      ),
+    );
   }
   #makeLegend(): void {
-    replace(this.#legend, activities.map((a) => {
-      const sample = h('canvas', { 'aria-hidden': 'true' }), c = prepare(sample, 16, 12), fills = makeFills(c);
-      c.fillStyle = fills[a]; c.fillRect(0, 0, 16, 12);
-      return h('li', { title: activityLook[a].says }, sample, activityLook[a].word);
-    }));
+    replace(
+      this.#legend,
+      activities.map((a) => {
+        const sample = h('canvas', { 'aria-hidden': 'true' }),
+          c = prepare(sample, 16, 12),
+          fills = makeFills(c);
+        c.fillStyle = fills[a];
+        c.fillRect(0, 0, 16, 12);
+        return h('li', { title: activityLook[a].says }, sample, activityLook[a].word);
+      }),
+    );
   }
 
   // A person's hand.
   #show(w: Window): void {
     this.#window = clampWindow(w, this.#limits);
-    if (this.#following && this.#window.to < this.#limits.to - 1) { this.setFollow(false); this.#o.onFollow(false); }
+    if (this.#following && this.#window.to < this.#limits.to - 1) {
+      this.setFollow(false);
+      this.#o.onFollow(false);
+    }
     this.#o.onWindow(this.#window, this.width, 'person');
     this.#painted.invalidate(true);
   }
-  #zoom(factor: number, at: number): void { this.#show(zoomWindow(this.#window, factor, this.#following ? 1 : at, this.#limits)); }
+  #zoom(factor: number, at: number): void {
+    this.#show(zoomWindow(this.#window, factor, this.#following ? 1 : at, this.#limits));
+  }
   #timeAt(clientX: number): number {
-    const b = this.#canvas.getBoundingClientRect(), g = this.#gutter();
-    return this.#window.from + ((clientX - b.left - g) / Math.max(1, b.width - g)) * (this.#window.to - this.#window.from);
+    const b = this.#canvas.getBoundingClientRect(),
+      g = this.#gutter();
+    return (
+      this.#window.from + ((clientX - b.left - g) / Math.max(1, b.width - g)) * (this.#window.to - this.#window.from)
+    );
   }
   #wheel(e: WheelEvent): void {
-    if (e.ctrlKey || e.metaKey || (document.activeElement === this.#body && !e.shiftKey && Math.abs(e.deltaY) > Math.abs(e.deltaX) && this.#layout.height <= maxHeight)) {
+    if (
+      e.ctrlKey ||
+      e.metaKey ||
+      (document.activeElement === this.#body &&
+        !e.shiftKey &&
+        Math.abs(e.deltaY) > Math.abs(e.deltaX) &&
+        this.#layout.height <= maxHeight)
+    ) {
       e.preventDefault();
-      this.#zoom(Math.exp(Math.max(-120, Math.min(120, e.deltaY)) * 0.004), (this.#timeAt(e.clientX) - this.#window.from) / (this.#window.to - this.#window.from));
+      this.#zoom(
+        Math.exp(Math.max(-120, Math.min(120, e.deltaY)) * 0.004),
+        (this.#timeAt(e.clientX) - this.#window.from) / (this.#window.to - this.#window.from),
+      );
     } else if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) {
       e.preventDefault();
       this.#show(panWindow(this.#window, (e.deltaX || e.deltaY) / Math.max(200, this.width), this.#limits));
     }
   }
-  #down(e: PointerEvent): void { if (e.button !== 0) return; this.#drag = { x: e.clientX, window: this.#window, moved: false }; this.#canvas.setPointerCapture(e.pointerId); this.#body.focus({ preventScroll: true }); }
+  #down(e: PointerEvent): void {
+    if (e.button !== 0) return;
+    this.#drag = { x: e.clientX, window: this.#window, moved: false };
+    this.#canvas.setPointerCapture(e.pointerId);
+    this.#body.focus({ preventScroll: true });
+  }
   #move(e: PointerEvent): void {
     const d = this.#drag;
     if (d) {
@@ -165,30 +344,54 @@ export class LanesView {
     }
     this.#pick(e);
   }
-  #up(e: PointerEvent): void { const moved = this.#drag?.moved; this.#drag = undefined; if (!moved) this.#pick(e); }
+  #up(e: PointerEvent): void {
+    const moved = this.#drag?.moved;
+    this.#drag = undefined;
+    if (!moved) this.#pick(e);
+  }
   #pick(e: PointerEvent): void {
-    const b = this.#canvas.getBoundingClientRect(), row = rowAt(this.#layout, e.clientY - b.top + this.#body.scrollTop), lane = this.#laneOf(row);
-    const span = lane && e.clientX - b.left >= this.#gutter() ? spanAt(lane, this.#timeAt(e.clientX), ((this.#window.to - this.#window.from) / this.width) * 3) : -1;
+    const b = this.#canvas.getBoundingClientRect(),
+      row = rowAt(this.#layout, e.clientY - b.top + this.#body.scrollTop),
+      lane = this.#laneOf(row);
+    const span =
+      lane && e.clientX - b.left >= this.#gutter()
+        ? spanAt(lane, this.#timeAt(e.clientX), ((this.#window.to - this.#window.from) / this.width) * 3)
+        : -1;
     const next = span >= 0 ? { row, span } : undefined;
     if (next?.row === this.#cursor?.row && next?.span === this.#cursor?.span) return;
-    this.#cursor = next; this.#say(); this.#painted.invalidate(true);
+    this.#cursor = next;
+    this.#say();
+    this.#painted.invalidate(true);
   }
   #find(lane: string, start: number): Cursor | undefined {
-    const row = this.#layout.rows.findIndex((r) => this.#lanes.lanes[r.lane]!.id === lane), span = row < 0 ? -1 : spanAt(this.#laneOf(row)!, start);
+    const row = this.#layout.rows.findIndex((r) => this.#lanes.lanes[r.lane]!.id === lane),
+      span = row < 0 ? -1 : spanAt(this.#laneOf(row)!, start);
     return span < 0 ? undefined : { row, span };
   }
-  #laneOf(row: number): Lanes['lanes'][number] | undefined { const r = this.#layout.rows[row]; return r && this.#lanes.lanes[r.lane]; }
+  #laneOf(row: number): Lanes['lanes'][number] | undefined {
+    const r = this.#layout.rows[row];
+    return r && this.#lanes.lanes[r.lane];
+  }
   #key(e: KeyboardEvent): void {
     if (e.altKey || e.ctrlKey || e.metaKey || e.target !== this.#body) return;
     if (e.key === '+' || e.key === '=') this.#zoom(0.5, 0.5);
     else if (e.key === '-') this.#zoom(2, 0.5);
     else if (e.key === '0') this.#show(this.#limits);
-    else if (e.key === 'PageUp' || e.key === 'PageDown') this.#show(panWindow(this.#window, e.key === 'PageUp' ? -0.8 : 0.8, this.#limits));
+    else if (e.key === 'PageUp' || e.key === 'PageDown')
+      this.#show(panWindow(this.#window, e.key === 'PageUp' ? -0.8 : 0.8, this.#limits));
     else if (e.key === 'f') this.setFollow(!this.#following, true);
     else if (e.key === 'Enter' || e.key === ' ') this.#open();
-    else if (e.key === 'Escape' && this.#cursor) { this.#cursor = undefined; this.#say(); this.#painted.invalidate(true); }
-    else {
-      const to = moveSpan(e.key, this.#cursor, this.#layout.rows.map((r) => this.#lanes.lanes[r.lane]!), this.#window);
+    else if (e.key === 'Escape' && this.#cursor) {
+      this.#cursor = undefined;
+      this.#say();
+      this.#painted.invalidate(true);
+    } else {
+      const to = moveSpan(
+        e.key,
+        this.#cursor,
+        this.#layout.rows.map((r) => this.#lanes.lanes[r.lane]!),
+        this.#window,
+      );
       if (!to) return;
       this.#cursor = to;
       this.#bringIntoView(to);
@@ -198,18 +401,53 @@ export class LanesView {
     e.preventDefault();
   }
   #bringIntoView(c: Cursor): void {
-    const l = this.#laneOf(c.row)!, r = this.#layout.rows[c.row]!, a = l.start[c.span]!, b = a + l.ms[c.span]!, w = this.#window, span = w.to - w.from;
-    if (a < w.from || b > w.to) this.#show(b - a > span ? { from: a - span * 0.05, to: a + span * 0.95 } : { from: (a + b) / 2 - span / 2, to: (a + b) / 2 + span / 2 });
-    if (r.y < this.#body.scrollTop + look.heading) this.#body.scrollTop = r.y - look.heading; else if (r.y + r.height > this.#body.scrollTop + this.#body.clientHeight) this.#body.scrollTop = r.y + r.height - this.#body.clientHeight + 4;
+    const l = this.#laneOf(c.row)!,
+      r = this.#layout.rows[c.row]!,
+      a = l.start[c.span]!,
+      b = a + l.ms[c.span]!,
+      w = this.#window,
+      span = w.to - w.from;
+    if (a < w.from || b > w.to)
+      this.#show(
+        b - a > span
+          ? { from: a - span * 0.05, to: a + span * 0.95 }
+          : { from: (a + b) / 2 - span / 2, to: (a + b) / 2 + span / 2 },
+      );
+    if (r.y < this.#body.scrollTop + look.heading) this.#body.scrollTop = r.y - look.heading;
+    else if (r.y + r.height > this.#body.scrollTop + this.#body.clientHeight)
+      this.#body.scrollTop = r.y + r.height - this.#body.clientHeight + 4;
   }
-  #open(): void { const c = this.#cursor, id = c && this.#laneOf(c.row)?.rollout[c.span]; if (id) this.#o.onOpen(id); }
+  #open(): void {
+    const c = this.#cursor,
+      id = c && this.#laneOf(c.row)?.rollout[c.span];
+    if (id) this.#o.onOpen(id);
+  }
   /** The span under the cursor in words. */
   #say(): string {
-    const c = this.#cursor, l = c && this.#laneOf(c.row), start = c && l?.start[c.span];
-    if (!c || !l || start === undefined) { replace(this.#read, h('span', { class: 'hint', 'aria-hidden': 'true' }, `${t('Point at a span to see what it is.')} ${keys}`)); return ''; }
-    const id = l.rollout[c.span], v = l.version[c.span] ?? -1;
-    const words = [l.id, `${activityWord(l.what[c.span]!)} ${duration(l.ms[c.span]!)}`, t('at {0}', this.#o.moment(start - this.#limits.from)), ...(id ? [t('rollout {0}', id)] : []), ...(v >= 0 ? [t('version {0}', v)] : [])];
-    replace(this.#read, h('span', null, words.join(' · ')), id ? button(t('Open {0}', id), () => this.#o.onOpen(id), { icon: 'open-preview' }) : undefined);
+    const c = this.#cursor,
+      l = c && this.#laneOf(c.row),
+      start = c && l?.start[c.span];
+    if (!c || !l || start === undefined) {
+      replace(
+        this.#read,
+        h('span', { class: 'hint', 'aria-hidden': 'true' }, `${t('Point at a span to see what it is.')} ${keys}`),
+      );
+      return '';
+    }
+    const id = l.rollout[c.span],
+      v = l.version[c.span] ?? -1;
+    const words = [
+      l.id,
+      `${activityWord(l.what[c.span]!)} ${duration(l.ms[c.span]!)}`,
+      t('at {0}', this.#o.moment(start - this.#limits.from)),
+      ...(id ? [t('rollout {0}', id)] : []),
+      ...(v >= 0 ? [t('version {0}', v)] : []),
+    ];
+    replace(
+      this.#read,
+      h('span', null, words.join(' · ')),
+      id ? button(t('Open {0}', id), () => this.#o.onOpen(id), { icon: 'open-preview' }) : undefined,
+    );
     return words.join(', ');
   }
 }

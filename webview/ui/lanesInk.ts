@@ -7,7 +7,12 @@ import { spansIn, type Layout, type SyncBand, type Window } from './lanesMath.js
 import { t } from './words.js';
 
 type Pattern = 'solid' | 'slash' | 'backslash' | 'dots' | 'vertical' | 'horizontal' | 'cross' | 'checks';
-export const activityLook: Readonly<Record<Exclude<Activity, 'idle'>, { readonly word: string; readonly hue: Hue; readonly pattern: Pattern; readonly says: string }>> = {
+export const activityLook: Readonly<
+  Record<
+    Exclude<Activity, 'idle'>,
+    { readonly word: string; readonly hue: Hue; readonly pattern: Pattern; readonly says: string }
+  >
+> = {
   reset: { word: t('reset'), hue: 'plain', pattern: 'slash', says: t('the desktop is set back to its start') },
   setup: { word: t('setup'), hue: 'plain', pattern: 'horizontal', says: t('the task is prepared on the desktop') },
   observe: { word: t('observe'), hue: 'blue', pattern: 'dots', says: t('a screenshot is taken') },
@@ -21,103 +26,204 @@ export const activityLook: Readonly<Record<Exclude<Activity, 'idle'>, { readonly
 };
 export const activities = Object.keys(activityLook) as readonly Exclude<Activity, 'idle'>[];
 export const activityWord = (a: Activity): string => (a === 'idle' ? t('idle') : activityLook[a].word);
-export const kindName: Readonly<Record<LaneKind, string>> = { desktop: t('Desktops'), replica: t('Policy replicas'), trainer: t('Trainer') };
+export const kindName: Readonly<Record<LaneKind, string>> = {
+  desktop: t('Desktops'),
+  replica: t('Policy replicas'),
+  trainer: t('Trainer'),
+};
 
 export type Fills = Readonly<Record<Exclude<Activity, 'idle'>, CanvasPattern | string>>;
 /** Patterns in device pixels for this context. */
 export function makeFills(c: CanvasRenderingContext2D, t: Theme = theme()): Fills {
-  return Object.fromEntries(activities.map((a) => [a, fillOf(c, activityLook[a].hue, activityLook[a].pattern, t)])) as unknown as Fills;
+  return Object.fromEntries(
+    activities.map((a) => [a, fillOf(c, activityLook[a].hue, activityLook[a].pattern, t)]),
+  ) as unknown as Fills;
 }
 function fillOf(c: CanvasRenderingContext2D, hue: Hue, pattern: Pattern, t: Theme): CanvasPattern | string {
-  const px = Math.max(1, Math.round(devicePixelRatio)), n = 6 * px, colour = t.hues[hue];
+  const px = Math.max(1, Math.round(devicePixelRatio)),
+    n = 6 * px,
+    colour = t.hues[hue];
   if (pattern === 'solid') return colour;
   const tile = document.createElement('canvas');
   tile.width = tile.height = n;
   const d = tile.getContext('2d')!;
-  d.fillStyle = t.background; d.fillRect(0, 0, n, n);
-  d.fillStyle = t.contrast ? t.background : fade(colour, 0.4); d.fillRect(0, 0, n, n);
-  d.strokeStyle = d.fillStyle = colour; d.lineWidth = 1.6 * px; d.lineCap = 'square';
-  const line = (...p: [number, number, number, number]): void => { d.beginPath(); d.moveTo(p[0], p[1]); d.lineTo(p[2], p[3]); d.stroke(); };
+  d.fillStyle = t.background;
+  d.fillRect(0, 0, n, n);
+  d.fillStyle = t.contrast ? t.background : fade(colour, 0.4);
+  d.fillRect(0, 0, n, n);
+  d.strokeStyle = d.fillStyle = colour;
+  d.lineWidth = 1.6 * px;
+  d.lineCap = 'square';
+  const line = (...p: [number, number, number, number]): void => {
+    d.beginPath();
+    d.moveTo(p[0], p[1]);
+    d.lineTo(p[2], p[3]);
+    d.stroke();
+  };
   if (pattern === 'slash' || pattern === 'cross') for (const o of [-n, 0, n]) line(o, n, o + n, 0);
   if (pattern === 'backslash' || pattern === 'cross') for (const o of [-n, 0, n]) line(o, 0, o + n, n);
   if (pattern === 'vertical') line(n / 2, 0, n / 2, n);
   if (pattern === 'horizontal') line(0, n / 2, n, n / 2);
-  if (pattern === 'dots') { d.beginPath(); d.arc(n / 2, n / 2, 1.4 * px, 0, 7); d.fill(); }
-  if (pattern === 'checks') { d.fillRect(0, 0, n / 2, n / 2); d.fillRect(n / 2, n / 2, n / 2, n / 2); }
+  if (pattern === 'dots') {
+    d.beginPath();
+    d.arc(n / 2, n / 2, 1.4 * px, 0, 7);
+    d.fill();
+  }
+  if (pattern === 'checks') {
+    d.fillRect(0, 0, n / 2, n / 2);
+    d.fillRect(n / 2, n / 2, n / 2, n / 2);
+  }
   return c.createPattern(tile, 'repeat') ?? colour;
 }
 
 export interface Scene {
-  readonly width: number; readonly height: number; readonly gutter: number; readonly scroll: number; readonly window: Window; readonly lanes: readonly Lane[]; readonly layout: Layout; readonly bands: readonly SyncBand[];
-  readonly cursor?: { readonly row: number; readonly span: number }; readonly focused: boolean;
+  readonly width: number;
+  readonly height: number;
+  readonly gutter: number;
+  readonly scroll: number;
+  readonly window: Window;
+  readonly lanes: readonly Lane[];
+  readonly layout: Layout;
+  readonly bands: readonly SyncBand[];
+  readonly cursor?: { readonly row: number; readonly span: number };
+  readonly focused: boolean;
 }
 /** Sizes a canvas for the screen's pixels and clears it; lengths are CSS pixels from here on. */
 export function prepare(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
-  const px = devicePixelRatio, w = Math.round(width * px), hgt = Math.round(height * px);
-  if (canvas.width !== w || canvas.height !== hgt) { canvas.width = w; canvas.height = hgt; canvas.style.width = `${width}px`; canvas.style.height = `${height}px`; }
+  const px = devicePixelRatio,
+    w = Math.round(width * px),
+    hgt = Math.round(height * px);
+  if (canvas.width !== w || canvas.height !== hgt) {
+    canvas.width = w;
+    canvas.height = hgt;
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+  }
   const c = canvas.getContext('2d')!;
   c.setTransform(px, 0, 0, px, 0, 0);
   c.clearRect(0, 0, width, height);
   return c;
 }
 
-export function paintAxis(canvas: HTMLCanvasElement, width: number, height: number, gutter: number, w: Window, origin: number, label: (ms: number, step: number) => string): void {
-  const c = prepare(canvas, width, height), t = theme(), plot = width - gutter, x = (at: number): number => gutter + ((at - w.from) / (w.to - w.from)) * plot;
-  const ticks = durationTicks(w.from - origin, w.to - origin, Math.max(2, plot / 90)), step = ticks.length > 1 ? ticks[1]! - ticks[0]! : 1000;
-  c.font = `${Math.round(t.fontPx * 0.85)}px ${t.font}`; c.fillStyle = t.dim; c.strokeStyle = t.grid; c.textBaseline = 'middle';
+export function paintAxis(
+  canvas: HTMLCanvasElement,
+  width: number,
+  height: number,
+  gutter: number,
+  w: Window,
+  origin: number,
+  label: (ms: number, step: number) => string,
+): void {
+  const c = prepare(canvas, width, height),
+    t = theme(),
+    plot = width - gutter,
+    x = (at: number): number => gutter + ((at - w.from) / (w.to - w.from)) * plot;
+  const ticks = durationTicks(w.from - origin, w.to - origin, Math.max(2, plot / 90)),
+    step = ticks.length > 1 ? ticks[1]! - ticks[0]! : 1000;
+  c.font = `${Math.round(t.fontPx * 0.85)}px ${t.font}`;
+  c.fillStyle = t.dim;
+  c.strokeStyle = t.grid;
+  c.textBaseline = 'middle';
   for (const k of ticks) {
-    const at = Math.round(x(k + origin)) + 0.5, words = label(k, step), half = c.measureText(words).width / 2;
-    c.beginPath(); c.moveTo(at, height - 5); c.lineTo(at, height); c.stroke();
+    const at = Math.round(x(k + origin)) + 0.5,
+      words = label(k, step),
+      half = c.measureText(words).width / 2;
+    c.beginPath();
+    c.moveTo(at, height - 5);
+    c.lineTo(at, height);
+    c.stroke();
     if (at - half > gutter - 6 && at + half < width) c.fillText(words, at - half, height / 2 - 1);
   }
 }
 
 export function paintLanes(canvas: HTMLCanvasElement, scene: Scene, fills: Fills): void {
-  const { width, height, gutter, window: w, layout } = scene, c = prepare(canvas, width, height), t = theme(), plot = width - gutter;
+  const { width, height, gutter, window: w, layout } = scene,
+    c = prepare(canvas, width, height),
+    t = theme(),
+    plot = width - gutter;
   const x = (at: number): number => gutter + ((at - w.from) / (w.to - w.from)) * plot;
   c.translate(0, -scene.scroll);
   c.textBaseline = 'middle';
   let named = 0;
-  for (const g of layout.headings) { c.font = `600 ${Math.round(t.fontPx * 0.85)}px ${t.font}`; c.fillStyle = t.dim; const words = `${kindName[g.kind]} (${g.count})`; c.fillText(words, 0, g.y + g.height / 2); if (g.kind === 'replica') named = c.measureText(words).width; }
+  for (const g of layout.headings) {
+    c.font = `600 ${Math.round(t.fontPx * 0.85)}px ${t.font}`;
+    c.fillStyle = t.dim;
+    const words = `${kindName[g.kind]} (${g.count})`;
+    c.fillText(words, 0, g.y + g.height / 2);
+    if (g.kind === 'replica') named = c.measureText(words).width;
+  }
   c.font = `${Math.round(t.fontPx * 0.85)}px ${t.font}`;
-  const replicas = layout.rows.filter((r) => scene.lanes[r.lane]!.kind === 'replica'), top = replicas[0], bottom = replicas.at(-1);
+  const replicas = layout.rows.filter((r) => scene.lanes[r.lane]!.kind === 'replica'),
+    top = replicas[0],
+    bottom = replicas.at(-1);
   c.save();
   for (const r of layout.rows) {
     if (r.y + r.height < scene.scroll || r.y > scene.scroll + height) continue;
     const lane = scene.lanes[r.lane]!;
-    c.fillStyle = t.foreground; c.fillText(shorten(c, lane.id, gutter - 10), 0, r.y + r.height / 2);
-    c.fillStyle = fade(t.foreground, t.contrast ? 0.14 : 0.06); c.fillRect(gutter, r.y, plot, r.height);
+    c.fillStyle = t.foreground;
+    c.fillText(shorten(c, lane.id, gutter - 10), 0, r.y + r.height / 2);
+    c.fillStyle = fade(t.foreground, t.contrast ? 0.14 : 0.06);
+    c.fillRect(gutter, r.y, plot, r.height);
   }
-  c.beginPath(); c.rect(gutter, 0, plot, layout.height); c.clip();
+  c.beginPath();
+  c.rect(gutter, 0, plot, layout.height);
+  c.clip();
   if (top && bottom) paintBands(c, scene, t, x, top.y, bottom.y + bottom.height, named + 8);
   for (const r of layout.rows) {
     if (r.y + r.height < scene.scroll || r.y > scene.scroll + height) continue;
-    const lane = scene.lanes[r.lane]!, [a, b] = spansIn(lane, w);
+    const lane = scene.lanes[r.lane]!,
+      [a, b] = spansIn(lane, w);
     for (let i = a; i < b; i++) {
       const what = lane.what[i]!;
       if (what === 'idle') continue;
-      const from = Math.max(gutter, x(lane.start[i]!)), wide = Math.max(0.75, x(lane.start[i]! + lane.ms[i]!) - from);
+      const from = Math.max(gutter, x(lane.start[i]!)),
+        wide = Math.max(0.75, x(lane.start[i]! + lane.ms[i]!) - from);
       // Too narrow for a pattern: the plain colour.
-      c.fillStyle = wide < 5 ? t.hues[activityLook[what].hue] : fills[what]; c.fillRect(from, r.y, wide > 3 ? wide - 0.5 : wide, r.height);
-      if (t.contrast && wide > 4) { c.strokeStyle = t.hues[activityLook[what].hue]; c.lineWidth = 1; c.strokeRect(from + 0.5, r.y + 0.5, wide - 1.5, r.height - 1); }
+      c.fillStyle = wide < 5 ? t.hues[activityLook[what].hue] : fills[what];
+      c.fillRect(from, r.y, wide > 3 ? wide - 0.5 : wide, r.height);
+      if (t.contrast && wide > 4) {
+        c.strokeStyle = t.hues[activityLook[what].hue];
+        c.lineWidth = 1;
+        c.strokeRect(from + 0.5, r.y + 0.5, wide - 1.5, r.height - 1);
+      }
     }
   }
   c.restore();
-  const cur = scene.cursor, row = cur && layout.rows[cur.row], lane = row && scene.lanes[row.lane];
+  const cur = scene.cursor,
+    row = cur && layout.rows[cur.row],
+    lane = row && scene.lanes[row.lane];
   if (cur && row && lane && lane.start[cur.span] !== undefined) {
-    const from = x(lane.start[cur.span]!), wide = Math.max(3, x(lane.start[cur.span]! + lane.ms[cur.span]!) - from);
-    c.lineWidth = 2; c.strokeStyle = scene.focused ? t.focus : t.foreground; c.strokeRect(Math.max(gutter, from) - 1, row.y - 1, wide + 2, row.height + 2);
+    const from = x(lane.start[cur.span]!),
+      wide = Math.max(3, x(lane.start[cur.span]! + lane.ms[cur.span]!) - from);
+    c.lineWidth = 2;
+    c.strokeStyle = scene.focused ? t.focus : t.foreground;
+    c.strokeRect(Math.max(gutter, from) - 1, row.y - 1, wide + 2, row.height + 2);
   }
 }
 /** A new version on its way over the replicas: a tinted stripe across all of them, named where there is room. */
-function paintBands(c: CanvasRenderingContext2D, scene: Scene, t: Theme, x: (at: number) => number, top: number, bottom: number, freeFrom: number): void {
+function paintBands(
+  c: CanvasRenderingContext2D,
+  scene: Scene,
+  t: Theme,
+  x: (at: number) => number,
+  top: number,
+  bottom: number,
+  freeFrom: number,
+): void {
   let free = freeFrom;
   for (const b of scene.bands) {
     if (b.to < scene.window.from || b.from > scene.window.to) continue;
-    const from = x(b.from), wide = Math.max(2, x(b.to) - from);
-    c.fillStyle = fade(t.hues.orange, t.contrast ? 0.5 : 0.35); c.fillRect(from, top - 2, wide, bottom - top + 4);
-    const words = `v${b.version}`, w = c.measureText(words).width;
-    if (from > free) { c.fillStyle = t.dim; c.fillText(words, from, top - 9); free = from + w + 8; }
+    const from = x(b.from),
+      wide = Math.max(2, x(b.to) - from);
+    c.fillStyle = fade(t.hues.orange, t.contrast ? 0.5 : 0.35);
+    c.fillRect(from, top - 2, wide, bottom - top + 4);
+    const words = `v${b.version}`,
+      w = c.measureText(words).width;
+    if (from > free) {
+      c.fillStyle = t.dim;
+      c.fillText(words, from, top - 9);
+      free = from + w + 8;
+    }
   }
 }
 function shorten(c: CanvasRenderingContext2D, words: string, width: number): string {

@@ -1,42 +1,78 @@
-/** Utilisation lanes without a canvas: the window of time shown, rows, spans found and merged. Pure. Times are ms since the epoch. */
+/**
+ * Utilisation lanes without a canvas: the window of time shown, rows, spans found and merged. Pure. Times are ms since
+ * the epoch.
+ */
 import type { Activity, Lane, LaneKind, Lanes } from '../../runtime/protocol/types.js';
 import { lowerBound } from './chartMath.js';
 
-export interface Window { readonly from: number; readonly to: number }
+export interface Window {
+  readonly from: number;
+  readonly to: number;
+}
 /** Shortest and longest stretch of time that can be shown. */
 export const minSpanMs = 200;
 
 /** Keeps a window inside the limits, moving it before cutting it. */
 export function clampWindow(w: Window, limits: Window): Window {
-  const whole = Math.max(limits.to - limits.from, minSpanMs), span = Math.min(Math.max(w.to - w.from, minSpanMs), whole);
+  const whole = Math.max(limits.to - limits.from, minSpanMs),
+    span = Math.min(Math.max(w.to - w.from, minSpanMs), whole);
   const from = Math.min(Math.max(w.from, limits.from), Math.max(limits.from, limits.from + whole - span));
   return { from, to: from + span };
 }
 /** Factor < 1 zooms in; `at` (0..1 across the window) stays where it is. */
 export function zoomWindow(w: Window, factor: number, at: number, limits: Window): Window {
-  const span = w.to - w.from, next = Math.min(Math.max(span * factor, minSpanMs), Math.max(limits.to - limits.from, minSpanMs)), pivot = w.from + span * at;
+  const span = w.to - w.from,
+    next = Math.min(Math.max(span * factor, minSpanMs), Math.max(limits.to - limits.from, minSpanMs)),
+    pivot = w.from + span * at;
   return clampWindow({ from: pivot - next * at, to: pivot + next * (1 - at) }, limits);
 }
 /** Moves by a share of its width. */
-export const panWindow = (w: Window, share: number, limits: Window): Window => { const d = (w.to - w.from) * share; return clampWindow({ from: w.from + d, to: w.to + d }, limits); };
+export const panWindow = (w: Window, share: number, limits: Window): Window => {
+  const d = (w.to - w.from) * share;
+  return clampWindow({ from: w.from + d, to: w.to + d }, limits);
+};
 /** The newest stretch of the same width. */
-export const followWindow = (w: Window, limits: Window): Window => clampWindow({ from: limits.to - (w.to - w.from), to: limits.to }, limits);
+export const followWindow = (w: Window, limits: Window): Window =>
+  clampWindow({ from: limits.to - (w.to - w.from), to: limits.to }, limits);
 
-export interface Row { readonly lane: number; readonly y: number; readonly height: number }
-export interface Heading { readonly kind: LaneKind; readonly y: number; readonly height: number; readonly count: number }
-export interface Layout { readonly rows: readonly Row[]; readonly headings: readonly Heading[]; readonly height: number }
+export interface Row {
+  readonly lane: number;
+  readonly y: number;
+  readonly height: number;
+}
+export interface Heading {
+  readonly kind: LaneKind;
+  readonly y: number;
+  readonly height: number;
+  readonly count: number;
+}
+export interface Layout {
+  readonly rows: readonly Row[];
+  readonly headings: readonly Heading[];
+  readonly height: number;
+}
 const order: readonly LaneKind[] = ['desktop', 'replica', 'trainer'];
 /** Rows under a heading per kind: desktops, replicas, trainer. */
-export function layoutRows(lanes: readonly Lane[], o: { readonly row: number; readonly gap: number; readonly heading: number }): Layout {
-  const rows: Row[] = [], headings: Heading[] = [];
+export function layoutRows(
+  lanes: readonly Lane[],
+  o: { readonly row: number; readonly gap: number; readonly heading: number },
+): Layout {
+  const rows: Row[] = [],
+    headings: Heading[] = [];
   let y = 0;
   for (const kind of order) {
-    const mine = lanes.map((l, i) => ({ l, i })).filter((x) => x.l.kind === kind).sort((a, b) => a.l.id.localeCompare(b.l.id, 'en', { numeric: true }));
+    const mine = lanes
+      .map((l, i) => ({ l, i }))
+      .filter((x) => x.l.kind === kind)
+      .sort((a, b) => a.l.id.localeCompare(b.l.id, 'en', { numeric: true }));
     if (mine.length === 0) continue;
     if (y > 0) y += o.gap * 2;
     headings.push({ kind, y, height: o.heading, count: mine.length });
     y += o.heading;
-    for (const m of mine) { rows.push({ lane: m.i, y, height: o.row }); y += o.row + o.gap; }
+    for (const m of mine) {
+      rows.push({ lane: m.i, y, height: o.row });
+      y += o.row + o.gap;
+    }
   }
   return { rows, headings, height: y };
 }
@@ -52,42 +88,80 @@ export function spansIn(l: Lane, w: Window): readonly [number, number] {
 export function spanAt(l: Lane, at: number, slack = 0): number {
   const i = lowerBound(l.start, at + 1e-6) - 1;
   if (i >= 0 && at <= l.start[i]! + l.ms[i]!) return i;
-  const before = i >= 0 ? at - (l.start[i]! + l.ms[i]!) : Infinity, after = i + 1 < l.start.length ? l.start[i + 1]! - at : Infinity;
+  const before = i >= 0 ? at - (l.start[i]! + l.ms[i]!) : Infinity,
+    after = i + 1 < l.start.length ? l.start[i + 1]! - at : Infinity;
   return Math.min(before, after) > slack ? -1 : before <= after ? i : i + 1;
 }
 
 /** A published version on its way over the replicas: from the first swap to the last. */
-export interface SyncBand { readonly version: number; readonly from: number; readonly to: number; readonly replicas: number }
+export interface SyncBand {
+  readonly version: number;
+  readonly from: number;
+  readonly to: number;
+  readonly replicas: number;
+}
 export function syncBands(syncs: Lanes['syncs']): SyncBand[] {
   const by = new Map<number, { from: number; to: number; replicas: number }>();
   for (const s of syncs) {
     const b = by.get(s.version);
-    if (b) { b.from = Math.min(b.from, s.start); b.to = Math.max(b.to, s.start + s.ms); b.replicas++; } else by.set(s.version, { from: s.start, to: s.start + s.ms, replicas: 1 });
+    if (b) {
+      b.from = Math.min(b.from, s.start);
+      b.to = Math.max(b.to, s.start + s.ms);
+      b.replicas++;
+    } else by.set(s.version, { from: s.start, to: s.start + s.ms, replicas: 1 });
   }
   return [...by].map(([version, b]) => ({ version, ...b })).sort((a, b) => a.from - b.from);
 }
 
-/** Adds later spans to what is known. What both have (same lane, same start) is taken from the later; lanes keep their ascending order. */
+/**
+ * Adds later spans to what is known. What both have (same lane, same start) is taken from the later; lanes keep their
+ * ascending order.
+ */
 export function appendLanes(known: Lanes, later: Pick<Lanes, 'lanes' | 'syncs'>, keepFrom = -Infinity): Lanes {
   const byId = new Map(known.lanes.map((l) => [l.id, l]));
   for (const l of later.lanes) byId.set(l.id, concat(byId.get(l.id), l, keepFrom));
   const seen = new Set(later.syncs.map((s) => `${s.lane} ${s.version}`));
-  const syncs = [...known.syncs.filter((s) => s.start + s.ms > keepFrom && !seen.has(`${s.lane} ${s.version}`)), ...later.syncs].sort((a, b) => a.start - b.start);
-  const lanes = [...byId.values()], end = (l: Lane): number => (l.start.at(-1) ?? 0) + (l.ms.at(-1) ?? 0);
-  return { lanes, syncs, merged: known.merged, from: Math.max(known.from, keepFrom), to: Math.max(known.to, ...later.lanes.map(end)) };
+  const syncs = [
+    ...known.syncs.filter((s) => s.start + s.ms > keepFrom && !seen.has(`${s.lane} ${s.version}`)),
+    ...later.syncs,
+  ].sort((a, b) => a.start - b.start);
+  const lanes = [...byId.values()],
+    end = (l: Lane): number => (l.start.at(-1) ?? 0) + (l.ms.at(-1) ?? 0);
+  return {
+    lanes,
+    syncs,
+    merged: known.merged,
+    from: Math.max(known.from, keepFrom),
+    to: Math.max(known.to, ...later.lanes.map(end)),
+  };
 }
 function concat(a: Lane | undefined, b: Lane, keepFrom: number): Lane {
   if (!a || a.start.length === 0) return b;
   const first = b.start[0];
   if (first === undefined) return a;
-  const from = lowerBound(a.start, keepFrom), to = lowerBound(a.start, first);
+  const from = lowerBound(a.start, keepFrom),
+    to = lowerBound(a.start, first);
   const cut = <T>(xs: readonly T[], ys: readonly T[]): T[] => [...xs.slice(from, Math.max(from, to)), ...ys];
-  return { id: a.id, kind: a.kind, what: cut(a.what, b.what), start: cut(a.start, b.start), ms: cut(a.ms, b.ms), rollout: cut(a.rollout, b.rollout), version: cut(a.version, b.version) };
+  return {
+    id: a.id,
+    kind: a.kind,
+    what: cut(a.what, b.what),
+    start: cut(a.start, b.start),
+    ms: cut(a.ms, b.ms),
+    rollout: cut(a.rollout, b.rollout),
+    version: cut(a.version, b.version),
+  };
 }
 
 /** Share of the window each activity took, over lanes of one kind; what is left is idle. */
-export function shares(lanes: readonly Lane[], kind: LaneKind, w: Window): { readonly busy: number; readonly by: ReadonlyMap<Activity, number> } {
-  const by = new Map<Activity, number>(), mine = lanes.filter((l) => l.kind === kind), whole = Math.max(1, (w.to - w.from) * mine.length);
+export function shares(
+  lanes: readonly Lane[],
+  kind: LaneKind,
+  w: Window,
+): { readonly busy: number; readonly by: ReadonlyMap<Activity, number> } {
+  const by = new Map<Activity, number>(),
+    mine = lanes.filter((l) => l.kind === kind),
+    whole = Math.max(1, (w.to - w.from) * mine.length);
   for (const l of mine) {
     const [a, b] = spansIn(l, w);
     for (let i = a; i < b; i++) {
@@ -108,16 +182,30 @@ export function needsFetch(known: Pick<Lanes, 'from' | 'to' | 'merged'> | undefi
 export const fetchWindow = (w: Window): Window => ({ from: w.from - (w.to - w.from), to: w.to + (w.to - w.from) });
 
 /** Where the keyboard takes a cursor (lane row, span) over rows of lanes; vertical moves keep the moment. */
-export function moveSpan(key: string, at: { readonly row: number; readonly span: number } | undefined, rows: readonly Lane[], w: Window): { readonly row: number; readonly span: number } | undefined {
+export function moveSpan(
+  key: string,
+  at: { readonly row: number; readonly span: number } | undefined,
+  rows: readonly Lane[],
+  w: Window,
+): { readonly row: number; readonly span: number } | undefined {
   if (rows.length === 0) return undefined;
   const newest = (l: Lane): number => Math.min(Math.max(0, lowerBound(l.start, w.to) - 1), l.start.length - 1);
-  if (!at) { const row = rows.findIndex((l) => l.start.length > 0); return row < 0 || !key.startsWith('Arrow') ? undefined : { row, span: newest(rows[row]!) }; }
-  const lane = rows[at.row], n = lane?.start.length ?? 0;
+  if (!at) {
+    const row = rows.findIndex((l) => l.start.length > 0);
+    return row < 0 || !key.startsWith('Arrow') ? undefined : { row, span: newest(rows[row]!) };
+  }
+  const lane = rows[at.row],
+    n = lane?.start.length ?? 0;
   if (!lane) return undefined;
-  if (key === 'ArrowLeft' || key === 'ArrowRight') return { row: at.row, span: Math.max(0, Math.min(n - 1, at.span + (key === 'ArrowLeft' ? -1 : 1))) };
+  if (key === 'ArrowLeft' || key === 'ArrowRight')
+    return { row: at.row, span: Math.max(0, Math.min(n - 1, at.span + (key === 'ArrowLeft' ? -1 : 1))) };
   if (key === 'Home' || key === 'End') return { row: at.row, span: key === 'Home' ? 0 : n - 1 };
   if (key !== 'ArrowUp' && key !== 'ArrowDown') return undefined;
-  const moment = (lane.start[at.span] ?? w.from) + (lane.ms[at.span] ?? 0) / 2, d = key === 'ArrowUp' ? -1 : 1;
-  for (let row = at.row + d; row >= 0 && row < rows.length; row += d) { const l = rows[row]!; if (l.start.length > 0) return { row, span: Math.max(0, spanAt(l, moment, Infinity)) }; }
+  const moment = (lane.start[at.span] ?? w.from) + (lane.ms[at.span] ?? 0) / 2,
+    d = key === 'ArrowUp' ? -1 : 1;
+  for (let row = at.row + d; row >= 0 && row < rows.length; row += d) {
+    const l = rows[row]!;
+    if (l.start.length > 0) return { row, span: Math.max(0, spanAt(l, moment, Infinity)) };
+  }
   return at;
 }

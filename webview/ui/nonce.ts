@@ -1,6 +1,7 @@
 /**
- * Lets FAST (the toolkit's base) probe for :focus-visible with a style element of its own: it takes the nonce from a meta element. Without
- * it the content policy reports a breach and every click on a button draws a focus ring. Imported before the toolkit; its maker takes it away.
+ * Lets FAST (the toolkit's base) probe for :focus-visible with a style element of its own: it takes the nonce from a
+ * meta element. Without it the content policy reports a breach and every click on a button draws a focus ring. Imported
+ * before the toolkit; its maker takes it away.
  */
 const nonce = document.currentScript?.nonce ?? '';
 export const nonceElement = document.createElement('meta');

@@ -1,8 +1,16 @@
-/** What people said of single steps, as filmstrip and timeline show it: a shape and a word each, never only a colour. Pure. */
+/**
+ * What people said of single steps, as filmstrip and timeline show it: a shape and a word each, never only a colour.
+ * Pure.
+ */
 import type { StepMark, StepView } from '../../runtime/protocol/types.js';
 import { t } from './words.js';
 
-export interface StepNote { readonly marks: readonly StepMark[]; readonly deleted: boolean; /** Thought or actions were edited. */ readonly changed: boolean }
+export interface StepNote {
+  readonly marks: readonly StepMark[];
+  readonly deleted: boolean;
+  /** Thought or actions were edited. */
+  readonly changed: boolean;
+}
 export type Notes = ReadonlyMap<number, StepNote>;
 export const noNotes: Notes = new Map();
 
@@ -12,11 +20,36 @@ export const markShapes: Readonly<Record<StepMark, { readonly icon: string; read
   redundant: { icon: 'layers', path: 'M-4,-2.5h8M-4,1h8' },
   wrong: { icon: 'close', path: 'M-3,-3L3,3M3,-3L-3,3' },
 };
-export const markWords: Readonly<Record<StepMark, string>> = { key: t('key'), redundant: t('redundant'), wrong: t('wrong') };
+export const markWords: Readonly<Record<StepMark, string>> = {
+  key: t('key'),
+  redundant: t('redundant'),
+  wrong: t('wrong'),
+};
 export function noteWords(n: StepNote | undefined): string {
-  return n ? [n.deleted ? t('deleted') : '', n.marks.length ? t('marked {0}', n.marks.map((m) => markWords[m]).reduce((a, b) => t('{0} and {1}', a, b))) : '', n.changed ? t('edited') : ''].filter(Boolean).join(', ') : '';
+  return n
+    ? [
+        n.deleted ? t('deleted') : '',
+        n.marks.length
+          ? t(
+              'marked {0}',
+              n.marks.map((m) => markWords[m]).reduce((a, b) => t('{0} and {1}', a, b)),
+            )
+          : '',
+        n.changed ? t('edited') : '',
+      ]
+        .filter(Boolean)
+        .join(', ')
+    : '';
 }
 
 /** Who decided a step that no policy decided. */
-export const originWords: Readonly<Record<StepView['origin'], string>> = { policy: t('the policy'), human: t('a person'), oracle: t('the oracle') };
-export const originIcons: Readonly<Record<StepView['origin'], string>> = { policy: 'robot', human: 'person', oracle: 'wand' };
+export const originWords: Readonly<Record<StepView['origin'], string>> = {
+  policy: t('the policy'),
+  human: t('a person'),
+  oracle: t('the oracle'),
+};
+export const originIcons: Readonly<Record<StepView['origin'], string>> = {
+  policy: 'robot',
+  human: 'person',
+  oracle: 'wand',
+};

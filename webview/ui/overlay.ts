@@ -8,51 +8,139 @@ import { t } from './words.js';
 export type Mark = { readonly order: number } & (
   | { readonly kind: 'point'; readonly at: Point; readonly button: 'click' | 'double' | 'right' }
   | { readonly kind: 'drag'; readonly from: Point; readonly to: Point }
-  | { readonly kind: 'scroll'; readonly at: Point; readonly direction: 'up' | 'down' | 'left' | 'right'; readonly amount?: number });
+  | {
+      readonly kind: 'scroll';
+      readonly at: Point;
+      readonly direction: 'up' | 'down' | 'left' | 'right';
+      readonly amount?: number;
+    }
+);
 /** What has no place on the screen: shown at the foot of the picture. */
 export type Note = { readonly order: number } & (
   | { readonly kind: 'typed'; readonly text: string }
   | { readonly kind: 'keys'; readonly caps: readonly string[] }
-  | { readonly kind: 'flag'; readonly icon: string; readonly text: string; readonly tone: 'neutral' | 'good' | 'bad' });
+  | { readonly kind: 'flag'; readonly icon: string; readonly text: string; readonly tone: 'neutral' | 'good' | 'bad' }
+);
 
-export function marksOf(actions: readonly Action[]): { readonly marks: readonly Mark[]; readonly notes: readonly Note[] } {
-  const marks: Mark[] = [], notes: Note[] = [];
+export function marksOf(actions: readonly Action[]): {
+  readonly marks: readonly Mark[];
+  readonly notes: readonly Note[];
+} {
+  const marks: Mark[] = [],
+    notes: Note[] = [];
   actions.forEach((a, i) => {
-    const order = actions.length > 1 ? i + 1 : 0, held = 'modifiers' in a && a.modifiers?.length ? a.modifiers : undefined;
+    const order = actions.length > 1 ? i + 1 : 0,
+      held = 'modifiers' in a && a.modifiers?.length ? a.modifiers : undefined;
     if (held) notes.push({ order, kind: 'keys', caps: held.map(keycap) });
     switch (a.type) {
-      case 'click': marks.push({ order, kind: 'point', at: a.at, button: 'click' }); break;
-      case 'left_double': marks.push({ order, kind: 'point', at: a.at, button: 'double' }); break;
-      case 'right_single': marks.push({ order, kind: 'point', at: a.at, button: 'right' }); break;
-      case 'drag': marks.push({ order, kind: 'drag', from: a.from, to: a.to }); break;
-      case 'scroll': marks.push({ order, kind: 'scroll', at: a.at, direction: a.direction, ...(a.amount === undefined ? {} : { amount: a.amount }) }); break;
-      case 'hotkey': notes.push({ order, kind: 'keys', caps: a.keys.map(keycap) }); break;
-      case 'type': notes.push({ order, kind: 'typed', text: clip(visible(a.text), 240) }); break;
-      case 'wait': notes.push({ order, kind: 'flag', icon: 'watch', tone: 'neutral', text: a.ms === undefined ? t('Waits') : t('Waits {0} ms', a.ms) }); break;
-      case 'finished': notes.push({ order, kind: 'flag', icon: 'pass', tone: 'good', text: a.answer ? t('Says it is finished: {0}', clip(a.answer, 160)) : t('Says it is finished') }); break;
-      case 'fail': notes.push({ order, kind: 'flag', icon: 'circle-slash', tone: 'bad', text: a.reason ? t('Gives up: {0}', clip(a.reason, 160)) : t('Gives up: says it cannot be done') }); break;
+      case 'click':
+        marks.push({ order, kind: 'point', at: a.at, button: 'click' });
+        break;
+      case 'left_double':
+        marks.push({ order, kind: 'point', at: a.at, button: 'double' });
+        break;
+      case 'right_single':
+        marks.push({ order, kind: 'point', at: a.at, button: 'right' });
+        break;
+      case 'drag':
+        marks.push({ order, kind: 'drag', from: a.from, to: a.to });
+        break;
+      case 'scroll':
+        marks.push({
+          order,
+          kind: 'scroll',
+          at: a.at,
+          direction: a.direction,
+          ...(a.amount === undefined ? {} : { amount: a.amount }),
+        });
+        break;
+      case 'hotkey':
+        notes.push({ order, kind: 'keys', caps: a.keys.map(keycap) });
+        break;
+      case 'type':
+        notes.push({ order, kind: 'typed', text: clip(visible(a.text), 240) });
+        break;
+      case 'wait':
+        notes.push({
+          order,
+          kind: 'flag',
+          icon: 'watch',
+          tone: 'neutral',
+          text: a.ms === undefined ? t('Waits') : t('Waits {0} ms', a.ms),
+        });
+        break;
+      case 'finished':
+        notes.push({
+          order,
+          kind: 'flag',
+          icon: 'pass',
+          tone: 'good',
+          text: a.answer ? t('Says it is finished: {0}', clip(a.answer, 160)) : t('Says it is finished'),
+        });
+        break;
+      case 'fail':
+        notes.push({
+          order,
+          kind: 'flag',
+          icon: 'circle-slash',
+          tone: 'bad',
+          text: a.reason ? t('Gives up: {0}', clip(a.reason, 160)) : t('Gives up: says it cannot be done'),
+        });
+        break;
     }
   });
   return { marks, notes };
 }
 
-export interface HeatCell { readonly x: number; readonly y: number; readonly width: number; readonly height: number; readonly probability: number; /** Strength of the colour in [0, 1]: square root of p over the highest p, so that small ones are seen. */ readonly heat: number; readonly label: string }
+export interface HeatCell {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+  readonly probability: number;
+  /** Strength of the colour in [0, 1]: square root of p over the highest p, so that small ones are seen. */
+  readonly heat: number;
+  readonly label: string;
+}
 
-/** The policy's places: alternatives with a place, of every token that has them; the same place keeps its highest probability. */
+/**
+ * The policy's places: alternatives with a place, of every token that has them; the same place keeps its highest
+ * probability.
+ */
 export function heatCells(tokens: StepView['tokens']): HeatCell[] {
   const cells = new Map<string, Omit<HeatCell, 'heat'>>();
-  for (const t of tokens ?? []) for (const a of t.alternatives ?? []) {
-    if (!a.at || !(a.probability > 0)) continue;
-    const key = `${a.at.x},${a.at.y},${a.at.width},${a.at.height}`, old = cells.get(key);
-    if (!old || old.probability < a.probability) cells.set(key, { ...a.at, probability: a.probability, label: a.label });
-  }
-  const all = [...cells.values()], max = all.reduce((m, c) => Math.max(m, c.probability), 0);
+  for (const t of tokens ?? [])
+    for (const a of t.alternatives ?? []) {
+      if (!a.at || !(a.probability > 0)) continue;
+      const key = `${a.at.x},${a.at.y},${a.at.width},${a.at.height}`,
+        old = cells.get(key);
+      if (!old || old.probability < a.probability)
+        cells.set(key, { ...a.at, probability: a.probability, label: a.label });
+    }
+  const all = [...cells.values()],
+    max = all.reduce((m, c) => Math.max(m, c.probability), 0);
   return all.map((c) => ({ ...c, heat: Math.sqrt(c.probability / max) })).sort((a, b) => a.probability - b.probability);
 }
 
 /** A straight arrow with its head: points of the shaft and of the head, box pixels. */
-export function arrow(from: Point, to: Point, head: number): { readonly tip: Point; readonly neck: Point; readonly wings: readonly [Point, Point] } {
-  const dx = to.x - from.x, dy = to.y - from.y, len = Math.hypot(dx, dy) || 1, ux = dx / len, uy = dy / len, size = Math.min(head, len);
+export function arrow(
+  from: Point,
+  to: Point,
+  head: number,
+): { readonly tip: Point; readonly neck: Point; readonly wings: readonly [Point, Point] } {
+  const dx = to.x - from.x,
+    dy = to.y - from.y,
+    len = Math.hypot(dx, dy) || 1,
+    ux = dx / len,
+    uy = dy / len,
+    size = Math.min(head, len);
   const neck = { x: to.x - ux * size, y: to.y - uy * size };
-  return { tip: to, neck, wings: [{ x: neck.x - uy * size * 0.5, y: neck.y + ux * size * 0.5 }, { x: neck.x + uy * size * 0.5, y: neck.y - ux * size * 0.5 }] };
+  return {
+    tip: to,
+    neck,
+    wings: [
+      { x: neck.x - uy * size * 0.5, y: neck.y + ux * size * 0.5 },
+      { x: neck.x + uy * size * 0.5, y: neck.y - ux * size * 0.5 },
+    ],
+  };
 }

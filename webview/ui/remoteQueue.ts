@@ -1,16 +1,21 @@
 /**
- * Input on its way to a desktop: in order, one request under way, a batch per animation frame. Nothing is dropped but what adds nothing: of
- * moves with no button down the newest counts; of a drag its path stays, at most a point per frame, thinned when the answers are slow.
+ * Input on its way to a desktop: in order, one request under way, a batch per animation frame. Nothing is dropped but
+ * what adds nothing: of moves with no button down the newest counts; of a drag its path stays, at most a point per
+ * frame, thinned when the answers are slow.
  */
 import type { InputEvent } from '../../runtime/protocol/types.js';
 
 export interface QueueOptions {
   send(events: readonly InputEvent[]): Promise<unknown>;
-  /** Runs once, in the next animation frame. */ frame(run: () => void): void;
-  /** A batch was refused; `lost` will never arrive, those behind it included: what follows a gap is not what was meant. */
+  /** Runs once, in the next animation frame. */
+  frame(run: () => void): void;
+  /**
+   * A batch was refused; `lost` will never arrive, those behind it included: what follows a gap is not what was meant.
+   */
   failed(why: unknown, lost: readonly InputEvent[]): void;
 }
-const mostInBatch = 256, mostInPath = 64;
+const mostInBatch = 256,
+  mostInPath = 64;
 
 export class InputQueue {
   readonly #o: QueueOptions;
@@ -23,20 +28,28 @@ export class InputQueue {
   #hasty = false;
   #flying: readonly InputEvent[] = [];
   #empty: (() => void)[] = [];
-  constructor(o: QueueOptions) { this.#o = o; }
+  constructor(o: QueueOptions) {
+    this.#o = o;
+  }
 
-  get idle(): boolean { return this.#waiting.length === 0 && this.#flying.length === 0; }
+  get idle(): boolean {
+    return this.#waiting.length === 0 && this.#flying.length === 0;
+  }
 
   push(e: InputEvent): void {
     const last = this.#waiting.at(-1);
     if (e.type === 'button') this.#down = Math.max(0, this.#down + (e.down ? 1 : -1));
-    if (e.type === 'move' && last?.type === 'move' && (this.#down === 0 || this.#waiting.length > this.#sealed)) this.#waiting[this.#waiting.length - 1] = e;
+    if (e.type === 'move' && last?.type === 'move' && (this.#down === 0 || this.#waiting.length > this.#sealed))
+      this.#waiting[this.#waiting.length - 1] = e;
     else this.#waiting.push(e);
     if (e.type === 'move' && this.#down > 0) this.#thin();
     this.#ask();
   }
   /** Sends at once, without waiting for a frame: a hidden page has none. */
-  flush(): void { this.#hasty = true; this.#leave(); }
+  flush(): void {
+    this.#hasty = true;
+    this.#leave();
+  }
   #leave(): void {
     this.#sealed = this.#waiting.length;
     if (this.#flying.length) return;
@@ -45,12 +58,17 @@ export class InputQueue {
     if (!batch.length) return;
     this.#flying = batch;
     this.#sealed = this.#waiting.length;
-    this.#o.send(batch).then(() => this.#landed(), (e: unknown) => {
-      const lost = [...this.#flying, ...this.#waiting];
-      this.#waiting = []; this.#sealed = 0; this.#down = 0;
-      this.#landed();
-      this.#o.failed(e, lost);
-    });
+    this.#o.send(batch).then(
+      () => this.#landed(),
+      (e: unknown) => {
+        const lost = [...this.#flying, ...this.#waiting];
+        this.#waiting = [];
+        this.#sealed = 0;
+        this.#down = 0;
+        this.#landed();
+        this.#o.failed(e, lost);
+      },
+    );
   }
   /** Everything pushed so far was answered, or will never be. */
   async drained(): Promise<void> {
@@ -60,13 +78,20 @@ export class InputQueue {
 
   #landed(): void {
     this.#flying = [];
-    if (this.#waiting.length === 0) { for (const r of this.#empty.splice(0)) r(); return; }
-    if (this.#hasty || this.#empty.length) this.flush(); else this.#ask();
+    if (this.#waiting.length === 0) {
+      for (const r of this.#empty.splice(0)) r();
+      return;
+    }
+    if (this.#hasty || this.#empty.length) this.flush();
+    else this.#ask();
   }
   #ask(): void {
     if (this.#asked) return;
     this.#asked = true;
-    this.#o.frame(() => { this.#asked = false; this.#leave(); });
+    this.#o.frame(() => {
+      this.#asked = false;
+      this.#leave();
+    });
   }
   /** Every second point of the path at the end goes when it gets long; its first and its last stay. */
   #thin(): void {

@@ -1,21 +1,34 @@
 /**
- * Words for people. `t` translates and fills `{0}`; the English is the key, and what has no translation stays English. The translations
- * stand in the page itself (extension/panels/html.ts), so that they are there before the first thing is drawn, also by a module that loads.
- * scripts/l10n.mjs collects the messages: write them as plain string literals, a whole phrase each.
+ * Words for people. `t` translates and fills `{0}`; the English is the key, and what has no translation stays English.
+ * The translations stand in the page itself (extension/panels/html.ts), so that they are there before the first thing
+ * is drawn, also by a module that loads. scripts/l10n.mjs collects the messages: write them as plain string literals, a
+ * whole phrase each.
  */
 type Words = ReadonlyMap<string, string>;
 
 /** Of the page's `#ds-words`; a page in English has none. */
 export function readWords(json: string | null | undefined): Words {
   if (!json) return new Map();
-  try { return new Map(Object.entries(JSON.parse(json) as object).filter((e): e is [string, string] => typeof e[1] === 'string')); } catch { return new Map(); }
+  try {
+    return new Map(
+      Object.entries(JSON.parse(json) as object).filter((e): e is [string, string] => typeof e[1] === 'string'),
+    );
+  } catch {
+    return new Map();
+  }
 }
 /** Arguments are put in as they are: what they contain is not filled again. */
-export const translator = (words: Words) => (message: string, ...args: readonly (string | number)[]): string =>
-  (words.get(message) ?? message).replace(/\{(\d+)\}/g, (whole, i: string) => (args[Number(i)] === undefined ? whole : String(args[Number(i)])));
+export const translator =
+  (words: Words) =>
+  (message: string, ...args: readonly (string | number)[]): string =>
+    (words.get(message) ?? message).replace(/\{(\d+)\}/g, (whole, i: string) =>
+      args[Number(i)] === undefined ? whole : String(args[Number(i)]),
+    );
 
 // Pure modules have words too, and are tested without a page.
-const page = (globalThis as { readonly document?: { getElementById(id: string): { readonly textContent: string | null } | null } }).document;
+const page = (
+  globalThis as { readonly document?: { getElementById(id: string): { readonly textContent: string | null } | null } }
+).document;
 export const t = translator(readWords(page?.getElementById('ds-words')?.textContent));
 
 /** A translated message with something of the page in the place of {0}; the rest as text. */

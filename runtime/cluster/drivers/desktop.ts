@@ -1,7 +1,17 @@
 import type { Action, DesktopId, Frame, Size } from '../../domain/index.js';
 import { StudioError, toRunError } from '../../domain/index.js';
 import { lost, type AgentClient } from '../agentClient.js';
-import type { Change, Desktop, DesktopEvent, DesktopInput, DesktopSpec, ExecOptions, ExecResult, SettleOptions, SettleReport } from '../types.js';
+import type {
+  Change,
+  Desktop,
+  DesktopEvent,
+  DesktopInput,
+  DesktopSpec,
+  ExecOptions,
+  ExecResult,
+  SettleOptions,
+  SettleReport,
+} from '../types.js';
 import { recycleBuffer } from './framebuffer.js';
 import { ChangeWatch } from './changes.js';
 import { Input } from './input.js';
@@ -15,7 +25,10 @@ export interface Channels {
   openScreen(x: X11Client): Promise<ScreenReader> | ScreenReader;
   openSettler(x: X11Client): Promise<Settler> | Settler;
 }
-export interface ScreenReader { read(): Frame | Promise<Frame>; close(): void }
+export interface ScreenReader {
+  read(): Frame | Promise<Frame>;
+  close(): void;
+}
 
 export interface SandboxOptions {
   readonly id: DesktopId;
@@ -29,11 +42,17 @@ const RESET_TIMEOUT_MS = 15_000;
 /** The window manager needs 30 to 100 ms; on a crowded machine a few hundred. */
 const FIRST_FRAME_MAX_MS = 5_000;
 
-interface Session { readonly x: X11Client; readonly screen: ScreenReader; readonly settler: Settler; readonly input: Input }
+interface Session {
+  readonly x: X11Client;
+  readonly screen: ScreenReader;
+  readonly settler: Settler;
+  readonly input: Input;
+}
 
 /**
- * A desktop behind an agent and an X server, whatever sandbox they run in. `reset` makes everything anew but the sandbox itself:
- * all processes are killed, HOME and temporary folders restored, a new X server and window manager started and drawn.
+ * A desktop behind an agent and an X server, whatever sandbox they run in. `reset` makes everything anew but the
+ * sandbox itself: all processes are killed, HOME and temporary folders restored, a new X server and window manager
+ * started and drawn.
  */
 export class SandboxDesktop implements Desktop {
   readonly id: DesktopId;
@@ -53,12 +72,21 @@ export class SandboxDesktop implements Desktop {
   private turn: Promise<unknown> = Promise.resolve();
 
   constructor(o: SandboxOptions) {
-    this.id = o.id; this.provider = o.provider; this.spec = o.spec; this.screen = o.spec.screen; this.agent = o.agent; this.channels = o.channels;
+    this.id = o.id;
+    this.provider = o.provider;
+    this.spec = o.spec;
+    this.screen = o.spec.screen;
+    this.agent = o.agent;
+    this.channels = o.channels;
     o.agent.onClose((e) => this.lose(e));
-    o.agent.onExit((e) => { if (!this.resetting) this.emit({ type: 'exit', pid: e.pid, name: e.name, code: e.code, signal: e.signal }); });
+    o.agent.onExit((e) => {
+      if (!this.resetting) this.emit({ type: 'exit', pid: e.pid, name: e.name, code: e.code, signal: e.signal });
+    });
   }
 
-  get isLost(): boolean { return this.gone !== undefined; }
+  get isLost(): boolean {
+    return this.gone !== undefined;
+  }
 
   async reset(): Promise<void> {
     if (this.gone && this.agent.isClosed) throw this.gone;
@@ -72,33 +100,59 @@ export class SandboxDesktop implements Desktop {
       try {
         [screen, settler] = [await this.channels.openScreen(x), await this.channels.openSettler(x)];
         const s = settler;
-        const input = await Input.create(x, { doubleClickMs: r.doubleClickMs, idle: async (maxMs) => { await s.settle({ horizonMs: 0, maxMs }); } });
+        const input = await Input.create(x, {
+          doubleClickMs: r.doubleClickMs,
+          idle: async (maxMs) => {
+            await s.settle({ horizonMs: 0, maxMs });
+          },
+        });
         await x.rootProperty('_NET_SUPPORTING_WM_CHECK', FIRST_FRAME_MAX_MS);
         await s.settle({ maxMs: FIRST_FRAME_MAX_MS });
         this.session = { x, screen, settler, input };
         this.drawing.begin(x);
-      } catch (e) { settler?.close(); screen?.close(); x.close(); throw e; }
-      x.onClose(() => { if (this.session?.x === x) this.lose(lost('The X server of the desktop ended.')); });
+      } catch (e) {
+        settler?.close();
+        screen?.close();
+        x.close();
+        throw e;
+      }
+      x.onClose(() => {
+        if (this.session?.x === x) this.lose(lost('The X server of the desktop ended.'));
+      });
     } catch (e) {
       this.lose(e instanceof StudioError ? e : lost('The desktop did not come back from its reset.', e));
       throw this.gone;
-    } finally { this.resetting = false; }
+    } finally {
+      this.resetting = false;
+    }
   }
 
-  async observe(): Promise<Frame> { return this.live().screen.read(); }
-  recycle(f: Frame): void { recycleBuffer(f.data); }
+  async observe(): Promise<Frame> {
+    return this.live().screen.read();
+  }
+  recycle(f: Frame): void {
+    recycleBuffer(f.data);
+  }
 
   perform(a: Action): Promise<void> {
     return this.inTurn(async () => {
       this.pressed = a.type === 'hotkey';
-      try { await this.live().input.perform(a); } finally { this.drawing.tell(); }
+      try {
+        await this.live().input.perform(a);
+      } finally {
+        this.drawing.tell();
+      }
     });
   }
   input(events: readonly DesktopInput[]): Promise<void> {
     return this.inTurn(async () => {
       for (const e of events) if (e.type !== 'move' && e.type !== 'release') this.pressed = e.type === 'key';
       // What no action makes by itself, the pointer's picture, is no drawing: it is told here.
-      try { await this.live().input.live.send(events); } finally { this.drawing.tell(); }
+      try {
+        await this.live().input.live.send(events);
+      } finally {
+        this.drawing.tell();
+      }
     });
   }
   async changes(signal: AbortSignal): Promise<Change> {
@@ -114,13 +168,31 @@ export class SandboxDesktop implements Desktop {
   /** After keys at least GTK's button flash is waited for, where a program has a timer that short. */
   async settle(o?: SettleOptions): Promise<SettleReport> {
     const horizonMs = o?.horizonMs ?? HORIZON_MS;
-    return this.live().settler.settle({ ...o, horizonMs: this.pressed && horizonMs > 0 ? Math.max(horizonMs, KEY_HORIZON_MS) : horizonMs });
+    return this.live().settler.settle({
+      ...o,
+      horizonMs: this.pressed && horizonMs > 0 ? Math.max(horizonMs, KEY_HORIZON_MS) : horizonMs,
+    });
   }
-  async exec(cmd: readonly string[], o?: ExecOptions): Promise<ExecResult> { this.live(); return this.agent.exec(cmd, o); }
-  async spawn(cmd: readonly string[], o?: Pick<ExecOptions, 'cwd' | 'env'>): Promise<number> { this.live(); return this.agent.spawn(cmd, o); }
-  async readFile(path: string): Promise<Buffer> { this.live(); return this.agent.read(path); }
-  async writeFile(path: string, data: Buffer): Promise<void> { this.live(); await this.agent.write(path, data); }
-  onEvent(l: (e: DesktopEvent) => void): () => void { this.listeners.add(l); return () => this.listeners.delete(l); }
+  async exec(cmd: readonly string[], o?: ExecOptions): Promise<ExecResult> {
+    this.live();
+    return this.agent.exec(cmd, o);
+  }
+  async spawn(cmd: readonly string[], o?: Pick<ExecOptions, 'cwd' | 'env'>): Promise<number> {
+    this.live();
+    return this.agent.spawn(cmd, o);
+  }
+  async readFile(path: string): Promise<Buffer> {
+    this.live();
+    return this.agent.read(path);
+  }
+  async writeFile(path: string, data: Buffer): Promise<void> {
+    this.live();
+    await this.agent.write(path, data);
+  }
+  onEvent(l: (e: DesktopEvent) => void): () => void {
+    this.listeners.add(l);
+    return () => this.listeners.delete(l);
+  }
 
   /** The provider says that the sandbox ended, or ends it itself. */
   lose(e: StudioError): void {
@@ -148,8 +220,12 @@ export class SandboxDesktop implements Desktop {
     const s = this.session;
     this.session = undefined;
     this.drawing.end(this.gone);
-    s?.settler.close(); s?.screen.close(); s?.x.close();
+    s?.settler.close();
+    s?.screen.close();
+    s?.x.close();
   }
 
-  private emit(e: DesktopEvent): void { for (const l of [...this.listeners]) l(e); }
+  private emit(e: DesktopEvent): void {
+    for (const l of [...this.listeners]) l(e);
+  }
 }

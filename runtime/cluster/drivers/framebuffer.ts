@@ -3,23 +3,47 @@ import type { Frame } from '../../domain/index.js';
 import { StudioError } from '../../domain/index.js';
 
 /** What the header of an XWD file says about its pixels (XWDFile.h, version 7; all fields 32 bit). */
-export interface XwdLayout { readonly width: number; readonly height: number; /** Bytes to the first pixel. */ readonly offset: number; readonly bytesPerLine: number }
+export interface XwdLayout {
+  readonly width: number;
+  readonly height: number;
+  /** Bytes to the first pixel. */
+  readonly offset: number;
+  readonly bytesPerLine: number;
+}
 
-/** Parse the header of an XWD dump: ZPixmap, 32 bits a pixel, least significant byte first, which is Xvfb's on every little-endian machine. */
+/**
+ * Parse the header of an XWD dump: ZPixmap, 32 bits a pixel, least significant byte first, which is Xvfb's on every
+ * little-endian machine.
+ */
 export function parseXwd(head: Buffer): XwdLayout {
   if (head.length < 100) throw bad('its header is cut off');
   const order = head.readUInt32BE(4) === 7 ? 'BE' : head.readUInt32LE(4) === 7 ? 'LE' : undefined;
   if (!order) throw bad('it is not an XWD version 7 file');
   const field = (i: number): number => (order === 'BE' ? head.readUInt32BE(i * 4) : head.readUInt32LE(i * 4));
   const layout = { width: field(4), height: field(5), offset: field(0) + field(19) * 12, bytesPerLine: field(12) };
-  if (field(2) !== 2 || field(11) !== 32 || field(7) !== 0) throw bad(`its pixels are not 32-bit BGRX (format ${field(2)}, ${field(11)} bits, byte order ${field(7)})`);
-  if (layout.width < 1 || layout.height < 1 || layout.width > 16384 || layout.height > 16384 || layout.bytesPerLine < layout.width * 4) throw bad('its sizes make no sense');
+  if (field(2) !== 2 || field(11) !== 32 || field(7) !== 0)
+    throw bad(`its pixels are not 32-bit BGRX (format ${field(2)}, ${field(11)} bits, byte order ${field(7)})`);
+  if (
+    layout.width < 1 ||
+    layout.height < 1 ||
+    layout.width > 16384 ||
+    layout.height > 16384 ||
+    layout.bytesPerLine < layout.width * 4
+  )
+    throw bad('its sizes make no sense');
   return layout;
 }
 
-const bad = (why: string): StudioError => new StudioError('desktop.lost', `The framebuffer file cannot be used: ${why}.`, 'Reset the desktop; if it goes on, rebuild it with `dart-studio desktop build`.');
+const bad = (why: string): StudioError =>
+  new StudioError(
+    'desktop.lost',
+    `The framebuffer file cannot be used: ${why}.`,
+    'Reset the desktop; if it goes on, rebuild it with `dart-studio desktop build`.',
+  );
 
-/** Reads screens from the file that `Xvfb -fbdir` keeps up to date (shared memory in effect). One reader per X server. */
+/**
+ * Reads screens from the file that `Xvfb -fbdir` keeps up to date (shared memory in effect). One reader per X server.
+ */
 export class FramebufferReader {
   private fd: number;
   readonly layout: XwdLayout;
@@ -30,10 +54,16 @@ export class FramebufferReader {
     try {
       const head = Buffer.alloc(160);
       this.layout = parseXwd(head.subarray(0, readSync(this.fd, head, 0, 160, 0)));
-    } catch (e) { this.close(); throw e; }
+    } catch (e) {
+      this.close();
+      throw e;
+    }
   }
 
-  /** The screen as it is now, in a buffer of its own. Synchronous on purpose: 0.2 ms at 1280x720, less than a thread hop. */
+  /**
+   * The screen as it is now, in a buffer of its own. Synchronous on purpose: 0.2 ms at 1280x720, less than a thread
+   * hop.
+   */
   read(): Frame {
     const { width, height, offset, bytesPerLine } = this.layout;
     if (this.fd < 0) throw bad('it was closed');
@@ -42,15 +72,22 @@ export class FramebufferReader {
     if (bytesPerLine === row) {
       if (readSync(this.fd, data, 0, data.length, offset) !== data.length) throw bad('it is too short');
     } else {
-      for (let y = 0; y < height; y++) if (readSync(this.fd, data, y * row, row, offset + y * bytesPerLine) !== row) throw bad('it is too short');
+      for (let y = 0; y < height; y++)
+        if (readSync(this.fd, data, y * row, row, offset + y * bytesPerLine) !== row) throw bad('it is too short');
     }
     return { width, height, data, capturedAt: Date.now() };
   }
 
-  close(): void { if (this.fd >= 0) closeSync(this.fd); this.fd = -1; }
+  close(): void {
+    if (this.fd >= 0) closeSync(this.fd);
+    this.fd = -1;
+  }
 }
 
-/** Buffers that were given back, by size. Fresh memory of this size costs page faults and, later, whole garbage collections. */
+/**
+ * Buffers that were given back, by size. Fresh memory of this size costs page faults and, later, whole garbage
+ * collections.
+ */
 const spare = new Map<number, Buffer[]>();
 const KEEP = 16;
 
@@ -59,5 +96,7 @@ export const takeBuffer = (bytes: number): Buffer => spare.get(bytes)?.pop() ?? 
 export function recycleBuffer(b: Buffer): void {
   if (b.length < 1 << 16 || b.byteLength !== b.buffer.byteLength) return; // a part of something else
   const list = spare.get(b.length);
-  if (!list) { if (spare.size < 4) spare.set(b.length, [b]); } else if (list.length < KEEP && !list.includes(b)) list.push(b);
+  if (!list) {
+    if (spare.size < 4) spare.set(b.length, [b]);
+  } else if (list.length < KEEP && !list.includes(b)) list.push(b);
 }

@@ -16,8 +16,9 @@ export interface InputOptions {
 }
 
 /**
- * At most so long between press and release: a click sent in one batch is lost on applications that set a grab at the press
- * (spec/desktop.md 3), and on a crowded machine one may get to it late. Mostly it takes 1 ms; a long press starts at 500.
+ * At most so long between press and release: a click sent in one batch is lost on applications that set a grab at the
+ * press (spec/desktop.md 3), and on a crowded machine one may get to it late. Mostly it takes 1 ms; a long press starts
+ * at 500.
  */
 const GAP_MS = 200;
 /** Half a double click must stay well inside the toolkits' limit (400), whatever the load. */
@@ -38,9 +39,16 @@ export class Input {
   readonly live: LiveInput;
 
   private constructor(x: X11Client, keyboard: Keyboard, o: InputOptions) {
-    this.x = x; this.keyboard = keyboard; this.o = o;
+    this.x = x;
+    this.keyboard = keyboard;
+    this.o = o;
     this.live = new LiveInput({
-      x, keyboard, idle: (maxMs) => this.idle(maxMs), inside: (p) => this.inside(p), type: (text) => this.type(text), now: () => this.now(),
+      x,
+      keyboard,
+      idle: (maxMs) => this.idle(maxMs),
+      inside: (p) => this.inside(p),
+      type: (text) => this.type(text),
+      now: () => this.now(),
       place: async (keysym) => (await this.placesOf([keysym]))[0]!,
     });
   }
@@ -52,16 +60,29 @@ export class Input {
 
   async perform(a: Action): Promise<void> {
     switch (a.type) {
-      case 'click': return this.held(a.modifiers, () => this.click(a.at, 1));
-      case 'right_single': return this.held(a.modifiers, () => this.click(a.at, 3));
-      case 'left_double': return this.held(a.modifiers, () => this.double(a.at));
-      case 'drag': return this.held(a.modifiers, () => this.drag(a.from, a.to));
-      case 'scroll': return this.scroll(a.at, WHEEL[a.direction], a.amount ?? SCROLL_DEFAULT);
-      case 'hotkey': return this.hotkey(a.keys);
-      case 'type': return this.type(a.text);
-      case 'wait': return sleep(Math.min(Math.max(a.ms ?? WAIT_DEFAULT_MS, 0), 60_000));
-      case 'finished': case 'fail':
-        throw new StudioError('policy.invalid', `"${a.type}" ends an episode and cannot be performed on a desktop.`, 'End the episode instead.');
+      case 'click':
+        return this.held(a.modifiers, () => this.click(a.at, 1));
+      case 'right_single':
+        return this.held(a.modifiers, () => this.click(a.at, 3));
+      case 'left_double':
+        return this.held(a.modifiers, () => this.double(a.at));
+      case 'drag':
+        return this.held(a.modifiers, () => this.drag(a.from, a.to));
+      case 'scroll':
+        return this.scroll(a.at, WHEEL[a.direction], a.amount ?? SCROLL_DEFAULT);
+      case 'hotkey':
+        return this.hotkey(a.keys);
+      case 'type':
+        return this.type(a.text);
+      case 'wait':
+        return sleep(Math.min(Math.max(a.ms ?? WAIT_DEFAULT_MS, 0), 60_000));
+      case 'finished':
+      case 'fail':
+        throw new StudioError(
+          'policy.invalid',
+          `"${a.type}" ends an episode and cannot be performed on a desktop.`,
+          'End the episode instead.',
+        );
     }
   }
 
@@ -101,7 +122,8 @@ export class Input {
 
   /** Moves in steps and lets the application answer each, as drag and drop negotiates on the way. */
   private async drag(from: Point, to: Point): Promise<void> {
-    const a = this.inside(from), b = this.inside(to);
+    const a = this.inside(from),
+      b = this.inside(to);
     await this.apart(a);
     this.move(a);
     this.x.fakeInput(ButtonPress, 1);
@@ -127,7 +149,12 @@ export class Input {
   }
 
   private async hotkey(keys: readonly string[]): Promise<void> {
-    if (keys.length === 0) throw new StudioError('policy.invalid', 'A hotkey needs at least one key.', "Name the keys, for example ['ctrl', 's'].");
+    if (keys.length === 0)
+      throw new StudioError(
+        'policy.invalid',
+        'A hotkey needs at least one key.',
+        "Name the keys, for example ['ctrl', 's'].",
+      );
     const places = await this.placesOf(keys.map(keyKeysym));
     const down: number[] = [];
     for (const p of places) {
@@ -147,9 +174,13 @@ export class Input {
     const shift = this.keyboard.shiftCode;
     for (const part of parts) {
       await this.remap(part.remap);
-      let held = false, n = 0;
+      let held = false,
+        n = 0;
       for (const k of part.keys) {
-        if (k.shift !== held) { this.x.fakeInput(k.shift ? KeyPress : KeyRelease, shift); held = k.shift; }
+        if (k.shift !== held) {
+          this.x.fakeInput(k.shift ? KeyPress : KeyRelease, shift);
+          held = k.shift;
+        }
         this.x.fakeInput(KeyPress, k.code);
         this.x.fakeInput(KeyRelease, k.code);
         if (++n % BATCH === 0) await this.x.sync();
@@ -162,7 +193,9 @@ export class Input {
   private async held(modifiers: readonly Modifier[] | undefined, body: () => Promise<void>): Promise<void> {
     const places = modifiers?.length ? await this.placesOf(modifiers.map(keyKeysym)) : [];
     for (const p of places) this.x.fakeInput(KeyPress, p.code);
-    try { await body(); } finally {
+    try {
+      await body();
+    } finally {
       for (const p of [...places].reverse()) this.x.fakeInput(KeyRelease, p.code);
     }
     if (places.length > 0) await this.x.sync();
@@ -170,14 +203,22 @@ export class Input {
 
   private async placesOf(keysyms: readonly number[]): Promise<readonly KeyPlace[]> {
     const parts = this.planned(keysyms);
-    if (parts.length > 1) throw new StudioError('policy.invalid', 'The chord has too many keys.', 'Use at most a few keys at once.');
+    if (parts.length > 1)
+      throw new StudioError('policy.invalid', 'The chord has too many keys.', 'Use at most a few keys at once.');
     for (const p of parts) await this.remap(p.remap);
     return parts[0]?.keys ?? [];
   }
 
   private planned(keysyms: readonly number[]): ReturnType<Keyboard['plan']> {
-    try { return this.keyboard.plan(keysyms); } catch (e) {
-      throw new StudioError('desktop.start', 'The X server has no spare keycodes for characters outside its keyboard.', 'Start it with the standard evdev or pc105 keyboard.', { cause: e });
+    try {
+      return this.keyboard.plan(keysyms);
+    } catch (e) {
+      throw new StudioError(
+        'desktop.start',
+        'The X server has no spare keycodes for characters outside its keyboard.',
+        'Start it with the standard evdev or pc105 keyboard.',
+        { cause: e },
+      );
     }
   }
 
@@ -192,14 +233,28 @@ export class Input {
     await this.x.sync();
   }
 
-  private async idle(maxMs: number): Promise<void> { await this.x.sync(); await this.o.idle(maxMs); }
-  private move(p: Point): void { this.x.fakeInput(Motion, 0, p.x, p.y); }
-  private now(): number { return this.o.now?.() ?? performance.now(); }
+  private async idle(maxMs: number): Promise<void> {
+    await this.x.sync();
+    await this.o.idle(maxMs);
+  }
+  private move(p: Point): void {
+    this.x.fakeInput(Motion, 0, p.x, p.y);
+  }
+  private now(): number {
+    return this.o.now?.() ?? performance.now();
+  }
 
   private inside(p: Point): Point {
-    if (!Number.isFinite(p.x) || !Number.isFinite(p.y)) throw new StudioError('policy.invalid', 'The coordinates are not numbers.', 'Give x and y in screen pixels.');
-    return { x: Math.min(Math.max(Math.round(p.x), 0), this.x.width - 1), y: Math.min(Math.max(Math.round(p.y), 0), this.x.height - 1) };
+    if (!Number.isFinite(p.x) || !Number.isFinite(p.y))
+      throw new StudioError('policy.invalid', 'The coordinates are not numbers.', 'Give x and y in screen pixels.');
+    return {
+      x: Math.min(Math.max(Math.round(p.x), 0), this.x.width - 1),
+      y: Math.min(Math.max(Math.round(p.y), 0), this.x.height - 1),
+    };
   }
 }
 
-const sleep = (ms: number): Promise<void> => new Promise((r) => { setTimeout(r, ms); });
+const sleep = (ms: number): Promise<void> =>
+  new Promise((r) => {
+    setTimeout(r, ms);
+  });

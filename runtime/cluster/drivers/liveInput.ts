@@ -18,14 +18,18 @@ export interface LiveHost {
 }
 
 const BUTTON = { left: 1, middle: 2, right: 3 } as const;
-/** Between press and release: an application that sets a grab at the press loses a release that comes with it (spec/desktop.md 3). */
+/**
+ * Between press and release: an application that sets a grab at the press loses a release that comes with it
+ * (spec/desktop.md 3).
+ */
 const GAP_MS = 60;
 /** Of one event. */
 const MOST_CLICKS = 40;
 
 /**
- * Input as a person makes it, event by event. Modifiers and buttons stay down until they are let go; every other key is pressed and released
- * at once, so that no key repeats by itself and none is left down by a release that never comes. Methods must not overlap.
+ * Input as a person makes it, event by event. Modifiers and buttons stay down until they are let go; every other key is
+ * pressed and released at once, so that no key repeats by itself and none is left down by a release that never comes.
+ * Methods must not overlap.
  */
 export class LiveInput {
   private readonly h: LiveHost;
@@ -34,31 +38,55 @@ export class LiveInput {
   /** Keycodes of pressed modifiers by their keysym. */
   private readonly modifiers = new Map<number, number>();
 
-  constructor(h: LiveHost) { this.h = h; }
+  constructor(h: LiveHost) {
+    this.h = h;
+  }
 
-  get anythingDown(): boolean { return this.buttons.size > 0 || this.modifiers.size > 0; }
+  get anythingDown(): boolean {
+    return this.buttons.size > 0 || this.modifiers.size > 0;
+  }
 
   /** Resolves when the X server has taken all of them. */
   async send(events: readonly DesktopInput[]): Promise<void> {
     const { x } = this.h;
     for (const e of events) {
       switch (e.type) {
-        case 'move': this.move(e); break;
-        case 'button': await this.button(e, BUTTON[e.button], e.down); break;
-        case 'wheel': this.move(e); this.wheel(e.dx, e.dy); break;
-        case 'key': await this.key(e.key, e.down); break;
-        case 'text': await this.bare(() => this.h.type(e.text)); break;
-        case 'release': this.release(); break;
+        case 'move':
+          this.move(e);
+          break;
+        case 'button':
+          await this.button(e, BUTTON[e.button], e.down);
+          break;
+        case 'wheel':
+          this.move(e);
+          this.wheel(e.dx, e.dy);
+          break;
+        case 'key':
+          await this.key(e.key, e.down);
+          break;
+        case 'text':
+          await this.bare(() => this.h.type(e.text));
+          break;
+        case 'release':
+          this.release();
+          break;
       }
     }
     await x.sync();
   }
 
-  private move(p: Point): void { const { x, y } = this.h.inside(p); this.h.x.fakeInput(Motion, 0, x, y); }
+  private move(p: Point): void {
+    const { x, y } = this.h.inside(p);
+    this.h.x.fakeInput(Motion, 0, x, y);
+  }
 
   private async button(p: Point, button: number, down: boolean): Promise<void> {
-    const { x } = this.h, since = this.buttons.get(button);
-    if (down === (since !== undefined)) { this.move(p); return; }
+    const { x } = this.h,
+      since = this.buttons.get(button);
+    if (down === (since !== undefined)) {
+      this.move(p);
+      return;
+    }
     if (down) {
       this.move(p);
       x.fakeInput(ButtonPress, button);
@@ -77,27 +105,40 @@ export class LiveInput {
   private wheel(dx: number, dy: number): void {
     const { x } = this.h;
     for (const code of this.modifiers.values()) x.fakeInput(KeyRelease, code);
-    for (const [n, less, more] of [[dy, 4, 5], [dx, 6, 7]] as const) {
-      for (let i = 0; i < Math.min(MOST_CLICKS, Math.abs(Math.round(n))); i++) { x.fakeInput(ButtonPress, n < 0 ? less : more); x.fakeInput(ButtonRelease, n < 0 ? less : more); }
+    for (const [n, less, more] of [
+      [dy, 4, 5],
+      [dx, 6, 7],
+    ] as const) {
+      for (let i = 0; i < Math.min(MOST_CLICKS, Math.abs(Math.round(n))); i++) {
+        x.fakeInput(ButtonPress, n < 0 ? less : more);
+        x.fakeInput(ButtonRelease, n < 0 ? less : more);
+      }
     }
     for (const code of this.modifiers.values()) x.fakeInput(KeyPress, code);
   }
 
   private async key(key: string, down: boolean): Promise<void> {
-    const { x, keyboard } = this.h, modifier = modifierKeysym(key);
+    const { x, keyboard } = this.h,
+      modifier = modifierKeysym(key);
     if (modifier !== undefined) {
       const held = this.modifiers.get(modifier);
       if (down && held === undefined) {
         const { code } = await this.h.place(modifier);
         x.fakeInput(KeyPress, code);
         this.modifiers.set(modifier, code);
-      } else if (!down && held !== undefined) { x.fakeInput(KeyRelease, held); this.modifiers.delete(modifier); }
+      } else if (!down && held !== undefined) {
+        x.fakeInput(KeyRelease, held);
+        this.modifiers.delete(modifier);
+      }
       return;
     }
     const keysym = down ? liveKeysym(key, this.chording) : undefined;
     if (keysym === undefined) return;
-    const place = await this.h.place(keysym), shift = keyboard.shiftCode, held = [...this.modifiers.values()].includes(shift);
-    // Of a character the person's own keyboard has said whether it takes shift; ours may differ. Keys with names, and chords, take what is held.
+    const place = await this.h.place(keysym),
+      shift = keyboard.shiftCode,
+      held = [...this.modifiers.values()].includes(shift);
+    // Of a character the person's own keyboard has said whether it takes shift; ours may differ. Keys with names, and
+    // chords, take what is held.
     const wanted = [...key].length === 1 && key !== ' ' && !this.chording ? place.shift : held || place.shift;
     if (wanted !== held) x.fakeInput(wanted ? KeyPress : KeyRelease, shift);
     x.fakeInput(KeyPress, place.code);
@@ -105,13 +146,21 @@ export class LiveInput {
     if (wanted !== held) x.fakeInput(held ? KeyPress : KeyRelease, shift);
   }
   /** Some modifier other than shift is held: a letter then stands for its key. */
-  private get chording(): boolean { for (const keysym of this.modifiers.keys()) if (keysym !== SHIFT) return true; return false; }
+  private get chording(): boolean {
+    for (const keysym of this.modifiers.keys()) if (keysym !== SHIFT) return true;
+    return false;
+  }
 
   /** With the modifiers let go meanwhile: a text is what it is. */
   private async bare(work: () => Promise<void>): Promise<void> {
-    const { x } = this.h, held = [...this.modifiers.values()];
+    const { x } = this.h,
+      held = [...this.modifiers.values()];
     for (const code of held) x.fakeInput(KeyRelease, code);
-    try { await work(); } finally { for (const code of held) x.fakeInput(KeyPress, code); }
+    try {
+      await work();
+    } finally {
+      for (const code of held) x.fakeInput(KeyPress, code);
+    }
   }
 
   private release(): void {

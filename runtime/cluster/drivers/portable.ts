@@ -5,17 +5,30 @@ import { lost } from '../agentClient.js';
 import { takeBuffer } from './framebuffer.js';
 
 /** Message types of image/overlay/opt/dart/relay.py; it documents the protocol. */
-const OPEN = 1, DATA = 2, CLOSE = 3, FRAME = 4, ERROR = 5;
-const WHOLE = 1, DEFLATE = 2;
+const OPEN = 1,
+  DATA = 2,
+  CLOSE = 3,
+  FRAME = 4,
+  ERROR = 5;
+const WHOLE = 1,
+  DEFLATE = 2;
 
 /** The relay's two pipes: `output` carries its standard output without any of the engine's framing. */
-export interface RelayPipes { readonly input: { write(b: Buffer): boolean; destroy?(): void }; readonly output: NodeJS.ReadableStream; close(): void }
+export interface RelayPipes {
+  readonly input: { write(b: Buffer): boolean; destroy?(): void };
+  readonly output: NodeJS.ReadableStream;
+  close(): void;
+}
 
-interface Waiting<T> { resolve(v: T): void; reject(e: Error): void }
+interface Waiting<T> {
+  resolve(v: T): void;
+  reject(e: Error): void;
+}
 
 /**
  * A desktop's sockets and screen over one pair of pipes: how a desktop is driven whose files this process cannot open
- * (remote engine, Docker Desktop, no privilege). Ends with the pipes; then every channel closes and every call rejects with `desktop.lost`.
+ * (remote engine, Docker Desktop, no privilege). Ends with the pipes; then every channel closes and every call rejects
+ * with `desktop.lost`.
  */
 export class Relay {
   private readonly pipes: RelayPipes;
@@ -33,7 +46,11 @@ export class Relay {
   constructor(pipes: RelayPipes, o: { deflate: boolean }) {
     this.pipes = pipes;
     this.deflate = o.deflate;
-    pipes.output.on('data', (d: Buffer) => { this.have += d.length; this.parts.push(d); this.parse(); });
+    pipes.output.on('data', (d: Buffer) => {
+      this.have += d.length;
+      this.parts.push(d);
+      this.parse();
+    });
     pipes.output.on('error', (e: Error) => this.end(e));
     pipes.output.on('end', () => this.end());
     pipes.output.on('close', () => this.end());
@@ -44,7 +61,12 @@ export class Relay {
     if (this.ended) return Promise.reject(this.ended);
     const channel = this.freeChannel();
     return new Promise((resolve, reject) => {
-      const stream = new ChannelStream((b) => this.send(DATA, channel, b), () => { if (this.channels.delete(channel)) this.send(CLOSE, channel); });
+      const stream = new ChannelStream(
+        (b) => this.send(DATA, channel, b),
+        () => {
+          if (this.channels.delete(channel)) this.send(CLOSE, channel);
+        },
+      );
       this.channels.set(channel, { stream, opening: { resolve, reject } });
       this.send(OPEN, channel, Buffer.from(path));
     });
@@ -59,7 +81,10 @@ export class Relay {
     });
   }
 
-  close(): void { this.pipes.close(); this.end(); }
+  close(): void {
+    this.pipes.close();
+    this.end();
+  }
 
   private freeChannel(): number {
     for (let i = 0; i < 255; i++) {
@@ -73,15 +98,23 @@ export class Relay {
   private send(type: number, channel: number, payload: Buffer = Buffer.alloc(0)): void {
     if (this.ended) return;
     const head = Buffer.alloc(6);
-    head[0] = type; head[1] = channel; head.writeUInt32LE(payload.length, 2);
-    this.pipes.input.write(payload.length < 4096 ? Buffer.concat([head, payload]) : (this.pipes.input.write(head), payload));
+    head[0] = type;
+    head[1] = channel;
+    head.writeUInt32LE(payload.length, 2);
+    this.pipes.input.write(
+      payload.length < 4096 ? Buffer.concat([head, payload]) : (this.pipes.input.write(head), payload),
+    );
   }
 
   private parse(): void {
     while (this.have >= this.need) {
       const all = this.parts.length === 1 ? this.parts[0]! : Buffer.concat(this.parts);
       const size = 6 + all.readUInt32LE(2);
-      if (all.length < size) { this.parts = [all]; this.need = size; return; }
+      if (all.length < size) {
+        this.parts = [all];
+        this.need = size;
+        return;
+      }
       this.need = 6;
       this.parts = all.length > size ? [all.subarray(size)] : [];
       this.have = all.length - size;
@@ -92,14 +125,20 @@ export class Relay {
   private handle(type: number, channel: number, payload: Buffer): void {
     const c = this.channels.get(channel);
     if (type === DATA) c?.stream.push(payload);
-    else if (type === OPEN && c?.opening) { const { resolve } = c.opening; delete c.opening; resolve(c.stream); }
-    else if (type === CLOSE && c) {
+    else if (type === OPEN && c?.opening) {
+      const { resolve } = c.opening;
+      delete c.opening;
+      resolve(c.stream);
+    } else if (type === CLOSE && c) {
       this.channels.delete(channel);
       if (c.opening) c.opening.reject(new Error(payload.toString('utf8')));
       c.stream.push(null);
       c.stream.destroy();
     } else if (type === FRAME) this.takeFrame(payload);
-    else if (type === ERROR) { this.last = undefined; this.frames.shift()?.reject(lost(`The desktop's screen cannot be read: ${payload.toString('utf8')}.`)); }
+    else if (type === ERROR) {
+      this.last = undefined;
+      this.frames.shift()?.reject(lost(`The desktop's screen cannot be read: ${payload.toString('utf8')}.`));
+    }
   }
 
   private takeFrame(p: Buffer): void {
@@ -108,33 +147,46 @@ export class Relay {
       const { frame, data } = applyBands(this.last?.data, p, this.deflate);
       this.last = { width: frame.width, height: frame.height, data };
       waiting?.resolve(frame);
-    } catch (e) { this.last = undefined; waiting?.reject(lost('A screen arrived damaged.', e)); }
+    } catch (e) {
+      this.last = undefined;
+      waiting?.reject(lost('A screen arrived damaged.', e));
+    }
   }
 
   private end(cause?: Error): void {
     if (this.ended) return;
     this.ended = lost("The connection into the desktop's container ended.", cause);
     for (const f of this.frames.splice(0)) f.reject(this.ended);
-    for (const c of [...this.channels.values()]) { c.opening?.reject(this.ended); c.stream.destroy(); }
+    for (const c of [...this.channels.values()]) {
+      c.opening?.reject(this.ended);
+      c.stream.destroy();
+    }
     this.channels.clear();
   }
 }
 
 /**
- * Lay the changed rows of a relay's FRAME message over the last picture. `data` is kept for the next message and is never
- * handed out; the frame has its own copy. Throws when the message does not fit.
+ * Lay the changed rows of a relay's FRAME message over the last picture. `data` is kept for the next message and is
+ * never handed out; the frame has its own copy. Throws when the message does not fit.
  */
 export function applyBands(last: Buffer | undefined, p: Buffer, deflated: boolean): { frame: Frame; data: Buffer } {
-  const width = p.readUInt32LE(0), height = p.readUInt32LE(4), bands = p.readUInt32LE(8);
-  const row = width * 4, bytes = row * height;
-  const body = deflated && bands > 0 ? inflateSync(p.subarray(12), { maxOutputLength: bytes + bands * 12 }) : p.subarray(12);
+  const width = p.readUInt32LE(0),
+    height = p.readUInt32LE(4),
+    bands = p.readUInt32LE(8);
+  const row = width * 4,
+    bytes = row * height;
+  const body =
+    deflated && bands > 0 ? inflateSync(p.subarray(12), { maxOutputLength: bytes + bands * 12 }) : p.subarray(12);
   const whole = bands === 1 && body.readUInt32LE(4) === height;
   if (!whole && last?.length !== bytes) throw new RangeError('changes of a picture that we do not have');
   const data = whole ? Buffer.allocUnsafeSlow(bytes) : last!;
   let at = 0;
   for (let i = 0; i < bands; i++) {
-    const y = body.readUInt32LE(at), rows = body.readUInt32LE(at + 4), n = body.readUInt32LE(at + 8);
-    if (n !== rows * row || y + rows > height || at + 12 + n > body.length) throw new RangeError('rows outside of the picture');
+    const y = body.readUInt32LE(at),
+      rows = body.readUInt32LE(at + 4),
+      n = body.readUInt32LE(at + 8);
+    if (n !== rows * row || y + rows > height || at + 12 + n > body.length)
+      throw new RangeError('rows outside of the picture');
     body.copy(data, y * row, at + 12, at + 12 + n);
     at += 12 + n;
   }
@@ -146,8 +198,20 @@ export function applyBands(last: Buffer | undefined, p: Buffer, deflated: boolea
 class ChannelStream extends Duplex {
   private readonly out: (b: Buffer) => void;
   private readonly closed_: () => void;
-  constructor(out: (b: Buffer) => void, onClose: () => void) { super({ allowHalfOpen: false }); this.out = out; this.closed_ = onClose; }
-  override _read(): void { /* pushed as it comes: a conversation of small messages */ }
-  override _write(b: Buffer, _e: BufferEncoding, done: () => void): void { this.out(b); done(); }
-  override _destroy(e: Error | null, done: (e: Error | null) => void): void { this.closed_(); done(e); }
+  constructor(out: (b: Buffer) => void, onClose: () => void) {
+    super({ allowHalfOpen: false });
+    this.out = out;
+    this.closed_ = onClose;
+  }
+  override _read(): void {
+    /* pushed as it comes: a conversation of small messages */
+  }
+  override _write(b: Buffer, _e: BufferEncoding, done: () => void): void {
+    this.out(b);
+    done();
+  }
+  override _destroy(e: Error | null, done: (e: Error | null) => void): void {
+    this.closed_();
+    done(e);
+  }
 }

@@ -9,7 +9,10 @@ export const HORIZON_MS = 20;
 export const KEY_HORIZON_MS = 250;
 /** Without time-outs: nothing may have run for this long, one GTK frame. */
 export const HOLD_MS = 18;
-/** With a terminal: nothing may have run for this long, as what is on its way through the kernel cannot be seen. It mostly takes under 1 ms. */
+/**
+ * With a terminal: nothing may have run for this long, as what is on its way through the kernel cannot be seen. It
+ * mostly takes under 1 ms.
+ */
 export const TERMINAL_HOLD_MS = 4;
 /** Without /proc: nothing may have been drawn for this long. */
 export const DAMAGE_QUIET_MS = 50;
@@ -22,14 +25,20 @@ export class SettleJudge {
   private quietSince: number | undefined;
   private began: number | undefined;
   private readonly horizonMs: number;
-  constructor(horizonMs: number) { this.horizonMs = horizonMs; }
+  constructor(horizonMs: number) {
+    this.horizonMs = horizonMs;
+  }
 
   judge(look: Look, nowMs: number): Verdict {
     this.began ??= nowMs;
     // The longer it takes, the less a millisecond more matters: looking costs CPU that the desktops need.
-    if (look.active) { this.quietSince = undefined; return { waitMs: Math.min(Math.max(1, Math.floor((nowMs - this.began) / 8)), 5) }; }
+    if (look.active) {
+      this.quietSince = undefined;
+      return { waitMs: Math.min(Math.max(1, Math.floor((nowMs - this.began) / 8)), 5) };
+    }
     // The time-out is that of the call's start: half of it on average is left.
-    if (look.exact && look.soonestMs !== undefined && look.soonestMs <= this.horizonMs) return { waitMs: Math.max(1, look.soonestMs / 2) };
+    if (look.exact && look.soonestMs !== undefined && look.soonestMs <= this.horizonMs)
+      return { waitMs: Math.max(1, look.soonestMs / 2) };
     if (look.ranSince || this.quietSince === undefined) this.quietSince = nowMs;
     // A horizon of 0 asks only whether something is at work now.
     const holdMs = this.horizonMs <= 0 ? 0 : !look.exact ? HOLD_MS : look.terminal ? TERMINAL_HOLD_MS : 0;
@@ -39,20 +48,28 @@ export class SettleJudge {
 }
 
 /** Waits for a desktop to come to rest. `x.sync()` first, so that the input has reached the applications. */
-export interface Settler { settle(o?: SettleOptions): Promise<SettleReport>; close(): void }
+export interface Settler {
+  settle(o?: SettleOptions): Promise<SettleReport>;
+  close(): void;
+}
 
-export interface Watch { look(): Look; close(): void }
+export interface Watch {
+  look(): Look;
+  close(): void;
+}
 
 export function procSettler(x: X11Client, watch: Watch): Settler {
   return {
     async settle(o = {}) {
-      const began = performance.now(), maxMs = o.maxMs ?? MAX_MS;
+      const began = performance.now(),
+        maxMs = o.maxMs ?? MAX_MS;
       const judge = new SettleJudge(o.horizonMs ?? HORIZON_MS);
       await x.sync();
       for (;;) {
-        const look = watch.look(), now = performance.now();
+        const look = watch.look(),
+          now = performance.now();
         const verdict = judge.judge(look, now);
-        const detector = look.exact ? 'exact' as const : 'hold' as const;
+        const detector = look.exact ? ('exact' as const) : ('hold' as const);
         if ('settled' in verdict) return { settled: true, ms: now - began, detector };
         if (now - began >= maxMs) return { settled: false, ms: now - began, detector };
         await delay(Math.min(verdict.waitMs, Math.max(1, maxMs - (now - began))));
@@ -65,20 +82,36 @@ export function procSettler(x: X11Client, watch: Watch): Settler {
 
 /** By DAMAGE events alone; for X servers whose processes nobody can look at. */
 export async function damageSettler(x: X11Client, quietMs = DAMAGE_QUIET_MS): Promise<Settler | undefined> {
-  if (!await x.watchDamage()) return undefined;
+  if (!(await x.watchDamage())) return undefined;
   return {
     async settle(o = {}) {
-      const began = performance.now(), maxMs = o.maxMs ?? MAX_MS;
+      const began = performance.now(),
+        maxMs = o.maxMs ?? MAX_MS;
       const quiet = o.horizonMs === 0 ? 5 : quietMs;
       x.subtractDamage();
       await x.sync();
       const settled = await new Promise<boolean>((resolve, reject) => {
-        const done = (ok: boolean): void => { clearTimeout(timer); clearTimeout(most); offEvent(); offClose(); resolve(ok); };
+        const done = (ok: boolean): void => {
+          clearTimeout(timer);
+          clearTimeout(most);
+          offEvent();
+          offClose();
+          resolve(ok);
+        };
         const arm = (): NodeJS.Timeout => setTimeout(() => done(true), quiet);
         let timer = arm();
         const most = setTimeout(() => done(false), maxMs);
-        const offEvent = x.onEvent((e) => { if (e.type === 'damage') { clearTimeout(timer); timer = arm(); x.subtractDamage(); } });
-        const offClose = x.onClose((e) => { done(false); reject(e); });
+        const offEvent = x.onEvent((e) => {
+          if (e.type === 'damage') {
+            clearTimeout(timer);
+            timer = arm();
+            x.subtractDamage();
+          }
+        });
+        const offClose = x.onClose((e) => {
+          done(false);
+          reject(e);
+        });
       });
       return { settled, ms: performance.now() - began, detector: 'damage' };
     },
@@ -86,4 +119,7 @@ export async function damageSettler(x: X11Client, quietMs = DAMAGE_QUIET_MS): Pr
   };
 }
 
-const delay = (ms: number): Promise<void> => new Promise((r) => { setTimeout(r, ms); });
+const delay = (ms: number): Promise<void> =>
+  new Promise((r) => {
+    setTimeout(r, ms);
+  });

@@ -10,16 +10,25 @@ export interface Look {
   readonly soonestMs: number | undefined;
   /** Whether time-outs could be read (/proc/T/syscall); without them the hold detector must judge. */
   readonly exact: boolean;
-  /** Some task has a terminal: what is written to one reaches its reader through a thread of the kernel, which is no task of the desktop. */
+  /**
+   * Some task has a terminal: what is written to one reaches its reader through a thread of the kernel, which is no
+   * task of the desktop.
+   */
   readonly terminal: boolean;
 }
 
-/** What a task is doing, as far as its /proc/T/syscall says: running, or in a call, with the time-out of a poll. Whether it sleeps there, its state says. */
+/**
+ * What a task is doing, as far as its /proc/T/syscall says: running, or in a call, with the time-out of a poll. Whether
+ * it sleeps there, its state says.
+ */
 export type Doing = { readonly is: 'running' } | { readonly is: 'in a call'; readonly timeoutMs?: number };
 
-// x86-64 and arm64 system call numbers: [poll, epoll_wait, epoll_pwait]; where their time-out is (0-based argument). Other calls have theirs behind
-// pointers, and count as without one (spec/desktop.md 3).
-const TIMED: Readonly<Record<string, Readonly<Record<number, number>>>> = { x64: { 7: 2, 232: 3, 281: 3 }, arm64: { 22: 3 } };
+// x86-64 and arm64 system call numbers: [poll, epoll_wait, epoll_pwait]; where their time-out is (0-based argument).
+// Other calls have theirs behind pointers, and count as without one (spec/desktop.md 3).
+const TIMED: Readonly<Record<string, Readonly<Record<number, number>>>> = {
+  x64: { 7: 2, 232: 3, 281: 3 },
+  arm64: { 22: 3 },
+};
 
 export function parseSyscall(text: string, arch: string = process.arch): Doing {
   if (text.startsWith('running')) return { is: 'running' };
@@ -34,17 +43,25 @@ export function parseSyscall(text: string, arch: string = process.arch): Doing {
 /** States of a task that runs, may run or was woken; that waits uninterruptibly. */
 const AT_WORK: ReadonlySet<string> = new Set(['R', 'D']);
 
-/** State letter in /proc/T/stat and whether the task has a controlling terminal; the command name before them may contain anything. */
+/**
+ * State letter in /proc/T/stat and whether the task has a controlling terminal; the command name before them may
+ * contain anything.
+ */
 export function parseStat(stat: string): { state: string; terminal: boolean } {
   const [state = '', , , , tty = '0'] = stat.slice(stat.lastIndexOf(')') + 2).split(' ', 5);
   return { state, terminal: tty !== '0' };
 }
 
-interface Task { readonly sched: number; readonly call: number; readonly stat: number; mark: string }
+interface Task {
+  readonly sched: number;
+  readonly call: number;
+  readonly stat: number;
+  mark: string;
+}
 
 /**
- * Looks at every task of one PID namespace through its own /proc. Files stay open between looks, so a look costs two short
- * reads a task; a task's file descriptors die with the task, so a reused number cannot be confused.
+ * Looks at every task of one PID namespace through its own /proc. Files stay open between looks, so a look costs two
+ * short reads a task; a task's file descriptors die with the task, so a reused number cannot be confused.
  */
 export class TaskWatch {
   private readonly proc: string;
@@ -61,7 +78,11 @@ export class TaskWatch {
    * @param skip the pid in it of the agent, whose work is ours
    * @param exact false: do not even try to read time-outs
    */
-  constructor(proc: string, skip = '1', exact = process.arch in TIMED) { this.proc = proc; this.skip = skip; this.exact = exact; }
+  constructor(proc: string, skip = '1', exact = process.arch in TIMED) {
+    this.proc = proc;
+    this.skip = skip;
+    this.exact = exact;
+  }
 
   look(): Look {
     // What ran a moment ago most likely still runs: one read then tells all.
@@ -81,7 +102,13 @@ export class TaskWatch {
     // Nothing in the list ran since it was marked, so nothing can have been forked either: the look was of one moment.
     if (this.remark()) return this.busy(undefined);
     this.stale = false;
-    return { active: false, ranSince, soonestMs: soonest === Infinity ? undefined : soonest, exact: this.exact, terminal: this.terminal };
+    return {
+      active: false,
+      ranSince,
+      soonestMs: soonest === Infinity ? undefined : soonest,
+      exact: this.exact,
+      terminal: this.terminal,
+    };
   }
 
   private busy(hot: Task | undefined): Look {
@@ -90,7 +117,9 @@ export class TaskWatch {
     return { active: true, ranSince: true, soonestMs: undefined, exact: this.exact, terminal: this.terminal };
   }
 
-  /** The smallest time-out among sleeping tasks (Infinity: none has one); undefined, and `hot` set, when one is at work. */
+  /**
+   * The smallest time-out among sleeping tasks (Infinity: none has one); undefined, and `hot` set, when one is at work.
+   */
   private scan(tasks: Iterable<Task>): number | undefined {
     let soonest = Infinity;
     for (const t of tasks) {
@@ -101,26 +130,38 @@ export class TaskWatch {
         else if (text !== '') doing = parseSyscall(text);
       }
       if (doing.is !== 'running') {
-        // Woken, but not yet taken up by the idle core it was given to, a task still shows the call it slept in, and neither its run time nor
-        // its switch count has moved: only its state says so. That lasts until the core is awake, on a busy host for milliseconds.
+        // Woken, but not yet taken up by the idle core it was given to, a task still shows the call it slept in, and
+        // neither its run time nor its switch count has moved: only its state says so. That lasts until the core is
+        // awake, on a busy host for milliseconds.
         const { state, terminal } = parseStat(this.read(t.stat));
         if (AT_WORK.has(state)) doing = { is: 'running' };
         if (terminal) this.terminal = true;
       }
-      if (doing.is === 'running') { this.hot = t; return undefined; }
+      if (doing.is === 'running') {
+        this.hot = t;
+        return undefined;
+      }
       if (doing.timeoutMs !== undefined) soonest = Math.min(soonest, doing.timeoutMs);
     }
     return soonest;
   }
 
-  close(): void { for (const [k, t] of this.tasks) this.drop(k, t); }
+  close(): void {
+    for (const [k, t] of this.tasks) this.drop(k, t);
+  }
 
   /** Read every task's run time and switch count again; true when one changed or ended. */
   private remark(): boolean {
     let changed = false;
     for (const [key, t] of this.tasks) {
       const m = this.read(t.sched);
-      if (m === '') { this.drop(key, t); changed = true; } else if (m !== t.mark) { t.mark = m; changed = true; }
+      if (m === '') {
+        this.drop(key, t);
+        changed = true;
+      } else if (m !== t.mark) {
+        t.mark = m;
+        changed = true;
+      }
     }
     return changed;
   }
@@ -140,7 +181,9 @@ export class TaskWatch {
           const t = { sched: fds[0]!, call: fds[1]!, stat: fds[2]!, mark: this.read(fds[0]!) };
           this.tasks.set(tid, t);
           found.push(t);
-        } catch { for (const fd of fds) closeSync(fd); }
+        } catch {
+          for (const fd of fds) closeSync(fd);
+        }
       }
     }
     return found;
@@ -154,7 +197,9 @@ export class TaskWatch {
 
   /** Text of an open proc file; '' when the task is gone, EPERM when we may not look. */
   private read(fd: number): string {
-    try { return this.buf.toString('latin1', 0, readSync(fd, this.buf, 0, 512, 0)); } catch (e) {
+    try {
+      return this.buf.toString('latin1', 0, readSync(fd, this.buf, 0, 512, 0));
+    } catch (e) {
       const code = (e as NodeJS.ErrnoException).code;
       return code === 'EPERM' || code === 'EACCES' ? EPERM : '';
     }
@@ -163,4 +208,10 @@ export class TaskWatch {
 
 const EPERM = 'EPERM';
 
-function entries(dir: string): string[] { try { return readdirSync(dir); } catch { return []; } }
+function entries(dir: string): string[] {
+  try {
+    return readdirSync(dir);
+  } catch {
+    return [];
+  }
+}

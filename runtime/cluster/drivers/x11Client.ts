@@ -4,18 +4,31 @@ import type { Frame } from '../../domain/index.js';
 import { lost } from '../agentClient.js';
 
 /** Events of the core protocol that we ask for. */
-export type XEvent = { readonly type: 'damage' } | { readonly type: 'property'; readonly window: number; readonly atom: number } | { readonly type: 'mapping' };
-export const KeyPress = 2, KeyRelease = 3, ButtonPress = 4, ButtonRelease = 5, Motion = 6;
-const AnyPropertyType = 0, PropertyChangeMask = 0x400000;
+export type XEvent =
+  | { readonly type: 'damage' }
+  | { readonly type: 'property'; readonly window: number; readonly atom: number }
+  | { readonly type: 'mapping' };
+export const KeyPress = 2,
+  KeyRelease = 3,
+  ButtonPress = 4,
+  ButtonRelease = 5,
+  Motion = 6;
+const AnyPropertyType = 0,
+  PropertyChangeMask = 0x400000;
 
 /** A frozen X server must not hold a rollout for ever; a crowded machine must not count as one. */
 const ANSWER_MS = 15_000;
 
-interface Pending { readonly seq: number; resolve(reply: Buffer): void; reject(e: unknown): void }
+interface Pending {
+  readonly seq: number;
+  resolve(reply: Buffer): void;
+  reject(e: unknown): void;
+}
 
 /**
- * The part of the X11 protocol that driving a desktop needs: synthetic input (XTEST), the keyboard map, DAMAGE, GetImage,
- * and a few queries. Works over any duplex stream: the server's unix socket, TCP, or a bridge. Little-endian, no authority data.
+ * The part of the X11 protocol that driving a desktop needs: synthetic input (XTEST), the keyboard map, DAMAGE,
+ * GetImage, and a few queries. Works over any duplex stream: the server's unix socket, TCP, or a bridge. Little-endian,
+ * no authority data.
  */
 export class X11Client {
   readonly root: number;
@@ -60,62 +73,98 @@ export class X11Client {
   /** Connect over a stream and find XTEST. A server that leaves a question open for `answerMs` counts as lost. */
   static async over(stream: Duplex, answerMs = ANSWER_MS): Promise<X11Client> {
     const hello = Buffer.alloc(12);
-    hello[0] = 0x6c; hello.writeUInt16LE(11, 2);
+    hello[0] = 0x6c;
+    hello.writeUInt16LE(11, 2);
     const { setup, rest } = await new Promise<{ setup: Buffer; rest: Buffer }>((resolve, reject) => {
       let got = Buffer.alloc(0);
-      const fail = (e?: Error): void => { off(); reject(lost('The X server refused the connection.', e)); };
+      const fail = (e?: Error): void => {
+        off();
+        reject(lost('The X server refused the connection.', e));
+      };
       const onClose = (): void => fail();
       const onData = (d: Buffer): void => {
         got = Buffer.concat([got, d]);
         const size = got.length >= 8 ? 8 + got.readUInt16LE(6) * 4 : Infinity;
         if (got.length < size) return;
-        if (got[0] !== 1) { fail(new Error(got.toString('latin1', 8, 8 + got[1]!))); stream.destroy(); return; }
+        if (got[0] !== 1) {
+          fail(new Error(got.toString('latin1', 8, 8 + got[1]!)));
+          stream.destroy();
+          return;
+        }
         off();
         resolve({ setup: got.subarray(0, size), rest: got.subarray(size) });
       };
-      const off = (): void => { stream.off('data', onData).off('error', fail).off('close', onClose); };
+      const off = (): void => {
+        stream.off('data', onData).off('error', fail).off('close', onClose);
+      };
       stream.on('data', onData).on('error', fail).on('close', onClose);
       stream.write(hello);
     });
     const c = new X11Client(stream, setup, rest, answerMs);
     const xt = await c.queryExtension('XTEST');
-    if (!xt) { c.close(); throw lost('The X server has no XTEST extension.'); }
+    if (!xt) {
+      c.close();
+      throw lost('The X server has no XTEST extension.');
+    }
     c.xtest = xt.opcode;
     return c;
   }
 
   static async open(path: string): Promise<X11Client> {
     const s = connect(path);
-    await new Promise<void>((resolve, reject) => { s.once('connect', resolve); s.once('error', reject); });
+    await new Promise<void>((resolve, reject) => {
+      s.once('connect', resolve);
+      s.once('error', reject);
+    });
     return X11Client.over(s);
   }
 
-  get isClosed(): boolean { return this.failed !== undefined; }
-  onEvent(l: (e: XEvent) => void): () => void { this.eventListeners.add(l); return () => this.eventListeners.delete(l); }
-  onClose(l: (e: Error) => void): () => void { if (this.failed) l(this.failed); else this.closeListeners.add(l); return () => this.closeListeners.delete(l); }
-  close(): void { this.stream.destroy(); this.end(); }
+  get isClosed(): boolean {
+    return this.failed !== undefined;
+  }
+  onEvent(l: (e: XEvent) => void): () => void {
+    this.eventListeners.add(l);
+    return () => this.eventListeners.delete(l);
+  }
+  onClose(l: (e: Error) => void): () => void {
+    if (this.failed) l(this.failed);
+    else this.closeListeners.add(l);
+    return () => this.closeListeners.delete(l);
+  }
+  close(): void {
+    this.stream.destroy();
+    this.end();
+  }
 
   /** Resolves when the server has worked through everything sent before. */
-  async sync(): Promise<void> { await this.ask(request(43, 0, 4)); }
+  async sync(): Promise<void> {
+    await this.ask(request(43, 0, 4));
+  }
 
   /** Queue synthetic input without waiting; follow with sync(). x, y count for Motion only. */
   fakeInput(type: number, detail: number, x = 0, y = 0): void {
     const b = request(this.xtest, 2, 36);
-    b[4] = type; b[5] = detail;
-    b.writeInt16LE(x, 24); b.writeInt16LE(y, 26);
+    b[4] = type;
+    b[5] = detail;
+    b.writeInt16LE(x, 24);
+    b.writeInt16LE(y, 26);
     this.post(b);
   }
 
   async internAtom(name: string): Promise<number> {
     const b = request(16, 0, 8 + pad4(name.length));
-    b.writeUInt16LE(name.length, 4); b.write(name, 8, 'latin1');
+    b.writeUInt16LE(name.length, 4);
+    b.write(name, 8, 'latin1');
     return (await this.ask(b)).readUInt32LE(8);
   }
 
   /** Value bytes of a window property, or undefined when it is not set. */
   async getProperty(window: number, atom: number): Promise<Buffer | undefined> {
     const b = request(20, 0, 24);
-    b.writeUInt32LE(window, 4); b.writeUInt32LE(atom, 8); b.writeUInt32LE(AnyPropertyType, 12); b.writeUInt32LE(65536, 20);
+    b.writeUInt32LE(window, 4);
+    b.writeUInt32LE(atom, 8);
+    b.writeUInt32LE(AnyPropertyType, 12);
+    b.writeUInt32LE(65536, 20);
     const r = await this.ask(b);
     return r.readUInt32LE(8) === 0 ? undefined : r.subarray(32, 32 + (r.readUInt32LE(16) * r[1]!) / 8);
   }
@@ -123,7 +172,9 @@ export class X11Client {
   /** Get 'property' events for the root window. */
   watchRoot(): void {
     const b = request(2, 0, 16);
-    b.writeUInt32LE(this.root, 4); b.writeUInt32LE(0x800, 8); b.writeUInt32LE(PropertyChangeMask, 12);
+    b.writeUInt32LE(this.root, 4);
+    b.writeUInt32LE(0x800, 8);
+    b.writeUInt32LE(PropertyChangeMask, 12);
     this.post(b);
   }
 
@@ -132,18 +183,32 @@ export class X11Client {
     const atom = await this.internAtom(name);
     this.watchRoot();
     await new Promise<void>((resolve, reject) => {
-      const done = (e?: Error): void => { clearTimeout(timer); offEvent(); offClose(); if (e) reject(e); else resolve(); };
-      const timer = setTimeout(() => done(lost(`The window manager did not come up within ${timeoutMs} ms.`)), timeoutMs);
-      const offEvent = this.onEvent((e) => { if (e.type === 'property' && e.atom === atom) done(); });
+      const done = (e?: Error): void => {
+        clearTimeout(timer);
+        offEvent();
+        offClose();
+        if (e) reject(e);
+        else resolve();
+      };
+      const timer = setTimeout(
+        () => done(lost(`The window manager did not come up within ${timeoutMs} ms.`)),
+        timeoutMs,
+      );
+      const offEvent = this.onEvent((e) => {
+        if (e.type === 'property' && e.atom === atom) done();
+      });
       const offClose = this.onClose(done);
-      this.getProperty(this.root, atom).then((v) => { if (v) done(); }, done);
+      this.getProperty(this.root, atom).then((v) => {
+        if (v) done();
+      }, done);
     });
   }
 
   /** Keysyms of every keycode: `perCode` entries for each, from minKeycode on; 0 = none. */
   async keyboardMapping(): Promise<{ perCode: number; keysyms: Uint32Array }> {
     const b = request(101, 0, 8);
-    b[4] = this.minKeycode; b[5] = this.maxKeycode - this.minKeycode + 1;
+    b[4] = this.minKeycode;
+    b[5] = this.maxKeycode - this.minKeycode + 1;
     const r = await this.ask(b);
     const keysyms = new Uint32Array((r.length - 32) / 4);
     for (let i = 0; i < keysyms.length; i++) keysyms[i] = r.readUInt32LE(32 + i * 4);
@@ -153,8 +218,12 @@ export class X11Client {
   /** Give consecutive keycodes from `first` on one keysym each, in both shift levels. */
   changeKeyboardMapping(first: number, keysyms: readonly number[]): void {
     const b = request(100, keysyms.length, 8 + keysyms.length * 8);
-    b[4] = first; b[5] = 2;
-    keysyms.forEach((k, i) => { b.writeUInt32LE(k, 8 + i * 8); b.writeUInt32LE(k, 12 + i * 8); });
+    b[4] = first;
+    b[5] = 2;
+    keysyms.forEach((k, i) => {
+      b.writeUInt32LE(k, 8 + i * 8);
+      b.writeUInt32LE(k, 12 + i * 8);
+    });
     this.post(b);
   }
 
@@ -168,9 +237,17 @@ export class X11Client {
   /** The screen through the protocol; slower than the framebuffer file and without the mouse pointer. */
   async getImage(): Promise<Frame> {
     const b = request(73, 2, 20);
-    b.writeUInt32LE(this.root, 4); b.writeUInt16LE(this.width, 12); b.writeUInt16LE(this.height, 14); b.writeUInt32LE(0xffffffff, 16);
+    b.writeUInt32LE(this.root, 4);
+    b.writeUInt16LE(this.width, 12);
+    b.writeUInt16LE(this.height, 14);
+    b.writeUInt32LE(0xffffffff, 16);
     const r = await this.ask(b);
-    return { width: this.width, height: this.height, data: r.subarray(32, 32 + this.width * this.height * 4), capturedAt: Date.now() };
+    return {
+      width: this.width,
+      height: this.height,
+      data: r.subarray(32, 32 + this.width * this.height * 4),
+      capturedAt: Date.now(),
+    };
   }
 
   /** Ask for a 'damage' event whenever something is drawn. False when the server cannot. */
@@ -179,11 +256,14 @@ export class X11Client {
     const ext = await this.queryExtension('DAMAGE');
     if (!ext) return false;
     const v = request(ext.opcode, 0, 12);
-    v.writeUInt32LE(1, 4); v.writeUInt32LE(1, 8);
+    v.writeUInt32LE(1, 4);
+    v.writeUInt32LE(1, 8);
     await this.ask(v);
     const id = this.idBase + this.nextResource++;
     const c = request(ext.opcode, 1, 16);
-    c.writeUInt32LE(id, 4); c.writeUInt32LE(this.root, 8); c[12] = 3; // level NonEmpty: one event until it is taken back
+    c.writeUInt32LE(id, 4);
+    c.writeUInt32LE(this.root, 8);
+    c[12] = 3; // level NonEmpty: one event until it is taken back
     this.post(c);
     this.damage = { ...ext, id };
     return true;
@@ -199,7 +279,8 @@ export class X11Client {
 
   private async queryExtension(name: string): Promise<{ opcode: number; firstEvent: number } | undefined> {
     const b = request(98, 0, 8 + pad4(name.length));
-    b.writeUInt16LE(name.length, 4); b.write(name, 8, 'latin1');
+    b.writeUInt16LE(name.length, 4);
+    b.write(name, 8, 'latin1');
     const r = await this.ask(b);
     return r[8] === 1 ? { opcode: r[9]!, firstEvent: r[10]! } : undefined;
   }
@@ -220,7 +301,11 @@ export class X11Client {
 
   private ask(b: Buffer): Promise<Buffer> {
     if (this.failed) return Promise.reject(this.failed);
-    return new Promise((resolve, reject) => { this.pending.push({ seq: this.post(b), resolve, reject }); this.flush(); this.guard(); });
+    return new Promise((resolve, reject) => {
+      this.pending.push({ seq: this.post(b), resolve, reject });
+      this.flush();
+      this.guard();
+    });
   }
 
   /** One timer for all questions: it fires only when none was answered for a while. */
@@ -230,7 +315,10 @@ export class X11Client {
     this.watch = setTimeout(() => {
       this.watch = undefined;
       if (this.pending.length === 0) return;
-      if (this.answered !== seen) { this.guard(); return; }
+      if (this.answered !== seen) {
+        this.guard();
+        return;
+      }
       this.end(new Error(`no answer for ${this.answerMs} ms`));
       this.stream.destroy();
     }, this.answerMs);
@@ -264,13 +352,16 @@ export class X11Client {
       if (this.pending[0]?.seq !== seq) return; // an error of a request without an answer
       const p = this.pending.shift()!;
       this.answered++;
-      if (code === 1) p.resolve(m); else p.reject(lost(`The X server refused request ${m[10]} with error ${m[1]}.`));
+      if (code === 1) p.resolve(m);
+      else p.reject(lost(`The X server refused request ${m[10]} with error ${m[1]}.`));
     } else if (code === 28) this.emit({ type: 'property', window: m.readUInt32LE(4), atom: m.readUInt32LE(8) });
     else if (code === 34) this.emit({ type: 'mapping' });
     else if (this.damage && code === this.damage.firstEvent) this.emit({ type: 'damage' });
   }
 
-  private emit(e: XEvent): void { for (const l of [...this.eventListeners]) l(e); }
+  private emit(e: XEvent): void {
+    for (const l of [...this.eventListeners]) l(e);
+  }
 
   private end(cause?: Error): void {
     if (this.failed) return;
@@ -287,6 +378,8 @@ const pad4 = (n: number): number => (n + 3) & ~3;
 /** A zeroed request of `bytes` bytes with its header filled in. */
 function request(opcode: number, data: number, bytes: number): Buffer {
   const b = Buffer.alloc(bytes);
-  b[0] = opcode; b[1] = data; b.writeUInt16LE(bytes / 4, 2);
+  b[0] = opcode;
+  b[1] = data;
+  b.writeUInt16LE(bytes / 4, 2);
   return b;
 }

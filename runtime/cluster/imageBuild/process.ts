@@ -4,72 +4,159 @@ import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { StudioError } from '../../domain/index.js';
 
-/** The program's path, or undefined when it is not installed. sbin folders are looked into as well: a user's PATH may lack them. */
+/**
+ * The program's path, or undefined when it is not installed. sbin folders are looked into as well: a user's PATH may
+ * lack them.
+ */
 export function which(name: string): string | undefined {
   for (const d of [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/sbin', '/usr/bin', '/bin']) {
-    try { accessSync(join(d, name), constants.X_OK); return join(d, name); } catch { /* next */ }
+    try {
+      accessSync(join(d, name), constants.X_OK);
+      return join(d, name);
+    } catch {
+      /* next */
+    }
   }
   return undefined;
 }
 
-export const cancelled = (what: string): StudioError => new StudioError('cancelled', `${what} was cancelled.`, 'Start it again when you want it; what was finished is kept.');
+export const cancelled = (what: string): StudioError =>
+  new StudioError('cancelled', `${what} was cancelled.`, 'Start it again when you want it; what was finished is kept.');
 
 /**
- * Runs a build tool, every line of its output as it comes. Rejects with `desktop.image` and its last lines when it fails,
- * with `cancelled` when the signal fires: the whole process group is then ended and waited for, so nothing writes any more.
+ * Runs a build tool, every line of its output as it comes. Rejects with `desktop.image` and its last lines when it
+ * fails, with `cancelled` when the signal fires: the whole process group is then ended and waited for, so nothing
+ * writes any more.
  */
-export async function runTool(cmd: readonly string[], o: { signal?: AbortSignal; onLine?: (line: string) => void; remedy: (tail: string) => string; env?: NodeJS.ProcessEnv }): Promise<void> {
+export async function runTool(
+  cmd: readonly string[],
+  o: {
+    signal?: AbortSignal;
+    onLine?: (line: string) => void;
+    remedy: (tail: string) => string;
+    env?: NodeJS.ProcessEnv;
+  },
+): Promise<void> {
   if (o.signal?.aborted) throw cancelled(cmd[0]!);
-  const child = spawn(cmd[0]!, cmd.slice(1), { detached: true, stdio: ['ignore', 'pipe', 'pipe'], env: o.env ?? process.env });
+  const child = spawn(cmd[0]!, cmd.slice(1), {
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: o.env ?? process.env,
+  });
   const tail: string[] = [];
-  for (const s of [child.stdout, child.stderr]) createInterface({ input: s }).on('line', (l) => { tail.push(l); if (tail.length > 40) tail.shift(); o.onLine?.(l); });
-  const abort = (): void => { try { process.kill(-child.pid!, 'SIGTERM'); } catch { /* ended meanwhile */ } };
+  for (const s of [child.stdout, child.stderr])
+    createInterface({ input: s }).on('line', (l) => {
+      tail.push(l);
+      if (tail.length > 40) tail.shift();
+      o.onLine?.(l);
+    });
+  const abort = (): void => {
+    try {
+      process.kill(-child.pid!, 'SIGTERM');
+    } catch {
+      /* ended meanwhile */
+    }
+  };
   o.signal?.addEventListener('abort', abort, { once: true });
   try {
-    const code = await new Promise<number | null>((resolve, reject) => { child.once('error', reject); child.once('close', resolve); });
+    const code = await new Promise<number | null>((resolve, reject) => {
+      child.once('error', reject);
+      child.once('close', resolve);
+    });
     if (o.signal?.aborted) throw cancelled(cmd[0]!);
-    if (code !== 0) throw new StudioError('desktop.image', `${cmd[0]!.split('/').pop()} ended with code ${code}: ${lastWords(tail)}`, o.remedy(tail.join('\n')), { details: { output: tail.join('\n') } });
+    if (code !== 0)
+      throw new StudioError(
+        'desktop.image',
+        `${cmd[0]!.split('/').pop()} ended with code ${code}: ${lastWords(tail)}`,
+        o.remedy(tail.join('\n')),
+        { details: { output: tail.join('\n') } },
+      );
   } catch (e) {
     if (e instanceof StudioError) throw e;
-    throw new StudioError('desktop.image', `${cmd[0]} could not be started: ${(e as Error).message}`, o.remedy(''), { cause: e });
-  } finally { o.signal?.removeEventListener('abort', abort); }
+    throw new StudioError('desktop.image', `${cmd[0]} could not be started: ${(e as Error).message}`, o.remedy(''), {
+      cause: e,
+    });
+  } finally {
+    o.signal?.removeEventListener('abort', abort);
+  }
 }
 
 /** The line that says why: the last one marked as an error, else the last one. */
 export function lastWords(lines: readonly string[]): string {
   const said = lines.filter((l) => l.trim() !== '');
-  return said.filter((l) => /^(E:|W: .*(fail|Fail)|error|dpkg: error)/.test(l)).slice(-2).join(' ') || said[said.length - 1] || 'it said nothing';
+  return (
+    said
+      .filter((l) => /^(E:|W: .*(fail|Fail)|error|dpkg: error)/.test(l))
+      .slice(-2)
+      .join(' ') ||
+    said[said.length - 1] ||
+    'it said nothing'
+  );
 }
 
 /** What to do about a failed package installation, from what apt said. */
 export function aptRemedy(output: string): string {
-  if (/No space left|not enough space|don't have enough free space/i.test(output)) return 'Free at least 2 GB in the cache folder (DART_STUDIO_CACHE moves it) and try again.';
-  if (/NO_PUBKEY|not signed|signatures couldn't be verified|keyring/i.test(output)) return 'Install debian-archive-keyring (apt-get install debian-archive-keyring) and try again.';
-  if (/Could not resolve|Temporary failure|Could not connect|Connection (timed out|refused)|Unable to connect|Failed to fetch/i.test(output)) return 'Check that this machine reaches its Debian mirror (`apt-get update` must work), or set http_proxy, and try again.';
-  if (/not valid yet|Release file .* expired/i.test(output)) return 'Set this machine\'s clock and try again.';
-  if (/Unable to locate package|has no installation candidate/i.test(output)) return 'A name in image/packages.txt is not in the archive: correct it, or check the apt sources of this machine.';
-  if (/newuidmap|newgidmap|subuid|unshare|user namespace/i.test(output)) return 'Install uidmap, or run `dart-studio desktop build` as root once; or allow user namespaces (sysctl kernel.unprivileged_userns_clone=1).';
+  if (/No space left|not enough space|don't have enough free space/i.test(output))
+    return 'Free at least 2 GB in the cache folder (DART_STUDIO_CACHE moves it) and try again.';
+  if (/NO_PUBKEY|not signed|signatures couldn't be verified|keyring/i.test(output))
+    return 'Install debian-archive-keyring (apt-get install debian-archive-keyring) and try again.';
+  if (
+    /Could not resolve|Temporary failure|Could not connect|Connection (timed out|refused)|Unable to connect|Failed to fetch/i.test(
+      output,
+    )
+  )
+    return 'Check that this machine reaches its Debian mirror (`apt-get update` must work), or set http_proxy, and try again.';
+  if (/not valid yet|Release file .* expired/i.test(output)) return "Set this machine's clock and try again.";
+  if (/Unable to locate package|has no installation candidate/i.test(output))
+    return 'A name in image/packages.txt is not in the archive: correct it, or check the apt sources of this machine.';
+  if (/newuidmap|newgidmap|subuid|unshare|user namespace/i.test(output))
+    return 'Install uidmap, or run `dart-studio desktop build` as root once; or allow user namespaces (sysctl kernel.unprivileged_userns_clone=1).';
   return 'Read the output above; `dart-studio doctor` checks what a build needs.';
 }
 
 /**
  * Holds a file lock by flock(1) until the returned function is called. The kernel frees it when we or flock die, so a
- * crashed build never blocks the next one. Where flock is missing (macOS) there is no lock; builds are atomic anyway, only work may be done twice.
+ * crashed build never blocks the next one. Where flock is missing (macOS) there is no lock; builds are atomic anyway,
+ * only work may be done twice.
  */
-export async function fileLock(file: string, o: { signal?: AbortSignal; onWait?: () => void }): Promise<() => Promise<void>> {
+export async function fileLock(
+  file: string,
+  o: { signal?: AbortSignal; onWait?: () => void },
+): Promise<() => Promise<void>> {
   const flock = which('flock');
   if (!flock) return async () => {};
-  const child = spawn(flock, ['--exclusive', file, 'sh', '-c', 'echo held; exec cat >/dev/null'], { stdio: ['pipe', 'pipe', 'ignore'], detached: true });
+  const child = spawn(flock, ['--exclusive', file, 'sh', '-c', 'echo held; exec cat >/dev/null'], {
+    stdio: ['pipe', 'pipe', 'ignore'],
+    detached: true,
+  });
   const closed = new Promise<void>((r) => child.once('close', () => r()));
-  const abort = (): void => { child.kill('SIGKILL'); };
+  const abort = (): void => {
+    child.kill('SIGKILL');
+  };
   o.signal?.addEventListener('abort', abort, { once: true });
   const waiting = setTimeout(() => o.onWait?.(), 500);
   try {
     await new Promise<void>((resolve, reject) => {
       child.once('error', reject);
       child.stdout.once('data', () => resolve());
-      void closed.then(() => reject(o.signal?.aborted ? cancelled('Waiting for another build') : new StudioError('desktop.image', `The lock ${file} could not be taken.`, 'Check that the cache folder is writable.')));
+      void closed.then(() =>
+        reject(
+          o.signal?.aborted
+            ? cancelled('Waiting for another build')
+            : new StudioError(
+                'desktop.image',
+                `The lock ${file} could not be taken.`,
+                'Check that the cache folder is writable.',
+              ),
+        ),
+      );
     });
-  } finally { clearTimeout(waiting); o.signal?.removeEventListener('abort', abort); }
-  return async () => { child.stdin.end(); await closed; };
+  } finally {
+    clearTimeout(waiting);
+    o.signal?.removeEventListener('abort', abort);
+  }
+  return async () => {
+    child.stdin.end();
+    await closed;
+  };
 }

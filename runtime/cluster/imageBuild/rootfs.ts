@@ -7,8 +7,19 @@ import { AptProgress, DEBIAN_KEYRING, debLine, machineAptConf, machineSources } 
 import { aptRemedy, cancelled, fileLock, runTool, which } from './process.js';
 import { readRecipe, type OnProgress, type Recipe } from './recipe.js';
 
-export interface RootfsInfo { readonly path: string; readonly hash: string; readonly builtAt: string; readonly packages: readonly string[]; readonly how: string }
-export interface EnsureRootfsOptions { readonly onProgress?: OnProgress; readonly signal?: AbortSignal; /** Build again although it is there. */ readonly force?: boolean }
+export interface RootfsInfo {
+  readonly path: string;
+  readonly hash: string;
+  readonly builtAt: string;
+  readonly packages: readonly string[];
+  readonly how: string;
+}
+export interface EnsureRootfsOptions {
+  readonly onProgress?: OnProgress;
+  readonly signal?: AbortSignal;
+  /** Build again although it is there. */
+  readonly force?: boolean;
+}
 
 /** `${DART_STUDIO_CACHE || XDG_CACHE_HOME || ~/.cache}/dart-studio/desktop`. */
 export function desktopCache(env: NodeJS.ProcessEnv = process.env): string {
@@ -21,20 +32,22 @@ export async function rootfsPath(recipe?: Recipe): Promise<string | undefined> {
 }
 
 export async function rootfsInfo(recipe?: Recipe): Promise<RootfsInfo | undefined> {
-  const hash = (recipe ?? await readRecipe()).rootfsHash;
+  const hash = (recipe ?? (await readRecipe())).rootfsHash;
   const folder = join(desktopCache(), hash);
   try {
     const meta = JSON.parse(await readFile(join(folder, 'meta.json'), 'utf8')) as Omit<RootfsInfo, 'path'>;
     return existsSync(join(folder, 'rootfs', 'usr')) ? { ...meta, path: join(folder, 'rootfs') } : undefined;
-  } catch { return undefined; }
+  } catch {
+    return undefined;
+  }
 }
 
 /** A way to get a root file system other than from packages: the provider of Docker images hands in its export. */
 export type RootfsSource = (dir: string, o: { onProgress: OnProgress; signal?: AbortSignal }) => Promise<string>;
 
 /**
- * The root file system for the local provider, built when it is missing (about 50 s and 400 MB). It is made under another
- * name and renamed when whole, so a folder that is there is right; several processes asking at once build once.
+ * The root file system for the local provider, built when it is missing (about 50 s and 400 MB). It is made under
+ * another name and renamed when whole, so a folder that is there is right; several processes asking at once build once.
  * `fallback` is used when mmdebstrap is not installed.
  */
 export async function ensureRootfs(o: EnsureRootfsOptions = {}, fallback?: RootfsSource): Promise<string> {
@@ -43,25 +56,49 @@ export async function ensureRootfs(o: EnsureRootfsOptions = {}, fallback?: Rootf
   const there = o.force ? undefined : await rootfsPath(recipe);
   if (there) return there;
   const cache = desktopCache();
-  try { await mkdir(cache, { recursive: true, mode: 0o755 }); } catch (e) {
-    throw new StudioError('desktop.image', `The cache folder ${cache} cannot be made: ${(e as Error).message}`, 'Set DART_STUDIO_CACHE to a folder that you can write to.', { cause: e });
+  try {
+    await mkdir(cache, { recursive: true, mode: 0o755 });
+  } catch (e) {
+    throw new StudioError(
+      'desktop.image',
+      `The cache folder ${cache} cannot be made: ${(e as Error).message}`,
+      'Set DART_STUDIO_CACHE to a folder that you can write to.',
+      { cause: e },
+    );
   }
-  const unlock = await fileLock(join(cache, `.${recipe.rootfsHash}.lock`), { signal: o.signal, onWait: () => onProgress({ phase: 'wait', message: 'Another process is building the same root file system; waiting for it.' }) });
+  const unlock = await fileLock(join(cache, `.${recipe.rootfsHash}.lock`), {
+    signal: o.signal,
+    onWait: () =>
+      onProgress({ phase: 'wait', message: 'Another process is building the same root file system; waiting for it.' }),
+  });
   try {
     const made = o.force ? undefined : await rootfsPath(recipe); // by who held the lock before us
     if (made) return made;
     await checkSpace(cache);
     return await build(recipe, cache, onProgress, o.signal, fallback);
-  } finally { await unlock(); }
+  } finally {
+    await unlock();
+  }
 }
 
 async function checkSpace(cache: string): Promise<void> {
   const s = await statfs(cache);
   const free = Number(s.bavail) * Number(s.bsize);
-  if (free < 1.5e9) throw new StudioError('desktop.image', `Only ${Math.round(free / 1e6)} MB are free in ${cache}; a desktop's root file system needs 1500 MB while it is built (400 MB after).`, 'Free some space, or set DART_STUDIO_CACHE to a folder on a larger disk.');
+  if (free < 1.5e9)
+    throw new StudioError(
+      'desktop.image',
+      `Only ${Math.round(free / 1e6)} MB are free in ${cache}; a desktop's root file system needs 1500 MB while it is built (400 MB after).`,
+      'Free some space, or set DART_STUDIO_CACHE to a folder on a larger disk.',
+    );
 }
 
-async function build(recipe: Recipe, cache: string, onProgress: OnProgress, signal: AbortSignal | undefined, fallback: RootfsSource | undefined): Promise<string> {
+async function build(
+  recipe: Recipe,
+  cache: string,
+  onProgress: OnProgress,
+  signal: AbortSignal | undefined,
+  fallback: RootfsSource | undefined,
+): Promise<string> {
   const tmpPrefix = `.tmp-${recipe.rootfsHash}-`;
   // Under the lock: whatever has our prefix was left by a build that was killed.
   for (const n of await readdir(cache)) if (n.startsWith(tmpPrefix)) await removeTree(join(cache, n));
@@ -75,74 +112,155 @@ async function build(recipe: Recipe, cache: string, onProgress: OnProgress, sign
     else throw noTool();
     await checkWhole(dir);
     onProgress({ phase: 'finish', message: 'Moving the root file system into place.', fraction: 1 });
-    await writeFile(join(tmp, 'meta.json'), JSON.stringify({ hash: recipe.rootfsHash, builtAt: new Date().toISOString(), packages: recipe.packages, how }, null, 2) + '\n');
+    await writeFile(
+      join(tmp, 'meta.json'),
+      JSON.stringify(
+        { hash: recipe.rootfsHash, builtAt: new Date().toISOString(), packages: recipe.packages, how },
+        null,
+        2,
+      ) + '\n',
+    );
     if (signal?.aborted) throw cancelled('Building the root file system');
     const final = join(cache, recipe.rootfsHash);
-    if (existsSync(final)) { await rename(final, join(cache, `${tmpPrefix}old-${process.pid}`)); }
+    if (existsSync(final)) {
+      await rename(final, join(cache, `${tmpPrefix}old-${process.pid}`));
+    }
     await rename(tmp, final);
     await removeTree(join(cache, `${tmpPrefix}old-${process.pid}`));
     onProgress({ phase: 'done', message: `The root file system is at ${join(final, 'rootfs')}.`, fraction: 1 });
     return join(final, 'rootfs');
-  } finally { await removeTree(tmp); }
+  } finally {
+    await removeTree(tmp);
+  }
 }
 
-export const noTool = (): StudioError => new StudioError('desktop.image', 'mmdebstrap is not installed, so the desktop\'s root file system cannot be built.',
-  platform() === 'linux' ? 'Run `apt-get install mmdebstrap` (as root), or start Docker and choose `provider: docker`.' : 'The local provider needs Linux: install Docker and choose `provider: docker`.');
+export const noTool = (): StudioError =>
+  new StudioError(
+    'desktop.image',
+    "mmdebstrap is not installed, so the desktop's root file system cannot be built.",
+    platform() === 'linux'
+      ? 'Run `apt-get install mmdebstrap` (as root), or start Docker and choose `provider: docker`.'
+      : 'The local provider needs Linux: install Docker and choose `provider: docker`.',
+  );
 
 /** What every desktop needs to start; a missing one means a build that only looked finished. */
 async function checkWhole(dir: string): Promise<void> {
   for (const f of ['usr/bin/Xvfb', 'usr/bin/jwm', 'usr/bin/python3', 'etc/jwm/system.jwmrc', 'etc/skel/Documents']) {
-    try { await access(join(dir, f)); } catch { throw new StudioError('desktop.image', `The root file system was built but lacks ${f}.`, 'Check image/packages.txt, then run `dart-studio desktop build --force`.'); }
+    try {
+      await access(join(dir, f));
+    } catch {
+      throw new StudioError(
+        'desktop.image',
+        `The root file system was built but lacks ${f}.`,
+        'Check image/packages.txt, then run `dart-studio desktop build --force`.',
+      );
+    }
   }
 }
 
 /**
- * mmdebstrap straight into a folder as root. Without root it makes a tar in a user namespace, which is then unpacked with
- * everything owned by us: the sandbox maps us to its users anyway, and the folder stays removable.
+ * mmdebstrap straight into a folder as root. Without root it makes a tar in a user namespace, which is then unpacked
+ * with everything owned by us: the sandbox maps us to its users anyway, and the folder stays removable.
  */
-export async function bootstrapRootfs(recipe: Recipe, dir: string, o: { onProgress: OnProgress; signal?: AbortSignal }): Promise<string> {
+export async function bootstrapRootfs(
+  recipe: Recipe,
+  dir: string,
+  o: { onProgress: OnProgress; signal?: AbortSignal },
+): Promise<string> {
   const root = process.getuid?.() === 0;
   const target = root ? dir : `${dir}.tar`;
-  const setup = join(recipe.dir, 'setup.sh'), overlay = join(recipe.dir, 'overlay');
+  const setup = join(recipe.dir, 'setup.sh'),
+    overlay = join(recipe.dir, 'overlay');
   const hooks = [
-    `--customize-hook=upload ${quote(setup)} /tmp/setup.sh`, '--customize-hook=chroot "$1" sh /tmp/setup.sh', '--customize-hook=rm -f "$1/tmp/setup.sh"',
+    `--customize-hook=upload ${quote(setup)} /tmp/setup.sh`,
+    '--customize-hook=chroot "$1" sh /tmp/setup.sh',
+    '--customize-hook=rm -f "$1/tmp/setup.sh"',
     `--customize-hook=sync-in ${quote(overlay)} /`,
   ];
-  const args = ['--verbose', `--mode=${root ? 'root' : 'unshare'}`, `--dpkgopt=${join(overlay, 'etc/dpkg/dpkg.cfg.d/50-dart-studio')}`, `--include=${recipe.packages.join(',')}`,
+  const args = [
+    '--verbose',
+    `--mode=${root ? 'root' : 'unshare'}`,
+    `--dpkgopt=${join(overlay, 'etc/dpkg/dpkg.cfg.d/50-dart-studio')}`,
+    `--include=${recipe.packages.join(',')}`,
     // It would empty /etc/machine-id, which the session bus needs.
-    '--skip=cleanup/reproducible', ...hooks];
-  await mmdebstrap(args, target, { ...o, phase: 'packages', what: `Installing ${recipe.packages.length} packages and what they need` });
+    '--skip=cleanup/reproducible',
+    ...hooks,
+  ];
+  await mmdebstrap(args, target, {
+    ...o,
+    phase: 'packages',
+    what: `Installing ${recipe.packages.length} packages and what they need`,
+  });
   if (!root) {
     o.onProgress({ phase: 'configure', message: 'Unpacking the root file system.' });
     await mkdir(dir);
-    await runTool(['tar', '-xf', target, '-C', dir, '--no-same-owner', '--exclude=./dev/*'], { signal: o.signal, remedy: aptRemedy });
+    await runTool(['tar', '-xf', target, '-C', dir, '--no-same-owner', '--exclude=./dev/*'], {
+      signal: o.signal,
+      remedy: aptRemedy,
+    });
     await rm(target);
   }
   return root ? 'mmdebstrap as root' : 'mmdebstrap in a user namespace';
 }
 
 /** A minimal Debian as a tar file: the base of the Docker image where no registry can be reached. */
-export async function bootstrapBase(recipe: Recipe, tar: string, o: { onProgress: OnProgress; signal?: AbortSignal }): Promise<void> {
-  if (!which('mmdebstrap')) throw new StudioError('desktop.image', 'debian:bookworm-slim cannot be pulled, and mmdebstrap, which could make it from packages, is not installed.', 'Give the engine access to a registry (`docker pull debian:bookworm-slim` must work), or run `apt-get install mmdebstrap`.');
-  const args = ['--verbose', `--mode=${process.getuid?.() === 0 ? 'root' : 'unshare'}`, `--dpkgopt=${join(recipe.dir, 'overlay/etc/dpkg/dpkg.cfg.d/50-dart-studio')}`];
+export async function bootstrapBase(
+  recipe: Recipe,
+  tar: string,
+  o: { onProgress: OnProgress; signal?: AbortSignal },
+): Promise<void> {
+  if (!which('mmdebstrap'))
+    throw new StudioError(
+      'desktop.image',
+      'debian:bookworm-slim cannot be pulled, and mmdebstrap, which could make it from packages, is not installed.',
+      'Give the engine access to a registry (`docker pull debian:bookworm-slim` must work), or run `apt-get install mmdebstrap`.',
+    );
+  const args = [
+    '--verbose',
+    `--mode=${process.getuid?.() === 0 ? 'root' : 'unshare'}`,
+    `--dpkgopt=${join(recipe.dir, 'overlay/etc/dpkg/dpkg.cfg.d/50-dart-studio')}`,
+  ];
   await mmdebstrap(args, tar, { ...o, phase: 'base', what: 'Making the base image from Debian packages' });
 }
 
-async function mmdebstrap(args: readonly string[], target: string, o: { onProgress: OnProgress; signal?: AbortSignal; phase: 'base' | 'packages'; what: string }): Promise<void> {
+async function mmdebstrap(
+  args: readonly string[],
+  target: string,
+  o: { onProgress: OnProgress; signal?: AbortSignal; phase: 'base' | 'packages'; what: string },
+): Promise<void> {
   const sources = await machineSources();
   const conf = await machineAptConf();
   o.onProgress({ phase: o.phase, message: `${o.what} (from ${sources[0]!.uri})`, fraction: 0 });
   const apt = new AptProgress(o.phase === 'base' ? [1] : [0.3, 0.7]);
   let best = 0;
-  await runTool([which('mmdebstrap')!, '--variant=minbase', ...(existsSync(DEBIAN_KEYRING) ? [`--keyring=${DEBIAN_KEYRING}`] : []),
-    '--aptopt=Apt::Install-Recommends "false"', ...conf.map((l) => `--aptopt=${l.replace(/;$/, '')}`), ...args, 'bookworm', target, ...sources.map((s) => debLine(s, true))], {
-    signal: o.signal, remedy: aptRemedy,
-    onLine: (l) => {
-      const f = apt.line(l);
-      if (f !== undefined && f > best + 0.01) { best = f; o.onProgress({ phase: o.phase, message: l.slice(0, 120), fraction: Math.round(f * 100) / 100 }); }
-      else if (/^I: /.test(l)) o.onProgress({ phase: /customize-hook|special hook/.test(l) ? 'configure' : o.phase, message: l.slice(3, 160) });
+  await runTool(
+    [
+      which('mmdebstrap')!,
+      '--variant=minbase',
+      ...(existsSync(DEBIAN_KEYRING) ? [`--keyring=${DEBIAN_KEYRING}`] : []),
+      '--aptopt=Apt::Install-Recommends "false"',
+      ...conf.map((l) => `--aptopt=${l.replace(/;$/, '')}`),
+      ...args,
+      'bookworm',
+      target,
+      ...sources.map((s) => debLine(s, true)),
+    ],
+    {
+      signal: o.signal,
+      remedy: aptRemedy,
+      onLine: (l) => {
+        const f = apt.line(l);
+        if (f !== undefined && f > best + 0.01) {
+          best = f;
+          o.onProgress({ phase: o.phase, message: l.slice(0, 120), fraction: Math.round(f * 100) / 100 });
+        } else if (/^I: /.test(l))
+          o.onProgress({
+            phase: /customize-hook|special hook/.test(l) ? 'configure' : o.phase,
+            message: l.slice(3, 160),
+          });
+      },
     },
-  });
+  );
 }
 
 const quote = (s: string): string => `'${s.replaceAll("'", "'\\''")}'`;
@@ -150,6 +268,10 @@ const quote = (s: string): string => `'${s.replaceAll("'", "'\\''")}'`;
 /** Deletes a tree of ours, unless something is still mounted in it (a killed build): then it is left alone. */
 export async function removeTree(path: string): Promise<void> {
   if (!existsSync(path)) return;
-  try { if (readFileSync('/proc/self/mountinfo', 'utf8').includes(` ${path}/`)) return; } catch { /* no /proc: nothing of Linux is mounted there */ }
+  try {
+    if (readFileSync('/proc/self/mountinfo', 'utf8').includes(` ${path}/`)) return;
+  } catch {
+    /* no /proc: nothing of Linux is mounted there */
+  }
   await rm(path, { recursive: true, force: true, maxRetries: 3 });
 }

@@ -2,33 +2,66 @@ import { mkdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
 import type { DesktopSpec } from '../types.js';
 
 /** The control groups of one desktop. `procs` are the files a process writes its pid to in order to join. */
-export interface CgroupLease { readonly dirs: readonly string[]; readonly procs: readonly string[]; /** Whether memory is limited by it. */ readonly memory: boolean; remove(): Promise<void> }
+export interface CgroupLease {
+  readonly dirs: readonly string[];
+  readonly procs: readonly string[];
+  /** Whether memory is limited by it. */
+  readonly memory: boolean;
+  remove(): Promise<void>;
+}
 
 const BASE = '/sys/fs/cgroup';
 const CPU_PERIOD_US = 100_000;
-/** Where the groups of desktops are, and the share of the processor that all of them together have beside the machine's other work (1: as much as one other group). */
-const parentOf = (spec: DesktopSpec): { readonly name: string; readonly share: number } => (spec.background ? { name: 'dart-studio-background', share: 0.1 } : { name: 'dart-studio', share: 1 });
+/**
+ * Where the groups of desktops are, and the share of the processor that all of them together have beside the machine's
+ * other work (1: as much as one other group).
+ */
+const parentOf = (spec: DesktopSpec): { readonly name: string; readonly share: number } =>
+  spec.background ? { name: 'dart-studio-background', share: 0.1 } : { name: 'dart-studio', share: 1 };
 
 /** Limits to write for a controller, as [file, value], for version 1 and 2. */
 export function cgroupLimits(spec: DesktopSpec): Record<1 | 2, Record<string, readonly (readonly [string, string])[]>> {
-  const bytes = String(spec.memoryMb * (1 << 20)), quota = spec.cpus === undefined ? undefined : Math.round(spec.cpus * CPU_PERIOD_US);
+  const bytes = String(spec.memoryMb * (1 << 20)),
+    quota = spec.cpus === undefined ? undefined : Math.round(spec.cpus * CPU_PERIOD_US);
   return {
     1: {
-      memory: [['memory.limit_in_bytes', bytes]], pids: [['pids.max', String(spec.pids)]],
-      cpu: quota === undefined ? [] : [['cpu.cfs_period_us', String(CPU_PERIOD_US)], ['cpu.cfs_quota_us', String(quota)]],
+      memory: [['memory.limit_in_bytes', bytes]],
+      pids: [['pids.max', String(spec.pids)]],
+      cpu:
+        quota === undefined
+          ? []
+          : [
+              ['cpu.cfs_period_us', String(CPU_PERIOD_US)],
+              ['cpu.cfs_quota_us', String(quota)],
+            ],
     },
-    2: { all: [['memory.max', bytes], ['memory.swap.max', '0'], ['pids.max', String(spec.pids)], ...(quota === undefined ? [] : [['cpu.max', `${quota} ${CPU_PERIOD_US}`] as const])] },
+    2: {
+      all: [
+        ['memory.max', bytes],
+        ['memory.swap.max', '0'],
+        ['pids.max', String(spec.pids)],
+        ...(quota === undefined ? [] : [['cpu.max', `${quota} ${CPU_PERIOD_US}`] as const]),
+      ],
+    },
   };
 }
 
-/** Make control groups for a desktop; undefined where we may not (an ordinary user): limits per process are used then. */
+/**
+ * Make control groups for a desktop; undefined where we may not (an ordinary user): limits per process are used then.
+ */
 export async function joinCgroups(id: string, spec: DesktopSpec): Promise<CgroupLease | undefined> {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return undefined;
   const made: string[] = [];
-  const remove = async (): Promise<void> => { for (const d of made) await removeGroup(d); };
+  const remove = async (): Promise<void> => {
+    for (const d of made) await removeGroup(d);
+  };
   try {
-    const v2 = await stat(`${BASE}/cgroup.controllers`).then(() => true, () => false);
-    const limits = cgroupLimits(spec), { name, share } = parentOf(spec);
+    const v2 = await stat(`${BASE}/cgroup.controllers`).then(
+      () => true,
+      () => false,
+    );
+    const limits = cgroupLimits(spec),
+      { name, share } = parentOf(spec);
     if (v2) {
       await writeFile(`${BASE}/cgroup.subtree_control`, '+memory +pids +cpu').catch(() => undefined);
       await mkdir(`${BASE}/${name}`, { recursive: true });
@@ -37,14 +70,24 @@ export async function joinCgroups(id: string, spec: DesktopSpec): Promise<Cgroup
       await group(`${BASE}/${name}/${id}`, limits[2]['all']!, made);
     } else {
       for (const [controller, values] of Object.entries(limits[1])) {
-        if (!await readFile(`${BASE}/${controller}/cgroup.procs`).then(() => true, () => false)) continue;
+        if (
+          !(await readFile(`${BASE}/${controller}/cgroup.procs`).then(
+            () => true,
+            () => false,
+          ))
+        )
+          continue;
         await group(`${BASE}/${controller}/${name}/${id}`, values, made);
-        if (controller === 'cpu') await writeFile(`${BASE}/cpu/${name}/cpu.shares`, String(Math.round(1024 * share))).catch(() => undefined);
+        if (controller === 'cpu')
+          await writeFile(`${BASE}/cpu/${name}/cpu.shares`, String(Math.round(1024 * share))).catch(() => undefined);
       }
     }
     const memory = v2 || made.some((d) => d.startsWith(`${BASE}/memory/`));
     return made.length === 0 ? undefined : { dirs: made, procs: made.map((d) => `${d}/cgroup.procs`), memory, remove };
-  } catch { await remove(); return undefined; }
+  } catch {
+    await remove();
+    return undefined;
+  }
 }
 
 async function group(dir: string, values: readonly (readonly [string, string])[], made: string[]): Promise<void> {
@@ -52,16 +95,23 @@ async function group(dir: string, values: readonly (readonly [string, string])[]
   made.push(dir);
   for (const [file, value] of values) {
     // Swap accounting is often switched off; the limit on memory stands without it.
-    await writeFile(`${dir}/${file}`, value).catch((e: unknown) => { if (!file.includes('swap')) throw e; });
+    await writeFile(`${dir}/${file}`, value).catch((e: unknown) => {
+      if (!file.includes('swap')) throw e;
+    });
   }
 }
 
 /** Remove a control group. Its processes were killed a moment ago; the kernel takes a few ms to let go of them. */
 export async function removeGroup(dir: string): Promise<void> {
   for (let i = 0; i < 50; i++) {
-    try { await rmdir(dir); return; } catch (e) {
+    try {
+      await rmdir(dir);
+      return;
+    } catch (e) {
       if ((e as NodeJS.ErrnoException).code !== 'EBUSY') return;
-      await new Promise((r) => { setTimeout(r, 4); });
+      await new Promise((r) => {
+        setTimeout(r, 4);
+      });
     }
   }
 }

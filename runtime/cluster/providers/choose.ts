@@ -10,18 +10,35 @@ export interface ProviderOptions {
   readonly docker?: DockerProviderOptions;
 }
 
-/** A provider that works here, probed. Rejects with `desktop.unavailable` (or what the one asked for says) when there is none. */
+/**
+ * A provider that works here, probed. Rejects with `desktop.unavailable` (or what the one asked for says) when there is
+ * none.
+ */
 export async function createProvider(o: ProviderOptions): Promise<DesktopProvider> {
-  const makers: Record<'docker' | 'local', () => DesktopProvider> = { docker: () => createDockerProvider(o.docker), local: () => createLocalProvider(o.local) };
-  const problems: string[] = [], remedies: string[] = [];
+  const makers: Record<'docker' | 'local', () => DesktopProvider> = {
+    docker: () => createDockerProvider(o.docker),
+    local: () => createLocalProvider(o.local),
+  };
+  const problems: string[] = [],
+    remedies: string[] = [];
   for (const name of o.provider === 'auto' ? (['docker', 'local'] as const) : [o.provider]) {
     const p = makers[name]();
     const s = await p.probe();
     if (s.ok) return p;
     await p.dispose();
-    if (o.provider !== 'auto' && s.problem) throw new StudioError(s.problem.kind, s.problem.message, s.problem.remedy, s.problem.details ? { details: { ...s.problem.details } } : {});
+    if (o.provider !== 'auto' && s.problem)
+      throw new StudioError(
+        s.problem.kind,
+        s.problem.message,
+        s.problem.remedy,
+        s.problem.details ? { details: { ...s.problem.details } } : {},
+      );
     problems.push(s.problem?.message ?? s.detail);
     if (s.problem) remedies.push(`${name}: ${s.problem.remedy}`);
   }
-  throw new StudioError('desktop.unavailable', `No desktops can be run on this machine. ${problems.join(' ')}`, remedies.join(' ') || 'Install Docker, or bubblewrap and mmdebstrap.');
+  throw new StudioError(
+    'desktop.unavailable',
+    `No desktops can be run on this machine. ${problems.join(' ')}`,
+    remedies.join(' ') || 'Install Docker, or bubblewrap and mmdebstrap.',
+  );
 }

@@ -10,7 +10,17 @@ import type { OnProgress } from '../imageBuild/recipe.js';
 import type { Desktop, DesktopProvider, DesktopSpec, ProviderStatus } from '../types.js';
 import { containerOptions, openRelay, OWNER, ROLE } from './dockerContainer.js';
 import { canReach, fastChannels, openAgent } from './dockerFast.js';
-import { defaultCapacity, isOrphan, isRemote, ownerLabel, parseHost, parseOwner, place, self, type DockerHostOptions } from './dockerHosts.js';
+import {
+  defaultCapacity,
+  isOrphan,
+  isRemote,
+  ownerLabel,
+  parseHost,
+  parseOwner,
+  place,
+  self,
+  type DockerHostOptions,
+} from './dockerHosts.js';
 import { engineError, ensureImage, LABEL, statusOf } from './dockerImage.js';
 
 export type DesktopPath = 'fast' | 'portable';
@@ -26,7 +36,9 @@ export interface DockerProviderOptions {
   readonly onProgress?: OnProgress;
 }
 
-const CALL_MS = 20_000, BOOT_MS = 30_000, PROBE_MS = 4_000;
+const CALL_MS = 20_000,
+  BOOT_MS = 30_000,
+  PROBE_MS = 4_000;
 
 interface Host {
   readonly name: string;
@@ -40,7 +52,12 @@ interface Host {
   image: Promise<string> | undefined;
 }
 
-interface Made { readonly host: Host; readonly container: Docker.Container; readonly path: DesktopPath; readonly relay: Relay | undefined }
+interface Made {
+  readonly host: Host;
+  readonly container: Docker.Container;
+  readonly path: DesktopPath;
+  readonly relay: Relay | undefined;
+}
 
 const pathOf = new WeakMap<Desktop, DesktopPath>();
 /** By which path a Docker desktop is driven. */
@@ -61,7 +78,17 @@ export class DockerProvider implements DesktopProvider {
     const hosts = o.hosts && o.hosts.length > 0 ? o.hosts : [{}];
     this.hosts = hosts.map((h) => {
       const address = h.host === undefined ? undefined : parseHost(h.host);
-      return { name: h.host ?? process.env['DOCKER_HOST'] ?? 'the local engine', docker: new Docker(address), remote: isRemote(address ?? (process.env['DOCKER_HOST'] ? parseHost(process.env['DOCKER_HOST']) : undefined)), wanted: h.capacity, capacity: h.capacity, used: 0, down: false, path: o.path === 'auto' ? undefined : o.path, image: undefined };
+      return {
+        name: h.host ?? process.env['DOCKER_HOST'] ?? 'the local engine',
+        docker: new Docker(address),
+        remote: isRemote(address ?? (process.env['DOCKER_HOST'] ? parseHost(process.env['DOCKER_HOST']) : undefined)),
+        wanted: h.capacity,
+        capacity: h.capacity,
+        used: 0,
+        down: false,
+        path: o.path === 'auto' ? undefined : o.path,
+        image: undefined,
+      };
     });
   }
 
@@ -69,14 +96,29 @@ export class DockerProvider implements DesktopProvider {
     const found = await Promise.all(this.hosts.map((h) => this.look(h)));
     const problem = found.find((f) => f.problem)?.problem;
     const ok = found.some((f) => !f.problem);
-    return { provider: 'docker', ok, detail: found.map((f) => f.detail).join('; '), ...(ok ? { capacity: this.hosts.reduce((n, h) => n + (h.down ? 0 : h.capacity ?? 0), 0) } : {}), ...(problem ? { problem } : {}) };
+    return {
+      provider: 'docker',
+      ok,
+      detail: found.map((f) => f.detail).join('; '),
+      ...(ok ? { capacity: this.hosts.reduce((n, h) => n + (h.down ? 0 : (h.capacity ?? 0)), 0) } : {}),
+      ...(problem ? { problem } : {}),
+    };
   }
 
   private async look(h: Host): Promise<{ detail: string; problem?: RunError }> {
     try {
       // Its types do not say so, but info() takes options like the rest.
-      const i = await (h.docker.info as (o: object) => Promise<{ ServerVersion: string; MemTotal: number; NCPU: number; OSType: string }>).call(h.docker, { abortSignal: AbortSignal.timeout(PROBE_MS) });
-      if (i.OSType !== 'linux') throw new StudioError('desktop.unavailable', `The engine at ${h.name} runs ${i.OSType} containers.`, 'Switch it to Linux containers.');
+      const i = await (
+        h.docker.info as (
+          o: object,
+        ) => Promise<{ ServerVersion: string; MemTotal: number; NCPU: number; OSType: string }>
+      ).call(h.docker, { abortSignal: AbortSignal.timeout(PROBE_MS) });
+      if (i.OSType !== 'linux')
+        throw new StudioError(
+          'desktop.unavailable',
+          `The engine at ${h.name} runs ${i.OSType} containers.`,
+          'Switch it to Linux containers.',
+        );
       h.capacity = h.wanted ?? defaultCapacity({ memoryBytes: i.MemTotal, cores: i.NCPU });
       h.down = false;
       return { detail: `Docker ${i.ServerVersion} at ${h.name}, room for ${h.capacity} desktops` };
@@ -113,21 +155,39 @@ export class DockerProvider implements DesktopProvider {
     this.made.delete(desktop);
     desktop.dispose();
     m.relay?.close();
-    try { await remove(m.container); } finally { m.host.used--; }
+    try {
+      await remove(m.container);
+    } finally {
+      m.host.used--;
+    }
   }
 
   async reap(): Promise<number> {
-    const counts = await Promise.all(this.hosts.map(async (h) => {
-      const all = await h.docker.listContainers({ all: true, filters: { label: [LABEL] }, abortSignal: AbortSignal.timeout(CALL_MS) } as Docker.ContainerListOptions).catch((e: unknown) => { throw engineError(e, h.name); });
-      const orphans = all.filter((c) => c.Labels[ROLE] === 'desktop' && isOrphan(parseOwner(c.Labels[OWNER]), this.me));
-      await Promise.all(orphans.map((c) => remove(h.docker.getContainer(c.Id))));
-      return orphans.length;
-    }));
+    const counts = await Promise.all(
+      this.hosts.map(async (h) => {
+        const all = await h.docker
+          .listContainers({
+            all: true,
+            filters: { label: [LABEL] },
+            abortSignal: AbortSignal.timeout(CALL_MS),
+          } as Docker.ContainerListOptions)
+          .catch((e: unknown) => {
+            throw engineError(e, h.name);
+          });
+        const orphans = all.filter(
+          (c) => c.Labels[ROLE] === 'desktop' && isOrphan(parseOwner(c.Labels[OWNER]), this.me),
+        );
+        await Promise.all(orphans.map((c) => remove(h.docker.getContainer(c.Id))));
+        return orphans.length;
+      }),
+    );
     return counts.reduce((a, b) => a + b, 0);
   }
 
   /** Resolves when no spare is being started any more. */
-  async spareReady(): Promise<void> { await Promise.all([...this.refilling]); }
+  async spareReady(): Promise<void> {
+    await Promise.all([...this.refilling]);
+  }
 
   async dispose(): Promise<void> {
     this.ended.abort();
@@ -139,24 +199,35 @@ export class DockerProvider implements DesktopProvider {
   }
 
   private ours(d: Desktop): SandboxDesktop {
-    if (!this.made.has(d as SandboxDesktop)) throw new StudioError('desktop.lost', `Desktop ${d.id} is not one of this provider's.`, 'Create a new one.');
+    if (!this.made.has(d as SandboxDesktop))
+      throw new StudioError('desktop.lost', `Desktop ${d.id} is not one of this provider's.`, 'Create a new one.');
     return d as SandboxDesktop;
   }
 
-  /** Bring the number of spares of this kind up to what is wanted, in the background; a full or failing engine just means fewer. */
+  /**
+   * Bring the number of spares of this kind up to what is wanted, in the background; a full or failing engine just
+   * means fewer.
+   */
   private refill(spec: DesktopSpec, key: string): void {
     const wanted = this.o.spares ?? 1;
     if (this.ended.signal.aborted || this.refilling.size > 0 || this.spares.length >= wanted) return;
-    const one = this.boot(spec, this.ended.signal).then(
-      (desktop) => {
-        this.spares.push({ key, desktop });
-        desktop.onEvent((e) => {
-          const i = e.type === 'lost' ? this.spares.findIndex((s) => s.desktop === desktop) : -1;
-          if (i >= 0) { this.spares.splice(i, 1); void this.destroy(desktop).catch(() => {}); }
-        });
-      },
-      () => {},
-    ).finally(() => { this.refilling.delete(one); });
+    const one = this.boot(spec, this.ended.signal)
+      .then(
+        (desktop) => {
+          this.spares.push({ key, desktop });
+          desktop.onEvent((e) => {
+            const i = e.type === 'lost' ? this.spares.findIndex((s) => s.desktop === desktop) : -1;
+            if (i >= 0) {
+              this.spares.splice(i, 1);
+              void this.destroy(desktop).catch(() => {});
+            }
+          });
+        },
+        () => {},
+      )
+      .finally(() => {
+        this.refilling.delete(one);
+      });
     this.refilling.add(one);
   }
 
@@ -164,13 +235,23 @@ export class DockerProvider implements DesktopProvider {
     // What was down may have come back, and an engine never looked at has no capacity yet.
     await Promise.all(this.hosts.filter((h) => h.capacity === undefined || h.down).map((h) => this.look(h)));
     let at = place(this.hosts.map((h) => ({ capacity: h.capacity ?? 0, used: h.used, down: h.down })));
-    if (at === undefined && this.spares.length > 0) { // a spare of another kind holds the place
+    if (at === undefined && this.spares.length > 0) {
+      // a spare of another kind holds the place
       await this.destroy(this.spares.shift()!.desktop);
       at = place(this.hosts.map((h) => ({ capacity: h.capacity ?? 0, used: h.used, down: h.down })));
     }
     if (at !== undefined) return this.hosts[at]!;
-    if (this.hosts.every((h) => h.down)) throw new StudioError('desktop.unavailable', `No Docker engine answers (${this.hosts.map((h) => h.name).join(', ')}).`, 'Start Docker (`systemctl start docker`), check DOCKER_HOST, or choose `provider: local`.');
-    throw new StudioError('desktop.unavailable', `All places for desktops are taken (${this.hosts.map((h) => `${h.name}: ${h.used} of ${h.capacity ?? 0}`).join(', ')}).`, 'Ask for fewer desktops, or raise the capacity of a host in the run file.');
+    if (this.hosts.every((h) => h.down))
+      throw new StudioError(
+        'desktop.unavailable',
+        `No Docker engine answers (${this.hosts.map((h) => h.name).join(', ')}).`,
+        'Start Docker (`systemctl start docker`), check DOCKER_HOST, or choose `provider: local`.',
+      );
+    throw new StudioError(
+      'desktop.unavailable',
+      `All places for desktops are taken (${this.hosts.map((h) => `${h.name}: ${h.used} of ${h.capacity ?? 0}`).join(', ')}).`,
+      'Ask for fewer desktops, or raise the capacity of a host in the run file.',
+    );
   }
 
   private async boot(spec: DesktopSpec, signal?: AbortSignal): Promise<SandboxDesktop> {
@@ -180,17 +261,27 @@ export class DockerProvider implements DesktopProvider {
     try {
       const either = AbortSignal.any([this.ended.signal, ...(signal ? [signal] : [])]);
       host.image ??= ensureImage(host.docker, this.o.onProgress, either);
-      host.image.catch(() => { host.image = undefined; });
+      host.image.catch(() => {
+        host.image = undefined;
+      });
       const image = await host.image;
       const limit = AbortSignal.any([either, AbortSignal.timeout(BOOT_MS)]);
       const name = `docker-${randomBytes(4).toString('hex')}`;
-      container = await host.docker.createContainer({ ...containerOptions(image, spec, { name: `dart-studio-${name}`, owner: ownerLabel(this.me), run: this.o.run }), abortSignal: limit });
+      container = await host.docker.createContainer({
+        ...containerOptions(image, spec, { name: `dart-studio-${name}`, owner: ownerLabel(this.me), run: this.o.run }),
+        abortSignal: limit,
+      });
       await container.start({ abortSignal: limit } as object);
-      const path = host.path ??= await this.choosePath(container);
+      const path = (host.path ??= await this.choosePath(container));
       let channels: Channels;
       if (path === 'fast') {
         const pid = (await container.inspect()).State.Pid;
-        if (!canReach(pid, container.id)) throw new StudioError('desktop.start', `The container's files cannot be reached from this process.`, 'Run as root, or leave the path to `auto`.');
+        if (!canReach(pid, container.id))
+          throw new StudioError(
+            'desktop.start',
+            `The container's files cannot be reached from this process.`,
+            'Run as root, or leave the path to `auto`.',
+          );
         agent = await openAgent(pid, limit);
         channels = fastChannels(pid);
       } else {
@@ -198,22 +289,45 @@ export class DockerProvider implements DesktopProvider {
         const r = relay;
         agent = new AgentClient(await r.connect('/run/dart/agent.sock'));
         const a = agent;
-        channels = { openX: async () => X11Client.over(await r.connect('/tmp/.X11-unix/X0')), openScreen: () => ({ read: () => r.frame(), close: () => {} }), openSettler: (x) => agentSettler(x, a) };
+        channels = {
+          openX: async () => X11Client.over(await r.connect('/tmp/.X11-unix/X0')),
+          openScreen: () => ({ read: () => r.frame(), close: () => {} }),
+          openSettler: (x) => agentSettler(x, a),
+        };
       }
       const desktop = new SandboxDesktop({ id: id<DesktopId>(name), provider: 'docker', spec, agent, channels });
       this.made.set(desktop, { host, container, path, relay });
       pathOf.set(desktop, path);
-      try { await desktop.reset(); } catch (e) { this.made.delete(desktop); desktop.dispose(); throw e; }
-      if (either.aborted) { this.made.delete(desktop); desktop.dispose(); throw either.reason; }
+      try {
+        await desktop.reset();
+      } catch (e) {
+        this.made.delete(desktop);
+        desktop.dispose();
+        throw e;
+      }
+      if (either.aborted) {
+        this.made.delete(desktop);
+        desktop.dispose();
+        throw either.reason;
+      }
       return desktop;
     } catch (e) {
       agent?.close();
       relay?.close();
       if (container) await remove(container).catch(() => {});
       host.used--;
-      if (signal?.aborted || this.ended.signal.aborted) throw new StudioError('cancelled', 'Starting a desktop was cancelled.', 'Start it again when you want it.');
+      if (signal?.aborted || this.ended.signal.aborted)
+        throw new StudioError('cancelled', 'Starting a desktop was cancelled.', 'Start it again when you want it.');
       if (e instanceof StudioError) throw e;
-      const error = statusOf(e) === undefined && (e as Error).name === 'TimeoutError' ? new StudioError('desktop.start', `A desktop on ${host.name} did not start within ${BOOT_MS / 1000} s.`, 'Look at the load of that machine; ask for fewer desktops.', { cause: e }) : engineError(e, host.name);
+      const error =
+        statusOf(e) === undefined && (e as Error).name === 'TimeoutError'
+          ? new StudioError(
+              'desktop.start',
+              `A desktop on ${host.name} did not start within ${BOOT_MS / 1000} s.`,
+              'Look at the load of that machine; ask for fewer desktops.',
+              { cause: e },
+            )
+          : engineError(e, host.name);
       if (error.kind === 'desktop.unavailable') host.down = true;
       throw error;
     }
@@ -224,11 +338,14 @@ export class DockerProvider implements DesktopProvider {
   }
 }
 
-const specKey = (s: DesktopSpec): string => JSON.stringify([s.screen.width, s.screen.height, s.a11y ?? false, s.memoryMb, s.pids, s.cpus ?? 0]);
+const specKey = (s: DesktopSpec): string =>
+  JSON.stringify([s.screen.width, s.screen.height, s.a11y ?? false, s.memoryMb, s.pids, s.cpus ?? 0]);
 
 /** Remove a container for good; one that is gone or just going is fine. */
 async function remove(c: Docker.Container): Promise<void> {
-  try { await c.remove({ force: true, v: true, abortSignal: AbortSignal.timeout(CALL_MS) } as object); } catch (e) {
+  try {
+    await c.remove({ force: true, v: true, abortSignal: AbortSignal.timeout(CALL_MS) } as object);
+  } catch (e) {
     const status = statusOf(e);
     if (status !== 404 && status !== 409) throw engineError(e);
   }

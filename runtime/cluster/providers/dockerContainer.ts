@@ -3,38 +3,82 @@ import type Docker from 'dockerode';
 import type { RelayPipes } from '../drivers/portable.js';
 import type { DesktopSpec } from '../types.js';
 
-export const ROLE = 'dart-studio.role', OWNER = 'dart-studio.owner', RUN = 'dart-studio.run';
-/** What the agent needs as PID 1: to start programs under other uids, to end them, to give files away, and to see what sleepers wait for. */
+export const ROLE = 'dart-studio.role',
+  OWNER = 'dart-studio.owner',
+  RUN = 'dart-studio.run';
+/**
+ * What the agent needs as PID 1: to start programs under other uids, to end them, to give files away, and to see what
+ * sleepers wait for.
+ */
 const CAPABILITIES = ['SETUID', 'SETGID', 'KILL', 'CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SYS_PTRACE'];
 const MB = 1 << 20;
 
 /**
- * A desktop's container (spec/desktop.md 8): no network, nothing of the image writable, no capability but the agent's, memory,
- * processes and cores limited. Everything writable is in memory, limited in size, and empties itself with the container.
+ * A desktop's container (spec/desktop.md 8): no network, nothing of the image writable, no capability but the agent's,
+ * memory, processes and cores limited. Everything writable is in memory, limited in size, and empties itself with the
+ * container.
  */
-export function containerOptions(image: string, spec: DesktopSpec, o: { name: string; owner: string; run?: string }): Docker.ContainerCreateOptions {
+export function containerOptions(
+  image: string,
+  spec: DesktopSpec,
+  o: { name: string; owner: string; run?: string },
+): Docker.ContainerCreateOptions {
   const memory = Math.max(64, spec.memoryMb) * MB;
   return {
-    Image: image, name: o.name, Hostname: 'desktop',
-    Labels: { ...spec.labels, app: 'dart-studio', [ROLE]: 'desktop', [OWNER]: o.owner, ...(o.run ? { [RUN]: o.run } : {}) },
-    AttachStdin: false, AttachStdout: false, AttachStderr: false, OpenStdin: false, Tty: false,
+    Image: image,
+    name: o.name,
+    Hostname: 'desktop',
+    Labels: {
+      ...spec.labels,
+      app: 'dart-studio',
+      [ROLE]: 'desktop',
+      [OWNER]: o.owner,
+      ...(o.run ? { [RUN]: o.run } : {}),
+    },
+    AttachStdin: false,
+    AttachStdout: false,
+    AttachStderr: false,
+    OpenStdin: false,
+    Tty: false,
     HostConfig: {
-      ReadonlyRootfs: true, NetworkMode: 'none', LogConfig: { Type: 'none', Config: {} }, Init: false, AutoRemove: false,
-      Memory: memory, MemorySwap: memory, PidsLimit: spec.pids, ...(spec.cpus ? { NanoCpus: Math.round(spec.cpus * 1e9) } : {}),
-      ShmSize: 32 * MB, CapDrop: ['ALL'], CapAdd: CAPABILITIES, SecurityOpt: ['no-new-privileges'],
-      Tmpfs: { '/home/user': 'rw,nosuid,nodev,size=128m,mode=755', '/tmp': 'rw,nosuid,nodev,size=64m,mode=1777', '/var/tmp': 'rw,nosuid,nodev,size=16m,mode=1777', '/run': 'rw,nosuid,nodev,size=16m,mode=755', '/run/dart': 'rw,nosuid,nodev,noexec,size=64m,mode=755' },
+      ReadonlyRootfs: true,
+      NetworkMode: 'none',
+      LogConfig: { Type: 'none', Config: {} },
+      Init: false,
+      AutoRemove: false,
+      Memory: memory,
+      MemorySwap: memory,
+      PidsLimit: spec.pids,
+      ...(spec.cpus ? { NanoCpus: Math.round(spec.cpus * 1e9) } : {}),
+      ShmSize: 32 * MB,
+      CapDrop: ['ALL'],
+      CapAdd: CAPABILITIES,
+      SecurityOpt: ['no-new-privileges'],
+      Tmpfs: {
+        '/home/user': 'rw,nosuid,nodev,size=128m,mode=755',
+        '/tmp': 'rw,nosuid,nodev,size=64m,mode=1777',
+        '/var/tmp': 'rw,nosuid,nodev,size=16m,mode=1777',
+        '/run': 'rw,nosuid,nodev,size=16m,mode=755',
+        '/run/dart': 'rw,nosuid,nodev,noexec,size=64m,mode=755',
+      },
     },
   };
 }
 
-/** Removes the engine's framing (8 bytes: stream number, length) from an exec's output; standard error goes to `onError`. */
+/**
+ * Removes the engine's framing (8 bytes: stream number, length) from an exec's output; standard error goes to
+ * `onError`.
+ */
 export class Demux {
   private head = Buffer.alloc(0);
   private left = 0;
   private target = 0;
   private readonly out: (b: Buffer) => void;
   private readonly err: (b: Buffer) => void;
-  constructor(out: (b: Buffer) => void, err: (b: Buffer) => void) { this.out = out; this.err = err; }
+  constructor(out: (b: Buffer) => void, err: (b: Buffer) => void) {
+    this.out = out;
+    this.err = err;
+  }
 
   take(d: Buffer): void {
     for (;;) {
@@ -46,7 +90,10 @@ export class Demux {
         d = d.subarray(part.length);
         continue;
       }
-      if (this.head.length + d.length < 8) { this.head = Buffer.concat([this.head, d]); return; }
+      if (this.head.length + d.length < 8) {
+        this.head = Buffer.concat([this.head, d]);
+        return;
+      }
       const need = 8 - this.head.length;
       const head = need === 8 ? d.subarray(0, 8) : Buffer.concat([this.head, d.subarray(0, need)]);
       this.head = Buffer.alloc(0);
@@ -57,16 +104,41 @@ export class Demux {
   }
 }
 
-/** Starts the relay inside a container and gives its two pipes. It runs as root there, so a reset's killing spares it. */
+/**
+ * Starts the relay inside a container and gives its two pipes. It runs as root there, so a reset's killing spares it.
+ */
 export async function openRelay(container: Docker.Container, signal: AbortSignal): Promise<RelayPipes> {
-  const exec = await container.exec({ Cmd: ['/usr/bin/python3', '-S', '-E', '/opt/dart/relay.py'], User: '0', AttachStdin: true, AttachStdout: true, AttachStderr: true, Tty: false, abortSignal: signal });
-  const stream = await exec.start({ hijack: true, stdin: true, Tty: false }) as unknown as Duplex;
+  const exec = await container.exec({
+    Cmd: ['/usr/bin/python3', '-S', '-E', '/opt/dart/relay.py'],
+    User: '0',
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+    Tty: false,
+    abortSignal: signal,
+  });
+  const stream = (await exec.start({ hijack: true, stdin: true, Tty: false })) as unknown as Duplex;
   const output = new PassThrough({ highWaterMark: 16 * MB });
   let said = '';
-  const demux = new Demux((b) => output.write(b), (b) => { said = (said + b.toString()).slice(-1000); });
+  const demux = new Demux(
+    (b) => output.write(b),
+    (b) => {
+      said = (said + b.toString()).slice(-1000);
+    },
+  );
   stream.on('data', (d: Buffer) => demux.take(d));
   stream.on('error', (e) => output.destroy(e));
-  stream.on('close', () => { if (said) output.destroy(new Error(said.trim())); else output.end(); });
+  stream.on('close', () => {
+    if (said) output.destroy(new Error(said.trim()));
+    else output.end();
+  });
   stream.on('end', () => output.end());
-  return { input: stream, output, close: () => { stream.destroy(); output.destroy(); } };
+  return {
+    input: stream,
+    output,
+    close: () => {
+      stream.destroy();
+      output.destroy();
+    },
+  };
 }

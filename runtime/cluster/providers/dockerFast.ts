@@ -7,14 +7,22 @@ import { X11Client } from '../drivers/x11Client.js';
 import type { Channels } from '../drivers/desktop.js';
 
 /**
- * The fast path into a container on this machine's own kernel: its sockets, its framebuffer file and its processes, all through
- * /proc/PID/root, which needs the right to trace the container's processes (root, as a rule) and no folder shared with it.
+ * The fast path into a container on this machine's own kernel: its sockets, its framebuffer file and its processes, all
+ * through /proc/PID/root, which needs the right to trace the container's processes (root, as a rule) and no folder
+ * shared with it.
  */
 export function canReach(pid: number, containerId: string): boolean {
   if (process.platform !== 'linux' || pid <= 0) return false;
-  // A remote engine's pid may be some other process here: only its mounts, which carry the container's id, prove that it is ours.
-  // (Not its environment: right after start the process may still be the runtime's, waiting to become the agent.)
-  try { return readFileSync(`/proc/${pid}/mountinfo`, 'latin1').includes(containerId) && existsSync(`/proc/${pid}/root/run/dart`); } catch { return false; }
+  // A remote engine's pid may be some other process here: only its mounts, which carry the container's id, prove that
+  // it is ours. (Not its environment: right after start the process may still be the runtime's, waiting to become the
+  // agent.)
+  try {
+    return (
+      readFileSync(`/proc/${pid}/mountinfo`, 'latin1').includes(containerId) && existsSync(`/proc/${pid}/root/run/dart`)
+    );
+  } catch {
+    return false;
+  }
 }
 
 /** Connects to the agent as soon as it listens. */
@@ -28,16 +36,24 @@ export async function openAgent(pid: number, signal: AbortSignal): Promise<Agent
   try {
     for (;;) {
       signal.throwIfAborted();
-      const changed = new Promise<void>((r) => { wake = r; });
-      try { return await AgentClient.open(path); } catch (e) {
+      const changed = new Promise<void>((r) => {
+        wake = r;
+      });
+      try {
+        return await AgentClient.open(path);
+      } catch (e) {
         const code = (e as NodeJS.ErrnoException).code;
         if (code !== 'ENOENT' && code !== 'ECONNREFUSED') throw e;
-        // Refused: the socket is there but nobody listens yet. No event follows its listen(), which comes within microseconds.
+        // Refused: the socket is there but nobody listens yet. No event follows its listen(), which comes within
+        // microseconds.
         if (code === 'ECONNREFUSED') setTimeout(() => wake(), 2);
         await changed;
       }
     }
-  } finally { signal.removeEventListener('abort', stop); watcher.close(); }
+  } finally {
+    signal.removeEventListener('abort', stop);
+    watcher.close();
+  }
 }
 
 export function fastChannels(pid: number): Channels {

@@ -2,36 +2,87 @@ import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { StudioError } from '../../domain/index.js';
 
-/** One engine of the run file. `host` as in DOCKER_HOST (unix://, tcp://, http(s)://, ssh://); absent = the environment's own. */
-export interface DockerHostOptions { readonly host?: string; /** Desktops at most on this engine; absent = what its memory and cores allow. */ readonly capacity?: number }
+/**
+ * One engine of the run file. `host` as in DOCKER_HOST (unix://, tcp://, http(s)://, ssh://); absent = the
+ * environment's own.
+ */
+export interface DockerHostOptions {
+  readonly host?: string;
+  /** Desktops at most on this engine; absent = what its memory and cores allow. */
+  readonly capacity?: number;
+}
 
 /** Options for dockerode of a DOCKER_HOST-like address; undefined = dockerode's own look at the environment. */
-export interface EngineAddress { readonly socketPath?: string; readonly protocol?: 'http' | 'https' | 'ssh'; readonly host?: string; readonly port?: number; readonly username?: string; readonly ca?: Buffer; readonly cert?: Buffer; readonly key?: Buffer }
+export interface EngineAddress {
+  readonly socketPath?: string;
+  readonly protocol?: 'http' | 'https' | 'ssh';
+  readonly host?: string;
+  readonly port?: number;
+  readonly username?: string;
+  readonly ca?: Buffer;
+  readonly cert?: Buffer;
+  readonly key?: Buffer;
+}
 
-export function parseHost(host: string, env: NodeJS.ProcessEnv = process.env, read: (f: string) => Buffer = (f) => readFileSync(f)): EngineAddress {
-  const bad = (why: string): StudioError => new StudioError('config.invalid', `The Docker host '${host}' cannot be used: ${why}.`, 'Write it as unix:///var/run/docker.sock, tcp://host:2375 or ssh://user@host.');
+export function parseHost(
+  host: string,
+  env: NodeJS.ProcessEnv = process.env,
+  read: (f: string) => Buffer = (f) => readFileSync(f),
+): EngineAddress {
+  const bad = (why: string): StudioError =>
+    new StudioError(
+      'config.invalid',
+      `The Docker host '${host}' cannot be used: ${why}.`,
+      'Write it as unix:///var/run/docker.sock, tcp://host:2375 or ssh://user@host.',
+    );
   if (host.startsWith('/')) return { socketPath: host };
   let u: URL;
-  try { u = new URL(host); } catch { throw bad('it is not an address'); }
+  try {
+    u = new URL(host);
+  } catch {
+    throw bad('it is not an address');
+  }
   switch (u.protocol) {
-    case 'unix:': return { socketPath: decodeURIComponent(u.pathname) };
-    case 'ssh:': return { protocol: 'ssh', host: u.hostname, port: u.port ? Number(u.port) : 22, ...(u.username ? { username: decodeURIComponent(u.username) } : {}) };
-    case 'tcp:': case 'http:': case 'https:': {
+    case 'unix:':
+      return { socketPath: decodeURIComponent(u.pathname) };
+    case 'ssh:':
+      return {
+        protocol: 'ssh',
+        host: u.hostname,
+        port: u.port ? Number(u.port) : 22,
+        ...(u.username ? { username: decodeURIComponent(u.username) } : {}),
+      };
+    case 'tcp:':
+    case 'http:':
+    case 'https:': {
       if (!u.hostname) throw bad('it names no machine');
       const tls = u.protocol === 'https:' || (u.protocol === 'tcp:' && Boolean(env['DOCKER_TLS_VERIFY']));
       const certs = env['DOCKER_CERT_PATH'];
-      const address: EngineAddress = { protocol: tls ? 'https' : 'http', host: u.hostname, port: u.port ? Number(u.port) : tls ? 2376 : 2375 };
-      return tls && certs ? { ...address, ca: read(`${certs}/ca.pem`), cert: read(`${certs}/cert.pem`), key: read(`${certs}/key.pem`) } : address;
+      const address: EngineAddress = {
+        protocol: tls ? 'https' : 'http',
+        host: u.hostname,
+        port: u.port ? Number(u.port) : tls ? 2376 : 2375,
+      };
+      return tls && certs
+        ? { ...address, ca: read(`${certs}/ca.pem`), cert: read(`${certs}/cert.pem`), key: read(`${certs}/key.pem`) }
+        : address;
     }
-    default: throw bad(`'${u.protocol}//' is not a kind of address that Docker knows`);
+    default:
+      throw bad(`'${u.protocol}//' is not a kind of address that Docker knows`);
   }
 }
 
 /** Whether screens go over a network (then they are worth deflating). */
-export const isRemote = (a: EngineAddress | undefined): boolean => a?.protocol !== undefined && !/^(localhost|127\.|\[?::1)/.test(a.host ?? '');
+export const isRemote = (a: EngineAddress | undefined): boolean =>
+  a?.protocol !== undefined && !/^(localhost|127\.|\[?::1)/.test(a.host ?? '');
 
-/** Where the next desktop goes: the engine with the most free places, the first of equals; undefined when all are full or down. */
-export function place(hosts: readonly { readonly capacity: number; readonly used: number; readonly down: boolean }[]): number | undefined {
+/**
+ * Where the next desktop goes: the engine with the most free places, the first of equals; undefined when all are full
+ * or down.
+ */
+export function place(
+  hosts: readonly { readonly capacity: number; readonly used: number; readonly down: boolean }[],
+): number | undefined {
   let best: number | undefined;
   hosts.forEach((h, i) => {
     const free = h.capacity - h.used;
@@ -40,15 +91,32 @@ export function place(hosts: readonly { readonly capacity: number; readonly used
   return best;
 }
 
-/** Desktops an engine can take: 80 % of its memory at the desktops' real need (about 120 MB), and 16 a core, whichever is less. */
+/**
+ * Desktops an engine can take: 80 % of its memory at the desktops' real need (about 120 MB), and 16 a core, whichever
+ * is less.
+ */
 export function defaultCapacity(engine: { readonly memoryBytes: number; readonly cores: number }): number {
   return Math.max(1, Math.min(Math.floor((engine.memoryBytes * 0.8) / 120e6), engine.cores * 16));
 }
 
-/** Which process made a container. It is told apart from a later one with the same pid by its start time, and from one before a reboot by the boot id. */
-export interface Owner { readonly machine: string; readonly boot: string; readonly pid: number; readonly started: string }
+/**
+ * Which process made a container. It is told apart from a later one with the same pid by its start time, and from one
+ * before a reboot by the boot id.
+ */
+export interface Owner {
+  readonly machine: string;
+  readonly boot: string;
+  readonly pid: number;
+  readonly started: string;
+}
 
-const text = (f: string): string => { try { return readFileSync(f, 'utf8').trim(); } catch { return ''; } };
+const text = (f: string): string => {
+  try {
+    return readFileSync(f, 'utf8').trim();
+  } catch {
+    return '';
+  }
+};
 
 /** Clock ticks since boot at which the process started; '' when there is no such process (or no /proc). */
 export function startTime(pid: number): string {
@@ -57,17 +125,27 @@ export function startTime(pid: number): string {
 }
 
 export function self(): Owner {
-  return { machine: `${hostname()}-${text('/etc/machine-id').slice(0, 8)}`, boot: text('/proc/sys/kernel/random/boot_id'), pid: process.pid, started: startTime(process.pid) };
+  return {
+    machine: `${hostname()}-${text('/etc/machine-id').slice(0, 8)}`,
+    boot: text('/proc/sys/kernel/random/boot_id'),
+    pid: process.pid,
+    started: startTime(process.pid),
+  };
 }
 
 export const ownerLabel = (o: Owner): string => [o.machine, o.boot, o.pid, o.started].join('/');
 
 export function parseOwner(label: string | undefined): Owner | undefined {
   const [machine, boot, pid, started] = (label ?? '').split('/');
-  return machine && Number(pid) > 0 ? { machine, boot: boot ?? '', pid: Number(pid), started: started ?? '' } : undefined;
+  return machine && Number(pid) > 0
+    ? { machine, boot: boot ?? '', pid: Number(pid), started: started ?? '' }
+    : undefined;
 }
 
-/** Whether a container's maker is surely gone: it was a process of this machine, and that process no longer runs. Other machines' containers are theirs. */
+/**
+ * Whether a container's maker is surely gone: it was a process of this machine, and that process no longer runs. Other
+ * machines' containers are theirs.
+ */
 export function isOrphan(o: Owner | undefined, me: Owner, started: (pid: number) => string = startTime): boolean {
   if (!o || o.machine !== me.machine) return false;
   if (o.boot !== me.boot) return true;

@@ -18,48 +18,93 @@ export const BASE_IMAGE = 'debian:bookworm-slim';
 export const LABEL = 'app=dart-studio';
 const CA_BUNDLE = '/etc/ssl/certs/ca-certificates.crt';
 
-/** An engine by its address (as DOCKER_HOST is written), or the environment's; nothing is sent yet. For callers who may not import dockerode. */
+/**
+ * An engine by its address (as DOCKER_HOST is written), or the environment's; nothing is sent yet. For callers who may
+ * not import dockerode.
+ */
 export const connectEngine = (host?: string): Docker => new Docker(host === undefined ? undefined : parseHost(host));
 
 export const imageTag = (recipe: Recipe): string => `dart-studio/desktop:${recipe.imageHash}`;
 
-export interface EnsureImageOptions { readonly onProgress?: OnProgress; readonly signal?: AbortSignal; readonly force?: boolean }
+export interface EnsureImageOptions {
+  readonly onProgress?: OnProgress;
+  readonly signal?: AbortSignal;
+  readonly force?: boolean;
+}
 
 /** What is built: of the recipe as it is now, in the cache and (when an engine is given) in that engine. */
-export interface ImageStatus { readonly tag: string; readonly rootfs?: RootfsInfo; readonly image?: { readonly id: string; readonly bytes: number; readonly created: string } }
+export interface ImageStatus {
+  readonly tag: string;
+  readonly rootfs?: RootfsInfo;
+  readonly image?: { readonly id: string; readonly bytes: number; readonly created: string };
+}
 
 export async function imageStatus(docker?: Docker): Promise<ImageStatus> {
   const recipe = await readRecipe();
   const tag = imageTag(recipe);
   const rootfs = await rootfsInfo(recipe);
   const image = docker ? await inspect(docker, tag) : undefined;
-  return { tag, ...(rootfs ? { rootfs } : {}), ...(image ? { image: { id: image.Id, bytes: image.Size, created: image.Created } } : {}) };
+  return {
+    tag,
+    ...(rootfs ? { rootfs } : {}),
+    ...(image ? { image: { id: image.Id, bytes: image.Size, created: image.Created } } : {}),
+  };
 }
 
 async function inspect(docker: Docker, tag: string): Promise<Docker.ImageInspectInfo | undefined> {
-  try { return await docker.getImage(tag).inspect(); } catch (e) { if (statusOf(e) === 404) return undefined; throw engineError(e); }
+  try {
+    return await docker.getImage(tag).inspect();
+  } catch (e) {
+    if (statusOf(e) === 404) return undefined;
+    throw engineError(e);
+  }
 }
 
-/** The tag of the desktop's image in this engine, built when it is missing (about 40 s; 20 s more where the base has to be made, too). */
-export async function ensureImage(docker: Docker, onProgress: OnProgress = () => {}, signal?: AbortSignal, o: { force?: boolean } = {}): Promise<string> {
+/**
+ * The tag of the desktop's image in this engine, built when it is missing (about 40 s; 20 s more where the base has to
+ * be made, too).
+ */
+export async function ensureImage(
+  docker: Docker,
+  onProgress: OnProgress = () => {},
+  signal?: AbortSignal,
+  o: { force?: boolean } = {},
+): Promise<string> {
   const recipe = await readRecipe();
   const tag = imageTag(recipe);
-  if (!o.force && await inspect(docker, tag)) return tag;
-  if (!await inspect(docker, BASE_IMAGE)) await ensureBase(docker, recipe, onProgress, signal);
+  if (!o.force && (await inspect(docker, tag))) return tag;
+  if (!(await inspect(docker, BASE_IMAGE))) await ensureBase(docker, recipe, onProgress, signal);
   onProgress({ phase: 'packages', message: `Building ${tag}`, fraction: 0 });
   const apt = new AptProgress();
   try {
-    const stream = await docker.buildImage(Readable.from([tar(await buildContext(recipe))]) as NodeJS.ReadableStream, {
-      t: tag, rm: true, forcerm: true, ...(o.force ? { nocache: true } : {}), labels: { app: 'dart-studio', 'dart-studio.image': recipe.imageHash, 'dart-studio.rootfs': recipe.rootfsHash },
-      buildargs: proxyArgs(process.env), abortSignal: signal,
-    } as Docker.ImageBuildOptions);
+    const stream = await docker.buildImage(
+      Readable.from([tar(await buildContext(recipe))]) as NodeJS.ReadableStream,
+      {
+        t: tag,
+        rm: true,
+        forcerm: true,
+        ...(o.force ? { nocache: true } : {}),
+        labels: { app: 'dart-studio', 'dart-studio.image': recipe.imageHash, 'dart-studio.rootfs': recipe.rootfsHash },
+        buildargs: proxyArgs(process.env),
+        abortSignal: signal,
+      } as Docker.ImageBuildOptions,
+    );
     await follow(stream, signal, (line) => {
       const f = apt.line(line);
-      if (f !== undefined) onProgress({ phase: 'packages', message: line.slice(0, 120), fraction: Math.round(f * 100) / 100 });
-      else if (/^Step \d+\/\d+/.test(line)) onProgress({ phase: /overlay/.test(line) ? 'configure' : 'packages', message: line.slice(0, 120) });
+      if (f !== undefined)
+        onProgress({ phase: 'packages', message: line.slice(0, 120), fraction: Math.round(f * 100) / 100 });
+      else if (/^Step \d+\/\d+/.test(line))
+        onProgress({ phase: /overlay/.test(line) ? 'configure' : 'packages', message: line.slice(0, 120) });
     });
-  } catch (e) { throw buildError(e, signal); }
-  if (!await inspect(docker, tag)) throw new StudioError('desktop.image', `The engine finished the build but has no image ${tag}.`, 'Run `dart-studio desktop build --force`.');
+  } catch (e) {
+    throw buildError(e, signal);
+  }
+  if (!(await inspect(docker, tag)))
+    throw new StudioError(
+      'desktop.image',
+      `The engine finished the build but has no image ${tag}.`,
+      'Run `dart-studio desktop build --force`.',
+    );
   onProgress({ phase: 'done', message: `${tag} is ready.`, fraction: 1 });
   return tag;
 }
@@ -67,11 +112,19 @@ export async function ensureImage(docker: Docker, onProgress: OnProgress = () =>
 /** The recipe plus this machine's way to its mirrors; deterministic, so that the engine's layer cache works. */
 export async function buildContext(recipe: Recipe): Promise<TarFile[]> {
   const net = forContainer(await machineSources(), await machineAptConf());
-  const files: TarFile[] = [...recipe.files, { path: 'apt.list', data: Buffer.from(net.sources.map((s) => debLine(s, false)).join('\n') + '\n') }];
+  const files: TarFile[] = [
+    ...recipe.files,
+    { path: 'apt.list', data: Buffer.from(net.sources.map((s) => debLine(s, false)).join('\n') + '\n') },
+  ];
   const conf = [...net.conf];
   if (net.sources.some((s) => s.uri.startsWith('https:'))) {
     // A slim base has no certificates at all; ours also knows the CA of a proxy that opens TLS.
-    try { files.push({ path: 'apt-ca.crt', data: await readFile(process.env['SSL_CERT_FILE'] ?? CA_BUNDLE) }); conf.push('Acquire::https::CaInfo "/tmp/dart-build/apt-ca.crt";'); } catch { /* no bundle here: apt says what it lacks */ }
+    try {
+      files.push({ path: 'apt-ca.crt', data: await readFile(process.env['SSL_CERT_FILE'] ?? CA_BUNDLE) });
+      conf.push('Acquire::https::CaInfo "/tmp/dart-build/apt-ca.crt";');
+    } catch {
+      /* no bundle here: apt says what it lacks */
+    }
   }
   if (conf.length > 0) files.push({ path: 'apt.conf', data: Buffer.from(conf.join('\n') + '\n') });
   return files;
@@ -93,11 +146,16 @@ async function ensureBase(docker: Docker, recipe: Recipe, onProgress: OnProgress
   try {
     const limit = AbortSignal.timeout(120_000);
     const both = signal ? AbortSignal.any([signal, limit]) : limit;
-    await follow(await docker.pull(BASE_IMAGE, { abortSignal: both }), both, (l) => onProgress({ phase: 'base', message: l.slice(0, 120) }));
+    await follow(await docker.pull(BASE_IMAGE, { abortSignal: both }), both, (l) =>
+      onProgress({ phase: 'base', message: l.slice(0, 120) }),
+    );
     return;
   } catch (e) {
     if (signal?.aborted) throw cancelled('Pulling the base image');
-    onProgress({ phase: 'base', message: `No registry can be reached (${(e as Error).message.slice(0, 100)}); making ${BASE_IMAGE} from Debian's packages.` });
+    onProgress({
+      phase: 'base',
+      message: `No registry can be reached (${(e as Error).message.slice(0, 100)}); making ${BASE_IMAGE} from Debian's packages.`,
+    });
   }
   const dir = await mkdtemp(join(tmpdir(), 'dart-studio-base-'));
   try {
@@ -105,17 +163,33 @@ async function ensureBase(docker: Docker, recipe: Recipe, onProgress: OnProgress
     await bootstrapBase(recipe, file, { onProgress, signal });
     onProgress({ phase: 'base', message: `Importing ${BASE_IMAGE}` });
     const [repo, tagName] = BASE_IMAGE.split(':') as [string, string];
-    const stream = await docker.importImage(createReadStream(file), { repo, tag: tagName, changes: 'CMD ["bash"]', abortSignal: signal }) as NodeJS.ReadableStream;
+    const stream = (await docker.importImage(createReadStream(file), {
+      repo,
+      tag: tagName,
+      changes: 'CMD ["bash"]',
+      abortSignal: signal,
+    })) as NodeJS.ReadableStream;
     await follow(stream, signal, () => {});
-  } catch (e) { throw buildError(e, signal); } finally { await rm(dir, { recursive: true, force: true }); }
+  } catch (e) {
+    throw buildError(e, signal);
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
 }
 
 /** Reads an engine's JSON progress stream to its end, line by line of text; rejects with the engine's error entry. */
-async function follow(stream: NodeJS.ReadableStream, signal: AbortSignal | undefined, onLine: (l: string) => void): Promise<void> {
-  const abort = (): void => { (stream as Readable).destroy(cancelled('The build')); };
+async function follow(
+  stream: NodeJS.ReadableStream,
+  signal: AbortSignal | undefined,
+  onLine: (l: string) => void,
+): Promise<void> {
+  const abort = (): void => {
+    (stream as Readable).destroy(cancelled('The build'));
+  };
   signal?.addEventListener('abort', abort, { once: true });
   const tail: string[] = [];
-  let rest = '', partial = '';
+  let rest = '',
+    partial = '';
   try {
     for await (const chunk of stream) {
       rest += String(chunk);
@@ -124,41 +198,98 @@ async function follow(stream: NodeJS.ReadableStream, signal: AbortSignal | undef
       for (const l of lines) take(l);
     }
     if (rest.trim() !== '') take(rest);
-  } finally { signal?.removeEventListener('abort', abort); }
+  } finally {
+    signal?.removeEventListener('abort', abort);
+  }
   function take(json: string): void {
     if (json.trim() === '') return;
     const m = JSON.parse(json) as { stream?: string; status?: string; progress?: string; error?: string };
-    if (m.error) throw new StudioError('desktop.image', `The engine's build failed: ${m.error}${tail.length > 0 ? `; ${tail.slice(-3).join(' / ')}` : ''}`, aptRemedy(tail.join('\n') + m.error), { details: { output: tail.join('\n') } });
+    if (m.error)
+      throw new StudioError(
+        'desktop.image',
+        `The engine's build failed: ${m.error}${tail.length > 0 ? `; ${tail.slice(-3).join(' / ')}` : ''}`,
+        aptRemedy(tail.join('\n') + m.error),
+        { details: { output: tail.join('\n') } },
+      );
     // Output of RUN comes in pieces that need not end with a line.
     partial += m.stream ?? (m.status ? `${m.status}${m.progress ? ` ${m.progress}` : ''}\n` : '');
     const lines = partial.split(/\r?\n/);
     partial = lines.pop()!;
-    for (const l of lines) { if (l.trim() === '') continue; tail.push(l); if (tail.length > 40) tail.shift(); onLine(l); }
+    for (const l of lines) {
+      if (l.trim() === '') continue;
+      tail.push(l);
+      if (tail.length > 40) tail.shift();
+      onLine(l);
+    }
   }
 }
 
 /** A root file system out of the Docker image, for a machine that has an engine but no mmdebstrap. */
-export async function exportRootfs(docker: Docker, dir: string, o: { onProgress: OnProgress; signal?: AbortSignal }): Promise<string> {
+export async function exportRootfs(
+  docker: Docker,
+  dir: string,
+  o: { onProgress: OnProgress; signal?: AbortSignal },
+): Promise<string> {
   const image = await ensureImage(docker, o.onProgress, o.signal);
   o.onProgress({ phase: 'finish', message: `Exporting ${image}` });
-  const container = await docker.createContainer({ Image: image, Labels: { app: 'dart-studio', 'dart-studio.role': 'export' }, NetworkDisabled: true });
+  const container = await docker.createContainer({
+    Image: image,
+    Labels: { app: 'dart-studio', 'dart-studio.role': 'export' },
+    NetworkDisabled: true,
+  });
   try {
     await mkdir(dir);
     const root = process.getuid?.() === 0;
-    const child = spawn('tar', ['-x', '-C', dir, '--exclude=dev/*', '--exclude=.dockerenv', ...(root ? ['--numeric-owner', '--same-owner'] : ['--no-same-owner'])], { stdio: ['pipe', 'ignore', 'pipe'] });
+    const child = spawn(
+      'tar',
+      [
+        '-x',
+        '-C',
+        dir,
+        '--exclude=dev/*',
+        '--exclude=.dockerenv',
+        ...(root ? ['--numeric-owner', '--same-owner'] : ['--no-same-owner']),
+      ],
+      { stdio: ['pipe', 'ignore', 'pipe'] },
+    );
     let said = '';
-    child.stderr.on('data', (d: Buffer) => { said = (said + d.toString()).slice(-2000); });
-    const ended = new Promise<number | null>((res, rej) => { child.once('error', rej); child.once('close', res); });
-    await Promise.all([pipeline(await container.export({ abortSignal: o.signal }) as Readable, child.stdin, o.signal ? { signal: o.signal } : {}), ended]);
-    if (await ended !== 0) throw new StudioError('desktop.image', `tar could not unpack the image: ${said.trim()}`, 'Check the free space of the cache folder.');
+    child.stderr.on('data', (d: Buffer) => {
+      said = (said + d.toString()).slice(-2000);
+    });
+    const ended = new Promise<number | null>((res, rej) => {
+      child.once('error', rej);
+      child.once('close', res);
+    });
+    await Promise.all([
+      pipeline(
+        (await container.export({ abortSignal: o.signal })) as Readable,
+        child.stdin,
+        o.signal ? { signal: o.signal } : {},
+      ),
+      ended,
+    ]);
+    if ((await ended) !== 0)
+      throw new StudioError(
+        'desktop.image',
+        `tar could not unpack the image: ${said.trim()}`,
+        'Check the free space of the cache folder.',
+      );
     return `docker export of ${image}`;
-  } catch (e) { throw buildError(e, o.signal); } finally { await container.remove({ force: true }).catch(() => {}); }
+  } catch (e) {
+    throw buildError(e, o.signal);
+  } finally {
+    await container.remove({ force: true }).catch(() => {});
+  }
 }
 
 /** For ensureRootfs on a machine without mmdebstrap: through the environment's engine, if one answers. */
 export const rootfsFromEngine: RootfsSource = async (dir, o) => {
   const docker = new Docker();
-  try { await (docker.ping as (o: object) => Promise<unknown>).call(docker, { abortSignal: AbortSignal.timeout(4000) }); } catch { throw noTool(); }
+  try {
+    await (docker.ping as (o: object) => Promise<unknown>).call(docker, { abortSignal: AbortSignal.timeout(4000) });
+  } catch {
+    throw noTool();
+  }
   return exportRootfs(docker, dir, o);
 };
 
@@ -170,13 +301,41 @@ function buildError(e: unknown, signal?: AbortSignal): StudioError {
   return engineError(e);
 }
 
-/** An engine's answer in our words. Its own message is in `json.message`; `reason` is often misleading (spec/vscode.md 4.3). */
+/**
+ * An engine's answer in our words. Its own message is in `json.message`; `reason` is often misleading (spec/vscode.md
+ * 4.3).
+ */
 export function engineError(e: unknown, host?: string): StudioError {
   const err = e as { code?: string; statusCode?: number; message?: string; json?: { message?: string } };
   const where = host ? ` at ${host}` : '';
-  if (err.code === 'ENOENT' || err.code === 'ECONNREFUSED') return new StudioError('desktop.unavailable', `No Docker engine answers${where}.`, 'Start Docker (`systemctl start docker`), set DOCKER_HOST, or choose `provider: local`.', { cause: e });
-  if (err.code === 'EACCES') return new StudioError('desktop.unavailable', `The Docker engine's socket${where} may not be used by this user.`, 'Add yourself to the group docker (`sudo usermod -aG docker $USER`, then log in again), or choose `provider: local`.', { cause: e });
-  if (err.statusCode === undefined) return new StudioError('desktop.unavailable', `The Docker engine${where} cannot be reached: ${err.message ?? String(e)}`, 'Check DOCKER_HOST and the network, or choose `provider: local`.', { cause: e });
+  if (err.code === 'ENOENT' || err.code === 'ECONNREFUSED')
+    return new StudioError(
+      'desktop.unavailable',
+      `No Docker engine answers${where}.`,
+      'Start Docker (`systemctl start docker`), set DOCKER_HOST, or choose `provider: local`.',
+      { cause: e },
+    );
+  if (err.code === 'EACCES')
+    return new StudioError(
+      'desktop.unavailable',
+      `The Docker engine's socket${where} may not be used by this user.`,
+      'Add yourself to the group docker (`sudo usermod -aG docker $USER`, then log in again), or choose `provider: local`.',
+      { cause: e },
+    );
+  if (err.statusCode === undefined)
+    return new StudioError(
+      'desktop.unavailable',
+      `The Docker engine${where} cannot be reached: ${err.message ?? String(e)}`,
+      'Check DOCKER_HOST and the network, or choose `provider: local`.',
+      { cause: e },
+    );
   const said = err.json?.message ?? err.message ?? String(e);
-  return new StudioError('desktop.start', `The Docker engine${where} answered ${err.statusCode}: ${said}`, /no space left/i.test(said) ? 'Free disk space on the engine\'s machine (`docker system prune`).' : 'Look into the engine\'s log (`journalctl -u docker`).', { details: { status: err.statusCode } });
+  return new StudioError(
+    'desktop.start',
+    `The Docker engine${where} answered ${err.statusCode}: ${said}`,
+    /no space left/i.test(said)
+      ? "Free disk space on the engine's machine (`docker system prune`)."
+      : "Look into the engine's log (`journalctl -u docker`).",
+    { details: { status: err.statusCode } },
+  );
 }

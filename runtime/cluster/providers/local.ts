@@ -28,32 +28,72 @@ export interface LocalProviderOptions {
 const START_TIMEOUT_MS = 20_000;
 const MB = 1 << 20;
 
-interface Sandbox { readonly process: SandboxProcess; readonly desktop: SandboxDesktop; readonly cgroup: CgroupLease | undefined; readonly forget: () => Promise<void> }
+interface Sandbox {
+  readonly process: SandboxProcess;
+  readonly desktop: SandboxDesktop;
+  readonly cgroup: CgroupLease | undefined;
+  readonly forget: () => Promise<void>;
+}
 
 /**
- * Desktops as bubblewrap sandboxes on this machine: user, PID, IPC, UTS, network namespaces of their own; the root file system is read-only,
- * everything writable is a size-limited tmpfs inside, so nothing of the host can be written and nothing is left behind. The host
- * reaches in through /proc/PID/root. Run by root, the sandbox gets an unused uid of its own, so that no host root is inside.
+ * Desktops as bubblewrap sandboxes on this machine: user, PID, IPC, UTS, network namespaces of their own; the root file
+ * system is read-only, everything writable is a size-limited tmpfs inside, so nothing of the host can be written and
+ * nothing is left behind. The host reaches in through /proc/PID/root. Run by root, the sandbox gets an unused uid of
+ * its own, so that no host root is inside.
  */
 export class LocalProvider implements DesktopProvider {
   readonly name = 'local' as const;
   private readonly o: LocalProviderOptions & { readonly rootfs: () => Promise<string> };
   private readonly boxes = new Map<Desktop, Sandbox>();
 
-  constructor(o: LocalProviderOptions = {}) { this.o = { ...o, rootfs: o.rootfs ?? builtRootfs }; }
+  constructor(o: LocalProviderOptions = {}) {
+    this.o = { ...o, rootfs: o.rootfs ?? builtRootfs };
+  }
 
   async probe(): Promise<ProviderStatus> {
-    const no = (e: StudioError): ProviderStatus => ({ provider: 'local', ok: false, detail: e.message, problem: toRunError(e) });
-    if (process.platform !== 'linux') return no(unavailable('Local desktops need Linux.', 'Use Docker: install it and set provider to docker.'));
-    if (!onPath('bwrap')) return no(unavailable('bubblewrap is not installed.', 'Install it: apt-get install bubblewrap. Or install Docker.'));
+    const no = (e: StudioError): ProviderStatus => ({
+      provider: 'local',
+      ok: false,
+      detail: e.message,
+      problem: toRunError(e),
+    });
+    if (process.platform !== 'linux')
+      return no(unavailable('Local desktops need Linux.', 'Use Docker: install it and set provider to docker.'));
+    if (!onPath('bwrap'))
+      return no(
+        unavailable('bubblewrap is not installed.', 'Install it: apt-get install bubblewrap. Or install Docker.'),
+      );
     // What a build mends comes last: `desktop.image` says that nothing else is in the way.
     const r = await run('bwrap', ['--unshare-all', '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev', 'true']);
-    if (r.code !== 0) return no(unavailable(`bubblewrap cannot make a sandbox here: ${r.stderr.trim() || `exit code ${r.code}`}.`, 'Allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, or the AppArmor setting of your distribution), or use Docker.'));
+    if (r.code !== 0)
+      return no(
+        unavailable(
+          `bubblewrap cannot make a sandbox here: ${r.stderr.trim() || `exit code ${r.code}`}.`,
+          'Allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, or the AppArmor setting of your distribution), or use Docker.',
+        ),
+      );
     let rootfs: string;
-    try { rootfs = await this.o.rootfs(); await access(`${rootfs}/usr/bin/Xvfb`); } catch (e) {
-      return no(e instanceof StudioError ? e : new StudioError('desktop.image', 'The root file system of the desktop is not there.', 'Build it: dart-studio desktop build --provider local.', { cause: e }));
+    try {
+      rootfs = await this.o.rootfs();
+      await access(`${rootfs}/usr/bin/Xvfb`);
+    } catch (e) {
+      return no(
+        e instanceof StudioError
+          ? e
+          : new StudioError(
+              'desktop.image',
+              'The root file system of the desktop is not there.',
+              'Build it: dart-studio desktop build --provider local.',
+              { cause: e },
+            ),
+      );
     }
-    return { provider: 'local', ok: true, detail: `bubblewrap, root file system ${rootfs}`, capacity: localCapacity(availableParallelism(), freemem()) };
+    return {
+      provider: 'local',
+      ok: true,
+      detail: `bubblewrap, root file system ${rootfs}`,
+      capacity: localCapacity(availableParallelism(), freemem()),
+    };
   }
 
   async create(spec: DesktopSpec, signal?: AbortSignal): Promise<Desktop> {
@@ -62,7 +102,15 @@ export class LocalProvider implements DesktopProvider {
     const name = brand<DesktopId>(`local-${randomBytes(4).toString('hex')}`);
     const cgroup = await joinCgroups(name, spec);
     const agentCode = await readFile(imageAsset('overlay/opt/dart/agent.py'));
-    const plan = sandboxCommand({ name, rootfs, spec, diskMb: this.o.diskMb ?? 64, cgroup, uid: process.getuid!(), stateDir: await stateDir() });
+    const plan = sandboxCommand({
+      name,
+      rootfs,
+      spec,
+      diskMb: this.o.diskMb ?? 64,
+      cgroup,
+      uid: process.getuid!(),
+      stateDir: await stateDir(),
+    });
     // Before there is a process: whoever comes after us finds it by its name, wherever we are killed.
     const forget = await recordSandbox(name, [], cgroup?.dirs ?? []);
     const sandbox = new SandboxProcess(plan, name, agentCode);
@@ -77,7 +125,10 @@ export class LocalProvider implements DesktopProvider {
       const root = `/proc/${pid}/root`;
       agent = await sandbox.agent(`${root}/run/dart/agent.sock`);
       const desktop = new SandboxDesktop({
-        id: name, provider: 'local', spec, agent,
+        id: name,
+        provider: 'local',
+        spec,
+        agent,
         channels: {
           openX: () => X11Client.open(`${root}/tmp/.X11-unix/X0`),
           openScreen: () => new FramebufferReader(`${root}/run/dart/fb/Xvfb_screen0`),
@@ -86,7 +137,13 @@ export class LocalProvider implements DesktopProvider {
       });
       this.boxes.set(desktop, { process: sandbox, desktop, cgroup, forget });
       void sandbox.ended.then(() => desktop.lose(lost('The sandbox of the desktop ended.')));
-      try { await desktop.reset(); signal?.throwIfAborted(); } catch (e) { await this.destroy(desktop); throw e; }
+      try {
+        await desktop.reset();
+        signal?.throwIfAborted();
+      } catch (e) {
+        await this.destroy(desktop);
+        throw e;
+      }
       return desktop;
     } catch (e) {
       agent?.close();
@@ -94,10 +151,21 @@ export class LocalProvider implements DesktopProvider {
       await sandbox.ended;
       await forget();
       await cgroup?.remove();
-      if (signal?.aborted) throw new StudioError('cancelled', 'Starting the desktop was cancelled.', 'Start it again when you want it.', { cause: e });
+      if (signal?.aborted)
+        throw new StudioError('cancelled', 'Starting the desktop was cancelled.', 'Start it again when you want it.', {
+          cause: e,
+        });
       if (e instanceof StudioError) throw e;
-      throw new StudioError('desktop.start', `The desktop did not start: ${(e as Error).message}.`, 'Run `dart-studio doctor` to see what this machine lacks.', { cause: e, details: { stderr: sandbox.stderr } });
-    } finally { clearTimeout(timer); signal?.removeEventListener('abort', abort); }
+      throw new StudioError(
+        'desktop.start',
+        `The desktop did not start: ${(e as Error).message}.`,
+        'Run `dart-studio doctor` to see what this machine lacks.',
+        { cause: e, details: { stderr: sandbox.stderr } },
+      );
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+    }
   }
 
   async reset(d: Desktop): Promise<Desktop> {
@@ -118,23 +186,44 @@ export class LocalProvider implements DesktopProvider {
     await box.cgroup?.remove();
   }
 
-  reap(): Promise<number> { return reapSandboxes(); }
+  reap(): Promise<number> {
+    return reapSandboxes();
+  }
 
-  async dispose(): Promise<void> { await Promise.all([...this.boxes.keys()].map((d) => this.destroy(d))); }
+  async dispose(): Promise<void> {
+    await Promise.all([...this.boxes.keys()].map((d) => this.destroy(d)));
+  }
 }
 
-/** Desktops that this machine can keep busy: 80 MB each (spec/desktop.md 0) with as much again for what they run, and no more than 16 a core. */
-export const localCapacity = (cores: number, freeBytes: number): number => Math.max(1, Math.min(16 * cores, Math.floor(freeBytes / (160 * MB))));
+/**
+ * Desktops that this machine can keep busy: 80 MB each (spec/desktop.md 0) with as much again for what they run, and no
+ * more than 16 a core.
+ */
+export const localCapacity = (cores: number, freeBytes: number): number =>
+  Math.max(1, Math.min(16 * cores, Math.floor(freeBytes / (160 * MB))));
 
 export const createLocalProvider = (o?: LocalProviderOptions): LocalProvider => new LocalProvider(o);
 
 async function builtRootfs(): Promise<string> {
-  const path = process.env['DART_STUDIO_ROOTFS'] || await rootfsPath();
-  if (!path) throw new StudioError('desktop.image', 'The root file system of the desktop was not built yet.', 'Build it: dart-studio desktop build (about a minute).');
+  const path = process.env['DART_STUDIO_ROOTFS'] || (await rootfsPath());
+  if (!path)
+    throw new StudioError(
+      'desktop.image',
+      'The root file system of the desktop was not built yet.',
+      'Build it: dart-studio desktop build (about a minute).',
+    );
   return path;
 }
 
-interface SandboxPlan { readonly name: string; readonly rootfs: string; readonly spec: DesktopSpec; readonly diskMb: number; readonly cgroup: CgroupLease | undefined; readonly uid: number; readonly stateDir: string }
+interface SandboxPlan {
+  readonly name: string;
+  readonly rootfs: string;
+  readonly spec: DesktopSpec;
+  readonly diskMb: number;
+  readonly cgroup: CgroupLease | undefined;
+  readonly uid: number;
+  readonly stateDir: string;
+}
 
 /** The command line of one sandbox. */
 export function sandboxCommand(p: SandboxPlan): { file: string; args: string[] } {
@@ -144,40 +233,123 @@ export function sandboxCommand(p: SandboxPlan): { file: string; args: string[] }
   const frameMb = (p.spec.screen.width * p.spec.screen.height * 4) / MB;
   const tmpfs = (path: string, mb: number, mode: string): string[] => ['--perms', mode, ...size(mb), '--tmpfs', path];
   const bwrap = [
-    'bwrap', '--unshare-user', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-net', '--unshare-cgroup-try', '--hostname', 'desktop',
-    '--uid', '1000', '--gid', '1000', '--die-with-parent', '--as-pid-1', '--new-session', '--cap-drop', 'ALL',
-    '--ro-bind', base, '/', '--proc', '/proc', '--dev', '/dev', '--remount-ro', '/dev',
-    ...tmpfs('/dev/shm', p.diskMb, '1777'), ...tmpfs('/tmp', p.diskMb, '1777'), ...tmpfs('/var/tmp', p.diskMb, '1777'),
-    ...tmpfs('/run', 16 + 2 * frameMb, '0755'), ...tmpfs('/home/user', p.diskMb, '0755'),
-    '--ro-bind-data', '3', '/run/agent.py', '--info-fd', '4', '--chdir', '/', '--clearenv', '--setenv', 'PATH', '/usr/bin:/bin', '--setenv', 'LANG', 'C.UTF-8', '--setenv', 'DART_ONCE', '1', '--setenv', NAME_VARIABLE, p.name,
-    '--', '/usr/bin/python3', '-I', '-S', '/run/agent.py',
+    'bwrap',
+    '--unshare-user',
+    '--unshare-pid',
+    '--unshare-ipc',
+    '--unshare-uts',
+    '--unshare-net',
+    '--unshare-cgroup-try',
+    '--hostname',
+    'desktop',
+    '--uid',
+    '1000',
+    '--gid',
+    '1000',
+    '--die-with-parent',
+    '--as-pid-1',
+    '--new-session',
+    '--cap-drop',
+    'ALL',
+    '--ro-bind',
+    base,
+    '/',
+    '--proc',
+    '/proc',
+    '--dev',
+    '/dev',
+    '--remount-ro',
+    '/dev',
+    ...tmpfs('/dev/shm', p.diskMb, '1777'),
+    ...tmpfs('/tmp', p.diskMb, '1777'),
+    ...tmpfs('/var/tmp', p.diskMb, '1777'),
+    ...tmpfs('/run', 16 + 2 * frameMb, '0755'),
+    ...tmpfs('/home/user', p.diskMb, '0755'),
+    '--ro-bind-data',
+    '3',
+    '/run/agent.py',
+    '--info-fd',
+    '4',
+    '--chdir',
+    '/',
+    '--clearenv',
+    '--setenv',
+    'PATH',
+    '/usr/bin:/bin',
+    '--setenv',
+    'LANG',
+    'C.UTF-8',
+    '--setenv',
+    'DART_ONCE',
+    '1',
+    '--setenv',
+    NAME_VARIABLE,
+    p.name,
+    '--',
+    '/usr/bin/python3',
+    '-I',
+    '-S',
+    '/run/agent.py',
   ];
   // Without a memory cgroup each process alone is bounded; GTK programs map some 500 MB that they never touch.
-  const limits = ['prlimit', '--core=0', `--nproc=${p.spec.pids}`, ...(p.cgroup?.memory ? [] : [`--as=${Math.max(p.spec.memoryMb, 1024) * MB}`]), '--'];
+  const limits = [
+    'prlimit',
+    '--core=0',
+    `--nproc=${p.spec.pids}`,
+    ...(p.cgroup?.memory ? [] : [`--as=${Math.max(p.spec.memoryMb, 1024) * MB}`]),
+    '--',
+  ];
   if (!asRoot) return { file: 'prlimit', args: [...limits.slice(1), ...bwrap] };
-  // Root: a private mount makes the root file system reachable wherever it lies (say, under /root), then all privilege is given up.
+  // Root: a private mount makes the root file system reachable wherever it lies (say, under /root), then all privilege
+  // is given up.
   const joins = (p.cgroup?.procs ?? []).map((_, i) => `echo $$ > "$${i + 3}"`);
   const script = [`mount --bind "$1" "$2"`, ...joins, `shift ${2 + joins.length}`, 'exec "$@"'].join(' && ');
   const uid = String(UID_BASE + Math.floor(Math.random() * 1_000_000));
   return {
-    file: 'unshare', args: ['--mount', '--propagation', 'private', '--', 'sh', '-c', script, 'sh', p.rootfs, base, ...(p.cgroup?.procs ?? []),
-      'setpriv', '--reuid', uid, '--regid', uid, '--clear-groups', '--no-new-privs', ...limits, ...bwrap],
+    file: 'unshare',
+    args: [
+      '--mount',
+      '--propagation',
+      'private',
+      '--',
+      'sh',
+      '-c',
+      script,
+      'sh',
+      p.rootfs,
+      base,
+      ...(p.cgroup?.procs ?? []),
+      'setpriv',
+      '--reuid',
+      uid,
+      '--regid',
+      uid,
+      '--clear-groups',
+      '--no-new-privs',
+      ...limits,
+      ...bwrap,
+    ],
   };
 }
 
 /** Far above real users and above the ranges of containers' subordinate uids. */
 const UID_BASE = 1_500_000_000;
 
-function onPath(file: string): boolean { return (process.env['PATH'] ?? '/usr/bin:/bin').split(':').some((d) => existsSync(`${d}/${file}`)); }
+function onPath(file: string): boolean {
+  return (process.env['PATH'] ?? '/usr/bin:/bin').split(':').some((d) => existsSync(`${d}/${file}`));
+}
 
 function run(file: string, args: string[]): Promise<{ code: number | null; stderr: string }> {
   return new Promise((resolve) => {
     const c = spawn(file, args, { stdio: ['ignore', 'ignore', 'pipe'] });
     let stderr = '';
-    c.stderr.on('data', (d: Buffer) => { stderr += d.toString(); });
+    c.stderr.on('data', (d: Buffer) => {
+      stderr += d.toString();
+    });
     c.once('error', (e) => resolve({ code: null, stderr: e.message }));
     c.once('close', (code) => resolve({ code, stderr }));
   });
 }
 
-const unavailable = (message: string, remedy: string): StudioError => new StudioError('desktop.unavailable', message, remedy);
+const unavailable = (message: string, remedy: string): StudioError =>
+  new StudioError('desktop.unavailable', message, remedy);

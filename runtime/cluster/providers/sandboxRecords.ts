@@ -2,18 +2,38 @@ import { lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/
 import { StudioError } from '../../domain/index.js';
 import { removeGroup } from './cgroups.js';
 
-/** What is written about a sandbox, so that a later process can clean up after this one: pids with their start times, since pids come back. */
-interface Record_ { readonly id: string; readonly owner: ProcessMark; /** None yet while it is being started. */ readonly processes?: readonly ProcessMark[]; readonly cgroups: readonly string[] }
-interface ProcessMark { readonly pid: number; /** Field 22 of /proc/PID/stat: clock ticks after boot. */ readonly started: string }
+/**
+ * What is written about a sandbox, so that a later process can clean up after this one: pids with their start times,
+ * since pids come back.
+ */
+interface Record_ {
+  readonly id: string;
+  readonly owner: ProcessMark;
+  /** None yet while it is being started. */
+  readonly processes?: readonly ProcessMark[];
+  readonly cgroups: readonly string[];
+}
+interface ProcessMark {
+  readonly pid: number;
+  /** Field 22 of /proc/PID/stat: clock ticks after boot. */
+  readonly started: string;
+}
 
-/** Folder of records, and of the mount point root's sandboxes use. On a RAM disk, since sandboxes do not outlive the machine. */
+/**
+ * Folder of records, and of the mount point root's sandboxes use. On a RAM disk, since sandboxes do not outlive the
+ * machine.
+ */
 export async function stateDir(): Promise<string> {
   const dir = `/dev/shm/dart-studio-${process.getuid!()}`;
   await mkdir(`${dir}/mnt`, { recursive: true, mode: 0o755 });
   // Anyone may make folders here: one that somebody else made in our name must not be trusted.
   const s = await lstat(dir);
   if (!s.isDirectory() || s.uid !== process.getuid!() || (s.mode & 0o022) !== 0) {
-    throw new StudioError('desktop.unavailable', `The folder ${dir} belongs to somebody else or can be written by others.`, 'Have it removed, then try again.');
+    throw new StudioError(
+      'desktop.unavailable',
+      `The folder ${dir} belongs to somebody else or can be written by others.`,
+      'Have it removed, then try again.',
+    );
   }
   return dir;
 }
@@ -26,18 +46,30 @@ async function startTime(pid: number): Promise<string | undefined> {
 }
 
 const alive = async (m: ProcessMark): Promise<boolean> => (await startTime(m.pid)) === m.started;
-const markOf = async (pid: number): Promise<ProcessMark> => ({ pid, started: await startTime(pid) ?? '' });
+const markOf = async (pid: number): Promise<ProcessMark> => ({ pid, started: (await startTime(pid)) ?? '' });
 
 /** Write a record, or write it anew; the function it returns takes it back. */
-export async function recordSandbox(id: string, pids: readonly number[], cgroups: readonly string[]): Promise<() => Promise<void>> {
+export async function recordSandbox(
+  id: string,
+  pids: readonly number[],
+  cgroups: readonly string[],
+): Promise<() => Promise<void>> {
   const file = `${await stateDir()}/${id}.json`;
-  const record: Record_ = { id, cgroups, owner: await markOf(process.pid), processes: await Promise.all(pids.map(markOf)) };
+  const record: Record_ = {
+    id,
+    cgroups,
+    owner: await markOf(process.pid),
+    processes: await Promise.all(pids.map(markOf)),
+  };
   await writeFile(`${file}.new`, JSON.stringify(record));
   await rename(`${file}.new`, file);
   return () => rm(file, { force: true });
 }
 
-/** In the environment of a sandbox's processes (bubblewrap and PID 1), so that they are found by name where no pid was written down yet. */
+/**
+ * In the environment of a sandbox's processes (bubblewrap and PID 1), so that they are found by name where no pid was
+ * written down yet.
+ */
 export const NAME_VARIABLE = 'DART_DESKTOP';
 
 /** Processes that carry one of these names. */
@@ -45,13 +77,22 @@ async function named(ids: ReadonlySet<string>): Promise<number[]> {
   const found: number[] = [];
   for (const pid of (await readdir('/proc')).filter((n) => /^\d+$/.test(n))) {
     const env = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => ''); // it has ended, or is somebody else's
-    const name = env.split('\0').find((v) => v.startsWith(`${NAME_VARIABLE}=`))?.slice(NAME_VARIABLE.length + 1);
+    const name = env
+      .split('\0')
+      .find((v) => v.startsWith(`${NAME_VARIABLE}=`))
+      ?.slice(NAME_VARIABLE.length + 1);
     if (name !== undefined && ids.has(name)) found.push(Number(pid));
   }
   return found;
 }
 
-const kill = (pid: number): void => { try { process.kill(pid, 'SIGKILL'); } catch { /* ended just now */ } };
+const kill = (pid: number): void => {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    /* ended just now */
+  }
+};
 
 /** Kill the sandboxes whose owner is dead and forget them; returns how many there were. */
 export async function reapSandboxes(): Promise<number> {
@@ -60,8 +101,12 @@ export async function reapSandboxes(): Promise<number> {
   for (const name of await readdir(dir)) {
     if (!name.endsWith('.json')) continue;
     let record: Record_;
-    try { record = JSON.parse(await readFile(`${dir}/${name}`, 'utf8')) as Record_; } catch { continue; }
-    if (!await alive(record.owner)) dead.push(record);
+    try {
+      record = JSON.parse(await readFile(`${dir}/${name}`, 'utf8')) as Record_;
+    } catch {
+      continue;
+    }
+    if (!(await alive(record.owner))) dead.push(record);
   }
   if (dead.length === 0) return 0;
   for (const m of dead.flatMap((r) => r.processes ?? [])) if (await alive(m)) kill(m.pid);

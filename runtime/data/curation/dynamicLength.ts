@@ -1,24 +1,37 @@
 import type { FamilyId } from '../../domain/index.js';
 import type { DynamicLengthConfig } from '../config.js';
 
-/** Lengths (turns) of a family's successes, demonstrations included: a family with a demonstration starts from its length. */
+/**
+ * Lengths (turns) of a family's successes, demonstrations included: a family with a demonstration starts from its
+ * length.
+ */
 export class SuccessLengths {
   readonly #window: number;
   readonly #lengths = new Map<FamilyId, number[]>();
-  constructor(window: number) { this.#window = window; }
+  constructor(window: number) {
+    this.#window = window;
+  }
 
   add(family: FamilyId, steps: number): void {
     const xs = this.#lengths.get(family) ?? [];
     // Without a window only the longest matters.
     if (this.#window <= 0) this.#lengths.set(family, [Math.max(steps, xs[0] ?? 0)]);
-    else { xs.push(steps); if (xs.length > this.#window) xs.shift(); this.#lengths.set(family, xs); }
+    else {
+      xs.push(steps);
+      if (xs.length > this.#window) xs.shift();
+      this.#lengths.set(family, xs);
+    }
   }
-  longest(family: FamilyId): number | undefined { const xs = this.#lengths.get(family); return xs ? Math.max(...xs) : undefined; }
+  longest(family: FamilyId): number | undefined {
+    const xs = this.#lengths.get(family);
+    return xs ? Math.max(...xs) : undefined;
+  }
 }
 
 /**
- * Step cap in turns (dart-algorithm.md 3d): clamp(longest success + slack, floor, global); the global cap before a first
- * success, and for exploring rollouts. `u` in [0, 1) decides who explores. `global` may be lowered by the task's own limit.
+ * Step cap in turns (dart-algorithm.md 3d): clamp(longest success + slack, floor, global); the global cap before a
+ * first success, and for exploring rollouts. `u` in [0, 1) decides who explores. `global` may be lowered by the task's
+ * own limit.
  */
 export function stepCap(longest: number | undefined, u: number, c: DynamicLengthConfig, taskLimit?: number): number {
   const global = Math.max(1, Math.min(c.global, taskLimit ?? c.global));

@@ -2,22 +2,30 @@ import type { Random } from '../../domain/index.js';
 import type { GroupFilterConfig } from '../config.js';
 
 /** Equal rewards give zero advantages: nothing to learn. */
-export const hasVariance = (rewards: readonly number[]): boolean => rewards.length > 1 && Math.max(...rewards) - Math.min(...rewards) > 1e-9;
+export const hasVariance = (rewards: readonly number[]): boolean =>
+  rewards.length > 1 && Math.max(...rewards) - Math.min(...rewards) > 1e-9;
 
 /** Indexes, ascending, of the trajectories that stay; or why the whole group goes. */
 export type FilterResult = { readonly keep: readonly number[] } | { readonly drop: 'no-variance' };
 
 /**
- * Variance filter and cut to the batch's group size. The cut is a uniform draw that always holds one of the highest and one of
- * the lowest rewards, plus everything in `pinned` (an injected trajectory); it never looks at lengths, so it cannot favour short ones.
+ * Variance filter and cut to the batch's group size. The cut is a uniform draw that always holds one of the highest and
+ * one of the lowest rewards, plus everything in `pinned` (an injected trajectory); it never looks at lengths, so it
+ * cannot favour short ones.
  */
-export function filterGroup(rewards: readonly number[], c: GroupFilterConfig, random: Random, pinned: readonly number[] = []): FilterResult {
+export function filterGroup(
+  rewards: readonly number[],
+  c: GroupFilterConfig,
+  random: Random,
+  pinned: readonly number[] = [],
+): FilterResult {
   if (rewards.length === 0 || rewards.length < (c.enabled ? c.minSize : 1)) return { drop: 'no-variance' };
   if (c.enabled && !hasVariance(rewards)) return { drop: 'no-variance' };
   const all = rewards.map((_, i) => i);
   if (all.length <= c.maxSize) return { keep: all };
   const order = random.shuffle(all);
-  const max = Math.max(...rewards), min = Math.min(...rewards);
+  const max = Math.max(...rewards),
+    min = Math.min(...rewards);
   const must = new Set(pinned);
   for (const extreme of [max, min]) {
     if ([...must].some((i) => rewards[i] === extreme)) continue;

@@ -12,7 +12,10 @@ export interface PoolEntry {
   readonly version?: PolicyVersion;
   /** Action types in order, e.g. ['click', 'type', 'finished']: what novelty compares. */
   readonly signature: readonly string[];
-  /** What it does, action by action (experiencePool.ts); entries written before this was kept have it from their trajectories. */
+  /**
+   * What it does, action by action (experiencePool.ts); entries written before this was kept have it from their
+   * trajectories.
+   */
   readonly content?: string;
   /** Rank of addition, growing. */
   readonly added: number;
@@ -25,36 +28,64 @@ export interface PoolEntry {
   readonly override?: string;
 }
 
-/** Why an entry may not be injected now: switched off, at the reuse cap, or, for policy successes, made by a policy too old. Undefined when it may. */
-export function unusable(e: Pick<PoolEntry, 'enabled' | 'uses' | 'version'>, version: PolicyVersion, c: Pick<PoolConfig, 'maxUses' | 'maxAge'>): 'off' | 'used up' | 'aged' | undefined {
+/**
+ * Why an entry may not be injected now: switched off, at the reuse cap, or, for policy successes, made by a policy too
+ * old. Undefined when it may.
+ */
+export function unusable(
+  e: Pick<PoolEntry, 'enabled' | 'uses' | 'version'>,
+  version: PolicyVersion,
+  c: Pick<PoolConfig, 'maxUses' | 'maxAge'>,
+): 'off' | 'used up' | 'aged' | undefined {
   if (!e.enabled) return 'off';
   if (e.uses >= c.maxUses) return 'used up';
   return c.maxAge > 0 && e.version !== undefined && version - e.version > c.maxAge ? 'aged' : undefined;
 }
-export const usable = (e: PoolEntry, version: PolicyVersion, c: PoolConfig): boolean => unusable(e, version, c) === undefined;
+export const usable = (e: PoolEntry, version: PolicyVersion, c: PoolConfig): boolean =>
+  unusable(e, version, c) === undefined;
 
 /**
- * The pool success for an all-failed group (dart-algorithm.md 3b): one of the same task if there is any, else of the same
- * family; then by the configured preference. Undefined when nothing usable is there.
+ * The pool success for an all-failed group (dart-algorithm.md 3b): one of the same task if there is any, else of the
+ * same family; then by the configured preference. Undefined when nothing usable is there.
  */
-export function choosePoolEntry(entries: readonly PoolEntry[], task: TaskId, family: FamilyId, version: PolicyVersion, c: PoolConfig): PoolEntry | undefined {
+export function choosePoolEntry(
+  entries: readonly PoolEntry[],
+  task: TaskId,
+  family: FamilyId,
+  version: PolicyVersion,
+  c: PoolConfig,
+): PoolEntry | undefined {
   if (!c.enabled) return undefined;
   const ready = entries.filter((e) => e.family === family && usable(e, version, c));
   const sameTask = ready.filter((e) => e.task === task);
   const from = sameTask.length > 0 ? sameTask : ready;
   // The latest injected ones of the family: novelty is distance to them.
-  const recent = entries.filter((e) => e.family === family && e.lastUsed > 0).sort((a, b) => b.lastUsed - a.lastUsed).slice(0, 4);
+  const recent = entries
+    .filter((e) => e.family === family && e.lastUsed > 0)
+    .sort((a, b) => b.lastUsed - a.lastUsed)
+    .slice(0, 4);
   const score = (e: PoolEntry): readonly number[] => {
     switch (c.select) {
-      case 'shortest': return [-e.steps, -e.uses, e.added];
-      case 'newest': return [e.added];
-      case 'novelty': return [recent.length === 0 ? 1 : Math.min(...recent.map((r) => distance(e.signature, r.signature))), -e.uses, -e.steps, e.added];
+      case 'shortest':
+        return [-e.steps, -e.uses, e.added];
+      case 'newest':
+        return [e.added];
+      case 'novelty':
+        return [
+          recent.length === 0 ? 1 : Math.min(...recent.map((r) => distance(e.signature, r.signature))),
+          -e.uses,
+          -e.steps,
+          e.added,
+        ];
     }
   };
   return from.map((e) => ({ e, s: score(e) })).sort((a, b) => compare(b.s, a.s))[0]?.e;
 }
 
-const compare = (a: readonly number[], b: readonly number[]): number => { for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return a[i]! - b[i]!; return 0; };
+const compare = (a: readonly number[], b: readonly number[]): number => {
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return a[i]! - b[i]!;
+  return 0;
+};
 
 /** Edit distance of two action sequences, divided by the longer length: 0 equal, 1 nothing in common. */
 export function distance(a: readonly string[], b: readonly string[]): number {
@@ -63,7 +94,8 @@ export function distance(a: readonly string[], b: readonly string[]): number {
   row.unshift(0);
   for (let i = 1; i <= a.length; i++) {
     const next = [i];
-    for (let j = 1; j <= b.length; j++) next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)));
+    for (let j = 1; j <= b.length; j++)
+      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)));
     row = next;
   }
   return row[b.length]! / Math.max(a.length, b.length);
@@ -72,6 +104,8 @@ export function distance(a: readonly string[], b: readonly string[]): number {
 /** Which member an injection replaces: the failure that ended first. -1 when there is no member. */
 export function oldestFailure(members: readonly { readonly success: boolean; readonly endedAt: number }[]): number {
   let best = -1;
-  members.forEach((m, i) => { if (!m.success && (best < 0 || m.endedAt < members[best]!.endedAt)) best = i; });
+  members.forEach((m, i) => {
+    if (!m.success && (best < 0 || m.endedAt < members[best]!.endedAt)) best = i;
+  });
   return best;
 }

@@ -13,26 +13,37 @@ export interface AdmissionInput {
 }
 
 /**
- * Rollouts that may start now so that none lags more than `eta` updates when it is trained (dart-algorithm.md 5; rule of AReaL's
- * staleness manager): min(maxConcurrent - running, (eta + v + 1) B - (accepted + running)). Negative means: over the bound already.
+ * Rollouts that may start now so that none lags more than `eta` updates when it is trained (dart-algorithm.md 5; rule
+ * of AReaL's staleness manager): min(maxConcurrent - running, (eta + v + 1) B - (accepted + running)). Negative means:
+ * over the bound already.
  */
 export const admissionCapacity = (i: AdmissionInput): number =>
   Math.min(i.maxConcurrent - i.running, (i.eta + i.version + 1) * i.perUpdate - (i.accepted + i.running));
 
 /**
- * The same bound in groups: groups that may be opened while `pending` are open, waiting or claimed and one update takes `perUpdate`
- * of them, (eta + 1) perUpdate - pending. First come, first served, a group then waits for at most eta updates.
+ * The same bound in groups: groups that may be opened while `pending` are open, waiting or claimed and one update takes
+ * `perUpdate` of them, (eta + 1) perUpdate - pending. First come, first served, a group then waits for at most eta
+ * updates.
  */
-export const groupCapacity = (i: { readonly pending: number; readonly eta: number; readonly perUpdate: number }): number => (i.eta + 1) * i.perUpdate - i.pending;
+export const groupCapacity = (i: {
+  readonly pending: number;
+  readonly eta: number;
+  readonly perUpdate: number;
+}): number => (i.eta + 1) * i.perUpdate - i.pending;
 
 /** Oldest version among steps; Infinity when none has one (demonstrations). */
-export const oldestVersion = (versions: readonly (PolicyVersion | undefined)[]): PolicyVersion => versions.reduce<number>((a, v) => Math.min(a, v ?? Infinity), Infinity);
+export const oldestVersion = (versions: readonly (PolicyVersion | undefined)[]): PolicyVersion =>
+  versions.reduce<number>((a, v) => Math.min(a, v ?? Infinity), Infinity);
 
 /**
- * Whether groups with these oldest versions can all be trained within the bound when the next update goes from `version` and each update
- * takes `perUpdate` of them, oldest first: the k-th oldest (from 0) has its turn after floor(k / perUpdate) updates, so it must
- * still be at most `eta` behind then (earliest deadline first; if this order fails, every order does).
+ * Whether groups with these oldest versions can all be trained within the bound when the next update goes from
+ * `version` and each update takes `perUpdate` of them, oldest first: the k-th oldest (from 0) has its turn after
+ * floor(k / perUpdate) updates, so it must still be at most `eta` behind then (earliest deadline first; if this order
+ * fails, every order does).
  */
-export function leavesRoom(oldest: readonly PolicyVersion[], o: { readonly version: PolicyVersion; readonly eta: number; readonly perUpdate: number }): boolean {
+export function leavesRoom(
+  oldest: readonly PolicyVersion[],
+  o: { readonly version: PolicyVersion; readonly eta: number; readonly perUpdate: number },
+): boolean {
   return [...oldest].sort((a, b) => a - b).every((v, k) => v + o.eta >= o.version + Math.floor(k / o.perUpdate));
 }

@@ -18,11 +18,13 @@ export class SuccessStats {
   readonly window: number;
   readonly #families = new Map<FamilyId, { ring: boolean[]; at: number; total: number; successes: number }>();
 
-  constructor(window: number) { this.window = Math.max(1, Math.floor(window)); }
+  constructor(window: number) {
+    this.window = Math.max(1, Math.floor(window));
+  }
 
   add(family: FamilyId, success: boolean): void {
     let f = this.#families.get(family);
-    if (!f) this.#families.set(family, f = { ring: [], at: 0, total: 0, successes: 0 });
+    if (!f) this.#families.set(family, (f = { ring: [], at: 0, total: 0, successes: 0 }));
     if (f.ring.length === this.window && f.ring[f.at]) f.successes--;
     f.ring[f.at] = success;
     f.at = (f.at + 1) % this.window;
@@ -32,9 +34,18 @@ export class SuccessStats {
 
   of(family: FamilyId): SuccessRate {
     const f = this.#families.get(family);
-    const n = f?.ring.length ?? 0, successes = f?.successes ?? 0;
-    return { n, successes, rate: n === 0 ? undefined : successes / n, posterior: (1 + successes) / (2 + n), total: f?.total ?? 0 };
+    const n = f?.ring.length ?? 0,
+      successes = f?.successes ?? 0;
+    return {
+      n,
+      successes,
+      rate: n === 0 ? undefined : successes / n,
+      posterior: (1 + successes) / (2 + n),
+      total: f?.total ?? 0,
+    };
   }
 
-  families(): FamilyId[] { return [...this.#families.keys()]; }
+  families(): FamilyId[] {
+    return [...this.#families.keys()];
+  }
 }

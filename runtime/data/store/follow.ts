@@ -6,7 +6,10 @@ import { positionOf, segmentName, segments } from './journalReader.js';
 import type { JournalEntry, JournalPosition, ReadOptions } from './journalReader.js';
 
 /** A batch of records; `caughtUp`: nothing more was there when it was read. A batch may be empty. */
-export interface Followed { readonly entries: readonly JournalEntry[]; readonly caughtUp: boolean }
+export interface Followed {
+  readonly entries: readonly JournalEntry[];
+  readonly caughtUp: boolean;
+}
 
 export interface FollowSource {
   read(o: Pick<ReadOptions, 'from' | 'fromSeq'>): AsyncIterable<readonly JournalEntry[]>;
@@ -16,10 +19,23 @@ export interface FollowSource {
   onGrowth(grown: () => void): () => void;
 }
 
-/** Reads a growing journal without a gap, and without keeping anything in memory for a slow reader. Ends with the source, or when the signal fires. */
-export async function* follow(source: FollowSource, sinceSeq: number, signal?: AbortSignal): AsyncGenerator<Followed, void, undefined> {
-  let next = sinceSeq, from: JournalPosition | undefined, woken = false, resume: (() => void) | undefined;
-  const wake = (): void => { woken = true; resume?.(); };
+/**
+ * Reads a growing journal without a gap, and without keeping anything in memory for a slow reader. Ends with the
+ * source, or when the signal fires.
+ */
+export async function* follow(
+  source: FollowSource,
+  sinceSeq: number,
+  signal?: AbortSignal,
+): AsyncGenerator<Followed, void, undefined> {
+  let next = sinceSeq,
+    from: JournalPosition | undefined,
+    woken = false,
+    resume: (() => void) | undefined;
+  const wake = (): void => {
+    woken = true;
+    resume?.();
+  };
   const off = source.onGrowth(wake);
   signal?.addEventListener('abort', wake);
   try {
@@ -30,18 +46,26 @@ export async function* follow(source: FollowSource, sinceSeq: number, signal?: A
       for await (const entries of source.read(from === undefined ? { fromSeq: next } : { from, fromSeq: next })) {
         if (signal?.aborted) return;
         const end = entries.at(-1)!;
-        next = end.seq + 1; from = end.next;
+        next = end.seq + 1;
+        from = end.next;
         yield { entries, caughtUp: false };
       }
       if (signal?.aborted) return;
       yield { entries: [], caughtUp: true };
       if (last) return;
-      if (!woken && !signal?.aborted) await new Promise<void>((r) => { resume = r; });
+      if (!woken && !signal?.aborted)
+        await new Promise<void>((r) => {
+          resume = r;
+        });
     }
-  } finally { off(); signal?.removeEventListener('abort', wake); }
+  } finally {
+    off();
+    signal?.removeEventListener('abort', wake);
+  }
 }
 
-export const storedEvent = (e: JournalEntry): StoredEvent => ({ ...(e.event() as RunEvent & { at: number }), seq: e.seq }) as StoredEvent;
+export const storedEvent = (e: JournalEntry): StoredEvent =>
+  ({ ...(e.event() as RunEvent & { at: number }), seq: e.seq }) as StoredEvent;
 
 /** End of what another process has written so far; a record half written there is simply not read yet. */
 export async function journalEnd(dir: string): Promise<JournalPosition> {
@@ -49,13 +73,31 @@ export async function journalEnd(dir: string): Promise<JournalPosition> {
   return last === undefined ? 0 : positionOf(last, (await stat(join(dir, segmentName(last)))).size);
 }
 
-/** Calls back when another process writes to the journal folder: file system events, or, where the system gives out no more of those, once a second. */
+/**
+ * Calls back when another process writes to the journal folder: file system events, or, where the system gives out no
+ * more of those, once a second.
+ */
 export function watchJournal(dir: string, grown: () => void): () => void {
   let timer: NodeJS.Timeout | undefined;
-  const poll = (): void => { timer ??= setInterval(grown, 1000).unref(); };
+  const poll = (): void => {
+    timer ??= setInterval(grown, 1000).unref();
+  };
   try {
-    const w = watch(dir, () => { grown(); });
-    w.on('error', () => { w.close(); poll(); });
-    return () => { w.close(); clearInterval(timer); };
-  } catch { poll(); return () => { clearInterval(timer); }; }
+    const w = watch(dir, () => {
+      grown();
+    });
+    w.on('error', () => {
+      w.close();
+      poll();
+    });
+    return () => {
+      w.close();
+      clearInterval(timer);
+    };
+  } catch {
+    poll();
+    return () => {
+      clearInterval(timer);
+    };
+  }
 }

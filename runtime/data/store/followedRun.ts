@@ -17,21 +17,50 @@ export class FollowedRun extends RunReader {
   readonly #onEnd = new Set<() => void>();
 
   static override async open(dir: string, o: Pick<RunStoreOptions, 'index' | 'frames'>): Promise<FollowedRun> {
-    const p = runPaths(dir), meta = await readMeta(dir), paths = { journal: p.journal, file: p.index };
-    const run = new FollowedRun(dir, meta, new PngFrameStore(p.frames, o.frames), o.index === 'local' ? new LocalIndex(paths) : new WorkerIndex(o.index, paths));
-    run.#watching = watchJournal(p.journal, () => { void run.#grown(); });
-    run.#timer = setInterval(() => { void run.#look(); }, ALIVE_MS).unref();
+    const p = runPaths(dir),
+      meta = await readMeta(dir),
+      paths = { journal: p.journal, file: p.index };
+    const run = new FollowedRun(
+      dir,
+      meta,
+      new PngFrameStore(p.frames, o.frames),
+      o.index === 'local' ? new LocalIndex(paths) : new WorkerIndex(o.index, paths),
+    );
+    run.#watching = watchJournal(p.journal, () => {
+      void run.#grown();
+    });
+    run.#timer = setInterval(() => {
+      void run.#look();
+    }, ALIVE_MS).unref();
     await run.#grown();
     return run;
   }
 
-  get ended(): boolean { return this.#ended; }
+  get ended(): boolean {
+    return this.#ended;
+  }
   /** Called once, when nobody writes the run any more. */
-  onEnd(listener: () => void): void { if (this.#ended) listener(); else this.#onEnd.add(listener); }
+  onEnd(listener: () => void): void {
+    if (this.#ended) listener();
+    else this.#onEnd.add(listener);
+  }
 
   override follow(sinceSeq: number, signal?: AbortSignal): AsyncGenerator<Followed, void, undefined> {
     const { journal } = runPaths(this.dir);
-    return follow({ read: (o) => readJournal(journal, o), ended: () => this.#ended, onGrowth: (grown) => { this.#wake.add(grown); return () => { this.#wake.delete(grown); }; } }, sinceSeq, signal);
+    return follow(
+      {
+        read: (o) => readJournal(journal, o),
+        ended: () => this.#ended,
+        onGrowth: (grown) => {
+          this.#wake.add(grown);
+          return () => {
+            this.#wake.delete(grown);
+          };
+        },
+      },
+      sinceSeq,
+      signal,
+    );
   }
 
   override async close(): Promise<void> {
@@ -45,7 +74,7 @@ export class FollowedRun extends RunReader {
     for (const w of this.#wake) w();
   }
   async #look(): Promise<void> {
-    if (await runHolder(this.dir) !== undefined) return;
+    if ((await runHolder(this.dir)) !== undefined) return;
     await this.#grown();
     this.#end();
   }

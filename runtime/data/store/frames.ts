@@ -18,16 +18,25 @@ export interface FrameStoreOptions {
   /** Force each file to disk before it gets its name. Default true (measured: 1.8 ms a frame). */
   readonly sync?: boolean;
 }
-export interface FrameStats { readonly puts: number; readonly written: number; readonly bytes: number; readonly waiting: number }
+export interface FrameStats {
+  readonly puts: number;
+  readonly written: number;
+  readonly bytes: number;
+  readonly waiting: number;
+}
 
 /** A new hash that has taken width and height (little-endian u32 each); RGB follows. */
 function pixelHash(width: number, height: number): Hash {
   const head = Buffer.alloc(8);
-  head.writeUInt32LE(width, 0); head.writeUInt32LE(height, 4);
+  head.writeUInt32LE(width, 0);
+  head.writeUInt32LE(height, 4);
   return createHash('sha256').update(head);
 }
 
-/** Content-addressed screens under `frames/<2 hex>/<hash>.png`. The same screen is written once, however many ask at the same time. */
+/**
+ * Content-addressed screens under `frames/<2 hex>/<hash>.png`. The same screen is written once, however many ask at the
+ * same time.
+ */
 export class PngFrameStore implements FrameStore {
   readonly #dir: string;
   readonly #o: Required<FrameStoreOptions>;
@@ -40,25 +49,48 @@ export class PngFrameStore implements FrameStore {
   #written = 0;
   #bytes = 0;
 
-  constructor(dir: string, o: FrameStoreOptions = {}) { this.#dir = dir; this.#o = { concurrency: 4, known: 65_536, verify: true, sync: true, ...o }; }
+  constructor(dir: string, o: FrameStoreOptions = {}) {
+    this.#dir = dir;
+    this.#o = { concurrency: 4, known: 65_536, verify: true, sync: true, ...o };
+  }
 
   path(ref: FrameRef): string {
     // A reference can come from an imported file: nothing but a hash may become part of a path.
-    if (!/^[0-9a-f]{64}$/.test(ref.hash)) throw new StudioError('store.damaged', 'A frame reference is not a hash.', 'Import the trajectory again from its source.');
+    if (!/^[0-9a-f]{64}$/.test(ref.hash))
+      throw new StudioError(
+        'store.damaged',
+        'A frame reference is not a hash.',
+        'Import the trajectory again from its source.',
+      );
     return join(this.#dir, ref.hash.slice(0, 2), `${ref.hash}.png`);
   }
-  stats(): FrameStats { return { puts: this.#puts, written: this.#written, bytes: this.#bytes, waiting: this.#queue.length }; }
+  stats(): FrameStats {
+    return { puts: this.#puts, written: this.#written, bytes: this.#bytes, waiting: this.#queue.length };
+  }
 
   async put(frame: Frame): Promise<FrameRef> {
     const { width, height, data } = frame;
-    if (!Number.isInteger(width) || !Number.isInteger(height) || width < 1 || height < 1 || data.length !== width * height * 4) {
-      throw new StudioError('internal', `A frame of ${width}x${height} has ${data.length} bytes instead of ${width * height * 4}.`, 'This is a fault of DART Studio: please report it with the log.');
+    if (
+      !Number.isInteger(width) ||
+      !Number.isInteger(height) ||
+      width < 1 ||
+      height < 1 ||
+      data.length !== width * height * 4
+    ) {
+      throw new StudioError(
+        'internal',
+        `A frame of ${width}x${height} has ${data.length} bytes instead of ${width * height * 4}.`,
+        'This is a fault of DART Studio: please report it with the log.',
+      );
     }
     this.#puts++;
     const hash = pixelHash(width, height);
     const scanlines = await toScanlines(data, width, height, (rgb) => hash.update(rgb));
     const ref: FrameRef = { hash: hash.digest('hex'), width, height };
-    if (this.#known.delete(ref.hash)) { this.#known.set(ref.hash, true); return ref; }
+    if (this.#known.delete(ref.hash)) {
+      this.#known.set(ref.hash, true);
+      return ref;
+    }
     let job = this.#writing.get(ref.hash);
     if (!job) {
       job = this.#slot(() => this.#write(ref, scanlines)).finally(() => this.#writing.delete(ref.hash));
@@ -71,41 +103,76 @@ export class PngFrameStore implements FrameStore {
   async get(ref: FrameRef): Promise<Frame> {
     const path = this.path(ref);
     const file = await readFile(path).catch((e: unknown) => {
-      throw new StudioError('store.damaged', `Frame ${ref.hash.slice(0, 12)} is missing (${(e as NodeJS.ErrnoException).code ?? 'unreadable'}).`, 'Restore the run folder from a copy; other frames are not affected.', { cause: e, details: { path } });
+      throw new StudioError(
+        'store.damaged',
+        `Frame ${ref.hash.slice(0, 12)} is missing (${(e as NodeJS.ErrnoException).code ?? 'unreadable'}).`,
+        'Restore the run folder from a copy; other frames are not affected.',
+        { cause: e, details: { path } },
+      );
     });
     const hash = pixelHash(ref.width, ref.height);
     const { width, height, rgb } = await decodePng(file, this.#o.verify ? (rows) => hash.update(rows) : undefined);
     const wrong = width !== ref.width || height !== ref.height || (this.#o.verify && hash.digest('hex') !== ref.hash);
-    if (wrong) throw new StudioError('store.damaged', `Frame ${ref.hash.slice(0, 12)} does not hold the pixels it was stored with.`, 'Restore the run folder from a copy; other frames are not affected.', { details: { path } });
+    if (wrong)
+      throw new StudioError(
+        'store.damaged',
+        `Frame ${ref.hash.slice(0, 12)} does not hold the pixels it was stored with.`,
+        'Restore the run folder from a copy; other frames are not affected.',
+        { details: { path } },
+      );
     return { width, height, data: await toBgrx(rgb, width, height), capturedAt: 0 };
   }
 
   async #write(ref: FrameRef, scanlines: Buffer): Promise<void> {
     const path = this.path(ref);
-    const there = await access(path).then(() => true, () => false);
+    const there = await access(path).then(
+      () => true,
+      () => false,
+    );
     if (!there) {
       const png = await encodePng(scanlines, ref.width, ref.height);
-      const making = unfinishedDir(this.#dir), tmp = join(making, unfinishedName(ref.hash));
+      const making = unfinishedDir(this.#dir),
+        tmp = join(making, unfinishedName(ref.hash));
       try {
         await Promise.all([mkdir(dirname(path), { recursive: true }), mkdir(making, { recursive: true })]);
         const f = await open(tmp, 'w');
-        try { await f.writeFile(png); if (this.#o.sync) await f.datasync(); } finally { await f.close(); }
+        try {
+          await f.writeFile(png);
+          if (this.#o.sync) await f.datasync();
+        } finally {
+          await f.close();
+        }
         await rename(tmp, path);
       } catch (e) {
         await rm(tmp, { force: true }).catch(() => undefined);
-        throw new StudioError('store.io', `A frame could not be written: ${(e as Error).message}.`, 'Free some space on the disk of the run folder, or check its permissions, then resume the run.', { cause: e, details: { path } });
+        throw new StudioError(
+          'store.io',
+          `A frame could not be written: ${(e as Error).message}.`,
+          'Free some space on the disk of the run folder, or check its permissions, then resume the run.',
+          { cause: e, details: { path } },
+        );
       }
       this.#written++;
       this.#bytes += png.length;
     }
     this.#known.set(ref.hash, true);
-    if (this.#known.size > this.#o.known) for (const oldest of this.#known.keys()) { this.#known.delete(oldest); break; }
+    if (this.#known.size > this.#o.known)
+      for (const oldest of this.#known.keys()) {
+        this.#known.delete(oldest);
+        break;
+      }
   }
 
   /** Runs `job` when fewer than `concurrency` are running, first come first served. */
   async #slot<T>(job: () => Promise<T>): Promise<T> {
     if (this.#active >= this.#o.concurrency) await new Promise<void>((r) => this.#queue.push(r));
     else this.#active++;
-    try { return await job(); } finally { const next = this.#queue.shift(); if (next) next(); else this.#active--; }
+    try {
+      return await job();
+    } finally {
+      const next = this.#queue.shift();
+      if (next) next();
+      else this.#active--;
+    }
   }
 }

@@ -13,11 +13,20 @@ import type { JournalPosition } from './journalReader.js';
 import { IndexWriter, schema, schemaVersion } from './indexSchema.js';
 
 export type Row = Readonly<Record<string, SqlValue>>;
-export interface IndexStatus { /** Everything before this journal position is in the tables. */ readonly position: JournalPosition; readonly events: number; /** How the index came up. */ readonly start: 'snapshot' | 'rebuilt' | 'new'; /** Why a snapshot was not used. */ readonly because?: string }
+export interface IndexStatus {
+  /** Everything before this journal position is in the tables. */
+  readonly position: JournalPosition;
+  readonly events: number;
+  /** How the index came up. */
+  readonly start: 'snapshot' | 'rebuilt' | 'new';
+  /** Why a snapshot was not used. */
+  readonly because?: string;
+}
 
 /** Beside the bundle, or in node_modules when run from sources. */
 function wasmPath(): string {
-  const here = dirname(fileURLToPath(import.meta.url)), beside = join(here, 'sql-wasm.wasm');
+  const here = dirname(fileURLToPath(import.meta.url)),
+    beside = join(here, 'sql-wasm.wasm');
   return existsSync(beside) ? beside : createRequire(import.meta.url).resolve('sql.js/dist/sql-wasm.wasm');
 }
 let loading: Promise<SqlJsStatic> | undefined;
@@ -25,8 +34,9 @@ let loading: Promise<SqlJsStatic> | undefined;
 export const sqlJs = (): Promise<SqlJsStatic> => (loading ??= initSqlJs({ locateFile: () => wasmPath() }));
 
 /**
- * The index itself: a sql.js database that is a function of the journal. It is loaded from its snapshot when that fits, else
- * built anew, and follows the journal by reading it. Runs in the store's worker thread, or in a short-lived reader.
+ * The index itself: a sql.js database that is a function of the journal. It is loaded from its snapshot when that fits,
+ * else built anew, and follows the journal by reading it. Runs in the store's worker thread, or in a short-lived
+ * reader.
  */
 export class IndexEngine {
   readonly #journal: string;
@@ -40,17 +50,27 @@ export class IndexEngine {
   #because: string | undefined;
 
   private constructor(db: Database, journal: string, file: string, position: number, events: number) {
-    this.#db = db; this.#writer = new IndexWriter(db); this.#journal = journal; this.#file = file; this.#position = position; this.#events = events;
+    this.#db = db;
+    this.#writer = new IndexWriter(db);
+    this.#journal = journal;
+    this.#file = file;
+    this.#position = position;
+    this.#events = events;
   }
 
-  /** `journal` is the folder, `file` the snapshot, `until` the durable end of the journal (its present end when absent). */
+  /**
+   * `journal` is the folder, `file` the snapshot, `until` the durable end of the journal (its present end when absent).
+   */
   static async open(journal: string, file: string, until?: JournalPosition): Promise<IndexEngine> {
     const [SQL, bytes] = await Promise.all([sqlJs(), readFile(file).catch(() => undefined)]);
     let engine: IndexEngine | undefined, because: string | undefined;
     if (bytes) {
       const loaded = load(SQL, bytes, until);
       if ('problem' in loaded) because = loaded.problem;
-      else { engine = new IndexEngine(loaded.db, journal, file, loaded.position, loaded.events); engine.#start = 'snapshot'; }
+      else {
+        engine = new IndexEngine(loaded.db, journal, file, loaded.position, loaded.events);
+        engine.#start = 'snapshot';
+      }
     }
     if (!engine) {
       const db = new SQL.Database();
@@ -65,23 +85,45 @@ export class IndexEngine {
     return engine;
   }
 
-  status(): IndexStatus { return { position: this.#position, events: this.#events, start: this.#start, ...(this.#because ? { because: this.#because } : {}) }; }
-  get dirty(): boolean { return this.#dirty; }
+  status(): IndexStatus {
+    return {
+      position: this.#position,
+      events: this.#events,
+      start: this.#start,
+      ...(this.#because ? { because: this.#because } : {}),
+    };
+  }
+  get dirty(): boolean {
+    return this.#dirty;
+  }
 
   /** Takes in the journal's records up to `until`; one transaction per batch, with the position they end at. */
   async advance(until?: JournalPosition): Promise<void> {
     if (until !== undefined && until <= this.#position) return;
-    for await (const batch of readJournal(this.#journal, { ...(this.#position > 0 ? { from: this.#position } : {}), ...(until === undefined ? {} : { until }) })) {
-      const position = batch.at(-1)!.next, events = this.#events + batch.length;
+    for await (const batch of readJournal(this.#journal, {
+      ...(this.#position > 0 ? { from: this.#position } : {}),
+      ...(until === undefined ? {} : { until }),
+    })) {
+      const position = batch.at(-1)!.next,
+        events = this.#events + batch.length;
       this.#db.exec('BEGIN');
       try {
-        for (const entry of batch) this.#writer.apply({ ...(entry.event() as RunEvent & { at: number }), seq: entry.seq } as StoredEvent, entry.position);
+        for (const entry of batch)
+          this.#writer.apply(
+            { ...(entry.event() as RunEvent & { at: number }), seq: entry.seq } as StoredEvent,
+            entry.position,
+          );
         this.#writer.setMeta('position', position);
         this.#writer.setMeta('seq', batch.at(-1)!.seq);
         this.#writer.setMeta('events', events);
         this.#db.exec('COMMIT');
-      } catch (e) { this.#db.exec('ROLLBACK'); throw e; }
-      this.#position = position; this.#events = events; this.#dirty = true;
+      } catch (e) {
+        this.#db.exec('ROLLBACK');
+        throw e;
+      }
+      this.#position = position;
+      this.#events = events;
+      this.#dirty = true;
     }
   }
 
@@ -89,53 +131,94 @@ export class IndexEngine {
   query(sql: string, params: readonly SqlValue[] = []): Row[] {
     this.#db.exec('PRAGMA query_only = 1');
     try {
-      const s = this.#db.prepare(sql, [...params]), rows: Row[] = [];
-      try { while (s.step()) rows.push(s.getAsObject()); } finally { s.free(); }
+      const s = this.#db.prepare(sql, [...params]),
+        rows: Row[] = [];
+      try {
+        while (s.step()) rows.push(s.getAsObject());
+      } finally {
+        s.free();
+      }
       return rows;
-    } finally { this.#db.exec('PRAGMA query_only = 0'); }
+    } finally {
+      this.#db.exec('PRAGMA query_only = 0');
+    }
   }
 
   /** The same as columns, which cross a thread at a fraction of the cost of rows. */
   columns(sql: string, params: readonly SqlValue[] = []): SqlValue[][] {
     this.#db.exec('PRAGMA query_only = 1');
     try {
-      const s = this.#db.prepare(sql, [...params]), out: SqlValue[][] = s.getColumnNames().map(() => []);
-      try { while (s.step()) s.get().forEach((v, i) => { out[i]!.push(v); }); } finally { s.free(); }
+      const s = this.#db.prepare(sql, [...params]),
+        out: SqlValue[][] = s.getColumnNames().map(() => []);
+      try {
+        while (s.step())
+          s.get().forEach((v, i) => {
+            out[i]!.push(v);
+          });
+      } finally {
+        s.free();
+      }
       return out;
-    } finally { this.#db.exec('PRAGMA query_only = 0'); }
+    } finally {
+      this.#db.exec('PRAGMA query_only = 0');
+    }
   }
 
-  /** Atomic: a reader sees the old snapshot or the new one. Returns its size, or 0 when nothing changed since the last. */
+  /**
+   * Atomic: a reader sees the old snapshot or the new one. Returns its size, or 0 when nothing changed since the last.
+   */
   async snapshot(): Promise<number> {
     if (!this.#dirty) return 0;
-    const bytes = this.#db.export(), tmp = `${this.#file}.tmp`;
+    const bytes = this.#db.export(),
+      tmp = `${this.#file}.tmp`;
     seal(bytes);
     this.#dirty = false;
     try {
       const f = await open(tmp, 'w');
-      try { await f.writeFile(bytes); await f.sync(); } finally { await f.close(); }
+      try {
+        await f.writeFile(bytes);
+        await f.sync();
+      } finally {
+        await f.close();
+      }
       await rename(tmp, this.#file);
       await syncDir(dirname(this.#file));
-    } catch (e) { this.#dirty = true; await rm(tmp, { force: true }); throw e; }
+    } catch (e) {
+      this.#dirty = true;
+      await rm(tmp, { force: true });
+      throw e;
+    }
     return bytes.length;
   }
 
-  close(): void { this.#writer.free(); this.#db.close(); }
+  close(): void {
+    this.#writer.free();
+    this.#db.close();
+  }
 }
 
-/** Where a SQLite file has its application id: 4 bytes that nobody else uses here and that take the checksum of all the others. */
+/**
+ * Where a SQLite file has its application id: 4 bytes that nobody else uses here and that take the checksum of all the
+ * others.
+ */
 const sealAt = 68;
 const sum = (bytes: Uint8Array): number => crc32(bytes.subarray(sealAt + 4), crc32(bytes.subarray(0, sealAt)));
 const view = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-function seal(bytes: Uint8Array): void { view(bytes).setUint32(sealAt, sum(bytes)); }
-/** Whether every byte is as it was written; undefined for a file that something else wrote. Takes 10 ms where SQLite's own check of 40 MB takes 230. */
+function seal(bytes: Uint8Array): void {
+  view(bytes).setUint32(sealAt, sum(bytes));
+}
+/**
+ * Whether every byte is as it was written; undefined for a file that something else wrote. Takes 10 ms where SQLite's
+ * own check of 40 MB takes 230.
+ */
 function sealed(bytes: Uint8Array): boolean | undefined {
   if (bytes.length < sealAt + 4) return undefined;
   const kept = view(bytes).getUint32(sealAt);
   return kept === 0 ? undefined : kept === sum(bytes);
 }
 
-type Loaded = { readonly db: Database; readonly position: number; readonly events: number } | { readonly problem: string };
+type Loaded =
+  { readonly db: Database; readonly position: number; readonly events: number } | { readonly problem: string };
 
 function load(SQL: SqlJsStatic, bytes: Buffer, until: JournalPosition | undefined): Loaded {
   let db: Database | undefined;
@@ -146,7 +229,8 @@ function load(SQL: SqlJsStatic, bytes: Buffer, until: JournalPosition | undefine
     const check = whole ? 'ok' : db.exec('PRAGMA quick_check')[0]?.values[0]?.[0];
     if (check !== 'ok') throw new Error(`it is damaged (${String(check)})`);
     const meta = Object.fromEntries((db.exec('SELECT key, value FROM meta')[0]?.values ?? []) as [string, SqlValue][]);
-    if (meta['schema'] !== schemaVersion) throw new Error(`its schema is ${String(meta['schema'])}, not ${schemaVersion}`);
+    if (meta['schema'] !== schemaVersion)
+      throw new Error(`its schema is ${String(meta['schema'])}, not ${schemaVersion}`);
     const position = Number(meta['position'] ?? 0);
     if (until !== undefined && position > until) throw new Error('it is ahead of the journal');
     return { db, position, events: Number(meta['events'] ?? 0) };

@@ -1,15 +1,28 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { IndexEngine, sqlJs } from './indexEngine.js';
 
-export interface IndexPlace { readonly journal: string; readonly file: string; readonly until?: number }
+export interface IndexPlace {
+  readonly journal: string;
+  readonly file: string;
+  readonly until?: number;
+}
 /** `place` absent: started ahead of time; the first message says which run it is. */
-export interface IndexWorkerData { readonly role: '__index'; readonly place?: IndexPlace }
+export interface IndexWorkerData {
+  readonly role: '__index';
+  readonly place?: IndexPlace;
+}
 export type IndexRequest =
   | { readonly id: number; readonly do: 'advance'; readonly until: number }
-  | { readonly id: number; readonly do: 'query' | 'columns'; readonly sql: string; readonly params: readonly (string | number | null)[] }
+  | {
+      readonly id: number;
+      readonly do: 'query' | 'columns';
+      readonly sql: string;
+      readonly params: readonly (string | number | null)[];
+    }
   | { readonly id: number; readonly do: 'snapshot' }
   | { readonly id: number; readonly do: 'close'; readonly snapshot: boolean };
-export type IndexReply = { readonly id: number; readonly ok: unknown } | { readonly id: number; readonly error: string };
+export type IndexReply =
+  { readonly id: number; readonly ok: unknown } | { readonly id: number; readonly error: string };
 
 /** Body of the index worker: one request after the other, each answered; id 0 answers the start. */
 export async function runIndexWorker(): Promise<void> {
@@ -17,17 +30,27 @@ export async function runIndexWorker(): Promise<void> {
   if (!port) throw new Error('the index worker runs only in a worker thread');
   const given = (workerData as IndexWorkerData).place;
   if (!given) void sqlJs().catch(() => undefined); // said when it is opened
-  const { journal, file, until } = given ?? await new Promise<IndexPlace>((r) => port.once('message', r));
+  const { journal, file, until } = given ?? (await new Promise<IndexPlace>((r) => port.once('message', r)));
   let engine: IndexEngine;
-  try { engine = await IndexEngine.open(journal, file, until); } catch (e) { port.postMessage({ id: 0, error: (e as Error).message } satisfies IndexReply); return; }
+  try {
+    engine = await IndexEngine.open(journal, file, until);
+  } catch (e) {
+    port.postMessage({ id: 0, error: (e as Error).message } satisfies IndexReply);
+    return;
+  }
   port.postMessage({ id: 0, ok: engine.status() } satisfies IndexReply);
 
   const handle = async (r: IndexRequest): Promise<unknown> => {
     switch (r.do) {
-      case 'advance': await engine.advance(r.until); return engine.status();
-      case 'query': return engine.query(r.sql, r.params);
-      case 'columns': return engine.columns(r.sql, r.params);
-      case 'snapshot': return engine.snapshot();
+      case 'advance':
+        await engine.advance(r.until);
+        return engine.status();
+      case 'query':
+        return engine.query(r.sql, r.params);
+      case 'columns':
+        return engine.columns(r.sql, r.params);
+      case 'snapshot':
+        return engine.snapshot();
       case 'close': {
         const bytes = r.snapshot ? await engine.snapshot() : 0;
         engine.close();
@@ -38,7 +61,12 @@ export async function runIndexWorker(): Promise<void> {
   let chain: Promise<void> = Promise.resolve();
   port.on('message', (r: IndexRequest) => {
     chain = chain.then(async () => {
-      port.postMessage(await handle(r).then((ok): IndexReply => ({ id: r.id, ok }), (e: unknown): IndexReply => ({ id: r.id, error: (e as Error).message })));
+      port.postMessage(
+        await handle(r).then(
+          (ok): IndexReply => ({ id: r.id, ok }),
+          (e: unknown): IndexReply => ({ id: r.id, error: (e as Error).message }),
+        ),
+      );
       if (r.do === 'close') port.close();
     });
   });

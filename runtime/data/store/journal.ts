@@ -3,22 +3,50 @@ import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StudioError } from '../../domain/index.js';
 import { encodeRecord } from './record.js';
-import { firstSeq, positionOf, readJournal, segmentHeader, segmentMagic, segmentName, segments } from './journalReader.js';
+import {
+  firstSeq,
+  positionOf,
+  readJournal,
+  segmentHeader,
+  segmentMagic,
+  segmentName,
+  segments,
+} from './journalReader.js';
 import type { Damage, JournalEntry, JournalPosition, ReadOptions } from './journalReader.js';
 
 export interface JournalOptions {
-  /** A segment that has reached this many bytes is closed and a new one begun. Default 16 MB: finding a sequence number reads at most one. */
+  /**
+   * A segment that has reached this many bytes is closed and a new one begun. Default 16 MB: finding a sequence number
+   * reads at most one.
+   */
   readonly segmentBytes?: number;
 }
 /** What opening found. A torn tail is a write that never finished and was never acknowledged; other damage is not. */
-export interface Recovery { readonly records: number; readonly nextSeq: number; /** Bytes cut from the end. */ readonly truncated: number; readonly damage: readonly Damage[]; /** Sequence numbers that should be there and are not. */ readonly missing: number }
-export interface Appended { readonly seq: number; readonly position: JournalPosition }
+export interface Recovery {
+  readonly records: number;
+  readonly nextSeq: number;
+  /** Bytes cut from the end. */
+  readonly truncated: number;
+  readonly damage: readonly Damage[];
+  /** Sequence numbers that should be there and are not. */
+  readonly missing: number;
+}
+export interface Appended {
+  readonly seq: number;
+  readonly position: JournalPosition;
+}
 
-interface Pending { readonly seq: number; readonly data: Buffer; readonly resolve: (a: Appended) => void; readonly reject: (e: unknown) => void }
+interface Pending {
+  readonly seq: number;
+  readonly data: Buffer;
+  readonly resolve: (a: Appended) => void;
+  readonly reject: (e: unknown) => void;
+}
 
 /**
- * Append-only journal in segments. One writer. `append` resolves when the record is on disk; appends of one turn of the event
- * loop, and those made while a write is under way, share one write and one fsync. After a failed write the journal takes no more.
+ * Append-only journal in segments. One writer. `append` resolves when the record is on disk; appends of one turn of the
+ * event loop, and those made while a write is under way, share one write and one fsync. After a failed write the
+ * journal takes no more.
  */
 export class Journal {
   readonly dir: string;
@@ -34,26 +62,59 @@ export class Journal {
   #syncs = 0;
   readonly #listeners = new Set<(durable: JournalPosition) => void>();
 
-  private constructor(dir: string, file: FileHandle, segment: number, size: number, nextSeq: number, segmentBytes: number) {
-    this.dir = dir; this.#file = file; this.#segment = segment; this.#size = size; this.#nextSeq = nextSeq; this.#segmentBytes = segmentBytes;
+  private constructor(
+    dir: string,
+    file: FileHandle,
+    segment: number,
+    size: number,
+    nextSeq: number,
+    segmentBytes: number,
+  ) {
+    this.dir = dir;
+    this.#file = file;
+    this.#segment = segment;
+    this.#size = size;
+    this.#nextSeq = nextSeq;
+    this.#segmentBytes = segmentBytes;
   }
 
-  /** Opens for writing: checks every record, cuts a torn tail, reports damage elsewhere. `each` sees all records while they are checked. */
-  static async open(dir: string, o: JournalOptions = {}, each?: (batch: readonly JournalEntry[]) => void | Promise<void>): Promise<{ journal: Journal; recovery: Recovery }> {
+  /**
+   * Opens for writing: checks every record, cuts a torn tail, reports damage elsewhere. `each` sees all records while
+   * they are checked.
+   */
+  static async open(
+    dir: string,
+    o: JournalOptions = {},
+    each?: (batch: readonly JournalEntry[]) => void | Promise<void>,
+  ): Promise<{ journal: Journal; recovery: Recovery }> {
     try {
       await mkdir(dir, { recursive: true });
       const damage: Damage[] = [];
-      let records = 0, nextSeq = 0, missing = 0;
+      let records = 0,
+        nextSeq = 0,
+        missing = 0;
       for await (const batch of readJournal(dir, { onDamage: (d) => damage.push(d) })) {
-        for (const e of batch) { missing += Math.max(0, e.seq - nextSeq); nextSeq = e.seq + 1; records++; }
+        for (const e of batch) {
+          missing += Math.max(0, e.seq - nextSeq);
+          nextSeq = e.seq + 1;
+          records++;
+        }
         await each?.(batch);
       }
       const last = (await segments(dir)).at(-1);
-      if (last === undefined) return { journal: await Journal.#create(dir, 0, 0, o), recovery: { records, nextSeq, truncated: 0, damage, missing } };
+      if (last === undefined)
+        return {
+          journal: await Journal.#create(dir, 0, 0, o),
+          recovery: { records, nextSeq, truncated: 0, damage, missing },
+        };
       const head = await firstSeq(dir, last);
       const file = await open(join(dir, segmentName(last)), 'r+');
-      let size = (await file.stat()).size, truncated = 0;
-      if (head === undefined && size <= segmentHeader) { await writeHeader(file, nextSeq); size = segmentHeader; }
+      let size = (await file.stat()).size,
+        truncated = 0;
+      if (head === undefined && size <= segmentHeader) {
+        await writeHeader(file, nextSeq);
+        size = segmentHeader;
+      }
       const torn = damage.find((d) => d.tail);
       if (torn) {
         truncated = size - torn.from;
@@ -62,27 +123,50 @@ export class Journal {
         size = torn.from;
       }
       const journal = new Journal(dir, file, last, size, Math.max(nextSeq, head ?? 0), o.segmentBytes ?? 16 << 20);
-      return { journal, recovery: { records, nextSeq: journal.#nextSeq, truncated, damage: damage.filter((d) => !d.tail), missing } };
-    } catch (e) { throw ioError(e, dir); }
+      return {
+        journal,
+        recovery: { records, nextSeq: journal.#nextSeq, truncated, damage: damage.filter((d) => !d.tail), missing },
+      };
+    } catch (e) {
+      throw ioError(e, dir);
+    }
   }
 
   static async #create(dir: string, segment: number, nextSeq: number, o: JournalOptions): Promise<Journal> {
-    return new Journal(dir, await createSegment(dir, segment, nextSeq), segment, segmentHeader, nextSeq, o.segmentBytes ?? 16 << 20);
+    return new Journal(
+      dir,
+      await createSegment(dir, segment, nextSeq),
+      segment,
+      segmentHeader,
+      nextSeq,
+      o.segmentBytes ?? 16 << 20,
+    );
   }
 
-  get nextSeq(): number { return this.#nextSeq; }
+  get nextSeq(): number {
+    return this.#nextSeq;
+  }
   /** Position just behind the last record on disk. */
-  get durable(): JournalPosition { return positionOf(this.#segment, this.#size); }
+  get durable(): JournalPosition {
+    return positionOf(this.#segment, this.#size);
+  }
   /** Writes to disk so far (each with one fsync), for tests and metrics. */
-  get syncs(): number { return this.#syncs; }
+  get syncs(): number {
+    return this.#syncs;
+  }
 
   /** Sequence numbers are given in call order. Rejects with `store.io`; from then on every append does. */
   append(event: object): Promise<Appended> {
     if (this.#failed) return Promise.reject(this.#failed);
-    if (this.#closed) return Promise.reject(new StudioError('store.io', 'The journal is closed.', 'Open the run again.'));
+    if (this.#closed)
+      return Promise.reject(new StudioError('store.io', 'The journal is closed.', 'Open the run again.'));
     const seq = this.#nextSeq;
     let data: Buffer;
-    try { data = encodeRecord(seq, event); } catch (e) { return Promise.reject(e as Error); }
+    try {
+      data = encodeRecord(seq, event);
+    } catch (e) {
+      return Promise.reject(e as Error);
+    }
     this.#nextSeq++;
     return new Promise((resolve, reject) => {
       this.#pending.push({ seq, data, resolve, reject });
@@ -92,10 +176,17 @@ export class Journal {
   }
 
   /** Called after each write with the new end; the way to follow a journal without polling. */
-  onDurable(listener: (durable: JournalPosition) => void): () => void { this.#listeners.add(listener); return () => { this.#listeners.delete(listener); }; }
+  onDurable(listener: (durable: JournalPosition) => void): () => void {
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
+  }
 
   /** Records that are on disk, from an offset to the present end. */
-  read(o: Omit<ReadOptions, 'until'> = {}): AsyncGenerator<JournalEntry[], void, undefined> { return readJournal(this.dir, { ...o, until: this.durable }); }
+  read(o: Omit<ReadOptions, 'until'> = {}): AsyncGenerator<JournalEntry[], void, undefined> {
+    return readJournal(this.dir, { ...o, until: this.durable });
+  }
 
   async close(): Promise<void> {
     if (this.#closed) return;
@@ -110,13 +201,17 @@ export class Journal {
       this.#pending = [];
       try {
         if (this.#size >= this.#segmentBytes) await this.#rotate(group[0]!.seq);
-        const start = this.#size, bytes = Buffer.concat(group.map((p) => p.data));
+        const start = this.#size,
+          bytes = Buffer.concat(group.map((p) => p.data));
         await writeAll(this.#file, bytes, start);
         await this.#file.datasync();
         this.#syncs++;
         this.#size = start + bytes.length;
         let at = start;
-        for (const p of group) { p.resolve({ seq: p.seq, position: positionOf(this.#segment, at) }); at += p.data.length; }
+        for (const p of group) {
+          p.resolve({ seq: p.seq, position: positionOf(this.#segment, at) });
+          at += p.data.length;
+        }
         for (const l of this.#listeners) l(this.durable);
       } catch (e) {
         // After a failed fsync nobody knows what is on disk: nothing more is acknowledged, and reopening finds out.
@@ -131,16 +226,20 @@ export class Journal {
   async #rotate(firstSeqOfNext: number): Promise<void> {
     const next = await createSegment(this.dir, this.#segment + 1, firstSeqOfNext);
     await this.#file.close();
-    this.#file = next; this.#segment++; this.#size = segmentHeader;
+    this.#file = next;
+    this.#segment++;
+    this.#size = segmentHeader;
   }
 }
 
 async function writeAll(file: FileHandle, bytes: Buffer, at: number): Promise<void> {
-  for (let done = 0; done < bytes.length;) done += (await file.write(bytes, done, bytes.length - done, at + done)).bytesWritten;
+  for (let done = 0; done < bytes.length;)
+    done += (await file.write(bytes, done, bytes.length - done, at + done)).bytesWritten;
 }
 async function writeHeader(file: FileHandle, seq: number): Promise<void> {
   const head = Buffer.alloc(segmentHeader);
-  segmentMagic.copy(head); head.writeDoubleLE(seq, 8);
+  segmentMagic.copy(head);
+  head.writeDoubleLE(seq, 8);
   await writeAll(file, head, 0);
   await file.sync();
 }
@@ -154,9 +253,18 @@ async function createSegment(dir: string, segment: number, seq: number): Promise
 export async function syncDir(dir: string): Promise<void> {
   if (process.platform === 'win32') return;
   const d = await open(dir, 'r');
-  try { await d.sync(); } finally { await d.close(); }
+  try {
+    await d.sync();
+  } finally {
+    await d.close();
+  }
 }
 function ioError(e: unknown, dir: string): StudioError {
   if (e instanceof StudioError) return e;
-  return new StudioError('store.io', `The journal cannot be written or read: ${(e as Error).message}.`, 'Check free space and permissions of the run folder, then resume the run.', { cause: e, details: { dir } });
+  return new StudioError(
+    'store.io',
+    `The journal cannot be written or read: ${(e as Error).message}.`,
+    'Check free space and permissions of the run folder, then resume the run.',
+    { cause: e, details: { dir } },
+  );
 }

@@ -3,7 +3,9 @@ import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decodeRecord, headerBytes, maxBody, recordAt, recordMagic, typeOfRecord } from './record.js';
 
-/** Where a record lies, as one number that grows along the journal: segment number * 2^32 + byte in the segment's file. */
+/**
+ * Where a record lies, as one number that grows along the journal: segment number * 2^32 + byte in the segment's file.
+ */
 export type JournalPosition = number;
 export const positionOf = (segment: number, byte: number): JournalPosition => segment * 2 ** 32 + byte;
 export const segmentOf = (p: JournalPosition): number => Math.floor(p / 2 ** 32);
@@ -15,14 +17,38 @@ export const segmentMagic = Buffer.from('DSJRNL1\n', 'latin1');
 export const segmentHeader = 16;
 
 export async function segments(dir: string): Promise<number[]> {
-  const names = await readdir(dir).catch((e: NodeJS.ErrnoException) => { if (e.code === 'ENOENT') return [] as string[]; throw e; });
-  return names.flatMap((n) => { const m = /^(\d{8})\.journal$/.exec(n); return m ? [Number(m[1])] : []; }).sort((a, b) => a - b);
+  const names = await readdir(dir).catch((e: NodeJS.ErrnoException) => {
+    if (e.code === 'ENOENT') return [] as string[];
+    throw e;
+  });
+  return names
+    .flatMap((n) => {
+      const m = /^(\d{8})\.journal$/.exec(n);
+      return m ? [Number(m[1])] : [];
+    })
+    .sort((a, b) => a - b);
 }
 
-/** A stretch of bytes that are no records. `tail`: at the end of the last segment, where a write may simply not have finished. */
-export interface Damage { readonly segment: number; readonly from: number; readonly to: number; readonly tail: boolean }
+/**
+ * A stretch of bytes that are no records. `tail`: at the end of the last segment, where a write may simply not have
+ * finished.
+ */
+export interface Damage {
+  readonly segment: number;
+  readonly from: number;
+  readonly to: number;
+  readonly tail: boolean;
+}
 
-export interface JournalEntry { readonly seq: number; readonly position: JournalPosition; readonly next: JournalPosition; /** The event's type, found without parsing it. */ type(): string; /** The event, parsed when asked for. */ event(): unknown }
+export interface JournalEntry {
+  readonly seq: number;
+  readonly position: JournalPosition;
+  readonly next: JournalPosition;
+  /** The event's type, found without parsing it. */
+  type(): string;
+  /** The event, parsed when asked for. */
+  event(): unknown;
+}
 export interface ReadOptions {
   /** Position of the first record wanted. */
   readonly from?: JournalPosition;
@@ -36,8 +62,9 @@ export interface ReadOptions {
 const chunkBytes = 256 * 1024;
 
 /**
- * Records in order, in batches of about 256 kB so that the event loop turns between them. Damaged stretches are skipped to the
- * next record that proves itself and reported; nothing behind them is lost. A short record at the end of the last segment ends it.
+ * Records in order, in batches of about 256 kB so that the event loop turns between them. Damaged stretches are skipped
+ * to the next record that proves itself and reported; nothing behind them is lost. A short record at the end of the
+ * last segment ends it.
  */
 export async function* readJournal(dir: string, o: ReadOptions = {}): AsyncGenerator<JournalEntry[], void, undefined> {
   const all = await segments(dir);
@@ -53,7 +80,9 @@ export async function* readJournal(dir: string, o: ReadOptions = {}): AsyncGener
         const wanted = o.fromSeq === undefined ? batch : batch.filter((e) => e.seq >= o.fromSeq!);
         if (wanted.length > 0) yield wanted;
       }
-    } finally { await file.close(); }
+    } finally {
+      await file.close();
+    }
   }
 }
 
@@ -75,14 +104,29 @@ export async function firstSeq(dir: string, segment: number): Promise<number | u
     const head = Buffer.alloc(segmentHeader);
     const { bytesRead } = await file.read(head, 0, segmentHeader, 0);
     return bytesRead === segmentHeader && head.subarray(0, 8).equals(segmentMagic) ? head.readDoubleLE(8) : undefined;
-  } finally { await file.close(); }
+  } finally {
+    await file.close();
+  }
 }
 
-async function* readSegment(file: FileHandle, segment: number, from: number, until: number, last: boolean, onDamage?: (d: Damage) => void): AsyncGenerator<JournalEntry[]> {
-  let buffer: Buffer = Buffer.alloc(0), base = from, eof = false, badFrom = -1;
+async function* readSegment(
+  file: FileHandle,
+  segment: number,
+  from: number,
+  until: number,
+  last: boolean,
+  onDamage?: (d: Damage) => void,
+): AsyncGenerator<JournalEntry[]> {
+  let buffer: Buffer = Buffer.alloc(0),
+    base = from,
+    eof = false,
+    badFrom = -1;
   const magic = Buffer.alloc(4);
   magic.writeUInt32LE(recordMagic);
-  const damage = (to: number, tail: boolean): void => { if (badFrom >= 0) onDamage?.({ segment, from: badFrom, to, tail }); badFrom = -1; };
+  const damage = (to: number, tail: boolean): void => {
+    if (badFrom >= 0) onDamage?.({ segment, from: badFrom, to, tail });
+    badFrom = -1;
+  };
   for (;;) {
     const batch: JournalEntry[] = [];
     let at = 0;
@@ -99,14 +143,26 @@ async function* readSegment(file: FileHandle, segment: number, from: number, unt
       }
       damage(base + at, false);
       const { seq, data, bytes } = r;
-      batch.push({ seq, position: positionOf(segment, base + at), next: positionOf(segment, base + at + bytes), type: () => typeOfRecord(data), event: () => decodeRecord(data) });
+      batch.push({
+        seq,
+        position: positionOf(segment, base + at),
+        next: positionOf(segment, base + at + bytes),
+        type: () => typeOfRecord(data),
+        event: () => decodeRecord(data),
+      });
       at += bytes;
     }
     if (batch.length > 0) yield batch;
     const rest = buffer.subarray(at);
     base += at;
-    if (base >= until || (eof && rest.length === 0)) { damage(base, last); return; }
-    if (eof) { buffer = Buffer.from(rest); continue; }
+    if (base >= until || (eof && rest.length === 0)) {
+      damage(base, last);
+      return;
+    }
+    if (eof) {
+      buffer = Buffer.from(rest);
+      continue;
+    }
     const chunk = Buffer.allocUnsafe(Math.max(chunkBytes, wantedBytes(rest)));
     const { bytesRead } = await file.read(chunk, 0, chunk.length, base + rest.length);
     eof = bytesRead === 0;
@@ -123,14 +179,17 @@ function wantedBytes(rest: Buffer): number {
 
 /** One record by its position; undefined when none is readable there. */
 export async function readRecord(file: FileHandle, byte: number): Promise<unknown> {
-  let buffer = Buffer.allocUnsafe(4096), have = 0;
+  let buffer = Buffer.allocUnsafe(4096),
+    have = 0;
   for (;;) {
     const { bytesRead } = await file.read(buffer, have, buffer.length - have, byte + have);
     have += bytesRead;
     const r = recordAt(buffer.subarray(0, have), 0);
     if (typeof r === 'object') return decodeRecord(r.data);
     if (r === 'bad' || bytesRead === 0) return undefined;
-    const bigger = Buffer.allocUnsafe(have < headerBytes ? buffer.length : Math.max(headerBytes + buffer.readUInt32LE(4), buffer.length));
+    const bigger = Buffer.allocUnsafe(
+      have < headerBytes ? buffer.length : Math.max(headerBytes + buffer.readUInt32LE(4), buffer.length),
+    );
     buffer.copy(bigger, 0, 0, have);
     buffer = bigger;
   }

@@ -5,10 +5,11 @@ import { crc32 } from './crc32.js';
 import { slicePixels, slices } from './slices.js';
 
 /**
- * PNG for screens: 8-bit RGB, filter "none", zlib level 1 on the thread pool. Flat desktop colours gain nothing from filters
- * (measured: "up" files were 20 to 40 % larger), so a scanline is a zero byte and the row's RGB.
+ * PNG for screens: 8-bit RGB, filter "none", zlib level 1 on the thread pool. Flat desktop colours gain nothing from
+ * filters (measured: "up" files were 20 to 40 % larger), so a scanline is a zero byte and the row's RGB.
  */
-const deflate = promisify(deflateCb), inflate = promisify(inflateCb);
+const deflate = promisify(deflateCb),
+  inflate = promisify(inflateCb);
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const rowsPerSlice = (width: number): number => Math.max(1, Math.floor(slicePixels / width));
 
@@ -22,13 +23,23 @@ function chunk(type: string, data: Buffer): Buffer {
 }
 
 /** BGRX to scanlines (filter byte 0, then RGB); `each` sees every row's RGB in order. In slices. */
-export async function toScanlines(bgrx: Buffer, width: number, height: number, each: (rgb: Buffer) => void): Promise<Buffer> {
-  const stride = width * 3 + 1, out = Buffer.allocUnsafe(stride * height);
+export async function toScanlines(
+  bgrx: Buffer,
+  width: number,
+  height: number,
+  each: (rgb: Buffer) => void,
+): Promise<Buffer> {
+  const stride = width * 3 + 1,
+    out = Buffer.allocUnsafe(stride * height);
   await slices.over(height, rowsPerSlice(width), (from, to) => {
     for (let y = from; y < to; y++) {
       let o = y * stride;
       out[o++] = 0;
-      for (let i = y * width * 4, end = i + width * 4; i < end; i += 4) { out[o++] = bgrx[i + 2]!; out[o++] = bgrx[i + 1]!; out[o++] = bgrx[i]!; }
+      for (let i = y * width * 4, end = i + width * 4; i < end; i += 4) {
+        out[o++] = bgrx[i + 2]!;
+        out[o++] = bgrx[i + 1]!;
+        out[o++] = bgrx[i]!;
+      }
       each(out.subarray(y * stride + 1, (y + 1) * stride));
     }
   });
@@ -37,24 +48,47 @@ export async function toScanlines(bgrx: Buffer, width: number, height: number, e
 
 export async function encodePng(scanlines: Buffer, width: number, height: number): Promise<Buffer> {
   const head = Buffer.alloc(13);
-  head.writeUInt32BE(width, 0); head.writeUInt32BE(height, 4); head[8] = 8; head[9] = 2;
-  return Buffer.concat([signature, chunk('IHDR', head), chunk('IDAT', await deflate(scanlines, { level: 1 })), chunk('IEND', Buffer.alloc(0))]);
+  head.writeUInt32BE(width, 0);
+  head.writeUInt32BE(height, 4);
+  head[8] = 8;
+  head[9] = 2;
+  return Buffer.concat([
+    signature,
+    chunk('IHDR', head),
+    chunk('IDAT', await deflate(scanlines, { level: 1 })),
+    chunk('IEND', Buffer.alloc(0)),
+  ]);
 }
 
-const damaged = (why: string): StudioError => new StudioError('store.damaged', `The frame is not a readable PNG: ${why}.`, 'Restore the run folder from a copy; other frames are not affected.');
+const damaged = (why: string): StudioError =>
+  new StudioError(
+    'store.damaged',
+    `The frame is not a readable PNG: ${why}.`,
+    'Restore the run folder from a copy; other frames are not affected.',
+  );
 
-/** RGB rows without padding; `each` sees them slice by slice. Reads what `encodePng` writes and any other non-interlaced 8-bit RGB PNG; rejects with `store.damaged`. */
-export async function decodePng(file: Buffer, each?: (rgb: Buffer) => void): Promise<{ width: number; height: number; rgb: Buffer }> {
+/**
+ * RGB rows without padding; `each` sees them slice by slice. Reads what `encodePng` writes and any other non-interlaced
+ * 8-bit RGB PNG; rejects with `store.damaged`.
+ */
+export async function decodePng(
+  file: Buffer,
+  each?: (rgb: Buffer) => void,
+): Promise<{ width: number; height: number; rgb: Buffer }> {
   if (file.length < 33 || !file.subarray(0, 8).equals(signature)) throw damaged('wrong signature');
-  let width = 0, height = 0;
+  let width = 0,
+    height = 0;
   const data: Buffer[] = [];
   for (let at = 8; at + 12 <= file.length;) {
-    const length = file.readUInt32BE(at), type = file.toString('latin1', at + 4, at + 8), end = at + 8 + length;
+    const length = file.readUInt32BE(at),
+      type = file.toString('latin1', at + 4, at + 8),
+      end = at + 8 + length;
     if (end + 4 > file.length) throw damaged('cut short');
     if (crc32(file.subarray(at + 4, end)) !== file.readUInt32BE(end)) throw damaged('checksum differs');
     const body = file.subarray(at + 8, end);
     if (type === 'IHDR') {
-      width = body.readUInt32BE(0); height = body.readUInt32BE(4);
+      width = body.readUInt32BE(0);
+      height = body.readUInt32BE(4);
       if (body[8] !== 8 || body[9] !== 2 || body[12] !== 0) throw damaged('not 8-bit RGB');
     } else if (type === 'IDAT') data.push(body);
     else if (type === 'IEND') break;
@@ -63,37 +97,61 @@ export async function decodePng(file: Buffer, each?: (rgb: Buffer) => void): Pro
   const stride = width * 3;
   if (width === 0 || height === 0 || (stride + 1) * height > 1 << 28) throw damaged('impossible size');
   // The bound stops a small file from inflating without end.
-  const raw = await inflate(Buffer.concat(data), { maxOutputLength: (stride + 1) * height }).catch((e: unknown) => { throw damaged(String((e as Error).message)); });
+  const raw = await inflate(Buffer.concat(data), { maxOutputLength: (stride + 1) * height }).catch((e: unknown) => {
+    throw damaged(String((e as Error).message));
+  });
   if (raw.length !== (stride + 1) * height) throw damaged('too few pixels');
   const rgb = Buffer.alloc(stride * height);
   await slices.over(height, rowsPerSlice(width), (from, to) => {
-    for (let y = from; y < to; y++) unfilter(raw[y * (stride + 1)]!, raw.subarray(y * (stride + 1) + 1, (y + 1) * (stride + 1)), rgb, y * stride, stride);
+    for (let y = from; y < to; y++)
+      unfilter(
+        raw[y * (stride + 1)]!,
+        raw.subarray(y * (stride + 1) + 1, (y + 1) * (stride + 1)),
+        rgb,
+        y * stride,
+        stride,
+      );
     each?.(rgb.subarray(from * stride, to * stride));
   });
   return { width, height, rgb };
 }
 
 function unfilter(type: number, row: Buffer, out: Buffer, at: number, stride: number): void {
-  if (type === 0) { row.copy(out, at); return; }
+  if (type === 0) {
+    row.copy(out, at);
+    return;
+  }
   if (type > 4) throw damaged(`unknown filter ${type}`);
   for (let x = 0; x < stride; x++) {
-    const a = x >= 3 ? out[at + x - 3]! : 0, b = at >= stride ? out[at + x - stride]! : 0, c = x >= 3 && at >= stride ? out[at + x - 3 - stride]! : 0;
+    const a = x >= 3 ? out[at + x - 3]! : 0,
+      b = at >= stride ? out[at + x - stride]! : 0,
+      c = x >= 3 && at >= stride ? out[at + x - 3 - stride]! : 0;
     out[at + x] = row[x]! + (type === 1 ? a : type === 2 ? b : type === 3 ? (a + b) >> 1 : paeth(a, b, c));
   }
 }
 function paeth(a: number, b: number, c: number): number {
-  const p = a + b - c, pa = Math.abs(p - a), pb = Math.abs(p - b), pc = Math.abs(p - c);
+  const p = a + b - c,
+    pa = Math.abs(p - a),
+    pb = Math.abs(p - b),
+    pc = Math.abs(p - c);
   return pa <= pb && pa <= pc ? a : pb <= pc ? b : c;
 }
 
 /** RGB rows to BGRX, in slices. */
 export async function toBgrx(rgb: Buffer, width: number, height: number): Promise<Buffer> {
-  const n = width * height, out = Buffer.allocUnsafe(n * 4);
+  const n = width * height,
+    out = Buffer.allocUnsafe(n * 4);
   await slices.over(n, slicePixels, (from, to) => {
-    for (let i = from; i < to; i++) { out[i * 4] = rgb[i * 3 + 2]!; out[i * 4 + 1] = rgb[i * 3 + 1]!; out[i * 4 + 2] = rgb[i * 3]!; out[i * 4 + 3] = 0; }
+    for (let i = from; i < to; i++) {
+      out[i * 4] = rgb[i * 3 + 2]!;
+      out[i * 4 + 1] = rgb[i * 3 + 1]!;
+      out[i * 4 + 2] = rgb[i * 3]!;
+      out[i * 4 + 3] = 0;
+    }
   });
   return out;
 }
 
 /** A frame as a PNG file. */
-export const pngOf = async (f: Frame): Promise<Buffer> => encodePng(await toScanlines(f.data, f.width, f.height, () => undefined), f.width, f.height);
+export const pngOf = async (f: Frame): Promise<Buffer> =>
+  encodePng(await toScanlines(f.data, f.width, f.height, () => undefined), f.width, f.height);

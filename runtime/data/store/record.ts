@@ -2,8 +2,9 @@ import { crc32 } from './crc32.js';
 
 /**
  * One journal record on disk:
- *   u32 magic | u32 body length | u32 crc32 of everything after this field | u32 JSON length | f64 sequence number | JSON | binary tail
- * Typed arrays of the event lie in the tail; in the JSON they are {"$bin": [kind, byte offset, length]}. All little-endian.
+ * u32 magic | u32 body length | u32 crc32 of everything after this field | u32 JSON length | f64 sequence number | JSON
+ *   | binary tail Typed arrays of the event lie in the tail; in the JSON they are {"$bin": [kind, byte offset,
+ *   length]}. All little-endian.
  */
 export const recordMagic = 0xd5a71e55;
 export const headerBytes = 24;
@@ -14,24 +15,38 @@ const kinds = { f32: Float32Array, f64: Float64Array, i32: Int32Array, u8: Uint8
 type Kind = keyof typeof kinds;
 type Binary = Float32Array | Float64Array | Int32Array | Uint8Array;
 const kindOf = (v: object): Kind | undefined =>
-  v instanceof Float32Array ? 'f32' : v instanceof Float64Array ? 'f64' : v instanceof Int32Array ? 'i32' : v instanceof Uint8Array ? 'u8' : undefined;
+  v instanceof Float32Array
+    ? 'f32'
+    : v instanceof Float64Array
+      ? 'f64'
+      : v instanceof Int32Array
+        ? 'i32'
+        : v instanceof Uint8Array
+          ? 'u8'
+          : undefined;
 
 /** Throws for a value JSON cannot hold (a cycle, a bigint) or one over `maxBody`. */
 export function encodeRecord(seq: number, event: object): Buffer {
   const tail: Buffer[] = [];
   let tailBytes = 0;
-  const json = Buffer.from(JSON.stringify(event, function (this: Record<string, unknown>, key: string, value: unknown): unknown {
-    // A Buffer turns itself into JSON before the replacer sees it: look at the holder.
-    const v = this[key];
-    const kind = typeof v === 'object' && v !== null ? kindOf(v) : undefined;
-    if (!kind) return value;
-    const a = v as Binary, bytes = Buffer.from(a.buffer, a.byteOffset, a.byteLength);
-    tail.push(bytes);
-    tailBytes += bytes.length;
-    return { $bin: [kind, tailBytes - bytes.length, a.length] };
-  }));
+  const json = Buffer.from(
+    JSON.stringify(event, function (this: Record<string, unknown>, key: string, value: unknown): unknown {
+      // A Buffer turns itself into JSON before the replacer sees it: look at the holder.
+      const v = this[key];
+      const kind = typeof v === 'object' && v !== null ? kindOf(v) : undefined;
+      if (!kind) return value;
+      const a = v as Binary,
+        bytes = Buffer.from(a.buffer, a.byteOffset, a.byteLength);
+      tail.push(bytes);
+      tailBytes += bytes.length;
+      return { $bin: [kind, tailBytes - bytes.length, a.length] };
+    }),
+  );
   // A tail, even of one byte, tells the reader to look for arrays: empty ones need it too.
-  if (tail.length > 0 && tailBytes === 0) { tail.push(Buffer.alloc(1)); tailBytes = 1; }
+  if (tail.length > 0 && tailBytes === 0) {
+    tail.push(Buffer.alloc(1));
+    tailBytes = 1;
+  }
   const body = json.length + tailBytes;
   if (body > maxBody) throw new RangeError(`a record of ${body} bytes is too large`);
   const out = Buffer.allocUnsafe(headerBytes + body);
@@ -41,23 +56,33 @@ export function encodeRecord(seq: number, event: object): Buffer {
   out.writeDoubleLE(seq, 16);
   json.copy(out, headerBytes);
   let at = headerBytes + json.length;
-  for (const t of tail) { t.copy(out, at); at += t.length; }
+  for (const t of tail) {
+    t.copy(out, at);
+    at += t.length;
+  }
   out.writeUInt32LE(crc32(out.subarray(12)), 8);
   return out;
 }
 
-export interface RawRecord { readonly seq: number; readonly bytes: number; /** The record's own bytes; valid until the reader goes on. */ readonly data: Buffer }
+export interface RawRecord {
+  readonly seq: number;
+  readonly bytes: number;
+  /** The record's own bytes; valid until the reader goes on. */
+  readonly data: Buffer;
+}
 
 /** What lies at `at`: a whole valid record, the beginning of one (`short`: more bytes are needed), or neither. */
 export function recordAt(buffer: Buffer, at: number): RawRecord | 'short' | 'bad' {
   if (buffer.length - at < headerBytes) {
     // Fewer bytes than a header can still be the beginning of one.
-    const n = Math.min(4, buffer.length - at), magic = Buffer.alloc(4);
+    const n = Math.min(4, buffer.length - at),
+      magic = Buffer.alloc(4);
     magic.writeUInt32LE(recordMagic);
     return buffer.subarray(at, at + n).equals(magic.subarray(0, n)) ? 'short' : 'bad';
   }
   if (buffer.readUInt32LE(at) !== recordMagic) return 'bad';
-  const body = buffer.readUInt32LE(at + 4), json = buffer.readUInt32LE(at + 12);
+  const body = buffer.readUInt32LE(at + 4),
+    json = buffer.readUInt32LE(at + 12);
   if (body > maxBody || json > body) return 'bad';
   const bytes = headerBytes + body;
   if (buffer.length - at < bytes) return 'short';
@@ -67,7 +92,8 @@ export function recordAt(buffer: Buffer, at: number): RawRecord | 'short' | 'bad
 
 /** Event of a valid record; typed arrays get memory of their own. */
 export function decodeRecord(data: Buffer): unknown {
-  const jsonLength = data.readUInt32LE(12), text = data.toString('utf8', headerBytes, headerBytes + jsonLength);
+  const jsonLength = data.readUInt32LE(12),
+    text = data.toString('utf8', headerBytes, headerBytes + jsonLength);
   if (headerBytes + jsonLength === data.length) return JSON.parse(text) as unknown;
   const tail = data.subarray(headerBytes + jsonLength);
   return restore(JSON.parse(text), tail);
@@ -86,7 +112,8 @@ function restore(value: unknown, tail: Buffer): unknown {
 }
 function arrayOf(bin: unknown, tail: Buffer): Binary | undefined {
   if (!Array.isArray(bin)) return undefined;
-  const [kind, offset, length] = bin as [Kind, number, number], make = kinds[kind];
+  const [kind, offset, length] = bin as [Kind, number, number],
+    make = kinds[kind];
   if (!make) return undefined;
   const own = new Uint8Array(length * make.BYTES_PER_ELEMENT);
   own.set(tail.subarray(offset, offset + own.length));

@@ -24,26 +24,47 @@ export interface RunIndex {
   close(o: { snapshot: boolean }): Promise<void>;
 }
 
-export interface IndexPaths { readonly journal: string; readonly file: string; readonly until?: JournalPosition }
+export interface IndexPaths {
+  readonly journal: string;
+  readonly file: string;
+  readonly until?: JournalPosition;
+}
 
-const broken = (why: string): StudioError => new StudioError('store.damaged', `The run's index stopped: ${why}.`, 'Delete index.sqlite in the run folder: it is rebuilt from the journal. Nothing is lost.');
+const broken = (why: string): StudioError =>
+  new StudioError(
+    'store.damaged',
+    `The run's index stopped: ${why}.`,
+    'Delete index.sqlite in the run folder: it is rebuilt from the journal. Nothing is lost.',
+  );
 
-const badQuery = (why: string): StudioError => new StudioError('internal', `The index cannot answer: ${why}.`, 'This is a fault of DART Studio: please report it with the log.');
+const badQuery = (why: string): StudioError =>
+  new StudioError(
+    'internal',
+    `The index cannot answer: ${why}.`,
+    'This is a fault of DART Studio: please report it with the log.',
+  );
 
-type Body = IndexRequest extends infer R ? R extends IndexRequest ? Omit<R, 'id'> : never : never;
+type Body = IndexRequest extends infer R ? (R extends IndexRequest ? Omit<R, 'id'> : never) : never;
 
-/** A worker that waits for a run, by bundle: what it loads is the same for every run, and takes as long as the run's own file. */
+/**
+ * A worker that waits for a run, by bundle: what it loads is the same for every run, and takes as long as the run's own
+ * file.
+ */
 const spares = new Map<string, { readonly worker: Worker; readonly gone: () => void }>();
 /** Starts a worker for the next index; without this each starts its own. */
 export function prepareIndex({ file }: ProcessEntry): void {
   if (spares.has(file)) return;
   const worker = new Worker(file, { workerData: { role: '__index' } satisfies IndexWorkerData });
-  const gone = (): void => { if (spares.get(file)?.worker === worker) spares.delete(file); };
+  const gone = (): void => {
+    if (spares.get(file)?.worker === worker) spares.delete(file);
+  };
   spares.set(file, { worker, gone });
   worker.on('error', gone).on('exit', gone).unref();
 }
 /** Ends the worker that waits. */
-export async function dropSpareIndex({ file }: ProcessEntry): Promise<void> { await spares.get(file)?.worker.terminate(); }
+export async function dropSpareIndex({ file }: ProcessEntry): Promise<void> {
+  await spares.get(file)?.worker.terminate();
+}
 
 function startWorker({ file }: ProcessEntry, place: IndexPlace): Worker {
   const spare = spares.get(file);
@@ -55,7 +76,10 @@ function startWorker({ file }: ProcessEntry, place: IndexPlace): Worker {
   return worker;
 }
 
-/** The index in a worker thread, so that neither queries nor exports stall the daemon. A worker that dies is started again from the last snapshot. */
+/**
+ * The index in a worker thread, so that neither queries nor exports stall the daemon. A worker that dies is started
+ * again from the last snapshot.
+ */
 export class WorkerIndex implements RunIndex {
   readonly #entry: ProcessEntry;
   readonly #paths: IndexPaths;
@@ -68,25 +92,43 @@ export class WorkerIndex implements RunIndex {
   #restarts = 0;
   #closing = false;
 
-  constructor(entry: ProcessEntry, paths: IndexPaths) { this.#entry = entry; this.#paths = paths; this.#target = paths.until ?? 0; this.#start(); }
+  constructor(entry: ProcessEntry, paths: IndexPaths) {
+    this.#entry = entry;
+    this.#paths = paths;
+    this.#target = paths.until ?? 0;
+    this.#start();
+  }
 
-  get ready(): Promise<IndexStatus> { return this.#ready; }
+  get ready(): Promise<IndexStatus> {
+    return this.#ready;
+  }
 
   #start(): void {
-    const worker = startWorker(this.#entry, { journal: this.#paths.journal, file: this.#paths.file, ...(this.#paths.until === undefined ? {} : { until: this.#target }) });
+    const worker = startWorker(this.#entry, {
+      journal: this.#paths.journal,
+      file: this.#paths.file,
+      ...(this.#paths.until === undefined ? {} : { until: this.#target }),
+    });
     this.#worker = worker;
-    const waiting = this.#waiting = new Map<number, { resolve: (v: unknown) => void; reject: (e: Error) => void }>();
-    this.#ready = new Promise((resolve, reject) => waiting.set(0, { resolve: resolve as (v: unknown) => void, reject }));
+    const waiting = (this.#waiting = new Map<number, { resolve: (v: unknown) => void; reject: (e: Error) => void }>());
+    this.#ready = new Promise((resolve, reject) =>
+      waiting.set(0, { resolve: resolve as (v: unknown) => void, reject }),
+    );
     // While an answer is due the worker keeps the process alive, else not. A failed start shows in the next query.
-    const idle = (): void => { if (waiting.size === 0) worker.unref(); };
+    const idle = (): void => {
+      if (waiting.size === 0) worker.unref();
+    };
     this.#ready.then(idle, idle);
     worker.on('message', (r: IndexReply) => {
       const w = waiting.get(r.id);
       waiting.delete(r.id);
-      if ('error' in r) w?.reject(r.id === 0 ? broken(r.error) : badQuery(r.error)); else w?.resolve(r.ok);
+      if ('error' in r) w?.reject(r.id === 0 ? broken(r.error) : badQuery(r.error));
+      else w?.resolve(r.ok);
     });
     let why = 'its worker ended';
-    worker.on('error', (e) => { why = e.message; });
+    worker.on('error', (e) => {
+      why = e.message;
+    });
     worker.on('exit', () => {
       for (const w of waiting.values()) w.reject(broken(why));
       waiting.clear();
@@ -97,12 +139,16 @@ export class WorkerIndex implements RunIndex {
 
   async #ask(body: Body): Promise<unknown> {
     await this.#ready;
-    const id = ++this.#id, worker = this.#worker, waiting = this.#waiting;
+    const id = ++this.#id,
+      worker = this.#worker,
+      waiting = this.#waiting;
     return new Promise((resolve, reject) => {
       waiting.set(id, { resolve, reject });
       worker.ref();
       worker.postMessage({ ...body, id });
-    }).finally(() => { if (waiting.size === 0) worker.unref(); });
+    }).finally(() => {
+      if (waiting.size === 0) worker.unref();
+    });
   }
 
   durable(position: JournalPosition): void {
@@ -110,18 +156,34 @@ export class WorkerIndex implements RunIndex {
     if (this.#following || this.#closing) return;
     this.#following = true;
     void (async () => {
-      try { for (let done = 0; done < this.#target;) { done = this.#target; await this.#ask({ do: 'advance', until: done }); } } catch { /* the next query tells */ } finally { this.#following = false; }
+      try {
+        for (let done = 0; done < this.#target;) {
+          done = this.#target;
+          await this.#ask({ do: 'advance', until: done });
+        }
+      } catch {
+        /* the next query tells */
+      } finally {
+        this.#following = false;
+      }
     })();
   }
-  query(sql: string, params: QueryParams = []): Promise<Row[]> { return this.#read('query', sql, params) as Promise<Row[]>; }
-  columns(sql: string, params: QueryParams = []): Promise<SqlValue[][]> { return this.#read('columns', sql, params) as Promise<SqlValue[][]>; }
+  query(sql: string, params: QueryParams = []): Promise<Row[]> {
+    return this.#read('query', sql, params) as Promise<Row[]>;
+  }
+  columns(sql: string, params: QueryParams = []): Promise<SqlValue[][]> {
+    return this.#read('columns', sql, params) as Promise<SqlValue[][]>;
+  }
   async #read(how: 'query' | 'columns', sql: string, params: QueryParams): Promise<unknown> {
-    const until = this.#target, caughtUp = until > 0 ? this.#ask({ do: 'advance', until }) : undefined;
+    const until = this.#target,
+      caughtUp = until > 0 ? this.#ask({ do: 'advance', until }) : undefined;
     // Both fail when the worker dies; one of them is reported.
     const [, answer] = await Promise.all([caughtUp, this.#ask({ do: how, sql, params })]);
     return answer;
   }
-  async snapshot(): Promise<number> { return await this.#ask({ do: 'snapshot' }) as number; }
+  async snapshot(): Promise<number> {
+    return (await this.#ask({ do: 'snapshot' })) as number;
+  }
   async close(o: { snapshot: boolean }): Promise<void> {
     if (this.#closing) return;
     const ask = (async () => {
@@ -147,22 +209,44 @@ export class LocalIndex implements RunIndex {
     this.ready = this.#engine.then((e) => e.status());
     this.ready.catch(() => undefined);
   }
-  durable(position: JournalPosition): void { this.#target = Math.max(this.#target, position); }
-  query(sql: string, params: QueryParams = []): Promise<Row[]> { return this.#read((e) => e.query(sql, params)); }
-  columns(sql: string, params: QueryParams = []): Promise<SqlValue[][]> { return this.#read((e) => e.columns(sql, params)); }
+  durable(position: JournalPosition): void {
+    this.#target = Math.max(this.#target, position);
+  }
+  query(sql: string, params: QueryParams = []): Promise<Row[]> {
+    return this.#read((e) => e.query(sql, params));
+  }
+  columns(sql: string, params: QueryParams = []): Promise<SqlValue[][]> {
+    return this.#read((e) => e.columns(sql, params));
+  }
   #read<T>(f: (e: IndexEngine) => T): Promise<T> {
     return this.#do(async (e) => {
       if (this.#target > 0) await e.advance(this.#target);
-      try { return f(e); } catch (err) { throw badQuery((err as Error).message); }
+      try {
+        return f(e);
+      } catch (err) {
+        throw badQuery((err as Error).message);
+      }
     });
   }
-  snapshot(): Promise<number> { return this.#do(async (e) => { if (this.#target > 0) await e.advance(this.#target); return e.snapshot(); }); }
+  snapshot(): Promise<number> {
+    return this.#do(async (e) => {
+      if (this.#target > 0) await e.advance(this.#target);
+      return e.snapshot();
+    });
+  }
   async close(o: { snapshot: boolean }): Promise<void> {
     if (o.snapshot) await this.snapshot().catch(() => undefined);
-    await this.#do((e) => { e.close(); return Promise.resolve(); }).catch(() => undefined);
+    await this.#do((e) => {
+      e.close();
+      return Promise.resolve();
+    }).catch(() => undefined);
   }
   #do<T>(f: (e: IndexEngine) => Promise<T>): Promise<T> {
-    const next = this.#chain.then(async () => f(await this.#engine)).catch((e: unknown) => { throw e instanceof StudioError ? e : broken((e as Error).message); });
+    const next = this.#chain
+      .then(async () => f(await this.#engine))
+      .catch((e: unknown) => {
+        throw e instanceof StudioError ? e : broken((e as Error).message);
+      });
     this.#chain = next.catch(() => undefined);
     return next;
   }

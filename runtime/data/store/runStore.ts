@@ -20,7 +20,14 @@ import type { RunLock } from './runLock.js';
 import { removeUnfinished, unfinishedDir } from './unfinished.js';
 
 /** run.json: what the run is. Never changed after creation; everything else is in the journal. */
-export interface RunMeta { readonly id: RunId; readonly createdAt: number; readonly format: 1; /** The run file it was started with. */ readonly config?: unknown; readonly name?: string }
+export interface RunMeta {
+  readonly id: RunId;
+  readonly createdAt: number;
+  readonly format: 1;
+  /** The run file it was started with. */
+  readonly config?: unknown;
+  readonly name?: string;
+}
 
 export interface RunStoreOptions {
   /** Where the index lives: a worker thread of the bundle, or this process (short-lived commands, tests). */
@@ -36,11 +43,20 @@ export interface RunStoreOptions {
 /** A step read back, with what the policy knew beside it. */
 export type StepRecord = Pick<EventOf<'rollout.step'>, 'step' | 'extra'> & { readonly at: number };
 
-export const runPaths = (dir: string): { meta: string; journal: string; index: string; frames: string; checkpoints: string } => ({
-  meta: join(dir, 'run.json'), journal: join(dir, 'journal'), index: join(dir, 'index.sqlite'), frames: join(dir, 'frames'), checkpoints: join(dir, 'checkpoints'),
+export const runPaths = (
+  dir: string,
+): { meta: string; journal: string; index: string; frames: string; checkpoints: string } => ({
+  meta: join(dir, 'run.json'),
+  journal: join(dir, 'journal'),
+  index: join(dir, 'index.sqlite'),
+  frames: join(dir, 'frames'),
+  checkpoints: join(dir, 'checkpoints'),
 });
 
-/** Reading a run as it is when opened: works on a copy, an archive, or beside the writer; needs no lock and changes nothing. */
+/**
+ * Reading a run as it is when opened: works on a copy, an archive, or beside the writer; needs no lock and changes
+ * nothing.
+ */
 export class RunReader {
   readonly dir: string;
   readonly meta: RunMeta;
@@ -48,21 +64,38 @@ export class RunReader {
   readonly index: RunIndex;
   readonly #files = new Map<number, Promise<FileHandle>>();
 
-  constructor(dir: string, meta: RunMeta, frames: FrameStore, index: RunIndex) { this.dir = dir; this.meta = meta; this.frames = frames; this.index = index; }
+  constructor(dir: string, meta: RunMeta, frames: FrameStore, index: RunIndex) {
+    this.dir = dir;
+    this.meta = meta;
+    this.frames = frames;
+    this.index = index;
+  }
 
   static async open(dir: string, o: Pick<RunStoreOptions, 'index' | 'frames'>): Promise<RunReader> {
-    const p = runPaths(dir), meta = await readMeta(dir);
+    const p = runPaths(dir),
+      meta = await readMeta(dir);
     const paths = { journal: p.journal, file: p.index };
-    return new RunReader(dir, meta, new PngFrameStore(p.frames, o.frames), o.index === 'local' ? new LocalIndex(paths) : new WorkerIndex(o.index, paths));
+    return new RunReader(
+      dir,
+      meta,
+      new PngFrameStore(p.frames, o.frames),
+      o.index === 'local' ? new LocalIndex(paths) : new WorkerIndex(o.index, paths),
+    );
   }
 
   /** End of what may be read; undefined = the end of the files. */
-  protected end(): JournalPosition | undefined { return undefined; }
+  protected end(): JournalPosition | undefined {
+    return undefined;
+  }
 
   /** Events from a sequence number on, to the present end. Damaged stretches are skipped and reported. */
   async *events(sinceSeq = 0, onDamage?: (d: Damage) => void): AsyncGenerator<StoredEvent, void, undefined> {
     const until = this.end();
-    for await (const batch of readJournal(runPaths(this.dir).journal, { fromSeq: sinceSeq, ...(until === undefined ? {} : { until }), ...(onDamage ? { onDamage } : {}) })) {
+    for await (const batch of readJournal(runPaths(this.dir).journal, {
+      fromSeq: sinceSeq,
+      ...(until === undefined ? {} : { until }),
+      ...(onDamage ? { onDamage } : {}),
+    })) {
       for (const e of batch) yield storedEvent(e);
     }
   }
@@ -70,7 +103,11 @@ export class RunReader {
   /** Batches of records from `sinceSeq` on: here, those there are; of a run being written, also those to come. */
   follow(sinceSeq: number, signal?: AbortSignal): AsyncGenerator<Followed, void, undefined> {
     const { journal } = runPaths(this.dir);
-    return follow({ read: (o) => readJournal(journal, o), ended: () => true, onGrowth: () => () => undefined }, sinceSeq, signal);
+    return follow(
+      { read: (o) => readJournal(journal, o), ended: () => true, onGrowth: () => () => undefined },
+      sinceSeq,
+      signal,
+    );
   }
 
   /** One record by its journal position (the index's `position` columns). */
@@ -81,32 +118,45 @@ export class RunReader {
       file = open(join(runPaths(this.dir).journal, segmentName(segment)), 'r');
       this.#files.set(segment, file);
     }
-    return await readRecord(await file, byteOf(position)) as (RunEvent & { at: number }) | undefined;
+    return (await readRecord(await file, byteOf(position))) as (RunEvent & { at: number }) | undefined;
   }
 
   /** The newest event of a type (steps and activity are not listed by type); undefined when there is none. */
-  async latest<T extends Exclude<RunEvent['type'], 'rollout.step' | 'activity'>>(type: T): Promise<(EventOf<T> & { readonly at: number }) | undefined> {
-    const [row] = await this.index.query('SELECT position FROM events WHERE type = ? ORDER BY seq DESC LIMIT 1', [type]);
-    return row && await this.at(Number(row['position'])) as (EventOf<T> & { at: number }) | undefined;
+  async latest<T extends Exclude<RunEvent['type'], 'rollout.step' | 'activity'>>(
+    type: T,
+  ): Promise<(EventOf<T> & { readonly at: number }) | undefined> {
+    const [row] = await this.index.query('SELECT position FROM events WHERE type = ? ORDER BY seq DESC LIMIT 1', [
+      type,
+    ]);
+    return row && ((await this.at(Number(row['position']))) as (EventOf<T> & { at: number }) | undefined);
   }
 
-  /** Steps of a trajectory, finished or still running, in order. Rejects with `store.damaged` when one cannot be read. */
+  /**
+   * Steps of a trajectory, finished or still running, in order. Rejects with `store.damaged` when one cannot be read.
+   */
   async readSteps(rollout: RolloutId): Promise<StepRecord[]> {
     const rows = await this.index.query('SELECT position FROM steps WHERE rollout = ? ORDER BY idx', [rollout]);
-    return Promise.all(rows.map(async (row) => {
-      const e = await this.at(Number(row['position']));
-      if (e?.type !== 'rollout.step') throw damagedRecord(rollout);
-      return { step: e.step, at: e.at, ...(e.extra ? { extra: e.extra } : {}) };
-    }));
+    return Promise.all(
+      rows.map(async (row) => {
+        const e = await this.at(Number(row['position']));
+        if (e?.type !== 'rollout.step') throw damagedRecord(rollout);
+        return { step: e.step, at: e.at, ...(e.extra ? { extra: e.extra } : {}) };
+      }),
+    );
   }
 
-  /** A finished trajectory whole, with token traces and frame references; undefined when it has not ended or is unknown. `times`: each step says when it was, for another folder. */
+  /**
+   * A finished trajectory whole, with token traces and frame references; undefined when it has not ended or is unknown.
+   * `times`: each step says when it was, for another folder.
+   */
   async readTrajectory(rollout: RolloutId, o: { readonly times?: boolean } = {}): Promise<Trajectory | undefined> {
     const [row] = await this.index.query('SELECT head_position AS p FROM rollouts WHERE id = ?', [rollout]);
     if (!row || row['p'] === null || row['p'] === undefined) return undefined;
     const head = await this.at(Number(row['p']));
     if (head?.type !== 'trajectory.recorded') throw damagedRecord(rollout);
-    const steps: readonly Step[] = (await this.readSteps(rollout)).map((s) => (o.times ? { ...s.step, at: s.step.at ?? s.at } : s.step));
+    const steps: readonly Step[] = (await this.readSteps(rollout)).map((s) =>
+      o.times ? { ...s.step, at: s.step.at ?? s.at } : s.step,
+    );
     if (steps.length !== head.head.steps) throw damagedRecord(rollout);
     return { ...head.head, steps };
   }
@@ -118,7 +168,14 @@ export class RunReader {
   protected async closeFiles(): Promise<void> {
     const files = [...this.#files.values()];
     this.#files.clear();
-    await Promise.all(files.map((f) => f.then((h) => h.close(), () => undefined)));
+    await Promise.all(
+      files.map((f) =>
+        f.then(
+          (h) => h.close(),
+          () => undefined,
+        ),
+      ),
+    );
   }
 }
 
@@ -134,35 +191,67 @@ export class RunStore extends RunReader {
   #ended = false;
   readonly #wake = new Set<() => void>();
 
-  private constructor(dir: string, meta: RunMeta, frames: FrameStore, index: RunIndex, journal: Journal, recovery: Recovery, lock: RunLock, o: RunStoreOptions) {
+  private constructor(
+    dir: string,
+    meta: RunMeta,
+    frames: FrameStore,
+    index: RunIndex,
+    journal: Journal,
+    recovery: Recovery,
+    lock: RunLock,
+    o: RunStoreOptions,
+  ) {
     super(dir, meta, frames, index);
-    this.#journal = journal; this.recovery = recovery; this.#lock = lock;
-    this.#now = o.now ?? Date.now; this.#snapshotMs = o.snapshotMs ?? 10_000;
+    this.#journal = journal;
+    this.recovery = recovery;
+    this.#lock = lock;
+    this.#now = o.now ?? Date.now;
+    this.#snapshotMs = o.snapshotMs ?? 10_000;
     journal.onDurable((position) => {
       index.durable(position);
       for (const w of this.#wake) w();
-      this.#timer ??= setTimeout(() => { this.#timer = undefined; index.snapshot().catch(() => undefined); }, this.#snapshotMs).unref();
+      this.#timer ??= setTimeout(() => {
+        this.#timer = undefined;
+        index.snapshot().catch(() => undefined);
+      }, this.#snapshotMs).unref();
     });
   }
 
   /**
-   * Opens a run for writing, creating it from `create` when the folder has none. Takes the lock (`run.busy` names the holder), cuts a
-   * torn tail off the journal and starts the index. `each` sees every event already in the journal, in order, but not the types in `skip`,
-   * which are not even parsed.
+   * Opens a run for writing, creating it from `create` when the folder has none. Takes the lock (`run.busy` names the
+   * holder), cuts a torn tail off the journal and starts the index. `each` sees every event already in the journal, in
+   * order, but not the types in `skip`, which are not even parsed.
    */
-  static override async open(dir: string, o: RunStoreOptions & { readonly create?: Omit<RunMeta, 'format'> }, each?: (e: StoredEvent) => void, skip: readonly RunEvent['type'][] = []): Promise<RunStore> {
+  static override async open(
+    dir: string,
+    o: RunStoreOptions & { readonly create?: Omit<RunMeta, 'format'> },
+    each?: (e: StoredEvent) => void,
+    skip: readonly RunEvent['type'][] = [],
+  ): Promise<RunStore> {
     const p = runPaths(dir);
-    await mkdir(dir, { recursive: true }).catch((e: unknown) => { throw io(e, dir); });
+    await mkdir(dir, { recursive: true }).catch((e: unknown) => {
+      throw io(e, dir);
+    });
     const lock = await lockRun(dir);
     let journal: Journal | undefined;
     try {
-      for (const d of [p.journal, p.frames, p.checkpoints]) await mkdir(d, { recursive: true }).catch((e: unknown) => { throw io(e, d); });
+      for (const d of [p.journal, p.frames, p.checkpoints])
+        await mkdir(d, { recursive: true }).catch((e: unknown) => {
+          throw io(e, d);
+        });
       for (const d of [unfinishedDir(p.frames), p.checkpoints]) await removeUnfinished(d);
       const meta = await readMeta(dir).catch(async (e: unknown) => {
         if (!o.create || !(e instanceof StudioError) || e.error.details?.['code'] !== 'ENOENT') throw e;
         return writeMeta(dir, { format: 1, ...o.create });
       });
-      const opened = await Journal.open(p.journal, o.journal, each && ((batch) => { for (const e of batch) if (!(skip as readonly string[]).includes(e.type())) each(storedEvent(e)); }));
+      const opened = await Journal.open(
+        p.journal,
+        o.journal,
+        each &&
+          ((batch) => {
+            for (const e of batch) if (!(skip as readonly string[]).includes(e.type())) each(storedEvent(e));
+          }),
+      );
       journal = opened.journal;
       const paths = { journal: p.journal, file: p.index, until: journal.durable };
       const index = o.index === 'local' ? new LocalIndex(paths) : new WorkerIndex(o.index, paths);
@@ -174,20 +263,27 @@ export class RunStore extends RunReader {
     }
   }
 
-  protected override end(): JournalPosition { return this.#journal.durable; }
-  get nextSeq(): number { return this.#journal.nextSeq; }
+  protected override end(): JournalPosition {
+    return this.#journal.durable;
+  }
+  get nextSeq(): number {
+    return this.#journal.nextSeq;
+  }
   /** It was closed, or is being closed: nothing can be asked any more. */
-  get closed(): boolean { return this.#closed; }
+  get closed(): boolean {
+    return this.#closed;
+  }
 
   /** Resolves with the stored event once it is on disk. Order of calls is order in the journal. */
   async append<E extends RunEvent>(e: E): Promise<E & { seq: number; at: number }> {
-    const at = this.#now(), { seq } = await this.#journal.append({ ...e, at });
+    const at = this.#now(),
+      { seq } = await this.#journal.append({ ...e, at });
     return { ...e, at, seq };
   }
 
   /**
-   * Events from `sinceSeq` on without a gap: first what is on disk, then each as it gets there. It always reads the journal, so a
-   * slow reader holds nothing in memory. Ends when the store closes or the signal fires.
+   * Events from `sinceSeq` on without a gap: first what is on disk, then each as it gets there. It always reads the
+   * journal, so a slow reader holds nothing in memory. Ends when the store closes or the signal fires.
    */
   async *subscribe(sinceSeq: number, signal?: AbortSignal): AsyncGenerator<StoredEvent, void, undefined> {
     for await (const { entries } of this.follow(sinceSeq, signal)) {
@@ -199,10 +295,20 @@ export class RunStore extends RunReader {
   }
 
   override follow(sinceSeq: number, signal?: AbortSignal): AsyncGenerator<Followed, void, undefined> {
-    return follow({
-      read: (o) => this.#journal.read(o), ended: () => this.#ended,
-      onGrowth: (grown) => { this.#wake.add(grown); return () => { this.#wake.delete(grown); }; },
-    }, sinceSeq, signal);
+    return follow(
+      {
+        read: (o) => this.#journal.read(o),
+        ended: () => this.#ended,
+        onGrowth: (grown) => {
+          this.#wake.add(grown);
+          return () => {
+            this.#wake.delete(grown);
+          };
+        },
+      },
+      sinceSeq,
+      signal,
+    );
   }
 
   /** Everything acknowledged is on disk already; this writes the index, ends subscriptions and gives the lock back. */
@@ -222,25 +328,54 @@ export class RunStore extends RunReader {
 export async function readMeta(dir: string): Promise<RunMeta> {
   const file = runPaths(dir).meta;
   const text = await readFile(file, 'utf8').catch((e: unknown) => {
-    throw new StudioError('store.io', `${dir} is not a run folder: run.json cannot be read.`, 'Name a folder under runs/; `dart-studio runs list` shows them.', { cause: e, details: { file, code: (e as NodeJS.ErrnoException).code } });
+    throw new StudioError(
+      'store.io',
+      `${dir} is not a run folder: run.json cannot be read.`,
+      'Name a folder under runs/; `dart-studio runs list` shows them.',
+      { cause: e, details: { file, code: (e as NodeJS.ErrnoException).code } },
+    );
   });
   try {
     const meta = JSON.parse(text) as Partial<RunMeta>;
     if (typeof meta.id !== 'string' || meta.format !== 1) throw new Error('fields are missing or of another format');
     return meta as RunMeta;
   } catch (e) {
-    throw new StudioError('store.damaged', `run.json of ${dir} cannot be understood: ${(e as Error).message}.`, 'Restore it from a copy, or open the run with the version that made it.', { cause: e, details: { file } });
+    throw new StudioError(
+      'store.damaged',
+      `run.json of ${dir} cannot be understood: ${(e as Error).message}.`,
+      'Restore it from a copy, or open the run with the version that made it.',
+      { cause: e, details: { file } },
+    );
   }
 }
 async function writeMeta(dir: string, meta: RunMeta): Promise<RunMeta> {
   const { meta: file } = runPaths(dir);
   try {
     const f = await open(`${file}.tmp`, 'w');
-    try { await f.writeFile(`${JSON.stringify(meta, null, 2)}\n`); await f.sync(); } finally { await f.close(); }
+    try {
+      await f.writeFile(`${JSON.stringify(meta, null, 2)}\n`);
+      await f.sync();
+    } finally {
+      await f.close();
+    }
     await rename(`${file}.tmp`, file);
     await syncDir(dir);
     return meta;
-  } catch (e) { throw io(e, file); }
+  } catch (e) {
+    throw io(e, file);
+  }
 }
-const io = (e: unknown, path: string): StudioError => new StudioError('store.io', `The run folder cannot be written: ${(e as Error).message}.`, 'Check free space and permissions, or choose another folder.', { cause: e, details: { path } });
-const damagedRecord = (rollout: RolloutId): StudioError => new StudioError('store.damaged', `Part of trajectory ${rollout} cannot be read back.`, 'Restore the journal folder from a copy; other trajectories are not affected.', { details: { rollout } });
+const io = (e: unknown, path: string): StudioError =>
+  new StudioError(
+    'store.io',
+    `The run folder cannot be written: ${(e as Error).message}.`,
+    'Check free space and permissions, or choose another folder.',
+    { cause: e, details: { path } },
+  );
+const damagedRecord = (rollout: RolloutId): StudioError =>
+  new StudioError(
+    'store.damaged',
+    `Part of trajectory ${rollout} cannot be read back.`,
+    'Restore the journal folder from a copy; other trajectories are not affected.',
+    { details: { rollout } },
+  );

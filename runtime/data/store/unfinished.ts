@@ -1,21 +1,35 @@
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Where files are made before they get their name: a folder of its own, so that finding what a killed process left costs one listing. */
+/**
+ * Where files are made before they get their name: a folder of its own, so that finding what a killed process left
+ * costs one listing.
+ */
 export const unfinishedDir = (dir: string): string => join(dir, 'unfinished');
 let made = 0;
 /** A name nobody else uses at the moment; it says which process makes the file. */
 export const unfinishedName = (name: string): string => `${name}.${process.pid}-${++made}.tmp`;
 
-/** Removes what processes that are gone did not finish in `dir` (files or folders named `*.<pid>.tmp` or `*.<pid>-<n>.tmp`). A folder that is not there has none. */
+/**
+ * Removes what processes that are gone did not finish in `dir` (files or folders named `*.<pid>.tmp` or
+ * `*.<pid>-<n>.tmp`). A folder that is not there has none.
+ */
 export async function removeUnfinished(dir: string): Promise<void> {
   const names = await readdir(dir).catch(() => [] as string[]);
-  await Promise.all(names.map(async (name) => {
-    const pid = Number(/\.(\d+)(?:-\d+)?\.tmp$/.exec(name)?.[1]);
-    if (Number.isInteger(pid) && !alive(pid)) await rm(join(dir, name), { recursive: true, force: true }).catch(() => undefined);
-  }));
+  await Promise.all(
+    names.map(async (name) => {
+      const pid = Number(/\.(\d+)(?:-\d+)?\.tmp$/.exec(name)?.[1]);
+      if (Number.isInteger(pid) && !alive(pid))
+        await rm(join(dir, name), { recursive: true, force: true }).catch(() => undefined);
+    }),
+  );
 }
 function alive(pid: number): boolean {
   // EPERM: it is there and somebody else's.
-  try { process.kill(pid, 0); return true; } catch (e) { return (e as NodeJS.ErrnoException).code !== 'ESRCH'; }
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (e) {
+    return (e as NodeJS.ErrnoException).code !== 'ESRCH';
+  }
 }

@@ -1,22 +1,40 @@
 /**
- * UI-TARS's answers as a tree: `Thought: ...\nAction: name(arg='value', ...)`, also with Reflection / Action_Summary and several actions.
- * A tokenizer reads quoted strings properly (escapes, quotes and commas inside texts), which splitting at commas cannot. Nothing is
- * evaluated. Grammar and the forms seen in the wild: spec/osworld.md 3.
+ * UI-TARS's answers as a tree: `Thought: ...\nAction: name(arg='value', ...)`, also with Reflection / Action_Summary
+ * and several actions. A tokenizer reads quoted strings properly (escapes, quotes and commas inside texts), which
+ * splitting at commas cannot. Nothing is evaluated. Grammar and the forms seen in the wild: spec/osworld.md 3.
  *
  *   answer := [thought] ('Action' ':') call+            call := name '(' [arg (',' arg)*] ')'
  *   arg := name '=' (string | bare)                     bare := brackets, numbers or box tags up to the next ',' or ')'
  */
 import { StudioError } from '../../domain/index.js';
 
-export interface Arg { readonly name: string; readonly value: string; /** Offset of the value in the answer. */ readonly at: number }
-export interface Call { readonly name: string; readonly args: readonly Arg[]; readonly at: number }
-export interface Answer { readonly thought?: string; readonly reflection?: string; readonly calls: readonly Call[] }
+export interface Arg {
+  readonly name: string;
+  readonly value: string;
+  /** Offset of the value in the answer. */
+  readonly at: number;
+}
+export interface Call {
+  readonly name: string;
+  readonly args: readonly Arg[];
+  readonly at: number;
+}
+export interface Answer {
+  readonly thought?: string;
+  readonly reflection?: string;
+  readonly calls: readonly Call[];
+}
 
 /** The answer is not in the grammar; `position` is the offset of the first character that does not fit. */
 export class GrammarError extends StudioError {
   readonly position: number;
   constructor(message: string, position: number, text: string) {
-    super('policy.invalid', `${message} at character ${position}`, 'The model is expected to answer in the UI-TARS grammar (Thought: ... Action: click(...)).', { details: { position, text } });
+    super(
+      'policy.invalid',
+      `${message} at character ${position}`,
+      'The model is expected to answer in the UI-TARS grammar (Thought: ... Action: click(...)).',
+      { details: { position, text } },
+    );
     this.name = 'GrammarError';
     this.position = position;
   }
@@ -35,7 +53,8 @@ export function parseAnswer(text: string): Answer {
     if (thought) throw new GrammarError('The answer has a thought but no action', end, text);
     return { calls: new Parser(text, 0, end).calls() };
   }
-  // The word "Action:" can also occur in the thought or in a text to type: the first place from which everything reads as calls is the one.
+  // The word "Action:" can also occur in the thought or in a text to type: the first place from which everything reads
+  // as calls is the one.
   let furthest: GrammarError | undefined;
   for (const m of markers) {
     try {
@@ -54,7 +73,8 @@ function preamble(s: string): { thought?: string; reflection?: string } {
   if (both) return { ...named('reflection', both[1]!), ...named('thought', both[2]!) };
   return named('thought', /(?:Thought|Action_Summary)\s*[:\uff1a]([\s\S]*)$/.exec(s)?.[1] ?? s);
 }
-const named = (key: 'thought' | 'reflection', s: string): { thought?: string; reflection?: string } => (s.trim() === '' ? {} : { [key]: s.trim() });
+const named = (key: 'thought' | 'reflection', s: string): { thought?: string; reflection?: string } =>
+  s.trim() === '' ? {} : { [key]: s.trim() };
 
 const NAME = /[A-Za-z_]\w*/y;
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '\\': '\\', "'": "'", '"': '"' };
@@ -64,7 +84,11 @@ class Parser {
   private readonly text: string;
   private readonly end: number;
   private i: number;
-  constructor(text: string, from: number, end: number) { this.text = text; this.i = from; this.end = end; }
+  constructor(text: string, from: number, end: number) {
+    this.text = text;
+    this.i = from;
+    this.end = end;
+  }
 
   calls(): Call[] {
     const out: Call[] = [];
@@ -78,11 +102,17 @@ class Parser {
   }
 
   private call(): Call {
-    const at = this.i, name = this.name('an action name'), args: Arg[] = [];
+    const at = this.i,
+      name = this.name('an action name'),
+      args: Arg[] = [];
     this.space();
     this.expect('(');
     for (this.space(); this.peek() !== ')'; this.space()) {
-      if (args.length > 0) { this.expect(','); this.space(); if (this.peek() === ')') break; }
+      if (args.length > 0) {
+        this.expect(',');
+        this.space();
+        if (this.peek() === ')') break;
+      }
       args.push(this.arg());
     }
     this.expect(')');
@@ -94,18 +124,28 @@ class Parser {
     this.space();
     this.expect('=');
     this.space();
-    const at = this.i, quote = this.peek();
+    const at = this.i,
+      quote = this.peek();
     return { name, at, value: quote === "'" || quote === '"' ? this.string(quote) : this.bare() };
   }
 
-  /** Python string rules, except that a quote which cannot be the end (`'it's me'`) is taken as a character, and line breaks are allowed. */
+  /**
+   * Python string rules, except that a quote which cannot be the end (`'it's me'`) is taken as a character, and line
+   * breaks are allowed.
+   */
   private string(quote: string): string {
     const start = this.i++;
     let out = '';
     for (; this.i < this.end; this.i++) {
       const c = this.text[this.i]!;
-      if (c === '\\' && this.i + 1 < this.end) { out += this.escape(); continue; }
-      if (c === quote && this.closes(this.i + 1)) { this.i++; return out; }
+      if (c === '\\' && this.i + 1 < this.end) {
+        out += this.escape();
+        continue;
+      }
+      if (c === quote && this.closes(this.i + 1)) {
+        this.i++;
+        return out;
+      }
       out += c;
     }
     throw this.error('A text is not closed', start);
@@ -120,14 +160,20 @@ class Parser {
   /** At a backslash; leaves `i` on the last character of the escape. Unknown escapes stay as written, as in Python. */
   private escape(): string {
     const c = this.text[this.i + 1]!;
-    const hex = (c === 'x' ? /^[0-9a-fA-F]{2}/ : c === 'u' ? /^[0-9a-fA-F]{4}/ : undefined)?.exec(this.text.slice(this.i + 2, Math.min(this.i + 6, this.end)))?.[0];
-    if (hex !== undefined) { this.i += 1 + hex.length; return String.fromCharCode(parseInt(hex, 16)); }
+    const hex = (c === 'x' ? /^[0-9a-fA-F]{2}/ : c === 'u' ? /^[0-9a-fA-F]{4}/ : undefined)?.exec(
+      this.text.slice(this.i + 2, Math.min(this.i + 6, this.end)),
+    )?.[0];
+    if (hex !== undefined) {
+      this.i += 1 + hex.length;
+      return String.fromCharCode(parseInt(hex, 16));
+    }
     this.i++;
     return ESCAPES[c] ?? `\\${c}`;
   }
 
   private bare(): string {
-    const start = this.i, open: string[] = [];
+    const start = this.i,
+      open: string[] = [];
     for (; this.i < this.end; this.i++) {
       const c = this.text[this.i]!;
       if (open.length === 0 && (c === ',' || c === ')')) break;
@@ -150,7 +196,13 @@ class Parser {
     if (this.peek() !== c) throw this.error(`Expected '${c}'`);
     this.i++;
   }
-  private peek(): string | undefined { return this.i < this.end ? this.text[this.i] : undefined; }
-  private space(): void { while (this.i < this.end && /\s/.test(this.text[this.i]!)) this.i++; }
-  private error(message: string, at = this.i): GrammarError { return new GrammarError(message, at, this.text); }
+  private peek(): string | undefined {
+    return this.i < this.end ? this.text[this.i] : undefined;
+  }
+  private space(): void {
+    while (this.i < this.end && /\s/.test(this.text[this.i]!)) this.i++;
+  }
+  private error(message: string, at = this.i): GrammarError {
+    return new GrammarError(message, at, this.text);
+  }
 }

@@ -1,10 +1,21 @@
 /**
- * The embedded policy's codec: screens, instructions and past actions to model inputs, and actions to choices and back. The same
- * functions serve the rollout (online) and the building of training samples from stored trajectories (offline); the history is a function of
- * the actions alone, so both give the same numbers. Shapes: domain/policySpec.ts.
+ * The embedded policy's codec: screens, instructions and past actions to model inputs, and actions to choices and back.
+ * The same functions serve the rollout (online) and the building of training samples from stored trajectories
+ * (offline); the history is a function of the actions alone, so both give the same numbers. Shapes:
+ * domain/policySpec.ts.
  */
 import { createHash } from 'node:crypto';
-import type { Action, ChoicePlaces, EmbeddedActionType, EmbeddedPolicySpec, EncodedState, Frame, Head, Size, Step } from '../../domain/index.js';
+import type {
+  Action,
+  ChoicePlaces,
+  EmbeddedActionType,
+  EmbeddedPolicySpec,
+  EncodedState,
+  Frame,
+  Head,
+  Size,
+  Step,
+} from '../../domain/index.js';
 import { HEADS_OF_TYPE, choiceOf, gridOf, headOffsets } from '../../domain/index.js';
 import { canonicalChord } from '../../domain/keys.js';
 import type { InstructionToken } from './instruction.js';
@@ -18,18 +29,35 @@ export const SCROLL_CLICKS = 5;
 export const WAIT_MS = 500;
 
 /** The state before a decision. `priorSteps` are the episode's earlier steps in order; only their actions count. */
-export function encodeState(spec: EmbeddedPolicySpec, frame: Frame, instruction: string, priorSteps: readonly Pick<Step, 'actions'>[]): EncodedState {
+export function encodeState(
+  spec: EmbeddedPolicySpec,
+  frame: Frame,
+  instruction: string,
+  priorSteps: readonly Pick<Step, 'actions'>[],
+): EncodedState {
   const tokens = tokenizeInstruction(spec, instruction);
   return {
     obs: encodeObservation(spec, frame),
     instruction: encodeInstruction(spec, tokens),
-    history: encodeHistory(spec, viewOf(spec, frame), tokens, priorSteps.map((s) => s.actions)),
+    history: encodeHistory(
+      spec,
+      viewOf(spec, frame),
+      tokens,
+      priorSteps.map((s) => s.actions),
+    ),
   };
 }
 
 /** The choice ids of a step; null unless it is one action that the embedded policy can express. */
-export function encodeActions(spec: EmbeddedPolicySpec, screen: Size, instruction: string, actions: readonly Action[]): Int32Array | null {
-  return actions.length === 1 ? encodeAction(spec, viewOf(spec, screen), tokenizeInstruction(spec, instruction), actions[0]!) : null;
+export function encodeActions(
+  spec: EmbeddedPolicySpec,
+  screen: Size,
+  instruction: string,
+  actions: readonly Action[],
+): Int32Array | null {
+  return actions.length === 1
+    ? encodeAction(spec, viewOf(spec, screen), tokenizeInstruction(spec, instruction), actions[0]!)
+    : null;
 }
 
 /** Equal keys = equal model inputs (StepSample.stateKey): 128 bits of SHA-256 over the three arrays. */
@@ -40,10 +68,17 @@ export function stateKey(s: EncodedState): string {
 }
 
 /**
- * The last `history.length` actions, newest last, each (type+1, row+1, col+1, argument+1), then the number of earlier steps (capped at
- * `maxSteps`). The argument is the text source or the chord. An action the policy could not have taken is a row of zeros.
+ * The last `history.length` actions, newest last, each (type+1, row+1, col+1, argument+1), then the number of earlier
+ * steps (capped at
+ * `maxSteps`). The argument is the text source or the chord. An action the policy could not have taken is a row of
+ * zeros.
  */
-export function encodeHistory(spec: EmbeddedPolicySpec, view: View, tokens: readonly InstructionToken[], steps: readonly (readonly Action[])[]): Int32Array {
+export function encodeHistory(
+  spec: EmbeddedPolicySpec,
+  view: View,
+  tokens: readonly InstructionToken[],
+  steps: readonly (readonly Action[])[],
+): Int32Array {
   const { length, maxSteps } = spec.history;
   const { cols } = gridOf(spec);
   const out = new Int32Array(length * 4 + 1);
@@ -55,8 +90,10 @@ export function encodeHistory(spec: EmbeddedPolicySpec, view: View, tokens: read
     out[at] = ids[0]! + 1;
     for (let c = 1; c < ids.length; c++) {
       const { head, index } = choiceOf(spec, ids[c]!);
-      if (head === 'cell') { out[at + 1] = Math.floor(index / cols) + 1; out[at + 2] = (index % cols) + 1; }
-      else if (head === 'text' || head === 'key') out[at + 3] = index + 1;
+      if (head === 'cell') {
+        out[at + 1] = Math.floor(index / cols) + 1;
+        out[at + 2] = (index % cols) + 1;
+      } else if (head === 'text' || head === 'key') out[at + 3] = index + 1;
     }
   });
   out[length * 4] = Math.min(steps.length, maxSteps);
@@ -64,36 +101,58 @@ export function encodeHistory(spec: EmbeddedPolicySpec, view: View, tokens: read
 }
 
 /**
- * Global choice ids of an action, or null when the policy cannot express it: clicks with modifiers, points off the screen, sideways scrolling,
- * chords outside the `key` head, texts that are neither an instruction token nor a phrase. Scroll amounts, waiting times and answers are not
- * part of a choice and are dropped.
+ * Global choice ids of an action, or null when the policy cannot express it: clicks with modifiers, points off the
+ * screen, sideways scrolling, chords outside the `key` head, texts that are neither an instruction token nor a phrase.
+ * Scroll amounts, waiting times and answers are not part of a choice and are dropped.
  */
-export function encodeAction(spec: EmbeddedPolicySpec, view: View, tokens: readonly InstructionToken[], a: Action): Int32Array | null {
+export function encodeAction(
+  spec: EmbeddedPolicySpec,
+  view: View,
+  tokens: readonly InstructionToken[],
+  a: Action,
+): Int32Array | null {
   switch (a.type) {
-    case 'click': case 'left_double': case 'right_single':
+    case 'click':
+    case 'left_double':
+    case 'right_single':
       return a.modifiers?.length ? null : ids(spec, a.type, { cell: cellAt(spec, view, a.at) });
-    case 'drag': return a.modifiers?.length ? null : ids(spec, 'drag', { cell: cellAt(spec, view, a.from), cell2: cellAt(spec, view, a.to) });
+    case 'drag':
+      return a.modifiers?.length
+        ? null
+        : ids(spec, 'drag', { cell: cellAt(spec, view, a.from), cell2: cellAt(spec, view, a.to) });
     case 'scroll':
       if (a.direction !== 'up' && a.direction !== 'down') return null;
       return ids(spec, `scroll_${a.direction}`, { cell: cellAt(spec, view, a.at) });
-    case 'hotkey': return ids(spec, 'key', { key: keyIndex(spec, a.keys) });
+    case 'hotkey':
+      return ids(spec, 'key', { key: keyIndex(spec, a.keys) });
     case 'type': {
       if (a.text === '\n') return ids(spec, 'key', { key: keyIndex(spec, ['enter']) });
       if (a.text === '\t') return ids(spec, 'key', { key: keyIndex(spec, ['tab']) });
       const enter = a.text.endsWith('\n');
-      return ids(spec, enter ? 'type_enter' : 'type', { text: textIndex(spec, tokens, enter ? a.text.slice(0, -1) : a.text) });
+      return ids(spec, enter ? 'type_enter' : 'type', {
+        text: textIndex(spec, tokens, enter ? a.text.slice(0, -1) : a.text),
+      });
     }
-    case 'wait': case 'finished': case 'fail': return ids(spec, a.type, {});
+    case 'wait':
+    case 'finished':
+    case 'fail':
+      return ids(spec, a.type, {});
   }
 }
 
 /** The action of a decision's choice ids. Throws RangeError when they are not a decision of this spec. */
-export function decodeChoices(spec: EmbeddedPolicySpec, view: View, tokens: readonly InstructionToken[], choices: ArrayLike<number>): Action {
+export function decodeChoices(
+  spec: EmbeddedPolicySpec,
+  view: View,
+  tokens: readonly InstructionToken[],
+  choices: ArrayLike<number>,
+): Action {
   const first = choiceOf(spec, choices[0] ?? -1);
   const type = first.head === 'type' ? spec.types[first.index] : undefined;
   if (type === undefined) throw new RangeError(`choice ${choices[0]} is not an action type`);
   const heads = HEADS_OF_TYPE[type];
-  if (choices.length !== heads.length + 1) throw new RangeError(`${type} takes ${heads.length} further choices, got ${choices.length - 1}`);
+  if (choices.length !== heads.length + 1)
+    throw new RangeError(`${type} takes ${heads.length} further choices, got ${choices.length - 1}`);
   const picked: Partial<Record<Head, number>> = {};
   heads.forEach((head, i) => {
     const c = choiceOf(spec, choices[i + 1]!);
@@ -102,38 +161,77 @@ export function decodeChoices(spec: EmbeddedPolicySpec, view: View, tokens: read
   });
   const at = (head: 'cell' | 'cell2'): { x: number; y: number } => cellCentre(spec, view, picked[head]!);
   switch (type) {
-    case 'click': case 'left_double': case 'right_single': return { type, at: at('cell') };
-    case 'drag': return { type, from: at('cell'), to: at('cell2') };
-    case 'scroll_up': case 'scroll_down': return { type: 'scroll', at: at('cell'), direction: type === 'scroll_up' ? 'up' : 'down', amount: SCROLL_CLICKS };
-    case 'key': return { type: 'hotkey', keys: spec.keys[picked.key!]!.split('+') };
-    case 'type': case 'type_enter': return { type: 'type', text: textOf(spec, tokens, picked.text!) + (type === 'type_enter' ? '\n' : '') };
-    case 'wait': return { type, ms: WAIT_MS };
-    case 'finished': case 'fail': return { type };
+    case 'click':
+    case 'left_double':
+    case 'right_single':
+      return { type, at: at('cell') };
+    case 'drag':
+      return { type, from: at('cell'), to: at('cell2') };
+    case 'scroll_up':
+    case 'scroll_down':
+      return { type: 'scroll', at: at('cell'), direction: type === 'scroll_up' ? 'up' : 'down', amount: SCROLL_CLICKS };
+    case 'key':
+      return { type: 'hotkey', keys: spec.keys[picked.key!]!.split('+') };
+    case 'type':
+    case 'type_enter':
+      return { type: 'type', text: textOf(spec, tokens, picked.text!) + (type === 'type_enter' ? '\n' : '') };
+    case 'wait':
+      return { type, ms: WAIT_MS };
+    case 'finished':
+    case 'fail':
+      return { type };
   }
 }
 
 /** A choice in words, for people. */
-export function choiceLabel(spec: EmbeddedPolicySpec, view: View, tokens: readonly InstructionToken[], choice: number): string {
+export function choiceLabel(
+  spec: EmbeddedPolicySpec,
+  view: View,
+  tokens: readonly InstructionToken[],
+  choice: number,
+): string {
   const { head, index } = choiceOf(spec, choice);
   switch (head) {
-    case 'type': return spec.types[index] ?? `type ${index}`;
-    case 'cell': case 'cell2': { const p = cellCentre(spec, view, index); return `${p.x},${p.y}`; }
-    case 'key': return spec.keys[index] ?? `key ${index}`;
-    case 'text': return JSON.stringify(index < spec.instruction.maxTokens ? tokens[index]?.text ?? '' : spec.phrases[index - spec.instruction.maxTokens] ?? '');
+    case 'type':
+      return spec.types[index] ?? `type ${index}`;
+    case 'cell':
+    case 'cell2': {
+      const p = cellCentre(spec, view, index);
+      return `${p.x},${p.y}`;
+    }
+    case 'key':
+      return spec.keys[index] ?? `key ${index}`;
+    case 'text':
+      return JSON.stringify(
+        index < spec.instruction.maxTokens
+          ? (tokens[index]?.text ?? '')
+          : (spec.phrases[index - spec.instruction.maxTokens] ?? ''),
+      );
   }
 }
 
 /** Alternatives of a choice of place as cells; undefined for any other choice. */
-export function placesOf(spec: EmbeddedPolicySpec, view: View, token: number, alternatives: readonly { readonly choice: number; readonly probability: number }[]): ChoicePlaces | undefined {
+export function placesOf(
+  spec: EmbeddedPolicySpec,
+  view: View,
+  token: number,
+  alternatives: readonly { readonly choice: number; readonly probability: number }[],
+): ChoicePlaces | undefined {
   const of = alternatives.map((a) => choiceOf(spec, a.choice));
   if (of.length === 0 || (of[0]!.head !== 'cell' && of[0]!.head !== 'cell2')) return undefined;
   return {
-    token, grid: [view.x, view.y, view.width, view.height, spec.obs.cell, gridOf(spec).cols],
-    cells: Int32Array.from(of, (c) => c.index), probabilities: Float32Array.from(alternatives, (a) => a.probability),
+    token,
+    grid: [view.x, view.y, view.width, view.height, spec.obs.cell, gridOf(spec).cols],
+    cells: Int32Array.from(of, (c) => c.index),
+    probabilities: Float32Array.from(alternatives, (a) => a.probability),
   };
 }
 
-function ids(spec: EmbeddedPolicySpec, type: EmbeddedActionType, picked: Partial<Record<Head, number | undefined>>): Int32Array | null {
+function ids(
+  spec: EmbeddedPolicySpec,
+  type: EmbeddedActionType,
+  picked: Partial<Record<Head, number | undefined>>,
+): Int32Array | null {
   const t = spec.types.indexOf(type);
   if (t < 0) return null;
   const heads = HEADS_OF_TYPE[type];
@@ -162,7 +260,9 @@ function textIndex(spec: EmbeddedPolicySpec, tokens: readonly InstructionToken[]
 }
 
 function textOf(spec: EmbeddedPolicySpec, tokens: readonly InstructionToken[], index: number): string {
-  const text = index < spec.instruction.maxTokens ? tokens[index]?.text : spec.phrases[index - spec.instruction.maxTokens];
-  if (text === undefined) throw new RangeError(`text choice ${index} points beyond the ${tokens.length} instruction tokens`);
+  const text =
+    index < spec.instruction.maxTokens ? tokens[index]?.text : spec.phrases[index - spec.instruction.maxTokens];
+  if (text === undefined)
+    throw new RangeError(`text choice ${index} points beyond the ${tokens.length} instruction tokens`);
   return text;
 }

@@ -12,7 +12,17 @@ import type { View } from './observation.js';
 import { encodeObservation, viewOf } from './observation.js';
 
 export function embeddedPolicy(spec: EmbeddedPolicySpec, pool: DecisionPool): Policy {
-  return { open: (o) => new EmbeddedSession(spec, pool, o.rollout, tokenizeInstruction(spec, o.instruction), viewOf(spec, o.screen), o.sampling) };
+  return {
+    open: (o) =>
+      new EmbeddedSession(
+        spec,
+        pool,
+        o.rollout,
+        tokenizeInstruction(spec, o.instruction),
+        viewOf(spec, o.screen),
+        o.sampling,
+      ),
+  };
 }
 
 /** The seed of a rollout's n-th decision: independent streams, reproducible from the rollout's own seed. */
@@ -29,38 +39,77 @@ class EmbeddedSession implements PolicySession {
   private readonly steps: (readonly Action[])[] = [];
   private asked = 0;
 
-  constructor(spec: EmbeddedPolicySpec, pool: DecisionPool, session: string, tokens: readonly InstructionToken[], view: View, sampling: Sampling) {
-    this.spec = spec; this.pool = pool; this.session = session; this.tokens = tokens; this.view = view; this.sampling = sampling;
+  constructor(
+    spec: EmbeddedPolicySpec,
+    pool: DecisionPool,
+    session: string,
+    tokens: readonly InstructionToken[],
+    view: View,
+    sampling: Sampling,
+  ) {
+    this.spec = spec;
+    this.pool = pool;
+    this.session = session;
+    this.tokens = tokens;
+    this.view = view;
+    this.sampling = sampling;
     this.instruction = encodeInstruction(spec, tokens);
   }
 
   async decide(frame: Frame, signal: AbortSignal): Promise<Decision> {
     const { spec, tokens, view } = this;
     checkScreen(frame, view.screen);
-    const state = { obs: encodeObservation(spec, frame), instruction: this.instruction, history: encodeHistory(spec, view, tokens, this.steps) };
+    const state = {
+      obs: encodeObservation(spec, frame),
+      instruction: this.instruction,
+      history: encodeHistory(spec, view, tokens, this.steps),
+    };
     const seed = decisionSeed(this.sampling.seed, this.asked++);
-    const { answer, replica, queueMs } = await this.pool.decide({ state, greedy: this.sampling.greedy, temperature: this.sampling.temperature, seed, copyable: tokens.length }, { session: this.session, signal });
+    const { answer, replica, queueMs } = await this.pool.decide(
+      { state, greedy: this.sampling.greedy, temperature: this.sampling.temperature, seed, copyable: tokens.length },
+      { session: this.session, signal },
+    );
     const actions = [decodeChoices(spec, view, tokens, answer.choices)];
     this.steps.push(actions);
     return {
-      actions, tokens: { ids: answer.choices, logprobs: answer.logprobs, entropies: answer.entropies },
-      version: answer.version, replica, queueMs, computeMs: answer.computeMs,
+      actions,
+      tokens: { ids: answer.choices, logprobs: answer.logprobs, entropies: answer.entropies },
+      version: answer.version,
+      replica,
+      queueMs,
+      computeMs: answer.computeMs,
       labels: Array.from(answer.choices, (c) => choiceLabel(spec, view, tokens, c)),
-      ...(answer.alternatives ? {
-        alternatives: answer.alternatives.map((of, i) => (placesOf(spec, view, i, of) ? [] : of.map((a) => ({ label: choiceLabel(spec, view, tokens, a.choice), probability: a.probability })))),
-        places: answer.alternatives.flatMap((of, i) => placesOf(spec, view, i, of) ?? []),
-      } : {}),
+      ...(answer.alternatives
+        ? {
+            alternatives: answer.alternatives.map((of, i) =>
+              placesOf(spec, view, i, of)
+                ? []
+                : of.map((a) => ({ label: choiceLabel(spec, view, tokens, a.choice), probability: a.probability })),
+            ),
+            places: answer.alternatives.flatMap((of, i) => placesOf(spec, view, i, of) ?? []),
+          }
+        : {}),
     };
   }
 
-  acted(actions: readonly Action[]): void { this.steps.push([...actions]); }
-  retract(): void { this.steps.pop(); }
+  acted(actions: readonly Action[]): void {
+    this.steps.push([...actions]);
+  }
+  retract(): void {
+    this.steps.pop();
+  }
 
-  close(): void { this.pool.end(this.session); }
+  close(): void {
+    this.pool.end(this.session);
+  }
 }
 
 function checkScreen(frame: Frame, screen: Size): void {
   if (frame.width !== screen.width || frame.height !== screen.height) {
-    throw new StudioError('desktop.lost', `The screen changed from ${screen.width}x${screen.height} to ${frame.width}x${frame.height} during an episode.`, 'The rollout is retried on another desktop.');
+    throw new StudioError(
+      'desktop.lost',
+      `The screen changed from ${screen.width}x${screen.height} to ${frame.width}x${frame.height} during an episode.`,
+      'The rollout is retried on another desktop.',
+    );
   }
 }

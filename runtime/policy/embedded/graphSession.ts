@@ -1,8 +1,10 @@
 /**
- * The policy graph in ONNX Runtime: one session, one intra-op thread, tensors made once and written in place. The graph takes
- * the weights as its flat input `theta`, so swapping weights is handing over another vector (spec/embedded-trainer.md 4).
+ * The policy graph in ONNX Runtime: one session, one intra-op thread, tensors made once and written in place. The graph
+ * takes the weights as its flat input `theta`, so swapping weights is handing over another vector
+ * (spec/embedded-trainer.md 4).
  *
- * Inputs: theta f32[P], obs u8[1,H,W], instruction i32[1,2T], history i32[1,4L+1]. Outputs: logits f32[1,n] of every head.
+ * Inputs: theta f32[P], obs u8[1,H,W], instruction i32[1,2T], history i32[1,4L+1]. Outputs: logits f32[1,n] of every
+ * head.
  * `run` blocks the calling thread, which is why a session lives in a process of its own.
  */
 import { createHash } from 'node:crypto';
@@ -23,22 +25,47 @@ export interface GraphSession {
   release(): Promise<void>;
 }
 
-export async function openGraph(spec: EmbeddedPolicySpec, graphFile: string, weights: Pick<WeightsRef, 'path' | 'sha256'>): Promise<GraphSession> {
+export async function openGraph(
+  spec: EmbeddedPolicySpec,
+  graphFile: string,
+  weights: Pick<WeightsRef, 'path' | 'sha256'>,
+): Promise<GraphSession> {
   const ort = await loadOrt();
   let session: Ort.InferenceSession;
   try {
-    session = await ort.InferenceSession.create(graphFile, { intraOpNumThreads: 1, interOpNumThreads: 1, executionMode: 'sequential', graphOptimizationLevel: 'all' });
+    session = await ort.InferenceSession.create(graphFile, {
+      intraOpNumThreads: 1,
+      interOpNumThreads: 1,
+      executionMode: 'sequential',
+      graphOptimizationLevel: 'all',
+    });
   } catch (e) {
-    throw new StudioError('engine.unavailable', `ONNX Runtime cannot open the policy graph ${graphFile}: ${(e as Error).message}`, 'The graph file is written by the trainer at the start of a run; start the run again, and report this if it stays.', { cause: e });
+    throw new StudioError(
+      'engine.unavailable',
+      `ONNX Runtime cannot open the policy graph ${graphFile}: ${(e as Error).message}`,
+      'The graph file is written by the trainer at the start of a run; start the run again, and report this if it stays.',
+      { cause: e },
+    );
   }
   const { width, height } = spec.obs;
-  const tensor = <T extends 'float32' | 'uint8' | 'int32'>(type: T, data: Float32Array | Uint8Array | Int32Array, dims: number[]): Ort.Tensor => new ort.Tensor(type as 'float32', data as Float32Array, dims);
-  const obs = new Uint8Array(width * height), instruction = new Int32Array(spec.instruction.maxTokens * 2), history = new Int32Array(spec.history.length * 4 + 1);
+  const tensor = <T extends 'float32' | 'uint8' | 'int32'>(
+    type: T,
+    data: Float32Array | Uint8Array | Int32Array,
+    dims: number[],
+  ): Ort.Tensor => new ort.Tensor(type as 'float32', data as Float32Array, dims);
+  const obs = new Uint8Array(width * height),
+    instruction = new Int32Array(spec.instruction.maxTokens * 2),
+    history = new Int32Array(spec.history.length * 4 + 1);
   const feeds: Record<string, Ort.Tensor> = {
-    obs: tensor('uint8', obs, [1, height, width]), instruction: tensor('int32', instruction, [1, instruction.length]), history: tensor('int32', history, [1, history.length]),
+    obs: tensor('uint8', obs, [1, height, width]),
+    instruction: tensor('int32', instruction, [1, instruction.length]),
+    history: tensor('int32', history, [1, history.length]),
   };
   const sizes = headSizes(spec);
-  const logits = Object.fromEntries(HEADS.map((h) => [h, new Float32Array(sizes[h])])) as Record<(typeof HEADS)[number], Float32Array>;
+  const logits = Object.fromEntries(HEADS.map((h) => [h, new Float32Array(sizes[h])])) as Record<
+    (typeof HEADS)[number],
+    Float32Array
+  >;
   const fetches = Object.fromEntries(HEADS.map((h) => [h, tensor('float32', logits[h], [1, sizes[h]])]));
   const parameters = parameterCount(session);
 
@@ -49,7 +76,9 @@ export async function openGraph(spec: EmbeddedPolicySpec, graphFile: string, wei
       feeds.theta = tensor('float32', theta, [theta.length]);
     },
     async run(state) {
-      obs.set(state.obs); instruction.set(state.instruction); history.set(state.history);
+      obs.set(state.obs);
+      instruction.set(state.instruction);
+      history.set(state.history);
       await session.run(feeds, fetches);
       return logits;
     },
@@ -57,23 +86,40 @@ export async function openGraph(spec: EmbeddedPolicySpec, graphFile: string, wei
   };
   try {
     await self.load(weights);
-  } catch (e) { await session.release(); throw e; }
+  } catch (e) {
+    await session.release();
+    throw e;
+  }
   return self;
 }
 
 /** The size of the `theta` input, or 0 when this ONNX Runtime does not tell. */
 function parameterCount(session: Ort.InferenceSession): number {
-  const meta = (session as { inputMetadata?: readonly { name: string; shape?: readonly (number | string)[] }[] }).inputMetadata?.find((m) => m.name === 'theta');
+  const meta = (
+    session as { inputMetadata?: readonly { name: string; shape?: readonly (number | string)[] }[] }
+  ).inputMetadata?.find((m) => m.name === 'theta');
   const n = meta?.shape?.[0];
   return typeof n === 'number' && n > 0 ? n : 0;
 }
 
 async function readWeights(w: Pick<WeightsRef, 'path' | 'sha256'>, parameters: number): Promise<Float32Array> {
-  const damaged = (what: string, cause?: unknown): StudioError => new StudioError('store.damaged', `The weights file ${w.path} ${what}.`, 'Restore the last checkpoint (dart-studio train --resume); the replica keeps the weights it has.', { cause });
+  const damaged = (what: string, cause?: unknown): StudioError =>
+    new StudioError(
+      'store.damaged',
+      `The weights file ${w.path} ${what}.`,
+      'Restore the last checkpoint (dart-studio train --resume); the replica keeps the weights it has.',
+      { cause },
+    );
   let bytes: Buffer;
-  try { bytes = await readFile(w.path); } catch (e) { throw damaged(`cannot be read: ${(e as Error).message}`, e); }
-  if (createHash('sha256').update(bytes).digest('hex') !== w.sha256) throw damaged('does not have the checksum it was published with');
-  if (bytes.length % 4 !== 0 || (parameters > 0 && bytes.length !== parameters * 4)) throw damaged(`has ${bytes.length} bytes where the graph takes ${parameters} parameters of 4 bytes`);
+  try {
+    bytes = await readFile(w.path);
+  } catch (e) {
+    throw damaged(`cannot be read: ${(e as Error).message}`, e);
+  }
+  if (createHash('sha256').update(bytes).digest('hex') !== w.sha256)
+    throw damaged('does not have the checksum it was published with');
+  if (bytes.length % 4 !== 0 || (parameters > 0 && bytes.length !== parameters * 4))
+    throw damaged(`has ${bytes.length} bytes where the graph takes ${parameters} parameters of 4 bytes`);
   const theta = new Float32Array(bytes.length / 4);
   new Uint8Array(theta.buffer).set(bytes);
   return theta;
@@ -85,7 +131,11 @@ async function loadOrt(): Promise<typeof Ort> {
     const m = (await import('onnxruntime-node')) as unknown as { default?: typeof Ort } & typeof Ort;
     return m.InferenceSession ? m : m.default!;
   } catch (e) {
-    throw new StudioError('engine.unavailable', `ONNX Runtime cannot be loaded on ${process.platform}-${process.arch}: ${(e as Error).message}`,
-      'Run `npm ci` again with ONNXRUNTIME_NODE_INSTALL=skip, or use a remote policy (policy: openai).', { cause: e });
+    throw new StudioError(
+      'engine.unavailable',
+      `ONNX Runtime cannot be loaded on ${process.platform}-${process.arch}: ${(e as Error).message}`,
+      'Run `npm ci` again with ONNXRUNTIME_NODE_INSTALL=skip, or use a remote policy (policy: openai).',
+      { cause: e },
+    );
   }
 }

@@ -25,11 +25,25 @@ const STDERR_KEPT = 2000;
 
 type Call = { readonly resolve: (v: never) => void; readonly reject: (e: Error) => void };
 
-/** Starts a replica; resolves when it can decide. Rejects with `engine.unavailable`, `store.damaged` or `policy.lost`. */
+/**
+ * Starts a replica; resolves when it can decide. Rejects with `engine.unavailable`, `store.damaged` or `policy.lost`.
+ */
 export async function startReplica(o: ReplicaOptions): Promise<Replica> {
-  const { args, detached } = inRole(o.entry, '__replica', process.platform), child = fork(o.entry.file, args, { detached, serialization: 'advanced', stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+  const { args, detached } = inRole(o.entry, '__replica', process.platform),
+    child = fork(o.entry.file, args, {
+      detached,
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    });
   const replica = new ReplicaProcess(o.id, child, o.weights.version);
-  await replica.open({ type: 'open', spec: o.spec, graph: o.graph, weights: o.weights, top: o.top ?? 5, topPlaces: o.topPlaces ?? 32 });
+  await replica.open({
+    type: 'open',
+    spec: o.spec,
+    graph: o.graph,
+    weights: o.weights,
+    top: o.top ?? 5,
+    topPlaces: o.topPlaces ?? 32,
+  });
   return replica;
 }
 
@@ -47,23 +61,37 @@ class ReplicaProcess implements Replica {
   private closing = false;
 
   constructor(id: ReplicaId, child: ChildProcess, version: PolicyVersion) {
-    this.id = id; this.child = child; this.version = version;
+    this.id = id;
+    this.child = child;
+    this.version = version;
     child.on('message', (m) => this.receive(m as FromReplica));
-    child.stderr?.on('data', (d: Buffer) => { this.stderr = (this.stderr + d.toString('utf8')).slice(-STDERR_KEPT); });
+    child.stderr?.on('data', (d: Buffer) => {
+      this.stderr = (this.stderr + d.toString('utf8')).slice(-STDERR_KEPT);
+    });
     child.on('error', (e) => this.fail(e.message));
     this.gone = new Promise((resolve) => {
-      const end = (code: number | null, signal: string | null): void => { this.fail(signal ? `it was ended by ${signal}` : `it ended with code ${code}`); resolve(); };
+      const end = (code: number | null, signal: string | null): void => {
+        this.fail(signal ? `it was ended by ${signal}` : `it ended with code ${code}`);
+        resolve();
+      };
       // 'close' comes after the last of stderr; a child that never started has only 'error'.
       child.on('close', end);
-      child.on('error', () => { if (child.pid === undefined) resolve(); });
+      child.on('error', () => {
+        if (child.pid === undefined) resolve();
+      });
     });
   }
 
   open(m: ToReplica): Promise<void> {
-    return new Promise((resolve, reject) => { this.opening = { resolve, reject }; this.send(m, reject); });
+    return new Promise((resolve, reject) => {
+      this.opening = { resolve, reject };
+      this.send(m, reject);
+    });
   }
 
-  decide(request: ReplicaRequest): Promise<ReplicaAnswer> { return this.call((call) => ({ type: 'decide', call, request })); }
+  decide(request: ReplicaRequest): Promise<ReplicaAnswer> {
+    return this.call((call) => ({ type: 'decide', call, request }));
+  }
 
   async swap(weights: WeightsRef): Promise<void> {
     await this.call<void>((call) => ({ type: 'swap', call, weights }));
@@ -88,22 +116,35 @@ class ReplicaProcess implements Replica {
 
   private call<T>(make: (call: number) => ToReplica): Promise<T> {
     if (this.lost) return Promise.reject(this.lost);
-    if (this.closing) return Promise.reject(new StudioError('policy.lost', `Replica ${this.id} is closed.`, 'Start it again.'));
+    if (this.closing)
+      return Promise.reject(new StudioError('policy.lost', `Replica ${this.id} is closed.`, 'Start it again.'));
     const call = this.nextCall++;
     return new Promise<T>((resolve, reject) => {
       this.calls.set(call, { resolve, reject });
-      this.send(make(call), (e) => { if (this.calls.delete(call)) reject(e); });
+      this.send(make(call), (e) => {
+        if (this.calls.delete(call)) reject(e);
+      });
     });
   }
 
   private send(m: ToReplica, failed: (e: Error) => void): void {
     // A failed send means the process is ending; 'close' follows and says why.
-    this.child.send(m, (e) => { if (e) void this.gone.then(() => failed(this.lost ?? e)); });
+    this.child.send(m, (e) => {
+      if (e) void this.gone.then(() => failed(this.lost ?? e));
+    });
   }
 
   private receive(m: FromReplica): void {
-    if (m.type === 'ready') { this.opening?.resolve(); this.opening = undefined; return; }
-    if (m.type === 'error' && m.call === undefined) { this.opening?.reject(asError(m.error)); this.opening = undefined; return; }
+    if (m.type === 'ready') {
+      this.opening?.resolve();
+      this.opening = undefined;
+      return;
+    }
+    if (m.type === 'error' && m.call === undefined) {
+      this.opening?.reject(asError(m.error));
+      this.opening = undefined;
+      return;
+    }
     const call = this.calls.get(m.call!);
     this.calls.delete(m.call!);
     if (m.type === 'answer') call?.resolve(m.answer as never);
@@ -115,7 +156,12 @@ class ReplicaProcess implements Replica {
     if (this.lost) return;
     const expected = this.closing && this.calls.size === 0;
     const detail = this.stderr.trim();
-    this.lost = new StudioError('policy.lost', `Replica ${this.id} is gone: ${how}.`, 'It is restarted by itself; see its last output in the details if this repeats.', { details: { stderr: detail } });
+    this.lost = new StudioError(
+      'policy.lost',
+      `Replica ${this.id} is gone: ${how}.`,
+      'It is restarted by itself; see its last output in the details if this repeats.',
+      { details: { stderr: detail } },
+    );
     this.opening?.reject(this.lost);
     for (const c of this.calls.values()) c.reject(this.lost);
     this.calls.clear();
@@ -123,4 +169,5 @@ class ReplicaProcess implements Replica {
   }
 }
 
-const asError = (e: RunError): StudioError => new StudioError(e.kind, e.message, e.remedy, e.details ? { details: { ...e.details } } : undefined);
+const asError = (e: RunError): StudioError =>
+  new StudioError(e.kind, e.message, e.remedy, e.details ? { details: { ...e.details } } : undefined);

@@ -1,9 +1,19 @@
-/** What the daemon and a replica process say to each other (child_process IPC, 'advanced' serialization). Pure types. */
+/**
+ * What the daemon and a replica process say to each other (child_process IPC, 'advanced' serialization). Pure types.
+ */
 import type { EmbeddedPolicySpec, RunError } from '../../domain/index.js';
 import type { ReplicaAnswer, ReplicaRequest, WeightsRef } from '../types.js';
 
 export type ToReplica =
-  | { readonly type: 'open'; readonly spec: EmbeddedPolicySpec; readonly graph: string; readonly weights: WeightsRef; /** Alternatives per choice, and per choice of place. */ readonly top: number; readonly topPlaces: number }
+  | {
+      readonly type: 'open';
+      readonly spec: EmbeddedPolicySpec;
+      readonly graph: string;
+      readonly weights: WeightsRef;
+      /** Alternatives per choice, and per choice of place. */
+      readonly top: number;
+      readonly topPlaces: number;
+    }
   | { readonly type: 'decide'; readonly call: number; readonly request: ReplicaRequest }
   | { readonly type: 'swap'; readonly call: number; readonly weights: WeightsRef }
   /** Finish what was asked, release the session, end. */

@@ -1,33 +1,70 @@
 /**
- * Logits to a decision, head by head: the type first, then the heads that type asks for. Log-probs and entropies are natural-log values of
- * softmax(logits / temperature) over the choices that are possible at all, the distribution that is really sampled from.
- * A greedy decision (or a temperature of 0) takes the most probable choice and reports the same distribution's numbers; it is for evaluation, never for training.
+ * Logits to a decision, head by head: the type first, then the heads that type asks for. Log-probs and entropies are
+ * natural-log values of softmax(logits / temperature) over the choices that are possible at all, the distribution that
+ * is really sampled from. A greedy decision (or a temperature of 0) takes the most probable choice and reports the same
+ * distribution's numbers; it is for evaluation, never for training.
  */
 import type { EmbeddedPolicySpec, Head } from '../../domain/index.js';
 import { HEADS_OF_TYPE, StudioError, headOffsets, headSizes, random } from '../../domain/index.js';
 
-export interface SampleOptions { readonly greedy: boolean; readonly temperature: number; readonly seed: number; /** Instruction tokens that can be copied; the text head is masked beyond them. */ readonly copyable: number; /** Alternatives reported per choice, and per choice of place. */ readonly top: number; readonly topPlaces?: number }
-export interface Alternative { readonly choice: number; readonly probability: number }
-export interface Sampled { readonly choices: Int32Array; readonly logprobs: Float32Array; readonly entropies: Float32Array; readonly alternatives: readonly (readonly Alternative[])[] }
+export interface SampleOptions {
+  readonly greedy: boolean;
+  readonly temperature: number;
+  readonly seed: number;
+  /** Instruction tokens that can be copied; the text head is masked beyond them. */
+  readonly copyable: number;
+  /** Alternatives reported per choice, and per choice of place. */
+  readonly top: number;
+  readonly topPlaces?: number;
+}
+export interface Alternative {
+  readonly choice: number;
+  readonly probability: number;
+}
+export interface Sampled {
+  readonly choices: Int32Array;
+  readonly logprobs: Float32Array;
+  readonly entropies: Float32Array;
+  readonly alternatives: readonly (readonly Alternative[])[];
+}
 
 export type Logits = Readonly<Record<Head, Float32Array>>;
 
 /** Makes a sampler with its own scratch space, so that a decision allocates only its answer. */
 export function makeSampler(spec: EmbeddedPolicySpec): (logits: Logits, o: SampleOptions) => Sampled {
-  const sizes = headSizes(spec), offsets = headOffsets(spec);
+  const sizes = headSizes(spec),
+    offsets = headOffsets(spec);
   const scratch = new Float64Array(Math.max(...Object.values(sizes)));
   const { maxTokens } = spec.instruction;
 
   return (logits, o) => {
-    const temperature = o.temperature > 0 ? o.temperature : 1, greedy = o.greedy || o.temperature <= 0;
+    const temperature = o.temperature > 0 ? o.temperature : 1,
+      greedy = o.greedy || o.temperature <= 0;
     const rng = random(o.seed);
     const picks: { choice: number; logprob: number; entropy: number; alternatives: Alternative[] }[] = [];
     const ask = (head: Head): number => {
-      const d = distribution(logits[head], sizes[head], temperature, scratch, head === 'text' ? Math.min(o.copyable, maxTokens) : maxTokens, head === 'text' ? maxTokens : 0);
+      const d = distribution(
+        logits[head],
+        sizes[head],
+        temperature,
+        scratch,
+        head === 'text' ? Math.min(o.copyable, maxTokens) : maxTokens,
+        head === 'text' ? maxTokens : 0,
+      );
       // One random number per head whether or not it is used, so that greedy and sampled runs stay comparable.
       const u = rng.next();
       const index = greedy ? d.argmax : draw(scratch, sizes[head], u, d.argmax);
-      picks.push({ choice: offsets[head] + index, logprob: Math.log(scratch[index]!), entropy: d.entropy, alternatives: best(scratch, sizes[head], offsets[head], head === 'cell' || head === 'cell2' ? o.topPlaces ?? o.top : o.top) });
+      picks.push({
+        choice: offsets[head] + index,
+        logprob: Math.log(scratch[index]!),
+        entropy: d.entropy,
+        alternatives: best(
+          scratch,
+          sizes[head],
+          offsets[head],
+          head === 'cell' || head === 'cell2' ? (o.topPlaces ?? o.top) : o.top,
+        ),
+      });
       return index;
     };
     const type = spec.types[ask('type')]!;
@@ -41,22 +78,41 @@ export function makeSampler(spec: EmbeddedPolicySpec): (logits: Logits, o: Sampl
   };
 }
 
-/** Probabilities into `p`; indices in [maskFrom, maskTo) are impossible. Stable: the largest logit is taken out first. */
-function distribution(logits: Float32Array, n: number, temperature: number, p: Float64Array, maskFrom: number, maskTo: number): { argmax: number; entropy: number } {
+/**
+ * Probabilities into `p`; indices in [maskFrom, maskTo) are impossible. Stable: the largest logit is taken out first.
+ */
+function distribution(
+  logits: Float32Array,
+  n: number,
+  temperature: number,
+  p: Float64Array,
+  maskFrom: number,
+  maskTo: number,
+): { argmax: number; entropy: number } {
   const masked = (i: number): boolean => i >= maskFrom && i < maskTo;
   let argmax = -1;
   for (let i = 0; i < n; i++) if (!masked(i) && (argmax < 0 || logits[i]! > logits[argmax]!)) argmax = i;
   if (argmax < 0) throw new RangeError('a head has no possible choice');
   const max = logits[argmax]!;
-  let sum = 0, dot = 0;
+  let sum = 0,
+    dot = 0;
   for (let i = 0; i < n; i++) {
-    if (masked(i)) { p[i] = 0; continue; }
+    if (masked(i)) {
+      p[i] = 0;
+      continue;
+    }
     const z = (logits[i]! - max) / temperature;
     const e = Math.exp(z);
-    p[i] = e; sum += e;
+    p[i] = e;
+    sum += e;
     if (e > 0) dot += e * z;
   }
-  if (!Number.isFinite(sum)) throw new StudioError('trainer.invalid', 'The policy weights give logits that are not finite numbers.', 'Training has diverged: resume from an earlier checkpoint with a lower learning rate.');
+  if (!Number.isFinite(sum))
+    throw new StudioError(
+      'trainer.invalid',
+      'The policy weights give logits that are not finite numbers.',
+      'Training has diverged: resume from an earlier checkpoint with a lower learning rate.',
+    );
   for (let i = 0; i < n; i++) p[i] = p[i]! / sum;
   // H = log sum e^z - sum p z.
   return { argmax, entropy: Math.max(0, Math.log(sum) - dot / sum) };
@@ -65,7 +121,10 @@ function distribution(logits: Float32Array, n: number, temperature: number, p: F
 /** Inverse of the cumulative distribution; a choice of probability 0 is never drawn. */
 function draw(p: Float64Array, n: number, u: number, fallback: number): number {
   let c = 0;
-  for (let i = 0; i < n; i++) { c += p[i]!; if (u < c) return i; }
+  for (let i = 0; i < n; i++) {
+    c += p[i]!;
+    if (u < c) return i;
+  }
   return fallback; // rounding left the sum a hair under 1
 }
 

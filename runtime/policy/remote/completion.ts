@@ -1,10 +1,14 @@
 /**
- * A chat completion's answer: text, log-probs, entropies, token ids, version. Log-probs are of the distribution sampled from, as
- * long as the request truncates nothing (no top-p, top-k or penalties; spec/engines.md 4.5).
+ * A chat completion's answer: text, log-probs, entropies, token ids, version. Log-probs are of the distribution sampled
+ * from, as long as the request truncates nothing (no top-p, top-k or penalties; spec/engines.md 4.5).
  */
 import type { PolicyVersion, TokenTrace } from '../../domain/index.js';
 
-interface TokenLogprob { readonly token?: string; readonly logprob?: number | null; readonly top_logprobs?: readonly { readonly logprob?: number | null }[] }
+interface TokenLogprob {
+  readonly token?: string;
+  readonly logprob?: number | null;
+  readonly top_logprobs?: readonly { readonly logprob?: number | null }[];
+}
 /** The parts of the server's JSON that are read; anything may be missing. */
 export interface Completion {
   readonly model?: string;
@@ -20,28 +24,41 @@ export interface Completion {
 
 /** Below this a probability is taken for it; servers write -9999 or null for "none". */
 const FLOOR = -100;
-const logprobOf = (x: number | null | undefined): number => (typeof x === 'number' && Number.isFinite(x) ? Math.min(0, Math.max(FLOOR, x)) : FLOOR);
+const logprobOf = (x: number | null | undefined): number =>
+  typeof x === 'number' && Number.isFinite(x) ? Math.min(0, Math.max(FLOOR, x)) : FLOOR;
 
 /** Token by token, or undefined when the server gave no log-probs. Entropies are lower bounds (`entropyLowerBound`). */
 export function traceOf(c: Completion): TokenTrace | undefined {
-  const choice = c.choices?.[0], content = choice?.logprobs?.content;
+  const choice = c.choices?.[0],
+    content = choice?.logprobs?.content;
   if (!content || content.length === 0) return undefined;
   const ids = choice!.token_ids?.length === content.length ? Int32Array.from(choice!.token_ids) : idsFromNames(content);
   return {
     logprobs: Float32Array.from(content, (t) => logprobOf(t.logprob)),
-    entropies: Float32Array.from(content, (t) => entropyLowerBound([logprobOf(t.logprob)], (t.top_logprobs ?? []).map((x) => logprobOf(x.logprob)))),
+    entropies: Float32Array.from(content, (t) =>
+      entropyLowerBound(
+        [logprobOf(t.logprob)],
+        (t.top_logprobs ?? []).map((x) => logprobOf(x.logprob)),
+      ),
+    ),
     ...(ids ? { ids } : {}),
   };
 }
 
 /**
- * Entropy of a distribution of which the largest probabilities are known: the rest is put on one token, which no distribution with these
- * probabilities undercuts (spec/engines.md 4.5). Without top log-probs the sampled token alone is used.
+ * Entropy of a distribution of which the largest probabilities are known: the rest is put on one token, which no
+ * distribution with these probabilities undercuts (spec/engines.md 4.5). Without top log-probs the sampled token alone
+ * is used.
  */
 export function entropyLowerBound(sampled: readonly number[], top: readonly number[]): number {
   const known = top.length > 0 ? top : sampled;
-  let h = 0, mass = 0;
-  for (const l of known) { const p = Math.exp(l); h -= p * l; mass += p; }
+  let h = 0,
+    mass = 0;
+  for (const l of known) {
+    const p = Math.exp(l);
+    h -= p * l;
+    mass += p;
+  }
   const rest = 1 - mass;
   return Math.max(0, rest > 1e-9 ? h - rest * Math.log(rest) : h);
 }

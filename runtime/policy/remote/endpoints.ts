@@ -1,6 +1,7 @@
 /**
- * Several OpenAI-compatible servers as one: a session stays with its server (prefix cache of its screenshots), new sessions go to the least
- * busy one, and a request that meets 429, 5xx or a broken connection is tried again after a growing pause, elsewhere when there is an elsewhere.
+ * Several OpenAI-compatible servers as one: a session stays with its server (prefix cache of its screenshots), new
+ * sessions go to the least busy one, and a request that meets 429, 5xx or a broken connection is tried again after a
+ * growing pause, elsewhere when there is an elsewhere.
  */
 import { StudioError } from '../../domain/index.js';
 
@@ -18,9 +19,22 @@ export interface EndpointOptions {
   readonly random?: () => number;
   readonly now?: () => number;
 }
-export interface Reply { readonly json: unknown; /** ms of the request that succeeded. */ readonly ms: number; /** ms of failed tries and pauses before it. */ readonly waited: number; readonly endpoint: string }
+export interface Reply {
+  readonly json: unknown;
+  /** ms of the request that succeeded. */
+  readonly ms: number;
+  /** ms of failed tries and pauses before it. */
+  readonly waited: number;
+  readonly endpoint: string;
+}
 
-interface Endpoint { readonly url: string; inFlight: number; sessions: number; /** Does not know vLLM's extra fields. */ plain: boolean }
+interface Endpoint {
+  readonly url: string;
+  inFlight: number;
+  sessions: number;
+  /** Does not know vLLM's extra fields. */
+  plain: boolean;
+}
 const MAX_BACKOFF_MS = 20_000;
 
 export class Endpoints {
@@ -29,16 +43,36 @@ export class Endpoints {
   private readonly o: Required<Omit<EndpointOptions, 'apiKey'>> & Pick<EndpointOptions, 'apiKey'>;
 
   constructor(o: EndpointOptions) {
-    this.o = { attempts: 5, backoffMs: 500, timeoutMs: 180_000, sleep: pause, random: Math.random, now: () => performance.now(), ...o };
-    if (o.baseUrls.length === 0) throw new StudioError('config.invalid', 'A remote policy needs at least one endpoint.', 'Give policy.openai.baseUrls.');
+    this.o = {
+      attempts: 5,
+      backoffMs: 500,
+      timeoutMs: 180_000,
+      sleep: pause,
+      random: Math.random,
+      now: () => performance.now(),
+      ...o,
+    };
+    if (o.baseUrls.length === 0)
+      throw new StudioError(
+        'config.invalid',
+        'A remote policy needs at least one endpoint.',
+        'Give policy.openai.baseUrls.',
+      );
     this.all = o.baseUrls.map((u) => ({ url: u.replace(/\/+$/, ''), inFlight: 0, sessions: 0, plain: false }));
   }
 
   /**
-   * POST `body` with `extras` merged in (fields beyond OpenAI's own; left out for a server that refuses them). Rejects with `policy.remote`, or
+   * POST `body` with `extras` merged in (fields beyond OpenAI's own; left out for a server that refuses them). Rejects
+   * with `policy.remote`, or
    * `cancelled` as soon as the signal fires.
    */
-  async post(session: string, path: string, body: Readonly<Record<string, unknown>>, extras: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Reply> {
+  async post(
+    session: string,
+    path: string,
+    body: Readonly<Record<string, unknown>>,
+    extras: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+  ): Promise<Reply> {
     const began = this.o.now();
     let avoid: Endpoint | undefined, last: StudioError | undefined;
     for (let attempt = 0; attempt < this.o.attempts;) {
@@ -50,8 +84,13 @@ export class Endpoints {
         const r = await this.once(e, path, e.plain ? body : { ...body, ...extras }, signal);
         if (!('failed' in r)) return { json: r.json, ms: this.o.now() - t0, waited: t0 - began, endpoint: e.url };
         failure = r;
-      } finally { e.inFlight--; }
-      if (!e.plain && Object.keys(extras).length > 0 && (failure.status === 400 || failure.status === 422)) { e.plain = true; continue; }
+      } finally {
+        e.inFlight--;
+      }
+      if (!e.plain && Object.keys(extras).length > 0 && (failure.status === 400 || failure.status === 422)) {
+        e.plain = true;
+        continue;
+      }
       last = failure.failed;
       if (!failure.retry) throw last;
       if (++attempt >= this.o.attempts) break;
@@ -74,46 +113,90 @@ export class Endpoints {
     if (before && before !== avoid) return before;
     const others = this.all.filter((e) => e !== avoid);
     const from = others.length > 0 ? others : this.all;
-    const best = from.reduce((a, b) => (b.inFlight < a.inFlight || (b.inFlight === a.inFlight && b.sessions < a.sessions) ? b : a));
-    if (before !== best) { if (before) before.sessions--; best.sessions++; this.own.set(session, best); }
+    const best = from.reduce((a, b) =>
+      b.inFlight < a.inFlight || (b.inFlight === a.inFlight && b.sessions < a.sessions) ? b : a,
+    );
+    if (before !== best) {
+      if (before) before.sessions--;
+      best.sessions++;
+      this.own.set(session, best);
+    }
     return best;
   }
 
-  private async once(e: Endpoint, path: string, body: unknown, signal: AbortSignal): Promise<{ json: unknown } | Failure> {
+  private async once(
+    e: Endpoint,
+    path: string,
+    body: unknown,
+    signal: AbortSignal,
+  ): Promise<{ json: unknown } | Failure> {
     const url = `${e.url}${path}`;
     try {
       const response = await fetch(url, {
-        method: 'POST', body: JSON.stringify(body), signal: AbortSignal.any([signal, AbortSignal.timeout(this.o.timeoutMs)]),
-        headers: { 'content-type': 'application/json', ...(this.o.apiKey ? { authorization: `Bearer ${this.o.apiKey}` } : {}) },
+        method: 'POST',
+        body: JSON.stringify(body),
+        signal: AbortSignal.any([signal, AbortSignal.timeout(this.o.timeoutMs)]),
+        headers: {
+          'content-type': 'application/json',
+          ...(this.o.apiKey ? { authorization: `Bearer ${this.o.apiKey}` } : {}),
+        },
       });
       if (response.ok) return { json: await response.json() };
       const text = (await response.text()).slice(0, 500);
       const { status } = response;
       const retryAfter = Number(response.headers.get('retry-after') ?? NaN);
       return {
-        status, retry: status === 408 || status === 429 || status >= 500, ...(Number.isFinite(retryAfter) ? { retryAfterMs: Math.min(retryAfter * 1000, MAX_BACKOFF_MS) } : {}),
+        status,
+        retry: status === 408 || status === 429 || status >= 500,
+        ...(Number.isFinite(retryAfter) ? { retryAfterMs: Math.min(retryAfter * 1000, MAX_BACKOFF_MS) } : {}),
         failed: new StudioError('policy.remote', `${url} answered ${status}: ${text}`, remedyFor(status)),
       };
     } catch (x) {
       if (signal.aborted) throw cancelled();
       const cause = x instanceof Error && x.cause instanceof Error ? x.cause.message : (x as Error).message;
-      return { status: 0, retry: true, failed: new StudioError('policy.remote', `${url} cannot be reached: ${cause}`, 'Check that the model server runs and that policy.openai.baseUrls is right.', { cause: x }) };
+      return {
+        status: 0,
+        retry: true,
+        failed: new StudioError(
+          'policy.remote',
+          `${url} cannot be reached: ${cause}`,
+          'Check that the model server runs and that policy.openai.baseUrls is right.',
+          { cause: x },
+        ),
+      };
     }
   }
 }
-interface Failure { readonly failed: StudioError; readonly status: number; readonly retry: boolean; readonly retryAfterMs?: number }
+interface Failure {
+  readonly failed: StudioError;
+  readonly status: number;
+  readonly retry: boolean;
+  readonly retryAfterMs?: number;
+}
 
 const remedyFor = (status: number): string =>
-  status === 401 || status === 403 ? 'Set the API key in the environment variable that policy.openai.apiKeyEnv names.'
-    : status === 404 ? 'Check policy.openai.model and that the URL ends in /v1.'
-      : status === 429 || status >= 500 ? 'The server is overloaded or failing; look at its log.' : 'The server refuses the request; see its message.';
+  status === 401 || status === 403
+    ? 'Set the API key in the environment variable that policy.openai.apiKeyEnv names.'
+    : status === 404
+      ? 'Check policy.openai.model and that the URL ends in /v1.'
+      : status === 429 || status >= 500
+        ? 'The server is overloaded or failing; look at its log.'
+        : 'The server refuses the request; see its message.';
 
-const cancelled = (): StudioError => new StudioError('cancelled', 'A decision was cancelled.', 'Start it again when you want it.');
+const cancelled = (): StudioError =>
+  new StudioError('cancelled', 'A decision was cancelled.', 'Start it again when you want it.');
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const stop = (): void => { clearTimeout(timer); reject(cancelled()); };
-    const timer = setTimeout(() => { signal.removeEventListener('abort', stop); resolve(); }, ms);
-    if (signal.aborted) stop(); else signal.addEventListener('abort', stop, { once: true });
+    const stop = (): void => {
+      clearTimeout(timer);
+      reject(cancelled());
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', stop);
+      resolve();
+    }, ms);
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop, { once: true });
   });
 }

@@ -1,6 +1,7 @@
 /**
- * `policy: openai`: a vision-language model behind OpenAI-compatible endpoints (vLLM, SGLang, ...), speaking the UI-TARS grammar. Each
- * decision is one chat completion with the newest screenshots and every text of the episode; log-probs are recorded as sampled.
+ * `policy: openai`: a vision-language model behind OpenAI-compatible endpoints (vLLM, SGLang, ...), speaking the
+ * UI-TARS grammar. Each decision is one chat completion with the newest screenshots and every text of the episode;
+ * log-probs are recorded as sampled.
  */
 import type { Action, Frame, PolicyVersion, ReplicaId, Size } from '../../domain/index.js';
 import { StudioError, hash32, id } from '../../domain/index.js';
@@ -29,12 +30,15 @@ export interface OpenAiPolicyOptions extends EndpointOptions {
   readonly topLogprobs?: number;
   /** Version of the weights when neither the server nor the model's name says. Default 0. */
   readonly version?: PolicyVersion;
-  readonly prompt?: PromptOptions & { /** Replaces the UI-TARS prompt. */ readonly template?: (instruction: string) => string };
+  readonly prompt?: PromptOptions & {
+    /** Replaces the UI-TARS prompt. */
+    readonly template?: (instruction: string) => string;
+  };
 }
 
 /**
- * Sampling must be from the model's own distribution, or the recorded log-probs are not those sampled from: a server would otherwise apply the
- * truncation and penalties of the model's generation_config (spec/engines.md 4.5).
+ * Sampling must be from the model's own distribution, or the recorded log-probs are not those sampled from: a server
+ * would otherwise apply the truncation and penalties of the model's generation_config (spec/engines.md 4.5).
  */
 const UNTRUNCATED = { top_k: -1, min_p: 0, repetition_penalty: 1, return_token_ids: true };
 
@@ -55,8 +59,18 @@ class OpenAiSession implements PolicySession {
   private dropped: { readonly turn: Turn; readonly image: string }[] = [];
   private asked = 0;
 
-  constructor(o: OpenAiPolicyOptions, endpoints: Endpoints, session: string, instruction: string, screen: Size, sampling: Sampling) {
-    this.o = o; this.endpoints = endpoints; this.session = session; this.sampling = sampling;
+  constructor(
+    o: OpenAiPolicyOptions,
+    endpoints: Endpoints,
+    session: string,
+    instruction: string,
+    screen: Size,
+    sampling: Sampling,
+  ) {
+    this.o = o;
+    this.endpoints = endpoints;
+    this.session = session;
+    this.sampling = sampling;
     this.prompt = o.prompt?.template?.(instruction) ?? uiTarsPrompt(instruction, o.prompt);
     this.coordinates = { mode: o.coordinates, screen, ...(o.limits ? { limits: o.limits } : {}) };
   }
@@ -65,35 +79,70 @@ class OpenAiSession implements PolicySession {
     const { o, sampling } = this;
     const image = `data:image/png;base64,${Buffer.from(await o.encodePng(frame)).toString('base64')}`;
     const top = o.topLogprobs ?? 8;
-    const reply = await this.endpoints.post(this.session, '/chat/completions', {
-      model: o.model, messages: messagesOf(this.prompt, this.turns, image), max_tokens: o.maxTokens ?? 512, n: 1, stream: false,
-      temperature: sampling.greedy ? 0 : sampling.temperature, top_p: 1, seed: hash32(`${sampling.seed}/${this.asked++}`) & 0x7fffffff,
-      logprobs: true, ...(top > 0 ? { top_logprobs: top } : {}),
-    }, UNTRUNCATED, signal);
+    const reply = await this.endpoints.post(
+      this.session,
+      '/chat/completions',
+      {
+        model: o.model,
+        messages: messagesOf(this.prompt, this.turns, image),
+        max_tokens: o.maxTokens ?? 512,
+        n: 1,
+        stream: false,
+        temperature: sampling.greedy ? 0 : sampling.temperature,
+        top_p: 1,
+        seed: hash32(`${sampling.seed}/${this.asked++}`) & 0x7fffffff,
+        logprobs: true,
+        ...(top > 0 ? { top_logprobs: top } : {}),
+      },
+      UNTRUNCATED,
+      signal,
+    );
     const completion = (reply.json ?? {}) as Completion;
     const text = completion.choices?.[0]?.message?.content;
-    if (typeof text !== 'string') throw new StudioError('policy.remote', `${reply.endpoint} answered without a message: ${JSON.stringify(reply.json).slice(0, 300)}`, 'Check that the endpoint serves chat completions.');
-    const tokens = traceOf(completion), version = versionOf(completion, o.version ?? 0);
+    if (typeof text !== 'string')
+      throw new StudioError(
+        'policy.remote',
+        `${reply.endpoint} answered without a message: ${JSON.stringify(reply.json).slice(0, 300)}`,
+        'Check that the endpoint serves chat completions.',
+      );
+    const tokens = traceOf(completion),
+      version = versionOf(completion, o.version ?? 0);
     const said = this.parse(text, { ...(tokens ? { tokens } : {}), version });
     this.remember({ image, text: addBoxTokens(text) });
     return {
-      actions: said.actions, ...(said.thought !== undefined ? { thought: said.thought } : {}), ...(tokens ? { tokens, entropy: 'lower-bound' as const } : {}),
-      version, replica: id<ReplicaId>(reply.endpoint), queueMs: reply.waited, computeMs: reply.ms,
+      actions: said.actions,
+      ...(said.thought !== undefined ? { thought: said.thought } : {}),
+      ...(tokens ? { tokens, entropy: 'lower-bound' as const } : {}),
+      version,
+      replica: id<ReplicaId>(reply.endpoint),
+      queueMs: reply.waited,
+      computeMs: reply.ms,
     };
   }
 
-  acted(actions: readonly Action[]): void { this.remember({ image: undefined, text: formatAnswer({ actions }, { ...this.coordinates, boxTokens: true }) }); }
+  acted(actions: readonly Action[]): void {
+    this.remember({ image: undefined, text: formatAnswer({ actions }, { ...this.coordinates, boxTokens: true }) });
+  }
 
-  retract(): void { this.turns.pop(); for (const { turn, image } of this.dropped.splice(0)) turn.image = image; }
+  retract(): void {
+    this.turns.pop();
+    for (const { turn, image } of this.dropped.splice(0)) turn.image = image;
+  }
 
-  close(): void { this.endpoints.end(this.session); }
+  close(): void {
+    this.endpoints.end(this.session);
+  }
 
   /** An answer outside the grammar keeps its text and tokens in the error, so that training can push it down. */
   private parse(text: string, sampled: Record<string, unknown>): ReturnType<typeof parseActions> {
     try {
       return parseActions(text, this.coordinates);
     } catch (e) {
-      if (e instanceof GrammarError) throw new StudioError('policy.invalid', e.message, e.error.remedy, { details: { ...e.error.details, ...sampled }, cause: e });
+      if (e instanceof GrammarError)
+        throw new StudioError('policy.invalid', e.message, e.error.remedy, {
+          details: { ...e.error.details, ...sampled },
+          cause: e,
+        });
       throw e;
     }
   }
@@ -103,7 +152,9 @@ class OpenAiSession implements PolicySession {
     this.turns.push(turn);
     const keep = Math.max(1, this.o.images ?? 5) - 1;
     const withImage = this.turns.filter((t) => t.image !== undefined);
-    this.dropped = withImage.slice(0, Math.max(0, withImage.length - keep)).map((turn) => ({ turn, image: turn.image! }));
+    this.dropped = withImage
+      .slice(0, Math.max(0, withImage.length - keep))
+      .map((turn) => ({ turn, image: turn.image! }));
     for (const { turn } of this.dropped) turn.image = undefined;
   }
 }

@@ -1,14 +1,34 @@
 /** UI-TARS's computer-use prompt and message history (spec/osworld.md 3). */
 
-export type Content = string | readonly ({ readonly type: 'text'; readonly text: string } | { readonly type: 'image_url'; readonly image_url: { readonly url: string } })[];
-export interface Message { readonly role: 'system' | 'user' | 'assistant'; readonly content: Content }
+export type Content =
+  | string
+  | readonly (
+      | { readonly type: 'text'; readonly text: string }
+      | { readonly type: 'image_url'; readonly image_url: { readonly url: string } }
+    )[];
+export interface Message {
+  readonly role: 'system' | 'user' | 'assistant';
+  readonly content: Content;
+}
 
-/** One earlier turn: its screenshot while it is among the newest, and what the model (or somebody in its place) said. */
-export interface Turn { image: string | undefined; readonly text: string }
+/**
+ * One earlier turn: its screenshot while it is among the newest, and what the model (or somebody in its place) said.
+ */
+export interface Turn {
+  image: string | undefined;
+  readonly text: string;
+}
 
-export interface PromptOptions { readonly language?: string; /** An extra line, e.g. the password for sudo. */ readonly note?: string }
+export interface PromptOptions {
+  readonly language?: string;
+  /** An extra line, e.g. the password for sudo. */
+  readonly note?: string;
+}
 
-export const uiTarsPrompt = (instruction: string, o: PromptOptions = {}): string => `You are a GUI agent. You are given a task and your action history, with screenshots. You need to perform the next action to complete the task.
+export const uiTarsPrompt = (
+  instruction: string,
+  o: PromptOptions = {},
+): string => `You are a GUI agent. You are given a task and your action history, with screenshots. You need to perform the next action to complete the task.
 
 ## Output Format
 \`\`\`
@@ -42,10 +62,14 @@ export function messagesOf(prompt: string, turns: readonly Turn[], image: string
   return [
     { role: 'system', content: 'You are a helpful assistant.' },
     { role: 'user', content: [{ type: 'text', text: prompt }] },
-    ...turns.flatMap((t): Message[] => [...(t.image === undefined ? [] : [picture(t.image)]), { role: 'assistant', content: t.text }]),
+    ...turns.flatMap((t): Message[] => [
+      ...(t.image === undefined ? [] : [picture(t.image)]),
+      { role: 'assistant', content: t.text },
+    ]),
     picture(image),
   ];
 }
 
 /** Servers drop special tokens from their output; the model was trained on histories that have them. */
-export const addBoxTokens = (text: string): string => text.replace(/((?:start|end)_box=')\((\s*[-\d.]+\s*,\s*[-\d.]+\s*)\)'/g, "$1<|box_start|>($2)<|box_end|>'");
+export const addBoxTokens = (text: string): string =>
+  text.replace(/((?:start|end)_box=')\((\s*[-\d.]+\s*,\s*[-\d.]+\s*)\)'/g, "$1<|box_start|>($2)<|box_end|>'");

@@ -9,11 +9,19 @@ import { emptyLine, type AnnotationRecord, type Line } from './line.js';
 import { Turns } from './turns.js';
 
 /** Logs kept open for writing, and logs kept in memory for reading. */
-const OPEN = 8, KEPT = 32;
+const OPEN = 8,
+  KEPT = 32;
 
-interface Kept { readonly mark: string; readonly lines: Lines; marks?: Promise<Map<string, AnnotationMarks>> }
+interface Kept {
+  readonly mark: string;
+  readonly lines: Lines;
+  marks?: Promise<Map<string, AnnotationMarks>>;
+}
 
-/** The annotations of all runs this process is asked for: one writer a run, edits one after another, everything it answers is on disk. */
+/**
+ * The annotations of all runs this process is asked for: one writer a run, edits one after another, everything it
+ * answers is on disk.
+ */
 export class Annotations {
   readonly #warn: (text: string) => void;
   readonly #open = new Map<RunPath, AnnotationLog>();
@@ -21,16 +29,22 @@ export class Annotations {
   readonly #folded = new WeakMap<Line, AnnotationMarks | undefined>();
   readonly #turn = new Map<RunPath, Promise<unknown>>();
   #closed = false;
-  constructor(warn: (text: string) => void) { this.#warn = warn; }
+  constructor(warn: (text: string) => void) {
+    this.#warn = warn;
+  }
 
   /** As they are now, by recorded trajectory. */
-  async lines(run: RunPath): Promise<Lines> { return (await this.#read(resolve(run))).lines; }
-  async line(run: RunPath, root: string): Promise<Line> { return (await this.lines(run)).get(root) ?? emptyLine; }
+  async lines(run: RunPath): Promise<Lines> {
+    return (await this.#read(resolve(run))).lines;
+  }
+  async line(run: RunPath, root: string): Promise<Line> {
+    return (await this.lines(run)).get(root) ?? emptyLine;
+  }
 
   /** For rows of lists: recorded trajectories of which anything is said. */
   async marks(run: RunPath): Promise<ReadonlyMap<string, AnnotationMarks>> {
     const kept = await this.#read(resolve(run));
-    return kept.marks ??= this.#marks(kept.lines);
+    return (kept.marks ??= this.#marks(kept.lines));
   }
   async #marks(lines: Lines): Promise<Map<string, AnnotationMarks>> {
     const out = new Map<string, AnnotationMarks>();
@@ -47,30 +61,51 @@ export class Annotations {
   }
 
   /**
-   * One record more, or none when `build` answers undefined; resolves with the line as it then is, on disk. `build` sees the newest line, and
-   * is asked twice where the log must be opened first: what it throws leaves nothing behind.
+   * One record more, or none when `build` answers undefined; resolves with the line as it then is, on disk. `build`
+   * sees the newest line, and is asked twice where the log must be opened first: what it throws leaves nothing behind.
    */
   async write(run: RunPath, root: string, build: (l: Line) => AnnotationRecord | undefined): Promise<Line> {
     const dir = resolve(run);
     return this.#inTurn(dir, async () => {
-      const open = this.#open.get(dir), seen = open && !open.closed ? open.lines.get(root) ?? emptyLine : await this.line(dir, root);
+      const open = this.#open.get(dir),
+        seen = open && !open.closed ? (open.lines.get(root) ?? emptyLine) : await this.line(dir, root);
       const first = build(seen);
       if (!first) return seen;
-      const log = await this.#writer(dir), newest = log.lines.get(root) ?? emptyLine, record = open === log ? first : build(newest);
-      if (record) { await log.append(record); this.#kept.delete(dir); }
+      const log = await this.#writer(dir),
+        newest = log.lines.get(root) ?? emptyLine,
+        record = open === log ? first : build(newest);
+      if (record) {
+        await log.append(record);
+        this.#kept.delete(dir);
+      }
       return log.lines.get(root) ?? emptyLine;
     });
   }
 
   /** Why nothing can be written; undefined when it looks as if it could. */
   async locked(run: RunPath): Promise<AnnotationView['locked']> {
-    const dir = resolve(run), folder = annotationsDir(dir), open = this.#open.get(dir);
+    const dir = resolve(run),
+      folder = annotationsDir(dir),
+      open = this.#open.get(dir);
     if (open && !open.closed) return undefined;
-    const writable = async (path: string): Promise<string | undefined> => access(path, constants.W_OK).then(() => undefined, (e: NodeJS.ErrnoException) => e.code);
-    const here = await writable(`${folder}/.`), problem = here === 'ENOENT' ? await writable(dir) : here;
-    if (problem) return { message: `The folder of this run cannot be written to (${problem}).`, remedy: 'Copy the run to a folder you can write to, and annotate the copy.' };
+    const writable = async (path: string): Promise<string | undefined> =>
+      access(path, constants.W_OK).then(
+        () => undefined,
+        (e: NodeJS.ErrnoException) => e.code,
+      );
+    const here = await writable(`${folder}/.`),
+      problem = here === 'ENOENT' ? await writable(dir) : here;
+    if (problem)
+      return {
+        message: `The folder of this run cannot be written to (${problem}).`,
+        remedy: 'Copy the run to a folder you can write to, and annotate the copy.',
+      };
     const holder = here === undefined ? await runHolder(folder) : undefined;
-    if (holder) return { message: `The annotations of this run are being edited by another process${holder === 'unknown' ? '' : ` (${holder.pid} on ${holder.host})`}.`, remedy: 'Edit them there, or close it first.' };
+    if (holder)
+      return {
+        message: `The annotations of this run are being edited by another process${holder === 'unknown' ? '' : ` (${holder.pid} on ${holder.host})`}.`,
+        remedy: 'Edit them there, or close it first.',
+      };
     return undefined;
   }
 
@@ -83,11 +118,29 @@ export class Annotations {
   }
 
   async #read(dir: RunPath): Promise<Kept> {
-    const open = this.#open.get(dir), mark = open && !open.closed ? 'open' : await logMark(dir).catch((e: unknown) => { this.#warn(`The annotations of ${dir} cannot be read: ${(e as Error).message}`); return 'none'; }), kept = this.#kept.get(dir);
-    if (kept?.mark === mark) { this.#kept.delete(dir); this.#kept.set(dir, kept); return kept; }
-    const now: Kept = open && !open.closed ? { mark, lines: open.lines } : { mark, lines: mark === 'none' ? new Map<string, Line>() : await this.#readLog(dir) };
+    const open = this.#open.get(dir),
+      mark =
+        open && !open.closed
+          ? 'open'
+          : await logMark(dir).catch((e: unknown) => {
+              this.#warn(`The annotations of ${dir} cannot be read: ${(e as Error).message}`);
+              return 'none';
+            }),
+      kept = this.#kept.get(dir);
+    if (kept?.mark === mark) {
+      this.#kept.delete(dir);
+      this.#kept.set(dir, kept);
+      return kept;
+    }
+    const now: Kept =
+      open && !open.closed
+        ? { mark, lines: open.lines }
+        : { mark, lines: mark === 'none' ? new Map<string, Line>() : await this.#readLog(dir) };
     this.#kept.set(dir, now);
-    for (const oldest of this.#kept.keys()) { if (this.#kept.size > KEPT) this.#kept.delete(oldest); break; }
+    for (const oldest of this.#kept.keys()) {
+      if (this.#kept.size > KEPT) this.#kept.delete(oldest);
+      break;
+    }
     return now;
   }
   async #readLog(dir: RunPath): Promise<Lines> {
@@ -95,12 +148,19 @@ export class Annotations {
     this.#report(dir, c);
     return c.lines;
   }
-  #report(dir: RunPath, c: { readonly skipped: number; readonly damage: readonly { readonly from: number; readonly to: number }[] }): void {
+  #report(
+    dir: RunPath,
+    c: { readonly skipped: number; readonly damage: readonly { readonly from: number; readonly to: number }[] },
+  ): void {
     const bytes = c.damage.reduce((n, d) => n + d.to - d.from, 0);
-    if (bytes > 0 || c.skipped > 0) this.#warn(`The annotations of ${dir} are damaged: ${bytes} bytes and ${c.skipped} records cannot be read; the rest was.`);
+    if (bytes > 0 || c.skipped > 0)
+      this.#warn(
+        `The annotations of ${dir} are damaged: ${bytes} bytes and ${c.skipped} records cannot be read; the rest was.`,
+      );
   }
   async #writer(dir: RunPath): Promise<AnnotationLog> {
-    if (this.#closed) throw new ServiceError('draining', 'The runtime is stopping.', 'Start it again when it has stopped.');
+    if (this.#closed)
+      throw new ServiceError('draining', 'The runtime is stopping.', 'Start it again when it has stopped.');
     const open = this.#open.get(dir);
     if (open && !open.closed) return open;
     const log = await AnnotationLog.open(dir);
@@ -108,13 +168,21 @@ export class Annotations {
     this.#open.delete(dir);
     this.#open.set(dir, log);
     this.#kept.delete(dir);
-    for (const [other, l] of this.#open) { if (this.#open.size <= OPEN) break; if (!this.#turn.has(other)) { this.#open.delete(other); await l.close(); } }
+    for (const [other, l] of this.#open) {
+      if (this.#open.size <= OPEN) break;
+      if (!this.#turn.has(other)) {
+        this.#open.delete(other);
+        await l.close();
+      }
+    }
     return log;
   }
   #inTurn<T>(dir: RunPath, work: () => Promise<T>): Promise<T> {
     const mine = (this.#turn.get(dir) ?? Promise.resolve()).catch(() => undefined).then(work);
     this.#turn.set(dir, mine);
-    const over = (): void => { if (this.#turn.get(dir) === mine) this.#turn.delete(dir); };
+    const over = (): void => {
+      if (this.#turn.get(dir) === mine) this.#turn.delete(dir);
+    };
     mine.then(over, over);
     return mine;
   }

@@ -3,11 +3,14 @@ import { readLog } from './log.js';
 import { Turns } from './turns.js';
 
 /**
- * What people said of a run's trajectories, by trajectory: those with any annotation, and the parts of those that were split. Reads the
- * log as it is on disk; a run without annotations gives an empty map. Apply it with `revisedTrajectory`.
+ * What people said of a run's trajectories, by trajectory: those with any annotation, and the parts of those that were
+ * split. Reads the log as it is on disk; a run without annotations gives an empty map. Apply it with
+ * `revisedTrajectory`.
  */
 export async function readAnnotations(run: string): Promise<Map<string, Annotated>> {
-  const { lines } = await readLog(run), out = new Map<string, Annotated>(), turns = new Turns();
+  const { lines } = await readLog(run),
+    out = new Map<string, Annotated>(),
+    turns = new Turns();
   for (const [root, line] of lines) {
     for (const a of annotatedOf(root, line)) out.set(a.rollout, a);
     if (turns.over) await turns.next();

@@ -18,19 +18,31 @@ function progress(): { on: (p: BuildProgress) => void; end: () => void } {
       else if (p.phase !== phase || p.phase === 'done') process.stderr.write(`${text}\n`);
       phase = p.phase;
     },
-    end: () => { if (process.stderr.isTTY) process.stderr.write('\r\x1b[2K'); },
+    end: () => {
+      if (process.stderr.isTTY) process.stderr.write('\r\x1b[2K');
+    },
   };
 }
 
 /** `desktop build`: the image in the Docker engine, or the root file system of the local provider. */
 export async function build(o: Options): Promise<number> {
-  const abort = new AbortController(), p = progress();
-  process.once('SIGINT', () => { abort.abort(); });
+  const abort = new AbortController(),
+    p = progress();
+  process.once('SIGINT', () => {
+    abort.abort();
+  });
   try {
-    const { what } = await buildDesktop({ provider: String(o['provider'] ?? 'auto'), force: o['force'] === true, onProgress: p.on, signal: abort.signal });
+    const { what } = await buildDesktop({
+      provider: String(o['provider'] ?? 'auto'),
+      force: o['force'] === true,
+      onProgress: p.on,
+      signal: abort.signal,
+    });
     p.end();
     process.stdout.write(`${what} is ready.\n`);
-  } finally { p.end(); }
+  } finally {
+    p.end();
+  }
   return 0;
 }
 
@@ -39,9 +51,17 @@ export async function status(o: Options): Promise<number> {
   const rows = await probeProviders(parseRunFile({}).desktops);
   const docker = rows.find((r) => r.provider === 'docker')?.ok === true;
   const built = await imageStatus(docker ? connectEngine() : undefined);
-  if (o['json']) { process.stdout.write(JSON.stringify({ providers: rows, built }, null, 2) + '\n'); return 0; }
-  for (const r of rows) process.stdout.write(`${r.ok ? '✓' : '✗'} ${r.provider.padEnd(6)} ${r.ok ? r.detail : `${r.problem?.message ?? r.detail}\n         ${r.problem?.remedy ?? ''}`}\n`);
-  process.stdout.write(`image            ${built.image ? `${built.tag}, ${Math.round(built.image.bytes / 1e6)} MB` : 'not built'}\nroot file system ${built.rootfs ? built.rootfs.path : 'not built'}\n`);
+  if (o['json']) {
+    process.stdout.write(JSON.stringify({ providers: rows, built }, null, 2) + '\n');
+    return 0;
+  }
+  for (const r of rows)
+    process.stdout.write(
+      `${r.ok ? '✓' : '✗'} ${r.provider.padEnd(6)} ${r.ok ? r.detail : `${r.problem?.message ?? r.detail}\n         ${r.problem?.remedy ?? ''}`}\n`,
+    );
+  process.stdout.write(
+    `image            ${built.image ? `${built.tag}, ${Math.round(built.image.bytes / 1e6)} MB` : 'not built'}\nroot file system ${built.rootfs ? built.rootfs.path : 'not built'}\n`,
+  );
   return 0;
 }
 
@@ -58,6 +78,8 @@ export async function screenshot(file: string, o: Options): Promise<number> {
     }
     await desktop.settle();
     await writeFile(file, await pngOf(await desktop.observe()));
-  } finally { await provider.dispose(); }
+  } finally {
+    await provider.dispose();
+  }
   return 0;
 }

@@ -1,6 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { Action, RunError, Size, Step } from '../../domain/index.js';
-import type { ControlMode, ControlState, ControlStep, ControlVerdict, InputEvent, Proposal, RunPath } from '../../protocol/types.js';
+import type {
+  ControlMode,
+  ControlState,
+  ControlStep,
+  ControlVerdict,
+  InputEvent,
+  Proposal,
+  RunPath,
+} from '../../protocol/types.js';
 import type { Clock } from '../../rollout/clock.js';
 import { ServiceError } from '../service/types.js';
 import type { SegmentOptions } from './segment.js';
@@ -18,9 +26,19 @@ export interface SessionHost {
   /** Nobody looks at it any more. */
   forget(s: ControlSession): void;
 }
-export interface SessionFacts { readonly run: RunPath; readonly desktop: string; readonly screen: Size; readonly family: string; readonly task: string; readonly seed: number; readonly instruction: string }
+export interface SessionFacts {
+  readonly run: RunPath;
+  readonly desktop: string;
+  readonly screen: Size;
+  readonly family: string;
+  readonly task: string;
+  readonly seed: number;
+  readonly instruction: string;
+}
 
-/** What a recording and a take-over have in common: who looks at it, what there is to show, when nobody cares any more. */
+/**
+ * What a recording and a take-over have in common: who looks at it, what there is to show, when nobody cares any more.
+ */
 export abstract class ControlSession {
   readonly id = randomBytes(6).toString('hex');
   abstract readonly purpose: ControlState['purpose'];
@@ -41,7 +59,10 @@ export abstract class ControlSession {
   #told = false;
   #over = false;
 
-  constructor(host: SessionHost, facts: SessionFacts) { this.host = host; this.facts = facts; }
+  constructor(host: SessionHost, facts: SessionFacts) {
+    this.host = host;
+    this.facts = facts;
+  }
 
   /** Events of a person in control, in order. */
   abstract input(events: readonly InputEvent[]): Promise<void>;
@@ -54,25 +75,45 @@ export abstract class ControlSession {
   /** Nobody came back: recorded or handed back, whatever is right for it. */
   protected abstract abandoned(): Promise<void>;
   /** Steps the policy may still make; undefined when that is of no interest now. */
-  protected left(): number | undefined { return undefined; }
+  protected left(): number | undefined {
+    return undefined;
+  }
 
-  get over(): boolean { return this.#over; }
+  get over(): boolean {
+    return this.#over;
+  }
 
   state(): ControlState {
-    const { facts: f } = this, left = this.left();
+    const { facts: f } = this,
+      left = this.left();
     return {
-      session: this.id, purpose: this.purpose, mode: this.mode, ...f, steps: this.steps.map(shown),
-      ...(this.rollout ? { rollout: this.rollout } : {}), ...(this.doing ? { doing: this.doing } : {}), ...(this.proposal ? { proposal: this.proposal } : {}), ...(left === undefined ? {} : { left }),
-      ...(this.verdict ? { verdict: this.verdict } : {}), ...(this.kept ? { kept: this.kept } : {}), ...(this.#abandonedAt === undefined ? {} : { abandonedAt: this.#abandonedAt }), ...(this.error ? { error: this.error } : {}),
+      session: this.id,
+      purpose: this.purpose,
+      mode: this.mode,
+      ...f,
+      steps: this.steps.map(shown),
+      ...(this.rollout ? { rollout: this.rollout } : {}),
+      ...(this.doing ? { doing: this.doing } : {}),
+      ...(this.proposal ? { proposal: this.proposal } : {}),
+      ...(left === undefined ? {} : { left }),
+      ...(this.verdict ? { verdict: this.verdict } : {}),
+      ...(this.kept ? { kept: this.kept } : {}),
+      ...(this.#abandonedAt === undefined ? {} : { abandonedAt: this.#abandonedAt }),
+      ...(this.error ? { error: this.error } : {}),
     };
   }
 
-  /** `client` fires when the window is gone for good. Any other request of a window says that somebody is there, too. */
+  /**
+   * `client` fires when the window is gone for good. Any other request of a window says that somebody is there, too.
+   */
   attach(client: AbortSignal | undefined): void {
-    const key = client ?? this, there = this.#viewers.get(key);
+    const key = client ?? this,
+      there = this.#viewers.get(key);
     if (there) there.n++;
     else {
-      const gone = (): void => { this.#drop(key); };
+      const gone = (): void => {
+        this.#drop(key);
+      };
       client?.addEventListener('abort', gone, { once: true });
       this.#viewers.set(key, { n: 1, off: () => client?.removeEventListener('abort', gone) });
       if (client?.aborted) gone();
@@ -80,7 +121,8 @@ export abstract class ControlSession {
     this.#count();
   }
   detach(client: AbortSignal | undefined): void {
-    const key = client ?? this, there = this.#viewers.get(key);
+    const key = client ?? this,
+      there = this.#viewers.get(key);
     if (there && --there.n <= 0) this.#drop(key);
   }
   #drop(key: object): void {
@@ -88,17 +130,26 @@ export abstract class ControlSession {
     if (!there) return;
     there.off();
     this.#viewers.delete(key);
-    if (this.#viewers.size === 0) this.letGo().catch((e: unknown) => { this.host.log('warn', `Keys could not be let go: ${(e as Error).message}`); });
+    if (this.#viewers.size === 0)
+      this.letGo().catch((e: unknown) => {
+        this.host.log('warn', `Keys could not be let go: ${(e as Error).message}`);
+      });
     this.#count();
   }
   /** Somebody is there, or the time runs. */
-  touch(): void { if (this.#viewers.size === 0) this.#count(); }
+  touch(): void {
+    if (this.#viewers.size === 0) this.#count();
+  }
   #count(): void {
     this.#stopTimer();
     this.#abandonedAt = undefined;
     if (this.#viewers.size === 0) {
       this.#abandonedAt = Math.round(this.host.clock.now() + ABANDON_MS);
-      this.#stopTimer = this.host.clock.after(ABANDON_MS, () => { this.abandoned().catch((e: unknown) => { this.host.log('warn', `A session nobody looks at did not end: ${(e as Error).message}`); }); });
+      this.#stopTimer = this.host.clock.after(ABANDON_MS, () => {
+        this.abandoned().catch((e: unknown) => {
+          this.host.log('warn', `A session nobody looks at did not end: ${(e as Error).message}`);
+        });
+      });
     }
     this.changed();
   }
@@ -107,27 +158,49 @@ export abstract class ControlSession {
   protected changed(): void {
     if (this.#told) return;
     this.#told = true;
-    setImmediate(() => { this.#told = false; this.host.broadcast(this.state()); });
+    setImmediate(() => {
+      this.#told = false;
+      this.host.broadcast(this.state());
+    });
   }
   /** There is nothing more to do; it can still be looked at. */
   protected end(): void {
     if (this.#over) return;
     this.#over = true;
     this.mode = 'ended';
-    this.doing = undefined; this.proposal = undefined;
+    this.doing = undefined;
+    this.proposal = undefined;
     this.host.ended(this);
     this.#count();
   }
   /** Rejects with what a person must know who has no control. */
   protected inControl(...modes: readonly ControlMode[]): void {
-    if (!modes.includes(this.mode)) throw new ServiceError('params.invalid', `You are not in control of this desktop now (${this.mode}).`, this.purpose === 'record' ? 'Record another demonstration.' : 'Take over first.');
+    if (!modes.includes(this.mode))
+      throw new ServiceError(
+        'params.invalid',
+        `You are not in control of this desktop now (${this.mode}).`,
+        this.purpose === 'record' ? 'Record another demonstration.' : 'Take over first.',
+      );
   }
   /** The daemon stops: as if nobody had come back. */
-  shutdown(): Promise<void> { return this.abandoned(); }
-  close(): void { this.#stopTimer(); for (const v of this.#viewers.values()) v.off(); this.#viewers.clear(); }
+  shutdown(): Promise<void> {
+    return this.abandoned();
+  }
+  close(): void {
+    this.#stopTimer();
+    for (const v of this.#viewers.values()) v.off();
+    this.#viewers.clear();
+  }
 }
 
-const shown = (s: Step): ControlStep => ({ index: s.index, origin: s.origin === 'policy' ? 'policy' : 'human', ...(s.thought === undefined ? {} : { thought: s.thought }), actions: s.actions, frame: s.frame });
+const shown = (s: Step): ControlStep => ({
+  index: s.index,
+  origin: s.origin === 'policy' ? 'policy' : 'human',
+  ...(s.thought === undefined ? {} : { thought: s.thought }),
+  actions: s.actions,
+  frame: s.frame,
+});
 
 /** What the policy's own `type` can hold: the embedded one ends a text with Enter at most. */
-export const segmentOptions = (policy: 'embedded' | 'openai'): SegmentOptions => (policy === 'embedded' ? { enter: 'end', tab: 'own' } : {});
+export const segmentOptions = (policy: 'embedded' | 'openai'): SegmentOptions =>
+  policy === 'embedded' ? { enter: 'end', tab: 'own' } : {};

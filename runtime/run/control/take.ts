@@ -16,20 +16,40 @@ export interface Taking {
 }
 
 /**
- * A rollout that waits for its person, once it does. One that ends before it comes to another decision was not taken: then the next one on
- * this desktop is, since rollouts are short and nobody can aim at one. Until then nobody hears of the session.
+ * A rollout that waits for its person, once it does. One that ends before it comes to another decision was not taken:
+ * then the next one on this desktop is, since rollouts are short and nobody can aim at one. Until then nobody hears of
+ * the session.
  */
 export async function takeNext(t: Taking): Promise<TakeOverSession> {
   for (;;) {
     await next(t);
     const r = t.steer();
     let there = false;
-    const x = t.open({
-      ...t.host, broadcast: (s) => { if (there) t.host.broadcast(s); }, ended: (s) => { if (there) t.host.ended(s); }, forget: (s) => { if (there) t.host.forget(s); },
-    }, r), stop = (): void => { void x.discard(); };
+    const x = t.open(
+        {
+          ...t.host,
+          broadcast: (s) => {
+            if (there) t.host.broadcast(s);
+          },
+          ended: (s) => {
+            if (there) t.host.ended(s);
+          },
+          forget: (s) => {
+            if (there) t.host.forget(s);
+          },
+        },
+        r,
+      ),
+      stop = (): void => {
+        void x.discard();
+      };
     t.signal.addEventListener('abort', stop, { once: true });
     if (t.signal.aborted) stop();
-    try { there = await x.comes; } finally { t.signal.removeEventListener('abort', stop); }
+    try {
+      there = await x.comes;
+    } finally {
+      t.signal.removeEventListener('abort', stop);
+    }
     if (there) return x;
     x.close();
   }
@@ -38,9 +58,22 @@ export async function takeNext(t: Taking): Promise<TakeOverSession> {
 /** There is a rollout, or a reason why there will be none. */
 function next(t: Taking): Promise<void> {
   return new Promise((resolve, reject) => {
-    const look = (): void => { if (!t.between()) done(resolve); }, gaveUp = (): void => { done(() => { reject(cancelled('Taking over')); }); };
-    const off = t.onChange(look), done = (how: () => void): void => { off(); t.signal.removeEventListener('abort', gaveUp); how(); };
+    const look = (): void => {
+        if (!t.between()) done(resolve);
+      },
+      gaveUp = (): void => {
+        done(() => {
+          reject(cancelled('Taking over'));
+        });
+      };
+    const off = t.onChange(look),
+      done = (how: () => void): void => {
+        off();
+        t.signal.removeEventListener('abort', gaveUp);
+        how();
+      };
     t.signal.addEventListener('abort', gaveUp, { once: true });
-    if (t.signal.aborted) gaveUp(); else look();
+    if (t.signal.aborted) gaveUp();
+    else look();
   });
 }

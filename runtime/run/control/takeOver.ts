@@ -9,10 +9,29 @@ import type { SegmentOptions } from './segment.js';
 import { ControlSession, type SessionFacts, type SessionHost } from './session.js';
 
 /** Something that one side waits for and another gives. */
-interface Wish<T> { readonly promise: Promise<T>; give(v: T): void; fail(e: unknown): void; readonly given: boolean }
+interface Wish<T> {
+  readonly promise: Promise<T>;
+  give(v: T): void;
+  fail(e: unknown): void;
+  readonly given: boolean;
+}
 function wish<T>(): Wish<T> {
   let give!: (v: T) => void, fail!: (e: unknown) => void;
-  const w = { given: false, promise: new Promise<T>((a, b) => { give = a; fail = b; }), give: (v: T) => { w.given = true; give(v); }, fail: (e: unknown) => { w.given = true; fail(e); } };
+  const w = {
+    given: false,
+    promise: new Promise<T>((a, b) => {
+      give = a;
+      fail = b;
+    }),
+    give: (v: T) => {
+      w.given = true;
+      give(v);
+    },
+    fail: (e: unknown) => {
+      w.given = true;
+      fail(e);
+    },
+  };
   w.promise.catch(() => undefined);
   return w;
 }
@@ -42,7 +61,12 @@ export class TakeOverSession extends ControlSession {
   #finishing: Promise<void> | undefined;
   #fault: { readonly error: unknown } | undefined;
 
-  constructor(host: SessionHost, facts: SessionFacts, r: HeldRollout, o: { readonly mode: 'human' | 'step'; readonly segment: SegmentOptions }) {
+  constructor(
+    host: SessionHost,
+    facts: SessionFacts,
+    r: HeldRollout,
+    o: { readonly mode: 'human' | 'step'; readonly segment: SegmentOptions },
+  ) {
     super(host, facts);
     this.#r = r;
     this.#wanted = o.mode;
@@ -50,19 +74,44 @@ export class TakeOverSession extends ControlSession {
     this.steps = [...r.steps];
     this.#turnsLeft = r.order.cap - r.steps.filter((s) => s.origin === 'policy').length;
     this.#hand = new Hand({
-      desktop: r.desktop, frames: r.frames, clock: host.clock, settle: r.settle, segment: o.segment,
-      onStep: (s) => { if (this.#turn && !this.#turn.end.given) this.#turn.t.record(s); else this.#early.push(s); },
-      onDoing: (what) => { if (this.doing !== what) { this.doing = what; this.changed(); } },
-      onBegin: () => { this.#overridden(); },
-      onFault: (e) => { this.#broken(e); },
+      desktop: r.desktop,
+      frames: r.frames,
+      clock: host.clock,
+      settle: r.settle,
+      segment: o.segment,
+      onStep: (s) => {
+        if (this.#turn && !this.#turn.end.given) this.#turn.t.record(s);
+        else this.#early.push(s);
+      },
+      onDoing: (what) => {
+        if (this.doing !== what) {
+          this.doing = what;
+          this.changed();
+        }
+      },
+      onBegin: () => {
+        this.#overridden();
+      },
+      onFault: (e) => {
+        this.#broken(e);
+      },
     });
-    this.#offs = [r.onEvent((e) => { this.#heard(e); }), r.desktop.onEvent((e) => { if (e.type === 'lost') this.#broken(new StudioError(e.error.kind, e.error.message, e.error.remedy)); })];
+    this.#offs = [
+      r.onEvent((e) => {
+        this.#heard(e);
+      }),
+      r.desktop.onEvent((e) => {
+        if (e.type === 'lost') this.#broken(new StudioError(e.error.kind, e.error.message, e.error.remedy));
+      }),
+    ];
     r.steering.person = this.#person;
     r.hold(true);
   }
 
   /** True as soon as the person has a turn, false when the rollout was over or anybody else's before. */
-  get comes(): Promise<boolean> { return this.#came.promise; }
+  get comes(): Promise<boolean> {
+    return this.#came.promise;
+  }
 
   // what the rollout asks
 
@@ -72,12 +121,18 @@ export class TakeOverSession extends ControlSession {
     this.#policyActs = false;
     this.#turnsLeft = t.left;
     this.#clearProposal();
-    const turn = this.#turn = { t, end: wish<TurnEnd>() }, stopped = (): void => { turn.end.give({ next: 'policy' }); };
+    const turn = (this.#turn = { t, end: wish<TurnEnd>() }),
+      stopped = (): void => {
+        turn.end.give({ next: 'policy' });
+      };
     t.signal.addEventListener('abort', stopped, { once: true });
     try {
       if (this.#fault) throw this.#fault.error;
       // The policy has no turn left that it could propose: that is not what was asked for, and the next rollout is.
-      if (this.#wanted === 'step' && t.left <= 0 && !this.#came.given) { this.#leave(); return await turn.end.promise; }
+      if (this.#wanted === 'step' && t.left <= 0 && !this.#came.given) {
+        this.#leave();
+        return await turn.end.promise;
+      }
       for (const s of this.#early.splice(0)) t.record(s);
       await this.#hand.begin();
       if (this.#wanted === 'step' && t.left <= 0) this.#wanted = 'human';
@@ -108,24 +163,47 @@ export class TakeOverSession extends ControlSession {
     if (this.#wanted === 'policy') end.give({ next: 'policy' });
     else if (this.#wanted === 'step') {
       // What the person does instead is done first.
-      try { await this.#hand.idle(); } catch (e) { end.fail(e); return; }
-      if (!end.given && !this.#finishing && this.#turn?.end === end) { if (this.#wanted === 'step') end.give({ next: 'propose' }); else await this.#goOn(end); }
+      try {
+        await this.#hand.idle();
+      } catch (e) {
+        end.fail(e);
+        return;
+      }
+      if (!end.given && !this.#finishing && this.#turn?.end === end) {
+        if (this.#wanted === 'step') end.give({ next: 'propose' });
+        else await this.#goOn(end);
+      }
     }
   }
 
   async #asked(p: Proposed): Promise<boolean> {
-    if (this.#wanted === 'policy') { this.#policyActs = true; return true; }
+    if (this.#wanted === 'policy') {
+      this.#policyActs = true;
+      return true;
+    }
     if (this.#instead || this.#finishing || this.#wanted === 'human') return false;
-    const { decision: d } = p, probability = d.tokens && probabilityOf(d.tokens), answer = this.#consent = wish<boolean>(), stopped = (): void => { answer.give(false); };
+    const { decision: d } = p,
+      probability = d.tokens && probabilityOf(d.tokens),
+      answer = (this.#consent = wish<boolean>()),
+      stopped = (): void => {
+        answer.give(false);
+      };
     this.proposal = {
-      id: ++this.#proposals, actions: d.actions, ...(d.thought === undefined ? {} : { thought: d.thought }), ...(probability === undefined ? {} : { probability }), ...(d.labels ? { labels: d.labels } : {}),
+      id: ++this.#proposals,
+      actions: d.actions,
+      ...(d.thought === undefined ? {} : { thought: d.thought }),
+      ...(probability === undefined ? {} : { probability }),
+      ...(d.labels ? { labels: d.labels } : {}),
     };
     this.#turnsLeft = p.left;
     this.changed();
     p.signal.addEventListener('abort', stopped, { once: true });
     try {
       const yes = await answer.promise;
-      if (yes) { this.#policyActs = true; await this.#hand.complete(); }
+      if (yes) {
+        this.#policyActs = true;
+        await this.#hand.complete();
+      }
       return yes;
     } finally {
       p.signal.removeEventListener('abort', stopped);
@@ -165,9 +243,14 @@ export class TakeOverSession extends ControlSession {
     } else {
       this.#r.steering.person = this.#person;
       this.#r.hold(true);
-      if (this.#turn && !this.#turn.end.given) { this.mode = mode; void this.#goOn(this.#turn.end); }
-      else if (this.mode === 'policy') this.mode = 'starting';
-      else if (this.mode === 'step' && mode === 'human') { this.#consent?.give(false); this.mode = 'human'; }
+      if (this.#turn && !this.#turn.end.given) {
+        this.mode = mode;
+        void this.#goOn(this.#turn.end);
+      } else if (this.mode === 'policy') this.mode = 'starting';
+      else if (this.mode === 'step' && mode === 'human') {
+        this.#consent?.give(false);
+        this.mode = 'human';
+      }
     }
     this.changed();
     return Promise.resolve();
@@ -175,7 +258,10 @@ export class TakeOverSession extends ControlSession {
 
   accept(proposal: number): Promise<void> {
     this.inControl('step');
-    if (!this.#consent || this.proposal?.id !== proposal) return Promise.reject(new ServiceError('params.invalid', 'This proposal is not open any more.', 'Look at the one that is shown now.'));
+    if (!this.#consent || this.proposal?.id !== proposal)
+      return Promise.reject(
+        new ServiceError('params.invalid', 'This proposal is not open any more.', 'Look at the one that is shown now.'),
+      );
     this.#clearProposal();
     this.#consent.give(true);
     this.changed();
@@ -184,35 +270,48 @@ export class TakeOverSession extends ControlSession {
 
   finish(how: { readonly failed?: boolean | undefined; readonly action?: Action }): Promise<void> {
     this.inControl('human', 'step');
-    return this.#finishing ??= (async () => {
+    return (this.#finishing ??= (async () => {
       const last = how.action ?? (how.failed ? { type: 'fail' as const } : { type: 'finished' as const });
       this.#consent?.give(false);
       await Promise.race([this.#turn ? undefined : this.#begun.promise, this.#ended.promise]);
       const turn = this.#turn;
       if (turn && !turn.end.given) {
-        try { await this.#hand.act(last); } catch (e) { turn.end.fail(e); }
+        try {
+          await this.#hand.act(last);
+        } catch (e) {
+          turn.end.fail(e);
+        }
         this.mode = 'verifying';
         this.changed();
         turn.end.give({ next: 'end', last });
       }
       await this.#ended.promise;
-    })();
+    })());
   }
   async discard(): Promise<void> {
-    if (!this.over) { if (!this.#finishing) await this.#handBack(); else await this.#finishing; }
+    if (!this.over) {
+      if (!this.#finishing) await this.#handBack();
+      else await this.#finishing;
+    }
     this.#leave();
     this.host.forget(this);
   }
 
-  protected override left(): number | undefined { return this.mode === 'human' || this.mode === 'ended' || this.mode === 'verifying' ? undefined : this.#turnsLeft; }
-  protected async letGo(): Promise<void> { if (!this.#policyActs && !this.over) await this.#hand.complete(); }
+  protected override left(): number | undefined {
+    return this.mode === 'human' || this.mode === 'ended' || this.mode === 'verifying' ? undefined : this.#turnsLeft;
+  }
+  protected async letGo(): Promise<void> {
+    if (!this.#policyActs && !this.over) await this.#hand.complete();
+  }
   protected async abandoned(): Promise<void> {
     if (!this.over && !this.#finishing) await this.#handBack();
     this.#leave();
     this.host.forget(this);
   }
 
-  async #handBack(): Promise<void> { if (this.mode !== 'policy' && this.mode !== 'verifying' && this.mode !== 'ended') await this.setMode('policy'); }
+  async #handBack(): Promise<void> {
+    if (this.mode !== 'policy' && this.mode !== 'verifying' && this.mode !== 'ended') await this.setMode('policy');
+  }
 
   /** Something was begun by hand: what is proposed, or being decided, is not what happens. */
   #overridden(): void {
@@ -222,17 +321,24 @@ export class TakeOverSession extends ControlSession {
     this.#clearProposal();
     this.changed();
   }
-  #clearProposal(): void { this.proposal = undefined; }
+  #clearProposal(): void {
+    this.proposal = undefined;
+  }
 
   #heard(e: SchedulerEvent): void {
     if (e.type === 'step' && e.rollout === this.rollout) {
       this.steps = [...this.steps, e.step];
       if (e.step.origin === 'policy') this.#turnsLeft--;
       this.changed();
-    } else if (e.type === 'lane' && e.rollout === this.rollout && e.phase === 'verify') { this.mode = 'verifying'; this.changed(); }
-    else if (e.type === 'ended' && e.trajectory.id === this.rollout) {
+    } else if (e.type === 'lane' && e.rollout === this.rollout && e.phase === 'verify') {
+      this.mode = 'verifying';
+      this.changed();
+    } else if (e.type === 'ended' && e.trajectory.id === this.rollout) {
       const { outcome: o } = e.trajectory;
-      this.verdict = o.kind === 'error' ? { outcome: 'error', error: o.error } : { outcome: o.kind, reward: o.reward, ...(o.report ? { report: o.report } : {}) };
+      this.verdict =
+        o.kind === 'error'
+          ? { outcome: 'error', error: o.error }
+          : { outcome: o.kind, reward: o.reward, ...(o.report ? { report: o.report } : {}) };
       this.steps = [...e.trajectory.steps];
       this.#leave();
     }

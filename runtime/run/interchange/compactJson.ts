@@ -2,12 +2,22 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { Unusable, isObject, limits } from './types.js';
 
-/** A long string of a JSON file, left where it is: bytes `offset` to `offset + length` of the file, between its quotes. */
-export interface Slice { readonly offset: number; readonly length: number }
+/**
+ * A long string of a JSON file, left where it is: bytes `offset` to `offset + length` of the file, between its quotes.
+ */
+export interface Slice {
+  readonly offset: number;
+  readonly length: number;
+}
 export const sliceOf = (x: unknown): Slice | undefined => {
   if (!isObject(x) || !Array.isArray(x['$slice'])) return undefined;
   const [offset, length] = x['$slice'] as unknown[];
-  return Number.isSafeInteger(offset) && Number.isSafeInteger(length) && (offset as number) >= 0 && (length as number) >= 0 ? { offset: offset as number, length: length as number } : undefined;
+  return Number.isSafeInteger(offset) &&
+    Number.isSafeInteger(length) &&
+    (offset as number) >= 0 &&
+    (length as number) >= 0
+    ? { offset: offset as number, length: length as number }
+    : undefined;
 };
 
 /** Strings longer than this are set aside: screenshots are, thoughts are not. */
@@ -15,22 +25,32 @@ const longString = 32 * 1024;
 const [quote, backslash] = [0x22, 0x5c];
 
 /**
- * A JSON file of any size whose bulk is embedded pictures: every string over 32 kB becomes `{"$slice": [offset, length]}`, the rest
- * is parsed. Holds a few times `limits.json` bytes at most. `fingerprint` is the hash of what was kept. Throws Unusable.
+ * A JSON file of any size whose bulk is embedded pictures: every string over 32 kB becomes `{"$slice": [offset,
+ * length]}`, the rest is parsed. Holds a few times `limits.json` bytes at most. `fingerprint` is the hash of what was
+ * kept. Throws Unusable.
  */
 export async function compactJson(file: string): Promise<{ readonly value: unknown; readonly fingerprint: string }> {
   const kept = new Bytes();
   // `began`: where the present string starts in `kept`; what is longer than `longString` of it is not kept.
-  let inString = false, escaped = false, start = 0, began = 0, at = 0;
+  let inString = false,
+    escaped = false,
+    start = 0,
+    began = 0,
+    at = 0;
   for await (const chunk of createReadStream(file, { highWaterMark: 256 * 1024 }) as AsyncIterable<Buffer>) {
     let from = 0;
-    const keep = (to: number): void => { if (!inString || kept.length - began <= longString) kept.add(chunk, from, to); from = to; };
+    const keep = (to: number): void => {
+      if (!inString || kept.length - began <= longString) kept.add(chunk, from, to);
+      from = to;
+    };
     for (let i = 0; i < chunk.length; i++) {
       const c = chunk[i]!;
       if (!inString) {
         if (c !== quote) continue;
         keep(i + 1);
-        inString = true; start = at + i + 1; began = kept.length;
+        inString = true;
+        start = at + i + 1;
+        began = kept.length;
       } else if (escaped) escaped = false;
       else if (c === backslash) escaped = true;
       else if (c === quote) {
@@ -49,7 +69,12 @@ export async function compactJson(file: string): Promise<{ readonly value: unkno
   }
   if (inString) throw new Unusable('the file is cut short: a text is not closed');
   const text = kept.text();
-  try { return { value: JSON.parse(text) as unknown, fingerprint: createHash('sha256').update(text).digest('hex').slice(0, 12) }; } catch (e) {
+  try {
+    return {
+      value: JSON.parse(text) as unknown,
+      fingerprint: createHash('sha256').update(text).digest('hex').slice(0, 12),
+    };
+  } catch (e) {
     throw new Unusable(`the file is not JSON, or was cut short (${(e as Error).message.slice(0, 120)})`);
   }
 }
@@ -69,5 +94,7 @@ class Bytes {
     b.copy(this.data, this.length, from, to);
     this.length = need;
   }
-  text(): string { return this.data.toString('utf8', 0, this.length).replace(/^\ufeff/, ''); }
+  text(): string {
+    return this.data.toString('utf8', 0, this.length).replace(/^\ufeff/, '');
+  }
 }

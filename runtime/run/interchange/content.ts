@@ -3,7 +3,10 @@ import type { Hash } from 'node:crypto';
 import { canonicalAction, type Outcome, type Step } from '../../domain/index.js';
 import type { StoredEvent } from '../../data/events.js';
 
-/** What a trajectory is, whatever it is called and wherever it came from: task and instruction, screens by their pixels, actions, outcome. */
+/**
+ * What a trajectory is, whatever it is called and wherever it came from: task and instruction, screens by their pixels,
+ * actions, outcome.
+ */
 export class ContentHash {
   readonly #hash: Hash = createHash('sha256');
   step(s: Pick<Step, 'frame' | 'actions'>): this {
@@ -11,12 +14,28 @@ export class ContentHash {
     return this;
   }
   /** 32 hex digits. Nothing may be added afterwards. */
-  end({ task, instruction, outcome }: { readonly task: string; readonly instruction: string; readonly outcome: Outcome }): string {
-    return this.#hash.update(`${JSON.stringify([task, instruction])}\n${outcome.kind === 'error' ? 'error' : `${outcome.kind} ${outcome.reward}`}`).digest('hex').slice(0, 32);
+  end({
+    task,
+    instruction,
+    outcome,
+  }: {
+    readonly task: string;
+    readonly instruction: string;
+    readonly outcome: Outcome;
+  }): string {
+    return this.#hash
+      .update(
+        `${JSON.stringify([task, instruction])}\n${outcome.kind === 'error' ? 'error' : `${outcome.kind} ${outcome.reward}`}`,
+      )
+      .digest('hex')
+      .slice(0, 32);
   }
 }
 
-/** What a run holds already: sources imported earlier, and the content of every trajectory. Fed with the run's events in order. */
+/**
+ * What a run holds already: sources imported earlier, and the content of every trajectory. Fed with the run's events in
+ * order.
+ */
 export class Known {
   readonly sources = new Set<string>();
   /** Content to trajectory. */
@@ -27,11 +46,13 @@ export class Known {
     if (e.type === 'trajectory.started') this.#open.delete(e.rollout);
     else if (e.type === 'rollout.step') {
       // A first step begins anew: what was there before belongs to an attempt that was cut off.
-      const begun = e.step.index === 0 ? undefined : this.#open.get(e.rollout), hash = begun ?? new ContentHash();
+      const begun = e.step.index === 0 ? undefined : this.#open.get(e.rollout),
+        hash = begun ?? new ContentHash();
       this.#open.set(e.rollout, hash.step(e.step));
     } else if (e.type === 'rollout.retired') this.#open.delete(e.rollout);
     else if (e.type === 'trajectory.recorded') {
-      const { id, provenance } = e.head, hash = this.#open.get(id);
+      const { id, provenance } = e.head,
+        hash = this.#open.get(id);
       this.#open.delete(id);
       if (hash) this.content.set(hash.end(e.head), id);
       if (provenance.kind === 'imported') this.sources.add(provenance.from);
@@ -39,4 +60,9 @@ export class Known {
   }
 }
 /** The events `Known` wants. */
-export const knownEvents: readonly StoredEvent['type'][] = ['trajectory.started', 'rollout.step', 'rollout.retired', 'trajectory.recorded'];
+export const knownEvents: readonly StoredEvent['type'][] = [
+  'trajectory.started',
+  'rollout.step',
+  'rollout.retired',
+  'trajectory.recorded',
+];

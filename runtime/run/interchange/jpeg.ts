@@ -2,7 +2,10 @@ import type { Size } from '../../domain/index.js';
 import { Unusable, checkSize } from './types.js';
 
 /** What a JPEG's header says (ITU T.81, Annex B), read before anything is decoded. */
-export interface JpegHeader extends Size { /** Its three components are red, green and blue (Adobe's marker says so). */ readonly rgb: boolean }
+export interface JpegHeader extends Size {
+  /** Its three components are red, green and blue (Adobe's marker says so). */
+  readonly rgb: boolean;
+}
 
 export const isJpeg = (b: Buffer): boolean => b[0] === 0xff && b[1] === 0xd8 && b[2] === 0xff;
 const asPng = { remedy: 'Convert the pictures to PNG first, under the same names.' };
@@ -16,9 +19,13 @@ export function jpegSize(b: Buffer): Size {
   throw new Unusable('is a JPEG whose size is not near its beginning');
 }
 
-/** Of a whole file. Throws Unusable for what cannot be decoded, as far as the header tells, and for files that lack their end. */
+/**
+ * Of a whole file. Throws Unusable for what cannot be decoded, as far as the header tells, and for files that lack
+ * their end.
+ */
 export function jpegHeader(b: Buffer): JpegHeader {
-  let size: Size | undefined, rgb = false;
+  let size: Size | undefined,
+    rgb = false;
   for (const { marker, body, end } of segments(b)) {
     if (isFrame(marker)) {
       if (size) throw new Unusable('is damaged: two frames');
@@ -39,10 +46,17 @@ function* segments(b: Buffer): Generator<{ readonly marker: number; readonly bod
   for (let i = 2; i + 4 <= b.length;) {
     if (b[i] !== 0xff) throw new Unusable('is damaged: a marker is missing');
     const marker = b[i + 1]!;
-    if (marker === 0xff) { i++; continue; }
-    if (marker === 0x01 || (marker >= 0xd0 && marker <= 0xd8)) { i += 2; continue; }
+    if (marker === 0xff) {
+      i++;
+      continue;
+    }
+    if (marker === 0x01 || (marker >= 0xd0 && marker <= 0xd8)) {
+      i += 2;
+      continue;
+    }
     if (marker === 0xd9) return;
-    const length = b.readUInt16BE(i + 2), end = i + 2 + length;
+    const length = b.readUInt16BE(i + 2),
+      end = i + 2 + length;
     if (length < 2 || end > b.length) return;
     yield { marker, body: b.subarray(i + 4, end), end };
     i = end;
@@ -54,6 +68,7 @@ const isFrame = (marker: number): boolean => marker >= 0xc0 && marker <= 0xcf &&
 
 function sizeOf(marker: number, s: Buffer): Size {
   // Baseline, extended, progressive; 8 bits; grey or colour.
-  if (marker > 0xc2 || s.length < 6 || s[0] !== 8 || (s[5] !== 1 && s[5] !== 3)) throw new Unusable('is a rare kind of JPEG', asPng);
+  if (marker > 0xc2 || s.length < 6 || s[0] !== 8 || (s[5] !== 1 && s[5] !== 3))
+    throw new Unusable('is a rare kind of JPEG', asPng);
   return checkSize(s.readUInt16BE(3), s.readUInt16BE(1));
 }

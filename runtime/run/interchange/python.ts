@@ -1,30 +1,54 @@
 /**
- * The little Python that recorded actions are written in: imports, texts standing alone, and calls of functions with literal arguments,
- * e.g. `pyautogui.click(960, 540, button='left')`. It is read, never run; whatever else it holds (variables, loops, f-strings) is refused.
+ * The little Python that recorded actions are written in: imports, texts standing alone, and calls of functions with
+ * literal arguments, e.g. `pyautogui.click(960, 540, button='left')`. It is read, never run; whatever else it holds
+ * (variables, loops, f-strings) is refused.
  *
- *   program := { import | string | setting | call } separated by line breaks or ';'        setting := 'pyautogui.' (FAILSAFE|PAUSE) '=' literal
- *   call := name { '.' name } '(' [ arg { ',' arg } [','] ] ')'                              arg := [ name '=' ] literal
+ * program := { import | string | setting | call } separated by line breaks or ';'        setting := 'pyautogui.'
+ *   (FAILSAFE|PAUSE) '=' literal
+ * call := name { '.' name } '(' [ arg { ',' arg } [','] ] ')'                              arg := [ name '=' ] literal
  *   literal := number | string+ | True | False | None | '[' literals ']' | '(' literals ')'
  */
 import { Unusable } from './types.js';
 
 export type Literal = number | string | boolean | null | readonly Literal[];
-export interface PyCall { readonly name: string; readonly args: readonly Literal[]; readonly named: Readonly<Record<string, Literal>> }
+export interface PyCall {
+  readonly name: string;
+  readonly args: readonly Literal[];
+  readonly named: Readonly<Record<string, Literal>>;
+}
 
 /** Modules that recorded actions use; importing one does nothing by itself. */
 const modules = ['pyautogui', 'time', 'pyperclip', 'computer'];
 const maxDepth = 8;
 
 /** Throws Unusable naming what is no call with literal arguments. */
-export function parseCalls(code: string): PyCall[] { return new Reader(code).program(); }
+export function parseCalls(code: string): PyCall[] {
+  return new Reader(code).program();
+}
 
-const NAME = /[A-Za-z_]\w*/y, NUMBER = /[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?/y, STRING = /([rRuUbBfF]{0,2})('''|"""|'|")/y;
-const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '\\': '\\', "'": "'", '"': '"', a: '\x07', b: '\b', f: '\f', v: '\v', '\n': '' };
+const NAME = /[A-Za-z_]\w*/y,
+  NUMBER = /[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?/y,
+  STRING = /([rRuUbBfF]{0,2})('''|"""|'|")/y;
+const ESCAPES: Readonly<Record<string, string>> = {
+  n: '\n',
+  t: '\t',
+  r: '\r',
+  '\\': '\\',
+  "'": "'",
+  '"': '"',
+  a: '\x07',
+  b: '\b',
+  f: '\f',
+  v: '\v',
+  '\n': '',
+};
 
 class Reader {
   private i = 0;
   private readonly s: string;
-  constructor(code: string) { this.s = code.replace(/\r\n?/g, '\n'); }
+  constructor(code: string) {
+    this.s = code.replace(/\r\n?/g, '\n');
+  }
 
   program(): PyCall[] {
     const out: PyCall[] = [];
@@ -39,7 +63,8 @@ class Reader {
 
   private statement(): PyCall | undefined {
     if (this.string(false) !== undefined) return undefined;
-    const start = this.i, first = this.match(NAME);
+    const start = this.i,
+      first = this.match(NAME);
     if (first === undefined) throw this.refuse(start);
     if (first === 'pass') return undefined;
     if (first === 'import') {
@@ -49,12 +74,23 @@ class Reader {
       return undefined;
     }
     let name = first;
-    while (this.s[this.i] === '.') { this.i++; const part = this.match(NAME); if (part === undefined) throw this.refuse(start); name += `.${part}`; }
+    while (this.s[this.i] === '.') {
+      this.i++;
+      const part = this.match(NAME);
+      if (part === undefined) throw this.refuse(start);
+      name += `.${part}`;
+    }
     this.gap(false);
-    if (this.s[this.i] === '=' && /^pyautogui\.(FAILSAFE|PAUSE|MINIMUM_DURATION)$/.test(name)) { this.i++; this.gap(false); this.literal(0); return undefined; }
+    if (this.s[this.i] === '=' && /^pyautogui\.(FAILSAFE|PAUSE|MINIMUM_DURATION)$/.test(name)) {
+      this.i++;
+      this.gap(false);
+      this.literal(0);
+      return undefined;
+    }
     if (this.s[this.i] !== '(') throw this.refuse(start);
     this.i++;
-    const args: Literal[] = [], named: Record<string, Literal> = {};
+    const args: Literal[] = [],
+      named: Record<string, Literal> = {};
     for (this.space(); this.s[this.i] !== ')'; this.space()) {
       const key = /^([A-Za-z_]\w*)\s*=(?!=)/.exec(this.s.slice(this.i, this.i + 80));
       if (key) {
@@ -65,7 +101,8 @@ class Reader {
       } else if (Object.keys(named).length > 0) throw this.refuse(start);
       else args.push(this.literal(0));
       this.space();
-      if (this.s[this.i] === ',') this.i++; else if (this.s[this.i] !== ')') throw this.refuse(start);
+      if (this.s[this.i] === ',') this.i++;
+      else if (this.s[this.i] !== ')') throw this.refuse(start);
     }
     this.i++;
     return { name, args, named };
@@ -75,19 +112,22 @@ class Reader {
     if (depth > maxDepth) throw this.refuse();
     const c = this.s[this.i];
     if (c === '[' || c === '(') {
-      const close = c === '[' ? ']' : ')', out: Literal[] = [];
+      const close = c === '[' ? ']' : ')',
+        out: Literal[] = [];
       this.i++;
       for (this.space(); this.s[this.i] !== close; this.space()) {
         out.push(this.literal(depth + 1));
         this.space();
-        if (this.s[this.i] === ',') this.i++; else if (this.s[this.i] !== close) throw this.refuse();
+        if (this.s[this.i] === ',') this.i++;
+        else if (this.s[this.i] !== close) throw this.refuse();
       }
       this.i++;
       return out;
     }
     const text = this.string(true);
     if (text !== undefined) return text;
-    const start = this.i, number = this.match(NUMBER);
+    const start = this.i,
+      number = this.match(NUMBER);
     if (number !== undefined) {
       const n = Number(number.replace(/_/g, ''));
       if (!Number.isFinite(n) || /[\w.]/.test(this.s[this.i] ?? '')) throw this.refuse(start);
@@ -107,11 +147,13 @@ class Reader {
       STRING.lastIndex = this.i;
       const m = STRING.exec(this.s);
       if (!m) return out;
-      const prefix = m[1]!.toLowerCase(), quote = m[2]!;
+      const prefix = m[1]!.toLowerCase(),
+        quote = m[2]!;
       if (/[fb]/.test(prefix)) throw this.refuse();
       this.i += m[0].length;
       out = (out ?? '') + this.body(quote, prefix.includes('r'));
-      if (inside) this.space(); else this.gap(false);
+      if (inside) this.space();
+      else this.gap(false);
     }
   }
   private body(quote: string, raw: boolean): string {
@@ -119,8 +161,14 @@ class Reader {
     for (const start = this.i; ;) {
       const c = this.s[this.i];
       if (c === undefined || (c === '\n' && quote.length === 1)) throw this.refuse(start - quote.length);
-      if (this.s.startsWith(quote, this.i)) { this.i += quote.length; return out; }
-      if (c === '\\') { out += raw ? this.s.slice(this.i, (this.i += 2)) : this.escape(); continue; }
+      if (this.s.startsWith(quote, this.i)) {
+        this.i += quote.length;
+        return out;
+      }
+      if (c === '\\') {
+        out += raw ? this.s.slice(this.i, (this.i += 2)) : this.escape();
+        continue;
+      }
       out += c;
       this.i++;
     }
@@ -134,7 +182,10 @@ class Reader {
       return code > 0xffff ? String.fromCodePoint(code) : String.fromCharCode(code);
     }
     const octal = /^\\([0-7]{1,3})/.exec(this.s.slice(this.i, this.i + 4));
-    if (octal) { this.i += octal[0].length; return String.fromCharCode(parseInt(octal[1]!, 8)); }
+    if (octal) {
+      this.i += octal[0].length;
+      return String.fromCharCode(parseInt(octal[1]!, 8));
+    }
     const c = this.s[this.i + 1] ?? '';
     this.i += 1 + c.length;
     // As in Python, an unknown escape stays as it is written.
@@ -158,14 +209,36 @@ class Reader {
     }
   }
   /** Inside brackets line breaks mean nothing. */
-  private space(): void { for (;;) { this.gap(false); if (this.s[this.i] !== '\n') return; this.i++; } }
-  private end(): number { const n = this.s.indexOf('\n', this.i); return n < 0 ? this.s.length : n; }
+  private space(): void {
+    for (;;) {
+      this.gap(false);
+      if (this.s[this.i] !== '\n') return;
+      this.i++;
+    }
+  }
+  private end(): number {
+    const n = this.s.indexOf('\n', this.i);
+    return n < 0 ? this.s.length : n;
+  }
   private refuse(at = this.i): Unusable {
-    const line = this.s.slice(this.s.lastIndexOf('\n', at - 1) + 1).split('\n')[0]!.trim();
-    return new Unusable(`the code '${line.length > 80 ? `${line.slice(0, 80)}…` : line}' is more than a call with plain values`);
+    const line = this.s
+      .slice(this.s.lastIndexOf('\n', at - 1) + 1)
+      .split('\n')[0]!
+      .trim();
+    return new Unusable(
+      `the code '${line.length > 80 ? `${line.slice(0, 80)}…` : line}' is more than a call with plain values`,
+    );
   }
 }
 
 /** A text as Python source. */
-export const pyString = (s: string): string => `'${s.replace(/[\\']/g, '\\$&').replace(/\n/g, '\\n').replace(/\r/g, '\\r').replace(/\t/g, '\\t')
-  .replace(/[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]/gu, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)}'`;
+export const pyString = (s: string): string =>
+  `'${s
+    .replace(/[\\']/g, '\\$&')
+    .replace(/\n/g, '\\n')
+    .replace(/\r/g, '\\r')
+    .replace(/\t/g, '\\t')
+    .replace(
+      /[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]/gu,
+      (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    )}'`;

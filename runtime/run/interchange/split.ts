@@ -1,11 +1,13 @@
 import { random } from '../../domain/index.js';
 
 /**
- * Which tasks go to the training part: whole tasks in a seeded order until their trajectories reach the share, so that no task is in
- * both parts. With two tasks or more neither part is empty.
+ * Which tasks go to the training part: whole tasks in a seeded order until their trajectories reach the share, so that
+ * no task is in both parts. With two tasks or more neither part is empty.
  */
 export function trainTasks(perTask: ReadonlyMap<string, number>, share: number, seed: number): ReadonlySet<string> {
-  const order = random(`split/${seed}`).shuffle([...perTask.keys()].sort()), total = [...perTask.values()].reduce((a, b) => a + b, 0), chosen = new Set<string>();
+  const order = random(`split/${seed}`).shuffle([...perTask.keys()].sort()),
+    total = [...perTask.values()].reduce((a, b) => a + b, 0),
+    chosen = new Set<string>();
   let have = 0;
   for (const task of order) {
     const n = perTask.get(task)!;

@@ -4,15 +4,21 @@ import { Unusable, isObject, limits, textField } from './types.js';
 /** Instructions of OSWorld's own task files, for results that do not repeat them. */
 export class TaskFiles {
   readonly #folder: ImportFolder | undefined;
-  private constructor(folder: ImportFolder | undefined) { this.#folder = folder; }
-  static async open(dir: string | undefined): Promise<TaskFiles> { return new TaskFiles(dir === undefined ? undefined : await ImportFolder.open(dir)); }
+  private constructor(folder: ImportFolder | undefined) {
+    this.#folder = folder;
+  }
+  static async open(dir: string | undefined): Promise<TaskFiles> {
+    return new TaskFiles(dir === undefined ? undefined : await ImportFolder.open(dir));
+  }
 
   /** `<dir>/examples/<domain>/<id>.json` and the like; undefined when there is none. */
   async instruction(domain: string, task: string): Promise<string | undefined> {
     if (!this.#folder) return undefined;
     for (const parts of [['examples', domain], [domain], []]) {
-      const found = await this.#folder.maybe(this.#folder.root, [...parts, `${task}.json`].join('/')).catch(() => undefined);
-      const o = found && await jsonObject(found).catch(() => undefined);
+      const found = await this.#folder
+        .maybe(this.#folder.root, [...parts, `${task}.json`].join('/'))
+        .catch(() => undefined);
+      const o = found && (await jsonObject(found).catch(() => undefined));
       const said = o && textField(o, 'instruction');
       if (said) return said;
     }
@@ -24,8 +30,11 @@ export class TaskFiles {
 export async function jsonObject(file: string): Promise<Record<string, unknown>> {
   const text = await readSmall(file, limits.json);
   let value: unknown;
-  try { value = JSON.parse(text.replace(/^\ufeff/, '')) as unknown; } catch (e) { throw new Unusable(`is not JSON, or was cut short (${(e as Error).message.slice(0, 120)})`); }
+  try {
+    value = JSON.parse(text.replace(/^\ufeff/, '')) as unknown;
+  } catch (e) {
+    throw new Unusable(`is not JSON, or was cut short (${(e as Error).message.slice(0, 120)})`);
+  }
   if (!isObject(value)) throw new Unusable('does not hold a JSON object');
   return value;
 }
-

@@ -1,14 +1,24 @@
 /** One line rewritten in place on a terminal; elsewhere nothing, since the report comes at the end. */
-export function progressLine(quiet: boolean, out: NodeJS.WriteStream = process.stderr): { show(text: string): void; clear(): void } {
-  let shown = false, last = 0;
+export function progressLine(
+  quiet: boolean,
+  out: NodeJS.WriteStream = process.stderr,
+): { show(text: string): void; clear(): void } {
+  let shown = false,
+    last = 0;
   return {
     show(text) {
       const now = performance.now();
       if (quiet || !out.isTTY || now - last < 100) return;
-      last = now; shown = true;
+      last = now;
+      shown = true;
       out.write(`\r\x1b[2K${text.slice(0, Math.max(20, (out.columns ?? 120) - 1))}`);
     },
-    clear() { if (shown) { out.write('\r\x1b[2K'); shown = false; } },
+    clear() {
+      if (shown) {
+        out.write('\r\x1b[2K');
+        shown = false;
+      }
+    },
   };
 }
 
@@ -22,5 +32,11 @@ export function onInterrupt(words: string): { readonly signal: AbortSignal; off(
   };
   process.on('SIGINT', on);
   process.on('SIGTERM', on);
-  return { signal: abort.signal, off: () => { process.off('SIGINT', on); process.off('SIGTERM', on); } };
+  return {
+    signal: abort.signal,
+    off: () => {
+      process.off('SIGINT', on);
+      process.off('SIGTERM', on);
+    },
+  };
 }

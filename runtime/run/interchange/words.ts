@@ -17,30 +17,48 @@ export function problemLines(problems: readonly Problem[], total: number): strin
     ...(total > shown ? [`  … and ${total - shown} more${problems.length > shown ? ' (--json lists them)' : ''}`] : []),
   ];
 }
-const noteLines = (notes: Readonly<Record<string, number>>): string[] => Object.entries(notes).map(([n, k]) => `  ${k}x ${n}`);
+const noteLines = (notes: Readonly<Record<string, number>>): string[] =>
+  Object.entries(notes).map(([n, k]) => `  ${k}x ${n}`);
 
 export function previewLines(p: Preview): string[] {
-  const formats = Object.entries(p.formats).map(([f, n]) => `${n} ${f}`).join(', ');
+  const formats = Object.entries(p.formats)
+    .map(([f, n]) => `${n} ${f}`)
+    .join(', ');
   return [
     `${p.path}: ${trajectories(p.trajectories)}${formats ? ` (${formats})` : ''} of ${count(p.tasks, 'task')}, ${count(p.steps, 'step')}; ${p.successes} success${p.successes === 1 ? '' : 'es'}, ${count(p.failures, 'failure')}`,
-    ...(p.already > 0 ? [`${trajectories(p.already)} imported earlier`] : []), ...noteLines(p.notes), ...problemLines(p.problems, p.problemCount),
+    ...(p.already > 0 ? [`${trajectories(p.already)} imported earlier`] : []),
+    ...noteLines(p.notes),
+    ...problemLines(p.problems, p.problemCount),
   ];
 }
 
 export function importLines(r: ImportReport): string[] {
   return [
     `Imported ${trajectories(r.imported)} (${r.successes} successful, ${count(r.steps, 'step')}) into ${r.run}`,
-    `  experience pool: ${r.pooled} added${Object.entries(r.notPooled).map(([why, n]) => `; ${n} not: ${why}`).join('')}`,
+    `  experience pool: ${r.pooled} added${Object.entries(r.notPooled)
+      .map(([why, n]) => `; ${n} not: ${why}`)
+      .join('')}`,
     ...(r.already > 0 ? [`  ${trajectories(r.already)} imported earlier`] : []),
-    ...(r.duplicateCount > 0 ? [`  ${count(r.duplicateCount, 'duplicate')} left out, e.g. ${plain(r.duplicates[0]!.where)} is ${r.duplicates[0]!.of}`] : []),
-    ...noteLines(r.notes), ...problemLines(r.problems, r.problemCount),
+    ...(r.duplicateCount > 0
+      ? [
+          `  ${count(r.duplicateCount, 'duplicate')} left out, e.g. ${plain(r.duplicates[0]!.where)} is ${r.duplicates[0]!.of}`,
+        ]
+      : []),
+    ...noteLines(r.notes),
+    ...problemLines(r.problems, r.problemCount),
   ];
 }
 
 export function exportLines(r: ExportReport): string[] {
-  const parts = Object.entries(r.parts).filter(([k]) => k !== 'all').map(([k, n]) => `${n} ${k}`).join(', ');
+  const parts = Object.entries(r.parts)
+    .filter(([k]) => k !== 'all')
+    .map(([k, n]) => `${n} ${k}`)
+    .join(', ');
   return [
     `Exported ${trajectories(r.trajectories)}${parts ? ` (${parts})` : ''}, ${count(r.steps, 'step')}, as ${r.format} to ${r.to}`,
-    ...(r.withoutOutcome > 0 ? [`  ${trajectories(r.withoutOutcome)} without an outcome (errors, unfinished) left out`] : []), ...problemLines(r.problems, r.problems.length),
+    ...(r.withoutOutcome > 0
+      ? [`  ${trajectories(r.withoutOutcome)} without an outcome (errors, unfinished) left out`]
+      : []),
+    ...problemLines(r.problems, r.problems.length),
   ];
 }

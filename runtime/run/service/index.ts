@@ -22,7 +22,9 @@ export type { ServiceLog, StudioServiceOptions } from './studio.js';
 
 /** Everything the daemon can do, without a transport. */
 export function createStudioService(o: StudioServiceOptions): StudioService {
-  const studio = new Studio(o), handlers = new Handlers(), thumbs = new Thumbnails(o.entry, o.cacheDir);
+  const studio = new Studio(o),
+    handlers = new Handlers(),
+    thumbs = new Thumbnails(o.entry, o.cacheDir);
   runHandlers(handlers, studio);
   metricHandlers(handlers, studio);
   trajectoryHandlers(handlers, studio, thumbs);
@@ -34,18 +36,38 @@ export function createStudioService(o: StudioServiceOptions): StudioService {
   const control = controlHandlers(handlers, studio);
   // A daemon that was killed took no desktop with it.
   reapLeftovers(parseRunFile({}).desktops).then(
-    (n) => { if (n > 0) studio.log('info', `${n} desktops of a process that died were removed.`); },
-    (e: unknown) => { studio.log('warn', `Leftover desktops could not be removed: ${toRunError(e).message}`); },
+    (n) => {
+      if (n > 0) studio.log('info', `${n} desktops of a process that died were removed.`);
+    },
+    (e: unknown) => {
+      studio.log('warn', `Leftover desktops could not be removed: ${toRunError(e).message}`);
+    },
   );
   return {
     handlers: handlers.map,
     head: (run) => head(studio, run),
     events: (q, signal) => events(studio, q, signal),
-    watch: async (desktop, w, signal) => Promise.resolve(watchDesktop(control.bookOf(desktop) ?? studio.own.bookOf(desktop) ?? studio.session?.desktops, desktop, w, signal)),
+    watch: async (desktop, w, signal) =>
+      Promise.resolve(
+        watchDesktop(
+          control.bookOf(desktop) ?? studio.own.bookOf(desktop) ?? studio.session?.desktops,
+          desktop,
+          w,
+          signal,
+        ),
+      ),
     onBroadcast: (l) => studio.onBroadcast(l),
-    get active() { return studio.session ? [studio.session.run] : []; },
-    get busy() { return studio.busy; },
+    get active() {
+      return studio.session ? [studio.session.run] : [];
+    },
+    get busy() {
+      return studio.busy;
+    },
     onIdle: (l) => studio.onIdle(l),
-    close: async ({ now }) => { await control.close(); await studio.close(now); await thumbs.close(); },
+    close: async ({ now }) => {
+      await control.close();
+      await studio.close(now);
+      await thumbs.close();
+    },
   };
 }

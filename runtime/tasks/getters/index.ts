@@ -5,17 +5,25 @@ import { listDirectory, screenSize, vlcStatus, vmCommand, windowSize } from './s
 
 /** A getter's configuration as the task file has it. */
 export type GetterConfig = Readonly<Record<string, unknown>>;
-/** Null means "not there": a metric judges that 0. Throws MissingFile for a file it was sure to have; any other error is a fault of the verifier. */
+/**
+ * Null means "not there": a metric judges that 0. Throws MissingFile for a file it was sure to have; any other error is
+ * a fault of the verifier.
+ */
 export type Getter = (ctx: TaskContext, config: GetterConfig) => Promise<Value>;
 
 export const getters: Readonly<Record<string, Getter>> = {
-  vm_file: vmFile, cloud_file: cloudFile, cache_file: cacheFile,
+  vm_file: vmFile,
+  cloud_file: cloudFile,
+  cache_file: cacheFile,
   gimp_config_file: configFile((c) => `/home/user/.config/GIMP/2.10/${String(c['file_name'])}`),
   vlc_config: configFile(() => '/home/user/.config/vlc/vlcrc'),
   vlc_playing_info: vlcStatus,
   rule: (_ctx, c) => Promise.resolve(ruleOf(c)),
-  vm_command_line: vmCommand('stdout'), vm_command_error: vmCommand('stderr'),
-  list_directory: listDirectory, vm_screen_size: screenSize, vm_window_size: windowSize,
+  vm_command_line: vmCommand('stdout'),
+  vm_command_error: vmCommand('stderr'),
+  list_directory: listDirectory,
+  vm_screen_size: screenSize,
+  vm_window_size: windowSize,
 };
 
 function ruleOf(c: GetterConfig): Value {

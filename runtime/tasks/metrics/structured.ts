@@ -10,12 +10,17 @@ import { matchesRecord, meetsRule } from './valueRule.js';
 const noFile = (v: Value): ReturnType<typeof nothing> => nothing(v === null ? 'no file' : 'a file that cannot be read');
 function json(text: string | undefined): Value | undefined {
   if (text === undefined) return undefined;
-  try { return JSON.parse(text) as Value; } catch { return undefined; }
+  try {
+    return JSON.parse(text) as Value;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Rules on values by key path: all `expect` are met and no `unexpect`. */
 export const checkJson: Metric = (i) => {
-  const expect = ruleList(i, 'expect'), unexpect = ruleList(i, 'unexpect');
+  const expect = ruleList(i, 'expect'),
+    unexpect = ruleList(i, 'unexpect');
   if (truthy(i.options['is_yaml'])) throw new TypeError('check_json on YAML is not supported');
   const doc = json(textOf(i.result));
   if (doc === undefined || doc === null) return noFile(i.result);
@@ -26,9 +31,19 @@ export const checkJson: Metric = (i) => {
       return isList(v) && typeof k === 'number' ? v.at(k) : undefined;
     }, doc);
   };
-  const missed = expect.find((r) => { const v = at(r); return v === undefined || !meetsRule(v, r); });
+  const missed = expect.find((r) => {
+    const v = at(r);
+    return v === undefined || !meetsRule(v, r);
+  });
   const met = unexpect.find((r) => meetsRule(at(r) ?? null, r));
-  return pass(missed === undefined && met === undefined, missed !== undefined ? `not so: ${JSON.stringify(missed)}` : met !== undefined ? `must not be: ${JSON.stringify(met)}` : undefined);
+  return pass(
+    missed === undefined && met === undefined,
+    missed !== undefined
+      ? `not so: ${JSON.stringify(missed)}`
+      : met !== undefined
+        ? `must not be: ${JSON.stringify(met)}`
+        : undefined,
+  );
 };
 
 /** Settings hold the expected pairs. */
@@ -38,12 +53,16 @@ export const checkJsonSettings: Metric = (i) => {
   const got = json(fileText(i.result));
   if (!isDict(got)) return noFile(i.result);
   const wrong = Object.keys(want).find((k) => !Object.hasOwn(got, k) || !equal(got[k], want[k]));
-  return pass(wrong === undefined, wrong === undefined ? undefined : `${wrong} is ${JSON.stringify(got[wrong]) ?? 'not set'}`);
+  return pass(
+    wrong === undefined,
+    wrong === undefined ? undefined : `${wrong} is ${JSON.stringify(got[wrong]) ?? 'not set'}`,
+  );
 };
 
 /** A list of key bindings, possibly after a comment line, holds the expected one. */
 export const checkJsonKeybindings: Metric = (i) => {
-  const want = rule(i, 'expected'), text = fileText(i.result);
+  const want = rule(i, 'expected'),
+    text = fileText(i.result);
   const list = [text, text?.slice(text.indexOf('\n') + 1)].map(json).find(isList);
   return list === undefined ? noFile(i.result) : pass(contains(list, want) === true);
 };
@@ -51,12 +70,27 @@ export const checkJsonKeybindings: Metric = (i) => {
 /** Characters parsed at a time; other work runs in between. */
 const CSV_SLICE = 64 * 1024;
 
-/** Records as csv.DictReader reads them: the first line names the fields, blank lines are skipped, missing fields are null. Undefined when it is no CSV. */
+/**
+ * Records as csv.DictReader reads them: the first line names the fields, blank lines are skipped, missing fields are
+ * null. Undefined when it is no CSV.
+ */
 export async function records(text: string): Promise<Dict[] | undefined> {
-  const parser = csvParser({ record_delimiter: ['\r\n', '\n', '\r'], relax_column_count: true, relax_quotes: true, skip_empty_lines: true, bom: false });
+  const parser = csvParser({
+    record_delimiter: ['\r\n', '\n', '\r'],
+    relax_column_count: true,
+    relax_quotes: true,
+    skip_empty_lines: true,
+    bom: false,
+  });
   const rows: string[][] = [];
   let failed = false;
-  const ended = new Promise<void>((resolve) => { parser.once('end', resolve); parser.once('error', () => { failed = true; resolve(); }); });
+  const ended = new Promise<void>((resolve) => {
+    parser.once('end', resolve);
+    parser.once('error', () => {
+      failed = true;
+      resolve();
+    });
+  });
   parser.on('data', (row: string[]) => rows.push(row));
   for (let at = 0; at < text.length && !failed; at += CSV_SLICE) {
     parser.write(text.slice(at, at + CSV_SLICE));
@@ -70,12 +104,22 @@ export async function records(text: string): Promise<Dict[] | undefined> {
 
 /** Each `expect` record is there and no `unexpect` record. */
 export const checkCsv: Metric = async (i) => {
-  const expect = ruleList(i, 'expect'), unexpect = ruleList(i, 'unexpect');
-  const text = textOf(i.result), rows = text === undefined ? undefined : await records(text);
+  const expect = ruleList(i, 'expect'),
+    unexpect = ruleList(i, 'unexpect');
+  const text = textOf(i.result),
+    rows = text === undefined ? undefined : await records(text);
   if (rows === undefined) return noFile(i.result);
-  const lacks = expect.filter((e) => !rows.some((r) => matchesRecord(e, r))), has = unexpect.filter((e) => rows.some((r) => matchesRecord(e, r)));
-  return pass(lacks.length === 0 && has.length === 0, lacks.length + has.length === 0 ? undefined
-    : [...lacks.map((e) => `no record ${JSON.stringify(e)}`), ...has.map((e) => `a record ${JSON.stringify(e)}`)].join('; '));
+  const lacks = expect.filter((e) => !rows.some((r) => matchesRecord(e, r))),
+    has = unexpect.filter((e) => rows.some((r) => matchesRecord(e, r)));
+  return pass(
+    lacks.length === 0 && has.length === 0,
+    lacks.length + has.length === 0
+      ? undefined
+      : [
+          ...lacks.map((e) => `no record ${JSON.stringify(e)}`),
+          ...has.map((e) => `a record ${JSON.stringify(e)}`),
+        ].join('; '),
+  );
 };
 
 /** Same lines; blanks at their ends count unless `strict` is false, letters unless `ignore_case`. */
@@ -85,9 +129,15 @@ export const compareCsv: Metric = (i) => {
   const got = fileText(i.result);
   if (got === undefined) return noFile(i.result);
   const a = csvLines(got, i);
-  return pass(golds.some((g) => equal(a, csvLines(g, i))), got, golds[0]);
+  return pass(
+    golds.some((g) => equal(a, csvLines(g, i))),
+    got,
+    golds[0],
+  );
 };
 function csvLines(text: string, i: MetricInput): string[] {
   const strict = i.options['strict'] === undefined || truthy(i.options['strict']);
-  return splitLines(text).map((l) => strict ? l : l.trim()).map((l) => truthy(i.options['ignore_case']) ? l.toLowerCase() : l);
+  return splitLines(text)
+    .map((l) => (strict ? l : l.trim()))
+    .map((l) => (truthy(i.options['ignore_case']) ? l.toLowerCase() : l));
 }

@@ -3,14 +3,28 @@ import { decodeText, isDict, isFile } from '../values.js';
 
 /**
  * A metric judges what a getter found. What the agent left behind may be anything: unreadable means score 0.
- * What the task says (rules, gold files, options) must be right: a metric throws on it, and that is a fault of the verifier, never a score.
+ * What the task says (rules, gold files, options) must be right: a metric throws on it, and that is a fault of the
+ * verifier, never a score.
  */
-export interface MetricInput { readonly result: Value; /** Undefined when the task has no `expected` here. */ readonly expected: Value | undefined; readonly options: Readonly<Record<string, unknown>> }
+export interface MetricInput {
+  readonly result: Value;
+  /** Undefined when the task has no `expected` here. */
+  readonly expected: Value | undefined;
+  readonly options: Readonly<Record<string, unknown>>;
+}
 /** `expected` and `found` are for people; without them the engine shows the values themselves. */
-export interface Verdict { readonly score: number; readonly expected?: string; readonly found?: string }
+export interface Verdict {
+  readonly score: number;
+  readonly expected?: string;
+  readonly found?: string;
+}
 export type Metric = (i: MetricInput) => Verdict | Promise<Verdict>;
 
-export const pass = (ok: boolean, found?: string, expected?: string): Verdict => ({ score: ok ? 1 : 0, ...(found === undefined ? {} : { found }), ...(expected === undefined ? {} : { expected }) });
+export const pass = (ok: boolean, found?: string, expected?: string): Verdict => ({
+  score: ok ? 1 : 0,
+  ...(found === undefined ? {} : { found }),
+  ...(expected === undefined ? {} : { expected }),
+});
 export const nothing = (found = 'nothing'): Verdict => ({ score: 0, found });
 
 /** The rule dictionary of the task. */
@@ -30,13 +44,17 @@ export function ruleList(i: MetricInput, key: string): readonly Value[] {
   return v as readonly Value[];
 }
 
-/** What an agent leaves behind is read up to here; no task's right answer comes near, and reading more would hold up other rollouts. */
+/**
+ * What an agent leaves behind is read up to here; no task's right answer comes near, and reading more would hold up
+ * other rollouts.
+ */
 export const MAX_TEXT_BYTES = 4 * 1024 * 1024;
 
 /** Text of a result that must be a file; undefined when it is none, not text or too long. */
-export const fileText = (v: Value | undefined): string | undefined => isFile(v) && v.data.length <= MAX_TEXT_BYTES ? decodeText(v.data) : undefined;
+export const fileText = (v: Value | undefined): string | undefined =>
+  isFile(v) && v.data.length <= MAX_TEXT_BYTES ? decodeText(v.data) : undefined;
 /** Text of a result: of a file, or the output itself. */
-export const textOf = (v: Value): string | undefined => typeof v === 'string' ? v : fileText(v);
+export const textOf = (v: Value): string | undefined => (typeof v === 'string' ? v : fileText(v));
 /** Text of a gold file; throws when it is not one. */
 export function goldText(v: Value | undefined): string {
   const t = fileText(v);

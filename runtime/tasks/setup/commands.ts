@@ -10,7 +10,10 @@ const UNTIL_PAUSE_MS = 300;
 /** Commands that cannot be run at all are tried this often (OSWorld: 5). */
 const MAX_FAILS = 5;
 
-/** Run a command to its end, again until `until` holds; save its output under the names given. A non-zero exit is not an error (OSWorld). */
+/**
+ * Run a command to its end, again until `until` holds; save its output under the names given. A non-zero exit is not an
+ * error (OSWorld).
+ */
 export async function execute(ctx: TaskContext, p: SetupParameters<'execute'>): Promise<void> {
   const c = { command: fillPlaceholders(p.command, ctx.settings.clientPassword, ctx.desktop.screen), shell: p.shell };
   const until = p.until && Object.keys(p.until).length > 0 ? p.until : undefined;
@@ -21,18 +24,25 @@ export async function execute(ctx: TaskContext, p: SetupParameters<'execute'>): 
       if (p.stdout) ctx.cache.set(p.stdout, Buffer.from(out.stdout));
       if (p.stderr) ctx.cache.set(p.stderr, Buffer.from(out.stderr));
       if (until === undefined || holds(until, out)) return;
-      if (ctx.settings.now() >= end) throw new Error(`${describe(c)} did not reach what "until" asks within ${ctx.settings.waitMs / 1000} s (last exit code ${out.code})`);
-    } else if (until === undefined || ++fails >= MAX_FAILS) throw new Error(`${describe(c)} cannot be run in this desktop`);
+      if (ctx.settings.now() >= end)
+        throw new Error(
+          `${describe(c)} did not reach what "until" asks within ${ctx.settings.waitMs / 1000} s (last exit code ${out.code})`,
+        );
+    } else if (until === undefined || ++fails >= MAX_FAILS)
+      throw new Error(`${describe(c)} cannot be run in this desktop`);
     await ctx.settings.sleep(UNTIL_PAUSE_MS, ctx.signal);
   }
 }
 
 const holds = (u: NonNullable<SetupParameters<'execute'>['until']>, out: CommandOutput): boolean =>
-  (u.returncode !== undefined && out.code === u.returncode) || (u.stdout !== undefined && out.stdout.includes(u.stdout)) || (u.stderr !== undefined && out.stderr.includes(u.stderr));
+  (u.returncode !== undefined && out.code === u.returncode) ||
+  (u.stdout !== undefined && out.stdout.includes(u.stdout)) ||
+  (u.stderr !== undefined && out.stderr.includes(u.stderr));
 
 /** Start a program and leave it running. A command line without shell is split at blanks. */
 export async function launch(ctx: TaskContext, p: SetupParameters<'launch'>): Promise<void> {
-  const command = typeof p.command === 'string' && !truthy(p.shell) ? p.command.split(/\s+/).filter((w) => w !== '') : p.command;
+  const command =
+    typeof p.command === 'string' && !truthy(p.shell) ? p.command.split(/\s+/).filter((w) => w !== '') : p.command;
   const c = await prepare(ctx, { command, shell: p.shell });
   const pid = await ctx.desktop.spawn(c.argv, { cwd: HOME, ...(c.env ? { env: c.env } : {}) });
   ctx.launched.set(pid, { what: describe({ command }), shell: truthy(p.shell) });
@@ -41,5 +51,6 @@ export async function launch(ctx: TaskContext, p: SetupParameters<'launch'>): Pr
 /** The file's own wait, capped; in `settle` mode only until the desktop is idle. */
 export async function pause(ctx: TaskContext, p: SetupParameters<'sleep'>): Promise<void> {
   const ms = Math.min(p.seconds * 1000, ctx.settings.sleepCapMs);
-  if (ctx.settings.sleepMode === 'settle') await ctx.desktop.settle({ maxMs: ms }); else await ctx.settings.sleep(ms, ctx.signal);
+  if (ctx.settings.sleepMode === 'settle') await ctx.desktop.settle({ maxMs: ms });
+  else await ctx.settings.sleep(ms, ctx.signal);
 }

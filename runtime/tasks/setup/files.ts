@@ -15,9 +15,16 @@ export async function download(ctx: TaskContext, p: SetupParameters<'download'>)
 /** Open a file or folder with the desktop's application for it, wait for its window and bring it to the front. */
 export async function open(ctx: TaskContext, p: SetupParameters<'open'>): Promise<void> {
   const path = desktopPath(p.path);
-  const kind = (await ctx.desktop.exec(['stat', '-L', '-c', '%F', path], { timeoutMs: 10_000, signal: ctx.signal })).stdout.toString('utf8').trim();
+  const kind = (
+    await ctx.desktop.exec(['stat', '-L', '-c', '%F', path], { timeoutMs: 10_000, signal: ctx.signal })
+  ).stdout
+    .toString('utf8')
+    .trim();
   if (kind === '') throw new Error(`there is no file ${path}`);
-  const app = await firstInstalled(ctx, openersOf(path, kind === 'directory').map((o) => o.program));
+  const app = await firstInstalled(
+    ctx,
+    openersOf(path, kind === 'directory').map((o) => o.program),
+  );
   if (app === undefined) throw new Error(`no application of this desktop opens ${baseName(path)}`);
   await ctx.desktop.spawn([app, path], { cwd: HOME });
   const w = await waitForWindow(ctx, baseName(path));
@@ -26,6 +33,15 @@ export async function open(ctx: TaskContext, p: SetupParameters<'open'>): Promis
 
 async function firstInstalled(ctx: TaskContext, programs: readonly string[]): Promise<string | undefined> {
   if (programs.length === 0) return undefined;
-  const r = await ctx.desktop.exec(['/bin/sh', '-c', 'for p; do command -v "$p" >/dev/null && { echo "$p"; exit 0; }; done; exit 1', 'sh', ...programs], { timeoutMs: 10_000, signal: ctx.signal });
+  const r = await ctx.desktop.exec(
+    [
+      '/bin/sh',
+      '-c',
+      'for p; do command -v "$p" >/dev/null && { echo "$p"; exit 0; }; done; exit 1',
+      'sh',
+      ...programs,
+    ],
+    { timeoutMs: 10_000, signal: ctx.signal },
+  );
   return r.code === 0 ? r.stdout.toString('utf8').trim() : undefined;
 }

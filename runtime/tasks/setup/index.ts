@@ -9,22 +9,41 @@ import { download, open } from './files.js';
 import { activateWindow, closeWindow } from './windows.js';
 
 const steps: { readonly [T in SetupType]: (ctx: TaskContext, p: SetupParameters<T>) => Promise<void> } = {
-  download, launch, open, execute, command: execute, sleep: pause, activate_window: activateWindow, close_window: closeWindow,
+  download,
+  launch,
+  open,
+  execute,
+  command: execute,
+  sleep: pause,
+  activate_window: activateWindow,
+  close_window: closeWindow,
 };
 
-/** Run config[] or postconfig[] in order. Rejects with what went wrong, naming the step; the engine gives it its kind. */
+/**
+ * Run config[] or postconfig[] in order. Rejects with what went wrong, naming the step; the engine gives it its kind.
+ */
 export async function runSteps(ctx: TaskContext, list: readonly SetupStep[]): Promise<void> {
   for (const [i, s] of list.entries()) {
     checkCancelled(ctx.signal);
-    try { await runStep(ctx, s); } catch (e) {
+    try {
+      await runStep(ctx, s);
+    } catch (e) {
       if (e instanceof StudioError && ['desktop.lost', 'cancelled', 'task.unsupported'].includes(e.kind)) throw e;
-      throw new Error(`step ${i + 1} of ${list.length} (${s.type}): ${e instanceof Error ? e.message : String(e)}`, { cause: e });
+      throw new Error(`step ${i + 1} of ${list.length} (${s.type}): ${e instanceof Error ? e.message : String(e)}`, {
+        cause: e,
+      });
     }
   }
 }
 
 async function runStep(ctx: TaskContext, s: SetupStep): Promise<void> {
-  if (!isSetupType(s.type)) throw new StudioError('task.unsupported', `The setup step ${s.type} is not supported.`, 'Run `dart-studio tasks check` to see what each task needs.', { details: { needs: [`setup:${s.type}`] } });
+  if (!isSetupType(s.type))
+    throw new StudioError(
+      'task.unsupported',
+      `The setup step ${s.type} is not supported.`,
+      'Run `dart-studio tasks check` to see what each task needs.',
+      { details: { needs: [`setup:${s.type}`] } },
+    );
   const run = steps[s.type] as (ctx: TaskContext, p: unknown) => Promise<void>;
   await run(ctx, setupParameters[s.type].parse(s.parameters));
 }

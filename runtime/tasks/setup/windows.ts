@@ -3,7 +3,13 @@ import { checkCancelled } from '../context.js';
 import type { SetupParameters } from '../taskFile.js';
 import { truthy } from '../values.js';
 
-export interface Window { readonly id: string; readonly className: string; readonly width: number; readonly height: number; readonly title: string }
+export interface Window {
+  readonly id: string;
+  readonly className: string;
+  readonly width: number;
+  readonly height: number;
+  readonly title: string;
+}
 
 /** How long an app may be busy after a window was asked to come or go. */
 const SETTLE_MS = 1000;
@@ -21,9 +27,12 @@ export async function windows(ctx: TaskContext): Promise<Window[]> {
   return (await wmctrl(ctx, '-lGx')).split('\n').flatMap((line) => {
     const m = /^(0x[0-9a-f]+)\s+-?\d+\s+-?\d+\s+-?\d+\s+(\d+)\s+(\d+)\s+(.*)$/i.exec(line);
     if (m === null) return [];
-    // The class may contain blanks ("instance.Class Name  host title"): wmctrl pads it and puts the host, which has none, before the title.
+    // The class may contain blanks ("instance.Class Name  host title"): wmctrl pads it and puts the host, which has
+    // none, before the title.
     const rest = /^(\S+(?: \S+)*?)\s+(\S+)(?: (.*))?$/.exec(m[4]!);
-    return [{ id: m[1]!, width: Number(m[2]), height: Number(m[3]), className: rest?.[1] ?? '', title: rest?.[3] ?? '' }];
+    return [
+      { id: m[1]!, width: Number(m[2]), height: Number(m[3]), className: rest?.[1] ?? '', title: rest?.[3] ?? '' },
+    ];
   });
 }
 
@@ -48,9 +57,13 @@ export async function waitForWindow(ctx: TaskContext, name: string): Promise<Win
   }
 }
 
-export async function activate(ctx: TaskContext, id: string): Promise<void> { await wmctrl(ctx, '-i', '-a', id); await ctx.desktop.settle({ maxMs: SETTLE_MS }); }
+export async function activate(ctx: TaskContext, id: string): Promise<void> {
+  await wmctrl(ctx, '-i', '-a', id);
+  await ctx.desktop.settle({ maxMs: SETTLE_MS });
+}
 
-const flags = (p: SetupParameters<'activate_window'>, verb: string): string => `-${truthy(p.by_class) ? 'x' : ''}${truthy(p.strict) ? 'F' : ''}${verb}`;
+const flags = (p: SetupParameters<'activate_window'>, verb: string): string =>
+  `-${truthy(p.by_class) ? 'x' : ''}${truthy(p.strict) ? 'F' : ''}${verb}`;
 
 /** As in OSWorld a window that is not there is no error. */
 export async function activateWindow(ctx: TaskContext, p: SetupParameters<'activate_window'>): Promise<void> {

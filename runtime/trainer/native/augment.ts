@@ -1,19 +1,36 @@
-import { choiceOf, gridOf, headOffsets, type EmbeddedPolicySpec, type EncodedState, type Random } from '../../domain/index.js';
+import {
+  choiceOf,
+  gridOf,
+  headOffsets,
+  type EmbeddedPolicySpec,
+  type EncodedState,
+  type Random,
+} from '../../domain/index.js';
 
-/** A demonstration moved across the screen: the same picture, dx and dy observation pixels further, its click cells moved along. */
-export interface Shifted { readonly state: EncodedState; readonly choices: Int32Array }
+/**
+ * A demonstration moved across the screen: the same picture, dx and dy observation pixels further, its click cells
+ * moved along.
+ */
+export interface Shifted {
+  readonly state: EncodedState;
+  readonly choices: Int32Array;
+}
 
 const moved = (cell: number, cols: number, size: number, dx: number, dy: number): { row: number; col: number } => ({
   // A cell stands for its centre pixel.
-  row: Math.floor((Math.floor(cell / cols) * size + size / 2 + dy) / size), col: Math.floor(((cell % cols) * size + size / 2 + dx) / size),
+  row: Math.floor((Math.floor(cell / cols) * size + size / 2 + dy) / size),
+  col: Math.floor(((cell % cols) * size + size / 2 + dx) / size),
 });
 
 /** Pixels moved by (dx, dy); what comes in from outside repeats the edge. */
 export function shiftPixels(obs: Uint8Array, width: number, height: number, dx: number, dy: number): Uint8Array {
   const out = new Uint8Array(obs.length);
-  const from = Math.max(0, -dx), n = width - Math.abs(dx), to = Math.max(0, dx);
+  const from = Math.max(0, -dx),
+    n = width - Math.abs(dx),
+    to = Math.max(0, dx);
   for (let y = 0; y < height; y++) {
-    const src = Math.min(height - 1, Math.max(0, y - dy)) * width, row = y * width;
+    const src = Math.min(height - 1, Math.max(0, y - dy)) * width,
+      row = y * width;
     out.set(obs.subarray(src + from, src + from + n), row + to);
     if (to > 0) out.fill(obs[src]!, row, row + to);
     if (dx < 0) out.fill(obs[src + width - 1]!, row + n, row + width);
@@ -22,8 +39,16 @@ export function shiftPixels(obs: Uint8Array, width: number, height: number, dx: 
 }
 
 /** Moves screen, targets and remembered positions; undefined when a target would leave the screen. */
-export function shiftSample(spec: EmbeddedPolicySpec, state: EncodedState, choices: Int32Array, dx: number, dy: number): Shifted | undefined {
-  const { cols, rows } = gridOf(spec), size = spec.obs.cell, offset = headOffsets(spec);
+export function shiftSample(
+  spec: EmbeddedPolicySpec,
+  state: EncodedState,
+  choices: Int32Array,
+  dx: number,
+  dy: number,
+): Shifted | undefined {
+  const { cols, rows } = gridOf(spec),
+    size = spec.obs.cell,
+    offset = headOffsets(spec);
   const next = Int32Array.from(choices);
   for (let i = 0; i < choices.length; i++) {
     const { head, index } = choiceOf(spec, choices[i]!);
@@ -34,26 +59,49 @@ export function shiftSample(spec: EmbeddedPolicySpec, state: EncodedState, choic
   }
   const history = Int32Array.from(state.history);
   for (let i = 0; i < spec.history.length; i++) {
-    const r = history[4 * i + 1]!, c = history[4 * i + 2]!;
+    const r = history[4 * i + 1]!,
+      c = history[4 * i + 2]!;
     if (r === 0 || c === 0) continue;
     const { row, col } = moved((r - 1) * cols + (c - 1), cols, size, dx, dy);
     history[4 * i + 1] = 1 + Math.min(rows - 1, Math.max(0, row));
     history[4 * i + 2] = 1 + Math.min(cols - 1, Math.max(0, col));
   }
-  return { state: { obs: shiftPixels(state.obs, spec.obs.width, spec.obs.height, dx, dy), instruction: state.instruction, history }, choices: next };
+  return {
+    state: {
+      obs: shiftPixels(state.obs, spec.obs.width, spec.obs.height, dx, dy),
+      instruction: state.instruction,
+      history,
+    },
+    choices: next,
+  };
 }
 
 /** A random shift of at most `reach` pixels each way; the sample as it is when its target would leave the screen. */
-export function augment(spec: EmbeddedPolicySpec, state: EncodedState, choices: Int32Array, reach: number, rng: Random): Shifted {
+export function augment(
+  spec: EmbeddedPolicySpec,
+  state: EncodedState,
+  choices: Int32Array,
+  reach: number,
+  rng: Random,
+): Shifted {
   if (reach <= 0) return { state, choices };
-  const dx = rng.int(2 * reach + 1) - reach, dy = rng.int(2 * reach + 1) - reach;
+  const dx = rng.int(2 * reach + 1) - reach,
+    dy = rng.int(2 * reach + 1) - reach;
   return (dx === 0 && dy === 0 ? undefined : shiftSample(spec, state, choices, dx, dy)) ?? { state, choices };
 }
 
 /** Cells above, below, left and right of a chosen cell, as choice ids of the same head. */
 export function neighbourChoices(spec: EmbeddedPolicySpec, choice: number): number[] {
-  const { head, index } = choiceOf(spec, choice), { cols, rows } = gridOf(spec);
+  const { head, index } = choiceOf(spec, choice),
+    { cols, rows } = gridOf(spec);
   if (head !== 'cell' && head !== 'cell2') return [];
-  const row = Math.floor(index / cols), col = index % cols, at = headOffsets(spec)[head];
-  return [[row - 1, col], [row + 1, col], [row, col - 1], [row, col + 1]].flatMap(([r, c]) => (r! >= 0 && r! < rows && c! >= 0 && c! < cols ? [at + r! * cols + c!] : []));
+  const row = Math.floor(index / cols),
+    col = index % cols,
+    at = headOffsets(spec)[head];
+  return [
+    [row - 1, col],
+    [row + 1, col],
+    [row, col - 1],
+    [row, col + 1],
+  ].flatMap(([r, c]) => (r! >= 0 && r! < rows && c! >= 0 && c! < cols ? [at + r! * cols + c!] : []));
 }

@@ -1,6 +1,26 @@
 import { fork, type ChildProcess } from 'node:child_process';
-import { gridOf, headSizes, HEADS, inRole, StudioError, type EmbeddedPolicySpec, type ProcessEntry, type ProcessRole, type StepSample, type TrainBatch } from '../../domain/index.js';
-import type { CheckpointRef, ImitateOptions, ReadingScreen, ReadOptions, ReadReport, TrainerEngine, UpdateReport, WeightsFile } from '../types.js';
+import {
+  gridOf,
+  headSizes,
+  HEADS,
+  inRole,
+  StudioError,
+  type EmbeddedPolicySpec,
+  type ProcessEntry,
+  type ProcessRole,
+  type StepSample,
+  type TrainBatch,
+} from '../../domain/index.js';
+import type {
+  CheckpointRef,
+  ImitateOptions,
+  ReadingScreen,
+  ReadOptions,
+  ReadReport,
+  TrainerEngine,
+  UpdateReport,
+  WeightsFile,
+} from '../types.js';
 
 import type { Command, FromTrainer, Reply, ToTrainer, WireBatch } from './messages.js';
 import type { LearnerProgress } from './learner.js';
@@ -14,21 +34,34 @@ const CLOSE_MS = 10_000;
 const ROLE: ProcessRole = '__trainer';
 
 export interface TrainerSetup {
-  readonly entry: ProcessEntry; readonly spec: EmbeddedPolicySpec;
+  readonly entry: ProcessEntry;
+  readonly spec: EmbeddedPolicySpec;
   readonly options?: Partial<TrainerOptions>;
   /** Checkpoints are folders in here, `v000012` and so on. */
-  readonly dir: string; readonly seed: number;
+  readonly dir: string;
+  readonly seed: number;
   readonly onProgress?: (p: LearnerProgress) => void;
 }
 
-/** Starts the trainer process and waits until it is ready. Throws engine.unavailable without ONNX Runtime, trainer.lost when the process dies. */
+/**
+ * Starts the trainer process and waits until it is ready. Throws engine.unavailable without ONNX Runtime, trainer.lost
+ * when the process dies.
+ */
 export async function createTrainer(setup: TrainerSetup): Promise<TrainerEngine> {
   const engine = new NativeTrainer(setup);
-  try { await engine.start(); } catch (e) { await engine.close(); throw e; }
+  try {
+    await engine.start();
+  } catch (e) {
+    await engine.close();
+    throw e;
+  }
   return engine;
 }
 
-interface Waiting { resolve(v: Reply): void; reject(e: unknown): void }
+interface Waiting {
+  resolve(v: Reply): void;
+  reject(e: unknown): void;
+}
 
 class NativeTrainer implements TrainerEngine {
   private readonly setup: TrainerSetup;
@@ -44,44 +77,75 @@ class NativeTrainer implements TrainerEngine {
   constructor(setup: TrainerSetup) {
     this.setup = setup;
     const { args, detached } = inRole(setup.entry, ROLE, process.platform);
-    this.child = fork(setup.entry.file, args, { detached, serialization: 'advanced', stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
-    this.child.stderr?.on('data', (b: Buffer) => { this.stderr = (this.stderr + b.toString()).slice(-4000); });
-    this.child.on('message', (m) => { this.receive(m as FromTrainer); });
+    this.child = fork(setup.entry.file, args, {
+      detached,
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    });
+    this.child.stderr?.on('data', (b: Buffer) => {
+      this.stderr = (this.stderr + b.toString()).slice(-4000);
+    });
+    this.child.on('message', (m) => {
+      this.receive(m as FromTrainer);
+    });
     this.exited = new Promise((resolve) => {
       const end = (why: string): void => {
-        this.lost ??= new StudioError('trainer.lost', `The trainer process ended (${why}).`, 'The run can be resumed from its last checkpoint.', { details: { stderr: this.stderr } });
+        this.lost ??= new StudioError(
+          'trainer.lost',
+          `The trainer process ended (${why}).`,
+          'The run can be resumed from its last checkpoint.',
+          { details: { stderr: this.stderr } },
+        );
         for (const w of this.waiting.values()) w.reject(this.lost);
         this.waiting.clear();
         resolve();
       };
-      this.child.once('error', (e) => { end(e.message); });
-      this.child.once('exit', (code, signal) => { end(signal ? `signal ${signal}` : `exit code ${code}`); });
+      this.child.once('error', (e) => {
+        end(e.message);
+      });
+      this.child.once('exit', (code, signal) => {
+        end(signal ? `signal ${signal}` : `exit code ${code}`);
+      });
     });
   }
 
   async start(): Promise<void> {
     const { spec, dir, seed, options } = this.setup;
-    await this.serial(() => this.command({ kind: 'start', spec, dir, seed, options: { ...TRAINER_DEFAULTS, ...options } }));
+    await this.serial(() =>
+      this.command({ kind: 'start', spec, dir, seed, options: { ...TRAINER_DEFAULTS, ...options } }),
+    );
   }
   async update(b: TrainBatch): Promise<UpdateReport> {
     const report = await this.withBatch(b, (batch) => ({ kind: 'update', batch }));
     // Masked samples were not sent: back to the batch's own order.
-    const sent = report.sampleWeights, all = new Float32Array(b.samples.length).fill(NaN);
+    const sent = report.sampleWeights,
+      all = new Float32Array(b.samples.length).fill(NaN);
     let next = 0;
     for (const [i, s] of b.samples.entries()) if (s.weight !== 0) all[i] = sent?.[next++] ?? NaN;
     return { ...report, sampleWeights: all };
   }
-  imitate(b: TrainBatch, o: ImitateOptions): Promise<UpdateReport> { return this.withBatch(b, (batch) => ({ kind: 'imitate', batch, options: o })); }
+  imitate(b: TrainBatch, o: ImitateOptions): Promise<UpdateReport> {
+    return this.withBatch(b, (batch) => ({ kind: 'imitate', batch, options: o }));
+  }
   read(screens: readonly ReadingScreen[], o: ReadOptions): Promise<ReadReport> {
     return this.serial(async () => {
-      for (let i = 0; i < screens.length; i += STATES_PER_MESSAGE) await this.send({ kind: 'screens', screens: screens.slice(i, i + STATES_PER_MESSAGE) });
+      for (let i = 0; i < screens.length; i += STATES_PER_MESSAGE)
+        await this.send({ kind: 'screens', screens: screens.slice(i, i + STATES_PER_MESSAGE) });
       return this.command({ kind: 'read', options: o });
     }) as Promise<ReadReport>;
   }
-  interrupt(): void { void this.send({ kind: 'interrupt' }).catch(() => undefined); }
-  checkpoint(): Promise<CheckpointRef> { return this.serial(() => this.command({ kind: 'checkpoint' })) as Promise<CheckpointRef>; }
-  async restore(c: CheckpointRef): Promise<void> { await this.serial(() => this.command({ kind: 'restore', dir: c.dir })); }
-  exportWeights(): Promise<WeightsFile> { return this.serial(() => this.command({ kind: 'export' })) as Promise<WeightsFile>; }
+  interrupt(): void {
+    void this.send({ kind: 'interrupt' }).catch(() => undefined);
+  }
+  checkpoint(): Promise<CheckpointRef> {
+    return this.serial(() => this.command({ kind: 'checkpoint' })) as Promise<CheckpointRef>;
+  }
+  async restore(c: CheckpointRef): Promise<void> {
+    await this.serial(() => this.command({ kind: 'restore', dir: c.dir }));
+  }
+  exportWeights(): Promise<WeightsFile> {
+    return this.serial(() => this.command({ kind: 'export' })) as Promise<WeightsFile>;
+  }
 
   close(): Promise<void> {
     this.closing ??= (async () => {
@@ -95,15 +159,27 @@ class NativeTrainer implements TrainerEngine {
     return this.closing;
   }
 
-  private async withBatch({ samples, ...batch }: TrainBatch, command: (batch: WireBatch) => Command): Promise<UpdateReport> {
+  private async withBatch(
+    { samples, ...batch }: TrainBatch,
+    command: (batch: WireBatch) => Command,
+  ): Promise<UpdateReport> {
     for (const s of samples) checkSample(this.setup.spec, s);
-    return this.serial(async () => { await this.sendBatch(samples); return this.command(command(batch)); }) as Promise<UpdateReport>;
+    return this.serial(async () => {
+      await this.sendBatch(samples);
+      return this.command(command(batch));
+    }) as Promise<UpdateReport>;
   }
   private async sendBatch(samples: readonly StepSample[]): Promise<void> {
-    const states = [...new Map(samples.filter((s) => s.weight !== 0).map((s) => [s.stateKey, { key: s.stateKey, state: s.state }])).values()];
-    for (let i = 0; i < states.length; i += STATES_PER_MESSAGE) await this.send({ kind: 'states', states: states.slice(i, i + STATES_PER_MESSAGE) });
+    const states = [
+      ...new Map(
+        samples.filter((s) => s.weight !== 0).map((s) => [s.stateKey, { key: s.stateKey, state: s.state }]),
+      ).values(),
+    ];
+    for (let i = 0; i < states.length; i += STATES_PER_MESSAGE)
+      await this.send({ kind: 'states', states: states.slice(i, i + STATES_PER_MESSAGE) });
     const wire = samples.filter((s) => s.weight !== 0).map(({ state: _s, rollout: _r, step: _i, ...s }) => s);
-    for (let i = 0; i < wire.length; i += SAMPLES_PER_MESSAGE) await this.send({ kind: 'samples', samples: wire.slice(i, i + SAMPLES_PER_MESSAGE) });
+    for (let i = 0; i < wire.length; i += SAMPLES_PER_MESSAGE)
+      await this.send({ kind: 'samples', samples: wire.slice(i, i + SAMPLES_PER_MESSAGE) });
   }
 
   /** One call at a time: a batch and its command must not mix with another's. */
@@ -116,40 +192,82 @@ class NativeTrainer implements TrainerEngine {
     const id = this.next++;
     return new Promise<Reply>((resolve, reject) => {
       this.waiting.set(id, { resolve, reject });
-      this.send({ kind: 'command', id, command }).catch((e: unknown) => { this.waiting.delete(id); reject(e); });
+      this.send({ kind: 'command', id, command }).catch((e: unknown) => {
+        this.waiting.delete(id);
+        reject(e);
+      });
     });
   }
-  /** Resolves when the message has been handed to the operating system, so that a large batch does not pile up in memory. */
+  /**
+   * Resolves when the message has been handed to the operating system, so that a large batch does not pile up in
+   * memory.
+   */
   private send(m: ToTrainer): Promise<void> {
     return new Promise((resolve, reject) => {
-      if (this.lost) { reject(this.lost); return; }
+      if (this.lost) {
+        reject(this.lost);
+        return;
+      }
       this.child.send(m, (e) => {
         if (!e) resolve();
-        else void this.exited.then(() => { reject(this.lost ?? e); });
+        else
+          void this.exited.then(() => {
+            reject(this.lost ?? e);
+          });
       });
     });
   }
   private receive(m: FromTrainer): void {
-    if (m.kind === 'progress') { this.setup.onProgress?.(m.progress); return; }
+    if (m.kind === 'progress') {
+      this.setup.onProgress?.(m.progress);
+      return;
+    }
     const w = this.waiting.get(m.id);
     if (!w) return;
     this.waiting.delete(m.id);
     if (m.kind === 'done') w.resolve(m.value);
-    else w.reject(new StudioError(m.error.kind, m.error.message, m.error.remedy, m.error.details ? { details: { ...m.error.details } } : {}));
+    else
+      w.reject(
+        new StudioError(
+          m.error.kind,
+          m.error.message,
+          m.error.remedy,
+          m.error.details ? { details: { ...m.error.details } } : {},
+        ),
+      );
   }
 }
 
 /** A sample the trainer cannot use is an error here, in words, rather than a wrong gradient there. */
 function checkSample(spec: EmbeddedPolicySpec, s: StepSample): void {
-  const bad = (what: string): never => { throw new StudioError('trainer.invalid', `Step ${s.step} of rollout ${s.rollout} ${what}.`, 'This is a fault of what made the batch: please report it with the log.'); };
-  const n = headSizes(spec), total = HEADS.reduce((a, h) => a + n[h], 0), { obs, instruction, history } = s.state;
+  const bad = (what: string): never => {
+    throw new StudioError(
+      'trainer.invalid',
+      `Step ${s.step} of rollout ${s.rollout} ${what}.`,
+      'This is a fault of what made the batch: please report it with the log.',
+    );
+  };
+  const n = headSizes(spec),
+    total = HEADS.reduce((a, h) => a + n[h], 0),
+    { obs, instruction, history } = s.state;
   if (s.choices.length < 1 || s.choices.length > 3) bad(`has ${s.choices.length} choices instead of 1 to 3`);
   if (s.choices.some((c) => c < 0 || c >= total)) bad(`has a choice outside 0 to ${total - 1}`);
-  if (s.rolloutLogprobs && s.rolloutLogprobs.length !== s.choices.length) bad(`has ${s.rolloutLogprobs.length} log-probs for ${s.choices.length} choices`);
+  if (s.rolloutLogprobs && s.rolloutLogprobs.length !== s.choices.length)
+    bad(`has ${s.rolloutLogprobs.length} log-probs for ${s.choices.length} choices`);
   if (s.rolloutLogprobs?.some((x) => !Number.isFinite(x))) bad('has a log-prob that is not a number');
-  if (!Number.isFinite(s.advantage) || !(s.weight >= 0) || !((s.coefficient ?? 0) >= 0)) bad('has an advantage or weight that is not usable');
-  if (obs.length !== spec.obs.width * spec.obs.height || instruction.length !== spec.instruction.maxTokens * 2 || history.length !== spec.history.length * 4 + 1) bad(`has a state that does not fit policy '${spec.id}' (${gridOf(spec).cols} x ${gridOf(spec).rows} cells)`);
-  const { cols, rows } = gridOf(spec), limits = [spec.types.length, rows, cols, Math.max(n.text, n.key)], last = history.length - 1;
-  if (instruction.some((x, i) => x < 0 || x >= (i % 2 === 0 ? spec.instruction.buckets : spec.instruction.classes))) bad('has an instruction token outside the policy\'s tables');
-  if (history.some((x, i) => x < 0 || x > (i === last ? spec.history.maxSteps : limits[i % 4]!))) bad('has a history entry outside the policy\'s tables');
+  if (!Number.isFinite(s.advantage) || !(s.weight >= 0) || !((s.coefficient ?? 0) >= 0))
+    bad('has an advantage or weight that is not usable');
+  if (
+    obs.length !== spec.obs.width * spec.obs.height ||
+    instruction.length !== spec.instruction.maxTokens * 2 ||
+    history.length !== spec.history.length * 4 + 1
+  )
+    bad(`has a state that does not fit policy '${spec.id}' (${gridOf(spec).cols} x ${gridOf(spec).rows} cells)`);
+  const { cols, rows } = gridOf(spec),
+    limits = [spec.types.length, rows, cols, Math.max(n.text, n.key)],
+    last = history.length - 1;
+  if (instruction.some((x, i) => x < 0 || x >= (i % 2 === 0 ? spec.instruction.buckets : spec.instruction.classes)))
+    bad("has an instruction token outside the policy's tables");
+  if (history.some((x, i) => x < 0 || x > (i === last ? spec.history.maxSteps : limits[i % 4]!)))
+    bad("has a history entry outside the policy's tables");
 }

@@ -1,21 +1,37 @@
 import type { EmbeddedPolicySpec, EncodedState, RunError, StepSample, TrainBatch } from '../../domain/index.js';
-import type { CheckpointRef, ImitateOptions, ReadingScreen, ReadOptions, ReadReport, UpdateReport, WeightsFile } from '../types.js';
+import type {
+  CheckpointRef,
+  ImitateOptions,
+  ReadingScreen,
+  ReadOptions,
+  ReadReport,
+  UpdateReport,
+  WeightsFile,
+} from '../types.js';
 import type { LearnerProgress } from './learner.js';
 import type { TrainerOptions } from './options.js';
 
 /**
- * What client and trainer process say to each other. A batch travels in small messages: each unique state once, then the samples
- * that name their state by key, then the command; so that no message blocks either event loop for long.
+ * What client and trainer process say to each other. A batch travels in small messages: each unique state once, then
+ * the samples that name their state by key, then the command; so that no message blocks either event loop for long.
  */
 export type WireSample = Omit<StepSample, 'state' | 'rollout' | 'step'>;
 /** A batch whose samples go before it. */
 export type WireBatch = Omit<TrainBatch, 'samples'>;
 export type Command =
-  | { readonly kind: 'start'; readonly spec: EmbeddedPolicySpec; readonly options: TrainerOptions; readonly dir: string; readonly seed: number }
+  | {
+      readonly kind: 'start';
+      readonly spec: EmbeddedPolicySpec;
+      readonly options: TrainerOptions;
+      readonly dir: string;
+      readonly seed: number;
+    }
   | { readonly kind: 'update'; readonly batch: WireBatch }
   | { readonly kind: 'imitate'; readonly batch: WireBatch; readonly options: ImitateOptions }
   | { readonly kind: 'read'; readonly options: ReadOptions }
-  | { readonly kind: 'checkpoint' } | { readonly kind: 'export' } | { readonly kind: 'close' }
+  | { readonly kind: 'checkpoint' }
+  | { readonly kind: 'export' }
+  | { readonly kind: 'close' }
   | { readonly kind: 'restore'; readonly dir: string };
 export type ToTrainer =
   | { readonly kind: 'states'; readonly states: readonly { readonly key: string; readonly state: EncodedState }[] }

@@ -6,39 +6,87 @@ import { TOKENS } from './model/lossGraph.js';
  * `old`, `ref` and `now` hold log-probs under the policy before the update, the reference and the latest forward pass.
  */
 export interface Slot {
-  readonly ids: Int32Array; readonly tokens: number; readonly advantage: number;
+  readonly ids: Int32Array;
+  readonly tokens: number;
+  readonly advantage: number;
   /** log pi_rollout; absent = importance weight 1. */
   readonly rollout: ArrayLike<number> | undefined;
   /** The one loss term this sample takes part in, and its weight in the aggregation. */
-  readonly term: 'policy' | 'imitation'; readonly weight: number; /** Of an imitated sample, instead of the option's. */ readonly coefficient: number | undefined;
-  readonly policy: Float32Array; readonly imitation: Float32Array;
-  readonly old: Float32Array; readonly ref: Float32Array; readonly now: Float32Array;
+  readonly term: 'policy' | 'imitation';
+  readonly weight: number;
+  /** Of an imitated sample, instead of the option's. */
+  readonly coefficient: number | undefined;
+  readonly policy: Float32Array;
+  readonly imitation: Float32Array;
+  readonly old: Float32Array;
+  readonly ref: Float32Array;
+  readonly now: Float32Array;
   /** Place of its sample in the batch. */
   readonly sample: number;
 }
 /** A model input with its slots: one forward and one backward pass. */
-export interface Place { readonly state: EncodedState; readonly slots: readonly Slot[]; entropyWeight: number; /** Entropy of the latest forward pass. */ entropy: number }
-
-export interface SlotFields { readonly advantage?: number; readonly rollout?: ArrayLike<number> | undefined; readonly term?: 'policy' | 'imitation'; readonly weight?: number; readonly coefficient?: number | undefined; readonly imitation?: readonly number[]; readonly sample?: number }
-export function makeSlot(ids: ArrayLike<number>, o: SlotFields = {}): Slot {
-  if (ids.length === 0 || ids.length > TOKENS) throw new RangeError(`an action has 1 to ${TOKENS} choices, not ${ids.length}`);
-  const triple = (from?: ArrayLike<number>): Float32Array => { const a = new Float32Array(TOKENS); if (from) a.set(from); return a; };
-  const padded = new Int32Array(TOKENS);
-  padded.set(ids);
-  return { ids: padded, tokens: ids.length, advantage: o.advantage ?? 0, rollout: o.rollout, term: o.term ?? 'policy', weight: o.weight ?? 1, coefficient: o.coefficient,
-    policy: triple(), imitation: triple(o.imitation), old: triple(), ref: triple(), now: triple(), sample: o.sample ?? -1 };
+export interface Place {
+  readonly state: EncodedState;
+  readonly slots: readonly Slot[];
+  entropyWeight: number;
+  /** Entropy of the latest forward pass. */
+  entropy: number;
 }
 
-/** A demonstration with an advantage joins the policy gradient with importance weight 1; without one it is imitated (domain/batch.ts). */
-const slotOf = (s: StepSample, sample: number): Slot => makeSlot(s.choices, {
-  advantage: s.advantage, weight: s.weight, coefficient: s.coefficient, sample,
-  term: s.kind === 'imitation' && s.advantage === 0 ? 'imitation' : 'policy',
-  rollout: s.kind === 'imitation' ? undefined : s.rolloutLogprobs,
-});
+export interface SlotFields {
+  readonly advantage?: number;
+  readonly rollout?: ArrayLike<number> | undefined;
+  readonly term?: 'policy' | 'imitation';
+  readonly weight?: number;
+  readonly coefficient?: number | undefined;
+  readonly imitation?: readonly number[];
+  readonly sample?: number;
+}
+export function makeSlot(ids: ArrayLike<number>, o: SlotFields = {}): Slot {
+  if (ids.length === 0 || ids.length > TOKENS)
+    throw new RangeError(`an action has 1 to ${TOKENS} choices, not ${ids.length}`);
+  const triple = (from?: ArrayLike<number>): Float32Array => {
+    const a = new Float32Array(TOKENS);
+    if (from) a.set(from);
+    return a;
+  };
+  const padded = new Int32Array(TOKENS);
+  padded.set(ids);
+  return {
+    ids: padded,
+    tokens: ids.length,
+    advantage: o.advantage ?? 0,
+    rollout: o.rollout,
+    term: o.term ?? 'policy',
+    weight: o.weight ?? 1,
+    coefficient: o.coefficient,
+    policy: triple(),
+    imitation: triple(o.imitation),
+    old: triple(),
+    ref: triple(),
+    now: triple(),
+    sample: o.sample ?? -1,
+  };
+}
 
 /**
- * State de-duplication: samples with equal state keys share one place, up to `slots` of them; more open another place of the same state.
- * The gradient is exactly that of the separate samples, because the loss is a sum over slots. Samples of weight 0 are left out.
+ * A demonstration with an advantage joins the policy gradient with importance weight 1; without one it is imitated
+ * (domain/batch.ts).
+ */
+const slotOf = (s: StepSample, sample: number): Slot =>
+  makeSlot(s.choices, {
+    advantage: s.advantage,
+    weight: s.weight,
+    coefficient: s.coefficient,
+    sample,
+    term: s.kind === 'imitation' && s.advantage === 0 ? 'imitation' : 'policy',
+    rollout: s.kind === 'imitation' ? undefined : s.rolloutLogprobs,
+  });
+
+/**
+ * State de-duplication: samples with equal state keys share one place, up to `slots` of them; more open another place
+ * of the same state. The gradient is exactly that of the separate samples, because the loss is a sum over slots.
+ * Samples of weight 0 are left out.
  */
 export function toPlaces(samples: readonly StepSample[], slots: number): Place[] {
   const byKey = new Map<string, { state: EncodedState; slots: Slot[] }[]>();
@@ -49,22 +97,30 @@ export function toPlaces(samples: readonly StepSample[], slots: number): Place[]
     let place = list.at(-1);
     if (!place || place.slots.length >= slots) {
       place = { state: s.state, slots: [] };
-      list.push(place); places.push(place); byKey.set(s.stateKey, list);
+      list.push(place);
+      places.push(place);
+      byKey.set(s.stateKey, list);
     }
     place.slots.push(slotOf(s, i));
   }
   return places.map((p) => ({ ...p, entropyWeight: 0, entropy: 0 }));
 }
 
-/** Token weights of one optimizer step: weight / sum of weights / number of tokens ("seq-mean-token-mean"); entropy by the places' share. */
+/**
+ * Token weights of one optimizer step: weight / sum of weights / number of tokens ("seq-mean-token-mean"); entropy by
+ * the places' share.
+ */
 export function weigh(places: readonly Place[], imitationCoefficient: number, entropyCoefficient: number): void {
   const all = places.flatMap((p) => p.slots);
   const norm = all.reduce((s, x) => s + x.weight, 0) || 1;
-  for (const s of all) for (let t = 0; t < s.tokens; t++) {
-    const w = s.weight / norm / s.tokens;
-    s.policy[t] = s.term === 'policy' ? w : 0;
-    s.imitation[t] = s.term === 'imitation' ? w * (s.coefficient ?? imitationCoefficient) : 0;
-  }
+  for (const s of all)
+    for (let t = 0; t < s.tokens; t++) {
+      const w = s.weight / norm / s.tokens;
+      s.policy[t] = s.term === 'policy' ? w : 0;
+      s.imitation[t] = s.term === 'imitation' ? w * (s.coefficient ?? imitationCoefficient) : 0;
+    }
   // Demonstrations are not explored: the bonus counts policy samples only.
-  for (const p of places) p.entropyWeight = (entropyCoefficient * p.slots.reduce((s, x) => s + (x.term === 'policy' ? x.weight : 0), 0)) / norm;
+  for (const p of places)
+    p.entropyWeight =
+      (entropyCoefficient * p.slots.reduce((s, x) => s + (x.term === 'policy' ? x.weight : 0), 0)) / norm;
 }

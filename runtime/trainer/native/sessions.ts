@@ -12,14 +12,22 @@ import type { Place } from './places.js';
 export type Feeds = Record<string, Ort.Tensor>;
 
 export async function loadOrt(): Promise<typeof Ort> {
-  try { return await import('onnxruntime-node'); } catch (cause) {
-    throw new StudioError('engine.unavailable', 'ONNX Runtime could not be loaded.', 'Run `npm run setup`; it installs onnxruntime-node for this platform.', { cause });
+  try {
+    return await import('onnxruntime-node');
+  } catch (cause) {
+    throw new StudioError(
+      'engine.unavailable',
+      'ONNX Runtime could not be loaded.',
+      'Run `npm run setup`; it installs onnxruntime-node for this platform.',
+      { cause },
+    );
   }
 }
 
 /**
- * The ONNX sessions of one policy, made when first needed (about 0.1 s each) and kept. A configuration change asks for another
- * variant; it never alters one. Buffers of the feeds are reused: a run ends before the next micro-batch is packed.
+ * The ONNX sessions of one policy, made when first needed (about 0.1 s each) and kept. A configuration change asks for
+ * another variant; it never alters one. Buffers of the feeds are reused: a run ends before the next micro-batch is
+ * packed.
  */
 export class Sessions {
   private readonly ort: typeof Ort;
@@ -31,38 +39,63 @@ export class Sessions {
   private readonly arrays = new Map<string, Float32Array | Int32Array | Uint8Array>();
 
   constructor(ort: typeof Ort, model: PolicyModel, batch: number, slots: number, threads: number) {
-    this.ort = ort; this.model = model; this.batch = batch; this.slots = slots; this.threads = threads;
+    this.ort = ort;
+    this.model = model;
+    this.batch = batch;
+    this.slots = slots;
+    this.threads = threads;
   }
 
   private session(key: string, graph: () => Graph): Promise<Ort.InferenceSession> {
     let s = this.made.get(key);
     if (!s) {
-      s = this.ort.InferenceSession.create(graph().toModel(key), { intraOpNumThreads: this.threads, interOpNumThreads: 1, logSeverityLevel: 3 });
+      s = this.ort.InferenceSession.create(graph().toModel(key), {
+        intraOpNumThreads: this.threads,
+        interOpNumThreads: 1,
+        logSeverityLevel: 3,
+      });
       this.made.set(key, s);
     }
     return s;
   }
-  score(feeds: Feeds): Promise<Ort.InferenceSession.OnnxValueMapType> { return this.run('score', () => scoreGraph(this.model, this.batch, this.slots), feeds); }
-  grad(v: GradVariant, feeds: Feeds): Promise<Ort.InferenceSession.OnnxValueMapType> {
-    return this.run(`grad-${v.objective}-${v.correction}${v.fresh ? '-fresh' : ''}${v.reference ? '-ref' : ''}`, () => gradGraph(this.model, this.batch, this.slots, v), feeds);
+  score(feeds: Feeds): Promise<Ort.InferenceSession.OnnxValueMapType> {
+    return this.run('score', () => scoreGraph(this.model, this.batch, this.slots), feeds);
   }
-  read(feeds: Feeds): Promise<Ort.InferenceSession.OnnxValueMapType> { return this.run('read', () => readGraph(this.model, this.batch, READ_WORDS, READ_CELLS), feeds); }
-  adam(feeds: Feeds): Promise<Ort.InferenceSession.OnnxValueMapType> { return this.run('adam', () => adamGraph(this.model.layout.total), feeds); }
+  grad(v: GradVariant, feeds: Feeds): Promise<Ort.InferenceSession.OnnxValueMapType> {
+    return this.run(
+      `grad-${v.objective}-${v.correction}${v.fresh ? '-fresh' : ''}${v.reference ? '-ref' : ''}`,
+      () => gradGraph(this.model, this.batch, this.slots, v),
+      feeds,
+    );
+  }
+  read(feeds: Feeds): Promise<Ort.InferenceSession.OnnxValueMapType> {
+    return this.run('read', () => readGraph(this.model, this.batch, READ_WORDS, READ_CELLS), feeds);
+  }
+  adam(feeds: Feeds): Promise<Ort.InferenceSession.OnnxValueMapType> {
+    return this.run('adam', () => adamGraph(this.model.layout.total), feeds);
+  }
   private async run(key: string, graph: () => Graph, feeds: Feeds): Promise<Ort.InferenceSession.OnnxValueMapType> {
     const s = await this.session(key, graph);
     return s.run(Object.fromEntries(s.inputNames.map((n) => [n, feeds[n]!])));
   }
 
-  floats(data: Float32Array, dims: readonly number[] = [data.length]): Ort.Tensor { return new this.ort.Tensor('float32', data, dims); }
+  floats(data: Float32Array, dims: readonly number[] = [data.length]): Ort.Tensor {
+    return new this.ort.Tensor('float32', data, dims);
+  }
   private buffer<T extends Float32Array | Int32Array | Uint8Array>(name: string, make: () => T): T {
     let a = this.arrays.get(name);
-    if (!a) { a = make(); this.arrays.set(name, a); }
+    if (!a) {
+      a = make();
+      this.arrays.set(name, a);
+    }
     return a.fill(0) as T;
   }
 
   /** The inputs of at most `batch` places; missing ones stay zero and weigh nothing. */
   pack(places: readonly Place[], knobs: Readonly<Record<(typeof KNOBS)[number], number>>): Feeds {
-    const { batch: b, slots: k, model } = this, shape = inputShapes(model.spec, b), per = k * TOKENS;
+    const { batch: b, slots: k, model } = this,
+      shape = inputShapes(model.spec, b),
+      per = k * TOKENS;
     if (places.length > b) throw new RangeError(`${places.length} places do not fit a micro-batch of ${b}`);
     const size = (s: readonly number[]): number => s.reduce((x, y) => x * y, 1);
     const obs = this.buffer('obs', () => new Uint8Array(size(shape.obs)));
@@ -70,8 +103,12 @@ export class Sessions {
     const history = this.buffer('history', () => new Int32Array(size(shape.history)));
     const choices = this.buffer('choices', () => new Int32Array(b * per));
     const names = ['mask', 'policyWeight', 'imitationWeight', 'rollout', 'corrected', 'old', 'ref'] as const;
-    const token = Object.fromEntries(names.map((n) => [n, this.buffer(n, () => new Float32Array(b * per))])) as Record<(typeof names)[number], Float32Array>;
-    const advantage = this.buffer('advantage', () => new Float32Array(b * k)), entropyWeight = this.buffer('entropyWeight', () => new Float32Array(b));
+    const token = Object.fromEntries(names.map((n) => [n, this.buffer(n, () => new Float32Array(b * per))])) as Record<
+      (typeof names)[number],
+      Float32Array
+    >;
+    const advantage = this.buffer('advantage', () => new Float32Array(b * k)),
+      entropyWeight = this.buffer('entropyWeight', () => new Float32Array(b));
     places.forEach((p, i) => {
       obs.set(p.state.obs, i * (obs.length / b));
       instruction.set(p.state.instruction, i * (instruction.length / b));
@@ -81,32 +118,52 @@ export class Sessions {
         const at = i * per + j * TOKENS;
         choices.set(s.ids, at);
         token.mask.fill(1, at, at + s.tokens);
-        token.policyWeight.set(s.policy, at); token.imitationWeight.set(s.imitation, at); token.old.set(s.old, at); token.ref.set(s.ref, at);
-        if (s.rollout) { token.rollout.set(s.rollout, at); token.corrected.fill(1, at, at + s.tokens); }
+        token.policyWeight.set(s.policy, at);
+        token.imitationWeight.set(s.imitation, at);
+        token.old.set(s.old, at);
+        token.ref.set(s.ref, at);
+        if (s.rollout) {
+          token.rollout.set(s.rollout, at);
+          token.corrected.fill(1, at, at + s.tokens);
+        }
         advantage[i * k + j] = s.advantage;
       });
     });
     const { Tensor } = this.ort;
     return {
-      obs: new Tensor('uint8', obs, shape.obs), instruction: new Tensor('int32', instruction, shape.instruction), history: new Tensor('int32', history, shape.history),
-      choices: new Tensor('int32', choices, [b, per]), ...Object.fromEntries(names.map((n) => [n, this.floats(token[n], [b, k, TOKENS])])),
-      advantage: this.floats(advantage, [b, k]), entropyWeight: this.floats(entropyWeight),
-      knobs: this.floats(Float32Array.from(KNOBS, (n) => knobs[n])), temperature: this.floats(Float32Array.of(knobs.temperature)),
+      obs: new Tensor('uint8', obs, shape.obs),
+      instruction: new Tensor('int32', instruction, shape.instruction),
+      history: new Tensor('int32', history, shape.history),
+      choices: new Tensor('int32', choices, [b, per]),
+      ...Object.fromEntries(names.map((n) => [n, this.floats(token[n], [b, k, TOKENS])])),
+      advantage: this.floats(advantage, [b, k]),
+      entropyWeight: this.floats(entropyWeight),
+      knobs: this.floats(Float32Array.from(KNOBS, (n) => knobs[n])),
+      temperature: this.floats(Float32Array.of(knobs.temperature)),
     };
   }
 
   /** The inputs of at most `batch` lessons; `scale` multiplies every weight. */
   packLessons(lessons: readonly Lesson[], scale: number): Feeds {
-    const b = this.batch, shape = inputShapes(this.model.spec, b).obs, { Tensor } = this.ort;
+    const b = this.batch,
+      shape = inputShapes(this.model.spec, b).obs,
+      { Tensor } = this.ort;
     const obs = this.buffer('obs', () => new Uint8Array(shape.reduce((x, y) => x * y, 1)));
-    const buckets = this.buffer('buckets', () => new Int32Array(b * READ_WORDS)), targets = this.buffer('targets', () => new Int32Array(b * READ_WORDS * READ_CELLS));
+    const buckets = this.buffer('buckets', () => new Int32Array(b * READ_WORDS)),
+      targets = this.buffer('targets', () => new Int32Array(b * READ_WORDS * READ_CELLS));
     const weight = this.buffer('weight', () => new Float32Array(b * READ_WORDS * READ_CELLS));
     lessons.forEach((l, i) => {
-      obs.set(l.obs, i * (obs.length / b)); buckets.set(l.buckets, i * READ_WORDS); targets.set(l.targets, i * READ_WORDS * READ_CELLS);
-      l.weight.forEach((w, k) => { weight[i * READ_WORDS * READ_CELLS + k] = w * scale; });
+      obs.set(l.obs, i * (obs.length / b));
+      buckets.set(l.buckets, i * READ_WORDS);
+      targets.set(l.targets, i * READ_WORDS * READ_CELLS);
+      l.weight.forEach((w, k) => {
+        weight[i * READ_WORDS * READ_CELLS + k] = w * scale;
+      });
     });
     return {
-      obs: new Tensor('uint8', obs, shape), buckets: new Tensor('int32', buckets, [b, READ_WORDS]), targets: new Tensor('int32', targets, [b, READ_WORDS * READ_CELLS]),
+      obs: new Tensor('uint8', obs, shape),
+      buckets: new Tensor('int32', buckets, [b, READ_WORDS]),
+      targets: new Tensor('int32', targets, [b, READ_WORDS * READ_CELLS]),
       weight: this.floats(weight, [b * READ_WORDS, READ_CELLS]),
     };
   }

@@ -1,7 +1,10 @@
 /** Group-relative advantages (dart-algorithm.md 3a). */
 
 export interface AdvantageOptions {
-  /** What mean and deviation are taken over: every trajectory once, or every step (long trajectories weigh more; the paper's form). */
+  /**
+   * What mean and deviation are taken over: every trajectory once, or every step (long trajectories weigh more; the
+   * paper's form).
+   */
   readonly baseline: 'step' | 'trajectory';
   /** Divide by the n-1 standard deviation, or only subtract the mean. */
   readonly norm: 'std' | 'none';
@@ -22,8 +25,10 @@ export function groupStatistics(rewards: readonly number[]): { readonly mean: nu
  * `steps` are the numbers of kept steps per trajectory; only the `step` baseline looks at them.
  */
 export function groupAdvantages(rewards: readonly number[], steps: readonly number[], o: AdvantageOptions): number[] {
-  if (steps.length !== rewards.length) throw new RangeError(`${rewards.length} rewards but ${steps.length} step counts`);
-  const population = o.baseline === 'trajectory' ? rewards : rewards.flatMap((r, i) => new Array<number>(steps[i]!).fill(r));
+  if (steps.length !== rewards.length)
+    throw new RangeError(`${rewards.length} rewards but ${steps.length} step counts`);
+  const population =
+    o.baseline === 'trajectory' ? rewards : rewards.flatMap((r, i) => new Array<number>(steps[i]!).fill(r));
   const { mean, std } = groupStatistics(population);
   return rewards.map((r) => (o.norm === 'std' ? (r - mean) / (std + ADVANTAGE_EPSILON) : r - mean));
 }

@@ -1,6 +1,9 @@
 import { clamp, MAX_LOG_RATIO } from './policyLoss.js';
 
-/** Rollout corrections: weights for samples drawn by a policy older (or numerically other) than the trainer's (dart-algorithm.md 3f, spec/losses.md). */
+/**
+ * Rollout corrections: weights for samples drawn by a policy older (or numerically other) than the trainer's
+ * (dart-algorithm.md 3f, spec/losses.md).
+ */
 
 const importance = (logRatio: number): number => Math.exp(clamp(logRatio, -MAX_LOG_RATIO, MAX_LOG_RATIO));
 
@@ -14,10 +17,14 @@ export const tisSequence = (old: ArrayLike<number>, rollout: ArrayLike<number>, 
 
 /** old/rollout inside the band, else 0. */
 export const icePop = (old: ArrayLike<number>, rollout: ArrayLike<number>, low: number, high: number): number[] =>
-  Array.from(old, (o, i) => { const w = importance(o - rollout[i]!); return w < low || w > high ? 0 : w; });
+  Array.from(old, (o, i) => {
+    const w = importance(o - rollout[i]!);
+    return w < low || w > high ? 0 : w;
+  });
 
 export interface CorrectionMetrics {
-  readonly n: number; readonly mean: number;
+  readonly n: number;
+  readonly mean: number;
   /** Share of weights at the cap (truncation) or set to 0 (IcePop). */
   readonly bounded: number;
   /** Effective sample size / n: (sum w)^2 / (n sum w^2); 1 = all weights equal. */
@@ -27,14 +34,27 @@ export interface CorrectionMetrics {
 }
 export const HISTOGRAM_BINS = 20;
 
-export function correctionMetrics(weights: readonly number[], cap: number, isBounded: (w: number) => boolean = (w) => w >= cap): CorrectionMetrics {
+export function correctionMetrics(
+  weights: readonly number[],
+  cap: number,
+  isBounded: (w: number) => boolean = (w) => w >= cap,
+): CorrectionMetrics {
   const histogram = new Array<number>(HISTOGRAM_BINS).fill(0);
-  let s = 0, s2 = 0, bounded = 0;
+  let s = 0,
+    s2 = 0,
+    bounded = 0;
   for (const w of weights) {
-    s += w; s2 += w * w;
+    s += w;
+    s2 += w * w;
     if (isBounded(w)) bounded++;
     histogram[Math.min(HISTOGRAM_BINS - 1, Math.floor((w / cap) * HISTOGRAM_BINS))]!++;
   }
   const n = weights.length;
-  return { n, mean: n === 0 ? 1 : s / n, bounded: n === 0 ? 0 : bounded / n, ess: n === 0 ? 1 : s2 === 0 ? 0 : (s * s) / (n * s2), histogram };
+  return {
+    n,
+    mean: n === 0 ? 1 : s / n,
+    bounded: n === 0 ? 0 : bounded / n,
+    ess: n === 0 ? 1 : s2 === 0 ? 0 : (s * s) / (n * s2),
+    histogram,
+  };
 }

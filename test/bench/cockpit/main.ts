@@ -1,6 +1,7 @@
 /**
- * The bars of the cockpit (issue 3), in a real VS Code workbench where a person waits, on the packaged extension and the real daemon over a
- * day of training: 10,000 trajectories, 150,000 steps. Times are from the command to what is drawn.
+ * The bars of the cockpit (issue 3), in a real VS Code workbench where a person waits, on the packaged extension and
+ * the real daemon over a day of training: 10,000 trajectories, 150,000 steps. Times are from the command to what is
+ * drawn.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
@@ -22,53 +23,98 @@ const { quick, json } = benchArgs();
 const rows: Record<string, unknown>[] = [];
 const note = (what: string, xs: readonly number[], unit = 'ms'): ReturnType<typeof summary> => {
   const s = summary(xs);
-  rows.push({ what, unit, n: s.n, p50: round(s.p50), p95: round(s.p95), max: round(s.max), 'done after, s': round((performance.now() - began) / 1000) });
+  rows.push({
+    what,
+    unit,
+    n: s.n,
+    p50: round(s.p50),
+    p95: round(s.p95),
+    max: round(s.max),
+    'done after, s': round((performance.now() - began) / 1000),
+  });
   return s;
 };
 const round = (x: number): number => Math.round(x * 10) / 10;
-async function timed(f: () => Promise<unknown>): Promise<number> { const t0 = performance.now(); await f(); return performance.now() - t0; }
+async function timed(f: () => Promise<unknown>): Promise<number> {
+  const t0 = performance.now();
+  await f();
+  return performance.now() - t0;
+}
 /** Clicks that come later wait until nothing moves: what is measured next would pay for it. */
-const quietly = (f: Frame): Promise<void> => f.evaluate<void>("new Promise((done) => requestIdleCallback(() => done(), { timeout: 3000 }))");
+const quietly = (f: Frame): Promise<void> =>
+  f.evaluate<void>('new Promise((done) => requestIdleCallback(() => done(), { timeout: 3000 }))');
 
 const why = whyNoWorkbench('latest');
-if (why) { console.error(`The cockpit cannot be measured here: ${why}`); process.exit(1); }
+if (why) {
+  console.error(`The cockpit cannot be measured here: ${why}`);
+  process.exit(1);
+}
 execFileSync(process.execPath, ['scripts/package.mjs', '--target', 'universal'], { stdio: 'inherit' });
 const mb = (f: string): number => statSync(f).size / 1e6;
-const bundles = readdirSync('dist/webview').filter((f) => f.endsWith('.js')).map((f) => ({ what: `dist/webview/${f}`, unit: 'kB', p50: round(statSync(join('dist/webview', f)).size / 1000) }));
+const bundles = readdirSync('dist/webview')
+  .filter((f) => f.endsWith('.js'))
+  .map((f) => ({ what: `dist/webview/${f}`, unit: 'kB', p50: round(statSync(join('dist/webview', f)).size / 1000) }));
 rows.push(...bundles);
 
-const began = performance.now(), runs = join(rig().cache, 'dart-studio/bench/cockpit');
+const began = performance.now(),
+  runs = join(rig().cache, 'dart-studio/bench/cockpit');
 mkdirSync(runs, { recursive: true });
-for (const d of readdirSync(runs)) if (/-tiny-|^other$/.test(d)) rmSync(join(runs, d), { recursive: true, force: true }); // of a former measurement
+for (const d of readdirSync(runs))
+  if (/-tiny-|^other$/.test(d)) rmSync(join(runs, d), { recursive: true, force: true }); // of a former measurement
 // Made, where no former measurement left it, while the workbench starts.
 const making = syntheticRun(runs);
 // Another run, so that choosing the large one is a choice.
-const other = join(runs, 'other'), store = await RunStore.open(other, { index: 'local', create: { id: id<RunId>('other'), createdAt: Date.now(), name: 'other' } });
+const other = join(runs, 'other'),
+  store = await RunStore.open(other, {
+    index: 'local',
+    create: { id: id<RunId>('other'), createdAt: Date.now(), name: 'other' },
+  });
 await store.close();
 
-const c = await Cockpit.start({ which: 'latest', settings: { 'dartStudio.runsFolder': runs }, files: { 'tiny.dart-run.json': soon(tinyRun('local')) } });
+const c = await Cockpit.start({
+  which: 'latest',
+  settings: { 'dartStudio.runsFolder': runs },
+  files: { 'tiny.dart-run.json': soon(tinyRun('local')) },
+});
 try {
   const { run, longRollout } = await making;
-  // Activation: nothing has woken the extension; each sample is a new extension host. What counts is what VS Code itself says of it (loading its code and
-  // calling it, "Show Running Extensions"); beside it what passes until another extension has it, VS Code's own messages between host and window among it.
-  const activation: number[] = [], wall: number[] = [], work: number[] = [];
+  // Activation: nothing has woken the extension; each sample is a new extension host. What counts is what VS Code
+  // itself says of it (loading its code and calling it, "Show Running Extensions"); beside it what passes until another
+  // extension has it, VS Code's own messages between host and window among it.
+  const activation: number[] = [],
+    wall: number[] = [],
+    work: number[] = [];
   for (let i = 0; i < (quick ? 2 : 7); i++) {
     if (i > 0) await c.w.reload();
     const [took, cpu] = await c.w.host.run(async (v, ext) => {
       // Other extensions of a new host still start: theirs is not ours.
-      for (let calm = 0, turn = 0; calm < 10 && turn < 150; turn++) { const t = performance.now(); await new Promise((r) => setTimeout(r, 20)); calm = performance.now() - t < 25 ? calm + 1 : 0; }
-      const e = v.extensions.getExtension(ext)!, t0 = performance.now(), c0 = process.cpuUsage();
+      for (let calm = 0, turn = 0; calm < 10 && turn < 150; turn++) {
+        const t = performance.now();
+        await new Promise((r) => setTimeout(r, 20));
+        calm = performance.now() - t < 25 ? calm + 1 : 0;
+      }
+      const e = v.extensions.getExtension(ext)!,
+        t0 = performance.now(),
+        c0 = process.cpuUsage();
       if (e.isActive) throw new Error('it is active already');
       await e.activate();
       const used = process.cpuUsage(c0);
       return [performance.now() - t0, (used.user + used.system) / 1000] as const;
     }, extensionId);
-    wall.push(took); work.push(cpu);
+    wall.push(took);
+    work.push(cpu);
     await c.w.host.command('workbench.action.showRuntimeExtensions');
     // The slowest are on top, and only rows in view exist.
-    const list = c.w.page.locator('.runtime-extensions-editor'), said = list.locator('.monaco-list-row', { has: c.w.page.getByText('DART Studio', { exact: true }) }).locator('.activation-time');
+    const list = c.w.page.locator('.runtime-extensions-editor'),
+      said = list
+        .locator('.monaco-list-row', { has: c.w.page.getByText('DART Studio', { exact: true }) })
+        .locator('.activation-time');
     await list.locator('.monaco-list-row').first().hover();
-    await until(async () => { if (await said.count() > 0) return true; await c.w.page.mouse.wheel(0, 200); return false; }, 'DART Studio is among the running extensions');
+    await until(async () => {
+      if ((await said.count()) > 0) return true;
+      await c.w.page.mouse.wheel(0, 200);
+      return false;
+    }, 'DART Studio is among the running extensions');
     activation.push(Number(/(\d+)\s*ms/.exec(await said.innerText())?.[1]));
     await c.closeEditors();
   }
@@ -80,11 +126,19 @@ try {
   await c.ui.openContainer();
   await c.w.host.command('dartStudio.startRuntime');
   await until(async () => (await c.ui.rows('Runs')).length >= 2, 'both runs are listed');
-  const choose = async (r: string): Promise<void> => { await c.w.host.begin('dartStudio.selectRun', r); };
+  const choose = async (r: string): Promise<void> => {
+    await c.w.host.begin('dartStudio.selectRun', r);
+  };
   await choose(other);
-  const trajectories = c.ui.section('Trajectories'), counted = trajectories.locator('.pane-header .description');
+  const trajectories = c.ui.section('Trajectories'),
+    counted = trajectories.locator('.pane-header .description');
   await trajectories.locator('.welcome-view-content').filter({ visible: true }).waitFor();
-  const listing = [await timed(async () => { await choose(run); await c.ui.row('Trajectories', /steps/).waitFor(); })];
+  const listing = [
+    await timed(async () => {
+      await choose(run);
+      await c.ui.row('Trajectories', /steps/).waitFor();
+    }),
+  ];
   const listed = note('list, first page, unread run', listing);
 
   // The filter: from Enter to the count of what matches.
@@ -96,35 +150,62 @@ try {
     await c.w.page.locator('.quick-input-widget', { hasText: 'instruction, task and id' }).waitFor();
     await input.fill(text);
     const before = await counted.innerText();
-    filtering.push(await timed(async () => {
-      await c.w.page.keyboard.press('Enter');
-      await when(c.w.page, `(() => { const d = [...document.querySelectorAll('.part.sidebar .pane-header')].find((h) => h.getAttribute('aria-label')?.startsWith('Trajectories'))?.querySelector('.description')?.textContent ?? ''; return d !== ${JSON.stringify(before)} && d.includes(${JSON.stringify(text)}) && /\\d+ of \\d+/.test(d); })()`);
-    }));
+    filtering.push(
+      await timed(async () => {
+        await c.w.page.keyboard.press('Enter');
+        await when(
+          c.w.page,
+          `(() => { const d = [...document.querySelectorAll('.part.sidebar .pane-header')].find((h) => h.getAttribute('aria-label')?.startsWith('Trajectories'))?.querySelector('.description')?.textContent ?? ''; return d !== ${JSON.stringify(before)} && d.includes(${JSON.stringify(text)}) && /\\d+ of \\d+/.test(d); })()`,
+        );
+      }),
+    );
   }
   const filtered = note('filter', filtering);
   await c.w.host.command('dartStudio.clearTrajectoryFilter');
 
-  // A trajectory of 100 steps: from the command to its picture, in a panel that is open as it is while one looks through a list.
-  const open = (rollout: string): Promise<void> => c.w.host.begin('dartStudio.openTrajectory', { kind: 'trajectory', run, row: { rollout } });
-  const shown = (f: Frame, steps: number): Promise<void> => when(f, `Number(document.querySelector('.ds-shot')?.getAttribute('aria-setsize')) === ${steps} && [...document.querySelectorAll('.ds-surface img')].some((i) => i.complete && i.naturalWidth > 0)`);
+  // A trajectory of 100 steps: from the command to its picture, in a panel that is open as it is while one looks
+  // through a list.
+  const open = (rollout: string): Promise<void> =>
+    c.w.host.begin('dartStudio.openTrajectory', { kind: 'trajectory', run, row: { rollout } });
+  const shown = (f: Frame, steps: number): Promise<void> =>
+    when(
+      f,
+      `Number(document.querySelector('.ds-shot')?.getAttribute('aria-setsize')) === ${steps} && [...document.querySelectorAll('.ds-surface img')].some((i) => i.complete && i.naturalWidth > 0)`,
+    );
   let page!: Frame;
-  note('open 100 steps, with the panel', [await timed(async () => { await open(longRollout); page = await c.ui.webview('inspector'); await shown(page, 100); })]);
+  note('open 100 steps, with the panel', [
+    await timed(async () => {
+      await open(longRollout);
+      page = await c.ui.webview('inspector');
+      await shown(page, 100);
+    }),
+  ]);
   const reader = await RunReader.open(run, { index: 'local' });
-  const other12 = await reader.index.query("SELECT id, steps FROM rollouts WHERE steps BETWEEN 12 AND 30 ORDER BY id LIMIT 4");
+  const other12 = await reader.index.query(
+    'SELECT id, steps FROM rollouts WHERE steps BETWEEN 12 AND 30 ORDER BY id LIMIT 4',
+  );
   await reader.close();
   const opening: number[] = [];
   for (const o of other12) {
     await open(String(o['id']));
     await shown(page, Number(o['steps']));
     await quietly(page);
-    opening.push(await timed(async () => { await open(longRollout); await shown(page, 100); }));
+    opening.push(
+      await timed(async () => {
+        await open(longRollout);
+        await shown(page, 100);
+      }),
+    );
     await quietly(page);
   }
   const opened = note('open 100 steps', opening);
 
-  // Scrubbing: from the key to the frame in which the step's picture is drawn; second time through, so that pictures are in the cache.
+  // Scrubbing: from the key to the frame in which the step's picture is drawn; second time through, so that pictures
+  // are in the cache.
   await pictures(page);
-  const scrubbing = quick ? 30 : 100, scrub = (): Promise<number[]> => page.evaluate<number[]>(`(async () => {
+  const scrubbing = quick ? 30 : 100,
+    scrub = (): Promise<number[]> =>
+      page.evaluate<number[]>(`(async () => {
     const list = document.querySelector('.ds-film-list'), out = [], frame = () => new Promise((r) => requestAnimationFrame(r));
     const key = (k) => list.dispatchEvent(new KeyboardEvent('keydown', { key: k, bubbles: true, cancelable: true }));
     key('Home'); await frame(); await frame();
@@ -148,58 +229,132 @@ try {
     await c.closeEditors();
     const t0 = Date.now();
     await c.w.host.begin('dartStudio.openDashboard', run);
-    const f = await c.ui.webview('dashboard'), mark = "performance.getEntriesByName('dart-studio:curves-drawn')[0]";
+    const f = await c.ui.webview('dashboard'),
+      mark = "performance.getEntriesByName('dart-studio:curves-drawn')[0]";
     await when(f, `${mark} && document.querySelectorAll('canvas').length > 3`);
     // The page marks the frame in which its curves are drawn: when somebody finds out makes no difference.
-    dashboards.push(await f.evaluate<number>(`performance.timeOrigin + ${mark}.startTime`) - t0);
-    if (!await f.evaluate<boolean>("[...document.querySelectorAll('canvas')].some((x) => x.width > 0 && x.getContext('2d').getImageData(0, 0, x.width, x.height).data.some((v) => v > 0))")) throw new Error('the dashboard says that its curves are drawn, and no canvas has a pixel');
+    dashboards.push((await f.evaluate<number>(`performance.timeOrigin + ${mark}.startTime`)) - t0);
+    if (
+      !(await f.evaluate<boolean>(
+        "[...document.querySelectorAll('canvas')].some((x) => x.width > 0 && x.getContext('2d').getImageData(0, 0, x.width, x.height).data.some((v) => v > 0))",
+      ))
+    )
+      throw new Error('the dashboard says that its curves are drawn, and no canvas has a pixel');
   }
   const dashboard = note('open the dashboard', dashboards);
 
-  // A live rollout: from the desktop at rest after an action (what the journal has as the step's time) to the step in the page's film strip.
+  // A live rollout: from the desktop at rest after an action (what the journal has as the step's time) to the step in
+  // the page's film strip.
   const steps = await (quick ? liveSteps(12, 8000) : liveSteps(200, 120_000));
   const visible = note('step visible', steps);
 
   await c.stop();
-  const browser = await chromium().launch({ executablePath: rig().browser!, headless: true, args: ['--no-sandbox', '--disable-gpu'] });
+  const browser = await chromium().launch({
+    executablePath: rig().browser!,
+    headless: true,
+    args: ['--no-sandbox', '--disable-gpu'],
+  });
   const live = await liveDashboard(browser, run, quick ? 3000 : 30_000);
   await browser.close();
   if (live.faults.length) rows.push({ what: `faults of the page: ${live.faults.join('; ')}` });
   rows.push({ what: 'dashboard while live, one core', unit: 'share', p50: Math.round(live.share * 1000) / 1000 });
 
   rows.push({ what: 'this measurement, after the build', unit: 's', p50: round((performance.now() - began) / 1000) });
-  finish('cockpit', rows, [
-    bar('activation_ms', activated.p50, 'ms', '<= 50'), bar('step_visible_p95_ms', visible.p95, 'ms', '<= 500'), bar('list_first_page_ms', listed.max, `ms (${size.rollouts} trajectories)`, '<= 1000'), bar('filter_ms', filtered.p95, 'ms', '<= 300'),
-    bar('open_100_step_ms', opened.p95, 'ms', '<= 500'), bar('scrub_p95_ms', scrubbed.p95, 'ms', '<= 50'), bar('dashboard_open_ms', dashboard.p95, 'ms', '<= 1000'), bar('dashboard_live_cpu_share', live.share, 'of a core', '<= 0.1'),
-    bar('webview_bundle_max_kb', Math.max(...bundles.map((b) => b.p50)), 'kB', '<= 400'), bar('vsix_linux_x64_mb', mb(rig().vsix!), 'MB', '<= 20'), bar('vsix_universal_mb', mb('dist/dart-studio-universal.vsix'), 'MB', '<= 2'),
-  ], json);
+  finish(
+    'cockpit',
+    rows,
+    [
+      bar('activation_ms', activated.p50, 'ms', '<= 50'),
+      bar('step_visible_p95_ms', visible.p95, 'ms', '<= 500'),
+      bar('list_first_page_ms', listed.max, `ms (${size.rollouts} trajectories)`, '<= 1000'),
+      bar('filter_ms', filtered.p95, 'ms', '<= 300'),
+      bar('open_100_step_ms', opened.p95, 'ms', '<= 500'),
+      bar('scrub_p95_ms', scrubbed.p95, 'ms', '<= 50'),
+      bar('dashboard_open_ms', dashboard.p95, 'ms', '<= 1000'),
+      bar('dashboard_live_cpu_share', live.share, 'of a core', '<= 0.1'),
+      bar('webview_bundle_max_kb', Math.max(...bundles.map((b) => b.p50)), 'kB', '<= 400'),
+      bar('vsix_linux_x64_mb', mb(rig().vsix!), 'MB', '<= 20'),
+      bar('vsix_universal_mb', mb('dist/dart-studio-universal.vsix'), 'MB', '<= 2'),
+    ],
+    json,
+  );
 } catch (e) {
   await c.picture('failed-bench').catch(() => undefined);
   throw e;
-} finally { await c.stop().catch(() => undefined); }
+} finally {
+  await c.stop().catch(() => undefined);
+}
 
-/** The same run, which comes to its rollouts sooner, and in which a rollout lasts long enough to be opened: it is what comes then that is measured. */
-function soon(run: string): string { const r = JSON.parse(run) as { readonly desktops: object }; return JSON.stringify({ ...r, desktops: { ...r.desktops, settleHorizonMs: 250 }, warmStart: { demonstrations: 1, steps: 2 }, evaluation: { episodes: 0, everyMinutes: 0 } }); }
+/**
+ * The same run, which comes to its rollouts sooner, and in which a rollout lasts long enough to be opened: it is what
+ * comes then that is measured.
+ */
+function soon(run: string): string {
+  const r = JSON.parse(run) as { readonly desktops: object };
+  return JSON.stringify({
+    ...r,
+    desktops: { ...r.desktops, settleHorizonMs: 250 },
+    warmStart: { demonstrations: 1, steps: 2 },
+    evaluation: { episodes: 0, everyMinutes: 0 },
+  });
+}
 
-/** Trains on two local desktops and looks at one running rollout after the other; ms from each step's time to its appearance, of steps that came while the page was open. */
+/**
+ * Trains on two local desktops and looks at one running rollout after the other; ms from each step's time to its
+ * appearance, of steps that came while the page was open.
+ */
 async function liveSteps(wanted: number, atMostMs: number): Promise<number[]> {
   await c.closeEditors();
   await c.ui.palette('DART Studio: Start Training');
   await c.ui.pick('tiny.dart-run.json');
-  const client = new DaemonClient({ storage: c.storage, runtime: resolve('dist/runtime.js'), build: c.daemon!.build, client: 'bench', log: () => undefined });
+  const client = new DaemonClient({
+    storage: c.storage,
+    runtime: resolve('dist/runtime.js'),
+    build: c.daemon!.build,
+    client: 'bench',
+    log: () => undefined,
+  });
   await client.connect();
-  const active = async (): Promise<string | undefined> => (await client.request(m.listRuns, { roots: [runs] })).runs.find((r) => r.state === 'running')?.run;
-  await until(async () => await active() !== undefined, 'the run is there', 60_000);
-  const live = (await active())!, at = new Map<string, number>(), told: number[] = [], out: number[] = [];
+  const active = async (): Promise<string | undefined> =>
+    (await client.request(m.listRuns, { roots: [runs] })).runs.find((r) => r.state === 'running')?.run;
+  await until(async () => (await active()) !== undefined, 'the run is there', 60_000);
+  const live = (await active())!,
+    at = new Map<string, number>(),
+    told: number[] = [],
+    out: number[] = [];
   // The same steps at a client of the daemon: what lies between is the editor's.
-  client.subscribe({ run: live, sinceSeq: 0, types: ['step'] }, (b) => { for (const e of b.events) if (e.type === 'step') { at.set(`${e.rollout}/${e.step.index}`, e.step.at); if (b.live) told.push(Date.now() - e.step.at); } });
-  const newest = async (): Promise<string | undefined> => (await client.request(m.listTrajectories, { run: live, filter: { outcome: ['running'], provenance: ['rollout'] }, sort: 'newest', limit: 1 })).rows[0]?.rollout;
+  client.subscribe({ run: live, sinceSeq: 0, types: ['step'] }, (b) => {
+    for (const e of b.events)
+      if (e.type === 'step') {
+        at.set(`${e.rollout}/${e.step.index}`, e.step.at);
+        if (b.live) told.push(Date.now() - e.step.at);
+      }
+  });
+  const newest = async (): Promise<string | undefined> =>
+    (
+      await client.request(m.listTrajectories, {
+        run: live,
+        filter: { outcome: ['running'], provenance: ['rollout'] },
+        sort: 'newest',
+        limit: 1,
+      })
+    ).rows[0]?.rollout;
   const seen = new Set<string>();
-  let end = Infinity, page: Frame | undefined;
+  let end = Infinity,
+    page: Frame | undefined;
   // A machine so busy that no step was seen in time is given more of it: without a step there is no figure.
   while (out.length < wanted && Date.now() < (out.length > 0 ? end : end + 60_000)) {
     let watching = '';
-    await until(async () => { const r = await newest(); if (r === undefined || seen.has(r)) return false; seen.add(watching = r); return true; }, 'another rollout begins', 120_000);
+    await until(
+      async () => {
+        const r = await newest();
+        if (r === undefined || seen.has(r)) return false;
+        seen.add((watching = r));
+        return true;
+      },
+      'another rollout begins',
+      120_000,
+    );
     end = Math.min(end, Date.now() + atMostMs);
     await c.w.host.begin('dartStudio.openTrajectory', { kind: 'trajectory', run: live, row: { rollout: watching } });
     page ??= await c.ui.webview('inspector');
@@ -215,7 +370,10 @@ async function liveSteps(wanted: number, atMostMs: number): Promise<number[]> {
       o.disconnect();
       return { since, at };
     })()`);
-    for (const [index, t] of Object.entries(shown.at)) { const happened = at.get(`${watching}/${index}`); if (happened !== undefined && happened >= shown.since) out.push(t - happened); }
+    for (const [index, t] of Object.entries(shown.at)) {
+      const happened = at.get(`${watching}/${index}`);
+      if (happened !== undefined && happened >= shown.since) out.push(t - happened);
+    }
   }
   await client.request(m.stopRun, { run: live });
   client.dispose();

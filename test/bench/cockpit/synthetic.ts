@@ -4,21 +4,64 @@ import { join } from 'node:path';
 import { activities, headOf, type RunEvent, type StepExtra } from '../../../runtime/data/events.js';
 import { schemaVersion } from '../../../runtime/data/store/indexSchema.js';
 import { RunStore } from '../../../runtime/data/store/runStore.js';
-import { GLYPH_SPEC, HEADS_OF_TYPE, headOffsets, headSizes, id, random, type Action, type BatchId, type FamilyId, type Frame, type FrameRef, type GroupId, type PolicyVersion, type Random, type RolloutId, type RunId, type Step, type TaskId, type Trajectory } from '../../../runtime/domain/index.js';
+import {
+  GLYPH_SPEC,
+  HEADS_OF_TYPE,
+  headOffsets,
+  headSizes,
+  id,
+  random,
+  type Action,
+  type BatchId,
+  type FamilyId,
+  type Frame,
+  type FrameRef,
+  type GroupId,
+  type PolicyVersion,
+  type Random,
+  type RolloutId,
+  type RunId,
+  type Step,
+  type TaskId,
+  type Trajectory,
+} from '../../../runtime/domain/index.js';
 
 /** A day of training of six desktops, written through the store as a run writes it. */
-export const size = { rollouts: 10_000, steps: 150_000, hours: 24, groupSize: 8, groupsPerUpdate: 4, desktops: 6, frames: 400 } as const;
+export const size = {
+  rollouts: 10_000,
+  steps: 150_000,
+  hours: 24,
+  groupSize: 8,
+  groupsPerUpdate: 4,
+  desktops: 6,
+  frames: 400,
+} as const;
 /** Raise when what is written changes. The folder of another version, or whose index has other tables, is not used. */
 const version = `3-${schemaVersion}`;
-const families = ['press-button', 'dialog-answer', 'form-fill', 'menu-choose', 'slider-set', 'window-close', 'list-pick', 'tabs-switch', 'text-replace', 'term-touch', 'drag-card', 'calc-sum'];
+const families = [
+  'press-button',
+  'dialog-answer',
+  'form-fill',
+  'menu-choose',
+  'slider-set',
+  'window-close',
+  'list-pick',
+  'tabs-switch',
+  'text-replace',
+  'term-touch',
+  'drag-card',
+  'calc-sum',
+];
 const screen = { width: 640, height: 400 };
 
 /** The run folder under `dir`, made when it is not there (about 20 s), and the rollout of exactly 100 steps in it. */
 export async function syntheticRun(dir: string): Promise<{ readonly run: string; readonly longRollout: string }> {
-  const run = join(dir, `day-${version}`), longRollout = 'r-long';
+  const run = join(dir, `day-${version}`),
+    longRollout = 'r-long';
   if (existsSync(join(run, 'run.json'))) return { run, longRollout };
   // Older ones would be listed beside it.
-  for (const d of await readdir(dir)) if (d.startsWith('day-')) await rm(join(dir, d), { recursive: true, force: true });
+  for (const d of await readdir(dir))
+    if (d.startsWith('day-')) await rm(join(dir, d), { recursive: true, force: true });
   const making = `${run}.making`;
   await rm(making, { recursive: true, force: true });
   await mkdir(making, { recursive: true });
@@ -28,34 +71,81 @@ export async function syntheticRun(dir: string): Promise<{ readonly run: string;
 }
 
 async function write(dir: string, longRollout: string): Promise<void> {
-  const end = Date.now(), begin = end - size.hours * 3.6e6;
+  const end = Date.now(),
+    begin = end - size.hours * 3.6e6;
   let now = begin;
-  const config = { name: 'day', tasks: { families }, desktops: { count: size.desktops }, policy: { replicas: 2 }, rollout: { maxSteps: 30 } };
-  const store = await RunStore.open(dir, { index: 'local', now: () => now, snapshotMs: 3.6e6, frames: { sync: false }, create: { id: id<RunId>('day'), createdAt: begin, name: 'day', config } });
-  const frames = await drawFrames(store), r = random('cockpit');
+  const config = {
+    name: 'day',
+    tasks: { families },
+    desktops: { count: size.desktops },
+    policy: { replicas: 2 },
+    rollout: { maxSteps: 30 },
+  };
+  const store = await RunStore.open(dir, {
+    index: 'local',
+    now: () => now,
+    snapshotMs: 3.6e6,
+    frames: { sync: false },
+    create: { id: id<RunId>('day'), createdAt: begin, name: 'day', config },
+  });
+  const frames = await drawFrames(store),
+    r = random('cockpit');
   // Order of calls is order in the journal; waiting once in a while keeps memory small and the writes long.
   let waiting: Promise<unknown>[] = [];
-  const put = (e: RunEvent): void => { waiting.push(store.append(e)); };
-  const flush = async (): Promise<void> => { await Promise.all(waiting); waiting = []; };
+  const put = (e: RunEvent): void => {
+    waiting.push(store.append(e));
+  };
+  const flush = async (): Promise<void> => {
+    await Promise.all(waiting);
+    waiting = [];
+  };
 
   put({ type: 'run.opened', run: id<RunId>('day'), resumed: false, pid: 1 });
-  let policy: PolicyVersion = 1, made = 0, steps = 0, lastNote = 0, lastEval = -1;
+  let policy: PolicyVersion = 1,
+    made = 0,
+    steps = 0,
+    lastNote = 0,
+    lastEval = -1;
   const ready: { group: GroupId; rollouts: RolloutId[]; trajectories: Trajectory[] }[] = [];
   const perGroup = (size.hours * 3.6e6) / Math.ceil(size.rollouts / size.groupSize);
   for (let g = 0; made < size.rollouts; g++) {
-    const groupAt = begin + g * perGroup, share = g * size.groupSize / size.rollouts;
+    const groupAt = begin + g * perGroup,
+      share = (g * size.groupSize) / size.rollouts;
     now = groupAt;
-    const name = families[g % families.length]!, family = id<FamilyId>(`desk/${name}`), task = id<TaskId>(`desk/${name}#${g % 256}`), group = id<GroupId>(`g${g}`), n = Math.min(size.groupSize, size.rollouts - made), cap = 30;
+    const name = families[g % families.length]!,
+      family = id<FamilyId>(`desk/${name}`),
+      task = id<TaskId>(`desk/${name}#${g % 256}`),
+      group = id<GroupId>(`g${g}`),
+      n = Math.min(size.groupSize, size.rollouts - made),
+      cap = 30;
     put({ type: 'group.opened', group, family, task, seed: g, size: n, cap });
-    const trajectories: Trajectory[] = [], rollouts: RolloutId[] = [];
+    const trajectories: Trajectory[] = [],
+      rollouts: RolloutId[] = [];
     for (let i = 0; i < n; i++, made++) {
-      const long = made === 5000, rollout = id<RolloutId>(long ? longRollout : `r${made}`), left = size.rollouts - made;
-      const count = long ? 100 : left === 1 ? size.steps - steps : Math.max(1, Math.min(30, Math.round((size.steps - steps) / left) + r.int(11) - 5));
-      const desktop = `desktop-${made % size.desktops}`, start = groupAt + i * (perGroup / n);
+      const long = made === 5000,
+        rollout = id<RolloutId>(long ? longRollout : `r${made}`),
+        left = size.rollouts - made;
+      const count = long
+        ? 100
+        : left === 1
+          ? size.steps - steps
+          : Math.max(1, Math.min(30, Math.round((size.steps - steps) / left) + r.int(11) - 5));
+      const desktop = `desktop-${made % size.desktops}`,
+        start = groupAt + i * (perGroup / n);
       now = start;
-      put({ type: 'rollout.queued', order: { rollout, group, family, task, seed: g, cap: long ? 100 : cap, groupSize: n } });
-      put({ type: 'rollout.started', rollout, version: policy, desktop, instruction: `${name.replace('-', ' ')}: number ${g % 256}` });
-      const path = r.int(size.frames), list: Step[] = [];
+      put({
+        type: 'rollout.queued',
+        order: { rollout, group, family, task, seed: g, cap: long ? 100 : cap, groupSize: n },
+      });
+      put({
+        type: 'rollout.started',
+        rollout,
+        version: policy,
+        desktop,
+        instruction: `${name.replace('-', ' ')}: number ${g % 256}`,
+      });
+      const path = r.int(size.frames),
+        list: Step[] = [];
       for (let k = 0; k < count; k++) {
         now = start + 150 + k * 400;
         const { step, extra } = makeStep(k, frames[(path + k) % frames.length]!, r, policy, k === count - 1, desktop);
@@ -66,28 +156,96 @@ async function write(dir: string, longRollout: string): Promise<void> {
       now = start + 150 + count * 400;
       const success = r.next() < 0.3 + 0.5 * share;
       const t: Trajectory = {
-        id: rollout, task, family, instruction: `${name.replace('-', ' ')}: number ${g % 256}`, group, provenance: { kind: 'rollout' }, steps: list, cap: long ? 100 : cap, startedAt: start, endedAt: now, resetMs: 90, verifyMs: 40,
-        outcome: { kind: success ? 'success' : 'failure', reward: success ? 1 : 0, truncated: !success && r.next() < 0.5, report: { checks: [{ what: 'window state', expected: 'done', found: success ? 'done' : 'open', score: success ? 1 : 0 }] } },
+        id: rollout,
+        task,
+        family,
+        instruction: `${name.replace('-', ' ')}: number ${g % 256}`,
+        group,
+        provenance: { kind: 'rollout' },
+        steps: list,
+        cap: long ? 100 : cap,
+        startedAt: start,
+        endedAt: now,
+        resetMs: 90,
+        verifyMs: 40,
+        outcome: {
+          kind: success ? 'success' : 'failure',
+          reward: success ? 1 : 0,
+          truncated: !success && r.next() < 0.5,
+          report: {
+            checks: [
+              { what: 'window state', expected: 'done', found: success ? 'done' : 'open', score: success ? 1 : 0 },
+            ],
+          },
+        },
       };
       put({ type: 'trajectory.recorded', head: headOf(t) });
       put(lanes(desktop, rollout, start, count, policy));
-      trajectories.push(t); rollouts.push(rollout);
+      trajectories.push(t);
+      rollouts.push(rollout);
     }
-    const rewards = trajectories.map((t) => t.outcome.kind === 'error' ? 0 : t.outcome.reward);
-    if (new Set(rewards).size === 1) put({ type: 'group.dropped', group, family, task, rewards, reason: 'no-variance', retired: rollouts.map((x) => ({ rollout: x, reason: 'no-variance' as const })) });
+    const rewards = trajectories.map((t) => (t.outcome.kind === 'error' ? 0 : t.outcome.reward));
+    if (new Set(rewards).size === 1)
+      put({
+        type: 'group.dropped',
+        group,
+        family,
+        task,
+        rewards,
+        reason: 'no-variance',
+        retired: rollouts.map((x) => ({ rollout: x, reason: 'no-variance' as const })),
+      });
     else {
-      put({ type: 'group.formed', group, family, task, threshold: 0.4, version: policy, retired: [], members: trajectories.map((t, i) => ({ rollout: t.id, injected: false, reward: rewards[i]!, keep: t.steps.map((s) => mean(s.tokens!.entropies) > 0.4) })) });
+      put({
+        type: 'group.formed',
+        group,
+        family,
+        task,
+        threshold: 0.4,
+        version: policy,
+        retired: [],
+        members: trajectories.map((t, i) => ({
+          rollout: t.id,
+          injected: false,
+          reward: rewards[i]!,
+          keep: t.steps.map((s) => mean(s.tokens!.entropies) > 0.4),
+        })),
+      });
       ready.push({ group, rollouts, trajectories });
     }
     if (ready.length >= size.groupsPerUpdate) policy = update(put, ready.splice(0), policy, r);
     while (lastNote + 20_000 <= now - begin) {
       lastNote += 20_000;
-      put({ type: 'metrics', source: 'run', version: policy, values: { elapsedMs: lastNote, success: 0.3 + 0.5 * share, rolloutsPerHour: 400 + r.int(60), stepsPerMinute: 100 + r.int(20), trainedActionsPerMinute: 80 + r.int(20), desktopUtilisation: 0.8, replicaUtilisation: 0.6, trainerUtilisation: 0.5, errors: 0 } });
+      put({
+        type: 'metrics',
+        source: 'run',
+        version: policy,
+        values: {
+          elapsedMs: lastNote,
+          success: 0.3 + 0.5 * share,
+          rolloutsPerHour: 400 + r.int(60),
+          stepsPerMinute: 100 + r.int(20),
+          trainedActionsPerMinute: 80 + r.int(20),
+          desktopUtilisation: 0.8,
+          replicaUtilisation: 0.6,
+          trainerUtilisation: 0.5,
+          errors: 0,
+        },
+      });
     }
     if (Math.floor((now - begin) / 900_000) > lastEval) {
       lastEval = Math.floor((now - begin) / 900_000);
       const successes = Math.min(64, Math.round(64 * (0.3 + 0.5 * share)));
-      put({ type: 'eval', version: policy, episodes: 64, successes, errors: 0, low: successes / 64 - 0.1, high: Math.min(1, successes / 64 + 0.1), label: 'probe' });
+      put({
+        type: 'eval',
+        version: policy,
+        episodes: 64,
+        successes,
+        errors: 0,
+        low: successes / 64 - 0.1,
+        high: Math.min(1, successes / 64 + 0.1),
+        label: 'probe',
+      });
     }
     if (waiting.length > 4000) await flush();
   }
@@ -98,53 +256,196 @@ async function write(dir: string, longRollout: string): Promise<void> {
 
 const mean = (xs: Float32Array): number => xs.reduce((a, b) => a + b, 0) / xs.length;
 
-function update(put: (e: RunEvent) => void, groups: readonly { group: GroupId; rollouts: RolloutId[]; trajectories: readonly Trajectory[] }[], policy: PolicyVersion, r: Random): PolicyVersion {
-  const batch = id<BatchId>(`b${policy}`), next = policy + 1, all = groups.flatMap((g) => g.trajectories), rollouts = groups.flatMap((g) => g.rollouts);
-  put({ type: 'batch.claimed', batch, groups: groups.map((g) => ({ group: g.group, rollouts: g.rollouts })), version: policy, lags: rollouts.map(() => r.int(3)), steps: all.reduce((a, t) => a + t.steps.length, 0) });
-  put({ type: 'batch.trained', batch, rollouts, version: next, trajectories: all.map((t) => ({ rollout: t.id, advantage: r.normal(), steps: Int32Array.from(t.steps, (s) => s.index), weights: Float32Array.from(t.steps, () => Math.min(1, 0.7 + r.next() * 0.5)) })) });
+function update(
+  put: (e: RunEvent) => void,
+  groups: readonly { group: GroupId; rollouts: RolloutId[]; trajectories: readonly Trajectory[] }[],
+  policy: PolicyVersion,
+  r: Random,
+): PolicyVersion {
+  const batch = id<BatchId>(`b${policy}`),
+    next = policy + 1,
+    all = groups.flatMap((g) => g.trajectories),
+    rollouts = groups.flatMap((g) => g.rollouts);
+  put({
+    type: 'batch.claimed',
+    batch,
+    groups: groups.map((g) => ({ group: g.group, rollouts: g.rollouts })),
+    version: policy,
+    lags: rollouts.map(() => r.int(3)),
+    steps: all.reduce((a, t) => a + t.steps.length, 0),
+  });
+  put({
+    type: 'batch.trained',
+    batch,
+    rollouts,
+    version: next,
+    trajectories: all.map((t) => ({
+      rollout: t.id,
+      advantage: r.normal(),
+      steps: Int32Array.from(t.steps, (s) => s.index),
+      weights: Float32Array.from(t.steps, () => Math.min(1, 0.7 + r.next() * 0.5)),
+    })),
+  });
   const tisHistogram = Array.from({ length: 20 }, (_, i) => (i === 19 ? 900 : r.int(40)));
-  put({ type: 'metrics', source: 'update', version: next, lists: { tisHistogram }, values: { version: next, ms: 2000 + r.int(900), samples: 400, states: 390, optimizerSteps: 18, loss: r.normal(), policyLoss: r.normal(), imitationLoss: r.next(), entropy: 1 + r.next(), klK1: r.next() / 100, klK3: r.next() / 100, refKl: r.next(), ratioMean: 1, ratioMax: 2, clipLow: r.next() / 10, clipHigh: r.next() / 10, dualClip: 0, tisMean: 0.95, tisCapped: 0.8, ess: 0.97, gradNorm: r.next(), skippedNonFinite: 0, batchSteps: 480, batchGroups: 4 } });
+  put({
+    type: 'metrics',
+    source: 'update',
+    version: next,
+    lists: { tisHistogram },
+    values: {
+      version: next,
+      ms: 2000 + r.int(900),
+      samples: 400,
+      states: 390,
+      optimizerSteps: 18,
+      loss: r.normal(),
+      policyLoss: r.normal(),
+      imitationLoss: r.next(),
+      entropy: 1 + r.next(),
+      klK1: r.next() / 100,
+      klK3: r.next() / 100,
+      refKl: r.next(),
+      ratioMean: 1,
+      ratioMax: 2,
+      clipLow: r.next() / 10,
+      clipHigh: r.next() / 10,
+      dualClip: 0,
+      tisMean: 0.95,
+      tisCapped: 0.8,
+      ess: 0.97,
+      gradNorm: r.next(),
+      skippedNonFinite: 0,
+      batchSteps: 480,
+      batchGroups: 4,
+    },
+  });
   put({ type: 'metrics', source: 'sync', version: next, values: { failed: 0, replicas: 2, drainMs: 20, swapMs: 30 } });
   return next;
 }
 
 /** What one desktop did during a rollout: a reset, then four spans a step. */
 function lanes(lane: string, rollout: RolloutId, t0: number, steps: number, policy: PolicyVersion): RunEvent {
-  const parts: readonly [(typeof activities)[number], number][] = [['observe', 20], ['decide', 90], ['act', 40], ['settle', 250]];
-  const n = 2 + steps * parts.length, what = new Uint8Array(n), start = new Float32Array(n), ms = new Float32Array(n);
-  let at = 0, i = 0;
-  const span = (name: (typeof activities)[number], length: number): void => { what[i] = activities.indexOf(name); start[i] = at; ms[i] = length; at += length; i++; };
+  const parts: readonly [(typeof activities)[number], number][] = [
+    ['observe', 20],
+    ['decide', 90],
+    ['act', 40],
+    ['settle', 250],
+  ];
+  const n = 2 + steps * parts.length,
+    what = new Uint8Array(n),
+    start = new Float32Array(n),
+    ms = new Float32Array(n);
+  let at = 0,
+    i = 0;
+  const span = (name: (typeof activities)[number], length: number): void => {
+    what[i] = activities.indexOf(name);
+    start[i] = at;
+    ms[i] = length;
+    at += length;
+    i++;
+  };
   span('reset', 150);
   for (let k = 0; k < steps; k++) for (const [name, length] of parts) span(name, length);
   span('verify', 40);
-  return { type: 'spans', lane, kind: 'desktop', t0, what, start, ms, of: new Uint8Array(n), rollouts: [rollout], version: policy };
+  return {
+    type: 'spans',
+    lane,
+    kind: 'desktop',
+    t0,
+    what,
+    start,
+    ms,
+    of: new Uint8Array(n),
+    rollouts: [rollout],
+    version: policy,
+  };
 }
 
-function makeStep(index: number, frame: FrameRef, r: Random, policy: PolicyVersion, last: boolean, desktop: string): { step: Step; extra: StepExtra } {
-  const type = last ? 'finished' : r.pick(['click', 'click', 'type', 'key', 'drag'] as const), heads = ['type', ...HEADS_OF_TYPE[type]] as const, off = headOffsets(GLYPH_SPEC), sizes = headSizes(GLYPH_SPEC);
+function makeStep(
+  index: number,
+  frame: FrameRef,
+  r: Random,
+  policy: PolicyVersion,
+  last: boolean,
+  desktop: string,
+): { step: Step; extra: StepExtra } {
+  const type = last ? 'finished' : r.pick(['click', 'click', 'type', 'key', 'drag'] as const),
+    heads = ['type', ...HEADS_OF_TYPE[type]] as const,
+    off = headOffsets(GLYPH_SPEC),
+    sizes = headSizes(GLYPH_SPEC);
   const at = { x: 20 + r.int(600), y: 20 + r.int(360) };
-  const actions: Action[] = [type === 'click' ? { type, at } : type === 'type' ? { type, text: 'hello' } : type === 'key' ? { type: 'hotkey', keys: ['enter'] } : type === 'drag' ? { type, from: at, to: { x: 320, y: 200 } } : { type: 'finished' }];
-  const entropies = Float32Array.from(heads, () => r.next()), logprobs = Float32Array.from(heads, () => -r.next()), labels = heads.map((h) => (h === 'type' ? type : h));
-  const cells = heads.flatMap((h, token) => (h === 'cell' || h === 'cell2' ? [{ token, grid: [0, 0, 320, 200, 8, 40], cells: Int32Array.from({ length: 24 }, () => r.int(1000)), probabilities: Float32Array.from({ length: 24 }, (_, i) => 0.5 / 2 ** (i + 1)) }] : []));
+  const actions: Action[] = [
+    type === 'click'
+      ? { type, at }
+      : type === 'type'
+        ? { type, text: 'hello' }
+        : type === 'key'
+          ? { type: 'hotkey', keys: ['enter'] }
+          : type === 'drag'
+            ? { type, from: at, to: { x: 320, y: 200 } }
+            : { type: 'finished' },
+  ];
+  const entropies = Float32Array.from(heads, () => r.next()),
+    logprobs = Float32Array.from(heads, () => -r.next()),
+    labels = heads.map((h) => (h === 'type' ? type : h));
+  const cells = heads.flatMap((h, token) =>
+    h === 'cell' || h === 'cell2'
+      ? [
+          {
+            token,
+            grid: [0, 0, 320, 200, 8, 40],
+            cells: Int32Array.from({ length: 24 }, () => r.int(1000)),
+            probabilities: Float32Array.from({ length: 24 }, (_, i) => 0.5 / 2 ** (i + 1)),
+          },
+        ]
+      : [],
+  );
   return {
     step: {
-      index, frame, actions, origin: 'policy', version: policy, settled: true, timings: { observe: 20, queue: 10, decide: 80, perform: 40, settle: 250 },
+      index,
+      frame,
+      actions,
+      origin: 'policy',
+      version: policy,
+      settled: true,
+      timings: { observe: 20, queue: 10, decide: 80, perform: 40, settle: 250 },
       tokens: { logprobs, entropies, ids: Int32Array.from(heads, (h) => off[h] + r.int(sizes[h])) },
     },
-    extra: { labels, alternatives: heads.map((h) => (h === 'cell' || h === 'cell2' ? [] : GLYPH_SPEC.types.slice(0, 4).map((label, i) => ({ label, probability: 0.6 / 2 ** i })))), ...(cells.length ? { places: cells } : {}), replica: 'replica-0', desktop },
+    extra: {
+      labels,
+      alternatives: heads.map((h) =>
+        h === 'cell' || h === 'cell2'
+          ? []
+          : GLYPH_SPEC.types.slice(0, 4).map((label, i) => ({ label, probability: 0.6 / 2 ** i })),
+      ),
+      ...(cells.length ? { places: cells } : {}),
+      replica: 'replica-0',
+      desktop,
+    },
   };
 }
 
 /** Distinct screens with windows and rows of text-like marks, so that a PNG is as large as a desktop's. */
 async function drawFrames(store: RunStore): Promise<FrameRef[]> {
-  const out: FrameRef[] = [], { width, height } = screen;
+  const out: FrameRef[] = [],
+    { width, height } = screen;
   for (let n = 0; n < size.frames; n++) {
-    const r = random(`frame${n}`), data = Buffer.alloc(width * height * 4, 0x50);
-    const box = (x0: number, y0: number, w: number, h: number, c: number): void => { for (let y = y0; y < Math.min(height, y0 + h); y++) for (let x = x0; x < Math.min(width, x0 + w); x++) data.writeUInt32LE(c, (y * width + x) * 4); };
+    const r = random(`frame${n}`),
+      data = Buffer.alloc(width * height * 4, 0x50);
+    const box = (x0: number, y0: number, w: number, h: number, c: number): void => {
+      for (let y = y0; y < Math.min(height, y0 + h); y++)
+        for (let x = x0; x < Math.min(width, x0 + w); x++) data.writeUInt32LE(c, (y * width + x) * 4);
+    };
     for (let w = 0; w < 3; w++) {
-      const x = r.int(360), y = r.int(220), wide = 180 + r.int(100), high = 100 + r.int(80);
-      box(x, y, wide, high, 0xf0f0f0); box(x, y, wide, 14, 0x8a5a2b);
-      for (let line = 0; line < high / 12 - 2; line++) for (let k = 0; k < wide / 7 - 2; k++) if (r.next() < 0.8) box(x + 6 + k * 7, y + 20 + line * 12, 2 + r.int(4), 2 + r.int(6), 0x202020);
+      const x = r.int(360),
+        y = r.int(220),
+        wide = 180 + r.int(100),
+        high = 100 + r.int(80);
+      box(x, y, wide, high, 0xf0f0f0);
+      box(x, y, wide, 14, 0x8a5a2b);
+      for (let line = 0; line < high / 12 - 2; line++)
+        for (let k = 0; k < wide / 7 - 2; k++)
+          if (r.next() < 0.8) box(x + 6 + k * 7, y + 20 + line * 12, 2 + r.int(4), 2 + r.int(6), 0x202020);
     }
     const frame: Frame = { width, height, data, capturedAt: 0 };
     out.push(await store.frames.put(frame));

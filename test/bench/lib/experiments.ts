@@ -24,11 +24,22 @@ export interface Experiment {
 }
 /** What is kept of a run: small, and with all that is needed to make it again. */
 export interface RunResult {
-  readonly bench: string; readonly name: string; readonly variant: string; readonly seed: number;
-  readonly fingerprint: string; readonly commit: string; readonly command: string;
-  readonly machine: Readonly<Record<string, unknown>>; /** One-minute load of the machine before and after. */ readonly load: readonly [number, number];
-  readonly startedAt: string; /** Of the whole process; of the last part where it was resumed. */ readonly wallSeconds: number; readonly resumed: boolean;
-  readonly file: RunFile; readonly measure: RunMeasure;
+  readonly bench: string;
+  readonly name: string;
+  readonly variant: string;
+  readonly seed: number;
+  readonly fingerprint: string;
+  readonly commit: string;
+  readonly command: string;
+  readonly machine: Readonly<Record<string, unknown>>;
+  /** One-minute load of the machine before and after. */
+  readonly load: readonly [number, number];
+  readonly startedAt: string;
+  /** Of the whole process; of the last part where it was resumed. */
+  readonly wallSeconds: number;
+  readonly resumed: boolean;
+  readonly file: RunFile;
+  readonly measure: RunMeasure;
 }
 export interface LabOptions {
   readonly bench: string;
@@ -43,19 +54,30 @@ export interface LabOptions {
 }
 export class Interrupted extends Error {}
 
-/** Does experiments one after another, each once: what was finished before is read back, unless its run file changed. */
+/**
+ * Does experiments one after another, each once: what was finished before is read back, unless its run file changed.
+ */
 export class Lab {
   readonly #o: LabOptions;
   readonly #fingerprints = new Map<string, string>();
-  readonly commit = git('rev-parse', '--short', 'HEAD') + (git('status', '--porcelain', '--untracked-files=no', '--', 'runtime') === '' ? '' : ' with changes');
-  constructor(o: LabOptions) { this.#o = o; }
+  readonly commit =
+    git('rev-parse', '--short', 'HEAD') +
+    (git('status', '--porcelain', '--untracked-files=no', '--', 'runtime') === '' ? '' : ' with changes');
+  constructor(o: LabOptions) {
+    this.#o = o;
+  }
 
   /** Of the run file and of all it starts from. */
   fingerprint(e: Experiment): string {
-    const from = e.from === undefined ? '' : this.#fingerprints.get(e.from) ?? 'not made';
-    return createHash('sha256').update(JSON.stringify([e.file, from])).digest('hex').slice(0, 16);
+    const from = e.from === undefined ? '' : (this.#fingerprints.get(e.from) ?? 'not made');
+    return createHash('sha256')
+      .update(JSON.stringify([e.file, from]))
+      .digest('hex')
+      .slice(0, 16);
   }
-  folder(name: string): string { return resolve(this.#o.dir, name); }
+  folder(name: string): string {
+    return resolve(this.#o.dir, name);
+  }
   /** The run folder of an experiment, if it has begun. */
   runFolder(name: string): string | undefined {
     const runs = join(this.folder(name), 'runs');
@@ -71,14 +93,20 @@ export class Lab {
       if (r.fingerprint !== fingerprint) return undefined;
       this.#fingerprints.set(e.name, fingerprint);
       return r;
-    } catch { return undefined; }
+    } catch {
+      return undefined;
+    }
   }
 
   /** Rejects with `Interrupted` when stopped (the run can go on later), or with what the run said when it failed. */
   async run(e: Experiment, place: string): Promise<RunResult> {
     const there = this.finished(e);
     if (there) return there;
-    const { bench, provider, log } = this.#o, fingerprint = this.fingerprint(e), folder = this.folder(e.name), runFile = join(folder, 'run.json'), begun = join(folder, 'begun.json');
+    const { bench, provider, log } = this.#o,
+      fingerprint = this.fingerprint(e),
+      folder = this.folder(e.name),
+      runFile = join(folder, 'run.json'),
+      begun = join(folder, 'begun.json');
     const base = e.from === undefined ? undefined : this.runFolder(e.from);
     if (e.from !== undefined && !base) throw new Error(`${e.name} starts from ${e.from}, which was not made`);
     const file: RunFile = { ...e.file, ...(base ? { warmStart: { ...e.file.warmStart, from: base } } : {}) };
@@ -90,18 +118,44 @@ export class Lab {
       writeFileSync(runFile, JSON.stringify(file, null, 2) + '\n');
       writeFileSync(begun, fingerprint);
     }
-    const runs = join(folder, 'runs'), args = ['train', ...(resumed ? ['--resume', this.runFolder(e.name)!] : [runFile]), '--runs', runs, '--provider', provider, '--json'];
-    const startedAt = new Date(), load0 = loadavg()[0]!;
+    const runs = join(folder, 'runs'),
+      args = [
+        'train',
+        ...(resumed ? ['--resume', this.runFolder(e.name)!] : [runFile]),
+        '--runs',
+        runs,
+        '--provider',
+        provider,
+        '--json',
+      ];
+    const startedAt = new Date(),
+      load0 = loadavg()[0]!;
     log.note(`${place} ${e.name}${resumed ? ' (goes on)' : ''}`);
-    const failure = await this.#child(args, (s) => { log.status(`${place} ${e.name} · ${statusLine(s)}`); });
+    const failure = await this.#child(args, (s) => {
+      log.status(`${place} ${e.name} · ${statusLine(s)}`);
+    });
     if (this.#o.signal.aborted) throw new Interrupted();
     if (failure !== undefined) throw new Error(`${e.name}: ${failure}`);
     const dir = this.runFolder(e.name);
     if (!dir) throw new Error(`${e.name}: the run left no folder`);
     const result: RunResult = {
-      bench, name: e.name, variant: e.variant, seed: e.seed, fingerprint, commit: this.commit, command: `node dist/runtime.js ${['train', 'run.json', '--provider', provider].join(' ')}`, machine: machine(), load: [round(load0), round(loadavg()[0]!)],
-      startedAt: startedAt.toISOString(), wallSeconds: round((Date.now() - startedAt.getTime()) / 1000), resumed,
-      file: { ...e.file, ...(e.from === undefined ? {} : { warmStart: { ...e.file.warmStart, from: `the run of ${e.from}` } }) }, measure: await measureRun(dir, e),
+      bench,
+      name: e.name,
+      variant: e.variant,
+      seed: e.seed,
+      fingerprint,
+      commit: this.commit,
+      command: `node dist/runtime.js ${['train', 'run.json', '--provider', provider].join(' ')}`,
+      machine: machine(),
+      load: [round(load0), round(loadavg()[0]!)],
+      startedAt: startedAt.toISOString(),
+      wallSeconds: round((Date.now() - startedAt.getTime()) / 1000),
+      resumed,
+      file: {
+        ...e.file,
+        ...(e.from === undefined ? {} : { warmStart: { ...e.file.warmStart, from: `the run of ${e.from}` } }),
+      },
+      measure: await measureRun(dir, e),
     };
     if (!this.#o.frames) rmSync(join(dir, 'frames'), { recursive: true, force: true });
     writeAtomic(join(folder, 'result.json'), JSON.stringify(result, null, 1) + '\n');
@@ -109,35 +163,64 @@ export class Lab {
     return result;
   }
 
-  /** Runs the runtime; the last words of its standard error when it failed. A group of its own: Ctrl-C reaches it once, from here. */
+  /**
+   * Runs the runtime; the last words of its standard error when it failed. A group of its own: Ctrl-C reaches it once,
+   * from here.
+   */
   #child(args: readonly string[], onStatus: (s: RunStatus) => void): Promise<string | undefined> {
     return new Promise((done) => {
-      const child = spawn(process.execPath, ['--enable-source-maps', this.#o.runtime, ...args], { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
-      let tail = '', rest = '';
-      const stop = (): void => { child.kill('SIGINT'); };
+      const child = spawn(process.execPath, ['--enable-source-maps', this.#o.runtime, ...args], {
+        stdio: ['ignore', 'pipe', 'pipe'],
+        detached: true,
+      });
+      let tail = '',
+        rest = '';
+      const stop = (): void => {
+        child.kill('SIGINT');
+      };
       this.#o.signal.addEventListener('abort', stop, { once: true });
       if (this.#o.signal.aborted) stop();
-      child.stderr.setEncoding('utf8').on('data', (t: string) => { tail = (tail + t).slice(-2000); });
+      child.stderr.setEncoding('utf8').on('data', (t: string) => {
+        tail = (tail + t).slice(-2000);
+      });
       child.stdout.setEncoding('utf8').on('data', (t: string) => {
         const lines = (rest + t).split('\n');
         rest = lines.pop()!;
         for (const l of lines) {
           let o: ({ type?: string; text?: string } & RunStatus) | undefined;
-          try { o = JSON.parse(l) as typeof o; } catch { continue; }
-          if (o?.type === 'status') onStatus(o); else if (o?.type === 'note' && o.text?.startsWith('Evaluation')) this.#o.log.note(`      ${o.text}`);
+          try {
+            o = JSON.parse(l) as typeof o;
+          } catch {
+            continue;
+          }
+          if (o?.type === 'status') onStatus(o);
+          else if (o?.type === 'note' && o.text?.startsWith('Evaluation')) this.#o.log.note(`      ${o.text}`);
         }
       });
-      const end = (failure: string | undefined): void => { this.#o.signal.removeEventListener('abort', stop); done(failure); };
-      child.on('error', (e) => { end(e.message); });
-      child.on('close', (code, signal) => { end(code === 0 ? undefined : `ended with ${signal ?? code}: ${tail.trim().split('\n').slice(-4).join(' ')}`); });
+      const end = (failure: string | undefined): void => {
+        this.#o.signal.removeEventListener('abort', stop);
+        done(failure);
+      };
+      child.on('error', (e) => {
+        end(e.message);
+      });
+      child.on('close', (code, signal) => {
+        end(code === 0 ? undefined : `ended with ${signal ?? code}: ${tail.trim().split('\n').slice(-4).join(' ')}`);
+      });
     });
   }
 }
 
 /** Reads a run folder back. */
 export async function measureRun(dir: string, e: Pick<Experiment, 'file' | 'warmupMs'>): Promise<RunMeasure> {
-  const c = parseRunFile(e.file), meter = new RunMeter({ desktops: c.desktops.count, replicas: c.policy.replicas, warmupMs: e.warmupMs ?? 0 }), reader = await RunReader.open(dir, { index: 'local' });
-  try { for await (const event of reader.events()) meter.add(event); } finally { await reader.close(); }
+  const c = parseRunFile(e.file),
+    meter = new RunMeter({ desktops: c.desktops.count, replicas: c.policy.replicas, warmupMs: e.warmupMs ?? 0 }),
+    reader = await RunReader.open(dir, { index: 'local' });
+  try {
+    for await (const event of reader.events()) meter.add(event);
+  } finally {
+    await reader.close();
+  }
   return roundAll(meter.done());
 }
 
@@ -146,12 +229,29 @@ export class StatusLine {
   readonly #out: NodeJS.WriteStream;
   #shown = false;
   #last = 0;
-  constructor(out: NodeJS.WriteStream = process.stderr) { this.#out = out; }
-  status(line: string): void {
-    if (this.#out.isTTY) { this.#clear(); this.#out.write(line.slice(0, Math.max(20, (this.#out.columns ?? 120) - 1))); this.#shown = true; } else if (Date.now() - this.#last >= 30_000) { this.#last = Date.now(); this.#out.write(`${line}\n`); }
+  constructor(out: NodeJS.WriteStream = process.stderr) {
+    this.#out = out;
   }
-  note(text: string): void { this.#clear(); this.#out.write(`${text}\n`); }
-  #clear(): void { if (this.#shown) { this.#out.write('\r\x1b[2K'); this.#shown = false; } }
+  status(line: string): void {
+    if (this.#out.isTTY) {
+      this.#clear();
+      this.#out.write(line.slice(0, Math.max(20, (this.#out.columns ?? 120) - 1)));
+      this.#shown = true;
+    } else if (Date.now() - this.#last >= 30_000) {
+      this.#last = Date.now();
+      this.#out.write(`${line}\n`);
+    }
+  }
+  note(text: string): void {
+    this.#clear();
+    this.#out.write(`${text}\n`);
+  }
+  #clear(): void {
+    if (this.#shown) {
+      this.#out.write('\r\x1b[2K');
+      this.#shown = false;
+    }
+  }
 }
 
 export function writeAtomic(path: string, text: string): void {
@@ -161,18 +261,42 @@ export function writeAtomic(path: string, text: string): void {
 /** Ctrl-C as a signal: the first stops cleanly, the second leaves at once. */
 export function interruptSignal(): AbortSignal {
   const stop = new AbortController();
-  const on = (): void => { if (stop.signal.aborted) process.exit(130); process.stderr.write('\nStopping: the run under way ends and can go on later.\n'); stop.abort(); };
+  const on = (): void => {
+    if (stop.signal.aborted) process.exit(130);
+    process.stderr.write('\nStopping: the run under way ends and can go on later.\n');
+    stop.abort();
+  };
   process.on('SIGINT', on);
   process.on('SIGTERM', on);
   return stop.signal;
 }
-export const machine = (): Record<string, unknown> => ({ cpu: cpus()[0]?.model ?? '?', cores: cpus().length, memoryGb: Math.round(totalmem() / 2 ** 30), kernel: release(), node: process.version });
+export const machine = (): Record<string, unknown> => ({
+  cpu: cpus()[0]?.model ?? '?',
+  cores: cpus().length,
+  memoryGb: Math.round(totalmem() / 2 ** 30),
+  kernel: release(),
+  node: process.version,
+});
 
-const textOf = (file: string): string | undefined => { try { return readFileSync(file, 'utf8'); } catch { return undefined; } };
-const git = (...args: string[]): string => { try { return execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim(); } catch { return 'unknown'; } };
+const textOf = (file: string): string | undefined => {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return undefined;
+  }
+};
+const git = (...args: string[]): string => {
+  try {
+    return execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+  } catch {
+    return 'unknown';
+  }
+};
 const round = (x: number): number => (Number.isFinite(x) && !Number.isInteger(x) ? Number(x.toPrecision(5)) : x);
 function roundAll<T>(v: T): T {
   if (typeof v === 'number') return round(v) as T;
   if (Array.isArray(v)) return v.map(roundAll) as T;
-  return typeof v === 'object' && v !== null ? Object.fromEntries(Object.entries(v).map(([k, x]) => [k, roundAll(x)])) as T : v;
+  return typeof v === 'object' && v !== null
+    ? (Object.fromEntries(Object.entries(v).map(([k, x]) => [k, roundAll(x)])) as T)
+    : v;
 }

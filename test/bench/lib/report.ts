@@ -3,16 +3,43 @@ import { writeFileSync } from 'node:fs';
 import { cpus, loadavg, release, totalmem } from 'node:os';
 
 /** One figure that must hold; `goal` is written the way it is compared: ">= 10", "<= 1". */
-export interface Bar { readonly name: string; readonly value: number; readonly unit: string; readonly goal: string; readonly holds: boolean }
-export interface BenchReport { readonly bench: string; readonly commit: string; readonly machine: Record<string, unknown>; readonly rows: readonly Record<string, unknown>[]; readonly bars: readonly Bar[] }
+export interface Bar {
+  readonly name: string;
+  readonly value: number;
+  readonly unit: string;
+  readonly goal: string;
+  readonly holds: boolean;
+}
+export interface BenchReport {
+  readonly bench: string;
+  readonly commit: string;
+  readonly machine: Record<string, unknown>;
+  readonly rows: readonly Record<string, unknown>[];
+  readonly bars: readonly Bar[];
+}
 
-export interface Summary { readonly n: number; readonly min: number; readonly p50: number; readonly mean: number; readonly p95: number; readonly max: number }
+export interface Summary {
+  readonly n: number;
+  readonly min: number;
+  readonly p50: number;
+  readonly mean: number;
+  readonly p95: number;
+  readonly max: number;
+}
 
 /** Median and range of a sample; NaN everywhere when it is empty. */
 export function summary(xs: readonly number[]): Summary {
   const s = [...xs].sort((a, b) => a - b);
-  const q = (p: number): number => (s.length === 0 ? NaN : s[Math.min(s.length - 1, Math.floor(p * (s.length - 1) + 0.5))]!);
-  return { n: s.length, min: q(0), p50: q(0.5), mean: s.reduce((a, b) => a + b, 0) / s.length, p95: q(0.95), max: q(1) };
+  const q = (p: number): number =>
+    s.length === 0 ? NaN : s[Math.min(s.length - 1, Math.floor(p * (s.length - 1) + 0.5))]!;
+  return {
+    n: s.length,
+    min: q(0),
+    p50: q(0.5),
+    mean: s.reduce((a, b) => a + b, 0) / s.length,
+    p95: q(0.95),
+    max: q(1),
+  };
 }
 
 export function bar(name: string, value: number, unit: string, goal: string): Bar {
@@ -23,7 +50,9 @@ export function bar(name: string, value: number, unit: string, goal: string): Ba
 }
 
 export function benchArgs(argv = process.argv.slice(2)): { quick: boolean; json: string | undefined; rest: string[] } {
-  const rest: string[] = []; let quick = false; let json: string | undefined;
+  const rest: string[] = [];
+  let quick = false;
+  let json: string | undefined;
   for (let i = 0; i < argv.length; i++) {
     if (argv[i] === '--quick') quick = true;
     else if (argv[i] === '--json') json = argv[++i];
@@ -35,16 +64,44 @@ export function benchArgs(argv = process.argv.slice(2)): { quick: boolean; json:
 /** One table for each kind of row, so that none has columns that are empty in all of its rows. */
 const bySection = (rows: readonly Record<string, unknown>[]): readonly (readonly Record<string, unknown>[])[] => {
   const sections = new Map<unknown, Record<string, unknown>[]>();
-  for (const { section, ...row } of rows) { const there = sections.get(section); if (there) there.push(row); else sections.set(section, [row]); }
+  for (const { section, ...row } of rows) {
+    const there = sections.get(section);
+    if (there) there.push(row);
+    else sections.set(section, [row]);
+  }
   return [...sections.values()];
 };
 
 /** Prints the rows (or `shown` of them, a table each) and the bars, and writes the JSON when asked. */
-export function finish(bench: string, rows: readonly Record<string, unknown>[], bars: readonly Bar[], json?: string, shown: readonly (readonly Record<string, unknown>[])[] = bySection(rows)): void {
+export function finish(
+  bench: string,
+  rows: readonly Record<string, unknown>[],
+  bars: readonly Bar[],
+  json?: string,
+  shown: readonly (readonly Record<string, unknown>[])[] = bySection(rows),
+): void {
   let commit = 'unknown';
-  try { commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim(); } catch { /* not a checkout */ }
-  const machine = { cpu: cpus()[0]?.model ?? '?', cores: cpus().length, memoryGb: Math.round(totalmem() / 2 ** 30), kernel: release(), node: process.version, loadavg: loadavg().map((x) => Math.round(x * 100) / 100) };
+  try {
+    commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).trim();
+  } catch {
+    /* not a checkout */
+  }
+  const machine = {
+    cpu: cpus()[0]?.model ?? '?',
+    cores: cpus().length,
+    memoryGb: Math.round(totalmem() / 2 ** 30),
+    kernel: release(),
+    node: process.version,
+    loadavg: loadavg().map((x) => Math.round(x * 100) / 100),
+  };
   for (const t of shown) console.table(t);
-  for (const b of bars) console.log(`${b.holds ? 'holds ' : 'MISSED'}  ${b.name} = ${Number(b.value.toPrecision(4))} ${b.unit} (goal ${b.goal})`);
-  if (json) writeFileSync(json, JSON.stringify({ bench, commit, machine, rows, bars } satisfies BenchReport, null, 2) + '\n');
+  for (const b of bars)
+    console.log(
+      `${b.holds ? 'holds ' : 'MISSED'}  ${b.name} = ${Number(b.value.toPrecision(4))} ${b.unit} (goal ${b.goal})`,
+    );
+  if (json)
+    writeFileSync(json, JSON.stringify({ bench, commit, machine, rows, bars } satisfies BenchReport, null, 2) + '\n');
 }

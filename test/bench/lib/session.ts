@@ -2,46 +2,102 @@ import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Bar } from './report.js';
 import { benchArgs, finish } from './report.js';
-import { Interrupted, Lab, StatusLine, interruptSignal, machine, writeAtomic, type Experiment, type RunResult } from './experiments.js';
+import {
+  Interrupted,
+  Lab,
+  StatusLine,
+  interruptSignal,
+  machine,
+  writeAtomic,
+  type Experiment,
+  type RunResult,
+} from './experiments.js';
 
 /** What a report says of the results there are so far. */
-export interface Written { readonly rows: readonly Record<string, unknown>[]; readonly bars: readonly Bar[]; readonly markdown: string; readonly svg: string }
-export interface SessionArgs { readonly quick: boolean; readonly json: string | undefined; flag(name: string): boolean; option(name: string): string | undefined; list(name: string): readonly string[] | undefined; numbers(name: string, otherwise: readonly number[]): readonly number[] }
+export interface Written {
+  readonly rows: readonly Record<string, unknown>[];
+  readonly bars: readonly Bar[];
+  readonly markdown: string;
+  readonly svg: string;
+}
+export interface SessionArgs {
+  readonly quick: boolean;
+  readonly json: string | undefined;
+  flag(name: string): boolean;
+  option(name: string): string | undefined;
+  list(name: string): readonly string[] | undefined;
+  numbers(name: string, otherwise: readonly number[]): readonly number[];
+}
 
 export function sessionArgs(argv?: string[]): SessionArgs {
   const { quick, json, rest } = benchArgs(argv);
-  const option = (name: string): string | undefined => { const i = rest.indexOf(name); return i < 0 ? undefined : rest[i + 1]; };
-  const list = (name: string): readonly string[] | undefined => option(name)?.split(',').filter((s) => s !== '');
+  const option = (name: string): string | undefined => {
+    const i = rest.indexOf(name);
+    return i < 0 ? undefined : rest[i + 1];
+  };
+  const list = (name: string): readonly string[] | undefined =>
+    option(name)
+      ?.split(',')
+      .filter((s) => s !== '');
   const numbers = (name: string, otherwise: readonly number[]): readonly number[] => {
     const given = list(name)?.map(Number) ?? otherwise;
-    if (given.length === 0 || given.some((n) => !Number.isSafeInteger(n) || n < 0)) throw new Error(`${name}: whole numbers separated by commas are needed`);
+    if (given.length === 0 || given.some((n) => !Number.isSafeInteger(n) || n < 0))
+      throw new Error(`${name}: whole numbers separated by commas are needed`);
     return given;
   };
   return { quick, json, flag: (n) => rest.includes(n), option, list, numbers };
 }
 
 /**
- * `npm run bench:NAME`: does the experiments in order and writes the report after each of them, so that what is in the folder is whole at any
- * moment. Run folders are kept under `--work` (default .cache/bench/NAME), results go to `--out` (default dist/bench/NAME): NAME.json, .md, .svg
- * and raw/ with one file per run. `--report`: only write the report of what there is. Ctrl-C ends it cleanly; the same command goes on.
+ * `npm run bench:NAME`: does the experiments in order and writes the report after each of them, so that what is in the
+ * folder is whole at any moment. Run folders are kept under `--work` (default .cache/bench/NAME), results go to `--out`
+ * (default dist/bench/NAME): NAME.json, .md, .svg and raw/ with one file per run. `--report`: only write the report of
+ * what there is. Ctrl-C ends it cleanly; the same command goes on.
  */
-export async function session(bench: string, args: SessionArgs, experiments: readonly Experiment[], report: (results: readonly RunResult[], failed: readonly string[]) => Written): Promise<void> {
-  const began = Date.now(), log = new StatusLine(), signal = interruptSignal(), provider = (args.option('--provider') ?? 'local') as 'auto' | 'docker' | 'local';
-  const name = args.quick ? `${bench}-quick` : bench, out = resolve(args.option('--out') ?? join('dist/bench', name)), raw = join(out, 'raw');
-  const lab = new Lab({ bench, dir: args.option('--work') ?? join('.cache/bench', name), runtime: resolve('dist/runtime.js'), provider, signal, log });
-  const given = process.argv.slice(2), command = `npm run bench:${bench}${given.length > 0 ? ` -- ${given.join(' ')}` : ''}`;
-  const results: RunResult[] = [], failed: string[] = [];
+export async function session(
+  bench: string,
+  args: SessionArgs,
+  experiments: readonly Experiment[],
+  report: (results: readonly RunResult[], failed: readonly string[]) => Written,
+): Promise<void> {
+  const began = Date.now(),
+    log = new StatusLine(),
+    signal = interruptSignal(),
+    provider = (args.option('--provider') ?? 'local') as 'auto' | 'docker' | 'local';
+  const name = args.quick ? `${bench}-quick` : bench,
+    out = resolve(args.option('--out') ?? join('dist/bench', name)),
+    raw = join(out, 'raw');
+  const lab = new Lab({
+    bench,
+    dir: args.option('--work') ?? join('.cache/bench', name),
+    runtime: resolve('dist/runtime.js'),
+    provider,
+    signal,
+    log,
+  });
+  const given = process.argv.slice(2),
+    command = `npm run bench:${bench}${given.length > 0 ? ` -- ${given.join(' ')}` : ''}`;
+  const results: RunResult[] = [],
+    failed: string[] = [];
   mkdirSync(raw, { recursive: true });
   const write = (): Written => {
     const w = report(results, failed);
     writeAtomic(join(out, `${bench}.md`), `${w.markdown}\nCommand: \`${command}\`\n`);
     writeAtomic(join(out, `${bench}.svg`), w.svg);
-    writeAtomic(join(out, `${bench}.json`), JSON.stringify({ bench, commit: lab.commit, machine: machine(), command, rows: w.rows, bars: w.bars }, null, 1) + '\n');
+    writeAtomic(
+      join(out, `${bench}.json`),
+      JSON.stringify({ bench, commit: lab.commit, machine: machine(), command, rows: w.rows, bars: w.bars }, null, 1) +
+        '\n',
+    );
     return w;
   };
   for (const [i, e] of experiments.entries()) {
     if (signal.aborted) break;
-    if (args.flag('--report')) { const r = lab.finished(e); if (r) results.push(r); continue; }
+    if (args.flag('--report')) {
+      const r = lab.finished(e);
+      if (r) results.push(r);
+      continue;
+    }
     try {
       const r = await lab.run(e, `[${i + 1}/${experiments.length}]`);
       results.push(r);
@@ -57,5 +113,6 @@ export async function session(bench: string, args: SessionArgs, experiments: rea
   const w = write();
   finish(bench, w.rows, w.bars, args.json);
   console.log(`${out}; ${results.length} of ${experiments.length} runs, ${((Date.now() - began) / 1000).toFixed(0)} s`);
-  if (signal.aborted) process.exitCode = 130; else if (failed.length > 0) process.exitCode = 1;
+  if (signal.aborted) process.exitCode = 130;
+  else if (failed.length > 0) process.exitCode = 1;
 }

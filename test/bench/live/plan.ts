@@ -8,23 +8,58 @@ const WARMUP_MS = 10_000;
 
 const NO_WARM_START: RunFile['warmStart'] = { reading: { screens: 0, steps: 0 }, demonstrations: 0, steps: 0 };
 
-export interface LivePlan { readonly regimes: readonly string[]; readonly turns: number; /** Of one run, its start included. */ readonly minutes: number; readonly seed: number; readonly quick: boolean }
+export interface LivePlan {
+  readonly regimes: readonly string[];
+  readonly turns: number;
+  /** Of one run, its start included. */
+  readonly minutes: number;
+  readonly seed: number;
+  readonly quick: boolean;
+}
 
 /**
- * One warm start, then the regimes in turn on the quick start's families, desktops, policy and trainer; they differ in `rollout.regime` and
- * `policy.sync` alone. Every run starts from the same policy with the same seed, so that all are offered the same tasks.
+ * One warm start, then the regimes in turn on the quick start's families, desktops, policy and trainer; they differ in
+ * `rollout.regime` and
+ * `policy.sync` alone. Every run starts from the same policy with the same seed, so that all are offered the same
+ * tasks.
  */
 export function livePlan(p: LivePlan): Experiment[] {
   const shared: RunFile = {
-    // One pass over a batch and nothing imitated beside it, as in the paper: what is compared is scheduling, and the trainer shares the desktops' cores.
-    preset: 'quickstart', seed: p.seed, trainer: { epochs: 1, replay: 0 }, evaluation: { episodes: 0, everyMinutes: 0 },
+    // One pass over a batch and nothing imitated beside it, as in the paper: what is compared is scheduling, and the
+    // trainer shares the desktops' cores.
+    preset: 'quickstart',
+    seed: p.seed,
+    trainer: { epochs: 1, replay: 0 },
+    evaluation: { episodes: 0, everyMinutes: 0 },
     ...(p.quick ? { tasks: { families: ['press-button', 'list-pick'] } } : {}),
   };
-  const warm: RunFile['warmStart'] = p.quick ? { ...NO_WARM_START, demonstrations: 3, steps: 40, lr: 2e-3 } : { reading: { screens: 600, steps: 700 }, demonstrations: 4, steps: 200, lr: 2e-3, shift: 16 };
-  const base: Experiment = { name: BASE, variant: BASE, seed: p.seed, half: 'redo', file: { ...shared, name: 'live-base', warmStart: warm, budget: { minutes: 0.001 } } };
-  const turns = Array.from({ length: p.turns }, (_, turn) => REGIMES.filter((r) => p.regimes.includes(r.name)).map((r): Experiment => ({
-    name: `turn${turn + 1}-${r.name}`, variant: r.name, seed: p.seed, from: BASE, half: 'redo', warmupMs: p.quick ? 1000 : WARMUP_MS,
-    file: { ...shared, name: `live-${r.name}`, warmStart: NO_WARM_START, policy: { sync: r.sync === 'replica' ? 'replica' : 'global' }, rollout: { regime: r.regime }, budget: { minutes: p.minutes } },
-  })));
+  const warm: RunFile['warmStart'] = p.quick
+    ? { ...NO_WARM_START, demonstrations: 3, steps: 40, lr: 2e-3 }
+    : { reading: { screens: 600, steps: 700 }, demonstrations: 4, steps: 200, lr: 2e-3, shift: 16 };
+  const base: Experiment = {
+    name: BASE,
+    variant: BASE,
+    seed: p.seed,
+    half: 'redo',
+    file: { ...shared, name: 'live-base', warmStart: warm, budget: { minutes: 0.001 } },
+  };
+  const turns = Array.from({ length: p.turns }, (_, turn) =>
+    REGIMES.filter((r) => p.regimes.includes(r.name)).map((r): Experiment => ({
+      name: `turn${turn + 1}-${r.name}`,
+      variant: r.name,
+      seed: p.seed,
+      from: BASE,
+      half: 'redo',
+      warmupMs: p.quick ? 1000 : WARMUP_MS,
+      file: {
+        ...shared,
+        name: `live-${r.name}`,
+        warmStart: NO_WARM_START,
+        policy: { sync: r.sync === 'replica' ? 'replica' : 'global' },
+        rollout: { regime: r.regime },
+        budget: { minutes: p.minutes },
+      },
+    })),
+  );
   return [base, ...turns.flat()];
 }

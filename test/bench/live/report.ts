@@ -9,49 +9,178 @@ import { barLines, markdown } from '../schedule/report.js';
 import { estimate, type Estimate } from '../schedule/statistics.js';
 import { BASE } from './plan.js';
 
-interface Cell { readonly regime: (typeof REGIMES)[number]; readonly runs: readonly Throughput[] }
+interface Cell {
+  readonly regime: (typeof REGIMES)[number];
+  readonly runs: readonly Throughput[];
+}
 const of = (c: Cell, f: (t: Throughput) => number): Estimate => estimate(c.runs.map(f));
-const num = (e: Estimate, digits: number, scale = 1): string => `${(scale * e.mean).toFixed(digits)}${Number.isFinite(e.half) ? ` ± ${(scale * e.half).toFixed(digits)}` : ''}`;
+const num = (e: Estimate, digits: number, scale = 1): string =>
+  `${(scale * e.mean).toFixed(digits)}${Number.isFinite(e.half) ? ` ± ${(scale * e.half).toFixed(digits)}` : ''}`;
 const round = (x: number): number => Number(x.toPrecision(4));
 /** What d has of it over what a has; the turn is the pair, as both ran one after the other. */
 const RATIOS: readonly [string, string, (t: Throughput) => number][] = [
-  ['desktop_utilisation_ratio_live', 'desktops, loose', (t) => t.loose], ['trained_actions_ratio_live', 'trained actions/min', (t) => t.trainedActions], ['replica_utilisation_ratio_live', 'replicas busy', (t) => t.replicaBusy], ['rollouts_ratio_live', 'rollouts/min', (t) => t.rate],
+  ['desktop_utilisation_ratio_live', 'desktops, loose', (t) => t.loose],
+  ['trained_actions_ratio_live', 'trained actions/min', (t) => t.trainedActions],
+  ['replica_utilisation_ratio_live', 'replicas busy', (t) => t.replicaBusy],
+  ['rollouts_ratio_live', 'rollouts/min', (t) => t.rate],
 ];
 
-export function liveReport(results: readonly RunResult[], failed: readonly string[], how: { readonly quick: boolean; readonly turns: number; readonly minutes: number }): Written {
+export function liveReport(
+  results: readonly RunResult[],
+  failed: readonly string[],
+  how: { readonly quick: boolean; readonly turns: number; readonly minutes: number },
+): Written {
   const measured = results.filter((r) => r.variant !== BASE && r.measure.throughput);
-  const cells = REGIMES.flatMap((regime): Cell[] => { const runs = measured.filter((r) => r.variant === regime.name).map((r) => r.measure.throughput!); return runs.length === 0 ? [] : [{ regime, runs }]; });
-  const a = cells.find((c) => c.regime.name === 'a'), d = cells.find((c) => c.regime.name === 'd');
-  const bars: Bar[] = d ? [
-    bar('x_over_bound_live', of(d, (t) => t.ratio).mean, 'X* (regime d)', '>= 0.9'), bar('desktop_utilisation_loose', of(d, (t) => t.loose).mean, 'of desktop time (regime d)', '>= 0.95'),
-    bar('sync_failed_requests_live', Math.max(...cells.flatMap((c) => c.runs.map((t) => t.failed))), 'requests', '<= 0'), bar('sync_replicas_out_live', Math.max(...d.runs.map((t) => t.outMax)), 'replicas at once (regime d)', '<= 1'),
-    bar('sync_downtime_live', 100 * of(d, (t) => t.syncDown).mean, '% of replica time (regime d)', '<= 0.5'),
-  ] : [];
-  const pairs = RATIOS.map(([name, what, f]) => ({ name, what, e: a && d ? estimate(d.runs.flatMap((t, i) => (a.runs[i] ? [f(t) / f(a.runs[i]!)] : []))) : undefined }));
-  const head = ['regime', 'X/X*', 'bound by', 'rollouts/h', 'desktops loose %', 'strict %', 'replicas busy %', 'trainer idle %', 'staleness mean / p95 / max', 'sync down %', 'draining %', 'failed', 'trained actions/min', 'generated actions/min', 'trained of resolved %', 's per rollout', 's per update'];
-  const table = markdown(head, cells.map((c) => {
-    const f = (g: (t: Throughput) => number, digits = 1, scale = 100): string => num(of(c, g), digits, scale);
-    return [`${c.regime.name}: ${c.regime.label}`, f((t) => t.ratio, 3, 1), [...new Set(c.runs.map((t) => t.boundBy))].join(', '), f((t) => t.rate, 0, 3600), f((t) => t.loose), `${f((t) => t.strict)} of ${f((t) => t.strictCap)}`, f((t) => t.replicaBusy), f((t) => t.trainerIdle),
-      `${f((t) => t.staleness.mean, 2, 1)} / ${Math.max(...c.runs.map((t) => t.staleness.p95))} / ${Math.max(...c.runs.map((t) => t.staleness.max))}`, f((t) => t.syncDown, 2), f((t) => t.syncDrain, 2), String(c.runs.reduce((n, t) => n + t.failed, 0)),
-      f((t) => t.trainedActions, 0, 1), f((t) => t.generatedActions, 0, 1), f((t) => t.alpha), f((t) => t.rolloutSeconds, 2, 1), f((t) => t.updateSeconds, 2, 1)];
+  const cells = REGIMES.flatMap((regime): Cell[] => {
+    const runs = measured.filter((r) => r.variant === regime.name).map((r) => r.measure.throughput!);
+    return runs.length === 0 ? [] : [{ regime, runs }];
+  });
+  const a = cells.find((c) => c.regime.name === 'a'),
+    d = cells.find((c) => c.regime.name === 'd');
+  const bars: Bar[] = d
+    ? [
+        bar('x_over_bound_live', of(d, (t) => t.ratio).mean, 'X* (regime d)', '>= 0.9'),
+        bar('desktop_utilisation_loose', of(d, (t) => t.loose).mean, 'of desktop time (regime d)', '>= 0.95'),
+        bar(
+          'sync_failed_requests_live',
+          Math.max(...cells.flatMap((c) => c.runs.map((t) => t.failed))),
+          'requests',
+          '<= 0',
+        ),
+        bar('sync_replicas_out_live', Math.max(...d.runs.map((t) => t.outMax)), 'replicas at once (regime d)', '<= 1'),
+        bar('sync_downtime_live', 100 * of(d, (t) => t.syncDown).mean, '% of replica time (regime d)', '<= 0.5'),
+      ]
+    : [];
+  const pairs = RATIOS.map(([name, what, f]) => ({
+    name,
+    what,
+    e: a && d ? estimate(d.runs.flatMap((t, i) => (a.runs[i] ? [f(t) / f(a.runs[i]!)] : []))) : undefined,
   }));
-  const each = markdown(['run', 'X/X*', 'loose %', 'rollouts/h', 'trained actions/min', 'measured s', 'load before, after'], measured.map((r) => { const t = r.measure.throughput!; return [r.name, t.ratio.toFixed(3), (100 * t.loose).toFixed(1), (3600 * t.rate).toFixed(0), t.trainedActions.toFixed(0), t.seconds.toFixed(0), r.load.map((x) => x.toFixed(1)).join(', ')]; }));
+  const head = [
+    'regime',
+    'X/X*',
+    'bound by',
+    'rollouts/h',
+    'desktops loose %',
+    'strict %',
+    'replicas busy %',
+    'trainer idle %',
+    'staleness mean / p95 / max',
+    'sync down %',
+    'draining %',
+    'failed',
+    'trained actions/min',
+    'generated actions/min',
+    'trained of resolved %',
+    's per rollout',
+    's per update',
+  ];
+  const table = markdown(
+    head,
+    cells.map((c) => {
+      const f = (g: (t: Throughput) => number, digits = 1, scale = 100): string => num(of(c, g), digits, scale);
+      return [
+        `${c.regime.name}: ${c.regime.label}`,
+        f((t) => t.ratio, 3, 1),
+        [...new Set(c.runs.map((t) => t.boundBy))].join(', '),
+        f((t) => t.rate, 0, 3600),
+        f((t) => t.loose),
+        `${f((t) => t.strict)} of ${f((t) => t.strictCap)}`,
+        f((t) => t.replicaBusy),
+        f((t) => t.trainerIdle),
+        `${f((t) => t.staleness.mean, 2, 1)} / ${Math.max(...c.runs.map((t) => t.staleness.p95))} / ${Math.max(...c.runs.map((t) => t.staleness.max))}`,
+        f((t) => t.syncDown, 2),
+        f((t) => t.syncDrain, 2),
+        String(c.runs.reduce((n, t) => n + t.failed, 0)),
+        f((t) => t.trainedActions, 0, 1),
+        f((t) => t.generatedActions, 0, 1),
+        f((t) => t.alpha),
+        f((t) => t.rolloutSeconds, 2, 1),
+        f((t) => t.updateSeconds, 2, 1),
+      ];
+    }),
+  );
+  const each = markdown(
+    ['run', 'X/X*', 'loose %', 'rollouts/h', 'trained actions/min', 'measured s', 'load before, after'],
+    measured.map((r) => {
+      const t = r.measure.throughput!;
+      return [
+        r.name,
+        t.ratio.toFixed(3),
+        (100 * t.loose).toFixed(1),
+        (3600 * t.rate).toFixed(0),
+        t.trainedActions.toFixed(0),
+        t.seconds.toFixed(0),
+        r.load.map((x) => x.toFixed(1)).join(', '),
+      ];
+    }),
+  );
   const first = results[0];
   return {
     bars,
     rows: [
-      ...measured.map((r) => ({ section: 'run', run: r.name, regime: r.variant, ...flat(r.measure.throughput!), load: r.load[1] })),
-      ...pairs.flatMap((p) => (p.e ? [{ section: 'd over a', name: p.name, value: round(p.e.mean), half: round(p.e.half) }] : [])),
+      ...measured.map((r) => ({
+        section: 'run',
+        run: r.name,
+        regime: r.variant,
+        ...flat(r.measure.throughput!),
+        load: r.load[1],
+      })),
+      ...pairs.flatMap((p) =>
+        p.e ? [{ section: 'd over a', name: p.name, value: round(p.e.mean), half: round(p.e.half) }] : [],
+      ),
     ],
-    svg: dotChart({ title: 'Throughput over its bound on real desktops, X/X*', unit: '', from: 0, to: 1, mark: 0.9, format: (x) => x.toFixed(2), rows: cells.map((c) => ({ label: `${c.regime.name}: ${c.regime.label}`, at: of(c, (t) => t.ratio), ...(c.regime.name === 'd' ? {} : { colour: '#b35806' }) })) }),
+    svg: dotChart({
+      title: 'Throughput over its bound on real desktops, X/X*',
+      unit: '',
+      from: 0,
+      to: 1,
+      mark: 0.9,
+      format: (x) => x.toFixed(2),
+      rows: cells.map((c) => ({
+        label: `${c.regime.name}: ${c.regime.label}`,
+        at: of(c, (t) => t.ratio),
+        ...(c.regime.name === 'd' ? {} : { colour: '#b35806' }),
+      })),
+    }),
     markdown: [
-      '# Scheduling regimes on real desktops', '',
-      `Six real desktops, two replicas of the embedded policy and the embedded trainer (batches of 6 groups, one pass), all on one machine, on the quick start's tasks; ${how.quick ? 'a short look (`--quick`), no figures to quote' : `${how.turns} turns of a, b, c, d of ${how.minutes} min each, from one warm start, same seed`}. ± is a 95 % interval over turns${how.turns < 3 ? ' (two turns make it wide)' : ''}. X* = min(N/T, G mu/L, B/(alpha T_tr)) with each run's own reset, step, decision and verify times (waiting for a replica not counted), lengths and surviving share. Desktops, replicas and trainer share the cores, so T is longer where more of them work at once: X/X* says how much of what the machine gave was used, rollouts/h and trained actions/min which regime got further. Loose: a desktop is leased to a rollout or being reset; strict: without waiting for the policy. The first 10 s of a run are left out.`, '',
-      ...(first ? [`Made at commit ${[...new Set(results.map((r) => r.commit))].join(', ')}; ${String(first.machine['cpu'])}, ${String(first.machine['cores'])} cores, Node ${String(first.machine['node'])}; provider: see each run in raw/.`, ''] : []),
-      barLines(bars), '', table, '', ...(a && d ? ['## d over a', '', markdown(['of', 'ratio'], pairs.flatMap((p) => (p.e ? [[p.what, num(p.e, 2)]] : []))), ''] : []),
-      '## Runs', '', each, '', ...(failed.length > 0 ? ['## Failed', '', ...failed.map((f) => `- ${f}`), ''] : []),
+      '# Scheduling regimes on real desktops',
+      '',
+      `Six real desktops, two replicas of the embedded policy and the embedded trainer (batches of 6 groups, one pass), all on one machine, on the quick start's tasks; ${how.quick ? 'a short look (`--quick`), no figures to quote' : `${how.turns} turns of a, b, c, d of ${how.minutes} min each, from one warm start, same seed`}. ± is a 95 % interval over turns${how.turns < 3 ? ' (two turns make it wide)' : ''}. X* = min(N/T, G mu/L, B/(alpha T_tr)) with each run's own reset, step, decision and verify times (waiting for a replica not counted), lengths and surviving share. Desktops, replicas and trainer share the cores, so T is longer where more of them work at once: X/X* says how much of what the machine gave was used, rollouts/h and trained actions/min which regime got further. Loose: a desktop is leased to a rollout or being reset; strict: without waiting for the policy. The first 10 s of a run are left out.`,
+      '',
+      ...(first
+        ? [
+            `Made at commit ${[...new Set(results.map((r) => r.commit))].join(', ')}; ${String(first.machine['cpu'])}, ${String(first.machine['cores'])} cores, Node ${String(first.machine['node'])}; provider: see each run in raw/.`,
+            '',
+          ]
+        : []),
+      barLines(bars),
+      '',
+      table,
+      '',
+      ...(a && d
+        ? [
+            '## d over a',
+            '',
+            markdown(
+              ['of', 'ratio'],
+              pairs.flatMap((p) => (p.e ? [[p.what, num(p.e, 2)]] : [])),
+            ),
+            '',
+          ]
+        : []),
+      '## Runs',
+      '',
+      each,
+      '',
+      ...(failed.length > 0 ? ['## Failed', '', ...failed.map((f) => `- ${f}`), ''] : []),
     ].join('\n'),
   };
 }
 
-const flat = ({ staleness: s, ...t }: Throughput): Record<string, unknown> => ({ ...t, stalenessMean: s.mean, stalenessP95: s.p95, stalenessMax: s.max });
+const flat = ({ staleness: s, ...t }: Throughput): Record<string, unknown> => ({
+  ...t,
+  stalenessMean: s.mean,
+  stalenessP95: s.p95,
+  stalenessMax: s.max,
+});

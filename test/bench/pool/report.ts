@@ -9,66 +9,210 @@ import { estimate, type Estimate } from '../schedule/statistics.js';
 import { POOL_VARIANTS } from './plan.js';
 
 type Counts = Readonly<Record<string, { readonly episodes: number; readonly successes: number }>>;
-const evalOf = (r: RunResult, label: 'untrained' | 'final'): Counts => r.measure.evals.find((e) => e.label === label)?.perFamily ?? {};
+const evalOf = (r: RunResult, label: 'untrained' | 'final'): Counts =>
+  r.measure.evals.find((e) => e.label === label)?.perFamily ?? {};
 
-/** Families of which the policy every variant of a seed starts from solved no probe episode, in any of its evaluations. */
-export function neverSolved(results: readonly RunResult[], seed: number): { readonly families: readonly string[]; readonly attempts: number; readonly solved: readonly string[] } {
+/**
+ * Families of which the policy every variant of a seed starts from solved no probe episode, in any of its evaluations.
+ */
+export function neverSolved(
+  results: readonly RunResult[],
+  seed: number,
+): { readonly families: readonly string[]; readonly attempts: number; readonly solved: readonly string[] } {
   const attempts = new Map<string, { episodes: number; successes: number }>();
   for (const r of results) {
     if (r.seed !== seed || r.variant === 'base') continue;
-    for (const [f, c] of Object.entries(evalOf(r, 'untrained'))) { const a = attempts.get(f) ?? { episodes: 0, successes: 0 }; attempts.set(f, { episodes: a.episodes + c.episodes, successes: a.successes + c.successes }); }
+    for (const [f, c] of Object.entries(evalOf(r, 'untrained'))) {
+      const a = attempts.get(f) ?? { episodes: 0, successes: 0 };
+      attempts.set(f, { episodes: a.episodes + c.episodes, successes: a.successes + c.successes });
+    }
   }
-  const all = [...attempts], none = all.filter(([, a]) => a.successes === 0);
-  return { families: none.map(([f]) => f), attempts: none.reduce((n, [, a]) => n + a.episodes, 0), solved: all.filter(([, a]) => a.successes > 0).map(([f]) => f) };
+  const all = [...attempts],
+    none = all.filter(([, a]) => a.successes === 0);
+  return {
+    families: none.map(([f]) => f),
+    attempts: none.reduce((n, [, a]) => n + a.episodes, 0),
+    solved: all.filter(([, a]) => a.successes > 0).map(([f]) => f),
+  };
 }
 
-export interface PoolCell { readonly variant: (typeof POOL_VARIANTS)[number]; readonly runs: readonly RunResult[]; readonly successes: number; readonly episodes: number; readonly success: Estimate; readonly perFamily: Counts }
+export interface PoolCell {
+  readonly variant: (typeof POOL_VARIANTS)[number];
+  readonly runs: readonly RunResult[];
+  readonly successes: number;
+  readonly episodes: number;
+  readonly success: Estimate;
+  readonly perFamily: Counts;
+}
 
 /** Success of every variant on the tasks never solved before it, over seeds. */
 export function poolCells(results: readonly RunResult[]): PoolCell[] {
   return POOL_VARIANTS.flatMap((variant) => {
-    const runs = results.filter((r) => r.variant === variant.name), rates: number[] = [], perFamily: Record<string, { episodes: number; successes: number }> = {};
+    const runs = results.filter((r) => r.variant === variant.name),
+      rates: number[] = [],
+      perFamily: Record<string, { episodes: number; successes: number }> = {};
     for (const r of runs) {
       const { families } = neverSolved(results, r.seed);
-      let n = 0, k = 0;
+      let n = 0,
+        k = 0;
       for (const [f, c] of Object.entries(evalOf(r, 'final'))) {
         if (!families.includes(f)) continue;
-        n += c.episodes; k += c.successes;
-        const a = perFamily[f] ??= { episodes: 0, successes: 0 };
-        a.episodes += c.episodes; a.successes += c.successes;
+        n += c.episodes;
+        k += c.successes;
+        const a = (perFamily[f] ??= { episodes: 0, successes: 0 });
+        a.episodes += c.episodes;
+        a.successes += c.successes;
       }
       if (n > 0) rates.push(k / n);
     }
     const all = Object.values(perFamily);
-    return runs.length === 0 ? [] : [{ variant, runs, perFamily, success: estimate(rates), successes: all.reduce((n, a) => n + a.successes, 0), episodes: all.reduce((n, a) => n + a.episodes, 0) }];
+    return runs.length === 0
+      ? []
+      : [
+          {
+            variant,
+            runs,
+            perFamily,
+            success: estimate(rates),
+            successes: all.reduce((n, a) => n + a.successes, 0),
+            episodes: all.reduce((n, a) => n + a.episodes, 0),
+          },
+        ];
   });
 }
 
-export function poolReport(results: readonly RunResult[], failed: readonly string[], how: { readonly quick: boolean; readonly budget: number; readonly probe: number }): Written {
-  const cells = poolCells(results), seeds = [...new Set(cells.flatMap((c) => c.runs.map((r) => r.seed)))], cell = (n: string): PoolCell | undefined => cells.find((c) => c.variant.name === n);
-  const rate = (c: PoolCell): number => c.successes / c.episodes, pool = cell('pool'), without = cell('without');
-  const bars: Bar[] = [...(pool && pool.episodes > 0 ? [bar('pool_success', rate(pool), 'success on tasks never solved before', '>= 0.46')] : []), ...(pool && without && pool.episodes > 0 && without.episodes > 0 ? [bar('pool_gain', rate(pool) - rate(without), 'success over the same budget without the pool', '>= 0.46')] : [])];
-  const interval = (c: { readonly episodes: number; readonly successes: number }): string => { const { low, high } = wilson(c.successes, c.episodes); return c.episodes === 0 ? '' : `${((100 * c.successes) / c.episodes).toFixed(0)} % [${(100 * low).toFixed(0)}, ${(100 * high).toFixed(0)}]`; };
-  const families = [...new Set(cells.flatMap((c) => Object.keys(c.perFamily)))], sum = (c: PoolCell, f: (r: RunResult) => number): number => c.runs.reduce((n, r) => n + f(r), 0);
-  const solved = seeds.flatMap((s) => neverSolved(results, s).solved.map((f) => `${f} (seed ${s})`)), attempts = seeds.map((s) => neverSolved(results, s).attempts);
+export function poolReport(
+  results: readonly RunResult[],
+  failed: readonly string[],
+  how: { readonly quick: boolean; readonly budget: number; readonly probe: number },
+): Written {
+  const cells = poolCells(results),
+    seeds = [...new Set(cells.flatMap((c) => c.runs.map((r) => r.seed)))],
+    cell = (n: string): PoolCell | undefined => cells.find((c) => c.variant.name === n);
+  const rate = (c: PoolCell): number => c.successes / c.episodes,
+    pool = cell('pool'),
+    without = cell('without');
+  const bars: Bar[] = [
+    ...(pool && pool.episodes > 0
+      ? [bar('pool_success', rate(pool), 'success on tasks never solved before', '>= 0.46')]
+      : []),
+    ...(pool && without && pool.episodes > 0 && without.episodes > 0
+      ? [bar('pool_gain', rate(pool) - rate(without), 'success over the same budget without the pool', '>= 0.46')]
+      : []),
+  ];
+  const interval = (c: { readonly episodes: number; readonly successes: number }): string => {
+    const { low, high } = wilson(c.successes, c.episodes);
+    return c.episodes === 0
+      ? ''
+      : `${((100 * c.successes) / c.episodes).toFixed(0)} % [${(100 * low).toFixed(0)}, ${(100 * high).toFixed(0)}]`;
+  };
+  const families = [...new Set(cells.flatMap((c) => Object.keys(c.perFamily)))],
+    sum = (c: PoolCell, f: (r: RunResult) => number): number => c.runs.reduce((n, r) => n + f(r), 0);
+  const solved = seeds.flatMap((s) => neverSolved(results, s).solved.map((f) => `${f} (seed ${s})`)),
+    attempts = seeds.map((s) => neverSolved(results, s).attempts);
   return {
     bars,
     rows: [
-      ...cells.map((c) => ({ section: 'variant', variant: c.variant.name, seeds: c.runs.length, successes: c.successes, episodes: c.episodes, success: rate(c), meanOverSeeds: c.success.mean, '±': c.success.half, injected: sum(c, (r) => r.measure.groups.injected), sampledSuccesses: sum(c, (r) => r.measure.rollouts.successes), sampled: sum(c, (r) => r.measure.rollouts.ended) })),
-      ...cells.flatMap((c) => c.runs.map((r) => { const f = r.measure.evals.find((e) => e.label === 'final'); return { section: 'run', run: r.name, variant: r.variant, seed: r.seed, before: r.measure.evals.find((e) => e.label === 'untrained')?.successes, after: f?.successes, episodes: f?.episodes, rollouts: r.measure.rollouts.ended, updates: r.measure.updates, stepsTrained: r.measure.steps.trained, injected: r.measure.groups.injected, wallSeconds: r.wallSeconds }; })),
+      ...cells.map((c) => ({
+        section: 'variant',
+        variant: c.variant.name,
+        seeds: c.runs.length,
+        successes: c.successes,
+        episodes: c.episodes,
+        success: rate(c),
+        meanOverSeeds: c.success.mean,
+        '±': c.success.half,
+        injected: sum(c, (r) => r.measure.groups.injected),
+        sampledSuccesses: sum(c, (r) => r.measure.rollouts.successes),
+        sampled: sum(c, (r) => r.measure.rollouts.ended),
+      })),
+      ...cells.flatMap((c) =>
+        c.runs.map((r) => {
+          const f = r.measure.evals.find((e) => e.label === 'final');
+          return {
+            section: 'run',
+            run: r.name,
+            variant: r.variant,
+            seed: r.seed,
+            before: r.measure.evals.find((e) => e.label === 'untrained')?.successes,
+            after: f?.successes,
+            episodes: f?.episodes,
+            rollouts: r.measure.rollouts.ended,
+            updates: r.measure.updates,
+            stepsTrained: r.measure.steps.trained,
+            injected: r.measure.groups.injected,
+            wallSeconds: r.wallSeconds,
+          };
+        }),
+      ),
     ],
-    svg: dotChart({ title: 'Success on tasks never solved before', unit: '%', from: 0, to: 100, mark: 46, format: (x) => x.toFixed(0), rows: cells.map((c) => ({ label: c.variant.label, at: { ...c.success, mean: 100 * c.success.mean, half: 100 * c.success.half }, ...(c.variant.name === 'without' ? { colour: '#b35806' } : {}) })) }),
+    svg: dotChart({
+      title: 'Success on tasks never solved before',
+      unit: '%',
+      from: 0,
+      to: 100,
+      mark: 46,
+      format: (x) => x.toFixed(0),
+      rows: cells.map((c) => ({
+        label: c.variant.label,
+        at: { ...c.success, mean: 100 * c.success.mean, half: 100 * c.success.half },
+        ...(c.variant.name === 'without' ? { colour: '#b35806' } : {}),
+      })),
+    }),
     markdown: [
-      '# Tasks never solved, with and without the experience pool', '',
-      `${how.quick ? 'A short look (`--quick`) at one task template, no figures to quote. ' : ''}Real desktops, embedded policy and trainer. Per seed one policy is taught other tasks (dialogs: buttons and lists); of the tasks here it solved 0 of ${attempts.length > 0 ? `${Math.min(...attempts)}${Math.max(...attempts) > Math.min(...attempts) ? ` to ${Math.max(...attempts)}` : ''}` : '0'} greedy probe episodes per seed. Every variant then has the same ${how.budget} training rollouts of these tasks, from that policy. Demonstrations are scripted solutions, run and verified on real desktops, six a task template, of training seeds; success is greedy on ${how.probe} held-out probe episodes a run. ${seeds.length} seed${seeds.length === 1 ? '' : 's'}; [ ] are Wilson 95 % intervals over episodes, ± Student's t over seeds. The paper's figure on its never-solved tasks is 0 to 46 %.`, '',
-      ...(results[0] ? [`Made at commit ${[...new Set(results.map((r) => r.commit))].join(', ')} on ${String(results[0].machine['cpu'])}, ${String(results[0].machine['cores'])} cores, Node ${String(results[0].machine['node'])}; load ${Math.min(...results.map((r) => r.load[0])).toFixed(0)} to ${Math.max(...results.map((r) => r.load[1])).toFixed(0)} (other work on the machine). Run files are in raw/.`, ''] : []),
-      barLines(bars), '',
-      markdown(['', 'seeds', 'success after', 'mean over seeds', 'successes while training', 'injected', 'updates', 'steps trained'], cells.map((c) => [
-        c.variant.label, c.runs.map((r) => r.seed).join(' '), `${c.successes} of ${c.episodes}: ${interval(c)}`, `${(100 * c.success.mean).toFixed(0)} %${Number.isFinite(c.success.half) ? ` ± ${(100 * c.success.half).toFixed(0)}` : ''}`,
-        `${sum(c, (r) => r.measure.rollouts.successes)} of ${sum(c, (r) => r.measure.rollouts.ended)}`, ...[(r: RunResult) => r.measure.groups.injected, (r: RunResult) => r.measure.updates, (r: RunResult) => r.measure.steps.trained].map((f) => (sum(c, f) / c.runs.length).toFixed(0)),
-      ])), '',
-      '## By task template', '', markdown(['template', ...cells.map((c) => c.variant.label)], families.map((f) => [f, ...cells.map((c) => { const x = c.perFamily[f]; return x ? `${x.successes} of ${x.episodes}` : ''; })])), '',
-      ...(solved.length > 0 ? [`Left out, because the starting policy solved some of it: ${solved.join(', ')}.`, ''] : []),
+      '# Tasks never solved, with and without the experience pool',
+      '',
+      `${how.quick ? 'A short look (`--quick`) at one task template, no figures to quote. ' : ''}Real desktops, embedded policy and trainer. Per seed one policy is taught other tasks (dialogs: buttons and lists); of the tasks here it solved 0 of ${attempts.length > 0 ? `${Math.min(...attempts)}${Math.max(...attempts) > Math.min(...attempts) ? ` to ${Math.max(...attempts)}` : ''}` : '0'} greedy probe episodes per seed. Every variant then has the same ${how.budget} training rollouts of these tasks, from that policy. Demonstrations are scripted solutions, run and verified on real desktops, six a task template, of training seeds; success is greedy on ${how.probe} held-out probe episodes a run. ${seeds.length} seed${seeds.length === 1 ? '' : 's'}; [ ] are Wilson 95 % intervals over episodes, ± Student's t over seeds. The paper's figure on its never-solved tasks is 0 to 46 %.`,
+      '',
+      ...(results[0]
+        ? [
+            `Made at commit ${[...new Set(results.map((r) => r.commit))].join(', ')} on ${String(results[0].machine['cpu'])}, ${String(results[0].machine['cores'])} cores, Node ${String(results[0].machine['node'])}; load ${Math.min(...results.map((r) => r.load[0])).toFixed(0)} to ${Math.max(...results.map((r) => r.load[1])).toFixed(0)} (other work on the machine). Run files are in raw/.`,
+            '',
+          ]
+        : []),
+      barLines(bars),
+      '',
+      markdown(
+        [
+          '',
+          'seeds',
+          'success after',
+          'mean over seeds',
+          'successes while training',
+          'injected',
+          'updates',
+          'steps trained',
+        ],
+        cells.map((c) => [
+          c.variant.label,
+          c.runs.map((r) => r.seed).join(' '),
+          `${c.successes} of ${c.episodes}: ${interval(c)}`,
+          `${(100 * c.success.mean).toFixed(0)} %${Number.isFinite(c.success.half) ? ` ± ${(100 * c.success.half).toFixed(0)}` : ''}`,
+          `${sum(c, (r) => r.measure.rollouts.successes)} of ${sum(c, (r) => r.measure.rollouts.ended)}`,
+          ...[
+            (r: RunResult) => r.measure.groups.injected,
+            (r: RunResult) => r.measure.updates,
+            (r: RunResult) => r.measure.steps.trained,
+          ].map((f) => (sum(c, f) / c.runs.length).toFixed(0)),
+        ]),
+      ),
+      '',
+      '## By task template',
+      '',
+      markdown(
+        ['template', ...cells.map((c) => c.variant.label)],
+        families.map((f) => [
+          f,
+          ...cells.map((c) => {
+            const x = c.perFamily[f];
+            return x ? `${x.successes} of ${x.episodes}` : '';
+          }),
+        ]),
+      ),
+      '',
+      ...(solved.length > 0
+        ? [`Left out, because the starting policy solved some of it: ${solved.join(', ')}.`, '']
+        : []),
       ...(failed.length > 0 ? ['## Failed', '', ...failed.map((f) => `- ${f}`), ''] : []),
     ].join('\n'),
   };

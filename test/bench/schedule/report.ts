@@ -5,29 +5,65 @@ import type { Estimate } from './statistics.js';
 import { estimate } from './statistics.js';
 
 /** All seeds of one arrangement on one workload. */
-export interface Cell { readonly workload: string; readonly arrangement: Arrangement; readonly runs: readonly Measured[] }
+export interface Cell {
+  readonly workload: string;
+  readonly arrangement: Arrangement;
+  readonly runs: readonly Measured[];
+}
 
 const FIELDS = {
-  ratio: (m: Measured) => m.ratio, loose: (m: Measured) => m.loose, strict: (m: Measured) => m.strict, strictCap: (m: Measured) => m.strictCap, replicaBusy: (m: Measured) => m.replicaBusy, trainerIdle: (m: Measured) => m.trainerIdle,
-  stalenessMean: (m: Measured) => m.staleness.mean, stalenessP95: (m: Measured) => m.staleness.p95, stalenessMax: (m: Measured) => m.staleness.max, unused: (m: Measured) => m.unused, gradientShare: (m: Measured) => m.gradientShare, stale: (m: Measured) => m.stale,
-  syncDown: (m: Measured) => m.syncDown, syncDrain: (m: Measured) => m.syncDrain, servingMin: (m: Measured) => m.servingMin, failed: (m: Measured) => m.failed, errors: (m: Measured) => m.errors,
-  generatedActions: (m: Measured) => m.generatedActions, trainedActions: (m: Measured) => m.trainedActions, length: (m: Measured) => m.length, alpha: (m: Measured) => m.alpha,
+  ratio: (m: Measured) => m.ratio,
+  loose: (m: Measured) => m.loose,
+  strict: (m: Measured) => m.strict,
+  strictCap: (m: Measured) => m.strictCap,
+  replicaBusy: (m: Measured) => m.replicaBusy,
+  trainerIdle: (m: Measured) => m.trainerIdle,
+  stalenessMean: (m: Measured) => m.staleness.mean,
+  stalenessP95: (m: Measured) => m.staleness.p95,
+  stalenessMax: (m: Measured) => m.staleness.max,
+  unused: (m: Measured) => m.unused,
+  gradientShare: (m: Measured) => m.gradientShare,
+  stale: (m: Measured) => m.stale,
+  syncDown: (m: Measured) => m.syncDown,
+  syncDrain: (m: Measured) => m.syncDrain,
+  servingMin: (m: Measured) => m.servingMin,
+  failed: (m: Measured) => m.failed,
+  errors: (m: Measured) => m.errors,
+  generatedActions: (m: Measured) => m.generatedActions,
+  trainedActions: (m: Measured) => m.trainedActions,
+  length: (m: Measured) => m.length,
+  alpha: (m: Measured) => m.alpha,
 } as const;
 export type Field = keyof typeof FIELDS;
 
 export const cellEstimate = (c: Cell, f: Field): Estimate => estimate(c.runs.map(FIELDS[f]));
 /** Paired over seeds: the same seed is the same trace. */
-export const ratioOf = (over: Cell, under: Cell, f: Field): Estimate => estimate(over.runs.map((m, i) => FIELDS[f](m) / FIELDS[f](under.runs[i]!)));
+export const ratioOf = (over: Cell, under: Cell, f: Field): Estimate =>
+  estimate(over.runs.map((m, i) => FIELDS[f](m) / FIELDS[f](under.runs[i]!)));
 
 /** What a terminal is wide enough for. */
 export function shortRow(c: Cell): Record<string, unknown> {
   const pct = (f: Field): number => Number((100 * cellEstimate(c, f).mean).toFixed(1));
-  return { workload: c.workload, regime: c.arrangement.name, 'X/X*': Number(cellEstimate(c, 'ratio').mean.toFixed(3)), 'desktops %': pct('loose'), 'replicas %': pct('replicaBusy'), 'trainer idle %': pct('trainerIdle'), 'unused %': pct('unused'), 'trained actions/min': Number(cellEstimate(c, 'trainedActions').mean.toFixed(1)) };
+  return {
+    workload: c.workload,
+    regime: c.arrangement.name,
+    'X/X*': Number(cellEstimate(c, 'ratio').mean.toFixed(3)),
+    'desktops %': pct('loose'),
+    'replicas %': pct('replicaBusy'),
+    'trainer idle %': pct('trainerIdle'),
+    'unused %': pct('unused'),
+    'trained actions/min': Number(cellEstimate(c, 'trainedActions').mean.toFixed(1)),
+  };
 }
 
 /** One flat row for the JSON. */
 export function rowOf(c: Cell): Record<string, unknown> {
-  const row: Record<string, unknown> = { workload: c.workload, regime: c.arrangement.name, label: c.arrangement.label, seeds: c.runs.length };
+  const row: Record<string, unknown> = {
+    workload: c.workload,
+    regime: c.arrangement.name,
+    label: c.arrangement.label,
+    seeds: c.runs.length,
+  };
   for (const f of Object.keys(FIELDS) as Field[]) {
     const { mean, half } = cellEstimate(c, f);
     row[f] = round(mean);
@@ -37,41 +73,100 @@ export function rowOf(c: Cell): Record<string, unknown> {
 }
 
 const round = (x: number): number => Number(x.toPrecision(4));
-const num = (e: Estimate, digits: number, scale = 1): string => (Number.isFinite(e.half) && e.half * scale >= 0.5 * 10 ** -digits ? `${(e.mean * scale).toFixed(digits)} ± ${(e.half * scale).toFixed(digits)}` : (e.mean * scale).toFixed(digits));
+const num = (e: Estimate, digits: number, scale = 1): string =>
+  Number.isFinite(e.half) && e.half * scale >= 0.5 * 10 ** -digits
+    ? `${(e.mean * scale).toFixed(digits)} ± ${(e.half * scale).toFixed(digits)}`
+    : (e.mean * scale).toFixed(digits);
 
 export function table(cells: readonly Cell[]): string {
-  const head = ['workload', 'regime', 'X/X*', 'desktops loose %', 'strict %', 'replicas busy %', 'trainer idle %', 'staleness mean / p95 / max', 'unused %', 'sync down %', 'draining %', 'failed', 'trained actions/min'];
+  const head = [
+    'workload',
+    'regime',
+    'X/X*',
+    'desktops loose %',
+    'strict %',
+    'replicas busy %',
+    'trainer idle %',
+    'staleness mean / p95 / max',
+    'unused %',
+    'sync down %',
+    'draining %',
+    'failed',
+    'trained actions/min',
+  ];
   const rows = cells.map((c) => {
     const f = (x: Field, digits = 1, scale = 100): string => num(cellEstimate(c, x), digits, scale);
-    return [c.workload, `${c.arrangement.name}: ${c.arrangement.label}`, f('ratio', 3, 1), f('loose'), `${f('strict')} of ${f('strictCap')}`, f('replicaBusy'), f('trainerIdle'),
-      `${f('stalenessMean', 2, 1)} / ${f('stalenessP95', 1, 1)} / ${Math.max(...c.runs.map((m) => m.staleness.max))}`, f('unused'), f('syncDown', 2), f('syncDrain', 2), f('failed', 0, 1), f('trainedActions', 1, 1)];
+    return [
+      c.workload,
+      `${c.arrangement.name}: ${c.arrangement.label}`,
+      f('ratio', 3, 1),
+      f('loose'),
+      `${f('strict')} of ${f('strictCap')}`,
+      f('replicaBusy'),
+      f('trainerIdle'),
+      `${f('stalenessMean', 2, 1)} / ${f('stalenessP95', 1, 1)} / ${Math.max(...c.runs.map((m) => m.staleness.max))}`,
+      f('unused'),
+      f('syncDown', 2),
+      f('syncDrain', 2),
+      f('failed', 0, 1),
+      f('trainedActions', 1, 1),
+    ];
   });
   return markdown(head, rows);
 }
-export const markdown = (head: readonly string[], rows: readonly (readonly string[])[]): string => [head, head.map(() => '---'), ...rows].map((r) => `| ${r.join(' | ')} |`).join('\n');
+export const markdown = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [head, head.map(() => '---'), ...rows].map((r) => `| ${r.join(' | ')} |`).join('\n');
 
-export const barLines = (bars: readonly Bar[]): string => markdown(['bar', 'value', 'goal', ''], bars.map((b) => [`\`${b.name}\``, `${Number(b.value.toPrecision(4))} ${b.unit}`, b.goal, b.holds ? 'holds' : 'missed']));
+export const barLines = (bars: readonly Bar[]): string =>
+  markdown(
+    ['bar', 'value', 'goal', ''],
+    bars.map((b) => [
+      `\`${b.name}\``,
+      `${Number(b.value.toPrecision(4))} ${b.unit}`,
+      b.goal,
+      b.holds ? 'holds' : 'missed',
+    ]),
+  );
 
 /** X/X* of every regime, workload by workload; whiskers are 95 % intervals. */
 export function chart(cells: readonly Cell[]): string {
-  const workloads = [...new Set(cells.map((c) => c.workload))], names = [...new Set(cells.map((c) => c.arrangement.name))];
+  const workloads = [...new Set(cells.map((c) => c.workload))],
+    names = [...new Set(cells.map((c) => c.arrangement.name))];
   const colours = ['#b35806', '#e08214', '#fdb863', '#8073ac', '#35978f', '#01665e', '#543005'];
-  const bar = 15, gap = 14, left = 130, width = 820, plot = width - left - 130;
+  const bar = 15,
+    gap = 14,
+    left = 130,
+    width = 820,
+    plot = width - left - 130;
   const out: string[] = [];
   let y = 54;
   for (const w of workloads) {
     const mine = cells.filter((c) => c.workload === w);
     out.push(`<text x="${left - 10}" y="${y + (mine.length * bar) / 2 + 4}" text-anchor="end">${w}</text>`);
     for (const c of mine) {
-      const e = cellEstimate(c, 'ratio'), x = Math.min(1.05, e.mean) * plot, half = Number.isFinite(e.half) ? e.half * plot : 0;
-      out.push(`<rect x="${left}" y="${y}" width="${x.toFixed(1)}" height="${bar - 3}" fill="${colours[names.indexOf(c.arrangement.name) % colours.length]}"/>`);
-      if (half > 0.5) out.push(`<path d="M${(left + x - half).toFixed(1)} ${y + 6}H${(left + x + half).toFixed(1)}" stroke="currentColor"/>`);
-      out.push(`<text x="${(left + x + Math.max(6, half + 4)).toFixed(1)}" y="${y + 10}" font-size="10">${c.arrangement.name} ${e.mean.toFixed(2)}</text>`);
+      const e = cellEstimate(c, 'ratio'),
+        x = Math.min(1.05, e.mean) * plot,
+        half = Number.isFinite(e.half) ? e.half * plot : 0;
+      out.push(
+        `<rect x="${left}" y="${y}" width="${x.toFixed(1)}" height="${bar - 3}" fill="${colours[names.indexOf(c.arrangement.name) % colours.length]}"/>`,
+      );
+      if (half > 0.5)
+        out.push(
+          `<path d="M${(left + x - half).toFixed(1)} ${y + 6}H${(left + x + half).toFixed(1)}" stroke="currentColor"/>`,
+        );
+      out.push(
+        `<text x="${(left + x + Math.max(6, half + 4)).toFixed(1)}" y="${y + 10}" font-size="10">${c.arrangement.name} ${e.mean.toFixed(2)}</text>`,
+      );
       y += bar;
     }
     y += gap;
   }
-  const legend = names.map((n, i) => `<rect x="${left + i * 168}" y="30" width="10" height="10" fill="${colours[i % colours.length]}"/><text x="${left + 14 + i * 168}" y="39" font-size="10">${n}: ${cells.find((c) => c.arrangement.name === n)!.arrangement.label}</text>`).join('');
+  const legend = names
+    .map(
+      (n, i) =>
+        `<rect x="${left + i * 168}" y="30" width="10" height="10" fill="${colours[i % colours.length]}"/><text x="${left + 14 + i * 168}" y="39" font-size="10">${n}: ${cells.find((c) => c.arrangement.name === n)!.arrangement.label}</text>`,
+    )
+    .join('');
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${y + 10}" viewBox="0 0 ${width} ${y + 10}" font-family="sans-serif" font-size="12" fill="currentColor" color="#444">
 <title>Throughput over its bound, X/X*</title><text x="${left}" y="18" font-size="14">Throughput over its bound, X/X*</text>${legend}
 <path d="M${left + plot} 46V${y}" stroke="currentColor" stroke-dasharray="3 3"/>

@@ -28,7 +28,10 @@ export interface Arrangement {
   readonly sync: 'replica' | 'global' | 'relaunch';
   /** Batches as large as the desktops hold at once, instead of one update's worth. */
   readonly fill?: boolean;
-  /** The published batch rule: no admission bound, rollouts older than the two newest versions are left out; tasks in shuffled passes. */
+  /**
+   * The published batch rule: no admission bound, rollouts older than the two newest versions are left out; tasks in
+   * shuffled passes.
+   */
   readonly published?: boolean;
   readonly data?: (c: DataConfig) => DataConfig;
 }
@@ -36,12 +39,19 @@ export interface Arrangement {
 export interface Simulation {
   readonly measured: Measured;
   readonly stats: DataStats;
-  readonly lengths: { readonly resolved: readonly number[]; readonly candidates: readonly number[]; readonly trained: readonly number[] };
+  readonly lengths: {
+    readonly resolved: readonly number[];
+    readonly candidates: readonly number[];
+    readonly trained: readonly number[];
+  };
   /** Cost of simulating: timers fired, CPU and wall seconds. */
   readonly cost: { readonly timers: number; readonly cpu: number; readonly wall: number };
 }
 
-/** Data manager options of a workload: the defaults, with the workload's sizes and the planner that looks for uncertain tasks. */
+/**
+ * Data manager options of a workload: the defaults, with the workload's sizes and the planner that looks for uncertain
+ * tasks.
+ */
 export function dataConfigOf(w: Workload, a: Arrangement, seed: number): DataConfig {
   const d = defaultDataConfig;
   const c: DataConfig = {
@@ -53,28 +63,50 @@ export function dataConfigOf(w: Workload, a: Arrangement, seed: number): DataCon
     staleness: { enabled: true, eta: w.eta, perUpdate: w.batchGroups * w.rollouts, groupsPerUpdate: w.batchGroups },
     planner: { ...d.planner, seed, order: 'variance', power: 3 },
   };
-  const published: DataConfig = { ...c, staleness: { enabled: true, eta: 1_000_000, perUpdate: w.batchGroups * w.rollouts, maxLag: 1 }, planner: { ...c.planner, order: 'passes' } };
+  const published: DataConfig = {
+    ...c,
+    staleness: { enabled: true, eta: 1_000_000, perUpdate: w.batchGroups * w.rollouts, maxLag: 1 },
+    planner: { ...c.planner, order: 'passes' },
+  };
   return a.data ? a.data(a.published ? published : c) : a.published ? published : c;
 }
 
 const NEVER_MS = 1e9;
 const weightsOf = (version: number): WeightsRef => ({ version, path: '', sha256: '' });
 
-/** One run of the production scheduler, order queue, data manager, update loop and model pool in virtual time. Same arguments, same result. */
+/**
+ * One run of the production scheduler, order queue, data manager, update loop and model pool in virtual time. Same
+ * arguments, same result.
+ */
 export async function simulate(w: Workload, a: Arrangement, seed: number): Promise<Simulation> {
-  const wall0 = performance.now(), cpu0 = process.cpuUsage();
-  const clock = new EventClock(), measure = new Measure(clock, w);
-  const tasks = tasksOf(w), traces = new Traces(w, tasks, seed), running = new Map<RolloutId, Trace>();
-  const data = DataManager.volatile({ config: dataConfigOf(w, a, seed), families: tasks.map((t) => ({ id: t.id, seeds: [0] })), taskOf: taskIdOf }, measure);
-  let version = 0, started = false;
+  const wall0 = performance.now(),
+    cpu0 = process.cpuUsage();
+  const clock = new EventClock(),
+    measure = new Measure(clock, w);
+  const tasks = tasksOf(w),
+    traces = new Traces(w, tasks, seed),
+    running = new Map<RolloutId, Trace>();
+  const data = DataManager.volatile(
+    { config: dataConfigOf(w, a, seed), families: tasks.map((t) => ({ id: t.id, seeds: [0] })), taskOf: taskIdOf },
+    measure,
+  );
+  let version = 0,
+    started = false;
 
   const engines = new Map<ReplicaId, SimReplica>();
   const models = await ModelPool.start({
-    replicas: Array.from({ length: w.replicas }, (_, i) => id<ReplicaId>(`replica-${i + 1}`)), weights: weightsOf(0), clock, depth: w.depth, callTimeoutMs: NEVER_MS,
-    publishMode: a.sync === 'global' ? 'global' : 'per-replica', restart: { baseMs: 0, maxMs: 0, attempts: 1e9 },
+    replicas: Array.from({ length: w.replicas }, (_, i) => id<ReplicaId>(`replica-${i + 1}`)),
+    weights: weightsOf(0),
+    clock,
+    depth: w.depth,
+    callTimeoutMs: NEVER_MS,
+    publishMode: a.sync === 'global' ? 'global' : 'per-replica',
+    restart: { baseMs: 0, maxMs: 0, attempts: 1e9 },
     async factory(rid, weights) {
       if (started) await clock.sleep(w.relaunch * 1000);
-      const r = new SimReplica(rid, a.sync === 'relaunch' ? version : weights.version, clock, w, (calls) => measure.killed(calls));
+      const r = new SimReplica(rid, a.sync === 'relaunch' ? version : weights.version, clock, w, (calls) =>
+        measure.killed(calls),
+      );
       engines.set(rid, r);
       return r;
     },
@@ -83,10 +115,17 @@ export async function simulate(w: Workload, a: Arrangement, seed: number): Promi
   models.onEvent((e) => measure.onModels(e));
   /** Half of the engines at a time are killed and come up with the new weights. */
   const relaunch = async (): Promise<void> => {
-    const ids = [...engines.keys()], half = Math.ceil(ids.length / 2);
+    const ids = [...engines.keys()],
+      half = Math.ceil(ids.length / 2);
     for (const part of [ids.slice(0, half), ids.slice(half)]) {
       const up = new Promise<void>((resolve) => {
-        const waiting = new Set(part), off = models.onEvent((e) => { if (e.type === 'phase' && e.phase === 'admitting' && waiting.delete(e.replica) && waiting.size === 0) { off(); resolve(); } });
+        const waiting = new Set(part),
+          off = models.onEvent((e) => {
+            if (e.type === 'phase' && e.phase === 'admitting' && waiting.delete(e.replica) && waiting.size === 0) {
+              off();
+              resolve();
+            }
+          });
       });
       for (const rid of part) engines.get(rid)!.kill();
       await up;
@@ -94,37 +133,84 @@ export async function simulate(w: Workload, a: Arrangement, seed: number): Promi
   };
 
   const behavior = (): number => (a.sync === 'relaunch' ? version : models.oldest);
-  const gate = regimeGate({ regime: a.regime, slots: w.desktops, groups: a.fill ? Math.max(w.batchGroups, Math.min(Math.floor(w.desktops / w.rollouts), (w.eta + 1) * w.batchGroups)) : w.batchGroups });
-  const orders = new OrderQueue(data, { limit: w.desktops + 8, version: () => version, behavior, gate, onReady: () => scheduler.wake(), onFault: fail });
-  const scheduler: Scheduler = new Scheduler({
-    pool: new SimDesktops(clock, w, (d, busy) => measure.onReset(d, busy)), clock, next: () => orders.take(), admit: () => orders.ready,
-    taskOf: (o) => { const trace = traces.next(o.family); running.set(o.rollout, trace); return taskFor(o, trace); }, sampling: trainingSampling(seed, 1),
-    episode: { policy: simPolicy(models, (r) => running.get(r)!), tasks: simTasks(clock, w), frames: simFrames, clock, desktopTimeoutMs: NEVER_MS },
-  }, { slots: w.desktops });
+  const gate = regimeGate({
+    regime: a.regime,
+    slots: w.desktops,
+    groups: a.fill
+      ? Math.max(w.batchGroups, Math.min(Math.floor(w.desktops / w.rollouts), (w.eta + 1) * w.batchGroups))
+      : w.batchGroups,
+  });
+  const orders = new OrderQueue(data, {
+    limit: w.desktops + 8,
+    version: () => version,
+    behavior,
+    gate,
+    onReady: () => scheduler.wake(),
+    onFault: fail,
+  });
+  const scheduler: Scheduler = new Scheduler(
+    {
+      pool: new SimDesktops(clock, w, (d, busy) => measure.onReset(d, busy)),
+      clock,
+      next: () => orders.take(),
+      admit: () => orders.ready,
+      taskOf: (o) => {
+        const trace = traces.next(o.family);
+        running.set(o.rollout, trace);
+        return taskFor(o, trace);
+      },
+      sampling: trainingSampling(seed, 1),
+      episode: {
+        policy: simPolicy(models, (r) => running.get(r)!),
+        tasks: simTasks(clock, w),
+        frames: simFrames,
+        clock,
+        desktopTimeoutMs: NEVER_MS,
+      },
+    },
+    { slots: w.desktops },
+  );
   let fault: unknown;
-  function fail(e: unknown): void { fault ??= e; }
+  function fail(e: unknown): void {
+    fault ??= e;
+  }
   scheduler.onEvent((e) => {
     measure.onScheduler(e);
     if (e.type === 'started') data.started(e.order.rollout, behavior(), e.desktop).catch(fail);
     else if (e.type === 'step') data.recordStep(e.rollout, e.step, { desktop: e.desktop }).catch(fail);
-    else if (e.type === 'ended') { running.delete(e.trajectory.id); data.record(e.trajectory).catch(fail); }
+    else if (e.type === 'ended') {
+      running.delete(e.trajectory.id);
+      data.record(e.trajectory).catch(fail);
+    }
   });
 
   const stop = new AbortController();
-  updateLoop<number>({
-    data, gate, batchGroups: w.batchGroups, version: () => version, behavior, onGenerate: () => orders.wake(),
-    async train(batch) {
-      const ms = (w.trainUpdate + w.trainAction * batch.steps) * 1000;
-      measure.batch(batch, version, ms);
-      measure.training(true);
-      await clock.sleep(ms);
-      measure.training(false);
-      await data.trained(batch.id, ++version);
-      scheduler.wake(); orders.fill();
-      return version;
+  updateLoop<number>(
+    {
+      data,
+      gate,
+      batchGroups: w.batchGroups,
+      version: () => version,
+      behavior,
+      onGenerate: () => orders.wake(),
+      async train(batch) {
+        const ms = (w.trainUpdate + w.trainAction * batch.steps) * 1000;
+        measure.batch(batch, version, ms);
+        measure.training(true);
+        await clock.sleep(ms);
+        measure.training(false);
+        await data.trained(batch.id, ++version);
+        scheduler.wake();
+        orders.fill();
+        return version;
+      },
+      async publish(v) {
+        if (a.sync === 'relaunch') await relaunch();
+        else await models.publish(weightsOf(v));
+      },
     },
-    async publish(v) { if (a.sync === 'relaunch') await relaunch(); else await models.publish(weightsOf(v)); },
-  }, stop.signal).catch(fail);
+    stop.signal,
+  ).catch(fail);
 
   scheduler.start();
   orders.fill();
@@ -134,5 +220,10 @@ export async function simulate(w: Workload, a: Arrangement, seed: number): Promi
   stop.abort();
   if (fault) throw fault;
   const cpu = process.cpuUsage(cpu0);
-  return { measured: measure.end(models), stats: data.stats(), lengths: measure.lengths, cost: { timers: clock.fired, cpu: (cpu.user + cpu.system) / 1e6, wall: (performance.now() - wall0) / 1000 } };
+  return {
+    measured: measure.end(models),
+    stats: data.stats(),
+    lengths: measure.lengths,
+    cost: { timers: clock.fired, cpu: (cpu.user + cpu.system) / 1e6, wall: (performance.now() - wall0) / 1000 },
+  };
 }

@@ -2,29 +2,50 @@
 const T975 = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
 
 /** The same for any number of them: beyond the table by the expansion about the normal point, right to three digits. */
-export const t975 = (freedom: number): number => { const z = 1.959964; return T975[freedom - 1] ?? z + (z ** 3 + z) / (4 * freedom) + (5 * z ** 5 + 16 * z ** 3 + 3 * z) / (96 * freedom ** 2); };
+export const t975 = (freedom: number): number => {
+  const z = 1.959964;
+  return (
+    T975[freedom - 1] ?? z + (z ** 3 + z) / (4 * freedom) + (5 * z ** 5 + 16 * z ** 3 + 3 * z) / (96 * freedom ** 2)
+  );
+};
 
-export interface Estimate { readonly mean: number; /** Half the width of the 95 % interval over seeds; NaN for one seed. */ readonly half: number; readonly n: number }
+export interface Estimate {
+  readonly mean: number;
+  /** Half the width of the 95 % interval over seeds; NaN for one seed. */
+  readonly half: number;
+  readonly n: number;
+}
 
 export function estimate(xs: readonly number[]): Estimate {
-  const n = xs.length, mean = xs.reduce((a, b) => a + b, 0) / n;
+  const n = xs.length,
+    mean = xs.reduce((a, b) => a + b, 0) / n;
   if (n < 2 || !Number.isFinite(mean)) return { mean, half: NaN, n };
   const sd = Math.sqrt(xs.reduce((a, x) => a + (x - mean) ** 2, 0) / (n - 1));
   return { mean, half: (t975(n - 1) * sd) / Math.sqrt(n), n };
 }
 
-/** Two-sample Kolmogorov-Smirnov test: the largest distance of the empirical distributions and its asymptotic p. With ties (whole steps) p is an upper bound. */
-export function kolmogorovSmirnov(a: readonly number[], b: readonly number[]): { readonly d: number; readonly p: number } {
+/**
+ * Two-sample Kolmogorov-Smirnov test: the largest distance of the empirical distributions and its asymptotic p. With
+ * ties (whole steps) p is an upper bound.
+ */
+export function kolmogorovSmirnov(
+  a: readonly number[],
+  b: readonly number[],
+): { readonly d: number; readonly p: number } {
   if (a.length === 0 || b.length === 0) return { d: 0, p: 1 };
-  const xs = [...a].sort((x, y) => x - y), ys = [...b].sort((x, y) => x - y);
-  let i = 0, j = 0, d = 0;
+  const xs = [...a].sort((x, y) => x - y),
+    ys = [...b].sort((x, y) => x - y);
+  let i = 0,
+    j = 0,
+    d = 0;
   while (i < xs.length && j < ys.length) {
     const v = Math.min(xs[i]!, ys[j]!);
     while (xs[i] === v) i++;
     while (ys[j] === v) j++;
     d = Math.max(d, Math.abs(i / xs.length - j / ys.length));
   }
-  const n = Math.sqrt((xs.length * ys.length) / (xs.length + ys.length)), x = (n + 0.12 + 0.11 / n) * d;
+  const n = Math.sqrt((xs.length * ys.length) / (xs.length + ys.length)),
+    x = (n + 0.12 + 0.11 / n) * d;
   return { d, p: kolmogorov(x) };
 }
 

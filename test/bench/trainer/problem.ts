@@ -1,6 +1,17 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { choiceOf, HEADS, HEADS_OF_TYPE, headOffsets, headSizes, id, random, type EmbeddedPolicySpec, type RolloutId, type StepSample } from '../../../runtime/domain/index.js';
+import {
+  choiceOf,
+  HEADS,
+  HEADS_OF_TYPE,
+  headOffsets,
+  headSizes,
+  id,
+  random,
+  type EmbeddedPolicySpec,
+  type RolloutId,
+  type StepSample,
+} from '../../../runtime/domain/index.js';
 import { KNOBS, TOKENS } from '../../../runtime/trainer/native/model/lossGraph.js';
 import { decayMask } from '../../../runtime/trainer/native/model/params.js';
 import type { PolicyModel } from '../../../runtime/trainer/native/model/policyGraph.js';
@@ -8,30 +19,93 @@ import type { TrainerOptions } from '../../../runtime/trainer/native/options.js'
 import type { Feeds } from '../../../runtime/trainer/native/sessions.js';
 import { demonstration, glyphTask } from '../../helpers/glyphScreens.js';
 
-/** A batch like a run's: `states` screens with `slots` sampled actions each, and the same numbers as files for torch_peer.py. */
+/**
+ * A batch like a run's: `states` screens with `slots` sampled actions each, and the same numbers as files for
+ * torch_peer.py.
+ */
 export function policySamples(spec: EmbeddedPolicySpec, states: number, slots: number, seed: number): StepSample[] {
-  const rng = random(`problem/${seed}`), off = headOffsets(spec), n = headSizes(spec);
+  const rng = random(`problem/${seed}`),
+    off = headOffsets(spec),
+    n = headSizes(spec);
   return Array.from({ length: states }, (_, s) => {
-    const task = glyphTask(spec, rng), demo = demonstration(spec, task, `s${s}`);
+    const task = glyphTask(spec, rng),
+      demo = demonstration(spec, task, `s${s}`);
     return Array.from({ length: slots }, (_, k): StepSample => {
-      const choices = k % 4 === 3 ? Int32Array.of(3, off.cell + rng.int(n.cell), off.cell2 + rng.int(n.cell2)) : k % 4 === 2 ? Int32Array.of(6, off.key + rng.int(n.key)) : Int32Array.of(0, off.cell + rng.int(n.cell));
-      return { ...demo, rollout: id<RolloutId>(`r${k}`), choices, kind: 'policy', advantage: rng.normal(), rolloutLogprobs: Float32Array.from(choices, (c) => -Math.log(n[choiceOf(spec, c).head]) + 0.3 * rng.normal()) };
+      const choices =
+        k % 4 === 3
+          ? Int32Array.of(3, off.cell + rng.int(n.cell), off.cell2 + rng.int(n.cell2))
+          : k % 4 === 2
+            ? Int32Array.of(6, off.key + rng.int(n.key))
+            : Int32Array.of(0, off.cell + rng.int(n.cell));
+      return {
+        ...demo,
+        rollout: id<RolloutId>(`r${k}`),
+        choices,
+        kind: 'policy',
+        advantage: rng.normal(),
+        rolloutLogprobs: Float32Array.from(choices, (c) => -Math.log(n[choiceOf(spec, c).head]) + 0.3 * rng.normal()),
+      };
     });
   }).flat();
 }
 
-export function writeProblem(dir: string, m: PolicyModel, theta: Float32Array, feeds: Feeds, o: TrainerOptions, batch: number): void {
+export function writeProblem(
+  dir: string,
+  m: PolicyModel,
+  theta: Float32Array,
+  feeds: Feeds,
+  o: TrainerOptions,
+  batch: number,
+): void {
   mkdirSync(dir, { recursive: true });
   const decay = decayMask(m.layout);
   let at = 0;
-  const layout = m.layout.defs.map((d) => { const one = { name: d.name, shape: d.shape, decay: decay[at] === 1 }; at += d.shape.reduce((a, b) => a * b, 1); return one; });
+  const layout = m.layout.defs.map((d) => {
+    const one = { name: d.name, shape: d.shape, decay: decay[at] === 1 };
+    at += d.shape.reduce((a, b) => a * b, 1);
+    return one;
+  });
   const knobs = Object.fromEntries(KNOBS.map((k, i) => [k, (feeds.knobs!.data as Float32Array)[i]!]));
-  const asks = m.spec.types.map((t) => HEADS.filter((h) => h !== 'type').map((h) => (HEADS_OF_TYPE[t].includes(h) ? 1 : 0)));
-  writeFileSync(join(dir, 'problem.json'), JSON.stringify({
-    spec: m.spec, size: m.size, layout, knobs, asks, batch, slots: o.slots, tokens: TOKENS,
-    adam: { lr: o.lr / o.warmup, beta1: o.beta1, beta2: o.beta2, epsilon: o.adamEpsilon, weightDecay: o.weightDecay, gradClip: o.gradClip },
-  }));
-  const write = (name: string, a: Float32Array | Int32Array | Uint8Array): void => { writeFileSync(join(dir, `${name}.bin`), new Uint8Array(a.buffer, a.byteOffset, a.byteLength)); };
+  const asks = m.spec.types.map((t) =>
+    HEADS.filter((h) => h !== 'type').map((h) => (HEADS_OF_TYPE[t].includes(h) ? 1 : 0)),
+  );
+  writeFileSync(
+    join(dir, 'problem.json'),
+    JSON.stringify({
+      spec: m.spec,
+      size: m.size,
+      layout,
+      knobs,
+      asks,
+      batch,
+      slots: o.slots,
+      tokens: TOKENS,
+      adam: {
+        lr: o.lr / o.warmup,
+        beta1: o.beta1,
+        beta2: o.beta2,
+        epsilon: o.adamEpsilon,
+        weightDecay: o.weightDecay,
+        gradClip: o.gradClip,
+      },
+    }),
+  );
+  const write = (name: string, a: Float32Array | Int32Array | Uint8Array): void => {
+    writeFileSync(join(dir, `${name}.bin`), new Uint8Array(a.buffer, a.byteOffset, a.byteLength));
+  };
   write('theta', theta);
-  for (const name of ['obs', 'instruction', 'history', 'choices', 'mask', 'policyWeight', 'imitationWeight', 'rollout', 'corrected', 'advantage', 'entropyWeight']) write(name, feeds[name]!.data as Float32Array);
+  for (const name of [
+    'obs',
+    'instruction',
+    'history',
+    'choices',
+    'mask',
+    'policyWeight',
+    'imitationWeight',
+    'rollout',
+    'corrected',
+    'advantage',
+    'entropyWeight',
+  ])
+    write(name, feeds[name]!.data as Float32Array);
 }

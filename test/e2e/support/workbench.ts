@@ -13,12 +13,36 @@ const execute = promisify(execFile);
 
 /** User settings under which a workbench is quiet and looks the same every time. */
 const quiet = {
-  'workbench.startupEditor': 'none', 'workbench.colorTheme': 'Dark Modern', 'window.autoDetectColorScheme': false, 'window.autoDetectHighContrast': false,
-  'workbench.secondarySideBar.defaultVisibility': 'hidden', 'workbench.tips.enabled': false, 'workbench.enableExperiments': false, 'chat.disableAIFeatures': true, 'chat.commandCenter.enabled': false,
-  'telemetry.telemetryLevel': 'off', 'update.mode': 'none', 'extensions.autoUpdate': false, 'extensions.autoCheckUpdates': false, 'extensions.ignoreRecommendations': true,
-  'files.simpleDialog.enable': true, 'window.dialogStyle': 'custom', 'workbench.reduceMotion': 'on', 'editor.minimap.enabled': false, 'git.enabled': false, 'git.openRepositoryInParentFolders': 'never',
+  'workbench.startupEditor': 'none',
+  'workbench.colorTheme': 'Dark Modern',
+  'window.autoDetectColorScheme': false,
+  'window.autoDetectHighContrast': false,
+  'workbench.secondarySideBar.defaultVisibility': 'hidden',
+  'workbench.tips.enabled': false,
+  'workbench.enableExperiments': false,
+  'chat.disableAIFeatures': true,
+  'chat.commandCenter.enabled': false,
+  'telemetry.telemetryLevel': 'off',
+  'update.mode': 'none',
+  'extensions.autoUpdate': false,
+  'extensions.autoCheckUpdates': false,
+  'extensions.ignoreRecommendations': true,
+  'files.simpleDialog.enable': true,
+  'window.dialogStyle': 'custom',
+  'workbench.reduceMotion': 'on',
+  'editor.minimap.enabled': false,
+  'git.enabled': false,
+  'git.openRepositoryInParentFolders': 'never',
 };
-const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+const flags = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
 
 export interface WorkbenchOptions {
   readonly which: Which;
@@ -30,7 +54,10 @@ export interface WorkbenchOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A VS Code workbench with the packaged extension installed: a server of its own, a browser of its own, folders of its own. */
+/**
+ * A VS Code workbench with the packaged extension installed: a server of its own, a browser of its own, folders of its
+ * own.
+ */
 export class Workbench {
   readonly dir: string;
   /** The workspace folder. */
@@ -44,34 +71,86 @@ export class Workbench {
   readonly errors: string[] = [];
 
   private constructor(dir: string, token: string, server: ChildProcess, url: string, browser: Browser, page: Page) {
-    this.dir = dir; this.folder = join(dir, 'ws'); this.#server = server; this.#url = url; this.#browser = browser; this.page = page;
+    this.dir = dir;
+    this.folder = join(dir, 'ws');
+    this.#server = server;
+    this.#url = url;
+    this.#browser = browser;
+    this.page = page;
     this.host = new Host(join(dir, 'hosts'), token, this.folder);
   }
 
   static async start(o: WorkbenchOptions): Promise<Workbench> {
-    const r = rig(), dir = mkdtempSync(join(tmpdir(), 'dart-e2e-')), install = r[o.which]!, token = randomBytes(32).toString('hex');
-    for (const d of ['home', 'user/User', 'user/Machine', 'ext', 'ws', 'hosts']) mkdirSync(join(dir, d), { recursive: true });
+    const r = rig(),
+      dir = mkdtempSync(join(tmpdir(), 'dart-e2e-')),
+      install = r[o.which]!,
+      token = randomBytes(32).toString('hex');
+    for (const d of ['home', 'user/User', 'user/Machine', 'ext', 'ws', 'hosts'])
+      mkdirSync(join(dir, d), { recursive: true });
     writeFileSync(join(dir, 'user/User/settings.json'), JSON.stringify({ ...quiet, ...o.settings }));
     // The workbench is remote here: settings of scope `machine` count only from the machine's own file.
     writeFileSync(join(dir, 'user/Machine/settings.json'), JSON.stringify(o.settings ?? {}));
-    for (const [f, content] of Object.entries(o.files ?? {})) { mkdirSync(dirname(join(dir, 'ws', f)), { recursive: true }); writeFileSync(join(dir, 'ws', f), content); }
+    for (const [f, content] of Object.entries(o.files ?? {})) {
+      mkdirSync(dirname(join(dir, 'ws', f)), { recursive: true });
+      writeFileSync(join(dir, 'ws', f), content);
+    }
     const node = join(install, 'node_modules/node/bin');
-    const inherited = Object.fromEntries(Object.entries(process.env).filter(([k]) => !/^(npm_|VITEST|NODE_|VSCODE_|INIT_CWD)/.test(k)));
+    const inherited = Object.fromEntries(
+      Object.entries(process.env).filter(([k]) => !/^(npm_|VITEST|NODE_|VSCODE_|INIT_CWD)/.test(k)),
+    );
     const env = {
-      ...inherited, PATH: existsSync(node) ? node + delimiter + process.env['PATH']! : process.env['PATH']!, HOME: join(dir, 'home'), EXTENSIONS_GALLERY: '{"serviceUrl":""}',
-      DART_STUDIO_CACHE: r.cache, E2E_HOSTS: join(dir, 'hosts'), E2E_TOKEN: token, ...o.env,
+      ...inherited,
+      PATH: existsSync(node) ? node + delimiter + process.env['PATH']! : process.env['PATH']!,
+      HOME: join(dir, 'home'),
+      EXTENSIONS_GALLERY: '{"serviceUrl":""}',
+      DART_STUDIO_CACHE: r.cache,
+      E2E_HOSTS: join(dir, 'hosts'),
+      E2E_TOKEN: token,
+      ...o.env,
     };
-    const bin = join(install, 'node_modules/.bin/code-server'), where = ['--extensions-dir', join(dir, 'ext'), '--user-data-dir', join(dir, 'user'), '--config', join(dir, 'config.yaml')];
-    await execute(bin, [...where, '--install-extension', r.vsix!, '--install-extension', r.helper!, '--force'], { env });
-    const server = spawn(bin, [...where, '--bind-addr', '127.0.0.1:0', '--auth', 'none', '--disable-telemetry', '--disable-update-check', '--disable-getting-started-override', ...(o.restricted ? [] : ['--disable-workspace-trust']), '-e', join(dir, 'ws')], { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+    const bin = join(install, 'node_modules/.bin/code-server'),
+      where = [
+        '--extensions-dir',
+        join(dir, 'ext'),
+        '--user-data-dir',
+        join(dir, 'user'),
+        '--config',
+        join(dir, 'config.yaml'),
+      ];
+    await execute(bin, [...where, '--install-extension', r.vsix!, '--install-extension', r.helper!, '--force'], {
+      env,
+    });
+    const server = spawn(
+      bin,
+      [
+        ...where,
+        '--bind-addr',
+        '127.0.0.1:0',
+        '--auth',
+        'none',
+        '--disable-telemetry',
+        '--disable-update-check',
+        '--disable-getting-started-override',
+        ...(o.restricted ? [] : ['--disable-workspace-trust']),
+        '-e',
+        join(dir, 'ws'),
+      ],
+      { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true },
+    );
     const log = createWriteStream(join(dir, 'server.log'));
     server.stderr.pipe(log);
     const url = await new Promise<string>((done, fail) => {
-      createInterface({ input: server.stdout }).on('line', (l) => { log.write(l + '\n'); const m = /listening on (http:\/\/127\.0\.0\.1:\d+)/.exec(l); if (m) done(m[1]!); });
+      createInterface({ input: server.stdout }).on('line', (l) => {
+        log.write(l + '\n');
+        const m = /listening on (http:\/\/127\.0\.0\.1:\d+)/.exec(l);
+        if (m) done(m[1]!);
+      });
       server.once('exit', (code) => fail(new Error(`code-server ended (exit code ${code}); see ${dir}/server.log`)));
     });
     const browser = await chromium().launch({ executablePath: r.browser!, headless: true, args: flags });
-    const page = await (await browser.newContext({ viewport: { width: 1400, height: 900 }, reducedMotion: 'reduce' })).newPage();
+    const page = await (
+      await browser.newContext({ viewport: { width: 1400, height: 900 }, reducedMotion: 'reduce' })
+    ).newPage();
     const w = new Workbench(dir, token, server, url, browser, page);
     await w.#open(page);
     return w;
@@ -79,14 +158,22 @@ export class Workbench {
 
   async #open(page: Page): Promise<void> {
     page.setDefaultTimeout(30_000);
-    page.on('console', (m) => { if (m.type() === 'error') this.errors.push(m.text()); });
+    page.on('console', (m) => {
+      if (m.type() === 'error') this.errors.push(m.text());
+    });
     await page.goto(`${this.#url}/?folder=${this.folder}`, { waitUntil: 'domcontentloaded' });
     await this.ready(page);
   }
   /** The workbench is drawn and its extension host answers. */
   async ready(page = this.page): Promise<void> {
     await page.locator('.monaco-workbench').waitFor();
-    await until(async () => { try { return await this.host.run((v) => v.version) !== ''; } catch { return false; } }, 'the extension host answers');
+    await until(async () => {
+      try {
+        return (await this.host.run((v) => v.version)) !== '';
+      } catch {
+        return false;
+      }
+    }, 'the extension host answers');
   }
   /** Developer: Reload Window; resolves when a new extension host answers. */
   async reload(): Promise<void> {
@@ -105,8 +192,15 @@ export class Workbench {
 
   async stop(): Promise<void> {
     await this.#browser.close();
-    const gone = new Promise((done) => { if (this.#server.exitCode !== null || this.#server.signalCode !== null) done(undefined); else this.#server.once('exit', done); });
-    try { process.kill(-this.#server.pid!, 'SIGTERM'); } catch { /* it has ended */ }
+    const gone = new Promise((done) => {
+      if (this.#server.exitCode !== null || this.#server.signalCode !== null) done(undefined);
+      else this.#server.once('exit', done);
+    });
+    try {
+      process.kill(-this.#server.pid!, 'SIGTERM');
+    } catch {
+      /* it has ended */
+    }
     await gone;
     rmSync(this.dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   }
@@ -115,7 +209,7 @@ export class Workbench {
 /** Waits for a condition that has no event on this side of the browser; looks ten times a second. */
 export async function until(so: () => boolean | Promise<boolean>, what: string, timeoutMs = 30_000): Promise<void> {
   const end = Date.now() + timeoutMs;
-  while (!await so()) {
+  while (!(await so())) {
     if (Date.now() > end) throw new Error(`waited ${timeoutMs / 1000} s in vain: ${what}`);
     await new Promise((r) => setTimeout(r, 100));
   }

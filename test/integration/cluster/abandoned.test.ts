@@ -9,20 +9,45 @@ import type { Desktop } from '../../../runtime/cluster/types.js';
 import { localProvider, SMALL, whyNoLocalDesktops } from '../../helpers/cluster.js';
 import { endAll, ensureBundle, start } from '../run/cli.js';
 
-/** Starts of local desktops that are given up, or whose process is killed, at every moment of the start: nothing may be left, since nobody would ever end it. */
+/**
+ * Starts of local desktops that are given up, or whose process is killed, at every moment of the start: nothing may be
+ * left, since nobody would ever end it.
+ */
 const why = await whyNoLocalDesktops();
 if (why) console.warn(`skipped: ${why}`);
 
-const text = (file: string): string => { try { return readFileSync(file, 'latin1'); } catch { return ''; } };
-const exe = (pid: number): string => { try { return readlinkSync(`/proc/${pid}/exe`); } catch { return ''; } };
-/** Processes of a sandbox whose parent is neither of the same sandbox nor a Node.js process: those of nobody. Whatever runs beside this test has its own. */
+const text = (file: string): string => {
+  try {
+    return readFileSync(file, 'latin1');
+  } catch {
+    return '';
+  }
+};
+const exe = (pid: number): string => {
+  try {
+    return readlinkSync(`/proc/${pid}/exe`);
+  } catch {
+    return '';
+  }
+};
+/**
+ * Processes of a sandbox whose parent is neither of the same sandbox nor a Node.js process: those of nobody. Whatever
+ * runs beside this test has its own.
+ */
 function orphans(): string[] {
-  return readdirSync('/proc').filter((n) => /^\d+$/.test(n)).flatMap((n) => {
-    const ours = (pid: number): boolean => text(`/proc/${pid}/environ`).split('\0').some((v) => v.startsWith(`${NAME_VARIABLE}=`));
-    const stat = text(`/proc/${n}/stat`), [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    if (!state || state === 'Z' || !ours(Number(n)) || ours(Number(parent)) || exe(Number(parent)).endsWith('/node')) return [];
-    return [`${n} ${text(`/proc/${n}/cmdline`).replaceAll('\0', ' ').slice(0, 80)}`];
-  });
+  return readdirSync('/proc')
+    .filter((n) => /^\d+$/.test(n))
+    .flatMap((n) => {
+      const ours = (pid: number): boolean =>
+        text(`/proc/${pid}/environ`)
+          .split('\0')
+          .some((v) => v.startsWith(`${NAME_VARIABLE}=`));
+      const stat = text(`/proc/${n}/stat`),
+        [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      if (!state || state === 'Z' || !ours(Number(n)) || ours(Number(parent)) || exe(Number(parent)).endsWith('/node'))
+        return [];
+      return [`${n} ${text(`/proc/${n}/cmdline`).replaceAll('\0', ' ').slice(0, 80)}`];
+    });
 }
 
 describe.skipIf(why)('a start that nobody waits for', () => {
@@ -35,17 +60,31 @@ describe.skipIf(why)('a start that nobody waits for', () => {
     await p.destroy(await p.create(SMALL));
     startMs = performance.now() - began;
   });
-  afterAll(async () => { await endAll(); await p.dispose(); if (dir) rmSync(dir, { recursive: true, force: true }); });
+  afterAll(async () => {
+    await endAll();
+    await p.dispose();
+    if (dir) rmSync(dir, { recursive: true, force: true });
+  });
   const records = async (owner: number): Promise<string[]> => {
     const state = await stateDir();
-    return readdirSync(state).filter((f) => f.endsWith('.json') && text(join(state, f)).includes(`"owner":{"pid":${owner},`));
+    return readdirSync(state).filter(
+      (f) => f.endsWith('.json') && text(join(state, f)).includes(`"owner":{"pid":${owner},`),
+    );
   };
 
   it('given up at every moment: no process, no record', async () => {
     // Two at once, as pools start them: together they are at the places that matter for longer.
     for (let i = 0; i < 80; i++) {
-      const stop = new AbortController(), starting = [0, 1].map(() => p.create(SMALL, stop.signal).then((d) => p.destroy(d), (e: unknown) => { expect(e).toMatchObject({ kind: 'cancelled' }); }));
-      await after(startMs * (i % 40) / 40);
+      const stop = new AbortController(),
+        starting = [0, 1].map(() =>
+          p.create(SMALL, stop.signal).then(
+            (d) => p.destroy(d),
+            (e: unknown) => {
+              expect(e).toMatchObject({ kind: 'cancelled' });
+            },
+          ),
+        );
+      await after((startMs * (i % 40)) / 40);
       stop.abort();
       await Promise.all(starting);
     }
@@ -70,7 +109,10 @@ describe.skipIf(why)('a start that nobody waits for', () => {
   });
 
   it('a sandbox ends when the line to whoever started it is cut', async () => {
-    const d = await p.create(SMALL), { process: box } = (p as unknown as { boxes: Map<Desktop, { process: { ended: Promise<void>; child: ChildProcess } }> }).boxes.get(d)!;
+    const d = await p.create(SMALL),
+      { process: box } = (
+        p as unknown as { boxes: Map<Desktop, { process: { ended: Promise<void>; child: ChildProcess } }> }
+      ).boxes.get(d)!;
     box.child.stdin!.destroy();
     await box.ended;
     await expect.poll(orphans).toEqual([]);

@@ -10,15 +10,29 @@ if (why) console.warn(`skipped: ${why}`);
 describe.skipIf(why)('every action reaches applications', () => {
   const p = localProvider();
   let d: Desktop;
-  beforeAll(async () => { d = await p.create(SMALL); });
+  beforeAll(async () => {
+    d = await p.create(SMALL);
+  });
   afterAll(() => p.dispose());
-  beforeEach(async () => { await p.reset(d); });
+  beforeEach(async () => {
+    await p.reset(d);
+  });
 
   /** However long the machine takes: what is looked at here is what arrives, not when. */
-  const rest = async (o?: SettleOptions): Promise<void> => { while (!(await d.settle(o)).settled); };
-  const act = async (...actions: Action[]): Promise<void> => { for (const a of actions) { await d.perform(a); await rest(); } };
+  const rest = async (o?: SettleOptions): Promise<void> => {
+    while (!(await d.settle(o)).settled);
+  };
+  const act = async (...actions: Action[]): Promise<void> => {
+    for (const a of actions) {
+      await d.perform(a);
+      await rest();
+    }
+  };
 
-  /** Start xev in a window that covers the middle of the screen; returns a function that gives its log so far, in one line per event. */
+  /**
+   * Start xev in a window that covers the middle of the screen; returns a function that gives its log so far, in one
+   * line per event.
+   */
   async function watch(): Promise<() => Promise<string[]>> {
     await d.spawn(['sh', '-c', 'exec xev -geometry 400x200+50+50 > /tmp/xev.log 2>&1']);
     await sh(d, 'until grep -q MapNotify /tmp/xev.log 2>/dev/null; do sleep 0.02; done');
@@ -30,8 +44,10 @@ describe.skipIf(why)('every action reaches applications', () => {
       const text = (await d.readFile('/tmp/xev.log')).subarray(skip).toString();
       return text.split('\n\n').flatMap((e) => {
         const kind = /^(\w+) event/m.exec(e)?.[1];
-        if (kind === 'ButtonPress' || kind === 'ButtonRelease') return [`${kind} ${/button (\d+)/.exec(e)![1]} state ${/state (0x[0-9a-f]+)/.exec(e)![1]}`];
-        if (kind === 'KeyPress' || kind === 'KeyRelease') return [`${kind} ${/keysym 0x[0-9a-f]+, ([^)]+)\)/.exec(e)![1]} state ${/state (0x[0-9a-f]+)/.exec(e)![1]}`];
+        if (kind === 'ButtonPress' || kind === 'ButtonRelease')
+          return [`${kind} ${/button (\d+)/.exec(e)![1]} state ${/state (0x[0-9a-f]+)/.exec(e)![1]}`];
+        if (kind === 'KeyPress' || kind === 'KeyRelease')
+          return [`${kind} ${/keysym 0x[0-9a-f]+, ([^)]+)\)/.exec(e)![1]} state ${/state (0x[0-9a-f]+)/.exec(e)![1]}`];
         return [];
       });
     };
@@ -44,34 +60,77 @@ describe.skipIf(why)('every action reaches applications', () => {
     await act({ type: 'left_double', at: { x: 200, y: 200 } });
     await act({ type: 'click', at: { x: 120, y: 200 }, modifiers: ['ctrl', 'shift'] });
     expect(await log()).toEqual([
-      'ButtonPress 1 state 0x0', 'ButtonRelease 1 state 0x100', 'ButtonPress 3 state 0x0', 'ButtonRelease 3 state 0x400',
-      'ButtonPress 1 state 0x0', 'ButtonRelease 1 state 0x100', 'ButtonPress 1 state 0x0', 'ButtonRelease 1 state 0x100',
-      'KeyPress Control_L state 0x0', 'KeyPress Shift_L state 0x4', 'ButtonPress 1 state 0x5', 'ButtonRelease 1 state 0x105', 'KeyRelease Shift_L state 0x5', 'KeyRelease Control_L state 0x4',
+      'ButtonPress 1 state 0x0',
+      'ButtonRelease 1 state 0x100',
+      'ButtonPress 3 state 0x0',
+      'ButtonRelease 3 state 0x400',
+      'ButtonPress 1 state 0x0',
+      'ButtonRelease 1 state 0x100',
+      'ButtonPress 1 state 0x0',
+      'ButtonRelease 1 state 0x100',
+      'KeyPress Control_L state 0x0',
+      'KeyPress Shift_L state 0x4',
+      'ButtonPress 1 state 0x5',
+      'ButtonRelease 1 state 0x105',
+      'KeyRelease Shift_L state 0x5',
+      'KeyRelease Control_L state 0x4',
     ]);
   });
 
   it('scroll in four directions', async () => {
     const log = await watch();
-    await act({ type: 'scroll', at: { x: 200, y: 150 }, direction: 'up', amount: 1 }, { type: 'scroll', at: { x: 200, y: 150 }, direction: 'down', amount: 2 },
-      { type: 'scroll', at: { x: 200, y: 150 }, direction: 'left', amount: 1 }, { type: 'scroll', at: { x: 200, y: 150 }, direction: 'right', amount: 1 });
-    expect((await log()).filter((l) => l.startsWith('ButtonPress')).map((l) => l.split(' ')[1])).toEqual(['4', '5', '5', '6', '7']);
+    await act(
+      { type: 'scroll', at: { x: 200, y: 150 }, direction: 'up', amount: 1 },
+      { type: 'scroll', at: { x: 200, y: 150 }, direction: 'down', amount: 2 },
+      { type: 'scroll', at: { x: 200, y: 150 }, direction: 'left', amount: 1 },
+      { type: 'scroll', at: { x: 200, y: 150 }, direction: 'right', amount: 1 },
+    );
+    expect((await log()).filter((l) => l.startsWith('ButtonPress')).map((l) => l.split(' ')[1])).toEqual([
+      '4',
+      '5',
+      '5',
+      '6',
+      '7',
+    ]);
   });
 
   it('hotkeys press in order and release in reverse', async () => {
     const log = await watch();
-    await act({ type: 'hotkey', keys: ['ctrl', 'shift', 'N'] }, { type: 'hotkey', keys: ['pagedown'] }, { type: 'hotkey', keys: ['ctrl', '?'] }, { type: 'hotkey', keys: ['super', 'f4'] });
+    await act(
+      { type: 'hotkey', keys: ['ctrl', 'shift', 'N'] },
+      { type: 'hotkey', keys: ['pagedown'] },
+      { type: 'hotkey', keys: ['ctrl', '?'] },
+      { type: 'hotkey', keys: ['super', 'f4'] },
+    );
     expect((await log()).map((l) => l.replace(/ state.*/, ''))).toEqual([
-      'KeyPress Control_L', 'KeyPress Shift_L', 'KeyPress N', 'KeyRelease N', 'KeyRelease Shift_L', 'KeyRelease Control_L',
-      'KeyPress Next', 'KeyRelease Next',
-      'KeyPress Control_L', 'KeyPress Shift_L', 'KeyPress question', 'KeyRelease question', 'KeyRelease Shift_L', 'KeyRelease Control_L',
-      'KeyPress Super_L', 'KeyPress F4', 'KeyRelease F4', 'KeyRelease Super_L',
+      'KeyPress Control_L',
+      'KeyPress Shift_L',
+      'KeyPress N',
+      'KeyRelease N',
+      'KeyRelease Shift_L',
+      'KeyRelease Control_L',
+      'KeyPress Next',
+      'KeyRelease Next',
+      'KeyPress Control_L',
+      'KeyPress Shift_L',
+      'KeyPress question',
+      'KeyRelease question',
+      'KeyRelease Shift_L',
+      'KeyRelease Control_L',
+      'KeyPress Super_L',
+      'KeyPress F4',
+      'KeyRelease F4',
+      'KeyRelease Super_L',
     ]);
   });
 
   it('drag moves with the button held', async () => {
     const log = await watch();
     await act({ type: 'drag', from: { x: 100, y: 100 }, to: { x: 300, y: 200 } });
-    expect((await log()).filter((l) => l.startsWith('Button'))).toEqual(['ButtonPress 1 state 0x0', 'ButtonRelease 1 state 0x100']);
+    expect((await log()).filter((l) => l.startsWith('Button'))).toEqual([
+      'ButtonPress 1 state 0x0',
+      'ButtonRelease 1 state 0x100',
+    ]);
     expect(await sh(d, 'xdotool getmouselocation')).toMatch(/^x:300 y:200 /);
     const held = await sh(d, "grep -A2 MotionNotify /tmp/xev.log | grep -c 'state 0x100'");
     expect(Number(held)).toBeGreaterThanOrEqual(3);
@@ -82,7 +141,9 @@ describe.skipIf(why)('every action reaches applications', () => {
     await d.perform({ type: 'click', at: { x: 200, y: 150 } });
     await d.perform({ type: 'click', at: { x: 200, y: 150 } });
     expect((await log()).filter((l) => l.startsWith('ButtonPress'))).toHaveLength(2);
-    const times = (await sh(d, "grep -A1 ButtonPress /tmp/xev.log | grep -o 'time [0-9]*' | tail -2")).split('\n').map((t) => Number(t.slice(5)));
+    const times = (await sh(d, "grep -A1 ButtonPress /tmp/xev.log | grep -o 'time [0-9]*' | tail -2"))
+      .split('\n')
+      .map((t) => Number(t.slice(5)));
     const limit = Number(await sh(d, "sed -n 's/^gtk-double-click-time=//p' /etc/gtk-3.0/settings.ini")) || 400;
     expect(times[1]! - times[0]!).toBeGreaterThan(limit);
   });
@@ -99,7 +160,9 @@ describe.skipIf(why)('every action reaches applications', () => {
   }
 
   it('types 500 characters exactly', async () => {
-    const text = Array.from({ length: 500 }, (_, i) => String.fromCharCode(32 + ((i * 37) % 95))).join('').replaceAll('  ', ' x');
+    const text = Array.from({ length: 500 }, (_, i) => String.fromCharCode(32 + ((i * 37) % 95)))
+      .join('')
+      .replaceAll('  ', ' x');
     expect(await typed(text)).toBe(text);
   });
 

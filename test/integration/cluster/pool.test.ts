@@ -10,8 +10,15 @@ const signal = new AbortController().signal;
 describe.skipIf(why)('a pool of real desktops', () => {
   const provider = localProvider();
   const pools: DesktopPool[] = [];
-  const open = (o: { size: number; spares?: number; hardResetEvery?: number }): DesktopPool => { const p = createPool({ provider, spec: SMALL, ...o }); pools.push(p); return p; };
-  afterAll(async () => { await Promise.all(pools.map((p) => p.close())); await provider.dispose(); });
+  const open = (o: { size: number; spares?: number; hardResetEvery?: number }): DesktopPool => {
+    const p = createPool({ provider, spec: SMALL, ...o });
+    pools.push(p);
+    return p;
+  };
+  afterAll(async () => {
+    await Promise.all(pools.map((p) => p.close()));
+    await provider.dispose();
+  });
 
   it('lends fresh desktops, one user each, whatever the last one did', async () => {
     const pool = open({ size: 2, spares: 1, hardResetEvery: 4 });
@@ -23,7 +30,7 @@ describe.skipIf(why)('a pool of real desktops', () => {
       expect(inUse.has(d.id)).toBe(false);
       inUse.add(d.id);
       const first = (await d.observe()).data;
-      expect(first.equals(reference ??= first), `first frame of episode ${n}`).toBe(true);
+      expect(first.equals((reference ??= first)), `first frame of episode ${n}`).toBe(true);
       expect(await sh(d, 'ls -A ~/Desktop')).toBe('');
       expect(lease.resetMs).toBeGreaterThan(0);
       await d.writeFile(`/home/user/Desktop/${n}.txt`, Buffer.from('x'));
@@ -41,7 +48,9 @@ describe.skipIf(why)('a pool of real desktops', () => {
   it('replaces desktops that die in use and idle, and goes on', async () => {
     const pool = open({ size: 1 });
     const replaced: PoolEvent[] = [];
-    pool.onEvent((e) => { if (e.type === 'replaced') replaced.push(e); });
+    pool.onEvent((e) => {
+      if (e.type === 'replaced') replaced.push(e);
+    });
     const a = await pool.lease({ signal });
     kill(a.desktop.id);
     await expect(untilLost(() => a.desktop.exec(['true']))).resolves.toMatchObject({ kind: 'desktop.lost' });
@@ -49,9 +58,17 @@ describe.skipIf(why)('a pool of real desktops', () => {
     const b = await pool.lease({ signal });
     expect(b.desktop.id).not.toBe(a.desktop.id);
     b.release();
-    const again = new Promise<void>((resolve) => { pool.onEvent((e) => { if (e.type === 'replaced' && replaced.length >= 2) resolve(); }); });
+    const again = new Promise<void>((resolve) => {
+      pool.onEvent((e) => {
+        if (e.type === 'replaced' && replaced.length >= 2) resolve();
+      });
+    });
     await new Promise<void>((resolve) => {
-      if (pool.status().desktops[0]!.state === 'ready') resolve(); else pool.onEvent((e) => { if (e.type === 'state' && e.state === 'ready') resolve(); });
+      if (pool.status().desktops[0]!.state === 'ready') resolve();
+      else
+        pool.onEvent((e) => {
+          if (e.type === 'state' && e.state === 'ready') resolve();
+        });
     });
     kill(pool.status().desktops[0]!.id);
     await again;
@@ -68,7 +85,8 @@ describe.skipIf(why)('a pool of real desktops', () => {
     const b = await pool.lease({ signal });
     expect(b.desktop.id).not.toBe(a.desktop.id);
     await pool.resize(1);
-    a.release(); b.release();
+    a.release();
+    b.release();
     const c = await pool.lease({ signal });
     expect(pool.status().desktops).toHaveLength(1);
     c.release();
@@ -76,9 +94,17 @@ describe.skipIf(why)('a pool of real desktops', () => {
 });
 
 /** Kill a desktop's sandbox from outside, as a crash would. */
-const kill = (id: string): void => { process.kill(sandboxRecord(id).processes[0]!.pid, 'SIGKILL'); };
+const kill = (id: string): void => {
+  process.kill(sandboxRecord(id).processes[0]!.pid, 'SIGKILL');
+};
 
 /** Call until it fails; the error. The end of a process takes a moment to be seen. */
 async function untilLost(call: () => Promise<unknown>): Promise<unknown> {
-  for (;;) { try { await call(); } catch (e) { return e; } }
+  for (;;) {
+    try {
+      await call();
+    } catch (e) {
+      return e;
+    }
+  }
 }

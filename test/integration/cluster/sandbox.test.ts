@@ -3,7 +3,13 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createLocalProvider, createProvider, damageSettler, procSettler, TaskWatch } from '../../../runtime/cluster/index.js';
+import {
+  createLocalProvider,
+  createProvider,
+  damageSettler,
+  procSettler,
+  TaskWatch,
+} from '../../../runtime/cluster/index.js';
 import { HOLD_MS } from '../../../runtime/cluster/drivers/settle.js';
 import type { AgentClient, X11Client } from '../../../runtime/cluster/index.js';
 import { stateDir } from '../../../runtime/cluster/providers/sandboxRecords.js';
@@ -16,20 +22,30 @@ if (why) console.warn(`skipped: ${why}`);
 describe.skipIf(why)('a local desktop', () => {
   const p = localProvider();
   let d: Desktop;
-  beforeAll(async () => { d = await p.create({ ...SMALL, memoryMb: 300, pids: 128 }); });
+  beforeAll(async () => {
+    d = await p.create({ ...SMALL, memoryMb: 300, pids: 128 });
+  });
   afterAll(() => p.dispose());
 
   it('starts from the same first frame after 30 dirty episodes', async () => {
     const first = (await d.observe()).data;
     const fds = await sh(d, 'ls /proc/1/fd | wc -l');
     for (let i = 0; i < 30; i++) {
-      await sh(d, `mkdir -p ~/x/y /tmp/z && echo ${i} > ~/Desktop/f${i}.txt && echo > /tmp/z/t && mkdir -m 0 ~/locked ~/x/y/none && rm -rf Documents && xdotool keydown shift mousemove ${i * 10} 50`);
+      await sh(
+        d,
+        `mkdir -p ~/x/y /tmp/z && echo ${i} > ~/Desktop/f${i}.txt && echo > /tmp/z/t && mkdir -m 0 ~/locked ~/x/y/none && rm -rf Documents && xdotool keydown shift mousemove ${i * 10} 50`,
+      );
       await d.spawn(['setsid', 'sh', '-c', "trap '' TERM HUP; while :; do sleep 1; done"]);
       if (i % 3 === 0) await d.spawn(['xterm']);
-      if (i % 5 === 0) { await d.perform({ type: 'type', text: 'ж→' }); await d.settle(); }
+      if (i % 5 === 0) {
+        await d.perform({ type: 'type', text: 'ж→' });
+        await d.settle();
+      }
       await p.reset(d);
       expect((await d.observe()).data.equals(first), `frame after reset ${i}`).toBe(true);
-      expect(await sh(d, 'ls -A ~/Desktop /tmp | grep -v X11; ls -d Documents; xdotool getmouselocation --shell | head -2')).toMatch(/Documents\nX=320\nY=200$/);
+      expect(
+        await sh(d, 'ls -A ~/Desktop /tmp | grep -v X11; ls -d Documents; xdotool getmouselocation --shell | head -2'),
+      ).toMatch(/Documents\nX=320\nY=200$/);
     }
     // What was spawned last may still be ending.
     await expect.poll(() => sh(d, 'ls /proc/1/fd | wc -l')).toBe(fds);
@@ -38,20 +54,32 @@ describe.skipIf(why)('a local desktop', () => {
 
   it('has no network and sees nothing of the host', async () => {
     expect((await sh(d, 'tail -n +3 /proc/net/dev | cut -d: -f1')).trim()).toBe('lo');
-    expect(await sh(d, `python3 -c "import socket; socket.create_connection(('192.0.2.1', 80), 2)" 2>&1 | tail -1`)).toMatch(/Network is unreachable/);
+    expect(
+      await sh(d, `python3 -c "import socket; socket.create_connection(('192.0.2.1', 80), 2)" 2>&1 | tail -1`),
+    ).toMatch(/Network is unreachable/);
     expect(Number(await sh(d, 'ps -e | wc -l'))).toBeLessThan(10);
     expect(await sh(d, 'hostname; id -un; echo $HOME $DISPLAY')).toBe('desktop\nuser\n/home/user :0');
     expect(await sh(d, 'ls /root /work 2>&1 | grep -v "cannot"')).toBe('');
   });
 
   it('can write its home and temporary folders only', async () => {
-    expect(await sh(d, 'for f in /usr /etc /opt /var /dev /home / /proc/sys/kernel; do touch $f/probe 2>/dev/null && echo $f; done; for f in ~ /tmp /var/tmp /dev/shm; do touch $f/probe || echo no $f; done; echo x 2>/dev/null > /proc/sys/kernel/hostname && echo sysctl; true')).toBe('');
-    expect(await sh(d, 'grep -E "^(CapEff|NoNewPrivs)" /proc/self/status | tr -d "\\t"')).toBe('CapEff:0000000000000000\nNoNewPrivs:1');
+    expect(
+      await sh(
+        d,
+        'for f in /usr /etc /opt /var /dev /home / /proc/sys/kernel; do touch $f/probe 2>/dev/null && echo $f; done; for f in ~ /tmp /var/tmp /dev/shm; do touch $f/probe || echo no $f; done; echo x 2>/dev/null > /proc/sys/kernel/hostname && echo sysctl; true',
+      ),
+    ).toBe('');
+    expect(await sh(d, 'grep -E "^(CapEff|NoNewPrivs)" /proc/self/status | tr -d "\\t"')).toBe(
+      'CapEff:0000000000000000\nNoNewPrivs:1',
+    );
     if (process.getuid!() === 0) expect(hostUid(d)).not.toBe(0);
   });
 
   it('contains a full disk', async () => {
-    const out = await sh(d, 'for f in ~/big /tmp/big /dev/shm/big /run/big; do head -c 200M /dev/zero 2>/dev/null > $f || echo full; done; stat -c %s ~/big');
+    const out = await sh(
+      d,
+      'for f in ~/big /tmp/big /dev/shm/big /run/big; do head -c 200M /dev/zero 2>/dev/null > $f || echo full; done; stat -c %s ~/big',
+    );
     expect(out.split('\n').slice(0, 4)).toEqual(['full', 'full', 'full', 'full']);
     expect(Number(out.split('\n')[4])).toBeLessThanOrEqual(64 << 20);
     await p.reset(d);
@@ -59,7 +87,9 @@ describe.skipIf(why)('a local desktop', () => {
   });
 
   it('survives a program that wants all memory', async () => {
-    const r = await d.exec(['python3', '-c', 'b = []\nwhile True: b.append(bytearray(1 << 24))'], { timeoutMs: 60_000 });
+    const r = await d.exec(['python3', '-c', 'b = []\nwhile True: b.append(bytearray(1 << 24))'], {
+      timeoutMs: 60_000,
+    });
     expect(r.timedOut).toBe(false);
     expect(r.code).not.toBe(0);
     expect((await d.settle()).settled).toBe(true);
@@ -82,7 +112,10 @@ describe.skipIf(why)('a local desktop', () => {
 
   it("the agent's own detector says the same", async () => {
     const agent = (d as unknown as { agent: AgentClient }).agent;
-    expect(await agent.settle({ horizonMs: 20, maxMs: 2000 })).toMatchObject({ settled: true, detector: process.arch === 'x64' ? 'exact' : 'hold' });
+    expect(await agent.settle({ horizonMs: 20, maxMs: 2000 })).toMatchObject({
+      settled: true,
+      detector: process.arch === 'x64' ? 'exact' : 'hold',
+    });
     const pid = await d.spawn(['sh', '-c', 'while :; do :; done']);
     expect(await agent.settle({ horizonMs: 20, maxMs: 150 })).toMatchObject({ settled: false });
     await sh(d, `kill -9 ${pid}`);
@@ -103,12 +136,15 @@ describe.skipIf(why)('a local desktop', () => {
   });
 
   it('applications cannot talk to the agent or end it', async () => {
-    expect(await sh(d, 'ls /run/dart; kill -TERM 1; kill -KILL 1; kill -HUP 1; echo still here')).toBe('fb\nstill here');
+    expect(await sh(d, 'ls /run/dart; kill -TERM 1; kill -KILL 1; kill -HUP 1; echo still here')).toBe(
+      'fb\nstill here',
+    );
     expect((await d.settle()).settled).toBe(true);
   });
 
   it('gives buffers back for reuse only when told to', async () => {
-    const a = await d.observe(), b = await d.observe();
+    const a = await d.observe(),
+      b = await d.observe();
     expect(a.data.buffer === b.data.buffer).toBe(false);
     d.recycle!(a);
     expect((await d.observe()).data === a.data).toBe(true);
@@ -121,14 +157,24 @@ describe.skipIf(why)('a local desktop', () => {
     expect(await s.settle()).toMatchObject({ settled: true, detector: 'damage' });
     await d.spawn(['xterm', '-e', 'touch /tmp/up; i=0; while :; do i=$((i+1)); echo $i; done']);
     await sh(d, 'until [ -e /tmp/up ]; do sleep 0.02; done');
-    // A loaded machine may starve the xterm for longer than the quiet time, which is rest to anyone who looks at the screen; not every time, though.
+    // A loaded machine may starve the xterm for longer than the quiet time, which is rest to anyone who looks at the
+    // screen; not every time, though.
     await expect.poll(async () => (await s.settle({ maxMs: 600 })).settled, { timeout: 60_000 }).toBe(false);
     await p.reset(d);
   });
 
   it('runs commands: input, output, exit code, folder, environment, time-out, cancellation', async () => {
-    const r = await d.exec(['sh', '-c', 'cat; echo err >&2; pwd; echo $A; exit 3'], { stdin: 'in\n', cwd: '/tmp', env: { A: 'b c' } });
-    expect([r.code, r.stdout.toString(), r.stderr.toString(), r.timedOut]).toEqual([3, 'in\n/tmp\nb c\n', 'err\n', false]);
+    const r = await d.exec(['sh', '-c', 'cat; echo err >&2; pwd; echo $A; exit 3'], {
+      stdin: 'in\n',
+      cwd: '/tmp',
+      env: { A: 'b c' },
+    });
+    expect([r.code, r.stdout.toString(), r.stderr.toString(), r.timedOut]).toEqual([
+      3,
+      'in\n/tmp\nb c\n',
+      'err\n',
+      false,
+    ]);
     expect((await d.exec(['sh', '-c', 'sleep 30 & echo hi'])).stdout.toString()).toBe('hi\n');
     const big = Buffer.alloc(3 << 20, 'x');
     expect((await d.exec(['cat'], { stdin: big })).stdout.equals(big)).toBe(true);
@@ -138,7 +184,10 @@ describe.skipIf(why)('a local desktop', () => {
     const long = d.exec(['sleep', '30'], { signal: stop.signal });
     stop.abort();
     await expect(long).rejects.toMatchObject({ kind: 'cancelled' });
-    await expect(d.exec(['no-such-program'])).rejects.toMatchObject({ kind: 'desktop.exec', error: { details: { code: 'ENOENT' } } });
+    await expect(d.exec(['no-such-program'])).rejects.toMatchObject({
+      kind: 'desktop.exec',
+      error: { details: { code: 'ENOENT' } },
+    });
     expect(await sh(d, 'ps -e | grep -c sleep')).toBe('1'); // the one left in the background
     await p.reset(d);
   });
@@ -148,7 +197,10 @@ describe.skipIf(why)('a local desktop', () => {
     await d.writeFile('/home/user/new/deep/f.bin', data);
     expect((await d.readFile('/home/user/new/deep/f.bin')).equals(data)).toBe(true);
     expect(await sh(d, 'stat -c %U new/deep/f.bin new')).toBe('user\nuser');
-    await expect(d.readFile('/home/user/none')).rejects.toMatchObject({ kind: 'desktop.exec', error: { details: { code: 'ENOENT' } } });
+    await expect(d.readFile('/home/user/none')).rejects.toMatchObject({
+      kind: 'desktop.exec',
+      error: { details: { code: 'ENOENT' } },
+    });
   });
 
   it('reports a crash of an application', async () => {
@@ -192,7 +244,15 @@ describe.skipIf(why)('a local desktop', () => {
     const orphan = spawn('sleep', ['60']);
     const started = readFileSync(`/proc/${orphan.pid}/stat`, 'utf8').split(' ')[21]!;
     const ended = once(orphan, 'exit');
-    writeFileSync(`${await stateDir()}/local-orphan.json`, JSON.stringify({ id: 'local-orphan', owner: { pid: 1, started: 'never' }, processes: [{ pid: orphan.pid, started }], cgroups: [] }));
+    writeFileSync(
+      `${await stateDir()}/local-orphan.json`,
+      JSON.stringify({
+        id: 'local-orphan',
+        owner: { pid: 1, started: 'never' },
+        processes: [{ pid: orphan.pid, started }],
+        cgroups: [],
+      }),
+    );
     expect(await p.reap()).toBeGreaterThanOrEqual(1);
     await ended;
     expect(orphan.signalCode).toBe('SIGKILL');
@@ -205,12 +265,15 @@ describe.skipIf(why)('a local desktop', () => {
     await chosen.dispose();
     const missing = { rootfs: () => Promise.resolve('/nowhere') };
     expect(await createLocalProvider(missing).probe()).toMatchObject({ ok: false, problem: { kind: 'desktop.image' } });
-    await expect(createProvider({ provider: 'local', local: missing })).rejects.toMatchObject({ kind: 'desktop.image' });
+    await expect(createProvider({ provider: 'local', local: missing })).rejects.toMatchObject({
+      kind: 'desktop.image',
+    });
     await expect(createLocalProvider(missing).create(SMALL)).rejects.toMatchObject({ kind: 'desktop.start' });
   });
 
   it('starting can be cancelled, and leaves nothing', async () => {
-    const mine = async (): Promise<string[]> => (await readdir(await stateDir())).filter((f) => f.endsWith('.json') && ownerOf(f) === process.pid);
+    const mine = async (): Promise<string[]> =>
+      (await readdir(await stateDir())).filter((f) => f.endsWith('.json') && ownerOf(f) === process.pid);
     const before = await mine();
     const stop = new AbortController();
     const starting = p.create(SMALL, stop.signal);
@@ -222,9 +285,12 @@ describe.skipIf(why)('a local desktop', () => {
   it('offers AT-SPI when asked to', async () => {
     const a = await p.create({ ...SMALL, a11y: true });
     await a.spawn(['galculator']);
-    const names = await sh(a, `for i in 1 2 3 4 5 6 7 8 9 10; do python3 -c "
+    const names = await sh(
+      a,
+      `for i in 1 2 3 4 5 6 7 8 9 10; do python3 -c "
 import pyatspi
-print([x.name for x in pyatspi.Registry.getDesktop(0)])" 2>/dev/null | grep galculator && break; sleep 0.2; done`);
+print([x.name for x in pyatspi.Registry.getDesktop(0)])" 2>/dev/null | grep galculator && break; sleep 0.2; done`,
+    );
     expect(names).toMatch(/galculator/);
     await p.destroy(a);
   });
@@ -235,8 +301,17 @@ const insideProc = (d: Desktop): string => `/proc/${sandboxRecord(d.id).processe
 
 /** Who made a record; others' come and go while we read. */
 function ownerOf(file: string): number | undefined {
-  try { return (JSON.parse(readFileSync(`/dev/shm/dart-studio-${process.getuid!()}/${file}`, 'utf8')) as { owner: { pid: number } }).owner.pid; } catch { return undefined; }
+  try {
+    return (
+      JSON.parse(readFileSync(`/dev/shm/dart-studio-${process.getuid!()}/${file}`, 'utf8')) as {
+        owner: { pid: number };
+      }
+    ).owner.pid;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The uid on the host of a desktop's bubblewrap. */
-const hostUid = (d: Desktop): number => Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${sandboxRecord(d.id).processes[0]!.pid}/status`, 'utf8'))![1]);
+const hostUid = (d: Desktop): number =>
+  Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${sandboxRecord(d.id).processes[0]!.pid}/status`, 'utf8'))![1]);

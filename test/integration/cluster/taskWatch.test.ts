@@ -6,16 +6,20 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { TaskWatch } from '../../../runtime/cluster/index.js';
 
-const why = process.platform !== 'linux' || process.arch !== 'x64' ? 'looking at tasks needs Linux on x86-64' : undefined;
+const why =
+  process.platform !== 'linux' || process.arch !== 'x64' ? 'looking at tasks needs Linux on x86-64' : undefined;
 if (why) console.warn(`skipped: ${why}`);
 
 /**
- * The window between "woken" and "taken up by a core" is tens of microseconds on a quiet machine, and milliseconds where the host is slow to
- * give an idle core back. Without its state being read, a process in it looked asleep in one of fifty to one of five tries here.
+ * The window between "woken" and "taken up by a core" is tens of microseconds on a quiet machine, and milliseconds
+ * where the host is slow to give an idle core back. Without its state being read, a process in it looked asleep in one
+ * of fifty to one of five tries here.
  */
 it.skipIf(why)('a process is at work from the moment it is woken', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'proc-'));
-  const child = spawn(process.execPath, ['-e', 'process.stdin.pipe(process.stdout)'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['-e', 'process.stdin.pipe(process.stdout)'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   const w = new TaskWatch(dir);
   try {
     symlinkSync(`/proc/${child.pid}`, join(dir, String(child.pid)));
@@ -30,5 +34,9 @@ it.skipIf(why)('a process is at work from the moment it is woken', async () => {
       for (let calm = 0; calm < 30;) calm = w.look().active ? 0 : calm + 1;
     }
     expect(answers.filter((a) => a === 'at rest')).toEqual([]);
-  } finally { child.kill(); w.close(); rmSync(dir, { recursive: true }); }
+  } finally {
+    child.kill();
+    w.close();
+    rmSync(dir, { recursive: true });
+  }
 });

@@ -9,53 +9,90 @@ import type { ScriptedRun } from '../../helpers/desk.js';
 import { describeAction, doNothing, runScripted } from '../../helpers/desk.js';
 
 /**
- * Every template is solvable and its verifier tells right from wrong, on real desktops: for three seeds the scripted solution succeeds, doing
- * nothing fails and the near miss fails, each twice in a row on a desktop reset in between. Prints a table.
- * DESK_FAMILIES=a,b limits it; DESK_SCREEN=1280x720 proves the other size.
+ * Every template is solvable and its verifier tells right from wrong, on real desktops: for three seeds the scripted
+ * solution succeeds, doing nothing fails and the near miss fails, each twice in a row on a desktop reset in between.
+ * Prints a table. DESK_FAMILIES=a,b limits it; DESK_SCREEN=1280x720 proves the other size.
  */
 const [width, height] = (process.env['DESK_SCREEN'] ?? '640x400').split('x').map(Number) as [number, number];
-const screen = { width, height }, suite = deskSuite({ screen }), engine = createTaskEngine();
+const screen = { width, height },
+  suite = deskSuite({ screen }),
+  engine = createTaskEngine();
 const only = process.env['DESK_FAMILIES']?.split(',').map((f) => `desk/${f}`);
 const families = suite.families.filter((f) => !only || only.includes(f.id));
-const SEEDS = [trainSeed(1), trainSeed(2), heldoutSeed(1)], TIMES = 2, DESKTOPS = 3;
+const SEEDS = [trainSeed(1), trainSeed(2), heldoutSeed(1)],
+  TIMES = 2,
+  DESKTOPS = 3;
 const MODES = ['solve', 'nothing', 'miss'] as const;
-type Row = { readonly seed: number; readonly mode: (typeof MODES)[number]; readonly run?: ScriptedRun; readonly error?: string };
+type Row = {
+  readonly seed: number;
+  readonly mode: (typeof MODES)[number];
+  readonly run?: ScriptedRun;
+  readonly error?: string;
+};
 
-const provider = createLocalProvider(), status = await provider.probe();
-if (!status.ok) console.log(`skipped: the desk suite on real desktops (${status.detail} ${status.problem?.remedy ?? ''})`);
+const provider = createLocalProvider(),
+  status = await provider.probe();
+if (!status.ok)
+  console.log(`skipped: the desk suite on real desktops (${status.detail} ${status.problem?.remedy ?? ''})`);
 
 describe.skipIf(!status.ok)('the desk suite on real desktops', () => {
   const results = new Map<FamilyId, Row[]>();
   let tookMs = 0;
 
-  const scriptFor = (task: Task, mode: Row['mode']) => mode === 'solve' ? suite.oracle(task) : mode === 'miss' ? suite.nearMiss(task) : doNothing;
+  const scriptFor = (task: Task, mode: Row['mode']) =>
+    mode === 'solve' ? suite.oracle(task) : mode === 'miss' ? suite.nearMiss(task) : doNothing;
   async function prove(family: FamilyId, desktop: Desktop): Promise<Row[]> {
     const rows: Row[] = [];
-    for (const seed of SEEDS) for (const mode of MODES) for (let time = 0; time < TIMES; time++) {
-      await provider.reset(desktop);
-      const task = suite.task(family, seed);
-      try { rows.push({ seed, mode, run: await runScripted(engine, task, desktop, scriptFor(task, mode)) }); } catch (e) { rows.push({ seed, mode, error: e instanceof Error ? e.message : String(e) }); }
-    }
+    for (const seed of SEEDS)
+      for (const mode of MODES)
+        for (let time = 0; time < TIMES; time++) {
+          await provider.reset(desktop);
+          const task = suite.task(family, seed);
+          try {
+            rows.push({ seed, mode, run: await runScripted(engine, task, desktop, scriptFor(task, mode)) });
+          } catch (e) {
+            rows.push({ seed, mode, error: e instanceof Error ? e.message : String(e) });
+          }
+        }
     return rows;
   }
 
   beforeAll(async () => {
-    const queue = families.map((f) => f.id), began = performance.now();
-    await Promise.all(Array.from({ length: Math.min(DESKTOPS, queue.length) }, async () => {
-      const desktop = await provider.create({ screen, memoryMb: 512, pids: 256, a11y: true });
-      for (let f = queue.shift(); f !== undefined; f = queue.shift()) results.set(f, await prove(f, desktop));
-    }));
+    const queue = families.map((f) => f.id),
+      began = performance.now();
+    await Promise.all(
+      Array.from({ length: Math.min(DESKTOPS, queue.length) }, async () => {
+        const desktop = await provider.create({ screen, memoryMb: 512, pids: 256, a11y: true });
+        for (let f = queue.shift(); f !== undefined; f = queue.shift()) results.set(f, await prove(f, desktop));
+      }),
+    );
     tookMs = performance.now() - began;
   }, 1_200_000);
   afterAll(async () => {
     await provider.dispose();
-    const median = (xs: readonly number[]): string => xs.length === 0 ? '-' : [...xs].sort((a, b) => a - b)[Math.floor(xs.length / 2)]!.toFixed(0);
+    const median = (xs: readonly number[]): string =>
+      xs.length === 0 ? '-' : [...xs].sort((a, b) => a - b)[Math.floor(xs.length / 2)]!.toFixed(0);
     const lines = families.map((f) => {
-      const runs = (results.get(f.id) ?? []).flatMap((r) => r.run ? [{ ...r.run, mode: r.mode }] : []);
-      return [f.id.slice(5).padEnd(18), f.apps.join('+').slice(0, 22).padEnd(22), `${f.split}${f.infeasible ? ', infeasible' : ''}`.padEnd(18), String(f.steps).padStart(5),
-        ...[runs.map((r) => r.setupMs), runs.filter((r) => r.mode === 'solve').map((r) => r.stepMs), runs.map((r) => r.verifyMs)].map((x) => median(x).padStart(8))].join(' ');
+      const runs = (results.get(f.id) ?? []).flatMap((r) => (r.run ? [{ ...r.run, mode: r.mode }] : []));
+      return [
+        f.id.slice(5).padEnd(18),
+        f.apps.join('+').slice(0, 22).padEnd(22),
+        `${f.split}${f.infeasible ? ', infeasible' : ''}`.padEnd(18),
+        String(f.steps).padStart(5),
+        ...[
+          runs.map((r) => r.setupMs),
+          runs.filter((r) => r.mode === 'solve').map((r) => r.stepMs),
+          runs.map((r) => r.verifyMs),
+        ].map((x) => median(x).padStart(8)),
+      ].join(' ');
     });
-    console.log([`${'template'.padEnd(18)} ${'application'.padEnd(22)} ${'split'.padEnd(18)} steps setup ms  step ms  verify (medians; step with looking for the widget)`, ...lines, `${families.length} templates, ${families.length * SEEDS.length * MODES.length * TIMES} episodes in ${(tookMs / 1000).toFixed(0)} s on ${DESKTOPS} desktops`].join('\n'));
+    console.log(
+      [
+        `${'template'.padEnd(18)} ${'application'.padEnd(22)} ${'split'.padEnd(18)} steps setup ms  step ms  verify (medians; step with looking for the widget)`,
+        ...lines,
+        `${families.length} templates, ${families.length * SEEDS.length * MODES.length * TIMES} episodes in ${(tookMs / 1000).toFixed(0)} s on ${DESKTOPS} desktops`,
+      ].join('\n'),
+    );
   });
 
   it.each(families.map((f) => [f.id, f] as const))('%s: solution succeeds, nothing and near miss fail', (_, f) => {

@@ -5,7 +5,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
-import { connectEngine, desktopCache, ensureImage, ensureRootfs, exportRootfs, imageStatus, readRecipe, rootfsInfo, type BuildProgress } from '../../../runtime/cluster/imageBuild.js';
+import {
+  connectEngine,
+  desktopCache,
+  ensureImage,
+  ensureRootfs,
+  exportRootfs,
+  imageStatus,
+  readRecipe,
+  rootfsInfo,
+  type BuildProgress,
+} from '../../../runtime/cluster/imageBuild.js';
 import { fileLock, runTool, which } from '../../../runtime/cluster/imageBuild/process.js';
 import { tar } from '../../../runtime/cluster/imageBuild/tar.js';
 import { engineHere } from './engine.js';
@@ -17,21 +27,45 @@ if (!engine) console.log('skipped: Docker image tests (no Docker engine answers 
 if (!mmdebstrap) console.log('skipped: root file system tests (mmdebstrap is not installed)');
 
 const made: string[] = [];
-afterAll(async () => { for (const d of made) await rm(d, { recursive: true, force: true }); });
-const temp = async (): Promise<string> => { const d = await mkdtemp(join(tmpdir(), 'dart-image-')); made.push(d); return d; };
+afterAll(async () => {
+  for (const d of made) await rm(d, { recursive: true, force: true });
+});
+const temp = async (): Promise<string> => {
+  const d = await mkdtemp(join(tmpdir(), 'dart-image-'));
+  made.push(d);
+  return d;
+};
 
 /** Runs with another cache folder, so that what is built for people stays untouched. */
 async function withCache<T>(dir: string, f: () => Promise<T>): Promise<T> {
   const before = process.env['DART_STUDIO_CACHE'];
   process.env['DART_STUDIO_CACHE'] = dir;
-  try { return await f(); } finally { if (before === undefined) delete process.env['DART_STUDIO_CACHE']; else process.env['DART_STUDIO_CACHE'] = before; }
+  try {
+    return await f();
+  } finally {
+    if (before === undefined) delete process.env['DART_STUDIO_CACHE'];
+    else process.env['DART_STUDIO_CACHE'] = before;
+  }
 }
 
 describe.skipIf(!mmdebstrap)('root file system', () => {
   it('is there after ensureRootfs, whole, and not built twice', async () => {
     const path = await ensureRootfs();
     const recipe = await readRecipe();
-    for (const f of ['usr/bin/Xvfb', 'usr/bin/jwm', 'usr/bin/mousepad', 'usr/bin/pcmanfm', 'usr/bin/galculator', 'usr/bin/gnumeric', 'usr/bin/yad', 'usr/bin/xterm', 'etc/skel/Documents', 'etc/skel/Desktop', 'etc/skel/Downloads']) expect(existsSync(join(path, f)), f).toBe(true);
+    for (const f of [
+      'usr/bin/Xvfb',
+      'usr/bin/jwm',
+      'usr/bin/mousepad',
+      'usr/bin/pcmanfm',
+      'usr/bin/galculator',
+      'usr/bin/gnumeric',
+      'usr/bin/yad',
+      'usr/bin/xterm',
+      'etc/skel/Documents',
+      'etc/skel/Desktop',
+      'etc/skel/Downloads',
+    ])
+      expect(existsSync(join(path, f)), f).toBe(true);
     expect(readFileSync(join(path, 'etc/hostname'), 'utf8')).toBe('desktop\n');
     expect(readFileSync(join(path, 'etc/machine-id'), 'utf8')).toMatch(/^[0-9a-f]{32}\n$/);
     expect(readFileSync(join(path, 'etc/passwd'), 'utf8')).toMatch(/^user:x:1000:1000:.*\nxserver:x:1001:1001:/m);
@@ -45,7 +79,10 @@ describe.skipIf(!mmdebstrap)('root file system', () => {
 
   it('has a font cache that is valid: fontconfig does not want to make another', async () => {
     const path = await ensureRootfs();
-    if (process.getuid?.() !== 0) { console.log('skipped: font cache (chroot needs root)'); return; }
+    if (process.getuid?.() !== 0) {
+      console.log('skipped: font cache (chroot needs root)');
+      return;
+    }
     const said = (await run('chroot', [path, 'fc-cache', '-v'])).stdout;
     expect(said).toMatch(/skipping, existing cache is valid/);
     expect(said).not.toMatch(/: caching, new cache contents/);
@@ -56,7 +93,15 @@ describe.skipIf(!mmdebstrap)('root file system', () => {
     await withCache(cache, async () => {
       const stop = new AbortController();
       let sawWork = false;
-      const p = ensureRootfs({ signal: stop.signal, onProgress: (e) => { if (/downloading|Get:|extracting/.test(e.message)) { sawWork = true; stop.abort(); } } });
+      const p = ensureRootfs({
+        signal: stop.signal,
+        onProgress: (e) => {
+          if (/downloading|Get:|extracting/.test(e.message)) {
+            sawWork = true;
+            stop.abort();
+          }
+        },
+      });
       await expect(p).rejects.toMatchObject({ kind: 'cancelled' });
       expect(sawWork).toBe(true);
       expect((await readdir(desktopCache())).filter((n) => !n.endsWith('.lock'))).toEqual([]);
@@ -64,7 +109,22 @@ describe.skipIf(!mmdebstrap)('root file system', () => {
   });
 
   it('fails with the reason and the remedy when a package does not exist, and leaves nothing', async () => {
-    await expect(runTool(['mmdebstrap', '--simulate', '--variant=minbase', '--include=no-such-package-anywhere', 'bookworm', '/dev/null'], { remedy: (t) => t, signal: AbortSignal.timeout(60_000) })).rejects.toMatchObject({ kind: 'desktop.image', message: expect.stringContaining('no-such-package-anywhere') as string });
+    await expect(
+      runTool(
+        [
+          'mmdebstrap',
+          '--simulate',
+          '--variant=minbase',
+          '--include=no-such-package-anywhere',
+          'bookworm',
+          '/dev/null',
+        ],
+        { remedy: (t) => t, signal: AbortSignal.timeout(60_000) },
+      ),
+    ).rejects.toMatchObject({
+      kind: 'desktop.image',
+      message: expect.stringContaining('no-such-package-anywhere') as string,
+    });
   });
 });
 
@@ -73,22 +133,33 @@ describe.skipIf(!which('flock'))('build lock', () => {
     const file = join(await temp(), 'lock');
     const release = await fileLock(file, {});
     let second = false;
-    const waiting = fileLock(file, {}).then((r) => { second = true; return r; });
+    const waiting = fileLock(file, {}).then((r) => {
+      second = true;
+      return r;
+    });
     const stop = new AbortController();
     const third = fileLock(file, { signal: stop.signal });
     stop.abort();
     await expect(third).rejects.toMatchObject({ kind: 'cancelled' });
     expect(second).toBe(false);
     await release();
-    await (await waiting)();
+    await (
+      await waiting
+    )();
     expect(second).toBe(true);
   });
 });
 
 describe.skipIf(!which('tar'))('tar', () => {
-  it('is read by the system\'s tar', async () => {
+  it("is read by the system's tar", async () => {
     const dir = await temp();
-    await writeFile(join(dir, 'a.tar'), tar([{ path: 'x/run.sh', executable: true, data: Buffer.from('#!/bin/sh\n') }, { path: 'empty', data: Buffer.alloc(0) }]));
+    await writeFile(
+      join(dir, 'a.tar'),
+      tar([
+        { path: 'x/run.sh', executable: true, data: Buffer.from('#!/bin/sh\n') },
+        { path: 'empty', data: Buffer.alloc(0) },
+      ]),
+    );
     await run('tar', ['-xf', join(dir, 'a.tar'), '-C', dir]);
     expect(readFileSync(join(dir, 'x/run.sh'), 'utf8')).toBe('#!/bin/sh\n');
     expect(lstatSync(join(dir, 'x/run.sh')).mode & 0o777).toBe(0o755);
@@ -109,29 +180,39 @@ describe.skipIf(!engine)('Docker image', () => {
     expect(events).toEqual([]);
   });
 
-  it('builds again from the engine\'s cache, with progress of every step', async () => {
+  it("builds again from the engine's cache, with progress of every step", async () => {
     const { imageHash } = await readRecipe();
     const image = docker.getImage(`dart-studio/desktop:${imageHash}`);
     await image.tag({ repo: 'dart-studio/desktop', tag: 'kept-by-test' });
     try {
       await docker.getImage(`dart-studio/desktop:${imageHash}`).remove({ noprune: true } as object);
       const steps: string[] = [];
-      await ensureImage(docker, (p) => { if (p.message.startsWith('Step ')) steps.push(p.message); });
+      await ensureImage(docker, (p) => {
+        if (p.message.startsWith('Step ')) steps.push(p.message);
+      });
       expect(steps.length).toBeGreaterThanOrEqual(6);
       expect((await imageStatus(docker)).image).toBeDefined();
-    } finally { await docker.getImage('dart-studio/desktop:kept-by-test').remove({ noprune: true } as object).catch(() => {}); }
+    } finally {
+      await docker
+        .getImage('dart-studio/desktop:kept-by-test')
+        .remove({ noprune: true } as object)
+        .catch(() => {});
+    }
   });
 
   it('can be exported as a root file system like the other one', async () => {
     const dir = join(await temp(), 'rootfs');
     const how = await exportRootfs(docker, dir, { onProgress: () => {} });
     expect(how).toMatch(/docker export/);
-    for (const f of ['usr/bin/Xvfb', 'usr/bin/jwm', 'etc/jwm/system.jwmrc', 'etc/skel/Documents', 'opt/dart/agent.py']) expect(existsSync(join(dir, f)), f).toBe(true);
+    for (const f of ['usr/bin/Xvfb', 'usr/bin/jwm', 'etc/jwm/system.jwmrc', 'etc/skel/Documents', 'opt/dart/agent.py'])
+      expect(existsSync(join(dir, f)), f).toBe(true);
     const left = await docker.listContainers({ all: true, filters: { label: ['dart-studio.role=export'] } });
     expect(left).toEqual([]);
   });
 });
 
 it('no engine: a clear error', async () => {
-  await expect(ensureImage(connectEngine('unix:///nonexistent/docker.sock'))).rejects.toMatchObject({ kind: 'desktop.unavailable' });
+  await expect(ensureImage(connectEngine('unix:///nonexistent/docker.sock'))).rejects.toMatchObject({
+    kind: 'desktop.unavailable',
+  });
 });

@@ -4,7 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { connectEngine, ensureImage } from '../../../runtime/cluster/imageBuild.js';
-import { createDockerProvider, desktopPath, type DockerProvider, type DockerProviderOptions } from '../../../runtime/cluster/providers/docker.js';
+import {
+  createDockerProvider,
+  desktopPath,
+  type DockerProvider,
+  type DockerProviderOptions,
+} from '../../../runtime/cluster/providers/docker.js';
 import { OWNER, ROLE, RUN } from '../../../runtime/cluster/providers/dockerContainer.js';
 import { ownerLabel, self } from '../../../runtime/cluster/providers/dockerHosts.js';
 import type { Desktop, DesktopEvent, DesktopSpec } from '../../../runtime/cluster/types.js';
@@ -14,54 +19,81 @@ const engine = await engineHere();
 if (!engine) console.log('skipped: Docker provider tests (no Docker engine answers here)');
 const root = process.getuid?.() === 0 && process.platform === 'linux';
 const spec: DesktopSpec = { screen: { width: 640, height: 400 }, memoryMb: 300, pids: 120 };
-const sh = async (d: Desktop, script: string): Promise<{ code: number | null; out: string }> => { const r = await d.exec(['sh', '-c', script]); return { code: r.code, out: (r.stdout.toString() + r.stderr.toString()).trim() }; };
+const sh = async (d: Desktop, script: string): Promise<{ code: number | null; out: string }> => {
+  const r = await d.exec(['sh', '-c', script]);
+  return { code: r.code, out: (r.stdout.toString() + r.stderr.toString()).trim() };
+};
 
 describe.skipIf(!engine)('Docker provider', () => {
   const docker = connectEngine();
   const providers: DockerProvider[] = [];
-  const provider = (o: DockerProviderOptions = {}): DockerProvider => { const p = createDockerProvider({ spares: 0, ...o }); providers.push(p); return p; };
-  const containers = async (label: string): Promise<number> => (await docker.listContainers({ all: true, filters: { label: [label] } })).length;
+  const provider = (o: DockerProviderOptions = {}): DockerProvider => {
+    const p = createDockerProvider({ spares: 0, ...o });
+    providers.push(p);
+    return p;
+  };
+  const containers = async (label: string): Promise<number> =>
+    (await docker.listContainers({ all: true, filters: { label: [label] } })).length;
   const MINE = `${OWNER}=${ownerLabel(self())}`;
-  beforeAll(async () => { await ensureImage(docker); });
-  afterEach(async () => { for (const p of providers.splice(0)) await p.dispose(); });
-  afterAll(async () => { expect(await containers(MINE)).toBe(0); });
+  beforeAll(async () => {
+    await ensureImage(docker);
+  });
+  afterEach(async () => {
+    for (const p of providers.splice(0)) await p.dispose();
+  });
+  afterAll(async () => {
+    expect(await containers(MINE)).toBe(0);
+  });
 
   it('says what answers and how much room there is', async () => {
-    expect(await provider().probe()).toMatchObject({ provider: 'docker', ok: true, detail: expect.stringContaining(engine!) as string, capacity: expect.any(Number) as number });
+    expect(await provider().probe()).toMatchObject({
+      provider: 'docker',
+      ok: true,
+      detail: expect.stringContaining(engine!) as string,
+      capacity: expect.any(Number) as number,
+    });
     const none = await provider({ hosts: [{ host: 'unix:///nonexistent/docker.sock', capacity: 3 }] }).probe();
-    expect(none).toMatchObject({ ok: false, problem: { kind: 'desktop.unavailable', remedy: expect.stringContaining('systemctl start docker') as string } });
+    expect(none).toMatchObject({
+      ok: false,
+      problem: { kind: 'desktop.unavailable', remedy: expect.stringContaining('systemctl start docker') as string },
+    });
     expect(none.capacity).toBeUndefined();
   });
 
   for (const path of ['fast', 'portable'] as const) {
-    it.skipIf(path === 'fast' && !root)(`${path} path: create, observe, act, reset to the same first frame, destroy`, async () => {
-      const p = provider({ path, run: 'test-run' });
-      const d = await p.create(spec);
-      expect(desktopPath(d)).toBe(path);
-      expect(await containers(`${RUN}=test-run`)).toBe(1);
-      const first = await d.observe();
-      expect(first).toMatchObject({ width: 640, height: 400 });
-      expect(first.data.length).toBe(640 * 400 * 4);
-      await d.writeFile('/home/user/Documents/deep/a.txt', Buffer.from('before '));
-      await d.spawn(['mousepad', '/home/user/Documents/deep/a.txt']);
-      expect((await d.settle({ horizonMs: 250, maxMs: 20_000 })).settled).toBe(true);
-      await d.perform({ type: 'hotkey', keys: ['ctrl', 'end'] });
-      await d.perform({ type: 'type', text: 'Grüße 日本' });
-      await d.settle();
-      await d.perform({ type: 'hotkey', keys: ['ctrl', 's'] });
-      await d.settle({ horizonMs: 100 });
-      expect((await d.readFile('/home/user/Documents/deep/a.txt')).toString()).toBe('before Grüße 日本');
-      expect((await d.observe()).data.equals(first.data)).toBe(false);
-      await d.exec(['xdotool', 'keydown', 'shift']);
-      await d.spawn(['xterm']);
-      expect(await p.reset(d)).toBe(d);
-      expect((await d.observe()).data.equals(first.data)).toBe(true);
-      await expect(d.readFile('/home/user/Documents/deep/a.txt')).rejects.toMatchObject({ error: { details: { code: 'ENOENT' } } });
-      await p.destroy(d);
-      await p.destroy(d); // once more is fine
-      expect(await containers(`${RUN}=test-run`)).toBe(0);
-      await expect(d.observe()).rejects.toMatchObject({ kind: 'desktop.lost' });
-    });
+    it.skipIf(path === 'fast' && !root)(
+      `${path} path: create, observe, act, reset to the same first frame, destroy`,
+      async () => {
+        const p = provider({ path, run: 'test-run' });
+        const d = await p.create(spec);
+        expect(desktopPath(d)).toBe(path);
+        expect(await containers(`${RUN}=test-run`)).toBe(1);
+        const first = await d.observe();
+        expect(first).toMatchObject({ width: 640, height: 400 });
+        expect(first.data.length).toBe(640 * 400 * 4);
+        await d.writeFile('/home/user/Documents/deep/a.txt', Buffer.from('before '));
+        await d.spawn(['mousepad', '/home/user/Documents/deep/a.txt']);
+        expect((await d.settle({ horizonMs: 250, maxMs: 20_000 })).settled).toBe(true);
+        await d.perform({ type: 'hotkey', keys: ['ctrl', 'end'] });
+        await d.perform({ type: 'type', text: 'Grüße 日本' });
+        await d.settle();
+        await d.perform({ type: 'hotkey', keys: ['ctrl', 's'] });
+        await d.settle({ horizonMs: 100 });
+        expect((await d.readFile('/home/user/Documents/deep/a.txt')).toString()).toBe('before Grüße 日本');
+        expect((await d.observe()).data.equals(first.data)).toBe(false);
+        await d.exec(['xdotool', 'keydown', 'shift']);
+        await d.spawn(['xterm']);
+        expect(await p.reset(d)).toBe(d);
+        expect((await d.observe()).data.equals(first.data)).toBe(true);
+        await expect(d.readFile('/home/user/Documents/deep/a.txt')).rejects.toMatchObject({
+          error: { details: { code: 'ENOENT' } },
+        });
+        await p.destroy(d);
+        await p.destroy(d); // once more is fine
+        expect(await containers(`${RUN}=test-run`)).toBe(0);
+        await expect(d.observe()).rejects.toMatchObject({ kind: 'desktop.lost' });
+      },
+    );
   }
 
   it.skipIf(!root)('both paths show the same picture, pointer included', async () => {
@@ -81,13 +113,24 @@ describe.skipIf(!engine)('Docker provider', () => {
     const p = provider();
     const d = await p.create(spec);
     expect((await sh(d, 'cat /proc/net/dev | tail -n +3 | cut -d: -f1')).out).toBe('lo');
-    expect((await sh(d, 'python3 -c "import socket; socket.create_connection((\'1.1.1.1\', 80), 3)"')).out).toMatch(/unreachable/i);
-    for (const f of ['/etc/x', '/usr/x', '/opt/dart/x']) expect((await sh(d, `touch ${f}`)).out, f).toMatch(/Read-only|Permission denied/);
+    expect((await sh(d, 'python3 -c "import socket; socket.create_connection((\'1.1.1.1\', 80), 3)"')).out).toMatch(
+      /unreachable/i,
+    );
+    for (const f of ['/etc/x', '/usr/x', '/opt/dart/x'])
+      expect((await sh(d, `touch ${f}`)).out, f).toMatch(/Read-only|Permission denied/);
     expect((await sh(d, 'id -u; id -un')).out).toBe('1000\nuser');
-    expect((await sh(d, 'grep -E "CapEff|CapPrm|NoNewPrivs" /proc/self/status')).out.replace(/\s+/g, ' ')).toBe('CapPrm: 0000000000000000 CapEff: 0000000000000000 NoNewPrivs: 1');
+    expect((await sh(d, 'grep -E "CapEff|CapPrm|NoNewPrivs" /proc/self/status')).out.replace(/\s+/g, ' ')).toBe(
+      'CapPrm: 0000000000000000 CapEff: 0000000000000000 NoNewPrivs: 1',
+    );
     expect((await sh(d, 'kill -9 1; echo "$?"')).out).toMatch(/1$|not permitted/);
-    expect((await sh(d, 'python3 -c "import socket; s=socket.socket(socket.AF_UNIX); s.connect(\'/run/dart/agent.sock\')"')).out).toMatch(/Permission denied/);
-    const forks = await sh(d, 'python3 - <<E\nimport os\nn=0\ntry:\n  while n < 1000:\n    if os.fork()==0:\n      import time; time.sleep(20); os._exit(0)\n    n+=1\nexcept OSError as e: print("stopped", n, e.strerror)\nE');
+    expect(
+      (await sh(d, 'python3 -c "import socket; s=socket.socket(socket.AF_UNIX); s.connect(\'/run/dart/agent.sock\')"'))
+        .out,
+    ).toMatch(/Permission denied/);
+    const forks = await sh(
+      d,
+      'python3 - <<E\nimport os\nn=0\ntry:\n  while n < 1000:\n    if os.fork()==0:\n      import time; time.sleep(20); os._exit(0)\n    n+=1\nexcept OSError as e: print("stopped", n, e.strerror)\nE',
+    );
     expect(forks.out).toMatch(/^stopped \d+ Resource temporarily unavailable/);
     expect(Number(forks.out.split(' ')[1])).toBeLessThan(120);
     await expect(d.observe()).resolves.toMatchObject({ width: 640 });
@@ -100,7 +143,9 @@ describe.skipIf(!engine)('Docker provider', () => {
     const p = provider();
     const d = await p.create(spec);
     const first = await d.observe();
-    const hog = await d.exec(['python3', '-c', 'b = []\nwhile True: b.append(bytearray(10_000_000))'], { timeoutMs: 60_000 });
+    const hog = await d.exec(['python3', '-c', 'b = []\nwhile True: b.append(bytearray(10_000_000))'], {
+      timeoutMs: 60_000,
+    });
     expect(hog.code).not.toBe(0);
     expect(hog.timedOut).toBe(false);
     await p.reset(d);
@@ -112,8 +157,14 @@ describe.skipIf(!engine)('Docker provider', () => {
     const d = await p.create(spec);
     const events: DesktopEvent[] = [];
     let tell: () => void = () => {};
-    d.onEvent((e) => { events.push(e); tell(); });
-    const next = (): Promise<void> => new Promise((r) => { tell = r; });
+    d.onEvent((e) => {
+      events.push(e);
+      tell();
+    });
+    const next = (): Promise<void> =>
+      new Promise((r) => {
+        tell = r;
+      });
     let waiting = next();
     const pid = await d.spawn(['sh', '-c', 'kill -SEGV $$']);
     await waiting;
@@ -131,7 +182,10 @@ describe.skipIf(!engine)('Docker provider', () => {
     const p = provider({ hosts: [{ capacity: 1 }, { host: 'unix:///var/run/docker.sock', capacity: 2 }], run: 'two' });
     expect((await p.probe()).capacity).toBe(3);
     const three = [await p.create(spec), await p.create(spec), await p.create(spec)];
-    await expect(p.create(spec)).rejects.toMatchObject({ kind: 'desktop.unavailable', message: expect.stringContaining('2 of 2') as string });
+    await expect(p.create(spec)).rejects.toMatchObject({
+      kind: 'desktop.unavailable',
+      message: expect.stringContaining('2 of 2') as string,
+    });
     await p.destroy(three[0]!);
     await expect(p.create(spec)).resolves.toMatchObject({ provider: 'docker' });
   });
@@ -155,7 +209,8 @@ describe.skipIf(!engine)('Docker provider', () => {
     await p.spareReady();
     expect(await containers(`${RUN}=spare`)).toBe(3);
     expect(seen.size).toBe(2);
-    const other = await p.create({ ...spec, screen: { width: 800, height: 600 } }); // a spare of another kind is of no use here
+    // a spare of another kind is of no use here
+    const other = await p.create({ ...spec, screen: { width: 800, height: 600 } });
     expect((await other.observe()).width).toBe(800);
   });
 
@@ -174,13 +229,20 @@ describe.skipIf(!engine)('Docker provider', () => {
       const alive = provider();
       const d = await alive.create(spec);
       // A process of its own makes a container under its own name and is then killed, as a crash would.
-      await writeFile(join(dir, 'crash.mjs'), 'process.on("message", () => {}); process.send("up"); setInterval(() => {}, 1e6);');
+      await writeFile(
+        join(dir, 'crash.mjs'),
+        'process.on("message", () => {}); process.send("up"); setInterval(() => {}, 1e6);',
+      );
       const child = fork(join(dir, 'crash.mjs'));
       await new Promise((r) => child.once('message', r));
       const { startTime } = await import('../../../runtime/cluster/providers/dockerHosts.js');
       const owner = ownerLabel({ ...self(), pid: child.pid!, started: startTime(child.pid!) });
       const image = await ensureImage(docker);
-      const c = await docker.createContainer({ Image: image, Labels: { app: 'dart-studio', [ROLE]: 'desktop', [OWNER]: owner }, HostConfig: { NetworkMode: 'none' } });
+      const c = await docker.createContainer({
+        Image: image,
+        Labels: { app: 'dart-studio', [ROLE]: 'desktop', [OWNER]: owner },
+        HostConfig: { NetworkMode: 'none' },
+      });
       await c.start();
       expect(await alive.reap()).toBe(0);
       const ended = new Promise((r) => child.once('exit', r));
@@ -189,6 +251,8 @@ describe.skipIf(!engine)('Docker provider', () => {
       expect(await alive.reap()).toBe(1);
       await expect(c.inspect()).rejects.toMatchObject({ statusCode: 404 });
       await expect(d.observe()).resolves.toMatchObject({ width: 640 });
-    } finally { await rm(dir, { recursive: true }); }
+    } finally {
+      await rm(dir, { recursive: true });
+    }
   });
 });

@@ -26,8 +26,13 @@ function memoryFrames(): FrameStore & { readonly hashes: Set<string> } {
   const hashes = new Set<string>();
   return {
     hashes,
-    async put(f) { const hash = createHash('sha256').update(f.data).digest('hex'); hashes.add(hash); return { width: f.width, height: f.height, hash }; },
-    get: () => Promise.reject(new Error('unused')), path: (r) => r.hash,
+    async put(f) {
+      const hash = createHash('sha256').update(f.data).digest('hex');
+      hashes.add(hash);
+      return { width: f.width, height: f.height, hash };
+    },
+    get: () => Promise.reject(new Error('unused')),
+    path: (r) => r.hash,
   };
 }
 
@@ -38,8 +43,11 @@ describe.skipIf(why !== undefined)('rollouts on real desktops', () => {
     provider = localProvider();
     desktops = createPool({ provider, spec: SMALL, size: 2 });
     models = await ModelPool.start({
-      replicas: [id<ReplicaId>('r0')], weights: await kit.weights(0), clock: systemClock,
-      factory: (rid, weights) => startReplica({ id: rid, entry: kit.entry, spec: GLYPH_SPEC, graph: kit.graph, weights }),
+      replicas: [id<ReplicaId>('r0')],
+      weights: await kit.weights(0),
+      clock: systemClock,
+      factory: (rid, weights) =>
+        startReplica({ id: rid, entry: kit.entry, spec: GLYPH_SPEC, graph: kit.graph, weights }),
     });
   });
   afterAll(async () => {
@@ -51,17 +59,49 @@ describe.skipIf(why !== undefined)('rollouts on real desktops', () => {
 
   const suite = deskSuite();
   const families = ['desk/press-button', 'desk/entry-type', 'desk/list-pick', 'desk/window-close'];
-  const order = (n: number, cap: number): RolloutOrder => ({ rollout: id<RolloutId>(`r${n}`), group: id<GroupId>('g'), family: id<FamilyId>(families[n % families.length]!), task: suite.task(id<FamilyId>(families[n % families.length]!), n).id, seed: n, cap, groupSize: 1 });
+  const order = (n: number, cap: number): RolloutOrder => ({
+    rollout: id<RolloutId>(`r${n}`),
+    group: id<GroupId>('g'),
+    family: id<FamilyId>(families[n % families.length]!),
+    task: suite.task(id<FamilyId>(families[n % families.length]!), n).id,
+    seed: n,
+    cap,
+    groupSize: 1,
+  });
 
-  function scheduler(total: number, cap: number): { s: Scheduler; events: SchedulerEvent[]; frames: ReturnType<typeof memoryFrames>; ended(n: number): Promise<void> } {
+  function scheduler(
+    total: number,
+    cap: number,
+  ): {
+    s: Scheduler;
+    events: SchedulerEvent[];
+    frames: ReturnType<typeof memoryFrames>;
+    ended(n: number): Promise<void>;
+  } {
     let made = 0;
-    const events: SchedulerEvent[] = [], frames = memoryFrames();
-    const s = new Scheduler({
-      pool: desktops, clock: systemClock, episode: { policy: embeddedPolicy(GLYPH_SPEC, models), tasks: createTaskEngine(), frames, clock: systemClock },
-      next: () => (made < total ? order(made++, cap) : undefined), admit: () => Infinity, taskOf: (o) => suite.task(o.family, o.seed), sampling: trainingSampling(1, 1),
-    }, { slots: 2 });
+    const events: SchedulerEvent[] = [],
+      frames = memoryFrames();
+    const s = new Scheduler(
+      {
+        pool: desktops,
+        clock: systemClock,
+        episode: { policy: embeddedPolicy(GLYPH_SPEC, models), tasks: createTaskEngine(), frames, clock: systemClock },
+        next: () => (made < total ? order(made++, cap) : undefined),
+        admit: () => Infinity,
+        taskOf: (o) => suite.task(o.family, o.seed),
+        sampling: trainingSampling(1, 1),
+      },
+      { slots: 2 },
+    );
     s.onEvent((e) => events.push(e));
-    const ended = (n: number): Promise<void> => new Promise((r) => { let k = events.filter((e) => e.type === 'ended').length; if (k >= n) r(); s.onEvent((e) => { if (e.type === 'ended' && ++k >= n) r(); }); });
+    const ended = (n: number): Promise<void> =>
+      new Promise((r) => {
+        let k = events.filter((e) => e.type === 'ended').length;
+        if (k >= n) r();
+        s.onEvent((e) => {
+          if (e.type === 'ended' && ++k >= n) r();
+        });
+      });
     return { s, events, frames, ended };
   }
 
@@ -73,7 +113,9 @@ describe.skipIf(why !== undefined)('rollouts on real desktops', () => {
     await ended(6);
     await s.stop({ graceMs: 0 });
     const all = events.flatMap((e) => (e.type === 'ended' ? [e.trajectory] : []));
-    expect(all.map((t) => t.outcome.kind === 'error' ? t.outcome.error.message : 'judged')).toEqual(Array<string>(6).fill('judged'));
+    expect(all.map((t) => (t.outcome.kind === 'error' ? t.outcome.error.message : 'judged'))).toEqual(
+      Array<string>(6).fill('judged'),
+    );
     for (const t of all) {
       expect(t.steps.length).toBeGreaterThan(0);
       expect(t.steps.length).toBeLessThanOrEqual(4);
@@ -92,7 +134,11 @@ describe.skipIf(why !== undefined)('rollouts on real desktops', () => {
 
   it('stops in the middle: rollouts are cancelled and their desktops reset for the next', async () => {
     const { s, events } = scheduler(50, 50);
-    const step = new Promise<void>((r) => { s.onEvent((e) => { if (e.type === 'step') r(); }); });
+    const step = new Promise<void>((r) => {
+      s.onEvent((e) => {
+        if (e.type === 'step') r();
+      });
+    });
     s.start();
     await step;
     await s.stop({ graceMs: 0 });
@@ -109,14 +155,18 @@ describe.skipIf(why !== undefined)('rollouts on real desktops', () => {
     const { s, events } = scheduler(0, 3);
     const probes = await s.runProbe([order(100, 3), order(101, 3)], { greedy: true });
     await s.stop({ graceMs: 0 });
-    expect(probes.map((t) => [t.id, t.provenance.kind, t.outcome.kind === 'error'])).toEqual([['r100', 'probe', false], ['r101', 'probe', false]]);
+    expect(probes.map((t) => [t.id, t.provenance.kind, t.outcome.kind === 'error'])).toEqual([
+      ['r100', 'probe', false],
+      ['r101', 'probe', false],
+    ]);
     const steps = events.flatMap((e) => (e.type === 'step' ? [e] : []));
     // Greedy: what was done is the most probable alternative of every choice.
     for (const e of steps) {
       expect(e.alternatives).toHaveLength(e.step.tokens!.logprobs.length);
       e.alternatives!.forEach((a, i) => {
         // Choices of a place are given as places.
-        const of = a.length > 0 ? a.map((x) => x.probability) : [...e.about!.places!.find((x) => x.token === i)!.probabilities];
+        const of =
+          a.length > 0 ? a.map((x) => x.probability) : [...e.about!.places!.find((x) => x.token === i)!.probabilities];
         expect(of[0]).toBe(Math.max(...of));
         expect(Math.log(of[0]!)).toBeCloseTo(e.step.tokens!.logprobs[i]!, 4);
       });

@@ -15,10 +15,29 @@ import type { TrainResult } from '../../../runtime/run/trainRun.js';
 import { deskSuite, trainSeed } from '../../../runtime/tasks/suites/desk/index.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster.js';
 import { engineHere } from '../docker/engine.js';
-import { alive, cli, cliJson, endAll, ensureBundle, folderOf, journalWhen, processTree, replay, start, type Command, type Ended, type Mark, type Replay } from './cli.js';
+import {
+  alive,
+  cli,
+  cliJson,
+  endAll,
+  ensureBundle,
+  folderOf,
+  journalWhen,
+  processTree,
+  replay,
+  start,
+  type Command,
+  type Ended,
+  type Mark,
+  type Replay,
+} from './cli.js';
 
-/** Whole training runs, as a user starts, interrupts, kills, resumes and reads them: the bundle in a process of its own, real desktops, real training. */
-const noLocal = await whyNoLocalDesktops(), engine = await engineHere();
+/**
+ * Whole training runs, as a user starts, interrupts, kills, resumes and reads them: the bundle in a process of its own,
+ * real desktops, real training.
+ */
+const noLocal = await whyNoLocalDesktops(),
+  engine = await engineHere();
 if (noLocal) console.warn(`skipped: training runs on local desktops (${noLocal})`);
 if (!engine) console.warn('skipped: training runs on Docker desktops (no Docker engine answers here)');
 
@@ -31,26 +50,58 @@ beforeAll(async () => {
 afterEach(endAll);
 afterAll(() => rm(dir, { recursive: true, force: true }));
 
-/** Two easy families; groups that fail get a demonstration, so every group can teach something and there are updates from the start. */
-async function runFile(name: string, provider: 'local' | 'docker', rollouts: number, demonstrations = 2): Promise<string> {
+/**
+ * Two easy families; groups that fail get a demonstration, so every group can teach something and there are updates
+ * from the start.
+ */
+async function runFile(
+  name: string,
+  provider: 'local' | 'docker',
+  rollouts: number,
+  demonstrations = 2,
+): Promise<string> {
   const file = join(dir, `${name}.json`);
   const content: RunFile = {
-    name, seed: 3, tasks: { families: ['press-button', 'term-touch'] }, desktops: { count: 2, provider }, policy: { replicas: 2 }, rollout: { maxSteps: 4 },
-    curation: { dynamicRollouts: { max: 4 } }, trainer: { batchGroups: 1 }, warmStart: { demonstrations, steps: 10 }, evaluation: { episodes: 4, everyMinutes: 0 }, budget: { rollouts },
+    name,
+    seed: 3,
+    tasks: { families: ['press-button', 'term-touch'] },
+    desktops: { count: 2, provider },
+    policy: { replicas: 2 },
+    rollout: { maxSteps: 4 },
+    curation: { dynamicRollouts: { max: 4 } },
+    trainer: { batchGroups: 1 },
+    warmStart: { demonstrations, steps: 10 },
+    evaluation: { episodes: 4, everyMinutes: 0 },
+    budget: { rollouts },
   };
   await writeFile(file, JSON.stringify(content));
   return file;
 }
 type Result = TrainResult & { readonly type: 'result'; readonly run: string; readonly dir: string };
-interface Shown { readonly id: string; readonly rollouts: number; readonly states: Record<string, number>; readonly retired: Record<string, number>; readonly evals: readonly { readonly label: string; readonly version: number; readonly episodes: number }[]; readonly families: readonly { readonly family: string }[] }
+interface Shown {
+  readonly id: string;
+  readonly rollouts: number;
+  readonly states: Record<string, number>;
+  readonly retired: Record<string, number>;
+  readonly evals: readonly { readonly label: string; readonly version: number; readonly episodes: number }[];
+  readonly families: readonly { readonly family: string }[];
+}
 
 const resultOf = (c: Command): Result => c.said.find((l) => l['type'] === 'result') as unknown as Result;
 const sum = (xs: Record<string, number>): number => Object.values(xs).reduce((a, b) => a + b, 0);
-const recorded = (r: Replay) => r.of('trajectory.recorded').filter((e) => e.head.provenance.kind === 'rollout' && e.head.outcome.kind !== 'error').map((e) => e.head);
+const recorded = (r: Replay) =>
+  r
+    .of('trajectory.recorded')
+    .filter((e) => e.head.provenance.kind === 'rollout' && e.head.outcome.kind !== 'error')
+    .map((e) => e.head);
 
-/** What must hold of every run that ended by itself: the ledger closes, in the journal and in what `runs show` says of it, and nothing runs. */
+/**
+ * What must hold of every run that ended by itself: the ledger closes, in the journal and in what `runs show` says of
+ * it, and nothing runs.
+ */
 async function closes(run: string): Promise<Replay> {
-  const r = await replay(run), c = r.counts;
+  const r = await replay(run),
+    c = r.counts;
   expect(r.damage).toBe(0);
   expect(c.generated).toBe(c.trained + c.inFlight + sum(c.retired));
   expect(c.byState).toMatchObject({ queued: 0, running: 0, claimed: 0 });
@@ -65,11 +116,24 @@ async function closes(run: string): Promise<Replay> {
   return r;
 }
 
-describe.each([['local', noLocal], ['docker', engine ? undefined : 'no Docker engine answers here']] as const)('train, %s desktops', (provider, missing) => {
+describe.each([
+  ['local', noLocal],
+  ['docker', engine ? undefined : 'no Docker engine answers here'],
+] as const)('train, %s desktops', (provider, missing) => {
   describe.skipIf(missing !== undefined)('a run', () => {
-    beforeAll(async () => { if (provider === 'docker') await ensureImage(connectEngine()); });
+    beforeAll(async () => {
+      if (provider === 'docker') await ensureImage(connectEngine());
+    });
     /** Containers of a run, running or not. */
-    const containers = async (run: string): Promise<number> => provider === 'docker' ? (await connectEngine().listContainers({ all: true, filters: { label: ['app=dart-studio', `run=${basename(run)}`] } })).length : 0;
+    const containers = async (run: string): Promise<number> =>
+      provider === 'docker'
+        ? (
+            await connectEngine().listContainers({
+              all: true,
+              filters: { label: ['app=dart-studio', `run=${basename(run)}`] },
+            })
+          ).length
+        : 0;
     const nothingLeft = async (of: readonly Mark[], run: string): Promise<void> => {
       await expect.poll(() => alive(of), { timeout: 60_000 }).toEqual([]);
       expect(await containers(run)).toBe(0);
@@ -77,48 +141,70 @@ describe.each([['local', noLocal], ['docker', engine ? undefined : 'no Docker en
 
     /** One whole run, made once for the tests that look at it. */
     let whole: Promise<{ result: Result; ended: Ended; tree: readonly Mark[]; seenContainers: number }> | undefined;
-    const wholeRun = (): NonNullable<typeof whole> => whole ??= (async () => {
-      const c = start('train', await runFile(`whole-${provider}`, provider, 16), '--runs', runs, '--json');
-      const run = await folderOf(c);
-      await c.hear((l) => 'eval' in l);
-      const tree = processTree(c.pid), seenContainers = await containers(run), ended = await c.ended;
-      return { result: resultOf(c), ended, tree, seenContainers };
-    })();
+    const wholeRun = (): NonNullable<typeof whole> =>
+      (whole ??= (async () => {
+        const c = start('train', await runFile(`whole-${provider}`, provider, 16), '--runs', runs, '--json');
+        const run = await folderOf(c);
+        await c.hear((l) => 'eval' in l);
+        const tree = processTree(c.pid),
+          seenContainers = await containers(run),
+          ended = await c.ended;
+        return { result: resultOf(c), ended, tree, seenContainers };
+      })());
 
     it('ends by its budget: evaluations, updates, a policy, a closed ledger, and nothing left behind', async () => {
       const { result, ended, tree, seenContainers } = await wholeRun();
       expect(ended, ended.stderr).toMatchObject({ code: 0, signal: null });
       expect(result).toMatchObject({ stopped: 'budget', run: basename(result.dir) });
       expect(result.rollouts).toBeGreaterThanOrEqual(16);
-      expect(result.points.map((p) => [p.label, p.episodes + p.errors])).toEqual([['untrained', 4], ['warm start', 4], ['final', 4]]);
+      expect(result.points.map((p) => [p.label, p.episodes + p.errors])).toEqual([
+        ['untrained', 4],
+        ['warm start', 4],
+        ['final', 4],
+      ]);
       expect(result.points.map((p) => p.errors)).toEqual([0, 0, 0]);
       const r = await closes(result.dir);
       expect(result.version).toBe(1 + r.of('batch.trained').length);
       expect(result.version).toBeGreaterThan(1);
       expect(r.of('eval').map((e) => [e.label, e.version])).toEqual(result.points.map((p) => [p.label, p.version]));
       expect(r.of('trajectory.recorded').filter((e) => e.head.provenance.kind === 'oracle')).toHaveLength(4);
-      const policy = await readFile(join(result.dir, 'checkpoints', `v${String(result.version).padStart(6, '0')}`, 'policy.onnx'));
+      const policy = await readFile(
+        join(result.dir, 'checkpoints', `v${String(result.version).padStart(6, '0')}`, 'policy.onnx'),
+      );
       expect(policy.length).toBeGreaterThan(10_000);
       expect(existsSync(join(result.dir, '.weights'))).toBe(false);
-      if (provider === 'docker') expect(seenContainers).toBeGreaterThan(0); else expect(tree.some((m) => m.what.startsWith('bwrap'))).toBe(true);
+      if (provider === 'docker') expect(seenContainers).toBeGreaterThan(0);
+      else expect(tree.some((m) => m.what.startsWith('bwrap'))).toBe(true);
       expect(tree.filter((m) => m.what.includes('__replica'))).toHaveLength(2);
       await nothingLeft(tree, result.dir);
     });
 
     it('killed twice in the middle of reinforcement learning and resumed: no accepted rollout is lost', async () => {
       const kills: { readonly before: Replay; readonly tree: readonly Mark[] }[] = [];
-      let run = '', trained = 0;
+      let run = '',
+        trained = 0;
       for (const resumed of [false, true]) {
-        const c = resumed ? start('train', '--resume', run, '--json') : start('train', await runFile(`killed-${provider}`, provider, 48), '--runs', runs, '--json');
+        const c = resumed
+          ? start('train', '--resume', run, '--json')
+          : start('train', await runFile(`killed-${provider}`, provider, 48), '--runs', runs, '--json');
         run = await folderOf(c);
         // First before any update, then after one: with rollouts under way both times.
-        await journalWhen(run, c, (r) => recorded(r).length >= (resumed ? recorded(kills[0]!.before).length + 1 : 3) && (!resumed || r.counts.trained > trained) && r.counts.byState.running > 0);
+        await journalWhen(
+          run,
+          c,
+          (r) =>
+            recorded(r).length >= (resumed ? recorded(kills[0]!.before).length + 1 : 3) &&
+            (!resumed || r.counts.trained > trained) &&
+            r.counts.byState.running > 0,
+        );
         const tree = processTree(c.pid);
         c.signal('SIGKILL', false);
         expect((await c.ended).signal).toBe('SIGKILL');
         const before = await replay(run);
         trained = before.counts.trained;
-        expect(before.counts.byState.running + before.counts.byState.queued + (before.counts.retired.lost ?? 0)).toBeGreaterThan(0);
+        expect(
+          before.counts.byState.running + before.counts.byState.queued + (before.counts.retired.lost ?? 0),
+        ).toBeGreaterThan(0);
         // Its children see that it is gone. Containers are the engine's: the next start removes those.
         await expect.poll(() => alive(tree), { timeout: 60_000 }).toEqual([]);
         if (provider === 'docker') expect(await containers(run)).toBeGreaterThan(0);
@@ -128,7 +214,8 @@ describe.each([['local', noLocal], ['docker', engine ? undefined : 'no Docker en
       const ended = await c.ended;
       expect(ended, ended.stderr).toMatchObject({ code: 0, signal: null });
       expect(resultOf(c).stopped).toBe('budget');
-      const after = await closes(run), seqs = after.events.map((e) => e.seq);
+      const after = await closes(run),
+        seqs = after.events.map((e) => e.seq);
       expect(seqs).toEqual(seqs.map((_, i) => i));
       expect(after.of('run.opened').map((e) => e.resumed)).toEqual([false, true, true]);
       // Demonstrations and warm start were made once.
@@ -150,7 +237,10 @@ describe.each([['local', noLocal], ['docker', engine ? undefined : 'no Docker en
       await reader.close();
       expect(after.counts.retired.lost).toBeGreaterThan(0);
       expect(after.counts.generated).toBeGreaterThanOrEqual(48);
-      await nothingLeft(kills.flatMap((k) => k.tree), run);
+      await nothingLeft(
+        kills.flatMap((k) => k.tree),
+        run,
+      );
     });
 
     it('Ctrl-C ends it cleanly: exit code 130, rollouts recorded or stopped, a checkpoint, and it can go on', async () => {
@@ -165,176 +255,365 @@ describe.each([['local', noLocal], ['docker', engine ? undefined : 'no Docker en
       const r = await closes(run);
       expect(r.of('run.closed').map((e) => e.reason)).toEqual(['stopped']);
       expect(r.counts.retired.error ?? 0).toBe(0);
-      expect(existsSync(join(run, 'checkpoints', `v${String(resultOf(c).version).padStart(6, '0')}`, 'policy.onnx'))).toBe(true);
+      expect(
+        existsSync(join(run, 'checkpoints', `v${String(resultOf(c).version).padStart(6, '0')}`, 'policy.onnx')),
+      ).toBe(true);
       await nothingLeft(tree, run);
     });
 
-    if (provider === 'local') it('Ctrl-C during the demonstrations ends it too, and those made are kept', async () => {
-      const c = start('train', await runFile('early', provider, 4, 8), '--runs', runs, '--json');
-      const run = await folderOf(c);
-      const made = (r: Replay) => r.of('trajectory.recorded').filter((e) => e.head.provenance.kind === 'oracle').length;
-      await journalWhen(run, c, (r) => made(r) > 0);
-      const tree = processTree(c.pid);
-      c.signal('SIGINT');
-      const ended = await c.ended;
-      expect(ended, ended.stderr).toMatchObject({ code: 130, signal: null });
-      expect(made(await replay(run))).toBeLessThan(16);
-      await nothingLeft(tree, run);
-      expect(await cli('train', '--resume', run)).toMatchObject({ code: 0 });
-      const r = await replay(run);
-      expect(made(r)).toBe(16);
-      expect(new Set(r.of('trajectory.recorded').map((e) => e.head.id)).size).toBe(r.of('trajectory.recorded').length);
-    });
-
-    if (provider === 'local') it('Ctrl-C while it starts, at every moment: the same clean end, and nothing left', async () => {
-      const file = await runFile('starting', provider, 500);
-      for (let i = 0; i < 8; i++) {
-        const c = start('train', file, '--runs', runs, '--json'), run = await folderOf(c);
-        await after(200 * i);
+    if (provider === 'local')
+      it('Ctrl-C during the demonstrations ends it too, and those made are kept', async () => {
+        const c = start('train', await runFile('early', provider, 4, 8), '--runs', runs, '--json');
+        const run = await folderOf(c);
+        const made = (r: Replay) =>
+          r.of('trajectory.recorded').filter((e) => e.head.provenance.kind === 'oracle').length;
+        await journalWhen(run, c, (r) => made(r) > 0);
         const tree = processTree(c.pid);
         c.signal('SIGINT');
         const ended = await c.ended;
         expect(ended, ended.stderr).toMatchObject({ code: 130, signal: null });
-        expect(resultOf(c)).toMatchObject({ stopped: 'signal' });
+        expect(made(await replay(run))).toBeLessThan(16);
         await nothingLeft(tree, run);
-        const events = existsSync(join(run, 'run.json')) ? (await replay(run)).of('run.closed') : [];
-        expect(events.map((e) => e.reason)).toEqual(events.map(() => 'stopped'));
-      }
-    });
+        expect(await cli('train', '--resume', run)).toMatchObject({ code: 0 });
+        const r = await replay(run);
+        expect(made(r)).toBe(16);
+        expect(new Set(r.of('trajectory.recorded').map((e) => e.head.id)).size).toBe(
+          r.of('trajectory.recorded').length,
+        );
+      });
 
-    if (provider === 'local') it('its results can be listed, exported and evaluated again', async () => {
-      const { result } = await wholeRun();
-      expect((await cliJson<Shown[]>('runs', 'list', '--json', '--runs', runs)).find((r) => r.id === result.run)).toMatchObject({ rollouts: result.rollouts });
-      const shown = await cli('runs', 'show', result.run, '--runs', runs);
-      expect(shown.code).toBe(0);
-      expect(shown.stdout).toMatch(new RegExp(`${result.rollouts} generated = \\d+ trained \\+ \\d+ in flight \\+ \\d+ retired`));
-      for (const ending of ['csv', 'json']) expect((await cli('runs', 'export', result.run, join(dir, `m.${ending}`), '--runs', runs)).code).toBe(0);
-      const rows = JSON.parse(await readFile(join(dir, 'm.json'), 'utf8')) as { name: string; value: number }[], csv = (await readFile(join(dir, 'm.csv'), 'utf8')).trim().split('\n');
-      expect(csv[0]).toBe('name,at,version,value');
-      expect(csv).toHaveLength(rows.length + 1);
-      expect(rows.filter((r) => r.name === 'update.loss')).toHaveLength(result.version - 1);
-      expect(await cli('runs', 'export', result.run, join(dir, 'm.txt'), '--runs', runs)).toMatchObject({ code: 2, stderr: expect.stringContaining('.csv or .json') as string });
+    if (provider === 'local')
+      it('Ctrl-C while it starts, at every moment: the same clean end, and nothing left', async () => {
+        const file = await runFile('starting', provider, 500);
+        for (let i = 0; i < 8; i++) {
+          const c = start('train', file, '--runs', runs, '--json'),
+            run = await folderOf(c);
+          await after(200 * i);
+          const tree = processTree(c.pid);
+          c.signal('SIGINT');
+          const ended = await c.ended;
+          expect(ended, ended.stderr).toMatchObject({ code: 130, signal: null });
+          expect(resultOf(c)).toMatchObject({ stopped: 'signal' });
+          await nothingLeft(tree, run);
+          const events = existsSync(join(run, 'run.json')) ? (await replay(run)).of('run.closed') : [];
+          expect(events.map((e) => e.reason)).toEqual(events.map(() => 'stopped'));
+        }
+      });
 
-      const before = await replay(result.dir);
-      const point = await cliJson<EvalPoint>('evaluate', result.run, '--episodes', '2', '--json', '--runs', runs, '--provider', provider);
-      expect(point).toMatchObject({ label: 'heldout', version: result.version, episodes: 2, errors: 0 });
-      const first = await cliJson<EvalPoint>('evaluate', result.dir, '--episodes', '2', '--checkpoint', String(result.version - 1), '--split', 'train', '--json', '--provider', provider);
-      expect(first).toMatchObject({ label: 'train', version: result.version - 1, episodes: 2 });
-      // Evaluating only reads.
-      expect((await replay(result.dir)).events).toEqual(before.events);
-      expect(await cli('evaluate', result.run, '--checkpoint', '999', '--runs', runs)).toMatchObject({ code: 1, stderr: expect.stringContaining('no checkpoint of version 999') as string });
-    });
+    if (provider === 'local')
+      it('its results can be listed, exported and evaluated again', async () => {
+        const { result } = await wholeRun();
+        expect(
+          (await cliJson<Shown[]>('runs', 'list', '--json', '--runs', runs)).find((r) => r.id === result.run),
+        ).toMatchObject({ rollouts: result.rollouts });
+        const shown = await cli('runs', 'show', result.run, '--runs', runs);
+        expect(shown.code).toBe(0);
+        expect(shown.stdout).toMatch(
+          new RegExp(`${result.rollouts} generated = \\d+ trained \\+ \\d+ in flight \\+ \\d+ retired`),
+        );
+        for (const ending of ['csv', 'json'])
+          expect((await cli('runs', 'export', result.run, join(dir, `m.${ending}`), '--runs', runs)).code).toBe(0);
+        const rows = JSON.parse(await readFile(join(dir, 'm.json'), 'utf8')) as { name: string; value: number }[],
+          csv = (await readFile(join(dir, 'm.csv'), 'utf8')).trim().split('\n');
+        expect(csv[0]).toBe('name,at,version,value');
+        expect(csv).toHaveLength(rows.length + 1);
+        expect(rows.filter((r) => r.name === 'update.loss')).toHaveLength(result.version - 1);
+        expect(await cli('runs', 'export', result.run, join(dir, 'm.txt'), '--runs', runs)).toMatchObject({
+          code: 2,
+          stderr: expect.stringContaining('.csv or .json') as string,
+        });
 
-    if (provider === 'local') it('rolls out task files of a folder, leaving out what cannot run here', async () => {
-      const folder = join(dir, 'osworld'), file = join(dir, 'folder.json');
-      await mkdir(folder, { recursive: true });
-      for (const name of ['press-button', 'window-close']) {
-        const t = deskSuite().task(id<FamilyId>(`desk/${name}`), trainSeed(0));
-        await writeFile(join(folder, `${name}.json`), JSON.stringify({ id: name, instruction: t.instruction, config: t.config, evaluator: t.evaluator, related_apps: t.relatedApps }));
-      }
-      await writeFile(join(folder, 'chrome.json'), JSON.stringify({ id: 'needs-chrome', instruction: 'x', config: [], evaluator: { func: 'infeasible' }, related_apps: ['chrome'] }));
-      const content: RunFile = { name: 'folder', tasks: { suite: 'folder', dir: folder }, desktops: { count: 2, provider }, policy: { replicas: 1 }, rollout: { maxSteps: 3 }, curation: { dynamicRollouts: { max: 2 } }, evaluation: { episodes: 2, everyMinutes: 0 }, budget: { rollouts: 6 } };
-      await writeFile(file, JSON.stringify(content));
-      const c = start('train', file, '--runs', runs, '--json'), ended = await c.ended;
-      expect(ended, ended.stderr).toMatchObject({ code: 0 });
-      const { dir: run, points } = resultOf(c), r = await replay(run);
-      expect(points.map((p) => [p.label, p.episodes, p.errors])).toEqual([['untrained', 2, 0], ['final', 2, 0]]);
-      const judged = r.of('trajectory.recorded').map((e) => e.head);
-      expect(judged.filter((t) => t.outcome.kind === 'error')).toEqual([]);
-      expect([...new Set(judged.map((t) => t.task))].sort()).toEqual(['press-button', 'window-close']);
-      expect(judged.filter((t) => t.provenance.kind === 'rollout').length).toBeGreaterThan(0);
-    });
-
-    if (provider === 'local') it('rolls out and evaluates with a remote model, past the bound that waits for a trainer, and keeps its key out of the run', async () => {
-      let asked = 0;
-      const seen: { auth: string | undefined; png: Buffer }[] = [];
-      // A task that cannot be done: saying so is right. The model is right every other time, so that groups have something to teach.
-      const server = createServer((req, res) => {
-        const chunks: Buffer[] = [];
-        req.on('data', (d: Buffer) => chunks.push(d)).on('end', () => {
-          const { messages } = JSON.parse(Buffer.concat(chunks).toString()) as { messages: { content: string | { type: string; image_url?: { url: string } }[] }[] };
-          const image = messages.flatMap((m) => typeof m.content === 'string' ? [] : m.content).findLast((p) => p.image_url)!.image_url!.url;
-          seen.push({ auth: req.headers.authorization, png: Buffer.from(image.replace('data:image/png;base64,', ''), 'base64') });
-          const content = `Thought: I decide.\nAction: ${asked++ % 2 === 0 ? 'call_user()' : 'finished()'}`;
-          res.setHeader('content-type', 'application/json').end(JSON.stringify({ model: 'm@v7', choices: [{ message: { content }, token_ids: [1, 2], logprobs: { content: [{ token: 'a', logprob: -0.5, top_logprobs: [{ logprob: -0.5 }] }, { token: 'b', logprob: -1, top_logprobs: [{ logprob: -1 }] }] } }] }));
+        const before = await replay(result.dir);
+        const point = await cliJson<EvalPoint>(
+          'evaluate',
+          result.run,
+          '--episodes',
+          '2',
+          '--json',
+          '--runs',
+          runs,
+          '--provider',
+          provider,
+        );
+        expect(point).toMatchObject({ label: 'heldout', version: result.version, episodes: 2, errors: 0 });
+        const first = await cliJson<EvalPoint>(
+          'evaluate',
+          result.dir,
+          '--episodes',
+          '2',
+          '--checkpoint',
+          String(result.version - 1),
+          '--split',
+          'train',
+          '--json',
+          '--provider',
+          provider,
+        );
+        expect(first).toMatchObject({ label: 'train', version: result.version - 1, episodes: 2 });
+        // Evaluating only reads.
+        expect((await replay(result.dir)).events).toEqual(before.events);
+        expect(await cli('evaluate', result.run, '--checkpoint', '999', '--runs', runs)).toMatchObject({
+          code: 1,
+          stderr: expect.stringContaining('no checkpoint of version 999') as string,
         });
       });
-      await new Promise<void>((r) => server.listen(0, '127.0.0.1', r));
-      try {
-        const folder = join(dir, 'impossible'), file = join(dir, 'remote.json');
+
+    if (provider === 'local')
+      it('rolls out task files of a folder, leaving out what cannot run here', async () => {
+        const folder = join(dir, 'osworld'),
+          file = join(dir, 'folder.json');
         await mkdir(folder, { recursive: true });
-        await writeFile(join(folder, 'a.json'), JSON.stringify({ id: 'a', instruction: 'Do what cannot be done.', config: [], evaluator: { func: 'infeasible' }, related_apps: ['os'] }));
+        for (const name of ['press-button', 'window-close']) {
+          const t = deskSuite().task(id<FamilyId>(`desk/${name}`), trainSeed(0));
+          await writeFile(
+            join(folder, `${name}.json`),
+            JSON.stringify({
+              id: name,
+              instruction: t.instruction,
+              config: t.config,
+              evaluator: t.evaluator,
+              related_apps: t.relatedApps,
+            }),
+          );
+        }
+        await writeFile(
+          join(folder, 'chrome.json'),
+          JSON.stringify({
+            id: 'needs-chrome',
+            instruction: 'x',
+            config: [],
+            evaluator: { func: 'infeasible' },
+            related_apps: ['chrome'],
+          }),
+        );
         const content: RunFile = {
-          name: 'remote', tasks: { suite: 'folder', dir: folder, infeasible: true }, desktops: { count: 2, provider }, curation: { dynamicRollouts: { max: 2 } }, trainer: { batchGroups: 1 }, evaluation: { episodes: 2, everyMinutes: 0 }, budget: { rollouts: 20 },
-          policy: { kind: 'openai', openai: { baseUrls: [`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`], model: 'm', apiKeyEnv: 'DART_TEST_KEY' } },
+          name: 'folder',
+          tasks: { suite: 'folder', dir: folder },
+          desktops: { count: 2, provider },
+          policy: { replicas: 1 },
+          rollout: { maxSteps: 3 },
+          curation: { dynamicRollouts: { max: 2 } },
+          evaluation: { episodes: 2, everyMinutes: 0 },
+          budget: { rollouts: 6 },
         };
         await writeFile(file, JSON.stringify(content));
-        expect(await cli('train', file, '--runs', runs)).toMatchObject({ code: 2, stderr: expect.stringContaining('DART_TEST_KEY (policy.openai.apiKeyEnv) is not set') as string });
-        process.env['DART_TEST_KEY'] = 'the-secret-key';
-        const c = start('train', file, '--runs', runs, '--json'), ended = await c.ended;
+        const c = start('train', file, '--runs', runs, '--json'),
+          ended = await c.ended;
         expect(ended, ended.stderr).toMatchObject({ code: 0 });
-        const { dir: run, points } = resultOf(c), r = await replay(run);
-        expect(points.map((p) => [p.label, p.infeasible.episodes, p.errors])).toEqual([['untrained', 2, 0], ['final', 2, 0]]);
-        expect(r.counts.generated).toBeGreaterThanOrEqual(20);
-        const outcomes = recorded(r).map((t) => t.outcome.kind);
-        expect(new Set(outcomes)).toEqual(new Set(['success', 'failure']));
-        const steps = r.of('rollout.step').map((e) => e.step);
-        for (const s of steps) expect(s).toMatchObject({ thought: 'I decide.', version: 7, origin: 'policy' });
-        expect(steps.every((s) => s.tokens!.logprobs.length === 2)).toBe(true);
-        for (const s of seen) { expect(s.auth).toBe('Bearer the-secret-key'); expect([s.png.readUInt32BE(16), s.png.readUInt32BE(20)]).toEqual([640, 400]); }
-        for (const f of (await readdir(run, { recursive: true, withFileTypes: true })).filter((e) => e.isFile())) expect((await readFile(join(f.parentPath, f.name))).includes('the-secret-key'), f.name).toBe(false);
-        expect(await cliJson<EvalPoint>('evaluate', run, '--episodes', '2', '--json')).toMatchObject({ version: 0, errors: 0, infeasible: { episodes: 2 } });
-      } finally { delete process.env['DART_TEST_KEY']; await new Promise((r) => { server.closeAllConnections(); server.close(r); }); }
-    });
+        const { dir: run, points } = resultOf(c),
+          r = await replay(run);
+        expect(points.map((p) => [p.label, p.episodes, p.errors])).toEqual([
+          ['untrained', 2, 0],
+          ['final', 2, 0],
+        ]);
+        const judged = r.of('trajectory.recorded').map((e) => e.head);
+        expect(judged.filter((t) => t.outcome.kind === 'error')).toEqual([]);
+        expect([...new Set(judged.map((t) => t.task))].sort()).toEqual(['press-button', 'window-close']);
+        expect(judged.filter((t) => t.provenance.kind === 'rollout').length).toBeGreaterThan(0);
+      });
 
-    if (provider === 'local') it('refuses a second writer, naming the first', async () => {
-      const c = start('train', await runFile('busy', provider, 500), '--runs', runs, '--json');
-      const run = await folderOf(c);
-      await c.hear((l) => l['type'] === 'status');
-      const second = await cli('train', '--resume', run);
-      expect(second.code).toBe(1);
-      expect(second.stderr).toContain(`process ${c.pid}`);
-      // The first was not disturbed.
-      c.signal('SIGINT');
-      const ended = await c.ended;
-      expect(ended, ended.stderr).toMatchObject({ code: 130, signal: null });
-    });
+    if (provider === 'local')
+      it('rolls out and evaluates with a remote model, past the bound that waits for a trainer, and keeps its key out of the run', async () => {
+        let asked = 0;
+        const seen: { auth: string | undefined; png: Buffer }[] = [];
+        // A task that cannot be done: saying so is right. The model is right every other time, so that groups have
+        // something to teach.
+        const server = createServer((req, res) => {
+          const chunks: Buffer[] = [];
+          req
+            .on('data', (d: Buffer) => chunks.push(d))
+            .on('end', () => {
+              const { messages } = JSON.parse(Buffer.concat(chunks).toString()) as {
+                messages: { content: string | { type: string; image_url?: { url: string } }[] }[];
+              };
+              const image = messages
+                .flatMap((m) => (typeof m.content === 'string' ? [] : m.content))
+                .findLast((p) => p.image_url)!.image_url!.url;
+              seen.push({
+                auth: req.headers.authorization,
+                png: Buffer.from(image.replace('data:image/png;base64,', ''), 'base64'),
+              });
+              const content = `Thought: I decide.\nAction: ${asked++ % 2 === 0 ? 'call_user()' : 'finished()'}`;
+              res.setHeader('content-type', 'application/json').end(
+                JSON.stringify({
+                  model: 'm@v7',
+                  choices: [
+                    {
+                      message: { content },
+                      token_ids: [1, 2],
+                      logprobs: {
+                        content: [
+                          { token: 'a', logprob: -0.5, top_logprobs: [{ logprob: -0.5 }] },
+                          { token: 'b', logprob: -1, top_logprobs: [{ logprob: -1 }] },
+                        ],
+                      },
+                    },
+                  ],
+                }),
+              );
+            });
+        });
+        await new Promise<void>((r) => server.listen(0, '127.0.0.1', r));
+        try {
+          const folder = join(dir, 'impossible'),
+            file = join(dir, 'remote.json');
+          await mkdir(folder, { recursive: true });
+          await writeFile(
+            join(folder, 'a.json'),
+            JSON.stringify({
+              id: 'a',
+              instruction: 'Do what cannot be done.',
+              config: [],
+              evaluator: { func: 'infeasible' },
+              related_apps: ['os'],
+            }),
+          );
+          const content: RunFile = {
+            name: 'remote',
+            tasks: { suite: 'folder', dir: folder, infeasible: true },
+            desktops: { count: 2, provider },
+            curation: { dynamicRollouts: { max: 2 } },
+            trainer: { batchGroups: 1 },
+            evaluation: { episodes: 2, everyMinutes: 0 },
+            budget: { rollouts: 20 },
+            policy: {
+              kind: 'openai',
+              openai: {
+                baseUrls: [`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`],
+                model: 'm',
+                apiKeyEnv: 'DART_TEST_KEY',
+              },
+            },
+          };
+          await writeFile(file, JSON.stringify(content));
+          expect(await cli('train', file, '--runs', runs)).toMatchObject({
+            code: 2,
+            stderr: expect.stringContaining('DART_TEST_KEY (policy.openai.apiKeyEnv) is not set') as string,
+          });
+          process.env['DART_TEST_KEY'] = 'the-secret-key';
+          const c = start('train', file, '--runs', runs, '--json'),
+            ended = await c.ended;
+          expect(ended, ended.stderr).toMatchObject({ code: 0 });
+          const { dir: run, points } = resultOf(c),
+            r = await replay(run);
+          expect(points.map((p) => [p.label, p.infeasible.episodes, p.errors])).toEqual([
+            ['untrained', 2, 0],
+            ['final', 2, 0],
+          ]);
+          expect(r.counts.generated).toBeGreaterThanOrEqual(20);
+          const outcomes = recorded(r).map((t) => t.outcome.kind);
+          expect(new Set(outcomes)).toEqual(new Set(['success', 'failure']));
+          const steps = r.of('rollout.step').map((e) => e.step);
+          for (const s of steps) expect(s).toMatchObject({ thought: 'I decide.', version: 7, origin: 'policy' });
+          expect(steps.every((s) => s.tokens!.logprobs.length === 2)).toBe(true);
+          for (const s of seen) {
+            expect(s.auth).toBe('Bearer the-secret-key');
+            expect([s.png.readUInt32BE(16), s.png.readUInt32BE(20)]).toEqual([640, 400]);
+          }
+          for (const f of (await readdir(run, { recursive: true, withFileTypes: true })).filter((e) => e.isFile()))
+            expect((await readFile(join(f.parentPath, f.name))).includes('the-secret-key'), f.name).toBe(false);
+          expect(await cliJson<EvalPoint>('evaluate', run, '--episodes', '2', '--json')).toMatchObject({
+            version: 0,
+            errors: 0,
+            infeasible: { episodes: 2 },
+          });
+        } finally {
+          delete process.env['DART_TEST_KEY'];
+          await new Promise((r) => {
+            server.closeAllConnections();
+            server.close(r);
+          });
+        }
+      });
+
+    if (provider === 'local')
+      it('refuses a second writer, naming the first', async () => {
+        const c = start('train', await runFile('busy', provider, 500), '--runs', runs, '--json');
+        const run = await folderOf(c);
+        await c.hear((l) => l['type'] === 'status');
+        const second = await cli('train', '--resume', run);
+        expect(second.code).toBe(1);
+        expect(second.stderr).toContain(`process ${c.pid}`);
+        // The first was not disturbed.
+        c.signal('SIGINT');
+        const ended = await c.ended;
+        expect(ended, ended.stderr).toMatchObject({ code: 130, signal: null });
+      });
   });
 });
 
 describe('what is wrong is said', () => {
   it('a run file: every wrong key at once, and exit code 2', async () => {
-    const file = join(dir, 'wrong.json'), into = join(dir, 'none');
-    await writeFile(file, JSON.stringify({ sed: 1, nam: 'x', desktops: { count: 'six', provder: 'local' }, trainer: { batchGroup: 3, lr: -1 }, curation: { pool: { reuseCap: 1.5 } } }));
+    const file = join(dir, 'wrong.json'),
+      into = join(dir, 'none');
+    await writeFile(
+      file,
+      JSON.stringify({
+        sed: 1,
+        nam: 'x',
+        desktops: { count: 'six', provder: 'local' },
+        trainer: { batchGroup: 3, lr: -1 },
+        curation: { pool: { reuseCap: 1.5 } },
+      }),
+    );
     const r = await cli('train', file, '--runs', into);
     expect(r.code).toBe(2);
-    for (const says of ['"sed"; did you mean "seed"?', '"nam"; did you mean "name"?', 'desktops.count: ', 'desktops: unknown key "provder"; did you mean "provider"?', 'trainer: unknown key "batchGroup"; did you mean "batchGroups"?', 'trainer.lr: ', 'curation.pool.reuseCap: ']) expect(r.stderr).toContain(says);
+    for (const says of [
+      '"sed"; did you mean "seed"?',
+      '"nam"; did you mean "name"?',
+      'desktops.count: ',
+      'desktops: unknown key "provder"; did you mean "provider"?',
+      'trainer: unknown key "batchGroup"; did you mean "batchGroups"?',
+      'trainer.lr: ',
+      'curation.pool.reuseCap: ',
+    ])
+      expect(r.stderr).toContain(says);
     expect(existsSync(into)).toBe(false);
     await writeFile(file, '{\n  "seed": 1,\n  oops\n}');
-    expect(await cli('train', file)).toMatchObject({ code: 2, stderr: expect.stringContaining('wrong.json, line 3') as string });
+    expect(await cli('train', file)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('wrong.json, line 3') as string,
+    });
     await writeFile(file, JSON.stringify({ tasks: { families: ['press-button', 'pres-button'] } }));
-    expect(await cli('train', file, '--runs', into)).toMatchObject({ code: 2, stderr: expect.stringContaining('desk/pres-button') as string });
+    expect(await cli('train', file, '--runs', into)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('desk/pres-button') as string,
+    });
     expect(existsSync(into)).toBe(false);
   });
 
   it('commands, options and runs that are not there', async () => {
-    const says = async (code: number, text: string, ...args: string[]): Promise<void> => expect(await cli(...args)).toMatchObject({ code, stderr: expect.stringContaining(text) as string });
+    const says = async (code: number, text: string, ...args: string[]): Promise<void> =>
+      expect(await cli(...args)).toMatchObject({ code, stderr: expect.stringContaining(text) as string });
     await says(2, 'unknown command', 'trian');
     await says(2, 'unknown option', 'train', '--preste', 'quickstart');
     await says(2, '--minutes soon', 'train', '--minutes', 'soon');
     await says(2, 'cannot be read', 'train', join(dir, 'nowhere.json'));
-    for (const args of [['runs', 'show', 'nix'], ['runs', 'export', 'nix', 'x.csv'], ['evaluate', 'nix'], ['train', '--resume', 'nix']]) await says(1, "There is no run 'nix'", ...args, '--runs', dir);
-    expect(await cli('runs', 'list', '--runs', join(dir, 'nowhere'))).toMatchObject({ code: 0, stdout: expect.stringContaining('No runs in') as string });
+    for (const args of [
+      ['runs', 'show', 'nix'],
+      ['runs', 'export', 'nix', 'x.csv'],
+      ['evaluate', 'nix'],
+      ['train', '--resume', 'nix'],
+    ])
+      await says(1, "There is no run 'nix'", ...args, '--runs', dir);
+    expect(await cli('runs', 'list', '--runs', join(dir, 'nowhere'))).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('No runs in') as string,
+    });
   });
 
   it('task files: which can run here, what the others need, which are invalid', async () => {
     const folder = join(dir, 'tasks');
     await mkdir(join(folder, 'os'), { recursive: true });
-    const task = (name: string, apps: string[]): string => JSON.stringify({ id: name, instruction: 'x', config: [], evaluator: { func: 'infeasible' }, related_apps: apps });
+    const task = (name: string, apps: string[]): string =>
+      JSON.stringify({ id: name, instruction: 'x', config: [], evaluator: { func: 'infeasible' }, related_apps: apps });
     await writeFile(join(folder, 'os', 'a.json'), task('a', ['os']));
     await writeFile(join(folder, 'b.json'), task('b', ['chrome']));
     await writeFile(join(folder, 'test_all.json'), JSON.stringify({ os: ['a'] }));
-    expect(await cliJson('tasks', 'check', folder, '--json')).toEqual([{ id: 'b', status: 'unsupported', needs: ['app:chrome'] }, { id: 'a', status: 'runnable', needs: [] }]);
+    expect(await cliJson('tasks', 'check', folder, '--json')).toEqual([
+      { id: 'b', status: 'unsupported', needs: ['app:chrome'] },
+      { id: 'a', status: 'runnable', needs: [] },
+    ]);
     await writeFile(join(folder, 'c.json'), JSON.stringify({ id: 'c' }));
     const r = await cli('tasks', 'check', folder);
     expect(r.code).toBe(1);
@@ -343,20 +622,32 @@ describe('what is wrong is said', () => {
     expect((await cli('tasks', 'check', join(dir, 'nowhere'))).code).toBe(1);
   });
 
-  it('the machine, the suite and the run file\'s schema', async () => {
-    const doctor = await cli('doctor', '--json'), checks = JSON.parse(doctor.stdout) as { what: string; ok: boolean; needed: boolean; remedy?: string }[];
+  it("the machine, the suite and the run file's schema", async () => {
+    const doctor = await cli('doctor', '--json'),
+      checks = JSON.parse(doctor.stdout) as { what: string; ok: boolean; needed: boolean; remedy?: string }[];
     expect(doctor.code).toBe(checks.some((c) => c.needed && !c.ok) ? 1 : 0);
-    expect(checks.map((c) => c.what)).toEqual(expect.arrayContaining(['Node.js', 'ONNX Runtime', 'desktops: local', 'desktops: docker']));
+    expect(checks.map((c) => c.what)).toEqual(
+      expect.arrayContaining(['Node.js', 'ONNX Runtime', 'desktops: local', 'desktops: docker']),
+    );
     expect(checks.find((c) => c.what === 'desktops: local')!.ok).toBe(noLocal === undefined);
     expect(checks.find((c) => c.what === 'desktops: docker')!.ok).toBe(engine !== undefined);
     for (const c of checks.filter((x) => !x.ok)) expect(c.remedy).toBeTruthy();
     const families = await cliJson<{ id: string }[]>('tasks', 'list', '--json');
     expect(families.map((f) => f.id)).toContain('desk/press-button');
-    type Node = { type?: string; description?: string; properties?: Record<string, Node>; additionalProperties?: unknown };
-    const undescribed: string[] = [], open: string[] = [];
+    type Node = {
+      type?: string;
+      description?: string;
+      properties?: Record<string, Node>;
+      additionalProperties?: unknown;
+    };
+    const undescribed: string[] = [],
+      open: string[] = [];
     const walk = (n: Node, at: string): void => {
       if (n.properties && n.additionalProperties !== false) open.push(at);
-      for (const [k, v] of Object.entries(n.properties ?? {})) { if (!v.description && !['width', 'height'].includes(k)) undescribed.push(`${at}.${k}`); walk(v, `${at}.${k}`); }
+      for (const [k, v] of Object.entries(n.properties ?? {})) {
+        if (!v.description && !['width', 'height'].includes(k)) undescribed.push(`${at}.${k}`);
+        walk(v, `${at}.${k}`);
+      }
     };
     walk(await cliJson<Node>('schema'), '');
     expect({ undescribed, open }).toEqual({ undescribed: [], open: [] });

@@ -15,17 +15,39 @@ if (why) console.warn(`skipped: ${why}`);
 
 it.skipIf(why)('a service that starts removes the desktops of a process that was killed', async () => {
   const sandbox = spawn('sleep', ['600'], { stdio: 'ignore' });
-  const stat = readFileSync(`/proc/${sandbox.pid}/stat`, 'utf8'), started = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]!;
-  const record = join(await stateDir(), 'local-leftover-test.json'), dir = await mkdtemp(join(tmpdir(), 'dart-leftover-'));
+  const stat = readFileSync(`/proc/${sandbox.pid}/stat`, 'utf8'),
+    started = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]!;
+  const record = join(await stateDir(), 'local-leftover-test.json'),
+    dir = await mkdtemp(join(tmpdir(), 'dart-leftover-'));
   // Its owner's process id is taken by somebody else by now: the start time differs.
-  await writeFile(record, JSON.stringify({ id: 'local-leftover-test', cgroups: [], owner: { pid: process.pid, started: '1' }, processes: [{ pid: sandbox.pid, started }] }));
+  await writeFile(
+    record,
+    JSON.stringify({
+      id: 'local-leftover-test',
+      cgroups: [],
+      owner: { pid: process.pid, started: '1' },
+      processes: [{ pid: sandbox.pid, started }],
+    }),
+  );
   const ended = once(sandbox, 'exit');
   let said: (text: string) => void = () => undefined;
-  const told = new Promise<string>((r) => { said = r; });
-  const service = createStudioService({ entry: { file: join(process.cwd(), 'dist/runtime.js') }, cacheDir: dir, log: (_level, text) => { said(text); } });
+  const told = new Promise<string>((r) => {
+    said = r;
+  });
+  const service = createStudioService({
+    entry: { file: join(process.cwd(), 'dist/runtime.js') },
+    cacheDir: dir,
+    log: (_level, text) => {
+      said(text);
+    },
+  });
   try {
     expect(await told).toMatch(/^\d+ desktops of a process that died were removed\.$/);
     expect((await ended)[1]).toBe('SIGKILL');
     expect(existsSync(record)).toBe(false);
-  } finally { await service.close({ now: true }); sandbox.kill('SIGKILL'); await rm(dir, { recursive: true, force: true }); }
+  } finally {
+    await service.close({ now: true });
+    sandbox.kill('SIGKILL');
+    await rm(dir, { recursive: true, force: true });
+  }
 });

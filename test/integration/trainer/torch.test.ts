@@ -18,35 +18,75 @@ const length = (a: Float32Array): number => Math.sqrt(a.reduce((s, x) => s + x *
 
 describe('one whole update against PyTorch autograd', () => {
   let python: string | undefined;
-  beforeAll(() => { python = pythonWithTorch(); });
+  beforeAll(() => {
+    python = pythonWithTorch();
+  });
 
   it('gives the same gradient and, after clipping and AdamW, the same weights', async (t) => {
-    if (!python) { console.log('skipped: PyTorch is not installed (apt-get install python3-torch)'); t.skip(); return; }
-    const states = 3, o = { ...TRAINER_DEFAULTS, microBatch: states, entropyCoefficient: 0.02, temperature: 1.1, gradClip: 0.2, adamEpsilon: 1e-3 };
-    const samples = policySamples(GLYPH_SPEC, states, o.slots, 1).map((s, i) => (i % 7 === 0 ? { ...s, kind: 'imitation' as const, advantage: 0 } : i % 5 === 0 ? { ...s, rolloutLogprobs: undefined } : s));
-    const learner = await Learner.create(GLYPH_SPEC, o, 5), before = learner.theta.slice();
-    const places = toPlaces(samples, o.slots), sessions = new Sessions(await loadOrt(), learner.model, states, o.slots, 1);
+    if (!python) {
+      console.log('skipped: PyTorch is not installed (apt-get install python3-torch)');
+      t.skip();
+      return;
+    }
+    const states = 3,
+      o = {
+        ...TRAINER_DEFAULTS,
+        microBatch: states,
+        entropyCoefficient: 0.02,
+        temperature: 1.1,
+        gradClip: 0.2,
+        adamEpsilon: 1e-3,
+      };
+    const samples = policySamples(GLYPH_SPEC, states, o.slots, 1).map((s, i) =>
+      i % 7 === 0
+        ? { ...s, kind: 'imitation' as const, advantage: 0 }
+        : i % 5 === 0
+          ? { ...s, rolloutLogprobs: undefined }
+          : s,
+    );
+    const learner = await Learner.create(GLYPH_SPEC, o, 5),
+      before = learner.theta.slice();
+    const places = toPlaces(samples, o.slots),
+      sessions = new Sessions(await loadOrt(), learner.model, states, o.slots, 1);
     weigh(places, o.imitationCoefficient, o.entropyCoefficient);
-    const feeds = sessions.pack(places, { epsLow: o.epsLow, epsHigh: o.epsHigh, dualClip: o.dualClip, tisCap: o.tisCap, bandLow: o.icePopBand[0], bandHigh: o.icePopBand[1], klBeta: 0, temperature: o.temperature });
+    const feeds = sessions.pack(places, {
+      epsLow: o.epsLow,
+      epsHigh: o.epsHigh,
+      dualClip: o.dualClip,
+      tisCap: o.tisCap,
+      bandLow: o.icePopBand[0],
+      bandHigh: o.icePopBand[1],
+      klBeta: 0,
+      temperature: o.temperature,
+    });
     const dir = await mkdtemp(join(tmpdir(), 'torch-'));
     try {
       writeProblem(dir, learner.model, before, feeds, o, states);
-      const ours = await sessions.grad({ objective: 'ppo', correction: 'token', fresh: true, reference: false }, { ...feeds, theta: sessions.floats(before), accumulated: sessions.floats(new Float32Array(before.length)) });
+      const ours = await sessions.grad(
+        { objective: 'ppo', correction: 'token', fresh: true, reference: false },
+        { ...feeds, theta: sessions.floats(before), accumulated: sessions.floats(new Float32Array(before.length)) },
+      );
       await run(python, ['test/bench/trainer/torch_peer.py', dir, 'check']);
       const theirs = JSON.parse(await readFile(join(dir, 'result.json'), 'utf8')) as { loss: number; norm: number };
-      const gradient = floats(await readFile(join(dir, 'gradient.f32'))), mine = ours.gradient!.data as Float32Array;
-      expect(Math.abs((ours.parts!.data as Float32Array)[0]! - theirs.loss)).toBeLessThan(1e-4 * Math.max(1, Math.abs(theirs.loss)));
+      const gradient = floats(await readFile(join(dir, 'gradient.f32'))),
+        mine = ours.gradient!.data as Float32Array;
+      expect(Math.abs((ours.parts!.data as Float32Array)[0]! - theirs.loss)).toBeLessThan(
+        1e-4 * Math.max(1, Math.abs(theirs.loss)),
+      );
       expect(length(mine.map((x, i) => x - gradient[i]!)) / length(gradient)).toBeLessThan(1e-4);
       // Array by array as well, so that a small one cannot hide behind a large one.
       let at = 0;
       for (const d of learner.model.layout.defs) {
-        const n = d.shape.reduce((a, b) => a * b, 1), a = mine.subarray(at, at + n), b = gradient.subarray(at, at + n);
+        const n = d.shape.reduce((a, b) => a * b, 1),
+          a = mine.subarray(at, at + n),
+          b = gradient.subarray(at, at + n);
         expect(length(a.map((x, i) => x - b[i]!)), d.name).toBeLessThan(1e-4 * length(b) + 1e-6 * length(gradient));
         at += n;
       }
       const report = await learner.update({ id: 'b' as never, samples, epochs: 1 });
       expect(Math.abs(report.gradNorm / theirs.norm - 1)).toBeLessThan(1e-4);
-      const after = floats(await readFile(join(dir, 'theta2.f32'))), moved = learner.theta.map((x, i) => x - before[i]!);
+      const after = floats(await readFile(join(dir, 'theta2.f32'))),
+        moved = learner.theta.map((x, i) => x - before[i]!);
       expect(length(moved.map((x, i) => x - (after[i]! - before[i]!))) / length(moved)).toBeLessThan(2e-3);
     } finally {
       await rm(dir, { recursive: true, force: true });

@@ -5,48 +5,126 @@ import { gradGraph, KNOBS, TOKENS, type GradVariant } from '../../../runtime/tra
 import { klTerm } from '../../../runtime/trainer/objective/kl.js';
 import { icePop, tisSequence, tisToken } from '../../../runtime/trainer/objective/corrections.js';
 import { cispo, dualClip, gspoRatio, ratioOf } from '../../../runtime/trainer/objective/policyLoss.js';
-import { choiceCount, f64, ints, randomStates, relative, roughTheta, sessionOf, slope, TINY, tinyModel } from './lib.js';
+import {
+  choiceCount,
+  f64,
+  ints,
+  randomStates,
+  relative,
+  roughTheta,
+  sessionOf,
+  slope,
+  TINY,
+  tinyModel,
+} from './lib.js';
 
-/** The whole objective in f64 on a tiny policy: its value against the plain TypeScript reference, its gradient against central differences. */
+/**
+ * The whole objective in f64 on a tiny policy: its value against the plain TypeScript reference, its gradient against
+ * central differences.
+ */
 
-const B = 2, K = 3, model = tinyModel(), P = model.layout.total, N = B * K * TOKENS;
-const KNOB = { epsLow: 0.2, epsHigh: 0.28, dualClip: 1.6, tisCap: 0.9, bandLow: 0.8, bandHigh: 1.3, klBeta: 0.3, temperature: 1.25 };
+const B = 2,
+  K = 3,
+  model = tinyModel(),
+  P = model.layout.total,
+  N = B * K * TOKENS;
+const KNOB = {
+  epsLow: 0.2,
+  epsHigh: 0.28,
+  dualClip: 1.6,
+  tisCap: 0.9,
+  bandLow: 0.8,
+  bandHigh: 1.3,
+  klBeta: 0.3,
+  temperature: 1.25,
+};
 
-interface Batch { mask: number[]; policyWeight: number[]; imitationWeight: number[]; rollout: number[]; corrected: number[]; old: number[]; ref: number[]; advantage: number[]; entropyWeight: number[]; choices: number[] }
+interface Batch {
+  mask: number[];
+  policyWeight: number[];
+  imitationWeight: number[];
+  rollout: number[];
+  corrected: number[];
+  old: number[];
+  ref: number[];
+  advantage: number[];
+  entropyWeight: number[];
+  choices: number[];
+}
 
 function batch(seed: number): { data: Batch; states: ReturnType<typeof randomStates> } {
-  const rng = random(`update/${seed}`), n = choiceCount(TINY), slots = B * K;
+  const rng = random(`update/${seed}`),
+    n = choiceCount(TINY),
+    slots = B * K;
   const lengths = Array.from({ length: slots }, (_, i) => 1 + (i % TOKENS));
-  const perToken = (f: (slot: number, t: number) => number): number[] => Array.from({ length: N }, (_, i) => f(Math.floor(i / TOKENS), i % TOKENS));
+  const perToken = (f: (slot: number, t: number) => number): number[] =>
+    Array.from({ length: N }, (_, i) => f(Math.floor(i / TOKENS), i % TOKENS));
   const mask = perToken((s, t) => (t < lengths[s]! ? 1 : 0));
   // The copy position that holds padding is no possible choice: leave it out.
   const padded = TINY.types.length + 2 * 8 + TINY.instruction.maxTokens - 1;
-  const choice = (): number => { const c = rng.int(n); return c === padded ? 0 : c; };
+  const choice = (): number => {
+    const c = rng.int(n);
+    return c === padded ? 0 : c;
+  };
   return {
     states: randomStates(TINY, B, rng),
     data: {
-      mask, choices: perToken((s, t) => (t < lengths[s]! ? choice() : 0)),
-      policyWeight: perToken((s, t) => (s % 3 < 2 && t < lengths[s]! ? 0.3 + 0.5 * rng.next() : 0)), imitationWeight: perToken((s, t) => (s % 3 === 2 && t < lengths[s]! ? 0.7 : 0)),
-      rollout: perToken(() => -1.5 - rng.next()), corrected: perToken((s) => (s === 1 ? 0 : 1)),
-      old: perToken(() => 0), ref: perToken(() => -1.2 - 2 * rng.next()),
-      advantage: Array.from({ length: slots }, (_, i) => (i % 2 ? 1.3 : -0.8)), entropyWeight: [0.05, 0.11],
+      mask,
+      choices: perToken((s, t) => (t < lengths[s]! ? choice() : 0)),
+      policyWeight: perToken((s, t) => (s % 3 < 2 && t < lengths[s]! ? 0.3 + 0.5 * rng.next() : 0)),
+      imitationWeight: perToken((s, t) => (s % 3 === 2 && t < lengths[s]! ? 0.7 : 0)),
+      rollout: perToken(() => -1.5 - rng.next()),
+      corrected: perToken((s) => (s === 1 ? 0 : 1)),
+      old: perToken(() => 0),
+      ref: perToken(() => -1.2 - 2 * rng.next()),
+      advantage: Array.from({ length: slots }, (_, i) => (i % 2 ? 1.3 : -0.8)),
+      entropyWeight: [0.05, 0.11],
     },
   };
 }
-const feeds = (d: Batch, states: ReturnType<typeof randomStates>, theta: Float64Array): Record<string, ReturnType<typeof f64>> => ({
-  ...states, theta: f64(theta, [P]), accumulated: f64(new Float64Array(P), [P]), choices: ints(d.choices, [B, K * TOKENS]),
-  ...Object.fromEntries((['mask', 'policyWeight', 'imitationWeight', 'rollout', 'corrected', 'old', 'ref'] as const).map((k) => [k, f64(d[k], [B, K, TOKENS])])),
-  advantage: f64(d.advantage, [B, K]), entropyWeight: f64(d.entropyWeight, [B]), knobs: f64(KNOBS.map((k) => KNOB[k]), [KNOBS.length]),
+const feeds = (
+  d: Batch,
+  states: ReturnType<typeof randomStates>,
+  theta: Float64Array,
+): Record<string, ReturnType<typeof f64>> => ({
+  ...states,
+  theta: f64(theta, [P]),
+  accumulated: f64(new Float64Array(P), [P]),
+  choices: ints(d.choices, [B, K * TOKENS]),
+  ...Object.fromEntries(
+    (['mask', 'policyWeight', 'imitationWeight', 'rollout', 'corrected', 'old', 'ref'] as const).map((k) => [
+      k,
+      f64(d[k], [B, K, TOKENS]),
+    ]),
+  ),
+  advantage: f64(d.advantage, [B, K]),
+  entropyWeight: f64(d.entropyWeight, [B]),
+  knobs: f64(
+    KNOBS.map((k) => KNOB[k]),
+    [KNOBS.length],
+  ),
 });
 
 /** Compiles a variant; `at(theta)` answers its outputs. */
-async function compile(v: GradVariant, d: Batch, states: ReturnType<typeof randomStates>): Promise<{ at(theta: Float64Array): Promise<{ gradient: Float64Array; parts: Float64Array; logprobs: Float64Array; entropy: Float64Array }>; release(): Promise<void> }> {
+async function compile(
+  v: GradVariant,
+  d: Batch,
+  states: ReturnType<typeof randomStates>,
+): Promise<{
+  at(
+    theta: Float64Array,
+  ): Promise<{ gradient: Float64Array; parts: Float64Array; logprobs: Float64Array; entropy: Float64Array }>;
+  release(): Promise<void>;
+}> {
   const session = await sessionOf(gradGraph(model, B, K, v, 'f64'));
   return {
     release: () => session.release(),
     at: async (theta) => {
-      const all = feeds(d, states, theta), out = await session.run(Object.fromEntries(session.inputNames.map((n) => [n, all[n]!])));
-      return Object.fromEntries(['gradient', 'parts', 'logprobs', 'entropy'].map((k) => [k, out[k]!.data as Float64Array])) as Record<'gradient' | 'parts' | 'logprobs' | 'entropy', Float64Array>;
+      const all = feeds(d, states, theta),
+        out = await session.run(Object.fromEntries(session.inputNames.map((n) => [n, all[n]!])));
+      return Object.fromEntries(
+        ['gradient', 'parts', 'logprobs', 'entropy'].map((k) => [k, out[k]!.data as Float64Array]),
+      ) as Record<'gradient' | 'parts' | 'logprobs' | 'entropy', Float64Array>;
     },
   };
 }
@@ -62,17 +140,34 @@ async function withOld(d: Batch, states: ReturnType<typeof randomStates>, theta:
 
 /** The objective from log-probs alone, by runtime/trainer/objective. */
 function expected(v: GradVariant, d: Batch, logprobs: Float64Array): { policy: number; imitation: number; kl: number } {
-  let policy = 0, imitation = 0, kl = 0;
+  let policy = 0,
+    imitation = 0,
+    kl = 0;
   const band = { low: KNOB.epsLow, high: KNOB.epsHigh };
   for (let s = 0; s < B * K; s++) {
-    const n = d.mask.slice(s * TOKENS, (s + 1) * TOKENS).reduce((a, b) => a + b, 0), of = (a: ArrayLike<number>): number[] => Array.from(a).slice(s * TOKENS, s * TOKENS + n);
-    const lp = of(logprobs), old = of(v.fresh ? logprobs : d.old), roll = of(d.rollout), a = d.advantage[s]!;
-    const known = d.corrected[s * TOKENS] === 1, one = lp.map(() => 1);
-    const w = !known || v.correction === 'none' ? one : v.correction === 'token' ? tisToken(old, roll, KNOB.tisCap)
-      : v.correction === 'sequence' ? one.map(() => tisSequence(old, roll, KNOB.tisCap)) : icePop(old, roll, KNOB.bandLow, KNOB.bandHigh);
+    const n = d.mask.slice(s * TOKENS, (s + 1) * TOKENS).reduce((a, b) => a + b, 0),
+      of = (a: ArrayLike<number>): number[] => Array.from(a).slice(s * TOKENS, s * TOKENS + n);
+    const lp = of(logprobs),
+      old = of(v.fresh ? logprobs : d.old),
+      roll = of(d.rollout),
+      a = d.advantage[s]!;
+    const known = d.corrected[s * TOKENS] === 1,
+      one = lp.map(() => 1);
+    const w =
+      !known || v.correction === 'none'
+        ? one
+        : v.correction === 'token'
+          ? tisToken(old, roll, KNOB.tisCap)
+          : v.correction === 'sequence'
+            ? one.map(() => tisSequence(old, roll, KNOB.tisCap))
+            : icePop(old, roll, KNOB.bandLow, KNOB.bandHigh);
     lp.forEach((x, t) => {
-      const i = s * TOKENS + t, r = v.objective === 'gspo' ? gspoRatio(lp, old) : ratioOf(x, old[t]!);
-      policy += d.policyWeight[i]! * w[t]! * (v.objective === 'cispo' ? cispo(r, a, x, band) : dualClip(r, a, band, KNOB.dualClip));
+      const i = s * TOKENS + t,
+        r = v.objective === 'gspo' ? gspoRatio(lp, old) : ratioOf(x, old[t]!);
+      policy +=
+        d.policyWeight[i]! *
+        w[t]! *
+        (v.objective === 'cispo' ? cispo(r, a, x, band) : dualClip(r, a, band, KNOB.dualClip));
       imitation -= d.imitationWeight[i]! * x;
       kl += d.policyWeight[i]! * klTerm(x, d.ref[i]!);
     });
@@ -80,47 +175,80 @@ function expected(v: GradVariant, d: Batch, logprobs: Float64Array): { policy: n
   return { policy, imitation, kl };
 }
 
-const objectives = ['ppo', 'gspo', 'cispo'] as const, corrections = ['token', 'sequence', 'icepop', 'none'] as const;
-const VARIANTS: GradVariant[] = [...objectives.flatMap((objective) => corrections.map((correction) => ({ objective, correction, fresh: false, reference: true }))),
-  { objective: 'ppo', correction: 'token', fresh: false, reference: false }];
+const objectives = ['ppo', 'gspo', 'cispo'] as const,
+  corrections = ['token', 'sequence', 'icepop', 'none'] as const;
+const VARIANTS: GradVariant[] = [
+  ...objectives.flatMap((objective) =>
+    corrections.map((correction) => ({ objective, correction, fresh: false, reference: true })),
+  ),
+  { objective: 'ppo', correction: 'token', fresh: false, reference: false },
+];
 
 describe('the objective inside ONNX Runtime', () => {
   it.each(VARIANTS)('$objective with $correction correction, reference $reference', async (v) => {
-    const { data: d, states } = batch(1), theta = roughTheta(model, 3);
+    const { data: d, states } = batch(1),
+      theta = roughTheta(model, 3);
     await withOld(d, states, theta);
-    const c = await compile(v, d, states), { gradient, parts, logprobs, entropy } = await c.at(theta);
-    const want = expected(v, d, logprobs), bonus = d.entropyWeight.reduce((s, w, i) => s + w * entropy[i]!, 0);
+    const c = await compile(v, d, states),
+      { gradient, parts, logprobs, entropy } = await c.at(theta);
+    const want = expected(v, d, logprobs),
+      bonus = d.entropyWeight.reduce((s, w, i) => s + w * entropy[i]!, 0);
     expect(relative(parts[1]!, want.policy)).toBeLessThan(1e-9);
     expect(relative(parts[2]!, want.imitation)).toBeLessThan(1e-9);
     if (v.reference) expect(relative(parts[3]!, want.kl)).toBeLessThan(1e-9);
-    expect(relative(parts[0]!, want.policy + want.imitation + (v.reference ? KNOB.klBeta * want.kl : 0) - bonus)).toBeLessThan(1e-9);
+    expect(
+      relative(parts[0]!, want.policy + want.imitation + (v.reference ? KNOB.klBeta * want.kl : 0) - bonus),
+    ).toBeLessThan(1e-9);
 
     if (v.objective === 'cispo') {
-      // Its weight is behind a stop-gradient, so differences of the loss say nothing: the gradient must be that of imitation with those weights.
+      // Its weight is behind a stop-gradient, so differences of the loss say nothing: the gradient must be that of
+      // imitation with those weights.
       const same: Batch = { ...d, imitationWeight: [...d.imitationWeight], policyWeight: [...d.policyWeight] };
-      const plain = await compile({ ...v, objective: 'ppo', correction: 'none' }, { ...d, policyWeight: d.policyWeight.map(() => 0) }, states);
+      const plain = await compile(
+        { ...v, objective: 'ppo', correction: 'none' },
+        { ...d, policyWeight: d.policyWeight.map(() => 0) },
+        states,
+      );
       const others = await plain.at(theta);
       await plain.release();
-      for (let s = 0; s < B * K; s++) for (let t = 0; t < TOKENS; t++) {
-        const i = s * TOKENS + t, one = { ...d, policyWeight: d.policyWeight.map((w, j) => (j === i ? w : 0)), imitationWeight: d.imitationWeight.map(() => 0) };
-        // policy loss of token i = -weight x log p, so its imitation weight is -loss / log p.
-        same.imitationWeight[i] = d.imitationWeight[i]! + (logprobs[i] === 0 ? 0 : -expected(v, one, logprobs).policy / logprobs[i]!);
-      }
-      const imitated = await compile({ ...v, objective: 'ppo', correction: 'none', reference: false }, { ...same, policyWeight: d.policyWeight.map(() => 0) }, states);
+      for (let s = 0; s < B * K; s++)
+        for (let t = 0; t < TOKENS; t++) {
+          const i = s * TOKENS + t,
+            one = {
+              ...d,
+              policyWeight: d.policyWeight.map((w, j) => (j === i ? w : 0)),
+              imitationWeight: d.imitationWeight.map(() => 0),
+            };
+          // policy loss of token i = -weight x log p, so its imitation weight is -loss / log p.
+          same.imitationWeight[i] =
+            d.imitationWeight[i]! + (logprobs[i] === 0 ? 0 : -expected(v, one, logprobs).policy / logprobs[i]!);
+        }
+      const imitated = await compile(
+        { ...v, objective: 'ppo', correction: 'none', reference: false },
+        { ...same, policyWeight: d.policyWeight.map(() => 0) },
+        states,
+      );
       const left = await imitated.at(theta);
       await imitated.release();
-      const klOnly = await compile({ ...v, objective: 'ppo', correction: 'none' }, { ...d, advantage: d.advantage.map(() => 0) }, states);
+      const klOnly = await compile(
+        { ...v, objective: 'ppo', correction: 'none' },
+        { ...d, advantage: d.advantage.map(() => 0) },
+        states,
+      );
       const kl = await klOnly.at(theta);
       await klOnly.release();
       // gradient = (imitation with CISPO's weights + entropy) + (KL + imitation + entropy) - (imitation + entropy)
       const scale = Math.max(...gradient.map(Math.abs));
-      gradient.forEach((x, i) => { expect(Math.abs(x - (left.gradient[i]! + kl.gradient[i]! - others.gradient[i]!))).toBeLessThan(1e-9 * scale); });
+      gradient.forEach((x, i) => {
+        expect(Math.abs(x - (left.gradient[i]! + kl.gradient[i]! - others.gradient[i]!))).toBeLessThan(1e-9 * scale);
+      });
     } else {
       // One random direction per parameter array, and single entries of the largest gradients.
       let at = 0;
       const rng = random('directions');
       for (const def of model.layout.defs) {
-        const size = def.shape.reduce((a, b) => a * b, 1), dir = new Float64Array(P);
+        const size = def.shape.reduce((a, b) => a * b, 1),
+          dir = new Float64Array(P);
         for (let i = at; i < at + size; i++) dir[i] = rng.normal();
         const got = dir.reduce((s, x, i) => s + x * gradient[i]!, 0);
         const fd = await slope(async (x) => (await c.at(x)).parts[0]!, theta, dir, 1e-6);
@@ -134,39 +262,90 @@ describe('the objective inside ONNX Runtime', () => {
   });
 
   it('takes the present policy as the old one in the first step (fresh)', async () => {
-    const { data: d, states } = batch(2), theta = roughTheta(model, 4);
-    const fresh = await compile({ objective: 'ppo', correction: 'token', fresh: true, reference: false }, d, states), a = await fresh.at(theta);
-    const given = await compile({ objective: 'ppo', correction: 'token', fresh: false, reference: false }, { ...d, old: [...a.logprobs] }, states), b = await given.at(theta);
-    a.gradient.forEach((x, i) => { expect(Math.abs(x - b.gradient[i]!)).toBeLessThan(1e-12); });
+    const { data: d, states } = batch(2),
+      theta = roughTheta(model, 4);
+    const fresh = await compile({ objective: 'ppo', correction: 'token', fresh: true, reference: false }, d, states),
+      a = await fresh.at(theta);
+    const given = await compile(
+        { objective: 'ppo', correction: 'token', fresh: false, reference: false },
+        { ...d, old: [...a.logprobs] },
+        states,
+      ),
+      b = await given.at(theta);
+    a.gradient.forEach((x, i) => {
+      expect(Math.abs(x - b.gradient[i]!)).toBeLessThan(1e-12);
+    });
     await fresh.release();
     await given.release();
   });
 
   it('gives padding no probability and no gradient from empty slots', async () => {
-    const { data: d, states } = batch(5), theta = roughTheta(model, 6);
-    const empty: Batch = { ...d, mask: d.mask.map(() => 0), policyWeight: d.mask.map(() => 0), imitationWeight: d.mask.map(() => 0), entropyWeight: [0, 0] };
+    const { data: d, states } = batch(5),
+      theta = roughTheta(model, 6);
+    const empty: Batch = {
+      ...d,
+      mask: d.mask.map(() => 0),
+      policyWeight: d.mask.map(() => 0),
+      imitationWeight: d.mask.map(() => 0),
+      entropyWeight: [0, 0],
+    };
     const c = await compile({ objective: 'ppo', correction: 'token', fresh: true, reference: false }, empty, states);
     expect(Math.max(...(await c.at(theta)).gradient.map(Math.abs))).toBe(0);
     await c.release();
     const padded = TINY.types.length + 2 * 8 + TINY.instruction.maxTokens - 1;
-    const asked = await compile({ objective: 'ppo', correction: 'token', fresh: true, reference: false }, { ...d, choices: d.choices.map(() => padded) }, states);
-    (await asked.at(theta)).logprobs.forEach((x) => { expect(x).toBeLessThan(-1e8); });
+    const asked = await compile(
+      { objective: 'ppo', correction: 'token', fresh: true, reference: false },
+      { ...d, choices: d.choices.map(() => padded) },
+      states,
+    );
+    (await asked.at(theta)).logprobs.forEach((x) => {
+      expect(x).toBeLessThan(-1e8);
+    });
     await asked.release();
   });
 });
 
 describe('AdamW with clipping by the global norm', () => {
   it.each([{ clip: 0.5 }, { clip: 100 }])('matches its formula, clip $clip', async ({ clip }) => {
-    const n = 7, rng = random('adam'), vec = (): Float64Array => Float64Array.from({ length: n }, () => rng.normal());
-    const theta = vec(), m = vec(), v = vec().map(Math.abs), gradient = vec(), decay = Float64Array.from({ length: n }, (_, i) => i % 2);
-    const k = { lr: 0.01, beta1: 0.9, beta2: 0.98, epsilon: 1e-8, weightDecay: 0.1, gradClip: clip, c1: 1 - 0.9 ** 3, c2: 1 - 0.98 ** 3 };
+    const n = 7,
+      rng = random('adam'),
+      vec = (): Float64Array => Float64Array.from({ length: n }, () => rng.normal());
+    const theta = vec(),
+      m = vec(),
+      v = vec().map(Math.abs),
+      gradient = vec(),
+      decay = Float64Array.from({ length: n }, (_, i) => i % 2);
+    const k = {
+      lr: 0.01,
+      beta1: 0.9,
+      beta2: 0.98,
+      epsilon: 1e-8,
+      weightDecay: 0.1,
+      gradClip: clip,
+      c1: 1 - 0.9 ** 3,
+      c2: 1 - 0.98 ** 3,
+    };
     const s = await sessionOf(adamGraph(n, 'f64'));
-    const out = await s.run({ theta: f64(theta, [n]), m: f64(m, [n]), v: f64(v, [n]), gradient: f64(gradient, [n]), decay: f64(decay, [n]), knobs: f64(ADAM_KNOBS.map((x) => k[x]), [ADAM_KNOBS.length]) });
-    const norm = Math.hypot(...gradient), scale = Math.min(1, clip / (norm + 1e-6));
+    const out = await s.run({
+      theta: f64(theta, [n]),
+      m: f64(m, [n]),
+      v: f64(v, [n]),
+      gradient: f64(gradient, [n]),
+      decay: f64(decay, [n]),
+      knobs: f64(
+        ADAM_KNOBS.map((x) => k[x]),
+        [ADAM_KNOBS.length],
+      ),
+    });
+    const norm = Math.hypot(...gradient),
+      scale = Math.min(1, clip / (norm + 1e-6));
     expect(relative((out.norm!.data as Float64Array)[0]!, norm)).toBeLessThan(1e-12);
     for (let i = 0; i < n; i++) {
-      const g = gradient[i]! * scale, m2 = k.beta1 * m[i]! + (1 - k.beta1) * g, v2 = k.beta2 * v[i]! + (1 - k.beta2) * g * g;
-      const t2 = theta[i]! - k.lr * (m2 / k.c1 / (Math.sqrt(v2 / k.c2) + k.epsilon) + k.weightDecay * decay[i]! * theta[i]!);
+      const g = gradient[i]! * scale,
+        m2 = k.beta1 * m[i]! + (1 - k.beta1) * g,
+        v2 = k.beta2 * v[i]! + (1 - k.beta2) * g * g;
+      const t2 =
+        theta[i]! - k.lr * (m2 / k.c1 / (Math.sqrt(v2 / k.c2) + k.epsilon) + k.weightDecay * decay[i]! * theta[i]!);
       expect(relative((out.theta2!.data as Float64Array)[i]!, t2)).toBeLessThan(1e-9);
       expect(relative((out.m2!.data as Float64Array)[i]!, m2)).toBeLessThan(1e-9);
       expect(relative((out.v2!.data as Float64Array)[i]!, v2)).toBeLessThan(1e-9);

@@ -15,14 +15,32 @@ const stateArb: fc.Arbitrary<RolloutState> = fc.oneof(
   fc.nat(5).map((version) => ({ at: 'trained' as const, version })),
   fc.constantFrom(...reasons).map((reason) => ({ at: 'retired' as const, reason })),
 );
-const nexts: Record<string, RolloutState['at']> = { none: 'queued', queued: 'running', running: 'recorded', recorded: 'grouped', grouped: 'claimed', claimed: 'trained' };
+const nexts: Record<string, RolloutState['at']> = {
+  none: 'queued',
+  queued: 'running',
+  running: 'recorded',
+  recorded: 'grouped',
+  grouped: 'claimed',
+  claimed: 'trained',
+};
 type Wish = { rollout: RolloutId; to: RolloutState; forward: boolean };
 /** A wish: any move, or (three times in four) the next one along the way, so that histories get far. */
-const moveArb: fc.Arbitrary<Wish> = fc.record({ rollout: fc.nat(7).map((n) => id<RolloutId>(`r${n}`)), to: stateArb, forward: fc.nat(3).map((n) => n > 0) });
+const moveArb: fc.Arbitrary<Wish> = fc.record({
+  rollout: fc.nat(7).map((n) => id<RolloutId>(`r${n}`)),
+  to: stateArb,
+  forward: fc.nat(3).map((n) => n > 0),
+});
 function resolve(l: Ledger, w: Wish): LedgerMove {
   const at = nexts[l.state(w.rollout)?.at ?? 'none'];
   if (!w.forward || !at) return { rollout: w.rollout, to: w.to };
-  const to = at === 'grouped' ? { at, group } : at === 'claimed' ? { at, batch: id<BatchId>('b1') } : at === 'trained' ? { at, version: 1 } : { at } as RolloutState;
+  const to =
+    at === 'grouped'
+      ? { at, group }
+      : at === 'claimed'
+        ? { at, batch: id<BatchId>('b1') }
+        : at === 'trained'
+          ? { at, version: 1 }
+          : ({ at } as RolloutState);
   return { rollout: w.rollout, to };
 }
 
@@ -39,45 +57,79 @@ function closes(l: Ledger): void {
 
 describe('ledger', () => {
   it('closes after any history, refuses without change, and replays to the same state', () => {
-    fc.assert(fc.property(fc.array(moveArb, { maxLength: 120 }), (moves) => {
-      const l = new Ledger(), accepted: LedgerMove[] = [];
-      for (const w of moves) {
-        const m = resolve(l, w);
-        const before = JSON.stringify([l.counts(), l.state(m.rollout)]);
-        const refused = l.refusal(m);
-        if (refused === undefined) { l.move(m); accepted.push(m); expect(l.state(m.rollout)).toEqual(m.to); }
-        else { expect(() => l.move(m)).toThrow(refused); expect(JSON.stringify([l.counts(), l.state(m.rollout)])).toBe(before); }
-        closes(l);
-      }
-      const again = new Ledger();
-      for (const m of accepted) again.move(m);
-      expect(again.counts()).toEqual(l.counts());
-      for (let i = 0; i < 8; i++) expect(again.state(id<RolloutId>(`r${i}`))).toEqual(l.state(id<RolloutId>(`r${i}`)));
-    }), { numRuns: 300 });
+    fc.assert(
+      fc.property(fc.array(moveArb, { maxLength: 120 }), (moves) => {
+        const l = new Ledger(),
+          accepted: LedgerMove[] = [];
+        for (const w of moves) {
+          const m = resolve(l, w);
+          const before = JSON.stringify([l.counts(), l.state(m.rollout)]);
+          const refused = l.refusal(m);
+          if (refused === undefined) {
+            l.move(m);
+            accepted.push(m);
+            expect(l.state(m.rollout)).toEqual(m.to);
+          } else {
+            expect(() => l.move(m)).toThrow(refused);
+            expect(JSON.stringify([l.counts(), l.state(m.rollout)])).toBe(before);
+          }
+          closes(l);
+        }
+        const again = new Ledger();
+        for (const m of accepted) again.move(m);
+        expect(again.counts()).toEqual(l.counts());
+        for (let i = 0; i < 8; i++)
+          expect(again.state(id<RolloutId>(`r${i}`))).toEqual(l.state(id<RolloutId>(`r${i}`)));
+      }),
+      { numRuns: 300 },
+    );
   });
 
   it('walks every rollout only forward: trained and retired are final', () => {
-    fc.assert(fc.property(fc.array(moveArb, { maxLength: 150 }), (moves) => {
-      const l = new Ledger(), final = new Map<RolloutId, string>();
-      for (const w of moves) {
-        const m = resolve(l, w);
-        if (l.refusal(m) === undefined) { expect(final.has(m.rollout)).toBe(false); l.move(m); if (m.to.at === 'trained' || m.to.at === 'retired') final.set(m.rollout, JSON.stringify(m.to)); }
-      }
-      for (const [r, s] of final) expect(JSON.stringify(l.state(r))).toBe(s);
-    }), { numRuns: 200 });
+    fc.assert(
+      fc.property(fc.array(moveArb, { maxLength: 150 }), (moves) => {
+        const l = new Ledger(),
+          final = new Map<RolloutId, string>();
+        for (const w of moves) {
+          const m = resolve(l, w);
+          if (l.refusal(m) === undefined) {
+            expect(final.has(m.rollout)).toBe(false);
+            l.move(m);
+            if (m.to.at === 'trained' || m.to.at === 'retired') final.set(m.rollout, JSON.stringify(m.to));
+          }
+        }
+        for (const [r, s] of final) expect(JSON.stringify(l.state(r))).toBe(s);
+      }),
+      { numRuns: 200 },
+    );
   });
 
   it('claims all or none', () => {
-    fc.assert(fc.property(fc.array(fc.boolean(), { minLength: 1, maxLength: 8 }), (ready) => {
-      const l = new Ledger();
-      const rollouts = ready.map((_, i) => id<RolloutId>(`r${i}`));
-      rollouts.forEach((rollout, i) => {
-        for (const to of [{ at: 'queued' }, { at: 'running' }, { at: 'recorded' }, ...(ready[i] ? [{ at: 'grouped', group }] : [])] as RolloutState[]) l.move({ rollout, to });
-      });
-      const claim = (): void => l.moveAll(rollouts.map((rollout) => ({ rollout, to: { at: 'claimed', batch: id<BatchId>('b1') } })));
-      if (ready.every(Boolean)) { claim(); expect(l.claimedBy(id<BatchId>('b1'))).toEqual(rollouts); expect(claim).toThrow(/cannot go/); }
-      else { expect(claim).toThrow(/cannot go/); expect(l.counts().byState.claimed).toBe(0); }
-      closes(l);
-    }));
+    fc.assert(
+      fc.property(fc.array(fc.boolean(), { minLength: 1, maxLength: 8 }), (ready) => {
+        const l = new Ledger();
+        const rollouts = ready.map((_, i) => id<RolloutId>(`r${i}`));
+        rollouts.forEach((rollout, i) => {
+          for (const to of [
+            { at: 'queued' },
+            { at: 'running' },
+            { at: 'recorded' },
+            ...(ready[i] ? [{ at: 'grouped', group }] : []),
+          ] as RolloutState[])
+            l.move({ rollout, to });
+        });
+        const claim = (): void =>
+          l.moveAll(rollouts.map((rollout) => ({ rollout, to: { at: 'claimed', batch: id<BatchId>('b1') } })));
+        if (ready.every(Boolean)) {
+          claim();
+          expect(l.claimedBy(id<BatchId>('b1'))).toEqual(rollouts);
+          expect(claim).toThrow(/cannot go/);
+        } else {
+          expect(claim).toThrow(/cannot go/);
+          expect(l.counts().byState.claimed).toBe(0);
+        }
+        closes(l);
+      }),
+    );
   });
 });

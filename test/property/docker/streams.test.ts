@@ -14,98 +14,189 @@ function cut(b: Buffer, at: readonly number[]): Buffer[] {
   return [0, ...places].map((p, i) => b.subarray(p, places[i] ?? b.length));
 }
 
-describe('demultiplexing an exec\'s output', () => {
+describe("demultiplexing an exec's output", () => {
   it('gives back both streams whole, however the bytes were cut on the way', () => {
-    fc.assert(fc.property(fc.array(fc.tuple(fc.constantFrom(1, 2), bytes(50)), { maxLength: 20 }), fc.array(fc.nat(), { maxLength: 30 }), (messages, cuts) => {
-      const wire = Buffer.concat(messages.map(([to, data]) => { const h = Buffer.alloc(8); h[0] = to; h.writeUInt32BE(data.length, 4); return Buffer.concat([h, data]); }));
-      const got: Record<1 | 2, Buffer[]> = { 1: [], 2: [] };
-      const d = new Demux((b) => got[1].push(b), (b) => got[2].push(b));
-      for (const part of cut(wire, cuts)) d.take(part);
-      for (const to of [1, 2] as const) expect(Buffer.concat(got[to])).toEqual(Buffer.concat(messages.filter(([t]) => t === to).map(([, b]) => b)));
-    }));
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.constantFrom(1, 2), bytes(50)), { maxLength: 20 }),
+        fc.array(fc.nat(), { maxLength: 30 }),
+        (messages, cuts) => {
+          const wire = Buffer.concat(
+            messages.map(([to, data]) => {
+              const h = Buffer.alloc(8);
+              h[0] = to;
+              h.writeUInt32BE(data.length, 4);
+              return Buffer.concat([h, data]);
+            }),
+          );
+          const got: Record<1 | 2, Buffer[]> = { 1: [], 2: [] };
+          const d = new Demux(
+            (b) => got[1].push(b),
+            (b) => got[2].push(b),
+          );
+          for (const part of cut(wire, cuts)) d.take(part);
+          for (const to of [1, 2] as const)
+            expect(Buffer.concat(got[to])).toEqual(Buffer.concat(messages.filter(([t]) => t === to).map(([, b]) => b)));
+        },
+      ),
+    );
   });
 });
 
 /** What relay.py sends for a change of picture, in bands of `rows` rows. */
-function frameMessage(width: number, height: number, last: Buffer | undefined, now: Buffer, rows: number, deflate: boolean): Buffer {
-  const line = width * 4, parts: Buffer[] = [];
+function frameMessage(
+  width: number,
+  height: number,
+  last: Buffer | undefined,
+  now: Buffer,
+  rows: number,
+  deflate: boolean,
+): Buffer {
+  const line = width * 4,
+    parts: Buffer[] = [];
   let n = 0;
   for (let y = 0; y < height; y += last ? rows : height) {
     const r = last ? Math.min(rows, height - y) : height;
     const part = now.subarray(y * line, (y + r) * line);
     if (last && part.equals(last.subarray(y * line, (y + r) * line))) continue;
-    const h = Buffer.alloc(12); h.writeUInt32LE(y, 0); h.writeUInt32LE(r, 4); h.writeUInt32LE(part.length, 8);
-    parts.push(h, part); n++;
+    const h = Buffer.alloc(12);
+    h.writeUInt32LE(y, 0);
+    h.writeUInt32LE(r, 4);
+    h.writeUInt32LE(part.length, 8);
+    parts.push(h, part);
+    n++;
   }
-  const head = Buffer.alloc(12); head.writeUInt32LE(width, 0); head.writeUInt32LE(height, 4); head.writeUInt32LE(n, 8);
+  const head = Buffer.alloc(12);
+  head.writeUInt32LE(width, 0);
+  head.writeUInt32LE(height, 4);
+  head.writeUInt32LE(n, 8);
   const body = Buffer.concat(parts);
   return Buffer.concat([head, deflate && n > 0 ? deflateSync(body) : body]);
 }
 
 describe('pictures sent as changes', () => {
   it('are the pictures that were sent, and earlier frames stay as they were', () => {
-    fc.assert(fc.property(fc.integer({ min: 1, max: 8 }), fc.integer({ min: 1, max: 40 }), fc.array(fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 5 }), { minLength: 1, maxLength: 5 }), fc.boolean(), (width, height, edits, deflate) => {
-      let now = Buffer.alloc(width * height * 4), last: Buffer | undefined, kept: Buffer | undefined;
-      const given: { data: Buffer; was: Buffer }[] = [];
-      for (const edit of edits) {
-        now = Buffer.from(now);
-        for (const [at, v] of edit) now[at % now.length] = v;
-        const r = applyBands(kept, frameMessage(width, height, last, now, 16, deflate), deflate);
-        last = now; kept = r.data;
-        expect(r.frame.data).toEqual(now);
-        given.push({ data: r.frame.data, was: Buffer.from(now) });
-      }
-      for (const g of given) expect(g.data).toEqual(g.was);
-    }));
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 8 }),
+        fc.integer({ min: 1, max: 40 }),
+        fc.array(fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 5 }), { minLength: 1, maxLength: 5 }),
+        fc.boolean(),
+        (width, height, edits, deflate) => {
+          let now = Buffer.alloc(width * height * 4),
+            last: Buffer | undefined,
+            kept: Buffer | undefined;
+          const given: { data: Buffer; was: Buffer }[] = [];
+          for (const edit of edits) {
+            now = Buffer.from(now);
+            for (const [at, v] of edit) now[at % now.length] = v;
+            const r = applyBands(kept, frameMessage(width, height, last, now, 16, deflate), deflate);
+            last = now;
+            kept = r.data;
+            expect(r.frame.data).toEqual(now);
+            given.push({ data: r.frame.data, was: Buffer.from(now) });
+          }
+          for (const g of given) expect(g.data).toEqual(g.was);
+        },
+      ),
+    );
   });
   it('refuses rows outside of the picture and changes without a picture', () => {
     const full = frameMessage(2, 2, undefined, Buffer.alloc(16, 1), 16, false);
-    const bad = Buffer.from(full); bad.writeUInt32LE(1, 12);
+    const bad = Buffer.from(full);
+    bad.writeUInt32LE(1, 12);
     expect(() => applyBands(undefined, bad, false)).toThrow(RangeError);
     const change = frameMessage(2, 20, Buffer.alloc(160), Buffer.alloc(160, 1), 16, false);
     expect(() => applyBands(undefined, change, false)).toThrow(RangeError);
   });
 });
 
-/** A relay.py in miniature: answers OPEN, echoes DATA, sends one picture for FRAME; its bytes are cut at random places. */
+/**
+ * A relay.py in miniature: answers OPEN, echoes DATA, sends one picture for FRAME; its bytes are cut at random places.
+ */
 function fakeRelay(sizes: readonly number[]): { pipes: ConstructorParameters<typeof Relay>[0]; die: () => void } {
-  const input = new PassThrough(), output = new PassThrough();
-  let buf = Buffer.alloc(0), k = 0;
+  const input = new PassThrough(),
+    output = new PassThrough();
+  let buf = Buffer.alloc(0),
+    k = 0;
   const send = (type: number, channel: number, payload: Buffer = Buffer.alloc(0)): void => {
-    const h = Buffer.alloc(6); h[0] = type; h[1] = channel; h.writeUInt32LE(payload.length, 2);
+    const h = Buffer.alloc(6);
+    h[0] = type;
+    h[1] = channel;
+    h.writeUInt32LE(payload.length, 2);
     let b = Buffer.concat([h, payload]);
-    while (b.length > 0) { const n = 1 + (sizes[k++ % sizes.length]! % b.length); output.write(b.subarray(0, n)); b = b.subarray(n); }
+    while (b.length > 0) {
+      const n = 1 + (sizes[k++ % sizes.length]! % b.length);
+      output.write(b.subarray(0, n));
+      b = b.subarray(n);
+    }
   };
   input.on('data', (d: Buffer) => {
     buf = Buffer.concat([buf, d]);
     while (buf.length >= 6 && buf.length >= 6 + buf.readUInt32LE(2)) {
-      const n = buf.readUInt32LE(2), type = buf[0]!, channel = buf[1]!, payload = Buffer.from(buf.subarray(6, 6 + n));
+      const n = buf.readUInt32LE(2),
+        type = buf[0]!,
+        channel = buf[1]!,
+        payload = Buffer.from(buf.subarray(6, 6 + n));
       buf = buf.subarray(6 + n);
-      if (type === 1) { if (payload.toString() === '/none') send(3, channel, Buffer.from('No such file or directory')); else send(1, channel); }
-      else if (type === 2) send(2, channel, payload);
+      if (type === 1) {
+        if (payload.toString() === '/none') send(3, channel, Buffer.from('No such file or directory'));
+        else send(1, channel);
+      } else if (type === 2) send(2, channel, payload);
       else if (type === 4) send(4, 0, frameMessage(3, 5, undefined, Buffer.alloc(60, 7), 16, false));
     }
   });
-  return { pipes: { input, output, close: () => { input.destroy(); output.destroy(); } }, die: () => { output.end(); } };
+  return {
+    pipes: {
+      input,
+      output,
+      close: () => {
+        input.destroy();
+        output.destroy();
+      },
+    },
+    die: () => {
+      output.end();
+    },
+  };
 }
 
 describe('relay', () => {
   it('keeps channels apart and frames whole, however the bytes arrive', async () => {
-    await fc.assert(fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 1, maxLength: 8 }), fc.array(fc.tuple(fc.nat(1), bytes(40).filter((b) => b.length > 0)), { maxLength: 10 }), async (sizes, said) => {
-      const r = new Relay(fakeRelay(sizes).pipes, { deflate: false });
-      const streams = [await r.connect('/a'), await r.connect('/b')];
-      const want = [0, 1].map((i) => Buffer.concat(said.filter(([s]) => s === i).map(([, b]) => b)));
-      const heard = streams.map((s, i) => new Promise<Buffer>((resolve) => {
-        let got = Buffer.alloc(0);
-        if (want[i]!.length === 0) resolve(got);
-        s.on('data', (d: Buffer) => { got = Buffer.concat([got, d]); if (got.length >= want[i]!.length) resolve(got); });
-      }));
-      for (const [s, b] of said) streams[s]!.write(b);
-      const [f, ...echoes] = await Promise.all([r.frame(), ...heard]);
-      expect(f).toMatchObject({ width: 3, height: 5, data: Buffer.alloc(60, 7) });
-      expect(echoes).toEqual(want);
-      r.close();
-    }), { numRuns: 30 });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 1, maxLength: 8 }),
+        fc.array(
+          fc.tuple(
+            fc.nat(1),
+            bytes(40).filter((b) => b.length > 0),
+          ),
+          { maxLength: 10 },
+        ),
+        async (sizes, said) => {
+          const r = new Relay(fakeRelay(sizes).pipes, { deflate: false });
+          const streams = [await r.connect('/a'), await r.connect('/b')];
+          const want = [0, 1].map((i) => Buffer.concat(said.filter(([s]) => s === i).map(([, b]) => b)));
+          const heard = streams.map(
+            (s, i) =>
+              new Promise<Buffer>((resolve) => {
+                let got = Buffer.alloc(0);
+                if (want[i]!.length === 0) resolve(got);
+                s.on('data', (d: Buffer) => {
+                  got = Buffer.concat([got, d]);
+                  if (got.length >= want[i]!.length) resolve(got);
+                });
+              }),
+          );
+          for (const [s, b] of said) streams[s]!.write(b);
+          const [f, ...echoes] = await Promise.all([r.frame(), ...heard]);
+          expect(f).toMatchObject({ width: 3, height: 5, data: Buffer.alloc(60, 7) });
+          expect(echoes).toEqual(want);
+          r.close();
+        },
+      ),
+      { numRuns: 30 },
+    );
   });
   it('says why a socket cannot be reached, and rejects everything once the pipes end', async () => {
     const { pipes, die } = fakeRelay([3]);
@@ -122,10 +213,12 @@ describe('relay', () => {
 
 describe('placing', () => {
   it('never overfills an engine, fills all of them, and keeps them even', () => {
-    fc.assert(fc.property(fc.array(fc.integer({ min: 0, max: 6 }), { minLength: 1, maxLength: 5 }), (capacities) => {
-      const hosts = capacities.map((capacity) => ({ capacity, used: 0, down: false }));
-      for (let at = place(hosts); at !== undefined; at = place(hosts)) hosts[at]!.used++;
-      expect(hosts.map((h) => h.used)).toEqual(capacities);
-    }));
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 0, max: 6 }), { minLength: 1, maxLength: 5 }), (capacities) => {
+        const hosts = capacities.map((capacity) => ({ capacity, used: 0, down: false }));
+        for (let at = place(hosts); at !== undefined; at = place(hosts)) hosts[at]!.used++;
+        expect(hosts.map((h) => h.used)).toEqual(capacities);
+      }),
+    );
   });
 });

@@ -3,23 +3,92 @@ import fc from 'fast-check';
 import { activities, type RunEvent } from '../../../runtime/data/events.js';
 import { RunMeter, mostAtOnce } from '../../bench/lib/runMeasure.js';
 
-/** A journal of one group of two rollouts on two desktops, 1 s each of which 0.4 s are decided, then one update of 0.5 s and one sync. */
+/**
+ * A journal of one group of two rollouts on two desktops, 1 s each of which 0.4 s are decided, then one update of 0.5 s
+ * and one sync.
+ */
 const events = (): (RunEvent & { at: number })[] => {
   const e: unknown[] = [];
   const timings = { observe: 100, queue: 50, decide: 200, perform: 50, settle: 50 };
   for (const [i, r] of ['r1', 'r2'].entries()) {
     e.push({ type: 'rollout.queued', at: 1000 + i, order: { rollout: r, group: 'g1' } });
-    for (const index of [0, 1]) e.push({ type: 'rollout.step', at: 1500, rollout: r, step: { index, timings, version: index === 0 ? 1 : 2 } });
-    e.push({ type: 'trajectory.recorded', at: 2000 + i, head: { id: r, group: 'g1', steps: 2, provenance: { kind: 'rollout' }, outcome: i === 0 ? { kind: 'success', reward: 1 } : { kind: 'failure', reward: 0 }, resetMs: 100, verifyMs: 100, endedAt: 2000 + i } });
+    for (const index of [0, 1])
+      e.push({ type: 'rollout.step', at: 1500, rollout: r, step: { index, timings, version: index === 0 ? 1 : 2 } });
+    e.push({
+      type: 'trajectory.recorded',
+      at: 2000 + i,
+      head: {
+        id: r,
+        group: 'g1',
+        steps: 2,
+        provenance: { kind: 'rollout' },
+        outcome: i === 0 ? { kind: 'success', reward: 1 } : { kind: 'failure', reward: 0 },
+        resetMs: 100,
+        verifyMs: 100,
+        endedAt: 2000 + i,
+      },
+    });
   }
   e.push(
-    { type: 'group.formed', at: 2001, group: 'g1', members: [{ rollout: 'r1', injected: false, keep: [true, false] }, { rollout: 'r2', injected: false, keep: [true, true] }, { rollout: 'demo', injected: true, keep: [true] }], retired: [], version: 2 },
-    { type: 'batch.claimed', at: 2002, batch: 'b', version: 3, groups: [{ group: 'g1', rollouts: ['r1', 'r2'] }], lags: [2, 2], steps: 4 },
+    {
+      type: 'group.formed',
+      at: 2001,
+      group: 'g1',
+      members: [
+        { rollout: 'r1', injected: false, keep: [true, false] },
+        { rollout: 'r2', injected: false, keep: [true, true] },
+        { rollout: 'demo', injected: true, keep: [true] },
+      ],
+      retired: [],
+      version: 2,
+    },
+    {
+      type: 'batch.claimed',
+      at: 2002,
+      batch: 'b',
+      version: 3,
+      groups: [{ group: 'g1', rollouts: ['r1', 'r2'] }],
+      lags: [2, 2],
+      steps: 4,
+    },
     { type: 'batch.trained', at: 2500, batch: 'b', rollouts: ['r1', 'r2'], version: 4 },
     { type: 'metrics', at: 2600, source: 'sync', values: { failed: 0, drainMs: 40, swapMs: 20, replicas: 2 } },
-    { type: 'spans', at: 2600, lane: 'd1', kind: 'desktop', t0: 1000, what: Uint8Array.of(activities.indexOf('observe'), activities.indexOf('decide')), start: Float32Array.of(0, 600), ms: Float32Array.of(600, 400), of: Uint8Array.of(0, 0), rollouts: ['r1'] },
-    { type: 'spans', at: 2600, lane: 'trainer', kind: 'trainer', t0: 2002, what: Uint8Array.of(activities.indexOf('update')), start: Float32Array.of(0), ms: Float32Array.of(500), of: Uint8Array.of(255), rollouts: [] },
-    { type: 'spans', at: 2600, lane: 'replica-1', kind: 'replica', t0: 2500, what: Uint8Array.of(activities.indexOf('sync')), start: Float32Array.of(0), ms: Float32Array.of(60), of: Uint8Array.of(255), rollouts: [] },
+    {
+      type: 'spans',
+      at: 2600,
+      lane: 'd1',
+      kind: 'desktop',
+      t0: 1000,
+      what: Uint8Array.of(activities.indexOf('observe'), activities.indexOf('decide')),
+      start: Float32Array.of(0, 600),
+      ms: Float32Array.of(600, 400),
+      of: Uint8Array.of(0, 0),
+      rollouts: ['r1'],
+    },
+    {
+      type: 'spans',
+      at: 2600,
+      lane: 'trainer',
+      kind: 'trainer',
+      t0: 2002,
+      what: Uint8Array.of(activities.indexOf('update')),
+      start: Float32Array.of(0),
+      ms: Float32Array.of(500),
+      of: Uint8Array.of(255),
+      rollouts: [],
+    },
+    {
+      type: 'spans',
+      at: 2600,
+      lane: 'replica-1',
+      kind: 'replica',
+      t0: 2500,
+      what: Uint8Array.of(activities.indexOf('sync')),
+      start: Float32Array.of(0),
+      ms: Float32Array.of(60),
+      of: Uint8Array.of(255),
+      rollouts: [],
+    },
     { type: 'eval', at: 2700, label: 'final', version: 4, episodes: 4, successes: 1, errors: 0, low: 0.05, high: 0.7 },
     { type: 'rollout.queued', at: 3000, order: { rollout: 'r3', group: 'g2' } },
   );
@@ -32,12 +101,17 @@ const measure = (warmupMs = 0): ReturnType<RunMeter['done']> => {
 };
 
 describe('a run read back from its journal', () => {
-  it('counts rollouts, groups, steps and evaluations; injected demonstrations are nobody\'s own', () => {
+  it("counts rollouts, groups, steps and evaluations; injected demonstrations are nobody's own", () => {
     const m = measure();
     expect(m.rollouts).toMatchObject({ queued: 3, ended: 2, successes: 1, errors: 0, trained: 2 });
     expect(m.groups).toEqual({ formed: 1, dropped: 0, meanN: 2, injected: 1 });
     expect(m.steps).toEqual({ generated: 4, trained: 3, meanLength: 2 });
-    expect(m).toMatchObject({ updates: 1, gradientShare: 1, rlSeconds: 2, evals: [{ label: 'final', successes: 1, episodes: 4 }] });
+    expect(m).toMatchObject({
+      updates: 1,
+      gradientShare: 1,
+      rlSeconds: 2,
+      evals: [{ label: 'final', successes: 1, episodes: 4 }],
+    });
   });
 
   it('has the bound of dart-algorithm.md 5 and shares of the window', () => {
@@ -81,10 +155,17 @@ describe('a run read back from its journal', () => {
 
 describe('spans at once', () => {
   it('are as many as a brute-force count finds', () => {
-    const span = fc.tuple(fc.integer({ min: 0, max: 30 }), fc.integer({ min: 1, max: 10 })).map(([start, ms]) => ({ start, end: start + ms }));
-    fc.assert(fc.property(fc.array(span, { maxLength: 20 }), (spans) => {
-      const most = Math.max(0, ...Array.from({ length: 41 }, (_, t) => spans.filter((s) => s.start <= t && t < s.end).length));
-      expect(mostAtOnce(spans)).toBe(most);
-    }));
+    const span = fc
+      .tuple(fc.integer({ min: 0, max: 30 }), fc.integer({ min: 1, max: 10 }))
+      .map(([start, ms]) => ({ start, end: start + ms }));
+    fc.assert(
+      fc.property(fc.array(span, { maxLength: 20 }), (spans) => {
+        const most = Math.max(
+          0,
+          ...Array.from({ length: 41 }, (_, t) => spans.filter((s) => s.start <= t && t < s.end).length),
+        );
+        expect(mostAtOnce(spans)).toBe(most);
+      }),
+    );
   });
 });

@@ -5,9 +5,36 @@ import { describe, expect, it } from 'vitest';
 import { FramebufferReader, parseXwd } from '../../../runtime/cluster/drivers/framebuffer.js';
 
 /** A header as Xvfb writes it: big-endian fields, 256 colours. */
-function header(o: { width?: number; height?: number; bytesPerLine?: number; bits?: number; version?: number; le?: boolean } = {}): Buffer {
-  const h = Buffer.alloc(160), width = o.width ?? 3, height = o.height ?? 2;
-  const fields = [160, o.version ?? 7, 2, 24, width, height, 0, 0, 32, 0, 32, o.bits ?? 32, o.bytesPerLine ?? width * 4, 4, 0xff0000, 0xff00, 0xff, 8, 256, 256, width, height];
+function header(
+  o: { width?: number; height?: number; bytesPerLine?: number; bits?: number; version?: number; le?: boolean } = {},
+): Buffer {
+  const h = Buffer.alloc(160),
+    width = o.width ?? 3,
+    height = o.height ?? 2;
+  const fields = [
+    160,
+    o.version ?? 7,
+    2,
+    24,
+    width,
+    height,
+    0,
+    0,
+    32,
+    0,
+    32,
+    o.bits ?? 32,
+    o.bytesPerLine ?? width * 4,
+    4,
+    0xff0000,
+    0xff00,
+    0xff,
+    8,
+    256,
+    256,
+    width,
+    height,
+  ];
   fields.forEach((f, i) => (o.le ? h.writeUInt32LE(f, i * 4) : h.writeUInt32BE(f, i * 4)));
   return h;
 }
@@ -19,12 +46,21 @@ const file = (h: Buffer, pixels: Buffer): string => {
 
 describe('parseXwd', () => {
   it('reads both byte orders', () => {
-    for (const le of [false, true]) expect(parseXwd(header({ le }))).toEqual({ width: 3, height: 2, offset: 160 + 3072, bytesPerLine: 12 });
+    for (const le of [false, true])
+      expect(parseXwd(header({ le }))).toEqual({ width: 3, height: 2, offset: 160 + 3072, bytesPerLine: 12 });
   });
-  it.each([[{ version: 6 }, /version 7/], [{ bits: 16 }, /BGRX/], [{ width: 0 }, /sizes/], [{ bytesPerLine: 4 }, /sizes/], [{ width: 1 << 20, bytesPerLine: 1 << 22 }, /sizes/]])('refuses %j', (o, why) => {
+  it.each([
+    [{ version: 6 }, /version 7/],
+    [{ bits: 16 }, /BGRX/],
+    [{ width: 0 }, /sizes/],
+    [{ bytesPerLine: 4 }, /sizes/],
+    [{ width: 1 << 20, bytesPerLine: 1 << 22 }, /sizes/],
+  ])('refuses %j', (o, why) => {
     expect(() => parseXwd(header(o))).toThrow(why);
   });
-  it('refuses a cut header', () => { expect(() => parseXwd(Buffer.alloc(10))).toThrow(/cut off/); });
+  it('refuses a cut header', () => {
+    expect(() => parseXwd(Buffer.alloc(10))).toThrow(/cut off/);
+  });
 });
 
 describe('FramebufferReader', () => {
@@ -39,7 +75,12 @@ describe('FramebufferReader', () => {
     expect(() => r.read()).toThrow(/closed/);
   });
   it('drops padding at the end of rows', () => {
-    const padded = Buffer.concat([pixels.subarray(0, 12), Buffer.alloc(4, 255), pixels.subarray(12), Buffer.alloc(4, 255)]);
+    const padded = Buffer.concat([
+      pixels.subarray(0, 12),
+      Buffer.alloc(4, 255),
+      pixels.subarray(12),
+      Buffer.alloc(4, 255),
+    ]);
     expect(new FramebufferReader(file(header({ bytesPerLine: 16 }), padded)).read().data.equals(pixels)).toBe(true);
   });
   it('notices a file that is too short, and follows no link', () => {

@@ -14,16 +14,38 @@ class PaperDesktop implements Desktop {
   readonly id: DesktopId;
   shows = 1;
   private readonly listeners = new Set<(e: DesktopEvent) => void>();
-  constructor(n: number) { this.id = id<DesktopId>(`paper-${n}`); }
-  observe(): Promise<Frame> { return Promise.resolve(frame(this.shows)); }
-  perform(): Promise<void> { return Promise.resolve(); }
-  settle(): Promise<{ settled: boolean; ms: number; detector: 'exact' }> { return Promise.resolve({ settled: true, ms: 0, detector: 'exact' }); }
-  exec(): never { throw new Error('paper'); }
-  spawn(): never { throw new Error('paper'); }
-  readFile(): never { throw new Error('paper'); }
-  writeFile(): never { throw new Error('paper'); }
-  onEvent(l: (e: DesktopEvent) => void): () => void { this.listeners.add(l); return () => this.listeners.delete(l); }
-  die(): void { for (const l of [...this.listeners]) l({ type: 'lost', error: { kind: 'desktop.lost', message: 'died', remedy: '-' } }); }
+  constructor(n: number) {
+    this.id = id<DesktopId>(`paper-${n}`);
+  }
+  observe(): Promise<Frame> {
+    return Promise.resolve(frame(this.shows));
+  }
+  perform(): Promise<void> {
+    return Promise.resolve();
+  }
+  settle(): Promise<{ settled: boolean; ms: number; detector: 'exact' }> {
+    return Promise.resolve({ settled: true, ms: 0, detector: 'exact' });
+  }
+  exec(): never {
+    throw new Error('paper');
+  }
+  spawn(): never {
+    throw new Error('paper');
+  }
+  readFile(): never {
+    throw new Error('paper');
+  }
+  writeFile(): never {
+    throw new Error('paper');
+  }
+  onEvent(l: (e: DesktopEvent) => void): () => void {
+    this.listeners.add(l);
+    return () => this.listeners.delete(l);
+  }
+  die(): void {
+    for (const l of [...this.listeners])
+      l({ type: 'lost', error: { kind: 'desktop.lost', message: 'died', remedy: '-' } });
+  }
 }
 
 class PaperProvider implements DesktopProvider {
@@ -34,11 +56,16 @@ class PaperProvider implements DesktopProvider {
   failResets = 0;
   frameOf: (n: number) => number = () => 1;
   private n = 0;
-  probe(): never { throw new Error('paper'); }
+  probe(): never {
+    throw new Error('paper');
+  }
   create(): Promise<Desktop> {
     this.n++;
     this.log.push(`create ${this.n}`);
-    if (this.failCreates > 0) { this.failCreates--; return Promise.reject(new StudioError('desktop.start', 'paper jam', 'smooth it')); }
+    if (this.failCreates > 0) {
+      this.failCreates--;
+      return Promise.reject(new StudioError('desktop.start', 'paper jam', 'smooth it'));
+    }
     const d = new PaperDesktop(this.n);
     d.shows = this.frameOf(this.n);
     this.alive.add(d);
@@ -46,30 +73,66 @@ class PaperProvider implements DesktopProvider {
   }
   reset(d: Desktop): Promise<Desktop> {
     this.log.push(`reset ${d.id}`);
-    if (this.failResets > 0) { this.failResets--; return Promise.reject(new StudioError('desktop.start', 'paper jam', 'smooth it')); }
+    if (this.failResets > 0) {
+      this.failResets--;
+      return Promise.reject(new StudioError('desktop.start', 'paper jam', 'smooth it'));
+    }
     return Promise.resolve(d);
   }
-  destroy(d: Desktop): Promise<void> { this.log.push(`destroy ${d.id}`); this.alive.delete(d as PaperDesktop); return Promise.resolve(); }
-  reap(): Promise<number> { return Promise.resolve(0); }
-  dispose(): Promise<void> { return Promise.resolve(); }
+  destroy(d: Desktop): Promise<void> {
+    this.log.push(`destroy ${d.id}`);
+    this.alive.delete(d as PaperDesktop);
+    return Promise.resolve();
+  }
+  reap(): Promise<number> {
+    return Promise.resolve(0);
+  }
+  dispose(): Promise<void> {
+    return Promise.resolve();
+  }
 }
 
 const signal = new AbortController().signal;
 /** A pool, its provider, its events, and a way to wait for an event. */
-function setUp(o: Partial<PoolOptions> = {}, prepare: (p: PaperProvider) => void = () => undefined): { provider: PaperProvider; pool: DesktopPool; events: PoolEvent[]; until: (fits: (e: PoolEvent) => boolean) => Promise<void> } {
+function setUp(
+  o: Partial<PoolOptions> = {},
+  prepare: (p: PaperProvider) => void = () => undefined,
+): {
+  provider: PaperProvider;
+  pool: DesktopPool;
+  events: PoolEvent[];
+  until: (fits: (e: PoolEvent) => boolean) => Promise<void>;
+} {
   const provider = new PaperProvider();
   prepare(provider);
   const pool = createPool({ provider, spec: SPEC, size: 1, backoffMs: () => 0, ...o });
   const events: PoolEvent[] = [];
   pool.onEvent((e) => events.push(e));
-  return { provider, pool, events, until: (fits) => new Promise((resolve) => { const off = pool.onEvent((e) => { if (fits(e)) { off(); resolve(); } }); }) };
+  return {
+    provider,
+    pool,
+    events,
+    until: (fits) =>
+      new Promise((resolve) => {
+        const off = pool.onEvent((e) => {
+          if (fits(e)) {
+            off();
+            resolve();
+          }
+        });
+      }),
+  };
 }
 
 describe('the pool', () => {
   it('lends first come, first served, and resets at once when a desktop is given back', async () => {
     const { pool, provider } = setUp();
     const order: number[] = [];
-    const asks = [1, 2, 3].map(async (n) => { const l = await pool.lease({ signal }); order.push(n); return l; });
+    const asks = [1, 2, 3].map(async (n) => {
+      const l = await pool.lease({ signal });
+      order.push(n);
+      return l;
+    });
     const first = await asks[0]!;
     expect(pool.status()).toMatchObject({ size: 1, waiting: 2, desktops: [{ state: 'leased', resets: 0 }] });
     first.release();
@@ -86,7 +149,8 @@ describe('the pool', () => {
     const { pool } = setUp();
     const held = await pool.lease({ signal });
     const stop = new AbortController();
-    const waiting = pool.lease({ signal: stop.signal }), after = pool.lease({ signal });
+    const waiting = pool.lease({ signal: stop.signal }),
+      after = pool.lease({ signal });
     stop.abort();
     await expect(waiting).rejects.toMatchObject({ kind: 'cancelled' });
     held.release();
@@ -108,7 +172,11 @@ describe('the pool', () => {
     c.release();
     const d = await pool.lease({ signal });
     expect(d.desktop.id).toBe('paper-4');
-    expect(events.filter((e) => e.type === 'replaced').map((e) => e.desktop)).toEqual(['paper-1', 'paper-2', 'paper-3']);
+    expect(events.filter((e) => e.type === 'replaced').map((e) => e.desktop)).toEqual([
+      'paper-1',
+      'paper-2',
+      'paper-3',
+    ]);
     expect(pool.status().desktops[0]!.replaced).toBe(3);
     expect([...provider.alive].map((x) => x.id)).toEqual(['paper-4']);
     await pool.close();
@@ -126,7 +194,18 @@ describe('the pool', () => {
 
   it('tries again with pauses, gives up after maxFailures and says why, and tries anew on the next request', async () => {
     const pauses: number[] = [];
-    const { pool, provider } = setUp({ maxFailures: 3, backoffMs: (n) => { pauses.push(n); return 0; } }, (p) => { p.failCreates = 3; });
+    const { pool, provider } = setUp(
+      {
+        maxFailures: 3,
+        backoffMs: (n) => {
+          pauses.push(n);
+          return 0;
+        },
+      },
+      (p) => {
+        p.failCreates = 3;
+      },
+    );
     await expect(pool.lease({ signal })).rejects.toMatchObject({ kind: 'desktop.start', message: 'paper jam' });
     expect(pauses).toEqual([1, 2]);
     expect((await pool.lease({ signal })).desktop.id).toBe('paper-4');
@@ -135,7 +214,9 @@ describe('the pool', () => {
   });
 
   it('replaces a desktop whose first frame differs from the others', async () => {
-    const { pool, provider } = setUp({ size: 3, startParallel: 1 }, (p) => { p.frameOf = (n) => (n === 2 ? 9 : 1); });
+    const { pool, provider } = setUp({ size: 3, startParallel: 1 }, (p) => {
+      p.frameOf = (n) => (n === 2 ? 9 : 1);
+    });
     const leases = [await pool.lease({ signal }), await pool.lease({ signal }), await pool.lease({ signal })];
     expect(leases.map((l) => l.desktop.id).sort()).toEqual(['paper-1', 'paper-3', 'paper-4']);
     expect(provider.log).toContain('destroy paper-2');
@@ -146,7 +227,16 @@ describe('the pool', () => {
     const { pool, provider } = setUp({ hardResetEvery: 3 });
     for (let i = 0; i < 7; i++) (await pool.lease({ signal })).release();
     await pool.lease({ signal });
-    expect(provider.log.filter((l) => !l.startsWith('destroy'))).toEqual(['create 1', 'reset paper-1', 'reset paper-1', 'create 2', 'reset paper-2', 'reset paper-2', 'create 3', 'reset paper-3']);
+    expect(provider.log.filter((l) => !l.startsWith('destroy'))).toEqual([
+      'create 1',
+      'reset paper-1',
+      'reset paper-1',
+      'create 2',
+      'reset paper-2',
+      'reset paper-2',
+      'create 3',
+      'reset paper-3',
+    ]);
     await pool.close();
   });
 
@@ -157,7 +247,8 @@ describe('the pool', () => {
     const [b, c] = [await pool.lease({ signal }), await pool.lease({ signal })];
     await pool.resize(1);
     expect(provider.alive.size).toBe(3);
-    a.release(); b.release();
+    a.release();
+    b.release();
     const d = pool.lease({ signal });
     c.release();
     await d;
@@ -171,7 +262,10 @@ describe('the pool', () => {
     await until((e) => e.type === 'state' && e.state === 'ready' && provider.alive.size === 2);
     const a = await pool.lease({ signal });
     let second = false;
-    const b = pool.lease({ signal }).then((l) => { second = true; return l; });
+    const b = pool.lease({ signal }).then((l) => {
+      second = true;
+      return l;
+    });
     await new Promise(setImmediate);
     expect(second).toBe(false);
     a.release();

@@ -16,7 +16,8 @@ describe('SettleJudge', () => {
     expect(new SettleJudge(20).judge({ ...quiet, active: true }, 0)).toEqual({ waitMs: 1 });
   });
   it('hold: only when nothing ran for one frame', () => {
-    const j = new SettleJudge(20), hold = { ...quiet, exact: false };
+    const j = new SettleJudge(20),
+      hold = { ...quiet, exact: false };
     expect('waitMs' in j.judge({ ...hold, ranSince: true }, 100)).toBe(true);
     expect('waitMs' in j.judge(hold, 100 + HOLD_MS - 1)).toBe(true);
     expect('waitMs' in j.judge({ ...hold, ranSince: true }, 100 + HOLD_MS)).toBe(true);
@@ -24,14 +25,16 @@ describe('SettleJudge', () => {
     expect(j.judge(hold, 100 + 2 * HOLD_MS)).toEqual({ settled: true });
   });
   it('hold: activity starts the frame anew, and the first look alone is never enough', () => {
-    const j = new SettleJudge(20), hold = { ...quiet, exact: false };
+    const j = new SettleJudge(20),
+      hold = { ...quiet, exact: false };
     expect('waitMs' in j.judge(hold, 0)).toBe(true);
     j.judge({ ...hold, active: true }, 17);
     expect('waitMs' in j.judge(hold, 18)).toBe(true);
     expect(j.judge(hold, 18 + HOLD_MS)).toEqual({ settled: true });
   });
   it('exact with a terminal: what it passes on is waited for, unless a timer or work is seen', () => {
-    const j = new SettleJudge(20), terminal = { ...quiet, terminal: true };
+    const j = new SettleJudge(20),
+      terminal = { ...quiet, terminal: true };
     expect(j.judge({ ...terminal, ranSince: true }, 100)).toEqual({ waitMs: TERMINAL_HOLD_MS });
     expect(j.judge({ ...terminal, ranSince: true }, 103)).toEqual({ waitMs: TERMINAL_HOLD_MS });
     expect(j.judge({ ...terminal, active: true, ranSince: true }, 104)).toEqual({ waitMs: 1 });
@@ -56,8 +59,15 @@ describe('parseSyscall', () => {
     ['202 0x4 0x80 0x0 0x0 0x0 0x0 0x7ffc 0x7f\n', { is: 'in a call' }],
     ['0 0x4 0x7ffe 0x100 0x0 0x0 0x0 0x7ffc 0x7f\n', { is: 'in a call' }],
     ['-1 0x7ffc 0x7f\n', { is: 'in a call' }],
-  ])('x64 %j', (text, doing) => { expect(parseSyscall(text, 'x64')).toEqual(doing); });
-  it('arm64 numbers', () => { expect(parseSyscall('22 0x4 0x7ffe 0x100 0x10 0x0 0x0 0x7ffc 0x7f', 'arm64')).toEqual({ is: 'in a call', timeoutMs: 16 }); });
+  ])('x64 %j', (text, doing) => {
+    expect(parseSyscall(text, 'x64')).toEqual(doing);
+  });
+  it('arm64 numbers', () => {
+    expect(parseSyscall('22 0x4 0x7ffe 0x100 0x10 0x0 0x0 0x7ffc 0x7f', 'arm64')).toEqual({
+      is: 'in a call',
+      timeoutMs: 16,
+    });
+  });
   it('state and terminal after a name with brackets', () => {
     expect(parseStat('12 (a) S (b) D 1 2 3 0 -1')).toEqual({ state: 'D', terminal: false });
     expect(parseStat('12 (sh) S 1 2 3 34816 -1')).toEqual({ state: 'S', terminal: true });
@@ -66,17 +76,30 @@ describe('parseSyscall', () => {
 });
 
 /** A proc folder made of plain files. */
-function fakeProc(): { dir: string; task: (pid: number, o: { sched?: string; syscall?: string; state?: string; tty?: number }) => void; end: (pid: number) => void } {
+function fakeProc(): {
+  dir: string;
+  task: (pid: number, o: { sched?: string; syscall?: string; state?: string; tty?: number }) => void;
+  end: (pid: number) => void;
+} {
   const dir = mkdtempSync(join(tmpdir(), 'proc-'));
   const now = new Map<number, { sched: string; syscall: string; state: string; tty: number }>();
   return {
     dir,
     task(pid, o) {
-      const t = { sched: '1 0 1\n', syscall: '232 0x4 0x7 0x1 0xffffffff 0x0 0x0', state: 'S', tty: 0, ...now.get(pid), ...o };
+      const t = {
+        sched: '1 0 1\n',
+        syscall: '232 0x4 0x7 0x1 0xffffffff 0x0 0x0',
+        state: 'S',
+        tty: 0,
+        ...now.get(pid),
+        ...o,
+      };
       now.set(pid, t);
       const d = `${dir}/${pid}/task/${pid}`;
       mkdirSync(d, { recursive: true });
-      writeFileSync(`${d}/schedstat`, t.sched); writeFileSync(`${d}/syscall`, t.syscall); writeFileSync(`${d}/stat`, `${pid} (x) ${t.state} 1 ${pid} ${pid} ${t.tty} -1`);
+      writeFileSync(`${d}/schedstat`, t.sched);
+      writeFileSync(`${d}/syscall`, t.syscall);
+      writeFileSync(`${d}/stat`, `${pid} (x) ${t.state} 1 ${pid} ${pid} ${t.tty} -1`);
     },
     end: (pid) => rmSync(`${dir}/${pid}`, { recursive: true }),
   };

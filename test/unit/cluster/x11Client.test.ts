@@ -5,7 +5,11 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ButtonPress, Motion, X11Client } from '../../../runtime/cluster/drivers/x11Client.js';
 
-interface Request { readonly opcode: number; readonly body: Buffer; readonly seq: number }
+interface Request {
+  readonly opcode: number;
+  readonly body: Buffer;
+  readonly seq: number;
+}
 
 /** A tiny X server: answers the handshake, then every request as the test says. */
 class PaperServer {
@@ -18,11 +22,17 @@ class PaperServer {
     const path = join(mkdtempSync(join(tmpdir(), 'x-')), 's');
     this.server = createServer((s) => {
       this.socket = s;
-      let got = Buffer.alloc(0), greeted = false, seq = 0;
+      let got = Buffer.alloc(0),
+        greeted = false,
+        seq = 0;
       s.on('error', () => undefined);
       s.on('data', (d) => {
         got = Buffer.concat([got, d]);
-        if (!greeted && got.length >= 12) { got = got.subarray(12); greeted = true; s.write(setup()); }
+        if (!greeted && got.length >= 12) {
+          got = got.subarray(12);
+          greeted = true;
+          s.write(setup());
+        }
         while (greeted && got.length >= 4 && got.length >= got.readUInt16LE(2) * 4) {
           const n = got.readUInt16LE(2) * 4;
           const r = { opcode: got[0]!, body: got.subarray(0, n), seq: ++seq };
@@ -37,28 +47,47 @@ class PaperServer {
     await new Promise<void>((resolve) => this.server!.listen(path, resolve));
     return connect(path);
   }
-  stop(): void { this.socket?.destroy(); this.server?.close(); }
+  stop(): void {
+    this.socket?.destroy();
+    this.server?.close();
+  }
 }
 
 function setup(): Buffer {
-  const vendor = 4, b = Buffer.alloc(40 + vendor + 8 + 40);
-  b[0] = 1; b.writeUInt16LE(11, 2); b.writeUInt16LE((b.length - 8) / 4, 6); b.writeUInt32LE(0x200000, 12);
-  b.writeUInt16LE(vendor, 24); b[28] = 1; b[29] = 1; b[34] = 8; b[35] = 9;
-  b.writeUInt32LE(77, 52); b.writeUInt16LE(640, 72); b.writeUInt16LE(400, 74);
+  const vendor = 4,
+    b = Buffer.alloc(40 + vendor + 8 + 40);
+  b[0] = 1;
+  b.writeUInt16LE(11, 2);
+  b.writeUInt16LE((b.length - 8) / 4, 6);
+  b.writeUInt32LE(0x200000, 12);
+  b.writeUInt16LE(vendor, 24);
+  b[28] = 1;
+  b[29] = 1;
+  b[34] = 8;
+  b[35] = 9;
+  b.writeUInt32LE(77, 52);
+  b.writeUInt16LE(640, 72);
+  b.writeUInt16LE(400, 74);
   return b;
 }
 
 /** A reply: 32 bytes and `extra`. */
 function answer(seq: number, data: number, head: Buffer, extra = Buffer.alloc(0)): Buffer {
   const b = Buffer.alloc(32);
-  b[0] = 1; b[1] = data; b.writeUInt16LE(seq, 2); b.writeUInt32LE(extra.length / 4, 4);
+  b[0] = 1;
+  b[1] = data;
+  b.writeUInt16LE(seq, 2);
+  b.writeUInt32LE(extra.length / 4, 4);
   head.copy(b, 8);
   return Buffer.concat([b, extra]);
 }
 
 describe('X11Client', () => {
   const server = new PaperServer();
-  afterEach(() => { server.stop(); server.requests.length = 0; });
+  afterEach(() => {
+    server.stop();
+    server.requests.length = 0;
+  });
 
   it('reads the set-up, queues input and sends it with the next question', async () => {
     server.reply = (r) => (r.opcode === 43 ? answer(r.seq, 0, Buffer.alloc(0)) : undefined);
@@ -68,14 +97,24 @@ describe('X11Client', () => {
     x.fakeInput(ButtonPress, 3);
     await x.sync();
     const [move, press] = server.requests.slice(-3);
-    expect([move!.opcode, move!.body[1], move!.body[4], move!.body.readInt16LE(24), move!.body.readInt16LE(26)]).toEqual([132, 2, 6, 12, 34]);
+    expect([
+      move!.opcode,
+      move!.body[1],
+      move!.body[4],
+      move!.body.readInt16LE(24),
+      move!.body.readInt16LE(26),
+    ]).toEqual([132, 2, 6, 12, 34]);
     expect([press!.body[4], press!.body[5]]).toEqual([4, 3]);
     x.close();
   });
 
   it('tells answers, errors and events apart', async () => {
     server.reply = (r) => {
-      if (r.opcode === 101) return Buffer.concat([event(28, 77, 5), answer(r.seq, 2, Buffer.alloc(0), Buffer.from(new Uint32Array([97, 65, 0, 0]).buffer))]);
+      if (r.opcode === 101)
+        return Buffer.concat([
+          event(28, 77, 5),
+          answer(r.seq, 2, Buffer.alloc(0), Buffer.from(new Uint32Array([97, 65, 0, 0]).buffer)),
+        ]);
       if (r.opcode === 16) return error(r.seq, 16);
       return undefined;
     };
@@ -93,10 +132,15 @@ describe('X11Client', () => {
   it('a closed or silent server is a lost desktop', async () => {
     server.reply = () => undefined;
     const silent = await X11Client.over(await server.start(), 30);
-    await expect(silent.sync()).rejects.toMatchObject({ kind: 'desktop.lost', message: expect.stringMatching(/no answer/) as string });
+    await expect(silent.sync()).rejects.toMatchObject({
+      kind: 'desktop.lost',
+      message: expect.stringMatching(/no answer/) as string,
+    });
     const x = await X11Client.over(await server.start());
     const asked = x.sync();
-    const closed = new Promise((resolve) => { x.onClose(resolve); });
+    const closed = new Promise((resolve) => {
+      x.onClose(resolve);
+    });
     server.socket!.destroy();
     await expect(asked).rejects.toMatchObject({ kind: 'desktop.lost' });
     await closed;
@@ -106,11 +150,15 @@ describe('X11Client', () => {
 
 function event(code: number, window: number, atom: number): Buffer {
   const b = Buffer.alloc(32);
-  b[0] = code; b.writeUInt32LE(window, 4); b.writeUInt32LE(atom, 8);
+  b[0] = code;
+  b.writeUInt32LE(window, 4);
+  b.writeUInt32LE(atom, 8);
   return b;
 }
 function error(seq: number, opcode: number): Buffer {
   const b = Buffer.alloc(32);
-  b[1] = 11; b.writeUInt16LE(seq, 2); b[10] = opcode;
+  b[1] = 11;
+  b.writeUInt16LE(seq, 2);
+  b[10] = opcode;
   return b;
 }

@@ -1,8 +1,23 @@
 import { describe, expect, it } from 'vitest';
-import { jsonSchema, merge, parseRunFile, parseRunText, PRESETS, RunFileSchema } from '../../../runtime/config/index.js';
+import {
+  jsonSchema,
+  merge,
+  parseRunFile,
+  parseRunText,
+  PRESETS,
+  RunFileSchema,
+} from '../../../runtime/config/index.js';
 import { StudioError } from '../../../runtime/domain/index.js';
 
-const problem = (f: () => unknown): string => { try { f(); } catch (e) { if (e instanceof StudioError) return e.message; throw e; } return 'no error'; };
+const problem = (f: () => unknown): string => {
+  try {
+    f();
+  } catch (e) {
+    if (e instanceof StudioError) return e.message;
+    throw e;
+  }
+  return 'no error';
+};
 
 describe('run file', () => {
   it('is complete from nothing: every section has its defaults', () => {
@@ -20,7 +35,9 @@ describe('run file', () => {
   });
 
   it('names every wrong key at once and suggests the right one', () => {
-    const m = problem(() => parseRunFile({ desktop: {}, trainer: { Lr: 1, epochs: 0 }, curation: { highEntropy: { keep: 2 } } }));
+    const m = problem(() =>
+      parseRunFile({ desktop: {}, trainer: { Lr: 1, epochs: 0 }, curation: { highEntropy: { keep: 2 } } }),
+    );
     expect(m).toContain('unknown key "desktop"; did you mean "desktops"?');
     expect(m).toContain('trainer: unknown key "Lr"; did you mean "lr"?');
     expect(m).toContain('trainer.epochs');
@@ -28,7 +45,9 @@ describe('run file', () => {
   });
 
   it('says the line of broken JSON', () => {
-    expect(problem(() => parseRunText('{\n "seed": 1,\n oops }', 'run.json'))).toMatch(/run\.json, line 3: not valid JSON/);
+    expect(problem(() => parseRunText('{\n "seed": 1,\n oops }', 'run.json'))).toMatch(
+      /run\.json, line 3: not valid JSON/,
+    );
   });
 
   it('asks for what a choice needs', () => {

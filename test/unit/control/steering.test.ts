@@ -5,20 +5,63 @@ import { Steering, type HumanStep, type Person } from '../../../runtime/rollout/
 import { FakeDesktop, fakeFrames, fakeTasks, order, scriptedPolicy, task } from '../../helpers/rollout.js';
 import { VirtualClock } from '../../helpers/virtualClock.js';
 
-const click: Action = { type: 'click', at: { x: 1, y: 2 } }, other: Action = { type: 'click', at: { x: 9, y: 9 } }, done: Action = { type: 'finished' };
+const click: Action = { type: 'click', at: { x: 1, y: 2 } },
+  other: Action = { type: 'click', at: { x: 9, y: 9 } },
+  done: Action = { type: 'finished' };
 const frame: FrameRef = { width: 640, height: 400, hash: 'seen' };
-const step = (a: Action): HumanStep => ({ frame, actions: [a], settled: true, timings: { observe: 0, decide: 0, queue: 0, perform: 7, settle: 0 } });
+const step = (a: Action): HumanStep => ({
+  frame,
+  actions: [a],
+  settled: true,
+  timings: { observe: 0, decide: 0, queue: 0, perform: 7, settle: 0 },
+});
 
 /** Plays a rollout that `person` may steer; what the policy was told of others' actions and took back is noted. */
-async function play(person: (clock: VirtualClock, steering: Steering) => Person, o: { cap?: number; timeoutMs?: number; abortAt?: number; script?: readonly (readonly Action[] | StudioError)[] } = {}) {
-  const clock = new VirtualClock(), desktop = new FakeDesktop('d', clock), tasks = fakeTasks(clock), steering = new Steering(), inner = scriptedPolicy(clock, o.script ?? [[click]]), told: string[] = [], steps: Step[] = [], abort = new AbortController();
-  const policy = { open: (s: Parameters<typeof inner.open>[0]) => ({ ...inner.open(s), acted: (a: readonly Action[]) => { told.push(`acted ${a[0]!.type}`); }, retract: () => { told.push('retract'); } }) };
+async function play(
+  person: (clock: VirtualClock, steering: Steering) => Person,
+  o: { cap?: number; timeoutMs?: number; abortAt?: number; script?: readonly (readonly Action[] | StudioError)[] } = {},
+) {
+  const clock = new VirtualClock(),
+    desktop = new FakeDesktop('d', clock),
+    tasks = fakeTasks(clock),
+    steering = new Steering(),
+    inner = scriptedPolicy(clock, o.script ?? [[click]]),
+    told: string[] = [],
+    steps: Step[] = [],
+    abort = new AbortController();
+  const policy = {
+    open: (s: Parameters<typeof inner.open>[0]) => ({
+      ...inner.open(s),
+      acted: (a: readonly Action[]) => {
+        told.push(`acted ${a[0]!.type}`);
+      },
+      retract: () => {
+        told.push('retract');
+      },
+    }),
+  };
   steering.person = person(clock, steering);
   let result: EpisodeResult | undefined;
-  const run = runEpisode({ policy, tasks, frames: fakeFrames(clock), clock, ...(o.timeoutMs ? { timeoutMs: o.timeoutMs } : {}) }, { desktop, resetMs: 0, release: () => undefined }, {
-    order: order(1, { cap: o.cap ?? 3 }), task: task(), provenance: { kind: 'rollout' }, sampling: { greedy: false, temperature: 1, seed: 7 }, signal: abort.signal, steering, onStep: (s) => steps.push(s), onPhase: () => undefined,
-  }).then((r) => { result = r; });
-  if (o.abortAt !== undefined) { await clock.advance(o.abortAt); abort.abort(); }
+  const run = runEpisode(
+    { policy, tasks, frames: fakeFrames(clock), clock, ...(o.timeoutMs ? { timeoutMs: o.timeoutMs } : {}) },
+    { desktop, resetMs: 0, release: () => undefined },
+    {
+      order: order(1, { cap: o.cap ?? 3 }),
+      task: task(),
+      provenance: { kind: 'rollout' },
+      sampling: { greedy: false, temperature: 1, seed: 7 },
+      signal: abort.signal,
+      steering,
+      onStep: (s) => steps.push(s),
+      onPhase: () => undefined,
+    },
+  ).then((r) => {
+    result = r;
+  });
+  if (o.abortAt !== undefined) {
+    await clock.advance(o.abortAt);
+    abort.abort();
+  }
   await clock.until(() => result !== undefined);
   await run;
   return { t: result!.trajectory, broken: result!.broken, steps, told, tasks, desktop };
@@ -28,7 +71,13 @@ const origins = (t: { readonly steps: readonly Step[] }): string[] => t.steps.ma
 describe('a rollout with a person at the wheel', () => {
   it('waits, takes their steps without using up its cap, and goes on by itself', async () => {
     const r = await play((_, s) => ({
-      act: (t) => { expect(t).toMatchObject({ index: 0, left: 3 }); t.record(step(other)); t.record(step(other)); s.person = undefined; return Promise.resolve({ next: 'policy' }); },
+      act: (t) => {
+        expect(t).toMatchObject({ index: 0, left: 3 });
+        t.record(step(other));
+        t.record(step(other));
+        s.person = undefined;
+        return Promise.resolve({ next: 'policy' });
+      },
       consent: () => Promise.reject(new Error('not asked')),
     }));
     expect(origins(r.t)).toEqual(['0 human', '1 human', '2 policy', '3 policy', '4 policy']);
@@ -39,11 +88,17 @@ describe('a rollout with a person at the wheel', () => {
     expect(r.t.outcome).toMatchObject({ kind: 'success', truncated: true });
   });
 
-  it('proposes: an accepted decision is the policy\'s step with its tokens, a refused one leaves its history', async () => {
+  it("proposes: an accepted decision is the policy's step with its tokens, a refused one leaves its history", async () => {
     let asked = 0;
     const r = await play(() => ({
-      act: (t) => { if (asked === 2) t.record(step(other)); return Promise.resolve(asked === 3 ? { next: 'end', last: done } : { next: 'propose' }); },
-      consent: (p) => { expect(p.decision.actions).toEqual([click]); return Promise.resolve(++asked !== 2); },
+      act: (t) => {
+        if (asked === 2) t.record(step(other));
+        return Promise.resolve(asked === 3 ? { next: 'end', last: done } : { next: 'propose' });
+      },
+      consent: (p) => {
+        expect(p.decision.actions).toEqual([click]);
+        return Promise.resolve(++asked !== 2);
+      },
     }));
     expect(origins(r.t)).toEqual(['0 policy', '1 human', '2 policy']);
     expect(r.t.steps[0]!.tokens!.logprobs[0]).toBe(-1);
@@ -54,17 +109,51 @@ describe('a rollout with a person at the wheel', () => {
   });
 
   it('its time limit stands still while a person holds it, and only then', async () => {
-    const wait = (ms: number) => play((clock, s) => ({ act: async () => { await clock.sleep(ms); s.person = undefined; return { next: 'policy' }; }, consent: () => Promise.resolve(true) }), { timeoutMs: 1000 });
+    const wait = (ms: number) =>
+      play(
+        (clock, s) => ({
+          act: async () => {
+            await clock.sleep(ms);
+            s.person = undefined;
+            return { next: 'policy' };
+          },
+          consent: () => Promise.resolve(true),
+        }),
+        { timeoutMs: 1000 },
+      );
     expect((await wait(600_000)).t.outcome.kind).toBe('success');
-    const late = await play((_, s) => ({ act: () => { s.person = undefined; return Promise.resolve({ next: 'policy' }); }, consent: () => Promise.resolve(true) }), { timeoutMs: 100 });
+    const late = await play(
+      (_, s) => ({
+        act: () => {
+          s.person = undefined;
+          return Promise.resolve({ next: 'policy' });
+        },
+        consent: () => Promise.resolve(true),
+      }),
+      { timeoutMs: 100 },
+    );
     expect(late.t.outcome).toMatchObject({ kind: 'error', error: { kind: 'timeout' } });
   });
 
-  it('a stop ends it at once; a desktop that is lost in a person\'s hands is an error of the desktop', async () => {
-    const stopped = await play(() => ({ act: (t) => new Promise((resolve) => { t.signal.addEventListener('abort', () => { resolve({ next: 'policy' }); }); }), consent: () => Promise.resolve(true) }), { abortAt: 500 });
+  it("a stop ends it at once; a desktop that is lost in a person's hands is an error of the desktop", async () => {
+    const stopped = await play(
+      () => ({
+        act: (t) =>
+          new Promise((resolve) => {
+            t.signal.addEventListener('abort', () => {
+              resolve({ next: 'policy' });
+            });
+          }),
+        consent: () => Promise.resolve(true),
+      }),
+      { abortAt: 500 },
+    );
     expect(stopped.t.outcome).toMatchObject({ kind: 'error', error: { kind: 'cancelled' } });
     expect(stopped.broken).toBe(false);
-    const lost = await play(() => ({ act: () => Promise.reject(new StudioError('desktop.lost', 'gone', 'wait')), consent: () => Promise.resolve(true) }));
+    const lost = await play(() => ({
+      act: () => Promise.reject(new StudioError('desktop.lost', 'gone', 'wait')),
+      consent: () => Promise.resolve(true),
+    }));
     expect(lost.t.outcome).toMatchObject({ kind: 'error', error: { kind: 'desktop.lost' } });
     expect(lost.broken).toBe(true);
   });
@@ -72,7 +161,17 @@ describe('a rollout with a person at the wheel', () => {
   it('an answer that is no action is proposed without one; refused, the rollout goes on', async () => {
     const invalid = new StudioError('policy.invalid', 'not an action', 'x', { details: { text: 'Hmm', version: 3 } });
     let refused = false;
-    const r = await play(() => ({ act: () => Promise.resolve(refused ? { next: 'end', last: done } : { next: 'propose' }), consent: (p) => { expect(p.decision).toMatchObject({ actions: [], thought: 'Hmm' }); refused = true; return Promise.resolve(false); } }), { script: [invalid] });
+    const r = await play(
+      () => ({
+        act: () => Promise.resolve(refused ? { next: 'end', last: done } : { next: 'propose' }),
+        consent: (p) => {
+          expect(p.decision).toMatchObject({ actions: [], thought: 'Hmm' });
+          refused = true;
+          return Promise.resolve(false);
+        },
+      }),
+      { script: [invalid] },
+    );
     expect(r.t).toMatchObject({ steps: [], outcome: { kind: 'success' } });
     expect(r.told).toEqual([]);
   });

@@ -7,21 +7,70 @@ import { VirtualClock, flush } from '../../helpers/virtualClock.js';
 
 /** One desktop with rollouts on it, of which the test says when they begin, end, and come to a decision. */
 function desktop() {
-  const told: string[] = [], opened: { readonly rollout: string; readonly host: SessionHost; come(there: boolean): void; discarded: number; closed: number }[] = [], listeners = new Set<() => void>(), stop = new AbortController();
+  const told: string[] = [],
+    opened: {
+      readonly rollout: string;
+      readonly host: SessionHost;
+      come(there: boolean): void;
+      discarded: number;
+      closed: number;
+    }[] = [],
+    listeners = new Set<() => void>(),
+    stop = new AbortController();
   const d = { rollout: undefined as string | undefined, gone: false };
-  const host: SessionHost = { clock: new VirtualClock(), log: () => undefined, broadcast: (s) => { told.push(`state ${s.session}`); }, ended: () => { told.push('ended'); }, forget: () => { told.push('forget'); } };
-  const t: Taking = {
-    host, signal: stop.signal, between: () => !d.gone && d.rollout === undefined,
-    steer: () => { if (d.rollout === undefined) throw new Error('the desktop is gone'); return { order: { rollout: d.rollout } } as HeldRollout; },
-    onChange: (l) => { listeners.add(l); return () => { listeners.delete(l); }; },
-    open: (own, r) => {
-      let come!: (there: boolean) => void;
-      const comes = new Promise<boolean>((c) => { come = c; }), x = { rollout: r.order.rollout, host: own, come, discarded: 0, closed: 0 };
-      opened.push(x);
-      return { comes, discard: () => { x.discarded++; own.forget(undefined!); come(false); return Promise.resolve(); }, close: () => { x.closed++; }, x } as unknown as TakeOverSession;
+  const host: SessionHost = {
+    clock: new VirtualClock(),
+    log: () => undefined,
+    broadcast: (s) => {
+      told.push(`state ${s.session}`);
+    },
+    ended: () => {
+      told.push('ended');
+    },
+    forget: () => {
+      told.push('forget');
     },
   };
-  const put = (o: Partial<typeof d>): void => { Object.assign(d, o); for (const l of listeners) l(); };
+  const t: Taking = {
+    host,
+    signal: stop.signal,
+    between: () => !d.gone && d.rollout === undefined,
+    steer: () => {
+      if (d.rollout === undefined) throw new Error('the desktop is gone');
+      return { order: { rollout: d.rollout } } as HeldRollout;
+    },
+    onChange: (l) => {
+      listeners.add(l);
+      return () => {
+        listeners.delete(l);
+      };
+    },
+    open: (own, r) => {
+      let come!: (there: boolean) => void;
+      const comes = new Promise<boolean>((c) => {
+          come = c;
+        }),
+        x = { rollout: r.order.rollout, host: own, come, discarded: 0, closed: 0 };
+      opened.push(x);
+      return {
+        comes,
+        discard: () => {
+          x.discarded++;
+          own.forget(undefined!);
+          come(false);
+          return Promise.resolve();
+        },
+        close: () => {
+          x.closed++;
+        },
+        x,
+      } as unknown as TakeOverSession;
+    },
+  };
+  const put = (o: Partial<typeof d>): void => {
+    Object.assign(d, o);
+    for (const l of listeners) l();
+  };
   return { t, put, told, opened, stop, listeners };
 }
 
@@ -41,7 +90,7 @@ describe('taking a rollout over', () => {
     put({ rollout: 'r2' });
     await flush();
     opened[1]!.come(true);
-    expect((await got as unknown as { x: unknown }).x).toBe(opened[1]);
+    expect(((await got) as unknown as { x: unknown }).x).toBe(opened[1]);
     opened[1]!.host.broadcast({ session: 'two' } as never);
     expect([opened.map((x) => x.rollout), told, listeners.size]).toEqual([['r1', 'r2'], ['state two'], 0]);
   });
@@ -64,7 +113,8 @@ describe('taking a rollout over', () => {
     a.stop.abort();
     await expect(first).rejects.toMatchObject({ kind: 'cancelled' });
     expect([a.opened[0]!.discarded, a.told, a.listeners.size]).toEqual([1, [], 0]);
-    const b = desktop(), second = takeNext(b.t);
+    const b = desktop(),
+      second = takeNext(b.t);
     await flush();
     b.stop.abort();
     await expect(second).rejects.toMatchObject({ kind: 'cancelled' });

@@ -8,10 +8,16 @@ import { filterGroup } from '../../../runtime/data/curation/groupFilter.js';
 import { highEntropyMask, selectHighEntropy, stepEntropy } from '../../../runtime/data/curation/highEntropy.js';
 import { choosePoolEntry, distance, oldestFailure } from '../../../runtime/data/curation/poolInjection.js';
 import type { PoolEntry } from '../../../runtime/data/curation/poolInjection.js';
-import { admissionCapacity, groupCapacity, leavesRoom, oldestVersion } from '../../../runtime/data/curation/staleness.js';
+import {
+  admissionCapacity,
+  groupCapacity,
+  leavesRoom,
+  oldestVersion,
+} from '../../../runtime/data/curation/staleness.js';
 import { SuccessStats } from '../../../runtime/data/curation/successStats.js';
 
-const family = id<FamilyId>('desk/sum'), task = id<TaskId>('desk/sum#1');
+const family = id<FamilyId>('desk/sum'),
+  task = id<TaskId>('desk/sum#1');
 
 describe('success statistics', () => {
   it('rates the latest rollouts only', () => {
@@ -26,11 +32,34 @@ describe('success statistics', () => {
 
 describe('dynamic rollout number (3c)', () => {
   const c = defaultDataConfig.dynamicRollouts;
-  it.each([[0, 8], [0.59, 8], [0.6, 8], [0.625, 7], [0.65, 6], [0.7, 5], [0.75, 5], [0.8, 4], [0.9, 3], [1, 2]])('rate %f gives %i rollouts', (rate, n) => {
+  it.each([
+    [0, 8],
+    [0.59, 8],
+    [0.6, 8],
+    [0.625, 7],
+    [0.65, 6],
+    [0.7, 5],
+    [0.75, 5],
+    [0.8, 4],
+    [0.9, 3],
+    [1, 2],
+  ])('rate %f gives %i rollouts', (rate, n) => {
     expect(groupSize({ rate, n: 40 }, c)).toBe(n);
   });
   it('takes rates that come from counts to the same table', () => {
-    expect([[3, 5], [6, 10], [5, 8], [13, 20], [7, 10], [3, 4], [4, 5], [9, 10], [7, 7]].map(([s, n]) => groupSize({ rate: s! / n!, n: 40 }, c))).toEqual([8, 8, 7, 6, 5, 5, 4, 3, 2]);
+    expect(
+      [
+        [3, 5],
+        [6, 10],
+        [5, 8],
+        [13, 20],
+        [7, 10],
+        [3, 4],
+        [4, 5],
+        [9, 10],
+        [7, 7],
+      ].map(([s, n]) => groupSize({ rate: s! / n!, n: 40 }, c)),
+    ).toEqual([8, 8, 7, 6, 5, 5, 4, 3, 2]);
   });
   it('stays at the most without enough outcomes, or switched off', () => {
     expect(groupSize({ rate: undefined, n: 0 }, c)).toBe(8);
@@ -45,7 +74,15 @@ describe('dynamic rollout number (3c)', () => {
 
 describe('dynamic trajectory length (3d)', () => {
   const c = { ...defaultDataConfig.dynamicLength, global: 30, floor: 4, slack: 2, exploreShare: 0.1 };
-  it.each([[undefined, 0.5, 30], [1, 0.5, 4], [5, 0.5, 7], [29, 0.5, 30], [40, 0.5, 30], [5, 0.05, 30], [5, 0.1, 7]])('longest %s, draw %f gives %i', (longest, u, cap) => {
+  it.each([
+    [undefined, 0.5, 30],
+    [1, 0.5, 4],
+    [5, 0.5, 7],
+    [29, 0.5, 30],
+    [40, 0.5, 30],
+    [5, 0.05, 30],
+    [5, 0.1, 7],
+  ])('longest %s, draw %f gives %i', (longest, u, cap) => {
     expect(stepCap(longest, u, c)).toBe(cap);
   });
   it('obeys a task limit under the global cap, whatever the floor says', () => {
@@ -55,23 +92,39 @@ describe('dynamic trajectory length (3d)', () => {
     expect(stepCap(5, 0.5, { ...c, enabled: false })).toBe(30);
   });
   it('remembers the longest success, or the longest of the latest', () => {
-    const all = new SuccessLengths(0), last2 = new SuccessLengths(2);
-    for (const n of [3, 9, 4, 5]) { all.add(family, n); last2.add(family, n); }
+    const all = new SuccessLengths(0),
+      last2 = new SuccessLengths(2);
+    for (const n of [3, 9, 4, 5]) {
+      all.add(family, n);
+      last2.add(family, n);
+    }
     expect([all.longest(family), last2.longest(family), all.longest(id<FamilyId>('other'))]).toEqual([9, 5, undefined]);
   });
 });
 
 const step = (entropies?: number[]): Step => ({
-  index: 0, frame: { hash: '', width: 1, height: 1 }, actions: [], origin: 'policy', settled: true, timings: { observe: 0, decide: 0, queue: 0, perform: 0, settle: 0 },
+  index: 0,
+  frame: { hash: '', width: 1, height: 1 },
+  actions: [],
+  origin: 'policy',
+  settled: true,
+  timings: { observe: 0, decide: 0, queue: 0, perform: 0, settle: 0 },
   ...(entropies ? { tokens: { logprobs: Float32Array.from(entropies), entropies: Float32Array.from(entropies) } } : {}),
 });
 
 describe('high-entropy steps (3e)', () => {
   const rows = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, undefined, undefined];
-  it.each([[0.8, [0.9, 1]], [0.5, [0.6, 0.7, 0.8, 0.9, 1]], [1, [1]], [0, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]]])('vector of losses.md, quantile %f', (q, kept) => {
+  it.each([
+    [0.8, [0.9, 1]],
+    [0.5, [0.6, 0.7, 0.8, 0.9, 1]],
+    [1, [1]],
+    [0, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]],
+  ])('vector of losses.md, quantile %f', (q, kept) => {
     expect(rows.filter((_, i) => highEntropyMask(rows, q)[i])).toEqual(kept);
   });
-  it('keeps nothing when everything is padding', () => { expect(highEntropyMask([undefined, undefined], 0.5)).toEqual([false, false]); });
+  it('keeps nothing when everything is padding', () => {
+    expect(highEntropyMask([undefined, undefined], 0.5)).toEqual([false, false]);
+  });
   it('interpolates linearly', () => {
     expect(quantile([1, 2, 3, 4], 0.5)).toBe(2.5);
     expect(quantile([4, 1], 0.25)).toBe(1.75);
@@ -84,19 +137,29 @@ describe('high-entropy steps (3e)', () => {
     expect(stepEntropy(step())).toBeUndefined();
   });
   it('drops a fifth of a group across its trajectories', () => {
-    const a = { steps: [0.5, 1, 1.5, 2, 2.5].map((h) => step([h])) }, b = { steps: [3, 3.5, 4, 4.5, 5].map((h) => step([h])) };
+    const a = { steps: [0.5, 1, 1.5, 2, 2.5].map((h) => step([h])) },
+      b = { steps: [3, 3.5, 4, 4.5, 5].map((h) => step([h])) };
     const { keep, threshold } = selectHighEntropy([a, b], { enabled: true, quantile: 0.2 });
     expect(threshold).toBeCloseTo(1.4, 6);
-    expect(keep).toEqual([[false, false, true, true, true], [true, true, true, true, true]]);
+    expect(keep).toEqual([
+      [false, false, true, true, true],
+      [true, true, true, true, true],
+    ]);
   });
   it('keeps ties, single steps and demonstrations, and everything when off', () => {
     const q = { enabled: true, quantile: 0.2 };
     expect(selectHighEntropy([{ steps: [0.7, 0.7, 0.7].map((h) => step([h])) }], q).keep).toEqual([[true, true, true]]);
     expect(selectHighEntropy([{ steps: [step([0.3])] }], q).keep).toEqual([[true]]);
     const mixed = selectHighEntropy([{ steps: [step(), step()] }, { steps: [step([0]), step([1]), step([2])] }], q);
-    expect(mixed.keep).toEqual([[true, true], [false, true, true]]);
+    expect(mixed.keep).toEqual([
+      [true, true],
+      [false, true, true],
+    ]);
     expect(selectHighEntropy([{ steps: [step(), step()] }], q)).toEqual({ keep: [[true, true]], threshold: undefined });
-    expect(selectHighEntropy([{ steps: [step([0]), step([1])] }], { enabled: false, quantile: 0.9 })).toEqual({ keep: [[true, true]], threshold: undefined });
+    expect(selectHighEntropy([{ steps: [step([0]), step([1])] }], { enabled: false, quantile: 0.9 })).toEqual({
+      keep: [[true, true]],
+      threshold: undefined,
+    });
   });
 });
 
@@ -106,7 +169,9 @@ describe('group filter', () => {
     for (const r of [[1, 1, 1], [0, 0], [1], []]) expect(filterGroup(r, c, random(1))).toEqual({ drop: 'no-variance' });
     expect(filterGroup([0, 0], { ...c, enabled: false }, random(1))).toEqual({ keep: [0, 1] });
   });
-  it('keeps a small group whole', () => { expect(filterGroup([0, 1, 0], c, random(1))).toEqual({ keep: [0, 1, 2] }); });
+  it('keeps a small group whole', () => {
+    expect(filterGroup([0, 1, 0], c, random(1))).toEqual({ keep: [0, 1, 2] });
+  });
   it('cuts to the size with at least one success and one failure, and what is pinned', () => {
     for (let seed = 0; seed < 200; seed++) {
       const r = filterGroup([0, 0, 0, 1, 0, 0, 0, 0], c, random(seed), [7]);
@@ -119,7 +184,10 @@ describe('group filter', () => {
   });
   it('keeps each of equal trajectories equally often', () => {
     const times = [0, 0, 0, 0, 0, 0];
-    for (let seed = 0; seed < 3000; seed++) { const r = filterGroup([0, 0, 0, 1, 1, 1], c, random(seed)); if ('keep' in r) for (const i of r.keep) times[i]!++; }
+    for (let seed = 0; seed < 3000; seed++) {
+      const r = filterGroup([0, 0, 0, 1, 1, 1], c, random(seed));
+      if ('keep' in r) for (const i of r.keep) times[i]!++;
+    }
     // Expected 2000 each, standard deviation 26.
     for (const n of times) expect(Math.abs(n - 2000)).toBeLessThan(160);
   });
@@ -127,8 +195,22 @@ describe('group filter', () => {
 
 describe('pool injection (3b)', () => {
   const c = { ...defaultDataConfig.pool, maxUses: 2, maxAge: 10 };
-  const entry = (name: string, o: Partial<PoolEntry> = {}): PoolEntry => ({ id: id<RolloutId>(name), task, family, steps: 5, provenance: 'rollout', version: 100, signature: ['click'], added: 1, uses: 0, lastUsed: 0, enabled: true, ...o });
-  const chosen = (es: PoolEntry[], o = {}): string | undefined => choosePoolEntry(es, task, family, 105, { ...c, ...o })?.id;
+  const entry = (name: string, o: Partial<PoolEntry> = {}): PoolEntry => ({
+    id: id<RolloutId>(name),
+    task,
+    family,
+    steps: 5,
+    provenance: 'rollout',
+    version: 100,
+    signature: ['click'],
+    added: 1,
+    uses: 0,
+    lastUsed: 0,
+    enabled: true,
+    ...o,
+  });
+  const chosen = (es: PoolEntry[], o = {}): string | undefined =>
+    choosePoolEntry(es, task, family, 105, { ...c, ...o })?.id;
   it('prefers the same task, else takes the same family, never another', () => {
     const other = entry('seed', { task: id<TaskId>('desk/sum#2'), steps: 1 });
     expect(chosen([other, entry('same')])).toBe('same');
@@ -144,7 +226,11 @@ describe('pool injection (3b)', () => {
     expect(chosen([entry('same')], { enabled: false })).toBeUndefined();
   });
   it('picks the shortest, the newest, or the least like the last ones', () => {
-    const es = [entry('a', { steps: 4, added: 1, signature: ['click', 'type'] }), entry('b', { steps: 3, added: 2, signature: ['click', 'type'], uses: 1, lastUsed: 9 }), entry('c', { steps: 6, added: 3, signature: ['hotkey', 'hotkey'] })];
+    const es = [
+      entry('a', { steps: 4, added: 1, signature: ['click', 'type'] }),
+      entry('b', { steps: 3, added: 2, signature: ['click', 'type'], uses: 1, lastUsed: 9 }),
+      entry('c', { steps: 6, added: 3, signature: ['hotkey', 'hotkey'] }),
+    ];
     expect(chosen(es, { select: 'shortest' })).toBe('b');
     expect(chosen(es, { select: 'newest' })).toBe('c');
     expect(chosen(es, { select: 'novelty' })).toBe('c');
@@ -156,7 +242,13 @@ describe('pool injection (3b)', () => {
     expect(distance(['a'], ['b', 'c'])).toBe(1);
   });
   it('replaces the failure that ended first', () => {
-    expect(oldestFailure([{ success: false, endedAt: 5 }, { success: false, endedAt: 3 }, { success: true, endedAt: 1 }])).toBe(1);
+    expect(
+      oldestFailure([
+        { success: false, endedAt: 5 },
+        { success: false, endedAt: 3 },
+        { success: true, endedAt: 1 },
+      ]),
+    ).toBe(1);
     expect(oldestFailure([])).toBe(-1);
   });
 });
@@ -169,7 +261,9 @@ describe('staleness (5)', () => {
     [{ maxConcurrent: 20, perUpdate: 4, eta: 2, version: 0, running: 0, accepted: 5 }, 7],
     [{ maxConcurrent: 100, perUpdate: 8, eta: 0, version: 0, running: 0, accepted: 0 }, 8],
     [{ maxConcurrent: 100, perUpdate: 8, eta: 0, version: 5, running: 0, accepted: 0 }, 48],
-  ])('capacity vector %#', (input, capacity) => { expect(admissionCapacity(input)).toBe(capacity); });
+  ])('capacity vector %#', (input, capacity) => {
+    expect(admissionCapacity(input)).toBe(capacity);
+  });
   it('counts in groups where batches do', () => {
     expect([0, 5, 12, 14].map((pending) => groupCapacity({ pending, eta: 2, perUpdate: 4 }))).toEqual([12, 7, 0, -2]);
   });

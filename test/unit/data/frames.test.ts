@@ -11,23 +11,36 @@ import { PngFrameStore } from '../../../runtime/data/store/frames.js';
 import { decodePng } from '../../../runtime/data/store/png.js';
 
 let dir: string;
-beforeEach(async () => { dir = await mkdtemp(join(tmpdir(), 'frames-')); });
-afterEach(async () => { await rm(dir, { recursive: true, force: true }); });
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'frames-'));
+});
+afterEach(async () => {
+  await rm(dir, { recursive: true, force: true });
+});
 
 function frame(width: number, height: number, seed: number): Frame {
-  const r = random(seed), data = Buffer.alloc(width * height * 4);
+  const r = random(seed),
+    data = Buffer.alloc(width * height * 4);
   for (let i = 0; i < data.length; i++) data[i] = i % 4 === 3 ? 0 : r.int(256);
   return { width, height, data, capturedAt: 1 };
 }
-const files = async (): Promise<string[]> => (await readdir(dir, { recursive: true, withFileTypes: true })).filter((e) => e.isFile()).map((e) => e.name);
+const files = async (): Promise<string[]> =>
+  (await readdir(dir, { recursive: true, withFileTypes: true })).filter((e) => e.isFile()).map((e) => e.name);
 
 describe('frame store', () => {
   it('addresses a frame by the sha-256 of width, height and RGB, and gives the same pixels back', async () => {
-    const f = frame(37, 21, 1), store = new PngFrameStore(dir);
+    const f = frame(37, 21, 1),
+      store = new PngFrameStore(dir);
     const ref = await store.put(f);
-    const head = Buffer.alloc(8); head.writeUInt32LE(37, 0); head.writeUInt32LE(21, 4);
+    const head = Buffer.alloc(8);
+    head.writeUInt32LE(37, 0);
+    head.writeUInt32LE(21, 4);
     const rgb = Buffer.alloc(37 * 21 * 3);
-    for (let i = 0; i < 37 * 21; i++) { rgb[i * 3] = f.data[i * 4 + 2]!; rgb[i * 3 + 1] = f.data[i * 4 + 1]!; rgb[i * 3 + 2] = f.data[i * 4]!; }
+    for (let i = 0; i < 37 * 21; i++) {
+      rgb[i * 3] = f.data[i * 4 + 2]!;
+      rgb[i * 3 + 1] = f.data[i * 4 + 1]!;
+      rgb[i * 3 + 2] = f.data[i * 4]!;
+    }
     expect(ref.hash).toBe(createHash('sha256').update(head).update(rgb).digest('hex'));
     expect(store.path(ref)).toBe(join(dir, ref.hash.slice(0, 2), `${ref.hash}.png`));
     expect((await store.get(ref)).data.equals(f.data)).toBe(true);
@@ -38,14 +51,17 @@ describe('frame store', () => {
   });
 
   it('ignores the fourth byte and tells sizes apart', async () => {
-    const store = new PngFrameStore(dir), f = frame(6, 4, 2), g = { ...f, data: Buffer.from(f.data) };
+    const store = new PngFrameStore(dir),
+      f = frame(6, 4, 2),
+      g = { ...f, data: Buffer.from(f.data) };
     for (let i = 3; i < g.data.length; i += 4) g.data[i] = 255;
     expect((await store.put(g)).hash).toBe((await store.put(f)).hash);
     expect((await store.put({ ...f, width: 4, height: 6 })).hash).not.toBe((await store.put(f)).hash);
   });
 
   it('writes a screen once, whoever asks at the same time, and once more never after a restart', async () => {
-    const store = new PngFrameStore(dir, { concurrency: 2 }), screens = [1, 2, 3, 4, 5].map((s) => frame(20, 10, s));
+    const store = new PngFrameStore(dir, { concurrency: 2 }),
+      screens = [1, 2, 3, 4, 5].map((s) => frame(20, 10, s));
     const refs = await Promise.all([...screens, ...screens, ...screens].map((s) => store.put(s)));
     expect(new Set(refs.map((r) => r.hash)).size).toBe(5);
     expect(store.stats()).toMatchObject({ puts: 15, written: 5, waiting: 0 });
@@ -62,12 +78,18 @@ describe('frame store', () => {
   });
 
   it('says store.damaged for a missing, cut, altered or swapped file', async () => {
-    const store = new PngFrameStore(dir), ref = await store.put(frame(30, 20, 3)), other = await store.put(frame(30, 20, 4));
+    const store = new PngFrameStore(dir),
+      ref = await store.put(frame(30, 20, 3)),
+      other = await store.put(frame(30, 20, 4));
     const good = await readFile(store.path(ref));
-    const reject = async (bytes: Buffer): Promise<void> => { await writeFile(store.path(ref), bytes); await expect(store.get(ref)).rejects.toMatchObject({ kind: 'store.damaged' }); };
+    const reject = async (bytes: Buffer): Promise<void> => {
+      await writeFile(store.path(ref), bytes);
+      await expect(store.get(ref)).rejects.toMatchObject({ kind: 'store.damaged' });
+    };
     await reject(good.subarray(0, good.length - 20));
     await reject(Buffer.alloc(0));
-    const flipped = Buffer.from(good); flipped[60] = flipped[60]! ^ 1;
+    const flipped = Buffer.from(good);
+    flipped[60] = flipped[60]! ^ 1;
     await reject(flipped);
     await reject(await readFile(store.path(other)));
     await rm(store.path(ref));
@@ -76,18 +98,26 @@ describe('frame store', () => {
   });
 
   it('refuses a frame whose buffer does not match its size', async () => {
-    await expect(new PngFrameStore(dir).put({ width: 3, height: 3, data: Buffer.alloc(5), capturedAt: 0 })).rejects.toMatchObject({ kind: 'internal' });
+    await expect(
+      new PngFrameStore(dir).put({ width: 3, height: 3, data: Buffer.alloc(5), capturedAt: 0 }),
+    ).rejects.toMatchObject({ kind: 'internal' });
   });
 
   it('fails with store.io where it cannot write, and leaves no half file', async () => {
     await writeFile(join(dir, 'frames'), 'a file, not a folder');
-    await expect(new PngFrameStore(join(dir, 'frames')).put(frame(4, 4, 1))).rejects.toMatchObject({ kind: 'store.io' });
+    await expect(new PngFrameStore(join(dir, 'frames')).put(frame(4, 4, 1))).rejects.toMatchObject({
+      kind: 'store.io',
+    });
     expect(await files()).toEqual(['frames']);
   });
 
   it('keeps the event loop turning while a large screen is hashed', async () => {
-    let turns = 0, on = true;
-    const tick = (): void => { turns++; if (on) setImmediate(tick); };
+    let turns = 0,
+      on = true;
+    const tick = (): void => {
+      turns++;
+      if (on) setImmediate(tick);
+    };
     setImmediate(tick);
     await new PngFrameStore(dir).put(frame(1920, 1080, 5));
     on = false;
@@ -98,15 +128,21 @@ describe('frame store', () => {
 describe('png decoder', () => {
   it('reads every filter type of a PNG made elsewhere', async () => {
     const rgb = Buffer.from(Array.from({ length: 9 * 5 * 3 }, (_, i) => (i * 37) % 256));
-    expect((await decodePng(Buffer.from(encode({ width: 9, height: 5, channels: 3, data: rgb })))).rgb.equals(rgb)).toBe(true);
+    expect(
+      (await decodePng(Buffer.from(encode({ width: 9, height: 5, channels: 3, data: rgb })))).rgb.equals(rgb),
+    ).toBe(true);
     const stride = 27;
     for (let filter = 1; filter <= 4; filter++) {
       const raw = Buffer.alloc(28 * 5);
       for (let y = 0; y < 5; y++) {
         raw[y * 28] = filter;
         for (let x = 0; x < stride; x++) {
-          const at = y * stride + x, a = x >= 3 ? rgb[at - 3]! : 0, b = y > 0 ? rgb[at - stride]! : 0, c = x >= 3 && y > 0 ? rgb[at - stride - 3]! : 0;
-          const p = a + b - c, [pa, pb, pc] = [Math.abs(p - a), Math.abs(p - b), Math.abs(p - c)];
+          const at = y * stride + x,
+            a = x >= 3 ? rgb[at - 3]! : 0,
+            b = y > 0 ? rgb[at - stride]! : 0,
+            c = x >= 3 && y > 0 ? rgb[at - stride - 3]! : 0;
+          const p = a + b - c,
+            [pa, pb, pc] = [Math.abs(p - a), Math.abs(p - b), Math.abs(p - c)];
           const predicted = [0, a, b, (a + b) >> 1, pa <= pb && pa <= pc ? a : pb <= pc ? b : c][filter]!;
           raw[y * 28 + 1 + x] = rgb[at]! - predicted;
         }
@@ -117,8 +153,12 @@ describe('png decoder', () => {
   });
 
   it('does not inflate more than the picture can hold', async () => {
-    await expect(decodePng(await rebuilt(2, 2, deflateSync(Buffer.alloc(10_000_000))))).rejects.toMatchObject({ kind: 'store.damaged' });
-    await expect(decodePng(await rebuilt(0, 2, deflateSync(Buffer.alloc(2))))).rejects.toMatchObject({ kind: 'store.damaged' });
+    await expect(decodePng(await rebuilt(2, 2, deflateSync(Buffer.alloc(10_000_000))))).rejects.toMatchObject({
+      kind: 'store.damaged',
+    });
+    await expect(decodePng(await rebuilt(0, 2, deflateSync(Buffer.alloc(2))))).rejects.toMatchObject({
+      kind: 'store.damaged',
+    });
   });
 });
 
@@ -126,10 +166,22 @@ describe('png decoder', () => {
 async function rebuilt(width: number, height: number, idat: Buffer): Promise<Buffer> {
   const { crc32 } = await import('node:zlib');
   const chunk = (type: string, data: Buffer): Buffer => {
-    const body = Buffer.concat([Buffer.from(type, 'latin1'), data]), n = Buffer.alloc(4), c = Buffer.alloc(4);
-    n.writeUInt32BE(data.length); c.writeUInt32BE(crc32(body));
+    const body = Buffer.concat([Buffer.from(type, 'latin1'), data]),
+      n = Buffer.alloc(4),
+      c = Buffer.alloc(4);
+    n.writeUInt32BE(data.length);
+    c.writeUInt32BE(crc32(body));
     return Buffer.concat([n, body, c]);
   };
-  const head = Buffer.alloc(13); head.writeUInt32BE(width, 0); head.writeUInt32BE(height, 4); head[8] = 8; head[9] = 2;
-  return Buffer.concat([Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]), chunk('IHDR', head), chunk('IDAT', idat), chunk('IEND', Buffer.alloc(0))]);
+  const head = Buffer.alloc(13);
+  head.writeUInt32BE(width, 0);
+  head.writeUInt32BE(height, 4);
+  head[8] = 8;
+  head[9] = 2;
+  return Buffer.concat([
+    Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]),
+    chunk('IHDR', head),
+    chunk('IDAT', idat),
+    chunk('IEND', Buffer.alloc(0)),
+  ]);
 }

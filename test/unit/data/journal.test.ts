@@ -10,8 +10,12 @@ import type { Damage } from '../../../runtime/data/store/journalReader.js';
 import { decodeRecord, encodeRecord, recordAt } from '../../../runtime/data/store/record.js';
 
 let dir: string;
-beforeEach(async () => { dir = await mkdtemp(join(tmpdir(), 'journal-')); });
-afterEach(async () => { await rm(dir, { recursive: true, force: true }); });
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'journal-'));
+});
+afterEach(async () => {
+  await rm(dir, { recursive: true, force: true });
+});
 
 type Entry = { seq: number; event: unknown };
 async function all(o: Parameters<typeof readJournal>[1] = {}): Promise<Entry[]> {
@@ -26,16 +30,33 @@ async function write(n: number, o = {}, size = 10): Promise<void> {
   await journal.close();
 }
 const file = (segment = 0): string => join(dir, `${String(segment).padStart(8, '0')}.journal`);
-async function reopen(): Promise<Recovery> { const { journal, recovery } = await Journal.open(dir); await journal.close(); return recovery; }
+async function reopen(): Promise<Recovery> {
+  const { journal, recovery } = await Journal.open(dir);
+  await journal.close();
+  return recovery;
+}
 async function flip(path: string, at: number): Promise<void> {
-  const f = await open(path, 'r+'), b = Buffer.alloc(1);
-  await f.read(b, 0, 1, at); b[0] = b[0]! ^ 0xff; await f.write(b, 0, 1, at); await f.close();
+  const f = await open(path, 'r+'),
+    b = Buffer.alloc(1);
+  await f.read(b, 0, 1, at);
+  b[0] = b[0]! ^ 0xff;
+  await f.write(b, 0, 1, at);
+  await f.close();
 }
 
 describe('record', () => {
   it('carries JSON and typed arrays, whatever their alignment', () => {
-    const event = { type: 'x', a: Float32Array.from([1.5, -2, NaN]), deep: [{ ids: Int32Array.from([7, -1]) }], d: Float64Array.from([Math.PI]), odd: Buffer.from([1, 2, 3]), again: new Float32Array(0), text: 'ö \u0000 \u{1f600}' };
-    const data = encodeRecord(9, event), back = decodeRecord(data) as typeof event;
+    const event = {
+      type: 'x',
+      a: Float32Array.from([1.5, -2, NaN]),
+      deep: [{ ids: Int32Array.from([7, -1]) }],
+      d: Float64Array.from([Math.PI]),
+      odd: Buffer.from([1, 2, 3]),
+      again: new Float32Array(0),
+      text: 'ö \u0000 \u{1f600}',
+    };
+    const data = encodeRecord(9, event),
+      back = decodeRecord(data) as typeof event;
     expect(recordAt(data, 0)).toMatchObject({ seq: 9, bytes: data.length });
     expect(back.a).toEqual(event.a);
     expect(back.deep[0]!.ids).toEqual(event.deep[0]!.ids);
@@ -49,14 +70,28 @@ describe('record', () => {
     expect(encodeRecord(0, { a }).length).toBeLessThan(300 * 4 + 80);
   });
   it('keeps any JSON value, with arrays anywhere', () => {
-    fc.assert(fc.property(fc.record({ v: fc.jsonValue(), a: fc.float32Array({ maxLength: 5 }), b: fc.array(fc.int32Array({ maxLength: 3 }), { maxLength: 3 }) }), (event) => {
-      expect(decodeRecord(encodeRecord(1, event))).toEqual({ ...event, v: JSON.parse(JSON.stringify(event.v)) as unknown });
-    }), { numRuns: 200 });
+    fc.assert(
+      fc.property(
+        fc.record({
+          v: fc.jsonValue(),
+          a: fc.float32Array({ maxLength: 5 }),
+          b: fc.array(fc.int32Array({ maxLength: 3 }), { maxLength: 3 }),
+        }),
+        (event) => {
+          expect(decodeRecord(encodeRecord(1, event))).toEqual({
+            ...event,
+            v: JSON.parse(JSON.stringify(event.v)) as unknown,
+          });
+        },
+      ),
+      { numRuns: 200 },
+    );
   });
   it('never passes an altered record, nor half of one', () => {
     const data = encodeRecord(3, { hello: 'world', a: Float32Array.of(1) });
     for (let i = 0; i < data.length; i++) {
-      const bad = Buffer.from(data); bad[i] = bad[i]! ^ 0x10;
+      const bad = Buffer.from(data);
+      bad[i] = bad[i]! ^ 0x10;
       expect(typeof recordAt(bad, 0), `byte ${i}`).toBe('string');
       expect(typeof recordAt(data.subarray(0, i), 0)).toBe('string');
     }
@@ -94,7 +129,10 @@ describe('journal', () => {
 
   it('resolves only when the record is readable from the file', async () => {
     const { journal } = await Journal.open(dir);
-    for (let i = 0; i < 5; i++) { const { seq } = await journal.append({ i }); expect(seqs(await all())).toContain(seq); }
+    for (let i = 0; i < 5; i++) {
+      const { seq } = await journal.append({ i });
+      expect(seqs(await all())).toContain(seq);
+    }
     await journal.close();
     await expect(journal.append({})).rejects.toMatchObject({ kind: 'store.io' });
   });
@@ -123,7 +161,8 @@ describe('journal', () => {
 
   it('cuts a torn tail at every length and loses no whole record', async () => {
     await write(4);
-    const whole = await readFile(file()), third: number[] = [];
+    const whole = await readFile(file()),
+      third: number[] = [];
     for await (const b of readJournal(dir)) third.push(...b.map((e) => e.next));
     for (let cut = third[2]! + 1; cut < third[3]!; cut += 3) {
       await writeFile(file(), whole.subarray(0, cut));
@@ -153,8 +192,13 @@ describe('journal', () => {
     await flip(file(), at[10]! + 30);
     await flip(file(), at[20]!);
     const found: Damage[] = [];
-    expect(seqs(await all({ onDamage: (d) => found.push(d) }))).toEqual(Array.from({ length: 30 }, (_, i) => i).filter((i) => i !== 10 && i !== 20));
-    expect(found).toEqual([{ segment: 0, from: at[10], to: at[11], tail: false }, { segment: 0, from: at[20], to: at[21], tail: false }]);
+    expect(seqs(await all({ onDamage: (d) => found.push(d) }))).toEqual(
+      Array.from({ length: 30 }, (_, i) => i).filter((i) => i !== 10 && i !== 20),
+    );
+    expect(found).toEqual([
+      { segment: 0, from: at[10], to: at[11], tail: false },
+      { segment: 0, from: at[20], to: at[21], tail: false },
+    ]);
     const recovery = await reopen();
     expect(recovery).toMatchObject({ records: 28, nextSeq: 30, truncated: 0, missing: 2 });
     expect(recovery.damage).toHaveLength(2);
@@ -177,23 +221,47 @@ describe('journal', () => {
 
   it('whatever one stretch of bytes becomes, the records outside it come back', async () => {
     await write(25, {}, 30);
-    const whole = await readFile(file()), spans: [number, number][] = [];
+    const whole = await readFile(file()),
+      spans: [number, number][] = [];
     for await (const b of readJournal(dir)) spans.push(...b.map((e): [number, number] => [e.position, e.next]));
-    await fc.assert(fc.asyncProperty(fc.nat(whole.length - segmentHeader - 1), fc.uint8Array({ minLength: 1, maxLength: 200 }), async (at, noise) => {
-      const bad = Buffer.from(whole), from = segmentHeader + at;
-      bad.set(noise.subarray(0, whole.length - from), from);
-      await writeFile(file(), bad);
-      const touched = (i: number): boolean => spans[i]![0] < from + noise.length && spans[i]![1] > from && !bad.subarray(...spans[i]!).equals(whole.subarray(...spans[i]!));
-      expect(seqs(await all())).toEqual(spans.map((_, i) => i).filter((i) => !touched(i)));
-    }), { numRuns: 60 });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.nat(whole.length - segmentHeader - 1),
+        fc.uint8Array({ minLength: 1, maxLength: 200 }),
+        async (at, noise) => {
+          const bad = Buffer.from(whole),
+            from = segmentHeader + at;
+          bad.set(noise.subarray(0, whole.length - from), from);
+          await writeFile(file(), bad);
+          const touched = (i: number): boolean =>
+            spans[i]![0] < from + noise.length &&
+            spans[i]![1] > from &&
+            !bad.subarray(...spans[i]!).equals(whole.subarray(...spans[i]!));
+          expect(seqs(await all())).toEqual(spans.map((_, i) => i).filter((i) => !touched(i)));
+        },
+      ),
+      { numRuns: 60 },
+    );
   });
 
   it('can be followed without polling', async () => {
-    const { journal } = await Journal.open(dir), seen: number[] = [];
+    const { journal } = await Journal.open(dir),
+      seen: number[] = [];
     let at = positionOf(0, segmentHeader);
-    const done = new Promise<void>((resolve) => journal.onDurable((until) => {
-      void (async () => { for await (const b of readJournal(dir, { from: at, until })) { for (const e of b) if (e.position >= at) { seen.push(e.seq); at = e.next; } } if (seen.length === 3) resolve(); })();
-    }));
+    const done = new Promise<void>((resolve) =>
+      journal.onDurable((until) => {
+        void (async () => {
+          for await (const b of readJournal(dir, { from: at, until })) {
+            for (const e of b)
+              if (e.position >= at) {
+                seen.push(e.seq);
+                at = e.next;
+              }
+          }
+          if (seen.length === 3) resolve();
+        })();
+      }),
+    );
     for (let i = 0; i < 3; i++) await journal.append({ i });
     await done;
     expect(seen).toEqual([0, 1, 2]);

@@ -9,11 +9,20 @@ import { Planner } from '../../../runtime/data/planner.js';
 import type { PlannerDeps, PlannerFamily } from '../../../runtime/data/planner.js';
 import type { RolloutOrder } from '../../../runtime/data/types.js';
 
-const families: PlannerFamily[] = ['a', 'b', 'c', 'd'].map((f) => ({ id: id<FamilyId>(f), seeds: { from: 10, count: 50 } }));
-function deps(o: { planner?: Partial<PlannerConfig>; size?: number; explore?: number; families?: PlannerFamily[] } = {}): PlannerDeps {
+const families: PlannerFamily[] = ['a', 'b', 'c', 'd'].map((f) => ({
+  id: id<FamilyId>(f),
+  seeds: { from: 10, count: 50 },
+}));
+function deps(
+  o: { planner?: Partial<PlannerConfig>; size?: number; explore?: number; families?: PlannerFamily[] } = {},
+): PlannerDeps {
   return {
-    families: o.families ?? families, taskOf: (f, seed) => id<TaskId>(`${f}#${seed}`), stats: new SuccessStats(32), lengths: new SuccessLengths(0),
-    config: { ...defaultDataConfig.planner, ...o.planner }, rollouts: { ...defaultDataConfig.dynamicRollouts, max: o.size ?? 3 },
+    families: o.families ?? families,
+    taskOf: (f, seed) => id<TaskId>(`${f}#${seed}`),
+    stats: new SuccessStats(32),
+    lengths: new SuccessLengths(0),
+    config: { ...defaultDataConfig.planner, ...o.planner },
+    rollouts: { ...defaultDataConfig.dynamicRollouts, max: o.size ?? 3 },
     length: { ...defaultDataConfig.dynamicLength, exploreShare: o.explore ?? 0 },
   };
 }
@@ -24,13 +33,30 @@ function take(p: Planner): RolloutOrder {
   if (last?.type !== 'rollout.queued') throw new Error('no order');
   return last.order;
 }
-const finish = (p: Planner, o: RolloutOrder): void => { p.started(o.group, o.rollout); p.recorded(o.group, o.rollout, false); };
+const finish = (p: Planner, o: RolloutOrder): void => {
+  p.started(o.group, o.rollout);
+  p.recorded(o.group, o.rollout, false);
+};
 
 describe('planner', () => {
   it('hands out a group in adjacent orders that share family, task and seed', () => {
-    const p = new Planner(deps()), orders = Array.from({ length: 9 }, () => take(p));
-    expect(orders.map((o) => o.group)).toEqual(['g000001', 'g000001', 'g000001', 'g000002', 'g000002', 'g000002', 'g000003', 'g000003', 'g000003']);
-    for (const g of ['g000001', 'g000002', 'g000003']) expect(new Set(orders.filter((o) => o.group === g).map((o) => `${o.family} ${o.task} ${o.seed} ${o.groupSize}`)).size).toBe(1);
+    const p = new Planner(deps()),
+      orders = Array.from({ length: 9 }, () => take(p));
+    expect(orders.map((o) => o.group)).toEqual([
+      'g000001',
+      'g000001',
+      'g000001',
+      'g000002',
+      'g000002',
+      'g000002',
+      'g000003',
+      'g000003',
+      'g000003',
+    ]);
+    for (const g of ['g000001', 'g000002', 'g000003'])
+      expect(
+        new Set(orders.filter((o) => o.group === g).map((o) => `${o.family} ${o.task} ${o.seed} ${o.groupSize}`)).size,
+      ).toBe(1);
     expect(new Set(orders.map((o) => o.rollout)).size).toBe(9);
   });
 
@@ -41,23 +67,41 @@ describe('planner', () => {
   });
 
   it('goes through all families once per pass, in another order each pass', () => {
-    const p = new Planner(deps({ size: 1 })), passes = Array.from({ length: 6 }, () => Array.from({ length: 4 }, () => take(p).family).join(''));
+    const p = new Planner(deps({ size: 1 })),
+      passes = Array.from({ length: 6 }, () => Array.from({ length: 4 }, () => take(p).family).join(''));
     for (const pass of passes) expect([...pass].sort().join('')).toBe('abcd');
     expect(new Set(passes).size).toBeGreaterThan(1);
   });
 
   it('draws seeds from the range or the list', () => {
-    const p = new Planner(deps({ size: 1, families: [{ id: id<FamilyId>('r'), seeds: { from: 5, count: 3 } }, { id: id<FamilyId>('l'), seeds: [100, 200] }] }));
+    const p = new Planner(
+      deps({
+        size: 1,
+        families: [
+          { id: id<FamilyId>('r'), seeds: { from: 5, count: 3 } },
+          { id: id<FamilyId>('l'), seeds: [100, 200] },
+        ],
+      }),
+    );
     const seen = new Map<string, Set<number>>();
-    for (let i = 0; i < 60; i++) { const o = take(p); (seen.get(o.family) ?? seen.set(o.family, new Set()).get(o.family)!).add(o.seed); }
+    for (let i = 0; i < 60; i++) {
+      const o = take(p);
+      (seen.get(o.family) ?? seen.set(o.family, new Set()).get(o.family)!).add(o.seed);
+    }
     expect([...seen.get('r')!].sort()).toEqual([5, 6, 7]);
     expect([...seen.get('l')!].sort()).toEqual([100, 200]);
   });
 
   it('prefers families between sure failure and sure success, and forgets none', () => {
     const d = deps({ size: 1, planner: { order: 'variance', floor: 0.02 } });
-    for (let i = 0; i < 30; i++) { d.stats.add(id<FamilyId>('a'), true); d.stats.add(id<FamilyId>('b'), false); d.stats.add(id<FamilyId>('c'), i % 2 === 0); d.stats.add(id<FamilyId>('d'), i % 10 === 0); }
-    const p = new Planner(d), n: Record<string, number> = { a: 0, b: 0, c: 0, d: 0 };
+    for (let i = 0; i < 30; i++) {
+      d.stats.add(id<FamilyId>('a'), true);
+      d.stats.add(id<FamilyId>('b'), false);
+      d.stats.add(id<FamilyId>('c'), i % 2 === 0);
+      d.stats.add(id<FamilyId>('d'), i % 10 === 0);
+    }
+    const p = new Planner(d),
+      n: Record<string, number> = { a: 0, b: 0, c: 0, d: 0 };
     for (let i = 0; i < 2000; i++) n[take(p).family]!++;
     expect(n['c']!).toBeGreaterThan(2 * n['d']!);
     expect(n['d']!).toBeGreaterThan(n['a']!);
@@ -67,7 +111,12 @@ describe('planner', () => {
   it('weighs uncertainty harder when told to', () => {
     const share = (power: number): number => {
       const d = deps({ size: 1, planner: { order: 'variance', floor: 0.02, power } });
-      for (let i = 0; i < 30; i++) { d.stats.add(id<FamilyId>('a'), true); d.stats.add(id<FamilyId>('b'), false); d.stats.add(id<FamilyId>('c'), i % 2 === 0); d.stats.add(id<FamilyId>('d'), i % 10 === 0); }
+      for (let i = 0; i < 30; i++) {
+        d.stats.add(id<FamilyId>('a'), true);
+        d.stats.add(id<FamilyId>('b'), false);
+        d.stats.add(id<FamilyId>('c'), i % 2 === 0);
+        d.stats.add(id<FamilyId>('d'), i % 10 === 0);
+      }
       const p = new Planner(d);
       return Array.from({ length: 1000 }, () => take(p)).filter((o) => o.family === 'c').length / 1000;
     };
@@ -76,23 +125,44 @@ describe('planner', () => {
   });
 
   it('starts a few of a group, and the rest only while its outcome is open', () => {
-    const one = [families[0]!], start = (p: Planner): RolloutOrder[] => { const os = [take(p), take(p)]; for (const o of os) p.started(o.group, o.rollout); return os; };
-    const run = (known: readonly boolean[], outcomes: readonly [boolean, boolean]): { size: number | undefined; left: number } => {
-      const all = deps({ size: 4, families: one, planner: { probe: 2 } }), d = { ...all, rollouts: { ...all.rollouts, enabled: false } };
+    const one = [families[0]!],
+      start = (p: Planner): RolloutOrder[] => {
+        const os = [take(p), take(p)];
+        for (const o of os) p.started(o.group, o.rollout);
+        return os;
+      };
+    const run = (
+      known: readonly boolean[],
+      outcomes: readonly [boolean, boolean],
+    ): { size: number | undefined; left: number } => {
+      const all = deps({ size: 4, families: one, planner: { probe: 2 } }),
+        d = { ...all, rollouts: { ...all.rollouts, enabled: false } };
       for (const x of known) d.stats.add(id<FamilyId>('a'), x);
-      const p = new Planner(d), [x, y] = start(p) as [RolloutOrder, RolloutOrder];
+      const p = new Planner(d),
+        [x, y] = start(p) as [RolloutOrder, RolloutOrder];
       expect(p.unissued).toBe(0);
-      for (const [o, ok] of [[x, outcomes[0]], [y, outcomes[1]]] as const) { d.stats.add(id<FamilyId>('a'), ok); p.recorded(o.group, o.rollout, ok); }
+      for (const [o, ok] of [
+        [x, outcomes[0]],
+        [y, outcomes[1]],
+      ] as const) {
+        d.stats.add(id<FamilyId>('a'), ok);
+        p.recorded(o.group, o.rollout, ok);
+      }
       return { size: p.complete(x.group)?.members.length, left: p.unissued };
     };
-    const never = Array<boolean>(30).fill(false), always = Array<boolean>(30).fill(true), mixed = Array.from({ length: 30 }, (_, i) => i % 2 === 0);
+    const never = Array<boolean>(30).fill(false),
+      always = Array<boolean>(30).fill(true),
+      mixed = Array.from({ length: 30 }, (_, i) => i % 2 === 0);
     expect(run(never, [false, false])).toEqual({ size: 2, left: 0 });
     expect(run(always, [true, true])).toEqual({ size: 2, left: 0 });
     expect(run(mixed, [false, false])).toEqual({ size: undefined, left: 2 });
     expect(run(never, [true, false])).toEqual({ size: undefined, left: 2 });
   });
   it('replaces an error among the first before it decides', () => {
-    const d = deps({ size: 4, families: [families[0]!], planner: { probe: 2, maxRetries: 1 } }), p = new Planner(d), a = take(p), b = take(p);
+    const d = deps({ size: 4, families: [families[0]!], planner: { probe: 2, maxRetries: 1 } }),
+      p = new Planner(d),
+      a = take(p),
+      b = take(p);
     for (const o of [a, b]) p.started(o.group, o.rollout);
     p.recorded(a.group, a.rollout, false);
     p.retired(b.group, b.rollout, 'error');
@@ -106,7 +176,8 @@ describe('planner', () => {
     const d = deps({ size: 8, explore: 0.3, families: [families[0]!] });
     for (let i = 0; i < 32; i++) d.stats.add(id<FamilyId>('a'), i < 29);
     d.lengths.add(id<FamilyId>('a'), 5);
-    const p = new Planner(d), orders = Array.from({ length: 300 }, () => take(p));
+    const p = new Planner(d),
+      orders = Array.from({ length: 300 }, () => take(p));
     expect(orders[0]!.groupSize).toBe(2);
     expect(p.outlook(id<FamilyId>('a'))).toEqual({ size: 2, cap: 7 });
     const exploring = orders.filter((o) => o.cap === 30).length;
@@ -116,7 +187,8 @@ describe('planner', () => {
   });
 
   it('retries errors within the group, then goes on with fewer', () => {
-    const p = new Planner(deps({ planner: { maxRetries: 2 } })), [a, b, c] = [take(p), take(p), take(p)] as const;
+    const p = new Planner(deps({ planner: { maxRetries: 2 } })),
+      [a, b, c] = [take(p), take(p), take(p)] as const;
     for (const o of [a, b, c]) p.started(o.group, o.rollout);
     p.retired(a.group, a.rollout, 'error');
     const a2 = take(p);
@@ -128,20 +200,30 @@ describe('planner', () => {
     p.retired(a3.group, a3.rollout, 'error');
     expect(take(p).group).not.toBe(a.group);
     expect(p.complete(a.group)).toBeUndefined();
-    p.recorded(b.group, b.rollout, false); p.recorded(c.group, c.rollout, false);
-    expect(p.complete(a.group)).toMatchObject({ plan: { group: a.group, task: a.task }, members: [b.rollout, c.rollout] });
+    p.recorded(b.group, b.rollout, false);
+    p.recorded(c.group, c.rollout, false);
+    expect(p.complete(a.group)).toMatchObject({
+      plan: { group: a.group, task: a.task },
+      members: [b.rollout, c.rollout],
+    });
   });
 
   it('hands out lost and stopped rollouts again without using up retries', () => {
     const p = new Planner(deps({ size: 1, planner: { maxRetries: 0 } }));
     let o = take(p);
-    for (const reason of ['lost', 'stopped', 'lost'] as const) { p.retired(o.group, o.rollout, reason); const next = take(p); expect(next.group).toBe(o.group); o = next; }
+    for (const reason of ['lost', 'stopped', 'lost'] as const) {
+      p.retired(o.group, o.rollout, reason);
+      const next = take(p);
+      expect(next.group).toBe(o.group);
+      o = next;
+    }
     finish(p, o);
     expect(p.complete(o.group)?.members).toEqual([o.rollout]);
   });
 
   it('can give up the rest of a group', () => {
-    const p = new Planner(deps()), o = take(p);
+    const p = new Planner(deps()),
+      o = take(p);
     finish(p, o);
     expect(p.complete(o.group)).toBeUndefined();
     p.abandon(o.group);
@@ -152,19 +234,29 @@ describe('planner', () => {
 
   it('goes on exactly after a restore through JSON, at any point', () => {
     for (let cut = 1; cut < 12; cut++) {
-      const d = deps({ explore: 0.3 }), p = new Planner(d);
-      for (let i = 0; i < cut; i++) { const o = take(p); if (i % 4 === 1) p.retired(o.group, o.rollout, 'error'); else if (i % 2 === 0) finish(p, o); }
+      const d = deps({ explore: 0.3 }),
+        p = new Planner(d);
+      for (let i = 0; i < cut; i++) {
+        const o = take(p);
+        if (i % 4 === 1) p.retired(o.group, o.rollout, 'error');
+        else if (i % 2 === 0) finish(p, o);
+      }
       const q = Planner.restore(d, JSON.parse(JSON.stringify(p.state())));
       expect(q.state()).toEqual(p.state());
       for (let i = 0; i < 10; i++) expect(take(q)).toEqual(take(p));
     }
   });
 
-  it('has nothing to say without families', () => { expect(new Planner(deps({ families: [] })).next()).toEqual([]); });
+  it('has nothing to say without families', () => {
+    expect(new Planner(deps({ families: [] })).next()).toEqual([]);
+  });
 
   it('ignores ends of rollouts it does not know', () => {
-    const p = new Planner(deps()), before = p.state();
-    p.retired(id<GroupId>('g9'), id('r9'), 'error'); p.started(id<GroupId>('g9'), id('r9')); p.abandon(id<GroupId>('g9'));
+    const p = new Planner(deps()),
+      before = p.state();
+    p.retired(id<GroupId>('g9'), id('r9'), 'error');
+    p.started(id<GroupId>('g9'), id('r9'));
+    p.abandon(id<GroupId>('g9'));
     expect(p.state()).toEqual(before);
   });
 });

@@ -9,14 +9,23 @@ import { pointIn } from '../../../runtime/tasks/suites/desk/moves.js';
 import { place } from '../../../runtime/tasks/suites/desk/kit.js';
 import { templates } from '../../../runtime/tasks/suites/desk/templates/index.js';
 
-const SIZES: readonly Size[] = [{ width: 640, height: 400 }, { width: 1280, height: 720 }];
-const suite = deskSuite(), engine = createTaskEngine();
+const SIZES: readonly Size[] = [
+  { width: 640, height: 400 },
+  { width: 1280, height: 720 },
+];
+const suite = deskSuite(),
+  engine = createTaskEngine();
 const SEEDS = [0, 1, 2, 3, 4, 5, 6, 7, heldoutSeed(0), heldoutSeed(1), heldoutSeed(2)];
 const content = (t: { instruction: string; config: unknown }): string => JSON.stringify([t.instruction, t.config]);
 
 /** What a move does without looking at a desktop; undefined when it must look. */
 const blind = async (m: Move): Promise<Action | undefined> => {
-  try { const a = await m({} as never); return 'again' in a ? undefined : a; } catch { return undefined; }
+  try {
+    const a = await m({} as never);
+    return 'again' in a ? undefined : a;
+  } catch {
+    return undefined;
+  }
 };
 
 describe('the suite desk', () => {
@@ -56,22 +65,25 @@ describe('the suite desk', () => {
   it('keeps held-out contents apart from those of training', () => {
     for (const f of suite.families) {
       const train = new Set(Array.from({ length: 60 }, (_, n) => content(suite.task(f.id, trainSeed(n)))));
-      for (let n = 0; n < 20; n++) expect(train.has(content(suite.task(f.id, heldoutSeed(n)))), `${f.id} ${n}`).toBe(false);
+      for (let n = 0; n < 20; n++)
+        expect(train.has(content(suite.task(f.id, heldoutSeed(n)))), `${f.id} ${n}`).toBe(false);
     }
   });
 
   it('says everything in 24 tokens, and every text its solution types is one of them', async () => {
     const unlimited = { ...GLYPH_SPEC, instruction: { ...GLYPH_SPEC.instruction, maxTokens: 100 } };
-    for (const t of templates) for (const seed of [1, 2, 3, 4, 5, 6]) {
-      const made = t.build(random(`${t.name}/${seed}`), SIZES[0]!);
-      const tokens = tokenizeInstruction(unlimited, made.instruction).map((x) => x.text);
-      expect(tokens.length, made.instruction).toBeLessThanOrEqual(24);
-      for (const m of made.solve) {
-        const a = await blind(m);
-        if (a?.type === 'type') expect([...tokens, ...GLYPH_SPEC.phrases], made.instruction).toContain(a.text.replace(/\n$/, ''));
-        if (a?.type === 'hotkey') expect(GLYPH_SPEC.keys).toContain(a.keys.join('+'));
+    for (const t of templates)
+      for (const seed of [1, 2, 3, 4, 5, 6]) {
+        const made = t.build(random(`${t.name}/${seed}`), SIZES[0]!);
+        const tokens = tokenizeInstruction(unlimited, made.instruction).map((x) => x.text);
+        expect(tokens.length, made.instruction).toBeLessThanOrEqual(24);
+        for (const m of made.solve) {
+          const a = await blind(m);
+          if (a?.type === 'type')
+            expect([...tokens, ...GLYPH_SPEC.phrases], made.instruction).toContain(a.text.replace(/\n$/, ''));
+          if (a?.type === 'hotkey') expect(GLYPH_SPEC.keys).toContain(a.keys.join('+'));
+        }
       }
-    }
   });
 
   it('has solutions of the length it states, ending in finished, or in fail when infeasible', async () => {
@@ -89,15 +101,36 @@ describe('the suite desk', () => {
   it('is all runnable by the task engine, at both screen sizes', () => {
     for (const screen of SIZES) {
       const s = deskSuite({ screen });
-      for (const f of s.families) for (const seed of [1, heldoutSeed(1)]) expect(engine.check(s.task(f.id, seed)), f.id).toEqual([]);
+      for (const f of s.families)
+        for (const seed of [1, heldoutSeed(1)]) expect(engine.check(s.task(f.id, seed)), f.id).toEqual([]);
     }
   });
 
   it("is OSWorld's task JSON: written to a file and read back it is the same task", () => {
     for (const f of suite.families) {
       const t = suite.task(f.id, 3);
-      const read = parseTask(JSON.parse(JSON.stringify({ id: t.id, instruction: t.instruction, config: t.config, evaluator: t.evaluator, related_apps: t.relatedApps, max_steps: t.maxSteps })), 'task.json');
-      expect({ ...read, family: t.family }).toMatchObject({ id: t.id, instruction: t.instruction, config: t.config, evaluator: t.evaluator, relatedApps: t.relatedApps, infeasible: t.infeasible, maxSteps: t.maxSteps });
+      const read = parseTask(
+        JSON.parse(
+          JSON.stringify({
+            id: t.id,
+            instruction: t.instruction,
+            config: t.config,
+            evaluator: t.evaluator,
+            related_apps: t.relatedApps,
+            max_steps: t.maxSteps,
+          }),
+        ),
+        'task.json',
+      );
+      expect({ ...read, family: t.family }).toMatchObject({
+        id: t.id,
+        instruction: t.instruction,
+        config: t.config,
+        evaluator: t.evaluator,
+        relatedApps: t.relatedApps,
+        infeasible: t.infeasible,
+        maxSteps: t.maxSteps,
+      });
     }
   });
 
@@ -111,7 +144,11 @@ describe('the suite desk', () => {
 describe('places', () => {
   it('keeps a window and its frame on the screen, above the taskbar', () => {
     for (let n = 0; n < 300; n++) {
-      const r = random(n), screen = SIZES[n % 2]!, w = 100 + r.int(500), h = 50 + r.int(270), b = place(r, screen, w, h);
+      const r = random(n),
+        screen = SIZES[n % 2]!,
+        w = 100 + r.int(500),
+        h = 50 + r.int(270),
+        b = place(r, screen, w, h);
       expect(b.x).toBeGreaterThanOrEqual(0);
       expect(b.y).toBeGreaterThanOrEqual(0);
       expect(b.x + w + 6).toBeLessThanOrEqual(screen.width);
@@ -121,7 +158,9 @@ describe('places', () => {
 
   it('clicks cell centres inside the target wherever it is at least 20 px wide and high', () => {
     for (let n = 0; n < 500; n++) {
-      const r = random(n), b = { x: r.int(600), y: r.int(370), width: 20 + r.int(100), height: 20 + r.int(60) }, p = pointIn(b, r);
+      const r = random(n),
+        b = { x: r.int(600), y: r.int(370), width: 20 + r.int(100), height: 20 + r.int(60) },
+        p = pointIn(b, r);
       expect(p.x % 16).toBe(8);
       expect(p.y % 16).toBe(8);
       expect(p.x > b.x && p.x < b.x + b.width && p.y > b.y && p.y < b.y + b.height).toBe(true);

@@ -10,7 +10,12 @@ import { proxyArgs } from '../../../runtime/cluster/providers/dockerImage.js';
 
 describe('recipe', () => {
   let dir: string;
-  beforeEach(async () => { dir = await mkdtemp(join(tmpdir(), 'recipe-')); await mkdir(join(dir, 'overlay/opt/dart'), { recursive: true }); await writeFile(join(dir, 'packages.txt'), 'b\n# why\na # x\n\nb\n'); await writeFile(join(dir, 'overlay/opt/dart/agent.py'), '1'); });
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'recipe-'));
+    await mkdir(join(dir, 'overlay/opt/dart'), { recursive: true });
+    await writeFile(join(dir, 'packages.txt'), 'b\n# why\na # x\n\nb\n');
+    await writeFile(join(dir, 'overlay/opt/dart/agent.py'), '1');
+  });
   afterEach(() => rm(dir, { recursive: true }));
 
   it('reads package names one a line, without comments and repeats', async () => {
@@ -39,16 +44,42 @@ describe('recipe', () => {
   });
 
   it('hashes names, bits and contents apart: no two of these are the same', () => {
-    const f = (path: string, data: string, executable = false): { path: string; data: Buffer; executable: boolean } => ({ path, data: Buffer.from(data), executable });
-    const hashes = [[f('a', 'bc')], [f('ab', 'c')], [f('a', 'bc', true)], [f('a', 'b'), f('c', '')], []].map(contentHash);
+    const f = (
+      path: string,
+      data: string,
+      executable = false,
+    ): { path: string; data: Buffer; executable: boolean } => ({ path, data: Buffer.from(data), executable });
+    const hashes = [[f('a', 'bc')], [f('ab', 'c')], [f('a', 'bc', true)], [f('a', 'b'), f('c', '')], []].map(
+      contentHash,
+    );
     expect(new Set(hashes).size).toBe(hashes.length);
     expect(contentHash([f('a', '1'), f('b', '2')])).toBe(contentHash([f('b', '2'), f('a', '1')]));
   });
 
   it('finds the real recipe in the source tree, with what a desktop cannot do without', async () => {
     const r = await readRecipe();
-    expect(r.packages).toEqual(expect.arrayContaining(['xvfb', 'jwm', 'xterm', 'mousepad', 'pcmanfm', 'galculator', 'gnumeric', 'yad', 'python3']));
-    expect(r.files.map((f) => f.path)).toEqual(expect.arrayContaining(['Dockerfile', 'setup.sh', 'overlay/etc/jwm/system.jwmrc', 'overlay/opt/dart/agent.py', 'overlay/opt/dart/relay.py']));
+    expect(r.packages).toEqual(
+      expect.arrayContaining([
+        'xvfb',
+        'jwm',
+        'xterm',
+        'mousepad',
+        'pcmanfm',
+        'galculator',
+        'gnumeric',
+        'yad',
+        'python3',
+      ]),
+    );
+    expect(r.files.map((f) => f.path)).toEqual(
+      expect.arrayContaining([
+        'Dockerfile',
+        'setup.sh',
+        'overlay/etc/jwm/system.jwmrc',
+        'overlay/opt/dart/agent.py',
+        'overlay/opt/dart/relay.py',
+      ]),
+    );
   });
 });
 
@@ -62,7 +93,10 @@ describe('cache folder', () => {
 
 describe('tar', () => {
   it('writes ustar headers whose checksum holds, padded to blocks', () => {
-    const t = tar([{ path: 'd/x.sh', executable: true, data: Buffer.alloc(700, 65) }, { path: 'y', data: Buffer.alloc(0) }]);
+    const t = tar([
+      { path: 'd/x.sh', executable: true, data: Buffer.alloc(700, 65) },
+      { path: 'y', data: Buffer.alloc(0) },
+    ]);
     expect(t.length).toBe(512 + 1024 + 512 + 1024);
     const head = t.subarray(0, 512);
     expect(head.toString('latin1', 0, 6)).toBe('d/x.sh');
@@ -72,16 +106,30 @@ describe('tar', () => {
     expect(parseInt(head.toString('latin1', 148, 154), 8)).toBe(sum);
     expect(t.subarray(512, 1212).every((b) => b === 65)).toBe(true);
   });
-  it('refuses names that the format cannot hold', () => { expect(() => tar([{ path: 'x'.repeat(101), data: Buffer.alloc(0) }])).toThrow(RangeError); });
+  it('refuses names that the format cannot hold', () => {
+    expect(() => tar([{ path: 'x'.repeat(101), data: Buffer.alloc(0) }])).toThrow(RangeError);
+  });
 });
 
 describe('what went wrong', () => {
   it('quotes the line that says why', () => {
-    expect(lastWords(['Reading', 'E: Unable to locate package foo', 'I: removing tempdir'])).toBe('E: Unable to locate package foo');
+    expect(lastWords(['Reading', 'E: Unable to locate package foo', 'I: removing tempdir'])).toBe(
+      'E: Unable to locate package foo',
+    );
     expect(lastWords([])).toBe('it said nothing');
   });
-  it.each([['E: You don\'t have enough free space', /2 GB/], ['NO_PUBKEY 6ED0E7B82643E131', /debian-archive-keyring/], ['Could not resolve \'deb.debian.org\'', /mirror/], ['E: Unable to locate package foo', /packages\.txt/], ['newuidmap: not found', /uidmap/]])('knows what to do about %s', (said, remedy) => { expect(aptRemedy(said)).toMatch(remedy); });
+  it.each([
+    ["E: You don't have enough free space", /2 GB/],
+    ['NO_PUBKEY 6ED0E7B82643E131', /debian-archive-keyring/],
+    ["Could not resolve 'deb.debian.org'", /mirror/],
+    ['E: Unable to locate package foo', /packages\.txt/],
+    ['newuidmap: not found', /uidmap/],
+  ])('knows what to do about %s', (said, remedy) => {
+    expect(aptRemedy(said)).toMatch(remedy);
+  });
   it('hands proxies to the engine unless they are on our loopback', () => {
-    expect(proxyArgs({ http_proxy: 'http://p:1', HTTPS_PROXY: 'http://localhost:2', no_proxy: 'localhost,.x' })).toEqual({ http_proxy: 'http://p:1', no_proxy: 'localhost,.x' });
+    expect(
+      proxyArgs({ http_proxy: 'http://p:1', HTTPS_PROXY: 'http://localhost:2', no_proxy: 'localhost,.x' }),
+    ).toEqual({ http_proxy: 'http://p:1', no_proxy: 'localhost,.x' });
   });
 });

@@ -11,20 +11,49 @@ class Pick {
   rows: readonly QuickPickItem[] = [];
   #items: readonly QuickPickItem[] = [{ label: 'a' }, { label: 'b' }];
   #hidden: () => void = () => undefined;
-  get items(): readonly QuickPickItem[] { return this.#items; }
-  set items(v: readonly QuickPickItem[]) { this.#items = this.rows = v; }
-  onDidHide(f: () => void): void { this.#hidden = f; }
-  show(): void { this.shown++; this.rows = this.shown === 1 ? this.#items : []; }
-  hide(): void { this.#hidden(); }
-  dispose(): void { this.disposed = true; }
+  get items(): readonly QuickPickItem[] {
+    return this.#items;
+  }
+  set items(v: readonly QuickPickItem[]) {
+    this.#items = this.rows = v;
+  }
+  onDidHide(f: () => void): void {
+    this.#hidden = f;
+  }
+  show(): void {
+    this.shown++;
+    this.rows = this.shown === 1 ? this.#items : [];
+  }
+  hide(): void {
+    this.#hidden();
+  }
+  dispose(): void {
+    this.disposed = true;
+  }
 }
 function ask(o: { readonly many?: boolean } = {}) {
   const pick = new Pick();
-  let at = 1000, answer!: (v: string | Promise<never>) => void;
+  let at = 1000,
+    answer!: (v: string | Promise<never>) => void;
   pick.canSelectMany = o.many ?? false;
   if (o.many) pick.selectedItems = [pick.items[1]!];
-  const result = asked<string>(pick as unknown as QuickPick<QuickPickItem>, (a) => { answer = a; }, () => at);
-  return { pick, result, after: (ms: number) => { at += ms; }, answer: (v: string | Promise<never>) => { answer(v); } };
+  const result = asked<string>(
+    pick as unknown as QuickPick<QuickPickItem>,
+    (a) => {
+      answer = a;
+    },
+    () => at,
+  );
+  return {
+    pick,
+    result,
+    after: (ms: number) => {
+      at += ms;
+    },
+    answer: (v: string | Promise<never>) => {
+      answer(v);
+    },
+  };
 }
 
 describe('a question', () => {
@@ -33,7 +62,12 @@ describe('a question', () => {
     after(40);
     pick.selectedItems = [];
     pick.hide();
-    expect([pick.shown, pick.rows.map((r) => r.label), pick.selectedItems.map((r) => r.label), pick.disposed]).toEqual([2, ['a', 'b'], ['b'], false]);
+    expect([pick.shown, pick.rows.map((r) => r.label), pick.selectedItems.map((r) => r.label), pick.disposed]).toEqual([
+      2,
+      ['a', 'b'],
+      ['b'],
+      false,
+    ]);
     after(10);
     pick.hide();
     expect([pick.shown, pick.disposed, await result]).toEqual([2, true, undefined]);

@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { ControlSessions } from '../../../extension/model/controlSessions.js';
-import { badRunName, countsWords, exportWords, importDocument, importWords, previewDocument, runNameFor } from '../../../extension/model/interchangeWords.js';
+import {
+  badRunName,
+  countsWords,
+  exportWords,
+  importDocument,
+  importWords,
+  previewDocument,
+  runNameFor,
+} from '../../../extension/model/interchangeWords.js';
 import { PoolModel } from '../../../extension/model/poolModel.js';
 import { asksOf, recordOrder, recordWords } from '../../../extension/model/recordTasks.js';
 import { ReviewCount } from '../../../extension/model/reviewCount.js';
@@ -16,23 +24,53 @@ import { ScriptedRuntime, settled } from './scriptedRuntime.js';
 describe('tasks for a demonstration', () => {
   it('that were never solved come first, those without a success in the pool before the others; then by success', () => {
     const tasks = [
-      task({ family: 'often', rollouts: 40, successes: 30, rate: 0.9 }), task({ family: 'never, covered', rollouts: 40, successes: 0, poolEntries: 2 }), task({ family: 'rarely', rollouts: 40, successes: 1, rate: 0.05 }),
-      task({ family: 'untried', rollouts: 0, successes: 0 }), task({ family: 'never', rollouts: 10, successes: 0 }), task({ family: 'kept apart', rollouts: 9, successes: 0, heldOut: true }),
+      task({ family: 'often', rollouts: 40, successes: 30, rate: 0.9 }),
+      task({ family: 'never, covered', rollouts: 40, successes: 0, poolEntries: 2 }),
+      task({ family: 'rarely', rollouts: 40, successes: 1, rate: 0.05 }),
+      task({ family: 'untried', rollouts: 0, successes: 0 }),
+      task({ family: 'never', rollouts: 10, successes: 0 }),
+      task({ family: 'kept apart', rollouts: 9, successes: 0, heldOut: true }),
     ];
-    expect(recordOrder(tasks).map((k) => k.family)).toEqual(['never', 'never, covered', 'untried', 'rarely', 'often', 'kept apart']);
+    expect(recordOrder(tasks).map((k) => k.family)).toEqual([
+      'never',
+      'never, covered',
+      'untried',
+      'rarely',
+      'often',
+      'kept apart',
+    ]);
   });
   it('say what is known of them', () => {
-    expect(recordWords(task({ rollouts: 12, successes: 0, poolEntries: 1, apps: ['Calculator'] }))).toBe('0 of 12 rollouts · 1 in the pool · Calculator');
+    expect(recordWords(task({ rollouts: 12, successes: 0, poolEntries: 1, apps: ['Calculator'] }))).toBe(
+      '0 of 12 rollouts · 1 in the pool · Calculator',
+    );
     expect(recordWords(task({ rollouts: 40, successes: 10, rate: 0.25 }))).toBe('success 25 %');
-    expect([asksOf(task({ apps: ['yad'], title: 'yad: Press "OK".' })), asksOf(task({ title: 'Press "OK".' })), asksOf(task())]).toEqual(['Press "OK".', 'Press "OK".', '']);
+    expect([
+      asksOf(task({ apps: ['yad'], title: 'yad: Press "OK".' })),
+      asksOf(task({ title: 'Press "OK".' })),
+      asksOf(task()),
+    ]).toEqual(['Press "OK".', 'Press "OK".', '']);
   });
 });
 
 describe('control sessions', () => {
   function sessions(mine: string[] = []) {
-    const r = new ScriptedRuntime(), kept: (readonly string[])[] = [], abandoned: string[] = [];
-    r.answers = { 'control/list': () => ({ sessions: [control({ session: 's1', abandonedAt: 5000 }), control({ session: 's2', desktop: 'd2' })] }) };
-    const s = new ControlSessions({ runtime: r.runtime, mine, keepMine: (ids) => kept.push(ids), failed: (e) => { throw e as Error; } });
+    const r = new ScriptedRuntime(),
+      kept: (readonly string[])[] = [],
+      abandoned: string[] = [];
+    r.answers = {
+      'control/list': () => ({
+        sessions: [control({ session: 's1', abandonedAt: 5000 }), control({ session: 's2', desktop: 'd2' })],
+      }),
+    };
+    const s = new ControlSessions({
+      runtime: r.runtime,
+      mine,
+      keepMine: (ids) => kept.push(ids),
+      failed: (e) => {
+        throw e as Error;
+      },
+    });
     s.onAbandoned((x) => abandoned.push(x.session));
     return { r, s, kept, abandoned };
   }
@@ -44,13 +82,14 @@ describe('control sessions', () => {
     expect(abandoned).toEqual(['s1']);
     expect(s.isMine('long gone')).toBe(false);
   });
-  it('are announced once when their page is closed, and not when another window\'s is', async () => {
+  it("are announced once when their page is closed, and not when another window's is", async () => {
     const { r, s, abandoned } = sessions();
     r.answers['control/list'] = () => ({ sessions: [] });
     r.become('ready');
     await settled();
     s.adopt(control({ session: 's5' }));
-    for (const session of ['s5', 's6']) for (const at of [7000, 7000]) r.notify('control/changed', control({ session, abandonedAt: at }));
+    for (const session of ['s5', 's6'])
+      for (const at of [7000, 7000]) r.notify('control/changed', control({ session, abandonedAt: at }));
     expect(abandoned).toEqual(['s5']);
   });
   it('end with their verdict kept, and stay open while a failure waits for a decision', async () => {
@@ -58,7 +97,15 @@ describe('control sessions', () => {
     s.adopt(control({ session: 's5' }));
     r.notify('control/changed', control({ session: 's5', mode: 'ended', verdict: { outcome: 'failure' } }));
     expect(s.get('s5')?.mode).toBe('ended');
-    r.notify('control/changed', control({ session: 's5', mode: 'ended', verdict: { outcome: 'failure' }, kept: { rollout: 'h-1', pooled: false } }));
+    r.notify(
+      'control/changed',
+      control({
+        session: 's5',
+        mode: 'ended',
+        verdict: { outcome: 'failure' },
+        kept: { rollout: 'h-1', pooled: false },
+      }),
+    );
     expect(s.open).toEqual([]);
     expect(kept.at(-1)).toEqual([]);
     await settled();
@@ -71,20 +118,56 @@ describe('control sessions', () => {
     expect([s.open.length, s.of('d2')]).toEqual([0, undefined]);
   });
   it('show on their desktop and in the one status bar item', () => {
-    expect(desktopRow(desktop({ desktop: 'hand-1' }), control())).toMatchObject({ context: 'desktop.held', icon: { id: 'record' }, description: 'recording · desk/form-one#5' });
-    const s = statusText({ daemon: 'ready', detail: undefined, active: run({ status: status() }), trusted: true, sessions: [control({ session: 's9', purpose: 'takeOver' })] });
-    expect(s).toMatchObject({ text: '$(person) DART in your hands', command: 'dartStudio.showSession', argument: 's9' });
+    expect(desktopRow(desktop({ desktop: 'hand-1' }), control())).toMatchObject({
+      context: 'desktop.held',
+      icon: { id: 'record' },
+      description: 'recording · desk/form-one#5',
+    });
+    const s = statusText({
+      daemon: 'ready',
+      detail: undefined,
+      active: run({ status: status() }),
+      trusted: true,
+      sessions: [control({ session: 's9', purpose: 'takeOver' })],
+    });
+    expect(s).toMatchObject({
+      text: '$(person) DART in your hands',
+      command: 'dartStudio.showSession',
+      argument: 's9',
+    });
     expect(s.tooltip).toContain('rollouts/h');
   });
 });
 
 describe('the experience pool', () => {
-  const never = poolFamily({ family: 'never', neverSolved: true, entries: [], successes: 0 }), covered = poolFamily({ family: 'covered', neverSolved: true, entries: [poolEntry({ rollout: 'h-2', task: 'covered#1' })], successes: 0, rollouts: 9 });
+  const never = poolFamily({ family: 'never', neverSolved: true, entries: [], successes: 0 }),
+    covered = poolFamily({
+      family: 'covered',
+      neverSolved: true,
+      entries: [poolEntry({ rollout: 'h-2', task: 'covered#1' })],
+      successes: 0,
+      rollouts: 9,
+    });
   function pool() {
-    const r = new ScriptedRuntime(), due: (() => void)[] = [];
+    const r = new ScriptedRuntime(),
+      due: (() => void)[] = [];
     r.state = 'ready';
-    const p = new PoolModel({ runtime: r.runtime, later: (f) => { due.push(f); return () => undefined; } });
-    return { r, p, tick: async () => { for (const f of due.splice(0)) f(); await settled(); }, lists: () => r.asked.filter((a) => a.method === 'pool/list').length };
+    const p = new PoolModel({
+      runtime: r.runtime,
+      later: (f) => {
+        due.push(f);
+        return () => undefined;
+      },
+    });
+    return {
+      r,
+      p,
+      tick: async () => {
+        for (const f of due.splice(0)) f();
+        await settled();
+      },
+      lists: () => r.asked.filter((a) => a.method === 'pool/list').length,
+    };
   }
   it('is not read while nobody looks, and once when somebody does', async () => {
     const { r, p, lists } = pool();
@@ -110,7 +193,7 @@ describe('the experience pool', () => {
     await tick();
     expect(lists()).toBe(3);
   });
-  it('an answer that comes late never takes the place of a newer one, or of another run\'s', async () => {
+  it("an answer that comes late never takes the place of a newer one, or of another run's", async () => {
     const { r, p } = pool();
     p.seen(true);
     p.show('/r');
@@ -130,43 +213,107 @@ describe('the experience pool', () => {
     expect(p.problem).toMatchObject({ kind: 'store.damaged' });
   });
   it('shows what covers the tasks that were never solved, and which of them lack a success', () => {
-    const view = poolView([never, covered, poolFamily()]), tree = { run: '/r', view };
+    const view = poolView([never, covered, poolFamily()]),
+      tree = { run: '/r', view };
     expect(coverageRow(view)).toMatchObject({ description: '1 of 2 covered', icon: { id: 'warning' } });
     expect(poolDescription(view)).toBe('2 successes · 1 of 2 never-solved tasks covered');
     const top = poolChildren(tree, undefined);
-    expect(top.map((n) => (n.kind === 'poolFamily' ? n.family.family : n.kind))).toEqual(['poolCoverage', 'covered', 'desk/form-one']);
+    expect(top.map((n) => (n.kind === 'poolFamily' ? n.family.family : n.kind))).toEqual([
+      'poolCoverage',
+      'covered',
+      'desk/form-one',
+    ]);
     expect(poolChildren(tree, top[0]).map((n) => n.kind === 'poolMissing' && n.family.family)).toEqual(['never']);
     expect(poolChildren(tree, top[1]).map((n) => n.kind === 'poolEntry' && n.entry.rollout)).toEqual(['h-2']);
     expect(poolChildren({ run: '/r', view: poolView() }, undefined).map((n) => n.kind)).toEqual(['poolFamily']);
   });
   it('a success that is turned off covers nothing', () => {
-    const off = poolFamily({ family: 'off', neverSolved: true, entries: [poolEntry({ enabled: false, usable: false, why: 'off' })] }), tree = { run: '/r', view: poolView([off]) };
-    expect(poolChildren(tree, poolChildren(tree, undefined)[0]).map((n) => n.kind === 'poolMissing' && n.family.family)).toEqual(['off']);
+    const off = poolFamily({
+        family: 'off',
+        neverSolved: true,
+        entries: [poolEntry({ enabled: false, usable: false, why: 'off' })],
+      }),
+      tree = { run: '/r', view: poolView([off]) };
+    expect(
+      poolChildren(tree, poolChildren(tree, undefined)[0]).map((n) => n.kind === 'poolMissing' && n.family.family),
+    ).toEqual(['off']);
   });
   it('entries say where they are from, how often they were used, and why they are not', () => {
-    expect(entryRow('/r', poolEntry({ uses: 3 }), 61_000)).toMatchObject({ label: '4 steps', description: 'human · used 3 times', checked: true, context: 'pool.entry.on', icon: { id: 'person' } });
-    expect(entryRow('/r', poolEntry({ enabled: false, usable: false, why: 'off', source: 'imported', from: 'osworld' }), 0)).toMatchObject({ description: 'imported from osworld · never used · turned off', checked: false, context: 'pool.entry.off' });
+    expect(entryRow('/r', poolEntry({ uses: 3 }), 61_000)).toMatchObject({
+      label: '4 steps',
+      description: 'human · used 3 times',
+      checked: true,
+      context: 'pool.entry.on',
+      icon: { id: 'person' },
+    });
+    expect(
+      entryRow('/r', poolEntry({ enabled: false, usable: false, why: 'off', source: 'imported', from: 'osworld' }), 0),
+    ).toMatchObject({
+      description: 'imported from osworld · never used · turned off',
+      checked: false,
+      context: 'pool.entry.off',
+    });
     expect(entryRow('/r', poolEntry({ override: 'the clock [moved]' }), 0).tooltip).toContain('\\[moved\\]');
-    expect(familyRow('/r', poolFamily({ uses: 2, neverSolved: true }), 0).description).toBe('1 success · shortest 4 · used 2 times · never solved');
+    expect(familyRow('/r', poolFamily({ uses: 2, neverSolved: true }), 0).description).toBe(
+      '1 success · shortest 4 · used 2 times · never solved',
+    );
   });
 });
 
 describe('annotations in the list', () => {
   it('are said beside the row', () => {
-    const r = trajectoryRow('/r', trajectory({ outcome: 'failure', tags: ['odd'], assisted: true, annotated: { revision: 3, outcome: 'success', tags: ['odd', 'slow'], marks: 2, edited: true, reviewed: true, replayed: 'success', note: true } }));
-    expect(r.description).toBe('corrected: success · 3 steps · assisted · edited · 2 marks · note · replayed: success · reviewed · #odd · #slow');
+    const r = trajectoryRow(
+      '/r',
+      trajectory({
+        outcome: 'failure',
+        tags: ['odd'],
+        assisted: true,
+        annotated: {
+          revision: 3,
+          outcome: 'success',
+          tags: ['odd', 'slow'],
+          marks: 2,
+          edited: true,
+          reviewed: true,
+          replayed: 'success',
+          note: true,
+        },
+      }),
+    );
+    expect(r.description).toBe(
+      'corrected: success · 3 steps · assisted · edited · 2 marks · note · replayed: success · reviewed · #odd · #slow',
+    );
     expect(r.spoken).toContain('assisted, edited, 2 marks');
     expect(r.context).toBe('trajectory.failure');
   });
-  it('what was imported without an instruction is called by its task', () => { expect(trajectoryRow('/r', trajectory({ instruction: '', task: 'os/aaa' })).label).toBe('os/aaa'); });
+  it('what was imported without an instruction is called by its task', () => {
+    expect(trajectoryRow('/r', trajectory({ instruction: '', task: 'os/aaa' })).label).toBe('os/aaa');
+  });
   it('menus get all that is selected when the one clicked is among them', () => {
-    const a = { kind: 'trajectory', run: '/r', row: trajectory({ rollout: 'a' }) }, b = { kind: 'poolEntry', run: '/r', entry: poolEntry({ rollout: 'b' }) };
-    expect([trajectoriesOf(a, [a, b]), trajectoriesOf(b, [a]), trajectoriesOf(undefined, undefined), trajectoriesOf({ kind: 'task' }, [a])].map((x) => x.map((y) => y.rollout))).toEqual([['a', 'b'], ['b'], [], ['a']]);
+    const a = { kind: 'trajectory', run: '/r', row: trajectory({ rollout: 'a' }) },
+      b = { kind: 'poolEntry', run: '/r', entry: poolEntry({ rollout: 'b' }) };
+    expect(
+      [
+        trajectoriesOf(a, [a, b]),
+        trajectoriesOf(b, [a]),
+        trajectoriesOf(undefined, undefined),
+        trajectoriesOf({ kind: 'task' }, [a]),
+      ].map((x) => x.map((y) => y.rollout)),
+    ).toEqual([['a', 'b'], ['b'], [], ['a']]);
   });
   it('are counted as waiting from when somebody reviews the run, and again after an edit', async () => {
-    const r = new ScriptedRuntime(), said: (number | undefined)[] = [], due: (() => void)[] = [];
+    const r = new ScriptedRuntime(),
+      said: (number | undefined)[] = [],
+      due: (() => void)[] = [];
     r.state = 'ready';
-    const c = new ReviewCount(r.runtime, (n) => said.push(n), (f) => { due.push(f); return () => undefined; });
+    const c = new ReviewCount(
+      r.runtime,
+      (n) => said.push(n),
+      (f) => {
+        due.push(f);
+        return () => undefined;
+      },
+    );
     c.show('/r');
     r.notify('annotation/changed', { run: '/r', rollout: 'x', revision: 1 });
     expect([said, r.asked.length]).toEqual([[undefined], 0]);
@@ -183,8 +330,33 @@ describe('annotations in the list', () => {
 });
 
 describe('import and export in words', () => {
-  const preview: ImportPreview = { path: '/d/res', formats: { osworld: 12 }, trajectories: 12, steps: 140, successes: 7, failures: 4, tasks: 5, already: 2, problems: [{ where: 'chrome/a|b', what: 'traj.jsonl ends early', remedy: 'Copy it again.' }], problemCount: 3, notes: { 'the first frame is missing': 12 } };
-  const result: ImportResult = { run: '/r', imported: 10, successes: 7, steps: 120, pooled: 6, notPooled: { 'no frame of its first step': 1 }, already: 2, duplicateCount: 1, problems: [], problemCount: 0, notes: {}, stopped: false };
+  const preview: ImportPreview = {
+    path: '/d/res',
+    formats: { osworld: 12 },
+    trajectories: 12,
+    steps: 140,
+    successes: 7,
+    failures: 4,
+    tasks: 5,
+    already: 2,
+    problems: [{ where: 'chrome/a|b', what: 'traj.jsonl ends early', remedy: 'Copy it again.' }],
+    problemCount: 3,
+    notes: { 'the first frame is missing': 12 },
+  };
+  const result: ImportResult = {
+    run: '/r',
+    imported: 10,
+    successes: 7,
+    steps: 120,
+    pooled: 6,
+    notPooled: { 'no frame of its first step': 1 },
+    already: 2,
+    duplicateCount: 1,
+    problems: [],
+    problemCount: 0,
+    notes: {},
+    stopped: false,
+  };
   it('the preview is a table in which nothing of the files is markup', () => {
     const text = previewDocument(preview);
     expect(text).toContain('| Successes | 7 |');
@@ -194,14 +366,26 @@ describe('import and export in words', () => {
     expect(countsWords(preview)).toBe('7 successes, 4 failures, 1 without a verdict, 140 steps, 5 tasks');
   });
   it('the end says what joined the pool, what was there already, and whether it was stopped', () => {
-    expect(importWords(result)).toBe('Imported 10 trajectories: 6 in the experience pool, 2 there already, 1 duplicate left out.');
-    expect(importWords({ ...result, imported: 1, pooled: 0, already: 0, duplicateCount: 0, stopped: true })).toBe('Imported 1 trajectory. It was stopped; the same import goes on from there.');
+    expect(importWords(result)).toBe(
+      'Imported 10 trajectories: 6 in the experience pool, 2 there already, 1 duplicate left out.',
+    );
+    expect(importWords({ ...result, imported: 1, pooled: 0, already: 0, duplicateCount: 0, stopped: true })).toBe(
+      'Imported 1 trajectory. It was stopped; the same import goes on from there.',
+    );
     expect(importDocument(result, '/d')).toContain('no frame of its first step: 1');
     expect(exportWords({ to: '/x', trajectories: 0, steps: 0, parts: {}, problems: [] })).toContain('no trajectory');
-    expect(exportWords({ to: '/x', trajectories: 9, steps: 30, parts: { train: 8, test: 1 }, problems: [] })).toBe('Exported 9 trajectories, 30 steps (train 8, test 1).');
+    expect(exportWords({ to: '/x', trajectories: 9, steps: 30, parts: { train: 8, test: 1 }, problems: [] })).toBe(
+      'Exported 9 trajectories, 30 steps (train 8, test 1).',
+    );
   });
   it('a new run gets a name that a folder can have', () => {
-    expect(['/d/OSWorld Results/', '/x/agentnet.jsonl', '/', '/a/Import-3', '/ü/日本'].map(runNameFor)).toEqual(['imported-osworld-results', 'imported-agentnet', 'imported', 'import-3', 'imported']);
+    expect(['/d/OSWorld Results/', '/x/agentnet.jsonl', '/', '/a/Import-3', '/ü/日本'].map(runNameFor)).toEqual([
+      'imported-osworld-results',
+      'imported-agentnet',
+      'imported',
+      'import-3',
+      'imported',
+    ]);
     for (const p of ['/d/OSWorld Results/', '/..', '/x/..', '/']) expect(badRunName(runNameFor(p)), p).toBeUndefined();
     expect([badRunName('../x'), badRunName(''), badRunName('a/b')].every((x) => x !== undefined)).toBe(true);
   });

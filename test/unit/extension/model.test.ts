@@ -6,15 +6,48 @@ import { desktop, run, status, trajectory } from './samples.js';
 import { ScriptedRuntime, settled } from './scriptedRuntime.js';
 
 function studio(o: { selected?: string } = {}) {
-  const r = new ScriptedRuntime(), changes: Change[] = [], failures: string[] = [], due: (() => void)[] = [];
+  const r = new ScriptedRuntime(),
+    changes: Change[] = [],
+    failures: string[] = [],
+    due: (() => void)[] = [];
   r.answers = {
-    'run/list': () => ({ runs: [run({ run: '/w/runs/b', state: 'finished' }), run({ run: '/w/runs/a', status: status() })] }),
-    'run/get': ({ run: path }: { run: string }) => ({ summary: run({ run: path }), ledger: { generated: 1 }, evals: [], tasks: [], config: {}, checkpoints: [], seq: 41 }),
-    'desktop/list': () => ({ desktops: [desktop({ desktop: 'local-10' }), desktop({ desktop: 'local-2' })] }), 'task/list': () => ({ tasks: [] }),
+    'run/list': () => ({
+      runs: [run({ run: '/w/runs/b', state: 'finished' }), run({ run: '/w/runs/a', status: status() })],
+    }),
+    'run/get': ({ run: path }: { run: string }) => ({
+      summary: run({ run: path }),
+      ledger: { generated: 1 },
+      evals: [],
+      tasks: [],
+      config: {},
+      checkpoints: [],
+      seq: 41,
+    }),
+    'desktop/list': () => ({ desktops: [desktop({ desktop: 'local-10' }), desktop({ desktop: 'local-2' })] }),
+    'task/list': () => ({ tasks: [] }),
   };
-  const model = new StudioModel({ runtime: r.runtime, roots: (active) => ['/w/runs', ...active], selected: o.selected, keepSelected: () => undefined, failed: (_e, doing) => failures.push(doing), later: (f) => { due.push(f); return () => undefined; } });
+  const model = new StudioModel({
+    runtime: r.runtime,
+    roots: (active) => ['/w/runs', ...active],
+    selected: o.selected,
+    keepSelected: () => undefined,
+    failed: (_e, doing) => failures.push(doing),
+    later: (f) => {
+      due.push(f);
+      return () => undefined;
+    },
+  });
   model.onChange((c) => changes.push(c));
-  return { r, model, changes, failures, tick: async () => { for (const f of due.splice(0)) f(); await settled(); } };
+  return {
+    r,
+    model,
+    changes,
+    failures,
+    tick: async () => {
+      for (const f of due.splice(0)) f();
+      await settled();
+    },
+  };
 }
 
 describe('the model', () => {
@@ -34,14 +67,21 @@ describe('the model', () => {
     model.select('/w/runs/b');
     await settled();
     expect(model.selected).toBe('/w/runs/b');
-    expect(r.subscriptions.map((s) => [s.query.run, s.ended])).toEqual([['/w/runs/a', true], ['/w/runs/b', false]]);
+    expect(r.subscriptions.map((s) => [s.query.run, s.ended])).toEqual([
+      ['/w/runs/a', true],
+      ['/w/runs/b', false],
+    ]);
   });
   it('a status renews the run without listing again', async () => {
     const { r, model, changes } = studio();
     r.become('ready');
     await settled();
     const lists = r.asked.filter((a) => a.method === 'run/list').length;
-    r.notify('run/status', { run: '/w/runs/a', status: status({ state: 'paused', rollouts: 500 }), ledger: { generated: 9 } });
+    r.notify('run/status', {
+      run: '/w/runs/a',
+      status: status({ state: 'paused', rollouts: 500 }),
+      ledger: { generated: 9 },
+    });
     expect(model.active).toMatchObject({ state: 'paused', rollouts: 500 });
     expect(model.ledger).toEqual({ generated: 9 });
     expect(changes.at(-1)).toBe('status');
@@ -51,22 +91,30 @@ describe('the model', () => {
     const { r, tick } = studio();
     r.become('ready');
     await settled();
-    for (let i = 0; i < 50; i++) r.subscriptions[0]!.send({ events: [{ type: 'ended', seq: 50 + i, at: 0, row: trajectory() }], nextSeq: 51 + i, live: true });
+    for (let i = 0; i < 50; i++)
+      r.subscriptions[0]!.send({
+        events: [{ type: 'ended', seq: 50 + i, at: 0, row: trajectory() }],
+        nextSeq: 51 + i,
+        live: true,
+      });
     await settled();
     expect(r.asked.filter((a) => a.method === 'task/list')).toHaveLength(1);
     await tick();
     expect(r.asked.filter((a) => a.method === 'task/list')).toHaveLength(2);
   });
   it('tells once that a run is over', async () => {
-    const { r, model, tick } = studio(), over: string[] = [];
+    const { r, model, tick } = studio(),
+      over: string[] = [];
     model.onEnded((s) => over.push(`${s.run} ${s.state}`));
     r.become('ready');
     await settled();
     r.answers['run/list'] = () => ({ runs: [run({ run: '/w/runs/a', state: 'finished' })] });
     r.notify('run/changed', { run: '/w/runs/a', state: 'finished' });
-    await tick(); await settled();
+    await tick();
+    await settled();
     r.notify('run/changed', { run: '/w/runs/a', state: 'finished' });
-    await tick(); await tick();
+    await tick();
+    await tick();
     expect(over).toEqual(['/w/runs/a finished']);
   });
   it('a run that another window starts elsewhere is listed and shown', async () => {
@@ -74,8 +122,11 @@ describe('the model', () => {
     r.become('ready');
     await settled();
     r.notify('run/changed', { run: '/elsewhere/c', state: 'running' });
-    await tick(); await settled();
-    expect(r.asked.filter((a) => a.method === 'run/list').at(-1)!.params).toEqual({ roots: ['/w/runs', '/elsewhere/c'] });
+    await tick();
+    await settled();
+    expect(r.asked.filter((a) => a.method === 'run/list').at(-1)!.params).toEqual({
+      roots: ['/w/runs', '/elsewhere/c'],
+    });
   });
   it('forgets what a runtime said that is gone, and keeps the runs while it comes back', async () => {
     const { r, model } = studio();
@@ -91,18 +142,26 @@ describe('the model', () => {
     delete r.answers['run/list'];
     r.become('ready');
     await settled();
-    r.asked.find((a) => a.method === 'run/list')!.fail(Object.assign(new Error('The folder cannot be read'), { kind: 'store.io', remedy: 'Check it.' }));
+    r.asked
+      .find((a) => a.method === 'run/list')!
+      .fail(Object.assign(new Error('The folder cannot be read'), { kind: 'store.io', remedy: 'Check it.' }));
     await settled();
     expect(model.problem).toEqual({ kind: 'store.io', message: 'The folder cannot be read', remedy: 'Check it.' });
   });
 });
 
 describe('the list of trajectories', () => {
-  const rows = (from: number, n: number): TrajectoryRow[] => Array.from({ length: n }, (_, i) => trajectory({ rollout: `r-${from + i}` }));
-  const open = () => { const r = new ScriptedRuntime(); r.state = 'ready'; return { r, list: new TrajectoryList(r.runtime, () => 100, {}, 'newest') }; };
+  const rows = (from: number, n: number): TrajectoryRow[] =>
+    Array.from({ length: n }, (_, i) => trajectory({ rollout: `r-${from + i}` }));
+  const open = () => {
+    const r = new ScriptedRuntime();
+    r.state = 'ready';
+    return { r, list: new TrajectoryList(r.runtime, () => 100, {}, 'newest') };
+  };
   it('adds pages, and shows no row twice when rows move between them', async () => {
     const { r, list } = open();
-    r.answers['trajectory/list'] = ({ cursor }: { cursor?: string }) => (cursor ? { rows: rows(98, 50), total: 148 } : { rows: rows(0, 100), total: 148, cursor: 'c' });
+    r.answers['trajectory/list'] = ({ cursor }: { cursor?: string }) =>
+      cursor ? { rows: rows(98, 50), total: 148 } : { rows: rows(0, 100), total: 148, cursor: 'c' };
     await list.show({ run: '/r' });
     expect([list.rows.length, list.more]).toEqual([100, true]);
     await list.loadMore();
@@ -122,11 +181,21 @@ describe('the list of trajectories', () => {
   });
   it('reloads what is shown, not only the first page, and once more for what came meanwhile', async () => {
     const { r, list } = open();
-    r.answers['trajectory/list'] = ({ limit, cursor }: { limit: number; cursor?: string }) => ({ rows: rows(cursor ? 100 : 0, limit), total: 900, cursor: 'c' });
+    r.answers['trajectory/list'] = ({ limit, cursor }: { limit: number; cursor?: string }) => ({
+      rows: rows(cursor ? 100 : 0, limit),
+      total: 900,
+      cursor: 'c',
+    });
     await list.show({ run: '/r' });
     await list.loadMore();
-    r.answers['trajectory/list'] = ({ limit }: { limit: number }) => ({ rows: rows(0, limit), total: 901, cursor: 'c' });
-    void list.reload(); void list.reload(); void list.reload();
+    r.answers['trajectory/list'] = ({ limit }: { limit: number }) => ({
+      rows: rows(0, limit),
+      total: 901,
+      cursor: 'c',
+    });
+    void list.reload();
+    void list.reload();
+    void list.reload();
     await settled();
     expect(r.asked.slice(2).map((a) => (a.params as { limit: number }).limit)).toEqual([200, 200]);
     expect(list.total).toBe(901);

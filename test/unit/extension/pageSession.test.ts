@@ -6,14 +6,33 @@ import { control, desktop, status } from './samples.js';
 import { ScriptedRuntime, settled } from './scriptedRuntime.js';
 
 function page(input: PageInput = { kind: 'inspector', run: '/r', rollout: 'x' }) {
-  const r = new ScriptedRuntime(), posted: ToPage[] = [], acts: HostAction[] = [], warned: string[] = [], adopted: ControlState[] = [], held = new Map<string, ControlState>();
+  const r = new ScriptedRuntime(),
+    posted: ToPage[] = [],
+    acts: HostAction[] = [],
+    warned: string[] = [],
+    adopted: ControlState[] = [],
+    held = new Map<string, ControlState>();
   const there = { is: true, trusted: true };
   r.state = 'ready';
   const session = new PageSession({
-    kind: input.kind, input, runtime: r.runtime, post: (m) => { if (there.is) posted.push(m); return Promise.resolve(there.is); }, roots: () => [{ path: '/r', uri: 'u' }], trusted: () => there.trusted, held: (d) => held.get(d), adopt: (s) => adopted.push(s),
-    act: (a) => acts.push(a), setTitle: () => undefined, watchFps: () => 10, log: { warn: (m) => warned.push(m), error: (m) => warned.push(m) },
+    kind: input.kind,
+    input,
+    runtime: r.runtime,
+    post: (m) => {
+      if (there.is) posted.push(m);
+      return Promise.resolve(there.is);
+    },
+    roots: () => [{ path: '/r', uri: 'u' }],
+    trusted: () => there.trusted,
+    held: (d) => held.get(d),
+    adopt: (s) => adopted.push(s),
+    act: (a) => acts.push(a),
+    setTitle: () => undefined,
+    watchFps: () => 10,
+    log: { warn: (m) => warned.push(m), error: (m) => warned.push(m) },
   });
-  const of = <T extends ToPage['type']>(type: T) => posted.filter((m): m is Extract<ToPage, { type: T }> => m.type === type);
+  const of = <T extends ToPage['type']>(type: T) =>
+    posted.filter((m): m is Extract<ToPage, { type: T }> => m.type === type);
   return { r, session, posted, acts, warned, there, of, adopted, held };
 }
 
@@ -24,13 +43,25 @@ describe('a page', () => {
     expect(posted).toEqual([]);
     session.receive({ type: 'ready', boot: 'b1' });
     expect(posted.map((m) => m.type)).toEqual(['init', 'daemon']);
-    expect(posted[0]).toMatchObject({ boot: 'b1', daemon: 'ready', trusted: true, roots: [{ path: '/r' }], input: { rollout: 'x' } });
+    expect(posted[0]).toMatchObject({
+      boot: 'b1',
+      daemon: 'ready',
+      trusted: true,
+      roots: [{ path: '/r' }],
+      input: { rollout: 'x' },
+    });
     await settled();
   });
-  it('that was rebuilt never gets the old page\'s mail, and the old one\'s work ends', async () => {
+  it("that was rebuilt never gets the old page's mail, and the old one's work ends", async () => {
     const { session, r, of } = page();
     session.receive({ type: 'ready', boot: 'b1' });
-    session.receive({ type: 'request', boot: 'b1', id: 1, method: 'trajectory/get', params: { run: '/r', rollout: 'x' } });
+    session.receive({
+      type: 'request',
+      boot: 'b1',
+      id: 1,
+      method: 'trajectory/get',
+      params: { run: '/r', rollout: 'x' },
+    });
     session.receive({ type: 'subscribe', boot: 'b1', run: '/r', sinceSeq: 0 });
     session.receive({ type: 'ready', boot: 'b2' });
     expect(r.asked[0]!.signal?.aborted).toBe(true);
@@ -54,13 +85,26 @@ describe('a page', () => {
   it('gets answers by id, faults with what to do, and can cancel', async () => {
     const { session, r, of } = page();
     session.receive({ type: 'ready', boot: 'b1' });
-    for (const id of [1, 2, 3]) session.receive({ type: 'request', boot: 'b1', id, method: 'trajectory/get', params: { run: '/r', rollout: String(id) } });
+    for (const id of [1, 2, 3])
+      session.receive({
+        type: 'request',
+        boot: 'b1',
+        id,
+        method: 'trajectory/get',
+        params: { run: '/r', rollout: String(id) },
+      });
     r.asked[1]!.answer({ row: 2 });
     r.asked[0]!.fail(Object.assign(new Error('no such rollout'), { kind: 'not.found', remedy: 'Refresh.' }));
     session.receive({ type: 'cancel', boot: 'b1', id: 3 });
     await settled();
-    expect(of('response').map(({ id, result, error }) => ({ id, result, error })).sort((a, b) => a.id - b.id)).toEqual([
-      { id: 1, result: undefined, error: { kind: 'not.found', message: 'no such rollout', remedy: 'Refresh.' } }, { id: 2, result: { row: 2 }, error: undefined }, { id: 3, result: undefined, error: { kind: 'cancelled', message: 'Cancelled.', remedy: '' } },
+    expect(
+      of('response')
+        .map(({ id, result, error }) => ({ id, result, error }))
+        .sort((a, b) => a.id - b.id),
+    ).toEqual([
+      { id: 1, result: undefined, error: { kind: 'not.found', message: 'no such rollout', remedy: 'Refresh.' } },
+      { id: 2, result: { row: 2 }, error: undefined },
+      { id: 3, result: undefined, error: { kind: 'cancelled', message: 'Cancelled.', remedy: '' } },
     ]);
   });
   it('may ask nothing but its own requests', () => {
@@ -75,8 +119,15 @@ describe('a page', () => {
     session.receive({ type: 'ready', boot: 'b1' });
     session.receive({ type: 'subscribe', boot: 'b1', run: '/r', sinceSeq: 7, types: ['step'], rollout: 'x' });
     session.receive({ type: 'subscribe', boot: 'b1', run: '/r', sinceSeq: 9 });
-    expect(r.subscriptions.map((s) => [s.query.sinceSeq, s.ended])).toEqual([[7, true], [9, false]]);
-    r.subscriptions[1]!.send({ events: [{ type: 'note', seq: 9, at: 0, level: 'info', message: 'm' }], nextSeq: 10, live: true });
+    expect(r.subscriptions.map((s) => [s.query.sinceSeq, s.ended])).toEqual([
+      [7, true],
+      [9, false],
+    ]);
+    r.subscriptions[1]!.send({
+      events: [{ type: 'note', seq: 9, at: 0, level: 'info', message: 'm' }],
+      nextSeq: 10,
+      live: true,
+    });
     expect(of('events')).toMatchObject([{ run: '/r', nextSeq: 10, live: true, boot: 'b1' }]);
   });
   it('hears of its own run only', () => {
@@ -105,7 +156,11 @@ describe('a page', () => {
   it('says what it wants of the editor, checked', () => {
     const { session, acts } = page();
     session.receive({ type: 'ready', boot: 'b1' });
-    session.receive({ type: 'action', boot: 'b1', action: { action: 'openTrajectory', run: '/r', rollout: 'z', beside: true } });
+    session.receive({
+      type: 'action',
+      boot: 'b1',
+      action: { action: 'openTrajectory', run: '/r', rollout: 'z', beside: true },
+    });
     session.receive({ type: 'action', boot: 'b1', action: { action: 'command', command: 'rm' } });
     session.receive({ type: 'action', boot: 'old', action: { action: 'copy', text: 'x' } });
     expect(acts).toEqual([{ action: 'openTrajectory', run: '/r', rollout: 'z', beside: true }]);
@@ -123,7 +178,9 @@ describe('the live page', () => {
     r.watches[0]!.listener.start({ width: 640, height: 400 });
     const message = Buffer.from([7, 7, 9, 8]);
     r.watches[0]!.listener.patch({ stream: 1, x: 1, y: 2, width: 3, height: 4, at: 5 }, message.subarray(2));
-    expect(of('screen')).toMatchObject([{ x: 1, y: 2, width: 3, height: 4, at: 5, screen: { width: 640, height: 400 } }]);
+    expect(of('screen')).toMatchObject([
+      { x: 1, y: 2, width: 3, height: 4, at: 5, screen: { width: 640, height: 400 } },
+    ]);
     // What VS Code passes on as bytes: no Buffer, no larger buffer behind it.
     const { png } = of('screen')[0]!;
     expect([png.constructor.name, png.buffer.byteLength, [...png]]).toEqual(['Uint8Array', 2, [9, 8]]);
@@ -134,7 +191,8 @@ describe('the live page', () => {
     const { session, r } = page({ kind: 'live', desktop: 'local-1' });
     session.receive({ type: 'ready', boot: 'b1' });
     r.watches[0]!.listener.end({ kind: 'desktop.lost', message: 'm', remedy: 'r' });
-    for (const row of [desktop({ desktop: 'local-2' }), desktop({ desktop: 'local-1', state: 'broken' })]) r.notify('desktop/changed', { desktop: row.desktop, row });
+    for (const row of [desktop({ desktop: 'local-2' }), desktop({ desktop: 'local-1', state: 'broken' })])
+      r.notify('desktop/changed', { desktop: row.desktop, row });
     expect(r.watches).toHaveLength(1);
     r.notify('desktop/changed', { desktop: 'local-1', row: desktop({ desktop: 'local-1', state: 'starting' }) });
     expect(r.watches).toHaveLength(2);
@@ -160,14 +218,21 @@ describe('a page in which a person acts', () => {
   it('that took over shows that session from then on, so that closing it lets go', async () => {
     const { session, r, adopted } = page(live());
     session.receive({ type: 'ready', boot: 'b1' });
-    session.receive({ type: 'request', boot: 'b1', id: 1, method: 'control/takeOver', params: { desktop: 'd1', mode: 'human' } });
+    session.receive({
+      type: 'request',
+      boot: 'b1',
+      id: 1,
+      method: 'control/takeOver',
+      params: { desktop: 'd1', mode: 'human' },
+    });
     r.asked.at(-1)!.answer(control({ session: 's4', purpose: 'takeOver', desktop: 'd1' }));
     await settled();
     expect(session.input).toEqual({ kind: 'live', desktop: 'd1', session: 's4' });
     expect(adopted.map((s) => s.session)).toEqual(['s4']);
   });
   it('that was rebuilt still counts as one that looks, and anew after the connection was lost', async () => {
-    const { session, r } = page(live('s1')), detached = (): number => r.asked.filter((a) => a.method === 'control/detach').length;
+    const { session, r } = page(live('s1')),
+      detached = (): number => r.asked.filter((a) => a.method === 'control/detach').length;
     r.answers = { 'control/attach': () => control({ session: 's1', desktop: 'd1' }), 'control/detach': () => ({}) };
     const look = async (boot: string): Promise<void> => {
       session.receive({ type: 'ready', boot });
@@ -187,11 +252,19 @@ describe('a page in which a person acts', () => {
     const { session, r, of, there } = page(live('s1'));
     there.trusted = false;
     session.receive({ type: 'ready', boot: 'b1' });
-    session.receive({ type: 'request', boot: 'b1', id: 1, method: 'control/input', params: { session: 's1', events: [] } });
+    session.receive({
+      type: 'request',
+      boot: 'b1',
+      id: 1,
+      method: 'control/input',
+      params: { session: 's1', events: [] },
+    });
     session.receive({ type: 'request', boot: 'b1', id: 2, method: 'desktop/list', params: {} });
     await settled();
     expect(r.asked.map((a) => a.method)).toEqual(['desktop/list']);
-    expect(of('response')).toMatchObject([{ id: 1, error: { kind: 'untrusted', message: expect.stringContaining('not trusted') as string } }]);
+    expect(of('response')).toMatchObject([
+      { id: 1, error: { kind: 'untrusted', message: expect.stringContaining('not trusted') as string } },
+    ]);
   });
 });
 
@@ -205,10 +278,17 @@ describe('a page that shows what people said', () => {
     expect(of('annotation')).toMatchObject([{ run: '/r', rollout: 'x', revision: 4 }]);
   });
   it('hears how its own replay goes, and nothing once that is over', async () => {
-    const { session, r, of } = page(), go = { run: '/r', rollout: 'x', step: 2, of: 5, desktop: 'd3' };
+    const { session, r, of } = page(),
+      go = { run: '/r', rollout: 'x', step: 2, of: 5, desktop: 'd3' };
     session.receive({ type: 'ready', boot: 'b1' });
     r.notify('annotation/replayProgress', go);
-    session.receive({ type: 'request', boot: 'b1', id: 1, method: 'annotation/replay', params: { run: '/r', rollout: 'x' } });
+    session.receive({
+      type: 'request',
+      boot: 'b1',
+      id: 1,
+      method: 'annotation/replay',
+      params: { run: '/r', rollout: 'x' },
+    });
     r.notify('annotation/replayProgress', go);
     r.asked.at(-1)!.answer({});
     await settled();
@@ -219,8 +299,15 @@ describe('a page that shows what people said', () => {
     const { session, r, of, there } = page();
     there.trusted = false;
     session.receive({ type: 'ready', boot: 'b1' });
-    for (const [id, method] of ['annotation/edit', 'annotation/undo', 'annotation/replay', 'pool/add'].entries()) session.receive({ type: 'request', boot: 'b1', id, method, params: { run: '/r', rollout: 'x' } });
-    session.receive({ type: 'request', boot: 'b1', id: 9, method: 'annotation/get', params: { run: '/r', rollout: 'x' } });
+    for (const [id, method] of ['annotation/edit', 'annotation/undo', 'annotation/replay', 'pool/add'].entries())
+      session.receive({ type: 'request', boot: 'b1', id, method, params: { run: '/r', rollout: 'x' } });
+    session.receive({
+      type: 'request',
+      boot: 'b1',
+      id: 9,
+      method: 'annotation/get',
+      params: { run: '/r', rollout: 'x' },
+    });
     await settled();
     expect(r.asked.map((a) => a.method)).toEqual(['annotation/get']);
     expect(of('response').map((m) => m.error?.kind)).toEqual(Array(4).fill('untrusted'));

@@ -4,51 +4,105 @@ import { plain, span, spark } from '../../../extension/words.js';
 import { desktop, evalPoint, run, status, task, trajectory } from './samples.js';
 
 describe('words of numbers', () => {
-  it('draws rolling rates as bars, the newest last', () => { expect(spark([0, 0.5, 1])).toBe('▁▅█'); expect(spark([1, 1, 0, 0], 2)).toBe('▁▁'); expect(spark([-1, 7])).toBe('▁█'); });
-  it('says spans in the largest unit that fits', () => { expect([span(900), span(59_000), span(61_000), span(3_600_000), span(7_400_000)]).toEqual(['1 s', '59 s', '1 min', '1 h', '2 h 3 min']); });
-  it('lets no instruction become markup', () => { expect(plain('[x](command:evil) `a` $(bug)\n<b>')).toBe('\\[x\\]\\(command:evil\\) \\`a\\` \\$\\(bug\\) \\<b\\>'); });
+  it('draws rolling rates as bars, the newest last', () => {
+    expect(spark([0, 0.5, 1])).toBe('▁▅█');
+    expect(spark([1, 1, 0, 0], 2)).toBe('▁▁');
+    expect(spark([-1, 7])).toBe('▁█');
+  });
+  it('says spans in the largest unit that fits', () => {
+    expect([span(900), span(59_000), span(61_000), span(3_600_000), span(7_400_000)]).toEqual([
+      '1 s',
+      '59 s',
+      '1 min',
+      '1 h',
+      '2 h 3 min',
+    ]);
+  });
+  it('lets no instruction become markup', () => {
+    expect(plain('[x](command:evil) `a` $(bug)\n<b>')).toBe('\\[x\\]\\(command:evil\\) \\`a\\` \\$\\(bug\\) \\<b\\>');
+  });
 });
 
 describe('runs', () => {
   const at = { selected: false, now: 61_000 };
   it('a live run shows success, rate and the trend of its evaluations', () => {
     const r = runRow(run({ status: status() }), at);
-    expect(r).toMatchObject({ label: 'quickstart', context: 'run.running', icon: { id: 'sync~spin' }, spoken: 'quickstart, running, success 63 %, 120 rollouts' });
+    expect(r).toMatchObject({
+      label: 'quickstart',
+      context: 'run.running',
+      icon: { id: 'sync~spin' },
+      spoken: 'quickstart, running, success 63 %, 120 rollouts',
+    });
     expect(r.description).toBe('63 % · 119 rollouts/h · ▂▅▇');
     expect(r.tooltip).toContain('Training goes on when VS Code is closed.');
   });
-  it('before training its phase is shown', () => { expect(runRow(run({ evals: [], status: status({ phase: 'warm start', success: undefined }) }), at).description).toBe('warm start · 119 rollouts/h'); });
-  it('the newest evaluation counts more than training rollouts', () => { expect(runRow(run({ state: 'finished', lastEval: evalPoint(), status: status() }), at).description).toMatch(/^75 % · finished/); });
+  it('before training its phase is shown', () => {
+    expect(
+      runRow(run({ evals: [], status: status({ phase: 'warm start', success: undefined }) }), at).description,
+    ).toBe('warm start · 119 rollouts/h');
+  });
+  it('the newest evaluation counts more than training rollouts', () => {
+    expect(runRow(run({ state: 'finished', lastEval: evalPoint(), status: status() }), at).description).toMatch(
+      /^75 % · finished/,
+    );
+  });
   it('a damaged run says what to do', () => {
-    const r = runRow(run({ state: 'stopped', damaged: { kind: 'store.damaged', message: 'The journal ends early.', remedy: 'Restore it.' } }), at);
+    const r = runRow(
+      run({
+        state: 'stopped',
+        damaged: { kind: 'store.damaged', message: 'The journal ends early.', remedy: 'Restore it.' },
+      }),
+      at,
+    );
     expect(r).toMatchObject({ context: 'run.damaged', icon: { id: 'warning' } });
     expect(r.tooltip).toContain('Restore it');
   });
   it('only runs that can be resumed are `over`', () => {
-    expect((['finished', 'stopped', 'failed', 'interrupted'] as const).map((state) => runRow(run({ state }), at).context)).toEqual(Array(4).fill('run.over'));
+    expect(
+      (['finished', 'stopped', 'failed', 'interrupted'] as const).map((state) => runRow(run({ state }), at).context),
+    ).toEqual(Array(4).fill('run.over'));
     expect(runRow(run({ state: 'elsewhere' }), at).context).toBe('run.elsewhere');
   });
-  it('keeps its id whatever happens to it', () => { expect(runRow(run({ state: 'paused' }), at).id).toBe(runRow(run({ rollouts: 999, status: status() }), at).id); });
+  it('keeps its id whatever happens to it', () => {
+    expect(runRow(run({ state: 'paused' }), at).id).toBe(runRow(run({ rollouts: 999, status: status() }), at).id);
+  });
 });
 
-it('an evaluation without episodes has no rate', () => { expect(evalRow('/r', evalPoint({ episodes: 0, successes: 0 }), 0).description).toBe('0 of 0 · version 7'); });
+it('an evaluation without episodes has no rate', () => {
+  expect(evalRow('/r', evalPoint({ episodes: 0, successes: 0 }), 0).description).toBe('0 of 0 · version 7');
+});
 it('a task shows rate, N, cap and trend', () => {
   expect(taskRow(task({ rate: 0.75, groupSize: 5, cap: 8 })).description).toBe('75 % · N 5 · cap 8 · ▁▅█');
   expect(taskRow(task({ spark: [], heldOut: true })).description).toBe('– · held out');
   const brought = taskRow(task({ spark: [], brought: true, rollouts: 4, successes: 3, rate: 0.75 }));
-  expect([brought.description, brought.tooltip.includes('3 of 4 trajectories succeeded')]).toEqual(['75 % · 3 of 4', true]);
+  expect([brought.description, brought.tooltip.includes('3 of 4 trajectories succeeded')]).toEqual([
+    '75 % · 3 of 4',
+    true,
+  ]);
 });
 it('a desktop shows state, task, step and version', () => {
-  const d = desktopRow(desktop({ state: 'decide', task: 'desk/form-one#5', step: 2, cap: 8, version: 4, rollout: 'r' }));
+  const d = desktopRow(
+    desktop({ state: 'decide', task: 'desk/form-one#5', step: 2, cap: 8, version: 4, rollout: 'r' }),
+  );
   expect(d.description).toBe('deciding · desk/form-one#5 · step 3 of 8 · v4');
   expect(d.context).toBe('desktop.busy');
   expect(d.spoken).toBe('Desktop local-1, deciding, desk/form-one#5, step 3 of 8, policy version 4');
 });
 it('a trajectory shows its outcome as an icon and in words', () => {
   const r = trajectoryRow('/r', trajectory({ outcome: 'failure', versions: [3, 4], tags: ['odd'], reward: 0 }));
-  expect(r).toMatchObject({ icon: { id: 'circle-slash' }, context: 'trajectory.failure', description: '3 steps · v3 to 4 · #odd' });
+  expect(r).toMatchObject({
+    icon: { id: 'circle-slash' },
+    context: 'trajectory.failure',
+    description: '3 steps · v3 to 4 · #odd',
+  });
   expect(r.spoken).toContain('failure');
-  expect(trajectoryRow('/r', trajectory({ provenance: 'probe', versions: [3, 3] })).description).toBe('3 steps · v3 · probe');
+  expect(trajectoryRow('/r', trajectory({ provenance: 'probe', versions: [3, 3] })).description).toBe(
+    '3 steps · v3 · probe',
+  );
 });
-it('the row of the next page says how much is shown', () => { expect(moreRow(100, 2300).description).toBe('100 of 2300 shown'); });
-it('one step is not "1 steps"', () => { expect(trajectoryRow('/r', trajectory({ steps: 1 })).description).toBe('1 step'); });
+it('the row of the next page says how much is shown', () => {
+  expect(moreRow(100, 2300).description).toBe('100 of 2300 shown');
+});
+it('one step is not "1 steps"', () => {
+  expect(trajectoryRow('/r', trajectory({ steps: 1 })).description).toBe('1 step');
+});

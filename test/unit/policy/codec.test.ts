@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { Action, Frame } from '../../../runtime/domain/index.js';
 import { GLYPH_SPEC, choiceOf, gridOf, headOffsets } from '../../../runtime/domain/index.js';
-import { decodeChoices, encodeAction, encodeActions, encodeState, stateKey } from '../../../runtime/policy/embedded/codec.js';
+import {
+  decodeChoices,
+  encodeAction,
+  encodeActions,
+  encodeState,
+  stateKey,
+} from '../../../runtime/policy/embedded/codec.js';
 import { TOKEN_CLASS, encodeInstruction, tokenizeInstruction } from '../../../runtime/policy/embedded/instruction.js';
 import { cellAt, cellCentre, encodeObservation, viewOf } from '../../../runtime/policy/embedded/observation.js';
 import { frameOf } from '../../helpers/policy.js';
@@ -15,19 +21,44 @@ describe('observation', () => {
     const f = frameOf(640, 400, (x, y) => [x % 256, y % 256, (x * y) % 256]);
     const obs = encodeObservation(spec, f);
     expect(obs.length).toBe(320 * 200);
-    for (const [x, y] of [[0, 0], [319, 199], [17, 101], [200, 3]] as const) {
+    for (const [x, y] of [
+      [0, 0],
+      [319, 199],
+      [17, 101],
+      [200, 3],
+    ] as const) {
       let sum = 0;
-      for (const [dx, dy] of [[0, 0], [1, 0], [0, 1], [1, 1]] as const) {
-        const px = 2 * x + dx, py = 2 * y + dy;
+      for (const [dx, dy] of [
+        [0, 0],
+        [1, 0],
+        [0, 1],
+        [1, 1],
+      ] as const) {
+        const px = 2 * x + dx,
+          py = 2 * y + dy;
         sum += 77 * (px % 256) + 150 * (py % 256) + 29 * ((px * py) % 256);
       }
       expect(obs[y * 320 + x]).toBe(Math.floor(sum / 1024 + 0.5));
     }
   });
   it('gives white, black and the primary colours their BT.601 luminance at any size', () => {
-    for (const [w, h] of [[640, 400], [1280, 800], [333, 208], [160, 100]] as const) {
-      for (const [rgb, lum] of [[[255, 255, 255], 255], [[0, 0, 0], 0], [[255, 0, 0], 77], [[0, 255, 0], 149], [[0, 0, 255], 29]] as const) {
-        const obs = encodeObservation(spec, frameOf(w, h, () => [...rgb]));
+    for (const [w, h] of [
+      [640, 400],
+      [1280, 800],
+      [333, 208],
+      [160, 100],
+    ] as const) {
+      for (const [rgb, lum] of [
+        [[255, 255, 255], 255],
+        [[0, 0, 0], 0],
+        [[255, 0, 0], 77],
+        [[0, 255, 0], 149],
+        [[0, 0, 255], 29],
+      ] as const) {
+        const obs = encodeObservation(
+          spec,
+          frameOf(w, h, () => [...rgb]),
+        );
         expect(obs[100 * 320 + 160]).toBe(lum);
       }
     }
@@ -35,7 +66,10 @@ describe('observation', () => {
   it('letterboxes a wider screen in black above and below', () => {
     const view = viewOf(spec, { width: 1280, height: 720 });
     expect(view).toMatchObject({ x: 0, y: 10, width: 320, height: 180 });
-    const obs = encodeObservation(spec, frameOf(1280, 720, () => [200, 200, 200]));
+    const obs = encodeObservation(
+      spec,
+      frameOf(1280, 720, () => [200, 200, 200]),
+    );
     expect([obs[9 * 320], obs[10 * 320], obs[189 * 320], obs[190 * 320]]).toEqual([0, 200, 200, 0]);
   });
   it('letterboxes a taller screen left and right', () => {
@@ -50,7 +84,9 @@ describe('observation', () => {
     expect(Buffer.from(into).equals(Buffer.from(encodeObservation(spec, f)))).toBe(true);
   });
   it('refuses a frame with too few bytes', () => {
-    expect(() => encodeObservation(spec, { width: 640, height: 400, data: Buffer.alloc(10), capturedAt: 0 })).toThrow(RangeError);
+    expect(() => encodeObservation(spec, { width: 640, height: 400, data: Buffer.alloc(10), capturedAt: 0 })).toThrow(
+      RangeError,
+    );
   });
   it('maps every cell of a 640x400 screen to its 16-pixel centre and back', () => {
     const view = viewOf(spec, screen);
@@ -70,15 +106,50 @@ describe('observation', () => {
 describe('instruction', () => {
   it('splits words, keeps quoted spans whole and drops punctuation around words', () => {
     expect(words('Open "My Report.txt", then type \'hello world\' (and save it).')).toEqual([
-      'Open:word', 'My Report.txt:quoted', 'then:word', 'type:word', 'hello world:quoted', 'and:word', 'save:word', 'it:word']);
+      'Open:word',
+      'My Report.txt:quoted',
+      'then:word',
+      'type:word',
+      'hello world:quoted',
+      'and:word',
+      'save:word',
+      'it:word',
+    ]);
   });
   it('tells numbers, paths, expressions and names', () => {
-    expect(words('Compute 12*7 and (3+4)*2, write 84 or 3.5 to ~/Documents/out.csv in Notes as =SUM(A1:A3), cell B2, .bashrc')).toEqual([
-      'Compute:word', '12*7:expression', 'and:word', '(3+4)*2:expression', 'write:word', '84:number', 'or:word', '3.5:number', 'to:word', '~/Documents/out.csv:path', 'in:word', 'Notes:name', 'as:word',
-      '=SUM(A1:A3):expression', 'cell:word', 'B2:other', '.bashrc:path']);
+    expect(
+      words(
+        'Compute 12*7 and (3+4)*2, write 84 or 3.5 to ~/Documents/out.csv in Notes as =SUM(A1:A3), cell B2, .bashrc',
+      ),
+    ).toEqual([
+      'Compute:word',
+      '12*7:expression',
+      'and:word',
+      '(3+4)*2:expression',
+      'write:word',
+      '84:number',
+      'or:word',
+      '3.5:number',
+      'to:word',
+      '~/Documents/out.csv:path',
+      'in:word',
+      'Notes:name',
+      'as:word',
+      '=SUM(A1:A3):expression',
+      'cell:word',
+      'B2:other',
+      '.bashrc:path',
+    ]);
   });
   it('takes an apostrophe for what it is', () => {
-    expect(words("don't close the user's 'it's fine' window")).toEqual(["don't:word", 'close:word', 'the:word', "user's:word", "it's fine:quoted", 'window:word']);
+    expect(words("don't close the user's 'it's fine' window")).toEqual([
+      "don't:word",
+      'close:word',
+      'the:word',
+      "user's:word",
+      "it's fine:quoted",
+      'window:word',
+    ]);
   });
   it('treats a lone quote as punctuation and typographic quotes as quotes', () => {
     expect(words('say "hi and \u201cbye now\u201d')).toEqual(['say:word', 'hi:word', 'and:word', 'bye now:quoted']);
@@ -113,7 +184,10 @@ describe('actions', () => {
   it('turns a text that ends with a line break into type_enter', () => {
     const hello = tokens.findIndex((t) => t.text === 'hello');
     expect(Array.from(enc({ type: 'type', text: 'hello' })!)).toEqual([spec.types.indexOf('type'), off.text + hello]);
-    expect(Array.from(enc({ type: 'type', text: 'hello\n' })!)).toEqual([spec.types.indexOf('type_enter'), off.text + hello]);
+    expect(Array.from(enc({ type: 'type', text: 'hello\n' })!)).toEqual([
+      spec.types.indexOf('type_enter'),
+      off.text + hello,
+    ]);
     expect(Array.from(enc({ type: 'type', text: 'yes' })!)).toEqual([spec.types.indexOf('type'), off.text + 24]);
     expect(Array.from(enc({ type: 'type', text: '\n' })!)).toEqual([spec.types.indexOf('key'), off.key]);
   });
@@ -122,12 +196,18 @@ describe('actions', () => {
     expect(Array.from(enc({ type: 'hotkey', keys: ['s', 'Control'] })!)).toEqual(ctrlS);
     expect(Array.from(enc({ type: 'hotkey', keys: ['ctrl', 's'] })!)).toEqual(ctrlS);
     expect(Array.from(enc({ type: 'hotkey', keys: ['Return'] })!)).toEqual([spec.types.indexOf('key'), off.key]);
-    expect(Array.from(enc({ type: 'hotkey', keys: ['shift', 'ctrl', 'n'] })!)[1]).toBe(off.key + spec.keys.indexOf('ctrl+shift+n'));
+    expect(Array.from(enc({ type: 'hotkey', keys: ['shift', 'ctrl', 'n'] })!)[1]).toBe(
+      off.key + spec.keys.indexOf('ctrl+shift+n'),
+    );
   });
   it('says null for what it cannot express', () => {
     const no: Action[] = [
-      { type: 'click', at: { x: 1, y: 1 }, modifiers: ['ctrl'] }, { type: 'click', at: { x: 640, y: 1 } }, { type: 'type', text: 'not there' }, { type: 'type', text: '' },
-      { type: 'hotkey', keys: ['ctrl', 'alt', 'f12'] }, { type: 'scroll', at: { x: 1, y: 1 }, direction: 'left' },
+      { type: 'click', at: { x: 1, y: 1 }, modifiers: ['ctrl'] },
+      { type: 'click', at: { x: 640, y: 1 } },
+      { type: 'type', text: 'not there' },
+      { type: 'type', text: '' },
+      { type: 'hotkey', keys: ['ctrl', 'alt', 'f12'] },
+      { type: 'scroll', at: { x: 1, y: 1 }, direction: 'left' },
     ];
     for (const a of no) expect(enc(a), JSON.stringify(a)).toBeNull();
     expect(encodeActions(spec, screen, instruction, [])).toBeNull();
@@ -135,14 +215,32 @@ describe('actions', () => {
   });
   it('decodes what it encodes, for every type', () => {
     const all: Action[] = [
-      { type: 'click', at: { x: 8, y: 8 } }, { type: 'left_double', at: { x: 24, y: 40 } }, { type: 'right_single', at: { x: 632, y: 392 } },
-      { type: 'drag', from: { x: 8, y: 8 }, to: { x: 632, y: 392 } }, { type: 'scroll', at: { x: 8, y: 8 }, direction: 'up', amount: 5 }, { type: 'scroll', at: { x: 8, y: 8 }, direction: 'down', amount: 5 },
-      { type: 'hotkey', keys: ['ctrl', 's'] }, { type: 'type', text: 'a.txt' }, { type: 'type', text: 'hello\n' }, { type: 'wait', ms: 500 }, { type: 'finished' }, { type: 'fail' },
+      { type: 'click', at: { x: 8, y: 8 } },
+      { type: 'left_double', at: { x: 24, y: 40 } },
+      { type: 'right_single', at: { x: 632, y: 392 } },
+      { type: 'drag', from: { x: 8, y: 8 }, to: { x: 632, y: 392 } },
+      { type: 'scroll', at: { x: 8, y: 8 }, direction: 'up', amount: 5 },
+      { type: 'scroll', at: { x: 8, y: 8 }, direction: 'down', amount: 5 },
+      { type: 'hotkey', keys: ['ctrl', 's'] },
+      { type: 'type', text: 'a.txt' },
+      { type: 'type', text: 'hello\n' },
+      { type: 'wait', ms: 500 },
+      { type: 'finished' },
+      { type: 'fail' },
     ];
     for (const a of all) expect(decodeChoices(spec, view, tokens, encodeAction(spec, view, tokens, a)!)).toEqual(a);
   });
   it('refuses choice ids that are not a decision', () => {
-    for (const bad of [[], [off.cell], [0], [0, off.key], [0, off.cell, off.cell], [spec.types.indexOf('type'), off.text + tokens.length], [-1]]) expect(() => decodeChoices(spec, view, tokens, bad), String(bad)).toThrow(RangeError);
+    for (const bad of [
+      [],
+      [off.cell],
+      [0],
+      [0, off.key],
+      [0, off.cell, off.cell],
+      [spec.types.indexOf('type'), off.text + tokens.length],
+      [-1],
+    ])
+      expect(() => decodeChoices(spec, view, tokens, bad), String(bad)).toThrow(RangeError);
   });
 });
 
@@ -150,19 +248,64 @@ describe('history', () => {
   const frame: Frame = frameOf(640, 400, () => [1, 2, 3]);
   const step = (...actions: Action[]): { actions: Action[] } => ({ actions });
   it('is the last four actions, newest last, then the step number', () => {
-    const h = encodeState(spec, frame, 'Type "x"', [step({ type: 'click', at: { x: 17, y: 33 } }), step({ type: 'type', text: 'x' }), step({ type: 'hotkey', keys: ['tab'] })]).history;
-    expect(Array.from(h)).toEqual([0, 0, 0, 0, 1, 3, 2, 0, spec.types.indexOf('type') + 1, 0, 0, 2, spec.types.indexOf('key') + 1, 0, 0, 2, 3]);
+    const h = encodeState(spec, frame, 'Type "x"', [
+      step({ type: 'click', at: { x: 17, y: 33 } }),
+      step({ type: 'type', text: 'x' }),
+      step({ type: 'hotkey', keys: ['tab'] }),
+    ]).history;
+    expect(Array.from(h)).toEqual([
+      0,
+      0,
+      0,
+      0,
+      1,
+      3,
+      2,
+      0,
+      spec.types.indexOf('type') + 1,
+      0,
+      0,
+      2,
+      spec.types.indexOf('key') + 1,
+      0,
+      0,
+      2,
+      3,
+    ]);
   });
   it('shows an action it cannot express as a row of zeros and caps the step number', () => {
-    const h = encodeState(spec, frame, 'x', Array.from({ length: 40 }, () => step({ type: 'type', text: 'by hand' }))).history;
+    const h = encodeState(
+      spec,
+      frame,
+      'x',
+      Array.from({ length: 40 }, () => step({ type: 'type', text: 'by hand' })),
+    ).history;
     expect(Array.from(h)).toEqual([...Array<number>(16).fill(0), 16]);
   });
   it('gives equal keys to equal states only', () => {
     const a = encodeState(spec, frame, 'open it', []);
-    expect(stateKey(a)).toBe(stateKey(encodeState(spec, frameOf(640, 400, () => [1, 2, 3]), 'open it', [])));
+    expect(stateKey(a)).toBe(
+      stateKey(
+        encodeState(
+          spec,
+          frameOf(640, 400, () => [1, 2, 3]),
+          'open it',
+          [],
+        ),
+      ),
+    );
     expect(stateKey(a)).not.toBe(stateKey(encodeState(spec, frame, 'open that', [])));
     expect(stateKey(a)).not.toBe(stateKey(encodeState(spec, frame, 'open it', [step({ type: 'wait' })])));
-    expect(stateKey(a)).not.toBe(stateKey(encodeState(spec, frameOf(640, 400, (x) => [x & 255, 2, 3]), 'open it', [])));
+    expect(stateKey(a)).not.toBe(
+      stateKey(
+        encodeState(
+          spec,
+          frameOf(640, 400, (x) => [x & 255, 2, 3]),
+          'open it',
+          [],
+        ),
+      ),
+    );
   });
   it('gives the first choice id of a state the meaning it has in the spec', () => {
     expect(choiceOf(spec, headOffsets(spec).key)).toEqual({ head: 'key', index: 0 });

@@ -8,21 +8,62 @@ import { VirtualClock } from '../../helpers/virtualClock.js';
 
 const click: Action = { type: 'click', at: { x: 1, y: 2 } };
 const done: Action = { type: 'finished' };
-const invalid = new StudioError('policy.invalid', 'not an action', 'x', { details: { text: 'Hmm', version: 3, tokens: { logprobs: new Float32Array([-2]), entropies: new Float32Array([0.5]) } } });
+const invalid = new StudioError('policy.invalid', 'not an action', 'x', {
+  details: {
+    text: 'Hmm',
+    version: 3,
+    tokens: { logprobs: new Float32Array([-2]), entropies: new Float32Array([0.5]) },
+  },
+});
 
-async function play(script: readonly (readonly Action[] | StudioError)[], o: { cap?: number; tasks?: Parameters<typeof fakeTasks>[1]; desktop?: (d: FakeDesktop) => void; abortAt?: number; desktopTimeoutMs?: number; timeoutMs?: number; probe?: boolean } = {}) {
+async function play(
+  script: readonly (readonly Action[] | StudioError)[],
+  o: {
+    cap?: number;
+    tasks?: Parameters<typeof fakeTasks>[1];
+    desktop?: (d: FakeDesktop) => void;
+    abortAt?: number;
+    desktopTimeoutMs?: number;
+    timeoutMs?: number;
+    probe?: boolean;
+  } = {},
+) {
   const clock = new VirtualClock();
   const desktop = new FakeDesktop('d', clock);
   o.desktop?.(desktop);
-  const tasks = fakeTasks(clock, o.tasks), frames = fakeFrames(clock), policy = scriptedPolicy(clock, script);
-  const steps: Step[] = [], phases: EpisodePhase[] = [];
+  const tasks = fakeTasks(clock, o.tasks),
+    frames = fakeFrames(clock),
+    policy = scriptedPolicy(clock, script);
+  const steps: Step[] = [],
+    phases: EpisodePhase[] = [];
   const abort = new AbortController();
   let result: EpisodeResult | undefined;
-  const run = runEpisode({ policy, tasks, frames, clock, ...(o.timeoutMs ? { timeoutMs: o.timeoutMs } : {}), ...(o.desktopTimeoutMs ? { desktopTimeoutMs: o.desktopTimeoutMs } : {}) }, { desktop, resetMs: 100, release: () => undefined }, {
-    order: order(1, { cap: o.cap ?? 5 }), task: task(), provenance: { kind: o.probe ? 'probe' : 'rollout' }, sampling: { greedy: false, temperature: 1, seed: 7 }, signal: abort.signal,
-    onStep: (s) => steps.push(s), onPhase: (p) => phases.push(p),
-  }).then((r) => { result = r; });
-  if (o.abortAt !== undefined) { await clock.advance(o.abortAt); abort.abort(); }
+  const run = runEpisode(
+    {
+      policy,
+      tasks,
+      frames,
+      clock,
+      ...(o.timeoutMs ? { timeoutMs: o.timeoutMs } : {}),
+      ...(o.desktopTimeoutMs ? { desktopTimeoutMs: o.desktopTimeoutMs } : {}),
+    },
+    { desktop, resetMs: 100, release: () => undefined },
+    {
+      order: order(1, { cap: o.cap ?? 5 }),
+      task: task(),
+      provenance: { kind: o.probe ? 'probe' : 'rollout' },
+      sampling: { greedy: false, temperature: 1, seed: 7 },
+      signal: abort.signal,
+      onStep: (s) => steps.push(s),
+      onPhase: (p) => phases.push(p),
+    },
+  ).then((r) => {
+    result = r;
+  });
+  if (o.abortAt !== undefined) {
+    await clock.advance(o.abortAt);
+    abort.abort();
+  }
   await clock.until(() => result !== undefined);
   await run;
   return { ...result!, t: result!.trajectory, steps, phases, desktop, tasks, frames, policy, clock };
@@ -39,7 +80,20 @@ describe('episode', () => {
     expect(r.frames.stored).toBe(3);
     expect(r.policy.closed).toBe(1);
     expect(r.broken).toBe(false);
-    expect(r.phases).toEqual(['setup', 'observe', 'decide', 'perform', 'settle', 'observe', 'decide', 'perform', 'settle', 'observe', 'decide', 'verify']);
+    expect(r.phases).toEqual([
+      'setup',
+      'observe',
+      'decide',
+      'perform',
+      'settle',
+      'observe',
+      'decide',
+      'perform',
+      'settle',
+      'observe',
+      'decide',
+      'verify',
+    ]);
   });
 
   it('decides on the settled screen: setup, then the effect of every action, is waited for', async () => {
@@ -53,12 +107,21 @@ describe('episode', () => {
     expect(r.t.steps[0]!.timings).toEqual({ observe: 1, decide: 9, queue: 1, perform: 5, settle: 20 });
     expect(r.t.steps[0]).toMatchObject({ index: 0, version: 3, origin: 'policy', settled: true });
     expect(r.t.steps[0]!.tokens!.logprobs[0]).toBe(-1);
-    expect(r.t).toMatchObject({ resetMs: 100 + 70, verifyMs: 30, cap: 5, provenance: { kind: 'rollout' }, group: 'g1' });
+    expect(r.t).toMatchObject({
+      resetMs: 100 + 70,
+      verifyMs: 30,
+      cap: 5,
+      provenance: { kind: 'rollout' },
+      group: 'g1',
+    });
     expect(r.t.endedAt - r.t.startedAt).toBe(70 + (1 + 10 + 5 + 20) + (1 + 10) + 30);
   });
 
   it('a cap of n allows n model turns, then verifies and says truncated', async () => {
-    const r = await play([[click]], { cap: 3, tasks: { verdict: () => ({ kind: 'failure', reward: 0, truncated: false }) } });
+    const r = await play([[click]], {
+      cap: 3,
+      tasks: { verdict: () => ({ kind: 'failure', reward: 0, truncated: false }) },
+    });
     expect(r.t.steps.length).toBe(3);
     expect(r.desktop.performed.length).toBe(3);
     expect(r.t.outcome).toEqual({ kind: 'failure', reward: 0, truncated: true });
@@ -70,7 +133,10 @@ describe('episode', () => {
   });
 
   it('performs several actions of one answer with a settle after each, and none after a terminal one', async () => {
-    const r = await play([[click, { type: 'type', text: 'x' }], [done, click]]);
+    const r = await play([
+      [click, { type: 'type', text: 'x' }],
+      [done, click],
+    ]);
     expect(r.desktop.log).toEqual(['settle', 'observe', 'perform', 'settle', 'perform', 'settle', 'observe']);
     expect(r.t.steps[0]!.timings).toMatchObject({ perform: 10, settle: 40 });
     expect(r.desktop.performed.length).toBe(2);
@@ -87,7 +153,7 @@ describe('episode', () => {
     expect(r.t.steps.length).toBe(2);
   });
 
-  it('two answers in a row that are not actions are the policy\'s failure, with the answer kept for training', async () => {
+  it("two answers in a row that are not actions are the policy's failure, with the answer kept for training", async () => {
     const r = await play([[click], invalid, invalid]);
     expect(r.t.outcome).toMatchObject({ kind: 'failure', reward: 0, truncated: false });
     expect(r.tasks.verified).toEqual([]);
@@ -100,8 +166,27 @@ describe('episode', () => {
   it.each([
     ['a setup fault', { tasks: { setup: new StudioError('task.setup', 'no', 'x') } }, 'task.setup', false],
     ['a verifier fault', { tasks: { verify: new StudioError('task.verify', 'no', 'x') } }, 'task.verify', false],
-    ['a lost desktop', { desktop: (d: FakeDesktop) => { d.fail = { call: 'perform', error: new StudioError('desktop.lost', 'gone', 'x'), after: 1 }; } }, 'desktop.lost', true],
-    ['a desktop that hangs', { desktop: (d: FakeDesktop) => { d.hang = 'observe'; }, desktopTimeoutMs: 500 }, 'desktop.lost', true],
+    [
+      'a lost desktop',
+      {
+        desktop: (d: FakeDesktop) => {
+          d.fail = { call: 'perform', error: new StudioError('desktop.lost', 'gone', 'x'), after: 1 };
+        },
+      },
+      'desktop.lost',
+      true,
+    ],
+    [
+      'a desktop that hangs',
+      {
+        desktop: (d: FakeDesktop) => {
+          d.hang = 'observe';
+        },
+        desktopTimeoutMs: 500,
+      },
+      'desktop.lost',
+      true,
+    ],
   ] as const)('%s is an error without a reward', async (_, o, kind, broken) => {
     const r = await play([[click], [click], [done]], o);
     expect(r.t.outcome).toMatchObject({ kind: 'error', error: { kind } });
@@ -127,7 +212,12 @@ describe('episode', () => {
   });
 
   it('gives a desktop up that is still busy long after an abort', async () => {
-    const r = await play([[click]], { desktop: (d) => { d.hang = 'perform'; }, abortAt: 100 });
+    const r = await play([[click]], {
+      desktop: (d) => {
+        d.hang = 'perform';
+      },
+      abortAt: 100,
+    });
     expect(r.t.outcome).toMatchObject({ kind: 'error', error: { kind: 'cancelled' } });
     expect(r.broken).toBe(true);
   });

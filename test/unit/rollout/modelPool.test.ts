@@ -12,12 +12,27 @@ async function setUp(n: number, o: Partial<ModelPoolOptions> & { serviceMs?: num
   const made: FakeReplica[] = [];
   const events: ModelPoolEvent[] = [];
   const pool = await ModelPool.start({
-    replicas: Array.from({ length: n }, (_, i) => id<ReplicaId>(`r${i}`)), weights: weightsRef(0), clock,
-    factory: async (rid, w) => { const r = new FakeReplica(rid, w.version, clock, { serviceMs: () => o.serviceMs ?? 10, swapMs: () => o.swapMs ?? 30 }); made.push(r); return r; },
+    replicas: Array.from({ length: n }, (_, i) => id<ReplicaId>(`r${i}`)),
+    weights: weightsRef(0),
+    clock,
+    factory: async (rid, w) => {
+      const r = new FakeReplica(rid, w.version, clock, {
+        serviceMs: () => o.serviceMs ?? 10,
+        swapMs: () => o.swapMs ?? 30,
+      });
+      made.push(r);
+      return r;
+    },
     ...o,
   });
   pool.onEvent((e) => events.push(e));
-  return { clock, made, pool, events, ask: (session: string, signal = never) => pool.decide(request(), { session, signal }) };
+  return {
+    clock,
+    made,
+    pool,
+    events,
+    ask: (session: string, signal = never) => pool.decide(request(), { session, signal }),
+  };
 }
 
 describe('model pool', () => {
@@ -32,7 +47,8 @@ describe('model pool', () => {
     expect(new Set(where[0]).size).toBe(1);
     expect(new Set(where[1]).size).toBe(1);
     expect(where[0]![0]).not.toBe(where[1]![0]);
-    pool.end('a'); pool.end('b');
+    pool.end('a');
+    pool.end('b');
     expect(pool.status().replicas.map((r) => r.sessions)).toEqual([0, 0]);
   });
 
@@ -40,7 +56,11 @@ describe('model pool', () => {
     const { clock, ask } = await setUp(1, { depth: 1 });
     const calls = Promise.all([ask('a'), ask('b'), ask('c')]);
     await clock.advance(100);
-    expect((await calls).map((c) => [c.queueMs, c.answer.computeMs])).toEqual([[0, 10], [10, 10], [20, 10]]);
+    expect((await calls).map((c) => [c.queueMs, c.answer.computeMs])).toEqual([
+      [0, 10],
+      [10, 10],
+      [20, 10],
+    ]);
   });
 
   it('publishes to one replica at a time while the others answer', async () => {
@@ -49,7 +69,10 @@ describe('model pool', () => {
     const report = pool.publish(weightsRef(1));
     let answered = 0;
     const more: Promise<unknown>[] = [];
-    for (let t = 0; t < 20; t++) { more.push(ask(`t${t}`).then(() => answered++)); await clock.advance(10); }
+    for (let t = 0; t < 20; t++) {
+      more.push(ask(`t${t}`).then(() => answered++));
+      await clock.advance(10);
+    }
     const r = await report;
     expect(r).toMatchObject({ version: 1, failed: 0 });
     expect(r.replicas.map((x) => x.replica).sort()).toEqual(['r0', 'r1', 'r2']);
@@ -57,8 +80,14 @@ describe('model pool', () => {
     await clock.advance(500);
     await Promise.all([...running, ...more]);
     expect(answered).toBe(20);
-    let out = 0, most = 0;
-    for (const e of events) if (e.type === 'phase') { if (e.phase === 'draining') out++; if (e.phase === 'admitting') out--; most = Math.max(most, out); }
+    let out = 0,
+      most = 0;
+    for (const e of events)
+      if (e.type === 'phase') {
+        if (e.phase === 'draining') out++;
+        if (e.phase === 'admitting') out--;
+        most = Math.max(most, out);
+      }
     expect(most).toBe(1);
     expect(made.flatMap((m) => m.violations)).toEqual([]);
     expect(made.map((m) => m.version)).toEqual([1, 1, 1]);
@@ -79,7 +108,10 @@ describe('model pool', () => {
     const { clock, pool } = await setUp(2, { swapMs: 30 });
     const seen: number[] = [pool.oldest];
     const report = pool.publish(weightsRef(1));
-    for (const ms of [10, 30, 30]) { await clock.advance(ms); seen.push(pool.oldest); }
+    for (const ms of [10, 30, 30]) {
+      await clock.advance(ms);
+      seen.push(pool.oldest);
+    }
     await report;
     expect([seen, pool.oldest]).toEqual([[0, 0, 0, 1], 1]);
   });
@@ -90,16 +122,34 @@ describe('model pool', () => {
     await clock.advance(100);
     await report;
     const phases = events.flatMap((e) => (e.type === 'phase' ? [e.phase] : []));
-    expect(phases).toEqual(['draining', 'draining', 'draining', 'swapping', 'swapping', 'swapping', 'admitting', 'admitting', 'admitting']);
+    expect(phases).toEqual([
+      'draining',
+      'draining',
+      'draining',
+      'swapping',
+      'swapping',
+      'swapping',
+      'admitting',
+      'admitting',
+      'admitting',
+    ]);
   });
 
   it('keeps the old weights in use when the file is damaged', async () => {
     const { clock, made, pool, ask } = await setUp(2);
     for (const m of made) m.refuse = new StudioError('store.damaged', 'bad file', 'x');
     await expect(pool.publish(weightsRef(1))).rejects.toMatchObject({ kind: 'store.damaged' });
-    expect(pool.status()).toMatchObject({ version: 0, publishing: false, replicas: [{ phase: 'admitting', version: 0 }, { phase: 'admitting', version: 0 }] });
+    expect(pool.status()).toMatchObject({
+      version: 0,
+      publishing: false,
+      replicas: [
+        { phase: 'admitting', version: 0 },
+        { phase: 'admitting', version: 0 },
+      ],
+    });
     for (const m of made) m.refuse = undefined;
-    const call = ask('a'), again = pool.publish(weightsRef(2));
+    const call = ask('a'),
+      again = pool.publish(weightsRef(2));
     await clock.advance(500);
     expect((await again).version).toBe(2);
     await call;
@@ -135,18 +185,30 @@ describe('model pool', () => {
     let starts = 0;
     const clock = new VirtualClock();
     const pool = await ModelPool.start({
-      replicas: [id<ReplicaId>('r0')], weights: weightsRef(0), clock, restart: { baseMs: 100, maxMs: 300, attempts: 4 },
-      factory: async (rid) => { if (starts++ > 0) throw new StudioError('engine.unavailable', 'no', 'x'); return first = new FakeReplica(rid, 0, clock, { serviceMs: () => 1, swapMs: () => 1 }); },
+      replicas: [id<ReplicaId>('r0')],
+      weights: weightsRef(0),
+      clock,
+      restart: { baseMs: 100, maxMs: 300, attempts: 4 },
+      factory: async (rid) => {
+        if (starts++ > 0) throw new StudioError('engine.unavailable', 'no', 'x');
+        return (first = new FakeReplica(rid, 0, clock, { serviceMs: () => 1, swapMs: () => 1 }));
+      },
     });
     const t0 = clock.now();
     const at: number[] = [];
-    pool.onEvent((e) => { if (e.type === 'lost') at.push(e.at - t0); });
-    const waiting = expect((first.crash(), pool.decide(request(), { session: 'a', signal: never }))).rejects.toMatchObject({ kind: 'policy.lost' });
+    pool.onEvent((e) => {
+      if (e.type === 'lost') at.push(e.at - t0);
+    });
+    const waiting = expect(
+      (first.crash(), pool.decide(request(), { session: 'a', signal: never })),
+    ).rejects.toMatchObject({ kind: 'policy.lost' });
     await clock.advance(5000);
     await waiting;
     expect(at).toEqual([0, 100, 300, 600, 900]);
     expect(pool.status().replicas[0]!.phase).toBe('dead');
-    await expect(pool.decide(request(), { session: 'a', signal: never })).rejects.toMatchObject({ kind: 'policy.lost' });
+    await expect(pool.decide(request(), { session: 'a', signal: never })).rejects.toMatchObject({
+      kind: 'policy.lost',
+    });
     await expect(pool.publish(weightsRef(1))).rejects.toMatchObject({ kind: 'policy.lost' });
   });
   let first: FakeReplica;
@@ -175,10 +237,16 @@ describe('model pool', () => {
 
   it('drops a cancelled call, waiting or running', async () => {
     const { clock, pool, ask } = await setUp(1, { depth: 1 });
-    const a = new AbortController(), b = new AbortController();
-    const running = ask('a', a.signal), waiting = ask('b', b.signal);
-    const both = Promise.all([expect(running).rejects.toMatchObject({ kind: 'cancelled' }), expect(waiting).rejects.toMatchObject({ kind: 'cancelled' })]);
-    a.abort(); b.abort();
+    const a = new AbortController(),
+      b = new AbortController();
+    const running = ask('a', a.signal),
+      waiting = ask('b', b.signal);
+    const both = Promise.all([
+      expect(running).rejects.toMatchObject({ kind: 'cancelled' }),
+      expect(waiting).rejects.toMatchObject({ kind: 'cancelled' }),
+    ]);
+    a.abort();
+    b.abort();
     await both;
     expect(pool.status()).toMatchObject({ waiting: 0, replicas: [{ inFlight: 1 }] });
     await clock.advance(20);
@@ -198,7 +266,8 @@ describe('model pool', () => {
 
   it('closes: waiting calls are cancelled and replicas end', async () => {
     const { pool, made, ask } = await setUp(1, { depth: 1 });
-    const running = ask('a'), waiting = expect(ask('b')).rejects.toMatchObject({ kind: 'cancelled' });
+    const running = ask('a'),
+      waiting = expect(ask('b')).rejects.toMatchObject({ kind: 'cancelled' });
     running.catch(() => undefined);
     await pool.close();
     await waiting;
@@ -209,10 +278,19 @@ describe('model pool', () => {
   it('does not start when a replica cannot', async () => {
     const clock = new VirtualClock();
     const made: FakeReplica[] = [];
-    await expect(ModelPool.start({ replicas: [id<ReplicaId>('r0'), id<ReplicaId>('r1')], weights: weightsRef(0), clock, factory: async (rid) => {
-      if (rid === 'r1') throw new StudioError('engine.unavailable', 'no engine', 'x');
-      const r = new FakeReplica(rid, 0, clock, { serviceMs: () => 1, swapMs: () => 1 }); made.push(r); return r;
-    } })).rejects.toMatchObject({ kind: 'engine.unavailable' });
+    await expect(
+      ModelPool.start({
+        replicas: [id<ReplicaId>('r0'), id<ReplicaId>('r1')],
+        weights: weightsRef(0),
+        clock,
+        factory: async (rid) => {
+          if (rid === 'r1') throw new StudioError('engine.unavailable', 'no engine', 'x');
+          const r = new FakeReplica(rid, 0, clock, { serviceMs: () => 1, swapMs: () => 1 });
+          made.push(r);
+          return r;
+        },
+      }),
+    ).rejects.toMatchObject({ kind: 'engine.unavailable' });
     expect(made[0]!.closed).toBe(true);
   });
 });

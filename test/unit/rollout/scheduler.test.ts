@@ -10,37 +10,71 @@ import { VirtualClock, flush } from '../../helpers/virtualClock.js';
 const click: Action = { type: 'click', at: { x: 1, y: 2 } };
 const done: Action = { type: 'finished' };
 
-function setUp(n: number, o: { orders?: number; admit?: (running: number) => number; script?: readonly (readonly Action[])[]; ms?: () => number } = {}) {
+function setUp(
+  n: number,
+  o: {
+    orders?: number;
+    admit?: (running: number) => number;
+    script?: readonly (readonly Action[])[];
+    ms?: () => number;
+  } = {},
+) {
   const clock = new VirtualClock();
   const pool = new FakePool(n, clock);
   const policy = scriptedPolicy(clock, o.script ?? [[click], [done]], o.ms);
   const events: SchedulerEvent[] = [];
   let made = 0;
-  const s: Scheduler = new Scheduler({
-    pool, clock, episode: { policy, tasks: fakeTasks(clock), frames: fakeFrames(clock), clock },
-    next: () => (made < (o.orders ?? Infinity) ? order(made++) : undefined),
-    admit: () => (o.admit ? o.admit(s.status().running.length) : Infinity), taskOf: () => task(), sampling: trainingSampling(1, 1),
-  }, { slots: n });
+  const s: Scheduler = new Scheduler(
+    {
+      pool,
+      clock,
+      episode: { policy, tasks: fakeTasks(clock), frames: fakeFrames(clock), clock },
+      next: () => (made < (o.orders ?? Infinity) ? order(made++) : undefined),
+      admit: () => (o.admit ? o.admit(s.status().running.length) : Infinity),
+      taskOf: () => task(),
+      sampling: trainingSampling(1, 1),
+    },
+    { slots: n },
+  );
   s.onEvent((e) => events.push(e));
-  const of = <T extends SchedulerEvent['type']>(type: T) => events.filter((e): e is Extract<SchedulerEvent, { type: T }> => e.type === type);
-  return { clock, pool, policy, events, of, s, made: () => made, more: (k: number) => { o.orders = made + k; } };
+  const of = <T extends SchedulerEvent['type']>(type: T) =>
+    events.filter((e): e is Extract<SchedulerEvent, { type: T }> => e.type === type);
+  return {
+    clock,
+    pool,
+    policy,
+    events,
+    of,
+    s,
+    made: () => made,
+    more: (k: number) => {
+      o.orders = made + k;
+    },
+  };
 }
 
 /** Stop now; what is being aborted still needs a little virtual time. */
 async function halt(s: Scheduler, clock: VirtualClock): Promise<void> {
   let stopped = false;
-  void s.stop({ graceMs: 0 }).then(() => { stopped = true; });
+  void s.stop({ graceMs: 0 }).then(() => {
+    stopped = true;
+  });
   await clock.until(() => stopped);
 }
 
 describe('scheduler', () => {
   it('gives a freed desktop the next rollout at once, without a barrier', async () => {
     let k = 0;
-    const { clock, pool, of, s } = setUp(2, { orders: 6, ms: () => (k++ === 0 ? 2000 : 10) }); // the first rollout is slow
+    // the first rollout is slow
+    const { clock, pool, of, s } = setUp(2, { orders: 6, ms: () => (k++ === 0 ? 2000 : 10) });
     s.start();
     await clock.until(() => of('ended').length === 6);
     expect(of('ended').map((e) => e.order.rollout)).toEqual(['r1', 'r2', 'r3', 'r4', 'r5', 'r0']);
-    expect(of('started').slice(2).every((e) => e.leaseWaitMs <= 100)).toBe(true); // only the reset
+    expect(
+      of('started')
+        .slice(2)
+        .every((e) => e.leaseWaitMs <= 100),
+    ).toBe(true); // only the reset
     expect(pool.violations).toEqual([]);
     await halt(s, clock);
     expect(pool.leased).toBe(0);
@@ -67,15 +101,24 @@ describe('scheduler', () => {
     s.start();
     await clock.advance(100);
     expect(s.status().idle).toBe(1);
-    more(1); s.wake();
+    more(1);
+    s.wake();
     expect(s.status().running.length).toBe(1);
-    expect(of('lane').map((e) => e.phase).slice(0, 2)).toEqual(['idle', 'setup']);
+    expect(
+      of('lane')
+        .map((e) => e.phase)
+        .slice(0, 2),
+    ).toEqual(['idle', 'setup']);
     await halt(s, clock);
   });
 
   it('tells that a desktop is released before its reset begins', async () => {
-    const { clock, pool, of, s } = setUp(2, { orders: 3 }), leased: number[] = [];
-    s.onEvent((e) => { if (e.type === 'lane' && e.phase === 'released') leased.push(pool.leased - s.status().running.length - s.status().idle); });
+    const { clock, pool, of, s } = setUp(2, { orders: 3 }),
+      leased: number[] = [];
+    s.onEvent((e) => {
+      if (e.type === 'lane' && e.phase === 'released')
+        leased.push(pool.leased - s.status().running.length - s.status().idle);
+    });
     s.start();
     await clock.until(() => of('ended').length === 3);
     // The rollout is over, and its desktop is the pool's only afterwards.
@@ -85,7 +128,9 @@ describe('scheduler', () => {
 
   it('asks the planner again after a rollout ended', async () => {
     const { clock, of, s, more } = setUp(2, { orders: 1 });
-    s.onEvent((e) => { if (e.type === 'ended' && of('ended').length === 1) more(2); });
+    s.onEvent((e) => {
+      if (e.type === 'ended' && of('ended').length === 1) more(2);
+    });
     s.start();
     await clock.until(() => of('ended').length === 3);
     await halt(s, clock);
@@ -119,7 +164,8 @@ describe('scheduler', () => {
 
   it('grows at once and shrinks as rollouts end', async () => {
     const { clock, pool, s } = setUp(4);
-    s.resize(1); s.start();
+    s.resize(1);
+    s.start();
     await clock.advance(50);
     expect(pool.leased).toBe(1);
     s.resize(4);
@@ -146,18 +192,27 @@ describe('scheduler', () => {
     expect(made()).toBe(0);
     s.start();
     await clock.advance(1);
-    const second = s.runProbe(['q0', 'q1'].map((n) => order(n)), { greedy: true });
+    const second = s.runProbe(
+      ['q0', 'q1'].map((n) => order(n)),
+      { greedy: true },
+    );
     await clock.until(() => of('ended').filter((e) => e.kind === 'probe').length === 5);
     await second;
     // Two training rollouts were running; the next two desktops went to the probes.
-    expect(of('started').slice(3, 7).map((e) => e.kind)).toEqual(['rollout', 'rollout', 'probe', 'probe']);
+    expect(
+      of('started')
+        .slice(3, 7)
+        .map((e) => e.kind),
+    ).toEqual(['rollout', 'rollout', 'probe', 'probe']);
     await halt(s, clock);
   });
 
   it('cancels a probe', async () => {
     const { clock, s, pool } = setUp(1);
     const a = new AbortController();
-    const probe = expect(s.runProbe([order('p0'), order('p1')], { greedy: true, signal: a.signal })).rejects.toMatchObject({ kind: 'cancelled' });
+    const probe = expect(
+      s.runProbe([order('p0'), order('p1')], { greedy: true, signal: a.signal }),
+    ).rejects.toMatchObject({ kind: 'cancelled' });
     await clock.advance(60);
     a.abort();
     await probe;
@@ -172,7 +227,9 @@ describe('scheduler', () => {
     s.start();
     await clock.advance(60);
     let stopped = false;
-    const stop = s.stop({ graceMs: 10_000 }).then(() => { stopped = true; });
+    const stop = s.stop({ graceMs: 10_000 }).then(() => {
+      stopped = true;
+    });
     await clock.until(() => stopped);
     await stop;
     expect(of('ended').map((e) => e.trajectory.outcome.kind)).toEqual(['success', 'success']);
@@ -185,9 +242,14 @@ describe('scheduler', () => {
     s.start();
     await clock.advance(200);
     let stopped = false;
-    void s.stop({ graceMs: 500 }).then(() => { stopped = true; });
+    void s.stop({ graceMs: 500 }).then(() => {
+      stopped = true;
+    });
     await clock.until(() => stopped);
-    expect(of('ended').map((e) => e.trajectory.outcome)).toMatchObject([{ kind: 'error', error: { kind: 'cancelled' } }, { kind: 'error', error: { kind: 'cancelled' } }]);
+    expect(of('ended').map((e) => e.trajectory.outcome)).toMatchObject([
+      { kind: 'error', error: { kind: 'cancelled' } },
+      { kind: 'error', error: { kind: 'cancelled' } },
+    ]);
     expect(pool.leased).toBe(0);
     expect(pool.broken).toEqual([]);
   });
@@ -215,16 +277,32 @@ describe('scheduler', () => {
   });
 
   it('a task that cannot be made is an error of that rollout, the desktop is whole', async () => {
-    const clock = new VirtualClock(), pool = new FakePool(1, clock), events: SchedulerEvent[] = [];
+    const clock = new VirtualClock(),
+      pool = new FakePool(1, clock),
+      events: SchedulerEvent[] = [];
     let made = 0;
-    const s = new Scheduler({
-      pool, clock, episode: { policy: scriptedPolicy(clock, [[done]]), tasks: fakeTasks(clock), frames: fakeFrames(clock), clock }, next: () => (made < 2 ? order(made++) : undefined), admit: () => 9,
-      taskOf: (o) => { if (o.rollout === 'r0') throw new StudioError('task.invalid', 'no such task', 'x'); return task(); }, sampling: trainingSampling(1, 1),
-    }, { slots: 1 });
+    const s = new Scheduler(
+      {
+        pool,
+        clock,
+        episode: { policy: scriptedPolicy(clock, [[done]]), tasks: fakeTasks(clock), frames: fakeFrames(clock), clock },
+        next: () => (made < 2 ? order(made++) : undefined),
+        admit: () => 9,
+        taskOf: (o) => {
+          if (o.rollout === 'r0') throw new StudioError('task.invalid', 'no such task', 'x');
+          return task();
+        },
+        sampling: trainingSampling(1, 1),
+      },
+      { slots: 1 },
+    );
     s.onEvent((e) => events.push(e));
     s.start();
     await clock.until(() => events.filter((e) => e.type === 'ended').length === 2);
-    expect(events.flatMap((e) => (e.type === 'ended' ? [e.trajectory.outcome.kind] : []))).toEqual(['error', 'success']);
+    expect(events.flatMap((e) => (e.type === 'ended' ? [e.trajectory.outcome.kind] : []))).toEqual([
+      'error',
+      'success',
+    ]);
     expect(pool.broken).toEqual([]);
     await halt(s, clock);
   });
@@ -247,10 +325,23 @@ describe('admission', () => {
     expect(nextMove({ ...v, admit: 5, paused: true, probesWaiting: 1 }).askLeases).toBe(1);
   });
   it('uses leased desktops for probes first', () => {
-    expect(nextMove({ ...v, idle: 3, probesWaiting: 1, admit: 1 })).toMatchObject({ startProbes: 1, startRollouts: 1, releaseIdle: 0 });
+    expect(nextMove({ ...v, idle: 3, probesWaiting: 1, admit: 1 })).toMatchObject({
+      startProbes: 1,
+      startRollouts: 1,
+      releaseIdle: 0,
+    });
   });
   it('gives up asked leases before leased desktops when it shrinks, all when it stops', () => {
-    expect(nextMove({ ...v, slots: 2, leasing: 1, idle: 2, running: 1, paused: true })).toMatchObject({ dropLeases: 1, releaseIdle: 1 });
-    expect(nextMove({ ...v, stopping: true, leasing: 2, idle: 1, admit: 5, probesWaiting: 5 })).toEqual({ startProbes: 0, startRollouts: 0, askLeases: 0, dropLeases: 2, releaseIdle: 1 });
+    expect(nextMove({ ...v, slots: 2, leasing: 1, idle: 2, running: 1, paused: true })).toMatchObject({
+      dropLeases: 1,
+      releaseIdle: 1,
+    });
+    expect(nextMove({ ...v, stopping: true, leasing: 2, idle: 1, admit: 5, probesWaiting: 5 })).toEqual({
+      startProbes: 0,
+      startRollouts: 0,
+      askLeases: 0,
+      dropLeases: 2,
+      releaseIdle: 1,
+    });
   });
 });

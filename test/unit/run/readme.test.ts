@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { parseRunFile } from '../../../runtime/config/index.js';
 
 /** What the README says can be done can be done. */
-const readme = readFileSync('README.md', 'utf8'), scripts = (JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> }).scripts;
+const readme = readFileSync('README.md', 'utf8'),
+  scripts = (JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> }).scripts;
 
 describe('README', () => {
   it('names only npm scripts there are', () => {

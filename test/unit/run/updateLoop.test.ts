@@ -6,37 +6,104 @@ import type { Regime } from '../../../runtime/rollout/regime.js';
 import { regimeGate } from '../../../runtime/rollout/regime.js';
 import { updateLoop } from '../../../runtime/run/updateLoop.js';
 
-const settle = async (): Promise<void> => { for (let i = 0; i < 30; i++) await null; };
+const settle = async (): Promise<void> => {
+  for (let i = 0; i < 30; i++) await null;
+};
 
 /** A ledger with `ready` groups, a trainer and replicas that end when told. */
 function setUp(regime: Regime, batchGroups: number) {
-  const listeners = new Set<() => void>(), log: string[] = [], training: ((e?: Error) => void)[] = [], publishing: ((e?: Error) => void)[] = [];
-  const gate = regimeGate({ regime, slots: 10, groups: 2 }), stop = new AbortController();
-  let ready = 0, version = 0, batches = 0, outcome: unknown = 'running';
-  const wait = (list: ((e?: Error) => void)[]) => new Promise<void>((resolve, reject) => { list.push((e) => (e ? reject(e) : resolve())); });
-  const done = updateLoop<number>({
-    data: {
-      async claimBatch({ minGroups = 1, maxGroups = minGroups }) {
-        if (ready < minGroups) return undefined;
-        const n = Math.min(ready, maxGroups);
-        ready -= n;
-        return { id: id<BatchId>(`b${++batches}`), version, groups: Array.from({ length: n }, () => ({})), steps: n } as unknown as ClaimedBatch;
+  const listeners = new Set<() => void>(),
+    log: string[] = [],
+    training: ((e?: Error) => void)[] = [],
+    publishing: ((e?: Error) => void)[] = [];
+  const gate = regimeGate({ regime, slots: 10, groups: 2 }),
+    stop = new AbortController();
+  let ready = 0,
+    version = 0,
+    batches = 0,
+    outcome: unknown = 'running';
+  const wait = (list: ((e?: Error) => void)[]) =>
+    new Promise<void>((resolve, reject) => {
+      list.push((e) => (e ? reject(e) : resolve()));
+    });
+  const done = updateLoop<number>(
+    {
+      data: {
+        async claimBatch({ minGroups = 1, maxGroups = minGroups }) {
+          if (ready < minGroups) return undefined;
+          const n = Math.min(ready, maxGroups);
+          ready -= n;
+          return {
+            id: id<BatchId>(`b${++batches}`),
+            version,
+            groups: Array.from({ length: n }, () => ({})),
+            steps: n,
+          } as unknown as ClaimedBatch;
+        },
+        async release(b) {
+          log.push(`release ${b}`);
+        },
+        onChange(f) {
+          listeners.add(f);
+          return () => {
+            listeners.delete(f);
+          };
+        },
       },
-      async release(b) { log.push(`release ${b}`); },
-      onChange(f) { listeners.add(f); return () => { listeners.delete(f); }; },
+      gate,
+      batchGroups,
+      version: () => version,
+      behavior: () => version,
+      async train(b) {
+        log.push(`train ${b.groups.length}`);
+        await wait(training);
+        return ++version;
+      },
+      async publish(v) {
+        log.push(`publish ${v}`);
+        await wait(publishing);
+        log.push(`published ${v}`);
+      },
+      onGenerate: () => log.push('generate'),
     },
-    gate, batchGroups, version: () => version, behavior: () => version,
-    async train(b) { log.push(`train ${b.groups.length}`); await wait(training); return ++version; },
-    async publish(v) { log.push(`publish ${v}`); await wait(publishing); log.push(`published ${v}`); },
-    onGenerate: () => log.push('generate'),
-  }, stop.signal).then(() => { outcome = 'ended'; }, (e: unknown) => { outcome = e; });
+    stop.signal,
+  ).then(
+    () => {
+      outcome = 'ended';
+    },
+    (e: unknown) => {
+      outcome = e;
+    },
+  );
   return {
-    log, gate, stop, done, listeners, get outcome() { return outcome; },
-    async ready(n: number) { ready += n; for (const l of [...listeners]) l(); await settle(); },
-    async trained(e?: Error) { training.shift()!(e); await settle(); },
-    async published(e?: Error) { publishing.shift()!(e); await settle(); },
+    log,
+    gate,
+    stop,
+    done,
+    listeners,
+    get outcome() {
+      return outcome;
+    },
+    async ready(n: number) {
+      ready += n;
+      for (const l of [...listeners]) l();
+      await settle();
+    },
+    async trained(e?: Error) {
+      training.shift()!(e);
+      await settle();
+    },
+    async published(e?: Error) {
+      publishing.shift()!(e);
+      await settle();
+    },
     /** Rolls out a whole batch of which `n` groups survive. */
-    async batch(n: number) { const gs = [1, 2].map((i) => id<GroupId>(`g${i}`)); for (const group of gs) gate.started({ group, groupSize: 2 }); for (const group of gs) gate.closed(group); await this.ready(n); },
+    async batch(n: number) {
+      const gs = [1, 2].map((i) => id<GroupId>(`g${i}`));
+      for (const group of gs) gate.started({ group, groupSize: 2 });
+      for (const group of gs) gate.closed(group);
+      await this.ready(n);
+    },
   };
 }
 

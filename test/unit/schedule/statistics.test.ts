@@ -3,7 +3,7 @@ import { random } from '../../../runtime/domain/index.js';
 import { estimate, kolmogorovSmirnov } from '../../bench/schedule/statistics.js';
 
 describe('intervals', () => {
-  it('are those of Student\'s t', () => {
+  it("are those of Student's t", () => {
     const e = estimate([1, 2, 3, 4, 5]);
     expect(e.mean).toBe(3);
     expect(e.half).toBeCloseTo((2.776 * Math.sqrt(2.5)) / Math.sqrt(5), 6);
@@ -18,12 +18,16 @@ describe('Kolmogorov-Smirnov', () => {
   });
   it('has the p of the tables', () => {
     // Critical value at 0.05 for large samples: 1.358 sqrt((n + m) / nm).
-    const n = 5000, d = 1.358 * Math.sqrt(2 / n), shift = Math.round(d * n);
-    const a = Array.from({ length: n }, (_, i) => i), b = a.map((x) => x + shift);
+    const n = 5000,
+      d = 1.358 * Math.sqrt(2 / n),
+      shift = Math.round(d * n);
+    const a = Array.from({ length: n }, (_, i) => i),
+      b = a.map((x) => x + shift);
     expect(kolmogorovSmirnov(a, b).p).toBeCloseTo(0.05, 2);
   });
   it('tells equal from shifted distributions', () => {
-    const r = random(3), draw = (shift: number): number[] => Array.from({ length: 3000 }, () => r.normal() + shift);
+    const r = random(3),
+      draw = (shift: number): number[] => Array.from({ length: 3000 }, () => r.normal() + shift);
     expect(kolmogorovSmirnov(draw(0), draw(0)).p).toBeGreaterThan(0.05);
     expect(kolmogorovSmirnov(draw(0), draw(0.15)).p).toBeLessThan(0.001);
   });

@@ -7,12 +7,17 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { takeLock, takeSocketFile } from '../../../runtime/server/lock.js';
 
 let dir: string;
-beforeEach(() => { dir = mkdtempSync(join(tmpdir(), 'dart-lock-')); });
-afterEach(() => { rmSync(dir, { recursive: true, force: true }); });
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'dart-lock-'));
+});
+afterEach(() => {
+  rmSync(dir, { recursive: true, force: true });
+});
 
 describe('the lock of a folder', () => {
   it('is held by one at a time, also under another name of the folder', async () => {
-    const first = await takeLock(dir), link = `${dir}-link`;
+    const first = await takeLock(dir),
+      link = `${dir}-link`;
     symlinkSync(dir, link);
     try {
       expect(first).toBeDefined();
@@ -22,7 +27,9 @@ describe('the lock of a folder', () => {
       const next = await takeLock(link);
       expect(next).toBeDefined();
       await next!.release();
-    } finally { rmSync(link); }
+    } finally {
+      rmSync(link);
+    }
   });
 });
 
@@ -38,7 +45,12 @@ describe('a socket file as the lock', () => {
     await next!.release();
   });
   it('of a killed process is taken over', async () => {
-    const path = join(dir, 's'), holder = spawn(process.execPath, ['-e', `require('net').createServer().listen(${JSON.stringify(path)}, () => console.log('held'))`], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const path = join(dir, 's'),
+      holder = spawn(
+        process.execPath,
+        ['-e', `require('net').createServer().listen(${JSON.stringify(path)}, () => console.log('held'))`],
+        { stdio: ['ignore', 'pipe', 'inherit'] },
+      );
     await once(holder.stdout, 'data');
     expect(await takeSocketFile(path)).toBeUndefined();
     holder.kill('SIGKILL');

@@ -13,21 +13,28 @@ describe('redact', () => {
     expect(redact('in /home/ann/runs and /home/ann', [], '/home/ann')).toBe('in ~/runs and ~');
   });
   it('leaves the rest alone', () => {
-    for (const s of ['12 tokens a step, 3 secrets', 'serving on 127.0.0.1:4000, pid 7', 'tokens: 12', '']) expect(redact(s, [''])).toBe(s);
+    for (const s of ['12 tokens a step, 3 secrets', 'serving on 127.0.0.1:4000, pid 7', 'tokens: 12', ''])
+      expect(redact(s, [''])).toBe(s);
   });
 });
 
 describe('the log', () => {
   let dir: string;
-  beforeEach(() => { dir = mkdtempSync(join(tmpdir(), 'dart-log-')); });
-  afterEach(() => { rmSync(dir, { recursive: true, force: true }); });
+  beforeEach(() => {
+    dir = mkdtempSync(join(tmpdir(), 'dart-log-'));
+  });
+  afterEach(() => {
+    rmSync(dir, { recursive: true, force: true });
+  });
 
   it('keeps order, indents what follows a first line, and is for its owner alone', async () => {
     const log = await DaemonLog.open(dir, ['s3cret']);
     for (let i = 0; i < 50; i++) log.write('info', `entry ${i} s3cret\nmore`);
     await log.close();
     const lines = readFileSync(log.file, 'utf8').trimEnd().split('\n');
-    expect(lines.filter((_l, i) => i % 2 === 0).map((l) => l.replace(/^\S+ /, ''))).toEqual(Array.from({ length: 50 }, (_x, i) => `[info] entry ${i} [redacted]`));
+    expect(lines.filter((_l, i) => i % 2 === 0).map((l) => l.replace(/^\S+ /, ''))).toEqual(
+      Array.from({ length: 50 }, (_x, i) => `[info] entry ${i} [redacted]`),
+    );
     expect(lines[1]).toBe('    more');
     expect(statSync(log.file).mode & 0o777).toBe(0o600);
   });

@@ -4,21 +4,42 @@ import { ShutdownCoordinator, type ShutdownRequest } from '../../../runtime/serv
 
 const asked: ShutdownRequest = { reason: 'shutdown', now: false, code: 0, deadlineMs: 1000 };
 
-function coordinator(cleanup: () => Promise<void> = async () => undefined): { c: ShutdownCoordinator; calls: string[]; exited: Promise<number> } {
+function coordinator(cleanup: () => Promise<void> = async () => undefined): {
+  c: ShutdownCoordinator;
+  calls: string[];
+  exited: Promise<number>;
+} {
   const calls: string[] = [];
   let exit: (code: number) => void = () => undefined;
-  const exited = new Promise<number>((done) => { exit = done; });
+  const exited = new Promise<number>((done) => {
+    exit = done;
+  });
   const c = new ShutdownCoordinator({
-    cleanup: async (r) => { calls.push(`cleanup ${r.reason}${r.now ? ' now' : ''}`); await cleanup(); },
-    hurry: () => calls.push('hurry'), leave: async () => { calls.push('leave'); }, exit: (code) => { calls.push(`exit ${code}`); exit(code); }, log: () => undefined,
+    cleanup: async (r) => {
+      calls.push(`cleanup ${r.reason}${r.now ? ' now' : ''}`);
+      await cleanup();
+    },
+    hurry: () => calls.push('hurry'),
+    leave: async () => {
+      calls.push('leave');
+    },
+    exit: (code) => {
+      calls.push(`exit ${code}`);
+      exit(code);
+    },
+    log: () => undefined,
   });
   return { c, calls, exited };
 }
 const never = (): Promise<void> => new Promise(() => undefined);
 
 describe('going down', () => {
-  beforeEach(() => { vi.useFakeTimers(); });
-  afterEach(() => { vi.useRealTimers(); });
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
 
   it('is done once, however often it is asked for, and answers before it leaves', async () => {
     const { c, calls, exited } = coordinator();
@@ -51,7 +72,9 @@ describe('going down', () => {
     expect(await exited).toBe(1);
   });
   it('a clean-up that fails still leaves, with a code', async () => {
-    const { c, calls, exited } = coordinator(async () => { throw new Error('no'); });
+    const { c, calls, exited } = coordinator(async () => {
+      throw new Error('no');
+    });
     await c.request(asked);
     expect(await exited).toBe(1);
     expect(calls).toEqual(['cleanup shutdown', 'leave', 'exit 1']);

@@ -27,11 +27,20 @@ beforeAll(async () => {
   run = await RunReader.open(join(dir, 'run'), { index: 'local' });
   facts = await factsOf(run);
 });
-afterAll(async () => { await run.close(); await rm(dir, { recursive: true, force: true }); });
+afterAll(async () => {
+  await run.close();
+  await rm(dir, { recursive: true, force: true });
+});
 
 const rollouts = (p: (t: Told) => boolean = () => true): string[] => truth.told.filter(p).map((t) => t.id);
-async function all(filter: TrajectoryFilter | undefined, sort: TrajectorySort, limit: number, alive = true): Promise<{ ids: string[]; totals: number[] }> {
-  const ids: string[] = [], totals: number[] = [];
+async function all(
+  filter: TrajectoryFilter | undefined,
+  sort: TrajectorySort,
+  limit: number,
+  alive = true,
+): Promise<{ ids: string[]; totals: number[] }> {
+  const ids: string[] = [],
+    totals: number[] = [];
   for (let cursor: string | undefined; ;) {
     const page = await listTrajectories(run, { filter, sort, limit, cursor }, alive);
     ids.push(...page.rows.map((r) => r.rollout));
@@ -44,17 +53,31 @@ async function all(filter: TrajectoryFilter | undefined, sort: TrajectorySort, l
 
 describe('trajectory list', () => {
   it('pages through every order without losing or repeating a row', async () => {
-    const everyone = [...rollouts(), ...Array.from({ length: truth.probes }, (_, i) => `probe/untrained/v0/${i}`)].sort();
-    await fc.assert(fc.asyncProperty(fc.constantFrom<TrajectorySort>('newest', 'oldest', 'longest', 'entropy', 'reward'), fc.integer({ min: 1, max: 70 }), async (sort, limit) => {
-      const { ids, totals } = await all(undefined, sort, limit);
-      expect([...ids].sort()).toEqual(everyone);
-      expect(new Set(totals)).toEqual(new Set([everyone.length]));
-    }), { numRuns: 25 });
+    const everyone = [
+      ...rollouts(),
+      ...Array.from({ length: truth.probes }, (_, i) => `probe/untrained/v0/${i}`),
+    ].sort();
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom<TrajectorySort>('newest', 'oldest', 'longest', 'entropy', 'reward'),
+        fc.integer({ min: 1, max: 70 }),
+        async (sort, limit) => {
+          const { ids, totals } = await all(undefined, sort, limit);
+          expect([...ids].sort()).toEqual(everyone);
+          expect(new Set(totals)).toEqual(new Set([everyone.length]));
+        },
+      ),
+      { numRuns: 25 },
+    );
   });
 
   it('sorts by what it says', async () => {
-    const by = new Map(truth.told.map((t) => [t.id, t])), told = async (sort: TrajectorySort) => (await all({ provenance: ['rollout'] }, sort, 1000)).ids.map((i) => by.get(i)!);
-    const falling = (xs: readonly number[]) => { for (let i = 1; i < xs.length; i++) expect(xs[i]).toBeLessThanOrEqual(xs[i - 1]!); };
+    const by = new Map(truth.told.map((t) => [t.id, t])),
+      told = async (sort: TrajectorySort) =>
+        (await all({ provenance: ['rollout'] }, sort, 1000)).ids.map((i) => by.get(i)!);
+    const falling = (xs: readonly number[]) => {
+      for (let i = 1; i < xs.length; i++) expect(xs[i]).toBeLessThanOrEqual(xs[i - 1]!);
+    };
     falling((await told('longest')).map((t) => t.steps));
     falling((await told('entropy')).map((t) => Number((t.outcome === 'running' ? -1 : t.entropy).toFixed(6))));
     falling((await told('reward')).map((t) => t.reward ?? -1));
@@ -67,44 +90,86 @@ describe('trajectory list', () => {
     ['family', { family: families[1]! }, (t) => t.family === families[1]],
     ['group', { group: 'g000003' }, (t) => t.group === 'g000003'],
     ['task', { task: `${families[0]!}#3` }, (t) => t.group === 'g000004'],
-    ['version', { version: { min: 3, max: 5 } }, (t) => t.outcome !== 'running' && t.versions[0] >= 3 && t.versions[0] <= 5],
+    [
+      'version',
+      { version: { min: 3, max: 5 } },
+      (t) => t.outcome !== 'running' && t.versions[0] >= 3 && t.versions[0] <= 5,
+    ],
     ['tag of retirement', { tag: 'no-variance' }, (t) => t.reason === 'no-variance'],
     ['tag truncated', { tag: 'truncated' }, (t) => t.outcome === 'failure'],
-    ['text', { text: 'number 7' }, (t) => Number(t.id.slice(1)) === 7 || (Number(t.id.slice(1)) >= 70 && Number(t.id.slice(1)) < 80)],
+    [
+      'text',
+      { text: 'number 7' },
+      (t) => Number(t.id.slice(1)) === 7 || (Number(t.id.slice(1)) >= 70 && Number(t.id.slice(1)) < 80),
+    ],
     ['text that SQL would take for a pattern', { text: '%' }, () => false],
-    ['everything at once', { outcome: ['success'], family: families[2]!, version: { min: 2 } }, (t) => t.outcome === 'success' && t.family === families[2] && t.versions[1] >= 2],
+    [
+      'everything at once',
+      { outcome: ['success'], family: families[2]!, version: { min: 2 } },
+      (t) => t.outcome === 'success' && t.family === families[2] && t.versions[1] >= 2,
+    ],
   ])('filters by %s', async (_, filter, p) => {
-    const want = rollouts(p), { ids, totals } = await all({ provenance: ['rollout'], ...filter }, 'oldest', 7);
+    const want = rollouts(p),
+      { ids, totals } = await all({ provenance: ['rollout'], ...filter }, 'oldest', 7);
     expect(ids).toEqual(want);
     expect(totals[0]).toBe(want.length);
     expect(want.length > 0 || filter.text === '%').toBe(true);
   });
 
   it('tells an evaluation by its tag, and its probes apart', async () => {
-    const { ids } = await all({ tag: 'eval:untrained' }, 'oldest', 100), page = await listTrajectories(run, { filter: { provenance: ['probe'] } }, true);
+    const { ids } = await all({ tag: 'eval:untrained' }, 'oldest', 100),
+      page = await listTrajectories(run, { filter: { provenance: ['probe'] } }, true);
     expect(ids).toHaveLength(truth.probes);
     expect(page.rows.every((r) => r.tags?.includes('eval:untrained') && r.instruction.startsWith('probe'))).toBe(true);
   });
 
   it('calls what ran when the process died an error, not running', async () => {
-    const lost = await listTrajectories(run, { filter: { outcome: ['error'] } }, false), running = rollouts((t) => t.outcome === 'running');
+    const lost = await listTrajectories(run, { filter: { outcome: ['error'] } }, false),
+      running = rollouts((t) => t.outcome === 'running');
     expect(running).toHaveLength(2);
-    expect(lost.rows.filter((r) => running.includes(r.rollout)).map((r) => [r.outcome, r.errorKind])).toEqual([['error', 'lost'], ['error', 'lost']]);
+    expect(lost.rows.filter((r) => running.includes(r.rollout)).map((r) => [r.outcome, r.errorKind])).toEqual([
+      ['error', 'lost'],
+      ['error', 'lost'],
+    ]);
     expect((await listTrajectories(run, { filter: { outcome: ['running'] } }, false)).rows).toEqual([]);
   });
 
-  it.each(['nonsense', Buffer.from('["oldest",1,2]').toString('base64url'), Buffer.from('["newest","x",2]').toString('base64url')])('refuses a cursor that is not its own: %s', async (cursor) => {
-    await expect(listTrajectories(run, { cursor, sort: 'newest' }, true)).rejects.toMatchObject({ kind: 'params.invalid' });
+  it.each([
+    'nonsense',
+    Buffer.from('["oldest",1,2]').toString('base64url'),
+    Buffer.from('["newest","x",2]').toString('base64url'),
+  ])('refuses a cursor that is not its own: %s', async (cursor) => {
+    await expect(listTrajectories(run, { cursor, sort: 'newest' }, true)).rejects.toMatchObject({
+      kind: 'params.invalid',
+    });
   });
 });
 
 describe('a probe', () => {
   it('that an interrupted run begins again shows its new steps only, and was lost in between', async () => {
-    const folder = join(dir, 'probe'), rollout = id<RolloutId>('probe/final/v3/0'), family = id<FamilyId>('f'), task = id<TaskId>('f#1');
-    const begin = { type: 'trajectory.started', rollout, family, task, instruction: 'again', cap: 4, provenance: 'probe', version: 3, desktop: 'd' } as const;
-    const step = (index: number) => ({ type: 'rollout.step', rollout, step: makeStep(index, random(index), { version: 3 }) }) as const;
+    const folder = join(dir, 'probe'),
+      rollout = id<RolloutId>('probe/final/v3/0'),
+      family = id<FamilyId>('f'),
+      task = id<TaskId>('f#1');
+    const begin = {
+      type: 'trajectory.started',
+      rollout,
+      family,
+      task,
+      instruction: 'again',
+      cap: 4,
+      provenance: 'probe',
+      version: 3,
+      desktop: 'd',
+    } as const;
+    const step = (index: number) =>
+      ({ type: 'rollout.step', rollout, step: makeStep(index, random(index), { version: 3 }) }) as const;
     const opened = (resumed: boolean) => ({ type: 'run.opened', run: id<RunId>('r'), resumed, pid: 1 }) as const;
-    const store = await RunStore.open(folder, { index: 'local', create: { id: id<RunId>('r'), createdAt: 1 } }), at = async () => { const [r] = (await listTrajectories(store, {}, true)).rows; return [r!.outcome, r!.errorKind, r!.steps, r!.instruction]; };
+    const store = await RunStore.open(folder, { index: 'local', create: { id: id<RunId>('r'), createdAt: 1 } }),
+      at = async () => {
+        const [r] = (await listTrajectories(store, {}, true)).rows;
+        return [r!.outcome, r!.errorKind, r!.steps, r!.instruction];
+      };
     try {
       for (const e of [opened(false), begin, step(0), step(1)]) await store.append(e);
       expect(await at()).toEqual(['running', undefined, 2, 'again']);
@@ -112,14 +177,24 @@ describe('a probe', () => {
       expect(await at()).toEqual(['error', 'lost', 2, 'again']);
       for (const e of [begin, step(0)]) await store.append(e);
       expect(await at()).toEqual(['running', undefined, 1, 'again']);
-    } finally { await store.close(); }
+    } finally {
+      await store.close();
+    }
   });
 });
 
 describe('a trajectory', () => {
   it('holds steps, mask, advantage, weight, alternatives with their places, verdict and group', async () => {
-    const t = truth.told.find((x) => x.trained && x.steps > 5)!, v = await trajectoryView(run, t.id, { alive: true, advantage });
-    expect(v.row).toMatchObject({ rollout: t.id, outcome: t.outcome, reward: t.reward, steps: t.steps, state: 'trained', group: t.group });
+    const t = truth.told.find((x) => x.trained && x.steps > 5)!,
+      v = await trajectoryView(run, t.id, { alive: true, advantage });
+    expect(v.row).toMatchObject({
+      rollout: t.id,
+      outcome: t.outcome,
+      reward: t.reward,
+      steps: t.steps,
+      state: 'trained',
+      group: t.group,
+    });
     expect(v.live).toBe(false);
     expect(v.steps.map((s) => s.kept)).toEqual(Array.from({ length: t.steps }, (_, i) => i % 5 !== 4));
     for (const s of v.steps) {
@@ -128,9 +203,16 @@ describe('a trajectory', () => {
       expect(s.entropy).toBeCloseTo(t.entropy);
       expect(s).toMatchObject({ replica: 'replica-1', desktop: 'd1', version: t.versions[0] });
       expect(s.tokens?.[1]?.alternatives?.slice(0, 2)).toEqual([
-        { label: '8,8', probability: expect.closeTo(0.6) as number, at: { x: 0, y: 0, width: 16, height: 16 } }, { label: '24,24', probability: expect.closeTo(0.3) as number, at: { x: 16, y: 16, width: 16, height: 16 } },
+        { label: '8,8', probability: expect.closeTo(0.6) as number, at: { x: 0, y: 0, width: 16, height: 16 } },
+        { label: '24,24', probability: expect.closeTo(0.3) as number, at: { x: 16, y: 16, width: 16, height: 16 } },
       ]);
-      expect(s.tokens?.[0]).toMatchObject({ label: 'click', alternatives: [{ label: 'click', probability: 0.9 }, { label: 'type', probability: 0.05 }] });
+      expect(s.tokens?.[0]).toMatchObject({
+        label: 'click',
+        alternatives: [
+          { label: 'click', probability: 0.9 },
+          { label: 'type', probability: 0.05 },
+        ],
+      });
     }
     expect(v.steps.slice(0, -1).map((s) => s.after?.hash)).toEqual(v.steps.slice(1).map((s) => s.frame.hash));
     expect(v).toMatchObject({ threshold: 0.2, resetMs: 5, verifyMs: 6, report: { checks: [{ what: 'w' }] } });
@@ -139,7 +221,8 @@ describe('a trajectory', () => {
   });
 
   it('is there while it runs, with a number from which its next steps come', async () => {
-    const t = truth.told.find((x) => x.outcome === 'running')!, v = await trajectoryView(run, t.id, { alive: true, advantage });
+    const t = truth.told.find((x) => x.outcome === 'running')!,
+      v = await trajectoryView(run, t.id, { alive: true, advantage });
     expect(v).toMatchObject({ live: true, row: { outcome: 'running', steps: t.steps }, threshold: 0.2 });
     expect(v.steps).toHaveLength(t.steps);
     expect(v.steps.every((s) => s.kept === undefined && s.weight === undefined)).toBe(true);
@@ -147,13 +230,16 @@ describe('a trajectory', () => {
   });
 
   it('says why it was left out of its group', async () => {
-    const t = truth.told.find((x) => x.reason === 'no-variance')!, g = await groupView(run, t.group, { alive: true, advantage });
+    const t = truth.told.find((x) => x.reason === 'no-variance')!,
+      g = await groupView(run, t.group, { alive: true, advantage });
     expect(g.state).toBe('dropped: no-variance');
     expect(g.members.find((m) => m.rollout === t.id)?.retired).toBe('no-variance');
   });
 
   it('that is not there is said so', async () => {
-    await expect(trajectoryView(run, 'r999999', { alive: true, advantage })).rejects.toMatchObject({ kind: 'not.found' });
+    await expect(trajectoryView(run, 'r999999', { alive: true, advantage })).rejects.toMatchObject({
+      kind: 'not.found',
+    });
     await expect(groupView(run, 'g999999', { alive: true, advantage })).rejects.toMatchObject({ kind: 'not.found' });
   });
 });
@@ -161,7 +247,11 @@ describe('a trajectory', () => {
 describe('overview', () => {
   it('closes the ledger', async () => {
     const l = await ledgerFromIndex(run);
-    expect(l).toMatchObject({ generated: truth.told.length, trained: truth.told.filter((t) => t.trained).length, closes: true });
+    expect(l).toMatchObject({
+      generated: truth.told.length,
+      trained: truth.told.filter((t) => t.trained).length,
+      closes: true,
+    });
     expect(l.byState['running']).toBe(2);
     expect(l.inFlight).toBe(truth.told.filter((t) => !t.trained && t.reason === undefined).length);
     expect(l.retired['no-variance']).toBe(truth.told.filter((t) => t.reason === 'no-variance').length);
@@ -169,7 +259,13 @@ describe('overview', () => {
   });
 
   it('sums a run up, and says how it ended', async () => {
-    expect(await summaryOf(run)).toMatchObject({ id: 'synthetic', rollouts: truth.told.length, version: truth.updates + 1, lastEval: { label: 'untrained', episodes: 6 }, evals: [1 / 6] });
+    expect(await summaryOf(run)).toMatchObject({
+      id: 'synthetic',
+      rollouts: truth.told.length,
+      version: truth.updates + 1,
+      lastEval: { label: 'untrained', episodes: 6 },
+      evals: [1 / 6],
+    });
     expect(await endOf(run)).toEqual({ state: 'interrupted' });
     expect(await evalPoints(run)).toHaveLength(1);
     expect(await checkpoints(run)).toEqual([]);
@@ -181,7 +277,12 @@ describe('overview', () => {
     expect(rows.map((r) => r.family)).toEqual([...families].sort());
     for (const r of rows) {
       const mine = truth.told.filter((t) => t.family === r.family && t.reward !== undefined);
-      expect(r).toMatchObject({ rollouts: mine.length, successes: mine.filter((t) => t.reward === 1).length, cap: 12, infeasible: false });
+      expect(r).toMatchObject({
+        rollouts: mine.length,
+        successes: mine.filter((t) => t.reward === 1).length,
+        cap: 12,
+        infeasible: false,
+      });
       expect(r.title).toMatch(/\w+: .+/);
       expect(r.spark.length).toBe(Math.min(24, mine.length));
       expect(r.rate).toBeCloseTo(mine.slice(-16).filter((t) => t.reward === 1).length / 16);
@@ -194,13 +295,22 @@ describe('overview', () => {
 
 describe('dashboard', () => {
   it('draws rolling success with its band, families and infeasible tasks apart', async () => {
-    const o = await outcomes(run), curves = successCurves(o, { window: 8, maxPoints: 2000, infeasible: (f) => f === families[2] });
-    const ended = truth.told.filter((t) => t.reward !== undefined), feasible = ended.filter((t) => t.family !== families[2]);
-    expect(curves.map((c) => [c.family, c.infeasible])).toEqual([[undefined, undefined], [undefined, true], ...[...families].sort().map((f) => [f, f === families[2] ? true : undefined])]);
+    const o = await outcomes(run),
+      curves = successCurves(o, { window: 8, maxPoints: 2000, infeasible: (f) => f === families[2] });
+    const ended = truth.told.filter((t) => t.reward !== undefined),
+      feasible = ended.filter((t) => t.family !== families[2]);
+    expect(curves.map((c) => [c.family, c.infeasible])).toEqual([
+      [undefined, undefined],
+      [undefined, true],
+      ...[...families].sort().map((f) => [f, f === families[2] ? true : undefined]),
+    ]);
     expect(curves[0]!.mean).toHaveLength(feasible.length);
     feasible.forEach((_, i) => {
-      const of = feasible.slice(Math.max(0, i - 7), i + 1), w = wilson(of.filter((t) => t.reward === 1).length, of.length);
-      [curves[0]!.mean[i]!, curves[0]!.low[i]!, curves[0]!.high[i]!].forEach((x, k) => expect(x).toBeCloseTo([w.rate, w.low, w.high][k]!, 4));
+      const of = feasible.slice(Math.max(0, i - 7), i + 1),
+        w = wilson(of.filter((t) => t.reward === 1).length, of.length);
+      [curves[0]!.mean[i]!, curves[0]!.low[i]!, curves[0]!.high[i]!].forEach((x, k) =>
+        expect(x).toBeCloseTo([w.rate, w.low, w.high][k]!, 4),
+      );
     });
     expect(curves[1]!.mean).toHaveLength(ended.length - feasible.length);
   });
@@ -213,7 +323,8 @@ describe('dashboard', () => {
   });
 
   it('shows lanes in a window, merges what is thinner than a pixel, and keeps syncs', async () => {
-    const fine = await lanes(run, { width: 20_000 }), spans = fine.lanes.flatMap((l) => l.what);
+    const fine = await lanes(run, { width: 20_000 }),
+      spans = fine.lanes.flatMap((l) => l.what);
     expect(fine.lanes.map((l) => l.id)).toEqual(['d1', 'd2', 'd3', 'd4', 'replica-1', 'trainer']);
     expect(spans).toContain('decide');
     expect(fine.syncs).toHaveLength(truth.updates);
@@ -223,7 +334,9 @@ describe('dashboard', () => {
     expect(coarse.lanes.flatMap((l) => l.what).length).toBeLessThan(spans.length / 2);
     for (const l of coarse.lanes) expect(l.start).toEqual([...l.start].sort((a, b) => a - b));
     const part = await lanes(run, { width: 1000, from: fine.from, to: fine.from + 1000 });
-    expect(part.lanes.every((l) => l.start.every((s, i) => s <= fine.from + 1000 && s + l.ms[i]! >= fine.from))).toBe(true);
+    expect(part.lanes.every((l) => l.start.every((s, i) => s <= fine.from + 1000 && s + l.ms[i]! >= fine.from))).toBe(
+      true,
+    );
     // A day on few pixels is told by minutes, and no minute is busier than it is long.
     const day = await lanes(run, { width: 100, from: fine.to - 86_400_000, to: fine.to });
     expect(day.lanes.map((l) => l.id)).toEqual(fine.lanes.map((l) => l.id));
@@ -238,7 +351,9 @@ describe('dashboard', () => {
     expect(c.threshold).toBe(0.2);
     expect(c.keptShare).toBeGreaterThan(0.8);
     expect(c.keptSeries.value).toHaveLength(truth.updates);
-    expect(c.entropy.counts.reduce((a, b) => a + b, 0)).toBe(truth.told.filter((t) => t.outcome !== 'running').reduce((a, t) => a + t.steps, 0));
+    expect(c.entropy.counts.reduce((a, b) => a + b, 0)).toBe(
+      truth.told.filter((t) => t.outcome !== 'running').reduce((a, t) => a + t.steps, 0),
+    );
     expect(c.tis?.counts[3]).toBe(3 * Math.min(8, truth.updates));
     expect(c.staleness.map((s) => s.lag)).toEqual([0, 1, 2]);
   });

@@ -4,75 +4,184 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FamilyId, TaskId } from '../../../runtime/domain/index.js';
 import { id } from '../../../runtime/domain/index.js';
-import { DESK_IMAGE, cacheName, checkFolder, createTaskEngine, formatCheck, noAssets, openAssets, openFolder, uuid5 } from '../../../runtime/tasks/index.js';
+import {
+  DESK_IMAGE,
+  cacheName,
+  checkFolder,
+  createTaskEngine,
+  formatCheck,
+  noAssets,
+  openAssets,
+  openFolder,
+  uuid5,
+} from '../../../runtime/tasks/index.js';
 import { taskOf } from '../../helpers/tasks.js';
 
 let dir: string;
-beforeEach(async () => { dir = await mkdtemp(join(tmpdir(), 'check-')); });
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'check-'));
+});
 afterEach(() => rm(dir, { recursive: true }));
 async function put(path: string, content: unknown): Promise<void> {
   await mkdir(dirname(join(dir, path)), { recursive: true });
   await writeFile(join(dir, path), typeof content === 'string' ? content : JSON.stringify(content));
 }
-const task = (name: string, more: Record<string, unknown> = {}): Record<string, unknown> => ({ id: name, instruction: 'x', config: [], evaluator: { func: 'infeasible' }, related_apps: ['os'], ...more });
+const task = (name: string, more: Record<string, unknown> = {}): Record<string, unknown> => ({
+  id: name,
+  instruction: 'x',
+  config: [],
+  evaluator: { func: 'infeasible' },
+  related_apps: ['os'],
+  ...more,
+});
 
 describe('assets', () => {
   const url = 'https://huggingface.co/datasets/x/resolve/main/multi_apps/a%20b/in.xlsx';
-  const read = async (hint?: { name?: string; task?: string }): Promise<string> => (await (await openAssets(dir)).read(url, hint)).toString();
-  it('by OSWorld\'s cache name, in any folder', async () => { await put(`cache/t1/${cacheName(url, '/home/user/in.xlsx')}`, 'one'); expect(await read({ name: 'in.xlsx' })).toBe('one'); expect(await read({ name: 'other' })).toBe('one'); });
-  it('the exact name before another of the same URL', async () => { await put(`a/${uuid5(url)}_a`, 'a'); await put(`b/${uuid5(url)}_b`, 'b'); expect(await read({ name: 'b' })).toBe('b'); });
+  const read = async (hint?: { name?: string; task?: string }): Promise<string> =>
+    (await (await openAssets(dir)).read(url, hint)).toString();
+  it("by OSWorld's cache name, in any folder", async () => {
+    await put(`cache/t1/${cacheName(url, '/home/user/in.xlsx')}`, 'one');
+    expect(await read({ name: 'in.xlsx' })).toBe('one');
+    expect(await read({ name: 'other' })).toBe('one');
+  });
+  it('the exact name before another of the same URL', async () => {
+    await put(`a/${uuid5(url)}_a`, 'a');
+    await put(`b/${uuid5(url)}_b`, 'b');
+    expect(await read({ name: 'b' })).toBe('b');
+  });
   it('as a mirror: host and path, or the end of the path', async () => {
-    await put('a b/in.xlsx', 'tail'); expect(await read()).toBe('tail');
-    await put('huggingface.co/datasets/x/resolve/main/multi_apps/a b/in.xlsx', 'full'); expect(await read()).toBe('full');
+    await put('a b/in.xlsx', 'tail');
+    expect(await read()).toBe('tail');
+    await put('huggingface.co/datasets/x/resolve/main/multi_apps/a b/in.xlsx', 'full');
+    expect(await read()).toBe('full');
   });
-  it('a base name alone does not do: many tasks have an in.xlsx', async () => { await put('in.xlsx', 'x'); expect((await openAssets(dir)).has(url)).toBe(false); });
-  it('gold files in OSWorld\'s cache of the task', async () => { await put('t1/gold.xlsx', 'gold'); expect(await read({ name: 'gold.xlsx', task: 't1' })).toBe('gold'); expect((await openAssets(dir)).has(url, { name: 'gold.xlsx', task: 't2' })).toBe(false); });
+  it('a base name alone does not do: many tasks have an in.xlsx', async () => {
+    await put('in.xlsx', 'x');
+    expect((await openAssets(dir)).has(url)).toBe(false);
+  });
+  it("gold files in OSWorld's cache of the task", async () => {
+    await put('t1/gold.xlsx', 'gold');
+    expect(await read({ name: 'gold.xlsx', task: 't1' })).toBe('gold');
+    expect((await openAssets(dir)).has(url, { name: 'gold.xlsx', task: 't2' })).toBe(false);
+  });
   it('a missing one is unsupported and says how to supply it', async () => {
-    await expect(read()).rejects.toMatchObject({ kind: 'task.unsupported', error: { remedy: expect.stringContaining(uuid5(url)) as string, details: { needs: [`asset:${url}`] } } });
-    await expect(noAssets.read(url)).rejects.toMatchObject({ error: { remedy: expect.stringContaining('--assets') as string } });
+    await expect(read()).rejects.toMatchObject({
+      kind: 'task.unsupported',
+      error: { remedy: expect.stringContaining(uuid5(url)) as string, details: { needs: [`asset:${url}`] } },
+    });
+    await expect(noAssets.read(url)).rejects.toMatchObject({
+      error: { remedy: expect.stringContaining('--assets') as string },
+    });
   });
-  it('a folder that is not there is a wrong argument', async () => { await expect(openAssets(join(dir, 'none'))).rejects.toMatchObject({ kind: 'config.invalid' }); });
-  it('URLs cannot reach outside the folder', async () => { expect((await openAssets(dir)).has('https://x/../../etc/passwd')).toBe(false); });
+  it('a folder that is not there is a wrong argument', async () => {
+    await expect(openAssets(join(dir, 'none'))).rejects.toMatchObject({ kind: 'config.invalid' });
+  });
+  it('URLs cannot reach outside the folder', async () => {
+    expect((await openAssets(dir)).has('https://x/../../etc/passwd')).toBe(false);
+  });
 });
 
 describe('needs', () => {
   const engine = createTaskEngine();
   const step = (type: string, parameters: unknown): unknown => ({ type, parameters });
   it.each([
-    ['nothing', [], [], []], ['an application by its many names', ['LibreOffice Calc', 'calc', 'vs_code', 'VSCode', 'Terminal'], [], ['app:libreoffice', 'app:vscode']],
-    ['what a file type needs', ['os'], [step('open', { path: '/a.pdf' }), step('open', { path: '/a.xlsx' }), step('open', { path: '/a.txt' })], ['app:pdf-viewer']],
-    ['programs of commands', ['os'], [step('execute', { command: 'gsettings set a b c', shell: true }), step('launch', { command: ['google-chrome', '--x'] }), step('execute', { command: ['bash', '-c', 'echo p | sudo -S ls'] })], ['app:chrome', 'program:gsettings', 'program:sudo']],
-    ['python and pyautogui have stand-ins', ['os'], [step('execute', { command: ['python', '-c', 'import pyautogui; pyautogui.press("enter")'] })], []],
-    ['shortcuts', ['os'], [step('execute', { command: ['python', '-c', "import pyautogui; pyautogui.hotkey('ctrl', 'alt', 't')"] })], ['shortcut:ctrl+alt+t']],
-    ['the network', ['os'], [step('googledrive', {}), step('execute', { command: 'apt-get install -y x', shell: true })], ['network', 'setup:googledrive']],
-  ] as const)('%s', (_what, related_apps, config, needs) => { expect(engine.check(taskOf({ func: 'infeasible' }, [...config], { related_apps }))).toEqual(needs); });
-  it('a live web task needs the network', () => { expect(engine.check(taskOf({ func: 'infeasible' }, [], { proxy: true }))).toEqual(['network']); });
+    ['nothing', [], [], []],
+    [
+      'an application by its many names',
+      ['LibreOffice Calc', 'calc', 'vs_code', 'VSCode', 'Terminal'],
+      [],
+      ['app:libreoffice', 'app:vscode'],
+    ],
+    [
+      'what a file type needs',
+      ['os'],
+      [step('open', { path: '/a.pdf' }), step('open', { path: '/a.xlsx' }), step('open', { path: '/a.txt' })],
+      ['app:pdf-viewer'],
+    ],
+    [
+      'programs of commands',
+      ['os'],
+      [
+        step('execute', { command: 'gsettings set a b c', shell: true }),
+        step('launch', { command: ['google-chrome', '--x'] }),
+        step('execute', { command: ['bash', '-c', 'echo p | sudo -S ls'] }),
+      ],
+      ['app:chrome', 'program:gsettings', 'program:sudo'],
+    ],
+    [
+      'python and pyautogui have stand-ins',
+      ['os'],
+      [step('execute', { command: ['python', '-c', 'import pyautogui; pyautogui.press("enter")'] })],
+      [],
+    ],
+    [
+      'shortcuts',
+      ['os'],
+      [step('execute', { command: ['python', '-c', "import pyautogui; pyautogui.hotkey('ctrl', 'alt', 't')"] })],
+      ['shortcut:ctrl+alt+t'],
+    ],
+    [
+      'the network',
+      ['os'],
+      [step('googledrive', {}), step('execute', { command: 'apt-get install -y x', shell: true })],
+      ['network', 'setup:googledrive'],
+    ],
+  ] as const)('%s', (_what, related_apps, config, needs) => {
+    expect(engine.check(taskOf({ func: 'infeasible' }, [...config], { related_apps }))).toEqual(needs);
+  });
+  it('a live web task needs the network', () => {
+    expect(engine.check(taskOf({ func: 'infeasible' }, [], { proxy: true }))).toEqual(['network']);
+  });
   it('another image, other needs', () => {
     const image = { apps: [...DESK_IMAGE.apps, 'libreoffice'], programs: ['sudo'], shortcuts: ['ctrl+alt+t'] };
-    const t = taskOf({ func: 'infeasible' }, [step('execute', { command: 'sudo ls; python x.py', shell: true })], { related_apps: ['libreoffice_calc'] });
+    const t = taskOf({ func: 'infeasible' }, [step('execute', { command: 'sudo ls; python x.py', shell: true })], {
+      related_apps: ['libreoffice_calc'],
+    });
     expect(createTaskEngine({ image }).check(t)).toEqual(['program:python']);
   });
-  it('options we do not have', () => { expect(engine.check(taskOf({ func: 'check_json', options: { is_yaml: true } }))).toEqual(['metric:check_json[is_yaml]']); });
-  it('infeasible is no metric among others', () => { expect(engine.check(taskOf({ func: ['infeasible', 'exact_match'] }))).toEqual(['metric:infeasible']); });
+  it('options we do not have', () => {
+    expect(engine.check(taskOf({ func: 'check_json', options: { is_yaml: true } }))).toEqual([
+      'metric:check_json[is_yaml]',
+    ]);
+  });
+  it('infeasible is no metric among others', () => {
+    expect(engine.check(taskOf({ func: ['infeasible', 'exact_match'] }))).toEqual(['metric:infeasible']);
+  });
 });
 
 describe('a folder', () => {
   beforeEach(async () => {
     await put('os/b.json', task('b'));
-    await put('os/a.json', task('a', { evaluator: { func: 'exact_match', result: { type: 'rule', rules: 1 }, expected: { type: 'cloud_file', path: 'https://x/g', dest: 'g' } } }));
+    await put(
+      'os/a.json',
+      task('a', {
+        evaluator: {
+          func: 'exact_match',
+          result: { type: 'rule', rules: 1 },
+          expected: { type: 'cloud_file', path: 'https://x/g', dest: 'g' },
+        },
+      }),
+    );
     await put('gimp/c.json', task('c', { related_apps: ['gimp'] }));
     await put('test_all.json', { os: ['b', 'a'], gimp: ['c'] });
     await put('notes.txt', 'no task');
   });
   it('a row for each task file in path order; lists of ids are passed over', async () => {
-    expect(await checkFolder(dir)).toEqual([{ id: 'c', status: 'unsupported', needs: ['app:gimp'] }, { id: 'a', status: 'unsupported', needs: ['asset:https://x/g'] }, { id: 'b', status: 'runnable', needs: [] }]);
+    expect(await checkFolder(dir)).toEqual([
+      { id: 'c', status: 'unsupported', needs: ['app:gimp'] },
+      { id: 'a', status: 'unsupported', needs: ['asset:https://x/g'] },
+      { id: 'b', status: 'runnable', needs: [] },
+    ]);
   });
   it('invalid files and double ids are rows with an error, not the end', async () => {
     await put('z/bad.json', '{');
     await put('z/twin.json', task('b'));
     const rows = await checkFolder(dir);
     expect(rows).toHaveLength(5);
-    expect(rows.filter((r) => r.error).map((r) => [r.id, r.status, r.error!.kind])).toEqual([[join('z', 'bad.json'), 'unsupported', 'task.invalid'], [join('z', 'twin.json'), 'unsupported', 'task.invalid']]);
+    expect(rows.filter((r) => r.error).map((r) => [r.id, r.status, r.error!.kind])).toEqual([
+      [join('z', 'bad.json'), 'unsupported', 'task.invalid'],
+      [join('z', 'twin.json'), 'unsupported', 'task.invalid'],
+    ]);
   });
   it('as text: one line each, then totals by need', async () => {
     await put('z/bad.json', '{');
@@ -83,7 +192,9 @@ describe('a folder', () => {
     expect(text).toContain('4 tasks: 1 runnable, 2 unsupported, 1 invalid');
     expect(text).toMatch(/^ +1 +1 {2}app:gimp$/m);
   });
-  it('a folder that is not there', async () => { await expect(checkFolder(join(dir, 'none'))).rejects.toMatchObject({ kind: 'task.invalid' }); });
+  it('a folder that is not there', async () => {
+    await expect(checkFolder(join(dir, 'none'))).rejects.toMatchObject({ kind: 'task.invalid' });
+  });
 
   it('as a source: the runnable tasks, each its own family', async () => {
     const s = await openFolder(dir, { heldout: (t) => t === 'b', steps: 9 });

@@ -12,13 +12,20 @@ import type { Task } from '../../../runtime/tasks/types.js';
 import { FakeDesktop, never, taskOf } from '../../helpers/tasks.js';
 
 const engine = createTaskEngine();
-const done: Action = { type: 'finished' }, fail: Action = { type: 'fail' };
+const done: Action = { type: 'finished' },
+  fail: Action = { type: 'fail' };
 const rule = (rules: unknown): unknown => ({ type: 'rule', rules });
 const text = (path = '/home/user/a.txt', dest = 'a.txt'): unknown => ({ type: 'vm_file', path, dest });
 const includes = (...include: string[]): unknown => rule({ include });
-const verify = async (task: Task, d: FakeDesktop, last: Action | undefined = done): Promise<number> => (await engine.verify(task, d, last, never)).reward;
+const verify = async (task: Task, d: FakeDesktop, last: Action | undefined = done): Promise<number> =>
+  (await engine.verify(task, d, last, never)).reward;
 async function errorOf(p: Promise<unknown>): Promise<StudioError> {
-  try { await p; } catch (e) { expect(e).toBeInstanceOf(StudioError); return e as StudioError; }
+  try {
+    await p;
+  } catch (e) {
+    expect(e).toBeInstanceOf(StudioError);
+    return e as StudioError;
+  }
   throw new Error('it did not reject');
 }
 const kindOf = async (p: Promise<unknown>): Promise<ErrorKind> => (await errorOf(p)).kind;
@@ -29,31 +36,82 @@ describe('evaluate', () => {
   it('reward 1 is success, with what was checked', async () => {
     const o = await engine.verify(one, new FakeDesktop(undefined, files), done, never);
     expect(o).toMatchObject({ kind: 'success', reward: 1, truncated: false });
-    expect(o.report?.checks).toEqual([{ what: 'check_include_exclude: vm_file /home/user/a.txt', expected: '{"include":["yes"]}', found: expect.stringContaining('yes') as string, score: 1 }]);
+    expect(o.report?.checks).toEqual([
+      {
+        what: 'check_include_exclude: vm_file /home/user/a.txt',
+        expected: '{"include":["yes"]}',
+        found: expect.stringContaining('yes') as string,
+        score: 1,
+      },
+    ]);
   });
   it('a check by a command is named by its first words; the whole script is told beside it', async () => {
-    const command = (script: unknown, more: object = {}): Task => taskOf({ func: 'exact_match', result: { type: 'vm_command_line', command: script, ...more }, expected: rule({ expected: 'yes' }) });
-    const check = async (t: Task): Promise<unknown> => { const [c] = (await engine.verify(t, new FakeDesktop(() => ({ stdout: 'yes' })), done, never)).report!.checks; return [c!.what, c!.detail]; };
-    expect(await check(command(['cat', '/home/user/a.txt']))).toEqual(['exact_match: command cat /home/user/a.txt', undefined]);
-    const script = "python3 - <<'END'\nimport json, pathlib\nprint(json.loads(pathlib.Path('/home/user/.config/app/settings.json').read_text())['view']['zoom'])\nEND";
-    expect(await check(command(['bash', '-c', script]))).toEqual(["exact_match: command python3 - <<'END' …", `bash -c ${script}`]);
+    const command = (script: unknown, more: object = {}): Task =>
+      taskOf({
+        func: 'exact_match',
+        result: { type: 'vm_command_line', command: script, ...more },
+        expected: rule({ expected: 'yes' }),
+      });
+    const check = async (t: Task): Promise<unknown> => {
+      const [c] = (await engine.verify(t, new FakeDesktop(() => ({ stdout: 'yes' })), done, never)).report!.checks;
+      return [c!.what, c!.detail];
+    };
+    expect(await check(command(['cat', '/home/user/a.txt']))).toEqual([
+      'exact_match: command cat /home/user/a.txt',
+      undefined,
+    ]);
+    const script =
+      "python3 - <<'END'\nimport json, pathlib\nprint(json.loads(pathlib.Path('/home/user/.config/app/settings.json').read_text())['view']['zoom'])\nEND";
+    expect(await check(command(['bash', '-c', script]))).toEqual([
+      "exact_match: command python3 - <<'END' …",
+      `bash -c ${script}`,
+    ]);
     expect(await check(command(script))).toEqual(["exact_match: command python3 - <<'END' …", script]);
     expect(await check(command(['bash', '-c', 'true']))).toEqual(['exact_match: command true', undefined]);
-    const long = `test -f /home/user/a-folder/${'and-another/'.repeat(20)}end.txt`, [what, detail] = await check(command(long)) as [string, string];
-    expect([what.length <= 60, what.startsWith('exact_match: command test -f /home/user/a-folder'), what.endsWith('…'), detail]).toEqual([true, true, true, long]);
+    const long = `test -f /home/user/a-folder/${'and-another/'.repeat(20)}end.txt`,
+      [what, detail] = (await check(command(long))) as [string, string];
+    expect([
+      what.length <= 60,
+      what.startsWith('exact_match: command test -f /home/user/a-folder'),
+      what.endsWith('…'),
+      detail,
+    ]).toEqual([true, true, true, long]);
     // A suite may say what its script looks at.
-    expect(await check(command(['bash', '-c', script], { title: 'cat a.txt' }))).toEqual(['exact_match: cat a.txt', `bash -c ${script}`]);
-    expect(((await check(command(['bash', '-c', `echo ${'x'.repeat(100_000)}`]))) as [string, string])[1].length).toBeLessThanOrEqual(8000);
+    expect(await check(command(['bash', '-c', script], { title: 'cat a.txt' }))).toEqual([
+      'exact_match: cat a.txt',
+      `bash -c ${script}`,
+    ]);
+    expect(
+      ((await check(command(['bash', '-c', `echo ${'x'.repeat(100_000)}`]))) as [string, string])[1].length,
+    ).toBeLessThanOrEqual(8000);
   });
   it('a long path keeps its end, where the name is', async () => {
-    const path = `/home/user/${'deep/'.repeat(30)}notes.txt`, o = await engine.verify(taskOf({ func: 'check_include_exclude', result: text(path), expected: includes('yes') }), new FakeDesktop(undefined, { [path]: 'yes' }), done, never), [c] = o.report!.checks;
-    expect([c!.what.length <= 60, c!.what.endsWith('deep/notes.txt'), c!.detail]).toEqual([true, true, `vm_file ${path}`]);
+    const path = `/home/user/${'deep/'.repeat(30)}notes.txt`,
+      o = await engine.verify(
+        taskOf({ func: 'check_include_exclude', result: text(path), expected: includes('yes') }),
+        new FakeDesktop(undefined, { [path]: 'yes' }),
+        done,
+        never,
+      ),
+      [c] = o.report!.checks;
+    expect([c!.what.length <= 60, c!.what.endsWith('deep/notes.txt'), c!.detail]).toEqual([
+      true,
+      true,
+      `vm_file ${path}`,
+    ]);
   });
   it('every check of the built-in suite has a short name', () => {
     const suite = deskSuite();
     for (const f of suite.families) {
-      const e = suite.task(f.id, trainSeed(0)).evaluator, results = Array.isArray(e.result) ? e.result as unknown[] : [e.result], funcs = typeof e.func === 'string' ? [e.func] : e.func;
-      if (!f.infeasible) funcs.forEach((func, i) => { const { what } = checkName(func, results[i]); expect(what.length).toBeLessThanOrEqual(60); expect(what).not.toMatch(/\n|look\(\)|⏎/); });
+      const e = suite.task(f.id, trainSeed(0)).evaluator,
+        results = Array.isArray(e.result) ? (e.result as unknown[]) : [e.result],
+        funcs = typeof e.func === 'string' ? [e.func] : e.func;
+      if (!f.infeasible)
+        funcs.forEach((func, i) => {
+          const { what } = checkName(func, results[i]);
+          expect(what.length).toBeLessThanOrEqual(60);
+          expect(what).not.toMatch(/\n|look\(\)|⏎/);
+        });
     }
   });
   it('reads a file without starting a process', async () => {
@@ -61,9 +119,15 @@ describe('evaluate', () => {
     await verify(one, d);
     expect(d.log).toEqual([]);
   });
-  it('a missing file is failure with reward 0', async () => { expect(await engine.verify(one, new FakeDesktop(), done, never)).toMatchObject({ kind: 'failure', reward: 0 }); });
-  it('a feasible task that ended with fail is 0, whatever is there; the metrics are not asked', async () => { expect(await verify(one, new FakeDesktop(undefined, files), fail)).toBe(0); });
-  it('no last action counts as not fail', async () => { expect((await engine.verify(one, new FakeDesktop(undefined, files), undefined, never)).reward).toBe(1); });
+  it('a missing file is failure with reward 0', async () => {
+    expect(await engine.verify(one, new FakeDesktop(), done, never)).toMatchObject({ kind: 'failure', reward: 0 });
+  });
+  it('a feasible task that ended with fail is 0, whatever is there; the metrics are not asked', async () => {
+    expect(await verify(one, new FakeDesktop(undefined, files), fail)).toBe(0);
+  });
+  it('no last action counts as not fail', async () => {
+    expect((await engine.verify(one, new FakeDesktop(undefined, files), undefined, never)).reward).toBe(1);
+  });
   it('infeasible: 1 exactly when the agent gave up', async () => {
     const t = taskOf({ func: 'infeasible' });
     expect(t.infeasible).toBe(true);
@@ -73,12 +137,24 @@ describe('evaluate', () => {
   });
   it('a score between 0 and 1 is failure with that reward', async () => {
     const t = taskOf({ func: 'diff_text_file', result: text(), expected: text('/home/user/b.txt', 'b') });
-    expect(await engine.verify(t, new FakeDesktop(undefined, { '/home/user/a.txt': 'x\ny', '/home/user/b.txt': 'x\nz' }), done, never)).toMatchObject({ kind: 'failure', reward: 0.5 });
+    expect(
+      await engine.verify(
+        t,
+        new FakeDesktop(undefined, { '/home/user/a.txt': 'x\ny', '/home/user/b.txt': 'x\nz' }),
+        done,
+        never,
+      ),
+    ).toMatchObject({ kind: 'failure', reward: 0.5 });
   });
   it('postconfig runs first, also for infeasible tasks', async () => {
     const postconfig = [{ type: 'execute', parameters: { command: ['save'] } }];
-    const d = new FakeDesktop((argv) => { if (argv[0] === 'save') d.files.set('/home/user/a.txt', Buffer.from('yes')); return {}; });
-    expect(await verify(taskOf({ func: 'check_include_exclude', result: text(), expected: includes('yes'), postconfig }), d)).toBe(1);
+    const d = new FakeDesktop((argv) => {
+      if (argv[0] === 'save') d.files.set('/home/user/a.txt', Buffer.from('yes'));
+      return {};
+    });
+    expect(
+      await verify(taskOf({ func: 'check_include_exclude', result: text(), expected: includes('yes'), postconfig }), d),
+    ).toBe(1);
     const e = new FakeDesktop();
     await verify(taskOf({ func: 'infeasible', postconfig }), e, fail);
     expect(e.log).toEqual(['exec save']);
@@ -86,123 +162,250 @@ describe('evaluate', () => {
 });
 
 describe('lists of metrics', () => {
-  const score = (s: number): { func: string; result: unknown; expected: unknown } => s === 0.5
-    ? { func: 'diff_text_file', result: text(), expected: text('/home/user/b.txt', 'b') }
-    : { func: 'check_include_exclude', result: text(), expected: includes(s === 1 ? 'x' : 'never') };
+  const score = (s: number): { func: string; result: unknown; expected: unknown } =>
+    s === 0.5
+      ? { func: 'diff_text_file', result: text(), expected: text('/home/user/b.txt', 'b') }
+      : { func: 'check_include_exclude', result: text(), expected: includes(s === 1 ? 'x' : 'never') };
   const d = (): FakeDesktop => new FakeDesktop(undefined, { '/home/user/a.txt': 'x\ny', '/home/user/b.txt': 'x\nz' });
   const task = (conj: string | undefined, ...scores: number[]): Task => {
     const parts = scores.map(score);
-    return taskOf({ func: parts.map((p) => p.func), result: parts.map((p) => p.result), expected: parts.map((p) => p.expected), ...(conj ? { conj } : {}) });
+    return taskOf({
+      func: parts.map((p) => p.func),
+      result: parts.map((p) => p.result),
+      expected: parts.map((p) => p.expected),
+      ...(conj ? { conj } : {}),
+    });
   };
   it.each([
-    [undefined, [1, 1], 1], ['and', [1, 0.5], 0.75], ['and', [0.5, 0.5], 0.5], ['and', [0.5, 0], 0], ['and', [0, 1], 0],
-    ['or', [0, 1], 1], ['or', [0.5, 0], 0.5], ['or', [0, 0], 0], ['or', [1, 0], 1],
-  ] as const)('%s of %j is %d', async (conj, scores, want) => { expect(await verify(task(conj, ...scores), d())).toBe(want); });
+    [undefined, [1, 1], 1],
+    ['and', [1, 0.5], 0.75],
+    ['and', [0.5, 0.5], 0.5],
+    ['and', [0.5, 0], 0],
+    ['and', [0, 1], 0],
+    ['or', [0, 1], 1],
+    ['or', [0.5, 0], 0.5],
+    ['or', [0, 0], 0],
+    ['or', [1, 0], 1],
+  ] as const)('%s of %j is %d', async (conj, scores, want) => {
+    expect(await verify(task(conj, ...scores), d())).toBe(want);
+  });
   it('stops at the metric that decides', async () => {
     expect((await engine.verify(task('and', 0, 1), d(), done, never)).report?.checks).toHaveLength(1);
     expect((await engine.verify(task('or', 1, 0), d(), done, never)).report?.checks).toHaveLength(1);
   });
   it('null and {} entries mean no getter and no options', async () => {
-    const t = taskOf({ func: ['is_utc_0', 'check_include_exclude'], result: [{ type: 'vm_command_line', command: 'timedatectl' }, text()], expected: [null, includes('x')], options: [{}, null] });
-    const desk = new FakeDesktop(() => ({ stdout: '1\n2\n3\nTime zone: UTC (UTC, +0000)\n' }), { '/home/user/a.txt': 'x' });
+    const t = taskOf({
+      func: ['is_utc_0', 'check_include_exclude'],
+      result: [{ type: 'vm_command_line', command: 'timedatectl' }, text()],
+      expected: [null, includes('x')],
+      options: [{}, null],
+    });
+    const desk = new FakeDesktop(() => ({ stdout: '1\n2\n3\nTime zone: UTC (UTC, +0000)\n' }), {
+      '/home/user/a.txt': 'x',
+    });
     expect(await verify(t, desk)).toBe(1);
     expect(await verify(taskOf({ func: 'check_text_enlarged', result: {} }), new FakeDesktop())).toBe(0);
   });
   it('a cache file that was never saved is 0 with "and" and does not count with "or"', async () => {
-    const parts = { func: ['check_list', 'check_include_exclude'], result: [{ type: 'cache_file', path: 'none' }, text()], expected: [rule({ expect: [] }), includes('x')] };
+    const parts = {
+      func: ['check_list', 'check_include_exclude'],
+      result: [{ type: 'cache_file', path: 'none' }, text()],
+      expected: [rule({ expect: [] }), includes('x')],
+    };
     expect(await verify(taskOf(parts), d())).toBe(0);
     expect(await verify(taskOf({ ...parts, conj: 'or' }), d())).toBe(1);
   });
 });
 
 describe('faults are never rewards', () => {
-  const one = (expected: unknown, result: unknown = text()): Task => taskOf({ func: 'check_include_exclude', result, expected });
+  const one = (expected: unknown, result: unknown = text()): Task =>
+    taskOf({ func: 'check_include_exclude', result, expected });
   const d = (): FakeDesktop => new FakeDesktop(undefined, { '/home/user/a.txt': 'x' });
-  it('a rule the metric cannot use', async () => { expect((await errorOf(engine.verify(one(rule({ include: 'x' })), d(), done, never))).error).toMatchObject({ kind: 'task.verify', message: expect.stringContaining('check_include_exclude') as string }); });
-  it('a rule without rules', async () => { expect(await kindOf(engine.verify(one({ type: 'rule' }), d(), done, never))).toBe('task.verify'); });
-  it('a command that does not end', async () => { expect(await kindOf(engine.verify(one(includes('x'), { type: 'vm_command_line', command: 'x' }), new FakeDesktop(() => ({ timedOut: true })), done, never))).toBe('task.verify'); });
+  it('a rule the metric cannot use', async () => {
+    expect((await errorOf(engine.verify(one(rule({ include: 'x' })), d(), done, never))).error).toMatchObject({
+      kind: 'task.verify',
+      message: expect.stringContaining('check_include_exclude') as string,
+    });
+  });
+  it('a rule without rules', async () => {
+    expect(await kindOf(engine.verify(one({ type: 'rule' }), d(), done, never))).toBe('task.verify');
+  });
+  it('a command that does not end', async () => {
+    expect(
+      await kindOf(
+        engine.verify(
+          one(includes('x'), { type: 'vm_command_line', command: 'x' }),
+          new FakeDesktop(() => ({ timedOut: true })),
+          done,
+          never,
+        ),
+      ),
+    ).toBe('task.verify');
+  });
   it('a file that is there but cannot be read', async () => {
     const broken = d();
-    broken.readFile = () => Promise.reject(new StudioError('desktop.exec', 'I/O error', 'x', { details: { code: 'EIO' } }));
+    broken.readFile = () =>
+      Promise.reject(new StudioError('desktop.exec', 'I/O error', 'x', { details: { code: 'EIO' } }));
     expect(await kindOf(engine.verify(one(includes('x')), broken, done, never))).toBe('task.verify');
   });
-  it('a failing postconfig step', async () => { expect(await kindOf(engine.verify(taskOf({ func: 'infeasible', postconfig: [{ type: 'execute', parameters: { command: 'x' } }] }), new FakeDesktop(() => 'not found'), fail, never))).toBe('task.verify'); });
+  it('a failing postconfig step', async () => {
+    expect(
+      await kindOf(
+        engine.verify(
+          taskOf({ func: 'infeasible', postconfig: [{ type: 'execute', parameters: { command: 'x' } }] }),
+          new FakeDesktop(() => 'not found'),
+          fail,
+          never,
+        ),
+      ),
+    ).toBe('task.verify');
+  });
   it('a lost desktop stays lost, in set-up and in verify', async () => {
-    const gone = d(); gone.lost = true;
+    const gone = d();
+    gone.lost = true;
     expect(await kindOf(engine.verify(one(includes('x')), gone, done, never))).toBe('desktop.lost');
-    expect(await kindOf(engine.setup(taskOf({ func: 'infeasible' }, [{ type: 'launch', parameters: { command: 'a' } }]), gone, never))).toBe('desktop.lost');
+    expect(
+      await kindOf(
+        engine.setup(taskOf({ func: 'infeasible' }, [{ type: 'launch', parameters: { command: 'a' } }]), gone, never),
+      ),
+    ).toBe('desktop.lost');
   });
   it('a cancelled rollout is cancelled', async () => {
     expect(await kindOf(engine.verify(one(includes('x')), d(), done, AbortSignal.abort()))).toBe('cancelled');
-    expect(await kindOf(engine.setup(taskOf({ func: 'infeasible' }, [{ type: 'sleep', parameters: { seconds: 9 } }]), d(), AbortSignal.abort()))).toBe('cancelled');
+    expect(
+      await kindOf(
+        engine.setup(
+          taskOf({ func: 'infeasible' }, [{ type: 'sleep', parameters: { seconds: 9 } }]),
+          d(),
+          AbortSignal.abort(),
+        ),
+      ),
+    ).toBe('cancelled');
     const c = new AbortController();
-    const waiting = kindOf(engine.setup(taskOf({ func: 'infeasible' }, [{ type: 'sleep', parameters: { seconds: 9 } }]), d(), c.signal));
+    const waiting = kindOf(
+      engine.setup(taskOf({ func: 'infeasible' }, [{ type: 'sleep', parameters: { seconds: 9 } }]), d(), c.signal),
+    );
     setImmediate(() => c.abort(new Error('no longer wanted')));
     expect(await waiting).toBe('cancelled');
   });
 });
 
 describe('unsupported', () => {
-  const strange = taskOf({ func: ['compare_table', 'exact_match'], result: [text(), { type: 'bookmarks' }], expected: [{ type: 'cloud_file', path: 'https://x.org/g.xlsx', dest: 'g.xlsx' }, rule({ expected: 1 })] }, [{ type: 'chrome_open_tabs', parameters: { urls_to_open: [] } }]);
+  const strange = taskOf(
+    {
+      func: ['compare_table', 'exact_match'],
+      result: [text(), { type: 'bookmarks' }],
+      expected: [{ type: 'cloud_file', path: 'https://x.org/g.xlsx', dest: 'g.xlsx' }, rule({ expected: 1 })],
+    },
+    [{ type: 'chrome_open_tabs', parameters: { urls_to_open: [] } }],
+  );
   const needs = ['setup:chrome_open_tabs', 'getter:bookmarks', 'metric:compare_table', 'asset:https://x.org/g.xlsx'];
   it('is an error that lists what is needed, and nothing is run', async () => {
     const d = new FakeDesktop();
-    for (const p of [engine.setup(strange, d, never), engine.verify(strange, d, done, never), engine.verify(strange, d, fail, never)]) {
+    for (const p of [
+      engine.setup(strange, d, never),
+      engine.verify(strange, d, done, never),
+      engine.verify(strange, d, fail, never),
+    ]) {
       const e = await errorOf(p);
       expect(e.kind).toBe('task.unsupported');
-      expect([...e.error.details!['needs'] as string[]].sort()).toEqual([...needs].sort());
+      expect([...(e.error.details!['needs'] as string[])].sort()).toEqual([...needs].sort());
     }
     expect(d.log).toEqual([]);
   });
-  it('is what check() says', () => { expect(engine.check(strange)).toEqual([...needs].sort()); });
+  it('is what check() says', () => {
+    expect(engine.check(strange)).toEqual([...needs].sort());
+  });
 });
 
 describe('set-up', () => {
   let dir: string;
-  beforeEach(async () => { dir = await mkdtemp(join(tmpdir(), 'tasks-')); });
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'tasks-'));
+  });
   afterEach(() => rm(dir, { recursive: true }));
   const steps = (...config: unknown[]): Task => taskOf({ func: 'infeasible' }, config);
   const step = (type: string, parameters: unknown): unknown => ({ type, parameters });
 
-  it('download puts assets into the desktop, by OSWorld\'s cache name; relative paths start at home', async () => {
+  it("download puts assets into the desktop, by OSWorld's cache name; relative paths start at home", async () => {
     const url = 'https://files.example/a b.xlsx';
     await writeFile(join(dir, cacheName(url, 'Desktop/in.xlsx')), 'data');
     const d = new FakeDesktop();
-    await createTaskEngine({ assets: await openAssets(dir) }).setup(steps(step('download', { files: [{ url, path: 'Desktop/../Desktop/in.xlsx' }] })), d, never);
+    await createTaskEngine({ assets: await openAssets(dir) }).setup(
+      steps(step('download', { files: [{ url, path: 'Desktop/../Desktop/in.xlsx' }] })),
+      d,
+      never,
+    );
     expect(d.files.get('/home/user/Desktop/in.xlsx')?.toString()).toBe('data');
   });
   it('launch starts programs: words, shell, a list, ~/', async () => {
     const d = new FakeDesktop();
-    await engine.setup(steps(step('launch', { command: 'xterm -e top' }), step('launch', { command: 'a | b', shell: true }), step('launch', { command: ['a b', '~/c'] })), d, never);
+    await engine.setup(
+      steps(
+        step('launch', { command: 'xterm -e top' }),
+        step('launch', { command: 'a | b', shell: true }),
+        step('launch', { command: ['a b', '~/c'] }),
+      ),
+      d,
+      never,
+    );
     expect(d.log).toEqual(['spawn xterm -e top', 'spawn /bin/sh -c a | b', 'spawn a b /home/user/c', 'settle']);
   });
   it('a launched shell that cannot find its program is a fault; one that ends otherwise is not', async () => {
     const ending = (code: number): FakeDesktop => {
       const d = new FakeDesktop();
-      d.spawn = () => { for (const l of d.listeners) l({ type: 'exit', pid: 7, name: 'sh', code, signal: null }); return Promise.resolve(7); };
+      d.spawn = () => {
+        for (const l of d.listeners) l({ type: 'exit', pid: 7, name: 'sh', code, signal: null });
+        return Promise.resolve(7);
+      };
       return d;
     };
     const t = steps(step('launch', { command: 'no-such-program --x', shell: true }));
     const d = ending(127);
-    expect((await errorOf(engine.setup(t, d, never))).error).toMatchObject({ kind: 'task.setup', message: expect.stringContaining('no-such-program --x') as string });
+    expect((await errorOf(engine.setup(t, d, never))).error).toMatchObject({
+      kind: 'task.setup',
+      message: expect.stringContaining('no-such-program --x') as string,
+    });
     expect(d.listeners.size).toBe(0);
     await engine.setup(t, ending(1), never);
   });
-  it('learns of a shell\'s end that is known inside but was not told yet', async () => {
+  it("learns of a shell's end that is known inside but was not told yet", async () => {
     const t = steps(step('launch', { command: 'no-such-program --x', shell: true }));
-    const d: FakeDesktop = new FakeDesktop((argv) => { if (argv[0] === 'true') for (const l of d.listeners) l({ type: 'exit', pid: 1, name: 'sh', code: 127, signal: null }); return {}; });
-    expect((await errorOf(engine.setup(t, d, never))).error).toMatchObject({ kind: 'task.setup', message: expect.stringContaining('no-such-program --x') as string });
+    const d: FakeDesktop = new FakeDesktop((argv) => {
+      if (argv[0] === 'true')
+        for (const l of d.listeners) l({ type: 'exit', pid: 1, name: 'sh', code: 127, signal: null });
+      return {};
+    });
+    expect((await errorOf(engine.setup(t, d, never))).error).toMatchObject({
+      kind: 'task.setup',
+      message: expect.stringContaining('no-such-program --x') as string,
+    });
     const program = new FakeDesktop();
     await engine.setup(steps(step('launch', { command: ['xterm'] })), program, never);
     expect(program.log).toEqual(['spawn xterm', 'settle']);
   });
   it('execute fills in placeholders; command is the same; launch has none', async () => {
     const d = new FakeDesktop();
-    await engine.setup(steps(step('execute', { command: 'echo {CLIENT_PASSWORD} {SCREEN_WIDTH}x{SCREEN_HEIGHT}', shell: 'true' }), step('command', { command: ['click', '{SCREEN_WIDTH_HALF}', '{SCREEN_HEIGHT_HALF}'] }), step('launch', { command: ['{SCREEN_WIDTH}'] })), d, never);
-    expect(d.log.slice(0, 3)).toEqual(['exec /bin/sh -c echo password 640x401', 'exec click 320 200', 'spawn {SCREEN_WIDTH}']);
+    await engine.setup(
+      steps(
+        step('execute', { command: 'echo {CLIENT_PASSWORD} {SCREEN_WIDTH}x{SCREEN_HEIGHT}', shell: 'true' }),
+        step('command', { command: ['click', '{SCREEN_WIDTH_HALF}', '{SCREEN_HEIGHT_HALF}'] }),
+        step('launch', { command: ['{SCREEN_WIDTH}'] }),
+      ),
+      d,
+      never,
+    );
+    expect(d.log.slice(0, 3)).toEqual([
+      'exec /bin/sh -c echo password 640x401',
+      'exec click 320 200',
+      'spawn {SCREEN_WIDTH}',
+    ]);
   });
   it('saved output is a cache file for the verifier, and gone with the next set-up', async () => {
-    const t = taskOf({ func: 'check_list', result: { type: 'cache_file', path: 'out' }, expected: rule({ expect: ['^hello$'] }) }, [step('execute', { command: ['x'], stdout: 'out', stderr: 'err' })]);
+    const t = taskOf(
+      { func: 'check_list', result: { type: 'cache_file', path: 'out' }, expected: rule({ expect: ['^hello$'] }) },
+      [step('execute', { command: ['x'], stdout: 'out', stderr: 'err' })],
+    );
     const d = new FakeDesktop(() => ({ stdout: 'hello\n', code: 3 }));
     await engine.setup(t, d, never);
     expect(await verify(t, d)).toBe(1);
@@ -211,13 +414,36 @@ describe('set-up', () => {
     expect(await verify(t, d)).toBe(0);
   });
   it('a command that cannot be run is a fault; one that fails is not', async () => {
-    expect((await errorOf(engine.setup(steps(step('execute', { command: ['nope', 'x'] })), new FakeDesktop(() => 'not found'), never))).error).toMatchObject({ kind: 'task.setup', message: expect.stringMatching(/step 1 of 1 \(execute\).*nope x/) as string });
+    expect(
+      (
+        await errorOf(
+          engine.setup(steps(step('execute', { command: ['nope', 'x'] })), new FakeDesktop(() => 'not found'), never),
+        )
+      ).error,
+    ).toMatchObject({
+      kind: 'task.setup',
+      message: expect.stringMatching(/step 1 of 1 \(execute\).*nope x/) as string,
+    });
     await engine.setup(steps(step('execute', { command: 'false' })), new FakeDesktop(() => ({ code: 1 })), never);
-    expect(await kindOf(engine.setup(steps(step('execute', { command: 'x' })), new FakeDesktop(() => ({ timedOut: true })), never))).toBe('task.setup');
+    expect(
+      await kindOf(
+        engine.setup(steps(step('execute', { command: 'x' })), new FakeDesktop(() => ({ timedOut: true })), never),
+      ),
+    ).toBe('task.setup');
   });
   it('until repeats the command until one of its conditions holds, and no longer than it may', async () => {
-    let n = 0, clock = 0;
-    const timed = createTaskEngine({ settings: { waitMs: 10_000, now: () => clock, sleep: (ms) => { clock += ms; return Promise.resolve(); } } });
+    let n = 0,
+      clock = 0;
+    const timed = createTaskEngine({
+      settings: {
+        waitMs: 10_000,
+        now: () => clock,
+        sleep: (ms) => {
+          clock += ms;
+          return Promise.resolve();
+        },
+      },
+    });
     const t = steps(step('execute', { command: 'x', until: { stdout: 'ready', returncode: 7 } }));
     await timed.setup(t, new FakeDesktop(() => ({ stdout: ++n === 3 ? 'is ready' : 'not yet', code: 1 })), never);
     expect([n, clock]).toEqual([3, 600]);
@@ -227,7 +453,13 @@ describe('set-up', () => {
   });
   it('sleep waits as the file says, capped; in settle mode only until the desktop is idle', async () => {
     const waits: number[] = [];
-    const settings = { sleepCapMs: 5000, sleep: (ms: number) => { waits.push(ms); return Promise.resolve(); } };
+    const settings = {
+      sleepCapMs: 5000,
+      sleep: (ms: number) => {
+        waits.push(ms);
+        return Promise.resolve();
+      },
+    };
     const t = steps(step('sleep', { seconds: 0.5 }), step('sleep', { seconds: 60 }));
     await createTaskEngine({ settings }).setup(t, new FakeDesktop(), never);
     expect(waits).toEqual([500, 5000]);
@@ -236,20 +468,51 @@ describe('set-up', () => {
   });
   it('windows are activated and closed by name or class, exactly or not', async () => {
     const d = new FakeDesktop();
-    await engine.setup(steps(step('activate_window', { window_name: 'Calc' }), step('activate_window', { window_name: 'a', strict: true }), step('close_window', { window_name: 'Mail.thunderbird', strict: true, by_class: true })), d, never);
-    expect(d.log.filter((l) => l.startsWith('exec'))).toEqual(['exec wmctrl -a Calc', 'exec wmctrl -Fa a', 'exec wmctrl -xFc Mail.thunderbird']);
-    await engine.setup(steps(step('activate_window', { window_name: 'gone' })), new FakeDesktop(() => ({ code: 1 })), never);
-    expect(await kindOf(engine.setup(steps(step('activate_window', { window_name: 'x' })), new FakeDesktop(() => ({ code: 127 })), never))).toBe('task.setup');
+    await engine.setup(
+      steps(
+        step('activate_window', { window_name: 'Calc' }),
+        step('activate_window', { window_name: 'a', strict: true }),
+        step('close_window', { window_name: 'Mail.thunderbird', strict: true, by_class: true }),
+      ),
+      d,
+      never,
+    );
+    expect(d.log.filter((l) => l.startsWith('exec'))).toEqual([
+      'exec wmctrl -a Calc',
+      'exec wmctrl -Fa a',
+      'exec wmctrl -xFc Mail.thunderbird',
+    ]);
+    await engine.setup(
+      steps(step('activate_window', { window_name: 'gone' })),
+      new FakeDesktop(() => ({ code: 1 })),
+      never,
+    );
+    expect(
+      await kindOf(
+        engine.setup(
+          steps(step('activate_window', { window_name: 'x' })),
+          new FakeDesktop(() => ({ code: 127 })),
+          never,
+        ),
+      ),
+    ).toBe('task.setup');
   });
 
   const opening = (kind: string, installed: string, titles: (n: number) => string): FakeDesktop => {
     let looks = 0;
-    return new FakeDesktop((argv) => argv[0] === 'stat' ? { stdout: kind, code: kind === '' ? 1 : 0 } : argv[0] === '/bin/sh' ? { stdout: argv.includes(installed) ? installed : '', code: argv.includes(installed) ? 0 : 1 }
-      : argv[1] === '-lGx' ? { stdout: titles(++looks) } : {});
+    return new FakeDesktop((argv) =>
+      argv[0] === 'stat'
+        ? { stdout: kind, code: kind === '' ? 1 : 0 }
+        : argv[0] === '/bin/sh'
+          ? { stdout: argv.includes(installed) ? installed : '', code: argv.includes(installed) ? 0 : 1 }
+          : argv[1] === '-lGx'
+            ? { stdout: titles(++looks) }
+            : {},
+    );
   };
   const line = (title: string): string => `0x02a00007  0 10 20 400 300 mousepad.Mousepad     desktop ${title}\n`;
   it('open starts the application for the type, waits for its window and activates it', async () => {
-    const d = opening('regular file', 'mousepad', (n) => n < 3 ? line('starting') : line('notes.txt - Mousepad'));
+    const d = opening('regular file', 'mousepad', (n) => (n < 3 ? line('starting') : line('notes.txt - Mousepad')));
     await engine.setup(steps(step('open', { path: '~/Documents/notes.txt' })), d, never);
     expect(d.log).toContain('spawn mousepad /home/user/Documents/notes.txt');
     expect(d.log).toContain('exec wmctrl -i -a 0x02a00007');
@@ -263,20 +526,60 @@ describe('set-up', () => {
     await engine.setup(steps(step('open', { path: '/home/user/a.xlsx' })), sheet, never);
     expect(sheet.log).toContain('spawn gnumeric /home/user/a.xlsx');
   });
-  it.each([['notes.txt - Mousepad', 'notes.txt', true], ['*notes - Editor', 'notes.txt', true], ['Terminal', 't.csv', false], ['t.csv - Gnumeric', 't.csv', true], ['budget (2).xlsx', 'budget (2).xlsx', true], ['.profile', '.profile', true], ['a', '.profile', false]])(
-    'title "%s" shows %s: %s', (title, name, yes) => { expect(showsFile(title, name)).toBe(yes); });
+  it.each([
+    ['notes.txt - Mousepad', 'notes.txt', true],
+    ['*notes - Editor', 'notes.txt', true],
+    ['Terminal', 't.csv', false],
+    ['t.csv - Gnumeric', 't.csv', true],
+    ['budget (2).xlsx', 'budget (2).xlsx', true],
+    ['.profile', '.profile', true],
+    ['a', '.profile', false],
+  ])('title "%s" shows %s: %s', (title, name, yes) => {
+    expect(showsFile(title, name)).toBe(yes);
+  });
   it('open fails when the file, the application or the window is not there', async () => {
     const open = steps(step('open', { path: '/home/user/a.txt' }));
-    expect((await errorOf(engine.setup(open, opening('', 'mousepad', () => ''), never))).message).toMatch(/no file \/home\/user\/a.txt/);
-    expect((await errorOf(engine.setup(open, opening('regular file', 'none', () => ''), never))).message).toMatch(/no application/);
+    expect(
+      (
+        await errorOf(
+          engine.setup(
+            open,
+            opening('', 'mousepad', () => ''),
+            never,
+          ),
+        )
+      ).message,
+    ).toMatch(/no file \/home\/user\/a.txt/);
+    expect(
+      (
+        await errorOf(
+          engine.setup(
+            open,
+            opening('regular file', 'none', () => ''),
+            never,
+          ),
+        )
+      ).message,
+    ).toMatch(/no application/);
     let clock = 0;
-    const timed = createTaskEngine({ settings: { waitMs: 1000, now: () => clock += 100 } });
-    expect((await errorOf(timed.setup(open, opening('regular file', 'mousepad', () => line('other')), never))).message).toMatch(/no window named a.txt/);
+    const timed = createTaskEngine({ settings: { waitMs: 1000, now: () => (clock += 100) } });
+    expect(
+      (
+        await errorOf(
+          timed.setup(
+            open,
+            opening('regular file', 'mousepad', () => line('other')),
+            never,
+          ),
+        )
+      ).message,
+    ).toMatch(/no window named a.txt/);
   });
 });
 
 describe('getters', () => {
-  const get = async (result: unknown, expected: unknown, d: FakeDesktop, func = 'exact_match'): Promise<number> => verify(taskOf({ func, result, expected: rule({ expected }) }), d);
+  const get = async (result: unknown, expected: unknown, d: FakeDesktop, func = 'exact_match'): Promise<number> =>
+    verify(taskOf({ func, result, expected: rule({ expected }) }), d);
   it('vm_command_line is stdout, vm_command_error stderr; line ends are "\\n"', async () => {
     const d = new FakeDesktop(() => ({ stdout: 'out\r\n', stderr: 'err\n', code: 2 }));
     expect(await get({ type: 'vm_command_line', command: 'x' }, 'out\n', d)).toBe(1);
@@ -285,23 +588,53 @@ describe('getters', () => {
   it('a command that cannot be run or prints no text is nothing', async () => {
     expect(await get({ type: 'vm_command_line', command: 'x' }, null, new FakeDesktop(() => 'not found'))).toBe(1);
     const bytes = new FakeDesktop();
-    bytes.exec = () => Promise.resolve({ code: 0, stdout: Buffer.from([0xff]), stderr: Buffer.alloc(0), timedOut: false });
+    bytes.exec = () =>
+      Promise.resolve({ code: 0, stdout: Buffer.from([0xff]), stderr: Buffer.alloc(0), timedOut: false });
     expect(await get({ type: 'vm_command_line', command: 'x' }, null, bytes)).toBe(1);
   });
   it('vm_screen_size, vm_window_size', async () => {
-    const d = new FakeDesktop(() => ({ stdout: '0x1  0 0   0   640  401  vlc.vlc               desktop VLC\n0x2 -1 5 5 10 20 a.B N/A x\n' }));
+    const d = new FakeDesktop(() => ({
+      stdout: '0x1  0 0   0   640  401  vlc.vlc               desktop VLC\n0x2 -1 5 5 10 20 a.B N/A x\n',
+    }));
     expect(await get({ type: 'vm_screen_size' }, { width: 640, height: 401 }, d)).toBe(1);
     expect(await get({ type: 'vm_window_size', app_class_name: 'vlc' }, { width: 640, height: 401 }, d)).toBe(1);
     expect(await get({ type: 'vm_window_size', app_class_name: 'gimp' }, null, d)).toBe(1);
   });
   it('list_directory is a tree, nothing for a missing folder', async () => {
     const d = new FakeDesktop(() => ({ stdout: 'f b.txt\0d sub\0f sub/c.txt\0f a b.txt\0' }));
-    expect(await get({ type: 'list_directory', path: '/home/user/dir/' }, { type: 'directory', name: 'dir', children: [
-      { type: 'file', name: 'a b.txt' }, { type: 'file', name: 'b.txt' }, { type: 'directory', name: 'sub', children: [{ type: 'file', name: 'c.txt' }] }] }, d)).toBe(1);
+    expect(
+      await get(
+        { type: 'list_directory', path: '/home/user/dir/' },
+        {
+          type: 'directory',
+          name: 'dir',
+          children: [
+            { type: 'file', name: 'a b.txt' },
+            { type: 'file', name: 'b.txt' },
+            { type: 'directory', name: 'sub', children: [{ type: 'file', name: 'c.txt' }] },
+          ],
+        },
+        d,
+      ),
+    ).toBe(1);
     expect(await get({ type: 'list_directory', path: '/x' }, null, new FakeDesktop(() => ({ code: 1 })))).toBe(1);
   });
   it('configuration files of applications at their places', async () => {
-    expect(await get({ type: 'gimp_config_file', file_name: 'gimprc', dest: 'g' }, 'x', new FakeDesktop(undefined, { '/home/user/.config/GIMP/2.10/gimprc': 'x' }), 'compare_config')).toBe(1);
-    expect(await get({ type: 'vlc_config', dest: 'vlcrc' }, 'y', new FakeDesktop(undefined, { '/home/user/.config/vlc/vlcrc': 'y' }), 'compare_config')).toBe(1);
+    expect(
+      await get(
+        { type: 'gimp_config_file', file_name: 'gimprc', dest: 'g' },
+        'x',
+        new FakeDesktop(undefined, { '/home/user/.config/GIMP/2.10/gimprc': 'x' }),
+        'compare_config',
+      ),
+    ).toBe(1);
+    expect(
+      await get(
+        { type: 'vlc_config', dest: 'vlcrc' },
+        'y',
+        new FakeDesktop(undefined, { '/home/user/.config/vlc/vlcrc': 'y' }),
+        'compare_config',
+      ),
+    ).toBe(1);
   });
 });

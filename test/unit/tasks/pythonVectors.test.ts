@@ -8,10 +8,18 @@ import { shlex } from '../../../runtime/tasks/shlex.js';
 import type { Value } from '../../../runtime/tasks/values.js';
 import { splitLines, str } from '../../../runtime/tasks/values.js';
 
-/** What Python 3's difflib, shlex, uuid, str, re and csv answer (test/fixtures/tasks/python-vectors.py writes the file). */
+/**
+ * What Python 3's difflib, shlex, uuid, str, re and csv answer (test/fixtures/tasks/python-vectors.py writes the file).
+ */
 const v = JSON.parse(readFileSync('test/fixtures/tasks/python-vectors.json', 'utf8')) as {
-  ratio: { a: string[]; b: string[]; ratio: number }[]; shlex: { line: string; words: string[] }[]; shlexBad: string[]; uuid5: { url: string; uuid: string }[];
-  splitlines: { text: string; lines: string[] }[]; regex: { pattern: string; text: string; found: boolean }[]; csv: { text: string; rows: Record<string, string | null>[] }[]; str: { value: Value; text: string }[];
+  ratio: { a: string[]; b: string[]; ratio: number }[];
+  shlex: { line: string; words: string[] }[];
+  shlexBad: string[];
+  uuid5: { url: string; uuid: string }[];
+  splitlines: { text: string; lines: string[] }[];
+  regex: { pattern: string; text: string; found: boolean }[];
+  csv: { text: string; rows: Record<string, string | null>[] }[];
+  str: { value: Value; text: string }[];
 };
 
 describe('as Python does it', () => {
@@ -23,7 +31,9 @@ describe('as Python does it', () => {
   it.each(v.shlexBad)('refuses %s', (line) => expect(() => shlex(line)).toThrow(RangeError));
   it.each(v.uuid5)('uuid5 of $url', ({ url, uuid }) => expect(uuid5(url)).toBe(uuid));
   it.each(v.splitlines)('splits lines of $text', ({ text, lines }) => expect(splitLines(text)).toEqual(lines));
-  it.each(v.regex)('/$pattern/ in $text: $found', ({ pattern, text, found }) => expect(pyRegex(pattern).test(text)).toBe(found));
+  it.each(v.regex)('/$pattern/ in $text: $found', ({ pattern, text, found }) =>
+    expect(pyRegex(pattern).test(text)).toBe(found),
+  );
   it.each(v.csv)('reads records of $text', async ({ text, rows }) => expect(await records(text)).toEqual(rows));
   it('reads records over many slices', async () => {
     const rows = Array.from({ length: 30_000 }, (_, i) => ({ a: String(i), b: `x,"${i}` }));

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { GLYPH_SPEC as spec, headOffsets, random } from '../../../runtime/domain/index.js';
 import { augment, neighbourChoices, shiftPixels, shiftSample } from '../../../runtime/trainer/native/augment.js';
 
-const off = headOffsets(spec), at = (row: number, col: number): number => off.cell + row * 40 + col;
+const off = headOffsets(spec),
+  at = (row: number, col: number): number => off.cell + row * 40 + col;
 function state(): { obs: Uint8Array; instruction: Int32Array; history: Int32Array } {
   const rng = random('augment');
   const history = new Int32Array(17);
@@ -11,28 +12,42 @@ function state(): { obs: Uint8Array; instruction: Int32Array; history: Int32Arra
 }
 
 describe('shifting a demonstration', () => {
-  it.each([[3, -2], [-5, 7], [0, 4], [16, 0]])('moves pixels by %i, %i and repeats the edge', (dx, dy) => {
-    const { obs } = state(), out = shiftPixels(obs, 320, 200, dx, dy);
+  it.each([
+    [3, -2],
+    [-5, 7],
+    [0, 4],
+    [16, 0],
+  ])('moves pixels by %i, %i and repeats the edge', (dx, dy) => {
+    const { obs } = state(),
+      out = shiftPixels(obs, 320, 200, dx, dy);
     const clamp = (v: number, hi: number): number => Math.min(hi, Math.max(0, v));
-    for (let y = 0; y < 200; y++) for (let x = 0; x < 320; x++) if (out[y * 320 + x] !== obs[clamp(y - dy, 199) * 320 + clamp(x - dx, 319)]) throw new Error(`pixel ${x}, ${y}`);
+    for (let y = 0; y < 200; y++)
+      for (let x = 0; x < 320; x++)
+        if (out[y * 320 + x] !== obs[clamp(y - dy, 199) * 320 + clamp(x - dx, 319)])
+          throw new Error(`pixel ${x}, ${y}`);
     expect(out.length).toBe(obs.length);
   });
   it('moves targets and remembered clicks with the picture, and nothing else', () => {
-    const s = state(), moved = shiftSample(spec, s, Int32Array.of(3, at(4, 5), off.cell2 + 7 * 40 + 8), 16, -8)!;
+    const s = state(),
+      moved = shiftSample(spec, s, Int32Array.of(3, at(4, 5), off.cell2 + 7 * 40 + 8), 16, -8)!;
     expect([...moved.choices]).toEqual([3, at(3, 7), off.cell2 + 6 * 40 + 10]);
     expect([...moved.state.history.slice(12, 16)]).toEqual([1, 5, 13, 2]);
     expect([...moved.state.history.slice(0, 12)]).toEqual(new Array<number>(12).fill(0));
   });
   it('takes the nearest cell for parts of a cell', () => {
-    const s = state(), to = (dx: number): number => shiftSample(spec, s, Int32Array.of(0, at(4, 5)), dx, 0)!.choices[1]!;
+    const s = state(),
+      to = (dx: number): number => shiftSample(spec, s, Int32Array.of(0, at(4, 5)), dx, 0)!.choices[1]!;
     expect([3, 4, -4, -5].map(to)).toEqual([at(4, 5), at(4, 6), at(4, 5), at(4, 4)]);
   });
   it('does not move a sample whose target would leave the screen', () => {
     expect(shiftSample(spec, state(), Int32Array.of(0, at(0, 0)), -8, 0)).toBeUndefined();
-    const s = state(), kept = augment(spec, s, Int32Array.of(3, at(0, 0), off.cell2 + 999), 8, { ...random(1), int: () => 0 });
+    const s = state(),
+      kept = augment(spec, s, Int32Array.of(3, at(0, 0), off.cell2 + 999), 8, { ...random(1), int: () => 0 });
     expect(kept.state).toBe(s);
   });
-  it('shifts key presses freely and keeps their choice', () => { expect([...shiftSample(spec, state(), Int32Array.of(6, off.key + 3), 24, 24)!.choices]).toEqual([6, off.key + 3]); });
+  it('shifts key presses freely and keeps their choice', () => {
+    expect([...shiftSample(spec, state(), Int32Array.of(6, off.key + 3), 24, 24)!.choices]).toEqual([6, off.key + 3]);
+  });
 });
 
 describe('neighbouring cells', () => {

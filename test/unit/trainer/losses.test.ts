@@ -3,34 +3,65 @@ import { quantile } from '../../../runtime/domain/index.js';
 import { groupAdvantages } from '../../../runtime/trainer/objective/advantages.js';
 import { correctionMetrics, icePop, tisSequence, tisToken } from '../../../runtime/trainer/objective/corrections.js';
 import { k1, k2, k3, klTerm } from '../../../runtime/trainer/objective/kl.js';
-import { cispo, clipState, dualClip, gspoRatio, ppoClip, ratioOf, seqMeanTokenMean } from '../../../runtime/trainer/objective/policyLoss.js';
+import {
+  cispo,
+  clipState,
+  dualClip,
+  gspoRatio,
+  ppoClip,
+  ratioOf,
+  seqMeanTokenMean,
+} from '../../../runtime/trainer/objective/policyLoss.js';
 
 /** Published figures are rounded to 5 digits: half a unit of the last one, plus 1e-6. */
 const ROUNDED = 5e-6 + 1e-6;
 function near(got: readonly number[], want: readonly number[], tolerance = 1e-6): void {
   expect(got.length).toBe(want.length);
-  got.forEach((g, i) => { expect(Math.abs(g - want[i]!), `entry ${i}: ${g} instead of ${want[i]}`).toBeLessThanOrEqual(tolerance); });
+  got.forEach((g, i) => {
+    expect(Math.abs(g - want[i]!), `entry ${i}: ${g} instead of ${want[i]}`).toBeLessThanOrEqual(tolerance);
+  });
 }
 const mean = (xs: readonly number[]): number => xs.reduce((a, b) => a + b, 0) / xs.length;
 
-/** NeMo-RL's inputs, used by several rows of spec/losses.md; the page prints them with 5 digits: -1.69315 and -0.59453 are ratios of 0.5 and 1.5. */
-const prev = [-1, -1, -1], curr = [-1 + Math.log(0.5), -1, -1 + Math.log(1.5)], adv = [1, -1, 2], band = { low: 0.2, high: 0.2 };
+/**
+ * NeMo-RL's inputs, used by several rows of spec/losses.md; the page prints them with 5 digits: -1.69315 and -0.59453
+ * are ratios of 0.5 and 1.5.
+ */
+const prev = [-1, -1, -1],
+  curr = [-1 + Math.log(0.5), -1, -1 + Math.log(1.5)],
+  adv = [1, -1, 2],
+  band = { low: 0.2, high: 0.2 };
 const ratios = curr.map((c, i) => ratioOf(c, prev[i]!));
 
 describe('advantages', () => {
   const one = (n: number): number[] => new Array<number>(n).fill(1);
   const paper = { baseline: 'trajectory', norm: 'std' } as const;
-  it('matches verl on a balanced group', () => { near(groupAdvantages([1, 0, 0, 1], one(4), paper), [0.866024, -0.866024, -0.866024, 0.866024]); });
-  it('matches verl on one success in eight', () => { near(groupAdvantages([1, 0, 0, 0, 0, 0, 0, 0], one(8), paper), [2.474867, ...new Array<number>(7).fill(-0.353552)]); });
-  it('counts a singleton group as mean 0, deviation 1', () => { near(groupAdvantages([0.7], [3], paper), [0.7 / (1 + 1e-6)]); });
-  it('gives 0 when all rewards are equal', () => { near(groupAdvantages([1, 1, 1], one(3), paper), [0, 0, 0]); });
+  it('matches verl on a balanced group', () => {
+    near(groupAdvantages([1, 0, 0, 1], one(4), paper), [0.866024, -0.866024, -0.866024, 0.866024]);
+  });
+  it('matches verl on one success in eight', () => {
+    near(groupAdvantages([1, 0, 0, 0, 0, 0, 0, 0], one(8), paper), [2.474867, ...new Array<number>(7).fill(-0.353552)]);
+  });
+  it('counts a singleton group as mean 0, deviation 1', () => {
+    near(groupAdvantages([0.7], [3], paper), [0.7 / (1 + 1e-6)]);
+  });
+  it('gives 0 when all rewards are equal', () => {
+    near(groupAdvantages([1, 1, 1], one(3), paper), [0, 0, 0]);
+  });
   it('weighs long trajectories more with the step baseline', () => {
     // Steps 1, 3: mean 3/4 of the population [1, 0, 0, 0] is 1/4, its n-1 deviation 1/2.
-    near(groupAdvantages([1, 0], [1, 3], { baseline: 'step', norm: 'std' }), [0.75 / (0.5 + 1e-6), -0.25 / (0.5 + 1e-6)]);
+    near(groupAdvantages([1, 0], [1, 3], { baseline: 'step', norm: 'std' }), [
+      0.75 / (0.5 + 1e-6),
+      -0.25 / (0.5 + 1e-6),
+    ]);
     near(groupAdvantages([1, 0], [1, 3], { baseline: 'step', norm: 'none' }), [0.75, -0.25]);
   });
-  it('only subtracts the mean without normalisation', () => { near(groupAdvantages([1, 0, 0, 0], one(4), { baseline: 'trajectory', norm: 'none' }), [0.75, -0.25, -0.25, -0.25]); });
-  it('refuses an empty group', () => { expect(() => groupAdvantages([], [], paper)).toThrow(RangeError); });
+  it('only subtracts the mean without normalisation', () => {
+    near(groupAdvantages([1, 0, 0, 0], one(4), { baseline: 'trajectory', norm: 'none' }), [0.75, -0.25, -0.25, -0.25]);
+  });
+  it('refuses an empty group', () => {
+    expect(() => groupAdvantages([], [], paper)).toThrow(RangeError);
+  });
 });
 
 describe('policy losses', () => {
@@ -45,9 +76,15 @@ describe('policy losses', () => {
     near(l, [-0.5, 1, 12]);
     near([mean(l)], [4.16667], ROUNDED);
   });
-  it('bounds negative advantages (dual clip, slime)', () => { near([2, 2, 0.5].map((r, i) => dualClip(r, [2, -2, 2][i]!, band, 1.5)), [-2.4, 3, -1]); });
+  it('bounds negative advantages (dual clip, slime)', () => {
+    near(
+      [2, 2, 0.5].map((r, i) => dualClip(r, [2, -2, 2][i]!, band, 1.5)),
+      [-2.4, 3, -1],
+    );
+  });
   it('takes one ratio per step (GSPO, NeMo-RL)', () => {
-    const s = gspoRatio(curr, prev), l = adv.map((a) => ppoClip(s, a, band));
+    const s = gspoRatio(curr, prev),
+      l = adv.map((a) => ppoClip(s, a, band));
     near([s], [0.90856], ROUNDED);
     near(l, [-0.90856, 0.90856, -1.81712], ROUNDED);
     near([mean(l)], [-0.60571], ROUNDED);
@@ -57,13 +94,25 @@ describe('policy losses', () => {
     // A band of [1, 4] in slime's terms: no lower bound acts, the upper one is 1 + 4.
     { r: [1, 3, 9, 0.4], band: { low: 1, high: 4 }, want: [0.7, -1.8, 4, -0.84] },
   ])('clips only the weight (CISPO, slime) in band $band', ({ r, band: b, want }) => {
-    const a = [1, -0.5, 2, -1], logp = [-0.7, -1.2, -0.4, -2.1];
-    near(r.map((x, i) => cispo(x, a[i]!, logp[i]!, b)), want);
+    const a = [1, -0.5, 2, -1],
+      logp = [-0.7, -1.2, -0.4, -2.1];
+    near(
+      r.map((x, i) => cispo(x, a[i]!, logp[i]!, b)),
+      want,
+    );
   });
-  it('bounds the log-ratio at 20', () => { near([ratioOf(100, 0), ratioOf(-100, 0)], [Math.exp(20), Math.exp(-20)]); });
+  it('bounds the log-ratio at 20', () => {
+    near([ratioOf(100, 0), ratioOf(-100, 0)], [Math.exp(20), Math.exp(-20)]);
+  });
   it('says which bound acts', () => {
     const b = { low: 0.2, high: 0.28 };
-    expect([clipState(1.5, 1, b, 10), clipState(1.5, -1, b, 10), clipState(0.5, -1, b, 10), clipState(0.5, 1, b, 10), clipState(11, -1, b, 10)]).toEqual(['high', 'none', 'low', 'none', 'dual']);
+    expect([
+      clipState(1.5, 1, b, 10),
+      clipState(1.5, -1, b, 10),
+      clipState(0.5, -1, b, 10),
+      clipState(0.5, 1, b, 10),
+      clipState(11, -1, b, 10),
+    ]).toEqual(['high', 'none', 'low', 'none', 'dual']);
   });
   it('aggregates over tokens, then over steps', () => {
     near([seqMeanTokenMean([[1, 2, 3], [10]])], [6]);
@@ -75,7 +124,8 @@ describe('policy losses', () => {
 describe('rollout corrections', () => {
   const roll = [-0.5, -1.5, -0.8];
   it('truncates per token (NeMo-RL)', () => {
-    const w = tisToken(prev, roll, 0.8), l = ratios.map((r, i) => w[i]! * ppoClip(r, adv[i]!, band));
+    const w = tisToken(prev, roll, 0.8),
+      l = ratios.map((r, i) => w[i]! * ppoClip(r, adv[i]!, band));
     near(w, [0.60653, 0.8, 0.8], ROUNDED);
     near(tisToken(prev, roll, Infinity), [0.60653, 1.64872, 0.81873], ROUNDED);
     near(l, [-0.30326, 0.8, -1.92], ROUNDED);
@@ -83,7 +133,9 @@ describe('rollout corrections', () => {
   });
   it('truncates per step with GSPO (NeMo-RL)', () => {
     near([tisSequence(prev, roll, Infinity)], [0.81873], ROUNDED);
-    const w = tisSequence(prev, roll, 0.8), s = gspoRatio(curr, prev), l = adv.map((a) => w * ppoClip(s, a, band));
+    const w = tisSequence(prev, roll, 0.8),
+      s = gspoRatio(curr, prev),
+      l = adv.map((a) => w * ppoClip(s, a, band));
     near(l, [-0.72685, 0.72685, -1.4537], ROUNDED);
     near([mean(l)], [-0.48457], ROUNDED);
   });
@@ -92,12 +144,14 @@ describe('rollout corrections', () => {
     near(icePop(prev, [-0.5, -3.5, -0.8], 0, Infinity), [0.60653, 12.1825, 0.81873], 5e-5);
   });
   it('truncates per token and per step (SkyRL)', () => {
-    const old = [-1, -1.5, -0.5], r = [-1.5, -1, -1.5];
+    const old = [-1, -1.5, -0.5],
+      r = [-1.5, -1, -1.5];
     near(tisToken(old, r, 2), [1.6487, 0.6065, 2], 5e-5 + 1e-6);
     near([tisSequence(old, r, Infinity)], [Math.E]);
   });
   it('counts effective samples (verl)', () => {
-    const w = icePop([0.4, 0.8, 6].map(Math.log), [0, 0, 0], 0.5, 5), m = correctionMetrics(w, 5, (x) => x === 0);
+    const w = icePop([0.4, 0.8, 6].map(Math.log), [0, 0, 0], 0.5, 5),
+      m = correctionMetrics(w, 5, (x) => x === 0);
     near(w, [0, 0.8, 0]);
     near([m.bounded, m.ess], [2 / 3, 1 / 3]);
   });
@@ -107,15 +161,24 @@ describe('rollout corrections', () => {
     expect(m.histogram.reduce((a, b) => a + b, 0)).toBe(4);
     expect([m.histogram[0], m.histogram[10], m.histogram[19]]).toEqual([1, 1, 2]);
   });
-  it('reports neutral figures without any weight', () => { expect(correctionMetrics([], 1)).toMatchObject({ n: 0, mean: 1, bounded: 0, ess: 1 }); });
+  it('reports neutral figures without any weight', () => {
+    expect(correctionMetrics([], 1)).toMatchObject({ n: 0, mean: 1, bounded: 0, ess: 1 });
+  });
 });
 
 // The published vectors of the high-entropy mask are with the code that selects steps: test/unit/data/curation.test.ts.
 describe('a quantile', () => {
-  it('interpolates linearly', () => { near([quantile([3, 1, 2, 4], 0.25)!, quantile([5], 0.9)!], [1.75, 5]); });
+  it('interpolates linearly', () => {
+    near([quantile([3, 1, 2, 4], 0.25)!, quantile([5], 0.9)!], [1.75, 5]);
+  });
 });
 
 describe('KL estimators', () => {
-  it('agree with their formulas in x = ref/pi', () => { const x = Math.log(1.3); near([k1(x), k2(x), k3(x)], [-x, x * x / 2, 1.3 - 1 - x]); });
-  it('are bounded in the objective', () => { near([klTerm(-30, 0), klTerm(-1, -1), klTerm(0, -30)], [10, 0, 10]); });
+  it('agree with their formulas in x = ref/pi', () => {
+    const x = Math.log(1.3);
+    near([k1(x), k2(x), k3(x)], [-x, (x * x) / 2, 1.3 - 1 - x]);
+  });
+  it('are bounded in the objective', () => {
+    near([klTerm(-30, 0), klTerm(-1, -1), klTerm(0, -30)], [10, 0, 10]);
+  });
 });

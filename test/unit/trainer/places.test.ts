@@ -5,26 +5,52 @@ import { imitationRate } from '../../../runtime/trainer/native/learner.js';
 
 const state: EncodedState = { obs: new Uint8Array(4), instruction: new Int32Array(2), history: new Int32Array(5) };
 const sample = (stateKey: string, o: Partial<StepSample> = {}): StepSample => ({
-  rollout: id<RolloutId>('r'), step: 0, stateKey, state, choices: Int32Array.of(0, 3), rolloutLogprobs: Float32Array.of(-1, -2), kind: 'policy', advantage: 1, weight: 1, ...o,
+  rollout: id<RolloutId>('r'),
+  step: 0,
+  stateKey,
+  state,
+  choices: Int32Array.of(0, 3),
+  rolloutLogprobs: Float32Array.of(-1, -2),
+  kind: 'policy',
+  advantage: 1,
+  weight: 1,
+  ...o,
 });
 
 describe('state de-duplication', () => {
   it('puts samples of one state together and opens another place when the slots are full', () => {
-    const places = toPlaces(['a', 'b', 'a', 'a', 'a'].map((k) => sample(k)), 3);
+    const places = toPlaces(
+      ['a', 'b', 'a', 'a', 'a'].map((k) => sample(k)),
+      3,
+    );
     expect(places.map((p) => p.slots.length)).toEqual([3, 1, 1]);
   });
-  it('leaves masked samples out', () => { expect(toPlaces([sample('a', { weight: 0 })], 8)).toEqual([]); });
+  it('leaves masked samples out', () => {
+    expect(toPlaces([sample('a', { weight: 0 })], 8)).toEqual([]);
+  });
   it('imitates demonstrations without an advantage and gives the others importance weight 1', () => {
-    const [d, p] = toPlaces([sample('a', { kind: 'imitation', advantage: 0 }), sample('b', { kind: 'imitation', advantage: 2 })], 8).map((x) => x.slots[0]!);
+    const [d, p] = toPlaces(
+      [sample('a', { kind: 'imitation', advantage: 0 }), sample('b', { kind: 'imitation', advantage: 2 })],
+      8,
+    ).map((x) => x.slots[0]!);
     expect([d!.term, p!.term]).toEqual(['imitation', 'policy']);
     expect(p!.rollout).toBeUndefined();
   });
-  it('refuses actions without choices', () => { expect(() => toPlaces([sample('a', { choices: new Int32Array(0) })], 8)).toThrow(RangeError); });
+  it('refuses actions without choices', () => {
+    expect(() => toPlaces([sample('a', { choices: new Int32Array(0) })], 8)).toThrow(RangeError);
+  });
 });
 
 describe('weights of one optimizer step', () => {
   it('average over tokens, then over steps', () => {
-    const places = toPlaces([sample('a'), sample('a', { choices: Int32Array.of(1), rolloutLogprobs: Float32Array.of(-1) }), sample('b', { weight: 2, choices: Int32Array.of(0, 1, 2), rolloutLogprobs: new Float32Array(3) })], 8);
+    const places = toPlaces(
+      [
+        sample('a'),
+        sample('a', { choices: Int32Array.of(1), rolloutLogprobs: Float32Array.of(-1) }),
+        sample('b', { weight: 2, choices: Int32Array.of(0, 1, 2), rolloutLogprobs: new Float32Array(3) }),
+      ],
+      8,
+    );
     weigh(places, 0.5, 0.1);
     const [x, y, z] = places.flatMap((p) => p.slots);
     expect([...x!.policy]).toEqual([1 / 8, 1 / 8, 0].map(Math.fround));
@@ -49,7 +75,11 @@ describe('learning rate of imitation', () => {
     expect(Math.max(...rate)).toBe(1);
     expect(rate.indexOf(1)).toBe(19);
     expect(rate.at(-1)).toBeLessThan(0.06);
-    rate.slice(20).forEach((r, i) => { expect(r).toBeLessThanOrEqual(rate[19 + i]!); });
+    rate.slice(20).forEach((r, i) => {
+      expect(r).toBeLessThanOrEqual(rate[19 + i]!);
+    });
   });
-  it('works for a single step', () => { expect(imitationRate(0.5, 0, 1)).toBe(0.5); });
+  it('works for a single step', () => {
+    expect(imitationRate(0.5, 0, 1)).toBe(0.5);
+  });
 });

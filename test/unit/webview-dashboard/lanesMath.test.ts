@@ -1,22 +1,68 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Lane, Lanes } from '../../../runtime/protocol/types.js';
-import { appendLanes, clampWindow, fetchWindow, followWindow, layoutRows, minSpanMs, moveSpan, needsFetch, panWindow, rowAt, shares, spanAt, spansIn, syncBands, zoomWindow } from '../../../webview/ui/lanesMath.js';
+import {
+  appendLanes,
+  clampWindow,
+  fetchWindow,
+  followWindow,
+  layoutRows,
+  minSpanMs,
+  moveSpan,
+  needsFetch,
+  panWindow,
+  rowAt,
+  shares,
+  spanAt,
+  spansIn,
+  syncBands,
+  zoomWindow,
+} from '../../../webview/ui/lanesMath.js';
 
 const limits = { from: 0, to: 100_000 };
-const laneOf = (id: string, kind: Lane['kind'], spans: readonly (readonly [number, number])[]): Lane => ({ id, kind, what: spans.map((_, i) => (i % 2 ? 'settle' : 'act')), start: spans.map((s) => s[0]), ms: spans.map((s) => s[1]), rollout: spans.map((_, i) => `r${i}`), version: spans.map(() => 1) });
-const lanesOf = (lanes: readonly Lane[], o: Partial<Lanes> = {}): Lanes => ({ from: 0, to: 1000, lanes, syncs: [], merged: false, ...o });
-const window = fc.tuple(fc.integer({ min: -50_000, max: 150_000 }), fc.integer({ min: 1, max: 300_000 })).map(([from, span]) => ({ from, to: from + span }));
+const laneOf = (id: string, kind: Lane['kind'], spans: readonly (readonly [number, number])[]): Lane => ({
+  id,
+  kind,
+  what: spans.map((_, i) => (i % 2 ? 'settle' : 'act')),
+  start: spans.map((s) => s[0]),
+  ms: spans.map((s) => s[1]),
+  rollout: spans.map((_, i) => `r${i}`),
+  version: spans.map(() => 1),
+});
+const lanesOf = (lanes: readonly Lane[], o: Partial<Lanes> = {}): Lanes => ({
+  from: 0,
+  to: 1000,
+  lanes,
+  syncs: [],
+  merged: false,
+  ...o,
+});
+const window = fc
+  .tuple(fc.integer({ min: -50_000, max: 150_000 }), fc.integer({ min: 1, max: 300_000 }))
+  .map(([from, span]) => ({ from, to: from + span }));
 
 describe('the window of time', () => {
   it('always lies in the limits and is never shorter than it may be', () => {
-    fc.assert(fc.property(window, fc.double({ min: 0.01, max: 20, noNaN: true }), fc.double({ min: 0, max: 1, noNaN: true }), fc.double({ min: -3, max: 3, noNaN: true }), (w, f, at, share) => {
-      for (const x of [clampWindow(w, limits), zoomWindow(clampWindow(w, limits), f, at, limits), panWindow(clampWindow(w, limits), share, limits), followWindow(w, limits)]) {
-        expect(x.from).toBeGreaterThanOrEqual(limits.from - 1e-6);
-        expect(x.to).toBeLessThanOrEqual(limits.to + 1e-6);
-        expect(x.to - x.from).toBeGreaterThanOrEqual(minSpanMs - 1e-6);
-      }
-    }));
+    fc.assert(
+      fc.property(
+        window,
+        fc.double({ min: 0.01, max: 20, noNaN: true }),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        fc.double({ min: -3, max: 3, noNaN: true }),
+        (w, f, at, share) => {
+          for (const x of [
+            clampWindow(w, limits),
+            zoomWindow(clampWindow(w, limits), f, at, limits),
+            panWindow(clampWindow(w, limits), share, limits),
+            followWindow(w, limits),
+          ]) {
+            expect(x.from).toBeGreaterThanOrEqual(limits.from - 1e-6);
+            expect(x.to).toBeLessThanOrEqual(limits.to + 1e-6);
+            expect(x.to - x.from).toBeGreaterThanOrEqual(minSpanMs - 1e-6);
+          }
+        },
+      ),
+    );
   });
   it('zooms around the pointer, pans without changing its width, follows the end', () => {
     const z = zoomWindow({ from: 40_000, to: 60_000 }, 0.5, 0.25, limits);
@@ -38,29 +84,55 @@ describe('the window of time', () => {
 });
 
 describe('rows and spans', () => {
-  const lanes = [laneOf('trainer', 'trainer', [[0, 10]]), laneOf('desktop-10', 'desktop', []), laneOf('desktop-2', 'desktop', [[0, 50], [60, 40]]), laneOf('replica-0', 'replica', [[5, 5]])];
+  const lanes = [
+    laneOf('trainer', 'trainer', [[0, 10]]),
+    laneOf('desktop-10', 'desktop', []),
+    laneOf('desktop-2', 'desktop', [
+      [0, 50],
+      [60, 40],
+    ]),
+    laneOf('replica-0', 'replica', [[5, 5]]),
+  ];
   const layout = layoutRows(lanes, { row: 16, gap: 4, heading: 22 });
   it('are grouped by kind and numbered as people count', () => {
     expect(layout.rows.map((r) => lanes[r.lane]!.id)).toEqual(['desktop-2', 'desktop-10', 'replica-0', 'trainer']);
     expect(layout.headings.map((h) => h.count)).toEqual([2, 1, 1]);
     for (const [i, r] of layout.rows.entries()) expect(rowAt(layout, r.y + 8)).toBe(i);
-    for (let i = 1; i < layout.rows.length; i++) expect(layout.rows[i]!.y).toBeGreaterThanOrEqual(layout.rows[i - 1]!.y + 16);
+    for (let i = 1; i < layout.rows.length; i++)
+      expect(layout.rows[i]!.y).toBeGreaterThanOrEqual(layout.rows[i - 1]!.y + 16);
   });
   it('finds the spans that touch a window, and the one at a moment', () => {
-    fc.assert(fc.property(fc.array(fc.tuple(fc.integer({ min: 0, max: 30 }), fc.integer({ min: 1, max: 30 })), { maxLength: 30 }), fc.integer({ min: -10, max: 900 }), fc.integer({ min: 1, max: 300 }), (gaps, from, wide) => {
-      let t = 0;
-      const spans = gaps.map(([gap, ms]) => { const s = [t + gap, ms] as const; t += gap + ms; return s; }), l = laneOf('x', 'desktop', spans), [a, b] = spansIn(l, { from, to: from + wide });
-      const touching = spans.map((s, i) => ({ s, i })).filter(({ s }) => s[0] < from + wide && s[0] + s[1] > from).map((x) => x.i);
-      expect(Array.from({ length: b - a }, (_, i) => a + i)).toEqual(touching);
-      for (const [i, s] of spans.entries()) expect([i, i - 1]).toContain(spanAt(l, s[0]));
-    }));
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.integer({ min: 0, max: 30 }), fc.integer({ min: 1, max: 30 })), { maxLength: 30 }),
+        fc.integer({ min: -10, max: 900 }),
+        fc.integer({ min: 1, max: 300 }),
+        (gaps, from, wide) => {
+          let t = 0;
+          const spans = gaps.map(([gap, ms]) => {
+              const s = [t + gap, ms] as const;
+              t += gap + ms;
+              return s;
+            }),
+            l = laneOf('x', 'desktop', spans),
+            [a, b] = spansIn(l, { from, to: from + wide });
+          const touching = spans
+            .map((s, i) => ({ s, i }))
+            .filter(({ s }) => s[0] < from + wide && s[0] + s[1] > from)
+            .map((x) => x.i);
+          expect(Array.from({ length: b - a }, (_, i) => a + i)).toEqual(touching);
+          for (const [i, s] of spans.entries()) expect([i, i - 1]).toContain(spanAt(l, s[0]));
+        },
+      ),
+    );
     const l = lanes[2]!;
     expect(spanAt(l, 55)).toBe(-1);
     expect(spanAt(l, 52, 3)).toBe(0);
     expect(spanAt(l, 58, 3)).toBe(1);
   });
   it('the keyboard goes along a lane and keeps its moment between lanes', () => {
-    const rows = layout.rows.map((r) => lanes[r.lane]!), w = { from: 0, to: 100 };
+    const rows = layout.rows.map((r) => lanes[r.lane]!),
+      w = { from: 0, to: 100 };
     expect(moveSpan('ArrowLeft', undefined, rows, w)).toEqual({ row: 0, span: 1 });
     expect(moveSpan('ArrowLeft', { row: 0, span: 1 }, rows, w)).toEqual({ row: 0, span: 0 });
     expect(moveSpan('ArrowLeft', { row: 0, span: 0 }, rows, w)).toEqual({ row: 0, span: 0 });
@@ -68,7 +140,17 @@ describe('rows and spans', () => {
     expect(moveSpan('x', { row: 0, span: 1 }, rows, w)).toBeUndefined();
   });
   it('adds up shares of a window, idle apart', () => {
-    const s = shares([laneOf('a', 'desktop', [[0, 50], [50, 25]]), laneOf('b', 'desktop', [])], 'desktop', { from: 0, to: 100 });
+    const s = shares(
+      [
+        laneOf('a', 'desktop', [
+          [0, 50],
+          [50, 25],
+        ]),
+        laneOf('b', 'desktop', []),
+      ],
+      'desktop',
+      { from: 0, to: 100 },
+    );
     expect(s.busy).toBeCloseTo(0.375);
     expect(s.by.get('act')).toBeCloseTo(0.25);
   });
@@ -76,25 +158,65 @@ describe('rows and spans', () => {
 
 describe('live spans', () => {
   it('are added behind what is known, never twice, whatever way they are cut into batches', () => {
-    fc.assert(fc.property(fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1, maxLength: 40 }), fc.array(fc.integer({ min: 0, max: 40 }), { maxLength: 5 }), (lengths, cuts) => {
-      let t = 0;
-      const spans = lengths.map((ms) => { const s = [t, ms] as const; t += ms; return s; }), whole = laneOf('d', 'desktop', spans), at = [...new Set(cuts.map((c) => Math.min(c, spans.length)))].sort((a, b) => a - b);
-      let known = lanesOf([]);
-      for (const [from, to] of [0, ...at].map((a, i, all) => [Math.max(0, a - 2), all[i + 1] ?? spans.length] as const)) {
-        const part = { ...whole, what: whole.what.slice(from, to), start: whole.start.slice(from, to), ms: whole.ms.slice(from, to), rollout: whole.rollout.slice(from, to), version: whole.version.slice(from, to) };
-        known = appendLanes(known, { lanes: [part], syncs: [] });
-      }
-      expect(known.lanes[0]!.start).toEqual(whole.start);
-      expect(known.lanes[0]!.rollout).toEqual(whole.rollout);
-      expect(known.to).toBe(Math.max(1000, t));
-    }));
+    fc.assert(
+      fc.property(
+        fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1, maxLength: 40 }),
+        fc.array(fc.integer({ min: 0, max: 40 }), { maxLength: 5 }),
+        (lengths, cuts) => {
+          let t = 0;
+          const spans = lengths.map((ms) => {
+              const s = [t, ms] as const;
+              t += ms;
+              return s;
+            }),
+            whole = laneOf('d', 'desktop', spans),
+            at = [...new Set(cuts.map((c) => Math.min(c, spans.length)))].sort((a, b) => a - b);
+          let known = lanesOf([]);
+          for (const [from, to] of [0, ...at].map(
+            (a, i, all) => [Math.max(0, a - 2), all[i + 1] ?? spans.length] as const,
+          )) {
+            const part = {
+              ...whole,
+              what: whole.what.slice(from, to),
+              start: whole.start.slice(from, to),
+              ms: whole.ms.slice(from, to),
+              rollout: whole.rollout.slice(from, to),
+              version: whole.version.slice(from, to),
+            };
+            known = appendLanes(known, { lanes: [part], syncs: [] });
+          }
+          expect(known.lanes[0]!.start).toEqual(whole.start);
+          expect(known.lanes[0]!.rollout).toEqual(whole.rollout);
+          expect(known.to).toBe(Math.max(1000, t));
+        },
+      ),
+    );
   });
   it('forgets what is older than it keeps', () => {
-    const known = appendLanes(lanesOf([laneOf('d', 'desktop', [[0, 10], [10, 10], [500, 10]])]), { lanes: [laneOf('d', 'desktop', [[600, 10]])], syncs: [] }, 400);
+    const known = appendLanes(
+      lanesOf([
+        laneOf('d', 'desktop', [
+          [0, 10],
+          [10, 10],
+          [500, 10],
+        ]),
+      ]),
+      { lanes: [laneOf('d', 'desktop', [[600, 10]])], syncs: [] },
+      400,
+    );
     expect(known.lanes[0]!.start).toEqual([500, 600]);
     expect(known.from).toBe(400);
   });
   it('joins the swaps of a version into one band', () => {
-    expect(syncBands([{ lane: 'a', start: 10, ms: 5, version: 3 }, { lane: 'b', start: 20, ms: 5, version: 3 }, { lane: 'a', start: 1, ms: 1, version: 2 }])).toEqual([{ version: 2, from: 1, to: 2, replicas: 1 }, { version: 3, from: 10, to: 25, replicas: 2 }]);
+    expect(
+      syncBands([
+        { lane: 'a', start: 10, ms: 5, version: 3 },
+        { lane: 'b', start: 20, ms: 5, version: 3 },
+        { lane: 'a', start: 1, ms: 1, version: 2 },
+      ]),
+    ).toEqual([
+      { version: 2, from: 1, to: 2, replicas: 1 },
+      { version: 3, from: 10, to: 25, replicas: 2 },
+    ]);
   });
 });

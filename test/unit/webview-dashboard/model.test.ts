@@ -1,17 +1,50 @@
 import { describe, expect, it } from 'vitest';
 import type { RunEvent } from '../../../runtime/protocol/types.js';
 import { bannersOf } from '../../../webview/dashboard/banners.js';
-import { emptyModel, evaluationOnly, firstWindowMs, isLive, reduce, staleAfter, wholeRun, type Message, type Model } from '../../../webview/dashboard/model.js';
+import {
+  emptyModel,
+  evaluationOnly,
+  firstWindowMs,
+  isLive,
+  reduce,
+  staleAfter,
+  wholeRun,
+  type Message,
+  type Model,
+} from '../../../webview/dashboard/model.js';
 import { makeRun } from '../../webview/dashboard/run.js';
 
 const r = makeRun();
 const after = (m: Model, ...ms: readonly Message[]): Model => ms.reduce(reduce, m);
-const opened = (run = r): Model => after(emptyModel(), { type: 'open', run: run.run, daemon: 'ready' }, { type: 'series', series: run.series }, { type: 'curves', curves: run.curves, evals: run.detail.evals }, { type: 'curation', curation: run.curation }, { type: 'detail', detail: run.detail });
-const metrics = (at: number, values: Record<string, number>): RunEvent => ({ seq: 1, at, type: 'metrics', source: 'update', version: 80, values });
+const opened = (run = r): Model =>
+  after(
+    emptyModel(),
+    { type: 'open', run: run.run, daemon: 'ready' },
+    { type: 'series', series: run.series },
+    { type: 'curves', curves: run.curves, evals: run.detail.evals },
+    { type: 'curation', curation: run.curation },
+    { type: 'detail', detail: run.detail },
+  );
+const metrics = (at: number, values: Record<string, number>): RunEvent => ({
+  seq: 1,
+  at,
+  type: 'metrics',
+  source: 'update',
+  version: 80,
+  values,
+});
 
 describe('what the dashboard knows', () => {
   it('answers may come in any order', () => {
-    const m = opened(), other = after(emptyModel(), { type: 'open', run: r.run, daemon: 'ready' }, { type: 'detail', detail: r.detail }, { type: 'curation', curation: r.curation }, { type: 'curves', curves: r.curves, evals: r.detail.evals }, { type: 'series', series: r.series });
+    const m = opened(),
+      other = after(
+        emptyModel(),
+        { type: 'open', run: r.run, daemon: 'ready' },
+        { type: 'detail', detail: r.detail },
+        { type: 'curation', curation: r.curation },
+        { type: 'curves', curves: r.curves, evals: r.detail.evals },
+        { type: 'series', series: r.series },
+      );
     expect(other).toEqual(m);
     expect(m.loading).toBe(false);
     expect(isLive(m)).toBe(true);
@@ -23,7 +56,9 @@ describe('what the dashboard knows', () => {
     expect(m.loading).toBe(true);
   });
   it('metrics go on the series they name, once, and leave the others alone', () => {
-    const m = opened(), n = m.series.get('update.loss')!.at.length, e = metrics(r.now + 100, { loss: 0.5, somethingElse: 1, entropy: NaN });
+    const m = opened(),
+      n = m.series.get('update.loss')!.at.length,
+      e = metrics(r.now + 100, { loss: 0.5, somethingElse: 1, entropy: NaN });
     const next = after(m, { type: 'events', events: [e, e] });
     expect(next.series.get('update.loss')!.at.length).toBe(n + 1);
     expect(next.series.get('update.loss')!.value.at(-1)).toBe(0.5);
@@ -33,7 +68,8 @@ describe('what the dashboard knows', () => {
   });
   it('series stay bounded however long the run lives', () => {
     let m = opened();
-    for (let i = 1; i <= 6000; i++) m = reduce(m, { type: 'events', events: [metrics(r.now + i, { gradNorm: i === 3000 ? 99 : 2 })] });
+    for (let i = 1; i <= 6000; i++)
+      m = reduce(m, { type: 'events', events: [metrics(r.now + i, { gradNorm: i === 3000 ? 99 : 2 })] });
     const s = m.series.get('update.gradNorm')!;
     expect(s.at.length).toBeLessThanOrEqual(4000);
     expect(s.value.length).toBe(s.at.length);
@@ -41,11 +77,13 @@ describe('what the dashboard knows', () => {
     expect(s.at.at(-1)).toBe(r.now + 6000);
   });
   it('an answer wider than what has happened does not move the clock', () => {
-    const m = opened(), lanes = { ...r.lanes(r.now - 5000, r.now, 1000), to: r.now + 60_000 };
+    const m = opened(),
+      lanes = { ...r.lanes(r.now - 5000, r.now, 1000), to: r.now + 60_000 };
     expect(after(m, { type: 'lanes', lanes }).now).toBe(r.now);
   });
   it('an evaluation is added once, also when it was already in the answer', () => {
-    const point = { ...r.detail.evals.at(-1)!, at: r.now + 5, version: 81 }, e: RunEvent = { seq: 9, at: r.now + 5, type: 'eval', point };
+    const point = { ...r.detail.evals.at(-1)!, at: r.now + 5, version: 81 },
+      e: RunEvent = { seq: 9, at: r.now + 5, type: 'eval', point };
     const m = after(opened(), { type: 'events', events: [e] }, { type: 'events', events: [e] });
     expect(m.evals.length).toBe(r.detail.evals.length + 1);
     expect(after(m, { type: 'curves', curves: r.curves, evals: r.detail.evals }).evals).toEqual(m.evals);
@@ -55,7 +93,8 @@ describe('what the dashboard knows', () => {
   it('spans are kept only where lanes were asked for, and go on behind an answer', () => {
     const events = r.events(r.now, 1000, 50);
     expect(after(opened(), { type: 'events', events }).lanes).toBeUndefined();
-    const answer = r.lanes(r.now - 20_000, r.now, 3000), m = after(opened(), { type: 'lanes', lanes: answer }, { type: 'events', events });
+    const answer = r.lanes(r.now - 20_000, r.now, 3000),
+      m = after(opened(), { type: 'lanes', lanes: answer }, { type: 'events', events });
     expect(m.lanes!.to).toBeGreaterThan(r.now);
     for (const l of m.lanes!.lanes) expect([...l.start]).toEqual([...l.start].sort((a, b) => a - b));
     // An older answer that arrives late does not lose what came since.
@@ -67,7 +106,10 @@ describe('what the dashboard knows', () => {
     expect(isLive(reduce(m, { type: 'daemon', state: 'reconnecting' }))).toBe(false);
   });
   it('the end of a run is not hidden by its last status', () => {
-    const m = reduce(opened(), { type: 'detail', detail: { ...r.detail, summary: { ...r.detail.summary, state: 'finished', status: undefined } } });
+    const m = reduce(opened(), {
+      type: 'detail',
+      detail: { ...r.detail, summary: { ...r.detail.summary, state: 'finished', status: undefined } },
+    });
     expect(m.status!.state).toBe('finished');
     expect(isLive(m)).toBe(false);
   });
@@ -86,18 +128,43 @@ describe('what the dashboard knows', () => {
 
 describe('banners', () => {
   const keys = (m: Model): string[] => bannersOf(m).map((b) => b.key.split(' ')[0]!);
-  it('a run in good order has none', () => { expect(bannersOf(opened())).toEqual([]); });
+  it('a run in good order has none', () => {
+    expect(bannersOf(opened())).toEqual([]);
+  });
   it('each state that needs attention says what to do', () => {
-    for (const state of ['stopped', 'starting', 'attaching', 'reconnecting', 'incompatible', 'failed'] as const) expect(keys(reduce(opened(), { type: 'daemon', state }))).toEqual(['daemon']);
-    expect(bannersOf(reduce(opened(), { type: 'daemon', state: 'stopped' }))[0]!.actions[0]!.command).toBe('startRuntime');
-    const failed = after(opened(), { type: 'status', status: { ...r.status, state: 'failed', error: { kind: 'desktop.unavailable', message: 'No desktop could be started.', remedy: 'Run Check This Machine.' } }, ledger: r.ledger });
+    for (const state of ['stopped', 'starting', 'attaching', 'reconnecting', 'incompatible', 'failed'] as const)
+      expect(keys(reduce(opened(), { type: 'daemon', state }))).toEqual(['daemon']);
+    expect(bannersOf(reduce(opened(), { type: 'daemon', state: 'stopped' }))[0]!.actions[0]!.command).toBe(
+      'startRuntime',
+    );
+    const failed = after(opened(), {
+      type: 'status',
+      status: {
+        ...r.status,
+        state: 'failed',
+        error: {
+          kind: 'desktop.unavailable',
+          message: 'No desktop could be started.',
+          remedy: 'Run Check This Machine.',
+        },
+      },
+      ledger: r.ledger,
+    });
     expect(bannersOf(failed)[0]!.words).toBe('No desktop could be started. Run Check This Machine.');
     expect(bannersOf(failed)[0]!.actions.map((a) => a.command)).toEqual(['resume', 'showLog']);
-    expect(keys(after(opened(), { type: 'status', status: { ...r.status, state: 'interrupted' }, ledger: r.ledger }))).toEqual(['interrupted']);
-    expect(keys(after(opened(), { type: 'lacks', error: { kind: 'store.io', message: 'a', remedy: 'b' } }))).toEqual(['warning']);
+    expect(
+      keys(after(opened(), { type: 'status', status: { ...r.status, state: 'interrupted' }, ledger: r.ledger })),
+    ).toEqual(['interrupted']);
+    expect(keys(after(opened(), { type: 'lacks', error: { kind: 'store.io', message: 'a', remedy: 'b' } }))).toEqual([
+      'warning',
+    ]);
   });
   it('a run that was only evaluated says so', () => {
-    const m = after(opened(), { type: 'status', status: r.status, ledger: { generated: 0, trained: 0, inFlight: 0, byState: {}, retired: {}, closes: true } });
+    const m = after(opened(), {
+      type: 'status',
+      status: r.status,
+      ledger: { generated: 0, trained: 0, inFlight: 0, byState: {}, retired: {}, closes: true },
+    });
     expect(evaluationOnly(m)).toBe(true);
     expect(keys(m)).toEqual(['evaluation']);
   });

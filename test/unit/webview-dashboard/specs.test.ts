@@ -1,14 +1,54 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { entropySpec, groupsSpec, injectionsSpec, keptSpec, rollingMean, shareBelow, spreadOver, stalenessSpec, tisSpec } from '../../../webview/dashboard/curationSpecs.js';
+import {
+  entropySpec,
+  groupsSpec,
+  injectionsSpec,
+  keptSpec,
+  rollingMean,
+  shareBelow,
+  spreadOver,
+  stalenessSpec,
+  tisSpec,
+} from '../../../webview/dashboard/curationSpecs.js';
 import { emptyModel, reduce, type Model } from '../../../webview/dashboard/model.js';
-import { correctionCharts, metricSpec, probes, shareOfBound, sortTasks, successSpec, throughputCharts, trainerCharts } from '../../../webview/dashboard/specs.js';
+import {
+  correctionCharts,
+  metricSpec,
+  probes,
+  shareOfBound,
+  sortTasks,
+  successSpec,
+  throughputCharts,
+  trainerCharts,
+} from '../../../webview/dashboard/specs.js';
 import { isEmpty, type ChartSpec } from '../../../webview/ui/chartSpec.js';
 import { makeRun, type MadeRun } from '../../webview/dashboard/run.js';
 
-const modelOf = (r: MadeRun): Model => [{ type: 'open' as const, run: r.run, daemon: 'ready' as const }, { type: 'detail' as const, detail: r.detail }, { type: 'series' as const, series: r.series }, { type: 'curves' as const, curves: r.curves, evals: r.detail.evals }, { type: 'curation' as const, curation: r.curation }].reduce(reduce, emptyModel());
-const r = makeRun({ infeasible: true }), m = modelOf(r), none = reduce(emptyModel('/x', 'ready'), { type: 'curves', curves: [], evals: [] });
-const every = (x: Model): ChartSpec[] => [successSpec(x, 'time'), successSpec(x, 'rollouts'), successSpec(x, 'time', 'desk/form-one'), ...[...throughputCharts, ...trainerCharts, ...correctionCharts].map((c) => metricSpec(x, c)), groupsSpec(x, 'size'), groupsSpec(x, 'cap', 'desk/form-one'), entropySpec(x), keptSpec(x), injectionsSpec(x), tisSpec(x), stalenessSpec(x)];
+const modelOf = (r: MadeRun): Model =>
+  [
+    { type: 'open' as const, run: r.run, daemon: 'ready' as const },
+    { type: 'detail' as const, detail: r.detail },
+    { type: 'series' as const, series: r.series },
+    { type: 'curves' as const, curves: r.curves, evals: r.detail.evals },
+    { type: 'curation' as const, curation: r.curation },
+  ].reduce(reduce, emptyModel());
+const r = makeRun({ infeasible: true }),
+  m = modelOf(r),
+  none = reduce(emptyModel('/x', 'ready'), { type: 'curves', curves: [], evals: [] });
+const every = (x: Model): ChartSpec[] => [
+  successSpec(x, 'time'),
+  successSpec(x, 'rollouts'),
+  successSpec(x, 'time', 'desk/form-one'),
+  ...[...throughputCharts, ...trainerCharts, ...correctionCharts].map((c) => metricSpec(x, c)),
+  groupsSpec(x, 'size'),
+  groupsSpec(x, 'cap', 'desk/form-one'),
+  entropySpec(x),
+  keptSpec(x),
+  injectionsSpec(x),
+  tisSpec(x),
+  stalenessSpec(x),
+];
 
 describe('every chart', () => {
   it('has ascending x, columns of one length, and a summary in whole words', () => {
@@ -24,20 +64,33 @@ describe('every chart', () => {
     }
   });
   it('says what it waits for when there is nothing yet', () => {
-    for (const s of every(none)) { expect(isEmpty(s)).toBe(true); expect(s.empty).toMatch(/\.$/); expect(s.summary).not.toMatch(/undefined|NaN/); }
+    for (const s of every(none)) {
+      expect(isEmpty(s)).toBe(true);
+      expect(s.empty).toMatch(/\.$/);
+      expect(s.summary).not.toMatch(/undefined|NaN/);
+    }
   });
 });
 
 describe('success', () => {
   it('draws evaluations apart from training, and infeasible tasks apart from feasible ones', () => {
     const s = successSpec(m, 'time');
-    expect(s.series.map((x) => [x.kind, x.hue])).toEqual([['line', 'blue'], ['line', 'orange'], ['points', 'purple'], ['points', 'orange']]);
+    expect(s.series.map((x) => [x.kind, x.hue])).toEqual([
+      ['line', 'blue'],
+      ['line', 'orange'],
+      ['points', 'purple'],
+      ['points', 'orange'],
+    ]);
     expect(new Set(s.series.flatMap((x) => (x.kind === 'points' ? [x.shape] : []))).size).toBe(2);
     expect(successSpec(modelOf(makeRun()), 'time').series.map((x) => x.kind)).toEqual(['line', 'points']);
   });
   it('places evaluations among the rollouts on the other axis', () => {
-    const points = successSpec(m, 'rollouts').series.find((x) => x.kind === 'points')!, line = successSpec(m, 'rollouts').series[0]!;
-    for (const x of points.x) { expect(x).toBeGreaterThanOrEqual(0); expect(x).toBeLessThanOrEqual(line.x.at(-1)!); }
+    const points = successSpec(m, 'rollouts').series.find((x) => x.kind === 'points')!,
+      line = successSpec(m, 'rollouts').series[0]!;
+    for (const x of points.x) {
+      expect(x).toBeGreaterThanOrEqual(0);
+      expect(x).toBeLessThanOrEqual(line.x.at(-1)!);
+    }
     expect(points.x.at(-1)).toBeGreaterThan(points.x[1]!);
   });
   it('of a family counts only its own probe episodes', () => {
@@ -46,7 +99,13 @@ describe('success', () => {
     expect(probes(e, 'b')).toEqual([]);
   });
   it('orders tasks by name, by need or by amount', () => {
-    const t = (family: string, rate: number | undefined, rollouts: number) => ({ family, rate, rollouts, successes: 0, spark: [] });
+    const t = (family: string, rate: number | undefined, rollouts: number) => ({
+      family,
+      rate,
+      rollouts,
+      successes: 0,
+      spark: [],
+    });
     const tasks = [t('b10', 0.9, 5), t('b2', 0.1, 9), t('a', undefined, 1)];
     expect(sortTasks(tasks, 'name').map((x) => x.family)).toEqual(['a', 'b2', 'b10']);
     expect(sortTasks(tasks, 'lowest').map((x) => x.family)).toEqual(['b2', 'b10', 'a']);
@@ -57,7 +116,10 @@ describe('success', () => {
 describe('bounds', () => {
   it('stand in their charts as a line that is always inside', () => {
     expect(metricSpec(m, throughputCharts[0]!).series.map((x) => x.label)).toEqual(['rollouts/h', 'X*']);
-    const s = metricSpec({ ...m, series: new Map([...m.series].filter(([k]) => !k.startsWith('run.bound'))) }, throughputCharts[0]!);
+    const s = metricSpec(
+      { ...m, series: new Map([...m.series].filter(([k]) => !k.startsWith('run.bound'))) },
+      throughputCharts[0]!,
+    );
     expect(s.series.length).toBe(1);
     expect(s.marks![0]!.at).toBe(r.status.bounds!.rolloutsPerHour);
     expect(s.y.ceil).toBeGreaterThan(s.marks![0]!.at);
@@ -68,13 +130,30 @@ describe('bounds', () => {
 });
 
 describe('curation', () => {
-  it('a rolling mean is one', () => { expect(rollingMean([1, 3, 5, 7], 2)).toEqual([1, 2, 4, 6]); });
+  it('a rolling mean is one', () => {
+    expect(rollingMean([1, 3, 5, 7], 2)).toEqual([1, 2, 4, 6]);
+  });
   it('N over the tasks: mean lies between least and most at every moment', () => {
-    fc.assert(fc.property(fc.array(fc.array(fc.tuple(fc.nat(1000), fc.integer({ min: 1, max: 8 })), { minLength: 1, maxLength: 20 }), { minLength: 1, maxLength: 5 }), (fams) => {
-      const groups = fams.map((g, i) => { const s = [...g].sort((a, b) => a[0] - b[0]); return { family: String(i), at: s.map((x) => x[0]), size: s.map((x) => x[1]), cap: s.map(() => 5) }; }), out = spreadOver(groups, 'size');
-      out.mean.forEach((v, i) => { expect(v).toBeGreaterThanOrEqual(out.low[i]! - 1e-9); expect(v).toBeLessThanOrEqual(out.high[i]! + 1e-9); });
-      expect(out.mean.at(-1)).toBeCloseTo(groups.reduce((a, g) => a + g.size.at(-1)!, 0) / groups.length, 9);
-    }));
+    fc.assert(
+      fc.property(
+        fc.array(fc.array(fc.tuple(fc.nat(1000), fc.integer({ min: 1, max: 8 })), { minLength: 1, maxLength: 20 }), {
+          minLength: 1,
+          maxLength: 5,
+        }),
+        (fams) => {
+          const groups = fams.map((g, i) => {
+              const s = [...g].sort((a, b) => a[0] - b[0]);
+              return { family: String(i), at: s.map((x) => x[0]), size: s.map((x) => x[1]), cap: s.map(() => 5) };
+            }),
+            out = spreadOver(groups, 'size');
+          out.mean.forEach((v, i) => {
+            expect(v).toBeGreaterThanOrEqual(out.low[i]! - 1e-9);
+            expect(v).toBeLessThanOrEqual(out.high[i]! + 1e-9);
+          });
+          expect(out.mean.at(-1)).toBeCloseTo(groups.reduce((a, g) => a + g.size.at(-1)!, 0) / groups.length, 9);
+        },
+      ),
+    );
   });
   it('one task stands out as a step line', () => {
     const s = groupsSpec(m, 'size', 'desk/form-one');
@@ -90,7 +169,16 @@ describe('curation', () => {
     expect(s.summary).toMatch(/about 20 %/);
   });
   it('staleness has a bar for every lag, also for those nobody had', () => {
-    const s = stalenessSpec({ ...m, curation: { ...r.curation, staleness: [{ lag: 3, rollouts: 2 }, { lag: 0, rollouts: 8 }] } });
+    const s = stalenessSpec({
+      ...m,
+      curation: {
+        ...r.curation,
+        staleness: [
+          { lag: 3, rollouts: 2 },
+          { lag: 0, rollouts: 8 },
+        ],
+      },
+    });
     expect(s.series[0]!.y).toEqual([8, 0, 0, 2]);
     expect(s.summary).toMatch(/mean 0.6, at most 3/);
   });

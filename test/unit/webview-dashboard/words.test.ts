@@ -1,19 +1,65 @@
 import { describe, expect, it } from 'vitest';
-import { ago, clock, count, decimal, fine, interval, percent, shortFamily, tickTime } from '../../../webview/dashboard/format.js';
+import {
+  ago,
+  clock,
+  count,
+  decimal,
+  fine,
+  interval,
+  percent,
+  shortFamily,
+  tickTime,
+} from '../../../webview/dashboard/format.js';
 import { interpolate, wilson } from '../../../webview/dashboard/stats.js';
 
 describe('numbers as words', () => {
   it('group thousands, keep three digits, and say nothing where nothing is known', () => {
     expect([count(3787), count(1_234_567.4), count(undefined), count(NaN)]).toEqual(['3,787', '1,234,567', '–', '–']);
-    expect([decimal(0.021), decimal(0.50155), decimal(2.579), decimal(634.4), decimal(0), decimal(-0.00926), decimal(-3922), decimal(39_216_010), decimal(9.7e-14)]).toEqual(['0.021', '0.502', '2.58', '634', '0', '−0.00926', '−3,922', '3.9e7', '9.7e−14']);
-    expect([percent(0.875), percent(0.021, 1), percent(undefined), interval(0.772, 0.935), interval(0.1, undefined)]).toEqual(['88 %', '2.1 %', '–', '77–94 %', '–']);
+    expect([
+      decimal(0.021),
+      decimal(0.50155),
+      decimal(2.579),
+      decimal(634.4),
+      decimal(0),
+      decimal(-0.00926),
+      decimal(-3922),
+      decimal(39_216_010),
+      decimal(9.7e-14),
+    ]).toEqual(['0.021', '0.502', '2.58', '634', '0', '−0.00926', '−3,922', '3.9e7', '9.7e−14']);
+    expect([
+      percent(0.875),
+      percent(0.021, 1),
+      percent(undefined),
+      interval(0.772, 0.935),
+      interval(0.1, undefined),
+    ]).toEqual(['88 %', '2.1 %', '–', '77–94 %', '–']);
   });
   it('times read as people say them', () => {
-    expect([clock(42_000), clock(818_000), clock(7_500_000), clock(273_600_000), clock(undefined)]).toEqual(['0:42', '13:38', '2:05:00', '3 d 04:00', '–']);
-    expect([tickTime(0, 60_000), tickTime(300_000, 300_000), tickTime(5_400_000, 1_800_000), tickTime(7_200_000, 3_600_000), tickTime(172_800_000, 86_400_000), tickTime(61_500, 500), tickTime(59_999, 1000)]).toEqual(['0', '5 min', '1:30 h', '2 h', '2 d', '1:01.5', '1:00']);
+    expect([clock(42_000), clock(818_000), clock(7_500_000), clock(273_600_000), clock(undefined)]).toEqual([
+      '0:42',
+      '13:38',
+      '2:05:00',
+      '3 d 04:00',
+      '–',
+    ]);
+    expect([
+      tickTime(0, 60_000),
+      tickTime(300_000, 300_000),
+      tickTime(5_400_000, 1_800_000),
+      tickTime(7_200_000, 3_600_000),
+      tickTime(172_800_000, 86_400_000),
+      tickTime(61_500, 500),
+      tickTime(59_999, 1000),
+    ]).toEqual(['0', '5 min', '1:30 h', '2 h', '2 d', '1:01.5', '1:00']);
     expect(fine(818_250)).toBe('13:38.2');
     expect(fine(59_990)).toBe('0:59.9');
-    expect([ago(2000), ago(60_000), ago(240_000), ago(7_200_000), ago(259_200_000)]).toEqual(['just now', '60 s ago', '4 min ago', '2 h ago', '3 days ago']);
+    expect([ago(2000), ago(60_000), ago(240_000), ago(7_200_000), ago(259_200_000)]).toEqual([
+      'just now',
+      '60 s ago',
+      '4 min ago',
+      '2 h ago',
+      '3 days ago',
+    ]);
     expect([shortFamily('desk/press-two'), shortFamily('chrome/2ad9387a')]).toEqual(['press-two', 'chrome/2ad9387a']);
   });
 });

@@ -1,19 +1,37 @@
-/** A language in which every message is its English in brackets: what a page shows outside of brackets was not translated. */
+/**
+ * A language in which every message is its English in brackets: what a page shows outside of brackets was not
+ * translated.
+ */
 import { readFileSync } from 'node:fs';
 import type { TestPage } from './page.js';
 
-export const pseudo: Readonly<Record<string, string>> = Object.fromEntries(Object.keys(JSON.parse(readFileSync('l10n/bundle.l10n.json', 'utf8')) as Record<string, string>).map((m) => [m, `⟦${m}⟧`]));
+export const pseudo: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.keys(JSON.parse(readFileSync('l10n/bundle.l10n.json', 'utf8')) as Record<string, string>).map((m) => [
+    m,
+    `⟦${m}⟧`,
+  ]),
+);
 
 /** Without what may stand around it, and white space however it is shown. */
 const core = (x: string): string => x.replace(/[⇥⏎\s]+/g, ' ').replace(/^[ ·“(]+|[ ·”).]+$/g, '');
-const strings = (x: unknown): string[] => (typeof x === 'string' ? [x, ...x.split('/').slice(1)] : typeof x === 'object' && x !== null ? Object.values(x).flatMap(strings) : []);
+const strings = (x: unknown): string[] =>
+  typeof x === 'string'
+    ? [x, ...x.split('/').slice(1)]
+    : typeof x === 'object' && x !== null
+      ? Object.values(x).flatMap(strings)
+      : [];
 /**
- * Words that the page shows or says and that are no message, once each; not those of `code` and `kbd`, which are the wire's and the keyboard's,
- * and not those of `data`, as they are. A single small word of the data may be one of the wire's, which a page has its own word for: those that
- * are none stand in `also`.
+ * Words that the page shows or says and that are no message, once each; not those of `code` and `kbd`, which are the
+ * wire's and the keyboard's, and not those of `data`, as they are. A single small word of the data may be one of the
+ * wire's, which a page has its own word for: those that are none stand in `also`.
  */
 export async function bare(t: TestPage, data: unknown, also: readonly string[] = []): Promise<readonly string[]> {
-  const known = new Set([...strings(data).filter((x) => !/^[a-z]+$/.test(x)).map(core), ...also]);
+  const known = new Set([
+    ...strings(data)
+      .filter((x) => !/^[a-z]+$/.test(x))
+      .map(core),
+    ...also,
+  ]);
   const all = await t.page.evaluate<string[]>(`(() => {
     const texts = [], out = [], skip = 'script, style, code, kbd';
     const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT);
@@ -25,8 +43,22 @@ export async function bare(t: TestPage, data: unknown, also: readonly string[] =
   })()`);
   const left = all.flatMap((x) => {
     let now = x;
-    for (let old = ''; old !== now;) { old = now; now = now.replace(/⟦[^⟦⟧]*⟧/g, ''); }
+    for (let old = ''; old !== now;) {
+      old = now;
+      now = now.replace(/⟦[^⟦⟧]*⟧/g, '');
+    }
     return now.split('\u0001');
   });
-  return [...new Set(left.filter((x) => !known.has(core(x)) && x.split(/ · |, |: /).map(core).some((part) => /[A-Za-z]{2,}/.test(part) && !known.has(part))))];
+  return [
+    ...new Set(
+      left.filter(
+        (x) =>
+          !known.has(core(x)) &&
+          x
+            .split(/ · |, |: /)
+            .map(core)
+            .some((part) => /[A-Za-z]{2,}/.test(part) && !known.has(part)),
+      ),
+    ),
+  ];
 }

@@ -7,7 +7,10 @@ import type { RealBrowser } from './browser.js';
 import { bundle, TestPage, type Bundle, type OpenOptions } from './page.js';
 import { FrameFolder } from './screens.js';
 
-/** What the tests of one kind of page share: its bundle, a folder of frames, and the page that is open, which must end without a fault. */
+/**
+ * What the tests of one kind of page share: its bundle, a folder of frames, and the page that is open, which must end
+ * without a fault.
+ */
 export class PageSession {
   readonly #browser: RealBrowser['browser'];
   readonly #defaults: () => Omit<OpenOptions, 'folders'>;
@@ -17,7 +20,12 @@ export class PageSession {
   #open: TestPage | undefined;
 
   /** Within `describe`; `ready` runs once the folder is there. */
-  constructor({ browser }: RealBrowser, kind: PageKind, defaults: () => Omit<OpenOptions, 'folders'>, ready: (s: PageSession) => Promise<void>) {
+  constructor(
+    { browser }: RealBrowser,
+    kind: PageKind,
+    defaults: () => Omit<OpenOptions, 'folders'>,
+    ready: (s: PageSession) => Promise<void>,
+  ) {
     this.#browser = browser;
     this.#defaults = defaults;
     beforeAll(async () => {
@@ -32,8 +40,17 @@ export class PageSession {
       this.#open = undefined;
       expect(faults).toEqual([]);
     });
-    afterAll(async () => { await browser.close(); await rm(this.dir, { recursive: true, force: true }); });
+    afterAll(async () => {
+      await browser.close();
+      await rm(this.dir, { recursive: true, force: true });
+    });
   }
   /** The page under test; one at a time is looked after. */
-  async show(o: Partial<OpenOptions> = {}): Promise<TestPage> { return (this.#open = await TestPage.open(this.#browser, this.bundle, { ...this.#defaults(), folders: [this.dir], ...o })); }
+  async show(o: Partial<OpenOptions> = {}): Promise<TestPage> {
+    return (this.#open = await TestPage.open(this.#browser, this.bundle, {
+      ...this.#defaults(),
+      folders: [this.dir],
+      ...o,
+    }));
+  }
 }

@@ -6,7 +6,10 @@ import { unitView } from '../revise.js';
 import { copyFrame, fileName } from './write.js';
 import type { WriteContext, Writer } from './write.js';
 
-/** Our own files, one a trajectory, with tokens, weights and verdicts; frames/ beside them. They open in the editor without a run. */
+/**
+ * Our own files, one a trajectory, with tokens, weights and verdicts; frames/ beside them. They open in the editor
+ * without a run.
+ */
 export function trajWriter({ run, dir }: WriteContext): Writer {
   return {
     async add(t, { root, places }) {
@@ -16,7 +19,10 @@ export function trajWriter({ run, dir }: WriteContext): Writer {
         await mkdir(dirname(to), { recursive: true });
         await copyFrame(run, f, to);
       }
-      const view = await trajectoryView(run, root, { alive: false, advantage: { baseline: 'trajectory', norm: 'std' } });
+      const view = await trajectoryView(run, root, {
+        alive: false,
+        advantage: { baseline: 'trajectory', norm: 'std' },
+      });
       await writeFile(join(dir, `${fileName(t.id)}.traj.jsonl`), serializeTrajectory(unitView(view, t, places)));
     },
     close: () => Promise.resolve(),

@@ -2,7 +2,10 @@ import type { Random, Size } from '../../../domain/index.js';
 import type { Evaluator, SetupStep } from '../../types.js';
 import type { Move } from './moves.js';
 
-/** What a template makes of a seed: the task and its two scripted runs. `solve` and `miss` end with `finished` (or `fail`). */
+/**
+ * What a template makes of a seed: the task and its two scripted runs. `solve` and `miss` end with `finished` (or
+ * `fail`).
+ */
 export interface Instance {
   readonly instruction: string;
   readonly config: readonly SetupStep[];
@@ -24,28 +27,43 @@ export interface Template {
 }
 
 /** Quote a word for the shell. */
-export const q = (s: string): string => /^[\w@%+=:,./-]+$/.test(s) ? s : `'${s.replaceAll("'", `'\\''`)}'`;
+export const q = (s: string): string => (/^[\w@%+=:,./-]+$/.test(s) ? s : `'${s.replaceAll("'", `'\\''`)}'`);
 
 /** n different elements. */
 export const pickSome = <T>(r: Random, xs: readonly T[], n: number): T[] => r.shuffle(xs).slice(0, n);
 
-export interface Box { readonly x: number; readonly y: number; readonly width: number; readonly height: number }
+export interface Box {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
 
 /** jwm's frame around a window's own area (overlay/etc/jwm/system.jwmrc), and the taskbar. */
 export const FRAME = { side: 3, top: 22, bottom: 3, tray: 26 } as const;
 
 /** A random place for a window whose own area is `width` x `height`: `x`, `y` are the frame's top left corner. */
 export function place(r: Random, screen: Size, width: number, height: number, region: Partial<Box> = {}): Box {
-  const left = region.x ?? 0, top = region.y ?? 0;
-  const right = left + (region.width ?? screen.width - left), bottom = top + (region.height ?? screen.height - FRAME.tray - top);
-  const roomX = Math.max(0, right - left - width - 2 * FRAME.side), roomY = Math.max(0, bottom - top - height - FRAME.top - FRAME.bottom);
+  const left = region.x ?? 0,
+    top = region.y ?? 0;
+  const right = left + (region.width ?? screen.width - left),
+    bottom = top + (region.height ?? screen.height - FRAME.tray - top);
+  const roomX = Math.max(0, right - left - width - 2 * FRAME.side),
+    roomY = Math.max(0, bottom - top - height - FRAME.top - FRAME.bottom);
   return { x: left + r.int(roomX + 1), y: top + r.int(roomY + 1), width, height };
 }
 
 export const geometry = (b: Box): string => `${b.width}x${b.height}+${b.x}+${b.y}`;
 
 /** How applications look: large bold letters, so that they can be read at half resolution. */
-export interface Look { /** GTK 3 style sheet. */ readonly css: string; /** GTK 2 (the file manager). */ readonly gtk2: string; /** GSettings, for GSETTINGS_BACKEND=keyfile. */ readonly settings?: string }
+export interface Look {
+  /** GTK 3 style sheet. */
+  readonly css: string;
+  /** GTK 2 (the file manager). */
+  readonly gtk2: string;
+  /** GSettings, for GSETTINGS_BACKEND=keyfile. */
+  readonly settings?: string;
+}
 const css = (pt: number, more = ''): string => `* { font: bold ${pt}pt "DejaVu Sans"; }\n${more}`;
 export const LARGE: Look = { css: css(14), gtk2: 'gtk-font-name="DejaVu Sans Bold 13"\n' };
 /** For windows that would not fit in 640x400 otherwise. */
@@ -59,23 +77,36 @@ export interface SetupPlan {
   /** Shell commands that run to their end before applications start. */
   readonly before?: readonly string[];
   /** Shell commands started in the background, in order; each waits for the windows of the one before. */
-  readonly start: readonly { readonly command: string; /** Windows it opens; default 1. */ readonly windows?: number; /** Shell commands once they are there, e.g. wmctrl. */ readonly then?: readonly string[] }[];
+  readonly start: readonly {
+    readonly command: string;
+    /** Windows it opens; default 1. */
+    readonly windows?: number;
+    /** Shell commands once they are there, e.g. wmctrl. */
+    readonly then?: readonly string[];
+  }[];
 }
 
 /** Output files of dialogs and the like. */
 export const OUT = '/tmp/desk';
 
 /**
- * One `execute` step that writes the files, starts the applications and returns when their windows are there. It waits for the window
- * manager's list of windows (an event, no polling). When a window fails to come it never succeeds, and `until` makes that a set-up error.
+ * One `execute` step that writes the files, starts the applications and returns when their windows are there. It waits
+ * for the window manager's list of windows (an event, no polling). When a window fails to come it never succeeds, and
+ * `until` makes that a set-up error.
  */
 export function setup(p: SetupPlan): SetupStep[] {
   const look = p.look ?? LARGE;
   const files: Record<string, string> = {
-    '/home/user/.config/gtk-3.0/gtk.css': look.css, '/home/user/.gtkrc-2.0': look.gtk2,
-    ...(look.settings ? { '/home/user/.config/glib-2.0/settings/keyfile': look.settings } : {}), ...p.files,
+    '/home/user/.config/gtk-3.0/gtk.css': look.css,
+    '/home/user/.gtkrc-2.0': look.gtk2,
+    ...(look.settings ? { '/home/user/.config/glib-2.0/settings/keyfile': look.settings } : {}),
+    ...p.files,
   };
-  const folders = new Set([OUT, ...Object.keys(files).map((f) => f.slice(0, f.lastIndexOf('/'))), ...(p.folders ?? [])]);
+  const folders = new Set([
+    OUT,
+    ...Object.keys(files).map((f) => f.slice(0, f.lastIndexOf('/'))),
+    ...(p.folders ?? []),
+  ]);
   const lines = [
     `[ -e ${OUT} ] && exit 1`,
     `mkdir -p ${[...folders].map(q).join(' ')}`,
@@ -96,21 +127,34 @@ export interface Check {
   readonly command: string;
   readonly prints: string;
   /**
-   * Look again for so many ms before it counts as failed. For what goes on where settling cannot see it: keys on their way through the kernel's
-   * terminal layer, a program's start on a busy machine.
+   * Look again for so many ms before it counts as failed. For what goes on where settling cannot see it: keys on their
+   * way through the kernel's terminal layer, a program's start on a busy machine.
    */
   readonly withinMs?: number;
 }
 const LOOK_AGAIN_MS = 50;
-const commandOf = (c: Check): string => c.withinMs === undefined ? c.command
-  : `look() { ${c.command}\n}; for i in {1..${Math.ceil(c.withinMs / LOOK_AGAIN_MS)}}; do seen=$(look; echo .); [ "$seen" = ${q(`${c.prints}.`)} ] && break; sleep ${LOOK_AGAIN_MS / 1000}; done; printf %s "\${seen%.}"`;
+const commandOf = (c: Check): string =>
+  c.withinMs === undefined
+    ? c.command
+    : `look() { ${c.command}\n}; for i in {1..${Math.ceil(c.withinMs / LOOK_AGAIN_MS)}}; do seen=$(look; echo .); [ "$seen" = ${q(`${c.prints}.`)} ] && break; sleep ${LOOK_AGAIN_MS / 1000}; done; printf %s "\${seen%.}"`;
 
 /** All checks must hold. A missing file prints nothing, which matches nothing. */
 export function judgedBy(...checks: readonly Check[]): Evaluator {
-  const one = checks.map((c) => ({ result: { type: 'vm_command_line', command: ['bash', '-c', commandOf(c)], title: c.command }, expected: { type: 'rule', rules: { expected: c.prints } } }));
+  const one = checks.map((c) => ({
+    result: { type: 'vm_command_line', command: ['bash', '-c', commandOf(c)], title: c.command },
+    expected: { type: 'rule', rules: { expected: c.prints } },
+  }));
   return one.length === 1
     ? { func: 'exact_match', ...one[0]! }
-    : { func: one.map(() => 'exact_match'), conj: 'and', result: one.map((o) => o.result), expected: one.map((o) => o.expected) };
+    : {
+        func: one.map(() => 'exact_match'),
+        conj: 'and',
+        result: one.map((o) => o.result),
+        expected: one.map((o) => o.expected),
+      };
 }
-export const fileIs = (path: string, content: string): Check => ({ command: `cat ${q(path)} 2>/dev/null`, prints: content });
+export const fileIs = (path: string, content: string): Check => ({
+  command: `cat ${q(path)} 2>/dev/null`,
+  prints: content,
+});
 export const INFEASIBLE: Evaluator = { func: 'infeasible' };

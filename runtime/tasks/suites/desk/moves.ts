@@ -3,17 +3,34 @@ import type { Action, Point, Random, Size } from '../../../domain/index.js';
 import { StudioError } from '../../../domain/index.js';
 import type { Box } from './kit.js';
 
-/** Scripted solutions: lists of moves, each turned into an action by looking at the desktop as it is (never at what it should be). */
+/**
+ * Scripted solutions: lists of moves, each turned into an action by looking at the desktop as it is (never at what it
+ * should be).
+ */
 export type Move = (s: Sight) => Promise<Action | Again>;
 /** The move is asked again after this action (e.g. scroll until a row shows). */
-export interface Again { readonly again: Action }
+export interface Again {
+  readonly again: Action;
+}
 
 /** A widget as AT-SPI reports it (overlay/opt/dart/a11y.py). */
 export interface Widget {
-  readonly app: string; readonly window: string; readonly role: string; readonly name: string; readonly text?: string; readonly states: readonly string[];
+  readonly app: string;
+  readonly window: string;
+  readonly role: string;
+  readonly name: string;
+  readonly text?: string;
+  readonly states: readonly string[];
   readonly box: readonly [x: number, y: number, width: number, height: number];
 }
-export interface WidgetQuery { readonly role: string; readonly name?: string; readonly window?: string; readonly app?: string; /** Which of several, top to bottom; default 0. */ readonly nth?: number }
+export interface WidgetQuery {
+  readonly role: string;
+  readonly name?: string;
+  readonly window?: string;
+  readonly app?: string;
+  /** Which of several, top to bottom; default 0. */
+  readonly nth?: number;
+}
 
 /** Times a missing widget is looked for again, the desktop coming to rest between. */
 const LOOKS = 8;
@@ -24,13 +41,20 @@ const CELL = 16;
 export class Sight {
   readonly desktop: Desktop;
   readonly r: Random;
-  constructor(desktop: Desktop, r: Random) { this.desktop = desktop; this.r = r; }
+  constructor(desktop: Desktop, r: Random) {
+    this.desktop = desktop;
+    this.r = r;
+  }
 
   /** Showing widgets. Rejects with `desktop.exec` when the desktop was started without a11y. */
   async widgets(): Promise<Widget[]> {
     const out = await this.desktop.exec(['/usr/bin/python3', '/opt/dart/a11y.py'], { timeoutMs: 15_000 });
     if (out.code !== 0) {
-      throw new StudioError('desktop.exec', `The scripted solution cannot see widgets: ${out.stderr.toString('utf8').trim().slice(-200)}`, 'Start the desktop with a11y: true.');
+      throw new StudioError(
+        'desktop.exec',
+        `The scripted solution cannot see widgets: ${out.stderr.toString('utf8').trim().slice(-200)}`,
+        'Start the desktop with a11y: true.',
+      );
     }
     return JSON.parse(out.stdout.toString('utf8')) as Widget[];
   }
@@ -38,76 +62,137 @@ export class Sight {
   /** Widgets of a kind, top to bottom, left to right; waits until there are enough of them. */
   async find(query: WidgetQuery): Promise<Widget> {
     for (let look = 1; ; look++) {
-      const all = (await this.widgets()).filter((w) => w.role === query.role && (query.name === undefined || w.name.trim() === query.name)
-        && (query.window === undefined || w.window === query.window) && (query.app === undefined || w.app.includes(query.app)));
+      const all = (await this.widgets()).filter(
+        (w) =>
+          w.role === query.role &&
+          (query.name === undefined || w.name.trim() === query.name) &&
+          (query.window === undefined || w.window === query.window) &&
+          (query.app === undefined || w.app.includes(query.app)),
+      );
       const found = all.sort((a, b) => a.box[1] - b.box[1] || a.box[0] - b.box[0])[query.nth ?? 0];
       if (found) return found;
-      if (look === LOOKS) throw new StudioError('internal', `The scripted solution finds no ${JSON.stringify(query)} on the desktop.`, 'Please report this with the task\'s id.');
+      if (look === LOOKS)
+        throw new StudioError(
+          'internal',
+          `The scripted solution finds no ${JSON.stringify(query)} on the desktop.`,
+          "Please report this with the task's id.",
+        );
       await this.desktop.settle({ horizonMs: 100 * look });
     }
   }
 
-  /** The area of an X window (without its frame), by class or title (regular expressions); the newest when there are several. */
+  /**
+   * The area of an X window (without its frame), by class or title (regular expressions); the newest when there are
+   * several.
+   */
   async window(match: { readonly class?: string; readonly title?: string }): Promise<Box> {
     for (let look = 1; ; look++) {
       // xwininfo, because xdotool counts a window's offset in its frame twice.
-      const search = match.class !== undefined ? '--class' : '--name', name = `^${match.class ?? match.title ?? ''}$`;
-      const out = await this.desktop.exec(['bash', '-c', 'for w in $(xdotool search --onlyvisible "$0" "$1"); do xwininfo -id $w; done', search, name], { timeoutMs: 10_000 });
-      const boxes = [...out.stdout.toString('utf8').matchAll(/upper-left X:\s+(-?\d+)\s+Absolute upper-left Y:\s+(-?\d+)[^]*?Width: (\d+)\s+Height: (\d+)/g)]
-        .map((m) => ({ x: Number(m[1]), y: Number(m[2]), width: Number(m[3]), height: Number(m[4]) })).filter((b) => b.width > 1 && b.height > 1);
+      const search = match.class !== undefined ? '--class' : '--name',
+        name = `^${match.class ?? match.title ?? ''}$`;
+      const out = await this.desktop.exec(
+        ['bash', '-c', 'for w in $(xdotool search --onlyvisible "$0" "$1"); do xwininfo -id $w; done', search, name],
+        { timeoutMs: 10_000 },
+      );
+      const boxes = [
+        ...out.stdout
+          .toString('utf8')
+          .matchAll(/upper-left X:\s+(-?\d+)\s+Absolute upper-left Y:\s+(-?\d+)[^]*?Width: (\d+)\s+Height: (\d+)/g),
+      ]
+        .map((m) => ({ x: Number(m[1]), y: Number(m[2]), width: Number(m[3]), height: Number(m[4]) }))
+        .filter((b) => b.width > 1 && b.height > 1);
       const found = boxes.at(-1);
       if (found) return found;
-      if (look === LOOKS) throw new StudioError('internal', `The scripted solution finds no window ${JSON.stringify(match)}.`, 'Please report this with the task\'s id.');
+      if (look === LOOKS)
+        throw new StudioError(
+          'internal',
+          `The scripted solution finds no window ${JSON.stringify(match)}.`,
+          "Please report this with the task's id.",
+        );
       await this.desktop.settle({ horizonMs: 100 * look });
     }
   }
 
-  get screen(): Size { return this.desktop.screen; }
-  pointIn(box: Box): Point { return pointIn(box, this.r); }
+  get screen(): Size {
+    return this.desktop.screen;
+  }
+  pointIn(box: Box): Point {
+    return pointIn(box, this.r);
+  }
 }
 
 /**
- * A point to click: a random one of the cell centres well inside the box (a quarter of its size from every edge), else of those further out,
- * else the middle. At other screen sizes the same grid does no harm.
+ * A point to click: a random one of the cell centres well inside the box (a quarter of its size from every edge), else
+ * of those further out, else the middle. At other screen sizes the same grid does no harm.
  */
 export function pointIn(b: Box, r: Random): Point {
   for (const share of [0.25, 0.12, 0]) {
-    const mx = Math.max(2, b.width * share), my = Math.max(2, b.height * share);
+    const mx = Math.max(2, b.width * share),
+      my = Math.max(2, b.height * share);
     const inside: Point[] = [];
-    for (let y = firstCentre(b.y + my); y <= b.y + b.height - my; y += CELL) for (let x = firstCentre(b.x + mx); x <= b.x + b.width - mx; x += CELL) inside.push({ x, y });
+    for (let y = firstCentre(b.y + my); y <= b.y + b.height - my; y += CELL)
+      for (let x = firstCentre(b.x + mx); x <= b.x + b.width - mx; x += CELL) inside.push({ x, y });
     if (inside.length > 0) return r.pick(inside);
   }
   return { x: Math.round(b.x + b.width / 2), y: Math.round(b.y + b.height / 2) };
 }
 const firstCentre = (from: number): number => Math.ceil((from - CELL / 2) / CELL) * CELL + CELL / 2;
 
-/** A widget's box; of a wide list row only where its words stand, and of a wide one-line field only the beginning: where people click. */
+/**
+ * A widget's box; of a wide list row only where its words stand, and of a wide one-line field only the beginning: where
+ * people click.
+ */
 export const boxOf = (w: Widget): Box => {
-  const [x, y, width, height] = w.box, words = w.name.trim().length * 13 + 12;
+  const [x, y, width, height] = w.box,
+    words = w.name.trim().length * 13 + 12;
   const part = w.role === 'table cell' && words > 12 ? words : w.role === 'text' && height < 60 ? 96 : width;
   return { x, y, width: width > 1.5 * part ? part : width, height };
 };
 
 // Moves.
-const on = (type: 'click' | 'left_double' | 'right_single') => (query: WidgetQuery): Move => async (s) => ({ type, at: s.pointIn(boxOf(await s.find(query))) });
+const on =
+  (type: 'click' | 'left_double' | 'right_single') =>
+  (query: WidgetQuery): Move =>
+  async (s) => ({ type, at: s.pointIn(boxOf(await s.find(query))) });
 export const click = on('click');
 export const doubleClick = on('left_double');
 export const rightClick = on('right_single');
 export type Where = (s: Sight) => Promise<Box>;
-export const widgetBox = (query: WidgetQuery): Where => async (s) => boxOf(await s.find(query));
-export const clickBox = (where: Where): Move => async (s) => ({ type: 'click', at: s.pointIn(await where(s)) });
-export const button = (name: string, window?: string): Move => click({ role: 'push button', name, ...(window === undefined ? {} : { window }) });
-export const type = (text: string): Move => () => Promise.resolve({ type: 'type', text });
+export const widgetBox =
+  (query: WidgetQuery): Where =>
+  async (s) =>
+    boxOf(await s.find(query));
+export const clickBox =
+  (where: Where): Move =>
+  async (s) => ({ type: 'click', at: s.pointIn(await where(s)) });
+export const button = (name: string, window?: string): Move =>
+  click({ role: 'push button', name, ...(window === undefined ? {} : { window }) });
+export const type =
+  (text: string): Move =>
+  () =>
+    Promise.resolve({ type: 'type', text });
 export const enterText = (text: string): Move => type(`${text}\n`);
-export const key = (chord: string): Move => () => Promise.resolve({ type: 'hotkey', keys: chord.split('+') });
-export const doubleClickBox = (where: Where): Move => async (s) => ({ type: 'left_double', at: s.pointIn(await where(s)) });
-export const drag = (from: Where, to: Where): Move => async (s) => ({ type: 'drag', from: s.pointIn(await from(s)), to: s.pointIn(await to(s)) });
+export const key =
+  (chord: string): Move =>
+  () =>
+    Promise.resolve({ type: 'hotkey', keys: chord.split('+') });
+export const doubleClickBox =
+  (where: Where): Move =>
+  async (s) => ({ type: 'left_double', at: s.pointIn(await where(s)) });
+export const drag =
+  (from: Where, to: Where): Move =>
+  async (s) => ({ type: 'drag', from: s.pointIn(await from(s)), to: s.pointIn(await to(s)) });
 export const finish: Move = () => Promise.resolve({ type: 'finished' });
 export const giveUp: Move = () => Promise.resolve({ type: 'fail' });
 /** Turn the wheel over a place until the widget lies wholly inside it, then click the widget. */
-export const scrollTo = (query: WidgetQuery, area: WidgetQuery): Move => async (s) => {
-  const view = boxOf(await s.find(area));
-  const target = (await s.widgets()).find((w) => w.role === query.role && w.name.trim() === query.name);
-  const shown = target !== undefined && target.box[1] >= view.y && target.box[1] + target.box[3] <= view.y + view.height;
-  return shown ? { type: 'click', at: s.pointIn(boxOf(target)) } : { again: { type: 'scroll', at: s.pointIn(view), direction: 'down', amount: 5 } };
-};
+export const scrollTo =
+  (query: WidgetQuery, area: WidgetQuery): Move =>
+  async (s) => {
+    const view = boxOf(await s.find(area));
+    const target = (await s.widgets()).find((w) => w.role === query.role && w.name.trim() === query.name);
+    const shown =
+      target !== undefined && target.box[1] >= view.y && target.box[1] + target.box[3] <= view.y + view.height;
+    return shown
+      ? { type: 'click', at: s.pointIn(boxOf(target)) }
+      : { again: { type: 'scroll', at: s.pointIn(view), direction: 'down', amount: 5 } };
+  };

@@ -23,7 +23,19 @@ export const deskFamily = (name: string): FamilyId => id<FamilyId>(`desk/${name}
 
 /** The templates of `npm run quickstart`: learnable by the small policy on two cores, over five applications. */
 export const quickstartFamilies: readonly FamilyId[] = [
-  'press-button', 'press-two', 'list-pick', 'list-confirm', 'entry-type', 'form-one', 'note-save', 'note-replace', 'calc-copy', 'file-rename', 'file-delete', 'folder-new', 'term-touch',
+  'press-button',
+  'press-two',
+  'list-pick',
+  'list-confirm',
+  'entry-type',
+  'form-one',
+  'note-save',
+  'note-replace',
+  'calc-copy',
+  'file-rename',
+  'file-delete',
+  'folder-new',
+  'term-touch',
 ].map(deskFamily);
 
 /** `screen` is where windows are placed; it must be the desktops' size, at least 640x400. */
@@ -32,19 +44,36 @@ export function deskSuite(o: { readonly screen?: Size } = {}): DeskSuite {
   const byFamily = new Map<string, Template>(templates.map((t) => [deskFamily(t.name), t]));
   const templateOf = (family: string): Template => {
     const t = byFamily.get(family);
-    if (!t) throw new StudioError('task.invalid', `The suite desk has no template ${family}.`, 'List them with `dart-studio tasks list`.');
+    if (!t)
+      throw new StudioError(
+        'task.invalid',
+        `The suite desk has no template ${family}.`,
+        'List them with `dart-studio tasks list`.',
+      );
     return t;
   };
   const taskOf = (family: FamilyId, seed: number): Task => {
-    const t = templateOf(family), made = draw(t, seed, screen);
+    const t = templateOf(family),
+      made = draw(t, seed, screen);
     return {
-      id: id<TaskId>(`${family}#${seed}`), family, instruction: made.instruction, config: made.config, evaluator: made.evaluator,
-      relatedApps: t.apps, infeasible: t.infeasible === true, maxSteps: Math.max(4, t.steps * 2 + 3),
+      id: id<TaskId>(`${family}#${seed}`),
+      family,
+      instruction: made.instruction,
+      config: made.config,
+      evaluator: made.evaluator,
+      relatedApps: t.apps,
+      infeasible: t.infeasible === true,
+      maxSteps: Math.max(4, t.steps * 2 + 3),
     };
   };
   const parse = (task: string): { family: FamilyId; seed: number } => {
     const m = /^(.*)#(\d+)$/.exec(task);
-    if (!m) throw new StudioError('task.invalid', `${task} is not a task of the suite desk.`, 'Its tasks are written desk/TEMPLATE#SEED.');
+    if (!m)
+      throw new StudioError(
+        'task.invalid',
+        `${task} is not a task of the suite desk.`,
+        'Its tasks are written desk/TEMPLATE#SEED.',
+      );
     return { family: id<FamilyId>(m[1]!), seed: Number(m[2]) };
   };
   const script = (task: Task, which: 'solve' | 'miss'): Oracle => {
@@ -52,23 +81,40 @@ export function deskSuite(o: { readonly screen?: Size } = {}): DeskSuite {
     return runScript(draw(templateOf(family), seed, screen)[which], `${task.id}/${which}`);
   };
   return {
-    families: templates.map((t) => ({ id: deskFamily(t.name), split: t.heldout ? 'heldout' : 'train', apps: t.apps, steps: t.steps, infeasible: t.infeasible === true })),
+    families: templates.map((t) => ({
+      id: deskFamily(t.name),
+      split: t.heldout ? 'heldout' : 'train',
+      apps: t.apps,
+      steps: t.steps,
+      infeasible: t.infeasible === true,
+    })),
     task: taskOf,
-    byId: (task) => { const { family, seed } = parse(task); return taskOf(family, seed); },
+    byId: (task) => {
+      const { family, seed } = parse(task);
+      return taskOf(family, seed);
+    },
     oracle: (task) => script(task, 'solve'),
     nearMiss: (task) => script(task, 'miss'),
   };
 }
 
-/** The instance of a seed. Contents are split by their hash, so that a held-out seed never repeats a task seen in training. */
+/**
+ * The instance of a seed. Contents are split by their hash, so that a held-out seed never repeats a task seen in
+ * training.
+ */
 function draw(t: Template, seed: number, screen: Size): Instance {
-  if (!Number.isSafeInteger(seed) || seed < 0) throw new StudioError('task.invalid', `${seed} is not a seed.`, 'Seeds are whole numbers from 0.');
+  if (!Number.isSafeInteger(seed) || seed < 0)
+    throw new StudioError('task.invalid', `${seed} is not a seed.`, 'Seeds are whole numbers from 0.');
   const heldout = seed >= HELDOUT_FROM;
   for (let k = 0; k < DRAWS; k++) {
     const made = t.build(random(`desk/${t.name}/${seed}/${k}`), screen);
     if ((hash32(JSON.stringify([made.instruction, made.config])) % RESERVED === 0) === heldout) return made;
   }
-  throw new StudioError('internal', `The template ${t.name} has too few different tasks to split.`, 'Please report this.');
+  throw new StudioError(
+    'internal',
+    `The template ${t.name} has too few different tasks to split.`,
+    'Please report this.',
+  );
 }
 
 /** One action of the script at a time; after its end, `finished`. */

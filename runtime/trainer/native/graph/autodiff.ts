@@ -7,7 +7,8 @@ import { sizeOf, type Tensor } from './graph.js';
  */
 export function gradients(loss: Tensor, wrt: readonly Tensor[]): readonly Tensor[] {
   if (sizeOf(loss.shape) !== 1) throw new RangeError(`the loss must be one number, not [${loss.shape}]`);
-  const g = loss.graph, tape = [...g.nodes];
+  const g = loss.graph,
+    tape = [...g.nodes];
   const depends = new Set<Tensor>(wrt);
   for (const n of tape) if (n.vjp && n.sources.some((s) => depends.has(s))) for (const o of n.outputs) depends.add(o);
   const grads = new Map<Tensor, Tensor>([[loss, g.floats([1], loss.shape)]]);

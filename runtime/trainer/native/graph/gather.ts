@@ -5,14 +5,27 @@ import { concat } from './structure.js';
 
 /** Look-ups by index, with gradients that add up where an index repeats. */
 
-/** Rows of a table [n, ...] by runtime indices (i32 or i64, any shape): result [...indices, ...]. The gradient is OneHot^T x grad, one Gemm. */
+/**
+ * Rows of a table [n, ...] by runtime indices (i32 or i64, any shape): result [...indices, ...]. The gradient is
+ * OneHot^T x grad, one Gemm.
+ */
 export function gatherRows(table: Tensor, indices: Tensor): Tensor {
-  const g = table.graph, [n] = table.shape as [number], row = table.shape.slice(1), width = sizeOf(row), count = sizeOf(indices.shape);
+  const g = table.graph,
+    [n] = table.shape as [number],
+    row = table.shape.slice(1),
+    width = sizeOf(row),
+    count = sizeOf(indices.shape);
   return g.node1('Gather', [table, indices], [...indices.shape, ...row], {
     attributes: { axis: 0 },
     vjp: (dy) => {
       const flat = cast(reshape(indices, [count]), 'i64');
-      const hot = cast(g.node1('OneHot', [flat, g.ints([n]), g.constant(Float32Array.of(0, 1), [2], 'f32')], [count, n], { dtype: 'f32', attributes: { axis: -1 } }), g.float);
+      const hot = cast(
+        g.node1('OneHot', [flat, g.ints([n]), g.constant(Float32Array.of(0, 1), [2], 'f32')], [count, n], {
+          dtype: 'f32',
+          attributes: { axis: -1 },
+        }),
+        g.float,
+      );
       return [reshape(gemm(hot, reshape(dy, [count, width]), { transA: true }), table.shape), undefined];
     },
   });
@@ -20,13 +33,16 @@ export function gatherRows(table: Tensor, indices: Tensor): Tensor {
 
 /** Rows of a small table [n, w] by indices known when the graph is built, -1 for a row of zeros. */
 export function gatherConst(table: Tensor, indices: readonly number[]): Tensor {
-  const g = table.graph, [n, width] = table.shape as [number, number];
+  const g = table.graph,
+    [n, width] = table.shape as [number, number];
   const withZero = concat([table, g.floats(new Array<number>(width).fill(0), [1, width])], 0);
   return g.node1('Gather', [withZero, g.ints(indices.map((i) => (i < 0 ? n : i)))], [indices.length, width], {
     attributes: { axis: 0 },
     vjp: (dy) => {
       const hot = new Float32Array((n + 1) * indices.length);
-      indices.forEach((i, k) => { if (i >= 0) hot[i * indices.length + k] = 1; });
+      indices.forEach((i, k) => {
+        if (i >= 0) hot[i * indices.length + k] = 1;
+      });
       return [gemm(g.floats(hot, [n + 1, indices.length]), dy), undefined];
     },
   });
@@ -39,7 +55,10 @@ export function gatherElements(x: Tensor, indices: Tensor): Tensor {
     attributes: { axis: 1 },
     vjp: (dy) => {
       const zeros = g.floats(new Float32Array(sizeOf(x.shape)), x.shape);
-      return [g.node1('ScatterElements', [zeros, indices, dy], x.shape, { attributes: { axis: 1, reduction: 'add' } }), undefined];
+      return [
+        g.node1('ScatterElements', [zeros, indices, dy], x.shape, { attributes: { axis: 1, reduction: 'add' } }),
+        undefined,
+      ];
     },
   });
 }

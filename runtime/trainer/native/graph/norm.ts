@@ -7,14 +7,22 @@ const EPSILON = 1e-5;
 
 /** Layer normalisation over the last axis of x[rows, c], gain and offset [c]. */
 export function layerNorm(x: Tensor, gain: Tensor, offset: Tensor): Tensor {
-  const g = x.graph, [rows, c] = x.shape as [number, number];
-  const [y, mu, inv] = g.float === 'f32'
-    ? g.node('LayerNormalization', [x, gain, offset], [{ shape: x.shape }, { shape: [rows, 1] }, { shape: [rows, 1] }], { axis: -1, epsilon: { float: EPSILON } }) as [Tensor, Tensor, Tensor]
-    : spelledOut(x, gain, offset);
+  const g = x.graph,
+    [rows, c] = x.shape as [number, number];
+  const [y, mu, inv] =
+    g.float === 'f32'
+      ? (g.node(
+          'LayerNormalization',
+          [x, gain, offset],
+          [{ shape: x.shape }, { shape: [rows, 1] }, { shape: [rows, 1] }],
+          { axis: -1, epsilon: { float: EPSILON } },
+        ) as [Tensor, Tensor, Tensor])
+      : spelledOut(x, gain, offset);
   return g.node1('Identity', [y], x.shape, {
     sources: [x, gain, offset],
     vjp: (dy) => {
-      const xhat = mul(sub(x, mu), inv), d = mul(dy, gain);
+      const xhat = mul(sub(x, mu), inv),
+        d = mul(dy, gain);
       const inner = sub(sub(d, mean(d, [1], true)), mul(xhat, mean(mul(d, xhat), [1], true)));
       return [mul(inner, inv), reshape(sum(mul(dy, xhat), [0]), [c]), sum(dy, [0])];
     },
@@ -22,21 +30,32 @@ export function layerNorm(x: Tensor, gain: Tensor, offset: Tensor): Tensor {
 }
 /** In f64, where ORT's operator still answers its statistics in f32. */
 function spelledOut(x: Tensor, gain: Tensor, offset: Tensor): [Tensor, Tensor, Tensor] {
-  const mu = mean(x, [1], true), centred = sub(x, mu), inv = div(x.graph.scalar(1), sqrt(add(mean(mul(centred, centred), [1], true), EPSILON)));
+  const mu = mean(x, [1], true),
+    centred = sub(x, mu),
+    inv = div(x.graph.scalar(1), sqrt(add(mean(mul(centred, centred), [1], true), EPSILON)));
   return [add(mul(mul(centred, inv), gain), offset), mu, inv];
 }
 
 /** Softmax over the last axis. */
 export function softmax(x: Tensor): Tensor {
   const last = x.shape.length - 1;
-  const y: Tensor = x.graph.node1('Softmax', [x], x.shape, { attributes: { axis: -1 }, vjp: (g) => { const p = mul(g, y); return [sub(p, mul(y, sum(p, [last], true)))]; } });
+  const y: Tensor = x.graph.node1('Softmax', [x], x.shape, {
+    attributes: { axis: -1 },
+    vjp: (g) => {
+      const p = mul(g, y);
+      return [sub(p, mul(y, sum(p, [last], true)))];
+    },
+  });
   return y;
 }
 
 /** Log-softmax over the last axis. */
 export function logSoftmax(x: Tensor): Tensor {
   const last = x.shape.length - 1;
-  const y: Tensor = x.graph.node1('LogSoftmax', [x], x.shape, { attributes: { axis: -1 }, vjp: (g) => [sub(g, mul(exp(y), sum(g, [last], true)))] });
+  const y: Tensor = x.graph.node1('LogSoftmax', [x], x.shape, {
+    attributes: { axis: -1 },
+    vjp: (g) => [sub(g, mul(exp(y), sum(g, [last], true)))],
+  });
   return y;
 }
 

@@ -6,13 +6,22 @@ import { split } from '../graph/structure.js';
 export const ADAM_KNOBS = ['lr', 'beta1', 'beta2', 'epsilon', 'weightDecay', 'gradClip', 'c1', 'c2'] as const;
 
 /**
- * AdamW with clipping by the global norm. Inputs theta, m, v, gradient, decay [n], knobs; outputs theta2, m2, v2 [n] and norm [1].
- * The gradient is scaled by min(1, clip / (norm + 1e-6)), as PyTorch's clip_grad_norm_ does.
+ * AdamW with clipping by the global norm. Inputs theta, m, v, gradient, decay [n], knobs; outputs theta2, m2, v2 [n]
+ * and norm [1]. The gradient is scaled by min(1, clip / (norm + 1e-6)), as PyTorch's clip_grad_norm_ does.
  */
 export function adamGraph(n: number, float: 'f32' | 'f64' = 'f32'): Graph {
-  const g = new Graph(float), vec = (name: string): Tensor => g.input(name, float, [n]);
-  const k = Object.fromEntries(split(g.input('knobs', float, [ADAM_KNOBS.length]), ADAM_KNOBS.map(() => 1), 0).map((t, i) => [ADAM_KNOBS[i]!, reshape(t, [])])) as Record<(typeof ADAM_KNOBS)[number], Tensor>;
-  const theta = vec('theta'), raw = vec('gradient'), one = g.scalar(1);
+  const g = new Graph(float),
+    vec = (name: string): Tensor => g.input(name, float, [n]);
+  const k = Object.fromEntries(
+    split(
+      g.input('knobs', float, [ADAM_KNOBS.length]),
+      ADAM_KNOBS.map(() => 1),
+      0,
+    ).map((t, i) => [ADAM_KNOBS[i]!, reshape(t, [])]),
+  ) as Record<(typeof ADAM_KNOBS)[number], Tensor>;
+  const theta = vec('theta'),
+    raw = vec('gradient'),
+    one = g.scalar(1);
   const norm = sqrt(sumAll(mul(raw, raw)));
   const d = mul(raw, minimum(div(k.gradClip, add(norm, 1e-6)), 1));
   const m = add(mul(vec('m'), k.beta1), mul(d, sub(one, k.beta1)));

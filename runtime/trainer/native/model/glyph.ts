@@ -9,62 +9,128 @@ import { concat, pad, slice, split, transpose } from '../graph/structure.js';
 import type { ParamDef } from './params.js';
 
 /**
- * The 'glyph' policy: a small convolutional reader of screens, fused late with the instruction (spec/embedded-trainer.md 6 and 8).
- *   pixels -> stride-1 5x5 conv, 4x4 max-pool -> 3x3 conv, 2x2 max-pool -> one vector per 8x8-pixel cell + row/column embedding
+ * The 'glyph' policy: a small convolutional reader of screens, fused late with the instruction
+ * (spec/embedded-trainer.md 6 and 8).
+ * pixels -> stride-1 5x5 conv, 4x4 max-pool -> 3x3 conv, 2x2 max-pool -> one vector per 8x8-pixel cell + row/column
+ *   embedding
  *   -> residual blocks of dilated 3x3 convs -> cells X;
- *   instruction, history, step and a summary token -> transformer -> h; twice: h looks at X (attention), h += MLP([h, seen]);
- *   where: X u(h) + row(h) + column(h), what is seen there and where such things use to be; what to type: pointer into the instruction tokens; type and key: linear in h.
- * Keys and values of the attention over cells are absorbed into the query and the MLP (K q = X (Wk^T q)), so no product is made per cell and head.
+ * instruction, history, step and a summary token -> transformer -> h; twice: h looks at X (attention), h += MLP([h,
+ *   seen]);
+ * where: X u(h) + row(h) + column(h), what is seen there and where such things use to be; what to type: pointer into
+ *   the instruction tokens; type and key: linear in h. Keys and values of the attention over cells are absorbed into
+ *   the query and the MLP (K q = X (Wk^T q)), so no product is made per cell and head.
  */
 export interface GlyphSize {
-  readonly stem: number; readonly cell: number; readonly hidden: number; readonly dilations: readonly number[];
-  readonly width: number; readonly layers: number; readonly heads: number; readonly looks: number; readonly lookHeads: number;
+  readonly stem: number;
+  readonly cell: number;
+  readonly hidden: number;
+  readonly dilations: readonly number[];
+  readonly width: number;
+  readonly layers: number;
+  readonly heads: number;
+  readonly looks: number;
+  readonly lookHeads: number;
 }
-export const GLYPH_SIZE: GlyphSize = { stem: 8, cell: 32, hidden: 48, dilations: [1, 2, 3], width: 64, layers: 1, heads: 4, looks: 2, lookHeads: 4 };
+export const GLYPH_SIZE: GlyphSize = {
+  stem: 8,
+  cell: 32,
+  hidden: 48,
+  dilations: [1, 2, 3],
+  width: 64,
+  layers: 1,
+  heads: 4,
+  looks: 2,
+  lookHeads: 4,
+};
 
-const STEM_POOL = 4, STEM_KERNEL = 5, CELL_POOL = 2;
+const STEM_POOL = 4,
+  STEM_KERNEL = 5,
+  CELL_POOL = 2;
 const MASKED = -1e9;
 
-export interface PolicyInputs { readonly obs: Tensor; readonly instruction: Tensor; readonly history: Tensor }
+export interface PolicyInputs {
+  readonly obs: Tensor;
+  readonly instruction: Tensor;
+  readonly history: Tensor;
+}
 /** Inputs of a batch of b screens: obs u8[b,h,w], instruction i32[b,2n], history i32[b,4l+1]. */
 export const inputShapes = (s: EmbeddedPolicySpec, b: number): Record<keyof PolicyInputs, number[]> => ({
-  obs: [b, s.obs.height, s.obs.width], instruction: [b, s.instruction.maxTokens * 2], history: [b, s.history.length * 4 + 1],
+  obs: [b, s.obs.height, s.obs.width],
+  instruction: [b, s.instruction.maxTokens * 2],
+  history: [b, s.history.length * 4 + 1],
 });
 
 export function glyphParams(s: EmbeddedPolicySpec, z: GlyphSize): ParamDef[] {
   const defs: ParamDef[] = [];
-  const p = (name: string, shape: readonly number[], std: number): void => { defs.push({ name, shape, init: { std } }); };
-  const c = (name: string, shape: readonly number[], fill: number): void => { defs.push({ name, shape, init: { fill } }); };
-  const lin = (name: string, from: number, to: number, gain = 1): void => { p(`${name}.w`, [from, to], gain / Math.sqrt(from)); c(`${name}.b`, [to], 0); };
-  const norm = (name: string, n: number): void => { c(`${name}.gain`, [n], 1); c(`${name}.offset`, [n], 0); };
-  const { cols, rows } = gridOf(s), n = headSizes(s), d = z.width, he = Math.SQRT2;
+  const p = (name: string, shape: readonly number[], std: number): void => {
+    defs.push({ name, shape, init: { std } });
+  };
+  const c = (name: string, shape: readonly number[], fill: number): void => {
+    defs.push({ name, shape, init: { fill } });
+  };
+  const lin = (name: string, from: number, to: number, gain = 1): void => {
+    p(`${name}.w`, [from, to], gain / Math.sqrt(from));
+    c(`${name}.b`, [to], 0);
+  };
+  const norm = (name: string, n: number): void => {
+    c(`${name}.gain`, [n], 1);
+    c(`${name}.offset`, [n], 0);
+  };
+  const { cols, rows } = gridOf(s),
+    n = headSizes(s),
+    d = z.width,
+    he = Math.SQRT2;
 
-  p('stem.w', [STEM_KERNEL ** 2, z.stem], he / STEM_KERNEL); c('stem.b', [z.stem], 0);
-  p('conv.w', [9, z.stem * z.cell], he / Math.sqrt(9 * z.stem)); c('conv.b', [z.cell], 0);
-  p('pos.row', [rows, 1, z.cell], 0.1); p('pos.col', [1, cols, z.cell], 0.1);
+  p('stem.w', [STEM_KERNEL ** 2, z.stem], he / STEM_KERNEL);
+  c('stem.b', [z.stem], 0);
+  p('conv.w', [9, z.stem * z.cell], he / Math.sqrt(9 * z.stem));
+  c('conv.b', [z.cell], 0);
+  p('pos.row', [rows, 1, z.cell], 0.1);
+  p('pos.col', [1, cols, z.cell], 0.1);
   z.dilations.forEach((_, i) => {
     norm(`block${i}.norm`, z.cell);
-    p(`block${i}.conv.w`, [9, z.cell, z.hidden], he / Math.sqrt(9 * z.cell)); c(`block${i}.conv.b`, [z.hidden], 0);
+    p(`block${i}.conv.w`, [9, z.cell, z.hidden], he / Math.sqrt(9 * z.cell));
+    c(`block${i}.conv.b`, [z.hidden], 0);
     lin(`block${i}.out`, z.hidden, z.cell, 0.7);
   });
   norm('cells.norm', z.cell);
 
-  p('token.bucket', [s.instruction.buckets, d], 0.5); p('token.class', [s.instruction.classes, d], 0.5); p('pos.token', [s.instruction.maxTokens, d], 0.2);
-  p('past.type', [s.types.length + 1, d], 0.5); p('past.row', [rows + 1, d], 0.2); p('past.col', [cols + 1, d], 0.2);
-  p('past.argument', [Math.max(n.text, n.key) + 1, d], 0.5); p('pos.past', [s.history.length, d], 0.2);
-  p('step', [s.history.maxSteps + 1, d], 0.5); p('pos.summary', [1, d], 0.2);
+  p('token.bucket', [s.instruction.buckets, d], 0.5);
+  p('token.class', [s.instruction.classes, d], 0.5);
+  p('pos.token', [s.instruction.maxTokens, d], 0.2);
+  p('past.type', [s.types.length + 1, d], 0.5);
+  p('past.row', [rows + 1, d], 0.2);
+  p('past.col', [cols + 1, d], 0.2);
+  p('past.argument', [Math.max(n.text, n.key) + 1, d], 0.5);
+  p('pos.past', [s.history.length, d], 0.2);
+  p('step', [s.history.maxSteps + 1, d], 0.5);
+  p('pos.summary', [1, d], 0.2);
   for (let i = 0; i < z.layers; i++) {
-    norm(`layer${i}.norm1`, d); lin(`layer${i}.qkv`, d, 3 * d); lin(`layer${i}.out`, d, d, 0.7);
-    norm(`layer${i}.norm2`, d); lin(`layer${i}.up`, d, 2 * d, he); lin(`layer${i}.down`, 2 * d, d, 0.7);
+    norm(`layer${i}.norm1`, d);
+    lin(`layer${i}.qkv`, d, 3 * d);
+    lin(`layer${i}.out`, d, d, 0.7);
+    norm(`layer${i}.norm2`, d);
+    lin(`layer${i}.up`, d, 2 * d, he);
+    lin(`layer${i}.down`, 2 * d, d, 0.7);
   }
   norm('tokens.norm', d);
   for (let i = 0; i < z.looks; i++) {
-    lin(`look${i}.query`, d, z.lookHeads * z.cell); lin(`look${i}.up`, d + z.lookHeads * z.cell, 2 * d, he); lin(`look${i}.down`, 2 * d, d, 0.7);
+    lin(`look${i}.query`, d, z.lookHeads * z.cell);
+    lin(`look${i}.up`, d + z.lookHeads * z.cell, 2 * d, he);
+    lin(`look${i}.down`, 2 * d, d, 0.7);
     norm(`look${i}.norm`, d);
   }
-  for (const head of ['cell', 'cell2']) { lin(head, d, z.cell, 0.3); lin(`${head}.row`, d, rows, 0.1); lin(`${head}.col`, d, cols, 0.1); }
-  lin('seek', d, 2 * d, 0.3); lin('find', d, z.cell, 0.5);
-  lin('pointer', d, d, 0.3); lin('phrase', d, Math.max(1, s.phrases.length), 0.1); lin('type', d, n.type, 0.1); lin('key', d, n.key, 0.1);
+  for (const head of ['cell', 'cell2']) {
+    lin(head, d, z.cell, 0.3);
+    lin(`${head}.row`, d, rows, 0.1);
+    lin(`${head}.col`, d, cols, 0.1);
+  }
+  lin('seek', d, 2 * d, 0.3);
+  lin('find', d, z.cell, 0.5);
+  lin('pointer', d, d, 0.3);
+  lin('phrase', d, Math.max(1, s.phrases.length), 0.1);
+  lin('type', d, n.type, 0.1);
+  lin('key', d, n.key, 0.1);
   return defs;
 }
 
@@ -74,30 +140,62 @@ const norm = (p: Params, name: string, x: Tensor): Tensor => layerNorm(x, p(`${n
 
 /** Pixels -> one normalised vector per cell, [b*rows*cols, cell]. */
 function readScreen(p: Params, z: GlyphSize, s: EmbeddedPolicySpec, obs: Tensor): Tensor {
-  const b = obs.shape[0]!, { cols, rows } = gridOf(s), { width, height } = s.obs;
-  if (s.obs.cell !== STEM_POOL * CELL_POOL) throw new RangeError(`the glyph policy pools to cells of ${STEM_POOL * CELL_POOL} pixels, not ${s.obs.cell}`);
+  const b = obs.shape[0]!,
+    { cols, rows } = gridOf(s),
+    { width, height } = s.obs;
+  if (s.obs.cell !== STEM_POOL * CELL_POOL)
+    throw new RangeError(`the glyph policy pools to cells of ${STEM_POOL * CELL_POOL} pixels, not ${s.obs.cell}`);
   const light = add(mul(cast(obs, obs.graph.float), 1 / 127.5), -1);
   // The bias and ReLU commute with the maximum, and there are 16 times fewer values after it.
-  const strokes = relu(add(convPool(reshape(light, [b, height, width, 1]), p('stem.w'), STEM_KERNEL, STEM_POOL, z.stem), p('stem.b')));
-  const cells = relu(add(convPool(reshape(strokes, [b, height / STEM_POOL, width / STEM_POOL, z.stem]), p('conv.w'), 3, CELL_POOL, z.cell), p('conv.b')));
+  const strokes = relu(
+    add(convPool(reshape(light, [b, height, width, 1]), p('stem.w'), STEM_KERNEL, STEM_POOL, z.stem), p('stem.b')),
+  );
+  const cells = relu(
+    add(
+      convPool(reshape(strokes, [b, height / STEM_POOL, width / STEM_POOL, z.stem]), p('conv.w'), 3, CELL_POOL, z.cell),
+      p('conv.b'),
+    ),
+  );
 
   const grid: Grid = { batch: b, rows, cols };
-  let x = reshape(add(reshape(cells, [b, rows, cols, z.cell]), add(p('pos.row'), p('pos.col'))), [b * rows * cols, z.cell]);
+  let x = reshape(add(reshape(cells, [b, rows, cols, z.cell]), add(p('pos.row'), p('pos.col'))), [
+    b * rows * cols,
+    z.cell,
+  ]);
   z.dilations.forEach((dilation, i) => {
-    const y = relu(add(conv3(norm(p, `block${i}.norm`, x), p(`block${i}.conv.w`), grid, dilation), p(`block${i}.conv.b`)));
+    const y = relu(
+      add(conv3(norm(p, `block${i}.norm`, x), p(`block${i}.conv.w`), grid, dilation), p(`block${i}.conv.b`)),
+    );
     x = add(x, lin(p, `block${i}.out`, y));
   });
   return norm(p, 'cells.norm', x);
 }
 
-/** Instruction, history, step and summary as tokens through the transformer: [b, n, width], the summary first, then the instruction. */
-function readWords(p: Params, z: GlyphSize, s: EmbeddedPolicySpec, instruction: Tensor, history: Tensor): { readonly tokens: Tensor; readonly padding: Tensor; readonly meanings: Tensor } {
-  const b = instruction.shape[0]!, d = z.width, m = s.instruction.maxTokens, l = s.history.length;
-  const [bucket, cls] = split(reshape(instruction, [b, m, 2]), [1, 1], 2).map((t) => reshape(t, [b, m])) as [Tensor, Tensor];
+/**
+ * Instruction, history, step and summary as tokens through the transformer: [b, n, width], the summary first, then the
+ * instruction.
+ */
+function readWords(
+  p: Params,
+  z: GlyphSize,
+  s: EmbeddedPolicySpec,
+  instruction: Tensor,
+  history: Tensor,
+): { readonly tokens: Tensor; readonly padding: Tensor; readonly meanings: Tensor } {
+  const b = instruction.shape[0]!,
+    d = z.width,
+    m = s.instruction.maxTokens,
+    l = s.history.length;
+  const [bucket, cls] = split(reshape(instruction, [b, m, 2]), [1, 1], 2).map((t) => reshape(t, [b, m])) as [
+    Tensor,
+    Tensor,
+  ];
   const meanings = gatherRows(p('token.bucket'), bucket);
   const words = add(add(meanings, gatherRows(p('token.class'), cls)), p('pos.token'));
   const past = split(reshape(slice(history, 1, 0, 4 * l), [b, l, 4]), [1, 1, 1, 1], 2).map((t) => reshape(t, [b, l]));
-  const deeds = ['type', 'row', 'col', 'argument'].map((k, i) => gatherRows(p(`past.${k}`), past[i]!)).reduce((x, y) => add(x, y));
+  const deeds = ['type', 'row', 'col', 'argument']
+    .map((k, i) => gatherRows(p(`past.${k}`), past[i]!))
+    .reduce((x, y) => add(x, y));
   const step = gatherRows(p('step'), slice(history, 1, 4 * l, 4 * l + 1));
   const summary = add(step, reshape(p('pos.summary'), [1, 1, d]));
   const n = 1 + m + l;
@@ -106,10 +204,15 @@ function readWords(p: Params, z: GlyphSize, s: EmbeddedPolicySpec, instruction: 
   const isPadding = reshape(equal(bucket, bucket.graph.constant(Int32Array.of(0), [], 'i32')), [b, m]);
   const padding = where(isPadding, MASKED, 0);
   const keyMask = reshape(pad(padding, [0, 1], [0, l]), [b, 1, 1, n]);
-  const h = z.heads, dh = d / h;
+  const h = z.heads,
+    dh = d / h;
   for (let i = 0; i < z.layers; i++) {
     const qkv = reshape(lin(p, `layer${i}.qkv`, norm(p, `layer${i}.norm1`, x)), [b, n, 3, h, dh]);
-    const [q, k, v] = split(transpose(qkv, [2, 0, 3, 1, 4]), [1, 1, 1], 0).map((t) => reshape(t, [b, h, n, dh])) as [Tensor, Tensor, Tensor];
+    const [q, k, v] = split(transpose(qkv, [2, 0, 3, 1, 4]), [1, 1, 1], 0).map((t) => reshape(t, [b, h, n, dh])) as [
+      Tensor,
+      Tensor,
+      Tensor,
+    ];
     const weights = softmax(add(mul(matmul(q, transpose(k, [0, 1, 3, 2])), 1 / Math.sqrt(dh)), keyMask));
     const seen = reshape(transpose(matmul(weights, v), [0, 2, 1, 3]), [b * n, d]);
     x = add(x, lin(p, `layer${i}.out`, seen));
@@ -118,9 +221,21 @@ function readWords(p: Params, z: GlyphSize, s: EmbeddedPolicySpec, instruction: 
   return { tokens: reshape(norm(p, 'tokens.norm', x), [b, n, d]), padding, meanings };
 }
 
-/** Logits of every head, [b, head size]. Copy positions that hold padding are at about -1e9, here, so that replica and trainer agree. */
-export function glyphForward(p: Params, s: EmbeddedPolicySpec, z: GlyphSize, inputs: PolicyInputs): Record<Head, Tensor> {
-  const b = inputs.obs.shape[0]!, { cols, rows } = gridOf(s), cells = rows * cols, d = z.width, m = s.instruction.maxTokens;
+/**
+ * Logits of every head, [b, head size]. Copy positions that hold padding are at about -1e9, here, so that replica and
+ * trainer agree.
+ */
+export function glyphForward(
+  p: Params,
+  s: EmbeddedPolicySpec,
+  z: GlyphSize,
+  inputs: PolicyInputs,
+): Record<Head, Tensor> {
+  const b = inputs.obs.shape[0]!,
+    { cols, rows } = gridOf(s),
+    cells = rows * cols,
+    d = z.width,
+    m = s.instruction.maxTokens;
   const x = reshape(readScreen(p, z, s, inputs.obs), [b, cells, z.cell]);
   const { tokens, padding, meanings } = readWords(p, z, s, inputs.instruction, inputs.history);
   const xT = transpose(x, [0, 2, 1]);
@@ -132,9 +247,20 @@ export function glyphForward(p: Params, s: EmbeddedPolicySpec, z: GlyphSize, inp
     h = norm(p, `look${i}.norm`, add(h, lin(p, `look${i}.down`, relu(lin(p, `look${i}.up`, both)))));
   }
   const words = slice(tokens, 1, 1, 1 + m);
-  const sought = softmax(add(mul(matmul(reshape(lin(p, 'seek', h), [b, 2, d]), transpose(words, [0, 2, 1])), 1 / Math.sqrt(d)), reshape(padding, [b, 1, m])));
+  const sought = softmax(
+    add(
+      mul(matmul(reshape(lin(p, 'seek', h), [b, 2, d]), transpose(words, [0, 2, 1])), 1 / Math.sqrt(d)),
+      reshape(padding, [b, 1, m]),
+    ),
+  );
   const found = reshape(lin(p, 'find', reshape(matmul(sought, meanings), [b * 2, d])), [b, 2, z.cell]);
-  const aims = add(concat(['cell', 'cell2'].map((head) => reshape(lin(p, head, h), [b, 1, z.cell])), 1), found);
+  const aims = add(
+    concat(
+      ['cell', 'cell2'].map((head) => reshape(lin(p, head, h), [b, 1, z.cell])),
+      1,
+    ),
+    found,
+  );
   const [cell, cell2] = split(matmul(aims, xT), [1, 1], 1).map((t, i) => {
     const head = i === 0 ? 'cell' : 'cell2';
     const place = add(reshape(lin(p, `${head}.row`, h), [b, rows, 1]), reshape(lin(p, `${head}.col`, h), [b, 1, cols]));
@@ -146,10 +272,18 @@ export function glyphForward(p: Params, s: EmbeddedPolicySpec, z: GlyphSize, inp
   return { type: lin(p, 'type', h), cell, cell2, text, key: lin(p, 'key', h) };
 }
 
-/** Where words stand on the screen: logits over cells, [b, r, cells], for words given by their buckets i32[b, r]. The policy's own eyes and its `find`. */
+/**
+ * Where words stand on the screen: logits over cells, [b, r, cells], for words given by their buckets i32[b, r]. The
+ * policy's own eyes and its `find`.
+ */
 export function glyphRead(p: Params, s: EmbeddedPolicySpec, z: GlyphSize, obs: Tensor, buckets: Tensor): Tensor {
-  const [b, r] = buckets.shape as [number, number], { cols, rows } = gridOf(s);
+  const [b, r] = buckets.shape as [number, number],
+    { cols, rows } = gridOf(s);
   const x = reshape(readScreen(p, z, s, obs), [b, rows * cols, z.cell]);
-  const aims = reshape(lin(p, 'find', reshape(gatherRows(p('token.bucket'), buckets), [b * r, z.width])), [b, r, z.cell]);
+  const aims = reshape(lin(p, 'find', reshape(gatherRows(p('token.bucket'), buckets), [b * r, z.width])), [
+    b,
+    r,
+    z.cell,
+  ]);
   return matmul(aims, transpose(x, [0, 2, 1]));
 }

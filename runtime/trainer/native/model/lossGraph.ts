@@ -1,6 +1,27 @@
 import { HEADS, HEADS_OF_TYPE, type EmbeddedPolicySpec, type Head } from '../../../domain/index.js';
 import { gradients } from '../graph/autodiff.js';
-import { add, cast, clamp, div, equal, exp, expand, greater, less, maximum, minimum, mul, neg, reshape, stopGradient, sub, sum, sumAll, where, type Value } from '../graph/elementwise.js';
+import {
+  add,
+  cast,
+  clamp,
+  div,
+  equal,
+  exp,
+  expand,
+  greater,
+  less,
+  maximum,
+  minimum,
+  mul,
+  neg,
+  reshape,
+  stopGradient,
+  sub,
+  sum,
+  sumAll,
+  where,
+  type Value,
+} from '../graph/elementwise.js';
 import { gatherElements } from '../graph/gather.js';
 import { Graph, type Tensor } from '../graph/graph.js';
 import { matmul } from '../graph/linear.js';
@@ -14,40 +35,92 @@ import type { PolicyModel } from './policyGraph.js';
 /** Choices per action at most: type and two heads. */
 export const TOKENS = 3;
 /** Scalars of the loss, in the order of the `knobs` input. */
-export const KNOBS = ['epsLow', 'epsHigh', 'dualClip', 'tisCap', 'bandLow', 'bandHigh', 'klBeta', 'temperature'] as const;
+export const KNOBS = [
+  'epsLow',
+  'epsHigh',
+  'dualClip',
+  'tisCap',
+  'bandLow',
+  'bandHigh',
+  'klBeta',
+  'temperature',
+] as const;
 /** Bounds on log-ratios and on the KL estimate (dart-algorithm.md 3g). */
-const MAX_LOG_RATIO = 20, MAX_KL = 10;
+const MAX_LOG_RATIO = 20,
+  MAX_KL = 10;
 
 export interface GradVariant {
-  readonly objective: TrainerOptions['objective']; readonly correction: TrainerOptions['correction'];
+  readonly objective: TrainerOptions['objective'];
+  readonly correction: TrainerOptions['correction'];
   /** The first step of an update: the old policy is this one, so its log-probs need no forward pass of their own. */
   readonly fresh: boolean;
   readonly reference: boolean;
 }
 
-interface Scored { readonly logprobs: Tensor; readonly entropy: Tensor }
+interface Scored {
+  readonly logprobs: Tensor;
+  readonly entropy: Tensor;
+}
 
-/** log p of the chosen ids, [b, k, 3], and the entropy of the whole decision, [b]: H(type) + sum over types of p(type) x H(heads the type asks). */
-function score(m: PolicyModel, params: (n: string) => Tensor, g: Graph, b: number, k: number, temperature: Tensor): Scored {
+/**
+ * log p of the chosen ids, [b, k, 3], and the entropy of the whole decision, [b]: H(type) + sum over types of p(type) x
+ * H(heads the type asks).
+ */
+function score(
+  m: PolicyModel,
+  params: (n: string) => Tensor,
+  g: Graph,
+  b: number,
+  k: number,
+  temperature: Tensor,
+): Scored {
   const shape = inputShapes(m.spec, b);
-  const logits = glyphForward(params, m.spec, m.size, { obs: g.input('obs', 'u8', shape.obs), instruction: g.input('instruction', 'i32', shape.instruction), history: g.input('history', 'i32', shape.history) });
-  const logp = Object.fromEntries(HEADS.map((h) => [h, logSoftmax(div(logits[h], temperature))])) as Record<Head, Tensor>;
-  const chosen = gatherElements(concat(HEADS.map((h) => logp[h]), 1), cast(g.input('choices', 'i32', [b, k * TOKENS]), 'i64'));
+  const logits = glyphForward(params, m.spec, m.size, {
+    obs: g.input('obs', 'u8', shape.obs),
+    instruction: g.input('instruction', 'i32', shape.instruction),
+    history: g.input('history', 'i32', shape.history),
+  });
+  const logp = Object.fromEntries(HEADS.map((h) => [h, logSoftmax(div(logits[h], temperature))])) as Record<
+    Head,
+    Tensor
+  >;
+  const chosen = gatherElements(
+    concat(
+      HEADS.map((h) => logp[h]),
+      1,
+    ),
+    cast(g.input('choices', 'i32', [b, k * TOKENS]), 'i64'),
+  );
   return { logprobs: reshape(chosen, [b, k, TOKENS]), entropy: decisionEntropy(m.spec, logp) };
 }
 
 function decisionEntropy(spec: EmbeddedPolicySpec, logp: Record<Head, Tensor>): Tensor {
-  const b = logp.type.shape[0]!, further = HEADS.filter((h) => h !== 'type'), g = logp.type.graph;
+  const b = logp.type.shape[0]!,
+    further = HEADS.filter((h) => h !== 'type'),
+    g = logp.type.graph;
   const asks = spec.types.flatMap((t) => further.map((h) => (HEADS_OF_TYPE[t].includes(h) ? 1 : 0)));
-  const each = concat(further.map((h) => reshape(entropyOf(logp[h]), [b, 1])), 1);
+  const each = concat(
+    further.map((h) => reshape(entropyOf(logp[h]), [b, 1])),
+    1,
+  );
   const weight = matmul(exp(logp.type), g.floats(asks, [spec.types.length, further.length]));
   return add(entropyOf(logp.type), sum(mul(weight, each), [1]));
 }
 
-/** Log-probs only, for old and reference policies. Inputs theta, obs, instruction, history, choices i32[b,3k], temperature [1]; outputs logprobs [b,k,3], entropy [b]. */
+/**
+ * Log-probs only, for old and reference policies. Inputs theta, obs, instruction, history, choices i32[b,3k],
+ * temperature [1]; outputs logprobs [b,k,3], entropy [b].
+ */
 export function scoreGraph(m: PolicyModel, b: number, k: number): Graph {
   const g = new Graph();
-  const s = score(m, unpack(g.input('theta', g.float, [m.layout.total]), m.layout), g, b, k, reshape(g.input('temperature', g.float, [1]), []));
+  const s = score(
+    m,
+    unpack(g.input('theta', g.float, [m.layout.total]), m.layout),
+    g,
+    b,
+    k,
+    reshape(g.input('temperature', g.float, [1]), []),
+  );
   g.output('logprobs', s.logprobs);
   g.output('entropy', s.entropy);
   return g;
@@ -55,26 +128,43 @@ export function scoreGraph(m: PolicyModel, b: number, k: number): Graph {
 
 /**
  * Forward and backward of the objective (dart-algorithm.md 3g) for b states with k action slots each.
- * Inputs beside those of scoreGraph: `accumulated` [P]; per slot and token [b,k,3]: `mask` (1 = a real choice), `policyWeight` and `imitationWeight`
- * (sample weight / normaliser / number of tokens, 0 where the term does not apply), `rollout` (log-prob when sampled), `corrected` (1 = rollout is known),
+ * Inputs beside those of scoreGraph: `accumulated` [P]; per slot and token [b,k,3]: `mask` (1 = a real choice),
+ * `policyWeight` and `imitationWeight` (sample weight / normaliser / number of tokens, 0 where the term does not
+ * apply), `rollout` (log-prob when sampled), `corrected` (1 = rollout is known),
  * `old` unless fresh, `ref` with a reference; `advantage` [b,k]; `entropyWeight` [b]; `knobs`.
- * Outputs: `gradient` [P] = accumulated + d loss, `logprobs`, `entropy`, `parts` = [loss, policy, imitation, kl, entropy bonus].
+ * Outputs: `gradient` [P] = accumulated + d loss, `logprobs`, `entropy`, `parts` = [loss, policy, imitation, kl,
+ * entropy bonus].
  */
 export function gradGraph(m: PolicyModel, b: number, k: number, v: GradVariant, float: 'f32' | 'f64' = 'f32'): Graph {
-  const g = new Graph(float), tokens = [b, k, TOKENS] as const;
+  const g = new Graph(float),
+    tokens = [b, k, TOKENS] as const;
   const theta = g.input('theta', float, [m.layout.total]);
-  const knob = Object.fromEntries(split(g.input('knobs', float, [KNOBS.length]), KNOBS.map(() => 1), 0).map((t, i) => [KNOBS[i]!, reshape(t, [])])) as Record<(typeof KNOBS)[number], Tensor>;
+  const knob = Object.fromEntries(
+    split(
+      g.input('knobs', float, [KNOBS.length]),
+      KNOBS.map(() => 1),
+      0,
+    ).map((t, i) => [KNOBS[i]!, reshape(t, [])]),
+  ) as Record<(typeof KNOBS)[number], Tensor>;
   const { logprobs: lp, entropy } = score(m, unpack(theta, m.layout), g, b, k, knob.temperature);
   const perToken = (name: string): Tensor => g.input(name, float, tokens);
-  const mask = perToken('mask'), policyWeight = perToken('policyWeight'), imitationWeight = perToken('imitationWeight');
+  const mask = perToken('mask'),
+    policyWeight = perToken('policyWeight'),
+    imitationWeight = perToken('imitationWeight');
   const count = maximum(sum(mask, [2], true), 1);
   const old = v.fresh ? stopGradient(lp) : perToken('old');
   const advantage = expand(reshape(g.input('advantage', float, [b, k]), [b, k, 1]), tokens);
 
   const logRatio = mul(clamp(sub(lp, old), -MAX_LOG_RATIO, MAX_LOG_RATIO), mask);
   const ratio = exp(v.objective === 'gspo' ? expand(div(sum(logRatio, [2], true), count), tokens) : logRatio);
-  const loss = v.objective === 'cispo' ? cispo(ratio, advantage, lp, knob.epsLow, knob.epsHigh) : clippedLoss(ratio, advantage, knob.epsLow, knob.epsHigh, knob.dualClip);
-  const weight = v.correction === 'none' ? 1 : correction(v.correction, stopGradient(old), perToken('rollout'), perToken('corrected'), mask, knob);
+  const loss =
+    v.objective === 'cispo'
+      ? cispo(ratio, advantage, lp, knob.epsLow, knob.epsHigh)
+      : clippedLoss(ratio, advantage, knob.epsLow, knob.epsHigh, knob.dualClip);
+  const weight =
+    v.correction === 'none'
+      ? 1
+      : correction(v.correction, stopGradient(old), perToken('rollout'), perToken('corrected'), mask, knob);
   const policy = sumAll(mul(mul(loss, weight), policyWeight));
   const imitation = neg(sumAll(mul(lp, imitationWeight)));
   const bonus = sumAll(mul(entropy, g.input('entropyWeight', float, [b])));
@@ -85,7 +175,13 @@ export function gradGraph(m: PolicyModel, b: number, k: number, v: GradVariant, 
   g.output('gradient', add(g.input('accumulated', float, [m.layout.total]), d!));
   g.output('logprobs', lp);
   g.output('entropy', entropy);
-  g.output('parts', concat([total, policy, imitation, kl, bonus].map((x) => reshape(x, [1])), 0));
+  g.output(
+    'parts',
+    concat(
+      [total, policy, imitation, kl, bonus].map((x) => reshape(x, [1])),
+      0,
+    ),
+  );
   return g;
 }
 
@@ -101,12 +197,25 @@ function cispo(r: Tensor, a: Tensor, lp: Tensor, lo: Tensor, hi: Tensor): Tensor
   return neg(mul(mul(stopGradient(clamp(r, sub(one, lo), add(one, hi))), a), lp));
 }
 /** k3 = e^x - x - 1 with x = log(ref/pi). */
-const k3 = (x: Tensor): Tensor => { const c = clamp(x, -MAX_LOG_RATIO, MAX_LOG_RATIO); return clamp(sub(sub(exp(c), c), 1), -MAX_KL, MAX_KL); };
+const k3 = (x: Tensor): Tensor => {
+  const c = clamp(x, -MAX_LOG_RATIO, MAX_LOG_RATIO);
+  return clamp(sub(sub(exp(c), c), 1), -MAX_KL, MAX_KL);
+};
 
 /** Weight pi_old / pi_rollout, truncated or banded; 1 where the rollout's log-prob is unknown. */
-function correction(kind: 'token' | 'sequence' | 'icepop', old: Tensor, rollout: Tensor, known: Tensor, mask: Tensor, knob: Record<(typeof KNOBS)[number], Tensor>): Value {
+function correction(
+  kind: 'token' | 'sequence' | 'icepop',
+  old: Tensor,
+  rollout: Tensor,
+  known: Tensor,
+  mask: Tensor,
+  knob: Record<(typeof KNOBS)[number], Tensor>,
+): Value {
   const d = mul(mul(sub(old, rollout), known), mask);
   const x = exp(clamp(kind === 'sequence' ? expand(sum(d, [2], true), d.shape) : d, -MAX_LOG_RATIO, MAX_LOG_RATIO));
-  const w = kind === 'icepop' ? where(less(x, knob.bandLow), 0, where(greater(x, knob.bandHigh), 0, x)) : minimum(x, knob.tisCap);
+  const w =
+    kind === 'icepop'
+      ? where(less(x, knob.bandLow), 0, where(greater(x, knob.bandHigh), 0, x))
+      : minimum(x, knob.tisCap);
   return where(equal(known, known.graph.scalar(0)), 1, w);
 }

@@ -5,13 +5,20 @@ import { split } from '../graph/structure.js';
 
 /** One trainable array inside the flat vector theta. */
 export interface ParamDef {
-  readonly name: string; readonly shape: readonly number[];
+  readonly name: string;
+  readonly shape: readonly number[];
   /** Initial values: all equal, or normal with this standard deviation. */
   readonly init: { readonly fill: number } | { readonly std: number };
 }
-export interface ParamLayout { readonly defs: readonly ParamDef[]; readonly total: number }
+export interface ParamLayout {
+  readonly defs: readonly ParamDef[];
+  readonly total: number;
+}
 
-export const layoutOf = (defs: readonly ParamDef[]): ParamLayout => ({ defs, total: defs.reduce((n, d) => n + sizeOf(d.shape), 0) });
+export const layoutOf = (defs: readonly ParamDef[]): ParamLayout => ({
+  defs,
+  total: defs.reduce((n, d) => n + sizeOf(d.shape), 0),
+});
 
 /** Seeded initial theta; each array draws from its own generator, so that adding one leaves the others as they were. */
 export function initialTheta(layout: ParamLayout, seed: number): Float32Array {
@@ -20,7 +27,10 @@ export function initialTheta(layout: ParamLayout, seed: number): Float32Array {
   for (const d of layout.defs) {
     const n = sizeOf(d.shape);
     if ('fill' in d.init) theta.fill(d.init.fill, at, at + n);
-    else { const rng = random(`${seed}/${d.name}`); for (let i = 0; i < n; i++) theta[at + i] = d.init.std * rng.normal(); }
+    else {
+      const rng = random(`${seed}/${d.name}`);
+      for (let i = 0; i < n; i++) theta[at + i] = d.init.std * rng.normal();
+    }
     at += n;
   }
   return theta;
@@ -40,7 +50,11 @@ export function decayMask(layout: ParamLayout): Float32Array {
 
 /** The arrays of theta as tensors, by name. */
 export function unpack(theta: Tensor, layout: ParamLayout): (name: string) => Tensor {
-  const parts = split(theta, layout.defs.map((d) => sizeOf(d.shape)), 0);
+  const parts = split(
+    theta,
+    layout.defs.map((d) => sizeOf(d.shape)),
+    0,
+  );
   const byName = new Map(layout.defs.map((d, i) => [d.name, reshape(parts[i]!, d.shape)]));
   return (name) => {
     const t = byName.get(name);

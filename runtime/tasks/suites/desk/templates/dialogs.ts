@@ -4,156 +4,347 @@ import type { Check, Instance, SetupPlan, Template } from '../kit.js';
 import { INFEASIBLE, OUT, fileIs, geometry, judgedBy, pickSome, place, q, setup } from '../kit.js';
 import { button, click, doubleClick, finish, giveUp, key, scrollTo } from '../moves.js';
 
-/** Dialogs with buttons and lists. A dialog leaves `exit code` and output in a file each, so the verifier sees which button ended it. */
+/**
+ * Dialogs with buttons and lists. A dialog leaves `exit code` and output in a file each, so the verifier sees which
+ * button ended it.
+ */
 
 /** A yad command line whose result goes to OUT/<name>: its output and then its exit code, each on a line. */
-export const dialog = (name: string, args: readonly string[]): string => `o=$(yad ${args.map(q).join(' ')}); c=$?; printf '%s\\n%s\\n' "$o" $c > ${OUT}/${name}`;
-export const dialogGave = (name: string, output: string, code: number): Check => fileIs(`${OUT}/${name}`, `${output}\n${code}\n`);
+export const dialog = (name: string, args: readonly string[]): string =>
+  `o=$(yad ${args.map(q).join(' ')}); c=$?; printf '%s\\n%s\\n' "$o" $c > ${OUT}/${name}`;
+export const dialogGave = (name: string, output: string, code: number): Check =>
+  fileIs(`${OUT}/${name}`, `${output}\n${code}\n`);
 
 const buttons = (labels: readonly string[]): string[] => labels.map((l, i) => `--button=${l}:${10 + i}`);
 /** A dialog of buttons only; they stand in one row. */
 const ROW = { width: 4 * 112 + 20, height: 66 };
-const buttonRow = (r: Random, screen: Size, title: string, labels: readonly string[]): string[] =>
-  [`--title=${title}`, `--geometry=${geometry(place(r, screen, labels.length * 112 + 20, ROW.height))}`, '--buttons-layout=center', '--borders=8', ...buttons(labels)];
+const buttonRow = (r: Random, screen: Size, title: string, labels: readonly string[]): string[] => [
+  `--title=${title}`,
+  `--geometry=${geometry(place(r, screen, labels.length * 112 + 20, ROW.height))}`,
+  '--buttons-layout=center',
+  '--borders=8',
+  ...buttons(labels),
+];
 
 /** Buttons in two columns that each write their own name. */
 function buttonGrid(r: Random, screen: Size, title: string, labels: readonly string[]): { command: string } {
   const rows = Math.ceil(labels.length / 2);
   const at = place(r, screen, 270, rows * 43 + 12);
-  return { command: `cd ${OUT}; yad ${[`--title=${title}`, `--geometry=${geometry(at)}`, '--form', '--columns=2', '--borders=6', '--no-buttons', ...labels.map((l) => `--field=${l}:FBTN`), ...labels.map((l) => `sh -c "echo ${l} >> pressed"`)].map(q).join(' ')}` };
+  return {
+    command: `cd ${OUT}; yad ${[`--title=${title}`, `--geometry=${geometry(at)}`, '--form', '--columns=2', '--borders=6', '--no-buttons', ...labels.map((l) => `--field=${l}:FBTN`), ...labels.map((l) => `sh -c "echo ${l} >> pressed"`)].map(q).join(' ')}`,
+  };
 }
 
 /** A list dialog; rows are 29 px high in the large look. */
-export function listArgs(r: Random, screen: Size, title: string, rows: readonly string[], o: { readonly shown?: number; readonly kind?: 'radiolist' | 'checklist'; readonly buttons?: readonly string[] } = {}): string[] {
+export function listArgs(
+  r: Random,
+  screen: Size,
+  title: string,
+  rows: readonly string[],
+  o: { readonly shown?: number; readonly kind?: 'radiolist' | 'checklist'; readonly buttons?: readonly string[] } = {},
+): string[] {
   const at = place(r, screen, 250, (o.shown ?? rows.length) * 29 + 66);
-  return [`--title=${title}`, `--geometry=${geometry(at)}`, '--list', '--no-headers', ...(o.kind ? [`--${o.kind}`, '--column=', '--print-column=2'] : ['--print-column=1']),
-    '--column=', '--separator=', ...(o.buttons ?? ['--button=OK:0', '--button=Cancel:1']), ...rows.flatMap((x) => o.kind ? ['FALSE', x] : [x])];
+  return [
+    `--title=${title}`,
+    `--geometry=${geometry(at)}`,
+    '--list',
+    '--no-headers',
+    ...(o.kind ? [`--${o.kind}`, '--column=', '--print-column=2'] : ['--print-column=1']),
+    '--column=',
+    '--separator=',
+    ...(o.buttons ?? ['--button=OK:0', '--button=Cancel:1']),
+    ...rows.flatMap((x) => (o.kind ? ['FALSE', x] : [x])),
+  ];
 }
-export const row = (name: string, window?: string) => click({ role: 'table cell', name, ...(window ? { window } : {}) });
+export const row = (name: string, window?: string) =>
+  click({ role: 'table cell', name, ...(window ? { window } : {}) });
 
-const one = (instruction: string, plan: SetupPlan, checks: readonly Check[], solve: Instance['solve'], miss: Instance['miss']): Instance =>
-  ({ instruction, config: setup(plan), evaluator: judgedBy(...checks), solve: [...solve, finish], miss: [...miss, finish] });
+const one = (
+  instruction: string,
+  plan: SetupPlan,
+  checks: readonly Check[],
+  solve: Instance['solve'],
+  miss: Instance['miss'],
+): Instance => ({
+  instruction,
+  config: setup(plan),
+  evaluator: judgedBy(...checks),
+  solve: [...solve, finish],
+  miss: [...miss, finish],
+});
 
 const WORDS = [...ITEMS, ...ACTIONS] as const;
 
 export const dialogTemplates: readonly Template[] = [
   {
-    name: 'press-button', apps: ['yad'], steps: 1,
+    name: 'press-button',
+    apps: ['yad'],
+    steps: 1,
     build(r, screen) {
-      const labels = pickSome(r, WORDS, 4), i = r.int(4), wrong = (i + 1 + r.int(3)) % 4;
-      return one(`Click the "${labels[i]!}" button.`, { start: [{ command: dialog('a', buttonRow(r, screen, 'Choose', labels)) }] },
-        [dialogGave('a', '', 10 + i)], [button(labels[i]!)], [button(labels[wrong]!)]);
+      const labels = pickSome(r, WORDS, 4),
+        i = r.int(4),
+        wrong = (i + 1 + r.int(3)) % 4;
+      return one(
+        `Click the "${labels[i]!}" button.`,
+        { start: [{ command: dialog('a', buttonRow(r, screen, 'Choose', labels)) }] },
+        [dialogGave('a', '', 10 + i)],
+        [button(labels[i]!)],
+        [button(labels[wrong]!)],
+      );
     },
   },
   {
-    name: 'press-grid', apps: ['yad'], steps: 1,
+    name: 'press-grid',
+    apps: ['yad'],
+    steps: 1,
     build(r, screen) {
-      const labels = pickSome(r, WORDS, 8), i = r.int(8), wrong = (i + 1 + r.int(7)) % 8;
-      return one(`Press "${labels[i]!}" once, and nothing else.`, { start: [buttonGrid(r, screen, 'Panel', labels)] },
-        [fileIs(`${OUT}/pressed`, `${labels[i]!}\n`)], [button(labels[i]!)], [button(labels[wrong]!)]);
+      const labels = pickSome(r, WORDS, 8),
+        i = r.int(8),
+        wrong = (i + 1 + r.int(7)) % 8;
+      return one(
+        `Press "${labels[i]!}" once, and nothing else.`,
+        { start: [buttonGrid(r, screen, 'Panel', labels)] },
+        [fileIs(`${OUT}/pressed`, `${labels[i]!}\n`)],
+        [button(labels[i]!)],
+        [button(labels[wrong]!)],
+      );
     },
   },
   {
-    name: 'press-order', apps: ['yad'], steps: 3,
+    name: 'press-order',
+    apps: ['yad'],
+    steps: 3,
     build(r, screen) {
-      const labels = pickSome(r, WORDS, 6), [a, b, c] = pickSome(r, labels, 3) as [string, string, string];
-      return one(`Press "${a}", then "${b}", then "${c}".`, { start: [buttonGrid(r, screen, 'Panel', labels)] },
-        [fileIs(`${OUT}/pressed`, `${a}\n${b}\n${c}\n`)], [button(a), button(b), button(c)], [button(a), button(c), button(b)]);
+      const labels = pickSome(r, WORDS, 6),
+        [a, b, c] = pickSome(r, labels, 3) as [string, string, string];
+      return one(
+        `Press "${a}", then "${b}", then "${c}".`,
+        { start: [buttonGrid(r, screen, 'Panel', labels)] },
+        [fileIs(`${OUT}/pressed`, `${a}\n${b}\n${c}\n`)],
+        [button(a), button(b), button(c)],
+        [button(a), button(c), button(b)],
+      );
     },
   },
   {
-    name: 'press-two', apps: ['yad'], steps: 2,
+    name: 'press-two',
+    apps: ['yad'],
+    steps: 2,
     build(r, screen) {
-      const first = pickSome(r, WORDS, 3), second = pickSome(r, WORDS.filter((w) => !first.includes(w)), 3), i = r.int(3), j = r.int(3);
-      return one(`Click "${first[i]!}" in the first window and "${second[j]!}" in the one that follows.`,
-        { start: [{ command: `${dialog('a', buttonRow(r, screen, 'First', first))}; ${dialog('b', buttonRow(r, screen, 'Second', second))}` }] },
-        [dialogGave('a', '', 10 + i), dialogGave('b', '', 10 + j)], [button(first[i]!), button(second[j]!)], [button(first[i]!), button(second[(j + 1) % 3]!)]);
+      const first = pickSome(r, WORDS, 3),
+        second = pickSome(
+          r,
+          WORDS.filter((w) => !first.includes(w)),
+          3,
+        ),
+        i = r.int(3),
+        j = r.int(3);
+      return one(
+        `Click "${first[i]!}" in the first window and "${second[j]!}" in the one that follows.`,
+        {
+          start: [
+            {
+              command: `${dialog('a', buttonRow(r, screen, 'First', first))}; ${dialog('b', buttonRow(r, screen, 'Second', second))}`,
+            },
+          ],
+        },
+        [dialogGave('a', '', 10 + i), dialogGave('b', '', 10 + j)],
+        [button(first[i]!), button(second[j]!)],
+        [button(first[i]!), button(second[(j + 1) % 3]!)],
+      );
     },
   },
   {
-    name: 'press-three', apps: ['yad'], steps: 3, heldout: true,
+    name: 'press-three',
+    apps: ['yad'],
+    steps: 3,
+    heldout: true,
     build(r, screen) {
-      const all = pickSome(r, WORDS, 9), rows = [all.slice(0, 3), all.slice(3, 6), all.slice(6)], want = rows.map(() => r.int(3));
+      const all = pickSome(r, WORDS, 9),
+        rows = [all.slice(0, 3), all.slice(3, 6), all.slice(6)],
+        want = rows.map(() => r.int(3));
       const w = rows.map((labels, k) => labels[want[k]!]!);
-      return one(`Three windows come one after another: click "${w[0]!}", "${w[1]!}" and "${w[2]!}".`,
-        { start: [{ command: rows.map((labels, k) => dialog(`d${k}`, buttonRow(r, screen, `Part ${k + 1}`, labels))).join('; ') }] },
-        want.map((i, k) => dialogGave(`d${k}`, '', 10 + i)), w.map((x) => button(x)), [button(w[0]!), button(w[1]!), button(rows[2]![(want[2]! + 1) % 3]!)]);
+      return one(
+        `Three windows come one after another: click "${w[0]!}", "${w[1]!}" and "${w[2]!}".`,
+        {
+          start: [
+            {
+              command: rows
+                .map((labels, k) => dialog(`d${k}`, buttonRow(r, screen, `Part ${k + 1}`, labels)))
+                .join('; '),
+            },
+          ],
+        },
+        want.map((i, k) => dialogGave(`d${k}`, '', 10 + i)),
+        w.map((x) => button(x)),
+        [button(w[0]!), button(w[1]!), button(rows[2]![(want[2]! + 1) % 3]!)],
+      );
     },
   },
   {
-    name: 'list-pick', apps: ['yad'], steps: 2,
+    name: 'list-pick',
+    apps: ['yad'],
+    steps: 2,
     build(r, screen) {
-      const rows = pickSome(r, ITEMS, 6), want = r.pick(rows.slice(1)), wrong = rows.find((x) => x !== want)!;
-      return one(`Select "${want}" in the list and press OK.`, { start: [{ command: dialog('a', listArgs(r, screen, 'Fruit', rows)) }] },
-        [dialogGave('a', want, 0)], [row(want), button('OK')], [row(wrong), button('OK')]);
+      const rows = pickSome(r, ITEMS, 6),
+        want = r.pick(rows.slice(1)),
+        wrong = rows.find((x) => x !== want)!;
+      return one(
+        `Select "${want}" in the list and press OK.`,
+        { start: [{ command: dialog('a', listArgs(r, screen, 'Fruit', rows)) }] },
+        [dialogGave('a', want, 0)],
+        [row(want), button('OK')],
+        [row(wrong), button('OK')],
+      );
     },
   },
   {
-    name: 'list-confirm', apps: ['yad'], steps: 3,
+    name: 'list-confirm',
+    apps: ['yad'],
+    steps: 3,
     build(r, screen) {
-      const rows = pickSome(r, ITEMS, 5), want = r.pick(rows.slice(1)), yes = r.int(2) === 0;
-      const ask = ['--title=Sure', `--geometry=${geometry(place(r, screen, 250, 90))}`, '--text=Are you sure?', '--borders=8', '--buttons-layout=center', '--button=Yes:0', '--button=No:1'];
-      const answer = yes ? 'Yes' : 'No', other = yes ? 'No' : 'Yes';
-      return one(`Select "${want}", press OK, and answer "${answer}" when asked.`, { start: [{ command: `${dialog('a', listArgs(r, screen, 'Fruit', rows))}; ${dialog('b', ask)}` }] },
-        [dialogGave('a', want, 0), dialogGave('b', '', yes ? 0 : 1)], [row(want), button('OK'), button(answer)], [row(want), button('OK'), button(other)]);
+      const rows = pickSome(r, ITEMS, 5),
+        want = r.pick(rows.slice(1)),
+        yes = r.int(2) === 0;
+      const ask = [
+        '--title=Sure',
+        `--geometry=${geometry(place(r, screen, 250, 90))}`,
+        '--text=Are you sure?',
+        '--borders=8',
+        '--buttons-layout=center',
+        '--button=Yes:0',
+        '--button=No:1',
+      ];
+      const answer = yes ? 'Yes' : 'No',
+        other = yes ? 'No' : 'Yes';
+      return one(
+        `Select "${want}", press OK, and answer "${answer}" when asked.`,
+        { start: [{ command: `${dialog('a', listArgs(r, screen, 'Fruit', rows))}; ${dialog('b', ask)}` }] },
+        [dialogGave('a', want, 0), dialogGave('b', '', yes ? 0 : 1)],
+        [row(want), button('OK'), button(answer)],
+        [row(want), button('OK'), button(other)],
+      );
     },
   },
   {
-    name: 'list-scroll', apps: ['yad'], steps: 3,
+    name: 'list-scroll',
+    apps: ['yad'],
+    steps: 3,
     build(r, screen) {
-      const rows = r.shuffle([...ITEMS, ...ACTIONS]), want = r.pick(rows.slice(6)), wrong = rows[1 + r.int(3)]!;
-      return one(`Scroll the list down to "${want}", select it and press OK.`, { start: [{ command: dialog('a', listArgs(r, screen, 'Stock', rows, { shown: 5 })) }] },
-        [dialogGave('a', want, 0)], [scrollTo({ role: 'table cell', name: want }, { role: 'scroll pane' }), button('OK')], [row(wrong), button('OK')]);
+      const rows = r.shuffle([...ITEMS, ...ACTIONS]),
+        want = r.pick(rows.slice(6)),
+        wrong = rows[1 + r.int(3)]!;
+      return one(
+        `Scroll the list down to "${want}", select it and press OK.`,
+        { start: [{ command: dialog('a', listArgs(r, screen, 'Stock', rows, { shown: 5 })) }] },
+        [dialogGave('a', want, 0)],
+        [scrollTo({ role: 'table cell', name: want }, { role: 'scroll pane' }), button('OK')],
+        [row(wrong), button('OK')],
+      );
     },
   },
   {
-    name: 'list-radio', apps: ['yad'], steps: 2,
+    name: 'list-radio',
+    apps: ['yad'],
+    steps: 2,
     build(r, screen) {
-      const rows = pickSome(r, ITEMS, 5), i = r.int(5), wrong = (i + 1 + r.int(4)) % 5;
+      const rows = pickSome(r, ITEMS, 5),
+        i = r.int(5),
+        wrong = (i + 1 + r.int(4)) % 5;
       const mark = (k: number) => click({ role: 'table cell', name: '', nth: k });
-      return one(`Mark the circle beside "${rows[i]!}" and press OK.`, { start: [{ command: dialog('a', listArgs(r, screen, 'One of', rows, { kind: 'radiolist' })) }] },
-        [dialogGave('a', rows[i]!, 0)], [mark(i), button('OK')], [mark(wrong), button('OK')]);
+      return one(
+        `Mark the circle beside "${rows[i]!}" and press OK.`,
+        { start: [{ command: dialog('a', listArgs(r, screen, 'One of', rows, { kind: 'radiolist' })) }] },
+        [dialogGave('a', rows[i]!, 0)],
+        [mark(i), button('OK')],
+        [mark(wrong), button('OK')],
+      );
     },
   },
   {
-    name: 'list-check-two', apps: ['yad'], steps: 3,
+    name: 'list-check-two',
+    apps: ['yad'],
+    steps: 3,
     build(r, screen) {
-      const rows = pickSome(r, ITEMS, 5), [i, j] = pickSome(r, [0, 1, 2, 3, 4], 2).sort() as [number, number];
+      const rows = pickSome(r, ITEMS, 5),
+        [i, j] = pickSome(r, [0, 1, 2, 3, 4], 2).sort() as [number, number];
       const mark = (k: number) => click({ role: 'table cell', name: '', nth: k });
-      return one(`Tick "${rows[i]!}" and "${rows[j]!}", then press OK.`, { start: [{ command: dialog('a', listArgs(r, screen, 'Several', rows, { kind: 'checklist' })) }] },
-        [dialogGave('a', `${rows[i]!}\n${rows[j]!}`, 0)], [mark(i), mark(j), button('OK')], [mark(i), button('OK')]);
+      return one(
+        `Tick "${rows[i]!}" and "${rows[j]!}", then press OK.`,
+        { start: [{ command: dialog('a', listArgs(r, screen, 'Several', rows, { kind: 'checklist' })) }] },
+        [dialogGave('a', `${rows[i]!}\n${rows[j]!}`, 0)],
+        [mark(i), mark(j), button('OK')],
+        [mark(i), button('OK')],
+      );
     },
   },
   {
-    name: 'list-open', apps: ['yad'], steps: 1, heldout: true,
+    name: 'list-open',
+    apps: ['yad'],
+    steps: 1,
+    heldout: true,
     build(r, screen) {
-      const rows = pickSome(r, ITEMS, 6), want = r.pick(rows.slice(1));
-      return one(`Double-click "${want}" in the list.`, { start: [{ command: dialog('a', listArgs(r, screen, 'Fruit', rows)) }] },
-        [dialogGave('a', want, 0)], [doubleClick({ role: 'table cell', name: want })], [row(want)]);
+      const rows = pickSome(r, ITEMS, 6),
+        want = r.pick(rows.slice(1));
+      return one(
+        `Double-click "${want}" in the list.`,
+        { start: [{ command: dialog('a', listArgs(r, screen, 'Fruit', rows)) }] },
+        [dialogGave('a', want, 0)],
+        [doubleClick({ role: 'table cell', name: want })],
+        [row(want)],
+      );
     },
   },
   {
-    name: 'list-cancel', apps: ['yad'], steps: 1,
+    name: 'list-cancel',
+    apps: ['yad'],
+    steps: 1,
     build(r, screen) {
-      const rows = pickSome(r, ITEMS, 4), title = r.pick(['Fruit', 'Stock', 'Order']);
-      return one(`Close the "${title}" list without choosing anything, with the Cancel button.`, { start: [{ command: dialog('a', listArgs(r, screen, title, rows)) }] },
-        [dialogGave('a', '', 1)], [button('Cancel')], [button('OK')]);
+      const rows = pickSome(r, ITEMS, 4),
+        title = r.pick(['Fruit', 'Stock', 'Order']);
+      return one(
+        `Close the "${title}" list without choosing anything, with the Cancel button.`,
+        { start: [{ command: dialog('a', listArgs(r, screen, title, rows)) }] },
+        [dialogGave('a', '', 1)],
+        [button('Cancel')],
+        [button('OK')],
+      );
     },
   },
   {
-    name: 'press-missing', apps: ['yad'], steps: 0, infeasible: true,
+    name: 'press-missing',
+    apps: ['yad'],
+    steps: 0,
+    infeasible: true,
     build(r, screen) {
-      const all = pickSome(r, WORDS, 5), labels = all.slice(0, 4), absent = all[4]!;
-      return { instruction: `Click the "${absent}" button.`, config: setup({ start: [{ command: dialog('a', buttonRow(r, screen, 'Choose', labels)) }] }),
-        evaluator: INFEASIBLE, solve: [giveUp], miss: [button(labels[r.int(4)]!), finish] };
+      const all = pickSome(r, WORDS, 5),
+        labels = all.slice(0, 4),
+        absent = all[4]!;
+      return {
+        instruction: `Click the "${absent}" button.`,
+        config: setup({ start: [{ command: dialog('a', buttonRow(r, screen, 'Choose', labels)) }] }),
+        evaluator: INFEASIBLE,
+        solve: [giveUp],
+        miss: [button(labels[r.int(4)]!), finish],
+      };
     },
   },
   {
-    name: 'list-missing', apps: ['yad'], steps: 0, infeasible: true,
+    name: 'list-missing',
+    apps: ['yad'],
+    steps: 0,
+    infeasible: true,
     build(r, screen) {
-      const all = pickSome(r, ITEMS, 7), rows = all.slice(0, 6), absent = all[6]!;
-      return { instruction: `Select "${absent}" in the list and press OK.`, config: setup({ start: [{ command: dialog('a', listArgs(r, screen, 'Fruit', rows)) }] }),
-        evaluator: INFEASIBLE, solve: [giveUp], miss: [key('escape'), finish] };
+      const all = pickSome(r, ITEMS, 7),
+        rows = all.slice(0, 6),
+        absent = all[6]!;
+      return {
+        instruction: `Select "${absent}" in the list and press OK.`,
+        config: setup({ start: [{ command: dialog('a', listArgs(r, screen, 'Fruit', rows)) }] }),
+        evaluator: INFEASIBLE,
+        solve: [giveUp],
+        miss: [key('escape'), finish],
+      };
     },
   },
 ];

@@ -10,7 +10,10 @@ import { clickBox, doubleClickBox, drag, enterText, finish, giveUp, key } from '
 export const FOLDER = '/home/user/Fruit';
 /** Window size: four icons in a row, three rows. */
 const SIZE = { width: 460, height: 270 };
-/** Icon cells, measured in the window's own area with the font of LARGE and icons of 48 px: first cell's corner, pitch, and the part that reacts. */
+/**
+ * Icon cells, measured in the window's own area with the font of LARGE and icons of 48 px: first cell's corner, pitch,
+ * and the part that reacts.
+ */
 const GRID = { x: 14, y: 40, pitchX: 94, pitchY: 78, width: 78, height: 72, columns: 4 };
 
 const CONFIG = `[config]
@@ -35,141 +38,299 @@ export const filesConfig = { '/home/user/.config/pcmanfm/default/pcmanfm.conf': 
 
 export function fileManager(r: Random, screen: Size, folder: string = FOLDER): SetupPlan['start'][number] {
   const at = place(r, screen, SIZE.width, SIZE.height);
-  return { command: `exec pcmanfm ${q(folder)}`, then: [`wmctrl -x -r pcmanfm.Pcmanfm -e 0,${at.x},${at.y},${at.width},${at.height}`] };
+  return {
+    command: `exec pcmanfm ${q(folder)}`,
+    then: [`wmctrl -x -r pcmanfm.Pcmanfm -e 0,${at.x},${at.y},${at.width},${at.height}`],
+  };
 }
 
 /** Where the icon of an entry is; `folders` and `files` are all that the folder holds. */
-export const iconBox = (name: string, folders: readonly string[], files: readonly string[]): Where => async (s): Promise<Box> => {
-  const order = [...[...folders].sort(), ...[...files].sort()], i = order.indexOf(name);
-  const w = await s.window({ class: 'Pcmanfm' });
-  return { x: w.x + GRID.x + (i % GRID.columns) * GRID.pitchX, y: w.y + GRID.y + Math.floor(i / GRID.columns) * GRID.pitchY, width: GRID.width, height: GRID.height };
-};
-const icon = (name: string, folders: readonly string[], files: readonly string[]): Move => clickBox(iconBox(name, folders, files));
+export const iconBox =
+  (name: string, folders: readonly string[], files: readonly string[]): Where =>
+  async (s): Promise<Box> => {
+    const order = [...[...folders].sort(), ...[...files].sort()],
+      i = order.indexOf(name);
+    const w = await s.window({ class: 'Pcmanfm' });
+    return {
+      x: w.x + GRID.x + (i % GRID.columns) * GRID.pitchX,
+      y: w.y + GRID.y + Math.floor(i / GRID.columns) * GRID.pitchY,
+      width: GRID.width,
+      height: GRID.height,
+    };
+  };
+const icon = (name: string, folders: readonly string[], files: readonly string[]): Move =>
+  clickBox(iconBox(name, folders, files));
 
 /** Everything below the folder with its content, sorted: "name:content" for files, "name/" for folders. */
-export const tree = (folder: string = FOLDER): string => `cd ${q(folder)} && find . -mindepth 1 \\( -type d -printf '%P/\\n' -o -type f -printf '%P:' -exec head -c 200 {} \\; -printf '\\n' \\) | LC_ALL=C sort`;
+export const tree = (folder: string = FOLDER): string =>
+  `cd ${q(folder)} && find . -mindepth 1 \\( -type d -printf '%P/\\n' -o -type f -printf '%P:' -exec head -c 200 {} \\; -printf '\\n' \\) | LC_ALL=C sort`;
 /** `entries`: "path/" for folders, "path:content" for files. */
-export const treeIs = (entries: readonly string[], folder: string = FOLDER): Check => ({ command: tree(folder), prints: [...entries].sort().map((e) => `${e}\n`).join('') });
+export const treeIs = (entries: readonly string[], folder: string = FOLDER): Check => ({
+  command: tree(folder),
+  prints: [...entries]
+    .sort()
+    .map((e) => `${e}\n`)
+    .join(''),
+});
 
 const plan = (r: Random, screen: Size, folders: readonly string[], files: readonly string[]): SetupPlan => ({
-  look: FILES_LOOK, folders: folders.map((f) => `${FOLDER}/${f}`), files: { ...filesConfig, ...Object.fromEntries(files.map((f) => [`${FOLDER}/${f}`, f.toLowerCase()])) }, start: [fileManager(r, screen)],
+  look: FILES_LOOK,
+  folders: folders.map((f) => `${FOLDER}/${f}`),
+  files: { ...filesConfig, ...Object.fromEntries(files.map((f) => [`${FOLDER}/${f}`, f.toLowerCase()])) },
+  start: [fileManager(r, screen)],
 });
 const held = (names: readonly string[]): string[] => names.map((f) => `${f}:${f.toLowerCase()}`);
 
-const open = (name: string, folders: readonly string[], files: readonly string[]): Move => doubleClickBox(iconBox(name, folders, files));
+const open = (name: string, folders: readonly string[], files: readonly string[]): Move =>
+  doubleClickBox(iconBox(name, folders, files));
 /** The file manager's window shows this folder. */
-const shows = (name: string): Check => ({ command: `wmctrl -lx | awk '$3 ~ /Pcmanfm/ { print $NF }'`, prints: `${name}\n` });
+const shows = (name: string): Check => ({
+  command: `wmctrl -lx | awk '$3 ~ /Pcmanfm/ { print $NF }'`,
+  prints: `${name}\n`,
+});
 
 /**
- * A view into a folder of three files; the folder above it is the goal. One selection only: right after a second one the program would still act
- * on the first, because it notes a new selection late.
+ * A view into a folder of three files; the folder above it is the goal. One selection only: right after a second one
+ * the program would still act on the first, because it notes a new selection late.
  */
 function upwards(r: Random, screen: Size) {
-  const [box, ...files] = pickSome(r, ITEMS, 4) as [string, ...string[]], i = r.int(3), base = plan(r, screen, [], []), inner = `${FOLDER}/${box}`;
+  const [box, ...files] = pickSome(r, ITEMS, 4) as [string, ...string[]],
+    i = r.int(3),
+    base = plan(r, screen, [], []),
+    inner = `${FOLDER}/${box}`;
   return {
-    box, files, want: files[i]!, other: files[(i + 1) % 3]!,
-    config: setup({ ...base, files: { ...base.files, ...Object.fromEntries(files.map((f) => [`${inner}/${f}`, f.toLowerCase()])) }, start: [fileManager(r, screen, inner)] }),
-    take: (f: string, how: 'ctrl+c' | 'ctrl+x'): Move[] => [icon(f, [], files), key(how), key('backspace'), key('ctrl+v'), finish],
-    after: (inside: readonly string[], out: string): Check => treeIs([`${box}/`, ...inside.map((f) => `${box}/${f}:${f.toLowerCase()}`), ...held([out])]),
+    box,
+    files,
+    want: files[i]!,
+    other: files[(i + 1) % 3]!,
+    config: setup({
+      ...base,
+      files: { ...base.files, ...Object.fromEntries(files.map((f) => [`${inner}/${f}`, f.toLowerCase()])) },
+      start: [fileManager(r, screen, inner)],
+    }),
+    take: (f: string, how: 'ctrl+c' | 'ctrl+x'): Move[] => [
+      icon(f, [], files),
+      key(how),
+      key('backspace'),
+      key('ctrl+v'),
+      finish,
+    ],
+    after: (inside: readonly string[], out: string): Check =>
+      treeIs([`${box}/`, ...inside.map((f) => `${box}/${f}:${f.toLowerCase()}`), ...held([out])]),
   };
 }
 
 export const fileTemplates: readonly Template[] = [
   {
-    name: 'file-rename', apps: ['pcmanfm'], steps: 3,
+    name: 'file-rename',
+    apps: ['pcmanfm'],
+    steps: 3,
     build(r, screen) {
-      const names = pickSome(r, ITEMS, 6), files = names.slice(0, 5), fresh = names[5]!, i = r.int(5), old = files[i]!, other = files[(i + 1) % 5]!;
-      return { instruction: `Rename the file "${old}" to "${fresh}".`, config: setup(plan(r, screen, [], files)),
+      const names = pickSome(r, ITEMS, 6),
+        files = names.slice(0, 5),
+        fresh = names[5]!,
+        i = r.int(5),
+        old = files[i]!,
+        other = files[(i + 1) % 5]!;
+      return {
+        instruction: `Rename the file "${old}" to "${fresh}".`,
+        config: setup(plan(r, screen, [], files)),
         evaluator: judgedBy(treeIs([...held(files.filter((f) => f !== old)), `${fresh}:${old.toLowerCase()}`])),
-        solve: [icon(old, [], files), key('f2'), enterText(fresh), finish], miss: [icon(other, [], files), key('f2'), enterText(fresh), finish] };
+        solve: [icon(old, [], files), key('f2'), enterText(fresh), finish],
+        miss: [icon(other, [], files), key('f2'), enterText(fresh), finish],
+      };
     },
   },
   {
-    name: 'file-delete', apps: ['pcmanfm'], steps: 3,
+    name: 'file-delete',
+    apps: ['pcmanfm'],
+    steps: 3,
     build(r, screen) {
-      const files = pickSome(r, ITEMS, 5), i = r.int(5), gone = files[i]!, other = files[(i + 1) % 5]!;
-      return { instruction: `Delete the file "${gone}" and confirm.`, config: setup(plan(r, screen, [], files)),
+      const files = pickSome(r, ITEMS, 5),
+        i = r.int(5),
+        gone = files[i]!,
+        other = files[(i + 1) % 5]!;
+      return {
+        instruction: `Delete the file "${gone}" and confirm.`,
+        config: setup(plan(r, screen, [], files)),
         evaluator: judgedBy(treeIs(held(files.filter((f) => f !== gone)))),
-        solve: [icon(gone, [], files), key('delete'), key('enter'), finish], miss: [icon(other, [], files), key('delete'), key('enter'), finish] };
+        solve: [icon(gone, [], files), key('delete'), key('enter'), finish],
+        miss: [icon(other, [], files), key('delete'), key('enter'), finish],
+      };
     },
   },
   {
-    name: 'folder-new', apps: ['pcmanfm'], steps: 2,
+    name: 'folder-new',
+    apps: ['pcmanfm'],
+    steps: 2,
     build(r, screen) {
-      const names = pickSome(r, ITEMS, 5), files = names.slice(0, 3), fresh = names[3]!, wrong = names[4]!;
-      return { instruction: `Create a new folder called "${fresh}" here.`, config: setup(plan(r, screen, [], files)),
+      const names = pickSome(r, ITEMS, 5),
+        files = names.slice(0, 3),
+        fresh = names[3]!,
+        wrong = names[4]!;
+      return {
+        instruction: `Create a new folder called "${fresh}" here.`,
+        config: setup(plan(r, screen, [], files)),
         evaluator: judgedBy(treeIs([...held(files), `${fresh}/`])),
-        solve: [key('ctrl+shift+n'), enterText(fresh), finish], miss: [key('ctrl+shift+n'), enterText(wrong), finish] };
+        solve: [key('ctrl+shift+n'), enterText(fresh), finish],
+        miss: [key('ctrl+shift+n'), enterText(wrong), finish],
+      };
     },
   },
   {
-    name: 'folder-open', apps: ['pcmanfm'], steps: 1,
+    name: 'folder-open',
+    apps: ['pcmanfm'],
+    steps: 1,
     build(r, screen) {
-      const names = pickSome(r, ITEMS, 6), folders = names.slice(0, 4), files = names.slice(4), i = r.int(4), want = folders[i]!, other = folders[(i + 1) % 4]!;
-      return { instruction: `Open the folder "${want}" in the file manager.`, config: setup(plan(r, screen, folders, files)), evaluator: judgedBy(shows(want)),
-        solve: [open(want, folders, files), finish], miss: [open(other, folders, files), finish] };
+      const names = pickSome(r, ITEMS, 6),
+        folders = names.slice(0, 4),
+        files = names.slice(4),
+        i = r.int(4),
+        want = folders[i]!,
+        other = folders[(i + 1) % 4]!;
+      return {
+        instruction: `Open the folder "${want}" in the file manager.`,
+        config: setup(plan(r, screen, folders, files)),
+        evaluator: judgedBy(shows(want)),
+        solve: [open(want, folders, files), finish],
+        miss: [open(other, folders, files), finish],
+      };
     },
   },
   {
-    name: 'file-drag', apps: ['pcmanfm'], steps: 1,
+    name: 'file-drag',
+    apps: ['pcmanfm'],
+    steps: 1,
     build(r, screen) {
-      const names = pickSome(r, ITEMS, 5), [box, ...files] = names as [string, ...string[]], i = r.int(4), moved = files[i]!, other = files[(i + 1) % 4]!;
+      const names = pickSome(r, ITEMS, 5),
+        [box, ...files] = names as [string, ...string[]],
+        i = r.int(4),
+        moved = files[i]!,
+        other = files[(i + 1) % 4]!;
       const to = iconBox(box, [box], files);
-      return { instruction: `Drag the file "${moved}" onto the folder "${box}".`, config: setup(plan(r, screen, [box], files)),
-        evaluator: judgedBy(treeIs([`${box}/`, `${box}/${moved}:${moved.toLowerCase()}`, ...held(files.filter((f) => f !== moved))])),
-        solve: [drag(iconBox(moved, [box], files), to), finish], miss: [drag(iconBox(other, [box], files), to), finish] };
+      return {
+        instruction: `Drag the file "${moved}" onto the folder "${box}".`,
+        config: setup(plan(r, screen, [box], files)),
+        evaluator: judgedBy(
+          treeIs([`${box}/`, `${box}/${moved}:${moved.toLowerCase()}`, ...held(files.filter((f) => f !== moved))]),
+        ),
+        solve: [drag(iconBox(moved, [box], files), to), finish],
+        miss: [drag(iconBox(other, [box], files), to), finish],
+      };
     },
   },
   {
-    name: 'file-copy', apps: ['pcmanfm'], steps: 4,
+    name: 'file-copy',
+    apps: ['pcmanfm'],
+    steps: 4,
     build(r, screen) {
       const t = upwards(r, screen);
-      return { instruction: `Copy the file "${t.want}" into the folder above this one.`, config: t.config, evaluator: judgedBy(t.after(t.files, t.want)), solve: t.take(t.want, 'ctrl+c'), miss: t.take(t.other, 'ctrl+c') };
+      return {
+        instruction: `Copy the file "${t.want}" into the folder above this one.`,
+        config: t.config,
+        evaluator: judgedBy(t.after(t.files, t.want)),
+        solve: t.take(t.want, 'ctrl+c'),
+        miss: t.take(t.other, 'ctrl+c'),
+      };
     },
   },
   {
-    name: 'file-move', apps: ['pcmanfm'], steps: 4, heldout: true,
+    name: 'file-move',
+    apps: ['pcmanfm'],
+    steps: 4,
+    heldout: true,
     build(r, screen) {
       const t = upwards(r, screen);
-      return { instruction: `Cut the file "${t.want}" and paste it into the folder above this one.`, config: t.config,
-        evaluator: judgedBy(t.after(t.files.filter((f) => f !== t.want), t.want)), solve: t.take(t.want, 'ctrl+x'), miss: t.take(t.want, 'ctrl+c') };
+      return {
+        instruction: `Cut the file "${t.want}" and paste it into the folder above this one.`,
+        config: t.config,
+        evaluator: judgedBy(
+          t.after(
+            t.files.filter((f) => f !== t.want),
+            t.want,
+          ),
+        ),
+        solve: t.take(t.want, 'ctrl+x'),
+        miss: t.take(t.want, 'ctrl+c'),
+      };
     },
   },
   {
-    name: 'folder-empty', apps: ['pcmanfm'], steps: 3,
+    name: 'folder-empty',
+    apps: ['pcmanfm'],
+    steps: 3,
     build(r, screen) {
       const files = pickSome(r, ITEMS, 3 + r.int(4));
-      return { instruction: 'Select all files in this folder, delete them and confirm.', config: setup(plan(r, screen, [], files)),
+      return {
+        instruction: 'Select all files in this folder, delete them and confirm.',
+        config: setup(plan(r, screen, [], files)),
         evaluator: judgedBy({ command: `${tree()}; echo end`, prints: 'end\n' }),
-        solve: [key('ctrl+a'), key('delete'), key('enter'), finish], miss: [icon(files[0]!, [], files), key('delete'), key('enter'), finish] };
+        solve: [key('ctrl+a'), key('delete'), key('enter'), finish],
+        miss: [icon(files[0]!, [], files), key('delete'), key('enter'), finish],
+      };
     },
   },
   {
-    name: 'folder-rename', apps: ['pcmanfm'], steps: 3, heldout: true,
+    name: 'folder-rename',
+    apps: ['pcmanfm'],
+    steps: 3,
+    heldout: true,
     build(r, screen) {
-      const names = pickSome(r, ITEMS, 6), folders = names.slice(0, 3), files = names.slice(3, 5), fresh = names[5]!, i = r.int(3), old = folders[i]!, other = folders[(i + 1) % 3]!;
+      const names = pickSome(r, ITEMS, 6),
+        folders = names.slice(0, 3),
+        files = names.slice(3, 5),
+        fresh = names[5]!,
+        i = r.int(3),
+        old = folders[i]!,
+        other = folders[(i + 1) % 3]!;
       const now = (from: string): string[] => [...folders.filter((f) => f !== from), fresh].map((f) => `${f}/`);
-      return { instruction: `Give the folder "${old}" the new name "${fresh}".`, config: setup(plan(r, screen, folders, files)), evaluator: judgedBy(treeIs([...now(old), ...held(files)])),
-        solve: [icon(old, folders, files), key('f2'), enterText(fresh), finish], miss: [icon(other, folders, files), key('f2'), enterText(fresh), finish] };
+      return {
+        instruction: `Give the folder "${old}" the new name "${fresh}".`,
+        config: setup(plan(r, screen, folders, files)),
+        evaluator: judgedBy(treeIs([...now(old), ...held(files)])),
+        solve: [icon(old, folders, files), key('f2'), enterText(fresh), finish],
+        miss: [icon(other, folders, files), key('f2'), enterText(fresh), finish],
+      };
     },
   },
   {
-    name: 'folder-sort', apps: ['pcmanfm'], steps: 3,
+    name: 'folder-sort',
+    apps: ['pcmanfm'],
+    steps: 3,
     build(r, screen) {
       // The new folder comes first in the view, because folders do.
-      const [fresh, ...files] = pickSome(r, ITEMS, 4) as [string, ...string[]], i = r.int(3), moved = files[i]!, other = files[(i + 1) % 3]!;
+      const [fresh, ...files] = pickSome(r, ITEMS, 4) as [string, ...string[]],
+        i = r.int(3),
+        moved = files[i]!,
+        other = files[(i + 1) % 3]!;
       const into = (f: string): Move => drag(iconBox(f, [fresh], files), iconBox(fresh, [fresh], files));
-      return { instruction: `Create a folder "${fresh}" and drag the file "${moved}" into it.`, config: setup(plan(r, screen, [], files)),
-        evaluator: judgedBy(treeIs([`${fresh}/`, `${fresh}/${moved}:${moved.toLowerCase()}`, ...held(files.filter((f) => f !== moved))])),
-        solve: [key('ctrl+shift+n'), enterText(fresh), into(moved), finish], miss: [key('ctrl+shift+n'), enterText(fresh), into(other), finish] };
+      return {
+        instruction: `Create a folder "${fresh}" and drag the file "${moved}" into it.`,
+        config: setup(plan(r, screen, [], files)),
+        evaluator: judgedBy(
+          treeIs([`${fresh}/`, `${fresh}/${moved}:${moved.toLowerCase()}`, ...held(files.filter((f) => f !== moved))]),
+        ),
+        solve: [key('ctrl+shift+n'), enterText(fresh), into(moved), finish],
+        miss: [key('ctrl+shift+n'), enterText(fresh), into(other), finish],
+      };
     },
   },
   {
-    name: 'file-missing', apps: ['pcmanfm'], steps: 0, infeasible: true,
+    name: 'file-missing',
+    apps: ['pcmanfm'],
+    steps: 0,
+    infeasible: true,
     build(r, screen) {
-      const names = pickSome(r, ITEMS, 6), files = names.slice(0, 5), absent = names[5]!;
-      return { instruction: `Delete the file "${absent}" and confirm.`, config: setup(plan(r, screen, [], files)), evaluator: INFEASIBLE,
-        solve: [giveUp], miss: [icon(r.pick(files), [], files), key('delete'), key('enter'), finish] };
+      const names = pickSome(r, ITEMS, 6),
+        files = names.slice(0, 5),
+        absent = names[5]!;
+      return {
+        instruction: `Delete the file "${absent}" and confirm.`,
+        config: setup(plan(r, screen, [], files)),
+        evaluator: INFEASIBLE,
+        solve: [giveUp],
+        miss: [icon(r.pick(files), [], files), key('delete'), key('enter'), finish],
+      };
     },
   },
 ];

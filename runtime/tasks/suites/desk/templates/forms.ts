@@ -12,127 +12,383 @@ const field = (k: number): Move => click({ role: 'text', nth: k });
 
 export const formTemplates: readonly Template[] = [
   {
-    name: 'entry-type', apps: ['yad'], steps: 2,
+    name: 'entry-type',
+    apps: ['yad'],
+    steps: 2,
     build(r, screen) {
-      const [word, other] = pickSome(r, TEXTS, 2) as [string, string], label = r.pick(FIELDS);
-      const args = [`--title=${label}`, `--geometry=${geometry(place(r, screen, 280, 96))}`, '--entry', `--entry-label=${label}`, '--borders=8', '--button=OK:0', '--button=Cancel:1'];
-      return { instruction: `Type "${word}" into the field and press OK.`, config: setup({ start: [{ command: dialog('a', args) }] }),
-        evaluator: judgedBy(dialogGave('a', word, 0)), solve: [type(word), button('OK'), finish], miss: [type(other), button('OK'), finish] };
+      const [word, other] = pickSome(r, TEXTS, 2) as [string, string],
+        label = r.pick(FIELDS);
+      const args = [
+        `--title=${label}`,
+        `--geometry=${geometry(place(r, screen, 280, 96))}`,
+        '--entry',
+        `--entry-label=${label}`,
+        '--borders=8',
+        '--button=OK:0',
+        '--button=Cancel:1',
+      ];
+      return {
+        instruction: `Type "${word}" into the field and press OK.`,
+        config: setup({ start: [{ command: dialog('a', args) }] }),
+        evaluator: judgedBy(dialogGave('a', word, 0)),
+        solve: [type(word), button('OK'), finish],
+        miss: [type(other), button('OK'), finish],
+      };
     },
   },
   {
-    name: 'entry-enter', apps: ['yad'], steps: 1,
+    name: 'entry-enter',
+    apps: ['yad'],
+    steps: 1,
     build(r, screen) {
-      const [word, other] = pickSome(r, TEXTS, 2) as [string, string], label = r.pick(FIELDS);
-      const args = [`--title=${label}`, `--geometry=${geometry(place(r, screen, 280, 96))}`, '--entry', `--entry-label=${label}`, '--borders=8', '--button=OK:0', '--button=Cancel:1'];
-      return { instruction: `Enter "${word}" and confirm with the Enter key.`, config: setup({ start: [{ command: dialog('a', args) }] }),
-        evaluator: judgedBy(dialogGave('a', word, 0)), solve: [enterText(word), finish], miss: [enterText(other), finish] };
+      const [word, other] = pickSome(r, TEXTS, 2) as [string, string],
+        label = r.pick(FIELDS);
+      const args = [
+        `--title=${label}`,
+        `--geometry=${geometry(place(r, screen, 280, 96))}`,
+        '--entry',
+        `--entry-label=${label}`,
+        '--borders=8',
+        '--button=OK:0',
+        '--button=Cancel:1',
+      ];
+      return {
+        instruction: `Enter "${word}" and confirm with the Enter key.`,
+        config: setup({ start: [{ command: dialog('a', args) }] }),
+        evaluator: judgedBy(dialogGave('a', word, 0)),
+        solve: [enterText(word), finish],
+        miss: [enterText(other), finish],
+      };
     },
   },
   {
-    name: 'form-one', apps: ['yad'], steps: 3,
+    name: 'form-one',
+    apps: ['yad'],
+    steps: 3,
     build(r, screen) {
-      const labels = r.shuffle(FIELDS).slice(0, 3), i = r.int(3), [word] = pickSome(r, TEXTS, 1) as [string];
-      const args = ['--title=Form', `--geometry=${geometry(place(r, screen, 300, 3 * 39 + 60))}`, '--form', '--separator=|', '--borders=4', ...labels.map((l) => `--field=${l}`), '--button=OK:0', '--button=Cancel:1'];
-      const values = (k: number): string => labels.map((_, n) => n === k ? `${word}|` : '|').join('');
-      return { instruction: `Write "${word}" into the field "${labels[i]!}" and press OK.`, config: setup({ start: [{ command: dialog('a', args) }] }),
-        evaluator: judgedBy(dialogGave('a', values(i), 0)), solve: [field(i), type(word), button('OK'), finish], miss: [field((i + 1) % 3), type(word), button('OK'), finish] };
+      const labels = r.shuffle(FIELDS).slice(0, 3),
+        i = r.int(3),
+        [word] = pickSome(r, TEXTS, 1) as [string];
+      const args = [
+        '--title=Form',
+        `--geometry=${geometry(place(r, screen, 300, 3 * 39 + 60))}`,
+        '--form',
+        '--separator=|',
+        '--borders=4',
+        ...labels.map((l) => `--field=${l}`),
+        '--button=OK:0',
+        '--button=Cancel:1',
+      ];
+      const values = (k: number): string => labels.map((_, n) => (n === k ? `${word}|` : '|')).join('');
+      return {
+        instruction: `Write "${word}" into the field "${labels[i]!}" and press OK.`,
+        config: setup({ start: [{ command: dialog('a', args) }] }),
+        evaluator: judgedBy(dialogGave('a', values(i), 0)),
+        solve: [field(i), type(word), button('OK'), finish],
+        miss: [field((i + 1) % 3), type(word), button('OK'), finish],
+      };
     },
   },
   {
-    name: 'form-two', apps: ['yad'], steps: 5,
+    name: 'form-two',
+    apps: ['yad'],
+    steps: 5,
     build(r, screen) {
-      const labels = r.shuffle(FIELDS).slice(0, 3), [i, j] = pickSome(r, [0, 1, 2], 2) as [number, number], [a, b] = pickSome(r, TEXTS, 2) as [string, string];
-      const args = ['--title=Form', `--geometry=${geometry(place(r, screen, 300, 3 * 39 + 60))}`, '--form', '--separator=|', '--borders=4', ...labels.map((l) => `--field=${l}`), '--button=OK:0', '--button=Cancel:1'];
-      const values = labels.map((_, n) => n === i ? `${a}|` : n === j ? `${b}|` : '|').join('');
-      return { instruction: `Set "${labels[i]!}" to "${a}" and "${labels[j]!}" to "${b}", then press OK.`, config: setup({ start: [{ command: dialog('a', args) }] }),
+      const labels = r.shuffle(FIELDS).slice(0, 3),
+        [i, j] = pickSome(r, [0, 1, 2], 2) as [number, number],
+        [a, b] = pickSome(r, TEXTS, 2) as [string, string];
+      const args = [
+        '--title=Form',
+        `--geometry=${geometry(place(r, screen, 300, 3 * 39 + 60))}`,
+        '--form',
+        '--separator=|',
+        '--borders=4',
+        ...labels.map((l) => `--field=${l}`),
+        '--button=OK:0',
+        '--button=Cancel:1',
+      ];
+      const values = labels.map((_, n) => (n === i ? `${a}|` : n === j ? `${b}|` : '|')).join('');
+      return {
+        instruction: `Set "${labels[i]!}" to "${a}" and "${labels[j]!}" to "${b}", then press OK.`,
+        config: setup({ start: [{ command: dialog('a', args) }] }),
         evaluator: judgedBy(dialogGave('a', values, 0)),
-        solve: [field(i), type(a), field(j), type(b), button('OK'), finish], miss: [field(i), type(b), field(j), type(a), button('OK'), finish] };
+        solve: [field(i), type(a), field(j), type(b), button('OK'), finish],
+        miss: [field(i), type(b), field(j), type(a), button('OK'), finish],
+      };
     },
   },
   {
-    name: 'form-checks', apps: ['yad'], steps: 3,
+    name: 'form-checks',
+    apps: ['yad'],
+    steps: 3,
     build(r, screen) {
-      const labels = pickSome(r, ITEMS, 4), [i, j] = pickSome(r, [0, 1, 2, 3], 2) as [number, number];
-      const args = ['--title=Options', `--geometry=${geometry(place(r, screen, 260, 4 * 32 + 62))}`, '--form', '--separator=|', '--borders=4', ...labels.map((l) => `--field=${l}:CHK`), '--button=OK:0', '--button=Cancel:1'];
+      const labels = pickSome(r, ITEMS, 4),
+        [i, j] = pickSome(r, [0, 1, 2, 3], 2) as [number, number];
+      const args = [
+        '--title=Options',
+        `--geometry=${geometry(place(r, screen, 260, 4 * 32 + 62))}`,
+        '--form',
+        '--separator=|',
+        '--borders=4',
+        ...labels.map((l) => `--field=${l}:CHK`),
+        '--button=OK:0',
+        '--button=Cancel:1',
+      ];
       const box = (k: number): Move => click({ role: 'check box', name: labels[k]! });
-      return { instruction: `Switch on "${labels[i]!}" and "${labels[j]!}", then press OK.`, config: setup({ start: [{ command: dialog('a', args) }] }),
-        evaluator: judgedBy(dialogGave('a', labels.map((_, n) => n === i || n === j ? 'TRUE|' : 'FALSE|').join(''), 0)),
-        solve: [box(i), box(j), button('OK'), finish], miss: [box(i), button('OK'), finish] };
+      return {
+        instruction: `Switch on "${labels[i]!}" and "${labels[j]!}", then press OK.`,
+        config: setup({ start: [{ command: dialog('a', args) }] }),
+        evaluator: judgedBy(
+          dialogGave('a', labels.map((_, n) => (n === i || n === j ? 'TRUE|' : 'FALSE|')).join(''), 0),
+        ),
+        solve: [box(i), box(j), button('OK'), finish],
+        miss: [box(i), button('OK'), finish],
+      };
     },
   },
   {
-    name: 'form-login', apps: ['yad'], steps: 5, heldout: true,
+    name: 'form-login',
+    apps: ['yad'],
+    steps: 5,
+    heldout: true,
     build(r, screen) {
       const [user, secret] = pickSome(r, TEXTS, 2) as [string, string];
-      const args = ['--title=Login', `--geometry=${geometry(place(r, screen, 320, 2 * 39 + 60))}`, '--form', '--separator=|', '--borders=4', '--field=Name', '--field=Code:H', '--button=OK:0', '--button=Cancel:1'];
-      return { instruction: `Log in with the name "${user}" and the code "${secret}".`, config: setup({ start: [{ command: dialog('a', args) }] }), evaluator: judgedBy(dialogGave('a', `${user}|${secret}|`, 0)),
-        solve: [field(0), type(user), click({ role: 'password text' }), type(secret), button('OK'), finish], miss: [field(0), type(user), click({ role: 'password text' }), type(secret), button('Cancel'), finish] };
+      const args = [
+        '--title=Login',
+        `--geometry=${geometry(place(r, screen, 320, 2 * 39 + 60))}`,
+        '--form',
+        '--separator=|',
+        '--borders=4',
+        '--field=Name',
+        '--field=Code:H',
+        '--button=OK:0',
+        '--button=Cancel:1',
+      ];
+      return {
+        instruction: `Log in with the name "${user}" and the code "${secret}".`,
+        config: setup({ start: [{ command: dialog('a', args) }] }),
+        evaluator: judgedBy(dialogGave('a', `${user}|${secret}|`, 0)),
+        solve: [field(0), type(user), click({ role: 'password text' }), type(secret), button('OK'), finish],
+        miss: [field(0), type(user), click({ role: 'password text' }), type(secret), button('Cancel'), finish],
+      };
     },
   },
   {
-    name: 'form-choice', apps: ['yad'], steps: 3,
+    name: 'form-choice',
+    apps: ['yad'],
+    steps: 3,
     build(r, screen) {
-      const rows = pickSome(r, ITEMS, 4), i = 1 + r.int(3), label = r.pick(FIELDS);
-      const args = ['--title=Choice', `--geometry=${geometry(place(r, screen, 300, 210))}`, '--form', '--separator=|', '--borders=4', `--field=${label}:CB`, '--button=OK:0', '--button=Cancel:1', rows.join('!')];
-      const choose = (name: string): Move[] => [click({ role: 'combo box' }), click({ role: 'menu item', name }), button('OK'), finish];
-      return { instruction: `Choose "${rows[i]!}" from the drop-down list "${label}" and press OK.`, config: setup({ start: [{ command: dialog('a', args) }] }),
-        evaluator: judgedBy(dialogGave('a', `${rows[i]!}|`, 0)), solve: choose(rows[i]!), miss: choose(rows[i === 1 ? 2 : 1]!) };
+      const rows = pickSome(r, ITEMS, 4),
+        i = 1 + r.int(3),
+        label = r.pick(FIELDS);
+      const args = [
+        '--title=Choice',
+        `--geometry=${geometry(place(r, screen, 300, 210))}`,
+        '--form',
+        '--separator=|',
+        '--borders=4',
+        `--field=${label}:CB`,
+        '--button=OK:0',
+        '--button=Cancel:1',
+        rows.join('!'),
+      ];
+      const choose = (name: string): Move[] => [
+        click({ role: 'combo box' }),
+        click({ role: 'menu item', name }),
+        button('OK'),
+        finish,
+      ];
+      return {
+        instruction: `Choose "${rows[i]!}" from the drop-down list "${label}" and press OK.`,
+        config: setup({ start: [{ command: dialog('a', args) }] }),
+        evaluator: judgedBy(dialogGave('a', `${rows[i]!}|`, 0)),
+        solve: choose(rows[i]!),
+        miss: choose(rows[i === 1 ? 2 : 1]!),
+      };
     },
   },
   {
-    name: 'scale-drag', apps: ['yad'], steps: 2,
+    name: 'scale-drag',
+    apps: ['yad'],
+    steps: 2,
     build(r, screen) {
-      const start = 10 + r.int(60), at = place(r, screen, 360, 110, { width: screen.width - 60 });
-      const args = ['--title=Volume', `--geometry=${geometry(at)}`, '--scale', '--min-value=0', '--max-value=100', `--value=${start}`, '--button=OK:0', '--button=Cancel:1'];
+      const start = 10 + r.int(60),
+        at = place(r, screen, 360, 110, { width: screen.width - 60 });
+      const args = [
+        '--title=Volume',
+        `--geometry=${geometry(at)}`,
+        '--scale',
+        '--min-value=0',
+        '--max-value=100',
+        `--value=${start}`,
+        '--button=OK:0',
+        '--button=Cancel:1',
+      ];
       // The knob: 20 px wide, its travel 12 px inside the slider's ends, below the number.
-      const knob: Where = async (s) => { const b = boxOf(await s.find({ role: 'slider' })); return { x: b.x + 11 + (b.width - 24) * start / 100 - 9, y: b.y + 33, width: 20, height: 20 }; };
-      const end: Where = async (s) => { const b = boxOf(await s.find({ role: 'slider' })); return { x: b.x + b.width + 4, y: b.y + 20, width: 36, height: 40 }; };
-      const back: Where = async (s) => { const b = boxOf(await s.find({ role: 'slider' })); return { x: b.x + b.width * 0.8, y: b.y + 20, width: 20, height: 40 }; };
-      return { instruction: 'Drag the slider all the way to the right and press OK.', config: setup({ start: [{ command: dialog('a', args) }] }),
-        evaluator: judgedBy(dialogGave('a', '100', 0)), solve: [drag(knob, end), button('OK'), finish], miss: [drag(knob, back), button('OK'), finish] };
+      const knob: Where = async (s) => {
+        const b = boxOf(await s.find({ role: 'slider' }));
+        return { x: b.x + 11 + ((b.width - 24) * start) / 100 - 9, y: b.y + 33, width: 20, height: 20 };
+      };
+      const end: Where = async (s) => {
+        const b = boxOf(await s.find({ role: 'slider' }));
+        return { x: b.x + b.width + 4, y: b.y + 20, width: 36, height: 40 };
+      };
+      const back: Where = async (s) => {
+        const b = boxOf(await s.find({ role: 'slider' }));
+        return { x: b.x + b.width * 0.8, y: b.y + 20, width: 20, height: 40 };
+      };
+      return {
+        instruction: 'Drag the slider all the way to the right and press OK.',
+        config: setup({ start: [{ command: dialog('a', args) }] }),
+        evaluator: judgedBy(dialogGave('a', '100', 0)),
+        solve: [drag(knob, end), button('OK'), finish],
+        miss: [drag(knob, back), button('OK'), finish],
+      };
     },
   },
   {
-    name: 'calendar-day', apps: ['yad'], steps: 2,
+    name: 'calendar-day',
+    apps: ['yad'],
+    steps: 2,
     build(r, screen) {
-      const day = 2 + r.int(27), wrong = day > 20 ? day - 7 : day + 7, month = 1 + r.int(12), at = place(r, screen, 340, 248);
-      const args = ['--title=Date', `--geometry=+${at.x}+${at.y}`, '--calendar', '--day=1', `--month=${month}`, '--year=2024', '--date-format=%d', '--button=OK:0', '--button=Cancel:1'];
+      const day = 2 + r.int(27),
+        wrong = day > 20 ? day - 7 : day + 7,
+        month = 1 + r.int(12),
+        at = place(r, screen, 340, 248);
+      const args = [
+        '--title=Date',
+        `--geometry=+${at.x}+${at.y}`,
+        '--calendar',
+        '--day=1',
+        `--month=${month}`,
+        '--year=2024',
+        '--date-format=%d',
+        '--button=OK:0',
+        '--button=Cancel:1',
+      ];
       const first = new Date(Date.UTC(2024, month - 1, 1)).getUTCDay() || 7;
-      // A sheet of seven columns and six rows below two rows of headings; Sunday is first, and a month that begins on one has a week before it.
-      const on = (d: number): Move => clickBox(async (s) => {
-        const b = boxOf(await s.find({ role: 'calendar' })), k = first + d - 1, w = (b.width - 8) / 7, h = (b.height - 64) / 6;
-        return { x: b.x + 4 + (k % 7) * w, y: b.y + 59 + Math.floor(k / 7) * h, width: w, height: h };
-      });
-      return { instruction: `Pick day "${day}" in the calendar and press OK.`, config: setup({ start: [{ command: dialog('a', args) }] }),
-        evaluator: judgedBy(dialogGave('a', String(day).padStart(2, '0'), 0)), solve: [on(day), button('OK'), finish], miss: [on(wrong), button('OK'), finish] };
+      // A sheet of seven columns and six rows below two rows of headings; Sunday is first, and a month that begins on
+      // one has a week before it.
+      const on = (d: number): Move =>
+        clickBox(async (s) => {
+          const b = boxOf(await s.find({ role: 'calendar' })),
+            k = first + d - 1,
+            w = (b.width - 8) / 7,
+            h = (b.height - 64) / 6;
+          return { x: b.x + 4 + (k % 7) * w, y: b.y + 59 + Math.floor(k / 7) * h, width: w, height: h };
+        });
+      return {
+        instruction: `Pick day "${day}" in the calendar and press OK.`,
+        config: setup({ start: [{ command: dialog('a', args) }] }),
+        evaluator: judgedBy(dialogGave('a', String(day).padStart(2, '0'), 0)),
+        solve: [on(day), button('OK'), finish],
+        miss: [on(wrong), button('OK'), finish],
+      };
     },
   },
   {
-    name: 'wizard', apps: ['yad'], steps: 5,
+    name: 'wizard',
+    apps: ['yad'],
+    steps: 5,
     build(r, screen) {
-      const word = r.pick(TEXTS), rows = pickSome(r, ITEMS, 4), i = 1 + r.int(3);
-      const ask = ['--title=Name', `--geometry=${geometry(place(r, screen, 280, 96))}`, '--entry', '--entry-label=Name', '--borders=8', '--button=Next:0', '--button=Cancel:1'];
-      const done = ['--title=Done', `--geometry=${geometry(place(r, screen, 250, 90))}`, '--text=All done?', '--borders=8', '--buttons-layout=center', '--button=Yes:0', '--button=No:1'];
+      const word = r.pick(TEXTS),
+        rows = pickSome(r, ITEMS, 4),
+        i = 1 + r.int(3);
+      const ask = [
+        '--title=Name',
+        `--geometry=${geometry(place(r, screen, 280, 96))}`,
+        '--entry',
+        '--entry-label=Name',
+        '--borders=8',
+        '--button=Next:0',
+        '--button=Cancel:1',
+      ];
+      const done = [
+        '--title=Done',
+        `--geometry=${geometry(place(r, screen, 250, 90))}`,
+        '--text=All done?',
+        '--borders=8',
+        '--buttons-layout=center',
+        '--button=Yes:0',
+        '--button=No:1',
+      ];
       const steps = [dialog('a', ask), dialog('b', listArgs(r, screen, 'Fruit', rows)), dialog('c', done)];
-      const go = (answer: string): Move[] => [type(word), button('Next'), row(rows[i]!), button('OK'), button(answer), finish];
-      return { instruction: `Enter "${word}" and press Next, select "${rows[i]!}" and press OK, then answer "Yes".`, config: setup({ start: [{ command: steps.join('; ') }] }),
-        evaluator: judgedBy(dialogGave('a', word, 0), dialogGave('b', rows[i]!, 0), dialogGave('c', '', 0)), solve: go('Yes'), miss: go('No') };
+      const go = (answer: string): Move[] => [
+        type(word),
+        button('Next'),
+        row(rows[i]!),
+        button('OK'),
+        button(answer),
+        finish,
+      ];
+      return {
+        instruction: `Enter "${word}" and press Next, select "${rows[i]!}" and press OK, then answer "Yes".`,
+        config: setup({ start: [{ command: steps.join('; ') }] }),
+        evaluator: judgedBy(dialogGave('a', word, 0), dialogGave('b', rows[i]!, 0), dialogGave('c', '', 0)),
+        solve: go('Yes'),
+        miss: go('No'),
+      };
     },
   },
   {
-    name: 'survey', apps: ['yad'], steps: 11,
+    name: 'survey',
+    apps: ['yad'],
+    steps: 11,
     build(r, screen) {
-      const labels = pickSome(r, FIELDS, 3), [a, b, c] = pickSome(r, TEXTS, 3) as [string, string, string], rows = pickSome(r, ITEMS, 5), [i, j] = pickSome(r, [0, 1, 2, 3, 4], 2).sort() as [number, number];
-      const form = ['--title=Form', `--geometry=${geometry(place(r, screen, 300, 3 * 39 + 60))}`, '--form', '--separator=|', '--borders=4', ...labels.map((l) => `--field=${l}`), '--button=OK:0', '--button=Cancel:1'];
+      const labels = pickSome(r, FIELDS, 3),
+        [a, b, c] = pickSome(r, TEXTS, 3) as [string, string, string],
+        rows = pickSome(r, ITEMS, 5),
+        [i, j] = pickSome(r, [0, 1, 2, 3, 4], 2).sort() as [number, number];
+      const form = [
+        '--title=Form',
+        `--geometry=${geometry(place(r, screen, 300, 3 * 39 + 60))}`,
+        '--form',
+        '--separator=|',
+        '--borders=4',
+        ...labels.map((l) => `--field=${l}`),
+        '--button=OK:0',
+        '--button=Cancel:1',
+      ];
       const mark = (k: number): Move => click({ role: 'table cell', name: '', nth: k });
-      const done = ['--title=Sure', `--geometry=${geometry(place(r, screen, 250, 90))}`, '--text=Send it?', '--borders=8', '--buttons-layout=center', '--button=Send:0', '--button=Stop:1'];
+      const done = [
+        '--title=Sure',
+        `--geometry=${geometry(place(r, screen, 250, 90))}`,
+        '--text=Send it?',
+        '--borders=8',
+        '--buttons-layout=center',
+        '--button=Send:0',
+        '--button=Stop:1',
+      ];
       const fill = (words: readonly string[]): Move[] => words.flatMap((w, k) => [field(k), type(w)]);
-      const go = (words: readonly string[]): Move[] => [...fill(words), button('OK'), mark(i), mark(j), button('OK'), button('Send'), finish];
+      const go = (words: readonly string[]): Move[] => [
+        ...fill(words),
+        button('OK'),
+        mark(i),
+        mark(j),
+        button('OK'),
+        button('Send'),
+        finish,
+      ];
       return {
         instruction: `Fill in "${labels[0]!}" "${a}", "${labels[1]!}" "${b}", "${labels[2]!}" "${c}", OK; tick "${rows[i]!}" and "${rows[j]!}", OK; then "Send".`,
-        config: setup({ start: [{ command: [dialog('a', form), dialog('b', listArgs(r, screen, 'Several', rows, { kind: 'checklist' })), dialog('c', done)].join('; ') }] }),
-        evaluator: judgedBy(dialogGave('a', `${a}|${b}|${c}|`, 0), dialogGave('b', `${rows[i]!}\n${rows[j]!}`, 0), dialogGave('c', '', 0)), solve: go([a, b, c]), miss: go([a, c, b]),
+        config: setup({
+          start: [
+            {
+              command: [
+                dialog('a', form),
+                dialog('b', listArgs(r, screen, 'Several', rows, { kind: 'checklist' })),
+                dialog('c', done),
+              ].join('; '),
+            },
+          ],
+        }),
+        evaluator: judgedBy(
+          dialogGave('a', `${a}|${b}|${c}|`, 0),
+          dialogGave('b', `${rows[i]!}\n${rows[j]!}`, 0),
+          dialogGave('c', '', 0),
+        ),
+        solve: go([a, b, c]),
+        miss: go([a, c, b]),
       };
     },
   },

@@ -10,5 +10,13 @@ import { terminalTemplates } from './terminal.js';
 import { windowTemplates } from './windows.js';
 
 export const templates: readonly Template[] = [
-  ...dialogTemplates, ...formTemplates, ...noteTemplates, ...calculatorTemplates, ...fileTemplates, ...sheetTemplates, ...terminalTemplates, ...windowTemplates, ...mixedTemplates,
+  ...dialogTemplates,
+  ...formTemplates,
+  ...noteTemplates,
+  ...calculatorTemplates,
+  ...fileTemplates,
+  ...sheetTemplates,
+  ...terminalTemplates,
+  ...windowTemplates,
+  ...mixedTemplates,
 ];

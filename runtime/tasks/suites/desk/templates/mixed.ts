@@ -11,45 +11,132 @@ import { SHELL_MS, terminal, terminalFiles } from './terminal.js';
 /** Tasks over two applications. */
 
 /** The middle of an editor's or terminal's window. */
-const inside = (title: string): Where => async (s) => { const w = await s.window({ title }); return { x: w.x + 20, y: w.y + 60, width: w.width - 40, height: w.height - 80 }; };
+const inside =
+  (title: string): Where =>
+  async (s) => {
+    const w = await s.window({ title });
+    return { x: w.x + 20, y: w.y + 60, width: w.width - 40, height: w.height - 80 };
+  };
 
 export const mixedTemplates: readonly Template[] = [
   {
-    name: 'calc-to-note', apps: ['galculator', 'mousepad'], steps: 5,
+    name: 'calc-to-note',
+    apps: ['galculator', 'mousepad'],
+    steps: 5,
     build(r, screen) {
-      const [a, b] = numbers(r), sum = `${a}+${b}`, file = r.pick(ITEMS), path = `${DOCUMENTS}/${file}`;
-      const calc = place(r, screen, 326, 291, { width: 336 }), note = place(r, screen, 280, 150, { x: 340, width: screen.width - 340 });
+      const [a, b] = numbers(r),
+        sum = `${a}+${b}`,
+        file = r.pick(ITEMS),
+        path = `${DOCUMENTS}/${file}`;
+      const calc = place(r, screen, 326, 291, { width: 336 }),
+        note = place(r, screen, 280, 150, { x: 340, width: screen.width - 340 });
       const look = editorLook(note, COMPACT);
-      return { instruction: `Calculate "${sum}", copy the result, paste it into the note "${file}" and save that.`,
-        config: setup({ look: { ...look, css: `${look.css}menubar * { font-size: 8pt; padding: 1px 2px; }\n` }, files: { [path]: '' }, start: [
-          { command: editor(path), then: [`wmctrl -r ${file} -e 0,${note.x},${note.y},${note.width},${note.height}`] },
-          { command: 'exec galculator', then: [`wmctrl -x -r galculator.Galculator -e 0,${calc.x},${calc.y},-1,-1`] }] }),
+      return {
+        instruction: `Calculate "${sum}", copy the result, paste it into the note "${file}" and save that.`,
+        config: setup({
+          look: { ...look, css: `${look.css}menubar * { font-size: 8pt; padding: 1px 2px; }\n` },
+          files: { [path]: '' },
+          start: [
+            {
+              command: editor(path),
+              then: [`wmctrl -r ${file} -e 0,${note.x},${note.y},${note.width},${note.height}`],
+            },
+            { command: 'exec galculator', then: [`wmctrl -x -r galculator.Galculator -e 0,${calc.x},${calc.y},-1,-1`] },
+          ],
+        }),
         evaluator: judgedBy(fileIs(path, String(a + b))),
-        solve: [enterText(sum), key('ctrl+c'), clickBox(inside(editorTitle(file))), key('ctrl+v'), key('ctrl+s'), finish], miss: [clickBox(inside(editorTitle(file))), type(sum), key('ctrl+s'), finish] };
+        solve: [
+          enterText(sum),
+          key('ctrl+c'),
+          clickBox(inside(editorTitle(file))),
+          key('ctrl+v'),
+          key('ctrl+s'),
+          finish,
+        ],
+        miss: [clickBox(inside(editorTitle(file))), type(sum), key('ctrl+s'), finish],
+      };
     },
   },
   {
-    name: 'file-edit', apps: ['pcmanfm', 'mousepad'], steps: 4,
+    name: 'file-edit',
+    apps: ['pcmanfm', 'mousepad'],
+    steps: 4,
     build(r, screen) {
-      const files = pickSome(r, ITEMS, 4), i = r.int(4), [word] = pickSome(r, TEXTS, 1) as [string], want = files[i]!, other = files[(i + 1) % 4]!;
-      const manager = fileManager(r, screen), edit = (f: string): Move[] => [doubleClickBox(iconBox(f, [], files)), key('ctrl+a'), type(word), key('ctrl+s'), finish];
-      return { instruction: `Open the file "${want}", replace its text by "${word}" and save it.`,
-        config: setup({ look: editorLook(place(r, screen, 440, 230)), start: [{ ...manager, command: `GSETTINGS_BACKEND=keyfile ${manager.command.replace(/^exec /, '')}` }], files: {
-          ...filesConfig, '/home/user/.config/mimeapps.list': '[Default Applications]\ntext/plain=org.xfce.mousepad.desktop\n[Added Associations]\ntext/plain=org.xfce.mousepad.desktop;\n',
-          ...Object.fromEntries(files.map((f) => [`${FOLDER}/${f}`, f.toLowerCase()])) } }),
-        evaluator: judgedBy(fileIs(`${FOLDER}/${want}`, word), fileIs(`${FOLDER}/${other}`, other.toLowerCase())), solve: edit(want), miss: edit(other) };
+      const files = pickSome(r, ITEMS, 4),
+        i = r.int(4),
+        [word] = pickSome(r, TEXTS, 1) as [string],
+        want = files[i]!,
+        other = files[(i + 1) % 4]!;
+      const manager = fileManager(r, screen),
+        edit = (f: string): Move[] => [
+          doubleClickBox(iconBox(f, [], files)),
+          key('ctrl+a'),
+          type(word),
+          key('ctrl+s'),
+          finish,
+        ];
+      return {
+        instruction: `Open the file "${want}", replace its text by "${word}" and save it.`,
+        config: setup({
+          look: editorLook(place(r, screen, 440, 230)),
+          start: [{ ...manager, command: `GSETTINGS_BACKEND=keyfile ${manager.command.replace(/^exec /, '')}` }],
+          files: {
+            ...filesConfig,
+            '/home/user/.config/mimeapps.list':
+              '[Default Applications]\ntext/plain=org.xfce.mousepad.desktop\n[Added Associations]\ntext/plain=org.xfce.mousepad.desktop;\n',
+            ...Object.fromEntries(files.map((f) => [`${FOLDER}/${f}`, f.toLowerCase()])),
+          },
+        }),
+        evaluator: judgedBy(fileIs(`${FOLDER}/${want}`, word), fileIs(`${FOLDER}/${other}`, other.toLowerCase())),
+        solve: edit(want),
+        miss: edit(other),
+      };
     },
   },
   {
-    name: 'note-to-term', apps: ['mousepad', 'xterm'], steps: 5, heldout: true,
+    name: 'note-to-term',
+    apps: ['mousepad', 'xterm'],
+    steps: 5,
+    heldout: true,
     build(r, screen) {
-      const [file, made] = pickSome(r, ITEMS, 2) as [string, string], word = r.pick(TEXTS), path = `${DOCUMENTS}/${file}`, line = `mkdir ${made}`, half = Math.floor(screen.width / 2);
-      const note = place(r, screen, 280, 180, { x: half, width: half }), look = editorLook(note);
-      return { instruction: `Write "${word}" into the note and save it; then run "${line}" in the terminal.`,
-        config: setup({ look: { ...look, css: `${look.css}menubar * { font-size: 8pt; padding: 1px 2px; }\n` }, files: { ...terminalFiles, [path]: '' }, start: [
-          terminal(r, screen, { columns: 26, region: { width: half } }), { command: editor(path), then: [`wmctrl -r ${file} -e 0,${note.x},${note.y},${note.width},${note.height}`] }] }),
-        evaluator: judgedBy(fileIs(path, word), { withinMs: SHELL_MS, command: 'cd; ls -d [A-Z]*/', prints: ['Desktop', 'Documents', 'Downloads', made].sort().map((d) => `${d}/\n`).join('') }),
-        solve: [clickBox(inside(editorTitle(file))), type(word), key('ctrl+s'), clickBox(inside('Terminal')), enterText(line), finish], miss: [clickBox(inside(editorTitle(file))), type(word), clickBox(inside('Terminal')), enterText(line), finish] };
+      const [file, made] = pickSome(r, ITEMS, 2) as [string, string],
+        word = r.pick(TEXTS),
+        path = `${DOCUMENTS}/${file}`,
+        line = `mkdir ${made}`,
+        half = Math.floor(screen.width / 2);
+      const note = place(r, screen, 280, 180, { x: half, width: half }),
+        look = editorLook(note);
+      return {
+        instruction: `Write "${word}" into the note and save it; then run "${line}" in the terminal.`,
+        config: setup({
+          look: { ...look, css: `${look.css}menubar * { font-size: 8pt; padding: 1px 2px; }\n` },
+          files: { ...terminalFiles, [path]: '' },
+          start: [
+            terminal(r, screen, { columns: 26, region: { width: half } }),
+            {
+              command: editor(path),
+              then: [`wmctrl -r ${file} -e 0,${note.x},${note.y},${note.width},${note.height}`],
+            },
+          ],
+        }),
+        evaluator: judgedBy(fileIs(path, word), {
+          withinMs: SHELL_MS,
+          command: 'cd; ls -d [A-Z]*/',
+          prints: ['Desktop', 'Documents', 'Downloads', made]
+            .sort()
+            .map((d) => `${d}/\n`)
+            .join(''),
+        }),
+        solve: [
+          clickBox(inside(editorTitle(file))),
+          type(word),
+          key('ctrl+s'),
+          clickBox(inside('Terminal')),
+          enterText(line),
+          finish,
+        ],
+        miss: [clickBox(inside(editorTitle(file))), type(word), clickBox(inside('Terminal')), enterText(line), finish],
+      };
     },
   },
 ];

@@ -13,11 +13,13 @@ export const editorLook = (at: Box, look: Look = LARGE): Look => ({
   ...look,
   // Dialogs and the longest menu do not fit in 640x400 otherwise.
   css: `${look.css}filechooser *, dialog * { font-size: 11pt; }\ndialog button { min-height: 24px; }\nmenu menuitem { font-size: 11pt; padding: 1px 4px; min-height: 0; }\n`,
-  settings: `[org/xfce/mousepad/preferences/window]\nremember-position=true\npath-in-title=false\n[org/xfce/mousepad/preferences/view]\nuse-default-monospace-font=false\nfont-name='DejaVu Sans Mono Bold 14'\n`
-    + '[org/gtk/settings/file-chooser]\nwindow-size=(560, 280)\nsidebar-width=120\n'
-    + `[org/xfce/mousepad/state/window]\nleft=uint32 ${at.x}\ntop=uint32 ${at.y}\nwidth=uint32 ${at.width}\nheight=uint32 ${at.height}\n`,
+  settings:
+    `[org/xfce/mousepad/preferences/window]\nremember-position=true\npath-in-title=false\n[org/xfce/mousepad/preferences/view]\nuse-default-monospace-font=false\nfont-name='DejaVu Sans Mono Bold 14'\n` +
+    '[org/gtk/settings/file-chooser]\nwindow-size=(560, 280)\nsidebar-width=120\n' +
+    `[org/xfce/mousepad/state/window]\nleft=uint32 ${at.x}\ntop=uint32 ${at.y}\nwidth=uint32 ${at.width}\nheight=uint32 ${at.height}\n`,
 });
-export const editor = (...files: readonly string[]): string => `cd ${DOCUMENTS}; GSETTINGS_BACKEND=keyfile exec mousepad --disable-server ${files.map(q).join(' ')}`;
+export const editor = (...files: readonly string[]): string =>
+  `cd ${DOCUMENTS}; GSETTINGS_BACKEND=keyfile exec mousepad --disable-server ${files.map(q).join(' ')}`;
 /** The window title with this file, saved or not. */
 export const editorTitle = (name: string): string => `\\*?${name} - Mousepad`;
 const note = (name: string): string => `${DOCUMENTS}/${name}`;
@@ -29,71 +31,160 @@ const menuItem = (name: string) => click({ role: 'menu item', name });
 
 export const noteTemplates: readonly Template[] = [
   {
-    name: 'note-save', apps: ['mousepad'], steps: 2,
+    name: 'note-save',
+    apps: ['mousepad'],
+    steps: 2,
     build(r, screen) {
-      const [word] = pickSome(r, TEXTS, 1) as [string], file = r.pick(ITEMS);
-      return { instruction: `Write "${word}" into the open note and save it.`,
-        config: setup({ look: editorLook(place(r, screen, SIZE.width, SIZE.height)), files: { [note(file)]: '' }, start: [{ command: editor(note(file)) }] }),
-        evaluator: judgedBy(fileIs(note(file), word)), solve: [type(word), key('ctrl+s'), finish], miss: [type(word), finish] };
+      const [word] = pickSome(r, TEXTS, 1) as [string],
+        file = r.pick(ITEMS);
+      return {
+        instruction: `Write "${word}" into the open note and save it.`,
+        config: setup({
+          look: editorLook(place(r, screen, SIZE.width, SIZE.height)),
+          files: { [note(file)]: '' },
+          start: [{ command: editor(note(file)) }],
+        }),
+        evaluator: judgedBy(fileIs(note(file), word)),
+        solve: [type(word), key('ctrl+s'), finish],
+        miss: [type(word), finish],
+      };
     },
   },
   {
-    name: 'note-replace', apps: ['mousepad'], steps: 3,
+    name: 'note-replace',
+    apps: ['mousepad'],
+    steps: 3,
     build(r, screen) {
-      const [old, word, wrong] = pickSome(r, TEXTS, 3) as [string, string, string], file = r.pick(ITEMS);
-      return { instruction: `Replace the whole note by "${word}" and save it.`,
-        config: setup({ look: editorLook(place(r, screen, SIZE.width, SIZE.height)), files: { [note(file)]: `${old}\n${wrong}` }, start: [{ command: editor(note(file)) }] }),
-        evaluator: judgedBy(fileIs(note(file), word)), solve: [key('ctrl+a'), type(word), key('ctrl+s'), finish], miss: [type(word), key('ctrl+s'), finish] };
+      const [old, word, wrong] = pickSome(r, TEXTS, 3) as [string, string, string],
+        file = r.pick(ITEMS);
+      return {
+        instruction: `Replace the whole note by "${word}" and save it.`,
+        config: setup({
+          look: editorLook(place(r, screen, SIZE.width, SIZE.height)),
+          files: { [note(file)]: `${old}\n${wrong}` },
+          start: [{ command: editor(note(file)) }],
+        }),
+        evaluator: judgedBy(fileIs(note(file), word)),
+        solve: [key('ctrl+a'), type(word), key('ctrl+s'), finish],
+        miss: [type(word), key('ctrl+s'), finish],
+      };
     },
   },
   {
-    name: 'note-append', apps: ['mousepad'], steps: 3,
+    name: 'note-append',
+    apps: ['mousepad'],
+    steps: 3,
     build(r, screen) {
-      const [old, word] = pickSome(r, TEXTS, 2) as [string, string], file = r.pick(ITEMS), lines = `${r.pick(ITEMS)}\n${r.pick(ITEMS)}\n${old}\n`;
-      return { instruction: `Add "${word}" at the very end of the note and save it.`,
-        config: setup({ look: editorLook(place(r, screen, SIZE.width, SIZE.height)), files: { [note(file)]: lines }, start: [{ command: editor(note(file)) }] }),
-        evaluator: judgedBy(fileIs(note(file), lines + word)), solve: [key('ctrl+end'), type(word), key('ctrl+s'), finish], miss: [type(word), key('ctrl+s'), finish] };
+      const [old, word] = pickSome(r, TEXTS, 2) as [string, string],
+        file = r.pick(ITEMS),
+        lines = `${r.pick(ITEMS)}\n${r.pick(ITEMS)}\n${old}\n`;
+      return {
+        instruction: `Add "${word}" at the very end of the note and save it.`,
+        config: setup({
+          look: editorLook(place(r, screen, SIZE.width, SIZE.height)),
+          files: { [note(file)]: lines },
+          start: [{ command: editor(note(file)) }],
+        }),
+        evaluator: judgedBy(fileIs(note(file), lines + word)),
+        solve: [key('ctrl+end'), type(word), key('ctrl+s'), finish],
+        miss: [type(word), key('ctrl+s'), finish],
+      };
     },
   },
   {
-    name: 'note-menu-save', apps: ['mousepad'], steps: 3,
+    name: 'note-menu-save',
+    apps: ['mousepad'],
+    steps: 3,
     build(r, screen) {
-      const word = r.pick(TEXTS), file = r.pick(ITEMS);
-      return { instruction: `Write "${word}" and save it with the "Save" entry of the "File" menu.`,
-        config: setup({ look: editorLook(place(r, screen, SIZE.width, SIZE.height)), files: { [note(file)]: '' }, start: [{ command: editor(note(file)) }] }),
-        evaluator: judgedBy(fileIs(note(file), word)), solve: [type(word), menu('File'), menuItem('Save'), finish], miss: [type(word), menu('File'), finish] };
+      const word = r.pick(TEXTS),
+        file = r.pick(ITEMS);
+      return {
+        instruction: `Write "${word}" and save it with the "Save" entry of the "File" menu.`,
+        config: setup({
+          look: editorLook(place(r, screen, SIZE.width, SIZE.height)),
+          files: { [note(file)]: '' },
+          start: [{ command: editor(note(file)) }],
+        }),
+        evaluator: judgedBy(fileIs(note(file), word)),
+        solve: [type(word), menu('File'), menuItem('Save'), finish],
+        miss: [type(word), menu('File'), finish],
+      };
     },
   },
   {
-    name: 'note-clear', apps: ['mousepad'], steps: 3,
+    name: 'note-clear',
+    apps: ['mousepad'],
+    steps: 3,
     build(r, screen) {
-      const words = pickSome(r, TEXTS, 3), file = r.pick(ITEMS);
-      return { instruction: 'Delete all the text of the note and save the empty note.',
-        config: setup({ look: editorLook(place(r, screen, SIZE.width, SIZE.height)), files: { [note(file)]: words.join('\n') }, start: [{ command: editor(note(file)) }] }),
-        evaluator: judgedBy({ command: `test -e ${note(file)} && wc -c < ${note(file)}`, prints: '0\n' }), solve: [key('ctrl+a'), key('delete'), key('ctrl+s'), finish], miss: [key('delete'), key('ctrl+s'), finish] };
+      const words = pickSome(r, TEXTS, 3),
+        file = r.pick(ITEMS);
+      return {
+        instruction: 'Delete all the text of the note and save the empty note.',
+        config: setup({
+          look: editorLook(place(r, screen, SIZE.width, SIZE.height)),
+          files: { [note(file)]: words.join('\n') },
+          start: [{ command: editor(note(file)) }],
+        }),
+        evaluator: judgedBy({ command: `test -e ${note(file)} && wc -c < ${note(file)}`, prints: '0\n' }),
+        solve: [key('ctrl+a'), key('delete'), key('ctrl+s'), finish],
+        miss: [key('delete'), key('ctrl+s'), finish],
+      };
     },
   },
   {
-    name: 'note-discard', apps: ['mousepad'], steps: 3, heldout: true,
+    name: 'note-discard',
+    apps: ['mousepad'],
+    steps: 3,
+    heldout: true,
     build(r, screen) {
-      const [old, word] = pickSome(r, TEXTS, 2) as [string, string], file = r.pick(ITEMS);
-      return { instruction: `Write "${word}" into the note, then quit the editor without saving.`,
-        config: setup({ look: editorLook(place(r, screen, SIZE.width, SIZE.height)), files: { [note(file)]: old }, start: [{ command: editor(note(file)) }] }),
+      const [old, word] = pickSome(r, TEXTS, 2) as [string, string],
+        file = r.pick(ITEMS);
+      return {
+        instruction: `Write "${word}" into the note, then quit the editor without saving.`,
+        config: setup({
+          look: editorLook(place(r, screen, SIZE.width, SIZE.height)),
+          files: { [note(file)]: old },
+          start: [{ command: editor(note(file)) }],
+        }),
         evaluator: judgedBy(fileIs(note(file), old), { command: 'wmctrl -lx | grep -ci mousepad', prints: '0\n' }),
-        solve: [type(word), key('ctrl+q'), button("Don't Save"), finish], miss: [type(word), key('ctrl+q'), button('Save'), finish] };
+        solve: [type(word), key('ctrl+q'), button("Don't Save"), finish],
+        miss: [type(word), key('ctrl+q'), button('Save'), finish],
+      };
     },
   },
   {
-    name: 'note-copy', apps: ['mousepad'], steps: 5,
+    name: 'note-copy',
+    apps: ['mousepad'],
+    steps: 5,
     build(r, screen) {
-      const [from, to] = pickSome(r, ITEMS, 2) as [string, string], text = `${r.pick(TEXTS)} ${r.pick(ITEMS)}`, half = Math.floor(screen.width / 2), flip = r.int(2) === 0;
-      const at = [place(r, screen, 300, 180, { width: half }), place(r, screen, 300, 180, { x: half, width: half })], a = at[flip ? 1 : 0]!, b = at[flip ? 0 : 1]!;
-      const area = (name: string): Where => async (s) => { const w = await s.window({ title: editorTitle(name) }); return { x: w.x + 20, y: w.y + 70, width: w.width - 40, height: w.height - 90 }; };
-      const start = (name: string, box: Box) => ({ command: editor(note(name)), then: [`wmctrl -r ${name} -e 0,${box.x},${box.y},${box.width},${box.height}`] });
-      return { instruction: `Copy the whole text of "${from}" into the empty note "${to}" and save that.`,
-        config: setup({ look: { ...editorLook(a), css: SMALL_MENU }, files: { [note(from)]: text, [note(to)]: '' }, start: [start(to, b), start(from, a)] }),
+      const [from, to] = pickSome(r, ITEMS, 2) as [string, string],
+        text = `${r.pick(TEXTS)} ${r.pick(ITEMS)}`,
+        half = Math.floor(screen.width / 2),
+        flip = r.int(2) === 0;
+      const at = [place(r, screen, 300, 180, { width: half }), place(r, screen, 300, 180, { x: half, width: half })],
+        a = at[flip ? 1 : 0]!,
+        b = at[flip ? 0 : 1]!;
+      const area =
+        (name: string): Where =>
+        async (s) => {
+          const w = await s.window({ title: editorTitle(name) });
+          return { x: w.x + 20, y: w.y + 70, width: w.width - 40, height: w.height - 90 };
+        };
+      const start = (name: string, box: Box) => ({
+        command: editor(note(name)),
+        then: [`wmctrl -r ${name} -e 0,${box.x},${box.y},${box.width},${box.height}`],
+      });
+      return {
+        instruction: `Copy the whole text of "${from}" into the empty note "${to}" and save that.`,
+        config: setup({
+          look: { ...editorLook(a), css: SMALL_MENU },
+          files: { [note(from)]: text, [note(to)]: '' },
+          start: [start(to, b), start(from, a)],
+        }),
         evaluator: judgedBy(fileIs(note(to), text), fileIs(note(from), text)),
-        solve: [key('ctrl+a'), key('ctrl+c'), clickBox(area(to)), key('ctrl+v'), key('ctrl+s'), finish], miss: [key('ctrl+a'), key('ctrl+x'), clickBox(area(to)), key('ctrl+v'), finish] };
+        solve: [key('ctrl+a'), key('ctrl+c'), clickBox(area(to)), key('ctrl+v'), key('ctrl+s'), finish],
+        miss: [key('ctrl+a'), key('ctrl+x'), clickBox(area(to)), key('ctrl+v'), finish],
+      };
     },
   },
 ];

@@ -6,13 +6,13 @@
  */
 import { isMainThread, workerData } from 'node:worker_threads';
 import { background } from './domain/process.js';
-import { giveWay } from './giveWay.js';
+import { lowerPriority } from './cli/lowerPriority.js';
 
 // Ctrl-C in a terminal reaches the whole process group; children leave when the daemon tells them to or is gone, never
 // by themselves.
 if (isMainThread && process.argv[2]?.startsWith('__'))
   for (const s of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(s, () => {});
-if (isMainThread && process.argv[3] === background) giveWay();
+if (isMainThread && process.argv[3] === background) lowerPriority();
 
 const role = isMainThread ? process.argv[2] : (workerData as { role?: string } | null)?.role;
 switch (role) {
@@ -26,14 +26,14 @@ switch (role) {
     await (await import('./data/store/indexWorker.js')).runIndexWorker();
     break;
   case '__thumbnails':
-    (await import('./run/service/thumbnailWorker.js')).runThumbnailWorker();
+    (await import('./service/thumbnailWorker.js')).runThumbnailWorker();
     break;
   case '__interchange':
-    await (await import('./run/interchange/interchangeWorker.js')).runInterchangeWorker();
+    await (await import('./interchange/interchangeWorker.js')).runInterchangeWorker();
     break;
   case '__jpeg':
-    (await import('./run/interchange/jpegWorker.js')).runJpegWorker();
+    (await import('./interchange/jpegWorker.js')).runJpegWorker();
     break;
   default:
-    process.exitCode = await (await import('./commandLine.js')).commandLine(process.argv.slice(2));
+    process.exitCode = await (await import('./cli/commandLine.js')).commandLine(process.argv.slice(2));
 }

@@ -23,8 +23,8 @@ const pages = Object.fromEntries(
  * session.
  */
 const parts = {
-  'runtime.studio': ['commandLine.js', 'run/interchange/interchangeWorker.js'],
-  'runtime.workers': ['data/store/indexWorker.js', 'run/service/thumbnailWorker.js', 'run/interchange/jpegWorker.js'],
+  'runtime.studio': ['cli/commandLine.js', 'interchange/interchangeWorker.js'],
+  'runtime.workers': ['data/store/indexWorker.js', 'service/thumbnailWorker.js', 'interchange/jpegWorker.js'],
   'runtime.engines': ['policy/embedded/replicaProcess.js', 'trainer/native/trainerProcess.js'],
 };
 /** main.ts imports its parts from their bundles beside it. */

@@ -22,7 +22,7 @@ try {
   const require =
     "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url); import { fileURLToPath as __fu } from 'node:url'; import { dirname as __dn } from 'node:path'; const __filename = __fu(import.meta.url); const __dirname = __dn(__filename);";
   await build({
-    entryPoints: { service: 'runtime/run/service/index.ts' },
+    entryPoints: { service: 'runtime/service/index.ts' },
     outdir: scratch,
     bundle: true,
     platform: 'node',

@@ -2,7 +2,7 @@ import { id, isTerminal, toRunError, StudioError } from '../domain/index.js';
 import type { FamilyId, RolloutId, Step, Trajectory } from '../domain/index.js';
 import type { Desktop, DesktopPool, SettleOptions } from '../cluster/types.js';
 import type { FrameStore } from '../data/types.js';
-import type { DesktopBook } from './desktopBook.js';
+import type { DesktopBook } from '../rollout/desktopRegistry.js';
 import type { Oracle, OracleSource, Task, TaskEngine, TaskSource } from '../tasks/types.js';
 
 export interface DemonstrateDeps {

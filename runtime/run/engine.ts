@@ -22,8 +22,8 @@ import { ModelPool } from '../rollout/modelPool.js';
 import { writePolicyGraph } from '../trainer/native/model/policyGraph.js';
 import { createTrainer } from '../trainer/native/engine.js';
 import type { TrainerEngine } from '../trainer/types.js';
-import { DesktopBook } from './desktopBook.js';
-import { chooseProvider, specOf } from './desktops.js';
+import { DesktopBook } from '../rollout/desktopRegistry.js';
+import { chooseProvider, specOf } from '../cluster/provide.js';
 import { trainerOptions } from './mapping.js';
 import { Observations } from './samples.js';
 

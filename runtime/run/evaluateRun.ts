@@ -8,7 +8,7 @@ import { RunReader } from '../data/store/runStore.js';
 import { systemClock } from '../rollout/clock.js';
 import { Scheduler, trainingSampling } from '../rollout/scheduler.js';
 import { heldoutSeed, trainSeed } from '../tasks/suites/desk/index.js';
-import { settleOf } from './desktops.js';
+import { settleOf } from '../cluster/provide.js';
 import { startEngine, type Engine } from './engine.js';
 import { evaluateNow, type EvalPoint } from './evaluation.js';
 import { dataConfig, openTasks, type Tasks } from './mapping.js';

@@ -3,7 +3,7 @@ import type { DataManager } from '../data/dataManager.js';
 import type { RolloutOrder } from '../data/types.js';
 import type { Scheduler } from '../rollout/scheduler.js';
 import type { Tasks } from './mapping.js';
-import { wilson } from './stats.js';
+import { wilson } from '../domain/stats.js';
 
 export interface EvalPoint {
   readonly label: string;

@@ -1,4 +1,4 @@
-import { duration, percent, sparkline } from './stats.js';
+import { duration, percent, sparkline } from '../domain/stats.js';
 
 /** What the terminal shows of a run; the same record goes out as one JSON line with `--json`. */
 export interface RunStatus {

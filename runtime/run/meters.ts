@@ -3,7 +3,7 @@ import type { PoolEvent } from '../cluster/types.js';
 import type { ModelPoolEvent, ModelPoolStatus } from '../rollout/modelPool.js';
 import type { SchedulerEvent } from '../rollout/scheduler.js';
 import type { Measured } from './bounds.js';
-import { BusyShare, Rolling } from './stats.js';
+import { BusyShare, Rolling } from '../domain/stats.js';
 
 const DESKTOP_WORK = new Set(['setup', 'observe', 'perform', 'settle', 'verify']);
 /**

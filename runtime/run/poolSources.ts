@@ -15,7 +15,7 @@ import {
 import type { RunConfig } from '../config/index.js';
 import type { DataManager } from '../data/dataManager.js';
 import { RunReader, readMeta, runPaths, type RunMeta } from '../data/store/runStore.js';
-import { ContentHash } from './interchange/content.js';
+import { ContentHash } from '../data/content.js';
 
 /** Frames copied at once: as many as Node has threads for files. */
 const COPIES = 4;

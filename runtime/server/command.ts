@@ -1,6 +1,6 @@
 import { StudioError } from '../domain/index.js';
-import { thisBundle } from '../run/engines.js';
-import { createStudioService } from '../run/service/index.js';
+import { thisBundle } from '../service/engines.js';
+import { createStudioService } from '../service/index.js';
 import { serve } from './serve.js';
 
 /** `serve <storage>`; resolves when the daemon serves, and the process ends by itself. */

@@ -10,7 +10,7 @@ import { encodeScreen } from '../protocol/binary.js';
 import * as methods from '../protocol/methods.js';
 import { SocketReader, SocketWriter } from '../protocol/transport.js';
 import type { RunEventType, RunPath } from '../protocol/types.js';
-import { gone, type Broadcast, type EventQuery, type Handler, type StudioService } from '../run/service/types.js';
+import { gone, type Broadcast, type EventQuery, type Handler, type StudioService } from '../service/types.js';
 import { ServerFault, toResponseError, toWireError, unforeseen } from './faults.js';
 import type { LogLevel } from './log.js';
 import { Outbox } from './socket.js';

@@ -1,7 +1,7 @@
 import { ErrorCodes, ResponseError } from 'vscode-jsonrpc/node';
 import { StudioError, toRunError, type RunError } from '../domain/index.js';
 import type { ErrorData } from '../protocol/methods.js';
-import { ServiceError } from '../run/service/types.js';
+import { ServiceError } from '../service/types.js';
 
 /** What the server itself refuses. */
 export class ServerFault extends Error {

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { toRunError } from '../domain/index.js';
 import * as methods from '../protocol/methods.js';
 import { capabilities, exitAlreadyRunning, protocolVersion, type Build } from '../protocol/version.js';
-import { ServiceError, type StudioService } from '../run/service/types.js';
+import { ServiceError, type StudioService } from '../service/types.js';
 import { thisBuild } from './build.js';
 import type { ConnectionHost } from './connection.js';
 import { privateFolder, removeDiscovery, writeDiscovery } from './discovery.js';

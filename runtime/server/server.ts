@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import { refusal, type Refusal } from './auth.js';
 import { Connection, type ConnectionHost } from './connection.js';
-import type { Broadcast } from '../run/service/types.js';
+import type { Broadcast } from '../service/types.js';
 
 export interface ServerOptions {
   readonly token: string;

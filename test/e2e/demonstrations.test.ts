@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFailed } from 'vitest';
 import type { RunFile } from '../../runtime/config/index.js';
 import { connectEngine, ensureImage } from '../../runtime/cluster/imageBuild.js';
-import { readLog } from '../../runtime/run/annotate/log.js';
+import { readLog } from '../../runtime/annotations/log.js';
 import { osworldTask, put } from '../fixtures/interchange/make.js';
 import { engineHere } from '../integration/docker/engine.js';
 import { whyNoLocalDesktops } from '../helpers/cluster.js';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseRunFile } from '../../../runtime/config/index.js';
-import { buildTarget } from '../../../runtime/run/desktops.js';
+import { buildTarget } from '../../../runtime/cluster/provide.js';
 
 const { desktops } = parseRunFile({});
 

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { stateDir } from '../../../runtime/cluster/providers/sandboxRecords.js';
-import { createStudioService } from '../../../runtime/run/service/index.js';
+import { createStudioService } from '../../../runtime/service/index.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster.js';
 
 const why = await whyNoLocalDesktops();

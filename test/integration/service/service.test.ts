@@ -25,7 +25,7 @@ import {
   type EventBatch,
   type ScreenPatch,
   type StudioService,
-} from '../../../runtime/run/service/index.js';
+} from '../../../runtime/service/index.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster.js';
 import { bundle } from '../../helpers/data.js';
 import { alive, ensureBundle, processTree, replay } from '../run/cli.js';
@@ -370,7 +370,7 @@ describe.skipIf(noLocal)('the service with a run on local desktops', () => {
   }, 120_000);
 
   it('a run whose process is killed is interrupted; resumed, it goes on to its end', async () => {
-    const service = await bundle('runtime/run/service/index.ts', 'service'),
+    const service = await bundle('runtime/service/index.ts', 'service'),
       driver = join(dir, 'driver.mjs');
     // Desktops are made from what lies beside the code that asks for them.
     await cp('runtime/cluster/image', join(dirname(service.file), 'image'), { recursive: true });

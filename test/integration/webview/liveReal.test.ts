@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { id, isTerminal, type FamilyId } from '../../../runtime/domain/index.js';
 import type { RunFile } from '../../../runtime/config/index.js';
 import type { ControlState, DesktopRow, PoolView, TrajectoryView } from '../../../runtime/protocol/types.js';
-import { createStudioService, type StudioService } from '../../../runtime/run/service/index.js';
+import { createStudioService, type StudioService } from '../../../runtime/service/index.js';
 import { deskSuite, trainSeed } from '../../../runtime/tasks/suites/desk/index.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster.js';
 import { whichTerminal } from '../../e2e/support/hand.js';

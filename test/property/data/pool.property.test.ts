@@ -15,7 +15,7 @@ import type { RunEvent } from '../../../runtime/data/events.js';
 import { ExperiencePool } from '../../../runtime/data/experiencePool.js';
 import { applyToPool, pooling } from '../../../runtime/data/pooling.js';
 import { RunReader, RunStore } from '../../../runtime/data/store/runStore.js';
-import { poolView } from '../../../runtime/run/queries/pool.js';
+import { poolView } from '../../../runtime/queries/pool.js';
 import { broken, failure, familyIds, makeTrajectory, success, withDir } from '../../helpers/data.js';
 
 const names = Array.from({ length: 6 }, (_, i) => id<RolloutId>(`t${i}`)),

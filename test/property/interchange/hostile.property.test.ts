@@ -2,8 +2,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { newRun } from '../../../runtime/run/collections.js';
-import { importInto, preview } from '../../../runtime/run/interchange/importer.js';
+import { newRun } from '../../../runtime/data/collections.js';
+import { importInto, preview } from '../../../runtime/interchange/importer.js';
 import {
   agentnetFile,
   dartRollout,
@@ -14,7 +14,7 @@ import {
   uiTarsFile,
   success,
 } from '../../fixtures/interchange/make.js';
-import { exportRun } from '../../../runtime/run/interchange/exporter.js';
+import { exportRun } from '../../../runtime/interchange/exporter.js';
 
 /** One good trajectory of every format, and the text files they consist of. */
 async function sources(dir: string): Promise<string[]> {

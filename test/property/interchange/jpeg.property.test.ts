@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { decode, encode } from 'jpeg-js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { jpegSize } from '../../../runtime/run/interchange/jpeg.js';
-import { JpegDecoder } from '../../../runtime/run/interchange/jpegDecoder.js';
-import { Unusable } from '../../../runtime/run/interchange/types.js';
+import { jpegSize } from '../../../runtime/interchange/jpeg.js';
+import { JpegDecoder } from '../../../runtime/interchange/jpegDecoder.js';
+import { Unusable } from '../../../runtime/interchange/types.js';
 import { jpegs } from '../../fixtures/interchange/jpegs.js';
 import { screen } from '../../fixtures/interchange/make.js';
 import { bundle } from '../../helpers/data.js';

@@ -5,7 +5,7 @@ import { id } from '../../../runtime/domain/index.js';
 import type { FamilyId, Outcome, RolloutId } from '../../../runtime/domain/index.js';
 import type { DataManager } from '../../../runtime/data/dataManager.js';
 import { RunReader } from '../../../runtime/data/store/runStore.js';
-import { ledgerFromIndex, ledgerOf } from '../../../runtime/run/queries/overview.js';
+import { ledgerFromIndex, ledgerOf } from '../../../runtime/queries/overview.js';
 import type { RolloutOrder } from '../../../runtime/data/types.js';
 import {
   broken,

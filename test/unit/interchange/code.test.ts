@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Action } from '../../../runtime/domain/index.js';
-import { CodeReader } from '../../../runtime/run/interchange/pyautoguiRead.js';
-import { parseCalls } from '../../../runtime/run/interchange/python.js';
-import { Unusable } from '../../../runtime/run/interchange/types.js';
+import { CodeReader } from '../../../runtime/interchange/pyautoguiRead.js';
+import { parseCalls } from '../../../runtime/interchange/python.js';
+import { Unusable } from '../../../runtime/interchange/types.js';
 
 const screen = { width: 1920, height: 1080 };
 const read = (code: string): Action[] => new CodeReader('absolute').read(code, screen);

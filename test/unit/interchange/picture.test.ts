@@ -2,13 +2,13 @@ import { crc32, deflateSync } from 'node:zlib';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { encode } from 'fast-png';
-import { JpegDecoder } from '../../../runtime/run/interchange/jpegDecoder.js';
-import { checkPicture, decodePicture, pictureSize } from '../../../runtime/run/interchange/picture.js';
-import { pngHeader } from '../../../runtime/run/interchange/png.js';
+import { JpegDecoder } from '../../../runtime/interchange/jpegDecoder.js';
+import { checkPicture, decodePicture, pictureSize } from '../../../runtime/interchange/picture.js';
+import { pngHeader } from '../../../runtime/interchange/png.js';
 import { jpegs, points } from '../../fixtures/interchange/jpegs.js';
 import { random } from '../../../runtime/domain/index.js';
-import { Unusable } from '../../../runtime/run/interchange/types.js';
-import type { Picture } from '../../../runtime/run/interchange/types.js';
+import { Unusable } from '../../../runtime/interchange/types.js';
+import type { Picture } from '../../../runtime/interchange/types.js';
 import { bundle } from '../../helpers/data.js';
 import { inFolder, png, put, screen } from '../../fixtures/interchange/make.js';
 

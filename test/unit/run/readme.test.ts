@@ -18,7 +18,7 @@ describe('README', () => {
     for (const b of blocks) expect(() => parseRunFile(JSON.parse(b))).not.toThrow();
   });
   it('names commands and options of the command line', () => {
-    const cli = readFileSync('runtime/run/cli.ts', 'utf8');
+    const cli = readFileSync('runtime/cli/cli.ts', 'utf8');
     const rows = readme.split('\n').filter((l) => /^\| `(train|evaluate|runs|tasks|desktop|doctor|schema)\b/.test(l));
     expect(rows.length).toBeGreaterThanOrEqual(7);
     for (const row of rows) {

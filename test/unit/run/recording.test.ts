@@ -26,9 +26,9 @@ import { embeddedPolicy } from '../../../runtime/policy/embedded/embeddedPolicy.
 import { makeSampler } from '../../../runtime/policy/embedded/sampling.js';
 import type { StepAbout } from '../../../runtime/rollout/episode.js';
 import { runEpisode } from '../../../runtime/rollout/episode.js';
-import { DesktopBook } from '../../../runtime/run/desktopBook.js';
+import { DesktopBook } from '../../../runtime/rollout/desktopRegistry.js';
 import { stepExtra } from '../../../runtime/run/stepExtra.js';
-import { coalesce } from '../../../runtime/run/service/desktops.js';
+import { coalesce } from '../../../runtime/service/desktops.js';
 import { TRAINER_DEFAULTS } from '../../../runtime/trainer/native/options.js';
 import { toPlaces } from '../../../runtime/trainer/native/places.js';
 import { ReportBuilder } from '../../../runtime/trainer/native/report.js';

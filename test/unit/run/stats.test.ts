@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
-import { BusyShare, duration, rateText, sparkline, wilson } from '../../../runtime/run/stats.js';
+import { BusyShare, duration, rateText, sparkline, wilson } from '../../../runtime/domain/stats.js';
 import { statusLine, type RunStatus } from '../../../runtime/run/live.js';
 
 describe('statistics of a run', () => {

@@ -17,7 +17,7 @@ import type {
   TaskRow,
   TrajectoryRow,
 } from '../../../runtime/protocol/types.js';
-import { createStudioService, type Broadcast, type StudioService } from '../../../runtime/run/service/index.js';
+import { createStudioService, type Broadcast, type StudioService } from '../../../runtime/service/index.js';
 import {
   agentnetFile,
   failure,

@@ -6,14 +6,14 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { id, type RolloutId } from '../../../runtime/domain/index.js';
 import { headOf } from '../../../runtime/data/events.js';
 import { poolEntryOf } from '../../../runtime/data/experiencePool.js';
-import { newRun } from '../../../runtime/run/collections.js';
+import { newRun } from '../../../runtime/data/collections.js';
 import { RunReader, RunStore } from '../../../runtime/data/store/runStore.js';
 import * as h from '../../../runtime/protocol/humanMethods.js';
 import * as m from '../../../runtime/protocol/methods.js';
 import type { PoolEntryRow, PoolView, RunSummary, TrajectoryRow } from '../../../runtime/protocol/types.js';
-import { openCollection, openRunWriter } from '../../../runtime/run/runWriter.js';
-import { createStudioService, type Broadcast, type StudioService } from '../../../runtime/run/service/index.js';
-import { Studio } from '../../../runtime/run/service/studio.js';
+import { openCollection, openRunWriter } from '../../../runtime/human/runWriter.js';
+import { createStudioService, type Broadcast, type StudioService } from '../../../runtime/service/index.js';
+import { Studio } from '../../../runtime/service/studio.js';
 import {
   bundle,
   dataConfig,

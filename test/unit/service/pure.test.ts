@@ -16,14 +16,14 @@ import {
 import type { TrajectoryRow } from '../../../runtime/protocol/types.js';
 import { bounds } from '../../../runtime/run/bounds.js';
 import { SpanRecorder } from '../../../runtime/run/lanes.js';
-import { downsample, histogram } from '../../../runtime/run/queries/downsample.js';
-import { mergeSpans } from '../../../runtime/run/queries/lanes.js';
-import { cellRect, stepView } from '../../../runtime/run/queries/steps.js';
-import { redact } from '../../../runtime/run/service/machine.js';
-import { concerns, rowsNeeded, toRunEvent } from '../../../runtime/run/service/mapEvents.js';
-import { parse, schemas } from '../../../runtime/run/service/params.js';
-import { shrink } from '../../../runtime/run/service/thumbnailWorker.js';
-import { changedRect } from '../../../runtime/run/service/watch.js';
+import { downsample, histogram } from '../../../runtime/queries/downsample.js';
+import { mergeSpans } from '../../../runtime/queries/lanes.js';
+import { cellRect, stepView } from '../../../runtime/queries/steps.js';
+import { redact } from '../../../runtime/service/machine.js';
+import { concerns, rowsNeeded, toRunEvent } from '../../../runtime/service/mapEvents.js';
+import { parse, schemas } from '../../../runtime/service/params.js';
+import { shrink } from '../../../runtime/service/thumbnailWorker.js';
+import { changedRect } from '../../../runtime/service/watch.js';
 import { trainedSteps } from '../../../runtime/run/trainLoop.js';
 
 const rollout = (s: string): RolloutId => id<RolloutId>(s);

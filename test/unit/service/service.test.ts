@@ -15,7 +15,7 @@ import {
   type EventBatch,
   type EventQuery,
   type StudioService,
-} from '../../../runtime/run/service/index.js';
+} from '../../../runtime/service/index.js';
 import { bundle } from '../../helpers/data.js';
 import { writeSyntheticRun, type SyntheticRun } from '../../helpers/syntheticRun.js';
 

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import fc from 'fast-check';
 import type { AnnotationOp, AnnotationView, StepView, TrajectoryView } from '../../../runtime/protocol/types.js';
-import { emptyLine, type Line } from '../../../runtime/run/annotate/line.js';
-import { viewOf } from '../../../runtime/run/annotate/revise.js';
+import { emptyLine, type Line } from '../../../runtime/annotations/line.js';
+import { viewOf } from '../../../runtime/annotations/revise.js';
 import { applyOps, notesOf, revised } from '../../../webview/annotator/apply.js';
 
 const step = (index: number): StepView => ({

@@ -1,0 +1,155 @@
+import { isDeepStrictEqual } from 'node:util';
+import { charKeysym, keyKeysym } from '../cluster/drivers/keysyms.js';
+import { StudioError, type Action, type Point, type Size } from '../domain/index.js';
+import type { AnnotationOp, StepView } from '../protocol/types.js';
+import { ServiceError } from '../service/types.js';
+import { Folding, maxParts, type Annotated } from './facts.js';
+import { shown, type Line } from './line.js';
+
+const refuse = (what: string, remedy: string): ServiceError => new ServiceError('params.invalid', what, remedy);
+
+/** One-based, as the pages count them. */
+const nth = (step: number): string => `step ${step + 1}`;
+
+/**
+ * Edits as they are recorded, or `params.invalid` with what is wrong with the first that cannot be made. Each is
+ * checked against the trajectory as the ones before it leave it. Points are rounded to pixels, tags trimmed and told
+ * once. Pure.
+ */
+export function validOps(
+  steps: readonly StepView[],
+  root: string,
+  line: Line,
+  place: number,
+  ops: readonly AnnotationOp[],
+): AnnotationOp[] {
+  if (ops.length === 0) throw refuse('There is nothing to edit.', 'Give at least one edit.');
+  const folding = new Folding(root, shown(line)),
+    part = folding.parts(line.head)[place]!.from,
+    byIndex = new Map(steps.map((s) => [s.index, s]));
+  return ops.map((given) => {
+    const op = checked(
+      given,
+      folding.parts(line.head).find((p) => p.from === part)!,
+      byIndex,
+    );
+    folding.apply(part, op);
+    return op;
+  });
+}
+
+function checked(op: AnnotationOp, a: Annotated, steps: ReadonlyMap<number, StepView>): AnnotationOp {
+  const there = (step: number): StepView => {
+    const s = steps.get(step);
+    if (!s) throw refuse(`There is no ${nth(step)}: the recording has ${steps.size}.`, 'Name a step of the recording.');
+    if (step < a.from || (a.to !== undefined && step >= a.to))
+      throw refuse(
+        `${a.rollout} was split: ${nth(step)} belongs to another part of it.`,
+        `Edit it there: ${a.parts.filter((p) => p !== a.rollout).join(', ')}.`,
+      );
+    return s;
+  };
+  const shownStep = (step: number): StepView => {
+    const s = there(step);
+    if (a.deleted.includes(step)) throw refuse(`The ${nth(step)} is deleted.`, 'Restore it first.');
+    return s;
+  };
+  const left = (without: readonly number[]): StepView[] =>
+    [...steps.values()].filter(
+      (s) => s.index >= a.from && (a.to === undefined || s.index < a.to) && !without.includes(s.index),
+    );
+  switch (op.op) {
+    case 'outcome':
+      if (op.value !== null && op.reason.trim() === '')
+        throw refuse("An outcome that differs from the verifier's needs a reason.", 'Say why.');
+      return { ...op, reason: op.reason.trim() };
+    case 'tags':
+      return { ...op, tags: [...new Set(op.tags.map((t) => t.trim()).filter((t) => t !== ''))] };
+    case 'mark':
+    case 'thought':
+      shownStep(op.step);
+      return op;
+    case 'action':
+      return { ...op, value: checkedAction(op, shownStep(op.step)) };
+    case 'delete': {
+      const gone = [...new Set(op.steps)].sort((x, y) => x - y);
+      for (const s of gone) there(s);
+      if (left([...a.deleted, ...gone]).length === 0)
+        throw refuse(
+          'That would delete every step.',
+          'Leave one, or say in the outcome that the trajectory is of no use.',
+        );
+      return { ...op, steps: gone };
+    }
+    case 'restore':
+      for (const s of op.steps) there(s);
+      return { ...op, steps: [...new Set(op.steps)].sort((x, y) => x - y) };
+    case 'split': {
+      there(op.step);
+      if (a.parts.length >= maxParts)
+        throw refuse(`A trajectory is split into at most ${maxParts} parts.`, 'Undo another split first.');
+      const kept = left(a.deleted);
+      if (!kept.some((s) => s.index < op.step) || !kept.some((s) => s.index >= op.step))
+        throw refuse(
+          `A split before ${nth(op.step)} would leave a part without steps.`,
+          'Choose a step with others before it.',
+        );
+      return op;
+    }
+    default:
+      return op;
+  }
+}
+
+function checkedAction(op: Extract<AnnotationOp, { op: 'action' }>, step: StepView): Action {
+  const was = step.actions[op.action],
+    where = `action ${op.action + 1} of ${nth(op.step)}`;
+  if (!was) throw refuse(`There is no ${where}: it has ${step.actions.length}.`, 'Name an action of the step.');
+  if (op.value.type !== was.type)
+    throw refuse(
+      `${where} is ${was.type} and cannot become ${op.value.type}.`,
+      'Only its values can be edited. To act differently, record a demonstration or take over a rollout.',
+    );
+  // As recorded, even where what was recorded could not be typed today.
+  if (isDeepStrictEqual(op.value, was)) return was;
+  const v = op.value;
+  switch (v.type) {
+    case 'click':
+    case 'left_double':
+    case 'right_single':
+    case 'scroll':
+      return { ...v, at: inside(v.at, step.frame, where) };
+    case 'drag':
+      return { ...v, from: inside(v.from, step.frame, where), to: inside(v.to, step.frame, where) };
+    case 'type':
+      typeable(() => {
+        for (const c of v.text) charKeysym(c);
+      }, where);
+      return v;
+    case 'hotkey':
+      typeable(() => {
+        for (const k of v.keys) keyKeysym(k);
+      }, where);
+      return v;
+    default:
+      return v;
+  }
+}
+function inside(p: Point, screen: Size, where: string): Point {
+  const at = { x: Math.round(p.x), y: Math.round(p.y) };
+  if (!(at.x >= 0 && at.x < screen.width && at.y >= 0 && at.y < screen.height))
+    throw refuse(
+      `${where}: ${p.x}, ${p.y} is not on the screen of ${screen.width} x ${screen.height}.`,
+      'Choose a point on the screen.',
+    );
+  return at;
+}
+/** What no keyboard of a desktop has would only fail at the replay. */
+function typeable(look: () => void, where: string): void {
+  try {
+    look();
+  } catch (e) {
+    if (e instanceof StudioError) throw refuse(`${where}: ${e.error.message}`, e.error.remedy);
+    throw e;
+  }
+}

@@ -1,0 +1,225 @@
+import { Command, CommanderError } from 'commander';
+import { toRunError } from '../domain/index.js';
+
+/**
+ * Exit codes: 0 done, 1 failed, 2 the command was wrong, 3 the daemon runs already, 130 interrupted. `serve` is handed
+ * in: this room does not know the server.
+ */
+export async function main(
+  argv: string[],
+  serve: (storage: string, o: { readonly idleMinutes?: string }) => Promise<void>,
+): Promise<number> {
+  let code = 0;
+  // `| head` closes our output early: that is no error.
+  process.stdout.on('error', (e: NodeJS.ErrnoException) => {
+    if (e.code === 'EPIPE') process.exit(0);
+    throw e;
+  });
+  const program = new Command('dart-studio')
+    .description('Train computer-use agents by reinforcement learning on real desktops.')
+    .version('0.1.0')
+    .exitOverride()
+    .showSuggestionAfterError();
+  const act =
+    <A extends unknown[]>(f: (...a: A) => Promise<number | void>) =>
+    async (...a: A): Promise<void> => {
+      code = (await f(...a)) ?? 0;
+    };
+
+  program
+    .command('train')
+    .argument('[run.json]', 'run file')
+    .description('Train a policy; without a run file, with the preset.')
+    .option('--preset <name>', 'quickstart or paper')
+    .option('--resume <run>', 'go on with a run: its id or folder')
+    .option('--json', 'status as JSON lines', false)
+    .option('--seed <n>', 'seed of the run')
+    .option('--minutes <n>', 'stop after this many minutes')
+    .option('--provider <name>', 'auto, docker or local')
+    .option('--desktops <n>', 'desktops at once')
+    .option('--runs <dir>', 'folder of run folders')
+    .action(
+      act(async (file: string | undefined, o: Record<string, string | boolean | undefined>) =>
+        (await import('./train.js')).train(file, o),
+      ),
+    );
+  program
+    .command('evaluate')
+    .argument('<run>', 'run id or folder')
+    .description('Evaluate a checkpoint on the probe set.')
+    .option('--checkpoint <version>', 'policy version; default: the newest')
+    .option('--episodes <n>', 'probe episodes')
+    .option('--split <name>', 'train, heldout (seeds) or templates (held-out templates)', 'heldout')
+    .option('--json', 'result as JSON', false)
+    .option('--runs <dir>', 'folder of run folders', 'runs')
+    .option('--provider <name>', 'auto, docker or local')
+    .action(
+      act(async (run: string, o: Record<string, string | boolean | undefined>) =>
+        (await import('./evaluate.js')).evaluate(run, o),
+      ),
+    );
+
+  program
+    .command('import')
+    .argument(
+      '<path>',
+      'folder or file: OSWorld results, AgentNet (OpenCUA) JSONL, DART rollouts, UI-TARS recordings, .traj.jsonl',
+    )
+    .description('Import trajectories; successes join the experience pool.')
+    .option('--into <run>', 'run to import into: its id or folder')
+    .option('--new <name>', 'make a new run of this name')
+    .option('--format <name>', 'auto, osworld, agentnet, dart, ui-tars or traj', 'auto')
+    .option('--dry-run', 'only say what is there and what could not be used', false)
+    .option('--no-pool', 'keep successes out of the experience pool')
+    .option('--tasks <dir>', 'OSWorld task files, for instructions that results lack')
+    .option('--verdict <outcome>', 'success or failure, for recordings that have no verdict')
+    .option('--coordinates <name>', 'of UI-TARS text, where it cannot be told')
+    .option('--json', 'report as JSON', false)
+    .option('--runs <dir>', 'folder of run folders', 'runs')
+    .action(
+      act(async (path: string, o: Record<string, string | boolean | undefined>) =>
+        (await import('./import.js')).importTrajectories(path, o),
+      ),
+    );
+  program
+    .command('export')
+    .argument('<run>', 'run id or folder')
+    .argument('<dir>', 'folder to make')
+    .description("Export a run's finished trajectories.")
+    .option('--format <name>', 'osworld, agentnet, openai (messages for supervised fine-tuning) or traj')
+    .option('--outcome <name>', 'success or failure; default: both')
+    .option('--family <name>', 'only this family')
+    .option('--tag <name...>', 'only trajectories with one of these tags')
+    .option('--reviewed', 'only those a person has reviewed')
+    .option('--without <marks>', 'leave out steps marked redundant, wrong or both: redundant,wrong')
+    .option('--as-recorded', 'outcomes and steps as recorded, not as people corrected them', false)
+    .option('--split <share>', 'share of trajectories in train/, the rest in test/; no task in both')
+    .option('--seed <n>', 'seed of the split')
+    .option(
+      '--coordinates <name>',
+      'of UI-TARS text: qwen25, relative1000, relative999, relative1 or absolute',
+      'qwen25',
+    )
+    .option('--json', 'report as JSON', false)
+    .option('--runs <dir>', 'folder of run folders', 'runs')
+    .action(
+      act(async (run: string, dir: string, o: Record<string, string | boolean | undefined>) =>
+        (await import('./export.js')).exportTrajectories(run, dir, o),
+      ),
+    );
+
+  const tasks = program.command('tasks').description('Task files and suites.');
+  tasks
+    .command('check')
+    .argument('<dir>', 'folder of OSWorld task files')
+    .description('Say for each task whether it can run here, or what it needs.')
+    .option('--assets <dir>', 'folder that mirrors downloaded files')
+    .option('--json', 'rows as JSON', false)
+    .action(
+      act(async (dir: string, o: Record<string, string | boolean | undefined>) =>
+        (await import('./tasks.js')).check(dir, o),
+      ),
+    );
+  tasks
+    .command('list')
+    .description('Families of the built-in suite.')
+    .option('--json', 'rows as JSON', false)
+    .action(
+      act(async (o: Record<string, string | boolean | undefined>) => (await import('./tasks.js')).list(o)),
+    );
+
+  const desktop = program.command('desktop').description('The desktop image.');
+  desktop
+    .command('build')
+    .description('Build what desktops start from.')
+    .option('--provider <name>', 'auto, docker or local', 'auto')
+    .option('--force', 'build again even when it is there', false)
+    .action(
+      act(async (o: Record<string, string | boolean | undefined>) => (await import('./desktop.js')).build(o)),
+    );
+  desktop
+    .command('status')
+    .description('What is built, and which provider would be used.')
+    .option('--json', 'as JSON', false)
+    .action(
+      act(async (o: Record<string, string | boolean | undefined>) => (await import('./desktop.js')).status(o)),
+    );
+  desktop
+    .command('screenshot')
+    .argument('<file.png>', 'where to write it')
+    .description("Start a desktop, run one task's set-up, and save what the policy would see.")
+    .option('--task <id>', 'task of the built-in suite, e.g. desk/NAME#1')
+    .option('--provider <name>', 'auto, docker or local', 'auto')
+    .action(
+      act(async (file: string, o: Record<string, string | boolean | undefined>) =>
+        (await import('./desktop.js')).screenshot(file, o),
+      ),
+    );
+
+  const runs = program
+    .command('runs')
+    .description('Recorded runs.')
+    .option('--runs <dir>', 'folder of run folders', 'runs');
+  const dirOf = (): string => String(runs.opts()['runs']);
+  runs
+    .command('list')
+    .description('All runs, newest first.')
+    .option('--json', 'as JSON', false)
+    .action(
+      act(async (o: Record<string, string | boolean | undefined>) =>
+        (await import('./runs.js')).list(dirOf(), o),
+      ),
+    );
+  runs
+    .command('show')
+    .argument('<run>', 'run id or folder')
+    .description('Ledger, success and curation of one run.')
+    .option('--json', 'as JSON', false)
+    .action(
+      act(async (run: string, o: Record<string, string | boolean | undefined>) =>
+        (await import('./runs.js')).show(dirOf(), run, o),
+      ),
+    );
+  runs
+    .command('export')
+    .argument('<run>', 'run id or folder')
+    .argument('<file>', 'metrics file: .csv or .json')
+    .description("Export a run's metrics.")
+    .action(
+      act(async (run: string, file: string) => (await import('./runs.js')).exportMetrics(dirOf(), run, file)),
+    );
+
+  program
+    .command('serve')
+    .argument('<storage>', "folder for the daemon's record, lock and log")
+    .description('Run the daemon that VS Code windows share.')
+    .option('--idle-minutes <n>', 'end after this long with no window and no run')
+    .action(act(async (storage: string, o: { readonly idleMinutes?: string }) => serve(storage, o)));
+  program
+    .command('doctor')
+    .description('Check this machine.')
+    .option('--json', 'as JSON', false)
+    .action(
+      act(async (o: Record<string, string | boolean | undefined>) => (await import('./doctor.js')).doctor(o)),
+    );
+  program
+    .command('schema')
+    .description('Print the JSON schema of the run file.')
+    .action(
+      act(async () => {
+        process.stdout.write(JSON.stringify((await import('../config/index.js')).jsonSchema(), null, 2) + '\n');
+      }),
+    );
+
+  try {
+    await program.parseAsync(argv, { from: 'user' });
+    return code;
+  } catch (e) {
+    if (e instanceof CommanderError) return e.exitCode === 0 ? 0 : 2;
+    const err = toRunError(e);
+    process.stderr.write(`\n${err.message}\n${err.remedy}\n`);
+    if (err.kind === 'internal' && typeof err.details?.['stack'] === 'string')
+      process.stderr.write(`${err.details['stack']}\n`);
+    return err.kind === 'config.invalid' ? 2 : err.kind === 'cancelled' ? 130 : 1;
+  }
+}

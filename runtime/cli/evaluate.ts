@@ -1,0 +1,51 @@
+import { StudioError } from '../domain/index.js';
+import { thisBundle } from '../service/engines.js';
+import { evaluateRun, type Split } from '../run/evaluateRun.js';
+import type { EvalPoint } from '../run/evaluation.js';
+import { numberOption, type Options } from './options.js';
+import { runFolder } from '../data/runFolders.js';
+import { rateText } from '../domain/stats.js';
+
+/** `evaluate RUN`: greedy episodes of one checkpoint; the run itself is only read. */
+export async function evaluate(name: string, o: Options): Promise<number> {
+  const dir = runFolder(String(o['runs'] ?? 'runs'), name),
+    split = String(o['split'] ?? 'heldout');
+  if (!['train', 'heldout', 'templates'].includes(split))
+    throw new StudioError('config.invalid', `--split ${split}: unknown`, 'Use train, heldout or templates.');
+  const abort = new AbortController(),
+    tty = process.stderr.isTTY;
+  process.once('SIGINT', () => {
+    abort.abort();
+  });
+  const point = await evaluateRun({
+    dir,
+    version: numberOption(o, 'checkpoint', 0),
+    episodes: numberOption(o, 'episodes'),
+    split: split as Split,
+    entry: thisBundle(),
+    signal: abort.signal,
+    ...(o['provider'] ? { provider: o['provider'] as 'auto' } : {}),
+    onProgress: (p) => {
+      if (tty) process.stderr.write(`\r\x1b[2K${p.done} of ${p.episodes} episodes`);
+    },
+  });
+  if (tty) process.stderr.write('\r\x1b[2K');
+  print(point, o['json'] === true);
+  return 0;
+}
+
+function print(p: EvalPoint, json: boolean): void {
+  if (json) {
+    process.stdout.write(JSON.stringify(p, null, 2) + '\n');
+    return;
+  }
+  process.stdout.write(
+    `success ${rateText(p.successes, p.episodes)} of ${p.episodes} episodes, v${p.version}${p.errors ? `, ${p.errors} errors` : ''}\n`,
+  );
+  if (p.infeasible.episodes > 0)
+    process.stdout.write(
+      `infeasible tasks ${rateText(p.infeasible.successes, p.infeasible.episodes)} of ${p.infeasible.episodes}\n`,
+    );
+  for (const [f, x] of Object.entries(p.perFamily))
+    process.stdout.write(`  ${f.padEnd(24)} ${rateText(x.successes, x.episodes)}\n`);
+}

@@ -1,0 +1,83 @@
+import { StudioError } from '../domain/index.js';
+import type { AnnotationFilter } from '../protocol/types.js';
+import { exportRun } from '../interchange/exporter.js';
+import { onInterrupt, progressLine } from '../interchange/terminal.js';
+import { exportFormats } from '../interchange/types.js';
+import type { ExportFormat } from '../interchange/types.js';
+import { exportLines } from '../interchange/words.js';
+import { numberOption } from './options.js';
+import type { Options } from './options.js';
+import { runFolder } from '../data/runFolders.js';
+import { coordinates } from './import.js';
+
+/** What people said of trajectories, as conditions. */
+function annotationsOf(o: Options): AnnotationFilter {
+  const tags = o['tag'] as unknown as readonly string[] | undefined,
+    { without } = o,
+    marks = typeof without === 'string' ? without.split(',').map((m) => m.trim()) : [];
+  const unknown = marks.find((m) => m !== 'redundant' && m !== 'wrong');
+  if (unknown !== undefined)
+    throw new StudioError(
+      'config.invalid',
+      `--without ${unknown}: unknown`,
+      'Choose redundant, wrong, or redundant,wrong.',
+    );
+  return {
+    revised: o['asRecorded'] !== true,
+    ...(tags ? { tags } : {}),
+    ...(o['reviewed'] === true ? { reviewed: true } : {}),
+    ...(marks.length > 0 ? { without: marks as ('redundant' | 'wrong')[] } : {}),
+  };
+}
+
+/**
+ * `export RUN DIR --format F`: the run's finished trajectories in another format; the folder appears when all of it is
+ * written.
+ */
+export async function exportTrajectories(run: string, dir: string, o: Options): Promise<number> {
+  const { format, outcome } = o,
+    json = o['json'] === true,
+    share = numberOption(o, 'split', 0);
+  if (!(exportFormats as readonly unknown[]).includes(format))
+    throw new StudioError(
+      'config.invalid',
+      `--format ${format === undefined ? 'is needed' : `${String(format)}: unknown`}`,
+      `Choose one of ${exportFormats.join(', ')}.`,
+    );
+  if (outcome !== undefined && outcome !== 'success' && outcome !== 'failure')
+    throw new StudioError(
+      'config.invalid',
+      `--outcome ${String(outcome)}: unknown`,
+      'Choose success or failure; without it both are exported.',
+    );
+  if (share !== undefined && (share <= 0 || share >= 1))
+    throw new StudioError(
+      'config.invalid',
+      `--split ${share}: the share of the training part lies between 0 and 1`,
+      'For example --split 0.9.',
+    );
+  const stop = onInterrupt('Stopping; nothing is kept of a half-written export. Ctrl-C again to leave at once.'),
+    line = progressLine(json);
+  try {
+    const report = await exportRun({
+      run: runFolder(String(o['runs'] ?? 'runs'), run),
+      to: dir,
+      format: format as ExportFormat,
+      signal: stop.signal,
+      options: { coordinates: coordinates(o['coordinates']) ?? 'qwen25' },
+      ...(outcome ? { outcome } : {}),
+      annotations: annotationsOf(o),
+      ...(typeof o['family'] === 'string' ? { family: o['family'] } : {}),
+      ...(share === undefined ? {} : { split: { share, seed: numberOption(o, 'seed', 0) ?? 1 } }),
+      onProgress: (done, of) => {
+        line.show(`exporting ${done} of ${of}`);
+      },
+    });
+    line.clear();
+    process.stdout.write(json ? `${JSON.stringify(report, null, 2)}\n` : `${exportLines(report).join('\n')}\n`);
+    return 0;
+  } finally {
+    line.clear();
+    stop.off();
+  }
+}

@@ -1,0 +1,123 @@
+import { existsSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { StudioError } from '../domain/index.js';
+import type { CoordinateMode } from '../policy/actions/coordinates.js';
+import { importInto, preview } from '../interchange/importer.js';
+import type { ImportProgress, ImportSource, ImportTarget } from '../interchange/importer.js';
+import { importFormats } from '../interchange/types.js';
+import type { ImportFormat } from '../interchange/types.js';
+import { newRun } from '../data/collections.js';
+import { importLines, previewLines } from '../interchange/words.js';
+import { thisBundle } from '../service/engines.js';
+import type { Options } from './options.js';
+import { runFolder } from '../data/runFolders.js';
+import { onInterrupt, progressLine } from '../interchange/terminal.js';
+
+const coordinateModes: readonly string[] = ['qwen25', 'relative1000', 'relative999', 'relative1', 'absolute'];
+export function coordinates(v: unknown): CoordinateMode | undefined {
+  if (v !== undefined && !coordinateModes.includes(String(v)))
+    throw new StudioError(
+      'config.invalid',
+      `--coordinates ${String(v)}: unknown`,
+      `Choose one of ${coordinateModes.join(', ')}.`,
+    );
+  return v as CoordinateMode | undefined;
+}
+
+/**
+ * `import PATH --into RUN | --new NAME`: says what is there, then imports it; Ctrl-C stops between trajectories, and
+ * the same command goes on.
+ */
+export async function importTrajectories(path: string, o: Options): Promise<number> {
+  const source = sourceOf(path, o),
+    json = o['json'] === true,
+    dry = o['dryRun'] === true,
+    runs = String(o['runs'] ?? 'runs');
+  const target = dry && o['into'] === undefined && o['new'] === undefined ? undefined : targetOf(runs, o);
+  const stop = onInterrupt(
+    'Stopping after the present picture; nothing of an unfinished trajectory is kept. Ctrl-C again to leave at once.',
+  );
+  try {
+    const before = await preview(source, target?.create ? undefined : target?.dir, stop.signal),
+      { signal } = stop;
+    if (signal.aborted) return 130;
+    if (dry || before.trajectories === 0) {
+      process.stdout.write(
+        json
+          ? `${JSON.stringify({ dryRun: dry, ...before }, null, 2)}\n`
+          : `${previewLines(before).join('\n')}\n${dry ? '' : 'Nothing was imported.\n'}`,
+      );
+      return before.trajectories > 0 ? 0 : 1;
+    }
+    if (!json) process.stderr.write(`${previewLines(before).join('\n')}\n`);
+    if (target!.create) await mkdir(dirname(target!.dir), { recursive: true });
+    const line = progressLine(json);
+    const report = await importInto(source, target!, {
+      pool: o['pool'] !== false,
+      of: before.trajectories + before.problemCount,
+      signal,
+      onProgress: (p) => {
+        line.show(progressText(p));
+      },
+    }).finally(() => {
+      line.clear();
+    });
+    process.stdout.write(json ? `${JSON.stringify(report, null, 2)}\n` : `${importLines(report).join('\n')}\n`);
+    if (report.stopped && !json)
+      process.stdout.write(
+        `Stopped. Go on: dart-studio import ${path} --into ${report.imported > 0 || !target!.create ? target!.dir : `… (nothing was imported yet: --new ${String(o['new'])})`}\n`,
+      );
+    return report.stopped ? 130 : report.imported + report.already + report.duplicateCount > 0 ? 0 : 1;
+  } finally {
+    stop.off();
+  }
+}
+
+const progressText = (p: ImportProgress): string =>
+  `importing ${p.done} of ${p.of} · ${p.imported} in · ${p.frames} frames${p.problems > 0 ? ` · ${p.problems} problems` : ''}`;
+
+function sourceOf(path: string, o: Options): ImportSource {
+  const format = String(o['format'] ?? 'auto'),
+    verdict = o['verdict'];
+  if (format !== 'auto' && !(importFormats as readonly string[]).includes(format))
+    throw new StudioError('config.invalid', `--format ${format}: unknown`, `Choose auto, ${importFormats.join(', ')}.`);
+  if (verdict !== undefined && verdict !== 'success' && verdict !== 'failure')
+    throw new StudioError('config.invalid', `--verdict ${String(verdict)}: unknown`, 'Choose success or failure.');
+  const mode = coordinates(o['coordinates']);
+  return {
+    path: resolve(path),
+    format: format as ImportFormat | 'auto',
+    options: {
+      ...(typeof o['tasks'] === 'string' ? { tasks: resolve(o['tasks']) } : {}),
+      ...(verdict ? { verdict } : {}),
+      ...(mode ? { coordinates: mode } : {}),
+    },
+  };
+}
+
+function targetOf(runs: string, o: Options): ImportTarget {
+  const { into } = o,
+    name = o['new'];
+  if ((typeof into === 'string') === (typeof name === 'string'))
+    throw new StudioError(
+      'config.invalid',
+      'import needs a run to import into: --into RUN, or --new NAME for a new one.',
+      'Give one of the two; --dry-run alone only looks.',
+    );
+  if (typeof into === 'string') return { dir: runFolder(runs, into), index: 'local', entry: thisBundle() };
+  if (!/^[\w][\w .-]{0,99}$/.test(String(name)))
+    throw new StudioError(
+      'config.invalid',
+      `--new ${String(name)}: a name is letters, digits, spaces, '.', '_' and '-'`,
+      'Choose another name.',
+    );
+  const dir = resolve(runs, String(name));
+  if (existsSync(dir))
+    throw new StudioError(
+      'config.invalid',
+      `There is already a run ${String(name)}.`,
+      `To import into it: --into ${String(name)}`,
+    );
+  return { dir, create: newRun(String(name), Date.now()), index: 'local', entry: thisBundle() };
+}

@@ -1,0 +1,43 @@
+import { readdirSync, writeFileSync } from 'node:fs';
+import { getPriority, setPriority } from 'node:os';
+
+/** A tenth of the share of what else wants the processor; all of it when nothing does. */
+const NICE = 10;
+/**
+ * The kernel lets a session's priority be set ten times a second on the whole machine, and several children start at
+ * once.
+ */
+const AGAIN_MS = 150,
+  TRIES = 20;
+
+/**
+ * This process computes in the background of an editor. Called before anything else: threads inherit it from whoever
+ * starts them.
+ */
+export function lowerPriority(): void {
+  const nice = Math.min(19, getPriority() + NICE);
+  try {
+    setPriority(nice);
+  } catch {
+    /* it is only slower for others */
+  }
+  if (process.platform !== 'linux') return;
+  // There a priority is a thread's own, and some threads are there already.
+  try {
+    for (const thread of readdirSync('/proc/self/task')) setPriority(Number(thread), nice);
+  } catch {
+    /* one has ended */
+  }
+  // Priorities count within a session only, where sessions are scheduled as groups.
+  const session = (left: number): void => {
+    try {
+      writeFileSync('/proc/self/autogroup', String(NICE));
+    } catch (e) {
+      if ((e as NodeJS.ErrnoException).code === 'EAGAIN' && left > 0)
+        setTimeout(() => {
+          session(left - 1);
+        }, AGAIN_MS).unref();
+    }
+  };
+  session(TRIES);
+}

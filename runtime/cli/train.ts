@@ -1,0 +1,129 @@
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { StudioError, id, type RunId } from '../domain/index.js';
+import { parseRunFile, parseRunText, type RunConfig, type RunFile } from '../config/index.js';
+import { thisBundle } from '../service/engines.js';
+import { numberOption, type Options } from './options.js';
+import { jsonReporter, terminalReporter } from '../run/live.js';
+import { locatePools } from '../run/poolSources.js';
+import { newRunId, runFolder } from '../data/runFolders.js';
+import { rateText } from '../domain/stats.js';
+import { trainRun, type TrainResult } from '../run/trainRun.js';
+
+/** `train [run.json]`: a new run, or `--resume` of one; Ctrl-C ends it cleanly, a second Ctrl-C at once. */
+export async function train(file: string | undefined, o: Options): Promise<number> {
+  const over = overrides(o);
+  let config: RunConfig, dir: string, run: RunId;
+  const resume = typeof o['resume'] === 'string';
+  if (resume) {
+    if (file)
+      throw new StudioError(
+        'config.invalid',
+        'A run file and --resume exclude each other.',
+        'A resumed run goes on with the run file it was started with.',
+      );
+    dir = runFolder(String(o['runs'] ?? 'runs'), String(o['resume']));
+    const meta = JSON.parse(await readFile(join(dir, 'run.json'), 'utf8')) as { id: string; config: RunFile };
+    config = parseRunFile(meta.config, over);
+    run = id<RunId>(meta.id);
+  } else {
+    const preset = (o['preset'] ?? (file ? undefined : 'quickstart')) as RunFile['preset'];
+    const text =
+      file === undefined
+        ? '{}'
+        : await readFile(file, 'utf8').catch((e: Error) => {
+            throw new StudioError(
+              'config.invalid',
+              `${file} cannot be read: ${e.message}`,
+              'Give an existing run file, or --preset quickstart.',
+            );
+          });
+    config = parseRunText(text, file ?? 'the preset', { ...(preset ? { preset } : {}), ...over });
+    run = id<RunId>(newRunId(config.store.dir, config.name, config.seed, new Date()));
+    dir = resolve(config.store.dir, run);
+    config = locatePools(config, [
+      resolve(config.store.dir),
+      ...(file === undefined ? [] : [dirname(resolve(file))]),
+      process.cwd(),
+    ]);
+  }
+  const reporter = o['json'] ? jsonReporter(process.stdout) : terminalReporter(process.stderr);
+  const abort = new AbortController();
+  const onSignal = (): void => {
+    if (abort.signal.aborted) process.exit(130);
+    reporter.note('Stopping: rollouts under way end, a checkpoint is kept. Ctrl-C again to leave at once.');
+    abort.abort();
+  };
+  process.on('SIGINT', onSignal);
+  process.on('SIGTERM', onSignal);
+  reporter.note(`Run ${run} in ${dir}`);
+  try {
+    const result = await trainRun({ config, dir, run, resume, entry: thisBundle(), reporter, signal: abort.signal });
+    report(dir, run, result, o['json'] === true);
+    return result.stopped === 'signal' ? 130 : 0;
+  } finally {
+    process.off('SIGINT', onSignal);
+    process.off('SIGTERM', onSignal);
+  }
+}
+
+function overrides(o: Options): RunFile {
+  const seed = numberOption(o, 'seed', 0),
+    minutes = numberOption(o, 'minutes', 0.01),
+    desktops = numberOption(o, 'desktops');
+  return {
+    ...(seed === undefined ? {} : { seed }),
+    ...(minutes === undefined ? {} : { budget: { minutes } }),
+    ...(o['provider'] || desktops
+      ? {
+          desktops: {
+            ...(o['provider'] ? { provider: o['provider'] as 'auto' } : {}),
+            ...(desktops ? { count: desktops } : {}),
+          },
+        }
+      : {}),
+    ...(typeof o['runs'] === 'string' ? { store: { dir: o['runs'] } } : {}),
+  };
+}
+
+function report(dir: string, run: string, r: TrainResult, json: boolean): void {
+  if (json) {
+    process.stdout.write(JSON.stringify({ type: 'result', run, dir, ...r }) + '\n');
+    return;
+  }
+  // Commands that work as they stand: the folder where the run is not in the default place.
+  const name = dirname(dir) === resolve('runs') ? run : dir;
+  const out = ['', 'Success on held-out seeds, greedy, with 95 % intervals'];
+  for (const p of r.points)
+    out.push(
+      `  ${p.label.padEnd(14)} v${String(p.version).padEnd(5)} ${rateText(p.successes, p.episodes)} of ${p.episodes}`,
+    );
+  const [first, warm, last] = [
+    r.points[0],
+    r.points.find((p) => p.label === 'warm start'),
+    r.points.findLast((p) => p.label === 'final'),
+  ];
+  if (first && last) {
+    const points = (a: { successes: number; episodes: number }, b: { successes: number; episodes: number }): string =>
+      `${Math.round(100 * (b.successes / b.episodes - a.successes / a.episodes))} points`;
+    out.push(
+      `  gained: ${points(first, last)} in all${warm ? `, ${points(warm, last)} of them by reinforcement learning` : ''}`,
+    );
+    out.push('', 'last evaluation by family');
+    for (const [f, x] of Object.entries(last.perFamily))
+      out.push(`  ${f.padEnd(24)} ${rateText(x.successes, x.episodes)}`);
+  }
+  // A run stopped before its first lesson ended has no policy yet.
+  const policy = join(dir, 'checkpoints', `v${String(r.version).padStart(6, '0')}`, 'policy.onnx');
+  out.push(
+    '',
+    `run folder   ${dir}`,
+    ...(existsSync(policy) ? [`policy       ${policy}`] : []),
+    `look at it   npm run -s cli -- runs show ${name}`,
+    r.stopped === 'signal'
+      ? `go on        npm run -s cli -- train --resume ${name}`
+      : `train longer npm run -s cli -- train --resume ${name} --minutes 40`,
+  );
+  process.stdout.write(out.join('\n') + '\n');
+}

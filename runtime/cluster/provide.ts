@@ -1,0 +1,91 @@
+import { parseRunFile, type RunConfig } from '../config/index.js';
+import { StudioError } from '../domain/index.js';
+import { connectEngine, ensureImage, ensureRootfs, type OnProgress } from './imageBuild.js';
+import { createLocalProvider, createProvider } from './index.js';
+import { createDockerProvider } from './providers/docker.js';
+import type { DesktopProvider, DesktopSpec, ProviderStatus, SettleOptions } from './types.js';
+
+type DesktopsConfig = RunConfig['desktops'];
+
+export const specOf = (
+  c: DesktopsConfig,
+  o: { a11y?: boolean; run?: string; background?: boolean | undefined } = {},
+): DesktopSpec => ({
+  screen: c.screen,
+  memoryMb: c.memoryMb,
+  pids: c.pids,
+  cpus: c.cpus,
+  ...(o.a11y ? { a11y: true } : {}),
+  ...(o.run ? { labels: { run: o.run } } : {}),
+  ...(o.background ? { background: true } : {}),
+});
+
+/** How long an action's screen is waited for. */
+export const settleOf = (c: DesktopsConfig): SettleOptions => ({ horizonMs: c.settleHorizonMs, maxMs: c.settleMaxMs });
+
+/** The providers a configuration allows, in order of preference. */
+function providersOf(c: DesktopsConfig): DesktopProvider[] {
+  const docker = (): DesktopProvider => createDockerProvider(c.hosts ? { hosts: c.hosts } : {});
+  if (c.provider === 'docker') return [docker()];
+  if (c.provider === 'local') return [createLocalProvider()];
+  return [docker(), createLocalProvider()];
+}
+
+/** A provider that works here; `desktop.unavailable` says what each of those allowed lacks. */
+export const chooseProvider = (c: DesktopsConfig): Promise<DesktopProvider> =>
+  createProvider({ provider: c.provider, ...(c.hosts ? { docker: { hosts: c.hosts } } : {}) });
+
+/** What each provider a configuration allows says of itself. */
+export async function probeProviders(c: DesktopsConfig): Promise<ProviderStatus[]> {
+  const providers = providersOf(c);
+  try {
+    return await Promise.all(providers.map((p) => p.probe()));
+  } finally {
+    await Promise.all(providers.map((p) => p.dispose()));
+  }
+}
+
+/**
+ * For which provider `desktop build` builds when none is named: the one that would be used, else the one that lacks
+ * nothing but the build.
+ */
+export async function buildTarget(c: DesktopsConfig): Promise<string> {
+  const found = await probeProviders(c);
+  const target = found.find((s) => s.ok) ?? found.find((s) => s.problem?.kind === 'desktop.image');
+  return target?.provider ?? (await chooseProvider(c)).name;
+}
+
+/** Builds what desktops start from: the image in the Docker engine, or the root file system of the local provider. */
+export async function buildDesktop(o: {
+  readonly provider: string;
+  readonly force: boolean;
+  readonly onProgress: OnProgress;
+  readonly signal: AbortSignal;
+}): Promise<{ readonly provider: string; readonly what: string }> {
+  const provider = o.provider === 'auto' ? await buildTarget(parseRunFile({}).desktops) : o.provider;
+  if (provider === 'docker')
+    return {
+      provider,
+      what: `Docker image ${await ensureImage(connectEngine(), o.onProgress, o.signal, { force: o.force })}`,
+    };
+  if (provider === 'local')
+    return {
+      provider,
+      what: `Root file system ${await ensureRootfs({ onProgress: o.onProgress, signal: o.signal, force: o.force })}`,
+    };
+  throw new StudioError('config.invalid', `--provider ${provider}: unknown`, 'Use auto, docker or local.');
+}
+
+/** Removes desktops whose owner died without removing them, wherever desktops can run here; how many. */
+export async function reapLeftovers(c: DesktopsConfig): Promise<number> {
+  const counts = await Promise.all(
+    providersOf(c).map(async (p) => {
+      try {
+        return (await p.probe()).ok ? await p.reap() : 0;
+      } finally {
+        await p.dispose();
+      }
+    }),
+  );
+  return counts.reduce((a, b) => a + b, 0);
+}

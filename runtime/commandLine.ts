@@ -1,5 +1,0 @@
-import { main } from './run/cli.js';
-
-/** The command line and the daemon: everything that is no child process. */
-export const commandLine = (argv: string[]): Promise<number> =>
-  main(argv, async (...args) => (await import('./server/command.js')).serveCommand(...args));

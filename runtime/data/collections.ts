@@ -1,0 +1,26 @@
+import { StudioError, id, type RunId } from '../domain/index.js';
+import { parseRunFile } from '../config/index.js';
+import { defaultDataConfig, type PoolConfig } from './config.js';
+import type { RunMeta } from './store/runStore.js';
+import { dataConfig } from '../run/mapping.js';
+
+/**
+ * The description of a run folder that holds what people brought, not what was trained. Its run file is the quickstart
+ * preset, so that it can be trained on with `train --resume`.
+ */
+export const newRun = (name: string, at: number): Omit<RunMeta, 'format'> => ({
+  id: id<RunId>(name),
+  createdAt: at,
+  name,
+  config: parseRunFile({ preset: 'quickstart', name: name.replace(/[^\w.-]/g, '-').slice(0, 64) }),
+});
+
+/** The pool's options of the run's own run file; the defaults when it has none. */
+export function poolConfigOf(meta: Pick<RunMeta, 'config'>): PoolConfig {
+  try {
+    return meta.config === undefined ? defaultDataConfig.pool : dataConfig(parseRunFile(meta.config)).pool;
+  } catch (e) {
+    if (e instanceof StudioError) return defaultDataConfig.pool;
+    throw e;
+  }
+}

@@ -1,0 +1,206 @@
+import { randomBytes } from 'node:crypto';
+import type { Action, RunError, Size, Step } from '../domain/index.js';
+import type {
+  ControlMode,
+  ControlState,
+  ControlStep,
+  ControlVerdict,
+  InputEvent,
+  Proposal,
+  RunPath,
+} from '../protocol/types.js';
+import type { Clock } from '../rollout/clock.js';
+import { ServiceError } from '../service/types.js';
+import type { SegmentOptions } from './segment.js';
+
+/** After the last window is gone, a session is kept for so long. */
+export const ABANDON_MS = 60_000;
+
+export interface SessionHost {
+  readonly clock: Clock;
+  /** Everything there is to show, to whoever shows it. */
+  broadcast(s: ControlState): void;
+  log(level: 'info' | 'warn' | 'error', message: string): void;
+  /** Nothing runs for it any more; it can still be looked at, and kept. */
+  ended(s: ControlSession): void;
+  /** Nobody looks at it any more. */
+  forget(s: ControlSession): void;
+}
+export interface SessionFacts {
+  readonly run: RunPath;
+  readonly desktop: string;
+  readonly screen: Size;
+  readonly family: string;
+  readonly task: string;
+  readonly seed: number;
+  readonly instruction: string;
+}
+
+/**
+ * What a recording and a take-over have in common: who looks at it, what there is to show, when nobody cares any more.
+ */
+export abstract class ControlSession {
+  readonly id = randomBytes(6).toString('hex');
+  abstract readonly purpose: ControlState['purpose'];
+  readonly facts: SessionFacts;
+  protected readonly host: SessionHost;
+  protected mode: ControlMode = 'starting';
+  protected steps: Step[] = [];
+  protected doing: string | undefined;
+  protected proposal: Proposal | undefined;
+  protected verdict: ControlVerdict | undefined;
+  protected kept: ControlState['kept'];
+  protected error: RunError | undefined;
+  protected rollout: string | undefined;
+  /** Windows by what ends with them; a window may show it more than once. */
+  readonly #viewers = new Map<object, { n: number; readonly off: () => void }>();
+  #abandonedAt: number | undefined;
+  #stopTimer: () => void = () => undefined;
+  #told = false;
+  #over = false;
+
+  constructor(host: SessionHost, facts: SessionFacts) {
+    this.host = host;
+    this.facts = facts;
+  }
+
+  /** Events of a person in control, in order. */
+  abstract input(events: readonly InputEvent[]): Promise<void>;
+  abstract act(action: Action): Promise<void>;
+  abstract setMode(mode: 'human' | 'policy' | 'step'): Promise<void>;
+  abstract finish(how: { readonly failed?: boolean | undefined; readonly action?: Action }): Promise<void>;
+  abstract discard(): Promise<void>;
+  /** The last window is gone: nothing stays pressed. */
+  protected abstract letGo(): Promise<void>;
+  /** Nobody came back: recorded or handed back, whatever is right for it. */
+  protected abstract abandoned(): Promise<void>;
+  /** Steps the policy may still make; undefined when that is of no interest now. */
+  protected left(): number | undefined {
+    return undefined;
+  }
+
+  get over(): boolean {
+    return this.#over;
+  }
+
+  state(): ControlState {
+    const { facts: f } = this,
+      left = this.left();
+    return {
+      session: this.id,
+      purpose: this.purpose,
+      mode: this.mode,
+      ...f,
+      steps: this.steps.map(shown),
+      ...(this.rollout ? { rollout: this.rollout } : {}),
+      ...(this.doing ? { doing: this.doing } : {}),
+      ...(this.proposal ? { proposal: this.proposal } : {}),
+      ...(left === undefined ? {} : { left }),
+      ...(this.verdict ? { verdict: this.verdict } : {}),
+      ...(this.kept ? { kept: this.kept } : {}),
+      ...(this.#abandonedAt === undefined ? {} : { abandonedAt: this.#abandonedAt }),
+      ...(this.error ? { error: this.error } : {}),
+    };
+  }
+
+  /**
+   * `client` fires when the window is gone for good. Any other request of a window says that somebody is there, too.
+   */
+  attach(client: AbortSignal | undefined): void {
+    const key = client ?? this,
+      there = this.#viewers.get(key);
+    if (there) there.n++;
+    else {
+      const gone = (): void => {
+        this.#drop(key);
+      };
+      client?.addEventListener('abort', gone, { once: true });
+      this.#viewers.set(key, { n: 1, off: () => client?.removeEventListener('abort', gone) });
+      if (client?.aborted) gone();
+    }
+    this.#count();
+  }
+  detach(client: AbortSignal | undefined): void {
+    const key = client ?? this,
+      there = this.#viewers.get(key);
+    if (there && --there.n <= 0) this.#drop(key);
+  }
+  #drop(key: object): void {
+    const there = this.#viewers.get(key);
+    if (!there) return;
+    there.off();
+    this.#viewers.delete(key);
+    if (this.#viewers.size === 0)
+      this.letGo().catch((e: unknown) => {
+        this.host.log('warn', `Keys could not be let go: ${(e as Error).message}`);
+      });
+    this.#count();
+  }
+  /** Somebody is there, or the time runs. */
+  touch(): void {
+    if (this.#viewers.size === 0) this.#count();
+  }
+  #count(): void {
+    this.#stopTimer();
+    this.#abandonedAt = undefined;
+    if (this.#viewers.size === 0) {
+      this.#abandonedAt = Math.round(this.host.clock.now() + ABANDON_MS);
+      this.#stopTimer = this.host.clock.after(ABANDON_MS, () => {
+        this.abandoned().catch((e: unknown) => {
+          this.host.log('warn', `A session nobody looks at did not end: ${(e as Error).message}`);
+        });
+      });
+    }
+    this.changed();
+  }
+
+  /** Told once a turn, whole. */
+  protected changed(): void {
+    if (this.#told) return;
+    this.#told = true;
+    setImmediate(() => {
+      this.#told = false;
+      this.host.broadcast(this.state());
+    });
+  }
+  /** There is nothing more to do; it can still be looked at. */
+  protected end(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.mode = 'ended';
+    this.doing = undefined;
+    this.proposal = undefined;
+    this.host.ended(this);
+    this.#count();
+  }
+  /** Rejects with what a person must know who has no control. */
+  protected inControl(...modes: readonly ControlMode[]): void {
+    if (!modes.includes(this.mode))
+      throw new ServiceError(
+        'params.invalid',
+        `You are not in control of this desktop now (${this.mode}).`,
+        this.purpose === 'record' ? 'Record another demonstration.' : 'Take over first.',
+      );
+  }
+  /** The daemon stops: as if nobody had come back. */
+  shutdown(): Promise<void> {
+    return this.abandoned();
+  }
+  close(): void {
+    this.#stopTimer();
+    for (const v of this.#viewers.values()) v.off();
+    this.#viewers.clear();
+  }
+}
+
+const shown = (s: Step): ControlStep => ({
+  index: s.index,
+  origin: s.origin === 'policy' ? 'policy' : 'human',
+  ...(s.thought === undefined ? {} : { thought: s.thought }),
+  actions: s.actions,
+  frame: s.frame,
+});
+
+/** What the policy's own `type` can hold: the embedded one ends a text with Enter at most. */
+export const segmentOptions = (policy: 'embedded' | 'openai'): SegmentOptions =>
+  policy === 'embedded' ? { enter: 'end', tab: 'own' } : {};

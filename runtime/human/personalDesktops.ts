@@ -1,0 +1,112 @@
+import { createPool } from '../cluster/pool.js';
+import type { Desktop, DesktopPool, DesktopProvider, Lease, SettleOptions } from '../cluster/types.js';
+import type { RunConfig } from '../config/index.js';
+import type { DesktopRow, RunPath } from '../protocol/types.js';
+import { DesktopBook } from '../rollout/desktopRegistry.js';
+import { chooseProvider, settleOf, specOf } from '../cluster/provide.js';
+
+export interface OwnDesktopRequest {
+  /** Of the run whose task is set up on it: screen, memory, provider. */
+  readonly config: RunConfig;
+  /** The run it is shown with. */
+  readonly run: RunPath;
+  /** Instead of the configured one. */
+  readonly provider?: 'auto' | 'docker' | 'local' | undefined;
+  /** What it is for, as a label on its container. */
+  readonly label: string;
+  readonly signal: AbortSignal;
+}
+/**
+ * A fresh desktop outside any run's pool. It is listed and can be watched while it is open; say what it does with
+ * `book.begin`, `phase`, `progress`.
+ */
+export interface OwnDesktop {
+  readonly desktop: Desktop;
+  readonly book: DesktopBook;
+  readonly lease: Lease;
+  readonly settle: SettleOptions;
+  /** Ends when the desktop is gone. Idempotent. */
+  close(): Promise<void>;
+}
+/** Who keeps the register: the service's Studio. */
+export interface OwnDesktopHolder {
+  readonly own: OwnDesktops;
+}
+
+/** Desktops of this process that belong to no run's pool: of people, and of replays. */
+export class OwnDesktops {
+  readonly #open = new Map<DesktopBook, { readonly run: RunPath; readonly close: () => Promise<void> }>();
+  readonly #listeners = new Set<(desktop: string, row: DesktopRow | undefined) => void>();
+
+  add(book: DesktopBook, run: RunPath, close: () => Promise<void>): () => void {
+    this.#open.set(book, { run, close });
+    const off = book.onChange((desktop, row) => {
+      for (const l of [...this.#listeners]) l(desktop, row && { ...row, run });
+    });
+    return () => {
+      off();
+      this.#open.delete(book);
+    };
+  }
+  rows(): DesktopRow[] {
+    return [...this.#open].flatMap(([book, { run }]) => book.rows().map((r) => ({ ...r, run })));
+  }
+  bookOf(desktop: string): DesktopBook | undefined {
+    return [...this.#open.keys()].find((b) => b.desktop(desktop) !== undefined);
+  }
+  onChange(l: (desktop: string, row: DesktopRow | undefined) => void): () => void {
+    this.#listeners.add(l);
+    return () => {
+      this.#listeners.delete(l);
+    };
+  }
+  async close(): Promise<void> {
+    await Promise.all([...this.#open.values()].map((o) => o.close()));
+  }
+}
+
+/**
+ * Starts a desktop and waits until it is ready. Rejects with `desktop.unavailable`, `desktop.start` or `cancelled`, and
+ * leaves nothing then.
+ */
+export async function openOwnDesktop(studio: OwnDesktopHolder, r: OwnDesktopRequest): Promise<OwnDesktop> {
+  const desktops = r.provider === undefined ? r.config.desktops : { ...r.config.desktops, provider: r.provider },
+    book = new DesktopBook();
+  const stop = new AbortController(),
+    signal = AbortSignal.any([r.signal, stop.signal]);
+  let provider: DesktopProvider | undefined,
+    pool: DesktopPool | undefined,
+    lease: Lease | undefined,
+    closing: Promise<void> | undefined;
+  const open = async (): Promise<Lease> => {
+    provider = book.wrap(await chooseProvider(desktops));
+    pool = createPool({ provider, spec: specOf(desktops, { run: r.label }), size: 1, maxFailures: 2 });
+    book.attach(pool);
+    return (lease = await pool.lease({ signal }));
+  };
+  const close = (): Promise<void> =>
+    (closing ??= (async () => {
+      stop.abort();
+      await opened.catch(() => undefined);
+      // A pool that closes takes down what is given back; it does not reset it.
+      const closed = pool?.close();
+      lease?.release();
+      await closed;
+      if (pool) book.detach(pool);
+      await provider?.dispose();
+      // The row that is gone is told in a turn of its own.
+      await new Promise<void>((done) => {
+        setImmediate(done);
+      });
+      forget();
+    })());
+  const forget = studio.own.add(book, r.run, close),
+    opened = open();
+  try {
+    const l = await opened;
+    return { desktop: l.desktop, book, lease: l, settle: settleOf(desktops), close };
+  } catch (e) {
+    await close();
+    throw e;
+  }
+}

@@ -1,0 +1,275 @@
+import {
+  id,
+  StudioError,
+  toRunError,
+  type Action,
+  type RolloutId,
+  type Step,
+  type Trajectory,
+} from '../domain/index.js';
+import type { ControlState, InputEvent, KeepParams } from '../protocol/types.js';
+import type { HumanStep } from '../rollout/steering.js';
+import type { FrameStore } from '../data/types.js';
+import type { Task, TaskEngine } from '../tasks/types.js';
+import type { OwnDesktop } from './personalDesktops.js';
+import type { PoolAnswer, PoolWish } from './runWriter.js';
+import { ServiceError } from '../service/types.js';
+import { Hand } from './humanInputRecorder.js';
+import type { SegmentOptions } from './segment.js';
+import { ControlSession, type SessionFacts, type SessionHost } from './controlSession.js';
+
+export interface RecordDeps {
+  readonly task: Task;
+  readonly seed: number;
+  readonly tasks: TaskEngine;
+  readonly own: Pick<OwnDesktop, 'desktop' | 'book' | 'settle' | 'close'> & { readonly resetMs: number };
+  readonly frames: FrameStore;
+  readonly segment: SegmentOptions;
+  /** Into the run; each opens and lets go of what it needs. */
+  readonly keep: (t: Trajectory, pool: PoolWish) => Promise<PoolAnswer>;
+  readonly pool: (rollout: string, wish: PoolWish) => Promise<PoolAnswer>;
+  readonly unpool: (rollout: string, reason: string) => Promise<void>;
+  /** Note and tags, as annotations of what was kept. */
+  readonly annotate: (
+    rollout: string,
+    a: { readonly note?: string | undefined; readonly tags?: readonly string[] | undefined },
+  ) => Promise<void>;
+}
+/** A demonstration has no cap of its own; it is said to have had this many turns. */
+const CAP = 1000;
+
+/** A person does a task on a fresh desktop, and the verifier judges. */
+export class RecordSession extends ControlSession {
+  readonly purpose = 'record' as const;
+  readonly #d: RecordDeps;
+  readonly #hand: Hand;
+  readonly #stop = new AbortController();
+  #startedAt = 0;
+  #setupMs = 0;
+  #trajectory: Trajectory | undefined;
+  #closing: Promise<void> | undefined;
+  #finishing: Promise<void> | undefined;
+
+  constructor(host: SessionHost, facts: SessionFacts, d: RecordDeps) {
+    super(host, facts);
+    this.#d = d;
+    const { desktop } = d.own;
+    this.#hand = new Hand({
+      desktop,
+      frames: d.frames,
+      clock: host.clock,
+      settle: d.own.settle,
+      segment: d.segment,
+      onStep: (s) => {
+        this.#step(s);
+      },
+      onDoing: (what) => {
+        if (this.doing !== what) {
+          this.doing = what;
+          this.changed();
+        }
+      },
+      onFault: (e) => {
+        this.#failed(e);
+      },
+    });
+    desktop.onEvent((e) => {
+      if (e.type === 'lost') this.#failed(new StudioError(e.error.kind, e.error.message, e.error.remedy));
+    });
+  }
+
+  /** Sets the task up and gives the desktop into the person's hands. */
+  async begin(signal: AbortSignal): Promise<void> {
+    const { task, own, tasks } = this.#d,
+      { clock } = this.host,
+      { desktop, book } = own;
+    this.#startedAt = clock.now();
+    const any = AbortSignal.any([signal, this.#stop.signal]);
+    book.begin(desktop.id, {
+      rollout: `human/${task.id}`,
+      task: task.id,
+      instruction: task.instruction,
+      cap: CAP,
+      version: 0,
+      since: this.#startedAt,
+    });
+    await tasks.setup(task, desktop, any);
+    await desktop.settle(own.settle);
+    this.#setupMs = clock.now() - this.#startedAt;
+    await this.#hand.begin();
+    any.throwIfAborted();
+    book.phase(desktop.id, 'act');
+    this.mode = 'human';
+    this.changed();
+  }
+
+  async input(events: readonly InputEvent[]): Promise<void> {
+    this.inControl('human');
+    await this.#hand.input(events);
+  }
+  async act(action: Action): Promise<void> {
+    this.inControl('human');
+    if (action.type === 'finished' || action.type === 'fail') return this.finish({ action });
+    await this.#hand.act(action);
+  }
+  setMode(mode: 'human' | 'policy' | 'step'): Promise<void> {
+    if (mode !== 'human')
+      return Promise.reject(
+        new ServiceError('params.invalid', 'A demonstration has no policy to hand over to.', 'Finish or discard it.'),
+      );
+    return Promise.resolve();
+  }
+  async dropStep(): Promise<void> {
+    this.inControl('human');
+    await this.#hand.complete();
+    this.steps.pop();
+    this.changed();
+  }
+
+  /** The verifier judges; a success is kept at once. */
+  finish(how: { readonly failed?: boolean | undefined; readonly action?: Action }): Promise<void> {
+    this.inControl('human');
+    return (this.#finishing ??= this.#judge(how.action ?? (how.failed ? { type: 'fail' } : { type: 'finished' })));
+  }
+  async #judge(last: Action): Promise<void> {
+    const { task, tasks, own } = this.#d,
+      { clock } = this.host;
+    this.mode = 'verifying';
+    this.changed();
+    try {
+      await this.#hand.act(last);
+      own.book.phase(own.desktop.id, 'verify');
+      this.changed();
+      const t0 = clock.now(),
+        outcome = await tasks.verify(task, own.desktop, last, this.#stop.signal),
+        verifyMs = clock.now() - t0;
+      this.verdict = {
+        outcome: outcome.kind,
+        reward: outcome.reward,
+        ...(outcome.report ? { report: outcome.report } : {}),
+      };
+      this.#trajectory = {
+        id: id<RolloutId>(`human/${task.id}/${this.id}`),
+        task: task.id,
+        family: task.family,
+        instruction: task.instruction,
+        provenance: { kind: 'human' },
+        steps: this.steps,
+        outcome,
+        cap: CAP,
+        startedAt: this.#startedAt,
+        endedAt: clock.now(),
+        resetMs: own.resetMs + this.#setupMs,
+        verifyMs,
+      };
+      if (outcome.kind === 'success') await this.#record('auto');
+    } catch (e) {
+      this.#failed(e);
+    } finally {
+      await this.#close();
+      this.end();
+    }
+  }
+
+  /** Once it is judged. */
+  async keep(p: Omit<KeepParams, 'session'>): Promise<void> {
+    const { annotate, pool, unpool } = this.#d;
+    if (p.pool === 'override' && !p.reason?.trim())
+      throw new ServiceError(
+        'params.invalid',
+        'A reason is needed for a demonstration without a verified success to join the pool.',
+        'Say why it is good.',
+      );
+    if (!this.#trajectory || !this.over)
+      throw new ServiceError(
+        'params.invalid',
+        this.verdict?.outcome === 'error'
+          ? 'There is nothing to keep: the demonstration ended with an error, not with a verdict.'
+          : 'The demonstration has not been judged yet.',
+        'Finish it first, or record another one.',
+      );
+    const wish: PoolWish = p.pool === 'override' ? { override: p.reason! } : p.pool,
+      kept = this.kept;
+    if (!kept) await this.#record(wish === 'auto' && this.verdict?.outcome !== 'success' ? 'never' : wish);
+    else if (p.pool === 'never') {
+      if (kept.pooled) {
+        await unpool(kept.rollout, 'left out by the person who recorded it');
+        this.kept = { rollout: kept.rollout, pooled: false, why: 'left out by the person who recorded it' };
+      }
+    } else if (!kept.pooled) this.kept = { rollout: kept.rollout, ...(await pool(kept.rollout, wish)) };
+    if (p.note !== undefined || p.tags !== undefined) await annotate(this.#trajectory.id, p);
+    this.changed();
+  }
+  async #record(pool: PoolWish): Promise<void> {
+    const t = this.#trajectory!,
+      answer = await this.#d.keep(t, pool);
+    this.rollout = t.id;
+    this.kept = {
+      rollout: t.id,
+      ...answer,
+      ...(!answer.pooled && answer.why === undefined && t.outcome.kind === 'failure'
+        ? { why: 'the verifier did not find a success' }
+        : {}),
+    };
+    this.changed();
+  }
+
+  async discard(): Promise<void> {
+    this.#stop.abort();
+    await this.#finishing;
+    await this.#close();
+    const kept = this.kept;
+    if (kept) {
+      if (kept.pooled) await this.#d.unpool(kept.rollout, 'discarded');
+      await this.#d.annotate(kept.rollout, { tags: ['discarded'] });
+      this.kept = { rollout: kept.rollout, pooled: false, why: 'discarded' };
+    }
+    this.end();
+    this.host.forget(this);
+  }
+
+  protected async letGo(): Promise<void> {
+    if (this.mode === 'human') await this.#hand.complete();
+  }
+  /** What was finished stays as it is; what was not is not recorded. */
+  protected async abandoned(): Promise<void> {
+    if (this.#finishing) await this.#finishing;
+    else if (!this.over) {
+      this.#stop.abort();
+      await this.#close();
+    }
+    this.end();
+    this.host.forget(this);
+  }
+  #step(s: HumanStep): void {
+    this.steps = [...this.steps, { ...s, index: this.steps.length, origin: 'human' } satisfies Step];
+    this.#d.own.book.progress(this.#d.own.desktop.id, this.steps.length);
+    this.changed();
+  }
+  /** The desktop, the verifier or the disk failed: an error, never a failure of the person. */
+  #failed(e: unknown): void {
+    if (this.over || this.#stop.signal.aborted) return;
+    const error = errorOf(e);
+    this.error ??= error;
+    // What was judged stays judged; what could not be written down is said beside it.
+    this.verdict ??= { outcome: 'error', error };
+    this.changed();
+    if (this.#finishing) return;
+    this.#stop.abort();
+    void this.#close().then(() => {
+      this.end();
+    });
+  }
+  #close(): Promise<void> {
+    return (this.#closing ??= (async () => {
+      await this.#hand.close();
+      const { own } = this.#d;
+      own.book.end(own.desktop.id);
+      await own.close().catch((e: unknown) => {
+        this.host.log('warn', `A desktop of a demonstration did not end: ${(e as Error).message}`);
+      });
+    })());
+  }
+}
+const errorOf = (e: unknown): NonNullable<ControlState['error']> =>
+  e instanceof ServiceError ? { kind: 'internal', message: e.message, remedy: e.remedy } : toRunError(e);

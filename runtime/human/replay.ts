@@ -1,0 +1,199 @@
+import {
+  StudioError,
+  id,
+  isTerminal,
+  type DesktopId,
+  type GroupId,
+  type RolloutId,
+  type Step,
+  type TaskId,
+  type Trajectory,
+  type FamilyId,
+} from '../domain/index.js';
+import type { RunConfig } from '../config/index.js';
+import type { FrameStore, RolloutOrder } from '../data/types.js';
+import type { Policy } from '../policy/types.js';
+import type { AnnotationView, StepView } from '../protocol/types.js';
+import { systemClock } from '../rollout/clock.js';
+import { runEpisode } from '../rollout/episode.js';
+import type { Task } from '../tasks/types.js';
+import { openTasks, type Tasks } from '../run/mapping.js';
+import { openOwnDesktop, type OwnDesktopHolder } from './personalDesktops.js';
+
+/** A `wait` may last a minute; a desktop that is silent for longer is lost. */
+const DESKTOP_MS = 90_000;
+
+export interface ReplayRequest {
+  /** The revision to act out. */
+  readonly view: Pick<AnnotationView, 'run' | 'rollout' | 'revision' | 'trajectory'>;
+  readonly config: RunConfig;
+  readonly provider?: 'auto' | 'docker' | 'local' | undefined;
+  readonly frames: FrameStore;
+  /** Of the new trajectory. */
+  readonly id: RolloutId;
+  readonly signal: AbortSignal;
+  readonly onProgress: (p: { readonly step: number; readonly of: number; readonly desktop?: string }) => void;
+}
+
+/**
+ * Acts a revision out on a fresh desktop of its own, with a true screen before every step, and has it verified.
+ * Whatever goes wrong with the desktop is an error outcome. Rejects, with nothing done, when it cannot be replayed at
+ * all, no desktop can be had, or it was cancelled.
+ */
+export async function replay(studio: OwnDesktopHolder, r: ReplayRequest): Promise<Trajectory> {
+  const steps = script(r.view.trajectory.steps),
+    screen = screenOf(r.view),
+    config: RunConfig = { ...r.config, desktops: { ...r.config.desktops, screen } };
+  const tasks = await openTasks(config),
+    task = taskOf(tasks, r.view),
+    { rollout, revision, run } = r.view,
+    { row } = r.view.trajectory;
+  r.onProgress({ step: 0, of: steps.length });
+  const own = await openOwnDesktop(studio, { config, run, provider: r.provider, label: 'replay', signal: r.signal });
+  try {
+    const desktop = own.desktop.id,
+      order: RolloutOrder = {
+        rollout: r.id,
+        group: id<GroupId>(''),
+        family: task.family,
+        task: task.id,
+        seed: 0,
+        cap: steps.length,
+        groupSize: 1,
+      };
+    own.book.begin(desktop, {
+      rollout: r.id,
+      task: task.id,
+      instruction: task.instruction,
+      cap: steps.length,
+      version: 0,
+      since: Date.now(),
+    });
+    const { trajectory } = await runEpisode(
+      {
+        policy: scripted(steps),
+        tasks: tasks.engine,
+        frames: r.frames,
+        clock: systemClock,
+        settle: own.settle,
+        desktopTimeoutMs: DESKTOP_MS,
+        timeoutMs: config.rollout.taskTimeoutS * 1000,
+      },
+      own.lease,
+      {
+        order,
+        task,
+        provenance: { kind: 'human', of: `${rollout}@${revision}` },
+        sampling: { greedy: true, temperature: 1, seed: 0 },
+        signal: r.signal,
+        onStep: (s) => {
+          own.book.progress(desktop, s.index + 1);
+          r.onProgress({ step: s.index + 1, of: steps.length, desktop });
+        },
+        onPhase: (phase) => {
+          own.book.phase(desktop, phase === 'perform' ? 'act' : phase);
+          if (phase === 'setup') r.onProgress({ step: 0, of: steps.length, desktop: desktop satisfies DesktopId });
+        },
+      },
+    );
+    if (r.signal.aborted)
+      throw new StudioError(
+        'cancelled',
+        'The replay was stopped.',
+        'Nothing was recorded. Start it again when you want it.',
+      );
+    return {
+      ...trajectory,
+      cap: Math.max(row.cap, steps.length),
+      steps: trajectory.steps.map((s, i): Step => {
+        const { version: _v, ...rest } = s;
+        return { ...rest, origin: steps[i]!.origin };
+      }),
+    };
+  } finally {
+    await own.close();
+  }
+}
+
+/** What is acted: steps that did something, up to the first that ends it; with an end where the recording has none. */
+export function script(steps: readonly StepView[]): Pick<StepView, 'actions' | 'thought' | 'origin'>[] {
+  const acting = steps.filter((s) => s.actions.length > 0),
+    end = acting.findIndex((s) => s.actions.some(isTerminal));
+  if (end >= 0) return acting.slice(0, end + 1);
+  // A person decided that it ends here.
+  return [...acting, { actions: [{ type: 'finished' }], origin: 'human' }];
+}
+
+/** The recording's own, whatever the run's desktops are like now. */
+function screenOf(v: ReplayRequest['view']): { width: number; height: number } {
+  const [first] = v.trajectory.steps;
+  if (!first) throw new StudioError('config.invalid', `${v.rollout} has no steps to act out.`, 'Restore some of them.');
+  const { width, height } = first.frame;
+  if (v.trajectory.steps.some((s) => s.frame.width !== width || s.frame.height !== height))
+    throw new StudioError(
+      'config.invalid',
+      `${v.rollout} was recorded on screens of different sizes.`,
+      'It cannot be acted out on one desktop.',
+    );
+  return { width, height };
+}
+
+function taskOf(tasks: Tasks, v: ReplayRequest['view']): Task {
+  const { row } = v.trajectory;
+  let task: Task;
+  try {
+    task = tasks.source.byId(id<TaskId>(row.task));
+  } catch (e) {
+    throw new StudioError(
+      'task.unsupported',
+      `The task ${row.task} cannot be set up again: ${e instanceof StudioError ? e.error.message : (e as Error).message}`,
+      "Only tasks of the run's own source can be replayed: give the run the folder of the task files (tasks.dir).",
+      { cause: e },
+    );
+  }
+  if (task.family !== id<FamilyId>(row.family) || (row.instruction !== '' && task.instruction !== row.instruction))
+    throw new StudioError(
+      'task.unsupported',
+      `The task ${row.task} is not what it was when this was recorded.`,
+      'Replay it with the version of the task it was recorded with.',
+    );
+  const needs = tasks.engine.check(task);
+  if (needs.length > 0)
+    throw new StudioError(
+      'task.unsupported',
+      `The task ${row.task} cannot be set up here: it needs ${needs.join(', ')}.`,
+      '`dart-studio tasks check DIR` says what each task needs.',
+    );
+  return task;
+}
+
+/** A policy that says what was recorded, one step after another. */
+function scripted(steps: readonly Pick<StepView, 'actions' | 'thought'>[]): Policy {
+  return {
+    open: () => {
+      let next = 0;
+      return {
+        decide: () => {
+          const s = steps[next++];
+          if (!s)
+            return Promise.reject(
+              new StudioError(
+                'internal',
+                'The replay has no further step.',
+                'This is a fault of DART Studio: please report it with the log.',
+              ),
+            );
+          return Promise.resolve({
+            actions: s.actions,
+            ...(s.thought === undefined ? {} : { thought: s.thought }),
+            version: 0,
+            queueMs: 0,
+            computeMs: 0,
+          });
+        },
+        acted: () => undefined,
+        close: () => undefined,
+      };
+    },
+  };
+}

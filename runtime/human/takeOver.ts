@@ -1,0 +1,367 @@
+import { StudioError, toRunError, type Action, type TokenTrace } from '../domain/index.js';
+import type { InputEvent } from '../protocol/types.js';
+import type { SchedulerEvent } from '../rollout/scheduler.js';
+import type { HumanStep, Person, Proposed, Turn, TurnEnd } from '../rollout/steering.js';
+import { ServiceError } from '../service/types.js';
+import type { HeldRollout } from '../run/held.js';
+import { Hand } from './humanInputRecorder.js';
+import type { SegmentOptions } from './segment.js';
+import { ControlSession, type SessionFacts, type SessionHost } from './controlSession.js';
+
+/** Something that one side waits for and another gives. */
+interface Wish<T> {
+  readonly promise: Promise<T>;
+  give(v: T): void;
+  fail(e: unknown): void;
+  readonly given: boolean;
+}
+function wish<T>(): Wish<T> {
+  let give!: (v: T) => void, fail!: (e: unknown) => void;
+  const w = {
+    given: false,
+    promise: new Promise<T>((a, b) => {
+      give = a;
+      fail = b;
+    }),
+    give: (v: T) => {
+      w.given = true;
+      give(v);
+    },
+    fail: (e: unknown) => {
+      w.given = true;
+      fail(e);
+    },
+  };
+  w.promise.catch(() => undefined);
+  return w;
+}
+
+/** A person at the wheel of a rollout: it waits for them at each of its decisions. */
+export class TakeOverSession extends ControlSession {
+  readonly purpose = 'takeOver' as const;
+  readonly #r: HeldRollout;
+  readonly #hand: Hand;
+  readonly #offs: (() => void)[];
+  readonly #ended = wish<void>();
+  /** What the person wants from the next decision on. */
+  #wanted: 'human' | 'step' | 'policy';
+  /** The present turn of the person, how it will end, and who waits for one to begin. */
+  #turn: { readonly t: Turn; readonly end: Wish<TurnEnd> } | undefined;
+  #begun = wish<void>();
+  readonly #came = wish<boolean>();
+  #consent: Wish<boolean> | undefined;
+  /** The policy carries out what was accepted, or acts by itself: no input. */
+  #policyActs = true;
+  /** The person does something instead of what is proposed, or about to be. */
+  #instead = false;
+  /** Done before the turn it belongs to began. */
+  #early: HumanStep[] = [];
+  #proposals = 0;
+  #turnsLeft: number;
+  #finishing: Promise<void> | undefined;
+  #fault: { readonly error: unknown } | undefined;
+
+  constructor(
+    host: SessionHost,
+    facts: SessionFacts,
+    r: HeldRollout,
+    o: { readonly mode: 'human' | 'step'; readonly segment: SegmentOptions },
+  ) {
+    super(host, facts);
+    this.#r = r;
+    this.#wanted = o.mode;
+    this.rollout = r.order.rollout;
+    this.steps = [...r.steps];
+    this.#turnsLeft = r.order.cap - r.steps.filter((s) => s.origin === 'policy').length;
+    this.#hand = new Hand({
+      desktop: r.desktop,
+      frames: r.frames,
+      clock: host.clock,
+      settle: r.settle,
+      segment: o.segment,
+      onStep: (s) => {
+        if (this.#turn && !this.#turn.end.given) this.#turn.t.record(s);
+        else this.#early.push(s);
+      },
+      onDoing: (what) => {
+        if (this.doing !== what) {
+          this.doing = what;
+          this.changed();
+        }
+      },
+      onBegin: () => {
+        this.#overridden();
+      },
+      onFault: (e) => {
+        this.#broken(e);
+      },
+    });
+    this.#offs = [
+      r.onEvent((e) => {
+        this.#heard(e);
+      }),
+      r.desktop.onEvent((e) => {
+        if (e.type === 'lost') this.#broken(new StudioError(e.error.kind, e.error.message, e.error.remedy));
+      }),
+    ];
+    r.steering.person = this.#person;
+    r.hold(true);
+  }
+
+  /** True as soon as the person has a turn, false when the rollout was over or anybody else's before. */
+  get comes(): Promise<boolean> {
+    return this.#came.promise;
+  }
+
+  // what the rollout asks
+
+  readonly #person: Person = { act: (t) => this.#act(t), consent: (p) => this.#asked(p) };
+
+  async #act(t: Turn): Promise<TurnEnd> {
+    this.#policyActs = false;
+    this.#turnsLeft = t.left;
+    this.#clearProposal();
+    const turn = (this.#turn = { t, end: wish<TurnEnd>() }),
+      stopped = (): void => {
+        turn.end.give({ next: 'policy' });
+      };
+    t.signal.addEventListener('abort', stopped, { once: true });
+    try {
+      if (this.#fault) throw this.#fault.error;
+      // The policy has no turn left that it could propose: that is not what was asked for, and the next rollout is.
+      if (this.#wanted === 'step' && t.left <= 0 && !this.#came.given) {
+        this.#leave();
+        return await turn.end.promise;
+      }
+      for (const s of this.#early.splice(0)) t.record(s);
+      await this.#hand.begin();
+      if (this.#wanted === 'step' && t.left <= 0) this.#wanted = 'human';
+      if (this.#wanted !== 'policy') this.mode = this.#wanted;
+      this.changed();
+      this.#begun.give();
+      this.#came.give(true);
+      void this.#goOn(turn.end);
+      const end = await turn.end.promise;
+      if (end.next !== 'propose') {
+        // Whatever was begun is a step, and nothing stays down when somebody else acts.
+        await this.#hand.complete();
+        this.#policyActs = true;
+      }
+      return end;
+    } finally {
+      t.signal.removeEventListener('abort', stopped);
+      this.#begun = wish();
+      this.#instead = false;
+      for (const s of this.#early.splice(0)) t.record(s);
+      this.#turn = undefined;
+    }
+  }
+
+  /** What ends a turn without another word of the person. */
+  async #goOn(end: Wish<TurnEnd>): Promise<void> {
+    if (this.#finishing) return;
+    if (this.#wanted === 'policy') end.give({ next: 'policy' });
+    else if (this.#wanted === 'step') {
+      // What the person does instead is done first.
+      try {
+        await this.#hand.idle();
+      } catch (e) {
+        end.fail(e);
+        return;
+      }
+      if (!end.given && !this.#finishing && this.#turn?.end === end) {
+        if (this.#wanted === 'step') end.give({ next: 'propose' });
+        else await this.#goOn(end);
+      }
+    }
+  }
+
+  async #asked(p: Proposed): Promise<boolean> {
+    if (this.#wanted === 'policy') {
+      this.#policyActs = true;
+      return true;
+    }
+    if (this.#instead || this.#finishing || this.#wanted === 'human') return false;
+    const { decision: d } = p,
+      probability = d.tokens && probabilityOf(d.tokens),
+      answer = (this.#consent = wish<boolean>()),
+      stopped = (): void => {
+        answer.give(false);
+      };
+    this.proposal = {
+      id: ++this.#proposals,
+      actions: d.actions,
+      ...(d.thought === undefined ? {} : { thought: d.thought }),
+      ...(probability === undefined ? {} : { probability }),
+      ...(d.labels ? { labels: d.labels } : {}),
+    };
+    this.#turnsLeft = p.left;
+    this.changed();
+    p.signal.addEventListener('abort', stopped, { once: true });
+    try {
+      const yes = await answer.promise;
+      if (yes) {
+        this.#policyActs = true;
+        await this.#hand.complete();
+      }
+      return yes;
+    } finally {
+      p.signal.removeEventListener('abort', stopped);
+      this.#consent = undefined;
+      this.#clearProposal();
+      this.changed();
+    }
+  }
+
+  // what the person asks
+
+  async input(events: readonly InputEvent[]): Promise<void> {
+    this.inControl('human', 'step');
+    // While the policy carries out what was accepted, the person's hand waits: it is a moment.
+    if (this.#policyActs) await Promise.race([this.#begun.promise, this.#ended.promise]);
+    this.inControl('human', 'step');
+    await this.#hand.input(events);
+  }
+  async act(action: Action): Promise<void> {
+    this.inControl('human', 'step');
+    if (action.type === 'finished' || action.type === 'fail') return this.finish({ action });
+    if (this.#policyActs) await Promise.race([this.#begun.promise, this.#ended.promise]);
+    this.inControl('human', 'step');
+    await this.#hand.act(action);
+  }
+
+  setMode(mode: 'human' | 'policy' | 'step'): Promise<void> {
+    this.inControl('human', 'step', 'policy', 'starting');
+    if (this.#finishing) this.inControl();
+    this.#wanted = mode;
+    if (mode === 'policy') {
+      this.mode = 'policy';
+      this.#r.steering.person = undefined;
+      this.#r.hold(false);
+      this.#consent?.give(true);
+      this.#turn?.end.give({ next: 'policy' });
+    } else {
+      this.#r.steering.person = this.#person;
+      this.#r.hold(true);
+      if (this.#turn && !this.#turn.end.given) {
+        this.mode = mode;
+        void this.#goOn(this.#turn.end);
+      } else if (this.mode === 'policy') this.mode = 'starting';
+      else if (this.mode === 'step' && mode === 'human') {
+        this.#consent?.give(false);
+        this.mode = 'human';
+      }
+    }
+    this.changed();
+    return Promise.resolve();
+  }
+
+  accept(proposal: number): Promise<void> {
+    this.inControl('step');
+    if (!this.#consent || this.proposal?.id !== proposal)
+      return Promise.reject(
+        new ServiceError('params.invalid', 'This proposal is not open any more.', 'Look at the one that is shown now.'),
+      );
+    this.#clearProposal();
+    this.#consent.give(true);
+    this.changed();
+    return Promise.resolve();
+  }
+
+  finish(how: { readonly failed?: boolean | undefined; readonly action?: Action }): Promise<void> {
+    this.inControl('human', 'step');
+    return (this.#finishing ??= (async () => {
+      const last = how.action ?? (how.failed ? { type: 'fail' as const } : { type: 'finished' as const });
+      this.#consent?.give(false);
+      await Promise.race([this.#turn ? undefined : this.#begun.promise, this.#ended.promise]);
+      const turn = this.#turn;
+      if (turn && !turn.end.given) {
+        try {
+          await this.#hand.act(last);
+        } catch (e) {
+          turn.end.fail(e);
+        }
+        this.mode = 'verifying';
+        this.changed();
+        turn.end.give({ next: 'end', last });
+      }
+      await this.#ended.promise;
+    })());
+  }
+  async discard(): Promise<void> {
+    if (!this.over) {
+      if (!this.#finishing) await this.#handBack();
+      else await this.#finishing;
+    }
+    this.#leave();
+    this.host.forget(this);
+  }
+
+  protected override left(): number | undefined {
+    return this.mode === 'human' || this.mode === 'ended' || this.mode === 'verifying' ? undefined : this.#turnsLeft;
+  }
+  protected async letGo(): Promise<void> {
+    if (!this.#policyActs && !this.over) await this.#hand.complete();
+  }
+  protected async abandoned(): Promise<void> {
+    if (!this.over && !this.#finishing) await this.#handBack();
+    this.#leave();
+    this.host.forget(this);
+  }
+
+  async #handBack(): Promise<void> {
+    if (this.mode !== 'policy' && this.mode !== 'verifying' && this.mode !== 'ended') await this.setMode('policy');
+  }
+
+  /** Something was begun by hand: what is proposed, or being decided, is not what happens. */
+  #overridden(): void {
+    if (this.#turn && !this.#turn.end.given) return;
+    this.#instead = true;
+    this.#consent?.give(false);
+    this.#clearProposal();
+    this.changed();
+  }
+  #clearProposal(): void {
+    this.proposal = undefined;
+  }
+
+  #heard(e: SchedulerEvent): void {
+    if (e.type === 'step' && e.rollout === this.rollout) {
+      this.steps = [...this.steps, e.step];
+      if (e.step.origin === 'policy') this.#turnsLeft--;
+      this.changed();
+    } else if (e.type === 'lane' && e.rollout === this.rollout && e.phase === 'verify') {
+      this.mode = 'verifying';
+      this.changed();
+    } else if (e.type === 'ended' && e.trajectory.id === this.rollout) {
+      const { outcome: o } = e.trajectory;
+      this.verdict =
+        o.kind === 'error'
+          ? { outcome: 'error', error: o.error }
+          : { outcome: o.kind, reward: o.reward, ...(o.report ? { report: o.report } : {}) };
+      this.steps = [...e.trajectory.steps];
+      this.#leave();
+    }
+  }
+  #broken(error: unknown): void {
+    this.#fault ??= { error };
+    this.error ??= toRunError(error);
+    this.#turn?.end.fail(error);
+    this.#consent?.give(false);
+    this.changed();
+  }
+  /** The rollout is over, or nobody's any more. */
+  #leave(): void {
+    if (this.#r.steering.person === this.#person) this.#r.steering.person = undefined;
+    for (const off of this.#offs.splice(0)) off();
+    this.#r.hold(false);
+    this.#turn?.end.give({ next: 'policy' });
+    this.#ended.give();
+    this.#came.give(false);
+    void this.#hand.close();
+    this.end();
+  }
+}
+
+/** Of a decision as it was sampled, token by token: exp of the sum of its log-probs. */
+export const probabilityOf = (t: TokenTrace): number => Math.min(1, Math.exp(t.logprobs.reduce((a, b) => a + b, 0)));

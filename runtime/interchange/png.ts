@@ -1,0 +1,153 @@
+import { inflate as inflateCb } from 'node:zlib';
+import { promisify } from 'node:util';
+import type { Size } from '../domain/index.js';
+import { crc32 } from '../data/store/crc32.js';
+import { slicePixels, slices } from '../data/store/slices.js';
+import { Unusable, checkSize } from './types.js';
+
+/**
+ * PNG of strangers: any colour type, not interlaced, its size bounded before anything is inflated. Transparency is
+ * dropped: a screen has none. Not fast-png: it inflates in one go, whatever comes out of it, on the thread that calls;
+ * a small file made for it would take all memory.
+ */
+const inflate = promisify(inflateCb);
+const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+/** Samples a pixel, by colour type: grey, -, RGB, palette, grey and alpha, -, RGBA. */
+const samples = [1, 0, 3, 1, 2, 0, 4];
+const depths: Readonly<Record<number, readonly number[]>> = {
+  0: [1, 2, 4, 8, 16],
+  2: [8, 16],
+  3: [1, 2, 4, 8],
+  4: [8, 16],
+  6: [8, 16],
+};
+
+export const isPng = (b: Buffer): boolean => b.subarray(0, 8).equals(signature);
+
+interface Header extends Size {
+  readonly depth: number;
+  readonly type: number;
+}
+
+/** Size and kind from the first 33 bytes. Throws Unusable for what is no PNG and for sizes no screen has. */
+export function pngHeader(b: Buffer): Header {
+  if (b.length < 33 || !isPng(b) || b.toString('latin1', 12, 16) !== 'IHDR') throw new Unusable('is not a PNG picture');
+  const { width, height } = checkSize(b.readUInt32BE(16), b.readUInt32BE(20)),
+    depth = b[24]!,
+    type = b[25]!;
+  if (!depths[type]?.includes(depth) || b[26] !== 0 || b[27] !== 0) throw new Unusable('is a PNG of an unknown kind');
+  if (b[28] !== 0) throw new Unusable('is an interlaced PNG', { remedy: 'Save it without interlacing.' });
+  return { width, height, depth, type };
+}
+
+export interface Chunks {
+  readonly header: Header;
+  readonly data: readonly Buffer[];
+  readonly palette?: Buffer;
+}
+
+/** Whole and undamaged, as far as its checksums say; inflates nothing. */
+export function pngChunks(file: Buffer): Chunks {
+  const header = pngHeader(file),
+    data: Buffer[] = [];
+  let palette: Buffer | undefined;
+  for (let at = 8; ;) {
+    if (at + 12 > file.length) throw new Unusable('is cut short');
+    const length = file.readUInt32BE(at),
+      end = at + 8 + length;
+    if (end + 4 > file.length) throw new Unusable('is cut short');
+    if (crc32(file.subarray(at + 4, end)) !== file.readUInt32BE(end))
+      throw new Unusable('is damaged: a checksum differs');
+    const type = file.toString('latin1', at + 4, at + 8),
+      body = file.subarray(at + 8, end);
+    if (type === 'IDAT') data.push(body);
+    else if (type === 'PLTE') palette = body;
+    else if (type === 'IEND') break;
+    at = end + 4;
+  }
+  if (data.length === 0) throw new Unusable('holds no pixels');
+  if (header.type === 3 && (!palette || palette.length < 3)) throw new Unusable('has no palette');
+  // Other colour types may suggest a palette; only type 3 has one.
+  return { header, data, ...(palette && header.type === 3 ? { palette } : {}) };
+}
+
+/** BGRX, 4 bytes a pixel. Rejects with Unusable. */
+export async function decodePng(file: Buffer): Promise<Size & { readonly data: Buffer }> {
+  const { header: h, data, palette } = pngChunks(file);
+  const bits = h.depth * samples[h.type]!,
+    stride = Math.ceil((h.width * bits) / 8),
+    step = Math.max(1, bits >> 3),
+    size = (stride + 1) * h.height;
+  // The bound stops a small file from inflating without end.
+  const raw = await inflate(Buffer.concat(data), { maxOutputLength: size }).catch((e: unknown) => {
+    throw new Unusable(`is damaged: ${(e as Error).message}`);
+  });
+  if (raw.length !== size) throw new Unusable('has too few pixels');
+  const out = Buffer.allocUnsafe(h.width * h.height * 4);
+  let above = Buffer.alloc(stride);
+  await slices.over(h.height, Math.max(1, Math.floor(slicePixels / h.width)), (from, to) => {
+    for (let y = from; y < to; y++) {
+      const at = y * (stride + 1),
+        row = raw.subarray(at + 1, at + 1 + stride);
+      unfilter(raw[at]!, row, above, step);
+      toBgrx(h, row, palette, out, y * h.width * 4);
+      above = row;
+    }
+  });
+  return { width: h.width, height: h.height, data: out };
+}
+
+/** In place: `row` becomes its own bytes. `step`: bytes a pixel (PNG specification, 9.2). */
+function unfilter(type: number, row: Buffer, above: Buffer, step: number): void {
+  if (type === 0) return;
+  if (type > 4) throw new Unusable('is damaged: an unknown filter');
+  for (let x = 0; x < row.length; x++) {
+    const a = x >= step ? row[x - step]! : 0,
+      b = above[x]!,
+      c = x >= step ? above[x - step]! : 0;
+    row[x] = row[x]! + (type === 1 ? a : type === 2 ? b : type === 3 ? (a + b) >> 1 : paeth(a, b, c));
+  }
+}
+function paeth(a: number, b: number, c: number): number {
+  const p = a + b - c,
+    pa = Math.abs(p - a),
+    pb = Math.abs(p - b),
+    pc = Math.abs(p - c);
+  return pa <= pb && pa <= pc ? a : pb <= pc ? b : c;
+}
+
+function toBgrx(h: Header, row: Buffer, palette: Buffer | undefined, out: Buffer, at: number): void {
+  const n = samples[h.type]!;
+  if (h.depth >= 8) {
+    // Of 16 bits the upper 8 are taken.
+    const s = h.depth >> 3,
+      colour = n >= 3 ? s : 0;
+    for (let x = 0, i = 0, o = at; x < h.width; x++, i += n * s, o += 4) {
+      if (palette) put(out, o, palette, row[i]!);
+      else {
+        out[o] = row[i + 2 * colour]!;
+        out[o + 1] = row[i + colour]!;
+        out[o + 2] = row[i]!;
+        out[o + 3] = 0;
+      }
+    }
+    return;
+  }
+  const mask = (1 << h.depth) - 1;
+  for (let x = 0, o = at; x < h.width; x++, o += 4) {
+    const bit = x * h.depth,
+      v = (row[bit >> 3]! >> (8 - h.depth - (bit & 7))) & mask;
+    if (palette) put(out, o, palette, v);
+    else {
+      out[o] = out[o + 1] = out[o + 2] = Math.round((v * 255) / mask);
+      out[o + 3] = 0;
+    }
+  }
+}
+function put(out: Buffer, o: number, palette: Buffer, index: number): void {
+  const i = index * 3;
+  out[o] = palette[i + 2] ?? 0;
+  out[o + 1] = palette[i + 1] ?? 0;
+  out[o + 2] = palette[i] ?? 0;
+  out[o + 3] = 0;
+}

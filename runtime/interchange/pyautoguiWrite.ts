@@ -1,0 +1,93 @@
+import type { Action, Modifier, Point, Size } from '../domain/index.js';
+import { SCROLL_DEFAULT } from '../domain/index.js';
+import { canonicalKey } from '../domain/keys.js';
+import type { CodeSpace } from './pyautoguiRead.js';
+import { pyString } from './python.js';
+
+/** Keys that pyautogui calls differently. */
+const keyNames: Readonly<Record<string, string>> = {
+  super: 'win',
+  menu: 'apps',
+  plus: '+',
+  minus: '-',
+  comma: ',',
+  period: '.',
+  dot: '.',
+  slash: '/',
+  backslash: '\\',
+  equal: '=',
+  equals: '=',
+  semicolon: ';',
+  apostrophe: "'",
+  quote: "'",
+  grave: '`',
+  backquote: '`',
+  bracketleft: '[',
+  bracketright: ']',
+  asterisk: '*',
+  underscore: '_',
+  colon: ':',
+  question: '?',
+  exclam: '!',
+  at: '@',
+};
+const keyName = (k: string): string => {
+  const c = canonicalKey(k);
+  return pyString(Object.hasOwn(keyNames, c) ? keyNames[c]! : c);
+};
+
+/**
+ * A step's actions as the code its format would have run; read back by CodeReader. `relative`: OpenCUA's dialect,
+ * coordinates in shares of the screen.
+ */
+export function actionsCode(actions: readonly Action[], space: CodeSpace, screen: Size): string {
+  return actions.map((a) => actionCode(a, space, screen)).join('\n');
+}
+
+function actionCode(a: Action, space: CodeSpace, screen: Size): string {
+  const at = (p: Point): string => `x=${share(p.x, screen.width)}, y=${share(p.y, screen.height)}`;
+  const share = (v: number, size: number): string =>
+    space === 'relative' ? String(Math.round((v / size) * 1e6) / 1e6) : String(Math.round(v));
+  switch (a.type) {
+    case 'click':
+      return held(a.modifiers, `pyautogui.click(${at(a.at)})`);
+    case 'left_double':
+      return held(a.modifiers, `pyautogui.doubleClick(${at(a.at)})`);
+    case 'right_single':
+      return held(a.modifiers, `pyautogui.rightClick(${at(a.at)})`);
+    case 'drag':
+      return held(
+        a.modifiers,
+        `pyautogui.moveTo(${at(a.from)})\npyautogui.dragTo(${at(a.to)}, duration=1.0, button='left')`,
+      );
+    case 'scroll': {
+      const n = a.amount ?? SCROLL_DEFAULT,
+        plus = a.direction === 'up' || a.direction === 'right';
+      return `pyautogui.${a.direction === 'up' || a.direction === 'down' ? 'scroll' : 'hscroll'}(${plus ? n : -n}, ${at(a.at)})`;
+    }
+    case 'hotkey':
+      return a.keys.length === 1
+        ? `pyautogui.press(${keyName(a.keys[0]!)})`
+        : `pyautogui.hotkey(${a.keys.map(keyName).join(', ')})`;
+    // pyautogui presses keys of a keyboard: what it has no key for goes through the clipboard, as UI-TARS's agents do.
+    case 'type':
+      return space === 'relative' || /^[\x20-\x7e\n\t]*$/.test(a.text)
+        ? `pyautogui.write(${space === 'relative' ? 'message=' : ''}${pyString(a.text)})`
+        : `pyperclip.copy(${pyString(a.text)})\npyautogui.hotkey('ctrl', 'v')`;
+    case 'wait':
+      return a.ms === undefined ? 'computer.wait()' : `time.sleep(${a.ms / 1000})`;
+    case 'finished':
+      return `computer.terminate(status='success'${a.answer ? `, answer=${pyString(a.answer)}` : ''})`;
+    case 'fail':
+      return `computer.terminate(status='failure'${a.reason ? `, answer=${pyString(a.reason)}` : ''})`;
+  }
+}
+
+function held(modifiers: readonly Modifier[] | undefined, code: string): string {
+  const keys = modifiers ?? [];
+  return [
+    ...keys.map((k) => `pyautogui.keyDown(${keyName(k)})`),
+    code,
+    ...[...keys].reverse().map((k) => `pyautogui.keyUp(${keyName(k)})`),
+  ].join('\n');
+}

@@ -1,0 +1,136 @@
+import { createHash } from 'node:crypto';
+import { GrammarError, parseAnswer } from '../../policy/actions/parse.js';
+import { parseActions } from '../../policy/actions/uiTars.js';
+import { compactJson, sliceOf } from '../compactJson.js';
+import { readSmall } from '../folder.js';
+import { jsonObject } from '../tasks.js';
+import { Unusable, isObject, textField } from '../types.js';
+import type { Found, Picture } from '../types.js';
+import { Sizes, Steps, answerText, one, pictureAt, rewardOf, writtenAt } from './read.js';
+import type { ReadContext, Unit } from './read.js';
+
+/**
+ * A rollout folder of DART's rollouter: task_config.json, final_messages.json (the dialogue), image_0000.png and on,
+ * reward.txt. Picture k shows the screen before answer k. Answers are UI-TARS text in the coordinates of Qwen2.5-VL.
+ * Recorded log-probs belong to another policy and are not read.
+ */
+export async function* readDart(c: ReadContext, u: Unit): AsyncGenerator<Found, void, undefined> {
+  yield* one(c.folder.name(u.path), () => read(c, u));
+}
+
+async function read(c: ReadContext, u: Unit): Promise<Found> {
+  const { folder } = c,
+    where = folder.name(u.path),
+    sizes = new Sizes(),
+    steps = new Steps();
+  const config = await jsonObject(await folder.file(u.dir, 'task_config.json')).catch((e: unknown) => {
+    throw e instanceof Unusable ? new Unusable(`task_config.json ${e.message}`) : e;
+  });
+  const rewardFile = (await folder.maybe(u.dir, 'reward.txt')) ?? (await folder.maybe(u.dir, 'reward_from_env.txt'));
+  if (!rewardFile) throw new Unusable('there is no reward.txt: it has no outcome');
+  const score = await readSmall(rewardFile, 256),
+    reward = rewardOf(score);
+  const { value, fingerprint } = await compactJson(u.path);
+  const messages = Array.isArray(value) ? value : undefined;
+  if (!messages) throw new Unusable('is not a list of messages');
+  const numbered = async (k: number): Promise<Picture | undefined> => {
+    const f = await folder.maybe(u.dir, `image_${String(k).padStart(4, '0')}.png`);
+    return f === undefined ? undefined : pictureAt(folder, f);
+  };
+  let shown: Picture | undefined,
+    turn = 0;
+  for (const [i, m] of messages.entries()) {
+    try {
+      if (!isObject(m)) throw new Unusable('is not an object');
+      if (m['role'] === 'user') {
+        shown = (await pictureOf(m['content'], i)) ?? shown;
+        continue;
+      }
+      if (m['role'] !== 'assistant') continue;
+      const frame = shown ?? (await numbered(turn));
+      if (!frame) throw new Unusable('has no screenshot before it');
+      const text = answerText(textOf(m['content'])),
+        size = await sizes.of(frame);
+      const said = answer(text, size);
+      if (steps.ended) throw new Unusable('comes after the end of the trajectory');
+      steps.add({
+        frame,
+        size,
+        actions: said.actions,
+        origin: 'policy',
+        thought: [said.reflection, said.thought].filter(Boolean).join('\n'),
+      });
+      shown = undefined;
+      turn++;
+    } catch (e) {
+      throw e instanceof Unusable
+        ? new Unusable(`message ${i} ${e.message}`, e.remedy === undefined ? {} : { remedy: e.remedy })
+        : e;
+    }
+  }
+  if (steps.list.length === 0) throw new Unusable('has no answer of the model');
+  const raw = isObject(config['raw']) ? config['raw'] : {};
+  const task = textField(config, 'id') ?? textField(raw, 'task_id') ?? textField(config, 'task_id'),
+    instruction = textField(config, 'instruction') ?? textField(raw, 'instruction');
+  if (task === undefined || instruction === undefined)
+    throw new Unusable(`task_config.json has no ${task === undefined ? 'task id' : 'instruction'}`);
+  const last = steps.ended ? undefined : await numbered(turn),
+    written = await writtenAt(u.path);
+  return {
+    draft: {
+      format: 'dart',
+      where,
+      fingerprint: createHash('sha256').update(`${fingerprint}\n${score}`).digest('hex').slice(0, 12),
+      task,
+      family: task,
+      instruction,
+      steps: steps.list,
+      notes: [],
+      outcome: { reward, truncated: !steps.ended },
+      ...(last ? { last } : {}),
+      cap: steps.list.length,
+      startedAt: written,
+      endedAt: written,
+    },
+  };
+
+  function answer(text: string, screen: { width: number; height: number }): ReturnType<typeof parseActions> {
+    try {
+      return parseActions(text, { mode: c.options.coordinates ?? 'qwen25', screen });
+    } catch (e) {
+      if (!(e instanceof GrammarError) && !(e instanceof RangeError)) throw e;
+      // Which part is no action we know: the call's name, else where the grammar breaks.
+      let name: string | undefined;
+      try {
+        name = parseAnswer(text).calls[0]?.name;
+      } catch {
+        /* not even a call */
+      }
+      throw new Unusable(`is no action we have${name === undefined ? '' : ` (${name})`}: ${e.message}`);
+    }
+  }
+  async function pictureOf(content: unknown, index: number): Promise<Picture | undefined> {
+    const parts = Array.isArray(content) ? content : [];
+    const part = parts.findLast((p) => isObject(p) && p['type'] === 'image_url') as Record<string, unknown> | undefined;
+    if (!part) return undefined;
+    const link = part['image_url'],
+      url = isObject(link) && !sliceOf(link) ? link['url'] : link,
+      slice = sliceOf(url);
+    if (slice) return { file: u.path, name: `embedded in ${where}`, slice };
+    if (typeof url !== 'string') throw new Unusable('has a picture without an address');
+    if (url.startsWith('data:')) return { file: u.path, name: `embedded in message ${index}`, inline: url };
+    // DART writes names relative to the folder; a path of the machine it ran on counts only by a picture of that name
+    // right here.
+    const own = /(?:^|[/\\])(image_\d{4,6}\.png)$/.exec(url)?.[1];
+    return pictureAt(folder, await folder.file(u.dir, /^([/\\]|[a-z]:)/i.test(url) && own ? own : url));
+  }
+}
+
+function textOf(content: unknown): string {
+  if (typeof content === 'string') return content;
+  const texts = Array.isArray(content)
+    ? content.flatMap((p) => (isObject(p) && p['type'] === 'text' && typeof p['text'] === 'string' ? [p['text']] : []))
+    : [];
+  if (texts.length === 0) throw new Unusable('has no text');
+  return texts.join('\n');
+}

@@ -1,0 +1,70 @@
+import { basename, dirname, join } from 'node:path';
+import { trajectoryFileFormat } from '../../protocol/trajectoryFile.js';
+import { readSlice } from '../folder.js';
+import type { Found, ImportFormat } from '../types.js';
+import { readAgentnet } from './agentnet.js';
+import { readDart } from './dart.js';
+import { readOsworld } from './osworld.js';
+import type { ReadContext, Unit } from './read.js';
+import { readTraj } from './traj.js';
+import { readUiTars } from './uiTars.js';
+
+const readers: Readonly<Record<ImportFormat, (c: ReadContext, u: Unit) => AsyncGenerator<Found, void, undefined>>> = {
+  osworld: readOsworld,
+  agentnet: readAgentnet,
+  dart: readDart,
+  'ui-tars': readUiTars,
+  traj: readTraj,
+};
+
+/** Everything of the wanted format(s) below the folder, in a fixed order, one at a time. */
+export async function* readAll(
+  c: ReadContext,
+  format: ImportFormat | 'auto',
+  signal?: AbortSignal,
+): AsyncGenerator<Found, void, undefined> {
+  for await (const u of units(c, format))
+    for await (const found of readers[u.format](c, u)) {
+      if (signal?.aborted) return;
+      yield found;
+    }
+}
+
+async function* units({ folder }: ReadContext, format: ImportFormat | 'auto'): AsyncGenerator<Unit, void, undefined> {
+  const wants = (f: ImportFormat): boolean => format === 'auto' || format === f;
+  if (folder.only !== undefined) {
+    const found = await kindOf(folder.only),
+      u = { dir: dirname(folder.only), path: folder.only };
+    if (format !== 'auto') yield { ...u, format };
+    else if (found) yield { ...u, format: found };
+    return;
+  }
+  for await (const { dir, files } of folder.walk((n) => /\.(?:jsonl|json)$/i.test(n))) {
+    // A folder with one of these names is one rollout; other JSON in it belongs to it.
+    if (files.includes('traj.jsonl') && wants('osworld')) {
+      yield { format: 'osworld', dir, path: join(dir, 'traj.jsonl') };
+      continue;
+    }
+    if (files.includes('final_messages.json') && wants('dart')) {
+      yield { format: 'dart', dir, path: join(dir, 'final_messages.json') };
+      continue;
+    }
+    for (const name of files) {
+      const path = join(dir, name),
+        kind = await kindOf(path);
+      if (kind && kind !== 'osworld' && kind !== 'dart' && wants(kind)) yield { format: kind, dir, path };
+    }
+  }
+}
+
+/** By its name, else by its beginning. */
+async function kindOf(path: string): Promise<ImportFormat | undefined> {
+  const name = basename(path);
+  if (name === 'traj.jsonl') return 'osworld';
+  if (name === 'final_messages.json') return 'dart';
+  if (/\.traj\.jsonl$/i.test(name)) return 'traj';
+  const head = (await readSlice(path, 0, 1 << 18).catch(() => Buffer.alloc(0))).toString('utf8');
+  if (/\.jsonl$/i.test(name))
+    return head.includes(trajectoryFileFormat) ? 'traj' : /"traj"\s*:/.test(head) ? 'agentnet' : undefined;
+  return /"conversations"\s*:/.test(head) ? 'ui-tars' : undefined;
+}

@@ -1,0 +1,133 @@
+/** Vocabulary of import and export: foreign formats on one side, trajectories of a run on the other. */
+import type { Action, Size, Step, StepTimings, VerifierReport } from '../domain/index.js';
+import type { CoordinateMode } from '../policy/actions/coordinates.js';
+import { isObject } from '../protocol/trajectoryFile.js';
+
+export const importFormats = ['osworld', 'agentnet', 'dart', 'ui-tars', 'traj'] as const;
+export type ImportFormat = (typeof importFormats)[number];
+export const exportFormats = ['osworld', 'agentnet', 'openai', 'traj'] as const;
+export type ExportFormat = (typeof exportFormats)[number];
+
+/** Something that keeps one trajectory, or one file, from being used. Others go on. */
+export interface Problem {
+  /** File, with the line where there is one. */
+  readonly where: string;
+  readonly what: string;
+  readonly remedy?: string;
+}
+
+/** Thrown by readers for what a Problem says; `where` is filled in by whoever knows it. */
+export class Unusable extends Error {
+  readonly remedy: string | undefined;
+  readonly where: string | undefined;
+  constructor(what: string, o: { readonly where?: string; readonly remedy?: string } = {}) {
+    super(what);
+    this.name = 'Unusable';
+    this.where = o.where;
+    this.remedy = o.remedy;
+  }
+}
+export const problemOf = (e: Unusable, where: string): Problem => ({
+  where: e.where ?? where,
+  what: e.message.length > 400 ? `${e.message.slice(0, 400)}…` : e.message,
+  ...(e.remedy === undefined ? {} : { remedy: e.remedy }),
+});
+
+/**
+ * Where a screenshot's bytes lie. `file` is a real path that was checked to be inside the import folder; `slice`:
+ * base64 text at these bytes of it.
+ */
+export interface Picture {
+  readonly file: string;
+  /** For people. */
+  readonly name: string;
+  readonly slice?: { readonly offset: number; readonly length: number };
+  /** A small one, as base64 text. */
+  readonly inline?: string;
+  /** What its pixels must hash to, where the source says. */
+  readonly hash?: string;
+}
+
+export interface DraftStep {
+  readonly frame: Picture;
+  readonly size: Size;
+  readonly thought?: string;
+  readonly actions: readonly Action[];
+  readonly origin: Step['origin'];
+  /** When it was over, where the source says so. */
+  readonly at?: number;
+  /** How long its parts took, likewise. */
+  readonly timings?: StepTimings;
+}
+
+/** A foreign trajectory, understood in full but with its pictures still where they are. */
+export interface Draft {
+  readonly format: ImportFormat;
+  readonly where: string;
+  /** Of everything but the pictures: tells a source that changed from one that was imported already. */
+  readonly fingerprint: string;
+  readonly task: string;
+  readonly family: string;
+  readonly instruction: string;
+  readonly steps: readonly DraftStep[];
+  readonly outcome: { readonly reward: number; readonly truncated: boolean; readonly report?: VerifierReport };
+  /** The screen after the last action, when the trajectory does not end by itself. */
+  readonly last?: Picture;
+  readonly cap: number;
+  readonly startedAt: number;
+  readonly endedAt: number;
+  /** What a reader had to leave out, in words. */
+  readonly notes: readonly string[];
+}
+export type Found = { readonly draft: Draft } | { readonly problem: Problem };
+
+export interface ReadOptions {
+  /** Folder of OSWorld task files (`evaluation_examples`), for instructions that a results folder lacks. */
+  readonly tasks?: string;
+  /** Verdict of trajectories whose format has none (UI-TARS recordings). */
+  readonly verdict?: 'success' | 'failure';
+  /** Coordinates of UI-TARS text, when the file does not tell. */
+  readonly coordinates?: CoordinateMode;
+}
+
+/** Bounds on what a file may make us hold. A real trajectory stays far below each of them. */
+export const limits = {
+  /** Bytes of one JSON line, and of a JSON file once its long strings are set aside. */
+  line: 4 << 20,
+  json: 4 << 20,
+  /** Bytes of one picture file; as base64 a third more. */
+  picture: 48 << 20,
+  /** Pixels of one screen (4096 x 4096), and its longer side. */
+  pixels: 1 << 24,
+  side: 16_384,
+  steps: 5000,
+  actions: 200,
+  text: 200_000,
+  id: 300,
+  instruction: 20_000,
+  /** Characters of a model's answer: its grammar is looked for from every place that may begin it. */
+  answer: 20_000,
+  /** Entries of the import folder, and how deep they lie. */
+  entries: 2_000_000,
+  depth: 12,
+} as const;
+
+/** Throws Unusable for sizes no screen has. */
+export function checkSize(width: number, height: number): Size {
+  if (width < 1 || height < 1 || width > limits.side || height > limits.side || width * height > limits.pixels)
+    throw new Unusable(`claims to be ${width}x${height} pixels; at most ${limits.pixels >> 20} million are read`);
+  return { width, height };
+}
+
+export { isObject };
+
+/** A text field; absent, null and empty are undefined. Throws when it is something else or too long. */
+export function textField(o: Record<string, unknown>, key: string): string | undefined {
+  const v = o[key];
+  if (v === undefined || v === null || v === '') return undefined;
+  if (isObject(v) && '$slice' in v) throw new Unusable(`${key} is too long a text`);
+  if (typeof v !== 'string') throw new Unusable(`${key} is not a text`);
+  if (v.length > limits.text)
+    throw new Unusable(`${key} is a text of ${v.length} characters; at most ${limits.text} are read`);
+  return v;
+}

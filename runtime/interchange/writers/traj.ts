@@ -1,0 +1,30 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { serializeTrajectory } from '../../protocol/trajectoryFile.js';
+import { trajectoryView } from '../../queries/trajectory.js';
+import { unitView } from '../revise.js';
+import { copyFrame, fileName } from './write.js';
+import type { WriteContext, Writer } from './write.js';
+
+/**
+ * Our own files, one a trajectory, with tokens, weights and verdicts; frames/ beside them. They open in the editor
+ * without a run.
+ */
+export function trajWriter({ run, dir }: WriteContext): Writer {
+  return {
+    async add(t, { root, places }) {
+      const frames = [...t.steps.map((s) => s.frame), ...(t.last ? [t.last] : [])];
+      for (const f of frames) {
+        const to = join(dir, 'frames', f.hash.slice(0, 2), `${f.hash}.png`);
+        await mkdir(dirname(to), { recursive: true });
+        await copyFrame(run, f, to);
+      }
+      const view = await trajectoryView(run, root, {
+        alive: false,
+        advantage: { baseline: 'trajectory', norm: 'std' },
+      });
+      await writeFile(join(dir, `${fileName(t.id)}.traj.jsonl`), serializeTrajectory(unitView(view, t, places)));
+    },
+    close: () => Promise.resolve(),
+  };
+}

@@ -1,0 +1,212 @@
+import { activities, type LaneSpans } from '../data/events.js';
+import type { RunReader } from '../data/store/runStore.js';
+import type { Activity, Lane, LaneKind, Lanes } from '../protocol/types.js';
+
+/** Without a window: the newest half hour. */
+const DEFAULT_WINDOW_MS = 30 * 60_000;
+/** From this much time per pixel on, minutes are drawn instead of spans. */
+const COARSE_MS = 15_000;
+const order: Readonly<Record<LaneKind, number>> = { desktop: 0, replica: 1, trainer: 2 };
+
+interface Span {
+  what: Activity;
+  start: number;
+  ms: number;
+  rollout: string;
+  version: number;
+}
+interface Columns {
+  readonly id: string;
+  readonly kind: LaneKind;
+  readonly spans: Span[];
+}
+
+/**
+ * What every lane did in a window, drawn on `width` pixels: spans shorter than a pixel are merged into what took most
+ * of it.
+ */
+export async function lanes(
+  run: RunReader,
+  q: { readonly from?: number | undefined; readonly to?: number | undefined; readonly width: number },
+): Promise<Lanes> {
+  const [range] = await run.index.query('SELECT MIN(t0) AS a, MAX(t1) AS b FROM spans', []),
+    last = Number(range?.['b'] ?? 0);
+  const to = q.to ?? last,
+    from = q.from ?? Math.max(Number(range?.['a'] ?? 0), to - DEFAULT_WINDOW_MS),
+    pixel = (to - from) / q.width;
+  if (!(to > from)) return { from, to, lanes: [], syncs: [], merged: false };
+  const fine = pixel < COARSE_MS,
+    found = fine ? await spansOf(run, from, to) : await minutesOf(run, from, to, pixel),
+    syncs = fine ? syncsOf(found) : await allSyncs(run, from, to);
+  let merged = !fine;
+  const out: Lane[] = [];
+  for (const l of [...found.values()].sort((a, b) => order[a.kind] - order[b.kind] || natural(a.id, b.id))) {
+    const m = fine ? mergeSpans(l.spans, pixel) : l.spans;
+    merged ||= m.length < l.spans.length;
+    out.push(laneOf(l, m));
+  }
+  return { from, to, lanes: out, syncs, merged };
+}
+const natural = (a: string, b: string): number => a.localeCompare(b, 'en', { numeric: true });
+const laneOf = ({ id, kind }: Columns, spans: readonly Span[]): Lane => ({
+  id,
+  kind,
+  what: spans.map((s) => s.what),
+  start: spans.map((s) => s.start),
+  ms: spans.map((s) => s.ms),
+  rollout: spans.map((s) => s.rollout),
+  version: spans.map((s) => s.version),
+});
+
+/** A journal record's spans. */
+export function spansIn(r: LaneSpans): Span[] {
+  return Array.from(r.what, (what, i): Span => ({
+    what: activities[what] ?? 'idle',
+    start: r.t0 + r.start[i]!,
+    ms: r.ms[i]!,
+    rollout: r.rollouts[r.of[i]!] ?? '',
+    version: r.version ?? -1,
+  }));
+}
+/** A journal record as the wire's lane and syncs. */
+export function laneOfRecord(r: LaneSpans): { readonly lane: Lane; readonly syncs: Lanes['syncs'] } {
+  const spans = spansIn(r),
+    columns = { id: r.lane, kind: r.kind, spans };
+  return { lane: laneOf(columns, spans), syncs: syncsOf(new Map([[r.lane, columns]])) };
+}
+const syncsOf = (lanes: ReadonlyMap<string, Columns>): Lanes['syncs'] =>
+  [...lanes.values()].flatMap((l) =>
+    l.kind !== 'replica'
+      ? []
+      : l.spans
+          .filter((s) => s.what === 'sync')
+          .map((s) => ({ lane: l.id, start: s.start, ms: s.ms, version: s.version })),
+  );
+
+/**
+ * Runs of spans shorter than a pixel become one of the activity that took most of that time. Spans are in order of
+ * their start. Pure.
+ */
+export function mergeSpans(spans: readonly Span[], pixel: number): Span[] {
+  const out: Span[] = [];
+  for (let i = 0; i < spans.length;) {
+    const first = spans[i]!;
+    if (first.ms >= pixel) {
+      out.push(first);
+      i++;
+      continue;
+    }
+    const end = first.start + pixel,
+      time = new Map<Activity, number>();
+    let until = first.start,
+      j = i;
+    for (; j < spans.length && spans[j]!.start < end && spans[j]!.ms < pixel; j++) {
+      const s = spans[j]!;
+      time.set(s.what, (time.get(s.what) ?? 0) + s.ms);
+      until = Math.max(until, s.start + s.ms);
+    }
+    if (j === i + 1) {
+      out.push(first);
+      i = j;
+      continue;
+    }
+    const [what] = [...time].reduce((a, b) => (b[1] > a[1] ? b : a)),
+      same = spans.slice(i, j).every((s) => s.rollout === first.rollout);
+    out.push({
+      what,
+      start: first.start,
+      ms: until - first.start,
+      rollout: same ? first.rollout : '',
+      version: first.version,
+    });
+    i = j;
+  }
+  return out;
+}
+
+const floats = (b: unknown): Float32Array => {
+  const u = Uint8Array.from(b as Uint8Array);
+  return new Float32Array(u.buffer);
+};
+
+async function spansOf(run: RunReader, from: number, to: number): Promise<Map<string, Columns>> {
+  const rows = await run.index.query(
+      'SELECT lane, kind, t0, what, start, ms, who, rollouts, version FROM spans WHERE t1 >= ? AND t0 <= ?',
+      [from, to],
+    ),
+    out = new Map<string, Columns>();
+  for (const [k, r] of rows.entries()) {
+    const id = String(r['lane']),
+      lane = out.get(id) ?? { id, kind: String(r['kind']) as LaneKind, spans: [] };
+    out.set(id, lane);
+    const record: LaneSpans = {
+      lane: id,
+      kind: lane.kind,
+      t0: Number(r['t0']),
+      what: r['what'] as Uint8Array,
+      start: floats(r['start']),
+      ms: floats(r['ms']),
+      of: r['who'] as Uint8Array,
+      rollouts: JSON.parse(String(r['rollouts'])) as string[],
+      ...(typeof r['version'] === 'number' ? { version: r['version'] } : {}),
+    };
+    for (const s of spansIn(record)) if (s.start + s.ms >= from && s.start <= to) lane.spans.push(s);
+    // Thousands of records are a matter of tens of ms: the loop turns in between.
+    if (k % 50 === 49) await new Promise((next) => setImmediate(next));
+  }
+  for (const l of out.values()) l.spans.sort((a, b) => a.start - b.start);
+  return out;
+}
+
+/** Per pixel (whole minutes) the activity that took most of it, as long as it took. */
+async function minutesOf(run: RunReader, from: number, to: number, pixel: number): Promise<Map<string, Columns>> {
+  const per = Math.max(1, Math.round(pixel / 60_000)),
+    out = new Map<string, Columns>();
+  // By single minutes the table is in the right order as it is; any other width has to be summed first, which takes
+  // several times as long.
+  const minutes = 'FROM span_minutes WHERE minute >= ?2 AND minute <= ?3';
+  const rows = await run.index.columns(
+    per === 1
+      ? `SELECT lane, kind, minute / ?1, what, MAX(ms), SUM(ms) ${minutes} GROUP BY lane, minute ORDER BY lane, minute`
+      : `SELECT lane, kind, bucket, what, MAX(ms), SUM(ms) FROM (SELECT lane, kind, minute / ?1 AS bucket, what, SUM(ms) AS ms ${minutes} GROUP BY lane, bucket, what) GROUP BY lane, bucket ORDER BY lane, bucket`,
+    [per, Math.floor(from / 60_000), Math.floor(to / 60_000)],
+  );
+  const [lane, kind, bucket, what, , busy] = rows;
+  (lane ?? []).forEach((id, i) => {
+    const l = out.get(String(id)) ?? { id: String(id), kind: String(kind![i]) as LaneKind, spans: [] };
+    out.set(l.id, l);
+    const start = Number(bucket![i]) * per * 60_000;
+    l.spans.push({
+      what: activities[Number(what![i])] ?? 'idle',
+      start,
+      ms: Math.min(per * 60_000, Number(busy![i])),
+      rollout: '',
+      version: -1,
+    });
+  });
+  return out;
+}
+
+const sync = activities.indexOf('sync');
+async function allSyncs(run: RunReader, from: number, to: number): Promise<Lanes['syncs']> {
+  const rows = await run.index.query(
+    `SELECT lane, t0, what, start, ms, version FROM spans WHERE kind = 'replica' AND t1 >= ? AND t0 <= ? AND instr(what, x'${sync.toString(16).padStart(2, '0')}') > 0 LIMIT 5000`,
+    [from, to],
+  );
+  return rows.flatMap((r) => {
+    const start = floats(r['start']),
+      ms = floats(r['ms']);
+    return Array.from(r['what'] as Uint8Array).flatMap((w, i) =>
+      w === sync
+        ? [
+            {
+              lane: String(r['lane']),
+              start: Number(r['t0']) + start[i]!,
+              ms: ms[i]!,
+              version: Number(r['version'] ?? -1),
+            },
+          ]
+        : [],
+    );
+  });
+}

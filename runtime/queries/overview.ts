@@ -1,0 +1,155 @@
+import { existsSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import type { RunError } from '../domain/index.js';
+import type { EventOf } from '../data/events.js';
+import type { StepCounts } from '../data/stepLedger.js';
+import type { LedgerCounts } from '../data/types.js';
+import type { RunReader } from '../data/store/runStore.js';
+import type { EvalPoint, Ledger, RunState, RunSummary } from '../protocol/types.js';
+
+const sum = (o: Readonly<Record<string, number | undefined>>): number =>
+  Object.values(o).reduce<number>((a, b) => a + (b ?? 0), 0);
+
+/** generated = trained + in flight + retired. */
+export function ledgerOf(c: LedgerCounts, steps: Pick<StepCounts, 'human' | 'assisted'>): Ledger {
+  const retired = Object.fromEntries(Object.entries(c.retired).filter(([, n]) => n > 0)) as Record<string, number>;
+  return {
+    generated: c.generated,
+    trained: c.trained,
+    inFlight: c.inFlight,
+    byState: c.byState,
+    retired,
+    closes: c.generated === c.trained + c.inFlight + sum(retired),
+    ...(steps.assisted > 0 ? { human: { rollouts: steps.assisted, steps: steps.human } } : {}),
+  };
+}
+
+/** The same of a run that is over, from its index: rollouts queued against the states they are in. */
+export async function ledgerFromIndex(run: RunReader): Promise<Ledger> {
+  const [queued, states, reasons, [human]] = await Promise.all([
+    run.index.query("SELECT COUNT(*) AS c FROM events WHERE type = 'rollout.queued'", []),
+    run.index.query("SELECT state, COUNT(*) AS c FROM rollouts WHERE provenance = 'rollout' GROUP BY state", []),
+    run.index.query(
+      "SELECT reason, COUNT(*) AS c FROM rollouts WHERE provenance = 'rollout' AND state = 'retired' GROUP BY reason",
+      [],
+    ),
+    run.index.query(
+      "SELECT COUNT(*) AS c, SUM(human) AS steps FROM rollouts WHERE provenance = 'rollout' AND human > 0",
+      [],
+    ),
+  ]);
+  const byState = {
+    queued: 0,
+    running: 0,
+    recorded: 0,
+    grouped: 0,
+    claimed: 0,
+    trained: 0,
+    retired: 0,
+    ...Object.fromEntries(states.map((r) => [String(r['state']), Number(r['c'])])),
+  };
+  const retired = Object.fromEntries(reasons.map((r) => [String(r['reason']), Number(r['c'])])),
+    inFlight = byState.queued + byState.running + byState.recorded + byState.grouped + byState.claimed,
+    generated = Number(queued[0]?.['c'] ?? 0);
+  return {
+    generated,
+    trained: byState.trained,
+    inFlight,
+    byState,
+    retired,
+    closes: generated === byState.trained + inFlight + sum(retired),
+    ...(Number(human?.['c'] ?? 0) > 0
+      ? { human: { rollouts: Number(human!['c']), steps: Number(human!['steps']) } }
+      : {}),
+  };
+}
+
+export const evalPoint = (e: EventOf<'eval'> & { readonly at: number }): EvalPoint => ({
+  label: e.label ?? '',
+  at: e.at,
+  version: e.version,
+  episodes: e.episodes,
+  successes: e.successes,
+  errors: e.errors,
+  low: e.low,
+  high: e.high,
+  perFamily: e.perFamily ?? {},
+  ...(e.infeasible && e.infeasible.episodes > 0 ? { infeasible: e.infeasible } : {}),
+});
+export async function evalPoints(run: RunReader): Promise<EvalPoint[]> {
+  const rows = await run.index.query("SELECT position FROM events WHERE type = 'eval' ORDER BY seq", []);
+  return (await Promise.all(rows.map((r) => run.at(Number(r['position']))))).flatMap((e) =>
+    e?.type === 'eval' ? [evalPoint(e)] : [],
+  );
+}
+
+/** Checkpoints that are still there, newest first. */
+export async function checkpoints(run: RunReader): Promise<{ version: number; path: string }[]> {
+  const rows = await run.index.query(
+      "SELECT position FROM events WHERE type = 'checkpoint' ORDER BY seq DESC LIMIT 200",
+      [],
+    ),
+    seen = new Set<string>();
+  return (await Promise.all(rows.map((r) => run.at(Number(r['position']))))).flatMap((e) => {
+    if (e?.type !== 'checkpoint') return [];
+    const path = join(run.dir, 'checkpoints', basename(e.dir.replaceAll('\\', '/')));
+    if (seen.has(path) || !existsSync(path)) return [];
+    seen.add(path);
+    return [{ version: e.version, path }];
+  });
+}
+
+/** How a run that nobody writes any more ended. */
+export async function endOf(run: RunReader): Promise<{
+  readonly state: Extract<RunState, 'finished' | 'stopped' | 'failed' | 'interrupted'>;
+  readonly error?: RunError;
+}> {
+  const [row] = await run.index.query(
+    "SELECT type, position FROM events WHERE type IN ('run.opened', 'run.closed') ORDER BY seq DESC LIMIT 1",
+    [],
+  );
+  const e = row?.['type'] === 'run.closed' ? await run.at(Number(row['position'])) : undefined;
+  if (e?.type !== 'run.closed') return { state: 'interrupted' };
+  if (e.reason === 'stopped') return { state: 'stopped' };
+  if (e.reason !== 'failed') return { state: 'finished' };
+  for (const r of await run.index.query(
+    "SELECT position FROM events WHERE type = 'log' ORDER BY seq DESC LIMIT 20",
+    [],
+  )) {
+    const log = await run.at(Number(r['position']));
+    if (log?.type === 'log' && log.level === 'error')
+      return {
+        state: 'failed',
+        error: {
+          kind: 'internal',
+          remedy: 'See the log of the runtime.',
+          ...(log.details as Partial<RunError> | undefined),
+          message: log.message,
+        },
+      };
+  }
+  return { state: 'failed' };
+}
+
+/** A run in one line, but for who is writing it. */
+export async function summaryOf(run: RunReader): Promise<Omit<RunSummary, 'state'>> {
+  const [[counts], [versions], evals] = await Promise.all([
+    run.index.query(
+      "SELECT COUNT(*) AS c, MAX(version_max) AS v FROM rollouts WHERE provenance = 'rollout' AND (started_at IS NOT NULL OR outcome IS NOT NULL)",
+      [],
+    ),
+    run.index.query('SELECT MAX(version) AS v FROM metrics', []),
+    evalPoints(run),
+  ]);
+  const last = evals.at(-1);
+  return {
+    run: run.dir,
+    id: run.meta.id,
+    name: run.meta.name ?? run.meta.id,
+    createdAt: run.meta.createdAt,
+    rollouts: Number(counts?.['c'] ?? 0),
+    version: Math.max(Number(counts?.['v'] ?? 0), Number(versions?.['v'] ?? 0), last?.version ?? 0),
+    ...(last ? { lastEval: last } : {}),
+    evals: evals.map((e) => (e.episodes > 0 ? e.successes / e.episodes : 0)),
+  };
+}

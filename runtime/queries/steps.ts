@@ -1,0 +1,126 @@
+import {
+  GLYPH_SPEC,
+  choiceOf,
+  gridOf,
+  headSizes,
+  HEADS,
+  type ChoicePlaces,
+  type FrameRef,
+  type Size,
+  type Step,
+} from '../domain/index.js';
+import { stepEntropy } from '../data/curation/highEntropy.js';
+import type { StepExtra } from '../data/events.js';
+import { choiceLabel } from '../policy/embedded/codec.js';
+import { tokenizeInstruction } from '../policy/embedded/instruction.js';
+import { viewOf } from '../policy/embedded/observation.js';
+import type { FrameLink, StepView, TokenView } from '../protocol/types.js';
+
+/** A recorded step and what is known beside it. */
+export interface StepFacts {
+  readonly step: Step;
+  readonly at: number;
+  readonly extra?: StepExtra | undefined;
+  /** Names tokens of journals that did not keep their labels. */
+  readonly instruction: string;
+  readonly after?: FrameRef | undefined;
+  readonly kept?: boolean | undefined;
+  readonly advantage?: number | undefined;
+  readonly weight?: number | undefined;
+  readonly desktop?: string | undefined;
+}
+
+export const frameLink = (f: FrameRef): FrameLink => ({ hash: f.hash, width: f.width, height: f.height });
+
+/** A step for people. Pure. */
+export function stepView(f: StepFacts): StepView {
+  const { step, extra } = f,
+    entropy = stepEntropy(step),
+    tokens = tokenViews(f),
+    desktop = extra?.desktop ?? f.desktop;
+  return {
+    index: step.index,
+    at: step.at ?? f.at,
+    frame: frameLink(step.frame),
+    ...(f.after ? { after: frameLink(f.after) } : {}),
+    ...(step.thought !== undefined ? { thought: step.thought } : {}),
+    actions: step.actions,
+    origin: step.origin,
+    settled: step.settled,
+    ...(tokens ? { tokens } : {}),
+    ...(entropy !== undefined ? { entropy } : {}),
+    ...(f.kept !== undefined ? { kept: f.kept } : {}),
+    ...(step.version !== undefined ? { version: step.version } : {}),
+    ...(f.advantage !== undefined ? { advantage: f.advantage } : {}),
+    ...(f.weight !== undefined && Number.isFinite(f.weight) ? { weight: f.weight } : {}),
+    timings: step.timings,
+    ...(extra?.replica ? { replica: extra.replica } : {}),
+    ...(desktop ? { desktop } : {}),
+  };
+}
+
+function tokenViews({ step, extra, instruction }: StepFacts): TokenView[] | undefined {
+  const t = step.tokens;
+  if (!t) return undefined;
+  const names = extra?.labels ?? namesOf(step, instruction);
+  return Array.from(t.logprobs, (logprob, i): TokenView => {
+    const label = names?.[i] ?? nearest(extra?.alternatives?.[i], logprob) ?? `token ${i + 1}`,
+      places = extra?.places?.find((p) => p.token === i);
+    const others: Alternative[] = places
+      ? placeAlternatives(places, step.frame)
+      : [...(extra?.alternatives?.[i] ?? [])];
+    // What was sampled may be less probable than all that were kept.
+    if (others.length > 0 && !others.some((a) => a.label === label))
+      others.push({ label, probability: Math.exp(logprob), ...(places ? chosenPlace(step, i, places) : {}) });
+    return { label, logprob, entropy: t.entropies[i] ?? 0, ...(others.length > 0 ? { alternatives: others } : {}) };
+  });
+}
+type Alternative = NonNullable<TokenView['alternatives']>[number];
+
+const placeAlternatives = (p: ChoicePlaces, screen: Size): Alternative[] =>
+  Array.from(p.cells, (cell, k) => {
+    const at = cellRect(p.grid, cell, screen);
+    return { label: centre(p.grid, cell, screen), probability: p.probabilities[k] ?? 0, at };
+  });
+
+/** A cell in screen pixels, cut off at the screen's edges. `grid`: see ChoicePlaces. */
+export function cellRect(
+  grid: readonly number[],
+  cell: number,
+  screen: Size,
+): { x: number; y: number; width: number; height: number } {
+  const [vx, vy, vw, vh, side, cols] = grid as [number, number, number, number, number, number];
+  const left = (cell % cols) * side - vx,
+    top = Math.floor(cell / cols) * side - vy;
+  const x = (v: number): number => Math.round((Math.min(Math.max(v, 0), vw) * screen.width) / vw),
+    y = (v: number): number => Math.round((Math.min(Math.max(v, 0), vh) * screen.height) / vh);
+  return { x: x(left), y: y(top), width: x(left + side) - x(left), height: y(top + side) - y(top) };
+}
+/** Where a decision for this cell points (policy/embedded/observation.ts, cellCentre). */
+function centre(grid: readonly number[], cell: number, screen: Size): string {
+  const [vx, vy, vw, vh, side, cols] = grid as [number, number, number, number, number, number];
+  const at = (v: number, of: number, size: number): number =>
+    Math.min(size - 1, Math.max(0, Math.floor((v * size) / of)));
+  return `${at((cell % cols) * side + side / 2 - vx, vw, screen.width)},${at(Math.floor(cell / cols) * side + side / 2 - vy, vh, screen.height)}`;
+}
+
+function chosenPlace(step: Step, token: number, p: ChoicePlaces): Pick<Alternative, 'at'> {
+  const id = step.tokens?.ids?.[token];
+  if (id === undefined || gridOf(GLYPH_SPEC).cols !== p.grid[5]) return {};
+  const { head, index } = choiceOf(GLYPH_SPEC, id);
+  return head === 'cell' || head === 'cell2' ? { at: cellRect(p.grid, index, step.frame) } : {};
+}
+
+const choices = HEADS.reduce((n, h) => n + headSizes(GLYPH_SPEC)[h], 0);
+/** Labels of the embedded policy's choices, made again from their ids. */
+function namesOf(step: Step, instruction: string): string[] | undefined {
+  const ids = step.tokens?.ids;
+  if (!ids || ids.some((c) => c < 0 || c >= choices)) return undefined;
+  const tokens = tokenizeInstruction(GLYPH_SPEC, instruction),
+    view = viewOf(GLYPH_SPEC, step.frame);
+  return Array.from(ids, (c) => choiceLabel(GLYPH_SPEC, view, tokens, c));
+}
+const nearest = (
+  alternatives: readonly { label: string; probability: number }[] | undefined,
+  logprob: number,
+): string | undefined => alternatives?.find((a) => Math.abs(a.probability - Math.exp(logprob)) < 1e-3)?.label;

@@ -1,0 +1,134 @@
+import { groupSize } from '../data/curation/dynamicRollouts.js';
+import type { DataStats } from '../data/dataStats.js';
+import type { RunReader } from '../data/store/runStore.js';
+import type { TaskRow } from '../protocol/types.js';
+import { dataConfig } from '../run/mapping.js';
+import { wilson } from '../domain/stats.js';
+import { outcomes, type Outcomes } from './curves.js';
+import { suiteFamilies, type FamilyFacts, type RunFacts } from './facts.js';
+
+/** Places of a spark; characters of an instruction that names a task. */
+const SPARK = 24,
+  TITLE = 300;
+
+/** Families of the suite that nobody has run yet. */
+export const suiteTasks = (): TaskRow[] =>
+  [...suiteFamilies()].map(([family, f]) => ({ family, ...describe(f), rollouts: 0, successes: 0, spark: [] }));
+
+/**
+ * A row a family; `live`: what the planner of an active run knows. An import or a collection has those of its
+ * trajectories, unless those that can be rolled out are asked for (`runnable`): its run file, a preset, says nothing of
+ * what was brought.
+ */
+export async function taskRows(
+  run: RunReader,
+  facts: RunFacts,
+  live?: DataStats,
+  runnable = false,
+): Promise<TaskRow[]> {
+  const came = live || runnable ? [] : await brought(run, facts);
+  if (came.length > 0) return came;
+  const [o, means, pool, opened] = await Promise.all([
+    outcomes(run),
+    run.index.query(
+      "SELECT family, AVG(steps) AS m FROM rollouts WHERE provenance = 'rollout' AND human = 0 AND outcome IN ('success', 'failure') GROUP BY family",
+      [],
+    ),
+    run.index.query('SELECT family, COUNT(*) AS n FROM pool GROUP BY family', []),
+    run.index.query('SELECT family, cap, MAX(opened_at) AS at FROM groups GROUP BY family', []),
+  ]);
+  const of = (rows: readonly Readonly<Record<string, unknown>>[], key: string): Map<string, number> =>
+    new Map(rows.map((r) => [String(r['family']), Number(r[key])]));
+  const meanSteps = of(means, 'm'),
+    poolEntries = of(pool, 'n'),
+    caps = of(opened, 'cap'),
+    window = facts.config?.curation.dynamicRollouts.window ?? 16,
+    rollouts = facts.config && dataConfig(facts.config).dynamicRollouts;
+  const byFamily = byFamilyOf(o),
+    families = [
+      ...new Set([...facts.trained, ...byFamily.keys(), ...(live?.families.map((f) => f.family as string) ?? [])]),
+    ].sort();
+  return families.map((family): TaskRow => {
+    const won = byFamily.get(family) ?? [],
+      recent = won.slice(-window),
+      wins = recent.filter(Boolean).length,
+      now = live?.families.find((f) => f.family === family),
+      w = wilson(wins, recent.length);
+    const size =
+        now?.size ??
+        (rollouts &&
+          groupSize({ n: recent.length, rate: recent.length > 0 ? wins / recent.length : undefined }, rollouts)),
+      cap = now?.cap ?? caps.get(family),
+      steps = meanSteps.get(family),
+      entries = poolEntries.get(family),
+      known = facts.families.get(family);
+    return {
+      family,
+      ...(known ? describe(known) : {}),
+      rollouts: won.length,
+      successes: won.filter(Boolean).length,
+      ...(recent.length > 0 ? { rate: w.rate, low: w.low, high: w.high } : {}),
+      ...(size !== undefined ? { groupSize: size } : {}),
+      ...(cap !== undefined ? { cap } : {}),
+      ...(steps !== undefined ? { meanSteps: steps } : {}),
+      ...(entries !== undefined ? { poolEntries: entries } : {}),
+      spark: spark(won, window),
+    };
+  });
+}
+
+/** Of a run in which nothing was ever rolled out; else empty. */
+async function brought(run: RunReader, facts: RunFacts): Promise<TaskRow[]> {
+  const rows = await run.index.query(
+    `SELECT r.family AS family, COUNT(*) AS n, SUM(r.outcome = 'success') AS won, AVG(r.steps) AS m, MIN(r.instruction) AS says, COUNT(DISTINCT r.instruction) AS ways,
+    (SELECT COUNT(*) FROM pool p WHERE p.family = r.family) AS pooled FROM rollouts r
+    WHERE r.provenance IN ('imported', 'human', 'oracle') AND r.outcome IN ('success', 'failure') AND NOT EXISTS(SELECT 1 FROM groups) GROUP BY r.family ORDER BY r.family`,
+    [],
+  );
+  return rows.map((r): TaskRow => {
+    const family = String(r['family']),
+      n = Number(r['n']),
+      won = Number(r['won']),
+      pooled = Number(r['pooled']),
+      says = r['ways'] === 1 ? String(r['says'] ?? '').slice(0, TITLE) : '',
+      known = facts.families.get(family);
+    return {
+      family,
+      ...(known ? describe(known) : says === '' ? {} : { title: says }),
+      brought: true,
+      rollouts: n,
+      successes: won,
+      rate: won / n,
+      meanSteps: Number(r['m']),
+      ...(pooled > 0 ? { poolEntries: pooled } : {}),
+      spark: [],
+    };
+  });
+}
+
+const describe = (f: FamilyFacts): Pick<TaskRow, 'title' | 'apps' | 'heldOut' | 'infeasible'> => ({
+  ...(f.title ? { title: f.title } : {}),
+  apps: f.apps,
+  heldOut: f.heldOut,
+  infeasible: f.infeasible,
+});
+
+function byFamilyOf(o: Outcomes): Map<string, boolean[]> {
+  const out = new Map<string, boolean[]>();
+  o.family.forEach((f, i) => {
+    const xs = out.get(f);
+    if (xs) xs.push(o.success[i]!);
+    else out.set(f, [o.success[i]!]);
+  });
+  return out;
+}
+
+/** Rolling success at up to 24 places, oldest first. Pure. */
+export function spark(won: readonly boolean[], window: number): number[] {
+  const n = Math.min(SPARK, won.length);
+  return Array.from({ length: n }, (_, k) => {
+    const end = Math.ceil(((k + 1) * won.length) / n),
+      of = won.slice(Math.max(0, end - window), end);
+    return of.filter(Boolean).length / of.length;
+  });
+}

@@ -1,0 +1,165 @@
+import type { RolloutId } from '../domain/index.js';
+import type { EventOf, GroupMember, TrainedSteps } from '../data/events.js';
+import { runPaths, type RunReader } from '../data/store/runStore.js';
+import { groupAdvantages, type AdvantageOptions } from '../trainer/objective/advantages.js';
+import type { GroupView, TrajectoryView } from '../protocol/types.js';
+import { ServiceError } from '../service/types.js';
+import { rowColumns, rowOf, rowsOf } from './rows.js';
+import { stepView } from './steps.js';
+
+type Formed = EventOf<'group.formed'>;
+
+/**
+ * A trajectory whole, finished or running: steps with tokens, what curation and training made of them, verdict,
+ * siblings.
+ */
+export async function trajectoryView(
+  run: RunReader,
+  rollout: string,
+  o: { readonly alive: boolean; readonly advantage: AdvantageOptions },
+): Promise<TrajectoryView> {
+  // First, so that events behind it repeat what is here at worst.
+  const seq = await nextSeq(run);
+  const [r] = await run.index.query(
+    `SELECT ${rowColumns}, r.head_position, b.trained_position FROM rollouts r LEFT JOIN batches b ON b.id = r.batch WHERE r.id = ?`,
+    [rollout],
+  );
+  if (!r)
+    throw new ServiceError(
+      'not.found',
+      `There is no trajectory ${rollout} in this run.`,
+      'List the trajectories again.',
+    );
+  const row = rowOf(r, o.alive),
+    live = row.outcome === 'running',
+    group = row.group;
+  const at = async (p: unknown): ReturnType<RunReader['at']> => (typeof p === 'number' ? run.at(p) : undefined);
+  const [records, head, trained, formed, threshold] = await Promise.all([
+    run.readSteps(rollout as RolloutId),
+    at(r['head_position']),
+    at(r['trained_position']),
+    group === undefined ? undefined : formedRecord(run, group),
+    live ? newestThreshold(run) : undefined,
+  ]);
+  const done = head?.type === 'trajectory.recorded' ? head.head : undefined;
+  const member = formed?.members.find((m) => m.rollout === rollout),
+    weights = trainedOf(trained, rollout);
+  const advantage = weights?.advantage ?? (formed && advantagesOf(formed.members, o.advantage).get(rollout));
+  const advantageAt = weights?.advantages && new Map(Array.from(weights.steps, (s, i) => [s, weights.advantages![i]]));
+  const weightAt = new Map(Array.from(weights?.steps ?? [], (s, i) => [s, weights!.weights[i]]));
+  const steps = records.map(({ step, at: time, extra }, i) =>
+    stepView({
+      step,
+      at: time,
+      extra,
+      instruction: row.instruction,
+      after: records[i + 1]?.step.frame ?? done?.last,
+      kept: member && (step.origin === 'policy' || member.injected) ? member.keep[step.index] : undefined,
+      weight: weightAt.get(step.index),
+      desktop: r['desktop'] as string | undefined,
+      advantage:
+        member && !member.keep[step.index] ? undefined : advantageAt ? (advantageAt.get(step.index) ?? 0) : advantage,
+    }),
+  );
+  const { outcome } = done ?? {},
+    limit = formed?.threshold ?? threshold;
+  return {
+    row: { ...row, steps: Math.max(row.steps, steps.length) },
+    steps,
+    ...(limit !== undefined ? { threshold: limit } : {}),
+    ...(outcome && outcome.kind !== 'error' && outcome.report ? { report: outcome.report } : {}),
+    ...(outcome?.kind === 'error' ? { error: outcome.error } : {}),
+    ...(advantage !== undefined ? { advantage } : {}),
+    ...(done ? { resetMs: done.resetMs, verifyMs: done.verifyMs } : {}),
+    framesDir: runPaths(run.dir).frames,
+    ...(group === undefined ? {} : { group: await groupView(run, group, o) }),
+    live,
+    seq,
+  };
+}
+
+/** A group with all who were ever in it: members, those that were replaced or trimmed, and the injected one. */
+export async function groupView(
+  run: RunReader,
+  group: string,
+  o: { readonly alive: boolean; readonly advantage: AdvantageOptions },
+): Promise<GroupView> {
+  const [[g], own, formed] = await Promise.all([
+    run.index.query('SELECT family, task, state, reason, threshold FROM groups WHERE id = ?', [group]),
+    run.index.query(
+      'SELECT id, reason, state FROM rollouts WHERE grp = ? AND (started_at IS NOT NULL OR outcome IS NOT NULL) ORDER BY born',
+      [group],
+    ),
+    formedRecord(run, group),
+  ]);
+  if (!g)
+    throw new ServiceError('not.found', `There is no group ${group} in this run.`, 'List the trajectories again.');
+  const injected = formed?.members.filter((m) => m.injected).map((m) => m.rollout as string) ?? [],
+    ids = [...own.map((r) => String(r['id'])), ...injected];
+  const rows = await rowsOf(run, ids, o.alive),
+    advantages = formed ? advantagesOf(formed.members, o.advantage) : new Map<string, number>(),
+    retired = new Map(
+      own.flatMap((r) => (r['state'] === 'retired' && r['reason'] ? [[String(r['id']), String(r['reason'])]] : [])),
+    );
+  return {
+    id: group,
+    family: String(g['family']),
+    task: String(g['task']),
+    state: g['state'] === 'dropped' && g['reason'] ? `dropped: ${String(g['reason'])}` : String(g['state']),
+    ...(formed?.threshold !== undefined ? { threshold: formed.threshold } : {}),
+    members: ids.flatMap((id, i) => {
+      const row = rows.get(id),
+        advantage = advantages.get(id),
+        why = retired.get(id);
+      return row
+        ? [
+            {
+              rollout: id,
+              outcome: row.outcome,
+              ...(row.reward !== undefined ? { reward: row.reward } : {}),
+              ...(advantage !== undefined ? { advantage } : {}),
+              steps: row.steps,
+              injected: i >= own.length,
+              ...(why ? { retired: why } : {}),
+            },
+          ]
+        : [];
+    }),
+  };
+}
+
+/** Advantages as the trainer computes them from the same members (run/samples.ts). */
+export function advantagesOf(members: readonly GroupMember[], o: AdvantageOptions): Map<string, number> {
+  if (members.length === 0) return new Map();
+  const a = groupAdvantages(
+    members.map((m) => m.reward),
+    members.map((m) => m.keep.filter(Boolean).length),
+    o,
+  );
+  return new Map(members.map((m, i) => [m.rollout as string, a[i]!]));
+}
+
+async function formedRecord(run: RunReader, group: string): Promise<Formed | undefined> {
+  const [row] = await run.index.query(
+    "SELECT position FROM events WHERE type = 'group.formed' AND subject = ? ORDER BY seq DESC LIMIT 1",
+    [group],
+  );
+  const e = row && (await run.at(Number(row['position'])));
+  return e?.type === 'group.formed' ? e : undefined;
+}
+function trainedOf(e: Awaited<ReturnType<RunReader['at']>>, rollout: string): TrainedSteps | undefined {
+  return e?.type === 'batch.trained' ? e.trajectories?.find((t) => t.rollout === rollout) : undefined;
+}
+async function newestThreshold(run: RunReader): Promise<number | undefined> {
+  const [row] = await run.index.query(
+    'SELECT threshold FROM groups WHERE threshold IS NOT NULL ORDER BY closed_at DESC LIMIT 1',
+    [],
+  );
+  return row && typeof row['threshold'] === 'number' ? row['threshold'] : undefined;
+}
+
+/** The sequence number behind the last record the index has taken in. */
+export async function nextSeq(run: RunReader): Promise<number> {
+  const [row] = await run.index.query("SELECT value FROM meta WHERE key = 'seq'", []);
+  return row ? Number(row['value']) + 1 : 0;
+}

@@ -1,0 +1,276 @@
+import {
+  StudioError,
+  type Action,
+  type DesktopId,
+  type Frame,
+  type PolicyVersion,
+  type RunError,
+  type Size,
+} from '../domain/index.js';
+import type {
+  Change,
+  Desktop,
+  DesktopEvent,
+  DesktopInput,
+  DesktopPool,
+  DesktopProvider,
+  DesktopSpec,
+  ExecOptions,
+  ExecResult,
+  SettleOptions,
+  SettleReport,
+} from '../cluster/types.js';
+import type { DesktopRow, DesktopWork } from '../protocol/types.js';
+import type { SchedulerEvent } from './scheduler.js';
+
+type Row = Omit<DesktopRow, 'run'>;
+/** What a leased desktop is used for. */
+interface Use {
+  rollout: string;
+  task: string;
+  instruction: string;
+  cap: number;
+  step: number;
+  version: PolicyVersion;
+  phase: DesktopWork;
+  since: number;
+}
+
+/**
+ * The desktops of a run, for people: what each does, its screen, and a way to replace it. It stands between pool and
+ * provider, so it knows every desktop whoever made it, and hears from pools and scheduler what happens to them.
+ */
+export class DesktopBook {
+  readonly #pools = new Set<DesktopPool>();
+  readonly #desktops = new Map<string, TrackedDesktop>();
+  readonly #uses = new Map<string, Use>();
+  readonly #shown = new Map<string, string>();
+  readonly #listeners = new Set<(desktop: string, row: Row | undefined) => void>();
+  #provider: DesktopRow['provider'] = 'local';
+  #due = false;
+
+  /** The provider as pools should use it. */
+  wrap(p: DesktopProvider): DesktopProvider {
+    this.#provider = p.name;
+    const known = (d: Desktop): TrackedDesktop => (d instanceof TrackedDesktop ? d : new TrackedDesktop(d));
+    const keep = (d: TrackedDesktop): TrackedDesktop => {
+      this.#desktops.set(d.id, d);
+      return d;
+    };
+    return {
+      name: p.name,
+      probe: () => p.probe(),
+      reap: () => p.reap(),
+      dispose: () => p.dispose(),
+      create: async (spec: DesktopSpec, signal?: AbortSignal) => keep(new TrackedDesktop(await p.create(spec, signal))),
+      reset: async (d) => {
+        const t = known(d),
+          inner = await p.reset(t.inner);
+        if (inner === t.inner) return t;
+        this.#desktops.delete(d.id);
+        return keep(new TrackedDesktop(inner));
+      },
+      destroy: async (d) => {
+        this.#desktops.delete(d.id);
+        await p.destroy(known(d).inner);
+      },
+    };
+  }
+
+  attach(pool: DesktopPool): void {
+    this.#pools.add(pool);
+    pool.onEvent(() => {
+      this.#changed();
+    });
+    this.#changed();
+  }
+  detach(pool: DesktopPool): void {
+    this.#pools.delete(pool);
+    this.#changed();
+  }
+
+  onScheduler(
+    e: SchedulerEvent,
+    instruction: (e: Extract<SchedulerEvent, { type: 'started' }>) => string,
+    version: PolicyVersion,
+  ): void {
+    if (e.type === 'started')
+      this.begin(e.desktop, {
+        rollout: e.order.rollout,
+        task: e.order.task,
+        instruction: instruction(e),
+        cap: e.order.cap,
+        version,
+        since: e.at,
+      });
+    else if (e.type === 'step') this.progress(e.desktop, e.step.index + 1, e.step.version);
+    else if (e.type === 'lane') {
+      const use = this.#uses.get(e.desktop);
+      if (e.phase === 'released' || e.phase === 'idle') this.#uses.delete(e.desktop);
+      else if (use) {
+        use.phase = e.phase === 'perform' ? 'act' : e.phase;
+        use.since = e.at;
+      }
+    } else return;
+    this.#changed();
+  }
+  begin(desktop: string, use: Omit<Use, 'step' | 'phase'>): void {
+    this.#uses.set(desktop, { ...use, step: 0, phase: 'setup' });
+    this.#changed();
+  }
+  progress(desktop: string, step: number, version?: PolicyVersion): void {
+    const u = this.#uses.get(desktop);
+    if (u) {
+      u.step = step;
+      if (version !== undefined) u.version = version;
+      this.#changed();
+    }
+  }
+  phase(desktop: string, phase: DesktopWork): void {
+    const u = this.#uses.get(desktop);
+    if (u) {
+      u.phase = phase;
+      u.since = Date.now();
+      this.#changed();
+    }
+  }
+  end(desktop: string): void {
+    this.#uses.delete(desktop);
+    this.#changed();
+  }
+
+  rows(): Row[] {
+    return [...this.#pools].flatMap((pool) =>
+      pool.status().desktops.map((d): Row => {
+        const base = { desktop: d.id, provider: this.#provider, resets: d.resets, replaced: d.replaced },
+          use = d.state === 'leased' ? this.#uses.get(d.id) : undefined;
+        if (use)
+          return {
+            ...base,
+            state: use.phase,
+            since: use.since,
+            rollout: use.rollout,
+            task: use.task,
+            instruction: use.instruction,
+            step: use.step,
+            cap: use.cap,
+            version: use.version,
+          };
+        return { ...base, state: d.state === 'ready' || d.state === 'leased' ? 'idle' : d.state, since: d.since };
+      }),
+    );
+  }
+
+  desktop(id: string): Desktop | undefined {
+    return this.#desktops.get(id);
+  }
+  /** Ends what runs on it as an error, which is retried, and has it replaced. False when there is no such desktop. */
+  restart(id: string): boolean {
+    const d = this.#desktops.get(id);
+    d?.lose(
+      new StudioError(
+        'desktop.lost',
+        'The desktop was restarted by hand.',
+        'Its rollout is tried again on another desktop.',
+      ).error,
+    );
+    return d !== undefined;
+  }
+
+  /**
+   * Called with the new row of a desktop that changed, or without one when it is gone. Several changes of one turn are
+   * told once.
+   */
+  onChange(listener: (desktop: string, row: Row | undefined) => void): () => void {
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
+  }
+
+  #changed(): void {
+    if (this.#due || this.#listeners.size === 0) return;
+    this.#due = true;
+    queueMicrotask(() => {
+      this.#due = false;
+      const now = new Map(this.rows().map((r) => [r.desktop, r]));
+      for (const id of [...this.#shown.keys()])
+        if (!now.has(id)) {
+          this.#shown.delete(id);
+          this.#tell(id, undefined);
+        }
+      for (const [id, row] of now) {
+        const key = JSON.stringify(row);
+        if (this.#shown.get(id) !== key) {
+          this.#shown.set(id, key);
+          this.#tell(id, row);
+        }
+      }
+    });
+  }
+  #tell(id: string, row: Row | undefined): void {
+    for (const l of [...this.#listeners]) l(id, row);
+  }
+}
+
+/** A desktop that can be given up from outside: from then on every call says that it is lost. */
+class TrackedDesktop implements Desktop {
+  readonly inner: Desktop;
+  readonly id: DesktopId;
+  readonly provider: 'local' | 'docker';
+  readonly screen: Size;
+  readonly recycle?: (f: Frame) => void;
+  readonly input?: (events: readonly DesktopInput[]) => Promise<void>;
+  readonly changes?: (signal: AbortSignal) => Promise<Change>;
+  #lost: RunError | undefined;
+  readonly #listeners = new Set<(e: DesktopEvent) => void>();
+  constructor(inner: Desktop) {
+    this.inner = inner;
+    this.id = inner.id;
+    this.provider = inner.provider;
+    this.screen = inner.screen;
+    if (inner.recycle)
+      this.recycle = (f) => {
+        inner.recycle!(f);
+      };
+    if (inner.input) this.input = (events) => this.#use((d) => d.input!(events));
+    if (inner.changes) this.changes = (signal) => this.#use((d) => d.changes!(signal));
+  }
+  lose(error: RunError): void {
+    this.#lost = error;
+    for (const l of [...this.#listeners]) l({ type: 'lost', error });
+  }
+  async #use<T>(f: (d: Desktop) => Promise<T>): Promise<T> {
+    if (this.#lost) throw new StudioError(this.#lost.kind, this.#lost.message, this.#lost.remedy);
+    return f(this.inner);
+  }
+  observe(): Promise<Frame> {
+    return this.#use((d) => d.observe());
+  }
+  perform(a: Action): Promise<void> {
+    return this.#use((d) => d.perform(a));
+  }
+  settle(o?: SettleOptions): Promise<SettleReport> {
+    return this.#use((d) => d.settle(o));
+  }
+  exec(cmd: readonly string[], o?: ExecOptions): Promise<ExecResult> {
+    return this.#use((d) => d.exec(cmd, o));
+  }
+  spawn(cmd: readonly string[], o?: Pick<ExecOptions, 'cwd' | 'env'>): Promise<number> {
+    return this.#use((d) => d.spawn(cmd, o));
+  }
+  readFile(path: string): Promise<Buffer> {
+    return this.#use((d) => d.readFile(path));
+  }
+  writeFile(path: string, data: Buffer): Promise<void> {
+    return this.#use((d) => d.writeFile(path, data));
+  }
+  onEvent(l: (e: DesktopEvent) => void): () => void {
+    const off = this.inner.onEvent(l);
+    this.#listeners.add(l);
+    return () => {
+      off();
+      this.#listeners.delete(l);
+    };
+  }
+}

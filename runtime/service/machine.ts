@@ -1,0 +1,83 @@
+import { arch, cpus, freemem, homedir, platform, release, totalmem } from 'node:os';
+import * as m from '../protocol/methods.js';
+import { machineChecks } from './checks.js';
+import { schemas, type Handlers } from './params.js';
+import type { Studio } from './studio.js';
+
+/** machine/doctor, machine/diagnostics, config/template. */
+export function machineHandlers(h: Handlers, s: Studio): void {
+  h.on(m.doctor, schemas.empty, async () => ({ checks: await machineChecks(s.entry) }));
+  h.on(m.template, schemas.template, (p) => ({ text: templates[p.preset] }));
+  h.on(m.diagnostics, schemas.empty, async () => {
+    const checks = await machineChecks(s.entry).catch((e: unknown) => [
+        { name: 'checks', ok: false, level: 'optional', detail: String(e) },
+      ]),
+      { session } = s;
+    const files: Record<string, unknown> = {
+      'versions.json': {
+        node: process.versions,
+        platform: platform(),
+        release: release(),
+        arch: arch(),
+        execPath: process.execPath,
+      },
+      'machine.json': {
+        cores: cpus().length,
+        model: cpus()[0]?.model,
+        memoryMb: Math.round(totalmem() / 2 ** 20),
+        freeMb: Math.round(freemem() / 2 ** 20),
+        rssMb: Math.round(process.memoryUsage().rss / 2 ** 20),
+        uptimeS: Math.round(process.uptime()),
+      },
+      'doctor.json': checks,
+      'run.json': session
+        ? { run: session.run, status: session.status(), ledger: s.ledger(session), desktops: session.desktops.rows() }
+        : {},
+      'log.txt': s.recent.join('\n'),
+    };
+    return {
+      files: Object.fromEntries(
+        Object.entries(files).map(([name, v]) => [
+          name,
+          redact(typeof v === 'string' ? v : JSON.stringify(v, null, 2)),
+        ]),
+      ),
+    };
+  });
+}
+
+/**
+ * The home folder as ~, secrets blotted out: bearer tokens, and values of what is called key, token, secret or
+ * password. Pure.
+ */
+export function redact(text: string, home = homedir()): string {
+  const plain = home.length > 1 ? text.replaceAll(home, '~') : text;
+  return plain
+    .replace(/\b(bearer)\s+[\w.~+/=-]+/gi, '$1 [redacted]')
+    .replace(/(["']?[\w-]*(?:token|secret|password|api_?key)["']?\s*[:=]\s*)(["']?)[^\s"',}]+\2/gi, '$1$2[redacted]$2')
+    .replace(/\bsk-[\w-]{8,}/g, '[redacted]');
+}
+
+const file = (o: object): string => `${JSON.stringify(o, null, 2)}\n`;
+const templates: Readonly<Record<'quickstart' | 'paper', string>> = {
+  quickstart: file({
+    preset: 'quickstart',
+    name: 'quickstart',
+    seed: 1,
+    desktops: { provider: 'auto', count: 6 },
+    evaluation: { episodes: 64, everyMinutes: 4 },
+    budget: { minutes: 20 },
+  }),
+  paper: file({
+    preset: 'paper',
+    name: 'paper',
+    seed: 1,
+    tasks: { suite: 'folder', dir: 'tasks' },
+    desktops: { provider: 'docker', count: 180 },
+    policy: {
+      kind: 'openai',
+      openai: { baseUrls: ['http://127.0.0.1:8000/v1'], model: 'UI-TARS-1.5-7B', coordinates: 'qwen25' },
+    },
+    budget: { rollouts: 1000 },
+  }),
+};

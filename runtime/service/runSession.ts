@@ -1,0 +1,154 @@
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { StudioError, id, toRunError, type ProcessEntry, type RunError, type RunId } from '../domain/index.js';
+import { parseRunFile, parseRunText, type RunConfig, type RunFile } from '../config/index.js';
+import type { DataManager } from '../data/dataManager.js';
+import type { DataStats } from '../data/dataStats.js';
+import type { RunStore } from '../data/store/runStore.js';
+import type { StartParams } from '../protocol/methods.js';
+import type { RunPath, RunState, RunStatus } from '../protocol/types.js';
+import type { DesktopBook } from '../rollout/desktopRegistry.js';
+import { locatePools } from '../run/poolSources.js';
+import { newRunId } from '../data/runFolders.js';
+import type { HeldRollout } from '../run/held.js';
+import { openRun, type TrainingRun } from '../run/trainRun.js';
+
+export interface SessionPlan {
+  readonly config: RunConfig;
+  readonly dir: RunPath;
+  readonly run: RunId;
+  readonly resume: boolean;
+}
+export interface SessionEvents {
+  /** Once a second. */
+  status(s: RunStatus): void;
+  state(s: RunState): void;
+  note(text: string): void;
+}
+
+/** A new run, as `train [run.json]` would make it. Throws `config.invalid`. */
+export function planStart(p: StartParams): SessionPlan {
+  const over: RunFile = {
+    ...(p.seed === undefined ? {} : { seed: p.seed }),
+    ...(p.minutes === undefined ? {} : { budget: { minutes: p.minutes } }),
+    ...(p.provider || p.desktops
+      ? { desktops: { ...(p.provider ? { provider: p.provider } : {}), ...(p.desktops ? { count: p.desktops } : {}) } }
+      : {}),
+  };
+  const preset = p.preset ?? (p.text === undefined ? 'quickstart' : undefined);
+  const config = parseRunText(p.text ?? '{}', p.file ?? 'the run file', { ...(preset ? { preset } : {}), ...over }),
+    store = resolve(p.base, config.store.dir);
+  const run = id<RunId>(newRunId(store, config.name, config.seed, new Date()));
+  return { config: locatePools(config, [store, p.base]), run, dir: join(store, run), resume: false };
+}
+
+/** The rest of a run that is over; `minutes` is its whole budget, what it has used included. */
+export async function planResume(dir: RunPath, minutes?: number): Promise<SessionPlan> {
+  const text = await readFile(join(dir, 'run.json'), 'utf8').catch((e: unknown) => {
+    throw new StudioError(
+      'store.io',
+      `${dir} is not a run folder: run.json cannot be read.`,
+      'Choose a run from the list.',
+      { cause: e },
+    );
+  });
+  const meta = JSON.parse(text) as { id: string; config: RunFile };
+  return {
+    config: parseRunFile(meta.config, minutes === undefined ? {} : { budget: { minutes } }),
+    dir,
+    run: id<RunId>(meta.id),
+    resume: true,
+  };
+}
+
+/** One training run under way in this process, with handles to drive and watch it. */
+export class RunSession {
+  readonly plan: SessionPlan;
+  readonly #training: TrainingRun;
+  readonly #stop: AbortController;
+  readonly #now: AbortController;
+  readonly #events: SessionEvents;
+  /** Resolves, never rejects, when desktops and processes are gone and the folder is let go of. */
+  readonly ended: Promise<{ readonly error?: RunError }>;
+
+  /**
+   * Resolves when the folder exists and the run is under way; desktops may still be starting. Rejects with `run.busy`,
+   * `config.invalid`, `store.io` ...
+   */
+  static async start(plan: SessionPlan, o: { readonly entry: ProcessEntry } & SessionEvents): Promise<RunSession> {
+    const stop = new AbortController(),
+      now = new AbortController();
+    const reporter = {
+      status: () => {
+        o.status(session.status());
+      },
+      note: (t: string) => {
+        o.note(t);
+      },
+      end: () => undefined,
+    };
+    const training = await openRun({ ...plan, entry: o.entry, reporter, signal: stop.signal, now: now.signal });
+    const session = new RunSession(plan, training, stop, now, o);
+    return session;
+  }
+
+  private constructor(
+    plan: SessionPlan,
+    training: TrainingRun,
+    stop: AbortController,
+    now: AbortController,
+    events: SessionEvents,
+  ) {
+    this.plan = plan;
+    this.#training = training;
+    this.#stop = stop;
+    this.#now = now;
+    this.#events = events;
+    this.ended = training.run().then(
+      () => ({}),
+      (e: unknown) => ({ error: toRunError(e) }),
+    );
+  }
+
+  get run(): RunPath {
+    return this.plan.dir;
+  }
+  get data(): DataManager {
+    return this.#training.data;
+  }
+  get store(): RunStore {
+    return this.data.store;
+  }
+  get desktops(): DesktopBook {
+    return this.#training.desktops;
+  }
+  stats(): DataStats {
+    return this.#training.data.stats();
+  }
+  status(): RunStatus {
+    return this.#training.wireStatus();
+  }
+
+  /** What runs on one of its desktops, for a person to steer. */
+  steer(desktop: string): HeldRollout | undefined {
+    return this.#training.steer(desktop);
+  }
+
+  pause(): void {
+    this.#training.pause();
+    this.#events.state(this.status().state);
+  }
+  unpause(): void {
+    this.#training.unpause();
+    this.#events.state(this.status().state);
+  }
+
+  /** Rollouts under way get a short grace, or none with `now`; a second call may hurry a first one. */
+  async stop(now: boolean): Promise<void> {
+    const first = !this.#stop.signal.aborted;
+    this.#stop.abort();
+    if (now) this.#now.abort();
+    if (first) this.#events.state('stopping');
+    await this.ended;
+  }
+}

@@ -1,0 +1,362 @@
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { join, resolve } from 'node:path';
+import { StudioError, toRunError, type ProcessEntry } from '../domain/index.js';
+import type { RunReader } from '../data/store/runStore.js';
+import type { Ledger, RunPath, RunState, RunSummary } from '../protocol/types.js';
+import { chooseProvider } from '../cluster/provide.js';
+import { Annotations } from '../annotations/annotations.js';
+import { OwnDesktops } from '../human/personalDesktops.js';
+import { factsOf, type RunFacts } from '../queries/facts.js';
+import { endOf, ledgerFromIndex, ledgerOf, summaryOf } from '../queries/overview.js';
+import { RunSession, type SessionPlan } from './runSession.js';
+import type { Appending } from '../human/runWriter.js';
+import { Readers, markOf } from './readers.js';
+import { ServiceError, type Broadcast } from './types.js';
+
+/** Where the service writes what it has to say; the daemon puts it into its log. */
+export type ServiceLog = (level: 'info' | 'warn' | 'error', message: string) => void;
+export interface StudioServiceOptions {
+  /** The bundle that child processes and workers are started from. */
+  readonly entry: ProcessEntry;
+  /** Thumbnails and summaries of runs; may be deleted at any time. */
+  readonly cacheDir: string;
+  readonly log: ServiceLog;
+}
+/** A run to read: the active one's own store, or a reader. `alive`: somebody writes it. */
+export interface OpenRun {
+  readonly reader: RunReader;
+  readonly alive: boolean;
+  readonly session?: RunSession;
+  readonly facts: RunFacts;
+}
+type Summary = Omit<RunSummary, 'state' | 'status'> & { readonly state: RunState };
+
+/** What the groups of handlers share: the active run, long jobs, open readers, listeners. */
+export class Studio {
+  readonly entry: ProcessEntry;
+  readonly cacheDir: string;
+  readonly #log: ServiceLog;
+  /** The newest lines of the log, for diagnostics. */
+  readonly recent: string[] = [];
+  readonly readers: Readers;
+  /** Desktops of people and of replays. */
+  readonly own = new OwnDesktops();
+  /** What people said of trajectories, of every run. */
+  readonly annotations = new Annotations((text) => {
+    this.log('warn', text);
+  });
+  session: RunSession | undefined;
+  /** Runs that are over and are open for what people add to them (human/runWriter.ts). */
+  readonly appending = new Map<RunPath, Appending>();
+  readonly #facts = new Map<RunPath, Promise<RunFacts>>();
+  readonly #jobs = new Map<AbortController, string>();
+  readonly #broadcast = new Set<(b: Broadcast) => void>();
+  readonly #idle = new Set<() => void>();
+  readonly #sessions = new Set<(s: RunSession | undefined) => void>();
+  #starting: Promise<unknown> | undefined;
+  #closing: Promise<void> | undefined;
+  #now = false;
+
+  constructor(o: StudioServiceOptions) {
+    this.entry = o.entry;
+    this.cacheDir = o.cacheDir;
+    this.#log = o.log;
+    this.readers = new Readers(o.entry, (run) => {
+      void this.#told(run);
+    });
+  }
+
+  log: ServiceLog = (level, message) => {
+    this.recent.push(`${new Date().toISOString()} ${level} ${message}`);
+    if (this.recent.length > 500) this.recent.shift();
+    this.#log(level, message);
+  };
+  broadcast(b: Broadcast): void {
+    for (const l of [...this.#broadcast]) l(b);
+  }
+  onBroadcast(l: (b: Broadcast) => void): () => void {
+    this.#broadcast.add(l);
+    return () => {
+      this.#broadcast.delete(l);
+    };
+  }
+  onIdle(l: () => void): () => void {
+    this.#idle.add(l);
+    return () => {
+      this.#idle.delete(l);
+    };
+  }
+  /** Called when a run begins (with it) and when it has ended. */
+  onSession(l: (s: RunSession | undefined) => void): void {
+    this.#sessions.add(l);
+  }
+  get busy(): boolean {
+    return this.session !== undefined || this.#starting !== undefined || this.#jobs.size > 0;
+  }
+
+  /** One run at a time, and none beside an evaluation: they would take each other's processor. */
+  free(): void {
+    if (this.#closing)
+      throw new ServiceError('draining', 'The runtime is stopping.', 'Start it again when it has stopped.');
+    if (this.session)
+      throw new ServiceError(
+        'busy',
+        `The run ${this.session.plan.run} is active.`,
+        `Stop it first, or watch it: ${this.session.run}`,
+      );
+    const job = this.#starting
+      ? 'A run is being started.'
+      : [...this.#jobs.values()].find((j) => /^An? (evaluation|replay) /.test(j));
+    if (job) throw new ServiceError('busy', job, 'Wait until it is done, or cancel it.');
+  }
+
+  /**
+   * `signal`: whoever asked wants it no more. Before anything was made it is as if never asked; a run that has begun is
+   * stopped cleanly. Then rejects with `cancelled`.
+   */
+  async begin(plan: SessionPlan, signal?: AbortSignal): Promise<RunSession> {
+    this.free();
+    const run = plan.dir,
+      starting: Promise<RunSession> = unlessAborted(this.#desktops(plan), signal)
+        .then(async () => {
+          await this.appending.get(run)?.closing;
+          this.readers.forget(run);
+          this.#facts.delete(run);
+          return RunSession.start(plan, {
+            entry: this.entry,
+            note: (text) => {
+              this.log('info', `${plan.run}: ${text}`);
+            },
+            status: (status) => {
+              if (this.session)
+                this.broadcast({ method: 'run/status', params: { run, status, ledger: this.ledger(this.session) } });
+            },
+            state: (state) => {
+              this.broadcast({ method: 'run/changed', params: { run, state } });
+            },
+          });
+        })
+        .then(async (session) => {
+          if (!signal?.aborted) return session;
+          this.log('info', `Run ${plan.run} was cancelled while it started`);
+          await session.stop(true);
+          void this.#told(run);
+          throw cancelled();
+        });
+    this.#starting = starting;
+    try {
+      const session = (this.session = await starting);
+      this.log('info', `Run ${plan.run} in ${run}`);
+      this.broadcast({ method: 'run/changed', params: { run, state: 'running' } });
+      for (const l of this.#sessions) l(session);
+      void session.ended.then(({ error }) => {
+        this.session = undefined;
+        if (error) this.log('error', `${plan.run}: ${error.message} ${error.remedy}`);
+        for (const l of this.#sessions) l(undefined);
+        void this.#told(run);
+        this.#settle();
+      });
+      return session;
+    } finally {
+      this.#starting = undefined;
+      if (!this.session) this.#settle();
+    }
+  }
+  /** What lacks for desktops is said at once, not by a run that fails a moment later. */
+  async #desktops(plan: SessionPlan): Promise<void> {
+    const provider = await chooseProvider(plan.config.desktops);
+    await provider.dispose();
+  }
+
+  ledger(s: RunSession): Ledger {
+    const { ledger, stepLedger } = s.stats();
+    return ledgerOf(ledger, stepLedger);
+  }
+
+  /** A job that keeps the daemon alive; its signal fires with the caller's and when the service closes. */
+  async job<T>(what: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    if (this.#closing)
+      throw new ServiceError('draining', 'The runtime is stopping.', 'Start it again when it has stopped.');
+    const abort = new AbortController(),
+      onAbort = (): void => {
+        abort.abort();
+      };
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    this.#jobs.set(abort, what);
+    try {
+      return await work(abort.signal);
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+      this.#jobs.delete(abort);
+      this.#settle();
+    }
+  }
+
+  /** The session of this run; `not.found` when it is not the active one. */
+  active(run: RunPath): RunSession {
+    if (this.session?.run === resolve(run)) return this.session;
+    throw new ServiceError(
+      'not.found',
+      `The run ${run} is not active here.`,
+      'Resume it, or list the runs again: it may have ended.',
+    );
+  }
+
+  /** Reads a run while `f` runs. */
+  async read<T>(run: RunPath, f: (r: OpenRun) => Promise<T>): Promise<T> {
+    const dir = resolve(run),
+      { session } = this;
+    if (session?.run === dir) {
+      if (!session.store.closed) {
+        try {
+          return await f({
+            reader: session.store,
+            alive: true,
+            session,
+            facts: await this.#factsOf(dir, session.store),
+          });
+        } catch (e) {
+          if (!session.store.closed) throw e;
+        }
+      }
+      // It ended meanwhile: what was asked is read from its folder.
+      await session.ended;
+    }
+    const appending = this.appending.get(dir),
+      written = await appending?.open.catch(() => undefined);
+    if (written && !written.store.closed) {
+      try {
+        return await f({ reader: written.store, alive: false, facts: await this.#factsOf(dir, written.store) });
+      } catch (e) {
+        if (!written.store.closed) throw e;
+      }
+    }
+    await appending?.closing;
+    const r = await this.readers.use(dir);
+    try {
+      return await f({ reader: r.reader, alive: r.alive, facts: await this.#factsOf(dir, r.reader) });
+    } finally {
+      r.release();
+    }
+  }
+  #factsOf(dir: RunPath, reader: RunReader): Promise<RunFacts> {
+    let facts = this.#facts.get(dir);
+    if (!facts) {
+      this.#facts.set(dir, (facts = factsOf(reader)));
+      for (const oldest of this.#facts.keys()) {
+        if (this.#facts.size > 64) this.#facts.delete(oldest);
+        break;
+      }
+    }
+    return facts;
+  }
+
+  async stateOf(r: OpenRun): Promise<{ state: RunState; error?: RunSummary['error'] }> {
+    if (r.session) return { state: r.session.status().state };
+    return r.alive ? { state: 'elsewhere' } : endOf(r.reader);
+  }
+  /**
+   * A run in one line. Of a run that is over it is kept on disk beside a mark of its journal, so that a long list opens
+   * no index.
+   */
+  async summary(run: RunPath): Promise<RunSummary> {
+    const dir = resolve(run),
+      session = this.session?.run === dir ? this.session : undefined,
+      mark = session ? '' : await markOf(dir);
+    const file = join(
+      this.cacheDir,
+      'summaries',
+      `${createHash('sha256').update(dir).digest('hex').slice(0, 32)}.json`,
+    );
+    if (!session) {
+      const kept = await readFile(file, 'utf8').then(
+        (t) => JSON.parse(t) as { mark: string; version: number; summary: Summary },
+        () => undefined,
+      );
+      if (kept?.mark === mark && kept.version === SUMMARY_VERSION) return kept.summary;
+    }
+    return this.read(dir, async (r) => {
+      const summary = { ...(await summaryOf(r.reader)), ...(await this.stateOf(r)) };
+      if (r.session)
+        return {
+          ...summary,
+          version: Math.max(summary.version, r.session.status().version),
+          status: r.session.status(),
+        };
+      if (!r.alive)
+        await keep(file, { mark, version: SUMMARY_VERSION, summary }).catch((e: unknown) => {
+          this.log('warn', `A run's summary could not be kept: ${toRunError(e).message}`);
+        });
+      return summary;
+    });
+  }
+  ledgerOf(r: OpenRun): Promise<Ledger> {
+    return r.session ? Promise.resolve(this.ledger(r.session)) : ledgerFromIndex(r.reader);
+  }
+
+  /** Stops what is active; `now` without grace, also when a gentler close is under way. */
+  close(now: boolean): Promise<void> {
+    this.#now ||= now;
+    if (now) void this.session?.stop(true);
+    this.#closing ??= (async () => {
+      for (const j of this.#jobs.keys()) j.abort();
+      await this.#starting?.catch(() => undefined);
+      await Promise.all([this.session?.stop(this.#now), this.own.close()]);
+      await Promise.all(
+        [...this.appending.values()].map((a) =>
+          a.open.then(
+            (r) => r.close(),
+            () => undefined,
+          ),
+        ),
+      );
+      await this.annotations.close();
+      await this.readers.close();
+    })();
+    return this.#closing;
+  }
+
+  /** Says that a run is not what it was. */
+  told(run: RunPath): Promise<void> {
+    return this.#told(run);
+  }
+  async #told(run: RunPath): Promise<void> {
+    if (this.#closing) return;
+    const state = await this.read(run, (r) => this.stateOf(r)).then(
+      (s) => s.state,
+      () => 'interrupted' as const,
+    );
+    this.broadcast({ method: 'run/changed', params: { run, state } });
+  }
+  #settle(): void {
+    if (!this.busy) for (const l of [...this.#idle]) l();
+  }
+}
+
+const cancelled = (): StudioError =>
+  new StudioError('cancelled', 'The run was cancelled while it started.', 'Start it again when you want it.');
+/** The same, but rejects at once with `cancelled` when the signal fires; the work itself then ends unobserved. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return work;
+  return new Promise<T>((resolve, reject) => {
+    const stop = (): void => {
+      reject(cancelled());
+    };
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+    void work.then(resolve, reject).finally(() => {
+      signal.removeEventListener('abort', stop);
+    });
+  });
+}
+
+/** Raise when a summary holds something new. */
+const SUMMARY_VERSION = 1;
+async function keep(file: string, what: unknown): Promise<void> {
+  await mkdir(join(file, '..'), { recursive: true });
+  const tmp = `${file}.${process.pid}.tmp`;
+  await writeFile(tmp, JSON.stringify(what));
+  await rename(tmp, file);
+}

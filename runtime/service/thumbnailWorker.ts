@@ -1,0 +1,77 @@
+import { parentPort } from 'node:worker_threads';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { decodePng, encodePng } from '../data/store/png.js';
+
+export interface ThumbnailJob {
+  readonly id: number;
+  readonly from: string;
+  readonly to: string;
+  readonly width: number;
+}
+export interface ThumbnailDone {
+  readonly id: number;
+  readonly error?: string;
+}
+
+/** Body of the thumbnail worker: one picture after the other. */
+export function runThumbnailWorker(): void {
+  const port = parentPort;
+  if (!port) throw new Error('the thumbnail worker runs only in a worker thread');
+  let chain: Promise<void> = Promise.resolve();
+  port.on('message', (j: ThumbnailJob) => {
+    chain = chain.then(async () => {
+      port.postMessage(
+        await thumbnail(j).then(
+          (): ThumbnailDone => ({ id: j.id }),
+          (e: unknown): ThumbnailDone => ({ id: j.id, error: (e as Error).message }),
+        ),
+      );
+    });
+  });
+}
+
+async function thumbnail(j: ThumbnailJob): Promise<void> {
+  const { width, height, rgb } = await decodePng(await readFile(j.from)),
+    small = shrink(rgb, width, height, Math.min(j.width, width));
+  await mkdir(dirname(j.to), { recursive: true });
+  const tmp = `${j.to}.${process.pid}-${j.id}.tmp`;
+  await writeFile(tmp, await encodePng(small.scanlines, small.width, small.height));
+  await rename(tmp, j.to);
+}
+
+/**
+ * Box filter: every source pixel counts in the output pixel its centre falls into. Gives PNG scanlines (a zero byte,
+ * then RGB).
+ */
+export function shrink(
+  rgb: Buffer,
+  width: number,
+  height: number,
+  to: number,
+): { scanlines: Buffer; width: number; height: number } {
+  const h = Math.max(1, Math.round((height * to) / width)),
+    stride = to * 3 + 1,
+    sums = new Float64Array(to * 3),
+    out = Buffer.alloc(stride * h);
+  const column = Int32Array.from({ length: width }, (_, x) => Math.floor((x * to) / width) * 3),
+    counts = new Int32Array(to);
+  for (const c of column) counts[c / 3]!++;
+  for (let y = 0, row = 0; y < h; y++) {
+    sums.fill(0);
+    let rows = 0;
+    for (; row < height && Math.floor((row * h) / height) === y; row++, rows++) {
+      for (let x = 0, i = row * width * 3; x < width; x++, i += 3) {
+        const c = column[x]!;
+        sums[c]! += rgb[i]!;
+        sums[c + 1]! += rgb[i + 1]!;
+        sums[c + 2]! += rgb[i + 2]!;
+      }
+    }
+    for (let x = 0; x < to; x++) {
+      const n = Math.max(1, counts[x]! * rows);
+      for (let c = 0; c < 3; c++) out[y * stride + 1 + x * 3 + c] = Math.round(sums[x * 3 + c]! / n);
+    }
+  }
+  return { scanlines: out, width: to, height: h };
+}

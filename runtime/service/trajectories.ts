@@ -1,0 +1,91 @@
+import { copyFile, link, mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { StudioError } from '../domain/index.js';
+import * as m from '../protocol/methods.js';
+import { serializeTrajectory } from '../protocol/trajectoryFile.js';
+import type { FrameLink, TrajectoryView } from '../protocol/types.js';
+import { annotatedOf } from '../annotations/facts.js';
+import { partView } from '../annotations/revise.js';
+import { listTrajectories, withMarks } from '../queries/rows.js';
+import { groupView } from '../queries/trajectory.js';
+import { advantageOptions } from './advantage.js';
+import { noPart, recorded } from './annotations.js';
+import { schemas, type Handlers } from './params.js';
+import type { Thumbnails } from './thumbnails.js';
+import type { OpenRun, Studio } from './studio.js';
+
+/** Lists, single trajectories, groups, files, pictures. */
+export function trajectoryHandlers(h: Handlers, s: Studio, thumbs: Thumbnails): void {
+  /** As recorded; of a part behind a split, its recorded steps. */
+  const view = async (r: OpenRun, p: { readonly run: string; readonly rollout: string }): Promise<TrajectoryView> => {
+    const f = await recorded(r, p.rollout),
+      line = await s.annotations.line(p.run, f.root),
+      a = annotatedOf(f.root, line)[f.place];
+    if (!a) throw noPart(p.rollout);
+    return f.place === 0
+      ? { ...f.view, row: withMarks(f.view.row, await s.annotations.marks(p.run)) }
+      : partView(f.view, a);
+  };
+  h.on(m.listTrajectories, schemas.listTrajectories, (p) =>
+    s.read(p.run, async (r) => listTrajectories(r.reader, p, r.alive, await s.annotations.marks(p.run))),
+  );
+  h.on(m.getTrajectory, schemas.trajectory, (p) => s.read(p.run, (r) => view(r, p)));
+  h.on(m.getGroup, schemas.group, (p) =>
+    s.read(p.run, (r) => groupView(r.reader, p.group, { alive: r.alive, advantage: advantageOptions(r.facts) })),
+  );
+  h.on(m.exportTrajectory, schemas.exportTrajectory, (p) =>
+    s.read(p.run, async (r) => {
+      const t = await view(r, p);
+      if (p.file === undefined) return { text: serializeTrajectory(t) };
+      return { file: await writeTrajectory(t, resolve(p.file), (f) => r.reader.frames.path(f)) };
+    }),
+  );
+  h.on(m.thumbnails, schemas.thumbnails, (p) =>
+    s.read(p.run, async (r) => ({
+      paths: await thumbs.make(
+        p.hashes.map((hash) => ({ hash, path: r.reader.frames.path({ hash, width: 0, height: 0 }) })),
+        p.width,
+      ),
+    })),
+  );
+}
+
+/** Every screen of a trajectory, once. */
+export const framesOf = (t: TrajectoryView): FrameLink[] => [
+  ...new Map(t.steps.flatMap((s) => [s.frame, ...(s.after ? [s.after] : [])]).map((f) => [f.hash, f])).values(),
+];
+
+/**
+ * The trajectory as a file, with its frames in `<name>.frames` beside it. Frames are linked where the disk allows, else
+ * copied.
+ */
+export async function writeTrajectory(
+  t: TrajectoryView,
+  file: string,
+  pathOf: (f: FrameLink) => string,
+): Promise<string> {
+  const folder = `${file
+      .split(/[\\/]/)
+      .at(-1)!
+      .replace(/\.traj\.jsonl$|\.jsonl$/, '')}.frames`,
+    dir = join(dirname(file), folder);
+  try {
+    await mkdir(dir, { recursive: true });
+    for (const f of framesOf(t)) {
+      const to = join(dir, f.hash.slice(0, 2), `${f.hash}.png`);
+      await mkdir(dirname(to), { recursive: true });
+      await link(pathOf(f), to).catch((e: NodeJS.ErrnoException) =>
+        e.code === 'EEXIST' ? undefined : copyFile(pathOf(f), to),
+      );
+    }
+    await writeFile(file, serializeTrajectory(t, folder));
+  } catch (e) {
+    throw new StudioError(
+      'store.io',
+      `The trajectory cannot be written to ${file}: ${(e as Error).message}.`,
+      'Choose another place, or free some space.',
+      { cause: e },
+    );
+  }
+  return file;
+}

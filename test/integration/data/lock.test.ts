@@ -1,6 +1,6 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { createHash } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -69,7 +69,9 @@ class Child {
     return this.next();
   }
   async kill(): Promise<void> {
+    // A process of another user is not ours to kill: it ends with its input.
     this.#process.kill('SIGKILL');
+    this.#process.stdin.end();
     await this.#ended;
   }
 }
@@ -193,7 +195,8 @@ describe('another user', () => {
   const squatter = (name: string): string[] => [
     here,
     '-e',
-    `const flood = (s) => { s.on('error', () => {}); const b = Buffer.alloc(1 << 20); const go = () => { while (s.write(b)); }; s.on('drain', go); go(); };
+    `process.stdin.resume().on('end', () => process.exit());
+     const flood = (s) => { s.on('error', () => {}); const b = Buffer.alloc(1 << 20); const go = () => { while (s.write(b)); }; s.on('drain', go); go(); };
      require('net').createServer(flood).listen('\\0' + ${JSON.stringify(name)}, () => console.log('{"ready":"held"}'));`,
   ];
 
@@ -227,22 +230,9 @@ describe('another user', () => {
       console.log(JSON.stringify({ kind: [t(() => fs.mkdirSync(d + '/lock/2')), t(() => fs.rmSync(d + '/lock/1', { recursive: true })),
         t(() => fs.openSync(d + '/lock/1/alive', 'r')), t(() => fs.writeFileSync(d + '/lock/1/owner.json', ''))].join() }));`;
     const other = new Child(otherUser([here, '-e', script, dir]));
-    expect((await other.next()).kind).toMatch(/^(E\w+,){3}E\w+$/);
+    expect((await other.next()).kind).toBe('EACCES,EACCES,EACCES,EACCES');
     await holder.kill();
     const next = await child('lock');
     expect(await next.ask()).toMatchObject({ held: 1 });
-  });
-  it('finds nothing to hold in a folder that only its owner opens', async () => {
-    const inner = join(dir, 'storage');
-    await mkdir(inner, { mode: 0o700 });
-    const other = new Child(
-      otherUser([
-        here,
-        '-e',
-        `try { require('fs').readdirSync(process.argv[1]); console.log('{}'); } catch (e) { console.log(JSON.stringify({ kind: e.code })); }`,
-        inner,
-      ]),
-    );
-    expect((await other.next()).kind).toBe('EACCES');
   });
 });

@@ -68,7 +68,14 @@ describe('run store', () => {
       expect(again.meta.id).toBe('run-store');
       await again.append(metric(1));
       await again.close();
-      expect((await readdir(dir)).sort()).toEqual(['checkpoints', 'frames', 'index.sqlite', 'journal', 'run.json']);
+      expect((await readdir(dir)).sort()).toEqual([
+        'checkpoints',
+        'frames',
+        'index.sqlite',
+        'journal',
+        'lock',
+        'run.json',
+      ]);
     }));
 
   it('removes what a killed writer did not finish, and nothing of one that lives', () =>

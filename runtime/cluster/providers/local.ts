@@ -338,7 +338,7 @@ export function sandboxCommand(p: SandboxPlan): SandboxCommand {
  * descriptors for closing only up to the first gap. 0 to 4 are the sandbox's own. Only bash can name descriptors above
  * 9; without it those are left to the agent, which closes all again.
  */
-function closingDescriptors(command: readonly string[]): SandboxCommand {
+export function closingDescriptors(command: readonly string[]): SandboxCommand {
   const bash = onPath('bash');
   const script = `for f in /proc/self/fd/*; do f=\${f##*/}; if [ "$f" -gt 4 ]${bash ? '' : ' && [ "$f" -lt 10 ]'}; then eval "exec $f>&-"; fi; done; exec "$@"`;
   const shell = bash ? 'bash' : 'sh';

@@ -353,8 +353,8 @@ export class DataManager {
     for (const r of mine) this.#forget(r);
     await saved;
   }
-  /** What people brought into the pool (demonstrations, imports, overrides) and is switched on, as successes. */
-  broughtSuccesses(): Trajectory[] {
+  /** What people added to the pool (demonstrations, imports, overrides) and is switched on, as successes. */
+  externalSuccesses(): Trajectory[] {
     return this.#state.pool.entries().flatMap((e) => {
       const t =
         e.enabled && (e.provenance !== 'rollout' || e.override !== undefined)

@@ -7,7 +7,8 @@ import {
   type StepSample,
   type Trajectory,
 } from '../domain/index.js';
-import type { ClaimedBatch, DataManager } from '../data/dataManager.js';
+import type { ClaimedBatch } from '../data/claims.js';
+import type { DataManager } from '../data/dataManager.js';
 import type { ModelPool } from '../rollout/modelPool.js';
 import type { RegimeGate } from '../rollout/regime.js';
 import type { TrainerEngine, UpdateReport, WeightsFile } from '../trainer/types.js';

@@ -65,7 +65,8 @@ interface Waiting {
 
 class NativeTrainer implements TrainerEngine {
   readonly #setup: TrainerSetup;
-  readonly #child: ChildProcess;
+  /** The process; tests end it from outside. */
+  readonly child: ChildProcess;
   readonly #exited: Promise<void>;
   readonly #waiting = new Map<number, Waiting>();
   #queue: Promise<unknown> = Promise.resolve();
@@ -78,15 +79,15 @@ class NativeTrainer implements TrainerEngine {
   constructor(setup: TrainerSetup) {
     this.#setup = setup;
     const { args, detached } = inRole(setup.entry, ROLE, process.platform);
-    this.#child = fork(setup.entry.file, args, {
+    this.child = fork(setup.entry.file, args, {
       detached,
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     });
-    this.#child.stderr?.on('data', (b: Buffer) => {
+    this.child.stderr?.on('data', (b: Buffer) => {
       this.#stderr = (this.#stderr + b.toString()).slice(-4000);
     });
-    this.#child.on('message', (m) => {
+    this.child.on('message', (m) => {
       this.#receive(m as FromTrainer);
     });
     this.#exited = new Promise((resolve) => {
@@ -101,10 +102,10 @@ class NativeTrainer implements TrainerEngine {
         this.#waiting.clear();
         resolve();
       };
-      this.#child.once('error', (e) => {
+      this.child.once('error', (e) => {
         end(e.message);
       });
-      this.#child.once('exit', (code, signal) => {
+      this.child.once('exit', (code, signal) => {
         end(signal ? `signal ${signal}` : `exit code ${code}`);
       });
     });
@@ -156,7 +157,7 @@ class NativeTrainer implements TrainerEngine {
       // What was asked before is still answered; a call in progress ends first.
       await this.#queue.catch(() => undefined);
       if (!this.#lost) await this.#command({ kind: 'close' }).catch(() => undefined);
-      const timer = setTimeout(() => this.#child.kill('SIGKILL'), CLOSE_MS);
+      const timer = setTimeout(() => this.child.kill('SIGKILL'), CLOSE_MS);
       await this.#exited;
       clearTimeout(timer);
     })();
@@ -216,7 +217,7 @@ class NativeTrainer implements TrainerEngine {
         reject(this.#lost);
         return;
       }
-      this.#child.send(m, (e) => {
+      this.child.send(m, (e) => {
         if (!e) resolve();
         else
           void this.#exited.then(() => {

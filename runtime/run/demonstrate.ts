@@ -3,7 +3,7 @@ import type { Action, FamilyId, RolloutId, Step, Trajectory } from '../domain/in
 import type { Desktop, DesktopPool, Lease, SettleOptions } from '../cluster/types.js';
 import type { FrameStore } from '../data/types.js';
 import { cancelled } from '../rollout/clock.js';
-import type { DesktopBook } from '../rollout/desktopRegistry.js';
+import type { DesktopRegistry } from '../rollout/desktopRegistry.js';
 import type { OracleSource, Task, TaskEngine, TaskSource } from '../tasks/types.js';
 
 export interface DemonstrateDeps {
@@ -15,7 +15,7 @@ export interface DemonstrateDeps {
   readonly settle?: SettleOptions;
   readonly now: () => number;
   /** Told what happens on which desktop. */
-  readonly desktops?: DesktopBook;
+  readonly desktops?: DesktopRegistry;
 }
 export interface DemonstrateRequest {
   readonly families: readonly FamilyId[];

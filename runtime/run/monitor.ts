@@ -1,7 +1,7 @@
 import type { RunConfig } from '../config/index.js';
 import type { DataManager } from '../data/dataManager.js';
 import type { LedgerCounts } from '../data/types.js';
-import type { RunStatus as WireStatus } from '../protocol/types.js';
+import type { RunStatus as WireStatus } from '../domain/index.js';
 import type { Clock } from '../rollout/clock.js';
 import type { ModelPoolStatus } from '../rollout/modelPool.js';
 import type { Scheduler } from '../rollout/scheduler.js';

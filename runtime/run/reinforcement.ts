@@ -1,7 +1,6 @@
 import type { RolloutOrder } from '../data/types.js';
-import { regimeGate } from '../rollout/regime.js';
+import { gateOptions, regimeGate } from '../rollout/regime.js';
 import type { Evaluations } from './evaluations.js';
-import { gateOptions } from './mapping.js';
 import { OrderQueue } from './orders.js';
 import type { RunParts } from './parts.js';
 import { trainLoop } from './trainLoop.js';

@@ -1,20 +1,21 @@
 import type { RunConfig } from '../config/index.js';
-import { toRunError, type ProcessEntry, type RunId } from '../domain/index.js';
+import { toRunError, type ProcessEntry, type RunId, type RunStatus as WireStatus } from '../domain/index.js';
 import { settleOf } from '../cluster/provide.js';
 import { DataManager } from '../data/dataManager.js';
-import type { RunStatus as WireStatus } from '../protocol/types.js';
 import { systemClock } from '../rollout/clock.js';
-import { DesktopBook } from '../rollout/desktopRegistry.js';
+import { DesktopRegistry } from '../rollout/desktopRegistry.js';
 import { Scheduler, trainingSampling } from '../rollout/scheduler.js';
 import { RunBudget } from './budget.js';
 import { startEngine, type Engine } from './engine.js';
 import type { EvalPoint } from './evaluation.js';
 import { Evaluations } from './evaluations.js';
 import { EvaluationSchedule } from './evaluationSchedule.js';
-import { heldRollout, type HeldRollout } from './held.js';
+import { heldRollout } from './held.js';
+import type { HeldRollout } from './runAccess.js';
 import { demonstrations, readingLessons, warmStart } from './lessons.js';
 import type { Reporter } from './live.js';
-import { dataConfig, openTasks, type Tasks } from './mapping.js';
+import { dataConfig } from '../data/fromConfig.js';
+import { openTasks, type Tasks } from '../tasks/open.js';
 import { RunMonitor } from './monitor.js';
 import { instructionOf, type RunParts } from './parts.js';
 import { joinPools, readPools, type PoolIntake } from './poolSources.js';
@@ -88,7 +89,7 @@ export async function openRun(o: TrainRunOptions): Promise<TrainingRun> {
 /** One training run: makes its parts, takes it through its phases, and lets go of everything. */
 export class TrainingRun {
   readonly data: DataManager;
-  readonly desktops = new DesktopBook();
+  readonly desktops = new DesktopRegistry();
   readonly #o: TrainRunOptions;
   readonly #config: RunConfig;
   readonly #tasks: Tasks;

@@ -40,7 +40,7 @@ export async function prepareDemonstration(
     { run, config, frames } = opened;
   await opened.close();
   o.signal.throwIfAborted();
-  const tasks = await openTasks(config),
+  const tasks = await openTasks(config, s.entry),
     family = familyOf(tasks, p.family),
     seed = p.seed ?? (await freshSeed(s, run, tasks, family));
   checkSeed(tasks, seed);

@@ -1,9 +1,9 @@
 import type { RunConfig } from '../config/index.js';
-import { StudioError, id, type FamilyId, type TaskId } from '../domain/index.js';
+import { StudioError, id, type FamilyId, type ProcessEntry, type TaskId } from '../domain/index.js';
 import type { DataConfig } from '../data/config.js';
 import type { PlannerFamily } from '../data/planner.js';
 import type { GateOptions } from '../rollout/regime.js';
-import { createTaskEngine, openAssets, openFolder } from '../tasks/index.js';
+import { createTaskEngine, metricWorkers, openAssets, openFolder, type TaskEngineOptions } from '../tasks/index.js';
 import { deskSuite, heldoutSeed, quickstartFamilies, trainSeed } from '../tasks/suites/desk/index.js';
 import type { OracleSource, TaskEngine, TaskSource } from '../tasks/types.js';
 import type { TrainerOptions } from '../trainer/native/options.js';
@@ -106,13 +106,15 @@ export interface Tasks {
 
 /**
  * Where tasks come from. Rejects with `config.invalid` for unknown families and `task.unsupported` when nothing can
- * run.
+ * run. `entry`: the bundle whose workers judge; without it nothing can be verified.
  */
-export async function openTasks(c: RunConfig): Promise<Tasks> {
-  return c.tasks.suite === 'desk' ? deskTasks(c) : folderTasks(c);
+export async function openTasks(c: RunConfig, entry?: ProcessEntry): Promise<Tasks> {
+  const judging = entry ? { metrics: metricWorkers(entry) } : {};
+  return c.tasks.suite === 'desk' ? deskTasks(c, judging) : folderTasks(c, judging);
 }
+type Judging = Pick<TaskEngineOptions, 'metrics'>;
 
-function deskTasks(c: RunConfig): Tasks {
+function deskTasks(c: RunConfig, judging: Judging): Tasks {
   const source = deskSuite({ screen: c.desktops.screen });
   const all = new Map(source.families.map((f) => [f.id as string, f]));
   const wanted =
@@ -131,7 +133,7 @@ function deskTasks(c: RunConfig): Tasks {
   const seeds = Array.from({ length: c.tasks.trainSeeds }, (_, i) => trainSeed(i));
   return {
     source,
-    engine: createTaskEngine({ settings: { sleepMode: 'settle' }, settleMs: 0 }),
+    engine: createTaskEngine({ ...judging, settings: { sleepMode: 'settle' }, settleMs: 0 }),
     demoSeeds: seeds,
     families: ids.map((f) => ({
       id: f,
@@ -147,10 +149,10 @@ function deskTasks(c: RunConfig): Tasks {
   };
 }
 
-async function folderTasks(c: RunConfig): Promise<Tasks> {
+async function folderTasks(c: RunConfig, judging: Judging): Promise<Tasks> {
   const assets = c.tasks.assets ? await openAssets(c.tasks.assets) : undefined;
   const folder = await openFolder(c.tasks.dir!, assets ? { assets } : {});
-  const engine = createTaskEngine(assets ? { assets } : {});
+  const engine = createTaskEngine({ ...judging, ...(assets ? { assets } : {}) });
   const wanted = c.tasks.families;
   const usable = folder.families.filter(
     (f) =>

@@ -176,6 +176,7 @@ export function annotationHandlers(h: Handlers, s: Studio): void {
         config: writer.config,
         provider: p.provider,
         frames: writer.frames,
+        entry: st.entry,
         id: name,
         signal,
         onProgress: (x) => {

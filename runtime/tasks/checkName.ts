@@ -73,7 +73,7 @@ function shorten(text: string, room: number, kind: string): string {
 }
 
 /** A script without ` 2>/dev/null`, and without the blanks before it. */
-function withoutSilencing(script: string): string {
+export function withoutSilencing(script: string): string {
   const parts = script.split(/2>\s*\/dev\/null/);
   return parts.map((p, k) => (k === parts.length - 1 ? p : p.trimEnd())).join('');
 }

@@ -146,7 +146,7 @@ const PROGRAMS: readonly (readonly [{ test(text: string): boolean }, string])[] 
   [{ test: downloads }, 'network'],
 ];
 /** A package manager, options, then `install` or `update`. Options are read once, whatever they are called. */
-function installs(text: string): boolean {
+export function installs(text: string): boolean {
   const managers = /\b(apt|apt-get|snap|pip3?|flatpak) +/g,
     option = /-\S+ +/y,
     verb = /(install|update)\b/y;
@@ -162,7 +162,7 @@ function installs(text: string): boolean {
   return false;
 }
 /** A program that downloads, and an address behind it on the same line. */
-function downloads(text: string): boolean {
+export function downloads(text: string): boolean {
   return text.split(/[\n\r\u2028\u2029]/).some((line) => {
     const program = /\b(wget|curl|git clone)\b/.exec(line);
     return program !== null && /https?:/.test(line.slice(program.index + program[0].length));

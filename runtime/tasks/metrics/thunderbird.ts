@@ -49,8 +49,7 @@ const PREF = 'user_pref("',
   BETWEEN = '", ';
 
 /**
- * Key and value of a line `user_pref("key", value);`; a key may hold quotes behind backslashes, and is as long as
- * possible.
+ * Key and value of a line `user_pref("key", value);`; a key may hold quotes behind backslashes.
  */
 export function userPref(line: string): { readonly key: string; readonly value: string } | undefined {
   if (!line.startsWith(PREF) || !line.endsWith(PREF_END)) return undefined;
@@ -58,14 +57,12 @@ export function userPref(line: string): { readonly key: string; readonly value: 
     to = line.length - PREF_END.length;
   // The value is one line in JavaScript's eyes.
   const breaks = ['\r', '\u2028', '\u2029'].map((c) => line.lastIndexOf(c, to - 1));
-  // The key may go on behind a quote only where a backslash is in front of that.
-  let end = line.indexOf('"', from);
-  while (end > from && line[end - 1] === '\\') end = line.indexOf('"', end + 1);
-  if (end < 0) end = line.length;
-  for (let quote = line.lastIndexOf('"', end); quote > from; quote = line.lastIndexOf('"', quote - 1)) {
+  for (let quote = line.indexOf('"', from); quote > from; quote = line.indexOf('"', quote + 1)) {
     const value = quote + BETWEEN.length;
     if (line.startsWith(BETWEEN, quote) && value < to && breaks.every((b) => b < value))
       return { key: line.slice(from, quote), value: line.slice(value, to) };
+    // The key goes on behind a quote only where a backslash is in front of that.
+    if (line[quote - 1] !== '\\') return undefined;
   }
   return undefined;
 }

@@ -6,6 +6,8 @@ import { evaluate } from './job.js';
 export function runMetricWorker(): void {
   const port = parentPort;
   if (!port) throw new Error('the metric worker runs only in a worker thread');
+  // Nobody reads where in a metric an error came from; parsers make many.
+  Error.stackTraceLimit = 0;
   port.on('message', (job: MetricJob) => {
     void evaluate(job).then((done) => {
       port.postMessage(done);

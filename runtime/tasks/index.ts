@@ -5,5 +5,7 @@ export { openFolder, type FolderSource, type FolderSourceOptions } from './folde
 export { localMetrics, type MetricRunner } from './metrics/job.js';
 export { metricWorkers } from './metrics/metricPool.js';
 export { DESK_IMAGE, type ImageContents } from './needs.js';
+export { openTasks, type Tasks } from './open.js';
+export { deskSuite } from './suites/desk/index.js';
 export { loadTaskFile, parseTask } from './taskFile.js';
 export type * from './types.js';

@@ -6,7 +6,7 @@ import type { Value } from '../values.js';
 import { FileValue } from '../values.js';
 import { MAX_TEXT_BYTES } from '../metrics/types.js';
 import { TooLarge } from './files.js';
-import type { Getter } from './index.js';
+import type { Getter } from './types.js';
 
 /** Output of a command inside the desktop; null when it cannot be run or is not text. */
 export const vmCommand =

@@ -1,102 +1,25 @@
 import type { RunConfig } from '../config/index.js';
 import { StudioError, id, type FamilyId, type ProcessEntry, type TaskId } from '../domain/index.js';
-import type { DataConfig } from '../data/config.js';
-import type { PlannerFamily } from '../data/planner.js';
-import type { GateOptions } from '../rollout/regime.js';
-import { createTaskEngine, metricWorkers, openAssets, openFolder, type TaskEngineOptions } from '../tasks/index.js';
-import { deskSuite, heldoutSeed, quickstartFamilies, trainSeed } from '../tasks/suites/desk/index.js';
-import type { OracleSource, TaskEngine, TaskSource } from '../tasks/types.js';
-import type { TrainerOptions } from '../trainer/native/options.js';
+import { openAssets } from './assets.js';
+import { createTaskEngine, type TaskEngineOptions } from './engine.js';
+import { openFolder } from './folderSource.js';
+import { metricWorkers } from './metrics/metricPool.js';
+import { deskSuite, heldoutSeed, quickstartFamilies, trainSeed } from './suites/desk/index.js';
+import type { OracleSource, TaskEngine, TaskSource } from './types.js';
 
-/** The run file's options in each module's own words. */
-
-export function dataConfig(c: RunConfig): DataConfig {
-  const { curation: k, rollout, trainer } = c;
-  return {
-    dynamicRollouts: {
-      enabled: k.dynamicRollouts.enabled,
-      max: k.dynamicRollouts.max,
-      min: 2,
-      threshold: k.dynamicRollouts.threshold,
-      window: k.dynamicRollouts.window,
-      minRollouts: Math.min(8, k.dynamicRollouts.window),
-    },
-    dynamicLength: {
-      enabled: k.dynamicLength.enabled,
-      global: rollout.maxSteps,
-      floor: k.dynamicLength.floor,
-      slack: k.dynamicLength.slack,
-      exploreShare: k.dynamicLength.exploreShare,
-      window: 64,
-    },
-    highEntropy: { enabled: k.highEntropy.enabled, quantile: 1 - k.highEntropy.keep },
-    groupFilter: { enabled: k.groupFilter.enabled, maxSize: k.dynamicRollouts.max, minSize: 2 },
-    pool: {
-      enabled: k.pool.enabled,
-      addSuccesses: k.pool.addSuccesses,
-      select: k.pool.selection,
-      maxUses: k.pool.reuseCap === 0 ? Number.MAX_SAFE_INTEGER : k.pool.reuseCap,
-      maxAge: k.pool.maxAge,
-      perFamily: k.pool.maxPerFamily,
-    },
-    // Nothing trains a remote policy: a bound that waits for updates would stop its rollouts.
-    staleness: {
-      enabled: k.staleness.enabled && c.policy.kind === 'embedded',
-      eta: k.staleness.eta,
-      perUpdate: trainer.batchGroups * k.dynamicRollouts.max,
-      groupsPerUpdate: trainer.batchGroups,
-    },
-    planner: {
-      seed: c.seed,
-      order: k.planner === 'variance' ? 'variance' : 'passes',
-      floor: 0.05,
-      power: k.uncertainty,
-      maxRetries: rollout.retries,
-      ...(k.probe > 0 ? { probe: k.probe } : {}),
-    },
-  };
-}
-
-/**
- * Barrier between rollouts. Without a trainer nothing ends a batch; a batch larger than the staleness bound admits
- * would never be full.
- */
-export function gateOptions(c: RunConfig): GateOptions {
-  const { batchGroups } = c.trainer,
-    { enabled, eta } = c.curation.staleness,
-    wanted = c.rollout.batchGroups || batchGroups;
-  const regime = c.policy.kind !== 'embedded' && c.rollout.regime === 'batch' ? 'rollout' : c.rollout.regime;
-  return { regime, slots: c.desktops.count, groups: enabled ? Math.min(wanted, (eta + 1) * batchGroups) : wanted };
-}
-
-export function trainerOptions(c: RunConfig, exportDir: string): Partial<TrainerOptions> {
-  const t = c.trainer;
-  return {
-    objective: t.algorithm,
-    epsLow: t.epsLow,
-    epsHigh: t.epsHigh,
-    dualClip: t.dualClip,
-    correction: t.tis.enabled ? 'token' : 'none',
-    tisCap: t.tis.cap,
-    klBeta: t.klBeta,
-    entropyCoefficient: t.entropyBonus,
-    imitationCoefficient: t.imitationCoef,
-    temperature: c.policy.temperature,
-    lr: t.lr,
-    weightDecay: t.weightDecay,
-    gradClip: t.gradClip,
-    minibatchStates: t.minibatchStates,
-    threads: t.threads,
-    exportDir,
-    readingCoefficient: c.warmStart.reading.coef,
-  };
+/** A family as the planner draws from it. */
+export interface TrainedFamily {
+  readonly id: FamilyId;
+  readonly seeds: readonly number[] | { readonly from: number; readonly count: number };
+  /** The suite's own step limit. */
+  readonly maxSteps?: number;
 }
 
 export interface Tasks {
   readonly source: TaskSource & Partial<OracleSource>;
   readonly engine: TaskEngine;
   /** Families trained on. */
-  readonly families: readonly PlannerFamily[];
+  readonly families: readonly TrainedFamily[];
   readonly taskOf: (family: FamilyId, seed: number) => TaskId;
   /** `n` held-out tasks, families in turn. */
   readonly probes: (n: number) => readonly { readonly family: FamilyId; readonly seed: number }[];

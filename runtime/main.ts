@@ -34,6 +34,9 @@ switch (role) {
   case '__jpeg':
     (await import('./interchange/jpegWorker.js')).runJpegWorker();
     break;
+  case '__metrics':
+    (await import('./tasks/metrics/metricWorker.js')).runMetricWorker();
+    break;
   default:
     process.exitCode = await (await import('./cli/commandLine.js')).commandLine(process.argv.slice(2));
 }

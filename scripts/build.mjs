@@ -24,7 +24,12 @@ const pages = Object.fromEntries(
  */
 const parts = {
   'runtime.studio': ['cli/commandLine.js', 'service/interchangeWorker.js'],
-  'runtime.workers': ['data/store/indexWorker.js', 'service/thumbnailWorker.js', 'interchange/jpegWorker.js'],
+  'runtime.workers': [
+    'data/store/indexWorker.js',
+    'service/thumbnailWorker.js',
+    'interchange/jpegWorker.js',
+    'tasks/metrics/metricWorker.js',
+  ],
   'runtime.engines': ['policy/embedded/replicaProcess.js', 'trainer/native/trainerProcess.js'],
 };
 /** main.ts imports its parts from their bundles beside it. */

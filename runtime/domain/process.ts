@@ -24,4 +24,5 @@ export const inRole = (
 });
 /** Second argument of a child that gives way. */
 export const background = 'background';
-export type ProcessRole = '__replica' | '__trainer' | '__index' | '__thumbnails' | '__jpeg' | '__interchange';
+export type ProcessRole =
+  '__replica' | '__trainer' | '__index' | '__thumbnails' | '__jpeg' | '__interchange' | '__metrics';

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { StudioError, type FamilyId, type RunPath, ServiceError } from '../domain/index.js';
+import { StudioError, type FamilyId, type ProcessEntry, type RunPath, ServiceError } from '../domain/index.js';
 import { openTasks, type Tasks } from '../tasks/open.js';
 import { openPersonalDesktop, type PersonalDesktops } from './personalDesktops.js';
 import type { RunWriter, RunWriters } from './runWriter.js';
@@ -21,6 +21,8 @@ export interface DemonstrationRequest {
 export interface DemonstrationHost {
   readonly writers: RunWriters;
   readonly own: PersonalDesktops;
+  /** The bundle whose workers judge. */
+  readonly entry: ProcessEntry;
   /** Rejects with `not.found` for a folder that is no run. */
   mustExist(run: RunPath): Promise<void>;
   /** Tasks of the family that somebody or something demonstrated with success; at most `limit` trajectories count. */
@@ -54,7 +56,7 @@ export async function prepareDemonstration(
     { run, config, frames } = opened;
   await opened.close();
   o.signal.throwIfAborted();
-  const tasks = await openTasks(config),
+  const tasks = await openTasks(config, s.entry),
     family = familyOf(tasks, p.family),
     seed = p.seed ?? (await freshSeed(s, run, tasks, family));
   checkSeed(tasks, seed);

@@ -4,6 +4,7 @@ import {
   isTerminal,
   type DesktopId,
   type GroupId,
+  type ProcessEntry,
   type RolloutId,
   type Step,
   type TaskId,
@@ -29,6 +30,8 @@ export interface ReplayRequest {
   readonly config: RunConfig;
   readonly provider?: 'auto' | 'docker' | 'local' | undefined;
   readonly frames: FrameStore;
+  /** The bundle whose workers judge. */
+  readonly entry: ProcessEntry;
   /** Of the new trajectory. */
   readonly id: RolloutId;
   readonly signal: AbortSignal;
@@ -44,7 +47,7 @@ export async function replay(desktops: PersonalDesktops, r: ReplayRequest): Prom
   const steps = script(r.view.trajectory.steps),
     screen = screenOf(r.view),
     config: RunConfig = { ...r.config, desktops: { ...r.config.desktops, screen } };
-  const tasks = await openTasks(config),
+  const tasks = await openTasks(config, r.entry),
     task = taskOf(tasks, r.view),
     { rollout, revision, run } = r.view,
     { row } = r.view.trajectory;

@@ -44,7 +44,7 @@ export async function evaluateRun(r: EvaluateRequest): Promise<EvalPoint & { rea
   const config = parseRunFile(meta.config, r.provider ? { desktops: { provider: r.provider } } : {});
   const episodes = r.episodes ?? Math.max(1, config.evaluation.episodes),
     split = r.split ?? 'heldout',
-    tasks = ofSplit(await openTasks(config), split);
+    tasks = ofSplit(await openTasks(config, r.entry), split);
   const reader = await RunReader.open(r.dir, { index: r.entry });
   const checkpoint = await lastCheckpoint(reader, r.version).finally(() => reader.close());
   if (!checkpoint && config.policy.kind === 'embedded')

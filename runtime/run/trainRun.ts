@@ -60,7 +60,7 @@ export async function trainRun(o: TrainRunOptions): Promise<TrainResult> {
  * let go of it.
  */
 export async function openRun(o: TrainRunOptions): Promise<TrainingRun> {
-  const tasks = await openTasks(o.config),
+  const tasks = await openTasks(o.config, o.entry),
     pools = (): Promise<PoolIntake> => readPools(o.config, new Set(tasks.families.map((f) => f.id)), o.entry);
   // Before there is a folder or a desktop: what cannot be read is said while nothing is lost.
   const asked = o.config.curation.pool.from.length > 0,

@@ -18,6 +18,7 @@ import type { Studio } from './studio.js';
 const demonstrationHost = (s: Studio): DemonstrationHost => ({
   writers: s.writers,
   own: s.own,
+  entry: s.entry,
   mustExist: (dir) => s.mustExist(dir),
   demonstrated: (dir, family, limit) =>
     s.read(dir, async ({ reader, alive }) => {

@@ -26,7 +26,7 @@ export async function replayRevision(
   try {
     const name = await s.read(dir, (r) => freeName(r, `replay/${view.rollout}@${view.revision}`)),
       { config, frames } = writer,
-      t = await replay(s.own, { view, config, provider: p.provider, frames, id: name, ...o }),
+      t = await replay(s.own, { view, config, provider: p.provider, frames, entry: s.entry, id: name, ...o }),
       kept = await record(writer, t, view, keptOut(view, a, line));
     const now = await s.annotations.write(dir, f.root, () => ({
       type: 'replay',

@@ -63,11 +63,17 @@ function subjectOf(c: unknown): Subject {
 function shorten(text: string, room: number, kind: string): string {
   if (text.length <= room && !/\n|2>/.test(text)) return text;
   if (text.startsWith('/') && kind !== 'command' && kind !== '') return `…${text.slice(text.length - room + 1)}`;
-  const clean = text.trim().replace(/\s*2>\s*\/dev\/null/g, ''),
+  const clean = withoutSilencing(text.trim()),
     [line = ''] = clean.split('\n');
   if (line === clean && line.length <= room) return line;
   if (line.length + 2 <= room) return `${line} …`;
   const cut = line.slice(0, room - 2),
     word = cut.lastIndexOf(' ');
   return `${word > room / 3 ? cut.slice(0, word) : cut} …`;
+}
+
+/** A script without ` 2>/dev/null`, and without the blanks before it. */
+export function withoutSilencing(script: string): string {
+  const parts = script.split(/2>\s*\/dev\/null/);
+  return parts.map((p, k) => (k === parts.length - 1 ? p : p.trimEnd())).join('');
 }

@@ -55,6 +55,18 @@ const NOT_RUNNABLE = new Set(['ENOENT', 'EACCES', 'ENOEXEC', 'ENOTDIR', 'EISDIR'
  * 500). Rejects with `timeout` when it does not end, `desktop.lost` when the desktop is gone.
  */
 export async function runCommand(ctx: TaskContext, c: TaskCommand): Promise<CommandOutput | undefined> {
+  const r = await runRaw(ctx, c);
+  return r && asText(r);
+}
+/** Undefined when it is not text. */
+export function asText(r: ExecResult): CommandOutput | undefined {
+  const stdout = decodeText(r.stdout),
+    stderr = decodeText(r.stderr);
+  return stdout === undefined || stderr === undefined ? undefined : { code: r.code, stdout, stderr };
+}
+
+/** The same with its output in bytes; undefined when the program could not be started. */
+export async function runRaw(ctx: TaskContext, c: TaskCommand): Promise<ExecResult | undefined> {
   let r: ExecResult;
   const p = await prepare(ctx, c);
   try {
@@ -76,9 +88,7 @@ export async function runCommand(ctx: TaskContext, c: TaskCommand): Promise<Comm
       'Give the desktop more CPU, or correct the task file.',
     );
   }
-  const stdout = decodeText(r.stdout),
-    stderr = decodeText(r.stderr);
-  return stdout === undefined || stderr === undefined ? undefined : { code: r.code, stdout, stderr };
+  return r;
 }
 
 /** The argument vector, with stand-ins for `python` and pyautogui where a command names them. */

@@ -55,7 +55,11 @@ export function desktopPath(path: string): string {
   return `/${out.join('/')}`;
 }
 
-export const baseName = (path: string): string => path.replace(/\/+$/, '').split('/').pop() ?? '';
+export const baseName = (path: string): string => {
+  let end = path.length;
+  while (path[end - 1] === '/') end--;
+  return path.slice(path.lastIndexOf('/', end - 1) + 1, end);
+};
 
 export function checkCancelled(signal: AbortSignal): void {
   if (signal.aborted)

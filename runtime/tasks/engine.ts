@@ -6,12 +6,15 @@ import { noAssets } from './assets.js';
 import type { TaskContext, TaskSettings } from './context.js';
 import { sleep } from './context.js';
 import { judge } from './judge.js';
+import type { MetricRunner } from './metrics/job.js';
 import type { ImageContents } from './needs.js';
 import { DESK_IMAGE, assetNeeds, engineNeeds, needsOf } from './needs.js';
 import { runSteps } from './setup/index.js';
 import type { Task, TaskEngine } from './types.js';
 
 export interface TaskEngineOptions {
+  /** Where metrics run. Without it nothing can be verified: enough for check() and set-up. */
+  readonly metrics?: MetricRunner;
   /** Local files that tasks download; default none. */
   readonly assets?: AssetStore;
   /** What the image offers, for check(). */
@@ -82,8 +85,9 @@ export function createTaskEngine(options: TaskEngineOptions = {}): TaskEngine {
     },
     verify: async (task, desktop, lastAction: Action | undefined, signal) => {
       supported(task);
+      if (!options.metrics) throw new Error('this task engine was made without workers for its metrics');
       try {
-        return await judge(task, context(task, desktop, signal), lastAction);
+        return await judge(task, context(task, desktop, signal), lastAction, options.metrics);
       } catch (e) {
         throw fault(e, 'task.verify', `The verifier of ${task.id} failed`, signal);
       }

@@ -2,6 +2,8 @@ export { cacheName, noAssets, openAssets, uuid5, type AssetStore } from './asset
 export { checkFolder, formatCheck, type CheckOptions } from './check.js';
 export { createTaskEngine, type TaskEngineOptions } from './engine.js';
 export { openFolder, type FolderSource, type FolderSourceOptions } from './folderSource.js';
+export { localMetrics, type MetricRunner } from './metrics/job.js';
+export { metricWorkers } from './metrics/metricPool.js';
 export { DESK_IMAGE, type ImageContents } from './needs.js';
 export { openTasks, type Tasks } from './open.js';
 export { deskSuite } from './suites/desk/index.js';

@@ -2,15 +2,15 @@ import type { Action, Outcome, VerifierReport } from '../domain/index.js';
 import { checkName, subject } from './checkName.js';
 import type { TaskContext } from './context.js';
 import { checkCancelled } from './context.js';
-import { MissingFile } from './getters/files.js';
+import { MissingFile, TooLarge } from './getters/files.js';
 import type { GetterConfig } from './getters/types.js';
 import { getters } from './getters/index.js';
-import { metrics } from './metrics/index.js';
-import type { Verdict } from './metrics/types.js';
+import { pack } from './metrics/job.js';
+import type { MetricRunner } from './metrics/job.js';
 import { runSteps } from './setup/index.js';
 import type { Task } from './types.js';
 import type { Value } from './values.js';
-import { brief, isDict } from './values.js';
+import { isDict } from './values.js';
 
 export type Judged = Extract<Outcome, { kind: 'success' | 'failure' }>;
 type Check = VerifierReport['checks'][number];
@@ -21,7 +21,12 @@ type Check = VerifierReport['checks'][number];
  * 1 as soon as one is 1, else the best. Rejects with whatever a step, getter or metric threw: that is a fault of the
  * verifier.
  */
-export async function judge(task: Task, ctx: TaskContext, lastAction: Action | undefined): Promise<Judged> {
+export async function judge(
+  task: Task,
+  ctx: TaskContext,
+  lastAction: Action | undefined,
+  metrics: MetricRunner,
+): Promise<Judged> {
   const e = task.evaluator;
   await runSteps(ctx, e.postconfig ?? []);
   const failed = lastAction?.type === 'fail';
@@ -38,11 +43,11 @@ export async function judge(task: Task, ctx: TaskContext, lastAction: Action | u
   }
   const checks: Check[] = [];
   if (typeof e.func === 'string') {
-    const check = await one(ctx, e.func, e.result, e.expected, e.options);
+    const check = await one(ctx, metrics, e.func, e.result, e.expected, e.options);
     return outcome(check.score, [check]);
   }
   for (const [i, func] of e.func.entries()) {
-    const check = await one(ctx, func, at(e.result, i), at(e.expected, i), at(e.options, i));
+    const check = await one(ctx, metrics, func, at(e.result, i), at(e.expected, i), at(e.options, i));
     checks.push(check);
     if (e.conj === 'or' ? check.score === 1 : check.score === 0) return outcome(check.score, checks);
   }
@@ -56,37 +61,45 @@ function outcome(reward: number, checks: Check[]): Judged {
   return { kind: reward === 1 ? 'success' : 'failure', reward, truncated: false, report: { checks } };
 }
 
-/** One metric on what its getters find. A missing result file is 0. */
+/** Getters whose answer the task decides; those of all others come from the desktop, where the agent was. */
+const OF_THE_TASK = new Set(['rule', 'cloud_file']);
+
+/** One metric on what its getters find. A missing result file is 0, and so is more than a verifier looks at. */
 async function one(
   ctx: TaskContext,
+  metrics: MetricRunner,
   func: string,
   result: unknown,
   expected: unknown,
   options: unknown,
 ): Promise<Check> {
   const name = checkName(func, result);
-  let found: Value = null;
+  let found: Value, want: Value | undefined;
   try {
     found = (await get(ctx, result)) ?? null;
   } catch (e) {
-    if (!(e instanceof MissingFile)) throw e;
+    if (!(e instanceof MissingFile || e instanceof TooLarge)) throw e;
     return { ...name, expected: subject(expected), found: e.message, score: 0 };
   }
-  const want = await get(ctx, expected);
-  checkCancelled(ctx.signal);
-  let v: Verdict;
   try {
-    v = await metrics[func]!({ result: found, expected: want, options: isDict(options) ? options : {} });
+    want = await get(ctx, expected);
   } catch (e) {
-    throw new Error(`${func}: ${(e as Error).message}`, { cause: e });
+    if (!(e instanceof TooLarge)) throw e;
+    return { ...name, expected: subject(expected), found: e.message, score: 0 };
   }
-  if (!Number.isFinite(v.score)) throw new Error(`${func} gave no number`);
-  return {
-    ...name,
-    expected: brief(v.expected ?? want),
-    found: brief(v.found ?? found),
-    score: Math.min(1, Math.max(0, v.score)),
-  };
+  checkCancelled(ctx.signal);
+  const done = await metrics.run(
+    {
+      func,
+      result: pack(found, func),
+      expected: want === undefined ? undefined : pack(want, func),
+      options: isDict(options) ? options : {},
+      desktopGold: isDict(expected) && !OF_THE_TASK.has(String(expected['type'])),
+    },
+    ctx.signal,
+  );
+  if ('fault' in done) throw new Error(`${func}: ${done.fault}`);
+  return { ...name, ...done };
 }
 
 /** Null and {} mean "no getter here". */
@@ -97,7 +110,7 @@ async function get(ctx: TaskContext, config: unknown): Promise<Value | undefined
   try {
     return await getters[type]!(ctx, config as GetterConfig);
   } catch (e) {
-    if (e instanceof MissingFile || !(e instanceof Error) || e.name === 'StudioError') throw e;
+    if (e instanceof MissingFile || e instanceof TooLarge || !(e instanceof Error) || e.name === 'StudioError') throw e;
     throw new Error(`${type}: ${e.message}`, { cause: e });
   }
 }

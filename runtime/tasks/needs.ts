@@ -122,7 +122,7 @@ const normalApp = (a: string): string => {
 };
 
 /** Programs in task commands that an image may lack, and what the need is called. */
-const PROGRAMS: readonly (readonly [RegExp, string])[] = [
+const PROGRAMS: readonly (readonly [{ test(text: string): boolean }, string])[] = [
   [/\b(google-chrome|chromium)\b/, 'app:chrome'],
   [/\b(soffice|libreoffice)\b/, 'app:libreoffice'],
   [/(^|[\s/;&|"'])gimp\b/, 'app:gimp'],
@@ -142,9 +142,32 @@ const PROGRAMS: readonly (readonly [RegExp, string])[] = [
   [/(^|[\s;&|])gio\b/, 'program:gio'],
   [/\bxdg-(open|mime)\b/, 'program:xdg-utils'],
   [/hotkey\((\[ *)?["']ctrl["'], *["']alt["'], *["']t["']/, 'shortcut:ctrl+alt+t'],
-  [/\b(apt|apt-get|snap|pip3?|flatpak) +(-\S+ +)*(install|update)\b/, 'network'],
-  [/\b(wget|curl|git clone)\b.*https?:/, 'network'],
+  [{ test: installs }, 'network'],
+  [{ test: downloads }, 'network'],
 ];
+/** A package manager, options, then `install` or `update`. Options are read once, whatever they are called. */
+export function installs(text: string): boolean {
+  const managers = /\b(apt|apt-get|snap|pip3?|flatpak) +/g,
+    option = /-\S+ +/y,
+    verb = /(install|update)\b/y;
+  let read = 0;
+  while (managers.test(text)) {
+    // Among the options of one before: what follows them is known.
+    if (managers.lastIndex < read) continue;
+    option.lastIndex = managers.lastIndex;
+    while (option.test(text)) read = option.lastIndex;
+    verb.lastIndex = Math.max(read, managers.lastIndex);
+    if (verb.test(text)) return true;
+  }
+  return false;
+}
+/** A program that downloads, and an address behind it on the same line. */
+export function downloads(text: string): boolean {
+  return text.split(/[\n\r\u2028\u2029]/).some((line) => {
+    const program = /\b(wget|curl|git clone)\b/.exec(line);
+    return program !== null && /https?:/.test(line.slice(program.index + program[0].length));
+  });
+}
 function commandNeeds(text: string, image: ImageContents): string[] {
   const has = new Set([
     ...image.apps.map((a) => `app:${a}`),

@@ -1,8 +1,9 @@
 import type { RunConfig } from '../config/index.js';
-import { StudioError, id, type FamilyId, type TaskId } from '../domain/index.js';
+import { StudioError, id, type FamilyId, type ProcessEntry, type TaskId } from '../domain/index.js';
 import { openAssets } from './assets.js';
-import { createTaskEngine } from './engine.js';
+import { createTaskEngine, type TaskEngineOptions } from './engine.js';
 import { openFolder } from './folderSource.js';
+import { metricWorkers } from './metrics/metricPool.js';
 import { deskSuite, heldoutSeed, quickstartFamilies, trainSeed } from './suites/desk/index.js';
 import type { OracleSource, TaskEngine, TaskSource } from './types.js';
 
@@ -28,13 +29,15 @@ export interface Tasks {
 
 /**
  * Where tasks come from. Rejects with `config.invalid` for unknown families and `task.unsupported` when nothing can
- * run.
+ * run. `entry`: the bundle whose workers judge; without it nothing can be verified.
  */
-export async function openTasks(c: RunConfig): Promise<Tasks> {
-  return c.tasks.suite === 'desk' ? deskTasks(c) : folderTasks(c);
+export async function openTasks(c: RunConfig, entry?: ProcessEntry): Promise<Tasks> {
+  const judging = entry ? { metrics: metricWorkers(entry) } : {};
+  return c.tasks.suite === 'desk' ? deskTasks(c, judging) : folderTasks(c, judging);
 }
+type Judging = Pick<TaskEngineOptions, 'metrics'>;
 
-function deskTasks(c: RunConfig): Tasks {
+function deskTasks(c: RunConfig, judging: Judging): Tasks {
   const source = deskSuite({ screen: c.desktops.screen });
   const all = new Map(source.families.map((f) => [f.id as string, f]));
   const wanted =
@@ -53,7 +56,7 @@ function deskTasks(c: RunConfig): Tasks {
   const seeds = Array.from({ length: c.tasks.trainSeeds }, (_, i) => trainSeed(i));
   return {
     source,
-    engine: createTaskEngine({ settings: { sleepMode: 'settle' }, settleMs: 0 }),
+    engine: createTaskEngine({ ...judging, settings: { sleepMode: 'settle' }, settleMs: 0 }),
     demoSeeds: seeds,
     families: ids.map((f) => ({
       id: f,
@@ -69,10 +72,10 @@ function deskTasks(c: RunConfig): Tasks {
   };
 }
 
-async function folderTasks(c: RunConfig): Promise<Tasks> {
+async function folderTasks(c: RunConfig, judging: Judging): Promise<Tasks> {
   const assets = c.tasks.assets ? await openAssets(c.tasks.assets) : undefined;
   const folder = await openFolder(c.tasks.dir!, assets ? { assets } : {});
-  const engine = createTaskEngine(assets ? { assets } : {});
+  const engine = createTaskEngine({ ...judging, ...(assets ? { assets } : {}) });
   const wanted = c.tasks.families;
   const usable = folder.families.filter(
     (f) =>

@@ -5,9 +5,12 @@
 export class FileValue {
   readonly name: string;
   readonly data: Buffer;
-  constructor(name: string, data: Buffer) {
+  /** Of the whole file, bytes: `data` may be its beginning only. */
+  readonly size: number;
+  constructor(name: string, data: Buffer, size = data.length) {
     this.name = name;
     this.data = data;
+    this.size = size;
   }
 }
 
@@ -93,12 +96,12 @@ export const fileLines = (text: string): string[] => text.match(/[^\n]*\n|[^\n]+
 /** A value as one short line for a person. */
 export function brief(v: unknown, max = 200): string {
   const text = isFile(v)
-    ? `file ${v.name} (${v.data.length} bytes): ${v.data.subarray(0, max * 2).toString('utf8')}`
+    ? `file ${v.name} (${v.size} bytes): ${v.data.subarray(0, max * 2).toString('utf8')}`
     : v === undefined || v === null
       ? 'nothing'
       : typeof v === 'string'
         ? v
         : JSON.stringify(v);
-  const line = text.replace(/\s*\n\s*/g, ' ⏎ ');
+  const line = text.replace(/\s+/g, (blanks) => (blanks.includes('\n') ? ' ⏎ ' : blanks));
   return line.length > max ? `${line.slice(0, max - 1)}…` : line;
 }

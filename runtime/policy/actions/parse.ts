@@ -42,11 +42,11 @@ export class GrammarError extends StudioError {
 
 const MARKER = /(?<![\w])Action\s*[:\uff1a]/g;
 /** End-of-turn tokens that a server may leave in the text. */
-const TRAILER = /(?:\s|<\|im_end\|>|<\|endoftext\|>|<\/s>|<\/Output>)+$/;
+const TRAILERS = ['<|im_end|>', '<|endoftext|>', '</s>', '</Output>'];
 
 /** Throws GrammarError. */
 export function parseAnswer(text: string): Answer {
-  const end = text.length - (TRAILER.exec(text)?.[0].length ?? 0);
+  const end = endOf(text);
   const markers = [...text.slice(0, end).matchAll(MARKER)];
   if (markers.length === 0) {
     const thought = /Thought\s*[:\uff1a]|Reflection\s*[:\uff1a]/.exec(text);
@@ -66,6 +66,16 @@ export function parseAnswer(text: string): Answer {
     }
   }
   throw furthest!;
+}
+
+/** Where the answer ends: before the trailers and white space at its end, read from the right. */
+export function endOf(text: string): number {
+  for (let end = text.length; ;) {
+    const last = text.slice(0, end).trimEnd().length,
+      trailer = TRAILERS.find((t) => text.endsWith(t, last));
+    if (!trailer) return last;
+    end = last - trailer.length;
+  }
 }
 
 function preamble(s: string): { thought?: string; reflection?: string } {

@@ -8,6 +8,9 @@ import type { Getter, GetterConfig } from './types.js';
 /** Python's FileNotFoundError in a result getter: the task is judged 0. */
 export class MissingFile extends Error {}
 
+/** More than a verifier looks at, made by whoever worked on the desktop: the task is judged 0. */
+export class TooLarge extends Error {}
+
 /** What reading a file may answer that means "there is no such file to judge". */
 const ABSENT = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'EACCES', 'ELOOP', 'ENAMETOOLONG']);
 

@@ -1,16 +1,23 @@
 import type { TaskCommand } from '../command.js';
-import { runCommand } from '../command.js';
+import { asText, runRaw } from '../command.js';
 import { baseName, desktopPath } from '../context.js';
 import { windows } from '../setup/windows.js';
 import type { Value } from '../values.js';
 import { FileValue } from '../values.js';
+import { MAX_TEXT_BYTES } from '../metrics/types.js';
+import { TooLarge } from './files.js';
 import type { Getter } from './types.js';
 
-/** Output of a command inside the desktop; null when it cannot be run. */
+/** Output of a command inside the desktop; null when it cannot be run or is not text. */
 export const vmCommand =
   (stream: 'stdout' | 'stderr'): Getter =>
-  async (ctx, c) =>
-    (await runCommand(ctx, c as unknown as TaskCommand))?.[stream] ?? null;
+  async (ctx, c) => {
+    const raw = await runRaw(ctx, c as unknown as TaskCommand);
+    if (raw === undefined) return null;
+    if (Math.max(raw.stdout.length, raw.stderr.length) > MAX_TEXT_BYTES)
+      throw new TooLarge(`the command wrote more than ${MAX_TEXT_BYTES / 2 ** 20} MiB`);
+    return asText(raw)?.[stream] ?? null;
+  };
 
 export const screenSize: Getter = (ctx) =>
   Promise.resolve({ width: ctx.desktop.screen.width, height: ctx.desktop.screen.height });
@@ -41,6 +48,8 @@ export const vlcStatus: Getter = async (ctx, c) => {
 
 /** More entries than this are not listed. */
 const MAX_ENTRIES = '20000';
+/** Longest list of them, bytes. */
+const MAX_LISTING = 4 * 1024 * 1024;
 
 /** OSWorld's tree {type, name, children}; null when the folder is not there. Names in byte order. */
 export const listDirectory: Getter = async (ctx, c) => {
@@ -49,15 +58,17 @@ export const listDirectory: Getter = async (ctx, c) => {
     [
       '/bin/sh',
       '-c',
-      'test -d "$1" && find -H "$1" -mindepth 1 -printf "%y %P\\0" | head -z -n "$2"',
+      'test -d "$1" && find -H "$1" -mindepth 1 -printf "%y %P\\0" | head -z -n "$2" | head -c "$3"',
       'sh',
       path,
       MAX_ENTRIES,
+      String(MAX_LISTING),
     ],
     { timeoutMs: ctx.settings.commandMs, signal: ctx.signal },
   );
   if (r.timedOut) throw new Error(`listing ${path} took too long`);
   if (r.code !== 0) return null;
+  if (r.stdout.length >= MAX_LISTING) throw new TooLarge(`the names below ${path} fill more than 4 MiB`);
   return directoryTree(
     baseName(path),
     r.stdout
@@ -77,9 +88,11 @@ interface Node {
 export function directoryTree(root: string, entries: readonly string[]): Value {
   const top: Node = { type: 'directory', name: root, children: [] };
   const folders = new Map<string, Node>([['', top]]);
-  for (const entry of [...entries].sort((a, b) => (a.slice(2) < b.slice(2) ? -1 : 1))) {
-    const at = entry.slice(2),
-      parent = folders.get(at.includes('/') ? at.slice(0, at.lastIndexOf('/')) : '');
+  const sorted = entries
+    .map((entry) => ({ entry, at: entry.slice(2) }))
+    .sort((a, b) => (a.at < b.at ? -1 : Number(a.at > b.at)));
+  for (const { entry, at } of sorted) {
+    const parent = folders.get(at.includes('/') ? at.slice(0, at.lastIndexOf('/')) : '');
     const node: Node = entry.startsWith('d')
       ? { type: 'directory', name: baseName(at), children: [] }
       : { type: 'file', name: baseName(at) };

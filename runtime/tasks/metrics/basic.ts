@@ -105,13 +105,33 @@ export const checkGnomeFavoriteApps: Metric = (i) => {
   return pass(got !== undefined && sameMembers(got, want));
 };
 /** A printed Python list of strings; undefined when it is not one. */
-function pythonStrings(s: string): string[] | undefined {
+export function pythonStrings(s: string): string[] | undefined {
   const m = /^\s*(?:@as\s*)?\[(.*)\]\s*$/s.exec(s);
-  return m
-    ? [...m[1]!.matchAll(/'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"/g)].map((x) =>
-        (x[1] ?? x[2] ?? '').replace(/\\(.)/g, '$1'),
-      )
-    : undefined;
+  if (m === null) return undefined;
+  const list = m[1]!,
+    found: string[] = [],
+    ends = new Map<string, Int32Array>();
+  for (let at = 0; at < list.length; at++) {
+    const quote = list[at]!;
+    if (quote !== "'" && quote !== '"') continue;
+    let end = ends.get(quote);
+    if (!end) ends.set(quote, (end = stringEnds(list, quote)));
+    if (end[at + 1]! < 0) continue;
+    found.push(list.slice(at + 1, end[at + 1]).replace(/\\(.)/g, '$1'));
+    at = end[at + 1]!;
+  }
+  return found;
+}
+/** For each place where a quoted text might begin: where it would end, -1 when it would not. Found from the right. */
+function stringEnds(text: string, quote: string): Int32Array {
+  const end = new Int32Array(text.length + 2).fill(-1);
+  for (let at = text.length - 1; at >= 0; at--) {
+    const c = text[at]!;
+    if (c === quote) end[at] = at;
+    else if (c !== '\\') end[at] = end[at + 1]!;
+    else end[at] = /./.test(text[at + 1] ?? '') ? end[at + 2]! : -1;
+  }
+  return end;
 }
 
 /** A folder holds these entries and no other. */

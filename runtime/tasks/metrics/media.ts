@@ -1,4 +1,5 @@
 import { isFile, str } from '../values.js';
+import { trimEndOf } from './scan.js';
 import { fileText, nothing, pass, rule, rules } from './types.js';
 import type { Metric } from './types.js';
 import { meetsRule } from './valueRule.js';
@@ -103,8 +104,7 @@ function frameTexts(body: Buffer): string[] {
         : new TextDecoder(body[0] === 2 || (bytes[0] === 0xfe && bytes[1] === 0xff) ? 'utf-16be' : 'utf-16le').decode(
             bytes,
           );
-  return text
-    .replace(/\0+$/, '')
+  return trimEndOf(text, '\0')
     .split('\0')
     .map((t) => t.replace(/^\ufeff/, ''));
 }
@@ -151,6 +151,6 @@ export const checkImageFileSize: Metric = (i) => {
   const max = rule(i, 'max_size');
   if (typeof max !== 'number') throw new TypeError('"max_size" of the rule must be a number');
   return isFile(i.result)
-    ? pass(i.result.data.length < max, `${i.result.data.length} bytes`, `under ${max} bytes`)
+    ? pass(i.result.size < max, `${i.result.size} bytes`, `under ${max} bytes`)
     : nothing('no file');
 };

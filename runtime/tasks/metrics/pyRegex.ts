@@ -72,6 +72,7 @@ function translate(s: string, multiline: boolean, dotAll: boolean): string {
       i += 3;
     } else if (c === '(' && s.startsWith('(?P=', i)) {
       const end = s.indexOf(')', i);
+      if (end < 0) throw new SyntaxError('a (?P=name) of the regular expression is not closed');
       out += `\\k<${s.slice(i + 4, end)}>`;
       i = end;
     } else if (c === '.' && !dotAll) out += '[^\\n]';

@@ -1,4 +1,5 @@
 import { isList, splitLines, str } from '../values.js';
+import { trimEndOf, trimStartOf } from './scan.js';
 import type { Metric } from './types.js';
 import { fileText, nothing, pass, rule } from './types.js';
 
@@ -15,10 +16,7 @@ export const checkConfigStatus: Metric = (i) => {
   return pass(
     text.split('\n').some((line) => {
       if (line.startsWith('#')) return false;
-      const items = line
-        .trim()
-        .replace(/^\(+/, '')
-        .replace(/\)+$/, '')
+      const items = trimEndOf(trimStartOf(line.trim(), '('), ')')
         .split(/\s+/)
         .filter((w) => w !== '');
       return items.length > 0 && words.every((w, k) => items[k] === w) && items.at(-1) === value;

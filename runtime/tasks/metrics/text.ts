@@ -31,11 +31,11 @@ export const compareTextFile: Metric = (i) => {
 };
 
 /** Similarity of the lines, 0 to 1. */
-export const diffTextFile: Metric = async (i) => {
+export const diffTextFile: Metric = (i) => {
   const gold = goldText(i.expected),
     got = fileText(i.result);
   if (got === undefined) return noText(i.result);
-  return { score: await sequenceRatio(splitLines(got), splitLines(gold)), found: got, expected: gold };
+  return { score: sequenceRatio(splitLines(got), splitLines(gold)), found: got, expected: gold };
 };
 
 /** Every expected text is in the file. */
@@ -139,8 +139,8 @@ export const compareResultFiles: Metric = (i) => {
 };
 
 /** Similarity of an answer to the expected one, 0 to 1. */
-export const fuzzyMatch: Metric = async (i) => {
+export const fuzzyMatch: Metric = (i) => {
   const want = str(rule(i, 'expected')),
     got = textOf(i.result);
-  return got === undefined ? noText(i.result) : { score: await fuzzRatio(got, want), found: got, expected: want };
+  return got === undefined ? noText(i.result) : { score: fuzzRatio(got, want), found: got, expected: want };
 };

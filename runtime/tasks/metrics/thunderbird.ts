@@ -1,5 +1,6 @@
 import type { Dict, Value } from '../values.js';
 import { equal, isDict, isList, truthy } from '../values.js';
+import { Forward } from './scan.js';
 import type { Metric } from './types.js';
 import { fileText, goldText, nothing, pass, ruleList, rules } from './types.js';
 import { matchesRecord, meetsRule } from './valueRule.js';
@@ -21,13 +22,13 @@ export const checkThunderbirdPrefs: Metric = (i) => {
   const met = new Map(Object.keys(expect).map((k) => [k, false]));
   const bad: string[] = [];
   for (const line of text.split('\n')) {
-    const m = /^user_pref\("((?:[^"]|\\")+)", (.+)\);$/.exec(line.trim());
-    if (m === null) continue;
-    const key = m[1]!;
+    const pref = userPref(line.trim());
+    if (pref === undefined) continue;
+    const { key } = pref;
     if (!Object.hasOwn(expect, key) && !Object.hasOwn(unexpect, key)) continue;
     let value: Value;
     try {
-      value = JSON.parse(m[2]!) as Value;
+      value = JSON.parse(pref.value) as Value;
     } catch {
       continue;
     }
@@ -43,8 +44,59 @@ export const checkThunderbirdPrefs: Metric = (i) => {
   );
 };
 
-/** A filter's conditions: `AND (key,relation,value)`, `OR (...)` or ALL. */
-const CONDITION = /\b(?:AND|OR) \((?:[\w ]+),(?:[\w ']+),(?:"(?:(?:[^"]|")+)"|(?:[^)]+))\)|\bALL\b/g;
+const PREF = 'user_pref("',
+  PREF_END = ');',
+  BETWEEN = '", ';
+
+/**
+ * Key and value of a line `user_pref("key", value);`; a key may hold quotes behind backslashes.
+ */
+export function userPref(line: string): { readonly key: string; readonly value: string } | undefined {
+  if (!line.startsWith(PREF) || !line.endsWith(PREF_END)) return undefined;
+  const from = PREF.length,
+    to = line.length - PREF_END.length;
+  // The value is one line in JavaScript's eyes.
+  const breaks = ['\r', '\u2028', '\u2029'].map((c) => line.lastIndexOf(c, to - 1));
+  for (let quote = line.indexOf('"', from); quote > from; quote = line.indexOf('"', quote + 1)) {
+    const value = quote + BETWEEN.length;
+    if (line.startsWith(BETWEEN, quote) && value < to && breaks.every((b) => b < value))
+      return { key: line.slice(from, quote), value: line.slice(value, to) };
+    // The key goes on behind a quote only where a backslash is in front of that.
+    if (line[quote - 1] !== '\\') return undefined;
+  }
+  return undefined;
+}
+
+const CONDITION_START = /\b(?:AND|OR) \(|\bALL\b/g;
+
+/** A filter's conditions: `AND (key,relation,value)`, `OR (...)` or ALL; a value in quotes is as long as possible. */
+export function conditions(text: string): string[] {
+  const found: string[] = [],
+    starts = new RegExp(CONDITION_START),
+    closings = new Forward(text, ')'),
+    lastQuoted = text.lastIndexOf('")');
+  for (let m = starts.exec(text); m !== null; m = starts.exec(text)) {
+    if (m[0] === 'ALL') {
+      found.push(m[0]);
+      continue;
+    }
+    const value = wordsAndComma(text, wordsAndComma(text, starts.lastIndex, /[\w ]+,/y), /[\w ']+,/y);
+    if (value === undefined) continue;
+    let end = -1;
+    if (text[value] === '"' && lastQuoted >= value + 2) end = lastQuoted + 1;
+    else if (text[value] !== ')') end = closings.from(value);
+    if (end < 0) continue;
+    found.push(text.slice(m.index, end + 1));
+    starts.lastIndex = end + 1;
+  }
+  return found;
+}
+/** Place behind the words and their comma. */
+function wordsAndComma(text: string, at: number | undefined, words: RegExp): number | undefined {
+  if (at === undefined) return undefined;
+  words.lastIndex = at;
+  return words.test(text) ? words.lastIndex : undefined;
+}
 const unquote = (s: string): string => s.replaceAll('\\"', '"').replaceAll('\\\\', '\\');
 
 /** msgFilterRules.dat: every expected filter is there and no unexpected one. */
@@ -61,7 +113,7 @@ export const checkThunderbirdFilter: Metric = (i) => {
     const key = m[1]!,
       value = unquote(m[2]!);
     if (key === 'name') now = { name: value };
-    else if (key === 'condition') filters.push({ ...now, condition: value.match(CONDITION) ?? [] });
+    else if (key === 'condition') filters.push({ ...now, condition: conditions(value) });
     else now[key] = value;
   }
   const lacks = expect.filter((e) => !filters.some((f) => matchesRecord(e, f))),
@@ -95,8 +147,21 @@ function folder(text: string, o: Readonly<Record<string, unknown>>): string[] {
   mails = mails.map((m) => {
     let t = m;
     if (on('ignore_status', false)) t = t.replace(/X-Mozilla-Status\d?:[\s\d]+/g, '');
-    if (on('ignore_keys', false)) t = t.replace(/(X-Mozilla-Keys:[^\n]*?)\n(MIME-Version)/g, '$2');
+    if (on('ignore_keys', false)) t = withoutKeys(t);
     return t.trim();
   });
   return (on('remove_duplicate', true) ? [...new Set(mails)] : mails).sort();
+}
+
+/** Without the keys of Mozilla's that stand right before a line MIME-Version. */
+export function withoutKeys(mail: string): string {
+  const lines = mail.split('\n');
+  return lines
+    .map((line, k) => {
+      if (lines[k + 1]?.startsWith('MIME-Version') !== true) return `${line}\n`;
+      const keys = line.indexOf('X-Mozilla-Keys:');
+      return keys < 0 ? `${line}\n` : line.slice(0, keys);
+    })
+    .join('')
+    .slice(0, -1);
 }

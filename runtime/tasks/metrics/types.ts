@@ -45,19 +45,21 @@ export function ruleList(i: MetricInput, key: string): readonly Value[] {
 }
 
 /**
- * What an agent leaves behind is read up to here; no task's right answer comes near, and reading more would hold up
- * other rollouts.
+ * What an agent leaves behind is read up to here, files and output alike; no task's right answer comes near. More of it
+ * is judged 0, like anything else that cannot be read.
  */
 export const MAX_TEXT_BYTES = 4 * 1024 * 1024;
 
 /** Text of a result that must be a file; undefined when it is none, not text or too long. */
 export const fileText = (v: Value | undefined): string | undefined =>
-  isFile(v) && v.data.length <= MAX_TEXT_BYTES ? decodeText(v.data) : undefined;
+  isFile(v) && v.size <= MAX_TEXT_BYTES ? decodeText(v.data) : undefined;
 /** Text of a result: of a file, or the output itself. */
 export const textOf = (v: Value): string | undefined => (typeof v === 'string' ? v : fileText(v));
+/** The gold file is missing, not text or too long. */
+export class NoGold extends TypeError {}
 /** Text of a gold file; throws when it is not one. */
 export function goldText(v: Value | undefined): string {
   const t = fileText(v);
-  if (t === undefined) throw new TypeError('the gold file is missing or not text');
+  if (t === undefined) throw new NoGold('the gold file is missing, not text or too long');
   return t;
 }

@@ -1,6 +1,9 @@
 import type { Dict, Value } from '../values.js';
 import { equal, isDict, isList } from '../values.js';
 import { pyRegex } from './pyRegex.js';
+import { trimEndOf, trimStartOf } from './scan.js';
+
+const QUOTES = '"\'';
 
 /**
  * Does a value meet {method, ref}? Methods: re[.FLAGS], eq ne le lt ge gt, approx:THRESHOLD, range.<e|t><e|t>,
@@ -31,7 +34,7 @@ export function meetsRule(value: Value, rule: Value): boolean {
   if (method === 'str_list_eq' || method === 'str_set_eq') {
     if (!isList(ref)) throw new TypeError(`${method} needs a list`);
     if (typeof value !== 'string') return false;
-    const got = value.replace(/^["']+|["']+$/g, '').split(',');
+    const got = trimEndOf(trimStartOf(value, QUOTES), QUOTES).split(',');
     return method === 'str_list_eq' ? equal(got, ref) : sameSet(got, ref);
   }
   throw new TypeError(`the rule method ${method} is not supported`);

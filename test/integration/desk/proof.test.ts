@@ -1,8 +1,9 @@
+import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLocalProvider } from '../../../runtime/cluster/index.js';
 import type { Desktop } from '../../../runtime/cluster/types.js';
 import type { FamilyId } from '../../../runtime/domain/index.js';
-import { createTaskEngine } from '../../../runtime/tasks/index.js';
+import { createTaskEngine, metricWorkers } from '../../../runtime/tasks/index.js';
 import { deskSuite, heldoutSeed, trainSeed } from '../../../runtime/tasks/suites/desk/index.js';
 import type { Task } from '../../../runtime/tasks/types.js';
 import type { ScriptedRun } from '../../helpers/desk.js';
@@ -16,7 +17,7 @@ import { describeAction, doNothing, runScripted } from '../../helpers/desk.js';
 const [width, height] = (process.env['DESK_SCREEN'] ?? '640x400').split('x').map(Number) as [number, number];
 const screen = { width, height },
   suite = deskSuite({ screen }),
-  engine = createTaskEngine();
+  engine = createTaskEngine({ metrics: metricWorkers({ file: resolve('dist/runtime.js') }) });
 const only = process.env['DESK_FAMILIES']?.split(',').map((f) => `desk/${f}`);
 const families = suite.families.filter((f) => !only || only.includes(f.id));
 const SEEDS = [trainSeed(1), trainSeed(2), heldoutSeed(1)],

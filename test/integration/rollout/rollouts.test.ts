@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPool } from '../../../runtime/cluster/pool.js';
@@ -12,7 +13,7 @@ import { systemClock } from '../../../runtime/rollout/clock.js';
 import { ModelPool } from '../../../runtime/rollout/modelPool.js';
 import type { SchedulerEvent } from '../../../runtime/rollout/scheduler.js';
 import { Scheduler, trainingSampling } from '../../../runtime/rollout/scheduler.js';
-import { createTaskEngine } from '../../../runtime/tasks/index.js';
+import { createTaskEngine, metricWorkers } from '../../../runtime/tasks/index.js';
 import { deskSuite } from '../../../runtime/tasks/suites/desk/index.js';
 import { SMALL, localProvider, whyNoLocalDesktops } from '../../helpers/cluster.js';
 import type { ReplicaKit } from '../../helpers/replicas.js';
@@ -85,7 +86,12 @@ describe.skipIf(why !== undefined)('rollouts on real desktops', () => {
       {
         pool: desktops,
         clock: systemClock,
-        episode: { policy: embeddedPolicy(GLYPH_SPEC, models), tasks: createTaskEngine(), frames, clock: systemClock },
+        episode: {
+          policy: embeddedPolicy(GLYPH_SPEC, models),
+          tasks: createTaskEngine({ metrics: metricWorkers({ file: resolve('dist/runtime.js') }) }),
+          frames,
+          clock: systemClock,
+        },
         next: () => (made < total ? order(made++, cap) : undefined),
         admit: () => Infinity,
         taskOf: (o) => suite.task(o.family, o.seed),

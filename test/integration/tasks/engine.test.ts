@@ -1,17 +1,18 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLocalProvider } from '../../../runtime/cluster/index.js';
 import type { Desktop } from '../../../runtime/cluster/types.js';
 import type { Action } from '../../../runtime/domain/index.js';
 import { StudioError } from '../../../runtime/domain/index.js';
-import { cacheName, createTaskEngine, loadTaskFile, openAssets } from '../../../runtime/tasks/index.js';
+import { cacheName, createTaskEngine, loadTaskFile, metricWorkers, openAssets } from '../../../runtime/tasks/index.js';
 import type { TaskEngine } from '../../../runtime/tasks/types.js';
 import { osworldExamples } from '../../helpers/osworld.js';
 import { never, taskOf } from '../../helpers/tasks.js';
 
-const provider = createLocalProvider();
+const provider = createLocalProvider(),
+  metrics = metricWorkers({ file: resolve('dist/runtime.js') });
 const status = await provider.probe();
 if (!status.ok) console.log(`skipped: tasks on a real desktop (${status.detail} ${status.problem?.remedy ?? ''})`);
 
@@ -24,7 +25,7 @@ describe.skipIf(!status.ok)('tasks on a local desktop', () => {
   beforeAll(async () => {
     dir = await mkdtemp(join(tmpdir(), 'assets-'));
     await writeFile(join(dir, cacheName(xlsx, 'notes.txt')), 'buy milk\n');
-    engine = createTaskEngine({ assets: await openAssets(dir) });
+    engine = createTaskEngine({ metrics, assets: await openAssets(dir) });
     desktop = await provider.create({ screen: { width: 640, height: 400 }, memoryMb: 512, pids: 256 });
   });
   afterAll(async () => {
@@ -194,7 +195,7 @@ describe.skipIf(!status.ok)('tasks on a local desktop', () => {
     expect(await kindOf(engine.setup(taskOf({ func: 'compare_table' }), desktop, never))).toMatch(
       /^task.unsupported: .*metric:compare_table/,
     );
-    const slow = createTaskEngine({ settings: { commandMs: 200 } });
+    const slow = createTaskEngine({ metrics, settings: { commandMs: 200 } });
     expect(
       await kindOf(
         slow.verify(
@@ -257,7 +258,7 @@ describe.skipIf(!status.ok)('tasks on a local desktop', () => {
     for (const s of task.config)
       for (const f of (s.parameters['files'] ?? []) as { url: string; path: string }[])
         await writeFile(join(dir, cacheName(f.url, f.path)), `picture ${f.path}`);
-    const full = createTaskEngine({ assets: await openAssets(dir) });
+    const full = createTaskEngine({ metrics, assets: await openAssets(dir) });
     expect(full.check(task)).toEqual([]);
     await full.setup(task, desktop, never);
     const reward = async (): Promise<number> => (await full.verify(task, desktop, done, never)).reward;

@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Action, ErrorKind } from '../../../runtime/domain/index.js';
 import { StudioError } from '../../../runtime/domain/index.js';
-import { cacheName, createTaskEngine, openAssets } from '../../../runtime/tasks/index.js';
+import { cacheName, createTaskEngine, localMetrics, openAssets } from '../../../runtime/tasks/index.js';
 import { checkName } from '../../../runtime/tasks/checkName.js';
 import { showsFile } from '../../../runtime/tasks/setup/windows.js';
 import { deskSuite, trainSeed } from '../../../runtime/tasks/suites/desk/index.js';
 import type { Task } from '../../../runtime/tasks/types.js';
 import { FakeDesktop, never, taskOf } from '../../helpers/tasks.js';
 
-const engine = createTaskEngine();
+const engine = createTaskEngine({ metrics: localMetrics });
 const done: Action = { type: 'finished' },
   fail: Action = { type: 'fail' };
 const rule = (rules: unknown): unknown => ({ type: 'rule', rules });

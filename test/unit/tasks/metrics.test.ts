@@ -1,15 +1,42 @@
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { metrics } from '../../../runtime/tasks/metrics/index.js';
+import { evaluate, pack } from '../../../runtime/tasks/metrics/job.js';
+import type { MetricJob } from '../../../runtime/tasks/metrics/job.js';
+import { MetricPool } from '../../../runtime/tasks/metrics/metricPool.js';
 import { FileValue } from '../../../runtime/tasks/values.js';
 import type { Value } from '../../../runtime/tasks/values.js';
+import { bundle } from '../../helpers/data.js';
+import { never } from '../../helpers/tasks.js';
 
 const file = (text: string | Buffer, name = 'f'): FileValue => new FileValue(name, Buffer.from(text));
+let pool: MetricPool;
+beforeAll(async () => {
+  pool = new MetricPool(await bundle('test/fixtures/tasks/metricWorker.ts', 'metrics-vectors'));
+});
+afterAll(() => {
+  pool.close();
+});
+/** The metric's score; a worker thread must say the same of it, a fault included. */
 const score = async (
   name: string,
   result: Value,
   expected?: Value,
   options: Record<string, unknown> = {},
-): Promise<number> => (await metrics[name]!({ result, expected, options })).score;
+): Promise<number> => {
+  const job = (): MetricJob => ({
+    func: name,
+    result: pack(result, name),
+    expected: expected === undefined ? undefined : pack(expected, name),
+    options,
+    desktopGold: false,
+  });
+  const here = await evaluate(job()),
+    there = await pool.run(job(), never);
+  expect(there).toEqual(here);
+  const alone = (await metrics[name]!({ result, expected, options })).score;
+  expect(here).toMatchObject({ score: alone });
+  return alone;
+};
 type Row = readonly [
   what: string,
   result: Value,

@@ -1,0 +1,17 @@
+import { parentPort } from 'node:worker_threads';
+import type { MetricJob } from './job.js';
+import { evaluate } from './job.js';
+
+/** Body of the metric worker: says that it is there, then answers one job after the other. */
+export function runMetricWorker(): void {
+  const port = parentPort;
+  if (!port) throw new Error('the metric worker runs only in a worker thread');
+  // Nobody reads where in a metric an error came from; parsers make many.
+  Error.stackTraceLimit = 0;
+  port.on('message', (job: MetricJob) => {
+    void evaluate(job).then((done) => {
+      port.postMessage(done);
+    });
+  });
+  port.postMessage('ready');
+}

@@ -58,7 +58,9 @@ export async function machineChecks(entry: ProcessEntry): Promise<CheckRow[]> {
       'process limit',
       'optional',
       own,
-      own ? 'each local desktop has its own' : 'counts all processes of this user: one desktop can use up what others need',
+      own
+        ? 'each local desktop has its own'
+        : 'counts all processes of this user: one desktop can use up what others need',
       'Use Linux 5.14 or newer, or start from a systemd user session; or use Docker.',
     );
   }

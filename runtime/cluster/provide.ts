@@ -3,6 +3,7 @@ import { StudioError } from '../domain/index.js';
 import { connectEngine, ensureImage, ensureRootfs, type OnProgress } from './imageBuild.js';
 import { createLocalProvider, createProvider } from './index.js';
 import { createDockerProvider } from './providers/docker.js';
+import { processLimit, type ProcessLimit } from './providers/processLimit.js';
 import type { DesktopProvider, DesktopSpec, ProviderStatus, SettleOptions } from './types.js';
 
 type DesktopsConfig = RunConfig['desktops'];
@@ -34,6 +35,9 @@ function providersOf(c: DesktopsConfig): DesktopProvider[] {
 /** A provider that works here; `desktop.unavailable` says what each of those allowed lacks. */
 export const chooseProvider = (c: DesktopsConfig): Promise<DesktopProvider> =>
   createProvider({ provider: c.provider, ...(c.hosts ? { docker: { hosts: c.hosts } } : {}) });
+
+/** Whose processes the limit of a local desktop counts here. */
+export const localProcessLimit = async (): Promise<ProcessLimit['counts']> => (await processLimit(1)).counts;
 
 /** What each provider a configuration allows says of itself. */
 export async function probeProviders(c: DesktopsConfig): Promise<ProviderStatus[]> {

@@ -5,7 +5,7 @@ import { parseRunFile } from '../config/index.js';
 import { toRunError, type ProcessEntry } from '../domain/index.js';
 import { desktopCache, rootfsInfo } from '../cluster/imageBuild.js';
 import type { CheckRow } from '../protocol/types.js';
-import { probeProviders } from '../cluster/provide.js';
+import { localProcessLimit, probeProviders } from '../cluster/provide.js';
 import { probeEngine } from './engines.js';
 
 /**
@@ -52,6 +52,18 @@ export async function machineChecks(entry: ProcessEntry): Promise<CheckRow[]> {
       s.ok ? s.detail : (s.problem?.message ?? s.detail),
       s.problem?.remedy ?? '',
     );
+  if (states.some((s) => s.provider === 'local' && s.ok)) {
+    const own = (await localProcessLimit()) !== 'user';
+    row(
+      'process limit',
+      'optional',
+      own,
+      own
+        ? 'each local desktop has its own'
+        : 'counts all processes of this user: one desktop can use up what others need',
+      'Use Linux 5.14 or newer, or start from a systemd user session; or use Docker.',
+    );
+  }
   const root = await rootfsInfo();
   row(
     'root file system',

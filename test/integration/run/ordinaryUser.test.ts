@@ -72,7 +72,7 @@ describe.skipIf(why)('an ordinary user', () => {
 
   it.runIf(root)(
     "passes the desktop's integration tests beside 300 idle threads of its own",
-    { timeout: 400_000 },
+    { timeout: 600_000 },
     async () => {
       const report = join(user!.home, 'report.json');
       const tests = user!.start(
@@ -116,7 +116,7 @@ describe.skipIf(why)('an ordinary user', () => {
 
   it.runIf(root)(
     'makes all 78 demonstrations of the quick start, set up no slower than twice the time that root needs',
-    { timeout: 400_000 },
+    { timeout: 600_000 },
     async () => {
       const times: Record<'root' | 'user', number[]> = { root: [], user: [] };
       // Turned round half-way, so that what else the machine does meets both alike.

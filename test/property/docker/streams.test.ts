@@ -211,6 +211,17 @@ describe('relay', () => {
   });
 });
 
+describe('a relay in the wrong hands', () => {
+  it('is not collected from: a message of 4 GB ends it', async () => {
+    const { pipes } = fakeRelay([3]);
+    const r = new Relay(pipes, { deflate: false });
+    const head = Buffer.alloc(6, 0xff);
+    head[0] = 2;
+    pipes.output.emit('data', head);
+    await expect(r.frame()).rejects.toMatchObject({ kind: 'desktop.lost' });
+  });
+});
+
 describe('placing', () => {
   it('never overfills an engine, fills all of them, and keeps them even', () => {
     fc.assert(

@@ -1,6 +1,7 @@
 import { mkdtempSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
+import { Duplex } from 'node:stream';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ButtonPress, Motion, X11Client } from '../../../runtime/cluster/drivers/x11Client.js';
@@ -145,6 +146,46 @@ describe('X11Client', () => {
     await expect(asked).rejects.toMatchObject({ kind: 'desktop.lost' });
     await closed;
     await expect(x.sync()).rejects.toMatchObject({ kind: 'desktop.lost' });
+  });
+});
+
+describe('an X server in the wrong hands', () => {
+  /** Says the same to whoever connects. */
+  const speaker = (...says: Buffer[]): Duplex =>
+    new Duplex({
+      read() {
+        for (const b of says.splice(0)) this.push(b);
+      },
+      write: (_b, _e, done) => done(),
+    });
+
+  it.each<[string, Buffer]>([
+    ['whose introduction is empty', Buffer.from([1, 0, 11, 0, 0, 0, 0, 0])],
+    ['whose introduction points behind its end', Object.assign(setup(), { 24: 0xff, 25: 0xff })],
+    ['that refuses', Buffer.from([0, 2, 11, 0, 0, 0, 1, 0, 110, 111, 0, 0])],
+  ])('is a lost desktop, and its stream ends: one %s', async (_what, hello) => {
+    const stream = speaker(hello);
+    await expect(X11Client.over(stream, 1000)).rejects.toMatchObject({ kind: 'desktop.lost' });
+    expect(stream.destroyed).toBe(true);
+  });
+
+  it('is not waited for: one that never introduces itself', async () => {
+    const stream = speaker();
+    await expect(X11Client.over(stream, 30)).rejects.toMatchObject({ kind: 'desktop.lost' });
+    expect(stream.destroyed).toBe(true);
+  });
+
+  it('is not collected from: an answer of 16 GB', async () => {
+    const endless = Buffer.alloc(32);
+    endless[0] = 1;
+    endless.writeUInt16LE(1, 2);
+    endless.writeUInt32LE(0xffffffff, 4);
+    const stream = speaker(Buffer.concat([setup(), endless]));
+    await expect(X11Client.over(stream, 10_000)).rejects.toMatchObject({
+      kind: 'desktop.lost',
+      message: expect.stringMatching(/an answer of \d{11} bytes/) as string,
+    });
+    expect(stream.destroyed).toBe(true);
   });
 });
 

@@ -168,10 +168,7 @@ class NativeTrainer implements TrainerEngine {
   #unlessInterrupted<O extends { readonly steps: number }>(o: O): O {
     return this.#interrupted ? { ...o, steps: 0 } : o;
   }
-  async #withBatch(
-    { samples, ...batch }: TrainBatch,
-    command: (batch: WireBatch) => Command,
-  ): Promise<UpdateReport> {
+  async #withBatch({ samples, ...batch }: TrainBatch, command: (batch: WireBatch) => Command): Promise<UpdateReport> {
     for (const s of samples) checkSample(this.#setup.spec, s);
     return this.#serial(async () => {
       await this.#sendBatch(samples);

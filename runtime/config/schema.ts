@@ -75,7 +75,7 @@ export const RunFileSchema = z.strictObject({
       hardResetEvery: whole(200, 'Replace a desktop by a new one after this many episodes; 0 = never.'),
       settleHorizonMs: positive(
         20,
-        'A desktop is at rest when no program has a timer due within this time (spec/desktop.md 3).',
+        'A desktop is at rest when no program has a timer due within this time (runtime/cluster/README.md#settle).',
       ),
       settleMaxMs: positive(2000, 'Longest wait for rest after an action.'),
     },
@@ -109,7 +109,7 @@ export const RunFileSchema = z.strictObject({
           coordinates: z
             .enum(['relative1000', 'qwen25', 'relative999', 'relative1'])
             .default('qwen25')
-            .describe('How the model writes coordinates (spec/osworld.md 3).'),
+            .describe('How the model writes coordinates (runtime/policy/README.md#coordinates).'),
           maxTokens: count(512, 'Most tokens of one answer.'),
           images: count(5, 'Newest screenshots kept in the prompt (paper: 5).'),
         })

@@ -53,7 +53,10 @@ export interface RunStatus {
   readonly rolloutsPerHour: number;
   readonly stepsPerMinute: number;
   readonly trainedActionsPerMinute: number;
-  /** Bounds of the three rates (dart-algorithm.md 5, X*) as measured in this run; absent until they can be told. */
+  /**
+   * Bounds of the three rates (runtime/rollout/README.md#throughput-bound, X*) as measured in this run; absent until
+   * they can be told.
+   */
   readonly bounds?: {
     readonly rolloutsPerHour: number;
     readonly stepsPerMinute: number;
@@ -288,7 +291,7 @@ export interface StepView {
   readonly origin: 'policy' | 'human' | 'oracle';
   readonly settled: boolean;
   readonly tokens?: readonly TokenView[];
-  /** Mean token entropy: what curation compares with the threshold (dart-algorithm.md 3). */
+  /** Mean token entropy: what curation compares with the threshold (runtime/data/README.md#high-entropy-steps). */
   readonly entropy?: number;
   /** Kept by the entropy mask; absent before its group was formed. */
   readonly kept?: boolean;

@@ -1,20 +1,10 @@
 import { Command, CommanderError } from 'commander';
 import { toRunError } from '../domain/index.js';
 
-/**
- * Exit codes: 0 done, 1 failed, 2 the command was wrong, 3 the daemon runs already, 130 interrupted. `serve` is handed
- * in: this room does not know the server.
- */
-export async function main(
-  argv: string[],
-  serve: (storage: string, o: { readonly idleMinutes?: string }) => Promise<void>,
-): Promise<number> {
-  let code = 0;
-  // `| head` closes our output early: that is no error.
-  process.stdout.on('error', (e: NodeJS.ErrnoException) => {
-    if (e.code === 'EPIPE') process.exit(0);
-    throw e;
-  });
+type Serve = (storage: string, o: { readonly idleMinutes?: string }) => Promise<void>;
+
+/** Commands and options; runtime/cli/README.md is made from them. `ended` hears a command's exit code. */
+export function createProgram(serve: Serve, ended: (code: number) => void): Command {
   const program = new Command('dart-studio')
     .description('Train computer-use agents by reinforcement learning on real desktops.')
     .version('0.1.0')
@@ -23,7 +13,7 @@ export async function main(
   const act =
     <A extends unknown[]>(f: (...a: A) => Promise<number | void>) =>
     async (...a: A): Promise<void> => {
-      code = (await f(...a)) ?? 0;
+      ended((await f(...a)) ?? 0);
     };
 
   program
@@ -124,9 +114,7 @@ export async function main(
     .command('list')
     .description('Families of the built-in suite.')
     .option('--json', 'rows as JSON', false)
-    .action(
-      act(async (o: Record<string, string | boolean | undefined>) => (await import('./tasks.js')).list(o)),
-    );
+    .action(act(async (o: Record<string, string | boolean | undefined>) => (await import('./tasks.js')).list(o)));
 
   const desktop = program.command('desktop').description('The desktop image.');
   desktop
@@ -134,16 +122,12 @@ export async function main(
     .description('Build what desktops start from.')
     .option('--provider <name>', 'auto, docker or local', 'auto')
     .option('--force', 'build again even when it is there', false)
-    .action(
-      act(async (o: Record<string, string | boolean | undefined>) => (await import('./desktop.js')).build(o)),
-    );
+    .action(act(async (o: Record<string, string | boolean | undefined>) => (await import('./desktop.js')).build(o)));
   desktop
     .command('status')
     .description('What is built, and which provider would be used.')
     .option('--json', 'as JSON', false)
-    .action(
-      act(async (o: Record<string, string | boolean | undefined>) => (await import('./desktop.js')).status(o)),
-    );
+    .action(act(async (o: Record<string, string | boolean | undefined>) => (await import('./desktop.js')).status(o)));
   desktop
     .command('screenshot')
     .argument('<file.png>', 'where to write it')
@@ -166,9 +150,7 @@ export async function main(
     .description('All runs, newest first.')
     .option('--json', 'as JSON', false)
     .action(
-      act(async (o: Record<string, string | boolean | undefined>) =>
-        (await import('./runs.js')).list(dirOf(), o),
-      ),
+      act(async (o: Record<string, string | boolean | undefined>) => (await import('./runs.js')).list(dirOf(), o)),
     );
   runs
     .command('show')
@@ -185,9 +167,7 @@ export async function main(
     .argument('<run>', 'run id or folder')
     .argument('<file>', 'metrics file: .csv or .json')
     .description("Export a run's metrics.")
-    .action(
-      act(async (run: string, file: string) => (await import('./runs.js')).exportMetrics(dirOf(), run, file)),
-    );
+    .action(act(async (run: string, file: string) => (await import('./runs.js')).exportMetrics(dirOf(), run, file)));
 
   program
     .command('serve')
@@ -199,9 +179,7 @@ export async function main(
     .command('doctor')
     .description('Check this machine.')
     .option('--json', 'as JSON', false)
-    .action(
-      act(async (o: Record<string, string | boolean | undefined>) => (await import('./doctor.js')).doctor(o)),
-    );
+    .action(act(async (o: Record<string, string | boolean | undefined>) => (await import('./doctor.js')).doctor(o)));
   program
     .command('schema')
     .description('Print the JSON schema of the run file.')
@@ -210,7 +188,23 @@ export async function main(
         process.stdout.write(JSON.stringify((await import('../config/index.js')).jsonSchema(), null, 2) + '\n');
       }),
     );
+  return program;
+}
 
+/**
+ * Exit codes: 0 done, 1 failed, 2 the command was wrong, 3 the daemon runs already, 130 interrupted. `serve` is handed
+ * in: this room does not know the server.
+ */
+export async function main(argv: string[], serve: Serve): Promise<number> {
+  let code = 0;
+  // `| head` closes our output early: that is no error.
+  process.stdout.on('error', (e: NodeJS.ErrnoException) => {
+    if (e.code === 'EPIPE') process.exit(0);
+    throw e;
+  });
+  const program = createProgram(serve, (c) => {
+    code = c;
+  });
   try {
     await program.parseAsync(argv, { from: 'user' });
     return code;

@@ -10,8 +10,9 @@ import ts from 'typescript';
 const SOURCE = /\.(ts|mts|cts|mjs|cjs|js)$/,
   OTHER_SOURCE = /\.(py|sh|css)$/,
   JSON_DESCRIPTIONS = /^(package\.json|package\.nls.*\.json|media\/run\.schema\.json|test\/bench\/.*\.json)$/;
-/** Recorded results say what was so when they were made, and fixtures are input of tests. */
-const SKIPPED = /^(test\/fixtures\/(?!.*\.ts$)|test\/bench\/results\/|package-lock\.json|node_modules\/|dist\/)/;
+/** Recorded results say what was so when they were made, fixtures are input of tests, and this check's own test is. */
+const SKIPPED =
+  /^(test\/fixtures\/(?!.*\.ts$)|test\/bench\/results\/|test\/unit\/docs\/|package-lock\.json|node_modules\/|dist\/)/;
 
 /** A path that ends in `.md`, with or without a heading; not part of a URL, and not a name that a program builds. */
 const CITATION = /(?<![\w/.:@${}-])([\w.-]+(?:\/[\w.-]+)*\.md)(#[\w-]+)?(?![\w/])/g;

@@ -54,7 +54,7 @@ describe('pages for users', () => {
     ];
     for (const page of [...pages, ...rooms.map((r) => `${r}/README.md`)])
       for (const [, key] of text(page).matchAll(new RegExp(`\`((?:${sections})\\.[\\w.]+\\w)(?:: [^\`]*)?\``, 'g')))
-        if (!/\.(ts|json|md)$/.test(key!)) expect(keys, `${page}: ${key!}`).toContain(key!);
+        if (!/\.(ts|json|md|onnx)$/.test(key!)) expect(keys, `${page}: ${key!}`).toContain(key!);
   });
   it('show pictures that are there', () => {
     for (const page of pages)
@@ -106,5 +106,31 @@ describe('generated pages', () => {
     expect(() => benchmarkTables({ schedule: '| a |\n| --- |\n', live: '', curation: '', pool: '' })).toThrow(
       /columns/,
     );
+  });
+});
+
+describe('launch configurations', () => {
+  const { configurations } = JSON.parse(text('.vscode/launch.json')) as {
+    configurations: { name: string; request: string; program?: string; preLaunchTask?: string }[];
+  };
+  const { tasks } = JSON.parse(text('.vscode/tasks.json')) as { tasks: { label: string; script?: string }[] };
+
+  it('start programs that are there, after tasks that are there', () => {
+    for (const c of configurations) {
+      const program = c.program?.replace('${workspaceFolder}/', '');
+      if (program?.startsWith('node_modules/')) expect(existsSync(program), c.name).toBe(true);
+      // What the build makes must be built first.
+      else if (c.request === 'launch')
+        expect([c.preLaunchTask, program ?? 'dist/'], c.name).toEqual(['build', expect.stringMatching(/^dist\//)]);
+      const task = tasks.find((t) => t.label === c.preLaunchTask);
+      if (c.preLaunchTask !== undefined) expect(scripts[task?.script ?? ''], c.name).toBeDefined();
+    }
+  });
+  it('are those that CONTRIBUTING describes', () => {
+    const debugging = text('CONTRIBUTING.md')
+      .split('\n## ')
+      .find((x) => x.startsWith('Debugging\n'))!;
+    const named = [...debugging.matchAll(/^\| \*\*(.+?)\*\* \|/gm)].map((m) => m[1]);
+    expect(named).toEqual(configurations.map((c) => c.name));
   });
 });

@@ -1,4 +1,4 @@
-import type { RunStatus } from '../protocol/types.js';
+import type { RunStatus } from '../domain/index.js';
 
 /** What a run has measured of itself, as runtime/rollout/README.md#throughput-bound names it. */
 export interface Measured {

@@ -1,4 +1,4 @@
-import { StudioError } from '../../domain/index.js';
+import { StudioError } from './errors.js';
 
 /** X keysyms of keys that have no character (keysymdef.h), by the lower-case names people and models use. */
 const NAMED: Readonly<Record<string, number>> = {

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { toRunError, type ProcessEntry, type RunError } from '../domain/index.js';
-import { exportRun, type ExportReport, type ExportRequest } from './exporter.js';
+import { exportRun, type ExportReport, type ExportRequest } from '../interchange/exporter.js';
 import {
   importInto,
   preview,
@@ -8,7 +8,8 @@ import {
   type ImportSource,
   type ImportTarget,
   type Preview,
-} from './importer.js';
+} from '../interchange/importer.js';
+import { recordedView } from './recordedView.js';
 
 /**
  * Import and export in a thread of their own: strangers' files are read, checked and hashed there, and the daemon goes
@@ -95,12 +96,15 @@ async function work(job: InterchangeJob, signal: AbortSignal, tell: (p: Progress
       );
     }
     case 'export':
-      return exportRun({
-        ...job.request,
-        signal,
-        onProgress: (done, of) => {
-          tell({ done, of });
+      return exportRun(
+        {
+          ...job.request,
+          signal,
+          onProgress: (done, of) => {
+            tell({ done, of });
+          },
         },
-      });
+        recordedView,
+      );
   }
 }

@@ -22,6 +22,7 @@ export type ErrorKind =
   | 'store.damaged'
   | 'store.io'
   | 'run.busy' // another process owns this run folder
+  | 'run.lost' // another process has taken this run folder over, or changed its journal
   | 'cancelled'
   | 'timeout'
   | 'internal';

@@ -71,26 +71,7 @@ export function toRunEvent(
     case 'rollout.started':
     case 'trajectory.started': {
       const row = rows.get(e.rollout);
-      if (!row) return undefined;
-      const { rollout, task, family, provenance, group, cap } = row;
-      return {
-        ...base,
-        type: 'started',
-        row: {
-          rollout,
-          task,
-          family,
-          instruction: e.instruction ?? row.instruction,
-          outcome: 'running',
-          provenance,
-          state: 'running',
-          ...(group ? { group } : {}),
-          steps: 0,
-          cap,
-          startedAt: e.at,
-        },
-        ...(e.desktop ? { desktop: e.desktop } : {}),
-      };
+      return row && { ...base, type: 'started', row: startedRow(e, row), ...(e.desktop ? { desktop: e.desktop } : {}) };
     }
     case 'rollout.step':
       return {
@@ -105,38 +86,19 @@ export function toRunEvent(
     case 'trajectory.recorded':
       return { ...base, type: 'ended', row: endedRow(e.head, rows.get(e.head.id)) };
     case 'rollout.retired': {
-      const row = rows.get(e.rollout);
-      // An order that was never begun is no trajectory; one that has a verdict has ended before.
-      if (row?.startedAt === undefined || row.outcome === 'success' || row.outcome === 'failure') return undefined;
-      return {
-        ...base,
-        type: 'ended',
-        row: { ...row, outcome: 'error', errorKind: e.reason, state: 'retired', endedAt: row.endedAt ?? e.at },
-      };
+      const row = retiredRow(e, rows.get(e.rollout));
+      return row && { ...base, type: 'ended', row };
     }
-    case 'group.formed': {
-      const steps = e.members.flatMap((m) => m.keep);
+    case 'group.formed':
       return {
         ...base,
         type: 'group',
         group: formedGroup(e, rows, interpreter),
         injected: e.members.filter((m) => m.injected).length,
-        ...(steps.length > 0 ? { keptShare: steps.filter(Boolean).length / steps.length } : {}),
+        ...keptShare(e.members.flatMap((m) => m.keep)),
       };
-    }
     case 'group.dropped':
-      return {
-        ...base,
-        type: 'group',
-        group: {
-          id: e.group,
-          family: e.family,
-          task: e.task,
-          state: `dropped: ${e.reason}`,
-          members: e.retired.flatMap((r) => member(rows, r.rollout, { injected: false, retired: r.reason })),
-        },
-        injected: 0,
-      };
+      return { ...base, type: 'group', group: droppedGroup(e, rows), injected: 0 };
     case 'batch.trained':
       return { ...base, type: 'trained', batch: e.batch, version: e.version, rollouts: e.rollouts };
     case 'metrics':
@@ -164,6 +126,40 @@ export function toRunEvent(
       return undefined;
   }
 }
+
+type EventOfType<T extends StoredEvent['type']> = Extract<StoredEvent, { type: T }>;
+
+const keptShare = (keep: readonly boolean[]): { keptShare?: number } =>
+  keep.length > 0 ? { keptShare: keep.filter(Boolean).length / keep.length } : {};
+
+function startedRow(e: EventOfType<'rollout.started' | 'trajectory.started'>, row: TrajectoryRow): TrajectoryRow {
+  const { rollout, task, family, provenance, group, cap } = row;
+  return {
+    rollout,
+    task,
+    family,
+    instruction: e.instruction ?? row.instruction,
+    outcome: 'running',
+    provenance,
+    state: 'running',
+    ...(group ? { group } : {}),
+    steps: 0,
+    cap,
+    startedAt: e.at,
+  };
+}
+/** Undefined for an order that was never begun, which is no trajectory, and for one that had its verdict before. */
+function retiredRow(e: EventOfType<'rollout.retired'>, row: TrajectoryRow | undefined): TrajectoryRow | undefined {
+  if (row?.startedAt === undefined || row.outcome === 'success' || row.outcome === 'failure') return undefined;
+  return { ...row, outcome: 'error', errorKind: e.reason, state: 'retired', endedAt: row.endedAt ?? e.at };
+}
+const droppedGroup = (e: EventOfType<'group.dropped'>, rows: ReadonlyMap<string, TrajectoryRow>): GroupView => ({
+  id: e.group,
+  family: e.family,
+  task: e.task,
+  state: `dropped: ${e.reason}`,
+  members: e.retired.flatMap((r) => member(rows, r.rollout, { injected: false, retired: r.reason })),
+});
 
 type Head = Extract<StoredEvent, { type: 'trajectory.recorded' }>['head'];
 function endedRow(h: Head, row: TrajectoryRow | undefined): TrajectoryRow {

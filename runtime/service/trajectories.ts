@@ -9,7 +9,7 @@ import { partView } from '../annotations/revise.js';
 import { listTrajectories, withMarks } from '../queries/rows.js';
 import { groupView } from '../queries/trajectory.js';
 import { interpreterOf } from './interpreter.js';
-import { noPart, recorded } from './annotations.js';
+import { noPart, recorded } from './annotator.js';
 import { schemas, type Handlers } from './params.js';
 import type { Thumbnails } from './thumbnails.js';
 import type { OpenRun, Studio } from './studio.js';

@@ -30,7 +30,7 @@ import { DesktopRegistry } from '../../../runtime/rollout/desktopRegistry.js';
 import { stepExtra } from '../../../runtime/run/stepExtra.js';
 import { coalesce } from '../../../runtime/service/desktops.js';
 import { TRAINER_DEFAULTS } from '../../../runtime/trainer/native/options.js';
-import { toPlaces } from '../../../runtime/trainer/native/places.js';
+import { packSamples } from '../../../runtime/trainer/native/packing.js';
 import { ReportBuilder } from '../../../runtime/trainer/native/report.js';
 import { frameOf } from '../../helpers/policy.js';
 import { FakeDesktop, fakeFrames, fakeTasks, order, scriptedPolicy, task } from '../../helpers/rollout.js';
@@ -51,7 +51,7 @@ describe('the weight of each trained sample', () => {
     weight: 1,
     ...o,
   });
-  it('is told in the order of the batch, whatever places samples shared: truncated ratio, 1 for a demonstration, none for imitation', () => {
+  it('is told in the order of the batch, whatever packed states samples shared: truncated ratio, 1 for a demonstration, none for imitation', () => {
     const samples = [
       sample('a'),
       sample('b', { kind: 'imitation', advantage: 0 }),
@@ -59,9 +59,9 @@ describe('the weight of each trained sample', () => {
       sample('c', { kind: 'imitation', advantage: 2 }),
       sample('a', { weight: 0 }),
     ];
-    const places = toPlaces(samples, 8);
-    for (const p of places) for (const s of p.slots) s.old.set([-2, -2, 0]);
-    const w = new ReportBuilder(TRAINER_DEFAULTS).build(1, 0, samples.length, places, samples.length).sampleWeights!;
+    const states = packSamples(samples, 8);
+    for (const p of states) for (const s of p.slots) s.old.set([-2, -2, 0]);
+    const w = new ReportBuilder(TRAINER_DEFAULTS).build(1, 0, samples.length, states, samples.length).sampleWeights!;
     // exp(-2 + 1) and 1; capped at 1 and exp(-2 + 1).
     expect([...w].map((x) => (Number.isNaN(x) ? NaN : Number(x.toFixed(4))))).toEqual([
       Number(((Math.exp(-1) + 1) / 2).toFixed(4)),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ClaimedBatch } from '../../../runtime/data/dataManager.js';
+import type { ClaimedBatch } from '../../../runtime/data/claims.js';
 import type { BatchId, GroupId } from '../../../runtime/domain/index.js';
 import { id } from '../../../runtime/domain/index.js';
 import type { Regime } from '../../../runtime/rollout/regime.js';

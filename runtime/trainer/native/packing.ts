@@ -21,11 +21,11 @@ export interface Slot {
   readonly old: Float32Array;
   readonly ref: Float32Array;
   readonly now: Float32Array;
-  /** Place of its sample in the batch. */
+  /** Index of its sample in the batch. */
   readonly sample: number;
 }
 /** A model input with its slots: one forward and one backward pass. */
-export interface Place {
+export interface PackedState {
   readonly state: EncodedState;
   readonly slots: readonly Slot[];
   entropyWeight: number;
@@ -84,34 +84,38 @@ const slotOf = (s: StepSample, sample: number): Slot =>
   });
 
 /**
- * State de-duplication: samples with equal state keys share one place, up to `slots` of them; more open another place
- * of the same state. The gradient is exactly that of the separate samples, because the loss is a sum over slots.
+ * State de-duplication: samples with equal state keys share one packed state, up to `slots` of them; more
+ * open another one. The gradient is exactly that of the separate samples, because the loss is a sum over slots.
  * Samples of weight 0 are left out.
  */
-export function toPlaces(samples: readonly StepSample[], slots: number): Place[] {
+export function packSamples(samples: readonly StepSample[], slots: number): PackedState[] {
   const byKey = new Map<string, { state: EncodedState; slots: Slot[] }[]>();
-  const places: { state: EncodedState; slots: Slot[] }[] = [];
+  const states: { state: EncodedState; slots: Slot[] }[] = [];
   for (const [i, s] of samples.entries()) {
     if (s.weight === 0) continue;
     const list = byKey.get(s.stateKey) ?? [];
-    let place = list.at(-1);
-    if (!place || place.slots.length >= slots) {
-      place = { state: s.state, slots: [] };
-      list.push(place);
-      places.push(place);
+    let packed = list.at(-1);
+    if (!packed || packed.slots.length >= slots) {
+      packed = { state: s.state, slots: [] };
+      list.push(packed);
+      states.push(packed);
       byKey.set(s.stateKey, list);
     }
-    place.slots.push(slotOf(s, i));
+    packed.slots.push(slotOf(s, i));
   }
-  return places.map((p) => ({ ...p, entropyWeight: 0, entropy: 0 }));
+  return states.map((p) => ({ ...p, entropyWeight: 0, entropy: 0 }));
 }
 
 /**
  * Token weights of one optimizer step: weight / sum of weights / number of tokens ("seq-mean-token-mean"); entropy by
- * the places' share.
+ * each state's share.
  */
-export function weigh(places: readonly Place[], imitationCoefficient: number, entropyCoefficient: number): void {
-  const all = places.flatMap((p) => p.slots);
+export function applyLossWeights(
+  states: readonly PackedState[],
+  imitationCoefficient: number,
+  entropyCoefficient: number,
+): void {
+  const all = states.flatMap((p) => p.slots);
   const norm = all.reduce((s, x) => s + x.weight, 0) || 1;
   for (const s of all)
     for (let t = 0; t < s.tokens; t++) {
@@ -120,7 +124,7 @@ export function weigh(places: readonly Place[], imitationCoefficient: number, en
       s.imitation[t] = s.term === 'imitation' ? w * (s.coefficient ?? imitationCoefficient) : 0;
     }
   // Demonstrations are not explored: the bonus counts policy samples only.
-  for (const p of places)
+  for (const p of states)
     p.entropyWeight =
       (entropyCoefficient * p.slots.reduce((s, x) => s + (x.term === 'policy' ? x.weight : 0), 0)) / norm;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { id, type EncodedState, type RolloutId, type StepSample } from '../../../runtime/domain/index.js';
-import { toPlaces, weigh } from '../../../runtime/trainer/native/places.js';
+import { packSamples, applyLossWeights } from '../../../runtime/trainer/native/packing.js';
 import { imitationRate } from '../../../runtime/trainer/native/learner.js';
 
 const state: EncodedState = { obs: new Uint8Array(4), instruction: new Int32Array(2), history: new Int32Array(5) };
@@ -18,18 +18,18 @@ const sample = (stateKey: string, o: Partial<StepSample> = {}): StepSample => ({
 });
 
 describe('state de-duplication', () => {
-  it('puts samples of one state together and opens another place when the slots are full', () => {
-    const places = toPlaces(
+  it('puts samples of one state together and opens another packed state when the slots are full', () => {
+    const states = packSamples(
       ['a', 'b', 'a', 'a', 'a'].map((k) => sample(k)),
       3,
     );
-    expect(places.map((p) => p.slots.length)).toEqual([3, 1, 1]);
+    expect(states.map((p) => p.slots.length)).toEqual([3, 1, 1]);
   });
   it('leaves masked samples out', () => {
-    expect(toPlaces([sample('a', { weight: 0 })], 8)).toEqual([]);
+    expect(packSamples([sample('a', { weight: 0 })], 8)).toEqual([]);
   });
   it('imitates demonstrations without an advantage and gives the others importance weight 1', () => {
-    const [d, p] = toPlaces(
+    const [d, p] = packSamples(
       [sample('a', { kind: 'imitation', advantage: 0 }), sample('b', { kind: 'imitation', advantage: 2 })],
       8,
     ).map((x) => x.slots[0]!);
@@ -37,13 +37,13 @@ describe('state de-duplication', () => {
     expect(p!.rollout).toBeUndefined();
   });
   it('refuses actions without choices', () => {
-    expect(() => toPlaces([sample('a', { choices: new Int32Array(0) })], 8)).toThrow(RangeError);
+    expect(() => packSamples([sample('a', { choices: new Int32Array(0) })], 8)).toThrow(RangeError);
   });
 });
 
 describe('weights of one optimizer step', () => {
   it('average over tokens, then over steps', () => {
-    const places = toPlaces(
+    const states = packSamples(
       [
         sample('a'),
         sample('a', { choices: Int32Array.of(1), rolloutLogprobs: Float32Array.of(-1) }),
@@ -51,20 +51,20 @@ describe('weights of one optimizer step', () => {
       ],
       8,
     );
-    weigh(places, 0.5, 0.1);
-    const [x, y, z] = places.flatMap((p) => p.slots);
+    applyLossWeights(states, 0.5, 0.1);
+    const [x, y, z] = states.flatMap((p) => p.slots);
     expect([...x!.policy]).toEqual([1 / 8, 1 / 8, 0].map(Math.fround));
     expect([...y!.policy]).toEqual([1 / 4, 0, 0]);
     expect([...z!.policy]).toEqual([1 / 6, 1 / 6, 1 / 6].map(Math.fround));
-    expect(places.map((p) => p.entropyWeight)).toEqual([0.05, 0.05]);
+    expect(states.map((p) => p.entropyWeight)).toEqual([0.05, 0.05]);
   });
   it('give demonstrations their own coefficient and no entropy bonus', () => {
-    const places = toPlaces([sample('a', { kind: 'imitation', advantage: 0 }), sample('b')], 8);
-    weigh(places, 0.5, 0.1);
-    const [d, p] = places.flatMap((x) => x.slots);
+    const states = packSamples([sample('a', { kind: 'imitation', advantage: 0 }), sample('b')], 8);
+    applyLossWeights(states, 0.5, 0.1);
+    const [d, p] = states.flatMap((x) => x.slots);
     expect([...d!.policy, ...d!.imitation]).toEqual([0, 0, 0, 1 / 8, 1 / 8, 0]);
     expect([...p!.policy, ...p!.imitation]).toEqual([1 / 4, 1 / 4, 0, 0, 0, 0]);
-    expect(places[0]!.entropyWeight).toBe(0);
+    expect(states[0]!.entropyWeight).toBe(0);
   });
 });
 

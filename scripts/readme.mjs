@@ -1,39 +1,189 @@
-// `node scripts/readme.mjs`: writes the configuration reference of README.md from the run file's schema; `--check` only
-// says whether it is current.
-import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { ensureBuilt } from './lib/ensure.mjs';
+// `node scripts/readme.mjs`: writes what pages say about options, commands and benchmarks from the run file's schema,
+// the command line's program and the recorded reports. With --check: fails when a page is not current.
+import { build } from 'esbuild';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
-await ensureBuilt();
-const schema = JSON.parse(execFileSync(process.execPath, ['dist/runtime.js', 'schema'], { encoding: 'utf8' }));
-const rows = [];
-const walk = (s, at) => {
-  for (const [key, v] of Object.entries(s.properties ?? {})) {
-    const name = at ? `${at}.${key}` : key;
-    if ((v.properties && v.default === undefined) || v.properties) walk(v, name);
+const root = fileURLToPath(new URL('..', import.meta.url));
+const cell = (text) => String(text).replaceAll('|', '\\|').replaceAll('\n', ' ');
+const table = (head, rows) =>
+  [head, head.map(() => '---'), ...rows].map((r) => `| ${r.map(cell).join(' | ')} |`).join('\n');
+const code = (text) => `\`${text}\``;
+
+/** A module of the runtime from its sources: the bundle in dist/ may be older. Packages are loaded as they are. */
+async function load(file) {
+  const dir = join(root, '.cache/generate'),
+    out = join(dir, `${file.replace(/\W/g, '-')}.${process.pid}.mjs`);
+  await mkdir(dir, { recursive: true });
+  await build({
+    entryPoints: [join(root, file)],
+    outfile: out,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    packages: 'external',
+    logLevel: 'error',
+  });
+  try {
+    return await import(pathToFileURL(out).href);
+  } finally {
+    await rm(out, { force: true });
+  }
+}
+
+/** Every key of the run file, a table for each section. */
+export function runFileReference(schema) {
+  const rowsOf = function* (node, at) {
+    for (const [key, v] of Object.entries(node.properties ?? {})) {
+      const name = at === '' ? key : `${at}.${key}`;
+      if (v.properties) yield* rowsOf(v, name);
+      else {
+        const kind = v.enum ? v.enum.map(code).join(' ') : v.type === 'array' ? 'list' : v.type;
+        yield [code(name), kind, v.default === undefined ? '' : code(JSON.stringify(v.default)), v.description ?? ''];
+      }
+    }
+  };
+  const head = ['key', 'values', 'default', 'meaning'],
+    entries = Object.entries(schema.properties),
+    sections = entries.filter(([, v]) => v.properties),
+    rest = Object.fromEntries(entries.filter(([, v]) => !v.properties));
+  return [
+    `### At the top\n\n${table(head, [...rowsOf({ properties: rest }, '')])}`,
+    ...sections.map(([key, v]) => `### ${key}\n\n${v.description}\n\n${table(head, [...rowsOf(v, key)])}`),
+  ].join('\n\n');
+}
+
+export const presetReference = (presets) =>
+  Object.entries(presets)
+    .map(([name, p]) => `### Preset ${name}\n\n\`\`\`json\n${JSON.stringify(p, null, 2)}\n\`\`\``)
+    .join('\n\n');
+
+/** Every command with its arguments and options. */
+export function commandReference(program) {
+  const pages = [];
+  const walk = (command, above) => {
+    const name = [...above, command.name()].join(' ');
+    if (command.commands.length > 0) {
+      for (const c of command.commands)
+        walk(c, above.length === 0 && command === program ? [] : [...above, command.name()]);
+      return;
+    }
+    const args = command.registeredArguments.map((a) => (a.required ? `<${a.name()}>` : `[${a.name()}]`));
+    const parent = command.parent === program ? [] : command.parent.options;
+    const rows = [
+      ...command.registeredArguments.map((a, i) => [code(args[i]), a.description, '']),
+      ...[...parent, ...command.options].map((o) => [
+        code(o.flags),
+        o.description,
+        o.defaultValue === undefined || typeof o.defaultValue === 'boolean' ? '' : code(o.defaultValue),
+      ]),
+    ];
+    pages.push(
+      [
+        `### ${name}`,
+        command.description(),
+        `\`\`\`sh\ndart-studio ${[name, ...args, ...(rows.length > args.length ? ['[options]'] : [])].join(' ')}\n\`\`\``,
+        ...(rows.length > 0 ? [table(['argument or option', 'meaning', 'default'], rows)] : []),
+      ].join('\n\n'),
+    );
+  };
+  walk(program, []);
+  return pages.join('\n\n');
+}
+
+/** Tables of a report in Markdown: the names of the columns, and the rows. */
+function tablesOf(report) {
+  const tables = [];
+  let open;
+  for (const line of report.split('\n')) {
+    if (!line.startsWith('|')) open = undefined;
     else {
-      const kind = v.enum ? v.enum.map((x) => `\`${x}\``).join(' ') : v.type === 'array' ? 'list' : v.type;
-      rows.push(
-        `| \`${name}\` | ${kind} | ${v.default === undefined ? '' : `\`${JSON.stringify(v.default)}\``} | ${(v.description ?? '').replaceAll('|', '\\|')} |`,
-      );
+      const cells = line
+        .slice(1, -1)
+        .split('|')
+        .map((c) => c.trim());
+      if (!open) tables.push((open = { head: cells, rows: [] }));
+      else if (!cells.every((c) => /^-+$/.test(c))) open.rows.push(cells);
     }
   }
-};
-walk(schema, '');
-const table = [
-  '<details><summary>All keys</summary>',
-  '',
-  '| key | values | default | meaning |',
-  '| --- | --- | --- | --- |',
-  ...rows,
-  '',
-  '</details>',
-].join('\n');
-const readme = readFileSync('README.md', 'utf8');
-const next = readme.replace(/(<!-- config:begin -->)[\s\S]*(<!-- config:end -->)/, (_, a, b) => `${a}\n${table}\n${b}`);
-if (process.argv.includes('--check')) {
-  if (next !== readme) {
-    console.error('README.md: the configuration reference is not current; run `node scripts/readme.mjs`.');
-    process.exit(1);
+  return tables;
+}
+
+/** Some columns of the report's first table that has all of them, of the rows that `wants` takes. */
+function select(report, names, wants = () => true) {
+  const found = tablesOf(report).find((t) => names.every((n) => t.head.includes(n)));
+  if (!found) throw new Error(`no table of the report has the columns ${names.join(', ')}`);
+  const rows = found.rows.map((r) => names.map((n) => r[found.head.indexOf(n)])).filter(wants);
+  if (rows.length === 0) throw new Error(`the table with the columns ${names.join(', ')} has none of the rows wanted`);
+  return table(names, rows);
+}
+
+/** Tables of the recorded benchmarks that a reader wants first; the reports beside them have everything. */
+export function benchmarkTables({ schedule, live, curation, pool }) {
+  const effects = [
+    ...curation.matchAll(/^- \*\*(.+?)\*\*( \(ours\))?(?:: | )(.*?)([+-]\d+\.\d ± \d+\.\d) points/gm),
+  ].map(([, name, ours, verdict, points]) => [`${name}${ours ?? ''}`, points, verdict.replace(/[:\s]+$/, '')]);
+  const regime = ['workload', 'regime', 'X/X*', 'desktops loose %', 'replicas busy %', 'trained actions/min'];
+  return {
+    schedule: [
+      select(schedule, regime, (r) => r[0] === 'dart-like' && /^(a|a\+|b|c|d):/.test(r[1])),
+      'One thing changed in regime d on `dart-like`, one seed, 6 h:',
+      select(schedule, ['variant', 'what', 'carry gradient, whole run %', 'X/X*', 'trained actions/min']),
+      'Its bars:',
+      select(schedule, ['bar', 'value', 'goal', '']),
+    ].join('\n\n'),
+    live: select(live, ['regime', 'X/X*', 'bound by', 'rollouts/h', 'desktops loose %', 'trained actions/min']),
+    curation: [
+      table(['mechanism', 'success, points', 'by the additive model'], effects),
+      select(curation, ['variant', 'success %', 'of all episodes [95 %]'], (r) =>
+        ['all', 'none', 'only experience pool, injected and imitated'].includes(r[0]),
+      ),
+    ].join('\n\n'),
+    pool: select(pool, ['', 'seeds', 'success after', 'mean over seeds', 'injected']),
+  };
+}
+
+/** Pages with everything between their markers made anew: path -> [now, as it should be]. */
+export async function generatedPages() {
+  const { jsonSchema, PRESETS } = await load('runtime/config/index.ts');
+  const { createProgram } = await load('runtime/cli/cli.ts');
+  const report = (name) => readFile(join(root, `test/bench/results/${name}/${name}.md`), 'utf8');
+  const [schedule, live, curation, pool] = await Promise.all(['schedule', 'live', 'curation', 'pool'].map(report));
+  const parts = {
+    'runtime/config/README.md': { keys: runFileReference(jsonSchema()), presets: presetReference(PRESETS) },
+    'runtime/cli/README.md': {
+      commands: commandReference(
+        createProgram(
+          async () => {},
+          () => {},
+        ),
+      ),
+    },
+    'test/bench/README.md': benchmarkTables({ schedule, live, curation, pool }),
+  };
+  const pages = new Map();
+  for (const [page, texts] of Object.entries(parts)) {
+    const now = await readFile(join(root, page), 'utf8');
+    let next = now;
+    for (const [name, text] of Object.entries(texts)) {
+      const marks = new RegExp(`(<!-- ${name}:begin -->)[\\s\\S]*(<!-- ${name}:end -->)`);
+      if (!marks.test(next)) throw new Error(`${page} has no place for "${name}"`);
+      next = next.replace(marks, (_, from, to) => `${from}\n\n${text}\n\n${to}`);
+    }
+    pages.set(page, { now, next });
   }
-} else writeFileSync('README.md', next);
+  return pages;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  for (const [page, { now, next }] of await generatedPages()) {
+    if (now === next) continue;
+    if (!process.argv.includes('--check')) await writeFile(join(root, page), next);
+    else {
+      console.error(`${page} is not current: npm run generate`);
+      process.exitCode = 1;
+    }
+  }
+}

@@ -1,20 +1,10 @@
 import { Command, CommanderError } from 'commander';
 import { toRunError } from '../domain/index.js';
 
-/**
- * Exit codes: 0 done, 1 failed, 2 the command was wrong, 3 the daemon runs already, 130 interrupted. `serve` is handed
- * in: this room does not know the server.
- */
-export async function main(
-  argv: string[],
-  serve: (storage: string, o: { readonly idleMinutes?: string }) => Promise<void>,
-): Promise<number> {
-  let code = 0;
-  // `| head` closes our output early: that is no error.
-  process.stdout.on('error', (e: NodeJS.ErrnoException) => {
-    if (e.code === 'EPIPE') process.exit(0);
-    throw e;
-  });
+type Serve = (storage: string, o: { readonly idleMinutes?: string }) => Promise<void>;
+
+/** Commands and options; runtime/cli/README.md is made from them. `ended` hears a command's exit code. */
+export function createProgram(serve: Serve, ended: (code: number) => void): Command {
   const program = new Command('dart-studio')
     .description('Train computer-use agents by reinforcement learning on real desktops.')
     .version('0.1.0')
@@ -23,7 +13,7 @@ export async function main(
   const act =
     <A extends unknown[]>(f: (...a: A) => Promise<number | void>) =>
     async (...a: A): Promise<void> => {
-      code = (await f(...a)) ?? 0;
+      ended((await f(...a)) ?? 0);
     };
 
   program
@@ -198,7 +188,23 @@ export async function main(
         process.stdout.write(JSON.stringify((await import('../config/index.js')).jsonSchema(), null, 2) + '\n');
       }),
     );
+  return program;
+}
 
+/**
+ * Exit codes: 0 done, 1 failed, 2 the command was wrong, 3 the daemon runs already, 130 interrupted. `serve` is handed
+ * in: this room does not know the server.
+ */
+export async function main(argv: string[], serve: Serve): Promise<number> {
+  let code = 0;
+  // `| head` closes our output early: that is no error.
+  process.stdout.on('error', (e: NodeJS.ErrnoException) => {
+    if (e.code === 'EPIPE') process.exit(0);
+    throw e;
+  });
+  const program = createProgram(serve, (c) => {
+    code = c;
+  });
   try {
     await program.parseAsync(argv, { from: 'user' });
     return code;

@@ -3,7 +3,7 @@ import { rootfsFromEngine } from './providers/dockerImage.js';
 
 /**
  * The desktop in its two forms, built from one recipe (image/packages.txt, setup.sh, overlay/): a root file system for
- * the local provider and a Docker image. spec/desktop.md 1 has the sizes, times and traps.
+ * the local provider and a Docker image. runtime/cluster/README.md#image has the sizes, times and traps.
  */
 export { imageDir, readRecipe, type BuildProgress, type OnProgress, type Recipe } from './imageBuild/recipe.js';
 export {

@@ -79,8 +79,8 @@ export interface Desktop {
    */
   recycle?(f: Frame): void;
   /**
-   * Input is synchronised with the X server; between press and release the desktop is left to go idle (spec/desktop.md
-   * 3). Terminal actions are refused.
+   * Input is synchronised with the X server; between press and release the desktop is left to go idle
+   * (runtime/cluster/README.md#input). Terminal actions are refused.
    */
   perform(a: Action): Promise<void>;
   /**

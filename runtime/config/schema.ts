@@ -73,10 +73,7 @@ export const RunFileSchema = z.strictObject({
         .optional()
         .describe('Docker engines to spread desktops over; default: DOCKER_HOST or the local engine.'),
       hardResetEvery: whole(200, 'Replace a desktop by a new one after this many episodes; 0 = never.'),
-      settleHorizonMs: positive(
-        20,
-        'A desktop is at rest when no program has a timer due within this time (spec/desktop.md 3).',
-      ),
+      settleHorizonMs: positive(20, 'A desktop is at rest when no program has a timer due within this time.'),
       settleMaxMs: positive(2000, 'Longest wait for rest after an action.'),
     },
     'Module 1, environment cluster.',
@@ -109,7 +106,7 @@ export const RunFileSchema = z.strictObject({
           coordinates: z
             .enum(['relative1000', 'qwen25', 'relative999', 'relative1'])
             .default('qwen25')
-            .describe('How the model writes coordinates (spec/osworld.md 3).'),
+            .describe('How the model writes coordinates.'),
           maxTokens: count(512, 'Most tokens of one answer.'),
           images: count(5, 'Newest screenshots kept in the prompt (paper: 5).'),
         })

@@ -12,7 +12,8 @@ export interface CapacityInfo {
 }
 
 /**
- * Rollouts that may start now under the staleness bound (dart-algorithm.md 5) and `maxConcurrent`; 0 or less = wait for
+ * Rollouts that may start now under the staleness bound (runtime/data/README.md#staleness-bound) and `maxConcurrent`; 0
+ * or less = wait for
  * a change. `starved`: the trainer asked for a batch in vain. Pure.
  */
 export function rolloutCapacity(state: DataState, config: DataConfig, i: CapacityInfo, starved: boolean): number {

@@ -1,4 +1,6 @@
-/** Options of the data manager. Every mechanism of dart-algorithm.md 3 can be switched off by its `enabled`. */
+/**
+ * Options of the data manager. Every mechanism of runtime/data/README.md#curation can be switched off by its `enabled`.
+ */
 export interface DynamicRolloutsConfig {
   readonly enabled: boolean;
   /** N of a family that is not yet mastered (paper: 8), also used when the mechanism is off. */
@@ -53,7 +55,7 @@ export interface StalenessConfig {
   readonly enabled: boolean;
   /** Updates a rollout may lag behind the weights it trains (eta). */
   readonly eta: number;
-  /** B of dart-algorithm.md 5: trajectories one update takes. */
+  /** B of runtime/data/README.md#staleness-bound: trajectories one update takes. */
   readonly perUpdate: number;
   /**
    * Groups one update takes, when batches are counted in groups: then at most (eta + 1) of these may be open, waiting
@@ -98,7 +100,7 @@ export interface DataConfig {
   readonly planner: PlannerConfig;
 }
 
-/** The paper's values where it has some (dart-algorithm.md 3). */
+/** The paper's values where it has some (runtime/data/README.md#curation). */
 export const defaultDataConfig: DataConfig = {
   dynamicRollouts: { enabled: true, max: 8, min: 1, threshold: 0.6, window: 32, minRollouts: 8 },
   dynamicLength: { enabled: true, global: 30, floor: 3, slack: 2, exploreShare: 0.1, window: 0 },

@@ -36,7 +36,7 @@ export class GroupCurator {
     return { ready: curated.kind !== 'dropped', saved };
   }
 
-  /** A success of the pool for a group that failed whole (dart-algorithm.md 3b). */
+  /** A success of the pool for a group that failed whole (runtime/data/README.md#experience-pool). */
   #inject({ task, family }: PlannedGroup): Trajectory | undefined {
     const e = this.#state.pool.choose(task, family, this.#state.version),
       t = e && this.#trajectories.all.get(e.id);

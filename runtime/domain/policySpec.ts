@@ -4,7 +4,7 @@ import type { ActionType } from './action.js';
  * The embedded policy's shapes, shared by the codec that turns screens and actions into numbers (policy/embedded) and
  * the trainer that learns from them (trainer/native). A decision is a sequence of discrete choices, each from one head:
  * `type`, then by type: `cell` (where), `cell2` (where a drag ends), `text` (what to type), `key` (which chord).
- * Choice ids are global: head offset + index within the head. Source: spec/embedded-trainer.md 6 and 8.
+ * Choice ids are global: head offset + index within the head. See runtime/policy/README.md#embedded-policy.
  */
 export interface EmbeddedPolicySpec {
   readonly id: string;

@@ -47,7 +47,10 @@ export interface RunStatus {
   readonly rolloutsPerHour: number;
   readonly stepsPerMinute: number;
   readonly trainedActionsPerMinute: number;
-  /** Bounds of the three rates (dart-algorithm.md 5, X*) as measured in this run; absent until they can be told. */
+  /**
+   * Bounds of the three rates (runtime/rollout/README.md#throughput-bound, X*) as measured in this run; absent until
+   * they can be told.
+   */
   readonly bounds?: {
     readonly rolloutsPerHour: number;
     readonly stepsPerMinute: number;

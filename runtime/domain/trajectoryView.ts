@@ -71,7 +71,9 @@ export interface StepView {
   readonly origin: 'policy' | 'human' | 'oracle';
   readonly settled: boolean;
   readonly tokens?: readonly TokenView[];
-  /** Mean token entropy: what curation compares with the threshold (dart-algorithm.md 3). */
+  /**
+   * Mean token entropy: what curation compares with the threshold (runtime/data/README.md#high-entropy-steps).
+   */
   readonly entropy?: number;
   /** Kept by the entropy mask; absent before its group was formed. */
   readonly kept?: boolean;

@@ -9,7 +9,7 @@ const MAX_POINTS = 1000,
   TIS_UPDATES = 8,
   STALENESS_BATCHES = 200;
 
-/** What adaptive curation did so far (dart-algorithm.md 3). */
+/** What adaptive curation did so far (runtime/data/README.md#curation). */
 export async function curationView(run: RunReader, facts: RunFacts): Promise<CurationView> {
   const [groups, entropies, [threshold], kept, injected, tis, staleness] = await Promise.all([
     run.index.columns('SELECT family, opened_at, size, cap FROM groups ORDER BY family, opened_at'),

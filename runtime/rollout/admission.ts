@@ -1,6 +1,7 @@
 /**
  * What the scheduler does next: the pure half. It is shown the present numbers and says how many leases to ask for,
- * give up or use. Rollout-wise (dart-algorithm.md 2): the unit is one rollout, a free desktop gets the next at once,
+ * give up or use. Rollout-wise (runtime/rollout/README.md#rollout-wise-scheduling): the unit is one rollout, a free
+ * desktop gets the next at once,
  * and no barrier exists.
  */
 export interface SchedulerView {

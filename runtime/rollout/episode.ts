@@ -1,8 +1,8 @@
 /**
  * One rollout on one leased desktop: setup, then [observe, decide, perform, settle] until the policy ends it or the cap
  * of n model turns is used up, then verify. Faults of the environment or an engine become an error outcome, which has
- * no reward; a policy that twice in a row does not answer with an action has failed by its own doing (dart-algorithm.md
- * 1): failure, reward 0, not verified.
+ * no reward; a policy that twice in a row does not answer with an action has failed by its own doing
+ * (runtime/rollout/README.md#outcomes): failure, reward 0, not verified.
  */
 import type {
   Action,

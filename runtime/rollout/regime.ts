@@ -1,5 +1,6 @@
 /**
- * Which orders may start now: the barrier, if any, between rollouts (dart-algorithm.md 2). All three regimes are
+ * Which orders may start now: the barrier, if any, between rollouts
+ * (runtime/rollout/README.md#rollout-wise-scheduling). All three regimes are
  * answers to the same questions, asked by the order queue; scheduler, planner, ledger and model pool are the same code
  * in each of them.
  *

@@ -1,7 +1,8 @@
 /**
  * Who takes a call and who is refreshed next: the model pool's decisions, without replicas, time or promises.
  *
- * Per-worker sync (dart-algorithm.md 2): at most one replica is out of service because of a sync, and none is taken out
+ * Per-worker sync (runtime/rollout/README.md#per-worker-sync): at most one replica is out of service because of a sync,
+ * and none is taken out
  * while another is down, so a sync alone never brings capacity under (G-1)/G. The global mode, for comparison, takes
  * all out together.
  */

@@ -1,6 +1,6 @@
 import type { RunStatus } from '../domain/index.js';
 
-/** What a run has measured of itself, as dart-algorithm.md 5 names it. */
+/** What a run has measured of itself, as runtime/rollout/README.md#throughput-bound names it. */
 export interface Measured {
   /** N and mean T: seconds a desktop spends on a rollout, reset and verdict included. */
   readonly desktops: number;

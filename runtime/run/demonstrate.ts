@@ -31,7 +31,8 @@ export interface DemonstrateRequest {
 
 /**
  * Pre-collected successes: the suite's scripted solutions, run and judged on real desktops like any rollout. Only
- * verified successes are kept. Steps have no tokens: a demonstration has no behaviour log-probs (dart-algorithm.md 3b).
+ * verified successes are kept. Steps have no tokens: a demonstration has no behaviour log-probs
+ * (runtime/data/README.md#experience-pool).
  * When `signal` fires it resolves early, with what was made; what was under way then is neither kept nor counted.
  */
 export async function demonstrate(

@@ -14,7 +14,7 @@ export interface EvalPoint {
   readonly low: number;
   readonly high: number;
   readonly perFamily: Readonly<Record<string, { readonly episodes: number; readonly successes: number }>>;
-  /** Tasks that cannot be done, apart (dart-algorithm.md 1). */
+  /** Tasks that cannot be done, apart (runtime/rollout/README.md#outcomes). */
   readonly infeasible: { readonly episodes: number; readonly successes: number };
 }
 

@@ -7,8 +7,8 @@ import { BusyShare, Rolling } from '../domain/stats.js';
 
 const DESKTOP_WORK = new Set(['setup', 'observe', 'perform', 'settle', 'verify']);
 /**
- * What a desktop is in a phase: leased, and whether it works itself; deciding is the policy's time (dart-algorithm.md
- * 5, loose and strict utilisation).
+ * What a desktop is in a phase: leased, and whether it works itself; deciding is the policy's time
+ * (runtime/rollout/README.md#throughput-bound, loose and strict utilisation).
  */
 export const desktopUse = (phase: string): { readonly leased: boolean; readonly working: boolean } => ({
   leased: phase !== 'idle' && phase !== 'released',
@@ -99,7 +99,10 @@ export class Meters {
     this.#updateMs += ms;
   }
 
-  /** What the bound X* is computed from; `share` of ended rollouts that curation let through (dart-algorithm.md 5). */
+  /**
+   * What the bound X* is computed from; `share` of ended rollouts that curation let through
+   * (runtime/rollout/README.md#throughput-bound).
+   */
   measured(o: { readonly desktops: number; readonly replicas: number; readonly share: number | undefined }): Measured {
     const n = Math.max(1, this.#own);
     return {

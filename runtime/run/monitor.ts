@@ -90,7 +90,9 @@ export class RunMonitor {
     };
   }
 
-  /** What a dashboard shows, with the bound X* (dart-algorithm.md 5) as soon as it can be told. */
+  /**
+   * What a dashboard shows, with the bound X* (runtime/rollout/README.md#throughput-bound) as soon as it can be told.
+   */
   wireStatus(stopping: boolean): WireStatus {
     const { success, ...s } = this.status(),
       { config, data, budget } = this.#d;

@@ -34,7 +34,7 @@ export function vocabulary(spec: EmbeddedPolicySpec, tasks: Tasks, seeds = 40): 
 /**
  * Screens full of known words, drawn inside desktops with their fonts (image/overlay/opt/dart/words.py). No task is
  * shown and nothing is clicked: this gives the policy eyes, so that the few demonstrations need only teach it what to
- * do (spec/embedded-trainer.md 6).
+ * do (runtime/trainer/README.md#reading-lessons).
  */
 export async function readingScreens(o: {
   pool: DesktopPool;

@@ -105,7 +105,8 @@ export interface SampleOptions extends AdvantageOptions {
 }
 
 /**
- * The steps of a batch as the trainer takes them (dart-algorithm.md 3a, e, f). Rewards are those of the whole group,
+ * The steps of a batch as the trainer takes them (runtime/trainer/README.md#advantages). Rewards are those of the whole
+ * group,
  * the injected success among them; an injected trajectory of a script or an import has no behaviour log-probs, so its
  * truncated weight is 1, as in the paper.
  *

@@ -7,7 +7,7 @@ import { mentionsPyautogui, mentionsPython, pyautoguiEnv, withPython } from './p
 import { shlex } from './shlex.js';
 import { decodeText, truthy } from './values.js';
 
-/** Commands of task files, run inside the desktop as OSWorld's server runs them (spec/osworld.md 1). */
+/** Commands of task files, run inside the desktop as OSWorld's server runs them (runtime/tasks/README.md#commands). */
 export interface TaskCommand {
   readonly command: string | readonly string[];
   readonly shell?: unknown;

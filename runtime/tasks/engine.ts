@@ -34,7 +34,7 @@ const DEFAULTS: Omit<TaskSettings, 'pythonStandIn'> = {
   now: () => performance.now(),
 };
 
-/** OSWorld's set-up and evaluate() on a desktop of ours (spec/osworld.md 1 and 2). */
+/** OSWorld's set-up and evaluate() on a desktop of ours (runtime/tasks/README.md#evaluate). */
 export function createTaskEngine(options: TaskEngineOptions = {}): TaskEngine {
   const assets = options.assets ?? noAssets,
     image = options.image ?? DESK_IMAGE,

@@ -5,7 +5,8 @@ import { StudioError, id } from '../domain/index.js';
 import type { Evaluator, SetupStep, Task } from './types.js';
 
 /**
- * OSWorld's task JSON (spec/osworld.md 2): what is read of it, and what makes a file invalid. Types we do not know are
+ * OSWorld's task JSON (runtime/tasks/README.md#task-files): what is read of it, and what makes a file invalid. Types we
+ * do not know are
  * left for the check.
  */
 const noNul = (s: string): boolean => !s.includes('\0');

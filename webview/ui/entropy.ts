@@ -12,7 +12,8 @@ export interface StepMark {
 export const entropyWords = (value: string, high: boolean): string =>
   high ? t('entropy {0}, high', value) : t('entropy {0}', value);
 /**
- * Share of a trajectory's steps that are marked as high-entropy. The mask keeps four fifths (dart-algorithm.md 3e):
+ * Share of a trajectory's steps that are marked as high-entropy. The mask keeps four fifths
+ * (webview/README.md#high-entropy-marks):
  * marking all of those would mark nothing.
  */
 const highShare = 0.2;

@@ -17,7 +17,8 @@ export interface InputOptions {
 
 /**
  * At most so long between press and release: a click sent in one batch is lost on applications that set a grab at the
- * press (spec/desktop.md 3), and on a crowded machine one may get to it late. Mostly it takes 1 ms; a long press starts
+ * press (runtime/cluster/README.md#input), and on a crowded machine one may get to it late. Mostly it takes 1 ms; a
+ * long press starts
  * at 500.
  */
 const GAP_MS = 200;

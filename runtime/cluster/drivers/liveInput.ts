@@ -20,7 +20,7 @@ export interface LiveHost {
 const BUTTON = { left: 1, middle: 2, right: 3 } as const;
 /**
  * Between press and release: an application that sets a grab at the press loses a release that comes with it
- * (spec/desktop.md 3).
+ * (runtime/cluster/README.md#input).
  */
 const GAP_MS = 60;
 /** Of one event. */

@@ -3,7 +3,10 @@ import type { SettleOptions, SettleReport } from '../types.js';
 import type { Look } from './taskWatch.js';
 import type { X11Client } from './x11Client.js';
 
-/** Poll timers due within this many ms count as activity: one GTK frame (16 ms) and a little. spec/desktop.md 3. */
+/**
+ * Poll timers due within this many ms count as activity: one GTK frame (16 ms) and a little.
+ * runtime/cluster/README.md#settle
+ */
 export const HORIZON_MS = 20;
 /** After a key: GTK holds a button that a key activates down for 250 ms, and only then does what it stands for. */
 export const KEY_HORIZON_MS = 250;

@@ -24,7 +24,7 @@ export interface Look {
 export type Doing = { readonly is: 'running' } | { readonly is: 'in a call'; readonly timeoutMs?: number };
 
 // x86-64 and arm64 system call numbers: [poll, epoll_wait, epoll_pwait]; where their time-out is (0-based argument).
-// Other calls have theirs behind pointers, and count as without one (spec/desktop.md 3).
+// Other calls have theirs behind pointers, and count as without one (runtime/cluster/README.md#settle).
 const TIMED: Readonly<Record<string, Readonly<Record<number, number>>>> = {
   x64: { 7: 2, 232: 3, 281: 3 },
   arm64: { 22: 3 },

@@ -14,7 +14,8 @@ const CAPABILITIES = ['SETUID', 'SETGID', 'KILL', 'CHOWN', 'DAC_OVERRIDE', 'FOWN
 const MB = 1 << 20;
 
 /**
- * A desktop's container (spec/desktop.md 8): no network, nothing of the image writable, no capability but the agent's,
+ * A desktop's container (runtime/cluster/README.md#container): no network, nothing of the image writable, no capability
+ * but the agent's,
  * memory, processes and cores limited. Everything writable is in memory, limited in size, and empties itself with the
  * container.
  */

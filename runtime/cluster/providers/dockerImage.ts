@@ -302,8 +302,8 @@ function buildError(e: unknown, signal?: AbortSignal): StudioError {
 }
 
 /**
- * An engine's answer in our words. Its own message is in `json.message`; `reason` is often misleading (spec/vscode.md
- * 4.3).
+ * An engine's answer in our words. Its own message is in `json.message`; `reason` is often misleading
+ * (runtime/cluster/README.md#docker-engine).
  */
 export function engineError(e: unknown, host?: string): StudioError {
   const err = e as { code?: string; statusCode?: number; message?: string; json?: { message?: string } };

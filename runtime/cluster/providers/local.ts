@@ -198,7 +198,8 @@ export class LocalProvider implements DesktopProvider {
 }
 
 /**
- * Desktops that this machine can keep busy: 80 MB each (spec/desktop.md 0) with as much again for what they run, and no
+ * Desktops that this machine can keep busy: 80 MB each (runtime/cluster/README.md#capacity) with as much again for what
+ * they run, and no
  * more than 16 a core.
  */
 export const localCapacity = (cores: number, freeBytes: number): number =>

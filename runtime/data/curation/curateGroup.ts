@@ -35,7 +35,8 @@ export const overridden = (t: Trajectory): Trajectory =>
   t.outcome.kind === 'failure' ? { ...t, outcome: { kind: 'success', reward: 1, truncated: false } } : t;
 
 /**
- * A completed group through curation (dart-algorithm.md 2 and 3): pool injection when nobody succeeded, variance filter
+ * A completed group through curation (runtime/data/README.md#group-to-batch): pool injection when nobody succeeded,
+ * variance filter
  * and cut, high-entropy steps. `own` holds outcomes only, never errors. `inject` gives a pool success or nothing and is
  * asked at most once. A trajectory none of whose steps is kept stays as a member with an empty mask: its reward belongs
  * to the baseline. Steps of a taken-over rollout in which a person acted are outside the mask: policy gradient has

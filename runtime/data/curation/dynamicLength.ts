@@ -29,7 +29,8 @@ export class SuccessLengths {
 }
 
 /**
- * Step cap in turns (dart-algorithm.md 3d): clamp(longest success + slack, floor, global); the global cap before a
+ * Step cap in turns (runtime/data/README.md#dynamic-trajectory-length): clamp(longest success + slack, floor, global);
+ * the global cap before a
  * first success, and for exploring rollouts. `u` in [0, 1) decides who explores. `global` may be lowered by the task's
  * own limit.
  */

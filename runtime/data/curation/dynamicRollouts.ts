@@ -2,7 +2,8 @@ import type { DynamicRolloutsConfig } from '../config.js';
 import type { SuccessRate } from './successStats.js';
 
 /**
- * Rollouts of the next group of a family (dart-algorithm.md 3c): `max` while the success rate is under the threshold,
+ * Rollouts of the next group of a family (runtime/data/README.md#dynamic-rollout-number): `max` while the success rate
+ * is under the threshold,
  * else floor(9 / SR - 7), scaled by max / 8 when `max` is not the paper's 8. For max = 8: .60->8 .625->7 .65->6 .70->5
  * .75->5 .80->4 .90->3 1.0->2.
  */

@@ -3,7 +3,7 @@ import type { HighEntropyConfig } from '../config.js';
 
 /**
  * H_t: mean entropy of the step's real tokens; undefined where the policy did not act, which leaves no trace
- * (dart-algorithm.md 3e).
+ * (runtime/data/README.md#high-entropy-steps).
  */
 export function stepEntropy(step: Pick<Step, 'tokens'> & Partial<Pick<Step, 'origin'>>): number | undefined {
   const h = step.origin === 'human' ? undefined : step.tokens?.entropies;
@@ -15,7 +15,7 @@ export function stepEntropy(step: Pick<Step, 'tokens'> & Partial<Pick<Step, 'ori
 
 /**
  * Which values to keep: those >= the quantile of the given ones. Absent values (padding, no trace) are never kept nor
- * counted. Exported for the published vectors (losses.md).
+ * counted. Exported for the published vectors (runtime/trainer/README.md#test-vectors).
  */
 export function highEntropyMask(values: readonly (number | undefined)[], q: number): boolean[] {
   const threshold = quantile(

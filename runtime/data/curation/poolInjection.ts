@@ -45,7 +45,8 @@ export const usable = (e: PoolEntry, version: PolicyVersion, c: PoolConfig): boo
   unusable(e, version, c) === undefined;
 
 /**
- * The pool success for an all-failed group (dart-algorithm.md 3b): one of the same task if there is any, else of the
+ * The pool success for an all-failed group (runtime/data/README.md#experience-pool): one of the same task if there is
+ * any, else of the
  * same family; then by the configured preference. Undefined when nothing usable is there.
  */
 export function choosePoolEntry(

@@ -13,7 +13,8 @@ export interface AdmissionInput {
 }
 
 /**
- * Rollouts that may start now so that none lags more than `eta` updates when it is trained (dart-algorithm.md 5; rule
+ * Rollouts that may start now so that none lags more than `eta` updates when it is trained
+ * (runtime/data/README.md#staleness-bound; rule
  * of AReaL's staleness manager): min(maxConcurrent - running, (eta + v + 1) B - (accepted + running)). Negative means:
  * over the bound already.
  */

@@ -1,5 +1,5 @@
 /**
- * The coordinate systems models answer in, to and from screen pixels (spec/osworld.md 3).
+ * The coordinate systems models answer in, to and from screen pixels (runtime/policy/README.md#coordinates).
  * - relative1000: 0 to 1000 across the screen (UI-TARS 1.0, Qwen2-VL)
  * - qwen25: pixels of the image after the model's own smart_resize (UI-TARS 1.5, Qwen2.5-VL)
  * - relative999: 0 to 999 (Qwen3-VL)

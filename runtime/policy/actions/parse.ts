@@ -1,7 +1,8 @@
 /**
  * UI-TARS's answers as a tree: `Thought: ...\nAction: name(arg='value', ...)`, also with Reflection / Action_Summary
  * and several actions. A tokenizer reads quoted strings properly (escapes, quotes and commas inside texts), which
- * splitting at commas cannot. Nothing is evaluated. Grammar and the forms seen in the wild: spec/osworld.md 3.
+ * splitting at commas cannot. Nothing is evaluated. Grammar and the forms seen in the wild:
+ * runtime/policy/README.md#ui-tars-grammar.
  *
  *   answer := [thought] ('Action' ':') call+            call := name '(' [arg (',' arg)*] ')'
  *   arg := name '=' (string | bare)                     bare := brackets, numbers or box tags up to the next ',' or ')'

@@ -1,4 +1,4 @@
-/** UI-TARS's computer-use prompt and message history (spec/osworld.md 3). */
+/** UI-TARS's computer-use prompt and message history (runtime/policy/README.md#prompt). */
 
 export type Content =
   | string

@@ -1,7 +1,7 @@
 /**
  * The policy graph in ONNX Runtime: one session, one intra-op thread, tensors made once and written in place. The graph
  * takes the weights as its flat input `theta`, so swapping weights is handing over another vector
- * (spec/embedded-trainer.md 4).
+ * (runtime/policy/README.md#replica-processes).
  *
  * Inputs: theta f32[P], obs u8[1,H,W], instruction i32[1,2T], history i32[1,4L+1]. Outputs: logits f32[1,n] of every
  * head.

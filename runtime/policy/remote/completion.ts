@@ -1,6 +1,7 @@
 /**
  * A chat completion's answer: text, log-probs, entropies, token ids, version. Log-probs are of the distribution sampled
- * from, as long as the request truncates nothing (no top-p, top-k or penalties; spec/engines.md 4.5).
+ * from, as long as the request truncates nothing (no top-p, top-k or penalties;
+ * runtime/policy/README.md#log-probs-of-remote-models).
  */
 import type { PolicyVersion, TokenTrace } from '../../domain/index.js';
 
@@ -47,7 +48,8 @@ export function traceOf(c: Completion): TokenTrace | undefined {
 
 /**
  * Entropy of a distribution of which the largest probabilities are known: the rest is put on one token, which no
- * distribution with these probabilities undercuts (spec/engines.md 4.5). Without top log-probs the sampled token alone
+ * distribution with these probabilities undercuts (runtime/policy/README.md#log-probs-of-remote-models). Without top
+ * log-probs the sampled token alone
  * is used.
  */
 export function entropyLowerBound(sampled: readonly number[], top: readonly number[]): number {

@@ -37,7 +37,8 @@ export interface OpenAiPolicyOptions extends EndpointOptions {
 
 /**
  * Sampling must be from the model's own distribution, or the recorded log-probs are not those sampled from: a server
- * would otherwise apply the truncation and penalties of the model's generation_config (spec/engines.md 4.5).
+ * would otherwise apply the truncation and penalties of the model's generation_config
+ * (runtime/policy/README.md#log-probs-of-remote-models).
  */
 const UNTRUNCATED = { top_k: -1, min_p: 0, repetition_penalty: 1, return_token_ids: true };
 

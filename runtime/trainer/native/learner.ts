@@ -111,7 +111,8 @@ export class Learner {
   }
 
   /**
-   * Policy-gradient passes over a batch (dart-algorithm.md 3g): `epochs` times, in minibatches of `minibatchStates`.
+   * Policy-gradient passes over a batch (runtime/trainer/README.md#objective): `epochs` times, in minibatches of
+   * `minibatchStates`.
    */
   async update(b: TrainBatch, onProgress?: OnProgress): Promise<UpdateReport> {
     const o = this.options,

@@ -2,10 +2,13 @@ import type { RunConfig } from '../../config/index.js';
 
 /**
  * Everything that can be chosen about training. Defaults: DART's where they fit a small policy, measured ones otherwise
- * (spec/embedded-trainer.md 6, 8).
+ * (runtime/trainer/README.md#embedded-policy-learning).
  */
 export interface TrainerOptions {
-  /** Policy-gradient form: PPO's clip per token, GSPO's ratio per step, CISPO's clipped weight (spec/losses.md). */
+  /**
+   * Policy-gradient form: PPO's clip per token, GSPO's ratio per step, CISPO's clipped weight
+   * (runtime/trainer/README.md#policy-gradient).
+   */
   readonly objective: 'ppo' | 'gspo' | 'cispo';
   readonly epsLow: number;
   readonly epsHigh: number;

@@ -147,7 +147,7 @@ function againstRollouts(
     for (const s of p.slots) {
       if (s.term !== 'policy') continue;
       if (!s.rollout) {
-        // A demonstration: its behaviour is unknown, so its weight is 1 (dart-algorithm.md 3b).
+        // A demonstration: its behaviour is unknown, so its weight is 1 (runtime/data/README.md#experience-pool).
         if (sampleWeights) sampleWeights[s.sample] = 1;
         continue;
       }
@@ -165,7 +165,7 @@ function againstRollouts(
   return { weights, sampleWeights, kl1, kl3, tokens };
 }
 
-/** Per token (dart-algorithm.md 3f and its variants). */
+/** Per token (runtime/trainer/README.md#truncated-importance-sampling and its variants). */
 function importanceWeights(o: TrainerOptions, old: Float32Array, rollout: ArrayLike<number>): number[] {
   if (o.correction === 'icepop') return icePop(old, rollout, ...o.icePopBand);
   if (o.correction === 'sequence') return new Array<number>(old.length).fill(tisSequence(old, rollout, o.tisCap));

@@ -1,4 +1,4 @@
-/** Group-relative advantages (dart-algorithm.md 3a). */
+/** Group-relative advantages (runtime/trainer/README.md#advantages). */
 
 export interface AdvantageOptions {
   /**
@@ -11,7 +11,9 @@ export interface AdvantageOptions {
 }
 export const ADVANTAGE_EPSILON = 1e-6;
 
-/** Mean and n-1 standard deviation; a single value counts as mean 0, deviation 1 (spec/losses.md). */
+/**
+ * Mean and n-1 standard deviation; a single value counts as mean 0, deviation 1 (runtime/trainer/README.md#advantages).
+ */
 export function groupStatistics(rewards: readonly number[]): { readonly mean: number; readonly std: number } {
   const n = rewards.length;
   if (n === 0) throw new RangeError('a group without rewards has no statistics');

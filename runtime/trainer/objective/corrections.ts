@@ -2,7 +2,7 @@ import { clamp, MAX_LOG_RATIO } from './policyLoss.js';
 
 /**
  * Rollout corrections: weights for samples drawn by a policy older (or numerically other) than the trainer's
- * (dart-algorithm.md 3f, spec/losses.md).
+ * (runtime/trainer/README.md#truncated-importance-sampling).
  */
 
 const importance = (logRatio: number): number => Math.exp(clamp(logRatio, -MAX_LOG_RATIO, MAX_LOG_RATIO));

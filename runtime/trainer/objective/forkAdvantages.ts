@@ -15,7 +15,8 @@ export interface ForkMember {
  * step that made the difference gets the credit; steps that all shared, and steps after which nothing differed any
  * more, get none. A state only one trajectory came through promises what the group does, so its steps keep the group's
  * advantage, and a group whose trajectories share no state but the first has exactly the advantages of
- * `groupAdvantages` with the baseline `trajectory`. The deviation is that of the group (dart-algorithm.md 3a), so that
+ * `groupAdvantages` with the baseline `trajectory`. The deviation is that of the group
+ * (runtime/trainer/README.md#fork-credit), so that
  * the scale stays.
  */
 export function forkAdvantages(members: readonly ForkMember[], norm: AdvantageOptions['norm']): number[][] {

@@ -1,5 +1,5 @@
 /**
- * Policy-gradient losses per token, to be minimised (dart-algorithm.md 3g, spec/losses.md). `r` = pi/pi_old, `a` =
+ * Policy-gradient losses per token, to be minimised (runtime/trainer/README.md#policy-gradient). `r` = pi/pi_old, `a` =
  * advantage. This is the readable reference of what model/lossGraph.ts computes inside ONNX Runtime; tests hold the two
  * together.
  */

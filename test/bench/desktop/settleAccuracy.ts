@@ -13,7 +13,7 @@ export interface SettleSample {
   readonly detector: string;
 }
 
-/** The five applications of spec/desktop.md 3, each with something in it. */
+/** The five applications of runtime/cluster/README.md#settle, each with something in it. */
 export const APPS: readonly { name: string; command: readonly string[] }[] = [
   { name: 'mousepad', command: ['mousepad', '/home/user/Documents/text.txt'] },
   { name: 'galculator', command: ['galculator'] },

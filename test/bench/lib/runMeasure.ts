@@ -56,7 +56,7 @@ export interface RunMeasure {
   readonly throughput: Throughput | undefined;
 }
 
-/** dart-algorithm.md 5, between the end of the warm-up and the last order. */
+/** runtime/rollout/README.md#throughput-bound, between the end of the warm-up and the last order. */
 export interface Throughput {
   readonly seconds: number;
   readonly rate: number;

@@ -2,7 +2,8 @@ import type { DataConfig } from '../../../runtime/data/config.js';
 import type { Arrangement } from './simulate.js';
 
 /**
- * The four regimes of dart-algorithm.md 5. `a` takes its batch from the spec page (8 tasks x 8) and publishes in place,
+ * The four regimes of test/bench/README.md#scheduling. `a` takes its batch from the paper (8 tasks x 8) and publishes
+ * in place,
  * all replicas at once; nothing in it waits that need not.
  */
 export const REGIMES: readonly Arrangement[] = [
@@ -29,7 +30,7 @@ export const RELAUNCHED: Arrangement = {
   regime: 'batch',
   sync: 'relaunch',
 };
-/** The published decoupled system as its code works (dart-algorithm.md 2). */
+/** The published decoupled system as its code works (runtime/rollout/README.md#published-figures). */
 export const PUBLISHED: Arrangement = {
   name: 'p',
   label: 'published code: relaunch, 2 newest versions',

@@ -14,7 +14,10 @@ import { estimate, kolmogorovSmirnov } from './statistics.js';
 import type { Workload } from './workload.js';
 import { loadWorkload } from './workload.js';
 
-/** Trajectories the authors sampled in their main run (dart-algorithm.md 2); of these they trained on 16 %. */
+/**
+ * Trajectories the authors sampled in their main run (runtime/rollout/README.md#published-figures); of these they
+ * trained on 16 %.
+ */
 const PUBLISHED_ROLLOUTS = 31_968;
 const SYNTHETIC = ['env-bound', 'rollout-bound', 'trainer-bound', 'tails-0.4', 'tails-0.7', 'tails-1.0', 'faults'];
 const [A, , , D] = REGIMES as readonly [Arrangement, Arrangement, Arrangement, Arrangement];
@@ -168,7 +171,7 @@ bars.push(
   ),
 );
 
-// How far the published figures (dart-algorithm.md 4) come out of the simulator
+// How far the published figures (runtime/rollout/README.md#published-figures) come out of the simulator
 const calibrated = (name: string): Cell | undefined =>
   cells.find((c) => c.workload === 'dart-calibrated' && c.arrangement.name === name);
 const coupled = calibrated('a-'),

@@ -234,7 +234,8 @@ export class Measure implements EventSink {
 /** All rates per second of virtual time unless named otherwise. */
 export interface Measured {
   /**
-   * Trajectories with an outcome per second, and the bound X* of dart-algorithm.md 5 with this run's own mean length
+   * Trajectories with an outcome per second, and the bound X* of runtime/rollout/README.md#throughput-bound with this
+   * run's own mean length
    * and surviving share.
    */
   readonly rate: number;

@@ -146,7 +146,8 @@ describe('coordinates', () => {
 });
 
 /**
- * The npm parser on what both can read; its measured defects (spec/osworld.md 3) are outside this subset: escapes,
+ * The npm parser on what both can read; its measured defects (runtime/policy/README.md#ui-tars-grammar) are outside
+ * this subset: escapes,
  * quotes and commas in texts, blank lines, Math.round.
  */
 describe('compared with @ui-tars/action-parser', () => {

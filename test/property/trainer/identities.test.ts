@@ -21,7 +21,7 @@ const bandOf = fc.record({
 const close = (a: number, b: number, tolerance: number): boolean =>
   Math.abs(a - b) <= tolerance * Math.max(1, Math.abs(a), Math.abs(b));
 
-describe('identities of spec/losses.md', () => {
+describe('identities of runtime/trainer/README.md#policy-gradient', () => {
   it('importance sampling, PPO and CISPO are positively homogeneous in A, so weights and masks fold into the advantage', () => {
     const losses: ((r: number, a: number, lp: number, b: ClipBand) => number)[] = [
       (r, a) => importanceSampling(r, a),

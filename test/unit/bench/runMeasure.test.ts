@@ -114,7 +114,7 @@ describe('a run read back from its journal', () => {
     });
   });
 
-  it('has the bound of dart-algorithm.md 5 and shares of the window', () => {
+  it('has the bound of runtime/rollout/README.md#throughput-bound and shares of the window', () => {
     const t = measure().throughput!;
     // T = 0.1 + 2 (0.2 + 0.2) + 0.1 s: N/T = 2 rollouts/s, the replicas could 5, the trainer 2 in 0.5 s.
     expect(t.rolloutSeconds).toBeCloseTo(1);

@@ -119,7 +119,7 @@ describe('high-entropy steps (3e)', () => {
     [0.5, [0.6, 0.7, 0.8, 0.9, 1]],
     [1, [1]],
     [0, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]],
-  ])('vector of losses.md, quantile %f', (q, kept) => {
+  ])('vector of runtime/trainer/README.md#test-vectors, quantile %f', (q, kept) => {
     expect(rows.filter((_, i) => highEntropyMask(rows, q)[i])).toEqual(kept);
   });
   it('keeps nothing when everything is padding', () => {

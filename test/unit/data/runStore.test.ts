@@ -333,7 +333,7 @@ describe('index', () => {
     }));
 });
 
-describe('sql.js, as spec/vscode.md 4.1 relies on it', () => {
+describe('sql.js, as runtime/data/README.md#index relies on it', () => {
   it('keeps pragmas, statements and functions over an export, and refuses one inside a transaction', async () => {
     const SQL = await initSqlJs(),
       db = new SQL.Database();

@@ -24,7 +24,8 @@ function near(got: readonly number[], want: readonly number[], tolerance = 1e-6)
 const mean = (xs: readonly number[]): number => xs.reduce((a, b) => a + b, 0) / xs.length;
 
 /**
- * NeMo-RL's inputs, used by several rows of spec/losses.md; the page prints them with 5 digits: -1.69315 and -0.59453
+ * NeMo-RL's inputs, used by several rows of runtime/trainer/README.md#test-vectors; the page prints them with 5 digits:
+ * -1.69315 and -0.59453
  * are ratios of 0.5 and 1.5.
  */
 const prev = [-1, -1, -1],

@@ -6,7 +6,7 @@ import { concat, pad, slice, transpose } from './structure.js';
 
 /**
  * Convolutions made of matrix products: in ORT their gradients are several times faster than Conv's own
- * (spec/embedded-trainer.md 2).
+ * (runtime/trainer/README.md#graphs).
  */
 
 export interface Grid {

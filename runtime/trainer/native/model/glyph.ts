@@ -10,7 +10,7 @@ import type { ParamDef } from './params.js';
 
 /**
  * The 'glyph' policy: a small convolutional reader of screens, fused late with the instruction
- * (spec/embedded-trainer.md 6 and 8).
+ * (runtime/trainer/README.md#embedded-policy-learning).
  * pixels -> stride-1 5x5 conv, 4x4 max-pool -> 3x3 conv, 2x2 max-pool -> one vector per 8x8-pixel cell + row/column
  *   embedding
  *   -> residual blocks of dilated 3x3 convs -> cells X;

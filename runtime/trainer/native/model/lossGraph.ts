@@ -45,7 +45,7 @@ export const LOSS_PARAMS = [
   'klBeta',
   'temperature',
 ] as const;
-/** Bounds on log-ratios and on the KL estimate (dart-algorithm.md 3g). */
+/** Bounds on log-ratios and on the KL estimate (runtime/trainer/README.md#policy-gradient). */
 const MAX_LOG_RATIO = 20,
   MAX_KL = 10;
 
@@ -127,7 +127,8 @@ export function scoreGraph(m: PolicyModel, b: number, k: number): Graph {
 }
 
 /**
- * Forward and backward of the objective (dart-algorithm.md 3g) for b states with k action slots each.
+ * Forward and backward of the objective (runtime/trainer/README.md#policy-gradient) for b states with k action slots
+ * each.
  * Inputs beside those of scoreGraph: `accumulated` [P]; per slot and token [b,k,3]: `mask` (1 = a real choice),
  * `policyWeight` and `imitationWeight` (sample weight / normaliser / number of tokens, 0 where the term does not
  * apply), `rollout` (log-prob when sampled), `corrected` (1 = rollout is known),

@@ -1,0 +1,136 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { Command } from 'commander';
+import { describe, expect, it } from 'vitest';
+import { createProgram } from '../../../runtime/cli/cli.js';
+import { parseRunFile } from '../../../runtime/config/index.js';
+
+/** What the pages for users say can be done can be done. */
+const pages = [
+    'README.md',
+    'CONTRIBUTING.md',
+    'runtime/config/README.md',
+    'runtime/cli/README.md',
+    'test/bench/README.md',
+  ],
+  text = (page: string): string => readFileSync(page, 'utf8'),
+  { scripts } = JSON.parse(text('package.json')) as { scripts: Record<string, string> };
+const { benchmarkTables, commandReference, generatedPages } = (await import(
+  pathToFileURL('scripts/readme.mjs').href
+)) as {
+  generatedPages(): Promise<Map<string, { now: string; next: string }>>;
+  commandReference(program: Command): string;
+  benchmarkTables(reports: Record<string, string>): Record<string, string>;
+};
+
+describe('pages for users', () => {
+  it('name only npm scripts there are', () => {
+    const named = pages.flatMap((p) => [...text(p).matchAll(/npm run (?:-s )?([\w:]+\w)/g)].map((m) => m[1]!));
+    expect(named).toEqual(expect.arrayContaining(['quickstart', 'cli', 'schema', 'lint']));
+    expect(named.filter((n) => !(n in scripts) && n !== 'bench:NAME')).toEqual([]);
+  });
+  it('show run files that are right', () => {
+    const blocks = ['README.md', 'runtime/config/README.md'].flatMap((p) =>
+      [...text(p).matchAll(/```json\n([\s\S]*?)```/g)].map((m) => m[1]!),
+    );
+    expect(blocks.length).toBeGreaterThanOrEqual(5);
+    for (const b of blocks) expect(() => parseRunFile(JSON.parse(b)), b).not.toThrow();
+  });
+  it('name only keys of the run file that it has', () => {
+    const schema = JSON.parse(text('media/run.schema.json')) as object;
+    const keys = new Set<string>();
+    const walk = (node: object, at: string): void => {
+      for (const [k, v] of Object.entries((node as { properties?: Record<string, object> }).properties ?? {})) {
+        keys.add(`${at}${k}`);
+        walk(v, `${at}${k}.`);
+      }
+    };
+    walk(schema, '');
+    const sections = [...keys].filter((k) => !k.includes('.')).join('|');
+    const rooms = [
+      'runtime',
+      ...['cluster', 'tasks', 'policy', 'rollout', 'data', 'trainer'].map((r) => `runtime/${r}`),
+    ];
+    for (const page of [...pages, ...rooms.map((r) => `${r}/README.md`)])
+      for (const [, key] of text(page).matchAll(new RegExp(`\`((?:${sections})\\.[\\w.]+\\w)(?:: [^\`]*)?\``, 'g')))
+        if (!/\.(ts|json|md|onnx)$/.test(key!)) expect(keys, `${page}: ${key!}`).toContain(key!);
+  });
+  it('show pictures that are there', () => {
+    for (const page of pages)
+      for (const [, file] of text(page).matchAll(/!\[[^\]]*\]\(([^)]+)\)/g))
+        expect(existsSync(join(dirname(page), file!)), file).toBe(true);
+  });
+  it('say what the quick start is on the first page, in under 150 lines', () => {
+    expect(text('README.md').split('\n').length).toBeLessThan(150);
+    for (const row of text('README.md').match(/^\| [123] \|.*$/gm)!)
+      expect(text('test/bench/README.md')).toContain(row.slice(0, -2));
+  });
+});
+
+describe('generated pages', () => {
+  it('are current', async () => {
+    const generated = await generatedPages();
+    expect([...generated.keys()]).toEqual([
+      'runtime/config/README.md',
+      'runtime/cli/README.md',
+      'test/bench/README.md',
+    ]);
+    for (const [page, { now, next }] of generated) expect(now === next, `${page}: npm run generate`).toBe(true);
+  });
+  it('have every command with every argument and option', () => {
+    const program = createProgram(
+      () => Promise.resolve(),
+      () => undefined,
+    );
+    const page = text('runtime/cli/README.md');
+    const leaves = (c: Command): Command[] => (c.commands.length > 0 ? c.commands.flatMap(leaves) : [c]);
+    expect(leaves(program).length).toBeGreaterThanOrEqual(14);
+    for (const c of leaves(program)) {
+      const name = c.parent === program ? c.name() : `${c.parent!.name()} ${c.name()}`;
+      const section = page.split(`### ${name}\n`)[1]?.split('\n### ')[0] ?? '';
+      for (const o of c.options) expect(section, name).toContain(`\`${o.flags}\``);
+      for (const a of c.registeredArguments) expect(section, name).toContain(a.name());
+    }
+  });
+  it('show what a program says, with bars and line breaks that fit into a table', () => {
+    const program = new Command('x');
+    program.command('go').argument('[a|b]', 'one of\ntwo').description('Goes.').option('-f, --far <n>', 'how far', '3');
+    expect(commandReference(program)).toBe(
+      '### go\n\nGoes.\n\n```sh\ndart-studio go [a|b] [options]\n```\n\n' +
+        '| argument or option | meaning | default |\n| --- | --- | --- |\n' +
+        '| `[a\\|b]` | one of two |  |\n| `-f, --far <n>` | how far | `3` |',
+    );
+  });
+  it('fail where a report no longer has the table they are made from', () => {
+    expect(() => benchmarkTables({ schedule: '| a |\n| --- |\n', live: '', curation: '', pool: '' })).toThrow(
+      /columns/,
+    );
+  });
+});
+
+describe('launch configurations', () => {
+  const { configurations } = JSON.parse(text('.vscode/launch.json')) as {
+    configurations: { name: string; request: string; program?: string; preLaunchTask?: string }[];
+  };
+  const { tasks } = JSON.parse(text('.vscode/tasks.json')) as { tasks: { label: string; script?: string }[] };
+
+  it('start programs that are there, after tasks that are there', () => {
+    for (const c of configurations) {
+      const program = c.program?.replace('${workspaceFolder}/', '');
+      if (program?.startsWith('node_modules/')) expect(existsSync(program), c.name).toBe(true);
+      // What the build makes must be built first.
+      else if (c.request === 'launch')
+        expect([c.preLaunchTask, program ?? 'dist/'], c.name).toEqual(['build', expect.stringMatching(/^dist\//)]);
+      const task = tasks.find((t) => t.label === c.preLaunchTask);
+      if (c.preLaunchTask !== undefined) expect(scripts[task?.script ?? ''], c.name).toBeDefined();
+    }
+  });
+  it('are those that CONTRIBUTING describes', () => {
+    const debugging = text('CONTRIBUTING.md')
+      .split('\n## ')
+      .find((x) => x.startsWith('Debugging\n'))!;
+    const named = [...debugging.matchAll(/^\| \*\*(.+?)\*\* \|/gm)].map((m) => m[1]);
+    expect(named).toEqual(configurations.map((c) => c.name));
+  });
+});

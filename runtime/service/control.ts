@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { StudioError } from '../domain/index.js';
 import { systemClock } from '../rollout/clock.js';
-import * as m from '../protocol/humanMethods.js';
+import * as m from '../protocol/methods.js';
 import type { ControlState } from '../protocol/types.js';
 import { actionSchema } from '../annotations/schema.js';
 import { prepareDemonstration, type Annotate } from '../human/demonstration.js';

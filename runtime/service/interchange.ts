@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { z } from 'zod';
 import { StudioError, toRunError } from '../domain/index.js';
-import * as m from '../protocol/humanMethods.js';
+import * as m from '../protocol/methods.js';
 import type {
   ExportResult,
   ImportOptions,

@@ -1,5 +1,6 @@
-import type { NotificationType, RequestType } from 'vscode-jsonrpc';
-import * as methods from '../../runtime/protocol/methods.js';
+import type { Notification, Request } from '../../runtime/protocol/methods.js';
+import type { NotificationName, Notifications, Notice } from '../../runtime/protocol/notifications.js';
+import type { HelloResult, Method, Params, Result } from '../../runtime/protocol/requests.js';
 import { discoveryFile } from '../../runtime/protocol/version.js';
 import type { DaemonState, HostError } from '../../webview/protocol.js';
 import { backoffMs, replaces, RestartGuard } from './decide.js';
@@ -54,7 +55,7 @@ export class DaemonClient {
   #state: DaemonState = 'stopped';
   #detail: HostError | undefined;
   #session: Session | undefined;
-  #hello: methods.HelloResult | undefined;
+  #hello: HelloResult | undefined;
   /** What is being done to be connected; one at a time. */
   #attempt: Promise<void> | undefined;
   /** Somebody asked for a daemon to run: a lost one is started again. */
@@ -79,7 +80,7 @@ export class DaemonClient {
     return this.#detail;
   }
   /** Of the daemon we are connected to. */
-  get hello(): methods.HelloResult | undefined {
+  get hello(): HelloResult | undefined {
     return this.#hello;
   }
   onState(l: StateListener): () => void {
@@ -103,16 +104,21 @@ export class DaemonClient {
   }
 
   /** Cancelled by the signal; `patient`: what the runtime did until then is its answer, which is waited for. */
-  async request<P, R>(
-    type: RequestType<P, R, methods.ErrorData>,
-    params: P,
+  request<M extends Method>(
+    type: Pick<Request<M>, 'method'>,
+    params: Params<M>,
     signal?: AbortSignal,
     patient?: boolean,
-  ): Promise<R> {
-    return (await this.raw(type.method, params, signal, patient)) as R;
+  ): Promise<Result<M>> {
+    return this.call(type.method, params, signal, patient);
   }
   /** By wire name. Waits while the client is starting or attaching; otherwise rejects at once when not connected. */
-  async raw(method: string, params: unknown, signal?: AbortSignal, patient?: boolean): Promise<unknown> {
+  async call<M extends Method>(
+    method: M,
+    params: Params<M>,
+    signal?: AbortSignal,
+    patient?: boolean,
+  ): Promise<Result<M>> {
     if (this.#state === 'starting' || this.#state === 'attaching') await this.#attempt?.catch(() => undefined);
     if (!this.#session)
       throw this.#state === 'reconnecting'
@@ -125,9 +131,9 @@ export class DaemonClient {
     return this.#session.request(method, params, signal, patient);
   }
   /** Notifications of the daemon; listeners stay over reconnects. */
-  on<P>(type: NotificationType<P>, l: (p: P) => void): () => void {
+  on<N extends NotificationName>(type: Pick<Notification<N>, 'method'>, l: (p: Notifications[N]) => void): () => void {
     const all = this.#listeners.get(type.method) ?? new Set(),
-      own = (p: unknown): void => l(p as P);
+      own = (p: unknown): void => l(p as Notifications[N]);
     this.#listeners.set(type.method, all.add(own));
     return () => all.delete(own);
   }
@@ -161,7 +167,7 @@ export class DaemonClient {
       return;
     }
     this.#sentAway = 'stop';
-    await session.request(methods.shutdown.method, {}).catch((e: unknown) => {
+    await session.request('daemon/shutdown', {}).catch((e: unknown) => {
       if (!(e instanceof DaemonError && e.kind === 'connection.lost')) {
         this.#sentAway = undefined;
         throw e;
@@ -271,10 +277,7 @@ export class DaemonClient {
   }
   /** Asks an older daemon to go; false when a run or a long job comes first: then it goes when that ends. */
   async #sendAway(session: Session): Promise<boolean> {
-    const { waitingFor, busy } = (await session.request(methods.drain.method, {})) as {
-      waitingFor: readonly string[];
-      busy?: boolean;
-    };
+    const { waitingFor, busy } = await session.request('daemon/drain', {});
     this.#o.log(
       'info',
       `the runtime is of an older build, ${session.record.build.version} of ${new Date(session.record.build.time).toISOString()}; it is replaced ${waitingFor.length > 0 || busy ? 'when its work ends' : 'now'}`,
@@ -311,13 +314,13 @@ export class DaemonClient {
     }
   }
 
-  #adopt(session: Session, hello: methods.HelloResult, older: boolean): void {
+  #adopt(session: Session, hello: HelloResult, older: boolean): void {
     this.#watch?.close();
     this.#watch = undefined;
     this.#sentAway = older ? 'replace' : undefined;
     this.#session = session;
     this.#hello = hello;
-    session.onNotification = (method, params) => this.#hear(method, params);
+    session.onNotification = (n) => this.#hear(n);
     session.onScreen = (h, png) => this.#watches.patch(h, png);
     void session.closed.then((g) => this.#lose(session, g));
     this.#become(
@@ -342,10 +345,10 @@ export class DaemonClient {
 
   // being connected
 
-  #hear(method: string, params: unknown): void {
-    if (method === methods.events.method) this.#events.take(params as Parameters<Subscriptions['take']>[0]);
-    else if (method === methods.streamEnded.method) this.#watches.ended(params as Parameters<Watches['ended']>[0]);
-    for (const l of this.#listeners.get(method) ?? []) l(params);
+  #hear(n: Notice): void {
+    if (n.method === 'events/batch') this.#events.take(n.params);
+    else if (n.method === 'desktop/streamEnded') this.#watches.ended(n.params);
+    for (const l of this.#listeners.get(n.method) ?? []) l(n.params);
   }
   #lose(session: Session, last: GoingDown | undefined): void {
     if (session !== this.#session) return;

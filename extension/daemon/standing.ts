@@ -2,7 +2,7 @@
  * What outlives a connection: event subscriptions and watched desktops. Each is asked for again at every new session.
  */
 import type { ScreenHeader } from '../../runtime/protocol/binary.js';
-import * as methods from '../../runtime/protocol/methods.js';
+import type { Notifications } from '../../runtime/protocol/notifications.js';
 import type { Session } from './session.js';
 import { asError, DaemonError, type EventsBatch, type EventsQuery, type WatchListener } from './types.js';
 
@@ -45,15 +45,7 @@ export class Subscriptions {
       void this.#ask(s);
     }
   }
-  take(
-    p: { readonly subscription: number } & EventsBatch & {
-        readonly error?: {
-          readonly kind: methods.ErrorData['kind'];
-          readonly message: string;
-          readonly remedy: string;
-        };
-      },
-  ): void {
+  take(p: Notifications['events/batch']): void {
     const s = this.#byId.get(p.subscription);
     if (!s) return;
     const events =
@@ -71,9 +63,7 @@ export class Subscriptions {
     const session = this.#session;
     if (!session) return;
     try {
-      const { subscription } = (await session.request(methods.subscribe.method, { ...s.q, sinceSeq: s.next })) as {
-        subscription: number;
-      };
+      const { subscription } = await session.request('events/subscribe', { ...s.q, sinceSeq: s.next });
       if (session !== this.#session) return;
       if (!this.#all.has(s)) {
         this.#drop(subscription);
@@ -89,7 +79,7 @@ export class Subscriptions {
   #drop(id: number): void {
     this.#byId.delete(id);
     // closed: it has ended there too
-    this.#session?.request(methods.unsubscribe.method, { subscription: id }).catch(() => undefined);
+    this.#session?.request('events/unsubscribe', { subscription: id }).catch(() => undefined);
   }
 }
 
@@ -131,10 +121,7 @@ export class Watches {
     if (w) w.to.patch(h, png);
     else if (this.#asking > 0) this.#early.push({ h, png });
   }
-  ended(p: {
-    readonly stream: number;
-    readonly error?: { readonly kind: string; readonly message: string; readonly remedy: string };
-  }): void {
+  ended(p: Notifications['desktop/streamEnded']): void {
     const w = this.#byId.get(p.stream);
     if (!w) return;
     this.#byId.delete(p.stream);
@@ -147,10 +134,10 @@ export class Watches {
     if (!session) return;
     this.#asking++;
     try {
-      const { stream, width, height } = (await session.request(methods.watchDesktop.method, {
+      const { stream, width, height } = await session.request('desktop/watch', {
         desktop: w.desktop,
         ...(w.maxFps === undefined ? {} : { maxFps: w.maxFps }),
-      })) as { stream: number; width: number; height: number };
+      });
       if (session !== this.#session) return;
       if (!this.#all.has(w)) {
         this.#drop(stream);
@@ -169,6 +156,6 @@ export class Watches {
   }
   #drop(id: number): void {
     this.#byId.delete(id);
-    this.#session?.request(methods.unwatchDesktop.method, { stream: id }).catch(() => undefined);
+    this.#session?.request('desktop/unwatch', { stream: id }).catch(() => undefined);
   }
 }

@@ -2,8 +2,8 @@
  * Annotate mode of the inspector: puts the tools together and brings what a person does to the daemon. The page's state
  * stays with the page.
  */
-import type { AnnotationOp, ReviewQueue, TrajectoryRow, TrajectoryView } from '../../runtime/protocol/types.js';
-import type { HostAction, HostError, PageInput } from '../protocol.js';
+import type { AnnotationOp, TrajectoryRow, TrajectoryView } from '../../runtime/protocol/types.js';
+import type { HostAction, HostError, PageInput, PageMethod, Requester } from '../protocol.js';
 import type { Action } from '../ui/actions.js';
 import type { Command } from '../ui/commands.js';
 import type { Pushed } from '../ui/host.js';
@@ -20,13 +20,12 @@ import { StepTools } from './stepTools.js';
 import { Verify } from './verify.js';
 import { begin, mark, neighbour, queueLimit, skipped, type Walk } from './walk.js';
 
-export interface AnnotatorIo {
+export interface AnnotatorIo extends Requester<PageMethod<'inspector'>> {
   readonly stage: Stage;
   readonly tools: HTMLElement;
   readonly stepSlot: HTMLElement;
   state(): State;
   dispatch(c: Change): void;
-  request<R>(method: string, params: unknown, signal?: AbortSignal): Promise<R>;
   error(e: unknown): HostError;
   act(a: HostAction): void;
   announce(words: string): void;
@@ -253,7 +252,7 @@ export class Annotator {
     if (run === undefined) return;
     this.#walkOf = run;
     try {
-      const w = begin(await this.#io.request<ReviewQueue>('review/queue', { run, limit: queueLimit }));
+      const w = begin(await this.#io.request('review/queue', { run, limit: queueLimit }));
       if (this.#walkOf === run) {
         this.#walk = w;
         this.#walkError = undefined;
@@ -274,7 +273,7 @@ export class Annotator {
     this.#aheadOf = rollout;
     this.#ahead = undefined;
     void this.#saver.ask(t);
-    this.#io.request<TrajectoryView>('trajectory/get', t).then(
+    this.#io.request('trajectory/get', t).then(
       (v) => {
         if (this.#aheadOf === rollout) this.#ahead = v;
       },
@@ -413,7 +412,7 @@ export class Annotator {
     try {
       this.#seeTags(
         (
-          await this.#io.request<{ readonly rows: readonly TrajectoryRow[] }>('trajectory/list', {
+          await this.#io.request('trajectory/list', {
             run,
             filter: { annotated: true },
             limit: 200,

@@ -26,7 +26,7 @@ interface Saved {
 }
 
 registerToolkit();
-const host = new Host(),
+const host = new Host<'compare'>(),
   frames = { left: new Frames(host), right: new Frames(host) };
 let state: CompareState,
   page: ComparePage,
@@ -71,7 +71,7 @@ async function load(side: SideName): Promise<void> {
   const mine = new AbortController();
   loading.set(side, mine);
   try {
-    const view = await host.request<TrajectoryView>('trajectory/get', { run, rollout }, mine.signal);
+    const view = await host.request('trajectory/get', { run, rollout }, mine.signal);
     if (mine.signal.aborted) return;
     loading.delete(side);
     dispatch({ type: 'loaded', side, view });

@@ -25,7 +25,7 @@ interface Saved extends Kept {
 }
 
 registerToolkit();
-const host = new Host(),
+const host = new Host<'inspector'>(),
   frames = new Frames(host);
 const followed = ['started', 'step', 'ended', 'group', 'trained', 'closed'] as const;
 let state: State,
@@ -68,7 +68,7 @@ async function load(): Promise<void> {
   const mine = (fetching = new AbortController());
   dispatch({ type: 'loading' });
   try {
-    const view = await host.request<TrajectoryView>('trajectory/get', { run, rollout }, mine.signal);
+    const view = await host.request('trajectory/get', { run, rollout }, mine.signal);
     if (mine.signal.aborted) return;
     dispatch({ type: 'loaded', view });
     if (view.seq !== undefined && subscribed !== `${run}|${rollout}`) {

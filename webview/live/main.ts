@@ -1,7 +1,7 @@
 /** Live desktop: wires the page to the host. One page for watching a desktop, recording on it and taking it over. */
 import { around, t } from '../ui/words.js';
 import './style.css';
-import type { DesktopRow, TrajectoryView } from '../../runtime/protocol/types.js';
+import type { DesktopRow } from '../../runtime/protocol/types.js';
 import { actionsWords } from '../ui/actions.js';
 import { Announcer, Commands } from '../ui/commands.js';
 import { h, icon, replace, text } from '../ui/dom.js';
@@ -24,7 +24,7 @@ import { outcomeWords, reduce, stateWords, stepWords, type Message, type State, 
 import { Surface } from './surface.js';
 
 registerToolkit();
-const host = new Host();
+const host = new Host<'live'>();
 
 /** "desktop-1" is Desktop 1. */
 const nameOf = (id: string): string => t('Desktop {0}', id.replace(/^desktop[-_ ]?/i, '')).trim();
@@ -196,7 +196,7 @@ class LivePage {
   }
   async #load(): Promise<void> {
     const { desktop, row: before } = this.#s;
-    const r = await host.request<{ desktops: readonly DesktopRow[] }>('desktop/list', {}).catch(() => undefined);
+    const r = await host.request('desktop/list', {}).catch(() => undefined);
     const row = r?.desktops.find((d) => d.desktop === desktop);
     // What was pushed meanwhile is newer than the answer.
     if (r && this.#s.desktop === desktop && this.#s.row === before) {
@@ -209,9 +209,7 @@ class LivePage {
     const key = `${row.run} ${row.rollout}`;
     if (!row.rollout || key === this.#following || `${key} ${row.step}` === this.#failed) return;
     this.#following = key;
-    const view = await host
-      .request<TrajectoryView>('trajectory/get', { run: row.run, rollout: row.rollout })
-      .catch(() => undefined);
+    const view = await host.request('trajectory/get', { run: row.run, rollout: row.rollout }).catch(() => undefined);
     if (this.#following !== key) return;
     // A rollout that was only just ordered may not be known yet: its next step asks again.
     if (!view) {

@@ -12,5 +12,18 @@ export default tseslint.config(
       eqeqeq: 'error',
     },
   },
+  // Where promises meet events: none is forgotten, none is taken for a value.
+  {
+    files: ['extension/**/*.ts', 'webview/**/*.ts'],
+    languageOptions: {
+      parserOptions: { project: ['./tsconfig.json', './webview/tsconfig.json'], tsconfigRootDir: import.meta.dirname },
+    },
+    rules: {
+      '@typescript-eslint/no-floating-promises': 'error',
+      '@typescript-eslint/no-misused-promises': 'error',
+      '@typescript-eslint/await-thenable': 'error',
+      '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+    },
+  },
   { files: ['test/**'], rules: { '@typescript-eslint/no-non-null-assertion': 'off', 'max-lines': 'off' } },
 );

@@ -3,6 +3,7 @@
  * subscription, status, live pictures. A hidden page is torn down by VS Code and rebuilt when shown: it then posts
  * `ready` with a new boot id and gets everything anew, so nothing is buffered here.
  */
+import { ignoreFailure } from '../../runtime/protocol/failures.js';
 import * as methods from '../../runtime/protocol/methods.js';
 import { requests, type Params, type Result } from '../../runtime/protocol/requests.js';
 import type { ControlState } from '../../runtime/protocol/types.js';
@@ -243,7 +244,10 @@ export class PageSession implements Ends {
     if (method === 'control/attach') {
       // The runtime counts who looks. A page that was rebuilt says it again, and is still one.
       if (this.#attached === state.session)
-        void this.#o.runtime.request(methods.detachControl, { session: state.session }).catch(() => undefined);
+        ignoreFailure(
+          this.#o.runtime.request(methods.detachControl, { session: state.session }),
+          'a connection that is lost is counted no more',
+        );
       this.#attached = state.session;
     }
     if (state.session !== this.#input.session) this.#input = { ...this.#input, session: state.session };

@@ -1,7 +1,6 @@
 /** Compare page: wires two trajectories to the host. */
 import { t } from '../ui/words.js';
 import './style.css';
-import type { TrajectoryView } from '../../runtime/protocol/types.js';
 import type { HostError } from '../protocol.js';
 import { Commands, type Command } from '../ui/commands.js';
 import { focusFirst } from '../ui/dom.js';

@@ -1,6 +1,7 @@
 /**
  * The page's end of a control session: which one it shows, what it asks of it, and input in order with what is asked.
  */
+import { ignoreFailure } from '../../runtime/protocol/failures.js';
 import type {
   ControlSessionId,
   ControlState,
@@ -70,7 +71,7 @@ export class Controller {
     this.#desktop = desktop;
     const before = this.session;
     if (before !== undefined && before !== session && !this.#forgotten)
-      void this.#host.request('control/detach', { session: before }).catch(() => undefined);
+      ignoreFailure(this.#host.request('control/detach', { session: before }), 'the session may be over already');
     this.session = session;
     this.state = undefined;
     this.notice = undefined;

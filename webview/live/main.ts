@@ -1,4 +1,5 @@
 /** Live desktop: wires the page to the host. One page for watching a desktop, recording on it and taking it over. */
+import { orUndefined } from '../../runtime/protocol/failures.js';
 import { around, t } from '../ui/words.js';
 import './style.css';
 import type { DesktopRow } from '../../runtime/protocol/types.js';
@@ -196,7 +197,7 @@ class LivePage {
   }
   async #load(): Promise<void> {
     const { desktop, row: before } = this.#s;
-    const r = await host.request('desktop/list', {}).catch(() => undefined);
+    const r = await orUndefined(host.request('desktop/list', {}), 'the row is pushed when it changes');
     const row = r?.desktops.find((d) => d.desktop === desktop);
     // What was pushed meanwhile is newer than the answer.
     if (r && this.#s.desktop === desktop && this.#s.row === before) {
@@ -209,9 +210,11 @@ class LivePage {
     const key = `${row.run} ${row.rollout}`;
     if (!row.rollout || key === this.#following || `${key} ${row.step}` === this.#failed) return;
     this.#following = key;
-    const view = await host.request('trajectory/get', { run: row.run, rollout: row.rollout }).catch(() => undefined);
+    const view = await orUndefined(
+      host.request('trajectory/get', { run: row.run, rollout: row.rollout }),
+      'a rollout that was only just ordered may not be known yet: its next step asks again',
+    );
     if (this.#following !== key) return;
-    // A rollout that was only just ordered may not be known yet: its next step asks again.
     if (!view) {
       this.#following = '';
       this.#failed = `${key} ${row.step}`;

@@ -36,6 +36,16 @@ export class RequestFailed extends Error {
   }
 }
 
+/** What went wrong, in words to show. */
+export const hostErrorOf = (e: unknown): HostError =>
+  e instanceof RequestFailed
+    ? { kind: e.kind, message: e.message, remedy: e.remedy }
+    : {
+        kind: 'internal',
+        message: e instanceof Error ? e.message : String(e),
+        remedy: t('Try again; if it stays, see the log.'),
+      };
+
 /** Of a page of kind `K`, which may ask the daemon what `pageMethods` lists for it. */
 export class Host<K extends PageKind = PageKind> implements Requester<PageMethod<K>> {
   readonly #api: VsCodeApi;

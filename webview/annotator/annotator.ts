@@ -12,12 +12,14 @@ import type { Change, State } from '../inspector/state.js';
 import { t } from '../ui/words.js';
 import { Bar } from './bar.js';
 import { annotatorCommands } from './commands.js';
+import { Drafts } from './drafts.js';
 import { Handles } from './handles.js';
 import * as box from './outbox.js';
 import { QueueBar } from './queueBar.js';
 import { Saver, type KeptBox, type Target } from './saver.js';
 import { StepTools } from './stepTools.js';
 import { Verify } from './verify.js';
+import { whyNot } from './whyNot.js';
 import { begin, mark, neighbour, queueLimit, skipped, type Walk } from './walk.js';
 
 export interface AnnotatorIo extends Requester<PageMethod<'inspector'>> {
@@ -45,8 +47,7 @@ export class Annotator {
   readonly #step: StepTools;
   readonly #handles: Handles;
   readonly #verify: Verify;
-  /** What is typed and not committed, by trajectory and field. */
-  readonly #drafts = new Map<string, { readonly target: Target; readonly ops: Map<string, AnnotationOp> }>();
+  readonly #drafts = new Drafts();
   #target: Target | undefined;
   #tags: readonly string[] = [];
   #tagsOf = '';
@@ -381,14 +382,8 @@ export class Annotator {
     if (step) this.#edit([{ op: 'action', step: step.index, action, value }], t('Point moved'));
   }
   #draft(field: string, op: AnnotationOp | undefined): void {
-    const t = this.#target;
-    if (!t) return;
-    const key = `${t.run}\n${t.rollout}`,
-      d = this.#drafts.get(key) ?? { target: t, ops: new Map<string, AnnotationOp>() };
-    if (op) d.ops.set(field, op);
-    else d.ops.delete(field);
-    if (d.ops.size) this.#drafts.set(key, d);
-    else this.#drafts.delete(key);
+    if (!this.#target) return;
+    this.#drafts.set(this.#target, field, op);
     // A draft that ends becomes an edit in this very turn: no state is kept that has neither, since the page may be
     // gone after any.
     if (op) this.#io.keep();
@@ -439,16 +434,3 @@ export class Annotator {
   }
 }
 const none: readonly Action[] = [];
-
-/** Why a trajectory cannot be annotated here. */
-export function whyNot(s: State): string | undefined {
-  if (s.input.document)
-    return t(
-      'This trajectory was opened from a file. Annotations belong to a run: open the trajectory from its run, or import the file into one.',
-    );
-  if (s.recorded?.live || s.recorded?.row.outcome === 'running')
-    return t(
-      'This rollout still runs: it can be annotated once it has ended. To act in it now, take it over from its desktop.',
-    );
-  return s.input.run === undefined ? t('This trajectory belongs to no run, and annotations do.') : undefined;
-}

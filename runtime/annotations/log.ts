@@ -84,10 +84,12 @@ export class AnnotationLog {
     try {
       await mkdir(dir, { recursive: true });
       await syncDir(run);
-      lock = await lockRun(dir);
+      const mine = (lock = await lockRun(dir));
       const content = new Collected(),
         turns = new Turns(),
-        { journal, recovery } = await Journal.open(dir, {}, (batch) => content.take(batch, turns));
+        { journal, recovery } = await Journal.open(dir, { fence: () => mine.verify() }, (batch) =>
+          content.take(batch, turns),
+        );
       return new AnnotationLog(journal, lock, content, {
         records: content.records,
         skipped: content.skipped,
@@ -120,7 +122,7 @@ export class AnnotationLog {
       await this.#journal.append(r);
     } catch (e) {
       await this.close();
-      throw unwritable(e, annotationsDir(this.#journal.dir));
+      throw e instanceof StudioError && e.kind === 'run.lost' ? e : unwritable(e, annotationsDir(this.#journal.dir));
     }
     this.#content.apply(r);
   }

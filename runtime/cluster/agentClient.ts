@@ -1,44 +1,31 @@
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { StudioError } from '../domain/index.js';
+import {
+  ANSWERS,
+  BadLine,
+  longestLine,
+  parseLine,
+  type AgentCommand,
+  type AgentExit,
+  type AgentSettle,
+  type AnswerOf,
+  type Refusal,
+  type ResetReply,
+} from './agentReplies.js';
 import type { ExecOptions, ExecResult } from './types.js';
 
-/** Events the agent (image/overlay/opt/dart/agent.py) sends by itself. */
-export interface AgentExit {
-  readonly event: 'exit';
-  readonly pid: number;
-  readonly name: string;
-  readonly code: number | null;
-  readonly signal: string | null;
-}
-export interface ResetReply {
-  /** ms inside the desktop, until the window manager was started. */
-  readonly ms: number;
-  /** Pid of Xvfb in the desktop's own numbering. */
-  readonly xpid: number;
-  readonly doubleClickMs: number;
-}
-export interface AgentSettle {
-  readonly settled: boolean;
-  readonly ms: number;
-  readonly detector: 'exact' | 'hold';
-}
-
-interface Reply {
-  readonly id: number;
-  readonly ok: boolean;
-  readonly error?: string;
-  readonly code?: string | null;
-  readonly [k: string]: unknown;
-}
 interface Pending {
-  resolve(r: Reply): void;
+  readonly cmd: AgentCommand;
+  /** Throws a BadLine when the fields are not those of this command's answer. */
+  answer(fields: Readonly<Record<string, unknown>>): void;
+  refuse(r: Refusal): void;
   reject(e: unknown): void;
 }
 
 /**
- * A conversation with a desktop's PID 1: JSON lines over any duplex stream. Ends with the stream; then every call
- * rejects with `desktop.lost`.
+ * A conversation with a desktop's PID 1: JSON lines over any duplex stream. Ends with the stream, or with the first
+ * line that is not the agent's; then every call rejects with `desktop.lost`.
  */
 export class AgentClient {
   private readonly stream: Duplex;
@@ -49,6 +36,8 @@ export class AgentClient {
   private nextTag = 1;
   private closed: StudioError | undefined;
   private parts: Buffer[] = [];
+  /** Bytes in `parts`. */
+  private held = 0;
 
   constructor(stream: Duplex) {
     this.stream = stream;
@@ -95,16 +84,15 @@ export class AgentClient {
   }
 
   async reset(o: { width: number; height: number; a11y: boolean; timeoutMs: number }): Promise<ResetReply> {
-    const r = await this.call(
+    return this.call(
       'reset',
       { screen: [o.width, o.height], a11y: o.a11y, timeoutMs: o.timeoutMs },
-      { timeoutMs: o.timeoutMs + 2000, what: 'reset' },
+      o.timeoutMs + 2000,
     );
-    return { ms: r['ms'] as number, xpid: r['xpid'] as number, doubleClickMs: r['doubleClickMs'] as number };
   }
 
   async spawn(argv: readonly string[], o: Pick<ExecOptions, 'cwd' | 'env'> = {}): Promise<number> {
-    return (await this.call('spawn', { argv, cwd: o.cwd, env: o.env }))['pid'] as number;
+    return (await this.call('spawn', { argv, cwd: o.cwd, env: o.env })).pid;
   }
 
   async exec(argv: readonly string[], o: ExecOptions = {}): Promise<ExecResult> {
@@ -126,22 +114,17 @@ export class AgentClient {
           timeoutMs,
           ...(o.stdin === undefined ? {} : { stdin: Buffer.from(o.stdin).toString('base64') }),
         },
-        { timeoutMs: timeoutMs + 10_000, what: 'exec' },
+        timeoutMs + 10_000,
       );
       if (o.signal?.aborted) throw cancelled();
-      return {
-        code: r['code'] as number | null,
-        stdout: Buffer.from(r['stdout'] as string, 'base64'),
-        stderr: Buffer.from(r['stderr'] as string, 'base64'),
-        timedOut: r['timedOut'] as boolean,
-      };
+      return r;
     } finally {
       o.signal?.removeEventListener('abort', giveUp);
     }
   }
 
   async read(path: string): Promise<Buffer> {
-    return Buffer.from((await this.call('read', { path }))['data'] as string, 'base64');
+    return (await this.call('read', { path })).data;
   }
   async write(path: string, data: Buffer): Promise<void> {
     await this.call('write', { path, data: data.toString('base64') });
@@ -149,36 +132,35 @@ export class AgentClient {
 
   /** The agent's own detector, for engines whose /proc the host cannot read. */
   async settle(o: { horizonMs: number; maxMs: number }): Promise<AgentSettle> {
-    const r = await this.call('settle', o, { timeoutMs: o.maxMs + 10_000, what: 'settle' });
-    return {
-      settled: r['settled'] as boolean,
-      ms: r['ms'] as number,
-      detector: r['detector'] as AgentSettle['detector'],
-    };
+    return this.call('settle', o, o.maxMs + 10_000);
   }
 
-  private call(
-    cmd: string,
+  private call<C extends AgentCommand>(
+    cmd: C,
     params: Record<string, unknown>,
-    o: { timeoutMs: number; what: string } = { timeoutMs: 30_000, what: cmd },
-  ): Promise<Reply> {
+    timeoutMs = 30_000,
+  ): Promise<AnswerOf<C>> {
     if (this.closed) return Promise.reject(this.closed);
     const id = this.nextId++;
-    return new Promise<Reply>((resolve, reject) => {
+    return new Promise<AnswerOf<C>>((resolve, reject) => {
       // A silent agent is a lost desktop: the whole connection ends, so that nobody waits for it again.
       const timer = setTimeout(() => {
-        this.end(new Error(`no answer to ${o.what} within ${o.timeoutMs} ms`));
-        this.stream.destroy();
-      }, o.timeoutMs);
+        this.fail(new Error(`no answer to ${cmd} within ${timeoutMs} ms`));
+      }, timeoutMs);
       const done = (): void => {
         clearTimeout(timer);
         this.pending.delete(id);
       };
       this.pending.set(id, {
-        resolve: (r) => {
+        cmd,
+        answer: (fields) => {
+          const answer = ANSWERS[cmd].check(fields) as AnswerOf<C>;
           done();
-          if (r.ok) resolve(r);
-          else reject(refused(cmd, r));
+          resolve(answer);
+        },
+        refuse: (r) => {
+          done();
+          reject(refused(cmd, r));
         },
         reject: (e) => {
           done();
@@ -191,16 +173,49 @@ export class AgentClient {
 
   private receive(d: Buffer): void {
     let from = 0;
-    for (let nl = d.indexOf(10); nl >= 0; nl = d.indexOf(10, from)) {
-      const line = Buffer.concat([...this.parts, d.subarray(from, nl)]).toString('utf8');
+    for (let nl = d.indexOf(10); nl >= 0 && !this.closed; nl = d.indexOf(10, from)) {
+      const line = Buffer.concat([...this.parts, d.subarray(from, nl)]);
       this.parts = [];
+      this.held = 0;
       from = nl + 1;
-      const m = JSON.parse(line) as Reply | AgentExit;
-      if ('event' in m) {
-        for (const l of [...this.exitListeners]) l(m as AgentExit);
-      } else this.pending.get(m.id)?.resolve(m);
+      this.guarded(() => this.take(line));
     }
-    if (from < d.length) this.parts.push(Buffer.from(d.subarray(from)));
+    if (this.closed || from === d.length) return;
+    this.parts.push(Buffer.from(d.subarray(from)));
+    this.held += d.length - from;
+    this.guarded(() => this.checkLength(this.held));
+  }
+
+  /** What comes from inside is no more to be trusted than what runs there: a line that does not fit ends this desktop. */
+  private guarded(take: () => void): void {
+    try {
+      take();
+    } catch (e) {
+      if (!(e instanceof BadLine)) throw e;
+      this.fail(new Error(`it sent a line that cannot be its own (${e.message})`));
+    }
+  }
+
+  private checkLength(bytes: number): void {
+    if (bytes > longestLine([...this.pending.values()].map((p) => p.cmd))) throw new BadLine('it is too long');
+  }
+
+  private take(line: Buffer): void {
+    this.checkLength(line.length);
+    const m = parseLine(line.toString('utf8'));
+    if (m.kind === 'exit') {
+      for (const l of [...this.exitListeners]) l(m.exit);
+      return;
+    }
+    const asked = this.pending.get(m.id);
+    if (!asked) throw new BadLine('it answers no question');
+    if (m.kind === 'answer') asked.answer(m.fields);
+    else asked.refuse(m.refusal);
+  }
+
+  private fail(cause: Error): void {
+    this.end(cause);
+    this.stream.destroy();
   }
 
   private end(cause?: Error): void {
@@ -229,7 +244,7 @@ const cancelled = (): StudioError =>
     'Start it again when you want it.',
   );
 
-function refused(cmd: string, r: Reply): StudioError {
+function refused(cmd: string, r: Refusal): StudioError {
   const details = { command: cmd, ...(r.code ? { code: r.code } : {}) };
   if (cmd === 'reset')
     return new StudioError(

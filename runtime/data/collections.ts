@@ -2,7 +2,7 @@ import { StudioError, id, type RunId } from '../domain/index.js';
 import { parseRunFile } from '../config/index.js';
 import { defaultDataConfig, type PoolConfig } from './config.js';
 import type { RunMeta } from './store/runStore.js';
-import { dataConfig } from '../run/mapping.js';
+import { dataConfig } from './fromConfig.js';
 
 /**
  * The description of a run folder that holds what people brought, not what was trained. Its run file is the quickstart

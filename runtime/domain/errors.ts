@@ -22,6 +22,7 @@ export type ErrorKind =
   | 'store.damaged'
   | 'store.io'
   | 'run.busy' // another process owns this run folder
+  | 'run.lost' // another process has taken this run folder over, or changed its journal
   | 'cancelled'
   | 'timeout'
   | 'internal';
@@ -49,6 +50,21 @@ export class StudioError extends Error {
   }
   get kind(): ErrorKind {
     return this.error.kind;
+  }
+}
+
+/**
+ * What is wrong with a request, not with the run: wrong parameters, something that is not there, or not now. It has a
+ * remedy like `StudioError` but is never written into a run.
+ */
+export class ServiceError extends Error {
+  readonly kind: 'params.invalid' | 'not.found' | 'busy' | 'draining';
+  readonly remedy: string;
+  constructor(kind: ServiceError['kind'], message: string, remedy: string) {
+    super(message);
+    this.name = 'ServiceError';
+    this.kind = kind;
+    this.remedy = remedy;
   }
 }
 

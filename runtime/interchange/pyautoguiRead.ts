@@ -2,66 +2,11 @@ import type { Action, Modifier, Point, ScrollDirection, Size } from '../domain/i
 import { canonicalKey } from '../domain/keys.js';
 import { parseCalls } from './python.js';
 import type { Literal, PyCall } from './python.js';
+import { aliases, ignored, keyNames, modifiers, signatures } from './pyautoguiWords.js';
 import { Unusable, limits } from './types.js';
 
 /** Coordinates of the code: pixels of the screen, or shares of it (0 to 1; OpenCUA). */
 export type CodeSpace = 'absolute' | 'relative';
-
-/** Order of positional arguments (pyautogui 0.9.54; `computer`: OpenCUA). */
-const signatures: ReadonlyMap<string, readonly string[]> = new Map(
-  Object.entries({
-    'pyautogui.click': ['x', 'y', 'clicks', 'interval', 'button', 'duration'],
-    'pyautogui.leftClick': ['x', 'y', 'interval', 'duration'],
-    'pyautogui.rightClick': ['x', 'y', 'interval', 'duration'],
-    'pyautogui.doubleClick': ['x', 'y', 'interval', 'button', 'duration'],
-    'pyautogui.moveTo': ['x', 'y', 'duration', 'tween'],
-    'pyautogui.move': ['xOffset', 'yOffset', 'duration', 'tween'],
-    'pyautogui.dragTo': ['x', 'y', 'duration', 'tween', 'button'],
-    'pyautogui.drag': ['xOffset', 'yOffset', 'duration', 'tween', 'button'],
-    'pyautogui.mouseDown': ['x', 'y', 'button', 'duration'],
-    'pyautogui.mouseUp': ['x', 'y', 'button', 'duration'],
-    'pyautogui.scroll': ['clicks', 'x', 'y'],
-    'pyautogui.hscroll': ['clicks', 'x', 'y'],
-    'pyautogui.write': ['message', 'interval'],
-    'pyautogui.press': ['keys', 'presses', 'interval'],
-    'pyautogui.keyDown': ['key'],
-    'pyautogui.keyUp': ['key'],
-    'pyautogui.sleep': ['seconds'],
-    'time.sleep': ['seconds'],
-    'pyperclip.copy': ['text'],
-    'computer.wait': ['seconds'],
-    'computer.terminate': ['status', 'answer'],
-  }),
-);
-const aliases: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    'pyautogui.typewrite': 'pyautogui.write',
-    'pyautogui.moveRel': 'pyautogui.move',
-    'pyautogui.dragRel': 'pyautogui.drag',
-    'pyautogui.vscroll': 'pyautogui.scroll',
-  }),
-);
-/** Of an action only its speed. */
-const ignored = ['interval', 'duration', 'tween', 'logScreenshot', '_pause', 'mouseDownUp', 'data'];
-/** pyautogui's names for keys that we call differently; the rest is the same, or one character. */
-const keyNames: Readonly<Record<string, string>> = {
-  ctrlleft: 'ctrl',
-  ctrlright: 'ctrl',
-  altleft: 'alt',
-  altright: 'alt',
-  shiftleft: 'shift',
-  shiftright: 'shift',
-  winleft: 'super',
-  winright: 'super',
-  prntscrn: 'printscreen',
-  prtscr: 'printscreen',
-  prtsc: 'printscreen',
-  apps: 'menu',
-  '\n': 'enter',
-  '\r': 'enter',
-  '\t': 'tab',
-};
-const modifiers: readonly string[] = ['ctrl', 'shift', 'alt', 'super'];
 
 /**
  * Reads the code of one trajectory, step after step. It knows where the pointer is, since `click()` and `scroll(-5)`

@@ -4,19 +4,12 @@
  * domain/errors.ts and `DaemonErrorKind`.
  */
 import { NotificationType, RequestType } from 'vscode-jsonrpc';
-import type { RunError } from '../domain/index.js';
+import type { ErrorData } from './errors.js';
 import type { NotificationName, Notifications } from './notifications.js';
 import type { Method, Params, Result } from './requests.js';
 
+export type { DaemonErrorKind, ErrorData } from './errors.js';
 export type { HelloParams, HelloResult, StartParams } from './requests.js';
-
-/** Besides domain/errors.ts: what only a daemon can say. */
-export type DaemonErrorKind =
-  'protocol.mismatch' | 'params.invalid' | 'not.found' | 'busy' | 'draining' | 'connection.lost';
-export interface ErrorData {
-  readonly kind: RunError['kind'] | DaemonErrorKind;
-  readonly remedy: string;
-}
 
 /** A request's JSON-RPC type, which also knows its own name. */
 export type Request<M extends Method> = RequestType<Params<M>, Result<M>, ErrorData> & { readonly method: M };

@@ -8,11 +8,19 @@ export interface Clock {
   after(ms: number, fn: () => void): () => void;
 }
 
+/** The longest delay setTimeout keeps (2^31 - 1 ms, 24.8 days); a longer one would fire at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 export const systemClock: Clock = {
   now: () => performance.timeOrigin + performance.now(),
   after: (ms, fn) => {
-    const t = setTimeout(fn, ms);
-    return () => clearTimeout(t);
+    let timer: NodeJS.Timeout;
+    const arm = (left: number): void => {
+      const part = Math.min(left, LONGEST_TIMER_MS);
+      timer = setTimeout(() => (left > part ? arm(left - part) : fn()), part);
+    };
+    arm(ms);
+    return () => clearTimeout(timer);
   },
 };
 

@@ -1,9 +1,10 @@
 import { id, isTerminal, toRunError, StudioError } from '../domain/index.js';
-import type { FamilyId, RolloutId, Step, Trajectory } from '../domain/index.js';
-import type { Desktop, DesktopPool, SettleOptions } from '../cluster/types.js';
+import type { Action, FamilyId, RolloutId, Step, Trajectory } from '../domain/index.js';
+import type { Desktop, DesktopPool, Lease, SettleOptions } from '../cluster/types.js';
 import type { FrameStore } from '../data/types.js';
-import type { DesktopBook } from '../rollout/desktopRegistry.js';
-import type { Oracle, OracleSource, Task, TaskEngine, TaskSource } from '../tasks/types.js';
+import { cancelled } from '../rollout/clock.js';
+import type { DesktopRegistry } from '../rollout/desktopRegistry.js';
+import type { OracleSource, Task, TaskEngine, TaskSource } from '../tasks/types.js';
 
 export interface DemonstrateDeps {
   /** Desktops on which widgets can be found (DesktopSpec.a11y). */
@@ -14,7 +15,7 @@ export interface DemonstrateDeps {
   readonly settle?: SettleOptions;
   readonly now: () => number;
   /** Told what happens on which desktop. */
-  readonly desktops?: DesktopBook;
+  readonly desktops?: DesktopRegistry;
 }
 export interface DemonstrateRequest {
   readonly families: readonly FamilyId[];
@@ -31,60 +32,94 @@ export interface DemonstrateRequest {
 /**
  * Pre-collected successes: the suite's scripted solutions, run and judged on real desktops like any rollout. Only
  * verified successes are kept. Steps have no tokens: a demonstration has no behaviour log-probs (dart-algorithm.md 3b).
+ * When `signal` fires it resolves early, with what was made; what was under way then is neither kept nor counted.
  */
 export async function demonstrate(
   d: DemonstrateDeps,
   r: DemonstrateRequest,
 ): Promise<{ made: number; failed: number }> {
-  const todo = r.families.map((family) => ({ family, seeds: [...r.seeds], left: r.count }));
-  const total = r.families.length * r.count;
+  const queue = new DemoQueue(r),
+    total = r.families.length * r.count;
   let made = 0,
-    failed = 0,
-    cursor = 0;
-  const next = (): { family: FamilyId; seed: number; state: { left: number } } | undefined => {
-    for (let i = 0; i < todo.length; i++) {
-      const f = todo[(cursor + i) % todo.length]!;
-      const seed = f.left > 0 ? f.seeds.shift() : undefined;
-      if (seed === undefined) continue;
-      cursor = (cursor + i + 1) % todo.length;
-      f.left--;
-      return { family: f.family, seed, state: f };
-    }
-    return undefined;
-  };
+    failed = 0;
   const worker = async (): Promise<void> => {
-    for (let job = next(); job && !r.signal.aborted; job = next()) {
-      const t = await one(d, job.family, job.seed, r);
+    for (let job = queue.next(); job && !r.signal.aborted; job = queue.next()) {
+      const t = await demonstrateOne(d, job.family, job.seed, r);
+      if (!t) return;
       if (t.outcome.kind === 'success') {
         await r.onTrajectory(t);
         made++;
       } else {
         failed++;
-        job.state.left++;
+        job.again();
       }
       r.onProgress(made, total);
     }
   };
   await Promise.all(Array.from({ length: Math.min(r.parallel, total) }, worker));
-  if (r.signal.aborted)
-    throw new StudioError(
-      'cancelled',
-      'The demonstrations were stopped.',
-      'Those already made are kept; start again for the rest.',
-    );
   return { made, failed };
 }
 
-async function one(d: DemonstrateDeps, family: FamilyId, seed: number, r: DemonstrateRequest): Promise<Trajectory> {
-  const task = d.source.task(family, seed);
-  const lease = await d.pool.lease({ signal: r.signal });
-  const startedAt = d.now();
-  const steps: Step[] = [];
+interface DemoJob {
+  readonly family: FamilyId;
+  readonly seed: number;
+  /** It failed: one more of the family is wanted. */
+  again(): void;
+}
+
+/** What to demonstrate next: families in turn, each until it has its share or no seed is left. Pure. */
+class DemoQueue {
+  readonly #families: { readonly family: FamilyId; readonly seeds: number[]; left: number }[];
+  #cursor = 0;
+
+  constructor(r: Pick<DemonstrateRequest, 'families' | 'seeds' | 'count'>) {
+    this.#families = r.families.map((family) => ({ family, seeds: [...r.seeds], left: r.count }));
+  }
+  next(): DemoJob | undefined {
+    const n = this.#families.length;
+    for (let i = 0; i < n; i++) {
+      const f = this.#families[(this.#cursor + i) % n]!;
+      const seed = f.left > 0 ? f.seeds.shift() : undefined;
+      if (seed === undefined) continue;
+      this.#cursor = (this.#cursor + i + 1) % n;
+      f.left--;
+      return {
+        family: f.family,
+        seed,
+        again: () => {
+          f.left++;
+        },
+      };
+    }
+    return undefined;
+  }
+}
+
+/** Undefined when it was cut off. */
+async function demonstrateOne(
+  d: DemonstrateDeps,
+  family: FamilyId,
+  seed: number,
+  r: DemonstrateRequest,
+): Promise<Trajectory | undefined> {
+  const lease = await d.pool.lease({ signal: r.signal }).catch((e: unknown) => {
+    if (r.signal.aborted) return undefined;
+    throw e;
+  });
+  const t = lease && (await perform(d, lease, d.source.task(family, seed), r));
+  return r.signal.aborted && t?.outcome.kind === 'error' ? undefined : t;
+}
+
+/** The scripted solution on a leased desktop, which is given back; what goes wrong is the outcome. */
+async function perform(d: DemonstrateDeps, lease: Lease, task: Task, r: DemonstrateRequest): Promise<Trajectory> {
+  const { desktop } = lease,
+    startedAt = d.now(),
+    steps: Step[] = [];
   let outcome: Trajectory['outcome'];
   let broken = false;
   let verifyMs = 0,
     setupMs = 0;
-  d.desktops?.begin(lease.desktop.id, {
+  d.desktops?.begin(desktop.id, {
     rollout: `demo/${task.id}`,
     task: task.id,
     instruction: task.instruction,
@@ -93,24 +128,24 @@ async function one(d: DemonstrateDeps, family: FamilyId, seed: number, r: Demons
     since: startedAt,
   });
   try {
-    await d.tasks.setup(task, lease.desktop, r.signal);
-    await lease.desktop.settle(d.settle);
+    await d.tasks.setup(task, desktop, r.signal);
+    await desktop.settle(d.settle);
     setupMs = d.now() - startedAt;
-    const last = await act(d, lease.desktop, d.source.oracle(task), task, r.maxSteps, steps);
+    const last = await act(d, desktop, task, r, steps);
     const t0 = d.now();
-    outcome = await d.tasks.verify(task, lease.desktop, last, r.signal);
+    outcome = await d.tasks.verify(task, desktop, last, r.signal);
     verifyMs = d.now() - t0;
   } catch (e) {
     outcome = { kind: 'error', error: toRunError(e) };
     broken = outcome.error.kind.startsWith('desktop.');
   } finally {
-    d.desktops?.end(lease.desktop.id);
+    d.desktops?.end(desktop.id);
     lease.release(broken ? { broken } : undefined);
   }
   return {
     id: id<RolloutId>(`demo/${task.id}`),
     task: task.id,
-    family,
+    family: task.family,
     instruction: task.instruction,
     provenance: { kind: 'oracle' },
     steps,
@@ -126,12 +161,13 @@ async function one(d: DemonstrateDeps, family: FamilyId, seed: number, r: Demons
 async function act(
   d: DemonstrateDeps,
   desktop: Desktop,
-  oracle: Oracle,
   task: Task,
-  maxSteps: number,
+  { maxSteps, signal }: DemonstrateRequest,
   steps: Step[],
-): Promise<Step['actions'][number] | undefined> {
+): Promise<Action> {
+  const oracle = d.source.oracle(task);
   for (let index = 0; index < maxSteps; index++) {
+    if (signal.aborted) throw cancelled('The demonstration');
     const t0 = d.now();
     d.desktops?.phase(desktop.id, 'act');
     const frame = await desktop.observe();

@@ -1,8 +1,8 @@
-import { assisted, id, type GroupId, type RolloutId } from '../domain/index.js';
+import { assisted, id, type FamilyId, type GroupId, type RolloutId, type Trajectory } from '../domain/index.js';
 import type { DataManager } from '../data/dataManager.js';
 import type { RolloutOrder } from '../data/types.js';
 import type { Scheduler } from '../rollout/scheduler.js';
-import type { Tasks } from './mapping.js';
+import type { Tasks } from '../tasks/open.js';
 import { wilson } from '../domain/stats.js';
 
 export interface EvalPoint {
@@ -38,28 +38,15 @@ export function probeOrders(
   }));
 }
 
-/**
- * Greedy episodes on the probe set, judged by the verifiers; errors are counted apart and never as failures.
- * Journalled.
- */
-export async function evaluateNow(o: {
-  data: DataManager;
-  scheduler: Scheduler;
-  tasks: Tasks;
-  episodes: number;
-  label: string;
-  version: number;
-  maxSteps: number;
-  signal?: AbortSignal;
-}): Promise<EvalPoint> {
-  const orders = probeOrders(o.tasks, o.episodes, o.label, o.version, o.maxSteps);
-  const trajectories = await o.scheduler.runProbe(orders, { greedy: true, ...(o.signal ? { signal: o.signal } : {}) });
-  const infeasibleFamilies = new Set(o.tasks.source.families.filter((f) => f.infeasible).map((f) => f.id));
-  const perFamily: Record<string, { episodes: number; successes: number }> = {};
-  const infeasible = { episodes: 0, successes: 0 };
-  let episodes = 0,
-    successes = 0,
-    errors = 0;
+/** Counts the episodes of an evaluation; an error is no failure and stands apart. Pure. */
+export function tallyEpisodes(
+  trajectories: readonly Trajectory[],
+  infeasibleFamilies: ReadonlySet<FamilyId>,
+): Omit<EvalPoint, 'label' | 'version'> {
+  const perFamily: Record<string, { episodes: number; successes: number }> = {},
+    infeasible = { episodes: 0, successes: 0 },
+    all = { episodes: 0, successes: 0 };
+  let errors = 0;
   for (const t of trajectories) {
     if (t.outcome.kind === 'error') {
       errors++;
@@ -67,41 +54,43 @@ export async function evaluateNow(o: {
     }
     // Where a person helped, the outcome says nothing of the policy.
     if (assisted(t)) continue;
-    const won = t.outcome.kind === 'success' ? 1 : 0;
-    if (infeasibleFamilies.has(t.family)) {
-      infeasible.episodes++;
-      infeasible.successes += won;
-      continue;
+    const counted = infeasibleFamilies.has(t.family)
+      ? [infeasible]
+      : [all, (perFamily[t.family] ??= { episodes: 0, successes: 0 })];
+    for (const c of counted) {
+      c.episodes++;
+      if (t.outcome.kind === 'success') c.successes++;
     }
-    episodes++;
-    successes += won;
-    const f = (perFamily[t.family] ??= { episodes: 0, successes: 0 });
-    f.episodes++;
-    f.successes += won;
   }
-  const { low, high } = wilson(successes, episodes);
-  const point: EvalPoint = {
-    label: o.label,
-    version: o.version,
-    episodes,
-    successes,
-    errors,
-    low,
-    high,
-    perFamily,
-    infeasible,
-  };
+  const { low, high } = wilson(all.successes, all.episodes);
+  return { ...all, errors, low, high, perFamily, infeasible };
+}
+
+export interface EvaluationRequest {
+  readonly data: DataManager;
+  readonly scheduler: Scheduler;
+  readonly tasks: Tasks;
+  readonly episodes: number;
+  readonly label: string;
+  readonly version: number;
+  readonly maxSteps: number;
+  /** Cuts it off: it rejects with `cancelled` and measures nothing. */
+  readonly signal?: AbortSignal;
+}
+
+/** Greedy episodes on the probe set, judged by the verifiers. Journalled. */
+export async function evaluateNow(o: EvaluationRequest): Promise<EvalPoint> {
+  const { label, version } = o,
+    orders = probeOrders(o.tasks, o.episodes, label, version, o.maxSteps);
+  const trajectories = await o.scheduler.runProbe(orders, { greedy: true, ...(o.signal ? { signal: o.signal } : {}) });
+  const infeasibleFamilies = new Set(o.tasks.source.families.filter((f) => f.infeasible).map((f) => f.id)),
+    { infeasible, ...counts } = tallyEpisodes(trajectories, infeasibleFamilies);
   await o.data.note({
     type: 'eval',
-    version: o.version,
-    episodes,
-    successes,
-    errors,
-    low,
-    high,
-    perFamily,
-    label: o.label,
+    version,
+    label,
+    ...counts,
     ...(infeasible.episodes > 0 ? { infeasible } : {}),
   });
-  return point;
+  return { label, version, infeasible, ...counts };
 }

@@ -1,188 +1,192 @@
-import type { RunConfig } from '../config/index.js';
-import { id, type RolloutId, type Trajectory } from '../domain/index.js';
-import type { DataManager } from '../data/dataManager.js';
-import type { OracleSource, TaskSource } from '../tasks/types.js';
-import { demonstrate } from './demonstrate.js';
-import type { DesktopBook } from '../rollout/desktopRegistry.js';
+import { id, type FamilyId } from '../domain/index.js';
+import type { EventOf } from '../data/events.js';
+import type { DesktopPool } from '../cluster/types.js';
 import { settleOf } from '../cluster/provide.js';
-import type { Engine } from './engine.js';
-import type { SpanRecorder } from './lanes.js';
-import type { RunStatus } from './live.js';
-import type { Tasks } from './mapping.js';
+import type { OracleSource, TaskSource } from '../tasks/types.js';
+import type { TrainerEngine } from '../trainer/types.js';
+import { demonstrate } from './demonstrate.js';
+import type { RunParts } from './parts.js';
 import { readingScreens, vocabulary } from './reading.js';
 import { imitationSamples } from './samples.js';
 
-/** What a policy learns before it learns from its own rollouts; the run it belongs to, as far as that goes. */
-export interface LessonRun {
-  readonly config: RunConfig;
-  readonly tasks: Tasks;
-  readonly data: DataManager;
-  readonly engine: Engine;
-  readonly spans: SpanRecorder;
-  readonly desktops: DesktopBook;
-  readonly signal: AbortSignal;
-  readonly now: () => number;
-  /** It had its warm start before it was resumed. */
-  readonly warmStarted: boolean;
-  /** Whether the budget was used up before. */
-  readonly spent: () => boolean;
-  readonly version: () => number;
-  readonly learnt: (version: number) => void;
-  /** All that may be imitated later, and what may be imitated now. */
-  readonly successes: Map<RolloutId, Trajectory>;
-  readonly imitable: () => Trajectory[];
-  readonly phase: (phase: RunStatus['phase']) => void;
-  readonly detail: (text: string | undefined) => void;
-  readonly note: (text: string) => void;
-}
-
 /**
- * The base policy: eyes before tasks. Skipped when there is nothing to warm-start or it was done before the run was
- * resumed.
+ * What a policy learns before it learns from its own rollouts. Each of these phases ends early when the run is to end,
+ * keeps what was made or learned so far, and goes on with the rest when the run is resumed.
  */
-export async function readingLessons(r: LessonRun): Promise<void> {
+
+/** Random shift of a screen in a reading lesson, in observation pixels: two cells, so that no word has a fixed place. */
+const READING_SHIFT = 16;
+/** Desktops that draw reading screens: drawing is quick, learning from them is what takes time. */
+const DRAWING_DESKTOPS = 2;
+/** Desktops with accessibility on, beside the run's own: so many make the demonstrations in seconds. */
+const DEMO_DESKTOPS = 4;
+/** Seeds tried beyond those wanted: a scripted solution that fails on one is replaced by the next. */
+const SPARE_SEEDS = 8;
+/** A scripted solution may look before it acts, so it may take this many times the steps of a rollout. */
+const DEMO_STEPS_FACTOR = 2;
+
+/** The base policy: eyes before tasks. */
+export async function readingLessons(r: RunParts): Promise<void> {
   const w = r.config.warmStart.reading,
     { trainer, spec, pool } = r.engine;
-  if (w.steps === 0 || w.screens === 0 || r.signal.aborted || !trainer) return;
-  // A resumed run has had its lessons; the screens are drawn again for those mixed into later steps.
-  const had = r.version() > 0;
-  if (had && r.spent()) return;
-  r.phase('reading');
+  if (w.steps === 0 || w.screens === 0 || !trainer) return;
+  r.state.phase = 'reading';
   const words = vocabulary(spec, r.tasks),
-    t0 = r.now();
+    began = r.clock.now();
+  // Also without a lesson left to learn: some of the screens are mixed into later steps.
   const screens = await readingScreens({
     pool,
     spec,
     words,
     count: w.screens,
     seed: r.config.seed,
-    parallel: Math.min(2, r.config.desktops.count),
-    signal: r.signal,
+    parallel: Math.min(DRAWING_DESKTOPS, r.config.desktops.count),
+    signal: r.ending,
     onProgress: (n) => {
-      r.detail(`drawing screens, ${n} of ${w.screens}`);
+      r.state.detail = `drawing screens, ${n} of ${w.screens}`;
     },
   });
-  const lessons = r.now();
-  const report = await interruptible(r, () => trainer.read(screens, { steps: had ? 0 : w.steps, lr: w.lr, shift: 16 }));
-  r.detail(undefined);
-  if (!report || had) return;
-  r.learnt(report.version);
-  r.spans.trainer('imitate', lessons, r.now(), report.version);
-  await r.data.note({
+  const lessonsBegan = r.clock.now(),
+    left = readingLeft(w.steps, r.state.version, r.progress.readingSteps);
+  const report = await interruptible(r, trainer, () =>
+    trainer.read(screens, { steps: left, lr: w.lr, shift: READING_SHIFT }),
+  );
+  if (report.steps === 0) return;
+  r.monitor.spans.trainer('imitate', lessonsBegan, r.clock.now(), report.version);
+  await keepLearned(r, trainer, {
     type: 'metrics',
-    source: 'reading',
+    source: report.steps < left ? 'reading.part' : 'reading',
     version: report.version,
     values: { loss: report.loss, ms: report.ms, screens: report.screens, steps: report.steps, words: words.length },
   });
-  r.note(
-    `Reading: ${report.steps} lessons on ${report.screens} drawn screens of ${words.length} words in ${Math.round((r.now() - t0) / 1000)} s, loss ${report.loss.toFixed(2)}.`,
-  );
-}
-
-/** Scripted successes of every family, as many as the run file asks for and the run has not yet. */
-export async function demonstrations(r: LessonRun): Promise<void> {
-  const n = r.config.warmStart.demonstrations,
-    { source } = r.tasks;
-  if (n === 0 || r.warmStarted || r.signal.aborted || !('oracle' in source)) return;
-  const have = new Map<string, number>();
-  const done = new Set<string>();
-  for (const t of r.successes.values())
-    if (t.provenance.kind === 'oracle') {
-      have.set(t.family, (have.get(t.family) ?? 0) + 1);
-      done.add(t.task);
-    }
-  r.phase('demonstrations');
-  const size = Math.min(4, r.config.desktops.count);
-  const pool = r.engine.openDemoPool(size);
-  const t0 = r.now();
-  let made = 0,
-    failed = 0;
-  try {
-    for (const f of r.tasks.families) {
-      const left = n - (have.get(f.id) ?? 0);
-      if (left <= 0) continue;
-      const seeds = r.tasks.demoSeeds.filter((s) => !done.has(r.tasks.taskOf(f.id, s))).slice(0, left + 8);
-      const got = await demonstrate(
-        {
-          pool,
-          source: source as TaskSource & OracleSource,
-          tasks: r.tasks.engine,
-          frames: r.engine.observations,
-          settle: settleOf(r.config.desktops),
-          now: Date.now,
-          desktops: r.desktops,
-        },
-        {
-          families: [f.id],
-          seeds,
-          count: left,
-          parallel: size,
-          maxSteps: r.config.rollout.maxSteps * 2,
-          signal: r.signal,
-          onTrajectory: async (t) => {
-            await r.data.record(t);
-            r.successes.set(t.id, t);
-          },
-          onProgress: (k) => {
-            r.detail(`${f.id}, ${k} of ${left}`);
-          },
-        },
-      );
-      made += got.made;
-      failed += got.failed;
-    }
-  } finally {
-    r.detail(undefined);
-    r.desktops.detach(pool);
-    await pool.close();
-  }
-  r.note(
-    `Demonstrations: ${made} verified successes of ${r.tasks.families.length} families in ${Math.round((r.now() - t0) / 1000)} s${failed ? `, ${failed} failed and were left out` : ''}.`,
+  r.log.note(
+    `Reading: ${countOf(report.steps, left)} lessons on ${report.screens} drawn screens of ${words.length} words in ${secondsSince(r, began)} s, loss ${report.loss.toFixed(2)}.`,
   );
 }
 
 /**
- * Imitation of what there is; replicas act with it when this resolves. False when there was nothing to do, or it was
- * stopped.
+ * Lessons still to be learned. A policy that has a version without a part of them journalled is past them: it was warm
+ * started, or is another run's. Pure.
  */
-export async function warmStart(r: LessonRun): Promise<boolean> {
-  const w = r.config.warmStart,
-    { trainer, models, spec, observations } = r.engine;
-  if (w.steps === 0 || r.warmStarted || r.signal.aborted || !trainer || !models) return false;
-  r.phase('warm start');
-  const samples = await imitationSamples(spec, observations, r.imitable());
-  if (samples.length === 0) return false;
-  const began = r.now();
-  const report = await interruptible(r, () =>
-    trainer.imitate({ id: id('warm-start'), samples, epochs: 1 }, { steps: w.steps, lr: w.lr, shift: w.shift }),
+export const readingLeft = (planned: number, version: number, part: number): number =>
+  version === 0 ? planned : part > 0 ? Math.max(0, planned - part) : 0;
+
+/** Scripted successes of every family, as many as the run file asks for and the run has not yet. */
+export async function demonstrations(r: RunParts): Promise<void> {
+  const { source } = r.tasks;
+  if (r.config.warmStart.demonstrations === 0 || r.state.warmStartVersion !== undefined || !('oracle' in source))
+    return;
+  r.state.phase = 'demonstrations';
+  const began = r.clock.now(),
+    pool = r.engine.openDemoPool(Math.min(DEMO_DESKTOPS, r.config.desktops.count));
+  let made = 0,
+    failed = 0;
+  try {
+    for (const f of r.tasks.families) {
+      if (r.ending.aborted) break;
+      const got = await demonstrateFamily(r, f.id, pool, source as TaskSource & OracleSource);
+      made += got.made;
+      failed += got.failed;
+    }
+  } finally {
+    r.desktops.detach(pool);
+    await pool.close();
+  }
+  r.log.note(
+    `Demonstrations: ${made} verified successes of ${r.tasks.families.length} families in ${secondsSince(r, began)} s${failed ? `, ${failed} failed and were left out` : ''}.`,
   );
-  if (!report) return false;
-  r.spans.trainer('imitate', began, r.now(), report.version);
-  const [weights, checkpoint] = [await trainer.exportWeights(), await trainer.checkpoint()];
-  await r.data.note({
+}
+
+async function demonstrateFamily(
+  r: RunParts,
+  family: FamilyId,
+  pool: DesktopPool,
+  source: TaskSource & OracleSource,
+): Promise<{ readonly made: number; readonly failed: number }> {
+  const have = r.successes.demonstrations().filter((t) => t.family === family),
+    done = new Set(have.map((t) => t.task)),
+    count = r.config.warmStart.demonstrations - have.length;
+  if (count <= 0) return { made: 0, failed: 0 };
+  return demonstrate(
+    {
+      pool,
+      source,
+      tasks: r.tasks.engine,
+      frames: r.engine.observations,
+      settle: settleOf(r.config.desktops),
+      now: r.clock.now,
+      desktops: r.desktops,
+    },
+    {
+      families: [family],
+      seeds: r.tasks.demoSeeds.filter((s) => !done.has(r.tasks.taskOf(family, s))).slice(0, count + SPARE_SEEDS),
+      count,
+      parallel: Math.min(DEMO_DESKTOPS, r.config.desktops.count),
+      maxSteps: r.config.rollout.maxSteps * DEMO_STEPS_FACTOR,
+      signal: r.ending,
+      onTrajectory: async (t) => {
+        await r.data.record(t);
+        r.successes.add(t);
+      },
+      onProgress: (k) => {
+        r.state.detail = `${family}, ${k} of ${count}`;
+      },
+    },
+  );
+}
+
+/** Imitation of what there is; replicas act with it when this resolves. Nothing to do without successes. */
+export async function warmStart(r: RunParts): Promise<void> {
+  const w = r.config.warmStart,
+    { trainer, models, spec, observations } = r.engine,
+    left = Math.max(0, w.steps - r.progress.imitationSteps);
+  if (left === 0 || r.state.warmStartVersion !== undefined || !trainer || !models) return;
+  r.state.phase = 'warm start';
+  const samples = await imitationSamples(spec, observations, r.successes.imitable());
+  if (samples.length === 0 || r.ending.aborted) return;
+  const began = r.clock.now();
+  const report = await interruptible(r, trainer, () =>
+    trainer.imitate({ id: id('warm-start'), samples, epochs: 1 }, { steps: left, lr: w.lr, shift: w.shift }),
+  );
+  const steps = report.optimizerSteps + report.skippedNonFinite,
+    whole = steps >= left;
+  if (steps === 0) return;
+  r.monitor.spans.trainer('imitate', began, r.clock.now(), report.version);
+  await keepLearned(r, trainer, {
     type: 'metrics',
-    source: 'warm-start',
+    source: whole ? 'warm-start' : 'warm-start.part',
     version: report.version,
     values: { loss: report.imitationLoss, ms: report.ms, samples: samples.length, steps: report.optimizerSteps },
   });
-  await r.data.note({ type: 'checkpoint', version: report.version, dir: checkpoint.dir });
-  r.learnt(report.version);
-  await models.publish(weights);
-  r.detail(undefined);
-  r.note(
-    `Warm start: ${report.optimizerSteps} imitation steps on ${samples.length} demonstrated steps in ${Math.round(report.ms / 1000)} s, loss ${report.imitationLoss.toFixed(3)}.`,
+  if (whole) r.state.warmStartVersion = report.version;
+  r.log.note(
+    `Warm start: ${countOf(report.optimizerSteps, left)} imitation steps on ${samples.length} demonstrated steps in ${Math.round(report.ms / 1000)} s, loss ${report.imitationLoss.toFixed(3)}.`,
   );
-  return true;
 }
 
-/** A long lesson that a stop ends early; its half-learned result is then not used (undefined). */
-async function interruptible<T>(r: LessonRun, lesson: () => Promise<T>): Promise<T | undefined> {
-  const stop = (): void => r.engine.trainer?.interrupt();
-  r.signal.addEventListener('abort', stop, { once: true });
+/**
+ * The trainer's weights are on disk before the journal says that they were learned, so a crash in between learns again
+ * and never goes on without. Replicas act with them when this resolves.
+ */
+async function keepLearned(r: RunParts, trainer: TrainerEngine, metrics: EventOf<'metrics'>): Promise<void> {
+  const weights = await trainer.exportWeights(),
+    checkpoint = await trainer.checkpoint();
+  await r.data.note({ type: 'checkpoint', version: checkpoint.version, dir: checkpoint.dir });
+  await r.data.note(metrics);
+  r.state.version = checkpoint.version;
+  await r.engine.models?.publish(weights);
+}
+
+/** A long lesson that ends early, with what it has learned, when the run is to end. */
+async function interruptible<T>(r: RunParts, trainer: TrainerEngine, lesson: () => Promise<T>): Promise<T> {
+  const stop = (): void => trainer.interrupt();
+  r.ending.addEventListener('abort', stop, { once: true });
   try {
-    const x = await lesson();
-    return r.signal.aborted ? undefined : x;
+    return await lesson();
   } finally {
-    r.signal.removeEventListener('abort', stop);
+    r.ending.removeEventListener('abort', stop);
   }
 }
+
+const countOf = (done: number, planned: number): string => (done < planned ? `${done} of ${planned}` : String(done));
+const secondsSince = (r: RunParts, at: number): number => Math.round((r.clock.now() - at) / 1000);

@@ -8,16 +8,36 @@ import type { EvalPoint } from './evaluation.js';
 /** How far an earlier part of the same run came. */
 export interface Progress {
   readonly elapsedMs: number;
-  readonly warmStarted: boolean;
+  /** The version that the whole warm start made; undefined before it. */
+  readonly warmStartVersion: number | undefined;
+  /** Steps learned by parts that were cut off of a reading, or a warm start, that is not whole yet. */
+  readonly readingSteps: number;
+  readonly imitationSteps: number;
   /** Pools of other folders have joined (`curation.pool.from`). */
   readonly pooled: boolean;
   readonly points: readonly EvalPoint[];
 }
 
 export async function progressOf(run: RunReader): Promise<Progress> {
-  const [elapsed] = await run.index.query("SELECT max(value) AS v FROM metrics WHERE name = 'run.elapsedMs'", []);
-  const [warm] = await run.index.query("SELECT count(*) AS c FROM metrics WHERE name = 'warm-start.loss'", []);
-  const [pooled] = await run.index.query("SELECT count(*) AS c FROM metrics WHERE name = 'pool-from.entries'", []);
+  const metric = async (name: string, what: string): Promise<number | undefined> => {
+    const [row] = await run.index.query(`SELECT ${what} AS v FROM metrics WHERE name = ?`, [name]);
+    return row?.['v'] == null ? undefined : Number(row['v']);
+  };
+  const partOf = async (lesson: string): Promise<number> =>
+    (await metric(`${lesson}.loss`, 'count(*)')) === 0
+      ? ((await metric(`${lesson}.part.steps`, 'sum(value)')) ?? 0)
+      : 0;
+  return {
+    elapsedMs: (await metric('run.elapsedMs', 'max(value)')) ?? 0,
+    warmStartVersion: await metric('warm-start.loss', 'max(version)'),
+    readingSteps: await partOf('reading'),
+    imitationSteps: await partOf('warm-start'),
+    pooled: (await metric('pool-from.entries', 'count(*)')) !== 0,
+    points: await evaluationsOf(run),
+  };
+}
+
+async function evaluationsOf(run: RunReader): Promise<EvalPoint[]> {
   const evals = await run.index.query("SELECT position FROM events WHERE type = 'eval' ORDER BY seq", []);
   const points: EvalPoint[] = [];
   for (const row of evals) {
@@ -35,12 +55,7 @@ export async function progressOf(run: RunReader): Promise<Progress> {
         infeasible: e.infeasible ?? { episodes: 0, successes: 0 },
       });
   }
-  return {
-    elapsedMs: Number(elapsed?.['v'] ?? 0),
-    warmStarted: Number(warm?.['c'] ?? 0) > 0,
-    pooled: Number(pooled?.['c'] ?? 0) > 0,
-    points,
-  };
+  return points;
 }
 
 /** The newest checkpoint the journal knows; its folder may have moved with the run. */

@@ -1,67 +1,72 @@
-import type { RunConfig } from '../config/index.js';
+import { join } from 'node:path';
 import {
-  type BatchId,
-  type EmbeddedPolicySpec,
+  random,
+  toRunError,
+  type PolicyVersion,
   type Random,
   type StepSample,
   type Trajectory,
 } from '../domain/index.js';
-import type { ClaimedBatch, DataManager } from '../data/dataManager.js';
+import type { ClaimedBatch } from '../data/claims.js';
+import type { DataManager } from '../data/dataManager.js';
 import type { ModelPool } from '../rollout/modelPool.js';
 import type { RegimeGate } from '../rollout/regime.js';
 import type { TrainerEngine, UpdateReport, WeightsFile } from '../trainer/types.js';
 import type { TrainedSteps } from '../data/events.js';
-import type { SpanRecorder } from './lanes.js';
-import { syncMetrics, type Meters } from './meters.js';
-import { imitationSamples, policySamples, type Observations } from './samples.js';
+import { syncMetrics } from './meters.js';
+import type { OrderQueue } from './orders.js';
+import type { RunParts } from './parts.js';
+import { pruneCheckpoints } from './resume.js';
+import { imitationSamples, policySamples } from './samples.js';
 import { updateLoop } from './updateLoop.js';
 
-export interface TrainLoopDeps {
-  readonly config: RunConfig;
-  readonly spec: EmbeddedPolicySpec;
-  readonly data: DataManager;
+/** The trainer's side of a run, where a trainer is. */
+interface Training {
+  readonly run: RunParts;
   readonly trainer: TrainerEngine;
   readonly models: ModelPool;
-  readonly observations: Observations;
-  readonly meters: Meters;
+  readonly orders: OrderQueue;
+  /** Which successes are imitated beside a batch. */
   readonly random: Random;
-  /** Pool successes that may be imitated beside a batch. */
-  readonly successes: () => readonly Trajectory[];
-  readonly version: () => number;
-  /** Share of the budget that is used; 0 without one. */
-  readonly used: () => number;
-  readonly spans: SpanRecorder;
-  readonly gate: RegimeGate;
-  /** More may be rolled out: weights are published, or the regime's barrier fell. */
-  readonly onGenerate: () => void;
-  readonly onVersion: (version: number, report: UpdateReport) => void;
-  readonly now: () => number;
-}
-
-/** The trainer's side of a run: see `updateLoop`; here is what an update and publishing its weights consist of. */
-export function trainLoop(d: TrainLoopDeps, signal: AbortSignal, hold: () => Promise<void>): Promise<void> {
-  const { updates } = d.config.budget;
-  return updateLoop<Update>(
-    {
-      data: d.data,
-      gate: d.gate,
-      batchGroups: d.config.trainer.batchGroups,
-      version: d.version,
-      behavior: () => d.models.oldest,
-      onGenerate: d.onGenerate,
-      hold,
-      done: () => updates !== undefined && d.data.stats().batches >= updates,
-      train: (batch) => train(d, batch),
-      publish: (u) => publish(d, u),
-    },
-    signal,
-  );
 }
 interface Update {
   readonly weights: WeightsFile;
   readonly report: UpdateReport;
   readonly batch: ClaimedBatch;
   readonly lr: number;
+}
+
+/**
+ * Updates until the run is to end: see `updateLoop`; here is what an update and publishing its weights consist of.
+ * `hold` is awaited before each.
+ */
+export function trainLoop(
+  run: RunParts,
+  { trainer, models }: { readonly trainer: TrainerEngine; readonly models: ModelPool },
+  o: { readonly orders: OrderQueue; readonly gate: RegimeGate; readonly hold: () => Promise<void> },
+): Promise<void> {
+  const training: Training = {
+    run,
+    trainer,
+    models,
+    orders: o.orders,
+    random: random(`replay/${run.config.seed}/${run.state.version}`),
+  };
+  return updateLoop<Update>(
+    {
+      data: run.data,
+      gate: o.gate,
+      batchGroups: run.config.trainer.batchGroups,
+      version: () => run.state.version,
+      behavior: () => models.oldest,
+      onGenerate: () => o.orders.wake(),
+      hold: o.hold,
+      done: () => run.budget.spent,
+      train: (batch) => train(training, batch),
+      publish: (u) => publish(training, u),
+    },
+    run.ending,
+  );
 }
 
 const ratesOf = (data: DataManager): ReadonlyMap<string, number> =>
@@ -99,8 +104,45 @@ const LR_LEAST = 0.1;
 export const lrScale = (used: number, decay: number): number =>
   decay <= 0 ? 1 : 1 - (1 - LR_LEAST) * Math.min(1, Math.max(0, (used - (1 - decay)) / decay));
 
-async function train(d: TrainLoopDeps, batch: ClaimedBatch): Promise<Update> {
-  const { trainer: t } = d.config;
+async function train(d: Training, batch: ClaimedBatch): Promise<Update> {
+  const { monitor, clock, data, budget, config } = d.run;
+  const own = await ownSamples(d.run, batch),
+    samples = [...own, ...(await replayedSamples(d, own))];
+  const began = clock.now(),
+    scale = lrScale(budget.used, config.trainer.lrDecay);
+  monitor.meters.trainer(true, began);
+  let report: UpdateReport;
+  try {
+    report = await d.trainer.update({
+      id: batch.id,
+      samples,
+      epochs: config.trainer.epochs,
+      lrScale: scale,
+      ...(config.trainer.reuse.enabled ? { reuse: config.trainer.reuse } : {}),
+    });
+  } finally {
+    monitor.meters.trainer(false, clock.now());
+  }
+  monitor.spans.trainer('update', began, clock.now(), report.version);
+  monitor.meters.trained(
+    batch.steps,
+    batch.groups.reduce((n, g) => n + g.members.length, 0),
+    clock.now() - began,
+  );
+  // The checkpoint is on disk before the journal says "trained": a crash between the two trains the batch again from
+  // the old weights, never twice.
+  const [weights, checkpoint] = [await d.trainer.exportWeights(), await d.trainer.checkpoint()];
+  await Promise.all([
+    data.trained(batch.id, report.version, trainedSteps(own, report.sampleWeights)),
+    data.note({ type: 'checkpoint', version: report.version, dir: checkpoint.dir }),
+  ]);
+  newVersion(d, report.version);
+  return { weights, report, batch, lr: config.trainer.lr * scale };
+}
+
+/** The policy's own steps of a batch. */
+function ownSamples(r: RunParts, batch: ClaimedBatch): Promise<StepSample[]> {
+  const { baseline, norm, credit } = r.config.trainer;
   const groups = batch.groups.map((g) => ({
     group: {
       id: g.id,
@@ -110,71 +152,49 @@ async function train(d: TrainLoopDeps, batch: ClaimedBatch): Promise<Update> {
     },
     keep: g.members.map((m) => m.keep),
   }));
-  const own = await policySamples(d.spec, d.observations, groups, {
-      baseline: t.baseline,
-      norm: t.norm,
-      balance: t.baseline,
-      credit: t.credit,
-    }),
-    samples: StepSample[] = [...own];
-  if (t.replay > 0 && t.imitationCoef > 0) {
-    const imitation = await imitationSamples(
-      d.spec,
-      d.observations,
-      chooseReplay(d.successes(), ratesOf(d.data), t.replay, d.random),
-    );
-    // Together they weigh as much as the policy's own samples; `imitationCoef` then sets the balance.
-    const weight = own.reduce((a, s) => a + s.weight, 0);
-    samples.push(...imitation.map((s) => ({ ...s, weight: weight / Math.max(1, imitation.length) })));
-  }
-  const began = d.now(),
-    scale = lrScale(d.used(), t.lrDecay);
-  d.meters.trainer(true, began);
-  let report: UpdateReport;
-  try {
-    report = await d.trainer.update({
-      id: batch.id as BatchId,
-      samples,
-      epochs: t.epochs,
-      lrScale: scale,
-      ...(t.reuse.enabled ? { reuse: t.reuse } : {}),
-    });
-  } finally {
-    d.meters.trainer(false, d.now());
-  }
-  d.spans.trainer('update', began, d.now(), report.version);
-  d.meters.trained(
-    batch.steps,
-    batch.groups.reduce((n, g) => n + g.members.length, 0),
-    d.now() - began,
-  );
-  // The checkpoint is on disk before the journal says "trained": a crash between the two trains the batch again from
-  // the old weights, never twice.
-  const [weights, checkpoint] = [await d.trainer.exportWeights(), await d.trainer.checkpoint()];
-  await Promise.all([
-    d.data.trained(batch.id, report.version, trainedSteps(own, report.sampleWeights)),
-    d.data.note({ type: 'checkpoint', version: report.version, dir: checkpoint.dir }),
-  ]);
-  d.onVersion(report.version, report);
-  return { weights, report, batch, lr: t.lr * scale };
+  return policySamples(r.engine.spec, r.engine.observations, groups, { baseline, norm, balance: baseline, credit });
 }
 
-async function publish(d: TrainLoopDeps, { weights, report, batch, lr }: Update): Promise<void> {
-  const sync = await d.models.publish(weights);
+/**
+ * Successes to imitate beside them. Together they weigh as much as the policy's own samples; `imitationCoef` then sets
+ * the balance.
+ */
+async function replayedSamples({ run: r, random }: Training, own: readonly StepSample[]): Promise<StepSample[]> {
+  const { replay, imitationCoef } = r.config.trainer;
+  if (replay === 0 || imitationCoef === 0) return [];
+  const chosen = chooseReplay(r.successes.imitable(), ratesOf(r.data), replay, random),
+    samples = await imitationSamples(r.engine.spec, r.engine.observations, chosen),
+    weight = own.reduce((a, s) => a + s.weight, 0) / Math.max(1, samples.length);
+  return samples.map((s) => ({ ...s, weight }));
+}
+
+/** Orders may follow that the old version's staleness bound held back. */
+function newVersion({ run: r, orders }: Training, version: PolicyVersion): void {
+  r.state.version = version;
+  r.scheduler.wake();
+  orders.fill();
+  r.log.written(r.monitor.noteProgress(version));
+  pruneCheckpoints(join(r.dir, 'checkpoints'), r.config.store.keepCheckpoints).catch((e: unknown) =>
+    r.log.note(`Old checkpoints could not be removed: ${toRunError(e).message}`),
+  );
+}
+
+async function publish({ run: r, models }: Training, { weights, report, batch, lr }: Update): Promise<void> {
+  const sync = await models.publish(weights);
   const { tisHistogram, sampleWeights: _, ...numbers } = report;
   await Promise.all([
-    d.data.note({
+    r.data.note({
       type: 'metrics',
       source: 'update',
       version: report.version,
       values: { ...numbers, lr, batchSteps: batch.steps, batchGroups: batch.groups.length },
       lists: { tisHistogram },
     }),
-    d.data.note({
+    r.data.note({
       type: 'metrics',
       source: 'sync',
       version: report.version,
-      values: syncMetrics({ type: 'published', report: sync, at: d.now() }),
+      values: syncMetrics({ type: 'published', report: sync, at: r.clock.now() }),
     }),
   ]);
 }

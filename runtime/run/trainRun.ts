@@ -1,37 +1,30 @@
-import { join } from 'node:path';
 import type { RunConfig } from '../config/index.js';
-import {
-  StudioError,
-  random,
-  toRunError,
-  type ProcessEntry,
-  type RolloutId,
-  type RunId,
-  type Trajectory,
-} from '../domain/index.js';
-import { DataManager } from '../data/dataManager.js';
-import type { RolloutOrder } from '../data/types.js';
-import type { RunStatus as WireStatus } from '../protocol/types.js';
-import { systemClock } from '../rollout/clock.js';
-import { regimeGate } from '../rollout/regime.js';
-import { Scheduler, trainingSampling, type SchedulerEvent } from '../rollout/scheduler.js';
-import { bounds } from './bounds.js';
-import { DesktopBook } from '../rollout/desktopRegistry.js';
+import { toRunError, type ProcessEntry, type RunId, type RunStatus as WireStatus } from '../domain/index.js';
 import { settleOf } from '../cluster/provide.js';
+import { DataManager } from '../data/dataManager.js';
+import { systemClock } from '../rollout/clock.js';
+import { DesktopRegistry } from '../rollout/desktopRegistry.js';
+import { Scheduler, trainingSampling } from '../rollout/scheduler.js';
+import { RunBudget } from './budget.js';
 import { startEngine, type Engine } from './engine.js';
-import { evaluateNow, type EvalPoint } from './evaluation.js';
-import { heldRollout, type HeldRollout } from './held.js';
-import { SpanRecorder } from './lanes.js';
-import { demonstrations, readingLessons, warmStart, type LessonRun } from './lessons.js';
-import type { Reporter, RunStatus } from './live.js';
-import { dataConfig, gateOptions, openTasks, type Tasks } from './mapping.js';
-import { Meters } from './meters.js';
-import { OrderQueue } from './orders.js';
+import type { EvalPoint } from './evaluation.js';
+import { Evaluations } from './evaluations.js';
+import { EvaluationSchedule } from './evaluationSchedule.js';
+import { heldRollout } from './held.js';
+import type { HeldRollout } from './runAccess.js';
+import { demonstrations, readingLessons, warmStart } from './lessons.js';
+import type { Reporter } from './live.js';
+import { dataConfig } from '../data/fromConfig.js';
+import { openTasks, type Tasks } from '../tasks/open.js';
+import { RunMonitor } from './monitor.js';
+import { instructionOf, type RunParts } from './parts.js';
 import { joinPools, readPools, type PoolIntake } from './poolSources.js';
-import { lastCheckpoint, loadSuccesses, progressOf, pruneCheckpoints, startingPoint, type Progress } from './resume.js';
-import { rateText } from '../domain/stats.js';
-import { stepExtra } from './stepExtra.js';
-import { trainLoop } from './trainLoop.js';
+import { RolloutRecorder } from './recorder.js';
+import { Reinforcement } from './reinforcement.js';
+import { lastCheckpoint, progressOf, startingPoint, type Progress } from './resume.js';
+import { RunLog } from './runLog.js';
+import { RunState } from './runState.js';
+import { Successes } from './successes.js';
 
 export interface TrainRunOptions {
   readonly config: RunConfig;
@@ -52,6 +45,11 @@ export interface TrainResult {
   readonly rollouts: number;
 }
 
+/** A status line a second: as fast as a person reads it. */
+const STATUS_MS = 1000;
+/** How long rollouts under way may go on when the run ends by itself, and when a person stops it. */
+const GRACE_MS = { ended: 10_000, stopped: 3_000 };
+
 /** One training run from start (or resume) to a clean end. */
 export async function trainRun(o: TrainRunOptions): Promise<TrainResult> {
   return (await openRun(o)).run();
@@ -64,7 +62,7 @@ export async function trainRun(o: TrainRunOptions): Promise<TrainResult> {
 export async function openRun(o: TrainRunOptions): Promise<TrainingRun> {
   const tasks = await openTasks(o.config),
     pools = (): Promise<PoolIntake> => readPools(o.config, new Set(tasks.families.map((f) => f.id)), o.entry);
-  // Before there is a folder or a desktop: what cannot be brought is said while nothing is lost.
+  // Before there is a folder or a desktop: what cannot be read is said while nothing is lost.
   const asked = o.config.curation.pool.from.length > 0,
     intake = asked && !o.resume ? await pools() : undefined;
   const data = await DataManager.open({
@@ -88,554 +86,291 @@ export async function openRun(o: TrainRunOptions): Promise<TrainingRun> {
   }
 }
 
+/** One training run: makes its parts, takes it through its phases, and lets go of everything. */
 export class TrainingRun {
-  version = 0;
-  readonly points: EvalPoint[];
-  private readonly o: TrainRunOptions;
-  private readonly config: RunConfig;
-  private readonly tasks: Tasks;
   readonly data: DataManager;
-  readonly desktops = new DesktopBook();
-  private readonly spans: SpanRecorder;
-  private readonly progress: Progress;
-  private readonly startedAt = systemClock.now();
-  private meters = new Meters(systemClock.now());
-  private readonly successes = new Map<RolloutId, Trajectory>();
-  private engine: Engine | undefined;
-  private scheduler!: Scheduler;
-  private orders: OrderQueue | undefined;
-  private phase: RunStatus['phase'] = 'starting';
-  private detail: string | undefined;
-  private ticker: NodeJS.Timeout | undefined;
-  private rollouting = false;
-  private fault: unknown;
-  private readonly stopRl = new AbortController();
-  private pausedSince: number | undefined;
-  private pausedMs = 0;
-  private budgetTimer: NodeJS.Timeout | undefined;
+  readonly desktops = new DesktopRegistry();
+  readonly #o: TrainRunOptions;
+  readonly #config: RunConfig;
+  readonly #tasks: Tasks;
+  readonly #progress: Progress;
+  readonly #state = new RunState();
+  readonly #schedule: EvaluationSchedule;
+  readonly #budget: RunBudget;
+  readonly #log: RunLog;
+  readonly #monitor: RunMonitor;
+  readonly #reinforcement = new Reinforcement();
+  /** Ends the phase under way: for the budget, for a person, for a fault. */
+  readonly #ending = new AbortController();
+  #engine: Engine | undefined;
+  #scheduler: Scheduler | undefined;
+  #evaluations: Evaluations | undefined;
 
   constructor(o: TrainRunOptions, tasks: Tasks, data: DataManager, progress: Progress) {
-    this.o = o;
-    this.config = o.config;
-    this.tasks = tasks;
+    this.#o = o;
+    this.#config = o.config;
+    this.#tasks = tasks;
+    this.#progress = progress;
     this.data = data;
-    this.progress = progress;
-    this.points = [...progress.points];
-    this.spans = new SpanRecorder((e) => {
-      this.data.note(e).catch(this.failed);
+    this.#schedule = new EvaluationSchedule(o.config.evaluation, progress.points);
+    this.#budget = new RunBudget({
+      limits: o.config.budget,
+      clock: systemClock,
+      elapsedMs: progress.elapsedMs,
+      counts: () => {
+        const s = data.stats();
+        return { rollouts: s.ledger.generated, updates: s.batches };
+      },
+    });
+    this.#log = new RunLog(o.reporter, data, () => this.#ending.abort());
+    this.#monitor = new RunMonitor({
+      config: o.config,
+      data,
+      clock: systemClock,
+      budget: this.#budget,
+      state: this.#state,
+      log: this.#log,
     });
   }
 
   /** Reads top to bottom: reading lessons, demonstrations, warm start, reinforcement learning, last evaluation. */
   async run(): Promise<TrainResult> {
     let failure: unknown;
+    const stopWatching = this.#watchEnd();
+    const ticker = setInterval(() => this.#tick(), STATUS_MS);
     try {
-      if (this.o.resume)
-        this.note(
-          `Resumed: ${this.data.recovery.events} events read, ${this.data.recovery.lost.length} unfinished rollouts handed out again, ${this.data.recovery.released} claimed batches freed.`,
-        );
-      await this.open();
-      await this.evaluate('untrained');
-      const lessons = this.lessons();
-      await readingLessons(lessons);
-      await demonstrations(lessons);
-      if (await warmStart(lessons)) await this.evaluate('warm start');
-      await this.reinforce();
-      if (!this.o.signal.aborted) await this.evaluate('final');
+      if (this.#o.resume) this.#noteResumed();
+      const parts = await this.#open(),
+        evaluations = (this.#evaluations = new Evaluations(parts, this.#schedule));
+      await this.#phase('the first evaluation', () => evaluations.untrained());
+      await this.#phase('reading lessons', () => readingLessons(parts));
+      await this.#phase('demonstrations', () => demonstrations(parts));
+      await this.#phase('the warm start', () => warmStart(parts));
+      await this.#phase('the evaluation of the warm start', () => evaluations.warmStart());
+      await this.#phase('reinforcement learning', () => this.#reinforcement.run(parts, evaluations));
+      this.#log.throwFault();
+      await this.#monitor.noteProgress(this.#state.version);
+      if (!this.#o.signal.aborted) await evaluations.final(this.#o.signal);
+      this.#log.throwFault();
     } catch (e) {
       // What a stop cut off is no failure: the run ends as it does anywhere else.
-      if (!(this.o.signal.aborted && toRunError(e).kind === 'cancelled')) {
+      if (!(this.#o.signal.aborted && toRunError(e).kind === 'cancelled')) {
         failure = e;
         throw e;
       }
     } finally {
-      await this.close(failure);
+      stopWatching();
+      await this.#close(failure, ticker);
     }
     return {
-      points: this.points,
-      version: this.version,
-      stopped: this.o.signal.aborted ? 'signal' : 'budget',
-      rollouts: this.rollouts,
+      points: this.#schedule.points,
+      version: this.#state.version,
+      stopped: this.#o.signal.aborted ? 'signal' : 'budget',
+      rollouts: this.data.stats().ledger.generated,
     };
   }
 
   /** No new rollouts; those running end, the trainer goes on with what it has, and the time budget stands still. */
   pause(): void {
-    if (this.paused) return;
-    this.pausedSince = this.now();
-    this.scheduler?.pause();
-    this.armBudget();
-    this.note('Paused: no new rollouts.');
+    if (this.#budget.paused) return;
+    this.#budget.pause();
+    this.#evaluations?.pause();
+    this.#scheduler?.pause();
+    this.#log.note('Paused: no new rollouts.');
   }
   unpause(): void {
-    if (this.pausedSince === undefined) return;
-    this.pausedMs += this.now() - this.pausedSince;
-    this.pausedSince = undefined;
-    this.scheduler?.start();
-    this.armBudget();
-    this.note('Going on after a pause.');
-  }
-  get paused(): boolean {
-    return this.pausedSince !== undefined;
+    if (!this.#budget.paused) return;
+    this.#budget.resume();
+    this.#evaluations?.resume();
+    this.#scheduler?.start();
+    this.#log.note('Going on after a pause.');
   }
 
-  /** What a progress line or a dashboard shows. */
+  /** What a dashboard shows. */
   wireStatus(): WireStatus {
-    const { success, ...s } = this.status(),
-      { minutes } = this.config.budget,
-      c = this.data.stats().ledger;
-    const survived = c.trained + c.byState.grouped + c.byState.claimed,
-      judged =
-        survived +
-        (c.retired['no-variance'] ?? 0) +
-        (c.retired.replaced ?? 0) +
-        (c.retired.trimmed ?? 0) +
-        (c.retired.masked ?? 0) +
-        (c.retired.stale ?? 0);
-    const x = bounds(
-      this.meters.measured({
-        desktops: this.config.desktops.count,
-        replicas: this.config.policy.kind === 'embedded' ? this.config.policy.replicas : 0,
-        share: judged === 0 ? undefined : survived / judged,
-      }),
-    );
-    return {
-      ...s,
-      state: this.phase === 'stopping' || this.o.signal.aborted ? 'stopping' : this.paused ? 'paused' : 'running',
-      ...(Number.isFinite(success) ? { success } : {}),
-      ...(minutes === undefined ? {} : { budgetMs: minutes * 60_000 }),
-      ...(x ? { bounds: x } : {}),
-    };
-  }
-
-  /** For people now, and in the journal for those who come later. */
-  private note(text: string, data?: Record<string, unknown>): void {
-    this.o.reporter.note(text, data);
-    this.data.note({ type: 'log', level: 'info', message: text }).catch(this.failed);
-  }
-  private failed = (err: unknown): void => {
-    this.fault ??= err;
-    this.stopRl.abort();
-  };
-  get rollouts(): number {
-    return this.data.stats().ledger.generated;
-  }
-  private now = (): number => systemClock.now();
-  private elapsed(): number {
-    return this.progress.elapsedMs + (this.pausedSince ?? this.now()) - this.startedAt - this.pausedMs;
-  }
-
-  async open(): Promise<void> {
-    const own = await lastCheckpoint(this.data.store),
-      { from } = this.config.warmStart;
-    const checkpoint = own ?? (from === undefined ? undefined : await startingPoint(from));
-    this.ticker = setInterval(() => {
-      this.spans.flush(this.now());
-      this.o.reporter.status(this.status());
-    }, 1000);
-    this.engine = await startEngine({
-      config: this.config,
-      dir: this.o.dir,
-      run: this.o.run,
-      entry: this.o.entry,
-      frames: this.data.frames,
-      desktops: this.desktops,
-      signal: this.o.signal,
-      ...(checkpoint ? { checkpoint } : {}),
-      onLesson: (step, steps, loss) => {
-        this.detail = `step ${step} of ${steps}, loss ${loss.toFixed(3)}`;
-      },
-    });
-    this.version = checkpoint?.version ?? 0;
-    if (checkpoint && !own) {
-      // From here on the folder has all it needs.
-      const copy = await this.engine.trainer!.checkpoint();
-      await this.data.note({ type: 'checkpoint', version: copy.version, dir: copy.dir });
-      this.note(`Starts from the policy in ${checkpoint.dir}.`);
-    }
-    for (const t of await loadSuccesses(this.data.store)) this.successes.set(t.id, t);
-    const { pool, policy, observations } = this.engine;
-    const settle = settleOf(this.config.desktops);
-    this.scheduler = new Scheduler(
-      {
-        pool,
-        clock: systemClock,
-        episode: {
-          policy,
-          tasks: this.tasks.engine,
-          frames: observations,
-          clock: systemClock,
-          settle,
-          timeoutMs: this.config.rollout.taskTimeoutS * 1000,
-        },
-        next: () => this.orders?.take(),
-        admit: () => (this.rollouting ? (this.orders?.ready ?? 0) : 0),
-        taskOf: (order) => this.tasks.source.task(order.family, order.seed),
-        sampling: trainingSampling(this.config.seed, this.config.policy.temperature),
-      },
-      { slots: this.config.desktops.count },
-    );
-    this.scheduler.onEvent((e) => {
-      this.meters.onScheduler(e);
-      this.spans.onScheduler(e);
-      this.keep(e);
-      this.desktops.onScheduler(e, (s) => this.instructionOf(s.order), this.version);
-    });
-    pool.onEvent((e) => {
-      this.spans.onPool(e);
-      this.meters.onPool(e);
-    });
-    this.engine.models?.onEvent((e) => {
-      this.spans.onModels(e);
-    });
-    this.scheduler.start();
-    if (this.paused) this.scheduler.pause();
+    return this.#monitor.wireStatus(this.#o.signal.aborted);
   }
 
   /** What runs on this desktop, for a person to steer. */
   steer(desktop: string): HeldRollout | undefined {
-    const { engine, scheduler, data } = this,
+    const scheduler = this.#scheduler,
+      engine = this.#engine,
       s = scheduler?.steerable(desktop);
-    return (
-      s &&
-      engine &&
-      heldRollout(s, {
-        data,
-        scheduler,
-        instruction: this.instructionOf(s.order),
-        frames: engine.observations,
-        settle: settleOf(this.config.desktops),
-      })
-    );
+    if (!s || !scheduler || !engine) return undefined;
+    return heldRollout(s, {
+      data: this.data,
+      scheduler,
+      instruction: instructionOf(this.#tasks)(s.order),
+      frames: engine.observations,
+      settle: settleOf(this.#config.desktops),
+    });
   }
 
-  private instructionOf(o: RolloutOrder): string {
-    return this.tasks.source.task(o.family, o.seed).instruction;
-  }
-
-  /** Everything that happens goes to the data manager; what it refuses ends the run rather than being lost. */
-  private keep(e: SchedulerEvent): void {
-    const { failed } = this;
-    if (e.type === 'started') {
-      const { rollout, family, task, cap } = e.order,
-        { version } = this,
-        instruction = this.instructionOf(e.order);
-      (e.kind === 'rollout'
-        ? this.data.started(rollout, this.engine?.models?.oldest ?? version, e.desktop, instruction)
-        : this.data.note({
-            type: 'trajectory.started',
-            rollout,
-            family,
-            task,
-            instruction,
-            cap,
-            provenance: e.kind,
-            version,
-            desktop: e.desktop,
-          })
-      ).catch(failed);
-    } else if (e.type === 'step') {
-      this.data.recordStep(e.rollout, e.step, stepExtra(e.desktop, e.alternatives, e.about)).catch(failed);
-    } else if (e.type === 'ended') {
-      const { trajectory: t } = e;
-      const stopped = e.kind === 'rollout' && t.outcome.kind === 'error' && t.outcome.error.kind === 'cancelled';
-      (stopped ? this.data.retire(t.id, 'stopped') : this.data.record(t)).catch(failed);
-      if (e.kind === 'rollout' && t.outcome.kind === 'success') this.remember(t);
-    } else if (e.type === 'leaseFailed') this.note(`No desktop: ${e.error.message} ${e.error.remedy}`);
-  }
-
-  /** Successes that may be imitated later: all demonstrations, and the policy's newest up to a bound per family. */
-  private remember(t: Trajectory): void {
-    this.successes.set(t.id, t);
-    const own = [...this.successes.values()].filter((s) => s.family === t.family && s.provenance.kind === 'rollout');
-    for (const s of own.slice(0, Math.max(0, own.length - this.config.curation.pool.maxPerFamily)))
-      this.successes.delete(s.id);
-  }
-
-  /**
-   * What may be imitated now: successes but those a person switched off or took out of the pool, and what people
-   * brought into it since.
-   */
-  private imitable(): Trajectory[] {
-    const all = new Map([...this.successes.values()].filter((t) => !this.data.rejected(t.id)).map((t) => [t.id, t]));
-    for (const t of this.data.broughtSuccesses()) if (!all.has(t.id)) all.set(t.id, t);
-    return [...all.values()];
-  }
-
-  async evaluate(label: string): Promise<void> {
-    const newest = this.points.at(-1);
-    if (label === 'final' && newest?.label === label && newest.version === this.version) return;
-    if (
-      this.config.evaluation.episodes === 0 ||
-      (label === 'untrained' && !this.config.evaluation.untrained) ||
-      this.o.signal.aborted ||
-      (label !== 'final' && this.points.some((p) => p.label === label))
-    )
-      return;
-    const before = this.phase;
-    this.phase = 'evaluating';
-    this.detail = label;
+  /** One phase, unless the run is to end; what the end of the run cuts off is no failure. */
+  async #phase(name: string, work: () => Promise<void>): Promise<void> {
+    if (this.#ending.signal.aborted) return;
     try {
-      const p = await evaluateNow({
-        data: this.data,
-        scheduler: this.scheduler,
-        tasks: this.tasks,
-        episodes: this.config.evaluation.episodes,
-        label,
-        version: this.version,
-        maxSteps: this.config.rollout.maxSteps,
-        signal: this.o.signal,
-      });
-      this.points.push(p);
-      this.note(
-        `Evaluation ${label.padEnd(12)} v${String(p.version).padEnd(4)} success ${rateText(p.successes, p.episodes)} on held-out seeds (${p.episodes} episodes${p.errors ? `, ${p.errors} errors` : ''})`,
-        { eval: p },
-      );
+      await work();
     } catch (e) {
-      if (!(e instanceof StudioError && e.kind === 'cancelled')) throw e;
+      if (!(this.#ending.signal.aborted && toRunError(e).kind === 'cancelled')) throw e;
     } finally {
-      this.phase = before;
-      this.detail = undefined;
+      this.#state.detail = undefined;
     }
+    if (this.#budget.signal.aborted) this.#log.note(`The budget is spent: ${name} ended with it.`);
   }
 
-  private lessons(): LessonRun {
-    const { config, tasks, data, spans, desktops, successes, now } = this;
+  /** Whatever ends the run ends the phase under way. Returns what stops watching. */
+  #watchEnd(): () => void {
+    const end = (): void => this.#ending.abort(),
+      signals = [this.#o.signal, this.#budget.signal];
+    for (const s of signals) {
+      if (s.aborted) end();
+      s.addEventListener('abort', end, { once: true });
+    }
+    const { rollouts, updates } = this.#config.budget,
+      counted = rollouts !== undefined || updates !== undefined,
+      off = counted ? this.data.onChange(() => this.#budget.check()) : () => undefined;
+    this.#budget.watch();
+    return () => {
+      off();
+      for (const s of signals) s.removeEventListener('abort', end);
+      this.#budget.close();
+    };
+  }
+
+  /** Starts the parts, from the run's own last checkpoint or the one it is to begin with. */
+  async #open(): Promise<RunParts> {
+    const own = await lastCheckpoint(this.data.store),
+      { from } = this.#config.warmStart,
+      checkpoint = own ?? (from === undefined ? undefined : await startingPoint(from)),
+      { warmStartVersion } = this.#progress;
+    const engine = await this.#startEngine(checkpoint);
+    this.#engine = engine;
+    this.#state.version = checkpoint?.version ?? 0;
+    // Without a checkpoint of it, a warm start that the journal tells of is lost and made again.
+    if (own && warmStartVersion !== undefined && own.version >= warmStartVersion)
+      this.#state.warmStartVersion = warmStartVersion;
+    if (checkpoint && !own && engine.trainer) {
+      // From here on the folder has all it needs.
+      const copy = await engine.trainer.checkpoint();
+      await this.data.note({ type: 'checkpoint', version: copy.version, dir: copy.dir });
+      this.#log.note(`Starts from the policy in ${checkpoint.dir}.`);
+    }
+    const successes = await Successes.load(this.data, this.#config.curation.pool.maxPerFamily);
     return {
-      config,
-      tasks,
-      data,
-      spans,
-      desktops,
+      config: this.#config,
+      dir: this.#o.dir,
+      clock: systemClock,
+      tasks: this.#tasks,
+      data: this.data,
+      engine,
+      scheduler: this.#startScheduler(engine, successes),
+      desktops: this.desktops,
       successes,
-      now,
-      engine: this.engine!,
-      signal: this.o.signal,
-      warmStarted: this.progress.warmStarted,
-      version: () => this.version,
-      learnt: (version) => {
-        this.version = version;
-      },
-      spent: () => this.spent(),
-      imitable: () => this.imitable(),
-      phase: (phase) => {
-        this.phase = phase;
-      },
-      detail: (text) => {
-        this.detail = text;
-      },
-      note: (text) => {
-        this.note(text);
-      },
+      monitor: this.#monitor,
+      budget: this.#budget,
+      progress: this.#progress,
+      state: this.#state,
+      log: this.#log,
+      ending: this.#ending.signal,
     };
   }
 
-  /**
-   * Share of the budget that is used, of the one of several that ends first, more than 1 when it is overdrawn; 0
-   * without one.
-   */
-  private used(): number {
-    const { minutes, rollouts, updates } = this.config.budget;
-    const shares = [
-      minutes && this.elapsed() / (minutes * 60_000),
-      rollouts && this.rollouts / rollouts,
-      updates && this.data.stats().batches / updates,
-    ];
-    return Math.max(0, ...shares.map((x) => x ?? 0));
-  }
-  /** Whether the budget was used up before (a finished run that is resumed). */
-  private spent(): boolean {
-    return this.used() >= 1;
-  }
-
-  async reinforce(): Promise<void> {
-    if (this.o.signal.aborted) return;
-    const { trainer, models, spec, observations } = this.engine!;
-    this.phase = 'training';
-    this.meters = new Meters(this.now());
-    if (this.spent()) return;
-    const gate = regimeGate(gateOptions(this.config));
-    this.orders = new OrderQueue(this.data, {
-      limit: this.config.desktops.count + 2,
-      version: () => this.version,
-      behavior: () => models?.oldest ?? this.version,
-      gate,
-      onReady: () => this.scheduler.wake(),
-      onFault: (e) => {
-        this.fault ??= e;
-        this.stopRl.abort();
-      },
-    });
-    this.rollouting = true;
-    this.orders.fill();
-    this.scheduler.wake();
-    const stop = this.stopRl,
-      timers: NodeJS.Timeout[] = [];
-    const end = (): void => stop.abort();
-    this.o.signal.addEventListener('abort', end, { once: true });
-    if (this.o.signal.aborted) end();
-    const { minutes, rollouts } = this.config.budget;
-    this.armBudget();
-    const offRollouts = rollouts
-      ? this.data.onChange(() => {
-          if (this.data.stats().ledger.generated >= rollouts) end();
-        })
-      : undefined;
-    let evaluating: Promise<void> | undefined;
-    if (this.config.evaluation.everyMinutes > 0) {
-      timers.push(
-        setInterval(() => {
-          const left = minutes ? minutes * 60_000 - this.elapsed() : Infinity;
-          if (!evaluating && !this.paused && left > 60_000)
-            evaluating = this.evaluate(`after ${Math.round(this.elapsed() / 60_000)} min`)
-              .catch((e: unknown) => {
-                this.fault ??= e;
-                end();
-              })
-              .finally(() => {
-                evaluating = undefined;
-              });
-        }, this.config.evaluation.everyMinutes * 60_000),
-      );
-    }
-    try {
-      if (trainer && models) {
-        await trainLoop(
-          {
-            config: this.config,
-            spec,
-            data: this.data,
-            trainer,
-            models,
-            observations,
-            meters: this.meters,
-            spans: this.spans,
-            random: random(`replay/${this.config.seed}/${this.version}`),
-            successes: () => this.imitable(),
-            version: () => this.version,
-            used: () => this.used(),
-            now: this.now,
-            gate,
-            onGenerate: () => this.orders?.wake(),
-            onVersion: (version, report) => {
-              this.version = version;
-              this.scheduler.wake();
-              this.orders?.fill();
-              void this.noteProgress(report.version);
-              void pruneCheckpoints(join(this.o.dir, 'checkpoints'), this.config.store.keepCheckpoints);
-            },
-          },
-          stop.signal,
-          () => evaluating ?? Promise.resolve(),
-        );
-      } else if (!stop.signal.aborted)
-        await new Promise<void>((r) => stop.signal.addEventListener('abort', () => r(), { once: true }));
-    } finally {
-      for (const t of [...timers, this.budgetTimer]) clearTimeout(t);
-      offRollouts?.();
-      this.o.signal.removeEventListener('abort', end);
-      this.rollouting = false;
-    }
-    await evaluating;
-    // Orders nobody will start are given back now: the last evaluation must not count them.
-    await this.orders.close();
-    if (this.fault) throw this.fault;
-    await this.noteProgress(this.version);
-  }
-
-  /** Reinforcement learning ends with the time budget; a pause does not use it up. */
-  private armBudget(): void {
-    const { minutes } = this.config.budget;
-    clearTimeout(this.budgetTimer);
-    if (minutes && this.rollouting && !this.paused)
-      this.budgetTimer = setTimeout(() => this.stopRl.abort(), Math.max(0, minutes * 60_000 - this.elapsed()));
-  }
-
-  private async noteProgress(version: number): Promise<void> {
-    const s = this.wireStatus(),
-      x = s.bounds;
-    await this.data.note({
-      type: 'metrics',
-      source: 'run',
-      version,
-      values: {
-        elapsedMs: this.elapsed(),
-        success: s.success ?? 0,
-        rolloutsPerHour: s.rolloutsPerHour,
-        stepsPerMinute: s.stepsPerMinute,
-        trainedActionsPerMinute: s.trainedActionsPerMinute,
-        desktopUtilisation: s.desktopUtilisation,
-        replicaUtilisation: s.replicaUtilisation,
-        trainerUtilisation: s.trainerUtilisation,
-        errors: s.errors,
-        ...(x
-          ? {
-              boundRolloutsPerHour: x.rolloutsPerHour,
-              boundStepsPerMinute: x.stepsPerMinute,
-              boundTrainedActionsPerMinute: x.trainedActionsPerMinute,
-            }
-          : {}),
+  #startEngine(checkpoint: { readonly version: number; readonly dir: string } | undefined): Promise<Engine> {
+    return startEngine({
+      config: this.#config,
+      dir: this.#o.dir,
+      run: this.#o.run,
+      entry: this.#o.entry,
+      frames: this.data.frames,
+      desktops: this.desktops,
+      signal: this.#o.signal,
+      ...(checkpoint ? { checkpoint } : {}),
+      onLesson: (step, steps, loss) => {
+        this.#state.detail = `step ${step} of ${steps}, loss ${loss.toFixed(3)}`;
       },
     });
   }
 
-  private status(): RunStatus {
-    const now = this.now(),
-      m = this.meters,
-      rates = m.rates(now);
-    const models = this.engine?.models?.status();
-    const u = m.utilisation(
-      now,
-      this.config.desktops.count,
-      models ?? { replicas: [], waiting: 0, version: 0, publishing: false },
+  #startScheduler(engine: Engine, successes: Successes): Scheduler {
+    const config = this.#config,
+      { source } = this.#tasks,
+      instruction = instructionOf(this.#tasks);
+    const scheduler = new Scheduler(
+      {
+        pool: engine.pool,
+        clock: systemClock,
+        episode: {
+          policy: engine.policy,
+          tasks: this.#tasks.engine,
+          frames: engine.observations,
+          clock: systemClock,
+          settle: settleOf(config.desktops),
+          timeoutMs: config.rollout.taskTimeoutS * 1000,
+        },
+        next: () => this.#reinforcement.take(),
+        admit: () => this.#reinforcement.ready,
+        taskOf: (order) => source.task(order.family, order.seed),
+        sampling: trainingSampling(config.seed, config.policy.temperature),
+      },
+      { slots: config.desktops.count },
     );
-    const stats = this.data.stats();
-    return {
-      phase: this.phase,
-      elapsedMs: this.elapsed(),
-      version: this.version,
-      rollouts: stats.ledger.generated - stats.ledger.byState.queued,
-      ...rates,
-      trainedActionsPerMinute: m.trainedActions / m.minutesUntil(now),
-      success: m.success.mean,
-      curve: m.curve,
-      desktopUtilisation: u.desktops,
-      replicaUtilisation: u.replicas,
-      trainerUtilisation: u.trainer,
-      replicaVersions: models?.replicas.map((x) => x.version) ?? [],
-      running: this.engine ? (this.scheduler?.status().running.length ?? 0) : 0,
-      waitingGroups: stats.groups.ready,
-      errors: m.errors,
-      ...(this.detail ? { detail: this.detail } : {}),
-    };
+    const recorder = new RolloutRecorder({
+      data: this.data,
+      state: this.#state,
+      log: this.#log,
+      successes,
+      models: engine.models,
+      instructionOf: instruction,
+    });
+    this.#monitor.watch(engine, scheduler);
+    scheduler.onEvent((e) => {
+      recorder.onScheduler(e);
+      this.desktops.onScheduler(e, (s) => instruction(s.order), this.#state.version);
+    });
+    this.#scheduler = scheduler;
+    scheduler.start();
+    if (this.#budget.paused) scheduler.pause();
+    return scheduler;
+  }
+
+  #tick(): void {
+    this.#monitor.spans.flush(systemClock.now());
+    this.#o.reporter.status(this.#monitor.status());
+  }
+  #noteResumed(): void {
+    const { events, lost, released } = this.data.recovery;
+    this.#log.note(
+      `Resumed: ${events} events read, ${lost.length} unfinished rollouts handed out again, ${released} claimed batches freed.`,
+    );
   }
 
   /** Rollouts end or are recorded as stopped, the index is written, processes and desktops go. */
-  private async close(failure: unknown): Promise<void> {
-    this.phase = 'stopping';
-    const { signal, now } = this.o,
+  async #close(failure: unknown, ticker: NodeJS.Timeout): Promise<void> {
+    this.#state.phase = 'stopping';
+    const { signal, now, reporter } = this.#o,
       hurry = (): void => {
-        void this.scheduler?.stop({ graceMs: 0 });
+        void this.#scheduler?.stop({ graceMs: 0 });
       };
     now?.addEventListener('abort', hurry, { once: true });
     try {
-      await this.scheduler?.stop({ graceMs: now?.aborted ? 0 : signal.aborted ? 3_000 : 10_000 });
-      await this.orders?.close();
-      await this.noteProgress(this.version).catch(() => undefined);
+      await this.#scheduler?.stop({ graceMs: now?.aborted ? 0 : signal.aborted ? GRACE_MS.stopped : GRACE_MS.ended });
+      await this.#reinforcement.close();
+      await this.#monitor.noteProgress(this.#state.version).catch(() => undefined);
     } finally {
       now?.removeEventListener('abort', hurry);
-      clearInterval(this.ticker);
-      await this.engine?.close();
-      this.spans.flush(this.now(), true);
+      clearInterval(ticker);
+      await this.#engine?.close();
+      this.#monitor.spans.flush(systemClock.now(), true);
       if (failure !== undefined) {
         const { message, ...details } = toRunError(failure);
         await this.data.note({ type: 'log', level: 'error', message, details }).catch(() => undefined);
       }
       const reason = failure !== undefined ? 'failed' : signal.aborted ? 'stopped' : 'finished';
       await this.data.close(reason).catch((e: unknown) => {
-        this.o.reporter.note(toRunError(e).message);
+        reporter.note(toRunError(e).message);
       });
-      this.o.reporter.end();
+      reporter.end();
     }
   }
 }

@@ -1,5 +1,6 @@
 import { toRunError, type PolicyVersion } from '../domain/index.js';
-import type { ClaimedBatch, DataManager } from '../data/dataManager.js';
+import type { ClaimedBatch } from '../data/claims.js';
+import type { DataManager } from '../data/dataManager.js';
 import type { RegimeGate } from '../rollout/regime.js';
 
 export interface UpdateLoopDeps<W> {

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { toRunError } from '../domain/index.js';
+import { toRunError, ServiceError } from '../domain/index.js';
 import * as methods from '../protocol/methods.js';
 import { capabilities, exitAlreadyRunning, protocolVersion, type Build } from '../protocol/version.js';
-import { ServiceError, type StudioService } from '../service/types.js';
+import { lockStorage } from '../service/storageLock.js';
+import type { StudioService } from '../service/types.js';
 import { thisBuild } from './build.js';
 import type { ConnectionHost } from './connection.js';
 import { privateFolder, removeDiscovery, writeDiscovery } from './discovery.js';
 import { ServerFault } from './faults.js';
-import { takeLock } from './lock.js';
 import { DaemonLog, type LogLevel } from './log.js';
 import { DaemonServer } from './server.js';
 import { ShutdownCoordinator } from './shutdown.js';
@@ -49,7 +49,7 @@ export async function serve(o: ServeOptions): Promise<void> {
     token = randomBytes(32).toString('hex');
   const identity = o.identity ?? { protocol: protocolVersion, minClient, build: thisBuild };
   await privateFolder(storage);
-  const lock = await takeLock(storage);
+  const lock = await lockStorage(storage);
   if (!lock) {
     process.stderr.write(`Another DART Studio runtime serves ${storage}.\n`);
     o.exit(exitAlreadyRunning);

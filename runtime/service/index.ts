@@ -31,9 +31,9 @@ export function createStudioService(o: StudioServiceOptions): StudioService {
   desktopHandlers(handlers, studio);
   machineHandlers(handlers, studio);
   poolHandlers(handlers, studio);
-  annotationHandlers(handlers, studio);
+  const annotator = annotationHandlers(handlers, studio);
   interchangeHandlers(handlers, studio);
-  const control = controlHandlers(handlers, studio);
+  const control = controlHandlers(handlers, studio, annotator);
   // A daemon that was killed took no desktop with it.
   reapLeftovers(parseRunFile({}).desktops).then(
     (n) => {
@@ -48,14 +48,7 @@ export function createStudioService(o: StudioServiceOptions): StudioService {
     head: (run) => head(studio, run),
     events: (q, signal) => events(studio, q, signal),
     watch: async (desktop, w, signal) =>
-      Promise.resolve(
-        watchDesktop(
-          control.bookOf(desktop) ?? studio.own.bookOf(desktop) ?? studio.session?.desktops,
-          desktop,
-          w,
-          signal,
-        ),
-      ),
+      Promise.resolve(watchDesktop(studio.own.registryOf(desktop) ?? studio.session?.desktops, desktop, w, signal)),
     onBroadcast: (l) => studio.onBroadcast(l),
     get active() {
       return studio.session ? [studio.session.run] : [];

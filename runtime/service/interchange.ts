@@ -1,30 +1,18 @@
 import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { Worker } from 'node:worker_threads';
 import { z } from 'zod';
-import { StudioError, toRunError } from '../domain/index.js';
+import { StudioError, isRunName, ServiceError } from '../domain/index.js';
 import * as m from '../protocol/methods.js';
-import type {
-  ExportResult,
-  ImportOptions,
-  ImportPreview,
-  ImportResult,
-  InterchangeProgress,
-  RunPath,
-} from '../protocol/types.js';
-import { newRun } from '../data/collections.js';
-import type {
-  FromInterchange,
-  InterchangeAnswers,
-  InterchangeJob,
-  InterchangeWorkerData,
-} from '../interchange/interchangeWorker.js';
+import type { ExportResult, ImportPreview, ImportResult, InterchangeProgress, RunPath } from '../protocol/types.js';
+import { newTarget } from '../interchange/importer.js';
+import type { ImportSource } from '../interchange/importer.js';
+import type { ExportRequest } from '../interchange/exporter.js';
+import { runInterchangeJob } from './interchangeJob.js';
 import type { ReadOptions } from '../interchange/types.js';
-import { isRunName } from '../human/runWriter.js';
 import { fields, type Handlers } from './params.js';
 import type { Studio } from './studio.js';
-import { ServiceError, type ServiceContext } from './types.js';
+import type { ServiceContext } from './types.js';
 
 const { run, text } = fields,
   format = z.enum(['osworld', 'agentnet', 'dart', 'ui-tars', 'traj']).optional(),
@@ -69,98 +57,89 @@ const schemas = {
   }),
 };
 
+type Params<K extends keyof typeof schemas> = z.infer<(typeof schemas)[K]>;
+type ExportParams = Omit<ExportRequest, 'options' | 'index' | 'signal' | 'onProgress'>;
+/** A request under way: it can be stopped, and hears of its progress. */
+interface Ask {
+  readonly signal: AbortSignal;
+  readonly onProgress: (p: InterchangeProgress) => void;
+}
+
 /** interchange/*: import and export, each in a worker thread. */
 export function interchangeHandlers(h: Handlers, s: Studio): void {
-  const sourceOf = (p: {
-    path: string;
-    format?: ImportPreviewFormat | undefined;
-    options?: ImportOptions | undefined;
-  }): { path: string; format: ImportPreviewFormat | 'auto'; options: ReadOptions } => ({
-    path: resolve(p.path),
-    format: p.format ?? 'auto',
-    options: p.options ?? {},
+  const ask = (c: ServiceContext, signal: AbortSignal): Ask => ({
+    signal,
+    onProgress: (p) => {
+      c.notify(m.interchangeProgress.method, p);
+    },
   });
   h.on(m.previewImport, schemas.preview, (p, c) =>
-    s.job('An import is being looked at.', c.signal, async (signal): Promise<ImportPreview> =>
-      answer(
-        s,
-        { do: 'preview', source: sourceOf(p), ...(p.run === undefined ? {} : { run: await runAt(s, p.run) }) },
-        c,
-        signal,
-      ),
-    ),
+    s.job('An import is being looked at.', c.signal, (signal) => preview(s, p, ask(c, signal))),
   );
   h.on(m.importTrajectories, schemas.import, (p, c) =>
-    s.job('Trajectories are being imported.', c.signal, async (signal): Promise<ImportResult> => {
-      const dir = await targetOf(s, p),
-        create = existsSync(join(dir, 'run.json')) ? {} : { create: newRun(p.name ?? '', Date.now()) };
-      idle(s, dir);
-      if (create.create)
-        await mkdir(resolve(dir, '..'), { recursive: true }).catch((e: unknown) => {
-          throw new StudioError(
-            'store.io',
-            `The folder of runs cannot be made: ${(e as Error).message}.`,
-            'Choose another folder for runs.',
-            { cause: e },
-          );
-        });
-      await s.appending.get(dir)?.closing;
-      s.readers.forget(dir);
-      try {
-        const r = await answer(
-          s,
-          { do: 'import', source: sourceOf(p), target: { dir, entry: s.entry, ...create }, pool: p.pool ?? true },
-          c,
-          signal,
-        );
-        return {
-          run: r.run,
-          imported: r.imported,
-          successes: r.successes,
-          steps: r.steps,
-          pooled: r.pooled,
-          notPooled: r.notPooled,
-          already: r.already,
-          duplicateCount: r.duplicateCount,
-          problems: r.problems,
-          problemCount: r.problemCount,
-          notes: r.notes,
-          stopped: r.stopped,
-        };
-      } finally {
-        s.readers.forget(dir);
-        if (existsSync(join(dir, 'run.json'))) {
-          await s.told(dir);
-          s.broadcast({ method: 'pool/changed', params: { run: dir } });
-        }
-      }
-    }),
+    s.job('Trajectories are being imported.', c.signal, (signal) => importTrajectories(s, p, ask(c, signal))),
   );
   h.on(m.exportTrajectories, schemas.export, (p, c) =>
-    s.job('Trajectories are being exported.', c.signal, async (signal): Promise<ExportResult> => {
-      const { run: from, ...request } = p,
-        dir = await runAt(s, from);
-      const r = await answer(
-        s,
-        {
-          do: 'export',
-          request: { ...request, run: dir, options: { coordinates: 'qwen25' } } as Extract<
-            InterchangeJob,
-            { do: 'export' }
-          >['request'],
-        },
-        c,
-        signal,
-      );
-      return { to: r.to, trajectories: r.trajectories, steps: r.steps, parts: r.parts, problems: r.problems };
-    }),
+    s.job('Trajectories are being exported.', c.signal, (signal) => exportTrajectories(s, p, ask(c, signal))),
   );
 }
-type ImportPreviewFormat = NonNullable<z.infer<typeof format>>;
+
+const sourceOf = (p: Pick<Params<'preview'>, 'path' | 'format' | 'options'>): ImportSource => ({
+  path: resolve(p.path),
+  format: p.format ?? 'auto',
+  options: (p.options ?? {}) as ReadOptions,
+});
+
+async function preview(s: Studio, p: Params<'preview'>, ask: Ask): Promise<ImportPreview> {
+  const run = p.run === undefined ? undefined : await runAt(s, p.run);
+  return runInterchangeJob(s.entry, { do: 'preview', source: sourceOf(p), ...(run === undefined ? {} : { run }) }, ask);
+}
+
+async function importTrajectories(s: Studio, p: Params<'import'>, ask: Ask): Promise<ImportResult> {
+  const dir = await targetOf(s, p),
+    target = existsSync(join(dir, 'run.json')) ? { dir } : newTarget(dir, p.name ?? '');
+  mustNotBeActive(s, dir);
+  if (target.create) await makeParent(dir);
+  await s.writers.closed(dir);
+  s.readers.forget(dir);
+  try {
+    const job = {
+        do: 'import',
+        source: sourceOf(p),
+        target: { ...target, entry: s.entry },
+        pool: p.pool ?? true,
+      } as const,
+      { path: _p, formats: _f, duplicates: _d, ...result } = await runInterchangeJob(s.entry, job, ask);
+    return result;
+  } finally {
+    s.readers.forget(dir);
+    if (existsSync(join(dir, 'run.json'))) {
+      await s.told(dir);
+      s.broadcast({ method: 'pool/changed', params: { run: dir } });
+    }
+  }
+}
+async function makeParent(dir: RunPath): Promise<void> {
+  await mkdir(resolve(dir, '..'), { recursive: true }).catch((e: unknown) => {
+    throw new StudioError(
+      'store.io',
+      `The folder of runs cannot be made: ${(e as Error).message}.`,
+      'Choose another folder for runs.',
+      { cause: e },
+    );
+  });
+}
+
+async function exportTrajectories(s: Studio, p: ExportParams, ask: Ask): Promise<ExportResult> {
+  const { run: from, ...wanted } = p,
+    request = { ...wanted, run: await runAt(s, from), options: { coordinates: 'qwen25' } } as ExportRequest,
+    r = await runInterchangeJob(s.entry, { do: 'export', request }, ask);
+  return { to: r.to, trajectories: r.trajectories, steps: r.steps, parts: r.parts, problems: r.problems };
+}
 
 /** The folder of a run that is there; else `not.found`. */
 async function runAt(s: Studio, at: RunPath): Promise<RunPath> {
-  await s.read(at, () => Promise.resolve());
+  await s.mustExist(at);
   return resolve(at);
 }
 
@@ -184,7 +163,7 @@ async function targetOf(
     );
   return resolve(p.base, p.name);
 }
-function idle(s: Studio, dir: RunPath): void {
+function mustNotBeActive(s: Studio, dir: RunPath): void {
   if (s.session?.run === dir)
     throw new ServiceError(
       'busy',
@@ -192,64 +171,3 @@ function idle(s: Studio, dir: RunPath): void {
       'Stop it first, or import into a run of its own and name that in curation.pool.from.',
     );
 }
-
-/**
- * One job in a worker thread. Its stop is the request's: an import then answers with what came in, everything else
- * rejects with `cancelled`.
- */
-function answer<K extends InterchangeJob['do']>(
-  s: Studio,
-  job: Extract<InterchangeJob, { do: K }>,
-  c: ServiceContext,
-  signal: AbortSignal,
-): Promise<InterchangeAnswers[K]> {
-  return new Promise((resolve, reject) => {
-    const worker = new Worker(s.entry.file, {
-      workerData: { role: '__interchange', entry: s.entry, job } satisfies InterchangeWorkerData,
-      resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
-    });
-    const stop = (): void => {
-      worker.postMessage('stop');
-    };
-    if (signal.aborted) stop();
-    else signal.addEventListener('abort', stop, { once: true });
-    let settled = false;
-    const end = (f: () => void): void => {
-      if (settled) return;
-      settled = true;
-      signal.removeEventListener('abort', stop);
-      f();
-    };
-    const fail = (why: string): void => {
-      end(() => {
-        reject(
-          new StudioError(
-            'internal',
-            `The worker that ${job.do === 'export' ? 'exports' : 'imports'} ended: ${why}.`,
-            'Try again: an import goes on behind what was imported. If it happens again, please report it with the log.',
-          ),
-        );
-      });
-    };
-    worker.on('message', (msg: FromInterchange) => {
-      if ('progress' in msg) c.notify(m.interchangeProgress.method, msg.progress satisfies InterchangeProgress);
-      else if ('done' in msg)
-        end(() => {
-          resolve(msg.done as InterchangeAnswers[K]);
-        });
-      else
-        end(() => {
-          const { kind, message, remedy, details } = msg.error;
-          reject(new StudioError(kind, message, remedy, details ? { details: { ...details } } : {}));
-        });
-    });
-    worker.on('error', (e) => {
-      fail(toRunError(e).message);
-    });
-    worker.on('exit', (code) => {
-      fail(`exit code ${code}`);
-    });
-  });
-}
-/** Heap of the worker: several times what the largest line of a file takes; pictures lie outside it. */
-const HEAP_MB = 192;

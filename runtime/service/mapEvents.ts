@@ -1,9 +1,8 @@
 import { isAssisted, isError, type RunEvent as JournalEvent, type StoredEvent } from '../data/events.js';
 import type { GroupView, RunEvent, RunEventType, TrajectoryRow } from '../protocol/types.js';
-import type { AdvantageOptions } from '../trainer/objective/advantages.js';
 import { laneOfRecord } from '../queries/lanes.js';
 import { evalPoint } from '../queries/overview.js';
-import { stepView } from '../queries/steps.js';
+import { stepView, type Interpreter } from '../queries/steps.js';
 import { advantagesOf } from '../queries/trajectory.js';
 
 /** Which journal records become which event; all others are not for the UI. */
@@ -65,76 +64,41 @@ export function concerns(e: StoredEvent, rollout: string): boolean {
 export function toRunEvent(
   e: StoredEvent,
   rows: ReadonlyMap<string, TrajectoryRow>,
-  o: AdvantageOptions,
+  interpreter: Interpreter,
 ): RunEvent | undefined {
   const base = { seq: e.seq, at: e.at };
   switch (e.type) {
     case 'rollout.started':
     case 'trajectory.started': {
       const row = rows.get(e.rollout);
-      if (!row) return undefined;
-      const { rollout, task, family, provenance, group, cap } = row;
-      return {
-        ...base,
-        type: 'started',
-        row: {
-          rollout,
-          task,
-          family,
-          instruction: e.instruction ?? row.instruction,
-          outcome: 'running',
-          provenance,
-          state: 'running',
-          ...(group ? { group } : {}),
-          steps: 0,
-          cap,
-          startedAt: e.at,
-        },
-        ...(e.desktop ? { desktop: e.desktop } : {}),
-      };
+      return row && { ...base, type: 'started', row: startedRow(e, row), ...(e.desktop ? { desktop: e.desktop } : {}) };
     }
     case 'rollout.step':
       return {
         ...base,
         type: 'step',
         rollout: e.rollout,
-        step: stepView({ step: e.step, at: e.at, extra: e.extra, instruction: rows.get(e.rollout)?.instruction ?? '' }),
+        step: stepView(
+          { step: e.step, at: e.at, extra: e.extra, instruction: rows.get(e.rollout)?.instruction ?? '' },
+          interpreter,
+        ),
       };
     case 'trajectory.recorded':
       return { ...base, type: 'ended', row: endedRow(e.head, rows.get(e.head.id)) };
     case 'rollout.retired': {
-      const row = rows.get(e.rollout);
-      // An order that was never begun is no trajectory; one that has a verdict has ended before.
-      if (row?.startedAt === undefined || row.outcome === 'success' || row.outcome === 'failure') return undefined;
-      return {
-        ...base,
-        type: 'ended',
-        row: { ...row, outcome: 'error', errorKind: e.reason, state: 'retired', endedAt: row.endedAt ?? e.at },
-      };
+      const row = retiredRow(e, rows.get(e.rollout));
+      return row && { ...base, type: 'ended', row };
     }
-    case 'group.formed': {
-      const steps = e.members.flatMap((m) => m.keep);
+    case 'group.formed':
       return {
         ...base,
         type: 'group',
-        group: formedGroup(e, rows, o),
+        group: formedGroup(e, rows, interpreter),
         injected: e.members.filter((m) => m.injected).length,
-        ...(steps.length > 0 ? { keptShare: steps.filter(Boolean).length / steps.length } : {}),
+        ...keptShare(e.members.flatMap((m) => m.keep)),
       };
-    }
     case 'group.dropped':
-      return {
-        ...base,
-        type: 'group',
-        group: {
-          id: e.group,
-          family: e.family,
-          task: e.task,
-          state: `dropped: ${e.reason}`,
-          members: e.retired.flatMap((r) => member(rows, r.rollout, { injected: false, retired: r.reason })),
-        },
-        injected: 0,
-      };
+      return { ...base, type: 'group', group: droppedGroup(e, rows), injected: 0 };
     case 'batch.trained':
       return { ...base, type: 'trained', batch: e.batch, version: e.version, rollouts: e.rollouts };
     case 'metrics':
@@ -162,6 +126,40 @@ export function toRunEvent(
       return undefined;
   }
 }
+
+type EventOfType<T extends StoredEvent['type']> = Extract<StoredEvent, { type: T }>;
+
+const keptShare = (keep: readonly boolean[]): { keptShare?: number } =>
+  keep.length > 0 ? { keptShare: keep.filter(Boolean).length / keep.length } : {};
+
+function startedRow(e: EventOfType<'rollout.started' | 'trajectory.started'>, row: TrajectoryRow): TrajectoryRow {
+  const { rollout, task, family, provenance, group, cap } = row;
+  return {
+    rollout,
+    task,
+    family,
+    instruction: e.instruction ?? row.instruction,
+    outcome: 'running',
+    provenance,
+    state: 'running',
+    ...(group ? { group } : {}),
+    steps: 0,
+    cap,
+    startedAt: e.at,
+  };
+}
+/** Undefined for an order that was never begun, which is no trajectory, and for one that had its verdict before. */
+function retiredRow(e: EventOfType<'rollout.retired'>, row: TrajectoryRow | undefined): TrajectoryRow | undefined {
+  if (row?.startedAt === undefined || row.outcome === 'success' || row.outcome === 'failure') return undefined;
+  return { ...row, outcome: 'error', errorKind: e.reason, state: 'retired', endedAt: row.endedAt ?? e.at };
+}
+const droppedGroup = (e: EventOfType<'group.dropped'>, rows: ReadonlyMap<string, TrajectoryRow>): GroupView => ({
+  id: e.group,
+  family: e.family,
+  task: e.task,
+  state: `dropped: ${e.reason}`,
+  members: e.retired.flatMap((r) => member(rows, r.rollout, { injected: false, retired: r.reason })),
+});
 
 type Head = Extract<StoredEvent, { type: 'trajectory.recorded' }>['head'];
 function endedRow(h: Head, row: TrajectoryRow | undefined): TrajectoryRow {
@@ -191,9 +189,9 @@ function endedRow(h: Head, row: TrajectoryRow | undefined): TrajectoryRow {
 function formedGroup(
   e: Extract<StoredEvent, { type: 'group.formed' }>,
   rows: ReadonlyMap<string, TrajectoryRow>,
-  o: AdvantageOptions,
+  interpreter: Interpreter,
 ): GroupView {
-  const advantages = advantagesOf(e.members, o);
+  const advantages = advantagesOf(e.members, interpreter);
   return {
     id: e.group,
     family: e.family,

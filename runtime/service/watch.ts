@@ -1,7 +1,7 @@
-import type { Frame } from '../domain/index.js';
+import { type Frame, ServiceError } from '../domain/index.js';
 import { pngOf } from '../data/store/png.js';
-import type { DesktopBook } from '../rollout/desktopRegistry.js';
-import { ServiceError, type ScreenPatch } from './types.js';
+import type { DesktopRegistry } from '../rollout/desktopRegistry.js';
+import type { ScreenPatch } from './types.js';
 
 export interface Rect {
   readonly x: number;
@@ -17,13 +17,13 @@ export interface Rect {
  * desktop is gone.
  */
 export function watchDesktop(
-  book: DesktopBook | undefined,
+  registry: DesktopRegistry | undefined,
   id: string,
   o: { readonly maxFps: number },
   signal: AbortSignal,
 ): { width: number; height: number; patches: AsyncIterable<ScreenPatch> } {
-  const desktop = book?.desktop(id);
-  if (!book || !desktop)
+  const desktop = registry?.desktop(id);
+  if (!registry || !desktop)
     throw new ServiceError(
       'not.found',
       `There is no desktop ${id}.`,
@@ -32,63 +32,70 @@ export function watchDesktop(
   const { width, height } = desktop.screen,
     pause = 1000 / Math.min(60, Math.max(0.2, o.maxFps));
 
-  async function* patches(b: DesktopBook): AsyncGenerator<ScreenPatch, void, undefined> {
-    const news = new Bell(signal);
-    let last: Frame | undefined,
-      gone = false;
-    const off = b.onChange((which, row) => {
-      if (which !== id) return;
-      gone = row === undefined;
-      news.ring();
-    });
-    try {
-      while (!signal.aborted) {
-        const d = b.desktop(id),
-          began = performance.now();
-        if (!d || gone) return;
-        news.rung = false;
-        // Watching begins before the look: what is drawn meanwhile is the next change.
-        const change = await d.changes?.(signal).catch(() => undefined);
-        // Between two sessions of its X server there is nothing to see.
-        const frame = await d.observe().catch(() => undefined);
-        if (signal.aborted) return;
-        if (frame) {
-          const rect =
-            last && last.width === frame.width && last.height === frame.height
-              ? changedRect(last, frame)
-              : { x: 0, y: 0, width: frame.width, height: frame.height };
-          if (rect) yield { ...rect, at: frame.capturedAt, png: await pngOf(crop(frame, rect)) };
-          if (last) d.recycle?.(last);
-          last = frame;
-        }
-        // One that was lost, or cannot say when it draws, is looked at again when something is said of it.
-        let drawn = false;
-        void change?.drawn.then(
-          () => {
-            drawn = true;
-            news.ring();
-          },
-          () => {
-            news.ring();
-          },
-        );
-        while (!drawn && !gone && !signal.aborted && b.desktop(id) === d) {
-          await news.next();
-          if (!change) break;
-        }
-        for (
-          let left = pause - (performance.now() - began);
-          left > 0 && !signal.aborted;
-          left = pause - (performance.now() - began)
-        )
-          await news.within(left);
+  return { width, height, patches: patches(registry, id, pause, signal) };
+}
+
+/** `pause`: ms between two looks at least. */
+async function* patches(
+  b: DesktopRegistry,
+  id: string,
+  pause: number,
+  signal: AbortSignal,
+): AsyncGenerator<ScreenPatch, void, undefined> {
+  const news = new Bell(signal);
+  let last: Frame | undefined,
+    gone = false;
+  const off = b.onChange((which, row) => {
+    if (which !== id) return;
+    gone = row === undefined;
+    news.ring();
+  });
+  try {
+    while (!signal.aborted) {
+      const d = b.desktop(id),
+        began = performance.now();
+      if (!d || gone) return;
+      news.rung = false;
+      // Watching begins before the look: what is drawn meanwhile is the next change.
+      const change = await d.changes?.(signal).catch(() => undefined);
+      // Between two sessions of its X server there is nothing to see.
+      const frame = await d.observe().catch(() => undefined);
+      if (signal.aborted) return;
+      if (frame) {
+        const rect =
+          last && last.width === frame.width && last.height === frame.height
+            ? changedRect(last, frame)
+            : { x: 0, y: 0, width: frame.width, height: frame.height };
+        if (rect) yield { ...rect, at: frame.capturedAt, png: await pngOf(crop(frame, rect)) };
+        if (last) d.recycle?.(last);
+        last = frame;
       }
-    } finally {
-      off();
-      news.close();
+      // One that was lost, or cannot say when it draws, is looked at again when something is said of it.
+      let drawn = false;
+      void change?.drawn.then(
+        () => {
+          drawn = true;
+          news.ring();
+        },
+        () => {
+          news.ring();
+        },
+      );
+      while (!drawn && !gone && !signal.aborted && b.desktop(id) === d) {
+        await news.next();
+        if (!change) break;
+      }
+      for (
+        let left = pause - (performance.now() - began);
+        left > 0 && !signal.aborted;
+        left = pause - (performance.now() - began)
+      )
+        await news.within(left);
     }
+  } finally {
+    off();
+    news.close();
   }
-  return { width, height, patches: patches(book) };
 }
 
 /** Something to wait for that may ring before anybody waits. */

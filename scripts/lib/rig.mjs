@@ -3,8 +3,17 @@
 // nothing here throws for that.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { createWriteStream, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import {
+  closeSync,
+  createWriteStream,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { ensurePackages, whereIs } from './system.mjs';
@@ -63,6 +72,29 @@ export async function ensureRig(want) {
     }
     await Promise.all(waits);
     return out;
+  } finally {
+    release();
+  }
+}
+
+/**
+ * The Node of the current workbench, alone: for what must hold whichever Node an editor brings. Rejects when npm's
+ * registry cannot be reached.
+ *
+ * @returns {Promise<string>} the executable
+ */
+export async function ensureNode() {
+  const root = rigRoot(),
+    { vscode, node } = workbenches.latest;
+  const installed = join(root, `vscode-${vscode}`);
+  if (existsSync(join(installed, '.installed'))) return join(installed, 'node_modules/node/bin/node');
+  mkdirSync(root, { recursive: true });
+  const release = await lock(root);
+  try {
+    const dir = await once(join(root, `node-${node}`), { node }, `Node ${node}`, (run) =>
+      run('npm', ['install', '--no-audit', '--no-fund', `node@${node}`]),
+    );
+    return join(dir, 'node_modules/node/bin/node');
   } finally {
     release();
   }
@@ -186,31 +218,20 @@ function command(cmd, args, { cwd, env = process.env, log }) {
 }
 
 /**
- * One installer at a time on this machine. The kernel lets go of an abstract socket when its holder ends, however it
- * ends.
+ * One installer at a time. The lock belongs to the open file, which flock(1) shares with us: it stays when flock has
+ * ended, and the kernel lets go of it when we end, however that is.
  */
 async function lock(root) {
-  const name = `\0dart-studio-e2e-${createHash('sha256').update(root).digest('hex').slice(0, 16)}`;
   if (process.platform !== 'linux') return () => undefined;
-  for (;;) {
-    const holders = new Set();
-    const server = createServer((s) => {
-      holders.add(s);
-      s.on('error', () => undefined).on('close', () => holders.delete(s));
-    });
-    const got = await new Promise((done, fail) => {
-      server.once('error', (e) => (e.code === 'EADDRINUSE' ? done(false) : fail(e))).listen(name, () => done(true));
-    });
-    if (got)
-      return () => {
-        server.close();
-        for (const s of holders) s.destroy();
-      };
-    await new Promise((gone) => {
-      connect(name)
-        .on('error', () => undefined)
-        .once('close', gone)
-        .resume();
-    });
+  const fd = openSync(join(root, 'install.lock'), 'a', 0o600);
+  const code = await new Promise((done) => {
+    spawn('flock', ['3'], { stdio: ['ignore', 'ignore', 'inherit', fd] })
+      .once('error', (e) => done(e.message))
+      .once('exit', (c, signal) => done(c ?? signal));
+  });
+  if (code !== 0) {
+    closeSync(fd);
+    throw new Error(`${join(root, 'install.lock')} cannot be locked: flock(1) of util-linux ended with ${code}`);
   }
+  return () => closeSync(fd);
 }

@@ -118,8 +118,13 @@ export async function startDaemon(storage: string, env: Record<string, string> =
   ]);
   return { ...d, record: r };
 }
-export async function spawnDaemon(storage: string, env: Record<string, string> = {}): Promise<Omit<Daemon, 'record'>> {
-  const child = spawn(process.execPath, [await entry(), 'serve', storage], {
+export async function spawnDaemon(
+  storage: string,
+  env: Record<string, string> = {},
+  o: { readonly node?: string; readonly in?: (command: readonly string[]) => string[] } = {},
+): Promise<Omit<Daemon, 'record'>> {
+  const [program, ...args] = (o.in ?? ((c) => [...c]))([o.node ?? process.execPath, await entry(), 'serve', storage]);
+  const child = spawn(program!, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...env },
   });

@@ -1,8 +1,13 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import * as methods from '../../runtime/protocol/methods.js';
 import { discoveryFile, exitAlreadyRunning } from '../../runtime/protocol/version.js';
+import { otherNetwork, otherProcesses, otherUser } from '../helpers/namespaces.js';
+import { node24 } from '../helpers/otherNode.js';
 import {
   cleanUp,
   daemonLog,
@@ -45,6 +50,46 @@ describe('one daemon per folder', () => {
     const losers = await Promise.all(all.filter((d) => d.child.pid !== r.pid).map((d) => d.ended));
     expect(losers).toEqual([3, 3, 3]);
     expect((await (await wire(r)).hello()).pid).toBe(r.pid);
+  });
+  it('also for a Node of another generation and from other namespaces, which take over when it is killed', async () => {
+    const node = await node24();
+    const elsewhere = [{ node }, { in: otherNetwork }, { node, in: otherProcesses }];
+    const dir = folder(),
+      first = await startDaemon(dir);
+    const refused = await Promise.all(elsewhere.map(async (o) => (await spawnDaemon(dir, {}, o)).ended));
+    expect(refused).toEqual([exitAlreadyRunning, exitAlreadyRunning, exitAlreadyRunning]);
+    first.child.kill('SIGKILL');
+    await first.ended;
+    for (const o of elsewhere) {
+      const before = record(dir)?.token,
+        next = await spawnDaemon(dir, {}, o);
+      await when(dir, () => record(dir) && record(dir)!.token !== before);
+      expect(await (await spawnDaemon(dir)).ended).toBe(exitAlreadyRunning);
+      next.child.kill('SIGKILL');
+      await next.ended;
+    }
+  });
+  it('also beside one of version 0.1, but not because another user has its name', async () => {
+    const dir = folder(),
+      name = `dart-studio-${process.getuid!()}-${createHash('sha256').update(realpathSync(dir)).digest('hex').slice(0, 32)}`;
+    const hold = [
+      process.execPath,
+      '-e',
+      `process.stdin.resume().on('end', () => process.exit());
+       require('net').createServer(() => {}).listen('\\0${name}', () => console.log('held'))`,
+    ];
+    for (const [command, ended] of [
+      [hold, exitAlreadyRunning],
+      [otherUser(hold), undefined],
+    ] as const) {
+      const holder = spawn(command[0]!, command.slice(1), { stdio: ['pipe', 'pipe', 'inherit'] }),
+        gone = once(holder, 'close');
+      await once(holder.stdout, 'data');
+      if (ended === undefined) await startDaemon(dir);
+      else expect(await (await spawnDaemon(dir)).ended).toBe(ended);
+      holder.stdin.end();
+      await gone;
+    }
   });
   it('after SIGKILL its record is stale, and the next one takes over at once', async () => {
     const dir = folder(),

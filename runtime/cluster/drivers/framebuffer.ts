@@ -1,4 +1,4 @@
-import { closeSync, constants, openSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import type { Frame } from '../../domain/index.js';
 import { StudioError } from '../../domain/index.js';
 
@@ -49,9 +49,10 @@ export class FramebufferReader {
   readonly layout: XwdLayout;
 
   constructor(path: string) {
-    // The file lies where programs of the desktop could put a link instead.
-    this.fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+    // The file lies where programs of the desktop could put a link or a pipe instead.
+    this.fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
+      if (!fstatSync(this.fd).isFile()) throw bad('it is not a file');
       const head = Buffer.alloc(160);
       this.layout = parseXwd(head.subarray(0, readSync(this.fd, head, 0, 160, 0)));
     } catch (e) {

@@ -12,6 +12,8 @@ const OPEN = 1,
   ERROR = 5;
 const WHOLE = 1,
   DEFLATE = 2;
+/** Bytes of the longest message: a screen of 16384 x 4096 pixels; sockets' data comes in 256 KB. */
+const MAX_MESSAGE = 1 << 28;
 
 /** The relay's two pipes: `output` carries its standard output without any of the engine's framing. */
 export interface RelayPipes {
@@ -110,6 +112,11 @@ export class Relay {
     while (this.have >= this.need) {
       const all = this.parts.length === 1 ? this.parts[0]! : Buffer.concat(this.parts);
       const size = 6 + all.readUInt32LE(2);
+      if (size > MAX_MESSAGE) {
+        this.end(new Error(`a message of ${size} bytes`));
+        this.pipes.close();
+        return;
+      }
       if (all.length < size) {
         this.parts = [all];
         this.need = size;

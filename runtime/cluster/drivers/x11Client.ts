@@ -19,6 +19,9 @@ const AnyPropertyType = 0,
 /** A frozen X server must not hold a rollout for ever; a crowded machine must not count as one. */
 const ANSWER_MS = 15_000;
 
+/** Bytes of the longest answer beside a picture of the screen: a property or the keyboard's map. */
+const MAX_ANSWER = 1 << 20;
+
 interface Pending {
   readonly seq: number;
   resolve(reply: Buffer): void;
@@ -57,6 +60,11 @@ export class X11Client {
   private constructor(stream: Duplex, setup: Buffer, rest: Buffer, answerMs: number) {
     this.stream = stream;
     this.answerMs = answerMs;
+    // Before anything is read from the set-up, which may be anything: a stream with no listener for its errors would
+    // end this process with the next one.
+    stream.on('data', (d: Buffer) => this.receive(d));
+    stream.on('error', (e) => this.end(e));
+    stream.on('close', () => this.end());
     this.idBase = setup.readUInt32LE(12);
     const screen = 40 + ((setup.readUInt16LE(24) + 3) & ~3) + setup[29]! * 8;
     this.root = setup.readUInt32LE(screen);
@@ -64,9 +72,6 @@ export class X11Client {
     this.height = setup.readUInt16LE(screen + 22);
     this.minKeycode = setup[34]!;
     this.maxKeycode = setup[35]!;
-    stream.on('data', (d: Buffer) => this.receive(d));
-    stream.on('error', (e) => this.end(e));
-    stream.on('close', () => this.end());
     if (rest.length > 0) this.receive(rest);
   }
 
@@ -79,8 +84,11 @@ export class X11Client {
       let got = Buffer.alloc(0);
       const fail = (e?: Error): void => {
         off();
+        stream.on('error', () => undefined); // it was told already
+        stream.destroy();
         reject(lost('The X server refused the connection.', e));
       };
+      const timer = setTimeout(() => fail(new Error(`no answer for ${answerMs} ms`)), answerMs);
       const onClose = (): void => fail();
       const onData = (d: Buffer): void => {
         got = Buffer.concat([got, d]);
@@ -88,19 +96,25 @@ export class X11Client {
         if (got.length < size) return;
         if (got[0] !== 1) {
           fail(new Error(got.toString('latin1', 8, 8 + got[1]!)));
-          stream.destroy();
           return;
         }
         off();
         resolve({ setup: got.subarray(0, size), rest: got.subarray(size) });
       };
       const off = (): void => {
+        clearTimeout(timer);
         stream.off('data', onData).off('error', fail).off('close', onClose);
       };
       stream.on('data', onData).on('error', fail).on('close', onClose);
       stream.write(hello);
     });
-    const c = new X11Client(stream, setup, rest, answerMs);
+    let c: X11Client;
+    try {
+      c = new X11Client(stream, setup, rest, answerMs);
+    } catch (e) {
+      stream.destroy();
+      throw lost('The X server introduced itself wrongly.', e);
+    }
     const xt = await c.queryExtension('XTEST');
     if (!xt) {
       c.close();
@@ -242,6 +256,7 @@ export class X11Client {
     b.writeUInt16LE(this.height, 14);
     b.writeUInt32LE(0xffffffff, 16);
     const r = await this.ask(b);
+    if (r.length < 32 + this.width * this.height * 4) throw lost('The X server sent a part of the screen.');
     return {
       width: this.width,
       height: this.height,
@@ -333,6 +348,11 @@ export class X11Client {
       const first = this.chunks[0]!.length >= 8 ? this.chunks[0]! : this.join();
       const code = first[0]! & 0x7f;
       const size = code === 1 || code === 35 ? 32 + first.readUInt32LE(4) * 4 : 32;
+      if (size > MAX_ANSWER + this.width * this.height * 4) {
+        this.end(new Error(`an answer of ${size} bytes`));
+        this.stream.destroy();
+        return;
+      }
       if (this.have < size) return;
       const all = this.join();
       this.chunks = size < all.length ? [all.subarray(size)] : [];

@@ -15,8 +15,9 @@ import { rootfsPath } from '../imageBuild.js';
 import type { Desktop, DesktopProvider, DesktopSpec, ProviderStatus } from '../types.js';
 import { imageAsset } from './assets.js';
 import { joinCgroups, type CgroupLease } from './cgroups.js';
-import { SandboxProcess } from './sandboxProcess.js';
-import { NAME_VARIABLE, reapSandboxes, recordSandbox, stateDir } from './sandboxRecords.js';
+import { SandboxProcess, type SandboxCommand } from './sandboxProcess.js';
+import { processLimit, type ProcessLimit } from './processLimit.js';
+import { AGENT_PATH, NAME_VARIABLE, reapSandboxes, recordSandbox, stateDir } from './sandboxRecords.js';
 
 export interface LocalProviderOptions {
   /** Root file system of the desktop. Default: $DART_STUDIO_ROOTFS, else the one `dart-studio desktop build` made. */
@@ -110,6 +111,7 @@ export class LocalProvider implements DesktopProvider {
       cgroup,
       uid: process.getuid!(),
       stateDir: await stateDir(),
+      processes: await processLimit(spec.pids),
     });
     // Before there is a process: whoever comes after us finds it by its name, wherever we are killed.
     const forget = await recordSandbox(name, [], cgroup?.dirs ?? []);
@@ -223,10 +225,11 @@ interface SandboxPlan {
   readonly cgroup: CgroupLease | undefined;
   readonly uid: number;
   readonly stateDir: string;
+  readonly processes: ProcessLimit;
 }
 
 /** The command line of one sandbox. */
-export function sandboxCommand(p: SandboxPlan): { file: string; args: string[] } {
+export function sandboxCommand(p: SandboxPlan): SandboxCommand {
   const asRoot = p.uid === 0;
   const base = asRoot ? `${p.stateDir}/mnt` : p.rootfs;
   const size = (mb: number): string[] => ['--size', String(Math.ceil(mb) * MB)];
@@ -267,7 +270,7 @@ export function sandboxCommand(p: SandboxPlan): { file: string; args: string[] }
     ...tmpfs('/home/user', p.diskMb, '0755'),
     '--ro-bind-data',
     '3',
-    '/run/agent.py',
+    AGENT_PATH,
     '--info-fd',
     '4',
     '--chdir',
@@ -286,50 +289,60 @@ export function sandboxCommand(p: SandboxPlan): { file: string; args: string[] }
     NAME_VARIABLE,
     p.name,
     '--',
+    // Set in the sandbox's user namespace, a limit on processes counts those of the sandbox; set before it, all that
+    // the user runs anywhere.
+    '/usr/bin/prlimit',
+    '--core=0',
+    `--nproc=${p.processes.max}`,
+    // Without a memory cgroup each process alone is bounded; GTK programs map some 500 MB that they never touch.
+    ...(p.cgroup?.memory ? [] : [`--as=${Math.max(p.spec.memoryMb, 1024) * MB}`]),
+    '--',
     '/usr/bin/python3',
     '-I',
     '-S',
-    '/run/agent.py',
+    AGENT_PATH,
+    p.name,
   ];
-  // Without a memory cgroup each process alone is bounded; GTK programs map some 500 MB that they never touch.
-  const limits = [
-    'prlimit',
-    '--core=0',
-    `--nproc=${p.spec.pids}`,
-    ...(p.cgroup?.memory ? [] : [`--as=${Math.max(p.spec.memoryMb, 1024) * MB}`]),
-    '--',
-  ];
-  if (!asRoot) return { file: 'prlimit', args: [...limits.slice(1), ...bwrap] };
+  if (!asRoot) return { ...closingDescriptors([...p.processes.prefix, ...bwrap]), env: p.processes.env };
   // Root: a private mount makes the root file system reachable wherever it lies (say, under /root), then all privilege
   // is given up.
   const joins = (p.cgroup?.procs ?? []).map((_, i) => `echo $$ > "$${i + 3}"`);
   const script = [`mount --bind "$1" "$2"`, ...joins, `shift ${2 + joins.length}`, 'exec "$@"'].join(' && ');
   const uid = String(UID_BASE + Math.floor(Math.random() * 1_000_000));
-  return {
-    file: 'unshare',
-    args: [
-      '--mount',
-      '--propagation',
-      'private',
-      '--',
-      'sh',
-      '-c',
-      script,
-      'sh',
-      p.rootfs,
-      base,
-      ...(p.cgroup?.procs ?? []),
-      'setpriv',
-      '--reuid',
-      uid,
-      '--regid',
-      uid,
-      '--clear-groups',
-      '--no-new-privs',
-      ...limits,
-      ...bwrap,
-    ],
-  };
+  return closingDescriptors([
+    'unshare',
+    '--mount',
+    '--propagation',
+    'private',
+    '--',
+    'sh',
+    '-c',
+    script,
+    'sh',
+    p.rootfs,
+    base,
+    ...(p.cgroup?.procs ?? []),
+    'setpriv',
+    '--reuid',
+    uid,
+    '--regid',
+    uid,
+    '--clear-groups',
+    '--no-new-privs',
+    ...bwrap,
+  ]);
+}
+
+/**
+ * The command, started by a shell that first closes what this process inherited and Node.js hands on: it marks
+ * descriptors for closing only up to the first gap. 0 to 4 are the sandbox's own. Only bash can name descriptors above
+ * 9; without it those are left to the agent, which closes all again.
+ */
+export function closingDescriptors(command: readonly string[]): SandboxCommand {
+  const bash = onPath('bash');
+  const script = `for f in /proc/self/fd/*; do f=\${f##*/}; if [ "$f" -gt 4 ]${bash ? '' : ' && [ "$f" -lt 10 ]'}; then eval "exec $f>&-"; fi; done; exec "$@"`;
+  const shell = bash ? 'bash' : 'sh';
+  return { file: shell, args: ['-c', script, shell, ...command] };
 }
 
 /** Far above real users and above the ranges of containers' subordinate uids. */

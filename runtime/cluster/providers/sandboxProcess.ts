@@ -6,6 +6,13 @@ import { NAME_VARIABLE } from './sandboxRecords.js';
 /** How long bubblewrap may take to say its PID 1, and to follow it, before it is killed itself. */
 const FOLLOW_MS = 5000;
 
+export interface SandboxCommand {
+  readonly file: string;
+  readonly args: readonly string[];
+  /** Variables that what stands in front of bubblewrap needs; nothing of them gets inside. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /**
  * bubblewrap and the PID 1 it starts. Descriptor 0 is a line that PID 1 holds on to: when it is cut, by us or because
  * this process is gone, PID 1 ends and everything in the sandbox with it. 3 carries the agent's code, 4 brings back the
@@ -24,12 +31,12 @@ export class SandboxProcess {
   private killed = false;
   private overdue: NodeJS.Timeout | undefined;
 
-  constructor(command: { readonly file: string; readonly args: readonly string[] }, name: string, agentCode: Buffer) {
+  constructor(command: SandboxCommand, name: string, agentCode: Buffer) {
     // Own process group: Ctrl-C in a terminal must not end desktops before the run has ended its rollouts.
     const child = (this.child = spawn(command.file, command.args, {
       detached: true,
       stdio: ['pipe', 'ignore', 'pipe', 'pipe', 'pipe'],
-      env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin', [NAME_VARIABLE]: name },
+      env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin', ...command.env, [NAME_VARIABLE]: name },
     }));
     let failed: Error | undefined;
     this.ended = new Promise<void>((resolve) => {

@@ -71,16 +71,26 @@ export async function recordSandbox(
  * written down yet.
  */
 export const NAME_VARIABLE = 'DART_DESKTOP';
+/** Where the agent's code lies inside a sandbox. */
+export const AGENT_PATH = '/run/agent.py';
+
+/**
+ * The sandbox that a process belongs to, or undefined. The agent's environment can be read by root only (it refuses
+ * inspection), so it has its name on its command line as well.
+ */
+export async function sandboxOf(pid: number): Promise<string | undefined> {
+  const env = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => ''); // it has ended, or is somebody else's
+  const variable = env.split('\0').find((v) => v.startsWith(`${NAME_VARIABLE}=`));
+  if (variable) return variable.slice(NAME_VARIABLE.length + 1);
+  const args = (await readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '')).split('\0');
+  return args.at(-3) === AGENT_PATH ? args.at(-2) : undefined;
+}
 
 /** Processes that carry one of these names. */
 async function named(ids: ReadonlySet<string>): Promise<number[]> {
   const found: number[] = [];
   for (const pid of (await readdir('/proc')).filter((n) => /^\d+$/.test(n))) {
-    const env = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => ''); // it has ended, or is somebody else's
-    const name = env
-      .split('\0')
-      .find((v) => v.startsWith(`${NAME_VARIABLE}=`))
-      ?.slice(NAME_VARIABLE.length + 1);
+    const name = await sandboxOf(Number(pid));
     if (name !== undefined && ids.has(name)) found.push(Number(pid));
   }
   return found;

@@ -1,4 +1,5 @@
-import { mkdir, open } from 'node:fs/promises';
+import type { BigIntStats } from 'node:fs';
+import { mkdir, open, stat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StudioError } from '../../domain/index.js';
@@ -20,6 +21,8 @@ export interface JournalOptions {
    * reads at most one.
    */
   readonly segmentBytes?: number;
+  /** Asked before each write; rejects when this process may write no more. */
+  readonly fence?: () => Promise<void>;
 }
 /** What opening found. A torn tail is a write that never finished and was never acknowledged; other damage is not. */
 export interface Recovery {
@@ -46,11 +49,14 @@ interface Pending {
 /**
  * Append-only journal in segments. One writer. `append` resolves when the record is on disk; appends of one turn of the
  * event loop, and those made while a write is under way, share one write and one fsync. After a failed write the
- * journal takes no more.
+ * journal takes no more. The lock of the folder keeps other writers away; should one get past it (a network file
+ * system, an older version, somebody's editor), the fence finds the segment or the lock not as it was left, and the
+ * journal takes no more either.
  */
 export class Journal {
   readonly dir: string;
   readonly #segmentBytes: number;
+  readonly #fence: (() => Promise<void>) | undefined;
   #file: FileHandle;
   #segment: number;
   #size: number;
@@ -68,14 +74,15 @@ export class Journal {
     segment: number,
     size: number,
     nextSeq: number,
-    segmentBytes: number,
+    o: JournalOptions,
   ) {
     this.dir = dir;
     this.#file = file;
     this.#segment = segment;
     this.#size = size;
     this.#nextSeq = nextSeq;
-    this.#segmentBytes = segmentBytes;
+    this.#segmentBytes = o.segmentBytes ?? 16 << 20;
+    this.#fence = o.fence;
   }
 
   /**
@@ -122,7 +129,7 @@ export class Journal {
         await file.sync();
         size = torn.from;
       }
-      const journal = new Journal(dir, file, last, size, Math.max(nextSeq, head ?? 0), o.segmentBytes ?? 16 << 20);
+      const journal = new Journal(dir, file, last, size, Math.max(nextSeq, head ?? 0), o);
       return {
         journal,
         recovery: { records, nextSeq: journal.#nextSeq, truncated, damage: damage.filter((d) => !d.tail), missing },
@@ -133,14 +140,7 @@ export class Journal {
   }
 
   static async #create(dir: string, segment: number, nextSeq: number, o: JournalOptions): Promise<Journal> {
-    return new Journal(
-      dir,
-      await createSegment(dir, segment, nextSeq),
-      segment,
-      segmentHeader,
-      nextSeq,
-      o.segmentBytes ?? 16 << 20,
-    );
+    return new Journal(dir, await createSegment(dir, segment, nextSeq), segment, segmentHeader, nextSeq, o);
   }
 
   get nextSeq(): number {
@@ -150,12 +150,19 @@ export class Journal {
   get durable(): JournalPosition {
     return positionOf(this.#segment, this.#size);
   }
+  /** Another program has written here, or taken the folder over. */
+  get lost(): boolean {
+    return this.#failed?.kind === 'run.lost';
+  }
   /** Writes to disk so far (each with one fsync), for tests and metrics. */
   get syncs(): number {
     return this.#syncs;
   }
 
-  /** Sequence numbers are given in call order. Rejects with `store.io`; from then on every append does. */
+  /**
+   * Sequence numbers are given in call order. Rejects with `store.io`, or with `run.lost` when another program wrote
+   * here; from then on every append does.
+   */
   append(event: object): Promise<Appended> {
     if (this.#failed) return Promise.reject(this.#failed);
     if (this.#closed)
@@ -200,11 +207,13 @@ export class Journal {
       const group = this.#pending;
       this.#pending = [];
       try {
+        await Promise.all([this.#fence?.(), this.#unchanged()]);
         if (this.#size >= this.#segmentBytes) await this.#rotate(group[0]!.seq);
         const start = this.#size,
           bytes = Buffer.concat(group.map((p) => p.data));
         await writeAll(this.#file, bytes, start);
         await this.#file.datasync();
+        if ((await this.#file.stat()).size !== start + bytes.length) throw changed(this.dir, 'wrote at the same time');
         this.#syncs++;
         this.#size = start + bytes.length;
         let at = start;
@@ -221,6 +230,18 @@ export class Journal {
       }
     }
     this.#flushing = undefined;
+  }
+
+  /** The segment is the file that we left, as long as we left it, and the last one. About 0.2 ms a write. */
+  async #unchanged(): Promise<void> {
+    const [ours, named, next] = await Promise.all([
+      this.#file.stat({ bigint: true }),
+      found(join(this.dir, segmentName(this.#segment))),
+      found(join(this.dir, segmentName(this.#segment + 1))),
+    ]);
+    if (ours.ino !== named?.ino) throw changed(this.dir, 'replaced or removed a file');
+    if (ours.size !== BigInt(this.#size)) throw changed(this.dir, 'changed the size of a file');
+    if (next) throw changed(this.dir, 'began a new file');
   }
 
   async #rotate(firstSeqOfNext: number): Promise<void> {
@@ -244,11 +265,25 @@ async function writeHeader(file: FileHandle, seq: number): Promise<void> {
   await file.sync();
 }
 async function createSegment(dir: string, segment: number, seq: number): Promise<FileHandle> {
-  const file = await open(join(dir, segmentName(segment)), 'w+');
+  const file = await open(join(dir, segmentName(segment)), 'wx+').catch((e: NodeJS.ErrnoException) => {
+    throw e.code === 'EEXIST' ? changed(dir, 'began a new file') : e;
+  });
   await writeHeader(file, seq);
   await syncDir(dir);
   return file;
 }
+const found = (path: string): Promise<BigIntStats | undefined> =>
+  stat(path, { bigint: true }).catch((e: NodeJS.ErrnoException) => {
+    if (e.code === 'ENOENT') return undefined;
+    throw e;
+  });
+const changed = (dir: string, how: string): StudioError =>
+  new StudioError(
+    'run.lost',
+    `The journal ${dir} can no longer be written: another program ${how}.`,
+    'Stop the other program that writes there, then resume the run. Everything acknowledged so far is on disk.',
+    { details: { dir } },
+  );
 /** Makes a new name durable. Windows cannot open folders; there the file system journals names itself. */
 export async function syncDir(dir: string): Promise<void> {
   if (process.platform === 'win32') return;

@@ -1,125 +1,88 @@
 import { createHash } from 'node:crypto';
-import { realpath, rm } from 'node:fs/promises';
-import { connect, createServer } from 'node:net';
-import type { Server } from 'node:net';
+import { realpath } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { join } from 'node:path';
 import { StudioError } from '../../domain/index.js';
+import { folderHolder, lockFolder, type FolderLock } from './folderLock.js';
+import type { LockHolder } from './lockClaim.js';
+import { oldLockHolder } from './oldLockName.js';
+import { askPipe, listenPipe } from './pipeLock.js';
 
-/** Who has a run open for writing. */
-export interface LockHolder {
-  readonly pid: number;
-  readonly host: string;
-  readonly since: string;
-}
+export type { LockHolder } from './lockClaim.js';
+
 export interface RunLock {
+  /** Rejects with `run.lost` when another process has taken the folder over: nothing may be written any more. */
+  verify(): Promise<void>;
   release(): Promise<void>;
 }
 
 /**
- * One writer per run folder, by a lock the kernel takes back when its holder dies: the address of a listening socket.
- * Linux: an abstract socket; Windows: a named pipe; elsewhere a socket file, which stays behind a kill and is then
- * found dead by connecting. Whoever connects is told who holds it. Rejects with `run.busy` naming the holder.
+ * One writer per run folder: the lock of folderLock.ts, on Windows a named pipe. Rejects with `run.busy` naming the
+ * holder. A writer of version 0.1 knows only its old name: we notice it, it does not notice us, and when it writes
+ * nevertheless the journal's fence stops us.
  */
 export async function lockRun(dir: string): Promise<RunLock> {
-  const real = await realpath(dir),
-    address = addressOf(real);
-  const holder: LockHolder = { pid: process.pid, host: hostname(), since: new Date().toISOString() };
-  for (let attempt = 0; attempt < 2; attempt++) {
-    const server = await listen(address, JSON.stringify(holder));
-    if (server)
-      return {
-        release: () =>
-          new Promise((resolve) => {
-            server.close(() => resolve());
-          }),
-      };
-    const other = await ask(address);
-    if (other === 'dead') {
-      if (process.platform !== 'linux' && process.platform !== 'win32') await rm(address, { force: true });
-      continue;
-    }
-    const who = other ? `process ${other.pid} on ${other.host}, since ${other.since}` : 'another process';
-    throw new StudioError(
-      'run.busy',
-      `The run ${real} is in use by ${who}.`,
-      'Stop that process first, or open the run read-only.',
-      { details: { dir: real, ...(other ? { holder: other } : {}) } },
-    );
+  const real = await realpath(dir);
+  if (process.platform === 'win32') return lockByPipe(real);
+  const taken = await lockFolder(real);
+  if ('holder' in taken) throw busy(real, taken.holder);
+  const old = await oldLockHolder(nameOf(real));
+  if (old !== undefined) {
+    await taken.lock.release();
+    throw busyWith(real, `process ${old}, an earlier version of DART Studio`, {});
   }
-  throw new StudioError(
-    'run.busy',
-    `The run ${real} is in use.`,
-    'Try again; if it stays so, another process keeps opening it.',
-    { details: { dir: real } },
-  );
+  return fenced(taken.lock, real);
 }
 
-/** Who writes a run now; undefined when nobody does. A holder that does not answer is somebody all the same. */
+/** Who writes a run now; undefined when nobody does. A holder that cannot be named is somebody all the same. */
 export async function runHolder(dir: string): Promise<LockHolder | 'unknown' | undefined> {
   const real = await realpath(dir).catch(() => undefined);
   if (real === undefined) return undefined;
-  const other = await ask(addressOf(real));
-  return other === 'dead' ? undefined : (other ?? 'unknown');
+  return process.platform === 'win32' ? askPipe(pipeOf(real)) : folderHolder(real);
 }
 
-function addressOf(real: string): string {
-  const name = `dart-studio-run-${createHash('sha256').update(real).digest('hex').slice(0, 32)}`;
-  return process.platform === 'linux'
-    ? `\0${name}`
-    : process.platform === 'win32'
-      ? `\\\\.\\pipe\\${name}`
-      : join('/tmp', name);
+function fenced(lock: FolderLock, dir: string): RunLock {
+  return {
+    verify: async () => {
+      if (await lock.verify()) return;
+      throw new StudioError(
+        'run.lost',
+        `${dir} can no longer be written: another process has taken it over, or removed its lock.`,
+        'Stop the other program that writes there, then resume the run. Everything acknowledged so far is on disk.',
+        { details: { dir } },
+      );
+    },
+    release: () => lock.release(),
+  };
 }
 
-function listen(address: string, greeting: string): Promise<Server | undefined> {
-  return new Promise((resolve, reject) => {
-    const server = createServer((s) => {
-      s.on('error', () => undefined);
-      s.end(greeting);
-    });
-    server.once('error', (e: NodeJS.ErrnoException) => {
-      if (e.code === 'EADDRINUSE' || e.code === 'EACCES') resolve(undefined);
-      else
-        reject(
-          new StudioError(
-            'store.io',
-            `The run cannot be locked: ${e.message}.`,
-            'Check the permissions of the run folder.',
-            { cause: e },
-          ),
-        );
-    });
-    server.listen(address, () => {
-      server.unref();
-      resolve(server);
-    });
-  });
+function busy(dir: string, holder: LockHolder | 'unknown'): StudioError {
+  return holder === 'unknown'
+    ? busyWith(dir, 'another process', {})
+    : busyWith(dir, `process ${holder.pid} on ${holder.host}, since ${holder.since}`, { holder });
 }
-/**
- * The holder as it introduces itself; undefined when it says nothing within a second (it is stopped), `dead` when
- * nobody listens.
- */
-function ask(address: string): Promise<LockHolder | undefined | 'dead'> {
-  return new Promise((resolve) => {
-    const s = connect(address);
-    let text = '';
-    s.setTimeout(1000, () => {
-      s.destroy();
-      resolve(undefined);
-    });
-    s.on('data', (d) => {
-      text += d.toString();
-    });
-    s.on('error', (e: NodeJS.ErrnoException) =>
-      resolve(e.code === 'ECONNREFUSED' || e.code === 'ENOENT' ? 'dead' : undefined),
+const busyWith = (dir: string, who: string, details: { readonly holder?: LockHolder }): StudioError =>
+  new StudioError(
+    'run.busy',
+    `The run ${dir} is in use by ${who}.`,
+    'Stop that process first, or open the run read-only.',
+    { details: { dir, ...details } },
+  );
+
+/** Of version 0.1; on Windows still. */
+const nameOf = (real: string): string =>
+  `dart-studio-run-${createHash('sha256').update(real).digest('hex').slice(0, 32)}`;
+const pipeOf = (real: string): string => `\\\\.\\pipe\\${nameOf(real)}`;
+
+async function lockByPipe(real: string): Promise<RunLock> {
+  const me: LockHolder = { pid: process.pid, host: hostname(), since: new Date().toISOString() };
+  const lock = await listenPipe(pipeOf(real), JSON.stringify(me)).catch((e: unknown) => {
+    throw new StudioError(
+      'store.io',
+      `The run cannot be locked: ${(e as Error).message}.`,
+      'Check the permissions of the run folder.',
+      { cause: e },
     );
-    s.on('end', () => {
-      try {
-        resolve(JSON.parse(text) as LockHolder);
-      } catch {
-        resolve(undefined);
-      }
-    });
   });
+  if (!lock) throw busy(real, (await askPipe(pipeOf(real))) ?? 'unknown');
+  return { verify: () => Promise.resolve(), release: () => lock.release() };
 }

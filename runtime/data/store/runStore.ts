@@ -212,7 +212,7 @@ export class RunStore extends RunReader {
       for (const w of this.#wake) w();
       this.#timer ??= setTimeout(() => {
         this.#timer = undefined;
-        index.snapshot().catch(() => undefined);
+        if (!journal.lost) index.snapshot().catch(() => undefined);
       }, this.#snapshotMs).unref();
     });
   }
@@ -246,7 +246,7 @@ export class RunStore extends RunReader {
       });
       const opened = await Journal.open(
         p.journal,
-        o.journal,
+        { ...o.journal, fence: () => lock.verify() },
         each &&
           ((batch) => {
             for (const e of batch) if (!(skip as readonly string[]).includes(e.type())) each(storedEvent(e));
@@ -319,7 +319,8 @@ export class RunStore extends RunReader {
     await this.#journal.close();
     this.#ended = true;
     for (const w of this.#wake) w();
-    await this.index.close({ snapshot: true });
+    // The index of a run that another process has taken over is that process's.
+    await this.index.close({ snapshot: !this.#journal.lost });
     await this.closeFiles();
     await this.#lock.release();
   }

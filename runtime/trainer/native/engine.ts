@@ -64,18 +64,20 @@ interface Waiting {
 }
 
 class NativeTrainer implements TrainerEngine {
-  private readonly setup: TrainerSetup;
-  private readonly child: ChildProcess;
-  private readonly exited: Promise<void>;
-  private readonly waiting = new Map<number, Waiting>();
-  private queue: Promise<unknown> = Promise.resolve();
-  private next = 1;
-  private lost: StudioError | undefined;
-  private closing: Promise<void> | undefined;
-  private stderr = '';
+  readonly #setup: TrainerSetup;
+  /** The process; tests end it from outside. */
+  readonly child: ChildProcess;
+  readonly #exited: Promise<void>;
+  readonly #waiting = new Map<number, Waiting>();
+  #queue: Promise<unknown> = Promise.resolve();
+  #next = 1;
+  #interrupted = false;
+  #lost: StudioError | undefined;
+  #closing: Promise<void> | undefined;
+  #stderr = '';
 
   constructor(setup: TrainerSetup) {
-    this.setup = setup;
+    this.#setup = setup;
     const { args, detached } = inRole(setup.entry, ROLE, process.platform);
     this.child = fork(setup.entry.file, args, {
       detached,
@@ -83,21 +85,21 @@ class NativeTrainer implements TrainerEngine {
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     });
     this.child.stderr?.on('data', (b: Buffer) => {
-      this.stderr = (this.stderr + b.toString()).slice(-4000);
+      this.#stderr = (this.#stderr + b.toString()).slice(-4000);
     });
     this.child.on('message', (m) => {
-      this.receive(m as FromTrainer);
+      this.#receive(m as FromTrainer);
     });
-    this.exited = new Promise((resolve) => {
+    this.#exited = new Promise((resolve) => {
       const end = (why: string): void => {
-        this.lost ??= new StudioError(
+        this.#lost ??= new StudioError(
           'trainer.lost',
           `The trainer process ended (${why}).`,
           'The run can be resumed from its last checkpoint.',
-          { details: { stderr: this.stderr } },
+          { details: { stderr: this.#stderr } },
         );
-        for (const w of this.waiting.values()) w.reject(this.lost);
-        this.waiting.clear();
+        for (const w of this.#waiting.values()) w.reject(this.#lost);
+        this.#waiting.clear();
         resolve();
       };
       this.child.once('error', (e) => {
@@ -110,13 +112,13 @@ class NativeTrainer implements TrainerEngine {
   }
 
   async start(): Promise<void> {
-    const { spec, dir, seed, options } = this.setup;
-    await this.serial(() =>
-      this.command({ kind: 'start', spec, dir, seed, options: { ...TRAINER_DEFAULTS, ...options } }),
+    const { spec, dir, seed, options } = this.#setup;
+    await this.#serial(() =>
+      this.#command({ kind: 'start', spec, dir, seed, options: { ...TRAINER_DEFAULTS, ...options } }),
     );
   }
   async update(b: TrainBatch): Promise<UpdateReport> {
-    const report = await this.withBatch(b, (batch) => ({ kind: 'update', batch }));
+    const report = await this.#withBatch(b, (batch) => ({ kind: 'update', batch }));
     // Masked samples were not sent: back to the batch's own order.
     const sent = report.sampleWeights,
       all = new Float32Array(b.samples.length).fill(NaN);
@@ -125,75 +127,82 @@ class NativeTrainer implements TrainerEngine {
     return { ...report, sampleWeights: all };
   }
   imitate(b: TrainBatch, o: ImitateOptions): Promise<UpdateReport> {
-    return this.withBatch(b, (batch) => ({ kind: 'imitate', batch, options: o }));
+    this.#interrupted = false;
+    return this.#withBatch(b, (batch) => ({ kind: 'imitate', batch, options: this.#unlessInterrupted(o) }));
   }
   read(screens: readonly ReadingScreen[], o: ReadOptions): Promise<ReadReport> {
-    return this.serial(async () => {
+    this.#interrupted = false;
+    return this.#serial(async () => {
       for (let i = 0; i < screens.length; i += STATES_PER_MESSAGE)
-        await this.send({ kind: 'screens', screens: screens.slice(i, i + STATES_PER_MESSAGE) });
-      return this.command({ kind: 'read', options: o });
+        await this.#send({ kind: 'screens', screens: screens.slice(i, i + STATES_PER_MESSAGE) });
+      return this.#command({ kind: 'read', options: this.#unlessInterrupted(o) });
     }) as Promise<ReadReport>;
   }
   interrupt(): void {
-    void this.send({ kind: 'interrupt' }).catch(() => undefined);
+    this.#interrupted = true;
+    void this.#send({ kind: 'interrupt' }).catch(() => undefined);
   }
   checkpoint(): Promise<CheckpointRef> {
-    return this.serial(() => this.command({ kind: 'checkpoint' })) as Promise<CheckpointRef>;
+    return this.#serial(() => this.#command({ kind: 'checkpoint' })) as Promise<CheckpointRef>;
   }
   async restore(c: CheckpointRef): Promise<void> {
-    await this.serial(() => this.command({ kind: 'restore', dir: c.dir }));
+    await this.#serial(() => this.#command({ kind: 'restore', dir: c.dir }));
   }
   exportWeights(): Promise<WeightsFile> {
-    return this.serial(() => this.command({ kind: 'export' })) as Promise<WeightsFile>;
+    return this.#serial(() => this.#command({ kind: 'export' })) as Promise<WeightsFile>;
   }
 
   close(): Promise<void> {
-    this.closing ??= (async () => {
+    this.#closing ??= (async () => {
       // What was asked before is still answered; a call in progress ends first.
-      await this.queue.catch(() => undefined);
-      if (!this.lost) await this.command({ kind: 'close' }).catch(() => undefined);
+      await this.#queue.catch(() => undefined);
+      if (!this.#lost) await this.#command({ kind: 'close' }).catch(() => undefined);
       const timer = setTimeout(() => this.child.kill('SIGKILL'), CLOSE_MS);
-      await this.exited;
+      await this.#exited;
       clearTimeout(timer);
     })();
-    return this.closing;
+    return this.#closing;
   }
 
-  private async withBatch(
+  /** A lesson that is interrupted while its batch is still on the way has no steps left when it begins. */
+  #unlessInterrupted<O extends { readonly steps: number }>(o: O): O {
+    return this.#interrupted ? { ...o, steps: 0 } : o;
+  }
+  async #withBatch(
     { samples, ...batch }: TrainBatch,
     command: (batch: WireBatch) => Command,
   ): Promise<UpdateReport> {
-    for (const s of samples) checkSample(this.setup.spec, s);
-    return this.serial(async () => {
-      await this.sendBatch(samples);
-      return this.command(command(batch));
+    for (const s of samples) checkSample(this.#setup.spec, s);
+    return this.#serial(async () => {
+      await this.#sendBatch(samples);
+      return this.#command(command(batch));
     }) as Promise<UpdateReport>;
   }
-  private async sendBatch(samples: readonly StepSample[]): Promise<void> {
+  async #sendBatch(samples: readonly StepSample[]): Promise<void> {
     const states = [
       ...new Map(
         samples.filter((s) => s.weight !== 0).map((s) => [s.stateKey, { key: s.stateKey, state: s.state }]),
       ).values(),
     ];
     for (let i = 0; i < states.length; i += STATES_PER_MESSAGE)
-      await this.send({ kind: 'states', states: states.slice(i, i + STATES_PER_MESSAGE) });
+      await this.#send({ kind: 'states', states: states.slice(i, i + STATES_PER_MESSAGE) });
     const wire = samples.filter((s) => s.weight !== 0).map(({ state: _s, rollout: _r, step: _i, ...s }) => s);
     for (let i = 0; i < wire.length; i += SAMPLES_PER_MESSAGE)
-      await this.send({ kind: 'samples', samples: wire.slice(i, i + SAMPLES_PER_MESSAGE) });
+      await this.#send({ kind: 'samples', samples: wire.slice(i, i + SAMPLES_PER_MESSAGE) });
   }
 
   /** One call at a time: a batch and its command must not mix with another's. */
-  private serial<T>(f: () => Promise<T>): Promise<T> {
-    const run = this.queue.then(f);
-    this.queue = run.catch(() => undefined);
+  #serial<T>(f: () => Promise<T>): Promise<T> {
+    const run = this.#queue.then(f);
+    this.#queue = run.catch(() => undefined);
     return run;
   }
-  private command(command: Command): Promise<Reply> {
-    const id = this.next++;
+  #command(command: Command): Promise<Reply> {
+    const id = this.#next++;
     return new Promise<Reply>((resolve, reject) => {
-      this.waiting.set(id, { resolve, reject });
-      this.send({ kind: 'command', id, command }).catch((e: unknown) => {
-        this.waiting.delete(id);
+      this.#waiting.set(id, { resolve, reject });
+      this.#send({ kind: 'command', id, command }).catch((e: unknown) => {
+        this.#waiting.delete(id);
         reject(e);
       });
     });
@@ -202,29 +211,29 @@ class NativeTrainer implements TrainerEngine {
    * Resolves when the message has been handed to the operating system, so that a large batch does not pile up in
    * memory.
    */
-  private send(m: ToTrainer): Promise<void> {
+  #send(m: ToTrainer): Promise<void> {
     return new Promise((resolve, reject) => {
-      if (this.lost) {
-        reject(this.lost);
+      if (this.#lost) {
+        reject(this.#lost);
         return;
       }
       this.child.send(m, (e) => {
         if (!e) resolve();
         else
-          void this.exited.then(() => {
-            reject(this.lost ?? e);
+          void this.#exited.then(() => {
+            reject(this.#lost ?? e);
           });
       });
     });
   }
-  private receive(m: FromTrainer): void {
+  #receive(m: FromTrainer): void {
     if (m.kind === 'progress') {
-      this.setup.onProgress?.(m.progress);
+      this.#setup.onProgress?.(m.progress);
       return;
     }
-    const w = this.waiting.get(m.id);
+    const w = this.#waiting.get(m.id);
     if (!w) return;
-    this.waiting.delete(m.id);
+    this.#waiting.delete(m.id);
     if (m.kind === 'done') w.resolve(m.value);
     else
       w.reject(

@@ -7,28 +7,22 @@ import {
   type TrainBatch,
 } from '../../domain/index.js';
 import type { ImitateOptions, ReadingScreen, ReadOptions, ReadReport, UpdateReport } from '../types.js';
-import type * as Ort from 'onnxruntime-node';
 import { augment, neighbourChoices } from './augment.js';
 import { correctionMetrics, tisSequence } from '../objective/corrections.js';
-import { ADAM_KNOBS } from './model/adamGraph.js';
-import { TOKENS, type GradVariant, type KNOBS } from './model/lossGraph.js';
-import { decayMask, initialTheta } from './model/params.js';
+import { TOKENS, type GradVariant } from './model/lossGraph.js';
 import { policyModel, type PolicyModel } from './model/policyGraph.js';
+import { Optimizer, type OptimizerState } from './optimizer.js';
 import type { TrainerOptions } from './options.js';
-import { makeSlot, toPlaces, weigh, type Place, type Slot } from './places.js';
-import { lesson, READ_CELLS } from './reading.js';
+import { applyLossWeights, makeSlot, packSamples, type PackedState, type Slot } from './packing.js';
+import { lesson } from './reading.js';
 import { ReportBuilder } from './report.js';
 import { loadOrt, Sessions } from './sessions.js';
 
 /** Everything a checkpoint holds. Arrays are f32[P]. */
-export interface LearnerState {
+export interface LearnerState extends OptimizerState {
   readonly version: PolicyVersion;
-  readonly adamSteps: number;
   readonly updateSteps: number;
   readonly rng: readonly [number, number, number, number];
-  readonly theta: Float32Array;
-  readonly m: Float32Array;
-  readonly v: Float32Array;
   readonly reference: Float32Array;
 }
 export interface LearnerProgress {
@@ -42,46 +36,38 @@ export interface LearnerProgress {
 type OnProgress = (p: LearnerProgress) => void;
 
 /**
+ * Imitation fits the policy itself, at temperature 1: sampling it at another one then sharpens or flattens what was
+ * learned.
+ */
+const IMITATION: { readonly variant: GradVariant; readonly temperature: number } = {
+  variant: { objective: 'ppo', correction: 'none', fresh: true, reference: false },
+  temperature: 1,
+};
+/** A lesson reports the losses of this last share of its steps: what was reached, not what it took. */
+const REPORTED_SHARE = 1 / 10;
+
+/**
  * The learning itself: weights, optimizer and objective over ONNX sessions. Knows nothing of processes or files; time
  * comes in as `now`.
  */
 export class Learner {
   readonly model: PolicyModel;
   readonly options: TrainerOptions;
-  /** For full micro-batches and, one state at a time, for what is left over: cheaper than padding. */
-  private readonly sessions: { readonly many: Sessions; readonly one: Sessions };
-  private readonly decay: Float32Array;
-  /** Screens of past lessons, for those mixed into later steps. */
-  private lessons: readonly ReadingScreen[] = [];
-  private shift = 0;
-  private readonly now: () => number;
-  private rng: Random;
-  private version: PolicyVersion = 0;
-  private adamSteps = 0;
-  private updateSteps = 0;
-  private interrupted = false;
-  theta: Float32Array;
-  private m: Float32Array;
-  private v: Float32Array;
-  private reference: Float32Array;
+  readonly #optimizer: Optimizer;
+  readonly #now: () => number;
+  #rng: Random;
+  #version: PolicyVersion = 0;
+  #updateSteps = 0;
+  #interrupted = false;
+  #reference: Float32Array;
 
-  private constructor(
-    model: PolicyModel,
-    o: TrainerOptions,
-    sessions: { readonly many: Sessions; readonly one: Sessions },
-    seed: number,
-    now: () => number,
-  ) {
+  private constructor(model: PolicyModel, o: TrainerOptions, optimizer: Optimizer, seed: number, now: () => number) {
     this.model = model;
     this.options = o;
-    this.sessions = sessions;
-    this.now = now;
-    this.decay = decayMask(model.layout);
-    this.rng = random(`trainer/${seed}`);
-    this.theta = initialTheta(model.layout, seed);
-    this.m = new Float32Array(model.layout.total);
-    this.v = new Float32Array(model.layout.total);
-    this.reference = this.theta.slice();
+    this.#optimizer = optimizer;
+    this.#now = now;
+    this.#rng = random(`trainer/${seed}`);
+    this.#reference = optimizer.theta.slice();
   }
   static async create(
     spec: EmbeddedPolicySpec,
@@ -90,54 +76,38 @@ export class Learner {
     now: () => number = () => performance.now(),
   ): Promise<Learner> {
     const model = policyModel(spec),
-      ort = await loadOrt();
-    const many = new Sessions(ort, model, o.microBatch, o.slots, o.threads);
-    return new Learner(
-      model,
-      o,
-      { many, one: o.microBatch === 1 ? many : new Sessions(ort, model, 1, o.slots, o.threads) },
-      seed,
-      now,
-    );
+      ort = await loadOrt(),
+      many = new Sessions(ort, model, o.microBatch, o.slots, o.threads),
+      one = o.microBatch === 1 ? many : new Sessions(ort, model, 1, o.slots, o.threads);
+    return new Learner(model, o, new Optimizer(model, o, { many, one }, seed), seed, now);
   }
 
+  /** Present weights, f32[P]. */
+  get theta(): Float32Array {
+    return this.#optimizer.theta;
+  }
   state(): LearnerState {
     return {
-      version: this.version,
-      adamSteps: this.adamSteps,
-      updateSteps: this.updateSteps,
-      rng: this.rng.state(),
-      theta: this.theta,
-      m: this.m,
-      v: this.v,
-      reference: this.reference,
+      ...this.#optimizer.state(),
+      version: this.#version,
+      updateSteps: this.#updateSteps,
+      rng: this.#rng.state(),
+      reference: this.#reference,
     };
   }
   load(s: LearnerState): void {
-    this.version = s.version;
-    this.adamSteps = s.adamSteps;
-    this.updateSteps = s.updateSteps;
-    this.rng = random(s.rng);
-    this.theta = s.theta;
-    this.m = s.m;
-    this.v = s.v;
-    this.reference = s.reference;
+    this.#optimizer.load(s);
+    this.#version = s.version;
+    this.#updateSteps = s.updateSteps;
+    this.#rng = random(s.rng);
+    this.#reference = s.reference;
   }
   /** Lets the running `read` or `imitate` end after its present step. */
   interrupt(): void {
-    this.interrupted = true;
+    this.#interrupted = true;
   }
-  async release(): Promise<void> {
-    await Promise.all([...new Set([this.sessions.many, this.sessions.one])].map((s) => s.release()));
-  }
-
-  private *microBatches(
-    places: readonly Place[],
-  ): Generator<{ readonly s: Sessions; readonly micro: readonly Place[] }> {
-    const { many, one } = this.sessions,
-      full = places.length - (places.length % many.batch);
-    for (let i = 0; i < full; i += many.batch) yield { s: many, micro: places.slice(i, i + many.batch) };
-    for (const p of places.slice(full)) yield { s: one, micro: [p] };
+  release(): Promise<void> {
+    return this.#optimizer.release();
   }
 
   /**
@@ -145,177 +115,149 @@ export class Learner {
    */
   async update(b: TrainBatch, onProgress?: OnProgress): Promise<UpdateReport> {
     const o = this.options,
-      start = this.now(),
-      places = toPlaces(b.samples, o.slots),
-      report = new ReportBuilder(o);
-    const size = o.minibatchStates > 0 ? o.minibatchStates : Math.max(1, places.length);
-    const perEpoch = Math.ceil(places.length / size),
-      most = Math.max(b.epochs, b.reuse?.epochs ?? 0);
-    const fresh = most * perEpoch === 1,
-      reference = o.klBeta > 0;
-    if (!fresh && places.length > 0) await this.score(places, this.theta, 'old');
-    if (reference) await this.score(places, this.reference, 'ref');
+      start = this.#now(),
+      states = packSamples(b.samples, o.slots),
+      report = new ReportBuilder(o),
+      size = o.minibatchStates > 0 ? o.minibatchStates : Math.max(1, states.length),
+      perEpoch = Math.ceil(states.length / size);
+    const variant: GradVariant = {
+      objective: o.objective,
+      correction: o.correction,
+      // With one optimizer step in all, the policy before the update is the one of its only forward pass.
+      fresh: Math.max(b.epochs, b.reuse?.epochs ?? 0) * perEpoch === 1,
+      reference: o.klBeta > 0,
+    };
+    if (!variant.fresh && states.length > 0) await this.#optimizer.score(states, this.theta, 'old');
+    if (variant.reference) await this.#optimizer.score(states, this.#reference, 'ref');
     let epoch = 0,
       step = 0;
-    // Worth another pass while the samples still speak for the weights reached: the pass before told how far these
-    // went.
-    for (
-      ;
-      places.length > 0 &&
-      (epoch < b.epochs || (b.reuse !== undefined && epoch < b.reuse.epochs && reuseEss(places) >= b.reuse.ess));
-      epoch++
-    ) {
-      const order = size >= places.length ? places : this.rng.shuffle(places);
+    for (; states.length > 0 && worthAnotherPass(b, epoch, states); epoch++) {
+      const order = size >= states.length ? states : this.#rng.shuffle(states);
       for (let i = 0; i < order.length; i += size) {
-        const minibatch = order.slice(i, i + size);
-        weigh(minibatch, o.imitationCoefficient, o.entropyCoefficient);
-        const lr = o.lr * (b.lrScale ?? 1) * Math.min(1, (this.updateSteps + 1) / Math.max(1, o.warmup));
-        const done = await this.optimizerStep(
-          minibatch,
-          { objective: o.objective, correction: o.correction, fresh, reference },
-          lr,
-        );
-        if (fresh) for (const p of minibatch) for (const s of p.slots) s.old.set(s.now);
-        if (done.applied) this.updateSteps++;
-        report.step(minibatch, done.parts, done.norm, done.applied, reference);
-        onProgress?.({
-          kind: 'update',
-          step: ++step,
-          steps: Math.max(step, Math.max(b.epochs, epoch + 1) * perEpoch),
-          loss: done.parts[0]!,
-          lr,
-          ms: this.now() - start,
-        });
+        const { loss, lr } = await this.#minibatch(order.slice(i, i + size), variant, b.lrScale ?? 1, report);
+        const steps = Math.max(++step, Math.max(b.epochs, epoch + 1) * perEpoch);
+        onProgress?.({ kind: 'update', step, steps, loss, lr, ms: this.#now() - start });
       }
     }
-    report.passes(epoch, places.length > 0 ? reuseEss(places) : 1);
-    if (places.length > 0) this.version++;
-    return report.build(
-      this.version,
-      this.now() - start,
-      places.reduce((n, p) => n + p.slots.length, 0),
-      places,
-      b.samples.length,
-    );
+    report.passes(epoch, states.length > 0 ? reuseEss(states) : 1);
+    if (states.length > 0) this.#version++;
+    const samples = states.reduce((n, p) => n + p.slots.length, 0);
+    return report.build(this.#version, this.#now() - start, samples, states, b.samples.length);
+  }
+
+  /** One optimizer step of an update; the learning rate rises over the first `warmup` of them. */
+  async #minibatch(
+    states: readonly PackedState[],
+    variant: GradVariant,
+    lrScale: number,
+    report: ReportBuilder,
+  ): Promise<{ readonly loss: number; readonly lr: number }> {
+    const o = this.options,
+      lr = o.lr * lrScale * Math.min(1, (this.#updateSteps + 1) / Math.max(1, o.warmup));
+    applyLossWeights(states, o.imitationCoefficient, o.entropyCoefficient);
+    const done = await this.#optimizer.step(states, variant, lr, this.#rng);
+    if (variant.fresh) for (const p of states) for (const s of p.slots) s.old.set(s.now);
+    if (done.applied) this.#updateSteps++;
+    report.step(states, done.parts, done.norm, done.applied, variant.reference);
+    return { loss: done.parts[0]!, lr };
   }
 
   /**
    * Behaviour cloning: `steps` optimizer steps on random samples, randomly shifted; warm-up and cosine decay of the
-   * learning rate. The result becomes the reference.
+   * learning rate. The result becomes the reference. An interrupted one keeps and reports what it has learned.
    */
   async imitate(b: TrainBatch, i: ImitateOptions, onProgress?: OnProgress): Promise<UpdateReport> {
-    const o = this.options,
-      start = this.now(),
-      report = new ReportBuilder(o);
-    const samples = b.samples.filter((s) => s.weight !== 0);
-    let queue: StepSample[] = [],
-      seen = 0;
-    const last = Math.max(1, Math.ceil(i.steps / 10));
-    const recent = new ReportBuilder(o);
-    this.interrupted = false;
-    for (let step = 0; step < i.steps && samples.length > 0 && !this.interrupted; step++) {
-      const picked: StepSample[] = [];
-      while (picked.length < o.imitateStates) {
-        if (queue.length === 0) queue = this.rng.shuffle(samples);
-        picked.push(queue.pop()!);
-      }
-      const norm = picked.reduce((n, s) => n + s.weight, 0);
-      const places = picked.map((s) => this.imitationPlace(s, s.weight / norm, i.shift));
-      const lr = imitationRate(i.lr, step, i.steps);
-      // Imitation fits the policy itself; sampling it at another temperature then sharpens or flattens what was
-      // learned.
-      const done = await this.optimizerStep(
-        places,
-        { objective: 'ppo', correction: 'none', fresh: true, reference: false },
-        lr,
-        1,
-      );
-      seen += places.length;
-      (i.steps - step <= last ? recent : report).step(places, done.parts, done.norm, done.applied, false);
+    const start = this.#now(),
+      early = new ReportBuilder(this.options),
+      late = new ReportBuilder(this.options),
+      next = this.#drawing(b.samples.filter((s) => s.weight !== 0));
+    let states = 0,
+      latest: ReportBuilder | undefined;
+    this.#interrupted = false;
+    for (let step = 0; step < i.steps && next && !this.#interrupted; step++) {
+      const picked = Array.from({ length: this.options.imitateStates }, next),
+        norm = picked.reduce((n, s) => n + s.weight, 0),
+        packed = picked.map((s) => this.#imitationState(s, s.weight / norm, i.shift)),
+        lr = imitationRate(i.lr, step, i.steps);
+      const done = await this.#optimizer.step(packed, IMITATION.variant, lr, this.#rng, IMITATION.temperature);
+      states += packed.length;
+      latest = i.steps - step <= reportedSteps(i.steps) ? late : early;
+      latest.step(packed, done.parts, done.norm, done.applied, false);
       onProgress?.({
         kind: 'imitate',
         step: step + 1,
         steps: i.steps,
         loss: done.parts[2]!,
         lr,
-        ms: this.now() - start,
+        ms: this.#now() - start,
       });
     }
-    if (seen > 0) {
-      this.version++;
-      this.reference = this.theta.slice();
+    if (states > 0) {
+      this.#version++;
+      this.#reference = this.theta.slice();
     }
-    const early = report.build(this.version, 0, 0, []),
-      late = recent.build(this.version, this.now() - start, seen, []);
-    // Losses of the last tenth of the steps say what was reached; counts are of all steps.
+    const [a, z] = [early, late].map((r) => r.build(this.#version, this.#now() - start, states, []));
+    // Counts are of all steps, losses of the last ones.
     return {
-      ...late,
-      states: seen,
-      optimizerSteps: early.optimizerSteps + late.optimizerSteps,
-      skippedNonFinite: early.skippedNonFinite + late.skippedNonFinite,
+      ...(latest === early ? a! : z!),
+      states,
+      optimizerSteps: a!.optimizerSteps + z!.optimizerSteps,
+      skippedNonFinite: a!.skippedNonFinite + z!.skippedNonFinite,
     };
   }
 
   /**
    * Reading lessons: find each of a screen's words. Only eyes, word table and `find` learn. The screens stay for later
-   * steps (`readingCoefficient`).
+   * steps (`readingCoefficient`). An interrupted one keeps and reports what it has learned.
    */
   async read(screens: readonly ReadingScreen[], r: ReadOptions, onProgress?: OnProgress): Promise<ReadReport> {
-    const start = this.now(),
-      size = this.options.imitateStates,
-      { many } = this.sessions,
-      last = Math.max(1, Math.ceil(r.steps / 10));
-    let queue: ReadingScreen[] = [],
-      lossSum = 0;
-    this.lessons = screens;
-    this.shift = r.shift;
-    this.interrupted = false;
-    for (let step = 0; step < r.steps && screens.length > 0 && !this.interrupted; step++) {
-      const picked = Array.from({ length: Math.ceil(size / many.batch) * many.batch }, () => {
-        if (queue.length === 0) queue = this.rng.shuffle(screens);
-        return lesson(this.model.spec, queue.pop()!, r.shift, this.rng);
-      });
-      const scale = 1 / Math.max(1, picked.reduce((n, l) => n + l.words, 0) * READ_CELLS),
-        lr = imitationRate(r.lr, step, r.steps);
-      let gradient: Ort.Tensor = many.floats(new Float32Array(this.theta.length)),
-        loss = 0;
-      for (const micro of chunks(picked, many.batch)) {
-        const out = await many.read({
-          ...many.packLessons(micro, scale),
-          theta: many.floats(this.theta),
-          accumulated: gradient,
-        });
-        gradient = out.gradient as Ort.Tensor;
-        loss += (out.loss!.data as Float32Array)[0]!;
-      }
-      await this.step(gradient, lr);
-      if (r.steps - step <= last) lossSum += loss;
-      onProgress?.({ kind: 'read', step: step + 1, steps: r.steps, loss, lr, ms: this.now() - start });
+    const start = this.#now(),
+      size = this.#optimizer.wholeBatches(this.options.imitateStates),
+      next = this.#drawing(screens),
+      losses: number[] = [];
+    this.#interrupted = false;
+    for (let step = 0; step < r.steps && next && !this.#interrupted; step++) {
+      const lr = imitationRate(r.lr, step, r.steps),
+        picked = Array.from({ length: size }, () => lesson(this.model.spec, next(), r.shift, this.#rng)),
+        loss = await this.#optimizer.readingStep(picked, lr);
+      losses.push(loss);
+      onProgress?.({ kind: 'read', step: step + 1, steps: r.steps, loss, lr, ms: this.#now() - start });
     }
-    if (r.steps > 0 && screens.length > 0) this.version++;
+    this.#optimizer.keepScreens(screens, r.shift);
+    if (losses.length > 0) this.#version++;
+    const last = losses.slice(-reportedSteps(losses.length));
     return {
-      version: this.version,
-      ms: this.now() - start,
-      loss: lossSum / last,
+      version: this.#version,
+      ms: this.#now() - start,
+      loss: last.reduce((a, x) => a + x, 0) / Math.max(1, last.length),
       screens: screens.length,
-      steps: r.steps,
+      steps: losses.length,
     };
   }
 
-  private imitationPlace(s: StepSample, weight: number, shift: number): Place {
-    const { state, choices } = augment(this.model.spec, s.state, s.choices, shift, this.rng);
+  /** Items in random order, all of them before any comes again; undefined without any. */
+  #drawing<T>(items: readonly T[]): (() => T) | undefined {
+    let queue: T[] = [];
+    if (items.length === 0) return undefined;
+    return () => {
+      if (queue.length === 0) queue = this.#rng.shuffle(items);
+      return queue.pop()!;
+    };
+  }
+
+  /** A demonstrated step, randomly shifted; part of a cell's weight goes to its neighbours (`cellSmoothing`). */
+  #imitationState(s: StepSample, weight: number, shift: number): PackedState {
+    const { cellSmoothing } = this.options,
+      { state, choices } = augment(this.model.spec, s.state, s.choices, shift, this.#rng);
     const own: number[] = [],
       extra: Slot[] = [];
     for (const c of choices) {
-      const near = this.options.cellSmoothing > 0 ? neighbourChoices(this.model.spec, c) : [];
-      own.push(weight * (near.length > 0 ? 1 - this.options.cellSmoothing : 1));
+      const near = cellSmoothing > 0 ? neighbourChoices(this.model.spec, c) : [];
+      own.push(weight * (near.length > 0 ? 1 - cellSmoothing : 1));
       for (let k = 0; k < near.length; k += TOKENS) {
         const ids = near.slice(k, k + TOKENS);
         extra.push(
-          makeSlot(ids, {
-            term: 'imitation',
-            imitation: ids.map(() => (weight * this.options.cellSmoothing) / near.length),
-          }),
+          makeSlot(ids, { term: 'imitation', imitation: ids.map(() => (weight * cellSmoothing) / near.length) }),
         );
       }
     }
@@ -326,124 +268,23 @@ export class Learner {
       entropy: 0,
     };
   }
-
-  private knobs(): Record<(typeof KNOBS)[number], number> {
-    const o = this.options;
-    return {
-      epsLow: o.epsLow,
-      epsHigh: o.epsHigh,
-      dualClip: o.dualClip,
-      tisCap: o.tisCap,
-      bandLow: o.icePopBand[0],
-      bandHigh: o.icePopBand[1],
-      klBeta: o.klBeta,
-      temperature: o.temperature,
-    };
-  }
-
-  /** Log-probs of all slots under given weights, into `old` or `ref`. */
-  private async score(places: readonly Place[], theta: Float32Array, into: 'old' | 'ref'): Promise<void> {
-    for (const { s, micro } of this.microBatches(places)) {
-      const out = await s.score({ ...s.pack(micro, this.knobs()), theta: s.floats(theta) });
-      this.unpack(micro, out.logprobs!.data as Float32Array, out.entropy!.data as Float32Array, into);
-    }
-  }
-  private unpack(
-    micro: readonly Place[],
-    logprobs: Float32Array,
-    entropy: Float32Array,
-    into: 'old' | 'ref' | 'now',
-  ): void {
-    micro.forEach((p, i) => {
-      p.entropy = entropy[i]!;
-      p.slots.forEach((s, j) => {
-        const at = (i * this.options.slots + j) * TOKENS;
-        s[into].set(logprobs.subarray(at, at + TOKENS));
-      });
-    });
-  }
-
-  /**
-   * Accumulates the gradient over the micro-batches, then AdamW. A non-finite gradient leaves weights and optimizer as
-   * they were.
-   */
-  private async optimizerStep(
-    places: readonly Place[],
-    v: GradVariant,
-    lr: number,
-    temperature = this.options.temperature,
-  ): Promise<{ parts: number[]; norm: number; applied: boolean }> {
-    const s = this.sessions.one,
-      n = this.theta.length,
-      parts = [0, 0, 0, 0, 0],
-      theta = s.floats(this.theta);
-    let gradient = s.floats(new Float32Array(n));
-    for (const { s: by, micro } of this.microBatches(places)) {
-      const out = await by.grad(v, {
-        ...by.pack(micro, { ...this.knobs(), temperature }),
-        theta,
-        accumulated: gradient,
-      });
-      gradient = out.gradient as typeof gradient;
-      (out.parts!.data as Float32Array).forEach((x, i) => {
-        parts[i]! += x;
-      });
-      this.unpack(micro, out.logprobs!.data as Float32Array, out.entropy!.data as Float32Array, 'now');
-    }
-    if (this.lessons.length > 0 && this.options.readingCoefficient > 0) {
-      const { many } = this.sessions,
-        picked = Array.from({ length: many.batch }, () =>
-          lesson(this.model.spec, this.rng.pick(this.lessons), this.shift, this.rng),
-        );
-      const scale = this.options.readingCoefficient / Math.max(1, picked.reduce((a, l) => a + l.words, 0) * READ_CELLS);
-      gradient = (await many.read({ ...many.packLessons(picked, scale), theta, accumulated: gradient }))
-        .gradient as typeof gradient;
-    }
-    return { parts, ...(await this.step(gradient, lr)) };
-  }
-
-  /** One AdamW step; a non-finite gradient changes nothing. */
-  private async step(gradient: Ort.Tensor, lr: number): Promise<{ norm: number; applied: boolean }> {
-    const s = this.sessions.one,
-      theta = s.floats(this.theta);
-    const o = this.options,
-      t = this.adamSteps + 1;
-    const knob: Record<(typeof ADAM_KNOBS)[number], number> = {
-      lr,
-      beta1: o.beta1,
-      beta2: o.beta2,
-      epsilon: o.adamEpsilon,
-      weightDecay: o.weightDecay,
-      gradClip: o.gradClip,
-      c1: 1 - o.beta1 ** t,
-      c2: 1 - o.beta2 ** t,
-    };
-    const out = await s.adam({
-      theta,
-      gradient,
-      m: s.floats(this.m),
-      v: s.floats(this.v),
-      decay: s.floats(this.decay),
-      knobs: s.floats(Float32Array.from(ADAM_KNOBS, (k) => knob[k])),
-    });
-    const norm = (out.norm!.data as Float32Array)[0]!;
-    const applied = Number.isFinite(norm);
-    if (applied) {
-      this.theta = out.theta2!.data as Float32Array;
-      this.m = out.m2!.data as Float32Array;
-      this.v = out.v2!.data as Float32Array;
-      this.adamSteps = t;
-    }
-    return { norm, applied };
-  }
 }
+
+/** Optimizer steps whose losses are reported. */
+const reportedSteps = (steps: number): number => Math.max(1, Math.ceil(steps * REPORTED_SHARE));
+
+/**
+ * Worth another pass while the samples still speak for the weights reached: the pass before told how far these went.
+ */
+const worthAnotherPass = (b: TrainBatch, epoch: number, states: readonly PackedState[]): boolean =>
+  epoch < b.epochs || (b.reuse !== undefined && epoch < b.reuse.epochs && reuseEss(states) >= b.reuse.ess);
 
 /**
  * Effective sample size / n of the policy samples as last seen (`now`) against the policy before the update (`old`),
  * one weight a step.
  */
-function reuseEss(places: readonly Place[]): number {
-  const weights = places.flatMap((p) =>
+function reuseEss(states: readonly PackedState[]): number {
+  const weights = states.flatMap((p) =>
     p.slots.flatMap((s) =>
       s.term === 'policy' ? [tisSequence(s.now.subarray(0, s.tokens), s.old.subarray(0, s.tokens), Infinity)] : [],
     ),
@@ -457,8 +298,4 @@ export function imitationRate(lr: number, step: number, steps: number): number {
   if (step < warm) return (lr * (step + 1)) / warm;
   const x = (step - warm) / Math.max(1, steps - warm);
   return lr * (0.05 + 0.95 * 0.5 * (1 + Math.cos(Math.PI * x)));
-}
-
-function* chunks<T>(xs: readonly T[], n: number): Generator<readonly T[]> {
-  for (let i = 0; i < xs.length; i += n) yield xs.slice(i, i + n);
 }

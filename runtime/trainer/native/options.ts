@@ -1,3 +1,5 @@
+import type { RunConfig } from '../../config/index.js';
+
 /**
  * Everything that can be chosen about training. Defaults: DART's where they fit a small policy, measured ones otherwise
  * (spec/embedded-trainer.md 6, 8).
@@ -90,3 +92,27 @@ export const TRAINER_DEFAULTS: TrainerOptions = {
   slots: 8,
   threads: 1,
 };
+
+/** The run file's options in the trainer's own words. `exportDir`: where it writes the policy of each version. */
+export function trainerOptions(c: RunConfig, exportDir: string): Partial<TrainerOptions> {
+  const t = c.trainer;
+  return {
+    objective: t.algorithm,
+    epsLow: t.epsLow,
+    epsHigh: t.epsHigh,
+    dualClip: t.dualClip,
+    correction: t.tis.enabled ? 'token' : 'none',
+    tisCap: t.tis.cap,
+    klBeta: t.klBeta,
+    entropyCoefficient: t.entropyBonus,
+    imitationCoefficient: t.imitationCoef,
+    temperature: c.policy.temperature,
+    lr: t.lr,
+    weightDecay: t.weightDecay,
+    gradClip: t.gradClip,
+    minibatchStates: t.minibatchStates,
+    threads: t.threads,
+    exportDir,
+    readingCoefficient: c.warmStart.reading.coef,
+  };
+}

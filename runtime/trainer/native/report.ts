@@ -1,146 +1,173 @@
 import type { PolicyVersion } from '../../domain/index.js';
 import { correctionMetrics, HISTOGRAM_BINS, icePop, tisSequence, tisToken } from '../objective/corrections.js';
 import { k1, k3, klTerm } from '../objective/kl.js';
-import { clipState, gspoRatio, ratioOf } from '../objective/policyLoss.js';
+import { clipState, gspoRatio, MAX_LOG_RATIO, ratioOf } from '../objective/policyLoss.js';
 import type { UpdateReport } from '../types.js';
 import type { TrainerOptions } from './options.js';
-import type { Place, Slot } from './places.js';
+import type { PackedState, Slot } from './packing.js';
 
 /** Gathers what one call of the trainer did, optimizer step by optimizer step, and sums it up as an UpdateReport. */
 export class ReportBuilder {
-  private readonly o: TrainerOptions;
-  private steps = 0;
-  private skipped = 0;
-  private gradNorm = 0;
-  private loss = 0;
-  private policyLoss = 0;
-  private imitationLoss = 0;
-  private entropy = 0;
-  private entropies = 0;
-  private ratios = 0;
-  private ratioSum = 0;
-  private ratioMax = 0;
-  private low = 0;
-  private high = 0;
-  private dual = 0;
-  private refKl = 0;
-  private epochs = 1;
-  private reuseEss = 1;
+  readonly #o: TrainerOptions;
+  #steps = 0;
+  #skipped = 0;
+  #gradNorm = 0;
+  #loss = 0;
+  #policyLoss = 0;
+  #imitationLoss = 0;
+  #entropy = 0;
+  #entropies = 0;
+  #ratios = 0;
+  #ratioSum = 0;
+  #ratioMax = 0;
+  #low = 0;
+  #high = 0;
+  #dual = 0;
+  #refKl = 0;
+  #epochs = 1;
+  #reuseEss = 1;
 
   constructor(o: TrainerOptions) {
-    this.o = o;
+    this.#o = o;
   }
 
   /** `parts` = [loss, policy, imitation, kl, bonus] summed over the step's micro-batches. */
   step(
-    places: readonly Place[],
+    states: readonly PackedState[],
     parts: readonly number[],
     norm: number,
     applied: boolean,
     withReference: boolean,
   ): void {
-    this.steps++;
+    this.#steps++;
     if (!applied) {
-      this.skipped++;
+      this.#skipped++;
       return;
     }
-    this.gradNorm += norm;
-    this.loss += parts[0]!;
-    this.policyLoss += parts[1]!;
-    this.imitationLoss += parts[2]!;
-    for (const p of places) {
-      this.entropy += p.entropy;
-      this.entropies++;
-      for (const s of p.slots) if (s.term === 'policy') this.slot(s, withReference);
+    this.#gradNorm += norm;
+    this.#loss += parts[0]!;
+    this.#policyLoss += parts[1]!;
+    this.#imitationLoss += parts[2]!;
+    for (const p of states) {
+      this.#entropy += p.entropy;
+      this.#entropies++;
+      for (const s of p.slots) if (s.term === 'policy') this.#slot(s, withReference);
     }
   }
   passes(epochs: number, ess: number): void {
-    this.epochs = epochs;
-    this.reuseEss = ess;
+    this.#epochs = epochs;
+    this.#reuseEss = ess;
   }
-  private slot(s: Slot, withReference: boolean): void {
-    const o = this.o,
+  #slot(s: Slot, withReference: boolean): void {
+    const o = this.#o,
       band = { low: o.epsLow, high: o.epsHigh };
     const whole =
       o.objective === 'gspo' ? gspoRatio(s.now.subarray(0, s.tokens), s.old.subarray(0, s.tokens)) : undefined;
     for (let t = 0; t < s.tokens; t++) {
       const r = whole ?? ratioOf(s.now[t]!, s.old[t]!);
-      this.ratios++;
-      this.ratioSum += r;
-      this.ratioMax = Math.max(this.ratioMax, r);
+      this.#ratios++;
+      this.#ratioSum += r;
+      this.#ratioMax = Math.max(this.#ratioMax, r);
       const c = clipState(r, s.advantage, band, o.dualClip);
-      if (c === 'low') this.low++;
-      else if (c === 'high') this.high++;
-      else if (c === 'dual') this.dual++;
-      if (withReference) this.refKl += klTerm(s.now[t]!, s.ref[t]!);
+      if (c === 'low') this.#low++;
+      else if (c === 'high') this.#high++;
+      else if (c === 'dual') this.#dual++;
+      if (withReference) this.#refKl += klTerm(s.now[t]!, s.ref[t]!);
     }
   }
 
-  /**
-   * Train-against-rollout figures are of the policy before the update, over all tokens with known rollout log-probs.
-   */
   /** `batch`: samples in the batch, to tell the weight of each. */
-  build(version: PolicyVersion, ms: number, samples: number, places: readonly Place[], batch?: number): UpdateReport {
-    const o = this.o,
-      weights: number[] = [],
-      sampleWeights = batch === undefined ? undefined : new Float32Array(batch).fill(NaN);
-    let kl1 = 0,
-      kl3 = 0,
-      tokens = 0;
-    for (const p of places)
-      for (const s of p.slots) {
-        if (s.term !== 'policy') continue;
-        if (!s.rollout) {
-          if (sampleWeights) sampleWeights[s.sample] = 1;
-          continue;
-        }
-        const old = s.old.subarray(0, s.tokens);
-        const of =
-          o.correction === 'icepop'
-            ? icePop(old, s.rollout, ...o.icePopBand)
-            : o.correction === 'sequence'
-              ? new Array<number>(s.tokens).fill(tisSequence(old, s.rollout, o.tisCap))
-              : tisToken(old, s.rollout, o.tisCap);
-        weights.push(...of);
-        if (sampleWeights) sampleWeights[s.sample] = of.reduce((a, w) => a + w, 0) / of.length;
-        for (let t = 0; t < s.tokens; t++) {
-          const x = s.rollout[t]! - old[t]!;
-          kl1 += k1(x);
-          kl3 += k3(Math.max(-20, Math.min(20, x)));
-          tokens++;
-        }
-      }
-    const cap = o.correction === 'icepop' ? o.icePopBand[1] : o.tisCap;
-    const tis = correctionMetrics(weights, cap, o.correction === 'icepop' ? (w) => w === 0 : undefined);
-    const done = Math.max(1, this.steps - this.skipped),
+  build(
+    version: PolicyVersion,
+    ms: number,
+    samples: number,
+    states: readonly PackedState[],
+    batch?: number,
+  ): UpdateReport {
+    const { weights, sampleWeights, kl1, kl3, tokens } = againstRollouts(this.#o, states, batch),
+      dropping = this.#o.correction === 'icepop',
+      cap = dropping ? this.#o.icePopBand[1] : this.#o.tisCap,
+      tis = correctionMetrics(weights, cap, dropping ? (w) => w === 0 : undefined);
+    const done = Math.max(1, this.#steps - this.#skipped),
       per = (x: number, n: number): number => (n === 0 ? 0 : x / n);
     return {
       version,
       ms,
       samples,
-      states: places.length,
-      optimizerSteps: this.steps - this.skipped,
-      epochs: this.epochs,
-      reuseEss: this.reuseEss,
-      loss: this.loss / done,
-      policyLoss: this.policyLoss / done,
-      imitationLoss: this.imitationLoss / done,
-      entropy: per(this.entropy, this.entropies),
+      states: states.length,
+      optimizerSteps: this.#steps - this.#skipped,
+      epochs: this.#epochs,
+      reuseEss: this.#reuseEss,
+      loss: this.#loss / done,
+      policyLoss: this.#policyLoss / done,
+      imitationLoss: this.#imitationLoss / done,
+      entropy: per(this.#entropy, this.#entropies),
       klK1: per(kl1, tokens),
       klK3: per(kl3, tokens),
-      refKl: per(this.refKl, this.ratios),
-      ratioMean: this.ratios === 0 ? 1 : this.ratioSum / this.ratios,
-      ratioMax: this.ratios === 0 ? 1 : this.ratioMax,
-      clipLow: per(this.low, this.ratios),
-      clipHigh: per(this.high, this.ratios),
-      dualClip: per(this.dual, this.ratios),
+      refKl: per(this.#refKl, this.#ratios),
+      ratioMean: this.#ratios === 0 ? 1 : this.#ratioSum / this.#ratios,
+      ratioMax: this.#ratios === 0 ? 1 : this.#ratioMax,
+      clipLow: per(this.#low, this.#ratios),
+      clipHigh: per(this.#high, this.#ratios),
+      dualClip: per(this.#dual, this.#ratios),
       tisMean: tis.mean,
       tisCapped: tis.bounded,
       ess: tis.ess,
       tisHistogram: weights.length > 0 ? tis.histogram : new Array<number>(HISTOGRAM_BINS).fill(0),
-      gradNorm: this.gradNorm / done,
-      skippedNonFinite: this.skipped,
+      gradNorm: this.#gradNorm / done,
+      skippedNonFinite: this.#skipped,
       ...(sampleWeights ? { sampleWeights } : {}),
     };
   }
+}
+
+interface AgainstRollouts {
+  /** Importance weight of every token with known rollout log-probs. */
+  readonly weights: readonly number[];
+  /** Mean of them per sample of the batch, NaN where there is none. */
+  readonly sampleWeights: Float32Array | undefined;
+  /** Sums of the k1 and k3 estimators of KL(train || rollout) over `tokens` tokens. */
+  readonly kl1: number;
+  readonly kl3: number;
+  readonly tokens: number;
+}
+
+/** The policy before the update against the one that rolled out, over all tokens with known rollout log-probs. */
+function againstRollouts(
+  o: TrainerOptions,
+  states: readonly PackedState[],
+  batch: number | undefined,
+): AgainstRollouts {
+  const weights: number[] = [],
+    sampleWeights = batch === undefined ? undefined : new Float32Array(batch).fill(NaN);
+  let kl1 = 0,
+    kl3 = 0,
+    tokens = 0;
+  for (const p of states)
+    for (const s of p.slots) {
+      if (s.term !== 'policy') continue;
+      if (!s.rollout) {
+        // A demonstration: its behaviour is unknown, so its weight is 1 (dart-algorithm.md 3b).
+        if (sampleWeights) sampleWeights[s.sample] = 1;
+        continue;
+      }
+      const old = s.old.subarray(0, s.tokens),
+        own = importanceWeights(o, old, s.rollout);
+      weights.push(...own);
+      if (sampleWeights) sampleWeights[s.sample] = own.reduce((a, w) => a + w, 0) / own.length;
+      for (let t = 0; t < s.tokens; t++) {
+        const x = s.rollout[t]! - old[t]!;
+        kl1 += k1(x);
+        kl3 += k3(Math.max(-MAX_LOG_RATIO, Math.min(MAX_LOG_RATIO, x)));
+        tokens++;
+      }
+    }
+  return { weights, sampleWeights, kl1, kl3, tokens };
+}
+
+/** Per token (dart-algorithm.md 3f and its variants). */
+function importanceWeights(o: TrainerOptions, old: Float32Array, rollout: ArrayLike<number>): number[] {
+  if (o.correction === 'icepop') return icePop(old, rollout, ...o.icePopBand);
+  if (o.correction === 'sequence') return new Array<number>(old.length).fill(tisSequence(old, rollout, o.tisCap));
+  return tisToken(old, rollout, o.tisCap);
 }

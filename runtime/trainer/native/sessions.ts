@@ -1,13 +1,13 @@
 import type * as Ort from 'onnxruntime-node';
 import { StudioError } from '../../domain/index.js';
 import { adamGraph } from './model/adamGraph.js';
-import { gradGraph, KNOBS, scoreGraph, TOKENS, type GradVariant } from './model/lossGraph.js';
+import { gradGraph, LOSS_PARAMS, scoreGraph, TOKENS, type GradVariant } from './model/lossGraph.js';
 import { inputShapes } from './model/glyph.js';
 import type { PolicyModel } from './model/policyGraph.js';
 import { readGraph } from './model/readGraph.js';
 import { READ_CELLS, READ_WORDS, type Lesson } from './reading.js';
 import type { Graph } from './graph/graph.js';
-import type { Place } from './places.js';
+import type { PackedState } from './packing.js';
 
 export type Feeds = Record<string, Ort.Tensor>;
 
@@ -91,12 +91,12 @@ export class Sessions {
     return a.fill(0) as T;
   }
 
-  /** The inputs of at most `batch` places; missing ones stay zero and weigh nothing. */
-  pack(places: readonly Place[], knobs: Readonly<Record<(typeof KNOBS)[number], number>>): Feeds {
+  /** The inputs of at most `batch` states; missing ones stay zero and weigh nothing. */
+  pack(states: readonly PackedState[], lossParams: Readonly<Record<(typeof LOSS_PARAMS)[number], number>>): Feeds {
     const { batch: b, slots: k, model } = this,
       shape = inputShapes(model.spec, b),
       per = k * TOKENS;
-    if (places.length > b) throw new RangeError(`${places.length} places do not fit a micro-batch of ${b}`);
+    if (states.length > b) throw new RangeError(`${states.length} states do not fit a micro-batch of ${b}`);
     const size = (s: readonly number[]): number => s.reduce((x, y) => x * y, 1);
     const obs = this.buffer('obs', () => new Uint8Array(size(shape.obs)));
     const instruction = this.buffer('instruction', () => new Int32Array(size(shape.instruction)));
@@ -109,7 +109,7 @@ export class Sessions {
     >;
     const advantage = this.buffer('advantage', () => new Float32Array(b * k)),
       entropyWeight = this.buffer('entropyWeight', () => new Float32Array(b));
-    places.forEach((p, i) => {
+    states.forEach((p, i) => {
       obs.set(p.state.obs, i * (obs.length / b));
       instruction.set(p.state.instruction, i * (instruction.length / b));
       history.set(p.state.history, i * (history.length / b));
@@ -138,8 +138,8 @@ export class Sessions {
       ...Object.fromEntries(names.map((n) => [n, this.floats(token[n], [b, k, TOKENS])])),
       advantage: this.floats(advantage, [b, k]),
       entropyWeight: this.floats(entropyWeight),
-      knobs: this.floats(Float32Array.from(KNOBS, (n) => knobs[n])),
-      temperature: this.floats(Float32Array.of(knobs.temperature)),
+      lossParams: this.floats(Float32Array.from(LOSS_PARAMS, (n) => lossParams[n])),
+      temperature: this.floats(Float32Array.of(lossParams.temperature)),
     };
   }
 

@@ -1,5 +1,6 @@
 import type { DesktopId, PolicyVersion, RolloutId } from '../../../runtime/domain/index.js';
-import type { ClaimedBatch, EventSink } from '../../../runtime/data/dataManager.js';
+import type { ClaimedBatch } from '../../../runtime/data/claims.js';
+import type { EventSink } from '../../../runtime/data/commits.js';
 import type { RunEvent } from '../../../runtime/data/events.js';
 import { isError } from '../../../runtime/data/events.js';
 import type { ModelPool, ModelPoolEvent } from '../../../runtime/rollout/modelPool.js';

@@ -8,7 +8,7 @@ import { Learner } from '../../../runtime/trainer/native/learner.js';
 import { gradGraph } from '../../../runtime/trainer/native/model/lossGraph.js';
 import { policyGraph, policyModel } from '../../../runtime/trainer/native/model/policyGraph.js';
 import { TRAINER_DEFAULTS } from '../../../runtime/trainer/native/options.js';
-import { toPlaces, weigh } from '../../../runtime/trainer/native/places.js';
+import { packSamples, applyLossWeights } from '../../../runtime/trainer/native/packing.js';
 import { loadOrt, Sessions } from '../../../runtime/trainer/native/sessions.js';
 import { bar, benchArgs, finish, summary, type Bar } from '../lib/report.js';
 import { policySamples, writeProblem } from './problem.js';
@@ -61,14 +61,14 @@ const dir = mkdtempSync(join(tmpdir(), 'bench-trainer-')),
   torch = needTorch();
 let peer: TorchPeer | undefined;
 if ('python' in torch) {
-  const places = toPlaces(samples, o.slots),
+  const states = packSamples(samples, o.slots),
     sessions = new Sessions(ort, model, STATES, o.slots, THREADS);
-  weigh(places, o.imitationCoefficient, o.entropyCoefficient);
+  applyLossWeights(states, o.imitationCoefficient, o.entropyCoefficient);
   writeProblem(
     dir,
     model,
     learner.theta,
-    sessions.pack(places, {
+    sessions.pack(states, {
       epsLow: o.epsLow,
       epsHigh: o.epsHigh,
       dualClip: o.dualClip,

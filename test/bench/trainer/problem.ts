@@ -12,7 +12,7 @@ import {
   type RolloutId,
   type StepSample,
 } from '../../../runtime/domain/index.js';
-import { KNOBS, TOKENS } from '../../../runtime/trainer/native/model/lossGraph.js';
+import { LOSS_PARAMS, TOKENS } from '../../../runtime/trainer/native/model/lossGraph.js';
 import { decayMask } from '../../../runtime/trainer/native/model/params.js';
 import type { PolicyModel } from '../../../runtime/trainer/native/model/policyGraph.js';
 import type { TrainerOptions } from '../../../runtime/trainer/native/options.js';
@@ -65,7 +65,7 @@ export function writeProblem(
     at += d.shape.reduce((a, b) => a * b, 1);
     return one;
   });
-  const knobs = Object.fromEntries(KNOBS.map((k, i) => [k, (feeds.knobs!.data as Float32Array)[i]!]));
+  const lossParams = Object.fromEntries(LOSS_PARAMS.map((k, i) => [k, (feeds.lossParams!.data as Float32Array)[i]!]));
   const asks = m.spec.types.map((t) =>
     HEADS.filter((h) => h !== 'type').map((h) => (HEADS_OF_TYPE[t].includes(h) ? 1 : 0)),
   );
@@ -75,7 +75,7 @@ export function writeProblem(
       spec: m.spec,
       size: m.size,
       layout,
-      knobs,
+      lossParams,
       asks,
       batch,
       slots: o.slots,

@@ -3,7 +3,7 @@
     torch_peer.py DIR check          one update; writes gradient.f32, theta2.f32 and result.json
     torch_peer.py DIR bench THREADS  for every line on stdin runs one update (or one forward pass for "forward") and prints its milliseconds
 
-DIR holds problem.json (layout, sizes, knobs, shapes) and the inputs as raw little-endian files, written by peer.ts.
+DIR holds problem.json (layout, sizes, loss parameters, shapes) and the inputs as raw little-endian files, written by peer.ts.
 """
 import json
 import sys
@@ -16,7 +16,7 @@ import torch.nn.functional as F
 directory, mode = sys.argv[1], sys.argv[2]
 P = json.load(open(f"{directory}/problem.json"))
 torch.set_num_threads(int(sys.argv[3]) if len(sys.argv) > 3 else 1)
-S, Z, knob = P["spec"], P["size"], P["knobs"]
+S, Z, loss_params = P["spec"], P["size"], P["lossParams"]
 COLS, ROWS = S["obs"]["width"] // S["obs"]["cell"], S["obs"]["height"] // S["obs"]["cell"]
 MASKED = -1e9
 
@@ -104,16 +104,16 @@ def forward(obs, instruction, history):
 
 
 def loss():
-    logp = {k: F.log_softmax(v / knob["temperature"], -1) for k, v in forward(X["obs"], X["instruction"], X["history"]).items()}
+    logp = {k: F.log_softmax(v / loss_params["temperature"], -1) for k, v in forward(X["obs"], X["instruction"], X["history"]).items()}
     lp = torch.cat([logp[h] for h in ("type", "cell", "cell2", "text", "key")], 1).gather(1, X["choices"]).view(B, K, 3)
     entropy = {k: -(v.exp() * v).sum(-1) for k, v in logp.items()}
     asks = torch.tensor(P["asks"], dtype=torch.float32)
     whole = entropy["type"] + ((logp["type"].exp() @ asks) * torch.stack([entropy[h] for h in ("cell", "cell2", "text", "key")], 1)).sum(1)
     old, a = lp.detach(), X["advantage"].unsqueeze(2)
     ratio = torch.exp(torch.clamp(lp - old, -20, 20) * X["mask"])
-    l = torch.maximum(-ratio * a, -torch.clamp(ratio, 1 - knob["epsLow"], 1 + knob["epsHigh"]) * a)
-    l = torch.where(a < 0, torch.minimum(l, -a * knob["dualClip"]), l)
-    w = torch.exp(torch.clamp((old - X["rollout"]) * X["corrected"] * X["mask"], -20, 20)).clamp(max=knob["tisCap"])
+    l = torch.maximum(-ratio * a, -torch.clamp(ratio, 1 - loss_params["epsLow"], 1 + loss_params["epsHigh"]) * a)
+    l = torch.where(a < 0, torch.minimum(l, -a * loss_params["dualClip"]), l)
+    w = torch.exp(torch.clamp((old - X["rollout"]) * X["corrected"] * X["mask"], -20, 20)).clamp(max=loss_params["tisCap"])
     w = torch.where(X["corrected"] == 0, torch.ones_like(w), w)
     return (l * w * X["policyWeight"]).sum() - (lp * X["imitationWeight"]).sum() - (whole * X["entropyWeight"]).sum()
 

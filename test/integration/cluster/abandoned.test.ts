@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { NAME_VARIABLE, stateDir } from '../../../runtime/cluster/providers/sandboxRecords.js';
+import { sandboxOf, stateDir } from '../../../runtime/cluster/providers/sandboxRecords.js';
 import type { Desktop } from '../../../runtime/cluster/types.js';
 import { localProvider, SMALL, whyNoLocalDesktops } from '../../helpers/cluster.js';
 import { endAll, ensureBundle, start } from '../run/cli.js';
@@ -34,20 +34,16 @@ const exe = (pid: number): string => {
  * Processes of a sandbox whose parent is neither of the same sandbox nor a Node.js process: those of nobody. Whatever
  * runs beside this test has its own.
  */
-function orphans(): string[] {
-  return readdirSync('/proc')
-    .filter((n) => /^\d+$/.test(n))
-    .flatMap((n) => {
-      const ours = (pid: number): boolean =>
-        text(`/proc/${pid}/environ`)
-          .split('\0')
-          .some((v) => v.startsWith(`${NAME_VARIABLE}=`));
-      const stat = text(`/proc/${n}/stat`),
-        [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-      if (!state || state === 'Z' || !ours(Number(n)) || ours(Number(parent)) || exe(Number(parent)).endsWith('/node'))
-        return [];
-      return [`${n} ${text(`/proc/${n}/cmdline`).replaceAll('\0', ' ').slice(0, 80)}`];
-    });
+async function orphans(): Promise<string[]> {
+  const found: string[] = [];
+  for (const n of readdirSync('/proc').filter((d) => /^\d+$/.test(d))) {
+    const stat = text(`/proc/${n}/stat`),
+      [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    if (!state || state === 'Z' || exe(Number(parent)).endsWith('/node')) continue;
+    if ((await sandboxOf(Number(n))) === undefined || (await sandboxOf(Number(parent))) !== undefined) continue;
+    found.push(`${n} ${text(`/proc/${n}/cmdline`).replaceAll('\0', ' ').slice(0, 80)}`);
+  }
+  return found;
 }
 
 describe.skipIf(why)('a start that nobody waits for', () => {

@@ -29,7 +29,7 @@ describe.skipIf(why)('a local desktop', () => {
 
   it('starts from the same first frame after 30 dirty episodes', async () => {
     const first = (await d.observe()).data;
-    const fds = await sh(d, 'ls /proc/1/fd | wc -l');
+    const fds = await openInAgent(d);
     for (let i = 0; i < 30; i++) {
       await sh(
         d,
@@ -48,7 +48,7 @@ describe.skipIf(why)('a local desktop', () => {
       ).toMatch(/Documents\nX=320\nY=200$/);
     }
     // What was spawned last may still be ending.
-    await expect.poll(() => sh(d, 'ls /proc/1/fd | wc -l')).toBe(fds);
+    await expect.poll(() => openInAgent(d)).toEqual(fds);
     await expect.poll(() => sh(d, 'ps -e -o stat= | grep -c Z || true')).toBe('0');
   });
 
@@ -130,7 +130,10 @@ describe.skipIf(why)('a local desktop', () => {
     expect(quiet).toMatchObject({ settled: true, detector: 'hold' });
     expect(quiet.ms).toBeGreaterThanOrEqual(HOLD_MS);
     const pid = await d.spawn(['sh', '-c', 'while :; do sleep 0.005; done']);
-    expect(await s.settle({ maxMs: 200 })).toMatchObject({ settled: false, detector: 'hold' });
+    // A loaded machine may starve the loop for longer than the hold; not every time, though.
+    await expect
+      .poll(() => s.settle({ maxMs: 200 }), { timeout: 60_000 })
+      .toMatchObject({ settled: false, detector: 'hold' });
     await sh(d, `kill -9 ${pid}`);
     s.close();
   });
@@ -298,6 +301,17 @@ print([x.name for x in pyatspi.Registry.getDesktop(0)])" 2>/dev/null | grep galc
 
 /** The desktop's own /proc, seen from here: that of its PID 1. */
 const insideProc = (d: Desktop): string => `/proc/${sandboxRecord(d.id).processes[1]!.pid}/root/proc`;
+
+/** Descriptors that the agent has open, as it reads them itself: nobody else inside may look. */
+async function openInAgent(d: Desktop): Promise<number[]> {
+  const open: number[] = [];
+  for (let fd = 0; fd < 64; fd++)
+    await d.readFile(`/proc/self/fdinfo/${fd}`).then(
+      () => open.push(fd),
+      () => undefined,
+    );
+  return open;
+}
 
 /** Who made a record; others' come and go while we read. */
 function ownerOf(file: string): number | undefined {

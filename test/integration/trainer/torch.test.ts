@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { GLYPH_SPEC } from '../../../runtime/domain/index.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
 import { TRAINER_DEFAULTS } from '../../../runtime/trainer/native/options.js';
-import { toPlaces, weigh } from '../../../runtime/trainer/native/places.js';
+import { packSamples, applyLossWeights } from '../../../runtime/trainer/native/packing.js';
 import { loadOrt, Sessions } from '../../../runtime/trainer/native/sessions.js';
 import { policySamples, writeProblem } from '../../bench/trainer/problem.js';
 import { pythonWithTorch } from '../../bench/trainer/python.js';
@@ -46,10 +46,10 @@ describe('one whole update against PyTorch autograd', () => {
     );
     const learner = await Learner.create(GLYPH_SPEC, o, 5),
       before = learner.theta.slice();
-    const places = toPlaces(samples, o.slots),
+    const packed = packSamples(samples, o.slots),
       sessions = new Sessions(await loadOrt(), learner.model, states, o.slots, 1);
-    weigh(places, o.imitationCoefficient, o.entropyCoefficient);
-    const feeds = sessions.pack(places, {
+    applyLossWeights(packed, o.imitationCoefficient, o.entropyCoefficient);
+    const feeds = sessions.pack(packed, {
       epsLow: o.epsLow,
       epsHigh: o.epsHigh,
       dualClip: o.dualClip,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { random } from '../../../runtime/domain/index.js';
-import { ADAM_KNOBS, adamGraph } from '../../../runtime/trainer/native/model/adamGraph.js';
-import { gradGraph, KNOBS, TOKENS, type GradVariant } from '../../../runtime/trainer/native/model/lossGraph.js';
+import { ADAM_PARAMS, adamGraph } from '../../../runtime/trainer/native/model/adamGraph.js';
+import { gradGraph, LOSS_PARAMS, TOKENS, type GradVariant } from '../../../runtime/trainer/native/model/lossGraph.js';
 import { klTerm } from '../../../runtime/trainer/objective/kl.js';
 import { icePop, tisSequence, tisToken } from '../../../runtime/trainer/objective/corrections.js';
 import { cispo, dualClip, gspoRatio, ratioOf } from '../../../runtime/trainer/objective/policyLoss.js';
@@ -28,7 +28,7 @@ const B = 2,
   model = tinyModel(),
   P = model.layout.total,
   N = B * K * TOKENS;
-const KNOB = {
+const PARAM = {
   epsLow: 0.2,
   epsHigh: 0.28,
   dualClip: 1.6,
@@ -99,9 +99,9 @@ const feeds = (
   ),
   advantage: f64(d.advantage, [B, K]),
   entropyWeight: f64(d.entropyWeight, [B]),
-  knobs: f64(
-    KNOBS.map((k) => KNOB[k]),
-    [KNOBS.length],
+  lossParams: f64(
+    LOSS_PARAMS.map((k) => PARAM[k]),
+    [LOSS_PARAMS.length],
   ),
 });
 
@@ -143,7 +143,7 @@ function expected(v: GradVariant, d: Batch, logprobs: Float64Array): { policy: n
   let policy = 0,
     imitation = 0,
     kl = 0;
-  const band = { low: KNOB.epsLow, high: KNOB.epsHigh };
+  const band = { low: PARAM.epsLow, high: PARAM.epsHigh };
   for (let s = 0; s < B * K; s++) {
     const n = d.mask.slice(s * TOKENS, (s + 1) * TOKENS).reduce((a, b) => a + b, 0),
       of = (a: ArrayLike<number>): number[] => Array.from(a).slice(s * TOKENS, s * TOKENS + n);
@@ -157,17 +157,17 @@ function expected(v: GradVariant, d: Batch, logprobs: Float64Array): { policy: n
       !known || v.correction === 'none'
         ? one
         : v.correction === 'token'
-          ? tisToken(old, roll, KNOB.tisCap)
+          ? tisToken(old, roll, PARAM.tisCap)
           : v.correction === 'sequence'
-            ? one.map(() => tisSequence(old, roll, KNOB.tisCap))
-            : icePop(old, roll, KNOB.bandLow, KNOB.bandHigh);
+            ? one.map(() => tisSequence(old, roll, PARAM.tisCap))
+            : icePop(old, roll, PARAM.bandLow, PARAM.bandHigh);
     lp.forEach((x, t) => {
       const i = s * TOKENS + t,
         r = v.objective === 'gspo' ? gspoRatio(lp, old) : ratioOf(x, old[t]!);
       policy +=
         d.policyWeight[i]! *
         w[t]! *
-        (v.objective === 'cispo' ? cispo(r, a, x, band) : dualClip(r, a, band, KNOB.dualClip));
+        (v.objective === 'cispo' ? cispo(r, a, x, band) : dualClip(r, a, band, PARAM.dualClip));
       imitation -= d.imitationWeight[i]! * x;
       kl += d.policyWeight[i]! * klTerm(x, d.ref[i]!);
     });
@@ -197,7 +197,7 @@ describe('the objective inside ONNX Runtime', () => {
     expect(relative(parts[2]!, want.imitation)).toBeLessThan(1e-9);
     if (v.reference) expect(relative(parts[3]!, want.kl)).toBeLessThan(1e-9);
     expect(
-      relative(parts[0]!, want.policy + want.imitation + (v.reference ? KNOB.klBeta * want.kl : 0) - bonus),
+      relative(parts[0]!, want.policy + want.imitation + (v.reference ? PARAM.klBeta * want.kl : 0) - bonus),
     ).toBeLessThan(1e-9);
 
     if (v.objective === 'cispo') {
@@ -332,9 +332,9 @@ describe('AdamW with clipping by the global norm', () => {
       v: f64(v, [n]),
       gradient: f64(gradient, [n]),
       decay: f64(decay, [n]),
-      knobs: f64(
-        ADAM_KNOBS.map((x) => k[x]),
-        [ADAM_KNOBS.length],
+      adamParams: f64(
+        ADAM_PARAMS.map((x) => k[x]),
+        [ADAM_PARAMS.length],
       ),
     });
     const norm = Math.hypot(...gradient),

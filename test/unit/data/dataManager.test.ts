@@ -139,7 +139,7 @@ describe('data manager', () => {
       await m.switchPool([id<RolloutId>('h2')], false);
       await m.removeFromPool([id<RolloutId>('h3')], 'discarded');
       const holds = (x: DataManager): void => {
-        expect(x.broughtSuccesses().map((t) => [t.id, t.outcome.kind])).toEqual([['h1', 'success']]);
+        expect(x.externalSuccesses().map((t) => [t.id, t.outcome.kind])).toEqual([['h1', 'success']]);
         expect(['h1', 'h2', 'h3', 'h4'].map((r) => x.rejected(id<RolloutId>(r)))).toEqual([false, true, true, false]);
       };
       holds(m);

@@ -1,8 +1,21 @@
-import { appendFile, mkdtemp, open, readFile, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import {
+  appendFile,
+  copyFile,
+  mkdtemp,
+  open,
+  readFile,
+  readdir,
+  rename,
+  rm,
+  stat,
+  truncate,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { StudioError } from '../../../runtime/domain/index.js';
 import { Journal } from '../../../runtime/data/store/journal.js';
 import type { Recovery } from '../../../runtime/data/store/journal.js';
 import { positionOf, readJournal, readRecord, segmentHeader } from '../../../runtime/data/store/journalReader.js';
@@ -266,5 +279,83 @@ describe('journal', () => {
     await done;
     expect(seen).toEqual([0, 1, 2]);
     await journal.close();
+  });
+});
+
+describe('the fence', () => {
+  const foreign: [string, () => Promise<unknown>][] = [
+    ['appends a record', () => appendFile(file(), encodeRecord(2, { foreign: true }))],
+    ['cuts the segment', () => truncate(file(), segmentHeader)],
+    [
+      'replaces the segment by a copy',
+      async () => {
+        await copyFile(file(), `${file()}.copy`);
+        await rename(`${file()}.copy`, file());
+      },
+    ],
+    ['removes the segment', () => rm(file())],
+    ['begins the next segment', () => writeFile(file(1), '')],
+  ];
+  for (const [what, meddle] of foreign)
+    it(`stops the writer when another program ${what}`, async () => {
+      const { journal } = await Journal.open(dir);
+      await Promise.all([journal.append({ n: 0 }), journal.append({ n: 1 })]);
+      await meddle();
+      const before = await readFile(file()).catch(() => undefined);
+      const both = await Promise.allSettled([journal.append({ n: 2 }), journal.append({ n: 3 })]);
+      for (const b of both) expect(b).toMatchObject({ status: 'rejected', reason: { kind: 'run.lost' } });
+      expect(journal.lost).toBe(true);
+      await expect(journal.append({ n: 4 })).rejects.toMatchObject({ kind: 'run.lost' });
+      await journal.close();
+      expect(await readFile(file()).catch(() => undefined)).toEqual(before);
+    });
+
+  it('lets only one of two writers go on, and every acknowledged record is read back', async () => {
+    const first = (await Journal.open(dir)).journal,
+      acknowledged: number[] = [];
+    const put = async (j: Journal, n: number): Promise<boolean> =>
+      j.append({ n }).then(
+        () => acknowledged.push(n) > 0,
+        () => false,
+      );
+    for (let n = 0; n < 10; n++) await put(first, n);
+    const second = (await Journal.open(dir)).journal;
+    for (let n = 10; n < 50; n++) await put(n % 2 ? first : second, n);
+    expect([first.lost, second.lost]).toContain(true);
+    await first.close();
+    await second.close();
+    expect((await all()).map((e) => (e.event as { n: number }).n)).toEqual(acknowledged);
+    expect(acknowledged.length).toBe(10 + 20);
+  });
+
+  it('does not acknowledge a write that another one ran into', async () => {
+    let meddle: () => Promise<void> = () => Promise.resolve();
+    const { journal } = await Journal.open(dir, { fence: () => meddle() });
+    await journal.append({ n: 0 });
+    meddle = async () => {
+      // Behind everything that was looked at.
+      await new Promise((r) => setTimeout(r, 50));
+      await appendFile(file(), encodeRecord(9, { foreign: 'x'.repeat(1000) }));
+    };
+    await expect(journal.append({ n: 1 })).rejects.toMatchObject({ kind: 'run.lost' });
+    await journal.close();
+  });
+
+  it('asks whether this process still owns the folder, before each write', async () => {
+    let mine = true,
+      asked = 0;
+    const fence = (): Promise<void> => {
+      asked++;
+      return mine ? Promise.resolve() : Promise.reject(new StudioError('run.lost', 'It is gone.', 'Resume it.'));
+    };
+    const { journal } = await Journal.open(dir, { fence });
+    await Promise.all(Array.from({ length: 20 }, (_, n) => journal.append({ n })));
+    expect(asked).toBe(1);
+    mine = false;
+    await expect(journal.append({ n: 20 })).rejects.toMatchObject({ kind: 'run.lost' });
+    mine = true;
+    await expect(journal.append({ n: 21 })).rejects.toMatchObject({ kind: 'run.lost' });
+    await journal.close();
+    expect((await all()).length).toBe(20);
   });
 });

@@ -61,14 +61,21 @@ describe('run store', () => {
   it('makes the run folder and keeps run.json as it was', () =>
     withDir(async (dir) => {
       const s = await open(dir);
-      expect((await readdir(dir)).sort()).toEqual(['checkpoints', 'frames', 'journal', 'run.json']);
+      expect((await readdir(dir)).sort()).toEqual(['checkpoints', 'frames', 'journal', 'lock', 'run.json']);
       expect(JSON.parse(await readFile(join(dir, 'run.json'), 'utf8'))).toEqual({ format: 1, ...create });
       await s.close();
       const again = await open(dir, { create: { ...create, id: 'another' } });
       expect(again.meta.id).toBe('run-store');
       await again.append(metric(1));
       await again.close();
-      expect((await readdir(dir)).sort()).toEqual(['checkpoints', 'frames', 'index.sqlite', 'journal', 'run.json']);
+      expect((await readdir(dir)).sort()).toEqual([
+        'checkpoints',
+        'frames',
+        'index.sqlite',
+        'journal',
+        'lock',
+        'run.json',
+      ]);
     }));
 
   it('removes what a killed writer did not finish, and nothing of one that lives', () =>
@@ -122,6 +129,22 @@ describe('run store', () => {
       });
       await s.close();
       await (await open(link)).close();
+    }));
+
+  it('stops when its lock is taken over: what was acknowledged is there, nothing more is', () =>
+    withDir(async (dir) => {
+      const s = await open(dir);
+      await s.append(metric(1));
+      // A holder on a machine that sees the folder but not our process.
+      await mkdir(join(dir, 'lock', '2'));
+      await expect(s.append(metric(2))).rejects.toMatchObject({ kind: 'run.lost' });
+      await rm(join(dir, 'lock', '2'), { recursive: true });
+      await expect(s.append(metric(3))).rejects.toMatchObject({ kind: 'run.lost' });
+      await s.close();
+      expect(await readdir(dir)).not.toContain('index.sqlite');
+      const again = await open(dir);
+      expect(again.recovery).toMatchObject({ records: 1, truncated: 0, damage: [] });
+      await again.close();
     }));
 
   it('brings a subscriber everything from a number on, without gap or repeat', () =>

@@ -26,11 +26,11 @@ import { embeddedPolicy } from '../../../runtime/policy/embedded/embeddedPolicy.
 import { makeSampler } from '../../../runtime/policy/embedded/sampling.js';
 import type { StepAbout } from '../../../runtime/rollout/episode.js';
 import { runEpisode } from '../../../runtime/rollout/episode.js';
-import { DesktopBook } from '../../../runtime/rollout/desktopRegistry.js';
+import { DesktopRegistry } from '../../../runtime/rollout/desktopRegistry.js';
 import { stepExtra } from '../../../runtime/run/stepExtra.js';
 import { coalesce } from '../../../runtime/service/desktops.js';
 import { TRAINER_DEFAULTS } from '../../../runtime/trainer/native/options.js';
-import { toPlaces } from '../../../runtime/trainer/native/places.js';
+import { packSamples } from '../../../runtime/trainer/native/packing.js';
 import { ReportBuilder } from '../../../runtime/trainer/native/report.js';
 import { frameOf } from '../../helpers/policy.js';
 import { FakeDesktop, fakeFrames, fakeTasks, order, scriptedPolicy, task } from '../../helpers/rollout.js';
@@ -51,7 +51,7 @@ describe('the weight of each trained sample', () => {
     weight: 1,
     ...o,
   });
-  it('is told in the order of the batch, whatever places samples shared: truncated ratio, 1 for a demonstration, none for imitation', () => {
+  it('is told in the order of the batch, whatever packed states samples shared: truncated ratio, 1 for a demonstration, none for imitation', () => {
     const samples = [
       sample('a'),
       sample('b', { kind: 'imitation', advantage: 0 }),
@@ -59,9 +59,9 @@ describe('the weight of each trained sample', () => {
       sample('c', { kind: 'imitation', advantage: 2 }),
       sample('a', { weight: 0 }),
     ];
-    const places = toPlaces(samples, 8);
-    for (const p of places) for (const s of p.slots) s.old.set([-2, -2, 0]);
-    const w = new ReportBuilder(TRAINER_DEFAULTS).build(1, 0, samples.length, places, samples.length).sampleWeights!;
+    const states = packSamples(samples, 8);
+    for (const p of states) for (const s of p.slots) s.old.set([-2, -2, 0]);
+    const w = new ReportBuilder(TRAINER_DEFAULTS).build(1, 0, samples.length, states, samples.length).sampleWeights!;
     // exp(-2 + 1) and 1; capped at 1 and exp(-2 + 1).
     expect([...w].map((x) => (Number.isNaN(x) ? NaN : Number(x.toFixed(4))))).toEqual([
       Number(((Math.exp(-1) + 1) / 2).toFixed(4)),
@@ -190,7 +190,7 @@ describe('the last screen', () => {
   });
 });
 
-describe('the book of desktops', () => {
+describe('the registry of desktops', () => {
   const clock = new VirtualClock();
   function parts() {
     const listeners = new Set<(e: PoolEvent) => void>(),
@@ -212,10 +212,10 @@ describe('the book of desktops', () => {
         return Promise.resolve();
       },
     } as unknown as DesktopProvider;
-    const book = new DesktopBook(),
+    const registry = new DesktopRegistry(),
       told: [string, string | undefined][] = [];
-    book.onChange((d, row) => told.push([d, row?.state]));
-    book.attach(pool);
+    registry.onChange((d, row) => told.push([d, row?.state]));
+    registry.attach(pool);
     const set = async (state: PoolStatus['desktops'][number]['state'] | undefined): Promise<void> => {
       status = {
         size: 1,
@@ -225,18 +225,18 @@ describe('the book of desktops', () => {
       for (const l of listeners) l({ type: 'state', desktop: id<DesktopId>('d1'), state: state ?? 'stopped', at: 1 });
       await Promise.resolve();
     };
-    return { book, told, set, wrapped: book.wrap(provider), destroyed };
+    return { registry, told, set, wrapped: registry.wrap(provider), destroyed };
   }
 
   it('tells what each does, once a change, and when it is gone', async () => {
-    const { book, told, set } = parts();
+    const { registry, told, set } = parts();
     await set('resetting');
     await set('ready');
     await set('leased');
-    book.begin('d1', { rollout: 'r1', task: 't', instruction: 'do', cap: 4, version: 3, since: 5 });
-    book.progress('d1', 2, 4);
+    registry.begin('d1', { rollout: 'r1', task: 't', instruction: 'do', cap: 4, version: 3, since: 5 });
+    registry.progress('d1', 2, 4);
     await Promise.resolve();
-    expect(book.rows()).toEqual([
+    expect(registry.rows()).toEqual([
       {
         desktop: 'd1',
         provider: 'local',
@@ -252,7 +252,7 @@ describe('the book of desktops', () => {
         version: 4,
       },
     ]);
-    book.end('d1');
+    registry.end('d1');
     await set(undefined);
     expect(told).toEqual([
       ['d1', 'resetting'],
@@ -263,18 +263,18 @@ describe('the book of desktops', () => {
   });
 
   it('gives a desktop up: every call then says so, its pool is told, and its provider destroys the real one', async () => {
-    const { book, wrapped, destroyed } = parts();
+    const { registry, wrapped, destroyed } = parts();
     const d = await wrapped.create({ screen: { width: 10, height: 10 }, memoryMb: 1, pids: 1 }),
       events: DesktopEvent[] = [];
     d.onEvent((e) => events.push(e));
-    expect(book.desktop('d1')).toBe(d);
-    expect(book.restart('nobody')).toBe(false);
-    expect(book.restart('d1')).toBe(true);
+    expect(registry.desktop('d1')).toBe(d);
+    expect(registry.restart('nobody')).toBe(false);
+    expect(registry.restart('d1')).toBe(true);
     expect(events).toMatchObject([{ type: 'lost', error: { kind: 'desktop.lost' } }]);
     await expect(d.observe()).rejects.toMatchObject({ kind: 'desktop.lost' });
     await wrapped.destroy(d);
     expect(destroyed).toEqual(['d1']);
-    expect(book.desktop('d1')).toBeUndefined();
+    expect(registry.desktop('d1')).toBeUndefined();
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ClaimedBatch } from '../../../runtime/data/dataManager.js';
+import type { ClaimedBatch } from '../../../runtime/data/claims.js';
 import type { BatchId, GroupId } from '../../../runtime/domain/index.js';
 import { id } from '../../../runtime/domain/index.js';
 import type { Regime } from '../../../runtime/rollout/regime.js';
@@ -7,7 +7,7 @@ import { regimeGate } from '../../../runtime/rollout/regime.js';
 import { updateLoop } from '../../../runtime/run/updateLoop.js';
 
 const settle = async (): Promise<void> => {
-  for (let i = 0; i < 30; i++) await null;
+  for (let i = 0; i < 30; i++) await Promise.resolve();
 };
 
 /** A ledger with `ready` groups, a trainer and replicas that end when told. */

@@ -3,10 +3,10 @@ import { Graph, type Tensor } from '../graph/graph.js';
 import { split } from '../graph/structure.js';
 
 /** Scalars of the optimizer step; c1 = 1 - beta1^t and c2 = 1 - beta2^t. */
-export const ADAM_KNOBS = ['lr', 'beta1', 'beta2', 'epsilon', 'weightDecay', 'gradClip', 'c1', 'c2'] as const;
+export const ADAM_PARAMS = ['lr', 'beta1', 'beta2', 'epsilon', 'weightDecay', 'gradClip', 'c1', 'c2'] as const;
 
 /**
- * AdamW with clipping by the global norm. Inputs theta, m, v, gradient, decay [n], knobs; outputs theta2, m2, v2 [n]
+ * AdamW with clipping by the global norm. Inputs theta, m, v, gradient, decay [n], adamParams; outputs theta2, m2, v2 [n]
  * and norm [1]. The gradient is scaled by min(1, clip / (norm + 1e-6)), as PyTorch's clip_grad_norm_ does.
  */
 export function adamGraph(n: number, float: 'f32' | 'f64' = 'f32'): Graph {
@@ -14,11 +14,11 @@ export function adamGraph(n: number, float: 'f32' | 'f64' = 'f32'): Graph {
     vec = (name: string): Tensor => g.input(name, float, [n]);
   const k = Object.fromEntries(
     split(
-      g.input('knobs', float, [ADAM_KNOBS.length]),
-      ADAM_KNOBS.map(() => 1),
+      g.input('adamParams', float, [ADAM_PARAMS.length]),
+      ADAM_PARAMS.map(() => 1),
       0,
-    ).map((t, i) => [ADAM_KNOBS[i]!, reshape(t, [])]),
-  ) as Record<(typeof ADAM_KNOBS)[number], Tensor>;
+    ).map((t, i) => [ADAM_PARAMS[i]!, reshape(t, [])]),
+  ) as Record<(typeof ADAM_PARAMS)[number], Tensor>;
   const theta = vec('theta'),
     raw = vec('gradient'),
     one = g.scalar(1);

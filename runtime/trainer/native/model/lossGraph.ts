@@ -34,8 +34,8 @@ import type { PolicyModel } from './policyGraph.js';
 
 /** Choices per action at most: type and two heads. */
 export const TOKENS = 3;
-/** Scalars of the loss, in the order of the `knobs` input. */
-export const KNOBS = [
+/** Scalars of the loss, in the order of the `lossParams` input. */
+export const LOSS_PARAMS = [
   'epsLow',
   'epsHigh',
   'dualClip',
@@ -131,7 +131,7 @@ export function scoreGraph(m: PolicyModel, b: number, k: number): Graph {
  * Inputs beside those of scoreGraph: `accumulated` [P]; per slot and token [b,k,3]: `mask` (1 = a real choice),
  * `policyWeight` and `imitationWeight` (sample weight / normaliser / number of tokens, 0 where the term does not
  * apply), `rollout` (log-prob when sampled), `corrected` (1 = rollout is known),
- * `old` unless fresh, `ref` with a reference; `advantage` [b,k]; `entropyWeight` [b]; `knobs`.
+ * `old` unless fresh, `ref` with a reference; `advantage` [b,k]; `entropyWeight` [b]; `lossParams`.
  * Outputs: `gradient` [P] = accumulated + d loss, `logprobs`, `entropy`, `parts` = [loss, policy, imitation, kl,
  * entropy bonus].
  */
@@ -139,14 +139,14 @@ export function gradGraph(m: PolicyModel, b: number, k: number, v: GradVariant, 
   const g = new Graph(float),
     tokens = [b, k, TOKENS] as const;
   const theta = g.input('theta', float, [m.layout.total]);
-  const knob = Object.fromEntries(
+  const param = Object.fromEntries(
     split(
-      g.input('knobs', float, [KNOBS.length]),
-      KNOBS.map(() => 1),
+      g.input('lossParams', float, [LOSS_PARAMS.length]),
+      LOSS_PARAMS.map(() => 1),
       0,
-    ).map((t, i) => [KNOBS[i]!, reshape(t, [])]),
-  ) as Record<(typeof KNOBS)[number], Tensor>;
-  const { logprobs: lp, entropy } = score(m, unpack(theta, m.layout), g, b, k, knob.temperature);
+    ).map((t, i) => [LOSS_PARAMS[i]!, reshape(t, [])]),
+  ) as Record<(typeof LOSS_PARAMS)[number], Tensor>;
+  const { logprobs: lp, entropy } = score(m, unpack(theta, m.layout), g, b, k, param.temperature);
   const perToken = (name: string): Tensor => g.input(name, float, tokens);
   const mask = perToken('mask'),
     policyWeight = perToken('policyWeight'),
@@ -159,17 +159,17 @@ export function gradGraph(m: PolicyModel, b: number, k: number, v: GradVariant, 
   const ratio = exp(v.objective === 'gspo' ? expand(div(sum(logRatio, [2], true), count), tokens) : logRatio);
   const loss =
     v.objective === 'cispo'
-      ? cispo(ratio, advantage, lp, knob.epsLow, knob.epsHigh)
-      : clippedLoss(ratio, advantage, knob.epsLow, knob.epsHigh, knob.dualClip);
+      ? cispo(ratio, advantage, lp, param.epsLow, param.epsHigh)
+      : clippedLoss(ratio, advantage, param.epsLow, param.epsHigh, param.dualClip);
   const weight =
     v.correction === 'none'
       ? 1
-      : correction(v.correction, stopGradient(old), perToken('rollout'), perToken('corrected'), mask, knob);
+      : correction(v.correction, stopGradient(old), perToken('rollout'), perToken('corrected'), mask, param);
   const policy = sumAll(mul(mul(loss, weight), policyWeight));
   const imitation = neg(sumAll(mul(lp, imitationWeight)));
   const bonus = sumAll(mul(entropy, g.input('entropyWeight', float, [b])));
   const kl = v.reference ? sumAll(mul(k3(sub(perToken('ref'), lp)), policyWeight)) : g.scalar(0);
-  const total = sub(add(add(policy, imitation), v.reference ? mul(kl, knob.klBeta) : 0), bonus);
+  const total = sub(add(add(policy, imitation), v.reference ? mul(kl, param.klBeta) : 0), bonus);
 
   const [d] = gradients(total, [theta]);
   g.output('gradient', add(g.input('accumulated', float, [m.layout.total]), d!));
@@ -209,13 +209,13 @@ function correction(
   rollout: Tensor,
   known: Tensor,
   mask: Tensor,
-  knob: Record<(typeof KNOBS)[number], Tensor>,
+  param: Record<(typeof LOSS_PARAMS)[number], Tensor>,
 ): Value {
   const d = mul(mul(sub(old, rollout), known), mask);
   const x = exp(clamp(kind === 'sequence' ? expand(sum(d, [2], true), d.shape) : d, -MAX_LOG_RATIO, MAX_LOG_RATIO));
   const w =
     kind === 'icepop'
-      ? where(less(x, knob.bandLow), 0, where(greater(x, knob.bandHigh), 0, x))
-      : minimum(x, knob.tisCap);
+      ? where(less(x, param.bandLow), 0, where(greater(x, param.bandHigh), 0, x))
+      : minimum(x, param.tisCap);
   return where(equal(known, known.graph.scalar(0)), 1, w);
 }

@@ -13,13 +13,39 @@ Speaks JSON lines on a unix socket: requests {"id": n, "cmd": ...}, replies {"id
   write   path, data                                 parent folders are made; the file belongs to `user`
   settle  horizonMs, maxMs                           -> {"settled", "ms", "detector"}
 
+In bubblewrap its one argument is the desktop's name, by which a later process finds it (its environment cannot be read).
+
 `agent.py --bridge PATH` copies stdin and stdout to the unix socket PATH: for engines whose files the host cannot see.
 
 In a container it starts as root: the X server runs as uid 1001, applications as uid 1000, so neither can touch the agent.
 Inside bubblewrap it has one uid for all; a reset kills every process but this one either way. With DART_ONCE set it takes one client
 only, and ends when its standard input does.
 """
-import base64, errno, json, os, selectors, signal, socket, stat, subprocess, sys, time
+import base64, ctypes, errno, json, os, selectors, signal, socket, stat, subprocess, sys, time
+
+
+def close_inherited():
+    """Whoever started the sandbox may have had descriptors open that it did not mark for closing. As this process's, they would
+    lead the programs of the desktop to files of the host."""
+    for fd in os.listdir('/proc/self/fd'):
+        if int(fd) > 2:
+            try:
+                os.close(int(fd))
+            except OSError:  # the listing's own
+                pass
+
+
+def refuse_inspection():
+    """Programs of the same uid may not read this process, trace it or take its descriptors (pidfd_getfd): whoever has its socket
+    can answer in its name."""
+    PR_SET_DUMPABLE = 4
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), 'prctl(PR_SET_DUMPABLE) failed')
+
+
+# Before anything else: nothing but this process runs in the sandbox yet.
+refuse_inspection()
+close_inherited()
 
 VERSION = 1
 USER, XUSER = 1000, 1001
@@ -28,6 +54,7 @@ RUN = os.environ.get('DART_RUN', '/run/dart')
 RUNTIME, X11, BUS = '/run/user/1000', '/tmp/.X11-unix', '/run/user/1000/bus'
 WIPED = (HOME, '/tmp', '/var/tmp', '/dev/shm', RUNTIME)
 OUTPUT_CAP = 64 << 20          # bytes kept of each of stdout and stderr
+READ_CAP = 128 << 20           # bytes of a file that is read; the other side allows for both (agentReplies.ts)
 ROOT = os.getuid() == 0
 sel = selectors.DefaultSelector()
 
@@ -465,7 +492,10 @@ class DesktopAgent:
 
     def do_read(self, m, _):
         with open(m['path'], 'rb') as f:
-            return {'data': base64.b64encode(f.read()).decode()}
+            data = f.read(READ_CAP + 1)
+        if len(data) > READ_CAP:
+            raise Fail('%s is larger than %d MB' % (m['path'], READ_CAP >> 20), 'EFBIG')
+        return {'data': base64.b64encode(data).decode()}
 
     def do_write(self, m, _):
         path, made = m['path'], []

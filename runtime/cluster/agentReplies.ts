@@ -1,0 +1,173 @@
+/**
+ * What a desktop's agent may say. Its lines come from inside a sandbox: each is checked before anything acts on it, and
+ * one that does not fit ends the connection to that desktop.
+ */
+
+/** Events the agent (image/overlay/opt/dart/agent.py) sends by itself. */
+export interface AgentExit {
+  readonly event: 'exit';
+  readonly pid: number;
+  readonly name: string;
+  readonly code: number | null;
+  readonly signal: string | null;
+}
+export interface ResetReply {
+  /** ms inside the desktop, until the window manager was started. */
+  readonly ms: number;
+  /** Pid of Xvfb in the desktop's own numbering. */
+  readonly xpid: number;
+  readonly doubleClickMs: number;
+}
+export interface AgentSettle {
+  readonly settled: boolean;
+  readonly ms: number;
+  readonly detector: 'exact' | 'hold';
+}
+
+/** A line from inside that no agent of ours writes. */
+export class BadLine extends Error {}
+
+const KB = 1 << 10,
+  MB = 1 << 20;
+/** An answer of numbers and short texts, and every event. */
+const SHORT = 64 * KB;
+/** OUTPUT_CAP and READ_CAP of agent.py, each with the 256 KB it may read beyond, as base64. */
+const OUTPUT = base64Length(64 * MB + 256 * KB),
+  FILE = base64Length(128 * MB);
+
+function base64Length(bytes: number): number {
+  return Math.ceil(bytes / 3) * 4;
+}
+
+/** What each command's answer holds; `check` throws a BadLine where it does not. */
+interface Answer<T> {
+  /** Bytes the whole line may have. */
+  readonly most: number;
+  check(m: Fields): T;
+}
+type Fields = Readonly<Record<string, unknown>>;
+
+const nothing = (): undefined => undefined;
+export const ANSWERS = {
+  ping: { most: SHORT, check: nothing },
+  kill: { most: SHORT, check: nothing },
+  write: { most: SHORT, check: nothing },
+  spawn: { most: SHORT, check: (m) => ({ pid: pid(m, 'pid') }) },
+  reset: {
+    most: SHORT,
+    check: (m): ResetReply => ({
+      ms: number(m, 'ms'),
+      xpid: pid(m, 'xpid'),
+      doubleClickMs: number(m, 'doubleClickMs', 10_000),
+    }),
+  },
+  exec: {
+    most: SHORT + 2 * OUTPUT,
+    check: (m) => ({
+      code: exitCode(m),
+      stdout: bytes(m, 'stdout'),
+      stderr: bytes(m, 'stderr'),
+      timedOut: boolean(m, 'timedOut'),
+    }),
+  },
+  read: { most: SHORT + FILE, check: (m) => ({ data: bytes(m, 'data') }) },
+  settle: {
+    most: SHORT,
+    check: (m): AgentSettle => ({
+      settled: boolean(m, 'settled'),
+      ms: number(m, 'ms'),
+      detector: detector(m),
+    }),
+  },
+} as const satisfies Record<string, Answer<unknown>>;
+export type AgentCommand = keyof typeof ANSWERS;
+export type AnswerOf<C extends AgentCommand> = ReturnType<(typeof ANSWERS)[C]['check']>;
+
+/** Bytes that a line may have while these questions are open. */
+export function longestLine(open: Iterable<AgentCommand>): number {
+  let most = SHORT;
+  for (const c of open) most = Math.max(most, ANSWERS[c].most);
+  return most;
+}
+
+/** A command that the agent did not carry out. */
+export interface Refusal {
+  readonly error: string;
+  /** Name of the error in C, e.g. ENOENT. */
+  readonly code: string | undefined;
+}
+export type AgentLine =
+  | { readonly kind: 'exit'; readonly exit: AgentExit }
+  | { readonly kind: 'answer'; readonly id: number; readonly fields: Fields }
+  | { readonly kind: 'refusal'; readonly id: number; readonly refusal: Refusal };
+
+/** One line, without its line feed. Throws a BadLine. */
+export function parseLine(line: string): AgentLine {
+  let m: unknown;
+  try {
+    m = JSON.parse(line);
+  } catch {
+    throw new BadLine('it is not JSON');
+  }
+  if (typeof m !== 'object' || m === null || Array.isArray(m)) throw new BadLine('it is no JSON object');
+  const fields = m as Fields;
+  if (Object.hasOwn(fields, 'event')) return { kind: 'exit', exit: exitEvent(fields) };
+  const id = fields['id'];
+  if (typeof id !== 'number' || !Number.isSafeInteger(id)) throw new BadLine('it answers no question');
+  if (boolean(fields, 'ok')) return { kind: 'answer', id, fields };
+  const code = fields['code'];
+  return {
+    kind: 'refusal',
+    id,
+    refusal: {
+      error: text(fields, 'error').slice(0, 1000),
+      code: typeof code === 'string' && /^E[A-Z0-9]{1,30}$/.test(code) ? code : undefined,
+    },
+  };
+}
+
+function exitEvent(m: Fields): AgentExit {
+  if (m['event'] !== 'exit') throw new BadLine('it tells of an unknown event');
+  const signal = m['signal'];
+  if (signal !== null && (typeof signal !== 'string' || signal.length > 32)) throw unfit('signal');
+  // The last part of a path: 255 bytes at most on Linux.
+  const name = text(m, 'name');
+  if (name.length > 255) throw unfit('name');
+  return { event: 'exit', pid: pid(m, 'pid'), name, code: exitCode(m), signal };
+}
+
+const unfit = (name: string): BadLine => new BadLine(`its "${name}" does not fit`);
+
+function number(m: Fields, name: string, most = 1e9): number {
+  const v = m[name];
+  if (typeof v !== 'number' || !(v >= 0 && v <= most)) throw unfit(name);
+  return v;
+}
+function pid(m: Fields, name: string): number {
+  const v = number(m, name);
+  if (!Number.isInteger(v) || v < 1) throw unfit(name);
+  return v;
+}
+function exitCode(m: Fields): number | null {
+  const v = m['code'];
+  if (v !== null && (typeof v !== 'number' || !Number.isInteger(v) || v < 0 || v > 255)) throw unfit('code');
+  return v;
+}
+function boolean(m: Fields, name: string): boolean {
+  const v = m[name];
+  if (typeof v !== 'boolean') throw unfit(name);
+  return v;
+}
+function text(m: Fields, name: string): string {
+  const v = m[name];
+  if (typeof v !== 'string') throw unfit(name);
+  return v;
+}
+function bytes(m: Fields, name: string): Buffer {
+  return Buffer.from(text(m, name), 'base64');
+}
+function detector(m: Fields): AgentSettle['detector'] {
+  const v = m['detector'];
+  if (v !== 'exact' && v !== 'hold') throw unfit('detector');
+  return v;
+}

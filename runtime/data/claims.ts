@@ -1,0 +1,132 @@
+import { id } from '../domain/index.js';
+import type {
+  BatchId,
+  FamilyId,
+  GroupId,
+  PolicyVersion,
+  Provenance,
+  RolloutId,
+  TaskId,
+  Trajectory,
+} from '../domain/index.js';
+import type { Ages } from './ages.js';
+import { overridden, rewardOf } from './curation/curateGroup.js';
+import type { DataState, FormedGroup } from './state.js';
+
+export interface ClaimOptions {
+  readonly version: PolicyVersion;
+  /** All given minima must be met. Default: one group. */
+  readonly minGroups?: number;
+  readonly minTrajectories?: number;
+  /** At most so many groups; by default no more than the minima need. */
+  readonly maxGroups?: number;
+  /** As in CapacityInfo. */
+  readonly behavior?: PolicyVersion;
+}
+
+/**
+ * A trajectory in a claimed group. `keep` says for each step whether it is trained; all false: it counts for the
+ * baseline only.
+ */
+export interface ClaimedMember {
+  readonly trajectory: Trajectory;
+  readonly keep: readonly boolean[];
+  readonly injected: boolean;
+  readonly reward: number;
+  readonly provenance: Provenance;
+}
+export interface ClaimedGroup {
+  readonly id: GroupId;
+  readonly family: FamilyId;
+  readonly task: TaskId;
+  readonly members: readonly ClaimedMember[];
+  readonly threshold?: number;
+}
+export interface ClaimedBatch {
+  readonly id: BatchId;
+  readonly version: PolicyVersion;
+  readonly groups: readonly ClaimedGroup[];
+  /** Steps with keep = true. */
+  readonly steps: number;
+}
+
+/** What one claim would take. */
+export interface ClaimPlan {
+  /** Oldest version that acted in each waiting group, oldest first. */
+  readonly waiting: readonly PolicyVersion[];
+  /** Groups to take, those with the oldest weights first. */
+  readonly taken: readonly FormedGroup[];
+  /** Whether they meet the minima. */
+  readonly enough: boolean;
+}
+
+/** Those with the oldest weights go first. Pure. */
+export function planClaim(state: DataState, ages: Ages, o: ClaimOptions): ClaimPlan {
+  const waiting = [...state.ready.values()]
+    .map((group) => ({
+      group,
+      oldest: ages.oldestOf(
+        group.members.flatMap((m) => (m.injected ? [] : [m.rollout])),
+        o.version,
+      ),
+    }))
+    .sort((a, b) => a.oldest - b.oldest);
+  const taken: FormedGroup[] = [];
+  let trajectories = 0;
+  const enough = (): boolean => taken.length >= (o.minGroups ?? 1) && trajectories >= (o.minTrajectories ?? 0);
+  for (const { group } of waiting) {
+    if (o.maxGroups === undefined ? enough() : taken.length >= o.maxGroups) break;
+    taken.push(group);
+    trajectories += group.members.length;
+  }
+  return { waiting: waiting.map((w) => w.oldest), taken, enough: enough() };
+}
+
+/** The batch as the trainer takes it. An injected trajectory counts with the reward a person gave it. Pure. */
+export function batchOf(
+  state: DataState,
+  taken: readonly FormedGroup[],
+  version: PolicyVersion,
+  trajectoryOf: (rollout: RolloutId) => Trajectory,
+): ClaimedBatch {
+  const groups = taken.map((g): ClaimedGroup => ({
+    id: g.group,
+    family: g.family,
+    task: g.task,
+    ...(g.threshold === undefined ? {} : { threshold: g.threshold }),
+    members: g.members.map((m) => {
+      const t = trajectoryOf(m.rollout),
+        trajectory = m.injected && m.reward > rewardOf(t) ? overridden(t) : t;
+      return { trajectory, keep: m.keep, injected: m.injected, reward: m.reward, provenance: trajectory.provenance };
+    }),
+  }));
+  return {
+    id: id<BatchId>(`b${String(state.tally.batches + 1).padStart(5, '0')}`),
+    version,
+    groups,
+    steps: groups.reduce((n, g) => n + g.members.reduce((k, m) => k + m.keep.filter(Boolean).length, 0), 0),
+  };
+}
+
+/**
+ * Rollouts held by a person that keep the trainer waiting: the staleness bound makes an update wait for their groups
+ * alone, or, once they were held for long, nothing else is under way. `held`: true = for long. Pure.
+ */
+export function blockingHeld(
+  state: DataState,
+  ages: Ages,
+  held: ReadonlyMap<RolloutId, boolean>,
+  p: ClaimPlan,
+  o: ClaimOptions,
+): RolloutId[] {
+  if (held.size === 0) return [];
+  const { ledger, released, orders, planner } = state,
+    live = [...held].filter(
+      ([r]) => ledger.state(r)?.at === 'running' && !released.has(r) && planner.isOpen(orders.get(r)!.group),
+    );
+  if (!p.enough)
+    return ledger.counts().byState.running === held.size ? live.flatMap(([r, long]) => (long ? [r] : [])) : [];
+  const groups = new Set(live.map(([r]) => orders.get(r)!.group)),
+    n = p.taken.length;
+  return ages.mustWait(p.waiting, n, o) && !ages.mustWait(p.waiting, n, o, groups) ? live.map(([r]) => r) : [];
+}

@@ -1,0 +1,58 @@
+import { ChangeListeners } from './changeListeners.js';
+import type { RunEvent } from './events.js';
+import type { DataState } from './state.js';
+
+/**
+ * Where events go: the journal of a run folder, or, in simulations, nowhere. `append` resolves when the event is safe.
+ */
+export interface EventSink {
+  append(e: RunEvent): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+/** Events after which neither an order nor a claim could be answered differently. */
+const QUIET: ReadonlySet<RunEvent['type']> = new Set([
+  'rollout.step',
+  'rollout.started',
+  'trajectory.started',
+  'activity',
+  'spans',
+  'metrics',
+  'eval',
+  'log',
+]);
+const changesPool = (e: RunEvent): boolean =>
+  e.type === 'pool.added' ||
+  e.type === 'pool.removed' ||
+  e.type === 'pool.switched' ||
+  (e.type === 'group.formed' && e.members.some((m) => m.injected));
+
+/** The one way in which state changes: an event is applied at once, written, and then told of. */
+export class Commits {
+  /** Told after a change that may make an order or a claim be answered differently. */
+  readonly changes = new ChangeListeners();
+  /** Told after the experience pool changed. */
+  readonly poolChanges = new ChangeListeners();
+  readonly #state: DataState;
+  readonly #sink: EventSink;
+
+  constructor(state: DataState, sink: EventSink) {
+    this.#state = state;
+    this.#sink = sink;
+  }
+
+  /** Applies events at once, in order, and resolves when they are on disk. */
+  async commit(events: readonly RunEvent[]): Promise<void> {
+    if (events.length === 0) return;
+    const saved = events.map((e) => {
+      this.#state.apply(e);
+      return this.#sink.append(e);
+    });
+    if (events.some((e) => !QUIET.has(e.type))) this.changes.tell();
+    if (this.poolChanges.size > 0 && events.some(changesPool)) this.poolChanges.tell();
+    await Promise.all(saved);
+  }
+  close(): Promise<void> {
+    return this.#sink.close();
+  }
+}

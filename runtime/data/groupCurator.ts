@@ -1,0 +1,69 @@
+import { random, type GroupId, type Trajectory } from '../domain/index.js';
+import type { Commits } from './commits.js';
+import type { DataConfig } from './config.js';
+import { curateGroup, overridden } from './curation/curateGroup.js';
+import type { PlannedGroup } from './planner.js';
+import type { DataState } from './state.js';
+import type { TrajectoryCache } from './trajectoryCache.js';
+
+type Curated = ReturnType<typeof curateGroup>;
+
+/** Curates groups all of whose rollouts have ended: journals what became of them and lets go of what nobody needs. */
+export class GroupCurator {
+  readonly #state: DataState;
+  readonly #config: DataConfig;
+  readonly #commits: Commits;
+  readonly #trajectories: TrajectoryCache;
+
+  constructor(state: DataState, config: DataConfig, commits: Commits, trajectories: TrajectoryCache) {
+    this.#state = state;
+    this.#config = config;
+    this.#commits = commits;
+    this.#trajectories = trajectories;
+  }
+
+  /** Applied at once; true when the group is ready for a batch. `saved`: it is on disk. */
+  settle(group: GroupId): { readonly ready: boolean; readonly saved: Promise<void> } {
+    const complete = this.#state.planner.complete(group);
+    if (!complete) return { ready: false, saved: Promise.resolve() };
+    const { plan } = complete,
+      own = complete.members.map((r) => this.#trajectories.get(r)),
+      cut = random(`${this.#config.planner.seed}/cut/${group}`),
+      curated = curateGroup(own, () => this.#inject(plan), this.#config, cut),
+      saved = this.#note(plan, curated);
+    const kept = new Set(curated.kind === 'dropped' ? [] : curated.members.map((m) => m.trajectory));
+    for (const t of own) if (!kept.has(t)) this.#trajectories.forget(t.id);
+    return { ready: curated.kind !== 'dropped', saved };
+  }
+
+  /** A success of the pool for a group that failed whole (dart-algorithm.md 3b). */
+  #inject({ task, family }: PlannedGroup): Trajectory | undefined {
+    const e = this.#state.pool.choose(task, family, this.#state.version),
+      t = e && this.#trajectories.all.get(e.id);
+    return t && overridden(t);
+  }
+
+  #note({ group, family, task }: PlannedGroup, c: Curated): Promise<void> {
+    if (c.kind === 'dropped')
+      return this.#commits.commit([
+        { type: 'group.dropped', group, family, task, rewards: c.rewards, retired: c.retired, reason: c.reason },
+      ]);
+    return this.#commits.commit([
+      {
+        type: 'group.formed',
+        group,
+        family,
+        task,
+        version: this.#state.version,
+        retired: c.retired,
+        ...(c.threshold === undefined ? {} : { threshold: c.threshold }),
+        members: c.members.map((m) => ({
+          rollout: m.trajectory.id,
+          injected: m.injected,
+          reward: m.reward,
+          keep: m.keep,
+        })),
+      },
+    ]);
+  }
+}

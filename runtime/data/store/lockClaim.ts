@@ -1,0 +1,67 @@
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
+
+/** Who has a folder open for writing. */
+export interface LockHolder {
+  readonly pid: number;
+  readonly host: string;
+  /** ISO 8601. */
+  readonly since: string;
+}
+
+/** What tells one process from all others, as far as this system says it. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** Which kernel, since its last start. */
+  readonly kernel?: string;
+  /** Which process namespace the id is of. */
+  readonly namespace?: string;
+  /** When it started, in the kernel's count. */
+  readonly start?: string;
+}
+
+/** owner.json of a claim. */
+export interface Claim extends LockHolder, ProcessIdentity {
+  /** Its `alive` carries a kernel lock. */
+  readonly kernelLock: boolean;
+  /** Of its `alive`: a copied claim has another. */
+  readonly inode: string;
+}
+
+const maxBytes = 4096;
+
+/** The first 4 kB of a regular file; a link, a pipe or a device is not read. */
+async function readSmallFile(path: string): Promise<string> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    if (!(await file.stat()).isFile()) throw new Error('not a regular file');
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(maxBytes), 0, maxBytes, 0);
+    return buffer.toString('utf8', 0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
+
+export async function readClaim(path: string): Promise<Claim | 'absent' | 'unreadable'> {
+  try {
+    const c = JSON.parse(await readSmallFile(path)) as Partial<Record<keyof Claim, unknown>> | null;
+    const text = (v: unknown): v is string => typeof v === 'string' && v.length <= 300;
+    const perhaps = (v: unknown): v is string | undefined => v === undefined || text(v);
+    const { pid, host, since, kernel, namespace, start, kernelLock, inode } = c ?? {};
+    if (!Number.isSafeInteger(pid) || (pid as number) <= 0 || !text(host) || !text(since) || !text(inode))
+      return 'unreadable';
+    if (!perhaps(kernel) || !perhaps(namespace) || !perhaps(start)) return 'unreadable';
+    return {
+      pid: pid as number,
+      host,
+      since,
+      inode,
+      kernelLock: kernelLock === true,
+      ...(kernel === undefined ? {} : { kernel }),
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(start === undefined ? {} : { start }),
+    };
+  } catch (e) {
+    return ['ENOENT', 'ENOTDIR'].includes((e as NodeJS.ErrnoException).code ?? '') ? 'absent' : 'unreadable';
+  }
+}

@@ -1,0 +1,39 @@
+import { StudioError, type RolloutId, type Trajectory } from '../domain/index.js';
+import type { DataState } from './state.js';
+
+/** Trajectories that may still be needed: of open, waiting and claimed groups, and of the pool. */
+export class TrajectoryCache {
+  readonly #state: DataState;
+  readonly all: Map<RolloutId, Trajectory>;
+
+  constructor(state: DataState, all: Map<RolloutId, Trajectory>) {
+    this.#state = state;
+    this.all = all;
+  }
+  set(t: Trajectory): void {
+    this.all.set(t.id, t);
+  }
+  /** Throws `internal` when it is not there. */
+  readonly get = (rollout: RolloutId): Trajectory => {
+    const t = this.all.get(rollout);
+    if (!t)
+      throw new StudioError(
+        'internal',
+        `Trajectory ${rollout} is needed and not in memory.`,
+        'This is a fault of DART Studio: please report it with the log.',
+      );
+    return t;
+  };
+  /** Lets go of one unless it is still needed. */
+  forget(rollout: RolloutId): void {
+    const { ledger, pool } = this.#state,
+      at = ledger.state(rollout)?.at;
+    if (pool.get(rollout) || at === 'recorded' || at === 'grouped' || at === 'claimed') return;
+    for (const g of this.#groups()) if (g.members.some((m) => m.rollout === rollout)) return;
+    this.all.delete(rollout);
+  }
+  *#groups(): Generator<{ readonly members: readonly { readonly rollout: RolloutId }[] }> {
+    yield* this.#state.ready.values();
+    for (const b of this.#state.claimed.values()) yield* b.groups;
+  }
+}

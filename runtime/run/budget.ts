@@ -1,0 +1,112 @@
+import type { RunConfig } from '../config/index.js';
+import type { Clock } from '../rollout/clock.js';
+
+const MINUTE_MS = 60_000;
+
+export interface RunBudgetOptions {
+  readonly limits: RunConfig['budget'];
+  readonly clock: Clock;
+  /** ms that earlier parts of the run took: a resumed run goes on with what they left. */
+  readonly elapsedMs: number;
+  /** What is counted beside time, earlier parts included. */
+  readonly counts: () => { readonly rollouts: number; readonly updates: number };
+}
+
+/**
+ * How much a run may use, and how much of that is used: minutes, rollouts, updates; whichever limit is reached first
+ * ends the phase under way, whatever that is. A pause stops the minutes. Owns one timer and no other effect.
+ */
+export class RunBudget {
+  readonly #limits: RunConfig['budget'];
+  readonly #clock: Clock;
+  readonly #earlierMs: number;
+  readonly #counts: RunBudgetOptions['counts'];
+  readonly #startedAt: number;
+  readonly #over = new AbortController();
+  #pausedAt: number | undefined;
+  #pausedMs = 0;
+  #watching = false;
+  #stopTimer: (() => void) | undefined;
+
+  constructor(o: RunBudgetOptions) {
+    this.#limits = o.limits;
+    this.#clock = o.clock;
+    this.#earlierMs = o.elapsedMs;
+    this.#counts = o.counts;
+    this.#startedAt = o.clock.now();
+  }
+
+  /** ms the run has taken, earlier parts included and pauses left out. */
+  get elapsedMs(): number {
+    return this.#earlierMs + (this.#pausedAt ?? this.#clock.now()) - this.#startedAt - this.#pausedMs;
+  }
+  /** ms that the run may take in all; undefined without a limit. */
+  get limitMs(): number | undefined {
+    return this.#limits.minutes === undefined ? undefined : this.#limits.minutes * MINUTE_MS;
+  }
+  /** ms that are left; Infinity without a limit. */
+  get leftMs(): number {
+    return this.limitMs === undefined ? Infinity : this.limitMs - this.elapsedMs;
+  }
+  /** Used share of the limit that is reached first; more than 1 when overdrawn, 0 without a limit. */
+  get used(): number {
+    const { rollouts, updates } = this.#limits,
+      counts = this.#counts();
+    return Math.max(
+      this.limitMs === undefined ? 0 : this.elapsedMs / this.limitMs,
+      rollouts === undefined ? 0 : counts.rollouts / rollouts,
+      updates === undefined ? 0 : counts.updates / updates,
+    );
+  }
+  get spent(): boolean {
+    return this.used >= 1;
+  }
+  /** Fires once, when the budget is spent; needs `watch`. */
+  get signal(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  get paused(): boolean {
+    return this.#pausedAt !== undefined;
+  }
+  pause(): void {
+    this.#pausedAt ??= this.#clock.now();
+    this.#arm();
+  }
+  resume(): void {
+    if (this.#pausedAt === undefined) return;
+    this.#pausedMs += this.#clock.now() - this.#pausedAt;
+    this.#pausedAt = undefined;
+    this.#arm();
+  }
+
+  /** From now on `signal` fires as soon as the time is up; `check` tells of the other limits. */
+  watch(): void {
+    this.#watching = true;
+    this.check();
+  }
+  /** Looks whether it is spent: after rollouts or updates were counted. */
+  check(): void {
+    if (!this.#watching || this.#over.signal.aborted) return;
+    if (this.spent) {
+      this.close();
+      this.#over.abort();
+    } else if (!this.#stopTimer) this.#arm();
+  }
+  /** Stops watching and lets go of the timer. */
+  close(): void {
+    this.#watching = false;
+    this.#arm();
+  }
+
+  #arm(): void {
+    this.#stopTimer?.();
+    this.#stopTimer = undefined;
+    if (!this.#watching || this.paused || !Number.isFinite(this.leftMs)) return;
+    // A timer may fire a little early: `check` arms it again for the rest.
+    this.#stopTimer = this.#clock.after(Math.max(0, this.leftMs), () => {
+      this.#stopTimer = undefined;
+      this.check();
+    });
+  }
+}

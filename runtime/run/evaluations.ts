@@ -1,0 +1,109 @@
+import { StudioError } from '../domain/index.js';
+import { rateText } from '../domain/stats.js';
+import { evaluateNow, type EvalPoint } from './evaluation.js';
+import type { EvaluationSchedule } from './evaluationSchedule.js';
+import type { RunParts } from './parts.js';
+
+/** The evaluations of a run: makes those that its schedule says are due. */
+export class Evaluations {
+  readonly #r: RunParts;
+  readonly #schedule: EvaluationSchedule;
+  #between: Promise<void> | undefined;
+  #repeating = false;
+  #stopTimer: (() => void) | undefined;
+
+  constructor(r: RunParts, schedule: EvaluationSchedule) {
+    this.#r = r;
+    this.#schedule = schedule;
+  }
+
+  async untrained(): Promise<void> {
+    if (this.#schedule.untrainedDue()) await this.#evaluate('untrained', this.#r.ending);
+  }
+  async warmStart(): Promise<void> {
+    const { version, warmStartVersion } = this.#r.state;
+    if (this.#schedule.warmStartDue(version, warmStartVersion)) await this.#evaluate('warm start', this.#r.ending);
+  }
+  /** The one that is made although the budget is spent; only `stop` cuts it off. */
+  async final(stop: AbortSignal): Promise<void> {
+    const { state, data } = this.#r;
+    if (this.#schedule.finalDue(state.version, data.stats().ledger.generated)) await this.#evaluate('final', stop);
+  }
+
+  /** Evaluates every so many minutes from now on, beside reinforcement learning. */
+  repeat(): void {
+    this.#schedule.begin(this.#r.budget.elapsedMs);
+    this.#repeating = true;
+    this.#arm();
+  }
+  /** Time stands still: none is due before `resume`. */
+  pause(): void {
+    this.#disarm();
+  }
+  resume(): void {
+    this.#arm();
+  }
+  /** The one that is under way has ended when this resolves. */
+  async between(): Promise<void> {
+    await this.#between;
+  }
+  async endRepeat(): Promise<void> {
+    this.#repeating = false;
+    this.#disarm();
+    await this.#between;
+  }
+
+  #arm(): void {
+    const { budget, clock } = this.#r;
+    this.#disarm();
+    if (!this.#repeating || budget.paused) return;
+    const wait = this.#schedule.nextIn(budget.elapsedMs, budget.leftMs);
+    if (wait !== undefined) this.#stopTimer = clock.after(wait, () => this.#begin());
+  }
+  #disarm(): void {
+    this.#stopTimer?.();
+    this.#stopTimer = undefined;
+  }
+  #begin(): void {
+    const { budget, ending, log } = this.#r,
+      label = this.#schedule.labelAt(budget.elapsedMs);
+    // The next one is due by the clock, however long this one takes; two at once would only slow each other.
+    if (label !== undefined && !this.#between)
+      this.#between = this.#evaluate(label, ending)
+        .catch((e: unknown) => log.fault(e))
+        .finally(() => {
+          this.#between = undefined;
+        });
+    this.#arm();
+  }
+
+  async #evaluate(label: string, signal: AbortSignal): Promise<void> {
+    const { data, scheduler, tasks, config, state, log } = this.#r,
+      before = state.phase;
+    state.phase = 'evaluating';
+    state.detail = label;
+    try {
+      const point = await evaluateNow({
+        data,
+        scheduler,
+        tasks,
+        episodes: config.evaluation.episodes,
+        label,
+        version: state.version,
+        maxSteps: config.rollout.maxSteps,
+        signal,
+      });
+      this.#schedule.measured(point);
+      log.note(evaluationText(point), { eval: point });
+    } catch (e) {
+      // Cut off, it has measured nothing: it is due again when the run goes on.
+      if (!(e instanceof StudioError && e.kind === 'cancelled')) throw e;
+    } finally {
+      state.phase = before;
+      state.detail = undefined;
+    }
+  }
+}
+
+const evaluationText = (p: EvalPoint): string =>
+  `Evaluation ${p.label.padEnd(12)} v${String(p.version).padEnd(4)} success ${rateText(p.successes, p.episodes)} on held-out seeds (${p.episodes} episodes${p.errors ? `, ${p.errors} errors` : ''})`;

@@ -1,0 +1,150 @@
+import type { RunConfig } from '../config/index.js';
+import type { DataManager } from '../data/dataManager.js';
+import type { LedgerCounts } from '../data/types.js';
+import type { RunStatus as WireStatus } from '../domain/index.js';
+import type { Clock } from '../rollout/clock.js';
+import type { ModelPoolStatus } from '../rollout/modelPool.js';
+import type { Scheduler } from '../rollout/scheduler.js';
+import { bounds } from './bounds.js';
+import type { RunBudget } from './budget.js';
+import type { Engine } from './engine.js';
+import { SpanRecorder } from './lanes.js';
+import type { RunStatus } from './live.js';
+import { Meters } from './meters.js';
+import type { RunLog } from './runLog.js';
+import type { RunState } from './runState.js';
+
+export interface RunMonitorDeps {
+  readonly config: RunConfig;
+  readonly data: DataManager;
+  readonly clock: Clock;
+  readonly budget: RunBudget;
+  readonly state: RunState;
+  readonly log: RunLog;
+}
+
+const NO_REPLICAS: ModelPoolStatus = { replicas: [], waiting: 0, version: 0, publishing: false };
+
+/** Watches the parts of a run and says how it goes: a progress line, the dashboard's status, metrics in the journal. */
+export class RunMonitor {
+  readonly spans: SpanRecorder;
+  readonly #d: RunMonitorDeps;
+  #meters: Meters;
+  #engine: Engine | undefined;
+  #scheduler: Scheduler | undefined;
+
+  constructor(d: RunMonitorDeps) {
+    this.#d = d;
+    this.#meters = new Meters(d.clock.now());
+    this.spans = new SpanRecorder((e) => d.log.written(d.data.note(e)));
+  }
+
+  get meters(): Meters {
+    return this.#meters;
+  }
+  /** Rates and shares are of what comes from now on. */
+  restart(): void {
+    this.#meters = new Meters(this.#d.clock.now());
+  }
+
+  watch(engine: Engine, scheduler: Scheduler): void {
+    this.#engine = engine;
+    this.#scheduler = scheduler;
+    scheduler.onEvent((e) => {
+      this.#meters.onScheduler(e);
+      this.spans.onScheduler(e);
+    });
+    engine.pool.onEvent((e) => {
+      this.spans.onPool(e);
+      this.#meters.onPool(e);
+    });
+    engine.models?.onEvent((e) => {
+      this.spans.onModels(e);
+    });
+  }
+
+  status(): RunStatus {
+    const { clock, config, data, budget, state } = this.#d,
+      now = clock.now(),
+      m = this.#meters,
+      models = this.#engine?.models?.status(),
+      use = m.utilisation(now, config.desktops.count, models ?? NO_REPLICAS),
+      stats = data.stats();
+    return {
+      phase: state.phase,
+      elapsedMs: budget.elapsedMs,
+      version: state.version,
+      rollouts: stats.ledger.generated - stats.ledger.byState.queued,
+      ...m.rates(now),
+      trainedActionsPerMinute: m.trainedActions / m.minutesUntil(now),
+      success: m.success.mean,
+      curve: m.curve,
+      desktopUtilisation: use.desktops,
+      replicaUtilisation: use.replicas,
+      trainerUtilisation: use.trainer,
+      replicaVersions: models?.replicas.map((x) => x.version) ?? [],
+      running: this.#scheduler?.status().running.length ?? 0,
+      waitingGroups: stats.groups.ready,
+      errors: m.errors,
+      ...(state.detail ? { detail: state.detail } : {}),
+    };
+  }
+
+  /** What a dashboard shows, with the bound X* (dart-algorithm.md 5) as soon as it can be told. */
+  wireStatus(stopping: boolean): WireStatus {
+    const { success, ...s } = this.status(),
+      { config, data, budget } = this.#d;
+    const x = bounds(
+      this.#meters.measured({
+        desktops: config.desktops.count,
+        replicas: config.policy.kind === 'embedded' ? config.policy.replicas : 0,
+        share: survivingShare(data.stats().ledger),
+      }),
+    );
+    return {
+      ...s,
+      state: stopping || s.phase === 'stopping' ? 'stopping' : budget.paused ? 'paused' : 'running',
+      ...(Number.isFinite(success) ? { success } : {}),
+      ...(budget.limitMs === undefined ? {} : { budgetMs: budget.limitMs }),
+      ...(x ? { bounds: x } : {}),
+    };
+  }
+
+  /** Journals the same as metrics; the elapsed time in them is where a resumed run goes on. */
+  async noteProgress(version: number): Promise<void> {
+    const s = this.wireStatus(false),
+      x = s.bounds;
+    await this.#d.data.note({
+      type: 'metrics',
+      source: 'run',
+      version,
+      values: {
+        elapsedMs: this.#d.budget.elapsedMs,
+        success: s.success ?? 0,
+        rolloutsPerHour: s.rolloutsPerHour,
+        stepsPerMinute: s.stepsPerMinute,
+        trainedActionsPerMinute: s.trainedActionsPerMinute,
+        desktopUtilisation: s.desktopUtilisation,
+        replicaUtilisation: s.replicaUtilisation,
+        trainerUtilisation: s.trainerUtilisation,
+        errors: s.errors,
+        ...(x
+          ? {
+              boundRolloutsPerHour: x.rolloutsPerHour,
+              boundStepsPerMinute: x.stepsPerMinute,
+              boundTrainedActionsPerMinute: x.trainedActionsPerMinute,
+            }
+          : {}),
+      },
+    });
+  }
+}
+
+/** alpha: share of judged rollouts that curation let through; undefined before any was judged. */
+function survivingShare({ trained, byState, retired }: LedgerCounts): number | undefined {
+  const survived = trained + byState.grouped + byState.claimed,
+    judged =
+      survived +
+      (['no-variance', 'replaced', 'trimmed', 'masked', 'stale'] as const).reduce((n, r) => n + (retired[r] ?? 0), 0);
+  return judged === 0 ? undefined : survived / judged;
+}

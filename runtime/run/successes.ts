@@ -1,0 +1,42 @@
+import type { DataManager } from '../data/dataManager.js';
+import type { RolloutId, Trajectory } from '../domain/index.js';
+import { loadSuccesses } from './resume.js';
+
+/** Successes that may be imitated: all demonstrations, and the policy's newest up to a bound per family. */
+export class Successes {
+  readonly #data: DataManager;
+  readonly #perFamily: number;
+  readonly #known = new Map<RolloutId, Trajectory>();
+
+  private constructor(data: DataManager, perFamily: number) {
+    this.#data = data;
+    this.#perFamily = perFamily;
+  }
+  /** With those of earlier parts of the run. */
+  static async load(data: DataManager, perFamily: number): Promise<Successes> {
+    const s = new Successes(data, perFamily);
+    for (const t of await loadSuccesses(data.store)) s.#known.set(t.id, t);
+    return s;
+  }
+
+  /** A success of the policy takes the place of the family's oldest one when there are too many. */
+  add(t: Trajectory): void {
+    this.#known.set(t.id, t);
+    if (t.provenance.kind !== 'rollout') return;
+    const own = [...this.#known.values()].filter((s) => s.family === t.family && s.provenance.kind === 'rollout');
+    for (const s of own.slice(0, Math.max(0, own.length - this.#perFamily))) this.#known.delete(s.id);
+  }
+  /** Those of scripted solutions. */
+  demonstrations(): Trajectory[] {
+    return [...this.#known.values()].filter((t) => t.provenance.kind === 'oracle');
+  }
+  /**
+   * What may be imitated now: without those a person switched off or took out of the pool, and with what people added
+   * to it.
+   */
+  imitable(): Trajectory[] {
+    const all = new Map([...this.#known.values()].filter((t) => !this.#data.rejected(t.id)).map((t) => [t.id, t]));
+    for (const t of this.#data.externalSuccesses()) if (!all.has(t.id)) all.set(t.id, t);
+    return [...all.values()];
+  }
+}

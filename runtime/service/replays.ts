@@ -1,0 +1,97 @@
+import { resolve } from 'node:path';
+import { StudioError, ServiceError, id, type RolloutId, type Trajectory } from '../domain/index.js';
+import { actedKey, annotatedOf, type Annotated } from '../annotations/facts.js';
+import type { Line } from '../annotations/line.js';
+import { replay, type ReplayRequest } from '../human/replay.js';
+import type { RunWriter } from '../human/runWriter.js';
+import type { AnnotationView, Replay } from '../protocol/types.js';
+import type { Annotator } from './annotator.js';
+import type { OpenRun, Studio } from './studio.js';
+
+/** Acts the shown revision out on a fresh desktop and records what came of it. */
+export async function replayRevision(
+  s: Studio,
+  annotator: Annotator,
+  p: { readonly run: string; readonly rollout: string; readonly provider?: ReplayRequest['provider'] },
+  o: Pick<ReplayRequest, 'signal' | 'onProgress'>,
+): Promise<AnnotationView> {
+  const dir = resolve(p.run),
+    f = await annotator.find(dir, p.rollout),
+    line = await s.annotations.line(dir, f.root),
+    view = await annotator.show(dir, f, line),
+    a = annotatedOf(f.root, line)[f.place]!;
+  mustBeReplayable(view, a);
+  // What stands in the way of recording it is said before a desktop is started.
+  const writer = await s.writers.open(dir);
+  try {
+    const name = await s.read(dir, (r) => freeName(r, `replay/${view.rollout}@${view.revision}`)),
+      { config, frames } = writer,
+      t = await replay(s.own, { view, config, provider: p.provider, frames, id: name, ...o }),
+      kept = await record(writer, t, view, keptOut(view, a, line));
+    const now = await s.annotations.write(dir, f.root, () => ({
+      type: 'replay',
+      rollout: f.root,
+      part: a.from,
+      acted: actedKey(a),
+      replay: kept,
+    }));
+    annotator.tell(dir, f.root, now, now);
+    const newest = await annotator.find(dir, f.root);
+    return await annotator.show(dir, { ...newest, place: f.place }, now);
+  } finally {
+    await writer.close();
+  }
+}
+
+function mustBeReplayable(view: AnnotationView, a: Annotated): void {
+  if (view.locked) throw new ServiceError('busy', view.locked.message, view.locked.remedy);
+  if (a.from > 0)
+    throw new ServiceError(
+      'params.invalid',
+      `${view.rollout} begins in the middle of ${a.root}: no fresh desktop is in the state it begins with.`,
+      `Replay ${a.root}, or undo the split.`,
+    );
+}
+
+/** Why a success of this revision may not join the pool; undefined when it may. */
+function keptOut(view: AnnotationView, a: Annotated, line: Line): string | undefined {
+  // Of evaluations nothing may be learnt.
+  if (view.trajectory.row.provenance === 'probe')
+    return 'it is an episode of an evaluation, and learning from it would spoil the next';
+  // Acted out twice it would only be chosen twice as often.
+  const key = actedKey(a),
+    twin = line.replays.find((x) => x.part === a.from && x.acted === key && x.replay.pooled)?.replay.rollout;
+  return twin && `the same edits joined as ${twin}`;
+}
+
+async function record(
+  writer: RunWriter,
+  t: Trajectory,
+  view: AnnotationView,
+  out: string | undefined,
+): Promise<Replay> {
+  const { outcome: o } = t,
+    base = { revision: view.revision, at: t.endedAt };
+  if (o.kind === 'error') return { ...base, outcome: 'error', error: o.error };
+  const { pooled, why, twin } = await writer.record(t, out ? 'never' : 'auto'),
+    pool: Pick<Replay, 'pooled' | 'why'> =
+      out && o.kind === 'success'
+        ? { pooled: false, why: out }
+        : { pooled, ...(why === undefined ? {} : { why: twin === undefined ? why : `${why}: ${twin}` }) };
+  const { kind, reward, report } = o;
+  return { ...base, rollout: t.id, outcome: kind, reward, ...(report ? { report } : {}), ...pool };
+}
+
+/** A revision may be replayed again. */
+async function freeName(r: OpenRun, wanted: string): Promise<RolloutId> {
+  for (let n = 1; n < 10_000; n++) {
+    const name = n === 1 ? wanted : `${wanted}.${n}`;
+    if ((await r.reader.index.query('SELECT 1 FROM rollouts WHERE id = ?', [name])).length === 0)
+      return id<RolloutId>(name);
+  }
+  throw new StudioError(
+    'internal',
+    `${wanted} was replayed too often.`,
+    'Edit it: a new revision has a name of its own.',
+  );
+}

@@ -1,0 +1,154 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunFile } from '../../../runtime/config/index.js';
+import { whyNoLocalDesktops } from '../../helpers/cluster.js';
+import { idleThreads } from '../../helpers/idleThreads.js';
+import { OrdinaryUser } from '../../helpers/ordinaryUser.js';
+import { cli, endAll, ensureBundle, replay } from './cli.js';
+
+/**
+ * What works for root must work for an ordinary user with an editor and a browser open: desktops, and the making of the
+ * quick start's demonstrations. Run by root, an ordinary user is made for it; run by an ordinary user, every test is
+ * that already, and only the demonstrations are made here.
+ */
+const why = await whyNoLocalDesktops();
+if (why) console.warn(`skipped: ${why}`);
+const root = process.getuid?.() === 0;
+const THREADS = 300,
+  DEMONSTRATIONS = 78;
+
+/** The quick start as far as its demonstrations; nothing is learned and nothing evaluated. */
+const runFile = (dir: string): RunFile => ({
+  preset: 'quickstart',
+  desktops: { provider: 'local' },
+  warmStart: { reading: { screens: 0, steps: 0 }, steps: 0 },
+  evaluation: { episodes: 0 },
+  budget: { rollouts: 1 },
+  store: { dir },
+});
+
+interface Made {
+  readonly note: string;
+  /** ms from asking for a fresh desktop until the task was set up, for each demonstration. */
+  readonly setups: readonly number[];
+}
+async function made(r: { code: number | null; stdout: string; stderr: string }): Promise<Made> {
+  expect(r.code, r.stderr).toBe(0);
+  const said = r.stdout
+    .split('\n')
+    .filter((l) => l.startsWith('{"'))
+    .map((l) => JSON.parse(l) as { type: string; text?: string; dir?: string });
+  const journal = await replay(said.find((l) => l.type === 'result')!.dir!);
+  return {
+    note: said.find((l) => l.text?.startsWith('Demonstrations: '))?.text ?? '',
+    setups: journal
+      .of('trajectory.recorded')
+      .filter((e) => e.head.provenance.kind === 'oracle' && e.head.outcome.kind === 'success')
+      .map((e) => e.head.resetMs),
+  };
+}
+const ALL = /^Demonstrations: 78 verified successes of 13 families in \d+ s\.$/;
+const median = (xs: readonly number[]): number => xs.toSorted((a, b) => a - b)[xs.length >> 1]!;
+
+describe.skipIf(why)('an ordinary user', () => {
+  let dir: string, user: OrdinaryUser | undefined;
+  const ends: (() => unknown)[] = [];
+  beforeAll(async () => {
+    ensureBundle();
+    dir = mkdtempSync(join(tmpdir(), 'dart-ordinary-'));
+    if (root) user = await OrdinaryUser.create();
+    const idle = await idleThreads(THREADS, user);
+    ends.push(() => idle.end());
+    if (root) expect(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${idle.pid}/status`, 'utf8'))![1]).not.toBe('0');
+  });
+  afterAll(async () => {
+    await endAll();
+    for (const end of ends) await end();
+    user?.remove();
+    if (dir) rmSync(dir, { recursive: true, force: true });
+  });
+
+  it.runIf(root)(
+    "passes the desktop's integration tests beside 300 idle threads of its own",
+    { timeout: 400_000 },
+    async () => {
+      const report = join(user!.home, 'report.json');
+      const tests = user!.start(
+        'node',
+        'node_modules/vitest/vitest.mjs',
+        'run',
+        '--configLoader=runner',
+        '--project=integration',
+        '--reporter=json',
+        `--outputFile.json=${report}`,
+        'test/integration/cluster/',
+      );
+      ends.push(() => tests.end());
+      const { code, stdout, stderr } = await tests.done;
+      const r = JSON.parse(readFileSync(report, 'utf8')) as {
+        numPassedTests: number;
+        testResults: {
+          name: string;
+          status: string;
+          message: string;
+          assertionResults: { fullName: string; status: string; failureMessages: string[] }[];
+        }[];
+      };
+      const tested = r.testResults.flatMap((f) => f.assertionResults);
+      expect(tested.filter((t) => t.status === 'failed').map((t) => [t.fullName, ...t.failureMessages])).toEqual([]);
+      expect(r.testResults.filter((f) => f.status === 'failed').map((f) => [f.name, f.message])).toEqual([]);
+      expect(code, stdout + stderr).toBe(0);
+      // The Docker engine's socket is root's: nothing else may have been left out.
+      expect(tested.filter((t) => t.status !== 'passed' && !/docker/.test(t.fullName)).map((t) => t.fullName)).toEqual(
+        [],
+      );
+      for (const file of ['sandbox', 'isolation', 'abandoned', 'pool', 'actions', 'liveInput', 'taskWatch'])
+        expect(
+          r.testResults
+            .find((f) => f.name.endsWith(`/${file}.test.ts`))
+            ?.assertionResults.some((t) => t.status === 'passed'),
+          file,
+        ).toBe(true);
+    },
+  );
+
+  it.runIf(root)(
+    'makes all 78 demonstrations of the quick start, set up no slower than twice the time that root needs',
+    { timeout: 400_000 },
+    async () => {
+      const times: Record<'root' | 'user', number[]> = { root: [], user: [] };
+      // Turned round half-way, so that what else the machine does meets both alike.
+      for (const [i, who] of (['root', 'user', 'user', 'root'] as const).entries()) {
+        let result: Made;
+        if (who === 'root') {
+          const file = join(dir, `${i}.json`);
+          writeFileSync(file, JSON.stringify(runFile(join(dir, 'runs'))));
+          result = await made(await cli('train', file, '--json'));
+        } else {
+          const file = user!.write(`${i}.json`, JSON.stringify(runFile(join(user!.home, 'runs'))));
+          const run = user!.start('node', '--enable-source-maps', 'dist/runtime.js', 'train', file, '--json');
+          ends.push(() => run.end());
+          result = await made(await run.done);
+        }
+        expect(result.note, who).toMatch(ALL);
+        expect(result.setups, who).toHaveLength(DEMONSTRATIONS);
+        times[who].push(...result.setups);
+      }
+      const [mine, roots] = [median(times.user), median(times.root)];
+      console.log(
+        `Set-up of a demonstration, median of ${times.user.length}: root ${roots.toFixed(0)} ms, an ordinary user ${mine.toFixed(0)} ms.`,
+      );
+      expect(mine / roots).toBeLessThanOrEqual(2);
+    },
+  );
+
+  it.runIf(!root)('makes all 78 demonstrations of the quick start beside 300 idle threads of its own', async () => {
+    const file = join(dir, 'run.json');
+    writeFileSync(file, JSON.stringify(runFile(join(dir, 'runs'))));
+    const result = await made(await cli('train', file, '--json'));
+    expect(result.note).toMatch(ALL);
+    expect(result.setups).toHaveLength(DEMONSTRATIONS);
+  });
+});

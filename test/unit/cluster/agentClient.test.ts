@@ -1,0 +1,123 @@
+import { Duplex } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { AgentClient } from '../../../runtime/cluster/agentClient.js';
+import { ANSWERS, longestLine } from '../../../runtime/cluster/agentReplies.js';
+
+/** The agent's end of the line, in the hands of whoever runs inside. */
+class Inside extends Duplex {
+  readonly asked: { id: number; cmd: string }[] = [];
+  override _read(): void {
+    /* pushed by say() */
+  }
+  override _write(b: Buffer, _e: BufferEncoding, done: () => void): void {
+    for (const l of b.toString().split('\n').filter(Boolean))
+      this.asked.push(JSON.parse(l) as { id: number; cmd: string });
+    done();
+  }
+  say(line: unknown): void {
+    this.push(typeof line === 'string' ? line : `${JSON.stringify(line)}\n`);
+  }
+}
+
+const client = (): { inside: Inside; agent: AgentClient; lost: Promise<unknown> } => {
+  const inside = new Inside(),
+    agent = new AgentClient(inside);
+  return { inside, agent, lost: new Promise((resolve) => agent.onClose(resolve)) };
+};
+const settled = { settled: true, ms: 3, detector: 'exact' };
+
+describe('a line from inside a desktop', () => {
+  it('is taken when it is an answer or an event, in pieces too', async () => {
+    const { inside, agent } = client(),
+      exits: unknown[] = [];
+    agent.onExit((e) => exits.push(e));
+    const out = agent.exec(['true']),
+      file = agent.read('/none');
+    const exit = { event: 'exit', pid: 7, name: 'xterm', code: null, signal: 'SIGSEGV' };
+    const text = `${JSON.stringify(exit)}\n${JSON.stringify({ id: 1, ok: true, code: 3, stdout: 'aGk=', stderr: '', timedOut: false })}\n`;
+    for (const c of text) inside.say(c);
+    inside.say({ id: 2, ok: false, error: 'no such file', code: 'ENOENT' });
+    expect(await out).toEqual({ code: 3, stdout: Buffer.from('hi'), stderr: Buffer.alloc(0), timedOut: false });
+    await expect(file).rejects.toMatchObject({ kind: 'desktop.exec', error: { details: { code: 'ENOENT' } } });
+    expect(exits).toEqual([exit]);
+    expect(agent.isClosed).toBe(false);
+  });
+
+  it.each<[string, unknown]>([
+    ['that is not JSON', 'boo\n'],
+    ['that is JSON cut off', '{"id":1,"ok":tr\n'],
+    ['that is a number', '1\n'],
+    ['that is null', 'null\n'],
+    ['that is a list', '[{"id":1,"ok":true}]\n'],
+    ['nested very deep', `${'['.repeat(30_000)}\n`],
+    ['of bytes that are no text', Buffer.from([0xff, 0xfe, 0x7b, 0x0a]).toString('latin1')],
+    ['that answers nothing that was asked', { id: 99, ok: true, ...settled }],
+    ['whose number is a text', { id: '1', ok: true, ...settled }],
+    ['whose number is not whole', { id: 1.5, ok: true, ...settled }],
+    ['without a number', { ok: true, ...settled }],
+    ['that does not say whether it is one', { id: 1, ...settled }],
+    ['that refuses without a reason', { id: 1, ok: false }],
+    ['of another command', { id: 1, ok: true, data: 'aGk=' }],
+    ['with a field of another type', { id: 1, ok: true, ...settled, settled: 'yes' }],
+    ['with a time below zero', { id: 1, ok: true, ...settled, ms: -1 }],
+    ['with an unknown detector', { id: 1, ok: true, ...settled, detector: 'oracle' }],
+    ['that tells of an unknown event', { event: 'lost', pid: 1 }],
+    ['that tells of an exit of nobody', { event: 'exit', pid: 'all', name: 'x', code: 0, signal: null }],
+    [
+      'that tells of an exit with a name without end',
+      { event: 'exit', pid: 2, name: 'x'.repeat(5000), code: 0, signal: null },
+    ],
+    ['longer than the answer can be', `{"id":1,"ok":true,"pad":"${'x'.repeat(70_000)}"}\n`],
+  ])('ends that desktop alone: one %s', async (_what, line) => {
+    const { inside, agent, lost } = client(),
+      other = client();
+    const asked = agent.settle({ horizonMs: 0, maxMs: 10 });
+    const result = expect(asked).rejects.toMatchObject({ kind: 'desktop.lost' });
+    inside.say(line);
+    await result;
+    expect(await lost).toMatchObject({ kind: 'desktop.lost' });
+    expect(inside.destroyed).toBe(true);
+    await expect(agent.ping()).rejects.toMatchObject({ kind: 'desktop.lost' });
+    const pong = other.agent.ping();
+    other.inside.say({ id: 1, ok: true, pid: 1, uid: 1000, version: 1 });
+    await pong;
+  });
+
+  it('without an end is not collected for ever', async () => {
+    const { inside, lost } = client();
+    let pushed = 0;
+    while (!inside.destroyed && pushed < 100) {
+      inside.say('x'.repeat(1 << 15));
+      pushed++;
+      await new Promise(setImmediate);
+    }
+    expect(await lost).toMatchObject({ kind: 'desktop.lost' });
+    expect(pushed).toBeLessThan(5);
+  });
+
+  it('that answers the same question twice is the second time one too many', async () => {
+    const { inside, agent, lost } = client();
+    const asked = agent.ping();
+    inside.say({ id: 1, ok: true });
+    await asked;
+    inside.say({ id: 1, ok: true });
+    expect(await lost).toMatchObject({ kind: 'desktop.lost' });
+  });
+
+  it('after a bad one in the same piece is not looked at', async () => {
+    const { inside, agent, lost } = client();
+    const exits: unknown[] = [];
+    agent.onExit((e) => exits.push(e));
+    inside.say(`boo\n${JSON.stringify({ event: 'exit', pid: 7, name: 'x', code: 0, signal: null })}\n`);
+    await lost;
+    expect(exits).toEqual([]);
+  });
+
+  it('may be as long as what was asked for: two full outputs, a whole file', () => {
+    expect(longestLine([])).toBe(64 << 10);
+    expect(longestLine(['ping', 'exec'])).toBeGreaterThan((2 * (64 << 20) * 4) / 3);
+    expect(longestLine(['read'])).toBeGreaterThan(((128 << 20) * 4) / 3);
+    expect(longestLine(['exec', 'read'])).toBeLessThan(256 << 20);
+    expect(Object.keys(ANSWERS).sort()).toEqual(['exec', 'kill', 'ping', 'read', 'reset', 'settle', 'spawn', 'write']);
+  });
+});

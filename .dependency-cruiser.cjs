@@ -118,7 +118,7 @@ module.exports = {
       from: { path: '^webview/' },
       to: {
         path: '^(runtime|extension)/',
-        pathNot: '^runtime/protocol/(types|version|binary|trajectoryFile|shared)\\.ts$',
+        pathNot: '^runtime/protocol/(types|requests|version|binary|trajectoryFile|shared|words|failures)\\.ts$',
       },
     },
     { name: 'webview-no-node', severity: 'error', from: { path: '^webview/' }, to: { dependencyTypes: ['core'] } },

@@ -14,7 +14,7 @@ export default tseslint.config(
   },
   {
     // An asynchronous codebase: a promise that nobody waits for, or a switch that forgets a case, is a fault.
-    files: ['runtime/**/*.ts', 'test/**/*.ts'],
+    files: ['runtime/**/*.ts', 'extension/**/*.ts', 'webview/**/*.ts', 'test/**/*.ts'],
     languageOptions: { parserOptions: { projectService: true } },
     rules: {
       '@typescript-eslint/no-floating-promises': 'error',

@@ -2,7 +2,6 @@
  * The single owner of everything the extension makes. Making it does no I/O; the runtime is attached to after
  * activation.
  */
-import { join } from 'node:path';
 import {
   commands as vscodeCommands,
   Uri,
@@ -12,43 +11,35 @@ import {
   type WorkspaceFolder,
 } from 'vscode';
 import * as methods from '../runtime/protocol/methods.js';
-import type { HostError, PageInput } from '../webview/protocol.js';
+import type { PageInput } from '../webview/protocol.js';
 import { registerActions } from './commands/action.js';
-import type * as OnDemand from './commands/onDemand.js';
 import { DaemonClient } from './daemon/client.js';
 import { Disposables, type Ends } from './dispose.js';
 import { TrajectoryEditors } from './editors/trajectoryEditor.js';
 import { Reporter } from './errors.js';
 import { commands, stored, type CommandId } from './ids.js';
-import { LogTail } from './log.js';
+import { onDemand } from './loadOnDemand.js';
 import { keysOf, type Machine } from './model/contextKeys.js';
 import { ControlSessions } from './model/controlSessions.js';
 import { isEmpty, parseFilter, sorts, type ViewFilter } from './model/filter.js';
-import { machineOf } from './model/machine.js';
 import { PoolModel } from './model/poolModel.js';
 import { ReviewCount } from './model/reviewCount.js';
 import { homeOf, rootsOf } from './model/roots.js';
 import { StudioModel } from './model/studioModel.js';
 import { TrajectoryList } from './model/trajectoryList.js';
-import { sayEnded } from './notify.js';
 import { PanelManager } from './panels/panelManager.js';
 import type { HostDeps } from './panels/webviewHost.js';
 import { Refused } from './refused.js';
 import { Reports } from './reports.js';
-import { runtimeSettings, settings } from './settings.js';
+import { settings } from './settings.js';
 import { showStatus } from './statusBar.js';
 import type { Studio } from './studio.js';
-import { throttle } from './throttle.js';
 import { createTrees } from './views/trees.js';
+import { followEvents } from './wiring.js';
 import { t } from './words.js';
-
-/** How long a page that is restored may take to be back. */
-const backMs = 2000;
 
 declare const __BUILD_TIME__: number;
 declare const __BUILD_VERSION__: string;
-
-const onDemand = (): Promise<typeof OnDemand> => import('./commands/onDemand.js');
 
 export function createStudio(extension: ExtensionContext): Studio & Ends {
   const own = new Disposables();
@@ -259,115 +250,7 @@ export function createStudio(extension: ExtensionContext): Studio & Ends {
   own.add(registerActions(Object.values(commands), async () => (await onDemand()).actionsOf(studio), report));
   own.add(showStatus(client, model, sessions));
 
-  // The list of trajectories follows the selected run; of a live run at most one reading a second, and none while
-  // nobody looks.
-  const reloadList = own.add(
-    throttle(() => {
-      void list.reload();
-    }, 1000),
-  );
-  let unseen = false;
-  const follow = (): void => {
-    if (model.selected !== list.run) void list.show({ run: model.selected });
-    pool.show(model.selected);
-    review.show(model.selected);
-  };
-  own.defer(
-    model.onChange((c) => {
-      if (c === 'runs' || c === 'daemon') follow();
-      if (c === 'trajectories') {
-        if (trees.trajectories.view.visible) reloadList();
-        else unseen = true;
-      }
-      // Coverage and reuse change with the rollouts of the run.
-      if (c === 'tasks') pool.touch();
-      keys();
-    }),
-  );
-  own.add(
-    trees.trajectories.view.onDidChangeVisibility((v) => {
-      if (v.visible && unseen) {
-        unseen = false;
-        reloadList();
-      }
-    }),
-  );
-  own.defer(list.onChange(keys));
-  // Marks of annotations stand in the rows.
-  own.defer(
-    client.on(methods.annotationChanged, (a) => {
-      if (a.run === list.run) {
-        if (trees.trajectories.view.visible) reloadList();
-        else unseen = true;
-      }
-    }),
-  );
-  own.defer(sessions.onChange(keys));
-  own.defer(
-    sessions.onAbandoned((s) => {
-      // After a reload the page that shows it may be on its way back, and attaches by itself.
-      const timer = setTimeout(() => {
-          own.drop(waiting);
-          const now = sessions.get(s.session);
-          if (
-            now?.abandonedAt !== undefined &&
-            !panels.inputs.some((i) => i.kind === 'live' && i.session === now.session)
-          )
-            report.background(
-              onDemand().then((c) => c.sayAbandoned(studio, now)),
-              t('tell of a session without a page'),
-            );
-        }, backMs),
-        waiting = own.defer(() => clearTimeout(timer));
-    }),
-  );
-
-  // A machine without any run yet is probably new here: say in the views what it lacks before somebody waits for it.
-  own.defer(
-    model.onChange((c) => {
-      if (c !== 'runs' || machine !== 'unknown' || !model.loaded || model.runs.length > 0 || client.state !== 'ready')
-        return;
-      machine = 'ok';
-      client.request(methods.doctor, {}).then(
-        ({ checks }) => studio.setMachine(machineOf(checks)),
-        (e: unknown) => log.warn(`machine check: ${String(e)}`),
-      );
-    }),
-  );
-  own.defer(model.onEnded((r) => sayEnded(studio, r)));
-
-  const tail = own.add(new LogTail(join(storage, 'daemon.log'), runtimeLog));
-  let lost: HostError | undefined;
-  own.defer(
-    client.onState((state, detail) => {
-      log.info(`runtime: ${state}${detail ? ` (${detail.message})` : ''}`);
-      // A window that only attached does not start it again by itself; that a run may have ended with it must not go
-      // unseen.
-      if (state === 'stopped' && lost) report.report(lost);
-      lost = state === 'reconnecting' ? detail : undefined;
-      if (state !== 'stopped') tail.start();
-      if (detail && (state === 'failed' || state === 'incompatible')) report.report(detail);
-      if (detail?.kind === 'daemon.older') void window.showInformationMessage(`${detail.message} ${detail.remedy}`);
-      keys();
-    }),
-  );
-  own.add(
-    workspace.onDidGrantWorkspaceTrust(() => {
-      void attach();
-    }),
-  );
-  own.add(
-    workspace.onDidChangeWorkspaceFolders(() => {
-      void model.reload();
-    }),
-  );
-  own.add(
-    workspace.onDidChangeConfiguration((e) => {
-      if (e.affectsConfiguration('dartStudio.runsFolder')) void model.reload();
-      if (e.affectsConfiguration('dartStudio.trajectories.pageSize')) void list.reload();
-      if (client.state === 'ready' && runtimeSettings.some((k) => e.affectsConfiguration(k))) offerRestart(studio);
-    }),
-  );
+  own.add(followEvents({ studio, review, machine: () => machine, keys }));
   keys();
   return Object.assign(studio, { dispose: () => own.dispose() });
 }
@@ -381,13 +264,4 @@ function contextWriter(facts: () => Parameters<typeof keysOf>[0]): () => void {
       void vscodeCommands.executeCommand('setContext', key, value);
     }
   };
-}
-
-function offerRestart(s: Studio): void {
-  const restart = t('Restart Runtime');
-  void window
-    .showInformationMessage(t('This setting applies when the runtime starts again.'), restart)
-    .then((picked) => {
-      if (picked === restart) s.run('dartStudio.restartRuntime');
-    });
 }

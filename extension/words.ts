@@ -3,13 +3,11 @@
  * `vscode` use it too, so they can be tested outside the editor. scripts/l10n.mjs collects the messages: write them as
  * plain string literals.
  */
+import { fill } from '../runtime/protocol/words.js';
+
 export type Translate = (message: string, ...args: (string | number)[]) => string;
 
-const fill: Translate = (message, ...args) =>
-  message.replace(/\{(\d+)\}/g, (whole, i: string) =>
-    args[Number(i)] === undefined ? whole : String(args[Number(i)]),
-  );
-let translate: Translate = fill;
+let translate: Translate = (message, ...args) => fill(message, args);
 
 export const t: Translate = (message, ...args) => translate(message, ...args);
 /** Once, at activation. */

@@ -14,6 +14,7 @@ import type {
   DesktopRow,
   TrajectoryView,
 } from '../runtime/protocol/types.js';
+import type { Method, Params, Result } from '../runtime/protocol/requests.js';
 
 export type PageKind = 'dashboard' | 'inspector' | 'compare' | 'live';
 
@@ -53,7 +54,7 @@ export type PageInput =
     };
 
 /**
- * Daemon requests a page may make through the host, by their wire name (runtime/protocol/methods.ts). Nothing else is
+ * Daemon requests a page may make through the host, by their wire name (runtime/protocol/requests.ts). Nothing else is
  * passed on.
  */
 export const pageMethods = {
@@ -99,7 +100,30 @@ export const pageMethods = {
     'control/keep',
     'control/discard',
   ],
-} as const satisfies Record<PageKind, readonly string[]>;
+} as const satisfies Record<PageKind, readonly Method[]>;
+export type PageMethod<K extends PageKind = PageKind> = (typeof pageMethods)[K][number];
+/** Who can ask the daemon for some of its methods: the host of a page, or a part of a page that is given no more. */
+export interface Requester<Asked extends PageMethod> {
+  /** Rejects with RequestFailed; an aborted request is cancelled on the way. */
+  request<M extends Asked>(method: M, params: Params<M>, signal?: AbortSignal): Promise<Result<M>>;
+}
+
+/** Commands of the editor that a page may run. */
+export const pageCommands = [
+  'startTraining',
+  'stopTraining',
+  'pause',
+  'resume',
+  'evaluate',
+  'openDashboard',
+  'showLog',
+  'startRuntime',
+  'watchDesktop',
+  'recordDemonstration',
+  'reviewQueue',
+  'openPool',
+] as const;
+export type PageCommand = (typeof pageCommands)[number];
 
 /** Things only the editor can do; each is one host action. */
 export type HostAction =
@@ -117,19 +141,7 @@ export type HostAction =
   | { readonly action: 'saveImage'; readonly path: string; readonly name: string }
   | {
       readonly action: 'command';
-      readonly command:
-        | 'startTraining'
-        | 'stopTraining'
-        | 'pause'
-        | 'resume'
-        | 'evaluate'
-        | 'openDashboard'
-        | 'showLog'
-        | 'startRuntime'
-        | 'watchDesktop'
-        | 'recordDemonstration'
-        | 'reviewQueue'
-        | 'openPool';
+      readonly command: PageCommand;
       readonly argument?: string;
     }
   | { readonly action: 'annotate'; readonly run: string; readonly rollout: string }
@@ -145,7 +157,7 @@ export type ToHost =
       readonly type: 'request';
       readonly boot: string;
       readonly id: number;
-      readonly method: string;
+      readonly method: PageMethod;
       readonly params: unknown;
     }
   | { readonly type: 'cancel'; readonly boot: string; readonly id: number }

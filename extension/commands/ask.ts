@@ -1,4 +1,5 @@
 /** Questions to the user and work that is shown while it goes on. */
+import { settled } from '../../runtime/protocol/failures.js';
 import { basename } from 'node:path';
 import { ProgressLocation, window, type Progress, type QuickPickItem } from 'vscode';
 import * as methods from '../../runtime/protocol/methods.js';
@@ -99,7 +100,7 @@ export function working<T>(
         token.onCancellationRequested(() => {
           cancel.abort();
         });
-        await done.catch(() => undefined);
+        await settled(done);
       },
     );
   }, announcedAfterMs);

@@ -1,4 +1,5 @@
 /** Commands of the Trajectories view, the inspector and the comparison. */
+import { orUndefined } from '../../runtime/protocol/failures.js';
 import { Uri, window } from 'vscode';
 import * as methods from '../../runtime/protocol/methods.js';
 import type { GroupView, RunPath } from '../../runtime/protocol/types.js';
@@ -133,7 +134,7 @@ async function sibling(s: Studio, left: NodeOf<'trajectory'>): Promise<string | 
 const groupOf = (s: Studio, run: RunPath, group: string | undefined): Promise<GroupView | undefined> =>
   group === undefined
     ? Promise.resolve(undefined)
-    : s.client.request(methods.getGroup, { run, group }).catch(() => undefined);
+    : orUndefined(s.client.request(methods.getGroup, { run, group }), 'without it one picks from all trajectories');
 
 async function showTask(s: Studio, arg: unknown): Promise<void> {
   const family =

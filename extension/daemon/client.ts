@@ -1,12 +1,15 @@
-import type { NotificationType, RequestType } from 'vscode-jsonrpc';
-import * as methods from '../../runtime/protocol/methods.js';
+import type { Notification, Request } from '../../runtime/protocol/methods.js';
+import type { NotificationName, Notifications, Notice } from '../../runtime/protocol/notifications.js';
+import type { HelloResult, Method, Params, Result } from '../../runtime/protocol/requests.js';
+import { ignoreFailure, orUndefined, settled } from '../../runtime/protocol/failures.js';
 import { discoveryFile } from '../../runtime/protocol/version.js';
 import type { DaemonState, HostError } from '../../webview/protocol.js';
 import { backoffMs, replaces, RestartGuard } from './decide.js';
-import { FolderWatch, readDiscovery } from './discovery.js';
+import { FolderWatch } from './discovery.js';
+import { knock, sendAway, stopped, untilGone, whyLost } from './handshake.js';
 import { launch } from './launcher.js';
-import { openSession } from './openSession.js';
 import type { Session } from './session.js';
+import { StateBroadcast } from './stateBroadcast.js';
 import { Subscriptions, Watches } from './standing.js';
 import {
   asError,
@@ -32,8 +35,6 @@ export type {
 
 /** How long a window that may not start a daemon, or must not now, looks for another one before it says `stopped`. */
 const lookMs = 20_000;
-/** A daemon that goes down with a run under way takes its time. */
-const goingMs = 330_000;
 /** How many daemons may come and go while one attaches. */
 const mostTurns = 6;
 
@@ -49,12 +50,10 @@ export class DaemonClient {
   readonly #guard = new RestartGuard();
   readonly #events = new Subscriptions();
   readonly #watches = new Watches();
-  readonly #stateListeners = new Set<StateListener>();
   readonly #listeners = new Map<string, Set<(p: unknown) => void>>();
-  #state: DaemonState = 'stopped';
-  #detail: HostError | undefined;
+  readonly #state: StateBroadcast;
   #session: Session | undefined;
-  #hello: methods.HelloResult | undefined;
+  #hello: HelloResult | undefined;
   /** What is being done to be connected; one at a time. */
   #attempt: Promise<void> | undefined;
   /** Somebody asked for a daemon to run: a lost one is started again. */
@@ -70,21 +69,21 @@ export class DaemonClient {
     this.#o = o;
     this.#random = o.random ?? Math.random;
     this.#now = o.now ?? Date.now;
+    this.#state = new StateBroadcast((m) => o.log('error', m));
   }
   get state(): DaemonState {
-    return this.#state;
+    return this.#state.value;
   }
   /** Why, in the states `stopped`, `reconnecting`, `incompatible` and `failed`; in `ready` only `daemon.older`. */
   get stateDetail(): HostError | undefined {
-    return this.#detail;
+    return this.#state.detail;
   }
   /** Of the daemon we are connected to. */
-  get hello(): methods.HelloResult | undefined {
+  get hello(): HelloResult | undefined {
     return this.#hello;
   }
   onState(l: StateListener): () => void {
-    this.#stateListeners.add(l);
-    return () => this.#stateListeners.delete(l);
+    return this.#state.on(l);
   }
 
   /**
@@ -97,37 +96,42 @@ export class DaemonClient {
       this.#mayStart = true;
       this.#guard.forget();
     }
-    while (this.#attempt) await this.#attempt.catch(() => undefined);
+    while (this.#attempt) await settled(this.#attempt);
     if (this.#end.signal.aborted) throw lost();
     if (!this.#session) await this.#try(() => this.#establish(o.start, false), 'attaching');
   }
 
   /** Cancelled by the signal; `patient`: what the runtime did until then is its answer, which is waited for. */
-  async request<P, R>(
-    type: RequestType<P, R, methods.ErrorData>,
-    params: P,
+  request<M extends Method>(
+    type: Pick<Request<M>, 'method'>,
+    params: Params<M>,
     signal?: AbortSignal,
     patient?: boolean,
-  ): Promise<R> {
-    return (await this.raw(type.method, params, signal, patient)) as R;
+  ): Promise<Result<M>> {
+    return this.call(type.method, params, signal, patient);
   }
   /** By wire name. Waits while the client is starting or attaching; otherwise rejects at once when not connected. */
-  async raw(method: string, params: unknown, signal?: AbortSignal, patient?: boolean): Promise<unknown> {
-    if (this.#state === 'starting' || this.#state === 'attaching') await this.#attempt?.catch(() => undefined);
+  async call<M extends Method>(
+    method: M,
+    params: Params<M>,
+    signal?: AbortSignal,
+    patient?: boolean,
+  ): Promise<Result<M>> {
+    if (this.#state.value === 'starting' || this.#state.value === 'attaching') await settled(this.#attempt);
     if (!this.#session)
-      throw this.#state === 'reconnecting'
+      throw this.#state.value === 'reconnecting'
         ? lost()
         : new DaemonError(
             'daemon.stopped',
-            this.#detail?.message ?? 'The runtime is not running.',
-            this.#detail?.remedy ?? 'Start the runtime.',
+            this.#state.detail?.message ?? 'The runtime is not running.',
+            this.#state.detail?.remedy ?? 'Start the runtime.',
           );
     return this.#session.request(method, params, signal, patient);
   }
   /** Notifications of the daemon; listeners stay over reconnects. */
-  on<P>(type: NotificationType<P>, l: (p: P) => void): () => void {
+  on<N extends NotificationName>(type: Pick<Notification<N>, 'method'>, l: (p: Notifications[N]) => void): () => void {
     const all = this.#listeners.get(type.method) ?? new Set(),
-      own = (p: unknown): void => l(p as P);
+      own = (p: unknown): void => l(p as Notifications[N]);
     this.#listeners.set(type.method, all.add(own));
     return () => all.delete(own);
   }
@@ -154,14 +158,14 @@ export class DaemonClient {
   async shutdown(): Promise<void> {
     this.#mayStart = false;
     this.#giveUp?.abort();
-    while (this.#attempt && !this.#session) await this.#attempt.catch(() => undefined);
-    const session = this.#session ?? (await this.#knock());
+    while (this.#attempt && !this.#session) await settled(this.#attempt);
+    const session = this.#session ?? (await knock(this.#o.storage, this.#o.log));
     if (!session) {
-      this.#become('stopped');
+      this.#state.become('stopped');
       return;
     }
     this.#sentAway = 'stop';
-    await session.request(methods.shutdown.method, {}).catch((e: unknown) => {
+    await session.request('daemon/shutdown', {}).catch((e: unknown) => {
       if (!(e instanceof DaemonError && e.kind === 'connection.lost')) {
         this.#sentAway = undefined;
         throw e;
@@ -170,7 +174,7 @@ export class DaemonClient {
     await session.closed;
     if (session !== this.#session) {
       this.#sentAway = undefined;
-      this.#become('stopped');
+      this.#state.become('stopped');
     }
   }
   /** Lets go of the daemon, which goes on. */
@@ -181,7 +185,7 @@ export class DaemonClient {
     this.#watch?.close();
     this.#session?.close();
     this.#drop();
-    this.#stateListeners.clear();
+    this.#state.clear();
     this.#listeners.clear();
   }
 
@@ -195,7 +199,7 @@ export class DaemonClient {
         const why = asError(e),
           to = why.kind === 'daemon.stopped' ? 'stopped' : why.kind === 'protocol.mismatch' ? 'incompatible' : 'failed';
         this.#o.log(to === 'stopped' ? 'info' : 'error', `daemon: ${why.message}`);
-        this.#become(to, why.hostError);
+        this.#state.become(to, why.hostError);
         await this.#lookOut();
         throw why;
       })
@@ -203,14 +207,14 @@ export class DaemonClient {
         if (this.#attempt === attempt) this.#attempt = undefined;
       });
     this.#attempt = attempt;
-    this.#become(state, detail);
+    this.#state.become(state, detail);
     return attempt;
   }
 
   /** One connection, or why there is none. `again`: nobody asked for it, so a start counts as a restart. */
   async #establish(start: boolean, again: boolean): Promise<void> {
     const may = (): boolean => start && this.#mayStart;
-    let session = await this.#knock(),
+    let session = await knock(this.#o.storage, this.#o.log),
       started = false;
     for (let turn = 0; turn < mostTurns; turn++) {
       this.#goOn(session);
@@ -222,35 +226,35 @@ export class DaemonClient {
             'The runtime stopped 3 times within 5 minutes.',
             'Look into the log, then start it again.',
           );
-        if (this.#state !== 'reconnecting') this.#become('starting');
+        if (this.#state.value !== 'reconnecting') this.#state.become('starting');
         ({ session, started } = await launch({ ...this.#o, random: this.#random, now: this.#now }));
         this.#goOn(session);
-        if (this.#state !== 'reconnecting') this.#become('attaching');
+        if (this.#state.value !== 'reconnecting') this.#state.become('attaching');
       }
       const hello = await session.greet(this.#o.build, this.#o.client).catch((e: unknown) => asError(e)),
         newer = !started && may() && replaces(this.#o.build, session.record.build);
       this.#goOn(session);
       if (!(hello instanceof DaemonError)) {
-        if (!newer || !(await this.#sendAway(session))) {
+        if (!newer || !(await sendAway(session, this.#o.log))) {
           this.#adopt(session, hello, newer);
           return;
         }
       } else if (hello.kind === 'draining' && may()) {
-        if (this.#state !== 'reconnecting')
-          this.#become('attaching', {
+        if (this.#state.value !== 'reconnecting')
+          this.#state.become('attaching', {
             ...hello.hostError,
             message: 'The runtime that was running is still going down.',
             remedy: 'Wait until its run is closed.',
           });
-        await this.#gone(session);
+        await untilGone(session);
       } else if (!(
         hello.kind === 'connection.lost' ||
-        (hello.kind === 'protocol.mismatch' && newer && (await this.#sendAway(session)))
+        (hello.kind === 'protocol.mismatch' && newer && (await sendAway(session, this.#o.log)))
       )) {
         session.close();
         throw hello.kind === 'draining' ? stopped() : hello;
       }
-      session = await this.#knock();
+      session = await knock(this.#o.storage, this.#o.log);
       started = false;
     }
     throw new DaemonError(
@@ -259,51 +263,6 @@ export class DaemonClient {
       'Reload all windows, so that they use the same extension.',
     );
   }
-  /** Whoever the record says is there; no hello yet, as also one we cannot speak with can be sent away. */
-  async #knock(): Promise<Session | undefined> {
-    const record = await readDiscovery(this.#o.storage);
-    try {
-      return record && (await openSession(record, this.#o.log));
-    } catch (e) {
-      this.#o.log('info', `daemon: ${(e as Error).message}`);
-      return undefined;
-    }
-  }
-  /** Asks an older daemon to go; false when a run or a long job comes first: then it goes when that ends. */
-  async #sendAway(session: Session): Promise<boolean> {
-    const { waitingFor, busy } = (await session.request(methods.drain.method, {})) as {
-      waitingFor: readonly string[];
-      busy?: boolean;
-    };
-    this.#o.log(
-      'info',
-      `the runtime is of an older build, ${session.record.build.version} of ${new Date(session.record.build.time).toISOString()}; it is replaced ${waitingFor.length > 0 || busy ? 'when its work ends' : 'now'}`,
-    );
-    if (waitingFor.length > 0 || busy) return false;
-    await this.#gone(session);
-    return true;
-  }
-  async #gone(session: Session): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_done, fail) => {
-      timer = setTimeout(
-        () =>
-          fail(
-            new DaemonError(
-              'timeout',
-              `The runtime (pid ${session.record.pid}) is still going down.`,
-              'Try again later, or end that process.',
-            ),
-          ),
-        goingMs,
-      );
-    });
-    try {
-      await Promise.race([session.closed, late]);
-    } finally {
-      clearTimeout(timer);
-    }
-  }
   #goOn(session?: Session): void {
     if (this.#end.signal.aborted) {
       session?.close();
@@ -311,16 +270,16 @@ export class DaemonClient {
     }
   }
 
-  #adopt(session: Session, hello: methods.HelloResult, older: boolean): void {
+  #adopt(session: Session, hello: HelloResult, older: boolean): void {
     this.#watch?.close();
     this.#watch = undefined;
     this.#sentAway = older ? 'replace' : undefined;
     this.#session = session;
     this.#hello = hello;
-    session.onNotification = (method, params) => this.#hear(method, params);
+    session.onNotification = (n) => this.#hear(n);
     session.onScreen = (h, png) => this.#watches.patch(h, png);
     void session.closed.then((g) => this.#lose(session, g));
-    this.#become(
+    this.#state.become(
       'ready',
       older
         ? {
@@ -342,10 +301,10 @@ export class DaemonClient {
 
   // being connected
 
-  #hear(method: string, params: unknown): void {
-    if (method === methods.events.method) this.#events.take(params as Parameters<Subscriptions['take']>[0]);
-    else if (method === methods.streamEnded.method) this.#watches.ended(params as Parameters<Watches['ended']>[0]);
-    for (const l of this.#listeners.get(method) ?? []) l(params);
+  #hear(n: Notice): void {
+    if (n.method === 'events/batch') this.#events.take(n.params);
+    else if (n.method === 'desktop/streamEnded') this.#watches.ended(n.params);
+    for (const l of this.#listeners.get(n.method) ?? []) l(n.params);
   }
   #lose(session: Session, last: GoingDown | undefined): void {
     if (session !== this.#session) return;
@@ -358,32 +317,17 @@ export class DaemonClient {
       `daemon: the connection ended${last ? ` (${last.reason}${last.message ? `: ${last.message}` : ''})` : ''}`,
     );
     if (sentAway === 'stop' || last?.reason === 'shutdown' || last?.reason === 'idle') {
-      this.#become('stopped', stopped().hostError);
+      this.#state.become('stopped', stopped().hostError);
       void this.#lookOut();
       return;
     }
     // Drained by somebody newer: that one starts the next, we only attach, or the two would replace each other in
     // turns.
     const start = this.#mayStart && (last?.reason !== 'drained' || sentAway === 'replace');
-    const why: HostError =
-      last?.reason === 'drained'
-        ? {
-            kind: 'connection.lost',
-            message: 'The runtime is being replaced by a newer one.',
-            remedy: 'Wait a moment.',
-          }
-        : {
-            kind: 'connection.lost',
-            message:
-              last?.reason === 'fault'
-                ? `The runtime ended by a fault: ${last.message ?? 'see the log'}.`
-                : 'The runtime ended, or stopped answering.',
-            remedy: start
-              ? 'It is being started again. A run it was training can be resumed.'
-              : 'Start the runtime. A run it was training can be resumed.',
-          };
-    // the state says it
-    this.#try(() => this.#reconnect(start, sentAway !== 'replace'), 'reconnecting', why).catch(() => undefined);
+    ignoreFailure(
+      this.#try(() => this.#reconnect(start, sentAway !== 'replace'), 'reconnecting', whyLost(last, start)),
+      'the state says it',
+    );
   }
   async #reconnect(start: boolean, again: boolean): Promise<void> {
     const giveUp = new AbortController(),
@@ -413,7 +357,7 @@ export class DaemonClient {
   }
   /** Not connected and not trying: attaches when another window has started a daemon. */
   async #lookOut(): Promise<void> {
-    const watch = await FolderWatch.open(this.#o.storage).catch(() => undefined);
+    const watch = await orUndefined(FolderWatch.open(this.#o.storage), 'a start makes the folder and looks again');
     if (!watch || this.#session || this.#end.signal.aborted) {
       watch?.close();
       return;
@@ -426,13 +370,13 @@ export class DaemonClient {
   }
   /** The record changed while we were not connected. What is not there is no news. */
   #glance(): void {
-    const replace = this.#state === 'incompatible' && this.#mayStart; // the one in our way may be gone
+    const replace = this.#state.value === 'incompatible' && this.#mayStart; // the one in our way may be gone
     const attempt: Promise<void> = this.#establish(replace, false)
       .catch((e: unknown) => {
         const why = asError(e);
-        if (why.kind === 'protocol.mismatch') this.#become('incompatible', why.hostError);
-        else if (why.kind === 'daemon.stopped' && this.#state === 'incompatible')
-          this.#become('stopped', why.hostError);
+        if (why.kind === 'protocol.mismatch') this.#state.become('incompatible', why.hostError);
+        else if (why.kind === 'daemon.stopped' && this.#state.value === 'incompatible')
+          this.#state.become('stopped', why.hostError);
         else if (why.kind !== 'daemon.stopped') this.#o.log('warn', `daemon: ${why.message}`);
       })
       .finally(() => {
@@ -440,20 +384,4 @@ export class DaemonClient {
       });
     this.#attempt = attempt;
   }
-
-  #become(state: DaemonState, detail?: HostError): void {
-    if (this.#state === state && this.#detail?.kind === detail?.kind && this.#detail?.message === detail?.message)
-      return;
-    this.#state = state;
-    this.#detail = detail;
-    for (const l of [...this.#stateListeners]) {
-      try {
-        l(state, detail);
-      } catch (e) {
-        this.#o.log('error', `a listener of the daemon's state failed: ${asError(e).message}`);
-      }
-    }
-  }
 }
-const stopped = (): DaemonError =>
-  new DaemonError('daemon.stopped', 'The runtime is not running.', 'Start the runtime.');

@@ -1,3 +1,4 @@
+import { orUndefined } from '../../runtime/protocol/failures.js';
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -84,7 +85,7 @@ export async function launch(
 /** A connection to the daemon of the record, if it is alive. */
 async function serving(o: LaunchOptions): Promise<Session | undefined> {
   const r = await readDiscovery(o.storage);
-  return r && openSession(r, o.log).catch(() => undefined);
+  return r && orUndefined(openSession(r, o.log), 'a daemon that does not answer is started anew');
 }
 
 const lockName = 'start.lock';
@@ -102,7 +103,7 @@ async function takeTurn(o: LaunchOptions): Promise<boolean> {
   } catch (e) {
     if ((e as NodeJS.ErrnoException).code !== 'EEXIST') throw e;
   }
-  const age = o.now() - ((await stat(lock).catch(() => undefined))?.mtimeMs ?? o.now());
+  const age = o.now() - ((await orUndefined(stat(lock), 'its owner has just removed it'))?.mtimeMs ?? o.now());
   const pid = Number(await readFile(owner, 'utf8').catch(() => '')) || undefined;
   if (age < lockAgeMs && (pid === undefined || alive(pid))) return false;
   // Two that come here at once may both get a turn: then the daemons' own lock decides.

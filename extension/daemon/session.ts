@@ -6,7 +6,9 @@ import {
 } from 'vscode-jsonrpc/node';
 import { WebSocket, type RawData } from 'ws';
 import { decodeScreen, type ScreenHeader } from '../../runtime/protocol/binary.js';
-import * as methods from '../../runtime/protocol/methods.js';
+import type { ErrorData } from '../../runtime/protocol/methods.js';
+import type { Notice } from '../../runtime/protocol/notifications.js';
+import type { HelloResult, Method, Params, Result } from '../../runtime/protocol/requests.js';
 import { SocketReader, SocketWriter } from '../../runtime/protocol/transport.js';
 import { protocolVersion, socketPath, type Build, type DiscoveryRecord } from '../../runtime/protocol/version.js';
 import { DaemonError, lost, type GoingDown, type Log } from './types.js';
@@ -25,7 +27,7 @@ export class Session {
   readonly record: DiscoveryRecord;
   /** Resolves when it is over; with the daemon's last words, if it said any. */
   readonly closed: Promise<GoingDown | undefined>;
-  onNotification: (method: string, params: unknown) => void = () => undefined;
+  onNotification: (n: Notice) => void = () => undefined;
   onScreen: (header: ScreenHeader, png: Uint8Array) => void = () => undefined;
   readonly #socket: WebSocket;
   readonly #rpc: MessageConnection;
@@ -102,9 +104,11 @@ export class Session {
         },
       },
     );
+    // The one place where what the daemon tells is taken for what the protocol says.
     this.#rpc.onNotification((method: string, params) => {
-      if (method === methods.goingDown.method) last = params as GoingDown;
-      this.onNotification(method, params);
+      const n = { method, params } as Notice;
+      if (n.method === 'daemon/goingDown') last = n.params;
+      this.onNotification(n);
     });
     let heard = Date.now(),
       alarm: NodeJS.Timeout | undefined;
@@ -143,17 +147,15 @@ export class Session {
   }
 
   /** Rejects with `protocol.mismatch` when the two cannot speak, `draining` when the daemon is going away. */
-  async greet(build: Build, client: string): Promise<methods.HelloResult> {
+  async greet(build: Build, client: string): Promise<HelloResult> {
     const late = AbortSignal.timeout(openMs);
-    const hello = (await this.request(
-      methods.hello.method,
-      { protocol: protocolVersion, build, client } satisfies methods.HelloParams,
-      late,
-    ).catch((e: unknown) => {
-      throw late.aborted
-        ? new DaemonError('timeout', `The runtime (pid ${this.record.pid}) does not answer.`, 'Restart the runtime.')
-        : e;
-    })) as methods.HelloResult;
+    const hello = await this.request('daemon/hello', { protocol: protocolVersion, build, client }, late).catch(
+      (e: unknown) => {
+        throw late.aborted
+          ? new DaemonError('timeout', `The runtime (pid ${this.record.pid}) does not answer.`, 'Restart the runtime.')
+          : e;
+      },
+    );
     if (hello.protocol < protocolVersion)
       throw new DaemonError(
         'protocol.mismatch',
@@ -164,9 +166,14 @@ export class Session {
   }
   /**
    * Rejects with DaemonError, `cancelled` at once when the signal fires; `patient`: the daemon is told, and its answer
-   * is waited for.
+   * is waited for. The answer is trusted to be what the protocol says: the daemon speaks the same version.
    */
-  async request(method: string, params: unknown, signal?: AbortSignal, patient = false): Promise<unknown> {
+  async request<M extends Method>(
+    method: M,
+    params: Params<M>,
+    signal?: AbortSignal,
+    patient = false,
+  ): Promise<Result<M>> {
     if (this.#over) throw lost();
     if (signal?.aborted) throw cancelled();
     const cancel = new CancellationTokenSource();
@@ -179,7 +186,7 @@ export class Session {
     });
     signal?.addEventListener('abort', stop);
     try {
-      const answer = this.#rpc.sendRequest<unknown>(method, params ?? {}, cancel.token);
+      const answer = this.#rpc.sendRequest<Result<M>>(method, params, cancel.token);
       return await (signal ? Promise.race([answer, stopped]) : answer);
     } catch (e) {
       throw e instanceof DaemonError ? e : this.#fault(e);
@@ -197,7 +204,7 @@ export class Session {
   }
 
   #fault(e: unknown): DaemonError {
-    const data = e instanceof ResponseError ? (e.data as methods.ErrorData | undefined) : undefined;
+    const data = e instanceof ResponseError ? (e.data as ErrorData | undefined) : undefined;
     if (typeof data?.kind === 'string') return new DaemonError(data.kind, (e as Error).message, data.remedy);
     return this.#over || this.#socket.readyState !== WebSocket.OPEN
       ? lost()

@@ -2,18 +2,89 @@
  * What outlives a connection: event subscriptions and watched desktops. Each is asked for again at every new session.
  */
 import type { ScreenHeader } from '../../runtime/protocol/binary.js';
-import * as methods from '../../runtime/protocol/methods.js';
+import { ignoreFailure } from '../../runtime/protocol/failures.js';
+import type { Notifications } from '../../runtime/protocol/notifications.js';
 import type { Session } from './session.js';
 import { asError, DaemonError, type EventsBatch, type EventsQuery, type WatchListener } from './types.js';
 
 /** Errors after which asking again at the next session makes sense. */
-const passing = (e: unknown): boolean =>
+const isTransient = (e: unknown): boolean =>
   e instanceof DaemonError && (e.kind === 'connection.lost' || e.kind === 'cancelled');
+
+/** How one kind of standing request is asked for and ended. */
+interface Kind<T> {
+  /** Resolves with the id that the daemon gave it; `begin` is called in the same turn, if it is still wanted. */
+  start(session: Session, item: T): Promise<{ readonly id: number; begin?(): void }>;
+  stop(session: Session, id: number): Promise<unknown>;
+  failed(item: T, e: DaemonError): void;
+}
+
+/** Requests of one kind that stand until they are taken back, over any number of sessions. */
+class StandingRequests<T extends object> {
+  readonly #kind: Kind<T>;
+  readonly #all = new Set<T>();
+  readonly #ids = new Map<T, number>();
+  #byId = new Map<number, T>();
+  #session: Session | undefined;
+
+  constructor(kind: Kind<T>) {
+    this.#kind = kind;
+  }
+  add(item: T): () => void {
+    this.#all.add(item);
+    void this.#start(item);
+    return () => {
+      this.#all.delete(item);
+      const id = this.#ids.get(item);
+      this.#ids.delete(item);
+      if (id !== undefined) this.#stop(id);
+    };
+  }
+  /** A new session, or none. */
+  attach(session: Session | undefined): void {
+    this.#session = session;
+    this.#byId = new Map();
+    this.#ids.clear();
+    for (const item of this.#all) void this.#start(item);
+  }
+  /** Of this session. */
+  get(id: number): T | undefined {
+    return this.#byId.get(id);
+  }
+  /** The daemon has ended it. */
+  ended(id: number): void {
+    const item = this.#byId.get(id);
+    this.#byId.delete(id);
+    if (item) this.#all.delete(item);
+  }
+
+  async #start(item: T): Promise<void> {
+    const session = this.#session;
+    if (!session) return;
+    try {
+      const { id, begin } = await this.#kind.start(session, item);
+      if (session !== this.#session) return;
+      if (!this.#all.has(item)) {
+        this.#stop(id);
+        return;
+      }
+      this.#ids.set(item, id);
+      this.#byId.set(id, item);
+      begin?.();
+    } catch (e) {
+      if (session !== this.#session || isTransient(e) || !this.#all.delete(item)) return;
+      this.#kind.failed(item, asError(e));
+    }
+  }
+  #stop(id: number): void {
+    this.#byId.delete(id);
+    if (this.#session) ignoreFailure(this.#kind.stop(this.#session, id), 'it ends with the connection too');
+  }
+}
 
 interface Subscription {
   readonly q: EventsQuery;
   next: number;
-  id?: number;
   readonly batch: (b: EventsBatch) => void;
   readonly failed: (e: DaemonError) => void;
 }
@@ -23,152 +94,85 @@ interface Subscription {
  * what was seen is dropped.
  */
 export class Subscriptions {
-  readonly #all = new Set<Subscription>();
-  #byId = new Map<number, Subscription>();
-  #session: Session | undefined;
+  readonly #standing = new StandingRequests<Subscription>({
+    start: async (session, s) => {
+      const { subscription } = await session.request('events/subscribe', { ...s.q, sinceSeq: s.next });
+      return { id: subscription };
+    },
+    stop: (session, id) => session.request('events/unsubscribe', { subscription: id }),
+    failed: (s, e) => s.failed(e),
+  });
 
   add(q: EventsQuery, batch: (b: EventsBatch) => void, failed: (e: DaemonError) => void): () => void {
-    const s: Subscription = { q, next: q.sinceSeq, batch, failed };
-    this.#all.add(s);
-    void this.#ask(s);
-    return () => {
-      this.#all.delete(s);
-      if (s.id !== undefined) this.#drop(s.id);
-    };
+    return this.#standing.add({ q, next: q.sinceSeq, batch, failed });
   }
-  /** A new session, or none. */
   attach(session: Session | undefined): void {
-    this.#session = session;
-    this.#byId = new Map();
-    for (const s of this.#all) {
-      delete s.id;
-      void this.#ask(s);
-    }
+    this.#standing.attach(session);
   }
-  take(
-    p: { readonly subscription: number } & EventsBatch & {
-        readonly error?: {
-          readonly kind: methods.ErrorData['kind'];
-          readonly message: string;
-          readonly remedy: string;
-        };
-      },
-  ): void {
-    const s = this.#byId.get(p.subscription);
+  take(p: Notifications['events/batch']): void {
+    const s = this.#standing.get(p.subscription);
     if (!s) return;
     const events =
       p.events.length > 0 && p.events[0]!.seq < s.next ? p.events.filter((e) => e.seq >= s.next) : p.events;
     s.next = Math.max(s.next, p.nextSeq);
-    if (p.ended || p.error) {
-      this.#all.delete(s);
-      this.#byId.delete(p.subscription);
-    }
+    if (p.ended || p.error) this.#standing.ended(p.subscription);
     if (p.error) s.failed(new DaemonError(p.error.kind, p.error.message, p.error.remedy));
-    else s.batch({ events, nextSeq: s.next, live: p.live, ...(p.ended ? { ended: true } : {}) });
-  }
-
-  async #ask(s: Subscription): Promise<void> {
-    const session = this.#session;
-    if (!session) return;
-    try {
-      const { subscription } = (await session.request(methods.subscribe.method, { ...s.q, sinceSeq: s.next })) as {
-        subscription: number;
-      };
-      if (session !== this.#session) return;
-      if (!this.#all.has(s)) {
-        this.#drop(subscription);
-        return;
-      }
-      s.id = subscription;
-      this.#byId.set(subscription, s);
-    } catch (e) {
-      if (session !== this.#session || passing(e) || !this.#all.delete(s)) return;
-      s.failed(asError(e));
-    }
-  }
-  #drop(id: number): void {
-    this.#byId.delete(id);
-    // closed: it has ended there too
-    this.#session?.request(methods.unsubscribe.method, { subscription: id }).catch(() => undefined);
+    else s.batch({ events, nextSeq: s.next, live: p.live, ended: p.ended || undefined });
   }
 }
 
 interface Watch {
   readonly desktop: string;
   readonly maxFps: number | undefined;
-  readonly to: WatchListener;
-  id?: number;
+  readonly listener: WatchListener;
 }
 
 /** Screens of desktops; a new session starts them again with a whole picture. */
 export class Watches {
-  readonly #all = new Set<Watch>();
-  #byId = new Map<number, Watch>();
-  #session: Session | undefined;
   /** Pictures are not in line with answers: the first of a stream may come before the answer that names it. */
-  #asking = 0;
-  #early: { readonly h: ScreenHeader; readonly png: Uint8Array }[] = [];
+  #unanswered = 0;
+  #early: { readonly header: ScreenHeader; readonly png: Uint8Array }[] = [];
+  readonly #standing = new StandingRequests<Watch>({
+    start: (session, w) => this.#start(session, w),
+    stop: (session, id) => session.request('desktop/unwatch', { stream: id }),
+    failed: (w, e) => w.listener.end(e.hostError),
+  });
 
-  add(desktop: string, maxFps: number | undefined, to: WatchListener): () => void {
-    const w: Watch = { desktop, maxFps, to };
-    this.#all.add(w);
-    void this.#ask(w);
-    return () => {
-      this.#all.delete(w);
-      if (w.id !== undefined) this.#drop(w.id);
-    };
+  add(desktop: string, maxFps: number | undefined, listener: WatchListener): () => void {
+    return this.#standing.add({ desktop, maxFps, listener });
   }
   attach(session: Session | undefined): void {
-    this.#session = session;
-    this.#byId = new Map();
-    for (const w of this.#all) {
-      delete w.id;
-      void this.#ask(w);
-    }
+    this.#standing.attach(session);
   }
-  patch(h: ScreenHeader, png: Uint8Array): void {
-    const w = this.#byId.get(h.stream);
-    if (w) w.to.patch(h, png);
-    else if (this.#asking > 0) this.#early.push({ h, png });
+  patch(header: ScreenHeader, png: Uint8Array): void {
+    const w = this.#standing.get(header.stream);
+    if (w) w.listener.patch(header, png);
+    else if (this.#unanswered > 0) this.#early.push({ header, png });
   }
-  ended(p: {
-    readonly stream: number;
-    readonly error?: { readonly kind: string; readonly message: string; readonly remedy: string };
-  }): void {
-    const w = this.#byId.get(p.stream);
+  ended(p: Notifications['desktop/streamEnded']): void {
+    const w = this.#standing.get(p.stream);
     if (!w) return;
-    this.#byId.delete(p.stream);
-    this.#all.delete(w);
-    w.to.end(p.error);
+    this.#standing.ended(p.stream);
+    w.listener.end(p.error);
   }
 
-  async #ask(w: Watch): Promise<void> {
-    const session = this.#session;
-    if (!session) return;
-    this.#asking++;
+  async #start(session: Session, w: Watch): Promise<{ readonly id: number; begin(): void }> {
+    this.#unanswered++;
     try {
-      const { stream, width, height } = (await session.request(methods.watchDesktop.method, {
+      const { stream, width, height } = await session.request('desktop/watch', {
         desktop: w.desktop,
-        ...(w.maxFps === undefined ? {} : { maxFps: w.maxFps }),
-      })) as { stream: number; width: number; height: number };
-      if (session !== this.#session) return;
-      if (!this.#all.has(w)) {
-        this.#drop(stream);
-        return;
-      }
-      w.id = stream;
-      this.#byId.set(stream, w);
-      w.to.start({ width, height });
-      for (const e of this.#early) if (e.h.stream === stream) w.to.patch(e.h, e.png);
-    } catch (e) {
-      if (session !== this.#session || passing(e) || !this.#all.delete(w)) return;
-      w.to.end(asError(e).hostError);
+        maxFps: w.maxFps,
+      });
+      const early = this.#early.filter((e) => e.header.stream === stream);
+      return {
+        id: stream,
+        begin: () => {
+          w.listener.start({ width, height });
+          for (const e of early) w.listener.patch(e.header, e.png);
+        },
+      };
     } finally {
-      if (--this.#asking === 0) this.#early = [];
+      if (--this.#unanswered === 0) this.#early = [];
     }
-  }
-  #drop(id: number): void {
-    this.#byId.delete(id);
-    this.#session?.request(methods.unwatchDesktop.method, { stream: id }).catch(() => undefined);
   }
 }

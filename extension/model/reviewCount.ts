@@ -2,6 +2,7 @@
  * How many trajectories of the selected run wait to be reviewed: counted from when somebody began, as a run that nobody
  * reviews has hundreds.
  */
+import { orUndefined } from '../../runtime/protocol/failures.js';
 import * as methods from '../../runtime/protocol/methods.js';
 import type { ReviewQueue, RunPath } from '../../runtime/protocol/types.js';
 import { Disposables, type Ends } from '../dispose.js';
@@ -53,8 +54,10 @@ export class ReviewCount implements Ends {
   async #read(): Promise<void> {
     const run = this.#run;
     if (run === undefined || this.#runtime.state !== 'ready') return;
-    // A count that cannot be read is no news: the next annotation reads it again.
-    const q = await this.#runtime.request(methods.reviewQueue, { run, limit: 1 }).catch(() => undefined);
+    const q = await orUndefined(
+      this.#runtime.request(methods.reviewQueue, { run, limit: 1 }),
+      'the next annotation reads the count again',
+    );
     if (q) this.begin(run, q);
   }
 }

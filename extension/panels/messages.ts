@@ -3,7 +3,16 @@
  * trusted by a cast. Everything returned here is made of checked fields; a message that does not fit is undefined and
  * goes to the log.
  */
-import { pageMethods, type HostAction, type PageInput, type PageKind, type ToHost } from '../../webview/protocol.js';
+import {
+  pageCommands,
+  pageMethods,
+  type HostAction,
+  type PageCommand,
+  type PageInput,
+  type PageKind,
+  type PageMethod,
+  type ToHost,
+} from '../../webview/protocol.js';
 import type { RunEventType } from '../../runtime/protocol/types.js';
 
 type Raw = Readonly<Record<string, unknown>>;
@@ -15,7 +24,7 @@ const maxPath = 4096,
  * batch of input what was pasted.
  */
 const maxParams = 64 << 10,
-  maxOf: Readonly<Record<string, number>> = {
+  maxOf: Readonly<Partial<Record<PageMethod, number>>> = {
     'annotation/edit': 1 << 20,
     'control/input': 256 << 10,
     'control/act': 256 << 10,
@@ -27,36 +36,24 @@ const text = (x: unknown, max = maxPath): x is string => typeof x === 'string' &
 const optional = (x: unknown, max = maxPath): x is string | undefined =>
   x === undefined || (typeof x === 'string' && x.length <= max);
 const whole = (x: unknown): x is number => Number.isSafeInteger(x) && (x as number) >= 0;
-const eventTypes = new Set<RunEventType>([
-  'started',
-  'step',
-  'ended',
-  'group',
-  'trained',
-  'metrics',
-  'eval',
-  'checkpoint',
-  'spans',
-  'note',
-  'closed',
-]);
-const isEventType = (x: unknown): x is RunEventType => eventTypes.has(x as RunEventType);
-const pageCommands = new Set<Extract<HostAction, { action: 'command' }>['command']>([
-  'startTraining',
-  'stopTraining',
-  'pause',
-  'resume',
-  'evaluate',
-  'openDashboard',
-  'showLog',
-  'startRuntime',
-  'watchDesktop',
-  'recordDemonstration',
-  'reviewQueue',
-  'openPool',
-]);
-const isPageCommand = (x: unknown): x is Extract<HostAction, { action: 'command' }>['command'] =>
-  pageCommands.has(x as never);
+const eventTypes: Readonly<Record<RunEventType, true>> = {
+  started: true,
+  step: true,
+  ended: true,
+  group: true,
+  trained: true,
+  metrics: true,
+  eval: true,
+  checkpoint: true,
+  spans: true,
+  note: true,
+  closed: true,
+};
+const isEventType = (x: unknown): x is RunEventType => typeof x === 'string' && Object.hasOwn(eventTypes, x);
+const areEventTypes = (x: unknown): x is RunEventType[] => Array.isArray(x) && x.every(isEventType);
+const isMethodOf = <K extends PageKind>(kind: K, x: unknown): x is PageMethod<K> =>
+  (pageMethods[kind] as readonly unknown[]).includes(x);
+const isPageCommand = (x: unknown): x is PageCommand => (pageCommands as readonly unknown[]).includes(x);
 
 export function parseToHost(m: unknown, kind: PageKind): ToHost | undefined {
   if (!isObject(m) || !text(m['boot'], 100)) return undefined;
@@ -66,13 +63,7 @@ export function parseToHost(m: unknown, kind: PageKind): ToHost | undefined {
       return { type: 'ready', boot };
     case 'request': {
       const { id, method, params } = m;
-      if (
-        !whole(id) ||
-        !text(method, 100) ||
-        !isObject(params) ||
-        !(pageMethods[kind] as readonly string[]).includes(method) ||
-        !small(params, maxOf[method] ?? maxParams)
-      )
+      if (!whole(id) || !isMethodOf(kind, method) || !isObject(params) || !small(params, maxOf[method] ?? maxParams))
         return undefined;
       if (method === 'control/input' && !isInput(params)) return undefined;
       return { type: 'request', boot, id, method, params };
@@ -81,19 +72,14 @@ export function parseToHost(m: unknown, kind: PageKind): ToHost | undefined {
       return whole(m['id']) ? { type: 'cancel', boot, id: m['id'] } : undefined;
     case 'subscribe': {
       const { run, sinceSeq, types, rollout } = m;
-      if (
-        !text(run) ||
-        !whole(sinceSeq) ||
-        !optional(rollout, 200) ||
-        !(types === undefined || (Array.isArray(types) && types.every(isEventType)))
-      )
+      if (!text(run) || !whole(sinceSeq) || !optional(rollout, 200) || !(types === undefined || areEventTypes(types)))
         return undefined;
       return {
         type: 'subscribe',
         boot,
         run,
         sinceSeq,
-        ...(types ? { types: types as RunEventType[] } : {}),
+        ...(types ? { types } : {}),
         ...(rollout ? { rollout } : {}),
       };
     }

@@ -1,13 +1,13 @@
 /** What a page may ask the editor to do; each is checked by messages.ts before it comes here. */
 import { env, Uri, window, workspace } from 'vscode';
-import type { HostAction } from '../../webview/protocol.js';
+import type { HostAction, PageCommand } from '../../webview/protocol.js';
 import { recordedAsText } from '../commands/trajectoryFiles.js';
 import { commands, type CommandId } from '../ids.js';
 import type { Studio } from '../studio.js';
 import { t } from '../words.js';
 import type { WebviewHost } from './webviewHost.js';
 
-const pageCommands: Readonly<Record<Extract<HostAction, { action: 'command' }>['command'], CommandId>> = {
+const commandOf: Readonly<Record<PageCommand, CommandId>> = {
   startTraining: commands.startTraining,
   stopTraining: commands.stopTraining,
   pause: commands.pause,
@@ -49,7 +49,7 @@ export async function carryOut(s: Studio, a: HostAction, from: WebviewHost): Pro
     // A page knows one "resume"; of a run that is over it means to go on with it.
     case 'command':
       s.run(
-        a.command === 'resume' && s.model.active?.run !== a.argument ? commands.resumeRun : pageCommands[a.command],
+        a.command === 'resume' && s.model.active?.run !== a.argument ? commands.resumeRun : commandOf[a.command],
         a.argument,
       );
       return;

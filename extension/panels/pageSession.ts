@@ -3,9 +3,19 @@
  * subscription, status, live pictures. A hidden page is torn down by VS Code and rebuilt when shown: it then posts
  * `ready` with a new boot id and gets everything anew, so nothing is buffered here.
  */
+import { ignoreFailure } from '../../runtime/protocol/failures.js';
 import * as methods from '../../runtime/protocol/methods.js';
+import { requests, type Params, type Result } from '../../runtime/protocol/requests.js';
 import type { ControlState } from '../../runtime/protocol/types.js';
-import type { HostAction, PageInput, PageKind, ResourceRoot, ToHost, ToPage } from '../../webview/protocol.js';
+import type {
+  HostAction,
+  PageInput,
+  PageKind,
+  PageMethod,
+  ResourceRoot,
+  ToHost,
+  ToPage,
+} from '../../webview/protocol.js';
 import { Disposables, type Ends } from '../dispose.js';
 import { wireError } from '../errorWords.js';
 import type { Runtime } from '../runtimePort.js';
@@ -30,8 +40,6 @@ export interface PageSessionOptions {
   readonly adopt: (s: ControlState) => void;
   readonly log: { warn(message: string): void; error(message: string): void };
 }
-/** Requests that change something: not from a window that does not trust its workspace. */
-const writes = /^(control\/|annotation\/(edit|undo|redo|replay)$|pool\/(add|remove)$)/;
 type Body<T> = T extends { readonly boot: string } ? Omit<T, 'boot'> : never;
 
 /** Pictures a second while a person is in control; the setting is for watching. */
@@ -185,26 +193,22 @@ export class PageSession implements Ends {
         return;
     }
   }
-  async #request(id: number, method: string, params: unknown): Promise<void> {
+  async #request(id: number, method: PageMethod, params: unknown): Promise<void> {
     const boot = this.#boot,
       abort = new AbortController();
     this.#requests.set(id, abort);
     let answer: Body<Extract<ToPage, { type: 'response' }>>;
     const replay =
-      method === methods.replayTrajectory.method
-        ? replayKey(params as { run?: unknown; rollout?: unknown })
-        : undefined;
+      method === 'annotation/replay' ? replayKey(params as { run?: unknown; rollout?: unknown }) : undefined;
     try {
-      if (writes.test(method) && !this.#o.trusted())
+      if (requests[method].writes && !this.#o.trusted())
         throw new Refused(
           'untrusted',
           t('This workspace is not trusted; in Restricted Mode trajectories can be looked at, and nothing is changed.'),
           t('Trust the workspace to annotate and to record.'),
         );
       if (replay !== undefined) this.#replays.add(replay);
-      const result = await this.#o.runtime.raw(method, params, abort.signal);
-      this.#controlled(method, result);
-      if (method === methods.detachControl.method) this.#attached = undefined;
+      const result = await this.#carryOut(method, params, abort.signal);
       answer = { type: 'response', id, result };
     } catch (e) {
       answer = { type: 'response', id, error: wireError(e) };
@@ -214,15 +218,36 @@ export class PageSession implements Ends {
     if (this.#requests.get(id) === abort) this.#requests.delete(id);
     if (this.#boot === boot) this.#post(answer);
   }
+  /** The daemon checks the parameters; here only their size was. */
+  async #carryOut(method: PageMethod, params: unknown, signal: AbortSignal): Promise<unknown> {
+    const call = <M extends PageMethod>(name: M): Promise<Result<M>> =>
+      this.#o.runtime.call(name, params as Params<M>, signal);
+    switch (method) {
+      case 'control/takeOver':
+      case 'control/attach': {
+        const state = await call(method);
+        this.#controlled(method, state);
+        return state;
+      }
+      case 'control/detach': {
+        const done = await call(method);
+        this.#attached = undefined;
+        return done;
+      }
+      default:
+        return call(method);
+    }
+  }
   /** A page that took a desktop over, or attached to a session, shows that session from now on: closing it lets go. */
-  #controlled(method: string, result: unknown): void {
-    if (this.#input.kind !== 'live' || (method !== methods.takeOver.method && method !== methods.attachControl.method))
-      return;
-    const state = result as ControlState;
-    if (method === methods.attachControl.method) {
+  #controlled(method: 'control/takeOver' | 'control/attach', state: ControlState): void {
+    if (this.#input.kind !== 'live') return;
+    if (method === 'control/attach') {
       // The runtime counts who looks. A page that was rebuilt says it again, and is still one.
       if (this.#attached === state.session)
-        void this.#o.runtime.request(methods.detachControl, { session: state.session }).catch(() => undefined);
+        ignoreFailure(
+          this.#o.runtime.request(methods.detachControl, { session: state.session }),
+          'a connection that is lost is counted no more',
+        );
       this.#attached = state.session;
     }
     if (state.session !== this.#input.session) this.#input = { ...this.#input, session: state.session };

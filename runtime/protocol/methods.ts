@@ -1,231 +1,94 @@
 /**
- * Every request and notification of the daemon. `noun/verb`, one parameter object, one result object. Errors: JSON-RPC
- * error with
+ * The JSON-RPC types of every request (requests.ts) and notification (notifications.ts). Errors: JSON-RPC error with
  * `data: {kind, remedy}` (RunError without its message, which is the error's message); kinds are those of
  * domain/errors.ts and `DaemonErrorKind`.
  */
 import { NotificationType, RequestType } from 'vscode-jsonrpc';
-import type { RunError } from '../domain/index.js';
 import type { ErrorData } from './errors.js';
-import type * as T from './types.js';
-import type { Build } from './version.js';
-
-type Req<P, R> = RequestType<P, R, ErrorData>;
-const req = <P, R>(m: string): Req<P, R> => new RequestType<P, R, ErrorData>(m);
-const note = <P>(m: string): NotificationType<P> => new NotificationType<P>(m);
-type Empty = Record<string, never>;
-
-// daemon
-export interface HelloParams {
-  readonly protocol: number;
-  readonly build: Build;
-  /** For logs: 'VS Code window', 'test'. */
-  readonly client: string;
-}
-export interface HelloResult {
-  readonly protocol: number;
-  readonly build: Build;
-  readonly capabilities: readonly string[];
-  readonly pid: number;
-  readonly startedAt: number;
-  readonly activeRuns: readonly T.RunPath[];
-  readonly storage: string;
-}
-export const hello = req<HelloParams, HelloResult>('daemon/hello');
-/**
- * No new runs; exits when the active run ends. `waitingFor` empty = it exits now, unless `busy`: an evaluation or an
- * image build is waited for.
- */
-export const drain = req<Empty, { readonly waitingFor: readonly T.RunPath[]; readonly busy?: boolean }>('daemon/drain');
-/** Stops the active run cleanly (checkpoint, rollouts recorded as stopped), then exits. */
-export const shutdown = req<Empty, Empty>('daemon/shutdown');
-/** Before the daemon goes, to every client. */
-export const goingDown = note<{
-  readonly reason: 'idle' | 'drained' | 'shutdown' | 'fault';
-  readonly message?: string;
-}>('daemon/goingDown');
-
-// runs
-export interface StartParams {
-  /** Run file text (JSON); absent = the preset alone. `file` is only for messages. */
-  readonly text?: string;
-  readonly file?: string;
-  readonly preset?: 'quickstart' | 'paper';
-  /** Where a relative `store.dir` is resolved. */
-  readonly base: string;
-  readonly seed?: number;
-  readonly minutes?: number;
-  readonly provider?: 'auto' | 'docker' | 'local';
-  readonly desktops?: number;
-}
-/**
- * One run at a time: `busy` names the active one. Resolves when the run folder exists and the run is under way;
- * desktops may still be starting.
- */
-export const startRun = req<StartParams, { readonly run: T.RunPath; readonly id: string }>('run/start');
-/** Go on with a run that is over or was interrupted. */
-export const resumeRun = req<
-  { readonly run: T.RunPath; readonly minutes?: number },
-  { readonly run: T.RunPath; readonly id: string }
->('run/resume');
-/**
- * Resolves when the run is closed: rollouts ended or recorded as stopped, a checkpoint kept, no desktop left. `now`
- * skips the grace of running rollouts.
- */
-export const stopRun = req<{ readonly run: T.RunPath; readonly now?: boolean }, T.RunSummary>('run/stop');
-/** No new rollouts; those running end, the trainer goes on with what it has. */
-export const pauseRun = req<{ readonly run: T.RunPath }, Empty>('run/pause');
-export const unpauseRun = req<{ readonly run: T.RunPath }, Empty>('run/unpause');
-/** Greedy episodes of a checkpoint of a run that is not active. Progress by `evaluateProgress`. Cancellable. */
-export const evaluate = req<
-  {
-    readonly run: T.RunPath;
-    readonly version?: number;
-    readonly episodes?: number;
-    readonly split?: 'train' | 'heldout' | 'templates';
-    readonly provider?: 'auto' | 'docker' | 'local';
-  },
-  T.EvalPoint
->('run/evaluate');
-export const evaluateProgress = note<{
-  readonly run: T.RunPath;
-  readonly done: number;
-  readonly episodes: number;
-  readonly successes: number;
-}>('run/evaluateProgress');
-/** Runs under these folders (each a folder of run folders, or a run folder), newest first. */
-export const listRuns = req<{ readonly roots: readonly string[] }, { readonly runs: readonly T.RunSummary[] }>(
-  'run/list',
-);
-export const getRun = req<{ readonly run: T.RunPath }, T.RunDetail>('run/get');
-export const getSeries = req<
-  {
-    readonly run: T.RunPath;
-    /** e.g. 'update.refKl', 'run.rolloutsPerHour'. */
-    readonly names: readonly string[];
-    readonly maxPoints?: number;
-  },
-  { readonly series: readonly T.Series[] }
->('run/series');
-export const getCurves = req<
-  { readonly run: T.RunPath; readonly window?: number; readonly maxPoints?: number },
-  { readonly curves: readonly T.SuccessCurve[]; readonly evals: readonly T.EvalPoint[] }
->('run/curves');
-export const getLanes = req<
-  {
-    readonly run: T.RunPath;
-    readonly from?: number;
-    readonly to?: number;
-    /** Pixels to draw on: shorter spans are merged. */
-    readonly width: number;
-  },
-  T.Lanes
->('run/lanes');
-export const getCuration = req<{ readonly run: T.RunPath }, T.CurationView>('run/curation');
-/** A run was made, ended, or changed its state; list again. */
-export const runsChanged = note<{ readonly run: T.RunPath; readonly state: T.RunState }>('run/changed');
-/** Once a second while a run is active, to every client. */
-export const runStatus = note<{ readonly run: T.RunPath; readonly status: T.RunStatus; readonly ledger: T.Ledger }>(
-  'run/status',
-);
-
-// subscriptions: events since a sequence number without a gap, then live; batches of at most 200
-export const subscribe = req<
-  {
-    readonly run: T.RunPath;
-    readonly sinceSeq: number;
-    readonly types?: readonly T.RunEventType[];
-    /** Only this rollout's events. */
-    readonly rollout?: string;
-  },
-  {
-    readonly subscription: number;
-    /** Next sequence number to be written when the subscription began. */
-    readonly headSeq: number;
-  }
->('events/subscribe');
-export const unsubscribe = req<{ readonly subscription: number }, Empty>('events/unsubscribe');
-/**
- * `nextSeq`: pass as `sinceSeq` after a reconnect. `live` is true once the past was delivered. `ended`: the run is over
- * and nothing will follow. `error`: the subscription ended because of it.
- */
-export const events = note<{
-  readonly subscription: number;
-  readonly run: T.RunPath;
-  readonly events: readonly T.RunEvent[];
-  readonly nextSeq: number;
-  readonly live: boolean;
-  readonly ended?: boolean;
-  readonly error?: RunError;
-}>('events/batch');
-
-// trajectories
-export const listTrajectories = req<
-  {
-    readonly run: T.RunPath;
-    readonly filter?: T.TrajectoryFilter;
-    readonly sort?: T.TrajectorySort;
-    readonly cursor?: string;
-    readonly limit?: number;
-  },
-  { readonly rows: readonly T.TrajectoryRow[]; readonly total: number; readonly cursor?: string }
->('trajectory/list');
-export const getTrajectory = req<{ readonly run: T.RunPath; readonly rollout: string }, T.TrajectoryView>(
-  'trajectory/get',
-);
-export const getGroup = req<{ readonly run: T.RunPath; readonly group: string }, T.GroupView>('trajectory/group');
-/**
- * The trajectory as `.traj.jsonl` text (protocol/trajectoryFile.ts); with `file`, written there with its frames beside
- * it.
- */
-export const exportTrajectory = req<
-  { readonly run: T.RunPath; readonly rollout: string; readonly file?: string },
-  { readonly text?: string; readonly file?: string }
->('trajectory/export');
-/**
- * Thumbnails, made when they are missing: path of a PNG at most `width` pixels wide for each hash; absent where the
- * frame cannot be read.
- */
-export const thumbnails = req<
-  { readonly run: T.RunPath; readonly hashes: readonly string[]; readonly width: number },
-  { readonly paths: Readonly<Record<string, string>> }
->('frame/thumbnails');
-
-// tasks, desktops, machine
-export const listTasks = req<
-  {
-    readonly run?: T.RunPath;
-    /** Those its run file names, also where it holds only what people brought. */
-    readonly runnable?: boolean;
-  },
-  { readonly tasks: readonly T.TaskRow[] }
->('task/list');
-export const listDesktops = req<Empty, { readonly desktops: readonly T.DesktopRow[] }>('desktop/list');
-/** A desktop's row changed, or it is gone (`row` absent); coalesced to at most 4 a second per desktop. */
-export const desktopChanged = note<{ readonly desktop: string; readonly row?: T.DesktopRow }>('desktop/changed');
-/**
- * Live pictures as binary frames (binary.ts) of kind `screen` with this stream id, when something changes, at most
- * `maxFps`.
- */
-export const watchDesktop = req<
-  { readonly desktop: string; readonly maxFps?: number },
-  { readonly stream: number; readonly width: number; readonly height: number }
->('desktop/watch');
-export const unwatchDesktop = req<{ readonly stream: number }, Empty>('desktop/unwatch');
-export const streamEnded = note<{ readonly stream: number; readonly error?: RunError }>('desktop/streamEnded');
-/** Ends the desktop's rollout as an error (it is retried) and replaces the desktop. */
-export const restartDesktop = req<{ readonly desktop: string }, Empty>('desktop/restart');
-/** Cancellable; progress by `buildProgress`. */
-export const buildDesktop = req<
-  { readonly provider?: 'auto' | 'docker' | 'local'; readonly force?: boolean },
-  { readonly provider: string; readonly what: string }
->('desktop/build');
-export const buildProgress = note<T.BuildProgress>('desktop/buildProgress');
-export const doctor = req<Empty, { readonly checks: readonly T.CheckRow[] }>('machine/doctor');
-/** A starter run file as text, and the JSON schema. */
-export const template = req<{ readonly preset: 'quickstart' | 'paper' }, { readonly text: string }>('config/template');
-/** Facts for a bug report: versions, machine, last log lines; no tokens, home folder as ~. */
-export const diagnostics = req<Empty, { readonly files: Readonly<Record<string, string>> }>('machine/diagnostics');
+import type { NotificationName, Notifications } from './notifications.js';
+import type { Method, Params, Result } from './requests.js';
 
 export type { DaemonErrorKind, ErrorData } from './errors.js';
-export * from './humanMethods.js';
+export type { HelloParams, HelloResult, StartParams } from './requests.js';
+
+/** A request's JSON-RPC type, which also knows its own name. */
+export type Request<M extends Method> = RequestType<Params<M>, Result<M>, ErrorData> & { readonly method: M };
+export type Notification<N extends NotificationName> = NotificationType<Notifications[N]> & { readonly method: N };
+const request = <M extends Method>(method: M): Request<M> =>
+  new RequestType<Params<M>, Result<M>, ErrorData>(method) as Request<M>;
+const notification = <N extends NotificationName>(method: N): Notification<N> =>
+  new NotificationType<Notifications[N]>(method) as Notification<N>;
+
+// daemon, runs, trajectories, tasks, desktops, machine
+export const hello = request('daemon/hello');
+export const drain = request('daemon/drain');
+export const shutdown = request('daemon/shutdown');
+export const goingDown = notification('daemon/goingDown');
+export const startRun = request('run/start');
+export const resumeRun = request('run/resume');
+export const stopRun = request('run/stop');
+export const pauseRun = request('run/pause');
+export const unpauseRun = request('run/unpause');
+export const evaluate = request('run/evaluate');
+export const evaluateProgress = notification('run/evaluateProgress');
+export const listRuns = request('run/list');
+export const getRun = request('run/get');
+export const getSeries = request('run/series');
+export const getCurves = request('run/curves');
+export const getLanes = request('run/lanes');
+export const getCuration = request('run/curation');
+export const runsChanged = notification('run/changed');
+export const runStatus = notification('run/status');
+export const subscribe = request('events/subscribe');
+export const unsubscribe = request('events/unsubscribe');
+export const events = notification('events/batch');
+export const listTrajectories = request('trajectory/list');
+export const getTrajectory = request('trajectory/get');
+export const getGroup = request('trajectory/group');
+export const exportTrajectory = request('trajectory/export');
+export const thumbnails = request('frame/thumbnails');
+export const listTasks = request('task/list');
+export const listDesktops = request('desktop/list');
+export const desktopChanged = notification('desktop/changed');
+export const watchDesktop = request('desktop/watch');
+export const unwatchDesktop = request('desktop/unwatch');
+export const streamEnded = notification('desktop/streamEnded');
+export const restartDesktop = request('desktop/restart');
+export const buildDesktop = request('desktop/build');
+export const buildProgress = notification('desktop/buildProgress');
+export const doctor = request('machine/doctor');
+export const template = request('config/template');
+export const diagnostics = request('machine/diagnostics');
+
+// demonstrations: control, annotations, pool, import and export
+export const recordDemonstration = request('control/record');
+export const takeOver = request('control/takeOver');
+export const listControl = request('control/list');
+export const attachControl = request('control/attach');
+export const detachControl = request('control/detach');
+export const controlInput = request('control/input');
+export const controlAct = request('control/act');
+export const dropStep = request('control/dropStep');
+export const setControlMode = request('control/mode');
+export const acceptProposal = request('control/accept');
+export const finishControl = request('control/finish');
+export const keepDemonstration = request('control/keep');
+export const discardControl = request('control/discard');
+export const controlChanged = notification('control/changed');
+export const getAnnotations = request('annotation/get');
+export const editAnnotations = request('annotation/edit');
+export const undoAnnotation = request('annotation/undo');
+export const redoAnnotation = request('annotation/redo');
+export const replayTrajectory = request('annotation/replay');
+export const replayProgress = notification('annotation/replayProgress');
+export const annotationChanged = notification('annotation/changed');
+export const reviewQueue = request('review/queue');
+export const listPool = request('pool/list');
+export const setPool = request('pool/set');
+export const addToPool = request('pool/add');
+export const removeFromPool = request('pool/remove');
+export const poolChanged = notification('pool/changed');
+export const previewImport = request('interchange/preview');
+export const importTrajectories = request('interchange/import');
+export const exportTrajectories = request('interchange/export');
+export const interchangeProgress = notification('interchange/progress');

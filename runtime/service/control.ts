@@ -1,4 +1,4 @@
-import * as m from '../protocol/humanMethods.js';
+import * as m from '../protocol/methods.js';
 import type { ControlState } from '../protocol/types.js';
 import type { Annotator } from './annotator.js';
 import { schemas } from './controlSchemas.js';

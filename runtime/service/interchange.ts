@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { StudioError, isRunName, ServiceError } from '../domain/index.js';
-import * as m from '../protocol/humanMethods.js';
+import * as m from '../protocol/methods.js';
 import type { ExportResult, ImportPreview, ImportResult, InterchangeProgress, RunPath } from '../protocol/types.js';
 import { newTarget } from '../interchange/importer.js';
 import type { ImportSource } from '../interchange/importer.js';

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { defaultDataConfig } from '../data/config.js';
-import * as m from '../protocol/humanMethods.js';
+import * as m from '../protocol/methods.js';
 import type { PoolView, RunPath } from '../protocol/types.js';
 import { dataConfig } from '../data/fromConfig.js';
 import { poolView } from '../queries/pool.js';

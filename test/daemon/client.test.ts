@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { EventsBatch } from '../../extension/daemon/client.js';
 import * as methods from '../../runtime/protocol/methods.js';
-import { NotificationType } from 'vscode-jsonrpc';
 import {
   cleanUp,
   entry,
   folder,
   marks,
+  raw,
   record,
   removeFolders,
   startDaemon,
@@ -29,7 +29,9 @@ afterAll(removeFolders);
 
 const older = { version: '1.0.0', time: 500 },
   newer = { version: '2.0.0', time: 2000 };
-const status = new NotificationType<{ n: number }>('run/status');
+/** The fixture's own: it carries a number. */
+const status = { method: 'run/status' } as const,
+  numberOf = (p: unknown): number => (p as { n: number }).n;
 const kill = (c: TestClient): number => {
   const { pid } = c.client.hello!;
   process.kill(pid, 'SIGKILL');
@@ -56,7 +58,7 @@ describe('attach and start', () => {
       b = await testClient(dir);
     await expect(a.client.connect()).rejects.toMatchObject({ kind: 'daemon.stopped', remedy: 'Start the runtime.' });
     expect(a.client.state).toBe('stopped');
-    await expect(a.client.raw('test/echo', {})).rejects.toMatchObject({ kind: 'daemon.stopped' });
+    await expect(raw(a.client, 'test/echo', {})).rejects.toMatchObject({ kind: 'daemon.stopped' });
     await b.client.connect({ start: true });
     await a.reaches('ready');
     expect(a.client.hello!.pid).toBe(b.client.hello!.pid);
@@ -90,7 +92,7 @@ describe('attach and start', () => {
     const dir = folder(),
       before = await testClient(dir);
     await before.client.connect({ start: true });
-    await before.client.raw('run/start', {});
+    await raw(before.client, 'run/start', {});
     const { pid } = before.client.hello!;
     before.client.dispose();
     const after = await testClient(dir);
@@ -174,12 +176,12 @@ describe('requests', () => {
     stop.abort();
     await expect(answer).rejects.toMatchObject({ kind: 'cancelled' });
     await when(dir, () => marks(dir).includes('aborted'));
-    await expect(c.client.raw('test/echo', {}, AbortSignal.abort())).rejects.toMatchObject({ kind: 'cancelled' });
+    await expect(raw(c.client, 'test/echo', {}, AbortSignal.abort())).rejects.toMatchObject({ kind: 'cancelled' });
   });
   it('one made while the client starts the daemon waits for it', async () => {
     const c = await testClient(folder()),
       ready = c.client.connect({ start: true });
-    expect(await c.client.raw('test/echo', { early: 1 })).toEqual({ early: 1 });
+    expect(await raw(c.client, 'test/echo', { early: 1 })).toEqual({ early: 1 });
     await ready;
   });
   it('two windows see the same broadcast', async () => {
@@ -191,17 +193,17 @@ describe('requests', () => {
     await b.client.connect();
     const heard: [string, number][] = [];
     a.client.on(status, (p) => {
-      heard.push(['a', p.n]);
+      heard.push(['a', numberOf(p)]);
       l.again();
     });
     const off = b.client.on(status, (p) => {
-      heard.push(['b', p.n]);
+      heard.push(['b', numberOf(p)]);
       l.again();
     });
-    await a.client.raw('test/status', { n: 1 });
+    await raw(a.client, 'test/status', { n: 1 });
     await l.until(() => heard.length === 2);
     off();
-    await b.client.raw('test/status', { n: 2 });
+    await raw(b.client, 'test/status', { n: 2 });
     await l.until(() => heard.length === 3);
     expect(heard.sort()).toEqual([
       ['a', 1],
@@ -218,8 +220,8 @@ describe('the daemon dies', () => {
       l = latch(),
       batches: EventsBatch[] = [];
     await c.client.connect({ start: true });
-    await c.client.raw('run/start', {});
-    await c.client.raw('test/append', { count: 450 });
+    await raw(c.client, 'run/start', {});
+    await raw(c.client, 'test/append', { count: 450 });
     c.client.subscribe({ run, sinceSeq: 0 }, (b) => {
       batches.push(b);
       l.again();
@@ -229,16 +231,16 @@ describe('the daemon dies', () => {
     for (let round = 0; round < 2; round++) {
       const hanging = c.client.request(methods.evaluate, { run });
       await when(dir, () => marks(dir).filter((m) => m === 'evaluating').length > round);
-      const append = c.client.raw('test/append', { count: 500 }).catch(() => undefined);
+      const append = raw(c.client, 'test/append', { count: 500 }).catch(() => undefined);
       pids.add(kill(c));
       await expect(hanging).rejects.toMatchObject({ kind: 'connection.lost' });
       await append;
       expect(c.client.state).toBe('reconnecting');
-      await expect(c.client.raw('test/echo', {})).rejects.toMatchObject({ kind: 'connection.lost' });
+      await expect(raw(c.client, 'test/echo', {})).rejects.toMatchObject({ kind: 'connection.lost' });
       await c.reaches('ready');
-      await c.client.raw('test/append', { count: 7 });
+      await raw(c.client, 'test/append', { count: 7 });
     }
-    const { head } = (await c.client.raw('test/append', { count: 1 })) as { head: number };
+    const { head } = (await raw(c.client, 'test/append', { count: 1 })) as { head: number };
     await l.until(() => batches.at(-1)!.nextSeq === head);
     pids.add(c.client.hello!.pid);
     expect(pids.size).toBe(3);
@@ -283,11 +285,11 @@ describe('the daemon dies', () => {
     kill(c);
     await l.until(() => seen.length === 4);
     expect(seen).toEqual(['start 640x480', '0 100000', 'start 640x480', '0 100000']);
-    await c.client.raw('test/paint', { value: 3 });
+    await raw(c.client, 'test/paint', { value: 3 });
     await l.until(() => seen.length === 5);
     off();
-    await c.client.raw('test/paint', { value: 4 });
-    await c.client.raw('test/echo', {});
+    await raw(c.client, 'test/paint', { value: 4 });
+    await raw(c.client, 'test/echo', {});
     expect(seen).toHaveLength(5);
     c.client.watch(
       'none',
@@ -339,7 +341,7 @@ describe('the daemon dies', () => {
     c.client.onState((s, e) => {
       if (s === 'reconnecting') details.push(e?.message);
     });
-    await c.client.raw('test/throw', {});
+    await raw(c.client, 'test/throw', {});
     await c.reaches('reconnecting');
     expect(details[0]).toBe('The runtime ended by a fault: out of nowhere.');
     await c.reaches('ready');
@@ -353,7 +355,7 @@ describe('stop', () => {
       b = await testClient(dir);
     await a.client.connect({ start: true });
     await b.client.connect({ start: true });
-    await a.client.raw('run/start', {});
+    await raw(a.client, 'run/start', {});
     await b.client.shutdown();
     await a.reaches('stopped');
     expect(b.client.state).toBe('stopped');
@@ -399,7 +401,7 @@ describe('builds and protocols', () => {
       old = await startDaemon(dir, { TEST_BUILD: '500' }),
       before = await testClient(dir, { build: older });
     await before.client.connect({ start: true });
-    await before.client.raw('run/start', {});
+    await raw(before.client, 'run/start', {});
     const c = await testClient(dir);
     await c.client.connect({ start: true });
     expect(c.client.hello).toMatchObject({ pid: old.child.pid, activeRuns: [run] });
@@ -408,14 +410,14 @@ describe('builds and protocols', () => {
       remedy: 'It restarts by itself when the run ends.',
     });
     expect(before.client.state).toBe('ready');
-    await c.client.raw('run/stop', { run });
+    await raw(c.client, 'run/stop', { run });
     expect(await old.ended).toBe(0);
     await c.reaches('reconnecting');
     await c.reaches('ready');
     expect(c.client.hello!.build.time).toBe(1000);
     expect(c.client.stateDetail).toBeUndefined();
     await before.reaches('ready'); // the older window follows, and replaces nothing
-    await before.client.raw('test/echo', {});
+    await raw(before.client, 'test/echo', {});
     expect(before.client.hello!.pid).toBe(c.client.hello!.pid);
     expect(before.said.some((m) => m.includes('started the runtime'))).toBe(false);
   });
@@ -438,7 +440,7 @@ describe('builds and protocols', () => {
       remedy: expect.stringContaining('Reload the window') as string,
     });
     expect(c.client.state).toBe('incompatible');
-    await expect(c.client.raw('test/echo', {})).rejects.toMatchObject({
+    await expect(raw(c.client, 'test/echo', {})).rejects.toMatchObject({
       remedy: expect.stringContaining('Reload the window') as string,
     });
     const w = await wire(d.record);

@@ -9,6 +9,7 @@ import { WebSocket } from 'ws';
 import { DaemonClient, type DaemonClientOptions } from '../../extension/daemon/client.js';
 import { parseDiscovery } from '../../extension/daemon/discovery.js';
 import * as methods from '../../runtime/protocol/methods.js';
+import type { Method } from '../../runtime/protocol/requests.js';
 import { SocketReader, SocketWriter } from '../../runtime/protocol/transport.js';
 import { discoveryFile, protocolVersion, socketPath, type DiscoveryRecord } from '../../runtime/protocol/version.js';
 import type { DaemonState } from '../../webview/protocol.js';
@@ -18,6 +19,10 @@ const folders: string[] = [],
   clients = new Set<DaemonClient>(),
   sockets = new Set<WebSocket>();
 const bundles = new Map<string, string>();
+
+/** A request that the protocol does not have, or with parameters that it does not allow. */
+export const raw = (c: DaemonClient, method: string, params: unknown, signal?: AbortSignal): Promise<unknown> =>
+  c.call(method as Method, params as never, signal);
 
 /** The bundle of a program of fixture/, made once per test file. */
 export async function entry(name: 'entry' | 'window' = 'entry'): Promise<string> {

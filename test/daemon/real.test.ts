@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import * as methods from '../../runtime/protocol/methods.js';
 import { exitAlreadyRunning } from '../../runtime/protocol/version.js';
 import { cli, ensureBundle } from '../integration/run/cli.js';
-import { cleanUp, folder, record, removeFolders, testClient } from './harness.js';
+import { cleanUp, folder, raw, record, removeFolders, testClient } from './harness.js';
 
 beforeAll(ensureBundle);
 afterEach(cleanUp);
@@ -26,7 +26,7 @@ describe('the bundle', () => {
       preset: 'quickstart',
     });
     await expect(c.client.request(methods.getRun, { run: dir })).rejects.toMatchObject({ name: 'DaemonError' });
-    await expect(c.client.raw(methods.getRun.method, { run: 7 })).rejects.toMatchObject({ kind: 'params.invalid' });
+    await expect(raw(c.client, methods.getRun.method, { run: 7 })).rejects.toMatchObject({ kind: 'params.invalid' });
     const failed = await new Promise((done) => {
       c.client.subscribe({ run: `${dir}/none`, sinceSeq: 0 }, () => undefined, done);
     });
@@ -47,7 +47,7 @@ describe('the bundle', () => {
     // Wrong on purpose, so that none of them does anything: an unknown method would be told apart from wrong
     // parameters.
     for (const method of requests) {
-      const e = await c.client.raw(method, { nonsense: { of: 'this' } }, AbortSignal.timeout(30_000)).then(
+      const e = await raw(c.client, method, { nonsense: { of: 'this' } }, AbortSignal.timeout(30_000)).then(
         () => undefined,
         (e: unknown) => e as { message: string },
       );

@@ -2,8 +2,8 @@
  * Annotate mode of the inspector: puts the tools together and brings what a person does to the daemon. The page's state
  * stays with the page.
  */
-import type { AnnotationOp, ReviewQueue, TrajectoryRow, TrajectoryView } from '../../runtime/protocol/types.js';
-import type { HostAction, HostError, PageInput } from '../protocol.js';
+import type { AnnotationOp, TrajectoryRow, TrajectoryView } from '../../runtime/protocol/types.js';
+import type { HostAction, HostError, PageInput, PageMethod, Requester } from '../protocol.js';
 import type { Action } from '../ui/actions.js';
 import type { Command } from '../ui/commands.js';
 import type { Pushed } from '../ui/host.js';
@@ -12,21 +12,22 @@ import type { Change, State } from '../inspector/state.js';
 import { t } from '../ui/words.js';
 import { Bar } from './bar.js';
 import { annotatorCommands } from './commands.js';
+import { Drafts } from './drafts.js';
 import { Handles } from './handles.js';
 import * as box from './outbox.js';
 import { QueueBar } from './queueBar.js';
 import { Saver, type KeptBox, type Target } from './saver.js';
 import { StepTools } from './stepTools.js';
 import { Verify } from './verify.js';
+import { whyNot } from './whyNot.js';
 import { begin, mark, neighbour, queueLimit, skipped, type Walk } from './walk.js';
 
-export interface AnnotatorIo {
+export interface AnnotatorIo extends Requester<PageMethod<'inspector'>> {
   readonly stage: Stage;
   readonly tools: HTMLElement;
   readonly stepSlot: HTMLElement;
   state(): State;
   dispatch(c: Change): void;
-  request<R>(method: string, params: unknown, signal?: AbortSignal): Promise<R>;
   error(e: unknown): HostError;
   act(a: HostAction): void;
   announce(words: string): void;
@@ -46,8 +47,7 @@ export class Annotator {
   readonly #step: StepTools;
   readonly #handles: Handles;
   readonly #verify: Verify;
-  /** What is typed and not committed, by trajectory and field. */
-  readonly #drafts = new Map<string, { readonly target: Target; readonly ops: Map<string, AnnotationOp> }>();
+  readonly #drafts = new Drafts();
   #target: Target | undefined;
   #tags: readonly string[] = [];
   #tagsOf = '';
@@ -253,7 +253,7 @@ export class Annotator {
     if (run === undefined) return;
     this.#walkOf = run;
     try {
-      const w = begin(await this.#io.request<ReviewQueue>('review/queue', { run, limit: queueLimit }));
+      const w = begin(await this.#io.request('review/queue', { run, limit: queueLimit }));
       if (this.#walkOf === run) {
         this.#walk = w;
         this.#walkError = undefined;
@@ -274,7 +274,7 @@ export class Annotator {
     this.#aheadOf = rollout;
     this.#ahead = undefined;
     void this.#saver.ask(t);
-    this.#io.request<TrajectoryView>('trajectory/get', t).then(
+    this.#io.request('trajectory/get', t).then(
       (v) => {
         if (this.#aheadOf === rollout) this.#ahead = v;
       },
@@ -382,14 +382,8 @@ export class Annotator {
     if (step) this.#edit([{ op: 'action', step: step.index, action, value }], t('Point moved'));
   }
   #draft(field: string, op: AnnotationOp | undefined): void {
-    const t = this.#target;
-    if (!t) return;
-    const key = `${t.run}\n${t.rollout}`,
-      d = this.#drafts.get(key) ?? { target: t, ops: new Map<string, AnnotationOp>() };
-    if (op) d.ops.set(field, op);
-    else d.ops.delete(field);
-    if (d.ops.size) this.#drafts.set(key, d);
-    else this.#drafts.delete(key);
+    if (!this.#target) return;
+    this.#drafts.set(this.#target, field, op);
     // A draft that ends becomes an edit in this very turn: no state is kept that has neither, since the page may be
     // gone after any.
     if (op) this.#io.keep();
@@ -413,7 +407,7 @@ export class Annotator {
     try {
       this.#seeTags(
         (
-          await this.#io.request<{ readonly rows: readonly TrajectoryRow[] }>('trajectory/list', {
+          await this.#io.request('trajectory/list', {
             run,
             filter: { annotated: true },
             limit: 200,
@@ -440,16 +434,3 @@ export class Annotator {
   }
 }
 const none: readonly Action[] = [];
-
-/** Why a trajectory cannot be annotated here. */
-export function whyNot(s: State): string | undefined {
-  if (s.input.document)
-    return t(
-      'This trajectory was opened from a file. Annotations belong to a run: open the trajectory from its run, or import the file into one.',
-    );
-  if (s.recorded?.live || s.recorded?.row.outcome === 'running')
-    return t(
-      'This rollout still runs: it can be annotated once it has ended. To act in it now, take it over from its desktop.',
-    );
-  return s.input.run === undefined ? t('This trajectory belongs to no run, and annotations do.') : undefined;
-}

@@ -1,6 +1,6 @@
 /** Brings edits to disk, one at a time and in order for each trajectory, and hears of other windows' edits. */
 import type { AnnotationOp, AnnotationView } from '../../runtime/protocol/types.js';
-import type { HostError } from '../protocol.js';
+import type { HostError, Requester } from '../protocol.js';
 import * as box from './outbox.js';
 import type { KeptEdits, Outbox } from './outbox.js';
 
@@ -8,8 +8,7 @@ export interface Target {
   readonly run: string;
   readonly rollout: string;
 }
-export interface SaverIo {
-  request<R>(method: string, params: unknown): Promise<R>;
+export interface SaverIo extends Requester<`annotation/${'get' | 'edit' | 'undo' | 'redo'}`> {
   error(e: unknown): HostError;
   /** Something of this trajectory changed. */
   changed(t: Target): void;
@@ -65,7 +64,7 @@ export class Saver {
     const e = this.#entry(t);
     if (!e.asking) e.heard = undefined;
     return (e.asking ??= this.#io
-      .request<AnnotationView>('annotation/get', t)
+      .request('annotation/get', t)
       .then(
         (view) => {
           e.error = undefined;
@@ -158,8 +157,8 @@ export class Saver {
     this.#put(e, box.sending(e.box));
     const sent =
       job.kind === 'edit'
-        ? this.#io.request<AnnotationView>('annotation/edit', { ...e.target, base: e.box.base, ops: job.ops })
-        : this.#io.request<AnnotationView>(`annotation/${job.kind}`, e.target);
+        ? this.#io.request('annotation/edit', { ...e.target, base: e.box.base, ops: job.ops })
+        : this.#io.request(`annotation/${job.kind}`, e.target);
     sent
       .then(
         (view) => this.#made(e, view),

@@ -3,7 +3,7 @@
  * pool.
  */
 import type { AnnotationView, PoolView, Replay, TrajectoryView } from '../../runtime/protocol/types.js';
-import type { HostError } from '../protocol.js';
+import type { HostError, Requester } from '../protocol.js';
 import { h, icon, replace, set, text, type Child } from '../ui/dom.js';
 import { DraftField } from '../ui/draftField.js';
 import { num } from '../ui/format.js';
@@ -12,8 +12,7 @@ import { checksTable, outcomeBadge, outcomeLower } from '../inspector/header.js'
 import { t } from '../ui/words.js';
 import type { Target } from './saver.js';
 
-export interface VerifyIo {
-  request<R>(method: string, params: unknown, signal?: AbortSignal): Promise<R>;
+export interface VerifyIo extends Requester<'annotation/replay' | 'pool/add' | 'pool/list'> {
   error(e: unknown): HostError;
   announce(words: string): void;
   watch(desktop: string): void;
@@ -150,7 +149,7 @@ export class Verify {
     this.#io.announce(t('Replay started'));
     this.#draw(true);
     try {
-      const after = await this.#io.request<AnnotationView>('annotation/replay', m.target, abort.signal),
+      const after = await this.#io.request('annotation/replay', m.target, abort.signal),
         last = after.replays.at(-1);
       this.#io.announce(last ? t('Replayed: {0}', verdictWords(last)) : t('Replayed'));
       this.#pooled = undefined;
@@ -225,7 +224,7 @@ export class Verify {
     try {
       this.#take(
         m.target.run,
-        await this.#io.request<PoolView>('pool/add', {
+        await this.#io.request('pool/add', {
           run: m.target.run,
           rollout,
           ...(override === undefined ? {} : { override }),
@@ -247,7 +246,7 @@ export class Verify {
     this.#asking = run;
     // Without an answer the button stays: adding what is there already changes nothing.
     try {
-      this.#take(run, await this.#io.request<PoolView>('pool/list', { run }));
+      this.#take(run, await this.#io.request('pool/list', { run }));
     } catch {
       this.#pooled = { run, rollouts: new Set() };
     }

@@ -49,7 +49,7 @@ const fresh: Kept = {
 const curvesDrawn = 'dart-studio:curves-drawn';
 
 export class App {
-  readonly #host: Host;
+  readonly #host: Host<'dashboard'>;
   readonly #feed: Feed;
   readonly #painter = new Painter(250);
   readonly #header: Header;
@@ -73,7 +73,7 @@ export class App {
   #lanesShown = false;
   #bannerKey = '';
 
-  constructor(host: Host, root: HTMLElement, init: Init) {
+  constructor(host: Host<'dashboard'>, root: HTMLElement, init: Init) {
     this.#host = host;
     this.#root = root;
     this.#m = emptyModel('', init.daemon);

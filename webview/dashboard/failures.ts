@@ -8,11 +8,11 @@ import { ago, shortFamily } from './format.js';
 
 export class Failures {
   readonly element: HTMLDialogElement;
-  readonly #host: Host;
+  readonly #host: Host<'dashboard'>;
   readonly #list = h('div', { class: 'failures-list' });
   #from: HTMLElement | undefined;
 
-  constructor(host: Host) {
+  constructor(host: Host<'dashboard'>) {
     this.#host = host;
     this.element = h(
       'dialog',
@@ -34,10 +34,12 @@ export class Failures {
     replace(this.#list, progress(t('Looking for failures…')));
     this.element.showModal();
     try {
-      const { rows, total } = await this.#host.request<{ rows: readonly TrajectoryRow[]; total: number }>(
-        'trajectory/list',
-        { run, filter: { outcome: ['failure'] }, sort: 'newest', limit: 12 },
-      );
+      const { rows, total } = await this.#host.request('trajectory/list', {
+        run,
+        filter: { outcome: ['failure'] },
+        sort: 'newest',
+        limit: 12,
+      });
       replace(
         this.#list,
         rows.length === 0

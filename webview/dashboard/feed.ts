@@ -1,17 +1,9 @@
 /**
  * Brings data in: one load, then events. What events make stale is asked again, coalesced, only while somebody looks.
  */
-import type {
-  CurationView,
-  EvalPoint,
-  Lanes,
-  RunDetail,
-  RunEventType,
-  Series,
-  SuccessCurve,
-  TaskRow,
-} from '../../runtime/protocol/types.js';
-import type { DaemonState, HostError } from '../protocol.js';
+import type { Params, Result } from '../../runtime/protocol/requests.js';
+import type { RunEventType } from '../../runtime/protocol/types.js';
+import type { DaemonState, HostError, PageMethod } from '../protocol.js';
 import { RequestFailed, type Host, type Pushed } from '../ui/host.js';
 import { clampWindow, fetchWindow, needsFetch, type Window } from '../ui/lanesMath.js';
 import { t } from '../ui/words.js';
@@ -35,7 +27,7 @@ const everyMs: Readonly<Record<Stale, number>> = { curves: 5000, curation: 10_00
 const beat: Beat = { now: () => performance.now(), after: (ms, f) => setTimeout(f, ms), hidden: () => document.hidden };
 
 export class Feed {
-  readonly #host: Host;
+  readonly #host: Host<'dashboard'>;
   readonly #dispatch: (m: Message) => void;
   readonly #model: () => Model;
   readonly #window: () => number;
@@ -45,7 +37,7 @@ export class Feed {
   #lanesTimer: ReturnType<typeof setTimeout> | undefined;
 
   /** `window`: rollouts the success curves' rolling mean takes together. */
-  constructor(host: Host, model: () => Model, dispatch: (m: Message) => void, window: () => number) {
+  constructor(host: Host<'dashboard'>, model: () => Model, dispatch: (m: Message) => void, window: () => number) {
     this.#host = host;
     this.#model = model;
     this.#dispatch = dispatch;
@@ -131,7 +123,7 @@ export class Feed {
         const mine = (this.#lanesAsked = new AbortController()),
           { now, detail } = this.#model(),
           wide = clampWindow(fetchWindow(w), { from: detail?.summary.createdAt ?? w.from, to: now });
-        void this.#ask<Lanes>(
+        void this.#ask(
           'run/lanes',
           { run: m.run, from: Math.floor(wide.from), to: Math.ceil(wide.to), width: Math.round(widthPx * 3) },
           (lanes) => {
@@ -147,7 +139,7 @@ export class Feed {
   async #detail(subscribe: boolean): Promise<void> {
     const { run } = this.#model();
     try {
-      const detail = await this.#host.request<RunDetail>('run/get', { run });
+      const detail = await this.#host.request('run/get', { run });
       if (this.#model().run !== run) return;
       this.#dispatch({ type: 'detail', detail });
       if (subscribe && isLive(this.#model())) this.#host.subscribe({ run, sinceSeq: detail.seq, types: followed });
@@ -156,38 +148,34 @@ export class Feed {
     }
   }
   #curves(): Promise<void> {
-    return this.#ask<{ curves: readonly SuccessCurve[]; evals: readonly EvalPoint[] }>(
+    return this.#ask(
       'run/curves',
       { run: this.#model().run, window: this.#window(), maxPoints: this.#model().curves.length > 0 ? 600 : 1200 },
       (r) => this.#dispatch({ type: 'curves', ...r }),
     );
   }
   #series(): Promise<void> {
-    return this.#ask<{ series: readonly Series[] }>(
-      'run/series',
-      { run: this.#model().run, names: seriesNames, maxPoints: 1500 },
-      (r) => this.#dispatch({ type: 'series', series: r.series }),
+    return this.#ask('run/series', { run: this.#model().run, names: seriesNames, maxPoints: 1500 }, (r) =>
+      this.#dispatch({ type: 'series', series: r.series }),
     );
   }
   #curation(): Promise<void> {
-    return this.#ask<CurationView>('run/curation', { run: this.#model().run }, (curation) =>
+    return this.#ask('run/curation', { run: this.#model().run }, (curation) =>
       this.#dispatch({ type: 'curation', curation }),
     );
   }
   #tasks(): Promise<void> {
-    return this.#ask<{ tasks: readonly TaskRow[] }>('task/list', { run: this.#model().run }, (r) =>
-      this.#dispatch({ type: 'tasks', tasks: r.tasks }),
-    );
+    return this.#ask('task/list', { run: this.#model().run }, (r) => this.#dispatch({ type: 'tasks', tasks: r.tasks }));
   }
   /** An answer for a run that is no longer shown is dropped; a part that fails leaves the rest of the page alone. */
-  async #ask<R>(
-    method: string,
-    params: { readonly run: string; readonly [k: string]: unknown },
-    took: (r: R) => void,
+  async #ask<M extends PageMethod<'dashboard'>>(
+    method: M,
+    params: Params<M> & { readonly run: string },
+    took: (r: Result<M>) => void,
     signal?: AbortSignal,
   ): Promise<void> {
     try {
-      const r = await this.#host.request<R>(method, params, signal);
+      const r = await this.#host.request(method, params, signal);
       if (this.#model().run === params.run) took(r);
     } catch (e) {
       const quiet = e instanceof RequestFailed && (e.kind === 'cancelled' || e.kind === 'connection.lost');

@@ -51,7 +51,7 @@ export interface HeaderActions {
 }
 export class Header {
   readonly element: HTMLElement;
-  readonly #host: Host;
+  readonly #host: Host<'dashboard'>;
   readonly #o: HeaderActions;
   readonly #name = h('h1', { class: 'run-name' });
   readonly #state = explain(h('span', { class: 'state', tabindex: 0 }), t('State of the run.'));
@@ -72,7 +72,7 @@ export class Header {
   readonly #buttons = h('div', { class: 'buttons', role: 'toolbar', 'aria-label': t('Run') });
   #shown = '';
 
-  constructor(host: Host, o: HeaderActions) {
+  constructor(host: Host<'dashboard'>, o: HeaderActions) {
     this.#host = host;
     this.#o = o;
     this.element = h(

@@ -4,5 +4,5 @@ import { registerToolkit } from '../ui/toolkit.js';
 import { App } from './app.js';
 
 registerToolkit();
-const host = new Host();
+const host = new Host<'dashboard'>();
 void host.start().then((init) => new App(host, document.getElementById('app') ?? document.body, init));

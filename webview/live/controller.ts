@@ -1,6 +1,7 @@
 /**
  * The page's end of a control session: which one it shows, what it asks of it, and input in order with what is asked.
  */
+import { ignoreFailure } from '../../runtime/protocol/failures.js';
 import type {
   ControlSessionId,
   ControlState,
@@ -13,7 +14,6 @@ import { InputQueue } from '../ui/remoteQueue.js';
 import { t, whole } from '../ui/words.js';
 import { mayAct, ProposalWatch, type Standing } from './session.js';
 
-type Sendable = Parameters<Host['request']>[1];
 export interface Notice {
   readonly words: string;
   readonly tone: 'error' | 'info';
@@ -25,7 +25,7 @@ const acts = (e: RemoteInput): boolean => e.type !== 'move' && !(e.type === 'key
 const lifts = (e: RemoteInput): boolean => (e.type === 'key' || e.type === 'button') && !e.down;
 
 export class Controller {
-  readonly #host: Host;
+  readonly #host: Host<'live'>;
   /** Something to show is new. */
   readonly #changed: () => void;
   readonly #queue: InputQueue;
@@ -46,12 +46,12 @@ export class Controller {
   #owed: RemoteInput[] = [];
   readonly #again = new WeakSet<RemoteInput>();
 
-  constructor(host: Host, daemon: DaemonState, changed: () => void) {
+  constructor(host: Host<'live'>, daemon: DaemonState, changed: () => void) {
     this.#host = host;
     this.#daemon = daemon;
     this.#changed = changed;
     this.#queue = new InputQueue({
-      send: (events) => host.request('control/input', { session: this.session, events }),
+      send: (events) => this.#send(events),
       frame: (run) => void requestAnimationFrame(run),
       failed: (e, lost) => this.#lost(e, lost),
     });
@@ -71,7 +71,7 @@ export class Controller {
     this.#desktop = desktop;
     const before = this.session;
     if (before !== undefined && before !== session && !this.#forgotten)
-      void this.#host.request('control/detach', { session: before }).catch(() => undefined);
+      ignoreFailure(this.#host.request('control/detach', { session: before }), 'the session may be over already');
     this.session = session;
     this.state = undefined;
     this.notice = undefined;
@@ -118,7 +118,8 @@ export class Controller {
   async attach(): Promise<void> {
     const session = this.session;
     if (session === undefined || this.#daemon !== 'ready') return;
-    await this.#state('control/attach', { session }, (e) => {
+    const attach = (): Promise<ControlState> => this.#host.request('control/attach', { session });
+    await this.#state(attach, (e) => {
       if (e instanceof RequestFailed && e.kind === 'not.found' && this.session === session) {
         this.#forgotten = this.state?.mode !== 'ended';
         return true;
@@ -138,7 +139,7 @@ export class Controller {
     );
     const off = (this.#taking = new AbortController());
     try {
-      const state = await this.#host.request<ControlState>('control/takeOver', { desktop, mode }, off.signal);
+      const state = await this.#host.request('control/takeOver', { desktop, mode }, off.signal);
       this.asking = undefined;
       this.session = state.session;
       this.#forgotten = this.#discarded = this.#overriding = false;
@@ -169,6 +170,9 @@ export class Controller {
   flush(): void {
     this.#queue.flush();
   }
+  async #send(events: readonly RemoteInput[]): Promise<void> {
+    if (this.session !== undefined) await this.#host.request('control/input', { session: this.session, events });
+  }
   #lost(e: unknown, lost: readonly RemoteInput[]): void {
     // Once: what is refused again is of no use.
     this.#owed =
@@ -196,9 +200,8 @@ export class Controller {
 
   /** Asks for something after everything done on the picture has arrived. */
   mode(mode: 'human' | 'policy' | 'step'): Promise<boolean> {
-    return this.#do(mode === 'policy' ? t('Handing back…') : t('Asking the rollout to wait…'), 'control/mode', {
-      mode,
-    });
+    const words = mode === 'policy' ? t('Handing back…') : t('Asking the rollout to wait…');
+    return this.#do(words, (session) => this.#host.request('control/mode', { session, mode }));
   }
   act(
     action:
@@ -206,19 +209,27 @@ export class Controller {
       | { readonly type: 'fail'; readonly reason?: string }
       | { readonly type: 'finished'; readonly answer?: string },
   ): Promise<boolean> {
-    return this.#do(t('Recording…'), 'control/act', { action });
+    return this.#do(t('Recording…'), (session) => this.#host.request('control/act', { session, action }));
   }
   drop(): Promise<boolean> {
-    return this.#do(t('Leaving it out…'), 'control/dropStep', {});
+    return this.#do(t('Leaving it out…'), (session) => this.#host.request('control/dropStep', { session }));
   }
   finish(): Promise<boolean> {
-    return this.#do(t('Finishing…'), 'control/finish', {});
+    return this.#do(t('Finishing…'), (session) => this.#host.request('control/finish', { session }));
   }
   keep(p: Omit<KeepParams, 'session'>): Promise<boolean> {
-    return this.#do(t('Keeping it…'), 'control/keep', p);
+    return this.#do(t('Keeping it…'), (session) => this.#host.request('control/keep', { session, ...p }));
   }
   async discard(): Promise<boolean> {
-    const done = await this.#do(t('Discarding…'), 'control/discard', {}, true);
+    const done = await this.#inOrder(t('Discarding…'), (session) =>
+      this.#host.request('control/discard', { session }).then(
+        () => true,
+        (e: unknown) => {
+          this.#failed(e);
+          return false;
+        },
+      ),
+    );
     if (done) {
       this.#discarded = true;
       this.#changed();
@@ -227,17 +238,24 @@ export class Controller {
   }
   /** What is drawn since long enough is carried out; false when there is nothing that this Enter can have meant. */
   accept(now: number, deliberate = false): boolean {
-    const id = this.state?.mode === 'step' && this.mayAct ? this.proposal.acceptable(now, deliberate) : undefined;
-    if (id === undefined) return false;
+    const { session } = this,
+      id =
+        session !== undefined && this.state?.mode === 'step' && this.mayAct
+          ? this.proposal.acceptable(now, deliberate)
+          : undefined;
+    if (session === undefined || id === undefined) return false;
     this.proposal.reopen(id);
     this.proposal.answer('accepted');
     this.#overriding = false;
     this.#changed();
     void this.#queue.drained().then(() =>
-      this.#state('control/accept', { session: this.session, proposal: id }, () => {
-        this.proposal.reopen(id);
-        return false;
-      }),
+      this.#state(
+        () => this.#host.request('control/accept', { session, proposal: id }),
+        () => {
+          this.proposal.reopen(id);
+          return false;
+        },
+      ),
     );
     return true;
   }
@@ -253,29 +271,25 @@ export class Controller {
     this.#changed();
   }
 
-  async #do(words: string, method: string, params: object, answerless = false): Promise<boolean> {
+  #do(words: string, request: (session: ControlSessionId) => Promise<ControlState>): Promise<boolean> {
+    return this.#inOrder(words, (session) => this.#state(() => request(session)));
+  }
+  /** Input sent so far arrives first. */
+  async #inOrder(words: string, ask: (session: ControlSessionId) => Promise<boolean>): Promise<boolean> {
     if (this.asking !== undefined || this.session === undefined) return false;
     const { session } = this;
     this.#ask(words);
     await this.#queue.drained();
-    const ok = answerless
-      ? await this.#host.request(method, { session, ...params }).then(
-          () => true,
-          (e: unknown) => {
-            this.#failed(e);
-            return false;
-          },
-        )
-      : await this.#state(method, { session, ...params });
+    const ok = await ask(session);
     this.#ask(undefined);
     return ok;
   }
   /** A request answered with the state. A state pushed meanwhile is newer than the answer. */
-  async #state(method: string, params: Sendable, handled: (e: unknown) => boolean = () => false): Promise<boolean> {
+  async #state(request: () => Promise<ControlState>, handled: (e: unknown) => boolean = () => false): Promise<boolean> {
     const pushes = this.#pushes,
       { session } = this;
     try {
-      const state = await this.#host.request<ControlState>(method, params);
+      const state = await request();
       if (this.session === session && this.#pushes === pushes) this.#apply(state);
       return true;
     } catch (e) {

@@ -1,4 +1,5 @@
 /** The desktop's picture: patches drawn in order on one canvas, shown fitted or at a zoom, an action marked on it. */
+import { ignoreFailure } from '../../runtime/protocol/failures.js';
 import type { Action } from '../ui/actions.js';
 import { h, icon, replace, s, text } from '../ui/dom.js';
 import { marksOf } from '../ui/overlay.js';
@@ -167,7 +168,7 @@ export class Picture {
   /** Decoded at once, beside the page's thread; drawn when those before it are. */
   #draw(p: Patch, failed: (why: unknown) => void): void {
     const decoded = createImageBitmap(new Blob([p.png as Uint8Array<ArrayBuffer>], { type: 'image/png' }));
-    decoded.catch(() => undefined);
+    ignoreFailure(decoded, 'the queue below hears of it');
     this.#queue = this.#queue.then(async () => {
       try {
         const image = await decoded;

@@ -19,7 +19,8 @@ import {
 import type { Painted, Painter } from './chartPainter.js';
 import { columnsOf, isEmpty, shapeOf, type ChartSpec } from './chartSpec.js';
 import { chartTable } from './chartTable.js';
-import { fade, theme } from './chartTheme.js';
+import { seriesOf } from './chartSeries.js';
+import { theme, type Theme } from './chartTheme.js';
 import { h, replace, text } from './dom.js';
 import { button, setPressed } from './toolkit.js';
 import { t, whole } from './words.js';
@@ -206,50 +207,7 @@ export class Chart {
     const t = theme(),
       compact = this.#o.compact === true,
       font = `${Math.round(t.fontPx * 0.85)}px ${t.font}`;
-    const series: uPlot.Series[] = [{}],
-      bands: uPlot.Band[] = [];
-    for (const s of spec.series) {
-      const colour = t.hues[s.hue],
-        hidden: uPlot.Series = { paths: () => null, points: { show: false } };
-      if (s.kind === 'points') {
-        series.push(hidden);
-        if (s.low && s.high) series.push(hidden, hidden);
-        continue;
-      }
-      if (s.kind === 'bars')
-        series.push({
-          stroke: colour,
-          fill: t.contrast ? t.background : fade(colour, 0.55),
-          width: t.contrast ? 1.5 : 1,
-          paths: uPlot.paths.bars!({ size: [0.86, 60] }),
-          points: { show: false },
-        });
-      else
-        series.push({
-          stroke: colour,
-          width: (compact ? 1.25 : (s.width ?? 1.5)) + (t.contrast ? 0.5 : 0),
-          dash: s.dash ? [...s.dash] : undefined,
-          spanGaps: true,
-          points: { show: s.x.length === 1, size: 5, fill: colour },
-          paths: s.kind === 'steps' ? uPlot.paths.stepped!({ align: 1 }) : undefined,
-        });
-      if (s.low && s.high) {
-        const edge: uPlot.Series = {
-          stroke: t.contrast && !compact ? colour : 'transparent',
-          width: t.contrast && !compact ? 1 : 0,
-          dash: [2, 3],
-          spanGaps: true,
-          points: { show: false },
-        };
-        series.push(edge, edge);
-        bands.push({
-          series: [series.length - 1, series.length - 2],
-          fill: fade(colour, t.contrast && !compact ? 0.12 : 0.22),
-        });
-      }
-    }
-    const line = { stroke: t.grid, width: 1 },
-      axis = { stroke: t.dim, font, grid: line, ticks: { ...line, size: 4 }, gap: 3 };
+    const { series, bands } = seriesOf(spec, t, compact);
     return {
       width,
       height: this.#o.height,
@@ -258,69 +216,81 @@ export class Chart {
       series,
       bands,
       scales: { x: { time: false, range: () => this.#xRange() }, y: { range: () => [this.#y.min, this.#y.max] } },
-      axes: [
-        {
-          ...axis,
-          show: !compact,
-          size: 26,
-          splits: (u, _i, min, max) => this.#xTicks(min, max, u.width),
-          values: (_u, splits) => this.#xNames(splits),
-          ...(spec.x.kind === 'time' ? {} : { label: spec.x.label, labelFont: font, labelSize: 18, labelGap: 0 }),
+      axes: this.#axes(spec, t, font),
+      cursor: this.#cursorOptions(compact),
+      hooks: this.#hooks(font, compact),
+    };
+  }
+  #axes(spec: ChartSpec, t: Theme, font: string): uPlot.Axis[] {
+    const line = { stroke: t.grid, width: 1 },
+      axis = { stroke: t.dim, font, grid: line, ticks: { ...line, size: 4 }, gap: 3 };
+    const compact = this.#o.compact === true;
+    return [
+      {
+        ...axis,
+        show: !compact,
+        size: 26,
+        splits: (u, _i, min, max) => this.#xTicks(min, max, u.width),
+        values: (_u, splits) => this.#xNames(splits),
+        ...(spec.x.kind === 'time' ? {} : { label: spec.x.label, labelFont: font, labelSize: 18, labelGap: 0 }),
+      },
+      {
+        ...axis,
+        show: !compact,
+        size: (_u, values) =>
+          12 + Math.round(t.fontPx * 0.5 * Math.max(3, ...(values ?? []).map((v) => String(v).length))),
+        splits: (_u, _i, min, max) =>
+          niceTicks(min, max, Math.max(2, Math.floor(this.#o.height / 38)), spec.y.integers),
+        values: (_u, splits) => splits.map((v) => spec.y.format(v)),
+      },
+    ];
+  }
+  #cursorOptions(compact: boolean): uPlot.Cursor {
+    return {
+      y: false,
+      points: { size: 6, fill: (u, i) => String((u.series[i]!.stroke as () => string)()), show: true },
+      drag: { x: !compact, y: false, setScale: false },
+      bind: {
+        dblclick: () => () => {
+          this.#zoomTo(undefined);
+          return null;
         },
-        {
-          ...axis,
-          show: !compact,
-          size: (_u, values) =>
-            12 + Math.round(t.fontPx * 0.5 * Math.max(3, ...(values ?? []).map((v) => String(v).length))),
-          splits: (_u, _i, min, max) =>
-            niceTicks(min, max, Math.max(2, Math.floor(this.#o.height / 38)), spec.y.integers),
-          values: (_u, splits) => splits.map((v) => spec.y.format(v)),
+      },
+      ...(this.#o.sync
+        ? {
+            sync: {
+              key: this.#o.sync,
+              setSeries: false,
+              scales: ['x', null],
+              filters: { pub: (type) => type === 'mousemove' || type === 'mouseleave' },
+            },
+          }
+        : {}),
+    };
+  }
+  #hooks(font: string, compact: boolean): uPlot.Hooks.Arrays {
+    return {
+      draw: [
+        (u) => {
+          drawMarks(u, this.#spec?.marks ?? [], theme(), font);
+          drawPoints(u, this.#spec!.series, theme(), compact);
         },
       ],
-      cursor: {
-        y: false,
-        points: { size: 6, fill: (u, i) => String((u.series[i]!.stroke as () => string)()), show: true },
-        drag: { x: !compact, y: false, setScale: false },
-        bind: {
-          dblclick: () => () => {
-            this.#zoomTo(undefined);
-            return null;
-          },
+      setCursor: [
+        (u) => {
+          if (document.activeElement !== this.#plot || u.cursor.event) this.#hover(u);
         },
-        ...(this.#o.sync
-          ? {
-              sync: {
-                key: this.#o.sync,
-                setSeries: false,
-                scales: ['x', null],
-                filters: { pub: (type) => type === 'mousemove' || type === 'mouseleave' },
-              },
-            }
-          : {}),
-      },
-      hooks: {
-        draw: [
-          (u) => {
-            drawMarks(u, this.#spec?.marks ?? [], theme(), font);
-            drawPoints(u, this.#spec!.series, theme(), compact);
-          },
-        ],
-        setCursor: [
-          (u) => {
-            if (document.activeElement !== this.#plot || u.cursor.event) this.#hover(u);
-          },
-        ],
-        setSelect: [
-          (u) => {
-            if (u.select.width > 4)
-              this.#zoomTo({
-                min: u.posToVal(u.select.left, 'x'),
-                max: u.posToVal(u.select.left + u.select.width, 'x'),
-              });
-            u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-          },
-        ],
-      },
+      ],
+      setSelect: [
+        (u) => {
+          if (u.select.width > 4)
+            this.#zoomTo({
+              min: u.posToVal(u.select.left, 'x'),
+              max: u.posToVal(u.select.left + u.select.width, 'x'),
+            });
+          u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+        },
+      ],
     };
   }
   #whole(): [number, number] {

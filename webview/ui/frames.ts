@@ -1,4 +1,5 @@
 /** Pictures of a trajectory: thumbnails asked for in batches, full screenshots kept decoded for quick scrubbing. */
+import type { Requester } from '../protocol.js';
 import type { Host } from './host.js';
 import { t } from './words.js';
 
@@ -7,8 +8,10 @@ const thumbWidth = 320,
   keepDecoded = 24;
 export type Thumb = { readonly uri: string } | { readonly missing: string };
 
+type FramesHost = Requester<'frame/thumbnails'> & Pick<Host, 'uri' | 'frame'>;
+
 export class Frames {
-  readonly #host: Host;
+  readonly #host: FramesHost;
   readonly #thumbs = new Map<string, Thumb>();
   readonly #asked = new Set<string>();
   readonly #full = new Map<string, HTMLImageElement>();
@@ -17,7 +20,7 @@ export class Frames {
   /** New thumbnails are there. */
   changed: () => void = () => undefined;
 
-  constructor(host: Host) {
+  constructor(host: FramesHost) {
     this.#host = host;
   }
 
@@ -60,7 +63,7 @@ export class Frames {
     for (let i = 0; i < all.length; i += batch) {
       const hashes = all.slice(i, i + batch);
       this.#host
-        .request<{ readonly paths: Readonly<Record<string, string>> }>('frame/thumbnails', {
+        .request('frame/thumbnails', {
           run,
           hashes,
           width: thumbWidth,

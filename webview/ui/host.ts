@@ -1,5 +1,16 @@
 /** The page's end of the wire to the extension host: handshake, requests with cancellation, and the path -> URI map. */
-import type { HostAction, HostError, PageInput, ResourceRoot, ToHost, ToPage } from '../protocol.js';
+import type {
+  HostAction,
+  HostError,
+  PageInput,
+  PageKind,
+  PageMethod,
+  Requester,
+  ResourceRoot,
+  ToHost,
+  ToPage,
+} from '../protocol.js';
+import type { Params, Result } from '../../runtime/protocol/requests.js';
 import type { RunEventType } from '../../runtime/protocol/types.js';
 import { t } from './words.js';
 
@@ -25,7 +36,18 @@ export class RequestFailed extends Error {
   }
 }
 
-export class Host {
+/** What went wrong, in words to show. */
+export const hostErrorOf = (e: unknown): HostError =>
+  e instanceof RequestFailed
+    ? { kind: e.kind, message: e.message, remedy: e.remedy }
+    : {
+        kind: 'internal',
+        message: e instanceof Error ? e.message : String(e),
+        remedy: t('Try again; if it stays, see the log.'),
+      };
+
+/** Of a page of kind `K`, which may ask the daemon what `pageMethods` lists for it. */
+export class Host<K extends PageKind = PageKind> implements Requester<PageMethod<K>> {
   readonly #api: VsCodeApi;
   readonly #boot: string;
   readonly #waiting = new Map<number, { resolve: (v: unknown) => void; reject: (e: Error) => void }>();
@@ -78,9 +100,9 @@ export class Host {
   }
 
   /** A daemon request (pageMethods). Rejects with RequestFailed; an aborted one is cancelled on the way. */
-  request<R>(method: string, params: unknown, signal?: AbortSignal): Promise<R> {
+  request<M extends PageMethod<K>>(method: M, params: Params<M>, signal?: AbortSignal): Promise<Result<M>> {
     const id = ++this.#id;
-    return new Promise<R>((resolve, reject) => {
+    return new Promise<Result<M>>((resolve, reject) => {
       if (signal?.aborted) {
         reject(new RequestFailed({ kind: 'cancelled', message: t('Cancelled.'), remedy: '' }));
         return;

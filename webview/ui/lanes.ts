@@ -5,18 +5,9 @@
 import type { Lanes } from '../../runtime/protocol/types.js';
 import type { Painted, Painter } from './chartPainter.js';
 import { h, replace, text } from './dom.js';
-import { duration } from './format.js';
-import {
-  activities,
-  activityLook,
-  activityWord,
-  kindName,
-  makeFills,
-  paintAxis,
-  paintLanes,
-  prepare,
-  type Fills,
-} from './lanesInk.js';
+import { activityWord, kindName, makeFills, paintAxis, paintLanes, prepare, type Fills } from './lanesInk.js';
+import { fillLegend } from './lanesLegend.js';
+import { spanWords } from './lanesWords.js';
 import {
   clampWindow,
   followWindow,
@@ -227,7 +218,7 @@ export class LanesView {
     const c = prepare(this.#canvas, width, height);
     if (!this.#fills) {
       this.#fills = makeFills(c);
-      this.#makeLegend();
+      fillLegend(this.#legend);
     }
     paintAxis(this.#axis, width, axisHeight, this.#gutter(), this.#window, this.#limits.from, this.#o.tick);
     paintLanes(
@@ -275,20 +266,6 @@ export class LanesView {
       ),
     );
   }
-  #makeLegend(): void {
-    replace(
-      this.#legend,
-      activities.map((a) => {
-        const sample = h('canvas', { 'aria-hidden': 'true' }),
-          c = prepare(sample, 16, 12),
-          fills = makeFills(c);
-        c.fillStyle = fills[a];
-        c.fillRect(0, 0, 16, 12);
-        return h('li', { title: activityLook[a].says }, sample, activityLook[a].word);
-      }),
-    );
-  }
-
   // A person's hand.
   #show(w: Window): void {
     this.#window = clampWindow(w, this.#limits);
@@ -435,14 +412,7 @@ export class LanesView {
       return '';
     }
     const id = l.rollout[c.span],
-      v = l.version[c.span] ?? -1;
-    const words = [
-      l.id,
-      `${activityWord(l.what[c.span]!)} ${duration(l.ms[c.span]!)}`,
-      t('at {0}', this.#o.moment(start - this.#limits.from)),
-      ...(id ? [t('rollout {0}', id)] : []),
-      ...(v >= 0 ? [t('version {0}', v)] : []),
-    ];
+      words = spanWords(l, c.span, this.#o.moment(start - this.#limits.from));
     replace(
       this.#read,
       h('span', null, words.join(' · ')),

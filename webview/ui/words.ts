@@ -4,6 +4,8 @@
  * is drawn, also by a module that loads. scripts/l10n.mjs collects the messages: write them as plain string literals, a
  * whole phrase each.
  */
+import { fill } from '../../runtime/protocol/words.js';
+
 type Words = ReadonlyMap<string, string>;
 
 /** Of the page's `#ds-words`; a page in English has none. */
@@ -17,13 +19,10 @@ export function readWords(json: string | null | undefined): Words {
     return new Map();
   }
 }
-/** Arguments are put in as they are: what they contain is not filled again. */
 export const translator =
   (words: Words) =>
   (message: string, ...args: readonly (string | number)[]): string =>
-    (words.get(message) ?? message).replace(/\{(\d+)\}/g, (whole, i: string) =>
-      args[Number(i)] === undefined ? whole : String(args[Number(i)]),
-    );
+    fill(words.get(message) ?? message, args);
 
 // Pure modules have words too, and are tested without a page.
 const page = (

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { RunFile } from '../../../runtime/config/index.js';
 import * as m from '../../../runtime/protocol/methods.js';
-import * as human from '../../../runtime/protocol/humanMethods.js';
+import * as human from '../../../runtime/protocol/methods.js';
 import type {
   ControlState,
   DesktopRow,

@@ -17,7 +17,7 @@ import { RunAppender } from '../../../runtime/data/runAppender.js';
 import { newRun, poolConfigOf } from '../../../runtime/data/collections.js';
 import { deskSuite, trainSeed } from '../../../runtime/tasks/suites/desk/index.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster.js';
-import * as h from '../../../runtime/protocol/humanMethods.js';
+import * as h from '../../../runtime/protocol/methods.js';
 import * as m from '../../../runtime/protocol/methods.js';
 import type { PoolView } from '../../../runtime/protocol/types.js';
 import { createStudioService } from '../../../runtime/service/index.js';

@@ -67,12 +67,18 @@ describe('subscriptions', () => {
             await asked[0]!.answer({ subscription: id, headSeq: end });
             for (let i = 0, cut = cuts.next().value as number; i < rest.length && cut > 0; i += 2, cut--) {
               const part = rest.slice(i, i + 2);
-              subs.take({ subscription: id, events: part.map(event), nextSeq: part.at(-1)! + 1, live: false });
+              subs.take({
+                run: 'r',
+                subscription: id,
+                events: part.map(event),
+                nextSeq: part.at(-1)! + 1,
+                live: false,
+              });
             }
-            subs.take({ subscription: id + 1000, events: [event(end + 5)], nextSeq: end + 9, live: true }); // nobody's
+            subs.take({ run: 'r', subscription: id + 1000, events: [event(end + 5)], nextSeq: end + 9, live: true }); // nobody's
             subs.attach(undefined);
             // of the connection that is gone
-            subs.take({ subscription: id, events: [event(end + 7)], nextSeq: end + 9, live: true });
+            subs.take({ run: 'r', subscription: id, events: [event(end + 7)], nextSeq: end + 9, live: true });
           }
           expect(got).toEqual(journal);
         },
@@ -92,7 +98,7 @@ describe('subscriptions', () => {
     );
     expect(asked[0]!.params).toEqual({ run: 'r', sinceSeq: 4, types: ['note'], rollout: 'x' });
     await asked[0]!.answer({ subscription: 1, headSeq: 5 });
-    subs.take({ subscription: 1, events: [event(4)], nextSeq: 5, live: true, ended: true });
+    subs.take({ run: 'r', subscription: 1, events: [event(4)], nextSeq: 5, live: true, ended: true });
     expect(got).toEqual([{ events: [event(4)], nextSeq: 5, live: true, ended: true }]);
     const again = session();
     subs.attach(again.s);
@@ -113,6 +119,7 @@ describe('subscriptions', () => {
     subs.attach(b.s);
     await b.asked[0]!.answer({ subscription: 1, headSeq: 0 });
     subs.take({
+      run: 'r',
       subscription: 1,
       events: [],
       nextSeq: 0,
@@ -140,7 +147,7 @@ describe('subscriptions', () => {
     off();
     await asked[0]!.answer({ subscription: 3, headSeq: 0 });
     expect(asked[1]).toMatchObject({ method: 'events/unsubscribe', params: { subscription: 3 } });
-    subs.take({ subscription: 3, events: [event(0)], nextSeq: 1, live: true });
+    subs.take({ run: 'r', subscription: 3, events: [event(0)], nextSeq: 1, live: true });
     expect(got).toEqual([]);
   });
 });

@@ -42,7 +42,7 @@ export class ScriptedRuntime {
     },
     request: (type: { method: string }, params: unknown, signal?: AbortSignal) =>
       this.#ask(type.method, params, signal),
-    raw: (method: string, params: unknown, signal?: AbortSignal) => this.#ask(method, params, signal),
+    call: (method: string, params: unknown, signal?: AbortSignal) => this.#ask(method, params, signal),
     subscribe: (query: { run: string; sinceSeq: number }, send: (b: unknown) => void) => {
       const s = { query, send, ended: false };
       this.subscriptions.push(s);

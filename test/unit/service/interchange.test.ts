@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { RunStore } from '../../../runtime/data/store/runStore.js';
-import * as h from '../../../runtime/protocol/humanMethods.js';
+import * as h from '../../../runtime/protocol/methods.js';
 import * as m from '../../../runtime/protocol/methods.js';
 import type {
   ExportResult,

@@ -8,7 +8,7 @@ import { headOf } from '../../../runtime/data/events.js';
 import { poolEntryOf } from '../../../runtime/data/experiencePool.js';
 import { newRun } from '../../../runtime/data/collections.js';
 import { RunReader, RunStore } from '../../../runtime/data/store/runStore.js';
-import * as h from '../../../runtime/protocol/humanMethods.js';
+import * as h from '../../../runtime/protocol/methods.js';
 import * as m from '../../../runtime/protocol/methods.js';
 import type { PoolEntryRow, PoolView, RunSummary, TrajectoryRow } from '../../../runtime/protocol/types.js';
 import { createStudioService, type Broadcast, type StudioService } from '../../../runtime/service/index.js';

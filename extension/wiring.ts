@@ -1,0 +1,183 @@
+/** What the studio does when something happens: in the runtime, in its models, in the workspace. */
+import { join } from 'node:path';
+import { window, workspace } from 'vscode';
+import * as methods from '../runtime/protocol/methods.js';
+import type { HostError } from '../webview/protocol.js';
+import { Disposables, type Ends } from './dispose.js';
+import { LogTail } from './log.js';
+import type { Machine } from './model/contextKeys.js';
+import { machineOf } from './model/machine.js';
+import type { ReviewCount } from './model/reviewCount.js';
+import { sayEnded } from './notify.js';
+import { runtimeSettings } from './settings.js';
+import { onDemand } from './loadOnDemand.js';
+import type { Studio } from './studio.js';
+import { throttle } from './throttle.js';
+import { t } from './words.js';
+
+/** How long a page that is restored may take to be back. */
+const backMs = 2000;
+
+interface Wiring {
+  readonly studio: Studio;
+  readonly review: ReviewCount;
+  readonly machine: () => Machine;
+  /** Writes the context keys anew. */
+  readonly keys: () => void;
+}
+
+export function followEvents(w: Wiring): Ends {
+  const own = new Disposables();
+  followSelectedRun(own, w);
+  followSessions(own, w);
+  checkNewMachine(own, w);
+  own.defer(w.studio.model.onEnded((r) => sayEnded(w.studio, r)));
+  followRuntime(own, w);
+  followWorkspace(own, w.studio);
+  return own;
+}
+
+/** Trajectories, pool and review count are those of the selected run. */
+function followSelectedRun(own: Disposables, w: Wiring): void {
+  const { client, list, model, pool, trees } = w.studio;
+  const { keys, review } = w;
+  // The list of trajectories follows the selected run; of a live run at most one reading a second, and none while
+  // nobody looks.
+  const reloadList = own.add(
+    throttle(() => {
+      void list.reload();
+    }, 1000),
+  );
+  let unseen = false;
+  const follow = (): void => {
+    if (model.selected !== list.run) void list.show({ run: model.selected });
+    pool.show(model.selected);
+    review.show(model.selected);
+  };
+  own.defer(
+    model.onChange((c) => {
+      if (c === 'runs' || c === 'daemon') follow();
+      if (c === 'trajectories') {
+        if (trees.trajectories.view.visible) reloadList();
+        else unseen = true;
+      }
+      // Coverage and reuse change with the rollouts of the run.
+      if (c === 'tasks') pool.touch();
+      keys();
+    }),
+  );
+  own.add(
+    trees.trajectories.view.onDidChangeVisibility((v) => {
+      if (v.visible && unseen) {
+        unseen = false;
+        reloadList();
+      }
+    }),
+  );
+  own.defer(list.onChange(keys));
+  // Marks of annotations stand in the rows.
+  own.defer(
+    client.on(methods.annotationChanged, (a) => {
+      if (a.run === list.run) {
+        if (trees.trajectories.view.visible) reloadList();
+        else unseen = true;
+      }
+    }),
+  );
+}
+/** Says that a session is abandoned, unless its page comes back. */
+function followSessions(own: Disposables, w: Wiring): void {
+  const { panels, report, sessions } = w.studio;
+  const { keys, studio } = w;
+  own.defer(sessions.onChange(keys));
+  own.defer(
+    sessions.onAbandoned((s) => {
+      // After a reload the page that shows it may be on its way back, and attaches by itself.
+      const timer = setTimeout(() => {
+          own.drop(waiting);
+          const now = sessions.get(s.session);
+          if (
+            now?.abandonedAt !== undefined &&
+            !panels.inputs.some((i) => i.kind === 'live' && i.session === now.session)
+          )
+            report.background(
+              onDemand().then((c) => c.sayAbandoned(studio, now)),
+              t('tell of a session without a page'),
+            );
+        }, backMs),
+        waiting = own.defer(() => clearTimeout(timer));
+    }),
+  );
+}
+/** Says in the views what a machine without runs lacks. */
+function checkNewMachine(own: Disposables, w: Wiring): void {
+  const { client, log, model } = w.studio;
+  const { studio } = w;
+  // A machine without any run yet is probably new here: say in the views what it lacks before somebody waits for it.
+  own.defer(
+    model.onChange((c) => {
+      if (
+        c !== 'runs' ||
+        w.machine() !== 'unknown' ||
+        !model.loaded ||
+        model.runs.length > 0 ||
+        client.state !== 'ready'
+      )
+        return;
+      w.studio.setMachine('ok');
+      client.request(methods.doctor, {}).then(
+        ({ checks }) => studio.setMachine(machineOf(checks)),
+        (e: unknown) => log.warn(`machine check: ${String(e)}`),
+      );
+    }),
+  );
+}
+/** Logs the runtime's state and says what is wrong with it. */
+function followRuntime(own: Disposables, w: Wiring): void {
+  const { client, log, report, runtimeLog, storage } = w.studio;
+  const { keys } = w;
+  const tail = own.add(new LogTail(join(storage, 'daemon.log'), runtimeLog));
+  let lost: HostError | undefined;
+  own.defer(
+    client.onState((state, detail) => {
+      log.info(`runtime: ${state}${detail ? ` (${detail.message})` : ''}`);
+      // A window that only attached does not start it again by itself; that a run may have ended with it must not go
+      // unseen.
+      if (state === 'stopped' && lost) report.report(lost);
+      lost = state === 'reconnecting' ? detail : undefined;
+      if (state !== 'stopped') tail.start();
+      if (detail && (state === 'failed' || state === 'incompatible')) report.report(detail);
+      if (detail?.kind === 'daemon.older') void window.showInformationMessage(`${detail.message} ${detail.remedy}`);
+      keys();
+    }),
+  );
+}
+function followWorkspace(own: Disposables, studio: Studio): void {
+  const { attach, client, list, model } = studio;
+  own.add(
+    workspace.onDidGrantWorkspaceTrust(() => {
+      void attach();
+    }),
+  );
+  own.add(
+    workspace.onDidChangeWorkspaceFolders(() => {
+      void model.reload();
+    }),
+  );
+  own.add(
+    workspace.onDidChangeConfiguration((e) => {
+      if (e.affectsConfiguration('dartStudio.runsFolder')) void model.reload();
+      if (e.affectsConfiguration('dartStudio.trajectories.pageSize')) void list.reload();
+      if (client.state === 'ready' && runtimeSettings.some((k) => e.affectsConfiguration(k))) offerRestart(studio);
+    }),
+  );
+}
+
+function offerRestart(s: Studio): void {
+  const restart = t('Restart Runtime');
+  void window
+    .showInformationMessage(t('This setting applies when the runtime starts again.'), restart)
+    .then((picked) => {
+      if (picked === restart) s.run('dartStudio.restartRuntime');
+    });
+}

@@ -1,0 +1,197 @@
+/**
+ * Every request of the daemon, declared once: `noun/verb`, one parameter object, one result object, and whether it
+ * writes. What else speaks of requests derives from this map: the JSON-RPC types (methods.ts), what pages may call and
+ * what comes back (webview/protocol.ts), what is refused in Restricted Mode, the daemon's validators. Pure.
+ */
+import { reads, writes, type Empty } from './call.js';
+import { humanRequests } from './humanRequests.js';
+import type * as T from './types.js';
+import type { Build } from './version.js';
+
+export interface HelloParams {
+  readonly protocol: number;
+  readonly build: Build;
+  /** For logs: 'VS Code window', 'test'. */
+  readonly client: string;
+}
+export interface HelloResult {
+  readonly protocol: number;
+  readonly build: Build;
+  readonly capabilities: readonly string[];
+  readonly pid: number;
+  readonly startedAt: number;
+  readonly activeRuns: readonly T.RunPath[];
+  readonly storage: string;
+}
+export interface StartParams {
+  /** Run file text (JSON); absent = the preset alone. `file` is only for messages. */
+  readonly text?: string;
+  readonly file?: string;
+  readonly preset?: 'quickstart' | 'paper';
+  /** Where a relative `store.dir` is resolved. */
+  readonly base: string;
+  readonly seed?: number;
+  readonly minutes?: number;
+  readonly provider?: 'auto' | 'docker' | 'local';
+  readonly desktops?: number;
+}
+interface InRun {
+  readonly run: T.RunPath;
+}
+
+export const requests = {
+  'daemon/hello': reads<HelloParams, HelloResult>(),
+  /**
+   * No new runs; exits when the active run ends. `waitingFor` empty = it exits now, unless `busy`: an evaluation or an
+   * image build is waited for.
+   */
+  'daemon/drain': writes<Empty, { readonly waitingFor: readonly T.RunPath[]; readonly busy?: boolean }>(),
+  /** Stops the active run cleanly (checkpoint, rollouts recorded as stopped), then exits. */
+  'daemon/shutdown': writes<Empty, Empty>(),
+
+  // runs
+  /**
+   * One run at a time: `busy` names the active one. Resolves when the run folder exists and the run is under way;
+   * desktops may still be starting.
+   */
+  'run/start': writes<StartParams, { readonly run: T.RunPath; readonly id: string }>(),
+  /** Go on with a run that is over or was interrupted. */
+  'run/resume': writes<
+    { readonly run: T.RunPath; readonly minutes?: number },
+    { readonly run: T.RunPath; readonly id: string }
+  >(),
+  /**
+   * Resolves when the run is closed: rollouts ended or recorded as stopped, a checkpoint kept, no desktop left. `now`
+   * skips the grace of running rollouts.
+   */
+  'run/stop': writes<{ readonly run: T.RunPath; readonly now?: boolean }, T.RunSummary>(),
+  /** No new rollouts; those running end, the trainer goes on with what it has. */
+  'run/pause': writes<InRun, Empty>(),
+  'run/unpause': writes<InRun, Empty>(),
+  /** Greedy episodes of a checkpoint of a run that is not active. Progress by `run/evaluateProgress`. Cancellable. */
+  'run/evaluate': writes<
+    {
+      readonly run: T.RunPath;
+      readonly version?: number;
+      readonly episodes?: number;
+      readonly split?: 'train' | 'heldout' | 'templates';
+      readonly provider?: 'auto' | 'docker' | 'local';
+    },
+    T.EvalPoint
+  >(),
+  /** Runs under these folders (each a folder of run folders, or a run folder), newest first. */
+  'run/list': reads<{ readonly roots: readonly string[] }, { readonly runs: readonly T.RunSummary[] }>(),
+  'run/get': reads<InRun, T.RunDetail>(),
+  'run/series': reads<
+    {
+      readonly run: T.RunPath;
+      /** e.g. 'update.refKl', 'run.rolloutsPerHour'. */
+      readonly names: readonly string[];
+      readonly maxPoints?: number;
+    },
+    { readonly series: readonly T.Series[] }
+  >(),
+  'run/curves': reads<
+    { readonly run: T.RunPath; readonly window?: number; readonly maxPoints?: number },
+    { readonly curves: readonly T.SuccessCurve[]; readonly evals: readonly T.EvalPoint[] }
+  >(),
+  'run/lanes': reads<
+    {
+      readonly run: T.RunPath;
+      readonly from?: number;
+      readonly to?: number;
+      /** Pixels to draw on: shorter spans are merged. */
+      readonly width: number;
+    },
+    T.Lanes
+  >(),
+  'run/curation': reads<InRun, T.CurationView>(),
+
+  // subscriptions: events since a sequence number without a gap, then live; batches of at most 200
+  'events/subscribe': reads<
+    {
+      readonly run: T.RunPath;
+      readonly sinceSeq: number;
+      readonly types?: readonly T.RunEventType[];
+      /** Only this rollout's events. */
+      readonly rollout?: string;
+    },
+    {
+      readonly subscription: number;
+      /** Next sequence number to be written when the subscription began. */
+      readonly headSeq: number;
+    }
+  >(),
+  'events/unsubscribe': reads<{ readonly subscription: number }, Empty>(),
+
+  // trajectories
+  'trajectory/list': reads<
+    {
+      readonly run: T.RunPath;
+      readonly filter?: T.TrajectoryFilter;
+      readonly sort?: T.TrajectorySort;
+      readonly cursor?: string;
+      readonly limit?: number;
+    },
+    { readonly rows: readonly T.TrajectoryRow[]; readonly total: number; readonly cursor?: string }
+  >(),
+  'trajectory/get': reads<{ readonly run: T.RunPath; readonly rollout: string }, T.TrajectoryView>(),
+  'trajectory/group': reads<{ readonly run: T.RunPath; readonly group: string }, T.GroupView>(),
+  /**
+   * The trajectory as `.traj.jsonl` text (protocol/trajectoryFile.ts); with `file`, written there with its frames beside
+   * it.
+   */
+  'trajectory/export': writes<
+    { readonly run: T.RunPath; readonly rollout: string; readonly file?: string },
+    { readonly text?: string; readonly file?: string }
+  >(),
+  /**
+   * Thumbnails, made when they are missing: path of a PNG at most `width` pixels wide for each hash; absent where the
+   * frame cannot be read.
+   */
+  'frame/thumbnails': reads<
+    { readonly run: T.RunPath; readonly hashes: readonly string[]; readonly width: number },
+    { readonly paths: Readonly<Record<string, string>> }
+  >(),
+
+  // tasks, desktops, machine
+  'task/list': reads<
+    {
+      readonly run?: T.RunPath;
+      /** Those its run file names, also where it holds only what people brought. */
+      readonly runnable?: boolean;
+    },
+    { readonly tasks: readonly T.TaskRow[] }
+  >(),
+  'desktop/list': reads<Empty, { readonly desktops: readonly T.DesktopRow[] }>(),
+  /**
+   * Live pictures as binary frames (binary.ts) of kind `screen` with this stream id, when something changes, at most
+   * `maxFps`.
+   */
+  'desktop/watch': reads<
+    { readonly desktop: string; readonly maxFps?: number },
+    { readonly stream: number; readonly width: number; readonly height: number }
+  >(),
+  'desktop/unwatch': reads<{ readonly stream: number }, Empty>(),
+  /** Ends the desktop's rollout as an error (it is retried) and replaces the desktop. */
+  'desktop/restart': writes<{ readonly desktop: string }, Empty>(),
+  /** Cancellable; progress by `desktop/buildProgress`. */
+  'desktop/build': writes<
+    { readonly provider?: 'auto' | 'docker' | 'local'; readonly force?: boolean },
+    { readonly provider: string; readonly what: string }
+  >(),
+  'machine/doctor': reads<Empty, { readonly checks: readonly T.CheckRow[] }>(),
+  /** A starter run file as text, and the JSON schema. */
+  'config/template': reads<{ readonly preset: 'quickstart' | 'paper' }, { readonly text: string }>(),
+  /** Facts for a bug report: versions, machine, last log lines; no tokens, home folder as ~. */
+  'machine/diagnostics': reads<Empty, { readonly files: Readonly<Record<string, string>> }>(),
+
+  ...humanRequests,
+} as const;
+
+/** `{ method: [params, result] }` of every request. */
+export type Requests = { readonly [M in keyof typeof requests]: NonNullable<(typeof requests)[M]['types']> };
+/** A request by its wire name. */
+export type Method = keyof Requests;
+export type Params<M extends Method> = Requests[M][0];
+export type Result<M extends Method> = Requests[M][1];

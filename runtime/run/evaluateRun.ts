@@ -12,6 +12,7 @@ import { settleOf } from '../cluster/provide.js';
 import { startEngine, type Engine } from './engine.js';
 import { evaluateNow, type EvalPoint } from './evaluation.js';
 import { dataConfig } from '../data/fromConfig.js';
+import { imageContents } from '../cluster/images.js';
 import { openTasks, type Tasks } from '../tasks/open.js';
 import { lastCheckpoint } from './resume.js';
 
@@ -44,7 +45,7 @@ export async function evaluateRun(r: EvaluateRequest): Promise<EvalPoint & { rea
   const config = parseRunFile(meta.config, r.provider ? { desktops: { provider: r.provider } } : {});
   const episodes = r.episodes ?? Math.max(1, config.evaluation.episodes),
     split = r.split ?? 'heldout',
-    tasks = ofSplit(await openTasks(config, r.entry), split);
+    tasks = ofSplit(await openTasks(config, await imageContents(config.desktops.image), r.entry), split);
   const reader = await RunReader.open(r.dir, { index: r.entry });
   const checkpoint = await lastCheckpoint(reader, r.version).finally(() => reader.close());
   if (!checkpoint && config.policy.kind === 'embedded')

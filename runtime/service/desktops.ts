@@ -3,7 +3,7 @@ import type { DesktopRow } from '../protocol/types.js';
 import { buildDesktop } from '../cluster/provide.js';
 import { schemas, type Handlers } from './params.js';
 import type { Studio } from './studio.js';
-import { ServiceError } from '../domain/index.js';
+import { DEFAULT_IMAGE, ServiceError } from '../domain/index.js';
 
 /** A desktop's row is told at most so often. */
 const CHANGED_MS = 250;
@@ -32,6 +32,7 @@ export function desktopHandlers(h: Handlers, s: Studio): void {
     s.job('A desktop is being built.', c.signal, (signal) =>
       buildDesktop({
         provider: p.provider ?? 'auto',
+        image: p.image ?? DEFAULT_IMAGE,
         force: p.force ?? false,
         signal,
         onProgress: (x) => {

@@ -1,4 +1,4 @@
-import { id, random, StudioError } from '../domain/index.js';
+import { id, random, rewardOf, StudioError } from '../domain/index.js';
 import type {
   BatchId,
   FamilyId,
@@ -12,7 +12,7 @@ import type {
 } from '../domain/index.js';
 import { Ages } from './ages.js';
 import type { DataConfig } from './config.js';
-import { curateGroup, overridden, rewardOf } from './curation/curateGroup.js';
+import { curateGroup, overridden } from './curation/curateGroup.js';
 import { admissionCapacity, groupCapacity } from './curation/staleness.js';
 import { dataStats } from './dataStats.js';
 import type { DataStats } from './dataStats.js';
@@ -616,6 +616,9 @@ export class DataManager {
           keep: m.keep,
         })),
       },
+      ...(Object.keys(curated.stats).length > 0
+        ? [{ type: 'metrics' as const, source: 'curation', version, values: curated.stats }]
+        : []),
     ]);
     for (const t of own) if (!curated.members.some((m) => m.trajectory === t)) this.#forget(t.id);
     await saved;

@@ -86,9 +86,7 @@ export class DataState {
       taskOf,
       stats: this.stats,
       lengths: this.lengths,
-      config: config.planner,
-      rollouts: config.dynamicRollouts,
-      length: config.dynamicLength,
+      config,
     });
   }
 

@@ -11,3 +11,4 @@ export * from './random.js';
 export * from './trajectory.js';
 export * from './process.js';
 export * from './wilson.js';
+export * from './curationChart.js';

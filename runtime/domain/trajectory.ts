@@ -110,3 +110,6 @@ export interface Trajectory {
   readonly resetMs: number;
   readonly verifyMs: number;
 }
+
+/** What the baseline of its group counts it with; an error, which is never in one, with 0. */
+export const rewardOf = (t: Pick<Trajectory, 'outcome'>): number => (t.outcome.kind === 'error' ? 0 : t.outcome.reward);

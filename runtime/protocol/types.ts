@@ -3,9 +3,10 @@
  * absolute path of its folder. Times are ms since the epoch, durations ms, shares and rates in [0, 1]. Lists that may
  * be absent are absent, never null.
  */
-import type { Action, PolicyVersion, RunError, Size, VerifierReport } from '../domain/index.js';
+import type { Action, CurationChart, PolicyVersion, RunError, Size, VerifierReport } from '../domain/index.js';
 import type { AnnotationMarks } from './annotations.js';
 
+export type { ChartMark, ChartUnit, CurationChart, CurationChartData } from '../domain/index.js';
 export type * from './annotations.js';
 export type * from './control.js';
 export type * from './pool.js';
@@ -197,22 +198,10 @@ export interface Histogram {
   readonly counts: readonly number[];
 }
 export interface CurationView {
-  /** Per family over time: N and cap of each group opened. */
-  readonly groups: readonly {
-    readonly family: string;
-    readonly at: readonly number[];
-    readonly size: readonly number[];
-    readonly cap: readonly number[];
-  }[];
-  /** Step entropies of the newest rollouts, and the threshold of the group formed last. */
-  readonly entropy: Histogram;
-  readonly threshold?: number;
-  /** kept / seen of formed groups. */
-  readonly keptShare?: number;
-  readonly keptSeries: Series;
-  readonly injections: Series;
+  /** What each mechanism shows of itself, in the order of the run file's options. */
+  readonly charts: readonly CurationChart[];
+  /** Truncated importance weights of the newest updates. */
   readonly tis?: Histogram;
-  readonly staleness: readonly { readonly lag: number; readonly rollouts: number }[];
 }
 
 export type OutcomeKind = 'success' | 'failure' | 'error' | 'running';

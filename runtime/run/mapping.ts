@@ -6,39 +6,16 @@ import type { GateOptions } from '../rollout/regime.js';
 import { createTaskEngine, openAssets, openFolder } from '../tasks/index.js';
 import { deskSuite, heldoutSeed, quickstartFamilies, trainSeed } from '../tasks/suites/desk/index.js';
 import type { OracleSource, TaskEngine, TaskSource } from '../tasks/types.js';
-import type { TrainerOptions } from '../trainer/native/options.js';
+import type { TrainerSetup } from '../trainer/native/engine.js';
 
-/** The run file's options in each module's own words. */
+/** The run file's options as each module takes them: under the same names, with what follows from other options. */
 
 export function dataConfig(c: RunConfig): DataConfig {
   const { curation: k, rollout, trainer } = c;
   return {
-    dynamicRollouts: {
-      enabled: k.dynamicRollouts.enabled,
-      max: k.dynamicRollouts.max,
-      min: 2,
-      threshold: k.dynamicRollouts.threshold,
-      window: k.dynamicRollouts.window,
-      minRollouts: Math.min(8, k.dynamicRollouts.window),
-    },
-    dynamicLength: {
-      enabled: k.dynamicLength.enabled,
-      global: rollout.maxSteps,
-      floor: k.dynamicLength.floor,
-      slack: k.dynamicLength.slack,
-      exploreShare: k.dynamicLength.exploreShare,
-      window: 64,
-    },
-    highEntropy: { enabled: k.highEntropy.enabled, quantile: 1 - k.highEntropy.keep },
-    groupFilter: { enabled: k.groupFilter.enabled, maxSize: k.dynamicRollouts.max, minSize: 2 },
-    pool: {
-      enabled: k.pool.enabled,
-      addSuccesses: k.pool.addSuccesses,
-      select: k.pool.selection,
-      maxUses: k.pool.reuseCap === 0 ? Number.MAX_SAFE_INTEGER : k.pool.reuseCap,
-      maxAge: k.pool.maxAge,
-      perFamily: k.pool.maxPerFamily,
-    },
+    ...k,
+    dynamicLength: { ...k.dynamicLength, global: rollout.maxSteps, window: 64 },
+    groupFilter: { ...k.groupFilter, maxSize: k.dynamicRollouts.max, minSize: 2 },
     // Nothing trains a remote policy: a bound that waits for updates would stop its rollouts.
     staleness: {
       enabled: k.staleness.enabled && c.policy.kind === 'embedded',
@@ -48,11 +25,10 @@ export function dataConfig(c: RunConfig): DataConfig {
     },
     planner: {
       seed: c.seed,
-      order: k.planner === 'variance' ? 'variance' : 'passes',
-      floor: 0.05,
-      power: k.uncertainty,
-      maxRetries: rollout.retries,
-      ...(k.probe > 0 ? { probe: k.probe } : {}),
+      planner: k.planner,
+      uncertainty: k.uncertainty,
+      pilot: k.pilot,
+      retries: rollout.retries,
     },
   };
 }
@@ -69,26 +45,25 @@ export function gateOptions(c: RunConfig): GateOptions {
   return { regime, slots: c.desktops.count, groups: enabled ? Math.min(wanted, (eta + 1) * batchGroups) : wanted };
 }
 
-export function trainerOptions(c: RunConfig, exportDir: string): Partial<TrainerOptions> {
-  const t = c.trainer;
+export function trainerOptions(c: RunConfig, exportDir: string): TrainerSetup['options'] {
+  const { trainer: t } = c;
   return {
-    objective: t.algorithm,
+    algorithm: t.algorithm,
     epsLow: t.epsLow,
     epsHigh: t.epsHigh,
     dualClip: t.dualClip,
-    correction: t.tis.enabled ? 'token' : 'none',
-    tisCap: t.tis.cap,
+    tis: t.tis,
     klBeta: t.klBeta,
-    entropyCoefficient: t.entropyBonus,
-    imitationCoefficient: t.imitationCoef,
+    entropyBonus: t.entropyBonus,
+    imitationCoef: t.imitationCoef,
     temperature: c.policy.temperature,
     lr: t.lr,
     weightDecay: t.weightDecay,
     gradClip: t.gradClip,
     minibatchStates: t.minibatchStates,
     threads: t.threads,
+    readingCoef: c.warmStart.reading.coef,
     exportDir,
-    readingCoefficient: c.warmStart.reading.coef,
   };
 }
 

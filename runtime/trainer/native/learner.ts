@@ -9,7 +9,7 @@ import {
 import type { ImitateOptions, ReadingScreen, ReadOptions, ReadReport, UpdateReport } from '../types.js';
 import type * as Ort from 'onnxruntime-node';
 import { augment, neighbourChoices } from './augment.js';
-import { correctionMetrics, tisSequence } from '../objective/corrections.js';
+import { correctionMetrics, sequenceRatio } from '../objective/corrections.js';
 import { ADAM_KNOBS } from './model/adamGraph.js';
 import { TOKENS, type GradVariant, type KNOBS } from './model/lossGraph.js';
 import { decayMask, initialTheta } from './model/params.js';
@@ -168,11 +168,11 @@ export class Learner {
       const order = size >= places.length ? places : this.rng.shuffle(places);
       for (let i = 0; i < order.length; i += size) {
         const minibatch = order.slice(i, i + size);
-        weigh(minibatch, o.imitationCoefficient, o.entropyCoefficient);
+        weigh(minibatch, o.imitationCoef, o.entropyBonus);
         const lr = o.lr * (b.lrScale ?? 1) * Math.min(1, (this.updateSteps + 1) / Math.max(1, o.warmup));
         const done = await this.optimizerStep(
           minibatch,
-          { objective: o.objective, correction: o.correction, fresh, reference },
+          { algorithm: o.algorithm, tis: o.tis.enabled, fresh, reference },
           lr,
         );
         if (fresh) for (const p of minibatch) for (const s of p.slots) s.old.set(s.now);
@@ -226,7 +226,7 @@ export class Learner {
       // learned.
       const done = await this.optimizerStep(
         places,
-        { objective: 'ppo', correction: 'none', fresh: true, reference: false },
+        { algorithm: 'ppo', tis: false, fresh: true, reference: false },
         lr,
         1,
       );
@@ -258,7 +258,7 @@ export class Learner {
 
   /**
    * Reading lessons: find each of a screen's words. Only eyes, word table and `find` learn. The screens stay for later
-   * steps (`readingCoefficient`).
+   * steps (`readingCoef`).
    */
   async read(screens: readonly ReadingScreen[], r: ReadOptions, onProgress?: OnProgress): Promise<ReadReport> {
     const start = this.now(),
@@ -333,9 +333,7 @@ export class Learner {
       epsLow: o.epsLow,
       epsHigh: o.epsHigh,
       dualClip: o.dualClip,
-      tisCap: o.tisCap,
-      bandLow: o.icePopBand[0],
-      bandHigh: o.icePopBand[1],
+      tisCap: o.tis.cap,
       klBeta: o.klBeta,
       temperature: o.temperature,
     };
@@ -390,12 +388,12 @@ export class Learner {
       });
       this.unpack(micro, out.logprobs!.data as Float32Array, out.entropy!.data as Float32Array, 'now');
     }
-    if (this.lessons.length > 0 && this.options.readingCoefficient > 0) {
+    if (this.lessons.length > 0 && this.options.readingCoef > 0) {
       const { many } = this.sessions,
         picked = Array.from({ length: many.batch }, () =>
           lesson(this.model.spec, this.rng.pick(this.lessons), this.shift, this.rng),
         );
-      const scale = this.options.readingCoefficient / Math.max(1, picked.reduce((a, l) => a + l.words, 0) * READ_CELLS);
+      const scale = this.options.readingCoef / Math.max(1, picked.reduce((a, l) => a + l.words, 0) * READ_CELLS);
       gradient = (await many.read({ ...many.packLessons(picked, scale), theta, accumulated: gradient }))
         .gradient as typeof gradient;
     }
@@ -445,7 +443,7 @@ export class Learner {
 function reuseEss(places: readonly Place[]): number {
   const weights = places.flatMap((p) =>
     p.slots.flatMap((s) =>
-      s.term === 'policy' ? [tisSequence(s.now.subarray(0, s.tokens), s.old.subarray(0, s.tokens), Infinity)] : [],
+      s.term === 'policy' ? [sequenceRatio(s.now.subarray(0, s.tokens), s.old.subarray(0, s.tokens))] : [],
     ),
   );
   return correctionMetrics(weights, 1).ess;

@@ -1,5 +1,5 @@
 import type { PolicyVersion } from '../../domain/index.js';
-import { correctionMetrics, HISTOGRAM_BINS, icePop, tisSequence, tisToken } from '../objective/corrections.js';
+import { correctionMetrics, HISTOGRAM_BINS, tisToken } from '../objective/corrections.js';
 import { k1, k3, klTerm } from '../objective/kl.js';
 import { clipState, gspoRatio, ratioOf } from '../objective/policyLoss.js';
 import type { UpdateReport } from '../types.js';
@@ -62,7 +62,7 @@ export class ReportBuilder {
     const o = this.o,
       band = { low: o.epsLow, high: o.epsHigh };
     const whole =
-      o.objective === 'gspo' ? gspoRatio(s.now.subarray(0, s.tokens), s.old.subarray(0, s.tokens)) : undefined;
+      o.algorithm === 'gspo' ? gspoRatio(s.now.subarray(0, s.tokens), s.old.subarray(0, s.tokens)) : undefined;
     for (let t = 0; t < s.tokens; t++) {
       const r = whole ?? ratioOf(s.now[t]!, s.old[t]!);
       this.ratios++;
@@ -95,12 +95,7 @@ export class ReportBuilder {
           continue;
         }
         const old = s.old.subarray(0, s.tokens);
-        const of =
-          o.correction === 'icepop'
-            ? icePop(old, s.rollout, ...o.icePopBand)
-            : o.correction === 'sequence'
-              ? new Array<number>(s.tokens).fill(tisSequence(old, s.rollout, o.tisCap))
-              : tisToken(old, s.rollout, o.tisCap);
+        const of = tisToken(old, s.rollout, o.tis.cap);
         weights.push(...of);
         if (sampleWeights) sampleWeights[s.sample] = of.reduce((a, w) => a + w, 0) / of.length;
         for (let t = 0; t < s.tokens; t++) {
@@ -110,8 +105,7 @@ export class ReportBuilder {
           tokens++;
         }
       }
-    const cap = o.correction === 'icepop' ? o.icePopBand[1] : o.tisCap;
-    const tis = correctionMetrics(weights, cap, o.correction === 'icepop' ? (w) => w === 0 : undefined);
+    const tis = correctionMetrics(weights, o.tis.cap);
     const done = Math.max(1, this.steps - this.skipped),
       per = (x: number, n: number): number => (n === 0 ? 0 : x / n);
     return {

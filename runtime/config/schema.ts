@@ -1,3 +1,4 @@
+import { PROVIDER_CHOICES } from '../domain/index.js';
 import { z } from 'zod';
 import { curationOptions } from './curation/index.js';
 import { count, flag, positive, section, share, whole } from './fields.js';
@@ -46,7 +47,7 @@ export const RunFileSchema = z.strictObject({
   desktops: section(
     {
       provider: z
-        .enum(['auto', 'docker', 'local'])
+        .enum(PROVIDER_CHOICES)
         .default('auto')
         .describe('`auto`: Docker when an engine answers, else local sandboxed processes.'),
       count: count(6, 'Desktops running at once.'),

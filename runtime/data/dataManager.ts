@@ -1,4 +1,4 @@
-import { id, random, rewardOf, StudioError } from '../domain/index.js';
+import { id, random, rewardOf, StudioError, type RetireReason } from '../domain/index.js';
 import type {
   BatchId,
   FamilyId,
@@ -17,7 +17,7 @@ import { admissionCapacity, groupCapacity } from './curation/staleness.js';
 import { dataStats } from './dataStats.js';
 import type { DataStats } from './dataStats.js';
 import { headOf, inLedger, isError } from './events.js';
-import type { RunEvent, StepExtra, TrainedSteps } from './events.js';
+import type { JournalEvent, StepExtra, TrainedSteps } from './events.js';
 import { pooling } from './pooling.js';
 import { recover } from './recover.js';
 import type { RecoveryReport } from './recover.js';
@@ -25,7 +25,7 @@ import { DataState } from './state.js';
 import type { PlannerFamily } from './planner.js';
 import { RunStore } from './store/runStore.js';
 import type { RunMeta, RunStoreOptions } from './store/runStore.js';
-import type { FrameStore, PoolAnswer, PoolWish, RetireReason, RolloutOrder } from './types.js';
+import type { FrameStore, PoolAnswer, PoolWish, RolloutOrder } from './types.js';
 
 export interface DataManagerOptions {
   /** The run folder. */
@@ -47,7 +47,7 @@ export interface CapacityInfo {
  * Where events go: the journal of a run folder, or, in simulations, nowhere. `append` resolves when the event is safe.
  */
 export interface EventSink {
-  append(e: RunEvent): Promise<unknown>;
+  append(e: JournalEvent): Promise<unknown>;
   close(): Promise<void>;
 }
 export interface ClaimOptions {
@@ -60,13 +60,13 @@ export interface ClaimOptions {
   /** As in CapacityInfo. */
   readonly behavior?: PolicyVersion;
 }
-const changesPool = (e: RunEvent): boolean =>
+const changesPool = (e: JournalEvent): boolean =>
   e.type === 'pool.added' ||
   e.type === 'pool.removed' ||
   e.type === 'pool.switched' ||
   (e.type === 'group.formed' && e.members.some((m) => m.injected));
 /** Events after which neither an order nor a claim could be answered differently. */
-const QUIET: ReadonlySet<RunEvent['type']> = new Set([
+const QUIET: ReadonlySet<JournalEvent['type']> = new Set([
   'rollout.step',
   'rollout.started',
   'trajectory.started',
@@ -317,7 +317,7 @@ export class DataManager {
     const order = inLedger(t.provenance) ? this.#state.orders.get(t.id) : undefined;
     const steps = t.steps
       .filter((s) => !written?.has(s.index))
-      .map((step): RunEvent => ({ type: 'rollout.step', rollout: t.id, step }));
+      .map((step): JournalEvent => ({ type: 'rollout.step', rollout: t.id, step }));
     // Its group went on without it.
     const late = order && this.#state.released.has(t.id) && !isError(t.outcome);
     this.#held.delete(t.id);
@@ -520,7 +520,7 @@ export class DataManager {
    */
   async note(
     e: Extract<
-      RunEvent,
+      JournalEvent,
       { type: 'metrics' | 'eval' | 'checkpoint' | 'activity' | 'trajectory.started' | 'spans' | 'log' | 'run.closed' }
     >,
   ): Promise<void> {
@@ -540,7 +540,7 @@ export class DataManager {
   }
 
   /** Applies events at once, in order, and resolves when they are on disk. */
-  async #commit(events: readonly RunEvent[]): Promise<void> {
+  async #commit(events: readonly JournalEvent[]): Promise<void> {
     if (events.length === 0) return;
     const saved = events.map((e) => {
       this.#state.apply(e);

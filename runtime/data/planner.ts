@@ -1,11 +1,11 @@
-import { id, random } from '../domain/index.js';
+import { id, random, type RetireReason } from '../domain/index.js';
 import type { FamilyId, GroupId, Random, RolloutId, TaskId } from '../domain/index.js';
 import type { DataConfig } from './config.js';
 import { stepCap } from './curation/dynamicLength.js';
 import type { SuccessLengths } from './curation/dynamicLength.js';
 import { planGroup } from './curation/registry.js';
 import type { SuccessStats } from './curation/successStats.js';
-import type { RetireReason, RolloutOrder } from './types.js';
+import type { RolloutOrder } from './types.js';
 
 /** One family to train on. `seeds` is a list, or a range of `count` seeds from `from`. */
 export interface PlannerFamily {

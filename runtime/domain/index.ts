@@ -1,3 +1,4 @@
+export * from './activities.js';
 export * from './action.js';
 export * from './actionCall.js';
 export * from './batch.js';
@@ -7,7 +8,9 @@ export * from './frame.js';
 export * from './ids.js';
 export * from './policySpec.js';
 export * from './quantile.js';
+export * from './provider.js';
 export * from './random.js';
+export * from './retire.js';
 export * from './trajectory.js';
 export * from './process.js';
 export * from './wilson.js';

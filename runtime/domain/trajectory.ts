@@ -78,6 +78,10 @@ export interface VerifierReport {
   }[];
 }
 
+/** Where a trajectory can come from: `Provenance` says what each of them knows. */
+export const PROVENANCE_KINDS = ['rollout', 'probe', 'oracle', 'human', 'imported'] as const;
+export type ProvenanceKind = (typeof PROVENANCE_KINDS)[number];
+
 /** Where a trajectory comes from. */
 export type Provenance =
   | { readonly kind: 'rollout' }

@@ -9,6 +9,7 @@ import {
   type TaskId,
   type Trajectory,
   type FamilyId,
+  type ProviderChoice,
 } from '../domain/index.js';
 import type { RunConfig } from '../config/index.js';
 import type { FrameStore, RolloutOrder } from '../data/types.js';
@@ -27,7 +28,7 @@ export interface ReplayRequest {
   /** The revision to act out. */
   readonly view: Pick<AnnotationView, 'run' | 'rollout' | 'revision' | 'trajectory'>;
   readonly config: RunConfig;
-  readonly provider?: 'auto' | 'docker' | 'local' | undefined;
+  readonly provider?: ProviderChoice | undefined;
   readonly frames: FrameStore;
   /** Of the new trajectory. */
   readonly id: RolloutId;

@@ -1,5 +1,5 @@
 /** Wire types of a person at a desktop: recording a demonstration, taking over a rollout. */
-import type { Action, Point, RunError, Size, VerifierReport } from '../domain/index.js';
+import type { Action, Point, RunError, Size, VerifierReport, ProviderChoice } from '../domain/index.js';
 import type { FrameLink, RunPath } from './types.js';
 
 /** One control session: a person, a desktop, and what is recorded. Lives in the daemon; any window may attach to it. */
@@ -96,7 +96,7 @@ export interface RecordParams {
   readonly family: string;
   /** Default: a seed that has no demonstration yet. */
   readonly seed?: number;
-  readonly provider?: 'auto' | 'docker' | 'local';
+  readonly provider?: ProviderChoice;
 }
 /** A success joins the pool by itself; a failure is kept only when asked for and joins only with a reason. */
 export interface KeepParams {

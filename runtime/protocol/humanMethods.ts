@@ -1,6 +1,6 @@
 /** Requests and notifications of demonstrations: control, annotations, pool, import and export. See methods.ts. */
 import { NotificationType, RequestType } from 'vscode-jsonrpc';
-import type { Action } from '../domain/index.js';
+import type { Action, ProviderChoice } from '../domain/index.js';
 import type { ErrorData } from './methods.js';
 import type * as T from './types.js';
 
@@ -65,10 +65,9 @@ export const editAnnotations = req<
 export const undoAnnotation = req<OfTrajectory, T.AnnotationView>('annotation/undo');
 export const redoAnnotation = req<OfTrajectory, T.AnnotationView>('annotation/redo');
 /** Acts the shown revision out on a fresh desktop and has it verified; cancellable, progress by `replayProgress`. */
-export const replayTrajectory = req<
-  OfTrajectory & { readonly provider?: 'auto' | 'docker' | 'local' },
-  T.AnnotationView
->('annotation/replay');
+export const replayTrajectory = req<OfTrajectory & { readonly provider?: ProviderChoice }, T.AnnotationView>(
+  'annotation/replay',
+);
 export const replayProgress = note<
   OfTrajectory & { readonly step: number; readonly of: number; readonly desktop?: string }
 >('annotation/replayProgress');

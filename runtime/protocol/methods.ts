@@ -5,7 +5,7 @@
  * domain/errors.ts and `DaemonErrorKind`.
  */
 import { NotificationType, RequestType } from 'vscode-jsonrpc';
-import type { RunError } from '../domain/index.js';
+import type { RunError, ProviderChoice } from '../domain/index.js';
 import type * as T from './types.js';
 import type { Build } from './version.js';
 
@@ -61,7 +61,7 @@ export interface StartParams {
   readonly base: string;
   readonly seed?: number;
   readonly minutes?: number;
-  readonly provider?: 'auto' | 'docker' | 'local';
+  readonly provider?: ProviderChoice;
   readonly desktops?: number;
 }
 /**
@@ -89,7 +89,7 @@ export const evaluate = req<
     readonly version?: number;
     readonly episodes?: number;
     readonly split?: 'train' | 'heldout' | 'templates';
-    readonly provider?: 'auto' | 'docker' | 'local';
+    readonly provider?: ProviderChoice;
   },
   T.EvalPoint
 >('run/evaluate');
@@ -223,7 +223,7 @@ export const streamEnded = note<{ readonly stream: number; readonly error?: RunE
 export const restartDesktop = req<{ readonly desktop: string }, Empty>('desktop/restart');
 /** Cancellable; progress by `buildProgress`. */
 export const buildDesktop = req<
-  { readonly provider?: 'auto' | 'docker' | 'local'; readonly force?: boolean },
+  { readonly provider?: ProviderChoice; readonly force?: boolean },
   { readonly provider: string; readonly what: string }
 >('desktop/build');
 export const buildProgress = note<T.BuildProgress>('desktop/buildProgress');

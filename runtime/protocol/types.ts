@@ -3,10 +3,20 @@
  * absolute path of its folder. Times are ms since the epoch, durations ms, shares and rates in [0, 1]. Lists that may
  * be absent are absent, never null.
  */
-import type { Action, CurationChart, PolicyVersion, RunError, Size, VerifierReport } from '../domain/index.js';
+import type {
+  Action,
+  CurationChart,
+  PolicyVersion,
+  RunError,
+  Size,
+  VerifierReport,
+  ProvenanceKind,
+  ProviderKind,
+  ActivityName,
+} from '../domain/index.js';
 import type { AnnotationMarks } from './annotations.js';
 
-export type { ChartMark, ChartUnit, CurationChart, CurationChartData } from '../domain/index.js';
+export type { ChartMark, ChartUnit, CurationChart, CurationChartData, RetireReason } from '../domain/index.js';
 export type * from './annotations.js';
 export type * from './control.js';
 export type * from './pool.js';
@@ -163,8 +173,7 @@ export interface SuccessCurve {
 }
 
 export type LaneKind = 'desktop' | 'replica' | 'trainer';
-export type Activity =
-  'reset' | 'setup' | 'observe' | 'decide' | 'act' | 'settle' | 'verify' | 'update' | 'imitate' | 'sync' | 'idle';
+export type Activity = ActivityName;
 /**
  * Spans of one lane as columns: what[i] during start[i] .. start[i] + ms[i]; `rollout[i]` '' when it belongs to none,
  * version[i] -1 when there is none.
@@ -214,7 +223,7 @@ export interface TrajectoryRow {
   readonly reward?: number;
   readonly truncated?: boolean;
   readonly errorKind?: string;
-  readonly provenance: 'rollout' | 'probe' | 'oracle' | 'human' | 'imported';
+  readonly provenance: ProvenanceKind;
   readonly state?: string;
   readonly group?: string;
   readonly steps: number;
@@ -345,7 +354,7 @@ export type DesktopWork =
 export interface DesktopRow {
   readonly desktop: string;
   readonly run: RunPath;
-  readonly provider: 'local' | 'docker';
+  readonly provider: ProviderKind;
   readonly state: DesktopWork;
   readonly since: number;
   readonly resets: number;

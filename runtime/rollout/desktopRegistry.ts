@@ -6,6 +6,7 @@ import {
   type PolicyVersion,
   type RunError,
   type Size,
+  type ProviderKind,
 } from '../domain/index.js';
 import type {
   Change,
@@ -217,7 +218,7 @@ export class DesktopBook {
 class TrackedDesktop implements Desktop {
   readonly inner: Desktop;
   readonly id: DesktopId;
-  readonly provider: 'local' | 'docker';
+  readonly provider: ProviderKind;
   readonly screen: Size;
   readonly recycle?: (f: Frame) => void;
   readonly input?: (events: readonly DesktopInput[]) => Promise<void>;

@@ -7,7 +7,7 @@ import type { DesktopBook } from '../rollout/desktopRegistry.js';
 import { settleOf } from '../cluster/provide.js';
 import type { Engine } from './engine.js';
 import type { SpanRecorder } from './lanes.js';
-import type { RunStatus } from './live.js';
+import type { RunProgress } from './live.js';
 import type { Tasks } from './mapping.js';
 import { readingScreens, vocabulary } from './reading.js';
 import { imitationSamples } from './samples.js';
@@ -31,7 +31,7 @@ export interface LessonRun {
   /** All that may be imitated later, and what may be imitated now. */
   readonly successes: Map<RolloutId, Trajectory>;
   readonly imitable: () => Trajectory[];
-  readonly phase: (phase: RunStatus['phase']) => void;
+  readonly phase: (phase: RunProgress['phase']) => void;
   readonly detail: (text: string | undefined) => void;
   readonly note: (text: string) => void;
 }

@@ -23,7 +23,7 @@ import { evaluateNow, type EvalPoint } from './evaluation.js';
 import { heldRollout, type HeldRollout } from './held.js';
 import { SpanRecorder } from './lanes.js';
 import { demonstrations, readingLessons, warmStart, type LessonRun } from './lessons.js';
-import type { Reporter, RunStatus } from './live.js';
+import type { Reporter, RunProgress } from './live.js';
 import { dataConfig, gateOptions, openTasks, type Tasks } from './mapping.js';
 import { Meters } from './meters.js';
 import { OrderQueue } from './orders.js';
@@ -104,7 +104,7 @@ export class TrainingRun {
   private engine: Engine | undefined;
   private scheduler!: Scheduler;
   private orders: OrderQueue | undefined;
-  private phase: RunStatus['phase'] = 'starting';
+  private phase: RunProgress['phase'] = 'starting';
   private detail: string | undefined;
   private ticker: NodeJS.Timeout | undefined;
   private rollouting = false;
@@ -579,7 +579,7 @@ export class TrainingRun {
     });
   }
 
-  private status(): RunStatus {
+  private status(): RunProgress {
     const now = this.now(),
       m = this.meters,
       rates = m.rates(now);

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { StudioError, id, type RolloutId } from '../domain/index.js';
+import { StudioError, id, type RolloutId, PROVIDER_CHOICES, type ProviderChoice } from '../domain/index.js';
 import * as m from '../protocol/methods.js';
 import type { AnnotationOp, AnnotationView, Replay, RunPath, TrajectoryView } from '../protocol/types.js';
 import { actedKey, annotatedOf, partOf } from '../annotations/facts.js';
@@ -22,7 +22,7 @@ const { run, text } = fields,
   { trajectory } = shared;
 const schemas = {
   edit: z.strictObject({ run, rollout: text, base: z.int().min(0), ops: z.array(opSchema).max(limits.ops) }),
-  replay: z.strictObject({ run, rollout: text, provider: z.enum(['auto', 'docker', 'local']).optional() }),
+  replay: z.strictObject({ run, rollout: text, provider: z.enum(PROVIDER_CHOICES).optional() }),
   queue: z.strictObject({
     run,
     limit: z.int().min(1).max(1000).optional(),
@@ -150,7 +150,7 @@ export function annotationHandlers(h: Handlers, s: Studio): void {
 
   async function replayed(
     st: Studio,
-    p: { readonly run: string; readonly rollout: string; readonly provider?: 'auto' | 'docker' | 'local' | undefined },
+    p: { readonly run: string; readonly rollout: string; readonly provider?: ProviderChoice | undefined },
     c: ServiceContext,
     signal: AbortSignal,
   ): Promise<AnnotationView> {

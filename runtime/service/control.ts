@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { StudioError } from '../domain/index.js';
+import { StudioError, PROVIDER_CHOICES } from '../domain/index.js';
 import { systemClock } from '../rollout/clock.js';
 import * as m from '../protocol/humanMethods.js';
 import type { ControlState } from '../protocol/types.js';
@@ -24,7 +24,7 @@ export interface ControlService {
 
 const { run, text } = fields,
   session = z.string().regex(/^[0-9a-f]{12}$/, 'must be the id of a session'),
-  provider = z.enum(['auto', 'docker', 'local']);
+  provider = z.enum(PROVIDER_CHOICES);
 const at = z.number().finite(),
   place = z.number().finite().min(-100_000).max(100_000),
   point = { at, x: place, y: place },

@@ -15,6 +15,7 @@ import type {
   TaskId,
   Trajectory,
 } from '../../runtime/domain/index.js';
+import { parseRunFile } from '../../runtime/config/index.js';
 import type { DataConfig } from '../../runtime/data/config.js';
 import { DataManager } from '../../runtime/data/dataManager.js';
 import type { DataManagerOptions } from '../../runtime/data/dataManager.js';
@@ -25,6 +26,7 @@ export const taskOf = (f: FamilyId, seed: number): TaskId => id<TaskId>(`${f}#${
 
 /** Options a test starts from; each test says what it is about. */
 export const baseDataConfig: DataConfig = {
+  ...parseRunFile({}).curation,
   dynamicRollouts: { enabled: true, max: 8, threshold: 0.6, window: 32 },
   dynamicLength: { enabled: true, global: 30, floor: 3, slack: 2, exploreShare: 0.1, window: 0 },
   highEntropy: { enabled: true, keep: 0.8 },

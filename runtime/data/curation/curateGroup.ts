@@ -1,6 +1,5 @@
-import { rewardOf, type Random, type RolloutId, type Trajectory } from '../../domain/index.js';
+import { rewardOf, type Random, type RolloutId, type Trajectory, type RetireReason } from '../../domain/index.js';
 import type { CurationConfig } from '../config.js';
-import type { RetireReason } from '../types.js';
 import type { CuratedMember, GroupDraft, Retired } from './mechanism.js';
 import { curateBy } from './registry.js';
 

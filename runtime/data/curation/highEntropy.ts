@@ -14,18 +14,6 @@ export function stepEntropy(step: Pick<Step, 'tokens'> & Partial<Pick<Step, 'ori
   return sum / h.length;
 }
 
-/**
- * Which values to keep: those >= the quantile of the given ones. Absent values (padding, no trace) are never kept nor
- * counted. Exported for the published vectors (losses.md).
- */
-export function highEntropyMask(values: readonly (number | undefined)[], q: number): boolean[] {
-  const threshold = quantile(
-    values.filter((v) => v !== undefined),
-    q,
-  );
-  return values.map((v) => v !== undefined && threshold !== undefined && atLeast(v, threshold));
-}
-
 /** Interpolating between equal values can land a rounding error above them; ties are kept. */
 const atLeast = (v: number, threshold: number): boolean => v >= threshold - 1e-9 * Math.max(1, Math.abs(threshold));
 

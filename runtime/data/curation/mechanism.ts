@@ -1,8 +1,15 @@
 import type { MechanismName, RunConfig } from '../../config/index.js';
-import type { ChartMark, CurationChart, CurationChartData, Random, RolloutId, Trajectory } from '../../domain/index.js';
+import type {
+  ChartMark,
+  CurationChart,
+  CurationChartData,
+  Random,
+  RolloutId,
+  Trajectory,
+  RetireReason,
+} from '../../domain/index.js';
 import type { CurationConfig } from '../config.js';
 import type { RunReader } from '../store/runStore.js';
-import type { RetireReason } from '../types.js';
 import type { SuccessRate } from './successStats.js';
 
 /** What is known of a family when its next group is planned. */

@@ -5,6 +5,7 @@ import {
   type PolicyVersion,
   type RolloutId,
   type TaskId,
+  type ProvenanceKind,
 } from '../../domain/index.js';
 import type { PoolConfig } from '../config.js';
 import { numbers, type Mechanism } from './mechanism.js';
@@ -15,7 +16,7 @@ export interface PoolEntry {
   readonly task: TaskId;
   readonly family: FamilyId;
   readonly steps: number;
-  readonly provenance: 'rollout' | 'probe' | 'oracle' | 'human' | 'imported';
+  readonly provenance: ProvenanceKind;
   /** Version that acted, for policy successes. */
   readonly version?: PolicyVersion;
   /** Action types in order, e.g. ['click', 'type', 'finished']: what novelty compares. */

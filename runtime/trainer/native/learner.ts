@@ -15,7 +15,7 @@ import { TOKENS, type GradVariant, type KNOBS } from './model/lossGraph.js';
 import { decayMask, initialTheta } from './model/params.js';
 import { policyModel, type PolicyModel } from './model/policyGraph.js';
 import type { TrainerOptions } from './options.js';
-import { makeSlot, toPlaces, weigh, type Place, type Slot } from './places.js';
+import { makeSlot, toPlaces, weigh, type PackedState, type Slot } from './places.js';
 import { lesson, READ_CELLS } from './reading.js';
 import { ReportBuilder } from './report.js';
 import { loadOrt, Sessions } from './sessions.js';
@@ -132,8 +132,8 @@ export class Learner {
   }
 
   private *microBatches(
-    places: readonly Place[],
-  ): Generator<{ readonly s: Sessions; readonly micro: readonly Place[] }> {
+    places: readonly PackedState[],
+  ): Generator<{ readonly s: Sessions; readonly micro: readonly PackedState[] }> {
     const { many, one } = this.sessions,
       full = places.length - (places.length % many.batch);
     for (let i = 0; i < full; i += many.batch) yield { s: many, micro: places.slice(i, i + many.batch) };
@@ -302,7 +302,7 @@ export class Learner {
     };
   }
 
-  private imitationPlace(s: StepSample, weight: number, shift: number): Place {
+  private imitationPlace(s: StepSample, weight: number, shift: number): PackedState {
     const { state, choices } = augment(this.model.spec, s.state, s.choices, shift, this.rng);
     const own: number[] = [],
       extra: Slot[] = [];
@@ -340,14 +340,14 @@ export class Learner {
   }
 
   /** Log-probs of all slots under given weights, into `old` or `ref`. */
-  private async score(places: readonly Place[], theta: Float32Array, into: 'old' | 'ref'): Promise<void> {
+  private async score(places: readonly PackedState[], theta: Float32Array, into: 'old' | 'ref'): Promise<void> {
     for (const { s, micro } of this.microBatches(places)) {
       const out = await s.score({ ...s.pack(micro, this.knobs()), theta: s.floats(theta) });
       this.unpack(micro, out.logprobs!.data as Float32Array, out.entropy!.data as Float32Array, into);
     }
   }
   private unpack(
-    micro: readonly Place[],
+    micro: readonly PackedState[],
     logprobs: Float32Array,
     entropy: Float32Array,
     into: 'old' | 'ref' | 'now',
@@ -366,7 +366,7 @@ export class Learner {
    * they were.
    */
   private async optimizerStep(
-    places: readonly Place[],
+    places: readonly PackedState[],
     v: GradVariant,
     lr: number,
     temperature = this.options.temperature,
@@ -440,7 +440,7 @@ export class Learner {
  * Effective sample size / n of the policy samples as last seen (`now`) against the policy before the update (`old`),
  * one weight a step.
  */
-function reuseEss(places: readonly Place[]): number {
+function reuseEss(places: readonly PackedState[]): number {
   const weights = places.flatMap((p) =>
     p.slots.flatMap((s) =>
       s.term === 'policy' ? [sequenceRatio(s.now.subarray(0, s.tokens), s.old.subarray(0, s.tokens))] : [],

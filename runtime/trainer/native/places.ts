@@ -21,11 +21,11 @@ export interface Slot {
   readonly old: Float32Array;
   readonly ref: Float32Array;
   readonly now: Float32Array;
-  /** Place of its sample in the batch. */
+  /** PackedState of its sample in the batch. */
   readonly sample: number;
 }
 /** A model input with its slots: one forward and one backward pass. */
-export interface Place {
+export interface PackedState {
   readonly state: EncodedState;
   readonly slots: readonly Slot[];
   entropyWeight: number;
@@ -88,7 +88,7 @@ const slotOf = (s: StepSample, sample: number): Slot =>
  * of the same state. The gradient is exactly that of the separate samples, because the loss is a sum over slots.
  * Samples of weight 0 are left out.
  */
-export function toPlaces(samples: readonly StepSample[], slots: number): Place[] {
+export function toPlaces(samples: readonly StepSample[], slots: number): PackedState[] {
   const byKey = new Map<string, { state: EncodedState; slots: Slot[] }[]>();
   const places: { state: EncodedState; slots: Slot[] }[] = [];
   for (const [i, s] of samples.entries()) {
@@ -110,7 +110,7 @@ export function toPlaces(samples: readonly StepSample[], slots: number): Place[]
  * Token weights of one optimizer step: weight / sum of weights / number of tokens ("seq-mean-token-mean"); entropy by
  * the places' share.
  */
-export function weigh(places: readonly Place[], imitationCoef: number, entropyBonus: number): void {
+export function weigh(places: readonly PackedState[], imitationCoef: number, entropyBonus: number): void {
   const all = places.flatMap((p) => p.slots);
   const norm = all.reduce((s, x) => s + x.weight, 0) || 1;
   for (const s of all)

@@ -4,7 +4,7 @@ import { k1, k3, klTerm } from '../objective/kl.js';
 import { clipState, gspoRatio, ratioOf } from '../objective/policyLoss.js';
 import type { UpdateReport } from '../types.js';
 import type { TrainerOptions } from './options.js';
-import type { Place, Slot } from './places.js';
+import type { PackedState, Slot } from './places.js';
 
 /** Gathers what one call of the trainer did, optimizer step by optimizer step, and sums it up as an UpdateReport. */
 export class ReportBuilder {
@@ -33,7 +33,7 @@ export class ReportBuilder {
 
   /** `parts` = [loss, policy, imitation, kl, bonus] summed over the step's micro-batches. */
   step(
-    places: readonly Place[],
+    places: readonly PackedState[],
     parts: readonly number[],
     norm: number,
     applied: boolean,
@@ -80,7 +80,13 @@ export class ReportBuilder {
    * Train-against-rollout figures are of the policy before the update, over all tokens with known rollout log-probs.
    */
   /** `batch`: samples in the batch, to tell the weight of each. */
-  build(version: PolicyVersion, ms: number, samples: number, places: readonly Place[], batch?: number): UpdateReport {
+  build(
+    version: PolicyVersion,
+    ms: number,
+    samples: number,
+    places: readonly PackedState[],
+    batch?: number,
+  ): UpdateReport {
     const o = this.o,
       weights: number[] = [],
       sampleWeights = batch === undefined ? undefined : new Float32Array(batch).fill(NaN);

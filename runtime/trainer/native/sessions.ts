@@ -7,7 +7,7 @@ import type { PolicyModel } from './model/policyGraph.js';
 import { readGraph } from './model/readGraph.js';
 import { READ_CELLS, READ_WORDS, type Lesson } from './reading.js';
 import type { Graph } from './graph/graph.js';
-import type { Place } from './places.js';
+import type { PackedState } from './places.js';
 
 export type Feeds = Record<string, Ort.Tensor>;
 
@@ -92,7 +92,7 @@ export class Sessions {
   }
 
   /** The inputs of at most `batch` places; missing ones stay zero and weigh nothing. */
-  pack(places: readonly Place[], knobs: Readonly<Record<(typeof KNOBS)[number], number>>): Feeds {
+  pack(places: readonly PackedState[], knobs: Readonly<Record<(typeof KNOBS)[number], number>>): Feeds {
     const { batch: b, slots: k, model } = this,
       shape = inputShapes(model.spec, b),
       per = k * TOKENS;

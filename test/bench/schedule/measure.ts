@@ -1,6 +1,6 @@
 import type { DesktopId, PolicyVersion, RolloutId } from '../../../runtime/domain/index.js';
 import type { ClaimedBatch, EventSink } from '../../../runtime/data/dataManager.js';
-import type { RunEvent } from '../../../runtime/data/events.js';
+import type { JournalEvent } from '../../../runtime/data/events.js';
 import { isError } from '../../../runtime/data/events.js';
 import type { ModelPool, ModelPoolEvent } from '../../../runtime/rollout/modelPool.js';
 import type { SchedulerEvent } from '../../../runtime/rollout/scheduler.js';
@@ -72,7 +72,7 @@ export class Measure implements EventSink {
     this.#minServing = w.replicas;
   }
 
-  append(e: RunEvent): Promise<void> {
+  append(e: JournalEvent): Promise<void> {
     if (e.type === 'trajectory.recorded' && e.head.provenance.kind === 'rollout') {
       if (isError(e.head.outcome)) this.resolved.error++;
       else this.#lengths.set(e.head.id, e.head.steps);

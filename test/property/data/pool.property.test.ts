@@ -11,7 +11,7 @@ import {
 } from '../../../runtime/domain/index.js';
 import type { PoolConfig } from '../../../runtime/data/config.js';
 import { choosePoolEntry, unusable, usable } from '../../../runtime/data/curation/poolInjection.js';
-import type { RunEvent } from '../../../runtime/data/events.js';
+import type { JournalEvent } from '../../../runtime/data/events.js';
 import { ExperiencePool } from '../../../runtime/data/experiencePool.js';
 import { applyToPool, pooling } from '../../../runtime/data/pooling.js';
 import { RunReader, RunStore } from '../../../runtime/data/store/runStore.js';
@@ -66,10 +66,10 @@ const config = (o: Partial<PoolConfig> = {}): PoolConfig => ({
 /** What it does and in which task, whatever its screens and whoever made it. */
 const didOf = (t: Trajectory): string => JSON.stringify([t.task, t.steps.map((s) => s.actions.map(canonicalAction))]);
 /** What a run would journal for these acts. */
-function history(acts: readonly Act[], c: PoolConfig): { pool: ExperiencePool; events: RunEvent[] } {
+function history(acts: readonly Act[], c: PoolConfig): { pool: ExperiencePool; events: JournalEvent[] } {
   const pool = new ExperiencePool(c),
-    events: RunEvent[] = [],
-    say = (e: RunEvent): void => {
+    events: JournalEvent[] = [],
+    say = (e: JournalEvent): void => {
       events.push(e);
       applyToPool(pool, e);
     };

@@ -5,7 +5,7 @@ import { baseDataConfig } from '../../helpers/data.js';
 import { SuccessLengths, stepCap } from '../../../runtime/data/curation/dynamicLength.js';
 import { groupSize } from '../../../runtime/data/curation/dynamicRollouts.js';
 import { filterGroup } from '../../../runtime/data/curation/groupFilter.js';
-import { highEntropyMask, selectHighEntropy, stepEntropy } from '../../../runtime/data/curation/highEntropy.js';
+import { selectHighEntropy, stepEntropy } from '../../../runtime/data/curation/highEntropy.js';
 import { choosePoolEntry, distance, oldestFailure } from '../../../runtime/data/curation/poolInjection.js';
 import type { PoolEntry } from '../../../runtime/data/curation/poolInjection.js';
 import {
@@ -113,17 +113,24 @@ const step = (entropies?: number[]): Step => ({
 });
 
 describe('high-entropy steps (3e)', () => {
-  const rows = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, undefined, undefined];
+  const rows = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
   it.each([
     [0.8, [0.9, 1]],
     [0.5, [0.6, 0.7, 0.8, 0.9, 1]],
     [1, [1]],
     [0, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]],
   ])('vector of losses.md, quantile %f', (q, kept) => {
-    expect(rows.filter((_, i) => highEntropyMask(rows, q)[i])).toEqual(kept);
+    // The vector's padded tokens are steps without a trace here: they do not count, and nothing is known against them.
+    const steps = [...rows.map((h) => step([h])), step(), step()],
+      { keep } = selectHighEntropy([{ steps }], { enabled: true, keep: 1 - q });
+    expect(rows.filter((_, i) => keep[0]![i])).toEqual(kept);
+    expect(keep[0]!.slice(rows.length)).toEqual([true, true]);
   });
-  it('keeps nothing when everything is padding', () => {
-    expect(highEntropyMask([undefined, undefined], 0.5)).toEqual([false, false]);
+  it('keeps everything and has no threshold when no step has a trace', () => {
+    expect(selectHighEntropy([{ steps: [step(), step()] }], { enabled: true, keep: 0.5 })).toEqual({
+      keep: [[true, true]],
+      threshold: undefined,
+    });
   });
   it('interpolates linearly', () => {
     expect(quantile([1, 2, 3, 4], 0.5)).toBe(2.5);

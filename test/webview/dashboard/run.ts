@@ -258,9 +258,10 @@ export function makeRun(o: MakeOptions = {}): MadeRun {
   const curation: CurationView = {
     // The words are those of the mechanisms themselves; what they read from a run is made up here.
     charts: mechanismNames.flatMap((name) =>
-      mechanisms[name].charts.map((c): CurationChart => {
-        const id = `${name}.${c.name}`;
-        return { id, unit: c.unit, words: c.words, data: data[id]! };
+      mechanisms[name].charts.flatMap((c): CurationChart[] => {
+        const id = `${name}.${c.name}`,
+          made = data[id];
+        return made ? [{ id, unit: c.unit, words: c.words, data: made }] : [];
       }),
     ),
     tis: {

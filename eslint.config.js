@@ -12,5 +12,16 @@ export default tseslint.config(
       eqeqeq: 'error',
     },
   },
+  {
+    // An asynchronous codebase: a promise that nobody waits for, or a switch that forgets a case, is a fault.
+    files: ['runtime/**/*.ts', 'test/**/*.ts'],
+    languageOptions: { parserOptions: { projectService: true } },
+    rules: {
+      '@typescript-eslint/no-floating-promises': 'error',
+      '@typescript-eslint/no-misused-promises': 'error',
+      '@typescript-eslint/await-thenable': 'error',
+      '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+    },
+  },
   { files: ['test/**'], rules: { '@typescript-eslint/no-non-null-assertion': 'off', 'max-lines': 'off' } },
 );

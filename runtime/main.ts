@@ -29,7 +29,7 @@ switch (role) {
     (await import('./service/thumbnailWorker.js')).runThumbnailWorker();
     break;
   case '__interchange':
-    await (await import('./interchange/interchangeWorker.js')).runInterchangeWorker();
+    await (await import('./service/interchangeWorker.js')).runInterchangeWorker();
     break;
   case '__jpeg':
     (await import('./interchange/jpegWorker.js')).runJpegWorker();

@@ -23,7 +23,7 @@ const pages = Object.fromEntries(
  * session.
  */
 const parts = {
-  'runtime.studio': ['cli/commandLine.js', 'interchange/interchangeWorker.js'],
+  'runtime.studio': ['cli/commandLine.js', 'service/interchangeWorker.js'],
   'runtime.workers': ['data/store/indexWorker.js', 'service/thumbnailWorker.js', 'interchange/jpegWorker.js'],
   'runtime.engines': ['policy/embedded/replicaProcess.js', 'trainer/native/trainerProcess.js'],
 };

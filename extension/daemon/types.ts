@@ -1,6 +1,6 @@
 /** What the extension host says to and hears from the daemon client. Plain Node: nothing here knows `vscode`. */
 import type { ScreenHeader } from '../../runtime/protocol/binary.js';
-import type { ErrorData } from '../../runtime/protocol/methods.js';
+import type { ErrorData } from '../../runtime/protocol/errors.js';
 import type { RunEvent, RunEventType, RunPath } from '../../runtime/protocol/types.js';
 import type { Build } from '../../runtime/protocol/version.js';
 import type { DaemonState, HostError } from '../../webview/protocol.js';

@@ -1,8 +1,7 @@
 import { access, constants } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { runHolder } from '../data/store/runLock.js';
-import type { AnnotationMarks, AnnotationView, RunPath } from '../protocol/types.js';
-import { ServiceError } from '../service/types.js';
+import { type AnnotationMarks, type AnnotationView, type RunPath, ServiceError } from '../domain/index.js';
 import { annotatedOf, marksOf } from './facts.js';
 import { AnnotationLog, annotationsDir, logMark, readLog, type Lines } from './log.js';
 import { emptyLine, type AnnotationRecord, type Line } from './line.js';

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Action } from '../domain/index.js';
-import type { AnnotationMarks, AnnotationOp, StepMark } from '../protocol/types.js';
+import type { Action, AnnotationMarks, AnnotationOp, StepMark } from '../domain/index.js';
 import { shown, type EditRecord, type Line } from './line.js';
 
 /**

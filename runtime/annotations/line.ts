@@ -1,4 +1,4 @@
-import type { AnnotationOp, Replay } from '../protocol/types.js';
+import type { AnnotationOp, Replay } from '../domain/index.js';
 
 /**
  * What the annotation log holds of one recorded trajectory. `part`: first step of the part it was said of; 0 for the

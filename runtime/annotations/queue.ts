@@ -1,5 +1,5 @@
 import type { RunReader } from '../data/store/runStore.js';
-import type { AnnotationMarks } from '../protocol/types.js';
+import type { AnnotationMarks } from '../domain/index.js';
 
 /** A finished trajectory as far as the queue looks at it. */
 export interface Candidate {

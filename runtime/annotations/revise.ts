@@ -7,8 +7,12 @@ import {
   type RunError,
   type Step,
   type Trajectory,
+  type AnnotationView,
+  type OutcomeKind,
+  type Revision,
+  type StepView,
+  type TrajectoryView,
 } from '../domain/index.js';
-import type { AnnotationView, OutcomeKind, Revision, StepView, TrajectoryView } from '../protocol/types.js';
 import { annotatedOf, marksOf, type Annotated } from './facts.js';
 import type { Line } from './line.js';
 

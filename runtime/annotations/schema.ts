@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { Action } from '../domain/index.js';
-import type { AnnotationOp } from '../protocol/types.js';
+import type { Action, AnnotationOp } from '../domain/index.js';
 import type { AnnotationRecord } from './line.js';
 
 /** Bounds of what a person can say; far above use, below what could fill a disk. */

@@ -1,8 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
-import { charKeysym, keyKeysym } from '../cluster/drivers/keysyms.js';
-import { StudioError, type Action, type Point, type Size } from '../domain/index.js';
-import type { AnnotationOp, StepView } from '../protocol/types.js';
-import { ServiceError } from '../service/types.js';
+import {
+  StudioError,
+  type Action,
+  type Point,
+  type Size,
+  type AnnotationOp,
+  type StepView,
+  ServiceError,
+} from '../domain/index.js';
+import { charKeysym, keyKeysym } from '../domain/keysyms.js';
 import { Folding, maxParts, type Annotated } from './facts.js';
 import { shown, type Line } from './line.js';
 

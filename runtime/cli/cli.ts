@@ -124,9 +124,7 @@ export async function main(
     .command('list')
     .description('Families of the built-in suite.')
     .option('--json', 'rows as JSON', false)
-    .action(
-      act(async (o: Record<string, string | boolean | undefined>) => (await import('./tasks.js')).list(o)),
-    );
+    .action(act(async (o: Record<string, string | boolean | undefined>) => (await import('./tasks.js')).list(o)));
 
   const desktop = program.command('desktop').description('The desktop image.');
   desktop
@@ -134,16 +132,12 @@ export async function main(
     .description('Build what desktops start from.')
     .option('--provider <name>', 'auto, docker or local', 'auto')
     .option('--force', 'build again even when it is there', false)
-    .action(
-      act(async (o: Record<string, string | boolean | undefined>) => (await import('./desktop.js')).build(o)),
-    );
+    .action(act(async (o: Record<string, string | boolean | undefined>) => (await import('./desktop.js')).build(o)));
   desktop
     .command('status')
     .description('What is built, and which provider would be used.')
     .option('--json', 'as JSON', false)
-    .action(
-      act(async (o: Record<string, string | boolean | undefined>) => (await import('./desktop.js')).status(o)),
-    );
+    .action(act(async (o: Record<string, string | boolean | undefined>) => (await import('./desktop.js')).status(o)));
   desktop
     .command('screenshot')
     .argument('<file.png>', 'where to write it')
@@ -166,9 +160,7 @@ export async function main(
     .description('All runs, newest first.')
     .option('--json', 'as JSON', false)
     .action(
-      act(async (o: Record<string, string | boolean | undefined>) =>
-        (await import('./runs.js')).list(dirOf(), o),
-      ),
+      act(async (o: Record<string, string | boolean | undefined>) => (await import('./runs.js')).list(dirOf(), o)),
     );
   runs
     .command('show')
@@ -185,9 +177,7 @@ export async function main(
     .argument('<run>', 'run id or folder')
     .argument('<file>', 'metrics file: .csv or .json')
     .description("Export a run's metrics.")
-    .action(
-      act(async (run: string, file: string) => (await import('./runs.js')).exportMetrics(dirOf(), run, file)),
-    );
+    .action(act(async (run: string, file: string) => (await import('./runs.js')).exportMetrics(dirOf(), run, file)));
 
   program
     .command('serve')
@@ -199,9 +189,7 @@ export async function main(
     .command('doctor')
     .description('Check this machine.')
     .option('--json', 'as JSON', false)
-    .action(
-      act(async (o: Record<string, string | boolean | undefined>) => (await import('./doctor.js')).doctor(o)),
-    );
+    .action(act(async (o: Record<string, string | boolean | undefined>) => (await import('./doctor.js')).doctor(o)));
   program
     .command('schema')
     .description('Print the JSON schema of the run file.')

@@ -1,11 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { id, type TaskId } from '../domain/index.js';
-import { connectEngine, imageStatus, type BuildProgress } from '../cluster/imageBuild.js';
-import { createTaskEngine } from '../tasks/index.js';
-import { deskSuite } from '../tasks/suites/desk/index.js';
-import { pngOf } from '../data/store/png.js';
-import { parseRunFile } from '../config/index.js';
-import { buildDesktop, chooseProvider, probeProviders, specOf } from '../cluster/provide.js';
+import { buildDesktop, desktopStatus, photographDesktop, type BuildProgress } from '../service/desktopImage.js';
 import type { Options } from './options.js';
 
 /** One line rewritten in place on a terminal; a line a phase elsewhere. */
@@ -48,14 +42,12 @@ export async function build(o: Options): Promise<number> {
 
 /** `desktop status`: what each provider says of itself, and what is built. */
 export async function status(o: Options): Promise<number> {
-  const rows = await probeProviders(parseRunFile({}).desktops);
-  const docker = rows.find((r) => r.provider === 'docker')?.ok === true;
-  const built = await imageStatus(docker ? connectEngine() : undefined);
+  const { providers, built } = await desktopStatus();
   if (o['json']) {
-    process.stdout.write(JSON.stringify({ providers: rows, built }, null, 2) + '\n');
+    process.stdout.write(JSON.stringify({ providers, built }, null, 2) + '\n');
     return 0;
   }
-  for (const r of rows)
+  for (const r of providers)
     process.stdout.write(
       `${r.ok ? '✓' : '✗'} ${r.provider.padEnd(6)} ${r.ok ? r.detail : `${r.problem?.message ?? r.detail}\n         ${r.problem?.remedy ?? ''}`}\n`,
     );
@@ -67,19 +59,11 @@ export async function status(o: Options): Promise<number> {
 
 /** `desktop screenshot FILE`: a desktop, with a task set up on it when one is named. */
 export async function screenshot(file: string, o: Options): Promise<number> {
-  const config = parseRunFile({}, { desktops: { provider: String(o['provider'] ?? 'auto') as 'auto' } }).desktops;
-  const provider = await chooseProvider(config);
-  try {
-    const desktop = await provider.create(specOf(config));
-    if (typeof o['task'] === 'string') {
-      const task = deskSuite().byId(id<TaskId>(o['task']));
-      await createTaskEngine().setup(task, desktop, new AbortController().signal);
-      process.stdout.write(`${task.instruction}\n`);
-    }
-    await desktop.settle();
-    await writeFile(file, await pngOf(await desktop.observe()));
-  } finally {
-    await provider.dispose();
-  }
+  const { png, instruction } = await photographDesktop({
+    provider: String(o['provider'] ?? 'auto') as 'auto',
+    task: typeof o['task'] === 'string' ? o['task'] : undefined,
+  });
+  if (instruction !== undefined) process.stdout.write(`${instruction}\n`);
+  await writeFile(file, png);
   return 0;
 }

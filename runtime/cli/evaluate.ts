@@ -3,7 +3,7 @@ import { thisBundle } from '../service/engines.js';
 import { evaluateRun, type Split } from '../run/evaluateRun.js';
 import type { EvalPoint } from '../run/evaluation.js';
 import { numberOption, type Options } from './options.js';
-import { runFolder } from '../data/runFolders.js';
+import { runFolder } from '../run/runFolders.js';
 import { rateText } from '../domain/stats.js';
 
 /** `evaluate RUN`: greedy episodes of one checkpoint; the run itself is only read. */

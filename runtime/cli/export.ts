@@ -1,5 +1,4 @@
-import { StudioError } from '../domain/index.js';
-import type { AnnotationFilter } from '../protocol/types.js';
+import { StudioError, type AnnotationFilter } from '../domain/index.js';
 import { exportRun } from '../interchange/exporter.js';
 import { onInterrupt, progressLine } from '../interchange/terminal.js';
 import { exportFormats } from '../interchange/types.js';
@@ -7,7 +6,8 @@ import type { ExportFormat } from '../interchange/types.js';
 import { exportLines } from '../interchange/words.js';
 import { numberOption } from './options.js';
 import type { Options } from './options.js';
-import { runFolder } from '../data/runFolders.js';
+import { runFolder } from '../run/runFolders.js';
+import { recordedView } from '../service/recordedView.js';
 import { coordinates } from './import.js';
 
 /** What people said of trajectories, as conditions. */
@@ -59,20 +59,23 @@ export async function exportTrajectories(run: string, dir: string, o: Options): 
   const stop = onInterrupt('Stopping; nothing is kept of a half-written export. Ctrl-C again to leave at once.'),
     line = progressLine(json);
   try {
-    const report = await exportRun({
-      run: runFolder(String(o['runs'] ?? 'runs'), run),
-      to: dir,
-      format: format as ExportFormat,
-      signal: stop.signal,
-      options: { coordinates: coordinates(o['coordinates']) ?? 'qwen25' },
-      ...(outcome ? { outcome } : {}),
-      annotations: annotationsOf(o),
-      ...(typeof o['family'] === 'string' ? { family: o['family'] } : {}),
-      ...(share === undefined ? {} : { split: { share, seed: numberOption(o, 'seed', 0) ?? 1 } }),
-      onProgress: (done, of) => {
-        line.show(`exporting ${done} of ${of}`);
+    const report = await exportRun(
+      {
+        run: runFolder(String(o['runs'] ?? 'runs'), run),
+        to: dir,
+        format: format as ExportFormat,
+        signal: stop.signal,
+        options: { coordinates: coordinates(o['coordinates']) ?? 'qwen25' },
+        ...(outcome ? { outcome } : {}),
+        annotations: annotationsOf(o),
+        ...(typeof o['family'] === 'string' ? { family: o['family'] } : {}),
+        ...(share === undefined ? {} : { split: { share, seed: numberOption(o, 'seed', 0) ?? 1 } }),
+        onProgress: (done, of) => {
+          line.show(`exporting ${done} of ${of}`);
+        },
       },
-    });
+      recordedView,
+    );
     line.clear();
     process.stdout.write(json ? `${JSON.stringify(report, null, 2)}\n` : `${exportLines(report).join('\n')}\n`);
     return 0;

@@ -1,22 +1,19 @@
 import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { StudioError } from '../domain/index.js';
-import type { CoordinateMode } from '../policy/actions/coordinates.js';
-import { importInto, preview } from '../interchange/importer.js';
+import { StudioError, isRunName } from '../domain/index.js';
+import { importInto, newTarget, preview } from '../interchange/importer.js';
 import type { ImportProgress, ImportSource, ImportTarget } from '../interchange/importer.js';
-import { importFormats } from '../interchange/types.js';
-import type { ImportFormat } from '../interchange/types.js';
-import { newRun } from '../data/collections.js';
+import { coordinateModes, importFormats } from '../interchange/types.js';
+import type { CoordinateMode, ImportFormat } from '../interchange/types.js';
 import { importLines, previewLines } from '../interchange/words.js';
 import { thisBundle } from '../service/engines.js';
 import type { Options } from './options.js';
-import { runFolder } from '../data/runFolders.js';
+import { runFolder } from '../run/runFolders.js';
 import { onInterrupt, progressLine } from '../interchange/terminal.js';
 
-const coordinateModes: readonly string[] = ['qwen25', 'relative1000', 'relative999', 'relative1', 'absolute'];
 export function coordinates(v: unknown): CoordinateMode | undefined {
-  if (v !== undefined && !coordinateModes.includes(String(v)))
+  if (v !== undefined && !(coordinateModes as readonly string[]).includes(String(v)))
     throw new StudioError(
       'config.invalid',
       `--coordinates ${String(v)}: unknown`,
@@ -106,7 +103,7 @@ function targetOf(runs: string, o: Options): ImportTarget {
       'Give one of the two; --dry-run alone only looks.',
     );
   if (typeof into === 'string') return { dir: runFolder(runs, into), index: 'local', entry: thisBundle() };
-  if (!/^[\w][\w .-]{0,99}$/.test(String(name)))
+  if (!isRunName(String(name)))
     throw new StudioError(
       'config.invalid',
       `--new ${String(name)}: a name is letters, digits, spaces, '.', '_' and '-'`,
@@ -119,5 +116,5 @@ function targetOf(runs: string, o: Options): ImportTarget {
       `There is already a run ${String(name)}.`,
       `To import into it: --into ${String(name)}`,
     );
-  return { dir, create: newRun(String(name), Date.now()), index: 'local', entry: thisBundle() };
+  return { ...newTarget(dir, String(name)), index: 'local', entry: thisBundle() };
 }

@@ -1,6 +1,5 @@
 import { StudioError } from '../domain/index.js';
-import { checkFolder, formatCheck, openAssets } from '../tasks/index.js';
-import { deskSuite } from '../tasks/suites/desk/index.js';
+import { checkFolder, deskSuite, formatCheck, openAssets } from '../tasks/index.js';
 import type { Options } from './options.js';
 
 /** `tasks check DIR`: a row a task; exit code 0 when the folder could be read, 1 when a file in it is invalid. */

@@ -7,7 +7,7 @@ import { thisBundle } from '../service/engines.js';
 import { numberOption, type Options } from './options.js';
 import { jsonReporter, terminalReporter } from '../run/live.js';
 import { locatePools } from '../run/poolSources.js';
-import { newRunId, runFolder } from '../data/runFolders.js';
+import { newRunId, runFolder } from '../run/runFolders.js';
 import { rateText } from '../domain/stats.js';
 import { trainRun, type TrainResult } from '../run/trainRun.js';
 

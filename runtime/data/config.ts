@@ -2,7 +2,7 @@ import type { MechanismName, RunConfig } from '../config/index.js';
 
 /**
  * Options of the data manager: those of the run file under the run file's names, and beside them what follows from
- * other options (run/mapping.ts). No defaults stand here: the run file's schema has them.
+ * other options (fromConfig.ts). No defaults stand here: the run file's schema has them.
  */
 type Curation = RunConfig['curation'];
 

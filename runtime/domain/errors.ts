@@ -52,6 +52,21 @@ export class StudioError extends Error {
   }
 }
 
+/**
+ * What is wrong with a request, not with the run: wrong parameters, something that is not there, or not now. It has a
+ * remedy like `StudioError` but is never written into a run.
+ */
+export class ServiceError extends Error {
+  readonly kind: 'params.invalid' | 'not.found' | 'busy' | 'draining';
+  readonly remedy: string;
+  constructor(kind: ServiceError['kind'], message: string, remedy: string) {
+    super(message);
+    this.name = 'ServiceError';
+    this.kind = kind;
+    this.remedy = remedy;
+  }
+}
+
 /** Any thrown thing as a RunError; what was not foreseen is `internal` and keeps its stack in details. */
 export function toRunError(e: unknown): RunError {
   if (e instanceof StudioError) return e.error;

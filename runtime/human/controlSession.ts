@@ -1,16 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import type { Action, RunError, Size, Step } from '../domain/index.js';
-import type {
-  ControlMode,
-  ControlState,
-  ControlStep,
-  ControlVerdict,
-  InputEvent,
-  Proposal,
-  RunPath,
-} from '../protocol/types.js';
+import {
+  type Action,
+  type RunError,
+  type Size,
+  type Step,
+  type ControlMode,
+  type ControlState,
+  type ControlStep,
+  type ControlVerdict,
+  type InputEvent,
+  type Proposal,
+  type RunPath,
+  ServiceError,
+} from '../domain/index.js';
 import type { Clock } from '../rollout/clock.js';
-import { ServiceError } from '../service/types.js';
 import type { SegmentOptions } from './segment.js';
 
 /** After the last window is gone, a session is kept for so long. */

@@ -1,17 +1,32 @@
+import type { ProviderChoice } from '../domain/index.js';
 import { resolve } from 'node:path';
-import { id, StudioError, type FamilyId } from '../domain/index.js';
-import type { RecordParams } from '../protocol/types.js';
-import { openTasks, type Tasks } from '../run/mapping.js';
-import { openOwnDesktop } from './personalDesktops.js';
-import { listTrajectories } from '../queries/rows.js';
-import { openCollection, openRunWriter, type RunWriter } from './runWriter.js';
-import type { Studio } from '../service/studio.js';
-import { ServiceError } from '../service/types.js';
+import { StudioError, type FamilyId, type RunPath, ServiceError } from '../domain/index.js';
+import { openTasks, type Tasks } from '../tasks/open.js';
+import { openPersonalDesktop, type PersonalDesktops } from './personalDesktops.js';
+import type { RunWriter, RunWriters } from './runWriter.js';
 import { RecordSession } from './record.js';
 import { segmentOptions, type SessionHost } from './controlSession.js';
 
-/** As it comes from a client: what is absent may be undefined. */
-type Loose<T> = { readonly [K in keyof T]: T[K] | undefined } & { readonly family: string };
+/** What a person wants to demonstrate, and where it is kept. */
+export interface DemonstrationRequest {
+  /** Whose tasks, and where it is kept: a run folder, under way or not. */
+  readonly run?: RunPath | undefined;
+  /** Without a run: the folder of runs in which the collection of demonstrations is made or used. */
+  readonly base?: string | undefined;
+  readonly family: string;
+  /** Default: a training seed that has no demonstration yet. */
+  readonly seed?: number | undefined;
+  readonly provider?: ProviderChoice | undefined;
+}
+/** The process in which it is recorded. */
+export interface DemonstrationHost {
+  readonly writers: RunWriters;
+  readonly own: PersonalDesktops;
+  /** Rejects with `not.found` for a folder that is no run. */
+  mustExist(run: RunPath): Promise<void>;
+  /** Tasks of the family that somebody or something demonstrated with success; at most `limit` trajectories count. */
+  demonstrated(run: RunPath, family: FamilyId, limit: number): Promise<ReadonlySet<string>>;
+}
 
 /** Where demonstrations go that belong to no run. */
 const COLLECTION = 'demonstrations';
@@ -31,9 +46,9 @@ export type Annotate = (
  * meanwhile.
  */
 export async function prepareDemonstration(
-  s: Studio,
+  s: DemonstrationHost,
   host: SessionHost,
-  p: Loose<RecordParams>,
+  p: DemonstrationRequest,
   o: { readonly signal: AbortSignal; readonly annotate: Annotate },
 ): Promise<RecordSession> {
   const opened = await open(s, p),
@@ -45,9 +60,15 @@ export async function prepareDemonstration(
     seed = p.seed ?? (await freshSeed(s, run, tasks, family));
   checkSeed(tasks, seed);
   const task = tasks.source.task(family, seed);
-  const own = await openOwnDesktop(s, { config, run, provider: p.provider, label: 'demonstration', signal: o.signal });
+  const own = await openPersonalDesktop(s.own, {
+    config,
+    run,
+    provider: p.provider,
+    label: 'demonstration',
+    signal: o.signal,
+  });
   const writing = async <T>(f: (w: RunWriter) => Promise<T>): Promise<T> => {
-    const w = await openRunWriter(s, run);
+    const w = await s.writers.open(run);
     try {
       return await f(w);
     } finally {
@@ -80,7 +101,7 @@ export async function prepareDemonstration(
   );
 }
 
-async function open(s: Studio, p: Loose<RecordParams>): Promise<RunWriter> {
+async function open(s: DemonstrationHost, p: DemonstrationRequest): Promise<RunWriter> {
   if (p.run === undefined) {
     if (p.base === undefined)
       throw new ServiceError(
@@ -88,11 +109,11 @@ async function open(s: Studio, p: Loose<RecordParams>): Promise<RunWriter> {
         'A recording needs a run, or a folder of runs.',
         'Choose where to keep it.',
       );
-    return openCollection(s, p.base, COLLECTION);
+    return s.writers.openCollection(p.base, COLLECTION);
   }
   const run = resolve(p.run);
-  await s.read(run, () => Promise.resolve()); // what is no run is `not.found`
-  return openRunWriter(s, run);
+  await s.mustExist(run);
+  return s.writers.open(run);
 }
 
 function familyOf(tasks: Tasks, name: string): FamilyId {
@@ -123,20 +144,8 @@ function checkSeed(tasks: Tasks, seed: number): void {
     );
 }
 /** The first training seed that nobody has demonstrated; the first one when all have been. */
-async function freshSeed(s: Studio, run: string, tasks: Tasks, family: FamilyId): Promise<number> {
-  const done = await s.read(
-    run,
-    async (r) =>
-      new Set(
-        (
-          await listTrajectories(
-            r.reader,
-            { limit: LOOKED_AT, filter: { family, outcome: ['success'], provenance: ['human', 'oracle', 'imported'] } },
-            r.alive,
-          )
-        ).rows.map((t) => t.task),
-      ),
-  );
-  const seeds = seedsOf(tasks);
-  return seeds.find((seed) => !done.has(id(tasks.source.task(family, seed).id))) ?? seeds[0]!;
+async function freshSeed(s: DemonstrationHost, run: RunPath, tasks: Tasks, family: FamilyId): Promise<number> {
+  const done = await s.demonstrated(run, family, LOOKED_AT),
+    seeds = seedsOf(tasks);
+  return seeds.find((seed) => !done.has(tasks.source.task(family, seed).id)) ?? seeds[0]!;
 }

@@ -1,7 +1,6 @@
-import { isTerminal, StudioError, type Action, type Frame } from '../domain/index.js';
+import { isTerminal, StudioError, type Action, type Frame, type InputEvent } from '../domain/index.js';
 import type { Desktop, SettleOptions } from '../cluster/types.js';
 import type { FrameStore } from '../data/types.js';
-import type { InputEvent } from '../protocol/types.js';
 import type { Clock } from '../rollout/clock.js';
 import type { HumanStep } from '../rollout/steering.js';
 import { changedShare } from './frames.js';
@@ -52,7 +51,7 @@ interface Pending {
  * screen has changed since is it the newest. Input never waits for a screen to settle: who is quicker than the desktop
  * has steps that say that it did not.
  */
-export class Hand {
+export class HumanInputRecorder {
   readonly #d: HandDeps;
   readonly #tidy: Tidy;
   readonly #segmenter: Segmenter;

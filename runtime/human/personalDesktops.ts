@@ -2,11 +2,11 @@ import type { ProviderChoice } from '../domain/index.js';
 import { createPool } from '../cluster/pool.js';
 import type { Desktop, DesktopPool, DesktopProvider, Lease, SettleOptions } from '../cluster/types.js';
 import type { RunConfig } from '../config/index.js';
-import type { DesktopRow, RunPath } from '../protocol/types.js';
-import { DesktopBook } from '../rollout/desktopRegistry.js';
+import type { DesktopRow, RunPath } from '../domain/index.js';
+import { DesktopRegistry } from '../rollout/desktopRegistry.js';
 import { chooseProvider, settleOf, specOf } from '../cluster/provide.js';
 
-export interface OwnDesktopRequest {
+export interface PersonalDesktopRequest {
   /** Of the run whose task is set up on it: screen, memory, provider. */
   readonly config: RunConfig;
   /** The run it is shown with. */
@@ -19,40 +19,36 @@ export interface OwnDesktopRequest {
 }
 /**
  * A fresh desktop outside any run's pool. It is listed and can be watched while it is open; say what it does with
- * `book.begin`, `phase`, `progress`.
+ * `registry.begin`, `phase`, `progress`.
  */
-export interface OwnDesktop {
+export interface PersonalDesktop {
   readonly desktop: Desktop;
-  readonly book: DesktopBook;
+  readonly registry: DesktopRegistry;
   readonly lease: Lease;
   readonly settle: SettleOptions;
   /** Ends when the desktop is gone. Idempotent. */
   close(): Promise<void>;
 }
-/** Who keeps the register: the service's Studio. */
-export interface OwnDesktopHolder {
-  readonly own: OwnDesktops;
-}
 
 /** Desktops of this process that belong to no run's pool: of people, and of replays. */
-export class OwnDesktops {
-  readonly #open = new Map<DesktopBook, { readonly run: RunPath; readonly close: () => Promise<void> }>();
+export class PersonalDesktops {
+  readonly #open = new Map<DesktopRegistry, { readonly run: RunPath; readonly close: () => Promise<void> }>();
   readonly #listeners = new Set<(desktop: string, row: DesktopRow | undefined) => void>();
 
-  add(book: DesktopBook, run: RunPath, close: () => Promise<void>): () => void {
-    this.#open.set(book, { run, close });
-    const off = book.onChange((desktop, row) => {
+  add(registry: DesktopRegistry, run: RunPath, close: () => Promise<void>): () => void {
+    this.#open.set(registry, { run, close });
+    const off = registry.onChange((desktop, row) => {
       for (const l of [...this.#listeners]) l(desktop, row && { ...row, run });
     });
     return () => {
       off();
-      this.#open.delete(book);
+      this.#open.delete(registry);
     };
   }
   rows(): DesktopRow[] {
-    return [...this.#open].flatMap(([book, { run }]) => book.rows().map((r) => ({ ...r, run })));
+    return [...this.#open].flatMap(([registry, { run }]) => registry.rows().map((r) => ({ ...r, run })));
   }
-  bookOf(desktop: string): DesktopBook | undefined {
+  registryOf(desktop: string): DesktopRegistry | undefined {
     return [...this.#open.keys()].find((b) => b.desktop(desktop) !== undefined);
   }
   onChange(l: (desktop: string, row: DesktopRow | undefined) => void): () => void {
@@ -70,9 +66,9 @@ export class OwnDesktops {
  * Starts a desktop and waits until it is ready. Rejects with `desktop.unavailable`, `desktop.start` or `cancelled`, and
  * leaves nothing then.
  */
-export async function openOwnDesktop(studio: OwnDesktopHolder, r: OwnDesktopRequest): Promise<OwnDesktop> {
+export async function openPersonalDesktop(own: PersonalDesktops, r: PersonalDesktopRequest): Promise<PersonalDesktop> {
   const desktops = r.provider === undefined ? r.config.desktops : { ...r.config.desktops, provider: r.provider },
-    book = new DesktopBook();
+    registry = new DesktopRegistry();
   const stop = new AbortController(),
     signal = AbortSignal.any([r.signal, stop.signal]);
   let provider: DesktopProvider | undefined,
@@ -80,9 +76,9 @@ export async function openOwnDesktop(studio: OwnDesktopHolder, r: OwnDesktopRequ
     lease: Lease | undefined,
     closing: Promise<void> | undefined;
   const open = async (): Promise<Lease> => {
-    provider = book.wrap(await chooseProvider(desktops));
+    provider = registry.wrap(await chooseProvider(desktops));
     pool = createPool({ provider, spec: specOf(desktops, { run: r.label }), size: 1, maxFailures: 2 });
-    book.attach(pool);
+    registry.attach(pool);
     return (lease = await pool.lease({ signal }));
   };
   const close = (): Promise<void> =>
@@ -93,7 +89,7 @@ export async function openOwnDesktop(studio: OwnDesktopHolder, r: OwnDesktopRequ
       const closed = pool?.close();
       lease?.release();
       await closed;
-      if (pool) book.detach(pool);
+      if (pool) registry.detach(pool);
       await provider?.dispose();
       // The row that is gone is told in a turn of its own.
       await new Promise<void>((done) => {
@@ -101,11 +97,11 @@ export async function openOwnDesktop(studio: OwnDesktopHolder, r: OwnDesktopRequ
       });
       forget();
     })());
-  const forget = studio.own.add(book, r.run, close),
+  const forget = own.add(registry, r.run, close),
     opened = open();
   try {
     const l = await opened;
-    return { desktop: l.desktop, book, lease: l, settle: settleOf(desktops), close };
+    return { desktop: l.desktop, registry, lease: l, settle: settleOf(desktops), close };
   } catch (e) {
     await close();
     throw e;

@@ -6,15 +6,15 @@ import {
   type RolloutId,
   type Step,
   type Trajectory,
+  type ControlState,
+  type InputEvent,
+  ServiceError,
 } from '../domain/index.js';
-import type { ControlState, InputEvent, KeepParams } from '../protocol/types.js';
 import type { HumanStep } from '../rollout/steering.js';
-import type { FrameStore } from '../data/types.js';
+import type { FrameStore, PoolAnswer, PoolWish } from '../data/types.js';
 import type { Task, TaskEngine } from '../tasks/types.js';
-import type { OwnDesktop } from './personalDesktops.js';
-import type { PoolAnswer, PoolWish } from './runWriter.js';
-import { ServiceError } from '../service/types.js';
-import { Hand } from './humanInputRecorder.js';
+import type { PersonalDesktop } from './personalDesktops.js';
+import { HumanInputRecorder } from './humanInputRecorder.js';
 import type { SegmentOptions } from './segment.js';
 import { ControlSession, type SessionFacts, type SessionHost } from './controlSession.js';
 
@@ -22,7 +22,7 @@ export interface RecordDeps {
   readonly task: Task;
   readonly seed: number;
   readonly tasks: TaskEngine;
-  readonly own: Pick<OwnDesktop, 'desktop' | 'book' | 'settle' | 'close'> & { readonly resetMs: number };
+  readonly own: Pick<PersonalDesktop, 'desktop' | 'registry' | 'settle' | 'close'> & { readonly resetMs: number };
   readonly frames: FrameStore;
   readonly segment: SegmentOptions;
   /** Into the run; each opens and lets go of what it needs. */
@@ -35,6 +35,14 @@ export interface RecordDeps {
     a: { readonly note?: string | undefined; readonly tags?: readonly string[] | undefined },
   ) => Promise<void>;
 }
+/** What the person says of a demonstration that was judged. */
+export interface KeepRequest {
+  /** `auto`: joins the pool when the verifier says success. `override`: joins it for `reason`. */
+  readonly pool: 'auto' | 'never' | 'override';
+  readonly reason?: string | undefined;
+  readonly note?: string | undefined;
+  readonly tags?: readonly string[] | undefined;
+}
 /** A demonstration has no cap of its own; it is said to have had this many turns. */
 const CAP = 1000;
 
@@ -42,7 +50,7 @@ const CAP = 1000;
 export class RecordSession extends ControlSession {
   readonly purpose = 'record' as const;
   readonly #d: RecordDeps;
-  readonly #hand: Hand;
+  readonly #recorder: HumanInputRecorder;
   readonly #stop = new AbortController();
   #startedAt = 0;
   #setupMs = 0;
@@ -54,7 +62,7 @@ export class RecordSession extends ControlSession {
     super(host, facts);
     this.#d = d;
     const { desktop } = d.own;
-    this.#hand = new Hand({
+    this.#recorder = new HumanInputRecorder({
       desktop,
       frames: d.frames,
       clock: host.clock,
@@ -82,10 +90,10 @@ export class RecordSession extends ControlSession {
   async begin(signal: AbortSignal): Promise<void> {
     const { task, own, tasks } = this.#d,
       { clock } = this.host,
-      { desktop, book } = own;
+      { desktop, registry } = own;
     this.#startedAt = clock.now();
     const any = AbortSignal.any([signal, this.#stop.signal]);
-    book.begin(desktop.id, {
+    registry.begin(desktop.id, {
       rollout: `human/${task.id}`,
       task: task.id,
       instruction: task.instruction,
@@ -96,21 +104,21 @@ export class RecordSession extends ControlSession {
     await tasks.setup(task, desktop, any);
     await desktop.settle(own.settle);
     this.#setupMs = clock.now() - this.#startedAt;
-    await this.#hand.begin();
+    await this.#recorder.begin();
     any.throwIfAborted();
-    book.phase(desktop.id, 'act');
+    registry.phase(desktop.id, 'act');
     this.mode = 'human';
     this.changed();
   }
 
   async input(events: readonly InputEvent[]): Promise<void> {
     this.inControl('human');
-    await this.#hand.input(events);
+    await this.#recorder.input(events);
   }
   async act(action: Action): Promise<void> {
     this.inControl('human');
     if (action.type === 'finished' || action.type === 'fail') return this.finish({ action });
-    await this.#hand.act(action);
+    await this.#recorder.act(action);
   }
   setMode(mode: 'human' | 'policy' | 'step'): Promise<void> {
     if (mode !== 'human')
@@ -121,7 +129,7 @@ export class RecordSession extends ControlSession {
   }
   async dropStep(): Promise<void> {
     this.inControl('human');
-    await this.#hand.complete();
+    await this.#recorder.complete();
     this.steps.pop();
     this.changed();
   }
@@ -137,8 +145,8 @@ export class RecordSession extends ControlSession {
     this.mode = 'verifying';
     this.changed();
     try {
-      await this.#hand.act(last);
-      own.book.phase(own.desktop.id, 'verify');
+      await this.#recorder.act(last);
+      own.registry.phase(own.desktop.id, 'verify');
       this.changed();
       const t0 = clock.now(),
         outcome = await tasks.verify(task, own.desktop, last, this.#stop.signal),
@@ -172,7 +180,7 @@ export class RecordSession extends ControlSession {
   }
 
   /** Once it is judged. */
-  async keep(p: Omit<KeepParams, 'session'>): Promise<void> {
+  async keep(p: KeepRequest): Promise<void> {
     const { annotate, pool, unpool } = this.#d;
     if (p.pool === 'override' && !p.reason?.trim())
       throw new ServiceError(
@@ -229,7 +237,7 @@ export class RecordSession extends ControlSession {
   }
 
   protected async letGo(): Promise<void> {
-    if (this.mode === 'human') await this.#hand.complete();
+    if (this.mode === 'human') await this.#recorder.complete();
   }
   /** What was finished stays as it is; what was not is not recorded. */
   protected async abandoned(): Promise<void> {
@@ -243,7 +251,7 @@ export class RecordSession extends ControlSession {
   }
   #step(s: HumanStep): void {
     this.steps = [...this.steps, { ...s, index: this.steps.length, origin: 'human' } satisfies Step];
-    this.#d.own.book.progress(this.#d.own.desktop.id, this.steps.length);
+    this.#d.own.registry.progress(this.#d.own.desktop.id, this.steps.length);
     this.changed();
   }
   /** The desktop, the verifier or the disk failed: an error, never a failure of the person. */
@@ -262,9 +270,9 @@ export class RecordSession extends ControlSession {
   }
   #close(): Promise<void> {
     return (this.#closing ??= (async () => {
-      await this.#hand.close();
+      await this.#recorder.close();
       const { own } = this.#d;
-      own.book.end(own.desktop.id);
+      own.registry.end(own.desktop.id);
       await own.close().catch((e: unknown) => {
         this.host.log('warn', `A desktop of a demonstration did not end: ${(e as Error).message}`);
       });

@@ -10,16 +10,16 @@ import {
   type Trajectory,
   type FamilyId,
   type ProviderChoice,
+  type AnnotationView,
+  type StepView,
 } from '../domain/index.js';
 import type { RunConfig } from '../config/index.js';
 import type { FrameStore, RolloutOrder } from '../data/types.js';
-import type { Policy } from '../policy/types.js';
-import type { AnnotationView, StepView } from '../protocol/types.js';
 import { systemClock } from '../rollout/clock.js';
-import { runEpisode } from '../rollout/episode.js';
+import { runEpisode, type EpisodeDeps } from '../rollout/episode.js';
 import type { Task } from '../tasks/types.js';
-import { openTasks, type Tasks } from '../run/mapping.js';
-import { openOwnDesktop, type OwnDesktopHolder } from './personalDesktops.js';
+import { openTasks, type Tasks } from '../tasks/open.js';
+import { openPersonalDesktop, type PersonalDesktops } from './personalDesktops.js';
 
 /** A `wait` may last a minute; a desktop that is silent for longer is lost. */
 const DESKTOP_MS = 90_000;
@@ -41,7 +41,7 @@ export interface ReplayRequest {
  * Whatever goes wrong with the desktop is an error outcome. Rejects, with nothing done, when it cannot be replayed at
  * all, no desktop can be had, or it was cancelled.
  */
-export async function replay(studio: OwnDesktopHolder, r: ReplayRequest): Promise<Trajectory> {
+export async function replay(desktops: PersonalDesktops, r: ReplayRequest): Promise<Trajectory> {
   const steps = script(r.view.trajectory.steps),
     screen = screenOf(r.view),
     config: RunConfig = { ...r.config, desktops: { ...r.config.desktops, screen } };
@@ -50,7 +50,13 @@ export async function replay(studio: OwnDesktopHolder, r: ReplayRequest): Promis
     { rollout, revision, run } = r.view,
     { row } = r.view.trajectory;
   r.onProgress({ step: 0, of: steps.length });
-  const own = await openOwnDesktop(studio, { config, run, provider: r.provider, label: 'replay', signal: r.signal });
+  const own = await openPersonalDesktop(desktops, {
+    config,
+    run,
+    provider: r.provider,
+    label: 'replay',
+    signal: r.signal,
+  });
   try {
     const desktop = own.desktop.id,
       order: RolloutOrder = {
@@ -62,7 +68,7 @@ export async function replay(studio: OwnDesktopHolder, r: ReplayRequest): Promis
         cap: steps.length,
         groupSize: 1,
       };
-    own.book.begin(desktop, {
+    own.registry.begin(desktop, {
       rollout: r.id,
       task: task.id,
       instruction: task.instruction,
@@ -88,11 +94,11 @@ export async function replay(studio: OwnDesktopHolder, r: ReplayRequest): Promis
         sampling: { greedy: true, temperature: 1, seed: 0 },
         signal: r.signal,
         onStep: (s) => {
-          own.book.progress(desktop, s.index + 1);
+          own.registry.progress(desktop, s.index + 1);
           r.onProgress({ step: s.index + 1, of: steps.length, desktop });
         },
         onPhase: (phase) => {
-          own.book.phase(desktop, phase === 'perform' ? 'act' : phase);
+          own.registry.phase(desktop, phase === 'perform' ? 'act' : phase);
           if (phase === 'setup') r.onProgress({ step: 0, of: steps.length, desktop: desktop satisfies DesktopId });
         },
       },
@@ -169,7 +175,7 @@ function taskOf(tasks: Tasks, v: ReplayRequest['view']): Task {
 }
 
 /** A policy that says what was recorded, one step after another. */
-function scripted(steps: readonly Pick<StepView, 'actions' | 'thought'>[]): Policy {
+function scripted(steps: readonly Pick<StepView, 'actions' | 'thought'>[]): EpisodeDeps['policy'] {
   return {
     open: () => {
       let next = 0;

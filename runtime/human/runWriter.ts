@@ -1,18 +1,23 @@
 import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
-import { StudioError, id, type RolloutId, type Trajectory } from '../domain/index.js';
+import { dirname, join, resolve } from 'node:path';
+import {
+  ServiceError,
+  StudioError,
+  id,
+  isRunName,
+  type ProcessEntry,
+  type RolloutId,
+  type RunPath,
+  type Trajectory,
+} from '../domain/index.js';
 import { parseRunFile, type RunConfig } from '../config/index.js';
 import { RunAppender } from '../data/runAppender.js';
 import { PngFrameStore } from '../data/store/frames.js';
-import { readMeta, runPaths, type RunMeta, type RunReader } from '../data/store/runStore.js';
+import { readMeta, runPaths, type RunMeta, type RunReader, type RunStore } from '../data/store/runStore.js';
 import type { FrameStore, PoolAnswer, PoolWish } from '../data/types.js';
-import type { RunPath } from '../protocol/types.js';
 import { newRun, poolConfigOf } from '../data/collections.js';
-import type { Studio } from '../service/studio.js';
-import { ServiceError } from '../service/types.js';
-
-export type { PoolAnswer, PoolWish };
+import type { RunAccess } from '../run/runAccess.js';
 
 /**
  * Writes what people add to a run, whoever writes its journal: the active run's data manager, or, for a run that is
@@ -33,25 +38,50 @@ export interface RunWriter {
   close(): Promise<void>;
 }
 
-/** The run's folder is opened at once, so that what stands in the way is said before a person has done any work. */
-export async function openRunWriter(studio: Studio, run: RunPath): Promise<RunWriter> {
-  const dir = resolve(run),
-    meta = await readMeta(dir);
-  const writer = new SharedWriter(studio, dir, configOf(meta));
-  await writer.open();
-  return writer;
+/** The process whose runs people add to. */
+export interface RunWriterHost {
+  readonly entry: ProcessEntry;
+  /** The run under way in this process. */
+  readonly session: RunAccess | undefined;
+  /** What was read of this folder is out of date. */
+  forget(run: RunPath): void;
+  /** A run is not what it was: another state, another trajectory. */
+  changed(run: RunPath): void;
+  /** The pool of a run that is not under way changed; the active one's is watched by others. */
+  poolChanged(run: RunPath): void;
 }
 
-/** A collection: a run folder without training, `name` under `base`, made when it is missing. */
-export async function openCollection(studio: Studio, base: string, name: string): Promise<RunWriter> {
-  if (!isRunName(name))
-    throw new StudioError(
-      'config.invalid',
-      `${name}: a collection's name is letters, digits, spaces, '.', '_' and '-'`,
-      'Choose another name.',
-    );
-  const dir = resolve(base, name);
-  if (!existsSync(join(dir, 'run.json'))) {
+/** Writers of runs. Folders of runs that are over stay open while anybody adds to them, once for all who do. */
+export class RunWriters {
+  readonly #host: RunWriterHost;
+  readonly #appending = new Map<RunPath, Appending>();
+  constructor(host: RunWriterHost) {
+    this.#host = host;
+  }
+
+  /** The run's folder is opened at once, so that what stands in the way is said before a person has done any work. */
+  async open(run: RunPath): Promise<RunWriter> {
+    const dir = resolve(run),
+      meta = await readMeta(dir),
+      writer = new SharedWriter(this.#host, this, dir, configOf(meta));
+    await writer.open();
+    return writer;
+  }
+
+  /** A collection: a run folder without training, `name` under `base`, made when it is missing. */
+  async openCollection(base: string, name: string): Promise<RunWriter> {
+    if (!isRunName(name))
+      throw new StudioError(
+        'config.invalid',
+        `${name}: a collection's name is letters, digits, spaces, '.', '_' and '-'`,
+        'Choose another name.',
+      );
+    const dir = resolve(base, name);
+    if (!existsSync(join(dir, 'run.json'))) await this.#create(dir, name);
+    return this.open(dir);
+  }
+  async #create(dir: RunPath, name: string): Promise<void> {
+    const base = dirname(dir);
     await mkdir(base, { recursive: true }).catch((e: unknown) => {
       throw new StudioError(
         'store.io',
@@ -61,7 +91,7 @@ export async function openCollection(studio: Studio, base: string, name: string)
       );
     });
     const made = await RunAppender.open(dir, {
-      index: studio.entry,
+      index: this.#host.entry,
       create: newRun(name, Date.now()),
       pool: poolConfigOf,
     });
@@ -70,12 +100,65 @@ export async function openCollection(studio: Studio, base: string, name: string)
     } finally {
       await made.close();
     }
-    studio.readers.forget(dir);
-    void studio.told(dir);
+    this.#host.forget(dir);
+    this.#host.changed(dir);
   }
-  return openRunWriter(studio, dir);
+
+  /** The folder as it is being written, for whoever reads the run meanwhile; undefined when it is not. */
+  async reader(dir: RunPath): Promise<RunStore | undefined> {
+    // Whoever opened it hears why it could not be; a reader then finds the folder as it is.
+    const appender = await this.#appending.get(dir)?.open.catch(() => undefined);
+    return appender && !appender.store.closed ? appender.store : undefined;
+  }
+  /** Resolves when a folder that is being let go of is closed. */
+  async closed(dir: RunPath): Promise<void> {
+    await this.#appending.get(dir)?.closing;
+  }
+  async close(): Promise<void> {
+    await Promise.all([...this.#appending.values()].map(closeFolder));
+  }
+
+  /** Opens the folder, or uses the one that is open. Pair it with `release`. */
+  share(dir: RunPath): Appending {
+    const there = this.#appending.get(dir);
+    if (there && !there.closing) {
+      there.users++;
+      return there;
+    }
+    const open = (async () => {
+        await there?.closing;
+        return RunAppender.open(dir, { index: this.#host.entry, pool: poolConfigOf });
+      })(),
+      mine: Appending = { open, users: 1 };
+    this.#appending.set(dir, mine);
+    this.#host.forget(dir);
+    open.catch(() => {
+      if (this.#appending.get(dir) === mine) this.#appending.delete(dir);
+    });
+    return mine;
+  }
+  async release(dir: RunPath, a: Appending): Promise<void> {
+    if (--a.users > 0) return;
+    a.closing = closeFolder(a).then(() => {
+      if (this.#appending.get(dir) === a) this.#appending.delete(dir);
+      this.#host.forget(dir);
+    });
+    await a.closing;
+  }
 }
-export const isRunName = (name: string): boolean => /^[\w][\w .-]{0,99}$/.test(name);
+
+/** One opened folder for all who add to it at the same time; the last one to let go closes it. */
+interface Appending {
+  readonly open: Promise<RunAppender>;
+  users: number;
+  closing?: Promise<unknown>;
+}
+/** One that could not be opened needs no closing. */
+const closeFolder = (a: Appending): Promise<void> =>
+  a.open.then(
+    (r) => r.close(),
+    () => undefined,
+  );
 
 /** A run of another version, or made by hand, has no run file that holds here; the defaults then do. */
 function configOf(meta: RunMeta): RunConfig {
@@ -92,11 +175,13 @@ class SharedWriter implements RunWriter {
   readonly run: RunPath;
   readonly config: RunConfig;
   readonly frames: FrameStore;
-  readonly #studio: Studio;
+  readonly #host: RunWriterHost;
+  readonly #writers: RunWriters;
   #folder: Appending | undefined;
   #closed = false;
-  constructor(studio: Studio, dir: RunPath, config: RunConfig) {
-    this.#studio = studio;
+  constructor(host: RunWriterHost, writers: RunWriters, dir: RunPath, config: RunConfig) {
+    this.#host = host;
+    this.#writers = writers;
     this.run = dir;
     this.config = config;
     this.frames = new PngFrameStore(runPaths(dir).frames);
@@ -110,7 +195,7 @@ class SharedWriter implements RunWriter {
       const answer = await ('data' in to
         ? to.data.record(t, pool).then((r) => r.pool)
         : to.folder.record(t, pool, pool === 'auto' ? undefined : 'person'));
-      if ('folder' in to) void this.#studio.told(this.run);
+      if ('folder' in to) this.#host.changed(this.run);
       return [answer, answer.pooled];
     });
   }
@@ -139,17 +224,18 @@ class SharedWriter implements RunWriter {
     this.#closed = true;
     const folder = this.#folder;
     this.#folder = undefined;
-    if (folder) await letGo(this.#studio, this.run, folder);
+    if (folder) await this.#writers.release(this.run, folder);
   }
 
-  #active(): { readonly data: NonNullable<Studio['session']>['data'] } | undefined {
-    const { session } = this.#studio;
-    return session?.run === this.run && !session.store.closed ? { data: session.data } : undefined;
+  #active(): { readonly data: RunAccess['data'] } | undefined {
+    const { session } = this.#host;
+    return session?.run === this.run && !session.data.store.closed ? { data: session.data } : undefined;
   }
   async #opened(): Promise<{ readonly folder: RunAppender }> {
     // A run that is just ending still has its folder.
-    if (this.#studio.session?.run === this.run) await this.#studio.session.ended;
-    this.#folder ??= share(this.#studio, this.run);
+    const { session } = this.#host;
+    if (session?.run === this.run) await session.ended;
+    this.#folder ??= this.#writers.share(this.run);
     try {
       return { folder: await this.#folder.open };
     } catch (e) {
@@ -159,9 +245,7 @@ class SharedWriter implements RunWriter {
   }
   /** `f` gives its answer, and whether the pool changed. */
   async #do<T>(
-    f: (
-      to: { readonly data: NonNullable<Studio['session']>['data'] } | { readonly folder: RunAppender },
-    ) => Promise<readonly [T, boolean]>,
+    f: (to: { readonly data: RunAccess['data'] } | { readonly folder: RunAppender }) => Promise<readonly [T, boolean]>,
   ): Promise<T> {
     if (this.#closed)
       throw new StudioError(
@@ -179,7 +263,7 @@ class SharedWriter implements RunWriter {
       result = await f(await this.#opened());
     }
     // The active run's pool is watched as it is (service/pool.ts).
-    if (result[1] && !this.#active()) this.#studio.broadcast({ method: 'pool/changed', params: { run: this.run } });
+    if (result[1] && !this.#active()) this.#host.poolChanged(this.run);
     return result[0];
   }
   async #trajectory(reader: RunReader, rollout: string): Promise<Trajectory> {
@@ -194,41 +278,3 @@ class SharedWriter implements RunWriter {
   }
 }
 const idsOf = (rollouts: readonly string[]): RolloutId[] => rollouts.map((r) => id<RolloutId>(r));
-
-/** One opened folder for all who add to it at the same time; the last one to let go closes it. */
-export interface Appending {
-  readonly open: Promise<RunAppender>;
-  users: number;
-  closing?: Promise<unknown>;
-}
-function share(studio: Studio, dir: RunPath): Appending {
-  const there = studio.appending.get(dir);
-  if (there && !there.closing) {
-    there.users++;
-    return there;
-  }
-  const open = (async () => {
-      await there?.closing;
-      return RunAppender.open(dir, { index: studio.entry, pool: poolConfigOf });
-    })(),
-    mine: Appending = { open, users: 1 };
-  studio.appending.set(dir, mine);
-  studio.readers.forget(dir);
-  open.catch(() => {
-    if (studio.appending.get(dir) === mine) studio.appending.delete(dir);
-  });
-  return mine;
-}
-async function letGo(studio: Studio, dir: RunPath, a: Appending): Promise<void> {
-  if (--a.users > 0) return;
-  a.closing = a.open
-    .then(
-      (r) => r.close(),
-      () => undefined,
-    )
-    .then(() => {
-      if (studio.appending.get(dir) === a) studio.appending.delete(dir);
-      studio.readers.forget(dir);
-    });
-  await a.closing;
-}

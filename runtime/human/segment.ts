@@ -1,5 +1,5 @@
 import type { Action, Modifier, Point } from '../domain/index.js';
-import { liveKeyName } from '../cluster/drivers/keysyms.js';
+import { liveKeyName } from '../domain/keysyms.js';
 import { MODIFIER_KEYS, type TidyEvent } from './tidy.js';
 
 /** What the policy can say, and where one action ends and the next begins; ms and pixels. */

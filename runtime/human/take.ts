@@ -1,5 +1,5 @@
 import { cancelled } from '../rollout/clock.js';
-import type { HeldRollout } from '../run/held.js';
+import type { HeldRollout } from '../run/runAccess.js';
 import type { SessionHost } from './controlSession.js';
 import type { TakeOverSession } from './takeOver.js';
 

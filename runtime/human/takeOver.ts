@@ -1,10 +1,15 @@
-import { StudioError, toRunError, type Action, type TokenTrace } from '../domain/index.js';
-import type { InputEvent } from '../protocol/types.js';
+import {
+  StudioError,
+  toRunError,
+  type Action,
+  type TokenTrace,
+  type InputEvent,
+  ServiceError,
+} from '../domain/index.js';
 import type { SchedulerEvent } from '../rollout/scheduler.js';
 import type { HumanStep, Person, Proposed, Turn, TurnEnd } from '../rollout/steering.js';
-import { ServiceError } from '../service/types.js';
-import type { HeldRollout } from '../run/held.js';
-import { Hand } from './humanInputRecorder.js';
+import type { HeldRollout } from '../run/runAccess.js';
+import { HumanInputRecorder } from './humanInputRecorder.js';
 import type { SegmentOptions } from './segment.js';
 import { ControlSession, type SessionFacts, type SessionHost } from './controlSession.js';
 
@@ -40,7 +45,7 @@ function wish<T>(): Wish<T> {
 export class TakeOverSession extends ControlSession {
   readonly purpose = 'takeOver' as const;
   readonly #r: HeldRollout;
-  readonly #hand: Hand;
+  readonly #recorder: HumanInputRecorder;
   readonly #offs: (() => void)[];
   readonly #ended = wish<void>();
   /** What the person wants from the next decision on. */
@@ -73,7 +78,7 @@ export class TakeOverSession extends ControlSession {
     this.rollout = r.order.rollout;
     this.steps = [...r.steps];
     this.#turnsLeft = r.order.cap - r.steps.filter((s) => s.origin === 'policy').length;
-    this.#hand = new Hand({
+    this.#recorder = new HumanInputRecorder({
       desktop: r.desktop,
       frames: r.frames,
       clock: host.clock,
@@ -134,7 +139,7 @@ export class TakeOverSession extends ControlSession {
         return await turn.end.promise;
       }
       for (const s of this.#early.splice(0)) t.record(s);
-      await this.#hand.begin();
+      await this.#recorder.begin();
       if (this.#wanted === 'step' && t.left <= 0) this.#wanted = 'human';
       if (this.#wanted !== 'policy') this.mode = this.#wanted;
       this.changed();
@@ -144,7 +149,7 @@ export class TakeOverSession extends ControlSession {
       const end = await turn.end.promise;
       if (end.next !== 'propose') {
         // Whatever was begun is a step, and nothing stays down when somebody else acts.
-        await this.#hand.complete();
+        await this.#recorder.complete();
         this.#policyActs = true;
       }
       return end;
@@ -164,7 +169,7 @@ export class TakeOverSession extends ControlSession {
     else if (this.#wanted === 'step') {
       // What the person does instead is done first.
       try {
-        await this.#hand.idle();
+        await this.#recorder.idle();
       } catch (e) {
         end.fail(e);
         return;
@@ -202,7 +207,7 @@ export class TakeOverSession extends ControlSession {
       const yes = await answer.promise;
       if (yes) {
         this.#policyActs = true;
-        await this.#hand.complete();
+        await this.#recorder.complete();
       }
       return yes;
     } finally {
@@ -220,14 +225,14 @@ export class TakeOverSession extends ControlSession {
     // While the policy carries out what was accepted, the person's hand waits: it is a moment.
     if (this.#policyActs) await Promise.race([this.#begun.promise, this.#ended.promise]);
     this.inControl('human', 'step');
-    await this.#hand.input(events);
+    await this.#recorder.input(events);
   }
   async act(action: Action): Promise<void> {
     this.inControl('human', 'step');
     if (action.type === 'finished' || action.type === 'fail') return this.finish({ action });
     if (this.#policyActs) await Promise.race([this.#begun.promise, this.#ended.promise]);
     this.inControl('human', 'step');
-    await this.#hand.act(action);
+    await this.#recorder.act(action);
   }
 
   setMode(mode: 'human' | 'policy' | 'step'): Promise<void> {
@@ -277,7 +282,7 @@ export class TakeOverSession extends ControlSession {
       const turn = this.#turn;
       if (turn && !turn.end.given) {
         try {
-          await this.#hand.act(last);
+          await this.#recorder.act(last);
         } catch (e) {
           turn.end.fail(e);
         }
@@ -301,7 +306,7 @@ export class TakeOverSession extends ControlSession {
     return this.mode === 'human' || this.mode === 'ended' || this.mode === 'verifying' ? undefined : this.#turnsLeft;
   }
   protected async letGo(): Promise<void> {
-    if (!this.#policyActs && !this.over) await this.#hand.complete();
+    if (!this.#policyActs && !this.over) await this.#recorder.complete();
   }
   protected async abandoned(): Promise<void> {
     if (!this.over && !this.#finishing) await this.#handBack();
@@ -358,7 +363,7 @@ export class TakeOverSession extends ControlSession {
     this.#turn?.end.give({ next: 'policy' });
     this.#ended.give();
     this.#came.give(false);
-    void this.#hand.close();
+    void this.#recorder.close();
     this.end();
   }
 }

@@ -1,6 +1,5 @@
-import type { Size } from '../domain/index.js';
-import type { InputEvent } from '../protocol/types.js';
-import { liveKeyName, liveKeysym } from '../cluster/drivers/keysyms.js';
+import type { Size, InputEvent } from '../domain/index.js';
+import { liveKeyName, liveKeysym } from '../domain/keysyms.js';
 
 /**
  * What a desktop and a recording can both take: whole wheel clicks along one axis, keys that exist, places on the

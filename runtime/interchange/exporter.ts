@@ -1,8 +1,7 @@
 import { mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { StudioError } from '../domain/index.js';
+import { StudioError, type AnnotationFilter } from '../domain/index.js';
 import type { ProcessEntry } from '../domain/index.js';
-import type { AnnotationFilter } from '../protocol/types.js';
 import { RunReader } from '../data/store/runStore.js';
 import { readAnnotations } from '../annotations/read.js';
 import { chooseUnits, unitTrajectory, type Candidate } from './revise.js';
@@ -13,7 +12,7 @@ import { agentnetWriter } from './writers/agentnet.js';
 import { openaiWriter } from './writers/openai.js';
 import { osworldWriter } from './writers/osworld.js';
 import { trajWriter } from './writers/traj.js';
-import type { WriteContext, WriteOptions, Writer } from './writers/write.js';
+import type { ReadView, WriteContext, WriteOptions, Writer } from './writers/write.js';
 
 export interface ExportRequest {
   /** Run folder; read beside its writer. */
@@ -58,7 +57,7 @@ const writers: Readonly<Record<ExportFormat, (c: WriteContext) => Writer>> = {
  * stopping or a fault leaves nothing. Trajectories that ended in an error have no outcome and are never exported.
  * Rejects with `cancelled` when stopped.
  */
-export async function exportRun(r: ExportRequest): Promise<ExportReport> {
+export async function exportRun(r: ExportRequest, view: ReadView): Promise<ExportReport> {
   const to = resolve(r.to),
     part = `${to}.partial-${process.pid}`;
   const there = await readdir(to).catch((e: NodeJS.ErrnoException) => {
@@ -80,7 +79,7 @@ export async function exportRun(r: ExportRequest): Promise<ExportReport> {
   try {
     await mkdir(dirname(to), { recursive: true });
     await mkdir(part);
-    const report = await write(run, r, part);
+    const report = await write(run, view, r, part);
     if (report.trajectories === 0)
       throw new StudioError(
         'config.invalid',
@@ -96,7 +95,7 @@ export async function exportRun(r: ExportRequest): Promise<ExportReport> {
   }
 }
 
-async function write(run: RunReader, r: ExportRequest, dir: string): Promise<ExportReport> {
+async function write(run: RunReader, view: ReadView, r: ExportRequest, dir: string): Promise<ExportReport> {
   const family = r.family === undefined ? '' : ' AND family = ?',
     f = r.annotations ?? {};
   const [rows, annotations] = await Promise.all([
@@ -134,7 +133,8 @@ async function write(run: RunReader, r: ExportRequest, dir: string): Promise<Exp
         );
       const name = train ? (train.has(u.task) ? 'train' : 'test') : '';
       let writer = open.get(name);
-      if (!writer) open.set(name, (writer = writers[r.format]({ run, dir: join(dir, name), options: r.options })));
+      if (!writer)
+        open.set(name, (writer = writers[r.format]({ run, view, dir: join(dir, name), options: r.options })));
       try {
         const recorded = await run.readTrajectory(u.root, { times: true }),
           made = recorded && unitTrajectory(recorded, u, f);

@@ -1,8 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { open, opendir, readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
-import { StudioError } from '../domain/index.js';
-import { safeRelative } from '../protocol/trajectoryFile.js';
+import { StudioError, safeRelative } from '../domain/index.js';
 import { Unusable, limits } from './types.js';
 
 const archives: readonly (readonly [string, readonly number[]])[] = [

@@ -16,7 +16,7 @@ import { RunAppender } from '../data/runAppender.js';
 import type { FrameStore } from '../data/types.js';
 import { RunReader } from '../data/store/runStore.js';
 import type { RunMeta } from '../data/store/runStore.js';
-import { poolConfigOf } from '../data/collections.js';
+import { newRun, poolConfigOf } from '../data/collections.js';
 import { ContentHash, Known, knownEvents } from '../data/content.js';
 import { ImportFolder } from './folder.js';
 import { JpegDecoder } from './jpegDecoder.js';
@@ -40,6 +40,11 @@ export interface ImportTarget {
   /** Where JPEG pictures are decoded. */
   readonly entry: ProcessEntry;
 }
+/** A target that is made: a run of this name, which nothing was trained in. */
+export const newTarget = (dir: string, name: string): Pick<ImportTarget, 'dir' | 'create'> => ({
+  dir,
+  create: newRun(name, Date.now()),
+});
 export interface ImportProgress {
   readonly done: number;
   readonly of: number;

@@ -1,5 +1,12 @@
-import { id, type Outcome, type RolloutId, type Step, type Trajectory } from '../domain/index.js';
-import type { AnnotationFilter, TrajectoryView } from '../protocol/types.js';
+import {
+  id,
+  type Outcome,
+  type RolloutId,
+  type Step,
+  type Trajectory,
+  type AnnotationFilter,
+  type TrajectoryView,
+} from '../domain/index.js';
 import type { Annotated } from '../annotations/facts.js';
 import { revisedTrajectory } from '../annotations/revise.js';
 

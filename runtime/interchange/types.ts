@@ -1,10 +1,17 @@
 /** Vocabulary of import and export: foreign formats on one side, trajectories of a run on the other. */
-import type { Action, Size, Step, StepTimings, VerifierReport } from '../domain/index.js';
+import { type Action, type Size, type Step, type StepTimings, type VerifierReport, isObject } from '../domain/index.js';
 import type { CoordinateMode } from '../policy/actions/coordinates.js';
-import { isObject } from '../protocol/trajectoryFile.js';
 
 export const importFormats = ['osworld', 'agentnet', 'dart', 'ui-tars', 'traj'] as const;
 export type ImportFormat = (typeof importFormats)[number];
+export const coordinateModes = [
+  'qwen25',
+  'relative1000',
+  'relative999',
+  'relative1',
+  'absolute',
+] as const satisfies readonly CoordinateMode[];
+export type { CoordinateMode };
 export const exportFormats = ['osworld', 'agentnet', 'openai', 'traj'] as const;
 export type ExportFormat = (typeof exportFormats)[number];
 

@@ -1,7 +1,7 @@
 /** Requests and notifications of demonstrations: control, annotations, pool, import and export. See methods.ts. */
 import { NotificationType, RequestType } from 'vscode-jsonrpc';
 import type { Action, ProviderChoice } from '../domain/index.js';
-import type { ErrorData } from './methods.js';
+import type { ErrorData } from './errors.js';
 import type * as T from './types.js';
 
 const req = <P, R>(m: string): RequestType<P, R, ErrorData> => new RequestType<P, R, ErrorData>(m);

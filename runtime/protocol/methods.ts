@@ -5,17 +5,11 @@
  * domain/errors.ts and `DaemonErrorKind`.
  */
 import { NotificationType, RequestType } from 'vscode-jsonrpc';
-import type { RunError, ProviderChoice } from '../domain/index.js';
+import type { ProviderChoice, RunError } from '../domain/index.js';
+import type { ErrorData } from './errors.js';
 import type * as T from './types.js';
 import type { Build } from './version.js';
 
-/** Besides domain/errors.ts: what only a daemon can say. */
-export type DaemonErrorKind =
-  'protocol.mismatch' | 'params.invalid' | 'not.found' | 'busy' | 'draining' | 'connection.lost';
-export interface ErrorData {
-  readonly kind: RunError['kind'] | DaemonErrorKind;
-  readonly remedy: string;
-}
 type Req<P, R> = RequestType<P, R, ErrorData>;
 const req = <P, R>(m: string): Req<P, R> => new RequestType<P, R, ErrorData>(m);
 const note = <P>(m: string): NotificationType<P> => new NotificationType<P>(m);
@@ -233,4 +227,5 @@ export const template = req<{ readonly preset: 'quickstart' | 'paper' }, { reado
 /** Facts for a bug report: versions, machine, last log lines; no tokens, home folder as ~. */
 export const diagnostics = req<Empty, { readonly files: Readonly<Record<string, string>> }>('machine/diagnostics');
 
+export type { DaemonErrorKind, ErrorData } from './errors.js';
 export * from './humanMethods.js';

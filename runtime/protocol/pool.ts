@@ -1,6 +1,5 @@
 /** Wire types of the experience pool and of import and export. */
-import type { PolicyVersion } from '../domain/index.js';
-import type { RunPath } from './types.js';
+import type { PolicyVersion, RunPath } from '../domain/index.js';
 
 export type PoolSource = 'human' | 'imported' | 'oracle' | 'rollout';
 export interface PoolEntryRow {
@@ -100,13 +99,4 @@ export interface ExportResult {
   readonly steps: number;
   readonly parts: Readonly<Record<string, number>>;
   readonly problems: readonly ImportProblem[];
-}
-/** Which trajectories are exported, besides outcome and family: what people said of them. */
-export interface AnnotationFilter {
-  readonly tags?: readonly string[];
-  readonly reviewed?: boolean;
-  /** Outcomes as corrected, edits applied (default true). */
-  readonly revised?: boolean;
-  /** Steps with such a mark are left out. */
-  readonly without?: readonly ('redundant' | 'wrong')[];
 }

@@ -4,83 +4,32 @@
  * be absent are absent, never null.
  */
 import type {
-  Action,
+  ActivityName,
   CurationChart,
+  EvalPoint,
+  GroupView,
+  OutcomeKind,
   PolicyVersion,
   RunError,
-  Size,
-  VerifierReport,
-  ProvenanceKind,
-  ProviderKind,
-  ActivityName,
+  RunPath,
+  RunState,
+  RunStatus,
+  StepView,
+  TrajectoryRow,
 } from '../domain/index.js';
-import type { AnnotationMarks } from './annotations.js';
 
 export type { ChartMark, ChartUnit, CurationChart, CurationChartData, RetireReason } from '../domain/index.js';
+// Vocabulary that is stored as well as sent.
+export type * from '../domain/annotation.js';
+export type * from '../domain/annotationView.js';
+export type * from '../domain/control.js';
+export type * from '../domain/desktopRow.js';
+export type * from '../domain/run.js';
+export type * from '../domain/trajectoryView.js';
 export type * from './annotations.js';
 export type * from './control.js';
 export type * from './pool.js';
 
-/** A run folder's absolute path. */
-export type RunPath = string;
-
-export type RunPhase =
-  'starting' | 'reading' | 'demonstrations' | 'warm start' | 'training' | 'evaluating' | 'stopping' | 'done';
-/** `interrupted`: its daemon died; it can be resumed. `elsewhere`: another process (a CLI) is writing it. */
-export type RunState =
-  'running' | 'paused' | 'stopping' | 'finished' | 'stopped' | 'failed' | 'interrupted' | 'elsewhere';
-
-export interface EvalPoint {
-  readonly label: string;
-  readonly at: number;
-  readonly version: PolicyVersion;
-  readonly episodes: number;
-  readonly successes: number;
-  readonly errors: number;
-  readonly low: number;
-  readonly high: number;
-  readonly perFamily: Readonly<Record<string, { readonly episodes: number; readonly successes: number }>>;
-  /** Tasks that cannot be done, apart. */
-  readonly infeasible?: {
-    readonly episodes: number;
-    readonly successes: number;
-  };
-}
-
-/** What an active run says of itself once a second; for runs that are over, its last words. */
-export interface RunStatus {
-  readonly state: RunState;
-  readonly phase: RunPhase;
-  /** What the phase is doing, in words. */
-  readonly detail?: string;
-  readonly elapsedMs: number;
-  /** Budget in ms, when it is one of time. */
-  readonly budgetMs?: number;
-  readonly version: PolicyVersion;
-  readonly rollouts: number;
-  readonly running: number;
-  readonly waitingGroups: number;
-  readonly errors: number;
-  readonly rolloutsPerHour: number;
-  readonly stepsPerMinute: number;
-  readonly trainedActionsPerMinute: number;
-  /** Bounds of the three rates (dart-algorithm.md 5, X*) as measured in this run; absent until they can be told. */
-  readonly bounds?: {
-    readonly rolloutsPerHour: number;
-    readonly stepsPerMinute: number;
-    readonly trainedActionsPerMinute: number;
-    /** What binds. */
-    readonly by: 'desktops' | 'replicas' | 'trainer';
-  };
-  /** Rolling success of training rollouts; absent before the first ended. */
-  readonly success?: number;
-  readonly curve: readonly number[];
-  readonly desktopUtilisation: number;
-  readonly replicaUtilisation: number;
-  readonly trainerUtilisation: number;
-  readonly replicaVersions: readonly PolicyVersion[];
-  readonly error?: RunError;
-}
 export interface RunSummary {
   readonly run: RunPath;
   readonly id: string;
@@ -212,35 +161,6 @@ export interface CurationView {
   /** Truncated importance weights of the newest updates. */
   readonly tis?: Histogram;
 }
-
-export type OutcomeKind = 'success' | 'failure' | 'error' | 'running';
-export interface TrajectoryRow {
-  readonly rollout: string;
-  readonly task: string;
-  readonly family: string;
-  readonly instruction: string;
-  readonly outcome: OutcomeKind;
-  readonly reward?: number;
-  readonly truncated?: boolean;
-  readonly errorKind?: string;
-  readonly provenance: ProvenanceKind;
-  readonly state?: string;
-  readonly group?: string;
-  readonly steps: number;
-  readonly cap: number;
-  readonly kept?: number;
-  readonly entropy?: number;
-  readonly versions?: readonly [PolicyVersion, PolicyVersion];
-  readonly startedAt?: number;
-  readonly endedAt?: number;
-  readonly tags?: readonly string[];
-  /** What people said of it. */
-  readonly annotated?: AnnotationMarks;
-  /** A person acted in some of its steps (a rollout that was taken over): left out of success rates. */
-  readonly assisted?: boolean;
-  /** `<rollout>@<revision>`: the edited trajectory that this one acted out again (provenance human). */
-  readonly of?: string;
-}
 export interface TrajectoryFilter {
   readonly outcome?: readonly OutcomeKind[];
   readonly family?: string;
@@ -256,116 +176,6 @@ export interface TrajectoryFilter {
   readonly text?: string;
 }
 export type TrajectorySort = 'newest' | 'oldest' | 'longest' | 'entropy' | 'reward';
-
-/**
- * A frame by content; the picture is the file `<framesDir>/<first 2 of hash>/<hash>.png`. Pixels never travel in JSON.
- */
-export interface FrameLink extends Size {
-  readonly hash: string;
-}
-export interface TokenView {
-  /** What was chosen, in words: an action type, a place, a key, a word. */
-  readonly label: string;
-  readonly logprob: number;
-  readonly entropy: number;
-  /** The most probable alternatives, this one among them; `at` = its place on the screen in pixels where it is one. */
-  readonly alternatives?: readonly {
-    readonly label: string;
-    readonly probability: number;
-    readonly at?: { readonly x: number; readonly y: number; readonly width: number; readonly height: number };
-  }[];
-}
-export interface StepView {
-  readonly index: number;
-  readonly at: number;
-  readonly frame: FrameLink;
-  /** Screen after the action: the next step's frame, or the last screen. */
-  readonly after?: FrameLink;
-  readonly thought?: string;
-  readonly actions: readonly Action[];
-  readonly origin: 'policy' | 'human' | 'oracle';
-  readonly settled: boolean;
-  readonly tokens?: readonly TokenView[];
-  /** Mean token entropy: what curation compares with the threshold (dart-algorithm.md 3). */
-  readonly entropy?: number;
-  /** Kept by the entropy mask; absent before its group was formed. */
-  readonly kept?: boolean;
-  readonly version?: PolicyVersion;
-  readonly advantage?: number;
-  /** Truncated importance weight, mean over the step's tokens; absent before it was trained. */
-  readonly weight?: number;
-  readonly timings: {
-    readonly observe: number;
-    readonly queue: number;
-    readonly decide: number;
-    readonly perform: number;
-    readonly settle: number;
-  };
-  readonly replica?: string;
-  readonly desktop?: string;
-}
-export interface TrajectoryView {
-  readonly row: TrajectoryRow;
-  readonly steps: readonly StepView[];
-  /** Entropy threshold of its group, or of the newest group while it runs. */
-  readonly threshold?: number;
-  readonly report?: VerifierReport;
-  readonly error?: RunError;
-  readonly advantage?: number;
-  readonly resetMs?: number;
-  readonly verifyMs?: number;
-  /** Absolute folder of the frames (relative to the file in a `.traj.jsonl`). */
-  readonly framesDir: string;
-  /** Siblings, this one among them. */
-  readonly group?: GroupView;
-  /** Live: more steps will come; subscribe with `sinceSeq: seq`. */
-  readonly live: boolean;
-  readonly seq?: number;
-}
-export interface GroupView {
-  readonly id: string;
-  readonly family: string;
-  readonly task: string;
-  readonly state: string;
-  readonly threshold?: number;
-  readonly members: readonly {
-    readonly rollout: string;
-    readonly outcome: OutcomeKind;
-    readonly reward?: number;
-    readonly advantage?: number;
-    readonly steps: number;
-    readonly injected: boolean;
-    readonly retired?: string;
-  }[];
-}
-
-export type DesktopWork =
-  | 'starting'
-  | 'idle'
-  | 'resetting'
-  | 'setup'
-  | 'observe'
-  | 'decide'
-  | 'act'
-  | 'settle'
-  | 'verify'
-  | 'broken'
-  | 'stopped';
-export interface DesktopRow {
-  readonly desktop: string;
-  readonly run: RunPath;
-  readonly provider: ProviderKind;
-  readonly state: DesktopWork;
-  readonly since: number;
-  readonly resets: number;
-  readonly replaced: number;
-  readonly rollout?: string;
-  readonly task?: string;
-  readonly instruction?: string;
-  readonly step?: number;
-  readonly cap?: number;
-  readonly version?: PolicyVersion;
-}
 
 /**
  * What happens in a run, for subscribers; `seq` is the journal's sequence number (gaps are records that are not for the

@@ -8,7 +8,7 @@ import type {
   TrajectoryRow,
   TrajectorySort,
 } from '../protocol/types.js';
-import { ServiceError } from '../service/types.js';
+import { ServiceError } from '../domain/index.js';
 
 const num = (v: unknown): number | undefined => (typeof v === 'number' ? v : undefined);
 const str = (v: unknown): string | undefined => (typeof v === 'string' && v !== '' ? v : undefined);

@@ -2,8 +2,6 @@ import {
   GLYPH_SPEC,
   choiceOf,
   gridOf,
-  headSizes,
-  HEADS,
   type ChoicePlaces,
   type FrameRef,
   type Size,
@@ -11,10 +9,15 @@ import {
 } from '../domain/index.js';
 import { stepEntropy } from '../data/curation/highEntropy.js';
 import type { StepExtra } from '../data/events.js';
-import { choiceLabel } from '../policy/embedded/codec.js';
-import { tokenizeInstruction } from '../policy/embedded/instruction.js';
-import { viewOf } from '../policy/embedded/observation.js';
 import type { FrameLink, StepView, TokenView } from '../protocol/types.js';
+
+/** Reads what journals hold in the words of those who made it. The service gives it: queries know no policy or trainer. */
+export interface Interpreter {
+  /** What a step's sampled choices are called, for journals that did not keep their labels; undefined when unknown. */
+  choiceNames(step: Step, instruction: string): readonly string[] | undefined;
+  /** Advantage of each trajectory of a group, from its reward and its number of kept steps. */
+  advantages(rewards: readonly number[], keptSteps: readonly number[]): readonly number[];
+}
 
 /** A recorded step and what is known beside it. */
 export interface StepFacts {
@@ -33,10 +36,10 @@ export interface StepFacts {
 export const frameLink = (f: FrameRef): FrameLink => ({ hash: f.hash, width: f.width, height: f.height });
 
 /** A step for people. Pure. */
-export function stepView(f: StepFacts): StepView {
+export function stepView(f: StepFacts, interpreter: Pick<Interpreter, 'choiceNames'>): StepView {
   const { step, extra } = f,
     entropy = stepEntropy(step),
-    tokens = tokenViews(f),
+    tokens = tokenViews(f, interpreter),
     desktop = extra?.desktop ?? f.desktop;
   return {
     index: step.index,
@@ -59,10 +62,13 @@ export function stepView(f: StepFacts): StepView {
   };
 }
 
-function tokenViews({ step, extra, instruction }: StepFacts): TokenView[] | undefined {
+function tokenViews(
+  { step, extra, instruction }: StepFacts,
+  interpreter: Pick<Interpreter, 'choiceNames'>,
+): TokenView[] | undefined {
   const t = step.tokens;
   if (!t) return undefined;
-  const names = extra?.labels ?? namesOf(step, instruction);
+  const names = extra?.labels ?? interpreter.choiceNames(step, instruction);
   return Array.from(t.logprobs, (logprob, i): TokenView => {
     const label = names?.[i] ?? nearest(extra?.alternatives?.[i], logprob) ?? `token ${i + 1}`,
       places = extra?.places?.find((p) => p.token === i);
@@ -111,15 +117,6 @@ function chosenPlace(step: Step, token: number, p: ChoicePlaces): Pick<Alternati
   return head === 'cell' || head === 'cell2' ? { at: cellRect(p.grid, index, step.frame) } : {};
 }
 
-const choices = HEADS.reduce((n, h) => n + headSizes(GLYPH_SPEC)[h], 0);
-/** Labels of the embedded policy's choices, made again from their ids. */
-function namesOf(step: Step, instruction: string): string[] | undefined {
-  const ids = step.tokens?.ids;
-  if (!ids || ids.some((c) => c < 0 || c >= choices)) return undefined;
-  const tokens = tokenizeInstruction(GLYPH_SPEC, instruction),
-    view = viewOf(GLYPH_SPEC, step.frame);
-  return Array.from(ids, (c) => choiceLabel(GLYPH_SPEC, view, tokens, c));
-}
 const nearest = (
   alternatives: readonly { label: string; probability: number }[] | undefined,
   logprob: number,

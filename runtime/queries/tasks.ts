@@ -5,15 +5,15 @@ import type { TaskRow } from '../protocol/types.js';
 import { parseRunFile } from '../config/index.js';
 import { wilson } from '../domain/stats.js';
 import { outcomes, type Outcomes } from './curves.js';
-import { suiteFamilies, type FamilyFacts, type RunFacts } from './facts.js';
+import type { FamilyFacts, RunFacts } from './facts.js';
 
 /** Places of a spark; characters of an instruction that names a task. */
 const SPARK = 24,
   TITLE = 300;
 
-/** Families of the suite that nobody has run yet. */
-export const suiteTasks = (): TaskRow[] =>
-  [...suiteFamilies()].map(([family, f]) => ({ family, ...describe(f), rollouts: 0, successes: 0, spark: [] }));
+/** Families that nobody has run yet. */
+export const untriedTasks = (families: ReadonlyMap<string, FamilyFacts>): TaskRow[] =>
+  [...families].map(([family, f]) => ({ family, ...describe(f), rollouts: 0, successes: 0, spark: [] }));
 
 /**
  * A row a family; `live`: what the planner of an active run knows. An import or a collection has those of its

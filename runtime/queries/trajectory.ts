@@ -1,11 +1,9 @@
-import type { RolloutId } from '../domain/index.js';
+import { type RolloutId, ServiceError } from '../domain/index.js';
 import type { EventOf, GroupMember, TrainedSteps } from '../data/events.js';
 import { runPaths, type RunReader } from '../data/store/runStore.js';
-import { groupAdvantages, type AdvantageOptions } from '../trainer/objective/advantages.js';
 import type { GroupView, TrajectoryView } from '../protocol/types.js';
-import { ServiceError } from '../service/types.js';
 import { rowColumns, rowOf, rowsOf } from './rows.js';
-import { stepView } from './steps.js';
+import { stepView, type Interpreter } from './steps.js';
 
 type Formed = EventOf<'group.formed'>;
 
@@ -16,7 +14,7 @@ type Formed = EventOf<'group.formed'>;
 export async function trajectoryView(
   run: RunReader,
   rollout: string,
-  o: { readonly alive: boolean; readonly advantage: AdvantageOptions },
+  o: { readonly alive: boolean; readonly interpreter: Interpreter },
 ): Promise<TrajectoryView> {
   // First, so that events behind it repeat what is here at worst.
   const seq = await nextSeq(run);
@@ -44,22 +42,25 @@ export async function trajectoryView(
   const done = head?.type === 'trajectory.recorded' ? head.head : undefined;
   const member = formed?.members.find((m) => m.rollout === rollout),
     weights = trainedOf(trained, rollout);
-  const advantage = weights?.advantage ?? (formed && advantagesOf(formed.members, o.advantage).get(rollout));
+  const advantage = weights?.advantage ?? (formed && advantagesOf(formed.members, o.interpreter).get(rollout));
   const advantageAt = weights?.advantages && new Map(Array.from(weights.steps, (s, i) => [s, weights.advantages![i]]));
   const weightAt = new Map(Array.from(weights?.steps ?? [], (s, i) => [s, weights!.weights[i]]));
   const steps = records.map(({ step, at: time, extra }, i) =>
-    stepView({
-      step,
-      at: time,
-      extra,
-      instruction: row.instruction,
-      after: records[i + 1]?.step.frame ?? done?.last,
-      kept: member && (step.origin === 'policy' || member.injected) ? member.keep[step.index] : undefined,
-      weight: weightAt.get(step.index),
-      desktop: r['desktop'] as string | undefined,
-      advantage:
-        member && !member.keep[step.index] ? undefined : advantageAt ? (advantageAt.get(step.index) ?? 0) : advantage,
-    }),
+    stepView(
+      {
+        step,
+        at: time,
+        extra,
+        instruction: row.instruction,
+        after: records[i + 1]?.step.frame ?? done?.last,
+        kept: member && (step.origin === 'policy' || member.injected) ? member.keep[step.index] : undefined,
+        weight: weightAt.get(step.index),
+        desktop: r['desktop'] as string | undefined,
+        advantage:
+          member && !member.keep[step.index] ? undefined : advantageAt ? (advantageAt.get(step.index) ?? 0) : advantage,
+      },
+      o.interpreter,
+    ),
   );
   const { outcome } = done ?? {},
     limit = formed?.threshold ?? threshold;
@@ -82,7 +83,7 @@ export async function trajectoryView(
 export async function groupView(
   run: RunReader,
   group: string,
-  o: { readonly alive: boolean; readonly advantage: AdvantageOptions },
+  o: { readonly alive: boolean; readonly interpreter: Interpreter },
 ): Promise<GroupView> {
   const [[g], own, formed] = await Promise.all([
     run.index.query('SELECT family, task, state, reason, threshold FROM groups WHERE id = ?', [group]),
@@ -97,7 +98,7 @@ export async function groupView(
   const injected = formed?.members.filter((m) => m.injected).map((m) => m.rollout as string) ?? [],
     ids = [...own.map((r) => String(r['id'])), ...injected];
   const rows = await rowsOf(run, ids, o.alive),
-    advantages = formed ? advantagesOf(formed.members, o.advantage) : new Map<string, number>(),
+    advantages = formed ? advantagesOf(formed.members, o.interpreter) : new Map<string, number>(),
     retired = new Map(
       own.flatMap((r) => (r['state'] === 'retired' && r['reason'] ? [[String(r['id']), String(r['reason'])]] : [])),
     );
@@ -129,12 +130,14 @@ export async function groupView(
 }
 
 /** Advantages as the trainer computes them from the same members (run/samples.ts). */
-export function advantagesOf(members: readonly GroupMember[], o: AdvantageOptions): Map<string, number> {
+export function advantagesOf(
+  members: readonly GroupMember[],
+  interpreter: Pick<Interpreter, 'advantages'>,
+): Map<string, number> {
   if (members.length === 0) return new Map();
-  const a = groupAdvantages(
+  const a = interpreter.advantages(
     members.map((m) => m.reward),
     members.map((m) => m.keep.filter(Boolean).length),
-    o,
   );
   return new Map(members.map((m, i) => [m.rollout as string, a[i]!]));
 }

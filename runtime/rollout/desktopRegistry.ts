@@ -7,6 +7,8 @@ import {
   type RunError,
   type Size,
   type ProviderKind,
+  type DesktopRow,
+  type DesktopWork,
 } from '../domain/index.js';
 import type {
   Change,
@@ -21,7 +23,6 @@ import type {
   SettleOptions,
   SettleReport,
 } from '../cluster/types.js';
-import type { DesktopRow, DesktopWork } from '../protocol/types.js';
 import type { SchedulerEvent } from './scheduler.js';
 
 type Row = Omit<DesktopRow, 'run'>;
@@ -41,7 +42,7 @@ interface Use {
  * The desktops of a run, for people: what each does, its screen, and a way to replace it. It stands between pool and
  * provider, so it knows every desktop whoever made it, and hears from pools and scheduler what happens to them.
  */
-export class DesktopBook {
+export class DesktopRegistry {
   readonly #pools = new Set<DesktopPool>();
   readonly #desktops = new Map<string, TrackedDesktop>();
   readonly #uses = new Map<string, Use>();

@@ -12,6 +12,7 @@
  * Pure: no clock, no promises. A group is open until it was curated, so a rollout that is tried again belongs to its
  * group's barrier.
  */
+import type { RunConfig } from '../config/index.js';
 import type { GroupId } from '../domain/index.js';
 import type { RolloutOrder } from '../data/types.js';
 
@@ -190,4 +191,16 @@ function batchGate(groups: number): RegimeGate {
       batch.clear();
     },
   };
+}
+
+/**
+ * Barrier between rollouts. Without a trainer nothing ends a batch; a batch larger than the staleness bound admits
+ * would never be full.
+ */
+export function gateOptions(c: RunConfig): GateOptions {
+  const { batchGroups } = c.trainer,
+    { enabled, eta } = c.curation.staleness,
+    wanted = c.rollout.batchGroups || batchGroups;
+  const regime = c.policy.kind !== 'embedded' && c.rollout.regime === 'batch' ? 'rollout' : c.rollout.regime;
+  return { regime, slots: c.desktops.count, groups: enabled ? Math.min(wanted, (eta + 1) * batchGroups) : wanted };
 }

@@ -1,4 +1,4 @@
-import type { RunStatus } from '../protocol/types.js';
+import type { RunStatus } from '../domain/index.js';
 
 /** What a run has measured of itself, as dart-algorithm.md 5 names it. */
 export interface Measured {

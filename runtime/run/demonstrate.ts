@@ -2,7 +2,7 @@ import { id, isTerminal, toRunError, StudioError } from '../domain/index.js';
 import type { FamilyId, RolloutId, Step, Trajectory } from '../domain/index.js';
 import type { Desktop, DesktopPool, SettleOptions } from '../cluster/types.js';
 import type { FrameStore } from '../data/types.js';
-import type { DesktopBook } from '../rollout/desktopRegistry.js';
+import type { DesktopRegistry } from '../rollout/desktopRegistry.js';
 import type { Oracle, OracleSource, Task, TaskEngine, TaskSource } from '../tasks/types.js';
 
 export interface DemonstrateDeps {
@@ -14,7 +14,7 @@ export interface DemonstrateDeps {
   readonly settle?: SettleOptions;
   readonly now: () => number;
   /** Told what happens on which desktop. */
-  readonly desktops?: DesktopBook;
+  readonly desktops?: DesktopRegistry;
 }
 export interface DemonstrateRequest {
   readonly families: readonly FamilyId[];

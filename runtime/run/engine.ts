@@ -22,9 +22,9 @@ import { ModelPool } from '../rollout/modelPool.js';
 import { writePolicyGraph } from '../trainer/native/model/policyGraph.js';
 import { createTrainer } from '../trainer/native/engine.js';
 import type { TrainerEngine } from '../trainer/types.js';
-import { DesktopBook } from '../rollout/desktopRegistry.js';
+import { DesktopRegistry } from '../rollout/desktopRegistry.js';
 import { chooseProvider, specOf } from '../cluster/provide.js';
-import { trainerOptions } from './mapping.js';
+import { trainerOptions } from '../trainer/native/options.js';
 import { Observations } from './samples.js';
 
 /** The running parts of a run, without what decides what they do. Closed in the reverse order of starting. */
@@ -37,7 +37,7 @@ export interface Engine {
   readonly models?: ModelPool;
   readonly trainer?: TrainerEngine;
   readonly observations: Observations;
-  readonly desktops: DesktopBook;
+  readonly desktops: DesktopRegistry;
   /** A second, smaller set of desktops with accessibility on, for scripted demonstrations. */
   openDemoPool(size: number): DesktopPool;
   close(): Promise<void>;
@@ -50,7 +50,7 @@ export interface EngineRequest {
   readonly entry: ProcessEntry;
   readonly frames: FrameStore;
   /** Told of every desktop; one of its own when absent. */
-  readonly desktops?: DesktopBook;
+  readonly desktops?: DesktopRegistry;
   /** Continue from this checkpoint. */
   readonly checkpoint?: { readonly version: number; readonly dir: string };
   /**
@@ -73,7 +73,7 @@ export async function startEngine(r: EngineRequest): Promise<Engine> {
   };
   const { config } = r,
     spec = GLYPH_SPEC,
-    desktops = r.desktops ?? new DesktopBook();
+    desktops = r.desktops ?? new DesktopRegistry();
   try {
     const provider = desktops.wrap(await chooseProvider(config.desktops));
     closers.push(() => provider.dispose());

@@ -11,7 +11,8 @@ import { heldoutSeed, trainSeed } from '../tasks/suites/desk/index.js';
 import { settleOf } from '../cluster/provide.js';
 import { startEngine, type Engine } from './engine.js';
 import { evaluateNow, type EvalPoint } from './evaluation.js';
-import { dataConfig, openTasks, type Tasks } from './mapping.js';
+import { dataConfig } from '../data/fromConfig.js';
+import { openTasks, type Tasks } from '../tasks/open.js';
 import { lastCheckpoint } from './resume.js';
 
 export type Split = 'train' | 'heldout' | 'templates';

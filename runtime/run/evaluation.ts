@@ -2,7 +2,7 @@ import { assisted, id, type GroupId, type RolloutId } from '../domain/index.js';
 import type { DataManager } from '../data/dataManager.js';
 import type { RolloutOrder } from '../data/types.js';
 import type { Scheduler } from '../rollout/scheduler.js';
-import type { Tasks } from './mapping.js';
+import type { Tasks } from '../tasks/open.js';
 import { wilson } from '../domain/stats.js';
 
 export interface EvalPoint {

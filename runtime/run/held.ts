@@ -1,19 +1,8 @@
 import type { SettleOptions } from '../cluster/types.js';
 import type { DataManager } from '../data/dataManager.js';
 import type { FrameStore } from '../data/types.js';
-import type { Scheduler, SchedulerEvent, Steerable } from '../rollout/scheduler.js';
-
-/**
- * A rollout under way, with what a person needs who takes it over. `hold` says that the trainer may have to go on
- * without it.
- */
-export interface HeldRollout extends Steerable {
-  readonly instruction: string;
-  readonly frames: FrameStore;
-  readonly settle: SettleOptions;
-  onEvent(l: (e: SchedulerEvent) => void): () => void;
-  hold(on: boolean): void;
-}
+import type { Scheduler, Steerable } from '../rollout/scheduler.js';
+import type { HeldRollout } from './runAccess.js';
 
 /** A trainer that has nothing else to wait for waits so long for a rollout that a person holds. */
 const HELD_LONG_MS = 120_000;

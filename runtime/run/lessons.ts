@@ -3,12 +3,12 @@ import { id, type RolloutId, type Trajectory } from '../domain/index.js';
 import type { DataManager } from '../data/dataManager.js';
 import type { OracleSource, TaskSource } from '../tasks/types.js';
 import { demonstrate } from './demonstrate.js';
-import type { DesktopBook } from '../rollout/desktopRegistry.js';
+import type { DesktopRegistry } from '../rollout/desktopRegistry.js';
 import { settleOf } from '../cluster/provide.js';
 import type { Engine } from './engine.js';
 import type { SpanRecorder } from './lanes.js';
 import type { RunProgress } from './live.js';
-import type { Tasks } from './mapping.js';
+import type { Tasks } from '../tasks/open.js';
 import { readingScreens, vocabulary } from './reading.js';
 import { imitationSamples } from './samples.js';
 
@@ -19,7 +19,7 @@ export interface LessonRun {
   readonly data: DataManager;
   readonly engine: Engine;
   readonly spans: SpanRecorder;
-  readonly desktops: DesktopBook;
+  readonly desktops: DesktopRegistry;
   readonly signal: AbortSignal;
   readonly now: () => number;
   /** It had its warm start before it was resumed. */

@@ -5,7 +5,7 @@ import { imageDir } from '../cluster/imageBuild.js';
 import type { DesktopPool } from '../cluster/types.js';
 import { tokenizeInstruction } from '../policy/embedded/instruction.js';
 import type { ReadingScreen } from '../trainer/types.js';
-import type { Tasks } from './mapping.js';
+import type { Tasks } from '../tasks/open.js';
 
 /** Screens one call of the drawing program makes: about a second of work and 2 MB. */
 const PER_CALL = 24;

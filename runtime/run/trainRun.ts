@@ -8,23 +8,25 @@ import {
   type RolloutId,
   type RunId,
   type Trajectory,
+  type RunStatus as WireStatus,
 } from '../domain/index.js';
 import { DataManager } from '../data/dataManager.js';
 import type { RolloutOrder } from '../data/types.js';
-import type { RunStatus as WireStatus } from '../protocol/types.js';
 import { systemClock } from '../rollout/clock.js';
-import { regimeGate } from '../rollout/regime.js';
+import { regimeGate, gateOptions } from '../rollout/regime.js';
+import { dataConfig } from '../data/fromConfig.js';
+import { openTasks, type Tasks } from '../tasks/open.js';
 import { Scheduler, trainingSampling, type SchedulerEvent } from '../rollout/scheduler.js';
 import { bounds } from './bounds.js';
-import { DesktopBook } from '../rollout/desktopRegistry.js';
+import { DesktopRegistry } from '../rollout/desktopRegistry.js';
 import { settleOf } from '../cluster/provide.js';
 import { startEngine, type Engine } from './engine.js';
 import { evaluateNow, type EvalPoint } from './evaluation.js';
-import { heldRollout, type HeldRollout } from './held.js';
+import { heldRollout } from './held.js';
+import type { HeldRollout } from './runAccess.js';
 import { SpanRecorder } from './lanes.js';
 import { demonstrations, readingLessons, warmStart, type LessonRun } from './lessons.js';
 import type { Reporter, RunProgress } from './live.js';
-import { dataConfig, gateOptions, openTasks, type Tasks } from './mapping.js';
 import { Meters } from './meters.js';
 import { OrderQueue } from './orders.js';
 import { joinPools, readPools, type PoolIntake } from './poolSources.js';
@@ -95,7 +97,7 @@ export class TrainingRun {
   private readonly config: RunConfig;
   private readonly tasks: Tasks;
   readonly data: DataManager;
-  readonly desktops = new DesktopBook();
+  readonly desktops = new DesktopRegistry();
   private readonly spans: SpanRecorder;
   private readonly progress: Progress;
   private readonly startedAt = systemClock.now();

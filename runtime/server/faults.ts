@@ -1,7 +1,6 @@
 import { ErrorCodes, ResponseError } from 'vscode-jsonrpc/node';
-import { StudioError, toRunError, type RunError } from '../domain/index.js';
-import type { ErrorData } from '../protocol/methods.js';
-import { ServiceError } from '../service/types.js';
+import { StudioError, toRunError, type RunError, ServiceError } from '../domain/index.js';
+import type { ErrorData } from '../protocol/errors.js';
 
 /** What the server itself refuses. */
 export class ServerFault extends Error {

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { toRunError } from '../domain/index.js';
+import { toRunError, ServiceError } from '../domain/index.js';
 import * as methods from '../protocol/methods.js';
 import { capabilities, exitAlreadyRunning, protocolVersion, type Build } from '../protocol/version.js';
-import { ServiceError, type StudioService } from '../service/types.js';
+import type { StudioService } from '../service/types.js';
 import { thisBuild } from './build.js';
 import type { ConnectionHost } from './connection.js';
 import { privateFolder, removeDiscovery, writeDiscovery } from './discovery.js';

@@ -1,6 +1,13 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { StudioError, id, type RolloutId, PROVIDER_CHOICES, type ProviderChoice } from '../domain/index.js';
+import {
+  StudioError,
+  id,
+  type RolloutId,
+  type ProviderChoice,
+  PROVIDER_CHOICES,
+  ServiceError,
+} from '../domain/index.js';
 import * as m from '../protocol/methods.js';
 import type { AnnotationOp, AnnotationView, Replay, RunPath, TrajectoryView } from '../protocol/types.js';
 import { actedKey, annotatedOf, partOf } from '../annotations/facts.js';
@@ -12,11 +19,10 @@ import { limits, opSchema } from '../annotations/schema.js';
 import { validOps } from '../annotations/validate.js';
 import { rowsOf } from '../queries/rows.js';
 import { trajectoryView } from '../queries/trajectory.js';
-import { openRunWriter } from '../human/runWriter.js';
-import { advantageOptions } from './advantage.js';
+import { interpreterOf } from './interpreter.js';
 import { fields, schemas as shared, type Handlers } from './params.js';
 import type { OpenRun, Studio } from './studio.js';
-import { ServiceError, type ServiceContext } from './types.js';
+import type { ServiceContext } from './types.js';
 
 const { run, text } = fields,
   { trajectory } = shared;
@@ -44,7 +50,7 @@ export async function recorded(r: OpenRun, rollout: string): Promise<Recorded> {
   const part = partOf(rollout),
     own = part && (await r.reader.index.query('SELECT 1 FROM rollouts WHERE id = ?', [rollout])).length === 0;
   const root = own ? part.root : rollout,
-    view = await trajectoryView(r.reader, root, { alive: r.alive, advantage: advantageOptions(r.facts) }).catch(
+    view = await trajectoryView(r.reader, root, { alive: r.alive, interpreter: interpreterOf(r.facts) }).catch(
       (e: unknown) => {
         throw own && e instanceof ServiceError && e.kind === 'not.found' ? noPart(rollout) : e;
       },
@@ -167,11 +173,11 @@ export function annotationHandlers(h: Handlers, s: Studio): void {
         `Replay ${f.root}, or undo the split.`,
       );
     // What stands in the way of recording it is said before a desktop is started.
-    const writer = await openRunWriter(st, dir);
+    const writer = await st.writers.open(dir);
     try {
       const name = await st.read(dir, (r) => freeName(r, `replay/${view.rollout}@${view.revision}`)),
         key = actedKey(a);
-      const t = await replay(st, {
+      const t = await replay(st.own, {
         view,
         config: writer.config,
         provider: p.provider,

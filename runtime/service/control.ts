@@ -1,24 +1,25 @@
 import { z } from 'zod';
-import { StudioError, PROVIDER_CHOICES } from '../domain/index.js';
+import { StudioError, PROVIDER_CHOICES, ServiceError } from '../domain/index.js';
 import { systemClock } from '../rollout/clock.js';
 import * as m from '../protocol/humanMethods.js';
-import type { ControlState } from '../protocol/types.js';
+import type { ControlState, TrajectoryFilter } from '../protocol/types.js';
+import { listTrajectories } from '../queries/rows.js';
 import { actionSchema } from '../annotations/schema.js';
-import { prepareDemonstration, type Annotate } from '../human/demonstration.js';
+import { prepareDemonstration, type Annotate, type DemonstrationHost } from '../human/demonstration.js';
 import { RecordSession } from '../human/record.js';
 import { segmentOptions, type ControlSession, type SessionHost } from '../human/controlSession.js';
 import { takeNext } from '../human/take.js';
 import { TakeOverSession } from '../human/takeOver.js';
-import type { DesktopBook } from '../rollout/desktopRegistry.js';
-import type { HeldRollout } from '../run/held.js';
+import type { DesktopRegistry } from '../rollout/desktopRegistry.js';
+import type { HeldRollout } from '../run/runAccess.js';
 import { fields, type Handlers } from './params.js';
 import type { Studio } from './studio.js';
-import { ServiceError, type ServiceContext } from './types.js';
+import type { ServiceContext } from './types.js';
 
 /** Desktops that people hold, for whoever watches them. */
 export interface ControlService {
-  /** The book of a desktop that is no run's. */
-  bookOf(desktop: string): DesktopBook | undefined;
+  /** The registry of a desktop that is no run's. */
+  registryOf(desktop: string): DesktopRegistry | undefined;
   close(): Promise<void>;
 }
 
@@ -67,6 +68,22 @@ const schemas = {
     tags: z.array(text).max(100).optional(),
   }),
 };
+
+const demonstrationHost = (s: Studio): DemonstrationHost => ({
+  writers: s.writers,
+  own: s.own,
+  mustExist: (dir) => s.mustExist(dir),
+  demonstrated: (dir, family, limit) =>
+    s.read(dir, async ({ reader, alive }) => {
+      const filter: TrajectoryFilter = {
+        family,
+        outcome: ['success'],
+        provenance: ['human', 'oracle', 'imported'],
+      };
+      const { rows } = await listTrajectories(reader, { limit, filter }, alive);
+      return new Set(rows.map((t) => t.task));
+    }),
+});
 
 /**
  * control/*: a person at a desktop. Sessions live here and not in a window, so a window that is reloaded finds its own
@@ -133,7 +150,7 @@ export function controlHandlers(h: Handlers, s: Studio): ControlService {
     });
     return new Promise<ControlState>((answer, refuse) => {
       s.job('A demonstration is being recorded.', c.signal, async (signal) => {
-        const x = add(await prepareDemonstration(s, host, p, { signal, annotate }));
+        const x = add(await prepareDemonstration(demonstrationHost(s), host, p, { signal, annotate }));
         jobs.set(x.id, done);
         try {
           await x.begin(signal);
@@ -281,7 +298,7 @@ export function controlHandlers(h: Handlers, s: Studio): ControlService {
   });
 
   return {
-    bookOf: (desktop) => s.own.bookOf(desktop),
+    registryOf: (desktop) => s.own.registryOf(desktop),
     close: async () => {
       await Promise.all(
         [...sessions.values()].map((x) =>

@@ -3,7 +3,7 @@ import type { DesktopRow } from '../protocol/types.js';
 import { buildDesktop } from '../cluster/provide.js';
 import { schemas, type Handlers } from './params.js';
 import type { Studio } from './studio.js';
-import { ServiceError } from './types.js';
+import { ServiceError } from '../domain/index.js';
 
 /** A desktop's row is told at most so often. */
 const CHANGED_MS = 250;
@@ -20,7 +20,7 @@ export function desktopHandlers(h: Handlers, s: Studio): void {
     };
   });
   h.on(m.restartDesktop, schemas.desktop, (p) => {
-    if (!s.session?.desktops.restart(p.desktop) && !s.own.bookOf(p.desktop)?.restart(p.desktop))
+    if (!s.session?.desktops.restart(p.desktop) && !s.own.registryOf(p.desktop)?.restart(p.desktop))
       throw new ServiceError(
         'not.found',
         `There is no desktop ${p.desktop}.`,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { GLYPH_SPEC, type ProcessEntry } from '../domain/index.js';
 import { parseRunFile } from '../config/index.js';
-import { trainerOptions } from '../run/mapping.js';
+import { trainerOptions } from '../trainer/native/options.js';
 import { createTrainer } from '../trainer/native/engine.js';
 
 /**

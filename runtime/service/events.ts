@@ -3,7 +3,7 @@ import type { StoredEvent } from '../data/events.js';
 import type { RunEvent } from '../protocol/types.js';
 import { rowsOf } from '../queries/rows.js';
 import { nextSeq } from '../queries/trajectory.js';
-import { advantageOptions } from './advantage.js';
+import { interpreterOf } from './interpreter.js';
 import { concerns, eventTypes, rowsNeeded, toRunEvent } from './mapEvents.js';
 import type { OpenRun, Studio } from './studio.js';
 import type { EventBatch, EventQuery } from './types.js';
@@ -86,7 +86,7 @@ function map(studio: Studio, run: string, part: readonly StoredEvent[]): Promise
   const ids = [...new Set(part.flatMap(rowsNeeded))];
   return studio.read(run, async (r) => {
     const rows = ids.length > 0 ? await rowsOf(r.reader, ids, r.alive) : new Map<string, never>(),
-      options = advantageOptions(r.facts);
-    return part.flatMap((e) => toRunEvent(e, rows, options) ?? []);
+      interpreter = interpreterOf(r.facts);
+    return part.flatMap((e) => toRunEvent(e, rows, interpreter) ?? []);
   });
 }

@@ -50,7 +50,7 @@ export function createStudioService(o: StudioServiceOptions): StudioService {
     watch: async (desktop, w, signal) =>
       Promise.resolve(
         watchDesktop(
-          control.bookOf(desktop) ?? studio.own.bookOf(desktop) ?? studio.session?.desktops,
+          control.registryOf(desktop) ?? studio.own.registryOf(desktop) ?? studio.session?.desktops,
           desktop,
           w,
           signal,

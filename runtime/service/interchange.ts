@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { z } from 'zod';
-import { StudioError, toRunError } from '../domain/index.js';
+import { StudioError, isRunName, toRunError, ServiceError } from '../domain/index.js';
 import * as m from '../protocol/humanMethods.js';
 import type {
   ExportResult,
@@ -13,18 +13,17 @@ import type {
   InterchangeProgress,
   RunPath,
 } from '../protocol/types.js';
-import { newRun } from '../data/collections.js';
+import { newTarget } from '../interchange/importer.js';
 import type {
   FromInterchange,
   InterchangeAnswers,
   InterchangeJob,
   InterchangeWorkerData,
-} from '../interchange/interchangeWorker.js';
+} from './interchangeWorker.js';
 import type { ReadOptions } from '../interchange/types.js';
-import { isRunName } from '../human/runWriter.js';
 import { fields, type Handlers } from './params.js';
 import type { Studio } from './studio.js';
-import { ServiceError, type ServiceContext } from './types.js';
+import type { ServiceContext } from './types.js';
 
 const { run, text } = fields,
   format = z.enum(['osworld', 'agentnet', 'dart', 'ui-tars', 'traj']).optional(),
@@ -93,9 +92,9 @@ export function interchangeHandlers(h: Handlers, s: Studio): void {
   h.on(m.importTrajectories, schemas.import, (p, c) =>
     s.job('Trajectories are being imported.', c.signal, async (signal): Promise<ImportResult> => {
       const dir = await targetOf(s, p),
-        create = existsSync(join(dir, 'run.json')) ? {} : { create: newRun(p.name ?? '', Date.now()) };
+        target = existsSync(join(dir, 'run.json')) ? { dir } : newTarget(dir, p.name ?? '');
       idle(s, dir);
-      if (create.create)
+      if (target.create)
         await mkdir(resolve(dir, '..'), { recursive: true }).catch((e: unknown) => {
           throw new StudioError(
             'store.io',
@@ -104,12 +103,12 @@ export function interchangeHandlers(h: Handlers, s: Studio): void {
             { cause: e },
           );
         });
-      await s.appending.get(dir)?.closing;
+      await s.writers.closed(dir);
       s.readers.forget(dir);
       try {
         const r = await answer(
           s,
-          { do: 'import', source: sourceOf(p), target: { dir, entry: s.entry, ...create }, pool: p.pool ?? true },
+          { do: 'import', source: sourceOf(p), target: { ...target, entry: s.entry }, pool: p.pool ?? true },
           c,
           signal,
         );
@@ -160,7 +159,7 @@ type ImportPreviewFormat = NonNullable<z.infer<typeof format>>;
 
 /** The folder of a run that is there; else `not.found`. */
 async function runAt(s: Studio, at: RunPath): Promise<RunPath> {
-  await s.read(at, () => Promise.resolve());
+  await s.mustExist(at);
   return resolve(at);
 }
 

@@ -1,9 +1,8 @@
 import { isAssisted, isError, type JournalEvent, type StoredEvent } from '../data/events.js';
 import type { GroupView, RunEvent, RunEventType, TrajectoryRow } from '../protocol/types.js';
-import type { AdvantageOptions } from '../trainer/objective/advantages.js';
 import { laneOfRecord } from '../queries/lanes.js';
 import { evalPoint } from '../queries/overview.js';
-import { stepView } from '../queries/steps.js';
+import { stepView, type Interpreter } from '../queries/steps.js';
 import { advantagesOf } from '../queries/trajectory.js';
 
 /** Which journal records become which event; all others are not for the UI. */
@@ -65,7 +64,7 @@ export function concerns(e: StoredEvent, rollout: string): boolean {
 export function toRunEvent(
   e: StoredEvent,
   rows: ReadonlyMap<string, TrajectoryRow>,
-  o: AdvantageOptions,
+  interpreter: Interpreter,
 ): RunEvent | undefined {
   const base = { seq: e.seq, at: e.at };
   switch (e.type) {
@@ -98,7 +97,10 @@ export function toRunEvent(
         ...base,
         type: 'step',
         rollout: e.rollout,
-        step: stepView({ step: e.step, at: e.at, extra: e.extra, instruction: rows.get(e.rollout)?.instruction ?? '' }),
+        step: stepView(
+          { step: e.step, at: e.at, extra: e.extra, instruction: rows.get(e.rollout)?.instruction ?? '' },
+          interpreter,
+        ),
       };
     case 'trajectory.recorded':
       return { ...base, type: 'ended', row: endedRow(e.head, rows.get(e.head.id)) };
@@ -117,7 +119,7 @@ export function toRunEvent(
       return {
         ...base,
         type: 'group',
-        group: formedGroup(e, rows, o),
+        group: formedGroup(e, rows, interpreter),
         injected: e.members.filter((m) => m.injected).length,
         ...(steps.length > 0 ? { keptShare: steps.filter(Boolean).length / steps.length } : {}),
       };
@@ -191,9 +193,9 @@ function endedRow(h: Head, row: TrajectoryRow | undefined): TrajectoryRow {
 function formedGroup(
   e: Extract<StoredEvent, { type: 'group.formed' }>,
   rows: ReadonlyMap<string, TrajectoryRow>,
-  o: AdvantageOptions,
+  interpreter: Interpreter,
 ): GroupView {
-  const advantages = advantagesOf(e.members, o);
+  const advantages = advantagesOf(e.members, interpreter);
   return {
     id: e.group,
     family: e.family,

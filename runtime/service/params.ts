@@ -2,7 +2,8 @@ import { PROVENANCE_KINDS, PROVIDER_CHOICES } from '../domain/index.js';
 import { z } from 'zod';
 import type { RequestType } from 'vscode-jsonrpc';
 import type * as m from '../protocol/methods.js';
-import { ServiceError, type Handler, type ServiceContext } from './types.js';
+import type { Handler, ServiceContext } from './types.js';
+import { ServiceError } from '../domain/index.js';
 
 /** The boundary: what a client sends is checked here, once, before anything acts on it. */
 

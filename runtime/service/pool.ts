@@ -4,11 +4,11 @@ import * as m from '../protocol/humanMethods.js';
 import type { PoolView, RunPath } from '../protocol/types.js';
 import { parseRunFile } from '../config/index.js';
 import { poolView } from '../queries/pool.js';
-import { openRunWriter, type RunWriter } from '../human/runWriter.js';
+import type { RunWriter } from '../human/runWriter.js';
 import { coalesce } from './desktops.js';
 import { fields, type Handlers } from './params.js';
 import type { Studio } from './studio.js';
-import { ServiceError } from './types.js';
+import { ServiceError } from '../domain/index.js';
 
 const { run, text } = fields,
   reason = z.string().trim().min(1).max(2000),
@@ -34,8 +34,8 @@ export function poolHandlers(h: Handlers, s: Studio): void {
       }),
     );
   const change = async (dir: RunPath, f: (w: RunWriter) => Promise<void>): Promise<PoolView> => {
-    await s.read(dir, () => Promise.resolve()); // what is no run is `not.found`, not a folder that cannot be locked
-    const w = await openRunWriter(s, dir);
+    await s.mustExist(dir); // what is no run is `not.found`, not a folder that cannot be locked
+    const w = await s.writers.open(dir);
     try {
       await f(w);
       return await view(dir);

@@ -1,13 +1,12 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { StudioError, type ProcessEntry } from '../domain/index.js';
+import { StudioError, type ProcessEntry, ServiceError } from '../domain/index.js';
 import { FollowedRun } from '../data/store/followedRun.js';
 import { segmentName, segments } from '../data/store/journalReader.js';
 import { dropSpareIndex, prepareIndex } from '../data/store/runIndex.js';
 import { RunReader } from '../data/store/runStore.js';
 import { runHolder } from '../data/store/runLock.js';
 import type { RunPath } from '../protocol/types.js';
-import { ServiceError } from './types.js';
 
 /** Runs kept open for reading; each has its index in a worker thread of its own. */
 const OPEN = 4;

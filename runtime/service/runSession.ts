@@ -7,10 +7,10 @@ import type { DataStats } from '../data/dataStats.js';
 import type { RunStore } from '../data/store/runStore.js';
 import type { StartParams } from '../protocol/methods.js';
 import type { RunPath, RunState, RunStatus } from '../protocol/types.js';
-import type { DesktopBook } from '../rollout/desktopRegistry.js';
+import type { DesktopRegistry } from '../rollout/desktopRegistry.js';
 import { locatePools } from '../run/poolSources.js';
-import { newRunId } from '../data/runFolders.js';
-import type { HeldRollout } from '../run/held.js';
+import { newRunId } from '../run/runFolders.js';
+import type { HeldRollout } from '../run/runAccess.js';
 import { openRun, type TrainingRun } from '../run/trainRun.js';
 
 export interface SessionPlan {
@@ -130,7 +130,7 @@ export class RunSession {
   get store(): RunStore {
     return this.data.store;
   }
-  get desktops(): DesktopBook {
+  get desktops(): DesktopRegistry {
     return this.#training.desktops;
   }
   stats(): DataStats {

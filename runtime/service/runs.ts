@@ -6,9 +6,10 @@ import * as m from '../protocol/methods.js';
 import type { RunSummary } from '../protocol/types.js';
 import { evaluateRun } from '../run/evaluateRun.js';
 import { checkpoints, evalPoints } from '../queries/overview.js';
-import { suiteTasks, taskRows } from '../queries/tasks.js';
+import { untriedTasks, taskRows } from '../queries/tasks.js';
 import { nextSeq } from '../queries/trajectory.js';
-import { listRunFolders } from '../data/runFolders.js';
+import { listRunFolders } from '../run/runFolders.js';
+import { suiteFamilies } from './facts.js';
 import { planResume, planStart } from './runSession.js';
 import { schemas, type Handlers } from './params.js';
 import type { Studio } from './studio.js';
@@ -55,7 +56,7 @@ export function runHandlers(h: Handlers, s: Studio): void {
   );
   h.on(m.listTasks, schemas.listTasks, (p) =>
     p.run === undefined
-      ? { tasks: suiteTasks() }
+      ? { tasks: untriedTasks(suiteFamilies()) }
       : s.read(p.run, async (r) => ({ tasks: await taskRows(r.reader, r.facts, r.session?.stats(), p.runnable) })),
   );
   h.on(m.evaluate, schemas.evaluate, async (p, c) => {

@@ -1,18 +1,19 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { createHash } from 'node:crypto';
 import { join, resolve } from 'node:path';
-import { StudioError, toRunError, type ProcessEntry } from '../domain/index.js';
+import { StudioError, toRunError, type ProcessEntry, ServiceError } from '../domain/index.js';
 import type { RunReader } from '../data/store/runStore.js';
 import type { Ledger, RunPath, RunState, RunSummary } from '../protocol/types.js';
 import { chooseProvider } from '../cluster/provide.js';
 import { Annotations } from '../annotations/annotations.js';
-import { OwnDesktops } from '../human/personalDesktops.js';
-import { factsOf, type RunFacts } from '../queries/facts.js';
+import { PersonalDesktops } from '../human/personalDesktops.js';
+import type { RunFacts } from '../queries/facts.js';
+import { factsOf } from './facts.js';
 import { endOf, ledgerFromIndex, ledgerOf, summaryOf } from '../queries/overview.js';
 import { RunSession, type SessionPlan } from './runSession.js';
-import type { Appending } from '../human/runWriter.js';
+import { RunWriters } from '../human/runWriter.js';
 import { Readers, markOf } from './readers.js';
-import { ServiceError, type Broadcast } from './types.js';
+import type { Broadcast } from './types.js';
 
 /** Where the service writes what it has to say; the daemon puts it into its log. */
 export type ServiceLog = (level: 'info' | 'warn' | 'error', message: string) => void;
@@ -41,14 +42,14 @@ export class Studio {
   readonly recent: string[] = [];
   readonly readers: Readers;
   /** Desktops of people and of replays. */
-  readonly own = new OwnDesktops();
+  readonly own = new PersonalDesktops();
   /** What people said of trajectories, of every run. */
   readonly annotations = new Annotations((text) => {
     this.log('warn', text);
   });
   session: RunSession | undefined;
-  /** Runs that are over and are open for what people add to them (human/runWriter.ts). */
-  readonly appending = new Map<RunPath, Appending>();
+  /** Of what people add to runs, under way or over. */
+  readonly writers: RunWriters;
   readonly #facts = new Map<RunPath, Promise<RunFacts>>();
   readonly #jobs = new Map<AbortController, string>();
   readonly #broadcast = new Set<(b: Broadcast) => void>();
@@ -63,7 +64,23 @@ export class Studio {
     this.cacheDir = o.cacheDir;
     this.#log = o.log;
     this.readers = new Readers(o.entry, (run) => {
-      void this.#told(run);
+      void this.told(run);
+    });
+    const active = (): RunSession | undefined => this.session;
+    this.writers = new RunWriters({
+      entry: o.entry,
+      get session() {
+        return active();
+      },
+      forget: (run) => {
+        this.readers.forget(run);
+      },
+      changed: (run) => {
+        void this.told(run);
+      },
+      poolChanged: (run) => {
+        this.broadcast({ method: 'pool/changed', params: { run } });
+      },
     });
   }
 
@@ -120,7 +137,7 @@ export class Studio {
     const run = plan.dir,
       starting: Promise<RunSession> = unlessAborted(this.#desktops(plan), signal)
         .then(async () => {
-          await this.appending.get(run)?.closing;
+          await this.writers.closed(run);
           this.readers.forget(run);
           this.#facts.delete(run);
           return RunSession.start(plan, {
@@ -141,7 +158,7 @@ export class Studio {
           if (!signal?.aborted) return session;
           this.log('info', `Run ${plan.run} was cancelled while it started`);
           await session.stop(true);
-          void this.#told(run);
+          void this.told(run);
           throw cancelled();
         });
     this.#starting = starting;
@@ -154,7 +171,7 @@ export class Studio {
         this.session = undefined;
         if (error) this.log('error', `${plan.run}: ${error.message} ${error.remedy}`);
         for (const l of this.#sessions) l(undefined);
-        void this.#told(run);
+        void this.told(run);
         this.#settle();
       });
       return session;
@@ -204,6 +221,10 @@ export class Studio {
     );
   }
 
+  /** Rejects with `not.found` for a folder that is no run. */
+  async mustExist(run: RunPath): Promise<void> {
+    await this.read(run, () => Promise.resolve());
+  }
   /** Reads a run while `f` runs. */
   async read<T>(run: RunPath, f: (r: OpenRun) => Promise<T>): Promise<T> {
     const dir = resolve(run),
@@ -224,16 +245,15 @@ export class Studio {
       // It ended meanwhile: what was asked is read from its folder.
       await session.ended;
     }
-    const appending = this.appending.get(dir),
-      written = await appending?.open.catch(() => undefined);
-    if (written && !written.store.closed) {
+    const written = await this.writers.reader(dir);
+    if (written) {
       try {
-        return await f({ reader: written.store, alive: false, facts: await this.#factsOf(dir, written.store) });
+        return await f({ reader: written, alive: false, facts: await this.#factsOf(dir, written) });
       } catch (e) {
-        if (!written.store.closed) throw e;
+        if (!written.closed) throw e;
       }
     }
-    await appending?.closing;
+    await this.writers.closed(dir);
     const r = await this.readers.use(dir);
     try {
       return await f({ reader: r.reader, alive: r.alive, facts: await this.#factsOf(dir, r.reader) });
@@ -304,14 +324,7 @@ export class Studio {
       for (const j of this.#jobs.keys()) j.abort();
       await this.#starting?.catch(() => undefined);
       await Promise.all([this.session?.stop(this.#now), this.own.close()]);
-      await Promise.all(
-        [...this.appending.values()].map((a) =>
-          a.open.then(
-            (r) => r.close(),
-            () => undefined,
-          ),
-        ),
-      );
+      await this.writers.close();
       await this.annotations.close();
       await this.readers.close();
     })();
@@ -319,10 +332,7 @@ export class Studio {
   }
 
   /** Says that a run is not what it was. */
-  told(run: RunPath): Promise<void> {
-    return this.#told(run);
-  }
-  async #told(run: RunPath): Promise<void> {
+  async told(run: RunPath): Promise<void> {
     if (this.#closing) return;
     const state = await this.read(run, (r) => this.stateOf(r)).then(
       (s) => s.state,

@@ -8,7 +8,7 @@ import { annotatedOf } from '../annotations/facts.js';
 import { partView } from '../annotations/revise.js';
 import { listTrajectories, withMarks } from '../queries/rows.js';
 import { groupView } from '../queries/trajectory.js';
-import { advantageOptions } from './advantage.js';
+import { interpreterOf } from './interpreter.js';
 import { noPart, recorded } from './annotations.js';
 import { schemas, type Handlers } from './params.js';
 import type { Thumbnails } from './thumbnails.js';
@@ -31,7 +31,7 @@ export function trajectoryHandlers(h: Handlers, s: Studio, thumbs: Thumbnails): 
   );
   h.on(m.getTrajectory, schemas.trajectory, (p) => s.read(p.run, (r) => view(r, p)));
   h.on(m.getGroup, schemas.group, (p) =>
-    s.read(p.run, (r) => groupView(r.reader, p.group, { alive: r.alive, advantage: advantageOptions(r.facts) })),
+    s.read(p.run, (r) => groupView(r.reader, p.group, { alive: r.alive, interpreter: interpreterOf(r.facts) })),
   );
   h.on(m.exportTrajectory, schemas.exportTrajectory, (p) =>
     s.read(p.run, async (r) => {

@@ -84,15 +84,3 @@ export interface StudioService {
   /** Stops what is active cleanly; `now` without grace. Idempotent. */
   close(o: { readonly now: boolean }): Promise<void>;
 }
-
-/** An error only a daemon can say; carried like StudioError. */
-export class ServiceError extends Error {
-  readonly kind: 'params.invalid' | 'not.found' | 'busy' | 'draining';
-  readonly remedy: string;
-  constructor(kind: ServiceError['kind'], message: string, remedy: string) {
-    super(message);
-    this.name = 'ServiceError';
-    this.kind = kind;
-    this.remedy = remedy;
-  }
-}

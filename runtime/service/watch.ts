@@ -1,7 +1,7 @@
-import type { Frame } from '../domain/index.js';
+import { type Frame, ServiceError } from '../domain/index.js';
 import { pngOf } from '../data/store/png.js';
-import type { DesktopBook } from '../rollout/desktopRegistry.js';
-import { ServiceError, type ScreenPatch } from './types.js';
+import type { DesktopRegistry } from '../rollout/desktopRegistry.js';
+import type { ScreenPatch } from './types.js';
 
 export interface Rect {
   readonly x: number;
@@ -17,13 +17,13 @@ export interface Rect {
  * desktop is gone.
  */
 export function watchDesktop(
-  book: DesktopBook | undefined,
+  registry: DesktopRegistry | undefined,
   id: string,
   o: { readonly maxFps: number },
   signal: AbortSignal,
 ): { width: number; height: number; patches: AsyncIterable<ScreenPatch> } {
-  const desktop = book?.desktop(id);
-  if (!book || !desktop)
+  const desktop = registry?.desktop(id);
+  if (!registry || !desktop)
     throw new ServiceError(
       'not.found',
       `There is no desktop ${id}.`,
@@ -32,7 +32,7 @@ export function watchDesktop(
   const { width, height } = desktop.screen,
     pause = 1000 / Math.min(60, Math.max(0.2, o.maxFps));
 
-  async function* patches(b: DesktopBook): AsyncGenerator<ScreenPatch, void, undefined> {
+  async function* patches(b: DesktopRegistry): AsyncGenerator<ScreenPatch, void, undefined> {
     const news = new Bell(signal);
     let last: Frame | undefined,
       gone = false;
@@ -88,7 +88,7 @@ export function watchDesktop(
       news.close();
     }
   }
-  return { width, height, patches: patches(book) };
+  return { width, height, patches: patches(registry) };
 }
 
 /** Something to wait for that may ring before anybody waits. */

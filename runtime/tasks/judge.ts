@@ -3,7 +3,7 @@ import { checkName, subject } from './checkName.js';
 import type { TaskContext } from './context.js';
 import { checkCancelled } from './context.js';
 import { MissingFile } from './getters/files.js';
-import type { GetterConfig } from './getters/index.js';
+import type { GetterConfig } from './getters/types.js';
 import { getters } from './getters/index.js';
 import { metrics } from './metrics/index.js';
 import type { Verdict } from './metrics/types.js';

@@ -137,3 +137,5 @@ export const DOCKER_PACKAGES = [
   ['iptables', 'iptables'],
   ['mmdebstrap', 'mmdebstrap'],
 ];
+/** The reference of the trainer's test against autograd. */
+export const TORCH_PACKAGES = [['/usr/lib/python3/dist-packages/torch/__init__.py', 'python3-torch']];

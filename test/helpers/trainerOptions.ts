@@ -1,7 +1,7 @@
 import { parseRunFile } from '../../runtime/config/index.js';
-import { trainerOptions } from '../../runtime/run/mapping.js';
 import {
   TRAINER_CONSTANTS,
+  trainerOptions,
   type RunFileOptions,
   type TrainerConstants,
   type TrainerOptions,

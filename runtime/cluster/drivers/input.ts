@@ -1,7 +1,7 @@
 import type { Action, Modifier, Point } from '../../domain/index.js';
+import { charKeysym, keyKeysym, typedChars } from '../../domain/keysyms.js';
 import { SCROLL_DEFAULT, StudioError, WAIT_DEFAULT_MS } from '../../domain/index.js';
 import { Keyboard, type KeyPlace } from './keyboard.js';
-import { charKeysym, keyKeysym, typedChars } from './keysyms.js';
 import { LiveInput } from './liveInput.js';
 import { ButtonPress, ButtonRelease, KeyPress, KeyRelease, Motion, type X11Client } from './x11Client.js';
 

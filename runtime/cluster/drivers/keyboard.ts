@@ -1,4 +1,4 @@
-import { SHIFT } from './keysyms.js';
+import { SHIFT } from '../../domain/keysyms.js';
 
 /** One key to press: keycode, and whether shift must be held for this keysym. */
 export interface KeyPlace {

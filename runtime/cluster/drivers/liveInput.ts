@@ -1,7 +1,7 @@
 import type { Point } from '../../domain/index.js';
+import { liveKeysym, modifierKeysym } from '../../domain/keysyms.js';
 import type { DesktopInput } from '../types.js';
 import type { Keyboard, KeyPlace } from './keyboard.js';
-import { liveKeysym, modifierKeysym } from './keysyms.js';
 import { ButtonPress, ButtonRelease, KeyPress, KeyRelease, Motion, type X11Client } from './x11Client.js';
 
 /** What `Input` lends: one keyboard map, and one idea of where the last click was. */

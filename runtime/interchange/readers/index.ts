@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path';
-import { trajectoryFileFormat } from '../../protocol/trajectoryFile.js';
+import { trajectoryFileFormat } from '../../domain/index.js';
 import { readSlice } from '../folder.js';
 import type { Found, ImportFormat } from '../types.js';
 import { readAgentnet } from './agentnet.js';

@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import type { Action, Size } from '../../domain/index.js';
-import { parseTrajectory } from '../../protocol/trajectoryFile.js';
-import type { FrameLink, StepView } from '../../protocol/types.js';
+import { type Action, type Size, type FrameLink, type StepView, parseTrajectory } from '../../domain/index.js';
 import { lines } from '../folder.js';
 import { Unusable, limits } from '../types.js';
 import type { Found, Picture } from '../types.js';

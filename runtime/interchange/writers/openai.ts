@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { formatAnswer } from '../../policy/actions/uiTars.js';
-import { messagesOf, uiTarsPrompt } from '../../policy/remote/prompt.js';
-import type { Message, Turn } from '../../policy/remote/prompt.js';
+import { messagesOf, uiTarsPrompt, type Message, type Turn } from '../../policy/actions/prompt.js';
 import { Unusable } from '../types.js';
 import { Images, Lines } from './write.js';
 import type { WriteContext, Writer } from './write.js';

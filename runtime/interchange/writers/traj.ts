@@ -1,7 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { serializeTrajectory } from '../../protocol/trajectoryFile.js';
-import { trajectoryView } from '../../queries/trajectory.js';
+import { serializeTrajectory } from '../../domain/index.js';
 import { unitView } from '../revise.js';
 import { copyFrame, fileName } from './write.js';
 import type { WriteContext, Writer } from './write.js';
@@ -10,7 +9,7 @@ import type { WriteContext, Writer } from './write.js';
  * Our own files, one a trajectory, with tokens, weights and verdicts; frames/ beside them. They open in the editor
  * without a run.
  */
-export function trajWriter({ run, dir }: WriteContext): Writer {
+export function trajWriter({ run, view, dir }: WriteContext): Writer {
   return {
     async add(t, { root, places }) {
       const frames = [...t.steps.map((s) => s.frame), ...(t.last ? [t.last] : [])];
@@ -19,11 +18,8 @@ export function trajWriter({ run, dir }: WriteContext): Writer {
         await mkdir(dirname(to), { recursive: true });
         await copyFrame(run, f, to);
       }
-      const view = await trajectoryView(run, root, {
-        alive: false,
-        advantage: { baseline: 'trajectory', norm: 'std' },
-      });
-      await writeFile(join(dir, `${fileName(t.id)}.traj.jsonl`), serializeTrajectory(unitView(view, t, places)));
+      const recorded = await view(run, root);
+      await writeFile(join(dir, `${fileName(t.id)}.traj.jsonl`), serializeTrajectory(unitView(recorded, t, places)));
     },
     close: () => Promise.resolve(),
   };

@@ -3,7 +3,7 @@ import { constants } from 'node:fs';
 import { copyFile, mkdir, open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { FrameRef, RolloutId, Trajectory } from '../../domain/index.js';
+import type { FrameRef, RolloutId, Trajectory, TrajectoryView } from '../../domain/index.js';
 import type { CoordinateMode } from '../../policy/actions/coordinates.js';
 import type { RunReader } from '../../data/store/runStore.js';
 import { Unusable } from '../types.js';
@@ -12,8 +12,11 @@ export interface WriteOptions {
   /** Coordinates of UI-TARS text. */
   readonly coordinates: CoordinateMode;
 }
+/** A recorded trajectory for people. Whoever exports gives it: this room knows no policy or trainer. */
+export type ReadView = (run: RunReader, rollout: RolloutId) => Promise<TrajectoryView>;
 export interface WriteContext {
   readonly run: RunReader;
+  readonly view: ReadView;
   /** Folder of this part of the export. */
   readonly dir: string;
   readonly options: WriteOptions;

@@ -14,8 +14,7 @@ import type { Completion } from './completion.js';
 import { traceOf, versionOf } from './completion.js';
 import type { EndpointOptions } from './endpoints.js';
 import { Endpoints } from './endpoints.js';
-import type { PromptOptions, Turn } from './prompt.js';
-import { addBoxTokens, messagesOf, uiTarsPrompt } from './prompt.js';
+import { type PromptOptions, type Turn, addBoxTokens, messagesOf, uiTarsPrompt } from '../actions/prompt.js';
 
 export interface OpenAiPolicyOptions extends EndpointOptions {
   readonly model: string;

@@ -3,7 +3,7 @@ import type { TaskContext } from '../context.js';
 import { desktopPath } from '../context.js';
 import type { Value } from '../values.js';
 import { FileValue, truthy } from '../values.js';
-import type { Getter, GetterConfig } from './index.js';
+import type { Getter, GetterConfig } from './types.js';
 
 /** Python's FileNotFoundError in a result getter: the task is judged 0. */
 export class MissingFile extends Error {}

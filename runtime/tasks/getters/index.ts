@@ -1,15 +1,7 @@
-import type { TaskContext } from '../context.js';
 import type { Value } from '../values.js';
 import { cacheFile, cloudFile, configFile, vmFile } from './files.js';
 import { listDirectory, screenSize, vlcStatus, vmCommand, windowSize } from './system.js';
-
-/** A getter's configuration as the task file has it. */
-export type GetterConfig = Readonly<Record<string, unknown>>;
-/**
- * Null means "not there": a metric judges that 0. Throws MissingFile for a file it was sure to have; any other error is
- * a fault of the verifier.
- */
-export type Getter = (ctx: TaskContext, config: GetterConfig) => Promise<Value>;
+import type { Getter, GetterConfig } from './types.js';
 
 export const getters: Readonly<Record<string, Getter>> = {
   vm_file: vmFile,

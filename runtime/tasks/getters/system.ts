@@ -4,7 +4,7 @@ import { baseName, desktopPath } from '../context.js';
 import { windows } from '../setup/windows.js';
 import type { Value } from '../values.js';
 import { FileValue } from '../values.js';
-import type { Getter } from './index.js';
+import type { Getter } from './types.js';
 
 /** Output of a command inside the desktop; null when it cannot be run. */
 export const vmCommand =

@@ -62,3 +62,26 @@ export const TRAINER_CONSTANTS: TrainerConstants = {
   microBatch: 4,
   slots: 8,
 };
+
+/** What the run file says of training, and where weights go. */
+export function trainerOptions(c: RunConfig, exportDir: string): RunFileOptions & Pick<TrainerConstants, 'exportDir'> {
+  const { trainer: t } = c;
+  return {
+    algorithm: t.algorithm,
+    epsLow: t.epsLow,
+    epsHigh: t.epsHigh,
+    dualClip: t.dualClip,
+    tis: t.tis,
+    klBeta: t.klBeta,
+    entropyBonus: t.entropyBonus,
+    imitationCoef: t.imitationCoef,
+    temperature: c.policy.temperature,
+    lr: t.lr,
+    weightDecay: t.weightDecay,
+    gradClip: t.gradClip,
+    minibatchStates: t.minibatchStates,
+    threads: t.threads,
+    readingCoef: c.warmStart.reading.coef,
+    exportDir,
+  };
+}

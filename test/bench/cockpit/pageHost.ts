@@ -106,6 +106,11 @@ export class PageHost {
       case 'fault':
         this.faults.push(m.message);
         return;
+      case 'action':
+      case 'cancel':
+      case 'title':
+        // What the editor around the page would do; nothing is measured there.
+        return;
     }
   }
 }

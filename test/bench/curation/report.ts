@@ -238,7 +238,7 @@ export function curationReport(
       '',
       ...(results[0]
         ? [
-            `Made at commit ${[...new Set(results.map((r) => r.commit))].join(', ')} on ${String(results[0].machine['cpu'])}, ${String(results[0].machine['cores'])} cores, Node ${String(results[0].machine['node'])}, with other work on the machine (load ${Math.min(...results.map((r) => r.load[0])).toFixed(0)} to ${Math.max(...results.map((r) => r.load[1])).toFixed(0)}): times are not comparable between runs, rollouts are what is fixed. Commands and run files are in raw/.`,
+            `Made at commit ${[...new Set(results.map((r) => r.commit))].join(', ')} on ${String(results[0].machine['cpu'])}, ${String(results[0].machine['cores'])} cores, Node ${String(results[0].machine['node'])}, with other work on the machine (load ${Math.min(...results.map((r) => r.load[0])).toFixed(0)} to ${Math.max(...results.map((r) => r.load[1])).toFixed(0)}): times are not comparable between runs, rollouts are what is fixed. Commands and run files are in runs.jsonl.`,
             '',
           ]
         : []),

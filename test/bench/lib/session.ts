@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Bar } from './report.js';
 import { benchArgs, finish } from './report.js';
@@ -51,8 +51,9 @@ export function sessionArgs(argv?: string[]): SessionArgs {
 /**
  * `npm run bench:NAME`: does the experiments in order and writes the report after each of them, so that what is in the
  * folder is whole at any moment. Run folders are kept under `--work` (default .cache/bench/NAME), results go to `--out`
- * (default dist/bench/NAME): NAME.json, .md, .svg and raw/ with one file per run. `--report`: only write the report of
- * what there is. Ctrl-C ends it cleanly; the same command goes on.
+ * (default dist/bench/NAME): NAME.json, .md, .svg and runs.jsonl, one line a run: what the tables are made from.
+ * `--report`: only write the report of what there is, in `--work` or in runs.jsonl. Ctrl-C ends it cleanly; the same
+ * command goes on.
  */
 export async function session(
   bench: string,
@@ -66,7 +67,7 @@ export async function session(
     provider = (args.option('--provider') ?? 'local') as 'auto' | 'docker' | 'local';
   const name = args.quick ? `${bench}-quick` : bench,
     out = resolve(args.option('--out') ?? join('dist/bench', name)),
-    raw = join(out, 'raw');
+    runs = join(out, 'runs.jsonl');
   const lab = new Lab({
     bench,
     dir: args.option('--work') ?? join('.cache/bench', name),
@@ -79,29 +80,34 @@ export async function session(
     command = `npm run bench:${bench}${given.length > 0 ? ` -- ${given.join(' ')}` : ''}`;
   const results: RunResult[] = [],
     failed: string[] = [];
-  mkdirSync(raw, { recursive: true });
+  mkdirSync(out, { recursive: true });
+  const recorded = args.flag('--report') ? readRuns(runs) : new Map<string, RunResult>();
+  // A report of runs that were made elsewhere names their commits and machine, not this one's.
+  const made = (): { commit: string; machine: RunResult['machine'] } =>
+    args.flag('--report') && results.length > 0
+      ? { commit: [...new Set(results.map((r) => r.commit))].join(' '), machine: results[0]!.machine }
+      : { commit: lab.commit, machine: machine() };
   const write = (): Written => {
     const w = report(results, failed);
     writeAtomic(join(out, `${bench}.md`), `${w.markdown}\nCommand: \`${command}\`\n`);
     writeAtomic(join(out, `${bench}.svg`), w.svg);
+    writeAtomic(runs, results.map((r) => JSON.stringify(r) + '\n').join(''));
     writeAtomic(
       join(out, `${bench}.json`),
-      JSON.stringify({ bench, commit: lab.commit, machine: machine(), command, rows: w.rows, bars: w.bars }, null, 1) +
-        '\n',
+      JSON.stringify({ bench, ...made(), command, rows: w.rows, bars: w.bars }, null, 1) + '\n',
     );
     return w;
   };
   for (const [i, e] of experiments.entries()) {
     if (signal.aborted) break;
     if (args.flag('--report')) {
-      const r = lab.finished(e);
+      const r = lab.finished(e) ?? recorded.get(e.name);
       if (r) results.push(r);
       continue;
     }
     try {
       const r = await lab.run(e, `[${i + 1}/${experiments.length}]`);
       results.push(r);
-      writeAtomic(join(raw, `${e.name.replaceAll('/', '_')}.json`), JSON.stringify(r, null, 1) + '\n');
       write();
     } catch (error) {
       if (error instanceof Interrupted) break;
@@ -115,4 +121,13 @@ export async function session(
   console.log(`${out}; ${results.length} of ${experiments.length} runs, ${((Date.now() - began) / 1000).toFixed(0)} s`);
   if (signal.aborted) process.exitCode = 130;
   else if (failed.length > 0) process.exitCode = 1;
+}
+
+/** The runs of an earlier session, by name; none where there is no such file. */
+function readRuns(file: string): Map<string, RunResult> {
+  if (!existsSync(file)) return new Map();
+  const lines = readFileSync(file, 'utf8')
+    .split('\n')
+    .filter((l) => l !== '');
+  return new Map(lines.map((l) => JSON.parse(l) as RunResult).map((r) => [r.name, r]));
 }

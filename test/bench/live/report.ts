@@ -150,7 +150,7 @@ export function liveReport(
       '',
       ...(first
         ? [
-            `Made at commit ${[...new Set(results.map((r) => r.commit))].join(', ')}; ${String(first.machine['cpu'])}, ${String(first.machine['cores'])} cores, Node ${String(first.machine['node'])}; provider: see each run in raw/.`,
+            `Made at commit ${[...new Set(results.map((r) => r.commit))].join(', ')}; ${String(first.machine['cpu'])}, ${String(first.machine['cores'])} cores, Node ${String(first.machine['node'])}; provider: see each run in runs.jsonl.`,
             '',
           ]
         : []),

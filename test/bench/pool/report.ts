@@ -166,7 +166,7 @@ export function poolReport(
       '',
       ...(results[0]
         ? [
-            `Made at commit ${[...new Set(results.map((r) => r.commit))].join(', ')} on ${String(results[0].machine['cpu'])}, ${String(results[0].machine['cores'])} cores, Node ${String(results[0].machine['node'])}; load ${Math.min(...results.map((r) => r.load[0])).toFixed(0)} to ${Math.max(...results.map((r) => r.load[1])).toFixed(0)} (other work on the machine). Run files are in raw/.`,
+            `Made at commit ${[...new Set(results.map((r) => r.commit))].join(', ')} on ${String(results[0].machine['cpu'])}, ${String(results[0].machine['cores'])} cores, Node ${String(results[0].machine['node'])}; load ${Math.min(...results.map((r) => r.load[0])).toFixed(0)} to ${Math.max(...results.map((r) => r.load[1])).toFixed(0)} (other work on the machine). Run files are in runs.jsonl.`,
             '',
           ]
         : []),

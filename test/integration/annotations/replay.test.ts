@@ -20,7 +20,7 @@ import type {
 import { newRun, poolConfigOf } from '../../../runtime/data/collections.js';
 import { demonstrate } from '../../../runtime/run/demonstrate.js';
 import { specOf } from '../../../runtime/cluster/provide.js';
-import { openTasks } from '../../../runtime/run/mapping.js';
+import { openTasks } from '../../../runtime/tasks/open.js';
 import { createStudioService, type Broadcast, type StudioService } from '../../../runtime/service/index.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster.js';
 import { bundle } from '../../helpers/data.js';

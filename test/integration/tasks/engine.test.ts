@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +8,7 @@ import type { Action } from '../../../runtime/domain/index.js';
 import { StudioError } from '../../../runtime/domain/index.js';
 import { cacheName, createTaskEngine, loadTaskFile, openAssets } from '../../../runtime/tasks/index.js';
 import type { TaskEngine } from '../../../runtime/tasks/types.js';
+import { osworldExamples } from '../../helpers/osworld.js';
 import { never, taskOf } from '../../helpers/tasks.js';
 
 const provider = createLocalProvider();
@@ -249,27 +249,24 @@ describe.skipIf(!status.ok)('tasks on a local desktop', () => {
       [1, '640 400 ⏎ '],
     ]);
   });
-  const real = '/work/shared/data/osworld/examples/os/23393935-50c7-4a86-aeea-2b78fd089c5c.json';
-  if (!existsSync(real)) console.log(`skipped: a task of OSWorld itself (there is no file ${real})`);
-  it.skipIf(!existsSync(real))(
-    'a task of OSWorld itself, its downloads from local assets: nothing done, almost, done',
-    async () => {
-      const task = await loadTaskFile(real);
-      expect(engine.check(task).every((n) => n.startsWith('asset:'))).toBe(true);
-      for (const s of task.config)
-        for (const f of (s.parameters['files'] ?? []) as { url: string; path: string }[])
-          await writeFile(join(dir, cacheName(f.url, f.path)), `picture ${f.path}`);
-      const full = createTaskEngine({ assets: await openAssets(dir) });
-      expect(full.check(task)).toEqual([]);
-      await full.setup(task, desktop, never);
-      const reward = async (): Promise<number> => (await full.verify(task, desktop, done, never)).reward;
-      expect(await reward()).toBe(0);
-      await desktop.exec(['sh', '-c', 'cp "$(find ~/Desktop/photos -name "*.jpg" | head -1)" ~/Desktop/cpjpg']);
-      expect(await reward()).toBe(0);
-      await desktop.exec(['sh', '-c', 'find ~/Desktop/photos -name "*.jpg" -exec cp -t ~/Desktop/cpjpg {} +']);
-      expect(await reward()).toBe(1);
-    },
-  );
+  it('a task of OSWorld itself, its downloads from local assets: nothing done, almost, done', async () => {
+    const examples = await osworldExamples();
+    const task = await loadTaskFile(join(examples, 'os/23393935-50c7-4a86-aeea-2b78fd089c5c.json'));
+    await rm(examples, { recursive: true });
+    expect(engine.check(task).every((n) => n.startsWith('asset:'))).toBe(true);
+    for (const s of task.config)
+      for (const f of (s.parameters['files'] ?? []) as { url: string; path: string }[])
+        await writeFile(join(dir, cacheName(f.url, f.path)), `picture ${f.path}`);
+    const full = createTaskEngine({ assets: await openAssets(dir) });
+    expect(full.check(task)).toEqual([]);
+    await full.setup(task, desktop, never);
+    const reward = async (): Promise<number> => (await full.verify(task, desktop, done, never)).reward;
+    expect(await reward()).toBe(0);
+    await desktop.exec(['sh', '-c', 'cp "$(find ~/Desktop/photos -name "*.jpg" | head -1)" ~/Desktop/cpjpg']);
+    expect(await reward()).toBe(0);
+    await desktop.exec(['sh', '-c', 'find ~/Desktop/photos -name "*.jpg" -exec cp -t ~/Desktop/cpjpg {} +']);
+    expect(await reward()).toBe(1);
+  });
   it('a desktop that is gone is lost', async () => {
     const other = await provider.create({ screen: { width: 640, height: 400 }, memoryMb: 512, pids: 256 });
     await provider.destroy(other);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Action } from '../../../runtime/domain/index.js';
+import { type Action, ServiceError } from '../../../runtime/domain/index.js';
 import type { AnnotationOp, StepMark } from '../../../runtime/protocol/types.js';
 import { Annotations } from '../../../runtime/annotations/annotations.js';
 import { annotatedOf } from '../../../runtime/annotations/facts.js';
@@ -12,7 +12,6 @@ import { annotationsDir } from '../../../runtime/annotations/log.js';
 import { readAnnotations } from '../../../runtime/annotations/read.js';
 import { viewOf } from '../../../runtime/annotations/revise.js';
 import { validOps } from '../../../runtime/annotations/validate.js';
-import { ServiceError } from '../../../runtime/service/types.js';
 import { click, recording } from '../../helpers/annotate.js';
 
 const R = 'r000001',

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { keyKeysym } from '../../../runtime/cluster/drivers/keysyms.js';
+import { keyKeysym } from '../../../runtime/domain/keysyms.js';
 import type { Action } from '../../../runtime/domain/index.js';
 import type { InputEvent } from '../../../runtime/protocol/types.js';
 import { Segmenter, type Cut, type SegmentOptions } from '../../../runtime/human/segment.js';

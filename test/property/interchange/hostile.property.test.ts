@@ -14,6 +14,7 @@ import {
   uiTarsFile,
   success,
 } from '../../fixtures/interchange/make.js';
+import { recordedView } from '../../../runtime/service/recordedView.js';
 import { exportRun } from '../../../runtime/interchange/exporter.js';
 
 /** One good trajectory of every format, and the text files they consist of. */
@@ -49,7 +50,10 @@ async function sources(dir: string): Promise<string[]> {
       ],
     },
   ]);
-  await exportRun({ run: join(dir, 'own'), to: join(src, 'traj'), format: 'traj', options: { coordinates: 'qwen25' } });
+  await exportRun(
+    { run: join(dir, 'own'), to: join(src, 'traj'), format: 'traj', options: { coordinates: 'qwen25' } },
+    recordedView,
+  );
   return [
     join(os, 'traj.jsonl'),
     join(os, 'result.txt'),

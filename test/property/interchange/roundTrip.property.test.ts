@@ -7,7 +7,7 @@ import { canonicalAction, type Trajectory } from '../../../runtime/domain/index.
 import { parseActions } from '../../../runtime/policy/actions/uiTars.js';
 import { ContentHash } from '../../../runtime/data/content.js';
 import { RunReader } from '../../../runtime/data/store/runStore.js';
-import { trajectoryView } from '../../../runtime/queries/trajectory.js';
+import { recordedView } from '../../../runtime/service/recordedView.js';
 import { exportRun } from '../../../runtime/interchange/exporter.js';
 import { newRun } from '../../../runtime/data/collections.js';
 import { importInto } from '../../../runtime/interchange/importer.js';
@@ -38,13 +38,7 @@ const essence = (t: Trajectory): unknown => ({
 async function timesOf(dir: string, ts: readonly Trajectory[]): Promise<number[][]> {
   const run = await RunReader.open(dir, { index: 'local' });
   try {
-    return await Promise.all(
-      ts.map(async (t) =>
-        (
-          await trajectoryView(run, t.id, { alive: false, advantage: { baseline: 'trajectory', norm: 'std' } })
-        ).steps.map((s) => s.at),
-      ),
-    );
+    return await Promise.all(ts.map(async (t) => (await recordedView(run, t.id)).steps.map((s) => s.at)));
   } finally {
     await run.close();
   }
@@ -70,12 +64,15 @@ describe('export, then import: equal steps, actions, outcomes, and frames by the
           inFolder(async (dir) => {
             const before = await makeRun(join(dir, 'a'), plans, size),
               written = Date.now();
-            const r = await exportRun({
-              run: join(dir, 'a'),
-              to: join(dir, 'out'),
-              format,
-              options: { coordinates: 'qwen25' },
-            });
+            const r = await exportRun(
+              {
+                run: join(dir, 'a'),
+                to: join(dir, 'out'),
+                format,
+                options: { coordinates: 'qwen25' },
+              },
+              recordedView,
+            );
             expect(r).toMatchObject({ trajectories: plans.length, problems: [] });
             const got = await importInto(
               { path: join(dir, 'out'), format: 'auto', options: {} },
@@ -124,13 +121,16 @@ describe('export, then import: equal steps, actions, outcomes, and frames by the
         inFolder(async (dir) => {
           const before = await makeRun(join(dir, 'a'), plans, size),
             usable = before.filter((t) => t.steps[0]!.actions.length > 0);
-          const done = exportRun({
-            run: join(dir, 'a'),
-            to: join(dir, 'out'),
-            format: 'openai',
-            options: { coordinates: 'absolute' },
-            ...(split ? { split: { share: 0.5, seed: 3 } } : {}),
-          });
+          const done = exportRun(
+            {
+              run: join(dir, 'a'),
+              to: join(dir, 'out'),
+              format: 'openai',
+              options: { coordinates: 'absolute' },
+              ...(split ? { split: { share: 0.5, seed: 3 } } : {}),
+            },
+            recordedView,
+          );
           if (usable.length === 0) {
             await expect(done).rejects.toMatchObject({ kind: 'config.invalid' });
             expect(existsSync(join(dir, 'out'))).toBe(false);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 import { Keyboard } from '../../../runtime/cluster/drivers/keyboard.js';
-import { charKeysym, keyKeysym, SHIFT, typedChars } from '../../../runtime/cluster/drivers/keysyms.js';
+import { charKeysym, keyKeysym, SHIFT, typedChars } from '../../../runtime/domain/keysyms.js';
 
 describe('keysyms', () => {
   it('are Latin-1 code points or Unicode plus 0x01000000', () => {

@@ -5,8 +5,9 @@ import { jsonSchema, mechanismNames, parseRunFile, type RunConfig } from '../../
 import type { Size, TrainBatch } from '../../../runtime/domain/index.js';
 import type { DataConfig } from '../../../runtime/data/config.js';
 import { mechanisms } from '../../../runtime/data/curation/registry.js';
-import { dataConfig, gateOptions, trainerOptions } from '../../../runtime/run/mapping.js';
-import type { RunFileOptions } from '../../../runtime/trainer/native/options.js';
+import { dataConfig } from '../../../runtime/data/fromConfig.js';
+import { gateOptions } from '../../../runtime/rollout/regime.js';
+import { trainerOptions, type RunFileOptions } from '../../../runtime/trainer/native/options.js';
 
 interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { StudioError, id, type Action, type DesktopId, type Frame } from '../../../runtime/domain/index.js';
 import type { Change, Desktop, DesktopEvent, DesktopInput, SettleReport } from '../../../runtime/cluster/types.js';
 import type { ControlState, InputEvent } from '../../../runtime/protocol/types.js';
-import type { HeldRollout } from '../../../runtime/run/held.js';
-import { Hand } from '../../../runtime/human/humanInputRecorder.js';
+import type { HeldRollout } from '../../../runtime/run/runAccess.js';
+import { HumanInputRecorder } from '../../../runtime/human/humanInputRecorder.js';
 import { RecordSession, type RecordDeps } from '../../../runtime/human/record.js';
 import { ABANDON_MS, type SessionHost } from '../../../runtime/human/controlSession.js';
 import { TakeOverSession } from '../../../runtime/human/takeOver.js';
@@ -106,7 +106,7 @@ describe('a hand', () => {
       desktop = new Screen(clock),
       steps: HumanStep[] = [],
       faults: unknown[] = [];
-    const h = new Hand({
+    const h = new HumanInputRecorder({
       desktop,
       frames,
       clock,
@@ -206,12 +206,12 @@ describe('a recording', () => {
       host = hosted(clock),
       kept: string[] = [];
     let closed = 0;
-    const book = {
+    const registry = {
       begin: () => undefined,
       phase: () => undefined,
       progress: () => undefined,
       end: () => undefined,
-    } as unknown as RecordDeps['own']['book'];
+    } as unknown as RecordDeps['own']['registry'];
     const tasks = fakeTasks(clock, {
       ...(o.verify ? { verify: o.verify } : {}),
       verdict: () =>
@@ -227,7 +227,7 @@ describe('a recording', () => {
       segment: {},
       own: {
         desktop,
-        book,
+        registry,
         settle: {},
         resetMs: 1,
         close: () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { takeNext, type Taking } from '../../../runtime/human/take.js';
 import type { SessionHost } from '../../../runtime/human/controlSession.js';
 import type { TakeOverSession } from '../../../runtime/human/takeOver.js';
-import type { HeldRollout } from '../../../runtime/run/held.js';
+import type { HeldRollout } from '../../../runtime/run/runAccess.js';
 import { VirtualClock, flush } from '../../helpers/virtualClock.js';
 
 /** One desktop with rollouts on it, of which the test says when they begin, end, and come to a decision. */

@@ -9,6 +9,7 @@ import { RunReader } from '../../../runtime/data/store/runStore.js';
 import { newRun } from '../../../runtime/data/collections.js';
 import { importInto, preview } from '../../../runtime/interchange/importer.js';
 import type { ImportReport, Preview } from '../../../runtime/interchange/importer.js';
+import { recordedView } from '../../../runtime/service/recordedView.js';
 import { exportRun } from '../../../runtime/interchange/exporter.js';
 import { importLines } from '../../../runtime/interchange/words.js';
 import { fileName } from '../../../runtime/interchange/writers/write.js';
@@ -584,7 +585,10 @@ describe('hostile sources', () => {
       expect(importLines(r).join('')).not.toMatch(/[\x00-\x1f]/);
       for (const format of ['osworld', 'traj'] as const)
         expect(
-          await exportRun({ run: join(dir, 'run'), to: join(dir, format), format, options: { coordinates: 'qwen25' } }),
+          await exportRun(
+            { run: join(dir, 'run'), to: join(dir, format), format, options: { coordinates: 'qwen25' } },
+            recordedView,
+          ),
         ).toMatchObject({ trajectories: 2, problems: [] });
       expect(
         new Set([

@@ -7,8 +7,7 @@ import { StudioError, id } from '../../../runtime/domain/index.js';
 import { entropyLowerBound, traceOf, versionOf } from '../../../runtime/policy/remote/completion.js';
 import type { OpenAiPolicyOptions } from '../../../runtime/policy/remote/openai.js';
 import { createOpenAiPolicy } from '../../../runtime/policy/remote/openai.js';
-import type { Message } from '../../../runtime/policy/remote/prompt.js';
-import { addBoxTokens } from '../../../runtime/policy/remote/prompt.js';
+import { type Message, addBoxTokens } from '../../../runtime/policy/actions/prompt.js';
 import type { PolicySession } from '../../../runtime/policy/types.js';
 import { frameOf } from '../../helpers/policy.js';
 

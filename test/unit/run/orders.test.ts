@@ -35,7 +35,7 @@ function manager(room: number) {
     },
     async write() {
       for (const w of waiting.splice(0)) w();
-      for (let i = 0; i < 5; i++) await null;
+      for (let i = 0; i < 5; i++) await Promise.resolve();
     },
     end(r: RolloutId) {
       out.delete(r);

@@ -26,7 +26,7 @@ import { embeddedPolicy } from '../../../runtime/policy/embedded/embeddedPolicy.
 import { makeSampler } from '../../../runtime/policy/embedded/sampling.js';
 import type { StepAbout } from '../../../runtime/rollout/episode.js';
 import { runEpisode } from '../../../runtime/rollout/episode.js';
-import { DesktopBook } from '../../../runtime/rollout/desktopRegistry.js';
+import { DesktopRegistry } from '../../../runtime/rollout/desktopRegistry.js';
 import { stepExtra } from '../../../runtime/run/stepExtra.js';
 import { coalesce } from '../../../runtime/service/desktops.js';
 import { baseTrainerOptions } from '../../helpers/trainerOptions.js';
@@ -190,7 +190,7 @@ describe('the last screen', () => {
   });
 });
 
-describe('the book of desktops', () => {
+describe('the registry of desktops', () => {
   const clock = new VirtualClock();
   function parts() {
     const listeners = new Set<(e: PoolEvent) => void>(),
@@ -212,10 +212,10 @@ describe('the book of desktops', () => {
         return Promise.resolve();
       },
     } as unknown as DesktopProvider;
-    const book = new DesktopBook(),
+    const registry = new DesktopRegistry(),
       told: [string, string | undefined][] = [];
-    book.onChange((d, row) => told.push([d, row?.state]));
-    book.attach(pool);
+    registry.onChange((d, row) => told.push([d, row?.state]));
+    registry.attach(pool);
     const set = async (state: PoolStatus['desktops'][number]['state'] | undefined): Promise<void> => {
       status = {
         size: 1,
@@ -225,18 +225,18 @@ describe('the book of desktops', () => {
       for (const l of listeners) l({ type: 'state', desktop: id<DesktopId>('d1'), state: state ?? 'stopped', at: 1 });
       await Promise.resolve();
     };
-    return { book, told, set, wrapped: book.wrap(provider), destroyed };
+    return { registry, told, set, wrapped: registry.wrap(provider), destroyed };
   }
 
   it('tells what each does, once a change, and when it is gone', async () => {
-    const { book, told, set } = parts();
+    const { registry, told, set } = parts();
     await set('resetting');
     await set('ready');
     await set('leased');
-    book.begin('d1', { rollout: 'r1', task: 't', instruction: 'do', cap: 4, version: 3, since: 5 });
-    book.progress('d1', 2, 4);
+    registry.begin('d1', { rollout: 'r1', task: 't', instruction: 'do', cap: 4, version: 3, since: 5 });
+    registry.progress('d1', 2, 4);
     await Promise.resolve();
-    expect(book.rows()).toEqual([
+    expect(registry.rows()).toEqual([
       {
         desktop: 'd1',
         provider: 'local',
@@ -252,7 +252,7 @@ describe('the book of desktops', () => {
         version: 4,
       },
     ]);
-    book.end('d1');
+    registry.end('d1');
     await set(undefined);
     expect(told).toEqual([
       ['d1', 'resetting'],
@@ -263,18 +263,18 @@ describe('the book of desktops', () => {
   });
 
   it('gives a desktop up: every call then says so, its pool is told, and its provider destroys the real one', async () => {
-    const { book, wrapped, destroyed } = parts();
+    const { registry, wrapped, destroyed } = parts();
     const d = await wrapped.create({ screen: { width: 10, height: 10 }, memoryMb: 1, pids: 1 }),
       events: DesktopEvent[] = [];
     d.onEvent((e) => events.push(e));
-    expect(book.desktop('d1')).toBe(d);
-    expect(book.restart('nobody')).toBe(false);
-    expect(book.restart('d1')).toBe(true);
+    expect(registry.desktop('d1')).toBe(d);
+    expect(registry.restart('nobody')).toBe(false);
+    expect(registry.restart('d1')).toBe(true);
     expect(events).toMatchObject([{ type: 'lost', error: { kind: 'desktop.lost' } }]);
     await expect(d.observe()).rejects.toMatchObject({ kind: 'desktop.lost' });
     await wrapped.destroy(d);
     expect(destroyed).toEqual(['d1']);
-    expect(book.desktop('d1')).toBeUndefined();
+    expect(registry.desktop('d1')).toBeUndefined();
   });
 });
 

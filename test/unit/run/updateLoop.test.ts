@@ -7,7 +7,7 @@ import { regimeGate } from '../../../runtime/rollout/regime.js';
 import { updateLoop } from '../../../runtime/run/updateLoop.js';
 
 const settle = async (): Promise<void> => {
-  for (let i = 0; i < 30; i++) await null;
+  for (let i = 0; i < 30; i++) await Promise.resolve();
 };
 
 /** A ledger with `ready` groups, a trainer and replicas that end when told. */

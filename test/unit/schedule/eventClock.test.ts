@@ -35,7 +35,7 @@ describe('virtual time', () => {
       log: string[] = [];
     clock.after(1, () => {
       void (async () => {
-        for (let i = 0; i < 500; i++) await null;
+        for (let i = 0; i < 500; i++) await Promise.resolve();
         log.push(`chain at ${clock.now()}`);
       })();
     });

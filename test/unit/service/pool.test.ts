@@ -11,7 +11,6 @@ import { RunReader, RunStore } from '../../../runtime/data/store/runStore.js';
 import * as h from '../../../runtime/protocol/humanMethods.js';
 import * as m from '../../../runtime/protocol/methods.js';
 import type { PoolEntryRow, PoolView, RunSummary, TrajectoryRow } from '../../../runtime/protocol/types.js';
-import { openCollection, openRunWriter } from '../../../runtime/human/runWriter.js';
 import { createStudioService, type Broadcast, type StudioService } from '../../../runtime/service/index.js';
 import { Studio } from '../../../runtime/service/studio.js';
 import {
@@ -208,7 +207,7 @@ describe('pool requests on a run that is over', () => {
       );
     const unsolved = [...tried].filter((f) => !solved.has(f)),
       s = studio(),
-      w = await openRunWriter(s, run),
+      w = await s.writers.open(run),
       family = id<never>('desk/nobody-does-it');
     // A family with two failures of the policy and one success in which a person helped: still never solved.
     const helped = makeTrajectory(
@@ -261,7 +260,7 @@ it('an entry of an older folder is known by its trajectory', async () => {
     store.append({ type: 'pool.added', entry, by: 'person' }),
   ]);
   await store.close();
-  const w = await openRunWriter(studio(), folder);
+  const w = await studio().writers.open(folder);
   expect(await w.record({ ...t, id: id<RolloutId>('o2') }, 'auto')).toMatchObject({ pooled: false, twin: 'o1' });
   await w.close();
   // And the same where a run goes on.
@@ -279,7 +278,7 @@ describe('the run writer', () => {
       base = join(dir, 'collections'),
       told: Broadcast[] = [];
     s.onBroadcast((b) => told.push(b));
-    const w = await openCollection(s, base, 'my demos'),
+    const w = await s.writers.openCollection(base, 'my demos'),
       family = familyIds[0]!,
       demo = (name: string) => ({ rollout: id<RolloutId>(name), family, task: taskOf(family, 1), cap: 9 });
     expect(w.run).toBe(join(base, 'my demos'));
@@ -318,7 +317,7 @@ describe('the run writer', () => {
     await w.close();
     await w.close();
     await expect(w.pool('h1', 'auto')).rejects.toThrow('not open');
-    const again = await openCollection(s, base, 'my demos');
+    const again = await s.writers.openCollection(base, 'my demos');
     expect(await again.pool('h1', 'auto')).toEqual({ pooled: true });
     await again.close();
     const c = client();
@@ -338,23 +337,23 @@ describe('the run writer', () => {
       message: expect.stringContaining('the pool has the same steps of this task (h1)') as string,
       remedy: expect.stringContaining('h1') as string,
     });
-    await expect(openCollection(s, base, '../out')).rejects.toMatchObject({ error: { kind: 'config.invalid' } });
+    await expect(s.writers.openCollection(base, '../out')).rejects.toMatchObject({ error: { kind: 'config.invalid' } });
     expect(existsSync(join(dir, 'out'))).toBe(false);
   });
 
   it('is shared by those who write at the same time, and lets go of the folder with the last', async () => {
     await fresh();
     const s = studio(),
-      [a, b] = await Promise.all([openRunWriter(s, run), openRunWriter(s, run)]);
+      [a, b] = await Promise.all([s.writers.open(run), s.writers.open(run)]);
     await a.close();
     expect(await b.pool(of('success'), 'auto')).toEqual({ pooled: true });
     const closing = b.close(),
-      c = await openRunWriter(s, run);
+      c = await s.writers.open(run);
     await closing;
     await c.setEnabled([of('success')], false);
     await c.close();
     const store = await RunStore.open(run, { index: 'local' });
     await store.close();
-    await expect(openRunWriter(s, join(dir, 'nowhere'))).rejects.toMatchObject({ error: { kind: 'store.io' } });
+    await expect(s.writers.open(join(dir, 'nowhere'))).rejects.toMatchObject({ error: { kind: 'store.io' } });
   });
 });

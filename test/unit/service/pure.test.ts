@@ -20,6 +20,8 @@ import { downsample, histogram } from '../../../runtime/queries/downsample.js';
 import { mergeSpans } from '../../../runtime/queries/lanes.js';
 import { cellRect, stepView } from '../../../runtime/queries/steps.js';
 import { redact } from '../../../runtime/service/machine.js';
+import { choiceNames } from '../../../runtime/policy/embedded/choiceNames.js';
+import { interpreter } from '../../../runtime/service/interpreter.js';
 import { concerns, rowsNeeded, toRunEvent } from '../../../runtime/service/mapEvents.js';
 import { parse, schemas } from '../../../runtime/service/params.js';
 import { shrink } from '../../../runtime/service/thumbnailWorker.js';
@@ -168,12 +170,15 @@ describe('steps', () => {
     tokens: { logprobs: Float32Array.of(-0.5), entropies: Float32Array.of(1), ids: Int32Array.of(0) },
   };
   it('names choices of old journals from their ids, and always has the chosen one among the alternatives', () => {
-    const v = stepView({
-      step,
-      at: 1,
-      instruction: 'Press OK',
-      extra: { alternatives: [[{ label: 'type', probability: 0.3 }]] },
-    });
+    const v = stepView(
+      {
+        step,
+        at: 1,
+        instruction: 'Press OK',
+        extra: { alternatives: [[{ label: 'type', probability: 0.3 }]] },
+      },
+      { choiceNames },
+    );
     expect(v.tokens).toEqual([
       {
         label: 'click',
@@ -247,7 +252,7 @@ describe('events for subscribers', () => {
     ['q', { ...row('q', { outcome: 'error' }), startedAt: undefined } as unknown as TrajectoryRow],
   ]);
   const stored = (e: object): StoredEvent => ({ seq: 7, at: 100, ...e }) as StoredEvent,
-    options = { baseline: 'trajectory', norm: 'std' } as const;
+    options = interpreter({ baseline: 'trajectory', norm: 'std' });
   const map = (e: object) => toRunEvent(stored(e), rows, options);
   const formed = {
     type: 'group.formed',

@@ -9,11 +9,13 @@ import type { TrajectoryFilter, TrajectorySort } from '../../../runtime/protocol
 import type { CurationChartData, CurationView } from '../../../runtime/protocol/types.js';
 import { curationView } from '../../../runtime/queries/curation.js';
 import { outcomes, series, successCurves } from '../../../runtime/queries/curves.js';
-import { factsOf, type RunFacts } from '../../../runtime/queries/facts.js';
+import type { RunFacts } from '../../../runtime/queries/facts.js';
+import { factsOf, suiteFamilies } from '../../../runtime/service/facts.js';
+import { interpreter as interpreterFor } from '../../../runtime/service/interpreter.js';
 import { lanes } from '../../../runtime/queries/lanes.js';
 import { checkpoints, endOf, evalPoints, ledgerFromIndex, summaryOf } from '../../../runtime/queries/overview.js';
 import { listTrajectories } from '../../../runtime/queries/rows.js';
-import { spark, suiteTasks, taskRows } from '../../../runtime/queries/tasks.js';
+import { spark, taskRows, untriedTasks } from '../../../runtime/queries/tasks.js';
 import { groupView, nextSeq, trajectoryView } from '../../../runtime/queries/trajectory.js';
 import { wilson } from '../../../runtime/domain/stats.js';
 import { makeStep } from '../../helpers/data.js';
@@ -21,7 +23,7 @@ import { families, writeSyntheticRun, type SyntheticRun, type Told } from '../..
 
 /** Every query against a journal whose truth is known, through the real index. */
 let dir: string, run: RunReader, truth: SyntheticRun, facts: RunFacts;
-const advantage = { baseline: 'trajectory', norm: 'std' } as const;
+const interpreter = interpreterFor({ baseline: 'trajectory', norm: 'std' });
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'dart-queries-'));
   truth = await writeSyntheticRun(join(dir, 'run'), { groups: 30, size: 4, steps: 5, running: 2 });
@@ -197,7 +199,7 @@ describe('a probe', () => {
 describe('a trajectory', () => {
   it('holds steps, mask, advantage, weight, alternatives with their places, verdict and group', async () => {
     const t = truth.told.find((x) => x.trained && x.steps > 5)!,
-      v = await trajectoryView(run, t.id, { alive: true, advantage });
+      v = await trajectoryView(run, t.id, { alive: true, interpreter });
     expect(v.row).toMatchObject({
       rollout: t.id,
       outcome: t.outcome,
@@ -233,7 +235,7 @@ describe('a trajectory', () => {
 
   it('is there while it runs, with a number from which its next steps come', async () => {
     const t = truth.told.find((x) => x.outcome === 'running')!,
-      v = await trajectoryView(run, t.id, { alive: true, advantage });
+      v = await trajectoryView(run, t.id, { alive: true, interpreter });
     expect(v).toMatchObject({ live: true, row: { outcome: 'running', steps: t.steps }, threshold: 0.2 });
     expect(v.steps).toHaveLength(t.steps);
     expect(v.steps.every((s) => s.kept === undefined && s.weight === undefined)).toBe(true);
@@ -242,16 +244,16 @@ describe('a trajectory', () => {
 
   it('says why it was left out of its group', async () => {
     const t = truth.told.find((x) => x.reason === 'no-variance')!,
-      g = await groupView(run, t.group, { alive: true, advantage });
+      g = await groupView(run, t.group, { alive: true, interpreter });
     expect(g.state).toBe('dropped: no-variance');
     expect(g.members.find((m) => m.rollout === t.id)?.retired).toBe('no-variance');
   });
 
   it('that is not there is said so', async () => {
-    await expect(trajectoryView(run, 'r999999', { alive: true, advantage })).rejects.toMatchObject({
+    await expect(trajectoryView(run, 'r999999', { alive: true, interpreter })).rejects.toMatchObject({
       kind: 'not.found',
     });
-    await expect(groupView(run, 'g999999', { alive: true, advantage })).rejects.toMatchObject({ kind: 'not.found' });
+    await expect(groupView(run, 'g999999', { alive: true, interpreter })).rejects.toMatchObject({ kind: 'not.found' });
   });
 });
 
@@ -298,7 +300,7 @@ describe('overview', () => {
       expect(r.spark.length).toBe(Math.min(24, mine.length));
       expect(r.rate).toBeCloseTo(mine.slice(-16).filter((t) => t.reward === 1).length / 16);
     }
-    expect(suiteTasks().length).toBeGreaterThan(10);
+    expect(untriedTasks(suiteFamilies()).length).toBeGreaterThan(10);
     expect(spark([], 4)).toEqual([]);
     expect(spark([true, false, true, true], 2)).toEqual([1, 0.5, 0.5, 1]);
   });

@@ -1,5 +1,6 @@
 import type { Random, Size } from '../../../domain/index.js';
 import type { Evaluator, SetupStep } from '../../types.js';
+import type { Box } from './box.js';
 import type { Move } from './moves.js';
 
 /**
@@ -31,13 +32,6 @@ export const q = (s: string): string => (/^[\w@%+=:,./-]+$/.test(s) ? s : `'${s.
 
 /** n different elements. */
 export const pickSome = <T>(r: Random, xs: readonly T[], n: number): T[] => r.shuffle(xs).slice(0, n);
-
-export interface Box {
-  readonly x: number;
-  readonly y: number;
-  readonly width: number;
-  readonly height: number;
-}
 
 /** jwm's frame around a window's own area (overlay/etc/jwm/system.jwmrc), and the taskbar. */
 export const FRAME = { side: 3, top: 22, bottom: 3, tray: 26 } as const;

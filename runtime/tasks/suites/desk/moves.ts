@@ -1,7 +1,7 @@
 import type { Desktop } from '../../../cluster/types.js';
 import type { Action, Point, Random, Size } from '../../../domain/index.js';
 import { StudioError } from '../../../domain/index.js';
-import type { Box } from './kit.js';
+import type { Box } from './box.js';
 
 /**
  * Scripted solutions: lists of moves, each turned into an action by looking at the desktop as it is (never at what it

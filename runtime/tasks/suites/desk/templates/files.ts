@@ -1,6 +1,7 @@
 import type { Random, Size } from '../../../../domain/index.js';
 import { ITEMS } from '../lexicon.js';
-import type { Box, Check, Look, SetupPlan, Template } from '../kit.js';
+import type { Check, Look, SetupPlan, Template } from '../kit.js';
+import type { Box } from '../box.js';
 import { INFEASIBLE, LARGE, judgedBy, pickSome, place, q, setup } from '../kit.js';
 import type { Move, Where } from '../moves.js';
 import { clickBox, doubleClickBox, drag, enterText, finish, giveUp, key } from '../moves.js';

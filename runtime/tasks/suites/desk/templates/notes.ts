@@ -1,4 +1,5 @@
-import type { Box, Look, Template } from '../kit.js';
+import type { Look, Template } from '../kit.js';
+import type { Box } from '../box.js';
 import { LARGE, fileIs, judgedBy, pickSome, place, q, setup } from '../kit.js';
 import { ITEMS, TEXTS } from '../lexicon.js';
 import type { Where } from '../moves.js';

@@ -1,6 +1,7 @@
 import type { Random, Size } from '../../../../domain/index.js';
 import { ITEMS, TEXTS } from '../lexicon.js';
-import type { Box, SetupPlan, Template } from '../kit.js';
+import type { SetupPlan, Template } from '../kit.js';
+import type { Box } from '../box.js';
 import { fileIs, judgedBy, pickSome, place, setup } from '../kit.js';
 import { clickBox, enterText, finish, type } from '../moves.js';
 

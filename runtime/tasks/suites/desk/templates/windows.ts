@@ -1,6 +1,7 @@
 import type { Random, Size } from '../../../../domain/index.js';
 import { ITEMS } from '../lexicon.js';
-import type { Box, Check, SetupPlan, Template } from '../kit.js';
+import type { Check, SetupPlan, Template } from '../kit.js';
+import type { Box } from '../box.js';
 import { FRAME, INFEASIBLE, geometry, judgedBy, pickSome, place, q, setup } from '../kit.js';
 import type { Where } from '../moves.js';
 import { clickBox, drag, finish, giveUp } from '../moves.js';

@@ -1,0 +1,26 @@
+import type { RunConfig } from '../config/index.js';
+import type { DataConfig } from './config.js';
+
+/** The run file's options as the data manager takes them: by the same names, with what follows from other options. */
+export function dataConfig(c: RunConfig): DataConfig {
+  const { curation: k, rollout, trainer } = c;
+  return {
+    ...k,
+    dynamicLength: { ...k.dynamicLength, global: rollout.maxSteps, window: 64 },
+    groupFilter: { ...k.groupFilter, maxSize: k.dynamicRollouts.max, minSize: 2 },
+    // Nothing trains a remote policy: a bound that waits for updates would stop its rollouts.
+    staleness: {
+      enabled: k.staleness.enabled && c.policy.kind === 'embedded',
+      eta: k.staleness.eta,
+      perUpdate: trainer.batchGroups * k.dynamicRollouts.max,
+      groupsPerUpdate: trainer.batchGroups,
+    },
+    planner: {
+      seed: c.seed,
+      planner: k.planner,
+      uncertainty: k.uncertainty,
+      pilot: k.pilot,
+      retries: rollout.retries,
+    },
+  };
+}

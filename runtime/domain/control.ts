@@ -1,0 +1,93 @@
+import type { Action, Point, Size } from './action.js';
+import type { RunError } from './errors.js';
+
+import type { RunPath } from './run.js';
+import type { VerifierReport } from './trajectory.js';
+import type { FrameLink } from './trajectoryView.js';
+
+/** One control session: a person, a desktop, and what is recorded. Lives in the daemon; any window may attach to it. */
+export type ControlSessionId = string;
+
+/**
+ * What a person does, as the page saw it; `at` is ms on the page's clock (only differences count), places are screen
+ * pixels.
+ * `key` is `KeyboardEvent.key` ('a', 'Enter', 'Control', 'ArrowUp', 'ß'); dead keys and input methods send `text`
+ * instead.
+ */
+export type InputEvent = { readonly at: number } & (
+  | ({ readonly type: 'move' } & Point)
+  | ({ readonly type: 'button'; readonly button: 'left' | 'middle' | 'right'; readonly down: boolean } & Point)
+  | ({
+      readonly type: 'wheel';
+      /** Wheel clicks, positive = right and down. */
+      readonly dx: number;
+      readonly dy: number;
+    } & Point)
+  | { readonly type: 'key'; readonly key: string; readonly down: boolean }
+  | { readonly type: 'text'; readonly text: string }
+);
+
+/**
+ * Who acts: the person, the policy, or the policy with the person's consent to each step. `verifying`, `ended`: nobody.
+ */
+export type ControlMode = 'human' | 'policy' | 'step' | 'starting' | 'verifying' | 'ended';
+
+/** What the policy would do next, in step mode. */
+export interface Proposal {
+  /** Of this proposal; `control/accept` names it, so that a late key press accepts nothing else. */
+  readonly id: number;
+  readonly thought?: string;
+  readonly actions: readonly Action[];
+  /** Of the whole decision, in [0, 1]. */
+  readonly probability?: number;
+  readonly labels?: readonly string[];
+}
+
+export interface ControlStep {
+  readonly index: number;
+  readonly origin: 'policy' | 'human';
+  readonly thought?: string;
+  readonly actions: readonly Action[];
+  readonly frame: FrameLink;
+}
+
+export interface ControlVerdict {
+  readonly outcome: 'success' | 'failure' | 'error';
+  readonly reward?: number;
+  readonly report?: VerifierReport;
+  readonly error?: RunError;
+}
+
+/** All there is to show; sent whole on every change. */
+export interface ControlState {
+  readonly session: ControlSessionId;
+  readonly purpose: 'record' | 'takeOver';
+  readonly mode: ControlMode;
+  readonly desktop: string;
+  readonly screen: Size;
+  /** Where it is recorded. */
+  readonly run: RunPath;
+  /** Id of the trajectory: of the rollout that was taken over, or of the demonstration once it is kept. */
+  readonly rollout?: string;
+  readonly family: string;
+  readonly task: string;
+  readonly seed: number;
+  readonly instruction: string;
+  readonly steps: readonly ControlStep[];
+  /** The action in the making, in words ('typing "hel"'). */
+  readonly doing?: string;
+  readonly proposal?: Proposal;
+  /** Steps left before the cap; absent while a person acts or when there is none. */
+  readonly left?: number;
+  /** After finish. */
+  readonly verdict?: ControlVerdict;
+  /** What became of it. `pooled` false says why not in `why`. */
+  readonly kept?: {
+    readonly rollout: string;
+    readonly pooled: boolean;
+    readonly why?: string;
+  };
+  /** Nobody is attached: ended (recording: discarded unless finished; rollout: handed back) at this time, ms since the epoch. */
+  readonly abandonedAt?: number;
+  readonly error?: RunError;
+}

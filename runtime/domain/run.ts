@@ -1,0 +1,69 @@
+import type { RunError } from './errors.js';
+import type { PolicyVersion } from './ids.js';
+
+/** What a run is called and what it says of itself. Times are ms since the epoch, durations ms, shares in [0, 1]. */
+
+/** A run folder's absolute path. */
+export type RunPath = string;
+
+export type RunPhase =
+  'starting' | 'reading' | 'demonstrations' | 'warm start' | 'training' | 'evaluating' | 'stopping' | 'done';
+
+/** `interrupted`: its daemon died; it can be resumed. `elsewhere`: another process (a CLI) is writing it. */
+export type RunState =
+  'running' | 'paused' | 'stopping' | 'finished' | 'stopped' | 'failed' | 'interrupted' | 'elsewhere';
+
+export interface EvalPoint {
+  readonly label: string;
+  readonly at: number;
+  readonly version: PolicyVersion;
+  readonly episodes: number;
+  readonly successes: number;
+  readonly errors: number;
+  readonly low: number;
+  readonly high: number;
+  readonly perFamily: Readonly<Record<string, { readonly episodes: number; readonly successes: number }>>;
+  /** Tasks that cannot be done, apart. */
+  readonly infeasible?: {
+    readonly episodes: number;
+    readonly successes: number;
+  };
+}
+
+/** What an active run says of itself once a second; for runs that are over, its last words. */
+export interface RunStatus {
+  readonly state: RunState;
+  readonly phase: RunPhase;
+  /** What the phase is doing, in words. */
+  readonly detail?: string;
+  readonly elapsedMs: number;
+  /** Budget in ms, when it is one of time. */
+  readonly budgetMs?: number;
+  readonly version: PolicyVersion;
+  readonly rollouts: number;
+  readonly running: number;
+  readonly waitingGroups: number;
+  readonly errors: number;
+  readonly rolloutsPerHour: number;
+  readonly stepsPerMinute: number;
+  readonly trainedActionsPerMinute: number;
+  /** Bounds of the three rates (dart-algorithm.md 5, X*) as measured in this run; absent until they can be told. */
+  readonly bounds?: {
+    readonly rolloutsPerHour: number;
+    readonly stepsPerMinute: number;
+    readonly trainedActionsPerMinute: number;
+    /** What binds. */
+    readonly by: 'desktops' | 'replicas' | 'trainer';
+  };
+  /** Rolling success of training rollouts; absent before the first ended. */
+  readonly success?: number;
+  readonly curve: readonly number[];
+  readonly desktopUtilisation: number;
+  readonly replicaUtilisation: number;
+  readonly trainerUtilisation: number;
+  readonly replicaVersions: readonly PolicyVersion[];
+  readonly error?: RunError;
+}
+
+/** Names that may be given to a run by hand: letters, digits, spaces, '.', '_' and '-'. */
+export const isRunName = (name: string): boolean => /^[\w][\w .-]{0,99}$/.test(name);

@@ -1,0 +1,127 @@
+import type { Action, Size } from './action.js';
+import type { AnnotationMarks } from './annotation.js';
+import type { RunError } from './errors.js';
+
+import type { PolicyVersion } from './ids.js';
+import type { VerifierReport } from './trajectory.js';
+
+/**
+ * A trajectory for people: what `.traj.jsonl` files hold, what annotations are made on and what pages show. Plain JSON;
+ * lists that may be absent are absent, never null.
+ */
+
+export type OutcomeKind = 'success' | 'failure' | 'error' | 'running';
+
+export interface TrajectoryRow {
+  readonly rollout: string;
+  readonly task: string;
+  readonly family: string;
+  readonly instruction: string;
+  readonly outcome: OutcomeKind;
+  readonly reward?: number;
+  readonly truncated?: boolean;
+  readonly errorKind?: string;
+  readonly provenance: 'rollout' | 'probe' | 'oracle' | 'human' | 'imported';
+  readonly state?: string;
+  readonly group?: string;
+  readonly steps: number;
+  readonly cap: number;
+  readonly kept?: number;
+  readonly entropy?: number;
+  readonly versions?: readonly [PolicyVersion, PolicyVersion];
+  readonly startedAt?: number;
+  readonly endedAt?: number;
+  readonly tags?: readonly string[];
+  /** What people said of it. */
+  readonly annotated?: AnnotationMarks;
+  /** A person acted in some of its steps (a rollout that was taken over): left out of success rates. */
+  readonly assisted?: boolean;
+  /** `<rollout>@<revision>`: the edited trajectory that this one acted out again (provenance human). */
+  readonly of?: string;
+}
+
+/**
+ * A frame by content; the picture is the file `<framesDir>/<first 2 of hash>/<hash>.png`. Pixels never travel in JSON.
+ */
+export interface FrameLink extends Size {
+  readonly hash: string;
+}
+
+export interface TokenView {
+  /** What was chosen, in words: an action type, a place, a key, a word. */
+  readonly label: string;
+  readonly logprob: number;
+  readonly entropy: number;
+  /** The most probable alternatives, this one among them; `at` = its place on the screen in pixels where it is one. */
+  readonly alternatives?: readonly {
+    readonly label: string;
+    readonly probability: number;
+    readonly at?: { readonly x: number; readonly y: number; readonly width: number; readonly height: number };
+  }[];
+}
+
+export interface StepView {
+  readonly index: number;
+  readonly at: number;
+  readonly frame: FrameLink;
+  /** Screen after the action: the next step's frame, or the last screen. */
+  readonly after?: FrameLink;
+  readonly thought?: string;
+  readonly actions: readonly Action[];
+  readonly origin: 'policy' | 'human' | 'oracle';
+  readonly settled: boolean;
+  readonly tokens?: readonly TokenView[];
+  /** Mean token entropy: what curation compares with the threshold (dart-algorithm.md 3). */
+  readonly entropy?: number;
+  /** Kept by the entropy mask; absent before its group was formed. */
+  readonly kept?: boolean;
+  readonly version?: PolicyVersion;
+  readonly advantage?: number;
+  /** Truncated importance weight, mean over the step's tokens; absent before it was trained. */
+  readonly weight?: number;
+  readonly timings: {
+    readonly observe: number;
+    readonly queue: number;
+    readonly decide: number;
+    readonly perform: number;
+    readonly settle: number;
+  };
+  readonly replica?: string;
+  readonly desktop?: string;
+}
+
+export interface TrajectoryView {
+  readonly row: TrajectoryRow;
+  readonly steps: readonly StepView[];
+  /** Entropy threshold of its group, or of the newest group while it runs. */
+  readonly threshold?: number;
+  readonly report?: VerifierReport;
+  readonly error?: RunError;
+  readonly advantage?: number;
+  readonly resetMs?: number;
+  readonly verifyMs?: number;
+  /** Absolute folder of the frames (relative to the file in a `.traj.jsonl`). */
+  readonly framesDir: string;
+  /** Siblings, this one among them. */
+  readonly group?: GroupView;
+  /** Live: more steps will come; subscribe with `sinceSeq: seq`. */
+  readonly live: boolean;
+  readonly seq?: number;
+}
+
+export interface GroupView {
+  readonly id: string;
+  readonly family: string;
+  readonly task: string;
+  readonly state: string;
+  readonly threshold?: number;
+  readonly members: readonly {
+    readonly rollout: string;
+    readonly outcome: OutcomeKind;
+    readonly reward?: number;
+    readonly advantage?: number;
+    readonly steps: number;
+    readonly injected: boolean;
+    readonly retired?: string;
+  }[];
+}

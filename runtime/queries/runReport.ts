@@ -1,0 +1,96 @@
+import { RunReader } from '../data/store/runStore.js';
+
+type Row = Readonly<Record<string, unknown>>;
+const n = (v: unknown): number => (typeof v === 'number' ? v : Number(v ?? 0));
+
+/** A run in numbers, for the command line. */
+export interface RunReport {
+  readonly id: string;
+  readonly dir: string;
+  readonly createdAt: number;
+  readonly name: string;
+  readonly rollouts: number;
+  readonly states: Readonly<Record<string, number>>;
+  readonly retired: Readonly<Record<string, number>>;
+  readonly evals: readonly {
+    readonly label: string;
+    readonly version: number;
+    readonly episodes: number;
+    readonly successes: number;
+    readonly errors: number;
+    readonly at: number;
+  }[];
+  readonly families: readonly {
+    readonly family: string;
+    readonly rollouts: number;
+    readonly successes: number;
+    readonly meanSteps: number;
+  }[];
+}
+
+/** Counts, evaluations and success per family of one run; opens it read-only, beside a running writer too. */
+export async function runReport(dir: string): Promise<RunReport> {
+  const run = await RunReader.open(dir, { index: 'local' });
+  try {
+    const q = (sql: string): Promise<readonly Row[]> => run.index.query(sql, []);
+    const states = Object.fromEntries(
+      (await q("SELECT state, count(*) AS c FROM rollouts WHERE provenance = 'rollout' GROUP BY state")).map((r) => [
+        String(r['state']),
+        n(r['c']),
+      ]),
+    );
+    const retired = Object.fromEntries(
+      (
+        await q(
+          "SELECT reason, count(*) AS c FROM rollouts WHERE provenance = 'rollout' AND state = 'retired' GROUP BY reason",
+        )
+      ).map((r) => [String(r['reason']), n(r['c'])]),
+    );
+    const evals = (await q('SELECT label, version, episodes, successes, errors, at FROM evals ORDER BY seq')).map(
+      (r) => ({
+        label: String(r['label'] ?? ''),
+        version: n(r['version']),
+        episodes: n(r['episodes']),
+        successes: n(r['successes']),
+        errors: n(r['errors']),
+        at: n(r['at']),
+      }),
+    );
+    const families = (
+      await q(
+        "SELECT family, count(*) AS c, sum(outcome = 'success') AS s, avg(steps) AS m FROM rollouts WHERE provenance = 'rollout' AND outcome IN ('success', 'failure') GROUP BY family ORDER BY family",
+      )
+    ).map((r) => ({ family: String(r['family']), rollouts: n(r['c']), successes: n(r['s']), meanSteps: n(r['m']) }));
+    return {
+      id: run.meta.id,
+      dir,
+      createdAt: run.meta.createdAt,
+      name: run.meta.name ?? '',
+      rollouts: Object.values(states).reduce((a, b) => a + b, 0),
+      states,
+      retired,
+      evals,
+      families,
+    };
+  } finally {
+    await run.close();
+  }
+}
+
+/** A metric as it was written, oldest first. */
+export interface MetricRow {
+  readonly name: string;
+  readonly at: number;
+  readonly version: number | null;
+  readonly value: number;
+}
+/** All metrics of a run, long form. */
+export async function metricRows(dir: string): Promise<readonly MetricRow[]> {
+  const run = await RunReader.open(dir, { index: 'local' });
+  try {
+    const rows = await run.index.query('SELECT name, at, version, value FROM metrics ORDER BY seq, name', []);
+    return rows as unknown as readonly MetricRow[];
+  } finally {
+    await run.close();
+  }
+}

@@ -1,0 +1,27 @@
+import type { SettleOptions } from '../cluster/types.js';
+import type { DataManager } from '../data/dataManager.js';
+import type { FrameStore } from '../data/types.js';
+import type { RunPath } from '../domain/index.js';
+import type { SchedulerEvent, Steerable } from '../rollout/scheduler.js';
+
+/** What a person gets of the run under way: its rollouts to steer, and its data manager to add to. */
+export interface RunAccess {
+  readonly run: RunPath;
+  readonly data: Pick<DataManager, 'record' | 'addToPool' | 'switchPool' | 'removeFromPool' | 'store'>;
+  /** Resolves, never rejects, when its folder is let go of. */
+  readonly ended: Promise<unknown>;
+  /** The rollout on this desktop; undefined when there is none now. */
+  steer(desktop: string): HeldRollout | undefined;
+}
+
+/**
+ * A rollout under way, with what a person needs who takes it over. `hold` says that the trainer may have to go on
+ * without it.
+ */
+export interface HeldRollout extends Steerable {
+  readonly instruction: string;
+  readonly frames: FrameStore;
+  readonly settle: SettleOptions;
+  onEvent(l: (e: SchedulerEvent) => void): () => void;
+  hold(on: boolean): void;
+}

@@ -1,0 +1,40 @@
+import type { ProviderChoice } from '../domain/index.js';
+import { connectEngine, imageStatus, type BuildProgress } from '../cluster/imageBuild.js';
+import { chooseProvider, probeProviders, specOf } from '../cluster/provide.js';
+import type { ProviderStatus } from '../cluster/types.js';
+import { parseRunFile } from '../config/index.js';
+import { pngOf } from '../data/store/png.js';
+import { id, type TaskId } from '../domain/index.js';
+import { createTaskEngine } from '../tasks/index.js';
+import { deskSuite } from '../tasks/suites/desk/index.js';
+
+export { buildDesktop } from '../cluster/provide.js';
+export type { BuildProgress };
+
+/** What each provider says of itself, and what is built for it. */
+export async function desktopStatus(): Promise<{
+  readonly providers: readonly ProviderStatus[];
+  readonly built: Awaited<ReturnType<typeof imageStatus>>;
+}> {
+  const providers = await probeProviders(parseRunFile({}).desktops),
+    docker = providers.some((p) => p.provider === 'docker' && p.ok);
+  return { providers, built: await imageStatus(docker ? connectEngine() : undefined) };
+}
+
+/** What a policy would see: a fresh desktop, with a task of the built-in suite set up on it when one is named. */
+export async function photographDesktop(o: {
+  readonly provider: ProviderChoice;
+  readonly task?: string | undefined;
+}): Promise<{ readonly png: Uint8Array; readonly instruction?: string }> {
+  const config = parseRunFile({}, { desktops: { provider: o.provider } }).desktops,
+    provider = await chooseProvider(config);
+  try {
+    const desktop = await provider.create(specOf(config)),
+      task = o.task === undefined ? undefined : deskSuite().byId(id<TaskId>(o.task));
+    if (task) await createTaskEngine().setup(task, desktop, new AbortController().signal);
+    await desktop.settle();
+    return { png: await pngOf(await desktop.observe()), ...(task ? { instruction: task.instruction } : {}) };
+  } finally {
+    await provider.dispose();
+  }
+}

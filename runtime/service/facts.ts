@@ -1,0 +1,46 @@
+import { parseRunFile, type RunConfig, type RunFile } from '../config/index.js';
+import type { RunReader } from '../data/store/runStore.js';
+import type { FamilyFacts, RunFacts } from '../queries/facts.js';
+import { openTasks } from '../tasks/open.js';
+import { deskSuite, trainSeed } from '../tasks/suites/desk/index.js';
+import type { TaskSource } from '../tasks/types.js';
+
+/** What the run file says of a run, and what its task source says of its families. */
+export async function factsOf(run: RunReader): Promise<RunFacts> {
+  let config: RunConfig | undefined;
+  try {
+    config = parseRunFile(run.meta.config ?? {}, {} satisfies RunFile);
+  } catch {
+    return { trained: [], families: suiteFamilies() };
+  }
+  try {
+    const tasks = await openTasks(config);
+    return { config, trained: tasks.families.map((f) => f.id), families: familiesOf(tasks.source) };
+  } catch {
+    return { config, trained: [], families: new Map() };
+  } // a folder of task files that is not here any more
+}
+let suite: ReadonlyMap<string, FamilyFacts> | undefined;
+/** Families of the built-in suite. */
+export const suiteFamilies = (): ReadonlyMap<string, FamilyFacts> => (suite ??= familiesOf(deskSuite()));
+
+const familiesOf = (source: TaskSource): Map<string, FamilyFacts> =>
+  new Map(
+    source.families.map((f) => {
+      let ask = '';
+      try {
+        ask = source.task(f.id, trainSeed(0)).instruction;
+      } catch {
+        /* it is named by its applications alone */
+      }
+      return [
+        f.id as string,
+        {
+          title: [f.apps.join(', '), ask].filter(Boolean).join(': '),
+          apps: f.apps,
+          heldOut: f.split === 'heldout',
+          infeasible: f.infeasible,
+        },
+      ];
+    }),
+  );

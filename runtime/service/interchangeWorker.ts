@@ -1,0 +1,110 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { toRunError, type ProcessEntry, type RunError } from '../domain/index.js';
+import { exportRun, type ExportReport, type ExportRequest } from '../interchange/exporter.js';
+import {
+  importInto,
+  preview,
+  type ImportReport,
+  type ImportSource,
+  type ImportTarget,
+  type Preview,
+} from '../interchange/importer.js';
+import { recordedView } from './recordedView.js';
+
+/**
+ * Import and export in a thread of their own: strangers' files are read, checked and hashed there, and the daemon goes
+ * on answering.
+ */
+export type InterchangeJob =
+  | { readonly do: 'preview'; readonly source: ImportSource; readonly run?: string }
+  | {
+      readonly do: 'import';
+      readonly source: ImportSource;
+      readonly target: Omit<ImportTarget, 'index'>;
+      readonly pool: boolean;
+    }
+  | { readonly do: 'export'; readonly request: Omit<ExportRequest, 'signal' | 'onProgress' | 'index'> };
+export interface InterchangeAnswers {
+  readonly preview: Preview;
+  readonly import: ImportReport;
+  readonly export: ExportReport;
+}
+export interface InterchangeWorkerData {
+  readonly role: '__interchange';
+  readonly entry: ProcessEntry;
+  readonly job: InterchangeJob;
+}
+export interface Progress {
+  readonly done: number;
+  readonly of: number;
+  readonly imported?: number;
+  readonly problems?: number;
+}
+export type FromInterchange =
+  { readonly progress: Progress } | { readonly done: unknown } | { readonly error: RunError };
+
+/** Progress is told at most so often. */
+const TELL_MS = 100;
+
+/** Body of the worker: one job; any message means "stop between two trajectories". */
+export async function runInterchangeWorker(): Promise<void> {
+  const port = parentPort;
+  if (!port) throw new Error('the interchange worker runs only in a worker thread');
+  const { job } = workerData as InterchangeWorkerData,
+    stop = new AbortController(),
+    say = (m: FromInterchange): void => {
+      port.postMessage(m);
+    };
+  port.once('message', () => {
+    stop.abort();
+  });
+  let told = 0;
+  const progress = (p: Progress): void => {
+    const now = performance.now();
+    if (now - told < TELL_MS && p.done !== p.of) return;
+    told = now;
+    say({ progress: p });
+  };
+  try {
+    say({ done: await work(job, stop.signal, progress) });
+  } catch (e) {
+    say({ error: toRunError(e) });
+  } finally {
+    port.close();
+  }
+}
+
+async function work(job: InterchangeJob, signal: AbortSignal, tell: (p: Progress) => void): Promise<unknown> {
+  switch (job.do) {
+    case 'preview':
+      return preview(job.source, job.run, signal);
+    case 'import': {
+      // Counted first, so that progress has an end; nothing is decoded for it.
+      const { trajectories, problemCount } = await preview(job.source, undefined, signal),
+        of = trajectories + problemCount;
+      return importInto(
+        job.source,
+        { ...job.target, index: 'local' },
+        {
+          pool: job.pool,
+          of,
+          signal,
+          onProgress: (p) => {
+            tell({ done: p.done, of, imported: p.imported, problems: p.problems });
+          },
+        },
+      );
+    }
+    case 'export':
+      return exportRun(
+        {
+          ...job.request,
+          signal,
+          onProgress: (done, of) => {
+            tell({ done, of });
+          },
+        },
+        recordedView,
+      );
+  }
+}

@@ -1,0 +1,98 @@
+import type { RunConfig } from '../config/index.js';
+import { StudioError, id, type FamilyId, type TaskId } from '../domain/index.js';
+import { openAssets } from './assets.js';
+import { createTaskEngine } from './engine.js';
+import { openFolder } from './folderSource.js';
+import { deskSuite, heldoutSeed, quickstartFamilies, trainSeed } from './suites/desk/index.js';
+import type { OracleSource, TaskEngine, TaskSource } from './types.js';
+
+/** A family as the planner draws from it. */
+export interface TrainedFamily {
+  readonly id: FamilyId;
+  readonly seeds: readonly number[] | { readonly from: number; readonly count: number };
+  /** The suite's own step limit. */
+  readonly maxSteps?: number;
+}
+
+export interface Tasks {
+  readonly source: TaskSource & Partial<OracleSource>;
+  readonly engine: TaskEngine;
+  /** Families trained on. */
+  readonly families: readonly TrainedFamily[];
+  readonly taskOf: (family: FamilyId, seed: number) => TaskId;
+  /** `n` held-out tasks, families in turn. */
+  readonly probes: (n: number) => readonly { readonly family: FamilyId; readonly seed: number }[];
+  /** Seeds of demonstrations, in order; they are training seeds. */
+  readonly demoSeeds: readonly number[];
+}
+
+/**
+ * Where tasks come from. Rejects with `config.invalid` for unknown families and `task.unsupported` when nothing can
+ * run.
+ */
+export async function openTasks(c: RunConfig): Promise<Tasks> {
+  return c.tasks.suite === 'desk' ? deskTasks(c) : folderTasks(c);
+}
+
+function deskTasks(c: RunConfig): Tasks {
+  const source = deskSuite({ screen: c.desktops.screen });
+  const all = new Map(source.families.map((f) => [f.id as string, f]));
+  const wanted =
+    c.tasks.families?.map((f) => (f.startsWith('desk/') ? f : `desk/${f}`)) ??
+    (c.preset === 'quickstart'
+      ? quickstartFamilies
+      : source.families.filter((f) => f.split === 'train' && (c.tasks.infeasible || !f.infeasible)).map((f) => f.id));
+  const unknown = wanted.filter((f) => !all.has(f));
+  if (unknown.length > 0)
+    throw new StudioError(
+      'config.invalid',
+      `tasks.families: ${unknown.join(', ')}: no such family in the suite "desk"`,
+      '`dart-studio tasks list` shows the families there are.',
+    );
+  const ids = wanted.map((f) => id<FamilyId>(f));
+  const seeds = Array.from({ length: c.tasks.trainSeeds }, (_, i) => trainSeed(i));
+  return {
+    source,
+    engine: createTaskEngine({ settings: { sleepMode: 'settle' }, settleMs: 0 }),
+    demoSeeds: seeds,
+    families: ids.map((f) => ({
+      id: f,
+      seeds: { from: trainSeed(0), count: c.tasks.trainSeeds },
+      maxSteps: source.task(f, trainSeed(0)).maxSteps ?? c.rollout.maxSteps,
+    })),
+    taskOf: (f, seed) => id<TaskId>(`${f}#${seed}`),
+    probes: (n) =>
+      Array.from({ length: n }, (_, i) => ({
+        family: ids[i % ids.length]!,
+        seed: heldoutSeed(Math.floor(i / ids.length)),
+      })),
+  };
+}
+
+async function folderTasks(c: RunConfig): Promise<Tasks> {
+  const assets = c.tasks.assets ? await openAssets(c.tasks.assets) : undefined;
+  const folder = await openFolder(c.tasks.dir!, assets ? { assets } : {});
+  const engine = createTaskEngine(assets ? { assets } : {});
+  const wanted = c.tasks.families;
+  const usable = folder.families.filter(
+    (f) =>
+      engine.check(folder.task(f.id, 0)).length === 0 &&
+      (c.tasks.infeasible || !f.infeasible) &&
+      (!wanted || wanted.includes(f.id)),
+  );
+  if (usable.length === 0)
+    throw new StudioError(
+      'task.unsupported',
+      `No task in ${c.tasks.dir} can run here.`,
+      '`dart-studio tasks check DIR` says what each of them needs.',
+    );
+  return {
+    source: folder,
+    engine,
+    demoSeeds: [],
+    families: usable.map((f) => ({ id: f.id, seeds: [0] })),
+    taskOf: (f) => folder.task(f, 0).id,
+    // A folder has no seeds to hold out: the probe set is the tasks themselves, and evaluation says so.
+    probes: (n) => Array.from({ length: n }, (_, i) => ({ family: usable[i % usable.length]!.id, seed: 0 })),
+  };
+}

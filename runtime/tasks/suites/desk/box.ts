@@ -1,0 +1,7 @@
+/** A rectangle on the screen, in pixels. */
+export interface Box {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}

@@ -1,9 +1,8 @@
-import type { RunReader } from '../store/runStore.js';
-import { numbers, type ChartReading } from './mechanism.js';
+import { numbers, type ChartReading, type ChartSource } from './mechanism.js';
 
 /** Size or step cap of every group as it was opened, family by family. */
 export async function groupSeries(
-  run: RunReader,
+  run: ChartSource,
   what: 'size' | 'cap',
 ): Promise<Extract<ChartReading, { form: 'families' }>> {
   const [family, opened, value] = await run.index.columns(

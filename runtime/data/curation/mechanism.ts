@@ -9,7 +9,6 @@ import type {
   RetireReason,
 } from '../../domain/index.js';
 import type { CurationConfig } from '../config.js';
-import type { RunReader } from '../store/runStore.js';
 import type { SuccessRate } from './successStats.js';
 
 /** What is known of a family when its next group is planned. */
@@ -56,6 +55,15 @@ export interface CurateContext {
   readonly random: Random;
 }
 
+/** What charts are read from: a run folder's index and journal (RunReader). */
+export interface ChartSource {
+  readonly index: {
+    columns(sql: string): Promise<readonly (readonly unknown[])[]>;
+    query(sql: string, params: readonly never[]): Promise<readonly Readonly<Record<string, unknown>>[]>;
+  };
+  /** The journal's record at a position of the index. */
+  at(position: number): Promise<{ readonly type: string; readonly lags?: readonly number[] } | undefined>;
+}
 /** What a chart reads from a run folder. Values of a histogram are put into bins by who asks. */
 export type ChartReading =
   | Exclude<CurationChartData, { form: 'histogram' }>
@@ -64,7 +72,7 @@ export interface ChartDescription<K extends MechanismName> extends Pick<Curation
   /** Unique within its mechanism. */
   readonly name: string;
   /** `options`: the mechanism's, of the run that is read. */
-  readonly read: (run: RunReader, options: RunConfig['curation'][K]) => Promise<ChartReading>;
+  readonly read: (run: ChartSource, options: RunConfig['curation'][K]) => Promise<ChartReading>;
 }
 
 /**
@@ -81,7 +89,7 @@ export interface Mechanism<K extends MechanismName> {
 }
 
 /** A chart of a number that `curate` gave as `stats`. */
-export async function statSeries(run: RunReader, name: string): Promise<Extract<ChartReading, { form: 'series' }>> {
+export async function statSeries(run: ChartSource, name: string): Promise<Extract<ChartReading, { form: 'series' }>> {
   const [at, value] = await run.index.columns(
     `SELECT at, value FROM metrics WHERE name = 'curation.${name}' ORDER BY seq`,
   );

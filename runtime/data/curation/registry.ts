@@ -5,8 +5,15 @@ import { dynamicLength } from './dynamicLength.js';
 import { dynamicRollouts } from './dynamicRollouts.js';
 import { groupFilter } from './groupFilter.js';
 import { highEntropy } from './highEntropy.js';
-import type { RunReader } from '../store/runStore.js';
-import type { ChartReading, CurateContext, FamilyFacts, GroupDraft, GroupPlan, Mechanism } from './mechanism.js';
+import type {
+  ChartReading,
+  ChartSource,
+  CurateContext,
+  FamilyFacts,
+  GroupDraft,
+  GroupPlan,
+  Mechanism,
+} from './mechanism.js';
 import { poolInjection } from './poolInjection.js';
 import { staleness } from './staleness.js';
 
@@ -45,11 +52,11 @@ const curateOne = <K extends MechanismName>(
 };
 
 /** What every mechanism shows of a run, in the order of the run file's options. */
-export const readCharts = async (run: RunReader, c: RunConfig['curation']): Promise<readonly ReadChart[]> =>
+export const readCharts = async (run: ChartSource, c: RunConfig['curation']): Promise<readonly ReadChart[]> =>
   (await Promise.all(mechanismNames.map((name) => chartsOf(name, run, c)))).flat();
 const chartsOf = <K extends MechanismName>(
   name: K,
-  run: RunReader,
+  run: ChartSource,
   c: RunConfig['curation'],
 ): Promise<readonly ReadChart[]> => {
   const mechanism: Mechanism<K> = mechanisms[name];

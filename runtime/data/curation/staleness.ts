@@ -73,7 +73,7 @@ export const staleness: Mechanism<'staleness'> = {
             [],
           ),
           claimed = await Promise.all(rows.map((r) => run.at(Number(r['position'])))),
-          lags = claimed.flatMap((e) => (e?.type === 'batch.claimed' ? e.lags : []));
+          lags = claimed.flatMap((e) => e?.lags ?? []);
         const counts = new Array<number>(lags.length > 0 ? Math.max(...lags) + 1 : 0).fill(0);
         for (const lag of lags) counts[lag]!++;
         return { form: 'bars', counts };

@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { toRunError } from '../domain/index.js';
+import { DEFAULT_IMAGE, toRunError } from '../domain/index.js';
 
 type Serve = (storage: string, o: { readonly idleMinutes?: string }) => Promise<void>;
 

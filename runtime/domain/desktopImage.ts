@@ -13,3 +13,10 @@ export interface ImageContents {
   /** Key chords that start something, e.g. ctrl+alt+t a terminal. */
   readonly shortcuts?: readonly string[];
 }
+
+/** A desktop image as a list shows it. */
+export interface ImageRow {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+}

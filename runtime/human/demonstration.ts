@@ -1,3 +1,4 @@
+import type { ProviderChoice } from '../domain/index.js';
 import { resolve } from 'node:path';
 import { StudioError, type FamilyId, type ProcessEntry, type RunPath, ServiceError } from '../domain/index.js';
 import { imageContents } from '../cluster/images.js';
@@ -16,7 +17,7 @@ export interface DemonstrationRequest {
   readonly family: string;
   /** Default: a training seed that has no demonstration yet. */
   readonly seed?: number | undefined;
-  readonly provider?: 'auto' | 'docker' | 'local' | undefined;
+  readonly provider?: ProviderChoice | undefined;
 }
 /** The process in which it is recorded. */
 export interface DemonstrationHost {

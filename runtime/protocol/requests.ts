@@ -3,6 +3,7 @@
  * writes. What else speaks of requests derives from this map: the JSON-RPC types (methods.ts), what pages may call and
  * what comes back (webview/protocol.ts), what is refused in Restricted Mode, the daemon's validators. Pure.
  */
+import type { ProviderChoice } from '../domain/index.js';
 import { reads, writes, type Empty } from './call.js';
 import { humanRequests } from './humanRequests.js';
 import type * as T from './types.js';
@@ -32,7 +33,7 @@ export interface StartParams {
   readonly base: string;
   readonly seed?: number;
   readonly minutes?: number;
-  readonly provider?: 'auto' | 'docker' | 'local';
+  readonly provider?: ProviderChoice;
   readonly desktops?: number;
 }
 interface InRun {
@@ -75,7 +76,7 @@ export const requests = {
       readonly version?: number;
       readonly episodes?: number;
       readonly split?: 'train' | 'heldout' | 'templates';
-      readonly provider?: 'auto' | 'docker' | 'local';
+      readonly provider?: ProviderChoice;
     },
     T.EvalPoint
   >(),
@@ -175,9 +176,11 @@ export const requests = {
   'desktop/unwatch': reads<{ readonly stream: number }, Empty>(),
   /** Ends the desktop's rollout as an error (it is retried) and replaces the desktop. */
   'desktop/restart': writes<{ readonly desktop: string }, Empty>(),
-  /** Cancellable; progress by `desktop/buildProgress`. */
+  /** The desktop images there are, by name. */
+  'desktop/images': reads<Empty, { readonly images: readonly T.ImageRow[] }>(),
+  /** Cancellable; progress by `desktop/buildProgress`. Without `image` the one of a run file that names none. */
   'desktop/build': writes<
-    { readonly provider?: 'auto' | 'docker' | 'local'; readonly force?: boolean },
+    { readonly provider?: ProviderChoice; readonly image?: string; readonly force?: boolean },
     { readonly provider: string; readonly what: string }
   >(),
   'machine/doctor': reads<Empty, { readonly checks: readonly T.CheckRow[] }>(),

@@ -1,6 +1,6 @@
 import * as m from '../protocol/methods.js';
 import type { DesktopRow } from '../protocol/types.js';
-import { buildDesktop } from '../cluster/provide.js';
+import { buildDesktop, imageRows } from './desktopImage.js';
 import { schemas, type Handlers } from './params.js';
 import type { Studio } from './studio.js';
 import { DEFAULT_IMAGE, ServiceError } from '../domain/index.js';
@@ -28,6 +28,7 @@ export function desktopHandlers(h: Handlers, s: Studio): void {
       );
     return {};
   });
+  h.on(m.listImages, schemas.empty, async () => ({ images: await imageRows() }));
   h.on(m.buildDesktop, schemas.buildDesktop, (p, c) =>
     s.job('A desktop is being built.', c.signal, (signal) =>
       buildDesktop({

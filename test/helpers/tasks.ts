@@ -1,3 +1,4 @@
+import { imageContents } from '../../runtime/cluster/images.js';
 import type {
   Desktop,
   DesktopEvent,
@@ -10,6 +11,9 @@ import type { Action, DesktopId, Frame, Size } from '../../runtime/domain/index.
 import { StudioError, id } from '../../runtime/domain/index.js';
 import { parseTask } from '../../runtime/tasks/taskFile.js';
 import type { Task } from '../../runtime/tasks/types.js';
+
+/** What task files find in the image `desk`. */
+export const desk = await imageContents('desk');
 
 export type FakeExec = (
   argv: readonly string[],

@@ -1,11 +1,11 @@
-import { StudioError } from '../../domain/index.js';
+import { StudioError, type ProviderChoice, type ProviderKind } from '../../domain/index.js';
 import type { DesktopProvider } from '../types.js';
 import { createDockerProvider, type DockerProviderOptions } from './docker.js';
 import { createLocalProvider, type LocalProviderOptions } from './local.js';
 
 export interface ProviderOptions {
   /** `auto`: Docker when an engine answers, else local sandboxes, else an error that says what to install. */
-  readonly provider: 'auto' | 'local' | 'docker';
+  readonly provider: ProviderChoice;
   /** Name of the desktop image; default `desk`. */
   readonly image?: string;
   readonly local?: LocalProviderOptions;
@@ -18,7 +18,7 @@ export interface ProviderOptions {
  */
 export async function createProvider(o: ProviderOptions): Promise<DesktopProvider> {
   const image = o.image === undefined ? {} : { image: o.image };
-  const makers: Record<'docker' | 'local', () => DesktopProvider> = {
+  const makers: Record<ProviderKind, () => DesktopProvider> = {
     docker: () => createDockerProvider({ ...image, ...o.docker }),
     local: () => createLocalProvider({ ...image, ...o.local }),
   };

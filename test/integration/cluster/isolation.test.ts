@@ -128,7 +128,7 @@ describe.skipIf(why)('the walls of a local desktop', () => {
       },
       logLevel: 'error',
     });
-    symlinkSync(resolve('runtime/cluster/image'), join(dir, 'image'));
+    symlinkSync(resolve('runtime/cluster/images'), join(dir, 'images'));
     writeFileSync(join(dir, 'secret.txt'), 'of the host');
     // 40 lies after a gap, and one leads to a folder of the host.
     const { stdout } = await run('bash', [

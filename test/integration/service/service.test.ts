@@ -373,7 +373,7 @@ describe.skipIf(noLocal)('the service with a run on local desktops', () => {
     const service = await bundle('runtime/service/index.ts', 'service'),
       driver = join(dir, 'driver.mjs');
     // Desktops are made from what lies beside the code that asks for them.
-    await cp('runtime/cluster/image', join(dirname(service.file), 'image'), { recursive: true });
+    await cp('runtime/cluster/images', join(dirname(service.file), 'images'), { recursive: true });
     await writeFile(
       driver,
       `

@@ -34,15 +34,21 @@ function providersOf(c: DesktopsConfig): DesktopProvider[] {
   return [docker(), createLocalProvider(image)];
 }
 
-/** A provider that works here; `desktop.unavailable` says what each of those allowed lacks. */
-export const chooseProvider = (c: DesktopsConfig): Promise<DesktopProvider> =>
-  createProvider({ provider: c.provider, image: c.image, ...(c.hosts ? { docker: { hosts: c.hosts } } : {}) });
+/**
+ * A provider that works here; `config.invalid` when there is no image of this name, and `desktop.unavailable` says what
+ * each of the providers allowed lacks.
+ */
+export async function chooseProvider(c: DesktopsConfig): Promise<DesktopProvider> {
+  await readImage(c.image);
+  return createProvider({ provider: c.provider, image: c.image, ...(c.hosts ? { docker: { hosts: c.hosts } } : {}) });
+}
 
 /** Whose processes the limit of a local desktop counts here. */
 export const localProcessLimit = async (): Promise<ProcessLimit['counts']> => (await processLimit(1)).counts;
 
-/** What each provider a configuration allows says of itself. */
+/** What each provider a configuration allows says of itself. Rejects with `config.invalid` without an image of this name. */
 export async function probeProviders(c: DesktopsConfig): Promise<ProviderStatus[]> {
+  await readImage(c.image);
   const providers = providersOf(c);
   try {
     return await Promise.all(providers.map((p) => p.probe()));

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { imageAsset, imageContents, imageNames, imagesDir, readImage } from '../../../runtime/cluster/images.js';
 import { readRecipe } from '../../../runtime/cluster/imageBuild/recipe.js';
+import { chooseProvider, probeProviders } from '../../../runtime/cluster/provide.js';
 import { parseRunFile } from '../../../runtime/config/index.js';
 import { IMAGE_NAME } from '../../../runtime/domain/index.js';
 
@@ -47,6 +48,12 @@ describe('the images of this repository', async () => {
       message: `desktops.image: there is no desktop image "kiosk"; there are: ${names.join(', ')}.`,
     });
     await expect(imageContents('constructor')).rejects.toMatchObject({ kind: 'config.invalid' });
+    const { desktops } = parseRunFile({ desktops: { image: 'kiosk' } });
+    for (const asks of [chooseProvider(desktops), probeProviders(desktops)])
+      await expect(asks).rejects.toMatchObject({
+        kind: 'config.invalid',
+        message: expect.stringContaining('"kiosk"') as string,
+      });
   });
 
   it('a name that is a path is no name', async () => {

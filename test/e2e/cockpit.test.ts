@@ -2,16 +2,16 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFailed } from 'vitest';
 import { connectEngine, ensureImage } from '../../runtime/cluster/imageBuild.js';
-import { engineHere } from '../integration/docker/engine.js';
-import { whyNoLocalDesktops } from '../helpers/cluster.js';
+import { engineHere } from '../helpers/cluster/engine.js';
+import { whyNoLocalDesktops } from '../helpers/cluster/desktops.js';
 import { serializeTrajectory } from '../../runtime/protocol/trajectoryFile.js';
-import { FrameFolder } from '../webview/lib/screens.js';
-import { richPlans, view } from '../webview/lib/trajectories.js';
-import { alive, Cockpit, tinyRun } from './support/cockpit.js';
-import type { Frame } from './support/playwright.js';
-import { axeSource, whyNoWorkbench } from './support/rig.js';
-import { pictures, Ui, violations } from './support/ui.js';
-import { until } from './support/workbench.js';
+import { FrameFolder } from '../helpers/pages/screens.js';
+import { richPlans, view } from '../helpers/pages/trajectories.js';
+import { alive, Cockpit, tinyRun } from '../helpers/workbench/cockpit.js';
+import type { Frame } from '../helpers/workbench/playwright.js';
+import { axeSource, whyNoWorkbench } from '../helpers/workbench/rig.js';
+import { pictures, Ui, violations } from '../helpers/workbench/ui.js';
+import { until } from '../helpers/workbench/workbench.js';
 
 /**
  * The packaged extension, the real daemon and real desktops, driven as a person does. One training run; each flow goes

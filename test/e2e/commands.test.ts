@@ -3,11 +3,11 @@ import { basename, join } from 'node:path';
 import { strFromU8, unzipSync } from 'fflate';
 import { afterAll, beforeAll, describe, expect, it, onTestFailed } from 'vitest';
 import { connectEngine, ensureImage } from '../../runtime/cluster/imageBuild.js';
-import { engineHere } from '../integration/docker/engine.js';
-import { whyNoLocalDesktops } from '../helpers/cluster.js';
-import { alive, Cockpit, tinyRun } from './support/cockpit.js';
-import { whyNoWorkbench } from './support/rig.js';
-import { until } from './support/workbench.js';
+import { engineHere } from '../helpers/cluster/engine.js';
+import { whyNoLocalDesktops } from '../helpers/cluster/desktops.js';
+import { alive, Cockpit, tinyRun } from '../helpers/workbench/cockpit.js';
+import { whyNoWorkbench } from '../helpers/workbench/rig.js';
+import { until } from '../helpers/workbench/workbench.js';
 
 /**
  * The commands of the palette that the other flows pass by: run files, the machine, pause, evaluation, diagnostics, the

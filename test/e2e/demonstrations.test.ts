@@ -4,15 +4,15 @@ import { afterAll, beforeAll, describe, expect, it, onTestFailed } from 'vitest'
 import type { RunFile } from '../../runtime/config/index.js';
 import { connectEngine, ensureImage } from '../../runtime/cluster/imageBuild.js';
 import { readLog } from '../../runtime/annotations/log.js';
-import { osworldTask, put } from '../fixtures/interchange/make.js';
-import { engineHere } from '../integration/docker/engine.js';
-import { whyNoLocalDesktops } from '../helpers/cluster.js';
-import { Cockpit, tinyRun } from './support/cockpit.js';
-import { Hand, whichTerminal } from './support/hand.js';
-import type { Frame } from './support/playwright.js';
-import { whyNoWorkbench } from './support/rig.js';
-import { pictures } from './support/ui.js';
-import { until } from './support/workbench.js';
+import { osworldTask, put } from '../helpers/interchange/make.js';
+import { engineHere } from '../helpers/cluster/engine.js';
+import { whyNoLocalDesktops } from '../helpers/cluster/desktops.js';
+import { Cockpit, tinyRun } from '../helpers/workbench/cockpit.js';
+import { Hand, whichTerminal } from '../helpers/workbench/hand.js';
+import type { Frame } from '../helpers/workbench/playwright.js';
+import { whyNoWorkbench } from '../helpers/workbench/rig.js';
+import { pictures } from '../helpers/workbench/ui.js';
+import { until } from '../helpers/workbench/workbench.js';
 
 /**
  * Demonstrations as a person makes them: by pointer and keys in the webview, on real desktops, with the packaged

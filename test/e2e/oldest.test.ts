@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFailed } from 'vitest';
-import { whyNoLocalDesktops } from '../helpers/cluster.js';
-import { Cockpit, tinyRun } from './support/cockpit.js';
-import { rig, whyNoWorkbench } from './support/rig.js';
-import { pictures } from './support/ui.js';
-import { until } from './support/workbench.js';
+import { whyNoLocalDesktops } from '../helpers/cluster/desktops.js';
+import { Cockpit, tinyRun } from '../helpers/workbench/cockpit.js';
+import { rig, whyNoWorkbench } from '../helpers/workbench/rig.js';
+import { pictures } from '../helpers/workbench/ui.js';
+import { until } from '../helpers/workbench/workbench.js';
 
 /** The oldest VS Code that the manifest admits: the same extension trains and shows in it. */
 const noLocal = await whyNoLocalDesktops(),

@@ -2,12 +2,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFailed } from 'vitest';
 import { serializeTrajectory } from '../../runtime/protocol/trajectoryFile.js';
-import { FrameFolder } from '../webview/lib/screens.js';
-import { richPlans, view } from '../webview/lib/trajectories.js';
-import { Cockpit, tinyRun } from './support/cockpit.js';
-import { whyNoWorkbench } from './support/rig.js';
-import { pictures } from './support/ui.js';
-import { until } from './support/workbench.js';
+import { FrameFolder } from '../helpers/pages/screens.js';
+import { richPlans, view } from '../helpers/pages/trajectories.js';
+import { Cockpit, tinyRun } from '../helpers/workbench/cockpit.js';
+import { whyNoWorkbench } from '../helpers/workbench/rig.js';
+import { pictures } from '../helpers/workbench/ui.js';
+import { until } from '../helpers/workbench/workbench.js';
 
 /** Restricted Mode: recorded trajectories can be looked at, nothing is started. */
 const missing = whyNoWorkbench('latest');

@@ -6,8 +6,8 @@ import { setTimeout as after } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sandboxOf, stateDir } from '../../../runtime/cluster/providers/sandboxRecords.js';
 import type { Desktop } from '../../../runtime/cluster/types.js';
-import { localProvider, SMALL, whyNoLocalDesktops } from '../../helpers/cluster.js';
-import { endAll, ensureBundle, start } from '../run/cli.js';
+import { localProvider, SMALL, whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
+import { endAll, ensureBundle, start } from '../../helpers/run/cli.js';
 
 /**
  * Starts of local desktops that are given up, or whose process is killed, at every moment of the start: nothing may be

@@ -14,7 +14,14 @@ import { HOLD_MS } from '../../../runtime/cluster/drivers/settle.js';
 import type { AgentClient, X11Client } from '../../../runtime/cluster/index.js';
 import { stateDir } from '../../../runtime/cluster/providers/sandboxRecords.js';
 import type { Desktop } from '../../../runtime/cluster/types.js';
-import { localProvider, nextEvent, sandboxRecord, sh, SMALL, whyNoLocalDesktops } from '../../helpers/cluster.js';
+import {
+  localProvider,
+  nextEvent,
+  sandboxRecord,
+  sh,
+  SMALL,
+  whyNoLocalDesktops,
+} from '../../helpers/cluster/desktops.js';
 
 const why = await whyNoLocalDesktops();
 if (why) console.warn(`skipped: ${why}`);

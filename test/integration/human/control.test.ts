@@ -17,9 +17,9 @@ import type {
   TrajectoryView,
 } from '../../../runtime/protocol/types.js';
 import { createStudioService, type Broadcast, type StudioService } from '../../../runtime/service/index.js';
-import { whyNoLocalDesktops } from '../../helpers/cluster.js';
-import { engineHere } from '../docker/engine.js';
-import { ensureBundle } from '../run/cli.js';
+import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
+import { engineHere } from '../../helpers/cluster/engine.js';
+import { ensureBundle } from '../../helpers/run/cli.js';
 
 /** A person at real desktops, by the events a page would send. */
 const noLocal = await whyNoLocalDesktops(),

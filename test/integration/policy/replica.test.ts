@@ -11,9 +11,9 @@ import { GLYPH_SPEC, HEADS_OF_TYPE, headOffsets, id } from '../../../runtime/dom
 import { encodeState } from '../../../runtime/policy/embedded/codec.js';
 import { startReplica } from '../../../runtime/policy/embedded/replica.js';
 import type { Replica, ReplicaRequest, WeightsRef } from '../../../runtime/policy/types.js';
-import { frameOf } from '../../helpers/policy.js';
-import type { ReplicaKit } from '../../helpers/replicas.js';
-import { replicaKit } from '../../helpers/replicas.js';
+import { frameOf } from '../../helpers/policy/frames.js';
+import type { ReplicaKit } from '../../helpers/policy/replicas.js';
+import { replicaKit } from '../../helpers/policy/replicas.js';
 
 const spec = GLYPH_SPEC;
 const state: EncodedState = encodeState(

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GLYPH_SPEC } from '../../../runtime/domain/index.js';
 import { createTrainer } from '../../../runtime/trainer/native/engine.js';
-import { ensureBundle, processTree } from './cli.js';
+import { ensureBundle, processTree } from '../../helpers/run/cli.js';
 
 let dir: string;
 beforeAll(async () => {

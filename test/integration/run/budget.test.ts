@@ -5,8 +5,17 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { RunFile } from '../../../runtime/config/index.js';
 import type { TrainResult } from '../../../runtime/run/trainRun.js';
-import { whyNoLocalDesktops } from '../../helpers/cluster.js';
-import { alive, endAll, ensureBundle, folderOf, processTree, replay, start, type Replay } from './cli.js';
+import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
+import {
+  alive,
+  endAll,
+  ensureBundle,
+  folderOf,
+  processTree,
+  replay,
+  start,
+  type Replay,
+} from '../../helpers/run/cli.js';
 
 /**
  * A budget that is spent before reinforcement learning begins: whatever phase it meets ends with it, and the run goes

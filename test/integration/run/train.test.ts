@@ -13,8 +13,8 @@ import { id, type FamilyId } from '../../../runtime/domain/index.js';
 import type { EvalPoint } from '../../../runtime/run/evaluation.js';
 import type { TrainResult } from '../../../runtime/run/trainRun.js';
 import { deskSuite, trainSeed } from '../../../runtime/tasks/suites/desk/index.js';
-import { whyNoLocalDesktops } from '../../helpers/cluster.js';
-import { engineHere } from '../docker/engine.js';
+import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
+import { engineHere } from '../../helpers/cluster/engine.js';
 import {
   alive,
   cli,
@@ -30,7 +30,7 @@ import {
   type Ended,
   type Mark,
   type Replay,
-} from './cli.js';
+} from '../../helpers/run/cli.js';
 
 /**
  * Whole training runs, as a user starts, interrupts, kills, resumes and reads them: the bundle in a process of its own,

@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { stateDir } from '../../../runtime/cluster/providers/sandboxRecords.js';
 import { createStudioService } from '../../../runtime/service/index.js';
-import { whyNoLocalDesktops } from '../../helpers/cluster.js';
+import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 
 const why = await whyNoLocalDesktops();
 if (why) console.warn(`skipped: ${why}`);

@@ -26,9 +26,9 @@ import {
   type ScreenPatch,
   type StudioService,
 } from '../../../runtime/service/index.js';
-import { whyNoLocalDesktops } from '../../helpers/cluster.js';
-import { bundle } from '../../helpers/data.js';
-import { alive, ensureBundle, processTree, replay } from '../run/cli.js';
+import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
+import { bundle } from '../../helpers/data/manager.js';
+import { alive, ensureBundle, processTree, replay } from '../../helpers/run/cli.js';
 
 /** Training runs driven through the service: real local desktops, real replicas, real trainer. */
 const noLocal = await whyNoLocalDesktops();

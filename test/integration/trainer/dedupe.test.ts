@@ -10,7 +10,7 @@ import {
 } from '../../../runtime/domain/index.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
 import { TRAINER_DEFAULTS, type TrainerOptions } from '../../../runtime/trainer/native/options.js';
-import { randomStates, TINY } from './lib.js';
+import { randomStates, TINY } from '../../helpers/trainer/tinyModel.js';
 
 /**
  * One forward and backward pass per unique state gives the gradient of the separate samples. Adam with a large epsilon

@@ -9,7 +9,7 @@ import {
 } from '../../../runtime/domain/index.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
 import { TRAINER_DEFAULTS } from '../../../runtime/trainer/native/options.js';
-import { randomStates, TINY } from './lib.js';
+import { randomStates, TINY } from '../../helpers/trainer/tinyModel.js';
 
 /**
  * A person's step in a group: imitated, with the gradient the paper's injected step has at rho = 1. Adam with a large

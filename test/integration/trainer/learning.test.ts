@@ -12,7 +12,7 @@ import { policyGraph } from '../../../runtime/trainer/native/model/policyGraph.j
 import { TRAINER_DEFAULTS } from '../../../runtime/trainer/native/options.js';
 import { groupAdvantages } from '../../../runtime/trainer/objective/advantages.js';
 import { loadOrt } from '../../../runtime/trainer/native/sessions.js';
-import { demonstration, glyphTask, hits, type GlyphTask } from '../../helpers/glyphScreens.js';
+import { demonstration, glyphTask, hits, type GlyphTask } from '../../helpers/trainer/glyphScreens.js';
 
 /**
  * The glyph policy on small synthetic screens ("click WORD", words at random pixels) learns from demonstrations, and

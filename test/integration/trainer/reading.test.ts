@@ -4,7 +4,7 @@ import { random } from '../../../runtime/domain/index.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
 import { readGraph } from '../../../runtime/trainer/native/model/readGraph.js';
 import { TRAINER_DEFAULTS } from '../../../runtime/trainer/native/options.js';
-import { f64, ints, relative, roughTheta, sessionOf, slope, TINY, tinyModel } from './lib.js';
+import { f64, ints, relative, roughTheta, sessionOf, slope, TINY, tinyModel } from '../../helpers/trainer/tinyModel.js';
 
 const B = 2,
   R = 3,

@@ -16,7 +16,7 @@ import {
   slope,
   TINY,
   tinyModel,
-} from './lib.js';
+} from '../../helpers/trainer/tinyModel.js';
 
 /**
  * The whole objective in f64 on a tiny policy: its value against the plain TypeScript reference, its gradient against

@@ -16,8 +16,8 @@ import {
   type EventQuery,
   type StudioService,
 } from '../../../runtime/service/index.js';
-import { bundle } from '../../helpers/data.js';
-import { writeSyntheticRun, type SyntheticRun } from '../../helpers/syntheticRun.js';
+import { bundle } from '../../helpers/data/manager.js';
+import { writeSyntheticRun, type SyntheticRun } from '../../helpers/data/syntheticRun.js';
 
 /** The service over real run folders, with its real workers; no desktops. */
 let dir: string, entry: { file: string }, truth: SyntheticRun, run: string, service: StudioService;

@@ -23,7 +23,7 @@ import {
   trainerCharts,
 } from '../../../webview/dashboard/specs.js';
 import { isEmpty, type ChartSpec } from '../../../webview/ui/chartSpec.js';
-import { makeRun, type MadeRun } from '../../webview/dashboard/run.js';
+import { makeRun, type MadeRun } from '../../helpers/pages/dashboard/run.js';
 
 const modelOf = (r: MadeRun): Model =>
   [

@@ -13,6 +13,7 @@ import type { Method } from '../../../runtime/protocol/requests.js';
 import { SocketReader, SocketWriter } from '../../../runtime/protocol/transport.js';
 import { discoveryFile, protocolVersion, socketPath, type DiscoveryRecord } from '../../../runtime/protocol/version.js';
 import type { DaemonState } from '../../../webview/protocol.js';
+import { commandLine } from '../machine/processes.js';
 
 const folders: string[] = [],
   pids = new Set<number>(),
@@ -24,7 +25,7 @@ const bundles = new Map<string, string>();
 export const raw = (c: DaemonClient, method: string, params: unknown, signal?: AbortSignal): Promise<unknown> =>
   c.call(method as Method, params as never, signal);
 
-/** The bundle of a program of fixture/, made once per test file. */
+/** The bundle of a program beside this one, made once per test file. */
 export async function entry(name: 'entry' | 'window' = 'entry'): Promise<string> {
   const there = bundles.get(name);
   if (there) return there;
@@ -56,7 +57,7 @@ export async function cleanUp(): Promise<void> {
   for (const s of sockets) s.terminate();
   for (const p of pids) {
     try {
-      if (readFileSync(`/proc/${p}/cmdline`, 'utf8').includes('serve')) process.kill(p, 'SIGKILL');
+      if (commandLine(p).includes('serve')) process.kill(p, 'SIGKILL');
     } catch {
       /* it has ended */
     }

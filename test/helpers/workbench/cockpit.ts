@@ -2,6 +2,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DiscoveryRecord } from '../../../runtime/protocol/version.js';
 import type { RunFile } from '../../../runtime/config/index.js';
+import { isAlive } from '../machine/processes.js';
 import { Ui } from './ui.js';
 import { until, Workbench, type WorkbenchOptions } from './workbench.js';
 
@@ -90,15 +91,15 @@ export class Cockpit {
   }
 
   /** The daemon of this workbench ends, with whatever it trains. */
-  async stop(): Promise<void> {
+  async endDaemon(): Promise<void> {
     const d = this.daemon;
-    if (d && alive(d.pid)) {
+    if (d && isAlive(d.pid)) {
       try {
         process.kill(d.pid, 'SIGTERM');
       } catch {
         /* it has ended */
       }
-      await until(() => !alive(d.pid), `the daemon (pid ${d.pid}) ends`, 60_000).catch(() => {
+      await until(() => !isAlive(d.pid), `the daemon (pid ${d.pid}) ends`, 60_000).catch(() => {
         try {
           process.kill(d.pid, 'SIGKILL');
         } catch {
@@ -106,14 +107,9 @@ export class Cockpit {
         }
       });
     }
-    await this.w.stop();
   }
-}
-export function alive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
-  } catch {
-    return false;
+  async stop(): Promise<void> {
+    await this.endDaemon();
+    await this.w.stop();
   }
 }

@@ -101,6 +101,11 @@ export class Ui {
     if ((await header.getAttribute('aria-expanded')) === 'false') await header.click();
     return section;
   }
+  async collapse(title: string): Promise<void> {
+    const header = this.section(title).locator('.pane-header');
+    await header.waitFor();
+    if ((await header.getAttribute('aria-expanded')) === 'true') await header.click();
+  }
   rows(title: string): Promise<readonly string[]> {
     return labels(this.section(title).locator('.monaco-list-row'));
   }

@@ -22,6 +22,7 @@ import {
   SMALL,
   whyNoLocalDesktops,
 } from '../../helpers/cluster/desktops.js';
+import { statOf } from '../../helpers/machine/processes.js';
 
 const why = await whyNoLocalDesktops();
 if (why) console.warn(`skipped: ${why}`);
@@ -252,7 +253,7 @@ describe.skipIf(why)('a local desktop', () => {
 
   it('reaps what a dead process left behind, and nothing else', async () => {
     const orphan = spawn('sleep', ['60']);
-    const started = readFileSync(`/proc/${orphan.pid}/stat`, 'utf8').split(' ')[21]!;
+    const { started } = statOf(orphan.pid!)!;
     const ended = once(orphan, 'exit');
     writeFileSync(
       `${await stateDir()}/local-orphan.json`,

@@ -399,6 +399,7 @@ describe.skipIf(noLocal)('the service with a run on local desktops', () => {
     const s = studio(),
       tree = processTree(child.pid!);
     expect((await s.call<{ runs: RunSummary[] }>(m.listRuns, { roots: [run] })).runs[0]!.state).toBe('elsewhere');
+    await expect(s.call(m.resumeRun, { run })).rejects.toMatchObject({ kind: 'run.busy' });
     const gone = new Promise((r) => child.once('exit', r));
     child.kill('SIGKILL');
     await gone;

@@ -164,7 +164,7 @@ describe('runs', () => {
     });
   });
 
-  it('that another process writes are shown, read along and not started', async () => {
+  it('that another process writes are shown and read along', async () => {
     const other = join(dir, 'other');
     await writeSyntheticRun(other, { groups: 1, size: 2, running: 1 });
     const store = await RunStore.open(other, { index: 'local' }),
@@ -193,9 +193,6 @@ describe('runs', () => {
       (await call<{ rows: TrajectoryRow[] }>(m.listTrajectories, { run: other, filter: { outcome: ['running'] } }, s))
         .rows,
     ).toHaveLength(1);
-    await expect(call(m.resumeRun, { run: other }, s)).rejects.toMatchObject({
-      kind: expect.stringMatching(/run\.busy|config\.invalid/) as string,
-    });
     await store.close();
     // Nobody tells that a process went: it is found out, followers end, and windows are told to look again.
     await expect.poll(() => seen.at(-1)?.ended, { timeout: 15_000 }).toBe(true);

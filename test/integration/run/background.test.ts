@@ -7,6 +7,7 @@ import { GLYPH_SPEC } from '../../../runtime/domain/index.js';
 import { createTrainer } from '../../../runtime/trainer/native/engine.js';
 import { processTree, statOf } from '../../helpers/machine/processes.js';
 import { ensureBundle } from '../../helpers/run/cli.js';
+import { runFileOptions } from '../../helpers/trainer/options.js';
 
 let dir: string;
 beforeAll(async () => {
@@ -15,7 +16,8 @@ beforeAll(async () => {
 });
 afterAll(() => rm(dir, { recursive: true, force: true }));
 
-const threads = (pid: number): number[] => readdirSync(`/proc/${pid}/task`).map((t) => statOf(`${pid}/task/${t}`)!.nice);
+const threads = (pid: number): number[] =>
+  readdirSync(`/proc/${pid}/task`).map((t) => statOf(`${pid}/task/${t}`)!.nice);
 
 describe.skipIf(process.platform !== 'linux')('a child process', () => {
   it.each([
@@ -30,6 +32,7 @@ describe.skipIf(process.platform !== 'linux')('a child process', () => {
           spec: GLYPH_SPEC,
           dir: join(dir, String(background)),
           seed: 1,
+          options: runFileOptions({}),
         });
       try {
         const { pid } = processTree(process.pid).find((p) => p.what.includes('__trainer'))!;

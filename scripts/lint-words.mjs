@@ -1,8 +1,42 @@
-/**
- * Finds words for people in the pages' code that do not go through t(): literals that reach something visible, and any
- * that read like prose.
- */
+// `node scripts/lint-words.mjs`: every word of a page that people see or hear goes through t(). Found are literals of
+// webview/ that reach something visible, and any that read like prose.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import ts from 'typescript';
+
+/** No words, by file: keys as they are printed on keyboards or called by the browser, deeds, a fault for the log. */
+const ALLOWED = {
+  'live/controller.ts': ['Control', 'Alt', 'Shift', 'Meta'],
+  'live/app.ts': ['Enter', 'pause', 'actYourself'],
+  'live/view.ts': ['Ctrl', 'Alt'],
+  'ui/actions.ts': ['Ctrl', 'Shift', 'Alt', 'Super', 'Enter', 'Tab', 'Esc', 'Del', 'Space', 'Home', 'End'],
+  'ui/commands.ts': ['Ctrl', 'Shift', 'Alt', 'Space', 'Esc'],
+  'ui/host.ts': ['{} at {}:{}'],
+};
+/** Nothing but names of keys, and of colours. */
+const WITHOUT_WORDS = ['ui/remoteKeys.ts', 'ui/chartTheme.ts'];
+
+/**
+ * What is wrong in the pages' sources (`[path below webview/, code]`), one line each: words that are not translated,
+ * and words that are allowed in a file that no longer has them.
+ */
+export function wordProblems(sources, allowed = ALLOWED, without = WITHOUT_WORDS) {
+  const problems = [];
+  for (const [file, code] of sources) {
+    if (without.includes(file)) continue;
+    const loose = untranslated(file, code),
+      mayStand = allowed[file] ?? [];
+    for (const l of loose) if (!mayStand.includes(l.text)) problems.push(`webview/${file}:${l.line}: ${l.text}`);
+    for (const w of mayStand)
+      if (!loose.some((l) => l.text === w))
+        problems.push(`webview/${file}: has no ${w} any more, which is allowed there`);
+  }
+  const there = new Set(sources.map(([file]) => file));
+  for (const file of [...Object.keys(allowed), ...without])
+    if (!there.has(file)) problems.push(`webview/${file}: is not there, but words are allowed in it`);
+  return problems;
+}
 
 /** Attributes and properties that people see or hear; and those of ours that end there. */
 const visible = new Set([
@@ -69,8 +103,8 @@ const silent = new Set([
   'axis',
 ]);
 /** Functions whose arguments from this place on are shown or said (or only those at the places of a list). */
-const shows: ReadonlyMap<string, number | readonly number[]> = new Map(
-  Object.entries<number | readonly number[]>({
+const shows = new Map(
+  Object.entries({
     h: 2,
     s: 2,
     replace: 1,
@@ -148,16 +182,11 @@ const wordy = /words|label|says|hint|why|explain/i;
 const letters = /[A-Za-zÀ-ÿ]{2,}/;
 const prose = /[A-Za-zÀ-ÿ’]{2,}[,;:.]? [A-Za-zÀ-ÿ]|^[A-Z][a-z]+$|^[A-Z][a-z]+[ …:.,]/;
 
-export interface Loose {
-  readonly line: number;
-  readonly text: string;
-  readonly node: ts.Node;
-}
-
-export function untranslated(file: string, code: string, allowed: ReadonlySet<string> = new Set()): Loose[] {
+/** Literals of a source that should go through t(), as `{line, text}`; `{}` stands for what is put into a template. */
+export function untranslated(file, code) {
   const source = ts.createSourceFile(file, code, ts.ScriptTarget.Latest, true),
-    out: Loose[] = [];
-  const visit = (n: ts.Node): void => {
+    out = [];
+  const visit = (n) => {
     if (
       ts.isImportDeclaration(n) ||
       ts.isExportDeclaration(n) ||
@@ -173,10 +202,10 @@ export function untranslated(file: string, code: string, allowed: ReadonlySet<st
           ? [n.head.text, ...n.templateSpans.map((x) => x.literal.text)]
           : [];
     const said = words.join('{}');
-    if (words.some((w) => letters.test(w)) && !allowed.has(said) && !name.test(said)) {
+    if (words.some((w) => letters.test(w)) && !name.test(said)) {
       const where = placeOf(n);
       if (where === 'visible' || (where === 'unknown' && prose.test(said)))
-        out.push({ line: source.getLineAndCharacterOfPosition(n.getStart()).line + 1, text: said, node: n });
+        out.push({ line: source.getLineAndCharacterOfPosition(n.getStart()).line + 1, text: said });
     }
     ts.forEachChild(n, visit);
   };
@@ -184,14 +213,14 @@ export function untranslated(file: string, code: string, allowed: ReadonlySet<st
   return out;
 }
 
-const nameOf = (n: ts.Node | undefined): string =>
+const nameOf = (n) =>
   n && (ts.isIdentifier(n) || ts.isPrivateIdentifier(n) || ts.isStringLiteral(n))
     ? n.text.replace(/^#/, '')
     : n && ts.isPropertyAccessExpression(n)
       ? nameOf(n.name)
       : '';
 /** Where the value of a literal goes: up through what only chooses or joins. */
-function placeOf(start: ts.Node): 'visible' | 'silent' | 'unknown' {
+function placeOf(start) {
   for (let n = start, up = n.parent; ; n = up, up = n.parent) {
     if (
       ts.isParenthesizedExpression(up) ||
@@ -246,7 +275,7 @@ function placeOf(start: ts.Node): 'visible' | 'silent' | 'unknown' {
     if (ts.isVariableDeclaration(up) || ts.isPropertyDeclaration(up))
       return wordy.test(nameOf(up.name)) ? 'visible' : 'unknown';
     if (ts.isArrowFunction(up) || ts.isReturnStatement(up)) {
-      let f: ts.Node = up;
+      let f = up;
       while (!ts.isFunctionLike(f) && f.parent) f = f.parent;
       const owner =
         f.parent &&
@@ -267,7 +296,7 @@ function placeOf(start: ts.Node): 'visible' | 'silent' | 'unknown' {
     }
     if (ts.isCallExpression(up) || ts.isNewExpression(up)) {
       const called = nameOf(up.expression),
-        at = up.arguments?.indexOf(n as ts.Expression) ?? -1;
+        at = up.arguments?.indexOf(n) ?? -1;
       if (called === 't' && at === 0) return 'silent';
       // Why a failure does not matter: for readers of the code.
       if (/^(ignoreFailure|orUndefined)$/.test(called) && at === 1) return 'silent';
@@ -283,5 +312,19 @@ function placeOf(start: ts.Node): 'visible' | 'silent' | 'unknown' {
     }
     if (ts.isCaseClause(up) || ts.isLiteralTypeNode(up) || ts.isComputedPropertyName(up)) return 'silent';
     return 'unknown';
+  }
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  const sources = readdirSync('webview', { recursive: true, encoding: 'utf8' })
+    .filter((f) => f.endsWith('.ts') && !f.endsWith('.d.ts'))
+    .map((f) => [f.replaceAll('\\', '/'), readFileSync(join('webview', f), 'utf8')]);
+  const problems = wordProblems(sources);
+  for (const p of problems) console.error(p);
+  if (problems.length > 0) {
+    console.error(
+      'Put words for people into t() of webview/ui/words.ts; what is no word is listed in scripts/lint-words.mjs.',
+    );
+    process.exitCode = 1;
   }
 }

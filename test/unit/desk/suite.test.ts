@@ -7,7 +7,7 @@ import { deskSuite, heldoutSeed, quickstartFamilies, trainSeed } from '../../../
 import type { Move } from '../../../runtime/tasks/suites/desk/moves.js';
 import { pointIn } from '../../../runtime/tasks/suites/desk/moves.js';
 import { place } from '../../../runtime/tasks/suites/desk/kit.js';
-import { desk } from '../../helpers/tasks.js';
+import { desk } from '../../helpers/tasks/images.js';
 import { templates } from '../../../runtime/tasks/suites/desk/templates/index.js';
 
 const SIZES: readonly Size[] = [

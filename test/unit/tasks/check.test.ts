@@ -14,7 +14,8 @@ import {
   openFolder,
   uuid5,
 } from '../../../runtime/tasks/index.js';
-import { desk, taskOf } from '../../helpers/tasks.js';
+import { desk } from '../../helpers/tasks/images.js';
+import { taskOf } from '../../helpers/tasks/fakeDesktop.js';
 
 let dir: string;
 beforeEach(async () => {

@@ -33,9 +33,9 @@ export class Given {
   async clearWorkbench(): Promise<void> {
     const { host, page } = this.#c.w;
     if (this.#hasFailed) {
-      this.#hasFailed = false;
       await this.#c.endDaemon();
-      await this.#c.w.reload();
+      await this.#c.w.reopen();
+      this.#hasFailed = false;
     }
     const asks = page.locator('.monaco-dialog-box, .quick-input-widget').filter({ visible: true });
     await until(async () => {

@@ -219,10 +219,11 @@ export class Given {
 
 /**
  * A flow through the workbench as a test. It begins with nothing open, states what it takes as given, and leaves a
- * picture when it fails.
+ * picture when it fails. The limit is longer than all waits of a flow together: each of these says what it waited for,
+ * and a flow that vitest gives up would go on pressing keys in the next one.
  */
 export const flowIn =
-  (given: () => Given, picture: (name: string) => Promise<void>, timeoutMs = 300_000) =>
+  (given: () => Given, picture: (name: string) => Promise<void>, timeoutMs = 600_000) =>
   (name: string, f: () => Promise<void>): void => {
     it(
       name,

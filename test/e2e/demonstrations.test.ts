@@ -54,7 +54,6 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
   const flow = flowIn(
     () => given,
     (name) => c.picture(name),
-    400_000,
   );
   const run = (name: string): string => join(c.w.folder, 'runs', name);
   const live = (): Promise<Frame> => c.ui.webview('live', { timeoutMs: 180_000 });

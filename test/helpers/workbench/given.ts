@@ -33,9 +33,9 @@ export class Given {
   async clearWorkbench(): Promise<void> {
     const { host, page } = this.#c.w;
     if (this.#hasFailed) {
-      this.#hasFailed = false;
       await this.#c.endDaemon();
-      await this.#c.w.reload();
+      await this.#c.w.reopen();
+      this.#hasFailed = false;
     }
     const asks = page.locator('.monaco-dialog-box, .quick-input-widget').filter({ visible: true });
     await until(async () => {
@@ -92,6 +92,21 @@ export class Given {
     );
   }
 
+  /**
+   * A runtime runs, and this window found it: it asked for none, so it starts none by itself either when that one ends.
+   */
+  async attachedOnly(): Promise<void> {
+    await this.runtime();
+    await this.#c.w.reload();
+    await this.#c.ui.openContainer();
+    await this.#c.ui.expand('Runs');
+    await until(
+      async () => (await this.#c.ui.rows('Runs')).length >= this.#c.runs.length,
+      'the runs of the workspace are listed',
+      60_000,
+    );
+  }
+
   /** Its folder: the newest of this name. */
   get runFolder(): string | undefined {
     return this.#c.runs.filter((r) => basename(r).includes(this.#name)).at(-1);
@@ -137,7 +152,7 @@ export class Given {
     }
     await this.#reaches('running');
     await this.#select();
-    await this.sideBar('Trajectories', 'Desktops');
+    await this.sideBar('Trajectories');
     await this.#c.ui.row('Trajectories', /\d+ steps · v\d/).waitFor({ timeout: 180_000 });
     await host.command('notifications.clearAll');
   }
@@ -170,7 +185,7 @@ export class Given {
   }
   /** The inspector on an ended rollout of the run with others of its group to compare it with. */
   async inspector(): Promise<Frame> {
-    await this.sideBar('Trajectories', 'Desktops');
+    await this.sideBar('Trajectories');
     const ended = this.#c.ui
       .section('Trajectories')
       .locator('.monaco-list-row[aria-label*="success, "], .monaco-list-row[aria-label*="failure, "]');
@@ -204,10 +219,11 @@ export class Given {
 
 /**
  * A flow through the workbench as a test. It begins with nothing open, states what it takes as given, and leaves a
- * picture when it fails.
+ * picture when it fails. The limit is longer than all waits of a flow together: each of these says what it waited for,
+ * and a flow that vitest gives up would go on pressing keys in the next one.
  */
 export const flowIn =
-  (given: () => Given, picture: (name: string) => Promise<void>, timeoutMs = 300_000) =>
+  (given: () => Given, picture: (name: string) => Promise<void>, timeoutMs = 600_000) =>
   (name: string, f: () => Promise<void>): void => {
     it(
       name,

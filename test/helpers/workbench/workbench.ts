@@ -177,9 +177,22 @@ export class Workbench {
   }
   /** Developer: Reload Window; resolves when a new extension host answers. */
   async reload(): Promise<void> {
-    const before = this.host.record!.pid;
+    const before = this.host.record?.pid;
     await this.host.begin('workbench.action.reloadWindow');
-    await until(() => this.host.record !== undefined && this.host.record.pid !== before, 'a new extension host starts');
+    await this.#newHost(before);
+  }
+  /** The same from outside the window, whatever state that is in. */
+  async reopen(): Promise<void> {
+    const before = this.host.record?.pid;
+    await this.page.goto(`${this.#url}/?folder=${this.folder}`, { waitUntil: 'domcontentloaded' });
+    await this.#newHost(before);
+  }
+  async #newHost(before: number | undefined): Promise<void> {
+    await until(
+      () => this.host.record !== undefined && this.host.record.pid !== before,
+      'a new extension host starts',
+      90_000,
+    );
     await this.ready();
   }
   /** Another window on the same folder. */

@@ -63,6 +63,7 @@ export function createStudio(extension: ExtensionContext): Studio & Ends {
       get env() {
         return {
           DART_STUDIO_IDLE_MINUTES: String(settings.idleMinutes),
+          // A missing key leaves what this window's own environment says.
           ...(settings.dockerHost ? { DOCKER_HOST: settings.dockerHost } : {}),
         };
       },

@@ -77,7 +77,7 @@ async function replay(s: Studio, arg: unknown): Promise<void> {
     try {
       return await s.client.request(
         methods.replayTrajectory,
-        { ...one, ...(provider === 'auto' ? {} : { provider }) },
+        { ...one, provider: provider === 'auto' ? undefined : provider },
         signal,
       );
     } finally {

@@ -170,7 +170,7 @@ export function pickTrajectory(
     try {
       const { rows } = await s.client.request(
         methods.listTrajectories,
-        { run, limit: 100, sort: 'newest', ...(pick.value ? { filter: { text: pick.value } } : {}) },
+        { run, limit: 100, sort: 'newest', filter: pick.value ? { text: pick.value } : undefined },
         signal,
       );
       if (signal.aborted) return;

@@ -39,7 +39,7 @@ async function pick(s: Studio, arg: unknown, title: string): Promise<string | un
         rows.map((d) => ({
           label: d.desktop,
           description: workWord(d.state),
-          ...(d.instruction ? { detail: d.instruction } : {}),
+          detail: d.instruction || undefined,
           value: d.desktop,
         })),
       );
@@ -51,7 +51,7 @@ async function watch(s: Studio, arg: unknown): Promise<void> {
   s.panels.show({
     kind: 'live',
     desktop,
-    ...(held && s.sessions.isMine(held.session) ? { session: held.session } : {}),
+    session: held && s.sessions.isMine(held.session) ? held.session : undefined,
   });
 }
 async function restart(s: Studio, arg: unknown): Promise<void> {
@@ -79,7 +79,7 @@ async function build(s: Studio): Promise<void> {
     const off = s.client.on(methods.buildProgress, (p) => {
       say.report({
         message: p.message,
-        ...(p.fraction === undefined ? {} : { increment: 100 * Math.max(0, p.fraction - share) }),
+        increment: p.fraction === undefined ? undefined : 100 * Math.max(0, p.fraction - share),
       });
       share = p.fraction ?? share;
     });

@@ -39,7 +39,7 @@ export async function exportTrajectories(s: Studio, arg: unknown, selected: unkn
       canSelectFolders: true,
       canSelectFiles: false,
       openLabel: t('Export Here'),
-      ...(workspace.workspaceFolders?.[0] ? { defaultUri: workspace.workspaceFolders[0].uri } : {}),
+      defaultUri: workspace.workspaceFolders?.[0]?.uri,
     })) ?? [];
   if (!folder) return;
   const to = await freeFolder(folder, `${basename(run)}-${format}`);
@@ -51,8 +51,8 @@ export async function exportTrajectories(s: Studio, arg: unknown, selected: unkn
         to: to.fsPath,
         format,
         ...which,
-        ...(rollouts.length > 0 ? { rollouts } : {}),
-        ...(share > 0 ? { split: { share: 1 - share, seed: 0 } } : {}),
+        rollouts: rollouts.length > 0 ? rollouts : undefined,
+        split: share > 0 ? { share: 1 - share, seed: 0 } : undefined,
       },
       signal,
     ),
@@ -134,13 +134,13 @@ async function pickWhich(s: Studio, chosen: number, family: string | undefined):
     without = (['wrong', 'redundant'] as const).filter(has);
   return {
     // Both is everything.
-    ...(has('success') !== has('failure') ? { outcome: has('success') ? 'success' : 'failure' } : {}),
-    ...(has('family') && only !== undefined ? { family: only } : {}),
+    outcome: has('success') !== has('failure') ? (has('success') ? 'success' : 'failure') : undefined,
+    family: has('family') && only !== undefined ? only : undefined,
     annotations: {
       revised: has('revised'),
-      ...(has('reviewed') ? { reviewed: true } : {}),
-      ...(has('tag') && tag !== undefined ? { tags: [tag] } : {}),
-      ...(without.length > 0 ? { without } : {}),
+      reviewed: has('reviewed') || undefined,
+      tags: has('tag') && tag !== undefined ? [tag] : undefined,
+      without: without.length > 0 ? without : undefined,
     },
   };
 }

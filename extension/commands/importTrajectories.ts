@@ -119,9 +119,9 @@ function look(s: Studio, p: Plan): Promise<ImportPreview> {
       methods.previewImport,
       {
         path: p.path,
-        ...(p.format ? { format: p.format } : {}),
+        format: p.format,
         options: p.options,
-        ...('run' in p.where ? { run: p.where.run } : {}),
+        run: 'run' in p.where ? p.where.run : undefined,
       },
       signal,
     ),
@@ -150,7 +150,7 @@ async function ask(s: Studio, p: Plan, v: ImportPreview): Promise<Plan | 'go' | 
         description: [problemsWords(v.problemCount), v.already > 0 ? t('{0} already there', v.already) : '']
           .filter((x) => x !== '')
           .join(', '),
-        ...(v.problems[0] ? { detail: `${v.problems[0].where}: ${v.problems[0].what}` } : {}),
+        detail: v.problems[0] ? `${v.problems[0].where}: ${v.problems[0].what}` : undefined,
         value: 'report',
       },
       { label: `$(folder) ${t('Keep It In…')}`, description: p.where.name, value: 'where' },
@@ -300,7 +300,7 @@ async function carryOut(s: Studio, p: Plan): Promise<void> {
       methods.importTrajectories,
       {
         path: p.path,
-        ...(p.format ? { format: p.format } : {}),
+        format: p.format,
         options: p.options,
         pool: p.pool,
         ...('run' in p.where ? { run: p.where.run } : { base: s.home(), name: p.where.name }),

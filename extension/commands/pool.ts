@@ -92,7 +92,7 @@ async function add(s: Studio, arg: unknown, selected: unknown): Promise<void> {
         await s.client.request(methods.addToPool, {
           run: c.run,
           rollout,
-          ...(override !== undefined && unverified.has(rollout) ? { override: override.trim() } : {}),
+          override: override !== undefined && unverified.has(rollout) ? override.trim() : undefined,
         }),
       );
     } catch (e) {

@@ -55,7 +55,7 @@ async function record(s: Studio, arg: unknown): Promise<void> {
   const params: RecordParams = {
     family,
     ...('run' in target ? { run: target.run } : { base: s.home() }),
-    ...(provider === 'auto' ? {} : { provider }),
+    provider: provider === 'auto' ? undefined : provider,
   };
   const state = await working(t('Recording a demonstration of {0}', family), async (say, signal) => {
     say.report({ message: t('a desktop comes up and is set up for the task') });
@@ -123,7 +123,7 @@ function taskItems(tasks: readonly TaskRow[]): (QuickPickItem & { readonly famil
       {
         label: `$(${groupIcons[g]}) ${k.family}`,
         description: recordWords(k),
-        ...(asksOf(k) === '' ? {} : { detail: asksOf(k) }),
+        detail: asksOf(k) === '' ? undefined : asksOf(k),
         family: k.family,
       },
     ];
@@ -211,7 +211,7 @@ async function pickDesktop(s: Studio, title: string): Promise<string | undefined
     rows.map((d) => ({
       label: d.desktop,
       description: [workWord(d.state), d.task ?? ''].filter((x) => x !== '').join(' · '),
-      ...(d.instruction ? { detail: d.instruction } : {}),
+      detail: d.instruction || undefined,
       value: d.desktop,
     })),
     t('The policy waits while you act.'),

@@ -80,7 +80,7 @@ async function check(s: Studio): Promise<void> {
     ...checks.map((row): Item => ({
       label: `$(${row.ok ? 'pass' : row.level === 'required' ? 'error' : 'warning'}) ${row.name}`,
       description: row.detail,
-      ...(row.ok || !row.remedy ? {} : { detail: row.remedy }),
+      detail: row.ok || !row.remedy ? undefined : row.remedy,
       row,
     })),
     { label: `$(tools) ${t('Build Desktop Image')}`, command: commands.buildDesktop },

@@ -91,8 +91,8 @@ async function chooseWhat(s: Studio): Promise<What | undefined> {
 async function paramsOf(s: Studio, what: What): Promise<StartParams> {
   const { provider, desktopCount } = settings;
   const common = {
-    ...(provider === 'auto' ? {} : { provider }),
-    ...(desktopCount > 0 ? { desktops: desktopCount } : {}),
+    provider: provider === 'auto' ? undefined : provider,
+    desktops: desktopCount > 0 ? desktopCount : undefined,
   };
   if (what.kind === 'quickstart')
     return {

@@ -64,7 +64,7 @@ async function stop(s: Studio, arg: unknown): Promise<void> {
   const run = await activeRun(s, arg);
   if (run === undefined) return;
   const now = s.model.summary(run)?.state === 'stopping' || s.stopping.has(run);
-  const end = (): Promise<unknown> => s.client.request(methods.stopRun, { run, ...(now ? { now } : {}) });
+  const end = (): Promise<unknown> => s.client.request(methods.stopRun, { run, now: now || undefined });
   if (now) {
     await end();
     return;
@@ -106,7 +106,7 @@ async function resumeRun(s: Studio, arg: unknown): Promise<void> {
   if (minutes === undefined) return;
   await working(t('Resuming the run'), async (say, signal) => {
     await s.ensureRuntime(signal);
-    const r = await s.client.request(methods.resumeRun, { run, ...(minutes > 0 ? { minutes } : {}) });
+    const r = await s.client.request(methods.resumeRun, { run, minutes: minutes > 0 ? minutes : undefined });
     await s.model.started(r.run);
     if (settings.openDashboardOnStart && !signal.aborted) s.panels.show({ kind: 'dashboard', run: r.run });
     await underWay(s, r.run, (message) => say.report({ message }), signal);
@@ -156,7 +156,7 @@ async function evaluate(s: Studio, arg: unknown): Promise<void> {
     try {
       return await s.client.request(
         methods.evaluate,
-        { run, version, split, ...(provider === 'auto' ? {} : { provider }) },
+        { run, version, split, provider: provider === 'auto' ? undefined : provider },
         signal,
       );
     } finally {

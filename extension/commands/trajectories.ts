@@ -121,7 +121,7 @@ async function sibling(s: Studio, left: NodeOf<'trajectory'>): Promise<string | 
       others.map((m) => ({
         label: m.rollout,
         description: `${outcomeWord(m.outcome)} · ${steps(m.steps)}`,
-        ...(m.injected ? { detail: t('from the experience pool') } : {}),
+        detail: m.injected ? t('from the experience pool') : undefined,
         value: m.rollout,
       })),
       t('Rollouts of the same group'),
@@ -141,7 +141,7 @@ async function showTask(s: Studio, arg: unknown): Promise<void> {
     nodeOf(arg, 'task')?.row.family ??
     (await choose(
       t('Show Trajectories of Task'),
-      s.model.tasks.map((k) => ({ label: k.family, ...(k.title ? { description: k.title } : {}), value: k.family })),
+      s.model.tasks.map((k) => ({ label: k.family, description: k.title || undefined, value: k.family })),
     ));
   if (family === undefined) return;
   await s.filter({ ...s.list.filter, family });
@@ -149,7 +149,7 @@ async function showTask(s: Studio, arg: unknown): Promise<void> {
 async function sort(s: Studio): Promise<void> {
   const by = await choose(
     t('Sort Trajectories'),
-    sorts.map((x) => ({ label: sortWord(x), ...(x === s.list.sort ? { description: t('current') } : {}), value: x })),
+    sorts.map((x) => ({ label: sortWord(x), description: x === s.list.sort ? t('current') : undefined, value: x })),
   );
   if (by) await s.sort(by);
 }

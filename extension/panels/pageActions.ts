@@ -25,10 +25,7 @@ const commandOf: Readonly<Record<PageCommand, CommandId>> = {
 export async function carryOut(s: Studio, a: HostAction, from: WebviewHost): Promise<void> {
   switch (a.action) {
     case 'openTrajectory':
-      s.panels.show(
-        { kind: 'inspector', run: a.run, rollout: a.rollout, ...(a.step === undefined ? {} : { step: a.step }) },
-        { beside: a.beside ?? false },
-      );
+      s.panels.show({ kind: 'inspector', run: a.run, rollout: a.rollout, step: a.step }, { beside: a.beside ?? false });
       return;
     case 'compare':
       s.panels.show({ kind: 'compare', run: a.run, left: a.left, right: a.right });

@@ -301,7 +301,7 @@ export class Annotator {
     const out = target ? this.#saver.of(target) : box.empty,
       annotation = target && s.recorded ? this.#shown(out, s.recorded) : undefined;
     if (annotation !== s.annotation) {
-      this.#io.dispatch({ type: 'annotation', ...(annotation ? { annotation } : {}) });
+      this.#io.dispatch({ type: 'annotation', annotation });
       s = this.#io.state();
     }
     const locked = annotation?.locked,
@@ -311,16 +311,16 @@ export class Annotator {
     if (on && recorded)
       this.#bar.update({
         recorded,
-        ...(annotation ? { view: { ...annotation, parts: annotation.parts.filter((p) => p !== rollout) } } : {}),
+        view: annotation ? { ...annotation, parts: annotation.parts.filter((p) => p !== rollout) } : undefined,
         said: box.said(out),
         revision: out.view?.revision ?? 0,
         elsewhere: target ? this.#saver.unsavedElsewhere(target) : 0,
         undo: box.canUndo(out),
         redo: box.canRedo(out),
         tags: this.#tags,
-        ...(error ? { error } : {}),
-        ...(locked ? { locked: `${locked.message} ${locked.remedy}` } : {}),
-        ...(never === undefined ? {} : { never }),
+        error,
+        locked: locked ? `${locked.message} ${locked.remedy}` : undefined,
+        never,
       });
     this.#verify.update(
       target && annotation && recorded
@@ -334,8 +334,8 @@ export class Annotator {
             ended: this.#ended,
             reviewed: annotation?.reviewed ?? false,
             locked: locked !== undefined,
-            ...(this.#walk ? { walk: this.#walk } : {}),
-            ...(this.#walkError === undefined ? {} : { error: this.#walkError }),
+            walk: this.#walk,
+            error: this.#walkError,
           }
         : undefined,
     );
@@ -343,7 +343,7 @@ export class Annotator {
       was = step && recorded?.steps.find((x) => x.index === step.index);
     this.#step.update(
       step && annotation && view
-        ? { step, ...(was ? { recorded: was } : {}), steps: view.steps, view: annotation, locked: locked !== undefined }
+        ? { step, recorded: was, steps: view.steps, view: annotation, locked: locked !== undefined }
         : undefined,
     );
     this.#handles.update(

@@ -266,7 +266,7 @@ export class StepTools {
             label: field.label,
             many: field.many,
             rows: a.type === 'type' ? 2 : 1,
-            ...(field.hint === undefined ? {} : { hint: field.hint }),
+            hint: field.hint,
             check: (typed) => {
               const now = this.#parse(i, typed);
               return typeof now === 'string' ? now : undefined;

@@ -130,7 +130,7 @@ export class Verify {
   progress(t: Target, p: Omit<Going, 'abort'> | undefined): void {
     const key = keyOf(t),
       old = this.#going.get(key);
-    if (p) this.#going.set(key, { ...p, ...(old?.abort ? { abort: old.abort } : {}) });
+    if (p) this.#going.set(key, { ...p, abort: old?.abort });
     else if (!old?.abort) this.#going.delete(key);
     this.#draw(true);
   }
@@ -227,7 +227,7 @@ export class Verify {
         await this.#io.request('pool/add', {
           run: m.target.run,
           rollout,
-          ...(override === undefined ? {} : { override }),
+          override,
         }),
       );
       this.#adding = undefined;

@@ -207,7 +207,7 @@ export class SuccessView {
       height: large ? 240 : 68,
       compact: !large,
       controls: [rate],
-      ...(large ? { sync: 'run' } : {}),
+      sync: large ? 'run' : undefined,
     });
     return {
       element: h('article', { class: ['card', large && 'card-large'], 'aria-label': family }, chart.element, facts),

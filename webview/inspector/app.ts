@@ -73,7 +73,7 @@ export class App {
           this.#save();
         },
       },
-      this.#split === undefined ? {} : { split: this.#split },
+      { split: this.#split },
     );
     this.#annotator = new Annotator(
       {
@@ -180,13 +180,13 @@ export class App {
     const { document: _d, ...input } = this.#state.input,
       index = this.#state.view?.steps[this.#state.selected]?.index;
     const saved: Saved = {
-      input: { ...input, ...(index === undefined || this.#state.pinned ? { step: undefined } : { step: index }) },
+      input: { ...input, step: this.#state.pinned ? undefined : index },
       shot: this.#state.shot,
       heat: this.#state.heat,
       pinned: this.#state.pinned,
-      ...(this.#page.stage.zoomed === undefined ? {} : { zoom: this.#page.stage.zoomed }),
-      ...(this.#split === undefined ? {} : { split: this.#split }),
-      ...(this.#annotator.kept.length ? { edits: this.#annotator.kept } : {}),
+      zoom: this.#page.stage.zoomed,
+      split: this.#split,
+      edits: this.#annotator.kept.length ? this.#annotator.kept : undefined,
     };
     this.#host.setState({ ...saved });
   }
@@ -214,7 +214,7 @@ export class App {
     this.#host.act({
       action: 'openText',
       rollout: this.#state.input.rollout,
-      ...(this.#state.input.run === undefined ? {} : { run: this.#state.input.run }),
+      run: this.#state.input.run,
     });
   }
   #open(rollout: string): void {
@@ -280,13 +280,13 @@ export class App {
   #receive(m: Pushed, keys: Commands): void {
     this.#annotator.receive(m);
     if (m.type === 'events' && m.run === this.#state.input.run)
-      this.#dispatch({ type: 'events', events: m.events, ...(m.ended ? { ended: true } : {}) });
+      this.#dispatch({ type: 'events', events: m.events, ended: m.ended });
     else if (m.type === 'daemon') {
       const back = m.state === 'ready' && this.#state.daemon.state !== 'ready';
-      this.#dispatch({ type: 'daemon', state: m.state, ...(m.error ? { error: m.error } : {}) });
+      this.#dispatch({ type: 'daemon', state: m.state, error: m.error });
       if (back && (this.#state.view?.live || !this.#state.view)) void this.#load();
     } else if (m.type === 'show' && m.input.kind === 'inspector' && this.#there(m.input)) {
-      if (m.input.annotate) this.#dispatch({ type: 'annotate', on: true, ...(m.input.queue ? { queue: true } : {}) });
+      if (m.input.annotate) this.#dispatch({ type: 'annotate', on: true, queue: m.input.queue });
     } else if (m.type === 'show' && m.input.kind === 'inspector') {
       // The same document written anew (a file that grew) keeps the step one looks at.
       const again =

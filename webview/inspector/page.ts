@@ -304,7 +304,7 @@ export class Page {
                 : t('This trajectory has no steps.'),
           };
     this.#film.hidden = v.steps.length === 0;
-    this.stage.update({ shot: s.shot, heat: s.heat, empty: waiting, ...(step ? { step } : {}) });
+    this.stage.update({ shot: s.shot, heat: s.heat, empty: waiting, step });
     this.#strip.update({
       steps: v.steps,
       marks: this.#marks,
@@ -317,7 +317,7 @@ export class Page {
       numberOf: (p) => (v.steps[p]?.index ?? p) + 1,
       selected: s.selected,
       notes: this.#notesAt,
-      ...(v.threshold === undefined ? {} : { threshold: v.threshold }),
+      threshold: v.threshold,
     });
     if (!step) {
       replace(
@@ -335,7 +335,7 @@ export class Page {
         position: s.selected,
         mark: this.#marks[s.selected],
         hottest: this.#hottest,
-        ...(note ? { note } : {}),
+        note,
       },
       before = old?.view?.steps[old.selected];
     if (before !== step || old?.view?.row !== v.row || old.view.steps.length !== v.steps.length) {

@@ -147,8 +147,8 @@ export class App {
     if (key === this.#kept) return;
     this.#kept = key;
     this.#host.setState({
-      input: { kind: 'live', desktop, ...(session === undefined ? {} : { session }) },
-      ...(this.#zoom === undefined ? {} : { zoom: this.#zoom }),
+      input: { kind: 'live', desktop, session },
+      zoom: this.#zoom,
     });
   }
   async #load(): Promise<void> {

@@ -75,7 +75,7 @@ export function ask(q: Question): Promise<string | undefined> {
       h(
         'div',
         { class: 'live-ask-buttons' },
-        button(q.yes, yes, { kind: 'primary', ...(q.icon ? { icon: q.icon } : {}) }),
+        button(q.yes, yes, { kind: 'primary', icon: q.icon || undefined }),
         button(t('Cancel'), () => d.close()),
       ),
     );
@@ -128,8 +128,8 @@ export class WhyButton {
       {
         icon: o.icon,
         title: this.#title,
-        ...(o.kind ? { kind: o.kind } : {}),
-        ...(o.key === undefined ? {} : { keys: o.key }),
+        kind: o.kind,
+        keys: o.key,
       },
     );
     if (o.key !== undefined) this.element.append(h('kbd', { 'aria-hidden': 'true' }, o.key));

@@ -143,8 +143,8 @@ export class Panel {
         new WhyButton(b.label, d.does[b.deed], (why) => d.refused(why), {
           icon: b.icon,
           title: b.title,
-          ...(b.key === undefined ? {} : { key: b.key }),
-          ...(b.kind ? { kind: b.kind } : {}),
+          key: b.key,
+          kind: b.kind,
         }),
       ]),
     );

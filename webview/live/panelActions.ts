@@ -51,7 +51,7 @@ export function panelActions(o: PanelActionsOptions): PanelDeeds {
           icon: 'circle-slash',
           field: { label: t('Reason (may be empty)') },
         },
-        (reason) => ({ type: 'fail', ...(reason ? { reason } : {}) }),
+        (reason) => ({ type: 'fail', reason: reason || undefined }),
       ),
     discard: () => void discard(c),
   };
@@ -60,7 +60,7 @@ export function panelActions(o: PanelActionsOptions): PanelDeeds {
     refused: (why) => o.refused(why),
     discard: () => void discard(c),
     openRollout: () => o.openRollout(),
-    keep: (pool, note, tags) => void c.keep({ pool, ...(note ? { note } : {}), ...(tags.length ? { tags } : {}) }),
+    keep: (pool, note, tags) => void c.keep({ pool, note: note || undefined, tags: tags.length ? tags : undefined }),
     override: (note, tags) =>
       void ask({
         title: t('Add to the pool anyway'),
@@ -72,7 +72,7 @@ export function panelActions(o: PanelActionsOptions): PanelDeeds {
         field: { label: t('Reason'), required: t('A reason is needed.') },
       }).then((reason) => {
         if (reason)
-          void c.keep({ pool: 'override', reason, ...(note ? { note } : {}), ...(tags.length ? { tags } : {}) });
+          void c.keep({ pool: 'override', reason, note: note || undefined, tags: tags.length ? tags : undefined });
       }),
     open: (rollout) => {
       if (c.state) host.act({ action: 'openTrajectory', run: c.state.run, rollout, beside: true });
@@ -80,8 +80,7 @@ export function panelActions(o: PanelActionsOptions): PanelDeeds {
     annotate: (rollout) => {
       if (c.state) host.act({ action: 'annotate', run: c.state.run, rollout });
     },
-    again: () =>
-      host.act({ action: 'command', command: 'recordDemonstration', ...(c.state ? { argument: c.state.run } : {}) }),
+    again: () => host.act({ action: 'command', command: 'recordDemonstration', argument: c.state?.run }),
     watchOn: () => {
       c.show(o.desktop(), undefined);
       o.focus();

@@ -51,7 +51,7 @@ export function marksOf(actions: readonly Action[]): {
           kind: 'scroll',
           at: a.at,
           direction: a.direction,
-          ...(a.amount === undefined ? {} : { amount: a.amount }),
+          amount: a.amount,
         });
         break;
       case 'hotkey':

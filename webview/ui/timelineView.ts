@@ -169,12 +169,12 @@ export class TimelineView {
   #draw(): void {
     const { marks, selected, threshold, numberOf, notes = noNotes } = this.#model;
     if (this.#drawn.marks !== marks || this.#drawn.threshold !== threshold || this.#drawn.width !== this.#width) {
-      this.#drawn = { marks, width: this.#width, ...(threshold === undefined ? {} : { threshold }) };
+      this.#drawn = { marks, width: this.#width, threshold };
       this.#geometry = timeline(marks, {
         width: this.#width,
         height,
         maxSlot: this.#maxSlot,
-        ...(threshold === undefined ? {} : { threshold }),
+        threshold,
       });
       const g = this.#geometry,
         end = Math.min(this.#width, g.bars.length * g.slot);

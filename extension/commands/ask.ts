@@ -6,7 +6,7 @@ import * as methods from '../../runtime/protocol/methods.js';
 import type { RunPath, RunSummary, TrajectoryRow } from '../../runtime/protocol/types.js';
 import { commands } from '../ids.js';
 import { outcomeWord } from '../model/filter.js';
-import type { Studio } from '../studio.js';
+import type { StudioContext } from '../studioContext.js';
 import { nodeOf } from '../views/nodes.js';
 import { runStateWord, runSuccess, titleOf } from '../views/rows.js';
 import { percent, steps, t } from '../words.js';
@@ -117,7 +117,7 @@ export function runOf(arg: unknown): RunPath | undefined {
         ?.run;
 }
 export async function pickRun(
-  s: Studio,
+  s: StudioContext,
   title: string,
   fits: (r: RunSummary) => boolean = () => true,
   empty = t('There is no such run.'),
@@ -149,7 +149,7 @@ export async function pickRun(
 const searchMs = 150;
 /** A trajectory of a run, searched by the runtime as the user types. `file`: the user would rather open a file. */
 export function pickTrajectory(
-  s: Studio,
+  s: StudioContext,
   run: RunPath,
   title: string,
   o: { readonly withFile?: boolean; readonly fits?: (r: TrajectoryRow) => boolean } = {},

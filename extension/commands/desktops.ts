@@ -4,7 +4,7 @@ import * as methods from '../../runtime/protocol/methods.js';
 import type { DesktopRow } from '../../runtime/protocol/types.js';
 import { commands } from '../ids.js';
 import { settings } from '../settings.js';
-import type { Studio } from '../studio.js';
+import type { StudioContext } from '../studioContext.js';
 import { nodeOf } from '../views/nodes.js';
 import { workWord } from '../views/rows.js';
 import { t } from '../words.js';
@@ -13,13 +13,13 @@ import { choose, working } from './ask.js';
 
 type Ids = typeof commands.watchDesktop | typeof commands.restartDesktop | typeof commands.buildDesktop;
 
-export const desktopCommands = (s: Studio): Actions<Ids> => ({
+export const desktopCommands = (s: StudioContext): Actions<Ids> => ({
   [commands.watchDesktop]: { doing: t('watch the desktop'), run: (arg) => watch(s, arg) },
   [commands.restartDesktop]: { doing: t('restart the desktop'), run: (arg) => restart(s, arg) },
   [commands.buildDesktop]: { doing: t('build the desktop image'), run: () => build(s) },
 });
 
-async function pick(s: Studio, arg: unknown, title: string): Promise<string | undefined> {
+async function pick(s: StudioContext, arg: unknown, title: string): Promise<string | undefined> {
   s.requireTrust();
   const named = typeof arg === 'string' && arg !== '' ? arg : nodeOf(arg, 'desktop')?.row.desktop;
   if (named !== undefined) return named;
@@ -44,7 +44,7 @@ async function pick(s: Studio, arg: unknown, title: string): Promise<string | un
         })),
       );
 }
-async function watch(s: Studio, arg: unknown): Promise<void> {
+async function watch(s: StudioContext, arg: unknown): Promise<void> {
   const desktop = await pick(s, arg, t('Watch Desktop'));
   if (desktop === undefined) return;
   const held = s.sessions.of(desktop);
@@ -54,7 +54,7 @@ async function watch(s: Studio, arg: unknown): Promise<void> {
     session: held && s.sessions.isMine(held.session) ? held.session : undefined,
   });
 }
-async function restart(s: Studio, arg: unknown): Promise<void> {
+async function restart(s: StudioContext, arg: unknown): Promise<void> {
   const desktop = await pick(s, arg, t('Restart Desktop'));
   if (desktop === undefined) return;
   const yes = t('Restart');
@@ -70,7 +70,7 @@ async function restart(s: Studio, arg: unknown): Promise<void> {
   );
   if (answer === yes) await s.client.request(methods.restartDesktop, { desktop });
 }
-async function build(s: Studio): Promise<void> {
+async function build(s: StudioContext): Promise<void> {
   s.requireTraining();
   const { provider } = settings;
   const made = await working(t('Building the desktop image'), async (say, signal) => {

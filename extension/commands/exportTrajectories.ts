@@ -4,14 +4,14 @@ import { Uri, window, workspace, type QuickPickItem } from 'vscode';
 import * as methods from '../../runtime/protocol/methods.js';
 import type { AnnotationFilter, ExportFormatName } from '../../runtime/protocol/types.js';
 import { exportWords, formatWord, trajectoriesWords } from '../model/interchangeWords.js';
-import type { Studio } from '../studio.js';
+import type { StudioContext } from '../studioContext.js';
 import { nodeOf, trajectoriesOf } from '../views/nodes.js';
 import { t } from '../words.js';
 import { choose, chooseMany, pickRun, runOf } from './ask.js';
 import { counted } from './counted.js';
 import { exists, reveal } from './runs.js';
 
-export async function exportTrajectories(s: Studio, arg: unknown, selected: unknown): Promise<void> {
+export async function exportTrajectories(s: StudioContext, arg: unknown, selected: unknown): Promise<void> {
   s.requireTraining();
   await s.ensureRuntime();
   await s.model.loading;
@@ -95,7 +95,7 @@ interface Which {
   readonly annotations?: AnnotationFilter;
 }
 /** Several at once; nothing that narrows is chosen beforehand. */
-async function pickWhich(s: Studio, chosen: number, family: string | undefined): Promise<Which | undefined> {
+async function pickWhich(s: StudioContext, chosen: number, family: string | undefined): Promise<Which | undefined> {
   type Option = 'success' | 'failure' | 'family' | 'reviewed' | 'tag' | 'revised' | 'wrong' | 'redundant';
   const only = family ?? s.list.filter.family,
     tag = s.list.filter.tag;

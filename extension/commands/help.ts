@@ -7,7 +7,7 @@ import { commands, trajectoryEditor, walkthrough } from '../ids.js';
 import { redact } from '../model/redact.js';
 import { homeOf } from '../model/roots.js';
 import { settings } from '../settings.js';
-import type { Studio } from '../studio.js';
+import type { StudioContext } from '../studioContext.js';
 import { t } from '../words.js';
 import type { Actions } from './action.js';
 import { choose, working } from './ask.js';
@@ -20,7 +20,7 @@ type Ids =
   | typeof commands.openSettings
   | typeof commands.deleteAllData;
 
-export const helpCommands = (s: Studio): Actions<Ids> => ({
+export const helpCommands = (s: StudioContext): Actions<Ids> => ({
   [commands.collectDiagnostics]: { doing: t('collect diagnostics'), run: () => diagnostics(s) },
   [commands.openWalkthrough]: {
     doing: t('open the walkthrough'),
@@ -46,7 +46,7 @@ export const helpCommands = (s: Studio): Actions<Ids> => ({
  * Versions, state, settings, logs, the machine check; redacted, in a zip where the user wants it. Nothing is sent
  * anywhere.
  */
-async function diagnostics(s: Studio): Promise<void> {
+async function diagnostics(s: StudioContext): Promise<void> {
   const target = await window.showSaveDialog({
     title: t('Collect Diagnostics'),
     defaultUri: Uri.joinPath(
@@ -124,7 +124,7 @@ async function textOf(uri: Uri): Promise<string> {
 }
 
 /** The bundled trajectories: no runtime, no Docker, no training, no trust. */
-async function openSample(s: Studio): Promise<void> {
+async function openSample(s: StudioContext): Promise<void> {
   const folder = Uri.joinPath(s.extension.extensionUri, 'media', 'sample');
   const files = (
     await workspace.fs.readDirectory(folder).then(
@@ -152,7 +152,7 @@ async function openSample(s: Studio): Promise<void> {
 }
 
 /** Everything kept outside of workspaces; the runs of this workspace only when asked for by their own button. */
-async function deleteAllData(s: Studio): Promise<void> {
+async function deleteAllData(s: StudioContext): Promise<void> {
   s.requireTrust();
   const here = homeOf({ folders: s.folders(), storage: s.storage, runsFolder: settings.runsFolder }),
     inStorage = here.startsWith(s.storage);

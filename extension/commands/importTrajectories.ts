@@ -25,7 +25,7 @@ import {
   trajectoriesWords,
 } from '../model/interchangeWords.js';
 import { isActive } from '../model/studioModel.js';
-import type { Studio } from '../studio.js';
+import type { StudioContext } from '../studioContext.js';
 import { runStateWord } from '../views/rows.js';
 import { t } from '../words.js';
 import { choose, working } from './ask.js';
@@ -40,7 +40,7 @@ interface Plan {
   readonly pool: boolean;
 }
 
-export async function importTrajectories(s: Studio, arg: unknown): Promise<void> {
+export async function importTrajectories(s: StudioContext, arg: unknown): Promise<void> {
   s.requireTraining();
   const uri = arg instanceof Uri ? arg : await pickSource();
   if (!uri) return;
@@ -105,7 +105,7 @@ async function pickSource(): Promise<Uri | undefined> {
     })
   )?.[0];
 }
-function freeName(s: Studio, name: string): string {
+function freeName(s: StudioContext, name: string): string {
   const taken = new Set(s.model.runs.map((r) => basename(r.run)));
   for (let n = 1; ; n++) {
     const tried = n === 1 ? name : `${name}-${n}`;
@@ -113,7 +113,7 @@ function freeName(s: Studio, name: string): string {
   }
 }
 /** Reads it; writes nothing. */
-function look(s: Studio, p: Plan): Promise<ImportPreview> {
+function look(s: StudioContext, p: Plan): Promise<ImportPreview> {
   return working(t('Looking at {0}', basename(p.path)), async (_say, signal) =>
     s.client.request(
       methods.previewImport,
@@ -129,7 +129,7 @@ function look(s: Studio, p: Plan): Promise<ImportPreview> {
 }
 
 /** One question until it is answered by "Import": what was found, where it goes, and what can be changed. */
-async function ask(s: Studio, p: Plan, v: ImportPreview): Promise<Plan | 'go' | 'report' | undefined> {
+async function ask(s: StudioContext, p: Plan, v: ImportPreview): Promise<Plan | 'go' | 'report' | undefined> {
   type Next = 'go' | 'report' | 'where' | 'format' | 'verdict' | 'tasks' | 'coordinates' | 'pool';
   const fresh = v.trajectories - v.already,
     formats = Object.keys(v.formats)
@@ -268,7 +268,7 @@ const pickFormat = (): Promise<ImportFormatName | 'auto' | undefined> =>
     { label: t('Recognise it'), value: 'auto' },
     ...(['osworld', 'agentnet', 'dart', 'ui-tars', 'traj'] as const).map((f) => ({ label: formatWord(f), value: f })),
   ]);
-async function pickWhere(s: Studio, now: Where): Promise<Where | undefined> {
+async function pickWhere(s: StudioContext, now: Where): Promise<Where | undefined> {
   const runs = s.model.runs.filter((r) => !isActive(r) && r.state !== 'elsewhere' && !r.damaged);
   const picked = await choose<Where | 'new'>(
     t('Keep the Imported Trajectories In'),
@@ -293,7 +293,7 @@ async function pickWhere(s: Studio, now: Where): Promise<Where | undefined> {
   return name === undefined ? undefined : { name: name.trim() };
 }
 
-async function carryOut(s: Studio, p: Plan): Promise<void> {
+async function carryOut(s: StudioContext, p: Plan): Promise<void> {
   // Cancelled between two trajectories: what came in until then is the answer.
   const result = await counted(s, t('Importing {0}', basename(p.path)), (signal) =>
     s.client.request(
@@ -312,7 +312,7 @@ async function carryOut(s: Studio, p: Plan): Promise<void> {
   await s.model.reload();
   await tell(s, p, result);
 }
-async function tell(s: Studio, p: Plan, r: ImportResult): Promise<void> {
+async function tell(s: StudioContext, p: Plan, r: ImportResult): Promise<void> {
   const open = t('Open'),
     report = t('Show Report'),
     buttons = [

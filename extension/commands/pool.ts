@@ -5,7 +5,7 @@ import type { RunPath } from '../../runtime/protocol/types.js';
 import type { HostError } from '../../webview/protocol.js';
 import { wireError } from '../errorWords.js';
 import { commands, views } from '../ids.js';
-import type { Studio } from '../studio.js';
+import type { StudioContext } from '../studioContext.js';
 import { trajectoriesOf } from '../views/nodes.js';
 import { t } from '../words.js';
 import type { Actions } from './action.js';
@@ -18,7 +18,7 @@ type Ids =
   | typeof commands.enableInPool
   | typeof commands.disableInPool;
 
-export const poolCommands = (s: Studio): Actions<Ids> => ({
+export const poolCommands = (s: StudioContext): Actions<Ids> => ({
   [commands.openPool]: {
     doing: t('show the experience pool'),
     run: async () => {
@@ -42,7 +42,7 @@ export const poolCommands = (s: Studio): Actions<Ids> => ({
 
 /** Those clicked or selected, of one run; else the one shown, or a choice. */
 async function chosen(
-  s: Studio,
+  s: StudioContext,
   arg: unknown,
   selected: unknown,
   title: string,
@@ -59,7 +59,7 @@ async function chosen(
 }
 
 /** What the verifier did not confirm joins only with a reason, which stays with the entry. */
-async function add(s: Studio, arg: unknown, selected: unknown): Promise<void> {
+async function add(s: StudioContext, arg: unknown, selected: unknown): Promise<void> {
   const c = await chosen(s, arg, selected, t('Add to Experience Pool'));
   if (!c) return;
   const unverified = new Set<string>();
@@ -125,7 +125,7 @@ async function add(s: Studio, arg: unknown, selected: unknown): Promise<void> {
   });
 }
 
-async function remove(s: Studio, arg: unknown, selected: unknown): Promise<void> {
+async function remove(s: StudioContext, arg: unknown, selected: unknown): Promise<void> {
   const c = await chosen(s, arg, selected, t('Remove from Experience Pool'));
   if (!c) return;
   const reason = await window.showInputBox({
@@ -142,7 +142,7 @@ async function remove(s: Studio, arg: unknown, selected: unknown): Promise<void>
   s.pool.take(c.run, await s.client.request(methods.removeFromPool, { ...c, reason: reason.trim() }));
 }
 
-async function turn(s: Studio, arg: unknown, selected: unknown, enabled: boolean): Promise<void> {
+async function turn(s: StudioContext, arg: unknown, selected: unknown, enabled: boolean): Promise<void> {
   const c = await chosen(
     s,
     arg,
@@ -152,7 +152,12 @@ async function turn(s: Studio, arg: unknown, selected: unknown, enabled: boolean
   if (c) await setPool(s, c.run, c.rollouts, enabled);
 }
 /** Also by the check box. What was refused is drawn as it is. */
-export async function setPool(s: Studio, run: RunPath, rollouts: readonly string[], enabled: boolean): Promise<void> {
+export async function setPool(
+  s: StudioContext,
+  run: RunPath,
+  rollouts: readonly string[],
+  enabled: boolean,
+): Promise<void> {
   try {
     s.pool.take(run, await s.client.request(methods.setPool, { run, rollouts, enabled }));
   } finally {

@@ -154,9 +154,7 @@ export function pickTrajectory(
   title: string,
   o: { readonly withFile?: boolean; readonly fits?: (r: TrajectoryRow) => boolean } = {},
 ): Promise<TrajectoryRow | 'file' | undefined> {
-  type Item = QuickPickItem & { readonly value?: TrajectoryRow | 'file' };
-  const pick = window.createQuickPick<Item>(),
-    file: Item = { label: `$(go-to-file) ${t('Open a Trajectory File…')}`, alwaysShow: true, value: 'file' };
+  const pick = window.createQuickPick<TrajectoryItem>();
   let abort = new AbortController(),
     timer: NodeJS.Timeout | undefined;
   pick.title = title;
@@ -174,18 +172,8 @@ export function pickTrajectory(
         signal,
       );
       if (signal.aborted) return;
-      pick.items = [
-        ...(o.withFile ? [file] : []),
-        ...rows
-          .filter((r) => o.fits?.(r) ?? true)
-          .map((r) => ({
-            label: titleOf(r),
-            description: `${outcomeWord(r.outcome)} · ${steps(r.steps)}`,
-            detail: `${r.task} · ${r.rollout}`,
-            alwaysShow: true,
-            value: r,
-          })),
-      ];
+      const found = rows.filter((r) => o.fits?.(r) ?? true).map(itemOf);
+      pick.items = o.withFile ? [fileItem(), ...found] : found;
     } catch (e) {
       if (!signal.aborted) {
         giveUp();
@@ -194,7 +182,7 @@ export function pickTrajectory(
     }
     if (!signal.aborted) pick.busy = false;
   };
-  return asked<TrajectoryRow | 'file' | undefined, Item>(pick, (answer) => {
+  return asked<TrajectoryRow | 'file' | undefined, TrajectoryItem>(pick, (answer) => {
     const giveUp = (): void => {
       answer(undefined);
     };
@@ -213,3 +201,16 @@ export function pickTrajectory(
     abort.abort();
   });
 }
+type TrajectoryItem = QuickPickItem & { readonly value?: TrajectoryRow | 'file' };
+const fileItem = (): TrajectoryItem => ({
+  label: `$(go-to-file) ${t('Open a Trajectory File…')}`,
+  alwaysShow: true,
+  value: 'file',
+});
+const itemOf = (r: TrajectoryRow): TrajectoryItem => ({
+  label: titleOf(r),
+  description: `${outcomeWord(r.outcome)} · ${steps(r.steps)}`,
+  detail: `${r.task} · ${r.rollout}`,
+  alwaysShow: true,
+  value: r,
+});

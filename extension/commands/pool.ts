@@ -40,13 +40,12 @@ export const poolCommands = (s: StudioContext): Actions<Ids> => ({
   },
 });
 
+interface Chosen {
+  readonly run: RunPath;
+  readonly rollouts: readonly string[];
+}
 /** Those clicked or selected, of one run; else the one shown, or a choice. */
-async function chosen(
-  s: StudioContext,
-  arg: unknown,
-  selected: unknown,
-  title: string,
-): Promise<{ readonly run: RunPath; readonly rollouts: readonly string[] } | undefined> {
+async function chosen(s: StudioContext, arg: unknown, selected: unknown, title: string): Promise<Chosen | undefined> {
   s.requireEditing();
   await s.ensureRuntime();
   const many = trajectoriesOf(arg, selected),
@@ -62,67 +61,72 @@ async function chosen(
 async function add(s: StudioContext, arg: unknown, selected: unknown): Promise<void> {
   const c = await chosen(s, arg, selected, t('Add to Experience Pool'));
   if (!c) return;
+  const unverified = await unverifiedOf(s, c);
+  const override = unverified.size > 0 ? await askOverride(unverified.size) : undefined;
+  if (unverified.size > 0 && override === undefined) return;
+  const refused = await join(s, c, (rollout) => (unverified.has(rollout) ? override?.trim() : undefined));
+  for (const r of refused) s.log.warn(`${r.message} ${r.remedy}`);
+  const show = t('Show Pool'),
+    words = joinedWords(c.rollouts, refused);
+  const shown =
+    refused.length === 0 ? window.showInformationMessage(words, show) : window.showWarningMessage(words, show);
+  void shown.then((picked) => {
+    if (picked === show) s.run(commands.openPool);
+  });
+}
+async function unverifiedOf(s: StudioContext, c: Chosen): Promise<ReadonlySet<string>> {
   const unverified = new Set<string>();
   for (const rollout of c.rollouts) {
     const { row } = await s.client.request(methods.getTrajectory, { run: c.run, rollout });
     if (row.outcome !== 'success') unverified.add(rollout);
   }
-  let override: string | undefined;
-  if (unverified.size > 0) {
-    override = await window.showInputBox({
-      title: t('Add to Experience Pool'),
-      prompt:
-        unverified.size === 1
-          ? t('The verifier did not confirm it as a success. Why does it belong into the pool?')
-          : t(
-              'The verifier did not confirm {0} of them as successes. Why do they belong into the pool?',
-              unverified.size,
-            ),
-      placeHolder: t('The reason is kept with the entry'),
-      validateInput: (v) => (v.trim() === '' ? t('Write a reason; policies will imitate it.') : undefined),
-      ignoreFocusOut: true,
-    });
-    if (override === undefined) return;
-  }
+  return unverified;
+}
+/** The reason for `count` trajectories that are no verified successes; undefined when it was dismissed. */
+const askOverride = async (count: number): Promise<string | undefined> =>
+  window.showInputBox({
+    title: t('Add to Experience Pool'),
+    prompt:
+      count === 1
+        ? t('The verifier did not confirm it as a success. Why does it belong into the pool?')
+        : t('The verifier did not confirm {0} of them as successes. Why do they belong into the pool?', count),
+    placeHolder: t('The reason is kept with the entry'),
+    validateInput: (v) => (v.trim() === '' ? t('Write a reason; policies will imitate it.') : undefined),
+    ignoreFocusOut: true,
+  });
+/** Adds them one by one; returns why some may not join. */
+async function join(
+  s: StudioContext,
+  { run, rollouts }: Chosen,
+  overrideOf: (rollout: string) => string | undefined,
+): Promise<readonly HostError[]> {
   const refused: HostError[] = [];
-  for (const rollout of c.rollouts) {
+  for (const rollout of rollouts) {
     try {
-      s.pool.take(
-        c.run,
-        await s.client.request(methods.addToPool, {
-          run: c.run,
-          rollout,
-          override: override !== undefined && unverified.has(rollout) ? override.trim() : undefined,
-        }),
-      );
+      s.pool.take(run, await s.client.request(methods.addToPool, { run, rollout, override: overrideOf(rollout) }));
     } catch (e) {
       const why = wireError(e);
       // One that may not join keeps none of the others out; anything else ends it.
-      if (why.kind !== 'params.invalid' || c.rollouts.length === 1) throw e;
+      if (why.kind !== 'params.invalid' || rollouts.length === 1) throw e;
       refused.push(why);
     }
   }
-  const show = t('Show Pool'),
-    joined = c.rollouts.length - refused.length;
-  const words =
-    c.rollouts.length === 1
-      ? t('{0} is in the experience pool.', c.rollouts[0]!)
-      : refused.length === 0
-        ? t('{0} trajectories are in the experience pool.', joined)
-        : t(
-            '{0} of {1} trajectories are in the experience pool. {2} stayed out, the first because: {3} {4}',
-            joined,
-            c.rollouts.length,
-            refused.length,
-            refused[0]!.message,
-            refused[0]!.remedy,
-          );
-  for (const r of refused) s.log.warn(`${r.message} ${r.remedy}`);
-  void (
-    refused.length === 0 ? window.showInformationMessage(words, show) : window.showWarningMessage(words, show)
-  ).then((picked) => {
-    if (picked === show) s.run(commands.openPool);
-  });
+  return refused;
+}
+function joinedWords(rollouts: readonly string[], refused: readonly HostError[]): string {
+  const joined = rollouts.length - refused.length,
+    [first] = refused;
+  if (rollouts.length === 1) return t('{0} is in the experience pool.', rollouts[0]!);
+  return first
+    ? t(
+        '{0} of {1} trajectories are in the experience pool. {2} stayed out, the first because: {3} {4}',
+        joined,
+        rollouts.length,
+        refused.length,
+        first.message,
+        first.remedy,
+      )
+    : t('{0} trajectories are in the experience pool.', joined);
 }
 
 async function remove(s: StudioContext, arg: unknown, selected: unknown): Promise<void> {

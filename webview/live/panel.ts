@@ -9,16 +9,8 @@ import { percent } from '../ui/format.js';
 import { button } from '../ui/toolkit.js';
 import { steps as stepsWords, t } from '../ui/words.js';
 import { busyIcon, WhyButton } from './ask.js';
-import {
-  deeds,
-  leftWords,
-  originIcons,
-  originWords,
-  sessionWords,
-  type Deed,
-  type ProposalWatch,
-  type Standing,
-} from './session.js';
+import { deeds, leftWords, originIcons, originWords, type Deed, type ProposalWatch, type Standing } from './session.js';
+import { sessionWords } from './sessionWords.js';
 import { keepView, reportView, type Keeping } from './verdict.js';
 
 export interface PanelDeeds extends Keeping {

@@ -7,10 +7,10 @@ import {
   ProposalWatch,
   recordedWords,
   seenAfterMs,
-  sessionWords,
   takesOverSoon,
   whyNotTakeOver,
 } from '../../../webview/live/session.js';
+import { sessionWords } from '../../../webview/live/sessionWords.js';
 import { controlState } from '../../webview/live/samples.js';
 
 const ready = { daemon: 'ready' } as const;

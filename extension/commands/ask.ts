@@ -57,7 +57,7 @@ export async function chooseMany<T>(
  * hide the one that matters.
  */
 const announcedAfterMs = 300;
-interface Said {
+interface Report {
   message?: string;
   increment?: number;
 }
@@ -67,7 +67,7 @@ interface Said {
  */
 export function working<T>(
   title: string,
-  work: (say: Progress<Said>, signal: AbortSignal) => Promise<T>,
+  work: (say: Progress<Report>, signal: AbortSignal) => Promise<T>,
   o: {
     readonly cancellable?: boolean;
     /** A notification without buttons is one line: no room for the link. */
@@ -76,7 +76,7 @@ export function working<T>(
 ): Promise<T> {
   const withLog = (o.log ?? true) ? `${title} ([${t('show log')}](command:${commands.showLog}))` : title,
     cancel = new AbortController();
-  let before: Said | undefined, shown: Progress<Said> | undefined;
+  let before: Report | undefined, shown: Progress<Report> | undefined;
   const done = work(
     {
       report: (s) => {

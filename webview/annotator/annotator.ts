@@ -10,7 +10,7 @@ import type { Pushed } from '../ui/host.js';
 import type { Stage } from '../ui/stage.js';
 import type { Change, State } from '../inspector/state.js';
 import { t } from '../ui/words.js';
-import { Bar } from './bar.js';
+import { TrajectoryTools } from './trajectoryTools.js';
 import { annotatorCommands } from './commands.js';
 import { Drafts } from './drafts.js';
 import { Handles } from './handles.js';
@@ -19,7 +19,7 @@ import { QueueBar } from './queueBar.js';
 import { Saver, type KeptBox, type Target } from './saver.js';
 import { StepTools } from './stepTools.js';
 import { Verify } from './verify.js';
-import { whyNot } from './whyNot.js';
+import { annotateRefusal } from './refusal.js';
 import { begin, mark, neighbour, queueLimit, skipped, type Walk } from './walk.js';
 
 export interface AnnotatorIo extends Requester<PageMethod<'inspector'>> {
@@ -42,7 +42,7 @@ export class Annotator {
   readonly commands: readonly Command[];
   readonly #io: AnnotatorIo;
   readonly #saver: Saver;
-  readonly #bar: Bar;
+  readonly #tools: TrajectoryTools;
   readonly #queue: QueueBar;
   readonly #step: StepTools;
   readonly #handles: Handles;
@@ -80,7 +80,7 @@ export class Annotator {
       open: (rollout) => this.#open(rollout),
       replayed: (t) => void this.#saver.ask(t),
     });
-    this.#bar = new Bar(
+    this.#tools = new TrajectoryTools(
       {
         edit,
         draft,
@@ -122,9 +122,14 @@ export class Annotator {
       left,
     });
     io.stage.attach(this.#handles);
-    io.tools.append(this.#queue.element, this.#bar.element);
+    io.tools.append(this.#queue.element, this.#tools.element);
     io.stepSlot.append(this.#step.element);
-    this.commands = annotatorCommands({ ...this.#surface(), bar: this.#bar, step: this.#step, verify: this.#verify });
+    this.commands = annotatorCommands({
+      ...this.#surface(),
+      tools: this.#tools,
+      step: this.#step,
+      verify: this.#verify,
+    });
   }
 
   /** Edits that are not on disk, drafts among them; survives the page. */
@@ -148,7 +153,7 @@ export class Annotator {
       on = s.input.annotate !== true;
     this.#flush();
     this.#io.dispatch({ type: 'annotate', on });
-    this.#io.announce(on ? (whyNot(this.#io.state()) ?? t('Annotate mode')) : t('Annotate mode off'));
+    this.#io.announce(on ? (annotateRefusal(this.#io.state()) ?? t('Annotate mode')) : t('Annotate mode off'));
   }
   undo(): void {
     this.#with((to) => {
@@ -286,7 +291,7 @@ export class Annotator {
 
   #draw(s: State): void {
     const on = s.input.annotate === true,
-      never = on ? whyNot(s) : undefined,
+      never = on ? annotateRefusal(s) : undefined,
       { run, rollout } = s.input,
       open = on && never === undefined && s.recorded !== undefined && run !== undefined;
     const target = open ? { run, rollout } : undefined;
@@ -307,12 +312,12 @@ export class Annotator {
     const locked = annotation?.locked,
       error = target ? (out.failed ?? this.#saver.errorOf(target)) : undefined,
       { recorded, view } = s;
-    this.#bar.element.hidden = !on || !recorded;
+    this.#tools.element.hidden = !on || !recorded;
     if (on && recorded)
-      this.#bar.update({
+      this.#tools.update({
         recorded,
         view: annotation ? { ...annotation, parts: annotation.parts.filter((p) => p !== rollout) } : undefined,
-        said: box.said(out),
+        saved: box.saveState(out),
         revision: out.view?.revision ?? 0,
         elsewhere: target ? this.#saver.unsavedElsewhere(target) : 0,
         undo: box.canUndo(out),
@@ -324,7 +329,7 @@ export class Annotator {
       });
     this.#verify.update(
       target && annotation && recorded
-        ? { target, view: annotation, recorded, locked: locked !== undefined, saved: box.said(out) === 'saved' }
+        ? { target, view: annotation, recorded, locked: locked !== undefined, saved: box.saveState(out) === 'saved' }
         : undefined,
     );
     this.#queue.update(
@@ -390,7 +395,7 @@ export class Annotator {
     else queueMicrotask(() => this.#io.keep());
   }
   #flush(): void {
-    this.#bar.flush();
+    this.#tools.flush();
     this.#step.flush();
     this.#handles.flush();
   }

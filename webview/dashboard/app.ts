@@ -1,5 +1,5 @@
 /** The page: sections, what each shows of the model, and the choices that are kept over hiding and reload. */
-import { bannerView, lackView } from '../ui/banner.js';
+import { bannerView, emptyState } from '../ui/banner.js';
 import type { Chart } from '../ui/chart.js';
 import { Painter } from '../ui/chartPainter.js';
 import { onThemeChange } from '../ui/chartTheme.js';
@@ -9,7 +9,7 @@ import { LanesView } from '../ui/lanes.js';
 import { button, progress } from '../ui/toolkit.js';
 import { t } from '../ui/words.js';
 import { bannersOf } from './banners.js';
-import { CurationPart } from './curationView.js';
+import { CurationSection } from './curationView.js';
 import { Failures } from './failures.js';
 import { Feed } from './feed.js';
 import { Figures } from './figures.js';
@@ -58,7 +58,7 @@ export class App {
   readonly #main = h('main', { class: 'sections' });
   readonly #spoken = h('div', { class: 'sr-only', role: 'status' });
   readonly #success: SuccessView;
-  readonly #curation: CurationPart;
+  readonly #curation: CurationSection;
   readonly #lanes: LanesView;
   readonly #ledger = new LedgerView();
   readonly #failures: Failures;
@@ -92,7 +92,7 @@ export class App {
       this.#keep({ success });
       if (other) this.#feed.windowChanged();
     });
-    this.#curation = new CurationPart(this.#painter, this.#kept.family, (family) => this.#keep({ family }));
+    this.#curation = new CurationSection(this.#painter, this.#kept.family, (family) => this.#keep({ family }));
     this.#lanes = new LanesView({
       // Thousands of spans: twice a second is enough to follow them.
       painter: new Painter(500),
@@ -251,7 +251,7 @@ export class App {
     const act = (command: 'startTraining' | 'startRuntime' | 'showLog') => (): void =>
       this.#host.act({ action: 'command', command });
     const lack = m.failure
-      ? lackView(
+      ? emptyState(
           'error',
           m.failure.message,
           m.failure.remedy,
@@ -259,7 +259,7 @@ export class App {
           button(t('Show Log'), act('showLog')),
         )
       : m.run === ''
-        ? lackView(
+        ? emptyState(
             'graph-line',
             t('No run yet'),
             t('Start training and this page shows whether the policy learns, how fast, and where the data goes.'),
@@ -267,7 +267,7 @@ export class App {
           )
         : m.daemon === 'ready' || m.daemon === 'starting' || m.daemon === 'attaching'
           ? progress(m.daemon === 'ready' ? t('Reading the run…') : t('Starting the runtime…'))
-          : lackView(
+          : emptyState(
               'debug-disconnect',
               t('The runtime is not connected'),
               t('The run is read by the runtime. Start it and this page fills.'),

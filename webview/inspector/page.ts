@@ -13,7 +13,7 @@ import { Announcer } from '../ui/commands.js';
 import { splitter } from '../ui/split.js';
 import { button, progress, setPressed } from '../ui/toolkit.js';
 import { versionSpans, type VersionSpan } from '../ui/versions.js';
-import { bannerView, lackView } from '../ui/banner.js';
+import { bannerView, emptyState } from '../ui/banner.js';
 import { t } from '../ui/words.js';
 import { detailTitle, detailView, saidView, stepWords, type DetailModel } from './detail.js';
 import {
@@ -201,7 +201,7 @@ export class Page {
     const whole = v
       ? undefined
       : s.error
-        ? lackView(
+        ? emptyState(
             'error',
             s.error.message,
             s.error.remedy,

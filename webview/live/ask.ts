@@ -103,7 +103,7 @@ export function ask(q: Question): Promise<string | undefined> {
 }
 
 /** A button that stays reachable when it cannot be pressed, and then says why: in its tip, and when it is tried. */
-export class WhyButton {
+export class RefusableButton {
   readonly element: HTMLElement;
   readonly #title: string;
   #why: string | undefined;
@@ -135,7 +135,7 @@ export class WhyButton {
     if (o.key !== undefined) this.element.append(h('kbd', { 'aria-hidden': 'true' }, o.key));
   }
   /** undefined: it can be pressed. */
-  can(why: string | undefined): void {
+  setRefusal(why: string | undefined): void {
     if (why === this.#why) return;
     this.#why = why;
     this.element.title = why === undefined ? this.#title : t('{0}: not now. {1}.', this.#title, why);

@@ -3,8 +3,8 @@ import type { Host } from '../ui/host.js';
 import { t } from '../ui/words.js';
 import { ask } from './ask.js';
 import type { Controller } from './controller.js';
-import type { PanelDeeds } from './panel.js';
-import { mayAct, type Deed } from './session.js';
+import type { PanelActions } from './panel.js';
+import { mayAct, type SessionAction } from './session.js';
 
 export interface PanelActionsOptions {
   readonly host: Host<'live'>;
@@ -16,9 +16,9 @@ export interface PanelActionsOptions {
   focus(): void;
 }
 
-export function panelActions(o: PanelActionsOptions): PanelDeeds {
+export function panelActions(o: PanelActionsOptions): PanelActions {
   const { control: c, host } = o;
-  const does: Record<Deed, () => void> = {
+  const does: Record<SessionAction, () => void> = {
     accept: () => {
       if (!c.accept(performance.now(), true)) o.refused(t('This proposal has only just come: look at it first'));
     },

@@ -14,7 +14,7 @@ export interface Standing {
   readonly forgotten?: boolean;
 }
 /** Why a person cannot take this desktop now; undefined when it can be. */
-export function whyNotTakeOver(s: State): string | undefined {
+export function takeOverRefusal(s: State): string | undefined {
   if (s.daemon !== 'ready') return t('The runtime cannot be reached');
   if (s.gone) return t('The desktop is gone');
   const r = s.row;
@@ -32,13 +32,13 @@ export const takesOverSoon = (s: State): boolean =>
   s.row !== undefined &&
   s.row.state !== 'broken' &&
   s.row.state !== 'stopped' &&
-  whyNotTakeOver(s) !== undefined;
+  takeOverRefusal(s) !== undefined;
 
 /** Whether the picture is a person's to work on. */
 export const mayAct = (c: ControlState | undefined, s: Standing): boolean =>
   c !== undefined && !s.forgotten && !s.discarded && s.daemon === 'ready' && (c.mode === 'human' || c.mode === 'step');
 
-export type Deed =
+export type SessionAction =
   | 'finish'
   | 'wait'
   | 'cannot'
@@ -54,8 +54,8 @@ export type Deed =
  * What the panel offers; a value says why it cannot be done now, undefined that it can. Deeds that make no sense are
  * absent.
  */
-export function deeds(c: ControlState, s: Standing): ReadonlyMap<Deed, string | undefined> {
-  const out = new Map<Deed, string | undefined>();
+export function sessionActions(c: ControlState, s: Standing): ReadonlyMap<SessionAction, string | undefined> {
+  const out = new Map<SessionAction, string | undefined>();
   if (s.forgotten || s.discarded || c.mode === 'ended') return out;
   const off = s.daemon === 'ready' ? undefined : t('The runtime cannot be reached');
   const person =

@@ -4,11 +4,11 @@ import type { Announcer } from '../ui/commands.js';
 import { h, icon, replace, text } from '../ui/dom.js';
 import { button, setPressed } from '../ui/toolkit.js';
 import { around, t } from '../ui/words.js';
-import { busyIcon, type WhyButton } from './ask.js';
+import { busyIcon, type RefusableButton } from './ask.js';
 import type { Controller } from './controller.js';
 import type { Panel } from './panel.js';
 import type { Marked, Picture } from './picture.js';
-import { proposalWords, recordedWords, takesOverSoon, whyNotTakeOver } from './session.js';
+import { proposalWords, recordedWords, takesOverSoon, takeOverRefusal } from './session.js';
 import { sessionWords } from './sessionWords.js';
 import { outcomeWords, stateWords, stepWords, type State, type Words } from './state.js';
 import type { Surface } from './surface.js';
@@ -23,8 +23,8 @@ export interface LiveParts {
   readonly surface: Surface;
   readonly control: Controller;
   readonly panel: Panel;
-  readonly take: WhyButton;
-  readonly through: WhyButton;
+  readonly take: RefusableButton;
+  readonly through: RefusableButton;
   readonly open: HTMLElement;
 }
 
@@ -33,8 +33,8 @@ export class LiveView {
   readonly #surface: Surface;
   readonly #control: Controller;
   readonly #panel: Panel;
-  readonly #take: WhyButton;
-  readonly #through: WhyButton;
+  readonly #take: RefusableButton;
+  readonly #through: RefusableButton;
   readonly #open: HTMLElement;
   readonly #spoken: Announcer;
   readonly #title = h('h1', { class: 'live-name' });
@@ -147,7 +147,7 @@ export class LiveView {
     this.#panel.element.hidden = c === undefined;
     for (const b of [this.#take, this.#through]) {
       b.element.hidden = inSession;
-      b.can(k.taking ? undefined : (k.asking ?? (takesOverSoon(s) ? undefined : whyNotTakeOver(s))));
+      b.setRefusal(k.taking ? undefined : (k.asking ?? (takesOverSoon(s) ? undefined : takeOverRefusal(s))));
     }
     setPressed(this.#take.element, wish === 'human');
     setPressed(this.#through.element, wish === 'step');

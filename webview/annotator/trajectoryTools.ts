@@ -8,13 +8,13 @@ import { TagField } from '../ui/tagField.js';
 import { button, setPressed } from '../ui/toolkit.js';
 import { outcomeLower } from '../inspector/header.js';
 import { t } from '../ui/words.js';
-import type { Said } from './outbox.js';
+import type { SaveState } from './outbox.js';
 
-export interface BarModel {
+export interface TrajectoryToolsModel {
   readonly recorded: TrajectoryView;
   /** With the edits that wait. */
   readonly view?: AnnotationView;
-  readonly said: Said;
+  readonly saved: SaveState;
   /** Of a save, or of reading the annotations. */
   readonly error?: HostError;
   readonly revision: number;
@@ -27,7 +27,7 @@ export interface BarModel {
   /** Not this trajectory at all. */
   readonly never?: string;
 }
-export interface BarActions {
+export interface TrajectoryToolsActions {
   edit(ops: readonly AnnotationOp[], words: string): void;
   draft(field: string, op: AnnotationOp | undefined): void;
   undo(): void;
@@ -41,9 +41,9 @@ export interface BarActions {
 }
 type Verdict = 'success' | 'failure' | null;
 
-export class Bar {
+export class TrajectoryTools {
   readonly element: HTMLElement;
-  readonly #do: BarActions;
+  readonly #do: TrajectoryToolsActions;
   readonly #state = h('span', { class: 'an-state', role: 'status' });
   readonly #undo: HTMLElement;
   readonly #redo: HTMLElement;
@@ -55,12 +55,12 @@ export class Bar {
   readonly #tools: HTMLElement;
   readonly #banners = h('div', { class: 'an-banners' });
   readonly #parts = h('div', { class: 'an-parts' });
-  #model: BarModel | undefined;
+  #model: TrajectoryToolsModel | undefined;
   /** Chosen, and waiting for its reason. */
   #chosen: Exclude<Verdict, null> | undefined;
 
   /** `verify`: the element of replays and pool. */
-  constructor(actions: BarActions, verify: HTMLElement) {
+  constructor(actions: TrajectoryToolsActions, verify: HTMLElement) {
     this.#do = actions;
     this.#undo = button(t('Undo'), actions.undo, {
       kind: 'icon',
@@ -75,7 +75,7 @@ export class Bar {
       keys: 'Control+Shift+Z',
     });
     for (const [v, words, title] of [
-      [null, t('As verified'), t('What the verifier said')],
+      [null, t('As verified'), t('What the verifier saved')],
       ['success', t('Success'), t('A person says: the task was done')],
       ['failure', t('Failure'), t('A person says: the task was not done')],
     ] as const)
@@ -163,7 +163,7 @@ export class Bar {
     );
   }
 
-  update(m: BarModel): void {
+  update(m: TrajectoryToolsModel): void {
     const old = this.#model;
     if (old?.recorded.row.rollout !== m.recorded.row.rollout || (old.recorded.row !== m.recorded.row && m.never))
       this.#chosen = undefined;
@@ -257,35 +257,35 @@ export class Bar {
       );
     }
   }
-  #stateWords(m: BarModel): void {
+  #stateWords(m: TrajectoryToolsModel): void {
     const n = m.revision,
       at = n === 0 ? t('As recorded') : t('Saved, revision {0}', n);
     const [name, words, tone] =
       m.never !== undefined
         ? (['circle-slash', t('Not here'), ''] as const)
-        : m.said === 'failed' || m.error
+        : m.saved === 'failed' || m.error
           ? (['warning', t('Not saved'), 'bad'] as const)
-          : m.said === 'conflict'
+          : m.saved === 'conflict'
             ? (['warning', t('Your edit waits'), 'bad'] as const)
-            : m.said === 'saving' || m.said === 'waiting'
+            : m.saved === 'saving' || m.saved === 'waiting'
               ? (['sync codicon-modifier-spin', t('Saving…'), ''] as const)
               : !m.view
                 ? (['loading codicon-modifier-spin', t('Reading the annotations…'), ''] as const)
                 : ([n === 0 ? 'history' : 'check', at, ''] as const);
-    const shown = m.error && !m.view && m.said !== 'failed' ? t('Cannot be read') : words;
+    const shown = m.error && !m.view && m.saved !== 'failed' ? t('Cannot be read') : words;
     if (this.#state.textContent !== shown) replace(this.#state, icon(name), h('span', { class: tone }, shown));
     const banner = m.never ?? m.locked,
       key = JSON.stringify([
         banner,
-        m.said === 'failed' || m.said === 'conflict' ? m.said : '',
+        m.saved === 'failed' || m.saved === 'conflict' ? m.saved : '',
         m.error,
         m.elsewhere,
-        m.said === 'conflict' ? n : 0,
+        m.saved === 'conflict' ? n : 0,
       ]);
     if (this.#banners.dataset['key'] === key) return;
     this.#banners.dataset['key'] = key;
     const mine =
-      m.said === 'failed' || m.said === 'conflict' || m.said === 'waiting'
+      m.saved === 'failed' || m.saved === 'conflict' || m.saved === 'waiting'
         ? button(t('Discard mine'), this.#do.discard)
         : undefined;
     replace(
@@ -297,7 +297,7 @@ export class Bar {
             [
               m.error.message,
               m.error.remedy,
-              m.said === 'failed' || m.said === 'waiting'
+              m.saved === 'failed' || m.saved === 'waiting'
                 ? t('What you did is kept here and sent again when the runtime answers.')
                 : '',
             ]
@@ -308,7 +308,7 @@ export class Bar {
             mine,
           )
         : undefined,
-      m.said === 'conflict'
+      m.saved === 'conflict'
         ? bannerView(
             'git-merge',
             t(

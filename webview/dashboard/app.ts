@@ -48,6 +48,17 @@ const fresh: Kept = {
 /** Mark of the page's timeline. */
 const curvesDrawn = 'dart-studio:curves-drawn';
 
+interface Metric {
+  readonly spec: MetricChart;
+  readonly chart: Chart;
+}
+const chartsView = (metrics: readonly Metric[]): HTMLElement =>
+  h(
+    'div',
+    { class: 'charts fill' },
+    metrics.map((m) => m.chart.element),
+  );
+
 export class App {
   readonly #host: Host<'dashboard'>;
   readonly #feed: Feed;
@@ -62,7 +73,7 @@ export class App {
   readonly #lanes: LanesView;
   readonly #ledger = new LedgerView();
   readonly #failures: Failures;
-  readonly #metrics: readonly { readonly spec: MetricChart; readonly chart: Chart }[];
+  readonly #metrics: readonly Metric[];
   readonly #page: HTMLElement;
   readonly #root: HTMLElement;
   readonly #training: readonly HTMLElement[];
@@ -93,51 +104,13 @@ export class App {
       if (other) this.#feed.windowChanged();
     });
     this.#curation = new CurationSection(this.#painter, this.#kept.family, (family) => this.#keep({ family }));
-    this.#lanes = new LanesView({
-      // Thousands of spans: twice a second is enough to follow them.
-      painter: new Painter(500),
-      tick: tickTime,
-      moment: (ms) => fine(Math.max(0, ms)),
-      onOpen: (rollout) => host.act({ action: 'openTrajectory', run: this.#m.run, rollout }),
-      onFollow: (follow) => this.#keep({ follow }),
-      onWindow: (w, px, by) => {
-        this.#feed.lanes(w, px);
-        if (by === 'person') this.#keep({ lanes: w });
-      },
-    });
-    const metric = (spec: MetricChart): { readonly spec: MetricChart; readonly chart: Chart } => ({
-      spec,
-      chart: titledChart({ title: spec.title, says: spec.says, painter: this.#painter, sync: 'run', height: 150 }),
-    });
+    this.#lanes = this.#makeLanes();
+    const metric = (spec: MetricChart): Metric => this.#metric(spec);
     const throughput = throughputCharts.map(metric),
       trainer = trainerCharts.map(metric);
     this.#metrics = [...throughput, ...trainer];
-    const charts = (cs: typeof throughput): HTMLElement =>
-      h(
-        'div',
-        { class: 'charts fill' },
-        cs.map((c) => c.chart.element),
-      );
-    const part = (id: string, title: string, says: string, ...body: HTMLElement[]): HTMLElement =>
-      section(
-        id,
-        title,
-        says,
-        !this.#kept.closed.includes(id),
-        (open) =>
-          this.#keep({
-            closed: open ? this.#kept.closed.filter((c) => c !== id) : [...new Set([...this.#kept.closed, id])],
-          }),
-        body,
-      );
-    const success = part('success', t('Success'), t('does it learn?'), this.#success.element);
-    this.#training = [
-      part('throughput', t('Throughput'), t('how fast, and how fast could it be?'), charts(throughput)),
-      part('lanes', t('Utilisation lanes'), t('who does what, and who waits?'), this.#lanes.element),
-      part('curation', t('Curation'), t('which data reaches the trainer?'), this.#curation.element),
-      part('ledger', t('Ledger'), t('where did every rollout go?'), this.#ledger.element),
-      part('trainer', t('Trainer'), t('what do the updates do?'), charts(trainer)),
-    ];
+    const success = this.#section('success', t('Success'), t('does it learn?'), this.#success.element);
+    this.#training = this.#trainingSections(chartsView(throughput), chartsView(trainer));
     this.#main.append(success, ...this.#training);
     this.#page = h(
       'div',
@@ -157,6 +130,53 @@ export class App {
     });
     host.on((m) => this.#feed.pushed(m));
     void this.#feed.open(init.input.kind === 'dashboard' ? init.input.run : '', init.daemon);
+  }
+
+  #makeLanes(): LanesView {
+    const host = this.#host;
+    return new LanesView({
+      // Thousands of spans: twice a second is enough to follow them.
+      painter: new Painter(500),
+      tick: tickTime,
+      moment: (ms) => fine(Math.max(0, ms)),
+      onOpen: (rollout) => host.act({ action: 'openTrajectory', run: this.#m.run, rollout }),
+      onFollow: (follow) => this.#keep({ follow }),
+      onWindow: (w, px, by) => {
+        this.#feed.lanes(w, px);
+        if (by === 'person') this.#keep({ lanes: w });
+      },
+    });
+  }
+  #metric(spec: MetricChart): Metric {
+    return {
+      spec,
+      chart: titledChart({ title: spec.title, says: spec.says, painter: this.#painter, sync: 'run', height: 150 }),
+    };
+  }
+  /** A section that the person may close; which are closed is kept. */
+  #section(id: string, title: string, says: string, ...body: HTMLElement[]): HTMLElement {
+    const { closed } = this.#kept;
+    return section(
+      id,
+      title,
+      says,
+      !closed.includes(id),
+      (open) =>
+        this.#keep({
+          closed: open ? this.#kept.closed.filter((c) => c !== id) : [...new Set([...this.#kept.closed, id])],
+        }),
+      body,
+    );
+  }
+  /** Those that a run which was only evaluated does without. */
+  #trainingSections(throughput: HTMLElement, trainer: HTMLElement): HTMLElement[] {
+    return [
+      this.#section('throughput', t('Throughput'), t('how fast, and how fast could it be?'), throughput),
+      this.#section('lanes', t('Utilisation lanes'), t('who does what, and who waits?'), this.#lanes.element),
+      this.#section('curation', t('Curation'), t('which data reaches the trainer?'), this.#curation.element),
+      this.#section('ledger', t('Ledger'), t('where did every rollout go?'), this.#ledger.element),
+      this.#section('trainer', t('Trainer'), t('what do the updates do?'), trainer),
+    ];
   }
 
   #dispatch(msg: Message): void {

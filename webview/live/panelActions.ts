@@ -16,9 +16,9 @@ export interface PanelActionsOptions {
   focus(): void;
 }
 
-export function panelActions(o: PanelActionsOptions): PanelActions {
-  const { control: c, host } = o;
-  const does: Record<SessionAction, () => void> = {
+function sessionActionsOf(o: PanelActionsOptions): Record<SessionAction, () => void> {
+  const { control: c } = o;
+  return {
     accept: () => {
       if (!c.accept(performance.now(), true)) o.refused(t('This proposal has only just come: look at it first'));
     },
@@ -55,8 +55,11 @@ export function panelActions(o: PanelActionsOptions): PanelActions {
       ),
     discard: () => void discard(c),
   };
+}
+export function panelActions(o: PanelActionsOptions): PanelActions {
+  const { control: c, host } = o;
   return {
-    does,
+    does: sessionActionsOf(o),
     refused: (why) => o.refused(why),
     discard: () => void discard(c),
     openRollout: () => o.openRollout(),

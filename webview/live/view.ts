@@ -126,16 +126,7 @@ export class LiveView {
       r = s.row,
       seen = s.pictureAt !== undefined;
     const inSession = k.session !== undefined,
-      w: Words = c
-        ? sessionWords(c, k.standing)
-        : k.standing.forgotten
-          ? {
-              icon: 'debug-stop',
-              word: t('Over'),
-              says: t('The runtime does not know this session any more.'),
-              still: true,
-            }
-          : stateWords(s);
+      w = this.#words(s);
     text(this.#title, c?.purpose === 'record' ? t('Recording a demonstration') : nameOf(s.desktop));
     if (this.#state.dataset['word'] !== w.word) {
       this.#state.dataset['word'] = w.word;
@@ -163,28 +154,38 @@ export class LiveView {
         h('p', null, w.still || c?.mode === 'starting' ? w.says : t('Waiting for the first picture…')),
       );
     this.#picture.element.hidden = !seen;
-    const marked = this.#marked();
-    this.#picture.show(
-      marked,
-      [
-        nameOf(s.desktop),
-        w.word,
-        ...(marked
-          ? [
-              marked.proposal === undefined
-                ? t('last action: {0}', actionsWords(marked.actions))
-                : t('proposed: {0}', actionsWords(marked.actions)),
-            ]
-          : []),
-      ].join(', '),
-      w.still,
-    );
+    const marked = this.#showPicture(s, w);
     this.#picture.hold(k.mayAct);
     this.#surface.enable(k.mayAct && this.#picture.worksOn && seen);
     this.#showStrip(seen);
     this.#showNotice();
     if (c) this.#panel.render({ c, s: k.standing, asking: k.asking, proposal: k.proposal.state });
     if (c?.proposal && marked?.proposal !== undefined) requestAnimationFrame((at) => k.proposal.drawn(at));
+  }
+  #words(s: State): Words {
+    const k = this.#control;
+    if (k.state) return sessionWords(k.state, k.standing);
+    return k.standing.forgotten
+      ? {
+          icon: 'debug-stop',
+          word: t('Over'),
+          says: t('The runtime does not know this session any more.'),
+          still: true,
+        }
+      : stateWords(s);
+  }
+  /** The picture with what was done or is proposed on it. */
+  #showPicture(s: State, w: Words): Marked | undefined {
+    const marked = this.#marked();
+    const words = [nameOf(s.desktop), w.word];
+    if (marked)
+      words.push(
+        marked.proposal === undefined
+          ? t('last action: {0}', actionsWords(marked.actions))
+          : t('proposed: {0}', actionsWords(marked.actions)),
+      );
+    this.#picture.show(marked, words.join(', '), w.still);
+    return marked;
   }
   #showFacts(says: string): void {
     const s = this.#s,

@@ -35,7 +35,7 @@ import { settings } from './settings.js';
 import { showStatus } from './statusBar.js';
 import type { StudioContext } from './studioContext.js';
 import { requireTrust, trustOf } from './trust.js';
-import { createTrees } from './views/trees.js';
+import { createTrees, type Trees } from './views/trees.js';
 import { followEvents } from './wiring.js';
 import { t } from './words.js';
 
@@ -54,31 +54,12 @@ export function createStudioContext(extension: ExtensionContext): StudioContext 
   const { client } = here;
   const models = createModels(here, folders),
     { model, list, pool, sessions } = models;
-  const trees = own.add(
-    createTrees({
-      ...models,
-      now: Date.now,
-      setPool: (run, rollouts, enabled) =>
-        report.background(
-          onDemand().then((c) => c.setPool(context, run, rollouts, enabled)),
-          t('change the experience pool'),
-        ),
-    }),
-  );
+  const trees = createViews(here, models, () => context);
   const review = own.add(new ReviewCount(client, (waiting) => trees.setReview(waiting)));
   const pages = createPages(here, sessions, () => context);
 
   let machine: Machine = 'unknown';
-  const keys = contextWriter(() => ({
-    daemon: client.state,
-    runs: model.runs,
-    active: model.active,
-    selected: model.selected,
-    desktops: model.desktops.length,
-    filtered: !isEmpty(list.filter),
-    machine,
-    sessions: sessions.open.length,
-  }));
+  const keys = contextWriter(() => factsOf(client, models, machine));
   const context: StudioContext = {
     extension,
     log,
@@ -191,6 +172,35 @@ function createModels({ extension, own, log, client }: Surroundings, folders: Ru
   );
   return { model, list, pool, sessions };
 }
+
+function createViews({ own, report }: Surroundings, models: Models, context: () => StudioContext): Trees {
+  return own.add(
+    createTrees({
+      ...models,
+      now: Date.now,
+      setPool: (run, rollouts, enabled) =>
+        report.background(
+          onDemand().then((c) => c.setPool(context(), run, rollouts, enabled)),
+          t('change the experience pool'),
+        ),
+    }),
+  );
+}
+/** What the context keys of menus and welcome views are made from. */
+const factsOf = (
+  client: DaemonClient,
+  { model, list, sessions }: Models,
+  machine: Machine,
+): Parameters<typeof keysOf>[0] => ({
+  daemon: client.state,
+  runs: model.runs,
+  active: model.active,
+  selected: model.selected,
+  desktops: model.desktops.length,
+  filtered: !isEmpty(list.filter),
+  machine,
+  sessions: sessions.open.length,
+});
 
 /** Panels and custom editors. */
 function createPages(

@@ -109,7 +109,7 @@ export class App {
     const throughput = throughputCharts.map(metric),
       trainer = trainerCharts.map(metric);
     this.#metrics = [...throughput, ...trainer];
-    const success = this.#section('success', t('Success'), t('does it learn?'), this.#success.element);
+    const success = this.#part('success', t('Success'), t('does it learn?'), this.#success.element);
     this.#training = this.#trainingSections(chartsView(throughput), chartsView(trainer));
     this.#main.append(success, ...this.#training);
     this.#page = h(
@@ -154,7 +154,7 @@ export class App {
     };
   }
   /** A section that the person may close; which are closed is kept. */
-  #section(id: string, title: string, says: string, ...body: HTMLElement[]): HTMLElement {
+  #part(id: string, title: string, says: string, ...body: HTMLElement[]): HTMLElement {
     const { closed } = this.#kept;
     return section(
       id,
@@ -171,11 +171,11 @@ export class App {
   /** Those that a run which was only evaluated does without. */
   #trainingSections(throughput: HTMLElement, trainer: HTMLElement): HTMLElement[] {
     return [
-      this.#section('throughput', t('Throughput'), t('how fast, and how fast could it be?'), throughput),
-      this.#section('lanes', t('Utilisation lanes'), t('who does what, and who waits?'), this.#lanes.element),
-      this.#section('curation', t('Curation'), t('which data reaches the trainer?'), this.#curation.element),
-      this.#section('ledger', t('Ledger'), t('where did every rollout go?'), this.#ledger.element),
-      this.#section('trainer', t('Trainer'), t('what do the updates do?'), trainer),
+      this.#part('throughput', t('Throughput'), t('how fast, and how fast could it be?'), throughput),
+      this.#part('lanes', t('Utilisation lanes'), t('who does what, and who waits?'), this.#lanes.element),
+      this.#part('curation', t('Curation'), t('which data reaches the trainer?'), this.#curation.element),
+      this.#part('ledger', t('Ledger'), t('where did every rollout go?'), this.#ledger.element),
+      this.#part('trainer', t('Trainer'), t('what do the updates do?'), trainer),
     ];
   }
 

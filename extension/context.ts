@@ -8,7 +8,8 @@ import {
   window,
   workspace,
   type ExtensionContext,
-  type WorkspaceFolder,
+  type LogOutputChannel,
+  type Memento,
 } from 'vscode';
 import * as methods from '../runtime/protocol/methods.js';
 import type { PageInput } from '../webview/protocol.js';
@@ -24,34 +25,96 @@ import { ControlSessions } from './model/controlSessions.js';
 import { isEmpty, parseFilter, sorts, type ViewFilter } from './model/filter.js';
 import { PoolModel } from './model/poolModel.js';
 import { ReviewCount } from './model/reviewCount.js';
-import { homeOf, rootsOf } from './model/roots.js';
 import { StudioModel } from './model/studioModel.js';
 import { TrajectoryList } from './model/trajectoryList.js';
 import { PanelManager } from './panels/panelManager.js';
 import type { HostDeps } from './panels/webviewHost.js';
-import { Refused } from './refused.js';
 import { Reports } from './reports.js';
+import { RunFolders } from './runFolders.js';
 import { settings } from './settings.js';
 import { showStatus } from './statusBar.js';
-import type { Studio } from './studio.js';
-import { createTrees } from './views/trees.js';
+import type { StudioContext } from './studioContext.js';
+import { requireTrust, trustOf } from './trust.js';
+import { createTrees, type Trees } from './views/trees.js';
 import { followEvents } from './wiring.js';
 import { t } from './words.js';
 
 declare const __BUILD_TIME__: number;
 declare const __BUILD_VERSION__: string;
 
-export function createStudio(extension: ExtensionContext): Studio & Ends {
+export function createStudioContext(extension: ExtensionContext): StudioContext & Ends {
   const own = new Disposables();
   const log = own.add(window.createOutputChannel('DART Studio', { log: true }));
   const runtimeLog = own.add(window.createOutputChannel('DART Studio Runtime', { log: true }));
   const report = new Reporter(log),
     storage = extension.globalStorageUri.fsPath,
-    { workspaceState } = extension;
+    { workspaceState } = extension,
+    folders = new RunFolders(storage, workspaceState);
+  const here: Surroundings = { extension, own, log, report, client: createClient(extension, own, log) };
+  const { client } = here;
+  const models = createModels(here, folders),
+    { model, list, pool, sessions } = models;
+  const trees = createViews(here, models, () => context);
+  const review = own.add(new ReviewCount(client, (waiting) => trees.setReview(waiting)));
+  const pages = createPages(here, sessions, () => context);
 
-  const client = own.add(
+  let machine: Machine = 'unknown';
+  const keys = contextWriter(() => factsOf(client, models, machine));
+  const context: StudioContext = {
+    extension,
+    log,
+    runtimeLog,
+    report,
+    client,
+    model,
+    list,
+    pool,
+    sessions,
+    trees,
+    ...pages,
+    ...trustOf(folders),
+    ...foldersOf(folders),
+    ...viewChoices(list, workspaceState),
+    reports: own.add(new Reports()),
+    storage,
+    stopping: new Set(),
+    cancelled: new Set(),
+    get activeHost() {
+      return pages.panels.active ?? pages.editors.active?.host;
+    },
+    ensureRuntime: (signal) => ensureRuntime(client, signal),
+    attach: () => attach(client, log),
+    setMachine(m) {
+      machine = m;
+      keys();
+    },
+    reviewing: (run, queue) => review.begin(run, queue),
+    run: (command: CommandId, arg?: unknown) => {
+      void vscodeCommands.executeCommand(command, arg);
+    },
+  };
+
+  own.add(registerActions(Object.values(commands), async () => (await onDemand()).actionsOf(context), report));
+  own.add(showStatus(client, model, sessions));
+
+  own.add(followEvents({ studio: context, review, machine: () => machine, keys }));
+  keys();
+  return Object.assign(context, { dispose: () => own.dispose() });
+}
+
+/** What every part is made with. */
+interface Surroundings {
+  readonly extension: ExtensionContext;
+  readonly own: Disposables;
+  readonly log: LogOutputChannel;
+  readonly report: Reporter;
+  readonly client: DaemonClient;
+}
+
+function createClient(extension: ExtensionContext, own: Disposables, log: LogOutputChannel): DaemonClient {
+  return own.add(
     new DaemonClient({
-      storage,
+      storage: extension.globalStorageUri.fsPath,
       runtime: Uri.joinPath(extension.extensionUri, 'dist', 'runtime.js').fsPath,
       build: { version: __BUILD_VERSION__, time: __BUILD_TIME__ },
       client: 'VS Code window',
@@ -63,33 +126,38 @@ export function createStudio(extension: ExtensionContext): Studio & Ends {
       get env() {
         return {
           DART_STUDIO_IDLE_MINUTES: String(settings.idleMinutes),
+          // Without the setting, DOCKER_HOST of this window's own environment holds.
           ...(settings.dockerHost ? { DOCKER_HOST: settings.dockerHost } : {}),
         };
       },
     }),
   );
-  const folders = (): string[] =>
-    (workspace.workspaceFolders ?? []).filter((f) => f.uri.scheme === 'file').map((f) => f.uri.fsPath);
-  const extra = (): string[] => workspaceState.get<string[]>(stored.extraRoots, []);
+}
+
+type Models = Pick<StudioContext, 'model' | 'list' | 'pool' | 'sessions'>;
+/** What the views show, with the choices that the workspace keeps. */
+function createModels({ extension, own, log, client }: Surroundings, folders: RunFolders): Models {
+  const { workspaceState } = extension;
+  // The views say what is wrong themselves; a toast would only repeat it.
+  const failed = (e: unknown, doing: string): void =>
+    log.warn(`${doing}: ${e instanceof Error ? e.message : String(e)}`);
   const model = own.add(
     new StudioModel({
       runtime: client,
-      roots: (active) =>
-        rootsOf({ folders: folders(), storage, runsFolder: settings.runsFolder, extra: extra(), active }),
+      roots: (active) => folders.roots(active),
       selected: workspaceState.get<string>(stored.selectedRun),
       keepSelected: (run) => {
         void workspaceState.update(stored.selectedRun, run);
       },
-      // The views say what is wrong themselves; a toast would only repeat it.
-      failed: (e, doing) => log.warn(`${doing}: ${e instanceof Error ? e.message : String(e)}`),
+      failed,
     }),
   );
-  const kept = workspaceState.get<string>(stored.sort);
+  const sort = workspaceState.get<string>(stored.sort);
   const list = new TrajectoryList(
     client,
     () => settings.pageSize,
     parseFilter(workspaceState.get(stored.filter)),
-    sorts.find((x) => x === kept) ?? 'newest',
+    sorts.find((x) => x === sort) ?? 'newest',
   );
   const pool = own.add(new PoolModel({ runtime: client }));
   const sessions = own.add(
@@ -99,25 +167,47 @@ export function createStudio(extension: ExtensionContext): Studio & Ends {
       keepMine: (ids) => {
         void workspaceState.update(stored.sessions, ids);
       },
-      failed: (e, doing) => log.warn(`${doing}: ${e instanceof Error ? e.message : String(e)}`),
+      failed,
     }),
   );
-  const trees = own.add(
+  return { model, list, pool, sessions };
+}
+
+function createViews({ own, report }: Surroundings, models: Models, context: () => StudioContext): Trees {
+  return own.add(
     createTrees({
-      model,
-      list,
-      pool,
-      sessions,
+      ...models,
       now: Date.now,
       setPool: (run, rollouts, enabled) =>
         report.background(
-          onDemand().then((c) => c.setPool(studio, run, rollouts, enabled)),
+          onDemand().then((c) => c.setPool(context(), run, rollouts, enabled)),
           t('change the experience pool'),
         ),
     }),
   );
-  const review = own.add(new ReviewCount(client, (waiting) => trees.setReview(waiting)));
+}
+/** What the context keys of menus and welcome views are made from. */
+const factsOf = (
+  client: DaemonClient,
+  { model, list, sessions }: Models,
+  machine: Machine,
+): Parameters<typeof keysOf>[0] => ({
+  daemon: client.state,
+  runs: model.runs,
+  active: model.active,
+  selected: model.selected,
+  desktops: model.desktops.length,
+  filtered: !isEmpty(list.filter),
+  machine,
+  sessions: sessions.open.length,
+});
 
+/** Panels and custom editors. */
+function createPages(
+  { extension, own, log, report, client }: Surroundings,
+  sessions: ControlSessions,
+  context: () => StudioContext,
+): Pick<StudioContext, 'panels' | 'editors'> {
   const deps: HostDeps = {
     extensionUri: extension.extensionUri,
     runtime: client,
@@ -128,132 +218,52 @@ export function createStudio(extension: ExtensionContext): Studio & Ends {
     adopt: (s) => sessions.adopt(s),
     act: (action, from) =>
       report.background(
-        onDemand().then((c) => c.carryOut(studio, action, from)),
+        onDemand().then((c) => c.carryOut(context(), action, from)),
         t('do this'),
       ),
   };
-  const panels = own.add(new PanelManager(deps, (input) => letGo(input)));
-  const reports = own.add(new Reports());
-  const editors = own.add(new TrajectoryEditors(deps, () => settings.maxTrajectoryBytes));
-
-  let machine: Machine = 'unknown';
-  const keys = contextWriter(() => ({
-    daemon: client.state,
-    runs: model.runs,
-    active: model.active,
-    selected: model.selected,
-    desktops: model.desktops.length,
-    filtered: !isEmpty(list.filter),
-    machine,
-    sessions: sessions.open.length,
-  }));
-  const requireTrust = (): void => {
-    if (!workspace.isTrusted)
-      throw new Refused(
-        'untrusted',
-        t('This workspace is not trusted; in Restricted Mode trajectories can be opened and nothing is started.'),
-        t('Trust the workspace to train.'),
-      );
-  };
   /** A page in which somebody acted was closed: its session is kept for a minute, which is then said (onAbandoned). */
-  const letGo = (input: PageInput): void => {
+  const detach = (input: PageInput): void => {
     if (input.kind !== 'live' || input.session === undefined || client.state !== 'ready') return;
     client
       .request(methods.detachControl, { session: input.session })
-      .catch((e: unknown) => log.debug(`let go of ${input.desktop}: ${String(e)}`));
+      .catch((e: unknown) => log.debug(`detach from ${input.desktop}: ${String(e)}`));
   };
-  const attach = async (): Promise<void> => {
-    if (!workspace.isTrusted || !['stopped', 'attaching', 'starting'].includes(client.state)) return;
-    await client.connect({ start: false }).catch((e: unknown) => log.debug(`no runtime to attach to: ${String(e)}`));
+  return {
+    panels: own.add(new PanelManager(deps, detach)),
+    editors: own.add(new TrajectoryEditors(deps, () => settings.maxTrajectoryBytes)),
   };
-
-  const studio: Studio = {
-    extension,
-    log,
-    runtimeLog,
-    report,
-    client,
-    model,
-    list,
-    pool,
-    sessions,
-    trees,
-    panels,
-    editors,
-    reports,
-    storage,
-    stopping: new Set(),
-    cancelled: new Set(),
-    get activeHost() {
-      return panels.active ?? editors.active?.host;
-    },
-    requireTrust,
-    requireEditing() {
-      if (!workspace.isTrusted)
-        throw new Refused(
-          'untrusted',
-          t('This workspace is not trusted; in Restricted Mode trajectories can be looked at, and nothing is changed.'),
-          t('Trust the workspace to annotate and to record.'),
-        );
-    },
-    requireTraining() {
-      requireTrust();
-      if (workspace.workspaceFolders?.length && folders().length === 0)
-        throw new Refused(
-          'virtual',
-          t('The files of this workspace are not on a disk of this machine.'),
-          t('Open a folder on disk to train; trajectories can be opened here.'),
-        );
-    },
-    async ensureRuntime(signal) {
-      requireTrust();
-      signal?.throwIfAborted();
-      if (client.state !== 'ready') await client.connect({ start: true });
-      signal?.throwIfAborted();
-    },
-    attach,
-    folders,
-    home: (folder?: WorkspaceFolder) =>
-      homeOf({
-        folders: folder && folder.uri.scheme === 'file' ? [folder.uri.fsPath] : folders(),
-        storage,
-        runsFolder: settings.runsFolder,
-      }),
-    base: () => folders()[0] ?? storage,
-    addRoot: async (path) => {
-      if (!extra().includes(path)) await workspaceState.update(stored.extraRoots, [...extra(), path]);
-    },
-    dropRoot: async (path) => {
-      await workspaceState.update(
-        stored.extraRoots,
-        extra().filter((x) => x !== path),
-      );
-    },
-    setMachine(m) {
-      machine = m;
-      keys();
-    },
-    async filter(f: ViewFilter) {
-      await workspaceState.update(stored.filter, f);
-      await list.show({ filter: f });
-    },
-    async sort(by) {
-      await workspaceState.update(stored.sort, by);
-      await list.show({ sort: by });
-    },
-    reviewing: (run, queue) => review.begin(run, queue),
-    run: (command: CommandId, arg?: unknown) => {
-      void vscodeCommands.executeCommand(command, arg);
-    },
-  };
-
-  own.add(registerActions(Object.values(commands), async () => (await onDemand()).actionsOf(studio), report));
-  own.add(showStatus(client, model, sessions));
-
-  own.add(followEvents({ studio, review, machine: () => machine, keys }));
-  keys();
-  return Object.assign(studio, { dispose: () => own.dispose() });
 }
+
+async function ensureRuntime(client: DaemonClient, signal: AbortSignal | undefined): Promise<void> {
+  requireTrust();
+  signal?.throwIfAborted();
+  if (client.state !== 'ready') await client.connect({ start: true });
+  signal?.throwIfAborted();
+}
+async function attach(client: DaemonClient, log: LogOutputChannel): Promise<void> {
+  if (!workspace.isTrusted || !['stopped', 'attaching', 'starting'].includes(client.state)) return;
+  await client.connect({ start: false }).catch((e: unknown) => log.debug(`no runtime to attach to: ${String(e)}`));
+}
+
+const foldersOf = (f: RunFolders): Pick<StudioContext, 'folders' | 'home' | 'base' | 'addRoot' | 'dropRoot'> => ({
+  folders: () => f.workspaceFolders(),
+  home: (folder) => f.home(folder),
+  base: () => f.base(),
+  addRoot: (path) => f.addRoot(path),
+  dropRoot: (path) => f.dropRoot(path),
+});
+/** Filter and order of the Trajectories view, kept with the workspace. */
+const viewChoices = (list: TrajectoryList, state: Memento): Pick<StudioContext, 'filter' | 'sort'> => ({
+  async filter(f: ViewFilter) {
+    await state.update(stored.filter, f);
+    await list.show({ filter: f });
+  },
+  async sort(by) {
+    await state.update(stored.sort, by);
+    await list.show({ sort: by });
+  },
+});
 
 function contextWriter(facts: () => Parameters<typeof keysOf>[0]): () => void {
   const written = new Map<string, string | boolean>();

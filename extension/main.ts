@@ -3,13 +3,13 @@
  * it has returned.
  */
 import { l10n, type ExtensionContext } from 'vscode';
-import { createStudio } from './context.js';
+import { createStudioContext } from './context.js';
 import { setTranslator } from './words.js';
 
 export function activate(extension: ExtensionContext): void {
   const began = performance.now();
   setTranslator((message, ...args) => l10n.t(message, ...args));
-  const studio = createStudio(extension);
+  const studio = createStudioContext(extension);
   extension.subscriptions.push(studio);
   studio.log.info(`activated in ${(performance.now() - began).toFixed(1)} ms`);
   // A runtime that runs already (another window, or this one before a reload) is found again; none is started.

@@ -3,11 +3,11 @@ import { window } from 'vscode';
 import type { RunSummary } from '../runtime/protocol/types.js';
 import { commands, stored } from './ids.js';
 import { settings } from './settings.js';
-import type { Studio } from './studio.js';
+import type { StudioContext } from './studioContext.js';
 import { runSuccess } from './views/rows.js';
 import { percent, rollouts, t } from './words.js';
 
-export function sayEnded(s: Studio, r: RunSummary): void {
+export function sayEnded(s: StudioContext, r: RunSummary): void {
   s.log.info(`run ${r.id}: ${r.state}`);
   if (s.cancelled.delete(r.run)) return;
   const seen = s.panels.visible.some((i) => i.kind === 'dashboard' && i.run === r.run) && window.state.focused;

@@ -19,7 +19,7 @@ export interface StatusFacts {
   readonly detail: HostError | undefined;
   readonly active: RunSummary | undefined;
   readonly trusted: boolean;
-  /** Desktops that people have. */
+  /** Sessions of people at a desktop. */
   readonly sessions?: readonly ControlState[];
 }
 
@@ -47,7 +47,7 @@ export function statusText(f: StatusFacts): StatusText {
     held = f.trusted && f.daemon === 'ready' ? (f.sessions ?? []) : [],
     [first] = held;
   if (!first) return s;
-  // Somebody's hands come first: a desktop waits for them.
+  // A person's session comes before the run: a desktop waits for that person.
   const what = first.purpose === 'record' ? (first.verdict ? t('judged') : t('recording')) : heldWord(first),
     more = held.length > 1 ? ` +${held.length - 1}` : '';
   return {
@@ -63,135 +63,134 @@ export function statusText(f: StatusFacts): StatusText {
     ].join('\n\n'),
   };
 }
+interface Item {
+  readonly icon: string;
+  /** Beside the icon. */
+  readonly short: string;
+  /** First line of the tooltip, and what a screen reader says. */
+  readonly head: string;
+  readonly body?: readonly string[];
+  readonly actions?: readonly string[];
+  readonly command: CommandId;
+  readonly severity?: StatusText['severity'];
+}
+const item = (i: Item): StatusText => ({
+  text: `$(${i.icon}) ${i.short}`,
+  command: i.command,
+  severity: i.severity ?? 'none',
+  spoken: [t('DART Studio'), i.head].join(', '),
+  tooltip: [`**DART Studio**: ${plain(i.head)}`, ...(i.body ?? []), [...(i.actions ?? []), tools()].join(' · ')].join(
+    '\n\n',
+  ),
+});
+
 function runText(f: StatusFacts): StatusText {
-  const say = (
-    icon: string,
-    short: string,
-    head: string,
-    body: readonly string[],
-    actions: readonly string[],
-    command: CommandId,
-    severity: StatusText['severity'] = 'none',
-  ): StatusText => ({
-    text: `$(${icon}) ${short}`,
-    command,
-    severity,
-    spoken: [t('DART Studio'), head].join(', '),
-    tooltip: [`**DART Studio**: ${plain(head)}`, ...body, [...actions, tools()].join(' · ')].join('\n\n'),
-  });
   if (!f.trusted)
-    return say(
-      'workspace-untrusted',
-      'DART',
-      t('Restricted Mode: trajectories can be opened, nothing is started'),
-      [],
-      [],
-      commands.openWalkthrough,
-    );
-  switch (f.daemon) {
-    case 'starting':
-      return say('loading~spin', 'DART', t('the runtime is starting'), [], [], commands.showLog);
-    case 'attaching':
-      return say('loading~spin', 'DART', t('looking for a runtime'), [], [], commands.showLog);
-    case 'reconnecting':
-      return say(
-        'sync~spin',
-        'DART',
-        t('connecting to the runtime again; a run goes on meanwhile'),
-        [],
-        [],
-        commands.showLog,
-      );
-    case 'incompatible':
-      return say(
-        'warning',
-        t('DART: restart needed'),
-        f.detail?.message ?? t('the runtime is of another version'),
-        remedy(f.detail),
-        [link(t('Restart Runtime'), commands.restartRuntime)],
-        commands.restartRuntime,
-        'warning',
-      );
-    case 'failed':
-      return say(
-        'error',
-        t('DART: failed'),
-        f.detail?.message ?? t('the runtime failed'),
-        remedy(f.detail),
-        [link(t('Retry'), commands.startRuntime)],
-        commands.showLog,
-        'error',
-      );
-    case 'stopped':
-      return say(
-        'circle-outline',
-        'DART',
-        t('the runtime is not running'),
-        [],
-        [link(t('Start Training…'), commands.startTraining), link(t('Start Runtime'), commands.startRuntime)],
-        commands.startTraining,
-      );
-    case 'ready':
-      break;
-  }
+    return item({
+      icon: 'workspace-untrusted',
+      short: 'DART',
+      head: t('Restricted Mode: trajectories can be opened, nothing is started'),
+      command: commands.openWalkthrough,
+    });
+  if (f.daemon !== 'ready') return item(daemonItem(f.daemon, f.detail));
+  // Of an older build that still serves this window.
   const older = f.detail ? [plain(f.detail.message)] : [];
-  const run = f.active,
-    s = run?.status;
-  if (!run)
-    return say(
-      'circle-filled',
-      'DART',
-      t('the runtime is ready; no run is active'),
-      older,
-      [
-        link(t('Start Training…'), commands.startTraining),
-        link(t('Record Demonstration…'), commands.recordDemonstration),
-        link(t('Stop Runtime'), commands.stopRuntime),
-      ],
-      commands.startTraining,
-    );
-  const short =
-    [
-      s?.success === undefined ? undefined : percent(s.success),
-      s && s.rolloutsPerHour > 0 ? t('{0}/h', Math.round(s.rolloutsPerHour)) : undefined,
-      s && s.phase !== 'training' ? s.phase : undefined,
-    ]
-      .filter((x) => x !== undefined)
-      .join(' · ') || t('starting');
-  const body = s
-    ? [
-        [
-          t('phase: {0}', s.phase),
-          s.detail ? plain(s.detail) : '',
-          s.success === undefined ? '' : t('success of the newest rollouts {0}', percent(s.success)),
-        ]
-          .filter((x) => x !== '')
-          .join('  \n'),
-        [
-          t('{0} rollouts/h, {1} steps/min', Math.round(s.rolloutsPerHour), Math.round(s.stepsPerMinute)),
-          t('{0} rollouts, {1} running, policy version {2}', s.rollouts, s.running, s.version),
-          s.budgetMs ? t('{0} of {1}', span(s.elapsedMs), span(s.budgetMs)) : span(s.elapsedMs),
-        ].join('  \n'),
-      ]
-    : [];
-  const survives = t('Training goes on when VS Code is closed.');
-  const paused = run.state === 'paused',
-    stopping = run.state === 'stopping';
-  return say(
-    stopping ? 'loading~spin' : paused ? 'debug-pause' : 'pulse',
-    stopping ? t('DART: stopping') : paused ? t('DART: paused') : `DART ${short}`,
-    t('{0}: {1}', run.name, stopping ? t('stopping') : paused ? t('paused') : short),
-    [...body, survives, ...older],
-    [
+  return item(f.active ? activeItem(f.active, older) : idleItem(older));
+}
+/** While no runtime answers. */
+function daemonItem(state: Exclude<DaemonState, 'ready'>, detail: HostError | undefined): Item {
+  switch (state) {
+    case 'starting':
+      return { icon: 'loading~spin', short: 'DART', head: t('the runtime is starting'), command: commands.showLog };
+    case 'attaching':
+      return { icon: 'loading~spin', short: 'DART', head: t('looking for a runtime'), command: commands.showLog };
+    case 'reconnecting':
+      return {
+        icon: 'sync~spin',
+        short: 'DART',
+        head: t('connecting to the runtime again; a run goes on meanwhile'),
+        command: commands.showLog,
+      };
+    case 'incompatible':
+      return {
+        icon: 'warning',
+        short: t('DART: restart needed'),
+        head: detail?.message ?? t('the runtime is of another version'),
+        body: remedy(detail),
+        actions: [link(t('Restart Runtime'), commands.restartRuntime)],
+        command: commands.restartRuntime,
+        severity: 'warning',
+      };
+    case 'failed':
+      return {
+        icon: 'error',
+        short: t('DART: failed'),
+        head: detail?.message ?? t('the runtime failed'),
+        body: remedy(detail),
+        actions: [link(t('Retry'), commands.startRuntime)],
+        command: commands.showLog,
+        severity: 'error',
+      };
+    case 'stopped':
+      return {
+        icon: 'circle-outline',
+        short: 'DART',
+        head: t('the runtime is not running'),
+        actions: [link(t('Start Training…'), commands.startTraining), link(t('Start Runtime'), commands.startRuntime)],
+        command: commands.startTraining,
+      };
+  }
+}
+const idleItem = (older: readonly string[]): Item => ({
+  icon: 'circle-filled',
+  short: 'DART',
+  head: t('the runtime is ready; no run is active'),
+  body: older,
+  actions: [
+    link(t('Start Training…'), commands.startTraining),
+    link(t('Record Demonstration…'), commands.recordDemonstration),
+    link(t('Stop Runtime'), commands.stopRuntime),
+  ],
+  command: commands.startTraining,
+});
+function activeItem(run: RunSummary, older: readonly string[]): Item {
+  const short = shortStatus(run.status),
+    paused = run.state === 'paused',
+    stopping = run.state === 'stopping',
+    pauseOrResume = paused ? link(t('Resume'), commands.resume) : link(t('Pause'), commands.pause);
+  return {
+    icon: stopping ? 'loading~spin' : paused ? 'debug-pause' : 'pulse',
+    short: stopping ? t('DART: stopping') : paused ? t('DART: paused') : `DART ${short}`,
+    head: t('{0}: {1}', run.name, stopping ? t('stopping') : paused ? t('paused') : short),
+    body: [...statusLines(run.status), t('Training goes on when VS Code is closed.'), ...older],
+    actions: [
       link(t('Open Dashboard'), commands.openDashboard),
-      ...(stopping
-        ? []
-        : [
-            paused ? link(t('Resume'), commands.resume) : link(t('Pause'), commands.pause),
-            link(t('Stop Training'), commands.stopTraining),
-          ]),
+      ...(stopping ? [] : [pauseOrResume, link(t('Stop Training'), commands.stopTraining)]),
     ],
-    commands.openDashboard,
-  );
+    command: commands.openDashboard,
+  };
+}
+/** Success, speed, and the phase where it is another than training. */
+const shortStatus = (s: RunSummary['status']): string =>
+  [
+    s?.success === undefined ? undefined : percent(s.success),
+    s && s.rolloutsPerHour > 0 ? t('{0}/h', Math.round(s.rolloutsPerHour)) : undefined,
+    s && s.phase !== 'training' ? s.phase : undefined,
+  ]
+    .filter((x) => x !== undefined)
+    .join(' · ') || t('starting');
+function statusLines(s: RunSummary['status']): string[] {
+  if (!s) return [];
+  const phase = [
+    t('phase: {0}', s.phase),
+    s.detail ? plain(s.detail) : '',
+    s.success === undefined ? '' : t('success of the newest rollouts {0}', percent(s.success)),
+  ];
+  const counts = [
+    t('{0} rollouts/h, {1} steps/min', Math.round(s.rolloutsPerHour), Math.round(s.stepsPerMinute)),
+    t('{0} rollouts, {1} running, policy version {2}', s.rollouts, s.running, s.version),
+    s.budgetMs ? t('{0} of {1}', span(s.elapsedMs), span(s.budgetMs)) : span(s.elapsedMs),
+  ];
+  return [phase.filter((x) => x !== '').join('  \n'), counts.join('  \n')];
 }
 const remedy = (e: HostError | undefined): string[] => (e?.remedy ? [plain(e.remedy)] : []);

@@ -11,7 +11,7 @@ import type { ReviewCount } from './model/reviewCount.js';
 import { sayEnded } from './notify.js';
 import { runtimeSettings } from './settings.js';
 import { onDemand } from './loadOnDemand.js';
-import type { Studio } from './studio.js';
+import type { StudioContext } from './studioContext.js';
 import { throttle } from './throttle.js';
 import { t } from './words.js';
 
@@ -19,7 +19,7 @@ import { t } from './words.js';
 const backMs = 2000;
 
 interface Wiring {
-  readonly studio: Studio;
+  readonly studio: StudioContext;
   readonly review: ReviewCount;
   readonly machine: () => Machine;
   /** Writes the context keys anew. */
@@ -152,7 +152,7 @@ function followRuntime(own: Disposables, w: Wiring): void {
     }),
   );
 }
-function followWorkspace(own: Disposables, studio: Studio): void {
+function followWorkspace(own: Disposables, studio: StudioContext): void {
   const { attach, client, list, model } = studio;
   own.add(
     workspace.onDidGrantWorkspaceTrust(() => {
@@ -173,7 +173,7 @@ function followWorkspace(own: Disposables, studio: Studio): void {
   );
 }
 
-function offerRestart(s: Studio): void {
+function offerRestart(s: StudioContext): void {
   const restart = t('Restart Runtime');
   void window
     .showInformationMessage(t('This setting applies when the runtime starts again.'), restart)

@@ -9,7 +9,7 @@ import { commands } from '../ids.js';
 import { outcomeWord } from '../model/filter.js';
 import { Refused } from '../refused.js';
 import { settings } from '../settings.js';
-import type { Studio } from '../studio.js';
+import type { StudioContext } from '../studioContext.js';
 import { trajectoriesOf } from '../views/nodes.js';
 import { t } from '../words.js';
 import type { Actions } from './action.js';
@@ -21,7 +21,7 @@ export interface OneTrajectory {
   readonly rollout: string;
 }
 
-export const annotateCommands = (s: Studio): Actions<Ids> => ({
+export const annotateCommands = (s: StudioContext): Actions<Ids> => ({
   [commands.annotate]: { doing: t('annotate the trajectory'), run: (arg) => annotate(s, arg) },
   [commands.replay]: { doing: t('replay the trajectory'), run: (arg) => replay(s, arg) },
   [commands.reviewQueue]: { doing: t('review the trajectories'), run: (arg) => review(s, arg) },
@@ -31,7 +31,7 @@ export const annotateCommands = (s: Studio): Actions<Ids> => ({
  * The one clicked, the one shown, or a choice. A trajectory that is only a file cannot be annotated: it has no run to
  * keep it.
  */
-export async function oneTrajectory(s: Studio, arg: unknown, title: string): Promise<OneTrajectory | undefined> {
+export async function oneTrajectory(s: StudioContext, arg: unknown, title: string): Promise<OneTrajectory | undefined> {
   const [clicked] = trajectoriesOf(arg);
   if (clicked) return clicked;
   const shown = s.activeHost?.input;
@@ -50,13 +50,13 @@ export async function oneTrajectory(s: Studio, arg: unknown, title: string): Pro
   return run === undefined || !row || row === 'file' ? undefined : { run, rollout: row.rollout };
 }
 
-async function annotate(s: Studio, arg: unknown): Promise<void> {
+async function annotate(s: StudioContext, arg: unknown): Promise<void> {
   s.requireEditing();
   const one = await oneTrajectory(s, arg, t('Annotate Trajectory'));
   if (one) s.panels.show({ kind: 'inspector', ...one, annotate: true });
 }
 
-async function replay(s: Studio, arg: unknown): Promise<void> {
+async function replay(s: StudioContext, arg: unknown): Promise<void> {
   s.requireTraining();
   const one = await oneTrajectory(s, arg, t('Replay and Verify'));
   if (!one) return;
@@ -77,7 +77,7 @@ async function replay(s: Studio, arg: unknown): Promise<void> {
     try {
       return await s.client.request(
         methods.replayTrajectory,
-        { ...one, ...(provider === 'auto' ? {} : { provider }) },
+        { ...one, provider: provider === 'auto' ? undefined : provider },
         signal,
       );
     } finally {
@@ -105,7 +105,7 @@ export function replayWords(r: Replay): string {
 }
 
 /** The first of the queue; the page goes on to the next by itself. */
-async function review(s: Studio, arg: unknown): Promise<void> {
+async function review(s: StudioContext, arg: unknown): Promise<void> {
   s.requireEditing();
   await s.ensureRuntime();
   await s.model.loading;

@@ -6,7 +6,7 @@ import * as methods from '../../runtime/protocol/methods.js';
 import type { RunPath, RunSummary, TrajectoryRow } from '../../runtime/protocol/types.js';
 import { commands } from '../ids.js';
 import { outcomeWord } from '../model/filter.js';
-import type { Studio } from '../studio.js';
+import type { StudioContext } from '../studioContext.js';
 import { nodeOf } from '../views/nodes.js';
 import { runStateWord, runSuccess, titleOf } from '../views/rows.js';
 import { percent, steps, t } from '../words.js';
@@ -57,7 +57,7 @@ export async function chooseMany<T>(
  * hide the one that matters.
  */
 const announcedAfterMs = 300;
-interface Said {
+interface Report {
   message?: string;
   increment?: number;
 }
@@ -67,7 +67,7 @@ interface Said {
  */
 export function working<T>(
   title: string,
-  work: (say: Progress<Said>, signal: AbortSignal) => Promise<T>,
+  work: (say: Progress<Report>, signal: AbortSignal) => Promise<T>,
   o: {
     readonly cancellable?: boolean;
     /** A notification without buttons is one line: no room for the link. */
@@ -76,7 +76,7 @@ export function working<T>(
 ): Promise<T> {
   const withLog = (o.log ?? true) ? `${title} ([${t('show log')}](command:${commands.showLog}))` : title,
     cancel = new AbortController();
-  let before: Said | undefined, shown: Progress<Said> | undefined;
+  let before: Report | undefined, shown: Progress<Report> | undefined;
   const done = work(
     {
       report: (s) => {
@@ -117,7 +117,7 @@ export function runOf(arg: unknown): RunPath | undefined {
         ?.run;
 }
 export async function pickRun(
-  s: Studio,
+  s: StudioContext,
   title: string,
   fits: (r: RunSummary) => boolean = () => true,
   empty = t('There is no such run.'),
@@ -149,14 +149,12 @@ export async function pickRun(
 const searchMs = 150;
 /** A trajectory of a run, searched by the runtime as the user types. `file`: the user would rather open a file. */
 export function pickTrajectory(
-  s: Studio,
+  s: StudioContext,
   run: RunPath,
   title: string,
   o: { readonly withFile?: boolean; readonly fits?: (r: TrajectoryRow) => boolean } = {},
 ): Promise<TrajectoryRow | 'file' | undefined> {
-  type Item = QuickPickItem & { readonly value?: TrajectoryRow | 'file' };
-  const pick = window.createQuickPick<Item>(),
-    file: Item = { label: `$(go-to-file) ${t('Open a Trajectory File…')}`, alwaysShow: true, value: 'file' };
+  const pick = window.createQuickPick<TrajectoryItem>();
   let abort = new AbortController(),
     timer: NodeJS.Timeout | undefined;
   pick.title = title;
@@ -170,22 +168,12 @@ export function pickTrajectory(
     try {
       const { rows } = await s.client.request(
         methods.listTrajectories,
-        { run, limit: 100, sort: 'newest', ...(pick.value ? { filter: { text: pick.value } } : {}) },
+        { run, limit: 100, sort: 'newest', filter: pick.value ? { text: pick.value } : undefined },
         signal,
       );
       if (signal.aborted) return;
-      pick.items = [
-        ...(o.withFile ? [file] : []),
-        ...rows
-          .filter((r) => o.fits?.(r) ?? true)
-          .map((r) => ({
-            label: titleOf(r),
-            description: `${outcomeWord(r.outcome)} · ${steps(r.steps)}`,
-            detail: `${r.task} · ${r.rollout}`,
-            alwaysShow: true,
-            value: r,
-          })),
-      ];
+      const found = rows.filter((r) => o.fits?.(r) ?? true).map(itemOf);
+      pick.items = o.withFile ? [fileItem(), ...found] : found;
     } catch (e) {
       if (!signal.aborted) {
         giveUp();
@@ -194,7 +182,7 @@ export function pickTrajectory(
     }
     if (!signal.aborted) pick.busy = false;
   };
-  return asked<TrajectoryRow | 'file' | undefined, Item>(pick, (answer) => {
+  return asked<TrajectoryRow | 'file' | undefined, TrajectoryItem>(pick, (answer) => {
     const giveUp = (): void => {
       answer(undefined);
     };
@@ -213,3 +201,16 @@ export function pickTrajectory(
     abort.abort();
   });
 }
+type TrajectoryItem = QuickPickItem & { readonly value?: TrajectoryRow | 'file' };
+const fileItem = (): TrajectoryItem => ({
+  label: `$(go-to-file) ${t('Open a Trajectory File…')}`,
+  alwaysShow: true,
+  value: 'file',
+});
+const itemOf = (r: TrajectoryRow): TrajectoryItem => ({
+  label: titleOf(r),
+  description: `${outcomeWord(r.outcome)} · ${steps(r.steps)}`,
+  detail: `${r.task} · ${r.rollout}`,
+  alwaysShow: true,
+  value: r,
+});

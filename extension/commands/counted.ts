@@ -1,11 +1,11 @@
 /** Import and export as long work: a notification that counts trajectories and can be cancelled. */
 import * as methods from '../../runtime/protocol/methods.js';
 import { trajectoriesWords } from '../model/interchangeWords.js';
-import type { Studio } from '../studio.js';
+import type { StudioContext } from '../studioContext.js';
 import { t } from '../words.js';
 import { working } from './ask.js';
 
-export const counted = <R>(s: Studio, title: string, work: (signal: AbortSignal) => Promise<R>): Promise<R> =>
+export const counted = <R>(s: StudioContext, title: string, work: (signal: AbortSignal) => Promise<R>): Promise<R> =>
   working(title, async (say, signal) => {
     let share = 0;
     const off = s.client.on(methods.interchangeProgress, (x) => {

@@ -4,7 +4,7 @@ import * as methods from '../../runtime/protocol/methods.js';
 import type { DesktopRow } from '../../runtime/protocol/types.js';
 import { commands } from '../ids.js';
 import { settings } from '../settings.js';
-import type { Studio } from '../studio.js';
+import type { StudioContext } from '../studioContext.js';
 import { nodeOf } from '../views/nodes.js';
 import { workWord } from '../views/rows.js';
 import { t } from '../words.js';
@@ -13,13 +13,13 @@ import { choose, working } from './ask.js';
 
 type Ids = typeof commands.watchDesktop | typeof commands.restartDesktop | typeof commands.buildDesktop;
 
-export const desktopCommands = (s: Studio): Actions<Ids> => ({
+export const desktopCommands = (s: StudioContext): Actions<Ids> => ({
   [commands.watchDesktop]: { doing: t('watch the desktop'), run: (arg) => watch(s, arg) },
   [commands.restartDesktop]: { doing: t('restart the desktop'), run: (arg) => restart(s, arg) },
   [commands.buildDesktop]: { doing: t('build the desktop image'), run: () => build(s) },
 });
 
-async function pick(s: Studio, arg: unknown, title: string): Promise<string | undefined> {
+async function pick(s: StudioContext, arg: unknown, title: string): Promise<string | undefined> {
   s.requireTrust();
   const named = typeof arg === 'string' && arg !== '' ? arg : nodeOf(arg, 'desktop')?.row.desktop;
   if (named !== undefined) return named;
@@ -39,22 +39,22 @@ async function pick(s: Studio, arg: unknown, title: string): Promise<string | un
         rows.map((d) => ({
           label: d.desktop,
           description: workWord(d.state),
-          ...(d.instruction ? { detail: d.instruction } : {}),
+          detail: d.instruction || undefined,
           value: d.desktop,
         })),
       );
 }
-async function watch(s: Studio, arg: unknown): Promise<void> {
+async function watch(s: StudioContext, arg: unknown): Promise<void> {
   const desktop = await pick(s, arg, t('Watch Desktop'));
   if (desktop === undefined) return;
   const held = s.sessions.of(desktop);
   s.panels.show({
     kind: 'live',
     desktop,
-    ...(held && s.sessions.isMine(held.session) ? { session: held.session } : {}),
+    session: held && s.sessions.isMine(held.session) ? held.session : undefined,
   });
 }
-async function restart(s: Studio, arg: unknown): Promise<void> {
+async function restart(s: StudioContext, arg: unknown): Promise<void> {
   const desktop = await pick(s, arg, t('Restart Desktop'));
   if (desktop === undefined) return;
   const yes = t('Restart');
@@ -71,7 +71,7 @@ async function restart(s: Studio, arg: unknown): Promise<void> {
   if (answer === yes) await s.client.request(methods.restartDesktop, { desktop });
 }
 /** The image to build; asked only where there are several. */
-async function pickImage(s: Studio): Promise<string | undefined> {
+async function pickImage(s: StudioContext): Promise<string | undefined> {
   await s.ensureRuntime();
   const { images } = await s.client.request(methods.listImages, {});
   return images.length === 1
@@ -81,7 +81,7 @@ async function pickImage(s: Studio): Promise<string | undefined> {
         images.map((i) => ({ label: i.title, description: i.name, detail: i.description, value: i.name })),
       );
 }
-async function build(s: Studio): Promise<void> {
+async function build(s: StudioContext): Promise<void> {
   s.requireTraining();
   const { provider } = settings;
   const image = await pickImage(s);
@@ -92,7 +92,7 @@ async function build(s: Studio): Promise<void> {
     const off = s.client.on(methods.buildProgress, (p) => {
       say.report({
         message: p.message,
-        ...(p.fraction === undefined ? {} : { increment: 100 * Math.max(0, p.fraction - share) }),
+        increment: p.fraction === undefined ? undefined : 100 * Math.max(0, p.fraction - share),
       });
       share = p.fraction ?? share;
     });

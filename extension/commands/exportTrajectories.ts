@@ -4,14 +4,14 @@ import { Uri, window, workspace, type QuickPickItem } from 'vscode';
 import * as methods from '../../runtime/protocol/methods.js';
 import type { AnnotationFilter, ExportFormatName } from '../../runtime/protocol/types.js';
 import { exportWords, formatWord, trajectoriesWords } from '../model/interchangeWords.js';
-import type { Studio } from '../studio.js';
+import type { StudioContext } from '../studioContext.js';
 import { nodeOf, trajectoriesOf } from '../views/nodes.js';
 import { t } from '../words.js';
 import { choose, chooseMany, pickRun, runOf } from './ask.js';
 import { counted } from './counted.js';
 import { exists, reveal } from './runs.js';
 
-export async function exportTrajectories(s: Studio, arg: unknown, selected: unknown): Promise<void> {
+export async function exportTrajectories(s: StudioContext, arg: unknown, selected: unknown): Promise<void> {
   s.requireTraining();
   await s.ensureRuntime();
   await s.model.loading;
@@ -39,7 +39,7 @@ export async function exportTrajectories(s: Studio, arg: unknown, selected: unkn
       canSelectFolders: true,
       canSelectFiles: false,
       openLabel: t('Export Here'),
-      ...(workspace.workspaceFolders?.[0] ? { defaultUri: workspace.workspaceFolders[0].uri } : {}),
+      defaultUri: workspace.workspaceFolders?.[0]?.uri,
     })) ?? [];
   if (!folder) return;
   const to = await freeFolder(folder, `${basename(run)}-${format}`);
@@ -51,8 +51,8 @@ export async function exportTrajectories(s: Studio, arg: unknown, selected: unkn
         to: to.fsPath,
         format,
         ...which,
-        ...(rollouts.length > 0 ? { rollouts } : {}),
-        ...(share > 0 ? { split: { share: 1 - share, seed: 0 } } : {}),
+        rollouts: rollouts.length > 0 ? rollouts : undefined,
+        split: share > 0 ? { share: 1 - share, seed: 0 } : undefined,
       },
       signal,
     ),
@@ -95,7 +95,7 @@ interface Which {
   readonly annotations?: AnnotationFilter;
 }
 /** Several at once; nothing that narrows is chosen beforehand. */
-async function pickWhich(s: Studio, chosen: number, family: string | undefined): Promise<Which | undefined> {
+async function pickWhich(s: StudioContext, chosen: number, family: string | undefined): Promise<Which | undefined> {
   type Option = 'success' | 'failure' | 'family' | 'reviewed' | 'tag' | 'revised' | 'wrong' | 'redundant';
   const only = family ?? s.list.filter.family,
     tag = s.list.filter.tag;
@@ -134,13 +134,13 @@ async function pickWhich(s: Studio, chosen: number, family: string | undefined):
     without = (['wrong', 'redundant'] as const).filter(has);
   return {
     // Both is everything.
-    ...(has('success') !== has('failure') ? { outcome: has('success') ? 'success' : 'failure' } : {}),
-    ...(has('family') && only !== undefined ? { family: only } : {}),
+    outcome: has('success') !== has('failure') ? (has('success') ? 'success' : 'failure') : undefined,
+    family: has('family') && only !== undefined ? only : undefined,
     annotations: {
       revised: has('revised'),
-      ...(has('reviewed') ? { reviewed: true } : {}),
-      ...(has('tag') && tag !== undefined ? { tags: [tag] } : {}),
-      ...(without.length > 0 ? { without } : {}),
+      reviewed: has('reviewed') || undefined,
+      tags: has('tag') && tag !== undefined ? [tag] : undefined,
+      without: without.length > 0 ? without : undefined,
     },
   };
 }

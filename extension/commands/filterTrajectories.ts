@@ -80,7 +80,7 @@ async function edit(part: Part, f: ViewFilter, model: StudioModel): Promise<View
     case 'family': {
       const family = await choose(t('Task'), [
         { label: t('All tasks'), value: '' },
-        ...model.tasks.map((k) => ({ label: k.family, ...(k.title ? { description: k.title } : {}), value: k.family })),
+        ...model.tasks.map((k) => ({ label: k.family, description: k.title || undefined, value: k.family })),
       ]);
       return family === undefined ? undefined : { ...f, family };
     }

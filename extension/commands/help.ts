@@ -1,13 +1,13 @@
 /** Commands for the first minutes and for trouble. */
 import { basename, join } from 'node:path';
 import { homedir, userInfo } from 'node:os';
-import { commands as vscodeCommands, env, extensions, Uri, version, window, workspace } from 'vscode';
+import { commands as vscodeCommands, env, extensions, FileType, Uri, version, window, workspace } from 'vscode';
 import * as methods from '../../runtime/protocol/methods.js';
 import { commands, trajectoryEditor, walkthrough } from '../ids.js';
 import { redact } from '../model/redact.js';
 import { homeOf } from '../model/roots.js';
 import { settings } from '../settings.js';
-import type { Studio } from '../studio.js';
+import type { StudioContext } from '../studioContext.js';
 import { t } from '../words.js';
 import type { Actions } from './action.js';
 import { choose, working } from './ask.js';
@@ -20,7 +20,7 @@ type Ids =
   | typeof commands.openSettings
   | typeof commands.deleteAllData;
 
-export const helpCommands = (s: Studio): Actions<Ids> => ({
+export const helpCommands = (s: StudioContext): Actions<Ids> => ({
   [commands.collectDiagnostics]: { doing: t('collect diagnostics'), run: () => diagnostics(s) },
   [commands.openWalkthrough]: {
     doing: t('open the walkthrough'),
@@ -46,7 +46,7 @@ export const helpCommands = (s: Studio): Actions<Ids> => ({
  * Versions, state, settings, logs, the machine check; redacted, in a zip where the user wants it. Nothing is sent
  * anywhere.
  */
-async function diagnostics(s: Studio): Promise<void> {
+async function diagnostics(s: StudioContext): Promise<void> {
   const target = await window.showSaveDialog({
     title: t('Collect Diagnostics'),
     defaultUri: Uri.joinPath(
@@ -58,46 +58,11 @@ async function diagnostics(s: Studio): Promise<void> {
   if (!target) return;
   await working(t('Collecting diagnostics'), async (_say, signal) => {
     const who = { home: homedir(), user: userInfo().username },
-      files: Record<string, string> = {};
-    files['editor.json'] = JSON.stringify(
-      {
-        vscode: version,
-        app: env.appName,
-        remote: env.remoteName ?? null,
-        language: env.language,
-        extension:
-          (s.extension.extension.packageJSON as unknown) === undefined
-            ? null
-            : (s.extension.extension.packageJSON as { version?: string }).version,
-        platform: process.platform,
-        arch: process.arch,
-        node: process.version,
-        runtime: s.client.state,
-        detail: s.client.stateDetail ?? null,
-        trusted: workspace.isTrusted,
-        folders: workspace.workspaceFolders?.map((f) => f.uri.scheme) ?? [],
-        runs: s.model.runs.map((r) => ({ id: r.id, state: r.state, rollouts: r.rollouts })),
-        settings: workspace.getConfiguration('dartStudio'),
-        others: extensions.all.filter((e) => !e.id.startsWith('vscode.')).map((e) => e.id),
-      },
-      null,
-      2,
-    );
-    for (const [name, type] of await workspace.fs.readDirectory(s.extension.logUri).then(
-      (x) => x,
-      () => [],
-    ))
-      if (type === 1) files[`extension/${name}`] = await textOf(Uri.joinPath(s.extension.logUri, name));
-    for (const name of ['daemon.log', 'daemon.out.log']) {
-      const uri = Uri.file(join(s.storage, name));
-      if (await exists(uri)) files[`runtime/${name}`] = await textOf(uri);
-    }
-    if (s.client.state === 'ready') {
-      const more = await s.client
-        .request(methods.diagnostics, {}, signal)
-        .catch((e: unknown): { files: Readonly<Record<string, string>> } => ({ files: { 'failed.txt': String(e) } }));
-      for (const [name, text] of Object.entries(more.files)) files[`runtime/${basename(name)}`] = text;
-    }
+      files = {
+        'editor.json': JSON.stringify(editorFacts(s), null, 2),
+        ...(await logFiles(s)),
+        ...(await runtimeFiles(s, signal)),
+      };
     const { strToU8, zipSync } = await import('fflate');
     const zip = zipSync(
       Object.fromEntries(Object.entries(files).map(([name, text]) => [name, strToU8(redact(text, who))])),
@@ -117,6 +82,49 @@ async function diagnostics(s: Studio): Promise<void> {
       if (picked === show) void vscodeCommands.executeCommand('revealFileInOS', target);
     });
 }
+const editorFacts = (s: StudioContext): Readonly<Record<string, unknown>> => ({
+  vscode: version,
+  app: env.appName,
+  remote: env.remoteName ?? null,
+  language: env.language,
+  extension: (s.extension.extension.packageJSON as { version?: string } | undefined)?.version ?? null,
+  platform: process.platform,
+  arch: process.arch,
+  node: process.version,
+  runtime: s.client.state,
+  detail: s.client.stateDetail ?? null,
+  trusted: workspace.isTrusted,
+  folders: workspace.workspaceFolders?.map((f) => f.uri.scheme) ?? [],
+  runs: s.model.runs.map((r) => ({ id: r.id, state: r.state, rollouts: r.rollouts })),
+  settings: workspace.getConfiguration('dartStudio'),
+  others: extensions.all.filter((e) => !e.id.startsWith('vscode.')).map((e) => e.id),
+});
+type Files = Record<string, string>;
+/** Logs of the window and of the runtime, by name in the zip. */
+async function logFiles(s: StudioContext): Promise<Files> {
+  const files: Files = {};
+  for (const [name, type] of await entriesOf(s.extension.logUri))
+    if (type === FileType.File) files[`extension/${name}`] = await textOf(Uri.joinPath(s.extension.logUri, name));
+  for (const name of ['daemon.log', 'daemon.out.log']) {
+    const uri = Uri.file(join(s.storage, name));
+    if (await exists(uri)) files[`runtime/${name}`] = await textOf(uri);
+  }
+  return files;
+}
+/** What a running runtime adds; that it could not is said in a file of its own. */
+async function runtimeFiles(s: StudioContext, signal: AbortSignal): Promise<Files> {
+  if (s.client.state !== 'ready') return {};
+  const { files } = await s.client
+    .request(methods.diagnostics, {}, signal)
+    .catch((e: unknown): { files: Readonly<Files> } => ({ files: { 'failed.txt': String(e) } }));
+  return Object.fromEntries(Object.entries(files).map(([name, text]) => [`runtime/${basename(name)}`, text]));
+}
+/** None where the folder cannot be read. */
+const entriesOf = async (folder: Uri): Promise<readonly [string, FileType][]> =>
+  workspace.fs.readDirectory(folder).then(
+    (x) => x,
+    () => [],
+  );
 const mostLog = 2 << 20;
 async function textOf(uri: Uri): Promise<string> {
   const bytes = await workspace.fs.readFile(uri);
@@ -124,14 +132,9 @@ async function textOf(uri: Uri): Promise<string> {
 }
 
 /** The bundled trajectories: no runtime, no Docker, no training, no trust. */
-async function openSample(s: Studio): Promise<void> {
+async function openSample(s: StudioContext): Promise<void> {
   const folder = Uri.joinPath(s.extension.extensionUri, 'media', 'sample');
-  const files = (
-    await workspace.fs.readDirectory(folder).then(
-      (x) => x,
-      () => [],
-    )
-  )
+  const files = (await entriesOf(folder))
     .map(([name]) => name)
     .filter((n) => n.endsWith('.traj.jsonl'))
     .sort();
@@ -152,7 +155,7 @@ async function openSample(s: Studio): Promise<void> {
 }
 
 /** Everything kept outside of workspaces; the runs of this workspace only when asked for by their own button. */
-async function deleteAllData(s: Studio): Promise<void> {
+async function deleteAllData(s: StudioContext): Promise<void> {
   s.requireTrust();
   const here = homeOf({ folders: s.folders(), storage: s.storage, runsFolder: settings.runsFolder }),
     inStorage = here.startsWith(s.storage);
@@ -192,12 +195,8 @@ async function deleteAllData(s: Studio): Promise<void> {
 }
 /** Only folders that are runs: the folder of runs is named by a setting and may hold anything. */
 async function runFolders(dir: Uri): Promise<Uri[]> {
-  const names = await workspace.fs.readDirectory(dir).then(
-    (x) => x.map(([name]) => name),
-    () => [],
-  );
   const found = await Promise.all(
-    names.map(async (name) => {
+    (await entriesOf(dir)).map(async ([name]) => {
       const uri = Uri.joinPath(dir, name);
       return (await exists(Uri.joinPath(uri, 'run.json'))) && (await exists(Uri.joinPath(uri, 'journal')))
         ? uri

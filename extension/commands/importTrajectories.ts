@@ -25,7 +25,7 @@ import {
   trajectoriesWords,
 } from '../model/interchangeWords.js';
 import { isActive } from '../model/studioModel.js';
-import type { Studio } from '../studio.js';
+import type { StudioContext } from '../studioContext.js';
 import { runStateWord } from '../views/rows.js';
 import { t } from '../words.js';
 import { choose, working } from './ask.js';
@@ -40,7 +40,7 @@ interface Plan {
   readonly pool: boolean;
 }
 
-export async function importTrajectories(s: Studio, arg: unknown): Promise<void> {
+export async function importTrajectories(s: StudioContext, arg: unknown): Promise<void> {
   s.requireTraining();
   const uri = arg instanceof Uri ? arg : await pickSource();
   if (!uri) return;
@@ -105,7 +105,7 @@ async function pickSource(): Promise<Uri | undefined> {
     })
   )?.[0];
 }
-function freeName(s: Studio, name: string): string {
+function freeName(s: StudioContext, name: string): string {
   const taken = new Set(s.model.runs.map((r) => basename(r.run)));
   for (let n = 1; ; n++) {
     const tried = n === 1 ? name : `${name}-${n}`;
@@ -113,94 +113,98 @@ function freeName(s: Studio, name: string): string {
   }
 }
 /** Reads it; writes nothing. */
-function look(s: Studio, p: Plan): Promise<ImportPreview> {
+function look(s: StudioContext, p: Plan): Promise<ImportPreview> {
   return working(t('Looking at {0}', basename(p.path)), async (_say, signal) =>
     s.client.request(
       methods.previewImport,
       {
         path: p.path,
-        ...(p.format ? { format: p.format } : {}),
+        format: p.format,
         options: p.options,
-        ...('run' in p.where ? { run: p.where.run } : {}),
+        run: 'run' in p.where ? p.where.run : undefined,
       },
       signal,
     ),
   );
 }
 
+type Next = 'go' | 'report' | 'where' | 'format' | 'verdict' | 'tasks' | 'coordinates' | 'pool';
 /** One question until it is answered by "Import": what was found, where it goes, and what can be changed. */
-async function ask(s: Studio, p: Plan, v: ImportPreview): Promise<Plan | 'go' | 'report' | undefined> {
-  type Next = 'go' | 'report' | 'where' | 'format' | 'verdict' | 'tasks' | 'coordinates' | 'pool';
-  const fresh = v.trajectories - v.already,
-    formats = Object.keys(v.formats)
-      .map((f) => formatWord(f as ImportFormatName))
-      .join(', ');
-  const go: QuickPickItem & { readonly value: Next } = {
-    label: `$(cloud-download) ${t('Import {0}', trajectoriesWords(fresh))}`,
-    description: 'run' in p.where ? t('into {0}', p.where.name) : t('into the new run {0}', p.where.name),
-    detail: countsWords(v),
-    value: 'go',
-  };
+async function ask(s: StudioContext, p: Plan, v: ImportPreview): Promise<Plan | 'go' | 'report' | undefined> {
   const picked = await choose<Next>(
     t('Import {0}', basename(p.path)),
-    [
-      ...(fresh > 0 ? [go] : []),
-      {
-        label: `$(${v.problemCount > 0 ? 'warning' : 'output'}) ${t('Show Report')}`,
-        description: [problemsWords(v.problemCount), v.already > 0 ? t('{0} already there', v.already) : '']
-          .filter((x) => x !== '')
-          .join(', '),
-        ...(v.problems[0] ? { detail: `${v.problems[0].where}: ${v.problems[0].what}` } : {}),
-        value: 'report',
-      },
-      { label: `$(folder) ${t('Keep It In…')}`, description: p.where.name, value: 'where' },
-      {
-        label: `$(library) ${t('Experience Pool')}`,
-        description: p.pool ? t('successes join it') : t('nothing joins it'),
-        value: 'pool',
-      },
-      {
-        label: `$(file-code) ${t('Format')}`,
-        description: p.format
-          ? formatWord(p.format)
-          : formats === ''
-            ? t('not recognised')
-            : t('recognised: {0}', formats),
-        value: 'format',
-      },
-      {
-        label: `$(pass) ${t('Verdict Where There Is None')}`,
-        description:
-          p.options.verdict === undefined
-            ? t('left out')
-            : p.options.verdict === 'success'
-              ? t('success')
-              : t('failure'),
-        value: 'verdict',
-      },
-      {
-        label: `$(checklist) ${t('Folder of OSWorld Task Files')}`,
-        description: p.options.tasks ?? t('none'),
-        value: 'tasks',
-      },
-      {
-        label: `$(target) ${t('Coordinates')}`,
-        description: p.options.coordinates ?? t('as the format says'),
-        value: 'coordinates',
-      },
-    ],
-    fresh > 0
+    [...importItems(p, v), ...optionItems(p, v)],
+    v.trajectories > v.already
       ? t('Nothing has been written yet.')
       : v.trajectories > 0
         ? t('Everything in it is in the run already.')
         : t('There is no trajectory in it that could be imported.'),
     { stays: true },
   );
-  switch (picked) {
-    case undefined:
-    case 'go':
-    case 'report':
-      return picked;
+  return picked === undefined || picked === 'go' || picked === 'report' ? picked : changed(s, p, picked);
+}
+type NextItem = QuickPickItem & { readonly value: Next };
+/** To import, where there is something to import, and to read what was found. */
+function importItems(p: Plan, v: ImportPreview): NextItem[] {
+  const fresh = v.trajectories - v.already;
+  const go: NextItem = {
+    label: `$(cloud-download) ${t('Import {0}', trajectoriesWords(fresh))}`,
+    description: 'run' in p.where ? t('into {0}', p.where.name) : t('into the new run {0}', p.where.name),
+    detail: countsWords(v),
+    value: 'go',
+  };
+  const report: NextItem = {
+    label: `$(${v.problemCount > 0 ? 'warning' : 'output'}) ${t('Show Report')}`,
+    description: [problemsWords(v.problemCount), v.already > 0 ? t('{0} already there', v.already) : '']
+      .filter((x) => x !== '')
+      .join(', '),
+    detail: v.problems[0] ? `${v.problems[0].where}: ${v.problems[0].what}` : undefined,
+    value: 'report',
+  };
+  return fresh > 0 ? [go, report] : [report];
+}
+/** What can be changed, with its value. */
+function optionItems(p: Plan, v: ImportPreview): NextItem[] {
+  const formats = Object.keys(v.formats)
+    .map((f) => formatWord(f as ImportFormatName))
+    .join(', ');
+  return [
+    { label: `$(folder) ${t('Keep It In…')}`, description: p.where.name, value: 'where' },
+    {
+      label: `$(library) ${t('Experience Pool')}`,
+      description: p.pool ? t('successes join it') : t('nothing joins it'),
+      value: 'pool',
+    },
+    {
+      label: `$(file-code) ${t('Format')}`,
+      description: p.format
+        ? formatWord(p.format)
+        : formats === ''
+          ? t('not recognised')
+          : t('recognised: {0}', formats),
+      value: 'format',
+    },
+    {
+      label: `$(pass) ${t('Verdict Where There Is None')}`,
+      description:
+        p.options.verdict === undefined ? t('left out') : p.options.verdict === 'success' ? t('success') : t('failure'),
+      value: 'verdict',
+    },
+    {
+      label: `$(checklist) ${t('Folder of OSWorld Task Files')}`,
+      description: p.options.tasks ?? t('none'),
+      value: 'tasks',
+    },
+    {
+      label: `$(target) ${t('Coordinates')}`,
+      description: p.options.coordinates ?? t('as the format says'),
+      value: 'coordinates',
+    },
+  ];
+}
+/** The plan with one thing asked for anew. */
+async function changed(s: StudioContext, p: Plan, what: Exclude<Next, 'go' | 'report'>): Promise<Plan> {
+  switch (what) {
     case 'pool':
       return { ...p, pool: !p.pool };
     case 'where':
@@ -210,46 +214,40 @@ async function ask(s: Studio, p: Plan, v: ImportPreview): Promise<Plan | 'go' | 
       return format === undefined ? p : format === 'auto' ? withoutFormat(p) : { ...p, format };
     }
     case 'verdict':
-      return {
-        ...p,
-        options: option(
-          p.options,
-          'verdict',
-          await choose<'success' | 'failure' | 'none'>(t('Verdict Where There Is None'), [
-            { label: t('Left out'), detail: t('What has no verdict is not imported as a success'), value: 'none' },
-            { label: t('Success'), value: 'success' },
-            { label: t('Failure'), value: 'failure' },
-          ]),
-        ),
-      };
+      return { ...p, options: option(p.options, 'verdict', await pickVerdict()) };
     case 'tasks': {
-      const [folder] =
-        (await window.showOpenDialog({
-          title: t('Folder of OSWorld Task Files'),
-          canSelectFolders: true,
-          canSelectFiles: false,
-          openLabel: t('Use'),
-        })) ?? [];
-      return folder ? { ...p, options: { ...p.options, tasks: folder.fsPath } } : p;
+      const tasks = await pickTasks();
+      return tasks === undefined ? p : { ...p, options: { ...p.options, tasks } };
     }
     case 'coordinates':
-      return {
-        ...p,
-        options: option(
-          p.options,
-          'coordinates',
-          await choose<NonNullable<ImportOptions['coordinates']> | 'none'>(t('Coordinates'), [
-            { label: t('As the format says'), value: 'none' },
-            { label: t('Pixels of the screen'), value: 'absolute' },
-            { label: t('Pixels of the smart-resized picture (Qwen2.5-VL)'), value: 'qwen25' },
-            { label: t('0 to 1'), value: 'relative1' },
-            { label: t('0 to 999'), value: 'relative999' },
-            { label: t('0 to 1000'), value: 'relative1000' },
-          ]),
-        ),
-      };
+      return { ...p, options: option(p.options, 'coordinates', await pickCoordinates()) };
   }
 }
+const pickVerdict = (): Promise<'success' | 'failure' | 'none' | undefined> =>
+  choose<'success' | 'failure' | 'none'>(t('Verdict Where There Is None'), [
+    { label: t('Left out'), detail: t('What has no verdict is not imported as a success'), value: 'none' },
+    { label: t('Success'), value: 'success' },
+    { label: t('Failure'), value: 'failure' },
+  ]);
+async function pickTasks(): Promise<string | undefined> {
+  const picked = await window.showOpenDialog({
+    title: t('Folder of OSWorld Task Files'),
+    canSelectFolders: true,
+    canSelectFiles: false,
+    openLabel: t('Use'),
+  });
+  return picked?.[0]?.fsPath;
+}
+type Coordinates = NonNullable<ImportOptions['coordinates']> | 'none';
+const pickCoordinates = (): Promise<Coordinates | undefined> =>
+  choose<Coordinates>(t('Coordinates'), [
+    { label: t('As the format says'), value: 'none' },
+    { label: t('Pixels of the screen'), value: 'absolute' },
+    { label: t('Pixels of the smart-resized picture (Qwen2.5-VL)'), value: 'qwen25' },
+    { label: t('0 to 1'), value: 'relative1' },
+    { label: t('0 to 999'), value: 'relative999' },
+    { label: t('0 to 1000'), value: 'relative1000' },
+  ]);
 const withoutFormat = (p: Plan): Plan => {
   const { format: _format, ...rest } = p;
   return rest;
@@ -268,7 +266,7 @@ const pickFormat = (): Promise<ImportFormatName | 'auto' | undefined> =>
     { label: t('Recognise it'), value: 'auto' },
     ...(['osworld', 'agentnet', 'dart', 'ui-tars', 'traj'] as const).map((f) => ({ label: formatWord(f), value: f })),
   ]);
-async function pickWhere(s: Studio, now: Where): Promise<Where | undefined> {
+async function pickWhere(s: StudioContext, now: Where): Promise<Where | undefined> {
   const runs = s.model.runs.filter((r) => !isActive(r) && r.state !== 'elsewhere' && !r.damaged);
   const picked = await choose<Where | 'new'>(
     t('Keep the Imported Trajectories In'),
@@ -293,14 +291,14 @@ async function pickWhere(s: Studio, now: Where): Promise<Where | undefined> {
   return name === undefined ? undefined : { name: name.trim() };
 }
 
-async function carryOut(s: Studio, p: Plan): Promise<void> {
+async function carryOut(s: StudioContext, p: Plan): Promise<void> {
   // Cancelled between two trajectories: what came in until then is the answer.
   const result = await counted(s, t('Importing {0}', basename(p.path)), (signal) =>
     s.client.request(
       methods.importTrajectories,
       {
         path: p.path,
-        ...(p.format ? { format: p.format } : {}),
+        format: p.format,
         options: p.options,
         pool: p.pool,
         ...('run' in p.where ? { run: p.where.run } : { base: s.home(), name: p.where.name }),
@@ -312,7 +310,7 @@ async function carryOut(s: Studio, p: Plan): Promise<void> {
   await s.model.reload();
   await tell(s, p, result);
 }
-async function tell(s: Studio, p: Plan, r: ImportResult): Promise<void> {
+async function tell(s: StudioContext, p: Plan, r: ImportResult): Promise<void> {
   const open = t('Open'),
     report = t('Show Report'),
     buttons = [

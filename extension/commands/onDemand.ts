@@ -2,7 +2,7 @@
  * What is done when somebody asks for it: read and compiled then, not at activation (scripts/build.mjs makes a file of
  * its own of it).
  */
-import type { Studio } from '../studio.js';
+import type { StudioContext } from '../studioContext.js';
 import type { Actions } from './action.js';
 import { annotateCommands } from './annotate.js';
 import { desktopCommands } from './desktops.js';
@@ -20,7 +20,7 @@ export { carryOut } from '../panels/pageActions.js';
 export { setPool } from './pool.js';
 export { sayAbandoned } from './record.js';
 
-export const actionsOf = (s: Studio): Actions => ({
+export const actionsOf = (s: StudioContext): Actions => ({
   ...startCommands(s),
   ...trainingCommands(s),
   ...runCommands(s),

@@ -5,7 +5,7 @@ import type { RunPath } from '../../runtime/protocol/types.js';
 import type { HostError } from '../../webview/protocol.js';
 import { wireError } from '../errorWords.js';
 import { commands, views } from '../ids.js';
-import type { Studio } from '../studio.js';
+import type { StudioContext } from '../studioContext.js';
 import { trajectoriesOf } from '../views/nodes.js';
 import { t } from '../words.js';
 import type { Actions } from './action.js';
@@ -18,7 +18,7 @@ type Ids =
   | typeof commands.enableInPool
   | typeof commands.disableInPool;
 
-export const poolCommands = (s: Studio): Actions<Ids> => ({
+export const poolCommands = (s: StudioContext): Actions<Ids> => ({
   [commands.openPool]: {
     doing: t('show the experience pool'),
     run: async () => {
@@ -40,13 +40,12 @@ export const poolCommands = (s: Studio): Actions<Ids> => ({
   },
 });
 
+interface Chosen {
+  readonly run: RunPath;
+  readonly rollouts: readonly string[];
+}
 /** Those clicked or selected, of one run; else the one shown, or a choice. */
-async function chosen(
-  s: Studio,
-  arg: unknown,
-  selected: unknown,
-  title: string,
-): Promise<{ readonly run: RunPath; readonly rollouts: readonly string[] } | undefined> {
+async function chosen(s: StudioContext, arg: unknown, selected: unknown, title: string): Promise<Chosen | undefined> {
   s.requireEditing();
   await s.ensureRuntime();
   const many = trajectoriesOf(arg, selected),
@@ -59,73 +58,78 @@ async function chosen(
 }
 
 /** What the verifier did not confirm joins only with a reason, which stays with the entry. */
-async function add(s: Studio, arg: unknown, selected: unknown): Promise<void> {
+async function add(s: StudioContext, arg: unknown, selected: unknown): Promise<void> {
   const c = await chosen(s, arg, selected, t('Add to Experience Pool'));
   if (!c) return;
+  const unverified = await unverifiedOf(s, c);
+  const override = unverified.size > 0 ? await askOverride(unverified.size) : undefined;
+  if (unverified.size > 0 && override === undefined) return;
+  const refused = await join(s, c, (rollout) => (unverified.has(rollout) ? override?.trim() : undefined));
+  for (const r of refused) s.log.warn(`${r.message} ${r.remedy}`);
+  const show = t('Show Pool'),
+    words = joinedWords(c.rollouts, refused);
+  const shown =
+    refused.length === 0 ? window.showInformationMessage(words, show) : window.showWarningMessage(words, show);
+  void shown.then((picked) => {
+    if (picked === show) s.run(commands.openPool);
+  });
+}
+async function unverifiedOf(s: StudioContext, c: Chosen): Promise<ReadonlySet<string>> {
   const unverified = new Set<string>();
   for (const rollout of c.rollouts) {
     const { row } = await s.client.request(methods.getTrajectory, { run: c.run, rollout });
     if (row.outcome !== 'success') unverified.add(rollout);
   }
-  let override: string | undefined;
-  if (unverified.size > 0) {
-    override = await window.showInputBox({
-      title: t('Add to Experience Pool'),
-      prompt:
-        unverified.size === 1
-          ? t('The verifier did not confirm it as a success. Why does it belong into the pool?')
-          : t(
-              'The verifier did not confirm {0} of them as successes. Why do they belong into the pool?',
-              unverified.size,
-            ),
-      placeHolder: t('The reason is kept with the entry'),
-      validateInput: (v) => (v.trim() === '' ? t('Write a reason; policies will imitate it.') : undefined),
-      ignoreFocusOut: true,
-    });
-    if (override === undefined) return;
-  }
+  return unverified;
+}
+/** The reason for `count` trajectories that are no verified successes; undefined when it was dismissed. */
+const askOverride = async (count: number): Promise<string | undefined> =>
+  window.showInputBox({
+    title: t('Add to Experience Pool'),
+    prompt:
+      count === 1
+        ? t('The verifier did not confirm it as a success. Why does it belong into the pool?')
+        : t('The verifier did not confirm {0} of them as successes. Why do they belong into the pool?', count),
+    placeHolder: t('The reason is kept with the entry'),
+    validateInput: (v) => (v.trim() === '' ? t('Write a reason; policies will imitate it.') : undefined),
+    ignoreFocusOut: true,
+  });
+/** Adds them one by one; returns why some may not join. */
+async function join(
+  s: StudioContext,
+  { run, rollouts }: Chosen,
+  overrideOf: (rollout: string) => string | undefined,
+): Promise<readonly HostError[]> {
   const refused: HostError[] = [];
-  for (const rollout of c.rollouts) {
+  for (const rollout of rollouts) {
     try {
-      s.pool.take(
-        c.run,
-        await s.client.request(methods.addToPool, {
-          run: c.run,
-          rollout,
-          ...(override !== undefined && unverified.has(rollout) ? { override: override.trim() } : {}),
-        }),
-      );
+      s.pool.take(run, await s.client.request(methods.addToPool, { run, rollout, override: overrideOf(rollout) }));
     } catch (e) {
       const why = wireError(e);
       // One that may not join keeps none of the others out; anything else ends it.
-      if (why.kind !== 'params.invalid' || c.rollouts.length === 1) throw e;
+      if (why.kind !== 'params.invalid' || rollouts.length === 1) throw e;
       refused.push(why);
     }
   }
-  const show = t('Show Pool'),
-    joined = c.rollouts.length - refused.length;
-  const words =
-    c.rollouts.length === 1
-      ? t('{0} is in the experience pool.', c.rollouts[0]!)
-      : refused.length === 0
-        ? t('{0} trajectories are in the experience pool.', joined)
-        : t(
-            '{0} of {1} trajectories are in the experience pool. {2} stayed out, the first because: {3} {4}',
-            joined,
-            c.rollouts.length,
-            refused.length,
-            refused[0]!.message,
-            refused[0]!.remedy,
-          );
-  for (const r of refused) s.log.warn(`${r.message} ${r.remedy}`);
-  void (
-    refused.length === 0 ? window.showInformationMessage(words, show) : window.showWarningMessage(words, show)
-  ).then((picked) => {
-    if (picked === show) s.run(commands.openPool);
-  });
+  return refused;
+}
+function joinedWords(rollouts: readonly string[], refused: readonly HostError[]): string {
+  const joined = rollouts.length - refused.length,
+    [first] = refused;
+  if (rollouts.length === 1) return t('{0} is in the experience pool.', rollouts[0]!);
+  return first
+    ? t(
+        '{0} of {1} trajectories are in the experience pool. {2} stayed out, the first because: {3} {4}',
+        joined,
+        rollouts.length,
+        refused.length,
+        first.message,
+        first.remedy,
+      )
+    : t('{0} trajectories are in the experience pool.', joined);
 }
 
-async function remove(s: Studio, arg: unknown, selected: unknown): Promise<void> {
+async function remove(s: StudioContext, arg: unknown, selected: unknown): Promise<void> {
   const c = await chosen(s, arg, selected, t('Remove from Experience Pool'));
   if (!c) return;
   const reason = await window.showInputBox({
@@ -142,7 +146,7 @@ async function remove(s: Studio, arg: unknown, selected: unknown): Promise<void>
   s.pool.take(c.run, await s.client.request(methods.removeFromPool, { ...c, reason: reason.trim() }));
 }
 
-async function turn(s: Studio, arg: unknown, selected: unknown, enabled: boolean): Promise<void> {
+async function turn(s: StudioContext, arg: unknown, selected: unknown, enabled: boolean): Promise<void> {
   const c = await chosen(
     s,
     arg,
@@ -152,7 +156,12 @@ async function turn(s: Studio, arg: unknown, selected: unknown, enabled: boolean
   if (c) await setPool(s, c.run, c.rollouts, enabled);
 }
 /** Also by the check box. What was refused is drawn as it is. */
-export async function setPool(s: Studio, run: RunPath, rollouts: readonly string[], enabled: boolean): Promise<void> {
+export async function setPool(
+  s: StudioContext,
+  run: RunPath,
+  rollouts: readonly string[],
+  enabled: boolean,
+): Promise<void> {
   try {
     s.pool.take(run, await s.client.request(methods.setPool, { run, rollouts, enabled }));
   } finally {

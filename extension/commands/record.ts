@@ -8,7 +8,7 @@ import type { ControlState, DesktopRow, RecordParams, RunPath, TaskRow } from '.
 import { commands } from '../ids.js';
 import { asksOf, groupWord, recordGroup, recordOrder, recordWords, type RecordGroup } from '../model/recordTasks.js';
 import { settings } from '../settings.js';
-import type { Studio } from '../studio.js';
+import type { StudioContext } from '../studioContext.js';
 import { nodeOf } from '../views/nodes.js';
 import { heldWord, runStateWord, workWord } from '../views/rows.js';
 import { span, t } from '../words.js';
@@ -22,7 +22,7 @@ type Ids =
   | typeof commands.takeOver
   | typeof commands.stepThrough;
 
-export const recordCommands = (s: Studio): Actions<Ids> => ({
+export const recordCommands = (s: StudioContext): Actions<Ids> => ({
   [commands.recordDemonstration]: { doing: t('record a demonstration'), run: (arg) => record(s, arg) },
   [commands.showSession]: { doing: t('show the desktop'), run: (arg) => showSession(s, arg) },
   [commands.takeOver]: { doing: t('take the desktop over'), run: (arg) => takeOver(s, arg, 'human') },
@@ -32,7 +32,7 @@ export const recordCommands = (s: Studio): Actions<Ids> => ({
 /** Where a demonstration is kept: a run, or the collection of the runs folder. */
 type Target = { readonly run: RunPath; readonly name: string } | { readonly collection: true };
 
-async function record(s: Studio, arg: unknown): Promise<void> {
+async function record(s: StudioContext, arg: unknown): Promise<void> {
   s.requireTraining();
   await s.ensureRuntime();
   await s.model.loading;
@@ -55,7 +55,7 @@ async function record(s: Studio, arg: unknown): Promise<void> {
   const params: RecordParams = {
     family,
     ...('run' in target ? { run: target.run } : { base: s.home() }),
-    ...(provider === 'auto' ? {} : { provider }),
+    provider: provider === 'auto' ? undefined : provider,
   };
   const state = await working(t('Recording a demonstration of {0}', family), async (say, signal) => {
     say.report({ message: t('a desktop comes up and is set up for the task') });
@@ -65,7 +65,7 @@ async function record(s: Studio, arg: unknown): Promise<void> {
   if (!s.model.summary(state.run)) await s.model.reload();
 }
 
-const targetOf = (s: Studio, run: RunPath | undefined): Target => {
+const targetOf = (s: StudioContext, run: RunPath | undefined): Target => {
   const summary = s.model.summary(run);
   // A run that another program writes, or that is damaged, takes nothing.
   return summary && !summary.damaged && summary.state !== 'elsewhere'
@@ -75,7 +75,7 @@ const targetOf = (s: Studio, run: RunPath | undefined): Target => {
 const targetName = (o: Target): string => ('run' in o ? o.name : t('the collection "demonstrations"'));
 
 /** The family; `elsewhere`: it is to be kept somewhere else. */
-async function pickTask(s: Studio, target: Target): Promise<string | 'elsewhere' | undefined> {
+async function pickTask(s: StudioContext, target: Target): Promise<string | 'elsewhere' | undefined> {
   type Item = QuickPickItem & { readonly family?: string };
   const pick = window.createQuickPick<Item>(),
     elsewhere = { iconPath: new ThemeIcon('folder'), tooltip: t('Keep It Elsewhere…') };
@@ -123,13 +123,13 @@ function taskItems(tasks: readonly TaskRow[]): (QuickPickItem & { readonly famil
       {
         label: `$(${groupIcons[g]}) ${k.family}`,
         description: recordWords(k),
-        ...(asksOf(k) === '' ? {} : { detail: asksOf(k) }),
+        detail: asksOf(k) === '' ? undefined : asksOf(k),
         family: k.family,
       },
     ];
   });
 }
-async function pickTarget(s: Studio): Promise<Target | undefined> {
+async function pickTarget(s: StudioContext): Promise<Target | undefined> {
   const runs = s.model.runs.filter((r) => !r.damaged && r.state !== 'elsewhere');
   return choose<Target>(t('Keep the Demonstration In'), [
     {
@@ -147,12 +147,12 @@ async function pickTarget(s: Studio): Promise<Target | undefined> {
 }
 
 /** The page in which a person acts. */
-export function present(s: Studio, state: ControlState): void {
+export function present(s: StudioContext, state: ControlState): void {
   s.sessions.adopt(state);
   s.panels.show({ kind: 'live', desktop: state.desktop, session: state.session });
 }
 
-async function showSession(s: Studio, arg: unknown): Promise<void> {
+async function showSession(s: StudioContext, arg: unknown): Promise<void> {
   s.requireTrust();
   const desktop = nodeOf(arg, 'desktop')?.row.desktop,
     open = s.sessions.open;
@@ -171,7 +171,7 @@ async function showSession(s: Studio, arg: unknown): Promise<void> {
     void window.showInformationMessage(t('No demonstration is being recorded and no rollout is taken over.'));
 }
 
-async function takeOver(s: Studio, arg: unknown, mode: 'human' | 'step'): Promise<void> {
+async function takeOver(s: StudioContext, arg: unknown, mode: 'human' | 'step'): Promise<void> {
   s.requireTrust();
   const title = mode === 'human' ? t('Take Over Rollout') : t('Step Through Rollout');
   const desktop =
@@ -192,11 +192,11 @@ async function takeOver(s: Studio, arg: unknown, mode: 'human' | 'step'): Promis
   present(s, state);
 }
 /** The desktop of the page that has the focus. */
-const shownDesktop = (s: Studio): string | undefined => {
+const shownDesktop = (s: StudioContext): string | undefined => {
   const i = s.activeHost?.input;
   return i?.kind === 'live' ? i.desktop : undefined;
 };
-async function pickDesktop(s: Studio, title: string): Promise<string | undefined> {
+async function pickDesktop(s: StudioContext, title: string): Promise<string | undefined> {
   await s.attach();
   const rows: readonly DesktopRow[] =
     s.client.state === 'ready'
@@ -211,7 +211,7 @@ async function pickDesktop(s: Studio, title: string): Promise<string | undefined
     rows.map((d) => ({
       label: d.desktop,
       description: [workWord(d.state), d.task ?? ''].filter((x) => x !== '').join(' · '),
-      ...(d.instruction ? { detail: d.instruction } : {}),
+      detail: d.instruction || undefined,
       value: d.desktop,
     })),
     t('The policy waits while you act.'),
@@ -219,7 +219,7 @@ async function pickDesktop(s: Studio, title: string): Promise<string | undefined
 }
 
 /** The page was closed, or its window reloaded and the page not shown again: what happens now, and the way back. */
-export function sayAbandoned(s: Studio, state: ControlState): void {
+export function sayAbandoned(s: StudioContext, state: ControlState): void {
   const left = span((state.abandonedAt ?? 0) - Date.now()),
     show = t('Show'),
     end = state.purpose === 'record' ? t('Discard') : t('Hand Back Now');

@@ -1,11 +1,11 @@
 /** New Run File: a starter with every common option, saved where the schema of the editor applies. */
 import { Uri, window, workspace } from 'vscode';
 import * as methods from '../../runtime/protocol/methods.js';
-import type { Studio } from '../studio.js';
+import type { StudioContext } from '../studioContext.js';
 import { t } from '../words.js';
 import { choose } from './ask.js';
 
-export async function newRunFile(s: Studio): Promise<void> {
+export async function newRunFile(s: StudioContext): Promise<void> {
   const preset = await choose(t('New Run File'), [
     {
       label: t('Quick start'),

@@ -2,7 +2,7 @@
 import { basename, dirname } from 'node:path';
 import { commands as vscodeCommands, env, UIKind, Uri, window, workspace } from 'vscode';
 import { commands, stored } from '../ids.js';
-import type { Studio } from '../studio.js';
+import type { StudioContext } from '../studioContext.js';
 import { t } from '../words.js';
 import type { Actions } from './action.js';
 import { pickRun, runOf } from './ask.js';
@@ -16,7 +16,7 @@ type Ids =
   | typeof commands.revealRun
   | typeof commands.refresh;
 
-export const runCommands = (s: Studio): Actions<Ids> => ({
+export const runCommands = (s: StudioContext): Actions<Ids> => ({
   [commands.openDashboard]: { doing: t('open the dashboard'), run: (arg) => openDashboard(s, arg) },
   [commands.openRunFolder]: { doing: t('open the run folder'), run: (arg) => openRunFolder(s, arg) },
   [commands.forgetRunFolder]: { doing: t('take the run off the list'), run: (arg) => forget(s, arg) },
@@ -50,7 +50,7 @@ export const runCommands = (s: Studio): Actions<Ids> => ({
   },
 });
 
-export async function openDashboard(s: Studio, arg?: unknown): Promise<void> {
+export async function openDashboard(s: StudioContext, arg?: unknown): Promise<void> {
   s.requireTrust();
   if (runOf(arg) === undefined) await s.ensureRuntime();
   await s.model.loading;
@@ -65,7 +65,7 @@ export async function openDashboard(s: Studio, arg?: unknown): Promise<void> {
 }
 
 /** A run folder, or a folder of them; remembered for this workspace. */
-async function openRunFolder(s: Studio, arg: unknown): Promise<void> {
+async function openRunFolder(s: StudioContext, arg: unknown): Promise<void> {
   s.requireTrust();
   const [uri] =
     arg instanceof Uri
@@ -97,7 +97,7 @@ async function openRunFolder(s: Studio, arg: unknown): Promise<void> {
     s.panels.show({ kind: 'dashboard', run: uri.fsPath });
   } else await vscodeCommands.executeCommand('dartStudio.runs.focus');
 }
-async function forget(s: Studio, arg: unknown): Promise<void> {
+async function forget(s: StudioContext, arg: unknown): Promise<void> {
   const roots = s.extension.workspaceState.get<string[]>(stored.extraRoots, []),
     run = runOf(arg);
   const root = roots.find((r) => run === r || (run !== undefined && dirname(run) === r));

@@ -4,7 +4,7 @@ import * as methods from '../../runtime/protocol/methods.js';
 import type { CheckRow } from '../../runtime/protocol/types.js';
 import { commands, type CommandId } from '../ids.js';
 import { machineOf } from '../model/machine.js';
-import type { Studio } from '../studio.js';
+import type { StudioContext } from '../studioContext.js';
 import { t } from '../words.js';
 import type { Actions } from './action.js';
 import { choose, working } from './ask.js';
@@ -17,7 +17,7 @@ type Ids =
   | typeof commands.showLog
   | typeof commands.showRuntimeLog;
 
-export const runtimeCommands = (s: Studio): Actions<Ids> => ({
+export const runtimeCommands = (s: StudioContext): Actions<Ids> => ({
   [commands.startRuntime]: { doing: t('start the runtime'), run: () => s.ensureRuntime() },
   [commands.stopRuntime]: {
     doing: t('stop the runtime'),
@@ -37,7 +37,7 @@ export const runtimeCommands = (s: Studio): Actions<Ids> => ({
 });
 
 /** Asks when a run would end by it. True when the runtime is down afterwards. */
-async function stop(s: Studio, title: string): Promise<boolean> {
+async function stop(s: StudioContext, title: string): Promise<boolean> {
   s.requireTrust();
   await s.attach();
   if (s.client.state === 'stopped') return true;
@@ -63,7 +63,7 @@ async function stop(s: Studio, title: string): Promise<boolean> {
   return true;
 }
 
-async function check(s: Studio): Promise<void> {
+async function check(s: StudioContext): Promise<void> {
   s.requireTrust();
   const { checks } = await working(t('Checking this machine'), async (_say, signal) => {
     await s.ensureRuntime(signal);
@@ -80,7 +80,7 @@ async function check(s: Studio): Promise<void> {
     ...checks.map((row): Item => ({
       label: `$(${row.ok ? 'pass' : row.level === 'required' ? 'error' : 'warning'}) ${row.name}`,
       description: row.detail,
-      ...(row.ok || !row.remedy ? {} : { detail: row.remedy }),
+      detail: row.ok || !row.remedy ? undefined : row.remedy,
       row,
     })),
     { label: `$(tools) ${t('Build Desktop Image')}`, command: commands.buildDesktop },

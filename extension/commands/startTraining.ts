@@ -8,7 +8,7 @@ import { wireError } from '../errorWords.js';
 import { commands, stored } from '../ids.js';
 import { withStoreDir } from '../model/roots.js';
 import { settings } from '../settings.js';
-import type { Studio } from '../studio.js';
+import type { StudioContext } from '../studioContext.js';
 import { t } from '../words.js';
 import { choose, working } from './ask.js';
 import { newRunFile } from './runFile.js';
@@ -16,7 +16,7 @@ import { newRunFile } from './runFile.js';
 type What = { readonly kind: 'file'; readonly uri: Uri } | { readonly kind: 'quickstart' };
 export const runFilePattern = '**/{dart-run.json,*.dart-run.json}';
 
-export async function startTraining(s: Studio, arg?: unknown): Promise<void> {
+export async function startTraining(s: StudioContext, arg?: unknown): Promise<void> {
   s.requireTraining();
   const what: What | undefined = arg instanceof Uri ? { kind: 'file', uri: arg } : await chooseWhat(s);
   if (!what) return;
@@ -32,7 +32,7 @@ export async function startTraining(s: Studio, arg?: unknown): Promise<void> {
 }
 
 async function start(
-  s: Studio,
+  s: StudioContext,
   what: What,
   params: StartParams,
   say: (message: string) => void,
@@ -56,7 +56,7 @@ async function start(
 }
 
 /** Run files of the workspace first, then the quick start; a new file last. */
-async function chooseWhat(s: Studio): Promise<What | undefined> {
+async function chooseWhat(s: StudioContext): Promise<What | undefined> {
   const files = await workspace.findFiles(runFilePattern, '**/{node_modules,runs}/**', 50);
   const items: (QuickPickItem & { readonly value: What | 'new' | 'browse' })[] = [
     ...files.map((uri) => ({
@@ -88,11 +88,11 @@ async function chooseWhat(s: Studio): Promise<What | undefined> {
   return uri && { kind: 'file', uri };
 }
 
-async function paramsOf(s: Studio, what: What): Promise<StartParams> {
+async function paramsOf(s: StudioContext, what: What): Promise<StartParams> {
   const { provider, desktopCount } = settings;
   const common = {
-    ...(provider === 'auto' ? {} : { provider }),
-    ...(desktopCount > 0 ? { desktops: desktopCount } : {}),
+    provider: provider === 'auto' ? undefined : provider,
+    desktops: desktopCount > 0 ? desktopCount : undefined,
   };
   if (what.kind === 'quickstart')
     return {
@@ -117,7 +117,7 @@ async function paramsOf(s: Studio, what: What): Promise<StartParams> {
  * this returns.
  */
 export async function underWay(
-  s: Studio,
+  s: StudioContext,
   run: RunPath,
   say: (message: string) => void,
   signal: AbortSignal,
@@ -156,7 +156,7 @@ export async function underWay(
 }
 
 /** Once per user: that closing the editor does not end the training. */
-async function sayThatItSurvives(s: Studio, run: RunPath): Promise<void> {
+async function sayThatItSurvives(s: StudioContext, run: RunPath): Promise<void> {
   if (s.extension.globalState.get<boolean>(stored.saidSurvives)) return;
   await s.extension.globalState.update(stored.saidSurvives, true);
   const show = t('Show Run Folder');
@@ -174,7 +174,7 @@ async function sayThatItSurvives(s: Studio, run: RunPath): Promise<void> {
 }
 
 export const startCommands = (
-  s: Studio,
+  s: StudioContext,
 ): Record<
   typeof commands.startTraining | typeof commands.startTrainingWithFile,
   { doing: string; run(arg?: unknown): Promise<void> }

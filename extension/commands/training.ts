@@ -5,7 +5,7 @@ import type { EvalPoint, RunPath } from '../../runtime/protocol/types.js';
 import { commands } from '../ids.js';
 import { isActive } from '../model/studioModel.js';
 import { settings } from '../settings.js';
-import type { Studio } from '../studio.js';
+import type { StudioContext } from '../studioContext.js';
 import { nodeOf } from '../views/nodes.js';
 import { percent, t } from '../words.js';
 import type { Actions } from './action.js';
@@ -21,7 +21,7 @@ type Ids =
   | typeof commands.newRunFile
   | typeof commands.evaluate;
 
-export const trainingCommands = (s: Studio): Actions<Ids> => ({
+export const trainingCommands = (s: StudioContext): Actions<Ids> => ({
   [commands.stopTraining]: { doing: t('stop training'), run: (arg) => stop(s, arg) },
   [commands.pause]: {
     doing: t('pause training'),
@@ -49,7 +49,7 @@ export const trainingCommands = (s: Studio): Actions<Ids> => ({
 });
 
 /** The run under way; says so when there is none. */
-async function activeRun(s: Studio, arg: unknown): Promise<RunPath | undefined> {
+async function activeRun(s: StudioContext, arg: unknown): Promise<RunPath | undefined> {
   s.requireTrust();
   await s.attach();
   await s.model.loading;
@@ -60,11 +60,11 @@ async function activeRun(s: Studio, arg: unknown): Promise<RunPath | undefined> 
 }
 
 /** A second stop does not wait for the rollouts that are running. */
-async function stop(s: Studio, arg: unknown): Promise<void> {
+async function stop(s: StudioContext, arg: unknown): Promise<void> {
   const run = await activeRun(s, arg);
   if (run === undefined) return;
   const now = s.model.summary(run)?.state === 'stopping' || s.stopping.has(run);
-  const end = (): Promise<unknown> => s.client.request(methods.stopRun, { run, ...(now ? { now } : {}) });
+  const end = (): Promise<unknown> => s.client.request(methods.stopRun, { run, now: now || undefined });
   if (now) {
     await end();
     return;
@@ -84,7 +84,7 @@ async function stop(s: Studio, arg: unknown): Promise<void> {
   }
 }
 
-async function resumeRun(s: Studio, arg: unknown): Promise<void> {
+async function resumeRun(s: StudioContext, arg: unknown): Promise<void> {
   s.requireTraining();
   const run =
     runOf(arg) ??
@@ -106,14 +106,14 @@ async function resumeRun(s: Studio, arg: unknown): Promise<void> {
   if (minutes === undefined) return;
   await working(t('Resuming the run'), async (say, signal) => {
     await s.ensureRuntime(signal);
-    const r = await s.client.request(methods.resumeRun, { run, ...(minutes > 0 ? { minutes } : {}) });
+    const r = await s.client.request(methods.resumeRun, { run, minutes: minutes > 0 ? minutes : undefined });
     await s.model.started(r.run);
     if (settings.openDashboardOnStart && !signal.aborted) s.panels.show({ kind: 'dashboard', run: r.run });
     await underWay(s, r.run, (message) => say.report({ message }), signal);
   });
 }
 
-async function evaluate(s: Studio, arg: unknown): Promise<void> {
+async function evaluate(s: StudioContext, arg: unknown): Promise<void> {
   s.requireTraining();
   const node = nodeOf(arg, 'checkpoint'),
     run =
@@ -156,7 +156,7 @@ async function evaluate(s: Studio, arg: unknown): Promise<void> {
     try {
       return await s.client.request(
         methods.evaluate,
-        { run, version, split, ...(provider === 'auto' ? {} : { provider }) },
+        { run, version, split, provider: provider === 'auto' ? undefined : provider },
         signal,
       );
     } finally {
@@ -182,7 +182,7 @@ const evalWords = (version: number, p: EvalPoint): string =>
         percent(p.high),
       );
 
-async function pickCheckpoint(s: Studio, run: RunPath): Promise<number | undefined> {
+async function pickCheckpoint(s: StudioContext, run: RunPath): Promise<number | undefined> {
   const { checkpoints } = await s.client.request(methods.getRun, { run });
   if (checkpoints.length === 0) {
     void window.showInformationMessage(t('This run has no checkpoint.'));

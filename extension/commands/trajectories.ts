@@ -5,7 +5,7 @@ import * as methods from '../../runtime/protocol/methods.js';
 import type { GroupView, RunPath } from '../../runtime/protocol/types.js';
 import { commands } from '../ids.js';
 import { outcomeWord, sorts, sortWord } from '../model/filter.js';
-import type { Studio } from '../studio.js';
+import type { StudioContext } from '../studioContext.js';
 import { nodeOf, trajectoriesOf, type NodeOf } from '../views/nodes.js';
 import { steps, t } from '../words.js';
 import type { Actions } from './action.js';
@@ -30,7 +30,7 @@ type Ids =
   | typeof commands.nextEntropyStep
   | typeof commands.previousEntropyStep;
 
-export const trajectoryCommands = (s: Studio): Actions<Ids> => ({
+export const trajectoryCommands = (s: StudioContext): Actions<Ids> => ({
   [commands.openTrajectory]: { doing: t('open the trajectory'), run: (arg) => open(s, arg, false) },
   [commands.openTrajectoryBeside]: { doing: t('open the trajectory'), run: (arg) => open(s, arg, true) },
   [commands.compare]: { doing: t('compare the trajectories'), run: (arg, selected) => compare(s, arg, selected) },
@@ -58,13 +58,13 @@ export const trajectoryCommands = (s: Studio): Actions<Ids> => ({
 });
 
 /** The page that has the focus carries it out. */
-function inPage(s: Studio, what: string, context: unknown): void {
+function inPage(s: StudioContext, what: string, context: unknown): void {
   const host = s.activeHost;
   if (host) host.do(what, context);
   else void window.showInformationMessage(t('Open a trajectory first.'));
 }
 
-async function open(s: Studio, arg: unknown, beside: boolean): Promise<void> {
+async function open(s: StudioContext, arg: unknown, beside: boolean): Promise<void> {
   const [named] = trajectoriesOf(arg);
   // The focus stays in the list, so that arrow keys and clicks go on from there.
   if (named) {
@@ -81,7 +81,7 @@ async function open(s: Studio, arg: unknown, beside: boolean): Promise<void> {
   else if (row) s.panels.show({ kind: 'inspector', run, rollout: row.rollout }, { beside });
 }
 
-async function compare(s: Studio, arg: unknown, selected: unknown): Promise<void> {
+async function compare(s: StudioContext, arg: unknown, selected: unknown): Promise<void> {
   const nodes = (Array.isArray(selected) ? selected : s.trees.trajectories.view.selection)
     .map((n) => nodeOf(n, 'trajectory'))
     .filter((n) => n !== undefined);
@@ -98,7 +98,7 @@ async function compare(s: Studio, arg: unknown, selected: unknown): Promise<void
   if (right !== undefined) s.panels.show({ kind: 'compare', run: left.run, left: left.row.rollout, right });
 }
 /** What the focused inspector shows, or a choice. */
-async function first(s: Studio): Promise<NodeOf<'trajectory'> | undefined> {
+async function first(s: StudioContext): Promise<NodeOf<'trajectory'> | undefined> {
   const shown = s.activeHost?.input;
   if (shown?.kind === 'inspector' && shown.run !== undefined) {
     const { row } = await s.client.request(methods.getTrajectory, { run: shown.run, rollout: shown.rollout });
@@ -110,7 +110,7 @@ async function first(s: Studio): Promise<NodeOf<'trajectory'> | undefined> {
   return row && row !== 'file' ? { kind: 'trajectory', run, row } : undefined;
 }
 /** A rollout of the same group, which had the same task and start; else any other one. */
-async function sibling(s: Studio, left: NodeOf<'trajectory'>): Promise<string | undefined> {
+async function sibling(s: StudioContext, left: NodeOf<'trajectory'>): Promise<string | undefined> {
   // The row in the list may have joined its group after it was drawn.
   const known = s.list.rows.find((r) => r.rollout === left.row.rollout) ?? left.row;
   const group = await groupOf(s, left.run, known.group),
@@ -121,7 +121,7 @@ async function sibling(s: Studio, left: NodeOf<'trajectory'>): Promise<string | 
       others.map((m) => ({
         label: m.rollout,
         description: `${outcomeWord(m.outcome)} · ${steps(m.steps)}`,
-        ...(m.injected ? { detail: t('from the experience pool') } : {}),
+        detail: m.injected ? t('from the experience pool') : undefined,
         value: m.rollout,
       })),
       t('Rollouts of the same group'),
@@ -131,25 +131,25 @@ async function sibling(s: Studio, left: NodeOf<'trajectory'>): Promise<string | 
   });
   return row && row !== 'file' ? row.rollout : undefined;
 }
-const groupOf = (s: Studio, run: RunPath, group: string | undefined): Promise<GroupView | undefined> =>
+const groupOf = (s: StudioContext, run: RunPath, group: string | undefined): Promise<GroupView | undefined> =>
   group === undefined
     ? Promise.resolve(undefined)
     : orUndefined(s.client.request(methods.getGroup, { run, group }), 'without it one picks from all trajectories');
 
-async function showTask(s: Studio, arg: unknown): Promise<void> {
+async function showTask(s: StudioContext, arg: unknown): Promise<void> {
   const family =
     nodeOf(arg, 'task')?.row.family ??
     (await choose(
       t('Show Trajectories of Task'),
-      s.model.tasks.map((k) => ({ label: k.family, ...(k.title ? { description: k.title } : {}), value: k.family })),
+      s.model.tasks.map((k) => ({ label: k.family, description: k.title || undefined, value: k.family })),
     ));
   if (family === undefined) return;
   await s.filter({ ...s.list.filter, family });
 }
-async function sort(s: Studio): Promise<void> {
+async function sort(s: StudioContext): Promise<void> {
   const by = await choose(
     t('Sort Trajectories'),
-    sorts.map((x) => ({ label: sortWord(x), ...(x === s.list.sort ? { description: t('current') } : {}), value: x })),
+    sorts.map((x) => ({ label: sortWord(x), description: x === s.list.sort ? t('current') : undefined, value: x })),
   );
   if (by) await s.sort(by);
 }

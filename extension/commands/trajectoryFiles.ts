@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { commands as vscodeCommands, Uri, ViewColumn, window, workspace } from 'vscode';
 import * as methods from '../../runtime/protocol/methods.js';
 import { trajectoryEditor } from '../ids.js';
-import type { Studio } from '../studio.js';
+import type { StudioContext } from '../studioContext.js';
 import { nodeOf } from '../views/nodes.js';
 import { t } from '../words.js';
 import { pickTrajectory, working } from './ask.js';
@@ -16,7 +16,7 @@ export async function openTrajectoryFile(uri: Uri | undefined): Promise<void> {
   if (target) await vscodeCommands.executeCommand('vscode.openWith', target, trajectoryEditor);
 }
 
-export async function exportTrajectory(s: Studio, arg: unknown): Promise<void> {
+export async function exportTrajectory(s: StudioContext, arg: unknown): Promise<void> {
   s.requireTrust();
   const node = nodeOf(arg, 'trajectory'),
     shown = s.activeHost?.input;
@@ -47,7 +47,7 @@ export async function exportTrajectory(s: Studio, arg: unknown): Promise<void> {
       if (picked === open) s.report.background(openTrajectoryFile(target), t('open the file'));
     });
 }
-async function ask(s: Studio): Promise<{ readonly run: string; readonly rollout: string } | undefined> {
+async function ask(s: StudioContext): Promise<{ readonly run: string; readonly rollout: string } | undefined> {
   const run = s.model.selected;
   if (run === undefined) {
     void window.showInformationMessage(t('There are no trajectories yet.'));
@@ -58,7 +58,7 @@ async function ask(s: Studio): Promise<{ readonly run: string; readonly rollout:
 }
 
 /** The file behind the editor in VS Code's text editor; a recorded trajectory as a new document. */
-export async function openAsText(s: Studio, arg: unknown): Promise<void> {
+export async function openAsText(s: StudioContext, arg: unknown): Promise<void> {
   const uri = arg instanceof Uri ? arg : s.editors.active?.uri;
   if (uri) {
     await vscodeCommands.executeCommand('vscode.openWith', uri, 'default', ViewColumn.Active);
@@ -70,7 +70,7 @@ export async function openAsText(s: Studio, arg: unknown): Promise<void> {
   else if (shown?.kind === 'inspector' && shown.run !== undefined) await recordedAsText(s, shown.run, shown.rollout);
   else void window.showInformationMessage(t('Open a trajectory first.'));
 }
-export async function recordedAsText(s: Studio, run: string, rollout: string): Promise<void> {
+export async function recordedAsText(s: StudioContext, run: string, rollout: string): Promise<void> {
   await s.ensureRuntime();
   const { text } = await s.client.request(methods.exportTrajectory, { run, rollout });
   await window.showTextDocument(await workspace.openTextDocument({ language: 'dart-trajectory', content: text ?? '' }));

@@ -20,12 +20,12 @@ const silenceMs = 75_000,
   answerMs = 15_000;
 
 /**
- * One WebSocket to one daemon. When it closes, everything under way is rejected with `connection.lost`; it is never
+ * One WebSocket to one daemon. When it closes, every pending request is rejected with `connection.lost`; it is never
  * reopened.
  */
 export class Session {
   readonly record: DiscoveryRecord;
-  /** Resolves when it is over; with the daemon's last words, if it said any. */
+  /** Resolves when the connection is over; with the daemon's reason, where it gave one. */
   readonly closed: Promise<GoingDown | undefined>;
   onNotification: (n: Notice) => void = () => undefined;
   onScreen: (header: ScreenHeader, png: Uint8Array) => void = () => undefined;
@@ -67,70 +67,31 @@ export class Session {
       finish = done;
     });
     const reader = new SocketReader();
-    // What arrived before the close is still dealt with: an answer that made it here counts.
+    // What arrived before the close is still handled: an answer that made it here counts.
     const settle = (): void => {
       if (!shut || waiting > 0 || this.#over) return;
       this.#over = true;
       this.#rpc.dispose();
       finish(last);
     };
-    this.#rpc = createMessageConnection(
-      reader,
-      new SocketWriter(
-        (text) =>
-          new Promise((done, fail) =>
-            socket.send(text, (e) => {
-              if (e) fail(e);
-              else done();
-            }),
-          ),
-      ),
-      {
-        error: (m) => {
-          if (!shut) log('warn', `daemon connection: ${m}`);
-        },
-        warn: () => undefined,
-        info: () => undefined,
-        log: () => undefined,
+    this.#rpc = connect(socket, reader, {
+      failed: (m) => {
+        if (!shut) log('warn', `daemon connection: ${m}`);
       },
-      {
-        messageStrategy: {
-          handleMessage: (m, next) => {
-            const r = next(m);
-            waiting--;
-            if (shut) setImmediate(settle);
-            return r;
-          },
-        },
+      handled: () => {
+        waiting--;
+        if (shut) setImmediate(settle);
       },
-    );
-    // The one place where what the daemon tells is taken for what the protocol says.
+    });
+    // The one place where a notification's params are taken for what the protocol says of its method.
     this.#rpc.onNotification((method: string, params) => {
       const n = { method, params } as Notice;
       if (n.method === 'daemon/goingDown') last = n.params;
       this.onNotification(n);
     });
-    let heard = Date.now(),
-      alarm: NodeJS.Timeout | undefined;
-    const listen = (ms: number): void => {
-      alarm = setTimeout(() => {
-        if (Date.now() - heard < silenceMs) listen(silenceMs);
-        else if (ms === answerMs) {
-          log('warn', 'the runtime does not answer pings: the connection is given up');
-          socket.terminate();
-        } else {
-          socket.ping();
-          listen(answerMs);
-        }
-      }, ms);
-    };
-    listen(silenceMs);
-    const hear = (): void => {
-      heard = Date.now();
-    };
-    socket.on('ping', hear).on('pong', hear);
+    const alive = watchSilence(socket, log);
     socket.on('message', (data: RawData, binary: boolean) => {
-      hear();
+      alive.heard();
       if (binary) {
         const s = decodeScreen(data as Buffer);
         if (s) this.onScreen(s.header, s.png);
@@ -140,7 +101,7 @@ export class Session {
     socket.on('error', (e) => log('warn', `daemon connection: ${e.message}`));
     socket.on('close', () => {
       shut = true;
-      clearTimeout(alarm);
+      alive.stop();
       settle();
     });
     this.#rpc.listen();
@@ -198,7 +159,7 @@ export class Session {
   close(): void {
     this.#socket.close();
   }
-  /** Without good-bye. */
+  /** Without a closing handshake. */
   terminate(): void {
     this.#socket.terminate();
   }
@@ -217,3 +178,59 @@ export class Session {
 }
 const cancelled = (): DaemonError =>
   new DaemonError('cancelled', 'The operation was cancelled.', 'Start it again when you want it.');
+
+/** JSON-RPC over the socket's text messages. */
+function connect(
+  socket: WebSocket,
+  reader: SocketReader,
+  on: {
+    readonly failed: (message: string) => void;
+    /** A message that arrived was dealt with. */
+    readonly handled: () => void;
+  },
+): MessageConnection {
+  const send = (text: string): Promise<void> =>
+    new Promise((done, fail) =>
+      socket.send(text, (e) => {
+        if (e) fail(e);
+        else done();
+      }),
+    );
+  return createMessageConnection(
+    reader,
+    new SocketWriter(send),
+    { error: on.failed, warn: () => undefined, info: () => undefined, log: () => undefined },
+    {
+      messageStrategy: {
+        handleMessage: (m, next) => {
+          const r = next(m);
+          on.handled();
+          return r;
+        },
+      },
+    },
+  );
+}
+/** Pings a daemon that has been silent for `silenceMs`, and ends the connection when that is not answered. */
+function watchSilence(socket: WebSocket, log: Log): { heard(): void; stop(): void } {
+  let heardAt = Date.now(),
+    alarm: NodeJS.Timeout | undefined;
+  const listen = (ms: number): void => {
+    alarm = setTimeout(() => {
+      if (Date.now() - heardAt < silenceMs) listen(silenceMs);
+      else if (ms === answerMs) {
+        log('warn', 'the runtime does not answer pings: the connection is given up');
+        socket.terminate();
+      } else {
+        socket.ping();
+        listen(answerMs);
+      }
+    }, ms);
+  };
+  listen(silenceMs);
+  const heard = (): void => {
+    heardAt = Date.now();
+  };
+  socket.on('ping', heard).on('pong', heard);
+  return { heard, stop: () => clearTimeout(alarm) };
+}

@@ -76,7 +76,7 @@ export class TrajectoryEditors implements CustomReadonlyEditorProvider<Trajector
         kind: 'inspector',
         rollout: content.view.row.rollout,
         document: content.view,
-        ...(content.skipped.length > 0 ? { skipped: content.skipped } : {}),
+        skipped: content.skipped.length > 0 ? content.skipped : undefined,
       };
       if (e.host) e.host.show(input);
       else

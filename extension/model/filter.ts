@@ -10,7 +10,7 @@ export const outcomes: readonly OutcomeKind[] = ['success', 'failure', 'error', 
 export const provenances: readonly TrajectoryRow['provenance'][] = ['rollout', 'human', 'imported', 'oracle', 'probe'];
 export const sorts: readonly TrajectorySort[] = ['newest', 'oldest', 'longest', 'entropy', 'reward'];
 
-export const isEmpty = (f: ViewFilter): boolean => Object.keys(f).length === 0;
+export const isEmpty = (f: ViewFilter): boolean => Object.values(f).every((x) => x === undefined);
 
 /** Stored state as a filter; what does not fit is left out. */
 export function parseFilter(x: unknown): ViewFilter {
@@ -24,31 +24,31 @@ export function parseFilter(x: unknown): ViewFilter {
     typeof s['version'] === 'object' && s['version'] !== null ? (s['version'] as Record<string, unknown>) : {};
   const whole = (v: unknown): v is number => Number.isSafeInteger(v) && (v as number) >= 0;
   const bounds = {
-    ...(whole(version['min']) ? { min: version['min'] } : {}),
-    ...(whole(version['max']) ? { max: version['max'] } : {}),
+    min: whole(version['min']) ? version['min'] : undefined,
+    max: whole(version['max']) ? version['max'] : undefined,
   };
   return clean({
     outcome,
     provenance,
     version: bounds,
-    ...(typeof s['annotated'] === 'boolean' ? { annotated: s['annotated'] } : {}),
-    ...(typeof s['reviewed'] === 'boolean' ? { reviewed: s['reviewed'] } : {}),
-    ...(typeof s['family'] === 'string' ? { family: s['family'] } : {}),
-    ...(typeof s['tag'] === 'string' ? { tag: s['tag'] } : {}),
-    ...(typeof s['text'] === 'string' ? { text: s['text'] } : {}),
+    annotated: typeof s['annotated'] === 'boolean' ? s['annotated'] : undefined,
+    reviewed: typeof s['reviewed'] === 'boolean' ? s['reviewed'] : undefined,
+    family: typeof s['family'] === 'string' ? s['family'] : undefined,
+    tag: typeof s['tag'] === 'string' ? s['tag'] : undefined,
+    text: typeof s['text'] === 'string' ? s['text'] : undefined,
   });
 }
 /** Without the parts that filter nothing. */
 export function clean(f: ViewFilter): ViewFilter {
   return {
-    ...(f.outcome?.length ? { outcome: f.outcome } : {}),
-    ...(f.family ? { family: f.family } : {}),
-    ...(f.provenance?.length ? { provenance: f.provenance } : {}),
-    ...(f.version?.min !== undefined || f.version?.max !== undefined ? { version: f.version } : {}),
-    ...(f.tag ? { tag: f.tag } : {}),
-    ...(f.annotated === undefined ? {} : { annotated: f.annotated }),
-    ...(f.reviewed === undefined ? {} : { reviewed: f.reviewed }),
-    ...(f.text ? { text: f.text } : {}),
+    outcome: f.outcome?.length ? f.outcome : undefined,
+    family: f.family || undefined,
+    provenance: f.provenance?.length ? f.provenance : undefined,
+    version: f.version?.min !== undefined || f.version?.max !== undefined ? f.version : undefined,
+    tag: f.tag || undefined,
+    annotated: f.annotated,
+    reviewed: f.reviewed,
+    text: f.text || undefined,
   };
 }
 /** "3", "3-7", "3-", "-7" as bounds; undefined when it is none of these. */
@@ -58,7 +58,7 @@ export function parseVersions(s: string): { min?: number; max?: number } | undef
   const [, from, dash, to] = m;
   if (!dash) return from ? { min: Number(from), max: Number(from) } : {};
   if (from && to && Number(from) > Number(to)) return undefined;
-  return { ...(from ? { min: Number(from) } : {}), ...(to ? { max: Number(to) } : {}) };
+  return { min: from ? Number(from) : undefined, max: to ? Number(to) : undefined };
 }
 export function versionsText(v: ViewFilter['version']): string {
   if (!v || (v.min === undefined && v.max === undefined)) return '';

@@ -102,8 +102,8 @@ export class TrajectoryList {
             run,
             sort: this.#sort,
             limit,
-            ...(isEmpty(this.#filter) ? {} : { filter: this.#filter }),
-            ...(cursor === undefined ? {} : { cursor }),
+            filter: isEmpty(this.#filter) ? undefined : this.#filter,
+            cursor,
           },
           signal,
         );

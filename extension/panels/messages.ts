@@ -79,8 +79,8 @@ export function parseToHost(m: unknown, kind: PageKind): ToHost | undefined {
         boot,
         run,
         sinceSeq,
-        ...(types ? { types } : {}),
-        ...(rollout ? { rollout } : {}),
+        types,
+        rollout: rollout || undefined,
       };
     }
     case 'action': {
@@ -108,8 +108,8 @@ export function parseAction(a: unknown): HostAction | undefined {
         action: 'openTrajectory',
         run,
         rollout,
-        ...(step === undefined ? {} : { step }),
-        ...(beside === true ? { beside } : {}),
+        step,
+        beside: beside === true || undefined,
       };
     }
     case 'compare':
@@ -118,7 +118,7 @@ export function parseAction(a: unknown): HostAction | undefined {
         : undefined;
     case 'openText':
       return text(a['rollout'], 200) && optional(a['run'])
-        ? { action: 'openText', rollout: a['rollout'], ...(a['run'] ? { run: a['run'] } : {}) }
+        ? { action: 'openText', rollout: a['rollout'], run: a['run'] || undefined }
         : undefined;
     case 'copy':
       return text(a['text'], maxText) ? { action: 'copy', text: a['text'] } : undefined;
@@ -134,7 +134,7 @@ export function parseAction(a: unknown): HostAction | undefined {
       return text(a['rollout'], 200) ? { action: 'moved', rollout: a['rollout'] } : undefined;
     case 'command':
       return isPageCommand(a['command']) && optional(a['argument'])
-        ? { action: 'command', command: a['command'], ...(a['argument'] ? { argument: a['argument'] } : {}) }
+        ? { action: 'command', command: a['command'], argument: a['argument'] || undefined }
         : undefined;
     default:
       return undefined;
@@ -155,15 +155,15 @@ export function parseInput(state: unknown, kind: PageKind): PageInput | undefine
             kind,
             run,
             rollout,
-            ...(whole(step) ? { step } : {}),
-            ...(annotate === true ? { annotate } : {}),
-            ...(queue === true ? { queue } : {}),
+            step: whole(step) ? step : undefined,
+            annotate: annotate === true || undefined,
+            queue: queue === true || undefined,
           }
         : undefined;
     case 'compare':
       return text(run) && text(left, 200) && text(right, 200) ? { kind, run, left, right } : undefined;
     case 'live':
-      return text(desktop, 200) ? { kind, desktop, ...(text(session, 200) ? { session } : {}) } : undefined;
+      return text(desktop, 200) ? { kind, desktop, session: text(session, 200) ? session : undefined } : undefined;
   }
 }
 

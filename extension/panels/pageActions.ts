@@ -3,7 +3,7 @@ import { env, Uri, window, workspace } from 'vscode';
 import type { HostAction, PageCommand } from '../../webview/protocol.js';
 import { recordedAsText } from '../commands/trajectoryFiles.js';
 import { commands, type CommandId } from '../ids.js';
-import type { Studio } from '../studio.js';
+import type { StudioContext } from '../studioContext.js';
 import { t } from '../words.js';
 import type { WebviewHost } from './webviewHost.js';
 
@@ -22,13 +22,10 @@ const commandOf: Readonly<Record<PageCommand, CommandId>> = {
   openPool: commands.openPool,
 };
 
-export async function carryOut(s: Studio, a: HostAction, from: WebviewHost): Promise<void> {
+export async function carryOut(s: StudioContext, a: HostAction, from: WebviewHost): Promise<void> {
   switch (a.action) {
     case 'openTrajectory':
-      s.panels.show(
-        { kind: 'inspector', run: a.run, rollout: a.rollout, ...(a.step === undefined ? {} : { step: a.step }) },
-        { beside: a.beside ?? false },
-      );
+      s.panels.show({ kind: 'inspector', run: a.run, rollout: a.rollout, step: a.step }, { beside: a.beside ?? false });
       return;
     case 'compare':
       s.panels.show({ kind: 'compare', run: a.run, left: a.left, right: a.right });

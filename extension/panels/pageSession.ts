@@ -73,7 +73,7 @@ export class PageSession implements Ends {
     if (kind === 'dashboard' || kind === 'live')
       this.#own.defer(
         runtime.on(methods.desktopChanged, (d) => {
-          this.#post({ type: 'desktop', desktop: d.desktop, ...(d.row ? { row: d.row } : {}) });
+          this.#post({ type: 'desktop', desktop: d.desktop, row: d.row });
           // A desktop that was replaced under its name has a new screen to watch.
           if (
             d.row &&
@@ -115,7 +115,7 @@ export class PageSession implements Ends {
             type: 'annotation',
             run: p.run,
             rollout: p.rollout,
-            replay: { step: p.step, of: p.of, ...(p.desktop === undefined ? {} : { desktop: p.desktop }) },
+            replay: { step: p.step, of: p.of, desktop: p.desktop },
           });
       }),
     );
@@ -133,7 +133,7 @@ export class PageSession implements Ends {
       this.#input = { kind: i.kind, run: i.run, rollout, annotate: true, queue: true };
   }
   do(what: string, context?: unknown): void {
-    this.#post({ type: 'do', what, ...(context === undefined ? {} : { context }) });
+    this.#post({ type: 'do', what, context });
   }
   /** The page is being replaced, or is no longer there. */
   gone(): void {
@@ -261,8 +261,8 @@ export class PageSession implements Ends {
         {
           run: q.run,
           sinceSeq: q.sinceSeq,
-          ...(q.types ? { types: q.types } : {}),
-          ...(q.rollout ? { rollout: q.rollout } : {}),
+          types: q.types,
+          rollout: q.rollout || undefined,
         },
         (b) =>
           this.#post({
@@ -271,7 +271,7 @@ export class PageSession implements Ends {
             events: b.events,
             nextSeq: b.nextSeq,
             live: b.live,
-            ...(b.ended ? { ended: true } : {}),
+            ended: b.ended || undefined,
           }),
         (e) => this.#o.log.warn(`${this.#o.kind} page: events of ${q.run}: ${e.message}`),
       ),
@@ -326,7 +326,7 @@ export class PageSession implements Ends {
   #daemonChanged(): void {
     const { state, stateDetail } = this.#o.runtime;
     if (state !== 'ready') this.#attached = undefined;
-    this.#post({ type: 'daemon', state, ...(stateDetail ? { error: stateDetail } : {}) });
+    this.#post({ type: 'daemon', state, error: stateDetail });
     this.#startWatch();
   }
   #post(body: Body<ToPage>): void {

@@ -159,7 +159,7 @@ export const requests = {
   'task/list': reads<
     {
       readonly run?: T.RunPath;
-      /** Those its run file names, also where it holds only what people brought. */
+      /** Those its run file names, also where it holds only imported or recorded trajectories. */
       readonly runnable?: boolean;
     },
     { readonly tasks: readonly T.TaskRow[] }

@@ -71,8 +71,8 @@ export interface TaskRow {
   readonly apps?: readonly string[];
   readonly heldOut?: boolean;
   readonly infeasible?: boolean;
-  /** Nothing was rolled out in this run: these are trajectories that people brought, all of them. */
-  readonly brought?: boolean;
+  /** Nothing was rolled out in this run: all its trajectories were imported or recorded by people. */
+  readonly external?: boolean;
   readonly rollouts: number;
   readonly successes: number;
   /** Of the planner's window. */

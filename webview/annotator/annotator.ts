@@ -10,17 +10,17 @@ import type { Pushed } from '../ui/host.js';
 import type { Stage } from '../ui/stage.js';
 import type { Change, State } from '../inspector/state.js';
 import { t } from '../ui/words.js';
-import { Bar } from './bar.js';
+import { TrajectoryTools } from './trajectoryTools.js';
 import { annotatorCommands } from './commands.js';
 import { Drafts } from './drafts.js';
 import { Handles } from './handles.js';
 import * as box from './outbox.js';
 import { QueueBar } from './queueBar.js';
+import { ReviewWalk } from './reviewWalk.js';
 import { Saver, type KeptBox, type Target } from './saver.js';
 import { StepTools } from './stepTools.js';
 import { Verify } from './verify.js';
-import { whyNot } from './whyNot.js';
-import { begin, mark, neighbour, queueLimit, skipped, type Walk } from './walk.js';
+import { annotateRefusal } from './refusal.js';
 
 export interface AnnotatorIo extends Requester<PageMethod<'inspector'>> {
   readonly stage: Stage;
@@ -42,8 +42,9 @@ export class Annotator {
   readonly commands: readonly Command[];
   readonly #io: AnnotatorIo;
   readonly #saver: Saver;
-  readonly #bar: Bar;
+  readonly #tools: TrajectoryTools;
   readonly #queue: QueueBar;
+  readonly #review: ReviewWalk;
   readonly #step: StepTools;
   readonly #handles: Handles;
   readonly #verify: Verify;
@@ -51,13 +52,6 @@ export class Annotator {
   #target: Target | undefined;
   #tags: readonly string[] = [];
   #tagsOf = '';
-  #walk: Walk | undefined;
-  #walkOf = '';
-  #walkError: string | undefined;
-  #ended = false;
-  /** The next of the queue, read ahead. */
-  #ahead: TrajectoryView | undefined;
-  #aheadOf = '';
   #drawing = false;
   #asked = false;
 
@@ -67,25 +61,43 @@ export class Annotator {
       { request: (m, p) => io.request(m, p), error: io.error, changed: () => this.#changed() },
       kept,
     );
-    const edit = (ops: readonly AnnotationOp[], words: string): void => this.#edit(ops, words),
-      draft = (field: string, op: AnnotationOp | undefined): void => this.#draft(field, op),
-      left = io.focusSteps,
-      { announce } = io;
-    this.#verify = new Verify({
+    this.#verify = this.#makeVerify();
+    this.#tools = this.#makeTrajectoryTools();
+    this.#review = this.#makeReview();
+    this.#queue = this.#makeQueueBar();
+    this.#step = this.#makeStepTools();
+    this.#handles = this.#makeHandles();
+    io.stage.attach(this.#handles);
+    io.tools.append(this.#queue.element, this.#tools.element);
+    io.stepSlot.append(this.#step.element);
+    this.commands = annotatorCommands({
+      ...this.#surface(),
+      tools: this.#tools,
+      step: this.#step,
+      verify: this.#verify,
+    });
+  }
+
+  #makeVerify(): Verify {
+    const io = this.#io;
+    return new Verify({
       request: (m, p, s) => io.request(m, p, s),
       error: io.error,
-      announce,
-      left,
+      announce: io.announce,
+      left: io.focusSteps,
       watch: (desktop) => io.act({ action: 'command', command: 'watchDesktop', argument: desktop }),
       open: (rollout) => this.#open(rollout),
       replayed: (t) => void this.#saver.ask(t),
     });
-    this.#bar = new Bar(
+  }
+  #makeTrajectoryTools(): TrajectoryTools {
+    const io = this.#io;
+    return new TrajectoryTools(
       {
-        edit,
-        draft,
-        left,
-        announce,
+        edit: (ops, words) => this.#edit(ops, words),
+        draft: (field, op) => this.#draft(field, op),
+        left: io.focusSteps,
+        announce: io.announce,
         undo: () => this.undo(),
         redo: () => this.redo(),
         retry: () => this.#saver.retryAll(),
@@ -95,36 +107,50 @@ export class Annotator {
       },
       this.#verify.element,
     );
-    this.#queue = new QueueBar({
+  }
+  #makeReview(): ReviewWalk {
+    const io = this.#io;
+    return new ReviewWalk({
+      ...io,
+      saver: this.#saver,
+      flush: () => this.#flush(),
+      canReview: () => this.#target !== undefined && !io.state().annotation?.locked,
+      edit: (ops, words) => this.#edit(ops, words),
+      update: () => this.update(io.state()),
+      sawRows: (rows) => this.#seeTags(rows),
+    });
+  }
+  #makeQueueBar(): QueueBar {
+    const io = this.#io;
+    return new QueueBar({
       go: (d) => this.walk(d),
       review: () => this.review(),
-      unreview: () => {
-        this.#edit([{ op: 'reviewed', value: false }], t('Not reviewed'));
-        this.#mark(false);
-      },
-      again: () => this.#again(),
-      retry: () => void this.#askQueue(),
+      unreview: () => this.#review.unreview(),
+      again: () => this.#review.again(),
+      retry: () => void this.#review.read(),
       close: () => io.dispatch({ type: 'annotate', on: true, queue: false }),
     });
-    this.#step = new StepTools({
-      edit,
-      draft,
-      left,
-      announce,
+  }
+  #makeStepTools(): StepTools {
+    const io = this.#io;
+    return new StepTools({
+      edit: (ops, words) => this.#edit(ops, words),
+      draft: (field, op) => this.#draft(field, op),
+      left: io.focusSteps,
+      announce: io.announce,
       move: () => {
-        if (!this.#handles.focus()) announce(t('This step has no point to move'));
+        if (!this.#handles.focus()) io.announce(t('This step has no point to move'));
       },
     });
-    this.#handles = new Handles({
+  }
+  #makeHandles(): Handles {
+    const io = this.#io;
+    return new Handles({
       preview: (a) => io.stage.preview(a),
       moved: (action, value) => this.#moved(action, value),
-      announce,
-      left,
+      announce: io.announce,
+      left: io.focusSteps,
     });
-    io.stage.attach(this.#handles);
-    io.tools.append(this.#queue.element, this.#bar.element);
-    io.stepSlot.append(this.#step.element);
-    this.commands = annotatorCommands({ ...this.#surface(), bar: this.#bar, step: this.#step, verify: this.#verify });
   }
 
   /** Edits that are not on disk, drafts among them; survives the page. */
@@ -148,7 +174,7 @@ export class Annotator {
       on = s.input.annotate !== true;
     this.#flush();
     this.#io.dispatch({ type: 'annotate', on });
-    this.#io.announce(on ? (whyNot(this.#io.state()) ?? t('Annotate mode')) : t('Annotate mode off'));
+    this.#io.announce(on ? (annotateRefusal(this.#io.state()) ?? t('Annotate mode')) : t('Annotate mode off'));
   }
   undo(): void {
     this.#with((to) => {
@@ -181,7 +207,7 @@ export class Annotator {
   receive(m: Pushed): void {
     if (m.type === 'daemon' && m.state === 'ready') {
       this.#saver.retryAll();
-      if (this.#walkError) void this.#askQueue();
+      if (this.#review.error) void this.#review.read();
     }
     if (m.type !== 'annotation') return;
     const t = { run: m.run, rollout: m.rollout };
@@ -195,161 +221,96 @@ export class Annotator {
     this.#saver.retryAll();
   }
 
-  // the review queue
+  /** To the next or the previous of the review queue. */
   walk(direction: 1 | -1): void {
-    const w = this.#walk,
-      here = this.#io.state().input.rollout;
-    if (!w || !this.#inQueue) return;
-    const to = neighbour(w, here, direction);
-    if (to) this.#goTo(to.row.rollout);
-    else if (direction > 0) this.#end();
-    else this.#io.announce(t('This is the first of the queue'));
+    this.#review.walk(direction);
   }
   /** Marks this one as reviewed and goes on to the next that is not. */
   review(): void {
-    const s = this.#io.state(),
-      w = this.#walk;
-    if (!w || !this.#inQueue || this.#ended) return;
-    this.#flush();
-    if (this.#target && !s.annotation?.locked && !s.annotation?.reviewed)
-      this.#edit([{ op: 'reviewed', value: true }], t('Reviewed'));
-    this.#mark(true);
-    const to = neighbour(this.#walk!, s.input.rollout, 1, true);
-    if (to) this.#goTo(to.row.rollout);
-    else this.#end();
-  }
-  get #inQueue(): boolean {
-    const { input } = this.#io.state();
-    return input.annotate === true && input.queue === true;
-  }
-  #mark(on: boolean): void {
-    if (this.#walk) this.#walk = mark(this.#walk, this.#io.state().input.rollout, on);
-    this.update(this.#io.state());
-  }
-  #end(): void {
-    this.#ended = true;
-    this.update(this.#io.state());
-    this.#io.announce(t('The end of the review queue'));
-  }
-  /** Through those that were passed by; the daemon may know of more. */
-  #again(): void {
-    const first = this.#walk && skipped(this.#walk)[0];
-    this.#ended = false;
-    if (first) this.#goTo(first.row.rollout);
-    this.#walkOf = '';
-    this.update(this.#io.state());
-  }
-  #goTo(rollout: string): void {
-    const { run } = this.#io.state().input;
-    if (run === undefined) return;
-    this.#flush();
-    this.#ended = false;
-    const known = this.#aheadOf === rollout ? this.#ahead : undefined;
-    this.#io.go({ kind: 'inspector', run, rollout, annotate: true, queue: true }, known);
-    this.#io.act({ action: 'moved', rollout });
-  }
-  async #askQueue(): Promise<void> {
-    const { run } = this.#io.state().input;
-    if (run === undefined) return;
-    this.#walkOf = run;
-    try {
-      const w = begin(await this.#io.request('review/queue', { run, limit: queueLimit }));
-      if (this.#walkOf === run) {
-        this.#walk = w;
-        this.#walkError = undefined;
-        this.#seeTags(w.items.map((i) => i.row));
-      }
-    } catch (e) {
-      const x = this.#io.error(e);
-      this.#walkError = `${x.message} ${x.remedy}`;
-    }
-    this.update(this.#io.state());
-  }
-  /** Reads the next of the queue while one looks at this one. */
-  #readAhead(s: State): void {
-    const next = this.#walk && s.input.run !== undefined ? neighbour(this.#walk, s.input.rollout, 1, true) : undefined;
-    if (!next || this.#aheadOf === next.row.rollout || s.input.run === undefined || !s.view) return;
-    const { rollout } = next.row,
-      t = { run: s.input.run, rollout };
-    this.#aheadOf = rollout;
-    this.#ahead = undefined;
-    void this.#saver.ask(t);
-    this.#io.request('trajectory/get', t).then(
-      (v) => {
-        if (this.#aheadOf === rollout) this.#ahead = v;
-      },
-      () => {
-        if (this.#aheadOf === rollout) this.#aheadOf = '';
-      },
-    );
+    this.#review.review();
   }
 
   #draw(s: State): void {
     const on = s.input.annotate === true,
-      never = on ? whyNot(s) : undefined,
+      never = on ? annotateRefusal(s) : undefined,
       { run, rollout } = s.input,
       open = on && never === undefined && s.recorded !== undefined && run !== undefined;
     const target = open ? { run, rollout } : undefined;
     if (target?.run !== this.#target?.run || target?.rollout !== this.#target?.rollout) {
       this.#flush();
       this.#target = target;
-      this.#ended = false;
+      this.#review.moved();
       if (target) void this.#saver.ask(target);
     }
     if (target && this.#tagsOf !== target.run) void this.#askTags(target.run);
-    if (open && s.input.queue && this.#walkOf !== target!.run) void this.#askQueue();
+    if (target && s.input.queue && this.#review.run !== target.run) void this.#review.read();
     const out = target ? this.#saver.of(target) : box.empty,
       annotation = target && s.recorded ? this.#shown(out, s.recorded) : undefined;
     if (annotation !== s.annotation) {
-      this.#io.dispatch({ type: 'annotation', ...(annotation ? { annotation } : {}) });
+      this.#io.dispatch({ type: 'annotation', annotation });
       s = this.#io.state();
     }
+    this.#drawTrajectoryTools(s, target, out, annotation, never);
+    this.#drawStepTools(s, annotation);
+    if (target && s.input.queue) this.#review.readAhead(s);
+  }
+  /** Over the trajectory: its outcome, tags and note, the review queue, replays and pool. */
+  #drawTrajectoryTools(
+    s: State,
+    target: Target | undefined,
+    out: box.Outbox,
+    annotation: ReturnType<typeof box.shown>,
+    never: string | undefined,
+  ): void {
+    const on = s.input.annotate === true,
+      { run, rollout } = s.input;
     const locked = annotation?.locked,
       error = target ? (out.failed ?? this.#saver.errorOf(target)) : undefined,
-      { recorded, view } = s;
-    this.#bar.element.hidden = !on || !recorded;
+      { recorded } = s;
+    this.#tools.element.hidden = !on || !recorded;
     if (on && recorded)
-      this.#bar.update({
+      this.#tools.update({
         recorded,
-        ...(annotation ? { view: { ...annotation, parts: annotation.parts.filter((p) => p !== rollout) } } : {}),
-        said: box.said(out),
+        view: annotation ? { ...annotation, parts: annotation.parts.filter((p) => p !== rollout) } : undefined,
+        saved: box.saveState(out),
         revision: out.view?.revision ?? 0,
         elsewhere: target ? this.#saver.unsavedElsewhere(target) : 0,
         undo: box.canUndo(out),
         redo: box.canRedo(out),
         tags: this.#tags,
-        ...(error ? { error } : {}),
-        ...(locked ? { locked: `${locked.message} ${locked.remedy}` } : {}),
-        ...(never === undefined ? {} : { never }),
+        error,
+        locked: locked ? `${locked.message} ${locked.remedy}` : undefined,
+        never,
       });
     this.#verify.update(
       target && annotation && recorded
-        ? { target, view: annotation, recorded, locked: locked !== undefined, saved: box.said(out) === 'saved' }
+        ? { target, view: annotation, recorded, locked: locked !== undefined, saved: box.saveState(out) === 'saved' }
         : undefined,
     );
     this.#queue.update(
       on && s.input.queue && run !== undefined
         ? {
             rollout,
-            ended: this.#ended,
+            ended: this.#review.ended,
             reviewed: annotation?.reviewed ?? false,
             locked: locked !== undefined,
-            ...(this.#walk ? { walk: this.#walk } : {}),
-            ...(this.#walkError === undefined ? {} : { error: this.#walkError }),
+            walk: this.#review.queue,
+            error: this.#review.error,
           }
         : undefined,
     );
+  }
+  #drawStepTools(s: State, annotation: ReturnType<typeof box.shown>): void {
+    const { recorded, view } = s,
+      locked = annotation?.locked !== undefined;
     const step = annotation ? view?.steps[s.selected] : undefined,
       was = step && recorded?.steps.find((x) => x.index === step.index);
     this.#step.update(
-      step && annotation && view
-        ? { step, ...(was ? { recorded: was } : {}), steps: view.steps, view: annotation, locked: locked !== undefined }
-        : undefined,
+      step && annotation && view ? { step, recorded: was, steps: view.steps, view: annotation, locked } : undefined,
     );
     this.#handles.update(
       step && !locked && s.shot === 'before' && !annotation?.deleted.includes(step.index) ? step.actions : none,
     );
-    if (open && s.input.queue && this.#walk) this.#readAhead(s);
   }
   #shownOf:
     | { readonly out: box.Outbox; readonly steps: TrajectoryView['steps']; readonly view: ReturnType<typeof box.shown> }
@@ -390,7 +351,7 @@ export class Annotator {
     else queueMicrotask(() => this.#io.keep());
   }
   #flush(): void {
-    this.#bar.flush();
+    this.#tools.flush();
     this.#step.flush();
     this.#handles.flush();
   }

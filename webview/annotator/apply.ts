@@ -68,12 +68,12 @@ function applyOp(v: AnnotationView, op: AnnotationOp, recorded: readonly StepVie
       return v;
   }
 }
-type Said = Pick<StepView, 'thought' | 'actions'>;
+type Editable = Pick<StepView, 'thought' | 'actions'>;
 function change(
   v: AnnotationView,
   index: number,
   recorded: readonly StepView[],
-  edit: (s: StepView, was: StepView) => Said,
+  edit: (s: StepView, was: StepView) => Editable,
 ): AnnotationView {
   const was = recorded.find((s) => s.index === index);
   if (!was) return v;
@@ -81,7 +81,7 @@ function change(
   const steps = v.trajectory.steps.map((s) => {
     if (s.index !== index) return s;
     const now = edit(s, was);
-    differs = !sameSaid(was, now);
+    differs = !sameEditable(was, now);
     return differs ? edited(was, now) : was;
   });
   return {
@@ -91,7 +91,7 @@ function change(
   };
 }
 /** Nobody sampled an edited step: it is a person's, and the screen after it that of what was really done. */
-function edited(was: StepView, now: Said): StepView {
+function edited(was: StepView, now: Editable): StepView {
   const {
     tokens: _t,
     version: _v,
@@ -111,7 +111,8 @@ function edited(was: StepView, now: Said): StepView {
     origin: 'human',
   };
 }
-const sameSaid = (a: Said, b: Said): boolean => (a.thought ?? '') === (b.thought ?? '') && same(a.actions, b.actions);
+const sameEditable = (a: Editable, b: Editable): boolean =>
+  (a.thought ?? '') === (b.thought ?? '') && same(a.actions, b.actions);
 
 /**
  * The recorded trajectory with what was edited in place: deleted steps stay (they can be restored), steps that a split
@@ -124,7 +125,7 @@ export function revised(recorded: TrajectoryView, a: AnnotationView): Trajectory
   const kept = recorded.steps.flatMap((s) => {
     const n = now.get(s.index);
     if (!n) return deleted.has(s.index) ? [s] : [];
-    return [sameSaid(s, n) ? s : n];
+    return [sameEditable(s, n) ? s : n];
   });
   const others = a.trajectory.steps.filter((s) => !known.has(s.index));
   return { ...recorded, steps: others.length ? [...kept, ...others].sort((x, y) => x.index - y.index) : kept };

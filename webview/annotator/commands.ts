@@ -2,7 +2,7 @@
 import type { Command } from '../ui/commands.js';
 import { markWords } from '../ui/notes.js';
 import { t } from '../ui/words.js';
-import type { Bar } from './bar.js';
+import type { TrajectoryTools } from './trajectoryTools.js';
 import { markKeys, type StepTools } from './stepTools.js';
 import type { Verify } from './verify.js';
 import { stepMarks } from './apply.js';
@@ -15,7 +15,7 @@ export interface AnnotatorSurface {
   redo(): void;
   walk(d: 1 | -1): void;
   review(): void;
-  readonly bar: Bar;
+  readonly tools: TrajectoryTools;
   readonly step: StepTools;
   readonly verify: Verify;
 }
@@ -33,9 +33,9 @@ export function annotatorCommands(a: AnnotatorSurface): Command[] {
   ): Command => ({ name, keys, words, group: t('Annotate'), run: when(run), ...more });
   return [
     { name: 'annotate', keys: ['e'], words: t('Annotate mode on or off'), group: t('Annotate'), run: () => a.toggle() },
-    one('correctOutcome', ['o'], t('Correct the outcome; then its reason'), () => a.bar.flip()),
-    one('tag', ['g'], t('Tag'), () => a.bar.focusTags()),
-    one('note', ['j'], t('Note'), () => a.bar.focusNote()),
+    one('correctOutcome', ['o'], t('Correct the outcome; then its reason'), () => a.tools.flip()),
+    one('tag', ['g'], t('Tag'), () => a.tools.focusTags()),
+    one('note', ['j'], t('Note'), () => a.tools.focusNote()),
     ...stepMarks.map((m) =>
       one(`mark${m[0]!.toUpperCase()}${m.slice(1)}`, [markKeys[m]], t('Mark the step: {0}', markWords[m]), () =>
         a.step.mark(m),

@@ -10,7 +10,7 @@ import { applyOps, same } from './apply.js';
 export type Ops = readonly AnnotationOp[];
 export type Job = { readonly kind: 'edit'; readonly ops: Ops } | { readonly kind: 'undo' } | { readonly kind: 'redo' };
 export interface Outbox {
-  /** As the daemon last said. */
+  /** The newest revision the daemon sent. */
   readonly view?: AnnotationView;
   readonly jobs: readonly Job[];
   /** Revision the first job is made on. */
@@ -41,8 +41,8 @@ export const kept = (b: Outbox): KeptEdits | undefined => {
 export const conflicts = (b: Outbox): boolean =>
   b.jobs.length > 0 && !b.busy && b.view !== undefined && b.view.revision !== b.base;
 
-export type Said = 'saved' | 'saving' | 'failed' | 'conflict' | 'waiting';
-export const said = (b: Outbox): Said =>
+export type SaveState = 'saved' | 'saving' | 'failed' | 'conflict' | 'waiting';
+export const saveState = (b: Outbox): SaveState =>
   b.busy
     ? 'saving'
     : b.failed
@@ -54,7 +54,7 @@ export const said = (b: Outbox): Said =>
             ? 'saving'
             : 'waiting'
           : 'saved';
-export const next = (b: Outbox): Job | undefined => (said(b) === 'saving' && !b.busy ? b.jobs[0] : undefined);
+export const next = (b: Outbox): Job | undefined => (saveState(b) === 'saving' && !b.busy ? b.jobs[0] : undefined);
 
 /** Ops that say the same thing anew: the later one stands. */
 const subject = (ops: Ops): string =>

@@ -82,26 +82,8 @@ export class QueueBar {
       at = walk ? placeOf(walk, m.rollout) : -1,
       item = walk?.items[at],
       last = walk !== undefined && at === walk.items.length - 1;
-    text(
-      this.#place,
-      !walk
-        ? m.error === undefined
-          ? t('Reading the review queue…')
-          : t('The review queue cannot be read')
-        : at < 0
-          ? t('Review queue: {0}', walk.items.length)
-          : t('{0} of {1}', at + 1, Math.max(walk.open, walk.items.length)),
-    );
-    text(
-      this.#why,
-      !walk
-        ? (m.error ?? '')
-        : item
-          ? item.why
-          : walk.items.length
-            ? t('This trajectory is not in the queue; Enter goes to the first that is.')
-            : '',
-    );
+    text(this.#place, placeWords(m, at));
+    text(this.#why, whyWords(m, item));
     set(this.#back, { disabled: !walk || at <= 0 });
     set(this.#on, { disabled: !walk || m.ended });
     set(this.#review, { disabled: !walk || m.locked || m.ended });
@@ -122,21 +104,7 @@ export class QueueBar {
       over
         ? [
             icon('check-all'),
-            h(
-              'span',
-              null,
-              walk.items.length === 0
-                ? t('Nothing waits for a review.')
-                : [
-                    t('That was the last one.'),
-                    done === 1
-                      ? t('One was reviewed in this walk, {0} in all.', whole(walk.reviewed + done))
-                      : t('{0} were reviewed in this walk, {1} in all.', done, whole(walk.reviewed + done)),
-                    passed === 0 ? '' : passed === 1 ? t('One was passed by.') : t('{0} were passed by.', passed),
-                  ]
-                    .filter(Boolean)
-                    .join(' '),
-            ),
+            h('span', null, endWords(walk, done, passed)),
             passed ? button(t('Go through those'), this.#actions.again) : undefined,
             button(t('Leave the queue'), this.#actions.close),
           ]
@@ -144,3 +112,34 @@ export class QueueBar {
     );
   }
 }
+/** Where in the queue this trajectory is; `at`: its position, -1 when it is not in it. */
+const placeWords = ({ walk, error }: QueueModel, at: number): string =>
+  !walk
+    ? error === undefined
+      ? t('Reading the review queue…')
+      : t('The review queue cannot be read')
+    : at < 0
+      ? t('Review queue: {0}', walk.items.length)
+      : t('{0} of {1}', at + 1, Math.max(walk.open, walk.items.length));
+/** Why this trajectory is in the queue. */
+const whyWords = ({ walk, error }: QueueModel, item: Walk['items'][number] | undefined): string =>
+  !walk
+    ? (error ?? '')
+    : item
+      ? item.why
+      : walk.items.length
+        ? t('This trajectory is not in the queue; Enter goes to the first that is.')
+        : '';
+/** At the end of the queue. */
+const endWords = (walk: Walk, done: number, passed: number): string =>
+  walk.items.length === 0
+    ? t('Nothing waits for a review.')
+    : [
+        t('That was the last one.'),
+        done === 1
+          ? t('One was reviewed in this walk, {0} in all.', whole(walk.reviewed + done))
+          : t('{0} were reviewed in this walk, {1} in all.', done, whole(walk.reviewed + done)),
+        passed === 0 ? '' : passed === 1 ? t('One was passed by.') : t('{0} were passed by.', passed),
+      ]
+        .filter(Boolean)
+        .join(' ');

@@ -3,7 +3,7 @@
  * actions typed or pressed.
  */
 import type { AnnotationOp, AnnotationView, StepMark, StepView } from '../../runtime/protocol/types.js';
-import { actionIcon, inTurn } from '../ui/actions.js';
+import { actionIcon, inTurn, type Action } from '../ui/actions.js';
 import { h, icon, replace, set, text } from '../ui/dom.js';
 import { DraftField } from '../ui/draftField.js';
 import { markShapes, markWords } from '../ui/notes.js';
@@ -255,32 +255,9 @@ export class StepTools {
       this.#fields.clear();
       replace(
         this.#actions,
-        step.actions.map((a, i) => {
-          const field = fieldOf(a);
-          if (!field) return h('div', { class: 'an-action', data: { action: i } });
-          const op = (typed: string): AnnotationOp | undefined => {
-            const now = this.#parse(i, typed);
-            return typeof now === 'object' ? { op: 'action', step: step.index, action: i, value: now } : undefined;
-          };
-          const f = new DraftField({
-            label: field.label,
-            many: field.many,
-            rows: a.type === 'type' ? 2 : 1,
-            ...(field.hint === undefined ? {} : { hint: field.hint }),
-            check: (typed) => {
-              const now = this.#parse(i, typed);
-              return typeof now === 'string' ? now : undefined;
-            },
-            typed: (typed) => this.#draft(`action.${i}`, typed === undefined ? undefined : op(typed)),
-            commit: (typed) => {
-              const o = op(typed);
-              if (o) this.#do.edit([o], t('{0} changed', field.label));
-            },
-            left: this.#do.left,
-          });
-          this.#fields.set(i, f);
-          return h('div', { class: 'an-action', data: { action: i } }, f.element);
-        }),
+        step.actions.map((a, i) =>
+          h('div', { class: 'an-action', data: { action: i } }, this.#actionField(step.index, a, i)?.element),
+        ),
         pointsOf(step.actions).length ? h('p', { class: 'an-points' }) : undefined,
       );
     }
@@ -291,6 +268,37 @@ export class StepTools {
         f.disabled = off;
       }
     });
+    this.#drawPoints(step, off);
+  }
+  /** The field of an action that has one: what was typed, which keys, how far. */
+  #actionField(index: number, a: Action, i: number): DraftField | undefined {
+    const field = fieldOf(a);
+    if (!field) return undefined;
+    const op = (typed: string): AnnotationOp | undefined => {
+      const now = this.#parse(i, typed);
+      return typeof now === 'object' ? { op: 'action', step: index, action: i, value: now } : undefined;
+    };
+    const f = new DraftField({
+      label: field.label,
+      many: field.many,
+      rows: a.type === 'type' ? 2 : 1,
+      hint: field.hint,
+      check: (typed) => {
+        const now = this.#parse(i, typed);
+        return typeof now === 'string' ? now : undefined;
+      },
+      typed: (typed) => this.#draft(`action.${i}`, typed === undefined ? undefined : op(typed)),
+      commit: (typed) => {
+        const o = op(typed);
+        if (o) this.#do.edit([o], t('{0} changed', field.label));
+      },
+      left: this.#do.left,
+    });
+    this.#fields.set(i, f);
+    return f;
+  }
+  /** Which points can be moved, and the button that moves them. */
+  #drawPoints(step: StepView, off: boolean): void {
     const points = this.#actions.querySelector('.an-points'),
       first = step.actions.find((a) => pointsOf([a]).length);
     if (points && first)

@@ -130,7 +130,7 @@ export class Verify {
   progress(t: Target, p: Omit<Going, 'abort'> | undefined): void {
     const key = keyOf(t),
       old = this.#going.get(key);
-    if (p) this.#going.set(key, { ...p, ...(old?.abort ? { abort: old.abort } : {}) });
+    if (p) this.#going.set(key, { ...p, abort: old?.abort });
     else if (!old?.abort) this.#going.delete(key);
     this.#draw(true);
   }
@@ -227,7 +227,7 @@ export class Verify {
         await this.#io.request('pool/add', {
           run: m.target.run,
           rollout,
-          ...(override === undefined ? {} : { override }),
+          override,
         }),
       );
       this.#adding = undefined;
@@ -262,36 +262,12 @@ export class Verify {
     if (!m) return;
     const going = this.#current,
       trouble = this.#troubles.get(keyOf(m.target)),
-      best = this.#best(m),
-      inPool = this.#inPool(m.target.rollout) || (best !== undefined && this.#inPool(best));
+      best = this.#best(m);
     this.#replay.hidden = going !== undefined;
     set(this.#replay, { disabled: m.locked || !m.saved });
-    this.#pool.hidden = this.#adding !== undefined;
-    const poolWords = inPool ? t('In the pool') : best === undefined ? t('Add to pool…') : t('Add to pool');
-    if (this.#pool.textContent !== poolWords)
-      replace(
-        this.#pool,
-        (() => {
-          const i = icon('database');
-          i.slot = 'start';
-          return i;
-        })(),
-        poolWords,
-      );
-    set(this.#pool, { disabled: m.locked || inPool });
+    this.#drawPool(m, best);
     this.#reasonSlot.hidden = this.#adding === undefined;
-    this.#progress.hidden = going === undefined;
-    if (going) {
-      text(
-        this.#words,
-        going.of && going.step
-          ? t('Replaying step {0} of {1}', going.step, going.of)
-          : t('Replaying: a fresh desktop is set up'),
-      );
-      set(this.#bar, { max: Math.max(1, going.of), value: going.step });
-      this.#watch.hidden = going.desktop === undefined;
-      this.#cancel.hidden = going.abort === undefined;
-    }
+    this.#drawProgress(going);
     const key = JSON.stringify([m.target, m.view.replays, m.view.revision, trouble, best]);
     if (!again && key === this.#drawn) return;
     this.#drawn = key;
@@ -307,18 +283,42 @@ export class Verify {
             ? h('span', { class: 'ds-quiet' }, t('This revision was not replayed yet.'))
             : [],
     );
+    this.#drawReplays(m.view.replays);
+  }
+  #drawPool(m: VerifyModel, best: string | undefined): void {
+    const inPool = this.#inPool(m.target.rollout) || (best !== undefined && this.#inPool(best));
+    this.#pool.hidden = this.#adding !== undefined;
+    const poolWords = inPool ? t('In the pool') : best === undefined ? t('Add to pool…') : t('Add to pool');
+    if (this.#pool.textContent !== poolWords) replace(this.#pool, slotted('database'), poolWords);
+    set(this.#pool, { disabled: m.locked || inPool });
+  }
+  #drawProgress(going: Going | undefined): void {
+    this.#progress.hidden = going === undefined;
+    if (going) {
+      text(
+        this.#words,
+        going.of && going.step
+          ? t('Replaying step {0} of {1}', going.step, going.of)
+          : t('Replaying: a fresh desktop is set up'),
+      );
+      set(this.#bar, { max: Math.max(1, going.of), value: going.step });
+      this.#watch.hidden = going.desktop === undefined;
+      this.#cancel.hidden = going.abort === undefined;
+    }
+  }
+  #drawReplays(replays: readonly Replay[]): void {
     const open = this.#list.querySelector('details')?.open ?? false;
     replace(
       this.#list,
-      m.view.replays.length
+      replays.length
         ? h(
             'details',
             { open },
-            h('summary', null, t('Replays ({0})', m.view.replays.length)),
+            h('summary', null, t('Replays ({0})', replays.length)),
             h(
               'ol',
               { reversed: true },
-              [...m.view.replays].reverse().map((r) => this.#replayed(r)),
+              [...replays].reverse().map((r) => this.#replayed(r)),
             ),
           )
         : [],
@@ -372,4 +372,10 @@ function summary(r: Replay): Child {
         .join(' · '),
     ),
   ];
+}
+/** An icon before a button's words. */
+function slotted(name: string): HTMLElement {
+  const i = icon(name);
+  i.slot = 'start';
+  return i;
 }

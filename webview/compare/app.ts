@@ -142,7 +142,7 @@ export class App {
     this.#saving = setTimeout(() => this.#flush(), 250);
   }
   #flush(): void {
-    this.#host.setState({ input: this.#input(), ...(this.#state.chosen ? { selected: this.#state.selected } : {}) });
+    this.#host.setState({ input: this.#input(), selected: this.#state.chosen ? this.#state.selected : undefined });
   }
   #go(at: number): void {
     this.#dispatch({ type: 'select', at });
@@ -182,15 +182,15 @@ export class App {
       action: 'openTrajectory',
       run: this.#state.run,
       rollout: this.#state[side].rollout,
-      ...(this.#state.selected < 0 ? {} : { step: this.#state[side].view?.steps[this.#state.selected]?.index ?? 0 }),
+      step: this.#state.selected < 0 ? undefined : (this.#state[side].view?.steps[this.#state.selected]?.index ?? 0),
     });
   }
   #receive(m: Pushed, keys: Commands): void {
     if (m.type === 'events' && m.run === this.#state.run)
-      this.#dispatch({ type: 'events', events: m.events, ...(m.ended ? { ended: true } : {}) });
+      this.#dispatch({ type: 'events', events: m.events, ended: m.ended });
     else if (m.type === 'daemon') {
       const back = m.state === 'ready' && this.#state.daemon.state !== 'ready';
-      this.#dispatch({ type: 'daemon', state: m.state, ...(m.error ? { error: m.error } : {}) });
+      this.#dispatch({ type: 'daemon', state: m.state, error: m.error });
       if (back)
         for (const side of ['left', 'right'] as const)
           if (!this.#state[side].view || this.#state[side].view?.live) void this.#load(side);

@@ -57,9 +57,7 @@ export function diverge(left: readonly StepView[], right: readonly StepView[]): 
     }
     if (screen !== undefined && action !== undefined) break;
   }
-  return (
-    first && { ...first, ...(screen === undefined ? {} : { screen }), ...(action === undefined ? {} : { action }) }
-  );
+  return first && { ...first, screen, action };
 }
 
 /** One or two sentences for people. */

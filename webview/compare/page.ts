@@ -95,7 +95,7 @@ class SidePane {
       shot: s.shot,
       heat: false,
       empty: { icon: v.live ? 'watch' : 'circle-slash', words: ended },
-      ...(step ? { step } : {}),
+      step,
     });
     replace(
       this.#note,
@@ -115,7 +115,7 @@ class SidePane {
       members = (v ?? s.left.view ?? s.right.view)?.group?.members,
       key = members?.map((m) => `${m.rollout}${m.outcome}`).join() ?? '';
     if (this.#shown.view === v && this.#shown.rollout === side.rollout && this.#shown.members === key && v) return;
-    this.#shown = { ...(v ? { view: v } : {}), rollout: side.rollout, members: key };
+    this.#shown = { view: v, rollout: side.rollout, members: key };
     const known = members?.some((m) => m.rollout === side.rollout) ? members : undefined;
     replace(
       this.#head,

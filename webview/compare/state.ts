@@ -81,7 +81,7 @@ export function reduceCompare(s: CompareState, c: CompareChange): CompareState {
     case 'shot':
       return { ...s, shot: c.shot };
     case 'daemon':
-      return { ...s, daemon: { state: c.state, ...(c.error ? { error: c.error } : {}) } };
+      return { ...s, daemon: { state: c.state, error: c.error } };
   }
 }
 function settle(s: CompareState): CompareState {

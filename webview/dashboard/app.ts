@@ -1,5 +1,5 @@
 /** The page: sections, what each shows of the model, and the choices that are kept over hiding and reload. */
-import { bannerView, lackView } from '../ui/banner.js';
+import { bannerView, emptyState } from '../ui/banner.js';
 import type { Chart } from '../ui/chart.js';
 import { Painter } from '../ui/chartPainter.js';
 import { onThemeChange } from '../ui/chartTheme.js';
@@ -9,7 +9,7 @@ import { LanesView } from '../ui/lanes.js';
 import { button, progress } from '../ui/toolkit.js';
 import { t } from '../ui/words.js';
 import { bannersOf } from './banners.js';
-import { CurationPart } from './curationView.js';
+import { CurationSection } from './curationView.js';
 import { Failures } from './failures.js';
 import { Feed } from './feed.js';
 import { Figures } from './figures.js';
@@ -48,6 +48,17 @@ const fresh: Kept = {
 /** Mark of the page's timeline. */
 const curvesDrawn = 'dart-studio:curves-drawn';
 
+interface Metric {
+  readonly spec: MetricChart;
+  readonly chart: Chart;
+}
+const chartsView = (metrics: readonly Metric[]): HTMLElement =>
+  h(
+    'div',
+    { class: 'charts fill' },
+    metrics.map((m) => m.chart.element),
+  );
+
 export class App {
   readonly #host: Host<'dashboard'>;
   readonly #feed: Feed;
@@ -58,11 +69,11 @@ export class App {
   readonly #main = h('main', { class: 'sections' });
   readonly #spoken = h('div', { class: 'sr-only', role: 'status' });
   readonly #success: SuccessView;
-  readonly #curation: CurationPart;
+  readonly #curation: CurationSection;
   readonly #lanes: LanesView;
   readonly #ledger = new LedgerView();
   readonly #failures: Failures;
-  readonly #metrics: readonly { readonly spec: MetricChart; readonly chart: Chart }[];
+  readonly #metrics: readonly Metric[];
   readonly #page: HTMLElement;
   readonly #root: HTMLElement;
   readonly #training: readonly HTMLElement[];
@@ -92,52 +103,14 @@ export class App {
       this.#keep({ success });
       if (other) this.#feed.windowChanged();
     });
-    this.#curation = new CurationPart(this.#painter, this.#kept.family, (family) => this.#keep({ family }));
-    this.#lanes = new LanesView({
-      // Thousands of spans: twice a second is enough to follow them.
-      painter: new Painter(500),
-      tick: tickTime,
-      moment: (ms) => fine(Math.max(0, ms)),
-      onOpen: (rollout) => host.act({ action: 'openTrajectory', run: this.#m.run, rollout }),
-      onFollow: (follow) => this.#keep({ follow }),
-      onWindow: (w, px, by) => {
-        this.#feed.lanes(w, px);
-        if (by === 'person') this.#keep({ lanes: w });
-      },
-    });
-    const metric = (spec: MetricChart): { readonly spec: MetricChart; readonly chart: Chart } => ({
-      spec,
-      chart: titledChart({ title: spec.title, says: spec.says, painter: this.#painter, sync: 'run', height: 150 }),
-    });
+    this.#curation = new CurationSection(this.#painter, this.#kept.family, (family) => this.#keep({ family }));
+    this.#lanes = this.#makeLanes();
+    const metric = (spec: MetricChart): Metric => this.#metric(spec);
     const throughput = throughputCharts.map(metric),
       trainer = trainerCharts.map(metric);
     this.#metrics = [...throughput, ...trainer];
-    const charts = (cs: typeof throughput): HTMLElement =>
-      h(
-        'div',
-        { class: 'charts fill' },
-        cs.map((c) => c.chart.element),
-      );
-    const part = (id: string, title: string, says: string, ...body: HTMLElement[]): HTMLElement =>
-      section(
-        id,
-        title,
-        says,
-        !this.#kept.closed.includes(id),
-        (open) =>
-          this.#keep({
-            closed: open ? this.#kept.closed.filter((c) => c !== id) : [...new Set([...this.#kept.closed, id])],
-          }),
-        body,
-      );
-    const success = part('success', t('Success'), t('does it learn?'), this.#success.element);
-    this.#training = [
-      part('throughput', t('Throughput'), t('how fast, and how fast could it be?'), charts(throughput)),
-      part('lanes', t('Utilisation lanes'), t('who does what, and who waits?'), this.#lanes.element),
-      part('curation', t('Curation'), t('which data reaches the trainer?'), this.#curation.element),
-      part('ledger', t('Ledger'), t('where did every rollout go?'), this.#ledger.element),
-      part('trainer', t('Trainer'), t('what do the updates do?'), charts(trainer)),
-    ];
+    const success = this.#part('success', t('Success'), t('does it learn?'), this.#success.element);
+    this.#training = this.#trainingSections(chartsView(throughput), chartsView(trainer));
     this.#main.append(success, ...this.#training);
     this.#page = h(
       'div',
@@ -157,6 +130,53 @@ export class App {
     });
     host.on((m) => this.#feed.pushed(m));
     void this.#feed.open(init.input.kind === 'dashboard' ? init.input.run : '', init.daemon);
+  }
+
+  #makeLanes(): LanesView {
+    const host = this.#host;
+    return new LanesView({
+      // Thousands of spans: twice a second is enough to follow them.
+      painter: new Painter(500),
+      tick: tickTime,
+      moment: (ms) => fine(Math.max(0, ms)),
+      onOpen: (rollout) => host.act({ action: 'openTrajectory', run: this.#m.run, rollout }),
+      onFollow: (follow) => this.#keep({ follow }),
+      onWindow: (w, px, by) => {
+        this.#feed.lanes(w, px);
+        if (by === 'person') this.#keep({ lanes: w });
+      },
+    });
+  }
+  #metric(spec: MetricChart): Metric {
+    return {
+      spec,
+      chart: titledChart({ title: spec.title, says: spec.says, painter: this.#painter, sync: 'run', height: 150 }),
+    };
+  }
+  /** A section that the person may close; which are closed is kept. */
+  #part(id: string, title: string, says: string, ...body: HTMLElement[]): HTMLElement {
+    const { closed } = this.#kept;
+    return section(
+      id,
+      title,
+      says,
+      !closed.includes(id),
+      (open) =>
+        this.#keep({
+          closed: open ? this.#kept.closed.filter((c) => c !== id) : [...new Set([...this.#kept.closed, id])],
+        }),
+      body,
+    );
+  }
+  /** Those that a run which was only evaluated does without. */
+  #trainingSections(throughput: HTMLElement, trainer: HTMLElement): HTMLElement[] {
+    return [
+      this.#part('throughput', t('Throughput'), t('how fast, and how fast could it be?'), throughput),
+      this.#part('lanes', t('Utilisation lanes'), t('who does what, and who waits?'), this.#lanes.element),
+      this.#part('curation', t('Curation'), t('which data reaches the trainer?'), this.#curation.element),
+      this.#part('ledger', t('Ledger'), t('where did every rollout go?'), this.#ledger.element),
+      this.#part('trainer', t('Trainer'), t('what do the updates do?'), trainer),
+    ];
   }
 
   #dispatch(msg: Message): void {
@@ -251,7 +271,7 @@ export class App {
     const act = (command: 'startTraining' | 'startRuntime' | 'showLog') => (): void =>
       this.#host.act({ action: 'command', command });
     const lack = m.failure
-      ? lackView(
+      ? emptyState(
           'error',
           m.failure.message,
           m.failure.remedy,
@@ -259,7 +279,7 @@ export class App {
           button(t('Show Log'), act('showLog')),
         )
       : m.run === ''
-        ? lackView(
+        ? emptyState(
             'graph-line',
             t('No run yet'),
             t('Start training and this page shows whether the policy learns, how fast, and where the data goes.'),
@@ -267,7 +287,7 @@ export class App {
           )
         : m.daemon === 'ready' || m.daemon === 'starting' || m.daemon === 'attaching'
           ? progress(m.daemon === 'ready' ? t('Reading the run…') : t('Starting the runtime…'))
-          : lackView(
+          : emptyState(
               'debug-disconnect',
               t('The runtime is not connected'),
               t('The run is read by the runtime. Start it and this page fills.'),

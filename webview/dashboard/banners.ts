@@ -52,59 +52,7 @@ const daemonWords: Readonly<Partial<Record<DaemonState, Omit<Banner, 'key'>>>> =
 };
 
 export function bannersOf(m: Model): readonly Banner[] {
-  const out: Banner[] = [],
-    d = daemonWords[m.daemon],
-    state = stateOf(m);
-  if (d)
-    out.push({
-      key: `daemon ${m.daemon}`,
-      ...d,
-      words: m.daemonError ? `${d.words} ${m.daemonError.message} ${m.daemonError.remedy}`.trim() : d.words,
-    });
-  const error = m.status?.error ?? m.detail?.summary.damaged;
-  if (error)
-    out.push({
-      key: `error ${error.message}`,
-      icon: 'error',
-      tone: 'error',
-      words: `${error.message} ${error.remedy}`,
-      actions:
-        state === 'failed'
-          ? [
-              { label: t('Resume Run…'), command: 'resume' },
-              { label: t('Show Log'), command: 'showLog' },
-            ]
-          : [{ label: t('Show Log'), command: 'showLog' }],
-    });
-  else if (state === 'failed')
-    out.push({
-      key: 'failed',
-      icon: 'error',
-      tone: 'error',
-      words: t('The run failed. The log says why; once the cause is gone, resume it from its last checkpoint.'),
-      actions: [
-        { label: t('Show Log'), command: 'showLog' },
-        { label: t('Resume Run…'), command: 'resume' },
-      ],
-    });
-  if (state === 'interrupted')
-    out.push({
-      key: 'interrupted',
-      icon: 'debug-disconnect',
-      tone: 'warning',
-      words: t(
-        'The runtime that ran this died. Nothing that was accepted is lost: resume it and it goes on from its last checkpoint.',
-      ),
-      actions: [{ label: t('Resume Run…'), command: 'resume' }],
-    });
-  if (state === 'elsewhere')
-    out.push({
-      key: 'elsewhere',
-      icon: 'terminal',
-      tone: 'info',
-      words: t('Another process writes this run. It is followed here, and steered where it was started.'),
-      actions: [],
-    });
+  const out: (Banner | undefined)[] = [daemonBanner(m), errorBanner(m), stateBanner(m)];
   if (m.detail && evaluationOnly(m))
     out.push({
       key: 'evaluation',
@@ -123,5 +71,68 @@ export function bannersOf(m: Model): readonly Banner[] {
       words: m.warning,
       actions: [{ label: t('Show Log'), command: 'showLog' }],
     });
-  return out;
+  return out.filter((b) => b !== undefined);
+}
+function daemonBanner(m: Model): Banner | undefined {
+  const d = daemonWords[m.daemon];
+  return (
+    d && {
+      key: `daemon ${m.daemon}`,
+      ...d,
+      words: m.daemonError ? `${d.words} ${m.daemonError.message} ${m.daemonError.remedy}`.trim() : d.words,
+    }
+  );
+}
+function errorBanner(m: Model): Banner | undefined {
+  const state = stateOf(m),
+    error = m.status?.error ?? m.detail?.summary.damaged;
+  if (error)
+    return {
+      key: `error ${error.message}`,
+      icon: 'error',
+      tone: 'error',
+      words: `${error.message} ${error.remedy}`,
+      actions:
+        state === 'failed'
+          ? [
+              { label: t('Resume Run…'), command: 'resume' },
+              { label: t('Show Log'), command: 'showLog' },
+            ]
+          : [{ label: t('Show Log'), command: 'showLog' }],
+    };
+  if (state === 'failed')
+    return {
+      key: 'failed',
+      icon: 'error',
+      tone: 'error',
+      words: t('The run failed. The log says why; once the cause is gone, resume it from its last checkpoint.'),
+      actions: [
+        { label: t('Show Log'), command: 'showLog' },
+        { label: t('Resume Run…'), command: 'resume' },
+      ],
+    };
+  return undefined;
+}
+/** Why nothing moves in a run that has not failed. */
+function stateBanner(m: Model): Banner | undefined {
+  const state = stateOf(m);
+  if (state === 'interrupted')
+    return {
+      key: 'interrupted',
+      icon: 'debug-disconnect',
+      tone: 'warning',
+      words: t(
+        'The runtime that ran this died. Nothing that was accepted is lost: resume it and it goes on from its last checkpoint.',
+      ),
+      actions: [{ label: t('Resume Run…'), command: 'resume' }],
+    };
+  if (state === 'elsewhere')
+    return {
+      key: 'elsewhere',
+      icon: 'terminal',
+      tone: 'info',
+      words: t('Another process writes this run. It is followed here, and steered where it was started.'),
+      actions: [],
+    };
+  return undefined;
 }

@@ -24,7 +24,7 @@ interface Part {
 const chartsOf = (m: Model): readonly CurationChart[] => m.curation?.charts ?? [];
 const overTime = (c: CurationChart): boolean => c.data.form === 'families' || c.data.form === 'series';
 
-export class CurationPart {
+export class CurationSection {
   readonly element: HTMLElement;
   readonly #painter: Painter;
   /** Of the mechanisms, by the charts they describe; made when these are known. */

@@ -135,55 +135,9 @@ export class Header {
     const key = `${state} ${m.daemon} ${m.run}`;
     if (key === this.#shown) return;
     this.#shown = key;
-    const act = (command: 'pause' | 'resume' | 'stopTraining' | 'evaluate' | 'showLog') => (): void =>
-      this.#host.act({ action: 'command', command, argument: m.run });
+    const act: Act = (command) => (): void => this.#host.act({ action: 'command', command, argument: m.run });
     const ready = m.daemon === 'ready',
-      active = state === 'running' || state === 'paused' || state === 'stopping',
-      out: HTMLElement[] = [];
-    if (state === 'running')
-      out.push(
-        button(t('Pause'), act('pause'), {
-          icon: 'debug-pause',
-          disabled: !ready,
-          title: t('No new rollouts; those running end'),
-        }),
-      );
-    if (state === 'paused')
-      out.push(
-        button(t('Resume'), act('resume'), {
-          kind: 'primary',
-          icon: 'play',
-          disabled: !ready,
-          title: t('Begin rollouts again'),
-        }),
-      );
-    if (active)
-      out.push(
-        button(t('Stop…'), act('stopTraining'), {
-          icon: 'debug-stop',
-          disabled: !ready || state === 'stopping',
-          title: t('End the run cleanly: a checkpoint is written and it can be resumed'),
-        }),
-      );
-    if (state !== undefined && !active && state !== 'elsewhere') {
-      out.push(
-        button(t('Resume Run…'), act('resume'), { icon: 'play', disabled: !ready, title: t('Go on with this run') }),
-      );
-      out.push(
-        button(t('Evaluate…'), act('evaluate'), {
-          icon: 'beaker',
-          disabled: !ready,
-          title: t('Greedy episodes of a checkpoint on held-out tasks'),
-        }),
-      );
-    } else if (active)
-      out.push(
-        button(t('Evaluate…'), act('evaluate'), {
-          icon: 'beaker',
-          disabled: true,
-          title: t('A checkpoint can be evaluated once the run is over; while it runs, evaluations come by themselves'),
-        }),
-      );
+      out = [...steerButtons(state, ready, act), ...checkpointButtons(state, ready, act)];
     const failures: HTMLElement = button(t('Open newest failures'), () => this.#o.failures(failures), {
       icon: 'bug',
       disabled: !ready,
@@ -193,4 +147,62 @@ export class Header {
     if (state !== undefined) out.push(failures);
     replace(this.#buttons, out);
   }
+}
+type Act = (command: 'pause' | 'resume' | 'stopTraining' | 'evaluate') => () => void;
+const isActive = (state: RunState | undefined): boolean =>
+  state === 'running' || state === 'paused' || state === 'stopping';
+/** For an active run: pause or resume, and stop. */
+function steerButtons(state: RunState | undefined, ready: boolean, act: Act): HTMLElement[] {
+  const out: HTMLElement[] = [];
+  if (state === 'running')
+    out.push(
+      button(t('Pause'), act('pause'), {
+        icon: 'debug-pause',
+        disabled: !ready,
+        title: t('No new rollouts; those running end'),
+      }),
+    );
+  if (state === 'paused')
+    out.push(
+      button(t('Resume'), act('resume'), {
+        kind: 'primary',
+        icon: 'play',
+        disabled: !ready,
+        title: t('Begin rollouts again'),
+      }),
+    );
+  if (isActive(state))
+    out.push(
+      button(t('Stop…'), act('stopTraining'), {
+        icon: 'debug-stop',
+        disabled: !ready || state === 'stopping',
+        title: t('End the run cleanly: a checkpoint is written and it can be resumed'),
+      }),
+    );
+  return out;
+}
+/** For a run that is over: resume from its checkpoint, and evaluate; an active run cannot be evaluated yet. */
+function checkpointButtons(state: RunState | undefined, ready: boolean, act: Act): HTMLElement[] {
+  const out: HTMLElement[] = [],
+    active = isActive(state);
+  if (state !== undefined && !active && state !== 'elsewhere') {
+    out.push(
+      button(t('Resume Run…'), act('resume'), { icon: 'play', disabled: !ready, title: t('Go on with this run') }),
+    );
+    out.push(
+      button(t('Evaluate…'), act('evaluate'), {
+        icon: 'beaker',
+        disabled: !ready,
+        title: t('Greedy episodes of a checkpoint on held-out tasks'),
+      }),
+    );
+  } else if (active)
+    out.push(
+      button(t('Evaluate…'), act('evaluate'), {
+        icon: 'beaker',
+        disabled: true,
+        title: t('A checkpoint can be evaluated once the run is over; while it runs, evaluations come by themselves'),
+      }),
+    );
+  return out;
 }

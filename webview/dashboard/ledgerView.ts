@@ -40,46 +40,31 @@ export class LedgerView {
       this.#parts.replaceChildren();
       return;
     }
-    const f = ledgerFlow(l),
-      words = flowSentence(f, count);
+    const f = ledgerFlow(l);
+    this.#drawSum(l, f);
+    const { ribbons, height: whole } = layoutFlow(f.parts, height, slot);
+    this.#svg.style.height = this.#parts.style.height = `${whole}px`;
+    this.#drawRibbons(f.parts, ribbons, whole);
+    this.#list(
+      f.parts,
+      ribbons.map((r) => r.slotY),
+      ribbons.map((r) => r.slotHeight),
+    );
+  }
+  #drawSum(l: Ledger, f: ReturnType<typeof ledgerFlow>): void {
     this.#sum.classList.toggle('fault', !f.closes);
     replace(
       this.#sum,
       icon(f.closes ? 'pass' : 'error'),
-      h('span', null, words),
+      h('span', null, flowSentence(f, count)),
       f.closes
-        ? h(
-            'span',
-            { class: 'dim' },
-            !l.human
-              ? t('The sum closes.')
-              : l.human.steps === 1
-                ? t(
-                    'The sum closes. In {0} a person acted: that step is imitated, never trained by policy gradient, and success rates leave them out.',
-                    count(l.human.rollouts),
-                  )
-                : t(
-                    'The sum closes. In {0} a person acted: those {1} steps are imitated, never trained by policy gradient, and success rates leave them out.',
-                    count(l.human.rollouts),
-                    count(l.human.steps),
-                  ),
-          )
-        : h(
-            'strong',
-            null,
-            f.missing === 0
-              ? t('The runtime found that its own count does not close.')
-              : f.missing > 0
-                ? t('{0} rollouts are missing.', count(f.missing))
-                : t('{0} rollouts are counted twice.', count(-f.missing)),
-            ' ',
-            t('This is a fault: please report it with the log.'),
-          ),
+        ? h('span', { class: 'dim' }, closedWords(l.human))
+        : h('strong', null, missingWords(f.missing), ' ', t('This is a fault: please report it with the log.')),
     );
-    const { ribbons, height: whole } = layoutFlow(f.parts, height, slot),
-      w = 100;
+  }
+  #drawRibbons(parts: readonly FlowPart[], ribbons: ReturnType<typeof layoutFlow>['ribbons'], whole: number): void {
+    const w = 100;
     this.#svg.setAttribute('viewBox', `0 0 ${w} ${whole}`);
-    this.#svg.style.height = this.#parts.style.height = `${whole}px`;
     replace(
       this.#svg,
       s('rect', {
@@ -90,7 +75,7 @@ export class LedgerView {
         height: ribbons.reduce((a, r) => a + r.fromHeight, 0),
       }),
       ribbons.flatMap((r, i) => {
-        const p = f.parts[i]!;
+        const p = parts[i]!;
         return [
           s('path', { class: `ledger-ribbon hue-${hues[p.kind]} ${p.kind}`, d: ribbonPath(r, barWidth, w - barWidth) }),
           s('rect', {
@@ -102,11 +87,6 @@ export class LedgerView {
           }),
         ];
       }),
-    );
-    this.#list(
-      f.parts,
-      ribbons.map((r) => r.slotY),
-      ribbons.map((r) => r.slotHeight),
     );
   }
   #list(parts: readonly FlowPart[], y: readonly number[], hgt: readonly number[]): void {
@@ -138,4 +118,24 @@ export class LedgerView {
       explain(li.firstElementChild as HTMLElement, p.says);
     });
   }
+}
+function closedWords(human: Ledger['human']): string {
+  if (!human) return t('The sum closes.');
+  return human.steps === 1
+    ? t(
+        'The sum closes. In {0} a person acted: that step is imitated, never trained by policy gradient, and success rates leave them out.',
+        count(human.rollouts),
+      )
+    : t(
+        'The sum closes. In {0} a person acted: those {1} steps are imitated, never trained by policy gradient, and success rates leave them out.',
+        count(human.rollouts),
+        count(human.steps),
+      );
+}
+/** `missing`: rollouts that no part counts; negative where some are counted twice. */
+function missingWords(missing: number): string {
+  if (missing === 0) return t('The runtime found that its own count does not close.');
+  return missing > 0
+    ? t('{0} rollouts are missing.', count(missing))
+    : t('{0} rollouts are counted twice.', count(-missing));
 }

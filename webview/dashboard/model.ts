@@ -235,7 +235,7 @@ function appendMetrics(series: Model['series'], e: Extract<RunEvent, { type: 'me
       name,
       at: [...(s?.at ?? []), e.at],
       value: [...(s?.value ?? []), value],
-      ...(s?.version || !s ? { version: [...(s?.version ?? []), e.version ?? -1] } : {}),
+      version: s?.version || !s ? [...(s?.version ?? []), e.version ?? -1] : undefined,
     };
     out.set(name, grown.at.length > maxPoints ? thin(grown) : grown);
   }
@@ -247,7 +247,7 @@ function thin(s: Series): Series {
     name: s.name,
     at: keep.map((i) => s.at[i]!),
     value: keep.map((i) => s.value[i]!),
-    ...(s.version ? { version: keep.map((i) => s.version![i]!) } : {}),
+    version: s.version ? keep.map((i) => s.version![i]!) : undefined,
   };
 }
 function withState(d: RunDetail | undefined, state: RunState): RunDetail | undefined {

@@ -39,8 +39,8 @@ export function titledChart(o: ChartPart): Chart {
     name: o.title,
     painter: o.painter,
     height: o.height ?? 180,
-    ...(o.sync ? { sync: o.sync } : {}),
-    ...(o.controls ? { controls: o.controls } : {}),
+    sync: o.sync || undefined,
+    controls: o.controls,
   };
   return new Chart(options);
 }

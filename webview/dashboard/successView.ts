@@ -53,37 +53,8 @@ export class SuccessView {
       painter,
       height: 260,
       sync: 'run',
-      controls: [
-        dropdown<MeanWindow>(
-          t('Rolling mean'),
-          (['32', '64', '256', '1024'] as const).map((w) => ({ value: w, label: t('mean of {0}', w) })),
-          choices.window,
-          (window) => this.#choose({ window }),
-        ),
-        dropdown<AxisKind>(
-          t('Horizontal axis'),
-          [
-            { value: 'time', label: t('over time') },
-            { value: 'rollouts', label: t('over rollouts') },
-          ],
-          choices.axis,
-          (axis) => this.#choose({ axis }),
-        ),
-      ],
+      controls: this.#controls(choices),
     });
-    const sort = dropdown<TaskSort>(
-      t('Order of the tasks'),
-      [
-        { value: 'name', label: t('by name') },
-        { value: 'lowest', label: t('lowest success first') },
-        { value: 'most', label: t('most rollouts first') },
-      ],
-      choices.sort,
-      (s) => {
-        this.#order = [];
-        this.#choose({ sort: s });
-      },
-    );
     this.element = h(
       'div',
       null,
@@ -101,10 +72,44 @@ export class SuccessView {
             ),
           ),
         ),
-        sort,
+        this.#sortControl(choices),
       ),
       this.#grid,
       this.#more,
+    );
+  }
+  #controls(choices: SuccessChoices): HTMLElement[] {
+    return [
+      dropdown<MeanWindow>(
+        t('Rolling mean'),
+        (['32', '64', '256', '1024'] as const).map((w) => ({ value: w, label: t('mean of {0}', w) })),
+        choices.window,
+        (window) => this.#choose({ window }),
+      ),
+      dropdown<AxisKind>(
+        t('Horizontal axis'),
+        [
+          { value: 'time', label: t('over time') },
+          { value: 'rollouts', label: t('over rollouts') },
+        ],
+        choices.axis,
+        (axis) => this.#choose({ axis }),
+      ),
+    ];
+  }
+  #sortControl(choices: SuccessChoices): HTMLElement {
+    return dropdown<TaskSort>(
+      t('Order of the tasks'),
+      [
+        { value: 'name', label: t('by name') },
+        { value: 'lowest', label: t('lowest success first') },
+        { value: 'most', label: t('most rollouts first') },
+      ],
+      choices.sort,
+      (s) => {
+        this.#order = [];
+        this.#choose({ sort: s });
+      },
     );
   }
   render(m: Model, old: Model | undefined): void {
@@ -207,7 +212,7 @@ export class SuccessView {
       height: large ? 240 : 68,
       compact: !large,
       controls: [rate],
-      ...(large ? { sync: 'run' } : {}),
+      sync: large ? 'run' : undefined,
     });
     return {
       element: h('article', { class: ['card', large && 'card-large'], 'aria-label': family }, chart.element, facts),

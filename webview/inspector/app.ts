@@ -1,7 +1,7 @@
 /** Trajectory inspector: wires the page to the host. */
 import { t } from '../ui/words.js';
 import type { StepView, TrajectoryView } from '../../runtime/protocol/types.js';
-import { Annotator } from '../annotator/annotator.js';
+import { Annotator, type AnnotatorIo } from '../annotator/annotator.js';
 import type { KeptBox } from '../annotator/saver.js';
 import { Commands, type Command } from '../ui/commands.js';
 import { focusFirst } from '../ui/dom.js';
@@ -11,6 +11,7 @@ import { hostErrorOf, type Host, type Init, type Pushed } from '../ui/host.js';
 import { bestContrast } from './contrast.js';
 import { inspectorCommands } from './commands.js';
 import { Page, pageTitle } from './page.js';
+import type { PageActions } from './toolbar.js';
 import { initial, positionOf, reduce, type Change, type InspectorInput, type Kept, type State } from './state.js';
 
 interface Saved extends Kept {
@@ -26,6 +27,7 @@ const followed = ['started', 'step', 'ended', 'group', 'trained', 'closed'] as c
 export class App {
   readonly #host: Host<'inspector'>;
   readonly #frames: Frames;
+  readonly #keys: Commands;
   #state: State;
   #page: Page;
   #annotator: Annotator;
@@ -49,54 +51,10 @@ export class App {
       init.daemon,
       mine,
     );
-    this.#page = new Page(
-      root,
-      this.#frames,
-      {
-        select: (at) => this.#dispatch({ type: 'select', at }),
-        shot: (shot) => this.#dispatch({ type: 'shot', shot }),
-        heat: (on) => this.#dispatch({ type: 'heat', on }),
-        follow: () => this.#dispatch({ type: 'follow' }),
-        siblings: () => this.#state.input.run !== undefined,
-        retry: () => void this.#load(),
-        copy: () => this.#copy(),
-        save: () => this.#saveImage(),
-        text: () => this.#openText(),
-        contrast: () => this.#contrast(),
-        open: (rollout) => this.#open(rollout),
-        compare: (rollout) => this.#compare(rollout),
-        help: () => keys.help(),
-        annotate: () => this.#annotator.toggle(),
-        host: (command) => this.#host.act({ action: 'command', command }),
-        split: (w) => {
-          this.#split = w;
-          this.#save();
-        },
-      },
-      this.#split === undefined ? {} : { split: this.#split },
-    );
-    this.#annotator = new Annotator(
-      {
-        stage: this.#page.stage,
-        tools: this.#page.toolsSlot,
-        stepSlot: this.#page.stepSlot,
-        state: () => this.#state,
-        dispatch: (c) => this.#dispatch(c),
-        request: (m, p, signal) => this.#host.request(m, p, signal),
-        error: hostErrorOf,
-        act: (a) => this.#host.act(a),
-        announce: (words) => this.#page.say(words),
-        keep: () => {
-          clearTimeout(this.#saving);
-          this.#flush();
-        },
-        focusSteps: () => this.#page.focusStrip(),
-        go: (input, known) => this.#move(input, known),
-      },
-      saved?.edits ?? [],
-    );
-    const keys = new Commands([...this.#commands(), ...this.#annotator.commands]);
-    this.#host.on((m) => this.#receive(m, keys));
+    this.#page = new Page(root, this.#frames, this.#pageActions(), { split: this.#split });
+    this.#annotator = new Annotator(this.#annotatorIo(), saved?.edits ?? []);
+    this.#keys = new Commands([...this.#commands(), ...this.#annotator.commands]);
+    this.#host.on((m) => this.#receive(m, this.#keys));
     addEventListener('pagehide', () => {
       this.#annotator.leave();
       this.#flush();
@@ -105,6 +63,48 @@ export class App {
     this.#shown();
     if (init.daemon === 'ready') this.#annotator.resume();
     if (mine?.zoom !== undefined) this.#page.stage.setZoom(mine.zoom);
+  }
+  #pageActions(): PageActions {
+    return {
+      select: (at) => this.#dispatch({ type: 'select', at }),
+      shot: (shot) => this.#dispatch({ type: 'shot', shot }),
+      heat: (on) => this.#dispatch({ type: 'heat', on }),
+      follow: () => this.#dispatch({ type: 'follow' }),
+      siblings: () => this.#state.input.run !== undefined,
+      retry: () => void this.#load(),
+      copy: () => this.#copy(),
+      save: () => this.#saveImage(),
+      text: () => this.#openText(),
+      contrast: () => this.#contrast(),
+      open: (rollout) => this.#open(rollout),
+      compare: (rollout) => this.#compare(rollout),
+      help: () => this.#keys.help(),
+      annotate: () => this.#annotator.toggle(),
+      host: (command) => this.#host.act({ action: 'command', command }),
+      split: (w) => {
+        this.#split = w;
+        this.#save();
+      },
+    };
+  }
+  #annotatorIo(): AnnotatorIo {
+    return {
+      stage: this.#page.stage,
+      tools: this.#page.toolsSlot,
+      stepSlot: this.#page.stepSlot,
+      state: () => this.#state,
+      dispatch: (c) => this.#dispatch(c),
+      request: (m, p, signal) => this.#host.request(m, p, signal),
+      error: hostErrorOf,
+      act: (a) => this.#host.act(a),
+      announce: (words) => this.#page.say(words),
+      keep: () => {
+        clearTimeout(this.#saving);
+        this.#flush();
+      },
+      focusSteps: () => this.#page.focusStrip(),
+      go: (input, known) => this.#move(input, known),
+    };
   }
   #commands(): readonly Command[] {
     return inspectorCommands({
@@ -180,13 +180,13 @@ export class App {
     const { document: _d, ...input } = this.#state.input,
       index = this.#state.view?.steps[this.#state.selected]?.index;
     const saved: Saved = {
-      input: { ...input, ...(index === undefined || this.#state.pinned ? { step: undefined } : { step: index }) },
+      input: { ...input, step: this.#state.pinned ? undefined : index },
       shot: this.#state.shot,
       heat: this.#state.heat,
       pinned: this.#state.pinned,
-      ...(this.#page.stage.zoomed === undefined ? {} : { zoom: this.#page.stage.zoomed }),
-      ...(this.#split === undefined ? {} : { split: this.#split }),
-      ...(this.#annotator.kept.length ? { edits: this.#annotator.kept } : {}),
+      zoom: this.#page.stage.zoomed,
+      split: this.#split,
+      edits: this.#annotator.kept.length ? this.#annotator.kept : undefined,
     };
     this.#host.setState({ ...saved });
   }
@@ -214,7 +214,7 @@ export class App {
     this.#host.act({
       action: 'openText',
       rollout: this.#state.input.rollout,
-      ...(this.#state.input.run === undefined ? {} : { run: this.#state.input.run }),
+      run: this.#state.input.run,
     });
   }
   #open(rollout: string): void {
@@ -280,13 +280,13 @@ export class App {
   #receive(m: Pushed, keys: Commands): void {
     this.#annotator.receive(m);
     if (m.type === 'events' && m.run === this.#state.input.run)
-      this.#dispatch({ type: 'events', events: m.events, ...(m.ended ? { ended: true } : {}) });
+      this.#dispatch({ type: 'events', events: m.events, ended: m.ended });
     else if (m.type === 'daemon') {
       const back = m.state === 'ready' && this.#state.daemon.state !== 'ready';
-      this.#dispatch({ type: 'daemon', state: m.state, ...(m.error ? { error: m.error } : {}) });
+      this.#dispatch({ type: 'daemon', state: m.state, error: m.error });
       if (back && (this.#state.view?.live || !this.#state.view)) void this.#load();
     } else if (m.type === 'show' && m.input.kind === 'inspector' && this.#there(m.input)) {
-      if (m.input.annotate) this.#dispatch({ type: 'annotate', on: true, ...(m.input.queue ? { queue: true } : {}) });
+      if (m.input.annotate) this.#dispatch({ type: 'annotate', on: true, queue: m.input.queue });
     } else if (m.type === 'show' && m.input.kind === 'inspector') {
       // The same document written anew (a file that grew) keeps the step one looks at.
       const again =

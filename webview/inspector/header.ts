@@ -263,8 +263,7 @@ export function errorView(v: TrajectoryView): HTMLElement | undefined {
 const short = (id: string): string => (id.length > 10 ? `…${id.slice(-6)}` : id);
 /** Siblings as chips, this one marked; each opens its trajectory, and the small button compares. */
 export function groupView(g: GroupView, self: string, a: HeaderActions): HTMLElement {
-  const openable = a.siblings(),
-    wins = g.members.filter((m) => m.outcome === 'success').length;
+  const wins = g.members.filter((m) => m.outcome === 'success').length;
   return h(
     'div',
     { class: 'ds-group' },
@@ -277,70 +276,66 @@ export function groupView(g: GroupView, self: string, a: HeaderActions): HTMLEle
     h(
       'ul',
       { 'aria-label': t('Rollouts of this group') },
-      g.members.map((m, i) => {
-        const mine = m.rollout === self;
-        const words = [
-          `${i + 1}: ${outcomeWords[m.outcome]}`,
-          m.reward === undefined ? '' : t('reward {0}', num(m.reward, 2)),
-          m.advantage === undefined ? '' : t('advantage {0}', signed(m.advantage)),
-          steps(m.steps),
-          m.injected ? t('injected from the experience pool') : '',
-          m.retired ? t('retired: {0}', m.retired) : '',
-        ]
-          .filter(Boolean)
-          .join(', ');
-        return h(
-          'li',
-          { class: ['ds-sibling', mine && 'mine', m.retired !== undefined && 'retired'] },
-          h(
-            'button',
-            {
-              class: 'open',
-              type: 'button',
-              title:
-                mine || openable
-                  ? `${words} (${m.rollout})`
-                  : t(
-                      '{0} ({1}). This file holds one rollout of the group; open the run to see the others.',
-                      words,
-                      m.rollout,
-                    ),
-              disabled: !mine && !openable,
-              'aria-current': mine ? 'true' : undefined,
-              on: {
-                click: () => {
-                  if (!mine) a.open(m.rollout);
-                },
-              },
-            },
-            h('span', { class: `ds-outcome ${m.outcome}` }, icon(outcomeIcons[m.outcome], outcomeWords[m.outcome])),
-            h('span', { class: 'id' }, short(m.rollout)),
-            m.reward === undefined
-              ? undefined
-              : h(
-                  'span',
-                  { class: 'number' },
-                  h('span', { class: 'sr-only' }, ' ', t('reward'), ' '),
-                  num(m.reward, 2),
-                ),
-            m.advantage === undefined ? undefined : h('span', { class: 'advantage' }, ` A ${signed(m.advantage)}`),
-            m.injected ? icon('database', t('injected from the experience pool')) : undefined,
-          ),
-          mine || !openable
-            ? undefined
-            : h(
-                'button',
-                {
-                  class: 'compare',
-                  type: 'button',
-                  title: t('Compare side by side'),
-                  'aria-label': t('Compare with rollout {0}', i + 1),
-                  on: { click: () => a.compare(m.rollout) },
-                },
-                icon('split-horizontal'),
-              ),
-        );
-      }),
+      g.members.map((m, i) => sibling(m, i + 1, m.rollout === self, a)),
     ),
   );
 }
+type Member = GroupView['members'][number];
+/** `n`: its number in the group, from 1. `mine`: the one that is shown. */
+function sibling(m: Member, n: number, mine: boolean, a: HeaderActions): HTMLElement {
+  const openable = a.siblings();
+  const words = [
+    `${n}: ${outcomeWords[m.outcome]}`,
+    m.reward === undefined ? '' : t('reward {0}', num(m.reward, 2)),
+    m.advantage === undefined ? '' : t('advantage {0}', signed(m.advantage)),
+    steps(m.steps),
+    m.injected ? t('injected from the experience pool') : '',
+    m.retired ? t('retired: {0}', m.retired) : '',
+  ]
+    .filter(Boolean)
+    .join(', ');
+  return h(
+    'li',
+    { class: ['ds-sibling', mine && 'mine', m.retired !== undefined && 'retired'] },
+    openButton(m, words, mine, openable, a),
+    mine || !openable
+      ? undefined
+      : h(
+          'button',
+          {
+            class: 'compare',
+            type: 'button',
+            title: t('Compare side by side'),
+            'aria-label': t('Compare with rollout {0}', n),
+            on: { click: () => a.compare(m.rollout) },
+          },
+          icon('split-horizontal'),
+        ),
+  );
+}
+const openButton = (m: Member, words: string, mine: boolean, openable: boolean, a: HeaderActions): HTMLElement =>
+  h(
+    'button',
+    {
+      class: 'open',
+      type: 'button',
+      title:
+        mine || openable
+          ? `${words} (${m.rollout})`
+          : t('{0} ({1}). This file holds one rollout of the group; open the run to see the others.', words, m.rollout),
+      disabled: !mine && !openable,
+      'aria-current': mine ? 'true' : undefined,
+      on: {
+        click: () => {
+          if (!mine) a.open(m.rollout);
+        },
+      },
+    },
+    h('span', { class: `ds-outcome ${m.outcome}` }, icon(outcomeIcons[m.outcome], outcomeWords[m.outcome])),
+    h('span', { class: 'id' }, short(m.rollout)),
+    m.reward === undefined
+      ? undefined
+      : h('span', { class: 'number' }, h('span', { class: 'sr-only' }, ' ', t('reward'), ' '), num(m.reward, 2)),
+    m.advantage === undefined ? undefined : h('span', { class: 'advantage' }, ` A ${signed(m.advantage)}`),
+    m.injected ? icon('database', t('injected from the experience pool')) : undefined,
+  );

@@ -13,7 +13,7 @@ import { Announcer } from '../ui/commands.js';
 import { splitter } from '../ui/split.js';
 import { button, progress, setPressed } from '../ui/toolkit.js';
 import { versionSpans, type VersionSpan } from '../ui/versions.js';
-import { bannerView, lackView } from '../ui/banner.js';
+import { bannerView, emptyState } from '../ui/banner.js';
 import { t } from '../ui/words.js';
 import { detailTitle, detailView, saidView, stepWords, type DetailModel } from './detail.js';
 import {
@@ -25,25 +25,9 @@ import {
   outcomeBadge,
   outcomeWords,
   reportView,
-  type HeaderActions,
 } from './header.js';
-import { connectionWords, type Shot, type State } from './state.js';
-
-export interface PageActions extends HeaderActions {
-  select(position: number): void;
-  shot(shot: Shot): void;
-  heat(on: boolean): void;
-  follow(): void;
-  retry(): void;
-  copy(): void;
-  save(): void;
-  text(): void;
-  contrast(): void;
-  help(): void;
-  annotate(): void;
-  host(command: 'startRuntime' | 'showLog'): void;
-  split(width: number): void;
-}
+import { connectionWords, type State } from './state.js';
+import { switches, toolbar, type PageActions } from './toolbar.js';
 
 export class Page {
   readonly stage: Stage;
@@ -94,23 +78,7 @@ export class Page {
       scrolled: (from, to) => this.#time.see(from, to),
     });
     frames.changed = () => this.#strip.refresh();
-    this.#follow = button(t('Follow'), a.follow, {
-      icon: 'pinned',
-      pressed: true,
-      title: t('Go on with the newest step (f)'),
-      keys: 'f',
-    });
-    this.#contrast = button(t('Compare'), a.contrast, {
-      icon: 'split-horizontal',
-      title: t('Side by side with the sibling that differs most (d)'),
-      keys: 'd',
-    });
-    this.#annotate = button(t('Annotate'), a.annotate, {
-      icon: 'edit',
-      pressed: false,
-      title: t('Correct, mark and edit this trajectory; the recording is never changed (e)'),
-      keys: 'e',
-    });
+    [this.#follow, this.#contrast, this.#annotate] = switches(a);
     this.#detail.append(this.#detailTop, this.stepSlot, this.#detailSaid, this.#detailRest);
     this.#head = h(
       'header',
@@ -120,37 +88,7 @@ export class Page {
         { class: 'ds-head-row' },
         this.#badge,
         this.#title,
-        h(
-          'div',
-          { class: 'ds-head-actions', role: 'toolbar', 'aria-label': t('Trajectory') },
-          this.#follow,
-          this.#annotate,
-          this.#contrast,
-          button(t('Copy step as JSON'), a.copy, {
-            kind: 'icon',
-            icon: 'copy',
-            title: t('Copy step as JSON (c)'),
-            keys: 'c',
-          }),
-          button(t('Save screenshot'), a.save, {
-            kind: 'icon',
-            icon: 'device-camera',
-            title: t('Save screenshot… (s)'),
-            keys: 's',
-          }),
-          button(t('Open as text'), a.text, {
-            kind: 'icon',
-            icon: 'go-to-file',
-            title: t('Open as text (t)'),
-            keys: 't',
-          }),
-          button(t('Keyboard shortcuts'), a.help, {
-            kind: 'icon',
-            icon: 'question',
-            title: t('Keyboard shortcuts (?)'),
-            keys: '?',
-          }),
-        ),
+        toolbar(a, this.#follow, this.#annotate, this.#contrast),
       ),
       this.#facts,
       this.#group,
@@ -201,7 +139,7 @@ export class Page {
     const whole = v
       ? undefined
       : s.error
-        ? lackView(
+        ? emptyState(
             'error',
             s.error.message,
             s.error.remedy,
@@ -293,18 +231,9 @@ export class Page {
   #showStep(s: State, v: TrajectoryView, old: State | undefined): void {
     // Asked before anything is changed, when it costs nothing.
     const scrolled = this.#detail.scrollTop;
-    const step = v.steps[s.selected],
-      waiting = v.live
-        ? { icon: 'loading', words: t('Waiting for the first step: the desktop is being reset.'), busy: true }
-        : {
-            icon: 'circle-slash',
-            words:
-              v.row.outcome === 'error'
-                ? t('It ended with an error before its first step.')
-                : t('This trajectory has no steps.'),
-          };
+    const step = v.steps[s.selected];
     this.#film.hidden = v.steps.length === 0;
-    this.stage.update({ shot: s.shot, heat: s.heat, empty: waiting, ...(step ? { step } : {}) });
+    this.stage.update({ shot: s.shot, heat: s.heat, empty: noStepWords(v), step });
     this.#strip.update({
       steps: v.steps,
       marks: this.#marks,
@@ -317,7 +246,7 @@ export class Page {
       numberOf: (p) => (v.steps[p]?.index ?? p) + 1,
       selected: s.selected,
       notes: this.#notesAt,
-      ...(v.threshold === undefined ? {} : { threshold: v.threshold }),
+      threshold: v.threshold,
     });
     if (!step) {
       replace(
@@ -335,7 +264,7 @@ export class Page {
         position: s.selected,
         mark: this.#marks[s.selected],
         hottest: this.#hottest,
-        ...(note ? { note } : {}),
+        note,
       },
       before = old?.view?.steps[old.selected];
     if (before !== step || old?.view?.row !== v.row || old.view.steps.length !== v.steps.length) {
@@ -397,4 +326,15 @@ export class Page {
   }
 }
 
+/** In place of a screenshot. */
+const noStepWords = (v: TrajectoryView): { readonly icon: string; readonly words: string; readonly busy?: boolean } =>
+  v.live
+    ? { icon: 'loading', words: t('Waiting for the first step: the desktop is being reset.'), busy: true }
+    : {
+        icon: 'circle-slash',
+        words:
+          v.row.outcome === 'error'
+            ? t('It ended with an error before its first step.')
+            : t('This trajectory has no steps.'),
+      };
 export const pageTitle = (v: TrajectoryView): string => clip(v.row.instruction, 40);

@@ -89,7 +89,7 @@ export function reduce(s: State, c: Change): State {
     case 'annotation':
       return annotated(s, c.annotation);
     case 'daemon':
-      return { ...s, daemon: { state: c.state, ...(c.error ? { error: c.error } : {}) } };
+      return { ...s, daemon: { state: c.state, error: c.error } };
   }
 }
 

@@ -5,12 +5,12 @@ import { Announcer, Commands } from '../ui/commands.js';
 import type { Host, Init, Pushed } from '../ui/host.js';
 import { button } from '../ui/toolkit.js';
 import { t } from '../ui/words.js';
-import { WhyButton } from './ask.js';
+import { RefusableButton } from './ask.js';
 import { Controller } from './controller.js';
 import { Panel } from './panel.js';
 import { panelActions } from './panelActions.js';
 import { Picture, type Zoom } from './picture.js';
-import type { Deed } from './session.js';
+import type { SessionAction } from './session.js';
 import { reduce, type Message, type State } from './state.js';
 import { Surface } from './surface.js';
 import { TakeOver } from './takeOver.js';
@@ -28,8 +28,8 @@ export class App {
   readonly #spoken = new Announcer();
   readonly #view: LiveView;
   readonly #takeOver: TakeOver;
-  readonly #take: WhyButton;
-  readonly #through: WhyButton;
+  readonly #take: RefusableButton;
+  readonly #through: RefusableButton;
   #s: State;
   #zoom: Zoom;
   #asked = 0;
@@ -57,12 +57,12 @@ export class App {
     this.#panel = new Panel(
       panelActions({ host, control, desktop: () => this.#s.desktop, refused, openRollout, focus }),
     );
-    this.#take = new WhyButton(t('Take Over'), () => this.#takeOver.toggle('human'), refused, {
+    this.#take = new RefusableButton(t('Take Over'), () => this.#takeOver.toggle('human'), refused, {
       icon: 'person',
       key: 'T',
       title: t('The policy waits before its next step and you act'),
     });
-    this.#through = new WhyButton(t('Step Through'), () => this.#takeOver.toggle('step'), refused, {
+    this.#through = new RefusableButton(t('Step Through'), () => this.#takeOver.toggle('step'), refused, {
       icon: 'debug-step-over',
       key: 'S',
       title: t('The policy proposes each step and waits for your consent'),
@@ -147,8 +147,8 @@ export class App {
     if (key === this.#kept) return;
     this.#kept = key;
     this.#host.setState({
-      input: { kind: 'live', desktop, ...(session === undefined ? {} : { session }) },
-      ...(this.#zoom === undefined ? {} : { zoom: this.#zoom }),
+      input: { kind: 'live', desktop, session },
+      zoom: this.#zoom,
     });
   }
   async #load(): Promise<void> {
@@ -280,12 +280,12 @@ export class App {
       this.#spoken.say(t('The proposal is new. Look at it, then press Enter.'));
   }
   #keys(): Commands {
-    const on = (deed: Deed, orElse?: () => void) => (): void => {
-      const b = this.#panel.button(deed);
+    const on = (action: SessionAction, orElse?: () => void) => (): void => {
+      const b = this.#panel.button(action);
       if (this.#control.state && b) b.click();
       else if (!this.#control.state) orElse?.();
     };
-    const click = (b: WhyButton) => (): void => b.element.click(),
+    const click = (b: RefusableButton) => (): void => b.element.click(),
       run = t('Rollout'),
       work = t('In control');
     const c = (

@@ -38,46 +38,14 @@ export function ask(q: Question): Promise<string | undefined> {
   if (d.open) return Promise.resolve(undefined);
   const before = document.activeElement;
   return new Promise((resolve) => {
-    let value = '',
-      answer: string | undefined;
-    const missing = h('p', { class: 'live-missing', role: 'alert' });
-    const yes = (): void => {
-      if (q.field?.required && !value.trim()) {
-        text(missing, q.field.required);
-        line?.input.focus();
-        return;
-      }
-      answer = value.trim();
-      d.close();
-    };
-    const line = q.field
-      ? field(q.field.label, (v) => {
-          value = v;
-          text(missing, '');
-        })
-      : undefined;
-    const content = h(
-      'div',
-      {
-        class: 'live-ask-body',
-        on: {
-          keydown: (e) => {
-            if (e.key === 'Enter' && e.target === line?.input && !e.isComposing) {
-              e.preventDefault();
-              yes();
-            }
-          },
-        },
+    let answer: string | undefined;
+    const content = questionView(
+      q,
+      (text) => {
+        answer = text;
+        d.close();
       },
-      h('p', { id: 'live-ask-says' }, q.says),
-      line?.element,
-      missing,
-      h(
-        'div',
-        { class: 'live-ask-buttons' },
-        button(q.yes, yes, { kind: 'primary', ...(q.icon ? { icon: q.icon } : {}) }),
-        button(t('Cancel'), () => d.close()),
-      ),
+      () => d.close(),
     );
     replace(
       d,
@@ -98,12 +66,47 @@ export function ask(q: Question): Promise<string | undefined> {
       { once: true },
     );
     d.showModal();
-    (line?.input ?? content.querySelector<HTMLElement>('vscode-button'))?.focus();
+    content.querySelector<HTMLElement>('input, vscode-button')?.focus();
   });
+}
+/** What is asked, the field and the two buttons. */
+function questionView(q: Question, answered: (text: string) => void, cancelled: () => void): HTMLElement {
+  let value = '';
+  const missing = h('p', { class: 'live-missing', role: 'alert' });
+  const line = q.field
+    ? field(q.field.label, (v) => {
+        value = v;
+        text(missing, '');
+      })
+    : undefined;
+  const yes = (): void => {
+    if (q.field?.required && !value.trim()) {
+      text(missing, q.field.required);
+      line?.input.focus();
+    } else answered(value.trim());
+  };
+  const enter = (e: KeyboardEvent): void => {
+    if (e.key !== 'Enter' || e.target !== line?.input || e.isComposing) return;
+    e.preventDefault();
+    yes();
+  };
+  return h(
+    'div',
+    { class: 'live-ask-body', on: { keydown: enter } },
+    h('p', { id: 'live-ask-says' }, q.says),
+    line?.element,
+    missing,
+    h(
+      'div',
+      { class: 'live-ask-buttons' },
+      button(q.yes, yes, { kind: 'primary', icon: q.icon }),
+      button(t('Cancel'), cancelled),
+    ),
+  );
 }
 
 /** A button that stays reachable when it cannot be pressed, and then says why: in its tip, and when it is tried. */
-export class WhyButton {
+export class RefusableButton {
   readonly element: HTMLElement;
   readonly #title: string;
   #why: string | undefined;
@@ -128,14 +131,14 @@ export class WhyButton {
       {
         icon: o.icon,
         title: this.#title,
-        ...(o.kind ? { kind: o.kind } : {}),
-        ...(o.key === undefined ? {} : { keys: o.key }),
+        kind: o.kind,
+        keys: o.key,
       },
     );
     if (o.key !== undefined) this.element.append(h('kbd', { 'aria-hidden': 'true' }, o.key));
   }
   /** undefined: it can be pressed. */
-  can(why: string | undefined): void {
+  setRefusal(why: string | undefined): void {
     if (why === this.#why) return;
     this.#why = why;
     this.element.title = why === undefined ? this.#title : t('{0}: not now. {1}.', this.#title, why);

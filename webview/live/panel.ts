@@ -8,21 +8,21 @@ import { h, icon, replace, text } from '../ui/dom.js';
 import { percent } from '../ui/format.js';
 import { button } from '../ui/toolkit.js';
 import { steps as stepsWords, t } from '../ui/words.js';
-import { busyIcon, WhyButton } from './ask.js';
+import { busyIcon, RefusableButton } from './ask.js';
 import {
-  deeds,
+  sessionActions,
   leftWords,
   originIcons,
   originWords,
-  sessionWords,
-  type Deed,
+  type SessionAction,
   type ProposalWatch,
   type Standing,
 } from './session.js';
+import { sessionWords } from './sessionWords.js';
 import { keepView, reportView, type Keeping } from './verdict.js';
 
-export interface PanelDeeds extends Keeping {
-  readonly does: Readonly<Record<Deed, () => void>>;
+export interface PanelActions extends Keeping {
+  readonly does: Readonly<Record<SessionAction, () => void>>;
   refused(why: string): void;
   watchOn(): void;
   openRollout(): void;
@@ -35,7 +35,7 @@ interface Shown {
 }
 
 const buttons: readonly {
-  readonly deed: Deed;
+  readonly action: SessionAction;
   readonly label: string;
   readonly icon: string;
   readonly key?: string;
@@ -43,7 +43,7 @@ const buttons: readonly {
   readonly kind?: 'primary';
 }[] = [
   {
-    deed: 'accept',
+    action: 'accept',
     label: t('Accept'),
     icon: 'check',
     key: 'Enter',
@@ -51,14 +51,14 @@ const buttons: readonly {
     kind: 'primary',
   },
   {
-    deed: 'handBack',
+    action: 'handBack',
     label: t('Hand Back'),
     icon: 'debug-continue',
     key: 'H',
     title: t('The policy goes on from here'),
   },
   {
-    deed: 'pause',
+    action: 'pause',
     label: t('Pause'),
     icon: 'debug-pause',
     key: 'T',
@@ -66,48 +66,48 @@ const buttons: readonly {
     kind: 'primary',
   },
   {
-    deed: 'actYourself',
+    action: 'actYourself',
     label: t('Act Yourself'),
     icon: 'person',
     key: 'T',
     title: t('The policy waits and proposes nothing; you act'),
   },
   {
-    deed: 'stepMode',
+    action: 'stepMode',
     label: t('Step Through'),
     icon: 'debug-step-over',
     key: 'S',
     title: t('The policy proposes each step and waits for your consent'),
   },
   {
-    deed: 'finish',
+    action: 'finish',
     label: t('Finish'),
     icon: 'pass',
     key: 'F',
     title: t('Ends it: the verifier judges what is on the desktop'),
   },
-  { deed: 'wait', label: t('Wait'), icon: 'watch', key: 'W', title: t('Records a wait: here the screen needs time') },
+  { action: 'wait', label: t('Wait'), icon: 'watch', key: 'W', title: t('Records a wait: here the screen needs time') },
   {
-    deed: 'answer',
+    action: 'answer',
     label: t('Answer…'),
     icon: 'comment',
     key: 'A',
     title: t('Ends it with an answer, for tasks that ask a question'),
   },
   {
-    deed: 'cannot',
+    action: 'cannot',
     label: t('Cannot Be Done…'),
     icon: 'circle-slash',
     title: t('Ends it by saying that the task is impossible, which is right for some'),
   },
   {
-    deed: 'drop',
+    action: 'drop',
     label: t('Leave Out Last Step'),
     icon: 'discard',
     key: 'X',
     title: t('The last step is left out of the recording; the desktop stays as it is'),
   },
-  { deed: 'discard', label: t('Discard…'), icon: 'trash', title: t('Ends it and keeps nothing') },
+  { action: 'discard', label: t('Discard…'), icon: 'trash', title: t('Ends it and keeps nothing') },
 ];
 
 export class Panel {
@@ -117,7 +117,7 @@ export class Panel {
   readonly #now = h('div', { class: 'live-now' });
   readonly #word = h('h2', null);
   readonly #says = h('p', null);
-  readonly #does: ReadonlyMap<Deed, WhyButton>;
+  readonly #does: ReadonlyMap<SessionAction, RefusableButton>;
   readonly #buttons: HTMLElement;
   readonly #proposal = h('section', {
     class: 'live-proposal',
@@ -129,22 +129,22 @@ export class Panel {
   readonly #count = h('h3', null);
   readonly #doing = h('div', { class: 'live-doing' });
   readonly #list: HTMLElement;
-  readonly #deeds: PanelDeeds;
+  readonly #actions: PanelActions;
   #word1 = '';
   #drawn: readonly string[] = [];
   #proposed = '';
   #ended = '';
 
-  constructor(d: PanelDeeds) {
-    this.#deeds = d;
+  constructor(d: PanelActions) {
+    this.#actions = d;
     this.#does = new Map(
       buttons.map((b) => [
-        b.deed,
-        new WhyButton(b.label, d.does[b.deed], (why) => d.refused(why), {
+        b.action,
+        new RefusableButton(b.label, d.does[b.action], (why) => d.refused(why), {
           icon: b.icon,
           title: b.title,
-          ...(b.key === undefined ? {} : { key: b.key }),
-          ...(b.kind ? { kind: b.kind } : {}),
+          key: b.key,
+          kind: b.kind,
         }),
       ]),
     );
@@ -172,9 +172,9 @@ export class Panel {
     );
   }
 
-  /** The button of a deed that the panel offers now. */
-  button(deed: Deed): HTMLElement | undefined {
-    const b = this.#does.get(deed)?.element;
+  /** The button of an action that the panel offers now. */
+  button(action: SessionAction): HTMLElement | undefined {
+    const b = this.#does.get(action)?.element;
     return b && !b.hidden && !this.element.hidden ? b : undefined;
   }
 
@@ -201,15 +201,15 @@ export class Panel {
       this.#now.dataset['tone'] = w.tone;
     }
     text(this.#says, c.mode === 'verifying' || c.mode === 'ended' ? w.says : (v.asking ?? w.says));
-    const can = deeds(c, s),
+    const can = sessionActions(c, s),
       busy = v.asking === undefined ? undefined : t('Something else is being asked of the runtime');
-    for (const [deed, b] of this.#does) {
-      b.element.hidden = !can.has(deed);
-      b.can(busy ?? can.get(deed));
+    for (const [action, b] of this.#does) {
+      b.element.hidden = !can.has(action);
+      b.setRefusal(busy ?? can.get(action));
     }
     const primary = c.purpose === 'record' ? 'finish' : c.mode === 'human' ? 'handBack' : undefined;
-    for (const deed of ['finish', 'handBack'] as const)
-      this.#does.get(deed)!.element.setAttribute('appearance', deed === primary ? 'primary' : 'secondary');
+    for (const action of ['finish', 'handBack'] as const)
+      this.#does.get(action)!.element.setAttribute('appearance', action === primary ? 'primary' : 'secondary');
     this.#buttons.hidden = can.size === 0;
     this.#showProposal(v);
     this.#showSteps(c);
@@ -295,18 +295,18 @@ export class Panel {
       this.#after,
       report?.checks.length ? reportView(report) : undefined,
       c.purpose === 'record'
-        ? keepView(c, Boolean(s.discarded || s.forgotten), this.#deeds)
+        ? keepView(c, Boolean(s.discarded || s.forgotten), this.#actions)
         : h(
             'div',
             { class: 'live-buttons' },
-            button(t('Watch On'), () => this.#deeds.watchOn(), {
+            button(t('Watch On'), () => this.#actions.watchOn(), {
               icon: 'eye',
               kind: 'primary',
               title: t('Back to watching the desktop'),
             }),
             rollout === undefined
               ? undefined
-              : button(t('Open Trajectory'), () => this.#deeds.openRollout(), {
+              : button(t('Open Trajectory'), () => this.#actions.openRollout(), {
                   icon: 'open-preview',
                   title: t('Step by step, in the inspector'),
                 }),

@@ -3,8 +3,8 @@ import type { Host } from '../ui/host.js';
 import { t } from '../ui/words.js';
 import { ask } from './ask.js';
 import type { Controller } from './controller.js';
-import type { PanelDeeds } from './panel.js';
-import { mayAct, type Deed } from './session.js';
+import type { PanelActions } from './panel.js';
+import { mayAct, type SessionAction } from './session.js';
 
 export interface PanelActionsOptions {
   readonly host: Host<'live'>;
@@ -16,9 +16,9 @@ export interface PanelActionsOptions {
   focus(): void;
 }
 
-export function panelActions(o: PanelActionsOptions): PanelDeeds {
-  const { control: c, host } = o;
-  const does: Record<Deed, () => void> = {
+function sessionActionsOf(o: PanelActionsOptions): Record<SessionAction, () => void> {
+  const { control: c } = o;
+  return {
     accept: () => {
       if (!c.accept(performance.now(), true)) o.refused(t('This proposal has only just come: look at it first'));
     },
@@ -51,16 +51,19 @@ export function panelActions(o: PanelActionsOptions): PanelDeeds {
           icon: 'circle-slash',
           field: { label: t('Reason (may be empty)') },
         },
-        (reason) => ({ type: 'fail', ...(reason ? { reason } : {}) }),
+        (reason) => ({ type: 'fail', reason: reason || undefined }),
       ),
     discard: () => void discard(c),
   };
+}
+export function panelActions(o: PanelActionsOptions): PanelActions {
+  const { control: c, host } = o;
   return {
-    does,
+    does: sessionActionsOf(o),
     refused: (why) => o.refused(why),
     discard: () => void discard(c),
     openRollout: () => o.openRollout(),
-    keep: (pool, note, tags) => void c.keep({ pool, ...(note ? { note } : {}), ...(tags.length ? { tags } : {}) }),
+    keep: (pool, note, tags) => void c.keep({ pool, note: note || undefined, tags: tags.length ? tags : undefined }),
     override: (note, tags) =>
       void ask({
         title: t('Add to the pool anyway'),
@@ -72,7 +75,7 @@ export function panelActions(o: PanelActionsOptions): PanelDeeds {
         field: { label: t('Reason'), required: t('A reason is needed.') },
       }).then((reason) => {
         if (reason)
-          void c.keep({ pool: 'override', reason, ...(note ? { note } : {}), ...(tags.length ? { tags } : {}) });
+          void c.keep({ pool: 'override', reason, note: note || undefined, tags: tags.length ? tags : undefined });
       }),
     open: (rollout) => {
       if (c.state) host.act({ action: 'openTrajectory', run: c.state.run, rollout, beside: true });
@@ -80,8 +83,7 @@ export function panelActions(o: PanelActionsOptions): PanelDeeds {
     annotate: (rollout) => {
       if (c.state) host.act({ action: 'annotate', run: c.state.run, rollout });
     },
-    again: () =>
-      host.act({ action: 'command', command: 'recordDemonstration', ...(c.state ? { argument: c.state.run } : {}) }),
+    again: () => host.act({ action: 'command', command: 'recordDemonstration', argument: c.state?.run }),
     watchOn: () => {
       c.show(o.desktop(), undefined);
       o.focus();

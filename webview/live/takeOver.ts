@@ -1,7 +1,7 @@
 /** The wish to take a rollout over: carried out at once, or as soon as there is one that can be taken. */
 import { t } from '../ui/words.js';
 import type { Controller } from './controller.js';
-import { takesOverSoon, whyNotTakeOver } from './session.js';
+import { takesOverSoon, takeOverRefusal } from './session.js';
 import type { State } from './state.js';
 
 export type TakeOverMode = 'human' | 'step';
@@ -40,7 +40,7 @@ export class TakeOver {
     this.#wish = this.#wish?.mode === mode ? undefined : { mode };
     if (this.#wish)
       this.#o.refused(
-        [t('It is yours as soon as a rollout can be taken over.'), whyNotTakeOver(this.#o.state())]
+        [t('It is yours as soon as a rollout can be taken over.'), takeOverRefusal(this.#o.state())]
           .filter(Boolean)
           .join(' '),
       );
@@ -56,7 +56,7 @@ export class TakeOver {
       rollout !== undefined &&
       w.asked !== rollout &&
       this.#o.control.asking === undefined &&
-      whyNotTakeOver(this.#o.state()) === undefined
+      takeOverRefusal(this.#o.state()) === undefined
     ) {
       this.#wish = { mode: w.mode, asked: rollout };
       this.#takeNow(w.mode);

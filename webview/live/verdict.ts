@@ -93,48 +93,7 @@ export function keepView(c: ControlState, discarded: boolean, k: Keeping): HTMLE
     icon: 'trash',
     title: kept ? t('Takes it out of the pool and tags it “discarded”') : t('Nothing is kept'),
   });
-  const opens = kept
-    ? [
-        button(t('Open Trajectory'), () => k.open(kept.rollout), {
-          icon: 'open-preview',
-          title: t('Step by step, in the inspector'),
-        }),
-        button(t('Annotate'), () => k.annotate(kept.rollout), {
-          icon: 'edit',
-          title: t('Correct, trim or mark its steps'),
-        }),
-      ]
-    : [];
-  const choices = kept
-    ? success
-      ? [
-          button(t('Save Note'), () => k.keep('auto', note, tagsOf(tags)), {
-            icon: 'save',
-            title: t('Keeps the note and the tags with the demonstration'),
-          }),
-        ]
-      : []
-    : success
-      ? [
-          button(t('Keep'), () => k.keep('auto', note, tagsOf(tags)), {
-            icon: 'save',
-            kind: 'primary',
-            title: t('Keeps it; it joins the experience pool'),
-          }),
-        ]
-      : [
-          button(t('Keep'), () => k.keep('never', note, tagsOf(tags)), {
-            icon: 'save',
-            kind: 'primary',
-            title: t('Keeps it in the run, never in the experience pool'),
-          }),
-          button(t('Add to Pool Anyway…'), () => k.override(note, tagsOf(tags)), {
-            icon: 'database',
-            title: t(
-              'Keeps it and lets training learn from it although the verifier did not confirm it; needs a reason',
-            ),
-          }),
-        ];
+  const typed = (): Typed => ({ note, tags: tagsOf(tags) });
   return h(
     'div',
     { class: 'live-keep' },
@@ -142,10 +101,42 @@ export function keepView(c: ControlState, discarded: boolean, k: Keeping): HTMLE
     h(
       'div',
       { class: 'live-buttons' },
-      choices,
-      opens,
+      kept ? (success ? saveNoteButton(k, typed) : []) : keepButtons(success, k, typed),
+      kept ? openButtons(kept.rollout, k) : [],
       kept && !success ? undefined : discard,
       kept ? again : undefined,
     ),
   );
 }
+interface Typed {
+  readonly note: string;
+  readonly tags: string[];
+}
+const openButtons = (rollout: string, k: Keeping): HTMLElement[] => [
+  button(t('Open Trajectory'), () => k.open(rollout), {
+    icon: 'open-preview',
+    title: t('Step by step, in the inspector'),
+  }),
+  button(t('Annotate'), () => k.annotate(rollout), {
+    icon: 'edit',
+    title: t('Correct, trim or mark its steps'),
+  }),
+];
+const keepButton = (k: Keeping, pool: 'auto' | 'never', typed: () => Typed, title: string): HTMLElement =>
+  button(t('Keep'), () => k.keep(pool, typed().note, typed().tags), { icon: 'save', kind: 'primary', title });
+/** Of a demonstration that is kept already. */
+const saveNoteButton = (k: Keeping, typed: () => Typed): HTMLElement =>
+  button(t('Save Note'), () => k.keep('auto', typed().note, typed().tags), {
+    icon: 'save',
+    title: t('Keeps the note and the tags with the demonstration'),
+  });
+const keepButtons = (success: boolean, k: Keeping, typed: () => Typed): HTMLElement[] =>
+  success
+    ? [keepButton(k, 'auto', typed, t('Keeps it; it joins the experience pool'))]
+    : [
+        keepButton(k, 'never', typed, t('Keeps it in the run, never in the experience pool')),
+        button(t('Add to Pool Anyway…'), () => k.override(typed().note, typed().tags), {
+          icon: 'database',
+          title: t('Keeps it and lets training learn from it although the verifier did not confirm it; needs a reason'),
+        }),
+      ];

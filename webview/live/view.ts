@@ -4,11 +4,12 @@ import type { Announcer } from '../ui/commands.js';
 import { h, icon, replace, text } from '../ui/dom.js';
 import { button, setPressed } from '../ui/toolkit.js';
 import { around, t } from '../ui/words.js';
-import { busyIcon, type WhyButton } from './ask.js';
+import { busyIcon, type RefusableButton } from './ask.js';
 import type { Controller } from './controller.js';
 import type { Panel } from './panel.js';
 import type { Marked, Picture } from './picture.js';
-import { proposalWords, recordedWords, sessionWords, takesOverSoon, whyNotTakeOver } from './session.js';
+import { proposalWords, recordedWords, takesOverSoon, takeOverRefusal } from './session.js';
+import { sessionWords } from './sessionWords.js';
 import { outcomeWords, stateWords, stepWords, type State, type Words } from './state.js';
 import type { Surface } from './surface.js';
 import type { TakeOverMode } from './takeOver.js';
@@ -22,8 +23,8 @@ export interface LiveParts {
   readonly surface: Surface;
   readonly control: Controller;
   readonly panel: Panel;
-  readonly take: WhyButton;
-  readonly through: WhyButton;
+  readonly take: RefusableButton;
+  readonly through: RefusableButton;
   readonly open: HTMLElement;
 }
 
@@ -32,8 +33,8 @@ export class LiveView {
   readonly #surface: Surface;
   readonly #control: Controller;
   readonly #panel: Panel;
-  readonly #take: WhyButton;
-  readonly #through: WhyButton;
+  readonly #take: RefusableButton;
+  readonly #through: RefusableButton;
   readonly #open: HTMLElement;
   readonly #spoken: Announcer;
   readonly #title = h('h1', { class: 'live-name' });
@@ -125,16 +126,7 @@ export class LiveView {
       r = s.row,
       seen = s.pictureAt !== undefined;
     const inSession = k.session !== undefined,
-      w: Words = c
-        ? sessionWords(c, k.standing)
-        : k.standing.forgotten
-          ? {
-              icon: 'debug-stop',
-              word: t('Over'),
-              says: t('The runtime does not know this session any more.'),
-              still: true,
-            }
-          : stateWords(s);
+      w = this.#words(s);
     text(this.#title, c?.purpose === 'record' ? t('Recording a demonstration') : nameOf(s.desktop));
     if (this.#state.dataset['word'] !== w.word) {
       this.#state.dataset['word'] = w.word;
@@ -146,7 +138,7 @@ export class LiveView {
     this.#panel.element.hidden = c === undefined;
     for (const b of [this.#take, this.#through]) {
       b.element.hidden = inSession;
-      b.can(k.taking ? undefined : (k.asking ?? (takesOverSoon(s) ? undefined : whyNotTakeOver(s))));
+      b.setRefusal(k.taking ? undefined : (k.asking ?? (takesOverSoon(s) ? undefined : takeOverRefusal(s))));
     }
     setPressed(this.#take.element, wish === 'human');
     setPressed(this.#through.element, wish === 'step');
@@ -162,28 +154,38 @@ export class LiveView {
         h('p', null, w.still || c?.mode === 'starting' ? w.says : t('Waiting for the first picture…')),
       );
     this.#picture.element.hidden = !seen;
-    const marked = this.#marked();
-    this.#picture.show(
-      marked,
-      [
-        nameOf(s.desktop),
-        w.word,
-        ...(marked
-          ? [
-              marked.proposal === undefined
-                ? t('last action: {0}', actionsWords(marked.actions))
-                : t('proposed: {0}', actionsWords(marked.actions)),
-            ]
-          : []),
-      ].join(', '),
-      w.still,
-    );
+    const marked = this.#showPicture(s, w);
     this.#picture.hold(k.mayAct);
     this.#surface.enable(k.mayAct && this.#picture.worksOn && seen);
     this.#showStrip(seen);
     this.#showNotice();
     if (c) this.#panel.render({ c, s: k.standing, asking: k.asking, proposal: k.proposal.state });
     if (c?.proposal && marked?.proposal !== undefined) requestAnimationFrame((at) => k.proposal.drawn(at));
+  }
+  #words(s: State): Words {
+    const k = this.#control;
+    if (k.state) return sessionWords(k.state, k.standing);
+    return k.standing.forgotten
+      ? {
+          icon: 'debug-stop',
+          word: t('Over'),
+          says: t('The runtime does not know this session any more.'),
+          still: true,
+        }
+      : stateWords(s);
+  }
+  /** The picture with what was done or is proposed on it. */
+  #showPicture(s: State, w: Words): Marked | undefined {
+    const marked = this.#marked();
+    const words = [nameOf(s.desktop), w.word];
+    if (marked)
+      words.push(
+        marked.proposal === undefined
+          ? t('last action: {0}', actionsWords(marked.actions))
+          : t('proposed: {0}', actionsWords(marked.actions)),
+      );
+    this.#picture.show(marked, words.join(', '), w.still);
+    return marked;
   }
   #showFacts(says: string): void {
     const s = this.#s,

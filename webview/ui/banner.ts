@@ -16,7 +16,7 @@ export function bannerView(
   );
 }
 /** In place of the page's content: what is the matter and what to do next. */
-export function lackView(name: string, message: string, remedy: string, ...more: Child[]): HTMLElement {
+export function emptyState(name: string, message: string, remedy: string, ...more: Child[]): HTMLElement {
   return h(
     'div',
     { class: 'ds-lack', role: 'alert' },

@@ -1,26 +1,17 @@
 /**
  * A chart: uPlot's canvas, a legend that reads out values, a keyboard cursor, a sentence for screen readers and the
- * numbers as a table. The only file that knows uPlot. Drawn by a Painter, so off screen it costs nothing.
+ * numbers as a table. With its axes, series and ink the only place that knows uPlot. Drawn by a Painter, so off screen it costs nothing.
  */
 import uPlot from 'uplot';
+import { axesOf } from './chartAxes.js';
 import { chartLegend, swatch, type Legend } from './chartLegend.js';
 import { drawMarks, drawPoints } from './chartInk.js';
-import {
-  durationTicks,
-  joinOnX,
-  moveCursor,
-  nearest,
-  niceTicks,
-  robustRange,
-  valueAt,
-  type Cell,
-  type Range,
-} from './chartMath.js';
+import { joinOnX, moveCursor, nearest, robustRange, valueAt, type Cell, type Range } from './chartMath.js';
 import type { Painted, Painter } from './chartPainter.js';
 import { columnsOf, isEmpty, shapeOf, type ChartSpec } from './chartSpec.js';
 import { chartTable } from './chartTable.js';
 import { seriesOf } from './chartSeries.js';
-import { theme, type Theme } from './chartTheme.js';
+import { theme } from './chartTheme.js';
 import { h, replace, text } from './dom.js';
 import { button, setPressed } from './toolkit.js';
 import { t, whole } from './words.js';
@@ -216,34 +207,10 @@ export class Chart {
       series,
       bands,
       scales: { x: { time: false, range: () => this.#xRange() }, y: { range: () => [this.#y.min, this.#y.max] } },
-      axes: this.#axes(spec, t, font),
+      axes: axesOf(() => this.#spec ?? spec, { theme: t, font, height: this.#o.height, compact }),
       cursor: this.#cursorOptions(compact),
       hooks: this.#hooks(font, compact),
     };
-  }
-  #axes(spec: ChartSpec, t: Theme, font: string): uPlot.Axis[] {
-    const line = { stroke: t.grid, width: 1 },
-      axis = { stroke: t.dim, font, grid: line, ticks: { ...line, size: 4 }, gap: 3 };
-    const compact = this.#o.compact === true;
-    return [
-      {
-        ...axis,
-        show: !compact,
-        size: 26,
-        splits: (u, _i, min, max) => this.#xTicks(min, max, u.width),
-        values: (_u, splits) => this.#xNames(splits),
-        ...(spec.x.kind === 'time' ? {} : { label: spec.x.label, labelFont: font, labelSize: 18, labelGap: 0 }),
-      },
-      {
-        ...axis,
-        show: !compact,
-        size: (_u, values) =>
-          12 + Math.round(t.fontPx * 0.5 * Math.max(3, ...(values ?? []).map((v) => String(v).length))),
-        splits: (_u, _i, min, max) =>
-          niceTicks(min, max, Math.max(2, Math.floor(this.#o.height / 38)), spec.y.integers),
-        values: (_u, splits) => splits.map((v) => spec.y.format(v)),
-      },
-    ];
   }
   #cursorOptions(compact: boolean): uPlot.Cursor {
     return {
@@ -303,19 +270,6 @@ export class Chart {
   }
   #xRange(): [number, number] {
     return this.#zoom ? [this.#zoom.min, this.#zoom.max] : this.#whole();
-  }
-  #xTicks(min: number, max: number, width: number): number[] {
-    const spec = this.#spec!,
-      wanted = Math.max(2, Math.floor(width / (spec.x.kind === 'bins' ? 64 : 90)));
-    if (spec.x.names) return spec.x.names.map((_, i) => i + 0.5);
-    return spec.x.kind === 'time' ? durationTicks(min, max, wanted) : niceTicks(min, max, wanted, true);
-  }
-  #xNames(splits: readonly number[]): string[] {
-    const { x } = this.#spec!,
-      step = splits.length > 1 ? splits[1]! - splits[0]! : (splits[0] ?? 0) % 60_000 === 0 ? 60_000 : 1000;
-    return splits.map((v) =>
-      x.names ? (x.names[Math.floor(v)] ?? '') : x.edges ? x.format(x.edges[Math.round(v)] ?? NaN) : x.tick(v, step),
-    );
   }
   #zoomTo(r: Range | undefined): void {
     this.#zoom = r;

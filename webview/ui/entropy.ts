@@ -25,8 +25,8 @@ export function markSteps(steps: readonly StepView[], threshold: number | undefi
     .sort((a, b) => b - a);
   const cut = known[Math.max(0, Math.ceil(known.length * highShare) - 1)];
   return steps.map((x) => ({
-    ...(x.entropy !== undefined && Number.isFinite(x.entropy) ? { entropy: x.entropy } : {}),
-    ...(x.kept === undefined ? {} : { kept: x.kept }),
+    entropy: x.entropy !== undefined && Number.isFinite(x.entropy) ? x.entropy : undefined,
+    kept: x.kept,
     high:
       x.entropy !== undefined &&
       cut !== undefined &&
@@ -108,11 +108,11 @@ export function timeline(
       height: o.height - top,
       high: part.some((m) => m.high),
       peak,
-      ...(entropy === undefined ? {} : { entropy }),
-      ...(kept === undefined ? {} : { kept }),
+      entropy,
+      kept,
     });
   }
-  return { bars, slot, perBar, max, width, ...(o.threshold === undefined ? {} : { thresholdY: yOf(o.threshold) }) };
+  return { bars, slot, perBar, max, width, thresholdY: o.threshold === undefined ? undefined : yOf(o.threshold) };
 }
 /** Highest entropies in pieces small enough to spread as arguments. */
 function chunkMax(marks: readonly StepMark[]): number[] {

@@ -197,22 +197,7 @@ export class Filmstrip {
     flag: string | undefined,
     note: StepNote | undefined,
   ): HTMLElement {
-    const a = step.actions[0],
-      selected = i === this.#model.selected;
-    const label = [
-      actionsWords(step.actions),
-      mark?.entropy === undefined ? '' : entropyWords(num(mark.entropy), mark.high),
-      mark?.kept === undefined ? '' : mark.kept ? t('kept') : t('dropped by the mask'),
-      step.origin === 'policy'
-        ? step.version === undefined
-          ? ''
-          : t('policy version {0}', step.version)
-        : t('by {0}', originWords[step.origin]),
-      noteWords(note),
-      flag ?? '',
-    ]
-      .filter(Boolean)
-      .join(', ');
+    const selected = i === this.#model.selected;
     return h(
       'div',
       {
@@ -232,44 +217,78 @@ export class Filmstrip {
         data: { at: i },
         'data-vscode-context': this.#actions.context(step),
       },
-      h(
-        'div',
-        {
-          class: 'ds-thumb',
-          'aria-hidden': 'true',
-          style: {
-            '--aspect':
-              step.frame.width > 0 && step.frame.height > 0 ? `${step.frame.width} / ${step.frame.height}` : '16 / 10',
-          },
-        },
-        thumb && 'uri' in thumb
-          ? picture(thumb.uri)
-          : h(
-              'span',
-              { class: 'ds-no-thumb', title: thumb?.missing },
-              thumb ? icon('file-media') : undefined,
-              thumb ? h('span', null, t('no picture')) : undefined,
-            ),
-      ),
+      thumbView(step, thumb),
       noteChips(note),
-      h(
-        'div',
-        { class: 'ds-shot-line', title: label },
-        h('span', { class: 'sr-only' }, t('Step'), ' '),
-        h('span', { class: 'ds-shot-number' }, step.index + 1),
-        ' ',
-        a ? icon(actionIcon(a)) : undefined,
-        h('span', { class: 'ds-shot-name' }, a ? actionName(a) : t('no action')),
-        step.origin === 'policy' ? undefined : icon(originIcons[step.origin]),
-        note?.changed ? icon('edit') : undefined,
-        h('span', { class: 'sr-only' }, `: ${label}`),
-        flag === undefined ? undefined : icon('diff-modified'),
-        mark?.high ? h('span', { class: 'ds-diamond', 'aria-hidden': 'true' }, '◆') : undefined,
-      ),
+      captionView(step, mark, flag, note),
     );
   }
 }
 
+/** A step in words, for its tip and for screen readers. */
+const labelOf = (
+  step: StepView,
+  mark: StepMark | undefined,
+  flag: string | undefined,
+  note: StepNote | undefined,
+): string =>
+  [
+    actionsWords(step.actions),
+    mark?.entropy === undefined ? '' : entropyWords(num(mark.entropy), mark.high),
+    mark?.kept === undefined ? '' : mark.kept ? t('kept') : t('dropped by the mask'),
+    step.origin === 'policy'
+      ? step.version === undefined
+        ? ''
+        : t('policy version {0}', step.version)
+      : t('by {0}', originWords[step.origin]),
+    noteWords(note),
+    flag ?? '',
+  ]
+    .filter(Boolean)
+    .join(', ');
+const thumbView = (step: StepView, thumb: ReturnType<Frames['thumb']>): HTMLElement =>
+  h(
+    'div',
+    {
+      class: 'ds-thumb',
+      'aria-hidden': 'true',
+      style: {
+        '--aspect':
+          step.frame.width > 0 && step.frame.height > 0 ? `${step.frame.width} / ${step.frame.height}` : '16 / 10',
+      },
+    },
+    thumb && 'uri' in thumb
+      ? picture(thumb.uri)
+      : h(
+          'span',
+          { class: 'ds-no-thumb', title: thumb?.missing },
+          thumb ? icon('file-media') : undefined,
+          thumb ? h('span', null, t('no picture')) : undefined,
+        ),
+  );
+/** Number, action and marks under the picture. */
+function captionView(
+  step: StepView,
+  mark: StepMark | undefined,
+  flag: string | undefined,
+  note: StepNote | undefined,
+): HTMLElement {
+  const a = step.actions[0],
+    label = labelOf(step, mark, flag, note);
+  return h(
+    'div',
+    { class: 'ds-shot-line', title: label },
+    h('span', { class: 'sr-only' }, t('Step'), ' '),
+    h('span', { class: 'ds-shot-number' }, step.index + 1),
+    ' ',
+    a ? icon(actionIcon(a)) : undefined,
+    h('span', { class: 'ds-shot-name' }, a ? actionName(a) : t('no action')),
+    step.origin === 'policy' ? undefined : icon(originIcons[step.origin]),
+    note?.changed ? icon('edit') : undefined,
+    h('span', { class: 'sr-only' }, `: ${label}`),
+    flag === undefined ? undefined : icon('diff-modified'),
+    mark?.high ? h('span', { class: 'ds-diamond', 'aria-hidden': 'true' }, '◆') : undefined,
+  );
+}
 /** Marks of a person over the picture: shape and word. */
 function noteChips(note: StepNote | undefined): HTMLElement | undefined {
   if (!note || (!note.deleted && note.marks.length === 0)) return undefined;

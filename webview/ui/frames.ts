@@ -27,7 +27,7 @@ export class Frames {
   /** Where frames are: the run whose daemon makes thumbnails (none for a file) and the folder of the full pictures. */
   open(run: string | undefined, dir: string): void {
     if (run === this.#source.run && dir === this.#source.dir) return;
-    this.#source = { dir, ...(run === undefined ? {} : { run }) };
+    this.#source = { dir, run };
     this.#thumbs.clear();
     this.#asked.clear();
     this.#full.clear();

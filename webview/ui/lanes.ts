@@ -5,9 +5,9 @@
 import type { Lanes } from '../../runtime/protocol/types.js';
 import type { Painted, Painter } from './chartPainter.js';
 import { h, replace, text } from './dom.js';
-import { activityWord, kindName, makeFills, paintAxis, paintLanes, prepare, type Fills } from './lanesInk.js';
+import { makeFills, paintAxis, paintLanes, prepare, type Fills } from './lanesInk.js';
 import { fillLegend } from './lanesLegend.js';
-import { spanWords } from './lanesWords.js';
+import { spanWords, summaryWords } from './lanesWords.js';
 import {
   clampWindow,
   followWindow,
@@ -15,9 +15,9 @@ import {
   moveSpan,
   panWindow,
   rowAt,
-  shares,
   spanAt,
   syncBands,
+  windowOn,
   zoomWindow,
   type Layout,
   type Window,
@@ -69,40 +69,8 @@ export class LanesView {
 
   constructor(o: LanesOptions) {
     this.#o = o;
-    this.#body = h(
-      'div',
-      {
-        class: 'lanes-body',
-        tabindex: 0,
-        role: 'application',
-        'aria-roledescription': t('timeline'),
-        'aria-label': t('Utilisation lanes'),
-        'aria-describedby': 'lanes-summary lanes-keys',
-        on: {
-          keydown: (e) => this.#key(e),
-          focus: () => this.#painted.invalidate(true),
-          blur: () => {
-            this.#cursor = undefined;
-            this.#say();
-            this.#painted.invalidate(true);
-          },
-          scroll: () => this.#painted.invalidate(true),
-        },
-      },
-      this.#space,
-    );
-    this.#body.addEventListener('wheel', (e) => this.#wheel(e), { passive: false });
-    this.#canvas.addEventListener('pointerdown', (e) => this.#down(e));
-    this.#canvas.addEventListener('pointermove', (e) => this.#move(e));
-    this.#canvas.addEventListener('pointerup', (e) => this.#up(e));
-    this.#canvas.addEventListener('pointerleave', () => {
-      if (!this.#drag && document.activeElement !== this.#body) {
-        this.#cursor = undefined;
-        this.#say();
-        this.#painted.invalidate(true);
-      }
-    });
-    this.#canvas.addEventListener('dblclick', () => this.#open());
+    this.#body = this.#makeBody();
+    this.#listen();
     this.#follow = button(t('Follow live'), () => this.setFollow(!this.#following, true), {
       icon: 'debug-line-by-line',
       pressed: false,
@@ -111,19 +79,7 @@ export class LanesView {
     this.element = h(
       'div',
       { class: 'lanes' },
-      h(
-        'div',
-        { class: 'lanes-tools' },
-        this.#follow,
-        button(t('Zoom in'), () => this.#zoom(0.5, 0.5), { kind: 'icon', icon: 'zoom-in', title: t('Zoom in (+)') }),
-        button(t('Zoom out'), () => this.#zoom(2, 0.5), { kind: 'icon', icon: 'zoom-out', title: t('Zoom out (-)') }),
-        button(t('Whole run'), () => this.#show(this.#limits), {
-          kind: 'icon',
-          icon: 'screen-full',
-          title: t('Whole run (0)'),
-        }),
-        this.#legend,
-      ),
+      this.#toolbar(),
       this.#axis,
       this.#body,
       this.#empty,
@@ -135,6 +91,52 @@ export class LanesView {
     this.#painted = o.painter.add(this.element, () => this.#draw());
     new ResizeObserver(() => this.#painted.invalidate(true)).observe(this.#body);
     this.#say();
+  }
+
+  #makeBody(): HTMLElement {
+    return h(
+      'div',
+      {
+        class: 'lanes-body',
+        tabindex: 0,
+        role: 'application',
+        'aria-roledescription': t('timeline'),
+        'aria-label': t('Utilisation lanes'),
+        'aria-describedby': 'lanes-summary lanes-keys',
+        on: {
+          keydown: (e) => this.#key(e),
+          focus: () => this.#painted.invalidate(true),
+          blur: () => this.#clearCursor(),
+          scroll: () => this.#painted.invalidate(true),
+        },
+      },
+      this.#space,
+    );
+  }
+  #listen(): void {
+    this.#body.addEventListener('wheel', (e) => this.#wheel(e), { passive: false });
+    this.#canvas.addEventListener('pointerdown', (e) => this.#down(e));
+    this.#canvas.addEventListener('pointermove', (e) => this.#move(e));
+    this.#canvas.addEventListener('pointerup', (e) => this.#up(e));
+    this.#canvas.addEventListener('pointerleave', () => {
+      if (!this.#drag && document.activeElement !== this.#body) this.#clearCursor();
+    });
+    this.#canvas.addEventListener('dblclick', () => this.#open());
+  }
+  #toolbar(): HTMLElement {
+    return h(
+      'div',
+      { class: 'lanes-tools' },
+      this.#follow,
+      button(t('Zoom in'), () => this.#zoom(0.5, 0.5), { kind: 'icon', icon: 'zoom-in', title: t('Zoom in (+)') }),
+      button(t('Zoom out'), () => this.#zoom(2, 0.5), { kind: 'icon', icon: 'zoom-out', title: t('Zoom out (-)') }),
+      button(t('Whole run'), () => this.#show(this.#limits), {
+        kind: 'icon',
+        icon: 'screen-full',
+        title: t('Whole run (0)'),
+      }),
+      this.#legend,
+    );
   }
 
   get window(): Window {
@@ -240,33 +242,9 @@ export class LanesView {
     this.#describe();
   }
   #describe(): void {
-    const w = this.#window,
-      parts = (['desktop', 'replica', 'trainer'] as const)
-        .filter((k) => this.#lanes.lanes.some((l) => l.kind === k))
-        .map((k) => {
-          const s = shares(this.#lanes.lanes, k, w),
-            most = [...s.by]
-              .sort((a, b) => b[1] - a[1])
-              .slice(0, 3)
-              .map(([a, v]) => `${activityWord(a)} ${Math.round(v * 100)} %`);
-          const busy = Math.round(s.busy * 100);
-          return most.length
-            ? t('{0} busy {1} % ({2})', kindName[k], busy, most.join(', '))
-            : t('{0} busy {1} %', kindName[k], busy);
-        });
-    const n = syncBands(this.#lanes.syncs).filter((b) => b.to >= w.from && b.from <= w.to).length;
-    text(
-      this.#summary,
-      t(
-        'From {0} to {1}: {2}. {3} weight syncs.',
-        this.#o.moment(w.from - this.#limits.from),
-        this.#o.moment(w.to - this.#limits.from),
-        parts.join('; ') || t('nothing recorded'),
-        n,
-      ),
-    );
+    text(this.#summary, summaryWords(this.#lanes, this.#window, this.#limits.from, this.#o.moment));
   }
-  // A person's hand.
+  // What a person does: zoom, drag, point, keys.
   #show(w: Window): void {
     this.#window = clampWindow(w, this.#limits);
     if (this.#following && this.#window.to < this.#limits.to - 1) {
@@ -358,11 +336,8 @@ export class LanesView {
       this.#show(panWindow(this.#window, e.key === 'PageUp' ? -0.8 : 0.8, this.#limits));
     else if (e.key === 'f') this.setFollow(!this.#following, true);
     else if (e.key === 'Enter' || e.key === ' ') this.#open();
-    else if (e.key === 'Escape' && this.#cursor) {
-      this.#cursor = undefined;
-      this.#say();
-      this.#painted.invalidate(true);
-    } else {
+    else if (e.key === 'Escape' && this.#cursor) this.#clearCursor();
+    else {
       const to = moveSpan(
         e.key,
         this.#cursor,
@@ -377,19 +352,18 @@ export class LanesView {
     }
     e.preventDefault();
   }
+  #clearCursor(): void {
+    this.#cursor = undefined;
+    this.#say();
+    this.#painted.invalidate(true);
+  }
   #bringIntoView(c: Cursor): void {
     const l = this.#laneOf(c.row)!,
       r = this.#layout.rows[c.row]!,
       a = l.start[c.span]!,
       b = a + l.ms[c.span]!,
-      w = this.#window,
-      span = w.to - w.from;
-    if (a < w.from || b > w.to)
-      this.#show(
-        b - a > span
-          ? { from: a - span * 0.05, to: a + span * 0.95 }
-          : { from: (a + b) / 2 - span / 2, to: (a + b) / 2 + span / 2 },
-      );
+      w = this.#window;
+    if (a < w.from || b > w.to) this.#show(windowOn(w, a, b));
     if (r.y < this.#body.scrollTop + look.heading) this.#body.scrollTop = r.y - look.heading;
     else if (r.y + r.height > this.#body.scrollTop + this.#body.clientHeight)
       this.#body.scrollTop = r.y + r.height - this.#body.clientHeight + 4;

@@ -189,15 +189,18 @@ export function paintLanes(canvas: HTMLCanvasElement, scene: Scene, fills: Fills
     }
   }
   c.restore();
+  paintCursor(c, scene, t, x);
+}
+function paintCursor(c: CanvasRenderingContext2D, scene: Scene, t: Theme, x: (at: number) => number): void {
   const cur = scene.cursor,
-    row = cur && layout.rows[cur.row],
+    row = cur && scene.layout.rows[cur.row],
     lane = row && scene.lanes[row.lane];
   if (cur && row && lane && lane.start[cur.span] !== undefined) {
     const from = x(lane.start[cur.span]!),
       wide = Math.max(3, x(lane.start[cur.span]! + lane.ms[cur.span]!) - from);
     c.lineWidth = 2;
     c.strokeStyle = scene.focused ? t.focus : t.foreground;
-    c.strokeRect(Math.max(gutter, from) - 1, row.y - 1, wide + 2, row.height + 2);
+    c.strokeRect(Math.max(scene.gutter, from) - 1, row.y - 1, wide + 2, row.height + 2);
   }
 }
 /** A new version on its way over the replicas: a tinted stripe across all of them, named where there is room. */

@@ -209,3 +209,10 @@ export function moveSpan(
   }
   return at;
 }
+/** A window as wide as `w`, in ms, with a span in its middle; one that is wider begins near its left edge. */
+export function windowOn(w: Window, from: number, to: number): Window {
+  const width = w.to - w.from;
+  if (to - from > width) return { from: from - width * 0.05, to: from + width * 0.95 };
+  const middle = (from + to) / 2;
+  return { from: middle - width / 2, to: middle + width / 2 };
+}

@@ -1,6 +1,8 @@
-import type { Lane } from '../../runtime/protocol/types.js';
+/** The lanes in words: one span, and the whole window. */
+import type { Lane, Lanes } from '../../runtime/protocol/types.js';
 import { duration } from './format.js';
-import { activityWord } from './lanesInk.js';
+import { activityWord, kindName } from './lanesInk.js';
+import { shares, syncBands, type Window } from './lanesMath.js';
 import { t } from './words.js';
 
 /** A span in words, `moment` after the start of the run. */
@@ -14,4 +16,30 @@ export function spanWords(lane: Lane, span: number, moment: string): string[] {
     ...(rollout ? [t('rollout {0}', rollout)] : []),
     ...(version >= 0 ? [t('version {0}', version)] : []),
   ];
+}
+/** What the window shows, in a sentence for screen readers. `origin`: 0 of the run's clock, which `moment` tells. */
+export function summaryWords(known: Lanes, w: Window, origin: number, moment: (ms: number) => string): string {
+  const busyKinds = (['desktop', 'replica', 'trainer'] as const)
+    .filter((k) => known.lanes.some((l) => l.kind === k))
+    .map((k) => busyWords(known, k, w));
+  const syncs = syncBands(known.syncs).filter((b) => b.to >= w.from && b.from <= w.to).length;
+  return t(
+    'From {0} to {1}: {2}. {3} weight syncs.',
+    moment(w.from - origin),
+    moment(w.to - origin),
+    busyKinds.join('; ') || t('nothing recorded'),
+    syncs,
+  );
+}
+/** How busy the lanes of a kind are, with the three activities that take most of the time. */
+function busyWords(known: Lanes, kind: 'desktop' | 'replica' | 'trainer', w: Window): string {
+  const s = shares(known.lanes, kind, w),
+    busy = Math.round(s.busy * 100);
+  const most = [...s.by]
+    .sort((a, b) => b[1] - a[1])
+    .slice(0, 3)
+    .map(([a, v]) => `${activityWord(a)} ${Math.round(v * 100)} %`);
+  return most.length
+    ? t('{0} busy {1} % ({2})', kindName[kind], busy, most.join(', '))
+    : t('{0} busy {1} %', kindName[kind], busy);
 }

@@ -32,64 +32,55 @@ export function marksOf(actions: readonly Action[]): {
     const order = actions.length > 1 ? i + 1 : 0,
       held = 'modifiers' in a && a.modifiers?.length ? a.modifiers : undefined;
     if (held) notes.push({ order, kind: 'keys', caps: held.map(keycap) });
-    switch (a.type) {
-      case 'click':
-        marks.push({ order, kind: 'point', at: a.at, button: 'click' });
-        break;
-      case 'left_double':
-        marks.push({ order, kind: 'point', at: a.at, button: 'double' });
-        break;
-      case 'right_single':
-        marks.push({ order, kind: 'point', at: a.at, button: 'right' });
-        break;
-      case 'drag':
-        marks.push({ order, kind: 'drag', from: a.from, to: a.to });
-        break;
-      case 'scroll':
-        marks.push({
-          order,
-          kind: 'scroll',
-          at: a.at,
-          direction: a.direction,
-          ...(a.amount === undefined ? {} : { amount: a.amount }),
-        });
-        break;
-      case 'hotkey':
-        notes.push({ order, kind: 'keys', caps: a.keys.map(keycap) });
-        break;
-      case 'type':
-        notes.push({ order, kind: 'typed', text: clip(visible(a.text), 240) });
-        break;
-      case 'wait':
-        notes.push({
-          order,
-          kind: 'flag',
-          icon: 'watch',
-          tone: 'neutral',
-          text: a.ms === undefined ? t('Waits') : t('Waits {0} ms', a.ms),
-        });
-        break;
-      case 'finished':
-        notes.push({
-          order,
-          kind: 'flag',
-          icon: 'pass',
-          tone: 'good',
-          text: a.answer ? t('Says it is finished: {0}', clip(a.answer, 160)) : t('Says it is finished'),
-        });
-        break;
-      case 'fail':
-        notes.push({
-          order,
-          kind: 'flag',
-          icon: 'circle-slash',
-          tone: 'bad',
-          text: a.reason ? t('Gives up: {0}', clip(a.reason, 160)) : t('Gives up: says it cannot be done'),
-        });
-        break;
-    }
+    if ('at' in a || a.type === 'drag') marks.push({ order, ...markOf(a) });
+    else notes.push({ order, ...noteOf(a) });
   });
   return { marks, notes };
+}
+type Unordered<T> = T extends unknown ? Omit<T, 'order'> : never;
+type Placed = Extract<Action, { readonly at: Point } | { readonly type: 'drag' }>;
+function markOf(a: Placed): Unordered<Mark> {
+  switch (a.type) {
+    case 'click':
+      return { kind: 'point', at: a.at, button: 'click' };
+    case 'left_double':
+      return { kind: 'point', at: a.at, button: 'double' };
+    case 'right_single':
+      return { kind: 'point', at: a.at, button: 'right' };
+    case 'drag':
+      return { kind: 'drag', from: a.from, to: a.to };
+    case 'scroll':
+      return { kind: 'scroll', at: a.at, direction: a.direction, amount: a.amount };
+  }
+}
+function noteOf(a: Exclude<Action, Placed>): Unordered<Note> {
+  switch (a.type) {
+    case 'hotkey':
+      return { kind: 'keys', caps: a.keys.map(keycap) };
+    case 'type':
+      return { kind: 'typed', text: clip(visible(a.text), 240) };
+    case 'wait':
+      return {
+        kind: 'flag',
+        icon: 'watch',
+        tone: 'neutral',
+        text: a.ms === undefined ? t('Waits') : t('Waits {0} ms', a.ms),
+      };
+    case 'finished':
+      return {
+        kind: 'flag',
+        icon: 'pass',
+        tone: 'good',
+        text: a.answer ? t('Says it is finished: {0}', clip(a.answer, 160)) : t('Says it is finished'),
+      };
+    case 'fail':
+      return {
+        kind: 'flag',
+        icon: 'circle-slash',
+        tone: 'bad',
+        text: a.reason ? t('Gives up: {0}', clip(a.reason, 160)) : t('Gives up: says it cannot be done'),
+      };
+  }
 }
 
 export interface HeatCell {

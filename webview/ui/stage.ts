@@ -319,9 +319,7 @@ export class Stage {
       { marks, notes } = marksOf(this.#preview ?? step?.actions ?? []);
     this.#overlay.setAttribute('class', shot === 'after' ? 'ds-overlay faded' : 'ds-overlay');
     this.#overlay.replaceChildren(
-      ...(step && p
-        ? overlayView({ marks, heat: cells, view: v, ...(this.#highlight ? { highlight: this.#highlight } : {}) })
-        : []),
+      ...(step && p ? overlayView({ marks, heat: cells, view: v, highlight: this.#highlight }) : []),
     );
     this.#layer?.place(v, step ? p : undefined);
     replace(this.#notes, step ? notes.map(noteView) : []);

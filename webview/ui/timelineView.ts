@@ -169,12 +169,12 @@ export class TimelineView {
   #draw(): void {
     const { marks, selected, threshold, numberOf, notes = noNotes } = this.#model;
     if (this.#drawn.marks !== marks || this.#drawn.threshold !== threshold || this.#drawn.width !== this.#width) {
-      this.#drawn = { marks, width: this.#width, ...(threshold === undefined ? {} : { threshold }) };
+      this.#drawn = { marks, width: this.#width, threshold };
       this.#geometry = timeline(marks, {
         width: this.#width,
         height,
         maxSlot: this.#maxSlot,
-        ...(threshold === undefined ? {} : { threshold }),
+        threshold,
       });
       const g = this.#geometry,
         end = Math.min(this.#width, g.bars.length * g.slot);
@@ -186,30 +186,30 @@ export class TimelineView {
           ? undefined
           : s('line', { class: 'threshold', x1: 0, x2: end, y1: top + g.thresholdY, y2: top + g.thresholdY }),
       );
-      const high = marks.filter((m) => m.high).length,
-        dropped = marks.filter((m) => m.kept === false).length,
-        known = marks.filter((m) => m.kept !== undefined).length;
-      text(
-        this.#summary,
-        [
-          threshold === undefined ? t('No threshold yet') : t('Threshold {0}', num(threshold, 3)),
-          t('{0} high', high),
-          known ? t('{0} kept, {1} dropped', known - dropped, dropped) : t('mask not known yet'),
-        ].join(' · '),
-      );
+      text(this.#summary, summaryWords(marks, threshold));
     }
     if (this.#noted !== notes || this.#notedAt !== this.#geometry) {
       this.#noted = notes;
       this.#notedAt = this.#geometry;
       this.#drawNotes(notes);
     }
+    this.#drawSight(marks.length, selected);
+    const m = marks[selected];
+    set(this.#slider, {
+      'aria-valuemin': marks.length ? numberOf(0) : 0,
+      'aria-valuemax': marks.length ? numberOf(marks.length - 1) : 0,
+      'aria-valuenow': m ? numberOf(selected) : 0,
+      'aria-valuetext': m ? this.#words(selected, m) : t('no steps'),
+    });
+  }
+  /** What the filmstrip shows, and the cursor. */
+  #drawSight(count: number, selected: number): void {
     const g = this.#geometry,
-      m = marks[selected],
       x = selected < 0 ? -10 : xOf(g, selected),
-      fits = marks.length * this.#maxSlot <= this.#width + 1;
+      fits = count * this.#maxSlot <= this.#width + 1;
     const w = Math.max(8, Math.min(g.slot, 40));
     this.#sight.replaceChildren(
-      ...(fits || marks.length === 0
+      ...(fits || count === 0
         ? []
         : [
             s('rect', {
@@ -227,12 +227,6 @@ export class TimelineView {
         ? []
         : [s('rect', { class: 'frame', x: x - w / 2 - 1, width: w + 2, y: 1, height: top + height - 2, rx: 2 })]),
     );
-    set(this.#slider, {
-      'aria-valuemin': marks.length ? numberOf(0) : 0,
-      'aria-valuemax': marks.length ? numberOf(marks.length - 1) : 0,
-      'aria-valuenow': m ? numberOf(selected) : 0,
-      'aria-valuetext': m ? this.#words(selected, m) : t('no steps'),
-    });
   }
   /** One shape for each kind of mark under its bar; where several steps share a bar, for the first that has it. */
   #drawNotes(notes: Notes): void {
@@ -325,4 +319,14 @@ function legend(): HTMLElement {
     ),
     h('span', { title: t('The 20th percentile of the group’s step entropies') }, swatch('line'), t('threshold')),
   );
+}
+function summaryWords(marks: readonly StepMark[], threshold: number | undefined): string {
+  const high = marks.filter((m) => m.high).length,
+    dropped = marks.filter((m) => m.kept === false).length,
+    known = marks.filter((m) => m.kept !== undefined).length;
+  return [
+    threshold === undefined ? t('No threshold yet') : t('Threshold {0}', num(threshold, 3)),
+    t('{0} high', high),
+    known ? t('{0} kept, {1} dropped', known - dropped, dropped) : t('mask not known yet'),
+  ].join(' · ');
 }

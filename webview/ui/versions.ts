@@ -19,8 +19,7 @@ export function versionSpans(steps: readonly StepView[]): VersionSpan[] {
       origin = x.origin === 'policy' ? undefined : x.origin,
       version = origin ? undefined : x.version;
     if (last && last.version === version && last.origin === origin) last.to = i + 1;
-    else
-      spans.push({ from: i, to: i + 1, ...(version === undefined ? {} : { version }), ...(origin ? { origin } : {}) });
+    else spans.push({ from: i, to: i + 1, version, origin });
   });
   return spans;
 }

@@ -58,13 +58,13 @@ const send = (b: box.Outbox): box.Outbox => {
 describe('the way to disk', () => {
   it('one at a time and in order; the base is the revision that the one before made', () => {
     let b = box.edit(box.edit(opened(at(0)), [note('a')]), [note('b')]);
-    expect([box.said(b), b.base]).toEqual(['saving', 0]);
+    expect([box.saveState(b), b.base]).toEqual(['saving', 0]);
     b = send(b);
     expect(box.next(b)).toBeUndefined();
     b = box.answered(b, at(1, [1]));
     expect([box.next(b), b.base]).toEqual([{ kind: 'edit', ops: [note('b')] }, 1]);
     b = box.answered(send(b), at(2, [1, 2]));
-    expect([box.said(b), b.jobs, b.base]).toEqual(['saved', [], 2]);
+    expect([box.saveState(b), b.jobs, b.base]).toEqual(['saved', [], 2]);
   });
   it('a failed edit waits and is sent again; one whose answer was lost is not sent twice', () => {
     let b = box.failed(send(box.edit(opened(at(3, [3])), [note('mine')])), {
@@ -72,13 +72,13 @@ describe('the way to disk', () => {
       message: 'gone',
       remedy: '',
     });
-    expect([box.said(b), box.next(b), box.shown(b, recorded.steps)?.note]).toEqual(['failed', undefined, 'mine']);
+    expect([box.saveState(b), box.next(b), box.shown(b, recorded.steps)?.note]).toEqual(['failed', undefined, 'mine']);
     expect(box.next(box.seen(box.retried(b), at(3, [3])))).toEqual({ kind: 'edit', ops: [note('mine')] });
     b = box.seen(
       box.retried(b),
       at(4, [3], { revisions: [{ revision: 4, at: 1, ops: [note('mine')] }], note: 'mine' }),
     );
-    expect([box.said(b), b.jobs.length, b.base]).toEqual(['saved', 0, 4]);
+    expect([box.saveState(b), b.jobs.length, b.base]).toEqual(['saved', 0, 4]);
   });
   it('what the daemon refuses waits for its correction, and the correction goes out in its place', () => {
     const bad: AnnotationOp = { op: 'action', step: 6, action: 0, value: { type: 'hotkey', keys: ['nokey'] } },
@@ -87,30 +87,30 @@ describe('the way to disk', () => {
       box.failed(send(box.edit(opened(at(0)), [bad])), { kind: 'params.invalid', message: 'no such key', remedy: '' }),
       [note('later')],
     );
-    expect([box.said(b), b.jobs.length]).toEqual(['failed', 2]);
+    expect([box.saveState(b), b.jobs.length]).toEqual(['failed', 2]);
     const mended = box.edit(b, [good]);
     expect([box.next(mended), mended.jobs.length]).toEqual([{ kind: 'edit', ops: [good] }, 2]);
   });
   it('overtaken by another window: the newer is shown, mine on it and unsent, until it is put on top or discarded', () => {
     let b = box.failed(send(box.edit(opened(at(0)), [note('mine')])), { kind: 'busy', message: '', remedy: '' });
     // Nothing newer: it is another lock, and not tried again by itself.
-    expect(box.said(box.seen(b, at(0)))).toBe('failed');
+    expect(box.saveState(box.seen(b, at(0)))).toBe('failed');
     b = box.seen(b, at(1, [1], { tags: ['theirs'] }));
-    expect([box.said(b), box.next(b), box.shown(b, recorded.steps)]).toMatchObject([
+    expect([box.saveState(b), box.next(b), box.shown(b, recorded.steps)]).toMatchObject([
       'conflict',
       undefined,
       { note: 'mine', tags: ['theirs'] },
     ]);
     expect(box.next(box.rebased(b))).toEqual({ kind: 'edit', ops: [note('mine')] });
     expect(box.rebased(b).base).toBe(1);
-    expect(box.said(box.discarded(b))).toBe('saved');
+    expect(box.saveState(box.discarded(b))).toBe('saved');
   });
   it('kept and restored, edits go on from where they were', () => {
     const b = box.edit(box.edit(opened(at(2, [1, 2])), [note('a')]), [note('b')]),
       again = box.restored(box.kept(b)!);
-    expect([box.said(again), box.next(again)]).toEqual(['waiting', undefined]);
+    expect([box.saveState(again), box.next(again)]).toEqual(['waiting', undefined]);
     expect(box.next(box.seen(again, at(2, [1, 2])))).toEqual({ kind: 'edit', ops: [note('a')] });
-    expect(box.said(box.seen(again, at(3, [1, 2, 3])))).toBe('conflict');
+    expect(box.saveState(box.seen(again, at(3, [1, 2, 3])))).toBe('conflict');
     expect(box.kept(opened(at(0)))).toBeUndefined();
   });
   it('undo takes back what is not sent, then asks the daemon; redo the other way; numbers may have gaps', () => {
@@ -178,7 +178,7 @@ describe('the way to disk', () => {
             }
           }
           expect(disk).toEqual(made);
-          expect(box.said(b)).toBe('saved');
+          expect(box.saveState(b)).toBe('saved');
         },
       ),
     );

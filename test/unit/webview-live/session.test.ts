@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import type { ControlMode, ControlState, DesktopRow, DesktopWork } from '../../../runtime/protocol/types.js';
 import {
-  deeds,
+  sessionActions,
   mayAct,
   proposalWords,
   ProposalWatch,
   recordedWords,
   seenAfterMs,
-  sessionWords,
   takesOverSoon,
-  whyNotTakeOver,
+  takeOverRefusal,
 } from '../../../webview/live/session.js';
+import { sessionWords } from '../../../webview/live/sessionWords.js';
 import { controlState } from '../../helpers/pages/live/samples.js';
 
 const ready = { daemon: 'ready' } as const;
@@ -138,7 +138,7 @@ describe('the words of a control session', () => {
 describe('what can be done', () => {
   it('taking over says why not', () => {
     const why = (state: DesktopWork, o: Partial<DesktopRow> = {}): string | undefined =>
-      whyNotTakeOver({ desktop: 'desktop-1', daemon: 'ready', gone: false, row: row({ state, ...o }) });
+      takeOverRefusal({ desktop: 'desktop-1', daemon: 'ready', gone: false, row: row({ state, ...o }) });
     for (const state of ['setup', 'observe', 'decide', 'act', 'settle'] as const) expect(why(state)).toBeUndefined();
     for (const state of ['starting', 'idle', 'resetting', 'verify', 'broken', 'stopped'] as const)
       expect(why(state)).toMatch(/\w/);
@@ -147,8 +147,8 @@ describe('what can be done', () => {
     );
     expect(soon).toEqual(['starting', 'idle', 'resetting', 'verify']);
     expect(why('act', { rollout: undefined })).toBe('No rollout is under way on it');
-    expect(whyNotTakeOver({ desktop: 'd', daemon: 'reconnecting', gone: false, row: row() })).toMatch(/runtime/);
-    expect(whyNotTakeOver({ desktop: 'd', daemon: 'ready', gone: true })).toMatch(/gone/);
+    expect(takeOverRefusal({ desktop: 'd', daemon: 'reconnecting', gone: false, row: row() })).toMatch(/runtime/);
+    expect(takeOverRefusal({ desktop: 'd', daemon: 'ready', gone: true })).toMatch(/gone/);
   });
   it('a person acts in human and step mode only, and only while the runtime is there', () => {
     const modes = ['starting', 'human', 'policy', 'step', 'verifying', 'ended'] as const;
@@ -158,19 +158,35 @@ describe('what can be done', () => {
     expect(mayAct(undefined, ready)).toBe(false);
   });
   it('offers what makes sense and says why the rest waits', () => {
-    expect([...deeds(record(), ready).keys()]).toEqual(['finish', 'wait', 'cannot', 'answer', 'drop', 'discard']);
-    expect(deeds(record({ steps: [] }), ready).get('drop')).toBe('No step is recorded yet');
-    expect([...deeds(taken(), ready).keys()]).toEqual(['handBack', 'stepMode', 'finish', 'wait', 'cannot', 'answer']);
-    expect([...deeds(taken({ mode: 'policy' }), ready).keys()]).toEqual(['pause', 'stepMode']);
-    expect(deeds(taken({ mode: 'step' }), ready).get('accept')).toBe('There is no proposal yet');
-    expect([...deeds(taken({ mode: 'verifying' }), ready).values()].every((w) => w !== undefined)).toBe(true);
+    expect([...sessionActions(record(), ready).keys()]).toEqual([
+      'finish',
+      'wait',
+      'cannot',
+      'answer',
+      'drop',
+      'discard',
+    ]);
+    expect(sessionActions(record({ steps: [] }), ready).get('drop')).toBe('No step is recorded yet');
+    expect([...sessionActions(taken(), ready).keys()]).toEqual([
+      'handBack',
+      'stepMode',
+      'finish',
+      'wait',
+      'cannot',
+      'answer',
+    ]);
+    expect([...sessionActions(taken({ mode: 'policy' }), ready).keys()]).toEqual(['pause', 'stepMode']);
+    expect(sessionActions(taken({ mode: 'step' }), ready).get('accept')).toBe('There is no proposal yet');
+    expect([...sessionActions(taken({ mode: 'verifying' }), ready).values()].every((w) => w !== undefined)).toBe(true);
     expect(
-      [...deeds(record(), { daemon: 'reconnecting' }).values()].every((w) => w === 'The runtime cannot be reached'),
+      [...sessionActions(record(), { daemon: 'reconnecting' }).values()].every(
+        (w) => w === 'The runtime cannot be reached',
+      ),
     ).toBe(true);
-    expect(deeds(record({ mode: 'ended' }), ready).size).toBe(0);
+    expect(sessionActions(record({ mode: 'ended' }), ready).size).toBe(0);
     // The steps of a rollout are written down as they happen.
-    expect(deeds(taken(), ready).has('drop')).toBe(false);
-    expect(deeds(taken({ mode: 'starting' }), ready).get('handBack')).toBeUndefined();
+    expect(sessionActions(taken(), ready).has('drop')).toBe(false);
+    expect(sessionActions(taken({ mode: 'starting' }), ready).get('handBack')).toBeUndefined();
   });
 });
 

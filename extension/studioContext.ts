@@ -16,7 +16,7 @@ import type { WebviewHost } from './panels/webviewHost.js';
 import type { Reports } from './reports.js';
 import type { Trees } from './views/trees.js';
 
-export interface Studio {
+export interface StudioContext {
   readonly extension: ExtensionContext;
   readonly log: LogOutputChannel;
   readonly runtimeLog: LogOutputChannel;

@@ -8,13 +8,13 @@ import { TagField } from '../ui/tagField.js';
 import { button, setPressed } from '../ui/toolkit.js';
 import { outcomeLower } from '../inspector/header.js';
 import { t } from '../ui/words.js';
-import type { Said } from './outbox.js';
+import type { SaveState } from './outbox.js';
 
-export interface BarModel {
+export interface TrajectoryToolsModel {
   readonly recorded: TrajectoryView;
   /** With the edits that wait. */
   readonly view?: AnnotationView;
-  readonly said: Said;
+  readonly saved: SaveState;
   /** Of a save, or of reading the annotations. */
   readonly error?: HostError;
   readonly revision: number;
@@ -27,7 +27,7 @@ export interface BarModel {
   /** Not this trajectory at all. */
   readonly never?: string;
 }
-export interface BarActions {
+export interface TrajectoryToolsActions {
   edit(ops: readonly AnnotationOp[], words: string): void;
   draft(field: string, op: AnnotationOp | undefined): void;
   undo(): void;
@@ -41,9 +41,9 @@ export interface BarActions {
 }
 type Verdict = 'success' | 'failure' | null;
 
-export class Bar {
+export class TrajectoryTools {
   readonly element: HTMLElement;
-  readonly #do: BarActions;
+  readonly #do: TrajectoryToolsActions;
   readonly #state = h('span', { class: 'an-state', role: 'status' });
   readonly #undo: HTMLElement;
   readonly #redo: HTMLElement;
@@ -55,12 +55,12 @@ export class Bar {
   readonly #tools: HTMLElement;
   readonly #banners = h('div', { class: 'an-banners' });
   readonly #parts = h('div', { class: 'an-parts' });
-  #model: BarModel | undefined;
+  #model: TrajectoryToolsModel | undefined;
   /** Chosen, and waiting for its reason. */
   #chosen: Exclude<Verdict, null> | undefined;
 
   /** `verify`: the element of replays and pool. */
-  constructor(actions: BarActions, verify: HTMLElement) {
+  constructor(actions: TrajectoryToolsActions, verify: HTMLElement) {
     this.#do = actions;
     this.#undo = button(t('Undo'), actions.undo, {
       kind: 'icon',
@@ -74,77 +74,12 @@ export class Bar {
       title: t('Redo (Ctrl+Shift+Z)'),
       keys: 'Control+Shift+Z',
     });
-    for (const [v, words, title] of [
-      [null, t('As verified'), t('What the verifier said')],
-      ['success', t('Success'), t('A person says: the task was done')],
-      ['failure', t('Failure'), t('A person says: the task was not done')],
-    ] as const)
-      this.#verdicts.set(
-        v,
-        button(words, () => this.choose(v), { pressed: false, title }),
-      );
-    const outcome = (reason: string): AnnotationOp | undefined => {
-      const value = this.#chosen ?? this.#model?.view?.outcome?.value;
-      return value && reason.trim() ? { op: 'outcome', value, reason: reason.trim() } : undefined;
-    };
-    this.#reason = new DraftField({
-      label: t('Reason for the corrected outcome'),
-      bare: true,
-      placeholder: t('Why? It is saved with its reason.'),
-      check: (reason) => (reason.trim() ? undefined : t('Say why, then it is saved.')),
-      typed: (reason) => actions.draft('outcome', reason === undefined ? undefined : outcome(reason)),
-      commit: (reason) => {
-        const op = outcome(reason);
-        this.#chosen = undefined;
-        if (op?.op === 'outcome')
-          actions.edit(
-            [op],
-            op.value === 'success' ? t('Outcome corrected to success') : t('Outcome corrected to failure'),
-          );
-      },
-      left: () => {
-        if (this.#chosen) {
-          this.#chosen = undefined;
-          this.#draw();
-        }
-        actions.left();
-      },
-    });
+    this.#addVerdicts();
+    this.#reason = this.#reasonField();
     this.#reasonSlot = h('div', { class: 'an-reason' }, this.#reason.element);
-    this.#tags = new TagField({
-      add: (tag) => this.#retag([...this.#now, tag], t('Tagged {0}', tag)),
-      remove: (tag) =>
-        this.#retag(
-          this.#now.filter((x) => x !== tag),
-          t('Tag {0} removed', tag),
-        ),
-      left: actions.left,
-    });
-    this.#note = new DraftField({
-      label: t('Note'),
-      bare: true,
-      many: true,
-      rows: 1,
-      placeholder: t('Note for whoever reads this next'),
-      typed: (note) => actions.draft('note', note === undefined ? undefined : { op: 'note', text: note }),
-      commit: (note) => actions.edit([{ op: 'note', text: note }], t('Note changed')),
-      left: actions.left,
-    });
-    const row = (name: string, key: string, ...body: Child[]): HTMLElement =>
-      h('div', { class: 'an-row' }, h('span', { class: 'an-name', title: t('Key {0}', key) }, name), body);
-    this.#tools = h(
-      'div',
-      { class: 'an-tools' },
-      row(
-        t('Outcome'),
-        'o',
-        h('div', { class: 'ds-segment', role: 'group', 'aria-label': t('Outcome') }, [...this.#verdicts.values()]),
-        this.#reasonSlot,
-      ),
-      row(t('Note'), 'j', this.#note.element),
-      verify,
-      row(t('Tags'), 'g', this.#tags.element),
-    );
+    this.#tags = this.#tagField();
+    this.#note = this.#noteField();
+    this.#tools = this.#rows(verify);
     this.element = h(
       'section',
       { class: 'an-bar', 'aria-label': t('Annotations'), hidden: true },
@@ -163,7 +98,91 @@ export class Bar {
     );
   }
 
-  update(m: BarModel): void {
+  /** One button for each outcome that a person can say. */
+  #addVerdicts(): void {
+    for (const [v, words, title] of [
+      [null, t('As verified'), t('What the verifier saved')],
+      ['success', t('Success'), t('A person says: the task was done')],
+      ['failure', t('Failure'), t('A person says: the task was not done')],
+    ] as const)
+      this.#verdicts.set(
+        v,
+        button(words, () => this.choose(v), { pressed: false, title }),
+      );
+  }
+  #outcomeOp(reason: string): AnnotationOp | undefined {
+    const value = this.#chosen ?? this.#model?.view?.outcome?.value;
+    return value && reason.trim() ? { op: 'outcome', value, reason: reason.trim() } : undefined;
+  }
+  #reasonField(): DraftField {
+    const actions = this.#do;
+    return new DraftField({
+      label: t('Reason for the corrected outcome'),
+      bare: true,
+      placeholder: t('Why? It is saved with its reason.'),
+      check: (reason) => (reason.trim() ? undefined : t('Say why, then it is saved.')),
+      typed: (reason) => actions.draft('outcome', reason === undefined ? undefined : this.#outcomeOp(reason)),
+      commit: (reason) => {
+        const op = this.#outcomeOp(reason);
+        this.#chosen = undefined;
+        if (op?.op === 'outcome')
+          actions.edit(
+            [op],
+            op.value === 'success' ? t('Outcome corrected to success') : t('Outcome corrected to failure'),
+          );
+      },
+      left: () => {
+        if (this.#chosen) {
+          this.#chosen = undefined;
+          this.#draw();
+        }
+        actions.left();
+      },
+    });
+  }
+  #tagField(): TagField {
+    return new TagField({
+      add: (tag) => this.#retag([...this.#now, tag], t('Tagged {0}', tag)),
+      remove: (tag) =>
+        this.#retag(
+          this.#now.filter((x) => x !== tag),
+          t('Tag {0} removed', tag),
+        ),
+      left: this.#do.left,
+    });
+  }
+  #noteField(): DraftField {
+    const actions = this.#do;
+    return new DraftField({
+      label: t('Note'),
+      bare: true,
+      many: true,
+      rows: 1,
+      placeholder: t('Note for whoever reads this next'),
+      typed: (note) => actions.draft('note', note === undefined ? undefined : { op: 'note', text: note }),
+      commit: (note) => actions.edit([{ op: 'note', text: note }], t('Note changed')),
+      left: actions.left,
+    });
+  }
+  #rows(verify: HTMLElement): HTMLElement {
+    const row = (name: string, key: string, ...body: Child[]): HTMLElement =>
+      h('div', { class: 'an-row' }, h('span', { class: 'an-name', title: t('Key {0}', key) }, name), body);
+    return h(
+      'div',
+      { class: 'an-tools' },
+      row(
+        t('Outcome'),
+        'o',
+        h('div', { class: 'ds-segment', role: 'group', 'aria-label': t('Outcome') }, [...this.#verdicts.values()]),
+        this.#reasonSlot,
+      ),
+      row(t('Note'), 'j', this.#note.element),
+      verify,
+      row(t('Tags'), 'g', this.#tags.element),
+    );
+  }
+
+  update(m: TrajectoryToolsModel): void {
     const old = this.#model;
     if (old?.recorded.row.rollout !== m.recorded.row.rollout || (old.recorded.row !== m.recorded.row && m.never))
       this.#chosen = undefined;
@@ -219,7 +238,7 @@ export class Bar {
       verified = m.recorded.row.outcome,
       value = this.#chosen ?? m.view?.outcome?.value ?? null;
     this.#tools.hidden = m.never !== undefined || !m.view;
-    this.#stateWords(m);
+    this.#drawState(m);
     for (const b of [this.#undo, this.#redo]) b.hidden = m.never !== undefined;
     set(this.#undo, { disabled: off || !m.undo });
     set(this.#redo, { disabled: off || !m.redo });
@@ -257,84 +276,88 @@ export class Bar {
       );
     }
   }
-  #stateWords(m: BarModel): void {
-    const n = m.revision,
-      at = n === 0 ? t('As recorded') : t('Saved, revision {0}', n);
-    const [name, words, tone] =
-      m.never !== undefined
-        ? (['circle-slash', t('Not here'), ''] as const)
-        : m.said === 'failed' || m.error
-          ? (['warning', t('Not saved'), 'bad'] as const)
-          : m.said === 'conflict'
-            ? (['warning', t('Your edit waits'), 'bad'] as const)
-            : m.said === 'saving' || m.said === 'waiting'
-              ? (['sync codicon-modifier-spin', t('Saving…'), ''] as const)
-              : !m.view
-                ? (['loading codicon-modifier-spin', t('Reading the annotations…'), ''] as const)
-                : ([n === 0 ? 'history' : 'check', at, ''] as const);
-    const shown = m.error && !m.view && m.said !== 'failed' ? t('Cannot be read') : words;
-    if (this.#state.textContent !== shown) replace(this.#state, icon(name), h('span', { class: tone }, shown));
-    const banner = m.never ?? m.locked,
+  #drawState(m: TrajectoryToolsModel): void {
+    const w = stateWords(m);
+    if (this.#state.textContent !== w.words) replace(this.#state, icon(w.icon), h('span', { class: w.tone }, w.words));
+    const unsaved = m.saved === 'failed' || m.saved === 'conflict' ? m.saved : '',
       key = JSON.stringify([
-        banner,
-        m.said === 'failed' || m.said === 'conflict' ? m.said : '',
+        m.never ?? m.locked,
+        unsaved,
         m.error,
         m.elsewhere,
-        m.said === 'conflict' ? n : 0,
+        m.saved === 'conflict' ? m.revision : 0,
       ]);
     if (this.#banners.dataset['key'] === key) return;
     this.#banners.dataset['key'] = key;
-    const mine =
-      m.said === 'failed' || m.said === 'conflict' || m.said === 'waiting'
-        ? button(t('Discard mine'), this.#do.discard)
-        : undefined;
-    replace(
-      this.#banners,
-      banner === undefined ? undefined : bannerView(m.never === undefined ? 'lock' : 'info', banner, 'info'),
-      m.error
-        ? bannerView(
-            'warning',
-            [
-              m.error.message,
-              m.error.remedy,
-              m.said === 'failed' || m.said === 'waiting'
-                ? t('What you did is kept here and sent again when the runtime answers.')
-                : '',
-            ]
-              .filter(Boolean)
-              .join(' '),
-            'error',
-            button(t('Try again'), this.#do.retry),
-            mine,
-          )
-        : undefined,
-      m.said === 'conflict'
-        ? bannerView(
-            'git-merge',
-            t(
-              'Another window made revision {0}. Your edit is kept and not saved: put it on top of that revision, or discard it.',
-              n,
-            ),
-            'warning',
-            button(t('Put mine on top'), this.#do.rebase, { kind: 'primary' }),
-            mine,
-          )
-        : undefined,
-      m.elsewhere
-        ? bannerView(
-            'warning',
-            m.elsewhere === 1
-              ? t(
-                  '1 edit of other trajectories is not saved yet. They are kept here and sent again when the runtime answers.',
-                )
-              : t(
-                  '{0} edits of other trajectories are not saved yet. They are kept here and sent again when the runtime answers.',
-                  m.elsewhere,
-                ),
-            'warning',
-            button(t('Try again'), this.#do.retry),
-          )
-        : undefined,
+    replace(this.#banners, lockedBanner(m), this.#errorBanner(m), this.#conflictBanner(m), this.#elsewhereBanner(m));
+  }
+  #discardButton(m: TrajectoryToolsModel): HTMLElement | undefined {
+    return m.saved === 'failed' || m.saved === 'conflict' || m.saved === 'waiting'
+      ? button(t('Discard mine'), this.#do.discard)
+      : undefined;
+  }
+  #errorBanner(m: TrajectoryToolsModel): HTMLElement | undefined {
+    if (!m.error) return undefined;
+    const kept =
+      m.saved === 'failed' || m.saved === 'waiting'
+        ? t('What you did is kept here and sent again when the runtime answers.')
+        : '';
+    return bannerView(
+      'warning',
+      [m.error.message, m.error.remedy, kept].filter(Boolean).join(' '),
+      'error',
+      button(t('Try again'), this.#do.retry),
+      this.#discardButton(m),
     );
   }
+  #conflictBanner(m: TrajectoryToolsModel): HTMLElement | undefined {
+    if (m.saved !== 'conflict') return undefined;
+    return bannerView(
+      'git-merge',
+      t(
+        'Another window made revision {0}. Your edit is kept and not saved: put it on top of that revision, or discard it.',
+        m.revision,
+      ),
+      'warning',
+      button(t('Put mine on top'), this.#do.rebase, { kind: 'primary' }),
+      this.#discardButton(m),
+    );
+  }
+  #elsewhereBanner(m: TrajectoryToolsModel): HTMLElement | undefined {
+    if (!m.elsewhere) return undefined;
+    return bannerView(
+      'warning',
+      m.elsewhere === 1
+        ? t(
+            '1 edit of other trajectories is not saved yet. They are kept here and sent again when the runtime answers.',
+          )
+        : t(
+            '{0} edits of other trajectories are not saved yet. They are kept here and sent again when the runtime answers.',
+            m.elsewhere,
+          ),
+      'warning',
+      button(t('Try again'), this.#do.retry),
+    );
+  }
+}
+function lockedBanner(m: TrajectoryToolsModel): HTMLElement | undefined {
+  const words = m.never ?? m.locked;
+  return words === undefined ? undefined : bannerView(m.never === undefined ? 'lock' : 'info', words, 'info');
+}
+/** Whether everything is on disk: icon, words and tone. */
+function stateWords(m: TrajectoryToolsModel): { readonly icon: string; readonly words: string; readonly tone: string } {
+  const { saved } = m;
+  if (m.error && !m.view && saved !== 'failed')
+    return m.never === undefined
+      ? { icon: 'warning', words: t('Cannot be read'), tone: 'bad' }
+      : { icon: 'circle-slash', words: t('Cannot be read'), tone: '' };
+  if (m.never !== undefined) return { icon: 'circle-slash', words: t('Not here'), tone: '' };
+  if (saved === 'failed' || m.error) return { icon: 'warning', words: t('Not saved'), tone: 'bad' };
+  if (saved === 'conflict') return { icon: 'warning', words: t('Your edit waits'), tone: 'bad' };
+  if (saved === 'saving' || saved === 'waiting')
+    return { icon: 'sync codicon-modifier-spin', words: t('Saving…'), tone: '' };
+  if (!m.view) return { icon: 'loading codicon-modifier-spin', words: t('Reading the annotations…'), tone: '' };
+  return m.revision === 0
+    ? { icon: 'history', words: t('As recorded'), tone: '' }
+    : { icon: 'check', words: t('Saved, revision {0}', m.revision), tone: '' };
 }

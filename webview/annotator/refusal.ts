@@ -2,7 +2,7 @@ import type { State } from '../inspector/state.js';
 import { t } from '../ui/words.js';
 
 /** Why a trajectory cannot be annotated here. */
-export function whyNot(s: State): string | undefined {
+export function annotateRefusal(s: State): string | undefined {
   if (s.input.document)
     return t(
       'This trajectory was opened from a file. Annotations belong to a run: open the trajectory from its run, or import the file into one.',

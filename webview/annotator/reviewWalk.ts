@@ -1,0 +1,151 @@
+/** The walk through a run's review queue: where it is, going on, and reading the next trajectory ahead. */
+import type { AnnotationOp, TrajectoryRow, TrajectoryView } from '../../runtime/protocol/types.js';
+import type { HostAction, HostError, PageInput, Requester } from '../protocol.js';
+import type { State } from '../inspector/state.js';
+import { t } from '../ui/words.js';
+import type { Saver } from './saver.js';
+import { begin, mark, neighbour, queueLimit, skipped, type Walk } from './walk.js';
+
+export interface ReviewWalkIo extends Requester<'review/queue' | 'trajectory/get'> {
+  readonly saver: Saver;
+  state(): State;
+  error(e: unknown): HostError;
+  act(a: HostAction): void;
+  announce(words: string): void;
+  /** Shows another trajectory in this page. */
+  go(input: Extract<PageInput, { kind: 'inspector' }>, known: TrajectoryView | undefined): void;
+  /** What is being typed becomes an edit. */
+  flush(): void;
+  /** Whether this trajectory can be marked as reviewed. */
+  canReview(): boolean;
+  edit(ops: readonly AnnotationOp[], words: string): void;
+  /** The tools are to be drawn anew. */
+  update(): void;
+  sawRows(rows: readonly TrajectoryRow[]): void;
+}
+
+export class ReviewWalk {
+  readonly #io: ReviewWalkIo;
+  #queue: Walk | undefined;
+  #run = '';
+  #error: string | undefined;
+  #ended = false;
+  /** The next of the queue, read ahead. */
+  #ahead: TrajectoryView | undefined;
+  #aheadOf = '';
+
+  constructor(io: ReviewWalkIo) {
+    this.#io = io;
+  }
+  get queue(): Walk | undefined {
+    return this.#queue;
+  }
+  /** Run whose queue it is, or was asked for; '' before the first. */
+  get run(): string {
+    return this.#run;
+  }
+  /** Why the queue could not be read. */
+  get error(): string | undefined {
+    return this.#error;
+  }
+  get ended(): boolean {
+    return this.#ended;
+  }
+  /** The page shows another trajectory. */
+  moved(): void {
+    this.#ended = false;
+  }
+
+  walk(direction: 1 | -1): void {
+    const w = this.#queue,
+      here = this.#io.state().input.rollout;
+    if (!w || !this.#inQueue) return;
+    const to = neighbour(w, here, direction);
+    if (to) this.#goTo(to.row.rollout);
+    else if (direction > 0) this.#end();
+    else this.#io.announce(t('This is the first of the queue'));
+  }
+  /** Marks this one as reviewed and goes on to the next that is not. */
+  review(): void {
+    const s = this.#io.state(),
+      w = this.#queue;
+    if (!w || !this.#inQueue || this.#ended) return;
+    this.#io.flush();
+    if (this.#io.canReview() && !s.annotation?.reviewed)
+      this.#io.edit([{ op: 'reviewed', value: true }], t('Reviewed'));
+    this.#mark(true);
+    const to = neighbour(this.#queue!, s.input.rollout, 1, true);
+    if (to) this.#goTo(to.row.rollout);
+    else this.#end();
+  }
+  get #inQueue(): boolean {
+    const { input } = this.#io.state();
+    return input.annotate === true && input.queue === true;
+  }
+  unreview(): void {
+    this.#io.edit([{ op: 'reviewed', value: false }], t('Not reviewed'));
+    this.#mark(false);
+  }
+  #mark(on: boolean): void {
+    if (this.#queue) this.#queue = mark(this.#queue, this.#io.state().input.rollout, on);
+    this.#io.update();
+  }
+  #end(): void {
+    this.#ended = true;
+    this.#io.update();
+    this.#io.announce(t('The end of the review queue'));
+  }
+  /** Through those that were passed by; the daemon may know of more. */
+  again(): void {
+    const first = this.#queue && skipped(this.#queue)[0];
+    this.#ended = false;
+    if (first) this.#goTo(first.row.rollout);
+    this.#run = '';
+    this.#io.update();
+  }
+  #goTo(rollout: string): void {
+    const { run } = this.#io.state().input;
+    if (run === undefined) return;
+    this.#io.flush();
+    this.#ended = false;
+    const known = this.#aheadOf === rollout ? this.#ahead : undefined;
+    this.#io.go({ kind: 'inspector', run, rollout, annotate: true, queue: true }, known);
+    this.#io.act({ action: 'moved', rollout });
+  }
+  async read(): Promise<void> {
+    const { run } = this.#io.state().input;
+    if (run === undefined) return;
+    this.#run = run;
+    try {
+      const w = begin(await this.#io.request('review/queue', { run, limit: queueLimit }));
+      if (this.#run === run) {
+        this.#queue = w;
+        this.#error = undefined;
+        this.#io.sawRows(w.items.map((i) => i.row));
+      }
+    } catch (e) {
+      const x = this.#io.error(e);
+      this.#error = `${x.message} ${x.remedy}`;
+    }
+    this.#io.update();
+  }
+  /** Reads the next of the queue while one looks at this one. */
+  readAhead(s: State): void {
+    const next =
+      this.#queue && s.input.run !== undefined ? neighbour(this.#queue, s.input.rollout, 1, true) : undefined;
+    if (!next || this.#aheadOf === next.row.rollout || s.input.run === undefined || !s.view) return;
+    const { rollout } = next.row,
+      t = { run: s.input.run, rollout };
+    this.#aheadOf = rollout;
+    this.#ahead = undefined;
+    void this.#io.saver.ask(t);
+    this.#io.request('trajectory/get', t).then(
+      (v) => {
+        if (this.#aheadOf === rollout) this.#ahead = v;
+      },
+      () => {
+        if (this.#aheadOf === rollout) this.#aheadOf = '';
+      },
+    );
+  }
+}

@@ -36,7 +36,7 @@ export class ShutdownCoordinator {
   constructor(effects: ShutdownEffects) {
     this.#effects = effects;
   }
-  get under(): boolean {
+  get inProgress(): boolean {
     return this.#cleanup !== undefined;
   }
 

@@ -8,7 +8,7 @@ import { lockRun } from '../../../runtime/data/store/runLock.js';
 import { RunReader } from '../../../runtime/data/store/runStore.js';
 import { newRun } from '../../../runtime/data/collections.js';
 import { importInto, preview } from '../../../runtime/interchange/importer.js';
-import type { ImportReport, Preview } from '../../../runtime/interchange/importer.js';
+import type { ImportReport, Preview } from '../../../runtime/interchange/importReport.js';
 import { recordedView } from '../../../runtime/service/recordedView.js';
 import { exportRun } from '../../../runtime/interchange/exporter.js';
 import { importLines } from '../../../runtime/interchange/words.js';

@@ -281,7 +281,7 @@ async function pickWhere(s: Studio, now: Where): Promise<Where | undefined> {
         value: { run: r.run, name: r.name || basename(r.run) },
       })),
     ],
-    t('A run under way takes none; stop it first.'),
+    t("You can't import into an active run. Stop it first."),
   );
   if (picked !== 'new') return picked;
   const name = await window.showInputBox({

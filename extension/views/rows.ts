@@ -165,7 +165,7 @@ export function taskRow(k: TaskRow): Row {
             : { id: 'circle-filled', color: 'charts.red' },
     description: list(
       rate,
-      k.brought && t('{0} of {1}', k.successes, k.rollouts),
+      k.external && t('{0} of {1}', k.successes, k.rollouts),
       k.groupSize !== undefined && `N ${k.groupSize}`,
       k.cap !== undefined && t('cap {0}', k.cap),
       spark(k.spark),
@@ -175,7 +175,7 @@ export function taskRow(k: TaskRow): Row {
       `**${plain(k.family)}**`,
       k.title && plain(k.title),
       k.apps?.length ? plain(k.apps.join(', ')) : undefined,
-      k.brought
+      k.external
         ? t('{0} of {1} trajectories succeeded', k.successes, k.rollouts)
         : t('{0} of {1} rollouts succeeded', k.successes, k.rollouts),
       k.rate !== undefined &&

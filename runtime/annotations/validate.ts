@@ -100,7 +100,7 @@ function checked(op: AnnotationOp, part: EditedPart): AnnotationOp {
   switch (op.op) {
     case 'outcome':
       if (op.value !== null && op.reason.trim() === '')
-        throw refuse("An outcome that differs from the verifier's needs a reason.", 'Say why.');
+        throw refuse("An outcome that differs from the verifier's needs a reason.", 'Give the reason.');
       return { ...op, reason: op.reason.trim() };
     case 'tags':
       return { ...op, tags: [...new Set(op.tags.map((t) => t.trim()).filter((t) => t !== ''))] };
@@ -116,7 +116,7 @@ function checked(op: AnnotationOp, part: EditedPart): AnnotationOp {
       if (part.left(gone).length === 0)
         throw refuse(
           'That would delete every step.',
-          'Leave one, or say in the outcome that the trajectory is of no use.',
+          'Keep at least one. To reject the trajectory, correct its outcome.',
         );
       return { ...op, steps: gone };
     }

@@ -56,7 +56,7 @@ export async function exportTrajectories(run: string, dir: string, o: Options): 
       `--split ${share}: the share of the training part lies between 0 and 1`,
       'For example --split 0.9.',
     );
-  const stop = onInterrupt('Stopping; nothing is kept of a half-written export. Ctrl-C again to leave at once.'),
+  const stop = onInterrupt('Stopping: an unfinished export is deleted. Press Ctrl-C again to exit at once.'),
     line = progressLine(json);
   try {
     const report = await exportRun(

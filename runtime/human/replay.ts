@@ -59,11 +59,7 @@ export async function replay(desktops: PersonalDesktops, r: ReplayRequest): Prom
   try {
     const trajectory = await actOut(own, r, { steps, config, engine: tasks.engine, task });
     if (r.signal.aborted)
-      throw new StudioError(
-        'cancelled',
-        'The replay was stopped.',
-        'Nothing was recorded. Start it again when you want it.',
-      );
+      throw new StudioError('cancelled', 'The replay was stopped.', 'Nothing was recorded. You can start it again.');
     return {
       ...trajectory,
       cap: Math.max(r.view.trajectory.row.cap, steps.length),
@@ -175,8 +171,8 @@ function taskOf(tasks: Tasks, v: ReplayRequest['view']): Task {
   if (task.family !== id<FamilyId>(row.family) || (row.instruction !== '' && task.instruction !== row.instruction))
     throw new StudioError(
       'task.unsupported',
-      `The task ${row.task} is not what it was when this was recorded.`,
-      'Replay it with the version of the task it was recorded with.',
+      `The task ${row.task} has changed since this was recorded.`,
+      'Restore the version of the task that it was recorded with.',
     );
   const needs = tasks.engine.check(task);
   if (needs.length > 0)

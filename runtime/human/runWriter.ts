@@ -6,6 +6,7 @@ import {
   StudioError,
   id,
   isRunName,
+  orUndefined,
   type ProcessEntry,
   type RolloutId,
   type RunPath,
@@ -85,7 +86,7 @@ export class RunWriters {
     await mkdir(base, { recursive: true }).catch((e: unknown) => {
       throw new StudioError(
         'store.io',
-        `${base} cannot be made: ${(e as Error).message}.`,
+        `${base} cannot be created: ${(e as Error).message}.`,
         'Choose another folder for runs.',
         { cause: e },
       );
@@ -106,8 +107,8 @@ export class RunWriters {
 
   /** The folder as it is being written, for whoever reads the run meanwhile; undefined when it is not. */
   async reader(dir: RunPath): Promise<RunStore | undefined> {
-    // Whoever opened it hears why it could not be; a reader then finds the folder as it is.
-    const appender = await this.#appending.get(dir)?.open.catch(() => undefined);
+    const opening = this.#appending.get(dir)?.open,
+      appender = opening && (await orUndefined(opening, 'who opened it hears why; a reader finds the folder as it is'));
     return appender && !appender.store.closed ? appender.store : undefined;
   }
   /** Resolves when a folder that is being let go of is closed. */
@@ -250,7 +251,7 @@ class SharedWriter implements RunWriter {
     if (this.#closed)
       throw new StudioError(
         'internal',
-        `The run ${this.run} is not open for writing any more.`,
+        `The run ${this.run} is no longer open for writing.`,
         'This is a fault of DART Studio: please report it with the log.',
       );
     const active = this.#active();

@@ -83,8 +83,8 @@ export async function exportRun(r: ExportRequest, view: ReadView): Promise<Expor
     if (report.trajectories === 0)
       throw new StudioError(
         'config.invalid',
-        `No trajectory of this run fits${report.problems.length > 0 ? `: ${report.problems.length} cannot be read` : ''}.`,
-        'Ask for fewer conditions: outcome, family, tags, reviewed; `dart-studio runs show` says what the run holds.',
+        `No trajectory of this run matches${report.problems.length > 0 ? `: ${report.problems.length} cannot be read` : ''}.`,
+        'Use fewer conditions (outcome, family, tags, reviewed); `dart-studio runs show` lists what the run holds.',
       );
     if (there) await rmdir(to);
     await rename(part, to);
@@ -102,11 +102,7 @@ async function write(run: RunReader, view: ReadView, r: ExportRequest, dir: stri
   try {
     for (const [i, u] of units.entries()) {
       if (r.signal?.aborted)
-        throw new StudioError(
-          'cancelled',
-          'The export was stopped.',
-          'Nothing was written. Start it again when you want it.',
-        );
+        throw new StudioError('cancelled', 'The export was stopped.', 'Nothing was written. You can start it again.');
       await writing.add(u, partOf(u));
       r.onProgress?.(i + 1, units.length);
     }

@@ -142,7 +142,7 @@ export class TargetRun {
     } finally {
       await store.close();
     }
-    // A run made for an import that brought nothing would be an empty one.
+    // A run created for an import that recorded nothing would stay empty.
     if (this.#target.create && this.#recorded === 0) await rm(this.#target.dir, { recursive: true, force: true });
   }
 }

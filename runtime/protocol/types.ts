@@ -67,8 +67,8 @@ export interface TaskRow {
   readonly apps?: readonly string[];
   readonly heldOut?: boolean;
   readonly infeasible?: boolean;
-  /** Nothing was rolled out in this run: these are trajectories that people brought, all of them. */
-  readonly brought?: boolean;
+  /** No rollout was made in this run: these are imported trajectories and demonstrations. */
+  readonly external?: boolean;
   readonly rollouts: number;
   readonly successes: number;
   /** Of the planner's window. */

@@ -18,7 +18,7 @@ export const untriedTasks = (families: ReadonlyMap<string, FamilyFacts>): TaskRo
 /**
  * A row a family; `live`: what the planner of an active run knows. An import or a collection has those of its
  * trajectories, unless those that can be rolled out are asked for (`runnable`): its run file, a preset, says nothing of
- * what was brought.
+ * trajectories made elsewhere.
  */
 export async function taskRows(
   run: RunReader,
@@ -26,8 +26,8 @@ export async function taskRows(
   live?: DataStats,
   runnable = false,
 ): Promise<TaskRow[]> {
-  const came = live || runnable ? [] : await brought(run, facts);
-  if (came.length > 0) return came;
+  const external = live || runnable ? [] : await externalTasks(run, facts);
+  if (external.length > 0) return external;
   const [o, means, pool, opened] = await Promise.all([
     outcomes(run),
     run.index.query(
@@ -78,7 +78,7 @@ export async function taskRows(
 }
 
 /** Of a run in which nothing was ever rolled out; else empty. */
-async function brought(run: RunReader, facts: RunFacts): Promise<TaskRow[]> {
+async function externalTasks(run: RunReader, facts: RunFacts): Promise<TaskRow[]> {
   const rows = await run.index.query(
     `SELECT r.family AS family, COUNT(*) AS n, SUM(r.outcome = 'success') AS won, AVG(r.steps) AS m, MIN(r.instruction) AS says, COUNT(DISTINCT r.instruction) AS ways,
     (SELECT COUNT(*) FROM pool p WHERE p.family = r.family) AS pooled FROM rollouts r
@@ -95,7 +95,7 @@ async function brought(run: RunReader, facts: RunFacts): Promise<TaskRow[]> {
     return {
       family,
       ...(known ? describe(known) : says === '' ? {} : { title: says }),
-      brought: true,
+      external: true,
       rollouts: n,
       successes: won,
       rate: won / n,

@@ -230,7 +230,7 @@ const startsWork: ReadonlySet<string> = new Set(
   [methods.startRun, methods.resumeRun, methods.evaluate, methods.buildDesktop].map((m) => m.method),
 );
 const goingAway = (): ServiceError =>
-  new ServiceError('draining', 'The runtime is going down.', 'Start it again in a moment.');
+  new ServiceError('draining', 'The runtime is shutting down.', 'Start it again in a moment.');
 
 /** Diagnostics with the end of our own log, which is clean of secrets when it is written. */
 function withLog(of: StudioService['handlers'], log: DaemonLog): StudioService['handlers'] {

@@ -91,7 +91,7 @@ async function freeName(r: OpenRun, wanted: string): Promise<RolloutId> {
   }
   throw new StudioError(
     'internal',
-    `${wanted} was replayed too often.`,
-    'Edit it: a new revision has a name of its own.',
+    `${wanted} has been replayed too often.`,
+    'Edit it first: that makes a new revision.',
   );
 }

@@ -78,7 +78,7 @@ async function trajectory(text: string | undefined, where: string, f: FileContex
     completed = o['task_completed'];
   if (!own && typeof completed !== 'boolean' && !f.verdict)
     throw new Unusable('does not say whether the task was completed (task_completed)', {
-      remedy: 'Say it for all of them with --verdict success or --verdict failure.',
+      remedy: 'Set it for all of them with --verdict success or --verdict failure.',
     });
   const instruction =
     own?.instruction ??

@@ -163,7 +163,7 @@ describe('import', () => {
       {
         family: 't1',
         title: 'do t1',
-        brought: true,
+        external: true,
         rollouts: 2,
         successes: 1,
         rate: 0.5,
@@ -171,12 +171,12 @@ describe('import', () => {
         poolEntries: 1,
         spark: [],
       },
-      { family: 't2', title: 'do t2', brought: true, rollouts: 1, successes: 0, rate: 0, meanSteps: 2, spark: [] },
+      { family: 't2', title: 'do t2', external: true, rollouts: 1, successes: 0, rate: 0, meanSteps: 2, spark: [] },
     ]);
     expect((await c.call<RunDetail>(m.getRun, { run })).tasks).toEqual(rows);
     const suite = await of({ run, runnable: true });
     expect(suite.map((t) => t.family)).toEqual(expect.arrayContaining(['desk/entry-type']));
-    expect(suite.some((t) => t.family === 't1' || t.brought)).toBe(false);
+    expect(suite.some((t) => t.family === 't1' || t.external)).toBe(false);
   });
 
   it('stops between two trajectories when cancelled, and the same request goes on', async () => {

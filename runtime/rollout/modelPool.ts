@@ -8,7 +8,7 @@ import type { PolicyVersion, ReplicaId, RunError } from '../domain/index.js';
 import { StudioError, toRunError } from '../domain/index.js';
 import type {
   DecisionPool,
-  PoolAnswer,
+  ModelAnswer,
   Replica,
   ReplicaRequest,
   ReplicaSet,
@@ -92,7 +92,7 @@ interface Call {
   readonly asked: number;
   attempts: number;
   settled: boolean;
-  readonly resolve: (a: PoolAnswer) => void;
+  readonly resolve: (a: ModelAnswer) => void;
   readonly reject: (e: Error) => void;
 }
 
@@ -155,8 +155,8 @@ export class ModelPool implements DecisionPool, ReplicaSet {
     }));
   }
 
-  decide(request: ReplicaRequest, o: { readonly session: string; readonly signal: AbortSignal }): Promise<PoolAnswer> {
-    return new Promise<PoolAnswer>((resolve, reject) => {
+  decide(request: ReplicaRequest, o: { readonly session: string; readonly signal: AbortSignal }): Promise<ModelAnswer> {
+    return new Promise<ModelAnswer>((resolve, reject) => {
       if (o.signal.aborted || this.closed) return reject(cancelled('A decision'));
       if (this.slots.every((s) => s.phase === 'dead')) return reject(noneLeft());
       const onAbort = (): void => {

@@ -22,9 +22,9 @@ import { demonstrate } from '../../../runtime/run/demonstrate.js';
 import { specOf } from '../../../runtime/cluster/provide.js';
 import { openTasks } from '../../../runtime/tasks/open.js';
 import { createStudioService, type Broadcast, type StudioService } from '../../../runtime/service/index.js';
-import { whyNoLocalDesktops } from '../../helpers/cluster.js';
-import { bundle } from '../../helpers/data.js';
-import { processTree } from '../run/cli.js';
+import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
+import { bundle } from '../../helpers/data/manager.js';
+import { processTree } from '../../helpers/machine/processes.js';
 
 /** A scripted demonstration, edited, acted out again and judged on real local desktops. */
 const noLocal = await whyNoLocalDesktops();

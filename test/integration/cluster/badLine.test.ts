@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { createPool } from '../../../runtime/cluster/index.js';
-import { localProvider, nextEvent, SMALL, whyNoLocalDesktops } from '../../helpers/cluster.js';
+import { localProvider, nextEvent, SMALL, whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 
 /** An agent in the wrong hands: what is written to the file /say, it says to its client. */
 const place = vi.hoisted(() => ({ agent: '' }));

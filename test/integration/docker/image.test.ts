@@ -18,7 +18,7 @@ import {
 } from '../../../runtime/cluster/imageBuild.js';
 import { fileLock, runTool, which } from '../../../runtime/cluster/imageBuild/process.js';
 import { tar } from '../../../runtime/cluster/imageBuild/tar.js';
-import { engineHere } from './engine.js';
+import { engineHere } from '../../helpers/cluster/engine.js';
 
 const run = promisify(execFile);
 const engine = await engineHere();

@@ -8,7 +8,7 @@ import { stepCap } from '../../../runtime/data/curation/dynamicLength.js';
 import { groupSize } from '../../../runtime/data/curation/dynamicRollouts.js';
 import { distance } from '../../../runtime/data/curation/poolInjection.js';
 import { admissionCapacity } from '../../../runtime/data/curation/staleness.js';
-import { dataConfig, failure, makeTrajectory, success } from '../../helpers/data.js';
+import { dataConfig, failure, makeTrajectory, success } from '../../helpers/data/manager.js';
 
 const base = { family: id<FamilyId>('f'), task: id<TaskId>('f#1'), cap: 30 };
 const member = (i: number, ok: boolean, entropies: number[], endedAt = i): Trajectory =>
@@ -68,7 +68,7 @@ describe('curation', () => {
         fc.double({ min: 0, max: 1, noNaN: true }),
         (hs, q) => {
           const ts = hs.map((h, i) => member(i, true, h)),
-            { keep, threshold } = selectHighEntropy(ts, { enabled: true, quantile: q });
+            { keep, threshold } = selectHighEntropy(ts, { enabled: true, keep: 1 - q });
           const all = hs.flat().map(Math.fround),
             flags = keep.flat();
           if (all.length === 0) {
@@ -79,7 +79,7 @@ describe('curation', () => {
             Math.max(1, Math.floor((1 - q) * (all.length - 1))),
           );
           expect(flags).toEqual(all.map((h) => h >= threshold! - 1e-9 * Math.max(1, threshold!)));
-          const back = selectHighEntropy([...ts].reverse(), { enabled: true, quantile: q });
+          const back = selectHighEntropy([...ts].reverse(), { enabled: true, keep: 1 - q });
           expect([...back.keep].reverse()).toEqual(keep);
         },
       ),

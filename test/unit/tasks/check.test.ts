@@ -15,7 +15,7 @@ import {
   openFolder,
   uuid5,
 } from '../../../runtime/tasks/index.js';
-import { taskOf } from '../../helpers/tasks.js';
+import { taskOf } from '../../helpers/tasks/fakeDesktop.js';
 
 let dir: string;
 beforeEach(async () => {

@@ -9,7 +9,7 @@ import { checkName } from '../../../runtime/tasks/checkName.js';
 import { showsFile } from '../../../runtime/tasks/setup/windows.js';
 import { deskSuite, trainSeed } from '../../../runtime/tasks/suites/desk/index.js';
 import type { Task } from '../../../runtime/tasks/types.js';
-import { FakeDesktop, never, taskOf } from '../../helpers/tasks.js';
+import { FakeDesktop, never, taskOf } from '../../helpers/tasks/fakeDesktop.js';
 
 const engine = createTaskEngine({ metrics: localMetrics });
 const done: Action = { type: 'finished' },

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { StudioError } from '../../../runtime/domain/index.js';
 import { loadTaskFile, parseTask } from '../../../runtime/tasks/index.js';
 import { checkFolder } from '../../../runtime/tasks/check.js';
-import { osworldExamples } from '../../helpers/osworld.js';
+import { osworldExamples } from '../../helpers/tasks/osworld.js';
 
 const base = { id: 'x', instruction: 'Do it.', config: [], evaluator: { func: 'infeasible' } };
 function errorOf(json: unknown, file = 'dir/x.json'): StudioError {

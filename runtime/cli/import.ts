@@ -87,9 +87,9 @@ function sourceOf(path: string, o: Options): ImportSource {
     path: resolve(path),
     format: format as ImportFormat | 'auto',
     options: {
-      ...(typeof o['tasks'] === 'string' ? { tasks: resolve(o['tasks']) } : {}),
-      ...(verdict ? { verdict } : {}),
-      ...(mode ? { coordinates: mode } : {}),
+      tasks: typeof o['tasks'] === 'string' ? resolve(o['tasks']) : undefined,
+      verdict,
+      coordinates: mode,
     },
   };
 }

@@ -95,14 +95,14 @@ export abstract class ControlSession {
       mode: this.mode,
       ...f,
       steps: this.steps.map(shown),
-      ...(this.rollout ? { rollout: this.rollout } : {}),
-      ...(this.doing ? { doing: this.doing } : {}),
-      ...(this.proposal ? { proposal: this.proposal } : {}),
-      ...(left === undefined ? {} : { left }),
-      ...(this.verdict ? { verdict: this.verdict } : {}),
-      ...(this.kept ? { kept: this.kept } : {}),
-      ...(this.#abandonedAt === undefined ? {} : { abandonedAt: this.#abandonedAt }),
-      ...(this.error ? { error: this.error } : {}),
+      rollout: this.rollout,
+      doing: this.doing,
+      proposal: this.proposal,
+      left,
+      verdict: this.verdict,
+      kept: this.kept,
+      abandonedAt: this.#abandonedAt,
+      error: this.error,
     };
   }
 
@@ -199,7 +199,7 @@ export abstract class ControlSession {
 const shown = (s: Step): ControlStep => ({
   index: s.index,
   origin: s.origin === 'policy' ? 'policy' : 'human',
-  ...(s.thought === undefined ? {} : { thought: s.thought }),
+  thought: s.thought,
   actions: s.actions,
   frame: s.frame,
 });

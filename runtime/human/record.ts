@@ -154,7 +154,7 @@ export class RecordSession extends ControlSession {
       this.verdict = {
         outcome: outcome.kind,
         reward: outcome.reward,
-        ...(outcome.report ? { report: outcome.report } : {}),
+        report: outcome.report,
       };
       this.#trajectory = {
         id: id<RolloutId>(`human/${task.id}/${this.id}`),

@@ -299,15 +299,15 @@ class Script {
       throw new Unusable(`a wait of ${seconds} seconds; at most 60 can be said`);
     // The clipboard keeps what was copied into it.
     const { clipboard } = this;
-    this.add({ type: 'wait', ...(seconds === undefined ? {} : { ms: Math.round(seconds * 1000) }) });
+    this.add({ type: 'wait', ms: seconds === undefined ? undefined : Math.round(seconds * 1000) });
     this.clipboard = clipboard;
   }
   private terminate(a: Arguments): void {
     this.apart();
     const status = text(a['status'] ?? 'success'),
       said = typeof a['answer'] === 'string' && a['answer'] !== '' ? a['answer'] : undefined;
-    if (status === 'success') this.add({ type: 'finished', ...(said === undefined ? {} : { answer: said }) });
-    else if (/^fail(ure)?$/.test(status)) this.add({ type: 'fail', ...(said === undefined ? {} : { reason: said }) });
+    if (status === 'success') this.add({ type: 'finished', answer: said });
+    else if (/^fail(ure)?$/.test(status)) this.add({ type: 'fail', reason: said });
     else throw new Unusable(`the status '${status.slice(0, 40)}' of computer.terminate`);
   }
 }

@@ -47,7 +47,7 @@ export function reworded(
 export const problemOf = (e: Unusable, where: string): Problem => ({
   where: e.where ?? where,
   what: e.message.length > 400 ? `${e.message.slice(0, 400)}…` : e.message,
-  ...(e.remedy === undefined ? {} : { remedy: e.remedy }),
+  remedy: e.remedy,
 });
 
 /**

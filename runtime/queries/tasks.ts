@@ -68,10 +68,10 @@ export async function taskRows(
       rollouts: won.length,
       successes: won.filter(Boolean).length,
       ...(recent.length > 0 ? { rate: w.rate, low: w.low, high: w.high } : {}),
-      ...(size !== undefined ? { groupSize: size } : {}),
-      ...(cap !== undefined ? { cap } : {}),
-      ...(steps !== undefined ? { meanSteps: steps } : {}),
-      ...(entries !== undefined ? { poolEntries: entries } : {}),
+      groupSize: size,
+      cap,
+      meanSteps: steps,
+      poolEntries: entries,
       spark: spark(won, window),
     };
   });
@@ -94,20 +94,20 @@ async function externalTasks(run: RunReader, facts: RunFacts): Promise<TaskRow[]
       known = facts.families.get(family);
     return {
       family,
-      ...(known ? describe(known) : says === '' ? {} : { title: says }),
+      ...(known ? describe(known) : { title: says || undefined }),
       external: true,
       rollouts: n,
       successes: won,
       rate: won / n,
       meanSteps: Number(r['m']),
-      ...(pooled > 0 ? { poolEntries: pooled } : {}),
+      poolEntries: pooled > 0 ? pooled : undefined,
       spark: [],
     };
   });
 }
 
 const describe = (f: FamilyFacts): Pick<TaskRow, 'title' | 'apps' | 'heldOut' | 'infeasible'> => ({
-  ...(f.title ? { title: f.title } : {}),
+  title: f.title || undefined,
   apps: f.apps,
   heldOut: f.heldOut,
   infeasible: f.infeasible,

@@ -92,7 +92,7 @@ const sourceOf = (p: Pick<Params<'preview'>, 'path' | 'format' | 'options'>): Im
 
 async function preview(s: Studio, p: Params<'preview'>, ask: Ask): Promise<ImportPreview> {
   const run = p.run === undefined ? undefined : await runAt(s, p.run);
-  return runInterchangeJob(s.entry, { do: 'preview', source: sourceOf(p), ...(run === undefined ? {} : { run }) }, ask);
+  return runInterchangeJob(s.entry, { do: 'preview', source: sourceOf(p), run }, ask);
 }
 
 async function importTrajectories(s: Studio, p: Params<'import'>, ask: Ask): Promise<ImportResult> {

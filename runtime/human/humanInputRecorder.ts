@@ -54,7 +54,7 @@ interface Pending {
 }
 
 /**
- * A person's hand on a desktop: forwards what they do, and makes steps of it. A step's screen is the settled one before
+ * Forwards a person's input to a desktop and records it as steps. A step's screen is the settled one before
  * its action with the pointer where the last action left it, as the policy would have seen it; only when much of the
  * screen has changed since is it the newest. Input never waits for a screen to settle: who is quicker than the desktop
  * has steps that say that it did not.
@@ -102,7 +102,7 @@ export class HumanInputRecorder {
     if (this.#fault !== undefined) throw this.#fault;
   }
 
-  /** Nothing is begun, and every step was told. */
+  /** Resolves when no action is in the making and every step was reported. */
   async idle(): Promise<void> {
     do {
       if (this.#busy)
@@ -227,7 +227,7 @@ export class HumanInputRecorder {
     this.#arm();
   }
 
-  /** Ends what nothing more came for. */
+  /** Sets the timer that completes an action for which no further input comes. */
   #arm(): void {
     this.#stopTimer();
     const deadline = this.#segmenter.deadline;
@@ -258,7 +258,7 @@ export class HumanInputRecorder {
     if (cuts.length > 0) this.#touched();
     this.#d.onDoing(undefined);
   }
-  /** Every step so far was told. */
+  /** Resolves when every step so far was reported to `onStep`. */
   async #told(): Promise<void> {
     while (this.#settling) await this.#settling;
     await this.#out;
@@ -292,7 +292,7 @@ export class HumanInputRecorder {
     return now;
   }
 
-  /** Somebody is quicker than the desktop: it did not come to rest after what was done so far. */
+  /** The person acts before the desktop is at rest: pending steps are recorded as not settled. */
   #hasty(): void {
     for (const p of this.#pending.splice(0)) p.settle({ settled: false, ms: 0 });
   }

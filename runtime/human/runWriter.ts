@@ -42,13 +42,13 @@ export interface RunWriter {
 /** The process whose runs people add to. */
 export interface RunWriterHost {
   readonly entry: ProcessEntry;
-  /** The run under way in this process. */
+  /** The active run of this process. */
   readonly session: RunAccess | undefined;
-  /** What was read of this folder is out of date. */
+  /** Drops what was read of this folder: it is out of date. */
   forget(run: RunPath): void;
-  /** A run is not what it was: another state, another trajectory. */
+  /** A run has changed: its state, or its trajectories. */
   changed(run: RunPath): void;
-  /** The pool of a run that is not under way changed; the active one's is watched by others. */
+  /** The pool of a run that is not active changed; the active run's pool is watched elsewhere. */
   poolChanged(run: RunPath): void;
 }
 

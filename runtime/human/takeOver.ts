@@ -43,7 +43,7 @@ function deferred<T>(): Deferred<T> {
   return d;
 }
 
-/** A person at the wheel of a rollout: it waits for them at each of its decisions. */
+/** A person steers a rollout: it waits for them at each of its decisions. */
 export class TakeOverSession extends ControlSession {
   readonly purpose = 'takeOver' as const;
   readonly #r: HeldRollout;
@@ -164,7 +164,7 @@ export class TakeOverSession extends ControlSession {
     }
   }
 
-  /** What ends a turn without another word of the person. */
+  /** Ends a turn that needs no further input: the policy continues, or is to propose. */
   async #goOn(end: Deferred<TurnEnd>): Promise<void> {
     if (this.#finishing) return;
     if (this.#wantedMode === 'policy') end.resolve({ next: 'policy' });
@@ -357,7 +357,7 @@ export class TakeOverSession extends ControlSession {
     this.#consent?.resolve(false);
     this.changed();
   }
-  /** The rollout is over, or nobody's any more. */
+  /** Lets go of the rollout, when it is over or handed back. */
   #leave(): void {
     if (this.#r.steering.person === this.#person) this.#r.steering.person = undefined;
     for (const off of this.#unsubscribe.splice(0)) off();

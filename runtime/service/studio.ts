@@ -331,7 +331,7 @@ export class Studio {
     return this.#closing;
   }
 
-  /** Says that a run is not what it was. */
+  /** Tells clients that a run's state may have changed. */
   async told(run: RunPath): Promise<void> {
     if (this.#closing) return;
     const state = await this.read(run, (r) => this.stateOf(r)).then(

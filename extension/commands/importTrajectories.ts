@@ -279,7 +279,7 @@ async function pickWhere(s: StudioContext, now: Where): Promise<Where | undefine
         value: { run: r.run, name: r.name || basename(r.run) },
       })),
     ],
-    t('A run under way takes none; stop it first.'),
+    t("You can't import into an active run. Stop it first."),
   );
   if (picked !== 'new') return picked;
   const name = await window.showInputBox({

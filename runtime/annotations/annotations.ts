@@ -1,7 +1,7 @@
 import { access, constants } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { runHolder } from '../data/store/runLock.js';
-import { type AnnotationMarks, type AnnotationView, type RunPath, ServiceError } from '../domain/index.js';
+import { type AnnotationMarks, type AnnotationView, type RunPath, ServiceError, settled } from '../domain/index.js';
 import { annotatedOf, marksOf } from './facts.js';
 import { AnnotationLog, annotationsDir, logMark, readLog, type Lines } from './log.js';
 import { emptyLine, type AnnotationRecord, type Line } from './line.js';
@@ -154,7 +154,7 @@ export class Annotations {
     const bytes = c.damage.reduce((n, d) => n + d.to - d.from, 0);
     if (bytes > 0 || c.skipped > 0)
       this.#warn(
-        `The annotations of ${dir} are damaged: ${bytes} bytes and ${c.skipped} records cannot be read; the rest was.`,
+        `The annotations of ${dir} are damaged: ${bytes} bytes and ${c.skipped} records cannot be read and are left out.`,
       );
   }
   async #writer(dir: RunPath): Promise<AnnotationLog> {
@@ -177,7 +177,7 @@ export class Annotations {
     return log;
   }
   #inTurn<T>(dir: RunPath, work: () => Promise<T>): Promise<T> {
-    const mine = (this.#turn.get(dir) ?? Promise.resolve()).catch(() => undefined).then(work);
+    const mine = settled(this.#turn.get(dir)).then(work);
     this.#turn.set(dir, mine);
     const over = (): void => {
       if (this.#turn.get(dir) === mine) this.#turn.delete(dir);

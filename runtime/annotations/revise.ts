@@ -78,7 +78,7 @@ function editView(s: StepView, now: ReturnType<typeof saidOf>): StepView {
 const unverified = (a: Annotated): RunError => ({
   kind: 'task.verify',
   message: `${a.rollout} ends before the end of the recording, where the verifier looked.`,
-  remedy: 'Replay and verify it, or say its outcome with a reason.',
+  remedy: 'Replay and verify it, or set its outcome and give a reason.',
 });
 
 /** Outcome as corrected; of a part that is not the last, unknown until somebody says it. */

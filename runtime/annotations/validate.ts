@@ -36,72 +36,96 @@ export function validOps(
   return ops.map((given) => {
     const op = checked(
       given,
-      folding.parts(line.head).find((p) => p.from === part)!,
-      byIndex,
+      new EditedPart(
+        folding.parts(line.head).find((p) => p.from === part)!,
+        byIndex,
+      ),
     );
     folding.apply(part, op);
     return op;
   });
 }
 
-function checked(op: AnnotationOp, a: Annotated, steps: ReadonlyMap<number, StepView>): AnnotationOp {
-  const there = (step: number): StepView => {
-    const s = steps.get(step);
-    if (!s) throw refuse(`There is no ${nth(step)}: the recording has ${steps.size}.`, 'Name a step of the recording.');
+/** A trajectory, or a part of one, with what people said of it so far. */
+class EditedPart {
+  readonly #a: Annotated;
+  readonly #steps: ReadonlyMap<number, StepView>;
+  constructor(a: Annotated, steps: ReadonlyMap<number, StepView>) {
+    this.#a = a;
+    this.#steps = steps;
+  }
+
+  /** The step of this number, deleted or not. */
+  step(step: number): StepView {
+    const a = this.#a,
+      s = this.#steps.get(step);
+    if (!s)
+      throw refuse(`There is no ${nth(step)}: the recording has ${this.#steps.size}.`, 'Name a step of the recording.');
     if (step < a.from || (a.to !== undefined && step >= a.to))
       throw refuse(
         `${a.rollout} was split: ${nth(step)} belongs to another part of it.`,
         `Edit it there: ${a.parts.filter((p) => p !== a.rollout).join(', ')}.`,
       );
     return s;
-  };
-  const shownStep = (step: number): StepView => {
-    const s = there(step);
-    if (a.deleted.includes(step)) throw refuse(`The ${nth(step)} is deleted.`, 'Restore it first.');
+  }
+  shownStep(step: number): StepView {
+    const s = this.step(step);
+    if (this.#a.deleted.includes(step)) throw refuse(`The ${nth(step)} is deleted.`, 'Restore it first.');
     return s;
-  };
-  const left = (without: readonly number[]): StepView[] =>
-    [...steps.values()].filter(
-      (s) => s.index >= a.from && (a.to === undefined || s.index < a.to) && !without.includes(s.index),
+  }
+  /** What is left of it when these steps are deleted too. */
+  left(without: readonly number[] = []): StepView[] {
+    const { from, to, deleted } = this.#a;
+    return [...this.#steps.values()].filter(
+      ({ index: i }) => i >= from && (to === undefined || i < to) && !deleted.includes(i) && !without.includes(i),
     );
+  }
+  /** Throws when it cannot be split before this step. */
+  checkSplit(step: number): void {
+    this.step(step);
+    if (this.#a.parts.length >= maxParts)
+      throw refuse(`A trajectory is split into at most ${maxParts} parts.`, 'Undo another split first.');
+    const kept = this.left();
+    if (!kept.some((s) => s.index < step) || !kept.some((s) => s.index >= step))
+      throw refuse(
+        `A split before ${nth(step)} would leave a part without steps.`,
+        'Choose a step with others before it.',
+      );
+  }
+}
+
+const sortedSet = (steps: readonly number[]): number[] => [...new Set(steps)].sort((x, y) => x - y);
+
+function checked(op: AnnotationOp, part: EditedPart): AnnotationOp {
   switch (op.op) {
     case 'outcome':
       if (op.value !== null && op.reason.trim() === '')
-        throw refuse("An outcome that differs from the verifier's needs a reason.", 'Say why.');
+        throw refuse("An outcome that differs from the verifier's needs a reason.", 'Give the reason.');
       return { ...op, reason: op.reason.trim() };
     case 'tags':
       return { ...op, tags: [...new Set(op.tags.map((t) => t.trim()).filter((t) => t !== ''))] };
     case 'mark':
     case 'thought':
-      shownStep(op.step);
+      part.shownStep(op.step);
       return op;
     case 'action':
-      return { ...op, value: checkedAction(op, shownStep(op.step)) };
+      return { ...op, value: checkedAction(op, part.shownStep(op.step)) };
     case 'delete': {
-      const gone = [...new Set(op.steps)].sort((x, y) => x - y);
-      for (const s of gone) there(s);
-      if (left([...a.deleted, ...gone]).length === 0)
+      const gone = sortedSet(op.steps);
+      for (const s of gone) part.step(s);
+      if (part.left(gone).length === 0)
         throw refuse(
           'That would delete every step.',
-          'Leave one, or say in the outcome that the trajectory is of no use.',
+          'Keep at least one. To reject the trajectory, correct its outcome.',
         );
       return { ...op, steps: gone };
     }
     case 'restore':
-      for (const s of op.steps) there(s);
-      return { ...op, steps: [...new Set(op.steps)].sort((x, y) => x - y) };
-    case 'split': {
-      there(op.step);
-      if (a.parts.length >= maxParts)
-        throw refuse(`A trajectory is split into at most ${maxParts} parts.`, 'Undo another split first.');
-      const kept = left(a.deleted);
-      if (!kept.some((s) => s.index < op.step) || !kept.some((s) => s.index >= op.step))
-        throw refuse(
-          `A split before ${nth(op.step)} would leave a part without steps.`,
-          'Choose a step with others before it.',
-        );
+      for (const s of op.steps) part.step(s);
+      return { ...op, steps: sortedSet(op.steps) };
+    case 'split':
+      part.checkSplit(op.step);
       return op;
-    }
     default:
       return op;
   }

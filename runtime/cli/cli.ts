@@ -1,6 +1,9 @@
 import { Command, CommanderError } from 'commander';
 import { DEFAULT_IMAGE, toRunError } from '../domain/index.js';
+import type { Options } from './options.js';
 
+/** Makes a commander action of a command: its exit code, 0 for none, is reported to the caller of `createProgram`. */
+type Act = <A extends unknown[]>(f: (...a: A) => Promise<number | void>) => (...a: A) => Promise<void>;
 type Serve = (storage: string, o: { readonly idleMinutes?: string }) => Promise<void>;
 
 /** Commands and options; runtime/cli/README.md is made from them. `ended` hears a command's exit code. */
@@ -10,12 +13,21 @@ export function createProgram(serve: Serve, ended: (code: number) => void): Comm
     .version('0.1.0')
     .exitOverride()
     .showSuggestionAfterError();
-  const act =
-    <A extends unknown[]>(f: (...a: A) => Promise<number | void>) =>
-    async (...a: A): Promise<void> => {
+  const act: Act =
+    (f) =>
+    async (...a) => {
       ended((await f(...a)) ?? 0);
     };
+  trainingCommands(program, act);
+  interchangeCommands(program, act);
+  taskCommands(program, act);
+  desktopCommands(program, act);
+  runCommands(program, act);
+  machineCommands(program, act, serve);
+  return program;
+}
 
+function trainingCommands(program: Command, act: Act): void {
   program
     .command('train')
     .argument('[run.json]', 'run file')
@@ -28,11 +40,7 @@ export function createProgram(serve: Serve, ended: (code: number) => void): Comm
     .option('--provider <name>', 'auto, docker or local')
     .option('--desktops <n>', 'desktops at once')
     .option('--runs <dir>', 'folder of run folders')
-    .action(
-      act(async (file: string | undefined, o: Record<string, string | boolean | undefined>) =>
-        (await import('./train.js')).train(file, o),
-      ),
-    );
+    .action(act(async (file: string | undefined, o: Options) => (await import('./train.js')).train(file, o)));
   program
     .command('evaluate')
     .argument('<run>', 'run id or folder')
@@ -43,12 +51,10 @@ export function createProgram(serve: Serve, ended: (code: number) => void): Comm
     .option('--json', 'result as JSON', false)
     .option('--runs <dir>', 'folder of run folders', 'runs')
     .option('--provider <name>', 'auto, docker or local')
-    .action(
-      act(async (run: string, o: Record<string, string | boolean | undefined>) =>
-        (await import('./evaluate.js')).evaluate(run, o),
-      ),
-    );
+    .action(act(async (run: string, o: Options) => (await import('./evaluate.js')).evaluate(run, o)));
+}
 
+function interchangeCommands(program: Command, act: Act): void {
   program
     .command('import')
     .argument(
@@ -66,11 +72,7 @@ export function createProgram(serve: Serve, ended: (code: number) => void): Comm
     .option('--coordinates <name>', 'of UI-TARS text, where it cannot be told')
     .option('--json', 'report as JSON', false)
     .option('--runs <dir>', 'folder of run folders', 'runs')
-    .action(
-      act(async (path: string, o: Record<string, string | boolean | undefined>) =>
-        (await import('./import.js')).importTrajectories(path, o),
-      ),
-    );
+    .action(act(async (path: string, o: Options) => (await import('./import.js')).importTrajectories(path, o)));
   program
     .command('export')
     .argument('<run>', 'run id or folder')
@@ -93,11 +95,13 @@ export function createProgram(serve: Serve, ended: (code: number) => void): Comm
     .option('--json', 'report as JSON', false)
     .option('--runs <dir>', 'folder of run folders', 'runs')
     .action(
-      act(async (run: string, dir: string, o: Record<string, string | boolean | undefined>) =>
+      act(async (run: string, dir: string, o: Options) =>
         (await import('./export.js')).exportTrajectories(run, dir, o),
       ),
     );
+}
 
+function taskCommands(program: Command, act: Act): void {
   const tasks = program.command('tasks').description('Task files and suites.');
   tasks
     .command('check')
@@ -106,17 +110,15 @@ export function createProgram(serve: Serve, ended: (code: number) => void): Comm
     .option('--assets <dir>', 'folder that mirrors downloaded files')
     .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
     .option('--json', 'rows as JSON', false)
-    .action(
-      act(async (dir: string, o: Record<string, string | boolean | undefined>) =>
-        (await import('./tasks.js')).check(dir, o),
-      ),
-    );
+    .action(act(async (dir: string, o: Options) => (await import('./tasks.js')).check(dir, o)));
   tasks
     .command('list')
     .description('Families of the built-in suite.')
     .option('--json', 'rows as JSON', false)
-    .action(act(async (o: Record<string, string | boolean | undefined>) => (await import('./tasks.js')).list(o)));
+    .action(act(async (o: Options) => (await import('./tasks.js')).list(o)));
+}
 
+function desktopCommands(program: Command, act: Act): void {
   const desktop = program.command('desktop').description('The desktop image.');
   desktop
     .command('build')
@@ -124,13 +126,13 @@ export function createProgram(serve: Serve, ended: (code: number) => void): Comm
     .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
     .option('--provider <name>', 'auto, docker or local', 'auto')
     .option('--force', 'build again even when it is there', false)
-    .action(act(async (o: Record<string, string | boolean | undefined>) => (await import('./desktop.js')).build(o)));
+    .action(act(async (o: Options) => (await import('./desktop.js')).build(o)));
   desktop
     .command('status')
     .description('What is built, and which provider would be used.')
     .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
     .option('--json', 'as JSON', false)
-    .action(act(async (o: Record<string, string | boolean | undefined>) => (await import('./desktop.js')).status(o)));
+    .action(act(async (o: Options) => (await import('./desktop.js')).status(o)));
   desktop
     .command('screenshot')
     .argument('<file.png>', 'where to write it')
@@ -138,12 +140,10 @@ export function createProgram(serve: Serve, ended: (code: number) => void): Comm
     .option('--task <id>', 'task of the built-in suite, e.g. desk/NAME#1')
     .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
     .option('--provider <name>', 'auto, docker or local', 'auto')
-    .action(
-      act(async (file: string, o: Record<string, string | boolean | undefined>) =>
-        (await import('./desktop.js')).screenshot(file, o),
-      ),
-    );
+    .action(act(async (file: string, o: Options) => (await import('./desktop.js')).screenshot(file, o)));
+}
 
+function runCommands(program: Command, act: Act): void {
   const runs = program
     .command('runs')
     .description('Recorded runs.')
@@ -153,26 +153,22 @@ export function createProgram(serve: Serve, ended: (code: number) => void): Comm
     .command('list')
     .description('All runs, newest first.')
     .option('--json', 'as JSON', false)
-    .action(
-      act(async (o: Record<string, string | boolean | undefined>) => (await import('./runs.js')).list(dirOf(), o)),
-    );
+    .action(act(async (o: Options) => (await import('./runs.js')).list(dirOf(), o)));
   runs
     .command('show')
     .argument('<run>', 'run id or folder')
     .description('Ledger, success and curation of one run.')
     .option('--json', 'as JSON', false)
-    .action(
-      act(async (run: string, o: Record<string, string | boolean | undefined>) =>
-        (await import('./runs.js')).show(dirOf(), run, o),
-      ),
-    );
+    .action(act(async (run: string, o: Options) => (await import('./runs.js')).show(dirOf(), run, o)));
   runs
     .command('export')
     .argument('<run>', 'run id or folder')
     .argument('<file>', 'metrics file: .csv or .json')
     .description("Export a run's metrics.")
     .action(act(async (run: string, file: string) => (await import('./runs.js')).exportMetrics(dirOf(), run, file)));
+}
 
+function machineCommands(program: Command, act: Act, serve: Serve): void {
   program
     .command('serve')
     .argument('<storage>', "folder for the daemon's record, lock and log")
@@ -183,7 +179,7 @@ export function createProgram(serve: Serve, ended: (code: number) => void): Comm
     .command('doctor')
     .description('Check this machine.')
     .option('--json', 'as JSON', false)
-    .action(act(async (o: Record<string, string | boolean | undefined>) => (await import('./doctor.js')).doctor(o)));
+    .action(act(async (o: Options) => (await import('./doctor.js')).doctor(o)));
   program
     .command('schema')
     .description('Print the JSON schema of the run file.')
@@ -192,7 +188,6 @@ export function createProgram(serve: Serve, ended: (code: number) => void): Comm
         process.stdout.write(JSON.stringify((await import('../config/index.js')).jsonSchema(), null, 2) + '\n');
       }),
     );
-  return program;
 }
 
 /**

@@ -9,7 +9,7 @@ export async function doctor(o: Options): Promise<number> {
     ok: c.ok,
     needed: c.level === 'required',
     found: c.detail,
-    ...(c.remedy ? { remedy: c.remedy } : {}),
+    remedy: c.remedy || undefined,
   }));
   if (o['json']) process.stdout.write(JSON.stringify(checks, null, 2) + '\n');
   else

@@ -24,8 +24,8 @@ function annotationsOf(o: Options): AnnotationFilter {
     );
   return {
     revised: o['asRecorded'] !== true,
-    ...(tags ? { tags } : {}),
-    ...(o['reviewed'] === true ? { reviewed: true } : {}),
+    tags,
+    reviewed: o['reviewed'] === true || undefined,
     ...(marks.length > 0 ? { without: marks as ('redundant' | 'wrong')[] } : {}),
   };
 }
@@ -56,7 +56,7 @@ export async function exportTrajectories(run: string, dir: string, o: Options): 
       `--split ${share}: the share of the training part lies between 0 and 1`,
       'For example --split 0.9.',
     );
-  const stop = onInterrupt('Stopping; nothing is kept of a half-written export. Ctrl-C again to leave at once.'),
+  const stop = onInterrupt('Stopping: an unfinished export is deleted. Press Ctrl-C again to exit at once.'),
     line = progressLine(json);
   try {
     const report = await exportRun(
@@ -66,10 +66,10 @@ export async function exportTrajectories(run: string, dir: string, o: Options): 
         format: format as ExportFormat,
         signal: stop.signal,
         options: { coordinates: coordinates(o['coordinates']) ?? 'qwen25' },
-        ...(outcome ? { outcome } : {}),
+        outcome,
         annotations: annotationsOf(o),
-        ...(typeof o['family'] === 'string' ? { family: o['family'] } : {}),
-        ...(share === undefined ? {} : { split: { share, seed: numberOption(o, 'seed', 0) ?? 1 } }),
+        family: typeof o['family'] === 'string' ? o['family'] : undefined,
+        split: share === undefined ? undefined : { share, seed: numberOption(o, 'seed', 0) ?? 1 },
         onProgress: (done, of) => {
           line.show(`exporting ${done} of ${of}`);
         },

@@ -2,8 +2,9 @@ import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { StudioError, isRunName } from '../domain/index.js';
-import { importInto, newTarget, preview } from '../interchange/importer.js';
-import type { ImportProgress, ImportSource, ImportTarget } from '../interchange/importer.js';
+import { importInto, preview, type ImportSource } from '../interchange/importer.js';
+import type { ImportProgress } from '../interchange/importReport.js';
+import { newTarget, type ImportTarget } from '../interchange/importTarget.js';
 import { coordinateModes, importFormats } from '../interchange/types.js';
 import type { CoordinateMode, ImportFormat } from '../interchange/types.js';
 import { importLines, previewLines } from '../interchange/words.js';
@@ -86,9 +87,9 @@ function sourceOf(path: string, o: Options): ImportSource {
     path: resolve(path),
     format: format as ImportFormat | 'auto',
     options: {
-      ...(typeof o['tasks'] === 'string' ? { tasks: resolve(o['tasks']) } : {}),
-      ...(verdict ? { verdict } : {}),
-      ...(mode ? { coordinates: mode } : {}),
+      tasks: typeof o['tasks'] === 'string' ? resolve(o['tasks']) : undefined,
+      verdict,
+      coordinates: mode,
     },
   };
 }

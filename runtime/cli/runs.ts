@@ -1,12 +1,14 @@
 import { writeFile } from 'node:fs/promises';
-import { StudioError } from '../domain/index.js';
+import { StudioError, orUndefined } from '../domain/index.js';
 import { metricRows, runReport } from '../queries/runReport.js';
 import { listRunFolders, runFolder } from '../run/runFolders.js';
 import { rateText, sparkline } from '../domain/stats.js';
 import type { Options } from './options.js';
 
 export async function list(dir: string, o: Options): Promise<number> {
-  const runs = await Promise.all((await listRunFolders(dir)).map((d) => runReport(d).catch(() => undefined)));
+  const runs = await Promise.all(
+    (await listRunFolders(dir)).map((d) => orUndefined(runReport(d), 'a folder that cannot be read is not listed')),
+  );
   const rows = runs.filter((r) => r !== undefined);
   if (o['json']) process.stdout.write(JSON.stringify(rows, null, 2) + '\n');
   else if (rows.length === 0)

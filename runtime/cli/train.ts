@@ -21,8 +21,8 @@ export async function train(file: string | undefined, o: Options): Promise<numbe
     if (file)
       throw new StudioError(
         'config.invalid',
-        'A run file and --resume exclude each other.',
-        'A resumed run goes on with the run file it was started with.',
+        'A run file and --resume cannot be used together.',
+        'Leave the run file out: a resumed run continues with its own.',
       );
     dir = runFolder(String(o['runs'] ?? 'runs'), String(o['resume']));
     const meta = JSON.parse(await readFile(join(dir, 'run.json'), 'utf8')) as { id: string; config: RunFile };
@@ -55,7 +55,7 @@ export async function train(file: string | undefined, o: Options): Promise<numbe
   const abort = new AbortController();
   const onSignal = (): void => {
     if (abort.signal.aborted) process.exit(130);
-    reporter.note('Stopping: rollouts under way end, a checkpoint is kept. Ctrl-C again to leave at once.');
+    reporter.note('Stopping: running rollouts finish and a checkpoint is saved. Press Ctrl-C again to exit at once.');
     abort.abort();
   };
   process.on('SIGINT', onSignal);

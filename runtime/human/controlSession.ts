@@ -26,7 +26,7 @@ export interface SessionHost {
   log(level: 'info' | 'warn' | 'error', message: string): void;
   /** Nothing runs for it any more; it can still be looked at, and kept. */
   ended(s: ControlSession): void;
-  /** Nobody looks at it any more. */
+  /** No window shows it any more, and it can be dropped. */
   forget(s: ControlSession): void;
 }
 export interface SessionFacts {
@@ -95,14 +95,14 @@ export abstract class ControlSession {
       mode: this.mode,
       ...f,
       steps: this.steps.map(shown),
-      ...(this.rollout ? { rollout: this.rollout } : {}),
-      ...(this.doing ? { doing: this.doing } : {}),
-      ...(this.proposal ? { proposal: this.proposal } : {}),
-      ...(left === undefined ? {} : { left }),
-      ...(this.verdict ? { verdict: this.verdict } : {}),
-      ...(this.kept ? { kept: this.kept } : {}),
-      ...(this.#abandonedAt === undefined ? {} : { abandonedAt: this.#abandonedAt }),
-      ...(this.error ? { error: this.error } : {}),
+      rollout: this.rollout,
+      doing: this.doing,
+      proposal: this.proposal,
+      left,
+      verdict: this.verdict,
+      kept: this.kept,
+      abandonedAt: this.#abandonedAt,
+      error: this.error,
     };
   }
 
@@ -139,7 +139,7 @@ export abstract class ControlSession {
       });
     this.#count();
   }
-  /** Somebody is there, or the time runs. */
+  /** A request of the person: without a window, the time until the session is abandoned starts again. */
   touch(): void {
     if (this.#viewers.size === 0) this.#count();
   }
@@ -157,7 +157,7 @@ export abstract class ControlSession {
     this.changed();
   }
 
-  /** Told once a turn, whole. */
+  /** Broadcasts the whole state, at most once a turn of the event loop. */
   protected changed(): void {
     if (this.#told) return;
     this.#told = true;
@@ -166,7 +166,7 @@ export abstract class ControlSession {
       this.host.broadcast(this.state());
     });
   }
-  /** There is nothing more to do; it can still be looked at. */
+  /** Ends the session; windows may go on showing it. */
   protected end(): void {
     if (this.#over) return;
     this.#over = true;
@@ -176,7 +176,7 @@ export abstract class ControlSession {
     this.host.ended(this);
     this.#count();
   }
-  /** Rejects with what a person must know who has no control. */
+  /** Throws an error for the person unless the session is in one of these modes. */
   protected inControl(...modes: readonly ControlMode[]): void {
     if (!modes.includes(this.mode))
       throw new ServiceError(
@@ -199,7 +199,7 @@ export abstract class ControlSession {
 const shown = (s: Step): ControlStep => ({
   index: s.index,
   origin: s.origin === 'policy' ? 'policy' : 'human',
-  ...(s.thought === undefined ? {} : { thought: s.thought }),
+  thought: s.thought,
   actions: s.actions,
   frame: s.frame,
 });

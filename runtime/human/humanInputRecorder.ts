@@ -1,4 +1,12 @@
-import { isTerminal, StudioError, type Action, type Frame, type InputEvent } from '../domain/index.js';
+import {
+  ignoreFailure,
+  isTerminal,
+  settled as over,
+  StudioError,
+  type Action,
+  type Frame,
+  type InputEvent,
+} from '../domain/index.js';
 import type { Desktop, SettleOptions } from '../cluster/types.js';
 import type { FrameStore } from '../data/types.js';
 import type { Clock } from '../rollout/clock.js';
@@ -7,7 +15,7 @@ import { changedShare } from './frames.js';
 import { Segmenter, type Cut, type SegmentOptions } from './segment.js';
 import { Tidy, type TidyEvent } from './tidy.js';
 
-export interface HandDeps {
+export interface RecorderDeps {
   readonly desktop: Desktop;
   readonly frames: Pick<FrameStore, 'put'>;
   readonly clock: Clock;
@@ -46,13 +54,13 @@ interface Pending {
 }
 
 /**
- * A person's hand on a desktop: forwards what they do, and makes steps of it. A step's screen is the settled one before
+ * Forwards a person's input to a desktop and records it as steps. A step's screen is the settled one before
  * its action with the pointer where the last action left it, as the policy would have seen it; only when much of the
  * screen has changed since is it the newest. Input never waits for a screen to settle: who is quicker than the desktop
  * has steps that say that it did not.
  */
 export class HumanInputRecorder {
-  readonly #d: HandDeps;
+  readonly #d: RecorderDeps;
   readonly #tidy: Tidy;
   readonly #segmenter: Segmenter;
   readonly #closed = new AbortController();
@@ -75,7 +83,7 @@ export class HumanInputRecorder {
   #working = 0;
   #quiet: (() => void)[] = [];
 
-  constructor(d: HandDeps) {
+  constructor(d: RecorderDeps) {
     this.#d = d;
     this.#tidy = new Tidy(d.desktop.screen);
     this.#segmenter = new Segmenter(d.segment);
@@ -88,13 +96,13 @@ export class HumanInputRecorder {
     this.#touched();
     if (!this.#watching) {
       this.#watching = true;
-      this.#watch().catch(() => undefined);
+      ignoreFailure(this.#watch(), 'a desktop that is lost fails the next step, which says so');
     }
     await this.#settling;
     if (this.#fault !== undefined) throw this.#fault;
   }
 
-  /** Nothing is begun, and every step was told. */
+  /** Resolves when no action is in the making and every step was reported. */
   async idle(): Promise<void> {
     do {
       if (this.#busy)
@@ -140,7 +148,7 @@ export class HumanInputRecorder {
   /** As `complete`, whatever state the desktop is in; afterwards nothing of this touches it. Idempotent. */
   async close(): Promise<void> {
     if (this.#closed.signal.aborted) return;
-    const done = this.complete().catch(() => undefined);
+    const done = over(this.complete());
     this.#closed.abort();
     await done;
     this.#stopTimer();
@@ -148,7 +156,7 @@ export class HumanInputRecorder {
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#closed.signal.aborted) return Promise.reject(new Error('the hand is closed'));
+    if (this.#closed.signal.aborted) return Promise.reject(new Error('the recorder is closed'));
     this.#working++;
     const run = async (): Promise<T> => {
       try {
@@ -164,7 +172,7 @@ export class HumanInputRecorder {
       }
     };
     const p = this.#turn.then(run, run);
-    this.#turn = p.catch(() => undefined);
+    this.#turn = over(p);
     return p;
   }
   #failed(e: unknown): void {
@@ -219,19 +227,20 @@ export class HumanInputRecorder {
     this.#arm();
   }
 
-  /** Ends what nothing more came for. */
+  /** Sets the timer that completes an action for which no further input comes. */
   #arm(): void {
     this.#stopTimer();
     const deadline = this.#segmenter.deadline;
     if (deadline === undefined || this.#closed.signal.aborted) return;
     this.#stopTimer = this.#d.clock.after(Math.max(0, deadline - this.#now()), () => {
-      this.#inTurn(() => {
+      const cutDue = this.#inTurn(() => {
         for (const c of this.#segmenter.due(this.#now() + 1)) this.#cut(c, this.#frozen!);
         if (!this.#segmenter.busy) this.#frozen = undefined;
         this.#d.onDoing(this.#segmenter.doing);
         this.#arm();
         return Promise.resolve();
-      }).catch(() => undefined);
+      });
+      ignoreFailure(cutDue, 'it is reported to onFault');
     });
   }
   /** On the page's clock. */
@@ -249,7 +258,7 @@ export class HumanInputRecorder {
     if (cuts.length > 0) this.#touched();
     this.#d.onDoing(undefined);
   }
-  /** Every step so far was told. */
+  /** Resolves when every step so far was reported to `onStep`. */
   async #told(): Promise<void> {
     while (this.#settling) await this.#settling;
     await this.#out;
@@ -283,7 +292,7 @@ export class HumanInputRecorder {
     return now;
   }
 
-  /** Somebody is quicker than the desktop: it did not come to rest after what was done so far. */
+  /** The person acts before the desktop is at rest: pending steps are recorded as not settled. */
   #hasty(): void {
     for (const p of this.#pending.splice(0)) p.settle({ settled: false, ms: 0 });
   }
@@ -294,7 +303,7 @@ export class HumanInputRecorder {
    */
   #cut(c: Cut, seen: Seen, coming = false): void {
     const stored = this.#d.frames.put(seen.frame);
-    stored.catch(() => undefined);
+    ignoreFailure(stored, 'it is awaited with the step');
     const rested =
       !coming && this.#restGen === this.#gen
         ? Promise.resolve({ settled: true, ms: 0 })

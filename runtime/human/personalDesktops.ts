@@ -2,7 +2,7 @@ import type { ProviderChoice } from '../domain/index.js';
 import { createPool } from '../cluster/pool.js';
 import type { Desktop, DesktopPool, DesktopProvider, Lease, SettleOptions } from '../cluster/types.js';
 import type { RunConfig } from '../config/index.js';
-import type { DesktopRow, RunPath } from '../domain/index.js';
+import { settled, type DesktopRow, type RunPath } from '../domain/index.js';
 import { DesktopRegistry } from '../rollout/desktopRegistry.js';
 import { chooseProvider, settleOf, specOf } from '../cluster/provide.js';
 
@@ -84,7 +84,7 @@ export async function openPersonalDesktop(own: PersonalDesktops, r: PersonalDesk
   const close = (): Promise<void> =>
     (closing ??= (async () => {
       stop.abort();
-      await opened.catch(() => undefined);
+      await settled(opened);
       // A pool that closes takes down what is given back; it does not reset it.
       const closed = pool?.close();
       lease?.release();

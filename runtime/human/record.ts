@@ -154,7 +154,7 @@ export class RecordSession extends ControlSession {
       this.verdict = {
         outcome: outcome.kind,
         reward: outcome.reward,
-        ...(outcome.report ? { report: outcome.report } : {}),
+        report: outcome.report,
       };
       this.#trajectory = {
         id: id<RolloutId>(`human/${task.id}/${this.id}`),
@@ -185,8 +185,8 @@ export class RecordSession extends ControlSession {
     if (p.pool === 'override' && !p.reason?.trim())
       throw new ServiceError(
         'params.invalid',
-        'A reason is needed for a demonstration without a verified success to join the pool.',
-        'Say why it is good.',
+        'A demonstration that is not a verified success needs a reason to join the pool.',
+        'Give the reason.',
       );
     if (!this.#trajectory || !this.over)
       throw new ServiceError(

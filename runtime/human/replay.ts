@@ -2,7 +2,6 @@ import {
   StudioError,
   id,
   isTerminal,
-  type DesktopId,
   type GroupId,
   type ProcessEntry,
   type RolloutId,
@@ -21,7 +20,7 @@ import { runEpisode, type EpisodeDeps } from '../rollout/episode.js';
 import type { Task } from '../tasks/types.js';
 import { imageContents } from '../cluster/images.js';
 import { openTasks, type Tasks } from '../tasks/open.js';
-import { openPersonalDesktop, type PersonalDesktops } from './personalDesktops.js';
+import { openPersonalDesktop, type PersonalDesktop, type PersonalDesktops } from './personalDesktops.js';
 
 /** A `wait` may last a minute; a desktop that is silent for longer is lost. */
 const DESKTOP_MS = 90_000;
@@ -50,83 +49,92 @@ export async function replay(desktops: PersonalDesktops, r: ReplayRequest): Prom
     screen = screenOf(r.view),
     config: RunConfig = { ...r.config, desktops: { ...r.config.desktops, screen } };
   const tasks = await openTasks(config, await imageContents(config.desktops.image), r.entry),
-    task = taskOf(tasks, r.view),
-    { rollout, revision, run } = r.view,
-    { row } = r.view.trajectory;
+    task = taskOf(tasks, r.view);
   r.onProgress({ step: 0, of: steps.length });
   const own = await openPersonalDesktop(desktops, {
     config,
-    run,
+    run: r.view.run,
     provider: r.provider,
     label: 'replay',
     signal: r.signal,
   });
   try {
-    const desktop = own.desktop.id,
-      order: RolloutOrder = {
-        rollout: r.id,
-        group: id<GroupId>(''),
-        family: task.family,
-        task: task.id,
-        seed: 0,
-        cap: steps.length,
-        groupSize: 1,
-      };
-    own.registry.begin(desktop, {
-      rollout: r.id,
-      task: task.id,
-      instruction: task.instruction,
-      cap: steps.length,
-      version: 0,
-      since: Date.now(),
-    });
-    const { trajectory } = await runEpisode(
-      {
-        policy: scripted(steps),
-        tasks: tasks.engine,
-        frames: r.frames,
-        clock: systemClock,
-        settle: own.settle,
-        desktopTimeoutMs: DESKTOP_MS,
-        timeoutMs: config.rollout.taskTimeoutS * 1000,
-      },
-      own.lease,
-      {
-        order,
-        task,
-        provenance: { kind: 'human', of: `${rollout}@${revision}` },
-        sampling: { greedy: true, temperature: 1, seed: 0 },
-        signal: r.signal,
-        onStep: (s) => {
-          own.registry.progress(desktop, s.index + 1);
-          r.onProgress({ step: s.index + 1, of: steps.length, desktop });
-        },
-        onPhase: (phase) => {
-          own.registry.phase(desktop, phase === 'perform' ? 'act' : phase);
-          if (phase === 'setup') r.onProgress({ step: 0, of: steps.length, desktop: desktop satisfies DesktopId });
-        },
-      },
-    );
+    const trajectory = await actOut(own, r, { steps, config, engine: tasks.engine, task });
     if (r.signal.aborted)
-      throw new StudioError(
-        'cancelled',
-        'The replay was stopped.',
-        'Nothing was recorded. Start it again when you want it.',
-      );
+      throw new StudioError('cancelled', 'The replay was stopped.', 'Nothing was recorded. You can start it again.');
     return {
       ...trajectory,
-      cap: Math.max(row.cap, steps.length),
-      steps: trajectory.steps.map((s, i): Step => {
-        const { version: _v, ...rest } = s;
-        return { ...rest, origin: steps[i]!.origin };
-      }),
+      cap: Math.max(r.view.trajectory.row.cap, steps.length),
+      // No policy acted: the steps keep who they are from, and have no version.
+      steps: trajectory.steps.map(({ version: _v, ...s }, i): Step => ({ ...s, origin: steps[i]!.origin })),
     };
   } finally {
     await own.close();
   }
 }
 
-/** What is acted: steps that did something, up to the first that ends it; with an end where the recording has none. */
+interface Script {
+  readonly steps: ReturnType<typeof script>;
+  readonly config: RunConfig;
+  readonly engine: Tasks['engine'];
+  readonly task: Task;
+}
+
+/** The episode; whatever goes wrong with it is its outcome. */
+async function actOut(
+  own: PersonalDesktop,
+  r: ReplayRequest,
+  { steps, config, engine, task }: Script,
+): Promise<Trajectory> {
+  const desktop = own.desktop.id,
+    order: RolloutOrder = {
+      rollout: r.id,
+      group: id<GroupId>(''),
+      family: task.family,
+      task: task.id,
+      seed: 0,
+      cap: steps.length,
+      groupSize: 1,
+    };
+  own.registry.begin(desktop, {
+    rollout: r.id,
+    task: task.id,
+    instruction: task.instruction,
+    cap: steps.length,
+    version: 0,
+    since: Date.now(),
+  });
+  const { trajectory } = await runEpisode(
+    {
+      policy: scripted(steps),
+      tasks: engine,
+      frames: r.frames,
+      clock: systemClock,
+      settle: own.settle,
+      desktopTimeoutMs: DESKTOP_MS,
+      timeoutMs: config.rollout.taskTimeoutS * 1000,
+    },
+    own.lease,
+    {
+      order,
+      task,
+      provenance: { kind: 'human', of: `${r.view.rollout}@${r.view.revision}` },
+      sampling: { greedy: true, temperature: 1, seed: 0 },
+      signal: r.signal,
+      onStep: (s) => {
+        own.registry.progress(desktop, s.index + 1);
+        r.onProgress({ step: s.index + 1, of: steps.length, desktop });
+      },
+      onPhase: (phase) => {
+        own.registry.phase(desktop, phase === 'perform' ? 'act' : phase);
+        if (phase === 'setup') r.onProgress({ step: 0, of: steps.length, desktop });
+      },
+    },
+  );
+  return trajectory;
+}
+
+/** The steps to act out: those that did something, up to the first that ends it. Where none ends it, an end is added. */
 export function script(steps: readonly StepView[]): Pick<StepView, 'actions' | 'thought' | 'origin'>[] {
   const acting = steps.filter((s) => s.actions.length > 0),
     end = acting.findIndex((s) => s.actions.some(isTerminal));
@@ -165,8 +173,8 @@ function taskOf(tasks: Tasks, v: ReplayRequest['view']): Task {
   if (task.family !== id<FamilyId>(row.family) || (row.instruction !== '' && task.instruction !== row.instruction))
     throw new StudioError(
       'task.unsupported',
-      `The task ${row.task} is not what it was when this was recorded.`,
-      'Replay it with the version of the task it was recorded with.',
+      `The task ${row.task} has changed since this was recorded.`,
+      'Restore the version of the task that it was recorded with.',
     );
   const needs = tasks.engine.check(task);
   if (needs.length > 0)
@@ -196,7 +204,7 @@ function scripted(steps: readonly Pick<StepView, 'actions' | 'thought'>[]): Epis
             );
           return Promise.resolve({
             actions: s.actions,
-            ...(s.thought === undefined ? {} : { thought: s.thought }),
+            thought: s.thought,
             version: 0,
             queueMs: 0,
             computeMs: 0,

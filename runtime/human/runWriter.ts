@@ -6,6 +6,7 @@ import {
   StudioError,
   id,
   isRunName,
+  orUndefined,
   type ProcessEntry,
   type RolloutId,
   type RunPath,
@@ -41,13 +42,13 @@ export interface RunWriter {
 /** The process whose runs people add to. */
 export interface RunWriterHost {
   readonly entry: ProcessEntry;
-  /** The run under way in this process. */
+  /** The active run of this process. */
   readonly session: RunAccess | undefined;
-  /** What was read of this folder is out of date. */
+  /** Drops what was read of this folder: it is out of date. */
   forget(run: RunPath): void;
-  /** A run is not what it was: another state, another trajectory. */
+  /** A run has changed: its state, or its trajectories. */
   changed(run: RunPath): void;
-  /** The pool of a run that is not under way changed; the active one's is watched by others. */
+  /** The pool of a run that is not active changed; the active run's pool is watched elsewhere. */
   poolChanged(run: RunPath): void;
 }
 
@@ -85,7 +86,7 @@ export class RunWriters {
     await mkdir(base, { recursive: true }).catch((e: unknown) => {
       throw new StudioError(
         'store.io',
-        `${base} cannot be made: ${(e as Error).message}.`,
+        `${base} cannot be created: ${(e as Error).message}.`,
         'Choose another folder for runs.',
         { cause: e },
       );
@@ -106,8 +107,8 @@ export class RunWriters {
 
   /** The folder as it is being written, for whoever reads the run meanwhile; undefined when it is not. */
   async reader(dir: RunPath): Promise<RunStore | undefined> {
-    // Whoever opened it hears why it could not be; a reader then finds the folder as it is.
-    const appender = await this.#appending.get(dir)?.open.catch(() => undefined);
+    const opening = this.#appending.get(dir)?.open,
+      appender = opening && (await orUndefined(opening, 'who opened it hears why; a reader finds the folder as it is'));
     return appender && !appender.store.closed ? appender.store : undefined;
   }
   /** Resolves when a folder that is being let go of is closed. */
@@ -250,7 +251,7 @@ class SharedWriter implements RunWriter {
     if (this.#closed)
       throw new StudioError(
         'internal',
-        `The run ${this.run} is not open for writing any more.`,
+        `The run ${this.run} is no longer open for writing.`,
         'This is a fault of DART Studio: please report it with the log.',
       );
     const active = this.#active();

@@ -46,7 +46,7 @@ export async function takeNext(t: Taking): Promise<TakeOverSession> {
     t.signal.addEventListener('abort', stop, { once: true });
     if (t.signal.aborted) stop();
     try {
-      there = await x.comes;
+      there = await x.taken;
     } finally {
       t.signal.removeEventListener('abort', stop);
     }

@@ -1,5 +1,6 @@
 import {
   StudioError,
+  ignoreFailure,
   toRunError,
   type Action,
   type TokenTrace,
@@ -13,54 +14,55 @@ import { HumanInputRecorder } from './humanInputRecorder.js';
 import type { SegmentOptions } from './segment.js';
 import { ControlSession, type SessionFacts, type SessionHost } from './controlSession.js';
 
-/** Something that one side waits for and another gives. */
-interface Wish<T> {
+/** A promise with its resolvers. Nobody has to wait for it: a rejection that nobody hears is no fault. */
+interface Deferred<T> {
   readonly promise: Promise<T>;
-  give(v: T): void;
-  fail(e: unknown): void;
-  readonly given: boolean;
+  readonly settled: boolean;
+  resolve(v: T): void;
+  reject(e: unknown): void;
 }
-function wish<T>(): Wish<T> {
-  let give!: (v: T) => void, fail!: (e: unknown) => void;
-  const w = {
-    given: false,
-    promise: new Promise<T>((a, b) => {
-      give = a;
-      fail = b;
-    }),
-    give: (v: T) => {
-      w.given = true;
-      give(v);
+function deferred<T>(): Deferred<T> {
+  let resolve!: (v: T) => void, reject!: (e: unknown) => void;
+  const promise = new Promise<T>((a, b) => {
+    resolve = a;
+    reject = b;
+  });
+  ignoreFailure(promise, 'whoever waits for it hears of it');
+  const d = {
+    promise,
+    settled: false,
+    resolve: (v: T) => {
+      d.settled = true;
+      resolve(v);
     },
-    fail: (e: unknown) => {
-      w.given = true;
-      fail(e);
+    reject: (e: unknown) => {
+      d.settled = true;
+      reject(e);
     },
   };
-  w.promise.catch(() => undefined);
-  return w;
+  return d;
 }
 
-/** A person at the wheel of a rollout: it waits for them at each of its decisions. */
+/** A person steers a rollout: it waits for them at each of its decisions. */
 export class TakeOverSession extends ControlSession {
   readonly purpose = 'takeOver' as const;
   readonly #r: HeldRollout;
   readonly #recorder: HumanInputRecorder;
-  readonly #offs: (() => void)[];
-  readonly #ended = wish<void>();
+  readonly #unsubscribe: (() => void)[];
+  readonly #ended = deferred<void>();
   /** What the person wants from the next decision on. */
-  #wanted: 'human' | 'step' | 'policy';
+  #wantedMode: 'human' | 'step' | 'policy';
   /** The present turn of the person, how it will end, and who waits for one to begin. */
-  #turn: { readonly t: Turn; readonly end: Wish<TurnEnd> } | undefined;
-  #begun = wish<void>();
-  readonly #came = wish<boolean>();
-  #consent: Wish<boolean> | undefined;
+  #turn: { readonly t: Turn; readonly end: Deferred<TurnEnd> } | undefined;
+  #begun = deferred<void>();
+  readonly #hasTurn = deferred<boolean>();
+  #consent: Deferred<boolean> | undefined;
   /** The policy carries out what was accepted, or acts by itself: no input. */
   #policyActs = true;
   /** The person does something instead of what is proposed, or about to be. */
-  #instead = false;
+  #overriding = false;
   /** Done before the turn it belongs to began. */
-  #early: HumanStep[] = [];
+  #earlySteps: HumanStep[] = [];
   #proposals = 0;
   #turnsLeft: number;
   #finishing: Promise<void> | undefined;
@@ -74,7 +76,7 @@ export class TakeOverSession extends ControlSession {
   ) {
     super(host, facts);
     this.#r = r;
-    this.#wanted = o.mode;
+    this.#wantedMode = o.mode;
     this.rollout = r.order.rollout;
     this.steps = [...r.steps];
     this.#turnsLeft = r.order.cap - r.steps.filter((s) => s.origin === 'policy').length;
@@ -85,8 +87,8 @@ export class TakeOverSession extends ControlSession {
       settle: r.settle,
       segment: o.segment,
       onStep: (s) => {
-        if (this.#turn && !this.#turn.end.given) this.#turn.t.record(s);
-        else this.#early.push(s);
+        if (this.#turn && !this.#turn.end.settled) this.#turn.t.record(s);
+        else this.#earlySteps.push(s);
       },
       onDoing: (what) => {
         if (this.doing !== what) {
@@ -98,15 +100,15 @@ export class TakeOverSession extends ControlSession {
         this.#overridden();
       },
       onFault: (e) => {
-        this.#broken(e);
+        this.#failed(e);
       },
     });
-    this.#offs = [
+    this.#unsubscribe = [
       r.onEvent((e) => {
-        this.#heard(e);
+        this.#onRollout(e);
       }),
       r.desktop.onEvent((e) => {
-        if (e.type === 'lost') this.#broken(new StudioError(e.error.kind, e.error.message, e.error.remedy));
+        if (e.type === 'lost') this.#failed(new StudioError(e.error.kind, e.error.message, e.error.remedy));
       }),
     ];
     r.steering.person = this.#person;
@@ -114,37 +116,37 @@ export class TakeOverSession extends ControlSession {
   }
 
   /** True as soon as the person has a turn, false when the rollout was over or anybody else's before. */
-  get comes(): Promise<boolean> {
-    return this.#came.promise;
+  get taken(): Promise<boolean> {
+    return this.#hasTurn.promise;
   }
 
   // what the rollout asks
 
-  readonly #person: Person = { act: (t) => this.#act(t), consent: (p) => this.#asked(p) };
+  readonly #person: Person = { act: (t) => this.#act(t), consent: (p) => this.#propose(p) };
 
   async #act(t: Turn): Promise<TurnEnd> {
     this.#policyActs = false;
     this.#turnsLeft = t.left;
     this.#clearProposal();
-    const turn = (this.#turn = { t, end: wish<TurnEnd>() }),
+    const turn = (this.#turn = { t, end: deferred<TurnEnd>() }),
       stopped = (): void => {
-        turn.end.give({ next: 'policy' });
+        turn.end.resolve({ next: 'policy' });
       };
     t.signal.addEventListener('abort', stopped, { once: true });
     try {
       if (this.#fault) throw this.#fault.error;
       // The policy has no turn left that it could propose: that is not what was asked for, and the next rollout is.
-      if (this.#wanted === 'step' && t.left <= 0 && !this.#came.given) {
+      if (this.#wantedMode === 'step' && t.left <= 0 && !this.#hasTurn.settled) {
         this.#leave();
         return await turn.end.promise;
       }
-      for (const s of this.#early.splice(0)) t.record(s);
+      for (const s of this.#earlySteps.splice(0)) t.record(s);
       await this.#recorder.begin();
-      if (this.#wanted === 'step' && t.left <= 0) this.#wanted = 'human';
-      if (this.#wanted !== 'policy') this.mode = this.#wanted;
+      if (this.#wantedMode === 'step' && t.left <= 0) this.#wantedMode = 'human';
+      if (this.#wantedMode !== 'policy') this.mode = this.#wantedMode;
       this.changed();
-      this.#begun.give();
-      this.#came.give(true);
+      this.#begun.resolve();
+      this.#hasTurn.resolve(true);
       void this.#goOn(turn.end);
       const end = await turn.end.promise;
       if (end.next !== 'propose') {
@@ -155,50 +157,50 @@ export class TakeOverSession extends ControlSession {
       return end;
     } finally {
       t.signal.removeEventListener('abort', stopped);
-      this.#begun = wish();
-      this.#instead = false;
-      for (const s of this.#early.splice(0)) t.record(s);
+      this.#begun = deferred();
+      this.#overriding = false;
+      for (const s of this.#earlySteps.splice(0)) t.record(s);
       this.#turn = undefined;
     }
   }
 
-  /** What ends a turn without another word of the person. */
-  async #goOn(end: Wish<TurnEnd>): Promise<void> {
+  /** Ends a turn that needs no further input: the policy continues, or is to propose. */
+  async #goOn(end: Deferred<TurnEnd>): Promise<void> {
     if (this.#finishing) return;
-    if (this.#wanted === 'policy') end.give({ next: 'policy' });
-    else if (this.#wanted === 'step') {
+    if (this.#wantedMode === 'policy') end.resolve({ next: 'policy' });
+    else if (this.#wantedMode === 'step') {
       // What the person does instead is done first.
       try {
         await this.#recorder.idle();
       } catch (e) {
-        end.fail(e);
+        end.reject(e);
         return;
       }
-      if (!end.given && !this.#finishing && this.#turn?.end === end) {
-        if (this.#wanted === 'step') end.give({ next: 'propose' });
+      if (!end.settled && !this.#finishing && this.#turn?.end === end) {
+        if (this.#wantedMode === 'step') end.resolve({ next: 'propose' });
         else await this.#goOn(end);
       }
     }
   }
 
-  async #asked(p: Proposed): Promise<boolean> {
-    if (this.#wanted === 'policy') {
+  async #propose(p: Proposed): Promise<boolean> {
+    if (this.#wantedMode === 'policy') {
       this.#policyActs = true;
       return true;
     }
-    if (this.#instead || this.#finishing || this.#wanted === 'human') return false;
+    if (this.#overriding || this.#finishing || this.#wantedMode === 'human') return false;
     const { decision: d } = p,
       probability = d.tokens && probabilityOf(d.tokens),
-      answer = (this.#consent = wish<boolean>()),
+      answer = (this.#consent = deferred<boolean>()),
       stopped = (): void => {
-        answer.give(false);
+        answer.resolve(false);
       };
     this.proposal = {
       id: ++this.#proposals,
       actions: d.actions,
-      ...(d.thought === undefined ? {} : { thought: d.thought }),
-      ...(probability === undefined ? {} : { probability }),
-      ...(d.labels ? { labels: d.labels } : {}),
+      thought: d.thought,
+      probability,
+      labels: d.labels,
     };
     this.#turnsLeft = p.left;
     this.changed();
@@ -222,7 +224,7 @@ export class TakeOverSession extends ControlSession {
 
   async input(events: readonly InputEvent[]): Promise<void> {
     this.inControl('human', 'step');
-    // While the policy carries out what was accepted, the person's hand waits: it is a moment.
+    // While the policy carries out an accepted proposal, input waits: it takes a moment.
     if (this.#policyActs) await Promise.race([this.#begun.promise, this.#ended.promise]);
     this.inControl('human', 'step');
     await this.#recorder.input(events);
@@ -238,22 +240,22 @@ export class TakeOverSession extends ControlSession {
   setMode(mode: 'human' | 'policy' | 'step'): Promise<void> {
     this.inControl('human', 'step', 'policy', 'starting');
     if (this.#finishing) this.inControl();
-    this.#wanted = mode;
+    this.#wantedMode = mode;
     if (mode === 'policy') {
       this.mode = 'policy';
       this.#r.steering.person = undefined;
       this.#r.hold(false);
-      this.#consent?.give(true);
-      this.#turn?.end.give({ next: 'policy' });
+      this.#consent?.resolve(true);
+      this.#turn?.end.resolve({ next: 'policy' });
     } else {
       this.#r.steering.person = this.#person;
       this.#r.hold(true);
-      if (this.#turn && !this.#turn.end.given) {
+      if (this.#turn && !this.#turn.end.settled) {
         this.mode = mode;
         void this.#goOn(this.#turn.end);
       } else if (this.mode === 'policy') this.mode = 'starting';
       else if (this.mode === 'step' && mode === 'human') {
-        this.#consent?.give(false);
+        this.#consent?.resolve(false);
         this.mode = 'human';
       }
     }
@@ -265,10 +267,10 @@ export class TakeOverSession extends ControlSession {
     this.inControl('step');
     if (!this.#consent || this.proposal?.id !== proposal)
       return Promise.reject(
-        new ServiceError('params.invalid', 'This proposal is not open any more.', 'Look at the one that is shown now.'),
+        new ServiceError('params.invalid', 'This proposal is no longer open.', 'Answer the one that is shown now.'),
       );
     this.#clearProposal();
-    this.#consent.give(true);
+    this.#consent.resolve(true);
     this.changed();
     return Promise.resolve();
   }
@@ -277,18 +279,18 @@ export class TakeOverSession extends ControlSession {
     this.inControl('human', 'step');
     return (this.#finishing ??= (async () => {
       const last = how.action ?? (how.failed ? { type: 'fail' as const } : { type: 'finished' as const });
-      this.#consent?.give(false);
+      this.#consent?.resolve(false);
       await Promise.race([this.#turn ? undefined : this.#begun.promise, this.#ended.promise]);
       const turn = this.#turn;
-      if (turn && !turn.end.given) {
+      if (turn && !turn.end.settled) {
         try {
           await this.#recorder.act(last);
         } catch (e) {
-          turn.end.fail(e);
+          turn.end.reject(e);
         }
         this.mode = 'verifying';
         this.changed();
-        turn.end.give({ next: 'end', last });
+        turn.end.resolve({ next: 'end', last });
       }
       await this.#ended.promise;
     })());
@@ -320,9 +322,9 @@ export class TakeOverSession extends ControlSession {
 
   /** Something was begun by hand: what is proposed, or being decided, is not what happens. */
   #overridden(): void {
-    if (this.#turn && !this.#turn.end.given) return;
-    this.#instead = true;
-    this.#consent?.give(false);
+    if (this.#turn && !this.#turn.end.settled) return;
+    this.#overriding = true;
+    this.#consent?.resolve(false);
     this.#clearProposal();
     this.changed();
   }
@@ -330,7 +332,7 @@ export class TakeOverSession extends ControlSession {
     this.proposal = undefined;
   }
 
-  #heard(e: SchedulerEvent): void {
+  #onRollout(e: SchedulerEvent): void {
     if (e.type === 'step' && e.rollout === this.rollout) {
       this.steps = [...this.steps, e.step];
       if (e.step.origin === 'policy') this.#turnsLeft--;
@@ -343,26 +345,26 @@ export class TakeOverSession extends ControlSession {
       this.verdict =
         o.kind === 'error'
           ? { outcome: 'error', error: o.error }
-          : { outcome: o.kind, reward: o.reward, ...(o.report ? { report: o.report } : {}) };
+          : { outcome: o.kind, reward: o.reward, report: o.report };
       this.steps = [...e.trajectory.steps];
       this.#leave();
     }
   }
-  #broken(error: unknown): void {
+  #failed(error: unknown): void {
     this.#fault ??= { error };
     this.error ??= toRunError(error);
-    this.#turn?.end.fail(error);
-    this.#consent?.give(false);
+    this.#turn?.end.reject(error);
+    this.#consent?.resolve(false);
     this.changed();
   }
-  /** The rollout is over, or nobody's any more. */
+  /** Lets go of the rollout, when it is over or handed back. */
   #leave(): void {
     if (this.#r.steering.person === this.#person) this.#r.steering.person = undefined;
-    for (const off of this.#offs.splice(0)) off();
+    for (const off of this.#unsubscribe.splice(0)) off();
     this.#r.hold(false);
-    this.#turn?.end.give({ next: 'policy' });
-    this.#ended.give();
-    this.#came.give(false);
+    this.#turn?.end.resolve({ next: 'policy' });
+    this.#ended.resolve();
+    this.#hasTurn.resolve(false);
     void this.#recorder.close();
     this.end();
   }

@@ -4,7 +4,7 @@ import { StudioError, type AnnotationFilter } from '../domain/index.js';
 import type { ProcessEntry } from '../domain/index.js';
 import { RunReader } from '../data/store/runStore.js';
 import { readAnnotations } from '../annotations/read.js';
-import { chooseUnits, unitTrajectory, type Candidate } from './revise.js';
+import { chooseUnits, unitTrajectory, type Candidate, type Unit } from './revise.js';
 import { trainTasks } from './split.js';
 import { Unusable, problemOf } from './types.js';
 import type { ExportFormat, Problem } from './types.js';
@@ -83,8 +83,8 @@ export async function exportRun(r: ExportRequest, view: ReadView): Promise<Expor
     if (report.trajectories === 0)
       throw new StudioError(
         'config.invalid',
-        `No trajectory of this run fits${report.problems.length > 0 ? `: ${report.problems.length} cannot be read` : ''}.`,
-        'Ask for fewer conditions: outcome, family, tags, reviewed; `dart-studio runs show` says what the run holds.',
+        `No trajectory of this run matches${report.problems.length > 0 ? `: ${report.problems.length} cannot be read` : ''}.`,
+        'Use fewer conditions (outcome, family, tags, reviewed); `dart-studio runs show` lists what the run holds.',
       );
     if (there) await rmdir(to);
     await rename(part, to);
@@ -96,8 +96,26 @@ export async function exportRun(r: ExportRequest, view: ReadView): Promise<Expor
 }
 
 async function write(run: RunReader, view: ReadView, r: ExportRequest, dir: string): Promise<ExportReport> {
-  const family = r.family === undefined ? '' : ' AND family = ?',
-    f = r.annotations ?? {};
+  const { units, withoutOutcome } = await unitsOf(run, r),
+    partOf = partsOf(units, r.split),
+    writing = new Writing(run, view, r, dir);
+  try {
+    for (const [i, u] of units.entries()) {
+      if (r.signal?.aborted)
+        throw new StudioError('cancelled', 'The export was stopped.', 'Nothing was written. You can start it again.');
+      await writing.add(u, partOf(u));
+      r.onProgress?.(i + 1, units.length);
+    }
+  } finally {
+    await writing.close();
+  }
+  const { trajectories, steps, parts, problems } = writing;
+  return { to: dir, format: r.format, trajectories, steps, parts, withoutOutcome, problems };
+}
+
+/** What is to be written: trajectories and parts of them, as asked for. */
+async function unitsOf(run: RunReader, r: ExportRequest): Promise<ReturnType<typeof chooseUnits>> {
+  const family = r.family === undefined ? '' : ' AND family = ?';
   const [rows, annotations] = await Promise.all([
     run.index.query(
       `SELECT id, task, outcome FROM rollouts WHERE (started_at IS NOT NULL OR outcome IS NOT NULL)${family} ORDER BY born`,
@@ -110,51 +128,72 @@ async function write(run: RunReader, view: ReadView, r: ExportRequest, dir: stri
     task: String(x['task']),
     outcome: x['outcome'] === 'success' || x['outcome'] === 'failure' ? x['outcome'] : 'error',
   }));
-  const { units, withoutOutcome } = chooseUnits(candidates, annotations, {
-    ...f,
-    outcome: r.outcome,
-    asked: r.rollouts,
-  });
+  return chooseUnits(candidates, annotations, { ...r.annotations, outcome: r.outcome, asked: r.rollouts });
+}
+
+/** The folder a unit goes into: `train` or `test` where the export is split, else the export's own. */
+function partsOf(units: readonly Unit[], split: ExportRequest['split']): (u: Unit) => string {
+  if (!split) return () => '';
   const perTask = new Map<string, number>();
   for (const u of units) perTask.set(u.task, (perTask.get(u.task) ?? 0) + 1);
-  const train = r.split && trainTasks(perTask, r.split.share, r.split.seed);
-  const open = new Map<string, Writer>(),
-    parts: Record<string, number> = {},
-    problems: Problem[] = [];
-  let trajectories = 0,
-    steps = 0;
-  try {
-    for (const [i, u] of units.entries()) {
-      if (r.signal?.aborted)
-        throw new StudioError(
-          'cancelled',
-          'The export was stopped.',
-          'Nothing was written. Start it again when you want it.',
-        );
-      const name = train ? (train.has(u.task) ? 'train' : 'test') : '';
-      let writer = open.get(name);
-      if (!writer)
-        open.set(name, (writer = writers[r.format]({ run, view, dir: join(dir, name), options: r.options })));
-      try {
-        const recorded = await run.readTrajectory(u.root, { times: true }),
-          made = recorded && unitTrajectory(recorded, u, f);
-        if (!made) throw new Unusable(recorded && recorded.steps.length > 0 ? 'has no steps left' : 'has no steps');
-        const t = made.trajectory;
-        await mkdir(join(dir, name), { recursive: true });
-        await writer.add(t, { root: u.root, places: made.places });
-        trajectories++;
-        steps += t.steps.length;
-        parts[name || 'all'] = (parts[name || 'all'] ?? 0) + 1;
-      } catch (e) {
-        if (e instanceof Unusable) problems.push(problemOf(e, u.id));
-        else if (e instanceof StudioError && e.kind === 'store.damaged')
-          problems.push({ where: u.id, what: e.error.message, remedy: e.error.remedy });
-        else throw e;
-      }
-      r.onProgress?.(i + 1, units.length);
-    }
-  } finally {
-    for (const w of open.values()) await w.close();
+  const train = trainTasks(perTask, split.share, split.seed);
+  return (u) => (train.has(u.task) ? 'train' : 'test');
+}
+
+/** Writes units one at a time, and counts them. */
+class Writing {
+  trajectories = 0;
+  steps = 0;
+  /** Trajectories per part. */
+  readonly parts: Record<string, number> = {};
+  readonly problems: Problem[] = [];
+  readonly #run: RunReader;
+  readonly #view: ReadView;
+  readonly #request: ExportRequest;
+  readonly #dir: string;
+  /** By part. */
+  readonly #writers = new Map<string, Writer>();
+
+  constructor(run: RunReader, view: ReadView, request: ExportRequest, dir: string) {
+    this.#run = run;
+    this.#view = view;
+    this.#request = request;
+    this.#dir = dir;
   }
-  return { to: dir, format: r.format, trajectories, steps, parts, withoutOutcome, problems };
+
+  /** A trajectory that cannot be written is a problem, and not in the way of others. */
+  async add(u: Unit, part: string): Promise<void> {
+    try {
+      await this.#write(u, part);
+    } catch (e) {
+      if (e instanceof Unusable) this.problems.push(problemOf(e, u.id));
+      else if (e instanceof StudioError && e.kind === 'store.damaged')
+        this.problems.push({ where: u.id, what: e.error.message, remedy: e.error.remedy });
+      else throw e;
+    }
+  }
+  async close(): Promise<void> {
+    for (const w of this.#writers.values()) await w.close();
+  }
+
+  async #write(u: Unit, part: string): Promise<void> {
+    const writer = this.#writer(part),
+      recorded = await this.#run.readTrajectory(u.root, { times: true }),
+      made = recorded && unitTrajectory(recorded, u, this.#request.annotations ?? {});
+    if (!made) throw new Unusable(recorded && recorded.steps.length > 0 ? 'has no steps left' : 'has no steps');
+    await mkdir(join(this.#dir, part), { recursive: true });
+    await writer.add(made.trajectory, { root: u.root, places: made.places });
+    this.trajectories++;
+    this.steps += made.trajectory.steps.length;
+    this.parts[part || 'all'] = (this.parts[part || 'all'] ?? 0) + 1;
+  }
+  #writer(part: string): Writer {
+    let writer = this.#writers.get(part);
+    if (!writer) {
+      const { format, options } = this.#request;
+      writer = writers[format]({ run: this.#run, view: this.#view, dir: join(this.#dir, part), options });
+      this.#writers.set(part, writer);
+    }
+    return writer;
+  }
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { StudioError } from '../domain/index.js';
+import { StudioError, settled } from '../domain/index.js';
 import type { ProcessEntry, ProcessRole, Size } from '../domain/index.js';
 import { jpegHeader } from './jpeg.js';
 import type { JpegDone, JpegJob } from './jpegWorker.js';
@@ -29,7 +29,7 @@ export class JpegDecoder {
   async decode(b: Buffer): Promise<Size & { readonly data: Buffer }> {
     const { width, height, rgb } = jpegHeader(b),
       reply = this.#last.then(() => this.#ask({ bytes: b, rgb, pixels: width * height }));
-    this.#last = reply.catch(() => undefined);
+    this.#last = settled(reply);
     const done = await reply;
     if ('damage' in done)
       throw new Unusable(`is damaged, or a rare kind of JPEG${done.damage === '' ? '' : ` (${done.damage})`}`, asPng);

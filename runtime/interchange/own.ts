@@ -34,8 +34,8 @@ export function ownOf(t: Trajectory, last?: string): Own {
     startedAt: t.startedAt,
     endedAt: t.endedAt,
     origins: t.steps.map((s) => s.origin),
-    ...(times.length === t.steps.length ? { times } : {}),
-    ...(last === undefined ? {} : { last }),
+    times: times.length === t.steps.length ? times : undefined,
+    last,
   };
 }
 

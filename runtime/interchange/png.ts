@@ -68,7 +68,7 @@ export function pngChunks(file: Buffer): Chunks {
   if (data.length === 0) throw new Unusable('holds no pixels');
   if (header.type === 3 && (!palette || palette.length < 3)) throw new Unusable('has no palette');
   // Other colour types may suggest a palette; only type 3 has one.
-  return { header, data, ...(palette && header.type === 3 ? { palette } : {}) };
+  return { header, data, palette: header.type === 3 ? palette : undefined };
 }
 
 /** BGRX, 4 bytes a pixel. Rejects with Unusable. */

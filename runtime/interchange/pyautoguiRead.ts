@@ -34,6 +34,10 @@ export class CodeReader {
   }
 }
 
+/** Arguments of a call by the names of its parameters. */
+type Arguments = Record<string, Literal>;
+
+/** The calls of one step. */
 class Script {
   pointer: Point | undefined;
   private readonly out: Action[] = [];
@@ -73,75 +77,42 @@ class Script {
     const params = signatures.get(name);
     if (!params) throw new Unusable(`there is no action here for ${c.name}`);
     const a = this.bind(c, params);
-    switch (name) {
-      case 'pyautogui.click':
-        this.click(a, number(a, 'clicks') ?? 1, button(a));
-        break;
-      case 'pyautogui.leftClick':
-        this.click(a, 1, 'left');
-        break;
-      case 'pyautogui.doubleClick':
-        this.click(a, 2, button(a));
-        break;
-      case 'pyautogui.rightClick':
-        this.click(a, 1, 'right');
-        break;
-      case 'pyautogui.moveTo':
-        this.move(this.place(a) ?? this.here());
-        break;
-      case 'pyautogui.move':
-        this.move(this.offset(a));
-        break;
-      case 'pyautogui.dragTo':
-        this.drag(this.place(a) ?? this.here(), button(a));
-        break;
-      case 'pyautogui.drag':
-        this.drag(this.offset(a), button(a));
-        break;
-      case 'pyautogui.mouseDown':
-        this.down(a);
-        break;
-      case 'pyautogui.mouseUp':
-        this.up(a);
-        break;
-      case 'pyautogui.scroll':
-        this.scroll(a, 'up', 'down');
-        break;
-      case 'pyautogui.hscroll':
-        this.scroll(a, 'right', 'left');
-        break;
-      case 'pyautogui.write':
-        this.write(a['message']);
-        break;
-      case 'pyautogui.press':
-        this.press(a);
-        break;
-      case 'pyautogui.keyDown':
-        this.held.push({ key: key(a['key']), used: false });
-        break;
-      case 'pyautogui.keyUp':
-        this.release(key(a['key']));
-        break;
-      case 'time.sleep':
-      case 'pyautogui.sleep':
-      case 'computer.wait':
-        this.wait(number(a, 'seconds'), name === 'computer.wait');
-        break;
-      case 'pyperclip.copy':
-        this.clipboard = text(a['text']);
-        break;
-      case 'computer.terminate':
-        this.terminate(a);
-        break;
-    }
+    Script.calls.get(name)?.(this, a);
   }
 
-  private bind(c: PyCall, params: readonly string[]): Record<string, Literal> {
+  /** What each call does; the names are those of `signatures`. */
+  private static readonly calls: ReadonlyMap<string, (s: Script, a: Arguments) => void> = new Map(
+    Object.entries<(s: Script, a: Arguments) => void>({
+      'pyautogui.click': (s, a) => s.click(a, number(a, 'clicks') ?? 1, button(a)),
+      'pyautogui.leftClick': (s, a) => s.click(a, 1, 'left'),
+      'pyautogui.doubleClick': (s, a) => s.click(a, 2, button(a)),
+      'pyautogui.rightClick': (s, a) => s.click(a, 1, 'right'),
+      'pyautogui.moveTo': (s, a) => s.move(s.place(a) ?? s.here()),
+      'pyautogui.move': (s, a) => s.move(s.offset(a)),
+      'pyautogui.dragTo': (s, a) => s.drag(s.place(a) ?? s.here(), button(a)),
+      'pyautogui.drag': (s, a) => s.drag(s.offset(a), button(a)),
+      'pyautogui.mouseDown': (s, a) => s.down(a),
+      'pyautogui.mouseUp': (s, a) => s.up(a),
+      'pyautogui.scroll': (s, a) => s.scroll(a, 'up', 'down'),
+      'pyautogui.hscroll': (s, a) => s.scroll(a, 'right', 'left'),
+      'pyautogui.write': (s, a) => s.write(a['message']),
+      'pyautogui.press': (s, a) => s.press(a),
+      'pyautogui.keyDown': (s, a) => s.held.push({ key: key(a['key']), used: false }),
+      'pyautogui.keyUp': (s, a) => s.release(key(a['key'])),
+      'pyautogui.sleep': (s, a) => s.wait(number(a, 'seconds'), false),
+      'time.sleep': (s, a) => s.wait(number(a, 'seconds'), false),
+      'pyperclip.copy': (s, a) => (s.clipboard = text(a['text'])),
+      'computer.wait': (s, a) => s.wait(number(a, 'seconds'), true),
+      'computer.terminate': (s, a) => s.terminate(a),
+    }),
+  );
+
+  private bind(c: PyCall, params: readonly string[]): Arguments {
     let args = c.args;
     // A pair may stand for x and y.
     if (params[0] === 'x' && Array.isArray(args[0])) args = [...(args[0] as readonly Literal[]), ...args.slice(1)];
     if (args.length > params.length) throw new Unusable(`${c.name} has more arguments than it takes`);
-    const out: Record<string, Literal> = Object.fromEntries(args.map((v, i) => [params[i]!, v]));
+    const out: Arguments = Object.fromEntries(args.map((v, i) => [params[i]!, v]));
     for (const [k, v] of Object.entries(c.named)) {
       if (Object.hasOwn(out, k) || (!params.includes(k) && !ignored.includes(k)))
         throw new Unusable(`${c.name} has an unknown argument ${k}`);
@@ -150,7 +121,7 @@ class Script {
     return out;
   }
 
-  private place(a: Record<string, Literal>): Point | undefined {
+  private place(a: Arguments): Point | undefined {
     const x = number(a, 'x'),
       y = number(a, 'y');
     if (x === undefined && y === undefined) return undefined;
@@ -163,7 +134,7 @@ class Script {
     };
     return { x: at(x, this.screen.width, 'x'), y: at(y, this.screen.height, 'y') };
   }
-  private offset(a: Record<string, Literal>): Point {
+  private offset(a: Arguments): Point {
     if (this.space === 'relative') throw new Unusable('a move by an offset has no meaning in relative coordinates');
     const here = this.here(),
       clamp = (v: number, size: number): number => Math.min(Math.max(Math.round(v), 0), size - 1);
@@ -178,7 +149,7 @@ class Script {
     return this.pointer;
   }
   /** Where an action happens; a place moved to before must be the same one. */
-  private arrive(a: Record<string, Literal>): Point {
+  private arrive(a: Arguments): Point {
     const at = this.place(a) ?? this.here();
     if (this.hover && (this.hover.x !== at.x || this.hover.y !== at.y)) this.end();
     this.hover = undefined;
@@ -206,7 +177,7 @@ class Script {
     return { modifiers: this.held.map((h) => h.key as Modifier) };
   }
 
-  private click(a: Record<string, Literal>, clicks: number, which: string): void {
+  private click(a: Arguments, clicks: number, which: string): void {
     if (this.pressed) this.end();
     const at = this.arrive(a);
     if (which === 'left' && clicks === 1) this.add({ type: 'click', at, ...this.with() });
@@ -231,12 +202,12 @@ class Script {
     this.pointer = to;
     this.add({ type: 'drag', from, to, ...this.with() });
   }
-  private down(a: Record<string, Literal>): void {
+  private down(a: Arguments): void {
     if (this.pressed || button(a) !== 'left')
       throw new Unusable(`there is no action here for holding the ${button(a)} button`);
     this.pressed = { from: this.arrive(a), stops: [] };
   }
-  private up(a: Record<string, Literal>): void {
+  private up(a: Arguments): void {
     const p = this.pressed,
       at = this.place(a);
     if (!p || button(a) !== 'left')
@@ -255,7 +226,7 @@ class Script {
     else this.add({ type: 'click', at: p.from, ...this.with() });
   }
 
-  private scroll(a: Record<string, Literal>, plus: ScrollDirection, minus: ScrollDirection): void {
+  private scroll(a: Arguments, plus: ScrollDirection, minus: ScrollDirection): void {
     const n = number(a, 'clicks') ?? 0;
     if (!Number.isInteger(n) || Math.abs(n) > 2000) throw new Unusable(`a scroll by ${n} wheel clicks`);
     const at = this.arrive(a),
@@ -277,7 +248,7 @@ class Script {
     if (t.length > limits.text) throw new Unusable(`a text of ${t.length} characters is typed`);
     if (t !== '') this.add({ type: 'type', text: t });
   }
-  private press(a: Record<string, Literal>): void {
+  private press(a: Arguments): void {
     const keys = Array.isArray(a['keys']) ? (a['keys'] as readonly Literal[]) : [a['keys'] ?? null],
       presses = number(a, 'presses') ?? 1;
     if (!Number.isInteger(presses) || presses < 0) throw new Unusable(`a key is pressed ${presses} times`);
@@ -328,20 +299,20 @@ class Script {
       throw new Unusable(`a wait of ${seconds} seconds; at most 60 can be said`);
     // The clipboard keeps what was copied into it.
     const { clipboard } = this;
-    this.add({ type: 'wait', ...(seconds === undefined ? {} : { ms: Math.round(seconds * 1000) }) });
+    this.add({ type: 'wait', ms: seconds === undefined ? undefined : Math.round(seconds * 1000) });
     this.clipboard = clipboard;
   }
-  private terminate(a: Record<string, Literal>): void {
+  private terminate(a: Arguments): void {
     this.apart();
     const status = text(a['status'] ?? 'success'),
       said = typeof a['answer'] === 'string' && a['answer'] !== '' ? a['answer'] : undefined;
-    if (status === 'success') this.add({ type: 'finished', ...(said === undefined ? {} : { answer: said }) });
-    else if (/^fail(ure)?$/.test(status)) this.add({ type: 'fail', ...(said === undefined ? {} : { reason: said }) });
+    if (status === 'success') this.add({ type: 'finished', answer: said });
+    else if (/^fail(ure)?$/.test(status)) this.add({ type: 'fail', reason: said });
     else throw new Unusable(`the status '${status.slice(0, 40)}' of computer.terminate`);
   }
 }
 
-function number(a: Record<string, Literal>, name: string): number | undefined {
+function number(a: Arguments, name: string): number | undefined {
   const v = a[name];
   if (v === undefined || v === null) return undefined;
   if (typeof v !== 'number') throw new Unusable(`${name} is not a number`);
@@ -351,7 +322,7 @@ function text(v: Literal | undefined): string {
   if (typeof v !== 'string') throw new Unusable('a text is missing where one is needed');
   return v;
 }
-function button(a: Record<string, Literal>): string {
+function button(a: Arguments): string {
   const b = a['button'] ?? 'left';
   if (typeof b !== 'string') throw new Unusable('button is not a name');
   return b === 'primary' ? 'left' : b === 'secondary' ? 'right' : b;

@@ -55,7 +55,7 @@ export function chooseUnits(
         continue;
       }
       if (f.outcome && outcome !== f.outcome) continue;
-      units.push({ id: name, root: id<RolloutId>(r.id), task: r.task, ...(a ? { annotated: a } : {}) });
+      units.push({ id: name, root: id<RolloutId>(r.id), task: r.task, annotated: a });
     }
   }
   return { units, withoutOutcome };
@@ -103,8 +103,8 @@ export function unitView(recorded: TrajectoryView, t: Trajectory, places: readon
         index: i,
         origin: s.origin,
         actions: s.actions,
-        ...(s.thought === undefined ? {} : { thought: s.thought }),
-        ...(after ? { after: { hash: after.hash, width: after.width, height: after.height } } : {}),
+        thought: s.thought,
+        after: after && { hash: after.hash, width: after.width, height: after.height },
       };
     if (s.tokens || !v.tokens) return [shown];
     const { tokens: _k, entropy: _h, kept: _p, advantage: _d, weight: _w, version: _v, ...bare } = shown;

@@ -1,3 +1,4 @@
+import { orUndefined } from '../domain/index.js';
 import { ImportFolder, readSmall } from './folder.js';
 import { Unusable, isObject, limits, textField } from './types.js';
 
@@ -15,11 +16,12 @@ export class TaskFiles {
   async instruction(domain: string, task: string): Promise<string | undefined> {
     if (!this.#folder) return undefined;
     for (const parts of [['examples', domain], [domain], []]) {
-      const found = await this.#folder
-        .maybe(this.#folder.root, [...parts, `${task}.json`].join('/'))
-        .catch(() => undefined);
-      const o = found && (await jsonObject(found).catch(() => undefined));
-      const said = o && textField(o, 'instruction');
+      const found = await orUndefined(
+        this.#folder.maybe(this.#folder.root, [...parts, `${task}.json`].join('/')),
+        "the id is the import's and may be no file name; an instruction is a help, not a need",
+      );
+      const o = found === undefined ? undefined : await orUndefined(jsonObject(found), 'likewise'),
+        said = o && textField(o, 'instruction');
       if (said) return said;
     }
     return undefined;

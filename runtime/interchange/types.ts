@@ -27,17 +27,27 @@ export interface Problem {
 export class Unusable extends Error {
   readonly remedy: string | undefined;
   readonly where: string | undefined;
-  constructor(what: string, o: { readonly where?: string; readonly remedy?: string } = {}) {
+  constructor(what: string, o: { readonly where?: string | undefined; readonly remedy?: string | undefined } = {}) {
     super(what);
     this.name = 'Unusable';
     this.where = o.where;
     this.remedy = o.remedy;
   }
 }
+/**
+ * What to throw on in place of `e`: an Unusable in other words, or with the place it lacks. Anything else stays as it is.
+ */
+export function reworded(
+  e: unknown,
+  o: { readonly words?: (what: string) => string; readonly where?: string },
+): unknown {
+  if (!(e instanceof Unusable)) return e;
+  return new Unusable(o.words?.(e.message) ?? e.message, { where: e.where ?? o.where, remedy: e.remedy });
+}
 export const problemOf = (e: Unusable, where: string): Problem => ({
   where: e.where ?? where,
   what: e.message.length > 400 ? `${e.message.slice(0, 400)}…` : e.message,
-  ...(e.remedy === undefined ? {} : { remedy: e.remedy }),
+  remedy: e.remedy,
 });
 
 /**

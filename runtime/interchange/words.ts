@@ -1,5 +1,5 @@
 import type { ExportReport } from './exporter.js';
-import type { ImportReport, Preview } from './importer.js';
+import type { ImportReport, Preview } from './importReport.js';
 import type { Problem } from './types.js';
 
 /** Reports in words, for a terminal. */

@@ -71,7 +71,7 @@ export interface TaskRow {
   readonly apps?: readonly string[];
   readonly heldOut?: boolean;
   readonly infeasible?: boolean;
-  /** Nothing was rolled out in this run: all its trajectories were imported or recorded by people. */
+  /** No rollout was made in this run: these are imported trajectories and demonstrations. */
   readonly external?: boolean;
   readonly rollouts: number;
   readonly successes: number;

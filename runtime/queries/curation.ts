@@ -17,7 +17,7 @@ export async function curationView(run: RunReader, facts: RunFacts): Promise<Cur
   const [read, tis] = await Promise.all([readCharts(run, curation), tisHistogram(run, trainer.tis.cap)]);
   return {
     charts: read.map(({ reading, ...chart }): CurationChart => ({ ...chart, data: chartData(reading) })),
-    ...(tis ? { tis } : {}),
+    tis,
   };
 }
 

@@ -149,7 +149,7 @@ async function spansOf(run: RunReader, from: number, to: number): Promise<Map<st
       ms: floats(r['ms']),
       of: r['who'] as Uint8Array,
       rollouts: JSON.parse(String(r['rollouts'])) as string[],
-      ...(typeof r['version'] === 'number' ? { version: r['version'] } : {}),
+      version: typeof r['version'] === 'number' ? r['version'] : undefined,
     };
     for (const s of spansIn(record)) if (s.start + s.ms >= from && s.start <= to) lane.spans.push(s);
     // Thousands of records are a matter of tens of ms: the loop turns in between.

@@ -20,7 +20,7 @@ export function ledgerOf(c: LedgerCounts, steps: Pick<StepCounts, 'human' | 'ass
     byState: c.byState,
     retired,
     closes: c.generated === c.trained + c.inFlight + sum(retired),
-    ...(steps.assisted > 0 ? { human: { rollouts: steps.assisted, steps: steps.human } } : {}),
+    human: steps.assisted > 0 ? { rollouts: steps.assisted, steps: steps.human } : undefined,
   };
 }
 
@@ -74,7 +74,7 @@ export const evalPoint = (e: EventOf<'eval'> & { readonly at: number }): EvalPoi
   low: e.low,
   high: e.high,
   perFamily: e.perFamily ?? {},
-  ...(e.infeasible && e.infeasible.episodes > 0 ? { infeasible: e.infeasible } : {}),
+  infeasible: e.infeasible && e.infeasible.episodes > 0 ? e.infeasible : undefined,
 });
 export async function evalPoints(run: RunReader): Promise<EvalPoint[]> {
   const rows = await run.index.query("SELECT position FROM events WHERE type = 'eval' ORDER BY seq", []);
@@ -149,7 +149,7 @@ export async function summaryOf(run: RunReader): Promise<Omit<RunSummary, 'state
     createdAt: run.meta.createdAt,
     rollouts: Number(counts?.['c'] ?? 0),
     version: Math.max(Number(counts?.['v'] ?? 0), Number(versions?.['v'] ?? 0), last?.version ?? 0),
-    ...(last ? { lastEval: last } : {}),
+    lastEval: last,
     evals: evals.map((e) => (e.episodes > 0 ? e.successes / e.episodes : 0)),
   };
 }

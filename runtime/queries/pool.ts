@@ -53,15 +53,15 @@ export async function poolView(run: RunReader, q: PoolQuery): Promise<PoolView> 
         added = mine.flatMap((e) => (e.addedAt === undefined ? [] : [e.addedAt]));
       return {
         family,
-        ...(title ? { title } : {}),
+        title: title || undefined,
         entries: mine,
         successes: mine.filter((e) => e.override === undefined).length,
         uses: mine.reduce((s, e) => s + e.uses, 0),
         rollouts: n,
         neverSolved: n > 0 && wins === 0,
-        ...(mine.length > 0 ? { shortest: Math.min(...mine.map((e) => e.steps)) } : {}),
-        ...(added.length > 0 ? { newest: Math.max(...added) } : {}),
-        ...(n > 0 ? { rate: wins / n } : {}),
+        shortest: mine.length > 0 ? Math.min(...mine.map((e) => e.steps)) : undefined,
+        newest: added.length > 0 ? Math.max(...added) : undefined,
+        rate: n > 0 ? wins / n : undefined,
       };
     },
   );
@@ -81,19 +81,19 @@ function entryRow(e: Readonly<Record<string, unknown>>, version: PolicyVersion, 
     made = typeof e['version'] === 'number' ? e['version'] : undefined,
     uses = Number(e['uses']),
     enabled = e['enabled'] === 1;
-  const why = unusable({ enabled, uses, ...(made === undefined ? {} : { version: made }) }, version, c);
+  const why = unusable({ enabled, uses, version: made }, version, c);
   return {
     rollout: String(e['rollout']),
     task: String(e['task']),
     steps: Number(e['steps']),
     source,
-    ...(source === 'imported' && e['origin'] ? { from: String(e['origin']) } : {}),
-    ...(made === undefined ? {} : { version: made }),
+    from: source === 'imported' && e['origin'] ? String(e['origin']) : undefined,
+    version: made,
     addedAt: Number(e['at']),
     uses,
     enabled,
     usable: why === undefined,
-    ...(why ? { why } : {}),
-    ...(typeof e['override'] === 'string' ? { override: e['override'] } : {}),
+    why: why || undefined,
+    override: typeof e['override'] === 'string' ? e['override'] : undefined,
   };
 }

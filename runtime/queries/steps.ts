@@ -37,28 +37,25 @@ export const frameLink = (f: FrameRef): FrameLink => ({ hash: f.hash, width: f.w
 
 /** A step for people. Pure. */
 export function stepView(f: StepFacts, interpreter: Pick<Interpreter, 'choiceNames'>): StepView {
-  const { step, extra } = f,
-    entropy = stepEntropy(step),
-    tokens = tokenViews(f, interpreter),
-    desktop = extra?.desktop ?? f.desktop;
+  const { step, extra } = f;
   return {
     index: step.index,
     at: step.at ?? f.at,
     frame: frameLink(step.frame),
-    ...(f.after ? { after: frameLink(f.after) } : {}),
-    ...(step.thought !== undefined ? { thought: step.thought } : {}),
+    after: f.after && frameLink(f.after),
+    thought: step.thought,
     actions: step.actions,
     origin: step.origin,
     settled: step.settled,
-    ...(tokens ? { tokens } : {}),
-    ...(entropy !== undefined ? { entropy } : {}),
-    ...(f.kept !== undefined ? { kept: f.kept } : {}),
-    ...(step.version !== undefined ? { version: step.version } : {}),
-    ...(f.advantage !== undefined ? { advantage: f.advantage } : {}),
-    ...(f.weight !== undefined && Number.isFinite(f.weight) ? { weight: f.weight } : {}),
+    tokens: tokenViews(f, interpreter),
+    entropy: stepEntropy(step),
+    kept: f.kept,
+    version: step.version,
+    advantage: f.advantage,
+    weight: Number.isFinite(f.weight) ? f.weight : undefined,
     timings: step.timings,
-    ...(extra?.replica ? { replica: extra.replica } : {}),
-    ...(desktop ? { desktop } : {}),
+    replica: extra?.replica || undefined,
+    desktop: extra?.desktop ?? f.desktop,
   };
 }
 
@@ -78,7 +75,7 @@ function tokenViews(
     // What was sampled may be less probable than all that were kept.
     if (others.length > 0 && !others.some((a) => a.label === label))
       others.push({ label, probability: Math.exp(logprob), ...(places ? chosenPlace(step, i, places) : {}) });
-    return { label, logprob, entropy: t.entropies[i] ?? 0, ...(others.length > 0 ? { alternatives: others } : {}) };
+    return { label, logprob, entropy: t.entropies[i] ?? 0, alternatives: others.length > 0 ? others : undefined };
   });
 }
 type Alternative = NonNullable<TokenView['alternatives']>[number];

@@ -18,7 +18,7 @@ export const untriedTasks = (families: ReadonlyMap<string, FamilyFacts>): TaskRo
 /**
  * A row a family; `live`: what the planner of an active run knows. An import or a collection has those of its
  * trajectories, unless those that can be rolled out are asked for (`runnable`): its run file, a preset, says nothing of
- * what was imported or recorded.
+ * trajectories made elsewhere.
  */
 export async function taskRows(
   run: RunReader,
@@ -26,8 +26,8 @@ export async function taskRows(
   live?: DataStats,
   runnable = false,
 ): Promise<TaskRow[]> {
-  const came = live || runnable ? [] : await externalTasks(run, facts);
-  if (came.length > 0) return came;
+  const external = live || runnable ? [] : await externalTasks(run, facts);
+  if (external.length > 0) return external;
   const [o, means, pool, opened] = await Promise.all([
     outcomes(run),
     run.index.query(
@@ -68,10 +68,10 @@ export async function taskRows(
       rollouts: won.length,
       successes: won.filter(Boolean).length,
       ...(recent.length > 0 ? { rate: w.rate, low: w.low, high: w.high } : {}),
-      ...(size !== undefined ? { groupSize: size } : {}),
-      ...(cap !== undefined ? { cap } : {}),
-      ...(steps !== undefined ? { meanSteps: steps } : {}),
-      ...(entries !== undefined ? { poolEntries: entries } : {}),
+      groupSize: size,
+      cap,
+      meanSteps: steps,
+      poolEntries: entries,
       spark: spark(won, window),
     };
   });
@@ -94,20 +94,20 @@ async function externalTasks(run: RunReader, facts: RunFacts): Promise<TaskRow[]
       known = facts.families.get(family);
     return {
       family,
-      ...(known ? describe(known) : says === '' ? {} : { title: says }),
+      ...(known ? describe(known) : { title: says || undefined }),
       external: true,
       rollouts: n,
       successes: won,
       rate: won / n,
       meanSteps: Number(r['m']),
-      ...(pooled > 0 ? { poolEntries: pooled } : {}),
+      poolEntries: pooled > 0 ? pooled : undefined,
       spark: [],
     };
   });
 }
 
 const describe = (f: FamilyFacts): Pick<TaskRow, 'title' | 'apps' | 'heldOut' | 'infeasible'> => ({
-  ...(f.title ? { title: f.title } : {}),
+  title: f.title || undefined,
   apps: f.apps,
   heldOut: f.heldOut,
   infeasible: f.infeasible,

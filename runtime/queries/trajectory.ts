@@ -1,7 +1,8 @@
 import { type RolloutId, ServiceError } from '../domain/index.js';
 import type { EventOf, GroupMember, TrainedSteps } from '../data/events.js';
+import type { Row } from '../data/store/runIndex.js';
 import { runPaths, type RunReader } from '../data/store/runStore.js';
-import type { GroupView, TrajectoryView } from '../protocol/types.js';
+import type { GroupView, StepView, TrajectoryView } from '../protocol/types.js';
 import { rowColumns, rowOf, rowsOf } from './rows.js';
 import { stepView, type Interpreter } from './steps.js';
 
@@ -30,53 +31,95 @@ export async function trajectoryView(
     );
   const row = rowOf(r, o.alive),
     live = row.outcome === 'running',
-    group = row.group;
-  const at = async (p: unknown): ReturnType<RunReader['at']> => (typeof p === 'number' ? run.at(p) : undefined);
-  const [records, head, trained, formed, threshold] = await Promise.all([
-    run.readSteps(rollout as RolloutId),
-    at(r['head_position']),
-    at(r['trained_position']),
-    group === undefined ? undefined : formedRecord(run, group),
-    live ? newestThreshold(run) : undefined,
-  ]);
-  const done = head?.type === 'trajectory.recorded' ? head.head : undefined;
-  const member = formed?.members.find((m) => m.rollout === rollout),
-    weights = trainedOf(trained, rollout);
-  const advantage = weights?.advantage ?? (formed && advantagesOf(formed.members, o.interpreter).get(rollout));
-  const advantageAt = weights?.advantages && new Map(Array.from(weights.steps, (s, i) => [s, weights.advantages![i]]));
-  const weightAt = new Map(Array.from(weights?.steps ?? [], (s, i) => [s, weights!.weights[i]]));
-  const steps = records.map(({ step, at: time, extra }, i) =>
-    stepView(
-      {
-        step,
-        at: time,
-        extra,
-        instruction: row.instruction,
-        after: records[i + 1]?.step.frame ?? done?.last,
-        kept: member && (step.origin === 'policy' || member.injected) ? member.keep[step.index] : undefined,
-        weight: weightAt.get(step.index),
-        desktop: r['desktop'] as string | undefined,
-        advantage:
-          member && !member.keep[step.index] ? undefined : advantageAt ? (advantageAt.get(step.index) ?? 0) : advantage,
-      },
+    records = await recordsOf(run, r, { rollout, group: row.group, live }),
+    { done, formed } = records,
+    advantage = records.trained?.advantage ?? (formed && advantagesOf(formed.members, o.interpreter).get(rollout)),
+    steps = stepViews(
+      records,
+      { rollout, instruction: row.instruction, desktop: r['desktop'], advantage },
       o.interpreter,
     ),
-  );
-  const { outcome } = done ?? {},
-    limit = formed?.threshold ?? threshold;
+    outcome = done?.outcome;
   return {
     row: { ...row, steps: Math.max(row.steps, steps.length) },
     steps,
-    ...(limit !== undefined ? { threshold: limit } : {}),
-    ...(outcome && outcome.kind !== 'error' && outcome.report ? { report: outcome.report } : {}),
-    ...(outcome?.kind === 'error' ? { error: outcome.error } : {}),
-    ...(advantage !== undefined ? { advantage } : {}),
-    ...(done ? { resetMs: done.resetMs, verifyMs: done.verifyMs } : {}),
+    threshold: formed?.threshold ?? records.threshold,
+    report: outcome?.kind === 'error' ? undefined : outcome?.report,
+    error: outcome?.kind === 'error' ? outcome.error : undefined,
+    advantage,
+    resetMs: done?.resetMs,
+    verifyMs: done?.verifyMs,
     framesDir: runPaths(run.dir).frames,
-    ...(group === undefined ? {} : { group: await groupView(run, group, o) }),
+    group: row.group === undefined ? undefined : await groupView(run, row.group, o),
     live,
     seq,
   };
+}
+
+/** What the journal holds of one trajectory. */
+interface Records {
+  readonly steps: Awaited<ReturnType<RunReader['readSteps']>>;
+  /** Set when it has ended. */
+  readonly done: EventOf<'trajectory.recorded'>['head'] | undefined;
+  /** Set when an update used it. */
+  readonly trained: TrainedSteps | undefined;
+  readonly formed: Formed | undefined;
+  /** Of entropies, as curation uses it at present; only for a running trajectory. */
+  readonly threshold: number | undefined;
+}
+
+async function recordsOf(
+  run: RunReader,
+  r: Row,
+  t: { readonly rollout: string; readonly group: string | undefined; readonly live: boolean },
+): Promise<Records> {
+  const at = async (p: unknown): ReturnType<RunReader['at']> => (typeof p === 'number' ? run.at(p) : undefined);
+  const [steps, head, trained, formed, threshold] = await Promise.all([
+    run.readSteps(t.rollout as RolloutId),
+    at(r['head_position']),
+    at(r['trained_position']),
+    t.group === undefined ? undefined : formedRecord(run, t.group),
+    t.live ? newestThreshold(run) : undefined,
+  ]);
+  const done = head?.type === 'trajectory.recorded' ? head.head : undefined;
+  return { steps, done, trained: trainedOf(trained, t.rollout), formed, threshold };
+}
+
+function stepViews(
+  { steps, done, trained, formed }: Records,
+  t: {
+    readonly rollout: string;
+    readonly instruction: string;
+    readonly desktop: unknown;
+    readonly advantage: number | undefined;
+  },
+  interpreter: Interpreter,
+): StepView[] {
+  const member = formed?.members.find((m) => m.rollout === t.rollout),
+    { advantages } = trained ?? {},
+    advantageAt = advantages && new Map(Array.from(trained!.steps, (s, i) => [s, advantages[i]])),
+    weightAt = new Map(Array.from(trained?.steps ?? [], (s, i) => [s, trained!.weights[i]]));
+  /** 0 where training used the trajectory without this step; undefined where curation left the step out. */
+  const advantageOf = (index: number): number | undefined => {
+    if (member && !member.keep[index]) return undefined;
+    return advantageAt ? (advantageAt.get(index) ?? 0) : t.advantage;
+  };
+  return steps.map(({ step, at, extra }, i) =>
+    stepView(
+      {
+        step,
+        at,
+        extra,
+        instruction: t.instruction,
+        after: steps[i + 1]?.step.frame ?? done?.last,
+        kept: member && (step.origin === 'policy' || member.injected) ? member.keep[step.index] : undefined,
+        weight: weightAt.get(step.index),
+        desktop: typeof t.desktop === 'string' ? t.desktop : undefined,
+        advantage: advantageOf(step.index),
+      },
+      interpreter,
+    ),
+  );
 }
 
 /** A group with all who were ever in it: members, those that were replaced or trimmed, and the injected one. */
@@ -107,7 +150,7 @@ export async function groupView(
     family: String(g['family']),
     task: String(g['task']),
     state: g['state'] === 'dropped' && g['reason'] ? `dropped: ${String(g['reason'])}` : String(g['state']),
-    ...(formed?.threshold !== undefined ? { threshold: formed.threshold } : {}),
+    threshold: formed?.threshold,
     members: ids.flatMap((id, i) => {
       const row = rows.get(id),
         advantage = advantages.get(id),
@@ -117,11 +160,11 @@ export async function groupView(
             {
               rollout: id,
               outcome: row.outcome,
-              ...(row.reward !== undefined ? { reward: row.reward } : {}),
-              ...(advantage !== undefined ? { advantage } : {}),
+              reward: row.reward,
+              advantage,
               steps: row.steps,
               injected: i >= own.length,
-              ...(why ? { retired: why } : {}),
+              retired: why,
             },
           ]
         : [];

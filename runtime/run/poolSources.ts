@@ -79,7 +79,7 @@ export async function readPools(c: RunConfig, families: ReadonlySet<string>, ind
         }
         const t = await reader.readTrajectory(id<RolloutId>(String(row['rollout'])), { times: true });
         if (!t) throw unusable(`its pool names ${String(row['rollout'])}, which is not there`);
-        const trajectory = brought(t, meta);
+        const trajectory = externalTrajectory(t, meta);
         if (seen.has(trajectory.id)) {
           twins++;
           continue;
@@ -153,7 +153,7 @@ const framesOf = (t: Trajectory): FrameRef[] => [
  * The trajectory as this run has it: named by its content; a policy's log-probs and versions are those of another run
  * and say nothing here.
  */
-function brought({ group: _, ...t }: Trajectory, meta: RunMeta): Trajectory {
+function externalTrajectory({ group: _, ...t }: Trajectory, meta: RunMeta): Trajectory {
   const steps = t.steps.map(({ tokens: _t, version: _v, ...s }): Step => s),
     hash = new ContentHash();
   for (const s of steps) hash.step(s);

@@ -15,7 +15,7 @@ export async function serveCommand(storage: string, o: { readonly idleMinutes?: 
     );
   await serve({
     storage,
-    ...(idleMinutes === undefined ? {} : { idleMinutes }),
+    idleMinutes,
     createService: (s) => createStudioService({ entry: { ...thisBundle(), background: true }, ...s }),
     exit: (code) => process.exit(code),
   });

@@ -118,7 +118,7 @@ export class Connection {
     this.#out.state(`${b.method} ${String(p.session ?? p.desktop ?? p.run ?? '')} ${String(p.rollout ?? '')}`, text);
   }
   goingDown(reason: string, message?: string): void {
-    void this.#notify(methods.goingDown.method, { reason, ...(message ? { message } : {}) });
+    void this.#notify(methods.goingDown.method, { reason, message: message || undefined });
   }
   ping(): void {
     if (!this.alive) {
@@ -237,8 +237,8 @@ export class Connection {
     const q: EventQuery = {
       run,
       sinceSeq: sinceSeq as number,
-      ...(types ? { types: types as RunEventType[] } : {}),
-      ...(rollout !== undefined ? { rollout } : {}),
+      types: types as RunEventType[] | undefined,
+      rollout,
     };
     setImmediate(() => void this.#pump(id, q, cancel.signal)); // after the answer, which tells the client this id
     return { subscription: id, headSeq };
@@ -256,7 +256,7 @@ export class Connection {
           events: b.events,
           nextSeq,
           live: b.live,
-          ...(b.ended ? { ended: true } : {}),
+          ended: b.ended || undefined,
         });
       }
     } catch (e) {
@@ -330,7 +330,7 @@ export class Connection {
     if (!signal.aborted)
       void this.#notify(methods.streamEnded.method, {
         stream,
-        ...(fault === undefined ? {} : { error: toWireError(fault) }),
+        error: fault === undefined ? undefined : toWireError(fault),
       });
   }
 

@@ -43,7 +43,8 @@ export class DaemonLog {
   }
   readonly write = (level: LogLevel, message: string): void => {
     const line = this.#line(level, message);
-    this.#queue = this.#queue.then(() => this.#append(line)).catch(() => undefined); // a full disk must not end a run
+    // A full disk must not end a run.
+    this.#queue = settled(this.#queue.then(() => this.#append(line)));
   };
   /** For a process that is about to be gone. */
   writeNow(level: LogLevel, message: string): void {
@@ -79,3 +80,4 @@ export class DaemonLog {
     this.#size += Buffer.byteLength(line);
   }
 }
+import { settled } from '../domain/index.js';

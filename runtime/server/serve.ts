@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { toRunError, ServiceError } from '../domain/index.js';
+import { settled, toRunError, ServiceError } from '../domain/index.js';
 import * as methods from '../protocol/methods.js';
 import { capabilities, exitAlreadyRunning, protocolVersion, type Build } from '../protocol/version.js';
-import { lockStorage } from '../service/storageLock.js';
+import { lockStorage, type Lock } from '../service/storageLock.js';
 import type { StudioService } from '../service/types.js';
 import { thisBuild } from './build.js';
 import type { ConnectionHost } from './connection.js';
@@ -12,7 +12,7 @@ import { privateFolder, removeDiscovery, writeDiscovery } from './discovery.js';
 import { ServerFault } from './faults.js';
 import { DaemonLog, type LogLevel } from './log.js';
 import { DaemonServer } from './server.js';
-import { ShutdownCoordinator } from './shutdown.js';
+import { ShutdownCoordinator, type ShutdownRequest } from './shutdown.js';
 
 /** Oldest protocol a client may speak. */
 const minClient = 1;
@@ -45,9 +45,7 @@ export interface ServeOptions {
  */
 export async function serve(o: ServeOptions): Promise<void> {
   const storage = resolve(o.storage),
-    startedAt = Date.now(),
     token = randomBytes(32).toString('hex');
-  const identity = o.identity ?? { protocol: protocolVersion, minClient, build: thisBuild };
   await privateFolder(storage);
   const lock = await lockStorage(storage);
   if (!lock) {
@@ -55,123 +53,176 @@ export async function serve(o: ServeOptions): Promise<void> {
     o.exit(exitAlreadyRunning);
     return;
   }
+  await new Daemon(o, { storage, token, lock, log: await DaemonLog.open(storage, [token]) }).start();
+}
 
-  const log = await DaemonLog.open(storage, [token]);
-  let server: DaemonServer | undefined,
-    service: StudioService | undefined,
-    draining = false,
-    idle: NodeJS.Timeout | undefined,
-    opened: Promise<void> | undefined;
-  const end = new ShutdownCoordinator({
-    log: log.write,
-    cleanup: async (r) => {
-      clearTimeout(idle);
-      server?.goingDown(r.reason, r.message);
-      await service?.close({ now: r.now });
-    },
-    hurry: () => {
-      service?.close({ now: true }).catch((e: unknown) => log.write('error', `stopping at once: ${String(e)}`));
-    },
-    leave: async () => {
-      await opened?.catch(() => undefined); // a signal may come while we start
-      await new Promise((next) => setImmediate(next)); // whoever asked for the end gets its answer
-      // Nothing is served any more: the next daemon may start before the last client has heard that this one is gone.
-      await removeDiscovery(storage, token);
-      await lock.release();
-      await server?.close();
-      await log.close();
-    },
-    exit: (code) => {
-      log.writeNow('info', `ended with code ${code}`);
-      o.exit(code);
-    },
-  });
-  for (const s of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(s, () => end.signal(s));
-  process.on('uncaughtException', (e) => end.fault(e, 'exception'));
-  process.on('unhandledRejection', (e) => end.fault(e, 'rejection'));
+/** What only one daemon of a storage folder holds at a time. */
+interface Held {
+  readonly storage: string;
+  /** Clients prove with it that they may read the discovery record. */
+  readonly token: string;
+  readonly lock: Lock;
+  readonly log: DaemonLog;
+}
 
-  try {
-    service = await o.createService({ cacheDir: join(storage, 'cache'), log: log.write });
-    await (opened = open(service));
-  } catch (e) {
-    const { message, remedy } = toRunError(e);
-    process.stderr.write(`The runtime could not start: ${message}\n${remedy}\n`);
-    end.fault(e, 'exception');
+class Daemon {
+  readonly #o: ServeOptions;
+  readonly #held: Held;
+  readonly #identity: NonNullable<ServeOptions['identity']>;
+  readonly #startedAt = Date.now();
+  readonly #shutdown: ShutdownCoordinator;
+  #server: DaemonServer | undefined;
+  #service: StudioService | undefined;
+  #opening: Promise<void> | undefined;
+  /** A newer build waits: nothing new is started, and the daemon ends with what is running. */
+  #draining = false;
+  #idleTimer: NodeJS.Timeout | undefined;
+
+  constructor(o: ServeOptions, held: Held) {
+    this.#o = o;
+    this.#held = held;
+    this.#identity = o.identity ?? { protocol: protocolVersion, minClient, build: thisBuild };
+    this.#shutdown = new ShutdownCoordinator({
+      log: held.log.write,
+      cleanup: (r) => this.#cleanUp(r),
+      hurry: () => {
+        this.#service
+          ?.close({ now: true })
+          .catch((e: unknown) => held.log.write('error', `stopping at once: ${String(e)}`));
+      },
+      leave: () => this.#leave(),
+      exit: (code) => {
+        held.log.writeNow('info', `ended with code ${code}`);
+        o.exit(code);
+      },
+    });
   }
 
-  async function open(work: StudioService): Promise<void> {
-    const idleMs = (o.idleMinutes ?? defaultIdleMinutes) * 60_000;
-    /** Something that keeps the daemon alive came or went. */
-    const look = (): void => {
-      clearTimeout(idle);
-      if (end.under || work.busy) return;
-      if (draining) void end.request({ reason: 'drained', now: false, code: 0, deadlineMs: 30_000 });
-      else if (server?.clients === 0)
-        idle = setTimeout(() => {
-          if (server?.clients === 0 && !work.busy)
-            void end.request({ reason: 'idle', now: false, code: 0, deadlineMs: 30_000 });
-        }, idleMs);
-    };
-    const host: ConnectionHost = {
-      service: work,
-      handlers: withLog(work.handlers, log),
-      log: log.write,
-      helloMs: o.helloMs ?? 10_000,
-      greet: (p) => {
-        if (end.under) throw goingAway();
-        if (p.protocol < identity.minClient || p.protocol > identity.protocol)
-          throw new ServerFault(
-            'protocol.mismatch',
-            `The runtime speaks protocol ${identity.minClient} to ${identity.protocol}, this window ${p.protocol}.`,
-            p.protocol < identity.minClient
-              ? 'Reload the window to use the extension that is installed now.'
-              : 'Restart the runtime when its run has ended.',
-          );
-        return {
-          protocol: identity.protocol,
-          build: identity.build,
-          capabilities: [...capabilities],
-          pid: process.pid,
-          startedAt,
-          activeRuns: [...work.active],
-          storage,
-        };
-      },
-      drain: () => {
-        draining = true;
-        setImmediate(look); // after the answer
-        return { waitingFor: [...work.active], ...(work.busy ? { busy: true } : {}) };
-      },
-      shutdown: () => end.request({ reason: 'shutdown', now: false, code: 0, deadlineMs: 300_000 }),
-      refuses: (method) => {
-        if (!startsWork.has(method)) return undefined;
-        if (end.under) return goingAway();
-        return draining
-          ? new ServiceError(
-              'draining',
-              'A newer DART Studio is waiting to take over, so nothing new is started.',
-              'Try again when the run has ended: the newer runtime starts by itself.',
-            )
-          : undefined;
-      },
-    };
-    server = await DaemonServer.listen({ token, host, onClients: look });
-    work.onBroadcast((b) => server?.broadcast(b));
-    work.onIdle(look);
+  /** Resolves when it serves, or when its end has begun because it could not. */
+  async start(): Promise<void> {
+    for (const s of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(s, () => this.#shutdown.signal(s));
+    process.on('uncaughtException', (e) => this.#shutdown.fault(e, 'exception'));
+    process.on('unhandledRejection', (e) => this.#shutdown.fault(e, 'rejection'));
+    try {
+      const { storage, log } = this.#held;
+      this.#service = await this.#o.createService({ cacheDir: join(storage, 'cache'), log: log.write });
+      await (this.#opening = this.#open(this.#service));
+    } catch (e) {
+      const { message, remedy } = toRunError(e);
+      process.stderr.write(`The runtime could not start: ${message}\n${remedy}\n`);
+      this.#shutdown.fault(e, 'exception');
+    }
+  }
+
+  async #open(service: StudioService): Promise<void> {
+    const { storage, token, log } = this.#held,
+      { protocol, minClient: oldest, build } = this.#identity,
+      checkIdle = (): void => this.#checkIdle(service);
+    const server = await DaemonServer.listen({ token, host: this.#host(service), onClients: checkIdle });
+    this.#server = server;
+    service.onBroadcast((b) => server.broadcast(b));
+    service.onIdle(checkIdle);
     await writeDiscovery(storage, {
       pid: process.pid,
       port: server.port,
       token,
-      protocol: identity.protocol,
-      minClient: identity.minClient,
-      build: identity.build,
-      startedAt,
+      protocol,
+      minClient: oldest,
+      build,
+      startedAt: this.#startedAt,
     });
     log.write(
       'info',
-      `serving on 127.0.0.1:${server.port}, pid ${process.pid}, build ${identity.build.version} of ${new Date(identity.build.time).toISOString()}, Node ${process.versions.node}`,
+      `serving on 127.0.0.1:${server.port}, pid ${process.pid}, build ${build.version} of ${new Date(build.time).toISOString()}, Node ${process.versions.node}`,
     );
-    look();
+    checkIdle();
+  }
+
+  #host(service: StudioService): ConnectionHost {
+    const { log } = this.#held;
+    return {
+      service,
+      handlers: withLog(service.handlers, log),
+      log: log.write,
+      helloMs: this.#o.helloMs ?? 10_000,
+      greet: (p) => this.#greet(p, service),
+      drain: () => {
+        this.#draining = true;
+        setImmediate(() => this.#checkIdle(service)); // after the answer
+        return { waitingFor: [...service.active], busy: service.busy || undefined };
+      },
+      shutdown: () => this.#shutdown.request({ reason: 'shutdown', now: false, code: 0, deadlineMs: 300_000 }),
+      refuses: (method) => this.#refuses(method),
+    };
+  }
+
+  /** Throws when this client speaks another protocol, or the daemon is going down. */
+  #greet(p: methods.HelloParams, service: StudioService): methods.HelloResult {
+    const { protocol, minClient: oldest, build } = this.#identity;
+    if (this.#shutdown.inProgress) throw goingAway();
+    if (p.protocol < oldest || p.protocol > protocol)
+      throw new ServerFault(
+        'protocol.mismatch',
+        `The runtime speaks protocol ${oldest} to ${protocol}, this window ${p.protocol}.`,
+        p.protocol < oldest
+          ? 'Reload the window to use the extension that is installed now.'
+          : 'Restart the runtime when its run has ended.',
+      );
+    return {
+      protocol,
+      build,
+      capabilities: [...capabilities],
+      pid: process.pid,
+      startedAt: this.#startedAt,
+      activeRuns: [...service.active],
+      storage: this.#held.storage,
+    };
+  }
+
+  /** Why a request is not served now. */
+  #refuses(method: string): Error | undefined {
+    if (!startsWork.has(method)) return undefined;
+    if (this.#shutdown.inProgress) return goingAway();
+    return this.#draining
+      ? new ServiceError(
+          'draining',
+          'A newer DART Studio is waiting to take over, so nothing new is started.',
+          'Try again when the run has ended: the newer runtime starts by itself.',
+        )
+      : undefined;
+  }
+
+  /** Called whenever something that keeps the daemon alive comes or goes. */
+  #checkIdle(service: StudioService): void {
+    clearTimeout(this.#idleTimer);
+    if (this.#shutdown.inProgress || service.busy) return;
+    if (this.#draining) void this.#shutdown.request({ reason: 'drained', now: false, code: 0, deadlineMs: 30_000 });
+    else if (this.#server?.clients === 0)
+      this.#idleTimer = setTimeout(
+        () => {
+          if (this.#server?.clients === 0 && !service.busy)
+            void this.#shutdown.request({ reason: 'idle', now: false, code: 0, deadlineMs: 30_000 });
+        },
+        (this.#o.idleMinutes ?? defaultIdleMinutes) * 60_000,
+      );
+  }
+
+  async #cleanUp(r: ShutdownRequest): Promise<void> {
+    clearTimeout(this.#idleTimer);
+    this.#server?.goingDown(r.reason, r.message);
+    await this.#service?.close({ now: r.now });
+  }
+
+  async #leave(): Promise<void> {
+    const { storage, token, lock, log } = this.#held;
+    // A signal may come while the daemon starts.
+    await settled(this.#opening);
+    await new Promise((next) => setImmediate(next)); // whoever asked for the end gets its answer
+    // Nothing is served any more: the next daemon may start before the last client has heard that this one is gone.
+    await removeDiscovery(storage, token);
+    await lock.release();
+    await this.#server?.close();
+    await log.close();
   }
 }
 
@@ -179,7 +230,7 @@ const startsWork: ReadonlySet<string> = new Set(
   [methods.startRun, methods.resumeRun, methods.evaluate, methods.buildDesktop].map((m) => m.method),
 );
 const goingAway = (): ServiceError =>
-  new ServiceError('draining', 'The runtime is going down.', 'Start it again in a moment.');
+  new ServiceError('draining', 'The runtime is shutting down.', 'Start it again in a moment.');
 
 /** Diagnostics with the end of our own log, which is clean of secrets when it is written. */
 function withLog(of: StudioService['handlers'], log: DaemonLog): StudioService['handlers'] {

@@ -21,7 +21,7 @@ export interface ShutdownEffects {
 }
 
 /**
- * The one way out: signals, requests, an empty house and faults share one cleanup. A second signal or the deadline ends
+ * The one way out: signals, requests, idling and faults share one cleanup. A second signal or the deadline ends
  * the process at once.
  */
 export class ShutdownCoordinator {
@@ -36,7 +36,7 @@ export class ShutdownCoordinator {
   constructor(effects: ShutdownEffects) {
     this.#effects = effects;
   }
-  get under(): boolean {
+  get inProgress(): boolean {
     return this.#cleanup !== undefined;
   }
 

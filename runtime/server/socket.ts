@@ -43,7 +43,8 @@ export class Outbox {
     for (const [key, text] of this.#held) {
       if (this.#socket.bufferedAmount > congestedBytes) return; // the next send that is done comes back here
       this.#held.delete(key);
-      this.send(text()).catch(() => undefined); // closed: there is nobody to tell
+      ignoreFailure(this.send(text()), 'a closed socket has no reader');
     }
   }
 }
+import { ignoreFailure } from '../domain/index.js';

@@ -32,7 +32,7 @@ export function annotationHandlers(h: Handlers, s: Studio): Annotator {
   h.on(m.undoAnnotation, trajectory, (p) => annotator.undo(p.run, p.rollout));
   h.on(m.redoAnnotation, trajectory, (p) => annotator.redo(p.run, p.rollout));
   h.on(m.replayTrajectory, schemas.replay, (p, c) =>
-    s.job(`A replay in ${p.run} is under way.`, c.signal, (signal) =>
+    s.job(`A trajectory of ${p.run} is being replayed.`, c.signal, (signal) =>
       replayRevision(s, annotator, p, {
         signal,
         onProgress: (x) => {

@@ -9,30 +9,18 @@ import type { CheckRow } from '../protocol/types.js';
 import { localProcessLimit, probeProviders } from '../cluster/provide.js';
 import { probeEngine } from './engines.js';
 
+type AddRow = (name: string, level: CheckRow['level'], ok: boolean, detail: string, remedy: string) => void;
+
 /**
  * Everything a run needs of this machine, each with what to do when it is missing. Without what is `required` no run
  * can start.
  */
 export async function machineChecks(entry: ProcessEntry): Promise<CheckRow[]> {
   const checks: CheckRow[] = [];
-  const row = (name: string, level: CheckRow['level'], ok: boolean, detail: string, remedy: string): void => {
-    checks.push({ name, ok, level, detail, ...(ok ? {} : { remedy }) });
+  const row: AddRow = (name, level, ok, detail, remedy) => {
+    checks.push({ name, ok, level, detail, remedy: ok ? undefined : remedy });
   };
-  row(
-    'Node.js',
-    'required',
-    Number(process.versions.node.split('.')[0]) >= 20,
-    process.versions.node,
-    'Install Node 20 or newer.',
-  );
-  row('processor cores', 'optional', cpus().length >= 2, String(cpus().length), 'Training works on one core, slowly.');
-  const gb = totalmem() / 2 ** 30;
-  row('memory', 'optional', gb >= 4, `${gb.toFixed(1)} GB`, 'Use fewer desktops (desktops.count).');
-  if (existsSync('/dev/shm')) {
-    const s = await statfs('/dev/shm'),
-      mb = Math.round((s.bavail * s.bsize) / 2 ** 20);
-    row('/dev/shm', 'optional', mb >= 256, `${mb} MB free`, 'Make it larger: mount -o remount,size=1g /dev/shm');
-  }
+  await checkComputer(row);
   // ONNX Runtime is loaded in the child processes only; here one is started to see whether it can be.
   await probeEngine(entry).then(
     (found) => {
@@ -43,6 +31,24 @@ export async function machineChecks(entry: ProcessEntry): Promise<CheckRow[]> {
       row('ONNX Runtime', 'required', false, err.message, err.remedy);
     },
   );
+  await checkDesktops(row);
+  return checks;
+}
+
+async function checkComputer(row: AddRow): Promise<void> {
+  const node = process.versions.node,
+    gb = totalmem() / 2 ** 30;
+  row('Node.js', 'required', Number(node.split('.')[0]) >= 20, node, 'Install Node 20 or newer.');
+  row('processor cores', 'optional', cpus().length >= 2, String(cpus().length), 'Training works on one core, slowly.');
+  row('memory', 'optional', gb >= 4, `${gb.toFixed(1)} GB`, 'Use fewer desktops (desktops.count).');
+  if (existsSync('/dev/shm')) {
+    const s = await statfs('/dev/shm'),
+      mb = Math.round((s.bavail * s.bsize) / 2 ** 20);
+    row('/dev/shm', 'optional', mb >= 256, `${mb} MB free`, 'Make it larger: mount -o remount,size=1g /dev/shm');
+  }
+}
+
+async function checkDesktops(row: AddRow): Promise<void> {
   const states = await probeProviders(parseRunFile({}).desktops),
     any = states.some((s) => s.ok);
   for (const s of states)
@@ -75,5 +81,4 @@ export async function machineChecks(entry: ProcessEntry): Promise<CheckRow[]> {
       `It is built on first use, or now by \`dart-studio desktop build --image ${name} --provider local\`.`,
     );
   }
-  return checks;
 }

@@ -93,7 +93,7 @@ export class ControlSessions {
     if (!(x instanceof RecordSession))
       throw new ServiceError(
         'params.invalid',
-        'The steps of a rollout are written down as they happen.',
+        'The steps of a rollout are recorded as they happen.',
         'Annotate the trajectory once it has ended.',
       );
     return x;
@@ -101,7 +101,7 @@ export class ControlSessions {
   takenOver(id: string): TakeOverSession {
     const x = this.use(id);
     if (!(x instanceof TakeOverSession))
-      throw new ServiceError('params.invalid', 'A recording has no proposals.', 'Do it by hand.');
+      throw new ServiceError('params.invalid', 'A recording has no proposals.', 'Act on the desktop yourself.');
     return x;
   }
 
@@ -149,7 +149,7 @@ export class ControlSessions {
     if (this.#taking.has(desktop))
       throw new ServiceError(
         'params.invalid',
-        'This desktop is about to be taken over.',
+        'Somebody is already taking over this desktop.',
         'Wait until its rollout comes to its next step.',
       );
     this.#taking.add(desktop);
@@ -217,7 +217,11 @@ function steerable(s: Studio, desktop: string): HeldRollout {
       'Choose one from the list of desktops; it may have been replaced.',
     );
   if (!r)
-    throw new ServiceError('params.invalid', 'No rollout is on this desktop now.', 'Take over while one is under way.');
+    throw new ServiceError(
+      'params.invalid',
+      'No rollout is on this desktop now.',
+      'Take over while a rollout is running on it.',
+    );
   if (r.kind !== 'rollout')
     throw new ServiceError(
       'params.invalid',

@@ -48,7 +48,7 @@ export async function photographDesktop(o: {
       task = o.task === undefined ? undefined : deskSuite().byId(id<TaskId>(o.task));
     if (task) await createTaskEngine().setup(task, desktop, new AbortController().signal);
     await desktop.settle();
-    return { png: await pngOf(await desktop.observe()), ...(task ? { instruction: task.instruction } : {}) };
+    return { png: await pngOf(await desktop.observe()), instruction: task?.instruction };
   } finally {
     await provider.dispose();
   }

@@ -40,14 +40,14 @@ export function desktopHandlers(h: Handlers, s: Studio): void {
           c.notify(m.buildProgress.method, {
             phase: x.phase,
             message: x.message,
-            ...(x.fraction === undefined ? {} : { fraction: x.fraction }),
+            fraction: x.fraction,
           });
         },
       }),
     ),
   );
   const tell = coalesce<DesktopRow | undefined>(CHANGED_MS, (desktop, row) => {
-    s.broadcast({ method: 'desktop/changed', params: { desktop, ...(row ? { row } : {}) } });
+    s.broadcast({ method: 'desktop/changed', params: { desktop, row } });
   });
   s.own.onChange(tell);
   s.onSession((session) => {

@@ -5,8 +5,8 @@ import { z } from 'zod';
 import { StudioError, isRunName, ServiceError } from '../domain/index.js';
 import * as m from '../protocol/methods.js';
 import type { ExportResult, ImportPreview, ImportResult, InterchangeProgress, RunPath } from '../protocol/types.js';
-import { newTarget } from '../interchange/importer.js';
 import type { ImportSource } from '../interchange/importer.js';
+import { newTarget } from '../interchange/importTarget.js';
 import type { ExportRequest } from '../interchange/exporter.js';
 import { runInterchangeJob } from './interchangeJob.js';
 import type { ReadOptions } from '../interchange/types.js';
@@ -74,7 +74,7 @@ export function interchangeHandlers(h: Handlers, s: Studio): void {
     },
   });
   h.on(m.previewImport, schemas.preview, (p, c) =>
-    s.job('An import is being looked at.', c.signal, (signal) => preview(s, p, ask(c, signal))),
+    s.job('An import is being previewed.', c.signal, (signal) => preview(s, p, ask(c, signal))),
   );
   h.on(m.importTrajectories, schemas.import, (p, c) =>
     s.job('Trajectories are being imported.', c.signal, (signal) => importTrajectories(s, p, ask(c, signal))),
@@ -92,7 +92,7 @@ const sourceOf = (p: Pick<Params<'preview'>, 'path' | 'format' | 'options'>): Im
 
 async function preview(s: Studio, p: Params<'preview'>, ask: Ask): Promise<ImportPreview> {
   const run = p.run === undefined ? undefined : await runAt(s, p.run);
-  return runInterchangeJob(s.entry, { do: 'preview', source: sourceOf(p), ...(run === undefined ? {} : { run }) }, ask);
+  return runInterchangeJob(s.entry, { do: 'preview', source: sourceOf(p), run }, ask);
 }
 
 async function importTrajectories(s: Studio, p: Params<'import'>, ask: Ask): Promise<ImportResult> {
@@ -123,7 +123,7 @@ async function makeParent(dir: RunPath): Promise<void> {
   await mkdir(resolve(dir, '..'), { recursive: true }).catch((e: unknown) => {
     throw new StudioError(
       'store.io',
-      `The folder of runs cannot be made: ${(e as Error).message}.`,
+      `The folder of runs cannot be created: ${(e as Error).message}.`,
       'Choose another folder for runs.',
       { cause: e },
     );
@@ -167,7 +167,7 @@ function mustNotBeActive(s: Studio, dir: RunPath): void {
   if (s.session?.run === dir)
     throw new ServiceError(
       'busy',
-      'The run is active; trajectories are imported into runs that are not.',
-      'Stop it first, or import into a run of its own and name that in curation.pool.from.',
+      "You can't import into an active run.",
+      'Stop it first, or import into a new run and name that in curation.pool.from.',
     );
 }

@@ -1,14 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { toRunError, type ProcessEntry, type RunError } from '../domain/index.js';
 import { exportRun, type ExportReport, type ExportRequest } from '../interchange/exporter.js';
-import {
-  importInto,
-  preview,
-  type ImportReport,
-  type ImportSource,
-  type ImportTarget,
-  type Preview,
-} from '../interchange/importer.js';
+import { importInto, preview, type ImportSource } from '../interchange/importer.js';
+import type { ImportReport, Preview } from '../interchange/importReport.js';
+import type { ImportTarget } from '../interchange/importTarget.js';
 import { recordedView } from './recordedView.js';
 
 /**

@@ -71,7 +71,7 @@ export function toRunEvent(
     case 'rollout.started':
     case 'trajectory.started': {
       const row = rows.get(e.rollout);
-      return row && { ...base, type: 'started', row: startedRow(e, row), ...(e.desktop ? { desktop: e.desktop } : {}) };
+      return row && { ...base, type: 'started', row: startedRow(e, row), desktop: e.desktop };
     }
     case 'rollout.step':
       return {
@@ -90,13 +90,7 @@ export function toRunEvent(
       return row && { ...base, type: 'ended', row };
     }
     case 'group.formed':
-      return {
-        ...base,
-        type: 'group',
-        group: formedGroup(e, rows, interpreter),
-        injected: e.members.filter((m) => m.injected).length,
-        ...keptShare(e.members.flatMap((m) => m.keep)),
-      };
+      return { ...base, ...formed(e, rows, interpreter) };
     case 'group.dropped':
       return { ...base, type: 'group', group: droppedGroup(e, rows), injected: 0 };
     case 'batch.trained':
@@ -106,9 +100,9 @@ export function toRunEvent(
         ...base,
         type: 'metrics',
         source: e.source,
-        ...(e.version !== undefined ? { version: e.version } : {}),
+        version: e.version,
         values: e.values,
-        ...(e.lists ? { lists: e.lists } : {}),
+        lists: e.lists,
       };
     case 'eval':
       return { ...base, type: 'eval', point: evalPoint(e) };
@@ -129,8 +123,20 @@ export function toRunEvent(
 
 type EventOfType<T extends StoredEvent['type']> = Extract<StoredEvent, { type: T }>;
 
-const keptShare = (keep: readonly boolean[]): { keptShare?: number } =>
-  keep.length > 0 ? { keptShare: keep.filter(Boolean).length / keep.length } : {};
+function formed(
+  e: EventOfType<'group.formed'>,
+  rows: ReadonlyMap<string, TrajectoryRow>,
+  interpreter: Interpreter,
+): Omit<Extract<RunEvent, { type: 'group' }>, 'seq' | 'at'> {
+  return {
+    type: 'group',
+    group: formedGroup(e, rows, interpreter),
+    injected: e.members.filter((m) => m.injected).length,
+    keptShare: keptShare(e.members.flatMap((m) => m.keep)),
+  };
+}
+const keptShare = (keep: readonly boolean[]): number | undefined =>
+  keep.length > 0 ? keep.filter(Boolean).length / keep.length : undefined;
 
 function startedRow(e: EventOfType<'rollout.started' | 'trajectory.started'>, row: TrajectoryRow): TrajectoryRow {
   const { rollout, task, family, provenance, group, cap } = row;
@@ -142,7 +148,7 @@ function startedRow(e: EventOfType<'rollout.started' | 'trajectory.started'>, ro
     outcome: 'running',
     provenance,
     state: 'running',
-    ...(group ? { group } : {}),
+    group,
     steps: 0,
     cap,
     startedAt: e.at,
@@ -187,7 +193,7 @@ function endedRow(h: Head, row: TrajectoryRow | undefined): TrajectoryRow {
 }
 
 function formedGroup(
-  e: Extract<StoredEvent, { type: 'group.formed' }>,
+  e: EventOfType<'group.formed'>,
   rows: ReadonlyMap<string, TrajectoryRow>,
   interpreter: Interpreter,
 ): GroupView {
@@ -197,7 +203,7 @@ function formedGroup(
     family: e.family,
     task: e.task,
     state: 'ready',
-    ...(e.threshold !== undefined ? { threshold: e.threshold } : {}),
+    threshold: e.threshold,
     members: [
       ...e.members.flatMap((m) =>
         member(rows, m.rollout, {
@@ -223,11 +229,11 @@ function member(
     {
       rollout,
       outcome: row.outcome,
-      ...(row.reward !== undefined ? { reward: row.reward } : {}),
-      ...(m.advantage !== undefined ? { advantage: m.advantage } : {}),
+      reward: row.reward,
+      advantage: m.advantage,
       steps: row.steps,
       injected: m.injected,
-      ...(m.retired ? { retired: m.retired } : {}),
+      retired: m.retired,
     },
   ];
 }

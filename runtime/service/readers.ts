@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { StudioError, type ProcessEntry, ServiceError } from '../domain/index.js';
+import { StudioError, type ProcessEntry, ServiceError, orUndefined } from '../domain/index.js';
 import { FollowedRun } from '../data/store/followedRun.js';
 import { segmentName, segments } from '../data/store/journalReader.js';
 import { dropSpareIndex, prepareIndex } from '../data/store/runIndex.js';
@@ -74,10 +74,7 @@ export class Readers {
     if (there && this.#open.get(dir) === there) {
       // A run that somebody wrote since, or writes no more, is opened anew.
       const same =
-        there.alive === alive &&
-        (alive
-          ? !((await there.reader.catch(() => undefined)) as FollowedRun | undefined)?.ended
-          : (await there.mark) === (await markOf(dir)));
+        there.alive === alive && (alive ? !(await hasEnded(there.reader)) : (await there.mark) === (await markOf(dir)));
       // Somebody else may have found so meanwhile.
       if (this.#open.get(dir) === there) {
         if (same) {
@@ -160,3 +157,9 @@ const notThere = (e: unknown, run: string): unknown =>
         'List the runs again; it may have been moved or deleted.',
       )
     : e;
+
+/** Whether the process that writes a run has ended it. A reader that could not be opened is tried again. */
+async function hasEnded(reader: Promise<RunReader>): Promise<boolean> {
+  const r = await orUndefined(reader, 'who asked for it hears why');
+  return r instanceof FollowedRun && r.ended;
+}

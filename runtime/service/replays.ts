@@ -77,9 +77,9 @@ async function record(
     pool: Pick<Replay, 'pooled' | 'why'> =
       out && o.kind === 'success'
         ? { pooled: false, why: out }
-        : { pooled, ...(why === undefined ? {} : { why: twin === undefined ? why : `${why}: ${twin}` }) };
+        : { pooled, why: why === undefined || twin === undefined ? why : `${why}: ${twin}` };
   const { kind, reward, report } = o;
-  return { ...base, rollout: t.id, outcome: kind, reward, ...(report ? { report } : {}), ...pool };
+  return { ...base, rollout: t.id, outcome: kind, reward, report, ...pool };
 }
 
 /** A revision may be replayed again. */
@@ -91,7 +91,7 @@ async function freeName(r: OpenRun, wanted: string): Promise<RolloutId> {
   }
   throw new StudioError(
     'internal',
-    `${wanted} was replayed too often.`,
-    'Edit it: a new revision has a name of its own.',
+    `${wanted} has been replayed too often.`,
+    'Edit it first: that makes a new revision.',
   );
 }

@@ -61,7 +61,7 @@ export function runHandlers(h: Handlers, s: Studio): void {
   );
   h.on(m.evaluate, schemas.evaluate, async (p, c) => {
     s.free();
-    return s.job(`An evaluation of ${p.run} is under way.`, c.signal, (signal) =>
+    return s.job(`${p.run} is being evaluated.`, c.signal, (signal) =>
       evaluateRun({
         ...p,
         dir: resolve(p.run),

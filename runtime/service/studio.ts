@@ -1,7 +1,7 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { createHash } from 'node:crypto';
 import { join, resolve } from 'node:path';
-import { StudioError, toRunError, type ProcessEntry, ServiceError } from '../domain/index.js';
+import { StudioError, toRunError, type ProcessEntry, ServiceError, settled } from '../domain/index.js';
 import type { RunReader } from '../data/store/runStore.js';
 import type { Ledger, RunPath, RunState, RunSummary } from '../protocol/types.js';
 import { chooseProvider } from '../cluster/provide.js';
@@ -322,7 +322,7 @@ export class Studio {
     if (now) void this.session?.stop(true);
     this.#closing ??= (async () => {
       for (const j of this.#jobs.keys()) j.abort();
-      await this.#starting?.catch(() => undefined);
+      await settled(this.#starting);
       await Promise.all([this.session?.stop(this.#now), this.own.close()]);
       await this.writers.close();
       await this.annotations.close();
@@ -331,7 +331,7 @@ export class Studio {
     return this.#closing;
   }
 
-  /** Says that a run is not what it was. */
+  /** Tells clients that a run's state may have changed. */
   async told(run: RunPath): Promise<void> {
     if (this.#closing) return;
     const state = await this.read(run, (r) => this.stateOf(r)).then(
@@ -346,7 +346,7 @@ export class Studio {
 }
 
 const cancelled = (): StudioError =>
-  new StudioError('cancelled', 'The run was cancelled while it started.', 'Start it again when you want it.');
+  new StudioError('cancelled', 'The run was cancelled while it started.', 'You can start it again.');
 /** The same, but rejects at once with `cancelled` when the signal fires; the work itself then ends unobserved. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return work;

@@ -1,6 +1,7 @@
 import { access, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
+import { orUndefined, settled } from '../domain/index.js';
 import type { ProcessEntry, ProcessRole } from '../domain/index.js';
 import type { ThumbnailDone, ThumbnailJob } from './thumbnailWorker.js';
 
@@ -83,11 +84,10 @@ export class Thumbnails {
     this.#waiting.get(id)?.(ok);
     this.#waiting.delete(id);
     if (ok && ++this.#made % 1000 === 0)
-      this.#sweeping ??= this.#sweep()
-        .catch(() => undefined)
-        .finally(() => {
-          this.#sweeping = undefined;
-        });
+      this.#sweeping ??= settled(this.#sweep()).finally(() => {
+        // A sweep that failed is tried again after the next thousand pictures.
+        this.#sweeping = undefined;
+      });
     if (this.#waiting.size > 0) return;
     this.#worker?.unref();
     this.#idle = setTimeout(() => {
@@ -103,7 +103,7 @@ export class Thumbnails {
     if (files.length <= KEEP) return;
     const aged: { file: string; at: number }[] = [];
     for (const file of files) {
-      const s = await stat(file).catch(() => undefined);
+      const s = await orUndefined(stat(file), 'another window may have removed it');
       if (s) aged.push({ file, at: Math.max(s.atimeMs, s.mtimeMs) });
     }
     aged.sort((a, b) => a.at - b.at);

@@ -1,4 +1,5 @@
-import { type Frame, ServiceError } from '../domain/index.js';
+import type { Desktop } from '../cluster/types.js';
+import { type Frame, ServiceError, orUndefined } from '../domain/index.js';
 import { pngOf } from '../data/store/png.js';
 import type { DesktopRegistry } from '../rollout/desktopRegistry.js';
 import type { ScreenPatch } from './types.js';
@@ -37,7 +38,7 @@ export function watchDesktop(
 
 /** `pause`: ms between two looks at least. */
 async function* patches(
-  b: DesktopRegistry,
+  registry: DesktopRegistry,
   id: string,
   pause: number,
   signal: AbortSignal,
@@ -45,57 +46,75 @@ async function* patches(
   const news = new Bell(signal);
   let last: Frame | undefined,
     gone = false;
-  const off = b.onChange((which, row) => {
+  const off = registry.onChange((which, row) => {
     if (which !== id) return;
     gone = row === undefined;
     news.ring();
   });
   try {
     while (!signal.aborted) {
-      const d = b.desktop(id),
+      const d = registry.desktop(id),
         began = performance.now();
       if (!d || gone) return;
       news.rung = false;
       // Watching begins before the look: what is drawn meanwhile is the next change.
-      const change = await d.changes?.(signal).catch(() => undefined);
-      // Between two sessions of its X server there is nothing to see.
-      const frame = await d.observe().catch(() => undefined);
+      const change = await orUndefined(
+        d.changes?.(signal) ?? Promise.resolve(undefined),
+        'then it is looked at when something is said of it',
+      );
+      const frame = await orUndefined(d.observe(), 'between two sessions of its X server there is nothing to see');
       if (signal.aborted) return;
       if (frame) {
-        const rect =
-          last && last.width === frame.width && last.height === frame.height
-            ? changedRect(last, frame)
-            : { x: 0, y: 0, width: frame.width, height: frame.height };
+        const rect = patchRect(last, frame);
         if (rect) yield { ...rect, at: frame.capturedAt, png: await pngOf(crop(frame, rect)) };
         if (last) d.recycle?.(last);
         last = frame;
       }
-      // One that was lost, or cannot say when it draws, is looked at again when something is said of it.
-      let drawn = false;
-      void change?.drawn.then(
-        () => {
-          drawn = true;
-          news.ring();
-        },
-        () => {
-          news.ring();
-        },
-      );
-      while (!drawn && !gone && !signal.aborted && b.desktop(id) === d) {
-        await news.next();
-        if (!change) break;
-      }
-      for (
-        let left = pause - (performance.now() - began);
-        left > 0 && !signal.aborted;
-        left = pause - (performance.now() - began)
-      )
-        await news.within(left);
+      await untilDrawn(change, news, () => !gone && !signal.aborted && registry.desktop(id) === d);
+      await untilPassed(began + pause, news, signal);
     }
   } finally {
     off();
     news.close();
   }
+}
+
+/** What is to be sent so that a viewer who has `last` sees `frame`; undefined when they are the same. */
+function patchRect(last: Frame | undefined, frame: Frame): Rect | undefined {
+  return last && last.width === frame.width && last.height === frame.height
+    ? changedRect(last, frame)
+    : { x: 0, y: 0, width: frame.width, height: frame.height };
+}
+
+/**
+ * Waits until something was drawn, or the desktop is no longer the one that is watched. One that was lost, or cannot
+ * say when it draws, is looked at again when something is said of it.
+ */
+async function untilDrawn(
+  change: Awaited<ReturnType<NonNullable<Desktop['changes']>>> | undefined,
+  news: Bell,
+  same: () => boolean,
+): Promise<void> {
+  let drawn = false;
+  void change?.drawn.then(
+    () => {
+      drawn = true;
+      news.ring();
+    },
+    () => {
+      news.ring();
+    },
+  );
+  while (!drawn && same()) {
+    await news.next();
+    if (!change) break;
+  }
+}
+
+/** A timer may ring a little early: it is set again for what is left. `at`: of `performance.now()`. */
+async function untilPassed(at: number, news: Bell, signal: AbortSignal): Promise<void> {
+  for (let left = at - performance.now(); left > 0 && !signal.aborted; left = at - performance.now())
+    await news.within(left);
 }
 
 /** Something to wait for that may ring before anybody waits. */

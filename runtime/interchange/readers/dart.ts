@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
+import type { Size } from '../../domain/index.js';
 import { GrammarError, parseAnswer } from '../../policy/actions/parse.js';
 import { parseActions } from '../../policy/actions/uiTars.js';
 import { compactJson, sliceOf } from '../compactJson.js';
 import { readSmall } from '../folder.js';
 import { jsonObject } from '../tasks.js';
-import { Unusable, isObject, textField } from '../types.js';
-import type { Found, Picture } from '../types.js';
+import { Unusable, isObject, reworded, textField } from '../types.js';
+import type { CoordinateMode, Found, Picture } from '../types.js';
 import { Sizes, Steps, answerText, one, pictureAt, rewardOf, writtenAt } from './read.js';
 import type { ReadContext, Unit } from './read.js';
 
@@ -19,67 +20,37 @@ export async function* readDart(c: ReadContext, u: Unit): AsyncGenerator<Found, 
 }
 
 async function read(c: ReadContext, u: Unit): Promise<Found> {
-  const { folder } = c,
-    where = folder.name(u.path),
-    sizes = new Sizes(),
-    steps = new Steps();
+  const { folder } = c;
   const config = await jsonObject(await folder.file(u.dir, 'task_config.json')).catch((e: unknown) => {
-    throw e instanceof Unusable ? new Unusable(`task_config.json ${e.message}`) : e;
+    throw reworded(e, { words: (what) => `task_config.json ${what}` });
   });
   const rewardFile = (await folder.maybe(u.dir, 'reward.txt')) ?? (await folder.maybe(u.dir, 'reward_from_env.txt'));
   if (!rewardFile) throw new Unusable('there is no reward.txt: it has no outcome');
   const score = await readSmall(rewardFile, 256),
     reward = rewardOf(score);
-  const { value, fingerprint } = await compactJson(u.path);
-  const messages = Array.isArray(value) ? value : undefined;
-  if (!messages) throw new Unusable('is not a list of messages');
-  const numbered = async (k: number): Promise<Picture | undefined> => {
-    const f = await folder.maybe(u.dir, `image_${String(k).padStart(4, '0')}.png`);
-    return f === undefined ? undefined : pictureAt(folder, f);
-  };
-  let shown: Picture | undefined,
-    turn = 0;
+  const { value: messages, fingerprint } = await compactJson(u.path);
+  if (!Array.isArray(messages)) throw new Unusable('is not a list of messages');
+  const dialogue = new Dialogue(c, u);
   for (const [i, m] of messages.entries()) {
     try {
-      if (!isObject(m)) throw new Unusable('is not an object');
-      if (m['role'] === 'user') {
-        shown = (await pictureOf(m['content'], i)) ?? shown;
-        continue;
-      }
-      if (m['role'] !== 'assistant') continue;
-      const frame = shown ?? (await numbered(turn));
-      if (!frame) throw new Unusable('has no screenshot before it');
-      const text = answerText(textOf(m['content'])),
-        size = await sizes.of(frame);
-      const said = answer(text, size);
-      if (steps.ended) throw new Unusable('comes after the end of the trajectory');
-      steps.add({
-        frame,
-        size,
-        actions: said.actions,
-        origin: 'policy',
-        thought: [said.reflection, said.thought].filter(Boolean).join('\n'),
-      });
-      shown = undefined;
-      turn++;
+      await dialogue.add(m, i);
     } catch (e) {
-      throw e instanceof Unusable
-        ? new Unusable(`message ${i} ${e.message}`, e.remedy === undefined ? {} : { remedy: e.remedy })
-        : e;
+      throw reworded(e, { words: (what) => `message ${i} ${what}` });
     }
   }
+  const { steps } = dialogue;
   if (steps.list.length === 0) throw new Unusable('has no answer of the model');
   const raw = isObject(config['raw']) ? config['raw'] : {};
   const task = textField(config, 'id') ?? textField(raw, 'task_id') ?? textField(config, 'task_id'),
     instruction = textField(config, 'instruction') ?? textField(raw, 'instruction');
   if (task === undefined || instruction === undefined)
     throw new Unusable(`task_config.json has no ${task === undefined ? 'task id' : 'instruction'}`);
-  const last = steps.ended ? undefined : await numbered(turn),
+  const last = steps.ended ? undefined : await dialogue.numbered(steps.list.length),
     written = await writtenAt(u.path);
   return {
     draft: {
       format: 'dart',
-      where,
+      where: folder.name(u.path),
       fingerprint: createHash('sha256').update(`${fingerprint}\n${score}`).digest('hex').slice(0, 12),
       task,
       family: task,
@@ -87,42 +58,89 @@ async function read(c: ReadContext, u: Unit): Promise<Found> {
       steps: steps.list,
       notes: [],
       outcome: { reward, truncated: !steps.ended },
-      ...(last ? { last } : {}),
+      last,
       cap: steps.list.length,
       startedAt: written,
       endedAt: written,
     },
   };
+}
 
-  function answer(text: string, screen: { width: number; height: number }): ReturnType<typeof parseActions> {
-    try {
-      return parseActions(text, { mode: c.options.coordinates ?? 'qwen25', screen });
-    } catch (e) {
-      if (!(e instanceof GrammarError) && !(e instanceof RangeError)) throw e;
-      // Which part is no action we know: the call's name, else where the grammar breaks.
-      let name: string | undefined;
-      try {
-        name = parseAnswer(text).calls[0]?.name;
-      } catch {
-        /* not even a call */
-      }
-      throw new Unusable(`is no action we have${name === undefined ? '' : ` (${name})`}: ${e.message}`);
-    }
+/** Messages of the dialogue as steps: a picture from the user, then an answer of the model. */
+class Dialogue {
+  readonly steps = new Steps();
+  readonly #sizes = new Sizes();
+  readonly #c: ReadContext;
+  readonly #u: Unit;
+  /** The picture since the last answer. */
+  #shown: Picture | undefined;
+
+  constructor(c: ReadContext, u: Unit) {
+    this.#c = c;
+    this.#u = u;
   }
-  async function pictureOf(content: unknown, index: number): Promise<Picture | undefined> {
-    const parts = Array.isArray(content) ? content : [];
-    const part = parts.findLast((p) => isObject(p) && p['type'] === 'image_url') as Record<string, unknown> | undefined;
+
+  /** Takes in one message. Throws Unusable when it cannot be understood. */
+  async add(m: unknown, index: number): Promise<void> {
+    if (!isObject(m)) throw new Unusable('is not an object');
+    if (m['role'] === 'user') this.#shown = (await this.#pictureOf(m['content'], index)) ?? this.#shown;
+    if (m['role'] !== 'assistant') return;
+    const frame = this.#shown ?? (await this.numbered(this.steps.list.length));
+    if (!frame) throw new Unusable('has no screenshot before it');
+    const text = answerText(textOf(m['content'])),
+      size = await this.#sizes.of(frame),
+      said = parseAnswerOf(text, this.#c.options.coordinates ?? 'qwen25', size);
+    if (this.steps.ended) throw new Unusable('comes after the end of the trajectory');
+    this.steps.add({
+      frame,
+      size,
+      actions: said.actions,
+      origin: 'policy',
+      thought: [said.reflection, said.thought].filter(Boolean).join('\n'),
+    });
+    this.#shown = undefined;
+  }
+
+  /** The screen before answer `k`, by the name DART gives it. */
+  async numbered(k: number): Promise<Picture | undefined> {
+    const { folder } = this.#c,
+      file = await folder.maybe(this.#u.dir, `image_${String(k).padStart(4, '0')}.png`);
+    return file === undefined ? undefined : pictureAt(folder, file);
+  }
+
+  async #pictureOf(content: unknown, index: number): Promise<Picture | undefined> {
+    const { folder } = this.#c,
+      u = this.#u;
+    const parts: readonly unknown[] = Array.isArray(content) ? content : [],
+      part = parts.filter(isObject).findLast((p) => p['type'] === 'image_url');
     if (!part) return undefined;
     const link = part['image_url'],
       url = isObject(link) && !sliceOf(link) ? link['url'] : link,
       slice = sliceOf(url);
-    if (slice) return { file: u.path, name: `embedded in ${where}`, slice };
+    if (slice) return { file: u.path, name: `embedded in ${folder.name(u.path)}`, slice };
     if (typeof url !== 'string') throw new Unusable('has a picture without an address');
     if (url.startsWith('data:')) return { file: u.path, name: `embedded in message ${index}`, inline: url };
     // DART writes names relative to the folder; a path of the machine it ran on counts only by a picture of that name
     // right here.
     const own = /(?:^|[/\\])(image_\d{4,6}\.png)$/.exec(url)?.[1];
     return pictureAt(folder, await folder.file(u.dir, /^([/\\]|[a-z]:)/i.test(url) && own ? own : url));
+  }
+}
+
+/** Throws Unusable for what is no action here, and names it. */
+function parseAnswerOf(text: string, mode: CoordinateMode, screen: Size): ReturnType<typeof parseActions> {
+  try {
+    return parseActions(text, { mode, screen });
+  } catch (e) {
+    if (!(e instanceof GrammarError) && !(e instanceof RangeError)) throw e;
+    // Which part is no action we know: the call's name, else where the grammar breaks.
+    let name: string | undefined;
+    try {
+      name = parseAnswer(text).calls[0]?.name;
+    } catch {
+      /* not even a call */
+    }
+    throw new Unusable(`is no action we have${name === undefined ? '' : ` (${name})`}: ${e.message}`);
   }
 }
 

@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import { isTerminal } from '../../domain/index.js';
+import { isTerminal, orUndefined } from '../../domain/index.js';
 import type { Action, Size } from '../../domain/index.js';
 import { parseActions } from '../../policy/actions/uiTars.js';
-import { lines, parseLine, readSmall } from '../folder.js';
-import { ownKey, parseOwn } from '../own.js';
+import { lines, parseLine, readSmall, type ImportFolder } from '../folder.js';
+import { ownKey, parseOwn, type Own } from '../own.js';
 import { CodeReader } from '../pyautoguiRead.js';
 import type { PyCall } from '../python.js';
 import { jsonObject } from '../tasks.js';
-import { Unusable, isObject, limits, textField } from '../types.js';
-import type { Draft, Found, Picture } from '../types.js';
+import { Unusable, isObject, limits, reworded, textField } from '../types.js';
+import type { Draft, DraftStep, Found, Picture } from '../types.js';
 import { Sizes, Steps, idOfFolder, one, pictureAt, rewardOf, thoughtOf, writtenAt } from './read.js';
 import type { ReadContext, Unit } from './read.js';
 
@@ -27,28 +27,11 @@ export async function* readOsworld(c: ReadContext, u: Unit): AsyncGenerator<Foun
 }
 
 async function read(c: ReadContext, u: Unit): Promise<Found> {
-  const { folder } = c,
-    where = folder.name(u.path),
+  const where = c.folder.name(u.path),
     hash = createHash('sha256'),
-    notes: string[] = [];
-  const domain = basename(dirname(u.dir));
-  const result = await folder.maybe(u.dir, 'result.txt');
-  const shots = new Map<number, string>();
-  for (const name of await readdir(u.dir)) {
-    const n = /^step_(\d{1,6})(?:[_@.].*)?\.png$/i.exec(name)?.[1];
-    if (n !== undefined && !shots.has(Number(n))) shots.set(Number(n), name);
-  }
-  const picture = async (name: string): Promise<Picture> => pictureAt(folder, await folder.file(u.dir, name));
-  const sizes = new Sizes(),
-    steps = new Steps(),
-    code = new CodeReader('absolute');
-  let before: Picture | undefined = shots.has(0) ? await picture(shots.get(0)!) : undefined;
-  let first = true,
-    dropped = 0,
-    startedAt: number | undefined,
-    endedAt: number | undefined,
-    lastStep = -1,
-    screen: Size | undefined;
+    domain = basename(dirname(u.dir)),
+    result = await c.folder.maybe(u.dir, 'result.txt'),
+    log = await ActionLog.open(c.folder, u.dir);
   for await (const { line, text } of lines(u.path)) {
     if (text?.trim() === '') continue;
     try {
@@ -58,67 +41,34 @@ async function read(c: ReadContext, u: Unit): Promise<Found> {
       const failed = textField(o, 'Error') ?? textField(o, 'error');
       if (failed !== undefined && o['action'] === undefined)
         throw new Unusable(`its runner stopped with an error (${failed.slice(0, 120)}): it has no outcome`);
-      if (steps.ended) {
-        notes.push(`lines after its end (from line ${line}) were left out`);
+      if (log.steps.ended) {
+        log.notes.push(`lines after its end (from line ${line}) were left out`);
         break;
       }
-      const n = Number(o['step_num']),
-        shown = textField(o, 'screenshot_file') ?? (Number.isInteger(n) ? shots.get(n) : undefined),
-        response = textField(o, 'response');
-      const after = shown === undefined ? undefined : await picture(shown);
-      screen = (before ?? after) && (await sizes.of((before ?? after)!));
-      if (!screen) throw new Unusable('there is no screenshot before or after the action');
-      const actions = withAnswer(actionsOf(o['action'], code, screen), response, screen);
-      const at = timestamp(o['action_timestamp']);
-      startedAt ??= at;
-      endedAt = at ?? endedAt;
-      if (before) {
-        // Several actions of one answer are lines of one number; its thought is told once.
-        steps.add({
-          frame: before,
-          size: screen,
-          actions,
-          origin: 'policy',
-          thought: n === lastStep ? undefined : thoughtOf(response),
-          at,
-        });
-      } else if (first) {
-        dropped++;
-        notes.push('the results keep no screenshot from before the first action, so that action was left out');
-      } else throw new Unusable('there is no screenshot from before the action');
-      lastStep = n;
-      first = false;
-      before = actions.some(isTerminal) ? before : after;
+      await log.add(o);
     } catch (e) {
-      throw e instanceof Unusable
-        ? new Unusable(e.message, {
-            where: e.where ?? `${where}:${line}`,
-            ...(e.remedy === undefined ? {} : { remedy: e.remedy }),
-          })
-        : e;
+      throw reworded(e, { where: `${where}:${line}` });
     }
   }
-  if (first) throw new Unusable('traj.jsonl is empty');
+  if (log.first) throw new Unusable('traj.jsonl is empty');
   if (!result) throw new Unusable('there is no result.txt: it has no outcome');
-  if (steps.list.length === 0)
+  if (log.steps.list.length === 0)
     throw new Unusable('its only action has no screenshot from before it, so nothing is left', {
       remedy: 'Keep the first screen as step_0.png in the folder.',
     });
   const score = await readSmall(result, 256);
   hash.update(score);
-  const said = await aside(c, u, domain),
-    own = said.own;
-  if (own && own.origins.length === steps.list.length)
-    for (const [i, s] of steps.list.entries()) steps.list[i] = { ...s, origin: own.origins[i]! };
-  const instruction = said.instruction ?? (await c.tasks.instruction(domain, basename(u.dir))) ?? '';
+  const { instruction: said, own } = await besideLog(c, u, domain),
+    instruction = said ?? (await c.tasks.instruction(domain, basename(u.dir))) ?? '';
   if (instruction === '')
-    notes.push(
+    log.notes.push(
       'no instruction was found: name the folder of task files with --tasks; without it a success stays out of the pool',
     );
   // Found later, with --tasks, it makes the trajectory worth importing again.
   hash.update(instruction);
   const task = own?.task ?? idOfFolder(u.dir),
-    written = await writtenAt(u.path);
+    written = await writtenAt(u.path),
+    { ended } = log.steps;
   const draft: Draft = {
     format: 'osworld',
     where,
@@ -126,22 +76,91 @@ async function read(c: ReadContext, u: Unit): Promise<Found> {
     task,
     family: own?.family ?? task,
     instruction,
-    steps: steps.list,
-    notes,
-    outcome: { reward: rewardOf(score), truncated: own?.truncated ?? !steps.ended },
-    ...(!steps.ended && before ? { last: before } : {}),
-    cap: own?.cap ?? Math.max(await maxSteps(c, u), steps.list.length + dropped),
-    startedAt: own?.startedAt ?? startedAt ?? written,
-    endedAt: own?.endedAt ?? endedAt ?? written,
+    steps: withOrigins(log.steps.list, own),
+    notes: log.notes,
+    outcome: { reward: rewardOf(score), truncated: own?.truncated ?? !ended },
+    last: ended ? undefined : log.screen,
+    cap: own?.cap ?? Math.max(await maxSteps(c, u), log.steps.list.length + log.dropped),
+    startedAt: own?.startedAt ?? log.startedAt ?? written,
+    endedAt: own?.endedAt ?? log.endedAt ?? written,
   };
   return { draft };
 }
 
-async function aside(
+/** Lines of traj.jsonl as steps. A line names the screen after its action; a step needs the one before. */
+class ActionLog {
+  readonly steps = new Steps();
+  /** What had to be left out, in words. */
+  readonly notes: string[] = [];
+  /** No line was read yet. */
+  first = true;
+  dropped = 0;
+  startedAt: number | undefined;
+  endedAt: number | undefined;
+  /** The screen that the next action is decided on. */
+  screen: Picture | undefined;
+  readonly #sizes = new Sizes();
+  readonly #code = new CodeReader('absolute');
+  readonly #picture: (name: string) => Promise<Picture>;
+  /** Names of screenshots by step number. */
+  readonly #shots: ReadonlyMap<number, string>;
+  #lastStep = -1;
+
+  private constructor(shots: ReadonlyMap<number, string>, picture: (name: string) => Promise<Picture>) {
+    this.#shots = shots;
+    this.#picture = picture;
+  }
+  static async open(folder: ImportFolder, dir: string): Promise<ActionLog> {
+    const shots = new Map<number, string>();
+    for (const name of await readdir(dir)) {
+      const n = /^step_(\d{1,6})(?:[_@.].*)?\.png$/i.exec(name)?.[1];
+      if (n !== undefined && !shots.has(Number(n))) shots.set(Number(n), name);
+    }
+    const log = new ActionLog(shots, async (name) => pictureAt(folder, await folder.file(dir, name))),
+      first = shots.get(0);
+    if (first !== undefined) log.screen = await log.#picture(first);
+    return log;
+  }
+
+  /** Takes in one line. Throws Unusable when it cannot be a step. */
+  async add(o: Record<string, unknown>): Promise<void> {
+    const n = Number(o['step_num']),
+      shown = textField(o, 'screenshot_file') ?? (Number.isInteger(n) ? this.#shots.get(n) : undefined),
+      response = textField(o, 'response'),
+      before = this.screen,
+      after = shown === undefined ? undefined : await this.#picture(shown),
+      known = before ?? after;
+    if (!known) throw new Unusable('there is no screenshot before or after the action');
+    const size = await this.#sizes.of(known),
+      actions = withAnswer(actionsOf(o['action'], this.#code, size), response, size),
+      at = timestamp(o['action_timestamp']);
+    this.startedAt ??= at;
+    this.endedAt = at ?? this.endedAt;
+    if (before) {
+      // Several actions of one answer are lines of one number; its thought is told once.
+      const thought = n === this.#lastStep ? undefined : thoughtOf(response);
+      this.steps.add({ frame: before, size, actions, origin: 'policy', thought, at });
+    } else if (this.first) {
+      this.dropped++;
+      this.notes.push('the results keep no screenshot from before the first action, so that action was left out');
+    } else throw new Unusable('there is no screenshot from before the action');
+    this.#lastStep = n;
+    this.first = false;
+    this.screen = actions.some(isTerminal) ? before : after;
+  }
+}
+
+/** Who acted, as our own export noted it. */
+function withOrigins(steps: readonly DraftStep[], own: Own | undefined): readonly DraftStep[] {
+  return own?.origins.length === steps.length ? steps.map((s, i) => ({ ...s, origin: own.origins[i]! })) : steps;
+}
+
+/** What files beside traj.jsonl say of it. */
+async function besideLog(
   c: ReadContext,
   u: Unit,
   domain: string,
-): Promise<{ instruction?: string | undefined; own?: ReturnType<typeof parseOwn> }> {
+): Promise<{ readonly instruction?: string | undefined; readonly own?: Own | undefined }> {
   for (const name of [...besides, `${basename(u.dir)}.json`]) {
     const file = await c.folder.maybe(u.dir, name);
     if (!file) continue;
@@ -150,7 +169,7 @@ async function aside(
         own = parseOwn(o[ownKey]);
       return { instruction: own?.instruction ?? textField(o, 'instruction'), own };
     } catch (e) {
-      throw e instanceof Unusable ? new Unusable(e.message, { where: c.folder.name(file) }) : e;
+      throw reworded(e, { where: c.folder.name(file) });
     }
   }
   return { instruction: await c.tasks.instruction(domain, idOfFolder(u.dir)) };
@@ -159,9 +178,10 @@ async function aside(
 /** `max_steps` of the args.json above, 0 when it is not there. */
 async function maxSteps(c: ReadContext, u: Unit): Promise<number> {
   for (let dir = dirname(u.dir), up = 0; up < 3 && dir.length >= c.folder.root.length; dir = dirname(dir), up++) {
-    const file = await c.folder.maybe(dir, 'args.json').catch(() => undefined),
-      n = file && Number((await jsonObject(file).catch(() => ({}) as Record<string, unknown>))['max_steps']);
-    if (typeof n === 'number' && Number.isInteger(n) && n > 0 && n <= 100_000) return n;
+    const file = await orUndefined(c.folder.maybe(dir, 'args.json'), 'the cap is then the number of steps'),
+      args = file === undefined ? undefined : await orUndefined(jsonObject(file), 'likewise'),
+      n = Number(args?.['max_steps']);
+    if (Number.isInteger(n) && n > 0 && n <= 100_000) return n;
   }
   return 0;
 }

@@ -74,13 +74,7 @@ export class Steps {
   }): void {
     if (this.list.length >= limits.steps) throw new Unusable(`has more than ${limits.steps} steps`);
     if (s.actions.slice(0, -1).some(isTerminal)) throw new Unusable('a step goes on after its trajectory ended');
-    const { thought, at, timings, ...rest } = s;
-    this.list.push({
-      ...rest,
-      ...(thought ? { thought } : {}),
-      ...(at === undefined ? {} : { at }),
-      ...(timings ? { timings } : {}),
-    });
+    this.list.push({ ...s, thought: s.thought || undefined });
   }
 }
 

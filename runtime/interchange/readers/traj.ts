@@ -48,41 +48,15 @@ export async function* readTraj(c: ReadContext, u: Unit): AsyncGenerator<Found, 
 }
 
 async function read(c: ReadContext, u: Unit): Promise<Found> {
-  const { folder } = c,
-    where = folder.name(u.path),
-    hash = createHash('sha256'),
-    views: StepView[] = [];
-  let head: string | undefined, view: ReturnType<typeof parsed> | undefined;
-  for await (const { line, text } of lines(u.path)) {
-    if (text === undefined)
-      throw new Unusable(`the line is longer than ${limits.line >> 20} MB`, { where: `${where}:${line}` });
-    if (text.trim() === '') continue;
-    hash.update(text);
-    if (head === undefined) {
-      head = text;
-      view = parsed(text, line);
-      continue;
-    }
-    const step = parsed(`${head}\n${text}`, line).steps[0];
-    if (views.length >= limits.steps) throw new Unusable(`has more than ${limits.steps} steps`);
-    if (step) views.push({ ...step, tokens: [] });
-  }
-  if (!view) throw new Unusable('is empty');
-  const { row, report, framesDir } = view;
-  if (row.outcome !== 'success' && row.outcome !== 'failure')
-    throw new Unusable(
-      row.outcome === 'error' ? 'ended in an error: it has no outcome' : 'was still running: it has no outcome',
-    );
-  const reward =
-    typeof row.reward === 'number' && row.reward >= 0 && row.reward <= 1
-      ? row.reward
-      : row.outcome === 'success'
-        ? 1
-        : 0;
-  if (reward >= 1 !== (row.outcome === 'success'))
-    throw new Unusable(`its outcome '${row.outcome}' and its score ${reward} disagree`);
+  const where = c.folder.name(u.path),
+    { view, steps: views, fingerprint } = await viewOf(u.path, where),
+    { row, report } = view,
+    reward = rewardOfRow(row);
+  const picture = async (f: FrameLink): Promise<Picture> => {
+    const file = await c.folder.file(u.dir, `${view.framesDir}/${f.hash.slice(0, 2)}/${f.hash}.png`);
+    return { ...pictureAt(c.folder, file), hash: f.hash };
+  };
   const steps = new Steps();
-  views.sort((a, b) => a.index - b.index);
   for (const [i, s] of views.entries()) {
     if (s.index !== i) throw new Unusable(`step ${i} is missing`);
     const frame = await picture(s.frame);
@@ -97,36 +71,71 @@ async function read(c: ReadContext, u: Unit): Promise<Found> {
     });
   }
   if (steps.list.length === 0) throw new Unusable('has no steps');
-  const after = views.at(-1)?.after,
-    checked = reportSchema.safeParse(report);
+  const after = views.at(-1)?.after;
   return {
     draft: {
       format: 'traj',
       where,
-      fingerprint: hash.digest('hex').slice(0, 12),
+      fingerprint,
       task: row.task,
       family: row.family,
       instruction: row.instruction,
       steps: steps.list,
       notes: [],
-      outcome: { reward, truncated: row.truncated === true, ...(checked.success ? { report: checked.data } : {}) },
-      ...(!steps.ended && after ? { last: await picture(after) } : {}),
+      outcome: { reward, truncated: row.truncated === true, report: reportSchema.safeParse(report).data },
+      last: !steps.ended && after ? await picture(after) : undefined,
       cap: Number.isInteger(row.cap) && row.cap >= 0 ? row.cap : steps.list.length,
       startedAt: time(row.startedAt),
       endedAt: time(row.endedAt),
     },
   };
+}
 
-  function parsed(text: string, line: number): Extract<ReturnType<typeof parseTrajectory>, { ok: true }>['trajectory'] {
-    const r = parseTrajectory(text),
-      why = r.ok ? r.skipped[0]?.why : r.why;
-    if (!r.ok || why !== undefined) throw new Unusable(why ?? 'cannot be read', { where: `${where}:${line}` });
-    return r.trajectory;
+type View = Extract<ReturnType<typeof parseTrajectory>, { ok: true }>['trajectory'];
+
+/** The file's head and its steps in order. One line is in memory at a time. */
+async function viewOf(
+  path: string,
+  where: string,
+): Promise<{ readonly view: View; readonly steps: readonly StepView[]; readonly fingerprint: string }> {
+  const hash = createHash('sha256'),
+    steps: StepView[] = [];
+  let head: { readonly text: string; readonly view: View } | undefined;
+  for await (const { line, text } of lines(path)) {
+    const at = `${where}:${line}`;
+    if (text === undefined) throw new Unusable(`the line is longer than ${limits.line >> 20} MB`, { where: at });
+    if (text.trim() === '') continue;
+    hash.update(text);
+    if (head === undefined) {
+      head = { text, view: parsed(text, at) };
+      continue;
+    }
+    const step = parsed(`${head.text}\n${text}`, at).steps[0];
+    if (steps.length >= limits.steps) throw new Unusable(`has more than ${limits.steps} steps`);
+    if (step) steps.push({ ...step, tokens: [] });
   }
-  async function picture(f: FrameLink): Promise<Picture> {
-    const file = await folder.file(u.dir, `${framesDir}/${f.hash.slice(0, 2)}/${f.hash}.png`);
-    return { ...pictureAt(folder, file), hash: f.hash };
-  }
+  if (!head) throw new Unusable('is empty');
+  steps.sort((a, b) => a.index - b.index);
+  return { view: head.view, steps, fingerprint: hash.digest('hex').slice(0, 12) };
+}
+function parsed(text: string, where: string): View {
+  const r = parseTrajectory(text),
+    why = r.ok ? r.skipped[0]?.why : r.why;
+  if (!r.ok || why !== undefined) throw new Unusable(why ?? 'cannot be read', { where });
+  return r.trajectory;
+}
+
+/** Throws Unusable for a trajectory without an outcome, or with a score that contradicts it. */
+function rewardOfRow(row: View['row']): number {
+  const { outcome, reward: score } = row;
+  if (outcome !== 'success' && outcome !== 'failure')
+    throw new Unusable(
+      outcome === 'error' ? 'ended in an error: it has no outcome' : 'was still running: it has no outcome',
+    );
+  const reward = typeof score === 'number' && score >= 0 && score <= 1 ? score : outcome === 'success' ? 1 : 0;
+  if (reward >= 1 !== (outcome === 'success'))
+    throw new Unusable(`its outcome '${outcome}' and its score ${reward} disagree`);
+  return reward;
 }
 
 function size(f: FrameLink): Size {

@@ -42,7 +42,7 @@ async function read(c: ReadContext, u: Unit): Promise<Found> {
   const { verdict } = c.options;
   if (!verdict)
     throw new Unusable('a recording of UI-TARS has no verdict', {
-      remedy: 'Say it for all of them with --verdict success or --verdict failure.',
+      remedy: 'Set it for all of them with --verdict success or --verdict failure.',
     });
   const mode = c.options.coordinates ?? modeOf(turns, textField(o, 'modelName') ?? '');
   const steps = new Steps();

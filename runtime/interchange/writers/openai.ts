@@ -22,7 +22,7 @@ export function openaiWriter({ run, dir, options }: WriteContext): Writer {
         turns.push({
           image: `images/${await images.put(s.frame)}`,
           text: formatAnswer(
-            { ...(s.thought ? { thought: s.thought } : {}), actions: s.actions },
+            { thought: s.thought || undefined, actions: s.actions },
             { mode: options.coordinates, screen: s.frame, boxTokens: true },
           ),
         });

@@ -1,10 +1,11 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { isTerminal } from '../../domain/index.js';
-import type { Action, Size, Trajectory } from '../../domain/index.js';
+import type { Action, Size, Step, Trajectory } from '../../domain/index.js';
 import { formatAnswer } from '../../policy/actions/uiTars.js';
 import { actionsCode } from '../pyautoguiWrite.js';
 import { ownKey, ownOf } from '../own.js';
+import type { CoordinateMode } from '../types.js';
 import { copyFrame, fileName } from './write.js';
 import type { WriteContext, Writer } from './write.js';
 
@@ -25,7 +26,7 @@ export function osworldWriter({ run, dir, options }: WriteContext): Writer {
         folder = join(models, domain, fileName(t.task));
       await mkdir(folder, { recursive: true });
       try {
-        await write(t, folder);
+        await writeTask(t, { run, folder, coordinates: options.coordinates });
       } catch (e) {
         await rm(folder, { recursive: true, force: true });
         throw e;
@@ -41,43 +42,48 @@ export function osworldWriter({ run, dir, options }: WriteContext): Writer {
     },
     close: () => Promise.resolve(),
   };
+}
 
-  async function write(t: Trajectory, folder: string): Promise<void> {
-    const out: string[] = [],
-      stamp = (i: number): string =>
-        clock(t.steps[i]!.at ?? t.startedAt + ((t.endedAt - t.startedAt) * (i + 1)) / t.steps.length);
-    await copyFrame(run, t.steps[0]!.frame, join(folder, 'step_0.png'));
-    for (const [i, s] of t.steps.entries()) {
-      const done = s.actions.some(isTerminal),
-        after = t.steps[i + 1]?.frame ?? (done ? s.frame : t.last),
-        shot = `step_${i + 1}_${stamp(i)}.png`;
-      if (after) await copyFrame(run, after, join(folder, shot));
-      const end = i === t.steps.length - 1;
-      out.push(
-        JSON.stringify({
-          step_num: i + 1,
-          action_timestamp: stamp(i),
-          action: code(s.actions, s.frame),
-          response: response(s.thought, s.actions, s.frame),
-          reward: end && t.outcome.kind !== 'error' ? t.outcome.reward : 0,
-          done: done || end,
-          info: done ? { [s.actions.some((a) => a.type === 'finished') ? 'done' : 'fail']: true } : {},
-          ...(after ? { screenshot_file: shot } : {}),
-        }),
-      );
-    }
-    await writeFile(join(folder, 'traj.jsonl'), `${out.join('\n')}\n`);
-    await writeFile(join(folder, 'dart-studio.json'), `${JSON.stringify({ [ownKey]: ownOf(t) }, null, 2)}\n`);
-    // Last: a folder with a result is whole.
-    await writeFile(join(folder, 'result.txt'), `${t.outcome.kind === 'error' ? 0 : t.outcome.reward}\n`);
+interface TaskFolder {
+  readonly run: WriteContext['run'];
+  readonly folder: string;
+  readonly coordinates: CoordinateMode;
+}
+
+/** One trajectory as a task folder of the results. */
+async function writeTask(t: Trajectory, { run, folder, coordinates }: TaskFolder): Promise<void> {
+  const log: string[] = [];
+  await copyFrame(run, t.steps[0]!.frame, join(folder, 'step_0.png'));
+  for (const [i, s] of t.steps.entries()) {
+    const done = s.actions.some(isTerminal),
+      after = t.steps[i + 1]?.frame ?? (done ? s.frame : t.last),
+      stamp = clock(s.at ?? t.startedAt + ((t.endedAt - t.startedAt) * (i + 1)) / t.steps.length),
+      shot = `step_${i + 1}_${stamp}.png`,
+      end = i === t.steps.length - 1;
+    if (after) await copyFrame(run, after, join(folder, shot));
+    log.push(
+      JSON.stringify({
+        step_num: i + 1,
+        action_timestamp: stamp,
+        action: code(s.actions, s.frame),
+        response: response(s, coordinates),
+        reward: end && t.outcome.kind !== 'error' ? t.outcome.reward : 0,
+        done: done || end,
+        info: done ? { [s.actions.some((a) => a.type === 'finished') ? 'done' : 'fail']: true } : {},
+        screenshot_file: after ? shot : undefined,
+      }),
+    );
   }
-  function response(thought: string | undefined, actions: readonly Action[], screen: Size): string {
-    return actions.length === 0
-      ? thought
-        ? `Thought: ${thought}`
-        : ''
-      : formatAnswer({ ...(thought ? { thought } : {}), actions }, { mode: options.coordinates, screen });
-  }
+  await writeFile(join(folder, 'traj.jsonl'), `${log.join('\n')}\n`);
+  await writeFile(join(folder, 'dart-studio.json'), `${JSON.stringify({ [ownKey]: ownOf(t) }, null, 2)}\n`);
+  // Last: a folder with a result is whole.
+  await writeFile(join(folder, 'result.txt'), `${t.outcome.kind === 'error' ? 0 : t.outcome.reward}\n`);
+}
+
+/** What a model would have answered to act so. */
+function response({ thought, actions, frame }: Step, mode: CoordinateMode): string {
+  if (actions.length > 0) return formatAnswer({ thought: thought || undefined, actions }, { mode, screen: frame });
+  return thought ? `Thought: ${thought}` : '';
 }
 
 /** OSWorld's words for what is no code, where an action stands alone. */

@@ -74,8 +74,8 @@ it('an evaluation without episodes has no rate', () => {
 it('a task shows rate, N, cap and trend', () => {
   expect(taskRow(task({ rate: 0.75, groupSize: 5, cap: 8 })).description).toBe('75 % · N 5 · cap 8 · ▁▅█');
   expect(taskRow(task({ spark: [], heldOut: true })).description).toBe('– · held out');
-  const brought = taskRow(task({ spark: [], external: true, rollouts: 4, successes: 3, rate: 0.75 }));
-  expect([brought.description, brought.tooltip.includes('3 of 4 trajectories succeeded')]).toEqual([
+  const external = taskRow(task({ spark: [], external: true, rollouts: 4, successes: 3, rate: 0.75 }));
+  expect([external.description, external.tooltip.includes('3 of 4 trajectories succeeded')]).toEqual([
     '75 % · 3 of 4',
     true,
   ]);

@@ -384,7 +384,7 @@ describe('a take-over', () => {
     const late = new TakeOverSession(host, facts, r, { mode: 'step', segment: {} }),
       end = turn(late, 0);
     await clock.advance(100);
-    expect([await end, await late.comes, late.over, steering.person, held.at(-1)]).toEqual([
+    expect([await end, await late.taken, late.over, steering.person, held.at(-1)]).toEqual([
       { next: 'policy' },
       false,
       true,
@@ -395,7 +395,7 @@ describe('a take-over', () => {
     const byHand = new TakeOverSession(host, facts, r, { mode: 'human', segment: {} });
     void turn(byHand, 0);
     await clock.advance(100);
-    expect([await byHand.comes, byHand.state().mode]).toEqual([true, 'human']);
+    expect([await byHand.taken, byHand.state().mode]).toEqual([true, 'human']);
     await byHand.setMode('policy');
   });
 });

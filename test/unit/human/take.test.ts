@@ -53,7 +53,7 @@ function desktop() {
         x = { rollout: r.order.rollout, host: own, come, discarded: 0, closed: 0 };
       opened.push(x);
       return {
-        comes,
+        taken: comes,
         discard: () => {
           x.discarded++;
           own.forget(undefined!);

@@ -8,7 +8,7 @@ import { lockRun } from '../../../runtime/data/store/runLock.js';
 import { RunReader } from '../../../runtime/data/store/runStore.js';
 import { newRun } from '../../../runtime/data/collections.js';
 import { importInto, preview } from '../../../runtime/interchange/importer.js';
-import type { ImportReport, Preview } from '../../../runtime/interchange/importer.js';
+import type { ImportReport, Preview } from '../../../runtime/interchange/importReport.js';
 import { recordedView } from '../../../runtime/service/recordedView.js';
 import { exportRun } from '../../../runtime/interchange/exporter.js';
 import { importLines } from '../../../runtime/interchange/words.js';
@@ -366,7 +366,7 @@ describe('UI-TARS recordings', () => {
       ]);
       await uiTarsFile(join(dir, 'u', 'd.json'), [{ value: "Thought: a\nAction: click(start_box='(500,250)')" }]);
       expect((await look(join(dir, 'u'))).problems.map((p) => p.remedy)).toEqual(
-        Array(4).fill('Say it for all of them with --verdict success or --verdict failure.'),
+        Array(4).fill('Set it for all of them with --verdict success or --verdict failure.'),
       );
       const r = await take(dir, join(dir, 'u'), { verdict: 'success' }),
         all = await importedOf(join(dir, 'run'));

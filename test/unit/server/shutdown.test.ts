@@ -44,7 +44,7 @@ describe('going down', () => {
   it('is done once, however often it is asked for, and answers before it leaves', async () => {
     const { c, calls, exited } = coordinator();
     const answers = [c.request(asked), c.request(asked), c.request({ ...asked, reason: 'idle' })];
-    expect(c.under).toBe(true);
+    expect(c.inProgress).toBe(true);
     await Promise.all(answers);
     expect(await exited).toBe(0);
     expect(calls).toEqual(['cleanup shutdown', 'leave', 'exit 0']);
@@ -84,7 +84,7 @@ describe('going down', () => {
     c.fault(new DOMException('x', 'AbortError'), 'rejection');
     c.fault(new StudioError('cancelled', 'x', 'y'), 'rejection');
     c.fault(Object.assign(new Error('x'), { code: 'ABORT_ERR' }), 'rejection');
-    expect(c.under).toBe(false);
+    expect(c.inProgress).toBe(false);
     c.fault(new DOMException('x', 'AbortError'), 'exception'); // thrown out of the event loop: state is unknown
     c.fault('a string', 'rejection');
     expect(await exited).toBe(1);

@@ -7,6 +7,7 @@ export * from './canonicalAction.js';
 export * from './control.js';
 export * from './desktopRow.js';
 export * from './errors.js';
+export * from './failures.js';
 export * from './frame.js';
 export * from './ids.js';
 export * from './policySpec.js';

@@ -22,7 +22,7 @@ import type {
   SettleOptions,
   SettleReport,
 } from '../cluster/types.js';
-import type { SchedulerEvent } from './scheduler.js';
+import type { SchedulerEvent } from './types.js';
 
 type Row = Omit<DesktopRow, 'run'>;
 /** What a leased desktop is used for. */

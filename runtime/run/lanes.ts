@@ -1,9 +1,7 @@
 import type { PolicyVersion } from '../domain/index.js';
 import type { PoolEvent } from '../cluster/types.js';
 import { activities, type ActivityName, type EventOf } from '../data/events.js';
-import type { EpisodePhase } from '../rollout/episode.js';
-import type { ModelPoolEvent } from '../rollout/modelPool.js';
-import type { SchedulerEvent } from '../rollout/scheduler.js';
+import type { EpisodePhase, ModelPoolEvent, SchedulerEvent } from '../rollout/types.js';
 
 type SpansEvent = EventOf<'spans'>;
 interface Span {

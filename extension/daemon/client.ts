@@ -25,7 +25,7 @@ import {
 export { DaemonError } from './types.js';
 export type {
   DaemonClientOptions,
-  DaemonErrorKind,
+  RequestErrorKind,
   EventsBatch,
   EventsQuery,
   Log,

@@ -28,12 +28,12 @@ export interface DaemonClientOptions {
   readonly now?: () => number;
 }
 
-export type DaemonErrorKind = ErrorData['kind'] | 'daemon.failed' | 'daemon.stopped';
+export type RequestErrorKind = ErrorData['kind'] | 'daemon.failed' | 'daemon.stopped';
 /** What a failed request rejects with, and why the client is in a state that is not `ready`. */
 export class DaemonError extends Error {
-  readonly kind: DaemonErrorKind;
+  readonly kind: RequestErrorKind;
   readonly remedy: string;
-  constructor(kind: DaemonErrorKind, message: string, remedy: string) {
+  constructor(kind: RequestErrorKind, message: string, remedy: string) {
     super(message);
     this.name = 'DaemonError';
     this.kind = kind;

@@ -15,6 +15,7 @@ import { trainRun, type TrainResult } from '../run/trainRun.js';
 export async function train(file: string | undefined, o: Options): Promise<number> {
   const over = overrides(o);
   let config: RunConfig, dir: string, run: RunId;
+  const deprecated: string[] = [];
   const resume = typeof o['resume'] === 'string';
   if (resume) {
     if (file)
@@ -39,7 +40,9 @@ export async function train(file: string | undefined, o: Options): Promise<numbe
               'Give an existing run file, or --preset quickstart.',
             );
           });
-    config = parseRunText(text, file ?? 'the preset', { ...(preset ? { preset } : {}), ...over });
+    config = parseRunText(text, file ?? 'the preset', { ...(preset ? { preset } : {}), ...over }, (note) => {
+      deprecated.push(note);
+    });
     run = id<RunId>(newRunId(config.store.dir, config.name, config.seed, new Date()));
     dir = resolve(config.store.dir, run);
     config = locatePools(config, [
@@ -57,6 +60,7 @@ export async function train(file: string | undefined, o: Options): Promise<numbe
   };
   process.on('SIGINT', onSignal);
   process.on('SIGTERM', onSignal);
+  for (const note of deprecated) reporter.note(note);
   reporter.note(`Run ${run} in ${dir}`);
   try {
     const result = await trainRun({ config, dir, run, resume, entry: thisBundle(), reporter, signal: abort.signal });

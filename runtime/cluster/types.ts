@@ -1,4 +1,4 @@
-import type { Action, DesktopId, Frame, Point, RunError, Size } from '../domain/index.js';
+import type { Action, DesktopId, Frame, Point, RunError, Size, ProviderKind } from '../domain/index.js';
 
 /** Module 1, environment cluster: the contract of a desktop, its provider and the pool. */
 export interface SettleOptions {
@@ -70,7 +70,7 @@ export type DesktopInput =
  */
 export interface Desktop {
   readonly id: DesktopId;
-  readonly provider: 'local' | 'docker';
+  readonly provider: ProviderKind;
   readonly screen: Size;
   observe(): Promise<Frame>;
   /**
@@ -120,7 +120,7 @@ export interface DesktopSpec {
 }
 
 export interface ProviderStatus {
-  readonly provider: 'local' | 'docker';
+  readonly provider: ProviderKind;
   readonly ok: boolean;
   readonly detail: string;
   readonly capacity?: number;
@@ -128,7 +128,7 @@ export interface ProviderStatus {
 }
 
 export interface DesktopProvider {
-  readonly name: 'local' | 'docker';
+  readonly name: ProviderKind;
   probe(): Promise<ProviderStatus>;
   create(spec: DesktopSpec, signal?: AbortSignal): Promise<Desktop>;
   /**

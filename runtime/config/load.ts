@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { StudioError } from '../domain/index.js';
 import { PRESETS } from './presets.js';
+import { RENAMED_OPTIONS, withNewNames } from './renamed.js';
 import { RunFileSchema, type RunConfig, type RunFile } from './schema.js';
 
 const isObject = (v: unknown): v is Record<string, unknown> => typeof v === 'object' && v !== null && !Array.isArray(v);
@@ -25,12 +26,17 @@ function distance(a: string, b: string): number {
   return row[b.length]!;
 }
 
-type JsonSchema = { properties?: Record<string, JsonSchema>; items?: JsonSchema };
+interface JsonSchema {
+  properties?: Record<string, JsonSchema>;
+  items?: JsonSchema;
+  default?: unknown;
+  [keyword: string]: unknown;
+}
 
 function keysAt(path: readonly PropertyKey[]): string[] {
   let s: JsonSchema | undefined = jsonSchema() as JsonSchema;
   for (const p of path) s = typeof p === 'number' ? s?.items : s?.properties?.[String(p)];
-  return Object.keys(s?.properties ?? {});
+  return Object.entries(s?.properties ?? {}).flatMap(([k, v]) => (v['deprecated'] === true ? [] : [k]));
 }
 
 /** One line per problem: where, what, and the nearest known key for a misspelt one. */
@@ -52,15 +58,23 @@ function explain(issues: readonly z.core.$ZodIssue[]): string {
     .join('\n');
 }
 
-/** A run file's content as a complete configuration. Throws `config.invalid` naming every wrong key at once. */
-export function parseRunFile(content: unknown, overrides: RunFile = {}): RunConfig {
+/** Hears of an option that was given by an old name; the run file is read all the same. */
+export type OnDeprecated = (note: string) => void;
+
+/**
+ * A run file's content as a complete configuration. Throws `config.invalid` naming every wrong key at once. Options by
+ * their names of earlier versions are read too, and `onDeprecated` is told of each.
+ */
+export function parseRunFile(content: unknown, overrides: RunFile = {}, onDeprecated?: OnDeprecated): RunConfig {
   if (!isObject(content))
     throw new StudioError(
       'config.invalid',
       'A run file must be a JSON object.',
       'Start from `{ "preset": "quickstart" }`.',
     );
-  const own = merge(content, overrides) as RunFile;
+  const named = withNewNames(content);
+  for (const note of named.notes) onDeprecated?.(note);
+  const own = merge(named.content, overrides) as RunFile;
   const preset = own.preset === undefined ? {} : PRESETS[own.preset];
   const r = RunFileSchema.safeParse(preset ? merge(preset, own) : own);
   if (!r.success)
@@ -97,7 +111,12 @@ export function parseRunFile(content: unknown, overrides: RunFile = {}): RunConf
 }
 
 /** Parses JSON text; the error says the line. */
-export function parseRunText(text: string, file: string, overrides: RunFile = {}): RunConfig {
+export function parseRunText(
+  text: string,
+  file: string,
+  overrides: RunFile = {},
+  onDeprecated?: OnDeprecated,
+): RunConfig {
   let content: unknown;
   try {
     content = JSON.parse(text);
@@ -109,10 +128,31 @@ export function parseRunText(text: string, file: string, overrides: RunFile = {}
       'Mend the JSON; comments and trailing commas are not allowed.',
     );
   }
-  return parseRunFile(content, overrides);
+  return parseRunFile(content, overrides, onDeprecated);
 }
 
-/** JSON schema of the run file, draft 2020-12. */
+/**
+ * JSON schema of the run file, draft 2020-12. Old names of options are in it as deprecated copies of the new ones, so
+ * that an editor says what to write instead and not that the key is unknown.
+ */
 export function jsonSchema(): Record<string, unknown> {
-  return { title: 'DART Studio run file', ...z.toJSONSchema(RunFileSchema, { io: 'input' }) };
+  const schema: JsonSchema = z.toJSONSchema(RunFileSchema, { io: 'input' }) as JsonSchema;
+  for (const { from, to } of RENAMED_OPTIONS) {
+    const old = from.split('.'),
+      parent = sectionAt(schema, old.slice(0, -1)),
+      now = sectionAt(schema, to.split('.'));
+    if (!parent?.properties || !now) continue;
+    const { default: _default, ...copy } = now;
+    const message = `Deprecated: it is called ${to} now.`;
+    parent.properties[old.at(-1)!] = {
+      ...copy,
+      description: message,
+      deprecated: true,
+      deprecationMessage: message,
+      doNotSuggest: true,
+    };
+  }
+  return { title: 'DART Studio run file', ...schema };
 }
+const sectionAt = (schema: JsonSchema, path: readonly string[]): JsonSchema | undefined =>
+  path.reduce<JsonSchema | undefined>((s, k) => s?.properties?.[k], schema);

@@ -1,21 +1,13 @@
+import { PROVIDER_CHOICES } from '../domain/index.js';
 import { z } from 'zod';
+import { curationOptions } from './curation/index.js';
+import { count, flag, positive, section, share, whole } from './fields.js';
 
 /**
  * The run file: every option of a training run, with its default and its meaning. The published JSON schema
  * (`dart-studio schema`) is generated from this; the editor completes and checks run files with it.
  * "Paper" in a description is arXiv 2509.23866; its values where they fit a 7 B model are in the preset `paper`.
  */
-const positive = (d: number, what: string) => z.number().positive().default(d).describe(what);
-const count = (d: number, what: string) => z.int().positive().default(d).describe(what);
-const whole = (d: number, what: string) => z.int().nonnegative().default(d).describe(what);
-const share = (d: number, what: string) => z.number().min(0).max(1).default(d).describe(what);
-const flag = (d: boolean, what: string) => z.boolean().default(d).describe(what);
-const section = <T extends z.ZodRawShape>(shape: T, what: string) =>
-  z
-    .strictObject(shape)
-    .prefault({} as never)
-    .describe(what);
-
 export const RunFileSchema = z.strictObject({
   $schema: z.string().optional().describe('Where the JSON schema of this file is; for editors.'),
   preset: z.enum(['quickstart', 'paper']).optional().describe('Start from a preset; keys given here override it.'),
@@ -55,7 +47,7 @@ export const RunFileSchema = z.strictObject({
   desktops: section(
     {
       provider: z
-        .enum(['auto', 'docker', 'local'])
+        .enum(PROVIDER_CHOICES)
         .default('auto')
         .describe('`auto`: Docker when an engine answers, else local sandboxed processes.'),
       count: count(6, 'Desktops running at once.'),
@@ -130,74 +122,17 @@ export const RunFileSchema = z.strictObject({
         0,
         'Groups rolled out per batch in regime `batch`; 0 = as many as an update takes (`trainer.batchGroups`).',
       ),
-      retries: whole(2, 'Times a rollout that ended in an error is tried again before its group goes on without it.'),
+      retries: whole(
+        2,
+        'Rollouts of one group that ended in an error and are replaced; after that many the group goes on with fewer.',
+      ),
     },
     'Module 2, rollout service.',
   ),
 
   curation: section(
     {
-      dynamicRollouts: section(
-        {
-          enabled: flag(true, 'Fewer rollouts for tasks that succeed often (paper 3.3).'),
-          max: count(8, 'N at low success (paper: 8).'),
-          threshold: share(0.6, 'Success rate from which N falls (paper: 0.6).'),
-          window: count(16, 'Latest rollouts of a family the rate is taken over.'),
-        },
-        'Dynamic rollout number.',
-      ),
-      dynamicLength: section(
-        {
-          enabled: flag(true, 'Step cap per task from its longest success (paper 3.3).'),
-          slack: whole(2, 'Steps above the longest success.'),
-          floor: count(4, 'Smallest cap.'),
-          exploreShare: share(0.1, 'Share of groups that run under the global cap, so that caps can loosen.'),
-        },
-        'Dynamic trajectory length.',
-      ),
-      highEntropy: section(
-        {
-          enabled: flag(true, 'Train only on the steps of highest entropy (paper 3.4).'),
-          keep: share(0.8, "Share of a group's steps that is kept (paper: 0.8)."),
-        },
-        'High-entropy step selection.',
-      ),
-      pool: section(
-        {
-          enabled: flag(true, 'One pre-collected success joins a group whose rollouts all failed (paper 3.3).'),
-          from: z
-            .array(z.string().min(1))
-            .default([])
-            .describe(
-              "Run folders or collections whose pool joins this run's when it begins, before the warm start: demonstrations, imports, successes of other runs. Paths are absolute, or relative to the folder of runs. Entries that are switched off stay behind.",
-            ),
-          selection: z
-            .enum(['shortest', 'newest', 'novelty'])
-            .default('novelty')
-            .describe(
-              'Which success of the task, else of its family: the shortest, the newest, or the one least like those used last.',
-            ),
-          reuseCap: whole(40, 'Most times one success is used; 0 = no limit.'),
-          maxAge: whole(
-            0,
-            'Ageing: successes of the policy made more versions ago than this are no longer used; 0 = no limit. Demonstrations and imports do not age.',
-          ),
-          addSuccesses: flag(true, "The policy's own successes join the pool."),
-          maxPerFamily: count(64, "Most entries per family; the oldest of the policy's own leave first."),
-        },
-        'Experience pool.',
-      ),
-      groupFilter: section(
-        { enabled: flag(true, 'Groups whose rewards are all equal teach nothing and are retired.') },
-        'Group filter.',
-      ),
-      staleness: section(
-        {
-          enabled: flag(true, 'Admit rollouts only so far ahead of the trainer that none is older than `eta` updates.'),
-          eta: whole(2, "Most updates between a step's policy version and the update that trains on it (paper: 2)."),
-        },
-        'Staleness bound.',
-      ),
+      ...curationOptions,
       planner: z
         .enum(['shuffle', 'variance'])
         .default('shuffle')
@@ -208,7 +143,7 @@ export const RunFileSchema = z.strictObject({
         1,
         'Planner `variance`: tasks are drawn by (p(1 - p)) to this power; 2 wastes fewer rollouts on tasks that always or never succeed, and visits those less.',
       ),
-      probe: whole(
+      pilot: whole(
         0,
         'Rollouts of a group that are started first; the rest follows unless all ended alike and would in all likelihood go on so. 0 = all at once. Fewer rollouts without gradient while tasks are unknown, at the price of groups that stay open longer.',
       ),
@@ -230,7 +165,7 @@ export const RunFileSchema = z.strictObject({
         {
           enabled: flag(
             false,
-            'Further passes over a batch while they still pay: until the effective sample size falls under `ess`.',
+            'Further passes over a batch, beyond `trainer.epochs`, while they still pay: until the effective sample size falls under `ess`.',
           ),
           epochs: count(4, 'Most passes in all.'),
           ess: share(0.9, 'Effective sample size, as a share of the batch, from which another pass is made.'),
@@ -265,11 +200,15 @@ export const RunFileSchema = z.strictObject({
         .number()
         .nonnegative()
         .default(0.2)
-        .describe('Weight of the imitation loss on pool successes in a batch.'),
+        .describe(
+          'Weight of the imitation loss on the replayed successes beside a batch, against the policy samples of the batch.',
+        ),
       baseline: z
         .enum(['trajectory', 'step'])
         .default('trajectory')
-        .describe('Group statistics over trajectories, or over steps as in the paper.'),
+        .describe(
+          'Group statistics over trajectories, or over steps as in the paper. Also what weighs the same in the loss: every trajectory, or every step.',
+        ),
       credit: z
         .enum(['trajectory', 'fork'])
         .default('trajectory')

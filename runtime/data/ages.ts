@@ -2,7 +2,7 @@ import type { GroupId, PolicyVersion, RolloutId, Trajectory } from '../domain/in
 import type { StalenessConfig } from './config.js';
 import { leavesRoom, oldestVersion } from './curation/staleness.js';
 import { hasVariance } from './curation/groupFilter.js';
-import type { RunEvent } from './events.js';
+import type { JournalEvent } from './events.js';
 import type { DataState } from './state.js';
 
 /** What a claim says of itself, as far as age goes. */
@@ -61,11 +61,11 @@ export class Ages {
    * Trajectories of waiting groups that lag too far, and the groups that are worth nothing without them. `of`: a
    * trajectory that must be there.
    */
-  expired(version: PolicyVersion, of: (rollout: RolloutId) => Trajectory): RunEvent[] {
+  expired(version: PolicyVersion, of: (rollout: RolloutId) => Trajectory): JournalEvent[] {
     const c = this.#staleness,
       maxLag = c.maxLag ?? c.eta;
     if (!c.enabled) return [];
-    return [...this.#state.ready.values()].flatMap((g): RunEvent[] => {
+    return [...this.#state.ready.values()].flatMap((g): JournalEvent[] => {
       const inGroup = this.#state.ledger.inGroup(g.group);
       const stale = inGroup.filter((r) => this.lag(of(r), version) > maxLag);
       if (stale.length === 0) return [];

@@ -10,7 +10,8 @@ import type {
   Trajectory,
 } from '../domain/index.js';
 import type { Ages } from './ages.js';
-import { overridden, rewardOf } from './curation/curateGroup.js';
+import { rewardOf } from '../domain/index.js';
+import { overridden } from './curation/curateGroup.js';
 import type { DataState, FormedGroup } from './state.js';
 
 export interface ClaimOptions {

@@ -1,8 +1,7 @@
 import { StudioError, id, type RunId } from '../domain/index.js';
 import { parseRunFile } from '../config/index.js';
-import { defaultDataConfig, type PoolConfig } from './config.js';
+import type { PoolConfig } from './config.js';
 import type { RunMeta } from './store/runStore.js';
-import { dataConfig } from './fromConfig.js';
 
 /**
  * The description of a run folder that holds what people brought, not what was trained. Its run file is the quickstart
@@ -18,9 +17,9 @@ export const newRun = (name: string, at: number): Omit<RunMeta, 'format'> => ({
 /** The pool's options of the run's own run file; the defaults when it has none. */
 export function poolConfigOf(meta: Pick<RunMeta, 'config'>): PoolConfig {
   try {
-    return meta.config === undefined ? defaultDataConfig.pool : dataConfig(parseRunFile(meta.config)).pool;
+    return parseRunFile(meta.config ?? {}).curation.pool;
   } catch (e) {
-    if (e instanceof StudioError) return defaultDataConfig.pool;
+    if (e instanceof StudioError) return parseRunFile({}).curation.pool;
     throw e;
   }
 }

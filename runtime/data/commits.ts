@@ -1,17 +1,17 @@
 import { ChangeListeners } from './changeListeners.js';
-import type { RunEvent } from './events.js';
+import type { JournalEvent } from './events.js';
 import type { DataState } from './state.js';
 
 /**
  * Where events go: the journal of a run folder, or, in simulations, nowhere. `append` resolves when the event is safe.
  */
 export interface EventSink {
-  append(e: RunEvent): Promise<unknown>;
+  append(e: JournalEvent): Promise<unknown>;
   close(): Promise<void>;
 }
 
 /** Events after which neither an order nor a claim could be answered differently. */
-const QUIET: ReadonlySet<RunEvent['type']> = new Set([
+const QUIET: ReadonlySet<JournalEvent['type']> = new Set([
   'rollout.step',
   'rollout.started',
   'trajectory.started',
@@ -21,7 +21,7 @@ const QUIET: ReadonlySet<RunEvent['type']> = new Set([
   'eval',
   'log',
 ]);
-const changesPool = (e: RunEvent): boolean =>
+const changesPool = (e: JournalEvent): boolean =>
   e.type === 'pool.added' ||
   e.type === 'pool.removed' ||
   e.type === 'pool.switched' ||
@@ -42,7 +42,7 @@ export class Commits {
   }
 
   /** Applies events at once, in order, and resolves when they are on disk. */
-  async commit(events: readonly RunEvent[]): Promise<void> {
+  async commit(events: readonly JournalEvent[]): Promise<void> {
     if (events.length === 0) return;
     const saved = events.map((e) => {
       this.#state.apply(e);

@@ -1,4 +1,4 @@
-import { StudioError } from '../domain/index.js';
+import { StudioError, type RetireReason } from '../domain/index.js';
 import type {
   BatchId,
   FamilyId,
@@ -17,13 +17,13 @@ import { Commits, type EventSink } from './commits.js';
 import { GroupCurator } from './groupCurator.js';
 import { PoolKeeper } from './poolKeeper.js';
 import { dataStats, type DataStats } from './dataStats.js';
-import { headOf, inLedger, isError, type RunEvent, type StepExtra, type TrainedSteps } from './events.js';
+import { headOf, inLedger, isError, type JournalEvent, type StepExtra, type TrainedSteps } from './events.js';
 import { recover, type RecoveryReport } from './recover.js';
 import { DataState, type OpenBatch } from './state.js';
 import type { PlannerFamily } from './planner.js';
 import { TrajectoryCache } from './trajectoryCache.js';
 import { RunStore, type RunMeta, type RunStoreOptions } from './store/runStore.js';
-import type { FrameStore, PoolAnswer, PoolWish, RetireReason, RolloutOrder } from './types.js';
+import type { FrameStore, PoolAnswer, PoolWish, RolloutOrder } from './types.js';
 
 export interface DataManagerOptions {
   /** The run folder. */
@@ -206,7 +206,7 @@ export class DataManager {
     const order = inLedger(t.provenance) ? this.#state.orders.get(t.id) : undefined;
     const steps = t.steps
       .filter((s) => !written?.has(s.index))
-      .map((step): RunEvent => ({ type: 'rollout.step', rollout: t.id, step }));
+      .map((step): JournalEvent => ({ type: 'rollout.step', rollout: t.id, step }));
     // Its group went on without it.
     const late = order && this.#state.released.has(t.id) && !isError(t.outcome);
     this.#held.delete(t.id);
@@ -349,7 +349,7 @@ export class DataManager {
    */
   async note(
     e: Extract<
-      RunEvent,
+      JournalEvent,
       { type: 'metrics' | 'eval' | 'checkpoint' | 'activity' | 'trajectory.started' | 'spans' | 'log' | 'run.closed' }
     >,
   ): Promise<void> {

@@ -1,4 +1,4 @@
-import { assisted } from '../domain/index.js';
+import { assisted, type RetireReason } from '../domain/index.js';
 import type {
   BatchId,
   ChoicePlaces,
@@ -16,7 +16,7 @@ import type {
 import type { PoolEntryInfo } from './experiencePool.js';
 import type { LedgerMove } from './ledger.js';
 import type { PlannedGroup } from './planner.js';
-import type { RetireReason, RolloutOrder } from './types.js';
+import type { RolloutOrder } from './types.js';
 
 /** A trajectory without its steps, which were journalled one by one as they happened. */
 export type TrajectoryHead = Omit<Trajectory, 'steps'> & {
@@ -38,22 +38,6 @@ export interface StepExtra {
   readonly replica?: string;
   readonly desktop?: string;
 }
-
-/** Activities of the utilisation lanes by their code in a record; a new one goes to the end. */
-export const activities = [
-  'reset',
-  'setup',
-  'observe',
-  'decide',
-  'act',
-  'settle',
-  'verify',
-  'update',
-  'imitate',
-  'sync',
-  'idle',
-] as const;
-export type ActivityName = (typeof activities)[number];
 
 /**
  * Spans of one lane as columns: activity `what[i]` (an index into `activities`) during t0 + start[i] .. t0 + start[i] +
@@ -100,7 +84,7 @@ export interface GroupMember {
  * Everything that happens in a run, in the words of the journal. Each is one record; its sequence number and time are
  * added on writing.
  */
-export type RunEvent =
+export type JournalEvent =
   | { readonly type: 'run.opened'; readonly run: RunId; readonly resumed: boolean; readonly pid: number }
   | { readonly type: 'run.closed'; readonly reason: string }
   | ({ readonly type: 'group.opened' } & PlannedGroup)
@@ -234,8 +218,8 @@ export type RunEvent =
       readonly details?: unknown;
     };
 
-export type StoredEvent = RunEvent & { readonly seq: number; /** ms since the epoch. */ readonly at: number };
-export type EventOf<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
+export type StoredEvent = JournalEvent & { readonly seq: number; /** ms since the epoch. */ readonly at: number };
+export type EventOf<T extends JournalEvent['type']> = Extract<JournalEvent, { type: T }>;
 
 export const headOf = (t: Trajectory): TrajectoryHead => ({
   ...t,
@@ -249,7 +233,7 @@ export const isError = (o: Outcome): o is Extract<Outcome, { kind: 'error' }> =>
 export const inLedger = (p: Provenance): boolean => p.kind === 'rollout';
 
 /** The ledger's view of an event. */
-export function ledgerMoves(e: RunEvent): readonly LedgerMove[] {
+export function ledgerMoves(e: JournalEvent): readonly LedgerMove[] {
   switch (e.type) {
     case 'rollout.queued':
       return [{ rollout: e.order.rollout, to: { at: 'queued' } }];

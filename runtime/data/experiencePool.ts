@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { StudioError, canonicalAction } from '../domain/index.js';
 import type { FamilyId, PolicyVersion, RolloutId, TaskId, Trajectory } from '../domain/index.js';
 import type { PoolConfig } from './config.js';
-import { choosePoolEntry, unusable, usable } from './curation/poolInjection.js';
+import { atReuseCap, choosePoolEntry, unusable, usable } from './curation/poolInjection.js';
 import type { PoolEntry } from './curation/poolInjection.js';
 
 /** What the journal keeps of an entry; uses and ranks follow from the order of events. */
@@ -97,7 +97,7 @@ export class ExperiencePool {
       return "the run file keeps the policy's own successes out of the pool";
     return info.provenance !== 'human' &&
       this.entries().some(
-        (e) => e.id !== gone && alike(e, info) && e.provenance === info.provenance && e.uses < this.#config.maxUses,
+        (e) => e.id !== gone && alike(e, info) && e.provenance === info.provenance && !atReuseCap(e, this.#config),
       )
       ? 'the pool has a success of the same task with the same actions'
       : undefined;
@@ -113,7 +113,7 @@ export class ExperiencePool {
       (usable(e, version, this.#config) ? 2 : 0) + (e.provenance === 'rollout' ? 0 : 1);
     return mine
       .sort((a, b) => worth(a) - worth(b) || a.added - b.added)
-      .slice(0, Math.max(0, mine.length + 1 - this.#config.perFamily))
+      .slice(0, Math.max(0, mine.length + 1 - this.#config.maxPerFamily))
       .map((e) => e.id);
   }
 

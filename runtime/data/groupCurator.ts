@@ -64,6 +64,9 @@ export class GroupCurator {
           keep: m.keep,
         })),
       },
+      ...(Object.keys(c.stats).length > 0
+        ? [{ type: 'metrics' as const, source: 'curation', version: this.#state.version, values: c.stats }]
+        : []),
     ]);
   }
 }

@@ -1,6 +1,6 @@
-import { StudioError } from '../domain/index.js';
+import { StudioError, type RetireReason } from '../domain/index.js';
 import type { BatchId, GroupId, RolloutId } from '../domain/index.js';
-import type { LedgerCounts, RetireReason, RolloutState } from './types.js';
+import type { LedgerCounts, RolloutState } from './types.js';
 
 /** One move of one rollout; a history of moves is the whole ledger. */
 export interface LedgerMove {

@@ -1,11 +1,11 @@
-import { id, random } from '../domain/index.js';
+import { id, random, type RetireReason } from '../domain/index.js';
 import type { FamilyId, GroupId, Random, RolloutId, TaskId } from '../domain/index.js';
-import type { DynamicLengthConfig, DynamicRolloutsConfig, PlannerConfig } from './config.js';
+import type { DataConfig } from './config.js';
 import { stepCap } from './curation/dynamicLength.js';
 import type { SuccessLengths } from './curation/dynamicLength.js';
-import { groupSize } from './curation/dynamicRollouts.js';
+import { planGroup } from './curation/registry.js';
 import type { SuccessStats } from './curation/successStats.js';
-import type { RetireReason, RolloutOrder } from './types.js';
+import type { RolloutOrder } from './types.js';
 
 /** One family to train on. `seeds` is a list, or a range of `count` seeds from `from`. */
 export interface PlannerFamily {
@@ -31,7 +31,7 @@ export interface OpenGroup extends PlannedGroup {
   readonly members: Readonly<Record<RolloutId, Member>>;
   /** Slots still to hand out. */
   readonly toIssue: number;
-  /** Slots kept back until the first rollouts have ended (`probe`). */
+  /** Slots kept back until the first rollouts have ended (`pilot`). */
   readonly withheld?: number;
   /** Of its rollouts that have ended. */
   readonly successes?: number;
@@ -56,10 +56,15 @@ export interface PlannerDeps {
   readonly taskOf: (family: FamilyId, seed: number) => TaskId;
   readonly stats: SuccessStats;
   readonly lengths: SuccessLengths;
-  readonly config: PlannerConfig;
-  readonly rollouts: DynamicRolloutsConfig;
-  readonly length: DynamicLengthConfig;
+  readonly config: DataConfig;
 }
+
+/**
+ * The withheld rest of a group is left out when a mixed outcome, the only one with a gradient, is less likely than this.
+ */
+const MIXED_LIKELY_ENOUGH = 0.5;
+/** Weight every family has at least with the planner `variance`, beside p(1-p) <= 0.25: none is ever forgotten. */
+const WEIGHT_FLOOR = 0.05;
 
 /**
  * Decides what to roll out next. Orders of one group come one after another, so a group ends at about the same time
@@ -134,7 +139,7 @@ export class Planner {
     if (e.type === 'group.opened') {
       const { type: _t, ...plan } = e;
       this.#groups++;
-      const first = Math.min(plan.size, this.#d.config.probe ?? plan.size);
+      const first = Math.min(plan.size, this.#d.config.planner.pilot || plan.size);
       this.#open.set(plan.group, {
         plan,
         members: new Map(),
@@ -172,7 +177,7 @@ export class Planner {
     const g = this.#open.get(group);
     if (!g || !g.members.delete(rollout)) return;
     if (reason !== 'error') g.toIssue++;
-    else if (g.retries < this.#d.config.maxRetries) {
+    else if (g.retries < this.#d.config.planner.retries) {
       g.retries++;
       g.toIssue++;
     }
@@ -197,8 +202,7 @@ export class Planner {
       s = this.#d.stats.of(g.plan.family);
     if (
       mixed ||
-      1 - sameAgain(g.successes === n ? s.successes : s.n - s.successes, s.n, g.withheld) >=
-        (this.#d.config.decided ?? 0.5)
+      1 - sameAgain(g.successes === n ? s.successes : s.n - s.successes, s.n, g.withheld) >= MIXED_LIKELY_ENOUGH
     )
       g.toIssue = g.withheld;
     g.withheld = 0;
@@ -240,19 +244,23 @@ export class Planner {
 
   /** N and step cap a group of this family would get now. */
   outlook(family: FamilyId): { readonly size: number; readonly cap: number } {
-    const limit = this.#d.families.find((f) => f.id === family)?.maxSteps;
-    return {
-      size: groupSize(this.#d.stats.of(family), this.#d.rollouts),
-      cap: stepCap(this.#d.lengths.longest(family), 1, this.#d.length, limit),
-    };
+    const { config, families, stats, lengths } = this.#d,
+      limit = families.find((f) => f.id === family)?.maxSteps,
+      { global } = config.dynamicLength;
+    return planGroup(
+      { size: config.dynamicRollouts.max, cap: Math.min(global, limit ?? global) },
+      { successes: stats.of(family), longest: lengths.longest(family), limit },
+      config,
+    );
   }
 
   #plan(): PlannedGroup | undefined {
-    const { families, config } = this.#d;
+    const { families } = this.#d,
+      config = this.#d.config.planner;
     if (families.length === 0) return undefined;
     const k = this.#groups,
       r = random(`${config.seed}/group/${k}`);
-    const family = config.order === 'variance' ? this.#byVariance(r) : this.#byPass(k);
+    const family = config.planner === 'variance' ? this.#byVariance(r) : this.#byPass(k);
     const seed = Array.isArray(family.seeds)
       ? r.pick(family.seeds as readonly number[])
       : fromRange(family.seeds as { from: number; count: number }, r);
@@ -266,13 +274,12 @@ export class Planner {
   }
   #byPass(k: number): PlannerFamily {
     const n = this.#d.families.length;
-    return random(`${this.#d.config.seed}/pass/${Math.floor(k / n)}`).shuffle(this.#d.families)[k % n]!;
+    return random(`${this.#d.config.planner.seed}/pass/${Math.floor(k / n)}`).shuffle(this.#d.families)[k % n]!;
   }
   #byVariance(r: Random): PlannerFamily {
-    const { floor, power = 1 } = this.#d.config;
     const weights = this.#d.families.map((f) => {
       const p = this.#d.stats.of(f.id).posterior;
-      return Math.max(floor, p * (1 - p)) ** power;
+      return Math.max(WEIGHT_FLOOR, p * (1 - p)) ** this.#d.config.planner.uncertainty;
     });
     let u = r.next() * weights.reduce((a, b) => a + b, 0);
     for (const [i, w] of weights.entries()) {
@@ -284,12 +291,10 @@ export class Planner {
   #order(plan: PlannedGroup): PlannerEvent {
     const rollout = id<RolloutId>(`r${pad(this.#rollouts + 1)}`);
     const limit = this.#d.families.find((f) => f.id === plan.family)?.maxSteps;
-    const u = random(`${this.#d.config.seed}/explore/${rollout}`).next();
+    const length = this.#d.config.dynamicLength;
+    const u = random(`${this.#d.config.planner.seed}/explore/${rollout}`).next();
     // The cap is planned with the group; only an exploring rollout leaves it.
-    const cap =
-      this.#d.length.enabled && u < this.#d.length.exploreShare
-        ? stepCap(undefined, 1, this.#d.length, limit)
-        : plan.cap;
+    const cap = length.enabled && u < length.exploreShare ? stepCap(undefined, 1, length, limit) : plan.cap;
     return {
       type: 'rollout.queued',
       order: {

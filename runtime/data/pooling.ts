@@ -1,14 +1,14 @@
 import type { PolicyVersion, RolloutId, Trajectory } from '../domain/index.js';
-import type { RunEvent } from './events.js';
+import type { JournalEvent } from './events.js';
 import { poolEntryOf, type ExperiencePool } from './experiencePool.js';
 import type { PoolAnswer, PoolWish } from './types.js';
 
 export interface Pooling {
-  readonly events: readonly RunEvent[];
+  readonly events: readonly JournalEvent[];
   readonly answer: PoolAnswer;
 }
 const no = (why: string): Pooling => ({ events: [], answer: { pooled: false, why } });
-const yes = (...events: readonly RunEvent[]): Pooling => ({ events, answer: { pooled: true } });
+const yes = (...events: readonly JournalEvent[]): Pooling => ({ events, answer: { pooled: true } });
 
 /**
  * Whether a finished trajectory joins the pool, and the events that make it so (not yet applied). By itself (`by`
@@ -40,7 +40,7 @@ export function pooling(
     return { events: [], answer: { pooled: false, why: 'the pool has the same steps of this task', twin: twin.id } };
   const refusal = by ? undefined : pool.refusal(entry, twin?.id);
   if (refusal !== undefined) return no(refusal);
-  const goes = (gone: RolloutId, reason: string): RunEvent => ({ type: 'pool.removed', entry: gone, reason });
+  const goes = (gone: RolloutId, reason: string): JournalEvent => ({ type: 'pool.removed', entry: gone, reason });
   return yes(
     ...(twin ? [goes(twin.id, 'a newer one of the same steps takes its place')] : []),
     ...pool.surplus(t.family, version, twin?.id).map((gone) => goes(gone, 'the family has its share')),
@@ -49,7 +49,7 @@ export function pooling(
 }
 
 /** The pool's part of a replay. */
-export function applyToPool(pool: ExperiencePool, e: RunEvent): void {
+export function applyToPool(pool: ExperiencePool, e: JournalEvent): void {
   if (e.type === 'pool.added') pool.add(e.entry);
   else if (e.type === 'pool.removed') pool.remove(e.entry, e.by);
   else if (e.type === 'pool.switched') for (const id of e.entries) pool.switch(id, e.enabled);

@@ -1,6 +1,6 @@
 import { StudioError } from '../domain/index.js';
 import type { GroupId, RolloutId, Trajectory } from '../domain/index.js';
-import type { RunEvent } from './events.js';
+import type { JournalEvent } from './events.js';
 import { poolContent } from './experiencePool.js';
 import type { DataState } from './state.js';
 import type { RunStore } from './store/runStore.js';
@@ -27,9 +27,9 @@ export async function recover(
   store: Pick<RunStore, 'readTrajectory'>,
   state: DataState,
   replayed: { readonly events: number; readonly skipped: number },
-): Promise<{ report: RecoveryReport; events: RunEvent[]; trajectories: Map<RolloutId, Trajectory> }> {
+): Promise<{ report: RecoveryReport; events: JournalEvent[]; trajectories: Map<RolloutId, Trajectory> }> {
   const { ledger } = state,
-    events: RunEvent[] = [],
+    events: JournalEvent[] = [],
     trajectories = new Map<RolloutId, Trajectory>();
   const lost = [...ledger.rollouts('queued'), ...ledger.rollouts('running')];
   for (const rollout of lost) {

@@ -1,6 +1,6 @@
 import { StudioError, type PolicyVersion, type RolloutId, type Trajectory } from '../domain/index.js';
 import type { PoolConfig } from './config.js';
-import { headOf, type RunEvent, type StoredEvent } from './events.js';
+import { headOf, type JournalEvent, type StoredEvent } from './events.js';
 import { ExperiencePool, poolContent, poolEntryOf } from './experiencePool.js';
 import { applyToPool, pooling } from './pooling.js';
 import { RunStore, type RunMeta, type RunStoreOptions } from './store/runStore.js';
@@ -71,7 +71,7 @@ export class RunAppender {
     const { events, answer } = this.#pooling(t, wish, by);
     // One turn of the event loop: the journal writes these together, and the head comes behind its steps.
     await this.#append([
-      ...t.steps.map((step): RunEvent => ({ type: 'rollout.step', rollout: t.id, step })),
+      ...t.steps.map((step): JournalEvent => ({ type: 'rollout.step', rollout: t.id, step })),
       { type: 'trajectory.recorded', head: headOf(t) },
       ...events,
     ]);
@@ -116,10 +116,10 @@ export class RunAppender {
     for (const e of p.events) applyToPool(this.pool, e);
     return p;
   }
-  async #append(events: readonly RunEvent[]): Promise<void> {
+  async #append(events: readonly JournalEvent[]): Promise<void> {
     await Promise.all(events.map((e) => this.store.append(e)));
   }
 }
 
 /** Most of a journal; none of it matters here. */
-const noise: readonly RunEvent['type'][] = ['activity', 'spans', 'metrics', 'eval', 'log'];
+const noise: readonly JournalEvent['type'][] = ['activity', 'spans', 'metrics', 'eval', 'log'];

@@ -3,7 +3,7 @@ import type { DataConfig } from './config.js';
 import { SuccessLengths } from './curation/dynamicLength.js';
 import { SuccessStats } from './curation/successStats.js';
 import { inLedger, isAssisted, isError, ledgerMoves } from './events.js';
-import type { GroupMember, RunEvent } from './events.js';
+import type { GroupMember, JournalEvent } from './events.js';
 import { ExperiencePool } from './experiencePool.js';
 import { Ledger } from './ledger.js';
 import { Planner } from './planner.js';
@@ -86,14 +86,12 @@ export class DataState {
       taskOf,
       stats: this.stats,
       lengths: this.lengths,
-      config: config.planner,
-      rollouts: config.dynamicRollouts,
-      length: config.dynamicLength,
+      config,
     });
   }
 
   /** Throws and changes nothing when the ledger does not allow it. */
-  apply(e: RunEvent): void {
+  apply(e: JournalEvent): void {
     const moves = ledgerMoves(e);
     this.ledger.moveAll(moves);
     if (e.type === 'trajectory.recorded' && inLedger(e.head.provenance))
@@ -199,7 +197,7 @@ export class DataState {
     }
   }
 
-  #recorded({ head }: Extract<RunEvent, { type: 'trajectory.recorded' }>): void {
+  #recorded({ head }: Extract<JournalEvent, { type: 'trajectory.recorded' }>): void {
     const success = head.outcome.kind === 'success';
     // A demonstration shows how long a success is; a probe is greedy and held out, so it must not steer training.
     // Where a person helped, neither length nor outcome is the policy's.

@@ -1,6 +1,5 @@
-import type { RolloutId } from '../domain/index.js';
+import type { RolloutId, RetireReason } from '../domain/index.js';
 import type { LedgerMove } from './ledger.js';
-import type { RetireReason } from './types.js';
 
 /**
  * Steps of ended rollouts by what became of them; generated = trained + masked + human + in flight + retired, like the

@@ -10,6 +10,7 @@ import type {
   Step,
   TaskId,
   Trajectory,
+  RetireReason,
 } from '../domain/index.js';
 
 /** Module 3, data manager. */
@@ -36,16 +37,6 @@ export type RolloutState =
   | { readonly at: 'claimed'; readonly batch: BatchId }
   | { readonly at: 'trained'; readonly version: PolicyVersion }
   | { readonly at: 'retired'; readonly reason: RetireReason };
-
-export type RetireReason =
-  | 'error' // environment, policy or verifier fault; retried as a new rollout
-  | 'stopped' // the run was stopped while it ran
-  | 'lost' // the daemon died while it ran
-  | 'no-variance' // its group's rewards were all equal and nothing could be injected
-  | 'replaced' // an experience-pool success took its place
-  | 'trimmed' // the group had more rollouts than a batch takes
-  | 'masked' // none of its steps was kept
-  | 'stale'; // beyond the staleness bound; admission should make this 0
 
 export interface LedgerCounts {
   readonly generated: number;

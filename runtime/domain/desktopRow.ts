@@ -1,3 +1,4 @@
+import type { ProviderKind } from './provider.js';
 import type { PolicyVersion } from './ids.js';
 import type { RunPath } from './run.js';
 
@@ -17,7 +18,7 @@ export type DesktopWork =
 export interface DesktopRow {
   readonly desktop: string;
   readonly run: RunPath;
-  readonly provider: 'local' | 'docker';
+  readonly provider: ProviderKind;
   readonly state: DesktopWork;
   readonly since: number;
   readonly resets: number;

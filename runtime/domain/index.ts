@@ -1,3 +1,4 @@
+export * from './activities.js';
 export * from './action.js';
 export * from './actionCall.js';
 export * from './annotation.js';
@@ -13,9 +14,12 @@ export * from './ids.js';
 export * from './policySpec.js';
 export * from './process.js';
 export * from './quantile.js';
+export * from './provider.js';
 export * from './random.js';
+export * from './retire.js';
 export * from './run.js';
 export * from './trajectory.js';
 export * from './trajectoryFile.js';
 export * from './trajectoryView.js';
 export * from './wilson.js';
+export * from './curationChart.js';

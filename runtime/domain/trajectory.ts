@@ -78,6 +78,10 @@ export interface VerifierReport {
   }[];
 }
 
+/** Where a trajectory can come from: `Provenance` says what each of them knows. */
+export const PROVENANCE_KINDS = ['rollout', 'probe', 'oracle', 'human', 'imported'] as const;
+export type ProvenanceKind = (typeof PROVENANCE_KINDS)[number];
+
 /** Where a trajectory comes from. */
 export type Provenance =
   | { readonly kind: 'rollout' }
@@ -110,3 +114,6 @@ export interface Trajectory {
   readonly resetMs: number;
   readonly verifyMs: number;
 }
+
+/** What the baseline of its group counts it with; an error, which is never in one, with 0. */
+export const rewardOf = (t: Pick<Trajectory, 'outcome'>): number => (t.outcome.kind === 'error' ? 0 : t.outcome.reward);

@@ -1,3 +1,4 @@
+import type { ProviderChoice } from '../domain/index.js';
 import { resolve } from 'node:path';
 import { StudioError, type FamilyId, type ProcessEntry, type RunPath, ServiceError } from '../domain/index.js';
 import { openTasks, type Tasks } from '../tasks/open.js';
@@ -15,7 +16,7 @@ export interface DemonstrationRequest {
   readonly family: string;
   /** Default: a training seed that has no demonstration yet. */
   readonly seed?: number | undefined;
-  readonly provider?: 'auto' | 'docker' | 'local' | undefined;
+  readonly provider?: ProviderChoice | undefined;
 }
 /** The process in which it is recorded. */
 export interface DemonstrationHost {

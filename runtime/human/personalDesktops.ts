@@ -1,3 +1,4 @@
+import type { ProviderChoice } from '../domain/index.js';
 import { createPool } from '../cluster/pool.js';
 import type { Desktop, DesktopPool, DesktopProvider, Lease, SettleOptions } from '../cluster/types.js';
 import type { RunConfig } from '../config/index.js';
@@ -11,7 +12,7 @@ export interface PersonalDesktopRequest {
   /** The run it is shown with. */
   readonly run: RunPath;
   /** Instead of the configured one. */
-  readonly provider?: 'auto' | 'docker' | 'local' | undefined;
+  readonly provider?: ProviderChoice | undefined;
   /** What it is for, as a label on its container. */
   readonly label: string;
   readonly signal: AbortSignal;

@@ -10,6 +10,7 @@ import {
   type TaskId,
   type Trajectory,
   type FamilyId,
+  type ProviderChoice,
   type AnnotationView,
   type StepView,
 } from '../domain/index.js';
@@ -29,7 +30,7 @@ export interface ReplayRequest {
   /** The revision to act out. */
   readonly view: Pick<AnnotationView, 'run' | 'rollout' | 'revision' | 'trajectory'>;
   readonly config: RunConfig;
-  readonly provider?: 'auto' | 'docker' | 'local' | undefined;
+  readonly provider?: ProviderChoice | undefined;
   readonly frames: FrameStore;
   /** The bundle whose workers judge. */
   readonly entry: ProcessEntry;

@@ -116,11 +116,11 @@ export interface DecisionPool {
       readonly session: string;
       readonly signal: AbortSignal;
     },
-  ): Promise<PoolAnswer>;
+  ): Promise<ModelAnswer>;
   /** The session is over; forget where it was routed. */
   end(session: string): void;
 }
-export interface PoolAnswer {
+export interface ModelAnswer {
   readonly answer: ReplicaAnswer;
   readonly replica: ReplicaId;
   /** ms between asking and being handed to a replica, and waiting behind other calls inside it. */

@@ -1,5 +1,5 @@
 /** What a window asks for when a person records a demonstration or keeps one. */
-import type { ControlSessionId, RunPath } from '../domain/index.js';
+import type { ControlSessionId, ProviderChoice, RunPath } from '../domain/index.js';
 
 export interface RecordParams {
   /**
@@ -12,7 +12,7 @@ export interface RecordParams {
   readonly family: string;
   /** Default: a seed that has no demonstration yet. */
   readonly seed?: number;
-  readonly provider?: 'auto' | 'docker' | 'local';
+  readonly provider?: ProviderChoice;
 }
 /** A success joins the pool by itself; a failure is kept only when asked for and joins only with a reason. */
 export interface KeepParams {

@@ -1,5 +1,5 @@
 /** Requests of demonstrations: control, annotations, pool, import and export. Part of requests.ts. */
-import type { Action } from '../domain/index.js';
+import type { Action, ProviderChoice } from '../domain/index.js';
 import { reads, writes, type Empty } from './call.js';
 import type * as T from './types.js';
 
@@ -57,7 +57,7 @@ export const humanRequests = {
   'annotation/undo': writes<OfTrajectory, T.AnnotationView>(),
   'annotation/redo': writes<OfTrajectory, T.AnnotationView>(),
   /** Acts the shown revision out on a fresh desktop and has it verified; cancellable, progress by `annotation/replayProgress`. */
-  'annotation/replay': writes<OfTrajectory & { readonly provider?: 'auto' | 'docker' | 'local' }, T.AnnotationView>(),
+  'annotation/replay': writes<OfTrajectory & { readonly provider?: ProviderChoice }, T.AnnotationView>(),
   'review/queue': reads<
     InRun & { readonly limit?: number; readonly family?: string; readonly includeReviewed?: boolean },
     T.ReviewQueue

@@ -3,6 +3,7 @@
  * writes. What else speaks of requests derives from this map: the JSON-RPC types (methods.ts), what pages may call and
  * what comes back (webview/protocol.ts), what is refused in Restricted Mode, the daemon's validators. Pure.
  */
+import type { ProviderChoice } from '../domain/index.js';
 import { reads, writes, type Empty } from './call.js';
 import { humanRequests } from './humanRequests.js';
 import type * as T from './types.js';
@@ -32,7 +33,7 @@ export interface StartParams {
   readonly base: string;
   readonly seed?: number;
   readonly minutes?: number;
-  readonly provider?: 'auto' | 'docker' | 'local';
+  readonly provider?: ProviderChoice;
   readonly desktops?: number;
 }
 interface InRun {
@@ -75,7 +76,7 @@ export const requests = {
       readonly version?: number;
       readonly episodes?: number;
       readonly split?: 'train' | 'heldout' | 'templates';
-      readonly provider?: 'auto' | 'docker' | 'local';
+      readonly provider?: ProviderChoice;
     },
     T.EvalPoint
   >(),
@@ -177,7 +178,7 @@ export const requests = {
   'desktop/restart': writes<{ readonly desktop: string }, Empty>(),
   /** Cancellable; progress by `desktop/buildProgress`. */
   'desktop/build': writes<
-    { readonly provider?: 'auto' | 'docker' | 'local'; readonly force?: boolean },
+    { readonly provider?: ProviderChoice; readonly force?: boolean },
     { readonly provider: string; readonly what: string }
   >(),
   'machine/doctor': reads<Empty, { readonly checks: readonly T.CheckRow[] }>(),

@@ -4,6 +4,8 @@
  * be absent are absent, never null.
  */
 import type {
+  ActivityName,
+  CurationChart,
   EvalPoint,
   GroupView,
   OutcomeKind,
@@ -16,6 +18,7 @@ import type {
   TrajectoryRow,
 } from '../domain/index.js';
 
+export type { ChartMark, ChartUnit, CurationChart, CurationChartData, RetireReason } from '../domain/index.js';
 // Vocabulary that is stored as well as sent.
 export type * from '../domain/annotation.js';
 export type * from '../domain/annotationView.js';
@@ -119,8 +122,7 @@ export interface SuccessCurve {
 }
 
 export type LaneKind = 'desktop' | 'replica' | 'trainer';
-export type Activity =
-  'reset' | 'setup' | 'observe' | 'decide' | 'act' | 'settle' | 'verify' | 'update' | 'imitate' | 'sync' | 'idle';
+export type Activity = ActivityName;
 /**
  * Spans of one lane as columns: what[i] during start[i] .. start[i] + ms[i]; `rollout[i]` '' when it belongs to none,
  * version[i] -1 when there is none.
@@ -154,22 +156,10 @@ export interface Histogram {
   readonly counts: readonly number[];
 }
 export interface CurationView {
-  /** Per family over time: N and cap of each group opened. */
-  readonly groups: readonly {
-    readonly family: string;
-    readonly at: readonly number[];
-    readonly size: readonly number[];
-    readonly cap: readonly number[];
-  }[];
-  /** Step entropies of the newest rollouts, and the threshold of the group formed last. */
-  readonly entropy: Histogram;
-  readonly threshold?: number;
-  /** kept / seen of formed groups. */
-  readonly keptShare?: number;
-  readonly keptSeries: Series;
-  readonly injections: Series;
+  /** What each mechanism shows of itself, in the order of the run file's options. */
+  readonly charts: readonly CurationChart[];
+  /** Truncated importance weights of the newest updates. */
   readonly tis?: Histogram;
-  readonly staleness: readonly { readonly lag: number; readonly rollouts: number }[];
 }
 export interface TrajectoryFilter {
   readonly outcome?: readonly OutcomeKind[];

@@ -1,4 +1,5 @@
-import { activities, type LaneSpans } from '../data/events.js';
+import { activities } from '../domain/index.js';
+import { type LaneSpans } from '../data/events.js';
 import type { RunReader } from '../data/store/runStore.js';
 import type { Activity, Lane, LaneKind, Lanes } from '../protocol/types.js';
 

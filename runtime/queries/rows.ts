@@ -1,3 +1,4 @@
+import { CURATION_REASONS } from '../domain/index.js';
 import type { Row } from '../data/store/runIndex.js';
 import type { RunReader } from '../data/store/runStore.js';
 import type {
@@ -23,7 +24,7 @@ const begun = '(r.started_at IS NOT NULL OR r.outcome IS NOT NULL)';
 const running = "(r.outcome IS NULL AND r.state = 'running')";
 
 /** Reasons of retirement that say something about the trajectory, besides the error it ended with. */
-const reasons = ['no-variance', 'replaced', 'trimmed', 'masked', 'stale'];
+const reasons: readonly string[] = CURATION_REASONS;
 
 /** `alive`: somebody is still writing the run; else what looks as if it ran was lost with its process. */
 export function rowOf(r: Row, alive: boolean): TrajectoryRow {

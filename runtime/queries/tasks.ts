@@ -2,7 +2,7 @@ import { groupSize } from '../data/curation/dynamicRollouts.js';
 import type { DataStats } from '../data/dataStats.js';
 import type { RunReader } from '../data/store/runStore.js';
 import type { TaskRow } from '../protocol/types.js';
-import { dataConfig } from '../data/fromConfig.js';
+import { parseRunFile } from '../config/index.js';
 import { wilson } from '../domain/stats.js';
 import { outcomes, type Outcomes } from './curves.js';
 import type { FamilyFacts, RunFacts } from './facts.js';
@@ -42,8 +42,8 @@ export async function taskRows(
   const meanSteps = of(means, 'm'),
     poolEntries = of(pool, 'n'),
     caps = of(opened, 'cap'),
-    window = facts.config?.curation.dynamicRollouts.window ?? 16,
-    rollouts = facts.config && dataConfig(facts.config).dynamicRollouts;
+    window = (facts.config ?? parseRunFile({})).curation.dynamicRollouts.window,
+    rollouts = facts.config?.curation.dynamicRollouts;
   const byFamily = byFamilyOf(o),
     families = [
       ...new Set([...facts.trained, ...byFamily.keys(), ...(live?.families.map((f) => f.family as string) ?? [])]),

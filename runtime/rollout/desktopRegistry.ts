@@ -6,6 +6,7 @@ import {
   type PolicyVersion,
   type RunError,
   type Size,
+  type ProviderKind,
   type DesktopRow,
   type DesktopWork,
 } from '../domain/index.js';
@@ -218,7 +219,7 @@ export class DesktopRegistry {
 class TrackedDesktop implements Desktop {
   readonly inner: Desktop;
   readonly id: DesktopId;
-  readonly provider: 'local' | 'docker';
+  readonly provider: ProviderKind;
   readonly screen: Size;
   readonly recycle?: (f: Frame) => void;
   readonly input?: (events: readonly DesktopInput[]) => Promise<void>;

@@ -7,7 +7,7 @@ import type { PolicyVersion } from '../domain/index.js';
 import { StudioError, settled, toRunError } from '../domain/index.js';
 import type {
   DecisionPool,
-  PoolAnswer,
+  ModelAnswer,
   Replica,
   ReplicaRequest,
   ReplicaSet,
@@ -27,7 +27,7 @@ interface Call {
   readonly asked: number;
   attempts: number;
   settled: boolean;
-  readonly resolve: (a: PoolAnswer) => void;
+  readonly resolve: (a: ModelAnswer) => void;
   readonly reject: (e: Error) => void;
 }
 
@@ -83,8 +83,8 @@ export class ModelPool implements DecisionPool, ReplicaSet {
     });
   }
 
-  decide(request: ReplicaRequest, o: { readonly session: string; readonly signal: AbortSignal }): Promise<PoolAnswer> {
-    return new Promise<PoolAnswer>((resolve, reject) => {
+  decide(request: ReplicaRequest, o: { readonly session: string; readonly signal: AbortSignal }): Promise<ModelAnswer> {
+    return new Promise<ModelAnswer>((resolve, reject) => {
       if (o.signal.aborted || this.fleet.closed) return reject(cancelled('A decision'));
       if (this.fleet.allDead) return reject(noneLeft());
       const onAbort = (): void => {

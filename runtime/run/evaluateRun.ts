@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { StudioError, id, type FamilyId, type ProcessEntry, type RunId } from '../domain/index.js';
+import { StudioError, id, type FamilyId, type ProcessEntry, type RunId, type ProviderChoice } from '../domain/index.js';
 import { parseRunFile, type RunFile } from '../config/index.js';
 import { DataManager } from '../data/dataManager.js';
 import { RunReader } from '../data/store/runStore.js';
@@ -23,7 +23,7 @@ export interface EvaluateRequest {
   /** Default: as many as the run's own evaluations. */
   readonly episodes?: number | undefined;
   readonly split?: Split | undefined;
-  readonly provider?: 'auto' | 'docker' | 'local' | undefined;
+  readonly provider?: ProviderChoice | undefined;
   readonly entry: ProcessEntry;
   readonly signal: AbortSignal;
   readonly onProgress?: (p: { readonly done: number; readonly episodes: number; readonly successes: number }) => void;

@@ -1,6 +1,7 @@
+import { activities, type ActivityName } from '../domain/index.js';
 import type { PolicyVersion } from '../domain/index.js';
 import type { PoolEvent } from '../cluster/types.js';
-import { activities, type ActivityName, type EventOf } from '../data/events.js';
+import type { EventOf } from '../data/events.js';
 import type { EpisodePhase, ModelPoolEvent, SchedulerEvent } from '../rollout/types.js';
 
 type SpansEvent = EventOf<'spans'>;

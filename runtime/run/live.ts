@@ -1,7 +1,7 @@
 import { duration, percent, sparkline } from '../domain/stats.js';
 
 /** What the terminal shows of a run; the same record goes out as one JSON line with `--json`. */
-export interface RunStatus {
+export interface RunProgress {
   readonly phase:
     'starting' | 'reading' | 'demonstrations' | 'warm start' | 'training' | 'evaluating' | 'stopping' | 'done';
   readonly elapsedMs: number;
@@ -22,7 +22,7 @@ export interface RunStatus {
   readonly detail?: string;
 }
 
-export function statusLine(s: RunStatus): string {
+export function statusLine(s: RunProgress): string {
   const parts = [duration(s.elapsedMs), s.phase + (s.detail ? ` (${s.detail})` : '')];
   if (s.phase === 'training' || s.phase === 'evaluating') {
     parts.push(
@@ -43,7 +43,7 @@ export function statusLine(s: RunStatus): string {
  * `--json`.
  */
 export interface Reporter {
-  status(s: RunStatus): void;
+  status(s: RunProgress): void;
   note(text: string, data?: Record<string, unknown>): void;
   end(): void;
 }

@@ -9,7 +9,7 @@ import { bounds } from './bounds.js';
 import type { RunBudget } from './budget.js';
 import type { Engine } from './engine.js';
 import { SpanRecorder } from './lanes.js';
-import type { RunStatus } from './live.js';
+import type { RunProgress } from './live.js';
 import { Meters } from './meters.js';
 import type { RunLog } from './runLog.js';
 import type { RunState } from './runState.js';
@@ -63,7 +63,7 @@ export class RunMonitor {
     });
   }
 
-  status(): RunStatus {
+  status(): RunProgress {
     const { clock, config, data, budget, state } = this.#d,
       now = clock.now(),
       m = this.#meters,

@@ -1,8 +1,8 @@
-import type { RunStatus } from './live.js';
+import type { RunProgress } from './live.js';
 
 /** What a run is doing and how far its policy is: written by the phases, read by whoever shows the run. */
 export class RunState {
-  phase: RunStatus['phase'] = 'starting';
+  phase: RunProgress['phase'] = 'starting';
   /** How far the phase is, in words. */
   detail: string | undefined;
   /** Of the trainer's weights. */

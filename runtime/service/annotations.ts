@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { PROVIDER_CHOICES } from '../domain/index.js';
 import { candidates, rankForReview } from '../annotations/queue.js';
 import * as m from '../protocol/methods.js';
 import type { ReviewQueue } from '../protocol/types.js';
@@ -12,7 +13,7 @@ const { run, text } = fields,
   { trajectory } = shared;
 const schemas = {
   edit: z.strictObject({ run, rollout: text, base: z.int().min(0), ops: opsSchema }),
-  replay: z.strictObject({ run, rollout: text, provider: z.enum(['auto', 'docker', 'local']).optional() }),
+  replay: z.strictObject({ run, rollout: text, provider: z.enum(PROVIDER_CHOICES).optional() }),
   queue: z.strictObject({
     run,
     limit: z.int().min(1).max(1000).optional(),

@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { PROVIDER_CHOICES } from '../domain/index.js';
 import { actionSchema } from '../annotations/schema.js';
 import { fields } from './params.js';
 
 const { run, text } = fields,
   session = z.string().regex(/^[0-9a-f]{12}$/, 'must be the id of a session'),
-  provider = z.enum(['auto', 'docker', 'local']);
+  provider = z.enum(PROVIDER_CHOICES);
 const at = z.number().finite(),
   place = z.number().finite().min(-100_000).max(100_000),
   point = { at, x: place, y: place },

@@ -1,3 +1,4 @@
+import type { ProviderChoice } from '../domain/index.js';
 import { connectEngine, imageStatus, type BuildProgress } from '../cluster/imageBuild.js';
 import { chooseProvider, probeProviders, specOf } from '../cluster/provide.js';
 import type { ProviderStatus } from '../cluster/types.js';
@@ -22,7 +23,7 @@ export async function desktopStatus(): Promise<{
 
 /** What a policy would see: a fresh desktop, with a task of the built-in suite set up on it when one is named. */
 export async function photographDesktop(o: {
-  readonly provider: 'auto' | 'docker' | 'local';
+  readonly provider: ProviderChoice;
   readonly task?: string | undefined;
 }): Promise<{ readonly png: Uint8Array; readonly instruction?: string }> {
   const config = parseRunFile({}, { desktops: { provider: o.provider } }).desktops,

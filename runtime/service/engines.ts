@@ -3,6 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { GLYPH_SPEC, type ProcessEntry } from '../domain/index.js';
+import { parseRunFile } from '../config/index.js';
+import { trainerOptions } from '../trainer/native/options.js';
 import { createTrainer } from '../trainer/native/engine.js';
 
 /**
@@ -16,7 +18,13 @@ export async function probeEngine(entry: ProcessEntry = thisBundle()): Promise<s
   const dir = await mkdtemp(join(tmpdir(), 'dart-studio-'));
   const t0 = Date.now();
   try {
-    const trainer = await createTrainer({ entry, spec: GLYPH_SPEC, dir, seed: 1 });
+    const trainer = await createTrainer({
+      entry,
+      spec: GLYPH_SPEC,
+      dir,
+      seed: 1,
+      options: trainerOptions(parseRunFile({}), join(dir, 'weights')),
+    });
     await trainer.close();
     return `works (trainer process ready in ${Date.now() - t0} ms)`;
   } finally {

@@ -1,4 +1,4 @@
-import { isAssisted, isError, type RunEvent as JournalEvent, type StoredEvent } from '../data/events.js';
+import { isAssisted, isError, type JournalEvent, type StoredEvent } from '../data/events.js';
 import type { GroupView, RunEvent, RunEventType, TrajectoryRow } from '../protocol/types.js';
 import { laneOfRecord } from '../queries/lanes.js';
 import { evalPoint } from '../queries/overview.js';

@@ -1,3 +1,4 @@
+import { PROVENANCE_KINDS, PROVIDER_CHOICES } from '../domain/index.js';
 import { z } from 'zod';
 import type { RequestType } from 'vscode-jsonrpc';
 import type * as m from '../protocol/methods.js';
@@ -14,12 +15,12 @@ const text = z
   .refine((s) => !s.includes('\0'), 'must not contain NUL');
 const run = text.refine((s) => /^(\/|[a-z]:[\\/])/i.test(s), 'must be an absolute path of a run folder');
 const count = z.int().positive();
-const provider = z.enum(['auto', 'docker', 'local']);
+const provider = z.enum(PROVIDER_CHOICES);
 const preset = z.enum(['quickstart', 'paper']);
 const points = z.int().min(2).max(2000).optional();
 const time = z.number().nonnegative();
 const outcome = z.enum(['success', 'failure', 'error', 'running']);
-const provenance = z.enum(['rollout', 'probe', 'oracle', 'human', 'imported']);
+const provenance = z.enum(PROVENANCE_KINDS);
 /** For schemas that stand with their handlers. */
 export const fields = { text, run };
 

@@ -1,9 +1,8 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { defaultDataConfig } from '../data/config.js';
 import * as m from '../protocol/methods.js';
 import type { PoolView, RunPath } from '../protocol/types.js';
-import { dataConfig } from '../data/fromConfig.js';
+import { parseRunFile } from '../config/index.js';
 import { poolView } from '../queries/pool.js';
 import type { RunWriter } from '../human/runWriter.js';
 import { coalesce } from './desktops.js';
@@ -29,7 +28,7 @@ export function poolHandlers(h: Handlers, s: Studio): void {
     s.read(dir, (r) =>
       poolView(r.reader, {
         facts: r.facts,
-        config: r.facts.config ? dataConfig(r.facts.config).pool : defaultDataConfig.pool,
+        config: (r.facts.config ?? parseRunFile({})).curation.pool,
         version: r.session?.status().version,
         active: r.session !== undefined,
       }),

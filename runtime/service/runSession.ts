@@ -18,6 +18,8 @@ export interface SessionPlan {
   readonly dir: RunPath;
   readonly run: RunId;
   readonly resume: boolean;
+  /** What to tell about its run file, e.g. an option by its old name. */
+  readonly notes?: readonly string[];
 }
 export interface SessionEvents {
   /** Once a second. */
@@ -36,10 +38,18 @@ export function planStart(p: StartParams): SessionPlan {
       : {}),
   };
   const preset = p.preset ?? (p.text === undefined ? 'quickstart' : undefined);
-  const config = parseRunText(p.text ?? '{}', p.file ?? 'the run file', { ...(preset ? { preset } : {}), ...over }),
+  const notes: string[] = [];
+  const config = parseRunText(
+      p.text ?? '{}',
+      p.file ?? 'the run file',
+      { ...(preset ? { preset } : {}), ...over },
+      (note) => {
+        notes.push(note);
+      },
+    ),
     store = resolve(p.base, config.store.dir);
   const run = id<RunId>(newRunId(store, config.name, config.seed, new Date()));
-  return { config: locatePools(config, [store, p.base]), run, dir: join(store, run), resume: false };
+  return { config: locatePools(config, [store, p.base]), run, dir: join(store, run), resume: false, notes };
 }
 
 /** The rest of a run that is over; `minutes` is its whole budget, what it has used included. */
@@ -89,6 +99,7 @@ export class RunSession {
     };
     const training = await openRun({ ...plan, entry: o.entry, reporter, signal: stop.signal, now: now.signal });
     const session = new RunSession(plan, training, stop, now, o);
+    for (const note of plan.notes ?? []) o.note(note);
     return session;
   }
 

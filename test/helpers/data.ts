@@ -15,7 +15,7 @@ import type {
   TaskId,
   Trajectory,
 } from '../../runtime/domain/index.js';
-import { defaultDataConfig } from '../../runtime/data/config.js';
+import { parseRunFile } from '../../runtime/config/index.js';
 import type { DataConfig } from '../../runtime/data/config.js';
 import { DataManager } from '../../runtime/data/dataManager.js';
 import type { DataManagerOptions } from '../../runtime/data/dataManager.js';
@@ -24,10 +24,30 @@ import type { RolloutOrder } from '../../runtime/data/types.js';
 export const familyIds = ['alpha', 'beta', 'gamma'].map((f) => id<FamilyId>(f));
 export const taskOf = (f: FamilyId, seed: number): TaskId => id<TaskId>(`${f}#${seed}`);
 
+/** Options a test starts from; each test says what it is about. */
+export const baseDataConfig: DataConfig = {
+  ...parseRunFile({}).curation,
+  dynamicRollouts: { enabled: true, max: 8, threshold: 0.6, window: 32 },
+  dynamicLength: { enabled: true, global: 30, floor: 3, slack: 2, exploreShare: 0.1, window: 0 },
+  highEntropy: { enabled: true, keep: 0.8 },
+  groupFilter: { enabled: true, maxSize: 8, minSize: 2 },
+  pool: {
+    enabled: true,
+    from: [],
+    addSuccesses: true,
+    selection: 'shortest',
+    reuseCap: 8,
+    maxAge: 50,
+    maxPerFamily: 16,
+  },
+  staleness: { enabled: true, eta: 2, perUpdate: 64 },
+  planner: { seed: 0, planner: 'shuffle', uncertainty: 1, pilot: 0, retries: 2 },
+};
+
 type Deep<T> = { readonly [K in keyof T]?: Partial<T[K]> };
 export function dataConfig(o: Deep<DataConfig> = {}): DataConfig {
-  const keys = Object.keys(defaultDataConfig) as (keyof DataConfig)[];
-  return Object.fromEntries(keys.map((k) => [k, { ...defaultDataConfig[k], ...o[k] }])) as unknown as DataConfig;
+  const keys = Object.keys(baseDataConfig) as (keyof DataConfig)[];
+  return Object.fromEntries(keys.map((k) => [k, { ...baseDataConfig[k], ...o[k] }])) as unknown as DataConfig;
 }
 
 export function managerOptions(

@@ -17,7 +17,7 @@ const r = random(seed);
 const config = dataConfig({
   dynamicRollouts: { max: 4 },
   staleness: { eta: 2, perUpdate: 16 },
-  planner: { maxRetries: 1 },
+  planner: { retries: 1 },
 });
 const dm = await DataManager.open(
   managerOptions(dir, config, { index: { file }, journal: { segmentBytes: 40_000 }, snapshotMs: 20 }),

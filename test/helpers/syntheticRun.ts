@@ -11,7 +11,7 @@ import {
   type Step,
   type TaskId,
 } from '../../runtime/domain/index.js';
-import type { RunEvent } from '../../runtime/data/events.js';
+import type { JournalEvent } from '../../runtime/data/events.js';
 import { RunStore } from '../../runtime/data/store/runStore.js';
 
 /** What the journal of a synthetic run says of one rollout. */
@@ -81,7 +81,7 @@ export async function writeSyntheticRun(dir: string, o: SyntheticOptions): Promi
     },
   });
   const pending: Promise<unknown>[] = [];
-  const say = (e: RunEvent): void => {
+  const say = (e: JournalEvent): void => {
     events++;
     pending.push(store.append(e));
   };

@@ -9,7 +9,7 @@ import { LanesView } from '../ui/lanes.js';
 import { button, progress } from '../ui/toolkit.js';
 import { t } from '../ui/words.js';
 import { bannersOf } from './banners.js';
-import { CurationView } from './curationView.js';
+import { CurationPart } from './curationView.js';
 import { Failures } from './failures.js';
 import { Feed } from './feed.js';
 import { Figures } from './figures.js';
@@ -58,7 +58,7 @@ export class App {
   readonly #main = h('main', { class: 'sections' });
   readonly #spoken = h('div', { class: 'sr-only', role: 'status' });
   readonly #success: SuccessView;
-  readonly #curation: CurationView;
+  readonly #curation: CurationPart;
   readonly #lanes: LanesView;
   readonly #ledger = new LedgerView();
   readonly #failures: Failures;
@@ -92,7 +92,7 @@ export class App {
       this.#keep({ success });
       if (other) this.#feed.windowChanged();
     });
-    this.#curation = new CurationView(this.#painter, this.#kept.family, (family) => this.#keep({ family }));
+    this.#curation = new CurationPart(this.#painter, this.#kept.family, (family) => this.#keep({ family }));
     this.#lanes = new LanesView({
       // Thousands of spans: twice a second is enough to follow them.
       painter: new Painter(500),

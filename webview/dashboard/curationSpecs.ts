@@ -1,13 +1,15 @@
-/** The charts of curation as data, from the model. Pure. */
-import type { CurationView, Histogram, Series } from '../../runtime/protocol/types.js';
+/** The charts of curation as data, from what each mechanism says of itself. Pure. */
+import type { ChartUnit, CurationChart, CurationChartData, Histogram } from '../../runtime/protocol/types.js';
 import { binPosition, type Cell } from '../ui/chartMath.js';
-import type { ChartSeries, ChartSpec } from '../ui/chartSpec.js';
-import { t } from '../ui/words.js';
-import { clock, count, decimal, percent } from './format.js';
+import type { ChartSeries, ChartSpec, Mark } from '../ui/chartSpec.js';
+import { fromDaemon, t } from '../ui/words.js';
+import { count, decimal, percent } from './format.js';
 import type { Model } from './model.js';
 import { originOf, timeAxis } from './specs.js';
 
-type Groups = CurationView['groups'];
+type Data<F extends CurationChartData['form']> = Extract<CurationChartData, { form: F }>;
+type Families = Data<'families'>['families'];
+
 export interface Spread {
   readonly at: number[];
   readonly mean: number[];
@@ -15,11 +17,11 @@ export interface Spread {
   readonly high: number[];
 }
 /** Mean, least and most over the families of the value each has at that moment, at most `points` moments. */
-export function spreadOver(groups: Groups, pick: 'size' | 'cap', points = 400): Spread {
-  const moves = groups
-    .flatMap((g, f) => g.at.map((at, i) => ({ at, f, value: g[pick][i]! })))
+export function spreadOver(families: Families, points = 400): Spread {
+  const moves = families
+    .flatMap((g, f) => g.at.map((at, i) => ({ at, f, value: g.value[i]! })))
     .sort((a, b) => a.at - b.at);
-  const now = new Array<number | undefined>(groups.length).fill(undefined),
+  const now = new Array<number | undefined>(families.length).fill(undefined),
     out: Spread = { at: [], mean: [], low: [], high: [] },
     every = Math.max(1, Math.ceil(moves.length / points));
   moves.forEach((m, i) => {
@@ -34,63 +36,70 @@ export function spreadOver(groups: Groups, pick: 'size' | 'cap', points = 400): 
   return out;
 }
 
-/** N or the length cap over time: of all tasks as mean and range, or of one. */
-export function groupsSpec(m: Model, pick: 'size' | 'cap', family?: string): ChartSpec {
-  const groups = m.curation?.groups ?? [],
-    origin = originOf(m),
-    one = groups.find((g) => g.family === family),
-    s = spreadOver(groups, pick),
-    what = pick === 'size' ? t('Rollouts per group (N)') : t('Length cap');
-  const series: ChartSeries[] =
-    s.at.length === 0
-      ? []
-      : [
-          {
-            kind: 'line',
-            label: t('mean over tasks, with range'),
-            hue: 'blue',
-            x: s.at.map((t) => t - origin),
-            y: s.mean,
-            low: s.low,
-            high: s.high,
-            width: 2,
-          },
-        ];
+const formats: Readonly<Record<ChartUnit, (v: number) => string>> = {
+  count,
+  share: (v) => percent(v),
+  decimal,
+};
+const oneDigit = (v: number | undefined): string => decimal(v === undefined ? undefined : Number(v.toFixed(1)));
+
+/** Families that a chart of the view can show by themselves. */
+export const familiesOf = (charts: readonly CurationChart[]): string[] =>
+  [...new Set(charts.flatMap((c) => (c.data.form === 'families' ? c.data.families.map((f) => f.family) : [])))].sort();
+
+/** A chart that a mechanism described; `family`: the one to show beside all, where the chart has families. */
+export function curationSpec(m: Model, chart: CurationChart, family?: string): ChartSpec {
+  switch (chart.data.form) {
+    case 'families':
+      return familiesSpec(m, chart, chart.data, family);
+    case 'series':
+      return seriesSpec(m, chart, chart.data);
+    case 'histogram':
+      return histogramSpec(chart, chart.data);
+    case 'bars':
+      return barsSpec(chart, chart.data);
+  }
+}
+
+/** A value of each family over time: of all as mean and range, and of one. */
+function familiesSpec(m: Model, { words }: CurationChart, data: Data<'families'>, family?: string): ChartSpec {
+  const origin = originOf(m),
+    one = data.families.find((g) => g.family === family),
+    s = spreadOver(data.families),
+    i = s.mean.length - 1,
+    mine = one?.value.at(-1),
+    series: ChartSeries[] = [];
+  if (i >= 0)
+    series.push({
+      kind: 'line',
+      label: fromDaemon(words.label),
+      hue: 'blue',
+      x: s.at.map((at) => at - origin),
+      y: s.mean,
+      low: s.low,
+      high: s.high,
+      width: 2,
+    });
   if (one && one.at.length > 0)
     series.push({
       kind: 'steps',
       label: one.family,
       hue: 'orange',
-      x: one.at.map((t) => t - origin),
-      y: one[pick],
+      x: one.at.map((at) => at - origin),
+      y: one.value,
       width: 2,
       dash: [6, 3],
     });
-  const i = s.mean.length - 1,
-    mine = one?.[pick].at(-1),
-    figures = (): (string | number)[] => [
-      what,
-      decimal(s.mean[0]),
-      decimal(Number(s.mean[i]!.toFixed(1))),
-      s.low[i]!,
-      s.high[i]!,
-    ];
+  const summary =
+    i < 0
+      ? fromDaemon(words.empty)
+      : fromDaemon(words.summary, decimal(s.mean[0]), oneDigit(s.mean[i]), s.low[i]!, s.high[i]!);
   return {
     x: timeAxis(),
-    y: { format: (v) => decimal(Number(v.toFixed(1))), floor: 0, integers: true },
+    y: { format: oneDigit, floor: 0, integers: true },
     series,
-    empty: t('No group has been opened yet.'),
-    summary:
-      i < 0
-        ? t('{0}: no group yet.', what)
-        : [
-            pick === 'size'
-              ? t('{0}: mean {1} rollouts at first, {2} now, between {3} and {4} over the tasks.', ...figures())
-              : t('{0}: mean {1} steps at first, {2} now, between {3} and {4} over the tasks.', ...figures()),
-            mine === undefined ? '' : t('{0}: {1} now.', one!.family, mine),
-          ]
-            .filter(Boolean)
-            .join(' '),
+    empty: fromDaemon(words.empty),
+    summary: mine === undefined ? summary : `${summary} ${t('{0}: {1} now.', one!.family, mine)}`,
   };
 }
 
@@ -107,44 +116,89 @@ export function shareBelow(h: Histogram, value: number): number {
   );
 }
 
-export function entropySpec(m: Model): ChartSpec {
-  const h = m.curation?.entropy ?? { edges: [], counts: [] },
-    threshold = m.curation?.threshold,
-    n = total(h);
+function histogramSpec({ words, unit }: CurationChart, h: Data<'histogram'>): ChartSpec {
+  const n = total(h),
+    format = formats[unit],
+    { mark } = h,
+    marks: Mark[] = mark
+      ? [
+          {
+            axis: 'x',
+            at: binPosition(h.edges, mark.at),
+            label: fromDaemon(mark.label, format(mark.at)),
+            hue: 'orange',
+          },
+        ]
+      : [];
   return {
-    x: { kind: 'bins', label: t('mean token entropy of a step, nats'), edges: h.edges, format: decimal, tick: decimal },
+    x: { kind: 'bins', label: fromDaemon(words.label), edges: h.edges, format, tick: format },
     y: { format: count, floor: 0, integers: true },
-    series: n > 0 ? [bars(h, t('steps'))] : [],
-    marks:
-      threshold === undefined
-        ? []
-        : [
-            {
-              axis: 'x',
-              at: binPosition(h.edges, threshold),
-              label: t('20 % threshold {0}', decimal(threshold)),
-              hue: 'orange',
-            },
-          ],
+    series: n > 0 ? [bars(h, fromDaemon(words.label))] : [],
+    marks,
     summary: [
-      t(
-        'Entropy of {0} steps of the newest rollouts, from {1} to {2} nats.',
-        count(n),
-        decimal(h.edges[0]),
-        decimal(h.edges.at(-1)),
-      ),
-      threshold === undefined
-        ? ''
-        : t(
-            'Threshold of the last group: {0}; about {1} of these steps lie below it and would be dropped.',
-            decimal(threshold),
-            percent(shareBelow(h, threshold)),
-          ),
+      fromDaemon(words.summary, count(n), format(h.edges[0] ?? 0), format(h.edges.at(-1) ?? 0)),
+      mark?.summary ? fromDaemon(mark.summary, format(mark.at), percent(shareBelow(h, mark.at))) : '',
     ]
       .filter(Boolean)
       .join(' '),
-    empty: t('No step has been decided yet.'),
+    empty: fromDaemon(words.empty),
   };
+}
+
+function barsSpec({ words }: CurationChart, { counts }: Data<'bars'>): ChartSpec {
+  const n = counts.reduce((a, b) => a + b, 0),
+    mean = counts.reduce((a, c, i) => a + c * i, 0) / Math.max(1, n),
+    label = fromDaemon(words.label);
+  return {
+    x: { kind: 'bins', label, names: counts.map((_, i) => String(i)), format: String, tick: String },
+    y: { format: count, floor: 0, integers: true },
+    series: n > 0 ? [{ kind: 'bars', label, hue: 'blue', x: counts.map((_, i) => i + 0.5), y: counts }] : [],
+    summary: fromDaemon(
+      words.summary,
+      count(n),
+      decimal(Number(mean.toFixed(2))),
+      counts.findLastIndex((c) => c > 0),
+    ),
+    empty: fromDaemon(words.empty),
+  };
+}
+
+function seriesSpec(m: Model, { words, unit }: CurationChart, data: Data<'series'>): ChartSpec {
+  const origin = originOf(m),
+    format = formats[unit],
+    { at, mark } = data,
+    value = data.meanOf === undefined ? data.value : rollingMean(data.value, data.meanOf),
+    y: readonly Cell[] = value,
+    marks: Mark[] = mark
+      ? [{ axis: 'y', at: mark.at, label: fromDaemon(mark.label, format(mark.at)), hue: 'orange' }]
+      : [];
+  return {
+    x: timeAxis(),
+    y: { format, floor: 0, ceil: data.ceil },
+    series:
+      at.length === 0
+        ? []
+        : [
+            {
+              kind: data.sum ? 'steps' : 'line',
+              label: fromDaemon(words.label),
+              hue: 'blue',
+              x: at.map((time) => time - origin),
+              y,
+            },
+          ],
+    marks,
+    summary: fromDaemon(words.summary, format(value.at(-1) ?? 0)),
+    empty: fromDaemon(words.empty),
+  };
+}
+/** Mean of each value and up to n - 1 before it. */
+export function rollingMean(values: readonly number[], n: number): number[] {
+  let sum = 0;
+  return values.map((v, i) => {
+    sum += v - (i >= n ? values[i - n]! : 0);
+    return sum / Math.min(n, i + 1);
+  });
 }
 export function tisSpec(m: Model): ChartSpec {
   const h = m.curation?.tis,
@@ -167,94 +221,5 @@ export function tisSpec(m: Model): ChartSpec {
       percent(n > 0 ? top / n : 0),
     ),
     empty: t('No update yet.'),
-  };
-}
-export function stalenessSpec(m: Model): ChartSpec {
-  const rows = [...(m.curation?.staleness ?? [])].sort((a, b) => a.lag - b.lag),
-    most = rows.at(-1)?.lag ?? 0,
-    counts = Array.from(
-      { length: rows.length ? most + 1 : 0 },
-      (_, lag) => rows.find((r) => r.lag === lag)?.rollouts ?? 0,
-    ),
-    n = counts.reduce((a, b) => a + b, 0);
-  return {
-    x: {
-      kind: 'bins',
-      label: t('updates behind when trained'),
-      names: counts.map((_, i) => String(i)),
-      format: String,
-      tick: String,
-    },
-    y: { format: count, floor: 0, integers: true },
-    series:
-      n > 0 ? [{ kind: 'bars', label: t('rollouts'), hue: 'blue', x: counts.map((_, i) => i + 0.5), y: counts }] : [],
-    summary: t(
-      'Staleness of {0} trained rollouts: mean {1}, at most {2} updates behind.',
-      count(n),
-      decimal(Number((counts.reduce((a, c, lag) => a + c * lag, 0) / Math.max(1, n)).toFixed(2))),
-      most,
-    ),
-    empty: t('Nothing trained yet.'),
-  };
-}
-function seriesSpec(
-  m: Model,
-  s: Series | undefined,
-  o: {
-    readonly label: string;
-    readonly title: string;
-    readonly kind: 'line' | 'steps';
-    readonly format: (v: number) => string;
-    readonly ceil?: number;
-    readonly empty: string;
-    readonly mark?: { readonly at: number; readonly label: string };
-  },
-): ChartSpec {
-  const origin = originOf(m),
-    y = (s?.value ?? []) as readonly Cell[],
-    at = s?.at ?? [];
-  return {
-    x: timeAxis(),
-    y: { format: o.format, floor: 0, ceil: o.ceil },
-    series: at.length === 0 ? [] : [{ kind: o.kind, label: o.label, hue: 'blue', x: at.map((t) => t - origin), y }],
-    marks: o.mark ? [{ axis: 'y', at: o.mark.at, label: o.mark.label, hue: 'orange' }] : [],
-    summary: t('{0}: {1} at {2}.', o.title, o.format(s?.value.at(-1) ?? 0), clock((at.at(-1) ?? origin) - origin)),
-    empty: o.empty,
-  };
-}
-/** Mean of each value and up to n - 1 before it. */
-export function rollingMean(values: readonly number[], n: number): number[] {
-  let sum = 0;
-  return values.map((v, i) => {
-    sum += v - (i >= n ? values[i - n]! : 0);
-    return sum / Math.min(n, i + 1);
-  });
-}
-const keptOver = 20;
-export const keptSpec = (m: Model): ChartSpec =>
-  seriesSpec(m, m.curation && { ...m.curation.keptSeries, value: rollingMean(m.curation.keptSeries.value, keptOver) }, {
-    label: t('mean of {0} groups', keptOver),
-    title: t('Share of steps kept'),
-    kind: 'line',
-    format: (v) => percent(v),
-    ceil: 1,
-    empty: t('No group formed yet.'),
-    mark: { at: 0.8, label: t('top 80 %') },
-  });
-/** The series is a running sum. */
-export function injectionsSpec(m: Model): ChartSpec {
-  const s = m.curation?.injections;
-  return {
-    ...seriesSpec(m, s, {
-      label: t('successes added'),
-      title: t('Pool injections'),
-      kind: 'steps',
-      format: count,
-      empty: t('No group of failures needed help yet.'),
-    }),
-    summary: t(
-      'Pool injections: {0} times every rollout of a group failed and an earlier success was added.',
-      count(s?.value.at(-1) ?? 0),
-    ),
   };
 }

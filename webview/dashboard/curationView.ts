@@ -1,14 +1,15 @@
 /**
- * What became of the data on its way to the trainer: group sizes and caps, entropy mask, pool, importance weights,
- * staleness.
+ * What became of the data on its way to the trainer: what each curation mechanism shows of itself, importance weights,
+ * corrections.
  */
+import type { CurationChart } from '../../runtime/protocol/types.js';
 import type { Chart } from '../ui/chart.js';
 import type { Painter } from '../ui/chartPainter.js';
 import type { ChartSpec } from '../ui/chartSpec.js';
 import { h, replace } from '../ui/dom.js';
 import { dropdown } from '../ui/toolkit.js';
-import { t } from '../ui/words.js';
-import { entropySpec, groupsSpec, injectionsSpec, keptSpec, stalenessSpec, tisSpec } from './curationSpecs.js';
+import { fromDaemon, t } from '../ui/words.js';
+import { curationSpec, familiesOf, tisSpec } from './curationSpecs.js';
 import { shortFamily } from './format.js';
 import type { Model } from './model.js';
 import { titledChart } from './parts.js';
@@ -20,104 +21,92 @@ interface Part {
   readonly spec: (m: Model) => ChartSpec;
   readonly of: 'curation' | 'series';
 }
-export class CurationView {
+const chartsOf = (m: Model): readonly CurationChart[] => m.curation?.charts ?? [];
+const overTime = (c: CurationChart): boolean => c.data.form === 'families' || c.data.form === 'series';
+
+export class CurationPart {
   readonly element: HTMLElement;
-  readonly #charts: readonly Part[];
+  readonly #painter: Painter;
+  /** Of the mechanisms, by the charts they describe; made when these are known. */
+  #described: readonly Part[] = [];
+  #describedIds = '';
+  /** Of the trainer's corrections. */
+  readonly #corrections: readonly Part[];
   readonly #pick = h('div', { class: 'pick' });
+  readonly #charts = h('div', { class: 'charts' });
   readonly #chosen: (family: string | undefined) => void;
   #family: string | undefined;
   #families = '';
   #m: Model | undefined;
 
   constructor(painter: Painter, family: string | undefined, chosen: (family: string | undefined) => void) {
+    this.#painter = painter;
     this.#family = family;
     this.#chosen = chosen;
-    const make = (
-      title: string,
-      says: string,
-      of: 'curation' | 'series',
-      spec: (m: Model) => ChartSpec,
-      timed = true,
-    ): Part => ({ chart: titledChart({ title, says, painter, ...(timed ? { sync: 'run' } : {}) }), spec, of });
-    this.#charts = [
-      make(
-        t('Rollouts per group (N)'),
-        t(
-          'Dynamic rollout number: a task that succeeds often gets fewer rollouts, down from 8, because most of them would teach nothing.',
-        ),
-        'curation',
-        (m) => groupsSpec(m, 'size', this.#family),
-      ),
-      make(
-        t('Length cap'),
-        t(
-          'Dynamic trajectory length: the longest success of a task so far plus a little slack. Longer rollouts of it would almost surely fail.',
-        ),
-        'curation',
-        (m) => groupsSpec(m, 'cap', this.#family),
-      ),
-      make(
-        t('Step entropy'),
-        t(
-          'Mean token entropy of each step of the newest rollouts. Steps below the 20th percentile of their group are not trained: there the policy did not hesitate. Bars are steps; bins are as wide as their edges say.',
-        ),
-        'curation',
-        entropySpec,
-        false,
-      ),
-      make(
-        t('Share of steps kept'),
-        t('Steps that were trained, of all steps of the groups formed.'),
-        'curation',
-        keptSpec,
-      ),
-      make(
-        t('Pool injections'),
-        t('Groups in which every rollout failed and an earlier success was added, running sum.'),
-        'curation',
-        injectionsSpec,
-      ),
-      make(
-        t('Importance weight histogram'),
-        t(
-          'Truncated importance weights of the tokens of the newest updates: probability under the trained policy over that under the one that acted, cut at the cap.',
-        ),
-        'curation',
-        tisSpec,
-        false,
-      ),
-      make(
-        t('Staleness'),
-        t('How many updates the policy had moved on when a rollout was trained. Admission keeps it below the bound.'),
-        'curation',
-        stalenessSpec,
-        false,
-      ),
-      ...correctionCharts.map((c) => make(c.title, c.says, 'series', (m) => metricSpec(m, c))),
+    this.#corrections = [
+      {
+        chart: titledChart({
+          title: t('Importance weight histogram'),
+          says: t(
+            'Truncated importance weights of the tokens of the newest updates: probability under the trained policy over that under the one that acted, cut at the cap.',
+          ),
+          painter,
+        }),
+        spec: tisSpec,
+        of: 'curation',
+      },
+      ...correctionCharts.map((c): Part => ({
+        chart: titledChart({ title: c.title, says: c.says, painter, sync: 'run' }),
+        spec: (m) => metricSpec(m, c),
+        of: 'series',
+      })),
     ];
-    this.element = h(
-      'div',
-      null,
-      this.#pick,
-      h(
-        'div',
-        { class: 'charts' },
-        this.#charts.map((c) => c.chart.element),
-      ),
-    );
+    this.#show();
+    this.element = h('div', null, this.#pick, this.#charts);
   }
   render(m: Model, old: Model | undefined): void {
     this.#m = m;
     const changed = { curation: !old || m.curation !== old.curation, series: !old || m.series !== old.series },
-      moved = m.detail?.summary.createdAt !== old?.detail?.summary.createdAt;
+      moved = m.detail?.summary.createdAt !== old?.detail?.summary.createdAt,
+      added = changed.curation && this.#describe(m);
     if (changed.curation) this.#picker(m);
-    for (const c of this.#charts) if (changed[c.of] || moved) c.chart.update(c.spec(m));
+    for (const c of this.#described) if (changed.curation || moved || added) c.chart.update(c.spec(m));
+    for (const c of this.#corrections) if (changed[c.of] || moved) c.chart.update(c.spec(m));
   }
   retheme(): void {
-    for (const c of this.#charts) c.chart.retheme();
+    for (const c of [...this.#described, ...this.#corrections]) c.chart.retheme();
+  }
+
+  /** Makes a chart for each that the daemon describes; they differ only between runs of different versions. */
+  #describe(m: Model): boolean {
+    const charts = chartsOf(m),
+      ids = charts.map((c) => c.id).join(' ');
+    if (ids === this.#describedIds) return false;
+    this.#describedIds = ids;
+    this.#described = charts.map((c): Part => ({
+      chart: titledChart({
+        title: fromDaemon(c.words.title),
+        says: fromDaemon(c.words.says),
+        painter: this.#painter,
+        ...(overTime(c) ? { sync: 'run' } : {}),
+      }),
+      spec: (now) => {
+        const newest = chartsOf(now).find((x) => x.id === c.id) ?? c;
+        return curationSpec(now, newest, this.#family);
+      },
+      of: 'curation',
+    }));
+    this.#show();
+    return true;
+  }
+  #show(): void {
+    replace(
+      this.#charts,
+      [...this.#described, ...this.#corrections].map((c) => c.chart.element),
+    );
   }
   #picker(m: Model): void {
-    const families = (m.curation?.groups ?? []).map((g) => g.family).sort(),
+    const families = familiesOf(chartsOf(m)),
       key = families.join('\n');
     if (key === this.#families) return;
     this.#families = key;
@@ -135,7 +124,7 @@ export class CurationView {
               (v) => {
                 this.#family = v === all ? undefined : v;
                 this.#chosen(this.#family);
-                if (this.#m) for (const c of this.#charts.slice(0, 2)) c.chart.update(c.spec(this.#m), true);
+                if (this.#m) for (const c of this.#described) c.chart.update(c.spec(this.#m), true);
               },
             ),
           ],

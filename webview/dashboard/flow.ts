@@ -1,5 +1,5 @@
 /** The ledger as a flow: where every generated rollout went. Pure; the sum is checked here, not believed. */
-import type { Ledger } from '../../runtime/protocol/types.js';
+import type { Ledger, RetireReason } from '../../runtime/protocol/types.js';
 import { t } from '../ui/words.js';
 
 export type FlowKind = 'trained' | 'flight' | 'retired';
@@ -29,7 +29,7 @@ const flight: Readonly<Record<string, readonly [string, string]>> = {
   grouped: [t('in a group, waiting for a batch'), t('Curated; the trainer takes it with the next batch.')],
   claimed: [t('in the batch being trained'), t('The trainer works on it now.')],
 };
-const reasons: Readonly<Record<string, readonly [string, string]>> = {
+const reasons: Readonly<Record<RetireReason, readonly [string, string]>> = {
   'no-variance': [
     t('all rewards of its group equal'),
     t(
@@ -83,7 +83,17 @@ export function ledgerFlow(l: Ledger): Flow {
       ...inFlight,
       ...Object.entries(l.retired)
         .sort((a, b) => b[1] - a[1])
-        .map(([r, n]) => entry(r, 'retired', reasons[r] ?? [r, t('Retired for this reason.')], n)),
+        .map(([r, n]) =>
+          entry(
+            r,
+            'retired',
+            (reasons as Readonly<Record<string, readonly [string, string] | undefined>>)[r] ?? [
+              r,
+              t('Retired for this reason.'),
+            ],
+            n,
+          ),
+        ),
     ].filter((p) => p.n > 0),
   };
 }

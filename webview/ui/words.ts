@@ -29,6 +29,8 @@ const page = (
   globalThis as { readonly document?: { getElementById(id: string): { readonly textContent: string | null } | null } }
 ).document;
 export const t = translator(readWords(page?.getElementById('ds-words')?.textContent));
+/** A text that came from the daemon, which marks it for translation (`message` in runtime/domain). */
+export const fromDaemon = t;
 
 /** A translated message with something of the page in the place of {0}; the rest as text. */
 export function around<N>(message: string, node: N): (string | N)[] {

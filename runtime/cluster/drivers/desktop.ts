@@ -1,4 +1,4 @@
-import type { Action, DesktopId, Frame, Size } from '../../domain/index.js';
+import type { Action, DesktopId, Frame, Size, ProviderKind } from '../../domain/index.js';
 import { StudioError, toRunError } from '../../domain/index.js';
 import { lost, type AgentClient } from '../agentClient.js';
 import type {
@@ -32,7 +32,7 @@ export interface ScreenReader {
 
 export interface SandboxOptions {
   readonly id: DesktopId;
-  readonly provider: 'local' | 'docker';
+  readonly provider: ProviderKind;
   readonly spec: DesktopSpec;
   readonly agent: AgentClient;
   readonly channels: Channels;
@@ -56,7 +56,7 @@ interface Session {
  */
 export class SandboxDesktop implements Desktop {
   readonly id: DesktopId;
-  readonly provider: 'local' | 'docker';
+  readonly provider: ProviderKind;
   readonly screen: Size;
   readonly spec: DesktopSpec;
   private readonly agent: AgentClient;

@@ -1,11 +1,11 @@
-import { StudioError } from '../../domain/index.js';
+import { StudioError, type ProviderChoice, type ProviderKind } from '../../domain/index.js';
 import type { DesktopProvider } from '../types.js';
 import { createDockerProvider, type DockerProviderOptions } from './docker.js';
 import { createLocalProvider, type LocalProviderOptions } from './local.js';
 
 export interface ProviderOptions {
   /** `auto`: Docker when an engine answers, else local sandboxes, else an error that says what to install. */
-  readonly provider: 'auto' | 'local' | 'docker';
+  readonly provider: ProviderChoice;
   readonly local?: LocalProviderOptions;
   readonly docker?: DockerProviderOptions;
 }
@@ -15,7 +15,7 @@ export interface ProviderOptions {
  * none.
  */
 export async function createProvider(o: ProviderOptions): Promise<DesktopProvider> {
-  const makers: Record<'docker' | 'local', () => DesktopProvider> = {
+  const makers: Record<ProviderKind, () => DesktopProvider> = {
     docker: () => createDockerProvider(o.docker),
     local: () => createLocalProvider(o.local),
   };

@@ -1,5 +1,7 @@
-import type { FamilyId } from '../../domain/index.js';
+import { message, type FamilyId } from '../../domain/index.js';
 import type { DynamicLengthConfig } from '../config.js';
+import { groupSeries } from './groupSeries.js';
+import type { Mechanism } from './mechanism.js';
 
 /**
  * Lengths (turns) of a family's successes, demonstrations included: a family with a demonstration starts from its
@@ -39,3 +41,23 @@ export function stepCap(longest: number | undefined, u: number, c: DynamicLength
   if (!c.enabled || longest === undefined || u < c.exploreShare) return global;
   return Math.min(global, Math.max(c.floor, longest + c.slack));
 }
+
+export const dynamicLength: Mechanism<'dynamicLength'> = {
+  plan: (plan, family, options) => ({ ...plan, cap: stepCap(family.longest, 1, options, family.limit) }),
+  charts: [
+    {
+      name: 'cap',
+      unit: 'count',
+      words: {
+        title: message('Length cap'),
+        says: message(
+          'Dynamic trajectory length: the longest success of a task so far plus a little slack. Longer rollouts of it would almost surely fail.',
+        ),
+        label: message('mean over tasks, with range'),
+        empty: message('No group has been opened yet.'),
+        summary: message('Length cap: mean {0} steps at first, {1} now, between {2} and {3} over the tasks.'),
+      },
+      read: (run) => groupSeries(run, 'cap'),
+    },
+  ],
+};

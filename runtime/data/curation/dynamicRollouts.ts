@@ -1,5 +1,13 @@
+import { message } from '../../domain/index.js';
 import type { DynamicRolloutsConfig } from '../config.js';
+import { groupSeries } from './groupSeries.js';
+import type { Mechanism } from './mechanism.js';
 import type { SuccessRate } from './successStats.js';
+
+/** A group of fewer has no baseline. */
+const MIN_SIZE = 2;
+/** With fewer outcomes than this, or than the window holds, the rate says nothing yet and N stays at `max`. */
+const MIN_OUTCOMES = 8;
 
 /**
  * Rollouts of the next group of a family (runtime/data/README.md#dynamic-rollout-number): `max` while the success rate
@@ -8,8 +16,31 @@ import type { SuccessRate } from './successStats.js';
  * .75->5 .80->4 .90->3 1.0->2.
  */
 export function groupSize(stats: Pick<SuccessRate, 'n' | 'rate'>, c: DynamicRolloutsConfig): number {
-  if (!c.enabled || stats.rate === undefined || stats.n < c.minRollouts || stats.rate < c.threshold) return c.max;
+  const known = stats.n >= Math.min(MIN_OUTCOMES, c.window);
+  if (!c.enabled || stats.rate === undefined || !known || stats.rate < c.threshold) return c.max;
   const n = (9 / stats.rate - 7) * (c.max / 8);
   // The addend keeps rates such as 3/5, whose quotient lands a rounding error under a whole number, on it.
-  return Math.min(c.max, Math.max(1, c.min, Math.floor(n + 1e-9)));
+  return Math.min(c.max, Math.max(MIN_SIZE, Math.floor(n + 1e-9)));
 }
+
+export const dynamicRollouts: Mechanism<'dynamicRollouts'> = {
+  plan: (plan, family, options) => ({ ...plan, size: groupSize(family.successes, options) }),
+  charts: [
+    {
+      name: 'size',
+      unit: 'count',
+      words: {
+        title: message('Rollouts per group (N)'),
+        says: message(
+          'Dynamic rollout number: a task that succeeds often gets fewer rollouts, because most of them would teach nothing.',
+        ),
+        label: message('mean over tasks, with range'),
+        empty: message('No group has been opened yet.'),
+        summary: message(
+          'Rollouts per group (N): mean {0} rollouts at first, {1} now, between {2} and {3} over the tasks.',
+        ),
+      },
+      read: (run) => groupSeries(run, 'size'),
+    },
+  ],
+};

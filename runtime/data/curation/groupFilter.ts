@@ -1,5 +1,6 @@
 import type { Random } from '../../domain/index.js';
 import type { GroupFilterConfig } from '../config.js';
+import type { Mechanism } from './mechanism.js';
 
 /** Equal rewards give zero advantages: nothing to learn. */
 export const hasVariance = (rewards: readonly number[]): boolean =>
@@ -35,3 +36,28 @@ export function filterGroup(
   const chosen = [...must, ...order.filter((i) => !must.has(i))].slice(0, Math.max(c.maxSize, must.size));
   return { keep: chosen.sort((a, b) => a - b) };
 }
+
+/** Groups without variance go; larger ones are cut to what a batch takes. What is injected is never cut. */
+export const groupFilter: Mechanism<'groupFilter'> = {
+  curate: (group, options, { random }) => {
+    const { members } = group,
+      injected = members.flatMap((m, i) => (m.injected ? [i] : []));
+    const filtered = filterGroup(
+      members.map((m) => m.reward),
+      options,
+      random,
+      injected,
+    );
+    if ('drop' in filtered) return { ...group, dropped: filtered.drop };
+    const stay = new Set(filtered.keep);
+    return {
+      ...group,
+      members: members.filter((_, i) => stay.has(i)),
+      retired: [
+        ...group.retired,
+        ...members.flatMap((m, i) => (stay.has(i) ? [] : [{ rollout: m.trajectory.id, reason: 'trimmed' as const }])),
+      ],
+    };
+  },
+  charts: [],
+};

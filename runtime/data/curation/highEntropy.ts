@@ -1,5 +1,6 @@
-import { quantile, type Step, type Trajectory } from '../../domain/index.js';
+import { message, quantile, type Step, type Trajectory } from '../../domain/index.js';
 import type { HighEntropyConfig } from '../config.js';
+import { numbers, type Mechanism } from './mechanism.js';
 
 /**
  * H_t: mean entropy of the step's real tokens; undefined where the policy did not act, which leaves no trace
@@ -11,18 +12,6 @@ export function stepEntropy(step: Pick<Step, 'tokens'> & Partial<Pick<Step, 'ori
   let sum = 0;
   for (const x of h) sum += x;
   return sum / h.length;
-}
-
-/**
- * Which values to keep: those >= the quantile of the given ones. Absent values (padding, no trace) are never kept nor
- * counted. Exported for the published vectors (runtime/trainer/README.md#test-vectors).
- */
-export function highEntropyMask(values: readonly (number | undefined)[], q: number): boolean[] {
-  const threshold = quantile(
-    values.filter((v) => v !== undefined),
-    q,
-  );
-  return values.map((v) => v !== undefined && threshold !== undefined && atLeast(v, threshold));
 }
 
 /** Interpolating between equal values can land a rounding error above them; ties are kept. */
@@ -47,7 +36,7 @@ export function selectHighEntropy(
   const threshold = c.enabled
     ? quantile(
         entropies.flat().filter((v) => v !== undefined),
-        c.quantile,
+        1 - c.keep,
       )
     : undefined;
   return {
@@ -55,3 +44,87 @@ export function selectHighEntropy(
     threshold,
   };
 }
+
+/** Rollouts whose steps the entropy chart shows, newest first. */
+const SHOWN_ROLLOUTS = 200;
+
+export const highEntropy: Mechanism<'highEntropy'> = {
+  curate: (group, options) => {
+    const { keep, threshold } = selectHighEntropy(
+      group.members.map((m) => m.trajectory),
+      options,
+    );
+    return {
+      ...group,
+      members: group.members.map((m, i) => ({ ...m, keep: m.keep.map((k, j) => k && keep[i]![j]!) })),
+      ...(threshold === undefined ? {} : { threshold }),
+    };
+  },
+  charts: [
+    {
+      name: 'entropy',
+      unit: 'decimal',
+      words: {
+        title: message('Step entropy'),
+        says: message(
+          'Mean token entropy of each step of the newest rollouts. Steps below the threshold of their group are not trained (curation.highEntropy): there the policy did not hesitate. Bars are steps; bins are as wide as their edges say.',
+        ),
+        label: message('mean token entropy of a step, nats'),
+        empty: message('No step has been decided yet.'),
+        summary: message('Entropy of {0} steps of the newest rollouts, from {1} to {2} nats.'),
+      },
+      read: async (run) => {
+        const [[values], [last]] = await Promise.all([
+          run.index.columns(
+            `SELECT s.entropy FROM steps s WHERE s.entropy IS NOT NULL AND s.rollout IN (SELECT id FROM rollouts WHERE provenance = 'rollout' AND outcome IS NOT NULL ORDER BY ended_at DESC LIMIT ${SHOWN_ROLLOUTS})`,
+          ),
+          run.index.query(
+            'SELECT threshold FROM groups WHERE threshold IS NOT NULL ORDER BY closed_at DESC LIMIT 1',
+            [],
+          ),
+        ]);
+        const threshold = last?.['threshold'];
+        return {
+          form: 'values',
+          values: numbers(values),
+          ...(typeof threshold === 'number'
+            ? {
+                mark: {
+                  at: threshold,
+                  label: message('threshold {0}'),
+                  summary: message(
+                    'Threshold of the last group: {0}; about {1} of these steps lie below it and would be dropped.',
+                  ),
+                },
+              }
+            : {}),
+        };
+      },
+    },
+    {
+      name: 'kept',
+      unit: 'share',
+      words: {
+        title: message('Share of steps kept'),
+        says: message('Steps that were trained, of all steps of the groups formed.'),
+        label: message('mean of 20 groups'),
+        empty: message('No group formed yet.'),
+        summary: message('Share of steps kept: {0} now.'),
+      },
+      read: async (run, { keep }) => {
+        const [at, kept, seen] = await run.index.columns(
+          'SELECT g.closed_at, SUM(r.kept), SUM(r.steps) FROM rollouts r JOIN groups g ON g.id = r.grp WHERE r.kept IS NOT NULL GROUP BY g.id ORDER BY g.closed_at',
+        );
+        const all = numbers(seen);
+        return {
+          form: 'series',
+          at: numbers(at),
+          value: numbers(kept).map((k, i) => k / Math.max(1, all[i]!)),
+          meanOf: 20,
+          ceil: 1,
+          mark: { at: keep, label: message('kept by entropy: {0}') },
+        };
+      },
+    },
+  ],
+};

@@ -1,5 +1,14 @@
-import type { FamilyId, PolicyVersion, RolloutId, TaskId } from '../../domain/index.js';
+import {
+  message,
+  rewardOf,
+  type FamilyId,
+  type PolicyVersion,
+  type RolloutId,
+  type TaskId,
+  type ProvenanceKind,
+} from '../../domain/index.js';
 import type { PoolConfig } from '../config.js';
+import { numbers, type Mechanism } from './mechanism.js';
 
 /** A stored success as the selection sees it. */
 export interface PoolEntry {
@@ -7,7 +16,7 @@ export interface PoolEntry {
   readonly task: TaskId;
   readonly family: FamilyId;
   readonly steps: number;
-  readonly provenance: 'rollout' | 'probe' | 'oracle' | 'human' | 'imported';
+  readonly provenance: ProvenanceKind;
   /** Version that acted, for policy successes. */
   readonly version?: PolicyVersion;
   /** Action types in order, e.g. ['click', 'type', 'finished']: what novelty compares. */
@@ -28,6 +37,10 @@ export interface PoolEntry {
   readonly override?: string;
 }
 
+/** Injected as often as it may be. */
+export const atReuseCap = (e: Pick<PoolEntry, 'uses'>, c: Pick<PoolConfig, 'reuseCap'>): boolean =>
+  c.reuseCap > 0 && e.uses >= c.reuseCap;
+
 /**
  * Why an entry may not be injected now: switched off, at the reuse cap, or, for policy successes, made by a policy too
  * old. Undefined when it may.
@@ -35,10 +48,10 @@ export interface PoolEntry {
 export function unusable(
   e: Pick<PoolEntry, 'enabled' | 'uses' | 'version'>,
   version: PolicyVersion,
-  c: Pick<PoolConfig, 'maxUses' | 'maxAge'>,
+  c: Pick<PoolConfig, 'reuseCap' | 'maxAge'>,
 ): 'off' | 'used up' | 'aged' | undefined {
   if (!e.enabled) return 'off';
-  if (e.uses >= c.maxUses) return 'used up';
+  if (atReuseCap(e, c)) return 'used up';
   return c.maxAge > 0 && e.version !== undefined && version - e.version > c.maxAge ? 'aged' : undefined;
 }
 export const usable = (e: PoolEntry, version: PolicyVersion, c: PoolConfig): boolean =>
@@ -66,7 +79,7 @@ export function choosePoolEntry(
     .sort((a, b) => b.lastUsed - a.lastUsed)
     .slice(0, 4);
   const score = (e: PoolEntry): readonly number[] => {
-    switch (c.select) {
+    switch (c.selection) {
       case 'shortest':
         return [-e.steps, -e.uses, e.added];
       case 'newest':
@@ -110,3 +123,51 @@ export function oldestFailure(members: readonly { readonly success: boolean; rea
   });
   return best;
 }
+
+/** One pool success joins a group of failures, in the place of the oldest of them. */
+export const poolInjection: Mechanism<'pool'> = {
+  curate: (group, options, { inject }) => {
+    const { members } = group;
+    if (!options.enabled || members.some((m) => m.trajectory.outcome.kind === 'success')) return group;
+    const trajectory = inject();
+    if (!trajectory) return group;
+    // A lone failure stays: without it the success would have nothing to differ from.
+    const out =
+        members.length > 1
+          ? members[oldestFailure(members.map((m) => ({ success: false, endedAt: m.trajectory.endedAt })))]
+          : undefined,
+      joined = { trajectory, injected: true, reward: rewardOf(trajectory), keep: trajectory.steps.map(() => true) };
+    return {
+      ...group,
+      members: [...members.filter((m) => m !== out), joined],
+      retired: out ? [...group.retired, { rollout: out.trajectory.id, reason: 'replaced' }] : group.retired,
+    };
+  },
+  charts: [
+    {
+      name: 'injections',
+      unit: 'count',
+      words: {
+        title: message('Pool injections'),
+        says: message('Groups in which every rollout failed and an earlier success was added, running sum.'),
+        label: message('successes added'),
+        empty: message('No group of failures needed help yet.'),
+        summary: message(
+          'Pool injections: {0} times every rollout of a group failed and an earlier success was added.',
+        ),
+      },
+      read: async (run) => {
+        const [at, injected] = await run.index.columns(
+          'SELECT closed_at, injected FROM groups WHERE injected > 0 ORDER BY closed_at',
+        );
+        let sum = 0;
+        return {
+          form: 'series',
+          at: numbers(at),
+          value: numbers(injected).map((n) => (sum += n)),
+          sum: true,
+        };
+      },
+    },
+  ],
+};

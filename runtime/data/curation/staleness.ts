@@ -1,4 +1,5 @@
-import type { PolicyVersion } from '../../domain/index.js';
+import { message, type PolicyVersion } from '../../domain/index.js';
+import type { Mechanism } from './mechanism.js';
 
 export interface AdmissionInput {
   readonly maxConcurrent: number;
@@ -48,3 +49,36 @@ export function leavesRoom(
 ): boolean {
   return [...oldest].sort((a, b) => a - b).every((v, k) => v + o.eta >= o.version + Math.floor(k / o.perUpdate));
 }
+
+/** Batches whose rollouts the chart counts, newest first. */
+const SHOWN_BATCHES = 200;
+
+/** Acts on admission and on claims (DataManager.capacity, ages.ts). */
+export const staleness: Mechanism<'staleness'> = {
+  charts: [
+    {
+      name: 'lag',
+      unit: 'count',
+      words: {
+        title: message('Staleness'),
+        says: message(
+          'How many updates the policy had moved on when a rollout was trained. Admission keeps it below the bound.',
+        ),
+        label: message('updates behind when trained'),
+        empty: message('Nothing trained yet.'),
+        summary: message('Staleness of {0} trained rollouts: mean {1}, at most {2} updates behind.'),
+      },
+      read: async (run) => {
+        const rows = await run.index.query(
+            `SELECT position FROM events WHERE type = 'batch.claimed' ORDER BY seq DESC LIMIT ${SHOWN_BATCHES}`,
+            [],
+          ),
+          claimed = await Promise.all(rows.map((r) => run.at(Number(r['position'])))),
+          lags = claimed.flatMap((e) => e?.lags ?? []);
+        const counts = new Array<number>(lags.length > 0 ? Math.max(...lags) + 1 : 0).fill(0);
+        for (const lag of lags) counts[lag]!++;
+        return { form: 'bars', counts };
+      },
+    },
+  ],
+};

@@ -1,7 +1,7 @@
 import { watch } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { RunEvent, StoredEvent } from '../events.js';
+import type { JournalEvent, StoredEvent } from '../events.js';
 import { positionOf, segmentName, segments } from './journalReader.js';
 import type { JournalEntry, JournalPosition, ReadOptions } from './journalReader.js';
 
@@ -65,7 +65,7 @@ export async function* follow(
 }
 
 export const storedEvent = (e: JournalEntry): StoredEvent =>
-  ({ ...(e.event() as RunEvent & { at: number }), seq: e.seq }) as StoredEvent;
+  ({ ...(e.event() as JournalEvent & { at: number }), seq: e.seq }) as StoredEvent;
 
 /** End of what another process has written so far; a record half written there is simply not read yet. */
 export async function journalEnd(dir: string): Promise<JournalPosition> {

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import initSqlJs from 'sql.js';
 import type { Database, SqlJsStatic, SqlValue } from 'sql.js';
-import type { RunEvent, StoredEvent } from '../events.js';
+import type { JournalEvent, StoredEvent } from '../events.js';
 import { crc32 } from './crc32.js';
 import { syncDir } from './journal.js';
 import { readJournal } from './journalReader.js';
@@ -110,7 +110,7 @@ export class IndexEngine {
       try {
         for (const entry of batch)
           this.#writer.apply(
-            { ...(entry.event() as RunEvent & { at: number }), seq: entry.seq } as StoredEvent,
+            { ...(entry.event() as JournalEvent & { at: number }), seq: entry.seq } as StoredEvent,
             entry.position,
           );
         this.#writer.setMeta('position', position);

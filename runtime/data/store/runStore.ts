@@ -3,7 +3,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StudioError } from '../../domain/index.js';
 import type { ProcessEntry, RolloutId, RunId, Step, Trajectory } from '../../domain/index.js';
-import type { EventOf, RunEvent, StoredEvent } from '../events.js';
+import type { EventOf, JournalEvent, StoredEvent } from '../events.js';
 import type { FrameStore } from '../types.js';
 import { follow, storedEvent } from './follow.js';
 import type { Followed } from './follow.js';
@@ -111,18 +111,18 @@ export class RunReader {
   }
 
   /** One record by its journal position (the index's `position` columns). */
-  async at(position: JournalPosition): Promise<(RunEvent & { readonly at: number }) | undefined> {
+  async at(position: JournalPosition): Promise<(JournalEvent & { readonly at: number }) | undefined> {
     const segment = segmentOf(position);
     let file = this.#files.get(segment);
     if (!file) {
       file = open(join(runPaths(this.dir).journal, segmentName(segment)), 'r');
       this.#files.set(segment, file);
     }
-    return (await readRecord(await file, byteOf(position))) as (RunEvent & { at: number }) | undefined;
+    return (await readRecord(await file, byteOf(position))) as (JournalEvent & { at: number }) | undefined;
   }
 
   /** The newest event of a type (steps and activity are not listed by type); undefined when there is none. */
-  async latest<T extends Exclude<RunEvent['type'], 'rollout.step' | 'activity'>>(
+  async latest<T extends Exclude<JournalEvent['type'], 'rollout.step' | 'activity'>>(
     type: T,
   ): Promise<(EventOf<T> & { readonly at: number }) | undefined> {
     const [row] = await this.index.query('SELECT position FROM events WHERE type = ? ORDER BY seq DESC LIMIT 1', [
@@ -226,7 +226,7 @@ export class RunStore extends RunReader {
     dir: string,
     o: RunStoreOptions & { readonly create?: Omit<RunMeta, 'format'> },
     each?: (e: StoredEvent) => void,
-    skip: readonly RunEvent['type'][] = [],
+    skip: readonly JournalEvent['type'][] = [],
   ): Promise<RunStore> {
     const p = runPaths(dir);
     await mkdir(dir, { recursive: true }).catch((e: unknown) => {
@@ -275,7 +275,7 @@ export class RunStore extends RunReader {
   }
 
   /** Resolves with the stored event once it is on disk. Order of calls is order in the journal. */
-  async append<E extends RunEvent>(e: E): Promise<E & { seq: number; at: number }> {
+  async append<E extends JournalEvent>(e: E): Promise<E & { seq: number; at: number }> {
     const at = this.#now(),
       { seq } = await this.#journal.append({ ...e, at });
     return { ...e, at, seq };

@@ -24,7 +24,7 @@ import type {
 
 import type { Command, FromTrainer, Reply, ToTrainer, WireBatch } from './messages.js';
 import type { LearnerProgress } from './learner.js';
-import { TRAINER_DEFAULTS, type TrainerOptions } from './options.js';
+import { TRAINER_CONSTANTS, type RunFileOptions, type TrainerConstants } from './options.js';
 
 /** States per message: four screens serialise in well under a millisecond each. */
 const STATES_PER_MESSAGE = 4;
@@ -36,7 +36,7 @@ const ROLE: ProcessRole = '__trainer';
 export interface TrainerSetup {
   readonly entry: ProcessEntry;
   readonly spec: EmbeddedPolicySpec;
-  readonly options?: Partial<TrainerOptions>;
+  readonly options: RunFileOptions & Partial<TrainerConstants>;
   /** Checkpoints are folders in here, `v000012` and so on. */
   readonly dir: string;
   readonly seed: number;
@@ -114,7 +114,7 @@ class NativeTrainer implements TrainerEngine {
   async start(): Promise<void> {
     const { spec, dir, seed, options } = this.#setup;
     await this.#serial(() =>
-      this.#command({ kind: 'start', spec, dir, seed, options: { ...TRAINER_DEFAULTS, ...options } }),
+      this.#command({ kind: 'start', spec, dir, seed, options: { ...TRAINER_CONSTANTS, ...options } }),
     );
   }
   async update(b: TrainBatch): Promise<UpdateReport> {

@@ -8,7 +8,7 @@ import {
 } from '../../domain/index.js';
 import type { ImitateOptions, ReadingScreen, ReadOptions, ReadReport, UpdateReport } from '../types.js';
 import { augment, neighbourChoices } from './augment.js';
-import { correctionMetrics, tisSequence } from '../objective/corrections.js';
+import { correctionMetrics, sequenceRatio } from '../objective/corrections.js';
 import { TOKENS, type GradVariant } from './model/lossGraph.js';
 import { policyModel, type PolicyModel } from './model/policyGraph.js';
 import { Optimizer, type OptimizerState } from './optimizer.js';
@@ -40,7 +40,7 @@ type OnProgress = (p: LearnerProgress) => void;
  * learned.
  */
 const IMITATION: { readonly variant: GradVariant; readonly temperature: number } = {
-  variant: { objective: 'ppo', correction: 'none', fresh: true, reference: false },
+  variant: { algorithm: 'ppo', tis: false, fresh: true, reference: false },
   temperature: 1,
 };
 /** A lesson reports the losses of this last share of its steps: what was reached, not what it took. */
@@ -122,8 +122,8 @@ export class Learner {
       size = o.minibatchStates > 0 ? o.minibatchStates : Math.max(1, states.length),
       perEpoch = Math.ceil(states.length / size);
     const variant: GradVariant = {
-      objective: o.objective,
-      correction: o.correction,
+      algorithm: o.algorithm,
+      tis: o.tis.enabled,
       // With one optimizer step in all, the policy before the update is the one of its only forward pass.
       fresh: Math.max(b.epochs, b.reuse?.epochs ?? 0) * perEpoch === 1,
       reference: o.klBeta > 0,
@@ -155,7 +155,7 @@ export class Learner {
   ): Promise<{ readonly loss: number; readonly lr: number }> {
     const o = this.options,
       lr = o.lr * lrScale * Math.min(1, (this.#updateSteps + 1) / Math.max(1, o.warmup));
-    applyLossWeights(states, o.imitationCoefficient, o.entropyCoefficient);
+    applyLossWeights(states, o.imitationCoef, o.entropyBonus);
     const done = await this.#optimizer.step(states, variant, lr, this.#rng);
     if (variant.fresh) for (const p of states) for (const s of p.slots) s.old.set(s.now);
     if (done.applied) this.#updateSteps++;
@@ -209,7 +209,7 @@ export class Learner {
 
   /**
    * Reading lessons: find each of a screen's words. Only eyes, word table and `find` learn. The screens stay for later
-   * steps (`readingCoefficient`). An interrupted one keeps and reports what it has learned.
+   * steps (`readingCoef`). An interrupted one keeps and reports what it has learned.
    */
   async read(screens: readonly ReadingScreen[], r: ReadOptions, onProgress?: OnProgress): Promise<ReadReport> {
     const start = this.#now(),
@@ -287,7 +287,7 @@ const worthAnotherPass = (b: TrainBatch, epoch: number, states: readonly PackedS
 function reuseEss(states: readonly PackedState[]): number {
   const weights = states.flatMap((p) =>
     p.slots.flatMap((s) =>
-      s.term === 'policy' ? [tisSequence(s.now.subarray(0, s.tokens), s.old.subarray(0, s.tokens), Infinity)] : [],
+      s.term === 'policy' ? [sequenceRatio(s.now.subarray(0, s.tokens), s.old.subarray(0, s.tokens))] : [],
     ),
   );
   return correctionMetrics(weights, 1).ess;

@@ -70,7 +70,7 @@ export class Optimizer {
     await Promise.all([...new Set([this.#sessions.many, this.#sessions.one])].map((s) => s.release()));
   }
 
-  /** From now on every step mixes in lessons on these screens, by `readingCoefficient`. */
+  /** From now on every step mixes in lessons on these screens, by `readingCoef`. */
   keepScreens(screens: readonly ReadingScreen[], shift: number): void {
     this.#screens = screens;
     this.#shift = shift;
@@ -108,11 +108,11 @@ export class Optimizer {
       });
       this.#unpack(micro, out.logprobs!.data as Float32Array, out.entropy!.data as Float32Array, 'now');
     }
-    if (this.#screens.length > 0 && this.#options.readingCoefficient > 0) {
+    if (this.#screens.length > 0 && this.#options.readingCoef > 0) {
       const picked = Array.from({ length: many.batch }, () =>
         lesson(this.#model.spec, rng.pick(this.#screens), this.#shift, rng),
       );
-      ({ gradient } = await this.#read(picked, this.#options.readingCoefficient / targetCells(picked), gradient));
+      ({ gradient } = await this.#read(picked, this.#options.readingCoef / targetCells(picked), gradient));
     }
     return { parts, ...(await this.#adamW(gradient, lr)) };
   }
@@ -214,9 +214,7 @@ const lossParams = (o: TrainerOptions, temperature: number): Record<(typeof LOSS
   epsLow: o.epsLow,
   epsHigh: o.epsHigh,
   dualClip: o.dualClip,
-  tisCap: o.tisCap,
-  bandLow: o.icePopBand[0],
-  bandHigh: o.icePopBand[1],
+  tisCap: o.tis.cap,
   klBeta: o.klBeta,
   temperature,
 });

@@ -110,21 +110,16 @@ export function packSamples(samples: readonly StepSample[], slots: number): Pack
  * Token weights of one optimizer step: weight / sum of weights / number of tokens ("seq-mean-token-mean"); entropy by
  * each state's share.
  */
-export function applyLossWeights(
-  states: readonly PackedState[],
-  imitationCoefficient: number,
-  entropyCoefficient: number,
-): void {
+export function applyLossWeights(states: readonly PackedState[], imitationCoef: number, entropyBonus: number): void {
   const all = states.flatMap((p) => p.slots);
   const norm = all.reduce((s, x) => s + x.weight, 0) || 1;
   for (const s of all)
     for (let t = 0; t < s.tokens; t++) {
       const w = s.weight / norm / s.tokens;
       s.policy[t] = s.term === 'policy' ? w : 0;
-      s.imitation[t] = s.term === 'imitation' ? w * (s.coefficient ?? imitationCoefficient) : 0;
+      s.imitation[t] = s.term === 'imitation' ? w * (s.coefficient ?? imitationCoef) : 0;
     }
   // Demonstrations are not explored: the bonus counts policy samples only.
   for (const p of states)
-    p.entropyWeight =
-      (entropyCoefficient * p.slots.reduce((s, x) => s + (x.term === 'policy' ? x.weight : 0), 0)) / norm;
+    p.entropyWeight = (entropyBonus * p.slots.reduce((s, x) => s + (x.term === 'policy' ? x.weight : 0), 0)) / norm;
 }

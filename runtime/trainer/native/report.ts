@@ -1,5 +1,5 @@
 import type { PolicyVersion } from '../../domain/index.js';
-import { correctionMetrics, HISTOGRAM_BINS, icePop, tisSequence, tisToken } from '../objective/corrections.js';
+import { correctionMetrics, HISTOGRAM_BINS, tisToken } from '../objective/corrections.js';
 import { k1, k3, klTerm } from '../objective/kl.js';
 import { clipState, gspoRatio, MAX_LOG_RATIO, ratioOf } from '../objective/policyLoss.js';
 import type { UpdateReport } from '../types.js';
@@ -62,7 +62,7 @@ export class ReportBuilder {
     const o = this.#o,
       band = { low: o.epsLow, high: o.epsHigh };
     const whole =
-      o.objective === 'gspo' ? gspoRatio(s.now.subarray(0, s.tokens), s.old.subarray(0, s.tokens)) : undefined;
+      o.algorithm === 'gspo' ? gspoRatio(s.now.subarray(0, s.tokens), s.old.subarray(0, s.tokens)) : undefined;
     for (let t = 0; t < s.tokens; t++) {
       const r = whole ?? ratioOf(s.now[t]!, s.old[t]!);
       this.#ratios++;
@@ -85,9 +85,7 @@ export class ReportBuilder {
     batch?: number,
   ): UpdateReport {
     const { weights, sampleWeights, kl1, kl3, tokens } = againstRollouts(this.#o, states, batch),
-      dropping = this.#o.correction === 'icepop',
-      cap = dropping ? this.#o.icePopBand[1] : this.#o.tisCap,
-      tis = correctionMetrics(weights, cap, dropping ? (w) => w === 0 : undefined);
+      tis = correctionMetrics(weights, this.#o.tis.cap);
     const done = Math.max(1, this.#steps - this.#skipped),
       per = (x: number, n: number): number => (n === 0 ? 0 : x / n);
     return {
@@ -132,7 +130,10 @@ interface AgainstRollouts {
   readonly tokens: number;
 }
 
-/** The policy before the update against the one that rolled out, over all tokens with known rollout log-probs. */
+/**
+ * The policy before the update against the one that rolled out, over all tokens with known rollout log-probs
+ * (runtime/trainer/README.md#truncated-importance-sampling).
+ */
 function againstRollouts(
   o: TrainerOptions,
   states: readonly PackedState[],
@@ -152,7 +153,7 @@ function againstRollouts(
         continue;
       }
       const old = s.old.subarray(0, s.tokens),
-        own = importanceWeights(o, old, s.rollout);
+        own = tisToken(old, s.rollout, o.tis.cap);
       weights.push(...own);
       if (sampleWeights) sampleWeights[s.sample] = own.reduce((a, w) => a + w, 0) / own.length;
       for (let t = 0; t < s.tokens; t++) {
@@ -163,11 +164,4 @@ function againstRollouts(
       }
     }
   return { weights, sampleWeights, kl1, kl3, tokens };
-}
-
-/** Per token (runtime/trainer/README.md#truncated-importance-sampling and its variants). */
-function importanceWeights(o: TrainerOptions, old: Float32Array, rollout: ArrayLike<number>): number[] {
-  if (o.correction === 'icepop') return icePop(old, rollout, ...o.icePopBand);
-  if (o.correction === 'sequence') return new Array<number>(old.length).fill(tisSequence(old, rollout, o.tisCap));
-  return tisToken(old, rollout, o.tisCap);
 }

@@ -63,7 +63,7 @@ export class Sessions {
   }
   grad(v: GradVariant, feeds: Feeds): Promise<Ort.InferenceSession.OnnxValueMapType> {
     return this.run(
-      `grad-${v.objective}-${v.correction}${v.fresh ? '-fresh' : ''}${v.reference ? '-ref' : ''}`,
+      `grad-${v.algorithm}${v.tis ? '-tis' : ''}${v.fresh ? '-fresh' : ''}${v.reference ? '-ref' : ''}`,
       () => gradGraph(this.model, this.batch, this.slots, v),
       feeds,
     );

@@ -11,21 +11,14 @@ const importance = (logRatio: number): number => Math.exp(clamp(logRatio, -MAX_L
 export const tisToken = (old: ArrayLike<number>, rollout: ArrayLike<number>, cap: number): number[] =>
   Array.from(old, (o, i) => Math.min(importance(o - rollout[i]!), cap));
 
-/** min(product of old/rollout, cap): one weight for the whole step. */
-export const tisSequence = (old: ArrayLike<number>, rollout: ArrayLike<number>, cap: number): number =>
-  Math.min(importance(Array.from(old).reduce((s, o, i) => s + o - rollout[i]!, 0)), cap);
-
-/** old/rollout inside the band, else 0. */
-export const icePop = (old: ArrayLike<number>, rollout: ArrayLike<number>, low: number, high: number): number[] =>
-  Array.from(old, (o, i) => {
-    const w = importance(o - rollout[i]!);
-    return w < low || w > high ? 0 : w;
-  });
+/** Product of now/old over a step's tokens: how far the policy moved on the whole step. */
+export const sequenceRatio = (now: ArrayLike<number>, old: ArrayLike<number>): number =>
+  importance(Array.from(now).reduce((s, x, i) => s + x - old[i]!, 0));
 
 export interface CorrectionMetrics {
   readonly n: number;
   readonly mean: number;
-  /** Share of weights at the cap (truncation) or set to 0 (IcePop). */
+  /** Share of weights at the cap. */
   readonly bounded: number;
   /** Effective sample size / n: (sum w)^2 / (n sum w^2); 1 = all weights equal. */
   readonly ess: number;
@@ -34,11 +27,7 @@ export interface CorrectionMetrics {
 }
 export const HISTOGRAM_BINS = 20;
 
-export function correctionMetrics(
-  weights: readonly number[],
-  cap: number,
-  isBounded: (w: number) => boolean = (w) => w >= cap,
-): CorrectionMetrics {
+export function correctionMetrics(weights: readonly number[], cap: number): CorrectionMetrics {
   const histogram = new Array<number>(HISTOGRAM_BINS).fill(0);
   let s = 0,
     s2 = 0,
@@ -46,7 +35,7 @@ export function correctionMetrics(
   for (const w of weights) {
     s += w;
     s2 += w * w;
-    if (isBounded(w)) bounded++;
+    if (w >= cap) bounded++;
     histogram[Math.min(HISTOGRAM_BINS - 1, Math.floor((w / cap) * HISTOGRAM_BINS))]!++;
   }
   const n = weights.length;

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { activities, headOf, type RunEvent, type StepExtra } from '../../../runtime/data/events.js';
+import { headOf, type JournalEvent, type StepExtra } from '../../../runtime/data/events.js';
 import { schemaVersion } from '../../../runtime/data/store/indexSchema.js';
 import { RunStore } from '../../../runtime/data/store/runStore.js';
 import {
@@ -24,6 +24,7 @@ import {
   type Step,
   type TaskId,
   type Trajectory,
+  activities,
 } from '../../../runtime/domain/index.js';
 
 /** A day of training of six desktops, written through the store as a run writes it. */
@@ -92,7 +93,7 @@ async function write(dir: string, longRollout: string): Promise<void> {
     r = random('cockpit');
   // Order of calls is order in the journal; waiting once in a while keeps memory small and the writes long.
   let waiting: Promise<unknown>[] = [];
-  const put = (e: RunEvent): void => {
+  const put = (e: JournalEvent): void => {
     waiting.push(store.append(e));
   };
   const flush = async (): Promise<void> => {
@@ -257,7 +258,7 @@ async function write(dir: string, longRollout: string): Promise<void> {
 const mean = (xs: Float32Array): number => xs.reduce((a, b) => a + b, 0) / xs.length;
 
 function update(
-  put: (e: RunEvent) => void,
+  put: (e: JournalEvent) => void,
   groups: readonly { group: GroupId; rollouts: RolloutId[]; trajectories: readonly Trajectory[] }[],
   policy: PolicyVersion,
   r: Random,
@@ -324,7 +325,7 @@ function update(
 }
 
 /** What one desktop did during a rollout: a reset, then four spans a step. */
-function lanes(lane: string, rollout: RolloutId, t0: number, steps: number, policy: PolicyVersion): RunEvent {
+function lanes(lane: string, rollout: RolloutId, t0: number, steps: number, policy: PolicyVersion): JournalEvent {
   const parts: readonly [(typeof activities)[number], number][] = [
     ['observe', 20],
     ['decide', 90],

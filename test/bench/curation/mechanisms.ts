@@ -62,8 +62,8 @@ export const MECHANISMS: readonly Mechanism[] = [
     name: 'decided',
     label: 'groups stop when decided',
     ours: true,
-    on: { curation: { probe: 4 } },
-    off: { curation: { probe: 0 } },
+    on: { curation: { pilot: 4 } },
+    off: { curation: { pilot: 0 } },
   },
   {
     name: 'reuse',

@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import type { RunFile } from '../../../runtime/config/index.js';
 import { parseRunFile } from '../../../runtime/config/index.js';
 import { RunReader } from '../../../runtime/data/store/runStore.js';
-import { statusLine, type RunStatus } from '../../../runtime/run/live.js';
+import { statusLine, type RunProgress } from '../../../runtime/run/live.js';
 import { RunMeter, type RunMeasure } from './runMeasure.js';
 
 /** One training run of an experiment, made by the production runtime in a process of its own. */
@@ -167,7 +167,7 @@ export class Lab {
    * Runs the runtime; the last words of its standard error when it failed. A group of its own: Ctrl-C reaches it once,
    * from here.
    */
-  #child(args: readonly string[], onStatus: (s: RunStatus) => void): Promise<string | undefined> {
+  #child(args: readonly string[], onStatus: (s: RunProgress) => void): Promise<string | undefined> {
     return new Promise((done) => {
       const child = spawn(process.execPath, ['--enable-source-maps', this.#o.runtime, ...args], {
         stdio: ['ignore', 'pipe', 'pipe'],
@@ -187,7 +187,7 @@ export class Lab {
         const lines = (rest + t).split('\n');
         rest = lines.pop()!;
         for (const l of lines) {
-          let o: ({ type?: string; text?: string } & RunStatus) | undefined;
+          let o: ({ type?: string; text?: string } & RunProgress) | undefined;
           try {
             o = JSON.parse(l) as typeof o;
           } catch {

@@ -1,5 +1,6 @@
-import type { RunEvent } from '../../../runtime/data/events.js';
-import { activities, isError } from '../../../runtime/data/events.js';
+import { activities } from '../../../runtime/domain/index.js';
+import type { JournalEvent } from '../../../runtime/data/events.js';
+import { isError } from '../../../runtime/data/events.js';
 import { wilson } from '../../../runtime/domain/wilson.js';
 import { bounds } from '../../../runtime/run/bounds.js';
 
@@ -140,7 +141,7 @@ export class RunMeter {
     this.#o = o;
   }
 
-  add(e: RunEvent & { readonly at: number }): void {
+  add(e: JournalEvent & { readonly at: number }): void {
     switch (e.type) {
       case 'eval':
         this.#evals.push({
@@ -231,7 +232,7 @@ export class RunMeter {
     }
   }
 
-  #ended(h: Extract<RunEvent, { type: 'trajectory.recorded' }>['head']): void {
+  #ended(h: Extract<JournalEvent, { type: 'trajectory.recorded' }>['head']): void {
     const s = this.#steps.get(h.id);
     this.#steps.delete(h.id);
     if (h.provenance.kind !== 'rollout') return;

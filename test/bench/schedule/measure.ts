@@ -1,7 +1,7 @@
 import type { DesktopId, PolicyVersion, RolloutId } from '../../../runtime/domain/index.js';
 import type { ClaimedBatch } from '../../../runtime/data/claims.js';
 import type { EventSink } from '../../../runtime/data/commits.js';
-import type { RunEvent } from '../../../runtime/data/events.js';
+import type { JournalEvent } from '../../../runtime/data/events.js';
 import { isError } from '../../../runtime/data/events.js';
 import type { ModelPoolEvent, SchedulerEvent } from '../../../runtime/rollout/types.js';
 import type { ModelPool } from '../../../runtime/rollout/modelPool.js';
@@ -73,7 +73,7 @@ export class Measure implements EventSink {
     this.#minServing = w.replicas;
   }
 
-  append(e: RunEvent): Promise<void> {
+  append(e: JournalEvent): Promise<void> {
     if (e.type === 'trajectory.recorded' && e.head.provenance.kind === 'rollout') {
       if (isError(e.head.outcome)) this.resolved.error++;
       else this.#lengths.set(e.head.id, e.head.steps);

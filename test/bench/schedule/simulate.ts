@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { id } from '../../../runtime/domain/index.js';
 import type { ReplicaId, RolloutId } from '../../../runtime/domain/index.js';
-import { defaultDataConfig } from '../../../runtime/data/config.js';
+import { baseDataConfig } from '../../helpers/data.js';
 import type { DataConfig } from '../../../runtime/data/config.js';
 import { DataManager } from '../../../runtime/data/dataManager.js';
 import type { DataStats } from '../../../runtime/data/dataStats.js';
@@ -53,20 +53,20 @@ export interface Simulation {
  * tasks.
  */
 export function dataConfigOf(w: Workload, a: Arrangement, seed: number): DataConfig {
-  const d = defaultDataConfig;
+  const d = baseDataConfig;
   const c: DataConfig = {
     ...d,
-    dynamicRollouts: { ...d.dynamicRollouts, max: w.rollouts, min: 2 },
+    dynamicRollouts: { ...d.dynamicRollouts, max: w.rollouts },
     dynamicLength: { ...d.dynamicLength, global: w.cap, window: 64 },
     groupFilter: { ...d.groupFilter, maxSize: w.rollouts },
     pool: { ...d.pool, maxAge: 0 },
     staleness: { enabled: true, eta: w.eta, perUpdate: w.batchGroups * w.rollouts, groupsPerUpdate: w.batchGroups },
-    planner: { ...d.planner, seed, order: 'variance', power: 3 },
+    planner: { ...d.planner, seed, planner: 'variance', uncertainty: 3 },
   };
   const published: DataConfig = {
     ...c,
     staleness: { enabled: true, eta: 1_000_000, perUpdate: w.batchGroups * w.rollouts, maxLag: 1 },
-    planner: { ...c.planner, order: 'passes' },
+    planner: { ...c.planner, planner: 'shuffle' },
   };
   return a.data ? a.data(a.published ? published : c) : a.published ? published : c;
 }

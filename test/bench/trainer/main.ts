@@ -7,7 +7,7 @@ import { gemm } from '../../../runtime/trainer/native/graph/linear.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
 import { gradGraph } from '../../../runtime/trainer/native/model/lossGraph.js';
 import { policyGraph, policyModel } from '../../../runtime/trainer/native/model/policyGraph.js';
-import { TRAINER_DEFAULTS } from '../../../runtime/trainer/native/options.js';
+import { baseTrainerOptions } from '../../helpers/trainerOptions.js';
 import { packSamples, applyLossWeights } from '../../../runtime/trainer/native/packing.js';
 import { loadOrt, Sessions } from '../../../runtime/trainer/native/sessions.js';
 import { bar, benchArgs, finish, summary, type Bar } from '../lib/report.js';
@@ -27,7 +27,7 @@ const THREADS = 1,
   GEMM = 1024,
   GEMMS = 10,
   ROUNDS = quick ? 5 : 15;
-const o = { ...TRAINER_DEFAULTS, threads: THREADS };
+const o = { ...baseTrainerOptions, threads: THREADS };
 const time = async (f: () => Promise<unknown>): Promise<number> => {
   const t = performance.now();
   await f();
@@ -63,7 +63,7 @@ let peer: TorchPeer | undefined;
 if ('python' in torch) {
   const states = packSamples(samples, o.slots),
     sessions = new Sessions(ort, model, STATES, o.slots, THREADS);
-  applyLossWeights(states, o.imitationCoefficient, o.entropyCoefficient);
+  applyLossWeights(states, o.imitationCoef, o.entropyBonus);
   writeProblem(
     dir,
     model,
@@ -72,9 +72,7 @@ if ('python' in torch) {
       epsLow: o.epsLow,
       epsHigh: o.epsHigh,
       dualClip: o.dualClip,
-      tisCap: o.tisCap,
-      bandLow: o.icePopBand[0],
-      bandHigh: o.icePopBand[1],
+      tisCap: o.tis.cap,
       klBeta: 0,
       temperature: 1,
     }),
@@ -88,8 +86,8 @@ const flops = {
   forward: policyGraph(model).gemmFlops(),
   update:
     gradGraph(model, o.microBatch, o.slots, {
-      objective: o.objective,
-      correction: o.correction,
+      algorithm: o.algorithm,
+      tis: o.tis.enabled,
       fresh: true,
       reference: false,
     }).gemmFlops() / o.microBatch,

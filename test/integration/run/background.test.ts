@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GLYPH_SPEC } from '../../../runtime/domain/index.js';
 import { createTrainer } from '../../../runtime/trainer/native/engine.js';
 import { ensureBundle, processTree } from './cli.js';
+import { runFileOptions } from '../../helpers/trainerOptions.js';
 
 let dir: string;
 beforeAll(async () => {
@@ -36,6 +37,7 @@ describe.skipIf(process.platform !== 'linux')('a child process', () => {
           spec: GLYPH_SPEC,
           dir: join(dir, String(background)),
           seed: 1,
+          options: runFileOptions({}),
         });
       try {
         const { pid } = processTree(process.pid).find((p) => p.what.includes('__trainer'))!;

@@ -9,7 +9,8 @@ import {
   type TrainBatch,
 } from '../../../runtime/domain/index.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
-import { TRAINER_DEFAULTS, type TrainerOptions } from '../../../runtime/trainer/native/options.js';
+import type { TrainerOptions } from '../../../runtime/trainer/native/options.js';
+import { baseTrainerOptions } from '../../helpers/trainerOptions.js';
 import { randomStates, TINY } from './lib.js';
 
 /**
@@ -50,7 +51,7 @@ async function thetaAfter(
 ): Promise<{ theta: Float32Array; before: Float32Array; states: number; samples: number }> {
   const l = await Learner.create(
     TINY,
-    { ...TRAINER_DEFAULTS, adamEpsilon: 10, lr: 1, warmup: 1, gradClip: 1e9, klBeta: 0.1, ...o },
+    { ...baseTrainerOptions, adamEpsilon: 10, lr: 1, warmup: 1, gradClip: 1e9, klBeta: 0.1, ...o },
     1,
   );
   const before = l.theta.slice(),

@@ -20,6 +20,7 @@ import { createTrainer, type TrainerSetup } from '../../../runtime/trainer/nativ
 import type { LearnerProgress } from '../../../runtime/trainer/native/learner.js';
 import { writePolicyGraph } from '../../../runtime/trainer/native/model/policyGraph.js';
 import type { TrainerEngine } from '../../../runtime/trainer/types.js';
+import { baseTrainerOptions } from '../../helpers/trainerOptions.js';
 import { trainerEntry } from '../../helpers/trainer.js';
 import { randomStates, TINY } from './lib.js';
 
@@ -73,14 +74,16 @@ describe('the trainer process', () => {
   afterAll(async () => {
     await rm(dir, { recursive: true, force: true });
   });
-  const start = async (o: Partial<TrainerSetup> & { name: string }): Promise<TrainerEngine> => {
+  const start = async (
+    o: Partial<Omit<TrainerSetup, 'options'>> & { name: string; options?: Partial<TrainerSetup['options']> },
+  ): Promise<TrainerEngine> => {
     const t = await createTrainer({
       entry,
       spec: TINY,
       seed: 1,
       dir: join(dir, o.name),
       ...o,
-      options: { lr: 3e-3, warmup: 1, imitateStates: 4, ...o.options },
+      options: { ...baseTrainerOptions, lr: 3e-3, warmup: 1, imitateStates: 4, ...o.options },
     });
     open.push(t);
     return t;

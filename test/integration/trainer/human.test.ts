@@ -8,7 +8,7 @@ import {
   type StepSample,
 } from '../../../runtime/domain/index.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
-import { TRAINER_DEFAULTS } from '../../../runtime/trainer/native/options.js';
+import { baseTrainerOptions } from '../../helpers/trainerOptions.js';
 import { randomStates, TINY } from './lib.js';
 
 /**
@@ -37,22 +37,18 @@ const sample = (i: number, o: Partial<StepSample>): StepSample => {
   };
 };
 const failures = Array.from({ length: 7 }, (_, i) => sample(i, { rolloutLogprobs: Float32Array.of(-1.2, -2) }));
-async function thetaAfter(
-  demonstrated: Partial<StepSample>,
-  imitationCoefficient: number,
-  epochs = 1,
-): Promise<Float32Array> {
+async function thetaAfter(demonstrated: Partial<StepSample>, imitationCoef: number, epochs = 1): Promise<Float32Array> {
   const l = await Learner.create(
     TINY,
     {
-      ...TRAINER_DEFAULTS,
+      ...baseTrainerOptions,
       adamEpsilon: 10,
       lr: 1,
       warmup: 1,
       gradClip: 1e9,
       klBeta: 0,
-      entropyCoefficient: 0,
-      imitationCoefficient,
+      entropyBonus: 0,
+      imitationCoef,
     },
     1,
   );

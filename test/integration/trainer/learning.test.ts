@@ -9,7 +9,7 @@ import {
 } from '../../../runtime/domain/index.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
 import { policyGraph } from '../../../runtime/trainer/native/model/policyGraph.js';
-import { TRAINER_DEFAULTS } from '../../../runtime/trainer/native/options.js';
+import { baseTrainerOptions } from '../../helpers/trainerOptions.js';
 import { groupAdvantages } from '../../../runtime/trainer/objective/advantages.js';
 import { loadOrt } from '../../../runtime/trainer/native/sessions.js';
 import { demonstration, glyphTask, hits, type GlyphTask } from '../../helpers/glyphScreens.js';
@@ -61,7 +61,7 @@ function logSoftmax(a: Float32Array): number[] {
 describe('learning', () => {
   it('imitates: from no hit to most hits on screens it has not seen', async () => {
     const rng = random('imitation'),
-      l = await Learner.create(SMALL, TRAINER_DEFAULTS, 1);
+      l = await Learner.create(SMALL, baseTrainerOptions, 1);
     const probe = Array.from({ length: 80 }, () => glyphTask(SMALL, rng, 1, WORDS));
     const hit = async (): Promise<number> => {
       const d = await decide(l, probe);
@@ -81,7 +81,7 @@ describe('learning', () => {
 
   it('learns from reward alone which action a word asks for', async () => {
     const rng = random('reward'),
-      l = await Learner.create(SMALL, { ...TRAINER_DEFAULTS, lr: 2e-3, warmup: 5, minibatchStates: 8 }, 1);
+      l = await Learner.create(SMALL, { ...baseTrainerOptions, lr: 2e-3, warmup: 5, minibatchStates: 8 }, 1);
     const rewards: number[] = [];
     for (let r = 0; r < 30; r++) {
       const tasks = Array.from({ length: 16 }, () => glyphTask(SMALL, rng, 2, WORDS)),

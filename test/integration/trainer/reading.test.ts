@@ -3,7 +3,7 @@ import * as ort from 'onnxruntime-node';
 import { random } from '../../../runtime/domain/index.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
 import { readGraph } from '../../../runtime/trainer/native/model/readGraph.js';
-import { TRAINER_DEFAULTS } from '../../../runtime/trainer/native/options.js';
+import { baseTrainerOptions } from '../../helpers/trainerOptions.js';
 import { f64, ints, relative, roughTheta, sessionOf, slope, TINY, tinyModel } from './lib.js';
 
 const B = 2,
@@ -53,7 +53,7 @@ describe('reading lessons', () => {
 
   it('teach where words stand: two patterns are told apart at any place', async () => {
     const rng = random('lessons'),
-      learner = await Learner.create(TINY, { ...TRAINER_DEFAULTS, imitateStates: 8 }, 1);
+      learner = await Learner.create(TINY, { ...baseTrainerOptions, imitateStates: 8 }, 1);
     // Word 1 is a bright bar, word 2 a dark one, each in a cell of its own.
     const screens = Array.from({ length: 64 }, () => {
       const [a, b] = rng.shuffle([0, 1, 2, 3, 4, 5, 6, 7]) as [number, number],

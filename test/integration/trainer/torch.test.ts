@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { GLYPH_SPEC } from '../../../runtime/domain/index.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
-import { TRAINER_DEFAULTS } from '../../../runtime/trainer/native/options.js';
+import { baseTrainerOptions } from '../../helpers/trainerOptions.js';
 import { packSamples, applyLossWeights } from '../../../runtime/trainer/native/packing.js';
 import { loadOrt, Sessions } from '../../../runtime/trainer/native/sessions.js';
 import { policySamples, writeProblem } from '../../bench/trainer/problem.js';
@@ -30,9 +30,9 @@ describe('one whole update against PyTorch autograd', () => {
     }
     const states = 3,
       o = {
-        ...TRAINER_DEFAULTS,
+        ...baseTrainerOptions,
         microBatch: states,
-        entropyCoefficient: 0.02,
+        entropyBonus: 0.02,
         temperature: 1.1,
         gradClip: 0.2,
         adamEpsilon: 1e-3,
@@ -48,14 +48,12 @@ describe('one whole update against PyTorch autograd', () => {
       before = learner.theta.slice();
     const packed = packSamples(samples, o.slots),
       sessions = new Sessions(await loadOrt(), learner.model, states, o.slots, 1);
-    applyLossWeights(packed, o.imitationCoefficient, o.entropyCoefficient);
+    applyLossWeights(packed, o.imitationCoef, o.entropyBonus);
     const feeds = sessions.pack(packed, {
       epsLow: o.epsLow,
       epsHigh: o.epsHigh,
       dualClip: o.dualClip,
-      tisCap: o.tisCap,
-      bandLow: o.icePopBand[0],
-      bandHigh: o.icePopBand[1],
+      tisCap: o.tis.cap,
       klBeta: 0,
       temperature: o.temperature,
     });
@@ -63,7 +61,7 @@ describe('one whole update against PyTorch autograd', () => {
     try {
       writeProblem(dir, learner.model, before, feeds, o, states);
       const ours = await sessions.grad(
-        { objective: 'ppo', correction: 'token', fresh: true, reference: false },
+        { algorithm: 'ppo', tis: true, fresh: true, reference: false },
         { ...feeds, theta: sessions.floats(before), accumulated: sessions.floats(new Float32Array(before.length)) },
       );
       await run(python, ['test/bench/trainer/torch_peer.py', dir, 'check']);

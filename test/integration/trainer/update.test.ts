@@ -3,8 +3,9 @@ import { random } from '../../../runtime/domain/index.js';
 import { ADAM_PARAMS, adamGraph } from '../../../runtime/trainer/native/model/adamGraph.js';
 import { gradGraph, LOSS_PARAMS, TOKENS, type GradVariant } from '../../../runtime/trainer/native/model/lossGraph.js';
 import { klTerm } from '../../../runtime/trainer/objective/kl.js';
-import { icePop, tisSequence, tisToken } from '../../../runtime/trainer/objective/corrections.js';
-import { cispo, dualClip, gspoRatio, ratioOf } from '../../../runtime/trainer/objective/policyLoss.js';
+import { tisToken } from '../../../runtime/trainer/objective/corrections.js';
+import { gspoRatio, ratioOf } from '../../../runtime/trainer/objective/policyLoss.js';
+import { cispo, dualClip } from '../../helpers/objectiveReference.js';
 import {
   choiceCount,
   f64,
@@ -33,8 +34,6 @@ const PARAM = {
   epsHigh: 0.28,
   dualClip: 1.6,
   tisCap: 0.9,
-  bandLow: 0.8,
-  bandHigh: 1.3,
   klBeta: 0.3,
   temperature: 1.25,
 };
@@ -130,7 +129,7 @@ async function compile(
 }
 /** Old log-probs a little off the present ones, so that some ratios leave the band and none sits on its edge. */
 async function withOld(d: Batch, states: ReturnType<typeof randomStates>, theta: Float64Array): Promise<void> {
-  const probe = await compile({ objective: 'ppo', correction: 'none', fresh: true, reference: false }, d, states);
+  const probe = await compile({ algorithm: 'ppo', tis: false, fresh: true, reference: false }, d, states);
   const { logprobs } = await probe.at(theta);
   const offsets = [0.1, -0.35, 0.5, -0.05, 0.4, -0.6];
   d.old = Array.from(logprobs, (x, i) => x + offsets[i % offsets.length]!);
@@ -152,22 +151,14 @@ function expected(v: GradVariant, d: Batch, logprobs: Float64Array): { policy: n
       roll = of(d.rollout),
       a = d.advantage[s]!;
     const known = d.corrected[s * TOKENS] === 1,
-      one = lp.map(() => 1);
-    const w =
-      !known || v.correction === 'none'
-        ? one
-        : v.correction === 'token'
-          ? tisToken(old, roll, PARAM.tisCap)
-          : v.correction === 'sequence'
-            ? one.map(() => tisSequence(old, roll, PARAM.tisCap))
-            : icePop(old, roll, PARAM.bandLow, PARAM.bandHigh);
+      w = known && v.tis ? tisToken(old, roll, PARAM.tisCap) : lp.map(() => 1);
     lp.forEach((x, t) => {
       const i = s * TOKENS + t,
-        r = v.objective === 'gspo' ? gspoRatio(lp, old) : ratioOf(x, old[t]!);
+        r = v.algorithm === 'gspo' ? gspoRatio(lp, old) : ratioOf(x, old[t]!);
       policy +=
         d.policyWeight[i]! *
         w[t]! *
-        (v.objective === 'cispo' ? cispo(r, a, x, band) : dualClip(r, a, band, PARAM.dualClip));
+        (v.algorithm === 'cispo' ? cispo(r, a, x, band) : dualClip(r, a, band, PARAM.dualClip));
       imitation -= d.imitationWeight[i]! * x;
       kl += d.policyWeight[i]! * klTerm(x, d.ref[i]!);
     });
@@ -175,17 +166,14 @@ function expected(v: GradVariant, d: Batch, logprobs: Float64Array): { policy: n
   return { policy, imitation, kl };
 }
 
-const objectives = ['ppo', 'gspo', 'cispo'] as const,
-  corrections = ['token', 'sequence', 'icepop', 'none'] as const;
+const algorithms = ['ppo', 'gspo', 'cispo'] as const;
 const VARIANTS: GradVariant[] = [
-  ...objectives.flatMap((objective) =>
-    corrections.map((correction) => ({ objective, correction, fresh: false, reference: true })),
-  ),
-  { objective: 'ppo', correction: 'token', fresh: false, reference: false },
+  ...algorithms.flatMap((algorithm) => [true, false].map((tis) => ({ algorithm, tis, fresh: false, reference: true }))),
+  { algorithm: 'ppo', tis: true, fresh: false, reference: false },
 ];
 
 describe('the objective inside ONNX Runtime', () => {
-  it.each(VARIANTS)('$objective with $correction correction, reference $reference', async (v) => {
+  it.each(VARIANTS)('$algorithm, truncated importance weights $tis, reference $reference', async (v) => {
     const { data: d, states } = batch(1),
       theta = roughTheta(model, 3);
     await withOld(d, states, theta);
@@ -200,12 +188,12 @@ describe('the objective inside ONNX Runtime', () => {
       relative(parts[0]!, want.policy + want.imitation + (v.reference ? PARAM.klBeta * want.kl : 0) - bonus),
     ).toBeLessThan(1e-9);
 
-    if (v.objective === 'cispo') {
+    if (v.algorithm === 'cispo') {
       // Its weight is behind a stop-gradient, so differences of the loss say nothing: the gradient must be that of
       // imitation with those weights.
       const same: Batch = { ...d, imitationWeight: [...d.imitationWeight], policyWeight: [...d.policyWeight] };
       const plain = await compile(
-        { ...v, objective: 'ppo', correction: 'none' },
+        { ...v, algorithm: 'ppo', tis: false },
         { ...d, policyWeight: d.policyWeight.map(() => 0) },
         states,
       );
@@ -224,14 +212,14 @@ describe('the objective inside ONNX Runtime', () => {
             d.imitationWeight[i]! + (logprobs[i] === 0 ? 0 : -expected(v, one, logprobs).policy / logprobs[i]!);
         }
       const imitated = await compile(
-        { ...v, objective: 'ppo', correction: 'none', reference: false },
+        { ...v, algorithm: 'ppo', tis: false, reference: false },
         { ...same, policyWeight: d.policyWeight.map(() => 0) },
         states,
       );
       const left = await imitated.at(theta);
       await imitated.release();
       const klOnly = await compile(
-        { ...v, objective: 'ppo', correction: 'none' },
+        { ...v, algorithm: 'ppo', tis: false },
         { ...d, advantage: d.advantage.map(() => 0) },
         states,
       );
@@ -264,10 +252,10 @@ describe('the objective inside ONNX Runtime', () => {
   it('takes the present policy as the old one in the first step (fresh)', async () => {
     const { data: d, states } = batch(2),
       theta = roughTheta(model, 4);
-    const fresh = await compile({ objective: 'ppo', correction: 'token', fresh: true, reference: false }, d, states),
+    const fresh = await compile({ algorithm: 'ppo', tis: true, fresh: true, reference: false }, d, states),
       a = await fresh.at(theta);
     const given = await compile(
-        { objective: 'ppo', correction: 'token', fresh: false, reference: false },
+        { algorithm: 'ppo', tis: true, fresh: false, reference: false },
         { ...d, old: [...a.logprobs] },
         states,
       ),
@@ -289,12 +277,12 @@ describe('the objective inside ONNX Runtime', () => {
       imitationWeight: d.mask.map(() => 0),
       entropyWeight: [0, 0],
     };
-    const c = await compile({ objective: 'ppo', correction: 'token', fresh: true, reference: false }, empty, states);
+    const c = await compile({ algorithm: 'ppo', tis: true, fresh: true, reference: false }, empty, states);
     expect(Math.max(...(await c.at(theta)).gradient.map(Math.abs))).toBe(0);
     await c.release();
     const padded = TINY.types.length + 2 * 8 + TINY.instruction.maxTokens - 1;
     const asked = await compile(
-      { objective: 'ppo', correction: 'token', fresh: true, reference: false },
+      { algorithm: 'ppo', tis: true, fresh: true, reference: false },
       { ...d, choices: d.choices.map(() => padded) },
       states,
     );

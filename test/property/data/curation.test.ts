@@ -68,7 +68,7 @@ describe('curation', () => {
         fc.double({ min: 0, max: 1, noNaN: true }),
         (hs, q) => {
           const ts = hs.map((h, i) => member(i, true, h)),
-            { keep, threshold } = selectHighEntropy(ts, { enabled: true, quantile: q });
+            { keep, threshold } = selectHighEntropy(ts, { enabled: true, keep: 1 - q });
           const all = hs.flat().map(Math.fround),
             flags = keep.flat();
           if (all.length === 0) {
@@ -79,7 +79,7 @@ describe('curation', () => {
             Math.max(1, Math.floor((1 - q) * (all.length - 1))),
           );
           expect(flags).toEqual(all.map((h) => h >= threshold! - 1e-9 * Math.max(1, threshold!)));
-          const back = selectHighEntropy([...ts].reverse(), { enabled: true, quantile: q });
+          const back = selectHighEntropy([...ts].reverse(), { enabled: true, keep: 1 - q });
           expect([...back.keep].reverse()).toEqual(keep);
         },
       ),

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { id } from '../../../runtime/domain/index.js';
+import { id, type RetireReason } from '../../../runtime/domain/index.js';
 import type { BatchId, GroupId, RolloutId } from '../../../runtime/domain/index.js';
 import { Ledger } from '../../../runtime/data/ledger.js';
 import type { LedgerMove } from '../../../runtime/data/ledger.js';
-import type { RetireReason, RolloutState } from '../../../runtime/data/types.js';
+import type { RolloutState } from '../../../runtime/data/types.js';
 
 const reasons: RetireReason[] = ['error', 'stopped', 'lost', 'no-variance', 'replaced', 'trimmed', 'masked', 'stale'];
 const group = id<GroupId>('g1');

@@ -9,14 +9,14 @@ import {
   type TaskId,
   type Trajectory,
 } from '../../../runtime/domain/index.js';
-import { defaultDataConfig, type PoolConfig } from '../../../runtime/data/config.js';
+import type { PoolConfig } from '../../../runtime/data/config.js';
 import { choosePoolEntry, unusable, usable } from '../../../runtime/data/curation/poolInjection.js';
-import type { RunEvent } from '../../../runtime/data/events.js';
+import type { JournalEvent } from '../../../runtime/data/events.js';
 import { ExperiencePool } from '../../../runtime/data/experiencePool.js';
 import { applyToPool, pooling } from '../../../runtime/data/pooling.js';
 import { RunReader, RunStore } from '../../../runtime/data/store/runStore.js';
 import { poolView } from '../../../runtime/queries/pool.js';
-import { broken, failure, familyIds, makeTrajectory, success, withDir } from '../../helpers/data.js';
+import { baseDataConfig, broken, failure, familyIds, makeTrajectory, success, withDir } from '../../helpers/data.js';
 
 const names = Array.from({ length: 6 }, (_, i) => id<RolloutId>(`t${i}`)),
   family = familyIds[0]!;
@@ -57,19 +57,19 @@ const act: fc.Arbitrary<Act> = fc.oneof(
   fc.record({ do: fc.constant('use' as const), n: fc.nat(5), group: fc.nat(1000) }),
 );
 const config = (o: Partial<PoolConfig> = {}): PoolConfig => ({
-  ...defaultDataConfig.pool,
-  maxUses: 2,
+  ...baseDataConfig.pool,
+  reuseCap: 2,
   maxAge: 3,
-  perFamily: 4,
+  maxPerFamily: 4,
   ...o,
 });
 /** What it does and in which task, whatever its screens and whoever made it. */
 const didOf = (t: Trajectory): string => JSON.stringify([t.task, t.steps.map((s) => s.actions.map(canonicalAction))]);
 /** What a run would journal for these acts. */
-function history(acts: readonly Act[], c: PoolConfig): { pool: ExperiencePool; events: RunEvent[] } {
+function history(acts: readonly Act[], c: PoolConfig): { pool: ExperiencePool; events: JournalEvent[] } {
   const pool = new ExperiencePool(c),
-    events: RunEvent[] = [],
-    say = (e: RunEvent): void => {
+    events: JournalEvent[] = [],
+    say = (e: JournalEvent): void => {
       events.push(e);
       applyToPool(pool, e);
     };
@@ -129,24 +129,24 @@ describe('experience pool', () => {
         fc.array(act, { maxLength: 60 }),
         fc.constantFrom('shortest' as const, 'newest' as const, 'novelty' as const),
         fc.nat(12),
-        (acts, select, version) => {
-          const c = config({ select }),
+        (acts, selection, version) => {
+          const c = config({ selection }),
             { pool, events } = history(acts, c),
             again = new ExperiencePool(c);
           for (const e of events) applyToPool(again, e);
           expect(again.entries()).toEqual(pool.entries());
           for (const n of names) expect(again.rejected(n)).toBe(pool.rejected(n));
-          expect(pool.entries().length).toBeLessThanOrEqual(c.perFamily);
+          expect(pool.entries().length).toBeLessThanOrEqual(c.maxPerFamily);
           const chosen = choosePoolEntry(pool.entries(), id<TaskId>(`${family}#0`), family, version, c),
             ready = pool.entries().filter((e) => usable(e, version, c));
           expect(chosen === undefined).toBe(ready.length === 0);
           if (!chosen) return;
-          expect(chosen.enabled && chosen.uses < c.maxUses).toBe(true);
+          expect(chosen.enabled && chosen.uses < c.reuseCap).toBe(true);
           if (chosen.version !== undefined) expect(version - chosen.version).toBeLessThanOrEqual(c.maxAge);
           const same = ready.filter((e) => e.task === chosen.task),
             from = ready.some((e) => (e.task as string) === `${family}#0`) ? same : ready;
-          if (select === 'shortest') expect(chosen.steps).toBe(Math.min(...from.map((e) => e.steps)));
-          if (select === 'newest') expect(chosen.added).toBe(Math.max(...from.map((e) => e.added)));
+          if (selection === 'shortest') expect(chosen.steps).toBe(Math.min(...from.map((e) => e.steps)));
+          if (selection === 'newest') expect(chosen.added).toBe(Math.max(...from.map((e) => e.added)));
           for (const e of pool.entries()) if (!e.enabled) expect(unusable(e, version, c)).toBe('off');
         },
       ),

@@ -12,11 +12,11 @@ import type { RolloutOrder } from '../../../runtime/data/types.js';
 import { broken, dataConfig, failure, makeTrajectory, openManager, success, withDir } from '../../helpers/data.js';
 
 const config = dataConfig({
-  dynamicRollouts: { max: 3, minRollouts: 4 },
+  dynamicRollouts: { max: 3, window: 4 },
   staleness: { eta: 1, perUpdate: 8 },
-  pool: { perFamily: 3 },
-  highEntropy: { quantile: 0.3 },
-  planner: { maxRetries: 1 },
+  pool: { maxPerFamily: 3 },
+  highEntropy: { keep: 0.7 },
+  planner: { retries: 1 },
 });
 
 function closes(m: DataManager): void {

@@ -53,7 +53,7 @@ describe('the plan of the curation ablation', () => {
     ).toBe(false);
     expect([
       off.curation.planner,
-      off.curation.probe,
+      off.curation.pilot,
       off.warmStart.demonstrations,
       off.trainer.reuse.enabled,
       off.trainer.credit,
@@ -66,7 +66,7 @@ describe('the plan of the curation ablation', () => {
         on.curation.highEntropy.enabled &&
         on.trainer.tis.enabled,
     ).toBe(true);
-    expect([on.curation.planner, on.curation.probe, on.trainer.reuse.enabled, on.trainer.credit]).toEqual([
+    expect([on.curation.planner, on.curation.pilot, on.trainer.reuse.enabled, on.trainer.credit]).toEqual([
       'variance',
       4,
       true,

@@ -1,13 +1,14 @@
+import { activities } from '../../../runtime/domain/index.js';
 import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
-import { activities, type RunEvent } from '../../../runtime/data/events.js';
+import { type JournalEvent } from '../../../runtime/data/events.js';
 import { RunMeter, mostAtOnce } from '../../bench/lib/runMeasure.js';
 
 /**
  * A journal of one group of two rollouts on two desktops, 1 s each of which 0.4 s are decided, then one update of 0.5 s
  * and one sync.
  */
-const events = (): (RunEvent & { at: number })[] => {
+const events = (): (JournalEvent & { at: number })[] => {
   const e: unknown[] = [];
   const timings = { observe: 100, queue: 50, decide: 200, perform: 50, settle: 50 };
   for (const [i, r] of ['r1', 'r2'].entries()) {
@@ -92,7 +93,7 @@ const events = (): (RunEvent & { at: number })[] => {
     { type: 'eval', at: 2700, label: 'final', version: 4, episodes: 4, successes: 1, errors: 0, low: 0.05, high: 0.7 },
     { type: 'rollout.queued', at: 3000, order: { rollout: 'r3', group: 'g2' } },
   );
-  return e as (RunEvent & { at: number })[];
+  return e as (JournalEvent & { at: number })[];
 };
 const measure = (warmupMs = 0): ReturnType<RunMeter['done']> => {
   const m = new RunMeter({ desktops: 2, replicas: 2, warmupMs });

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { id, quantile, random } from '../../../runtime/domain/index.js';
 import type { FamilyId, RolloutId, Step, TaskId } from '../../../runtime/domain/index.js';
-import { defaultDataConfig } from '../../../runtime/data/config.js';
+import { baseDataConfig } from '../../helpers/data.js';
 import { SuccessLengths, stepCap } from '../../../runtime/data/curation/dynamicLength.js';
 import { groupSize } from '../../../runtime/data/curation/dynamicRollouts.js';
 import { filterGroup } from '../../../runtime/data/curation/groupFilter.js';
-import { highEntropyMask, selectHighEntropy, stepEntropy } from '../../../runtime/data/curation/highEntropy.js';
+import { selectHighEntropy, stepEntropy } from '../../../runtime/data/curation/highEntropy.js';
 import { choosePoolEntry, distance, oldestFailure } from '../../../runtime/data/curation/poolInjection.js';
 import type { PoolEntry } from '../../../runtime/data/curation/poolInjection.js';
 import {
@@ -31,7 +31,7 @@ describe('success statistics', () => {
 });
 
 describe('dynamic rollout number (3c)', () => {
-  const c = defaultDataConfig.dynamicRollouts;
+  const c = baseDataConfig.dynamicRollouts;
   it.each([
     [0, 8],
     [0.59, 8],
@@ -68,12 +68,12 @@ describe('dynamic rollout number (3c)', () => {
   });
   it('scales with another most and respects the least', () => {
     expect(groupSize({ rate: 1, n: 40 }, { ...c, max: 16 })).toBe(4);
-    expect(groupSize({ rate: 1, n: 40 }, { ...c, min: 4 })).toBe(4);
+    expect(groupSize({ rate: 1, n: 40 }, { ...c, max: 4 })).toBe(2);
   });
 });
 
 describe('dynamic trajectory length (3d)', () => {
-  const c = { ...defaultDataConfig.dynamicLength, global: 30, floor: 4, slack: 2, exploreShare: 0.1 };
+  const c = { ...baseDataConfig.dynamicLength, global: 30, floor: 4, slack: 2, exploreShare: 0.1 };
   it.each([
     [undefined, 0.5, 30],
     [1, 0.5, 4],
@@ -113,17 +113,24 @@ const step = (entropies?: number[]): Step => ({
 });
 
 describe('high-entropy steps (3e)', () => {
-  const rows = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, undefined, undefined];
+  const rows = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
   it.each([
     [0.8, [0.9, 1]],
     [0.5, [0.6, 0.7, 0.8, 0.9, 1]],
     [1, [1]],
     [0, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]],
-  ])('vector of runtime/trainer/README.md#test-vectors, quantile %f', (q, kept) => {
-    expect(rows.filter((_, i) => highEntropyMask(rows, q)[i])).toEqual(kept);
+  ])('vector of losses.md, quantile %f', (q, kept) => {
+    // The vector's padded tokens are steps without a trace here: they do not count, and nothing is known against them.
+    const steps = [...rows.map((h) => step([h])), step(), step()],
+      { keep } = selectHighEntropy([{ steps }], { enabled: true, keep: 1 - q });
+    expect(rows.filter((_, i) => keep[0]![i])).toEqual(kept);
+    expect(keep[0]!.slice(rows.length)).toEqual([true, true]);
   });
-  it('keeps nothing when everything is padding', () => {
-    expect(highEntropyMask([undefined, undefined], 0.5)).toEqual([false, false]);
+  it('keeps everything and has no threshold when no step has a trace', () => {
+    expect(selectHighEntropy([{ steps: [step(), step()] }], { enabled: true, keep: 0.5 })).toEqual({
+      keep: [[true, true]],
+      threshold: undefined,
+    });
   });
   it('interpolates linearly', () => {
     expect(quantile([1, 2, 3, 4], 0.5)).toBe(2.5);
@@ -139,7 +146,7 @@ describe('high-entropy steps (3e)', () => {
   it('drops a fifth of a group across its trajectories', () => {
     const a = { steps: [0.5, 1, 1.5, 2, 2.5].map((h) => step([h])) },
       b = { steps: [3, 3.5, 4, 4.5, 5].map((h) => step([h])) };
-    const { keep, threshold } = selectHighEntropy([a, b], { enabled: true, quantile: 0.2 });
+    const { keep, threshold } = selectHighEntropy([a, b], { enabled: true, keep: 0.8 });
     expect(threshold).toBeCloseTo(1.4, 6);
     expect(keep).toEqual([
       [false, false, true, true, true],
@@ -147,7 +154,7 @@ describe('high-entropy steps (3e)', () => {
     ]);
   });
   it('keeps ties, single steps and demonstrations, and everything when off', () => {
-    const q = { enabled: true, quantile: 0.2 };
+    const q = { enabled: true, keep: 0.8 };
     expect(selectHighEntropy([{ steps: [0.7, 0.7, 0.7].map((h) => step([h])) }], q).keep).toEqual([[true, true, true]]);
     expect(selectHighEntropy([{ steps: [step([0.3])] }], q).keep).toEqual([[true]]);
     const mixed = selectHighEntropy([{ steps: [step(), step()] }, { steps: [step([0]), step([1]), step([2])] }], q);
@@ -156,7 +163,7 @@ describe('high-entropy steps (3e)', () => {
       [false, true, true],
     ]);
     expect(selectHighEntropy([{ steps: [step(), step()] }], q)).toEqual({ keep: [[true, true]], threshold: undefined });
-    expect(selectHighEntropy([{ steps: [step([0]), step([1])] }], { enabled: false, quantile: 0.9 })).toEqual({
+    expect(selectHighEntropy([{ steps: [step([0]), step([1])] }], { enabled: false, keep: 0.1 })).toEqual({
       keep: [[true, true]],
       threshold: undefined,
     });
@@ -194,7 +201,7 @@ describe('group filter', () => {
 });
 
 describe('pool injection (3b)', () => {
-  const c = { ...defaultDataConfig.pool, maxUses: 2, maxAge: 10 };
+  const c = { ...baseDataConfig.pool, reuseCap: 2, maxAge: 10 };
   const entry = (name: string, o: Partial<PoolEntry> = {}): PoolEntry => ({
     id: id<RolloutId>(name),
     task,
@@ -231,10 +238,10 @@ describe('pool injection (3b)', () => {
       entry('b', { steps: 3, added: 2, signature: ['click', 'type'], uses: 1, lastUsed: 9 }),
       entry('c', { steps: 6, added: 3, signature: ['hotkey', 'hotkey'] }),
     ];
-    expect(chosen(es, { select: 'shortest' })).toBe('b');
-    expect(chosen(es, { select: 'newest' })).toBe('c');
-    expect(chosen(es, { select: 'novelty' })).toBe('c');
-    expect(chosen([entry('d'), entry('e', { uses: 1 })], { select: 'shortest' })).toBe('d');
+    expect(chosen(es, { selection: 'shortest' })).toBe('b');
+    expect(chosen(es, { selection: 'newest' })).toBe('c');
+    expect(chosen(es, { selection: 'novelty' })).toBe('c');
+    expect(chosen([entry('d'), entry('e', { uses: 1 })], { selection: 'shortest' })).toBe('d');
   });
   it('measures novelty by edit distance', () => {
     expect(distance([], [])).toBe(0);

@@ -180,7 +180,7 @@ describe('data manager', () => {
 
   it('injects a pool success into a group nobody solved, in place of its oldest failure', () =>
     withDir(async (dir) => {
-      const m = await openManager(dir, dataConfig({ ...n3, planner: { order: 'passes' } }));
+      const m = await openManager(dir, dataConfig({ ...n3, planner: { planner: 'shuffle' } }));
       for (const f of familyIds)
         await m.record(
           makeTrajectory({ rollout: id<RolloutId>(`demo-${f}`), family: f, task: taskOf(f, 99), cap: 30 }, success, {
@@ -236,7 +236,7 @@ describe('data manager', () => {
 
   it('retries errors in the group and never counts them as outcomes', () =>
     withDir(async (dir) => {
-      const m = await openManager(dir, dataConfig({ ...n3, planner: { maxRetries: 1 } }));
+      const m = await openManager(dir, dataConfig({ ...n3, planner: { retries: 1 } }));
       const [a, b, c] = [await order(m), await order(m), await order(m)];
       for (const o of [a, b, c]) await m.started(o.rollout, 0);
       await m.record(makeTrajectory(a, broken));
@@ -254,7 +254,7 @@ describe('data manager', () => {
 
   it('a group all of whose rollouts failed to run is dropped', () =>
     withDir(async (dir) => {
-      const m = await openManager(dir, dataConfig({ ...n3, planner: { maxRetries: 0 } }));
+      const m = await openManager(dir, dataConfig({ ...n3, planner: { retries: 0 } }));
       await group(m, [broken, broken, broken]);
       expect(m.stats()).toMatchObject({
         groups: { open: 0, dropped: 1 },
@@ -265,7 +265,7 @@ describe('data manager', () => {
 
   it('masks low-entropy steps and retires a trajectory that keeps none, leaving its reward in the group', () =>
     withDir(async (dir) => {
-      const m = await openManager(dir, dataConfig({ ...n3, highEntropy: { quantile: 0.5 } }));
+      const m = await openManager(dir, dataConfig({ ...n3, highEntropy: { keep: 0.5 } }));
       const { orders } = await group(
         m,
         [success, failure, failure],
@@ -507,7 +507,7 @@ describe('data manager', () => {
 
   it('does not mask the injected success whole, even when its steps are the surest of the group', () =>
     withDir(async (dir) => {
-      const m = await openManager(dir, dataConfig({ ...n3, highEntropy: { quantile: 0.5 } }));
+      const m = await openManager(dir, dataConfig({ ...n3, highEntropy: { keep: 0.5 } }));
       for (const f of familyIds)
         await m.record(
           makeTrajectory({ rollout: id<RolloutId>(`old-${f}`), family: f, task: taskOf(f, 99), cap: 30 }, success, {
@@ -532,7 +532,7 @@ describe('data manager', () => {
 
   it('lets probes steer neither lengths nor rates, and holds a family to its share of the pool', () =>
     withDir(async (dir) => {
-      const m = await openManager(dir, dataConfig({ ...n3, pool: { perFamily: 2 } })),
+      const m = await openManager(dir, dataConfig({ ...n3, pool: { maxPerFamily: 2 } })),
         f = familyIds[0]!;
       await m.record(
         makeTrajectory({ rollout: id<RolloutId>('p'), family: f, task: taskOf(f, 1), cap: 30 }, success, {
@@ -555,7 +555,7 @@ describe('data manager', () => {
       expect(m.stats().pool.entries).toBe(2);
       expect(m.stats().families.find((x) => x.family === f)).toMatchObject({ longest: 4, cap: 6 });
       await m.close();
-      const r = await openManager(dir, dataConfig({ ...n3, pool: { perFamily: 2 } }));
+      const r = await openManager(dir, dataConfig({ ...n3, pool: { maxPerFamily: 2 } }));
       expect(r.stats().pool.entries).toBe(2);
       await r.close();
     }));

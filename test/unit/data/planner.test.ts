@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { id } from '../../../runtime/domain/index.js';
 import type { FamilyId, GroupId, TaskId } from '../../../runtime/domain/index.js';
-import { defaultDataConfig } from '../../../runtime/data/config.js';
+import { baseDataConfig } from '../../helpers/data.js';
 import type { PlannerConfig } from '../../../runtime/data/config.js';
 import { SuccessLengths } from '../../../runtime/data/curation/dynamicLength.js';
 import { SuccessStats } from '../../../runtime/data/curation/successStats.js';
@@ -21,9 +21,12 @@ function deps(
     taskOf: (f, seed) => id<TaskId>(`${f}#${seed}`),
     stats: new SuccessStats(32),
     lengths: new SuccessLengths(0),
-    config: { ...defaultDataConfig.planner, ...o.planner },
-    rollouts: { ...defaultDataConfig.dynamicRollouts, max: o.size ?? 3 },
-    length: { ...defaultDataConfig.dynamicLength, exploreShare: o.explore ?? 0 },
+    config: {
+      ...baseDataConfig,
+      planner: { ...baseDataConfig.planner, ...o.planner },
+      dynamicRollouts: { ...baseDataConfig.dynamicRollouts, max: o.size ?? 3 },
+      dynamicLength: { ...baseDataConfig.dynamicLength, exploreShare: o.explore ?? 0 },
+    },
   };
 }
 function take(p: Planner): RolloutOrder {
@@ -93,7 +96,7 @@ describe('planner', () => {
   });
 
   it('prefers families between sure failure and sure success, and forgets none', () => {
-    const d = deps({ size: 1, planner: { order: 'variance', floor: 0.02 } });
+    const d = deps({ size: 1, planner: { planner: 'variance' } });
     for (let i = 0; i < 30; i++) {
       d.stats.add(id<FamilyId>('a'), true);
       d.stats.add(id<FamilyId>('b'), false);
@@ -109,8 +112,8 @@ describe('planner', () => {
   });
 
   it('weighs uncertainty harder when told to', () => {
-    const share = (power: number): number => {
-      const d = deps({ size: 1, planner: { order: 'variance', floor: 0.02, power } });
+    const share = (uncertainty: number): number => {
+      const d = deps({ size: 1, planner: { planner: 'variance', uncertainty } });
       for (let i = 0; i < 30; i++) {
         d.stats.add(id<FamilyId>('a'), true);
         d.stats.add(id<FamilyId>('b'), false);
@@ -135,8 +138,11 @@ describe('planner', () => {
       known: readonly boolean[],
       outcomes: readonly [boolean, boolean],
     ): { size: number | undefined; left: number } => {
-      const all = deps({ size: 4, families: one, planner: { probe: 2 } }),
-        d = { ...all, rollouts: { ...all.rollouts, enabled: false } };
+      const all = deps({ size: 4, families: one, planner: { pilot: 2 } }),
+        d = {
+          ...all,
+          config: { ...all.config, dynamicRollouts: { ...all.config.dynamicRollouts, enabled: false } },
+        };
       for (const x of known) d.stats.add(id<FamilyId>('a'), x);
       const p = new Planner(d),
         [x, y] = start(p) as [RolloutOrder, RolloutOrder];
@@ -159,7 +165,7 @@ describe('planner', () => {
     expect(run(never, [true, false])).toEqual({ size: undefined, left: 2 });
   });
   it('replaces an error among the first before it decides', () => {
-    const d = deps({ size: 4, families: [families[0]!], planner: { probe: 2, maxRetries: 1 } }),
+    const d = deps({ size: 4, families: [families[0]!], planner: { pilot: 2, retries: 1 } }),
       p = new Planner(d),
       a = take(p),
       b = take(p);
@@ -187,7 +193,7 @@ describe('planner', () => {
   });
 
   it('retries errors within the group, then goes on with fewer', () => {
-    const p = new Planner(deps({ planner: { maxRetries: 2 } })),
+    const p = new Planner(deps({ planner: { retries: 2 } })),
       [a, b, c] = [take(p), take(p), take(p)] as const;
     for (const o of [a, b, c]) p.started(o.group, o.rollout);
     p.retired(a.group, a.rollout, 'error');
@@ -209,7 +215,7 @@ describe('planner', () => {
   });
 
   it('hands out lost and stopped rollouts again without using up retries', () => {
-    const p = new Planner(deps({ size: 1, planner: { maxRetries: 0 } }));
+    const p = new Planner(deps({ size: 1, planner: { retries: 0 } }));
     let o = take(p);
     for (const reason of ['lost', 'stopped', 'lost'] as const) {
       p.retired(o.group, o.rollout, reason);

@@ -29,7 +29,7 @@ import { runEpisode } from '../../../runtime/rollout/episode.js';
 import { DesktopRegistry } from '../../../runtime/rollout/desktopRegistry.js';
 import { stepExtra } from '../../../runtime/run/stepExtra.js';
 import { coalesce } from '../../../runtime/service/desktops.js';
-import { TRAINER_DEFAULTS } from '../../../runtime/trainer/native/options.js';
+import { baseTrainerOptions } from '../../helpers/trainerOptions.js';
 import { packSamples } from '../../../runtime/trainer/native/packing.js';
 import { ReportBuilder } from '../../../runtime/trainer/native/report.js';
 import { frameOf } from '../../helpers/policy.js';
@@ -61,7 +61,7 @@ describe('the weight of each trained sample', () => {
     ];
     const states = packSamples(samples, 8);
     for (const p of states) for (const s of p.slots) s.old.set([-2, -2, 0]);
-    const w = new ReportBuilder(TRAINER_DEFAULTS).build(1, 0, samples.length, states, samples.length).sampleWeights!;
+    const w = new ReportBuilder(baseTrainerOptions).build(1, 0, samples.length, states, samples.length).sampleWeights!;
     // exp(-2 + 1) and 1; capped at 1 and exp(-2 + 1).
     expect([...w].map((x) => (Number.isNaN(x) ? NaN : Number(x.toFixed(4))))).toEqual([
       Number(((Math.exp(-1) + 1) / 2).toFixed(4)),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 import { BusyShare, duration, rateText, sparkline, wilson } from '../../../runtime/domain/stats.js';
-import { statusLine, type RunStatus } from '../../../runtime/run/live.js';
+import { statusLine, type RunProgress } from '../../../runtime/run/live.js';
 
 describe('statistics of a run', () => {
   it('gives the Wilson interval of known counts', () => {
@@ -31,7 +31,7 @@ describe('statistics of a run', () => {
     expect(b.share(0, 100, 2)).toBeCloseTo(0.5);
   });
   it('says what matters in one line', () => {
-    const s: RunStatus = {
+    const s: RunProgress = {
       phase: 'training',
       elapsedMs: 65_000,
       version: 3,

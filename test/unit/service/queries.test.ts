@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RunReader, RunStore } from '../../../runtime/data/store/runStore.js';
 import { id, random, type FamilyId, type RolloutId, type RunId, type TaskId } from '../../../runtime/domain/index.js';
 import type { TrajectoryFilter, TrajectorySort } from '../../../runtime/protocol/types.js';
+import type { CurationChartData, CurationView } from '../../../runtime/protocol/types.js';
 import { curationView } from '../../../runtime/queries/curation.js';
 import { outcomes, series, successCurves } from '../../../runtime/queries/curves.js';
 import type { RunFacts } from '../../../runtime/queries/facts.js';
@@ -51,6 +52,16 @@ async function all(
     if (page.cursor === undefined) return { ids, totals };
     ({ cursor } = page);
   }
+}
+
+function dataOf<F extends CurationChartData['form']>(
+  c: CurationView,
+  id: string,
+  form: F,
+): Extract<CurationChartData, { form: F }> {
+  const data = c.charts.find((x) => x.id === id)?.data;
+  if (data?.form !== form) throw new Error(`${id} is no chart of form ${form}`);
+  return data as Extract<CurationChartData, { form: F }>;
 }
 
 describe('trajectory list', () => {
@@ -349,14 +360,26 @@ describe('dashboard', () => {
 
   it('shows what curation did', async () => {
     const c = await curationView(run, facts);
-    expect(c.groups.flatMap((g) => g.size)).toHaveLength(30);
-    expect(c.threshold).toBe(0.2);
-    expect(c.keptShare).toBeGreaterThan(0.8);
-    expect(c.keptSeries.value).toHaveLength(truth.updates);
-    expect(c.entropy.counts.reduce((a, b) => a + b, 0)).toBe(
+    expect(c.charts.map((x) => x.id)).toEqual([
+      'dynamicRollouts.size',
+      'dynamicLength.cap',
+      'highEntropy.entropy',
+      'highEntropy.kept',
+      'pool.injections',
+      'staleness.lag',
+    ]);
+    const sizes = dataOf(c, 'dynamicRollouts.size', 'families'),
+      entropy = dataOf(c, 'highEntropy.entropy', 'histogram'),
+      kept = dataOf(c, 'highEntropy.kept', 'series');
+    expect(sizes.families.flatMap((g) => g.value)).toHaveLength(30);
+    expect(entropy.mark?.at).toBe(0.2);
+    expect(Math.min(...kept.value)).toBeGreaterThan(0.5);
+    expect(kept.value.reduce((a, b) => a + b, 0) / kept.value.length).toBeGreaterThan(0.8);
+    expect(kept.value).toHaveLength(truth.updates);
+    expect(entropy.counts.reduce((a, b) => a + b, 0)).toBe(
       truth.told.filter((t) => t.outcome !== 'running').reduce((a, t) => a + t.steps, 0),
     );
     expect(c.tis?.counts[3]).toBe(3 * Math.min(8, truth.updates));
-    expect(c.staleness.map((s) => s.lag)).toEqual([0, 1, 2]);
+    expect(dataOf(c, 'staleness.lag', 'bars').counts.map((n) => n > 0)).toEqual([true, true, true]);
   });
 });

@@ -1,17 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { quantile } from '../../../runtime/domain/index.js';
 import { groupAdvantages } from '../../../runtime/trainer/objective/advantages.js';
-import { correctionMetrics, icePop, tisSequence, tisToken } from '../../../runtime/trainer/objective/corrections.js';
-import { k1, k2, k3, klTerm } from '../../../runtime/trainer/objective/kl.js';
-import {
-  cispo,
-  clipState,
-  dualClip,
-  gspoRatio,
-  ppoClip,
-  ratioOf,
-  seqMeanTokenMean,
-} from '../../../runtime/trainer/objective/policyLoss.js';
+import { correctionMetrics, sequenceRatio, tisToken } from '../../../runtime/trainer/objective/corrections.js';
+import { k1, k3, klTerm } from '../../../runtime/trainer/objective/kl.js';
+import { clipState, gspoRatio, ratioOf } from '../../../runtime/trainer/objective/policyLoss.js';
+import { cispo, dualClip, ppoClip, seqMeanTokenMean } from '../../helpers/objectiveReference.js';
 
 /** Published figures are rounded to 5 digits: half a unit of the last one, plus 1e-6. */
 const ROUNDED = 5e-6 + 1e-6;
@@ -133,28 +126,21 @@ describe('rollout corrections', () => {
     near([mean(l)], [-0.47442], ROUNDED);
   });
   it('truncates per step with GSPO (NeMo-RL)', () => {
-    near([tisSequence(prev, roll, Infinity)], [0.81873], ROUNDED);
-    const w = tisSequence(prev, roll, 0.8),
+    near([sequenceRatio(prev, roll)], [0.81873], ROUNDED);
+    const w = Math.min(sequenceRatio(prev, roll), 0.8),
       s = gspoRatio(curr, prev),
       l = adv.map((a) => w * ppoClip(s, a, band));
     near(l, [-0.72685, 0.72685, -1.4537], ROUNDED);
     near([mean(l)], [-0.48457], ROUNDED);
   });
-  it('drops what is outside the band (IcePop)', () => {
-    near(icePop(prev, [-0.5, -3.5, -0.8], 0.5, 5), [0.60653, 0, 0.81873], ROUNDED);
-    near(icePop(prev, [-0.5, -3.5, -0.8], 0, Infinity), [0.60653, 12.1825, 0.81873], 5e-5);
-  });
   it('truncates per token and per step (SkyRL)', () => {
     const old = [-1, -1.5, -0.5],
       r = [-1.5, -1, -1.5];
     near(tisToken(old, r, 2), [1.6487, 0.6065, 2], 5e-5 + 1e-6);
-    near([tisSequence(old, r, Infinity)], [Math.E]);
+    near([sequenceRatio(old, r)], [Math.E]);
   });
   it('counts effective samples (verl)', () => {
-    const w = icePop([0.4, 0.8, 6].map(Math.log), [0, 0, 0], 0.5, 5),
-      m = correctionMetrics(w, 5, (x) => x === 0);
-    near(w, [0, 0.8, 0]);
-    near([m.bounded, m.ess], [2 / 3, 1 / 3]);
+    near([correctionMetrics([0, 0.8, 0], 5).ess], [1 / 3]);
   });
   it('summarises truncated weights', () => {
     const m = correctionMetrics([1, 1, 0.5, 0], 1);
@@ -177,7 +163,7 @@ describe('a quantile', () => {
 describe('KL estimators', () => {
   it('agree with their formulas in x = ref/pi', () => {
     const x = Math.log(1.3);
-    near([k1(x), k2(x), k3(x)], [-x, (x * x) / 2, 1.3 - 1 - x]);
+    near([k1(x), k3(x)], [-x, 1.3 - 1 - x]);
   });
   it('are bounded in the objective', () => {
     near([klTerm(-30, 0), klTerm(-1, -1), klTerm(0, -30)], [10, 0, 10]);

@@ -1,14 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  entropySpec,
-  groupsSpec,
-  injectionsSpec,
-  keptSpec,
+  curationSpec,
   rollingMean,
   shareBelow,
   spreadOver,
-  stalenessSpec,
   tisSpec,
 } from '../../../webview/dashboard/curationSpecs.js';
 import { emptyModel, reduce, type Model } from '../../../webview/dashboard/model.js';
@@ -22,6 +18,7 @@ import {
   throughputCharts,
   trainerCharts,
 } from '../../../webview/dashboard/specs.js';
+import type { CurationChart } from '../../../runtime/protocol/types.js';
 import { isEmpty, type ChartSpec } from '../../../webview/ui/chartSpec.js';
 import { makeRun, type MadeRun } from '../../webview/dashboard/run.js';
 
@@ -36,18 +33,33 @@ const modelOf = (r: MadeRun): Model =>
 const r = makeRun({ infeasible: true }),
   m = modelOf(r),
   none = reduce(emptyModel('/x', 'ready'), { type: 'curves', curves: [], evals: [] });
+/** Without a run, the charts are those of a run that has nothing to show yet. */
+const described = (x: Model): readonly CurationChart[] =>
+  x.curation?.charts ?? r.curation.charts.map((c) => ({ ...c, data: nothing(c.data) }));
+const nothing = (d: CurationChart['data']): CurationChart['data'] => {
+  switch (d.form) {
+    case 'families':
+      return { form: 'families', families: [] };
+    case 'series':
+      return { form: 'series', at: [], value: [] };
+    case 'histogram':
+      return { form: 'histogram', edges: [], counts: [] };
+    case 'bars':
+      return { form: 'bars', counts: [] };
+  }
+};
+const chart = (id: string, data?: CurationChart['data']): CurationChart => {
+  const c = r.curation.charts.find((x) => x.id === id)!;
+  return { ...c, ...(data ? { data } : {}) };
+};
 const every = (x: Model): ChartSpec[] => [
   successSpec(x, 'time'),
   successSpec(x, 'rollouts'),
   successSpec(x, 'time', 'desk/form-one'),
   ...[...throughputCharts, ...trainerCharts, ...correctionCharts].map((c) => metricSpec(x, c)),
-  groupsSpec(x, 'size'),
-  groupsSpec(x, 'cap', 'desk/form-one'),
-  entropySpec(x),
-  keptSpec(x),
-  injectionsSpec(x),
+  ...described(x).map((c) => curationSpec(x, c)),
+  ...described(x).map((c) => curationSpec(x, c, 'desk/form-one')),
   tisSpec(x),
-  stalenessSpec(x),
 ];
 
 describe('every chart', () => {
@@ -143,42 +155,35 @@ describe('curation', () => {
         (fams) => {
           const groups = fams.map((g, i) => {
               const s = [...g].sort((a, b) => a[0] - b[0]);
-              return { family: String(i), at: s.map((x) => x[0]), size: s.map((x) => x[1]), cap: s.map(() => 5) };
+              return { family: String(i), at: s.map((x) => x[0]), value: s.map((x) => x[1]) };
             }),
-            out = spreadOver(groups, 'size');
+            out = spreadOver(groups);
           out.mean.forEach((v, i) => {
             expect(v).toBeGreaterThanOrEqual(out.low[i]! - 1e-9);
             expect(v).toBeLessThanOrEqual(out.high[i]! + 1e-9);
           });
-          expect(out.mean.at(-1)).toBeCloseTo(groups.reduce((a, g) => a + g.size.at(-1)!, 0) / groups.length, 9);
+          expect(out.mean.at(-1)).toBeCloseTo(groups.reduce((a, g) => a + g.value.at(-1)!, 0) / groups.length, 9);
         },
       ),
     );
   });
   it('one task stands out as a step line', () => {
-    const s = groupsSpec(m, 'size', 'desk/form-one');
+    const s = curationSpec(m, chart('dynamicRollouts.size'), 'desk/form-one');
     expect(s.series[1]).toMatchObject({ kind: 'steps', label: 'desk/form-one' });
-    expect(groupsSpec(m, 'size', 'not there').series.length).toBe(1);
+    expect(curationSpec(m, chart('dynamicRollouts.size'), 'not there').series.length).toBe(1);
   });
   it('the entropy threshold is placed in its bin, and the share below it told', () => {
     const h = { edges: [0, 1, 2, 4], counts: [20, 60, 20] };
     expect(shareBelow(h, 1)).toBeCloseTo(0.2);
     expect(shareBelow(h, 3)).toBeCloseTo(0.9);
-    const s = entropySpec({ ...m, curation: { ...r.curation, entropy: h, threshold: 1 } });
+    const entropy = chart('highEntropy.entropy'),
+      mark = entropy.data.form === 'histogram' ? entropy.data.mark! : undefined;
+    const s = curationSpec(m, chart('highEntropy.entropy', { form: 'histogram', ...h, mark: { ...mark!, at: 1 } }));
     expect(s.marks![0]!.at).toBe(1);
     expect(s.summary).toMatch(/about 20 %/);
   });
   it('staleness has a bar for every lag, also for those nobody had', () => {
-    const s = stalenessSpec({
-      ...m,
-      curation: {
-        ...r.curation,
-        staleness: [
-          { lag: 3, rollouts: 2 },
-          { lag: 0, rollouts: 8 },
-        ],
-      },
-    });
+    const s = curationSpec(m, chart('staleness.lag', { form: 'bars', counts: [8, 0, 0, 2] }));
     expect(s.series[0]!.y).toEqual([8, 0, 0, 2]);
     expect(s.summary).toMatch(/mean 0.6, at most 3/);
   });

@@ -2,8 +2,11 @@
  * A run as the daemon tells it, made up from a seed with the proportions of a real quick start (13 families, 6
  * desktops, 2 replicas, one trainer; 20 minutes, about 6,000 rollouts, an update every 8 s), or of any other length.
  */
+import { mechanismNames } from '../../../runtime/config/index.js';
+import { mechanisms } from '../../../runtime/data/curation/registry.js';
 import type {
   Activity,
+  CurationChart,
   CurationView,
   EvalPoint,
   Lane,
@@ -219,22 +222,52 @@ export function makeRun(o: MakeOptions = {}): MadeRun {
       );
   const formed = times.filter((_, i) => i % 2 === 0),
     injected = times.filter(() => r() < 0.24);
+  const data: Readonly<Record<string, CurationChart['data']>> = {
+    'dynamicRollouts.size': {
+      form: 'families',
+      families: groups.map((g) => ({ family: g.family, at: g.at, value: g.size })),
+    },
+    'dynamicLength.cap': {
+      form: 'families',
+      families: groups.map((g) => ({ family: g.family, at: g.at, value: g.cap })),
+    },
+    'highEntropy.entropy': {
+      form: 'histogram',
+      edges,
+      counts,
+      mark: {
+        at: 0.021,
+        label: 'threshold {0}',
+        summary: 'Threshold of the last group: {0}; about {1} of these steps lie below it and would be dropped.',
+      },
+    },
+    'highEntropy.kept': {
+      form: 'series',
+      at: formed,
+      value: formed.map(() => clamp(0.79 + gauss(r) * 0.03, 0.66, 0.95)),
+      meanOf: 20,
+      ceil: 1,
+      mark: { at: 0.8, label: 'kept by entropy: {0}' },
+    },
+    'pool.injections': { form: 'series', at: injected, value: injected.map((_, i) => i + 1), sum: true },
+    'staleness.lag': {
+      form: 'bars',
+      counts: [Math.round(ended * 0.17), Math.round(ended * 0.3), Math.round(ended * 0.08)],
+    },
+  };
   const curation: CurationView = {
-    groups,
-    entropy: { edges, counts },
-    threshold: 0.021,
-    keptShare: 0.79,
-    keptSeries: { name: 'kept', at: formed, value: formed.map(() => clamp(0.79 + gauss(r) * 0.03, 0.66, 0.95)) },
-    injections: { name: 'injections', at: injected, value: injected.map((_, i) => i + 1) },
+    // The words are those of the mechanisms themselves; what they read from a run is made up here.
+    charts: mechanismNames.flatMap((name) =>
+      mechanisms[name].charts.flatMap((c): CurationChart[] => {
+        const id = `${name}.${c.name}`,
+          made = data[id];
+        return made ? [{ id, unit: c.unit, words: c.words, data: made }] : [];
+      }),
+    ),
     tis: {
       edges: Array.from({ length: 21 }, (_, i) => i / 20),
       counts: Array.from({ length: 20 }, (_, i) => (i === 19 ? 214 : Math.round(2 + 46 * (i / 19) ** 6 + r() * 3))),
     },
-    staleness: [
-      { lag: 0, rollouts: Math.round(ended * 0.17) },
-      { lag: 1, rollouts: Math.round(ended * 0.3) },
-      { lag: 2, rollouts: Math.round(ended * 0.08) },
-    ],
   };
   const share = families.map(([, , a]) => 1.25 - a),
     whole = share.reduce((a, b) => a + b, 0);

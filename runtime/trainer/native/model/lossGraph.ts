@@ -8,7 +8,6 @@ import {
   equal,
   exp,
   expand,
-  greater,
   less,
   maximum,
   minimum,
@@ -35,23 +34,15 @@ import type { PolicyModel } from './policyGraph.js';
 /** Choices per action at most: type and two heads. */
 export const TOKENS = 3;
 /** Scalars of the loss, in the order of the `lossParams` input. */
-export const LOSS_PARAMS = [
-  'epsLow',
-  'epsHigh',
-  'dualClip',
-  'tisCap',
-  'bandLow',
-  'bandHigh',
-  'klBeta',
-  'temperature',
-] as const;
+export const LOSS_PARAMS = ['epsLow', 'epsHigh', 'dualClip', 'tisCap', 'klBeta', 'temperature'] as const;
 /** Bounds on log-ratios and on the KL estimate (runtime/trainer/README.md#policy-gradient). */
 const MAX_LOG_RATIO = 20,
   MAX_KL = 10;
 
 export interface GradVariant {
-  readonly objective: TrainerOptions['objective'];
-  readonly correction: TrainerOptions['correction'];
+  readonly algorithm: TrainerOptions['algorithm'];
+  /** Truncated importance weights. */
+  readonly tis: boolean;
   /** The first step of an update: the old policy is this one, so its log-probs need no forward pass of their own. */
   readonly fresh: boolean;
   readonly reference: boolean;
@@ -157,15 +148,14 @@ export function gradGraph(m: PolicyModel, b: number, k: number, v: GradVariant, 
   const advantage = expand(reshape(g.input('advantage', float, [b, k]), [b, k, 1]), tokens);
 
   const logRatio = mul(clamp(sub(lp, old), -MAX_LOG_RATIO, MAX_LOG_RATIO), mask);
-  const ratio = exp(v.objective === 'gspo' ? expand(div(sum(logRatio, [2], true), count), tokens) : logRatio);
+  const ratio = exp(v.algorithm === 'gspo' ? expand(div(sum(logRatio, [2], true), count), tokens) : logRatio);
   const loss =
-    v.objective === 'cispo'
+    v.algorithm === 'cispo'
       ? cispo(ratio, advantage, lp, param.epsLow, param.epsHigh)
       : clippedLoss(ratio, advantage, param.epsLow, param.epsHigh, param.dualClip);
-  const weight =
-    v.correction === 'none'
-      ? 1
-      : correction(v.correction, stopGradient(old), perToken('rollout'), perToken('corrected'), mask, param);
+  const weight = v.tis
+    ? importanceWeight(stopGradient(old), perToken('rollout'), perToken('corrected'), mask, param.tisCap)
+    : 1;
   const policy = sumAll(mul(mul(loss, weight), policyWeight));
   const imitation = neg(sumAll(mul(lp, imitationWeight)));
   const bonus = sumAll(mul(entropy, g.input('entropyWeight', float, [b])));
@@ -203,20 +193,9 @@ const k3 = (x: Tensor): Tensor => {
   return clamp(sub(sub(exp(c), c), 1), -MAX_KL, MAX_KL);
 };
 
-/** Weight pi_old / pi_rollout, truncated or banded; 1 where the rollout's log-prob is unknown. */
-function correction(
-  kind: 'token' | 'sequence' | 'icepop',
-  old: Tensor,
-  rollout: Tensor,
-  known: Tensor,
-  mask: Tensor,
-  param: Record<(typeof LOSS_PARAMS)[number], Tensor>,
-): Value {
+/** Weight min(pi_old / pi_rollout, cap) per token; 1 where the rollout's log-prob is unknown. */
+function importanceWeight(old: Tensor, rollout: Tensor, known: Tensor, mask: Tensor, cap: Tensor): Value {
   const d = mul(mul(sub(old, rollout), known), mask);
-  const x = exp(clamp(kind === 'sequence' ? expand(sum(d, [2], true), d.shape) : d, -MAX_LOG_RATIO, MAX_LOG_RATIO));
-  const w =
-    kind === 'icepop'
-      ? where(less(x, param.bandLow), 0, where(greater(x, param.bandHigh), 0, x))
-      : minimum(x, param.tisCap);
+  const w = minimum(exp(clamp(d, -MAX_LOG_RATIO, MAX_LOG_RATIO)), cap);
   return where(equal(known, known.graph.scalar(0)), 1, w);
 }

@@ -1,0 +1,12 @@
+import { flag, section, whole } from '../fields.js';
+
+export const staleness = section(
+  {
+    enabled: flag(
+      true,
+      'Admit rollouts only so far ahead of the trainer that none is older than `eta` updates. Without a trainer (a remote policy) it does nothing.',
+    ),
+    eta: whole(2, "Most updates between a step's policy version and the update that trains on it (paper: 2)."),
+  },
+  'Staleness bound.',
+);

@@ -129,7 +129,8 @@ export interface ProviderStatus {
 
 export interface DesktopProvider {
   readonly name: ProviderKind;
-  probe(): Promise<ProviderStatus>;
+  /** Whether it works here; a problem comes with its remedy. Looks at the machine or engine each time. */
+  status(): Promise<ProviderStatus>;
   create(spec: DesktopSpec, signal?: AbortSignal): Promise<Desktop>;
   /**
    * Back to the first frame; the same object where that was possible in place. Rejects when the desktop cannot be reset

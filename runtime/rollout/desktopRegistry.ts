@@ -61,7 +61,7 @@ export class DesktopRegistry {
     };
     return {
       name: p.name,
-      probe: () => p.probe(),
+      status: () => p.status(),
       reap: () => p.reap(),
       dispose: () => p.dispose(),
       create: async (spec: DesktopSpec, signal?: AbortSignal) => keep(new TrackedDesktop(await p.create(spec, signal))),

@@ -110,7 +110,7 @@ export interface DesktopSpec {
    * leave it off.
    */
   readonly a11y?: boolean;
-  /** Gives way to whatever else the machine does, where control groups can be made for it (root on Linux). */
+  /** Runs at a lower priority than the rest of the machine, where control groups can be made (root on Linux). */
   readonly background?: boolean;
   readonly screen: Size;
   readonly memoryMb: number;
@@ -138,7 +138,7 @@ export interface DesktopProvider {
    */
   reset(d: Desktop): Promise<Desktop>;
   destroy(d: Desktop): Promise<void>;
-  /** Remove what earlier processes of ours left behind; returns how many. */
+  /** Removes orphaned desktops of earlier runtimes; returns how many. */
   reap(): Promise<number>;
   /** Destroy everything this provider made. */
   dispose(): Promise<void>;

@@ -35,7 +35,7 @@ export interface DataManagerOptions {
   readonly taskOf: (family: FamilyId, seed: number) => TaskId;
 }
 /**
- * Module 3 as the run uses it: what to roll out, what came back, what to train. Decisions and state are pure (planner,
+ * The data manager (module 3): what to roll out, what came back, what to train. Decisions and state are pure (planner,
  * curation, ledger in `DataState`); this is the shell that writes every event to the journal before it acknowledges
  * anything. State changes within one turn of the event loop, so a claim or an order is never given twice.
  */
@@ -53,7 +53,7 @@ export class DataManager {
   /** Oldest version that may act in a running rollout. */
   readonly #began = new Map<RolloutId, PolicyVersion>();
   readonly #ages: Ages;
-  /** Rollouts that a person holds; true: for so long that nobody waits for them any more. */
+  /** Rollouts that a person holds; true: for so long that training no longer waits for them. */
   readonly #held = new Map<RolloutId, boolean>();
   #starved = false;
 

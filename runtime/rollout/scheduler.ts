@@ -337,7 +337,7 @@ export class Scheduler {
   }
 }
 
-/** A rollout whose task could not even be made, or that met a fault of ours. */
+/** A rollout that failed before its episode began: its task could not be made, or the runtime has a fault. */
 function failedBefore(
   order: RolloutOrder,
   kind: RolloutKind,

@@ -106,7 +106,7 @@ export class Turns {
     const { request: r, desktop, policy, limit } = this.#c;
     r.onPhase('decide');
     const decided = await decideOrInvalid(policy, frame, limit.signal);
-    // Decided on and, once stored, read by nobody any more: the desktop may use the memory again.
+    // Once the frame is decided on and stored, nothing reads it: the desktop may use its memory again.
     void orUndefined(stored, 'a frame that was not stored is left to the garbage collector').then((ref) => {
       if (ref !== undefined) desktop.recycle?.(frame);
     });

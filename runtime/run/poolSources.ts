@@ -11,6 +11,7 @@ import {
   type RolloutId,
   type Step,
   type Trajectory,
+  orUndefined,
 } from '../domain/index.js';
 import type { RunConfig } from '../config/index.js';
 import type { DataManager } from '../data/dataManager.js';
@@ -79,7 +80,7 @@ export async function readPools(c: RunConfig, families: ReadonlySet<string>, ind
         }
         const t = await reader.readTrajectory(id<RolloutId>(String(row['rollout'])), { times: true });
         if (!t) throw unusable(`its pool names ${String(row['rollout'])}, which is not there`);
-        const trajectory = brought(t, meta);
+        const trajectory = asExternal(t, meta);
         if (seen.has(trajectory.id)) {
           twins++;
           continue;
@@ -153,7 +154,7 @@ const framesOf = (t: Trajectory): FrameRef[] => [
  * The trajectory as this run has it: named by its content; a policy's log-probs and versions are those of another run
  * and say nothing here.
  */
-function brought({ group: _, ...t }: Trajectory, meta: RunMeta): Trajectory {
+function asExternal({ group: _, ...t }: Trajectory, meta: RunMeta): Trajectory {
   const steps = t.steps.map(({ tokens: _t, version: _v, ...s }): Step => s),
     hash = new ContentHash();
   for (const s of steps) hash.step(s);
@@ -177,7 +178,7 @@ async function copyFrames(refs: readonly FrameRef[], from: string, data: DataMan
         await copyFile(join(dir, f.hash.slice(0, 2), `${f.hash}.png`), tmp, constants.COPYFILE_FICLONE);
         await rename(tmp, to);
       } catch (e) {
-        await rm(tmp, { force: true }).catch(() => undefined);
+        await orUndefined(rm(tmp, { force: true }), 'the error that matters follows');
         throw new StudioError(
           'store.io',
           `A frame could not be copied from ${from}: ${(e as Error).message}.`,

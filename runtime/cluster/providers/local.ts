@@ -64,7 +64,7 @@ export class LocalProvider implements DesktopProvider {
       return no(
         unavailable('bubblewrap is not installed.', 'Install it: apt-get install bubblewrap. Or install Docker.'),
       );
-    // What a build mends comes last: `desktop.image` says that nothing else is in the way.
+    // The image is checked last: an error of kind `desktop.image` means that building it is all that is left to do.
     const r = await run('bwrap', ['--unshare-all', '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev', 'true']);
     if (r.code !== 0)
       return no(

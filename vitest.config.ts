@@ -1,7 +1,5 @@
 import { defineConfig } from 'vitest/config';
 
-const pages = ['test/integration/webview/**/*.test.ts'];
-
 /**
  * Layers: `unit` needs nothing but Node; `integration` drives real desktops, Docker and ONNX Runtime, one file at a
  * time; `pages`, after it, the webviews in a real browser; `e2e`, last, drives the packaged extension in a real VS Code
@@ -22,7 +20,6 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['test/integration/**/*.test.ts', 'test/daemon/**/*.test.ts'],
-          exclude: pages,
           environment: 'node',
           testTimeout: 180_000,
           hookTimeout: 300_000,
@@ -34,7 +31,7 @@ export default defineConfig({
       {
         test: {
           name: 'pages',
-          include: pages,
+          include: ['test/webview/**/*.test.ts'],
           environment: 'node',
           testTimeout: 180_000,
           hookTimeout: 300_000,

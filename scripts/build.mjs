@@ -173,9 +173,9 @@ const built = await Promise.all([
       loader: { '.ttf': 'file' },
     }),
 ]);
-await rm('dist/image', { recursive: true, force: true });
+await rm('dist/images', { recursive: true, force: true });
 await Promise.all([
-  cp('runtime/cluster/image', 'dist/image', { recursive: true }),
+  cp('runtime/cluster/images', 'dist/images', { recursive: true }),
   cp('node_modules/sql.js/dist/sql-wasm.wasm', 'dist/sql-wasm.wasm'),
   ...['codicon.css', 'codicon.ttf'].map((f) => cp(`node_modules/@vscode/codicons/dist/${f}`, `dist/webview/${f}`)),
 ]);

@@ -9,7 +9,7 @@ import { cacheRoot, ensureRig, workbenches } from './lib/rig.mjs';
 import { hostTarget, packageVsix } from './package.mjs';
 
 /**
- * What test/e2e/support/rig.ts reads. A part that lacks has its reason in `missing`, and the tests that need it are
+ * What test/helpers/workbench/rig.ts reads. A part that lacks has its reason in `missing`, and the tests that need it are
  * skipped with it.
  */
 const record = '.cache/e2e/rig.json';
@@ -61,7 +61,7 @@ export async function prepareE2e() {
 
 function packageHelper(tools) {
   const out = resolve('.cache/e2e/helper.vsix'),
-    from = 'test/helper';
+    from = 'test/helpers/extension-host';
   const newest = Math.max(...readdirSync(from).map((f) => statSync(join(from, f)).mtimeMs));
   if (existsSync(out) && statSync(out).mtimeMs > newest) return out;
   const r = spawnSync(

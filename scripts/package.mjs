@@ -43,7 +43,7 @@ export async function packageVsix(target, { updateList = false } = {}) {
     '.vscodeignore',
     'media',
     'l10n',
-    'dist/image',
+    'dist/images',
     'dist/webview',
     'dist/sql-wasm.wasm',
     ...bundles(),

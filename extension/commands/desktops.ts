@@ -70,9 +70,22 @@ async function restart(s: Studio, arg: unknown): Promise<void> {
   );
   if (answer === yes) await s.client.request(methods.restartDesktop, { desktop });
 }
+/** The image to build; asked only where there are several. */
+async function pickImage(s: Studio): Promise<string | undefined> {
+  await s.ensureRuntime();
+  const { images } = await s.client.request(methods.listImages, {});
+  return images.length === 1
+    ? images[0]?.name
+    : choose(
+        t('Build Desktop Image'),
+        images.map((i) => ({ label: i.title, description: i.name, detail: i.description, value: i.name })),
+      );
+}
 async function build(s: Studio): Promise<void> {
   s.requireTraining();
   const { provider } = settings;
+  const image = await pickImage(s);
+  if (image === undefined) return;
   const made = await working(t('Building the desktop image'), async (say, signal) => {
     await s.ensureRuntime(signal);
     let share = 0;
@@ -84,7 +97,7 @@ async function build(s: Studio): Promise<void> {
       share = p.fraction ?? share;
     });
     try {
-      return await s.client.request(methods.buildDesktop, { provider }, signal);
+      return await s.client.request(methods.buildDesktop, { provider, image }, signal);
     } finally {
       off();
     }

@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { toRunError } from '../domain/index.js';
+import { DEFAULT_IMAGE, toRunError } from '../domain/index.js';
 
 type Serve = (storage: string, o: { readonly idleMinutes?: string }) => Promise<void>;
 
@@ -104,6 +104,7 @@ export function createProgram(serve: Serve, ended: (code: number) => void): Comm
     .argument('<dir>', 'folder of OSWorld task files')
     .description('Say for each task whether it can run here, or what it needs.')
     .option('--assets <dir>', 'folder that mirrors downloaded files')
+    .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
     .option('--json', 'rows as JSON', false)
     .action(
       act(async (dir: string, o: Record<string, string | boolean | undefined>) =>
@@ -120,12 +121,14 @@ export function createProgram(serve: Serve, ended: (code: number) => void): Comm
   desktop
     .command('build')
     .description('Build what desktops start from.')
+    .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
     .option('--provider <name>', 'auto, docker or local', 'auto')
     .option('--force', 'build again even when it is there', false)
     .action(act(async (o: Record<string, string | boolean | undefined>) => (await import('./desktop.js')).build(o)));
   desktop
     .command('status')
     .description('What is built, and which provider would be used.')
+    .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
     .option('--json', 'as JSON', false)
     .action(act(async (o: Record<string, string | boolean | undefined>) => (await import('./desktop.js')).status(o)));
   desktop
@@ -133,6 +136,7 @@ export function createProgram(serve: Serve, ended: (code: number) => void): Comm
     .argument('<file.png>', 'where to write it')
     .description("Start a desktop, run one task's set-up, and save what the policy would see.")
     .option('--task <id>', 'task of the built-in suite, e.g. desk/NAME#1')
+    .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
     .option('--provider <name>', 'auto, docker or local', 'auto')
     .action(
       act(async (file: string, o: Record<string, string | boolean | undefined>) =>

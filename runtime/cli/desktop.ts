@@ -1,6 +1,9 @@
 import { writeFile } from 'node:fs/promises';
+import { DEFAULT_IMAGE } from '../domain/index.js';
 import { buildDesktop, desktopStatus, photographDesktop, type BuildProgress } from '../service/desktopImage.js';
 import type { Options } from './options.js';
+
+const imageOf = (o: Options): string => String(o['image'] ?? DEFAULT_IMAGE);
 
 /** One line rewritten in place on a terminal; a line a phase elsewhere. */
 function progress(): { on: (p: BuildProgress) => void; end: () => void } {
@@ -28,6 +31,7 @@ export async function build(o: Options): Promise<number> {
   try {
     const { what } = await buildDesktop({
       provider: String(o['provider'] ?? 'auto'),
+      image: imageOf(o),
       force: o['force'] === true,
       onProgress: p.on,
       signal: abort.signal,
@@ -42,9 +46,9 @@ export async function build(o: Options): Promise<number> {
 
 /** `desktop status`: what each provider says of itself, and what is built. */
 export async function status(o: Options): Promise<number> {
-  const { providers, built } = await desktopStatus();
+  const { providers, built, images } = await desktopStatus(imageOf(o));
   if (o['json']) {
-    process.stdout.write(JSON.stringify({ providers, built }, null, 2) + '\n');
+    process.stdout.write(JSON.stringify({ providers, built, images }, null, 2) + '\n');
     return 0;
   }
   for (const r of providers)
@@ -54,6 +58,7 @@ export async function status(o: Options): Promise<number> {
   process.stdout.write(
     `image            ${built.image ? `${built.tag}, ${Math.round(built.image.bytes / 1e6)} MB` : 'not built'}\nroot file system ${built.rootfs ? built.rootfs.path : 'not built'}\n`,
   );
+  for (const i of images) process.stdout.write(`desktops.image: ${i.name.padEnd(10)} ${i.title}. ${i.description}\n`);
   return 0;
 }
 
@@ -61,6 +66,7 @@ export async function status(o: Options): Promise<number> {
 export async function screenshot(file: string, o: Options): Promise<number> {
   const { png, instruction } = await photographDesktop({
     provider: String(o['provider'] ?? 'auto') as 'auto',
+    image: imageOf(o),
     task: typeof o['task'] === 'string' ? o['task'] : undefined,
   });
   if (instruction !== undefined) process.stdout.write(`${instruction}\n`);

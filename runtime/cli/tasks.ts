@@ -1,11 +1,13 @@
-import { StudioError } from '../domain/index.js';
+import { DEFAULT_IMAGE, StudioError } from '../domain/index.js';
+import { imageContents } from '../service/desktopImage.js';
 import { checkFolder, deskSuite, formatCheck, openAssets } from '../tasks/index.js';
 import type { Options } from './options.js';
 
 /** `tasks check DIR`: a row a task; exit code 0 when the folder could be read, 1 when a file in it is invalid. */
 export async function check(dir: string, o: Options): Promise<number> {
   const assets = typeof o['assets'] === 'string' ? await openAssets(o['assets']) : undefined;
-  const rows = await checkFolder(dir, assets ? { assets } : {});
+  const image = await imageContents(String(o['image'] ?? DEFAULT_IMAGE));
+  const rows = await checkFolder(dir, { image, ...(assets ? { assets } : {}) });
   if (rows.length === 0)
     throw new StudioError(
       'task.invalid',

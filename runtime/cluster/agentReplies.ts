@@ -3,7 +3,7 @@
  * one that does not fit ends the connection to that desktop.
  */
 
-/** Events the agent (image/overlay/opt/dart/agent.py) sends by itself. */
+/** Events the agent (images/desk/overlay/opt/dart/agent.py) sends by itself. */
 export interface AgentExit {
   readonly event: 'exit';
   readonly pid: number;

@@ -2,10 +2,10 @@ import { ensureRootfs as ensure, type EnsureRootfsOptions } from './imageBuild/r
 import { rootfsFromEngine } from './providers/dockerImage.js';
 
 /**
- * The desktop in its two forms, built from one recipe (image/packages.txt, setup.sh, overlay/): a root file system for
+ * The desktop in its two forms, built from one recipe (a folder of images/): a root file system for
  * the local provider and a Docker image. runtime/cluster/README.md#image has the sizes, times and traps.
  */
-export { imageDir, readRecipe, type BuildProgress, type OnProgress, type Recipe } from './imageBuild/recipe.js';
+export { readRecipe, type BuildProgress, type OnProgress, type Recipe } from './imageBuild/recipe.js';
 export {
   desktopCache,
   rootfsInfo,

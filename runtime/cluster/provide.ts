@@ -1,6 +1,7 @@
 import { parseRunFile, type RunConfig } from '../config/index.js';
 import { StudioError } from '../domain/index.js';
 import { connectEngine, ensureImage, ensureRootfs, type OnProgress } from './imageBuild.js';
+import { readImage } from './images.js';
 import { createLocalProvider, createProvider } from './index.js';
 import { createDockerProvider } from './providers/docker.js';
 import { processLimit, type ProcessLimit } from './providers/processLimit.js';
@@ -26,21 +27,28 @@ export const settleOf = (c: DesktopsConfig): SettleOptions => ({ horizonMs: c.se
 
 /** The providers a configuration allows, in order of preference. */
 function providersOf(c: DesktopsConfig): DesktopProvider[] {
-  const docker = (): DesktopProvider => createDockerProvider(c.hosts ? { hosts: c.hosts } : {});
+  const image = { image: c.image };
+  const docker = (): DesktopProvider => createDockerProvider({ ...image, ...(c.hosts ? { hosts: c.hosts } : {}) });
   if (c.provider === 'docker') return [docker()];
-  if (c.provider === 'local') return [createLocalProvider()];
-  return [docker(), createLocalProvider()];
+  if (c.provider === 'local') return [createLocalProvider(image)];
+  return [docker(), createLocalProvider(image)];
 }
 
-/** A provider that works here; `desktop.unavailable` says what each of those allowed lacks. */
-export const chooseProvider = (c: DesktopsConfig): Promise<DesktopProvider> =>
-  createProvider({ provider: c.provider, ...(c.hosts ? { docker: { hosts: c.hosts } } : {}) });
+/**
+ * A provider that works here; `config.invalid` when there is no image of this name, and `desktop.unavailable` says what
+ * each of the providers allowed lacks.
+ */
+export async function chooseProvider(c: DesktopsConfig): Promise<DesktopProvider> {
+  await readImage(c.image);
+  return createProvider({ provider: c.provider, image: c.image, ...(c.hosts ? { docker: { hosts: c.hosts } } : {}) });
+}
 
 /** Whose processes the limit of a local desktop counts here. */
 export const localProcessLimit = async (): Promise<ProcessLimit['counts']> => (await processLimit(1)).counts;
 
-/** What each provider a configuration allows says of itself. */
+/** What each provider a configuration allows says of itself. Rejects with `config.invalid` without an image of this name. */
 export async function probeProviders(c: DesktopsConfig): Promise<ProviderStatus[]> {
+  await readImage(c.image);
   const providers = providersOf(c);
   try {
     return await Promise.all(providers.map((p) => p.status()));
@@ -62,20 +70,25 @@ export async function buildTarget(c: DesktopsConfig): Promise<string> {
 /** Builds what desktops start from: the image in the Docker engine, or the root file system of the local provider. */
 export async function buildDesktop(o: {
   readonly provider: string;
+  /** Name of the desktop image. */
+  readonly image: string;
   readonly force: boolean;
   readonly onProgress: OnProgress;
   readonly signal: AbortSignal;
 }): Promise<{ readonly provider: string; readonly what: string }> {
-  const provider = o.provider === 'auto' ? await buildTarget(parseRunFile({}).desktops) : o.provider;
+  const { image, force, onProgress, signal } = o;
+  await readImage(image);
+  const provider =
+    o.provider === 'auto' ? await buildTarget(parseRunFile({}, { desktops: { image } }).desktops) : o.provider;
   if (provider === 'docker')
     return {
       provider,
-      what: `Docker image ${await ensureImage(connectEngine(), o.onProgress, o.signal, { force: o.force })}`,
+      what: `Docker image ${await ensureImage(connectEngine(), onProgress, signal, { force, image })}`,
     };
   if (provider === 'local')
     return {
       provider,
-      what: `Root file system ${await ensureRootfs({ onProgress: o.onProgress, signal: o.signal, force: o.force })}`,
+      what: `Root file system ${await ensureRootfs({ onProgress, signal, force, image })}`,
     };
   throw new StudioError('config.invalid', `--provider ${provider}: unknown`, 'Use auto, docker or local.');
 }

@@ -1,4 +1,4 @@
-import { PROVIDER_CHOICES } from '../domain/index.js';
+import { DEFAULT_IMAGE, IMAGE_NAME, PROVIDER_CHOICES } from '../domain/index.js';
 import { z } from 'zod';
 import { curationOptions } from './curation/index.js';
 import { count, flag, positive, section, share, whole } from './fields.js';
@@ -50,6 +50,11 @@ export const RunFileSchema = z.strictObject({
         .enum(PROVIDER_CHOICES)
         .default('auto')
         .describe('`auto`: Docker when an engine answers, else local sandboxed processes.'),
+      image: z
+        .string()
+        .regex(IMAGE_NAME, 'small letters, digits and "-" only, at most 32')
+        .default(DEFAULT_IMAGE)
+        .describe('Desktop image: a folder of `images/`; `dart-studio desktop status` lists those there are.'),
       count: count(6, 'Desktops running at once.'),
       screen: section({ width: count(640, 'Pixels.'), height: count(400, 'Pixels.') }, 'Screen size.'),
       memoryMb: count(512, 'Memory limit of one desktop.'),

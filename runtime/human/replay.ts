@@ -20,6 +20,7 @@ import { systemClock } from '../rollout/clock.js';
 import type { EpisodeDeps } from '../rollout/types.js';
 import { runEpisode } from '../rollout/episode.js';
 import type { Task } from '../tasks/types.js';
+import { imageContents } from '../cluster/images.js';
 import { openTasks, type Tasks } from '../tasks/open.js';
 import { openPersonalDesktop, type PersonalDesktops } from './personalDesktops.js';
 
@@ -49,7 +50,7 @@ export async function replay(desktops: PersonalDesktops, r: ReplayRequest): Prom
   const steps = script(r.view.trajectory.steps),
     screen = screenOf(r.view),
     config: RunConfig = { ...r.config, desktops: { ...r.config.desktops, screen } };
-  const tasks = await openTasks(config, r.entry),
+  const tasks = await openTasks(config, await imageContents(config.desktops.image), r.entry),
     task = taskOf(tasks, r.view),
     { rollout, revision, run } = r.view,
     { row } = r.view.trajectory;

@@ -28,7 +28,7 @@ export class JpegDecoder {
   /** BGRX, 4 bytes a pixel. Rejects with Unusable for the picture's faults, with StudioError for the worker's. */
   async decode(b: Buffer): Promise<Size & { readonly data: Buffer }> {
     const { width, height, rgb } = jpegHeader(b),
-      reply = this.#last.then(() => this.#ask({ bytes: b, rgb }));
+      reply = this.#last.then(() => this.#ask({ bytes: b, rgb, pixels: width * height }));
     this.#last = reply.catch(() => undefined);
     const done = await reply;
     if ('damage' in done)

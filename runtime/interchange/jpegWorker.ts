@@ -9,18 +9,27 @@ export interface JpegJob {
   readonly bytes: Uint8Array;
   /** See JpegHeader. */
   readonly rgb: boolean;
+  /** What its header claims, of which the memory follows that it takes. */
+  readonly pixels: number;
 }
 /** BGRX, 4 bytes a pixel; or why there is none. */
 export type JpegDone = (Size & { readonly data: Uint8Array<ArrayBuffer> }) | { readonly damage: string };
+
+/** About 5 MB. A screen is collected at once; small pictures, which take less than a collection does, in their tens. */
+const COLLECTED_PIXELS = 200_000;
 
 /** Body of the JPEG worker: one picture after the other. */
 export function runJpegWorker(): void {
   const port = parentPort,
     collect = collector();
+  let uncollected = 0;
   if (!port) throw new Error('the JPEG worker runs only in a worker thread');
   port.on('message', (j: JpegJob) => {
     const done = decoded(j);
     port.postMessage(done, 'data' in done ? [done.data.buffer] : []);
+    uncollected += j.pixels;
+    if (uncollected < COLLECTED_PIXELS) return;
+    uncollected = 0;
     collect();
   });
 }

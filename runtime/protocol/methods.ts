@@ -54,6 +54,7 @@ export const watchDesktop = request('desktop/watch');
 export const unwatchDesktop = request('desktop/unwatch');
 export const streamEnded = notification('desktop/streamEnded');
 export const restartDesktop = request('desktop/restart');
+export const listImages = request('desktop/images');
 export const buildDesktop = request('desktop/build');
 export const buildProgress = notification('desktop/buildProgress');
 export const doctor = request('machine/doctor');

@@ -176,9 +176,11 @@ export const requests = {
   'desktop/unwatch': reads<{ readonly stream: number }, Empty>(),
   /** Ends the desktop's rollout as an error (it is retried) and replaces the desktop. */
   'desktop/restart': writes<{ readonly desktop: string }, Empty>(),
-  /** Cancellable; progress by `desktop/buildProgress`. */
+  /** The desktop images there are, by name. */
+  'desktop/images': reads<Empty, { readonly images: readonly T.ImageRow[] }>(),
+  /** Cancellable; progress by `desktop/buildProgress`. Without `image` the one of a run file that names none. */
   'desktop/build': writes<
-    { readonly provider?: ProviderChoice; readonly force?: boolean },
+    { readonly provider?: ProviderChoice; readonly image?: string; readonly force?: boolean },
     { readonly provider: string; readonly what: string }
   >(),
   'machine/doctor': reads<Empty, { readonly checks: readonly T.CheckRow[] }>(),

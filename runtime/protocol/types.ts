@@ -23,6 +23,7 @@ export type { ChartMark, ChartUnit, CurationChart, CurationChartData, RetireReas
 export type * from '../domain/annotation.js';
 export type * from '../domain/annotationView.js';
 export type * from '../domain/control.js';
+export type * from '../domain/desktopImage.js';
 export type * from '../domain/desktopRow.js';
 export type * from '../domain/run.js';
 export type * from '../domain/trajectoryView.js';

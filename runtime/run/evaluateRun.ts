@@ -12,6 +12,7 @@ import { settleOf } from '../cluster/provide.js';
 import { startEngine, type Engine } from './engine.js';
 import { evaluateNow, type EvalPoint } from './evaluation.js';
 import { dataConfig } from '../data/fromConfig.js';
+import { imageContents } from '../cluster/images.js';
 import { openTasks, type Tasks } from '../tasks/open.js';
 import { lastCheckpoint } from './resume.js';
 
@@ -35,7 +36,7 @@ export async function evaluateRun(r: EvaluateRequest): Promise<EvalPoint & { rea
   const config = parseRunFile(meta.config, r.provider ? { desktops: { provider: r.provider } } : {});
   const episodes = r.episodes ?? Math.max(1, config.evaluation.episodes),
     split = r.split ?? 'heldout',
-    tasks = ofSplit(await openTasks(config, r.entry), split);
+    tasks = ofSplit(await openTasks(config, await imageContents(config.desktops.image), r.entry), split);
   const checkpoint = await checkpointOf(r, meta.id, config);
   const scratch = await mkdtemp(join(tmpdir(), 'dart-studio-eval-'));
   let data: DataManager | undefined, engine: Engine | undefined;

@@ -36,6 +36,7 @@ export async function readingLessons(r: RunParts): Promise<void> {
   // Also without a lesson left to learn: some of the screens are mixed into later steps.
   const screens = await readingScreens({
     pool,
+    image: r.config.desktops.image,
     spec,
     words,
     count: w.screens,

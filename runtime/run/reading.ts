@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { StudioError, type EmbeddedPolicySpec } from '../domain/index.js';
-import { imageDir } from '../cluster/imageBuild.js';
+import { imageAsset } from '../cluster/images.js';
 import type { DesktopPool } from '../cluster/types.js';
 import { tokenizeInstruction } from '../policy/embedded/instruction.js';
 import type { ReadingScreen } from '../trainer/types.js';
@@ -32,12 +31,14 @@ export function vocabulary(spec: EmbeddedPolicySpec, tasks: Tasks, seeds = 40): 
 }
 
 /**
- * Screens full of known words, drawn inside desktops with their fonts (image/overlay/opt/dart/words.py). No task is
+ * Screens full of known words, drawn inside desktops with their fonts (overlay/opt/dart/words.py of their image). No task is
  * shown and nothing is clicked: this gives the policy eyes, so that the few demonstrations need only teach it what to
  * do (runtime/trainer/README.md#reading-lessons).
  */
 export async function readingScreens(o: {
   pool: DesktopPool;
+  /** Image of the pool's desktops. */
+  image: string;
   spec: EmbeddedPolicySpec;
   words: readonly { text: string; bucket: number }[];
   count: number;
@@ -49,7 +50,7 @@ export async function readingScreens(o: {
   const { width, height } = o.spec.obs,
     out: ReadingScreen[] = [];
   // Handed over as an argument, so that a root file system built earlier need not have it.
-  const program = await readFile(join(imageDir(), 'overlay/opt/dart/words.py'), 'utf8');
+  const program = await readFile(await imageAsset(o.image, 'overlay/opt/dart/words.py'), 'utf8');
   let next = 0;
   const worker = async (): Promise<void> => {
     const lease = await o.pool.lease({ signal: o.signal });

@@ -21,8 +21,8 @@ export interface Progress {
 export async function progressOf(run: RunReader): Promise<Progress> {
   const metric = async (name: string, what: string): Promise<number | undefined> => {
     const [row] = await run.index.query(`SELECT ${what} AS v FROM metrics WHERE name = ?`, [name]);
-    const v = row?.['v'];
-    return v === null || v === undefined ? undefined : Number(v);
+    const v = row?.['v'] ?? undefined;
+    return v === undefined ? undefined : Number(v);
   };
   const partOf = async (lesson: string): Promise<number> =>
     (await metric(`${lesson}.loss`, 'count(*)')) === 0

@@ -21,6 +21,7 @@ import type { HeldRollout } from './runAccess.js';
 import { demonstrations, readingLessons, warmStart } from './lessons.js';
 import type { Reporter } from './live.js';
 import { dataConfig } from '../data/fromConfig.js';
+import { imageContents } from '../cluster/images.js';
 import { openTasks, type Tasks } from '../tasks/open.js';
 import { RunMonitor } from './monitor.js';
 import { instructionOf, type RunParts } from './parts.js';
@@ -66,7 +67,7 @@ export async function trainRun(o: TrainRunOptions): Promise<TrainResult> {
  * let go of it.
  */
 export async function openRun(o: TrainRunOptions): Promise<TrainingRun> {
-  const tasks = await openTasks(o.config, o.entry),
+  const tasks = await openTasks(o.config, await imageContents(o.config.desktops.image), o.entry),
     pools = (): Promise<PoolIntake> => readPools(o.config, new Set(tasks.families.map((f) => f.id)), o.entry);
   // Before there is a folder or a desktop: what cannot be read is said while nothing is lost.
   const asked = o.config.curation.pool.from.length > 0,

@@ -3,7 +3,8 @@ import { statfs } from 'node:fs/promises';
 import { cpus, totalmem } from 'node:os';
 import { parseRunFile } from '../config/index.js';
 import { toRunError, type ProcessEntry } from '../domain/index.js';
-import { desktopCache, rootfsInfo } from '../cluster/imageBuild.js';
+import { desktopCache, readRecipe, rootfsInfo } from '../cluster/imageBuild.js';
+import { imageNames } from '../cluster/images.js';
 import type { CheckRow } from '../protocol/types.js';
 import { localProcessLimit, probeProviders } from '../cluster/provide.js';
 import { probeEngine } from './engines.js';
@@ -64,13 +65,15 @@ export async function machineChecks(entry: ProcessEntry): Promise<CheckRow[]> {
       'Use Linux 5.14 or newer, or start from a systemd user session; or use Docker.',
     );
   }
-  const root = await rootfsInfo();
-  row(
-    'root file system',
-    'optional',
-    root !== undefined,
-    root?.path ?? `not built (in ${desktopCache()})`,
-    'It is built on first use, or now by `dart-studio desktop build --provider local`.',
-  );
+  for (const name of await imageNames()) {
+    const root = await rootfsInfo(await readRecipe(name));
+    row(
+      `root file system: ${name}`,
+      'optional',
+      root !== undefined,
+      root?.path ?? `not built (in ${desktopCache()})`,
+      `It is built on first use, or now by \`dart-studio desktop build --image ${name} --provider local\`.`,
+    );
+  }
   return checks;
 }

@@ -1,32 +1,47 @@
 import type { ProviderChoice } from '../domain/index.js';
 import { connectEngine, imageStatus, type BuildProgress } from '../cluster/imageBuild.js';
+import { imageNames, readImage } from '../cluster/images.js';
 import { chooseProvider, probeProviders, specOf } from '../cluster/provide.js';
 import type { ProviderStatus } from '../cluster/types.js';
 import { parseRunFile } from '../config/index.js';
 import { pngOf } from '../data/store/png.js';
-import { id, type TaskId } from '../domain/index.js';
+import { DEFAULT_IMAGE, id, type ImageRow, type TaskId } from '../domain/index.js';
 import { createTaskEngine } from '../tasks/index.js';
 import { deskSuite } from '../tasks/suites/desk/index.js';
 
+export { imageContents } from '../cluster/images.js';
 export { buildDesktop } from '../cluster/provide.js';
 export type { BuildProgress };
 
-/** What each provider says of itself, and what is built for it. */
-export async function desktopStatus(): Promise<{
+/** The desktop images there are. */
+export async function imageRows(): Promise<ImageRow[]> {
+  const images = await Promise.all((await imageNames()).map((name) => readImage(name)));
+  return images.map(({ name, title, description }) => ({ name, title, description }));
+}
+
+/** What each provider says of itself of an image (default: `desk`), what is built of it, and which images there are. */
+export async function desktopStatus(image: string = DEFAULT_IMAGE): Promise<{
   readonly providers: readonly ProviderStatus[];
   readonly built: Awaited<ReturnType<typeof imageStatus>>;
+  readonly images: readonly ImageRow[];
 }> {
-  const providers = await probeProviders(parseRunFile({}).desktops),
+  const providers = await probeProviders(parseRunFile({}, { desktops: { image } }).desktops),
     docker = providers.some((p) => p.provider === 'docker' && p.ok);
-  return { providers, built: await imageStatus(docker ? connectEngine() : undefined) };
+  return {
+    providers,
+    built: await imageStatus(docker ? connectEngine() : undefined, image),
+    images: await imageRows(),
+  };
 }
 
 /** What a policy would see: a fresh desktop, with a task of the built-in suite set up on it when one is named. */
 export async function photographDesktop(o: {
   readonly provider: ProviderChoice;
+  /** Name of the desktop image. */
+  readonly image: string;
   readonly task?: string | undefined;
 }): Promise<{ readonly png: Uint8Array; readonly instruction?: string }> {
-  const config = parseRunFile({}, { desktops: { provider: o.provider } }).desktops,
+  const config = parseRunFile({}, { desktops: { provider: o.provider, image: o.image } }).desktops,
     provider = await chooseProvider(config);
   try {
     const desktop = await provider.create(specOf(config)),

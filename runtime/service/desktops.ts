@@ -1,9 +1,9 @@
 import * as m from '../protocol/methods.js';
 import type { DesktopRow } from '../protocol/types.js';
-import { buildDesktop } from '../cluster/provide.js';
+import { buildDesktop, imageRows } from './desktopImage.js';
 import { schemas, type Handlers } from './params.js';
 import type { Studio } from './studio.js';
-import { ServiceError } from '../domain/index.js';
+import { DEFAULT_IMAGE, ServiceError } from '../domain/index.js';
 
 /** A desktop's row is told at most so often. */
 const CHANGED_MS = 250;
@@ -28,10 +28,12 @@ export function desktopHandlers(h: Handlers, s: Studio): void {
       );
     return {};
   });
+  h.on(m.listImages, schemas.empty, async () => ({ images: await imageRows() }));
   h.on(m.buildDesktop, schemas.buildDesktop, (p, c) =>
     s.job('A desktop is being built.', c.signal, (signal) =>
       buildDesktop({
         provider: p.provider ?? 'auto',
+        image: p.image ?? DEFAULT_IMAGE,
         force: p.force ?? false,
         signal,
         onProgress: (x) => {

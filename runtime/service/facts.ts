@@ -1,6 +1,7 @@
 import { parseRunFile, type RunConfig, type RunFile } from '../config/index.js';
 import type { RunReader } from '../data/store/runStore.js';
 import type { FamilyFacts, RunFacts } from '../queries/facts.js';
+import { imageContents } from '../cluster/images.js';
 import { openTasks } from '../tasks/open.js';
 import { deskSuite, trainSeed } from '../tasks/suites/desk/index.js';
 import type { TaskSource } from '../tasks/types.js';
@@ -14,7 +15,7 @@ export async function factsOf(run: RunReader): Promise<RunFacts> {
     return { trained: [], families: suiteFamilies() };
   }
   try {
-    const tasks = await openTasks(config);
+    const tasks = await openTasks(config, await imageContents(config.desktops.image));
     return { config, trained: tasks.families.map((f) => f.id), families: familiesOf(tasks.source) };
   } catch {
     return { config, trained: [], families: new Map() };

@@ -83,7 +83,11 @@ export const schemas = {
   listTasks: z.strictObject({ run: run.optional(), runnable: z.boolean().optional() }),
   empty: z.strictObject({}),
   desktop: z.strictObject({ desktop: text }),
-  buildDesktop: z.strictObject({ provider: provider.optional(), force: z.boolean().optional() }),
+  buildDesktop: z.strictObject({
+    provider: provider.optional(),
+    image: z.string().max(64).optional(),
+    force: z.boolean().optional(),
+  }),
   template: z.strictObject({ preset }),
 };
 

@@ -1,17 +1,17 @@
 import { readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import type { TaskId } from '../domain/index.js';
+import type { ImageContents, TaskId } from '../domain/index.js';
 import { StudioError, toRunError } from '../domain/index.js';
 import type { AssetStore } from './assets.js';
 import { noAssets } from './assets.js';
-import type { ImageContents } from './needs.js';
-import { DESK_IMAGE, needsOf } from './needs.js';
+import { needsOf } from './needs.js';
 import { parseTask, readJson } from './taskFile.js';
 import type { CheckRow, Task } from './types.js';
 
 export interface CheckOptions {
+  /** The desktop image the tasks are to run in. */
+  readonly image: ImageContents;
   readonly assets?: AssetStore;
-  readonly image?: ImageContents;
 }
 export interface CheckedTask {
   readonly row: CheckRow;
@@ -23,7 +23,7 @@ export interface CheckedTask {
  * Read and check every task file under a folder, in path order. Lists of ids (OSWorld's test_*.json) are passed over.
  * Rejects with `task.invalid` when the folder cannot be read.
  */
-export async function readFolder(dir: string, o: CheckOptions = {}): Promise<CheckedTask[]> {
+export async function readFolder(dir: string, o: CheckOptions): Promise<CheckedTask[]> {
   const out: CheckedTask[] = [];
   const files = await taskFiles(dir);
   const seen = new Map<TaskId, string>();
@@ -42,7 +42,7 @@ export async function readFolder(dir: string, o: CheckOptions = {}): Promise<Che
           { details: { file, field: 'id' } },
         );
       seen.set(task.id, name);
-      const needs = needsOf(task, o.assets ?? noAssets, o.image ?? DESK_IMAGE);
+      const needs = needsOf(task, o.assets ?? noAssets, o.image);
       out.push({ row: { id: task.id, status: needs.length === 0 ? 'runnable' : 'unsupported', needs }, file, task });
     } catch (e) {
       out.push({ row: { id: name, status: 'unsupported', needs: [], error: toRunError(e) }, file });
@@ -52,7 +52,7 @@ export async function readFolder(dir: string, o: CheckOptions = {}): Promise<Che
 }
 
 /** One row per task file under the folder. */
-export const checkFolder = async (dir: string, o: CheckOptions = {}): Promise<CheckRow[]> =>
+export const checkFolder = async (dir: string, o: CheckOptions): Promise<CheckRow[]> =>
   (await readFolder(dir, o)).map((t) => t.row);
 
 async function taskFiles(dir: string): Promise<string[]> {

@@ -1,5 +1,5 @@
 import type { Desktop } from '../cluster/types.js';
-import type { Action, ErrorKind } from '../domain/index.js';
+import type { Action, ErrorKind, ImageContents } from '../domain/index.js';
 import { StudioError, toRunError } from '../domain/index.js';
 import type { AssetStore } from './assets.js';
 import { noAssets } from './assets.js';
@@ -7,8 +7,7 @@ import type { TaskContext, TaskSettings } from './context.js';
 import { sleep } from './context.js';
 import { judge } from './judge.js';
 import type { MetricRunner } from './metrics/job.js';
-import type { ImageContents } from './needs.js';
-import { DESK_IMAGE, assetNeeds, engineNeeds, needsOf } from './needs.js';
+import { assetNeeds, engineNeeds, needsOf } from './needs.js';
 import { runSteps } from './setup/index.js';
 import type { Task, TaskEngine } from './types.js';
 
@@ -17,7 +16,7 @@ export interface TaskEngineOptions {
   readonly metrics?: MetricRunner;
   /** Local files that tasks download; default none. */
   readonly assets?: AssetStore;
-  /** What the image offers, for check(). */
+  /** What the desktops' image offers. Without it check() looks at types and assets alone: enough for set-up and verify. */
   readonly image?: ImageContents;
   readonly settings?: Partial<TaskSettings>;
   /** Leave the desktop idle at the end of set-up, waiting at most so long, ms; 0 = do not wait. */
@@ -37,8 +36,12 @@ const DEFAULTS: Omit<TaskSettings, 'pythonStandIn'> = {
 /** OSWorld's set-up and evaluate() on a desktop of ours (runtime/tasks/README.md#evaluate). */
 export function createTaskEngine(options: TaskEngineOptions = {}): TaskEngine {
   const assets = options.assets ?? noAssets,
-    image = options.image ?? DESK_IMAGE,
-    settings: TaskSettings = { ...DEFAULTS, pythonStandIn: !image.programs.includes('pyautogui'), ...options.settings };
+    { image } = options,
+    settings: TaskSettings = {
+      ...DEFAULTS,
+      pythonStandIn: !image?.programs.includes('pyautogui'),
+      ...options.settings,
+    };
   /** Output saved during set-up, until verify asks for it. */
   const caches = new WeakMap<Desktop, { task: string; files: Map<string, Buffer>; state: TaskContext['stateOf'] }>();
   const context = (task: Task, desktop: Desktop, signal: AbortSignal): TaskContext => {
@@ -58,7 +61,8 @@ export function createTaskEngine(options: TaskEngineOptions = {}): TaskEngine {
     }
   };
   return {
-    check: (task) => needsOf(task, assets, image),
+    check: (task) =>
+      image ? needsOf(task, assets, image) : [...engineNeeds(task), ...assetNeeds(task, assets)].sort(),
     setup: async (task, desktop, signal) => {
       supported(task);
       caches.delete(desktop);

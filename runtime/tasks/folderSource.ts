@@ -20,7 +20,7 @@ export interface FolderSource extends TaskSource {
  * The runnable tasks of a folder, each its own family; the seed is ignored. Rejects with `task.unsupported` when none
  * can run.
  */
-export async function openFolder(dir: string, o: FolderSourceOptions = {}): Promise<FolderSource> {
+export async function openFolder(dir: string, o: FolderSourceOptions): Promise<FolderSource> {
   const read = await readFolder(dir, o);
   const tasks = read.flatMap((t) => (t.task && t.row.status === 'runnable' ? [t.task] : []));
   const skipped = read.filter((t) => t.row.status !== 'runnable').map((t) => t.row);

@@ -4,7 +4,6 @@ export { createTaskEngine, type TaskEngineOptions } from './engine.js';
 export { openFolder, type FolderSource, type FolderSourceOptions } from './folderSource.js';
 export { localMetrics, type MetricRunner } from './metrics/job.js';
 export { metricWorkers } from './metrics/metricPool.js';
-export { DESK_IMAGE, type ImageContents } from './needs.js';
 export { openTasks, type Tasks } from './open.js';
 export { deskSuite } from './suites/desk/index.js';
 export { loadTaskFile, parseTask } from './taskFile.js';

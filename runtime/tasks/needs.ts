@@ -1,3 +1,4 @@
+import type { ImageContents } from '../domain/index.js';
 import type { AssetStore } from './assets.js';
 import { baseName } from './context.js';
 import { getters } from './getters/index.js';
@@ -6,22 +7,6 @@ import { openersOf } from './setup/openers.js';
 import { isSetupType, setupParameters } from './taskFile.js';
 import type { SetupStep, Task } from './types.js';
 import { isDict, truthy } from './values.js';
-
-/** What a desktop image offers, as the task check sees it. */
-export interface ImageContents {
-  /** Applications, by the names task files use. */
-  readonly apps: readonly string[];
-  /** Programs that task files call and not every image has. */
-  readonly programs: readonly string[];
-  /** Key chords that start something, e.g. ctrl+alt+t a terminal. */
-  readonly shortcuts?: readonly string[];
-}
-
-/** Our own image (runtime/cluster/image/packages.txt). */
-export const DESK_IMAGE: ImageContents = {
-  apps: ['xterm', 'mousepad', 'pcmanfm', 'galculator', 'yad', 'gnumeric', 'jwm', 'os', 'terminal', 'shell'],
-  programs: ['python3', 'xclip', 'xdotool', 'wmctrl'],
-};
 
 /**
  * What is missing before the task can run, sorted, each once: `setup:TYPE`, `getter:TYPE`, `metric:NAME` (types we do

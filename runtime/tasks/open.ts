@@ -1,5 +1,5 @@
 import type { RunConfig } from '../config/index.js';
-import { StudioError, id, type FamilyId, type ProcessEntry, type TaskId } from '../domain/index.js';
+import { StudioError, id, type FamilyId, type ImageContents, type ProcessEntry, type TaskId } from '../domain/index.js';
 import { openAssets } from './assets.js';
 import { createTaskEngine, type TaskEngineOptions } from './engine.js';
 import { openFolder } from './folderSource.js';
@@ -29,15 +29,16 @@ export interface Tasks {
 
 /**
  * Where tasks come from. Rejects with `config.invalid` for unknown families and `task.unsupported` when nothing can
- * run. `entry`: the bundle whose workers judge; without it nothing can be verified.
+ * run. `image`: what task files find in `desktops.image`. `entry`: the bundle whose workers judge; without it nothing
+ * can be verified.
  */
-export async function openTasks(c: RunConfig, entry?: ProcessEntry): Promise<Tasks> {
-  const judging = entry ? { metrics: metricWorkers(entry) } : {};
-  return c.tasks.suite === 'desk' ? deskTasks(c, judging) : folderTasks(c, judging);
+export async function openTasks(c: RunConfig, image: ImageContents, entry?: ProcessEntry): Promise<Tasks> {
+  const options = { image, ...(entry ? { metrics: metricWorkers(entry) } : {}) };
+  return c.tasks.suite === 'desk' ? deskTasks(c, options) : folderTasks(c, options);
 }
-type Judging = Pick<TaskEngineOptions, 'metrics'>;
+type EngineParts = Pick<TaskEngineOptions, 'metrics'> & { readonly image: ImageContents };
 
-function deskTasks(c: RunConfig, judging: Judging): Tasks {
+function deskTasks(c: RunConfig, parts: EngineParts): Tasks {
   const source = deskSuite({ screen: c.desktops.screen });
   const all = new Map(source.families.map((f) => [f.id as string, f]));
   const wanted =
@@ -56,7 +57,7 @@ function deskTasks(c: RunConfig, judging: Judging): Tasks {
   const seeds = Array.from({ length: c.tasks.trainSeeds }, (_, i) => trainSeed(i));
   return {
     source,
-    engine: createTaskEngine({ ...judging, settings: { sleepMode: 'settle' }, settleMs: 0 }),
+    engine: createTaskEngine({ ...parts, settings: { sleepMode: 'settle' }, settleMs: 0 }),
     demoSeeds: seeds,
     families: ids.map((f) => ({
       id: f,
@@ -72,10 +73,10 @@ function deskTasks(c: RunConfig, judging: Judging): Tasks {
   };
 }
 
-async function folderTasks(c: RunConfig, judging: Judging): Promise<Tasks> {
+async function folderTasks(c: RunConfig, parts: EngineParts): Promise<Tasks> {
   const assets = c.tasks.assets ? await openAssets(c.tasks.assets) : undefined;
-  const folder = await openFolder(c.tasks.dir!, assets ? { assets } : {});
-  const engine = createTaskEngine({ ...judging, ...(assets ? { assets } : {}) });
+  const folder = await openFolder(c.tasks.dir!, { image: parts.image, ...(assets ? { assets } : {}) });
+  const engine = createTaskEngine({ ...parts, ...(assets ? { assets } : {}) });
   const wanted = c.tasks.families;
   const usable = folder.families.filter(
     (f) =>

@@ -18,8 +18,8 @@ import {
   when,
   wire,
   type TestClient,
-} from './harness.js';
-import { run } from './fixture/memoryService.js';
+} from '../helpers/daemon/harness.js';
+import { run } from '../helpers/daemon/memoryService.js';
 
 beforeAll(async () => {
   await entry();

@@ -5,7 +5,17 @@ import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { discoveryFile, protocolVersion, socketPath } from '../../runtime/protocol/version.js';
-import { cleanUp, daemonLog, entry, folder, removeFolders, startDaemon, when, wire, type Daemon } from './harness.js';
+import {
+  cleanUp,
+  daemonLog,
+  entry,
+  folder,
+  removeFolders,
+  startDaemon,
+  when,
+  wire,
+  type Daemon,
+} from '../helpers/daemon/harness.js';
 
 beforeAll(async () => {
   await entry();

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import * as methods from '../../runtime/protocol/methods.js';
 import { discoveryFile, exitAlreadyRunning } from '../../runtime/protocol/version.js';
-import { otherNetwork, otherProcesses, otherUser } from '../helpers/namespaces.js';
-import { node24 } from '../helpers/otherNode.js';
+import { otherNetwork, otherProcesses, otherUser } from '../helpers/machine/namespaces.js';
+import { node24 } from '../helpers/machine/otherNode.js';
 import {
   cleanUp,
   daemonLog,
@@ -20,8 +20,8 @@ import {
   startDaemon,
   when,
   wire,
-} from './harness.js';
-import { run } from './fixture/memoryService.js';
+} from '../helpers/daemon/harness.js';
+import { run } from '../helpers/daemon/memoryService.js';
 
 beforeAll(async () => {
   await entry();

@@ -3,8 +3,8 @@ import { resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import * as methods from '../../runtime/protocol/methods.js';
 import { exitAlreadyRunning } from '../../runtime/protocol/version.js';
-import { cli, ensureBundle } from '../integration/run/cli.js';
-import { cleanUp, folder, raw, record, removeFolders, testClient } from './harness.js';
+import { cli, ensureBundle } from '../helpers/run/cli.js';
+import { cleanUp, folder, raw, record, removeFolders, testClient } from '../helpers/daemon/harness.js';
 
 beforeAll(ensureBundle);
 afterEach(cleanUp);

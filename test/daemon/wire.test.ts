@@ -13,8 +13,8 @@ import {
   when,
   wire,
   type Wire,
-} from './harness.js';
-import { run } from './fixture/memoryService.js';
+} from '../helpers/daemon/harness.js';
+import { run } from '../helpers/daemon/memoryService.js';
 
 beforeAll(async () => {
   await entry();

@@ -1,21 +1,23 @@
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFailed } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { connectEngine, ensureImage } from '../../runtime/cluster/imageBuild.js';
-import { engineHere } from '../integration/docker/engine.js';
-import { whyNoLocalDesktops } from '../helpers/cluster.js';
+import { engineHere } from '../helpers/cluster/engine.js';
+import { whyNoLocalDesktops } from '../helpers/cluster/desktops.js';
 import { serializeTrajectory } from '../../runtime/protocol/trajectoryFile.js';
-import { FrameFolder } from '../webview/lib/screens.js';
-import { richPlans, view } from '../webview/lib/trajectories.js';
-import { alive, Cockpit, tinyRun } from './support/cockpit.js';
-import type { Frame } from './support/playwright.js';
-import { axeSource, whyNoWorkbench } from './support/rig.js';
-import { pictures, Ui, violations } from './support/ui.js';
-import { until } from './support/workbench.js';
+import { FrameFolder } from '../helpers/pages/screens.js';
+import { richPlans, view } from '../helpers/pages/trajectories.js';
+import { isAlive } from '../helpers/machine/processes.js';
+import { Cockpit, tinyRun } from '../helpers/workbench/cockpit.js';
+import { flowIn, Given } from '../helpers/workbench/given.js';
+import type { Frame } from '../helpers/workbench/playwright.js';
+import { axeSource, whyNoWorkbench } from '../helpers/workbench/rig.js';
+import { pictures, Ui, violations } from '../helpers/workbench/ui.js';
+import { until } from '../helpers/workbench/workbench.js';
 
 /**
- * The packaged extension, the real daemon and real desktops, driven as a person does. One training run; each flow goes
- * on from where the last one left it.
+ * The packaged extension, the real daemon and real desktops, driven as a person does. One workbench and one training
+ * run for all flows, each of which states what it takes as given (`Given`) and so can run alone.
  */
 const engine = await engineHere(),
   noLocal = await whyNoLocalDesktops(),
@@ -24,27 +26,27 @@ const missing = whyNoWorkbench('latest') ?? (provider === 'local' ? noLocal : un
 if (missing) console.warn(`skipped: the extension in VS Code (${missing})`);
 
 describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`, () => {
-  let c: Cockpit;
+  let c: Cockpit, given: Given;
   beforeAll(async () => {
     if (provider === 'docker') await ensureImage(connectEngine());
     c = await Cockpit.start({
       which: 'latest',
       files: { 'tiny.dart-run.json': tinyRun(provider), 'notes.txt': 'a file' },
     });
+    given = new Given(c);
   });
   afterAll(() => c?.stop());
-  const flow = (name: string, f: () => Promise<void>): void => {
-    it(name, async () => {
-      onTestFailed(() => c.picture(`failed-${name.replace(/\W+/g, '-').slice(0, 60)}`));
-      await f();
-    });
-  };
+  const flow = flowIn(
+    () => given,
+    (name) => c.picture(name),
+  );
 
   /** Steps that a trajectory page shows. */
   const shots = (f: Frame): Promise<number> =>
     f.evaluate<number>("Number(document.querySelector('.ds-shot')?.getAttribute('aria-setsize') ?? 0)");
 
   flow('nothing runs until it is asked for', async () => {
+    await given.nothingStarted();
     expect(await c.isActive).toBe(false);
     expect(c.daemon).toBeUndefined();
     // The workbench learns whether its folder is trusted while it starts: until then the command is not offered.
@@ -58,6 +60,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
   });
 
   flow('the sample opens with no runtime', async () => {
+    await given.noRuntime();
     await c.ui.palette('DART Studio: Open Sample Run');
     await c.ui.pick('success');
     const page = await c.ui.webview('inspector');
@@ -67,10 +70,10 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
     await pictures(page);
     await c.picture('sample');
     expect(c.daemon).toBeUndefined();
-    await c.closeEditors();
   });
 
   flow('a trajectory file opens in the inspector from the Explorer', async () => {
+    await given.noRuntime();
     const dir = join(c.w.folder, 'frames'),
       plans = await richPlans(new FrameFolder(dir));
     writeFileSync(join(c.w.folder, 'recorded.traj.jsonl'), serializeTrajectory(view(plans, 'frames')));
@@ -86,7 +89,6 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
       }),
     ).toBe('dartStudio.trajectory');
     expect(c.daemon).toBeUndefined();
-    await c.closeEditors();
   });
 
   flow('the walkthrough opens', async () => {
@@ -94,17 +96,17 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
     const steps = c.w.page.locator('.gettingStartedContainer .getting-started-step');
     await steps.first().waitFor();
     await expect.poll(() => steps.count()).toBe(5);
-    await c.closeEditors();
   });
 
   flow('training is started from the palette, and steps arrive', async () => {
+    await given.noTraining();
+    const before = c.runs.length;
     await c.ui.palette('DART Studio: Start Training');
     await c.ui.pick('tiny.dart-run.json');
     const page = await c.ui.webview('dashboard', { timeoutMs: 60_000 });
     await page.locator('.state', { hasText: 'Running' }).waitFor();
-    expect(c.runs).toHaveLength(1);
-    await c.ui.openContainer();
-    await c.ui.expand('Trajectories');
+    expect(c.runs).toHaveLength(before + 1);
+    await given.sideBar('Trajectories', 'Desktops');
     // Rollouts of training, not of the evaluation before it.
     await c.ui.row('Trajectories', /\d+ steps · v\d/).waitFor({ timeout: 120_000 });
     await until(
@@ -116,6 +118,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
   });
 
   flow('a running rollout is watched step by step', async () => {
+    await given.training();
     let grown = 0;
     await until(
       async () => {
@@ -145,11 +148,11 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
   });
 
   flow('the runtime dies: state and remedy are seen, and the run is resumed', async () => {
-    const { pid } = c.daemon!;
-    await c.showTab(1);
-    await c.ui.webview('dashboard');
+    await given.training();
+    const page = await given.dashboard(),
+      { pid } = c.daemon!;
+    await page.locator('.state', { hasText: 'Running' }).waitFor();
     process.kill(pid, 'SIGKILL');
-    const page = await c.ui.webview('dashboard');
     await page.locator('.state', { hasText: 'Interrupted' }).waitFor({ timeout: 60_000 });
     expect(c.daemon?.pid).not.toBe(pid);
     await until(
@@ -163,9 +166,13 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
   });
 
   flow('a reload during training finds everything again', async () => {
+    await given.training();
+    await given.dashboard();
+    await given.inspector();
     const { pid } = c.daemon!,
-      tabs = await c.tabs;
-    expect(tabs.length).toBeGreaterThan(1);
+      { tabs, runs } = { tabs: await c.tabs, runs: c.runs };
+    expect(tabs).toHaveLength(2);
+    await c.showTab(1);
     await c.w.reload();
     await c.ui.webview('dashboard', { timeoutMs: 60_000 });
     expect(c.daemon?.pid).toBe(pid);
@@ -179,10 +186,11 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
     );
     await c.showTab(2);
     await (await c.ui.webview('inspector')).locator('.ds-shot').first().waitFor();
-    expect(c.runs).toHaveLength(1);
+    expect(c.runs).toEqual(runs);
   });
 
   flow('a second window sees the same', async () => {
+    await given.training();
     const second = new Ui(await c.w.secondWindow());
     await until(
       async () => /DART .*(%|\/h)/.test(await second.status.innerText().catch(() => '')),
@@ -193,7 +201,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
   });
 
   flow('a finished rollout: n jumps to a step of high entropy', async () => {
-    await c.ui.openContainer();
+    await given.training();
     // The list grows at its top while training goes on: a row is known by what it says, never by its place.
     const lengths = Array.from({ length: 9 }, (_, i) => i + 5),
       several = c.ui
@@ -252,7 +260,8 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
   });
 
   flow('two rollouts of a group are compared', async () => {
-    const page = await c.ui.webview('inspector');
+    await given.training();
+    const page = await given.inspector();
     await page.locator('.ds-sibling button.compare').first().click();
     const compare = await c.ui.webview('compare');
     await compare.locator('.ds-shot').first().waitFor();
@@ -265,11 +274,12 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
   });
 
   flow('training is stopped: a checkpoint is there and no desktop is left', async () => {
+    await given.training();
+    const page = await given.dashboard();
+    await until(async () => (await c.ui.rows('Desktops')).length > 0, 'its desktops are listed');
     await c.ui.palette('DART Studio: Stop Training');
-    await c.showTab(1);
-    const page = await c.ui.webview('dashboard');
     await page.locator('.state', { hasText: 'Stopped' }).waitFor({ timeout: 60_000 });
-    const run = c.runs[0]!,
+    const run = given.runFolder!,
       checkpoints = join(run, 'checkpoints');
     expect(
       readdirSync(checkpoints).filter((f) => existsSync(join(checkpoints, f, 'policy.onnx'))).length,
@@ -282,10 +292,14 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
           filters: { label: ['app=dart-studio', `run=${basename(run)}`] },
         }),
       ).toEqual([]);
-    expect(alive(c.daemon!.pid)).toBe(true);
+    expect(isAlive(c.daemon!.pid)).toBe(true);
   });
 
   flow('four themes: pictures, and nothing for axe to find', async () => {
+    await given.trained();
+    await given.dashboard();
+    await (await given.inspector()).locator('.ds-sibling button.compare').first().click();
+    await c.ui.webview('compare');
     const axe = axeSource(),
       found: string[] = [],
       pages = ['dashboard', 'inspector', 'compare'] as const;
@@ -314,6 +328,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
   });
 
   flow('a runtime that dies under a window that only attached: it says so, and starts it when asked', async () => {
+    await given.trained();
     const { pid } = c.daemon!;
     process.kill(pid, 'SIGKILL');
     const toast = c.ui.notification('The runtime ended');

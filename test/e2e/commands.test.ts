@@ -1,17 +1,19 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { strFromU8, unzipSync } from 'fflate';
-import { afterAll, beforeAll, describe, expect, it, onTestFailed } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { connectEngine, ensureImage } from '../../runtime/cluster/imageBuild.js';
-import { engineHere } from '../integration/docker/engine.js';
-import { whyNoLocalDesktops } from '../helpers/cluster.js';
-import { alive, Cockpit, tinyRun } from './support/cockpit.js';
-import { whyNoWorkbench } from './support/rig.js';
-import { until } from './support/workbench.js';
+import { engineHere } from '../helpers/cluster/engine.js';
+import { whyNoLocalDesktops } from '../helpers/cluster/desktops.js';
+import { isAlive } from '../helpers/machine/processes.js';
+import { Cockpit, tinyRun } from '../helpers/workbench/cockpit.js';
+import { flowIn, Given } from '../helpers/workbench/given.js';
+import { whyNoWorkbench } from '../helpers/workbench/rig.js';
+import { until } from '../helpers/workbench/workbench.js';
 
 /**
  * The commands of the palette that the other flows pass by: run files, the machine, pause, evaluation, diagnostics, the
- * end of the runtime. Each flow goes on from where the last one left it.
+ * end of the runtime. Each flow states what it takes as given.
  */
 const engine = await engineHere(),
   noLocal = await whyNoLocalDesktops(),
@@ -20,7 +22,7 @@ const missing = whyNoWorkbench('latest') ?? (provider === 'local' ? noLocal : un
 if (missing) console.warn(`skipped: commands of the palette (${missing})`);
 
 describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider} desktops`, () => {
-  let c: Cockpit;
+  let c: Cockpit, given: Given;
   beforeAll(async () => {
     if (provider === 'docker') await ensureImage(connectEngine());
     c = await Cockpit.start({
@@ -28,18 +30,13 @@ describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider
       settings: { 'dartStudio.desktops.provider': provider },
       files: { 'tiny.dart-run.json': tinyRun(provider) },
     });
+    given = new Given(c);
   });
   afterAll(() => c?.stop());
-  const flow = (name: string, f: () => Promise<void>): void => {
-    it(
-      name,
-      async () => {
-        onTestFailed(() => c.picture(`failed-${name.replace(/\W+/g, '-').slice(0, 60)}`));
-        await f();
-      },
-      300_000,
-    );
-  };
+  const flow = flowIn(
+    () => given,
+    (name) => c.picture(name),
+  );
   const quickInput = () => c.w.page.locator('.quick-input-widget');
   /** VS Code's own dialog of files, which proposes a place and a name. */
   const saveAs = async (title: string, file: string): Promise<void> => {
@@ -95,7 +92,6 @@ describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider
     await c.w.host.run((v) => v.commands.executeCommand('undo'));
     await until(async () => (await problems('dart-run.json')).length === 0, 'the file as it was made has no problem');
     expect(readFileSync(file, 'utf8')).toBe(text);
-    await c.w.host.command('workbench.action.revertAndCloseActiveEditor');
   });
 
   flow('the machine is checked, and the desktop built from there', async () => {
@@ -105,15 +101,12 @@ describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider
     await c.picture('machine');
     await c.ui.pick('Build Desktop Image');
     await c.ui.told('The desktop image is ready', 240_000);
-    await c.w.host.command('notifications.clearAll');
   });
 
   flow('a run is paused and goes on; its desktop is watched', async () => {
-    await c.ui.palette('DART Studio: Start Training');
-    await c.ui.pick('tiny.dart-run.json');
+    await given.training();
+    await given.dashboard();
     await state('Running');
-    await c.ui.openContainer();
-    await c.ui.row('Trajectories', /\d+ steps · v\d/).waitFor({ timeout: 180_000 });
     await c.ui.palette('DART Studio: Pause');
     await state('Paused');
     await until(async () => /paused/i.test(await c.ui.status.innerText()), 'the status bar says so');
@@ -134,6 +127,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider
   });
 
   flow('a runtime that trains is not restarted without asking', async () => {
+    await given.training();
     const { pid } = c.daemon!;
     await c.ui.palette('DART Studio: Restart Runtime');
     const dialog = c.ui.dialog();
@@ -142,23 +136,21 @@ describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider
     await dialog.getByRole('button', { name: 'Cancel' }).click();
     await dialog.waitFor({ state: 'hidden' });
     expect(c.daemon?.pid).toBe(pid);
-    expect(alive(pid)).toBe(true);
+    expect(isAlive(pid)).toBe(true);
   });
 
   flow('a checkpoint is evaluated', async () => {
-    await c.ui.palette('DART Studio: Stop Training');
-    await until(async () => (await c.ui.rows('Runs')).some((r) => r.includes('stopped')), 'the run is stopped', 90_000);
-    await c.w.host.command('notifications.clearAll');
+    await given.trained();
     await c.ui.palette('DART Studio: Evaluate Checkpoint');
     await c.ui.pick('tiny');
     await c.ui.pick('newest');
     await c.ui.pick('Training seeds');
     await c.ui.told(/Checkpoint \d+: \d of 2 episodes succeeded/, 120_000);
     await c.picture('evaluated');
-    await c.w.host.command('notifications.clearAll');
   });
 
   flow('diagnostics are collected, and name nobody', async () => {
+    await given.runtime();
     const file = join(c.w.folder, 'diagnostics.zip');
     await c.ui.palette('DART Studio: Collect Diagnostics');
     await saveAs('Collect Diagnostics', file);
@@ -171,36 +163,38 @@ describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider
       expect(strFromU8(bytes), name).not.toContain(token);
       expect(strFromU8(bytes), name).not.toContain(home);
     }
-    await c.w.host.command('notifications.clearAll');
   });
 
   flow('a run folder from elsewhere is opened', async () => {
+    await given.trained();
     const elsewhere = join(c.w.dir, 'elsewhere'),
       run = join(elsewhere, 'brought');
     mkdirSync(elsewhere, { recursive: true });
-    cpSync(c.runs[0]!, run, { recursive: true });
+    cpSync(given.runFolder!, run, { recursive: true });
     writeFileSync(join(elsewhere, 'readme.txt'), 'not a run');
-    await c.closeEditors();
     await c.w.host.run((v, dir) => {
       void v.commands.executeCommand('dartStudio.openRunFolder', v.Uri.file(dir));
     }, run);
     await state('Stopped');
-    await until(async () => (await c.ui.rows('Runs')).length === 2, 'it is listed beside the run of the workspace');
+    await until(
+      async () => (await c.ui.rows('Runs')).length === c.runs.length + 1,
+      'it is listed beside those of the workspace',
+    );
     await c.w.host.run(
       (v, dir) => {
         void v.commands.executeCommand('dartStudio.openRunFolder', v.Uri.file(dir));
       },
-      join(c.w.folder, 'runs', basename(c.runs[0]!), 'journal'),
+      join(c.w.folder, 'runs', basename(given.runFolder!), 'journal'),
     );
     await c.ui.told('holds no run');
-    await c.w.host.command('notifications.clearAll');
   });
 
   flow('the runtime is stopped; all data is deleted, and the runs of the workspace stay', async () => {
+    await given.trained();
     const { pid } = c.daemon!,
-      [run] = c.runs;
+      run = given.runFolder;
     await c.ui.palette('DART Studio: Stop Runtime');
-    await until(() => !alive(pid), 'the daemon has ended', 60_000);
+    await until(() => !isAlive(pid), 'the daemon has ended', 60_000);
     await until(
       async () => /The runtime is not running/.test(await c.ui.section('Runs').innerText()),
       'the view says so',

@@ -1,22 +1,23 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFailed } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import type { RunFile } from '../../runtime/config/index.js';
 import { connectEngine, ensureImage } from '../../runtime/cluster/imageBuild.js';
 import { readLog } from '../../runtime/annotations/log.js';
-import { osworldTask, put } from '../fixtures/interchange/make.js';
-import { engineHere } from '../integration/docker/engine.js';
-import { whyNoLocalDesktops } from '../helpers/cluster.js';
-import { Cockpit, tinyRun } from './support/cockpit.js';
-import { Hand, whichTerminal } from './support/hand.js';
-import type { Frame } from './support/playwright.js';
-import { whyNoWorkbench } from './support/rig.js';
-import { pictures } from './support/ui.js';
-import { until } from './support/workbench.js';
+import { osworldTask, put } from '../helpers/interchange/make.js';
+import { engineHere } from '../helpers/cluster/engine.js';
+import { whyNoLocalDesktops } from '../helpers/cluster/desktops.js';
+import { Cockpit, tinyRun } from '../helpers/workbench/cockpit.js';
+import { flowIn, Given } from '../helpers/workbench/given.js';
+import { Hand, whichTerminal } from '../helpers/workbench/hand.js';
+import type { Frame } from '../helpers/workbench/playwright.js';
+import { whyNoWorkbench } from '../helpers/workbench/rig.js';
+import { pictures } from '../helpers/workbench/ui.js';
+import { until } from '../helpers/workbench/workbench.js';
 
 /**
  * Demonstrations as a person makes them: by pointer and keys in the webview, on real desktops, with the packaged
- * extension. Each flow goes on from where the last one left it.
+ * extension. Each flow states what it takes as given; what one records or imports serves the next ones too.
  */
 const engine = await engineHere(),
   noLocal = await whyNoLocalDesktops(),
@@ -39,7 +40,7 @@ const shortRun = JSON.stringify({
 } satisfies RunFile);
 
 describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${provider} desktops`, () => {
-  let c: Cockpit;
+  let c: Cockpit, given: Given;
   beforeAll(async () => {
     if (provider === 'docker') await ensureImage(connectEngine());
     c = await Cockpit.start({
@@ -47,18 +48,14 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
       settings: { 'dartStudio.desktops.provider': provider },
       files: { 'short.dart-run.json': shortRun },
     });
+    given = new Given(c, 'short');
   });
   afterAll(() => c?.stop());
-  const flow = (name: string, f: () => Promise<void>): void => {
-    it(
-      name,
-      async () => {
-        onTestFailed(() => c.picture(`failed-${name.replace(/\W+/g, '-').slice(0, 60)}`));
-        await f();
-      },
-      400_000,
-    );
-  };
+  const flow = flowIn(
+    () => given,
+    (name) => c.picture(name),
+    400_000,
+  );
   const run = (name: string): string => join(c.w.folder, 'runs', name);
   const live = (): Promise<Frame> => c.ui.webview('live', { timeoutMs: 180_000 });
   const handOn = async (): Promise<Hand> => {
@@ -123,34 +120,8 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
     await c.w.page.locator('.quick-input-widget .quick-input-box input').fill(name);
     await c.ui.pick(`desk/${name}`);
   };
-
-  flow('nothing is recorded yet: the pool says how to begin', async () => {
-    await c.ui.openContainer();
-    for (const title of ['Tasks', 'Desktops', 'Trajectories']) {
-      const header = c.ui.section(title).locator('.pane-header');
-      if ((await header.getAttribute('aria-expanded')) === 'true') await header.click();
-    }
-    await c.ui.expand('Experience Pool');
-    await c.ui
-      .section('Experience Pool')
-      .locator('.welcome-view-content', { hasText: 'while the runtime is running' })
-      .waitFor();
-    await c.ui.palette('DART Studio: Start Runtime');
-    await c.ui
-      .section('Experience Pool')
-      .locator('.welcome-view-content', { hasText: 'Record Demonstration' })
-      .waitFor({ timeout: 60_000 });
-    await c.picture('pool-empty');
-  });
-
-  flow('a demonstration is recorded by real pointer and keys, verified, and joins the pool', async () => {
-    await c.ui.palette('DART Studio: Record Demonstration');
-    await c.w.page
-      .locator('.quick-input-list .monaco-list-row', { hasText: 'desk/' })
-      .first()
-      .waitFor({ timeout: 60_000 });
-    await c.picture('record-pick');
-    await c.w.page.keyboard.press('Escape');
+  /** Records "run a line in one of two terminals" by pointer and keys, up to its verdict. */
+  const recordWhichTerminal = async (): Promise<Frame> => {
     await pickTask('term-which');
     const hand = await handOn(),
       { click, line } = whichTerminal(await hand.seed());
@@ -170,43 +141,119 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
       .first()
       .click();
     await hand.waits(/Success/);
+    return page;
+  };
+  const inPool = async (text: string | RegExp): Promise<boolean> =>
+    (await c.ui.rows('Experience Pool')).some((r) => (typeof text === 'string' ? r.includes(text) : text.test(r)));
+  /** A demonstration is in the pool, and its entry is shown under its task. */
+  const givenDemonstration = async (): Promise<void> => {
+    await given.runtime();
+    await given.sideBar('Experience Pool');
+    if (existsSync(join(run('demonstrations'), 'run.json')))
+      await c.w.host.command('dartStudio.selectRun', run('demonstrations'));
+    else {
+      await recordWhichTerminal();
+      await given.clearWorkbench();
+    }
+    await until(() => inPool('desk/term-which'), 'the pool lists its task', 60_000);
+    if (!(await inPool(/^human, \d steps/))) await c.ui.row('Experience Pool', 'desk/term-which').click();
+    await until(() => inPool(/^human, \d steps/), 'its entry is shown');
+  };
+  /** Results of OSWorld: two episodes that can be imported and one that cannot. */
+  const osworldResults = async (): Promise<string> => {
+    const results = join(c.w.dir, 'osworld-results');
+    await osworldTask(
+      results,
+      'os',
+      'aaa',
+      [
+        { action: 'pyautogui.click(30, 40)', response: "Thought: open\nAction: click(start_box='(30,40)')" },
+        { action: 'pyautogui.typewrite("hello")' },
+        { action: 'DONE' },
+      ],
+      { initial: true },
+    );
+    await osworldTask(results, 'os', 'bbb', [{ action: 'pyautogui.click(50, 20)' }, { action: 'DONE' }], {
+      initial: true,
+      result: '0.0\n',
+    });
+    await osworldTask(results, 'os', 'ccc', [{ action: 'pyautogui.tripleClick(30, 40)' }], { initial: true });
+    await put(join(c.w.dir, 'tasks/os/aaa.json'), JSON.stringify({ instruction: 'Open it.' }));
+    return results;
+  };
+  /** Begins an import, and waits for what it proposes. */
+  const beginImport = async (from: string): Promise<void> => {
+    await c.w.host.run((v, path) => {
+      void v.commands.executeCommand('dartStudio.importTrajectories', v.Uri.file(path));
+    }, from);
+    await c.w.page
+      .locator('.quick-input-list .monaco-list-row', { hasText: 'Import 2 trajectories' })
+      .waitFor({ timeout: 60_000 });
+  };
+  /** The results are imported, and their run is the one selected. */
+  const givenImported = async (): Promise<void> => {
+    await given.runtime();
+    const imported = run('imported-osworld-results');
+    if (existsSync(join(imported, 'run.json'))) await c.w.host.command('dartStudio.selectRun', imported);
+    else {
+      await beginImport(await osworldResults());
+      await c.ui.pick('Import 2 trajectories');
+      await openImported('imported-osworld-results');
+      await c.w.host.command('notifications.clearAll');
+    }
+    await until(() => isSelected('imported-osworld-results'), 'it is selected');
+  };
+
+  flow('nothing is recorded yet: the pool says how to begin', async () => {
+    await given.noRuntime();
+    rmSync(run(''), { recursive: true, force: true });
+    await given.sideBar('Experience Pool');
+    await c.ui
+      .section('Experience Pool')
+      .locator('.welcome-view-content', { hasText: 'while the runtime is running' })
+      .waitFor();
+    await c.ui.palette('DART Studio: Start Runtime');
+    await c.ui
+      .section('Experience Pool')
+      .locator('.welcome-view-content', { hasText: 'Record Demonstration' })
+      .waitFor({ timeout: 60_000 });
+    await c.picture('pool-empty');
+  });
+
+  flow('a demonstration is recorded by real pointer and keys, verified, and joins the pool', async () => {
+    await given.runtime();
+    await given.sideBar('Experience Pool');
+    await c.ui.palette('DART Studio: Record Demonstration');
+    await c.w.page
+      .locator('.quick-input-list .monaco-list-row', { hasText: 'desk/' })
+      .first()
+      .waitFor({ timeout: 60_000 });
+    await c.picture('record-pick');
+    await c.w.page.keyboard.press('Escape');
+    const page = await recordWhichTerminal();
     await until(
       async () => /experience pool/.test(await page.locator('.live-now').innerText()),
       'it is said that it joined the pool',
     );
     await c.picture('record-success');
-    await until(
-      async () => (await c.ui.rows('Experience Pool')).some((r) => r.includes('desk/term-which')),
-      'the pool lists its task',
-      60_000,
-    );
+    await until(() => inPool('desk/term-which'), 'the pool lists its task', 60_000);
     expect(existsSync(join(run('demonstrations'), 'run.json'))).toBe(true);
     await c.ui.row('Experience Pool', 'desk/term-which').click();
-    await until(
-      async () => (await c.ui.rows('Experience Pool')).some((r) => /^human, \d steps/.test(r)),
-      "its entry is a person's",
-    );
+    await until(() => inPool(/^human, \d steps/), "its entry is a person's");
     await c.picture('pool');
   });
 
   flow('an entry of the pool is turned off and on by its check box', async () => {
+    await givenDemonstration();
     const box = c.ui.row('Experience Pool', /\d steps/).locator('.custom-view-tree-node-item-checkbox');
     await box.click();
-    await until(
-      async () => (await c.ui.rows('Experience Pool')).some((r) => r.includes('turned off')),
-      'it is off',
-      30_000,
-    );
+    await until(() => inPool('turned off'), 'it is off', 30_000);
     await box.click();
-    await until(
-      async () => (await c.ui.rows('Experience Pool')).every((r) => !r.includes('turned off')),
-      'it is on again',
-      30_000,
-    );
+    await until(async () => !(await inPool('turned off')), 'it is on again', 30_000);
   });
 
   flow('it is annotated, replayed on a fresh desktop, and verified', async () => {
-    await c.closeEditors();
+    await givenDemonstration();
     await c.ui.row('Experience Pool', /\d steps/).click();
     const first = await c.ui.webview('inspector');
     await first.locator('.ds-shot').first().waitFor();
@@ -232,11 +279,10 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
     await c.ui.palette('DART Studio: Replay and Verify');
     await c.ui.told('Replayed: success', 180_000);
     await c.picture('replayed');
-    await c.w.host.command('notifications.clearAll');
   });
 
   flow('a recording whose page is closed says what happens, and is found again after a reload', async () => {
-    await c.closeEditors();
+    await given.runtime();
     await pickTask('term-touch');
     await handOn();
     await until(
@@ -267,34 +313,13 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
       'it is over',
     );
     await until(async () => !/recording/.test(await c.ui.status.innerText()), 'nothing is being recorded any more');
-    await c.closeEditors();
   });
 
   flow('results of OSWorld are looked at before anything is written, and imported', async () => {
-    const results = join(c.w.dir, 'osworld-results');
-    await osworldTask(
-      results,
-      'os',
-      'aaa',
-      [
-        { action: 'pyautogui.click(30, 40)', response: "Thought: open\nAction: click(start_box='(30,40)')" },
-        { action: 'pyautogui.typewrite("hello")' },
-        { action: 'DONE' },
-      ],
-      { initial: true },
-    );
-    await osworldTask(results, 'os', 'bbb', [{ action: 'pyautogui.click(50, 20)' }, { action: 'DONE' }], {
-      initial: true,
-      result: '0.0\n',
-    });
-    await osworldTask(results, 'os', 'ccc', [{ action: 'pyautogui.tripleClick(30, 40)' }], { initial: true });
-    await put(join(c.w.dir, 'tasks/os/aaa.json'), JSON.stringify({ instruction: 'Open it.' }));
-    await c.w.host.run((v, path) => {
-      void v.commands.executeCommand('dartStudio.importTrajectories', v.Uri.file(path));
-    }, results);
-    await c.w.page
-      .locator('.quick-input-list .monaco-list-row', { hasText: 'Import 2 trajectories' })
-      .waitFor({ timeout: 60_000 });
+    await given.runtime();
+    await given.sideBar('Trajectories');
+    rmSync(run('imported-osworld-results'), { recursive: true, force: true });
+    await beginImport(await osworldResults());
     expect(existsSync(run('imported-osworld-results'))).toBe(false);
     await c.picture('import-preview');
     await c.ui.pick('Show Report');
@@ -317,11 +342,13 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
     await openImported('imported-osworld-results');
     await c.ui.section('Trajectories').locator('.monaco-list-row', { hasText: 'imported' }).first().waitFor();
     expect(existsSync(join(run('imported-osworld-results'), 'run.json'))).toBe(true);
-    await c.closeEditors();
   });
 
   flow('what is exported and imported again has not changed', async () => {
+    await givenImported();
     const out = join(c.w.dir, 'out');
+    rmSync(out, { recursive: true, force: true });
+    rmSync(run('imported-osworld-results-traj'), { recursive: true, force: true });
     await put(join(out, 'here/x'), '');
     await c.ui.palette('DART Studio: Export Trajectories');
     await c.ui.pick('DART Studio trajectories');
@@ -337,12 +364,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
     );
     // Into the run it is from: everything is recognised by content. Into another one: the same bytes when it is
     // exported again.
-    await c.w.host.run((v, p) => {
-      void v.commands.executeCommand('dartStudio.importTrajectories', v.Uri.file(p));
-    }, made);
-    await c.w.page
-      .locator('.quick-input-list .monaco-list-row', { hasText: 'Import 2 trajectories' })
-      .waitFor({ timeout: 60_000 });
+    await beginImport(made);
     await c.ui.pick('Import 2 trajectories');
     await openImported('imported-osworld-results-traj');
     await c.w.host.command('notifications.clearAll');
@@ -359,16 +381,15 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
       readdirSync(out).find((f) => f.includes('traj') && join(out, f) !== made)!,
     );
     expect(filesOf(again)).toEqual(filesOf(made));
-    await c.w.host.command('notifications.clearAll');
   });
 
   flow('a rollout of a training run is taken over, acted in, and handed back', async () => {
+    await given.noTraining();
+    await given.sideBar('Trajectories', 'Desktops');
     await c.ui.palette('DART Studio: Start Training');
     await c.ui.pick('short.dart-run.json');
     const dashboard = await c.ui.webview('dashboard', { timeoutMs: 60_000 });
     await dashboard.locator('.state', { hasText: 'Running' }).waitFor({ timeout: 60_000 });
-    await c.ui.openContainer();
-    await c.ui.expand('Desktops');
     // Rollouts of training, not of the evaluation before it.
     await c.ui.row('Trajectories', /\d+ steps · v\d/).waitFor({ timeout: 180_000 });
     // From the row of a desktop that is at work. The rollout may be over before the click: then the next one is taken.
@@ -452,7 +473,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
   });
 
   flow('trajectories are reviewed by keyboard alone, and what was said is on disk', async () => {
-    await c.closeEditors();
+    await given.trained();
     await c.ui.palette('DART Studio: Review Trajectories');
     const page = await c.ui.webview('inspector'),
       place = page.locator('.an-queue strong'),
@@ -491,6 +512,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, demonstrations on ${pr
   });
 
   flow('the same in a light theme', async () => {
+    await given.runtime();
     await c.setTheme('Light Modern');
     await c.ui.palette('DART Studio: Show Experience Pool');
     await c.ui.palette('DART Studio: Record Demonstration');

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it, onTestFailed } from 'vitest';
-import { whyNoLocalDesktops } from '../helpers/cluster.js';
-import { Cockpit, tinyRun } from './support/cockpit.js';
-import { rig, whyNoWorkbench } from './support/rig.js';
-import { pictures } from './support/ui.js';
-import { until } from './support/workbench.js';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { whyNoLocalDesktops } from '../helpers/cluster/desktops.js';
+import { Cockpit, tinyRun } from '../helpers/workbench/cockpit.js';
+import { flowIn, Given } from '../helpers/workbench/given.js';
+import { rig, whyNoWorkbench } from '../helpers/workbench/rig.js';
+import { pictures } from '../helpers/workbench/ui.js';
+import { until } from '../helpers/workbench/workbench.js';
 
 /** The oldest VS Code that the manifest admits: the same extension trains and shows in it. */
 const noLocal = await whyNoLocalDesktops(),
@@ -11,26 +12,39 @@ const noLocal = await whyNoLocalDesktops(),
 if (missing) console.warn(`skipped: the extension in the oldest VS Code (${missing})`);
 
 describe.skipIf(missing !== undefined)('VS Code, oldest, local desktops', () => {
-  let c: Cockpit;
+  let c: Cockpit, given: Given;
   beforeAll(async () => {
     c = await Cockpit.start({ which: 'min', files: { 'tiny.dart-run.json': tinyRun('local') } });
+    given = new Given(c);
   });
   afterAll(() => c?.stop());
+  const flow = flowIn(
+    () => given,
+    (name) => c.picture(name),
+  );
 
-  it('training is started, a rollout is looked at, training is stopped', async () => {
-    onTestFailed(() => c.picture('failed-oldest'));
+  flow('training is started from the palette', async () => {
     expect(await c.w.host.run((v) => v.version)).toBe(rig().versions.min);
+    await given.noTraining();
     await c.ui.palette('DART Studio: Start Training');
     await c.ui.pick('tiny.dart-run.json');
     const dashboard = await c.ui.webview('dashboard', { timeoutMs: 60_000 });
     await dashboard.locator('.state', { hasText: 'Running' }).waitFor();
-    await c.ui.openContainer();
+    await given.sideBar('Trajectories');
     await c.ui.row('Trajectories', /\d+ steps · v\d/).waitFor({ timeout: 120_000 });
+  });
+
+  flow('a rollout is looked at', async () => {
+    await given.training();
     await c.ui.row('Trajectories', /\d+ steps · v\d/).click();
     const page = await c.ui.webview('inspector');
     await page.locator('.ds-shot').first().waitFor();
     await pictures(page);
     await c.picture('oldest');
+  });
+
+  flow('training is stopped', async () => {
+    await given.training();
     await c.ui.palette('DART Studio: Stop Training');
     await until(async () => (await c.ui.rows('Runs')).some((r) => r.includes('stopped')), 'the run is stopped', 90_000);
   });

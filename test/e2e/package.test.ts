@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { unzipSync } from 'fflate';
 import { describe, expect, it } from 'vitest';
-import { rig } from './support/rig.js';
+import { rig } from '../helpers/workbench/rig.js';
 
 /** The VSIX the other tests install, as scripts/package.mjs made it for this machine. */
 const { vsix, vsixProblems, missing } = rig();

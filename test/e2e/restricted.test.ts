@@ -1,20 +1,21 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFailed } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { serializeTrajectory } from '../../runtime/protocol/trajectoryFile.js';
-import { FrameFolder } from '../webview/lib/screens.js';
-import { richPlans, view } from '../webview/lib/trajectories.js';
-import { Cockpit, tinyRun } from './support/cockpit.js';
-import { whyNoWorkbench } from './support/rig.js';
-import { pictures } from './support/ui.js';
-import { until } from './support/workbench.js';
+import { FrameFolder } from '../helpers/pages/screens.js';
+import { richPlans, view } from '../helpers/pages/trajectories.js';
+import { Cockpit, tinyRun } from '../helpers/workbench/cockpit.js';
+import { flowIn, Given } from '../helpers/workbench/given.js';
+import { whyNoWorkbench } from '../helpers/workbench/rig.js';
+import { pictures } from '../helpers/workbench/ui.js';
+import { until } from '../helpers/workbench/workbench.js';
 
 /** Restricted Mode: recorded trajectories can be looked at, nothing is started. */
 const missing = whyNoWorkbench('latest');
 if (missing) console.warn(`skipped: the extension in Restricted Mode (${missing})`);
 
 describe.skipIf(missing !== undefined)('VS Code, current, an untrusted folder', () => {
-  let c: Cockpit;
+  let c: Cockpit, given: Given;
   beforeAll(async () => {
     c = await Cockpit.start({
       which: 'latest',
@@ -26,11 +27,16 @@ describe.skipIf(missing !== undefined)('VS Code, current, an untrusted folder', 
       join(c.w.folder, 'recorded.traj.jsonl'),
       serializeTrajectory(view(await richPlans(new FrameFolder(join(c.w.folder, 'frames'))), 'frames')),
     );
+    given = new Given(c);
   });
   afterAll(() => c?.stop());
 
-  it('trajectories are viewed, and nothing is started', async () => {
-    onTestFailed(() => c.picture('failed-restricted'));
+  const flow = flowIn(
+    () => given,
+    (name) => c.picture(name),
+  );
+
+  flow('nothing is started, also not by those who do not ask the palette', async () => {
     expect(await c.w.host.run((v) => v.workspace.isTrusted)).toBe(false);
     await c.ui.openContainer();
     const welcome = c.ui.section('Runs').locator('.welcome-view-content');
@@ -38,11 +44,14 @@ describe.skipIf(missing !== undefined)('VS Code, current, an untrusted folder', 
     expect(await c.ui.offered('DART Studio: Start Training')).not.toContainEqual(
       expect.stringContaining('Start Training…'),
     );
-    // Also not by those who do not ask the palette.
     await c.w.host.begin('dartStudio.startTraining');
     await c.ui.notification('not trusted').waitFor();
     await c.picture('restricted');
-    // Nothing is recorded, imported or annotated either.
+    expect(c.daemon).toBeUndefined();
+  });
+
+  flow('nothing is recorded, imported or annotated either', async () => {
+    await c.ui.openContainer();
     for (const title of ['Record Demonstration', 'Import Trajectories', 'Take Over', 'Annotate Trajectory'])
       expect(await c.ui.offered(`DART Studio: ${title}`), title).not.toContainEqual(
         expect.stringContaining(`DART Studio: ${title}`),
@@ -69,8 +78,10 @@ describe.skipIf(missing !== undefined)('VS Code, current, an untrusted folder', 
           );
       }, `${command} is refused in words`);
     }
-    await c.w.host.command('notifications.clearAll');
+    expect(c.daemon).toBeUndefined();
+  });
 
+  flow('a recorded trajectory is viewed', async () => {
     await c.w.host.command('workbench.view.explorer');
     await c.w.page.locator('.explorer-folders-view .monaco-list-row', { hasText: 'recorded.traj.jsonl' }).dblclick();
     const page = await c.ui.webview('inspector');
@@ -82,7 +93,10 @@ describe.skipIf(missing !== undefined)('VS Code, current, an untrusted folder', 
         page.evaluate<boolean>('document.images.length > 0 && [...document.images].some((i) => i.naturalWidth > 0)'),
       )
       .toBe(true);
-    await c.closeEditors();
+    expect(c.daemon).toBeUndefined();
+  });
+
+  flow('the sample is viewed', async () => {
     await c.ui.palette('DART Studio: Open Sample Run');
     await c.ui.pick('success');
     await (await c.ui.webview('inspector')).locator('.ds-shot').first().waitFor();

@@ -4,7 +4,7 @@ import type { Frame } from '../../domain/index.js';
 import { lost } from '../agentClient.js';
 import { takeBuffer } from './framebuffer.js';
 
-/** Message types of image/overlay/opt/dart/relay.py; it documents the protocol. */
+/** Message types of images/desk/overlay/opt/dart/relay.py; it documents the protocol. */
 const OPEN = 1,
   DATA = 2,
   CLOSE = 3,

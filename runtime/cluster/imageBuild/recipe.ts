@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { StudioError } from '../../domain/index.js';
+import { join } from 'node:path';
+import { DEFAULT_IMAGE } from '../../domain/index.js';
+import { imagesDir, readImage } from '../images.js';
 
-/** One file of the image folder; `path` is relative to it, with forward slashes. */
+/** One file of an image's folder; `path` is relative to it, with forward slashes. */
 export interface RecipeFile {
   readonly path: string;
   readonly executable: boolean;
@@ -18,7 +17,10 @@ export interface RecipeFile {
  * image's last layer.
  */
 export interface Recipe {
-  readonly dir: string;
+  /** The image's name. */
+  readonly image: string;
+  /** Folders the image is made of, the one that extends nothing first. */
+  readonly layers: readonly string[];
   readonly packages: readonly string[];
   readonly files: readonly RecipeFile[];
   readonly rootfsHash: string;
@@ -33,32 +35,8 @@ export interface BuildProgress {
 }
 export type OnProgress = (p: BuildProgress) => void;
 
-/** The image folder: beside the bundle (dist/image, from dist/runtime.js or dist/bench/x.mjs) or in the source tree. */
-export function imageDir(): string {
-  const here = dirname(fileURLToPath(import.meta.url));
-  const found = [join(here, 'image'), join(here, '..', 'image')].find((d) => existsSync(join(d, 'packages.txt')));
-  if (found) return found;
-  throw new StudioError(
-    'desktop.image',
-    `The desktop's recipe (image/packages.txt) is not beside ${here}.`,
-    'Build again with `npm run build`; the installation is incomplete.',
-  );
-}
-
-/** Names of packages, one a line; empty lines and `#` comments are left out. */
-export function parsePackages(text: string): string[] {
-  return [
-    ...new Set(
-      text
-        .split('\n')
-        .map((l) => l.replace(/#.*/, '').trim())
-        .filter((l) => l !== ''),
-    ),
-  ].sort();
-}
-
 const AGENT = 'overlay/opt/dart/';
-const SKIPPED = /(^|\/)(__pycache__|\.gitkeep|.*\.pyc)$/;
+const SKIPPED = /^image\.json$|(^|\/)(__pycache__|\.gitkeep|.*\.pyc)$/;
 
 /** A hash over names, executable bits and contents, 16 hex digits; the order of the files does not matter. */
 export function contentHash(files: readonly RecipeFile[]): string {
@@ -68,7 +46,26 @@ export function contentHash(files: readonly RecipeFile[]): string {
   return h.digest('hex').slice(0, 16);
 }
 
-export async function readRecipe(dir = imageDir()): Promise<Recipe> {
+/** The recipe of the image of this name. Rejects as `readImage` does. */
+export async function readRecipe(image: string = DEFAULT_IMAGE, root = imagesDir()): Promise<Recipe> {
+  const { name, layers, packages } = await readImage(image, root);
+  const merged = new Map<string, RecipeFile>();
+  for (const dir of layers)
+    for (const f of await readLayer(dir)) {
+      const below = merged.get(f.path);
+      merged.set(f.path, below && JOINED.has(f.path) ? { ...f, data: joined(below.data, f.data) } : f);
+    }
+  const files = [...merged.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
+  const build = files.filter((f) => !f.path.startsWith(AGENT));
+  return { image: name, layers, packages, files, rootfsHash: contentHash(build), imageHash: contentHash(files) };
+}
+
+/** Files of an image that are added to those of the image it extends; any other file replaces the one below it. */
+const JOINED = new Set(['packages.txt', 'setup.sh']);
+const joined = (below: Buffer, own: Buffer): Buffer => Buffer.concat([below, Buffer.from('\n'), own]);
+
+/** The files of one folder, but for its manifest, which is not part of what is built. */
+async function readLayer(dir: string): Promise<RecipeFile[]> {
   const files: RecipeFile[] = [];
   const walk = async (rel: string): Promise<void> => {
     for (const e of await readdir(join(dir, rel), { withFileTypes: true })) {
@@ -84,20 +81,5 @@ export async function readRecipe(dir = imageDir()): Promise<Recipe> {
     }
   };
   await walk('');
-  files.sort((a, b) => (a.path < b.path ? -1 : 1));
-  const list = files.find((f) => f.path === 'packages.txt');
-  if (!list)
-    throw new StudioError(
-      'desktop.image',
-      `There is no packages.txt in ${dir}.`,
-      'Build again with `npm run build`; the installation is incomplete.',
-    );
-  const build = files.filter((f) => !f.path.startsWith(AGENT));
-  return {
-    dir,
-    packages: parsePackages(list.data.toString('utf8')),
-    files,
-    rootfsHash: contentHash(build),
-    imageHash: contentHash(files),
-  };
+  return files;
 }

@@ -9,6 +9,8 @@ import { readRecipe, type OnProgress, type Recipe } from './recipe.js';
 
 export interface RootfsInfo {
   readonly path: string;
+  /** The image it was built as; absent in one built by version 0.1. */
+  readonly image?: string;
   readonly hash: string;
   readonly builtAt: string;
   readonly packages: readonly string[];
@@ -19,6 +21,8 @@ export interface EnsureRootfsOptions {
   readonly signal?: AbortSignal;
   /** Build again although it is there. */
   readonly force?: boolean;
+  /** Name of the desktop image; default `desk`. */
+  readonly image?: string;
 }
 
 /** `${DART_STUDIO_CACHE || XDG_CACHE_HOME || ~/.cache}/dart-studio/desktop`. */
@@ -26,7 +30,7 @@ export function desktopCache(env: NodeJS.ProcessEnv = process.env): string {
   return join(env['DART_STUDIO_CACHE'] || env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'dart-studio', 'desktop');
 }
 
-/** The finished root file system of the present recipe, or undefined when it is not built yet. */
+/** The finished root file system of the present recipe (default: the image `desk`), or undefined when it is not built. */
 export async function rootfsPath(recipe?: Recipe): Promise<string | undefined> {
   return (await rootfsInfo(recipe))?.path;
 }
@@ -43,7 +47,10 @@ export async function rootfsInfo(recipe?: Recipe): Promise<RootfsInfo | undefine
 }
 
 /** A way to get a root file system other than from packages: the provider of Docker images hands in its export. */
-export type RootfsSource = (dir: string, o: { onProgress: OnProgress; signal?: AbortSignal }) => Promise<string>;
+export type RootfsSource = (
+  dir: string,
+  o: { image: string; onProgress: OnProgress; signal?: AbortSignal },
+) => Promise<string>;
 
 /**
  * The root file system for the local provider, built when it is missing (about 50 s and 400 MB). It is made under
@@ -52,7 +59,7 @@ export type RootfsSource = (dir: string, o: { onProgress: OnProgress; signal?: A
  */
 export async function ensureRootfs(o: EnsureRootfsOptions = {}, fallback?: RootfsSource): Promise<string> {
   const onProgress = o.onProgress ?? ((): void => {});
-  const recipe = await readRecipe();
+  const recipe = await readRecipe(o.image);
   const there = o.force ? undefined : await rootfsPath(recipe);
   if (there) return there;
   const cache = desktopCache();
@@ -108,14 +115,20 @@ async function build(
   try {
     let how: string;
     if (which('mmdebstrap')) how = await bootstrapRootfs(recipe, dir, { onProgress, signal });
-    else if (fallback) how = await fallback(dir, { onProgress, signal });
+    else if (fallback) how = await fallback(dir, { image: recipe.image, onProgress, signal });
     else throw noTool();
-    await checkWhole(dir);
+    await checkWhole(recipe.image, dir);
     onProgress({ phase: 'finish', message: 'Moving the root file system into place.', fraction: 1 });
     await writeFile(
       join(tmp, 'meta.json'),
       JSON.stringify(
-        { hash: recipe.rootfsHash, builtAt: new Date().toISOString(), packages: recipe.packages, how },
+        {
+          image: recipe.image,
+          hash: recipe.rootfsHash,
+          builtAt: new Date().toISOString(),
+          packages: recipe.packages,
+          how,
+        },
         null,
         2,
       ) + '\n',
@@ -144,7 +157,7 @@ export const noTool = (): StudioError =>
   );
 
 /** What every desktop needs to start; a missing one means a build that only looked finished. */
-async function checkWhole(dir: string): Promise<void> {
+async function checkWhole(image: string, dir: string): Promise<void> {
   for (const f of ['usr/bin/Xvfb', 'usr/bin/jwm', 'usr/bin/python3', 'etc/jwm/system.jwmrc', 'etc/skel/Documents']) {
     try {
       await access(join(dir, f));
@@ -152,7 +165,7 @@ async function checkWhole(dir: string): Promise<void> {
       throw new StudioError(
         'desktop.image',
         `The root file system was built but lacks ${f}.`,
-        'Check image/packages.txt, then run `dart-studio desktop build --force`.',
+        `Check images/${image}/packages.txt, then run \`dart-studio desktop build --image ${image} --force\`.`,
       );
     }
   }
@@ -169,18 +182,19 @@ export async function bootstrapRootfs(
 ): Promise<string> {
   const root = process.getuid?.() === 0;
   const target = root ? dir : `${dir}.tar`;
-  const setup = join(recipe.dir, 'setup.sh'),
-    overlay = join(recipe.dir, 'overlay');
+  const part = (path: string): string[] => recipe.layers.map((dir) => join(dir, path)).filter((p) => existsSync(p));
   const hooks = [
-    `--customize-hook=upload ${quote(setup)} /tmp/setup.sh`,
-    '--customize-hook=chroot "$1" sh /tmp/setup.sh',
-    '--customize-hook=rm -f "$1/tmp/setup.sh"',
-    `--customize-hook=sync-in ${quote(overlay)} /`,
+    ...part('setup.sh').flatMap((setup) => [
+      `--customize-hook=upload ${quote(setup)} /tmp/setup.sh`,
+      '--customize-hook=chroot "$1" sh /tmp/setup.sh',
+      '--customize-hook=rm -f "$1/tmp/setup.sh"',
+    ]),
+    ...part('overlay').map((overlay) => `--customize-hook=sync-in ${quote(overlay)} /`),
   ];
   const args = [
     '--verbose',
     `--mode=${root ? 'root' : 'unshare'}`,
-    `--dpkgopt=${join(overlay, 'etc/dpkg/dpkg.cfg.d/50-dart-studio')}`,
+    ...dpkgOptions(recipe),
     `--include=${recipe.packages.join(',')}`,
     // It would empty /etc/machine-id, which the session bus needs.
     '--skip=cleanup/reproducible',
@@ -215,11 +229,7 @@ export async function bootstrapBase(
       'debian:bookworm-slim cannot be pulled, and mmdebstrap, which could make it from packages, is not installed.',
       'Give the engine access to a registry (`docker pull debian:bookworm-slim` must work), or run `apt-get install mmdebstrap`.',
     );
-  const args = [
-    '--verbose',
-    `--mode=${process.getuid?.() === 0 ? 'root' : 'unshare'}`,
-    `--dpkgopt=${join(recipe.dir, 'overlay/etc/dpkg/dpkg.cfg.d/50-dart-studio')}`,
-  ];
+  const args = ['--verbose', `--mode=${process.getuid?.() === 0 ? 'root' : 'unshare'}`, ...dpkgOptions(recipe)];
   await mmdebstrap(args, tar, { ...o, phase: 'base', what: 'Making the base image from Debian packages' });
 }
 
@@ -262,6 +272,14 @@ async function mmdebstrap(
     },
   );
 }
+
+/** What dpkg leaves out, as the last layer that says so has it. */
+const dpkgOptions = (recipe: Recipe): string[] =>
+  recipe.layers
+    .map((dir) => join(dir, 'overlay/etc/dpkg/dpkg.cfg.d/50-dart-studio'))
+    .filter((file) => existsSync(file))
+    .slice(-1)
+    .map((file) => `--dpkgopt=${file}`);
 
 const quote = (s: string): string => `'${s.replaceAll("'", "'\\''")}'`;
 

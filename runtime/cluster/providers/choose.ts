@@ -6,6 +6,8 @@ import { createLocalProvider, type LocalProviderOptions } from './local.js';
 export interface ProviderOptions {
   /** `auto`: Docker when an engine answers, else local sandboxes, else an error that says what to install. */
   readonly provider: ProviderChoice;
+  /** Name of the desktop image; default `desk`. */
+  readonly image?: string;
   readonly local?: LocalProviderOptions;
   readonly docker?: DockerProviderOptions;
 }
@@ -15,9 +17,10 @@ export interface ProviderOptions {
  * none.
  */
 export async function createProvider(o: ProviderOptions): Promise<DesktopProvider> {
+  const image = o.image === undefined ? {} : { image: o.image };
   const makers: Record<ProviderKind, () => DesktopProvider> = {
-    docker: () => createDockerProvider(o.docker),
-    local: () => createLocalProvider(o.local),
+    docker: () => createDockerProvider({ ...image, ...o.docker }),
+    local: () => createLocalProvider({ ...image, ...o.local }),
   };
   const problems: string[] = [],
     remedies: string[] = [];

@@ -33,6 +33,8 @@ import { engineError, ensureImage, LABEL, statusOf } from './dockerImage.js';
 
 export type DesktopPath = 'fast' | 'portable';
 export interface DockerProviderOptions {
+  /** Name of the desktop image; default `desk`. */
+  readonly image?: string;
   /** Engines and how many desktops each may hold; default: the environment's engine. */
   readonly hosts?: readonly DockerHostOptions[];
   /** Desktops kept started beyond those in use, so that a broken one is replaced at once. Default 1. */
@@ -268,7 +270,12 @@ export class DockerProvider implements DesktopProvider {
     let container: Docker.Container | undefined, relay: Relay | undefined, agent: AgentClient | undefined;
     try {
       const either = AbortSignal.any([this.ended.signal, ...(signal ? [signal] : [])]);
-      host.image ??= ensureImage(host.docker, this.o.onProgress, either);
+      host.image ??= ensureImage(
+        host.docker,
+        this.o.onProgress,
+        either,
+        this.o.image === undefined ? {} : { image: this.o.image },
+      );
       host.image.catch(() => {
         host.image = undefined;
       });

@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import Docker from 'dockerode';
-import { StudioError } from '../../domain/index.js';
+import { DEFAULT_IMAGE, StudioError } from '../../domain/index.js';
 import { parseHost } from './dockerHosts.js';
 import { AptProgress, debLine, forContainer, machineAptConf, machineSources } from '../imageBuild/apt.js';
 import { aptRemedy, cancelled } from '../imageBuild/process.js';
@@ -24,7 +24,7 @@ const CA_BUNDLE = '/etc/ssl/certs/ca-certificates.crt';
  */
 export const connectEngine = (host?: string): Docker => new Docker(host === undefined ? undefined : parseHost(host));
 
-export const imageTag = (recipe: Recipe): string => `dart-studio/desktop:${recipe.imageHash}`;
+export const imageTag = (recipe: Recipe): string => `dart-studio/desktop:${recipe.image}-${recipe.imageHash}`;
 
 export interface EnsureImageOptions {
   readonly onProgress?: OnProgress;
@@ -39,8 +39,8 @@ export interface ImageStatus {
   readonly image?: { readonly id: string; readonly bytes: number; readonly created: string };
 }
 
-export async function imageStatus(docker?: Docker): Promise<ImageStatus> {
-  const recipe = await readRecipe();
+export async function imageStatus(docker?: Docker, name: string = DEFAULT_IMAGE): Promise<ImageStatus> {
+  const recipe = await readRecipe(name);
   const tag = imageTag(recipe);
   const rootfs = await rootfsInfo(recipe);
   const image = docker ? await inspect(docker, tag) : undefined;
@@ -61,16 +61,16 @@ async function inspect(docker: Docker, tag: string): Promise<Docker.ImageInspect
 }
 
 /**
- * The tag of the desktop's image in this engine, built when it is missing (about 40 s; 20 s more where the base has to
+ * The tag of a desktop image in this engine (default: `desk`), built when it is missing (about 40 s; 20 s more where the base has to
  * be made, too).
  */
 export async function ensureImage(
   docker: Docker,
   onProgress: OnProgress = () => {},
   signal?: AbortSignal,
-  o: { force?: boolean } = {},
+  o: { force?: boolean; image?: string } = {},
 ): Promise<string> {
-  const recipe = await readRecipe();
+  const recipe = await readRecipe(o.image);
   const tag = imageTag(recipe);
   if (!o.force && (await inspect(docker, tag))) return tag;
   if (!(await inspect(docker, BASE_IMAGE))) await ensureBase(docker, recipe, onProgress, signal);
@@ -103,7 +103,7 @@ export async function ensureImage(
     throw new StudioError(
       'desktop.image',
       `The engine finished the build but has no image ${tag}.`,
-      'Run `dart-studio desktop build --force`.',
+      `Run \`dart-studio desktop build --image ${recipe.image} --force\`.`,
     );
   onProgress({ phase: 'done', message: `${tag} is ready.`, fraction: 1 });
   return tag;
@@ -228,9 +228,9 @@ async function follow(
 export async function exportRootfs(
   docker: Docker,
   dir: string,
-  o: { onProgress: OnProgress; signal?: AbortSignal },
+  o: { image?: string; onProgress: OnProgress; signal?: AbortSignal },
 ): Promise<string> {
-  const image = await ensureImage(docker, o.onProgress, o.signal);
+  const image = await ensureImage(docker, o.onProgress, o.signal, o.image === undefined ? {} : { image: o.image });
   o.onProgress({ phase: 'finish', message: `Exporting ${image}` });
   const container = await docker.createContainer({
     Image: image,

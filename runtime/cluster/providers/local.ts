@@ -3,16 +3,16 @@ import { randomBytes } from 'node:crypto';
 import { access, readFile } from 'node:fs/promises';
 import { availableParallelism, freemem } from 'node:os';
 import type { DesktopId } from '../../domain/index.js';
-import { id as brand, StudioError, toRunError } from '../../domain/index.js';
+import { DEFAULT_IMAGE, id as brand, StudioError, toRunError } from '../../domain/index.js';
 import { lost, type AgentClient } from '../agentClient.js';
 import { SandboxDesktop } from '../drivers/desktop.js';
 import { FramebufferReader } from '../drivers/framebuffer.js';
 import { procSettler } from '../drivers/settle.js';
 import { TaskWatch } from '../drivers/taskWatch.js';
 import { X11Client } from '../drivers/x11Client.js';
-import { rootfsPath } from '../imageBuild.js';
+import { readRecipe, rootfsPath } from '../imageBuild.js';
+import { imageAsset } from '../images.js';
 import type { Desktop, DesktopProvider, DesktopSpec, ProviderStatus } from '../types.js';
-import { imageAsset } from './assets.js';
 import { joinCgroups, type CgroupLease } from './cgroups.js';
 import { SandboxProcess } from './sandboxProcess.js';
 import { processLimit } from './processLimit.js';
@@ -20,6 +20,8 @@ import { onPath, sandboxCommand } from './sandboxCommand.js';
 import { reapSandboxes, recordSandbox, stateDir } from './sandboxRecords.js';
 
 export interface LocalProviderOptions {
+  /** Name of the desktop image; default `desk`. */
+  readonly image?: string;
   /** Root file system of the desktop. Default: $DART_STUDIO_ROOTFS, else the one `dart-studio desktop build` made. */
   readonly rootfs?: () => Promise<string>;
   /** Size limit of HOME and of each temporary folder, MB. Default 64. */
@@ -44,11 +46,12 @@ interface Sandbox {
  */
 export class LocalProvider implements DesktopProvider {
   readonly name = 'local' as const;
-  private readonly o: LocalProviderOptions & { readonly rootfs: () => Promise<string> };
+  private readonly o: LocalProviderOptions & { readonly image: string; readonly rootfs: () => Promise<string> };
   private readonly boxes = new Map<Desktop, Sandbox>();
 
   constructor(o: LocalProviderOptions = {}) {
-    this.o = { ...o, rootfs: o.rootfs ?? builtRootfs };
+    const image = o.image ?? DEFAULT_IMAGE;
+    this.o = { ...o, image, rootfs: o.rootfs ?? (() => builtRootfs(image)) };
   }
 
   async status(): Promise<ProviderStatus> {
@@ -84,8 +87,8 @@ export class LocalProvider implements DesktopProvider {
           : new StudioError(
               'desktop.image',
               'The root file system of the desktop is not there.',
-              'Build it: dart-studio desktop build --provider local.',
-              { cause: e },
+              `Build it: dart-studio desktop build --image ${this.o.image} --provider local.`,
+              { cause: e, details: { image: this.o.image } },
             ),
       );
     }
@@ -102,7 +105,7 @@ export class LocalProvider implements DesktopProvider {
     const rootfs = await this.o.rootfs();
     const name = brand<DesktopId>(`local-${randomBytes(4).toString('hex')}`);
     const cgroup = await joinCgroups(name, spec);
-    const agentCode = await readFile(imageAsset('overlay/opt/dart/agent.py'));
+    const agentCode = await readFile(await imageAsset(this.o.image, 'overlay/opt/dart/agent.py'));
     const plan = sandboxCommand({
       name,
       rootfs,
@@ -216,13 +219,14 @@ function startError(e: unknown, signal: AbortSignal | undefined, stderr: string)
   );
 }
 
-async function builtRootfs(): Promise<string> {
-  const path = process.env['DART_STUDIO_ROOTFS'] || (await rootfsPath());
+async function builtRootfs(image: string): Promise<string> {
+  const path = process.env['DART_STUDIO_ROOTFS'] || (await rootfsPath(await readRecipe(image)));
   if (!path)
     throw new StudioError(
       'desktop.image',
-      'The root file system of the desktop was not built yet.',
-      'Build it: dart-studio desktop build (about a minute).',
+      `The root file system of the desktop image "${image}" was not built yet.`,
+      `Build it: dart-studio desktop build --image ${image} (about a minute).`,
+      { details: { image } },
     );
   return path;
 }

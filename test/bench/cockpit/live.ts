@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { CurationView, Lanes, Ledger, RunDetail, RunEvent, RunStatus } from '../../../runtime/protocol/types.js';
 import { createStudioService } from '../../../runtime/service/index.js';
-import type { Browser } from '../../e2e/support/playwright.js';
+import type { Browser } from '../../helpers/workbench/playwright.js';
 import { renderersShare } from './cpu.js';
 import { PageHost } from './pageHost.js';
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { extname, resolve } from 'node:path';
 import { newNonce, pageHtml } from '../../../extension/panels/html.js';
 import type { PageInput, ToHost, ToPage } from '../../../webview/protocol.js';
-import type { Page } from '../../e2e/support/playwright.js';
+import type { Page } from '../../helpers/workbench/playwright.js';
 
 type Body = ToPage extends infer T ? (T extends { readonly boot: string } ? Omit<T, 'boot'> : never) : never;
 export interface PageHostOptions {

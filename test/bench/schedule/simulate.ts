@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { id } from '../../../runtime/domain/index.js';
 import type { ReplicaId, RolloutId } from '../../../runtime/domain/index.js';
-import { baseDataConfig } from '../../helpers/data.js';
+import { baseDataConfig } from '../../helpers/data/manager.js';
 import type { DataConfig } from '../../../runtime/data/config.js';
 import { DataManager } from '../../../runtime/data/dataManager.js';
 import type { DataStats } from '../../../runtime/data/dataStats.js';

@@ -7,7 +7,7 @@ import { gemm } from '../../../runtime/trainer/native/graph/linear.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
 import { gradGraph } from '../../../runtime/trainer/native/model/lossGraph.js';
 import { policyGraph, policyModel } from '../../../runtime/trainer/native/model/policyGraph.js';
-import { baseTrainerOptions } from '../../helpers/trainerOptions.js';
+import { baseTrainerOptions } from '../../helpers/trainer/options.js';
 import { packSamples, applyLossWeights } from '../../../runtime/trainer/native/packing.js';
 import { loadOrt, Sessions } from '../../../runtime/trainer/native/sessions.js';
 import { bar, benchArgs, finish, summary, type Bar } from '../lib/report.js';

@@ -17,7 +17,7 @@ import { decayMask } from '../../../runtime/trainer/native/model/params.js';
 import type { PolicyModel } from '../../../runtime/trainer/native/model/policyGraph.js';
 import type { TrainerOptions } from '../../../runtime/trainer/native/options.js';
 import type { Feeds } from '../../../runtime/trainer/native/sessions.js';
-import { demonstration, glyphTask } from '../../helpers/glyphScreens.js';
+import { demonstration, glyphTask } from '../../helpers/trainer/glyphScreens.js';
 
 /**
  * A batch like a run's: `states` screens with `slots` sampled actions each, and the same numbers as files for

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { imageContents } from '../../../runtime/cluster/images.js';
 import { createLocalProvider } from '../../../runtime/cluster/index.js';
 import { createPool } from '../../../runtime/cluster/pool.js';
 import { parseRunFile } from '../../../runtime/config/index.js';
@@ -22,9 +23,9 @@ import { demonstrate } from '../../../runtime/run/demonstrate.js';
 import { specOf } from '../../../runtime/cluster/provide.js';
 import { openTasks } from '../../../runtime/tasks/open.js';
 import { createStudioService, type Broadcast, type StudioService } from '../../../runtime/service/index.js';
-import { whyNoLocalDesktops } from '../../helpers/cluster.js';
-import { bundle } from '../../helpers/data.js';
-import { processTree } from '../run/cli.js';
+import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
+import { bundle } from '../../helpers/data/manager.js';
+import { processTree } from '../../helpers/machine/processes.js';
 
 /** A scripted demonstration, edited, acted out again and judged on real local desktops. */
 const noLocal = await whyNoLocalDesktops();
@@ -45,7 +46,7 @@ describe.skipIf(noLocal)('replay and verify', () => {
     dir = await mkdtemp(join(tmpdir(), 'dart-replay-'));
     entry = await bundle('runtime/main.ts', 'runtime');
     const config = parseRunFile({ preset: 'quickstart' }),
-      tasks = await openTasks(config, entry),
+      tasks = await openTasks(config, await imageContents(config.desktops.image), entry),
       provider = createLocalProvider(),
       pool = createPool({ provider, spec: specOf(config.desktops, { a11y: true }), size: 1 });
     const store = await RunAppender.open(join(dir, 'source'), {

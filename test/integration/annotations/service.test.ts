@@ -17,8 +17,8 @@ import type {
 } from '../../../runtime/protocol/types.js';
 import { readAnnotations } from '../../../runtime/annotations/read.js';
 import { createStudioService, type Broadcast, type StudioService } from '../../../runtime/service/index.js';
-import { bundle } from '../../helpers/data.js';
-import { writeSyntheticRun, type SyntheticRun } from '../../helpers/syntheticRun.js';
+import { bundle } from '../../helpers/data/manager.js';
+import { writeSyntheticRun, type SyntheticRun } from '../../helpers/data/syntheticRun.js';
 
 /** Annotations through the service, over real run folders; no desktops. */
 let dir: string,
@@ -32,7 +32,7 @@ const open: StudioService[] = [],
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'dart-annotate-'));
   entry = await bundle('runtime/main.ts', 'runtime');
-  child = (await bundle('test/integration/annotations/child.ts', 'annotateChild')).file;
+  child = (await bundle('test/helpers/annotations/serviceChild.ts', 'annotateChild')).file;
   template = join(dir, 'template');
   const { hash } = await new PngFrameStore(join(template, 'frames')).put({
     width: 640,

@@ -6,8 +6,9 @@ import { setTimeout as after } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sandboxOf, stateDir } from '../../../runtime/cluster/providers/sandboxRecords.js';
 import type { Desktop } from '../../../runtime/cluster/types.js';
-import { localProvider, SMALL, whyNoLocalDesktops } from '../../helpers/cluster.js';
-import { endAll, ensureBundle, start } from '../run/cli.js';
+import { localProvider, SMALL, whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
+import { processes } from '../../helpers/machine/processes.js';
+import { endAll, ensureBundle, start } from '../../helpers/run/cli.js';
 
 /**
  * Starts of local desktops that are given up, or whose process is killed, at every moment of the start: nothing may be
@@ -36,12 +37,10 @@ const exe = (pid: number): string => {
  */
 async function orphans(): Promise<string[]> {
   const found: string[] = [];
-  for (const n of readdirSync('/proc').filter((d) => /^\d+$/.test(d))) {
-    const stat = text(`/proc/${n}/stat`),
-      [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    if (!state || state === 'Z' || exe(Number(parent)).endsWith('/node')) continue;
-    if ((await sandboxOf(Number(n))) === undefined || (await sandboxOf(Number(parent))) !== undefined) continue;
-    found.push(`${n} ${text(`/proc/${n}/cmdline`).replaceAll('\0', ' ').slice(0, 80)}`);
+  for (const p of processes()) {
+    if (exe(p.parent).endsWith('/node')) continue;
+    if ((await sandboxOf(p.pid)) === undefined || (await sandboxOf(p.parent)) !== undefined) continue;
+    found.push(`${p.pid} ${p.what}`);
   }
   return found;
 }

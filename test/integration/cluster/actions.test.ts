@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Desktop, SettleOptions } from '../../../runtime/cluster/types.js';
 import type { Action } from '../../../runtime/domain/index.js';
-import { localProvider, sh, SMALL, whyNoLocalDesktops } from '../../helpers/cluster.js';
+import { localProvider, sh, SMALL, whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 
 const why = await whyNoLocalDesktops();
 if (why) console.warn(`skipped: ${why}`);

@@ -2,12 +2,16 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
+import type * as Images from '../../../runtime/cluster/images.js';
 import { createPool } from '../../../runtime/cluster/index.js';
-import { localProvider, nextEvent, SMALL, whyNoLocalDesktops } from '../../helpers/cluster.js';
+import { localProvider, nextEvent, SMALL, whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 
 /** An agent in the wrong hands: what is written to the file /say, it says to its client. */
 const place = vi.hoisted(() => ({ agent: '' }));
-vi.mock('../../../runtime/cluster/providers/assets.js', () => ({ imageAsset: () => place.agent }));
+vi.mock('../../../runtime/cluster/images.js', async (original) => ({
+  ...(await original<typeof Images>()),
+  imageAsset: () => Promise.resolve(place.agent),
+}));
 
 const why = await whyNoLocalDesktops();
 if (why) console.warn(`skipped: ${why}`);
@@ -16,7 +20,7 @@ describe.skipIf(why)('a desktop whose agent says what no agent says', () => {
   const dir = mkdtempSync(join(tmpdir(), 'dart-bad-'));
   mkdirSync(dir, { recursive: true });
   place.agent = join(dir, 'agent.py');
-  const own = readFileSync('runtime/cluster/image/overlay/opt/dart/agent.py', 'utf8');
+  const own = readFileSync('runtime/cluster/images/desk/overlay/opt/dart/agent.py', 'utf8');
   const wrong = own.replace(
     'def do_write(self, m, _):\n',
     "def do_write(self, m, _):\n        if m['path'] == '/say':\n            for c in list(self.clients):\n                c.out += base64.b64decode(m['data'])\n                c.flush()\n            return {}\n",

@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { closingDescriptors } from '../../../runtime/cluster/providers/sandboxCommand.js';
 import { countsByNamespace } from '../../../runtime/cluster/providers/processLimit.js';
 import type { Desktop } from '../../../runtime/cluster/types.js';
-import { localProvider, SMALL, whyNoLocalDesktops } from '../../helpers/cluster.js';
-import { idleThreads } from '../../helpers/idleThreads.js';
+import { localProvider, SMALL, whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
+import { idleThreads } from '../../helpers/machine/idleThreads.js';
 
 /** What a program inside a local desktop cannot do to its agent, its neighbours and the host. */
 const why = await whyNoLocalDesktops();
@@ -116,7 +116,7 @@ describe.skipIf(why)('the walls of a local desktop', () => {
   it('what the process that starts it inherited is not open inside', async () => {
     const file = join(dir, 'child.mjs');
     await build({
-      entryPoints: ['test/helpers/sandboxChild.ts'],
+      entryPoints: ['test/helpers/cluster/sandboxChild.ts'],
       outfile: file,
       bundle: true,
       platform: 'node',
@@ -128,7 +128,7 @@ describe.skipIf(why)('the walls of a local desktop', () => {
       },
       logLevel: 'error',
     });
-    symlinkSync(resolve('runtime/cluster/image'), join(dir, 'image'));
+    symlinkSync(resolve('runtime/cluster/images'), join(dir, 'images'));
     writeFileSync(join(dir, 'secret.txt'), 'of the host');
     // 40 lies after a gap, and one leads to a folder of the host.
     const { stdout } = await run('bash', [

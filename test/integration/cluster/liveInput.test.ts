@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDockerProvider } from '../../../runtime/cluster/providers/docker.js';
 import type { Desktop, DesktopInput, DesktopProvider } from '../../../runtime/cluster/types.js';
-import { localProvider, sh, SMALL, whyNoLocalDesktops } from '../../helpers/cluster.js';
-import { engineHere } from '../docker/engine.js';
+import { localProvider, sh, SMALL, whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
+import { engineHere } from '../../helpers/cluster/engine.js';
 
 const why = await whyNoLocalDesktops(),
   docker = await engineHere();

@@ -14,7 +14,15 @@ import { HOLD_MS } from '../../../runtime/cluster/drivers/settle.js';
 import type { AgentClient, X11Client } from '../../../runtime/cluster/index.js';
 import { stateDir } from '../../../runtime/cluster/providers/sandboxRecords.js';
 import type { Desktop } from '../../../runtime/cluster/types.js';
-import { localProvider, nextEvent, sandboxRecord, sh, SMALL, whyNoLocalDesktops } from '../../helpers/cluster.js';
+import {
+  localProvider,
+  nextEvent,
+  sandboxRecord,
+  sh,
+  SMALL,
+  whyNoLocalDesktops,
+} from '../../helpers/cluster/desktops.js';
+import { statOf } from '../../helpers/machine/processes.js';
 
 const why = await whyNoLocalDesktops();
 if (why) console.warn(`skipped: ${why}`);
@@ -245,7 +253,7 @@ describe.skipIf(why)('a local desktop', () => {
 
   it('reaps what a dead process left behind, and nothing else', async () => {
     const orphan = spawn('sleep', ['60']);
-    const started = readFileSync(`/proc/${orphan.pid}/stat`, 'utf8').split(' ')[21]!;
+    const { started } = statOf(orphan.pid!)!;
     const ended = once(orphan, 'exit');
     writeFileSync(
       `${await stateDir()}/local-orphan.json`,

@@ -5,11 +5,19 @@ import { id } from '../../../runtime/domain/index.js';
 import type { RunId } from '../../../runtime/domain/index.js';
 import { dropSpareIndex, prepareIndex } from '../../../runtime/data/store/runIndex.js';
 import { RunStore } from '../../../runtime/data/store/runStore.js';
-import { bundle, dataConfig, failure, makeTrajectory, openManager, success, withDir } from '../../helpers/data.js';
+import {
+  bundle,
+  dataConfig,
+  failure,
+  makeTrajectory,
+  openManager,
+  success,
+  withDir,
+} from '../../helpers/data/manager.js';
 
 let entry: { file: string };
 beforeAll(async () => {
-  entry = await bundle('test/helpers/dataIndexEntry.ts', 'index');
+  entry = await bundle('test/helpers/data/indexEntry.ts', 'index');
 });
 afterAll(async () => {
   if (entry) await rm(dirname(entry.file), { recursive: true, force: true });
@@ -98,7 +106,7 @@ describe('index in its worker thread', () => {
 
   it('is started again when its thread dies; the query under way is told, the next one is answered', () =>
     withDir(async (dir) => {
-      const flaky = await bundle('test/helpers/dataFlakyIndexEntry.ts', 'flaky');
+      const flaky = await bundle('test/helpers/data/flakyIndexEntry.ts', 'flaky');
       try {
         const s = await RunStore.open(dir, { index: flaky, create });
         await s.append(metric(1));

@@ -7,13 +7,13 @@ import type { BatchId, FrameRef, RolloutId } from '../../../runtime/domain/index
 import { Ledger } from '../../../runtime/data/ledger.js';
 import { ledgerMoves } from '../../../runtime/data/events.js';
 import { RunReader } from '../../../runtime/data/store/runStore.js';
-import { bundle, dataConfig, managerOptions, withDir } from '../../helpers/data.js';
+import { bundle, dataConfig, managerOptions, withDir } from '../../helpers/data/manager.js';
 import { DataManager } from '../../../runtime/data/dataManager.js';
 
 let child: string, entry: { file: string };
 beforeAll(async () => {
-  entry = await bundle('test/helpers/dataIndexEntry.ts', 'index');
-  child = (await bundle('test/helpers/dataChild.ts', 'child')).file;
+  entry = await bundle('test/helpers/data/indexEntry.ts', 'index');
+  child = (await bundle('test/helpers/data/managerChild.ts', 'child')).file;
 });
 afterAll(async () => {
   for (const f of [child, entry?.file]) if (f) await rm(dirname(f), { recursive: true, force: true });

@@ -9,16 +9,16 @@ import { createInterface } from 'node:readline';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { runHolder } from '../../../runtime/data/store/runLock.js';
 import { RunReader } from '../../../runtime/data/store/runStore.js';
-import { bundle } from '../../helpers/data.js';
-import { otherNetwork, otherProcesses, otherUser } from '../../helpers/namespaces.js';
-import { node24 } from '../../helpers/otherNode.js';
+import { bundle } from '../../helpers/data/manager.js';
+import { otherNetwork, otherProcesses, otherUser } from '../../helpers/machine/namespaces.js';
+import { node24 } from '../../helpers/machine/otherNode.js';
 
 let program: string, newer: string, dir: string;
 const here = process.execPath,
   children = new Set<Child>();
 
 beforeAll(async () => {
-  [{ file: program }, newer] = await Promise.all([bundle('test/helpers/lockChild.ts', 'lockChild'), node24()]);
+  [{ file: program }, newer] = await Promise.all([bundle('test/helpers/data/lockChild.ts', 'lockChild'), node24()]);
 });
 afterAll(async () => {
   if (program) await rm(dirname(program), { recursive: true, force: true });

@@ -6,8 +6,8 @@ import type { FamilyId } from '../../../runtime/domain/index.js';
 import { createTaskEngine, metricWorkers } from '../../../runtime/tasks/index.js';
 import { deskSuite, heldoutSeed, trainSeed } from '../../../runtime/tasks/suites/desk/index.js';
 import type { Task } from '../../../runtime/tasks/types.js';
-import type { ScriptedRun } from '../../helpers/desk.js';
-import { describeAction, doNothing, runScripted } from '../../helpers/desk.js';
+import type { ScriptedRun } from '../../helpers/tasks/scripted.js';
+import { describeAction, doNothing, runScripted } from '../../helpers/tasks/scripted.js';
 
 /**
  * Every template is solvable and its verifier tells right from wrong, on real desktops: for three seeds the scripted

@@ -18,7 +18,7 @@ import {
 } from '../../../runtime/cluster/imageBuild.js';
 import { fileLock, runTool, which } from '../../../runtime/cluster/imageBuild/process.js';
 import { tar } from '../../../runtime/cluster/imageBuild/tar.js';
-import { engineHere } from './engine.js';
+import { engineHere } from '../../helpers/cluster/engine.js';
 
 const run = promisify(execFile);
 const engine = await engineHere();
@@ -71,7 +71,7 @@ describe.skipIf(!mmdebstrap)('root file system', () => {
     expect(readFileSync(join(path, 'etc/passwd'), 'utf8')).toMatch(/^user:x:1000:1000:.*\nxserver:x:1001:1001:/m);
     expect(existsSync(join(path, 'var/lib/apt/lists/deb.debian.org_debian_dists_bookworm_InRelease'))).toBe(false);
     expect(lstatSync(join(path, 'tmp')).mode & 0o7777).toBe(0o1777);
-    expect(await rootfsInfo()).toMatchObject({ path, hash: recipe.rootfsHash });
+    expect(await rootfsInfo()).toMatchObject({ path, image: 'desk', hash: recipe.rootfsHash });
     const events: BuildProgress[] = [];
     expect(await ensureRootfs({ onProgress: (p) => events.push(p) })).toBe(path);
     expect(events).toEqual([]);
@@ -171,7 +171,7 @@ describe.skipIf(!engine)('Docker image', () => {
   const docker = connectEngine();
   it('is there after ensureImage, and a second call does no work', async () => {
     const tag = await ensureImage(docker);
-    expect(tag).toBe(`dart-studio/desktop:${(await readRecipe()).imageHash}`);
+    expect(tag).toBe(`dart-studio/desktop:desk-${(await readRecipe()).imageHash}`);
     const status = await imageStatus(docker);
     expect(status.image!.bytes).toBeGreaterThan(150e6);
     expect(status.image!.bytes).toBeLessThan(500e6);
@@ -182,10 +182,10 @@ describe.skipIf(!engine)('Docker image', () => {
 
   it("builds again from the engine's cache, with progress of every step", async () => {
     const { imageHash } = await readRecipe();
-    const image = docker.getImage(`dart-studio/desktop:${imageHash}`);
+    const image = docker.getImage(`dart-studio/desktop:desk-${imageHash}`);
     await image.tag({ repo: 'dart-studio/desktop', tag: 'kept-by-test' });
     try {
-      await docker.getImage(`dart-studio/desktop:${imageHash}`).remove({ noprune: true } as object);
+      await docker.getImage(`dart-studio/desktop:desk-${imageHash}`).remove({ noprune: true } as object);
       const steps: string[] = [];
       await ensureImage(docker, (p) => {
         if (p.message.startsWith('Step ')) steps.push(p.message);

@@ -13,7 +13,7 @@ import {
 import { OWNER, ROLE, RUN } from '../../../runtime/cluster/providers/dockerContainer.js';
 import { ownerLabel, self } from '../../../runtime/cluster/providers/dockerHosts.js';
 import type { Desktop, DesktopEvent, DesktopSpec } from '../../../runtime/cluster/types.js';
-import { engineHere } from './engine.js';
+import { engineHere } from '../../helpers/cluster/engine.js';
 
 const engine = await engineHere();
 if (!engine) console.log('skipped: Docker provider tests (no Docker engine answers here)');

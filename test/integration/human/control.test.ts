@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,9 +17,10 @@ import type {
   TrajectoryView,
 } from '../../../runtime/protocol/types.js';
 import { createStudioService, type Broadcast, type StudioService } from '../../../runtime/service/index.js';
-import { whyNoLocalDesktops } from '../../helpers/cluster.js';
-import { engineHere } from '../docker/engine.js';
-import { ensureBundle } from '../run/cli.js';
+import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
+import { engineHere } from '../../helpers/cluster/engine.js';
+import { processes } from '../../helpers/machine/processes.js';
+import { ensureBundle } from '../../helpers/run/cli.js';
 
 /** A person at real desktops, by the events a page would send. */
 const noLocal = await whyNoLocalDesktops(),
@@ -242,10 +243,10 @@ describe.skipIf(noLocal)('recording', () => {
 
 /** The process that a local desktop's sandbox hangs from. */
 function sandboxOf(desktop: string): number {
-  for (const pid of readdirSync('/proc').filter((x) => /^\d+$/.test(x))) {
+  for (const { pid } of processes()) {
     try {
       if (readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(`DART_DESKTOP=${desktop}`))
-        return Number(pid);
+        return pid;
     } catch {
       /* ended meanwhile, or not ours */
     }

@@ -18,7 +18,7 @@ import {
   success,
   failure,
   uiTarsFile,
-} from '../../fixtures/interchange/make.js';
+} from '../../helpers/interchange/make.js';
 
 /** Says at the end how much memory the process took at most (kB). */
 const say =

@@ -1,6 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { build } from 'esbuild';
@@ -11,9 +10,10 @@ import { GLYPH_SPEC, HEADS_OF_TYPE, headOffsets, id } from '../../../runtime/dom
 import { encodeState } from '../../../runtime/policy/embedded/codec.js';
 import { startReplica } from '../../../runtime/policy/embedded/replica.js';
 import type { Replica, ReplicaRequest, WeightsRef } from '../../../runtime/policy/types.js';
-import { frameOf } from '../../helpers/policy.js';
-import type { ReplicaKit } from '../../helpers/replicas.js';
-import { replicaKit } from '../../helpers/replicas.js';
+import { isAlive } from '../../helpers/machine/processes.js';
+import { frameOf } from '../../helpers/policy/frames.js';
+import type { ReplicaKit } from '../../helpers/policy/replicas.js';
+import { replicaKit } from '../../helpers/policy/replicas.js';
 
 const spec = GLYPH_SPEC;
 const state: EncodedState = encodeState(
@@ -212,22 +212,13 @@ describe('a replica process', () => {
     );
     try {
       const pid = Number(String(await new Promise<Buffer>((r) => parent.stdout.once('data', r))));
-      expect(alive(pid)).toBe(true);
+      expect(isAlive(pid)).toBe(true);
       parent.kill('SIGKILL');
       // Nobody is told when a grandchild ends, so this looks; the test's own time limit bounds it.
-      while (alive(pid)) await new Promise((r) => setTimeout(r, 20));
+      while (isAlive(pid)) await new Promise((r) => setTimeout(r, 20));
     } finally {
       parent.kill('SIGKILL');
       await rm(daemon, { force: true });
     }
   });
 });
-
-/** Whether a process runs (an ended one that nobody has collected does not). */
-function alive(pid: number): boolean {
-  try {
-    return !/^\S+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
-  } catch {
-    return false;
-  }
-}

@@ -7,9 +7,9 @@ import type { Replica } from '../../../runtime/policy/types.js';
 import { systemClock } from '../../../runtime/rollout/clock.js';
 import type { ModelPoolEvent } from '../../../runtime/rollout/types.js';
 import { ModelPool } from '../../../runtime/rollout/modelPool.js';
-import { frameOf } from '../../helpers/policy.js';
-import type { ReplicaKit } from '../../helpers/replicas.js';
-import { replicaKit } from '../../helpers/replicas.js';
+import { frameOf } from '../../helpers/policy/frames.js';
+import type { ReplicaKit } from '../../helpers/policy/replicas.js';
+import { replicaKit } from '../../helpers/policy/replicas.js';
 
 let kit: ReplicaKit;
 beforeAll(async () => {

@@ -15,9 +15,9 @@ import type { SchedulerEvent } from '../../../runtime/rollout/types.js';
 import { Scheduler, trainingSampling } from '../../../runtime/rollout/scheduler.js';
 import { createTaskEngine, metricWorkers } from '../../../runtime/tasks/index.js';
 import { deskSuite } from '../../../runtime/tasks/suites/desk/index.js';
-import { SMALL, localProvider, whyNoLocalDesktops } from '../../helpers/cluster.js';
-import type { ReplicaKit } from '../../helpers/replicas.js';
-import { replicaKit } from '../../helpers/replicas.js';
+import { SMALL, localProvider, whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
+import type { ReplicaKit } from '../../helpers/policy/replicas.js';
+import { replicaKit } from '../../helpers/policy/replicas.js';
 
 const why = await whyNoLocalDesktops();
 if (why) console.warn(`rollouts on real desktops are skipped: ${why}`);

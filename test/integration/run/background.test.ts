@@ -5,8 +5,9 @@ import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GLYPH_SPEC } from '../../../runtime/domain/index.js';
 import { createTrainer } from '../../../runtime/trainer/native/engine.js';
-import { ensureBundle, processTree } from './cli.js';
-import { runFileOptions } from '../../helpers/trainerOptions.js';
+import { processTree, statOf } from '../../helpers/machine/processes.js';
+import { ensureBundle } from '../../helpers/run/cli.js';
+import { runFileOptions } from '../../helpers/trainer/options.js';
 
 let dir: string;
 beforeAll(async () => {
@@ -15,14 +16,8 @@ beforeAll(async () => {
 });
 afterAll(() => rm(dir, { recursive: true, force: true }));
 
-/** Fields of /proc/PID/stat (or a thread's) behind the name: session is the 4th, nice the 17th. */
-const stat = (path: string): { readonly session: number; readonly nice: number } => {
-  const f = readFileSync(`/proc/${path}/stat`, 'utf8')
-    .replace(/^.*\) /s, '')
-    .split(' ');
-  return { session: Number(f[3]), nice: Number(f[16]) };
-};
-const threads = (pid: number): number[] => readdirSync(`/proc/${pid}/task`).map((t) => stat(`${pid}/task/${t}`).nice);
+const threads = (pid: number): number[] =>
+  readdirSync(`/proc/${pid}/task`).map((t) => statOf(`${pid}/task/${t}`)!.nice);
 
 describe.skipIf(process.platform !== 'linux')('a child process', () => {
   it.each([
@@ -31,7 +26,7 @@ describe.skipIf(process.platform !== 'linux')('a child process', () => {
   ])(
     'gives way when it computes in the background: $background',
     async ({ background, nice }) => {
-      const own = stat(String(process.pid)),
+      const own = statOf(process.pid)!,
         trainer = await createTrainer({
           entry: { file: resolve('dist/runtime.js'), background },
           spec: GLYPH_SPEC,
@@ -42,7 +37,7 @@ describe.skipIf(process.platform !== 'linux')('a child process', () => {
       try {
         const { pid } = processTree(process.pid).find((p) => p.what.includes('__trainer'))!;
         expect([...new Set(threads(pid))]).toEqual([own.nice + nice]);
-        expect(stat(String(pid)).session === own.session).toBe(!background);
+        expect(statOf(pid)!.session === own.session).toBe(!background);
         const group = `/proc/${pid}/autogroup`,
           text = (): string => {
             try {

@@ -5,8 +5,16 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { RunFile } from '../../../runtime/config/index.js';
 import type { TrainResult } from '../../../runtime/run/trainRun.js';
-import { whyNoLocalDesktops } from '../../helpers/cluster.js';
-import { alive, endAll, ensureBundle, folderOf, processTree, replay, start, type Replay } from './cli.js';
+import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
+import {
+  endAll,
+  ensureBundle,
+  folderOf,
+  replay,
+  start,
+  type Replay,
+} from '../../helpers/run/cli.js';
+import { processTree, stillRunning } from '../../helpers/machine/processes.js';
 
 /**
  * A budget that is spent before reinforcement learning begins: whatever phase it meets ends with it, and the run goes
@@ -54,7 +62,7 @@ async function parts(
     expect(ended, ended.stderr).toMatchObject({ code: 0, signal: null });
     const result = c.said.find((l) => l['type'] === 'result') as unknown as TrainResult;
     expect(result.stopped).toBe('budget');
-    await expect.poll(() => alive(tree), { timeout: 60_000 }).toEqual([]);
+    await expect.poll(() => stillRunning(tree), { timeout: 60_000 }).toEqual([]);
     const journal = await replay(run),
       elapsed = journal.of('metrics').findLast((m) => m.source === 'run')!.values['elapsedMs']!;
     expect(journal.of('run.closed').at(-1)!.reason).toBe('finished');

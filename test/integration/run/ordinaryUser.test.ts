@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunFile } from '../../../runtime/config/index.js';
-import { whyNoLocalDesktops } from '../../helpers/cluster.js';
-import { idleThreads } from '../../helpers/idleThreads.js';
-import { OrdinaryUser } from '../../helpers/ordinaryUser.js';
-import { cli, endAll, ensureBundle, replay } from './cli.js';
+import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
+import { idleThreads } from '../../helpers/machine/idleThreads.js';
+import { OrdinaryUser } from '../../helpers/machine/ordinaryUser.js';
+import { cli, endAll, ensureBundle, replay } from '../../helpers/run/cli.js';
 
 /**
  * What works for root must work for an ordinary user with an editor and a browser open: desktops, and the making of the

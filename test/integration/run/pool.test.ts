@@ -16,12 +16,12 @@ import {
 import { RunAppender } from '../../../runtime/data/runAppender.js';
 import { newRun, poolConfigOf } from '../../../runtime/data/collections.js';
 import { deskSuite, trainSeed } from '../../../runtime/tasks/suites/desk/index.js';
-import { whyNoLocalDesktops } from '../../helpers/cluster.js';
+import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 import * as h from '../../../runtime/protocol/methods.js';
 import * as m from '../../../runtime/protocol/methods.js';
 import type { PoolView } from '../../../runtime/protocol/types.js';
 import { createStudioService } from '../../../runtime/service/index.js';
-import { cli, endAll, ensureBundle, folderOf, replay, start } from './cli.js';
+import { cli, endAll, ensureBundle, folderOf, replay, start } from '../../helpers/run/cli.js';
 
 /** What people collected, brought to a training run: real desktops, real training, nothing demonstrated by scripts. */
 const noLocal = await whyNoLocalDesktops();

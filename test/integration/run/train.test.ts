@@ -13,24 +13,22 @@ import { id, type FamilyId } from '../../../runtime/domain/index.js';
 import type { EvalPoint } from '../../../runtime/run/evaluation.js';
 import type { TrainResult } from '../../../runtime/run/trainRun.js';
 import { deskSuite, trainSeed } from '../../../runtime/tasks/suites/desk/index.js';
-import { whyNoLocalDesktops } from '../../helpers/cluster.js';
-import { engineHere } from '../docker/engine.js';
+import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
+import { engineHere } from '../../helpers/cluster/engine.js';
 import {
-  alive,
   cli,
   cliJson,
   endAll,
   ensureBundle,
   folderOf,
   journalWhen,
-  processTree,
   replay,
   start,
   type Command,
   type Ended,
-  type Mark,
   type Replay,
-} from './cli.js';
+} from '../../helpers/run/cli.js';
+import { processTree, stillRunning, type ProcessMark } from '../../helpers/machine/processes.js';
 
 /**
  * Whole training runs, as a user starts, interrupts, kills, resumes and reads them: the bundle in a process of its own,
@@ -134,13 +132,13 @@ describe.each([
             })
           ).length
         : 0;
-    const nothingLeft = async (of: readonly Mark[], run: string): Promise<void> => {
-      await expect.poll(() => alive(of), { timeout: 60_000 }).toEqual([]);
+    const nothingLeft = async (of: readonly ProcessMark[], run: string): Promise<void> => {
+      await expect.poll(() => stillRunning(of), { timeout: 60_000 }).toEqual([]);
       expect(await containers(run)).toBe(0);
     };
 
     /** One whole run, made once for the tests that look at it. */
-    let whole: Promise<{ result: Result; ended: Ended; tree: readonly Mark[]; seenContainers: number }> | undefined;
+    let whole: Promise<{ result: Result; ended: Ended; tree: readonly ProcessMark[]; seenContainers: number }> | undefined;
     const wholeRun = (): NonNullable<typeof whole> =>
       (whole ??= (async () => {
         const c = start('train', await runFile(`whole-${provider}`, provider, 16), '--runs', runs, '--json');
@@ -180,7 +178,7 @@ describe.each([
     });
 
     it('killed twice in the middle of reinforcement learning and resumed: no accepted rollout is lost', async () => {
-      const kills: { readonly before: Replay; readonly tree: readonly Mark[] }[] = [];
+      const kills: { readonly before: Replay; readonly tree: readonly ProcessMark[] }[] = [];
       let run = '',
         trained = 0;
       for (const resumed of [false, true]) {
@@ -206,7 +204,7 @@ describe.each([
           before.counts.byState.running + before.counts.byState.queued + (before.counts.retired.lost ?? 0),
         ).toBeGreaterThan(0);
         // Its children see that it is gone. Containers are the engine's: the next start removes those.
-        await expect.poll(() => alive(tree), { timeout: 60_000 }).toEqual([]);
+        await expect.poll(() => stillRunning(tree), { timeout: 60_000 }).toEqual([]);
         if (provider === 'docker') expect(await containers(run)).toBeGreaterThan(0);
         kills.push({ before, tree });
       }

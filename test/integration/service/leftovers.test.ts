@@ -4,19 +4,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { stateDir } from '../../../runtime/cluster/providers/sandboxRecords.js';
 import { createStudioService } from '../../../runtime/service/index.js';
-import { whyNoLocalDesktops } from '../../helpers/cluster.js';
+import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
+import { statOf } from '../../helpers/machine/processes.js';
 
 const why = await whyNoLocalDesktops();
 if (why) console.warn(`skipped: ${why}`);
 
 it.skipIf(why)('a service that starts removes the desktops of a process that was killed', async () => {
   const sandbox = spawn('sleep', ['600'], { stdio: 'ignore' });
-  const stat = readFileSync(`/proc/${sandbox.pid}/stat`, 'utf8'),
-    started = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]!;
+  const { started } = statOf(sandbox.pid!)!;
   const record = join(await stateDir(), 'local-leftover-test.json'),
     dir = await mkdtemp(join(tmpdir(), 'dart-leftover-'));
   // Its owner's process id is taken by somebody else by now: the start time differs.

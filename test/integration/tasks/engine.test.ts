@@ -8,8 +8,8 @@ import type { Action } from '../../../runtime/domain/index.js';
 import { StudioError } from '../../../runtime/domain/index.js';
 import { cacheName, createTaskEngine, loadTaskFile, metricWorkers, openAssets } from '../../../runtime/tasks/index.js';
 import type { TaskEngine } from '../../../runtime/tasks/types.js';
-import { osworldExamples } from '../../helpers/osworld.js';
-import { never, taskOf } from '../../helpers/tasks.js';
+import { osworldExamples } from '../../helpers/tasks/osworld.js';
+import { never, taskOf } from '../../helpers/tasks/fakeDesktop.js';
 
 const provider = createLocalProvider(),
   metrics = metricWorkers({ file: resolve('dist/runtime.js') });

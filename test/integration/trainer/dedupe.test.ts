@@ -10,8 +10,8 @@ import {
 } from '../../../runtime/domain/index.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
 import type { TrainerOptions } from '../../../runtime/trainer/native/options.js';
-import { baseTrainerOptions } from '../../helpers/trainerOptions.js';
-import { randomStates, TINY } from './lib.js';
+import { baseTrainerOptions } from '../../helpers/trainer/options.js';
+import { randomStates, TINY } from '../../helpers/trainer/tinyModel.js';
 
 /**
  * One forward and backward pass per unique state gives the gradient of the separate samples. Adam with a large epsilon

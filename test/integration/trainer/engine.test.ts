@@ -20,9 +20,9 @@ import { createTrainer, type TrainerSetup } from '../../../runtime/trainer/nativ
 import type { LearnerProgress } from '../../../runtime/trainer/native/learner.js';
 import { writePolicyGraph } from '../../../runtime/trainer/native/model/policyGraph.js';
 import type { TrainerEngine } from '../../../runtime/trainer/types.js';
-import { baseTrainerOptions } from '../../helpers/trainerOptions.js';
-import { trainerEntry } from '../../helpers/trainer.js';
-import { randomStates, TINY } from './lib.js';
+import { baseTrainerOptions } from '../../helpers/trainer/options.js';
+import { trainerEntry } from '../../helpers/trainer/entry.js';
+import { randomStates, TINY } from '../../helpers/trainer/tinyModel.js';
 
 const off = headOffsets(TINY);
 function batch(n: number, seed = 1, spec = TINY): TrainBatch {

@@ -8,8 +8,8 @@ import {
   type StepSample,
 } from '../../../runtime/domain/index.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
-import { baseTrainerOptions } from '../../helpers/trainerOptions.js';
-import { randomStates, TINY } from './lib.js';
+import { baseTrainerOptions } from '../../helpers/trainer/options.js';
+import { randomStates, TINY } from '../../helpers/trainer/tinyModel.js';
 
 /**
  * A person's step in a group: imitated, with the gradient the paper's injected step has at rho = 1. Adam with a large

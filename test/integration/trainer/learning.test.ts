@@ -9,10 +9,10 @@ import {
 } from '../../../runtime/domain/index.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
 import { policyGraph } from '../../../runtime/trainer/native/model/policyGraph.js';
-import { baseTrainerOptions } from '../../helpers/trainerOptions.js';
+import { baseTrainerOptions } from '../../helpers/trainer/options.js';
 import { groupAdvantages } from '../../../runtime/trainer/objective/advantages.js';
 import { loadOrt } from '../../../runtime/trainer/native/sessions.js';
-import { demonstration, glyphTask, hits, type GlyphTask } from '../../helpers/glyphScreens.js';
+import { demonstration, glyphTask, hits, type GlyphTask } from '../../helpers/trainer/glyphScreens.js';
 
 /**
  * The glyph policy on small synthetic screens ("click WORD", words at random pixels) learns from demonstrations, and

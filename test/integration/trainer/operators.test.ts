@@ -8,7 +8,7 @@ import { Graph, type Tensor } from '../../../runtime/trainer/native/graph/graph.
 import { gemm, linear, matmul } from '../../../runtime/trainer/native/graph/linear.js';
 import { entropyOf, layerNorm, logSoftmax, softmax } from '../../../runtime/trainer/native/graph/norm.js';
 import { concat, pad, slice, split, transpose } from '../../../runtime/trainer/native/graph/structure.js';
-import { f64, relative, sessionOf } from './lib.js';
+import { f64, relative, sessionOf } from '../../helpers/trainer/tinyModel.js';
 
 /**
  * Every operator against central differences, in f64, at random points. The loss is a fixed random weighting of the

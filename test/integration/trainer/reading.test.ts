@@ -3,8 +3,8 @@ import * as ort from 'onnxruntime-node';
 import { random } from '../../../runtime/domain/index.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
 import { readGraph } from '../../../runtime/trainer/native/model/readGraph.js';
-import { baseTrainerOptions } from '../../helpers/trainerOptions.js';
-import { f64, ints, relative, roughTheta, sessionOf, slope, TINY, tinyModel } from './lib.js';
+import { baseTrainerOptions } from '../../helpers/trainer/options.js';
+import { f64, ints, relative, roughTheta, sessionOf, slope, TINY, tinyModel } from '../../helpers/trainer/tinyModel.js';
 
 const B = 2,
   R = 3,

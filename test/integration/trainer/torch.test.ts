@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { GLYPH_SPEC } from '../../../runtime/domain/index.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
-import { baseTrainerOptions } from '../../helpers/trainerOptions.js';
+import { baseTrainerOptions } from '../../helpers/trainer/options.js';
 import { packSamples, applyLossWeights } from '../../../runtime/trainer/native/packing.js';
 import { loadOrt, Sessions } from '../../../runtime/trainer/native/sessions.js';
 import { policySamples, writeProblem } from '../../bench/trainer/problem.js';

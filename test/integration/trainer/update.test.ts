@@ -5,7 +5,7 @@ import { gradGraph, LOSS_PARAMS, TOKENS, type GradVariant } from '../../../runti
 import { klTerm } from '../../../runtime/trainer/objective/kl.js';
 import { tisToken } from '../../../runtime/trainer/objective/corrections.js';
 import { gspoRatio, ratioOf } from '../../../runtime/trainer/objective/policyLoss.js';
-import { cispo, dualClip } from '../../helpers/objectiveReference.js';
+import { cispo, dualClip } from '../../helpers/trainer/objectiveReference.js';
 import {
   choiceCount,
   f64,
@@ -17,7 +17,7 @@ import {
   slope,
   TINY,
   tinyModel,
-} from './lib.js';
+} from '../../helpers/trainer/tinyModel.js';
 
 /**
  * The whole objective in f64 on a tiny policy: its value against the plain TypeScript reference, its gradient against

@@ -12,7 +12,7 @@ import { annotationsDir } from '../../../runtime/annotations/log.js';
 import { readAnnotations } from '../../../runtime/annotations/read.js';
 import { viewOf } from '../../../runtime/annotations/revise.js';
 import { validOps } from '../../../runtime/annotations/validate.js';
-import { click, recording } from '../../helpers/annotate.js';
+import { click, recording } from '../../helpers/annotations/recording.js';
 
 const R = 'r000001',
   rec = recording([

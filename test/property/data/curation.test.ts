@@ -8,7 +8,7 @@ import { stepCap } from '../../../runtime/data/curation/dynamicLength.js';
 import { groupSize } from '../../../runtime/data/curation/dynamicRollouts.js';
 import { distance } from '../../../runtime/data/curation/poolInjection.js';
 import { admissionCapacity } from '../../../runtime/data/curation/staleness.js';
-import { dataConfig, failure, makeTrajectory, success } from '../../helpers/data.js';
+import { dataConfig, failure, makeTrajectory, success } from '../../helpers/data/manager.js';
 
 const base = { family: id<FamilyId>('f'), task: id<TaskId>('f#1'), cap: 30 };
 const member = (i: number, ok: boolean, entropies: number[], endedAt = i): Trajectory =>

@@ -16,7 +16,15 @@ import { ExperiencePool } from '../../../runtime/data/experiencePool.js';
 import { applyToPool, pooling } from '../../../runtime/data/pooling.js';
 import { RunReader, RunStore } from '../../../runtime/data/store/runStore.js';
 import { poolView } from '../../../runtime/queries/pool.js';
-import { baseDataConfig, broken, failure, familyIds, makeTrajectory, success, withDir } from '../../helpers/data.js';
+import {
+  baseDataConfig,
+  broken,
+  failure,
+  familyIds,
+  makeTrajectory,
+  success,
+  withDir,
+} from '../../helpers/data/manager.js';
 
 const names = Array.from({ length: 6 }, (_, i) => id<RolloutId>(`t${i}`)),
   family = familyIds[0]!;

@@ -9,7 +9,15 @@ import { ledgerMoves } from '../../../runtime/data/events.js';
 import { Ledger } from '../../../runtime/data/ledger.js';
 import { RunReader } from '../../../runtime/data/store/runStore.js';
 import type { RolloutOrder } from '../../../runtime/data/types.js';
-import { broken, dataConfig, failure, makeTrajectory, openManager, success, withDir } from '../../helpers/data.js';
+import {
+  broken,
+  dataConfig,
+  failure,
+  makeTrajectory,
+  openManager,
+  success,
+  withDir,
+} from '../../helpers/data/manager.js';
 
 const config = dataConfig({
   dynamicRollouts: { max: 3, window: 4 },

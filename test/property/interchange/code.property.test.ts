@@ -9,8 +9,8 @@ import { actionsCode } from '../../../runtime/interchange/pyautoguiWrite.js';
 import { parseCalls, pyString } from '../../../runtime/interchange/python.js';
 import { trainTasks } from '../../../runtime/interchange/split.js';
 import { Unusable } from '../../../runtime/interchange/types.js';
-import { inFolder, put } from '../../fixtures/interchange/make.js';
-import { actionsIn, screens } from '../../fixtures/interchange/arbitrary.js';
+import { inFolder, put } from '../../helpers/interchange/make.js';
+import { actionsIn, screens } from '../../helpers/interchange/arbitrary.js';
 
 describe('code of actions', () => {
   test('any text survives being written as Python', () => {

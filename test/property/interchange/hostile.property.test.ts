@@ -13,7 +13,7 @@ import {
   osworldTask,
   uiTarsFile,
   success,
-} from '../../fixtures/interchange/make.js';
+} from '../../helpers/interchange/make.js';
 import { recordedView } from '../../../runtime/service/recordedView.js';
 import { exportRun } from '../../../runtime/interchange/exporter.js';
 

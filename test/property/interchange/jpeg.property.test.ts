@@ -5,12 +5,12 @@ import { jpegSize } from '../../../runtime/interchange/jpeg.js';
 import { JpegDecoder } from '../../../runtime/interchange/jpegDecoder.js';
 import { Unusable } from '../../../runtime/interchange/types.js';
 import { jpegs } from '../../fixtures/interchange/jpegs.js';
-import { screen } from '../../fixtures/interchange/make.js';
-import { bundle } from '../../helpers/data.js';
+import { screen } from '../../helpers/interchange/make.js';
+import { bundle } from '../../helpers/data/manager.js';
 
 let jpeg: JpegDecoder;
 beforeAll(async () => {
-  jpeg = new JpegDecoder(await bundle('test/fixtures/interchange/jpegWorker.ts', 'property-jpeg'));
+  jpeg = new JpegDecoder(await bundle('test/helpers/interchange/jpegWorker.ts', 'property-jpeg'));
 });
 afterAll(() => jpeg.close());
 

@@ -12,8 +12,8 @@ import { exportRun } from '../../../runtime/interchange/exporter.js';
 import { newRun } from '../../../runtime/data/collections.js';
 import { importInto } from '../../../runtime/interchange/importer.js';
 import type { ExportFormat } from '../../../runtime/interchange/types.js';
-import { importedOf, inFolder, makeRun } from '../../fixtures/interchange/make.js';
-import { plansOf } from '../../fixtures/interchange/arbitrary.js';
+import { importedOf, inFolder, makeRun } from '../../helpers/interchange/make.js';
+import { plansOf } from '../../helpers/interchange/arbitrary.js';
 
 const size = { width: 160, height: 100 };
 /** What must come back, in one comparable shape. */

@@ -4,7 +4,7 @@ import { GLYPH_SPEC } from '../../../runtime/domain/index.js';
 import { cellAt, cellCentre, encodeObservation, viewOf } from '../../../runtime/policy/embedded/observation.js';
 import { decodeChoices, encodeAction } from '../../../runtime/policy/embedded/codec.js';
 import { tokenizeInstruction } from '../../../runtime/policy/embedded/instruction.js';
-import { frameOf } from '../../helpers/policy.js';
+import { frameOf } from '../../helpers/policy/frames.js';
 
 /** A small observation, so that the exact reference below stays quick. */
 const small = { ...GLYPH_SPEC, obs: { width: 32, height: 16, cell: 8 } };

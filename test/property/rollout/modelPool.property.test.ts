@@ -5,8 +5,8 @@ import { id } from '../../../runtime/domain/index.js';
 import { ModelPool } from '../../../runtime/rollout/modelPool.js';
 import type { PublishMode, ReplicaView } from '../../../runtime/rollout/syncPlanner.js';
 import { planSync, route } from '../../../runtime/rollout/syncPlanner.js';
-import { FakeReplica, request, weightsRef } from '../../helpers/rollout.js';
-import { VirtualClock } from '../../helpers/virtualClock.js';
+import { FakeReplica, request, weightsRef } from '../../helpers/rollout/fakes.js';
+import { VirtualClock } from '../../helpers/rollout/virtualClock.js';
 
 const never = new AbortController().signal;
 

@@ -18,7 +18,7 @@ import { curateGroup } from '../../../runtime/data/curation/curateGroup.js';
 import type { FrameStore } from '../../../runtime/data/types.js';
 import { Observations, policySamples } from '../../../runtime/run/samples.js';
 import { groupAdvantages } from '../../../runtime/trainer/objective/advantages.js';
-import { dataConfig } from '../../helpers/data.js';
+import { dataConfig } from '../../helpers/data/manager.js';
 
 /** One grey frame serves all steps: what matters here is who acted. */
 const frames: FrameStore = {

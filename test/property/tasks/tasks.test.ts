@@ -9,7 +9,7 @@ import { withPython } from '../../../runtime/tasks/pyautogui.js';
 import { shlex } from '../../../runtime/tasks/shlex.js';
 import type { Value } from '../../../runtime/tasks/values.js';
 import { FileValue, equal, splitLines } from '../../../runtime/tasks/values.js';
-import { FakeDesktop, never, taskOf } from '../../helpers/tasks.js';
+import { FakeDesktop, never, taskOf } from '../../helpers/tasks/fakeDesktop.js';
 
 const engine = createTaskEngine({ metrics: localMetrics });
 const json = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<Value>;

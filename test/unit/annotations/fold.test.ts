@@ -5,7 +5,7 @@ import { after, applyRecord, before, emptyLine, type Line } from '../../../runti
 import { partView, revisedTrajectory, viewOf } from '../../../runtime/annotations/revise.js';
 import { validOps } from '../../../runtime/annotations/validate.js';
 import { id, type RolloutId, type Trajectory } from '../../../runtime/domain/index.js';
-import { click, recording } from '../../helpers/annotate.js';
+import { click, recording } from '../../helpers/annotations/recording.js';
 
 const R = 'r000001',
   rec = recording([

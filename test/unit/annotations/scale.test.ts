@@ -8,7 +8,7 @@ import type { AnnotationMarks } from '../../../runtime/protocol/types.js';
 import { Annotations } from '../../../runtime/annotations/annotations.js';
 import { candidates, rankForReview } from '../../../runtime/annotations/queue.js';
 import { listTrajectories, rowsOf } from '../../../runtime/queries/rows.js';
-import { writeSyntheticRun, type SyntheticRun } from '../../helpers/syntheticRun.js';
+import { writeSyntheticRun, type SyntheticRun } from '../../helpers/data/syntheticRun.js';
 
 /**
  * Many trajectories (SCALE_GROUPS=1250 for 10,000), half of them annotated. What is asserted are counts; times are

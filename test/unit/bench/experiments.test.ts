@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Interrupted, Lab, type Experiment } from '../../bench/lib/experiments.js';
-import { withDir } from '../../helpers/data.js';
-import { writeSyntheticRun } from '../../helpers/syntheticRun.js';
+import { withDir } from '../../helpers/data/manager.js';
+import { writeSyntheticRun } from '../../helpers/data/syntheticRun.js';
 
 /**
  * A runtime that "trains" by copying a finished run's folder: `how` makes it fail, or wait for SIGINT in the middle.

@@ -9,7 +9,7 @@ import { liveReport } from '../../bench/live/report.js';
 import { POOL_VARIANTS, poolPlan } from '../../bench/pool/plan.js';
 import { neverSolved, poolCells, poolReport } from '../../bench/pool/report.js';
 import { t975 } from '../../bench/schedule/statistics.js';
-import { resultOf } from './results.js';
+import { resultOf } from '../../helpers/bench/results.js';
 
 const wellFormed = (svg: string): void => {
   const open: string[] = [];

@@ -32,7 +32,7 @@ const passedWhole = (c: RunConfig): { 'desktops.screen': Size; 'trainer.reuse': 
 
 /** Options that some file of the runtime reads, the schema's own aside. */
 async function optionsRead(): Promise<Set<string>> {
-  const args = ['test/helpers/optionsRead.mjs', JSON.stringify([...options])];
+  const args = ['test/helpers/config/optionsRead.mjs', JSON.stringify([...options])];
   const { stdout } = await promisify(execFile)(process.execPath, args);
   return new Set(JSON.parse(stdout) as string[]);
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { id, quantile, random } from '../../../runtime/domain/index.js';
 import type { FamilyId, RolloutId, Step, TaskId } from '../../../runtime/domain/index.js';
-import { baseDataConfig } from '../../helpers/data.js';
+import { baseDataConfig } from '../../helpers/data/manager.js';
 import { SuccessLengths, stepCap } from '../../../runtime/data/curation/dynamicLength.js';
 import { groupSize } from '../../../runtime/data/curation/dynamicRollouts.js';
 import { filterGroup } from '../../../runtime/data/curation/groupFilter.js';

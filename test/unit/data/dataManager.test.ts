@@ -17,7 +17,7 @@ import {
   success,
   taskOf,
   withDir,
-} from '../../helpers/data.js';
+} from '../../helpers/data/manager.js';
 
 const n3 = { dynamicRollouts: { max: 3 }, dynamicLength: { exploreShare: 0 } };
 const info = { maxConcurrent: 100, version: 0 };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { id } from '../../../runtime/domain/index.js';
 import type { FamilyId, GroupId, TaskId } from '../../../runtime/domain/index.js';
-import { baseDataConfig } from '../../helpers/data.js';
+import { baseDataConfig } from '../../helpers/data/manager.js';
 import type { PlannerConfig } from '../../../runtime/data/config.js';
 import { SuccessLengths } from '../../../runtime/data/curation/dynamicLength.js';
 import { SuccessStats } from '../../../runtime/data/curation/successStats.js';

@@ -19,7 +19,7 @@ import {
   success,
   taskOf,
   withDir,
-} from '../../helpers/data.js';
+} from '../../helpers/data/manager.js';
 import type { DataManager } from '../../../runtime/data/dataManager.js';
 
 const create = { id: id<RunId>('run-store'), createdAt: 7, config: { preset: 'quickstart' } };

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { EventSink } from '../../../runtime/data/commits.js';
 import { DataManager } from '../../../runtime/data/dataManager.js';
 import type { RolloutOrder } from '../../../runtime/data/types.js';
-import { dataConfig, failure, familyIds, makeTrajectory, success, taskOf } from '../../helpers/data.js';
+import { dataConfig, failure, familyIds, makeTrajectory, success, taskOf } from '../../helpers/data/manager.js';
 
 const SINK: EventSink = { append: () => Promise.resolve(), close: () => Promise.resolve() };
 const open = (eta: number): DataManager =>

@@ -7,6 +7,7 @@ import { deskSuite, heldoutSeed, quickstartFamilies, trainSeed } from '../../../
 import type { Move } from '../../../runtime/tasks/suites/desk/moves.js';
 import { pointIn } from '../../../runtime/tasks/suites/desk/moves.js';
 import { place } from '../../../runtime/tasks/suites/desk/kit.js';
+import { desk } from '../../helpers/tasks/images.js';
 import { templates } from '../../../runtime/tasks/suites/desk/templates/index.js';
 
 const SIZES: readonly Size[] = [
@@ -14,7 +15,7 @@ const SIZES: readonly Size[] = [
   { width: 1280, height: 720 },
 ];
 const suite = deskSuite(),
-  engine = createTaskEngine();
+  engine = createTaskEngine({ image: desk });
 const SEEDS = [0, 1, 2, 3, 4, 5, 6, 7, heldoutSeed(0), heldoutSeed(1), heldoutSeed(2)];
 const content = (t: { instruction: string; config: unknown }): string => JSON.stringify([t.instruction, t.config]);
 

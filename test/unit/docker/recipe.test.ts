@@ -2,45 +2,77 @@ import { mkdtemp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { contentHash, parsePackages, readRecipe } from '../../../runtime/cluster/imageBuild/recipe.js';
+import { contentHash, readRecipe } from '../../../runtime/cluster/imageBuild/recipe.js';
+import { parsePackages } from '../../../runtime/cluster/images.js';
 import { desktopCache } from '../../../runtime/cluster/imageBuild/rootfs.js';
 import { aptRemedy, lastWords } from '../../../runtime/cluster/imageBuild/process.js';
 import { tar } from '../../../runtime/cluster/imageBuild/tar.js';
-import { proxyArgs } from '../../../runtime/cluster/providers/dockerImage.js';
+import { imageTag, proxyArgs } from '../../../runtime/cluster/providers/dockerImage.js';
 
 describe('recipe', () => {
-  let dir: string;
+  let root: string, dir: string;
+  const read = (): ReturnType<typeof readRecipe> => readRecipe('small', root);
   beforeEach(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'recipe-'));
+    root = await mkdtemp(join(tmpdir(), 'recipe-'));
+    dir = join(root, 'small');
     await mkdir(join(dir, 'overlay/opt/dart'), { recursive: true });
+    await writeFile(join(dir, 'image.json'), JSON.stringify({ title: 'Small', description: 'For a test.' }));
     await writeFile(join(dir, 'packages.txt'), 'b\n# why\na # x\n\nb\n');
     await writeFile(join(dir, 'overlay/opt/dart/agent.py'), '1');
   });
-  afterEach(() => rm(dir, { recursive: true }));
+  afterEach(() => rm(root, { recursive: true }));
 
   it('reads package names one a line, without comments and repeats', async () => {
-    expect((await readRecipe(dir)).packages).toEqual(['a', 'b']);
+    expect((await read()).packages).toEqual(['a', 'b']);
     expect(parsePackages('')).toEqual([]);
   });
 
   it('an edited agent changes the image but not the root file system; an edited overlay changes both', async () => {
-    const before = await readRecipe(dir);
+    const before = await read();
     await writeFile(join(dir, 'overlay/opt/dart/agent.py'), '2');
-    const agent = await readRecipe(dir);
+    const agent = await read();
     expect(agent.rootfsHash).toBe(before.rootfsHash);
     expect(agent.imageHash).not.toBe(before.imageHash);
     await mkdir(join(dir, 'overlay/etc'));
     await writeFile(join(dir, 'overlay/etc/hostname'), 'x');
-    const etc = await readRecipe(dir);
+    const etc = await read();
     expect(etc.rootfsHash).not.toBe(before.rootfsHash);
     expect(etc.imageHash).not.toBe(agent.imageHash);
   });
 
   it('does not depend on compiled Python left in the folder', async () => {
-    const before = await readRecipe(dir);
+    const before = await read();
     await mkdir(join(dir, 'overlay/opt/dart/__pycache__'));
     await writeFile(join(dir, 'overlay/opt/dart/__pycache__/agent.cpython-311.pyc'), 'x');
-    expect((await readRecipe(dir)).imageHash).toBe(before.imageHash);
+    expect((await read()).imageHash).toBe(before.imageHash);
+  });
+
+  it('does not depend on the manifest, which is not built into anything', async () => {
+    const before = await read();
+    await writeFile(join(dir, 'image.json'), JSON.stringify({ title: 'Other', description: 'Words.' }));
+    expect(await read()).toMatchObject({ rootfsHash: before.rootfsHash, imageHash: before.imageHash });
+  });
+
+  it('an image that extends another is both: packages and set-up added, files replaced, another hash', async () => {
+    const own = join(root, 'larger');
+    await writeFile(join(dir, 'setup.sh'), 'echo base\n');
+    await writeFile(join(dir, 'Dockerfile'), 'FROM x\n');
+    await mkdir(join(own, 'overlay/opt/dart'), { recursive: true });
+    await writeFile(join(own, 'image.json'), JSON.stringify({ title: 'L', description: 'L.', extends: 'small' }));
+    await writeFile(join(own, 'packages.txt'), 'c\na\n');
+    await writeFile(join(own, 'setup.sh'), 'echo own\n');
+    await writeFile(join(own, 'overlay/opt/dart/agent.py'), 'own');
+    const base = await read(),
+      r = await readRecipe('larger', root),
+      text = (path: string): string | undefined => r.files.find((f) => f.path === path)?.data.toString();
+    expect(r.packages).toEqual(['a', 'b', 'c']);
+    expect(r.layers).toEqual([dir, own]);
+    expect(text('Dockerfile')).toBe('FROM x\n');
+    expect(text('setup.sh')).toBe('echo base\n\necho own\n');
+    expect(parsePackages(text('packages.txt')!)).toEqual(r.packages);
+    expect(text('overlay/opt/dart/agent.py')).toBe('own');
+    expect(r.rootfsHash).not.toBe(base.rootfsHash);
+    expect(imageTag(r)).toBe(`dart-studio/desktop:larger-${r.imageHash}`);
   });
 
   it('hashes names, bits and contents apart: no two of these are the same', () => {

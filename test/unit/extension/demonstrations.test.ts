@@ -18,8 +18,18 @@ import { coverageRow, entryRow, familyRow, poolDescription } from '../../../exte
 import { poolChildren } from '../../../extension/views/poolTree.js';
 import { desktopRow, trajectoryRow } from '../../../extension/views/rows.js';
 import type { ImportPreview, ImportResult } from '../../../runtime/protocol/types.js';
-import { control, desktop, poolEntry, poolFamily, poolView, run, status, task, trajectory } from './samples.js';
-import { ScriptedRuntime, settled } from './scriptedRuntime.js';
+import {
+  control,
+  desktop,
+  poolEntry,
+  poolFamily,
+  poolView,
+  run,
+  status,
+  task,
+  trajectory,
+} from '../../helpers/extension/rows.js';
+import { ScriptedRuntime, settled } from '../../helpers/extension/scriptedRuntime.js';
 
 describe('tasks for a demonstration', () => {
   it('that were never solved come first, those without a success in the pool before the others; then by success', () => {

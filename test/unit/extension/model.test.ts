@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { StudioModel, type Change } from '../../../extension/model/studioModel.js';
 import { TrajectoryList } from '../../../extension/model/trajectoryList.js';
 import type { TrajectoryRow } from '../../../runtime/protocol/types.js';
-import { desktop, run, status, trajectory } from './samples.js';
-import { ScriptedRuntime, settled } from './scriptedRuntime.js';
+import { desktop, run, status, trajectory } from '../../helpers/extension/rows.js';
+import { ScriptedRuntime, settled } from '../../helpers/extension/scriptedRuntime.js';
 
 function studio(o: { selected?: string } = {}) {
   const r = new ScriptedRuntime(),

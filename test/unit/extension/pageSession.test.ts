@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { PageSession } from '../../../extension/panels/pageSession.js';
 import type { ControlState } from '../../../runtime/protocol/types.js';
 import type { HostAction, PageInput, ToPage } from '../../../webview/protocol.js';
-import { control, desktop, status } from './samples.js';
-import { ScriptedRuntime, settled } from './scriptedRuntime.js';
+import { control, desktop, status } from '../../helpers/extension/rows.js';
+import { ScriptedRuntime, settled } from '../../helpers/extension/scriptedRuntime.js';
 
 function page(input: PageInput = { kind: 'inspector', run: '/r', rollout: 'x' }) {
   const r = new ScriptedRuntime(),

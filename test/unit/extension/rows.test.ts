@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { desktopRow, evalRow, moreRow, runRow, taskRow, trajectoryRow } from '../../../extension/views/rows.js';
 import { plain, span, spark } from '../../../extension/words.js';
-import { desktop, evalPoint, run, status, task, trajectory } from './samples.js';
+import { desktop, evalPoint, run, status, task, trajectory } from '../../helpers/extension/rows.js';
 
 describe('words of numbers', () => {
   it('draws rolling rates as bars, the newest last', () => {

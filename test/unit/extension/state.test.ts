@@ -18,7 +18,7 @@ import { redact } from '../../../extension/model/redact.js';
 import { homeOf, rootsOf, withStoreDir } from '../../../extension/model/roots.js';
 import { panelFolders, panelKey } from '../../../extension/panels/panelKinds.js';
 import { throttle } from '../../../extension/throttle.js';
-import { run } from './samples.js';
+import { run } from '../../helpers/extension/rows.js';
 
 describe('context keys', () => {
   const facts = (o: Partial<Facts> = {}): Facts => ({

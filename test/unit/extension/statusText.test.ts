@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { statusText, tooltipCommands, type StatusFacts } from '../../../extension/statusText.js';
 import type { DaemonState } from '../../../webview/protocol.js';
-import { run, status } from './samples.js';
+import { run, status } from '../../helpers/extension/rows.js';
 
 const facts = (o: Partial<StatusFacts> = {}): StatusFacts => ({
   daemon: 'ready',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { DataManager } from '../../../runtime/data/dataManager.js';
 import type { RolloutOrder } from '../../../runtime/data/types.js';
-import { dataConfig, failure, makeTrajectory, openManager, success, withDir } from '../../helpers/data.js';
+import { dataConfig, failure, makeTrajectory, openManager, success, withDir } from '../../helpers/data/manager.js';
 
 const config = dataConfig({
   dynamicRollouts: { max: 2 },

@@ -9,8 +9,8 @@ import { ABANDON_MS, type SessionHost } from '../../../runtime/human/controlSess
 import { TakeOverSession } from '../../../runtime/human/takeOver.js';
 import { Steering, type HumanStep } from '../../../runtime/rollout/steering.js';
 import type { SchedulerEvent } from '../../../runtime/rollout/types.js';
-import { fakeTasks, order, task } from '../../helpers/rollout.js';
-import { VirtualClock, flush } from '../../helpers/virtualClock.js';
+import { fakeTasks, order, task } from '../../helpers/rollout/fakes.js';
+import { VirtualClock, flush } from '../../helpers/rollout/virtualClock.js';
 
 /** A small screen whose colour is what was drawn last; it comes to rest `settleMs` after input. */
 class Screen implements Desktop {

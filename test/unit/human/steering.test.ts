@@ -3,8 +3,8 @@ import { StudioError, type Action, type FrameRef, type Step } from '../../../run
 import type { EpisodeResult } from '../../../runtime/rollout/types.js';
 import { runEpisode } from '../../../runtime/rollout/episode.js';
 import { Steering, type HumanStep, type Person } from '../../../runtime/rollout/steering.js';
-import { FakeDesktop, fakeFrames, fakeTasks, order, scriptedPolicy, task } from '../../helpers/rollout.js';
-import { VirtualClock } from '../../helpers/virtualClock.js';
+import { FakeDesktop, fakeFrames, fakeTasks, order, scriptedPolicy, task } from '../../helpers/rollout/fakes.js';
+import { VirtualClock } from '../../helpers/rollout/virtualClock.js';
 
 const click: Action = { type: 'click', at: { x: 1, y: 2 } },
   other: Action = { type: 'click', at: { x: 9, y: 9 } },

@@ -3,7 +3,7 @@ import { takeNext, type Taking } from '../../../runtime/human/take.js';
 import type { SessionHost } from '../../../runtime/human/controlSession.js';
 import type { TakeOverSession } from '../../../runtime/human/takeOver.js';
 import type { HeldRollout } from '../../../runtime/run/runAccess.js';
-import { VirtualClock, flush } from '../../helpers/virtualClock.js';
+import { VirtualClock, flush } from '../../helpers/rollout/virtualClock.js';
 
 /** One desktop with rollouts on it, of which the test says when they begin, end, and come to a decision. */
 function desktop() {

@@ -14,7 +14,7 @@ import { exportRun } from '../../../runtime/interchange/exporter.js';
 import { importLines } from '../../../runtime/interchange/words.js';
 import { fileName } from '../../../runtime/interchange/writers/write.js';
 import type { ImportFormat, ReadOptions } from '../../../runtime/interchange/types.js';
-import { bundle, dataConfig, openManager } from '../../helpers/data.js';
+import { bundle, dataConfig, openManager } from '../../helpers/data/manager.js';
 import { jpegs } from '../../fixtures/interchange/jpegs.js';
 import {
   agentnetFile,
@@ -29,11 +29,11 @@ import {
   screen,
   success,
   uiTarsFile,
-} from '../../fixtures/interchange/make.js';
+} from '../../helpers/interchange/make.js';
 
 let entry: { file: string };
 beforeAll(async () => {
-  entry = await bundle('test/fixtures/interchange/jpegWorker.ts', 'import-jpeg');
+  entry = await bundle('test/helpers/interchange/jpegWorker.ts', 'import-jpeg');
 });
 
 const uuid = 'bb5e4c0d-f964-439c-97b6-bdb9747de3f4';

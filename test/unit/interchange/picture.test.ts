@@ -9,12 +9,12 @@ import { jpegs, points } from '../../fixtures/interchange/jpegs.js';
 import { random } from '../../../runtime/domain/index.js';
 import { Unusable } from '../../../runtime/interchange/types.js';
 import type { Picture } from '../../../runtime/interchange/types.js';
-import { bundle } from '../../helpers/data.js';
-import { inFolder, png, put, screen } from '../../fixtures/interchange/make.js';
+import { bundle } from '../../helpers/data/manager.js';
+import { inFolder, png, put, screen } from '../../helpers/interchange/make.js';
 
 let entry: { file: string }, jpeg: JpegDecoder;
 beforeAll(async () => {
-  entry = await bundle('test/fixtures/interchange/jpegWorker.ts', 'picture-jpeg');
+  entry = await bundle('test/helpers/interchange/jpegWorker.ts', 'picture-jpeg');
   jpeg = new JpegDecoder(entry);
 });
 afterAll(() => jpeg.close());

@@ -34,7 +34,7 @@ import {
   run,
   task,
   trajectory,
-} from '../extension/samples.js';
+} from '../../helpers/extension/rows.js';
 
 /** The manifest and the code say the same: every id, key, setting and word, both ways. */
 const root = join(import.meta.dirname, '..', '..', '..');

@@ -10,7 +10,7 @@ import {
 } from '../../../runtime/policy/embedded/codec.js';
 import { TOKEN_CLASS, encodeInstruction, tokenizeInstruction } from '../../../runtime/policy/embedded/instruction.js';
 import { cellAt, cellCentre, encodeObservation, viewOf } from '../../../runtime/policy/embedded/observation.js';
-import { frameOf } from '../../helpers/policy.js';
+import { frameOf } from '../../helpers/policy/frames.js';
 
 const spec = GLYPH_SPEC;
 const screen = { width: 640, height: 400 };

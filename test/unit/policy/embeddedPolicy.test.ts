@@ -4,7 +4,7 @@ import { GLYPH_SPEC, headOffsets, id } from '../../../runtime/domain/index.js';
 import { encodeActions, encodeState, stateKey } from '../../../runtime/policy/embedded/codec.js';
 import { embeddedPolicy } from '../../../runtime/policy/embedded/embeddedPolicy.js';
 import type { DecisionPool, ReplicaRequest } from '../../../runtime/policy/types.js';
-import { frameOf } from '../../helpers/policy.js';
+import { frameOf } from '../../helpers/policy/frames.js';
 
 const spec = GLYPH_SPEC,
   off = headOffsets(spec);

@@ -9,7 +9,7 @@ import type { OpenAiPolicyOptions } from '../../../runtime/policy/remote/openai.
 import { createOpenAiPolicy } from '../../../runtime/policy/remote/openai.js';
 import { type Message, addBoxTokens } from '../../../runtime/policy/actions/prompt.js';
 import type { PolicySession } from '../../../runtime/policy/types.js';
-import { frameOf } from '../../helpers/policy.js';
+import { frameOf } from '../../helpers/policy/frames.js';
 
 interface Body {
   model: string;

@@ -3,8 +3,8 @@ import type { Action, Step } from '../../../runtime/domain/index.js';
 import { StudioError } from '../../../runtime/domain/index.js';
 import type { EpisodePhase, EpisodeResult } from '../../../runtime/rollout/types.js';
 import { runEpisode } from '../../../runtime/rollout/episode.js';
-import { FakeDesktop, fakeFrames, fakeTasks, order, scriptedPolicy, task } from '../../helpers/rollout.js';
-import { VirtualClock } from '../../helpers/virtualClock.js';
+import { FakeDesktop, fakeFrames, fakeTasks, order, scriptedPolicy, task } from '../../helpers/rollout/fakes.js';
+import { VirtualClock } from '../../helpers/rollout/virtualClock.js';
 
 const click: Action = { type: 'click', at: { x: 1, y: 2 } };
 const done: Action = { type: 'finished' };

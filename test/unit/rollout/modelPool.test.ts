@@ -3,8 +3,8 @@ import type { ReplicaId } from '../../../runtime/domain/index.js';
 import { StudioError, id } from '../../../runtime/domain/index.js';
 import type { ModelPoolEvent, ModelPoolOptions } from '../../../runtime/rollout/types.js';
 import { ModelPool } from '../../../runtime/rollout/modelPool.js';
-import { FakeReplica, request, weightsRef } from '../../helpers/rollout.js';
-import { VirtualClock, flush } from '../../helpers/virtualClock.js';
+import { FakeReplica, request, weightsRef } from '../../helpers/rollout/fakes.js';
+import { VirtualClock, flush } from '../../helpers/rollout/virtualClock.js';
 
 const never = new AbortController().signal;
 async function setUp(n: number, o: Partial<ModelPoolOptions> & { serviceMs?: number; swapMs?: number } = {}) {

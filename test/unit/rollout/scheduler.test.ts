@@ -4,8 +4,8 @@ import { StudioError } from '../../../runtime/domain/index.js';
 import { nextMove } from '../../../runtime/rollout/admission.js';
 import type { SchedulerEvent } from '../../../runtime/rollout/types.js';
 import { Scheduler, trainingSampling } from '../../../runtime/rollout/scheduler.js';
-import { FakePool, fakeFrames, fakeTasks, order, scriptedPolicy, task } from '../../helpers/rollout.js';
-import { VirtualClock, flush } from '../../helpers/virtualClock.js';
+import { FakePool, fakeFrames, fakeTasks, order, scriptedPolicy, task } from '../../helpers/rollout/fakes.js';
+import { VirtualClock, flush } from '../../helpers/rollout/virtualClock.js';
 
 const click: Action = { type: 'click', at: { x: 1, y: 2 } };
 const done: Action = { type: 'finished' };

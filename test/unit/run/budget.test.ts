@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../../runtime/rollout/clock.js';
 import { RunBudget } from '../../../runtime/run/budget.js';
-import { VirtualClock } from '../../helpers/virtualClock.js';
+import { VirtualClock } from '../../helpers/rollout/virtualClock.js';
 
 const MINUTE = 60_000;
 

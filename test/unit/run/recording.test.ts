@@ -29,12 +29,12 @@ import { runEpisode } from '../../../runtime/rollout/episode.js';
 import { DesktopRegistry } from '../../../runtime/rollout/desktopRegistry.js';
 import { stepExtra } from '../../../runtime/run/stepExtra.js';
 import { coalesce } from '../../../runtime/service/desktops.js';
-import { baseTrainerOptions } from '../../helpers/trainerOptions.js';
+import { baseTrainerOptions } from '../../helpers/trainer/options.js';
 import { packSamples } from '../../../runtime/trainer/native/packing.js';
 import { ReportBuilder } from '../../../runtime/trainer/native/report.js';
-import { frameOf } from '../../helpers/policy.js';
-import { FakeDesktop, fakeFrames, fakeTasks, order, scriptedPolicy, task } from '../../helpers/rollout.js';
-import { VirtualClock } from '../../helpers/virtualClock.js';
+import { frameOf } from '../../helpers/policy/frames.js';
+import { FakeDesktop, fakeFrames, fakeTasks, order, scriptedPolicy, task } from '../../helpers/rollout/fakes.js';
+import { VirtualClock } from '../../helpers/rollout/virtualClock.js';
 
 /** What a run writes down only so that people can look at it later. */
 describe('the weight of each trained sample', () => {

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { lastCheckpoint, startingPoint } from '../../../runtime/run/resume.js';
-import { dataConfig, openManager, withDir } from '../../helpers/data.js';
+import { dataConfig, openManager, withDir } from '../../helpers/data/manager.js';
 
 describe('the checkpoint a resumed run goes on from', () => {
   it('is the newest the journal knows whose folder is there, wherever the run was moved', () =>

@@ -26,8 +26,8 @@ import {
   osworldTask,
   put,
   success,
-} from '../../fixtures/interchange/make.js';
-import { bundle } from '../../helpers/data.js';
+} from '../../helpers/interchange/make.js';
+import { bundle } from '../../helpers/data/manager.js';
 
 /** Import and export through the service, with its real worker. */
 let dir: string, entry: { file: string };

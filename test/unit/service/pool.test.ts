@@ -22,8 +22,8 @@ import {
   openManager,
   success,
   taskOf,
-} from '../../helpers/data.js';
-import { writeSyntheticRun, type SyntheticRun } from '../../helpers/syntheticRun.js';
+} from '../../helpers/data/manager.js';
+import { writeSyntheticRun, type SyntheticRun } from '../../helpers/data/syntheticRun.js';
 
 /** The pool of runs nobody is training, through the service and its real workers. */
 let dir: string,

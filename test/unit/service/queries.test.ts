@@ -18,8 +18,8 @@ import { listTrajectories } from '../../../runtime/queries/rows.js';
 import { spark, taskRows, untriedTasks } from '../../../runtime/queries/tasks.js';
 import { groupView, nextSeq, trajectoryView } from '../../../runtime/queries/trajectory.js';
 import { wilson } from '../../../runtime/domain/stats.js';
-import { makeStep } from '../../helpers/data.js';
-import { families, writeSyntheticRun, type SyntheticRun, type Told } from '../../helpers/syntheticRun.js';
+import { makeStep } from '../../helpers/data/manager.js';
+import { families, writeSyntheticRun, type SyntheticRun, type Told } from '../../helpers/data/syntheticRun.js';
 
 /** Every query against a journal whose truth is known, through the real index. */
 let dir: string, run: RunReader, truth: SyntheticRun, facts: RunFacts;

@@ -5,7 +5,6 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FamilyId, TaskId } from '../../../runtime/domain/index.js';
 import { id } from '../../../runtime/domain/index.js';
 import {
-  DESK_IMAGE,
   cacheName,
   checkFolder,
   createTaskEngine,
@@ -15,7 +14,8 @@ import {
   openFolder,
   uuid5,
 } from '../../../runtime/tasks/index.js';
-import { taskOf } from '../../helpers/tasks.js';
+import { desk } from '../../helpers/tasks/images.js';
+import { taskOf } from '../../helpers/tasks/fakeDesktop.js';
 
 let dir: string;
 beforeEach(async () => {
@@ -82,7 +82,7 @@ describe('assets', () => {
 });
 
 describe('needs', () => {
-  const engine = createTaskEngine();
+  const engine = createTaskEngine({ image: desk });
   const step = (type: string, parameters: unknown): unknown => ({ type, parameters });
   it.each([
     ['nothing', [], [], []],
@@ -133,7 +133,7 @@ describe('needs', () => {
     expect(engine.check(taskOf({ func: 'infeasible' }, [], { proxy: true }))).toEqual(['network']);
   });
   it('another image, other needs', () => {
-    const image = { apps: [...DESK_IMAGE.apps, 'libreoffice'], programs: ['sudo'], shortcuts: ['ctrl+alt+t'] };
+    const image = { apps: [...desk.apps, 'libreoffice'], programs: ['sudo'], shortcuts: ['ctrl+alt+t'] };
     const t = taskOf({ func: 'infeasible' }, [step('execute', { command: 'sudo ls; python x.py', shell: true })], {
       related_apps: ['libreoffice_calc'],
     });
@@ -167,7 +167,7 @@ describe('a folder', () => {
     await put('notes.txt', 'no task');
   });
   it('a row for each task file in path order; lists of ids are passed over', async () => {
-    expect(await checkFolder(dir)).toEqual([
+    expect(await checkFolder(dir, { image: desk })).toEqual([
       { id: 'c', status: 'unsupported', needs: ['app:gimp'] },
       { id: 'a', status: 'unsupported', needs: ['asset:https://x/g'] },
       { id: 'b', status: 'runnable', needs: [] },
@@ -176,7 +176,7 @@ describe('a folder', () => {
   it('invalid files and double ids are rows with an error, not the end', async () => {
     await put('z/bad.json', '{');
     await put('z/twin.json', task('b'));
-    const rows = await checkFolder(dir);
+    const rows = await checkFolder(dir, { image: desk });
     expect(rows).toHaveLength(5);
     expect(rows.filter((r) => r.error).map((r) => [r.id, r.status, r.error!.kind])).toEqual([
       [join('z', 'bad.json'), 'unsupported', 'task.invalid'],
@@ -185,7 +185,7 @@ describe('a folder', () => {
   });
   it('as text: one line each, then totals by need', async () => {
     await put('z/bad.json', '{');
-    const text = formatCheck(await checkFolder(dir));
+    const text = formatCheck(await checkFolder(dir, { image: desk }));
     expect(text).toMatch(/^c +needs app:gimp$/m);
     expect(text).toMatch(/^a +needs 1 asset$/m);
     expect(text).toMatch(/^b +runnable$/m);
@@ -193,11 +193,11 @@ describe('a folder', () => {
     expect(text).toMatch(/^ +1 +1 {2}app:gimp$/m);
   });
   it('a folder that is not there', async () => {
-    await expect(checkFolder(join(dir, 'none'))).rejects.toMatchObject({ kind: 'task.invalid' });
+    await expect(checkFolder(join(dir, 'none'), { image: desk })).rejects.toMatchObject({ kind: 'task.invalid' });
   });
 
   it('as a source: the runnable tasks, each its own family', async () => {
-    const s = await openFolder(dir, { heldout: (t) => t === 'b', steps: 9 });
+    const s = await openFolder(dir, { image: desk, heldout: (t) => t === 'b', steps: 9 });
     expect(s.families).toEqual([{ id: 'b', split: 'heldout', apps: ['os'], steps: 9, infeasible: true }]);
     expect(s.task(id<FamilyId>('b'), 5)).toBe(s.byId(id<TaskId>('b')));
     expect(s.skipped.map((r) => r.id)).toEqual(['c', 'a']);
@@ -205,6 +205,6 @@ describe('a folder', () => {
   });
   it('a folder without a runnable task is refused', async () => {
     await rm(join(dir, 'os'), { recursive: true });
-    await expect(openFolder(dir)).rejects.toMatchObject({ kind: 'task.unsupported' });
+    await expect(openFolder(dir, { image: desk })).rejects.toMatchObject({ kind: 'task.unsupported' });
   });
 });

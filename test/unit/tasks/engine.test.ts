@@ -9,9 +9,10 @@ import { checkName } from '../../../runtime/tasks/checkName.js';
 import { showsFile } from '../../../runtime/tasks/setup/windows.js';
 import { deskSuite, trainSeed } from '../../../runtime/tasks/suites/desk/index.js';
 import type { Task } from '../../../runtime/tasks/types.js';
-import { FakeDesktop, never, taskOf } from '../../helpers/tasks.js';
+import { desk } from '../../helpers/tasks/images.js';
+import { FakeDesktop, never, taskOf } from '../../helpers/tasks/fakeDesktop.js';
 
-const engine = createTaskEngine({ metrics: localMetrics });
+const engine = createTaskEngine({ metrics: localMetrics, image: desk });
 const done: Action = { type: 'finished' },
   fail: Action = { type: 'fail' };
 const rule = (rules: unknown): unknown => ({ type: 'rule', rules });

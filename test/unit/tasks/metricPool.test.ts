@@ -9,8 +9,8 @@ import type { MetricPoolOptions } from '../../../runtime/tasks/metrics/metricPoo
 import type { Value } from '../../../runtime/tasks/values.js';
 import { FileValue } from '../../../runtime/tasks/values.js';
 import { hostile } from '../../fixtures/tasks/hostile.js';
-import { bundle } from '../../helpers/data.js';
-import { FakeDesktop, never, taskOf } from '../../helpers/tasks.js';
+import { bundle } from '../../helpers/data/manager.js';
+import { FakeDesktop, never, taskOf } from '../../helpers/tasks/fakeDesktop.js';
 
 let entry: ProcessEntry, mortal: ProcessEntry;
 const open: MetricPool[] = [];
@@ -20,8 +20,8 @@ const poolOf = (o: MetricPoolOptions = {}, e = entry): MetricPool => {
   return p;
 };
 beforeAll(async () => {
-  entry = await bundle('test/fixtures/tasks/metricWorker.ts', 'metrics-pool');
-  mortal = await bundle('test/fixtures/tasks/mortalMetricWorker.ts', 'metrics-mortal');
+  entry = await bundle('test/helpers/tasks/metricWorker.ts', 'metrics-pool');
+  mortal = await bundle('test/helpers/tasks/mortalMetricWorker.ts', 'metrics-mortal');
 });
 afterAll(() => {
   for (const p of open) p.close();

@@ -5,13 +5,13 @@ import type { MetricJob } from '../../../runtime/tasks/metrics/job.js';
 import { MetricPool } from '../../../runtime/tasks/metrics/metricPool.js';
 import { FileValue } from '../../../runtime/tasks/values.js';
 import type { Value } from '../../../runtime/tasks/values.js';
-import { bundle } from '../../helpers/data.js';
-import { never } from '../../helpers/tasks.js';
+import { bundle } from '../../helpers/data/manager.js';
+import { never } from '../../helpers/tasks/fakeDesktop.js';
 
 const file = (text: string | Buffer, name = 'f'): FileValue => new FileValue(name, Buffer.from(text));
 let pool: MetricPool;
 beforeAll(async () => {
-  pool = new MetricPool(await bundle('test/fixtures/tasks/metricWorker.ts', 'metrics-vectors'));
+  pool = new MetricPool(await bundle('test/helpers/tasks/metricWorker.ts', 'metrics-vectors'));
 });
 afterAll(() => {
   pool.close();

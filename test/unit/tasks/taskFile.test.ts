@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { StudioError } from '../../../runtime/domain/index.js';
 import { loadTaskFile, parseTask } from '../../../runtime/tasks/index.js';
 import { checkFolder } from '../../../runtime/tasks/check.js';
-import { osworldExamples } from '../../helpers/osworld.js';
+import { desk } from '../../helpers/tasks/images.js';
+import { osworldExamples } from '../../helpers/tasks/osworld.js';
 
 const base = { id: 'x', instruction: 'Do it.', config: [], evaluator: { func: 'infeasible' } };
 function errorOf(json: unknown, file = 'dir/x.json'): StudioError {
@@ -151,7 +152,7 @@ describe("OSWorld's own task files", () => {
   });
   afterAll(() => rm(examples, { recursive: true }));
   it('all 197 load, each with its own id; what each needs is known', async () => {
-    const rows = await checkFolder(examples);
+    const rows = await checkFolder(examples, { image: desk });
     expect(rows).toHaveLength(197);
     expect(rows.filter((r) => r.error)).toEqual([]);
     expect(new Set(rows.map((r) => r.id)).size).toBe(197);

@@ -12,7 +12,7 @@ import {
   type Message,
   type Model,
 } from '../../../webview/dashboard/model.js';
-import { makeRun } from '../../webview/dashboard/run.js';
+import { makeRun } from '../../helpers/pages/dashboard/run.js';
 
 const r = makeRun();
 const after = (m: Model, ...ms: readonly Message[]): Model => ms.reduce(reduce, m);

@@ -20,7 +20,7 @@ import {
 } from '../../../webview/dashboard/specs.js';
 import type { CurationChart } from '../../../runtime/protocol/types.js';
 import { isEmpty, type ChartSpec } from '../../../webview/ui/chartSpec.js';
-import { makeRun, type MadeRun } from '../../webview/dashboard/run.js';
+import { makeRun, type MadeRun } from '../../helpers/pages/dashboard/run.js';
 
 const modelOf = (r: MadeRun): Model =>
   [

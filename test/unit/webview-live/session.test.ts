@@ -11,7 +11,7 @@ import {
   takesOverSoon,
   whyNotTakeOver,
 } from '../../../webview/live/session.js';
-import { controlState } from '../../webview/live/samples.js';
+import { controlState } from '../../helpers/pages/live/samples.js';
 
 const ready = { daemon: 'ready' } as const;
 const row = (o: Partial<DesktopRow> = {}): DesktopRow => ({

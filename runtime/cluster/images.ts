@@ -1,0 +1,169 @@
+import { existsSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { DEFAULT_IMAGE, IMAGE_NAME, StudioError, type ImageContents } from '../domain/index.js';
+
+/**
+ * Desktop images by name. Each is a folder of images/: image.json (what it is and what task files find in it),
+ * packages.txt (Debian packages) and, where needed, setup.sh and overlay/. An image may extend another and then holds
+ * only what it adds; runtime/cluster/README.md#image says how the parts are put together.
+ */
+export interface DesktopImage {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  /** Folders it is made of: that of the image it extends first, its own last. */
+  readonly layers: readonly string[];
+  /** Debian packages of all layers, sorted, each once. */
+  readonly packages: readonly string[];
+  readonly contents: ImageContents;
+}
+
+const provided = z.record(z.string().min(1), z.string().min(1)).default({});
+const Manifest = z.strictObject({
+  $schema: z.string().optional(),
+  title: z.string().min(1),
+  description: z.string().min(1),
+  /** The image it adds to. */
+  extends: z.string().regex(IMAGE_NAME).optional(),
+  /** Applications by the name task files use, each with the package of packages.txt that brings it. */
+  apps: provided,
+  /** Programs that task files call, each with its package. */
+  programs: provided,
+  shortcuts: z.array(z.string().min(1)).default([]),
+});
+type Manifest = z.infer<typeof Manifest>;
+
+interface Layer {
+  readonly dir: string;
+  readonly manifest: Manifest;
+  readonly packages: readonly string[];
+}
+
+/** The folder of images: beside the bundle (dist/images, from dist/runtime.js or dist/bench/x.mjs) or in the source tree. */
+export function imagesDir(): string {
+  const here = dirname(fileURLToPath(import.meta.url));
+  const found = [join(here, 'images'), join(here, '..', 'images')].find((d) =>
+    existsSync(join(d, DEFAULT_IMAGE, 'image.json')),
+  );
+  if (found) return found;
+  throw new StudioError(
+    'desktop.image',
+    `The recipes of desktop images (images/${DEFAULT_IMAGE}) are not beside ${here}.`,
+    'Build again with `npm run build`; the installation is incomplete.',
+  );
+}
+
+/** Names of the images there are, sorted. */
+export async function imageNames(root = imagesDir()): Promise<string[]> {
+  const entries = await readdir(root, { withFileTypes: true });
+  return entries
+    .filter((e) => e.isDirectory() && IMAGE_NAME.test(e.name) && existsSync(join(root, e.name, 'image.json')))
+    .map((e) => e.name)
+    .sort();
+}
+
+/**
+ * The image of this name. Rejects with `config.invalid` when there is none, and with `desktop.image` when its folder is
+ * not as it must be.
+ */
+export async function readImage(name: string, root = imagesDir()): Promise<DesktopImage> {
+  const layers = await readLayers(name, root),
+    own = layers.at(-1)!.manifest,
+    packages = [...new Set(layers.flatMap((l) => l.packages))].sort();
+  const merged = (key: 'apps' | 'programs'): Record<string, string> =>
+    Object.assign({}, ...layers.map((l) => l.manifest[key])) as Record<string, string>;
+  const apps = merged('apps'),
+    programs = merged('programs');
+  for (const [what, pkg] of [...Object.entries(apps), ...Object.entries(programs)])
+    if (!packages.includes(pkg))
+      throw broken(name, `${what} comes from the package ${pkg}, which packages.txt does not list.`);
+  return {
+    name,
+    title: own.title,
+    description: own.description,
+    layers: layers.map((l) => l.dir),
+    packages,
+    contents: {
+      apps: Object.keys(apps),
+      programs: Object.keys(programs),
+      shortcuts: [...new Set(layers.flatMap((l) => l.manifest.shortcuts))],
+    },
+  };
+}
+
+/** What task files find in the image of this name. */
+export const imageContents = async (name: string): Promise<ImageContents> => (await readImage(name)).contents;
+
+/** A file of an image, from the last of its layers that has it. */
+export async function imageAsset(name: string, path: string): Promise<string> {
+  const { layers } = await readImage(name),
+    found = layers.map((dir) => join(dir, path)).findLast((file) => existsSync(file));
+  if (!found) throw broken(name, `${path} is missing.`);
+  return found;
+}
+
+/** Names of packages, one a line; empty lines and `#` comments are left out. */
+export function parsePackages(text: string): string[] {
+  return [
+    ...new Set(
+      text
+        .split('\n')
+        .map((l) => l.replace(/#.*/, '').trim())
+        .filter((l) => l !== ''),
+    ),
+  ].sort();
+}
+
+/** The folders of an image, the one that extends nothing first. */
+async function readLayers(name: string, root: string): Promise<Layer[]> {
+  const layers: Layer[] = [],
+    seen: string[] = [];
+  for (let next: string | undefined = name; next !== undefined; next = layers[0]!.manifest.extends) {
+    if (seen.includes(next)) throw broken(name, `It extends itself: ${[...seen, next].join(' -> ')}.`);
+    seen.push(next);
+    const names = await imageNames(root);
+    if (!names.includes(next))
+      throw next === name ? unknown(name, names) : broken(name, `It extends ${next}, which is no image.`);
+    layers.unshift(await readLayer(next, root));
+  }
+  return layers;
+}
+
+async function readLayer(name: string, root: string): Promise<Layer> {
+  const dir = join(root, name);
+  const text = async (file: string): Promise<string> => {
+    try {
+      return await readFile(join(dir, file), 'utf8');
+    } catch (cause) {
+      throw broken(name, `${file} cannot be read: ${(cause as Error).message}.`, cause);
+    }
+  };
+  let json: unknown;
+  try {
+    json = JSON.parse(await text('image.json'));
+  } catch (cause) {
+    if (cause instanceof StudioError) throw cause;
+    throw broken(name, `image.json is not JSON: ${(cause as Error).message}.`, cause);
+  }
+  const parsed = Manifest.safeParse(json);
+  if (!parsed.success) throw broken(name, `image.json: ${z.prettifyError(parsed.error)}`, parsed.error);
+  return { dir, manifest: parsed.data, packages: parsePackages(await text('packages.txt')) };
+}
+
+const unknown = (name: string, names: readonly string[]): StudioError =>
+  new StudioError(
+    'config.invalid',
+    `desktops.image: there is no desktop image "${name}"; there are: ${names.join(', ')}.`,
+    'Name one of these. A new image is a folder of runtime/cluster/images.',
+  );
+
+const broken = (name: string, what: string, cause?: unknown): StudioError =>
+  new StudioError(
+    'desktop.image',
+    `The recipe of the desktop image "${name}" is broken. ${what}`,
+    `Correct the folder images/${name}, or build again with \`npm run build\` if you did not change it.`,
+    cause === undefined ? {} : { cause },
+  );

@@ -1,0 +1,188 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, statSync, watch } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { StoredEvent } from '../../../runtime/data/events.js';
+import { ledgerMoves } from '../../../runtime/data/events.js';
+import type { LedgerCounts } from '../../../runtime/data/types.js';
+import { Ledger } from '../../../runtime/data/ledger.js';
+import { RunReader } from '../../../runtime/data/store/runStore.js';
+
+/** The command line as its users have it: the bundle in a process of its own. */
+const BUNDLE = resolve('dist/runtime.js');
+
+const newest = (dir: string): number =>
+  Math.max(
+    ...readdirSync(dir, { recursive: true, withFileTypes: true })
+      .filter((e) => e.isFile())
+      .map((e) => statSync(join(e.parentPath, e.name)).mtimeMs),
+  );
+/** Builds the bundle when a source is newer. */
+export function ensureBundle(): void {
+  if (
+    existsSync(BUNDLE) &&
+    statSync(BUNDLE).mtimeMs > Math.max(newest('runtime'), statSync('scripts/build.mjs').mtimeMs)
+  )
+    return;
+  execFileSync(process.execPath, ['scripts/build.mjs'], { stdio: ['ignore', 'inherit', 'inherit'] });
+}
+
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: string | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+export interface Command {
+  readonly pid: number;
+  /** Lines of standard output so far that are JSON. */
+  readonly said: readonly Record<string, unknown>[];
+  readonly ended: Promise<Ended>;
+  hear(fits: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>>;
+  /** To the whole process group, as a terminal does. */
+  signal(name: 'SIGINT' | 'SIGKILL', whole?: boolean): void;
+}
+
+const running = new Set<Command>();
+/** Ends what a failed test left running. */
+export async function endAll(): Promise<void> {
+  for (const c of running) c.signal('SIGKILL', true);
+  await Promise.all([...running].map((c) => c.ended));
+}
+
+/** Starts a command in a process group of its own. */
+export function start(...args: string[]): Command {
+  const child = spawn(process.execPath, ['--enable-source-maps', BUNDLE, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  const said: Record<string, unknown>[] = [],
+    listeners = new Set<() => void>();
+  let stdout = '',
+    stderr = '';
+  createInterface({ input: child.stdout }).on('line', (l) => {
+    stdout += l + '\n';
+    if (!l.startsWith('{"')) return;
+    said.push(JSON.parse(l) as Record<string, unknown>);
+    for (const f of listeners) f();
+  });
+  child.stderr.on('data', (d: Buffer) => {
+    stderr += d.toString();
+  });
+  const ended = new Promise<Ended>((done, fail) => {
+    child.once('error', fail);
+    child.once('close', (code, signal) => {
+      running.delete(command);
+      done({ code, signal, stdout, stderr });
+    });
+  });
+  const command: Command = {
+    pid: child.pid!,
+    said,
+    ended,
+    hear: (fits) =>
+      new Promise((done, fail) => {
+        const look = (): void => {
+          const l = said.find(fits);
+          if (l) {
+            listeners.delete(look);
+            done(l);
+          }
+        };
+        listeners.add(look);
+        look();
+        void ended.then((e) => {
+          if (listeners.delete(look))
+            fail(
+              new Error(
+                `it ended (code ${e.code}, signal ${e.signal}) before it said so:\n${e.stderr}\n${e.stdout.slice(-2000)}`,
+              ),
+            );
+        });
+      }),
+    signal: (name, whole = true) => {
+      try {
+        process.kill(whole ? -child.pid! : child.pid!, name);
+      } catch {
+        /* it has ended */
+      }
+    },
+  };
+  running.add(command);
+  return command;
+}
+export const cli = (...args: string[]): Promise<Ended> => start(...args).ended;
+export async function cliJson<T>(...args: string[]): Promise<T> {
+  const r = await cli(...args);
+  if (r.code !== 0) throw new Error(`${args.join(' ')}: exit code ${r.code}\n${r.stderr}`);
+  return JSON.parse(r.stdout) as T;
+}
+
+/** The run folder, once `train --json` has said where it is. */
+export async function folderOf(c: Command): Promise<string> {
+  const line = await c.hear((l) => typeof l['text'] === 'string' && /^Run \S+ in /.test(l['text']));
+  return /^Run \S+ in (.+)$/.exec(String(line['text']))![1]!;
+}
+
+/** A run's journal from its first event, through the ledger's rules, which throw when a move is not allowed. */
+export interface Replay {
+  readonly events: readonly StoredEvent[];
+  readonly counts: LedgerCounts;
+  /** Damaged stretches. */
+  readonly damage: number;
+  of<T extends StoredEvent['type']>(type: T): readonly Extract<StoredEvent, { type: T }>[];
+}
+export async function replay(dir: string): Promise<Replay> {
+  const reader = await RunReader.open(dir, { index: 'local' });
+  const events: StoredEvent[] = [],
+    ledger = new Ledger();
+  let damage = 0;
+  try {
+    for await (const e of reader.events(0, () => {
+      damage++;
+    })) {
+      events.push(e);
+      ledger.moveAll(ledgerMoves(e));
+    }
+  } finally {
+    await reader.close();
+  }
+  return {
+    events,
+    counts: ledger.counts(),
+    damage,
+    of: <T extends StoredEvent['type']>(type: T) =>
+      events.filter((e): e is Extract<StoredEvent, { type: T }> => e.type === type),
+  };
+}
+
+/** Reads a growing journal whenever it grows, until it is so. Rejects when the writer ends first. */
+export async function journalWhen(dir: string, writer: Command, so: (r: Replay) => boolean): Promise<Replay> {
+  let wake: () => void = () => undefined,
+    grown = false;
+  let ended = undefined as Ended | undefined;
+  await writer.hear((l) => l['type'] === 'status'); // by then there is a journal
+  const watcher = watch(join(dir, 'journal'), () => {
+    grown = true;
+    wake();
+  });
+  void writer.ended.then((e) => {
+    ended = e;
+    wake();
+  });
+  try {
+    for (;;) {
+      const last = ended;
+      grown = false;
+      const r = await replay(dir);
+      if (so(r)) return r;
+      if (last) throw new Error(`the run ended first (code ${last.code}, signal ${last.signal}):\n${last.stderr}`);
+      if (!grown && !ended)
+        await new Promise<void>((go) => {
+          wake = go;
+        });
+    }
+  } finally {
+    watcher.close();
+  }
+}

@@ -1,0 +1,29 @@
+import { build } from 'esbuild';
+import { mkdir } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { ProcessEntry } from '../../../runtime/domain/index.js';
+
+/**
+ * Bundles the trainer role alone, so that these tests stand on this room only; the shipped bundle starts it the same
+ * way (runtime/main.ts).
+ */
+export async function trainerEntry(): Promise<ProcessEntry> {
+  const file = resolve('dist/test/trainer.mjs');
+  await mkdir(resolve('dist/test'), { recursive: true });
+  await build({
+    stdin: {
+      contents:
+        "import { runTrainerProcess } from './runtime/trainer/native/trainerProcess.js'; if (process.argv[2] === '__trainer') await runTrainerProcess();",
+      resolveDir: resolve('.'),
+      loader: 'ts',
+    },
+    outfile: file,
+    bundle: true,
+    platform: 'node',
+    target: 'node20',
+    format: 'esm',
+    external: ['onnxruntime-node'],
+    logLevel: 'warning',
+  });
+  return { file };
+}

@@ -1,0 +1,224 @@
+import { basename, join } from 'node:path';
+import { it, onTestFailed } from 'vitest';
+import { isAlive } from '../machine/processes.js';
+import type { Cockpit } from './cockpit.js';
+import type { Frame } from './playwright.js';
+import { until } from './workbench.js';
+
+const sections = ['Tasks', 'Desktops', 'Trajectories', 'Experience Pool'] as const;
+export type Section = (typeof sections)[number];
+type RunState = 'running' | 'paused' | 'stopping' | 'finished' | 'stopped' | 'failed' | 'interrupted';
+
+/**
+ * What a flow takes as given. Each brings the workbench there from wherever the flow before left it, and does nothing
+ * where it is so already: flows share one training run, yet any of them can run alone, and one that fails takes none
+ * of the others along. They work by commands; what a person does is for the flows themselves.
+ */
+export class Given {
+  readonly #c: Cockpit;
+  /** The name in the run file, which is also that file's: `NAME.dart-run.json`. */
+  readonly #name: string;
+  #hasFailed = false;
+  constructor(c: Cockpit, name = 'tiny') {
+    this.#c = c;
+    this.#name = name;
+  }
+
+  /** The flow under way failed: the next one gets a window and a runtime of its own. */
+  failed(): void {
+    this.#hasFailed = true;
+  }
+
+  /** Nothing is open and nothing is asked: no dialog, quick pick, editor or notification. */
+  async clearWorkbench(): Promise<void> {
+    const { host, page } = this.#c.w;
+    if (this.#hasFailed) {
+      this.#hasFailed = false;
+      await this.#c.endDaemon();
+      await this.#c.w.reload();
+    }
+    const asks = page.locator('.monaco-dialog-box, .quick-input-widget').filter({ visible: true });
+    await until(async () => {
+      if ((await asks.count()) === 0) return true;
+      await page.keyboard.press('Escape');
+      return false;
+    }, 'every dialog and quick pick is closed');
+    await host.run(async (v) => {
+      for (const d of v.workspace.textDocuments.filter((x) => x.isDirty)) {
+        await v.window.showTextDocument(d);
+        await v.commands.executeCommand('workbench.action.revertAndCloseActiveEditor');
+      }
+      await v.commands.executeCommand('workbench.action.closeAllEditors');
+      await v.commands.executeCommand('notifications.clearAll');
+    });
+  }
+
+  /** The side bar shows Runs and these sections. */
+  async sideBar(...open: Section[]): Promise<void> {
+    await this.#c.ui.openContainer();
+    await this.#c.ui.expand('Runs');
+    for (const title of sections) {
+      if (open.includes(title)) await this.#c.ui.expand(title);
+      else await this.#c.ui.collapse(title);
+    }
+  }
+
+  /** The extension sleeps, in a window in which nothing of it was asked for yet. */
+  async nothingStarted(): Promise<void> {
+    await this.noRuntime();
+    if (!(await this.#c.isActive)) return;
+    await this.#c.w.host.command('workbench.view.explorer');
+    await this.#c.w.reload();
+  }
+  async noRuntime(): Promise<void> {
+    const d = this.#c.daemon;
+    if (!d || !isAlive(d.pid)) return;
+    await this.noTraining();
+    await this.#c.w.host.command('dartStudio.stopRuntime');
+    await until(() => !isAlive(d.pid), 'the runtime has ended', 60_000);
+    await this.#c.w.host.command('notifications.clearAll');
+  }
+  /** This window is attached to a runtime and lists the runs of the workspace. */
+  async runtime(): Promise<void> {
+    const { host } = this.#c.w;
+    await host.command('dartStudio.startRuntime');
+    await this.#c.ui.openContainer();
+    await this.#c.ui.expand('Runs');
+    await host.command('dartStudio.refresh');
+    await until(
+      async () => (await this.#c.ui.rows('Runs')).length >= this.#c.runs.length,
+      'the runs of the workspace are listed',
+      60_000,
+    );
+  }
+
+  /** Its folder: the newest of this name. */
+  get runFolder(): string | undefined {
+    return this.#c.runs.filter((r) => basename(r).includes(this.#name)).at(-1);
+  }
+  async #state(): Promise<RunState | undefined> {
+    const row = (await this.#c.ui.rows('Runs')).find((r) => r.startsWith(`${this.#name}, `));
+    return /, (running|paused|stopping|finished|stopped|failed|interrupted)\b/.exec(row ?? '')?.[1] as
+      RunState | undefined;
+  }
+  async #reaches(...states: RunState[]): Promise<void> {
+    await until(
+      async () => {
+        const s = await this.#state();
+        return s !== undefined && states.includes(s);
+      },
+      `${this.#name} is ${states.join(' or ')}`,
+      90_000,
+    );
+  }
+
+  /** The run trains, and rollouts of training (not only of the evaluation before it) have ended. */
+  async training(): Promise<void> {
+    const { host, folder } = this.#c.w;
+    await this.runtime();
+    if ((await this.#state()) === 'stopping') await this.#reaches('stopped', 'finished', 'failed');
+    switch (await this.#state()) {
+      case 'running':
+        break;
+      case 'paused':
+        await host.command('dartStudio.resume');
+        break;
+      case undefined:
+        await host.run(
+          (v, file) => {
+            void v.commands.executeCommand('dartStudio.startTrainingWithFile', v.Uri.file(file));
+          },
+          join(folder, `${this.#name}.dart-run.json`),
+        );
+        break;
+      default:
+        await host.begin('dartStudio.resumeRun', this.runFolder);
+        await this.#c.ui.pick('As its run file says');
+    }
+    await this.#reaches('running');
+    await this.#select();
+    await this.sideBar('Trajectories', 'Desktops');
+    await this.#c.ui.row('Trajectories', /\d+ steps · v\d/).waitFor({ timeout: 180_000 });
+    await host.command('notifications.clearAll');
+  }
+  /** No run is under way. */
+  async noTraining(): Promise<void> {
+    await this.runtime();
+    const state = await this.#state();
+    if (state === 'running' || state === 'paused') await this.#c.w.host.command('dartStudio.stopTraining');
+    if (state === 'running' || state === 'paused' || state === 'stopping')
+      await this.#reaches('stopped', 'finished', 'failed');
+    await this.#c.w.host.command('notifications.clearAll');
+  }
+  /** The run trained and was stopped; it is the one selected. */
+  async trained(): Promise<void> {
+    await this.runtime();
+    const state = await this.#state();
+    if (state === undefined || state === 'interrupted' || state === 'failed') await this.training();
+    await this.noTraining();
+    await this.#reaches('stopped', 'finished');
+    await this.#select();
+  }
+  async #select(): Promise<void> {
+    await this.#c.w.host.command('dartStudio.selectRun', this.runFolder);
+  }
+
+  /** The dashboard of the run, which exists. */
+  async dashboard(): Promise<Frame> {
+    await this.#c.w.host.command('dartStudio.openDashboard', this.runFolder);
+    return this.#c.ui.webview('dashboard', { timeoutMs: 60_000 });
+  }
+  /** The inspector on an ended rollout of the run with others of its group to compare it with. */
+  async inspector(): Promise<Frame> {
+    await this.sideBar('Trajectories', 'Desktops');
+    const ended = this.#c.ui
+      .section('Trajectories')
+      .locator('.monaco-list-row[aria-label*="success, "], .monaco-list-row[aria-label*="failure, "]');
+    let page!: Frame,
+      tried = 0;
+    await until(
+      async () => {
+        const there = await ended.count();
+        if (there === 0) return false;
+        // The list grows at its top while training goes on, so a press may miss.
+        await ended
+          .nth(tried++ % there)
+          .click({ timeout: 5000 })
+          .catch(() => undefined);
+        page = await this.#c.ui.webview('inspector');
+        return until(
+          async () => (await page.locator('.ds-sibling button.compare').count()) > 0,
+          'it has others of its group',
+          5000,
+        ).then(
+          () => true,
+          () => false,
+        );
+      },
+      'a rollout with others of its group is shown',
+      120_000,
+    );
+    return page;
+  }
+}
+
+/**
+ * A flow through the workbench as a test. It begins with nothing open, states what it takes as given, and leaves a
+ * picture when it fails.
+ */
+export const flowIn =
+  (given: () => Given, picture: (name: string) => Promise<void>, timeoutMs = 300_000) =>
+  (name: string, f: () => Promise<void>): void => {
+    it(
+      name,
+      async () => {
+        onTestFailed(async () => {
+          given().failed();
+          await picture(`failed-${name.replace(/\W+/g, '-').slice(0, 60)}`);
+        });
+        await given().clearWorkbench();
+        await f();
+      },
+      timeoutMs,
+    );
+  };

@@ -1,0 +1,579 @@
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import type { RunEvent, TrajectoryView } from '../../runtime/protocol/types.js';
+import type { PageInput } from '../../webview/protocol.js';
+import type { Page } from '../helpers/workbench/playwright.js';
+import { openBrowser, type RealBrowser } from '../helpers/pages/browser.js';
+import { themes, type Answer, type TestPage } from '../helpers/pages/page.js';
+import { PageSession } from '../helpers/pages/session.js';
+import { longPlans, richPlans, step, view, type Plan } from '../helpers/pages/trajectories.js';
+
+const found = await openBrowser();
+if ('why' in found) console.warn(`inspector page tests skipped: ${found.why}`);
+/** Screenshots for people to look at, when a folder is named. */
+const shots = process.env['DART_STUDIO_SHOTS'];
+
+describe.skipIf('why' in found)('inspector page', () => {
+  const { axe } = found as RealBrowser;
+  let dir: string, plans: Plan[], rich: TrajectoryView;
+  const input: PageInput = { kind: 'inspector', run: '/runs/demo', rollout: 'r-000102' };
+  const served =
+    (v: () => TrajectoryView): Answer =>
+    (method, p) => {
+      if (method === 'trajectory/get') return v();
+      if (method === 'frame/thumbnails')
+        return { paths: Object.fromEntries((p['hashes'] as string[]).map((x) => [x, session.frames.thumb(x)])) };
+      throw { kind: 'not.found', message: `No ${method}.`, remedy: '' };
+    };
+  const session = new PageSession(
+    found as RealBrowser,
+    'inspector',
+    () => ({ input, answer: served(() => rich) }),
+    async (s) => {
+      dir = s.dir;
+      plans = await richPlans(s.frames);
+      rich = view(plans, dir);
+    },
+  );
+  const show = session.show.bind(session);
+  const shown = async (t: TestPage): Promise<Page> => {
+    await t.page.locator('.ds-shot.selected').waitFor();
+    await t.until("document.querySelector('.ds-surface img')?.complete");
+    return t.page;
+  };
+  /** Number of the step on show, wherever the page says it. */
+  const on = (t: TestPage, n: number): Promise<void> =>
+    t.until(
+      `document.querySelector('.ds-detail h2')?.textContent.startsWith('Step ${n} ') && document.querySelector('.ds-shot.selected .ds-shot-number')?.textContent === '${n}' && document.querySelector('[role=slider]').getAttribute('aria-valuenow') === '${n}'`,
+    );
+  const read = <R>(t: TestPage, code: string): Promise<R> => t.page.evaluate<R>(code);
+  const alt = (t: TestPage): Promise<string> => read(t, "document.querySelector('.ds-surface img')?.alt ?? ''");
+
+  it('the bundle is small', () => {
+    const b = session.bundle;
+    expect(b.js.length + b.css.length).toBeLessThan(400_000);
+    expect(gzipSync(b.js).length).toBeLessThan(130_000);
+  });
+
+  it.each(themes)('%s: nothing that axe finds, in every part of the page', async (theme) => {
+    const t = await show({ theme }),
+      p = await shown(t);
+    if (shots) {
+      await t.until("[...document.querySelectorAll('.ds-thumb img')].every((i) => i.complete)");
+      await p.screenshot({ path: join(shots, `inspector-${theme}.png`) });
+    }
+    expect(await t.axe(axe)).toEqual([]);
+    await p.keyboard.press('h');
+    await p.locator('.ds-legend').waitFor();
+    await p.locator('.ds-report > summary').click();
+    await p.locator('.ds-report table').waitFor();
+    if (shots) await p.screenshot({ path: join(shots, `inspector-${theme}-heat.png`) });
+    expect(await t.axe(axe)).toEqual([]);
+    await p.keyboard.press('?');
+    await p.locator('dialog[open]').waitFor();
+    if (shots) await p.screenshot({ path: join(shots, `inspector-${theme}-keys.png`) });
+    expect(await t.axe(axe)).toEqual([]);
+  });
+
+  it('says what the trajectory is and shows its first step', async () => {
+    const t = await show(),
+      p = await shown(t);
+    await expect
+      .poll(() => t.requests.filter((r) => r.method === 'trajectory/get'))
+      .toEqual([{ method: 'trajectory/get', params: { run: '/runs/demo', rollout: 'r-000102' } }]);
+    const head = await p.locator('.ds-head').innerText();
+    for (const w of [
+      'Success',
+      'Choose Melon',
+      'desk/choose-fruit',
+      'v12 to v13',
+      '16.4 s',
+      '1.2 s',
+      '38 ms',
+      'training rollout',
+      '3 of 3 checks passed',
+      '2 of 5 succeeded',
+    ])
+      expect(head).toContain(w);
+    // The script of a check is one click away.
+    const script = p.locator('.ds-script');
+    if (!(await script.locator('summary').isVisible())) await p.locator('.ds-report > summary').click();
+    await script.locator('summary').click();
+    await expect.poll(() => script.locator('pre').innerText()).toContain('grep -qx Lisbon');
+    await expect.poll(() => alt(t)).toBe('Step 1 screenshot: click at 194,154');
+    const detail = await p.locator('.ds-detail').innerText();
+    for (const w of [
+      'Step 1',
+      'of 12',
+      'Melon',
+      "click(start_box='(194,154)')",
+      '42 %',
+      'policy v12',
+      '+0.866',
+      '0.91',
+      'replica-0',
+      'desk-2',
+      'Settle',
+      'kept',
+      'high entropy',
+    ])
+      expect(detail).toContain(w);
+    await expect.poll(() => t.titles.at(-1)).toMatch(/^Choose Melon/);
+    await expect.poll(() => read(t, 'document.title')).toBe(t.titles.at(-1));
+    const thumbs = t.requests
+      .filter((r) => r.method === 'frame/thumbnails')
+      .flatMap((r) => r.params['hashes'] as string[]);
+    expect(new Set(thumbs).size).toBe(thumbs.length);
+  });
+
+  it('everything by keyboard: steps, hesitations, before and after, zoom, pan', async () => {
+    const t = await show(),
+      p = await shown(t),
+      k = p.keyboard;
+    await k.press('ArrowRight');
+    await on(t, 2);
+    await expect.poll(() => alt(t)).toBe('Step 2 screenshot: double click at 190,183');
+    await k.press('n');
+    await on(t, 3);
+    await k.press('n');
+    await on(t, 6);
+    await k.press('p');
+    await k.press('p');
+    await on(t, 1);
+    await k.press('End');
+    await on(t, 12);
+    await k.press('Home');
+    await on(t, 1);
+    await k.press(' ');
+    await t.until(
+      "document.querySelector('.ds-surface img')?.alt === 'Step 1 screenshot after the action: click at 194,154'",
+    );
+    await k.press('b');
+    await t.until("document.querySelector('.ds-surface img')?.alt === 'Step 1 screenshot: click at 194,154'");
+    await p.locator('.ds-box').focus();
+    const scale = (): Promise<number> =>
+        read(t, "Number(document.querySelector('.ds-scale').textContent.replace(' %', ''))"),
+      fitted = await scale();
+    for (let i = 0; i < 4; i++) await k.press('+');
+    await t.until(`Number(document.querySelector('.ds-scale').textContent.replace(' %', '')) > 200`);
+    await expect
+      .poll(() => read(t, "getComputedStyle(document.querySelector('.ds-surface img')).imageRendering"))
+      .toBe('pixelated');
+    const transform = await read<string>(t, "document.querySelector('.ds-surface').style.transform");
+    await k.press('Alt+ArrowRight');
+    await t.until(`document.querySelector('.ds-surface').style.transform !== ${JSON.stringify(transform)}`);
+    await k.press('1');
+    await t.until("document.querySelector('.ds-scale').textContent === '100 %'");
+    await k.press('0');
+    await t.until(`document.querySelector('.ds-scale').textContent === '${fitted} %'`);
+    await t.until("document.querySelector('[role=status].sr-only').textContent === 'Screen before the action'");
+  });
+
+  it('lists and slider are what they say to a screen reader', async () => {
+    const t = await show(),
+      p = await shown(t);
+    await expect.poll(() => read(t, "document.activeElement?.getAttribute('role')")).toBe('listbox');
+    await p.keyboard.press('PageDown');
+    await t.until(
+      "document.getElementById(document.querySelector('[role=listbox]').getAttribute('aria-activedescendant') ?? '-')?.getAttribute('aria-posinset') > 4",
+    );
+    const list = await read<{ active: string; set: string; pos: string; name: string }>(
+      t,
+      "(() => { const l = document.querySelector('[role=listbox]'), o = document.getElementById(l.getAttribute('aria-activedescendant')); return { active: o.getAttribute('aria-selected'), set: o.getAttribute('aria-setsize'), pos: o.getAttribute('aria-posinset'), name: o.textContent }; })()",
+    );
+    expect(list).toMatchObject({ active: 'true', set: '12' });
+    expect(Number(list.pos)).toBeGreaterThan(4);
+    expect(list.name).toMatch(/^Step \d+ /);
+    await p.getByRole('slider').focus();
+    await p.keyboard.press('Home');
+    await on(t, 1);
+    await p.keyboard.press('ArrowUp');
+    await on(t, 2);
+    await expect
+      .poll(() => p.getByRole('slider').getAttribute('aria-valuetext'))
+      .toMatch(/^Step 2: entropy 0\.\d+; threshold 0\.42; dropped by the mask$/);
+    await expect.poll(() => p.locator('#ds-time-tip').innerText()).toContain('Step 2');
+    await p.keyboard.press('Escape');
+    await p.locator('#ds-time-tip').waitFor({ state: 'hidden' });
+  });
+
+  it('the mouse: thumbnail, timeline, wheel with Ctrl, hover over a choice', async () => {
+    const t = await show(),
+      p = await shown(t);
+    await p.locator('.ds-shot', { hasText: 'scroll down' }).click();
+    await on(t, 3);
+    await p.locator('.ds-time-bars .bar rect').nth(0).click({ force: true });
+    await on(t, 1);
+    await p.locator('.ds-alternatives li', { hasText: '210,154' }).hover();
+    await p.locator('.ds-overlay .highlight').waitFor({ state: 'attached' });
+    await p.locator('.ds-detail h2').hover();
+    await p.locator('.ds-overlay .highlight').waitFor({ state: 'detached' });
+    await p.getByRole('button', { name: 'Places' }).click();
+    await t.until("document.querySelectorAll('.ds-overlay .heat rect').length === 6");
+    await expect.poll(() => p.locator('.ds-legend').innerText()).toContain('42 %');
+  });
+
+  it('every kind of action is drawn on its screen', async () => {
+    const t = await show(),
+      p = await shown(t),
+      drawn: string[] = [];
+    for (let i = 1; i <= 12; i++) {
+      await on(t, i);
+      await t.until(
+        "document.querySelectorAll('.ds-overlay .mark').length + document.querySelectorAll('.ds-notes .note').length > 0",
+      );
+      drawn.push(
+        await read(
+          t,
+          "[...document.querySelectorAll('.ds-overlay .mark .words'), ...document.querySelectorAll('.ds-notes .note')].map((x) => x.textContent).join('|')",
+        ),
+      );
+      if (shots) {
+        await t.until("document.querySelector('.ds-surface img')?.complete");
+        await p.screenshot({ path: join(shots, `inspector-action-${i}.png`) });
+      }
+      await p.keyboard.press('ArrowRight');
+    }
+    expect(drawn).toEqual([
+      '',
+      '×2',
+      'down ×3',
+      '',
+      'K7-204⇥Lisbon⏎',
+      'right',
+      'Ctrl+A',
+      'drag',
+      'Ctrl+Shift+S',
+      '',
+      'Waits 500 ms',
+      'Says it is finished: 96',
+    ]);
+  });
+
+  it('live: steps arrive and are followed; looking back is left in peace; the end fills the header in', async () => {
+    let now = view(plans.slice(0, 3), dir, { outcome: 'running', formed: false });
+    const t = await show({ answer: served(() => now) }),
+      p = await shown(t);
+    await on(t, 3);
+    await t.until("document.querySelector('.ds-outcome')?.textContent === 'Running'");
+    await expect
+      .poll(() => t.subscriptions)
+      .toEqual([expect.objectContaining({ run: '/runs/demo', sinceSeq: 4711, rollout: 'r-000102' })]);
+    const push = (from: number, to: number): Promise<void> =>
+      t.post({
+        type: 'events',
+        run: '/runs/demo',
+        events: plans.slice(from, to).map((x, i): RunEvent => ({
+          seq: 5000 + from + i,
+          at: 0,
+          type: 'step',
+          rollout: 'r-000102',
+          step: step(from + i, x, undefined),
+        })),
+        nextSeq: 5000 + to,
+        live: true,
+      });
+    await push(3, 5);
+    await on(t, 5);
+    await p.keyboard.press('ArrowLeft');
+    await on(t, 4);
+    await push(5, 7);
+    await t.until("document.querySelector('.ds-shot')?.getAttribute('aria-setsize') === '7'");
+    await on(t, 4);
+    await expect.poll(() => p.getByRole('button', { name: 'Follow' }).getAttribute('aria-pressed')).toBe('false');
+    await p.getByRole('button', { name: 'Follow' }).click();
+    await on(t, 7);
+    await push(7, 8);
+    await on(t, 8);
+    now = rich;
+    await t.post({
+      type: 'events',
+      run: '/runs/demo',
+      events: [
+        ...plans.slice(8).map((x, i): RunEvent => ({
+          seq: 6000 + i,
+          at: 0,
+          type: 'step',
+          rollout: 'r-000102',
+          step: step(8 + i, x, undefined),
+        })),
+        { seq: 6100, at: 0, type: 'ended', row: rich.row },
+      ],
+      nextSeq: 6101,
+      live: true,
+      ended: true,
+    });
+    await t.until("document.querySelector('.ds-report summary')?.textContent.includes('3 of 3')");
+    await on(t, 12);
+    await expect.poll(() => p.locator('.ds-head').innerText()).toContain('Success');
+    await expect.poll(() => p.getByRole('button', { name: 'Follow' }).isVisible()).toBe(false);
+    await expect.poll(() => t.subscriptions.length).toBe(1);
+  });
+
+  it('ten thousand steps: a window of them exists, and both ends are one key away', async () => {
+    const long = view(longPlans(plans, 10_000), dir);
+    const t = await show({ answer: served(() => long) }),
+      p = await shown(t);
+    await expect.poll(() => p.locator('.ds-shot').count()).toBeLessThan(40);
+    await p.keyboard.press('End');
+    await on(t, 10_000);
+    await expect.poll(() => p.locator('.ds-shot').count()).toBeLessThan(40);
+    await expect.poll(() => p.locator('.ds-time-bars .bar').count()).toBeLessThan(600);
+    await p.keyboard.press('PageUp');
+    await p.keyboard.press('Home');
+    await on(t, 1);
+    for (let i = 0; i < 30; i++) await p.keyboard.press('ArrowRight');
+    await on(t, 31);
+    await expect.poll(() => read(t, "document.querySelectorAll('[role=option][aria-selected=true]').length")).toBe(1);
+  });
+
+  it('what the editor does for the page: copy, save, text, open, compare; also from its menus', async () => {
+    const t = await show(),
+      p = await shown(t),
+      k = p.keyboard;
+    await k.press('c');
+    await k.press('s');
+    await k.press('t');
+    await k.press('d');
+    await p
+      .getByRole('button', { name: /000104/ })
+      .first()
+      .click();
+    expect(JSON.parse((await p.locator('.ds-shot').nth(2).getAttribute('data-vscode-context')) ?? '')).toEqual({
+      webviewSection: 'step',
+      step: 2,
+      preventDefaultContextMenuItems: true,
+    });
+    await t.post({ type: 'do', what: 'copyStep', context: { webviewSection: 'step', step: 2 } });
+    await t.post({ type: 'do', what: 'nextEntropy' });
+    await on(t, 3);
+    await k.press('b');
+    await t.until("document.querySelector('.ds-surface img')?.alt.includes('after')");
+    await k.press('s');
+    const seen = t.actions.map((a) =>
+      a.action === 'copy' ? { ...a, text: (JSON.parse(a.text) as { index: number }).index } : a,
+    );
+    expect(seen).toEqual([
+      { action: 'copy', text: 0 },
+      {
+        action: 'saveImage',
+        path: `${dir}/${rich.steps[0]!.frame.hash.slice(0, 2)}/${rich.steps[0]!.frame.hash}.png`,
+        name: 'r-000102-step-1.png',
+      },
+      { action: 'openText', rollout: 'r-000102', run: '/runs/demo' },
+      { action: 'compare', run: '/runs/demo', left: 'r-000102', right: 'r-000101' },
+      { action: 'openTrajectory', run: '/runs/demo', rollout: 'r-000104' },
+      { action: 'copy', text: 2 },
+      {
+        action: 'saveImage',
+        path: `${dir}/${rich.steps[3]!.frame.hash.slice(0, 2)}/${rich.steps[3]!.frame.hash}.png`,
+        name: 'r-000102-step-3-after.png',
+      },
+    ]);
+  });
+
+  it('what cannot be read is said with its remedy, and trying again works', async () => {
+    let broken = true;
+    const t = await show({
+      answer: (m, p) => {
+        if (broken && m === 'trajectory/get')
+          throw {
+            kind: 'not.found',
+            message: 'No rollout r-000102 in this run.',
+            remedy: 'Refresh the list of trajectories.',
+          };
+        return served(() => rich)(m, p);
+      },
+    });
+    await t.page.locator('.ds-lack').waitFor();
+    await expect.poll(() => t.page.locator('.ds-lack').innerText()).toContain('Refresh the list of trajectories.');
+    expect(await t.axe(axe)).toEqual([]);
+    broken = false;
+    await t.page.getByRole('button', { name: 'Try again' }).click();
+    await shown(t);
+  });
+
+  it('missing pictures and thumbnails leave a place, the marks and the reason', async () => {
+    const gone = { hash: 'f'.repeat(64), width: 640, height: 400 },
+      some = view(
+        plans.map((x, i) => (i === 1 ? { ...x, frame: gone } : x)),
+        dir,
+      );
+    const t = await show({
+        answer: (m, p) => {
+          if (m === 'frame/thumbnails') throw { kind: 'store.io', message: 'Disk full.', remedy: '' };
+          return served(() => some)(m, p);
+        },
+      }),
+      p = await shown(t);
+    await t.until(
+      "[...document.querySelectorAll('.ds-thumb img')].filter((i) => i.complete && i.naturalWidth === 640).length >= 6",
+    );
+    await p.keyboard.press('ArrowRight');
+    await on(t, 2);
+    await t.until("document.querySelector('.ds-placeholder')?.checkVisibility()");
+    await expect.poll(() => p.locator('.ds-placeholder').innerText()).toContain('missing or damaged');
+    await t.until("document.querySelectorAll('.ds-overlay .mark').length === 1");
+    expect(await t.axe(axe)).toEqual([]);
+    await p.keyboard.press('ArrowRight');
+    await on(t, 3);
+    await p.locator('.ds-placeholder').waitFor({ state: 'hidden' });
+  });
+
+  it('the connection’s state is said in words, with what to do, and the page asks again when it is back', async () => {
+    const t = await show({ answer: served(() => view(plans.slice(0, 3), dir, { outcome: 'running', formed: false })) }),
+      p = await shown(t);
+    await t.post({ type: 'daemon', state: 'reconnecting' });
+    await t.until("document.querySelector('.ds-banner')?.textContent.includes('connecting again')");
+    await t.post({ type: 'daemon', state: 'stopped' });
+    await p.getByRole('button', { name: 'Start runtime' }).click();
+    await expect.poll(() => t.actions.at(-1)).toEqual({ action: 'command', command: 'startRuntime' });
+    expect(await t.axe(axe)).toEqual([]);
+    await t.post({ type: 'daemon', state: 'ready' });
+    await p.locator('.ds-banner').waitFor({ state: 'detached' });
+    await t.until('true');
+    await expect.poll(() => t.requests.filter((r) => r.method === 'trajectory/get').length).toBe(2);
+  });
+
+  it('a file: no runtime is asked, pictures come from beside it, lines that could not be used are named', async () => {
+    const t = await show({
+        daemon: 'stopped',
+        input: {
+          kind: 'inspector',
+          rollout: 'r-000102',
+          document: { ...rich, live: false },
+          skipped: [{ line: 4, why: 'not a JSON object' }],
+        },
+      }),
+      p = await shown(t);
+    expect(t.requests).toEqual([]);
+    await expect
+      .poll(() => p.locator('.ds-banner').allInnerTexts())
+      .toEqual([expect.stringContaining('line 4, not a JSON object')]);
+    await expect
+      .poll(() => read(t, "[...document.querySelectorAll('.ds-sibling .open')].map((b) => b.disabled).join()"))
+      .toBe('true,false,true,true,true');
+    expect(await t.axe(axe)).toEqual([]);
+    await t.until("[...document.querySelectorAll('.ds-thumb img')].some((i) => i.complete && i.naturalWidth === 640)");
+    await p.keyboard.press('ArrowRight');
+    await on(t, 2);
+    await t.post({
+      type: 'show',
+      input: {
+        kind: 'inspector',
+        rollout: 'r-000102',
+        document: { ...rich, live: false, steps: rich.steps.slice(0, 5) },
+      },
+      roots: [{ path: dir, uri: (await read<string>(t, 'location.origin')) + `/root${dir}` }],
+    });
+    await t.until("document.querySelector('.ds-shot')?.getAttribute('aria-setsize') === '5'");
+    await on(t, 2);
+    await expect.poll(() => p.locator('.ds-banner').count()).toBe(0);
+  });
+
+  it('a demonstration has no tokens, a trajectory may have no steps: both are fine', async () => {
+    const human = {
+      ...rich,
+      steps: rich.steps.map(({ tokens: _t, entropy: _e, kept: _k, version: _v, weight: _w, ...x }) => ({
+        ...x,
+        origin: 'human' as const,
+      })),
+      row: { ...rich.row, provenance: 'human' as const },
+    };
+    const t = await show({ answer: served(() => human) }),
+      p = await shown(t);
+    await expect.poll(() => p.locator('.ds-detail').innerText()).toContain('A person decided: nothing was sampled');
+    await expect.poll(() => p.locator('.ds-head').innerText()).toContain('no policy');
+    await p.keyboard.press('h');
+    await p.keyboard.press('n');
+    await expect.poll(() => p.locator('.ds-legend').innerText()).toContain('no choice of a place');
+    expect(await t.axe(axe)).toEqual([]);
+    await t.close();
+    const none = await show({
+      answer: served(() => ({
+        ...rich,
+        steps: [],
+        row: { ...rich.row, outcome: 'error' as const, steps: 0 },
+        error: { kind: 'desktop.start' as const, message: 'The desktop did not come up.', remedy: 'See the log.' },
+      })),
+    });
+    await none.until("document.querySelector('.ds-placeholder')?.textContent.includes('before its first step')");
+    await expect.poll(() => none.page.locator('.ds-head').innerText()).toContain('The desktop did not come up.');
+    expect(await none.axe(axe)).toEqual([]);
+  });
+
+  it('a language model’s answer: the text on its heat, the most hesitant tokens first, all of them on demand', async () => {
+    const words = Array.from({ length: 60 }, (_, i) => ({
+      label: `word${i} `,
+      logprob: -0.1 * (i % 7),
+      entropy: i === 31 ? 2.5 : (i % 5) / 10,
+      ...(i === 31
+        ? {
+            alternatives: [
+              { label: 'word31 ', probability: 0.4 },
+              { label: 'other ', probability: 0.35 },
+            ],
+          }
+        : {}),
+    }));
+    const t = await show({
+        answer: served(() => ({ ...rich, steps: rich.steps.map((x, i) => (i ? x : { ...x, tokens: words })) })),
+      }),
+      p = await shown(t);
+    await expect.poll(() => p.locator('.ds-flow span').count()).toBe(60);
+    await expect.poll(() => p.locator('.ds-detail tbody tr').count()).toBe(40);
+    await expect.poll(() => p.locator('.ds-detail tbody tr').first().innerText()).toContain('word31');
+    await p.getByRole('button', { name: 'Show all 60' }).click();
+    await expect.poll(() => p.locator('.ds-detail tbody tr').count()).toBe(60);
+    if (shots) await p.screenshot({ path: join(shots, 'inspector-tokens.png') });
+    expect(await t.axe(axe)).toEqual([]);
+  });
+
+  it('hidden and shown again: step, toggles and zoom are as they were', async () => {
+    const t = await show(),
+      p = await shown(t);
+    await p.keyboard.press('ArrowRight');
+    await p.keyboard.press('ArrowRight');
+    await p.keyboard.press('h');
+    await p.keyboard.press('+');
+    await on(t, 3);
+    await expect
+      .poll(() => t.saved)
+      .toMatchObject({ input: { step: 2 }, heat: true, zoom: expect.any(Number) as number });
+    const scale = `${Math.round((t.saved as { zoom: number }).zoom * 100)} %`;
+    await p.reload();
+    await shown(t);
+    await on(t, 3);
+    await t.until(`document.querySelector('.ds-scale').textContent === ${JSON.stringify(scale)}`);
+    await expect.poll(() => p.locator('.ds-legend').isVisible()).toBe(true);
+    expect(JSON.stringify(t.saved)).not.toContain('timings');
+  });
+
+  it('the dialog of shortcuts gives the focus back, and keys mean nothing to the page meanwhile', async () => {
+    const t = await show(),
+      p = await shown(t);
+    await p.keyboard.press('?');
+    await p.locator('dialog[open]').waitFor();
+    await expect.poll(() => p.locator('dialog').innerText()).toContain('Next high-entropy step');
+    await p.keyboard.press('ArrowRight');
+    await p.keyboard.press('Escape');
+    await p.locator('dialog').waitFor({ state: 'hidden' });
+    await expect.poll(() => read(t, "document.activeElement?.getAttribute('role')")).toBe('listbox');
+    await on(t, 1);
+  });
+
+  it.each([
+    { width: 560, height: 900 },
+    { width: 1280, height: 560 },
+  ])('beside another editor and in a low panel nothing is cut off or lost: $width x $height', async (size) => {
+    const t = await show(size),
+      p = await shown(t);
+    if (shots) await p.screenshot({ path: join(shots, `inspector-${size.width}x${size.height}.png`) });
+    await expect.poll(() => read(t, 'document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+    await expect
+      .poll(() => read(t, "document.querySelector('.ds-box').getBoundingClientRect().height"))
+      .toBeGreaterThanOrEqual(120);
+    expect(await t.axe(axe)).toEqual([]);
+  });
+});

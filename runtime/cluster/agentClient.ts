@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { StudioError } from '../domain/index.js';
+import { StudioError, ignoreFailure } from '../domain/index.js';
 import {
   ANSWERS,
   BadLine,
@@ -100,7 +100,7 @@ export class AgentClient {
     const tag = this.nextTag++;
     if (o.signal?.aborted) throw cancelled();
     const giveUp = (): void => {
-      void this.call('kill', { tag }).catch(() => undefined);
+      ignoreFailure(this.call('kill', { tag }), 'the command has ended, or the agent is lost and every call says so');
     };
     o.signal?.addEventListener('abort', giveUp, { once: true });
     try {

@@ -24,7 +24,7 @@ export interface AgentSettle {
   readonly detector: 'exact' | 'hold';
 }
 
-/** A line from inside that no agent of ours writes. */
+/** A line from inside the desktop that the agent never writes. */
 export class BadLine extends Error {}
 
 const KB = 1 << 10,

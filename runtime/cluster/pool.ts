@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { DesktopId, RunError } from '../domain/index.js';
-import { id as brand, StudioError, toRunError } from '../domain/index.js';
+import { id as brand, StudioError, toRunError, orUndefined } from '../domain/index.js';
 import { PoolMachine, type PoolEffect, type PoolRules } from './poolMachine.js';
 import { ReferenceFrames } from './referenceFrames.js';
 import type { Desktop, DesktopPool, DesktopProvider, DesktopSpec, Lease, PoolEvent, PoolStatus } from './types.js';
@@ -194,7 +194,7 @@ class Pool implements DesktopPool {
       desktop = await this.o.provider.create(this.o.spec, this.stopping.signal);
       await this.verify(desktop);
     } catch (e) {
-      if (desktop) await this.o.provider.destroy(desktop).catch(() => undefined);
+      if (desktop) await orUndefined(this.o.provider.destroy(desktop), 'reap() finds what is left of it');
       this.carryOut(this.machine.createFailed(place, toRunError(e), this.now()));
       return;
     }
@@ -227,8 +227,8 @@ class Pool implements DesktopPool {
   private async destroy(place: number): Promise<void> {
     const h = this.held.get(place);
     h?.off();
-    // A desktop that cannot be taken down any more is as good as gone; reap() finds what is left of it.
-    if (h) await this.o.provider.destroy(h.desktop).catch(() => undefined);
+    // A desktop that cannot be taken down any more is as good as gone.
+    if (h) await orUndefined(this.o.provider.destroy(h.desktop), 'reap() finds what is left of it');
     this.held.delete(place);
     this.carryOut(this.machine.destroyed(place, this.now()));
   }

@@ -51,7 +51,7 @@ export async function probeProviders(c: DesktopsConfig): Promise<ProviderStatus[
   await readImage(c.image);
   const providers = providersOf(c);
   try {
-    return await Promise.all(providers.map((p) => p.probe()));
+    return await Promise.all(providers.map((p) => p.status()));
   } finally {
     await Promise.all(providers.map((p) => p.dispose()));
   }
@@ -98,7 +98,7 @@ export async function reapLeftovers(c: DesktopsConfig): Promise<number> {
   const counts = await Promise.all(
     providersOf(c).map(async (p) => {
       try {
-        return (await p.probe()).ok ? await p.reap() : 0;
+        return (await p.status()).ok ? await p.reap() : 0;
       } finally {
         await p.dispose();
       }

@@ -110,7 +110,7 @@ export interface DesktopSpec {
    * leave it off.
    */
   readonly a11y?: boolean;
-  /** Gives way to whatever else the machine does, where control groups can be made for it (root on Linux). */
+  /** Runs at a lower priority than the rest of the machine, where control groups can be made (root on Linux). */
   readonly background?: boolean;
   readonly screen: Size;
   readonly memoryMb: number;
@@ -129,7 +129,8 @@ export interface ProviderStatus {
 
 export interface DesktopProvider {
   readonly name: ProviderKind;
-  probe(): Promise<ProviderStatus>;
+  /** Whether it works here; a problem comes with its remedy. Looks at the machine or engine each time. */
+  status(): Promise<ProviderStatus>;
   create(spec: DesktopSpec, signal?: AbortSignal): Promise<Desktop>;
   /**
    * Back to the first frame; the same object where that was possible in place. Rejects when the desktop cannot be reset
@@ -137,7 +138,7 @@ export interface DesktopProvider {
    */
   reset(d: Desktop): Promise<Desktop>;
   destroy(d: Desktop): Promise<void>;
-  /** Remove what earlier processes of ours left behind; returns how many. */
+  /** Removes orphaned desktops of earlier runtimes; returns how many. */
   reap(): Promise<number>;
   /** Destroy everything this provider made. */
   dispose(): Promise<void>;

@@ -35,7 +35,7 @@ export interface DataManagerOptions {
   readonly taskOf: (family: FamilyId, seed: number) => TaskId;
 }
 /**
- * Module 3 as the run uses it: what to roll out, what came back, what to train. Decisions and state are pure (planner,
+ * The data manager (module 3): what to roll out, what came back, what to train. Decisions and state are pure (planner,
  * curation, ledger in `DataState`); this is the shell that writes every event to the journal before it acknowledges
  * anything. State changes within one turn of the event loop, so a claim or an order is never given twice.
  */
@@ -53,7 +53,7 @@ export class DataManager {
   /** Oldest version that may act in a running rollout. */
   readonly #began = new Map<RolloutId, PolicyVersion>();
   readonly #ages: Ages;
-  /** Rollouts that a person holds; true: for so long that nobody waits for them any more. */
+  /** Rollouts that a person holds; true: for so long that training no longer waits for them. */
   readonly #held = new Map<RolloutId, boolean>();
   #starved = false;
 
@@ -173,22 +173,14 @@ export class DataManager {
   /** `version`: the oldest that may act in it, i.e. that a replica still answers with now. */
   async started(rollout: RolloutId, version: PolicyVersion, desktop?: string, instruction?: string): Promise<void> {
     this.#began.set(rollout, version);
-    await this.#commits.commit([
-      {
-        type: 'rollout.started',
-        rollout,
-        version,
-        ...(desktop ? { desktop } : {}),
-        ...(instruction ? { instruction } : {}),
-      },
-    ]);
+    await this.#commits.commit([{ type: 'rollout.started', rollout, version, desktop, instruction }]);
   }
 
   /** A step as it happens; its frame must have been put. May be awaited or not: `record` waits for all. */
   async recordStep(rollout: RolloutId, step: Step, extra?: StepExtra): Promise<void> {
     const written = this.#written.get(rollout) ?? new Set<number>();
     this.#written.set(rollout, written.add(step.index));
-    await this.#commits.commit([{ type: 'rollout.step', rollout, step, ...(extra ? { extra } : {}) }]);
+    await this.#commits.commit([{ type: 'rollout.step', rollout, step, extra }]);
   }
 
   /**
@@ -221,7 +213,7 @@ export class DataManager {
     const [pool, pooled] = this.#pool.add(t, wish, wish === 'auto' ? undefined : 'person');
     const settled = order ? this.#settle(order.group) : Promise.resolve(undefined);
     const [, , group] = await Promise.all([saved, pooled, settled]);
-    return { pool, ...(group ? { group } : {}) };
+    return { pool, group };
   }
 
   /** A finished trajectory joins the pool because a person wants it there, or says why not. */
@@ -264,12 +256,7 @@ export class DataManager {
    */
   async retire(rollout: RolloutId, reason: Extract<RetireReason, 'stopped' | 'lost' | 'error'>): Promise<void> {
     const order = this.#state.orders.get(rollout);
-    if (!order)
-      throw new StudioError(
-        'internal',
-        `Rollout ${rollout} is not under way and cannot be retired.`,
-        'This is a fault of DART Studio: please report it with the log.',
-      );
+    if (!order) throw internalError(`Rollout ${rollout} is not under way and cannot be retired.`);
     this.#written.delete(rollout);
     this.#began.delete(rollout);
     this.#held.delete(rollout);
@@ -324,7 +311,7 @@ export class DataManager {
         batch,
         rollouts: this.#state.ledger.claimedBy(batch),
         version,
-        ...(trajectories ? { trajectories } : {}),
+        trajectories,
       },
     ]);
     for (const g of open.groups) for (const m of g.members) this.#trajectories.forget(m.rollout);
@@ -390,12 +377,10 @@ export class DataManager {
   }
   #openBatch(batch: BatchId): OpenBatch {
     const b = this.#state.claimed.get(batch);
-    if (!b)
-      throw new StudioError(
-        'internal',
-        `Batch ${batch} is not claimed.`,
-        'This is a fault of DART Studio: please report it with the log.',
-      );
+    if (!b) throw internalError(`Batch ${batch} is not claimed.`);
     return b;
   }
 }
+
+const internalError = (message: string): StudioError =>
+  new StudioError('internal', message, 'This is a fault of DART Studio: please report it with the log.');

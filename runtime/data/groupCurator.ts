@@ -8,7 +8,7 @@ import type { TrajectoryCache } from './trajectoryCache.js';
 
 type Curated = ReturnType<typeof curateGroup>;
 
-/** Curates groups all of whose rollouts have ended: journals what became of them and lets go of what nobody needs. */
+/** Curates groups all of whose rollouts have ended: journals the result and forgets the trajectories that are no longer needed. */
 export class GroupCurator {
   readonly #state: DataState;
   readonly #config: DataConfig;

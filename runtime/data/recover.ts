@@ -1,4 +1,4 @@
-import { StudioError } from '../domain/index.js';
+import { StudioError, id } from '../domain/index.js';
 import type { GroupId, RolloutId, Trajectory } from '../domain/index.js';
 import type { JournalEvent } from './events.js';
 import { poolContent } from './experiencePool.js';
@@ -20,26 +20,66 @@ export interface RecoveryReport {
 
 /**
  * Brings replayed state to what is true after a restart: nothing runs, nothing is claimed, and every trajectory that
- * may still be needed is in memory. Returns the events that say so (not yet applied) and changes nothing itself, but
- * that pool entries then say what they do.
+ * may still be needed is in memory. Returns the events that say so, not yet applied. Changes nothing itself except that
+ * pool entries of an older version are given the hash of what they do.
  */
 export async function recover(
   store: Pick<RunStore, 'readTrajectory'>,
   state: DataState,
   replayed: { readonly events: number; readonly skipped: number },
 ): Promise<{ report: RecoveryReport; events: JournalEvent[]; trajectories: Map<RolloutId, Trajectory> }> {
-  const { ledger } = state,
-    events: JournalEvent[] = [],
-    trajectories = new Map<RolloutId, Trajectory>();
-  const lost = [...ledger.rollouts('queued'), ...ledger.rollouts('running')];
-  for (const rollout of lost) {
-    const group = state.orders.get(rollout)?.group ?? ('' as GroupId);
-    events.push({ type: 'rollout.retired', rollout, group, reason: 'lost' });
+  const lost = [...state.ledger.rollouts('queued'), ...state.ledger.rollouts('running')];
+  const reader = new TrajectoryReader(store);
+  const events: JournalEvent[] = [
+    ...lost.map((rollout) => retiredAsLost(rollout, state.orders.get(rollout)?.group ?? id<GroupId>(''))),
+    ...releasedBatches(state),
+    ...(await unreadableMembers(reader, state)),
+    ...(await unreadableGroups(reader, state)),
+    ...(await unreadableEntries(reader, state)),
+  ];
+  for (const e of state.pool.entries()) {
+    const t = reader.trajectories.get(e.id);
+    if (t && e.content === undefined) state.pool.identify(e.id, poolContent(t));
   }
-  // Newest claim first: each goes in front, so the oldest ends foremost.
-  for (const b of [...state.claimed.values()].reverse()) {
+  const report = { ...replayed, lost, released: state.claimed.size, unreadable: reader.unreadable };
+  return { report, events, trajectories: reader.trajectories };
+}
+
+/** Reads each trajectory once, and remembers those that cannot be read. */
+class TrajectoryReader {
+  readonly trajectories = new Map<RolloutId, Trajectory>();
+  readonly unreadable: RolloutId[] = [];
+  readonly #store: Pick<RunStore, 'readTrajectory'>;
+
+  constructor(store: Pick<RunStore, 'readTrajectory'>) {
+    this.#store = store;
+  }
+
+  /** Whether it is in memory now. Rejects when reading fails for another reason than damage. */
+  async load(rollout: RolloutId): Promise<boolean> {
+    if (this.trajectories.has(rollout)) return true;
+    const t = await this.#store.readTrajectory(rollout).catch((e: unknown) => {
+      if (e instanceof StudioError && e.kind === 'store.damaged') return undefined;
+      throw e;
+    });
+    if (t) this.trajectories.set(rollout, t);
+    else this.unreadable.push(rollout);
+    return t !== undefined;
+  }
+}
+
+const retiredAsLost = (rollout: RolloutId, group: GroupId): JournalEvent => ({
+  type: 'rollout.retired',
+  rollout,
+  group,
+  reason: 'lost',
+});
+
+/** Newest claim first: each goes in front, so the oldest ends foremost. */
+function releasedBatches({ claimed, ledger }: DataState): JournalEvent[] {
+  return [...claimed.values()].reverse().map((b): JournalEvent => {
     const mine = new Set(ledger.claimedBy(b.batch));
-    events.push({
+    return {
       type: 'batch.released',
       batch: b.batch,
       reason: 'the run ended before it was trained',
@@ -47,29 +87,25 @@ export async function recover(
         group: g.group,
         rollouts: g.members.flatMap((m) => (!m.injected && mine.has(m.rollout) ? [m.rollout] : [])),
       })),
-    });
-  }
+    };
+  });
+}
 
-  const unreadable: RolloutId[] = [];
-  const load = async (rollout: RolloutId): Promise<boolean> => {
-    if (trajectories.has(rollout)) return true;
-    const t = await store.readTrajectory(rollout).catch((e: unknown) => {
-      if (e instanceof StudioError && e.kind === 'store.damaged') return undefined;
-      throw e;
-    });
-    if (t) trajectories.set(rollout, t);
-    else unreadable.push(rollout);
-    return t !== undefined;
-  };
-  for (const group of state.planner.state().open) {
-    for (const [rollout, at] of Object.entries(group.members) as [RolloutId, string][]) {
-      if (at === 'recorded' && !(await load(rollout)))
-        events.push({ type: 'rollout.retired', rollout, group: group.group, reason: 'lost' });
-    }
-  }
+/** Members of open groups. */
+async function unreadableMembers(reader: TrajectoryReader, state: DataState): Promise<JournalEvent[]> {
+  const events: JournalEvent[] = [];
+  for (const group of state.planner.state().open)
+    for (const [rollout, at] of Object.entries(group.members) as [RolloutId, string][])
+      if (at === 'recorded' && !(await reader.load(rollout))) events.push(retiredAsLost(rollout, group.group));
+  return events;
+}
+
+/** A group that lost a member has another baseline than the one it was curated with: it goes whole. */
+async function unreadableGroups(reader: TrajectoryReader, state: DataState): Promise<JournalEvent[]> {
+  const { ledger } = state,
+    events: JournalEvent[] = [];
   for (const g of [...state.ready.values(), ...[...state.claimed.values()].flatMap((b) => b.groups)]) {
-    const there = await Promise.all(g.members.map((m) => load(m.rollout)));
-    // A group that lost a member has another baseline than the one it was curated with: it goes whole.
+    const there = await Promise.all(g.members.map((m) => reader.load(m.rollout)));
     if (there.includes(false))
       events.push({
         type: 'group.retired',
@@ -81,11 +117,13 @@ export async function recover(
         whole: true,
       });
   }
+  return events;
+}
+
+async function unreadableEntries(reader: TrajectoryReader, state: DataState): Promise<JournalEvent[]> {
+  const events: JournalEvent[] = [];
   for (const e of state.pool.entries())
-    if (!(await load(e.id))) events.push({ type: 'pool.removed', entry: e.id, reason: 'it cannot be read back' });
-  for (const e of state.pool.entries()) {
-    const t = trajectories.get(e.id);
-    if (t && e.content === undefined) state.pool.identify(e.id, poolContent(t));
-  }
-  return { report: { ...replayed, lost, released: state.claimed.size, unreadable }, events, trajectories };
+    if (!(await reader.load(e.id)))
+      events.push({ type: 'pool.removed', entry: e.id, reason: 'it cannot be read back' });
+  return events;
 }

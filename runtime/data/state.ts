@@ -3,7 +3,7 @@ import type { DataConfig } from './config.js';
 import { SuccessLengths } from './curation/dynamicLength.js';
 import { SuccessStats } from './curation/successStats.js';
 import { inLedger, isAssisted, isError, ledgerMoves } from './events.js';
-import type { GroupMember, JournalEvent } from './events.js';
+import type { EventOf, GroupMember, JournalEvent } from './events.js';
 import { ExperiencePool } from './experiencePool.js';
 import { Ledger } from './ledger.js';
 import { Planner } from './planner.js';
@@ -100,117 +100,117 @@ export class DataState {
       for (const m of e.members) if (!m.injected) this.stepLedger.kept(m.rollout, m.keep.filter(Boolean).length);
     for (const m of moves) this.stepLedger.moved(m);
     applyToPool(this.pool, e);
-    switch (e.type) {
-      case 'group.opened':
-        this.planner.apply(e);
-        break;
-      case 'rollout.queued':
-        this.planner.apply(e);
-        this.orders.set(e.order.rollout, e.order);
-        break;
-      case 'rollout.started': {
-        this.#saw(e.version);
-        const o = this.orders.get(e.rollout);
-        if (o) this.planner.started(o.group, e.rollout);
-        break;
-      }
-      case 'trajectory.recorded':
-        this.#recorded(e);
-        break;
-      case 'rollout.released':
-        this.released.add(e.rollout);
-        this.planner.retired(e.group, e.rollout, 'stale');
-        break;
-      case 'rollout.retired':
-        this.released.delete(e.rollout);
-        this.orders.delete(e.rollout);
-        this.planner.retired(e.group, e.rollout, e.reason);
-        break;
-      case 'group.formed': {
-        this.planner.close(e.group);
-        this.ready.set(e.group, {
-          group: e.group,
-          family: e.family,
-          task: e.task,
-          members: e.members,
-          ...(e.threshold === undefined ? {} : { threshold: e.threshold }),
-        });
-        this.tally.groupsFormed++;
-        this.tally.threshold = e.threshold;
-        for (const m of e.members) {
-          this.tally.stepsSeen += m.keep.length;
-          this.tally.stepsKept += m.keep.filter(Boolean).length;
-          if (m.injected) this.tally.injections++;
-        }
-        break;
-      }
-      case 'group.dropped':
-        this.planner.close(e.group);
-        this.tally.groupsDropped++;
-        break;
-      case 'group.retired': {
-        const g = this.ready.get(e.group);
-        if (g && e.whole) {
-          this.ready.delete(e.group);
-          this.tally.groupsDropped++;
-        } else if (g)
-          this.ready.set(e.group, {
-            ...g,
-            members: g.members.filter((m) => m.injected || !e.rollouts.includes(m.rollout)),
-          });
-        break;
-      }
-      case 'batch.claimed': {
-        const groups = e.groups.flatMap((g) => {
-          const f = this.ready.get(g.group);
-          this.ready.delete(g.group);
-          return f ? [f] : [];
-        });
-        this.claimed.set(e.batch, { batch: e.batch, version: e.version, groups, lags: e.lags });
-        this.tally.batches++;
-        break;
-      }
-      case 'batch.released': {
-        // Back to the front of the queue, where they were.
-        const waiting = [...this.ready],
-          back = this.claimed.get(e.batch)?.groups ?? [];
-        this.claimed.delete(e.batch);
-        this.ready.clear();
-        for (const g of back) this.ready.set(g.group, g);
-        for (const [k, g] of waiting) this.ready.set(k, g);
-        break;
-      }
-      case 'batch.trained': {
-        const b = this.claimed.get(e.batch);
-        this.claimed.delete(e.batch);
-        for (const lag of b?.lags ?? []) this.tally.lags.set(lag, (this.tally.lags.get(lag) ?? 0) + 1);
-        for (const g of b?.groups ?? [])
-          for (const m of g.members) this.tally.trainedSteps += m.keep.filter(Boolean).length;
-        this.#saw(e.version);
-        break;
-      }
-      case 'checkpoint':
-        this.#saw(e.version);
-        break;
-      default:
-        break;
-    }
+    // The table gives each handler the events of its own type; the compiler cannot follow that through one lookup.
+    const change = changes[e.type] as ((s: DataState, e: JournalEvent) => void) | undefined;
+    change?.(this, e);
   }
 
-  #recorded({ head }: Extract<JournalEvent, { type: 'trajectory.recorded' }>): void {
-    const success = head.outcome.kind === 'success';
-    // A demonstration shows how long a success is; a probe is greedy and held out, so it must not steer training.
-    // Where a person helped, neither length nor outcome is the policy's.
-    if (success && head.provenance.kind !== 'probe' && !isAssisted(head)) this.lengths.add(head.family, head.steps);
-    if (!inLedger(head.provenance)) return;
-    if (!isError(head.outcome) && !isAssisted(head)) this.stats.add(head.family, success);
-    const o = this.orders.get(head.id);
-    this.orders.delete(head.id);
-    if (!o) return;
-    if (isError(head.outcome)) this.planner.retired(o.group, head.id, 'error');
-    else this.planner.recorded(o.group, head.id, success);
-  }
-  #saw(version: PolicyVersion): void {
+  /** A record names these weights. */
+  saw(version: PolicyVersion): void {
     this.version = Math.max(this.version, version);
   }
+}
+
+/** What a record changes besides ledger, step ledger and pool; a type without an entry changes nothing. */
+type Changes = { readonly [T in JournalEvent['type']]?: (s: DataState, e: EventOf<T>) => void };
+
+const changes: Changes = {
+  'group.opened'(s, e) {
+    s.planner.apply(e);
+  },
+  'rollout.queued'(s, e) {
+    s.planner.apply(e);
+    s.orders.set(e.order.rollout, e.order);
+  },
+  'rollout.started'(s, e) {
+    s.saw(e.version);
+    const o = s.orders.get(e.rollout);
+    if (o) s.planner.started(o.group, e.rollout);
+  },
+  'trajectory.recorded'(s, e) {
+    recorded(s, e);
+  },
+  'rollout.released'(s, e) {
+    s.released.add(e.rollout);
+    s.planner.retired(e.group, e.rollout, 'stale');
+  },
+  'rollout.retired'(s, e) {
+    s.released.delete(e.rollout);
+    s.orders.delete(e.rollout);
+    s.planner.retired(e.group, e.rollout, e.reason);
+  },
+  'group.formed'(s, e) {
+    s.planner.close(e.group);
+    s.ready.set(e.group, {
+      group: e.group,
+      family: e.family,
+      task: e.task,
+      members: e.members,
+      threshold: e.threshold,
+    });
+    s.tally.groupsFormed++;
+    s.tally.threshold = e.threshold;
+    for (const m of e.members) {
+      s.tally.stepsSeen += m.keep.length;
+      s.tally.stepsKept += m.keep.filter(Boolean).length;
+      if (m.injected) s.tally.injections++;
+    }
+  },
+  'group.dropped'(s, e) {
+    s.planner.close(e.group);
+    s.tally.groupsDropped++;
+  },
+  'group.retired'(s, e) {
+    const g = s.ready.get(e.group);
+    if (g && e.whole) {
+      s.ready.delete(e.group);
+      s.tally.groupsDropped++;
+    } else if (g)
+      s.ready.set(e.group, {
+        ...g,
+        members: g.members.filter((m) => m.injected || !e.rollouts.includes(m.rollout)),
+      });
+  },
+  'batch.claimed'(s, e) {
+    const groups = e.groups.flatMap((g) => {
+      const f = s.ready.get(g.group);
+      s.ready.delete(g.group);
+      return f ? [f] : [];
+    });
+    s.claimed.set(e.batch, { batch: e.batch, version: e.version, groups, lags: e.lags });
+    s.tally.batches++;
+  },
+  'batch.released'(s, e) {
+    // Back to the front of the queue, where they were.
+    const waiting = [...s.ready],
+      back = s.claimed.get(e.batch)?.groups ?? [];
+    s.claimed.delete(e.batch);
+    s.ready.clear();
+    for (const g of back) s.ready.set(g.group, g);
+    for (const [k, g] of waiting) s.ready.set(k, g);
+  },
+  'batch.trained'(s, e) {
+    const b = s.claimed.get(e.batch);
+    s.claimed.delete(e.batch);
+    for (const lag of b?.lags ?? []) s.tally.lags.set(lag, (s.tally.lags.get(lag) ?? 0) + 1);
+    for (const g of b?.groups ?? []) for (const m of g.members) s.tally.trainedSteps += m.keep.filter(Boolean).length;
+    s.saw(e.version);
+  },
+  checkpoint(s, e) {
+    s.saw(e.version);
+  },
+};
+
+function recorded(s: DataState, { head }: EventOf<'trajectory.recorded'>): void {
+  const success = head.outcome.kind === 'success';
+  // A demonstration shows how long a success is; a probe is greedy and held out, so it must not steer training.
+  // Where a person helped, neither length nor outcome is the policy's.
+  if (success && head.provenance.kind !== 'probe' && !isAssisted(head)) s.lengths.add(head.family, head.steps);
+  if (!inLedger(head.provenance)) return;
+  if (!isError(head.outcome) && !isAssisted(head)) s.stats.add(head.family, success);
+  const o = s.orders.get(head.id);
+  s.orders.delete(head.id);
+  if (!o) return;
+  if (isError(head.outcome)) s.planner.retired(o.group, head.id, 'error');
+  else s.planner.recorded(o.group, head.id, success);
 }

@@ -1,12 +1,12 @@
 /**
- * How a module starts a process or worker of ours: always the one bundle (dist/runtime.js) with a hidden role as its
+ * How a module starts a child process or a worker: always the one bundle (dist/runtime.js) with a hidden role as its
  * first argument. The composition root hands this to the modules, so none of them knows where it was installed.
  */
 export interface ProcessEntry {
   /** Absolute path of the runtime bundle. */
   readonly file: string;
   /**
-   * Child processes give way to whatever else the machine does: somebody looks at an editor there while they compute.
+   * Child processes run at a lower priority: a person works in an editor on this machine while they compute.
    */
   readonly background?: boolean;
 }
@@ -22,7 +22,7 @@ export const inRole = (
   args: entry.background ? [role, background] : [role],
   detached: entry.background === true && platform === 'linux',
 });
-/** Second argument of a child that gives way. */
+/** Second argument of a child that runs at a lower priority. */
 export const background = 'background';
 export type ProcessRole =
   '__replica' | '__trainer' | '__index' | '__thumbnails' | '__jpeg' | '__interchange' | '__metrics';

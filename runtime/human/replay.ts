@@ -16,7 +16,8 @@ import {
 import type { RunConfig } from '../config/index.js';
 import type { FrameStore, RolloutOrder } from '../data/types.js';
 import { systemClock } from '../rollout/clock.js';
-import { runEpisode, type EpisodeDeps } from '../rollout/episode.js';
+import type { EpisodeDeps } from '../rollout/types.js';
+import { runEpisode } from '../rollout/episode.js';
 import type { Task } from '../tasks/types.js';
 import { imageContents } from '../cluster/images.js';
 import { openTasks, type Tasks } from '../tasks/open.js';

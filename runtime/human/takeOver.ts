@@ -7,7 +7,7 @@ import {
   type InputEvent,
   ServiceError,
 } from '../domain/index.js';
-import type { SchedulerEvent } from '../rollout/scheduler.js';
+import type { SchedulerEvent } from '../rollout/types.js';
 import type { HumanStep, Person, Proposed, Turn, TurnEnd } from '../rollout/steering.js';
 import type { HeldRollout } from '../run/runAccess.js';
 import { HumanInputRecorder } from './humanInputRecorder.js';

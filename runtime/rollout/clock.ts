@@ -1,5 +1,5 @@
 /** Time as a dependency: tests run the same code on virtual time. */
-import { StudioError } from '../domain/index.js';
+import { StudioError, ignoreFailure } from '../domain/index.js';
 
 export interface Clock {
   /** ms since the epoch, monotonic within the process, with fractions. */
@@ -32,7 +32,7 @@ export function abortable<T>(work: Promise<T>, signal: AbortSignal, what: string
   return new Promise<T>((resolve, reject) => {
     const onAbort = (): void => reject(cancelled(what));
     if (signal.aborted) {
-      work.catch(() => undefined);
+      ignoreFailure(work, 'the caller is told that it was cancelled');
       return onAbort();
     }
     signal.addEventListener('abort', onAbort, { once: true });

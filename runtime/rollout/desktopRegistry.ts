@@ -23,7 +23,7 @@ import type {
   SettleOptions,
   SettleReport,
 } from '../cluster/types.js';
-import type { SchedulerEvent } from './scheduler.js';
+import type { SchedulerEvent } from './types.js';
 
 type Row = Omit<DesktopRow, 'run'>;
 /** What a leased desktop is used for. */
@@ -61,7 +61,7 @@ export class DesktopRegistry {
     };
     return {
       name: p.name,
-      probe: () => p.probe(),
+      status: () => p.status(),
       reap: () => p.reap(),
       dispose: () => p.dispose(),
       create: async (spec: DesktopSpec, signal?: AbortSignal) => keep(new TrackedDesktop(await p.create(spec, signal))),

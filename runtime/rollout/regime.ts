@@ -78,6 +78,35 @@ function rolloutGate(): RegimeGate {
   };
 }
 
+interface Admissible {
+  /** Of the waiting orders, those that may start now. */
+  readonly indices: readonly number[];
+  /** A group has to wait for room. */
+  readonly blocked: boolean;
+}
+
+/** The waiting orders of open groups, and of the next groups that fit into `room` desktops as a whole. */
+function admissibleGroups(waiting: readonly GatedOrder[], open: ReadonlySet<GroupId>, room: number): Admissible {
+  const joined = new Set<GroupId>(),
+    indices: number[] = [];
+  let left = room,
+    blocked = false;
+  for (const [i, o] of waiting.entries()) {
+    if (!open.has(o.group) && !joined.has(o.group)) {
+      const alone = open.size + joined.size === 0;
+      // Groups start in order: if a small one could overtake the one that waits for room, that one might never start.
+      if (blocked || (o.groupSize > left && !alone)) {
+        blocked = true;
+        continue;
+      }
+      joined.add(o.group);
+      left -= o.groupSize;
+    }
+    indices.push(i);
+  }
+  return { indices, blocked };
+}
+
 /**
  * A group holds as many desktops as it has rollouts until it closes; one larger than all desktops together starts
  * alone.
@@ -86,51 +115,14 @@ function taskGate(slots: number): RegimeGate {
   const size = new Map<GroupId, number>(),
     open = new Set<GroupId>();
   let held = 0;
-  const fits = (n: number, room: number, alone: boolean): boolean => n <= room || alone;
-  /**
-   * Calls `each` with the index of every waiting order that may start, until it says stop; returns whether a group has
-   * to wait.
-   */
-  const scan = (waiting: readonly GatedOrder[], each: (i: number) => boolean): boolean => {
-    let room = slots - held,
-      blocked: GroupId | undefined;
-    const joined = new Set<GroupId>();
-    for (const [i, o] of waiting.entries()) {
-      if (!open.has(o.group) && !joined.has(o.group)) {
-        // Groups start in order: a small one does not overtake the one that waits for room, or that would wait for
-        // ever.
-        if (blocked !== undefined || !fits(o.groupSize, room, open.size + joined.size === 0)) {
-          blocked ??= o.group;
-          continue;
-        }
-        joined.add(o.group);
-        room -= o.groupSize;
-      }
-      if (!each(i)) break;
-    }
-    return blocked !== undefined;
-  };
+  const scan = (waiting: readonly GatedOrder[]): Admissible => admissibleGroups(waiting, open, slots - held);
   return {
     regime: 'task',
     open,
     training: false,
-    next: (waiting) => {
-      let found = -1;
-      scan(waiting, (i) => {
-        found = i;
-        return false;
-      });
-      return found;
-    },
-    admissible: (waiting) => {
-      let n = 0;
-      scan(waiting, () => {
-        n++;
-        return true;
-      });
-      return n;
-    },
-    mayOpen: (waiting) => !scan(waiting, () => true),
+    next: (waiting) => scan(waiting).indices[0] ?? -1,
+    admissible: (waiting) => scan(waiting).indices.length,
+    mayOpen: (waiting) => !scan(waiting).blocked,
     started(o) {
       if (open.has(o.group)) return;
       open.add(o.group);

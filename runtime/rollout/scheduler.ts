@@ -3,103 +3,17 @@
  * everything as events. Decisions are `nextMove` (admission.ts); this is the shell with the promises. Retries are the
  * planner's business.
  */
-import type { DesktopId, PolicyVersion, RolloutId, RunError, Step, Trajectory } from '../domain/index.js';
+import type { DesktopId, RolloutId, RunError, Step, Trajectory } from '../domain/index.js';
 import { hash32, toRunError } from '../domain/index.js';
-import type { Desktop, DesktopPool, Lease } from '../cluster/types.js';
+import type { Lease } from '../cluster/types.js';
 import type { RolloutOrder } from '../data/types.js';
-import type { Decision, Sampling } from '../policy/types.js';
-import type { Task } from '../tasks/types.js';
+import type { Sampling } from '../policy/types.js';
 import { nextMove } from './admission.js';
-import type { Clock } from './clock.js';
 import { cancelled } from './clock.js';
-import { tell } from './tell.js';
-import type { EpisodeDeps, EpisodePhase, StepAbout } from './episode.js';
 import { runEpisode } from './episode.js';
 import { Steering } from './steering.js';
-
-export interface SchedulerDeps {
-  readonly pool: Pick<DesktopPool, 'lease'>;
-  readonly episode: EpisodeDeps;
-  /** The planner: the next rollout, or undefined when it has none now (call `wake` when it has again). */
-  readonly next: () => RolloutOrder | undefined;
-  /** How many more training rollouts may start now under the staleness bound; asked often, so keep it cheap. */
-  readonly admit: () => number;
-  readonly taskOf: (o: RolloutOrder) => Task;
-  readonly sampling: (o: RolloutOrder) => Sampling;
-  readonly clock: Clock;
-}
-
-export type RolloutKind = 'rollout' | 'probe';
-export type SchedulerEvent =
-  | {
-      readonly type: 'started';
-      readonly kind: RolloutKind;
-      readonly order: RolloutOrder;
-      readonly desktop: DesktopId;
-      /** ms between asking for a desktop and having it. */
-      readonly leaseWaitMs: number;
-      readonly at: number;
-    }
-  | {
-      readonly type: 'step';
-      readonly kind: RolloutKind;
-      readonly rollout: RolloutId;
-      readonly desktop: DesktopId;
-      readonly step: Step;
-      readonly alternatives?: Decision['alternatives'];
-      readonly about?: StepAbout;
-      readonly at: number;
-    }
-  /** A rollout stopped by `stop` ends with an error outcome of kind `cancelled`. */
-  | {
-      readonly type: 'ended';
-      readonly kind: RolloutKind;
-      readonly order: RolloutOrder;
-      readonly trajectory: Trajectory;
-      /** Policy versions of its steps, ascending. */
-      readonly versions: readonly PolicyVersion[];
-      readonly at: number;
-    }
-  /**
-   * What a leased desktop does from now on; 'idle' = leased without work, 'released' = given back. For utilisation
-   * lanes.
-   */
-  | {
-      readonly type: 'lane';
-      readonly desktop: DesktopId;
-      readonly phase: EpisodePhase | 'idle' | 'released';
-      readonly rollout?: RolloutId;
-      readonly at: number;
-    }
-  | { readonly type: 'leaseFailed'; readonly error: RunError; readonly at: number };
-
-export interface SchedulerStatus {
-  readonly slots: number;
-  readonly leasing: number;
-  readonly idle: number;
-  readonly probesWaiting: number;
-  readonly paused: boolean;
-  readonly stopping: boolean;
-  readonly running: readonly {
-    readonly rollout: RolloutId;
-    readonly kind: RolloutKind;
-    readonly desktop: DesktopId;
-    readonly order: RolloutOrder;
-    readonly steps: number;
-    readonly phase: EpisodePhase;
-    readonly since: number;
-  }[];
-}
-
-/** A rollout under way, for a person to steer. */
-export interface Steerable {
-  readonly kind: RolloutKind;
-  readonly order: RolloutOrder;
-  readonly desktop: Desktop;
-  /** Its steps so far; grows. */
-  readonly steps: readonly Step[];
-  readonly steering: Steering;
-}
+import { tell } from './tell.js';
+import type { EpisodePhase, RolloutKind, SchedulerDeps, SchedulerEvent, SchedulerStatus, Steerable } from './types.js';
 
 /**
  * Sampling of a training rollout: its own random stream, so that the rollouts of a group differ although they share the
@@ -423,7 +337,7 @@ export class Scheduler {
   }
 }
 
-/** A rollout whose task could not even be made, or that met a fault of ours. */
+/** A rollout that failed before its episode began: its task could not be made, or the runtime has a fault. */
 function failedBefore(
   order: RolloutOrder,
   kind: RolloutKind,

@@ -43,7 +43,7 @@ export interface Person {
   consent(p: Proposed): Promise<boolean>;
 }
 
-/** The wheel of one rollout: whoever is put here steers from its next decision on, until taken away. */
+/** Who steers one rollout: a person set here acts from its next decision on, until removed. */
 export class Steering {
   person: Person | undefined;
 }

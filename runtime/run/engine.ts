@@ -5,6 +5,7 @@ import {
   GLYPH_SPEC,
   StudioError,
   id,
+  orUndefined,
   type EmbeddedPolicySpec,
   type ProcessEntry,
   type ReplicaId,
@@ -64,112 +65,124 @@ export interface EngineRequest {
 
 /** Starts provider, desktops, trainer and replicas; what was started is closed again when a later part cannot start. */
 export async function startEngine(r: EngineRequest): Promise<Engine> {
-  const closers: (() => Promise<unknown>)[] = [];
-  const close = async (): Promise<void> => {
-    for (const c of closers.splice(0).reverse()) await c().catch(() => undefined);
-  };
-  const wanted = (): void => {
-    if (r.signal.aborted) throw stopped();
-  };
-  const { config } = r,
-    spec = GLYPH_SPEC,
-    desktops = r.desktops ?? new DesktopRegistry();
+  const parts = new StartedParts(r.signal);
   try {
-    const provider = desktops.wrap(await chooseProvider(config.desktops));
-    closers.push(() => provider.dispose());
-    await provider.reap();
-    wanted();
-    const poolOptions = {
-      provider,
-      hardResetEvery: config.desktops.hardResetEvery === 0 ? Number.MAX_SAFE_INTEGER : config.desktops.hardResetEvery,
-    };
-    const pool = createPool({
-      ...poolOptions,
-      spec: specOf(config.desktops, { run: r.run, background: r.entry.background }),
-      size: config.desktops.count,
-    });
-    closers.push(() => pool.close());
-    desktops.attach(pool);
-    const observations = new Observations(r.frames, spec);
-    const openDemoPool = (size: number): DesktopPool => {
-      const demo = createPool({
-        ...poolOptions,
-        spec: specOf(config.desktops, { run: r.run, a11y: true, background: r.entry.background }),
-        size,
-      });
-      closers.push(() => demo.close());
-      desktops.attach(demo);
-      return demo;
-    };
-    if (config.policy.kind === 'openai') {
-      const o = config.policy.openai!;
-      const apiKey = o.apiKeyEnv ? process.env[o.apiKeyEnv] : undefined;
-      if (o.apiKeyEnv && !apiKey)
-        throw new StudioError(
-          'config.invalid',
-          `The environment variable ${o.apiKeyEnv} (policy.openai.apiKeyEnv) is not set.`,
-          'Set it, or remove the key from the run file.',
-        );
-      const policy = createOpenAiPolicy({
-        baseUrls: o.baseUrls,
-        model: o.model,
-        maxTokens: o.maxTokens,
-        images: o.images,
-        coordinates: o.coordinates,
-        ...(apiKey ? { apiKey } : {}),
-        encodePng: pngOf,
-      });
-      return { spec, provider, pool, policy, observations, desktops, openDemoPool, close };
-    }
-    const checkpoints = join(r.dir, 'checkpoints'),
-      weightsDir = join(r.dir, '.weights');
-    await mkdir(weightsDir, { recursive: true });
-    closers.push(() => rm(weightsDir, { recursive: true, force: true }));
-    const trainer = await createTrainer({
-      entry: r.entry,
-      spec,
-      dir: checkpoints,
-      seed: config.seed,
-      options: trainerOptions(config, weightsDir),
-      ...(r.onLesson
-        ? {
-            onProgress: (p) => {
-              if (p.kind !== 'update') r.onLesson!(p.step, p.steps, p.loss);
-            },
-          }
-        : {}),
-    });
-    closers.push(() => trainer.close());
-    wanted();
-    if (r.checkpoint) await trainer.restore(r.checkpoint);
-    const graph = join(weightsDir, 'policy.graph.onnx');
-    const [weights] = await Promise.all([trainer.exportWeights(), writePolicyGraph(spec, graph)]);
-    const models = await ModelPool.start({
-      replicas: Array.from({ length: config.policy.replicas }, (_, i) => id<ReplicaId>(`replica-${i + 1}`)),
-      weights,
-      clock: systemClock,
-      publishMode: config.policy.sync === 'global' ? 'global' : 'per-replica',
-      factory: (replica: ReplicaId, w: WeightsRef) =>
-        startReplica({ id: replica, entry: r.entry, spec, graph, weights: w }),
-    });
-    closers.push(() => models.close());
-    wanted();
-    return {
-      spec,
-      provider,
-      pool,
-      policy: embeddedPolicy(spec, models),
-      models,
-      trainer,
-      observations,
-      desktops,
-      openDemoPool,
-      close,
-    };
+    const cluster = await startCluster(r, parts);
+    const observations = new Observations(r.frames, GLYPH_SPEC);
+    const close = (): Promise<void> => parts.close();
+    const base = { ...cluster, spec: GLYPH_SPEC, observations, close };
+    if (r.config.policy.kind === 'openai') return { ...base, policy: remotePolicy(r.config) };
+    return { ...base, ...(await startLearning(r, parts)) };
   } catch (e) {
-    await close();
+    await parts.close();
     throw r.signal.aborted ? stopped(e) : e;
   }
+}
+
+/** What has been started, to be closed in the reverse order. */
+class StartedParts {
+  readonly #signal: AbortSignal;
+  readonly #closers: (() => Promise<unknown>)[] = [];
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+  }
+
+  add(close: () => Promise<unknown>): void {
+    this.#closers.push(close);
+  }
+
+  /** Throws `cancelled` once the start was given up. */
+  stillWanted(): void {
+    if (this.#signal.aborted) throw stopped();
+  }
+
+  async close(): Promise<void> {
+    for (const c of this.#closers.splice(0).reverse())
+      await orUndefined(c(), 'the others are closed all the same, and the run has ended');
+  }
+}
+
+type Cluster = Pick<Engine, 'provider' | 'pool' | 'desktops' | 'openDemoPool'>;
+
+async function startCluster(r: EngineRequest, parts: StartedParts): Promise<Cluster> {
+  const { desktops: config } = r.config,
+    { background } = r.entry,
+    desktops = r.desktops ?? new DesktopRegistry();
+  const provider = desktops.wrap(await chooseProvider(config));
+  parts.add(() => provider.dispose());
+  await provider.reap();
+  parts.stillWanted();
+  const open = (size: number, a11y: boolean): DesktopPool => {
+    const pool = createPool({
+      provider,
+      hardResetEvery: config.hardResetEvery === 0 ? Number.MAX_SAFE_INTEGER : config.hardResetEvery,
+      spec: specOf(config, { run: r.run, a11y, background }),
+      size,
+    });
+    parts.add(() => pool.close());
+    desktops.attach(pool);
+    return pool;
+  };
+  return { provider, pool: open(config.count, false), desktops, openDemoPool: (size) => open(size, true) };
+}
+
+function remotePolicy(config: RunConfig): Policy {
+  const o = config.policy.openai!;
+  const apiKey = o.apiKeyEnv ? process.env[o.apiKeyEnv] : undefined;
+  if (o.apiKeyEnv && !apiKey)
+    throw new StudioError(
+      'config.invalid',
+      `The environment variable ${o.apiKeyEnv} (policy.openai.apiKeyEnv) is not set.`,
+      'Set it, or remove the key from the run file.',
+    );
+  return createOpenAiPolicy({
+    baseUrls: o.baseUrls,
+    model: o.model,
+    maxTokens: o.maxTokens,
+    images: o.images,
+    coordinates: o.coordinates,
+    apiKey,
+    encodePng: pngOf,
+  });
+}
+
+/** The trainer, and replicas that act with its weights. */
+async function startLearning(
+  r: EngineRequest,
+  parts: StartedParts,
+): Promise<Required<Pick<Engine, 'policy' | 'models' | 'trainer'>>> {
+  const { config } = r,
+    spec = GLYPH_SPEC,
+    weightsDir = join(r.dir, '.weights');
+  await mkdir(weightsDir, { recursive: true });
+  parts.add(() => rm(weightsDir, { recursive: true, force: true }));
+  const trainer = await createTrainer({
+    entry: r.entry,
+    spec,
+    dir: join(r.dir, 'checkpoints'),
+    seed: config.seed,
+    options: trainerOptions(config, weightsDir),
+    onProgress: (p) => {
+      if (p.kind !== 'update') r.onLesson?.(p.step, p.steps, p.loss);
+    },
+  });
+  parts.add(() => trainer.close());
+  parts.stillWanted();
+  if (r.checkpoint) await trainer.restore(r.checkpoint);
+  const graph = join(weightsDir, 'policy.graph.onnx');
+  const [weights] = await Promise.all([trainer.exportWeights(), writePolicyGraph(spec, graph)]);
+  const models = await ModelPool.start({
+    replicas: Array.from({ length: config.policy.replicas }, (_, i) => id<ReplicaId>(`replica-${i + 1}`)),
+    weights,
+    clock: systemClock,
+    publishMode: config.policy.sync === 'global' ? 'global' : 'per-replica',
+    factory: (replica: ReplicaId, w: WeightsRef) =>
+      startReplica({ id: replica, entry: r.entry, spec, graph, weights: w }),
+  });
+  parts.add(() => models.close());
+  parts.stillWanted();
+  return { policy: embeddedPolicy(spec, models), models, trainer };
 }
 
 const stopped = (cause?: unknown): StudioError =>

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { StudioError, id, type FamilyId, type ProcessEntry, type RunId, type ProviderChoice } from '../domain/index.js';
-import { parseRunFile, type RunFile } from '../config/index.js';
+import { parseRunFile, type RunConfig, type RunFile } from '../config/index.js';
 import { DataManager } from '../data/dataManager.js';
 import { RunReader } from '../data/store/runStore.js';
 import { systemClock } from '../rollout/clock.js';
@@ -32,30 +32,12 @@ export interface EvaluateRequest {
 
 /** Greedy episodes of one checkpoint, in a scratch folder; the run itself is only read. */
 export async function evaluateRun(r: EvaluateRequest): Promise<EvalPoint & { readonly at: number }> {
-  const meta = JSON.parse(
-    await readFile(join(r.dir, 'run.json'), 'utf8').catch((e: unknown) => {
-      throw new StudioError(
-        'store.io',
-        `${r.dir} is not a run folder: run.json cannot be read.`,
-        'Choose a run from the list.',
-        { cause: e },
-      );
-    }),
-  ) as { id: string; config: RunFile };
+  const meta = await readRun(r.dir);
   const config = parseRunFile(meta.config, r.provider ? { desktops: { provider: r.provider } } : {});
   const episodes = r.episodes ?? Math.max(1, config.evaluation.episodes),
     split = r.split ?? 'heldout',
     tasks = ofSplit(await openTasks(config, await imageContents(config.desktops.image), r.entry), split);
-  const reader = await RunReader.open(r.dir, { index: r.entry });
-  const checkpoint = await lastCheckpoint(reader, r.version).finally(() => reader.close());
-  if (!checkpoint && config.policy.kind === 'embedded')
-    throw new StudioError(
-      'trainer.invalid',
-      r.version === undefined
-        ? `${meta.id} has no checkpoint yet.`
-        : `${meta.id} has no checkpoint of version ${r.version}.`,
-      'Checkpoints that are there: see its folder checkpoints/.',
-    );
+  const checkpoint = await checkpointOf(r, meta.id, config);
   const scratch = await mkdtemp(join(tmpdir(), 'dart-studio-eval-'));
   let data: DataManager | undefined, engine: Engine | undefined;
   try {
@@ -73,27 +55,9 @@ export async function evaluateRun(r: EvaluateRequest): Promise<EvalPoint & { rea
       entry: r.entry,
       frames: data.frames,
       signal: r.signal,
-      ...(checkpoint ? { checkpoint } : {}),
+      checkpoint,
     });
-    const scheduler = new Scheduler(
-      {
-        pool: engine.pool,
-        clock: systemClock,
-        next: () => undefined,
-        admit: () => 0,
-        episode: {
-          policy: engine.policy,
-          tasks: tasks.engine,
-          frames: engine.observations,
-          clock: systemClock,
-          settle: settleOf(config.desktops),
-          timeoutMs: config.rollout.taskTimeoutS * 1000,
-        },
-        taskOf: (order) => tasks.source.task(order.family, order.seed),
-        sampling: trainingSampling(config.seed, 1),
-      },
-      { slots: config.desktops.count },
-    );
+    const scheduler = probeScheduler(config, engine, tasks);
     const store = data;
     let done = 0,
       successes = 0;
@@ -125,6 +89,60 @@ export async function evaluateRun(r: EvaluateRequest): Promise<EvalPoint & { rea
     await rm(scratch, { recursive: true, force: true });
   }
 }
+
+async function readRun(dir: string): Promise<{ id: string; config: RunFile }> {
+  let text: string;
+  try {
+    text = await readFile(join(dir, 'run.json'), 'utf8');
+  } catch (e) {
+    throw new StudioError(
+      'store.io',
+      `${dir} is not a run folder: run.json cannot be read.`,
+      'Choose a run from the list.',
+      { cause: e },
+    );
+  }
+  return JSON.parse(text) as { id: string; config: RunFile };
+}
+
+/** The checkpoint to evaluate; a remote policy has none. */
+async function checkpointOf(
+  r: EvaluateRequest,
+  run: string,
+  config: RunConfig,
+): Promise<Awaited<ReturnType<typeof lastCheckpoint>>> {
+  const reader = await RunReader.open(r.dir, { index: r.entry });
+  const checkpoint = await lastCheckpoint(reader, r.version).finally(() => reader.close());
+  if (!checkpoint && config.policy.kind === 'embedded')
+    throw new StudioError(
+      'trainer.invalid',
+      r.version === undefined ? `${run} has no checkpoint yet.` : `${run} has no checkpoint of version ${r.version}.`,
+      'Checkpoints that are there: see its folder checkpoints/.',
+    );
+  return checkpoint;
+}
+
+/** A scheduler that runs probes and no training rollouts. */
+const probeScheduler = (config: RunConfig, engine: Engine, tasks: Tasks): Scheduler =>
+  new Scheduler(
+    {
+      pool: engine.pool,
+      clock: systemClock,
+      next: () => undefined,
+      admit: () => 0,
+      episode: {
+        policy: engine.policy,
+        tasks: tasks.engine,
+        frames: engine.observations,
+        clock: systemClock,
+        settle: settleOf(config.desktops),
+        timeoutMs: config.rollout.taskTimeoutS * 1000,
+      },
+      taskOf: (order) => tasks.source.task(order.family, order.seed),
+      sampling: trainingSampling(config.seed, 1),
+    },
+    { slots: config.desktops.count },
+  );
 
 /** Which tasks: training seeds, held-out seeds of the same templates, or templates never trained on. */
 function ofSplit(t: Tasks, split: Split): Tasks {

@@ -1,7 +1,8 @@
 import type { SettleOptions } from '../cluster/types.js';
 import type { DataManager } from '../data/dataManager.js';
 import type { FrameStore } from '../data/types.js';
-import type { Scheduler, Steerable } from '../rollout/scheduler.js';
+import type { Steerable } from '../rollout/types.js';
+import type { Scheduler } from '../rollout/scheduler.js';
 import type { HeldRollout } from './runAccess.js';
 
 /** A trainer that has nothing else to wait for waits so long for a rollout that a person holds. */

@@ -1,10 +1,8 @@
 import { activities, type ActivityName } from '../domain/index.js';
 import type { PolicyVersion } from '../domain/index.js';
 import type { PoolEvent } from '../cluster/types.js';
-import { type EventOf } from '../data/events.js';
-import type { EpisodePhase } from '../rollout/episode.js';
-import type { ModelPoolEvent } from '../rollout/modelPool.js';
-import type { SchedulerEvent } from '../rollout/scheduler.js';
+import type { EventOf } from '../data/events.js';
+import type { EpisodePhase, ModelPoolEvent, SchedulerEvent } from '../rollout/types.js';
 
 type SpansEvent = EventOf<'spans'>;
 interface Span {

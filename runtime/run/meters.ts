@@ -1,7 +1,6 @@
 import { assisted } from '../domain/index.js';
 import type { PoolEvent } from '../cluster/types.js';
-import type { ModelPoolEvent, ModelPoolStatus } from '../rollout/modelPool.js';
-import type { SchedulerEvent } from '../rollout/scheduler.js';
+import type { ModelPoolEvent, ModelPoolStatus, SchedulerEvent } from '../rollout/types.js';
 import type { Measured } from './bounds.js';
 import { BusyShare, Rolling } from '../domain/stats.js';
 

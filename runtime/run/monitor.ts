@@ -3,7 +3,7 @@ import type { DataManager } from '../data/dataManager.js';
 import type { LedgerCounts } from '../data/types.js';
 import type { RunStatus as WireStatus } from '../domain/index.js';
 import type { Clock } from '../rollout/clock.js';
-import type { ModelPoolStatus } from '../rollout/modelPool.js';
+import type { ModelPoolStatus } from '../rollout/types.js';
 import type { Scheduler } from '../rollout/scheduler.js';
 import { bounds } from './bounds.js';
 import type { RunBudget } from './budget.js';

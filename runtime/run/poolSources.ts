@@ -11,6 +11,7 @@ import {
   type RolloutId,
   type Step,
   type Trajectory,
+  orUndefined,
 } from '../domain/index.js';
 import type { RunConfig } from '../config/index.js';
 import type { DataManager } from '../data/dataManager.js';
@@ -177,7 +178,7 @@ async function copyFrames(refs: readonly FrameRef[], from: string, data: DataMan
         await copyFile(join(dir, f.hash.slice(0, 2), `${f.hash}.png`), tmp, constants.COPYFILE_FICLONE);
         await rename(tmp, to);
       } catch (e) {
-        await rm(tmp, { force: true }).catch(() => undefined);
+        await orUndefined(rm(tmp, { force: true }), 'the error that matters follows');
         throw new StudioError(
           'store.io',
           `A frame could not be copied from ${from}: ${(e as Error).message}.`,

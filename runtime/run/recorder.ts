@@ -1,6 +1,6 @@
 import type { DataManager } from '../data/dataManager.js';
 import type { RolloutOrder } from '../data/types.js';
-import type { SchedulerEvent } from '../rollout/scheduler.js';
+import type { SchedulerEvent } from '../rollout/types.js';
 import type { ModelPool } from '../rollout/modelPool.js';
 import type { RunLog } from './runLog.js';
 import type { RunState } from './runState.js';

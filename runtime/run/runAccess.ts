@@ -2,7 +2,7 @@ import type { SettleOptions } from '../cluster/types.js';
 import type { DataManager } from '../data/dataManager.js';
 import type { FrameStore } from '../data/types.js';
 import type { RunPath } from '../domain/index.js';
-import type { SchedulerEvent, Steerable } from '../rollout/scheduler.js';
+import type { SchedulerEvent, Steerable } from '../rollout/types.js';
 
 /** What a person gets of the run under way: its rollouts to steer, and its data manager to add to. */
 export interface RunAccess {

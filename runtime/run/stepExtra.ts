@@ -1,6 +1,5 @@
 import type { StepExtra } from '../data/events.js';
-import type { StepAbout } from '../rollout/episode.js';
-import type { SchedulerEvent } from '../rollout/scheduler.js';
+import type { SchedulerEvent, StepAbout } from '../rollout/types.js';
 
 /** What is kept of a decision for people: four digits of a probability are enough to draw it. */
 export function stepExtra(

@@ -1,5 +1,11 @@
 import type { RunConfig } from '../config/index.js';
-import { toRunError, type ProcessEntry, type RunId, type RunStatus as WireStatus } from '../domain/index.js';
+import {
+  toRunError,
+  type ProcessEntry,
+  type RunId,
+  type RunStatus as WireStatus,
+  orUndefined,
+} from '../domain/index.js';
 import { settleOf } from '../cluster/provide.js';
 import { DataManager } from '../data/dataManager.js';
 import { systemClock } from '../rollout/clock.js';
@@ -82,7 +88,7 @@ export async function openRun(o: TrainRunOptions): Promise<TrainingRun> {
     }
     return new TrainingRun(o, tasks, data, progress);
   } catch (e) {
-    await data.close('failed').catch(() => undefined);
+    await orUndefined(data.close('failed'), 'what made the run fail is reported');
     throw e;
   }
 }
@@ -357,7 +363,10 @@ export class TrainingRun {
     try {
       await this.#scheduler?.stop({ graceMs: now?.aborted ? 0 : signal.aborted ? GRACE_MS.stopped : GRACE_MS.ended });
       await this.#reinforcement.close();
-      await this.#monitor.noteProgress(this.#state.version).catch(() => undefined);
+      await orUndefined(
+        this.#monitor.noteProgress(this.#state.version),
+        'a journal that refuses is reported by close()',
+      );
     } finally {
       now?.removeEventListener('abort', hurry);
       clearInterval(ticker);
@@ -365,7 +374,8 @@ export class TrainingRun {
       this.#monitor.spans.flush(systemClock.now(), true);
       if (failure !== undefined) {
         const { message, ...details } = toRunError(failure);
-        await this.data.note({ type: 'log', level: 'error', message, details }).catch(() => undefined);
+        const noted = this.data.note({ type: 'log', level: 'error', message, details });
+        await orUndefined(noted, 'the failure itself is what the run rejects with');
       }
       const reason = failure !== undefined ? 'failed' : signal.aborted ? 'stopped' : 'finished';
       await this.data.close(reason).catch((e: unknown) => {

@@ -1,4 +1,4 @@
-import { toRunError, type PolicyVersion } from '../domain/index.js';
+import { toRunError, type PolicyVersion, orUndefined } from '../domain/index.js';
 import type { ClaimedBatch } from '../data/claims.js';
 import type { DataManager } from '../data/dataManager.js';
 import type { RegimeGate } from '../rollout/regime.js';
@@ -78,7 +78,7 @@ export async function updateLoop<W>(d: UpdateLoopDeps<W>, signal: AbortSignal): 
       try {
         weights = await d.train(batch);
       } catch (e) {
-        await d.data.release(batch.id, toRunError(e).message).catch(() => undefined);
+        await orUndefined(d.data.release(batch.id, toRunError(e).message), 'a resume releases what is still claimed');
         throw e;
       }
       if (coupled) unpublished = { weights };

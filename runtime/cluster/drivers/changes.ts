@@ -1,3 +1,4 @@
+import { ignoreFailure } from '../../domain/index.js';
 import type { Change } from '../types.js';
 import type { X11Client } from './x11Client.js';
 
@@ -51,7 +52,7 @@ export class ChangeWatch {
       };
       signal.addEventListener('abort', aborted, { once: true });
     });
-    drawn.catch(() => undefined);
+    ignoreFailure(drawn, 'a lost desktop rejects it before anybody may have asked for it');
     this.#waiting.add(settle);
     if (signal.aborted) settle();
     const x = this.#x;

@@ -1,5 +1,5 @@
 import type { Action, DesktopId, Frame, Size, ProviderKind } from '../../domain/index.js';
-import { StudioError, toRunError } from '../../domain/index.js';
+import { StudioError, toRunError, orUndefined } from '../../domain/index.js';
 import { lost, type AgentClient } from '../agentClient.js';
 import type {
   Change,
@@ -161,7 +161,7 @@ export class SandboxDesktop implements Desktop {
   }
   private inTurn<T>(run: () => Promise<T>): Promise<T> {
     const p = this.turn.then(run, run);
-    this.turn = p.catch(() => undefined);
+    this.turn = orUndefined(p, 'its caller hears of it; the next call has its turn all the same');
     return p;
   }
 

@@ -13,7 +13,7 @@ export interface ProviderOptions {
 }
 
 /**
- * A provider that works here, probed. Rejects with `desktop.unavailable` (or what the one asked for says) when there is
+ * A provider that works here. Rejects with `desktop.unavailable` (or what the one asked for says) when there is
  * none.
  */
 export async function createProvider(o: ProviderOptions): Promise<DesktopProvider> {
@@ -26,7 +26,7 @@ export async function createProvider(o: ProviderOptions): Promise<DesktopProvide
     remedies: string[] = [];
   for (const name of o.provider === 'auto' ? (['docker', 'local'] as const) : [o.provider]) {
     const p = makers[name]();
-    const s = await p.probe();
+    const s = await p.status();
     if (s.ok) return p;
     await p.dispose();
     if (o.provider !== 'auto' && s.problem)

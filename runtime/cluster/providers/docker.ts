@@ -1,6 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import Docker from 'dockerode';
-import { id, StudioError, toRunError, type DesktopId, type RunError } from '../../domain/index.js';
+import {
+  id,
+  ignoreFailure,
+  orUndefined,
+  StudioError,
+  toRunError,
+  type DesktopId,
+  type RunError,
+} from '../../domain/index.js';
 import { AgentClient } from '../agentClient.js';
 import { SandboxDesktop, type Channels } from '../drivers/desktop.js';
 import { Relay } from '../drivers/portable.js';
@@ -40,7 +48,7 @@ export interface DockerProviderOptions {
 
 const CALL_MS = 20_000,
   BOOT_MS = 30_000,
-  PROBE_MS = 4_000;
+  STATUS_MS = 4_000;
 
 interface Host {
   readonly name: string;
@@ -94,7 +102,7 @@ export class DockerProvider implements DesktopProvider {
     });
   }
 
-  async probe(): Promise<ProviderStatus> {
+  async status(): Promise<ProviderStatus> {
     const found = await Promise.all(this.hosts.map((h) => this.look(h)));
     const problem = found.find((f) => f.problem)?.problem;
     const ok = found.some((f) => !f.problem);
@@ -114,7 +122,7 @@ export class DockerProvider implements DesktopProvider {
         h.docker.info as (
           o: object,
         ) => Promise<{ ServerVersion: string; MemTotal: number; NCPU: number; OSType: string }>
-      ).call(h.docker, { abortSignal: AbortSignal.timeout(PROBE_MS) });
+      ).call(h.docker, { abortSignal: AbortSignal.timeout(STATUS_MS) });
       if (i.OSType !== 'linux')
         throw new StudioError(
           'desktop.unavailable',
@@ -221,7 +229,7 @@ export class DockerProvider implements DesktopProvider {
             const i = e.type === 'lost' ? this.spares.findIndex((s) => s.desktop === desktop) : -1;
             if (i >= 0) {
               this.spares.splice(i, 1);
-              void this.destroy(desktop).catch(() => {});
+              ignoreFailure(this.destroy(desktop), 'reap() removes what is left of it');
             }
           });
         },
@@ -282,60 +290,35 @@ export class DockerProvider implements DesktopProvider {
       const path = (host.path ??= await this.choosePath(container));
       let channels: Channels;
       if (path === 'fast') {
-        const pid = (await container.inspect()).State.Pid;
-        if (!canReach(pid, container.id))
-          throw new StudioError(
-            'desktop.start',
-            `The container's files cannot be reached from this process.`,
-            'Run as root, or leave the path to `auto`.',
-          );
+        const pid = await reachablePid(container);
         agent = await openAgent(pid, limit);
         channels = fastChannels(pid);
       } else {
         relay = new Relay(await openRelay(container, limit), { deflate: host.remote });
-        const r = relay;
-        agent = new AgentClient(await r.connect('/run/dart/agent.sock'));
-        const a = agent;
-        channels = {
-          openX: async () => X11Client.over(await r.connect('/tmp/.X11-unix/X0')),
-          openScreen: () => ({ read: () => r.frame(), close: () => {} }),
-          openSettler: (x) => agentSettler(x, a),
-        };
+        agent = new AgentClient(await relay.connect('/run/dart/agent.sock'));
+        channels = relayChannels(relay, agent);
       }
       const desktop = new SandboxDesktop({ id: id<DesktopId>(name), provider: 'docker', spec, agent, channels });
       this.made.set(desktop, { host, container, path, relay });
       pathOf.set(desktop, path);
       try {
         await desktop.reset();
+        if (either.aborted) throw either.reason;
       } catch (e) {
         this.made.delete(desktop);
         desktop.dispose();
         throw e;
       }
-      if (either.aborted) {
-        this.made.delete(desktop);
-        desktop.dispose();
-        throw either.reason;
-      }
       return desktop;
     } catch (e) {
       agent?.close();
       relay?.close();
-      if (container) await remove(container).catch(() => {});
+      if (container) await orUndefined(remove(container), 'what stopped the boot is reported; reap() finds the rest');
       host.used--;
       if (signal?.aborted || this.ended.signal.aborted)
         throw new StudioError('cancelled', 'Starting a desktop was cancelled.', 'Start it again when you want it.');
-      if (e instanceof StudioError) throw e;
-      const error =
-        statusOf(e) === undefined && (e as Error).name === 'TimeoutError'
-          ? new StudioError(
-              'desktop.start',
-              `A desktop on ${host.name} did not start within ${BOOT_MS / 1000} s.`,
-              'Look at the load of that machine; ask for fewer desktops.',
-              { cause: e },
-            )
-          : engineError(e, host.name);
-      if (error.kind === 'desktop.unavailable') host.down = true;
+      const error = bootError(e, host.name);
+      if (!(e instanceof StudioError) && error.kind === 'desktop.unavailable') host.down = true;
       throw error;
     }
   }
@@ -343,6 +326,36 @@ export class DockerProvider implements DesktopProvider {
   private async choosePath(container: Docker.Container): Promise<DesktopPath> {
     return canReach((await container.inspect()).State.Pid, container.id) ? 'fast' : 'portable';
   }
+}
+
+/** PID 1 of a container whose files and processes this process can open. */
+async function reachablePid(container: Docker.Container): Promise<number> {
+  const pid = (await container.inspect()).State.Pid;
+  if (!canReach(pid, container.id))
+    throw new StudioError(
+      'desktop.start',
+      `The container's files cannot be reached from this process.`,
+      'Run as root, or leave the path to `auto`.',
+    );
+  return pid;
+}
+
+const relayChannels = (relay: Relay, agent: AgentClient): Channels => ({
+  openX: async () => X11Client.over(await relay.connect('/tmp/.X11-unix/X0')),
+  openScreen: () => ({ read: () => relay.frame(), close: () => {} }),
+  openSettler: (x) => agentSettler(x, agent),
+});
+
+function bootError(e: unknown, host: string): StudioError {
+  if (e instanceof StudioError) return e;
+  if (statusOf(e) === undefined && (e as Error).name === 'TimeoutError')
+    return new StudioError(
+      'desktop.start',
+      `A desktop on ${host} did not start within ${BOOT_MS / 1000} s.`,
+      'Look at the load of that machine; ask for fewer desktops.',
+      { cause: e },
+    );
+  return engineError(e, host);
 }
 
 const specKey = (s: DesktopSpec): string =>

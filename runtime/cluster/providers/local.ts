@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { access, readFile } from 'node:fs/promises';
 import { availableParallelism, freemem } from 'node:os';
 import type { DesktopId } from '../../domain/index.js';
@@ -15,9 +14,10 @@ import { readRecipe, rootfsPath } from '../imageBuild.js';
 import { imageAsset } from '../images.js';
 import type { Desktop, DesktopProvider, DesktopSpec, ProviderStatus } from '../types.js';
 import { joinCgroups, type CgroupLease } from './cgroups.js';
-import { SandboxProcess, type SandboxCommand } from './sandboxProcess.js';
-import { processLimit, type ProcessLimit } from './processLimit.js';
-import { AGENT_PATH, NAME_VARIABLE, reapSandboxes, recordSandbox, stateDir } from './sandboxRecords.js';
+import { SandboxProcess } from './sandboxProcess.js';
+import { processLimit } from './processLimit.js';
+import { onPath, sandboxCommand } from './sandboxCommand.js';
+import { reapSandboxes, recordSandbox, stateDir } from './sandboxRecords.js';
 
 export interface LocalProviderOptions {
   /** Name of the desktop image; default `desk`. */
@@ -54,7 +54,7 @@ export class LocalProvider implements DesktopProvider {
     this.o = { ...o, image, rootfs: o.rootfs ?? (() => builtRootfs(image)) };
   }
 
-  async probe(): Promise<ProviderStatus> {
+  async status(): Promise<ProviderStatus> {
     const no = (e: StudioError): ProviderStatus => ({
       provider: 'local',
       ok: false,
@@ -67,7 +67,7 @@ export class LocalProvider implements DesktopProvider {
       return no(
         unavailable('bubblewrap is not installed.', 'Install it: apt-get install bubblewrap. Or install Docker.'),
       );
-    // What a build mends comes last: `desktop.image` says that nothing else is in the way.
+    // The image is checked last: an error of kind `desktop.image` means that building it is all that is left to do.
     const r = await run('bwrap', ['--unshare-all', '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev', 'true']);
     if (r.code !== 0)
       return no(
@@ -116,7 +116,7 @@ export class LocalProvider implements DesktopProvider {
       stateDir: await stateDir(),
       processes: await processLimit(spec.pids),
     });
-    // Before there is a process: whoever comes after us finds it by its name, wherever we are killed.
+    // Before there is a process: wherever this one is killed, a later one finds the sandbox by its name.
     const forget = await recordSandbox(name, [], cgroup?.dirs ?? []);
     const sandbox = new SandboxProcess(plan, name, agentCode);
     let agent: AgentClient | undefined;
@@ -129,17 +129,7 @@ export class LocalProvider implements DesktopProvider {
       await recordSandbox(name, [sandbox.pid!, pid], cgroup?.dirs ?? []);
       const root = `/proc/${pid}/root`;
       agent = await sandbox.agent(`${root}/run/dart/agent.sock`);
-      const desktop = new SandboxDesktop({
-        id: name,
-        provider: 'local',
-        spec,
-        agent,
-        channels: {
-          openX: () => X11Client.open(`${root}/tmp/.X11-unix/X0`),
-          openScreen: () => new FramebufferReader(`${root}/run/dart/fb/Xvfb_screen0`),
-          openSettler: (x) => procSettler(x, new TaskWatch(`${root}/proc`)),
-        },
-      });
+      const desktop = desktopIn(root, name, spec, agent);
       this.boxes.set(desktop, { process: sandbox, desktop, cgroup, forget });
       void sandbox.ended.then(() => desktop.lose(lost('The sandbox of the desktop ended.')));
       try {
@@ -156,17 +146,7 @@ export class LocalProvider implements DesktopProvider {
       await sandbox.ended;
       await forget();
       await cgroup?.remove();
-      if (signal?.aborted)
-        throw new StudioError('cancelled', 'Starting the desktop was cancelled.', 'Start it again when you want it.', {
-          cause: e,
-        });
-      if (e instanceof StudioError) throw e;
-      throw new StudioError(
-        'desktop.start',
-        `The desktop did not start: ${(e as Error).message}.`,
-        'Run `dart-studio doctor` to see what this machine lacks.',
-        { cause: e, details: { stderr: sandbox.stderr } },
-      );
+      throw startError(e, signal, sandbox.stderr);
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener('abort', abort);
@@ -210,6 +190,35 @@ export const localCapacity = (cores: number, freeBytes: number): number =>
 
 export const createLocalProvider = (o?: LocalProviderOptions): LocalProvider => new LocalProvider(o);
 
+/** The desktop whose file system lies at `root`, driven from outside. */
+function desktopIn(root: string, id: DesktopId, spec: DesktopSpec, agent: AgentClient): SandboxDesktop {
+  return new SandboxDesktop({
+    id,
+    provider: 'local',
+    spec,
+    agent,
+    channels: {
+      openX: () => X11Client.open(`${root}/tmp/.X11-unix/X0`),
+      openScreen: () => new FramebufferReader(`${root}/run/dart/fb/Xvfb_screen0`),
+      openSettler: (x) => procSettler(x, new TaskWatch(`${root}/proc`)),
+    },
+  });
+}
+
+function startError(e: unknown, signal: AbortSignal | undefined, stderr: string): StudioError {
+  if (signal?.aborted)
+    return new StudioError('cancelled', 'Starting the desktop was cancelled.', 'Start it again when you want it.', {
+      cause: e,
+    });
+  if (e instanceof StudioError) return e;
+  return new StudioError(
+    'desktop.start',
+    `The desktop did not start: ${(e as Error).message}.`,
+    'Run `dart-studio doctor` to see what this machine lacks.',
+    { cause: e, details: { stderr } },
+  );
+}
+
 async function builtRootfs(image: string): Promise<string> {
   const path = process.env['DART_STUDIO_ROOTFS'] || (await rootfsPath(await readRecipe(image)));
   if (!path)
@@ -220,141 +229,6 @@ async function builtRootfs(image: string): Promise<string> {
       { details: { image } },
     );
   return path;
-}
-
-interface SandboxPlan {
-  readonly name: string;
-  readonly rootfs: string;
-  readonly spec: DesktopSpec;
-  readonly diskMb: number;
-  readonly cgroup: CgroupLease | undefined;
-  readonly uid: number;
-  readonly stateDir: string;
-  readonly processes: ProcessLimit;
-}
-
-/** The command line of one sandbox. */
-export function sandboxCommand(p: SandboxPlan): SandboxCommand {
-  const asRoot = p.uid === 0;
-  const base = asRoot ? `${p.stateDir}/mnt` : p.rootfs;
-  const size = (mb: number): string[] => ['--size', String(Math.ceil(mb) * MB)];
-  const frameMb = (p.spec.screen.width * p.spec.screen.height * 4) / MB;
-  const tmpfs = (path: string, mb: number, mode: string): string[] => ['--perms', mode, ...size(mb), '--tmpfs', path];
-  const bwrap = [
-    'bwrap',
-    '--unshare-user',
-    '--unshare-pid',
-    '--unshare-ipc',
-    '--unshare-uts',
-    '--unshare-net',
-    '--unshare-cgroup-try',
-    '--hostname',
-    'desktop',
-    '--uid',
-    '1000',
-    '--gid',
-    '1000',
-    '--die-with-parent',
-    '--as-pid-1',
-    '--new-session',
-    '--cap-drop',
-    'ALL',
-    '--ro-bind',
-    base,
-    '/',
-    '--proc',
-    '/proc',
-    '--dev',
-    '/dev',
-    '--remount-ro',
-    '/dev',
-    ...tmpfs('/dev/shm', p.diskMb, '1777'),
-    ...tmpfs('/tmp', p.diskMb, '1777'),
-    ...tmpfs('/var/tmp', p.diskMb, '1777'),
-    ...tmpfs('/run', 16 + 2 * frameMb, '0755'),
-    ...tmpfs('/home/user', p.diskMb, '0755'),
-    '--ro-bind-data',
-    '3',
-    AGENT_PATH,
-    '--info-fd',
-    '4',
-    '--chdir',
-    '/',
-    '--clearenv',
-    '--setenv',
-    'PATH',
-    '/usr/bin:/bin',
-    '--setenv',
-    'LANG',
-    'C.UTF-8',
-    '--setenv',
-    'DART_ONCE',
-    '1',
-    '--setenv',
-    NAME_VARIABLE,
-    p.name,
-    '--',
-    // Set in the sandbox's user namespace, a limit on processes counts those of the sandbox; set before it, all that
-    // the user runs anywhere.
-    '/usr/bin/prlimit',
-    '--core=0',
-    `--nproc=${p.processes.max}`,
-    // Without a memory cgroup each process alone is bounded; GTK programs map some 500 MB that they never touch.
-    ...(p.cgroup?.memory ? [] : [`--as=${Math.max(p.spec.memoryMb, 1024) * MB}`]),
-    '--',
-    '/usr/bin/python3',
-    '-I',
-    '-S',
-    AGENT_PATH,
-    p.name,
-  ];
-  if (!asRoot) return { ...closingDescriptors([...p.processes.prefix, ...bwrap]), env: p.processes.env };
-  // Root: a private mount makes the root file system reachable wherever it lies (say, under /root), then all privilege
-  // is given up.
-  const joins = (p.cgroup?.procs ?? []).map((_, i) => `echo $$ > "$${i + 3}"`);
-  const script = [`mount --bind "$1" "$2"`, ...joins, `shift ${2 + joins.length}`, 'exec "$@"'].join(' && ');
-  const uid = String(UID_BASE + Math.floor(Math.random() * 1_000_000));
-  return closingDescriptors([
-    'unshare',
-    '--mount',
-    '--propagation',
-    'private',
-    '--',
-    'sh',
-    '-c',
-    script,
-    'sh',
-    p.rootfs,
-    base,
-    ...(p.cgroup?.procs ?? []),
-    'setpriv',
-    '--reuid',
-    uid,
-    '--regid',
-    uid,
-    '--clear-groups',
-    '--no-new-privs',
-    ...bwrap,
-  ]);
-}
-
-/**
- * The command, started by a shell that first closes what this process inherited and Node.js hands on: it marks
- * descriptors for closing only up to the first gap. 0 to 4 are the sandbox's own. Only bash can name descriptors above
- * 9; without it those are left to the agent, which closes all again.
- */
-export function closingDescriptors(command: readonly string[]): SandboxCommand {
-  const bash = onPath('bash');
-  const script = `for f in /proc/self/fd/*; do f=\${f##*/}; if [ "$f" -gt 4 ]${bash ? '' : ' && [ "$f" -lt 10 ]'}; then eval "exec $f>&-"; fi; done; exec "$@"`;
-  const shell = bash ? 'bash' : 'sh';
-  return { file: shell, args: ['-c', script, shell, ...command] };
-}
-
-/** Far above real users and above the ranges of containers' subordinate uids. */
-const UID_BASE = 1_500_000_000;
-
-function onPath(file: string): boolean {
-  return (process.env['PATH'] ?? '/usr/bin:/bin').split(':').some((d) => existsSync(`${d}/${file}`));
 }
 
 function run(file: string, args: string[]): Promise<{ code: number | null; stderr: string }> {

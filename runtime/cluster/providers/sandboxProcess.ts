@@ -1,3 +1,4 @@
+import { ignoreFailure } from '../../domain/index.js';
 import { spawn, type ChildProcess } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { AgentClient } from '../agentClient.js';
@@ -51,7 +52,7 @@ export class SandboxProcess {
         `bubblewrap ended: ${this.stderr.trim() || (failed?.message ?? `exit code ${child.exitCode}, signal ${child.signalCode}`)}`,
       );
     });
-    this.died.catch(() => undefined);
+    ignoreFailure(this.died, 'it is a failure only for those who wait for the sandbox to start');
     child.stderr!.on('data', (d: Buffer) => {
       this.stderr = (this.stderr + d.toString()).slice(-2000);
     });
@@ -97,7 +98,7 @@ export class SandboxProcess {
   /**
    * Ends the sandbox by its PID 1, as soon as that is known; bubblewrap follows and reaps it. The other way round would
    * not do: bubblewrap ties PID 1 to itself as the last of its set-up (--die-with-parent), and killed before, it leaves
-   * a sandbox that belongs to nobody and holds on to our pipes.
+   * an orphaned sandbox that keeps this process's pipes open.
    */
   kill(): void {
     this.killed = true;

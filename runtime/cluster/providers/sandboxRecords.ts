@@ -26,7 +26,7 @@ interface ProcessMark {
 export async function stateDir(): Promise<string> {
   const dir = `/dev/shm/dart-studio-${process.getuid!()}`;
   await mkdir(`${dir}/mnt`, { recursive: true, mode: 0o755 });
-  // Anyone may make folders here: one that somebody else made in our name must not be trusted.
+  // Anyone may make folders here: one of this name that another user made must not be trusted.
   const s = await lstat(dir);
   if (!s.isDirectory() || s.uid !== process.getuid!() || (s.mode & 0o022) !== 0) {
     throw new StudioError(

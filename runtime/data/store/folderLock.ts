@@ -22,7 +22,8 @@ import { processState, thisProcess } from './processIdentity.js';
  * renamed onto one that is not empty, so one contender gets an epoch. Then it looks again: it holds the lock only when
  * its epoch is the greatest. The greatest claim is never removed, only claims below it, so epochs never fall. Hence a
  * contender that was slow between judging and renaming cannot win: either its epoch exists already, or it was cleaned
- * up, and then a greater one is there to be seen. There is no moment in which a dead lock is removed and nobody's.
+ * up, and then a greater one is there to be seen. A dead lock is never removed first, so there is no moment without a
+ * claim.
  *
  * Who is dead is judged by what the kernel knows:
  * - same kernel and process namespace: process id and start time (an id is used again, both together are not);
@@ -30,7 +31,7 @@ import { processState, thisProcess } from './processIdentity.js';
  *   when the last thread of the holder is gone, however it ended;
  * - other kernel (a network file system, a virtual machine), or no flock(1): `alive` has not been written to for
  *   `SILENT_MS`. That is a guess; the fence of the journal (`FolderLock.verify`) stops a holder that was only slow.
- * A claim that was copied with its folder is nobody's: its `alive` is another inode.
+ * A claim that was copied with its folder is orphaned: its `alive` is another inode.
  */
 export interface FolderLock {
   /** Grows with every holder. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Hash } from 'node:crypto';
 import { access, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { StudioError } from '../../domain/index.js';
+import { StudioError, orUndefined } from '../../domain/index.js';
 import type { Frame, FrameRef } from '../../domain/index.js';
 import type { FrameStore } from '../types.js';
 import { decodePng, encodePng, toBgrx, toScanlines } from './png.js';
@@ -144,7 +144,10 @@ export class PngFrameStore implements FrameStore {
         }
         await rename(tmp, path);
       } catch (e) {
-        await rm(tmp, { force: true }).catch(() => undefined);
+        await orUndefined(
+          rm(tmp, { force: true }),
+          'the error that matters follows; removeUnfinished() takes the rest',
+        );
         throw new StudioError(
           'store.io',
           `A frame could not be written: ${(e as Error).message}.`,

@@ -10,7 +10,8 @@ import { crc32 } from './crc32.js';
 import { syncDir } from './journal.js';
 import { readJournal } from './journalReader.js';
 import type { JournalPosition } from './journalReader.js';
-import { IndexWriter, schema, schemaVersion } from './indexSchema.js';
+import { schema, schemaVersion } from './indexSchema.js';
+import { IndexWriter } from './indexWriter.js';
 
 export type Row = Readonly<Record<string, SqlValue>>;
 export interface IndexStatus {

@@ -1,3 +1,4 @@
+import { ignoreFailure } from '../../domain/index.js';
 import { parentPort, workerData } from 'node:worker_threads';
 import { IndexEngine, sqlJs } from './indexEngine.js';
 
@@ -29,7 +30,7 @@ export async function runIndexWorker(): Promise<void> {
   const port = parentPort;
   if (!port) throw new Error('the index worker runs only in a worker thread');
   const given = (workerData as IndexWorkerData).place;
-  if (!given) void sqlJs().catch(() => undefined); // said when it is opened
+  if (!given) ignoreFailure(sqlJs(), 'opening the index asks again and reports it');
   const { journal, file, until } = given ?? (await new Promise<IndexPlace>((r) => port.once('message', r)));
   let engine: IndexEngine;
   try {

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { StudioError } from '../../domain/index.js';
+import { StudioError, ignoreFailure, orUndefined } from '../../domain/index.js';
 import type { ProcessEntry } from '../../domain/index.js';
 import { IndexEngine } from './indexEngine.js';
 import type { SqlValue } from 'sql.js';
@@ -191,7 +191,7 @@ export class WorkerIndex implements RunIndex {
       this.#closing = true;
       await this.#ask({ do: 'close', snapshot: o.snapshot });
     })();
-    await ask.catch(() => undefined);
+    await orUndefined(ask, 'the worker is ended anyway; the next opening catches up');
     this.#closing = true;
     await this.#worker.terminate();
   }
@@ -207,7 +207,7 @@ export class LocalIndex implements RunIndex {
     this.#target = paths.until ?? 0;
     this.#engine = IndexEngine.open(paths.journal, paths.file, paths.until);
     this.ready = this.#engine.then((e) => e.status());
-    this.ready.catch(() => undefined);
+    ignoreFailure(this.ready, 'whoever asks the index is told');
   }
   durable(position: JournalPosition): void {
     this.#target = Math.max(this.#target, position);
@@ -235,11 +235,12 @@ export class LocalIndex implements RunIndex {
     });
   }
   async close(o: { snapshot: boolean }): Promise<void> {
-    if (o.snapshot) await this.snapshot().catch(() => undefined);
-    await this.#do((e) => {
+    if (o.snapshot) await orUndefined(this.snapshot(), 'the next opening catches up from the journal');
+    const closed = this.#do((e) => {
       e.close();
       return Promise.resolve();
-    }).catch(() => undefined);
+    });
+    await orUndefined(closed, 'an index that could not be opened needs no closing');
   }
   #do<T>(f: (e: IndexEngine) => Promise<T>): Promise<T> {
     const next = this.#chain
@@ -247,7 +248,7 @@ export class LocalIndex implements RunIndex {
       .catch((e: unknown) => {
         throw e instanceof StudioError ? e : broken((e as Error).message);
       });
-    this.#chain = next.catch(() => undefined);
+    this.#chain = orUndefined(next, 'its caller hears of it; the next question is asked all the same');
     return next;
   }
 }

@@ -1,7 +1,7 @@
 import { mkdir, open, readFile, rename } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { StudioError } from '../../domain/index.js';
+import { StudioError, ignoreFailure } from '../../domain/index.js';
 import type { ProcessEntry, RolloutId, RunId, Step, Trajectory } from '../../domain/index.js';
 import type { EventOf, JournalEvent, StoredEvent } from '../events.js';
 import type { FrameStore } from '../types.js';
@@ -212,7 +212,8 @@ export class RunStore extends RunReader {
       for (const w of this.#wake) w();
       this.#timer ??= setTimeout(() => {
         this.#timer = undefined;
-        if (!journal.lost) index.snapshot().catch(() => undefined);
+        if (!journal.lost)
+          ignoreFailure(index.snapshot(), 'the index is rebuilt from the journal where it lags behind');
       }, this.#snapshotMs).unref();
     });
   }

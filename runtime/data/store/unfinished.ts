@@ -1,3 +1,4 @@
+import { orUndefined } from '../../domain/index.js';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -20,7 +21,7 @@ export async function removeUnfinished(dir: string): Promise<void> {
     names.map(async (name) => {
       const pid = Number(/\.(\d+)(?:-\d+)?\.tmp$/.exec(name)?.[1]);
       if (Number.isInteger(pid) && !alive(pid))
-        await rm(join(dir, name), { recursive: true, force: true }).catch(() => undefined);
+        await orUndefined(rm(join(dir, name), { recursive: true, force: true }), 'the next opening tries again');
     }),
   );
 }

@@ -45,83 +45,114 @@ const NAMES: Readonly<Record<string, Action['type']>> = {
 };
 const START = ['start_box', 'point', 'start_point', 'box', 'start'],
   END = ['end_box', 'end_point', 'end'];
-const MODIFIERS: readonly string[] = ['ctrl', 'shift', 'alt', 'super'];
+const MODIFIERS: readonly Modifier[] = ['ctrl', 'shift', 'alt', 'super'];
+const isModifier = (key: string): key is Modifier => MODIFIERS.some((m) => m === key);
 
 function toAction(call: Call, c: Coordinates, text: string): Action {
-  const fail = (message: string, at = call.at): GrammarError => new GrammarError(message, at, text);
-  const find = (...names: string[]): Arg | undefined => call.args.find((a) => names.includes(a.name));
-  const need = (...names: string[]): Arg => {
-    const a = find(...names);
-    if (!a) throw fail(`${call.name} needs ${names[0]}`);
+  const type = Object.hasOwn(NAMES, call.name) ? NAMES[call.name] : undefined;
+  const args = new Args(call, c, text);
+  switch (type) {
+    case 'click':
+    case 'left_double':
+    case 'right_single':
+      return { type, at: args.point(args.need(...START)), ...args.modifiers() };
+    case 'drag':
+      return { type, from: args.point(args.need(...START)), to: args.point(args.need(...END)), ...args.modifiers() };
+    case 'scroll':
+      return toScroll(args, c.screen);
+    case 'hotkey': {
+      const a = args.need('key', 'hotkey', 'keys');
+      const keys = splitKeys(a.value);
+      if (keys.length === 0) throw args.error('A key is missing', a.at);
+      return { type, keys };
+    }
+    case 'type':
+      return { type, text: args.need('content', 'text').value };
+    case 'wait': {
+      const ms = args.find('ms'),
+        s = args.find('seconds', 'time');
+      return { type, ...(ms ? { ms: args.count(ms, 60_000) } : s ? { ms: args.count(s, 60) * 1000 } : {}) };
+    }
+    case 'finished': {
+      const a = args.find('content', 'answer');
+      return { type, ...(a && a.value !== '' ? { answer: a.value } : {}) };
+    }
+    case 'fail': {
+      const a = args.find('content', 'reason');
+      return { type, ...(a && a.value !== '' ? { reason: a.value } : {}) };
+    }
+    case undefined:
+      throw args.error(`There is no action '${call.name}'`);
+  }
+}
+
+const DIRECTIONS: readonly ScrollDirection[] = ['up', 'down', 'left', 'right'];
+
+/** Without a place the middle of the screen is scrolled. */
+function toScroll(args: Args, screen: Size): Action {
+  const where = args.find(...START),
+    d = args.need('direction'),
+    amount = args.find('amount');
+  const direction = DIRECTIONS.find((x) => x === d.value.toLowerCase());
+  if (!direction) throw args.error('direction must be up, down, left or right', d.at);
+  const at = where ? args.point(where) : { x: Math.floor(screen.width / 2), y: Math.floor(screen.height / 2) };
+  return {
+    type: 'scroll',
+    at,
+    direction,
+    ...(amount ? { amount: Math.max(1, Math.round(args.count(amount, 20))) } : {}),
+  };
+}
+
+/** The arguments of one call, read as what an action needs; an error has the position in the answer. */
+class Args {
+  readonly #call: Call;
+  readonly #c: Coordinates;
+  readonly #text: string;
+
+  constructor(call: Call, c: Coordinates, text: string) {
+    this.#call = call;
+    this.#c = c;
+    this.#text = text;
+  }
+
+  error(message: string, at = this.#call.at): GrammarError {
+    return new GrammarError(message, at, this.#text);
+  }
+
+  find(...names: readonly string[]): Arg | undefined {
+    return this.#call.args.find((a) => names.includes(a.name));
+  }
+
+  need(...names: readonly string[]): Arg {
+    const a = this.find(...names);
+    if (!a) throw this.error(`${this.#call.name} needs ${names[0]}`);
     return a;
-  };
-  const point = (a: Arg): Point => {
+  }
+
+  /** The middle of a box, in screen pixels. */
+  point(a: Arg): Point {
     const p = boxCentre(a.value);
-    if (!p) throw fail(`${a.name} is not a box`, a.at);
-    return toScreen(c.mode, p, c.screen, c.limits);
-  };
-  const count = (a: Arg, max: number): number => {
+    if (!p) throw this.error(`${a.name} is not a box`, a.at);
+    return toScreen(this.#c.mode, p, this.#c.screen, this.#c.limits);
+  }
+
+  count(a: Arg, max: number): number {
     const n = Number(a.value);
-    if (!Number.isFinite(n) || n < 0 || n > max) throw fail(`${a.name} must be a number up to ${max}`, a.at);
+    if (!Number.isFinite(n) || n < 0 || n > max) throw this.error(`${a.name} must be a number up to ${max}`, a.at);
     return n;
-  };
-  const held = (): { modifiers?: Modifier[] } => {
-    const a = find('modifiers');
+  }
+
+  modifiers(): { modifiers?: Modifier[] } {
+    const a = this.find('modifiers');
     if (!a) return {};
     const keys = a.value
       .split(/[\s+]+/)
       .filter(Boolean)
       .map(canonicalKey);
-    if (keys.length === 0 || !keys.every((k) => MODIFIERS.includes(k)))
-      throw fail('modifiers must be ctrl, shift, alt or super', a.at);
-    return { modifiers: keys as Modifier[] };
-  };
-  const type = Object.hasOwn(NAMES, call.name) ? NAMES[call.name] : undefined;
-  switch (type) {
-    case 'click':
-    case 'left_double':
-    case 'right_single':
-      return { type, at: point(need(...START)), ...held() };
-    case 'drag':
-      return { type, from: point(need(...START)), to: point(need(...END)), ...held() };
-    case 'scroll': {
-      const where = find(...START),
-        d = need('direction'),
-        amount = find('amount');
-      const direction = d.value.toLowerCase();
-      if (!['up', 'down', 'left', 'right'].includes(direction))
-        throw fail('direction must be up, down, left or right', d.at);
-      const at = where ? point(where) : { x: Math.floor(c.screen.width / 2), y: Math.floor(c.screen.height / 2) };
-      return {
-        type,
-        at,
-        direction: direction as ScrollDirection,
-        ...(amount ? { amount: Math.max(1, Math.round(count(amount, 20))) } : {}),
-      };
-    }
-    case 'hotkey': {
-      const a = need('key', 'hotkey', 'keys');
-      const keys = splitKeys(a.value);
-      if (keys.length === 0) throw fail('A key is missing', a.at);
-      return { type, keys };
-    }
-    case 'type':
-      return { type, text: need('content', 'text').value };
-    case 'wait': {
-      const ms = find('ms'),
-        s = find('seconds', 'time');
-      return { type, ...(ms ? { ms: count(ms, 60_000) } : s ? { ms: count(s, 60) * 1000 } : {}) };
-    }
-    case 'finished': {
-      const a = find('content', 'answer');
-      return { type, ...(a && a.value !== '' ? { answer: a.value } : {}) };
-    }
-    case 'fail': {
-      const a = find('content', 'reason');
-      return { type, ...(a && a.value !== '' ? { reason: a.value } : {}) };
-    }
-    case undefined:
-      throw fail(`There is no action '${call.name}'`);
+    if (keys.length === 0 || !keys.every(isModifier))
+      throw this.error('modifiers must be ctrl, shift, alt or super', a.at);
+    return { modifiers: keys };
   }
 }
 

@@ -31,49 +31,14 @@ export async function openGraph(
   weights: Pick<WeightsRef, 'path' | 'sha256'>,
 ): Promise<GraphSession> {
   const ort = await loadOrt();
-  let session: Ort.InferenceSession;
-  try {
-    session = await ort.InferenceSession.create(graphFile, {
-      intraOpNumThreads: 1,
-      interOpNumThreads: 1,
-      executionMode: 'sequential',
-      graphOptimizationLevel: 'all',
-    });
-  } catch (e) {
-    throw new StudioError(
-      'engine.unavailable',
-      `ONNX Runtime cannot open the policy graph ${graphFile}: ${(e as Error).message}`,
-      'The graph file is written by the trainer at the start of a run; start the run again, and report this if it stays.',
-      { cause: e },
-    );
-  }
-  const { width, height } = spec.obs;
-  const tensor = <T extends 'float32' | 'uint8' | 'int32'>(
-    type: T,
-    data: Float32Array | Uint8Array | Int32Array,
-    dims: number[],
-  ): Ort.Tensor => new ort.Tensor(type as 'float32', data as Float32Array, dims);
-  const obs = new Uint8Array(width * height),
-    instruction = new Int32Array(spec.instruction.maxTokens * 2),
-    history = new Int32Array(spec.history.length * 4 + 1);
-  const feeds: Record<string, Ort.Tensor> = {
-    obs: tensor('uint8', obs, [1, height, width]),
-    instruction: tensor('int32', instruction, [1, instruction.length]),
-    history: tensor('int32', history, [1, history.length]),
-  };
-  const sizes = headSizes(spec);
-  const logits = Object.fromEntries(HEADS.map((h) => [h, new Float32Array(sizes[h])])) as Record<
-    (typeof HEADS)[number],
-    Float32Array
-  >;
-  const fetches = Object.fromEntries(HEADS.map((h) => [h, tensor('float32', logits[h], [1, sizes[h]])]));
+  const session = await createSession(ort, graphFile);
+  const { obs, instruction, history, feeds, logits, fetches } = bindTensors(ort, spec);
   const parameters = parameterCount(session);
-
   const self: GraphSession = {
     parameters,
     async load(w) {
       const theta = await readWeights(w, parameters);
-      feeds.theta = tensor('float32', theta, [theta.length]);
+      feeds.theta = new ort.Tensor('float32', theta, [theta.length]);
     },
     async run(state) {
       obs.set(state.obs);
@@ -91,6 +56,56 @@ export async function openGraph(
     throw e;
   }
   return self;
+}
+
+async function createSession(ort: typeof Ort, graphFile: string): Promise<Ort.InferenceSession> {
+  try {
+    return await ort.InferenceSession.create(graphFile, {
+      intraOpNumThreads: 1,
+      interOpNumThreads: 1,
+      executionMode: 'sequential',
+      graphOptimizationLevel: 'all',
+    });
+  } catch (e) {
+    throw new StudioError(
+      'engine.unavailable',
+      `ONNX Runtime cannot open the policy graph ${graphFile}: ${(e as Error).message}`,
+      'The graph file is written by the trainer at the start of a run; start the run again, and report this if it stays.',
+      { cause: e },
+    );
+  }
+}
+
+interface Bindings {
+  readonly obs: Uint8Array;
+  readonly instruction: Int32Array;
+  readonly history: Int32Array;
+  /** Tensors over the three arrays above; `theta` joins them when weights are loaded. */
+  readonly feeds: Record<string, Ort.Tensor>;
+  readonly logits: Record<(typeof HEADS)[number], Float32Array>;
+  /** Tensors over `logits`. */
+  readonly fetches: Record<string, Ort.Tensor>;
+}
+
+function bindTensors(ort: typeof Ort, spec: EmbeddedPolicySpec): Bindings {
+  const { width, height } = spec.obs;
+  const obs = new Uint8Array(width * height),
+    instruction = new Int32Array(spec.instruction.maxTokens * 2),
+    history = new Int32Array(spec.history.length * 4 + 1);
+  const sizes = headSizes(spec);
+  const logits = Object.fromEntries(HEADS.map((h) => [h, new Float32Array(sizes[h])])) as Bindings['logits'];
+  return {
+    obs,
+    instruction,
+    history,
+    feeds: {
+      obs: new ort.Tensor('uint8', obs, [1, height, width]),
+      instruction: new ort.Tensor('int32', instruction, [1, instruction.length]),
+      history: new ort.Tensor('int32', history, [1, history.length]),
+    },
+    logits,
+    fetches: Object.fromEntries(HEADS.map((h) => [h, new ort.Tensor('float32', logits[h], [1, sizes[h]])])),
+  };
 }
 
 /** The size of the `theta` input, or 0 when this ONNX Runtime does not tell. */

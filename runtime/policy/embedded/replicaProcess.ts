@@ -12,67 +12,89 @@ import { makeSampler } from './sampling.js';
 /** Resolves when the replica has closed and nothing keeps the process alive. */
 export function runReplicaProcess(): Promise<void> {
   return new Promise((ended) => {
-    let graph: GraphSession | undefined;
-    let sampler: ReturnType<typeof makeSampler> | undefined;
-    let version = 0,
-      top = 0,
-      topPlaces = 0,
-      closing = false;
-    let queue: Promise<void> = Promise.resolve();
-
-    const send = (m: FromReplica): void => {
-      if (process.connected) process.send!(m);
-    };
-    const close = async (): Promise<void> => {
-      if (closing) return;
-      closing = true;
-      await graph?.release();
-      if (process.connected) process.disconnect();
-      ended();
-    };
-    const handle = async (m: ToReplica): Promise<void> => {
-      switch (m.type) {
-        case 'open':
-          graph = await openGraph(m.spec, m.graph, m.weights);
-          sampler = makeSampler(m.spec);
-          version = m.weights.version;
-          top = m.top;
-          topPlaces = m.topPlaces;
-          return send({ type: 'ready' });
-        case 'decide': {
-          if (!graph || !sampler)
-            throw new StudioError('internal', 'A replica was asked before it was opened.', 'Please report this.');
-          const t0 = performance.now();
-          const sampled = sampler(await graph.run(m.request.state), { ...m.request, top, topPlaces });
-          return send({
-            type: 'answer',
-            call: m.call,
-            answer: { ...sampled, version, computeMs: performance.now() - t0 },
-          });
-        }
-        case 'swap':
-          await graph!.load(m.weights);
-          version = m.weights.version;
-          return send({ type: 'swapped', call: m.call });
-        case 'close':
-          return close();
-      }
-    };
-    process.on('message', (m: ToReplica) => {
-      queue = queue.then(async () => {
-        if (closing) return;
-        try {
-          await handle(m);
-        } catch (e) {
-          send({ type: 'error', ...('call' in m ? { call: m.call } : {}), error: toRunError(e) });
-          if (m.type === 'open') await close();
-        }
-      });
-    });
-    process.on('disconnect', () => {
-      queue = queue.then(close);
-    });
+    const replica = new ReplicaServer(ended);
+    process.on('message', (m: ToReplica) => replica.enqueue(m));
+    process.on('disconnect', () => replica.closeAfterQueue());
     // Ctrl-C reaches the whole process group; the daemon decides when its replicas end.
     process.on('SIGINT', () => undefined);
   });
+}
+
+/** What an opened replica answers with. */
+interface Opened {
+  readonly graph: GraphSession;
+  readonly sampler: ReturnType<typeof makeSampler>;
+  readonly top: number;
+  readonly topPlaces: number;
+}
+
+class ReplicaServer {
+  readonly #ended: () => void;
+  #opened: Opened | undefined;
+  #version = 0;
+  #closing = false;
+  #queue: Promise<void> = Promise.resolve();
+
+  constructor(ended: () => void) {
+    this.#ended = ended;
+  }
+
+  enqueue(m: ToReplica): void {
+    this.#queue = this.#queue.then(async () => {
+      if (this.#closing) return;
+      try {
+        await this.#handle(m);
+      } catch (e) {
+        send({ type: 'error', ...('call' in m ? { call: m.call } : {}), error: toRunError(e) });
+        if (m.type === 'open') await this.#close();
+      }
+    });
+  }
+
+  closeAfterQueue(): void {
+    this.#queue = this.#queue.then(() => this.#close());
+  }
+
+  async #handle(m: ToReplica): Promise<void> {
+    switch (m.type) {
+      case 'open': {
+        const sampler = makeSampler(m.spec);
+        const graph = await openGraph(m.spec, m.graph, m.weights);
+        this.#opened = { graph, sampler, top: m.top, topPlaces: m.topPlaces };
+        this.#version = m.weights.version;
+        return send({ type: 'ready' });
+      }
+      case 'decide': {
+        const { graph, sampler, top, topPlaces } = this.#open();
+        const t0 = performance.now();
+        const sampled = sampler(await graph.run(m.request.state), { ...m.request, top, topPlaces });
+        const answer = { ...sampled, version: this.#version, computeMs: performance.now() - t0 };
+        return send({ type: 'answer', call: m.call, answer });
+      }
+      case 'swap':
+        await this.#open().graph.load(m.weights);
+        this.#version = m.weights.version;
+        return send({ type: 'swapped', call: m.call });
+      case 'close':
+        return this.#close();
+    }
+  }
+
+  #open(): Opened {
+    if (!this.#opened)
+      throw new StudioError('internal', 'A replica was asked before it was opened.', 'Please report this.');
+    return this.#opened;
+  }
+
+  async #close(): Promise<void> {
+    if (this.#closing) return;
+    this.#closing = true;
+    await this.#opened?.graph.release();
+    if (process.connected) process.disconnect();
+    this.#ended();
+  }
+}
+
+function send(m: FromReplica): void {
+  if (process.connected) process.send!(m);
 }

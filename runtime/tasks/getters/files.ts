@@ -8,7 +8,7 @@ import type { Getter, GetterConfig } from './types.js';
 /** Python's FileNotFoundError in a result getter: the task is judged 0. */
 export class MissingFile extends Error {}
 
-/** More than a verifier looks at, made by whoever worked on the desktop: the task is judged 0. */
+/** More files than a verifier reads, which only the policy can have made: the task is judged 0. */
 export class TooLarge extends Error {}
 
 /** What reading a file may answer that means "there is no such file to judge". */

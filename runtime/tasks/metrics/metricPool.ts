@@ -129,7 +129,7 @@ export class MetricPool implements MetricRunner {
     });
   }
 
-  /** Ends a worker; whoever it worked for is told why, and what waits goes on with others. */
+  /** Ends a worker: its caller is told why, and waiting calls go to other workers. */
   #end(t: Thread, why?: Error, how = 'it was ended'): void {
     if (t.ended) return;
     t.ended = true;

@@ -10,6 +10,9 @@ import {
   type ProcessRole,
   type StepSample,
   type TrainBatch,
+  ignoreFailure,
+  orUndefined,
+  settled,
 } from '../../domain/index.js';
 import type {
   CheckpointRef,
@@ -140,7 +143,7 @@ class NativeTrainer implements TrainerEngine {
   }
   interrupt(): void {
     this.#interrupted = true;
-    void this.#send({ kind: 'interrupt' }).catch(() => undefined);
+    ignoreFailure(this.#send({ kind: 'interrupt' }), 'a trainer that is gone trains no longer');
   }
   checkpoint(): Promise<CheckpointRef> {
     return this.#serial(() => this.#command({ kind: 'checkpoint' })) as Promise<CheckpointRef>;
@@ -155,8 +158,8 @@ class NativeTrainer implements TrainerEngine {
   close(): Promise<void> {
     this.#closing ??= (async () => {
       // What was asked before is still answered; a call in progress ends first.
-      await this.#queue.catch(() => undefined);
-      if (!this.#lost) await this.#command({ kind: 'close' }).catch(() => undefined);
+      await settled(this.#queue);
+      if (!this.#lost) await orUndefined(this.#command({ kind: 'close' }), 'it is killed when it does not end in time');
       const timer = setTimeout(() => this.child.kill('SIGKILL'), CLOSE_MS);
       await this.#exited;
       clearTimeout(timer);
@@ -191,7 +194,7 @@ class NativeTrainer implements TrainerEngine {
   /** One call at a time: a batch and its command must not mix with another's. */
   #serial<T>(f: () => Promise<T>): Promise<T> {
     const run = this.#queue.then(f);
-    this.#queue = run.catch(() => undefined);
+    this.#queue = orUndefined(run, 'its caller hears of it; the next call has its turn all the same');
     return run;
   }
   #command(command: Command): Promise<Reply> {

@@ -9,6 +9,7 @@ import {
   type TrainBatch,
 } from '../../domain/index.js';
 import type { ReadingScreen } from '../types.js';
+import type { LearnerProgress } from './learner.js';
 import { Learner } from './learner.js';
 import type { Command, FromTrainer, Reply, ToTrainer, WireBatch, WireSample } from './messages.js';
 import { exportTheta, loadCheckpoint, saveCheckpoint } from './persistence.js';
@@ -22,28 +23,130 @@ const PROGRESS_MS = 250;
  * the parent is gone, always releasing the sessions first: exiting with a live session aborts the process.
  */
 export async function runTrainerProcess(): Promise<void> {
-  const send = (m: FromTrainer): void => {
-    if (process.connected)
-      process.send?.(m, undefined, undefined, () => {
-        /* the parent left: 'disconnect' follows */
-      });
-  };
-  let learner: Learner | undefined,
-    dir = '.',
-    exportDir = '.';
-  let states = new Map<string, EncodedState>(),
-    samples: WireSample[] = [],
-    screens: ReadingScreen[] = [],
-    last = 0;
+  const trainer = new TrainerServer();
+  await new Promise<void>((resolve) => {
+    process.on('message', (m: ToTrainer) => trainer.receive(m));
+    process.on('disconnect', () => void trainer.end().then(resolve));
+    // Ctrl-C reaches the whole process group: the parent decides when we stop.
+    process.on('SIGINT', () => {
+      /* see above */
+    });
+  });
+  process.removeAllListeners('SIGINT');
+}
 
-  const need = (): Learner => {
-    if (!learner)
+class TrainerServer {
+  #learner: Learner | undefined;
+  #dir = '.';
+  #exportDir = '.';
+  readonly #inbox = new Inbox();
+  #lastProgress = 0;
+  #work = Promise.resolve();
+  #closed = false;
+
+  receive(m: ToTrainer): void {
+    switch (m.kind) {
+      case 'command':
+        this.#work = this.#work.then(() => this.#answer(m.id, m.command));
+        return;
+      case 'interrupt':
+        this.#learner?.interrupt();
+        return;
+      default:
+        this.#inbox.take(m);
+    }
+  }
+
+  /** The parent is gone: resolves when the work that came before is done and the sessions are released. */
+  async end(): Promise<void> {
+    if (this.#closed) return;
+    await this.#work;
+    await this.#learner?.release();
+  }
+
+  async #answer(n: number, command: Command): Promise<void> {
+    try {
+      send({ kind: 'done', id: n, value: await this.#perform(command) });
+    } catch (e) {
+      this.#inbox.clear();
+      send({ kind: 'failed', id: n, error: toRunError(e) });
+    }
+    if (command.kind === 'close') {
+      this.#closed = true;
+      process.disconnect?.();
+    }
+  }
+
+  async #perform(c: Command): Promise<Reply> {
+    const progress = (p: LearnerProgress): void => this.#progress(p);
+    switch (c.kind) {
+      case 'start':
+        this.#learner = await Learner.create(c.spec, c.options, c.seed);
+        this.#dir = c.dir;
+        this.#exportDir = c.options.exportDir ?? join(c.dir, 'weights');
+        return { parameters: this.#learner.model.layout.total };
+      case 'update':
+        return this.#started().update(this.#inbox.batch(c.batch), progress);
+      case 'imitate':
+        return this.#started().imitate(this.#inbox.batch(c.batch), c.options, progress);
+      case 'read':
+        return this.#started().read(this.#inbox.screens(), c.options, progress);
+      case 'checkpoint':
+        return saveCheckpoint(this.#dir, this.#started().model, this.#started().state());
+      case 'restore': {
+        const l = this.#started();
+        const s = await loadCheckpoint(c.dir, l.model);
+        l.load(s);
+        return { version: s.version, dir: c.dir };
+      }
+      case 'export': {
+        const s = this.#started().state();
+        return exportTheta(this.#exportDir, s.version, s.theta);
+      }
+      case 'close':
+        await this.#learner?.release();
+        this.#learner = undefined;
+        return null;
+    }
+  }
+
+  #started(): Learner {
+    if (!this.#learner)
       throw new StudioError('internal', 'The trainer was used before it was started.', 'Report this with the log.');
-    return learner;
-  };
-  const takeBatch = (batch: WireBatch): TrainBatch => {
-    const from = samples.map((s): StepSample => {
-      const state = states.get(s.stateKey);
+    return this.#learner;
+  }
+
+  #progress(p: LearnerProgress): void {
+    const now = performance.now();
+    if (now - this.#lastProgress < PROGRESS_MS && p.step !== p.steps) return;
+    this.#lastProgress = now;
+    send({ kind: 'progress', progress: p });
+  }
+}
+
+/** What the parent sends ahead of a command, in parts small enough for the channel. */
+class Inbox {
+  #states = new Map<string, EncodedState>();
+  #samples: WireSample[] = [];
+  #screens: ReadingScreen[] = [];
+
+  take(m: Exclude<ToTrainer, { kind: 'command' | 'interrupt' }>): void {
+    switch (m.kind) {
+      case 'states':
+        for (const s of m.states) this.#states.set(s.key, s.state);
+        return;
+      case 'screens':
+        this.#screens.push(...m.screens);
+        return;
+      case 'samples':
+        this.#samples.push(...m.samples);
+    }
+  }
+
+  /** The batch with the samples that came; they are taken out. */
+  batch(batch: WireBatch): TrainBatch {
+    const samples = this.#samples.map((s): StepSample => {
+      const state = this.#states.get(s.stateKey);
       if (!state)
         throw new StudioError(
           'trainer.invalid',
@@ -52,84 +155,27 @@ export async function runTrainerProcess(): Promise<void> {
         );
       return { ...s, state, rollout: id<RolloutId>(''), step: 0 };
     });
-    states = new Map();
-    samples = [];
-    return { ...batch, samples: from };
-  };
-  const progress = (p: Parameters<NonNullable<Parameters<Learner['update']>[1]>>[0]): void => {
-    const now = performance.now();
-    if (now - last < PROGRESS_MS && p.step !== p.steps) return;
-    last = now;
-    send({ kind: 'progress', progress: p });
-  };
-  const perform = async (c: Command): Promise<Reply> => {
-    switch (c.kind) {
-      case 'start':
-        learner = await Learner.create(c.spec, c.options, c.seed);
-        dir = c.dir;
-        exportDir = c.options.exportDir ?? join(c.dir, 'weights');
-        return { parameters: learner.model.layout.total };
-      case 'update':
-        return need().update(takeBatch(c.batch), progress);
-      case 'imitate':
-        return need().imitate(takeBatch(c.batch), c.options, progress);
-      case 'read': {
-        const lessons = screens;
-        screens = [];
-        return need().read(lessons, c.options, progress);
-      }
-      case 'checkpoint':
-        return saveCheckpoint(dir, need().model, need().state());
-      case 'restore': {
-        const l = need();
-        const s = await loadCheckpoint(c.dir, l.model);
-        l.load(s);
-        return { version: s.version, dir: c.dir };
-      }
-      case 'export': {
-        const s = need().state();
-        return exportTheta(exportDir, s.version, s.theta);
-      }
-      case 'close':
-        await learner?.release();
-        learner = undefined;
-        return null;
-    }
-  };
+    this.#states = new Map();
+    this.#samples = [];
+    return { ...batch, samples };
+  }
 
-  let work = Promise.resolve(),
-    ended = false;
-  await new Promise<void>((resolve) => {
-    process.on('message', (m: ToTrainer) => {
-      if (m.kind === 'command') {
-        const { id: n, command } = m;
-        work = work.then(async () => {
-          try {
-            send({ kind: 'done', id: n, value: await perform(command) });
-          } catch (e) {
-            states = new Map();
-            samples = [];
-            screens = [];
-            send({ kind: 'failed', id: n, error: toRunError(e) });
-          }
-          if (command.kind === 'close') {
-            ended = true;
-            process.disconnect?.();
-          }
-        });
-      } else if (m.kind === 'states') for (const s of m.states) states.set(s.key, s.state);
-      else if (m.kind === 'interrupt') learner?.interrupt();
-      else if (m.kind === 'screens') screens.push(...m.screens);
-      else samples.push(...m.samples);
+  screens(): ReadingScreen[] {
+    const screens = this.#screens;
+    this.#screens = [];
+    return screens;
+  }
+
+  clear(): void {
+    this.#states = new Map();
+    this.#samples = [];
+    this.#screens = [];
+  }
+}
+
+function send(m: FromTrainer): void {
+  if (process.connected)
+    process.send?.(m, undefined, undefined, () => {
+      /* the parent left: 'disconnect' follows */
     });
-    process.on('disconnect', () => {
-      if (ended) resolve();
-      else void work.then(() => learner?.release()).then(() => resolve());
-    });
-    // Ctrl-C reaches the whole process group: the parent decides when we stop.
-    process.on('SIGINT', () => {
-      /* see above */
-    });
-  });
-  process.removeAllListeners('SIGINT');
 }

@@ -80,7 +80,7 @@ async function kinds(): Promise<Kind[]> {
   const out: Kind[] = [];
   const docker = createDockerProvider({ spares: 0 }),
     local = createLocalProvider();
-  const d = await docker.probe();
+  const d = await docker.status();
   if (d.ok) {
     await ensureImage(connectEngine(), (p) => {
       if (p.phase === 'base' || p.phase === 'packages') process.stdout.write('.');
@@ -97,7 +97,7 @@ async function kinds(): Promise<Kind[]> {
   } catch (e) {
     rows.push({ what: 'skipped: local root file system', provider: (e as Error).message });
   }
-  const l = await local.probe();
+  const l = await local.status();
   if (l.ok) out.push({ name: 'local', provider: local });
   else rows.push({ what: 'skipped: local', provider: l.detail });
   return out;

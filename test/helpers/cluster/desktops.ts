@@ -11,7 +11,7 @@ export async function whyNoLocalDesktops(): Promise<string | undefined> {
   if (process.platform !== 'linux') return 'local desktops need Linux';
   if (!existsSync('/usr/bin/bwrap')) return 'bubblewrap is not installed';
   if (!process.env['DART_STUDIO_ROOTFS']) await ensureRootfs();
-  const s = await createLocalProvider().probe();
+  const s = await createLocalProvider().status();
   return s.ok ? undefined : s.detail;
 }
 

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { closingDescriptors } from '../../../runtime/cluster/providers/local.js';
+import { closingDescriptors } from '../../../runtime/cluster/providers/sandboxCommand.js';
 import { countsByNamespace } from '../../../runtime/cluster/providers/processLimit.js';
 import type { Desktop } from '../../../runtime/cluster/types.js';
 import { localProvider, SMALL, whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';

@@ -32,7 +32,7 @@ type Row = {
 };
 
 const provider = createLocalProvider(),
-  status = await provider.probe();
+  status = await provider.status();
 if (!status.ok)
   console.log(`skipped: the desk suite on real desktops (${status.detail} ${status.problem?.remedy ?? ''})`);
 

@@ -46,13 +46,13 @@ describe.skipIf(!engine)('Docker provider', () => {
   });
 
   it('says what answers and how much room there is', async () => {
-    expect(await provider().probe()).toMatchObject({
+    expect(await provider().status()).toMatchObject({
       provider: 'docker',
       ok: true,
       detail: expect.stringContaining(engine!) as string,
       capacity: expect.any(Number) as number,
     });
-    const none = await provider({ hosts: [{ host: 'unix:///nonexistent/docker.sock', capacity: 3 }] }).probe();
+    const none = await provider({ hosts: [{ host: 'unix:///nonexistent/docker.sock', capacity: 3 }] }).status();
     expect(none).toMatchObject({
       ok: false,
       problem: { kind: 'desktop.unavailable', remedy: expect.stringContaining('systemctl start docker') as string },
@@ -180,7 +180,7 @@ describe.skipIf(!engine)('Docker provider', () => {
 
   it('places desktops on the engine with most room, and says when all is full', async () => {
     const p = provider({ hosts: [{ capacity: 1 }, { host: 'unix:///var/run/docker.sock', capacity: 2 }], run: 'two' });
-    expect((await p.probe()).capacity).toBe(3);
+    expect((await p.status()).capacity).toBe(3);
     const three = [await p.create(spec), await p.create(spec), await p.create(spec)];
     await expect(p.create(spec)).rejects.toMatchObject({
       kind: 'desktop.unavailable',
@@ -192,7 +192,7 @@ describe.skipIf(!engine)('Docker provider', () => {
 
   it('goes on with the engines that answer', async () => {
     const p = provider({ hosts: [{ host: 'unix:///nonexistent/docker.sock', capacity: 9 }, { capacity: 1 }] });
-    expect(await p.probe()).toMatchObject({ ok: true, capacity: 1, problem: { kind: 'desktop.unavailable' } });
+    expect(await p.status()).toMatchObject({ ok: true, capacity: 1, problem: { kind: 'desktop.unavailable' } });
     await expect(p.create(spec)).resolves.toMatchObject({ provider: 'docker' });
   });
 

@@ -5,7 +5,7 @@ import { embeddedPolicy } from '../../../runtime/policy/embedded/embeddedPolicy.
 import { startReplica } from '../../../runtime/policy/embedded/replica.js';
 import type { Replica } from '../../../runtime/policy/types.js';
 import { systemClock } from '../../../runtime/rollout/clock.js';
-import type { ModelPoolEvent } from '../../../runtime/rollout/modelPool.js';
+import type { ModelPoolEvent } from '../../../runtime/rollout/types.js';
 import { ModelPool } from '../../../runtime/rollout/modelPool.js';
 import { frameOf } from '../../helpers/policy/frames.js';
 import type { ReplicaKit } from '../../helpers/policy/replicas.js';

@@ -11,7 +11,7 @@ import { embeddedPolicy } from '../../../runtime/policy/embedded/embeddedPolicy.
 import { startReplica } from '../../../runtime/policy/embedded/replica.js';
 import { systemClock } from '../../../runtime/rollout/clock.js';
 import { ModelPool } from '../../../runtime/rollout/modelPool.js';
-import type { SchedulerEvent } from '../../../runtime/rollout/scheduler.js';
+import type { SchedulerEvent } from '../../../runtime/rollout/types.js';
 import { Scheduler, trainingSampling } from '../../../runtime/rollout/scheduler.js';
 import { createTaskEngine, metricWorkers } from '../../../runtime/tasks/index.js';
 import { deskSuite } from '../../../runtime/tasks/suites/desk/index.js';

@@ -13,7 +13,7 @@ import { never, taskOf } from '../../helpers/tasks/fakeDesktop.js';
 
 const provider = createLocalProvider(),
   metrics = metricWorkers({ file: resolve('dist/runtime.js') });
-const status = await provider.probe();
+const status = await provider.status();
 if (!status.ok) console.log(`skipped: tasks on a real desktop (${status.detail} ${status.problem?.remedy ?? ''})`);
 
 /** Hand-made tasks in OSWorld's format, on a real desktop. */

@@ -56,7 +56,7 @@ class PaperProvider implements DesktopProvider {
   failResets = 0;
   frameOf: (n: number) => number = () => 1;
   private n = 0;
-  probe(): never {
+  status(): never {
     throw new Error('paper');
   }
   create(): Promise<Desktop> {

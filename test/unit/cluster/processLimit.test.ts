@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { countsByNamespace, processLimit } from '../../../runtime/cluster/providers/processLimit.js';
-import { sandboxCommand } from '../../../runtime/cluster/providers/local.js';
+import { sandboxCommand } from '../../../runtime/cluster/providers/sandboxCommand.js';
 
 const SPEC = { screen: { width: 640, height: 400 }, memoryMb: 512, pids: 256 };
 const facts = (kernel: string, o: { root?: boolean; scopes?: boolean } = {}) => ({

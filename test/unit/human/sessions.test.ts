@@ -8,7 +8,7 @@ import { RecordSession, type RecordDeps } from '../../../runtime/human/record.js
 import { ABANDON_MS, type SessionHost } from '../../../runtime/human/controlSession.js';
 import { TakeOverSession } from '../../../runtime/human/takeOver.js';
 import { Steering, type HumanStep } from '../../../runtime/rollout/steering.js';
-import type { SchedulerEvent } from '../../../runtime/rollout/scheduler.js';
+import type { SchedulerEvent } from '../../../runtime/rollout/types.js';
 import { fakeTasks, order, task } from '../../helpers/rollout/fakes.js';
 import { VirtualClock, flush } from '../../helpers/rollout/virtualClock.js';
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { StudioError, type Action, type FrameRef, type Step } from '../../../runtime/domain/index.js';
-import { runEpisode, type EpisodeResult } from '../../../runtime/rollout/episode.js';
+import type { EpisodeResult } from '../../../runtime/rollout/types.js';
+import { runEpisode } from '../../../runtime/rollout/episode.js';
 import { Steering, type HumanStep, type Person } from '../../../runtime/rollout/steering.js';
 import { FakeDesktop, fakeFrames, fakeTasks, order, scriptedPolicy, task } from '../../helpers/rollout/fakes.js';
 import { VirtualClock } from '../../helpers/rollout/virtualClock.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ReplicaId } from '../../../runtime/domain/index.js';
 import { StudioError, id } from '../../../runtime/domain/index.js';
-import type { ModelPoolEvent, ModelPoolOptions } from '../../../runtime/rollout/modelPool.js';
+import type { ModelPoolEvent, ModelPoolOptions } from '../../../runtime/rollout/types.js';
 import { ModelPool } from '../../../runtime/rollout/modelPool.js';
 import { FakeReplica, request, weightsRef } from '../../helpers/rollout/fakes.js';
 import { VirtualClock, flush } from '../../helpers/rollout/virtualClock.js';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Action } from '../../../runtime/domain/index.js';
 import { StudioError } from '../../../runtime/domain/index.js';
 import { nextMove } from '../../../runtime/rollout/admission.js';
-import type { SchedulerEvent } from '../../../runtime/rollout/scheduler.js';
+import type { SchedulerEvent } from '../../../runtime/rollout/types.js';
 import { Scheduler, trainingSampling } from '../../../runtime/rollout/scheduler.js';
 import { FakePool, fakeFrames, fakeTasks, order, scriptedPolicy, task } from '../../helpers/rollout/fakes.js';
 import { VirtualClock, flush } from '../../helpers/rollout/virtualClock.js';

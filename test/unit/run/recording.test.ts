@@ -24,7 +24,7 @@ import {
 } from '../../../runtime/domain/index.js';
 import { embeddedPolicy } from '../../../runtime/policy/embedded/embeddedPolicy.js';
 import { makeSampler } from '../../../runtime/policy/embedded/sampling.js';
-import type { StepAbout } from '../../../runtime/rollout/episode.js';
+import type { StepAbout } from '../../../runtime/rollout/types.js';
 import { runEpisode } from '../../../runtime/rollout/episode.js';
 import { DesktopRegistry } from '../../../runtime/rollout/desktopRegistry.js';
 import { stepExtra } from '../../../runtime/run/stepExtra.js';

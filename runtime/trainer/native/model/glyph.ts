@@ -60,78 +60,106 @@ export const inputShapes = (s: EmbeddedPolicySpec, b: number): Record<keyof Poli
   history: [b, s.history.length * 4 + 1],
 });
 
+/** Gain of weights in front of a ReLU (He initialisation). */
+const HE = Math.SQRT2;
+
+/** Every parameter in the order in which it lies in `theta`: checkpoints depend on it. */
 export function glyphParams(s: EmbeddedPolicySpec, z: GlyphSize): ParamDef[] {
-  const defs: ParamDef[] = [];
-  const p = (name: string, shape: readonly number[], std: number): void => {
-    defs.push({ name, shape, init: { std } });
-  };
-  const c = (name: string, shape: readonly number[], fill: number): void => {
-    defs.push({ name, shape, init: { fill } });
-  };
-  const lin = (name: string, from: number, to: number, gain = 1): void => {
-    p(`${name}.w`, [from, to], gain / Math.sqrt(from));
-    c(`${name}.b`, [to], 0);
-  };
-  const norm = (name: string, n: number): void => {
-    c(`${name}.gain`, [n], 1);
-    c(`${name}.offset`, [n], 0);
-  };
+  const d = new ParamList();
+  screenParams(d, s, z);
+  tokenParams(d, s, z);
+  headParams(d, s, z);
+  return d.defs;
+}
+
+class ParamList {
+  readonly defs: ParamDef[] = [];
+
+  random(name: string, shape: readonly number[], std: number): void {
+    this.defs.push({ name, shape, init: { std } });
+  }
+
+  constant(name: string, shape: readonly number[], fill: number): void {
+    this.defs.push({ name, shape, init: { fill } });
+  }
+
+  linear(name: string, from: number, to: number, gain = 1): void {
+    this.random(`${name}.w`, [from, to], gain / Math.sqrt(from));
+    this.constant(`${name}.b`, [to], 0);
+  }
+
+  norm(name: string, n: number): void {
+    this.constant(`${name}.gain`, [n], 1);
+    this.constant(`${name}.offset`, [n], 0);
+  }
+}
+
+/** Pixels to one vector per cell. */
+function screenParams(d: ParamList, s: EmbeddedPolicySpec, z: GlyphSize): void {
+  const { cols, rows } = gridOf(s);
+  d.random('stem.w', [STEM_KERNEL ** 2, z.stem], HE / STEM_KERNEL);
+  d.constant('stem.b', [z.stem], 0);
+  d.random('conv.w', [9, z.stem * z.cell], HE / Math.sqrt(9 * z.stem));
+  d.constant('conv.b', [z.cell], 0);
+  d.random('pos.row', [rows, 1, z.cell], 0.1);
+  d.random('pos.col', [1, cols, z.cell], 0.1);
+  z.dilations.forEach((_, i) => {
+    d.norm(`block${i}.norm`, z.cell);
+    d.random(`block${i}.conv.w`, [9, z.cell, z.hidden], HE / Math.sqrt(9 * z.cell));
+    d.constant(`block${i}.conv.b`, [z.hidden], 0);
+    d.linear(`block${i}.out`, z.hidden, z.cell, 0.7);
+  });
+  d.norm('cells.norm', z.cell);
+}
+
+/** Instruction and history, and the layers over them. */
+function tokenParams(d: ParamList, s: EmbeddedPolicySpec, z: GlyphSize): void {
   const { cols, rows } = gridOf(s),
     n = headSizes(s),
-    d = z.width,
-    he = Math.SQRT2;
-
-  p('stem.w', [STEM_KERNEL ** 2, z.stem], he / STEM_KERNEL);
-  c('stem.b', [z.stem], 0);
-  p('conv.w', [9, z.stem * z.cell], he / Math.sqrt(9 * z.stem));
-  c('conv.b', [z.cell], 0);
-  p('pos.row', [rows, 1, z.cell], 0.1);
-  p('pos.col', [1, cols, z.cell], 0.1);
-  z.dilations.forEach((_, i) => {
-    norm(`block${i}.norm`, z.cell);
-    p(`block${i}.conv.w`, [9, z.cell, z.hidden], he / Math.sqrt(9 * z.cell));
-    c(`block${i}.conv.b`, [z.hidden], 0);
-    lin(`block${i}.out`, z.hidden, z.cell, 0.7);
-  });
-  norm('cells.norm', z.cell);
-
-  p('token.bucket', [s.instruction.buckets, d], 0.5);
-  p('token.class', [s.instruction.classes, d], 0.5);
-  p('pos.token', [s.instruction.maxTokens, d], 0.2);
-  p('past.type', [s.types.length + 1, d], 0.5);
-  p('past.row', [rows + 1, d], 0.2);
-  p('past.col', [cols + 1, d], 0.2);
-  p('past.argument', [Math.max(n.text, n.key) + 1, d], 0.5);
-  p('pos.past', [s.history.length, d], 0.2);
-  p('step', [s.history.maxSteps + 1, d], 0.5);
-  p('pos.summary', [1, d], 0.2);
+    { width } = z;
+  d.random('token.bucket', [s.instruction.buckets, width], 0.5);
+  d.random('token.class', [s.instruction.classes, width], 0.5);
+  d.random('pos.token', [s.instruction.maxTokens, width], 0.2);
+  d.random('past.type', [s.types.length + 1, width], 0.5);
+  d.random('past.row', [rows + 1, width], 0.2);
+  d.random('past.col', [cols + 1, width], 0.2);
+  d.random('past.argument', [Math.max(n.text, n.key) + 1, width], 0.5);
+  d.random('pos.past', [s.history.length, width], 0.2);
+  d.random('step', [s.history.maxSteps + 1, width], 0.5);
+  d.random('pos.summary', [1, width], 0.2);
   for (let i = 0; i < z.layers; i++) {
-    norm(`layer${i}.norm1`, d);
-    lin(`layer${i}.qkv`, d, 3 * d);
-    lin(`layer${i}.out`, d, d, 0.7);
-    norm(`layer${i}.norm2`, d);
-    lin(`layer${i}.up`, d, 2 * d, he);
-    lin(`layer${i}.down`, 2 * d, d, 0.7);
+    d.norm(`layer${i}.norm1`, width);
+    d.linear(`layer${i}.qkv`, width, 3 * width);
+    d.linear(`layer${i}.out`, width, width, 0.7);
+    d.norm(`layer${i}.norm2`, width);
+    d.linear(`layer${i}.up`, width, 2 * width, HE);
+    d.linear(`layer${i}.down`, 2 * width, width, 0.7);
   }
-  norm('tokens.norm', d);
+  d.norm('tokens.norm', width);
+}
+
+/** The looks at the screen, and the heads. */
+function headParams(d: ParamList, s: EmbeddedPolicySpec, z: GlyphSize): void {
+  const { cols, rows } = gridOf(s),
+    n = headSizes(s),
+    { width } = z;
   for (let i = 0; i < z.looks; i++) {
-    lin(`look${i}.query`, d, z.lookHeads * z.cell);
-    lin(`look${i}.up`, d + z.lookHeads * z.cell, 2 * d, he);
-    lin(`look${i}.down`, 2 * d, d, 0.7);
-    norm(`look${i}.norm`, d);
+    d.linear(`look${i}.query`, width, z.lookHeads * z.cell);
+    d.linear(`look${i}.up`, width + z.lookHeads * z.cell, 2 * width, HE);
+    d.linear(`look${i}.down`, 2 * width, width, 0.7);
+    d.norm(`look${i}.norm`, width);
   }
   for (const head of ['cell', 'cell2']) {
-    lin(head, d, z.cell, 0.3);
-    lin(`${head}.row`, d, rows, 0.1);
-    lin(`${head}.col`, d, cols, 0.1);
+    d.linear(head, width, z.cell, 0.3);
+    d.linear(`${head}.row`, width, rows, 0.1);
+    d.linear(`${head}.col`, width, cols, 0.1);
   }
-  lin('seek', d, 2 * d, 0.3);
-  lin('find', d, z.cell, 0.5);
-  lin('pointer', d, d, 0.3);
-  lin('phrase', d, Math.max(1, s.phrases.length), 0.1);
-  lin('type', d, n.type, 0.1);
-  lin('key', d, n.key, 0.1);
-  return defs;
+  d.linear('seek', width, 2 * width, 0.3);
+  d.linear('find', width, z.cell, 0.5);
+  d.linear('pointer', width, width, 0.3);
+  d.linear('phrase', width, Math.max(1, s.phrases.length), 0.1);
+  d.linear('type', width, n.type, 0.1);
+  d.linear('key', width, n.key, 0.1);
 }
 
 type Params = (name: string) => Tensor;

@@ -1,0 +1,356 @@
+/** Keeps the tables of indexSchema.ts true to the journal, one record after another. */
+import type { Database, SqlValue, Statement } from 'sql.js';
+import type { Provenance } from '../../domain/index.js';
+import { stepEntropy } from '../curation/highEntropy.js';
+import { isError } from '../events.js';
+import type { EventOf, JournalEvent, StoredEvent } from '../events.js';
+import type { JournalPosition } from './journalReader.js';
+
+/** Writes events into the tables. Idempotent: applying an event again leaves the same rows. */
+export class IndexWriter {
+  readonly #rows: Rows;
+
+  constructor(db: Database) {
+    this.#rows = new Rows(db);
+  }
+
+  /** Statements belong to one database and go with it. */
+  free(): void {
+    this.#rows.free();
+  }
+
+  setMeta(key: string, value: SqlValue): void {
+    this.#rows.run('INSERT OR REPLACE INTO meta VALUES(?, ?)', [key, value]);
+  }
+
+  apply(e: StoredEvent, position: JournalPosition): void {
+    if (e.type !== 'rollout.step' && e.type !== 'activity' && e.type !== 'spans')
+      this.#rows.run('INSERT OR REPLACE INTO events VALUES(?, ?, ?, ?, ?)', [
+        e.seq,
+        e.at,
+        e.type,
+        subject(e),
+        position,
+      ]);
+    // The table gives each handler the events of its own type; the compiler cannot follow that through one lookup.
+    const handle = handlers[e.type] as ((rows: Rows, e: StoredEvent, position: JournalPosition) => void) | undefined;
+    handle?.(this.#rows, e, position);
+  }
+}
+
+type Values = readonly (SqlValue | undefined)[];
+
+/** Prepared statements of one database. */
+class Rows {
+  readonly #db: Database;
+  readonly #statements = new Map<string, Statement>();
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  free(): void {
+    for (const s of this.#statements.values()) s.free();
+    this.#statements.clear();
+  }
+
+  run(sql: string, values: Values): void {
+    let s = this.#statements.get(sql);
+    if (!s) this.#statements.set(sql, (s = this.#db.prepare(sql)));
+    s.run(values.map((v) => v ?? null));
+  }
+
+  /** How many rows the last statement changed. */
+  get modified(): number {
+    return this.#db.getRowsModified();
+  }
+}
+
+type Stored<T extends JournalEvent['type']> = EventOf<T> & StoredEvent;
+/** What a record changes besides its row in `events`; a type without an entry changes nothing. */
+type Handlers = {
+  readonly [T in JournalEvent['type']]?: (rows: Rows, e: Stored<T>, position: JournalPosition) => void;
+};
+
+const handlers: Handlers = {
+  'run.opened'(rows, e) {
+    rows.run('INSERT INTO runs VALUES(?, ?, ?)', [e.run, e.at, e.resumed ? 1 : 0]);
+    // Probes of an earlier process are not handed out again under their id.
+    rows.run(
+      "UPDATE rollouts SET state = 'retired', reason = 'lost' WHERE state = 'running' AND provenance <> 'rollout'",
+      [],
+    );
+  },
+  'group.opened'(rows, e, position) {
+    rows.run(
+      "INSERT OR REPLACE INTO groups(id, family, task, size, cap, state, opened_at, position) VALUES(?, ?, ?, ?, ?, 'open', ?, ?)",
+      [e.group, e.family, e.task, e.size, e.cap, e.at, position],
+    );
+  },
+  'rollout.queued'(rows, e) {
+    const o = e.order;
+    rows.run(
+      "INSERT OR IGNORE INTO rollouts(id, family, task, grp, seed, cap, provenance, state, queued_at, born) VALUES(?, ?, ?, ?, ?, ?, 'rollout', 'queued', ?, ?)",
+      [o.rollout, o.family, o.task, o.group, o.seed, o.cap, e.at, e.seq],
+    );
+  },
+  'rollout.started'(rows, e) {
+    rows.run("UPDATE rollouts SET state = 'running', started_at = ?, desktop = ?, instruction = ? WHERE id = ?", [
+      e.at,
+      e.desktop,
+      e.instruction,
+      e.rollout,
+    ]);
+  },
+  'trajectory.started'(rows, e) {
+    rows.run(
+      "INSERT OR IGNORE INTO rollouts(id, family, task, cap, provenance, state, started_at, desktop, instruction, born) VALUES(?, ?, ?, ?, ?, 'running', ?, ?, ?, ?)",
+      [e.rollout, e.family, e.task, e.cap, e.provenance, e.at, e.desktop, e.instruction, e.seq],
+    );
+    // A probe that is repeated after a restart begins anew.
+    rows.run(
+      "UPDATE rollouts SET state = 'running', reason = NULL, outcome = NULL, reward = NULL, error_kind = NULL, head_position = NULL, ended_at = NULL, steps = 0, started_at = ?, desktop = ? WHERE id = ?",
+      [e.at, e.desktop, e.rollout],
+    );
+    rows.run('DELETE FROM steps WHERE rollout = ?', [e.rollout]);
+    rows.run('DELETE FROM gave_up WHERE rollout = ?', [e.rollout]);
+  },
+  'rollout.step'(rows, e, position) {
+    addStep(rows, e, position);
+  },
+  'trajectory.recorded'(rows, e, position) {
+    endRollout(rows, e, position);
+  },
+  'rollout.retired'(rows, e) {
+    retire(rows, e.rollout, e.reason, e.at);
+  },
+  'group.formed'(rows, e, position) {
+    for (const m of e.members)
+      if (m.injected) rows.run('INSERT OR IGNORE INTO injections VALUES(?, ?, ?)', [e.group, m.rollout, e.seq]);
+    for (const m of e.members)
+      if (!m.injected)
+        rows.run("UPDATE rollouts SET state = 'grouped', kept = ? WHERE id = ?", [
+          m.keep.filter(Boolean).length,
+          m.rollout,
+        ]);
+    for (const r of e.retired) retire(rows, r.rollout, r.reason, e.at);
+    const rewards = e.members.map((m) => m.reward);
+    rows.run(
+      "UPDATE groups SET state = 'ready', members = ?, successes = ?, reward_mean = ?, injected = ?, threshold = ?, closed_at = ?, position = ? WHERE id = ?",
+      [
+        e.members.length,
+        rewards.filter((r) => r >= 1).length,
+        mean(rewards),
+        e.members.filter((m) => m.injected).length,
+        e.threshold,
+        e.at,
+        position,
+        e.group,
+      ],
+    );
+  },
+  'group.dropped'(rows, e, position) {
+    for (const r of e.retired) retire(rows, r.rollout, r.reason, e.at);
+    rows.run(
+      "UPDATE groups SET state = 'dropped', reason = ?, members = ?, successes = ?, reward_mean = ?, injected = 0, closed_at = ?, position = ? WHERE id = ?",
+      [e.reason, e.rewards.length, e.rewards.filter((r) => r >= 1).length, mean(e.rewards), e.at, position, e.group],
+    );
+  },
+  'group.retired'(rows, e) {
+    for (const r of e.rollouts) retire(rows, r, e.reason, e.at);
+    if (e.whole)
+      rows.run("UPDATE groups SET state = 'dropped', reason = ?, closed_at = ? WHERE id = ?", [
+        e.reason,
+        e.at,
+        e.group,
+      ]);
+  },
+  'batch.claimed'(rows, e) {
+    rows.run("INSERT OR REPLACE INTO batches VALUES(?, ?, ?, ?, ?, NULL, ?, ?, ?, NULL, 'claimed', NULL)", [
+      e.batch,
+      e.groups.length,
+      e.lags.length,
+      e.steps,
+      e.version,
+      mean(e.lags),
+      e.lags.length > 0 ? Math.max(...e.lags) : null,
+      e.at,
+    ]);
+    for (const g of e.groups) {
+      rows.run("UPDATE groups SET state = 'claimed' WHERE id = ?", [g.group]);
+      for (const r of g.rollouts)
+        rows.run("UPDATE rollouts SET state = 'claimed', batch = ? WHERE id = ?", [e.batch, r]);
+    }
+  },
+  'batch.released'(rows, e) {
+    rows.run("UPDATE batches SET state = 'released' WHERE id = ?", [e.batch]);
+    for (const g of e.groups) {
+      rows.run("UPDATE groups SET state = 'ready' WHERE id = ?", [g.group]);
+      for (const r of g.rollouts) rows.run("UPDATE rollouts SET state = 'grouped', batch = NULL WHERE id = ?", [r]);
+    }
+  },
+  'batch.trained'(rows, e, position) {
+    rows.run(
+      "UPDATE batches SET state = 'trained', trained_version = ?, trained_at = ?, trained_position = ? WHERE id = ?",
+      [e.version, e.at, position, e.batch],
+    );
+    rows.run("UPDATE groups SET state = 'trained' WHERE id IN (SELECT grp FROM rollouts WHERE batch = ?)", [e.batch]);
+    for (const r of e.rollouts)
+      rows.run("UPDATE rollouts SET state = 'trained', trained_version = ? WHERE id = ?", [e.version, r]);
+  },
+  'pool.added'(rows, e) {
+    const p = e.entry;
+    rows.run('INSERT OR REPLACE INTO pool VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, 1)', [
+      p.id,
+      p.family,
+      p.task,
+      p.steps,
+      p.provenance,
+      p.version,
+      p.override,
+      e.at,
+      e.seq,
+    ]);
+  },
+  'pool.removed'(rows, e) {
+    rows.run('DELETE FROM pool WHERE rollout = ?', [e.entry]);
+  },
+  'pool.switched'(rows, e) {
+    for (const r of e.entries) rows.run('UPDATE pool SET enabled = ? WHERE rollout = ?', [e.enabled ? 1 : 0, r]);
+  },
+  metrics(rows, e) {
+    for (const [name, value] of Object.entries(e.values))
+      if (Number.isFinite(value))
+        rows.run('INSERT OR REPLACE INTO metrics VALUES(?, ?, ?, ?, ?)', [
+          `${e.source}.${name}`,
+          e.at,
+          e.seq,
+          e.version,
+          value,
+        ]);
+  },
+  eval(rows, e) {
+    rows.run('INSERT OR REPLACE INTO evals VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)', [
+      e.seq,
+      e.at,
+      e.version,
+      e.episodes,
+      e.successes,
+      e.errors,
+      e.low,
+      e.high,
+      e.label,
+    ]);
+  },
+  spans(rows, e) {
+    addSpans(rows, e);
+  },
+};
+
+function addSpans(rows: Rows, e: Stored<'spans'>): void {
+  const t1 = e.t0 + e.start.reduce((m, s, i) => Math.max(m, s + e.ms[i]!), 0);
+  rows.run('INSERT OR IGNORE INTO spans VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)', [
+    e.seq,
+    e.lane,
+    e.kind,
+    e.t0,
+    t1,
+    e.what,
+    bytes(e.start),
+    bytes(e.ms),
+    e.of,
+    JSON.stringify(e.rollouts),
+    e.version,
+  ]);
+  if (rows.modified === 0) return;
+  const sums = new Map<number, number>();
+  for (const [i, what] of e.what.entries()) {
+    // A span over several minutes gives each its part.
+    for (let from = e.t0 + e.start[i]!, end = from + e.ms[i]!; from < end;) {
+      const minute = Math.floor(from / 60_000),
+        to = Math.min(end, (minute + 1) * 60_000),
+        key = minute * 16 + what;
+      sums.set(key, (sums.get(key) ?? 0) + to - from);
+      from = to;
+    }
+  }
+  for (const [key, ms] of sums)
+    rows.run('INSERT INTO span_minutes VALUES(?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET ms = ms + excluded.ms', [
+      e.lane,
+      Math.floor(key / 16),
+      key % 16,
+      e.kind,
+      ms,
+    ]);
+}
+
+function addStep(rows: Rows, e: Stored<'rollout.step'>, position: number): void {
+  rows.run('INSERT OR REPLACE INTO steps VALUES(?, ?, ?, ?, ?)', [
+    e.rollout,
+    e.step.index,
+    position,
+    stepEntropy(e.step),
+    e.step.version,
+  ]);
+  if (e.step.actions.some((a) => a.type === 'fail')) rows.run('INSERT OR IGNORE INTO gave_up VALUES(?)', [e.rollout]);
+}
+
+function endRollout(rows: Rows, e: Stored<'trajectory.recorded'>, position: number): void {
+  const h = e.head,
+    o = h.outcome,
+    error = isError(o);
+  rows.run(
+    "INSERT OR IGNORE INTO rollouts(id, family, task, cap, provenance, state, born) VALUES(?, ?, ?, ?, ?, 'kept', ?)",
+    [h.id, h.family, h.task, h.cap, h.provenance.kind, e.seq],
+  );
+  rows.run(
+    `UPDATE rollouts SET outcome = ?, reward = ?, truncated = ?, error_kind = ?, steps = ?, started_at = ?, ended_at = ?, instruction = ?, head_position = ?, human = ?, origin = ?,
+    state = CASE WHEN provenance <> 'rollout' THEN 'kept' WHEN ? THEN 'retired' ELSE 'recorded' END, reason = CASE WHEN ? THEN 'error' ELSE NULL END WHERE id = ?`,
+    [
+      o.kind,
+      error ? null : o.reward,
+      error ? 0 : o.truncated ? 1 : 0,
+      error ? o.error.kind : null,
+      h.steps,
+      h.startedAt,
+      h.endedAt,
+      h.instruction,
+      position,
+      h.human ?? 0,
+      originOf(h.provenance),
+      error ? 1 : 0,
+      error ? 1 : 0,
+      h.id,
+    ],
+  );
+  rows.run(
+    `UPDATE rollouts SET (entropy_sum, entropy_steps, version_min, version_max) =
+    (SELECT COALESCE(SUM(entropy), 0), COUNT(entropy), MIN(version), MAX(version) FROM steps WHERE rollout = ?1) WHERE id = ?1`,
+    [h.id],
+  );
+}
+
+function retire(rows: Rows, rollout: string, reason: string, at: number): void {
+  rows.run("UPDATE rollouts SET state = 'retired', reason = ?, ended_at = COALESCE(ended_at, ?) WHERE id = ?", [
+    reason,
+    at,
+    rollout,
+  ]);
+}
+
+const bytes = (a: Float32Array): Uint8Array => new Uint8Array(a.buffer, a.byteOffset, a.byteLength);
+const originOf = (p: Provenance): string | undefined =>
+  p.kind === 'imported' ? p.from : p.kind === 'human' ? p.of : undefined;
+const mean = (xs: readonly number[]): number | null =>
+  xs.length === 0 ? null : xs.reduce((a, b) => a + b, 0) / xs.length;
+
+function subject(e: StoredEvent): string | null {
+  if ('rollout' in e && e.rollout) return e.rollout;
+  if ('group' in e) return e.group;
+  if ('batch' in e) return e.batch;
+  if (e.type === 'rollout.queued') return e.order.rollout;
+  if (e.type === 'trajectory.recorded') return e.head.id;
+  if (e.type === 'pool.added') return e.entry.id;
+  if (e.type === 'pool.removed') return e.entry;
+  return null;
+}

@@ -1,0 +1,76 @@
+import { StudioError } from '../domain/index.js';
+import type { Clock } from './clock.js';
+import { abortable } from './clock.js';
+
+/**
+ * After an abort, how long a call that is still running on the desktop is waited for before the desktop counts as
+ * broken.
+ */
+const LINGER_MS = 5000;
+
+/**
+ * Calls into the desktop: cancelled with the rollout, bounded in time, and known to be over before the desktop is given
+ * back.
+ */
+export class DesktopGuard {
+  timedOut = false;
+  private readonly clock: Clock;
+  private readonly timeoutMs: number;
+  private readonly signal: AbortSignal;
+  private readonly pending = new Set<Promise<unknown>>();
+
+  constructor(deps: { readonly clock: Clock; readonly desktopTimeoutMs?: number }, signal: AbortSignal) {
+    this.clock = deps.clock;
+    this.timeoutMs = deps.desktopTimeoutMs ?? 30_000;
+    this.signal = signal;
+  }
+
+  /** A call to the desktop itself. */
+  call<T>(work: Promise<T>, what: string): Promise<T> {
+    const bounded = new Promise<T>((resolve, reject) => {
+      const stop = this.clock.after(this.timeoutMs, () => {
+        this.timedOut = true;
+        reject(
+          new StudioError(
+            'desktop.lost',
+            `The desktop did not answer ${what} for ${this.timeoutMs} ms.`,
+            'It is replaced by itself and the rollout is retried.',
+          ),
+        );
+      });
+      work.then(
+        (v) => {
+          stop();
+          resolve(v);
+        },
+        (e: unknown) => {
+          stop();
+          reject(e as Error);
+        },
+      );
+    });
+    return this.free(bounded, what);
+  }
+
+  /** Work with its own time limits (setup, verify, storage). */
+  free<T>(work: Promise<T>, what: string): Promise<T> {
+    this.pending.add(work);
+    const over = (): void => {
+      this.pending.delete(work);
+    };
+    work.then(over, over);
+    return abortable(work, this.signal, what);
+  }
+
+  /** Waits until nothing runs on the desktop any more; false when that takes too long. */
+  async quiet(): Promise<boolean> {
+    if (this.pending.size === 0) return true;
+    return new Promise<boolean>((resolve) => {
+      const stop = this.clock.after(LINGER_MS, () => resolve(false));
+      void Promise.allSettled([...this.pending]).then(() => {
+        stop();
+        resolve(true);
+      });
+    });
+  }
+}

@@ -1,0 +1,195 @@
+/**
+ * The replicas of a model pool as living things: started, lost, restarted after growing pauses, given up, closed. It
+ * decides nothing about calls or weights; `hooks` tell the pool what changed.
+ */
+import type { PolicyVersion, ReplicaId, RunError } from '../domain/index.js';
+import { StudioError, toRunError } from '../domain/index.js';
+import type { Replica, WeightsRef } from '../policy/types.js';
+import type { ReplicaPhase, ReplicaView } from './syncPlanner.js';
+import type { ModelPoolEvent, ModelPoolOptions } from './types.js';
+
+/** The place of one replica; the process in it comes and goes. */
+export interface Slot {
+  readonly id: ReplicaId;
+  phase: ReplicaPhase;
+  version: PolicyVersion;
+  inFlight: number;
+  sessions: number;
+  /** When its phase began. */
+  since: number;
+  replica: Replica | undefined;
+  calls: number;
+  /** ms of computing, in sum. */
+  busyMs: number;
+  restarts: number;
+  /** Starts in a row after which no call was answered. */
+  strikes: number;
+}
+
+export interface FleetHooks {
+  readonly emit: (e: ModelPoolEvent) => void;
+  /** A phase changed: whoever waits for one looks again. */
+  readonly changed: () => void;
+  /** A replica takes calls. */
+  readonly ready: () => void;
+  /** Every replica is given up. */
+  readonly dead: () => void;
+}
+
+export class ReplicaFleet {
+  readonly slots: readonly Slot[];
+  /** What a replica starts with: the newest weights that a replica could read. */
+  good: WeightsRef;
+  closed = false;
+  readonly #o: Required<ModelPoolOptions>;
+  readonly #hooks: FleetHooks;
+  readonly #timers = new Set<() => void>();
+
+  constructor(o: Required<ModelPoolOptions>, hooks: FleetHooks) {
+    this.#o = o;
+    this.#hooks = hooks;
+    this.good = o.weights;
+    this.slots = o.replicas.map((id) => ({
+      id,
+      phase: 'down',
+      version: o.weights.version,
+      inFlight: 0,
+      sessions: 0,
+      since: o.clock.now(),
+      replica: undefined,
+      calls: 0,
+      busyMs: 0,
+      restarts: 0,
+      strikes: 0,
+    }));
+  }
+
+  get allDead(): boolean {
+    return this.slots.every((s) => s.phase === 'dead');
+  }
+
+  views(): ReplicaView[] {
+    return this.slots.map(viewOf);
+  }
+
+  slot(id: ReplicaId | undefined): Slot | undefined {
+    return this.slots.find((s) => s.id === id);
+  }
+
+  setPhase(slot: Slot, phase: ReplicaPhase): void {
+    if (slot.phase === phase) return;
+    slot.phase = phase;
+    slot.since = this.#o.clock.now();
+    this.#hooks.emit({ type: 'phase', replica: slot.id, phase, version: slot.version, at: slot.since });
+    this.#hooks.changed();
+  }
+
+  /** Starts the slot's replica. Rejects with the error of the factory. */
+  async bringUp(slot: Slot): Promise<void> {
+    const weights = this.good;
+    const replica = await this.#o.factory(slot.id, weights);
+    if (this.closed) {
+      await replica.close();
+      return;
+    }
+    slot.replica = replica;
+    slot.version = weights.version;
+    slot.inFlight = 0;
+    replica.onLost((e) => this.lose(slot, replica, e));
+    this.setPhase(slot, 'admitting');
+    this.#hooks.ready();
+  }
+
+  /** Takes the replica out of its slot and starts another, unless that has happened already. */
+  lose(slot: Slot, replica: Replica, error: RunError): void {
+    if (slot.replica !== replica || this.closed) return;
+    slot.replica = undefined;
+    slot.inFlight = 0;
+    this.#hooks.emit({ type: 'lost', replica: slot.id, error, at: this.#o.clock.now() });
+    this.setPhase(slot, 'down');
+    this.#restart(slot);
+  }
+
+  /** The work of a replica; one that does not answer in time counts as lost. */
+  bounded<T>(slot: Slot, replica: Replica, work: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const stop = this.#timer(this.#o.callTimeoutMs, () => {
+        const hung = new StudioError(
+          'policy.lost',
+          `Replica ${slot.id} did not answer for ${this.#o.callTimeoutMs} ms.`,
+          'It is restarted by itself.',
+        );
+        this.lose(slot, replica, hung.error);
+        void replica.close();
+        reject(hung);
+      });
+      work.then(
+        (v) => {
+          stop();
+          resolve(v);
+        },
+        (e: unknown) => {
+          stop();
+          reject(e as Error);
+        },
+      );
+    });
+  }
+
+  /** Starts nothing any more, and closes every replica. */
+  async close(): Promise<void> {
+    this.stop();
+    await Promise.all(
+      this.slots.map(async (s) => {
+        const r = s.replica;
+        s.replica = undefined;
+        this.setPhase(s, 'dead');
+        await r?.close();
+      }),
+    );
+  }
+
+  /** No restart and no time limit fires from now on. */
+  stop(): void {
+    this.closed = true;
+    for (const stop of [...this.#timers]) stop();
+    this.#timers.clear();
+  }
+
+  #restart(slot: Slot): void {
+    const { baseMs, maxMs, attempts } = this.#o.restart;
+    if (slot.strikes >= attempts) {
+      this.setPhase(slot, 'dead');
+      if (this.allDead) this.#hooks.dead();
+      return;
+    }
+    this.#timer(Math.min(maxMs, baseMs * 2 ** slot.strikes++), () => {
+      slot.restarts++;
+      this.bringUp(slot).catch((e: unknown) => {
+        if (this.closed) return;
+        this.#hooks.emit({ type: 'lost', replica: slot.id, error: toRunError(e), at: this.#o.clock.now() });
+        this.#restart(slot);
+      });
+    });
+  }
+
+  #timer(ms: number, fn: () => void): () => void {
+    const stop = this.#o.clock.after(ms, () => {
+      this.#timers.delete(stop);
+      fn();
+    });
+    this.#timers.add(stop);
+    return () => {
+      this.#timers.delete(stop);
+      stop();
+    };
+  }
+}
+
+export const viewOf = (s: Slot): ReplicaView => ({
+  id: s.id,
+  phase: s.phase,
+  version: s.version,
+  inFlight: s.inFlight,
+  sessions: s.sessions,
+});

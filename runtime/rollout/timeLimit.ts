@@ -1,0 +1,55 @@
+import type { RunError } from '../domain/index.js';
+import { StudioError } from '../domain/index.js';
+import type { Clock } from './clock.js';
+
+export interface TimeLimit {
+  readonly signal: AbortSignal;
+  expired(): RunError | undefined;
+  /** The time that this takes does not count. */
+  standStill<T>(work: Promise<T>): Promise<T>;
+  stop(): void;
+}
+
+/** A signal that fires with the caller's or when `timeoutMs` have passed, without what `standStill` took. */
+export function timeLimit(deps: { readonly timeoutMs?: number; readonly clock: Clock }, outer: AbortSignal): TimeLimit {
+  const own = new AbortController(),
+    { timeoutMs, clock } = deps;
+  const onAbort = (): void => own.abort();
+  let late: RunError | undefined,
+    left = timeoutMs ?? Infinity,
+    since = 0,
+    cancel: () => void = () => undefined;
+  if (outer.aborted) own.abort();
+  outer.addEventListener('abort', onAbort, { once: true });
+  const go = (): void => {
+    if (timeoutMs === undefined) return;
+    since = clock.now();
+    cancel = clock.after(left, () => {
+      if (!own.signal.aborted)
+        late = new StudioError(
+          'timeout',
+          `The rollout took longer than ${timeoutMs / 1000} s.`,
+          'It is retried; raise rollout.taskTimeoutS if its task needs more time.',
+        ).error;
+      own.abort();
+    });
+  };
+  go();
+  return {
+    signal: own.signal,
+    expired: () => late,
+    stop: () => {
+      cancel();
+      outer.removeEventListener('abort', onAbort);
+    },
+    async standStill(work) {
+      cancel();
+      left -= clock.now() - since;
+      try {
+        return await work;
+      } finally {
+        go();
+      }
+    },
+  };
+}

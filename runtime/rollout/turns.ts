@@ -1,0 +1,211 @@
+/**
+ * The turns of one episode: observe, decide, perform, settle, until the policy ends it or its cap is used up. A person
+ * who steers acts between the policy's turns; the cap counts the policy's alone.
+ */
+import type { Action, Frame, FrameRef, Step, StepTimings, TokenTrace } from '../domain/index.js';
+import { StudioError, ignoreFailure, isTerminal, orUndefined } from '../domain/index.js';
+import type { Desktop } from '../cluster/types.js';
+import type { Decision, PolicySession } from '../policy/types.js';
+import { abortable } from './clock.js';
+import type { DesktopGuard } from './desktopGuard.js';
+import type { HumanStep, Person, TurnEnd } from './steering.js';
+import type { TimeLimit } from './timeLimit.js';
+import type { EpisodeDeps, EpisodeRequest, StepAbout } from './types.js';
+
+export type TurnsEnd =
+  | { readonly how: 'ended' | 'cap'; readonly last: Action | undefined }
+  /** The policy did not answer with an action, twice in a row. */
+  | { readonly how: 'invalid'; readonly message: string };
+
+export interface TurnsContext {
+  readonly deps: EpisodeDeps;
+  readonly request: EpisodeRequest;
+  readonly desktop: Desktop;
+  readonly policy: PolicySession;
+  readonly limit: TimeLimit;
+  readonly guard: DesktopGuard;
+  /** Grows by each step as it is complete. */
+  readonly steps: Step[];
+}
+
+/** One screen on its way to storage, and how long taking it took. */
+interface Observation {
+  readonly frame: Frame;
+  readonly stored: Promise<FrameRef>;
+  readonly ms: number;
+}
+
+export class Turns {
+  readonly #c: TurnsContext;
+  #turn = 0;
+  #last: Action | undefined;
+
+  constructor(c: TurnsContext) {
+    this.#c = c;
+  }
+
+  async run(): Promise<TurnsEnd> {
+    const { request: r, steps } = this.#c;
+    for (;;) {
+      const person = r.steering?.person;
+      const end = person && (await this.#personActs(person));
+      if (end?.next === 'end') return { how: 'ended', last: end.last };
+      if (this.#turn >= r.order.cap) return { how: 'cap', last: this.#last };
+      const index = steps.length;
+      const seen = await this.#observe();
+      const decided = await this.#decide(seen);
+      if (person && end?.next === 'propose' && !(await this.#consents(person, index, decided))) {
+        if (!(decided instanceof StudioError)) this.#c.policy.retract?.();
+        continue;
+      }
+      this.#turn++;
+      if (decided instanceof StudioError) {
+        const timings = { observe: seen.ms, decide: 0, queue: 0, perform: 0, settle: 0 };
+        await this.#complete(index, seen, answerOf(decided), true, timings);
+        return { how: 'invalid', message: decided.message };
+      }
+      const acted = await this.#act(decided.actions);
+      await this.#complete(index, seen, decided, acted.settled, {
+        observe: seen.ms,
+        decide: decided.computeMs,
+        queue: decided.queueMs,
+        perform: acted.perform,
+        settle: acted.settle,
+      });
+      if (acted.ended) return { how: 'ended', last: this.#last };
+    }
+  }
+
+  /** The desktop is the person's until they hand it back; each of their steps is recorded as it is complete. */
+  #personActs(person: Person): Promise<TurnEnd> {
+    const { request: r, limit, guard, steps, policy } = this.#c;
+    r.onPhase('perform');
+    const record = (human: HumanStep): void => {
+      policy.acted(human.actions);
+      this.#last = human.actions.at(-1) ?? this.#last;
+      this.#add({ ...human, index: steps.length, origin: 'human' });
+    };
+    const turn = { index: steps.length, left: r.order.cap - this.#turn, signal: limit.signal, record };
+    return limit.standStill(guard.free(person.act(turn), 'The turn of a person'));
+  }
+
+  async #observe(): Promise<Observation> {
+    const { deps, request: r, desktop, guard } = this.#c;
+    const t0 = deps.clock.now();
+    r.onPhase('observe');
+    const frame = await guard.call(desktop.observe(), 'observe');
+    const ms = deps.clock.now() - t0;
+    // Storing the screen, deciding on it and acting go on side by side; the step is complete when all have ended.
+    const stored = deps.frames.put(frame);
+    ignoreFailure(stored, 'the step that waits for the frame fails with it');
+    return { frame, stored, ms };
+  }
+
+  /** The policy's decision on this screen, or the error of an answer that was no action. */
+  async #decide({ frame, stored }: Observation): Promise<Decision | StudioError> {
+    const { request: r, desktop, policy, limit } = this.#c;
+    r.onPhase('decide');
+    const decided = await decideOrInvalid(policy, frame, limit.signal);
+    // Once the frame is decided on and stored, nothing reads it: the desktop may use its memory again.
+    void orUndefined(stored, 'a frame that was not stored is left to the garbage collector').then((ref) => {
+      if (ref !== undefined) desktop.recycle?.(frame);
+    });
+    return decided;
+  }
+
+  #consents(person: Person, index: number, decided: Decision | StudioError): Promise<boolean> {
+    const { request: r, limit, guard } = this.#c;
+    const decision = decided instanceof StudioError ? { ...answerOf(decided), actions: [] } : decided;
+    const proposed = { index, left: r.order.cap - this.#turn, signal: limit.signal, decision };
+    return limit.standStill(guard.free(person.consent(proposed), 'The consent of a person'));
+  }
+
+  /** Performs the actions up to a terminal one, and waits after each until the desktop is at rest. Times in ms. */
+  async #act(actions: readonly Action[]): Promise<{
+    readonly perform: number;
+    readonly settle: number;
+    readonly settled: boolean;
+    readonly ended: boolean;
+  }> {
+    const { deps, request: r, desktop, guard } = this.#c;
+    let perform = 0,
+      settle = 0,
+      settled = true;
+    for (const action of actions) {
+      this.#last = action;
+      if (isTerminal(action)) return { perform, settle, settled, ended: true };
+      const t1 = deps.clock.now();
+      r.onPhase('perform');
+      await guard.call(desktop.perform(action), 'perform');
+      const t2 = deps.clock.now();
+      r.onPhase('settle');
+      settled = (await guard.call(desktop.settle(deps.settle), 'settle')).settled;
+      perform += t2 - t1;
+      settle += deps.clock.now() - t2;
+    }
+    return { perform, settle, settled, ended: false };
+  }
+
+  async #complete(
+    index: number,
+    seen: Observation,
+    d: Partial<Decision>,
+    settled: boolean,
+    timings: StepTimings,
+  ): Promise<void> {
+    const step: Step = {
+      index,
+      frame: await this.#c.guard.free(seen.stored, 'Storing a frame'),
+      actions: d.actions ?? [],
+      origin: 'policy',
+      settled,
+      timings,
+      ...(d.thought !== undefined ? { thought: d.thought } : {}),
+      ...(d.tokens ? { tokens: d.tokens } : {}),
+      ...(d.version !== undefined ? { version: d.version } : {}),
+    };
+    this.#add(step, d.alternatives, {
+      ...(d.labels ? { labels: d.labels } : {}),
+      ...(d.places ? { places: d.places } : {}),
+      ...(d.replica ? { replica: d.replica } : {}),
+    });
+  }
+
+  #add(step: Step, alternatives?: Decision['alternatives'], about?: StepAbout): void {
+    this.#c.steps.push(step);
+    this.#c.request.onStep(step, alternatives, about);
+  }
+}
+
+/**
+ * Asks once more when the answer is not an action: a sampled answer can be one by accident. The second time the error
+ * is the result.
+ */
+async function decideOrInvalid(
+  policy: PolicySession,
+  frame: Frame,
+  signal: AbortSignal,
+): Promise<Decision | StudioError> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await abortable(policy.decide(frame, signal), signal, 'A decision');
+    } catch (e) {
+      if (!(e instanceof StudioError) || e.kind !== 'policy.invalid') throw e;
+      if (attempt === 1) return e;
+    }
+  }
+}
+
+/**
+ * What an invalid answer's error says about it (`details`: text, tokens, version), so that the trainer can push it
+ * down.
+ */
+function answerOf(e: StudioError): Partial<Decision> {
+  const d = e.error.details as { text?: string; tokens?: TokenTrace; version?: number } | undefined;
+  return {
+    actions: [],
+    ...(d?.text !== undefined ? { thought: d.text } : {}),
+    ...(d?.tokens ? { tokens: d.tokens } : {}),
+    ...(d?.version !== undefined ? { version: d.version } : {}),
+  };
+}

@@ -1,0 +1,192 @@
+/** What the rollout service is given and what it tells: episodes, the scheduler and the model pool. */
+import type {
+  DesktopId,
+  PolicyVersion,
+  Provenance,
+  ReplicaId,
+  RolloutId,
+  RunError,
+  Step,
+  Trajectory,
+} from '../domain/index.js';
+import type { Desktop, DesktopPool, SettleOptions } from '../cluster/types.js';
+import type { FrameStore, RolloutOrder } from '../data/types.js';
+import type { Decision, Policy, Replica, Sampling, SyncReport, WeightsRef } from '../policy/types.js';
+import type { Task, TaskEngine } from '../tasks/types.js';
+import type { Clock } from './clock.js';
+import type { Steering } from './steering.js';
+import type { PublishMode, ReplicaPhase, ReplicaView } from './syncPlanner.js';
+
+// Episodes
+
+export interface EpisodeDeps {
+  readonly policy: Policy;
+  readonly tasks: TaskEngine;
+  readonly frames: FrameStore;
+  readonly clock: Clock;
+  readonly settle?: SettleOptions;
+  /** A desktop that does not answer one call for so long is taken for lost. Default 30 s. */
+  readonly desktopTimeoutMs?: number;
+  /** A rollout that takes longer, from setup to verdict, is an error of kind `timeout`. Default: no limit. */
+  readonly timeoutMs?: number;
+}
+/** What a decision says of itself besides the step it makes. */
+export type StepAbout = Pick<Decision, 'labels' | 'places' | 'replica'>;
+export type EpisodePhase = 'setup' | 'observe' | 'decide' | 'perform' | 'settle' | 'verify';
+export interface EpisodeRequest {
+  readonly order: RolloutOrder;
+  readonly task: Task;
+  readonly provenance: Provenance;
+  readonly sampling: Sampling;
+  readonly signal: AbortSignal;
+  /** Called with each step as soon as it is complete. */
+  readonly onStep: (step: Step, alternatives?: Decision['alternatives'], about?: StepAbout) => void;
+  readonly onPhase: (phase: EpisodePhase) => void;
+  /** A person may take the wheel at any decision. */
+  readonly steering?: Steering;
+}
+export interface EpisodeResult {
+  readonly trajectory: Trajectory;
+  /** The desktop must be replaced, not reset. */
+  readonly broken: boolean;
+}
+
+// Scheduler
+
+export interface SchedulerDeps {
+  readonly pool: Pick<DesktopPool, 'lease'>;
+  readonly episode: EpisodeDeps;
+  /** The planner: the next rollout, or undefined when it has none now (call `wake` when it has again). */
+  readonly next: () => RolloutOrder | undefined;
+  /** How many more training rollouts may start now under the staleness bound; asked often, so keep it cheap. */
+  readonly admit: () => number;
+  readonly taskOf: (o: RolloutOrder) => Task;
+  readonly sampling: (o: RolloutOrder) => Sampling;
+  readonly clock: Clock;
+}
+
+export type RolloutKind = 'rollout' | 'probe';
+export type SchedulerEvent =
+  | {
+      readonly type: 'started';
+      readonly kind: RolloutKind;
+      readonly order: RolloutOrder;
+      readonly desktop: DesktopId;
+      /** ms between asking for a desktop and having it. */
+      readonly leaseWaitMs: number;
+      readonly at: number;
+    }
+  | {
+      readonly type: 'step';
+      readonly kind: RolloutKind;
+      readonly rollout: RolloutId;
+      readonly desktop: DesktopId;
+      readonly step: Step;
+      readonly alternatives?: Decision['alternatives'];
+      readonly about?: StepAbout;
+      readonly at: number;
+    }
+  /** A rollout stopped by `stop` ends with an error outcome of kind `cancelled`. */
+  | {
+      readonly type: 'ended';
+      readonly kind: RolloutKind;
+      readonly order: RolloutOrder;
+      readonly trajectory: Trajectory;
+      /** Policy versions of its steps, ascending. */
+      readonly versions: readonly PolicyVersion[];
+      readonly at: number;
+    }
+  /**
+   * What a leased desktop does from now on; 'idle' = leased without work, 'released' = given back. For utilisation
+   * lanes.
+   */
+  | {
+      readonly type: 'lane';
+      readonly desktop: DesktopId;
+      readonly phase: EpisodePhase | 'idle' | 'released';
+      readonly rollout?: RolloutId;
+      readonly at: number;
+    }
+  | { readonly type: 'leaseFailed'; readonly error: RunError; readonly at: number };
+
+export interface SchedulerStatus {
+  readonly slots: number;
+  readonly leasing: number;
+  readonly idle: number;
+  readonly probesWaiting: number;
+  readonly paused: boolean;
+  readonly stopping: boolean;
+  readonly running: readonly {
+    readonly rollout: RolloutId;
+    readonly kind: RolloutKind;
+    readonly desktop: DesktopId;
+    readonly order: RolloutOrder;
+    readonly steps: number;
+    readonly phase: EpisodePhase;
+    readonly since: number;
+  }[];
+}
+
+/** A rollout under way, for a person to steer. */
+export interface Steerable {
+  readonly kind: RolloutKind;
+  readonly order: RolloutOrder;
+  readonly desktop: Desktop;
+  /** Its steps so far; grows. */
+  readonly steps: readonly Step[];
+  readonly steering: Steering;
+}
+
+// Model pool
+
+export interface ModelPoolOptions {
+  readonly replicas: readonly ReplicaId[];
+  /** Starts (or restarts) a replica with these weights. */
+  readonly factory: (id: ReplicaId, weights: WeightsRef) => Promise<Replica>;
+  readonly weights: WeightsRef;
+  readonly clock: Clock;
+  /** Default 'per-replica'. */
+  readonly publishMode?: PublishMode;
+  /** Calls in a replica at once; 2 keeps it busy while answers travel. Default 2. */
+  readonly depth?: number;
+  /** How much busier than the idlest a session's own replica may be. Default 1. */
+  readonly stickySlack?: number;
+  /** A call without an answer for so long means that the replica hangs: it is replaced. Default 30 s. */
+  readonly callTimeoutMs?: number;
+  /** Pauses before restarts: base * 2^n, at most max; given up after `attempts` in a row without an answer. */
+  readonly restart?: { readonly baseMs: number; readonly maxMs: number; readonly attempts: number };
+}
+
+export interface ModelPoolStatus {
+  readonly replicas: readonly (ReplicaView & {
+    readonly calls: number;
+    /** ms of computing, in sum. */
+    readonly busyMs: number;
+    readonly restarts: number;
+    /** When its phase began. */
+    readonly since: number;
+  })[];
+  readonly waiting: number;
+  /** The newest version published or being published. */
+  readonly version: PolicyVersion;
+  readonly publishing: boolean;
+}
+export type ModelPoolEvent =
+  | {
+      readonly type: 'phase';
+      readonly replica: ReplicaId;
+      readonly phase: ReplicaPhase;
+      readonly version: PolicyVersion;
+      readonly at: number;
+    }
+  /** A call was answered: it computed from `start` for `ms`. */
+  | {
+      readonly type: 'decided';
+      readonly replica: ReplicaId;
+      readonly session: string;
+      readonly version: PolicyVersion;
+      readonly start: number;
+      readonly ms: number;
+    }
+  | { readonly type: 'lost'; readonly replica: ReplicaId; readonly error: RunError; readonly at: number }
+  | { readonly type: 'published'; readonly report: SyncReport; readonly at: number };

@@ -28,22 +28,22 @@ interface Pending {
  * line that is not the agent's; then every call rejects with `desktop.lost`.
  */
 export class AgentClient {
-  private readonly stream: Duplex;
-  private readonly pending = new Map<number, Pending>();
-  private readonly exitListeners = new Set<(e: AgentExit) => void>();
-  private readonly closeListeners = new Set<(e: StudioError) => void>();
-  private nextId = 1;
-  private nextTag = 1;
-  private closed: StudioError | undefined;
-  private parts: Buffer[] = [];
+  readonly #stream: Duplex;
+  readonly #pending = new Map<number, Pending>();
+  readonly #exitListeners = new Set<(e: AgentExit) => void>();
+  readonly #closeListeners = new Set<(e: StudioError) => void>();
+  #nextId = 1;
+  #nextTag = 1;
+  #closed: StudioError | undefined;
+  #parts: Buffer[] = [];
   /** Bytes in `parts`. */
-  private held = 0;
+  #held = 0;
 
   constructor(stream: Duplex) {
-    this.stream = stream;
-    stream.on('data', (d: Buffer) => this.receive(d));
-    stream.on('error', (e) => this.end(e));
-    stream.on('close', () => this.end());
+    this.#stream = stream;
+    stream.on('data', (d: Buffer) => this.#receive(d));
+    stream.on('error', (e) => this.#end(e));
+    stream.on('close', () => this.#end());
   }
 
   /**
@@ -62,29 +62,29 @@ export class AgentClient {
   }
 
   get isClosed(): boolean {
-    return this.closed !== undefined;
+    return this.#closed !== undefined;
   }
   onExit(l: (e: AgentExit) => void): () => void {
-    this.exitListeners.add(l);
-    return () => this.exitListeners.delete(l);
+    this.#exitListeners.add(l);
+    return () => this.#exitListeners.delete(l);
   }
   /** Called once, when the connection is gone for whatever reason. */
   onClose(l: (e: StudioError) => void): () => void {
-    if (this.closed) l(this.closed);
-    else this.closeListeners.add(l);
-    return () => this.closeListeners.delete(l);
+    if (this.#closed) l(this.#closed);
+    else this.#closeListeners.add(l);
+    return () => this.#closeListeners.delete(l);
   }
   close(): void {
-    this.stream.destroy();
-    this.end();
+    this.#stream.destroy();
+    this.#end();
   }
 
   async ping(): Promise<void> {
-    await this.call('ping', {});
+    await this.#call('ping', {});
   }
 
   async reset(o: { width: number; height: number; a11y: boolean; timeoutMs: number }): Promise<ResetReply> {
-    return this.call(
+    return this.#call(
       'reset',
       { screen: [o.width, o.height], a11y: o.a11y, timeoutMs: o.timeoutMs },
       o.timeoutMs + 2000,
@@ -92,19 +92,19 @@ export class AgentClient {
   }
 
   async spawn(argv: readonly string[], o: Pick<ExecOptions, 'cwd' | 'env'> = {}): Promise<number> {
-    return (await this.call('spawn', { argv, cwd: o.cwd, env: o.env })).pid;
+    return (await this.#call('spawn', { argv, cwd: o.cwd, env: o.env })).pid;
   }
 
   async exec(argv: readonly string[], o: ExecOptions = {}): Promise<ExecResult> {
     const timeoutMs = o.timeoutMs ?? 30_000;
-    const tag = this.nextTag++;
+    const tag = this.#nextTag++;
     if (o.signal?.aborted) throw cancelled();
     const giveUp = (): void => {
-      ignoreFailure(this.call('kill', { tag }), 'the command has ended, or the agent is lost and every call says so');
+      ignoreFailure(this.#call('kill', { tag }), 'the command has ended, or the agent is lost and every call says so');
     };
     o.signal?.addEventListener('abort', giveUp, { once: true });
     try {
-      const r = await this.call(
+      const r = await this.#call(
         'exec',
         {
           argv,
@@ -124,34 +124,30 @@ export class AgentClient {
   }
 
   async read(path: string): Promise<Buffer> {
-    return (await this.call('read', { path })).data;
+    return (await this.#call('read', { path })).data;
   }
   async write(path: string, data: Buffer): Promise<void> {
-    await this.call('write', { path, data: data.toString('base64') });
+    await this.#call('write', { path, data: data.toString('base64') });
   }
 
   /** The agent's own detector, for engines whose /proc the host cannot read. */
   async settle(o: { horizonMs: number; maxMs: number }): Promise<AgentSettle> {
-    return this.call('settle', o, o.maxMs + 10_000);
+    return this.#call('settle', o, o.maxMs + 10_000);
   }
 
-  private call<C extends AgentCommand>(
-    cmd: C,
-    params: Record<string, unknown>,
-    timeoutMs = 30_000,
-  ): Promise<AnswerOf<C>> {
-    if (this.closed) return Promise.reject(this.closed);
-    const id = this.nextId++;
+  #call<C extends AgentCommand>(cmd: C, params: Record<string, unknown>, timeoutMs = 30_000): Promise<AnswerOf<C>> {
+    if (this.#closed) return Promise.reject(this.#closed);
+    const id = this.#nextId++;
     return new Promise<AnswerOf<C>>((resolve, reject) => {
       // A silent agent is a lost desktop: the whole connection ends, so that nobody waits for it again.
       const timer = setTimeout(() => {
-        this.fail(new Error(`no answer to ${cmd} within ${timeoutMs} ms`));
+        this.#fail(new Error(`no answer to ${cmd} within ${timeoutMs} ms`));
       }, timeoutMs);
       const done = (): void => {
         clearTimeout(timer);
-        this.pending.delete(id);
+        this.#pending.delete(id);
       };
-      this.pending.set(id, {
+      this.#pending.set(id, {
         cmd,
         answer: (fields) => {
           const answer = ANSWERS[cmd].check(fields) as AnswerOf<C>;
@@ -167,66 +163,66 @@ export class AgentClient {
           reject(e);
         },
       });
-      this.stream.write(`${JSON.stringify({ id, cmd, ...params })}\n`);
+      this.#stream.write(`${JSON.stringify({ id, cmd, ...params })}\n`);
     });
   }
 
-  private receive(d: Buffer): void {
+  #receive(d: Buffer): void {
     let from = 0;
-    for (let nl = d.indexOf(10); nl >= 0 && !this.closed; nl = d.indexOf(10, from)) {
-      const line = Buffer.concat([...this.parts, d.subarray(from, nl)]);
-      this.parts = [];
-      this.held = 0;
+    for (let nl = d.indexOf(10); nl >= 0 && !this.#closed; nl = d.indexOf(10, from)) {
+      const line = Buffer.concat([...this.#parts, d.subarray(from, nl)]);
+      this.#parts = [];
+      this.#held = 0;
       from = nl + 1;
-      this.guarded(() => this.take(line));
+      this.#guarded(() => this.#take(line));
     }
-    if (this.closed || from === d.length) return;
-    this.parts.push(Buffer.from(d.subarray(from)));
-    this.held += d.length - from;
-    this.guarded(() => this.checkLength(this.held));
+    if (this.#closed || from === d.length) return;
+    this.#parts.push(Buffer.from(d.subarray(from)));
+    this.#held += d.length - from;
+    this.#guarded(() => this.#checkLength(this.#held));
   }
 
   /** What comes from inside is no more to be trusted than what runs there: a line that does not fit ends this desktop. */
-  private guarded(take: () => void): void {
+  #guarded(take: () => void): void {
     try {
       take();
     } catch (e) {
       if (!(e instanceof BadLine)) throw e;
-      this.fail(new Error(`it sent a line that cannot be its own (${e.message})`));
+      this.#fail(new Error(`it sent a line that cannot be its own (${e.message})`));
     }
   }
 
-  private checkLength(bytes: number): void {
-    if (bytes > longestLine([...this.pending.values()].map((p) => p.cmd))) throw new BadLine('it is too long');
+  #checkLength(bytes: number): void {
+    if (bytes > longestLine([...this.#pending.values()].map((p) => p.cmd))) throw new BadLine('it is too long');
   }
 
-  private take(line: Buffer): void {
-    this.checkLength(line.length);
+  #take(line: Buffer): void {
+    this.#checkLength(line.length);
     const m = parseLine(line.toString('utf8'));
     if (m.kind === 'exit') {
-      for (const l of [...this.exitListeners]) l(m.exit);
+      for (const l of [...this.#exitListeners]) l(m.exit);
       return;
     }
-    const asked = this.pending.get(m.id);
+    const asked = this.#pending.get(m.id);
     if (!asked) throw new BadLine('it answers no question');
     if (m.kind === 'answer') asked.answer(m.fields);
     else asked.refuse(m.refusal);
   }
 
-  private fail(cause: Error): void {
-    this.end(cause);
-    this.stream.destroy();
+  #fail(cause: Error): void {
+    this.#end(cause);
+    this.#stream.destroy();
   }
 
-  private end(cause?: Error): void {
-    if (this.closed) return;
-    this.closed = lost(
+  #end(cause?: Error): void {
+    if (this.#closed) return;
+    this.#closed = lost(
       cause ? `The desktop's agent is gone: ${cause.message}.` : "The desktop's agent closed its connection.",
       cause,
     );
-    for (const p of [...this.pending.values()]) p.reject(this.closed);
-    for (const l of [...this.closeListeners]) l(this.closed);
-    this.closeListeners.clear();
+    for (const p of [...this.#pending.values()]) p.reject(this.#closed);
+    for (const l of [...this.#closeListeners]) l(this.#closed);
+    this.#closeListeners.clear();
   }
 }
 

@@ -48,20 +48,20 @@ export function createPool(o: PoolOptions): DesktopPool {
 
 /** The asynchronous shell around PoolMachine: it carries out effects and reports what came of them. */
 class Pool implements DesktopPool {
-  private readonly o: PoolOptions;
-  private readonly machine: PoolMachine;
-  private readonly held = new Map<number, Held>();
-  private readonly waiters = new Map<number, Waiter>();
-  private readonly listeners = new Set<(e: PoolEvent) => void>();
-  private readonly retries = new Map<number, NodeJS.Timeout>();
-  private readonly reference = new ReferenceFrames();
-  private readonly stopping = new AbortController();
-  private nextWaiter = 1;
-  private closing: Promise<void> | undefined;
-  private emptied: (() => void) | undefined;
+  readonly #o: PoolOptions;
+  readonly #machine: PoolMachine;
+  readonly #held = new Map<number, Held>();
+  readonly #waiters = new Map<number, Waiter>();
+  readonly #listeners = new Set<(e: PoolEvent) => void>();
+  readonly #retries = new Map<number, NodeJS.Timeout>();
+  readonly #reference = new ReferenceFrames();
+  readonly #stopping = new AbortController();
+  #nextWaiter = 1;
+  #closing: Promise<void> | undefined;
+  #emptied: (() => void) | undefined;
 
   constructor(o: PoolOptions) {
-    this.o = o;
+    this.#o = o;
     const given = Object.fromEntries(
       Object.entries({
         spares: o.spares,
@@ -71,52 +71,52 @@ class Pool implements DesktopPool {
         backoffMs: o.backoffMs,
       }).filter(([, v]) => v !== undefined),
     );
-    this.machine = new PoolMachine({ ...RULES, ...given });
-    this.carryOut(this.machine.resize(checkSize(o.size), this.now()));
+    this.#machine = new PoolMachine({ ...RULES, ...given });
+    this.#carryOut(this.#machine.resize(checkSize(o.size), this.#now()));
   }
 
   lease({ signal }: { signal: AbortSignal }): Promise<Lease> {
     if (signal.aborted) return Promise.reject(cancelled());
-    if (this.closing) return Promise.reject(closedError());
+    if (this.#closing) return Promise.reject(closedError());
     setMaxListeners(0, signal); // one signal for many rollouts is the rule, not a leak
     return new Promise<Lease>((resolve, reject) => {
-      const waiter = this.nextWaiter++;
+      const waiter = this.#nextWaiter++;
       const end = (): void => {
         signal.removeEventListener('abort', abort);
-        this.waiters.delete(waiter);
+        this.#waiters.delete(waiter);
       };
       const abort = (): void => {
         end();
-        this.carryOut(this.machine.cancel(waiter, this.now()));
+        this.#carryOut(this.#machine.cancel(waiter, this.#now()));
         reject(cancelled());
       };
       signal.addEventListener('abort', abort, { once: true });
-      this.waiters.set(waiter, {
+      this.#waiters.set(waiter, {
         grant: (place) => {
           end();
-          resolve(this.leaseOf(place));
+          resolve(this.#leaseOf(place));
         },
         refuse: (e) => {
           end();
           reject(new StudioError(e.kind, e.message, e.remedy, e.details ? { details: { ...e.details } } : {}));
         },
       });
-      this.carryOut(this.machine.request(waiter, this.now()));
+      this.#carryOut(this.#machine.request(waiter, this.#now()));
     });
   }
 
   async resize(n: number): Promise<void> {
     checkSize(n);
-    if (this.closing) throw closedError();
-    this.carryOut(this.machine.resize(n, this.now()));
+    if (this.#closing) throw closedError();
+    this.#carryOut(this.#machine.resize(n, this.#now()));
   }
 
   status(): PoolStatus {
     return {
-      size: this.machine.size,
-      waiting: this.machine.waiting,
-      desktops: this.machine.places.map((p) => ({
-        id: this.idOf(p.id),
+      size: this.#machine.size,
+      waiting: this.#machine.waiting,
+      desktops: this.#machine.places.map((p) => ({
+        id: this.#idOf(p.id),
         state: p.state,
         since: p.since,
         resets: p.resets,
@@ -126,23 +126,23 @@ class Pool implements DesktopPool {
   }
 
   onEvent(l: (e: PoolEvent) => void): () => void {
-    this.listeners.add(l);
-    return () => this.listeners.delete(l);
+    this.#listeners.add(l);
+    return () => this.#listeners.delete(l);
   }
 
   close(): Promise<void> {
-    this.closing ??= new Promise<void>((resolve) => {
-      this.emptied = resolve;
-      this.stopping.abort();
-      for (const t of this.retries.values()) clearTimeout(t);
-      this.carryOut(this.machine.close(toRunError(closedError()), this.now()));
-      if (this.machine.isEmpty) resolve();
+    this.#closing ??= new Promise<void>((resolve) => {
+      this.#emptied = resolve;
+      this.#stopping.abort();
+      for (const t of this.#retries.values()) clearTimeout(t);
+      this.#carryOut(this.#machine.close(toRunError(closedError()), this.#now()));
+      if (this.#machine.isEmpty) resolve();
     });
-    return this.closing;
+    return this.#closing;
   }
 
-  private leaseOf(place: number): Lease {
-    const h = this.held.get(place)!;
+  #leaseOf(place: number): Lease {
+    const h = this.#held.get(place)!;
     let open = true;
     return {
       desktop: h.desktop,
@@ -150,96 +150,96 @@ class Pool implements DesktopPool {
       release: (r) => {
         if (!open) return;
         open = false;
-        if (this.held.get(place) === h) this.carryOut(this.machine.released(place, r?.broken ?? false, this.now()));
+        if (this.#held.get(place) === h) this.#carryOut(this.#machine.released(place, r?.broken ?? false, this.#now()));
       },
     };
   }
 
-  private carryOut(effects: readonly PoolEffect[]): void {
+  #carryOut(effects: readonly PoolEffect[]): void {
     for (const e of effects) {
       switch (e.do) {
         case 'create':
-          void this.create(e.place);
+          void this.#create(e.place);
           break;
         case 'reset':
-          void this.reset(e.place);
+          void this.#reset(e.place);
           break;
         case 'destroy':
-          void this.destroy(e.place);
+          void this.#destroy(e.place);
           break;
         case 'grant':
-          this.waiters.get(e.waiter)?.grant(e.place);
+          this.#waiters.get(e.waiter)?.grant(e.place);
           break;
         case 'refuse':
-          this.waiters.get(e.waiter)?.refuse(e.error);
+          this.#waiters.get(e.waiter)?.refuse(e.error);
           break;
         case 'retryLater':
-          this.retryLater(e.place, e.delayMs);
+          this.#retryLater(e.place, e.delayMs);
           break;
         case 'replaced':
-          this.emit({ type: 'replaced', desktop: this.idOf(e.place), error: e.error, at: this.now() });
+          this.#emit({ type: 'replaced', desktop: this.#idOf(e.place), error: e.error, at: this.#now() });
           break;
         case 'state':
-          this.emit({ type: 'state', desktop: this.idOf(e.place), state: e.state, at: this.now() });
+          this.#emit({ type: 'state', desktop: this.#idOf(e.place), state: e.state, at: this.#now() });
           break;
       }
     }
-    if (this.machine.isEmpty) this.emptied?.();
+    if (this.#machine.isEmpty) this.#emptied?.();
   }
 
-  private async create(place: number): Promise<void> {
+  async #create(place: number): Promise<void> {
     const began = performance.now();
     let desktop: Desktop | undefined;
     try {
-      desktop = await this.o.provider.create(this.o.spec, this.stopping.signal);
-      await this.verify(desktop);
+      desktop = await this.#o.provider.create(this.#o.spec, this.#stopping.signal);
+      await this.#verify(desktop);
     } catch (e) {
-      if (desktop) await orUndefined(this.o.provider.destroy(desktop), 'reap() finds what is left of it');
-      this.carryOut(this.machine.createFailed(place, toRunError(e), this.now()));
+      if (desktop) await orUndefined(this.#o.provider.destroy(desktop), 'reap() finds what is left of it');
+      this.#carryOut(this.#machine.createFailed(place, toRunError(e), this.#now()));
       return;
     }
-    this.hold(place, desktop, performance.now() - began);
-    this.carryOut(this.machine.created(place, this.now()));
+    this.#hold(place, desktop, performance.now() - began);
+    this.#carryOut(this.#machine.created(place, this.#now()));
   }
 
-  private hold(place: number, desktop: Desktop, resetMs: number): void {
-    this.held.get(place)?.off();
+  #hold(place: number, desktop: Desktop, resetMs: number): void {
+    this.#held.get(place)?.off();
     const off = desktop.onEvent((e) => {
-      if (e.type === 'lost') this.carryOut(this.machine.lost(place, e.error, this.now()));
+      if (e.type === 'lost') this.#carryOut(this.#machine.lost(place, e.error, this.#now()));
     });
-    this.held.set(place, { desktop, resetMs, off });
+    this.#held.set(place, { desktop, resetMs, off });
   }
 
-  private async reset(place: number): Promise<void> {
-    const h = this.held.get(place)!;
+  async #reset(place: number): Promise<void> {
+    const h = this.#held.get(place)!;
     const began = performance.now();
     try {
-      const d = await this.o.provider.reset(h.desktop);
-      await this.verify(d);
-      this.hold(place, d, performance.now() - began);
+      const d = await this.#o.provider.reset(h.desktop);
+      await this.#verify(d);
+      this.#hold(place, d, performance.now() - began);
     } catch (e) {
-      this.carryOut(this.machine.resetFailed(place, toRunError(e), this.now()));
+      this.#carryOut(this.#machine.resetFailed(place, toRunError(e), this.#now()));
       return;
     }
-    this.carryOut(this.machine.resetDone(place, this.now()));
+    this.#carryOut(this.#machine.resetDone(place, this.#now()));
   }
 
-  private async destroy(place: number): Promise<void> {
-    const h = this.held.get(place);
+  async #destroy(place: number): Promise<void> {
+    const h = this.#held.get(place);
     h?.off();
     // A desktop that cannot be taken down any more is as good as gone.
-    if (h) await orUndefined(this.o.provider.destroy(h.desktop), 'reap() finds what is left of it');
-    this.held.delete(place);
-    this.carryOut(this.machine.destroyed(place, this.now()));
+    if (h) await orUndefined(this.#o.provider.destroy(h.desktop), 'reap() finds what is left of it');
+    this.#held.delete(place);
+    this.#carryOut(this.#machine.destroyed(place, this.#now()));
   }
 
   /** Throws when the first frame is not the one desktops of this kind have. */
-  private async verify(d: Desktop): Promise<void> {
-    if (this.o.verifyFirstFrame === false) return;
-    if (this.reference.matches(await d.observe())) return;
+  async #verify(d: Desktop): Promise<void> {
+    if (this.#o.verifyFirstFrame === false) return;
+    if (this.#reference.matches(await d.observe())) return;
     // A machine that is short of CPU may draw late: one more look, with a longer horizon.
     await d.settle({ horizonMs: 250 });
-    if (this.reference.accept(await d.observe())) return;
+    if (this.#reference.accept(await d.observe())) return;
     throw new StudioError(
       'desktop.start',
       'The first frame after the reset differs from the usual one.',
@@ -248,25 +248,25 @@ class Pool implements DesktopPool {
     );
   }
 
-  private retryLater(place: number, delayMs: number): void {
-    clearTimeout(this.retries.get(place));
-    this.retries.set(
+  #retryLater(place: number, delayMs: number): void {
+    clearTimeout(this.#retries.get(place));
+    this.#retries.set(
       place,
       setTimeout(() => {
-        this.retries.delete(place);
-        this.carryOut(this.machine.retryDue(place, this.now()));
+        this.#retries.delete(place);
+        this.#carryOut(this.#machine.retryDue(place, this.#now()));
       }, delayMs),
     );
   }
 
-  private idOf(place: number): DesktopId {
-    return this.held.get(place)?.desktop.id ?? brand<DesktopId>(`place-${place}`);
+  #idOf(place: number): DesktopId {
+    return this.#held.get(place)?.desktop.id ?? brand<DesktopId>(`place-${place}`);
   }
-  private emit(e: PoolEvent): void {
-    for (const l of [...this.listeners]) l(e);
+  #emit(e: PoolEvent): void {
+    for (const l of [...this.#listeners]) l(e);
   }
-  private now(): number {
-    return this.o.now?.() ?? Date.now();
+  #now(): number {
+    return this.#o.now?.() ?? Date.now();
   }
 }
 

@@ -63,45 +63,45 @@ interface Mutable extends Place {
  * were asked for; never more leases than `size`; every waiter gets exactly one grant, refusal or cancellation.
  */
 export class PoolMachine {
-  private readonly rules: PoolRules;
-  private readonly places_: Mutable[] = [];
-  private queue: number[] = [];
-  private size_ = 0;
-  private nextPlace = 1;
-  private closed = false;
-  private out: PoolEffect[] = [];
+  readonly #rules: PoolRules;
+  readonly #places_: Mutable[] = [];
+  #queue: number[] = [];
+  #size_ = 0;
+  #nextPlace = 1;
+  #closed = false;
+  #out: PoolEffect[] = [];
 
   constructor(rules: PoolRules) {
-    this.rules = rules;
+    this.#rules = rules;
   }
 
   get size(): number {
-    return this.size_;
+    return this.#size_;
   }
   get waiting(): number {
-    return this.queue.length;
+    return this.#queue.length;
   }
   get places(): readonly Place[] {
-    return this.places_;
+    return this.#places_;
   }
   get isEmpty(): boolean {
-    return this.places_.length === 0;
+    return this.#places_.length === 0;
   }
 
   resize(n: number, now: number): PoolEffect[] {
-    if (this.closed) return [];
-    this.size_ = n;
-    const want = n === 0 ? 0 : n + this.rules.spares;
-    let staying = this.places_.filter((p) => !p.leaving).length;
+    if (this.#closed) return [];
+    this.#size_ = n;
+    const want = n === 0 ? 0 : n + this.#rules.spares;
+    let staying = this.#places_.filter((p) => !p.leaving).length;
     // A place on its way out may stay after all.
-    for (const p of this.places_)
+    for (const p of this.#places_)
       if (staying < want && p.leaving && !p.destroying) {
         p.leaving = false;
         staying++;
       }
     for (; staying < want; staying++)
-      this.places_.push({
-        id: this.nextPlace++,
+      this.#places_.push({
+        id: this.#nextPlace++,
         state: 'starting',
         since: now,
         resets: 0,
@@ -115,55 +115,55 @@ export class PoolMachine {
         leaving: false,
       });
     const cheapest: readonly DesktopState[] = ['broken', 'starting', 'ready', 'resetting', 'leased'];
-    const victims = this.places_
+    const victims = this.#places_
       .filter((p) => !p.leaving)
       .sort((a, b) => cheapest.indexOf(a.state) - cheapest.indexOf(b.state))
       .slice(0, staying - want);
-    for (const p of victims) this.leave(p, now);
-    return this.flush(now);
+    for (const p of victims) this.#leave(p, now);
+    return this.#flush(now);
   }
 
   request(waiter: number, now: number): PoolEffect[] {
-    this.queue.push(waiter);
+    this.#queue.push(waiter);
     // Someone wants a desktop again: places that were given up get another chance.
-    for (const p of this.places_)
-      if (p.state === 'broken' && !p.has && p.failures >= this.rules.maxFailures) {
+    for (const p of this.#places_)
+      if (p.state === 'broken' && !p.has && p.failures >= this.#rules.maxFailures) {
         p.failures = 0;
-        this.set(p, 'starting', now);
+        this.#set(p, 'starting', now);
       }
-    return this.flush(now);
+    return this.#flush(now);
   }
 
   cancel(waiter: number, now: number): PoolEffect[] {
-    this.queue = this.queue.filter((w) => w !== waiter);
-    return this.flush(now);
+    this.#queue = this.#queue.filter((w) => w !== waiter);
+    return this.#flush(now);
   }
 
   created(place: number, now: number): PoolEffect[] {
-    const p = this.at(place);
+    const p = this.#at(place);
     p.creating = false;
     p.has = true;
     p.age = 0;
     p.lost = false;
-    if (p.leaving) this.takeDown(p, now);
-    else this.set(p, 'ready', now);
-    return this.flush(now);
+    if (p.leaving) this.#takeDown(p, now);
+    else this.#set(p, 'ready', now);
+    return this.#flush(now);
   }
 
   createFailed(place: number, error: RunError, now: number): PoolEffect[] {
-    const p = this.at(place);
+    const p = this.#at(place);
     p.creating = false;
-    this.failed(p, error, now);
-    return this.flush(now);
+    this.#failed(p, error, now);
+    return this.#flush(now);
   }
 
   /** The lease on a place ended. */
   released(place: number, broken: boolean, now: number): PoolEffect[] {
-    const p = this.at(place);
+    const p = this.#at(place);
     if (p.state !== 'leased') return [];
-    if (p.leaving) this.takeDown(p, now);
+    if (p.leaving) this.#takeDown(p, now);
     else if (broken || p.lost)
-      this.replace(
+      this.#replace(
         p,
         p.lastError ?? {
           kind: 'desktop.lost',
@@ -172,165 +172,165 @@ export class PoolMachine {
         },
         now,
       );
-    else if (p.age + 1 >= this.rules.hardResetEvery) this.takeDown(p, now);
+    else if (p.age + 1 >= this.#rules.hardResetEvery) this.#takeDown(p, now);
     else {
-      this.set(p, 'resetting', now);
-      this.out.push({ do: 'reset', place });
+      this.#set(p, 'resetting', now);
+      this.#out.push({ do: 'reset', place });
     }
-    return this.flush(now);
+    return this.#flush(now);
   }
 
   resetDone(place: number, now: number): PoolEffect[] {
-    const p = this.at(place);
+    const p = this.#at(place);
     if (p.state !== 'resetting') return [];
     p.resets++;
     p.age++;
-    if (p.leaving) this.takeDown(p, now);
-    else if (p.lost) this.failed(p, p.lastError!, now);
-    else this.set(p, 'ready', now);
-    return this.flush(now);
+    if (p.leaving) this.#takeDown(p, now);
+    else if (p.lost) this.#failed(p, p.lastError!, now);
+    else this.#set(p, 'ready', now);
+    return this.#flush(now);
   }
 
   resetFailed(place: number, error: RunError, now: number): PoolEffect[] {
-    const p = this.at(place);
+    const p = this.#at(place);
     if (p.state !== 'resetting') return [];
-    if (p.leaving) this.takeDown(p, now);
-    else this.failed(p, error, now);
-    return this.flush(now);
+    if (p.leaving) this.#takeDown(p, now);
+    else this.#failed(p, error, now);
+    return this.#flush(now);
   }
 
   /** A desktop died by itself. Under a lease it is replaced when the lease ends; during a reset when the reset ends. */
   lost(place: number, error: RunError, now: number): PoolEffect[] {
-    const p = this.places_.find((q) => q.id === place);
+    const p = this.#places_.find((q) => q.id === place);
     if (!p || !p.has || p.destroying) return [];
     p.lost = true;
     p.lastError = error;
-    if (p.state === 'ready') this.failed(p, error, now);
-    return this.flush(now);
+    if (p.state === 'ready') this.#failed(p, error, now);
+    return this.#flush(now);
   }
 
   destroyed(place: number, now: number): PoolEffect[] {
-    const p = this.at(place);
+    const p = this.#at(place);
     p.has = false;
     p.destroying = false;
     p.lost = false;
-    if (p.leaving) this.remove(p, now);
-    else this.again(p, now);
-    return this.flush(now);
+    if (p.leaving) this.#remove(p, now);
+    else this.#again(p, now);
+    return this.#flush(now);
   }
 
   retryDue(place: number, now: number): PoolEffect[] {
-    const p = this.places_.find((q) => q.id === place);
-    if (p && p.state === 'broken' && !p.has && !p.leaving && p.failures < this.rules.maxFailures)
-      this.set(p, 'starting', now);
-    return this.flush(now);
+    const p = this.#places_.find((q) => q.id === place);
+    if (p && p.state === 'broken' && !p.has && !p.leaving && p.failures < this.#rules.maxFailures)
+      this.#set(p, 'starting', now);
+    return this.#flush(now);
   }
 
   /** Refuse everyone who waits and take everything down, leased or not. */
   close(error: RunError, now: number): PoolEffect[] {
-    for (const waiter of this.queue.splice(0)) this.out.push({ do: 'refuse', waiter, error });
-    this.closed = true;
-    this.size_ = 0;
-    for (const p of [...this.places_]) {
+    for (const waiter of this.#queue.splice(0)) this.#out.push({ do: 'refuse', waiter, error });
+    this.#closed = true;
+    this.#size_ = 0;
+    for (const p of [...this.#places_]) {
       if (p.state === 'leased') {
         p.leaving = true;
-        this.takeDown(p, now);
-      } else this.leave(p, now);
+        this.#takeDown(p, now);
+      } else this.#leave(p, now);
     }
-    return this.flush(now);
+    return this.#flush(now);
   }
 
-  private at(place: number): Mutable {
-    const p = this.places_.find((q) => q.id === place);
+  #at(place: number): Mutable {
+    const p = this.#places_.find((q) => q.id === place);
     if (!p) throw new RangeError(`the pool has no place ${place}`);
     return p;
   }
 
-  private set(p: Mutable, state: DesktopState, now: number): void {
+  #set(p: Mutable, state: DesktopState, now: number): void {
     if (p.state === state) return;
     p.state = state;
     p.since = now;
-    this.out.push({ do: 'state', place: p.id, state });
+    this.#out.push({ do: 'state', place: p.id, state });
   }
 
-  private leave(p: Mutable, now: number): void {
+  #leave(p: Mutable, now: number): void {
     p.leaving = true;
-    if (p.state === 'ready' || (p.state === 'broken' && p.has)) this.takeDown(p, now);
-    else if (!p.has && !p.creating) this.remove(p, now);
+    if (p.state === 'ready' || (p.state === 'broken' && p.has)) this.#takeDown(p, now);
+    else if (!p.has && !p.creating) this.#remove(p, now);
     // Starting, resetting and leased ones leave when that ends.
   }
 
-  private remove(p: Mutable, now: number): void {
-    this.set(p, 'stopped', now);
-    this.places_.splice(this.places_.indexOf(p), 1);
+  #remove(p: Mutable, now: number): void {
+    this.#set(p, 'stopped', now);
+    this.#places_.splice(this.#places_.indexOf(p), 1);
   }
 
-  private takeDown(p: Mutable, now: number): void {
+  #takeDown(p: Mutable, now: number): void {
     if (p.destroying) return;
     p.destroying = true;
-    this.set(p, p.leaving ? 'stopped' : 'starting', now);
-    this.out.push({ do: 'destroy', place: p.id });
+    this.#set(p, p.leaving ? 'stopped' : 'starting', now);
+    this.#out.push({ do: 'destroy', place: p.id });
   }
 
-  private replace(p: Mutable, error: RunError, now: number): void {
+  #replace(p: Mutable, error: RunError, now: number): void {
     p.replaced++;
     p.lastError = error;
-    this.set(p, 'broken', now);
-    this.out.push({ do: 'replaced', place: p.id, error });
+    this.#set(p, 'broken', now);
+    this.#out.push({ do: 'replaced', place: p.id, error });
     if (!p.has) {
-      this.again(p, now);
+      this.#again(p, now);
       return;
     }
     if (p.destroying) return;
     p.destroying = true;
-    this.out.push({ do: 'destroy', place: p.id });
+    this.#out.push({ do: 'destroy', place: p.id });
   }
 
-  private failed(p: Mutable, error: RunError, now: number): void {
+  #failed(p: Mutable, error: RunError, now: number): void {
     p.failures++;
     if (p.leaving && !p.has) {
-      this.remove(p, now);
+      this.#remove(p, now);
       return;
     }
-    this.replace(p, error, now);
+    this.#replace(p, error, now);
   }
 
   /** A place without a desktop: start anew, now or later, or give it up. */
-  private again(p: Mutable, now: number): void {
+  #again(p: Mutable, now: number): void {
     if (p.failures === 0) {
-      this.set(p, 'starting', now);
+      this.#set(p, 'starting', now);
       return;
     }
-    this.set(p, 'broken', now);
-    if (p.failures < this.rules.maxFailures) {
-      this.out.push({ do: 'retryLater', place: p.id, delayMs: this.rules.backoffMs(p.failures) });
+    this.#set(p, 'broken', now);
+    if (p.failures < this.#rules.maxFailures) {
+      this.#out.push({ do: 'retryLater', place: p.id, delayMs: this.#rules.backoffMs(p.failures) });
       return;
     }
-    if (this.places_.every((q) => q.state === 'broken' && !q.has && q.failures >= this.rules.maxFailures)) {
-      for (const waiter of this.queue.splice(0)) this.out.push({ do: 'refuse', waiter, error: p.lastError! });
+    if (this.#places_.every((q) => q.state === 'broken' && !q.has && q.failures >= this.#rules.maxFailures)) {
+      for (const waiter of this.#queue.splice(0)) this.#out.push({ do: 'refuse', waiter, error: p.lastError! });
     }
   }
 
   /** Start what should start, lend what is ready, and hand out the effects. */
-  private flush(now: number): PoolEffect[] {
-    let creating = this.places_.filter((p) => p.creating).length;
-    for (const p of this.places_) {
-      if (creating >= this.rules.startParallel) break;
+  #flush(now: number): PoolEffect[] {
+    let creating = this.#places_.filter((p) => p.creating).length;
+    for (const p of this.#places_) {
+      if (creating >= this.#rules.startParallel) break;
       if (p.state !== 'starting' || p.creating || p.has || p.leaving) continue;
       p.creating = true;
       creating++;
-      this.out.push({ do: 'create', place: p.id });
+      this.#out.push({ do: 'create', place: p.id });
     }
-    let leased = this.places_.filter((p) => p.state === 'leased').length;
+    let leased = this.#places_.filter((p) => p.state === 'leased').length;
     // The one that has been ready longest goes first, so that all of them are exercised.
-    const ready = this.places_.filter((p) => p.state === 'ready').sort((a, b) => a.since - b.since || a.id - b.id);
-    while (this.queue.length > 0 && ready.length > 0 && leased < this.size_) {
+    const ready = this.#places_.filter((p) => p.state === 'ready').sort((a, b) => a.since - b.since || a.id - b.id);
+    while (this.#queue.length > 0 && ready.length > 0 && leased < this.#size_) {
       const p = ready.shift()!;
       p.failures = 0;
       leased++;
-      this.set(p, 'leased', now);
-      this.out.push({ do: 'grant', place: p.id, waiter: this.queue.shift()! });
+      this.#set(p, 'leased', now);
+      this.#out.push({ do: 'grant', place: p.id, waiter: this.#queue.shift()! });
     }
-    return this.out.splice(0);
+    return this.#out.splice(0);
   }
 }

@@ -6,24 +6,24 @@ import type { Frame } from '../domain/index.js';
  * often. So one bad start costs a replacement or two, and never makes every later desktop look wrong.
  */
 export class ReferenceFrames {
-  private readonly votes = new Map<string, number>();
-  private usual: { readonly hash: string; readonly data: Buffer } | undefined;
+  readonly #votes = new Map<string, number>();
+  #usual: { readonly hash: string; readonly data: Buffer } | undefined;
 
   /** Whether this is the usual frame; counts a vote only if it is (or is the first). Compares bytes: 0.1 ms. */
   matches(f: Frame): boolean {
-    if (!this.usual) return this.accept(f);
-    if (!this.usual.data.equals(f.data)) return false;
-    this.votes.set(this.usual.hash, (this.votes.get(this.usual.hash) ?? 0) + 1);
+    if (!this.#usual) return this.accept(f);
+    if (!this.#usual.data.equals(f.data)) return false;
+    this.#votes.set(this.#usual.hash, (this.#votes.get(this.#usual.hash) ?? 0) + 1);
     return true;
   }
 
   /** Count a vote; true when this is the usual frame, now. */
   accept(f: Frame): boolean {
     const hash = createHash('sha1').update(`${f.width}x${f.height}`).update(f.data).digest('base64');
-    const n = (this.votes.get(hash) ?? 0) + 1;
-    this.votes.set(hash, n);
-    if (!this.usual || (hash !== this.usual.hash && n > (this.votes.get(this.usual.hash) ?? 0)))
-      this.usual = { hash, data: f.data };
-    return hash === this.usual.hash;
+    const n = (this.#votes.get(hash) ?? 0) + 1;
+    this.#votes.set(hash, n);
+    if (!this.#usual || (hash !== this.#usual.hash && n > (this.#votes.get(this.#usual.hash) ?? 0)))
+      this.#usual = { hash, data: f.data };
+    return hash === this.#usual.hash;
   }
 }

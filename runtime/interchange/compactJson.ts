@@ -82,19 +82,19 @@ export async function compactJson(file: string): Promise<{ readonly value: unkno
 /** Bytes that grow up to a bound. */
 class Bytes {
   length = 0;
-  private data = Buffer.allocUnsafe(64 * 1024);
+  #data = Buffer.allocUnsafe(64 * 1024);
   add(b: Buffer, from: number, to: number): void {
     const need = this.length + to - from;
     if (need > limits.json) throw new Unusable(`holds more than ${limits.json >> 20} MB besides its pictures`);
-    if (need > this.data.length) {
-      const bigger = Buffer.allocUnsafe(Math.max(need, 2 * this.data.length));
-      this.data.copy(bigger, 0, 0, this.length);
-      this.data = bigger;
+    if (need > this.#data.length) {
+      const bigger = Buffer.allocUnsafe(Math.max(need, 2 * this.#data.length));
+      this.#data.copy(bigger, 0, 0, this.length);
+      this.#data = bigger;
     }
-    b.copy(this.data, this.length, from, to);
+    b.copy(this.#data, this.length, from, to);
     this.length = need;
   }
   text(): string {
-    return this.data.toString('utf8', 0, this.length).replace(/^\ufeff/, '');
+    return this.#data.toString('utf8', 0, this.length).replace(/^\ufeff/, '');
   }
 }

@@ -40,74 +40,74 @@ type Arguments = Record<string, Literal>;
 /** The calls of one step. */
 class Script {
   pointer: Point | undefined;
-  private readonly out: Action[] = [];
+  readonly #out: Action[] = [];
   /** Keys held down, in order, and whether something was done with them. */
-  private held: { key: string; used: boolean }[] = [];
+  #held: { key: string; used: boolean }[] = [];
   /** Set while the left button is down. */
-  private pressed: { from: Point; stops: Point[] } | undefined;
+  #pressed: { from: Point; stops: Point[] } | undefined;
   /** A place moved to with nothing done there yet. */
-  private hover: Point | undefined;
-  private clipboard: string | undefined;
-  private readonly space: CodeSpace;
-  private readonly screen: Size;
+  #hover: Point | undefined;
+  #clipboard: string | undefined;
+  readonly #space: CodeSpace;
+  readonly #screen: Size;
   constructor(space: CodeSpace, screen: Size, pointer: Point | undefined) {
-    this.space = space;
-    this.screen = screen;
+    this.#space = space;
+    this.#screen = screen;
     this.pointer = pointer;
   }
 
   end(): Action[] {
-    if (this.hover)
+    if (this.#hover)
       throw new Unusable(
         'the pointer is moved somewhere and nothing is done there (hovering); there is no such action here',
       );
-    if (this.pressed) throw new Unusable('a mouse button stays down after the step');
-    if (this.held.length > 0) throw new Unusable(`the key ${this.held[0]!.key} stays down after the step`);
-    return this.out;
+    if (this.#pressed) throw new Unusable('a mouse button stays down after the step');
+    if (this.#held.length > 0) throw new Unusable(`the key ${this.#held[0]!.key} stays down after the step`);
+    return this.#out;
   }
 
   call(c: PyCall): void {
     const name = aliases.get(c.name) ?? c.name;
     if (name === 'pyautogui.hotkey') {
-      this.hotkey(
-        this.keys(c.args.length === 1 && Array.isArray(c.args[0]) ? (c.args[0] as readonly Literal[]) : c.args),
+      this.#hotkey(
+        this.#keys(c.args.length === 1 && Array.isArray(c.args[0]) ? (c.args[0] as readonly Literal[]) : c.args),
       );
       return;
     }
     const params = signatures.get(name);
     if (!params) throw new Unusable(`there is no action here for ${c.name}`);
-    const a = this.bind(c, params);
-    Script.calls.get(name)?.(this, a);
+    const a = this.#bind(c, params);
+    Script.#calls.get(name)?.(this, a);
   }
 
   /** What each call does; the names are those of `signatures`. */
-  private static readonly calls: ReadonlyMap<string, (s: Script, a: Arguments) => void> = new Map(
+  static readonly #calls: ReadonlyMap<string, (s: Script, a: Arguments) => void> = new Map(
     Object.entries<(s: Script, a: Arguments) => void>({
-      'pyautogui.click': (s, a) => s.click(a, number(a, 'clicks') ?? 1, button(a)),
-      'pyautogui.leftClick': (s, a) => s.click(a, 1, 'left'),
-      'pyautogui.doubleClick': (s, a) => s.click(a, 2, button(a)),
-      'pyautogui.rightClick': (s, a) => s.click(a, 1, 'right'),
-      'pyautogui.moveTo': (s, a) => s.move(s.place(a) ?? s.here()),
-      'pyautogui.move': (s, a) => s.move(s.offset(a)),
-      'pyautogui.dragTo': (s, a) => s.drag(s.place(a) ?? s.here(), button(a)),
-      'pyautogui.drag': (s, a) => s.drag(s.offset(a), button(a)),
-      'pyautogui.mouseDown': (s, a) => s.down(a),
-      'pyautogui.mouseUp': (s, a) => s.up(a),
-      'pyautogui.scroll': (s, a) => s.scroll(a, 'up', 'down'),
-      'pyautogui.hscroll': (s, a) => s.scroll(a, 'right', 'left'),
-      'pyautogui.write': (s, a) => s.write(a['message']),
-      'pyautogui.press': (s, a) => s.press(a),
-      'pyautogui.keyDown': (s, a) => s.held.push({ key: key(a['key']), used: false }),
-      'pyautogui.keyUp': (s, a) => s.release(key(a['key'])),
-      'pyautogui.sleep': (s, a) => s.wait(number(a, 'seconds'), false),
-      'time.sleep': (s, a) => s.wait(number(a, 'seconds'), false),
-      'pyperclip.copy': (s, a) => (s.clipboard = text(a['text'])),
-      'computer.wait': (s, a) => s.wait(number(a, 'seconds'), true),
-      'computer.terminate': (s, a) => s.terminate(a),
+      'pyautogui.click': (s, a) => s.#click(a, number(a, 'clicks') ?? 1, button(a)),
+      'pyautogui.leftClick': (s, a) => s.#click(a, 1, 'left'),
+      'pyautogui.doubleClick': (s, a) => s.#click(a, 2, button(a)),
+      'pyautogui.rightClick': (s, a) => s.#click(a, 1, 'right'),
+      'pyautogui.moveTo': (s, a) => s.#move(s.#place(a) ?? s.#here()),
+      'pyautogui.move': (s, a) => s.#move(s.#offset(a)),
+      'pyautogui.dragTo': (s, a) => s.#drag(s.#place(a) ?? s.#here(), button(a)),
+      'pyautogui.drag': (s, a) => s.#drag(s.#offset(a), button(a)),
+      'pyautogui.mouseDown': (s, a) => s.#down(a),
+      'pyautogui.mouseUp': (s, a) => s.#up(a),
+      'pyautogui.scroll': (s, a) => s.#scroll(a, 'up', 'down'),
+      'pyautogui.hscroll': (s, a) => s.#scroll(a, 'right', 'left'),
+      'pyautogui.write': (s, a) => s.#write(a['message']),
+      'pyautogui.press': (s, a) => s.#press(a),
+      'pyautogui.keyDown': (s, a) => s.#held.push({ key: key(a['key']), used: false }),
+      'pyautogui.keyUp': (s, a) => s.#release(key(a['key'])),
+      'pyautogui.sleep': (s, a) => s.#wait(number(a, 'seconds'), false),
+      'time.sleep': (s, a) => s.#wait(number(a, 'seconds'), false),
+      'pyperclip.copy': (s, a) => (s.#clipboard = text(a['text'])),
+      'computer.wait': (s, a) => s.#wait(number(a, 'seconds'), true),
+      'computer.terminate': (s, a) => s.#terminate(a),
     }),
   );
 
-  private bind(c: PyCall, params: readonly string[]): Arguments {
+  #bind(c: PyCall, params: readonly string[]): Arguments {
     let args = c.args;
     // A pair may stand for x and y.
     if (params[0] === 'x' && Array.isArray(args[0])) args = [...(args[0] as readonly Literal[]), ...args.slice(1)];
@@ -121,193 +121,193 @@ class Script {
     return out;
   }
 
-  private place(a: Arguments): Point | undefined {
+  #place(a: Arguments): Point | undefined {
     const x = number(a, 'x'),
       y = number(a, 'y');
     if (x === undefined && y === undefined) return undefined;
     const at = (v: number | undefined, size: number, here: 'x' | 'y'): number => {
-      if (v === undefined) return this.here()[here];
-      if (this.space === 'relative' && (v < 0 || v > 1))
+      if (v === undefined) return this.#here()[here];
+      if (this.#space === 'relative' && (v < 0 || v > 1))
         throw new Unusable(`the coordinate ${v} is not a share of the screen (0 to 1)`);
       // What lies outside the screen is moved to its edge, as a pointer would be.
-      return Math.min(Math.max(Math.round(this.space === 'relative' ? v * size : v), 0), size - 1);
+      return Math.min(Math.max(Math.round(this.#space === 'relative' ? v * size : v), 0), size - 1);
     };
-    return { x: at(x, this.screen.width, 'x'), y: at(y, this.screen.height, 'y') };
+    return { x: at(x, this.#screen.width, 'x'), y: at(y, this.#screen.height, 'y') };
   }
-  private offset(a: Arguments): Point {
-    if (this.space === 'relative') throw new Unusable('a move by an offset has no meaning in relative coordinates');
-    const here = this.here(),
+  #offset(a: Arguments): Point {
+    if (this.#space === 'relative') throw new Unusable('a move by an offset has no meaning in relative coordinates');
+    const here = this.#here(),
       clamp = (v: number, size: number): number => Math.min(Math.max(Math.round(v), 0), size - 1);
     return {
-      x: clamp(here.x + (number(a, 'xOffset') ?? 0), this.screen.width),
-      y: clamp(here.y + (number(a, 'yOffset') ?? 0), this.screen.height),
+      x: clamp(here.x + (number(a, 'xOffset') ?? 0), this.#screen.width),
+      y: clamp(here.y + (number(a, 'yOffset') ?? 0), this.#screen.height),
     };
   }
-  private here(): Point {
+  #here(): Point {
     if (!this.pointer)
       throw new Unusable('the code acts where the pointer is, and nothing before it says where that is');
     return this.pointer;
   }
   /** Where an action happens; a place moved to before must be the same one. */
-  private arrive(a: Arguments): Point {
-    const at = this.place(a) ?? this.here();
-    if (this.hover && (this.hover.x !== at.x || this.hover.y !== at.y)) this.end();
-    this.hover = undefined;
+  #arrive(a: Arguments): Point {
+    const at = this.#place(a) ?? this.#here();
+    if (this.#hover && (this.#hover.x !== at.x || this.#hover.y !== at.y)) this.end();
+    this.#hover = undefined;
     this.pointer = at;
     return at;
   }
-  private apart(): void {
-    if (this.hover || this.pressed) this.end();
+  #apart(): void {
+    if (this.#hover || this.#pressed) this.end();
   }
 
-  private add(action: Action): void {
-    this.clipboard = undefined;
-    if (this.out.length >= limits.actions) throw new Unusable(`a step has more than ${limits.actions} actions`);
-    this.out.push(action);
+  #add(action: Action): void {
+    this.#clipboard = undefined;
+    if (this.#out.length >= limits.actions) throw new Unusable(`a step has more than ${limits.actions} actions`);
+    this.#out.push(action);
   }
   /** Modifiers held around a pointer action. */
-  private with(): { modifiers?: Modifier[] } {
-    if (this.held.length === 0) return {};
-    const other = this.held.find((h) => !modifiers.includes(h.key));
+  #with(): { modifiers?: Modifier[] } {
+    if (this.#held.length === 0) return {};
+    const other = this.#held.find((h) => !modifiers.includes(h.key));
     if (other)
       throw new Unusable(
         `the key ${other.key} is held during a pointer action; only ctrl, shift, alt and super can be`,
       );
-    for (const h of this.held) h.used = true;
-    return { modifiers: this.held.map((h) => h.key as Modifier) };
+    for (const h of this.#held) h.used = true;
+    return { modifiers: this.#held.map((h) => h.key as Modifier) };
   }
 
-  private click(a: Arguments, clicks: number, which: string): void {
-    if (this.pressed) this.end();
-    const at = this.arrive(a);
-    if (which === 'left' && clicks === 1) this.add({ type: 'click', at, ...this.with() });
-    else if (which === 'left' && clicks === 2) this.add({ type: 'left_double', at, ...this.with() });
-    else if (which === 'right' && clicks === 1) this.add({ type: 'right_single', at, ...this.with() });
+  #click(a: Arguments, clicks: number, which: string): void {
+    if (this.#pressed) this.end();
+    const at = this.#arrive(a);
+    if (which === 'left' && clicks === 1) this.#add({ type: 'click', at, ...this.#with() });
+    else if (which === 'left' && clicks === 2) this.#add({ type: 'left_double', at, ...this.#with() });
+    else if (which === 'right' && clicks === 1) this.#add({ type: 'right_single', at, ...this.#with() });
     else
       throw new Unusable(
         `there is no action here for ${clicks} click${clicks === 1 ? '' : 's'} of the ${which} button`,
       );
   }
-  private move(to: Point): void {
-    if (this.pressed) this.pressed.stops.push(to);
-    else if (this.hover && (this.hover.x !== to.x || this.hover.y !== to.y)) this.end();
-    else this.hover = to;
+  #move(to: Point): void {
+    if (this.#pressed) this.#pressed.stops.push(to);
+    else if (this.#hover && (this.#hover.x !== to.x || this.#hover.y !== to.y)) this.end();
+    else this.#hover = to;
     this.pointer = to;
   }
-  private drag(to: Point, which: string): void {
-    if (which !== 'left' || this.pressed)
+  #drag(to: Point, which: string): void {
+    if (which !== 'left' || this.#pressed)
       throw new Unusable(`there is no action here for a drag with the ${which} button`);
-    const from = this.hover ?? this.here();
-    this.hover = undefined;
+    const from = this.#hover ?? this.#here();
+    this.#hover = undefined;
     this.pointer = to;
-    this.add({ type: 'drag', from, to, ...this.with() });
+    this.#add({ type: 'drag', from, to, ...this.#with() });
   }
-  private down(a: Arguments): void {
-    if (this.pressed || button(a) !== 'left')
+  #down(a: Arguments): void {
+    if (this.#pressed || button(a) !== 'left')
       throw new Unusable(`there is no action here for holding the ${button(a)} button`);
-    this.pressed = { from: this.arrive(a), stops: [] };
+    this.#pressed = { from: this.#arrive(a), stops: [] };
   }
-  private up(a: Arguments): void {
-    const p = this.pressed,
-      at = this.place(a);
+  #up(a: Arguments): void {
+    const p = this.#pressed,
+      at = this.#place(a);
     if (!p || button(a) !== 'left')
       throw new Unusable('a mouse button is released that was not pressed in the same step');
     if (at) {
       p.stops.push(at);
       this.pointer = at;
     }
-    this.pressed = undefined;
+    this.#pressed = undefined;
     const stops = p.stops.filter((s, i) => {
       const b = p.stops[i - 1] ?? p.from;
       return s.x !== b.x || s.y !== b.y;
     });
     if (stops.length > 1) throw new Unusable('a drag along a path; only straight ones can be said');
-    if (stops[0]) this.add({ type: 'drag', from: p.from, to: stops[0], ...this.with() });
-    else this.add({ type: 'click', at: p.from, ...this.with() });
+    if (stops[0]) this.#add({ type: 'drag', from: p.from, to: stops[0], ...this.#with() });
+    else this.#add({ type: 'click', at: p.from, ...this.#with() });
   }
 
-  private scroll(a: Arguments, plus: ScrollDirection, minus: ScrollDirection): void {
+  #scroll(a: Arguments, plus: ScrollDirection, minus: ScrollDirection): void {
     const n = number(a, 'clicks') ?? 0;
     if (!Number.isInteger(n) || Math.abs(n) > 2000) throw new Unusable(`a scroll by ${n} wheel clicks`);
-    const at = this.arrive(a),
-      held = this.with();
+    const at = this.#arrive(a),
+      held = this.#with();
     if (held.modifiers) throw new Unusable('a scroll with a key held');
     // Our scroll takes at most 20 clicks.
     for (let left = Math.abs(n); left > 0; left -= 20)
-      this.add({ type: 'scroll', at, direction: n > 0 ? plus : minus, amount: Math.min(20, left) });
+      this.#add({ type: 'scroll', at, direction: n > 0 ? plus : minus, amount: Math.min(20, left) });
   }
 
-  private write(message: Literal | undefined): void {
-    this.apart();
+  #write(message: Literal | undefined): void {
+    this.#apart();
     if (Array.isArray(message)) {
-      for (const k of message as readonly Literal[]) this.chord([key(k)]);
+      for (const k of message as readonly Literal[]) this.#chord([key(k)]);
       return;
     }
-    if (this.held.length > 0) throw new Unusable('a text is typed with a key held');
+    if (this.#held.length > 0) throw new Unusable('a text is typed with a key held');
     const t = text(message);
     if (t.length > limits.text) throw new Unusable(`a text of ${t.length} characters is typed`);
-    if (t !== '') this.add({ type: 'type', text: t });
+    if (t !== '') this.#add({ type: 'type', text: t });
   }
-  private press(a: Arguments): void {
+  #press(a: Arguments): void {
     const keys = Array.isArray(a['keys']) ? (a['keys'] as readonly Literal[]) : [a['keys'] ?? null],
       presses = number(a, 'presses') ?? 1;
     if (!Number.isInteger(presses) || presses < 0) throw new Unusable(`a key is pressed ${presses} times`);
     for (let i = 0; i < presses; i++)
-      for (const k of keys) this.chord(typeof k === 'string' && /^[A-Z]$/.test(k) ? ['shift', key(k)] : [key(k)]);
+      for (const k of keys) this.#chord(typeof k === 'string' && /^[A-Z]$/.test(k) ? ['shift', key(k)] : [key(k)]);
   }
-  private hotkey(keys: string[]): void {
+  #hotkey(keys: string[]): void {
     if (keys.length === 0) throw new Unusable('a hotkey without keys');
     // How UI-TARS's agents type: through the clipboard.
     if (
-      this.clipboard !== undefined &&
+      this.#clipboard !== undefined &&
       keys.length >= 2 &&
       keys.at(-1) === 'v' &&
       keys.slice(0, -1).every((k) => k === 'ctrl' || k === 'shift' || k === 'super') &&
-      this.held.length === 0
+      this.#held.length === 0
     ) {
-      const t = this.clipboard;
-      this.clipboard = undefined;
-      this.write(t);
+      const t = this.#clipboard;
+      this.#clipboard = undefined;
+      this.#write(t);
       return;
     }
-    this.chord(keys);
+    this.#chord(keys);
   }
-  private chord(keys: string[]): void {
-    this.apart();
-    for (const h of this.held) h.used = true;
-    this.add({ type: 'hotkey', keys: [...this.held.map((h) => h.key), ...keys] });
+  #chord(keys: string[]): void {
+    this.#apart();
+    for (const h of this.#held) h.used = true;
+    this.#add({ type: 'hotkey', keys: [...this.#held.map((h) => h.key), ...keys] });
   }
-  private release(k: string): void {
-    const i = this.held.findIndex((h) => h.key === k),
-      h = this.held[i];
+  #release(k: string): void {
+    const i = this.#held.findIndex((h) => h.key === k),
+      h = this.#held[i];
     if (!h) throw new Unusable(`the key ${k} is released that was not pressed in the same step`);
     // Keys that went down and up with nothing between them were one chord.
-    const all = this.held;
-    this.held = all.filter((_, j) => j !== i);
+    const all = this.#held;
+    this.#held = all.filter((_, j) => j !== i);
     if (h.used) return;
-    this.apart();
-    this.add({ type: 'hotkey', keys: all.map((x) => x.key) });
+    this.#apart();
+    this.#add({ type: 'hotkey', keys: all.map((x) => x.key) });
     for (const x of all) x.used = true;
   }
-  private keys(ks: readonly Literal[]): string[] {
+  #keys(ks: readonly Literal[]): string[] {
     return ks.map(key);
   }
 
-  private wait(seconds: number | undefined, plain: boolean): void {
+  #wait(seconds: number | undefined, plain: boolean): void {
     if (seconds === undefined && !plain) throw new Unusable('a sleep without its length');
     if (seconds !== undefined && (seconds < 0 || seconds > 60))
       throw new Unusable(`a wait of ${seconds} seconds; at most 60 can be said`);
     // The clipboard keeps what was copied into it.
-    const { clipboard } = this;
-    this.add({ type: 'wait', ms: seconds === undefined ? undefined : Math.round(seconds * 1000) });
-    this.clipboard = clipboard;
+    const clipboard = this.#clipboard;
+    this.#add({ type: 'wait', ms: seconds === undefined ? undefined : Math.round(seconds * 1000) });
+    this.#clipboard = clipboard;
   }
-  private terminate(a: Arguments): void {
-    this.apart();
+  #terminate(a: Arguments): void {
+    this.#apart();
     const status = text(a['status'] ?? 'success'),
       said = typeof a['answer'] === 'string' && a['answer'] !== '' ? a['answer'] : undefined;
-    if (status === 'success') this.add({ type: 'finished', answer: said });
-    else if (/^fail(ure)?$/.test(status)) this.add({ type: 'fail', reason: said });
+    if (status === 'success') this.#add({ type: 'finished', answer: said });
+    else if (/^fail(ure)?$/.test(status)) this.#add({ type: 'fail', reason: said });
     else throw new Unusable(`the status '${status.slice(0, 40)}' of computer.terminate`);
   }
 }

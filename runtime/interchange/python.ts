@@ -44,185 +44,187 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 
 class Reader {
-  private i = 0;
-  private readonly s: string;
+  #i = 0;
+  readonly #s: string;
   constructor(code: string) {
-    this.s = code.replace(/\r\n?/g, '\n');
+    this.#s = code.replace(/\r\n?/g, '\n');
   }
 
   program(): PyCall[] {
     const out: PyCall[] = [];
-    for (this.gap(true); this.i < this.s.length; this.gap(true)) {
-      const c = this.statement();
+    for (this.#gap(true); this.#i < this.#s.length; this.#gap(true)) {
+      const c = this.#statement();
       if (c) out.push(c);
-      this.gap(false);
-      if (this.i < this.s.length && this.s[this.i] !== '\n' && this.s[this.i] !== ';') throw this.refuse();
+      this.#gap(false);
+      if (this.#i < this.#s.length && this.#s[this.#i] !== '\n' && this.#s[this.#i] !== ';') throw this.#refuse();
     }
     return out;
   }
 
-  private statement(): PyCall | undefined {
-    if (this.string(false) !== undefined) return undefined;
-    const start = this.i,
-      first = this.match(NAME);
-    if (first === undefined) throw this.refuse(start);
+  #statement(): PyCall | undefined {
+    if (this.#string(false) !== undefined) return undefined;
+    const start = this.#i,
+      first = this.#match(NAME);
+    if (first === undefined) throw this.#refuse(start);
     if (first === 'pass') return undefined;
     if (first === 'import') {
-      const line = this.s.slice(this.i, this.end()).split('#')[0]!;
-      if (!line.split(',').every((m) => modules.includes(m.trim()))) throw this.refuse(start);
-      this.i = this.end();
+      const line = this.#s.slice(this.#i, this.#end()).split('#')[0]!;
+      if (!line.split(',').every((m) => modules.includes(m.trim()))) throw this.#refuse(start);
+      this.#i = this.#end();
       return undefined;
     }
     let name = first;
-    while (this.s[this.i] === '.') {
-      this.i++;
-      const part = this.match(NAME);
-      if (part === undefined) throw this.refuse(start);
+    while (this.#s[this.#i] === '.') {
+      this.#i++;
+      const part = this.#match(NAME);
+      if (part === undefined) throw this.#refuse(start);
       name += `.${part}`;
     }
-    this.gap(false);
-    if (this.s[this.i] === '=' && /^pyautogui\.(FAILSAFE|PAUSE|MINIMUM_DURATION)$/.test(name)) {
-      this.i++;
-      this.gap(false);
-      this.literal(0);
+    this.#gap(false);
+    if (this.#s[this.#i] === '=' && /^pyautogui\.(FAILSAFE|PAUSE|MINIMUM_DURATION)$/.test(name)) {
+      this.#i++;
+      this.#gap(false);
+      this.#literal(0);
       return undefined;
     }
-    if (this.s[this.i] !== '(') throw this.refuse(start);
-    this.i++;
+    if (this.#s[this.#i] !== '(') throw this.#refuse(start);
+    this.#i++;
     const args: Literal[] = [],
       named: Record<string, Literal> = {};
-    for (this.space(); this.s[this.i] !== ')'; this.space()) {
-      const key = /^([A-Za-z_]\w*)\s*=(?!=)/.exec(this.s.slice(this.i, this.i + 80));
+    for (this.#space(); this.#s[this.#i] !== ')'; this.#space()) {
+      const key = /^([A-Za-z_]\w*)\s*=(?!=)/.exec(this.#s.slice(this.#i, this.#i + 80));
       if (key) {
-        this.i += key[0].length;
-        this.space();
-        if (Object.hasOwn(named, key[1]!)) throw this.refuse(start);
-        Object.defineProperty(named, key[1]!, { value: this.literal(0), enumerable: true });
-      } else if (Object.keys(named).length > 0) throw this.refuse(start);
-      else args.push(this.literal(0));
-      this.space();
-      if (this.s[this.i] === ',') this.i++;
-      else if (this.s[this.i] !== ')') throw this.refuse(start);
+        this.#i += key[0].length;
+        this.#space();
+        if (Object.hasOwn(named, key[1]!)) throw this.#refuse(start);
+        Object.defineProperty(named, key[1]!, { value: this.#literal(0), enumerable: true });
+      } else if (Object.keys(named).length > 0) throw this.#refuse(start);
+      else args.push(this.#literal(0));
+      this.#space();
+      if (this.#s[this.#i] === ',') this.#i++;
+      else if (this.#s[this.#i] !== ')') throw this.#refuse(start);
     }
-    this.i++;
+    this.#i++;
     return { name, args, named };
   }
 
-  private literal(depth: number): Literal {
-    if (depth > maxDepth) throw this.refuse();
-    const c = this.s[this.i];
+  #literal(depth: number): Literal {
+    if (depth > maxDepth) throw this.#refuse();
+    const c = this.#s[this.#i];
     if (c === '[' || c === '(') {
       const close = c === '[' ? ']' : ')',
         out: Literal[] = [];
-      this.i++;
-      for (this.space(); this.s[this.i] !== close; this.space()) {
-        out.push(this.literal(depth + 1));
-        this.space();
-        if (this.s[this.i] === ',') this.i++;
-        else if (this.s[this.i] !== close) throw this.refuse();
+      this.#i++;
+      for (this.#space(); this.#s[this.#i] !== close; this.#space()) {
+        out.push(this.#literal(depth + 1));
+        this.#space();
+        if (this.#s[this.#i] === ',') this.#i++;
+        else if (this.#s[this.#i] !== close) throw this.#refuse();
       }
-      this.i++;
+      this.#i++;
       return out;
     }
-    const text = this.string(true);
+    const text = this.#string(true);
     if (text !== undefined) return text;
-    const start = this.i,
-      number = this.match(NUMBER);
+    const start = this.#i,
+      number = this.#match(NUMBER);
     if (number !== undefined) {
       const n = Number(number.replace(/_/g, ''));
-      if (!Number.isFinite(n) || /[\w.]/.test(this.s[this.i] ?? '')) throw this.refuse(start);
+      if (!Number.isFinite(n) || /[\w.]/.test(this.#s[this.#i] ?? '')) throw this.#refuse(start);
       return n;
     }
-    const word = this.match(NAME);
+    const word = this.#match(NAME);
     if (word === 'True') return true;
     if (word === 'False') return false;
     if (word === 'None') return null;
-    throw this.refuse(start);
+    throw this.#refuse(start);
   }
 
   /** One or more texts side by side, inside brackets also on several lines; undefined when there is none here. */
-  private string(inside: boolean): string | undefined {
+  #string(inside: boolean): string | undefined {
     let out: string | undefined;
     for (;;) {
-      STRING.lastIndex = this.i;
-      const m = STRING.exec(this.s);
+      STRING.lastIndex = this.#i;
+      const m = STRING.exec(this.#s);
       if (!m) return out;
       const prefix = m[1]!.toLowerCase(),
         quote = m[2]!;
-      if (/[fb]/.test(prefix)) throw this.refuse();
-      this.i += m[0].length;
-      out = (out ?? '') + this.body(quote, prefix.includes('r'));
-      if (inside) this.space();
-      else this.gap(false);
+      if (/[fb]/.test(prefix)) throw this.#refuse();
+      this.#i += m[0].length;
+      out = (out ?? '') + this.#body(quote, prefix.includes('r'));
+      if (inside) this.#space();
+      else this.#gap(false);
     }
   }
-  private body(quote: string, raw: boolean): string {
+  #body(quote: string, raw: boolean): string {
     let out = '';
-    for (const start = this.i; ;) {
-      const c = this.s[this.i];
-      if (c === undefined || (c === '\n' && quote.length === 1)) throw this.refuse(start - quote.length);
-      if (this.s.startsWith(quote, this.i)) {
-        this.i += quote.length;
+    for (const start = this.#i; ;) {
+      const c = this.#s[this.#i];
+      if (c === undefined || (c === '\n' && quote.length === 1)) throw this.#refuse(start - quote.length);
+      if (this.#s.startsWith(quote, this.#i)) {
+        this.#i += quote.length;
         return out;
       }
       if (c === '\\') {
-        out += raw ? this.s.slice(this.i, (this.i += 2)) : this.escape();
+        out += raw ? this.#s.slice(this.#i, (this.#i += 2)) : this.#escape();
         continue;
       }
       out += c;
-      this.i++;
+      this.#i++;
     }
   }
-  private escape(): string {
-    const hex = /^\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))/.exec(this.s.slice(this.i, this.i + 10));
+  #escape(): string {
+    const hex = /^\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))/.exec(
+      this.#s.slice(this.#i, this.#i + 10),
+    );
     if (hex) {
       const code = parseInt((hex[1] ?? hex[2] ?? hex[3])!, 16);
-      if (code > 0x10ffff) throw this.refuse();
-      this.i += hex[0].length;
+      if (code > 0x10ffff) throw this.#refuse();
+      this.#i += hex[0].length;
       return code > 0xffff ? String.fromCodePoint(code) : String.fromCharCode(code);
     }
-    const octal = /^\\([0-7]{1,3})/.exec(this.s.slice(this.i, this.i + 4));
+    const octal = /^\\([0-7]{1,3})/.exec(this.#s.slice(this.#i, this.#i + 4));
     if (octal) {
-      this.i += octal[0].length;
+      this.#i += octal[0].length;
       return String.fromCharCode(parseInt(octal[1]!, 8));
     }
-    const c = this.s[this.i + 1] ?? '';
-    this.i += 1 + c.length;
+    const c = this.#s[this.#i + 1] ?? '';
+    this.#i += 1 + c.length;
     // As in Python, an unknown escape stays as it is written.
     return Object.hasOwn(ESCAPES, c) ? ESCAPES[c]! : `\\${c}`;
   }
 
-  private match(re: RegExp): string | undefined {
-    re.lastIndex = this.i;
-    const m = re.exec(this.s)?.[0];
-    if (m !== undefined) this.i += m.length;
+  #match(re: RegExp): string | undefined {
+    re.lastIndex = this.#i;
+    const m = re.exec(this.#s)?.[0];
+    if (m !== undefined) this.#i += m.length;
     return m;
   }
   /** Blanks and comments; with `all`, line breaks and ';' too. */
-  private gap(all: boolean): void {
+  #gap(all: boolean): void {
     for (;;) {
-      const c = this.s[this.i];
-      if (c === ' ' || c === '\t' || (all && (c === '\n' || c === ';'))) this.i++;
-      else if (c === '#') this.i = this.end();
-      else if (c === '\\' && this.s[this.i + 1] === '\n') this.i += 2;
+      const c = this.#s[this.#i];
+      if (c === ' ' || c === '\t' || (all && (c === '\n' || c === ';'))) this.#i++;
+      else if (c === '#') this.#i = this.#end();
+      else if (c === '\\' && this.#s[this.#i + 1] === '\n') this.#i += 2;
       else return;
     }
   }
   /** Inside brackets line breaks mean nothing. */
-  private space(): void {
+  #space(): void {
     for (;;) {
-      this.gap(false);
-      if (this.s[this.i] !== '\n') return;
-      this.i++;
+      this.#gap(false);
+      if (this.#s[this.#i] !== '\n') return;
+      this.#i++;
     }
   }
-  private end(): number {
-    const n = this.s.indexOf('\n', this.i);
-    return n < 0 ? this.s.length : n;
+  #end(): number {
+    const n = this.#s.indexOf('\n', this.#i);
+    return n < 0 ? this.#s.length : n;
   }
-  private refuse(at = this.i): Unusable {
-    const line = this.s
-      .slice(this.s.lastIndexOf('\n', at - 1) + 1)
+  #refuse(at = this.#i): Unusable {
+    const line = this.#s
+      .slice(this.#s.lastIndexOf('\n', at - 1) + 1)
       .split('\n')[0]!
       .trim();
     return new Unusable(

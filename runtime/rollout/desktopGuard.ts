@@ -14,26 +14,26 @@ const LINGER_MS = 5000;
  */
 export class DesktopGuard {
   timedOut = false;
-  private readonly clock: Clock;
-  private readonly timeoutMs: number;
-  private readonly signal: AbortSignal;
-  private readonly pending = new Set<Promise<unknown>>();
+  readonly #clock: Clock;
+  readonly #timeoutMs: number;
+  readonly #signal: AbortSignal;
+  readonly #pending = new Set<Promise<unknown>>();
 
   constructor(deps: { readonly clock: Clock; readonly desktopTimeoutMs?: number }, signal: AbortSignal) {
-    this.clock = deps.clock;
-    this.timeoutMs = deps.desktopTimeoutMs ?? 30_000;
-    this.signal = signal;
+    this.#clock = deps.clock;
+    this.#timeoutMs = deps.desktopTimeoutMs ?? 30_000;
+    this.#signal = signal;
   }
 
   /** A call to the desktop itself. */
   call<T>(work: Promise<T>, what: string): Promise<T> {
     const bounded = new Promise<T>((resolve, reject) => {
-      const stop = this.clock.after(this.timeoutMs, () => {
+      const stop = this.#clock.after(this.#timeoutMs, () => {
         this.timedOut = true;
         reject(
           new StudioError(
             'desktop.lost',
-            `The desktop did not answer ${what} for ${this.timeoutMs} ms.`,
+            `The desktop did not answer ${what} for ${this.#timeoutMs} ms.`,
             'It is replaced by itself and the rollout is retried.',
           ),
         );
@@ -54,20 +54,20 @@ export class DesktopGuard {
 
   /** Work with its own time limits (setup, verify, storage). */
   free<T>(work: Promise<T>, what: string): Promise<T> {
-    this.pending.add(work);
+    this.#pending.add(work);
     const over = (): void => {
-      this.pending.delete(work);
+      this.#pending.delete(work);
     };
     work.then(over, over);
-    return abortable(work, this.signal, what);
+    return abortable(work, this.#signal, what);
   }
 
   /** Waits until nothing runs on the desktop any more; false when that takes too long. */
   async quiet(): Promise<boolean> {
-    if (this.pending.size === 0) return true;
+    if (this.#pending.size === 0) return true;
     return new Promise<boolean>((resolve) => {
-      const stop = this.clock.after(LINGER_MS, () => resolve(false));
-      void Promise.allSettled([...this.pending]).then(() => {
+      const stop = this.#clock.after(LINGER_MS, () => resolve(false));
+      void Promise.allSettled([...this.#pending]).then(() => {
         stop();
         resolve(true);
       });

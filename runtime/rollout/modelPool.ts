@@ -32,23 +32,23 @@ interface Call {
 }
 
 export class ModelPool implements DecisionPool, ReplicaSet {
-  private readonly o: Required<ModelPoolOptions>;
-  private readonly fleet: ReplicaFleet;
-  private readonly waiting: Call[] = [];
+  readonly #o: Required<ModelPoolOptions>;
+  readonly #fleet: ReplicaFleet;
+  readonly #waiting: Call[] = [];
   /** The slot that a session's calls go to while it is not much busier than the others. */
-  private readonly own = new Map<string, Slot>();
-  private readonly listeners = new Set<(e: ModelPoolEvent) => void>();
-  private target: PolicyVersion;
-  private publishing: Promise<unknown> = Promise.resolve();
+  readonly #own = new Map<string, Slot>();
+  readonly #listeners = new Set<(e: ModelPoolEvent) => void>();
+  #target: PolicyVersion;
+  #publishing: Promise<unknown> = Promise.resolve();
   /** Syncs that run or wait. */
-  private syncs = 0;
-  private changed: (() => void)[] = [];
-  private failedInSync = 0;
+  #syncs = 0;
+  #changed: (() => void)[] = [];
+  #failedInSync = 0;
 
   /** Starts every replica; rejects with the first one's error when one cannot start. */
   static async start(o: ModelPoolOptions): Promise<ModelPool> {
     const pool = new ModelPool(o);
-    const started = await Promise.allSettled(pool.fleet.slots.map((s) => pool.fleet.bringUp(s)));
+    const started = await Promise.allSettled(pool.#fleet.slots.map((s) => pool.#fleet.bringUp(s)));
     const failed = started.find((r) => r.status === 'rejected');
     if (failed) {
       await pool.close();
@@ -58,7 +58,7 @@ export class ModelPool implements DecisionPool, ReplicaSet {
   }
 
   private constructor(o: ModelPoolOptions) {
-    this.o = {
+    this.#o = {
       publishMode: 'per-replica',
       depth: 2,
       stickySlack: 1,
@@ -72,25 +72,25 @@ export class ModelPool implements DecisionPool, ReplicaSet {
         'A model pool needs at least one replica.',
         'Set policy.replicas to 1 or more.',
       );
-    this.target = o.weights.version;
-    this.fleet = new ReplicaFleet(this.o, {
-      emit: (e) => this.emit(e),
-      changed: () => this.notify(),
-      ready: () => this.dispatch(),
+    this.#target = o.weights.version;
+    this.#fleet = new ReplicaFleet(this.#o, {
+      emit: (e) => this.#emit(e),
+      changed: () => this.#notify(),
+      ready: () => this.#dispatch(),
       dead: () => {
-        for (const c of this.waiting.splice(0)) c.reject(noneLeft());
+        for (const c of this.#waiting.splice(0)) c.reject(noneLeft());
       },
     });
   }
 
   decide(request: ReplicaRequest, o: { readonly session: string; readonly signal: AbortSignal }): Promise<ModelAnswer> {
     return new Promise<ModelAnswer>((resolve, reject) => {
-      if (o.signal.aborted || this.fleet.closed) return reject(cancelled('A decision'));
-      if (this.fleet.allDead) return reject(noneLeft());
+      if (o.signal.aborted || this.#fleet.closed) return reject(cancelled('A decision'));
+      if (this.#fleet.allDead) return reject(noneLeft());
       const onAbort = (): void => {
         if (call.settled) return;
-        const i = this.waiting.indexOf(call);
-        if (i >= 0) this.waiting.splice(i, 1);
+        const i = this.#waiting.indexOf(call);
+        if (i >= 0) this.#waiting.splice(i, 1);
         call.reject(cancelled('A decision'));
       };
       const settle =
@@ -105,22 +105,22 @@ export class ModelPool implements DecisionPool, ReplicaSet {
       const call: Call = {
         request,
         session: o.session,
-        asked: this.o.clock.now(),
+        asked: this.#o.clock.now(),
         attempts: 0,
         settled: false,
         resolve: settle(resolve),
         reject: settle(reject),
       };
       o.signal.addEventListener('abort', onAbort, { once: true });
-      this.waiting.push(call);
-      this.dispatch();
+      this.#waiting.push(call);
+      this.#dispatch();
     });
   }
 
   end(session: string): void {
-    const s = this.own.get(session);
+    const s = this.#own.get(session);
     if (s) s.sessions--;
-    this.own.delete(session);
+    this.#own.delete(session);
   }
 
   /**
@@ -128,176 +128,179 @@ export class ModelPool implements DecisionPool, ReplicaSet {
    * file is damaged.
    */
   publish(weights: WeightsRef): Promise<SyncReport> {
-    this.syncs++;
-    const run = this.publishing.then(() => this.sync(weights));
-    this.publishing = settled(run).then(() => {
-      this.syncs--;
+    this.#syncs++;
+    const run = this.#publishing.then(() => this.#sync(weights));
+    this.#publishing = settled(run).then(() => {
+      this.#syncs--;
     });
     return run;
   }
 
   /** Oldest weights a living replica answers with; behind `status().version` while weights are being published. */
   get oldest(): PolicyVersion {
-    return this.fleet.slots.reduce((v, s) => (s.phase === 'dead' ? v : Math.min(v, s.version)), this.target);
+    return this.#fleet.slots.reduce((v, s) => (s.phase === 'dead' ? v : Math.min(v, s.version)), this.#target);
   }
 
   status(): ModelPoolStatus {
     return {
-      replicas: this.fleet.slots.map((s) => ({
+      replicas: this.#fleet.slots.map((s) => ({
         ...viewOf(s),
         calls: s.calls,
         busyMs: s.busyMs,
         restarts: s.restarts,
         since: s.since,
       })),
-      waiting: this.waiting.length,
-      version: this.target,
-      publishing: this.syncs > 0,
+      waiting: this.#waiting.length,
+      version: this.#target,
+      publishing: this.#syncs > 0,
     };
   }
 
   onEvent(listener: (e: ModelPoolEvent) => void): () => void {
-    this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   async close(): Promise<void> {
-    this.fleet.stop();
-    for (const c of this.waiting.splice(0)) c.reject(cancelled('A decision'));
-    this.notify();
-    await this.fleet.close();
+    this.#fleet.stop();
+    for (const c of this.#waiting.splice(0)) c.reject(cancelled('A decision'));
+    this.#notify();
+    await this.#fleet.close();
   }
 
   // Calls
 
-  private dispatch(): void {
-    while (this.waiting.length > 0) {
-      const call = this.waiting[0]!;
-      const slot = this.fleet.slot(
-        route(this.fleet.views(), this.own.get(call.session)?.id, { depth: this.o.depth, slack: this.o.stickySlack }),
+  #dispatch(): void {
+    while (this.#waiting.length > 0) {
+      const call = this.#waiting[0]!;
+      const slot = this.#fleet.slot(
+        route(this.#fleet.views(), this.#own.get(call.session)?.id, {
+          depth: this.#o.depth,
+          slack: this.#o.stickySlack,
+        }),
       );
       if (!slot?.replica) return;
-      this.waiting.shift();
-      this.stick(call.session, slot);
-      void this.run(call, slot, slot.replica);
+      this.#waiting.shift();
+      this.#stick(call.session, slot);
+      void this.#run(call, slot, slot.replica);
     }
   }
 
-  private async run(call: Call, slot: Slot, replica: Replica): Promise<void> {
+  async #run(call: Call, slot: Slot, replica: Replica): Promise<void> {
     slot.inFlight++;
     try {
-      const answer = await this.fleet.bounded(slot, replica, replica.decide(call.request));
+      const answer = await this.#fleet.bounded(slot, replica, replica.decide(call.request));
       slot.calls++;
       slot.busyMs += answer.computeMs;
       slot.strikes = 0;
-      this.emit({
+      this.#emit({
         type: 'decided',
         replica: slot.id,
         session: call.session,
         version: answer.version,
-        start: this.o.clock.now() - answer.computeMs,
+        start: this.#o.clock.now() - answer.computeMs,
         ms: answer.computeMs,
       });
       call.resolve({
         answer,
         replica: slot.id,
-        queueMs: Math.max(0, this.o.clock.now() - call.asked - answer.computeMs),
+        queueMs: Math.max(0, this.#o.clock.now() - call.asked - answer.computeMs),
       });
     } catch (e) {
       const error = toRunError(e);
       const syncing = slot.replica === replica && (slot.phase === 'draining' || slot.phase === 'swapping');
-      if (error.kind === 'policy.lost') this.fleet.lose(slot, replica, error);
-      if (error.kind === 'policy.lost' && call.attempts++ === 0 && !call.settled && !this.fleet.closed)
-        this.waiting.unshift(call);
+      if (error.kind === 'policy.lost') this.#fleet.lose(slot, replica, error);
+      if (error.kind === 'policy.lost' && call.attempts++ === 0 && !call.settled && !this.#fleet.closed)
+        this.#waiting.unshift(call);
       else {
-        if (syncing && !call.settled) this.failedInSync++;
+        if (syncing && !call.settled) this.#failedInSync++;
         call.reject(e as Error);
       }
     } finally {
       // A replaced replica's calls are no longer counted on its slot.
       if (slot.replica === replica) slot.inFlight--;
-      this.notify();
-      this.dispatch();
+      this.#notify();
+      this.#dispatch();
     }
   }
 
-  private stick(session: string, slot: Slot): void {
-    const before = this.own.get(session);
+  #stick(session: string, slot: Slot): void {
+    const before = this.#own.get(session);
     if (before === slot) return;
     if (before) before.sessions--;
     slot.sessions++;
-    this.own.set(session, slot);
+    this.#own.set(session, slot);
   }
 
   // Sync
 
-  private async sync(weights: WeightsRef): Promise<SyncReport> {
-    const { clock, publishMode } = this.o;
-    this.target = weights.version;
+  async #sync(weights: WeightsRef): Promise<SyncReport> {
+    const { clock, publishMode } = this.#o;
+    this.#target = weights.version;
     const rows: SyncReport['replicas'][number][] = [];
     const drainBegan = new Map<Slot, number>();
-    const failedBefore = this.failedInSync;
+    const failedBefore = this.#failedInSync;
     try {
       for (;;) {
-        if (this.fleet.closed) throw cancelled('Publishing weights');
-        if (this.fleet.allDead) throw noneLeft();
-        const step = planSync(this.fleet.views(), weights.version, publishMode);
+        if (this.#fleet.closed) throw cancelled('Publishing weights');
+        if (this.#fleet.allDead) throw noneLeft();
+        const step = planSync(this.#fleet.views(), weights.version, publishMode);
         if (step.done) break;
         for (const id of step.drain) {
-          const s = this.fleet.slot(id)!;
+          const s = this.#fleet.slot(id)!;
           drainBegan.set(s, clock.now());
-          this.fleet.setPhase(s, 'draining');
+          this.#fleet.setPhase(s, 'draining');
         }
         if (step.swap.length > 0) {
           const swaps = await Promise.allSettled(
-            step.swap.map((id) => this.swap(this.fleet.slot(id)!, weights, drainBegan, rows)),
+            step.swap.map((id) => this.#swap(this.#fleet.slot(id)!, weights, drainBegan, rows)),
           );
           for (const r of swaps) if (r.status === 'rejected') throw r.reason;
-        } else if (step.drain.length === 0) await new Promise<void>((r) => this.changed.push(r));
+        } else if (step.drain.length === 0) await new Promise<void>((r) => this.#changed.push(r));
       }
     } catch (e) {
-      this.target = this.fleet.good.version;
+      this.#target = this.#fleet.good.version;
       throw e;
     } finally {
-      for (const s of this.fleet.slots) if (s.phase === 'draining') this.fleet.setPhase(s, 'admitting');
-      this.dispatch();
+      for (const s of this.#fleet.slots) if (s.phase === 'draining') this.#fleet.setPhase(s, 'admitting');
+      this.#dispatch();
     }
-    const report: SyncReport = { version: weights.version, replicas: rows, failed: this.failedInSync - failedBefore };
-    this.emit({ type: 'published', report, at: clock.now() });
+    const report: SyncReport = { version: weights.version, replicas: rows, failed: this.#failedInSync - failedBefore };
+    this.#emit({ type: 'published', report, at: clock.now() });
     return report;
   }
 
-  private async swap(
+  async #swap(
     slot: Slot,
     weights: WeightsRef,
     drainBegan: ReadonlyMap<Slot, number>,
     rows: SyncReport['replicas'][number][],
   ): Promise<void> {
     const replica = slot.replica!;
-    const t0 = this.o.clock.now();
-    this.fleet.setPhase(slot, 'swapping');
+    const t0 = this.#o.clock.now();
+    this.#fleet.setPhase(slot, 'swapping');
     try {
-      await this.fleet.bounded(slot, replica, replica.swap(weights));
+      await this.#fleet.bounded(slot, replica, replica.swap(weights));
     } catch (e) {
       const error = toRunError(e);
       // A replica that died is restarted and meets the planner again; a damaged file ends this sync.
-      if (error.kind === 'policy.lost') return this.fleet.lose(slot, replica, error);
-      if (slot.replica === replica) this.fleet.setPhase(slot, 'admitting');
+      if (error.kind === 'policy.lost') return this.#fleet.lose(slot, replica, error);
+      if (slot.replica === replica) this.#fleet.setPhase(slot, 'admitting');
       throw e;
     }
-    this.fleet.good = weights;
+    this.#fleet.good = weights;
     if (slot.replica !== replica) return;
     slot.version = weights.version;
-    rows.push({ replica: slot.id, drainMs: t0 - (drainBegan.get(slot) ?? t0), swapMs: this.o.clock.now() - t0 });
-    this.fleet.setPhase(slot, 'admitting');
-    this.dispatch();
+    rows.push({ replica: slot.id, drainMs: t0 - (drainBegan.get(slot) ?? t0), swapMs: this.#o.clock.now() - t0 });
+    this.#fleet.setPhase(slot, 'admitting');
+    this.#dispatch();
   }
 
-  private notify(): void {
-    for (const f of this.changed.splice(0)) f();
+  #notify(): void {
+    for (const f of this.#changed.splice(0)) f();
   }
-  private emit(e: ModelPoolEvent): void {
-    tell(this.listeners, e);
+  #emit(e: ModelPoolEvent): void {
+    tell(this.#listeners, e);
   }
 }
 

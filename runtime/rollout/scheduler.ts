@@ -44,30 +44,30 @@ interface Running extends Steerable {
 const LEASE_RETRY_MS = [1000, 2000, 5000, 15_000, 30_000];
 
 export class Scheduler {
-  private readonly d: SchedulerDeps;
-  private slots: number;
-  private readonly asks = new Set<AbortController>();
-  private readonly idle: Held[] = [];
-  private readonly probes: Probe[] = [];
-  private readonly runs = new Set<Running>();
-  private readonly listeners = new Set<(e: SchedulerEvent) => void>();
-  private paused = true;
-  private stopping = false;
+  readonly #d: SchedulerDeps;
+  #slots: number;
+  readonly #asks = new Set<AbortController>();
+  readonly #idle: Held[] = [];
+  readonly #probes: Probe[] = [];
+  readonly #runs = new Set<Running>();
+  readonly #listeners = new Set<(e: SchedulerEvent) => void>();
+  #paused = true;
+  #stopping = false;
   /** The planner had nothing; not asked again before something changes. */
-  private dry = false;
-  private leaseFailures = 0;
-  private holdOff: (() => void) | undefined;
-  private pumping = false;
-  private quiet: (() => void)[] = [];
+  #dry = false;
+  #leaseFailures = 0;
+  #holdOff: (() => void) | undefined;
+  #pumping = false;
+  #quiet: (() => void)[] = [];
 
   constructor(d: SchedulerDeps, o: { readonly slots: number }) {
-    this.d = d;
-    this.slots = o.slots;
+    this.#d = d;
+    this.#slots = o.slots;
   }
 
   /** Begin, or go on after `pause`. Probes run also while paused. */
   start(): void {
-    this.paused = false;
+    this.#paused = false;
     this.wake();
   }
   resume(): void {
@@ -75,18 +75,18 @@ export class Scheduler {
   }
   /** Start no more training rollouts; those running end normally. */
   pause(): void {
-    this.paused = true;
-    this.pump();
+    this.#paused = true;
+    this.#pump();
   }
   /** Grow at once, shrink as rollouts end. */
   resize(slots: number): void {
-    this.slots = slots;
-    this.pump();
+    this.#slots = slots;
+    this.#pump();
   }
   /** Admission or the planner may have changed (new version, claimed group, new tasks). */
   wake(): void {
-    this.dry = false;
-    this.pump();
+    this.#dry = false;
+    this.#pump();
   }
 
   /**
@@ -98,7 +98,7 @@ export class Scheduler {
     orders: readonly RolloutOrder[],
     o: { readonly greedy: boolean; readonly temperature?: number; readonly signal?: AbortSignal },
   ): Promise<Trajectory[]> {
-    if (this.stopping) return Promise.reject(cancelled('An evaluation'));
+    if (this.#stopping) return Promise.reject(cancelled('An evaluation'));
     const mine: Probe[] = [];
     const all = orders.map(
       (order) =>
@@ -111,20 +111,20 @@ export class Scheduler {
           });
         }),
     );
-    this.probes.push(...mine);
+    this.#probes.push(...mine);
     const onAbort = (): void => {
       for (const p of mine) {
-        const i = this.probes.indexOf(p);
+        const i = this.#probes.indexOf(p);
         if (i >= 0) {
-          this.probes.splice(i, 1);
+          this.#probes.splice(i, 1);
           p.cancelled(cancelled('An evaluation'));
         }
-        for (const r of this.runs) if (r.order === p.order) r.abort.abort();
+        for (const r of this.#runs) if (r.order === p.order) r.abort.abort();
       }
     };
     o.signal?.addEventListener('abort', onAbort, { once: true });
     if (o.signal?.aborted) onAbort();
-    this.pump();
+    this.#pump();
     return Promise.all(all).finally(() => o.signal?.removeEventListener('abort', onAbort));
   }
 
@@ -133,27 +133,27 @@ export class Scheduler {
    * when every desktop is given back.
    */
   async stop(o: { readonly graceMs: number }): Promise<void> {
-    this.stopping = true;
-    for (const p of this.probes.splice(0)) p.cancelled(cancelled('An evaluation'));
-    this.holdOff?.();
-    this.pump();
+    this.#stopping = true;
+    for (const p of this.#probes.splice(0)) p.cancelled(cancelled('An evaluation'));
+    this.#holdOff?.();
+    this.#pump();
     const abortAll = (): void => {
-      for (const r of this.runs) r.abort.abort();
+      for (const r of this.#runs) r.abort.abort();
     };
-    const cancelGrace = o.graceMs > 0 ? this.d.clock.after(o.graceMs, abortAll) : (abortAll(), () => undefined);
-    while (this.runs.size > 0 || this.asks.size > 0) await new Promise<void>((r) => this.quiet.push(r));
+    const cancelGrace = o.graceMs > 0 ? this.#d.clock.after(o.graceMs, abortAll) : (abortAll(), () => undefined);
+    while (this.#runs.size > 0 || this.#asks.size > 0) await new Promise<void>((r) => this.#quiet.push(r));
     cancelGrace();
   }
 
   status(): SchedulerStatus {
     return {
-      slots: this.slots,
-      leasing: this.asks.size,
-      idle: this.idle.length,
-      probesWaiting: this.probes.length,
-      paused: this.paused,
-      stopping: this.stopping,
-      running: [...this.runs].map((r) => ({
+      slots: this.#slots,
+      leasing: this.#asks.size,
+      idle: this.#idle.length,
+      probesWaiting: this.#probes.length,
+      paused: this.#paused,
+      stopping: this.#stopping,
+      running: [...this.#runs].map((r) => ({
         rollout: r.order.rollout,
         kind: r.kind,
         desktop: r.desktop.id,
@@ -167,104 +167,104 @@ export class Scheduler {
 
   /** The rollout or probe on this desktop. */
   steerable(desktop: string): Steerable | undefined {
-    for (const r of this.runs) if (r.desktop.id === desktop) return r;
+    for (const r of this.#runs) if (r.desktop.id === desktop) return r;
     return undefined;
   }
 
   onEvent(listener: (e: SchedulerEvent) => void): () => void {
-    this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   /**
    * Do what `nextMove` says until it says nothing. Re-entrant calls (from listeners) are folded into the running one.
    */
-  private pump(): void {
-    if (this.pumping) return;
-    this.pumping = true;
+  #pump(): void {
+    if (this.#pumping) return;
+    this.#pumping = true;
     try {
       for (let again = true; again;) {
         const m = nextMove({
-          slots: this.slots,
-          leasing: this.asks.size,
-          idle: this.idle.length,
-          running: this.runs.size,
-          probesWaiting: this.probes.length,
-          admit: this.dry ? 0 : this.d.admit(),
-          paused: this.paused,
-          stopping: this.stopping,
+          slots: this.#slots,
+          leasing: this.#asks.size,
+          idle: this.#idle.length,
+          running: this.#runs.size,
+          probesWaiting: this.#probes.length,
+          admit: this.#dry ? 0 : this.#d.admit(),
+          paused: this.#paused,
+          stopping: this.#stopping,
         });
         let moved = m.dropLeases + m.releaseIdle;
         for (let i = 0; i < m.startProbes; i++, moved++) {
-          const p = this.probes.shift()!;
-          this.begin('probe', p.order, p.sampling, p);
+          const p = this.#probes.shift()!;
+          this.#begin('probe', p.order, p.sampling, p);
         }
         for (let i = 0; i < m.startRollouts; i++, moved++) {
-          const order = this.d.next();
+          const order = this.#d.next();
           if (!order) {
-            this.dry = true;
+            this.#dry = true;
             moved++;
             break;
           }
-          this.begin('rollout', order, this.d.sampling(order));
+          this.#begin('rollout', order, this.#d.sampling(order));
         }
-        if (!this.holdOff) for (let i = 0; i < m.askLeases; i++) this.ask();
-        for (const a of [...this.asks].slice(this.asks.size - m.dropLeases)) {
-          this.asks.delete(a);
+        if (!this.#holdOff) for (let i = 0; i < m.askLeases; i++) this.#ask();
+        for (const a of [...this.#asks].slice(this.#asks.size - m.dropLeases)) {
+          this.#asks.delete(a);
           a.abort();
         }
-        for (const h of this.idle.splice(this.idle.length - m.releaseIdle)) this.release(h.lease, false);
+        for (const h of this.#idle.splice(this.#idle.length - m.releaseIdle)) this.#release(h.lease, false);
         again = moved > 0;
       }
     } finally {
-      this.pumping = false;
+      this.#pumping = false;
     }
-    if (this.runs.size === 0 && this.asks.size === 0) for (const f of this.quiet.splice(0)) f();
+    if (this.#runs.size === 0 && this.#asks.size === 0) for (const f of this.#quiet.splice(0)) f();
   }
 
-  private ask(): void {
+  #ask(): void {
     const abort = new AbortController();
-    this.asks.add(abort);
-    const t0 = this.d.clock.now();
-    this.d.pool.lease({ signal: abort.signal }).then(
+    this.#asks.add(abort);
+    const t0 = this.#d.clock.now();
+    this.#d.pool.lease({ signal: abort.signal }).then(
       (lease) => {
         // Given up meanwhile: the pool may have answered first.
-        if (!this.asks.delete(abort)) {
+        if (!this.#asks.delete(abort)) {
           lease.release();
           return;
         }
-        this.leaseFailures = 0;
-        this.idle.push({ lease, waitMs: this.d.clock.now() - t0 });
-        this.lane(lease.desktop.id, 'idle');
-        this.pump();
+        this.#leaseFailures = 0;
+        this.#idle.push({ lease, waitMs: this.#d.clock.now() - t0 });
+        this.#lane(lease.desktop.id, 'idle');
+        this.#pump();
       },
       (e: unknown) => {
-        if (!this.asks.delete(abort) || this.stopping) {
-          this.pump();
+        if (!this.#asks.delete(abort) || this.#stopping) {
+          this.#pump();
           return;
         }
-        this.emit({ type: 'leaseFailed', error: toRunError(e), at: this.d.clock.now() });
-        if (!this.holdOff) {
-          const stop = this.d.clock.after(
-            LEASE_RETRY_MS[Math.min(this.leaseFailures++, LEASE_RETRY_MS.length - 1)]!,
+        this.#emit({ type: 'leaseFailed', error: toRunError(e), at: this.#d.clock.now() });
+        if (!this.#holdOff) {
+          const stop = this.#d.clock.after(
+            LEASE_RETRY_MS[Math.min(this.#leaseFailures++, LEASE_RETRY_MS.length - 1)]!,
             () => {
-              this.holdOff = undefined;
-              this.pump();
+              this.#holdOff = undefined;
+              this.#pump();
             },
           );
-          this.holdOff = () => {
+          this.#holdOff = () => {
             stop();
-            this.holdOff = undefined;
+            this.#holdOff = undefined;
           };
         }
-        this.pump();
+        this.#pump();
       },
     );
   }
 
-  private begin(kind: RolloutKind, order: RolloutOrder, sampling: Sampling, probe?: Probe): void {
-    const { lease, waitMs } = this.idle.shift()!;
-    const { clock } = this.d;
+  #begin(kind: RolloutKind, order: RolloutOrder, sampling: Sampling, probe?: Probe): void {
+    const { lease, waitMs } = this.#idle.shift()!;
+    const { clock } = this.#d;
     const desktop = lease.desktop.id;
     const run: Running = {
       kind,
@@ -276,19 +276,19 @@ export class Scheduler {
       steering: new Steering(),
       phase: 'setup',
     };
-    this.runs.add(run);
-    this.emit({ type: 'started', kind, order, desktop, leaseWaitMs: waitMs, at: run.since });
+    this.#runs.add(run);
+    this.#emit({ type: 'started', kind, order, desktop, leaseWaitMs: waitMs, at: run.since });
     const episode = async (): Promise<{ trajectory: Trajectory; broken: boolean }> =>
-      runEpisode(this.d.episode, lease, {
+      runEpisode(this.#d.episode, lease, {
         order,
-        task: this.d.taskOf(order),
+        task: this.#d.taskOf(order),
         provenance: { kind },
         sampling,
         signal: run.abort.signal,
         steering: run.steering,
         onStep: (step, alternatives, about) => {
           run.steps.push(step);
-          this.emit({
+          this.#emit({
             type: 'step',
             kind,
             rollout: order.rollout,
@@ -301,7 +301,7 @@ export class Scheduler {
         },
         onPhase: (phase) => {
           run.phase = phase;
-          this.lane(desktop, phase, order.rollout);
+          this.#lane(desktop, phase, order.rollout);
         },
       });
     void episode()
@@ -310,30 +310,30 @@ export class Scheduler {
         broken: false,
       }))
       .then(({ trajectory, broken }) => {
-        this.runs.delete(run);
-        this.release(lease, broken);
+        this.#runs.delete(run);
+        this.#release(lease, broken);
         const versions = [
           ...new Set(trajectory.steps.flatMap((s) => (s.version === undefined ? [] : [s.version]))),
         ].sort((a, b) => a - b);
         // A rollout's end may give the planner something to do (a group is complete, a cap moved).
-        this.dry = false;
-        this.emit({ type: 'ended', kind, order, trajectory, versions, at: clock.now() });
+        this.#dry = false;
+        this.#emit({ type: 'ended', kind, order, trajectory, versions, at: clock.now() });
         probe?.done(trajectory);
-        this.pump();
+        this.#pump();
       });
   }
 
-  private release(lease: Lease, broken: boolean): void {
+  #release(lease: Lease, broken: boolean): void {
     // Told before the pool is: its reset begins at once, and is the next thing this desktop is seen to do.
-    this.lane(lease.desktop.id, 'released');
+    this.#lane(lease.desktop.id, 'released');
     lease.release(broken ? { broken: true } : undefined);
   }
 
-  private lane(desktop: DesktopId, phase: EpisodePhase | 'idle' | 'released', rollout?: RolloutId): void {
-    this.emit({ type: 'lane', desktop, phase, ...(rollout ? { rollout } : {}), at: this.d.clock.now() });
+  #lane(desktop: DesktopId, phase: EpisodePhase | 'idle' | 'released', rollout?: RolloutId): void {
+    this.#emit({ type: 'lane', desktop, phase, ...(rollout ? { rollout } : {}), at: this.#d.clock.now() });
   }
-  private emit(e: SchedulerEvent): void {
-    tell(this.listeners, e);
+  #emit(e: SchedulerEvent): void {
+    tell(this.#listeners, e);
   }
 }
 

@@ -59,46 +59,46 @@ export class SandboxDesktop implements Desktop {
   readonly provider: ProviderKind;
   readonly screen: Size;
   readonly spec: DesktopSpec;
-  private readonly agent: AgentClient;
-  private readonly channels: Channels;
+  readonly #agent: AgentClient;
+  readonly #channels: Channels;
   /** The last action pressed keys. */
-  private pressed = false;
-  private session: Session | undefined;
-  private gone: StudioError | undefined;
-  private resetting = false;
-  private readonly listeners = new Set<(e: DesktopEvent) => void>();
-  private readonly drawing = new ChangeWatch();
+  #pressed = false;
+  #session: Session | undefined;
+  #gone: StudioError | undefined;
+  #resetting = false;
+  readonly #listeners = new Set<(e: DesktopEvent) => void>();
+  readonly #drawing = new ChangeWatch();
   /** Input must not interleave: one action at a time. */
-  private turn: Promise<unknown> = Promise.resolve();
+  #turn: Promise<unknown> = Promise.resolve();
 
   constructor(o: SandboxOptions) {
     this.id = o.id;
     this.provider = o.provider;
     this.spec = o.spec;
     this.screen = o.spec.screen;
-    this.agent = o.agent;
-    this.channels = o.channels;
+    this.#agent = o.agent;
+    this.#channels = o.channels;
     o.agent.onClose((e) => this.lose(e));
     o.agent.onExit((e) => {
-      if (!this.resetting) this.emit({ type: 'exit', pid: e.pid, name: e.name, code: e.code, signal: e.signal });
+      if (!this.#resetting) this.#emit({ type: 'exit', pid: e.pid, name: e.name, code: e.code, signal: e.signal });
     });
   }
 
   get isLost(): boolean {
-    return this.gone !== undefined;
+    return this.#gone !== undefined;
   }
 
   async reset(): Promise<void> {
-    if (this.gone && this.agent.isClosed) throw this.gone;
-    this.resetting = true;
-    this.gone = undefined;
-    this.endSession();
+    if (this.#gone && this.#agent.isClosed) throw this.#gone;
+    this.#resetting = true;
+    this.#gone = undefined;
+    this.#endSession();
     try {
-      const r = await this.agent.reset({ ...this.screen, a11y: this.spec.a11y ?? false, timeoutMs: RESET_TIMEOUT_MS });
-      const x = await this.channels.openX();
+      const r = await this.#agent.reset({ ...this.screen, a11y: this.spec.a11y ?? false, timeoutMs: RESET_TIMEOUT_MS });
+      const x = await this.#channels.openX();
       let screen: ScreenReader | undefined, settler: Settler | undefined;
       try {
-        [screen, settler] = [await this.channels.openScreen(x), await this.channels.openSettler(x)];
+        [screen, settler] = [await this.#channels.openScreen(x), await this.#channels.openSettler(x)];
         const s = settler;
         const input = await Input.create(x, {
           doubleClickMs: r.doubleClickMs,
@@ -108,8 +108,8 @@ export class SandboxDesktop implements Desktop {
         });
         await x.rootProperty('_NET_SUPPORTING_WM_CHECK', FIRST_FRAME_MAX_MS);
         await s.settle({ maxMs: FIRST_FRAME_MAX_MS });
-        this.session = { x, screen, settler, input };
-        this.drawing.begin(x);
+        this.#session = { x, screen, settler, input };
+        this.#drawing.begin(x);
       } catch (e) {
         settler?.close();
         screen?.close();
@@ -117,115 +117,115 @@ export class SandboxDesktop implements Desktop {
         throw e;
       }
       x.onClose(() => {
-        if (this.session?.x === x) this.lose(lost('The X server of the desktop ended.'));
+        if (this.#session?.x === x) this.lose(lost('The X server of the desktop ended.'));
       });
     } catch (e) {
       this.lose(e instanceof StudioError ? e : lost('The desktop did not come back from its reset.', e));
-      throw this.gone;
+      throw this.#gone;
     } finally {
-      this.resetting = false;
+      this.#resetting = false;
     }
   }
 
   async observe(): Promise<Frame> {
-    return this.live().screen.read();
+    return this.#live().screen.read();
   }
   recycle(f: Frame): void {
     recycleBuffer(f.data);
   }
 
   perform(a: Action): Promise<void> {
-    return this.inTurn(async () => {
-      this.pressed = a.type === 'hotkey';
+    return this.#inTurn(async () => {
+      this.#pressed = a.type === 'hotkey';
       try {
-        await this.live().input.perform(a);
+        await this.#live().input.perform(a);
       } finally {
-        this.drawing.tell();
+        this.#drawing.tell();
       }
     });
   }
   input(events: readonly DesktopInput[]): Promise<void> {
-    return this.inTurn(async () => {
-      for (const e of events) if (e.type !== 'move' && e.type !== 'release') this.pressed = e.type === 'key';
+    return this.#inTurn(async () => {
+      for (const e of events) if (e.type !== 'move' && e.type !== 'release') this.#pressed = e.type === 'key';
       // What no action makes by itself, the pointer's picture, is no drawing: it is told here.
       try {
-        await this.live().input.live.send(events);
+        await this.#live().input.live.send(events);
       } finally {
-        this.drawing.tell();
+        this.#drawing.tell();
       }
     });
   }
   async changes(signal: AbortSignal): Promise<Change> {
-    if (this.gone) throw this.gone;
-    return this.drawing.next(signal);
+    if (this.#gone) throw this.#gone;
+    return this.#drawing.next(signal);
   }
-  private inTurn<T>(run: () => Promise<T>): Promise<T> {
-    const p = this.turn.then(run, run);
-    this.turn = orUndefined(p, 'its caller hears of it; the next call has its turn all the same');
+  #inTurn<T>(run: () => Promise<T>): Promise<T> {
+    const p = this.#turn.then(run, run);
+    this.#turn = orUndefined(p, 'its caller hears of it; the next call has its turn all the same');
     return p;
   }
 
   /** After keys at least GTK's button flash is waited for, where a program has a timer that short. */
   async settle(o?: SettleOptions): Promise<SettleReport> {
     const horizonMs = o?.horizonMs ?? HORIZON_MS;
-    return this.live().settler.settle({
+    return this.#live().settler.settle({
       ...o,
-      horizonMs: this.pressed && horizonMs > 0 ? Math.max(horizonMs, KEY_HORIZON_MS) : horizonMs,
+      horizonMs: this.#pressed && horizonMs > 0 ? Math.max(horizonMs, KEY_HORIZON_MS) : horizonMs,
     });
   }
   async exec(cmd: readonly string[], o?: ExecOptions): Promise<ExecResult> {
-    this.live();
-    return this.agent.exec(cmd, o);
+    this.#live();
+    return this.#agent.exec(cmd, o);
   }
   async spawn(cmd: readonly string[], o?: Pick<ExecOptions, 'cwd' | 'env'>): Promise<number> {
-    this.live();
-    return this.agent.spawn(cmd, o);
+    this.#live();
+    return this.#agent.spawn(cmd, o);
   }
   async readFile(path: string): Promise<Buffer> {
-    this.live();
-    return this.agent.read(path);
+    this.#live();
+    return this.#agent.read(path);
   }
   async writeFile(path: string, data: Buffer): Promise<void> {
-    this.live();
-    await this.agent.write(path, data);
+    this.#live();
+    await this.#agent.write(path, data);
   }
   onEvent(l: (e: DesktopEvent) => void): () => void {
-    this.listeners.add(l);
-    return () => this.listeners.delete(l);
+    this.#listeners.add(l);
+    return () => this.#listeners.delete(l);
   }
 
   /** The provider says that the sandbox ended, or ends it itself. */
   lose(e: StudioError): void {
-    if (this.gone) return;
-    this.gone = e;
-    this.endSession();
-    if (!this.resetting) this.emit({ type: 'lost', error: toRunError(e) });
+    if (this.#gone) return;
+    this.#gone = e;
+    this.#endSession();
+    if (!this.#resetting) this.#emit({ type: 'lost', error: toRunError(e) });
   }
 
   /** Drop all connections without an event; the provider kills the sandbox. */
   dispose(): void {
-    this.gone ??= lost('The desktop was taken down.');
-    this.endSession();
-    this.agent.close();
-    this.listeners.clear();
+    this.#gone ??= lost('The desktop was taken down.');
+    this.#endSession();
+    this.#agent.close();
+    this.#listeners.clear();
   }
 
-  private live(): Session {
-    if (this.gone) throw this.gone;
-    if (!this.session) throw lost('The desktop is being reset.');
-    return this.session;
+  #live(): Session {
+    if (this.#gone) throw this.#gone;
+    if (!this.#session) throw lost('The desktop is being reset.');
+    return this.#session;
   }
 
-  private endSession(): void {
-    const s = this.session;
-    this.session = undefined;
-    this.drawing.end(this.gone);
+  #endSession(): void {
+    const s = this.#session;
+    this.#session = undefined;
+    this.#drawing.end(this.#gone);
     s?.settler.close();
     s?.screen.close();
     s?.x.close();
   }
 
-  private emit(e: DesktopEvent): void {
-    for (const l of [...this.listeners]) l(e);
+  #emit(e: DesktopEvent): void {
+    for (const l of [...this.#listeners]) l(e);
   }
 }

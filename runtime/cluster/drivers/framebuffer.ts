@@ -45,16 +45,16 @@ const bad = (why: string): StudioError =>
  * Reads screens from the file that `Xvfb -fbdir` keeps up to date (shared memory in effect). One reader per X server.
  */
 export class FramebufferReader {
-  private fd: number;
+  #fd: number;
   readonly layout: XwdLayout;
 
   constructor(path: string) {
     // The file lies where programs of the desktop could put a link or a pipe instead.
-    this.fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    this.#fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
-      if (!fstatSync(this.fd).isFile()) throw bad('it is not a file');
+      if (!fstatSync(this.#fd).isFile()) throw bad('it is not a file');
       const head = Buffer.alloc(160);
-      this.layout = parseXwd(head.subarray(0, readSync(this.fd, head, 0, 160, 0)));
+      this.layout = parseXwd(head.subarray(0, readSync(this.#fd, head, 0, 160, 0)));
     } catch (e) {
       this.close();
       throw e;
@@ -67,21 +67,21 @@ export class FramebufferReader {
    */
   read(): Frame {
     const { width, height, offset, bytesPerLine } = this.layout;
-    if (this.fd < 0) throw bad('it was closed');
+    if (this.#fd < 0) throw bad('it was closed');
     const row = width * 4;
     const data = takeBuffer(row * height);
     if (bytesPerLine === row) {
-      if (readSync(this.fd, data, 0, data.length, offset) !== data.length) throw bad('it is too short');
+      if (readSync(this.#fd, data, 0, data.length, offset) !== data.length) throw bad('it is too short');
     } else {
       for (let y = 0; y < height; y++)
-        if (readSync(this.fd, data, y * row, row, offset + y * bytesPerLine) !== row) throw bad('it is too short');
+        if (readSync(this.#fd, data, y * row, row, offset + y * bytesPerLine) !== row) throw bad('it is too short');
     }
     return { width, height, data, capturedAt: Date.now() };
   }
 
   close(): void {
-    if (this.fd >= 0) closeSync(this.fd);
-    this.fd = -1;
+    if (this.#fd >= 0) closeSync(this.#fd);
+    this.#fd = -1;
   }
 }
 

@@ -32,25 +32,25 @@ const WHEEL = { up: 4, down: 5, left: 6, right: 7 } as const;
 
 /** Turns actions into synthetic input on one X server. Methods must not overlap. */
 export class Input {
-  private readonly x: X11Client;
-  private readonly o: InputOptions;
-  private readonly keyboard: Keyboard;
-  private lastClick: { at: Point; when: number } | undefined;
+  readonly #x: X11Client;
+  readonly #o: InputOptions;
+  readonly #keyboard: Keyboard;
+  #lastClick: { at: Point; when: number } | undefined;
   /** Event by event, as a person makes it. */
   readonly live: LiveInput;
 
   private constructor(x: X11Client, keyboard: Keyboard, o: InputOptions) {
-    this.x = x;
-    this.keyboard = keyboard;
-    this.o = o;
+    this.#x = x;
+    this.#keyboard = keyboard;
+    this.#o = o;
     this.live = new LiveInput({
       x,
       keyboard,
-      idle: (maxMs) => this.idle(maxMs),
-      inside: (p) => this.inside(p),
-      type: (text) => this.type(text),
-      now: () => this.now(),
-      place: async (keysym) => (await this.placesOf([keysym]))[0]!,
+      idle: (maxMs) => this.#idle(maxMs),
+      inside: (p) => this.#inside(p),
+      type: (text) => this.#type(text),
+      now: () => this.#now(),
+      place: async (keysym) => (await this.#placesOf([keysym]))[0]!,
     });
   }
 
@@ -62,19 +62,19 @@ export class Input {
   async perform(a: Action): Promise<void> {
     switch (a.type) {
       case 'click':
-        return this.held(a.modifiers, () => this.click(a.at, 1));
+        return this.#held(a.modifiers, () => this.#click(a.at, 1));
       case 'right_single':
-        return this.held(a.modifiers, () => this.click(a.at, 3));
+        return this.#held(a.modifiers, () => this.#click(a.at, 3));
       case 'left_double':
-        return this.held(a.modifiers, () => this.double(a.at));
+        return this.#held(a.modifiers, () => this.#double(a.at));
       case 'drag':
-        return this.held(a.modifiers, () => this.drag(a.from, a.to));
+        return this.#held(a.modifiers, () => this.#drag(a.from, a.to));
       case 'scroll':
-        return this.scroll(a.at, WHEEL[a.direction], a.amount ?? SCROLL_DEFAULT);
+        return this.#scroll(a.at, WHEEL[a.direction], a.amount ?? SCROLL_DEFAULT);
       case 'hotkey':
-        return this.hotkey(a.keys);
+        return this.#hotkey(a.keys);
       case 'type':
-        return this.type(a.text);
+        return this.#type(a.text);
       case 'wait':
         return sleep(Math.min(Math.max(a.ms ?? WAIT_DEFAULT_MS, 0), 60_000));
       case 'finished':
@@ -87,132 +87,132 @@ export class Input {
     }
   }
 
-  private async click(at: Point, button: number): Promise<void> {
-    const p = this.inside(at);
-    await this.apart(p);
-    this.move(p);
-    await this.pressRelease(button, GAP_MS);
-    this.lastClick = { at: p, when: this.now() };
+  async #click(at: Point, button: number): Promise<void> {
+    const p = this.#inside(at);
+    await this.#apart(p);
+    this.#move(p);
+    await this.#pressRelease(button, GAP_MS);
+    this.#lastClick = { at: p, when: this.#now() };
   }
 
-  private async double(at: Point): Promise<void> {
-    const p = this.inside(at);
-    await this.apart(p);
-    this.move(p);
-    this.x.fakeInput(ButtonPress, 1);
-    await this.idle(DOUBLE_GAP_MS);
-    this.x.fakeInput(ButtonRelease, 1); // goes out together with the second press
-    await this.pressRelease(1, DOUBLE_GAP_MS);
-    this.lastClick = { at: p, when: this.now() };
+  async #double(at: Point): Promise<void> {
+    const p = this.#inside(at);
+    await this.#apart(p);
+    this.#move(p);
+    this.#x.fakeInput(ButtonPress, 1);
+    await this.#idle(DOUBLE_GAP_MS);
+    this.#x.fakeInput(ButtonRelease, 1); // goes out together with the second press
+    await this.#pressRelease(1, DOUBLE_GAP_MS);
+    this.#lastClick = { at: p, when: this.#now() };
   }
 
   /** Two single clicks on one spot must not become a double click only because we are quick. */
-  private async apart(p: Point): Promise<void> {
-    const last = this.lastClick;
+  async #apart(p: Point): Promise<void> {
+    const last = this.#lastClick;
     if (!last || Math.abs(last.at.x - p.x) > 8 || Math.abs(last.at.y - p.y) > 8) return;
-    const left = this.o.doubleClickMs + 10 - (this.now() - last.when);
+    const left = this.#o.doubleClickMs + 10 - (this.#now() - last.when);
     if (left > 0) await sleep(left);
   }
 
-  private async pressRelease(button: number, gapMs: number): Promise<void> {
-    this.x.fakeInput(ButtonPress, button);
-    await this.idle(gapMs);
-    this.x.fakeInput(ButtonRelease, button);
-    await this.x.sync();
+  async #pressRelease(button: number, gapMs: number): Promise<void> {
+    this.#x.fakeInput(ButtonPress, button);
+    await this.#idle(gapMs);
+    this.#x.fakeInput(ButtonRelease, button);
+    await this.#x.sync();
   }
 
   /** Moves in steps and lets the application answer each, as drag and drop negotiates on the way. */
-  private async drag(from: Point, to: Point): Promise<void> {
-    const a = this.inside(from),
-      b = this.inside(to);
-    await this.apart(a);
-    this.move(a);
-    this.x.fakeInput(ButtonPress, 1);
-    await this.idle(GAP_MS);
+  async #drag(from: Point, to: Point): Promise<void> {
+    const a = this.#inside(from),
+      b = this.#inside(to);
+    await this.#apart(a);
+    this.#move(a);
+    this.#x.fakeInput(ButtonPress, 1);
+    await this.#idle(GAP_MS);
     const far = Math.max(Math.abs(b.x - a.x), Math.abs(b.y - a.y));
     const start = far > 0 ? Math.min(1, 12 / far) : 1; // past the toolkits' drag threshold of 8 pixels
     for (const t of far > 12 ? [start, 0.4, 0.7, 0.95, 1] : [1]) {
-      this.move({ x: Math.round(a.x + (b.x - a.x) * t), y: Math.round(a.y + (b.y - a.y) * t) });
-      await this.idle(GAP_MS);
+      this.#move({ x: Math.round(a.x + (b.x - a.x) * t), y: Math.round(a.y + (b.y - a.y) * t) });
+      await this.#idle(GAP_MS);
     }
-    this.x.fakeInput(ButtonRelease, 1);
-    await this.x.sync();
-    this.lastClick = undefined;
+    this.#x.fakeInput(ButtonRelease, 1);
+    await this.#x.sync();
+    this.#lastClick = undefined;
   }
 
-  private async scroll(at: Point, button: number, amount: number): Promise<void> {
-    this.move(this.inside(at));
+  async #scroll(at: Point, button: number, amount: number): Promise<void> {
+    this.#move(this.#inside(at));
     for (let i = 0; i < Math.min(Math.max(Math.round(amount), 1), 20); i++) {
-      this.x.fakeInput(ButtonPress, button);
-      this.x.fakeInput(ButtonRelease, button);
+      this.#x.fakeInput(ButtonPress, button);
+      this.#x.fakeInput(ButtonRelease, button);
     }
-    await this.x.sync();
+    await this.#x.sync();
   }
 
-  private async hotkey(keys: readonly string[]): Promise<void> {
+  async #hotkey(keys: readonly string[]): Promise<void> {
     if (keys.length === 0)
       throw new StudioError(
         'policy.invalid',
         'A hotkey needs at least one key.',
         "Name the keys, for example ['ctrl', 's'].",
       );
-    const places = await this.placesOf(keys.map(keyKeysym));
+    const places = await this.#placesOf(keys.map(keyKeysym));
     const down: number[] = [];
     for (const p of places) {
-      for (const code of p.shift ? [this.keyboard.shiftCode, p.code] : [p.code]) {
+      for (const code of p.shift ? [this.#keyboard.shiftCode, p.code] : [p.code]) {
         if (down.includes(code)) continue;
-        this.x.fakeInput(KeyPress, code);
+        this.#x.fakeInput(KeyPress, code);
         down.push(code);
       }
     }
-    await this.idle(GAP_MS);
-    for (const code of down.reverse()) this.x.fakeInput(KeyRelease, code);
-    await this.x.sync();
+    await this.#idle(GAP_MS);
+    for (const code of down.reverse()) this.#x.fakeInput(KeyRelease, code);
+    await this.#x.sync();
   }
 
-  private async type(text: string): Promise<void> {
-    const parts = this.planned(typedChars(text).map(charKeysym));
-    const shift = this.keyboard.shiftCode;
+  async #type(text: string): Promise<void> {
+    const parts = this.#planned(typedChars(text).map(charKeysym));
+    const shift = this.#keyboard.shiftCode;
     for (const part of parts) {
-      await this.remap(part.remap);
+      await this.#remap(part.remap);
       let held = false,
         n = 0;
       for (const k of part.keys) {
         if (k.shift !== held) {
-          this.x.fakeInput(k.shift ? KeyPress : KeyRelease, shift);
+          this.#x.fakeInput(k.shift ? KeyPress : KeyRelease, shift);
           held = k.shift;
         }
-        this.x.fakeInput(KeyPress, k.code);
-        this.x.fakeInput(KeyRelease, k.code);
-        if (++n % BATCH === 0) await this.x.sync();
+        this.#x.fakeInput(KeyPress, k.code);
+        this.#x.fakeInput(KeyRelease, k.code);
+        if (++n % BATCH === 0) await this.#x.sync();
       }
-      if (held) this.x.fakeInput(KeyRelease, shift);
-      await this.x.sync();
+      if (held) this.#x.fakeInput(KeyRelease, shift);
+      await this.#x.sync();
     }
   }
 
-  private async held(modifiers: readonly Modifier[] | undefined, body: () => Promise<void>): Promise<void> {
-    const places = modifiers?.length ? await this.placesOf(modifiers.map(keyKeysym)) : [];
-    for (const p of places) this.x.fakeInput(KeyPress, p.code);
+  async #held(modifiers: readonly Modifier[] | undefined, body: () => Promise<void>): Promise<void> {
+    const places = modifiers?.length ? await this.#placesOf(modifiers.map(keyKeysym)) : [];
+    for (const p of places) this.#x.fakeInput(KeyPress, p.code);
     try {
       await body();
     } finally {
-      for (const p of [...places].reverse()) this.x.fakeInput(KeyRelease, p.code);
+      for (const p of [...places].reverse()) this.#x.fakeInput(KeyRelease, p.code);
     }
-    if (places.length > 0) await this.x.sync();
+    if (places.length > 0) await this.#x.sync();
   }
 
-  private async placesOf(keysyms: readonly number[]): Promise<readonly KeyPlace[]> {
-    const parts = this.planned(keysyms);
+  async #placesOf(keysyms: readonly number[]): Promise<readonly KeyPlace[]> {
+    const parts = this.#planned(keysyms);
     if (parts.length > 1)
       throw new StudioError('policy.invalid', 'The chord has too many keys.', 'Use at most a few keys at once.');
-    for (const p of parts) await this.remap(p.remap);
+    for (const p of parts) await this.#remap(p.remap);
     return parts[0]?.keys ?? [];
   }
 
-  private planned(keysyms: readonly number[]): ReturnType<Keyboard['plan']> {
+  #planned(keysyms: readonly number[]): ReturnType<Keyboard['plan']> {
     try {
-      return this.keyboard.plan(keysyms);
+      return this.#keyboard.plan(keysyms);
     } catch (e) {
       throw new StudioError(
         'desktop.start',
@@ -223,34 +223,34 @@ export class Input {
     }
   }
 
-  private async remap(r: { codes: readonly number[]; keysyms: readonly number[] }): Promise<void> {
+  async #remap(r: { codes: readonly number[]; keysyms: readonly number[] }): Promise<void> {
     if (r.codes.length === 0) return;
-    await this.idle(REMAP_MS);
+    await this.#idle(REMAP_MS);
     // Each request makes every application fetch the map anew: neighbours go together.
     for (let i = 0, n; i < r.codes.length; i += n) {
       for (n = 1; r.codes[i + n] === r.codes[i]! + n;) n++;
-      this.x.changeKeyboardMapping(r.codes[i]!, r.keysyms.slice(i, i + n));
+      this.#x.changeKeyboardMapping(r.codes[i]!, r.keysyms.slice(i, i + n));
     }
-    await this.x.sync();
+    await this.#x.sync();
   }
 
-  private async idle(maxMs: number): Promise<void> {
-    await this.x.sync();
-    await this.o.idle(maxMs);
+  async #idle(maxMs: number): Promise<void> {
+    await this.#x.sync();
+    await this.#o.idle(maxMs);
   }
-  private move(p: Point): void {
-    this.x.fakeInput(Motion, 0, p.x, p.y);
+  #move(p: Point): void {
+    this.#x.fakeInput(Motion, 0, p.x, p.y);
   }
-  private now(): number {
-    return this.o.now?.() ?? performance.now();
+  #now(): number {
+    return this.#o.now?.() ?? performance.now();
   }
 
-  private inside(p: Point): Point {
+  #inside(p: Point): Point {
     if (!Number.isFinite(p.x) || !Number.isFinite(p.y))
       throw new StudioError('policy.invalid', 'The coordinates are not numbers.', 'Give x and y in screen pixels.');
     return {
-      x: Math.min(Math.max(Math.round(p.x), 0), this.x.width - 1),
-      y: Math.min(Math.max(Math.round(p.y), 0), this.x.height - 1),
+      x: Math.min(Math.max(Math.round(p.x), 0), this.#x.width - 1),
+      y: Math.min(Math.max(Math.round(p.y), 0), this.#x.height - 1),
     };
   }
 }

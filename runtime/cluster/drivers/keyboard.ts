@@ -21,36 +21,36 @@ export interface TypingPart {
  * when they get to them.
  */
 export class Keyboard {
-  private readonly places = new Map<number, KeyPlace>();
-  private readonly spares: number[] = [];
+  readonly #places = new Map<number, KeyPlace>();
+  readonly #spares: number[] = [];
   /** keysym -> spare keycode, least recently used first. */
-  private readonly borrowed = new Map<number, number>();
+  readonly #borrowed = new Map<number, number>();
 
   constructor(minKeycode: number, perCode: number, keysyms: Uint32Array) {
     const n = Math.floor(keysyms.length / perCode);
     for (let i = 0; i < n; i++) {
       const levels = keysyms.subarray(i * perCode, (i + 1) * perCode);
       if (levels.every((k) => k === 0)) {
-        this.spares.push(minKeycode + i);
+        this.#spares.push(minKeycode + i);
         continue;
       }
       // Levels 0 and 1 of the first group only: further groups need a mode switch.
       for (const level of [0, 1] as const) {
         const k = levels[level] ?? 0;
-        if (k !== 0 && !this.places.has(k)) this.places.set(k, { code: minKeycode + i, shift: level === 1 });
+        if (k !== 0 && !this.#places.has(k)) this.#places.set(k, { code: minKeycode + i, shift: level === 1 });
       }
       // A letter key with only its lower case listed gives the capital with shift (core protocol's rule).
       const [k0, k1] = [levels[0] ?? 0, levels[1] ?? 0];
-      if (k0 >= 0x61 && k0 <= 0x7a && k1 === 0 && !this.places.has(k0 - 32))
-        this.places.set(k0 - 32, { code: minKeycode + i, shift: true });
+      if (k0 >= 0x61 && k0 <= 0x7a && k1 === 0 && !this.#places.has(k0 - 32))
+        this.#places.set(k0 - 32, { code: minKeycode + i, shift: true });
     }
   }
 
   get spareCount(): number {
-    return this.spares.length;
+    return this.#spares.length;
   }
   get shiftCode(): number {
-    return this.places.get(SHIFT)?.code ?? 50;
+    return this.#places.get(SHIFT)?.code ?? 50;
   }
 
   /**
@@ -71,44 +71,44 @@ export class Keyboard {
       added = [];
     };
     for (const k of keysyms) {
-      let place = this.find(k);
+      let place = this.#find(k);
       if (!place) {
-        let code = this.take(pinned);
+        let code = this.#take(pinned);
         if (code === undefined) {
           flush();
-          code = this.take(pinned);
+          code = this.#take(pinned);
         }
         if (code === undefined) throw new RangeError('the keyboard has no spare keycodes');
-        this.borrowed.set(k, code);
+        this.#borrowed.set(k, code);
         codes.push(code);
         added.push(k);
         place = { code, shift: false };
       }
-      if (this.borrowed.has(k)) pinned.add(k);
+      if (this.#borrowed.has(k)) pinned.add(k);
       keys.push(place);
     }
     flush();
     return parts;
   }
 
-  private find(k: number): KeyPlace | undefined {
-    const p = this.places.get(k);
+  #find(k: number): KeyPlace | undefined {
+    const p = this.#places.get(k);
     if (p) return p;
-    const code = this.borrowed.get(k);
+    const code = this.#borrowed.get(k);
     if (code === undefined) return undefined;
-    this.borrowed.delete(k);
-    this.borrowed.set(k, code);
+    this.#borrowed.delete(k);
+    this.#borrowed.set(k, code);
     return { code, shift: false };
   }
 
   /** A spare keycode: a fresh one, else the least recently used that this part does not need. */
-  private take(pinned: ReadonlySet<number>): number | undefined {
-    const used = new Set(this.borrowed.values());
-    const fresh = this.spares.find((c) => !used.has(c));
+  #take(pinned: ReadonlySet<number>): number | undefined {
+    const used = new Set(this.#borrowed.values());
+    const fresh = this.#spares.find((c) => !used.has(c));
     if (fresh !== undefined) return fresh;
-    for (const [k, code] of this.borrowed)
+    for (const [k, code] of this.#borrowed)
       if (!pinned.has(k)) {
-        this.borrowed.delete(k);
+        this.#borrowed.delete(k);
         return code;
       }
     return undefined;

@@ -32,79 +32,79 @@ const MOST_CLICKS = 40;
  * Methods must not overlap.
  */
 export class LiveInput {
-  private readonly h: LiveHost;
+  readonly #h: LiveHost;
   /** Pressed buttons, and when. */
-  private readonly buttons = new Map<number, number>();
+  readonly #buttons = new Map<number, number>();
   /** Keycodes of pressed modifiers by their keysym. */
-  private readonly modifiers = new Map<number, number>();
+  readonly #modifiers = new Map<number, number>();
 
   constructor(h: LiveHost) {
-    this.h = h;
+    this.#h = h;
   }
 
   get anythingDown(): boolean {
-    return this.buttons.size > 0 || this.modifiers.size > 0;
+    return this.#buttons.size > 0 || this.#modifiers.size > 0;
   }
 
   /** Resolves when the X server has taken all of them. */
   async send(events: readonly DesktopInput[]): Promise<void> {
-    const { x } = this.h;
+    const { x } = this.#h;
     for (const e of events) {
       switch (e.type) {
         case 'move':
-          this.move(e);
+          this.#move(e);
           break;
         case 'button':
-          await this.button(e, BUTTON[e.button], e.down);
+          await this.#button(e, BUTTON[e.button], e.down);
           break;
         case 'wheel':
-          this.move(e);
-          this.wheel(e.dx, e.dy);
+          this.#move(e);
+          this.#wheel(e.dx, e.dy);
           break;
         case 'key':
-          await this.key(e.key, e.down);
+          await this.#key(e.key, e.down);
           break;
         case 'text':
-          await this.bare(() => this.h.type(e.text));
+          await this.#bare(() => this.#h.type(e.text));
           break;
         case 'release':
-          this.release();
+          this.#release();
           break;
       }
     }
     await x.sync();
   }
 
-  private move(p: Point): void {
-    const { x, y } = this.h.inside(p);
-    this.h.x.fakeInput(Motion, 0, x, y);
+  #move(p: Point): void {
+    const { x, y } = this.#h.inside(p);
+    this.#h.x.fakeInput(Motion, 0, x, y);
   }
 
-  private async button(p: Point, button: number, down: boolean): Promise<void> {
-    const { x } = this.h,
-      since = this.buttons.get(button);
+  async #button(p: Point, button: number, down: boolean): Promise<void> {
+    const { x } = this.#h,
+      since = this.#buttons.get(button);
     if (down === (since !== undefined)) {
-      this.move(p);
+      this.#move(p);
       return;
     }
     if (down) {
-      this.move(p);
+      this.#move(p);
       x.fakeInput(ButtonPress, button);
-      this.buttons.set(button, this.h.now());
+      this.#buttons.set(button, this.#h.now());
       await x.sync();
       return;
     }
-    const left = GAP_MS - (this.h.now() - since!);
-    if (left > 0) await this.h.idle(left);
-    this.move(p);
+    const left = GAP_MS - (this.#h.now() - since!);
+    if (left > 0) await this.#h.idle(left);
+    this.#move(p);
     x.fakeInput(ButtonRelease, button);
-    this.buttons.delete(button);
+    this.#buttons.delete(button);
   }
 
   /** Wheel clicks without modifiers: the policy's scroll has none. */
-  private wheel(dx: number, dy: number): void {
-    const { x } = this.h;
-    for (const code of this.modifiers.values()) x.fakeInput(KeyRelease, code);
+  #wheel(dx: number, dy: number): void {
+    const { x } = this.#h;
+    for (const code of this.#modifiers.values()) x.fakeInput(KeyRelease, code);
     for (const [n, less, more] of [
       [dy, 4, 5],
       [dx, 6, 7],
@@ -114,47 +114,47 @@ export class LiveInput {
         x.fakeInput(ButtonRelease, n < 0 ? less : more);
       }
     }
-    for (const code of this.modifiers.values()) x.fakeInput(KeyPress, code);
+    for (const code of this.#modifiers.values()) x.fakeInput(KeyPress, code);
   }
 
-  private async key(key: string, down: boolean): Promise<void> {
-    const { x, keyboard } = this.h,
+  async #key(key: string, down: boolean): Promise<void> {
+    const { x, keyboard } = this.#h,
       modifier = modifierKeysym(key);
     if (modifier !== undefined) {
-      const held = this.modifiers.get(modifier);
+      const held = this.#modifiers.get(modifier);
       if (down && held === undefined) {
-        const { code } = await this.h.place(modifier);
+        const { code } = await this.#h.place(modifier);
         x.fakeInput(KeyPress, code);
-        this.modifiers.set(modifier, code);
+        this.#modifiers.set(modifier, code);
       } else if (!down && held !== undefined) {
         x.fakeInput(KeyRelease, held);
-        this.modifiers.delete(modifier);
+        this.#modifiers.delete(modifier);
       }
       return;
     }
-    const keysym = down ? liveKeysym(key, this.chording) : undefined;
+    const keysym = down ? liveKeysym(key, this.#chording) : undefined;
     if (keysym === undefined) return;
-    const place = await this.h.place(keysym),
+    const place = await this.#h.place(keysym),
       shift = keyboard.shiftCode,
-      held = [...this.modifiers.values()].includes(shift);
+      held = [...this.#modifiers.values()].includes(shift);
     // Of a character the person's own keyboard has said whether it takes shift; ours may differ. Keys with names, and
     // chords, take what is held.
-    const wanted = [...key].length === 1 && key !== ' ' && !this.chording ? place.shift : held || place.shift;
+    const wanted = [...key].length === 1 && key !== ' ' && !this.#chording ? place.shift : held || place.shift;
     if (wanted !== held) x.fakeInput(wanted ? KeyPress : KeyRelease, shift);
     x.fakeInput(KeyPress, place.code);
     x.fakeInput(KeyRelease, place.code);
     if (wanted !== held) x.fakeInput(held ? KeyPress : KeyRelease, shift);
   }
   /** Some modifier other than shift is held: a letter then stands for its key. */
-  private get chording(): boolean {
-    for (const keysym of this.modifiers.keys()) if (keysym !== SHIFT) return true;
+  get #chording(): boolean {
+    for (const keysym of this.#modifiers.keys()) if (keysym !== SHIFT) return true;
     return false;
   }
 
   /** With the modifiers let go meanwhile: a text is what it is. */
-  private async bare(work: () => Promise<void>): Promise<void> {
-    const { x } = this.h,
-      held = [...this.modifiers.values()];
+  async #bare(work: () => Promise<void>): Promise<void> {
+    const { x } = this.#h,
+      held = [...this.#modifiers.values()];
     for (const code of held) x.fakeInput(KeyRelease, code);
     try {
       await work();
@@ -163,12 +163,12 @@ export class LiveInput {
     }
   }
 
-  private release(): void {
-    const { x } = this.h;
-    for (const b of this.buttons.keys()) x.fakeInput(ButtonRelease, b);
-    for (const code of [...this.modifiers.values()].reverse()) x.fakeInput(KeyRelease, code);
-    this.buttons.clear();
-    this.modifiers.clear();
+  #release(): void {
+    const { x } = this.#h;
+    for (const b of this.#buttons.keys()) x.fakeInput(ButtonRelease, b);
+    for (const code of [...this.#modifiers.values()].reverse()) x.fakeInput(KeyRelease, code);
+    this.#buttons.clear();
+    this.#modifiers.clear();
   }
 }
 

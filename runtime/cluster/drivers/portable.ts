@@ -33,142 +33,142 @@ interface Waiting<T> {
  * with `desktop.lost`.
  */
 export class Relay {
-  private readonly pipes: RelayPipes;
-  private readonly channels = new Map<number, { stream: ChannelStream; opening?: Waiting<Duplex> }>();
-  private readonly frames: Waiting<Frame>[] = [];
-  private nextChannel = 1;
-  private parts: Buffer[] = [];
-  private have = 0;
-  private need = 6;
-  private last: { width: number; height: number; data: Buffer } | undefined;
-  private ended: Error | undefined;
-  private readonly deflate: boolean;
+  readonly #pipes: RelayPipes;
+  readonly #channels = new Map<number, { stream: ChannelStream; opening?: Waiting<Duplex> }>();
+  readonly #frames: Waiting<Frame>[] = [];
+  #nextChannel = 1;
+  #parts: Buffer[] = [];
+  #have = 0;
+  #need = 6;
+  #last: { width: number; height: number; data: Buffer } | undefined;
+  #ended: Error | undefined;
+  readonly #deflate: boolean;
 
   /** `deflate`: worth it over a network, not on one machine. */
   constructor(pipes: RelayPipes, o: { deflate: boolean }) {
-    this.pipes = pipes;
-    this.deflate = o.deflate;
+    this.#pipes = pipes;
+    this.#deflate = o.deflate;
     pipes.output.on('data', (d: Buffer) => {
-      this.have += d.length;
-      this.parts.push(d);
-      this.parse();
+      this.#have += d.length;
+      this.#parts.push(d);
+      this.#parse();
     });
-    pipes.output.on('error', (e: Error) => this.end(e));
-    pipes.output.on('end', () => this.end());
-    pipes.output.on('close', () => this.end());
+    pipes.output.on('error', (e: Error) => this.#end(e));
+    pipes.output.on('end', () => this.#end());
+    pipes.output.on('close', () => this.#end());
   }
 
   /** Connect to a unix socket inside the desktop. Rejects with the reason when nothing listens there. */
   connect(path: string): Promise<Duplex> {
-    if (this.ended) return Promise.reject(this.ended);
-    const channel = this.freeChannel();
+    if (this.#ended) return Promise.reject(this.#ended);
+    const channel = this.#freeChannel();
     return new Promise((resolve, reject) => {
       const stream = new ChannelStream(
-        (b) => this.send(DATA, channel, b),
+        (b) => this.#send(DATA, channel, b),
         () => {
-          if (this.channels.delete(channel)) this.send(CLOSE, channel);
+          if (this.#channels.delete(channel)) this.#send(CLOSE, channel);
         },
       );
-      this.channels.set(channel, { stream, opening: { resolve, reject } });
-      this.send(OPEN, channel, Buffer.from(path));
+      this.#channels.set(channel, { stream, opening: { resolve, reject } });
+      this.#send(OPEN, channel, Buffer.from(path));
     });
   }
 
   /** The screen now, in a buffer of its own. What did not change since the last call is not sent again. */
   frame(): Promise<Frame> {
-    if (this.ended) return Promise.reject(this.ended);
+    if (this.#ended) return Promise.reject(this.#ended);
     return new Promise((resolve, reject) => {
-      this.frames.push({ resolve, reject });
-      this.send(FRAME, 0, Buffer.from([(this.last ? 0 : WHOLE) | (this.deflate ? DEFLATE : 0)]));
+      this.#frames.push({ resolve, reject });
+      this.#send(FRAME, 0, Buffer.from([(this.#last ? 0 : WHOLE) | (this.#deflate ? DEFLATE : 0)]));
     });
   }
 
   close(): void {
-    this.pipes.close();
-    this.end();
+    this.#pipes.close();
+    this.#end();
   }
 
-  private freeChannel(): number {
+  #freeChannel(): number {
     for (let i = 0; i < 255; i++) {
-      const c = this.nextChannel;
-      this.nextChannel = c === 255 ? 1 : c + 1;
-      if (!this.channels.has(c)) return c;
+      const c = this.#nextChannel;
+      this.#nextChannel = c === 255 ? 1 : c + 1;
+      if (!this.#channels.has(c)) return c;
     }
     throw lost('Too many connections to one desktop.');
   }
 
-  private send(type: number, channel: number, payload: Buffer = Buffer.alloc(0)): void {
-    if (this.ended) return;
+  #send(type: number, channel: number, payload: Buffer = Buffer.alloc(0)): void {
+    if (this.#ended) return;
     const head = Buffer.alloc(6);
     head[0] = type;
     head[1] = channel;
     head.writeUInt32LE(payload.length, 2);
-    this.pipes.input.write(
-      payload.length < 4096 ? Buffer.concat([head, payload]) : (this.pipes.input.write(head), payload),
+    this.#pipes.input.write(
+      payload.length < 4096 ? Buffer.concat([head, payload]) : (this.#pipes.input.write(head), payload),
     );
   }
 
-  private parse(): void {
-    while (this.have >= this.need) {
-      const all = this.parts.length === 1 ? this.parts[0]! : Buffer.concat(this.parts);
+  #parse(): void {
+    while (this.#have >= this.#need) {
+      const all = this.#parts.length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts);
       const size = 6 + all.readUInt32LE(2);
       if (size > MAX_MESSAGE) {
-        this.end(new Error(`a message of ${size} bytes`));
-        this.pipes.close();
+        this.#end(new Error(`a message of ${size} bytes`));
+        this.#pipes.close();
         return;
       }
       if (all.length < size) {
-        this.parts = [all];
-        this.need = size;
+        this.#parts = [all];
+        this.#need = size;
         return;
       }
-      this.need = 6;
-      this.parts = all.length > size ? [all.subarray(size)] : [];
-      this.have = all.length - size;
-      this.handle(all[0]!, all[1]!, all.subarray(6, size));
+      this.#need = 6;
+      this.#parts = all.length > size ? [all.subarray(size)] : [];
+      this.#have = all.length - size;
+      this.#handle(all[0]!, all[1]!, all.subarray(6, size));
     }
   }
 
-  private handle(type: number, channel: number, payload: Buffer): void {
-    const c = this.channels.get(channel);
+  #handle(type: number, channel: number, payload: Buffer): void {
+    const c = this.#channels.get(channel);
     if (type === DATA) c?.stream.push(payload);
     else if (type === OPEN && c?.opening) {
       const { resolve } = c.opening;
       delete c.opening;
       resolve(c.stream);
     } else if (type === CLOSE && c) {
-      this.channels.delete(channel);
+      this.#channels.delete(channel);
       if (c.opening) c.opening.reject(new Error(payload.toString('utf8')));
       c.stream.push(null);
       c.stream.destroy();
-    } else if (type === FRAME) this.takeFrame(payload);
+    } else if (type === FRAME) this.#takeFrame(payload);
     else if (type === ERROR) {
-      this.last = undefined;
-      this.frames.shift()?.reject(lost(`The desktop's screen cannot be read: ${payload.toString('utf8')}.`));
+      this.#last = undefined;
+      this.#frames.shift()?.reject(lost(`The desktop's screen cannot be read: ${payload.toString('utf8')}.`));
     }
   }
 
-  private takeFrame(p: Buffer): void {
-    const waiting = this.frames.shift();
+  #takeFrame(p: Buffer): void {
+    const waiting = this.#frames.shift();
     try {
-      const { frame, data } = applyBands(this.last?.data, p, this.deflate);
-      this.last = { width: frame.width, height: frame.height, data };
+      const { frame, data } = applyBands(this.#last?.data, p, this.#deflate);
+      this.#last = { width: frame.width, height: frame.height, data };
       waiting?.resolve(frame);
     } catch (e) {
-      this.last = undefined;
+      this.#last = undefined;
       waiting?.reject(lost('A screen arrived damaged.', e));
     }
   }
 
-  private end(cause?: Error): void {
-    if (this.ended) return;
-    this.ended = lost("The connection into the desktop's container ended.", cause);
-    for (const f of this.frames.splice(0)) f.reject(this.ended);
-    for (const c of [...this.channels.values()]) {
-      c.opening?.reject(this.ended);
+  #end(cause?: Error): void {
+    if (this.#ended) return;
+    this.#ended = lost("The connection into the desktop's container ended.", cause);
+    for (const f of this.#frames.splice(0)) f.reject(this.#ended);
+    for (const c of [...this.#channels.values()]) {
+      c.opening?.reject(this.#ended);
       c.stream.destroy();
     }
-    this.channels.clear();
+    this.#channels.clear();
   }
 }
 
@@ -203,22 +203,22 @@ export function applyBands(last: Buffer | undefined, p: Buffer, deflated: boolea
 }
 
 class ChannelStream extends Duplex {
-  private readonly out: (b: Buffer) => void;
-  private readonly closed_: () => void;
+  readonly #out: (b: Buffer) => void;
+  readonly #closed_: () => void;
   constructor(out: (b: Buffer) => void, onClose: () => void) {
     super({ allowHalfOpen: false });
-    this.out = out;
-    this.closed_ = onClose;
+    this.#out = out;
+    this.#closed_ = onClose;
   }
   override _read(): void {
     /* pushed as it comes: a conversation of small messages */
   }
   override _write(b: Buffer, _e: BufferEncoding, done: () => void): void {
-    this.out(b);
+    this.#out(b);
     done();
   }
   override _destroy(e: Error | null, done: (e: Error | null) => void): void {
-    this.closed_();
+    this.#closed_();
     done(e);
   }
 }

@@ -25,27 +25,27 @@ export type Verdict = { readonly settled: true } | { readonly waitMs: number };
 
 /** The decision from one look to the next; no clock and no files of its own. */
 export class SettleJudge {
-  private quietSince: number | undefined;
-  private began: number | undefined;
-  private readonly horizonMs: number;
+  #quietSince: number | undefined;
+  #began: number | undefined;
+  readonly #horizonMs: number;
   constructor(horizonMs: number) {
-    this.horizonMs = horizonMs;
+    this.#horizonMs = horizonMs;
   }
 
   judge(look: Look, nowMs: number): Verdict {
-    this.began ??= nowMs;
+    this.#began ??= nowMs;
     // The longer it takes, the less a millisecond more matters: looking costs CPU that the desktops need.
     if (look.active) {
-      this.quietSince = undefined;
-      return { waitMs: Math.min(Math.max(1, Math.floor((nowMs - this.began) / 8)), 5) };
+      this.#quietSince = undefined;
+      return { waitMs: Math.min(Math.max(1, Math.floor((nowMs - this.#began) / 8)), 5) };
     }
     // The time-out is that of the call's start: half of it on average is left.
-    if (look.exact && look.soonestMs !== undefined && look.soonestMs <= this.horizonMs)
+    if (look.exact && look.soonestMs !== undefined && look.soonestMs <= this.#horizonMs)
       return { waitMs: Math.max(1, look.soonestMs / 2) };
-    if (look.ranSince || this.quietSince === undefined) this.quietSince = nowMs;
+    if (look.ranSince || this.#quietSince === undefined) this.#quietSince = nowMs;
     // A horizon of 0 asks only whether something is at work now.
-    const holdMs = this.horizonMs <= 0 ? 0 : !look.exact ? HOLD_MS : look.terminal ? TERMINAL_HOLD_MS : 0;
-    const left = holdMs - (nowMs - this.quietSince);
+    const holdMs = this.#horizonMs <= 0 ? 0 : !look.exact ? HOLD_MS : look.terminal ? TERMINAL_HOLD_MS : 0;
+    const left = holdMs - (nowMs - this.#quietSince);
     return left <= 0 ? { settled: true } : { waitMs: Math.min(left, 4) };
   }
 }

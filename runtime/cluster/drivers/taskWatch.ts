@@ -64,14 +64,14 @@ interface Task {
  * short reads a task; a task's file descriptors die with the task, so a reused number cannot be confused.
  */
 export class TaskWatch {
-  private readonly proc: string;
-  private readonly skip: string;
-  private readonly tasks = new Map<string, Task>();
-  private readonly buf = Buffer.allocUnsafe(512);
-  private hot: Task | undefined;
-  private exact: boolean;
-  private stale = true;
-  private terminal = false;
+  readonly #proc: string;
+  readonly #skip: string;
+  readonly #tasks = new Map<string, Task>();
+  readonly #buf = Buffer.allocUnsafe(512);
+  #hot: Task | undefined;
+  #exact: boolean;
+  #stale = true;
+  #terminal = false;
 
   /**
    * @param proc a proc file system, e.g. /proc/4711/root/proc
@@ -79,66 +79,66 @@ export class TaskWatch {
    * @param exact false: do not even try to read time-outs
    */
   constructor(proc: string, skip = '1', exact = process.arch in TIMED) {
-    this.proc = proc;
-    this.skip = skip;
-    this.exact = exact;
+    this.#proc = proc;
+    this.#skip = skip;
+    this.#exact = exact;
   }
 
   look(): Look {
     // What ran a moment ago most likely still runs: one read then tells all.
-    if (this.hot && this.exact && this.read(this.hot.call).startsWith('running')) return this.busy(this.hot);
-    this.hot = undefined;
-    if (this.remark()) this.stale = true;
-    const ranSince = this.stale;
-    this.terminal = false;
-    let soonest = this.scan(this.tasks.values());
-    if (soonest === undefined) return this.busy(this.hot);
+    if (this.#hot && this.#exact && this.#read(this.#hot.call).startsWith('running')) return this.#busy(this.#hot);
+    this.#hot = undefined;
+    if (this.#remark()) this.#stale = true;
+    const ranSince = this.#stale;
+    this.#terminal = false;
+    let soonest = this.#scan(this.#tasks.values());
+    if (soonest === undefined) return this.#busy(this.#hot);
     // Only now that all known tasks sleep is it worth looking for new ones.
-    if (this.stale) {
-      const more = this.scan(this.list());
-      if (more === undefined) return this.busy(this.hot);
+    if (this.#stale) {
+      const more = this.#scan(this.#list());
+      if (more === undefined) return this.#busy(this.#hot);
       soonest = Math.min(soonest, more);
     }
     // Nothing in the list ran since it was marked, so nothing can have been forked either: the look was of one moment.
-    if (this.remark()) return this.busy(undefined);
-    this.stale = false;
+    if (this.#remark()) return this.#busy(undefined);
+    this.#stale = false;
     return {
       active: false,
       ranSince,
       soonestMs: soonest === Infinity ? undefined : soonest,
-      exact: this.exact,
-      terminal: this.terminal,
+      exact: this.#exact,
+      terminal: this.#terminal,
     };
   }
 
-  private busy(hot: Task | undefined): Look {
-    this.hot = hot;
-    this.stale = true;
-    return { active: true, ranSince: true, soonestMs: undefined, exact: this.exact, terminal: this.terminal };
+  #busy(hot: Task | undefined): Look {
+    this.#hot = hot;
+    this.#stale = true;
+    return { active: true, ranSince: true, soonestMs: undefined, exact: this.#exact, terminal: this.#terminal };
   }
 
   /**
    * The smallest time-out among sleeping tasks (Infinity: none has one); undefined, and `hot` set, when one is at work.
    */
-  private scan(tasks: Iterable<Task>): number | undefined {
+  #scan(tasks: Iterable<Task>): number | undefined {
     let soonest = Infinity;
     for (const t of tasks) {
       let doing: Doing = { is: 'in a call' };
-      if (this.exact) {
-        const text = this.read(t.call);
-        if (text === EPERM) this.exact = false;
+      if (this.#exact) {
+        const text = this.#read(t.call);
+        if (text === EPERM) this.#exact = false;
         else if (text !== '') doing = parseSyscall(text);
       }
       if (doing.is !== 'running') {
         // Woken, but not yet taken up by the idle core it was given to, a task still shows the call it slept in, and
         // neither its run time nor its switch count has moved: only its state says so. That lasts until the core is
         // awake, on a busy host for milliseconds.
-        const { state, terminal } = parseStat(this.read(t.stat));
+        const { state, terminal } = parseStat(this.#read(t.stat));
         if (AT_WORK.has(state)) doing = { is: 'running' };
-        if (terminal) this.terminal = true;
+        if (terminal) this.#terminal = true;
       }
       if (doing.is === 'running') {
-        this.hot = t;
+        this.#hot = t;
         return undefined;
       }
       if (doing.timeoutMs !== undefined) soonest = Math.min(soonest, doing.timeoutMs);
@@ -147,16 +147,16 @@ export class TaskWatch {
   }
 
   close(): void {
-    for (const [k, t] of this.tasks) this.drop(k, t);
+    for (const [k, t] of this.#tasks) this.#drop(k, t);
   }
 
   /** Read every task's run time and switch count again; true when one changed or ended. */
-  private remark(): boolean {
+  #remark(): boolean {
     let changed = false;
-    for (const [key, t] of this.tasks) {
-      const m = this.read(t.sched);
+    for (const [key, t] of this.#tasks) {
+      const m = this.#read(t.sched);
       if (m === '') {
-        this.drop(key, t);
+        this.#drop(key, t);
         changed = true;
       } else if (m !== t.mark) {
         t.mark = m;
@@ -167,19 +167,19 @@ export class TaskWatch {
   }
 
   /** Find tasks that are not known yet. */
-  private list(): Task[] {
+  #list(): Task[] {
     const found: Task[] = [];
-    for (const pid of entries(this.proc)) {
+    for (const pid of entries(this.#proc)) {
       const c = pid.charCodeAt(0);
-      if (c < 48 || c > 57 || pid === this.skip) continue;
-      for (const tid of entries(`${this.proc}/${pid}/task`)) {
-        if (this.tasks.has(tid)) continue;
-        const base = `${this.proc}/${pid}/task/${tid}/`;
+      if (c < 48 || c > 57 || pid === this.#skip) continue;
+      for (const tid of entries(`${this.#proc}/${pid}/task`)) {
+        if (this.#tasks.has(tid)) continue;
+        const base = `${this.#proc}/${pid}/task/${tid}/`;
         const fds: number[] = [];
         try {
           for (const f of ['schedstat', 'syscall', 'stat']) fds.push(openSync(base + f, 'r'));
-          const t = { sched: fds[0]!, call: fds[1]!, stat: fds[2]!, mark: this.read(fds[0]!) };
-          this.tasks.set(tid, t);
+          const t = { sched: fds[0]!, call: fds[1]!, stat: fds[2]!, mark: this.#read(fds[0]!) };
+          this.#tasks.set(tid, t);
           found.push(t);
         } catch {
           for (const fd of fds) closeSync(fd);
@@ -189,16 +189,16 @@ export class TaskWatch {
     return found;
   }
 
-  private drop(key: string, t: Task): void {
+  #drop(key: string, t: Task): void {
     for (const fd of [t.sched, t.call, t.stat]) closeSync(fd);
-    this.tasks.delete(key);
-    if (this.hot === t) this.hot = undefined;
+    this.#tasks.delete(key);
+    if (this.#hot === t) this.#hot = undefined;
   }
 
   /** Text of an open proc file; '' when the task is gone, EPERM when we may not look. */
-  private read(fd: number): string {
+  #read(fd: number): string {
     try {
-      return this.buf.toString('latin1', 0, readSync(fd, this.buf, 0, 512, 0));
+      return this.#buf.toString('latin1', 0, readSync(fd, this.#buf, 0, 512, 0));
     } catch (e) {
       const code = (e as NodeJS.ErrnoException).code;
       return code === 'EPERM' || code === 'EACCES' ? EPERM : '';

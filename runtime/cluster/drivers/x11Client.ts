@@ -39,40 +39,40 @@ export class X11Client {
   readonly height: number;
   readonly minKeycode: number;
   readonly maxKeycode: number;
-  private readonly stream: Duplex;
-  private readonly idBase: number;
-  private nextResource = 1;
-  private seq = 0;
-  private readonly pending: Pending[] = [];
-  private chunks: Buffer[] = [];
-  private queued: Buffer[] = [];
-  private have = 0;
-  private failed: Error | undefined;
-  private readonly eventListeners = new Set<(e: XEvent) => void>();
-  private readonly closeListeners = new Set<(e: Error) => void>();
-  private xtest = 0;
-  private damage: { opcode: number; firstEvent: number; id: number } | undefined;
+  readonly #stream: Duplex;
+  readonly #idBase: number;
+  #nextResource = 1;
+  #seq = 0;
+  readonly #pending: Pending[] = [];
+  #chunks: Buffer[] = [];
+  #queued: Buffer[] = [];
+  #have = 0;
+  #failed: Error | undefined;
+  readonly #eventListeners = new Set<(e: XEvent) => void>();
+  readonly #closeListeners = new Set<(e: Error) => void>();
+  #xtest = 0;
+  #damage: { opcode: number; firstEvent: number; id: number } | undefined;
 
-  private readonly answerMs: number;
-  private watch: NodeJS.Timeout | undefined;
-  private answered = 0;
+  readonly #answerMs: number;
+  #watch: NodeJS.Timeout | undefined;
+  #answered = 0;
 
   private constructor(stream: Duplex, setup: Buffer, rest: Buffer, answerMs: number) {
-    this.stream = stream;
-    this.answerMs = answerMs;
+    this.#stream = stream;
+    this.#answerMs = answerMs;
     // Before anything is read from the set-up, which may be anything: a stream with no listener for its errors would
     // end this process with the next one.
-    stream.on('data', (d: Buffer) => this.receive(d));
-    stream.on('error', (e) => this.end(e));
-    stream.on('close', () => this.end());
-    this.idBase = setup.readUInt32LE(12);
+    stream.on('data', (d: Buffer) => this.#receive(d));
+    stream.on('error', (e) => this.#end(e));
+    stream.on('close', () => this.#end());
+    this.#idBase = setup.readUInt32LE(12);
     const screen = 40 + ((setup.readUInt16LE(24) + 3) & ~3) + setup[29]! * 8;
     this.root = setup.readUInt32LE(screen);
     this.width = setup.readUInt16LE(screen + 20);
     this.height = setup.readUInt16LE(screen + 22);
     this.minKeycode = setup[34]!;
     this.maxKeycode = setup[35]!;
-    if (rest.length > 0) this.receive(rest);
+    if (rest.length > 0) this.#receive(rest);
   }
 
   /** Connect over a stream and find XTEST. A server that leaves a question open for `answerMs` counts as lost. */
@@ -115,12 +115,12 @@ export class X11Client {
       stream.destroy();
       throw lost('The X server introduced itself wrongly.', e);
     }
-    const xt = await c.queryExtension('XTEST');
+    const xt = await c.#queryExtension('XTEST');
     if (!xt) {
       c.close();
       throw lost('The X server has no XTEST extension.');
     }
-    c.xtest = xt.opcode;
+    c.#xtest = xt.opcode;
     return c;
   }
 
@@ -134,42 +134,42 @@ export class X11Client {
   }
 
   get isClosed(): boolean {
-    return this.failed !== undefined;
+    return this.#failed !== undefined;
   }
   onEvent(l: (e: XEvent) => void): () => void {
-    this.eventListeners.add(l);
-    return () => this.eventListeners.delete(l);
+    this.#eventListeners.add(l);
+    return () => this.#eventListeners.delete(l);
   }
   onClose(l: (e: Error) => void): () => void {
-    if (this.failed) l(this.failed);
-    else this.closeListeners.add(l);
-    return () => this.closeListeners.delete(l);
+    if (this.#failed) l(this.#failed);
+    else this.#closeListeners.add(l);
+    return () => this.#closeListeners.delete(l);
   }
   close(): void {
-    this.stream.destroy();
-    this.end();
+    this.#stream.destroy();
+    this.#end();
   }
 
   /** Resolves when the server has worked through everything sent before. */
   async sync(): Promise<void> {
-    await this.ask(request(43, 0, 4));
+    await this.#ask(request(43, 0, 4));
   }
 
   /** Queue synthetic input without waiting; follow with sync(). x, y count for Motion only. */
   fakeInput(type: number, detail: number, x = 0, y = 0): void {
-    const b = request(this.xtest, 2, 36);
+    const b = request(this.#xtest, 2, 36);
     b[4] = type;
     b[5] = detail;
     b.writeInt16LE(x, 24);
     b.writeInt16LE(y, 26);
-    this.post(b);
+    this.#post(b);
   }
 
   async internAtom(name: string): Promise<number> {
     const b = request(16, 0, 8 + pad4(name.length));
     b.writeUInt16LE(name.length, 4);
     b.write(name, 8, 'latin1');
-    return (await this.ask(b)).readUInt32LE(8);
+    return (await this.#ask(b)).readUInt32LE(8);
   }
 
   /** Value bytes of a window property, or undefined when it is not set. */
@@ -179,7 +179,7 @@ export class X11Client {
     b.writeUInt32LE(atom, 8);
     b.writeUInt32LE(AnyPropertyType, 12);
     b.writeUInt32LE(65536, 20);
-    const r = await this.ask(b);
+    const r = await this.#ask(b);
     return r.readUInt32LE(8) === 0 ? undefined : r.subarray(32, 32 + (r.readUInt32LE(16) * r[1]!) / 8);
   }
 
@@ -189,7 +189,7 @@ export class X11Client {
     b.writeUInt32LE(this.root, 4);
     b.writeUInt32LE(0x800, 8);
     b.writeUInt32LE(PropertyChangeMask, 12);
-    this.post(b);
+    this.#post(b);
   }
 
   /** Resolves once the root window has the property (say, the window manager's announcement of itself). */
@@ -223,7 +223,7 @@ export class X11Client {
     const b = request(101, 0, 8);
     b[4] = this.minKeycode;
     b[5] = this.maxKeycode - this.minKeycode + 1;
-    const r = await this.ask(b);
+    const r = await this.#ask(b);
     const keysyms = new Uint32Array((r.length - 32) / 4);
     for (let i = 0; i < keysyms.length; i++) keysyms[i] = r.readUInt32LE(32 + i * 4);
     return { perCode: r[1]!, keysyms };
@@ -238,13 +238,13 @@ export class X11Client {
       b.writeUInt32LE(k, 8 + i * 8);
       b.writeUInt32LE(k, 12 + i * 8);
     });
-    this.post(b);
+    this.#post(b);
   }
 
   async pointer(): Promise<{ x: number; y: number }> {
     const b = request(38, 0, 8);
     b.writeUInt32LE(this.root, 4);
-    const r = await this.ask(b);
+    const r = await this.#ask(b);
     return { x: r.readInt16LE(16), y: r.readInt16LE(18) };
   }
 
@@ -255,7 +255,7 @@ export class X11Client {
     b.writeUInt16LE(this.width, 12);
     b.writeUInt16LE(this.height, 14);
     b.writeUInt32LE(0xffffffff, 16);
-    const r = await this.ask(b);
+    const r = await this.#ask(b);
     if (r.length < 32 + this.width * this.height * 4) throw lost('The X server sent a part of the screen.');
     return {
       width: this.width,
@@ -267,129 +267,129 @@ export class X11Client {
 
   /** Ask for a 'damage' event whenever something is drawn. False when the server cannot. */
   async watchDamage(): Promise<boolean> {
-    if (this.damage) return true;
-    const ext = await this.queryExtension('DAMAGE');
+    if (this.#damage) return true;
+    const ext = await this.#queryExtension('DAMAGE');
     if (!ext) return false;
     const v = request(ext.opcode, 0, 12);
     v.writeUInt32LE(1, 4);
     v.writeUInt32LE(1, 8);
-    await this.ask(v);
-    const id = this.idBase + this.nextResource++;
+    await this.#ask(v);
+    const id = this.#idBase + this.#nextResource++;
     const c = request(ext.opcode, 1, 16);
     c.writeUInt32LE(id, 4);
     c.writeUInt32LE(this.root, 8);
     c[12] = 3; // level NonEmpty: one event until it is taken back
-    this.post(c);
-    this.damage = { ...ext, id };
+    this.#post(c);
+    this.#damage = { ...ext, id };
     return true;
   }
 
   /** Take back the damage so far, so that the next drawing makes an event again. */
   subtractDamage(): void {
-    if (!this.damage) return;
-    const b = request(this.damage.opcode, 3, 16);
-    b.writeUInt32LE(this.damage.id, 4);
-    this.post(b);
+    if (!this.#damage) return;
+    const b = request(this.#damage.opcode, 3, 16);
+    b.writeUInt32LE(this.#damage.id, 4);
+    this.#post(b);
   }
 
-  private async queryExtension(name: string): Promise<{ opcode: number; firstEvent: number } | undefined> {
+  async #queryExtension(name: string): Promise<{ opcode: number; firstEvent: number } | undefined> {
     const b = request(98, 0, 8 + pad4(name.length));
     b.writeUInt16LE(name.length, 4);
     b.write(name, 8, 'latin1');
-    const r = await this.ask(b);
+    const r = await this.#ask(b);
     return r[8] === 1 ? { opcode: r[9]!, firstEvent: r[10]! } : undefined;
   }
 
   /** Queue a request; all queued ones go out in one write, at the next question or at the end of this turn. */
-  private post(b: Buffer): number {
-    if (this.queued.push(b) === 1) queueMicrotask(() => this.flush());
-    this.seq = (this.seq + 1) & 0xffff;
-    return this.seq;
+  #post(b: Buffer): number {
+    if (this.#queued.push(b) === 1) queueMicrotask(() => this.#flush());
+    this.#seq = (this.#seq + 1) & 0xffff;
+    return this.#seq;
   }
 
-  private flush(): void {
-    if (this.queued.length === 0) return;
-    const out = this.queued.length === 1 ? this.queued[0]! : Buffer.concat(this.queued);
-    this.queued = [];
-    if (!this.failed) this.stream.write(out);
+  #flush(): void {
+    if (this.#queued.length === 0) return;
+    const out = this.#queued.length === 1 ? this.#queued[0]! : Buffer.concat(this.#queued);
+    this.#queued = [];
+    if (!this.#failed) this.#stream.write(out);
   }
 
-  private ask(b: Buffer): Promise<Buffer> {
-    if (this.failed) return Promise.reject(this.failed);
+  #ask(b: Buffer): Promise<Buffer> {
+    if (this.#failed) return Promise.reject(this.#failed);
     return new Promise((resolve, reject) => {
-      this.pending.push({ seq: this.post(b), resolve, reject });
-      this.flush();
-      this.guard();
+      this.#pending.push({ seq: this.#post(b), resolve, reject });
+      this.#flush();
+      this.#guard();
     });
   }
 
   /** One timer for all questions: it fires only when none was answered for a while. */
-  private guard(): void {
-    if (this.watch) return;
-    const seen = this.answered;
-    this.watch = setTimeout(() => {
-      this.watch = undefined;
-      if (this.pending.length === 0) return;
-      if (this.answered !== seen) {
-        this.guard();
+  #guard(): void {
+    if (this.#watch) return;
+    const seen = this.#answered;
+    this.#watch = setTimeout(() => {
+      this.#watch = undefined;
+      if (this.#pending.length === 0) return;
+      if (this.#answered !== seen) {
+        this.#guard();
         return;
       }
-      this.end(new Error(`no answer for ${this.answerMs} ms`));
-      this.stream.destroy();
-    }, this.answerMs);
-    this.watch.unref();
+      this.#end(new Error(`no answer for ${this.#answerMs} ms`));
+      this.#stream.destroy();
+    }, this.#answerMs);
+    this.#watch.unref();
   }
 
-  private receive(d: Buffer): void {
-    this.chunks.push(d);
-    this.have += d.length;
+  #receive(d: Buffer): void {
+    this.#chunks.push(d);
+    this.#have += d.length;
     for (;;) {
-      if (this.have < 32) return;
-      const first = this.chunks[0]!.length >= 8 ? this.chunks[0]! : this.join();
+      if (this.#have < 32) return;
+      const first = this.#chunks[0]!.length >= 8 ? this.#chunks[0]! : this.#join();
       const code = first[0]! & 0x7f;
       const size = code === 1 || code === 35 ? 32 + first.readUInt32LE(4) * 4 : 32;
       if (size > MAX_ANSWER + this.width * this.height * 4) {
-        this.end(new Error(`an answer of ${size} bytes`));
-        this.stream.destroy();
+        this.#end(new Error(`an answer of ${size} bytes`));
+        this.#stream.destroy();
         return;
       }
-      if (this.have < size) return;
-      const all = this.join();
-      this.chunks = size < all.length ? [all.subarray(size)] : [];
-      this.have -= size;
-      this.handle(code, all.subarray(0, size));
+      if (this.#have < size) return;
+      const all = this.#join();
+      this.#chunks = size < all.length ? [all.subarray(size)] : [];
+      this.#have -= size;
+      this.#handle(code, all.subarray(0, size));
     }
   }
 
-  private join(): Buffer {
-    if (this.chunks.length > 1) this.chunks = [Buffer.concat(this.chunks)];
-    return this.chunks[0]!;
+  #join(): Buffer {
+    if (this.#chunks.length > 1) this.#chunks = [Buffer.concat(this.#chunks)];
+    return this.#chunks[0]!;
   }
 
-  private handle(code: number, m: Buffer): void {
+  #handle(code: number, m: Buffer): void {
     if (code === 1 || code === 0) {
       const seq = m.readUInt16LE(2);
-      if (this.pending[0]?.seq !== seq) return; // an error of a request without an answer
-      const p = this.pending.shift()!;
-      this.answered++;
+      if (this.#pending[0]?.seq !== seq) return; // an error of a request without an answer
+      const p = this.#pending.shift()!;
+      this.#answered++;
       if (code === 1) p.resolve(m);
       else p.reject(lost(`The X server refused request ${m[10]} with error ${m[1]}.`));
-    } else if (code === 28) this.emit({ type: 'property', window: m.readUInt32LE(4), atom: m.readUInt32LE(8) });
-    else if (code === 34) this.emit({ type: 'mapping' });
-    else if (this.damage && code === this.damage.firstEvent) this.emit({ type: 'damage' });
+    } else if (code === 28) this.#emit({ type: 'property', window: m.readUInt32LE(4), atom: m.readUInt32LE(8) });
+    else if (code === 34) this.#emit({ type: 'mapping' });
+    else if (this.#damage && code === this.#damage.firstEvent) this.#emit({ type: 'damage' });
   }
 
-  private emit(e: XEvent): void {
-    for (const l of [...this.eventListeners]) l(e);
+  #emit(e: XEvent): void {
+    for (const l of [...this.#eventListeners]) l(e);
   }
 
-  private end(cause?: Error): void {
-    if (this.failed) return;
-    clearTimeout(this.watch);
-    this.failed = lost(`The connection to the X server ended${cause ? `: ${cause.message}` : ''}.`, cause);
-    for (const p of this.pending.splice(0)) p.reject(this.failed);
-    for (const l of [...this.closeListeners]) l(this.failed);
-    this.closeListeners.clear();
+  #end(cause?: Error): void {
+    if (this.#failed) return;
+    clearTimeout(this.#watch);
+    this.#failed = lost(`The connection to the X server ended${cause ? `: ${cause.message}` : ''}.`, cause);
+    for (const p of this.#pending.splice(0)) p.reject(this.#failed);
+    for (const l of [...this.#closeListeners]) l(this.#failed);
+    this.#closeListeners.clear();
   }
 }
 

@@ -75,18 +75,18 @@ export const desktopPath = (d: Desktop): DesktopPath | undefined => pathOf.get(d
 
 export class DockerProvider implements DesktopProvider {
   readonly name = 'docker' as const;
-  private readonly hosts: Host[];
-  private readonly o: DockerProviderOptions;
-  private readonly made = new Map<SandboxDesktop, Made>();
-  private readonly spares: { key: string; desktop: SandboxDesktop }[] = [];
-  private readonly refilling = new Set<Promise<void>>();
-  private readonly ended = new AbortController();
-  private readonly me = self();
+  readonly #hosts: Host[];
+  readonly #o: DockerProviderOptions;
+  readonly #made = new Map<SandboxDesktop, Made>();
+  readonly #spares: { key: string; desktop: SandboxDesktop }[] = [];
+  readonly #refilling = new Set<Promise<void>>();
+  readonly #ended = new AbortController();
+  readonly #me = self();
 
   constructor(o: DockerProviderOptions = {}) {
-    this.o = o;
+    this.#o = o;
     const hosts = o.hosts && o.hosts.length > 0 ? o.hosts : [{}];
-    this.hosts = hosts.map((h) => {
+    this.#hosts = hosts.map((h) => {
       const address = h.host === undefined ? undefined : parseHost(h.host);
       return {
         name: h.host ?? process.env['DOCKER_HOST'] ?? 'the local engine',
@@ -103,19 +103,19 @@ export class DockerProvider implements DesktopProvider {
   }
 
   async status(): Promise<ProviderStatus> {
-    const found = await Promise.all(this.hosts.map((h) => this.look(h)));
+    const found = await Promise.all(this.#hosts.map((h) => this.#look(h)));
     const problem = found.find((f) => f.problem)?.problem;
     const ok = found.some((f) => !f.problem);
     return {
       provider: 'docker',
       ok,
       detail: found.map((f) => f.detail).join('; '),
-      ...(ok ? { capacity: this.hosts.reduce((n, h) => n + (h.down ? 0 : (h.capacity ?? 0)), 0) } : {}),
+      ...(ok ? { capacity: this.#hosts.reduce((n, h) => n + (h.down ? 0 : (h.capacity ?? 0)), 0) } : {}),
       ...(problem ? { problem } : {}),
     };
   }
 
-  private async look(h: Host): Promise<{ detail: string; problem?: RunError }> {
+  async #look(h: Host): Promise<{ detail: string; problem?: RunError }> {
     try {
       // Its types do not say so, but info() takes options like the rest.
       const i = await (
@@ -141,28 +141,28 @@ export class DockerProvider implements DesktopProvider {
 
   async create(spec: DesktopSpec, signal?: AbortSignal): Promise<Desktop> {
     const key = specKey(spec);
-    const at = this.spares.findIndex((s) => s.key === key && !s.desktop.isLost);
+    const at = this.#spares.findIndex((s) => s.key === key && !s.desktop.isLost);
     if (at >= 0) {
-      const { desktop } = this.spares.splice(at, 1)[0]!;
-      this.refill(spec, key);
+      const { desktop } = this.#spares.splice(at, 1)[0]!;
+      this.#refill(spec, key);
       return desktop;
     }
-    const d = await this.boot(spec, signal);
-    this.refill(spec, key);
+    const d = await this.#boot(spec, signal);
+    this.#refill(spec, key);
     return d;
   }
 
   async reset(d: Desktop): Promise<Desktop> {
-    const desktop = this.ours(d);
+    const desktop = this.#ours(d);
     await desktop.reset();
     return desktop;
   }
 
   async destroy(d: Desktop): Promise<void> {
     const desktop = d as SandboxDesktop;
-    const m = this.made.get(desktop);
+    const m = this.#made.get(desktop);
     if (!m) return;
-    this.made.delete(desktop);
+    this.#made.delete(desktop);
     desktop.dispose();
     m.relay?.close();
     try {
@@ -174,7 +174,7 @@ export class DockerProvider implements DesktopProvider {
 
   async reap(): Promise<number> {
     const counts = await Promise.all(
-      this.hosts.map(async (h) => {
+      this.#hosts.map(async (h) => {
         const all = await h.docker
           .listContainers({
             all: true,
@@ -185,7 +185,7 @@ export class DockerProvider implements DesktopProvider {
             throw engineError(e, h.name);
           });
         const orphans = all.filter(
-          (c) => c.Labels[ROLE] === 'desktop' && isOrphan(parseOwner(c.Labels[OWNER]), this.me),
+          (c) => c.Labels[ROLE] === 'desktop' && isOrphan(parseOwner(c.Labels[OWNER]), this.#me),
         );
         await Promise.all(orphans.map((c) => remove(h.docker.getContainer(c.Id))));
         return orphans.length;
@@ -196,20 +196,20 @@ export class DockerProvider implements DesktopProvider {
 
   /** Resolves when no spare is being started any more. */
   async spareReady(): Promise<void> {
-    await Promise.all([...this.refilling]);
+    await Promise.all([...this.#refilling]);
   }
 
   async dispose(): Promise<void> {
-    this.ended.abort();
-    await Promise.allSettled([...this.refilling]);
-    this.spares.length = 0;
-    const results = await Promise.allSettled([...this.made.keys()].map((d) => this.destroy(d)));
+    this.#ended.abort();
+    await Promise.allSettled([...this.#refilling]);
+    this.#spares.length = 0;
+    const results = await Promise.allSettled([...this.#made.keys()].map((d) => this.destroy(d)));
     const failed = results.find((r): r is PromiseRejectedResult => r.status === 'rejected');
     if (failed) throw failed.reason;
   }
 
-  private ours(d: Desktop): SandboxDesktop {
-    if (!this.made.has(d as SandboxDesktop))
+  #ours(d: Desktop): SandboxDesktop {
+    if (!this.#made.has(d as SandboxDesktop))
       throw new StudioError('desktop.lost', `Desktop ${d.id} is not one of this provider's.`, 'Create a new one.');
     return d as SandboxDesktop;
   }
@@ -218,17 +218,17 @@ export class DockerProvider implements DesktopProvider {
    * Bring the number of spares of this kind up to what is wanted, in the background; a full or failing engine just
    * means fewer.
    */
-  private refill(spec: DesktopSpec, key: string): void {
-    const wanted = this.o.spares ?? 1;
-    if (this.ended.signal.aborted || this.refilling.size > 0 || this.spares.length >= wanted) return;
-    const one = this.boot(spec, this.ended.signal)
+  #refill(spec: DesktopSpec, key: string): void {
+    const wanted = this.#o.spares ?? 1;
+    if (this.#ended.signal.aborted || this.#refilling.size > 0 || this.#spares.length >= wanted) return;
+    const one = this.#boot(spec, this.#ended.signal)
       .then(
         (desktop) => {
-          this.spares.push({ key, desktop });
+          this.#spares.push({ key, desktop });
           desktop.onEvent((e) => {
-            const i = e.type === 'lost' ? this.spares.findIndex((s) => s.desktop === desktop) : -1;
+            const i = e.type === 'lost' ? this.#spares.findIndex((s) => s.desktop === desktop) : -1;
             if (i >= 0) {
-              this.spares.splice(i, 1);
+              this.#spares.splice(i, 1);
               ignoreFailure(this.destroy(desktop), 'reap() removes what is left of it');
             }
           });
@@ -236,45 +236,45 @@ export class DockerProvider implements DesktopProvider {
         () => {},
       )
       .finally(() => {
-        this.refilling.delete(one);
+        this.#refilling.delete(one);
       });
-    this.refilling.add(one);
+    this.#refilling.add(one);
   }
 
-  private async choose(): Promise<Host> {
+  async #choose(): Promise<Host> {
     // What was down may have come back, and an engine never looked at has no capacity yet.
-    await Promise.all(this.hosts.filter((h) => h.capacity === undefined || h.down).map((h) => this.look(h)));
-    let at = place(this.hosts.map((h) => ({ capacity: h.capacity ?? 0, used: h.used, down: h.down })));
-    if (at === undefined && this.spares.length > 0) {
+    await Promise.all(this.#hosts.filter((h) => h.capacity === undefined || h.down).map((h) => this.#look(h)));
+    let at = place(this.#hosts.map((h) => ({ capacity: h.capacity ?? 0, used: h.used, down: h.down })));
+    if (at === undefined && this.#spares.length > 0) {
       // a spare of another kind holds the place
-      await this.destroy(this.spares.shift()!.desktop);
-      at = place(this.hosts.map((h) => ({ capacity: h.capacity ?? 0, used: h.used, down: h.down })));
+      await this.destroy(this.#spares.shift()!.desktop);
+      at = place(this.#hosts.map((h) => ({ capacity: h.capacity ?? 0, used: h.used, down: h.down })));
     }
-    if (at !== undefined) return this.hosts[at]!;
-    if (this.hosts.every((h) => h.down))
+    if (at !== undefined) return this.#hosts[at]!;
+    if (this.#hosts.every((h) => h.down))
       throw new StudioError(
         'desktop.unavailable',
-        `No Docker engine answers (${this.hosts.map((h) => h.name).join(', ')}).`,
+        `No Docker engine answers (${this.#hosts.map((h) => h.name).join(', ')}).`,
         'Start Docker (`systemctl start docker`), check DOCKER_HOST, or choose `provider: local`.',
       );
     throw new StudioError(
       'desktop.unavailable',
-      `All places for desktops are taken (${this.hosts.map((h) => `${h.name}: ${h.used} of ${h.capacity ?? 0}`).join(', ')}).`,
+      `All places for desktops are taken (${this.#hosts.map((h) => `${h.name}: ${h.used} of ${h.capacity ?? 0}`).join(', ')}).`,
       'Ask for fewer desktops, or raise the capacity of a host in the run file.',
     );
   }
 
-  private async boot(spec: DesktopSpec, signal?: AbortSignal): Promise<SandboxDesktop> {
-    const host = await this.choose();
+  async #boot(spec: DesktopSpec, signal?: AbortSignal): Promise<SandboxDesktop> {
+    const host = await this.#choose();
     host.used++;
     let container: Docker.Container | undefined, relay: Relay | undefined, agent: AgentClient | undefined;
     try {
-      const either = AbortSignal.any([this.ended.signal, ...(signal ? [signal] : [])]);
+      const either = AbortSignal.any([this.#ended.signal, ...(signal ? [signal] : [])]);
       host.image ??= ensureImage(
         host.docker,
-        this.o.onProgress,
+        this.#o.onProgress,
         either,
-        this.o.image === undefined ? {} : { image: this.o.image },
+        this.#o.image === undefined ? {} : { image: this.#o.image },
       );
       host.image.catch(() => {
         host.image = undefined;
@@ -283,11 +283,15 @@ export class DockerProvider implements DesktopProvider {
       const limit = AbortSignal.any([either, AbortSignal.timeout(BOOT_MS)]);
       const name = `docker-${randomBytes(4).toString('hex')}`;
       container = await host.docker.createContainer({
-        ...containerOptions(image, spec, { name: `dart-studio-${name}`, owner: ownerLabel(this.me), run: this.o.run }),
+        ...containerOptions(image, spec, {
+          name: `dart-studio-${name}`,
+          owner: ownerLabel(this.#me),
+          run: this.#o.run,
+        }),
         abortSignal: limit,
       });
       await container.start({ abortSignal: limit } as object);
-      const path = (host.path ??= await this.choosePath(container));
+      const path = (host.path ??= await this.#choosePath(container));
       let channels: Channels;
       if (path === 'fast') {
         const pid = await reachablePid(container);
@@ -299,13 +303,13 @@ export class DockerProvider implements DesktopProvider {
         channels = relayChannels(relay, agent);
       }
       const desktop = new SandboxDesktop({ id: id<DesktopId>(name), provider: 'docker', spec, agent, channels });
-      this.made.set(desktop, { host, container, path, relay });
+      this.#made.set(desktop, { host, container, path, relay });
       pathOf.set(desktop, path);
       try {
         await desktop.reset();
         if (either.aborted) throw either.reason;
       } catch (e) {
-        this.made.delete(desktop);
+        this.#made.delete(desktop);
         desktop.dispose();
         throw e;
       }
@@ -315,7 +319,7 @@ export class DockerProvider implements DesktopProvider {
       relay?.close();
       if (container) await orUndefined(remove(container), 'what stopped the boot is reported; reap() finds the rest');
       host.used--;
-      if (signal?.aborted || this.ended.signal.aborted)
+      if (signal?.aborted || this.#ended.signal.aborted)
         throw new StudioError('cancelled', 'Starting a desktop was cancelled.', 'Start it again when you want it.');
       const error = bootError(e, host.name);
       if (!(e instanceof StudioError) && error.kind === 'desktop.unavailable') host.down = true;
@@ -323,7 +327,7 @@ export class DockerProvider implements DesktopProvider {
     }
   }
 
-  private async choosePath(container: Docker.Container): Promise<DesktopPath> {
+  async #choosePath(container: Docker.Container): Promise<DesktopPath> {
     return canReach((await container.inspect()).State.Pid, container.id) ? 'fast' : 'portable';
   }
 }

@@ -71,36 +71,36 @@ export function containerOptions(
  * `onError`.
  */
 export class Demux {
-  private head = Buffer.alloc(0);
-  private left = 0;
-  private target = 0;
-  private readonly out: (b: Buffer) => void;
-  private readonly err: (b: Buffer) => void;
+  #head = Buffer.alloc(0);
+  #left = 0;
+  #target = 0;
+  readonly #out: (b: Buffer) => void;
+  readonly #err: (b: Buffer) => void;
   constructor(out: (b: Buffer) => void, err: (b: Buffer) => void) {
-    this.out = out;
-    this.err = err;
+    this.#out = out;
+    this.#err = err;
   }
 
   take(d: Buffer): void {
     for (;;) {
-      if (this.left > 0) {
-        const part = d.subarray(0, this.left);
+      if (this.#left > 0) {
+        const part = d.subarray(0, this.#left);
         if (part.length === 0) return;
-        this.left -= part.length;
-        (this.target === 2 ? this.err : this.out)(part);
+        this.#left -= part.length;
+        (this.#target === 2 ? this.#err : this.#out)(part);
         d = d.subarray(part.length);
         continue;
       }
-      if (this.head.length + d.length < 8) {
-        this.head = Buffer.concat([this.head, d]);
+      if (this.#head.length + d.length < 8) {
+        this.#head = Buffer.concat([this.#head, d]);
         return;
       }
-      const need = 8 - this.head.length;
-      const head = need === 8 ? d.subarray(0, 8) : Buffer.concat([this.head, d.subarray(0, need)]);
-      this.head = Buffer.alloc(0);
+      const need = 8 - this.#head.length;
+      const head = need === 8 ? d.subarray(0, 8) : Buffer.concat([this.#head, d.subarray(0, need)]);
+      this.#head = Buffer.alloc(0);
       d = d.subarray(need);
-      this.target = head[0]!;
-      this.left = head.readUInt32BE(4);
+      this.#target = head[0]!;
+      this.#left = head.readUInt32BE(4);
     }
   }
 }

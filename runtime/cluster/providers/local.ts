@@ -46,12 +46,12 @@ interface Sandbox {
  */
 export class LocalProvider implements DesktopProvider {
   readonly name = 'local' as const;
-  private readonly o: LocalProviderOptions & { readonly image: string; readonly rootfs: () => Promise<string> };
-  private readonly boxes = new Map<Desktop, Sandbox>();
+  readonly #o: LocalProviderOptions & { readonly image: string; readonly rootfs: () => Promise<string> };
+  readonly #boxes = new Map<Desktop, Sandbox>();
 
   constructor(o: LocalProviderOptions = {}) {
     const image = o.image ?? DEFAULT_IMAGE;
-    this.o = { ...o, image, rootfs: o.rootfs ?? (() => builtRootfs(image)) };
+    this.#o = { ...o, image, rootfs: o.rootfs ?? (() => builtRootfs(image)) };
   }
 
   async status(): Promise<ProviderStatus> {
@@ -78,7 +78,7 @@ export class LocalProvider implements DesktopProvider {
       );
     let rootfs: string;
     try {
-      rootfs = await this.o.rootfs();
+      rootfs = await this.#o.rootfs();
       await access(`${rootfs}/usr/bin/Xvfb`);
     } catch (e) {
       return no(
@@ -87,8 +87,8 @@ export class LocalProvider implements DesktopProvider {
           : new StudioError(
               'desktop.image',
               'The root file system of the desktop is not there.',
-              `Build it: dart-studio desktop build --image ${this.o.image} --provider local.`,
-              { cause: e, details: { image: this.o.image } },
+              `Build it: dart-studio desktop build --image ${this.#o.image} --provider local.`,
+              { cause: e, details: { image: this.#o.image } },
             ),
       );
     }
@@ -102,15 +102,15 @@ export class LocalProvider implements DesktopProvider {
 
   async create(spec: DesktopSpec, signal?: AbortSignal): Promise<Desktop> {
     signal?.throwIfAborted();
-    const rootfs = await this.o.rootfs();
+    const rootfs = await this.#o.rootfs();
     const name = brand<DesktopId>(`local-${randomBytes(4).toString('hex')}`);
     const cgroup = await joinCgroups(name, spec);
-    const agentCode = await readFile(await imageAsset(this.o.image, 'overlay/opt/dart/agent.py'));
+    const agentCode = await readFile(await imageAsset(this.#o.image, 'overlay/opt/dart/agent.py'));
     const plan = sandboxCommand({
       name,
       rootfs,
       spec,
-      diskMb: this.o.diskMb ?? 64,
+      diskMb: this.#o.diskMb ?? 64,
       cgroup,
       uid: process.getuid!(),
       stateDir: await stateDir(),
@@ -130,7 +130,7 @@ export class LocalProvider implements DesktopProvider {
       const root = `/proc/${pid}/root`;
       agent = await sandbox.agent(`${root}/run/dart/agent.sock`);
       const desktop = desktopIn(root, name, spec, agent);
-      this.boxes.set(desktop, { process: sandbox, desktop, cgroup, forget });
+      this.#boxes.set(desktop, { process: sandbox, desktop, cgroup, forget });
       void sandbox.ended.then(() => desktop.lose(lost('The sandbox of the desktop ended.')));
       try {
         await desktop.reset();
@@ -154,16 +154,16 @@ export class LocalProvider implements DesktopProvider {
   }
 
   async reset(d: Desktop): Promise<Desktop> {
-    const box = this.boxes.get(d);
+    const box = this.#boxes.get(d);
     if (!box) throw lost('This desktop was taken down.');
     await box.desktop.reset();
     return d;
   }
 
   async destroy(d: Desktop): Promise<void> {
-    const box = this.boxes.get(d);
+    const box = this.#boxes.get(d);
     if (!box) return;
-    this.boxes.delete(d);
+    this.#boxes.delete(d);
     box.desktop.dispose();
     box.process.kill();
     await box.process.ended;
@@ -176,7 +176,7 @@ export class LocalProvider implements DesktopProvider {
   }
 
   async dispose(): Promise<void> {
-    await Promise.all([...this.boxes.keys()].map((d) => this.destroy(d)));
+    await Promise.all([...this.#boxes.keys()].map((d) => this.destroy(d)));
   }
 }
 

@@ -27,14 +27,14 @@ export class SandboxProcess {
   /** Rejects when it has. */
   readonly died: Promise<never>;
   stderr = '';
-  private readonly child: ChildProcess;
-  private known: number | undefined;
-  private killed = false;
-  private overdue: NodeJS.Timeout | undefined;
+  readonly #child: ChildProcess;
+  #known: number | undefined;
+  #killed = false;
+  #overdue: NodeJS.Timeout | undefined;
 
   constructor(command: SandboxCommand, name: string, agentCode: Buffer) {
     // Own process group: Ctrl-C in a terminal must not end desktops before the run has ended its rollouts.
-    const child = (this.child = spawn(command.file, command.args, {
+    const child = (this.#child = spawn(command.file, command.args, {
       detached: true,
       stdio: ['pipe', 'ignore', 'pipe', 'pipe', 'pipe'],
       env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin', ...command.env, [NAME_VARIABLE]: name },
@@ -68,15 +68,15 @@ export class SandboxProcess {
         .on('data', (d: Buffer) => {
           text += d.toString();
           const m = /"child-pid":\s*(\d+)\D/.exec(text);
-          if (!m || this.known !== undefined) return;
-          resolve((this.known = Number(m[1])));
-          if (this.killed) this.kill();
+          if (!m || this.#known !== undefined) return;
+          resolve((this.#known = Number(m[1])));
+          if (this.#killed) this.kill();
         });
     });
   }
 
   get pid(): number | undefined {
-    return this.child.pid;
+    return this.#child.pid;
   }
 
   /** The agent says "ready" on its standard error once it listens. */
@@ -84,11 +84,11 @@ export class SandboxProcess {
     await new Promise<void>((resolve, reject) => {
       const look = (): void => {
         if (this.stderr.includes('dart-agent ready')) {
-          this.child.stderr!.off('data', look);
+          this.#child.stderr!.off('data', look);
           resolve();
         }
       };
-      this.child.stderr!.on('data', look);
+      this.#child.stderr!.on('data', look);
       this.died.catch(reject);
       look();
     });
@@ -101,24 +101,24 @@ export class SandboxProcess {
    * an orphaned sandbox that keeps this process's pipes open.
    */
   kill(): void {
-    this.killed = true;
-    this.child.stdin?.destroy();
-    if (this.known !== undefined && this.running)
+    this.#killed = true;
+    this.#child.stdin?.destroy();
+    if (this.#known !== undefined && this.#running)
       try {
-        process.kill(this.known, 'SIGKILL');
+        process.kill(this.#known, 'SIGKILL');
       } catch {
         /* it has ended */
       }
-    if (this.overdue || !this.running) return;
-    this.overdue = setTimeout(() => {
-      this.child.kill('SIGKILL');
+    if (this.#overdue || !this.#running) return;
+    this.#overdue = setTimeout(() => {
+      this.#child.kill('SIGKILL');
     }, FOLLOW_MS).unref();
     void this.ended.then(() => {
-      clearTimeout(this.overdue);
+      clearTimeout(this.#overdue);
     });
   }
 
-  private get running(): boolean {
-    return this.child.pid !== undefined && this.child.exitCode === null && this.child.signalCode === null;
+  get #running(): boolean {
+    return this.#child.pid !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
   }
 }

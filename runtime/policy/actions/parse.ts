@@ -92,128 +92,128 @@ const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '
 const CLOSERS: Readonly<Record<string, string>> = { '(': ')', '[': ']' };
 
 class Parser {
-  private readonly text: string;
-  private readonly end: number;
-  private i: number;
+  readonly #text: string;
+  readonly #end: number;
+  #i: number;
   constructor(text: string, from: number, end: number) {
-    this.text = text;
-    this.i = from;
-    this.end = end;
+    this.#text = text;
+    this.#i = from;
+    this.#end = end;
   }
 
   calls(): Call[] {
     const out: Call[] = [];
-    for (this.space(); this.i < this.end; this.space()) {
-      out.push(this.call());
-      this.space();
-      if (this.peek() === ';') this.i++;
+    for (this.#space(); this.#i < this.#end; this.#space()) {
+      out.push(this.#call());
+      this.#space();
+      if (this.#peek() === ';') this.#i++;
     }
-    if (out.length === 0) throw this.error('An action is missing');
+    if (out.length === 0) throw this.#error('An action is missing');
     return out;
   }
 
-  private call(): Call {
-    const at = this.i,
-      name = this.name('an action name'),
+  #call(): Call {
+    const at = this.#i,
+      name = this.#name('an action name'),
       args: Arg[] = [];
-    this.space();
-    this.expect('(');
-    for (this.space(); this.peek() !== ')'; this.space()) {
+    this.#space();
+    this.#expect('(');
+    for (this.#space(); this.#peek() !== ')'; this.#space()) {
       if (args.length > 0) {
-        this.expect(',');
-        this.space();
-        if (this.peek() === ')') break;
+        this.#expect(',');
+        this.#space();
+        if (this.#peek() === ')') break;
       }
-      args.push(this.arg());
+      args.push(this.#arg());
     }
-    this.expect(')');
+    this.#expect(')');
     return { name, args, at };
   }
 
-  private arg(): Arg {
-    const name = this.name('an argument name');
-    this.space();
-    this.expect('=');
-    this.space();
-    const at = this.i,
-      quote = this.peek();
-    return { name, at, value: quote === "'" || quote === '"' ? this.string(quote) : this.bare() };
+  #arg(): Arg {
+    const name = this.#name('an argument name');
+    this.#space();
+    this.#expect('=');
+    this.#space();
+    const at = this.#i,
+      quote = this.#peek();
+    return { name, at, value: quote === "'" || quote === '"' ? this.#string(quote) : this.#bare() };
   }
 
   /**
    * Python string rules, except that a quote which cannot be the end (`'it's me'`) is taken as a character, and line
    * breaks are allowed.
    */
-  private string(quote: string): string {
-    const start = this.i++;
+  #string(quote: string): string {
+    const start = this.#i++;
     let out = '';
-    for (; this.i < this.end; this.i++) {
-      const c = this.text[this.i]!;
-      if (c === '\\' && this.i + 1 < this.end) {
-        out += this.escape();
+    for (; this.#i < this.#end; this.#i++) {
+      const c = this.#text[this.#i]!;
+      if (c === '\\' && this.#i + 1 < this.#end) {
+        out += this.#escape();
         continue;
       }
-      if (c === quote && this.closes(this.i + 1)) {
-        this.i++;
+      if (c === quote && this.#closes(this.#i + 1)) {
+        this.#i++;
         return out;
       }
       out += c;
     }
-    throw this.error('A text is not closed', start);
+    throw this.#error('A text is not closed', start);
   }
 
   /** After a closing quote comes `)` and then the end, a line break or another call, or `,` and another argument. */
-  private closes(j: number): boolean {
-    const rest = this.text.slice(j, this.end);
+  #closes(j: number): boolean {
+    const rest = this.#text.slice(j, this.#end);
     return /^\s*(?:\)\s*(?:$|;|[A-Za-z_]\w*\s*\()|,\s*(?:\)|[A-Za-z_]\w*\s*=))/.test(rest) || rest.trim() === '';
   }
 
   /** At a backslash; leaves `i` on the last character of the escape. Unknown escapes stay as written, as in Python. */
-  private escape(): string {
-    const c = this.text[this.i + 1]!;
+  #escape(): string {
+    const c = this.#text[this.#i + 1]!;
     const hex = (c === 'x' ? /^[0-9a-fA-F]{2}/ : c === 'u' ? /^[0-9a-fA-F]{4}/ : undefined)?.exec(
-      this.text.slice(this.i + 2, Math.min(this.i + 6, this.end)),
+      this.#text.slice(this.#i + 2, Math.min(this.#i + 6, this.#end)),
     )?.[0];
     if (hex !== undefined) {
-      this.i += 1 + hex.length;
+      this.#i += 1 + hex.length;
       return String.fromCharCode(parseInt(hex, 16));
     }
-    this.i++;
+    this.#i++;
     return ESCAPES[c] ?? `\\${c}`;
   }
 
-  private bare(): string {
-    const start = this.i,
+  #bare(): string {
+    const start = this.#i,
       open: string[] = [];
-    for (; this.i < this.end; this.i++) {
-      const c = this.text[this.i]!;
+    for (; this.#i < this.#end; this.#i++) {
+      const c = this.#text[this.#i]!;
       if (open.length === 0 && (c === ',' || c === ')')) break;
       if (c in CLOSERS) open.push(CLOSERS[c]!);
       else if (c === open.at(-1)) open.pop();
     }
-    const value = this.text.slice(start, this.i).trim();
-    if (value === '') throw this.error('A value is missing', start);
+    const value = this.#text.slice(start, this.#i).trim();
+    if (value === '') throw this.#error('A value is missing', start);
     return value;
   }
 
-  private name(what: string): string {
-    NAME.lastIndex = this.i;
-    const m = NAME.exec(this.text);
-    if (!m || this.i >= this.end) throw this.error(`Expected ${what}`);
-    this.i += m[0].length;
+  #name(what: string): string {
+    NAME.lastIndex = this.#i;
+    const m = NAME.exec(this.#text);
+    if (!m || this.#i >= this.#end) throw this.#error(`Expected ${what}`);
+    this.#i += m[0].length;
     return m[0];
   }
-  private expect(c: string): void {
-    if (this.peek() !== c) throw this.error(`Expected '${c}'`);
-    this.i++;
+  #expect(c: string): void {
+    if (this.#peek() !== c) throw this.#error(`Expected '${c}'`);
+    this.#i++;
   }
-  private peek(): string | undefined {
-    return this.i < this.end ? this.text[this.i] : undefined;
+  #peek(): string | undefined {
+    return this.#i < this.#end ? this.#text[this.#i] : undefined;
   }
-  private space(): void {
-    while (this.i < this.end && /\s/.test(this.text[this.i]!)) this.i++;
+  #space(): void {
+    while (this.#i < this.#end && /\s/.test(this.#text[this.#i]!)) this.#i++;
   }
-  private error(message: string, at = this.i): GrammarError {
-    return new GrammarError(message, at, this.text);
+  #error(message: string, at = this.#i): GrammarError {
+    return new GrammarError(message, at, this.#text);
   }
 }

@@ -29,15 +29,15 @@ export function embeddedPolicy(spec: EmbeddedPolicySpec, pool: DecisionPool): Po
 export const decisionSeed = (seed: number, n: number): number => hash32(`${seed}/${n}`);
 
 class EmbeddedSession implements PolicySession {
-  private readonly spec: EmbeddedPolicySpec;
-  private readonly pool: DecisionPool;
-  private readonly session: string;
-  private readonly tokens: readonly InstructionToken[];
-  private readonly instruction: Int32Array;
-  private readonly view: View;
-  private readonly sampling: Sampling;
-  private readonly steps: (readonly Action[])[] = [];
-  private asked = 0;
+  readonly #spec: EmbeddedPolicySpec;
+  readonly #pool: DecisionPool;
+  readonly #session: string;
+  readonly #tokens: readonly InstructionToken[];
+  readonly #instruction: Int32Array;
+  readonly #view: View;
+  readonly #sampling: Sampling;
+  readonly #steps: (readonly Action[])[] = [];
+  #asked = 0;
 
   constructor(
     spec: EmbeddedPolicySpec,
@@ -47,30 +47,32 @@ class EmbeddedSession implements PolicySession {
     view: View,
     sampling: Sampling,
   ) {
-    this.spec = spec;
-    this.pool = pool;
-    this.session = session;
-    this.tokens = tokens;
-    this.view = view;
-    this.sampling = sampling;
-    this.instruction = encodeInstruction(spec, tokens);
+    this.#spec = spec;
+    this.#pool = pool;
+    this.#session = session;
+    this.#tokens = tokens;
+    this.#view = view;
+    this.#sampling = sampling;
+    this.#instruction = encodeInstruction(spec, tokens);
   }
 
   async decide(frame: Frame, signal: AbortSignal): Promise<Decision> {
-    const { spec, tokens, view } = this;
+    const spec = this.#spec,
+      tokens = this.#tokens,
+      view = this.#view;
     checkScreen(frame, view.screen);
     const state = {
       obs: encodeObservation(spec, frame),
-      instruction: this.instruction,
-      history: encodeHistory(spec, view, tokens, this.steps),
+      instruction: this.#instruction,
+      history: encodeHistory(spec, view, tokens, this.#steps),
     };
-    const seed = decisionSeed(this.sampling.seed, this.asked++);
-    const { answer, replica, queueMs } = await this.pool.decide(
-      { state, greedy: this.sampling.greedy, temperature: this.sampling.temperature, seed, copyable: tokens.length },
-      { session: this.session, signal },
+    const seed = decisionSeed(this.#sampling.seed, this.#asked++);
+    const { answer, replica, queueMs } = await this.#pool.decide(
+      { state, greedy: this.#sampling.greedy, temperature: this.#sampling.temperature, seed, copyable: tokens.length },
+      { session: this.#session, signal },
     );
     const actions = [decodeChoices(spec, view, tokens, answer.choices)];
-    this.steps.push(actions);
+    this.#steps.push(actions);
     return {
       actions,
       tokens: { ids: answer.choices, logprobs: answer.logprobs, entropies: answer.entropies },
@@ -93,14 +95,14 @@ class EmbeddedSession implements PolicySession {
   }
 
   acted(actions: readonly Action[]): void {
-    this.steps.push([...actions]);
+    this.#steps.push([...actions]);
   }
   retract(): void {
-    this.steps.pop();
+    this.#steps.pop();
   }
 
   close(): void {
-    this.pool.end(this.session);
+    this.#pool.end(this.#session);
   }
 }
 

@@ -50,28 +50,28 @@ export async function startReplica(o: ReplicaOptions): Promise<Replica> {
 class ReplicaProcess implements Replica {
   readonly id: ReplicaId;
   version: PolicyVersion;
-  private readonly child: ChildProcess;
-  private readonly calls = new Map<number, Call>();
-  private readonly listeners = new Set<(e: RunError) => void>();
-  private readonly gone: Promise<void>;
-  private opening: { resolve: () => void; reject: (e: Error) => void } | undefined;
-  private nextCall = 1;
-  private stderr = '';
-  private lost: StudioError | undefined;
-  private closing = false;
+  readonly #child: ChildProcess;
+  readonly #calls = new Map<number, Call>();
+  readonly #listeners = new Set<(e: RunError) => void>();
+  readonly #gone: Promise<void>;
+  #opening: { resolve: () => void; reject: (e: Error) => void } | undefined;
+  #nextCall = 1;
+  #stderr = '';
+  #lost: StudioError | undefined;
+  #closing = false;
 
   constructor(id: ReplicaId, child: ChildProcess, version: PolicyVersion) {
     this.id = id;
-    this.child = child;
+    this.#child = child;
     this.version = version;
-    child.on('message', (m) => this.receive(m as FromReplica));
+    child.on('message', (m) => this.#receive(m as FromReplica));
     child.stderr?.on('data', (d: Buffer) => {
-      this.stderr = (this.stderr + d.toString('utf8')).slice(-STDERR_KEPT);
+      this.#stderr = (this.#stderr + d.toString('utf8')).slice(-STDERR_KEPT);
     });
-    child.on('error', (e) => this.fail(e.message));
-    this.gone = new Promise((resolve) => {
+    child.on('error', (e) => this.#fail(e.message));
+    this.#gone = new Promise((resolve) => {
       const end = (code: number | null, signal: string | null): void => {
-        this.fail(signal ? `it was ended by ${signal}` : `it ended with code ${code}`);
+        this.#fail(signal ? `it was ended by ${signal}` : `it ended with code ${code}`);
         resolve();
       };
       // 'close' comes after the last of stderr; a child that never started has only 'error'.
@@ -84,88 +84,88 @@ class ReplicaProcess implements Replica {
 
   open(m: ToReplica): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.opening = { resolve, reject };
-      this.send(m, reject);
+      this.#opening = { resolve, reject };
+      this.#send(m, reject);
     });
   }
 
   decide(request: ReplicaRequest): Promise<ReplicaAnswer> {
-    return this.call((call) => ({ type: 'decide', call, request }));
+    return this.#call((call) => ({ type: 'decide', call, request }));
   }
 
   async swap(weights: WeightsRef): Promise<void> {
-    await this.call<void>((call) => ({ type: 'swap', call, weights }));
+    await this.#call<void>((call) => ({ type: 'swap', call, weights }));
     this.version = weights.version;
   }
 
   onLost(listener: (e: RunError) => void): () => void {
-    this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   /** Calls already made are answered first. */
   async close(): Promise<void> {
-    if (!this.closing) {
-      this.closing = true;
-      if (this.child.connected) this.child.send({ type: 'close' } satisfies ToReplica, () => undefined);
+    if (!this.#closing) {
+      this.#closing = true;
+      if (this.#child.connected) this.#child.send({ type: 'close' } satisfies ToReplica, () => undefined);
     }
-    const kill = setTimeout(() => this.child.kill('SIGKILL'), CLOSE_MS);
-    await this.gone;
+    const kill = setTimeout(() => this.#child.kill('SIGKILL'), CLOSE_MS);
+    await this.#gone;
     clearTimeout(kill);
   }
 
-  private call<T>(make: (call: number) => ToReplica): Promise<T> {
-    if (this.lost) return Promise.reject(this.lost);
-    if (this.closing)
+  #call<T>(make: (call: number) => ToReplica): Promise<T> {
+    if (this.#lost) return Promise.reject(this.#lost);
+    if (this.#closing)
       return Promise.reject(new StudioError('policy.lost', `Replica ${this.id} is closed.`, 'Start it again.'));
-    const call = this.nextCall++;
+    const call = this.#nextCall++;
     return new Promise<T>((resolve, reject) => {
-      this.calls.set(call, { resolve, reject });
-      this.send(make(call), (e) => {
-        if (this.calls.delete(call)) reject(e);
+      this.#calls.set(call, { resolve, reject });
+      this.#send(make(call), (e) => {
+        if (this.#calls.delete(call)) reject(e);
       });
     });
   }
 
-  private send(m: ToReplica, failed: (e: Error) => void): void {
+  #send(m: ToReplica, failed: (e: Error) => void): void {
     // A failed send means the process is ending; 'close' follows and says why.
-    this.child.send(m, (e) => {
-      if (e) void this.gone.then(() => failed(this.lost ?? e));
+    this.#child.send(m, (e) => {
+      if (e) void this.#gone.then(() => failed(this.#lost ?? e));
     });
   }
 
-  private receive(m: FromReplica): void {
+  #receive(m: FromReplica): void {
     if (m.type === 'ready') {
-      this.opening?.resolve();
-      this.opening = undefined;
+      this.#opening?.resolve();
+      this.#opening = undefined;
       return;
     }
     if (m.type === 'error' && m.call === undefined) {
-      this.opening?.reject(asError(m.error));
-      this.opening = undefined;
+      this.#opening?.reject(asError(m.error));
+      this.#opening = undefined;
       return;
     }
-    const call = this.calls.get(m.call!);
-    this.calls.delete(m.call!);
+    const call = this.#calls.get(m.call!);
+    this.#calls.delete(m.call!);
     if (m.type === 'answer') call?.resolve(m.answer as never);
     else if (m.type === 'swapped') call?.resolve(undefined as never);
     else call?.reject(asError(m.error));
   }
 
-  private fail(how: string): void {
-    if (this.lost) return;
-    const expected = this.closing && this.calls.size === 0;
-    const detail = this.stderr.trim();
-    this.lost = new StudioError(
+  #fail(how: string): void {
+    if (this.#lost) return;
+    const expected = this.#closing && this.#calls.size === 0;
+    const detail = this.#stderr.trim();
+    this.#lost = new StudioError(
       'policy.lost',
       `Replica ${this.id} is gone: ${how}.`,
       'It is restarted by itself; see its last output in the details if this repeats.',
       { details: { stderr: detail } },
     );
-    this.opening?.reject(this.lost);
-    for (const c of this.calls.values()) c.reject(this.lost);
-    this.calls.clear();
-    if (!expected) for (const l of [...this.listeners]) l(this.lost.error);
+    this.#opening?.reject(this.#lost);
+    for (const c of this.#calls.values()) c.reject(this.#lost);
+    this.#calls.clear();
+    if (!expected) for (const l of [...this.#listeners]) l(this.#lost.error);
   }
 }
 

@@ -38,12 +38,12 @@ interface Endpoint {
 const MAX_BACKOFF_MS = 20_000;
 
 export class Endpoints {
-  private readonly all: readonly Endpoint[];
-  private readonly own = new Map<string, Endpoint>();
-  private readonly o: Required<Omit<EndpointOptions, 'apiKey'>> & Pick<EndpointOptions, 'apiKey'>;
+  readonly #all: readonly Endpoint[];
+  readonly #own = new Map<string, Endpoint>();
+  readonly #o: Required<Omit<EndpointOptions, 'apiKey'>> & Pick<EndpointOptions, 'apiKey'>;
 
   constructor(o: EndpointOptions) {
-    this.o = {
+    this.#o = {
       attempts: 5,
       backoffMs: 500,
       timeoutMs: 180_000,
@@ -58,7 +58,7 @@ export class Endpoints {
         'A remote policy needs at least one endpoint.',
         'Give policy.openai.baseUrls.',
       );
-    this.all = o.baseUrls.map((u) => ({ url: u.replace(/\/+$/, ''), inFlight: 0, sessions: 0, plain: false }));
+    this.#all = o.baseUrls.map((u) => ({ url: u.replace(/\/+$/, ''), inFlight: 0, sessions: 0, plain: false }));
   }
 
   /**
@@ -73,16 +73,16 @@ export class Endpoints {
     extras: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
   ): Promise<Reply> {
-    const began = this.o.now();
+    const began = this.#o.now();
     let avoid: Endpoint | undefined, last: StudioError | undefined;
-    for (let attempt = 0; attempt < this.o.attempts;) {
-      const e = this.pick(session, avoid);
-      const t0 = this.o.now();
+    for (let attempt = 0; attempt < this.#o.attempts;) {
+      const e = this.#pick(session, avoid);
+      const t0 = this.#o.now();
       e.inFlight++;
       let failure: Failure;
       try {
-        const r = await this.once(e, path, e.plain ? body : { ...body, ...extras }, signal);
-        if (!('failed' in r)) return { json: r.json, ms: this.o.now() - t0, waited: t0 - began, endpoint: e.url };
+        const r = await this.#once(e, path, e.plain ? body : { ...body, ...extras }, signal);
+        if (!('failed' in r)) return { json: r.json, ms: this.#o.now() - t0, waited: t0 - began, endpoint: e.url };
         failure = r;
       } finally {
         e.inFlight--;
@@ -93,52 +93,47 @@ export class Endpoints {
       }
       last = failure.failed;
       if (!failure.retry) throw last;
-      if (++attempt >= this.o.attempts) break;
+      if (++attempt >= this.#o.attempts) break;
       // 429 is the server's own queue: waiting there keeps its cache. Anything else: try another.
       avoid = failure.status === 429 ? undefined : e;
-      const backoff = Math.min(MAX_BACKOFF_MS, this.o.backoffMs * 2 ** (attempt - 1));
-      await this.o.sleep(failure.retryAfterMs ?? backoff * (1 + this.o.random() / 2), signal);
+      const backoff = Math.min(MAX_BACKOFF_MS, this.#o.backoffMs * 2 ** (attempt - 1));
+      await this.#o.sleep(failure.retryAfterMs ?? backoff * (1 + this.#o.random() / 2), signal);
     }
     throw last!;
   }
 
   end(session: string): void {
-    const e = this.own.get(session);
+    const e = this.#own.get(session);
     if (e) e.sessions--;
-    this.own.delete(session);
+    this.#own.delete(session);
   }
 
-  private pick(session: string, avoid: Endpoint | undefined): Endpoint {
-    const before = this.own.get(session);
+  #pick(session: string, avoid: Endpoint | undefined): Endpoint {
+    const before = this.#own.get(session);
     if (before && before !== avoid) return before;
-    const others = this.all.filter((e) => e !== avoid);
-    const from = others.length > 0 ? others : this.all;
+    const others = this.#all.filter((e) => e !== avoid);
+    const from = others.length > 0 ? others : this.#all;
     const best = from.reduce((a, b) =>
       b.inFlight < a.inFlight || (b.inFlight === a.inFlight && b.sessions < a.sessions) ? b : a,
     );
     if (before !== best) {
       if (before) before.sessions--;
       best.sessions++;
-      this.own.set(session, best);
+      this.#own.set(session, best);
     }
     return best;
   }
 
-  private async once(
-    e: Endpoint,
-    path: string,
-    body: unknown,
-    signal: AbortSignal,
-  ): Promise<{ json: unknown } | Failure> {
+  async #once(e: Endpoint, path: string, body: unknown, signal: AbortSignal): Promise<{ json: unknown } | Failure> {
     const url = `${e.url}${path}`;
     try {
       const response = await fetch(url, {
         method: 'POST',
         body: JSON.stringify(body),
-        signal: AbortSignal.any([signal, AbortSignal.timeout(this.o.timeoutMs)]),
+        signal: AbortSignal.any([signal, AbortSignal.timeout(this.#o.timeoutMs)]),
         headers: {
           'content-type': 'application/json',
-          ...(this.o.apiKey ? { authorization: `Bearer ${this.o.apiKey}` } : {}),
+          ...(this.#o.apiKey ? { authorization: `Bearer ${this.#o.apiKey}` } : {}),
         },
       });
       if (response.ok) return { json: await response.json() };

@@ -48,16 +48,16 @@ export function createOpenAiPolicy(o: OpenAiPolicyOptions): Policy {
 }
 
 class OpenAiSession implements PolicySession {
-  private readonly o: OpenAiPolicyOptions;
-  private readonly endpoints: Endpoints;
-  private readonly session: string;
-  private readonly prompt: string;
-  private readonly coordinates: Coordinates;
-  private readonly sampling: Sampling;
-  private readonly turns: Turn[] = [];
+  readonly #o: OpenAiPolicyOptions;
+  readonly #endpoints: Endpoints;
+  readonly #session: string;
+  readonly #prompt: string;
+  readonly #coordinates: Coordinates;
+  readonly #sampling: Sampling;
+  readonly #turns: Turn[] = [];
   /** Screenshots that the newest turn pushed out. */
-  private dropped: { readonly turn: Turn; readonly image: string }[] = [];
-  private asked = 0;
+  #dropped: { readonly turn: Turn; readonly image: string }[] = [];
+  #asked = 0;
 
   constructor(
     o: OpenAiPolicyOptions,
@@ -67,30 +67,31 @@ class OpenAiSession implements PolicySession {
     screen: Size,
     sampling: Sampling,
   ) {
-    this.o = o;
-    this.endpoints = endpoints;
-    this.session = session;
-    this.sampling = sampling;
-    this.prompt = o.prompt?.template?.(instruction) ?? uiTarsPrompt(instruction, o.prompt);
-    this.coordinates = { mode: o.coordinates, screen, ...(o.limits ? { limits: o.limits } : {}) };
+    this.#o = o;
+    this.#endpoints = endpoints;
+    this.#session = session;
+    this.#sampling = sampling;
+    this.#prompt = o.prompt?.template?.(instruction) ?? uiTarsPrompt(instruction, o.prompt);
+    this.#coordinates = { mode: o.coordinates, screen, ...(o.limits ? { limits: o.limits } : {}) };
   }
 
   async decide(frame: Frame, signal: AbortSignal): Promise<Decision> {
-    const { o, sampling } = this;
+    const o = this.#o,
+      sampling = this.#sampling;
     const image = `data:image/png;base64,${Buffer.from(await o.encodePng(frame)).toString('base64')}`;
     const top = o.topLogprobs ?? 8;
-    const reply = await this.endpoints.post(
-      this.session,
+    const reply = await this.#endpoints.post(
+      this.#session,
       '/chat/completions',
       {
         model: o.model,
-        messages: messagesOf(this.prompt, this.turns, image),
+        messages: messagesOf(this.#prompt, this.#turns, image),
         max_tokens: o.maxTokens ?? 512,
         n: 1,
         stream: false,
         temperature: sampling.greedy ? 0 : sampling.temperature,
         top_p: 1,
-        seed: hash32(`${sampling.seed}/${this.asked++}`) & 0x7fffffff,
+        seed: hash32(`${sampling.seed}/${this.#asked++}`) & 0x7fffffff,
         logprobs: true,
         ...(top > 0 ? { top_logprobs: top } : {}),
       },
@@ -107,8 +108,8 @@ class OpenAiSession implements PolicySession {
       );
     const tokens = traceOf(completion),
       version = versionOf(completion, o.version ?? 0);
-    const said = this.parse(text, { ...(tokens ? { tokens } : {}), version });
-    this.remember({ image, text: addBoxTokens(text) });
+    const said = this.#parse(text, { ...(tokens ? { tokens } : {}), version });
+    this.#remember({ image, text: addBoxTokens(text) });
     return {
       actions: said.actions,
       ...(said.thought !== undefined ? { thought: said.thought } : {}),
@@ -121,22 +122,22 @@ class OpenAiSession implements PolicySession {
   }
 
   acted(actions: readonly Action[]): void {
-    this.remember({ image: undefined, text: formatAnswer({ actions }, { ...this.coordinates, boxTokens: true }) });
+    this.#remember({ image: undefined, text: formatAnswer({ actions }, { ...this.#coordinates, boxTokens: true }) });
   }
 
   retract(): void {
-    this.turns.pop();
-    for (const { turn, image } of this.dropped.splice(0)) turn.image = image;
+    this.#turns.pop();
+    for (const { turn, image } of this.#dropped.splice(0)) turn.image = image;
   }
 
   close(): void {
-    this.endpoints.end(this.session);
+    this.#endpoints.end(this.#session);
   }
 
   /** An answer outside the grammar keeps its text and tokens in the error, so that training can push it down. */
-  private parse(text: string, sampled: Record<string, unknown>): ReturnType<typeof parseActions> {
+  #parse(text: string, sampled: Record<string, unknown>): ReturnType<typeof parseActions> {
     try {
-      return parseActions(text, this.coordinates);
+      return parseActions(text, this.#coordinates);
     } catch (e) {
       if (e instanceof GrammarError)
         throw new StudioError('policy.invalid', e.message, e.error.remedy, {
@@ -148,13 +149,13 @@ class OpenAiSession implements PolicySession {
   }
 
   /** Screenshots older than the newest `images` (the one to come included) are dropped; texts stay. */
-  private remember(turn: Turn): void {
-    this.turns.push(turn);
-    const keep = Math.max(1, this.o.images ?? 5) - 1;
-    const withImage = this.turns.filter((t) => t.image !== undefined);
-    this.dropped = withImage
+  #remember(turn: Turn): void {
+    this.#turns.push(turn);
+    const keep = Math.max(1, this.#o.images ?? 5) - 1;
+    const withImage = this.#turns.filter((t) => t.image !== undefined);
+    this.#dropped = withImage
       .slice(0, Math.max(0, withImage.length - keep))
       .map((turn) => ({ turn, image: turn.image! }));
-    for (const { turn } of this.dropped) turn.image = undefined;
+    for (const { turn } of this.#dropped) turn.image = undefined;
   }
 }

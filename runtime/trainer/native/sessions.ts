@@ -30,85 +30,86 @@ export async function loadOrt(): Promise<typeof Ort> {
  * packed.
  */
 export class Sessions {
-  private readonly ort: typeof Ort;
-  private readonly model: PolicyModel;
+  readonly #ort: typeof Ort;
+  readonly #model: PolicyModel;
   readonly batch: number;
   readonly slots: number;
-  private readonly threads: number;
-  private readonly made = new Map<string, Promise<Ort.InferenceSession>>();
-  private readonly arrays = new Map<string, Float32Array | Int32Array | Uint8Array>();
+  readonly #threads: number;
+  readonly #made = new Map<string, Promise<Ort.InferenceSession>>();
+  readonly #arrays = new Map<string, Float32Array | Int32Array | Uint8Array>();
 
   constructor(ort: typeof Ort, model: PolicyModel, batch: number, slots: number, threads: number) {
-    this.ort = ort;
-    this.model = model;
+    this.#ort = ort;
+    this.#model = model;
     this.batch = batch;
     this.slots = slots;
-    this.threads = threads;
+    this.#threads = threads;
   }
 
-  private session(key: string, graph: () => Graph): Promise<Ort.InferenceSession> {
-    let s = this.made.get(key);
+  #session(key: string, graph: () => Graph): Promise<Ort.InferenceSession> {
+    let s = this.#made.get(key);
     if (!s) {
-      s = this.ort.InferenceSession.create(graph().toModel(key), {
-        intraOpNumThreads: this.threads,
+      s = this.#ort.InferenceSession.create(graph().toModel(key), {
+        intraOpNumThreads: this.#threads,
         interOpNumThreads: 1,
         logSeverityLevel: 3,
       });
-      this.made.set(key, s);
+      this.#made.set(key, s);
     }
     return s;
   }
   score(feeds: Feeds): Promise<Ort.InferenceSession.OnnxValueMapType> {
-    return this.run('score', () => scoreGraph(this.model, this.batch, this.slots), feeds);
+    return this.#run('score', () => scoreGraph(this.#model, this.batch, this.slots), feeds);
   }
   grad(v: GradVariant, feeds: Feeds): Promise<Ort.InferenceSession.OnnxValueMapType> {
-    return this.run(
+    return this.#run(
       `grad-${v.algorithm}${v.tis ? '-tis' : ''}${v.fresh ? '-fresh' : ''}${v.reference ? '-ref' : ''}`,
-      () => gradGraph(this.model, this.batch, this.slots, v),
+      () => gradGraph(this.#model, this.batch, this.slots, v),
       feeds,
     );
   }
   read(feeds: Feeds): Promise<Ort.InferenceSession.OnnxValueMapType> {
-    return this.run('read', () => readGraph(this.model, this.batch, READ_WORDS, READ_CELLS), feeds);
+    return this.#run('read', () => readGraph(this.#model, this.batch, READ_WORDS, READ_CELLS), feeds);
   }
   adam(feeds: Feeds): Promise<Ort.InferenceSession.OnnxValueMapType> {
-    return this.run('adam', () => adamGraph(this.model.layout.total), feeds);
+    return this.#run('adam', () => adamGraph(this.#model.layout.total), feeds);
   }
-  private async run(key: string, graph: () => Graph, feeds: Feeds): Promise<Ort.InferenceSession.OnnxValueMapType> {
-    const s = await this.session(key, graph);
+  async #run(key: string, graph: () => Graph, feeds: Feeds): Promise<Ort.InferenceSession.OnnxValueMapType> {
+    const s = await this.#session(key, graph);
     return s.run(Object.fromEntries(s.inputNames.map((n) => [n, feeds[n]!])));
   }
 
   floats(data: Float32Array, dims: readonly number[] = [data.length]): Ort.Tensor {
-    return new this.ort.Tensor('float32', data, dims);
+    return new this.#ort.Tensor('float32', data, dims);
   }
-  private buffer<T extends Float32Array | Int32Array | Uint8Array>(name: string, make: () => T): T {
-    let a = this.arrays.get(name);
+  #buffer<T extends Float32Array | Int32Array | Uint8Array>(name: string, make: () => T): T {
+    let a = this.#arrays.get(name);
     if (!a) {
       a = make();
-      this.arrays.set(name, a);
+      this.#arrays.set(name, a);
     }
     return a.fill(0) as T;
   }
 
   /** The inputs of at most `batch` states; missing ones stay zero and weigh nothing. */
   pack(states: readonly PackedState[], lossParams: Readonly<Record<(typeof LOSS_PARAMS)[number], number>>): Feeds {
-    const { batch: b, slots: k, model } = this,
+    const { batch: b, slots: k } = this,
+      model = this.#model,
       shape = inputShapes(model.spec, b),
       per = k * TOKENS;
     if (states.length > b) throw new RangeError(`${states.length} states do not fit a micro-batch of ${b}`);
     const size = (s: readonly number[]): number => s.reduce((x, y) => x * y, 1);
-    const obs = this.buffer('obs', () => new Uint8Array(size(shape.obs)));
-    const instruction = this.buffer('instruction', () => new Int32Array(size(shape.instruction)));
-    const history = this.buffer('history', () => new Int32Array(size(shape.history)));
-    const choices = this.buffer('choices', () => new Int32Array(b * per));
+    const obs = this.#buffer('obs', () => new Uint8Array(size(shape.obs)));
+    const instruction = this.#buffer('instruction', () => new Int32Array(size(shape.instruction)));
+    const history = this.#buffer('history', () => new Int32Array(size(shape.history)));
+    const choices = this.#buffer('choices', () => new Int32Array(b * per));
     const names = ['mask', 'policyWeight', 'imitationWeight', 'rollout', 'corrected', 'old', 'ref'] as const;
-    const token = Object.fromEntries(names.map((n) => [n, this.buffer(n, () => new Float32Array(b * per))])) as Record<
+    const token = Object.fromEntries(names.map((n) => [n, this.#buffer(n, () => new Float32Array(b * per))])) as Record<
       (typeof names)[number],
       Float32Array
     >;
-    const advantage = this.buffer('advantage', () => new Float32Array(b * k)),
-      entropyWeight = this.buffer('entropyWeight', () => new Float32Array(b));
+    const advantage = this.#buffer('advantage', () => new Float32Array(b * k)),
+      entropyWeight = this.#buffer('entropyWeight', () => new Float32Array(b));
     states.forEach((p, i) => {
       obs.set(p.state.obs, i * (obs.length / b));
       instruction.set(p.state.instruction, i * (instruction.length / b));
@@ -129,7 +130,7 @@ export class Sessions {
         advantage[i * k + j] = s.advantage;
       });
     });
-    const { Tensor } = this.ort;
+    const { Tensor } = this.#ort;
     return {
       obs: new Tensor('uint8', obs, shape.obs),
       instruction: new Tensor('int32', instruction, shape.instruction),
@@ -146,12 +147,12 @@ export class Sessions {
   /** The inputs of at most `batch` lessons; `scale` multiplies every weight. */
   packLessons(lessons: readonly Lesson[], scale: number): Feeds {
     const b = this.batch,
-      shape = inputShapes(this.model.spec, b).obs,
-      { Tensor } = this.ort;
-    const obs = this.buffer('obs', () => new Uint8Array(shape.reduce((x, y) => x * y, 1)));
-    const buckets = this.buffer('buckets', () => new Int32Array(b * READ_WORDS)),
-      targets = this.buffer('targets', () => new Int32Array(b * READ_WORDS * READ_CELLS));
-    const weight = this.buffer('weight', () => new Float32Array(b * READ_WORDS * READ_CELLS));
+      shape = inputShapes(this.#model.spec, b).obs,
+      { Tensor } = this.#ort;
+    const obs = this.#buffer('obs', () => new Uint8Array(shape.reduce((x, y) => x * y, 1)));
+    const buckets = this.#buffer('buckets', () => new Int32Array(b * READ_WORDS)),
+      targets = this.#buffer('targets', () => new Int32Array(b * READ_WORDS * READ_CELLS));
+    const weight = this.#buffer('weight', () => new Float32Array(b * READ_WORDS * READ_CELLS));
     lessons.forEach((l, i) => {
       obs.set(l.obs, i * (obs.length / b));
       buckets.set(l.buckets, i * READ_WORDS);
@@ -170,8 +171,8 @@ export class Sessions {
 
   /** Frees the native sessions; needed before the process may exit. */
   async release(): Promise<void> {
-    const all = await Promise.allSettled(this.made.values());
-    this.made.clear();
+    const all = await Promise.allSettled(this.#made.values());
+    this.#made.clear();
     for (const s of all) if (s.status === 'fulfilled') await s.value.release();
   }
 }

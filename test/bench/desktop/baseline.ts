@@ -11,9 +11,9 @@ const FOLDER = '/tmp/osworld-style';
  * One desktop driven the way OSWorld drives its machines: HTTP in, a Python process per action, a fixed pause, PNG out.
  */
 export class Baseline {
-  private readonly socketPath: string;
+  readonly #socketPath: string;
   private constructor(socketPath: string) {
-    this.socketPath = socketPath;
+    this.#socketPath = socketPath;
   }
 
   /** Starts the server inside the desktop; it is the desktop's guest like any application. */
@@ -48,7 +48,7 @@ export class Baseline {
     const body = JSON.stringify({
       command: ['python3', '-c', `import minigui; import time; minigui.click(${p.x}, ${p.y})`],
     });
-    const r = JSON.parse((await this.http('POST', '/execute', body)).toString()) as {
+    const r = JSON.parse((await this.#http('POST', '/execute', body)).toString()) as {
       returncode: number;
       error: string;
     };
@@ -56,14 +56,14 @@ export class Baseline {
   }
 
   screenshot(): Promise<Buffer> {
-    return this.http('GET', '/screenshot');
+    return this.#http('GET', '/screenshot');
   }
 
-  private http(method: string, path: string, body?: string): Promise<Buffer> {
+  #http(method: string, path: string, body?: string): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       const r = request(
         {
-          socketPath: this.socketPath,
+          socketPath: this.#socketPath,
           method,
           path,
           agent: false,

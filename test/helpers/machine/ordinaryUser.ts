@@ -20,30 +20,30 @@ export interface Done {
  */
 export class OrdinaryUser {
   readonly home: string;
-  private readonly dir: string;
-  private readonly rootfs: string;
+  readonly #dir: string;
+  readonly #rootfs: string;
 
   private constructor(dir: string, rootfs: string) {
-    this.dir = dir;
+    this.#dir = dir;
     this.home = join(dir, 'home');
-    this.rootfs = rootfs;
+    this.#rootfs = rootfs;
   }
 
   static async create(): Promise<OrdinaryUser> {
     const rootfs = await rootfsPath();
     if (!rootfs) throw new Error('the root file system of the desktop is not built');
     const user = new OrdinaryUser(mkdtempSync(join(tmpdir(), 'dart-user-')), rootfs);
-    chmodSync(user.dir, 0o755);
-    for (const d of ['checkout', `cache/dart-studio/desktop/${user.built}`, 'bin', 'home'])
-      mkdirSync(join(user.dir, d), { recursive: true });
-    writeFileSync(join(user.dir, 'bin/node'), '');
+    chmodSync(user.#dir, 0o755);
+    for (const d of ['checkout', `cache/dart-studio/desktop/${user.#built}`, 'bin', 'home'])
+      mkdirSync(join(user.#dir, d), { recursive: true });
+    writeFileSync(join(user.#dir, 'bin/node'), '');
     chownSync(user.home, UID, UID);
     return user;
   }
 
   /** The folder of the finished build, by its recipe's hash. */
-  private get built(): string {
-    return dirname(this.rootfs).split('/').at(-1)!;
+  get #built(): string {
+    return dirname(this.#rootfs).split('/').at(-1)!;
   }
 
   /** A file in `home` that belongs to the user. */
@@ -55,10 +55,10 @@ export class OrdinaryUser {
   }
 
   start(...command: string[]): { readonly pid: number; readonly done: Promise<Done>; end(): void } {
-    const d = this.dir;
+    const d = this.#dir;
     const script = [
       'mount --rbind "$1" "$2/checkout"',
-      `mount --rbind "$3" "$2/cache/dart-studio/desktop/${this.built}"`,
+      `mount --rbind "$3" "$2/cache/dart-studio/desktop/${this.#built}"`,
       'mount --bind "$4" "$2/bin/node"',
       'cd "$2/checkout"',
       'shift 4',
@@ -68,7 +68,7 @@ export class OrdinaryUser {
       'unshare',
       [
         ...['--mount', '--propagation', 'private', '--', 'sh', '-c', script, 'sh'],
-        ...[resolve('.'), d, dirname(this.rootfs), process.execPath],
+        ...[resolve('.'), d, dirname(this.#rootfs), process.execPath],
         ...['setpriv', '--reuid', String(UID), '--regid', String(UID), '--clear-groups', '--', ...command],
       ],
       {
@@ -107,6 +107,6 @@ export class OrdinaryUser {
   }
 
   remove(): void {
-    rmSync(this.dir, { recursive: true, force: true });
+    rmSync(this.#dir, { recursive: true, force: true });
   }
 }

@@ -46,11 +46,11 @@ export class FakeReplica implements Replica {
   swapping = false;
   closed = false;
   readonly violations: string[] = [];
-  private readonly clock: VirtualClock;
-  private readonly times: { serviceMs: () => number; swapMs: () => number };
-  private readonly rejecters = new Set<(e: Error) => void>();
-  private readonly listeners = new Set<(e: RunError) => void>();
-  private dead: StudioError | undefined;
+  readonly #clock: VirtualClock;
+  readonly #times: { serviceMs: () => number; swapMs: () => number };
+  readonly #rejecters = new Set<(e: Error) => void>();
+  readonly #listeners = new Set<(e: RunError) => void>();
+  #dead: StudioError | undefined;
   /** Set: the next swap is refused with this. */
   refuse: StudioError | undefined;
 
@@ -62,8 +62,8 @@ export class FakeReplica implements Replica {
   ) {
     this.id = rid;
     this.version = version;
-    this.clock = clock;
-    this.times = times;
+    this.#clock = clock;
+    this.#times = times;
   }
 
   async decide(_r: ReplicaRequest): Promise<ReplicaAnswer> {
@@ -71,8 +71,8 @@ export class FakeReplica implements Replica {
     this.inFlight++;
     const version = this.version;
     try {
-      const ms = this.times.serviceMs();
-      await this.work(ms);
+      const ms = this.#times.serviceMs();
+      await this.#work(ms);
       return {
         choices: new Int32Array([0]),
         logprobs: new Float32Array([0]),
@@ -89,32 +89,32 @@ export class FakeReplica implements Replica {
     if (this.refuse) throw this.refuse;
     this.swapping = true;
     try {
-      await this.work(this.times.swapMs());
+      await this.#work(this.#times.swapMs());
       this.version = w.version;
     } finally {
       this.swapping = false;
     }
   }
   onLost(l: (e: RunError) => void): () => void {
-    this.listeners.add(l);
-    return () => this.listeners.delete(l);
+    this.#listeners.add(l);
+    return () => this.#listeners.delete(l);
   }
   async close(): Promise<void> {
     this.closed = true;
   }
   crash(): void {
-    if (this.dead) return;
-    this.dead = new StudioError('policy.lost', `${this.id} crashed`, 'wait');
-    for (const r of [...this.rejecters]) r(this.dead);
-    for (const l of [...this.listeners]) l(this.dead.error);
+    if (this.#dead) return;
+    this.#dead = new StudioError('policy.lost', `${this.id} crashed`, 'wait');
+    for (const r of [...this.#rejecters]) r(this.#dead);
+    for (const l of [...this.#listeners]) l(this.#dead.error);
   }
-  private work(ms: number): Promise<void> {
-    if (this.dead) return Promise.reject(this.dead);
+  #work(ms: number): Promise<void> {
+    if (this.#dead) return Promise.reject(this.#dead);
     return new Promise((resolve, reject) => {
       const off = (): void => {
-        this.rejecters.delete(fail);
+        this.#rejecters.delete(fail);
       };
-      const stop = this.clock.after(ms, () => {
+      const stop = this.#clock.after(ms, () => {
         off();
         resolve();
       });
@@ -123,7 +123,7 @@ export class FakeReplica implements Replica {
         stop();
         reject(e);
       };
-      this.rejecters.add(fail);
+      this.#rejecters.add(fail);
     });
   }
 }
@@ -159,23 +159,23 @@ export class FakeDesktop implements Desktop {
   active = 0;
   fail: { call: string; error: StudioError; after?: number } | undefined;
   hang: string | undefined;
-  private readonly clock: VirtualClock;
-  private readonly ms: Readonly<Record<string, number>>;
+  readonly #clock: VirtualClock;
+  readonly #ms: Readonly<Record<string, number>>;
   constructor(name: string, clock: VirtualClock, ms: Readonly<Record<string, number>> = {}) {
     this.id = id<DesktopId>(name);
-    this.clock = clock;
-    this.ms = { observe: 1, perform: 5, settle: 20, ...ms };
+    this.#clock = clock;
+    this.#ms = { observe: 1, perform: 5, settle: 20, ...ms };
   }
   async observe(): Promise<Frame> {
-    await this.call('observe');
-    return { ...this.screen, data: Buffer.from([this.performed.length]), capturedAt: this.clock.now() };
+    await this.#call('observe');
+    return { ...this.screen, data: Buffer.from([this.performed.length]), capturedAt: this.#clock.now() };
   }
   async perform(a: Action): Promise<void> {
-    await this.call('perform');
+    await this.#call('perform');
     this.performed.push(a);
   }
   async settle(): Promise<{ settled: boolean; ms: number; detector: 'exact' }> {
-    await this.call('settle');
+    await this.#call('settle');
     return { settled: true, ms: 20, detector: 'exact' };
   }
   exec(): Promise<never> {
@@ -193,12 +193,12 @@ export class FakeDesktop implements Desktop {
   onEvent(): () => void {
     return () => undefined;
   }
-  private async call(name: string): Promise<void> {
+  async #call(name: string): Promise<void> {
     this.log.push(name);
     this.active++;
     try {
       if (this.hang === name) await new Promise(() => undefined);
-      await this.clock.sleep(this.ms[name]!);
+      await this.#clock.sleep(this.#ms[name]!);
       if (this.fail?.call === name && (this.fail.after ?? 0) <= this.performed.length) throw this.fail.error;
     } finally {
       this.active--;
@@ -215,11 +215,11 @@ export class FakePool implements Pick<DesktopPool, 'lease'> {
   leased = 0;
   maxLeased = 0;
   refuse: StudioError | undefined;
-  private readonly clock: VirtualClock;
-  private readonly resetMs: number;
+  readonly #clock: VirtualClock;
+  readonly #resetMs: number;
   constructor(n: number, clock: VirtualClock, resetMs = 100, ms: Readonly<Record<string, number>> = {}) {
-    this.clock = clock;
-    this.resetMs = resetMs;
+    this.#clock = clock;
+    this.#resetMs = resetMs;
     for (let i = 0; i < n; i++) this.free.push(new FakeDesktop(`d${i}`, clock, ms));
   }
   lease({ signal }: { signal: AbortSignal }): Promise<Lease> {
@@ -236,10 +236,10 @@ export class FakePool implements Pick<DesktopPool, 'lease'> {
         }
       });
       this.waiting.push(entry);
-      this.serve();
+      this.#serve();
     });
   }
-  private serve(): void {
+  #serve(): void {
     while (this.free.length > 0 && this.waiting.length > 0) {
       const desktop = this.free.shift()!,
         w = this.waiting.shift()!;
@@ -248,16 +248,16 @@ export class FakePool implements Pick<DesktopPool, 'lease'> {
       let over = false;
       w.give({
         desktop,
-        resetMs: this.resetMs,
+        resetMs: this.#resetMs,
         release: (o) => {
           if (over) return;
           over = true;
           this.leased--;
           if (desktop.active > 0 && !o?.broken) this.violations.push(`${desktop.id} was given back while it worked`);
           if (o?.broken) this.broken.push(desktop.id);
-          this.clock.after(this.resetMs, () => {
+          this.#clock.after(this.#resetMs, () => {
             this.free.push(desktop);
-            this.serve();
+            this.#serve();
           });
         },
       });

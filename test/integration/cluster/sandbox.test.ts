@@ -275,7 +275,10 @@ describe.skipIf(why)('a local desktop', () => {
     expect(chosen.name).toBe('local');
     await chosen.dispose();
     const missing = { rootfs: () => Promise.resolve('/nowhere') };
-    expect(await createLocalProvider(missing).status()).toMatchObject({ ok: false, problem: { kind: 'desktop.image' } });
+    expect(await createLocalProvider(missing).status()).toMatchObject({
+      ok: false,
+      problem: { kind: 'desktop.image' },
+    });
     await expect(createProvider({ provider: 'local', local: missing })).rejects.toMatchObject({
       kind: 'desktop.image',
     });

@@ -245,8 +245,7 @@ describe.skipIf(noLocal)('recording', () => {
 function sandboxOf(desktop: string): number {
   for (const { pid } of processes()) {
     try {
-      if (readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(`DART_DESKTOP=${desktop}`))
-        return pid;
+      if (readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(`DART_DESKTOP=${desktop}`)) return pid;
     } catch {
       /* ended meanwhile, or not ours */
     }

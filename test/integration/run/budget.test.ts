@@ -6,14 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { RunFile } from '../../../runtime/config/index.js';
 import type { TrainResult } from '../../../runtime/run/trainRun.js';
 import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
-import {
-  endAll,
-  ensureBundle,
-  folderOf,
-  replay,
-  start,
-  type Replay,
-} from '../../helpers/run/cli.js';
+import { endAll, ensureBundle, folderOf, replay, start, type Replay } from '../../helpers/run/cli.js';
 import { processTree, stillRunning } from '../../helpers/machine/processes.js';
 
 /**

@@ -138,7 +138,8 @@ describe.each([
     };
 
     /** One whole run, made once for the tests that look at it. */
-    let whole: Promise<{ result: Result; ended: Ended; tree: readonly ProcessMark[]; seenContainers: number }> | undefined;
+    let whole:
+      Promise<{ result: Result; ended: Ended; tree: readonly ProcessMark[]; seenContainers: number }> | undefined;
     const wholeRun = (): NonNullable<typeof whole> =>
       (whole ??= (async () => {
         const c = start('train', await runFile(`whole-${provider}`, provider, 16), '--runs', runs, '--json');

@@ -278,9 +278,7 @@ describe.skipIf(noLocal)('the service with a run on local desktops', () => {
     expect(s.broadcasts.some((b) => b.method === 'desktop/changed')).toBe(true);
     // The restarted desktop may still be on its way: without it, nothing would watch that it ends with the run.
     const count = (what: string): number => mine().filter((p) => p.what.includes(what)).length;
-    await expect
-      .poll(() => ['__replica', '__trainer', 'Xvfb'].map(count), { timeout: 60_000 })
-      .toEqual([2, 1, 2]);
+    await expect.poll(() => ['__replica', '__trainer', 'Xvfb'].map(count), { timeout: 60_000 }).toEqual([2, 1, 2]);
     const tree = mine();
     const summary = await s.call<RunSummary>(m.stopRun, { run });
     expect(summary).toMatchObject({ state: 'stopped', run });

@@ -24,10 +24,10 @@ class World {
   cancelled = 0;
   size: number;
 
-  private readonly startParallel: number;
+  readonly #startParallel: number;
 
   constructor(size: number, startParallel: number, spares: number) {
-    this.startParallel = startParallel;
+    this.#startParallel = startParallel;
     this.machine = new PoolMachine({ spares, hardResetEvery: 3, startParallel, maxFailures: 3, backoffMs: () => 1 });
     this.size = size;
     this.take(this.machine.resize(size, 0));
@@ -73,7 +73,7 @@ class World {
           break;
       }
     }
-    expect(this.creating.size).toBeLessThanOrEqual(this.startParallel);
+    expect(this.creating.size).toBeLessThanOrEqual(this.#startParallel);
     expect(this.machine.waiting).toBe(this.waiting.length);
     expect(this.asked).toBe(this.granted + this.refused + this.cancelled + this.waiting.length);
   }

@@ -13,7 +13,7 @@ class PaperDesktop implements Desktop {
   readonly screen = SPEC.screen;
   readonly id: DesktopId;
   shows = 1;
-  private readonly listeners = new Set<(e: DesktopEvent) => void>();
+  readonly #listeners = new Set<(e: DesktopEvent) => void>();
   constructor(n: number) {
     this.id = id<DesktopId>(`paper-${n}`);
   }
@@ -39,11 +39,11 @@ class PaperDesktop implements Desktop {
     throw new Error('paper');
   }
   onEvent(l: (e: DesktopEvent) => void): () => void {
-    this.listeners.add(l);
-    return () => this.listeners.delete(l);
+    this.#listeners.add(l);
+    return () => this.#listeners.delete(l);
   }
   die(): void {
-    for (const l of [...this.listeners])
+    for (const l of [...this.#listeners])
       l({ type: 'lost', error: { kind: 'desktop.lost', message: 'died', remedy: '-' } });
   }
 }
@@ -55,19 +55,19 @@ class PaperProvider implements DesktopProvider {
   failCreates = 0;
   failResets = 0;
   frameOf: (n: number) => number = () => 1;
-  private n = 0;
+  #n = 0;
   status(): never {
     throw new Error('paper');
   }
   create(): Promise<Desktop> {
-    this.n++;
-    this.log.push(`create ${this.n}`);
+    this.#n++;
+    this.log.push(`create ${this.#n}`);
     if (this.failCreates > 0) {
       this.failCreates--;
       return Promise.reject(new StudioError('desktop.start', 'paper jam', 'smooth it'));
     }
-    const d = new PaperDesktop(this.n);
-    d.shows = this.frameOf(this.n);
+    const d = new PaperDesktop(this.#n);
+    d.shows = this.frameOf(this.#n);
     this.alive.add(d);
     return Promise.resolve(d);
   }

@@ -15,13 +15,13 @@ interface Request {
 /** A tiny X server: answers the handshake, then every request as the test says. */
 class PaperServer {
   readonly requests: Request[] = [];
-  private server: Server | undefined;
+  #server: Server | undefined;
   socket: Socket | undefined;
   reply: (r: Request) => Buffer | undefined = () => undefined;
 
   async start(): Promise<Socket> {
     const path = join(mkdtempSync(join(tmpdir(), 'x-')), 's');
-    this.server = createServer((s) => {
+    this.#server = createServer((s) => {
       this.socket = s;
       let got = Buffer.alloc(0),
         greeted = false,
@@ -45,12 +45,12 @@ class PaperServer {
         }
       });
     });
-    await new Promise<void>((resolve) => this.server!.listen(path, resolve));
+    await new Promise<void>((resolve) => this.#server!.listen(path, resolve));
     return connect(path);
   }
   stop(): void {
     this.socket?.destroy();
-    this.server?.close();
+    this.#server?.close();
   }
 }
 

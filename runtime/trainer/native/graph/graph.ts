@@ -41,11 +41,11 @@ export const sizeOf = (shape: readonly number[]): number => shape.reduce((a, b) 
 export class Graph {
   readonly float: 'f32' | 'f64';
   readonly nodes: GraphNode[] = [];
-  private readonly inputs: Tensor[] = [];
-  private readonly outputs: { from: Tensor; name: string }[] = [];
-  private readonly initializers = new Map<Tensor, OnnxInitializer>();
-  private readonly scalars = new Map<string, Tensor>();
-  private count = 0;
+  readonly #inputs: Tensor[] = [];
+  readonly #outputs: { from: Tensor; name: string }[] = [];
+  readonly #initializers = new Map<Tensor, OnnxInitializer>();
+  readonly #scalars = new Map<string, Tensor>();
+  #count = 0;
 
   constructor(float: 'f32' | 'f64' = 'f32') {
     this.float = float;
@@ -53,11 +53,11 @@ export class Graph {
 
   input(name: string, dtype: DType, shape: readonly number[]): Tensor {
     const t: Tensor = { graph: this, name, dtype, shape };
-    this.inputs.push(t);
+    this.#inputs.push(t);
     return t;
   }
   output(name: string, from: Tensor): void {
-    this.outputs.push({ from, name });
+    this.#outputs.push({ from, name });
   }
 
   node(
@@ -71,7 +71,7 @@ export class Graph {
   ): readonly Tensor[] {
     const made = outputs.map((o): Tensor => ({
       graph: this,
-      name: `t${this.count++}`,
+      name: `t${this.#count++}`,
       dtype: o.dtype ?? this.float,
       shape: o.shape,
     }));
@@ -104,8 +104,8 @@ export class Graph {
   }
 
   constant(data: Data, shape: readonly number[], dtype: DType): Tensor {
-    const t: Tensor = { graph: this, name: `c${this.count++}`, dtype, shape };
-    this.initializers.set(t, {
+    const t: Tensor = { graph: this, name: `c${this.#count++}`, dtype, shape };
+    this.#initializers.set(t, {
       name: t.name,
       dtype,
       shape,
@@ -122,27 +122,27 @@ export class Graph {
     );
   }
   ints(values: readonly number[], shape: readonly number[] = [values.length]): Tensor {
-    const key = `i${shape.join(',')}:${values.length < 16 ? values.join(',') : `#${this.count}`}`;
-    let t = this.scalars.get(key);
+    const key = `i${shape.join(',')}:${values.length < 16 ? values.join(',') : `#${this.#count}`}`;
+    let t = this.#scalars.get(key);
     if (!t) {
       t = this.constant(BigInt64Array.from(values, BigInt), shape, 'i64');
-      this.scalars.set(key, t);
+      this.#scalars.set(key, t);
     }
     return t;
   }
   scalar(v: number): Tensor {
     const key = `f${v}`;
-    let t = this.scalars.get(key);
+    let t = this.#scalars.get(key);
     if (!t) {
       t = this.floats([v], []);
-      this.scalars.set(key, t);
+      this.#scalars.set(key, t);
     }
     return t;
   }
 
   /** Nodes that some output depends on, in order. */
   live(): readonly GraphNode[] {
-    const wanted = new Set(this.outputs.map((o) => o.from));
+    const wanted = new Set(this.#outputs.map((o) => o.from));
     const keep: GraphNode[] = [];
     for (let i = this.nodes.length - 1; i >= 0; i--) {
       const n = this.nodes[i]!;
@@ -163,7 +163,7 @@ export class Graph {
   toModel(name: string, metadata: Readonly<Record<string, string>> = {}): Uint8Array {
     const nodes = this.live();
     const used = new Set<Tensor>(nodes.flatMap((n) => n.inputs));
-    const inputs = this.inputs.filter((i) => used.has(i) || this.outputs.some((o) => o.from === i));
+    const inputs = this.#inputs.filter((i) => used.has(i) || this.#outputs.some((o) => o.from === i));
     return encodeModel({
       name,
       metadata,
@@ -174,18 +174,18 @@ export class Graph {
           outputs: n.outputs.map((o) => o.name),
           attributes: n.attributes,
         })),
-        ...this.outputs.map((o) => ({ op: 'Identity', inputs: [o.from.name], outputs: [o.name], attributes: {} })),
+        ...this.#outputs.map((o) => ({ op: 'Identity', inputs: [o.from.name], outputs: [o.name], attributes: {} })),
       ],
-      initializers: [...this.initializers]
-        .filter(([t]) => used.has(t) || this.outputs.some((o) => o.from === t))
+      initializers: [...this.#initializers]
+        .filter(([t]) => used.has(t) || this.#outputs.some((o) => o.from === t))
         .map(([, i]) => i),
       inputs,
-      outputs: this.outputs.map((o) => ({ name: o.name, dtype: o.from.dtype, shape: o.from.shape })),
+      outputs: this.#outputs.map((o) => ({ name: o.name, dtype: o.from.dtype, shape: o.from.shape })),
     });
   }
   /** Names of the inputs the written model really has. */
   liveInputs(): readonly string[] {
     const used = new Set<Tensor>(this.live().flatMap((n) => n.inputs));
-    return this.inputs.filter((i) => used.has(i)).map((i) => i.name);
+    return this.#inputs.filter((i) => used.has(i)).map((i) => i.name);
   }
 }

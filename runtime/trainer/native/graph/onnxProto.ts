@@ -32,14 +32,14 @@ const IR_VERSION = 9;
 const OPSET = 18;
 
 class Writer {
-  private readonly parts: Uint8Array[] = [];
-  private size = 0;
-  private push(b: Uint8Array): this {
-    this.parts.push(b);
-    this.size += b.length;
+  readonly #parts: Uint8Array[] = [];
+  #size = 0;
+  #push(b: Uint8Array): this {
+    this.#parts.push(b);
+    this.#size += b.length;
     return this;
   }
-  private varint(v: number | bigint): this {
+  #varint(v: number | bigint): this {
     const out: number[] = [];
     let x = BigInt.asUintN(64, BigInt(v));
     do {
@@ -47,18 +47,18 @@ class Writer {
       x >>= 7n;
       out.push(x > 0n ? low | 0x80 : low);
     } while (x > 0n);
-    return this.push(Uint8Array.from(out));
+    return this.#push(Uint8Array.from(out));
   }
   int(field: number, v: number): this {
-    return this.varint(field * 8).varint(v);
+    return this.#varint(field * 8).#varint(v);
   }
   float(field: number, v: number): this {
-    return this.varint(field * 8 + 5).push(new Uint8Array(Float32Array.of(v).buffer));
+    return this.#varint(field * 8 + 5).#push(new Uint8Array(Float32Array.of(v).buffer));
   }
   bytes(field: number, b: Uint8Array): this {
-    return this.varint(field * 8 + 2)
-      .varint(b.length)
-      .push(b);
+    return this.#varint(field * 8 + 2)
+      .#varint(b.length)
+      .#push(b);
   }
   text(field: number, s: string): this {
     return this.bytes(field, Buffer.from(s, 'utf8'));
@@ -69,7 +69,7 @@ class Writer {
     return this.bytes(field, w.done());
   }
   done(): Uint8Array {
-    return Buffer.concat(this.parts, this.size);
+    return Buffer.concat(this.#parts, this.#size);
   }
 }
 

@@ -76,7 +76,8 @@ describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider
     await c.ui.palette('DART Studio: New Run File');
     await c.ui.pick('Quick start');
     await saveAs('New Run File', file);
-    await until(async () => (await c.tabs).includes('dart-run.json'), 'it is open');
+    const active = (): Promise<string | undefined> => c.w.host.run((v) => v.window.activeTextEditor?.document.uri.path);
+    await until(async () => (await active())?.endsWith('/dart-run.json') ?? false, 'it is open, and has the focus');
     const text = readFileSync(file, 'utf8');
     await c.w.host.run(async (v) => {
       const e = v.window.activeTextEditor!,

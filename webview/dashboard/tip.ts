@@ -41,7 +41,6 @@ function show(e: Element): void {
       hidden: true,
       on: { pointerenter: () => clearTimeout(leaving), pointerleave: leave },
     });
-    document.body.append(bubble);
     document.addEventListener(
       'keydown',
       (k) => {
@@ -54,6 +53,9 @@ function show(e: Element): void {
     );
     addEventListener('scroll', hide, { capture: true, passive: true });
   }
+  // Inside a landmark, where assistive technology looks for what a page says.
+  const landmark = document.querySelector('main') ?? document.body;
+  if (bubble.parentElement !== landmark) landmark.append(bubble);
   owner = e;
   text(bubble, says);
   bubble.hidden = false;

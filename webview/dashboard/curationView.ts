@@ -33,7 +33,8 @@ export class CurationSection {
   /** Of the trainer's corrections. */
   readonly #corrections: readonly Part[];
   readonly #pick = h('div', { class: 'pick' });
-  readonly #charts = h('div', { class: 'charts' });
+  /** Which charts there are is known with the first answer: until then their room is kept. */
+  readonly #charts = h('div', { class: 'charts pending' });
   readonly #chosen: (family: string | undefined) => void;
   #family: string | undefined;
   #families = '';
@@ -66,6 +67,7 @@ export class CurationSection {
   }
   render(m: Model, old: Model | undefined): void {
     this.#m = m;
+    this.#charts.classList.toggle('pending', m.curation === undefined);
     const changed = { curation: !old || m.curation !== old.curation, series: !old || m.series !== old.series },
       moved = m.detail?.summary.createdAt !== old?.detail?.summary.createdAt,
       added = changed.curation && this.#describe(m);

@@ -33,8 +33,10 @@ export const openDashboard = (
 ): Promise<TestPage> =>
   TestPage.open(browser, b, { input: { kind: 'dashboard', run: r.run }, folders: [], answer: answersOf(r), ...o });
 
-/** Scrolls a part of the page to the top and waits until it is drawn: what is off screen is drawn when it is seen. */
+/**
+ * Scrolls a part of the page to the top and waits until it is drawn: what is off screen is drawn when it is seen. A part
+ * above it that fills only now moves it away again, so it is scrolled to until it is there.
+ */
 export async function goTo(t: TestPage, id: string, sign: string): Promise<void> {
-  await t.page.evaluate(`document.getElementById('${id}').scrollIntoView()`);
-  await t.until(`document.querySelector('#${id} ${sign}')`);
+  await t.until(`(document.getElementById('${id}').scrollIntoView(), document.querySelector('#${id} ${sign}'))`);
 }

@@ -101,7 +101,7 @@ export abstract class ControlSession {
       left,
       verdict: this.verdict,
       kept: this.kept,
-      abandonedAt: this.#abandonedAt,
+      ...(this.#abandonedAt === undefined ? {} : { abandonedAt: this.#abandonedAt }),
       error: this.error,
     };
   }

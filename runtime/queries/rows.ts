@@ -50,7 +50,8 @@ export function rowOf(r: Row, alive: boolean): TrajectoryRow {
     cap: Number(r['cap'] ?? 0),
     ...opt('reward', num(r['reward'])),
     truncated: r['truncated'] === 1 || undefined,
-    errorKind: outcome === 'error' ? (str(r['error_kind']) ?? reason ?? 'lost') : undefined,
+    // Absent where there is none: what a revision derives from a row drops the key.
+    ...(outcome === 'error' ? { errorKind: str(r['error_kind']) ?? reason ?? 'lost' } : {}),
     ...opt('state', str(r['state'])),
     ...opt('group', str(r['grp'])),
     ...opt('kept', num(r['kept'])),

@@ -147,7 +147,8 @@ export class App {
     if (key === this.#kept) return;
     this.#kept = key;
     this.#host.setState({
-      input: { kind: 'live', desktop, session },
+      // What is saved has no session once it is over, so that a page that is restored begins without one.
+      input: { kind: 'live', desktop, ...(session === undefined ? {} : { session }) },
       zoom: this.#zoom,
     });
   }

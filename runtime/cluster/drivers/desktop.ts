@@ -59,11 +59,11 @@ export class SandboxDesktop implements Desktop {
   readonly provider: ProviderKind;
   readonly screen: Size;
   readonly spec: DesktopSpec;
-  readonly #agent: AgentClient;
+  readonly agent: AgentClient;
   readonly #channels: Channels;
   /** The last action pressed keys. */
   #pressed = false;
-  #session: Session | undefined;
+  session: Session | undefined;
   #gone: StudioError | undefined;
   #resetting = false;
   readonly #listeners = new Set<(e: DesktopEvent) => void>();
@@ -76,7 +76,7 @@ export class SandboxDesktop implements Desktop {
     this.provider = o.provider;
     this.spec = o.spec;
     this.screen = o.spec.screen;
-    this.#agent = o.agent;
+    this.agent = o.agent;
     this.#channels = o.channels;
     o.agent.onClose((e) => this.lose(e));
     o.agent.onExit((e) => {
@@ -89,12 +89,12 @@ export class SandboxDesktop implements Desktop {
   }
 
   async reset(): Promise<void> {
-    if (this.#gone && this.#agent.isClosed) throw this.#gone;
+    if (this.#gone && this.agent.isClosed) throw this.#gone;
     this.#resetting = true;
     this.#gone = undefined;
     this.#endSession();
     try {
-      const r = await this.#agent.reset({ ...this.screen, a11y: this.spec.a11y ?? false, timeoutMs: RESET_TIMEOUT_MS });
+      const r = await this.agent.reset({ ...this.screen, a11y: this.spec.a11y ?? false, timeoutMs: RESET_TIMEOUT_MS });
       const x = await this.#channels.openX();
       let screen: ScreenReader | undefined, settler: Settler | undefined;
       try {
@@ -108,7 +108,7 @@ export class SandboxDesktop implements Desktop {
         });
         await x.rootProperty('_NET_SUPPORTING_WM_CHECK', FIRST_FRAME_MAX_MS);
         await s.settle({ maxMs: FIRST_FRAME_MAX_MS });
-        this.#session = { x, screen, settler, input };
+        this.session = { x, screen, settler, input };
         this.#drawing.begin(x);
       } catch (e) {
         settler?.close();
@@ -117,7 +117,7 @@ export class SandboxDesktop implements Desktop {
         throw e;
       }
       x.onClose(() => {
-        if (this.#session?.x === x) this.lose(lost('The X server of the desktop ended.'));
+        if (this.session?.x === x) this.lose(lost('The X server of the desktop ended.'));
       });
     } catch (e) {
       this.lose(e instanceof StudioError ? e : lost('The desktop did not come back from its reset.', e));
@@ -175,19 +175,19 @@ export class SandboxDesktop implements Desktop {
   }
   async exec(cmd: readonly string[], o?: ExecOptions): Promise<ExecResult> {
     this.#live();
-    return this.#agent.exec(cmd, o);
+    return this.agent.exec(cmd, o);
   }
   async spawn(cmd: readonly string[], o?: Pick<ExecOptions, 'cwd' | 'env'>): Promise<number> {
     this.#live();
-    return this.#agent.spawn(cmd, o);
+    return this.agent.spawn(cmd, o);
   }
   async readFile(path: string): Promise<Buffer> {
     this.#live();
-    return this.#agent.read(path);
+    return this.agent.read(path);
   }
   async writeFile(path: string, data: Buffer): Promise<void> {
     this.#live();
-    await this.#agent.write(path, data);
+    await this.agent.write(path, data);
   }
   onEvent(l: (e: DesktopEvent) => void): () => void {
     this.#listeners.add(l);
@@ -206,19 +206,19 @@ export class SandboxDesktop implements Desktop {
   dispose(): void {
     this.#gone ??= lost('The desktop was taken down.');
     this.#endSession();
-    this.#agent.close();
+    this.agent.close();
     this.#listeners.clear();
   }
 
   #live(): Session {
     if (this.#gone) throw this.#gone;
-    if (!this.#session) throw lost('The desktop is being reset.');
-    return this.#session;
+    if (!this.session) throw lost('The desktop is being reset.');
+    return this.session;
   }
 
   #endSession(): void {
-    const s = this.#session;
-    this.#session = undefined;
+    const s = this.session;
+    this.session = undefined;
     this.#drawing.end(this.#gone);
     s?.settler.close();
     s?.screen.close();

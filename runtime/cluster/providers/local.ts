@@ -47,7 +47,7 @@ interface Sandbox {
 export class LocalProvider implements DesktopProvider {
   readonly name = 'local' as const;
   readonly #o: LocalProviderOptions & { readonly image: string; readonly rootfs: () => Promise<string> };
-  readonly #boxes = new Map<Desktop, Sandbox>();
+  readonly boxes = new Map<Desktop, Sandbox>();
 
   constructor(o: LocalProviderOptions = {}) {
     const image = o.image ?? DEFAULT_IMAGE;
@@ -130,7 +130,7 @@ export class LocalProvider implements DesktopProvider {
       const root = `/proc/${pid}/root`;
       agent = await sandbox.agent(`${root}/run/dart/agent.sock`);
       const desktop = desktopIn(root, name, spec, agent);
-      this.#boxes.set(desktop, { process: sandbox, desktop, cgroup, forget });
+      this.boxes.set(desktop, { process: sandbox, desktop, cgroup, forget });
       void sandbox.ended.then(() => desktop.lose(lost('The sandbox of the desktop ended.')));
       try {
         await desktop.reset();
@@ -154,16 +154,16 @@ export class LocalProvider implements DesktopProvider {
   }
 
   async reset(d: Desktop): Promise<Desktop> {
-    const box = this.#boxes.get(d);
+    const box = this.boxes.get(d);
     if (!box) throw lost('This desktop was taken down.');
     await box.desktop.reset();
     return d;
   }
 
   async destroy(d: Desktop): Promise<void> {
-    const box = this.#boxes.get(d);
+    const box = this.boxes.get(d);
     if (!box) return;
-    this.#boxes.delete(d);
+    this.boxes.delete(d);
     box.desktop.dispose();
     box.process.kill();
     await box.process.ended;
@@ -176,7 +176,7 @@ export class LocalProvider implements DesktopProvider {
   }
 
   async dispose(): Promise<void> {
-    await Promise.all([...this.#boxes.keys()].map((d) => this.destroy(d)));
+    await Promise.all([...this.boxes.keys()].map((d) => this.destroy(d)));
   }
 }
 

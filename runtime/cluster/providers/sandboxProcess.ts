@@ -27,14 +27,14 @@ export class SandboxProcess {
   /** Rejects when it has. */
   readonly died: Promise<never>;
   stderr = '';
-  readonly #child: ChildProcess;
+  readonly child: ChildProcess;
   #known: number | undefined;
   #killed = false;
   #overdue: NodeJS.Timeout | undefined;
 
   constructor(command: SandboxCommand, name: string, agentCode: Buffer) {
     // Own process group: Ctrl-C in a terminal must not end desktops before the run has ended its rollouts.
-    const child = (this.#child = spawn(command.file, command.args, {
+    const child = (this.child = spawn(command.file, command.args, {
       detached: true,
       stdio: ['pipe', 'ignore', 'pipe', 'pipe', 'pipe'],
       env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin', ...command.env, [NAME_VARIABLE]: name },
@@ -76,7 +76,7 @@ export class SandboxProcess {
   }
 
   get pid(): number | undefined {
-    return this.#child.pid;
+    return this.child.pid;
   }
 
   /** The agent says "ready" on its standard error once it listens. */
@@ -84,11 +84,11 @@ export class SandboxProcess {
     await new Promise<void>((resolve, reject) => {
       const look = (): void => {
         if (this.stderr.includes('dart-agent ready')) {
-          this.#child.stderr!.off('data', look);
+          this.child.stderr!.off('data', look);
           resolve();
         }
       };
-      this.#child.stderr!.on('data', look);
+      this.child.stderr!.on('data', look);
       this.died.catch(reject);
       look();
     });
@@ -102,7 +102,7 @@ export class SandboxProcess {
    */
   kill(): void {
     this.#killed = true;
-    this.#child.stdin?.destroy();
+    this.child.stdin?.destroy();
     if (this.#known !== undefined && this.#running)
       try {
         process.kill(this.#known, 'SIGKILL');
@@ -111,7 +111,7 @@ export class SandboxProcess {
       }
     if (this.#overdue || !this.#running) return;
     this.#overdue = setTimeout(() => {
-      this.#child.kill('SIGKILL');
+      this.child.kill('SIGKILL');
     }, FOLLOW_MS).unref();
     void this.ended.then(() => {
       clearTimeout(this.#overdue);
@@ -119,6 +119,6 @@ export class SandboxProcess {
   }
 
   get #running(): boolean {
-    return this.#child.pid !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+    return this.child.pid !== undefined && this.child.exitCode === null && this.child.signalCode === null;
   }
 }

@@ -50,7 +50,7 @@ export async function startReplica(o: ReplicaOptions): Promise<Replica> {
 class ReplicaProcess implements Replica {
   readonly id: ReplicaId;
   version: PolicyVersion;
-  readonly #child: ChildProcess;
+  readonly child: ChildProcess;
   readonly #calls = new Map<number, Call>();
   readonly #listeners = new Set<(e: RunError) => void>();
   readonly #gone: Promise<void>;
@@ -62,7 +62,7 @@ class ReplicaProcess implements Replica {
 
   constructor(id: ReplicaId, child: ChildProcess, version: PolicyVersion) {
     this.id = id;
-    this.#child = child;
+    this.child = child;
     this.version = version;
     child.on('message', (m) => this.#receive(m as FromReplica));
     child.stderr?.on('data', (d: Buffer) => {
@@ -107,9 +107,9 @@ class ReplicaProcess implements Replica {
   async close(): Promise<void> {
     if (!this.#closing) {
       this.#closing = true;
-      if (this.#child.connected) this.#child.send({ type: 'close' } satisfies ToReplica, () => undefined);
+      if (this.child.connected) this.child.send({ type: 'close' } satisfies ToReplica, () => undefined);
     }
-    const kill = setTimeout(() => this.#child.kill('SIGKILL'), CLOSE_MS);
+    const kill = setTimeout(() => this.child.kill('SIGKILL'), CLOSE_MS);
     await this.#gone;
     clearTimeout(kill);
   }
@@ -129,7 +129,7 @@ class ReplicaProcess implements Replica {
 
   #send(m: ToReplica, failed: (e: Error) => void): void {
     // A failed send means the process is ending; 'close' follows and says why.
-    this.#child.send(m, (e) => {
+    this.child.send(m, (e) => {
       if (e) void this.#gone.then(() => failed(this.#lost ?? e));
     });
   }

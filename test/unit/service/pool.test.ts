@@ -316,7 +316,7 @@ describe('the run writer', () => {
     await w.unpool(['h2'], 'discarded');
     await w.close();
     await w.close();
-    await expect(w.pool('h1', 'auto')).rejects.toThrow('not open');
+    await expect(w.pool('h1', 'auto')).rejects.toThrow('no longer open for writing');
     const again = await s.writers.openCollection(base, 'my demos');
     expect(await again.pool('h1', 'auto')).toEqual({ pooled: true });
     await again.close();

@@ -1,7 +1,7 @@
 import { readFile, readdir } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
-import { StudioError } from '../domain/index.js';
+import { StudioError, orUndefined } from '../domain/index.js';
 
 /** A run by id or path: the path itself when it holds a run.json, else `<dir>/<name>`. */
 export function runFolder(dir: string, name: string): string {
@@ -26,14 +26,22 @@ export function newRunId(dir: string, name: string, seed: number, now: Date): st
   }
 }
 
+/** Of a run's description; undefined where it is damaged. */
+function createdOf(text: string): { readonly createdAt?: number } | undefined {
+  try {
+    return JSON.parse(text) as { createdAt?: number };
+  } catch {
+    return undefined;
+  }
+}
+
 /** Folders under `dir` that hold a run, newest first. */
 export async function listRunFolders(dir: string): Promise<string[]> {
   const names = await readdir(dir).catch(() => [] as string[]);
   const found: { dir: string; at: number }[] = [];
   for (const n of names) {
-    const meta = await readFile(join(dir, n, 'run.json'), 'utf8')
-      .then((t) => JSON.parse(t) as { createdAt?: number })
-      .catch(() => undefined);
+    const text = await orUndefined(readFile(join(dir, n, 'run.json'), 'utf8'), 'a folder without it is no run');
+    const meta = text === undefined ? undefined : createdOf(text);
     if (meta) found.push({ dir: join(dir, n), at: meta.createdAt ?? 0 });
   }
   return found.sort((a, b) => b.at - a.at).map((f) => f.dir);

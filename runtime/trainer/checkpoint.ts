@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { StudioError } from '../domain/index.js';
+import { orUndefined, StudioError } from '../domain/index.js';
 
 /**
  * A checkpoint is a folder: `manifest.json` naming every other file with its size and sha256, written under a temporary
@@ -43,7 +43,7 @@ async function writeDurable(path: string, data: Uint8Array, durable: boolean): P
 }
 async function syncFolder(path: string): Promise<void> {
   // Windows cannot open folders; there the rename itself is durable.
-  const f = await open(path, 'r').catch(() => undefined);
+  const f = await orUndefined(open(path, 'r'), 'not every file system opens folders');
   if (f)
     try {
       await f.sync();

@@ -21,7 +21,7 @@ export interface Command {
 
 /** Where typing belongs to a control. */
 const typing = 'input, textarea, select, vscode-text-field, vscode-dropdown, vscode-text-area';
-const pressing = 'button, a, summary, vscode-button, vscode-checkbox';
+const pressing = 'button, a, summary, vscode-button';
 
 export class Commands {
   readonly #all: readonly Command[];

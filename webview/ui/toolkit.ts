@@ -6,7 +6,6 @@ import { nonceElement } from './nonce.js';
 import {
   provideVSCodeDesignSystem,
   vsCodeButton,
-  vsCodeCheckbox,
   vsCodeDropdown,
   vsCodeOption,
   vsCodeTag,
@@ -22,7 +21,6 @@ export function registerToolkit(): void {
   registered = true;
   provideVSCodeDesignSystem().register(
     vsCodeButton(),
-    vsCodeCheckbox(),
     vsCodeDropdown(),
     vsCodeOption(),
     vsCodeTag(),
@@ -72,15 +70,6 @@ const slotted = (e: HTMLElement): HTMLElement => {
   e.slot = 'start';
   return e;
 };
-
-export function checkbox(label: string, checked: boolean, changed: (on: boolean) => void): HTMLElement {
-  const e = h('vscode-checkbox', {}, label) as HTMLElement & { checked: boolean };
-  void customElements.whenDefined('vscode-checkbox').then(() => {
-    e.checked = checked;
-    e.addEventListener('change', () => changed(e.checked));
-  });
-  return e;
-}
 
 /** A list to choose one from; `label` is its accessible name. */
 export function dropdown<V extends string>(

@@ -1,4 +1,5 @@
 import { mkdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
+import { orUndefined } from '../../domain/index.js';
 import type { DesktopSpec } from '../types.js';
 
 /** The control groups of one desktop. `procs` are the files a process writes its pid to in order to join. */
@@ -63,10 +64,16 @@ export async function joinCgroups(id: string, spec: DesktopSpec): Promise<Cgroup
     const limits = cgroupLimits(spec),
       { name, share } = parentOf(spec);
     if (v2) {
-      await writeFile(`${BASE}/cgroup.subtree_control`, '+memory +pids +cpu').catch(() => undefined);
+      await orUndefined(
+        writeFile(`${BASE}/cgroup.subtree_control`, '+memory +pids +cpu'),
+        'limits that are not delegated are not set',
+      );
       await mkdir(`${BASE}/${name}`, { recursive: true });
       await writeFile(`${BASE}/${name}/cgroup.subtree_control`, '+memory +pids +cpu');
-      await writeFile(`${BASE}/${name}/cpu.weight`, String(Math.round(100 * share))).catch(() => undefined);
+      await orUndefined(
+        writeFile(`${BASE}/${name}/cpu.weight`, String(Math.round(100 * share))),
+        'the weight is a courtesy to others',
+      );
       await group(`${BASE}/${name}/${id}`, limits[2]['all']!, made);
     } else {
       for (const [controller, values] of Object.entries(limits[1])) {
@@ -79,7 +86,10 @@ export async function joinCgroups(id: string, spec: DesktopSpec): Promise<Cgroup
           continue;
         await group(`${BASE}/${controller}/${name}/${id}`, values, made);
         if (controller === 'cpu')
-          await writeFile(`${BASE}/cpu/${name}/cpu.shares`, String(Math.round(1024 * share))).catch(() => undefined);
+          await orUndefined(
+            writeFile(`${BASE}/cpu/${name}/cpu.shares`, String(Math.round(1024 * share))),
+            'the weight is a courtesy to others',
+          );
       }
     }
     const memory = v2 || made.some((d) => d.startsWith(`${BASE}/memory/`));

@@ -1,5 +1,5 @@
 import { lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { StudioError } from '../../domain/index.js';
+import { orUndefined, StudioError } from '../../domain/index.js';
 import { removeGroup } from './cgroups.js';
 
 /**
@@ -40,7 +40,7 @@ export async function stateDir(): Promise<string> {
 
 /** Start time of a process, undefined when there is none. */
 async function startTime(pid: number): Promise<string | undefined> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
+  const stat = await orUndefined(readFile(`/proc/${pid}/stat`, 'utf8'), 'the process has ended');
   const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
   return fields?.[0] === 'Z' ? undefined : fields?.[19];
 }

@@ -3,7 +3,7 @@ import { chmod, lstat, mkdir, readdir, rename, rm, stat, writeFile } from 'node:
 import type { FileHandle } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { StudioError } from '../../domain/index.js';
+import { ignoreFailure, orUndefined, StudioError } from '../../domain/index.js';
 import { readClaim, type Claim, type LockHolder } from './lockClaim.js';
 import { hasKernelLock, openKernelLocked } from './kernelLock.js';
 import { processState, thisProcess } from './processIdentity.js';
@@ -172,7 +172,7 @@ async function judge(path: string, now: number): Promise<LockHolder | 'unknown' 
   const claim = await readClaim(join(path, 'owner.json'));
   if (claim === 'absent') return undefined;
   const me = thisProcess(),
-    found = await stat(alive, { bigint: true }).catch(() => undefined);
+    found = await orUndefined(stat(alive, { bigint: true }), 'a claim without the file has no holder');
   if (!found) return undefined;
   const spoke = now - Number(found.mtimeMs) < SILENT_MS;
   if (claim === 'unreadable') return ((await hasKernelLock(alive)) ?? spoke) ? 'unknown' : undefined;
@@ -192,19 +192,22 @@ function held(root: string, mine: Mine): FolderLock {
   const owner = join(mine.path, 'owner.json'),
     next = join(root, String(mine.epoch + 1));
   const own = async (): Promise<boolean> =>
-    (await stat(owner, { bigint: true }).catch(() => undefined))?.ino === mine.owner;
+    (await orUndefined(stat(owner, { bigint: true }), 'a claim that was removed is not ours'))?.ino === mine.owner;
   const free = async (): Promise<boolean> =>
     stat(next).then(
       () => false,
       (e: NodeJS.ErrnoException) => e.code === 'ENOENT',
     );
   // A failed sign of life harms nobody: whoever takes over because of it is seen by `verify`.
-  const beat = setInterval(() => void mine.alive.write('.', 0).catch(() => undefined), ALIVE_MS).unref();
+  const beat = setInterval(
+    () => ignoreFailure(mine.alive.write('.', 0), 'the next beat tries again'),
+    ALIVE_MS,
+  ).unref();
   let released: Promise<void> | undefined;
   const release = async (): Promise<void> => {
     clearInterval(beat);
     // The claim stays, without an owner, so that epochs go on growing. A rename needs no space on a full disk.
-    if (await own()) await rename(owner, join(mine.path, 'released.json')).catch(() => undefined);
+    if (await own()) await orUndefined(rename(owner, join(mine.path, 'released.json')), 'a dead holder lets go too');
     await mine.alive.close();
   };
   return {
@@ -221,9 +224,10 @@ async function cleanUp(root: string, mine: Mine): Promise<void> {
     const old = /^[1-9]\d{0,14}$/.test(name)
       ? Number(name) < mine.epoch
       : name.startsWith('new-') &&
-        mine.now - ((await stat(path).catch(() => undefined))?.mtimeMs ?? mine.now) > PREPARING_MS;
+        mine.now - ((await orUndefined(stat(path), 'another contender removed it'))?.mtimeMs ?? mine.now) >
+          PREPARING_MS;
     // What stays is removed by the next holder.
-    if (old) await rm(path, { recursive: true, force: true }).catch(() => undefined);
+    if (old) await orUndefined(rm(path, { recursive: true, force: true }), 'the next holder removes it');
   }
 }
 

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { orUndefined } from '../../domain/index.js';
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -63,7 +64,10 @@ export class IndexEngine {
    * `journal` is the folder, `file` the snapshot, `until` the durable end of the journal (its present end when absent).
    */
   static async open(journal: string, file: string, until?: JournalPosition): Promise<IndexEngine> {
-    const [SQL, bytes] = await Promise.all([sqlJs(), readFile(file).catch(() => undefined)]);
+    const [SQL, bytes] = await Promise.all([
+      sqlJs(),
+      orUndefined(readFile(file), 'without a snapshot the index is rebuilt'),
+    ]);
     let engine: IndexEngine | undefined, because: string | undefined;
     if (bytes) {
       const loaded = load(SQL, bytes, until);

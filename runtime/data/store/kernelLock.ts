@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { orUndefined } from '../../domain/index.js';
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
@@ -27,7 +28,7 @@ export async function hasKernelLock(path: string): Promise<boolean | undefined> 
       },
       (e: NodeJS.ErrnoException) => (e.code === 'EAGAIN' || e.code === 'EWOULDBLOCK' ? true : undefined),
     );
-  const file = await open(path, flags).catch(() => undefined);
+  const file = await orUndefined(open(path, flags), 'a file that cannot be opened tells nothing of its lock');
   if (!file) return undefined;
   try {
     // Shared: two that ask at once are not in each other's way.

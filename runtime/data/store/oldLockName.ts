@@ -1,3 +1,4 @@
+import { orUndefined } from '../../domain/index.js';
 import { readdir, readFile, readlink, stat } from 'node:fs/promises';
 
 /**
@@ -19,7 +20,7 @@ export async function oldLockHolder(name: string): Promise<number | undefined> {
 }
 
 const ownProcess = async (pid: string): Promise<boolean> =>
-  (await stat(`/proc/${pid}`).catch(() => undefined))?.uid === process.geteuid?.();
+  (await orUndefined(stat(`/proc/${pid}`), 'the process has ended'))?.uid === process.geteuid?.();
 
 async function holdsOneOf(pid: string, sockets: ReadonlySet<string>): Promise<boolean> {
   const fds = await readdir(`/proc/${pid}/fd`).catch(() => [] as string[]);

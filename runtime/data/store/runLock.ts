@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { realpath } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { StudioError } from '../../domain/index.js';
+import { orUndefined, StudioError } from '../../domain/index.js';
 import { folderHolder, lockFolder, type FolderLock } from './folderLock.js';
 import type { LockHolder } from './lockClaim.js';
 import { oldLockHolder } from './oldLockName.js';
@@ -35,7 +35,7 @@ export async function lockRun(dir: string): Promise<RunLock> {
 
 /** Who writes a run now; undefined when nobody does. A holder that cannot be named is somebody all the same. */
 export async function runHolder(dir: string): Promise<LockHolder | 'unknown' | undefined> {
-  const real = await realpath(dir).catch(() => undefined);
+  const real = await orUndefined(realpath(dir), 'a folder that is not there yet has no other name');
   if (real === undefined) return undefined;
   return process.platform === 'win32' ? askPipe(pipeOf(real)) : folderHolder(real);
 }

@@ -151,17 +151,12 @@ export const boxOf = (w: Widget): Box => {
 
 // Moves.
 const on =
-  (type: 'click' | 'left_double' | 'right_single') =>
+  (type: 'click' | 'left_double') =>
   (query: WidgetQuery): Move =>
   async (s) => ({ type, at: s.pointIn(boxOf(await s.find(query))) });
 export const click = on('click');
 export const doubleClick = on('left_double');
-export const rightClick = on('right_single');
 export type Where = (s: Sight) => Promise<Box>;
-export const widgetBox =
-  (query: WidgetQuery): Where =>
-  async (s) =>
-    boxOf(await s.find(query));
 export const clickBox =
   (where: Where): Move =>
   async (s) => ({ type: 'click', at: s.pointIn(await where(s)) });

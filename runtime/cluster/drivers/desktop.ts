@@ -34,6 +34,7 @@ export interface SandboxOptions {
   readonly id: DesktopId;
   readonly provider: ProviderKind;
   readonly spec: DesktopSpec;
+  /** Not hidden: tests ask its own detector. */
   readonly agent: AgentClient;
   readonly channels: Channels;
 }
@@ -59,10 +60,12 @@ export class SandboxDesktop implements Desktop {
   readonly provider: ProviderKind;
   readonly screen: Size;
   readonly spec: DesktopSpec;
+  /** Not hidden: tests ask its own detector. */
   readonly agent: AgentClient;
   readonly #channels: Channels;
   /** The last action pressed keys. */
   #pressed = false;
+  /** Not hidden: tests settle on its X connection. */
   session: Session | undefined;
   #gone: StudioError | undefined;
   #resetting = false;

@@ -47,6 +47,7 @@ interface Sandbox {
 export class LocalProvider implements DesktopProvider {
   readonly name = 'local' as const;
   readonly #o: LocalProviderOptions & { readonly image: string; readonly rootfs: () => Promise<string> };
+  /** Not hidden: tests cut the line to a sandbox. */
   readonly boxes = new Map<Desktop, Sandbox>();
 
   constructor(o: LocalProviderOptions = {}) {

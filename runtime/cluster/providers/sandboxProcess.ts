@@ -27,6 +27,7 @@ export class SandboxProcess {
   /** Rejects when it has. */
   readonly died: Promise<never>;
   stderr = '';
+  /** Not hidden: tests end it. */
   readonly child: ChildProcess;
   #known: number | undefined;
   #killed = false;

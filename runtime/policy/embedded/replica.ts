@@ -50,6 +50,7 @@ export async function startReplica(o: ReplicaOptions): Promise<Replica> {
 class ReplicaProcess implements Replica {
   readonly id: ReplicaId;
   version: PolicyVersion;
+  /** Not hidden: tests end it. */
   readonly child: ChildProcess;
   readonly #calls = new Map<number, Call>();
   readonly #listeners = new Set<(e: RunError) => void>();

@@ -550,6 +550,16 @@ describe.skipIf('why' in found)('inspector page', () => {
     expect(JSON.stringify(t.saved)).not.toContain('timings');
   });
 
+  it('a page that is closed before anything has loaded still knows what it was to show', async () => {
+    const first = await show({ answer: () => new Promise(() => undefined) });
+    await expect.poll(() => first.kept[0]).toMatchObject({ input });
+    const again = await show({
+      answer: () => new Promise(() => undefined),
+      saved: { input: { ...input, step: 2 }, pinned: false },
+    });
+    await expect.poll(() => again.kept[0]).toMatchObject({ input: { step: 2 } });
+  });
+
   it('the dialog of shortcuts gives the focus back, and keys mean nothing to the page meanwhile', async () => {
     const t = await show(),
       p = await shown(t);

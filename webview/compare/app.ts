@@ -64,6 +64,8 @@ export class App {
     addEventListener('pagehide', () => this.#flush());
     document.title = t('Compare trajectories');
     this.#shown();
+    // VS Code closes the panel of a page that has saved nothing when its window is reloaded.
+    this.#flush();
   }
   #commands(): readonly Command[] {
     return compareCommands({
@@ -138,10 +140,11 @@ export class App {
     };
   }
   #save(): void {
-    clearTimeout(this.#saving);
-    this.#saving = setTimeout(() => this.#flush(), 250);
+    this.#saving ??= setTimeout(() => this.#flush(), 250);
   }
   #flush(): void {
+    clearTimeout(this.#saving);
+    this.#saving = undefined;
     this.#host.setState({ input: this.#input(), selected: this.#state.chosen ? this.#state.selected : undefined });
   }
   #go(at: number): void {

@@ -63,6 +63,8 @@ export class App {
     this.#shown();
     if (init.daemon === 'ready') this.#annotator.resume();
     if (mine?.zoom !== undefined) this.#page.stage.setZoom(mine.zoom);
+    // VS Code closes the panel of a page that has saved nothing when its window is reloaded.
+    this.#flush();
   }
   #pageActions(): PageActions {
     return {
@@ -99,7 +101,6 @@ export class App {
       act: (a) => this.#host.act(a),
       announce: (words) => this.#page.say(words),
       keep: () => {
-        clearTimeout(this.#saving);
         this.#flush();
       },
       focusSteps: () => this.#page.focusStrip(),
@@ -173,12 +174,14 @@ export class App {
     if (after) this.#frames.picture(after);
   }
   #save(): void {
-    clearTimeout(this.#saving);
-    this.#saving = setTimeout(() => this.#flush(), 250);
+    this.#saving ??= setTimeout(() => this.#flush(), 250);
   }
   #flush(): void {
+    clearTimeout(this.#saving);
+    this.#saving = undefined;
     const { document: _d, ...input } = this.#state.input,
-      index = this.#state.view?.steps[this.#state.selected]?.index;
+      { view } = this.#state,
+      index = view ? view.steps[this.#state.selected]?.index : input.step;
     const saved: Saved = {
       input: { ...input, step: this.#state.pinned ? undefined : index },
       shot: this.#state.shot,
@@ -264,7 +267,7 @@ export class App {
     if (known) this.#state = reduce(this.#state, { type: 'loaded', view: known });
     this.#shown();
     if (known) void this.#load();
-    this.#save();
+    this.#flush();
   }
   /** Whether the page shows that already: it may have walked there through the queue. */
   #there(i: InspectorInput): boolean {
@@ -298,7 +301,7 @@ export class App {
         input: again === undefined ? m.input : { ...m.input, step: again },
       });
       this.#shown();
-      this.#save();
+      this.#flush();
     } else if (m.type === 'do') keys.run(m.what, m.context);
   }
 }

@@ -480,16 +480,16 @@ describe.each([
               openai: {
                 baseUrls: [`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`],
                 model: 'm',
-                apiKeyEnv: 'DART_TEST_KEY',
+                apiKeyEnv: 'DART_STUDIO_TEST_KEY',
               },
             },
           };
           await writeFile(file, JSON.stringify(content));
           expect(await cli('train', file, '--runs', runs)).toMatchObject({
             code: 2,
-            stderr: expect.stringContaining('DART_TEST_KEY (policy.openai.apiKeyEnv) is not set') as string,
+            stderr: expect.stringContaining('DART_STUDIO_TEST_KEY (policy.openai.apiKeyEnv) is not set') as string,
           });
-          process.env['DART_TEST_KEY'] = 'the-secret-key';
+          process.env['DART_STUDIO_TEST_KEY'] = 'the-secret-key';
           const c = start('train', file, '--runs', runs, '--json'),
             ended = await c.ended;
           expect(ended, ended.stderr).toMatchObject({ code: 0 });
@@ -517,7 +517,7 @@ describe.each([
             infeasible: { episodes: 2 },
           });
         } finally {
-          delete process.env['DART_TEST_KEY'];
+          delete process.env['DART_STUDIO_TEST_KEY'];
           await new Promise((r) => {
             server.closeAllConnections();
             server.close(r);

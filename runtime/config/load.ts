@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { StudioError } from '../domain/index.js';
+import { StudioError, messageOf } from '../domain/index.js';
 import { PRESETS } from './presets.js';
 import { RENAMED_OPTIONS, withNewNames } from './renamed.js';
 import { RunFileSchema, type RunConfig, type RunFile } from './schema.js';
@@ -26,7 +26,7 @@ function distance(a: string, b: string): number {
   return row[b.length]!;
 }
 
-interface JsonSchema {
+export interface JsonSchema {
   properties?: Record<string, JsonSchema>;
   items?: JsonSchema;
   default?: unknown;
@@ -34,7 +34,7 @@ interface JsonSchema {
 }
 
 function keysAt(path: readonly PropertyKey[]): string[] {
-  let s: JsonSchema | undefined = jsonSchema() as JsonSchema;
+  let s: JsonSchema | undefined = jsonSchema();
   for (const p of path) s = typeof p === 'number' ? s?.items : s?.properties?.[String(p)];
   return Object.entries(s?.properties ?? {}).flatMap(([k, v]) => (v['deprecated'] === true ? [] : [k]));
 }
@@ -124,7 +124,7 @@ export function parseRunText(
     const pos = Number(/position (\d+)/.exec(String(e))?.[1] ?? 0);
     throw new StudioError(
       'config.invalid',
-      `${file}, line ${text.slice(0, pos).split('\n').length}: not valid JSON (${(e as Error).message})`,
+      `${file}, line ${text.slice(0, pos).split('\n').length}: not valid JSON (${messageOf(e)})`,
       'Mend the JSON; comments and trailing commas are not allowed.',
     );
   }
@@ -135,7 +135,7 @@ export function parseRunText(
  * JSON schema of the run file, draft 2020-12. Old names of options are in it as deprecated copies of the new ones, so
  * that an editor says what to write instead and not that the key is unknown.
  */
-export function jsonSchema(): Record<string, unknown> {
+export function jsonSchema(): JsonSchema {
   const schema: JsonSchema = z.toJSONSchema(RunFileSchema, { io: 'input' }) as JsonSchema;
   for (const { from, to } of RENAMED_OPTIONS) {
     const old = from.split('.'),

@@ -46,7 +46,7 @@ export class StudioError extends Error {
   ) {
     super(message, options?.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'StudioError';
-    this.error = { kind, message, remedy, ...(options?.details ? { details: options.details } : {}) };
+    this.error = { kind, message, remedy, details: options?.details };
   }
   get kind(): ErrorKind {
     return this.error.kind;
@@ -67,6 +67,9 @@ export class ServiceError extends Error {
     this.remedy = remedy;
   }
 }
+
+/** The message of anything thrown. */
+export const messageOf = (e: unknown): string => (e instanceof Error ? e.message : String(e));
 
 /** Any thrown thing as a RunError; what was not foreseen is `internal` and keeps its stack in details. */
 export function toRunError(e: unknown): RunError {

@@ -17,6 +17,7 @@ export * from './process.js';
 export * from './quantile.js';
 export * from './provider.js';
 export * from './random.js';
+export * from './recordOf.js';
 export * from './retire.js';
 export * from './run.js';
 export * from './trajectory.js';

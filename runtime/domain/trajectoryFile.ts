@@ -76,7 +76,7 @@ export const isObject = (x: unknown): x is Record<string, unknown> =>
   typeof x === 'object' && x !== null && !Array.isArray(x);
 const json = (s: string): unknown => {
   try {
-    return JSON.parse(s) as unknown;
+    return JSON.parse(s);
   } catch {
     return undefined;
   }
@@ -89,7 +89,8 @@ const isFrame = (x: unknown): boolean =>
 
 function stepProblem(s: unknown): string | undefined {
   if (!isObject(s)) return 'not a JSON object';
-  if (!Number.isInteger(s['index']) || (s['index'] as number) < 0) return 'index is not a number';
+  const { index } = s;
+  if (typeof index !== 'number' || !Number.isInteger(index) || index < 0) return 'index is not a number';
   if (!isFrame(s['frame'])) return 'frame is not a frame link';
   if (s['after'] !== undefined && !isFrame(s['after'])) return 'after is not a frame link';
   if (!Array.isArray(s['actions']) || !s['actions'].every((a) => isObject(a) && typeof a['type'] === 'string'))

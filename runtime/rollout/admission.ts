@@ -1,13 +1,12 @@
 /**
- * What the scheduler does next: the pure half. It is shown the present numbers and says how many leases to ask for,
- * give up or use. Rollout-wise (runtime/rollout/README.md#rollout-wise-scheduling): the unit is one rollout, a free
- * desktop gets the next at once,
- * and no barrier exists.
+ * Decides what the scheduler does next, as pure functions: from the present numbers, how many leases to request, cancel
+ * or use. Scheduling is rollout-wise (runtime/rollout/README.md#rollout-wise-scheduling): a free desktop gets the next
+ * rollout at once, without a barrier.
  */
 export interface SchedulerView {
   /** Desktops the scheduler may hold at once. */
   readonly slots: number;
-  /** Leases asked for and not yet given. */
+  /** Leases requested and not yet granted. */
   readonly leasing: number;
   /** Leased desktops without a rollout. */
   readonly idle: number;
@@ -28,8 +27,8 @@ export interface SchedulerMove {
 }
 
 /**
- * Probes go first. A leased desktop without work is kept (giving it back would cost a reset) unless the scheduler stops
- * or shrinks. Leases are asked for as long as there is work for them and room.
+ * Probes go first. A leased desktop without work is kept, because releasing it would cost a reset, unless the scheduler
+ * stops or shrinks. Leases are requested while there is work for them and a free slot.
  */
 export function nextMove(v: SchedulerView): SchedulerMove {
   const admit = v.paused || v.stopping ? 0 : Math.max(0, Math.floor(v.admit));

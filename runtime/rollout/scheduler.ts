@@ -1,7 +1,7 @@
 /**
- * Rollout-wise scheduler: asks the pool for desktops, gives each free one the planner's next order at once, and reports
- * everything as events. Decisions are `nextMove` (admission.ts); this is the shell with the promises. Retries are the
- * planner's business.
+ * Rollout-wise scheduler: leases desktops from the pool, gives each free one the planner's next order at once, and
+ * reports everything as events. `nextMove` (admission.ts) decides; this is the asynchronous shell. The planner handles
+ * retries.
  */
 import type { DesktopId, RolloutId, RunError, Step, Trajectory } from '../domain/index.js';
 import { hash32, toRunError } from '../domain/index.js';
@@ -40,7 +40,7 @@ interface Running extends Steerable {
   phase: EpisodePhase;
 }
 
-/** Pauses between attempts when the pool refuses a lease (not when it is merely busy). */
+/** Pauses between attempts when leasing fails (not when the pool is merely busy). */
 const LEASE_RETRY_MS = [1000, 2000, 5000, 15_000, 30_000];
 
 export class Scheduler {
@@ -53,7 +53,7 @@ export class Scheduler {
   readonly #listeners = new Set<(e: SchedulerEvent) => void>();
   #paused = true;
   #stopping = false;
-  /** The planner had nothing; not asked again before something changes. */
+  /** The planner had no order; it is not asked again until something changes. */
   #dry = false;
   #leaseFailures = 0;
   #holdOff: (() => void) | undefined;
@@ -65,7 +65,7 @@ export class Scheduler {
     this.#slots = o.slots;
   }
 
-  /** Begin, or go on after `pause`. Probes run also while paused. */
+  /** Begin, or continue after `pause`. Probes run while paused, too. */
   start(): void {
     this.#paused = false;
     this.wake();
@@ -78,7 +78,7 @@ export class Scheduler {
     this.#paused = true;
     this.#pump();
   }
-  /** Grow at once, shrink as rollouts end. */
+  /** More slots are used at once; fewer take effect as rollouts end. */
   resize(slots: number): void {
     this.#slots = slots;
     this.#pump();
@@ -129,8 +129,8 @@ export class Scheduler {
   }
 
   /**
-   * No new work; what runs may end by itself for `graceMs`, then it is stopped (outcome error `cancelled`). Resolves
-   * when every desktop is given back.
+   * Starts no new work; running rollouts get `graceMs` to end, then they are stopped (outcome error `cancelled`).
+   * Resolves when every desktop is released.
    */
   async stop(o: { readonly graceMs: number }): Promise<void> {
     this.#stopping = true;
@@ -177,7 +177,8 @@ export class Scheduler {
   }
 
   /**
-   * Do what `nextMove` says until it says nothing. Re-entrant calls (from listeners) are folded into the running one.
+   * Carries out `nextMove` until there is nothing to do. Re-entrant calls (from listeners) are folded into the running
+   * one.
    */
   #pump(): void {
     if (this.#pumping) return;
@@ -228,7 +229,7 @@ export class Scheduler {
     const t0 = this.#d.clock.now();
     this.#d.pool.lease({ signal: abort.signal }).then(
       (lease) => {
-        // Given up meanwhile: the pool may have answered first.
+        // The request was cancelled, but the pool had already answered.
         if (!this.#asks.delete(abort)) {
           lease.release();
           return;
@@ -294,8 +295,8 @@ export class Scheduler {
             rollout: order.rollout,
             desktop,
             step,
-            ...(alternatives ? { alternatives } : {}),
-            ...(about ? { about } : {}),
+            alternatives,
+            about,
             at: clock.now(),
           });
         },
@@ -315,7 +316,7 @@ export class Scheduler {
         const versions = [
           ...new Set(trajectory.steps.flatMap((s) => (s.version === undefined ? [] : [s.version]))),
         ].sort((a, b) => a - b);
-        // A rollout's end may give the planner something to do (a group is complete, a cap moved).
+        // A rollout's end may give the planner a new order (a group is complete, a cap changed).
         this.#dry = false;
         this.#emit({ type: 'ended', kind, order, trajectory, versions, at: clock.now() });
         probe?.done(trajectory);
@@ -324,20 +325,20 @@ export class Scheduler {
   }
 
   #release(lease: Lease, broken: boolean): void {
-    // Told before the pool is: its reset begins at once, and is the next thing this desktop is seen to do.
+    // Reported before the release, because the pool begins the reset at once and listeners should see that next.
     this.#lane(lease.desktop.id, 'released');
     lease.release(broken ? { broken: true } : undefined);
   }
 
   #lane(desktop: DesktopId, phase: EpisodePhase | 'idle' | 'released', rollout?: RolloutId): void {
-    this.#emit({ type: 'lane', desktop, phase, ...(rollout ? { rollout } : {}), at: this.#d.clock.now() });
+    this.#emit({ type: 'lane', desktop, phase, rollout, at: this.#d.clock.now() });
   }
   #emit(e: SchedulerEvent): void {
     tell(this.#listeners, e);
   }
 }
 
-/** A rollout that failed before its episode began: its task could not be made, or the runtime has a fault. */
+/** A rollout that failed before its episode began: its task could not be created, or the runtime has a fault. */
 function failedBefore(
   order: RolloutOrder,
   kind: RolloutKind,
@@ -351,7 +352,7 @@ function failedBefore(
     task: order.task,
     family: order.family,
     instruction: '',
-    ...(kind === 'rollout' ? { group: order.group } : {}),
+    group: kind === 'rollout' ? order.group : undefined,
     provenance: { kind },
     steps: [],
     outcome: { kind: 'error', error },

@@ -1,6 +1,6 @@
 /**
- * Tell every listener. A listener's fault must not stop the rollout service in the middle of a move: it is thrown
- * outside of it.
+ * Calls every listener. An exception in a listener must not interrupt the rollout service halfway, so it is rethrown in
+ * a microtask.
  */
 export function tell<E>(listeners: Iterable<(e: E) => void>, event: E): void {
   for (const l of [...listeners]) {

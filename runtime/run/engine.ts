@@ -28,7 +28,7 @@ import { chooseProvider, specOf } from '../cluster/provide.js';
 import { trainerOptions } from '../trainer/native/options.js';
 import { Observations } from './samples.js';
 
-/** The running parts of a run, without what decides what they do. Closed in the reverse order of starting. */
+/** The running parts of a run, without the logic that drives them. Closed in the reverse order of starting. */
 export interface Engine {
   readonly spec: EmbeddedPolicySpec;
   readonly provider: DesktopProvider;
@@ -50,20 +50,20 @@ export interface EngineRequest {
   readonly run: string;
   readonly entry: ProcessEntry;
   readonly frames: FrameStore;
-  /** Told of every desktop; one of its own when absent. */
+  /** Follows every desktop; a new registry when absent. */
   readonly desktops?: DesktopRegistry;
   /** Continue from this checkpoint. */
   readonly checkpoint?: { readonly version: number; readonly dir: string };
   /**
-   * Gives the start up: rejects with `cancelled`, whatever went wrong meanwhile (Ctrl-C in a terminal ends children
-   * that have only just begun).
+   * Cancels the start: it rejects with `cancelled`, whatever else went wrong (Ctrl-C in a terminal also ends child
+   * processes that have only just started).
    */
   readonly signal: AbortSignal;
   /** Progress of reading lessons and imitation. */
   readonly onLesson?: (step: number, steps: number, loss: number) => void;
 }
 
-/** Starts provider, desktops, trainer and replicas; what was started is closed again when a later part cannot start. */
+/** Starts provider, desktops, trainer and replicas; when one cannot start, those already started are closed. */
 export async function startEngine(r: EngineRequest): Promise<Engine> {
   const parts = new StartedParts(r.signal);
   try {
@@ -92,7 +92,7 @@ class StartedParts {
     this.#closers.push(close);
   }
 
-  /** Throws `cancelled` once the start was given up. */
+  /** Throws `cancelled` when the start has been cancelled. */
   stillWanted(): void {
     if (this.#signal.aborted) throw stopped();
   }
@@ -188,7 +188,7 @@ async function startLearning(
 const stopped = (cause?: unknown): StudioError =>
   new StudioError(
     'cancelled',
-    'The run was stopped while it started.',
-    'Start it again when you want it.',
+    'The run was stopped while it was starting.',
+    'Start it again when you are ready.',
     cause === undefined ? {} : { cause },
   );

@@ -117,7 +117,7 @@ async function checkpointOf(
     throw new StudioError(
       'trainer.invalid',
       r.version === undefined ? `${run} has no checkpoint yet.` : `${run} has no checkpoint of version ${r.version}.`,
-      'Checkpoints that are there: see its folder checkpoints/.',
+      'Choose one of the versions in the folder checkpoints/ of the run.',
     );
   return checkpoint;
 }

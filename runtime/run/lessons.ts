@@ -10,15 +10,15 @@ import { readingScreens, vocabulary } from './reading.js';
 import { imitationSamples } from './samples.js';
 
 /**
- * What a policy learns before it learns from its own rollouts. Each of these phases ends early when the run is to end,
- * keeps what was made or learned so far, and goes on with the rest when the run is resumed.
+ * What a policy learns before it learns from its own rollouts. Each of these phases ends early when the run ends, keeps
+ * what was made or learned so far, and continues with the rest when the run is resumed.
  */
 
 /** Random shift of a screen in a reading lesson, in observation pixels: two cells, so that no word has a fixed place. */
 const READING_SHIFT = 16;
 /** Desktops that draw reading screens: drawing is quick, learning from them is what takes time. */
 const DRAWING_DESKTOPS = 2;
-/** Desktops with accessibility on, beside the run's own: so many make the demonstrations in seconds. */
+/** Desktops with accessibility on, besides the run's own; four make the demonstrations in seconds. */
 const DEMO_DESKTOPS = 4;
 /** Seeds tried beyond those wanted: a scripted solution that fails on one is replaced by the next. */
 const SPARE_SEEDS = 8;
@@ -33,7 +33,7 @@ export async function readingLessons(r: RunParts): Promise<void> {
   r.state.phase = 'reading';
   const words = vocabulary(spec, r.tasks),
     began = r.clock.now();
-  // Also without a lesson left to learn: some of the screens are mixed into later steps.
+  // Needed even when no lesson is left: some of the screens are mixed into later steps.
   const screens = await readingScreens({
     pool,
     image: r.config.desktops.image,
@@ -66,17 +66,16 @@ export async function readingLessons(r: RunParts): Promise<void> {
 }
 
 /**
- * Lessons still to be learned. A policy that has a version without a part of them journalled is past them: it was warm
- * started, or is another run's. Pure.
+ * Lessons still to be learned. A policy with a version but no journalled part of the lessons is past them: it was warm
+ * started, or comes from another run. Pure.
  */
 export const readingLeft = (planned: number, version: number, part: number): number =>
   version === 0 ? planned : part > 0 ? Math.max(0, planned - part) : 0;
 
-/** Scripted successes of every family, as many as the run file asks for and the run has not yet. */
+/** Records scripted successes of every family until the run has as many as the run file asks for. */
 export async function demonstrations(r: RunParts): Promise<void> {
   const { source } = r.tasks;
-  if (r.config.warmStart.demonstrations === 0 || r.state.warmStartVersion !== undefined || !('oracle' in source))
-    return;
+  if (r.config.warmStart.demonstrations === 0 || r.state.warmStartVersion !== undefined || !hasOracle(source)) return;
   r.state.phase = 'demonstrations';
   const began = r.clock.now(),
     pool = r.engine.openDemoPool(Math.min(DEMO_DESKTOPS, r.config.desktops.count));
@@ -85,7 +84,7 @@ export async function demonstrations(r: RunParts): Promise<void> {
   try {
     for (const f of r.tasks.families) {
       if (r.ending.aborted) break;
-      const got = await demonstrateFamily(r, f.id, pool, source as TaskSource & OracleSource);
+      const got = await demonstrateFamily(r, f.id, pool, source);
       made += got.made;
       failed += got.failed;
     }
@@ -97,6 +96,8 @@ export async function demonstrations(r: RunParts): Promise<void> {
     `Demonstrations: ${made} verified successes of ${r.tasks.families.length} families in ${secondsSince(r, began)} s${failed ? `, ${failed} failed and were left out` : ''}.`,
   );
 }
+
+const hasOracle = (s: TaskSource & Partial<OracleSource>): s is TaskSource & OracleSource => s.oracle !== undefined;
 
 async function demonstrateFamily(
   r: RunParts,
@@ -136,7 +137,9 @@ async function demonstrateFamily(
   );
 }
 
-/** Imitation of what there is; replicas act with it when this resolves. Nothing to do without successes. */
+/**
+ * Imitates the successes the run has; when this resolves, replicas act with the result. Does nothing without successes.
+ */
 export async function warmStart(r: RunParts): Promise<void> {
   const w = r.config.warmStart,
     { trainer, models, spec, observations } = r.engine,
@@ -166,8 +169,8 @@ export async function warmStart(r: RunParts): Promise<void> {
 }
 
 /**
- * The trainer's weights are on disk before the journal says that they were learned, so a crash in between learns again
- * and never goes on without. Replicas act with them when this resolves.
+ * The trainer's weights are on disk before the journal says that they were learned, so that a crash in between repeats
+ * the lesson and never skips it. Replicas act with them when this resolves.
  */
 async function keepLearned(r: RunParts, trainer: TrainerEngine, metrics: EventOf<'metrics'>): Promise<void> {
   const weights = await trainer.exportWeights(),
@@ -178,7 +181,7 @@ async function keepLearned(r: RunParts, trainer: TrainerEngine, metrics: EventOf
   await r.engine.models?.publish(weights);
 }
 
-/** A long lesson that ends early, with what it has learned, when the run is to end. */
+/** Runs a long lesson that ends early, keeping what it has learned, when the run ends. */
 async function interruptible<T>(r: RunParts, trainer: TrainerEngine, lesson: () => Promise<T>): Promise<T> {
   const stop = (): void => trainer.interrupt();
   r.ending.addEventListener('abort', stop, { once: true });

@@ -7,7 +7,7 @@ import type { RunState } from './runState.js';
 import { stepExtra } from './stepExtra.js';
 import type { Successes } from './successes.js';
 
-/** Hands everything that happens in rollouts to the data manager. */
+/** Passes everything that happens in rollouts on to the data manager. */
 export class RolloutRecorder {
   readonly #data: DataManager;
   readonly #state: RunState;

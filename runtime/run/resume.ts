@@ -5,12 +5,12 @@ import { StudioError, id, type RolloutId, type Trajectory } from '../domain/inde
 import type { RunReader } from '../data/store/runStore.js';
 import type { EvalPoint } from './evaluation.js';
 
-/** How far an earlier part of the same run came. */
+/** How far an earlier part of the same run got. */
 export interface Progress {
   readonly elapsedMs: number;
-  /** The version that the whole warm start made; undefined before it. */
+  /** The version that the completed warm start made; undefined before it. */
   readonly warmStartVersion: number | undefined;
-  /** Steps learned by parts that were cut off of a reading, or a warm start, that is not whole yet. */
+  /** Steps already learned of reading lessons, and of a warm start, that were interrupted. */
   readonly readingSteps: number;
   readonly imitationSteps: number;
   /** Pools of other folders have joined (`curation.pool.from`). */
@@ -59,7 +59,7 @@ async function evaluationsOf(run: RunReader): Promise<EvalPoint[]> {
   return points;
 }
 
-/** The newest checkpoint the journal knows; its folder may have moved with the run. */
+/** The newest checkpoint in the journal; its folder may have moved with the run. */
 export async function lastCheckpoint(
   run: RunReader,
   version?: number,
@@ -75,7 +75,7 @@ export async function lastCheckpoint(
 }
 
 /**
- * The checkpoint `warmStart.from` means: the folder itself, or the newest of a run folder. Rejects with
+ * The checkpoint that `warmStart.from` names: the folder itself, or the newest one of a run folder. Rejects with
  * `config.invalid`.
  */
 export async function startingPoint(from: string): Promise<{ version: number; dir: string }> {
@@ -84,7 +84,7 @@ export async function startingPoint(from: string): Promise<{ version: number; di
     checkpoints = join(folder, 'checkpoints');
   const dirs = isCheckpoint(folder)
     ? [folder]
-    : (await readdir(checkpoints).catch(() => [] as string[]))
+    : (await readdir(checkpoints).catch((): string[] => []))
         .filter((n) => /^v\d+$/.test(n))
         .sort()
         .map((n) => join(checkpoints, n))
@@ -95,7 +95,7 @@ export async function startingPoint(from: string): Promise<{ version: number; di
     throw new StudioError(
       'config.invalid',
       `warmStart.from: there is no checkpoint in ${folder}.`,
-      'Name a run folder that has checkpoints, or one of the folders under its checkpoints/.',
+      'Set it to a run folder that has checkpoints, or to one of the folders under its checkpoints/.',
     );
   return { version, dir };
 }
@@ -116,7 +116,7 @@ export async function loadSuccesses(run: RunReader, newest = 600): Promise<Traje
 
 /** Keeps the newest `keep` checkpoint folders. */
 export async function pruneCheckpoints(dir: string, keep: number): Promise<void> {
-  const names = (await readdir(dir).catch(() => [] as string[])).filter((n) => /^v\d+$/.test(n)).sort();
+  const names = (await readdir(dir).catch((): string[] => [])).filter((n) => /^v\d+$/.test(n)).sort();
   await Promise.all(
     names.slice(0, Math.max(0, names.length - keep)).map((n) => rm(join(dir, n), { recursive: true, force: true })),
   );

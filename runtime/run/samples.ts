@@ -8,9 +8,8 @@ import type {
   Trajectory,
 } from '../domain/index.js';
 import type { FrameStore } from '../data/types.js';
-import { encodeActions, encodeHistory, stateKey } from '../policy/embedded/codec.js';
-import { encodeInstruction, tokenizeInstruction } from '../policy/embedded/instruction.js';
-import { encodeObservation, viewOf } from '../policy/embedded/observation.js';
+import { encodeActions, encodeState, stateKey } from '../policy/embedded/codec.js';
+import { encodeObservation } from '../policy/embedded/observation.js';
 import { groupAdvantages, type AdvantageOptions } from '../trainer/objective/advantages.js';
 import { forkAdvantages } from '../trainer/objective/forkAdvantages.js';
 
@@ -67,20 +66,12 @@ export async function stateOf(
   index: number,
 ): Promise<EncodedState> {
   const { frame } = t.steps[index]!;
-  const tokens = tokenizeInstruction(spec, t.instruction);
-  return {
-    obs: await observations.of(frame),
-    instruction: encodeInstruction(spec, tokens),
-    history: encodeHistory(
-      spec,
-      viewOf(spec, frame),
-      tokens,
-      t.steps.slice(0, index).map((s) => s.actions),
-    ),
-  };
+  return encodeState(spec, await observations.of(frame), frame, t.instruction, t.steps.slice(0, index));
 }
 
-/** What really was sampled, else what the action would be as choices; null when the embedded policy cannot say it. */
+/**
+ * The choices that were sampled, else those that encode the action; null when the embedded policy cannot express it.
+ */
 const choicesOf = (spec: EmbeddedPolicySpec, t: Trajectory, s: Step): Int32Array | null =>
   (s.origin === 'policy' ? s.tokens?.ids : undefined) ?? encodeActions(spec, s.frame, t.instruction, s.actions);
 
@@ -93,13 +84,13 @@ export interface CuratedGroup {
 
 export interface SampleOptions extends AdvantageOptions {
   /**
-   * Policy-gradient samples of a trajectory share its weight 1 (trajectory-balanced), or every step weighs 1 (the
+   * Policy-gradient samples of a trajectory share a weight of 1 (trajectory-balanced), or every step has weight 1 (the
    * paper's mean over steps).
    */
   readonly balance: 'step' | 'trajectory';
   /**
-   * Every step of a trajectory shares its advantage (the paper), or each has its own against what others did in the
-   * same state.
+   * Every step has its trajectory's advantage (the paper), or an advantage against what the others did in the same
+   * state.
    */
   readonly credit: 'trajectory' | 'fork';
 }
@@ -125,7 +116,7 @@ export async function policySamples(
     const rewards = group.trajectories.map((t) => (t.outcome.kind === 'error' ? 0 : t.outcome.reward));
     const kept = keep.map((k) => k.filter(Boolean).length);
     const advantages = groupAdvantages(rewards, kept, o);
-    // Two states are one when screen, instruction and history are: what the policy is told.
+    // Two states are the same when screen, instruction and history are: everything the policy sees.
     const forks =
       o.credit === 'fork'
         ? forkAdvantages(
@@ -156,8 +147,8 @@ export async function policySamples(
                 ...sample,
                 kind: 'policy',
                 advantage,
-                ...(s.tokens ? { rolloutLogprobs: s.tokens.logprobs } : {}),
-                ...(s.version !== undefined ? { version: s.version } : {}),
+                rolloutLogprobs: s.tokens?.logprobs,
+                version: s.version,
               },
         );
       }
@@ -166,7 +157,7 @@ export async function policySamples(
   return out;
 }
 
-/** Of each step: the screen it was decided on and the actions that led there. */
+/** A key for each step: the screen it was decided on and the actions that led there. */
 function prefixKeys(t: Trajectory): string[] {
   let past = '';
   return t.steps.map((s) => {
@@ -197,7 +188,7 @@ export async function imitationSamples(
         kind: 'imitation',
         advantage: 0,
         weight: 1,
-        ...(s.version !== undefined ? { version: s.version } : {}),
+        version: s.version,
       });
     }
   }

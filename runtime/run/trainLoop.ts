@@ -20,13 +20,13 @@ import { pruneCheckpoints } from './resume.js';
 import { imitationSamples, policySamples } from './samples.js';
 import { updateLoop } from './updateLoop.js';
 
-/** The trainer's side of a run, where a trainer is. */
+/** The trainer's side of a run that has a trainer. */
 interface Training {
   readonly run: RunParts;
   readonly trainer: TrainerEngine;
   readonly models: ModelPool;
   readonly orders: OrderQueue;
-  /** Which successes are imitated beside a batch. */
+  /** Chooses the successes that are imitated beside a batch. */
   readonly random: Random;
 }
 interface Update {
@@ -37,7 +37,7 @@ interface Update {
 }
 
 /**
- * Updates until the run is to end: see `updateLoop`; here is what an update and publishing its weights consist of.
+ * Updates until the run ends, by `updateLoop`; this module says what an update and publishing its weights consist of.
  * `hold` is awaited before each.
  */
 export function trainLoop(
@@ -70,7 +70,7 @@ export function trainLoop(
 }
 
 const ratesOf = (data: DataManager): ReadonlyMap<string, number> =>
-  new Map(data.stats().families.map((f) => [f.family as string, f.posterior]));
+  new Map<string, number>(data.stats().families.map((f) => [f.family, f.posterior]));
 
 /**
  * Pool successes to imitate beside a batch: families that fail get more of them, within a family any success is as good
@@ -95,11 +95,11 @@ export function chooseReplay(
   });
 }
 
-/** Least share of the learning rate that a falling one comes to. */
+/** Share of the learning rate at the end of its decay. */
 const LR_LEAST = 0.1;
 /**
- * Share of the learning rate when `used` of the budget is used: all, and over the last `decay` of it linearly down to a
- * tenth. Pure.
+ * Share of the learning rate when `used` of the budget is used: 1, falling linearly to a tenth over the last `decay` of
+ * the budget. Pure.
  */
 export const lrScale = (used: number, decay: number): number =>
   decay <= 0 ? 1 : 1 - (1 - LR_LEAST) * Math.min(1, Math.max(0, (used - (1 - decay)) / decay));
@@ -118,7 +118,7 @@ async function train(d: Training, batch: ClaimedBatch): Promise<Update> {
       samples,
       epochs: config.trainer.epochs,
       lrScale: scale,
-      ...(config.trainer.reuse.enabled ? { reuse: config.trainer.reuse } : {}),
+      reuse: config.trainer.reuse.enabled ? config.trainer.reuse : undefined,
     });
   } finally {
     monitor.meters.trainer(false, clock.now());
@@ -156,7 +156,7 @@ function ownSamples(r: RunParts, batch: ClaimedBatch): Promise<StepSample[]> {
 }
 
 /**
- * Successes to imitate beside them. Together they weigh as much as the policy's own samples; `imitationCoef` then sets
+ * Successes to imitate beside the policy's own samples. Together they have the same weight; `imitationCoef` then sets
  * the balance.
  */
 async function replayedSamples({ run: r, random }: Training, own: readonly StepSample[]): Promise<StepSample[]> {
@@ -168,7 +168,7 @@ async function replayedSamples({ run: r, random }: Training, own: readonly StepS
   return samples.map((s) => ({ ...s, weight }));
 }
 
-/** Orders may follow that the old version's staleness bound held back. */
+/** Records the version; the staleness bound may now admit more orders. */
 function newVersion({ run: r, orders }: Training, version: PolicyVersion): void {
   r.state.version = version;
   r.scheduler.wake();
@@ -206,7 +206,7 @@ export function trainedSteps(samples: readonly StepSample[], weights: Float32Arr
     { rollout: TrainedSteps['rollout']; advantage: number; steps: number[]; weights: number[]; advantages: number[] }
   >();
   for (const [i, s] of samples.entries()) {
-    // A person's step in a group is imitated: it has neither advantage nor weight of its own to show.
+    // A person's step in a group is imitated: it has no advantage or weight to show.
     if (s.coefficient !== undefined) continue;
     let t = by.get(s.rollout);
     if (!t)
@@ -219,6 +219,6 @@ export function trainedSteps(samples: readonly StepSample[], weights: Float32Arr
     ...t,
     steps: Int32Array.from(t.steps),
     weights: Float32Array.from(t.weights),
-    ...(advantages.some((a) => a !== t.advantage) ? { advantages: Float32Array.from(advantages) } : {}),
+    advantages: advantages.some((a) => a !== t.advantage) ? Float32Array.from(advantages) : undefined,
   }));
 }

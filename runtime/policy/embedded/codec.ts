@@ -11,7 +11,6 @@ import type {
   EmbeddedActionType,
   EmbeddedPolicySpec,
   EncodedState,
-  Frame,
   Head,
   Size,
   Step,
@@ -21,27 +20,31 @@ import { canonicalChord } from '../../domain/keys.js';
 import type { InstructionToken } from './instruction.js';
 import { encodeInstruction, tokenizeInstruction } from './instruction.js';
 import type { View } from './observation.js';
-import { cellAt, cellCentre, encodeObservation, viewOf } from './observation.js';
+import { cellAt, cellCentre, viewOf } from './observation.js';
 
 /** What a decoded `scroll_*` turns the wheel by; UI-TARS's own default. */
 export const SCROLL_CLICKS = 5;
 /** How long a decoded `wait` lasts; the loop settles the desktop afterwards anyway. */
 export const WAIT_MS = 500;
 
-/** The state before a decision. `priorSteps` are the episode's earlier steps in order; only their actions count. */
+/**
+ * The state before a decision, from the screen's observation and size. `priorSteps` are the episode's earlier steps in
+ * order; only their actions count.
+ */
 export function encodeState(
   spec: EmbeddedPolicySpec,
-  frame: Frame,
+  obs: Uint8Array,
+  screen: Size,
   instruction: string,
   priorSteps: readonly Pick<Step, 'actions'>[],
 ): EncodedState {
   const tokens = tokenizeInstruction(spec, instruction);
   return {
-    obs: encodeObservation(spec, frame),
+    obs,
     instruction: encodeInstruction(spec, tokens),
     history: encodeHistory(
       spec,
-      viewOf(spec, frame),
+      viewOf(spec, screen),
       tokens,
       priorSteps.map((s) => s.actions),
     ),

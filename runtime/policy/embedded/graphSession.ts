@@ -11,7 +11,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type * as Ort from 'onnxruntime-node';
 import type { EmbeddedPolicySpec, EncodedState } from '../../domain/index.js';
-import { HEADS, StudioError, headSizes } from '../../domain/index.js';
+import { HEADS, StudioError, headSizes, messageOf, recordOf } from '../../domain/index.js';
 import type { WeightsRef } from '../types.js';
 import type { Logits } from './sampling.js';
 
@@ -69,7 +69,7 @@ async function createSession(ort: typeof Ort, graphFile: string): Promise<Ort.In
   } catch (e) {
     throw new StudioError(
       'engine.unavailable',
-      `ONNX Runtime cannot open the policy graph ${graphFile}: ${(e as Error).message}`,
+      `ONNX Runtime cannot open the policy graph ${graphFile}: ${messageOf(e)}`,
       'The graph file is written by the trainer at the start of a run; start the run again, and report this if it stays.',
       { cause: e },
     );
@@ -93,7 +93,7 @@ function bindTensors(ort: typeof Ort, spec: EmbeddedPolicySpec): Bindings {
     instruction = new Int32Array(spec.instruction.maxTokens * 2),
     history = new Int32Array(spec.history.length * 4 + 1);
   const sizes = headSizes(spec);
-  const logits = Object.fromEntries(HEADS.map((h) => [h, new Float32Array(sizes[h])])) as Bindings['logits'];
+  const logits = recordOf(HEADS, (h) => new Float32Array(sizes[h]));
   return {
     obs,
     instruction,
@@ -104,7 +104,7 @@ function bindTensors(ort: typeof Ort, spec: EmbeddedPolicySpec): Bindings {
       history: new ort.Tensor('int32', history, [1, history.length]),
     },
     logits,
-    fetches: Object.fromEntries(HEADS.map((h) => [h, new ort.Tensor('float32', logits[h], [1, sizes[h]])])),
+    fetches: recordOf(HEADS, (h) => new ort.Tensor('float32', logits[h], [1, sizes[h]])),
   };
 }
 
@@ -129,7 +129,7 @@ async function readWeights(w: Pick<WeightsRef, 'path' | 'sha256'>, parameters: n
   try {
     bytes = await readFile(w.path);
   } catch (e) {
-    throw damaged(`cannot be read: ${(e as Error).message}`, e);
+    throw damaged(`cannot be read: ${messageOf(e)}`, e);
   }
   if (createHash('sha256').update(bytes).digest('hex') !== w.sha256)
     throw damaged('does not have the checksum it was published with');
@@ -148,7 +148,7 @@ async function loadOrt(): Promise<typeof Ort> {
   } catch (e) {
     throw new StudioError(
       'engine.unavailable',
-      `ONNX Runtime cannot be loaded on ${process.platform}-${process.arch}: ${(e as Error).message}`,
+      `ONNX Runtime cannot be loaded on ${process.platform}-${process.arch}: ${messageOf(e)}`,
       'Run `npm ci` again with ONNXRUNTIME_NODE_INSTALL=skip, or use a remote policy (policy: openai).',
       { cause: e },
     );

@@ -45,7 +45,7 @@ class ReplicaServer {
       try {
         await this.#handle(m);
       } catch (e) {
-        send({ type: 'error', ...('call' in m ? { call: m.call } : {}), error: toRunError(e) });
+        send({ type: 'error', call: 'call' in m ? m.call : undefined, error: toRunError(e) });
         if (m.type === 'open') await this.#close();
       }
     });

@@ -42,7 +42,7 @@ export function traceOf(c: Completion): TokenTrace | undefined {
         (t.top_logprobs ?? []).map((x) => logprobOf(x.logprob)),
       ),
     ),
-    ...(ids ? { ids } : {}),
+    ids,
   };
 }
 

@@ -3,7 +3,7 @@
  * sessions go to the least busy one, and a request that meets 429, 5xx or a broken connection is tried again after a
  * growing pause, elsewhere when there is an elsewhere.
  */
-import { StudioError } from '../../domain/index.js';
+import { StudioError, messageOf } from '../../domain/index.js';
 
 export interface EndpointOptions {
   /** Each ends in /v1 (or whatever precedes /chat/completions). */
@@ -143,12 +143,12 @@ export class Endpoints {
       return {
         status,
         retry: status === 408 || status === 429 || status >= 500,
-        ...(Number.isFinite(retryAfter) ? { retryAfterMs: Math.min(retryAfter * 1000, MAX_BACKOFF_MS) } : {}),
+        retryAfterMs: Number.isFinite(retryAfter) ? Math.min(retryAfter * 1000, MAX_BACKOFF_MS) : undefined,
         failed: new StudioError('policy.remote', `${url} answered ${status}: ${text}`, remedyFor(status)),
       };
     } catch (x) {
       if (signal.aborted) throw cancelled();
-      const cause = x instanceof Error && x.cause instanceof Error ? x.cause.message : (x as Error).message;
+      const cause = messageOf(x instanceof Error && x.cause instanceof Error ? x.cause : x);
       return {
         status: 0,
         retry: true,

@@ -72,7 +72,7 @@ class OpenAiSession implements PolicySession {
     this.#session = session;
     this.#sampling = sampling;
     this.#prompt = o.prompt?.template?.(instruction) ?? uiTarsPrompt(instruction, o.prompt);
-    this.#coordinates = { mode: o.coordinates, screen, ...(o.limits ? { limits: o.limits } : {}) };
+    this.#coordinates = { mode: o.coordinates, screen, limits: o.limits };
   }
 
   async decide(frame: Frame, signal: AbortSignal): Promise<Decision> {
@@ -93,7 +93,7 @@ class OpenAiSession implements PolicySession {
         top_p: 1,
         seed: hash32(`${sampling.seed}/${this.#asked++}`) & 0x7fffffff,
         logprobs: true,
-        ...(top > 0 ? { top_logprobs: top } : {}),
+        top_logprobs: top > 0 ? top : undefined,
       },
       UNTRUNCATED,
       signal,
@@ -108,12 +108,13 @@ class OpenAiSession implements PolicySession {
       );
     const tokens = traceOf(completion),
       version = versionOf(completion, o.version ?? 0);
-    const said = this.#parse(text, { ...(tokens ? { tokens } : {}), version });
+    const said = this.#parse(text, { tokens, version });
     this.#remember({ image, text: addBoxTokens(text) });
     return {
       actions: said.actions,
-      ...(said.thought !== undefined ? { thought: said.thought } : {}),
-      ...(tokens ? { tokens, entropy: 'lower-bound' as const } : {}),
+      thought: said.thought,
+      tokens,
+      entropy: tokens ? 'lower-bound' : undefined,
       version,
       replica: id<ReplicaId>(reply.endpoint),
       queueMs: reply.waited,

@@ -25,7 +25,7 @@ import type {
   WeightsFile,
 } from '../types.js';
 
-import type { Command, FromTrainer, Reply, ToTrainer, WireBatch } from './messages.js';
+import type { Command, FromTrainer, Replies, Reply, ToTrainer, WireBatch } from './messages.js';
 import type { LearnerProgress } from './learner.js';
 import { TRAINER_CONSTANTS, type RunFileOptions, type TrainerConstants } from './options.js';
 
@@ -139,20 +139,20 @@ class NativeTrainer implements TrainerEngine {
       for (let i = 0; i < screens.length; i += STATES_PER_MESSAGE)
         await this.#send({ kind: 'screens', screens: screens.slice(i, i + STATES_PER_MESSAGE) });
       return this.#command({ kind: 'read', options: this.#unlessInterrupted(o) });
-    }) as Promise<ReadReport>;
+    });
   }
   interrupt(): void {
     this.#interrupted = true;
     ignoreFailure(this.#send({ kind: 'interrupt' }), 'a trainer that is gone trains no longer');
   }
   checkpoint(): Promise<CheckpointRef> {
-    return this.#serial(() => this.#command({ kind: 'checkpoint' })) as Promise<CheckpointRef>;
+    return this.#serial(() => this.#command({ kind: 'checkpoint' }));
   }
   async restore(c: CheckpointRef): Promise<void> {
     await this.#serial(() => this.#command({ kind: 'restore', dir: c.dir }));
   }
   exportWeights(): Promise<WeightsFile> {
-    return this.#serial(() => this.#command({ kind: 'export' })) as Promise<WeightsFile>;
+    return this.#serial(() => this.#command({ kind: 'export' }));
   }
 
   close(): Promise<void> {
@@ -171,12 +171,15 @@ class NativeTrainer implements TrainerEngine {
   #unlessInterrupted<O extends { readonly steps: number }>(o: O): O {
     return this.#interrupted ? { ...o, steps: 0 } : o;
   }
-  async #withBatch({ samples, ...batch }: TrainBatch, command: (batch: WireBatch) => Command): Promise<UpdateReport> {
+  async #withBatch(
+    { samples, ...batch }: TrainBatch,
+    command: (batch: WireBatch) => Extract<Command, { kind: 'update' | 'imitate' }>,
+  ): Promise<UpdateReport> {
     for (const s of samples) checkSample(this.#setup.spec, s);
     return this.#serial(async () => {
       await this.#sendBatch(samples);
       return this.#command(command(batch));
-    }) as Promise<UpdateReport>;
+    });
   }
   async #sendBatch(samples: readonly StepSample[]): Promise<void> {
     const states = [
@@ -197,10 +200,10 @@ class NativeTrainer implements TrainerEngine {
     this.#queue = orUndefined(run, 'its caller hears of it; the next call has its turn all the same');
     return run;
   }
-  #command(command: Command): Promise<Reply> {
+  #command<K extends Command['kind']>(command: Extract<Command, { kind: K }>): Promise<Replies[K]> {
     const id = this.#next++;
-    return new Promise<Reply>((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
+    return new Promise<Replies[K]>((resolve, reject) => {
+      this.#waiting.set(id, { resolve: (reply) => resolve(reply as Replies[K]), reject });
       this.#send({ kind: 'command', id, command }).catch((e: unknown) => {
         this.#waiting.delete(id);
         reject(e);

@@ -39,7 +39,18 @@ export type ToTrainer =
   | { readonly kind: 'interrupt' }
   | { readonly kind: 'samples'; readonly samples: readonly WireSample[] }
   | { readonly kind: 'command'; readonly id: number; readonly command: Command };
-export type Reply = UpdateReport | ReadReport | CheckpointRef | WeightsFile | { readonly parameters: number } | null;
+/** What the trainer process answers to each command. */
+export interface Replies {
+  readonly start: { readonly parameters: number };
+  readonly update: UpdateReport;
+  readonly imitate: UpdateReport;
+  readonly read: ReadReport;
+  readonly checkpoint: CheckpointRef;
+  readonly export: WeightsFile;
+  readonly close: null;
+  readonly restore: null;
+}
+export type Reply = Replies[Command['kind']];
 export type FromTrainer =
   | { readonly kind: 'done'; readonly id: number; readonly value: Reply }
   | { readonly kind: 'failed'; readonly id: number; readonly error: RunError }

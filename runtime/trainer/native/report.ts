@@ -114,7 +114,7 @@ export class ReportBuilder {
       tisHistogram: weights.length > 0 ? tis.histogram : new Array<number>(HISTOGRAM_BINS).fill(0),
       gradNorm: this.#gradNorm / done,
       skippedNonFinite: this.#skipped,
-      ...(sampleWeights ? { sampleWeights } : {}),
+      sampleWeights,
     };
   }
 }

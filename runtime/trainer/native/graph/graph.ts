@@ -95,7 +95,7 @@ export class Graph {
     return this.node(
       op,
       inputs,
-      [{ shape, ...(o.dtype ? { dtype: o.dtype } : {}) }],
+      [{ shape, dtype: o.dtype }],
       o.attributes,
       vjp ? (gs) => vjp(gs[0]!) : undefined,
       o.flops,

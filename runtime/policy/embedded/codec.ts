@@ -63,7 +63,7 @@ export function encodeActions(
     : null;
 }
 
-/** Equal keys = equal model inputs (StepSample.stateKey): 128 bits of SHA-256 over the three arrays. */
+/** Equal keys = equal model inputs (EmbeddedSample.stateKey): 128 bits of SHA-256 over the three arrays. */
 export function stateKey(s: EncodedState): string {
   const h = createHash('sha256');
   for (const a of [s.obs, s.instruction, s.history]) h.update(new Uint8Array(a.buffer, a.byteOffset, a.byteLength));

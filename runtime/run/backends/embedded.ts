@@ -9,11 +9,11 @@ import { ModelPool } from '../../rollout/modelPool.js';
 import { createTrainer } from '../../trainer/native/engine.js';
 import { writePolicyGraph } from '../../trainer/native/model/policyGraph.js';
 import { trainerOptions } from '../../trainer/native/options.js';
-import type { BackendRequest, StartedParts } from '../engine.js';
 import { EmbeddedSamples, Observations } from './embeddedSamples.js';
 import { learnerOf } from './learner.js';
-import { readingLessons } from './readingLessons.js';
-import type { PolicyBackend } from './types.js';
+import { readingScreens, vocabulary } from './reading.js';
+import type { StartedParts } from './startedParts.js';
+import type { BackendRequest, PolicyBackend } from './types.js';
 
 /** The small ONNX policy: trained in one process, acting in as many as the run file says. */
 export async function startEmbedded(r: BackendRequest, parts: StartedParts): Promise<PolicyBackend> {
@@ -47,17 +47,20 @@ export async function startEmbedded(r: BackendRequest, parts: StartedParts): Pro
   });
   parts.add(() => models.close());
   parts.throwIfStopped();
-  const observations = new Observations(r.frames, spec),
-    learner = learnerOf({
-      trainer,
-      source: new EmbeddedSamples(spec, observations),
-      publish: (w: WeightsRef) => models.publish(w),
-    });
+  const observations = new Observations(r.frames, spec);
   return {
     policy: embeddedPolicy(spec, models),
     frames: observations,
     replicas: models,
-    learner,
-    lessons: (run) => readingLessons(run, { spec, trainer, learner }),
+    learner: learnerOf({
+      trainer,
+      source: new EmbeddedSamples(spec, observations),
+      publish: (w: WeightsRef) => models.publish(w),
+    }),
+    reading: {
+      words: (tasks) => vocabulary(spec, tasks),
+      screens: (o) => readingScreens(spec, o),
+      read: (screens, o) => trainer.read(screens, o),
+    },
   };
 }

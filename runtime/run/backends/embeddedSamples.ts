@@ -7,9 +7,8 @@ import type {
   Trajectory,
 } from '../../domain/index.js';
 import type { FrameStore } from '../../data/types.js';
-import { encodeActions, encodeHistory, stateKey } from '../../policy/embedded/codec.js';
-import { encodeInstruction, tokenizeInstruction } from '../../policy/embedded/instruction.js';
-import { encodeObservation, viewOf } from '../../policy/embedded/observation.js';
+import { encodeActions, encodeState, stateKey } from '../../policy/embedded/codec.js';
+import { encodeObservation } from '../../policy/embedded/observation.js';
 import { creditOf, type SampleSource } from './learner.js';
 
 /**
@@ -79,22 +78,12 @@ export class EmbeddedSamples implements SampleSource<EmbeddedSample> {
 
   /** The model input of a step, as it was (or would have been) when the step was decided. */
   async stateOf(t: Trajectory, index: number): Promise<EncodedState> {
-    const spec = this.#spec,
-      { frame } = t.steps[index]!,
-      tokens = tokenizeInstruction(spec, t.instruction);
-    return {
-      obs: await this.#observations.of(frame),
-      instruction: encodeInstruction(spec, tokens),
-      history: encodeHistory(
-        spec,
-        viewOf(spec, frame),
-        tokens,
-        t.steps.slice(0, index).map((s) => s.actions),
-      ),
-    };
+    const { frame } = t.steps[index]!,
+      obs = await this.#observations.of(frame);
+    return encodeState(this.#spec, obs, frame, t.instruction, t.steps.slice(0, index));
   }
 
-  /** What really was sampled, else what the action would be as choices; null when the policy cannot say it. */
+  /** The choices that were sampled, else those that encode the action; null when the policy cannot express it. */
   #choicesOf(t: Trajectory, index: number): Int32Array | null {
     const s = t.steps[index]!;
     return (

@@ -1,10 +1,10 @@
 import type { RunConfig } from '../../config/index.js';
-import type { BackendRequest, StartedParts } from '../engine.js';
 import { startEmbedded } from './embedded.js';
 import { startOpenAi } from './openai.js';
-import type { PolicyBackend } from './types.js';
+import type { StartedParts } from './startedParts.js';
+import type { BackendRequest, PolicyBackend } from './types.js';
 
-export type { Learner, PolicyBackend, Replicas, Snapshot } from './types.js';
+export type { BackendRequest, Learner, PolicyBackend, Replicas, Snapshot } from './types.js';
 
 /** What starts the policy of a run, by `policy.kind`. */
 export const BACKENDS: Readonly<

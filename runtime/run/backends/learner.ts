@@ -38,15 +38,15 @@ export function learnerOf<S extends StepSample, W extends { readonly version: Po
 
 /** What every sample says of its step, whatever the backend. */
 export function creditOf({ trajectory, step, kind, advantage, weight, coefficient }: LearnStep): StepSample {
-  const { version, tokens } = trajectory.steps[step]!;
+  const { version, tokens, origin } = trajectory.steps[step]!;
   return {
     rollout: trajectory.id,
     step,
     kind,
     advantage,
     weight,
-    ...(coefficient === undefined ? {} : { coefficient }),
-    ...(version === undefined ? {} : { version }),
-    ...(kind === 'policy' && tokens ? { rolloutLogprobs: tokens.logprobs } : {}),
+    coefficient,
+    version: origin === 'policy' ? version : undefined,
+    rolloutLogprobs: kind === 'policy' ? tokens?.logprobs : undefined,
   };
 }

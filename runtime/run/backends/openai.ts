@@ -1,8 +1,7 @@
 import { pngOf } from '../../data/store/png.js';
 import { createOpenAiPolicy } from '../../policy/remote/openai.js';
-import type { BackendRequest } from '../engine.js';
 import { apiKeyOf } from './apiKey.js';
-import type { PolicyBackend } from './types.js';
+import type { BackendRequest, PolicyBackend } from './types.js';
 
 /** A model behind endpoints of somebody else: rolled out and evaluated, not trained. */
 export function startOpenAi(r: BackendRequest): Promise<PolicyBackend> {

@@ -1,9 +1,18 @@
-import type { LearnBatch, PolicyVersion, Trajectory } from '../../domain/index.js';
+import type { RunConfig } from '../../config/index.js';
+import type { LearnBatch, PolicyVersion, ProcessEntry, Trajectory } from '../../domain/index.js';
+import type { DesktopPool } from '../../cluster/types.js';
 import type { FrameStore } from '../../data/types.js';
 import type { Policy, SyncReport } from '../../policy/types.js';
 import type { ModelPoolEvent, ModelPoolStatus } from '../../rollout/types.js';
-import type { CheckpointRef, ImitateOptions, UpdateReport } from '../../trainer/types.js';
-import type { RunParts } from '../parts.js';
+import type { Tasks } from '../../tasks/open.js';
+import type {
+  CheckpointRef,
+  ImitateOptions,
+  ReadingScreen,
+  ReadOptions,
+  ReadReport,
+  UpdateReport,
+} from '../../trainer/types.js';
 
 /**
  * What a run knows of the policy it rolls out and trains. How a step becomes numbers or tokens, what weights are and
@@ -18,8 +27,8 @@ export interface PolicyBackend {
   readonly replicas?: Replicas;
   /** Absent: rolled out and evaluated, never trained. */
   readonly learner?: Learner;
-  /** What the policy learns before anything is demonstrated. */
-  readonly lessons?: (r: RunParts) => Promise<void>;
+  /** Teaches the policy to read before anything is demonstrated; absent where it can read or cannot be taught. */
+  readonly reading?: ReadingTeacher;
 }
 
 /** The copies of a policy that act. */
@@ -37,7 +46,7 @@ export interface Learner {
   /** `sampleWeights` of the report are in the order of the batch's steps. */
   update(b: LearnBatch): Promise<UpdateReport>;
   /** Passes over demonstrations; absent where the engine cannot imitate. */
-  imitate?(b: LearnBatch, o: ImitateOptions): Promise<UpdateReport>;
+  readonly imitate?: (b: LearnBatch, o: ImitateOptions) => Promise<UpdateReport>;
   /** The present weights, to be published when the run says so. */
   snapshot(): Promise<Snapshot>;
   checkpoint(): Promise<CheckpointRef>;
@@ -50,4 +59,46 @@ export interface Snapshot {
   readonly version: PolicyVersion;
   /** One replica at a time; rejects, and the old weights stay in use, when they cannot be read. */
   publish(): Promise<SyncReport>;
+}
+
+/** A word to find on a screen, and the number the policy knows it by. */
+export interface Word {
+  readonly text: string;
+  readonly bucket: number;
+}
+export interface ReadingTeacher {
+  /** The words of training instructions; held-out seeds are not used. */
+  words(tasks: Tasks): readonly Word[];
+  /** Screens full of these words, drawn on desktops. */
+  screens(o: ScreensRequest): Promise<readonly ReadingScreen[]>;
+  read(screens: readonly ReadingScreen[], o: ReadOptions): Promise<ReadReport>;
+}
+export interface ScreensRequest {
+  readonly pool: DesktopPool;
+  /** Image of the pool's desktops. */
+  readonly image: string;
+  readonly words: readonly Word[];
+  readonly count: number;
+  readonly seed: number;
+  readonly parallel: number;
+  readonly signal: AbortSignal;
+  readonly onProgress: (done: number) => void;
+}
+
+/** What a run's policy is started with. */
+export interface BackendRequest {
+  readonly config: RunConfig;
+  readonly dir: string;
+  readonly run: string;
+  readonly entry: ProcessEntry;
+  readonly frames: FrameStore;
+  /** Continue from this checkpoint. */
+  readonly checkpoint?: { readonly version: number; readonly dir: string };
+  /**
+   * Cancels the start: it rejects with `cancelled`, whatever else went wrong (Ctrl-C in a terminal also ends child
+   * processes that have only just started).
+   */
+  readonly signal: AbortSignal;
+  /** Progress of reading lessons and imitation. */
+  readonly onLesson?: (step: number, steps: number, loss: number) => void;
 }

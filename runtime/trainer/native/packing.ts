@@ -1,4 +1,4 @@
-import type { EncodedState, StepSample } from '../../domain/index.js';
+import type { EncodedState, EmbeddedSample } from '../../domain/index.js';
 import { TOKENS } from './model/lossGraph.js';
 
 /**
@@ -73,7 +73,7 @@ export function makeSlot(ids: ArrayLike<number>, o: SlotFields = {}): Slot {
  * A demonstration with an advantage joins the policy gradient with importance weight 1; without one it is imitated
  * (domain/batch.ts).
  */
-const slotOf = (s: StepSample, sample: number): Slot =>
+const slotOf = (s: EmbeddedSample, sample: number): Slot =>
   makeSlot(s.choices, {
     advantage: s.advantage,
     weight: s.weight,
@@ -88,7 +88,7 @@ const slotOf = (s: StepSample, sample: number): Slot =>
  * open another one. The gradient is exactly that of the separate samples, because the loss is a sum over slots.
  * Samples of weight 0 are left out.
  */
-export function packSamples(samples: readonly StepSample[], slots: number): PackedState[] {
+export function packSamples(samples: readonly EmbeddedSample[], slots: number): PackedState[] {
   const byKey = new Map<string, { state: EncodedState; slots: Slot[] }[]>();
   const states: { state: EncodedState; slots: Slot[] }[] = [];
   for (const [i, s] of samples.entries()) {

@@ -27,8 +27,8 @@ export interface StepSample {
   readonly rolloutLogprobs?: Float32Array;
   readonly kind: 'policy' | 'imitation';
   /**
-   * `imitation` only: its -log p weighs this much instead of the trainer's imitation coefficient. A person's step in a
-   * group has its advantage here.
+   * `imitation` only: the weight of its -log p, instead of the trainer's imitation coefficient. For a person's step in
+   * a group this is its advantage.
    */
   readonly coefficient?: number;
   readonly advantage: number;
@@ -47,6 +47,6 @@ export interface TrainBatch {
    * reached is at least `ess` of their number.
    */
   readonly reuse?: { readonly epochs: number; readonly ess: number };
-  /** Share of the learning rate that this batch is trained with, in [0, 1]; without it all. */
+  /** Share of the learning rate that this batch is trained with, in [0, 1]; default 1. */
   readonly lrScale?: number;
 }

@@ -93,7 +93,7 @@ class StartedParts {
   }
 
   /** Throws `cancelled` when the start has been cancelled. */
-  stillWanted(): void {
+  throwIfCancelled(): void {
     if (this.#signal.aborted) throw stopped();
   }
 
@@ -112,7 +112,7 @@ async function startCluster(r: EngineRequest, parts: StartedParts): Promise<Clus
   const provider = desktops.wrap(await chooseProvider(config));
   parts.add(() => provider.dispose());
   await provider.reap();
-  parts.stillWanted();
+  parts.throwIfCancelled();
   const open = (size: number, a11y: boolean): DesktopPool => {
     const pool = createPool({
       provider,
@@ -168,7 +168,7 @@ async function startLearning(
     },
   });
   parts.add(() => trainer.close());
-  parts.stillWanted();
+  parts.throwIfCancelled();
   if (r.checkpoint) await trainer.restore(r.checkpoint);
   const graph = join(weightsDir, 'policy.graph.onnx');
   const [weights] = await Promise.all([trainer.exportWeights(), writePolicyGraph(spec, graph)]);
@@ -181,7 +181,7 @@ async function startLearning(
       startReplica({ id: replica, entry: r.entry, spec, graph, weights: w }),
   });
   parts.add(() => models.close());
-  parts.stillWanted();
+  parts.throwIfCancelled();
   return { policy: embeddedPolicy(spec, models), models, trainer };
 }
 

@@ -54,7 +54,7 @@ export async function readingLessons(r: RunParts): Promise<void> {
   );
   if (report.steps === 0) return;
   r.monitor.spans.trainer('imitate', lessonsBegan, r.clock.now(), report.version);
-  await keepLearned(r, trainer, {
+  await saveLearned(r, trainer, {
     type: 'metrics',
     source: report.steps < left ? 'reading.part' : 'reading',
     version: report.version,
@@ -156,7 +156,7 @@ export async function warmStart(r: RunParts): Promise<void> {
     whole = steps >= left;
   if (steps === 0) return;
   r.monitor.spans.trainer('imitate', began, r.clock.now(), report.version);
-  await keepLearned(r, trainer, {
+  await saveLearned(r, trainer, {
     type: 'metrics',
     source: whole ? 'warm-start' : 'warm-start.part',
     version: report.version,
@@ -172,7 +172,7 @@ export async function warmStart(r: RunParts): Promise<void> {
  * The trainer's weights are on disk before the journal says that they were learned, so that a crash in between repeats
  * the lesson and never skips it. Replicas act with them when this resolves.
  */
-async function keepLearned(r: RunParts, trainer: TrainerEngine, metrics: EventOf<'metrics'>): Promise<void> {
+async function saveLearned(r: RunParts, trainer: TrainerEngine, metrics: EventOf<'metrics'>): Promise<void> {
   const weights = await trainer.exportWeights(),
     checkpoint = await trainer.checkpoint();
   await r.data.note({ type: 'checkpoint', version: checkpoint.version, dir: checkpoint.dir });

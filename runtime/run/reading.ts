@@ -90,7 +90,7 @@ export async function readingScreens(o: {
 }
 
 /** One JSON line, then the pixels, again and again. */
-export function parse(b: Buffer, pixels: number, words: readonly { bucket: number }[]): ReadingScreen[] {
+export function parseScreens(b: Buffer, pixels: number, words: readonly { bucket: number }[]): ReadingScreen[] {
   const out: ReadingScreen[] = [];
   for (let at = 0; at < b.length;) {
     const eol = b.indexOf(10, at);

@@ -80,7 +80,7 @@ export function toRunError(e: unknown): RunError {
   return {
     kind: 'internal',
     message: err.message,
-    remedy: 'This is a fault in DART Studio: please report it with the log.',
+    remedy: 'This is a fault of DART Studio: please report it with the log.',
     details: { stack: err.stack ?? '' },
   };
 }

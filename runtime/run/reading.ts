@@ -76,7 +76,7 @@ export async function readingScreens(o: {
             `Drawing reading screens failed: ${r.stderr.toString('utf8').trim().split('\n').at(-1) ?? ''}`,
             'Build the desktop again: `dart-studio desktop build --force`.',
           );
-        out.push(...parse(r.stdout, width * height, o.words));
+        out.push(...parseScreens(r.stdout, width * height, o.words));
         o.onProgress(out.length);
       }
     } finally {

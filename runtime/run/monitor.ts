@@ -76,7 +76,7 @@ export class RunMonitor {
       version: state.version,
       rollouts: stats.ledger.generated - stats.ledger.byState.queued,
       ...m.rates(now),
-      trainedActionsPerMinute: m.trainedActions / m.minutesUntil(now),
+      trainedActionsPerMinute: m.trainedActions / m.minutesRun(now),
       success: m.success.mean,
       curve: m.curve,
       desktopUtilisation: use.desktops,

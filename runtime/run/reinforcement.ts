@@ -44,7 +44,7 @@ export class Reinforcement {
     try {
       // Nothing trains a remote policy: it rolls out until the run ends.
       if (trainer && models)
-        await trainLoop(r, { trainer, models }, { orders, gate, hold: () => evaluations.between() });
+        await trainLoop(r, { trainer, models }, { orders, gate, hold: () => evaluations.idle() });
       else await aborted(r.ending);
     } finally {
       this.#running = false;

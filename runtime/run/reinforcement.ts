@@ -43,8 +43,7 @@ export class Reinforcement {
     evaluations.repeat();
     try {
       // Nothing trains a remote policy: it rolls out until the run ends.
-      if (trainer && models)
-        await trainLoop(r, { trainer, models }, { orders, gate, hold: () => evaluations.idle() });
+      if (trainer && models) await trainLoop(r, { trainer, models }, { orders, gate, hold: () => evaluations.idle() });
       else await aborted(r.ending);
     } finally {
       this.#running = false;

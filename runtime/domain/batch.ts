@@ -26,8 +26,8 @@ export interface LearnStep {
   /** Weight of this step in the aggregation (1 / number of kept steps of its trajectory, and so on); 0 = masked. */
   readonly weight: number;
   /**
-   * `imitation` only: its -log p weighs this much instead of the trainer's imitation coefficient. A person's step in a
-   * group has its advantage here.
+   * `imitation` only: the weight of its -log p, instead of the trainer's imitation coefficient. For a person's step in
+   * a group this is its advantage.
    */
   readonly coefficient?: number;
 }
@@ -62,6 +62,6 @@ export interface TrainBatch<S extends StepSample = StepSample> {
    * reached is at least `ess` of their number.
    */
   readonly reuse?: { readonly epochs: number; readonly ess: number };
-  /** Share of the learning rate that this batch is trained with, in [0, 1]; without it all. */
+  /** Share of the learning rate that this batch is trained with, in [0, 1]; default 1. */
   readonly lrScale?: number;
 }

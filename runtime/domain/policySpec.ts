@@ -28,7 +28,7 @@ export type EmbeddedActionType =
 export type Head = 'type' | 'cell' | 'cell2' | 'text' | 'key';
 export const HEADS: readonly Head[] = ['type', 'cell', 'cell2', 'text', 'key'];
 
-/** Which further heads a type asks, in order. */
+/** The further heads that each type uses, in order. */
 export const HEADS_OF_TYPE: Readonly<Record<EmbeddedActionType, readonly Head[]>> = {
   click: ['cell'],
   left_double: ['cell'],

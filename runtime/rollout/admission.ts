@@ -21,8 +21,8 @@ export interface SchedulerView {
 export interface SchedulerMove {
   readonly startProbes: number;
   readonly startRollouts: number;
-  readonly askLeases: number;
-  readonly dropLeases: number;
+  readonly requestLeases: number;
+  readonly cancelLeases: number;
   readonly releaseIdle: number;
 }
 
@@ -33,7 +33,8 @@ export interface SchedulerMove {
 export function nextMove(v: SchedulerView): SchedulerMove {
   const admit = v.paused || v.stopping ? 0 : Math.max(0, Math.floor(v.admit));
   const probes = v.stopping ? 0 : v.probesWaiting;
-  if (v.stopping) return { startProbes: 0, startRollouts: 0, askLeases: 0, dropLeases: v.leasing, releaseIdle: v.idle };
+  if (v.stopping)
+    return { startProbes: 0, startRollouts: 0, requestLeases: 0, cancelLeases: v.leasing, releaseIdle: v.idle };
   const startProbes = Math.min(v.idle, probes),
     startRollouts = Math.min(v.idle - startProbes, admit);
   const idle = v.idle - startProbes - startRollouts,
@@ -41,14 +42,20 @@ export function nextMove(v: SchedulerView): SchedulerMove {
   const work = probes - startProbes + admit - startRollouts;
   const room = v.slots - running - idle - v.leasing;
   if (room < 0) {
-    const dropLeases = Math.min(v.leasing, -room);
-    return { startProbes, startRollouts, askLeases: 0, dropLeases, releaseIdle: Math.min(idle, -room - dropLeases) };
+    const cancelLeases = Math.min(v.leasing, -room);
+    return {
+      startProbes,
+      startRollouts,
+      requestLeases: 0,
+      cancelLeases,
+      releaseIdle: Math.min(idle, -room - cancelLeases),
+    };
   }
   return {
     startProbes,
     startRollouts,
-    askLeases: Math.max(0, Math.min(room, work - v.leasing)),
-    dropLeases: 0,
+    requestLeases: Math.max(0, Math.min(room, work - v.leasing)),
+    cancelLeases: 0,
     releaseIdle: 0,
   };
 }

@@ -175,7 +175,7 @@ export class DesktopRegistry {
     d?.lose(
       new StudioError(
         'desktop.lost',
-        'The desktop was restarted manually.',
+        'The desktop was restarted by hand.',
         'Its rollout is retried on another desktop.',
       ).error,
     );

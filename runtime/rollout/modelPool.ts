@@ -18,7 +18,7 @@ import { cancelled } from './clock.js';
 import type { Slot } from './replicaFleet.js';
 import { ReplicaFleet, viewOf } from './replicaFleet.js';
 import { planSync, route } from './syncPlanner.js';
-import { tell } from './tell.js';
+import { notify } from './notify.js';
 import type { ModelPoolEvent, ModelPoolOptions, ModelPoolStatus } from './types.js';
 
 interface Call {
@@ -262,7 +262,7 @@ export class ModelPool implements DecisionPool, ReplicaSet {
         } else if (step.drain.length === 0) await new Promise<void>((r) => this.#changed.push(r));
       }
     } catch (e) {
-      this.#target = this.#fleet.good.version;
+      this.#target = this.#fleet.lastGoodWeights.version;
       throw e;
     } finally {
       for (const s of this.#fleet.slots) if (s.phase === 'draining') this.#fleet.setPhase(s, 'admitting');
@@ -291,7 +291,7 @@ export class ModelPool implements DecisionPool, ReplicaSet {
       if (slot.replica === replica) this.#fleet.setPhase(slot, 'admitting');
       throw e;
     }
-    this.#fleet.good = weights;
+    this.#fleet.lastGoodWeights = weights;
     if (slot.replica !== replica) return;
     slot.version = weights.version;
     rows.push({ replica: slot.id, drainMs: t0 - (drainBegan.get(slot) ?? t0), swapMs: this.#o.clock.now() - t0 });
@@ -303,7 +303,7 @@ export class ModelPool implements DecisionPool, ReplicaSet {
     for (const f of this.#changed.splice(0)) f();
   }
   #emit(e: ModelPoolEvent): void {
-    tell(this.#listeners, e);
+    notify(this.#listeners, e);
   }
 }
 

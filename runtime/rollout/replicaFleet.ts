@@ -39,7 +39,7 @@ export interface FleetHooks {
 export class ReplicaFleet {
   readonly slots: readonly Slot[];
   /** The weights that a replica starts with: the newest that some replica has read. */
-  good: WeightsRef;
+  lastGoodWeights: WeightsRef;
   closed = false;
   readonly #o: Required<ModelPoolOptions>;
   readonly #hooks: FleetHooks;
@@ -48,7 +48,7 @@ export class ReplicaFleet {
   constructor(o: Required<ModelPoolOptions>, hooks: FleetHooks) {
     this.#o = o;
     this.#hooks = hooks;
-    this.good = o.weights;
+    this.lastGoodWeights = o.weights;
     this.slots = o.replicas.map((id) => ({
       id,
       phase: 'down',
@@ -86,7 +86,7 @@ export class ReplicaFleet {
 
   /** Starts the slot's replica. Rejects with the error of the factory. */
   async bringUp(slot: Slot): Promise<void> {
-    const weights = this.good;
+    const weights = this.lastGoodWeights;
     const replica = await this.#o.factory(slot.id, weights);
     if (this.closed) {
       await replica.close();

@@ -12,7 +12,7 @@ import { nextMove } from './admission.js';
 import { cancelled } from './clock.js';
 import { runEpisode } from './episode.js';
 import { Steering } from './steering.js';
-import { tell } from './tell.js';
+import { notify } from './notify.js';
 import type { EpisodePhase, RolloutKind, SchedulerDeps, SchedulerEvent, SchedulerStatus, Steerable } from './types.js';
 
 /**
@@ -29,7 +29,7 @@ interface Probe {
   readonly done: (t: Trajectory) => void;
   readonly cancelled: (e: Error) => void;
 }
-interface Held {
+interface IdleLease {
   readonly lease: Lease;
   readonly waitMs: number;
 }
@@ -46,17 +46,17 @@ const LEASE_RETRY_MS = [1000, 2000, 5000, 15_000, 30_000];
 export class Scheduler {
   readonly #d: SchedulerDeps;
   #slots: number;
-  readonly #asks = new Set<AbortController>();
-  readonly #idle: Held[] = [];
+  readonly #leaseRequests = new Set<AbortController>();
+  readonly #idle: IdleLease[] = [];
   readonly #probes: Probe[] = [];
   readonly #runs = new Set<Running>();
   readonly #listeners = new Set<(e: SchedulerEvent) => void>();
   #paused = true;
   #stopping = false;
   /** The planner had no order; it is not asked again until something changes. */
-  #dry = false;
+  #plannerEmpty = false;
   #leaseFailures = 0;
-  #holdOff: (() => void) | undefined;
+  #retryPause: (() => void) | undefined;
   #pumping = false;
   #quiet: (() => void)[] = [];
 
@@ -85,7 +85,7 @@ export class Scheduler {
   }
   /** Admission or the planner may have changed (new version, claimed group, new tasks). */
   wake(): void {
-    this.#dry = false;
+    this.#plannerEmpty = false;
     this.#pump();
   }
 
@@ -135,20 +135,20 @@ export class Scheduler {
   async stop(o: { readonly graceMs: number }): Promise<void> {
     this.#stopping = true;
     for (const p of this.#probes.splice(0)) p.cancelled(cancelled('An evaluation'));
-    this.#holdOff?.();
+    this.#retryPause?.();
     this.#pump();
     const abortAll = (): void => {
       for (const r of this.#runs) r.abort.abort();
     };
     const cancelGrace = o.graceMs > 0 ? this.#d.clock.after(o.graceMs, abortAll) : (abortAll(), () => undefined);
-    while (this.#runs.size > 0 || this.#asks.size > 0) await new Promise<void>((r) => this.#quiet.push(r));
+    while (this.#runs.size > 0 || this.#leaseRequests.size > 0) await new Promise<void>((r) => this.#quiet.push(r));
     cancelGrace();
   }
 
   status(): SchedulerStatus {
     return {
       slots: this.#slots,
-      leasing: this.#asks.size,
+      leasing: this.#leaseRequests.size,
       idle: this.#idle.length,
       probesWaiting: this.#probes.length,
       paused: this.#paused,
@@ -187,15 +187,15 @@ export class Scheduler {
       for (let again = true; again;) {
         const m = nextMove({
           slots: this.#slots,
-          leasing: this.#asks.size,
+          leasing: this.#leaseRequests.size,
           idle: this.#idle.length,
           running: this.#runs.size,
           probesWaiting: this.#probes.length,
-          admit: this.#dry ? 0 : this.#d.admit(),
+          admit: this.#plannerEmpty ? 0 : this.#d.admit(),
           paused: this.#paused,
           stopping: this.#stopping,
         });
-        let moved = m.dropLeases + m.releaseIdle;
+        let moved = m.cancelLeases + m.releaseIdle;
         for (let i = 0; i < m.startProbes; i++, moved++) {
           const p = this.#probes.shift()!;
           this.#begin('probe', p.order, p.sampling, p);
@@ -203,15 +203,15 @@ export class Scheduler {
         for (let i = 0; i < m.startRollouts; i++, moved++) {
           const order = this.#d.next();
           if (!order) {
-            this.#dry = true;
+            this.#plannerEmpty = true;
             moved++;
             break;
           }
           this.#begin('rollout', order, this.#d.sampling(order));
         }
-        if (!this.#holdOff) for (let i = 0; i < m.askLeases; i++) this.#ask();
-        for (const a of [...this.#asks].slice(this.#asks.size - m.dropLeases)) {
-          this.#asks.delete(a);
+        if (!this.#retryPause) for (let i = 0; i < m.requestLeases; i++) this.#requestLease();
+        for (const a of [...this.#leaseRequests].slice(this.#leaseRequests.size - m.cancelLeases)) {
+          this.#leaseRequests.delete(a);
           a.abort();
         }
         for (const h of this.#idle.splice(this.#idle.length - m.releaseIdle)) this.#release(h.lease, false);
@@ -220,17 +220,17 @@ export class Scheduler {
     } finally {
       this.#pumping = false;
     }
-    if (this.#runs.size === 0 && this.#asks.size === 0) for (const f of this.#quiet.splice(0)) f();
+    if (this.#runs.size === 0 && this.#leaseRequests.size === 0) for (const f of this.#quiet.splice(0)) f();
   }
 
-  #ask(): void {
+  #requestLease(): void {
     const abort = new AbortController();
-    this.#asks.add(abort);
+    this.#leaseRequests.add(abort);
     const t0 = this.#d.clock.now();
     this.#d.pool.lease({ signal: abort.signal }).then(
       (lease) => {
         // The request was cancelled, but the pool had already answered.
-        if (!this.#asks.delete(abort)) {
+        if (!this.#leaseRequests.delete(abort)) {
           lease.release();
           return;
         }
@@ -240,22 +240,22 @@ export class Scheduler {
         this.#pump();
       },
       (e: unknown) => {
-        if (!this.#asks.delete(abort) || this.#stopping) {
+        if (!this.#leaseRequests.delete(abort) || this.#stopping) {
           this.#pump();
           return;
         }
         this.#emit({ type: 'leaseFailed', error: toRunError(e), at: this.#d.clock.now() });
-        if (!this.#holdOff) {
+        if (!this.#retryPause) {
           const stop = this.#d.clock.after(
             LEASE_RETRY_MS[Math.min(this.#leaseFailures++, LEASE_RETRY_MS.length - 1)]!,
             () => {
-              this.#holdOff = undefined;
+              this.#retryPause = undefined;
               this.#pump();
             },
           );
-          this.#holdOff = () => {
+          this.#retryPause = () => {
             stop();
-            this.#holdOff = undefined;
+            this.#retryPause = undefined;
           };
         }
         this.#pump();
@@ -317,7 +317,7 @@ export class Scheduler {
           ...new Set(trajectory.steps.flatMap((s) => (s.version === undefined ? [] : [s.version]))),
         ].sort((a, b) => a - b);
         // A rollout's end may give the planner a new order (a group is complete, a cap changed).
-        this.#dry = false;
+        this.#plannerEmpty = false;
         this.#emit({ type: 'ended', kind, order, trajectory, versions, at: clock.now() });
         probe?.done(trajectory);
         this.#pump();
@@ -334,7 +334,7 @@ export class Scheduler {
     this.#emit({ type: 'lane', desktop, phase, rollout, at: this.#d.clock.now() });
   }
   #emit(e: SchedulerEvent): void {
-    tell(this.#listeners, e);
+    notify(this.#listeners, e);
   }
 }
 

@@ -6,7 +6,7 @@ export interface TimeLimit {
   readonly signal: AbortSignal;
   expired(): RunError | undefined;
   /** The limit is suspended while this runs. */
-  standStill<T>(work: Promise<T>): Promise<T>;
+  suspendedDuring<T>(work: Promise<T>): Promise<T>;
   stop(): void;
 }
 
@@ -42,7 +42,7 @@ export function timeLimit(deps: { readonly timeoutMs?: number; readonly clock: C
       cancel();
       outer.removeEventListener('abort', onAbort);
     },
-    async standStill(work) {
+    async suspendedDuring(work) {
       cancel();
       left -= clock.now() - since;
       try {

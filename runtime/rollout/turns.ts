@@ -86,7 +86,7 @@ export class Turns {
       this.#add({ ...human, index: steps.length, origin: 'human' });
     };
     const turn = { index: steps.length, left: r.order.cap - this.#turn, signal: limit.signal, record };
-    return limit.standStill(guard.free(person.act(turn), 'The turn of a person'));
+    return limit.suspendedDuring(guard.free(person.act(turn), 'The turn of a person'));
   }
 
   async #observe(): Promise<Observation> {
@@ -117,7 +117,7 @@ export class Turns {
     const { request: r, limit, guard } = this.#c;
     const decision = decided instanceof StudioError ? { ...answerOf(decided), actions: [] } : decided;
     const proposed = { index, left: r.order.cap - this.#turn, signal: limit.signal, decision };
-    return limit.standStill(guard.free(person.consent(proposed), 'The consent of a person'));
+    return limit.suspendedDuring(guard.free(person.consent(proposed), 'The consent of a person'));
   }
 
   /** Performs the actions up to a terminal one, and waits after each until the desktop is at rest. Times in ms. */

@@ -52,7 +52,7 @@ export async function demonstrate(
         made++;
       } else {
         failed++;
-        job.again();
+        job.replace();
       }
       r.onProgress(made, total);
     }
@@ -65,7 +65,7 @@ interface DemoJob {
   readonly family: FamilyId;
   readonly seed: number;
   /** The demonstration failed: try another seed of the family. */
-  again(): void;
+  replace(): void;
 }
 
 /** What to demonstrate next: families in turn, each until it has `count` demonstrations or no seed is left. Pure. */
@@ -87,7 +87,7 @@ class DemoQueue {
       return {
         family: f.family,
         seed,
-        again: () => {
+        replace: () => {
           f.left++;
         },
       };

@@ -42,7 +42,7 @@ async function startCluster(r: EngineRequest, parts: StartedParts): Promise<Clus
   const provider = desktops.wrap(await chooseProvider(config));
   parts.add(() => provider.dispose());
   await provider.reap();
-  parts.throwIfStopped();
+  parts.throwIfCancelled();
   const open = (size: number, a11y: boolean): DesktopPool => {
     const pool = createPool({
       provider,

@@ -8,7 +8,7 @@ import type { RunParts } from './parts.js';
 export class Evaluations {
   readonly #r: RunParts;
   readonly #schedule: EvaluationSchedule;
-  #between: Promise<void> | undefined;
+  #current: Promise<void> | undefined;
   #repeating = false;
   #stopTimer: (() => void) | undefined;
 
@@ -44,13 +44,13 @@ export class Evaluations {
     this.#arm();
   }
   /** Resolves when the evaluation in progress has ended. */
-  async between(): Promise<void> {
-    await this.#between;
+  async idle(): Promise<void> {
+    await this.#current;
   }
   async endRepeat(): Promise<void> {
     this.#repeating = false;
     this.#disarm();
-    await this.#between;
+    await this.#current;
   }
 
   #arm(): void {
@@ -68,11 +68,11 @@ export class Evaluations {
     const { budget, ending, log } = this.#r,
       label = this.#schedule.labelAt(budget.elapsedMs);
     // The next one is due by the clock, however long this one takes; two at once would only slow each other.
-    if (label !== undefined && !this.#between)
-      this.#between = this.#evaluate(label, ending)
+    if (label !== undefined && !this.#current)
+      this.#current = this.#evaluate(label, ending)
         .catch((e: unknown) => log.fault(e))
         .finally(() => {
-          this.#between = undefined;
+          this.#current = undefined;
         });
     this.#arm();
   }

@@ -52,7 +52,7 @@ export async function readingLessons(r: RunParts): Promise<void> {
   );
   if (report.steps === 0) return;
   r.monitor.spans.trainer('imitate', lessonsBegan, r.clock.now(), report.version);
-  await keepLearned(r, learner, {
+  await saveLearned(r, learner, {
     type: 'metrics',
     source: report.steps < left ? 'reading.part' : 'reading',
     version: report.version,
@@ -155,7 +155,7 @@ export async function warmStart(r: RunParts): Promise<void> {
     whole = done >= left;
   if (done === 0) return;
   r.monitor.spans.trainer('imitate', began, r.clock.now(), report.version);
-  await keepLearned(r, learner, {
+  await saveLearned(r, learner, {
     type: 'metrics',
     source: whole ? 'warm-start' : 'warm-start.part',
     version: report.version,
@@ -171,7 +171,7 @@ export async function warmStart(r: RunParts): Promise<void> {
  * The trainer's weights are on disk before the journal says that they were learned, so that a crash in between repeats
  * the lesson and never skips it. Replicas act with them when this resolves.
  */
-async function keepLearned(r: RunParts, learner: Learner, metrics: EventOf<'metrics'>): Promise<void> {
+async function saveLearned(r: RunParts, learner: Learner, metrics: EventOf<'metrics'>): Promise<void> {
   const snapshot = await learner.snapshot(),
     checkpoint = await learner.checkpoint();
   await r.data.note({ type: 'checkpoint', version: checkpoint.version, dir: checkpoint.dir });

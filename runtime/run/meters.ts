@@ -145,7 +145,7 @@ export class Meters {
       trainer: this.#trainer.share(this.#startedAt, now, 1),
     };
   }
-  minutesUntil(now: number): number {
+  minutesRun(now: number): number {
     return Math.max(1e-9, (now - this.#startedAt) / 6e4);
   }
 }

@@ -8,8 +8,8 @@ import type { Scheduler } from '../rollout/scheduler.js';
 import { bounds } from './bounds.js';
 import type { RunBudget } from './budget.js';
 import type { Engine } from './engine.js';
-import { SpanRecorder } from './lanes.js';
-import type { RunProgress } from './live.js';
+import { SpanRecorder } from './spanRecorder.js';
+import type { RunProgress } from './reporter.js';
 import { Meters } from './meters.js';
 import type { RunLog } from './runLog.js';
 import type { RunState } from './runState.js';
@@ -36,7 +36,7 @@ export class RunMonitor {
   constructor(d: RunMonitorDeps) {
     this.#d = d;
     this.#meters = new Meters(d.clock.now());
-    this.spans = new SpanRecorder((e) => d.log.written(d.data.note(e)));
+    this.spans = new SpanRecorder((e) => d.log.mustSucceed(d.data.note(e)));
   }
 
   get meters(): Meters {
@@ -76,7 +76,7 @@ export class RunMonitor {
       version: state.version,
       rollouts: stats.ledger.generated - stats.ledger.byState.queued,
       ...m.rates(now),
-      trainedActionsPerMinute: m.trainedActions / m.minutesUntil(now),
+      trainedActionsPerMinute: m.trainedActions / m.minutesRun(now),
       success: m.success.mean,
       curve: m.curve,
       desktopUtilisation: use.desktops,

@@ -31,19 +31,19 @@ export interface PoolIntake {
     readonly from: string;
   }[];
   /** Number of entries left out because this run does not train their family, by family. */
-  readonly strange: ReadonlyMap<string, number>;
+  readonly otherFamilies: ReadonlyMap<string, number>;
   /** Number of entries left out because another has the same content. */
-  readonly twins: number;
+  readonly duplicates: number;
 }
 
 /**
  * The run file with `curation.pool.from` as absolute paths. A relative one is looked up in each of `dirs`; the first
  * that has a run of that name wins.
  */
-export function locatePools(c: RunConfig, places: readonly string[]): RunConfig {
+export function locatePools(c: RunConfig, dirs: readonly string[]): RunConfig {
   if (c.curation.pool.from.length === 0) return c;
   const from = c.curation.pool.from.map((f) => {
-    const tries = places.map((p) => resolve(p, f));
+    const tries = dirs.map((p) => resolve(p, f));
     return tries.find((d) => existsSync(join(d, 'run.json'))) ?? tries[0] ?? resolve(f);
   });
   return { ...c, curation: { ...c.curation, pool: { ...c.curation.pool, from } } };
@@ -55,9 +55,9 @@ export function locatePools(c: RunConfig, places: readonly string[]): RunConfig 
  */
 export async function readPools(c: RunConfig, families: ReadonlySet<string>, index: ProcessEntry): Promise<PoolIntake> {
   const entries: PoolIntake['entries'][number][] = [],
-    strange = new Map<string, number>(),
+    otherFamilies = new Map<string, number>(),
     seen = new Set<string>();
-  let twins = 0;
+  let duplicates = 0;
   for (const dir of new Set(c.curation.pool.from)) {
     const unusable = (why: string): StudioError =>
       new StudioError(
@@ -76,14 +76,14 @@ export async function readPools(c: RunConfig, families: ReadonlySet<string>, ind
       )) {
         const family = String(row['family']);
         if (!families.has(family)) {
-          strange.set(family, (strange.get(family) ?? 0) + 1);
+          otherFamilies.set(family, (otherFamilies.get(family) ?? 0) + 1);
           continue;
         }
         const t = await reader.readTrajectory(id<RolloutId>(String(row['rollout'])), { times: true });
         if (!t) throw unusable(`its pool names ${String(row['rollout'])}, which is not there`);
         const trajectory = externalTrajectory(t, meta);
         if (seen.has(trajectory.id)) {
-          twins++;
+          duplicates++;
           continue;
         }
         seen.add(trajectory.id);
@@ -103,7 +103,7 @@ export async function readPools(c: RunConfig, families: ReadonlySet<string>, ind
       await reader.close();
     }
   }
-  return { entries, strange, twins };
+  return { entries, otherFamilies, duplicates };
 }
 
 /**
@@ -128,20 +128,20 @@ export async function joinPools(data: DataManager, intake: PoolIntake): Promise<
     if (pool.pooled) joined++;
     else refused.set(pool.why ?? '', (refused.get(pool.why ?? '') ?? 0) + 1);
   }
-  const strange = [...intake.strange.values()].reduce((a, b) => a + b, 0);
+  const otherFamilies = [...intake.otherFamilies.values()].reduce((a, b) => a + b, 0);
   // This event marks that all of them have joined.
   await data.note({
     type: 'metrics',
     source: 'pool-from',
-    values: { entries: intake.entries.length, joined, strange, twins: intake.twins },
+    values: { entries: intake.entries.length, joined, otherFamilies, duplicates: intake.duplicates },
   });
   return [
-    `Pool: ${joined} of ${intake.entries.length + strange} successes of other folders joined.`,
-    ...(intake.twins > 0 ? [`${intake.twins} more were the same as others.`] : []),
+    `Pool: ${joined} of ${intake.entries.length + otherFamilies} successes of other folders joined.`,
+    ...(intake.duplicates > 0 ? [`${intake.duplicates} more were the same as others.`] : []),
     ...[...refused].map(([why, n]) => `${n} stayed out: ${why}.`),
-    ...(strange > 0
+    ...(otherFamilies > 0
       ? [
-          `${strange} are of task families this run does not train (${[...intake.strange.keys()].slice(0, 5).join(', ')}${intake.strange.size > 5 ? ', …' : ''}) and were left out.`,
+          `${otherFamilies} are of task families this run does not train (${[...intake.otherFamilies.keys()].slice(0, 5).join(', ')}${intake.otherFamilies.size > 5 ? ', …' : ''}) and were left out.`,
         ]
       : []),
   ].join(' ');

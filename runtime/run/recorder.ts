@@ -33,10 +33,10 @@ export class RolloutRecorder {
   }
 
   onScheduler(e: SchedulerEvent): void {
-    if (e.type === 'started') this.#log.written(this.#started(e));
+    if (e.type === 'started') this.#log.mustSucceed(this.#started(e));
     else if (e.type === 'step')
-      this.#log.written(this.#data.recordStep(e.rollout, e.step, stepExtra(e.desktop, e.alternatives, e.about)));
-    else if (e.type === 'ended') this.#log.written(this.#ended(e));
+      this.#log.mustSucceed(this.#data.recordStep(e.rollout, e.step, stepExtra(e.desktop, e.alternatives, e.about)));
+    else if (e.type === 'ended') this.#log.mustSucceed(this.#ended(e));
     else if (e.type === 'leaseFailed') this.#log.note(`No desktop: ${e.error.message} ${e.error.remedy}`);
   }
 

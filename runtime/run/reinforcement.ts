@@ -44,7 +44,7 @@ export class Reinforcement {
     try {
       // A policy without a learner rolls out until the run ends.
       if (learner && replicas)
-        await trainLoop(r, { learner, replicas }, { orders, gate, hold: () => evaluations.between() });
+        await trainLoop(r, { learner, replicas }, { orders, gate, hold: () => evaluations.idle() });
       else await aborted(r.ending);
     } finally {
       this.#running = false;

@@ -1,5 +1,5 @@
 import type { DataManager } from '../data/dataManager.js';
-import type { Reporter } from './live.js';
+import type { Reporter } from './reporter.js';
 
 /** The messages of a run, and the first fault of its background work. */
 export class RunLog {
@@ -17,10 +17,10 @@ export class RunLog {
   /** Reports to people now, and records in the journal for later. */
   note(text: string, data?: Record<string, unknown>): void {
     this.#reporter.note(text, data);
-    this.written(this.#data.note({ type: 'log', level: 'info', message: text }));
+    this.mustSucceed(this.#data.note({ type: 'log', level: 'info', message: text }));
   }
   /** A write that nothing awaits: when the journal refuses it, the run ends rather than lose the event. */
-  written(write: Promise<unknown>): void {
+  mustSucceed(write: Promise<unknown>): void {
     write.catch((e: unknown) => this.fault(e));
   }
   /** Ends the run; the first fault counts. */

@@ -1,4 +1,4 @@
-import type { RunProgress } from './live.js';
+import type { RunProgress } from './reporter.js';
 
 /** What a run is doing and how far its policy has got: written by the phases, read by whatever shows the run. */
 export class RunState {

@@ -94,13 +94,13 @@ export function chooseReplay(
 }
 
 /** Share of the learning rate at the end of its decay. */
-const LR_LEAST = 0.1;
+const FINAL_LR_SHARE = 0.1;
 /**
  * Share of the learning rate when `used` of the budget is used: 1, falling linearly to a tenth over the last `decay` of
  * the budget. Pure.
  */
 export const lrScale = (used: number, decay: number): number =>
-  decay <= 0 ? 1 : 1 - (1 - LR_LEAST) * Math.min(1, Math.max(0, (used - (1 - decay)) / decay));
+  decay <= 0 ? 1 : 1 - (1 - FINAL_LR_SHARE) * Math.min(1, Math.max(0, (used - (1 - decay)) / decay));
 
 async function train(d: Training, batch: ClaimedBatch): Promise<Update> {
   const { monitor, clock, data, budget, config } = d.run;
@@ -168,7 +168,7 @@ function newVersion({ run: r, orders }: Training, version: PolicyVersion): void 
   r.state.version = version;
   r.scheduler.wake();
   orders.fill();
-  r.log.written(r.monitor.noteProgress(version));
+  r.log.mustSucceed(r.monitor.noteProgress(version));
   pruneCheckpoints(join(r.dir, 'checkpoints'), r.config.store.keepCheckpoints).catch((e: unknown) =>
     r.log.note(`Old checkpoints could not be removed: ${toRunError(e).message}`),
   );

@@ -30,7 +30,7 @@ export interface EmbeddedTrainer extends TrainerEngine<EmbeddedSample, WeightsFi
   read(screens: readonly ReadingScreen[], o: ReadOptions): Promise<ReadReport>;
 }
 /**
- * A screen with words at known places, to learn reading from before anything is demonstrated. `obs` as in EncodedState;
+ * A screen with words at known positions, to learn reading from before the demonstrations. `obs` as in EncodedState;
  * `buckets[i]` is a word's instruction bucket and `boxes` its rectangle x0, y0, x1, y1 in observation pixels (4 numbers
  * a word).
  */
@@ -77,8 +77,8 @@ export interface UpdateReport {
   readonly states: number;
   readonly optimizerSteps: number;
   /**
-   * Passes over the batch, and the effective sample size / n of its policy samples when they ended: under the last
-   * weights each was seen with, against those before the update. 1 with one pass in one step.
+   * Passes over the batch, and the effective sample size / n of its policy samples at the end, from the weights under
+   * which each was last seen against those before the update. 1 with one pass in one step.
    */
   readonly epochs: number;
   readonly reuseEss: number;
@@ -105,8 +105,8 @@ export interface UpdateReport {
   readonly gradNorm: number;
   readonly skippedNonFinite: number;
   /**
-   * Of `update`: the truncated importance weight of each sample, mean over its tokens, in the batch's order; 1 without
-   * rollout log-probs, NaN for imitation and masked samples.
+   * `update` only: the truncated importance weight of each sample, mean over its tokens, in the batch's order; 1
+   * without rollout log-probs, NaN for imitation and masked samples.
    */
   readonly sampleWeights?: Float32Array;
 }

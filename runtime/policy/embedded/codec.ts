@@ -22,7 +22,7 @@ import { encodeInstruction, tokenizeInstruction } from './instruction.js';
 import type { View } from './observation.js';
 import { cellAt, cellCentre, viewOf } from './observation.js';
 
-/** What a decoded `scroll_*` turns the wheel by; UI-TARS's own default. */
+/** Wheel clicks of a decoded `scroll_*`; UI-TARS's own default. */
 export const SCROLL_CLICKS = 5;
 /** How long a decoded `wait` lasts; the loop settles the desktop afterwards anyway. */
 export const WAIT_MS = 500;
@@ -213,7 +213,7 @@ export function choiceLabel(
   }
 }
 
-/** Alternatives of a choice of place as cells; undefined for any other choice. */
+/** Alternatives of a position choice as cells; undefined for any other choice. */
 export function placesOf(
   spec: EmbeddedPolicySpec,
   view: View,

@@ -13,14 +13,14 @@ export interface ReplicaOptions {
   /** The policy graph (.onnx with a `theta` input). */
   readonly graph: string;
   readonly weights: WeightsRef;
-  /** Alternatives reported per choice (default 5) and per choice of place (default 32, enough for a heat map). */
+  /** Alternatives reported per choice (default 5) and per position choice (default 32, enough for a heat map). */
   readonly top?: number;
   readonly topPlaces?: number;
 }
 
-/** How long a replica may take to end by itself before it is killed. */
+/** How long a replica may take to exit before it is killed. */
 const CLOSE_MS = 3000;
-/** The end of its standard error goes into the error of a lost replica. */
+/** How much of the end of standard error goes into the error of a lost replica, in characters. */
 const STDERR_KEPT = 2000;
 
 type Answered = Extract<FromReplica, { type: 'answer' | 'swapped' }>;
@@ -54,7 +54,7 @@ export async function startReplica(o: ReplicaOptions): Promise<Replica> {
 class ReplicaProcess implements Replica {
   readonly id: ReplicaId;
   version: PolicyVersion;
-  /** Not hidden: tests end it. */
+  /** Public so that tests can end it. */
   readonly child: ChildProcess;
   readonly #calls = new Map<number, Call>();
   readonly #listeners = new Set<(e: RunError) => void>();
@@ -169,7 +169,7 @@ class ReplicaProcess implements Replica {
     this.#lost = new StudioError(
       'policy.lost',
       `Replica ${this.id} is gone: ${how}.`,
-      'It is restarted by itself; see its last output in the details if this repeats.',
+      'It is restarted automatically. If this repeats, see its last output in the details.',
       { details: { stderr: detail } },
     );
     this.#opening?.reject(this.#lost);

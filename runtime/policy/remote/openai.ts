@@ -27,7 +27,7 @@ export interface OpenAiPolicyOptions extends EndpointOptions {
   readonly maxTokens?: number;
   /** Alternatives asked per token, for the entropy bound; 0 asks none. Default 8. */
   readonly topLogprobs?: number;
-  /** Version of the weights when neither the server nor the model's name says. Default 0. */
+  /** Version of the weights when neither the server nor the model's name tells it. Default 0. */
   readonly version?: PolicyVersion;
   readonly prompt?: PromptOptions & {
     /** Replaces the UI-TARS prompt. */
@@ -36,8 +36,8 @@ export interface OpenAiPolicyOptions extends EndpointOptions {
 }
 
 /**
- * Sampling must be from the model's own distribution, or the recorded log-probs are not those sampled from: a server
- * would otherwise apply the truncation and penalties of the model's generation_config
+ * Sampling must use the model's own distribution, or the recorded log-probs are not those sampled from; without these
+ * fields a server applies the truncation and penalties of the model's generation_config
  * (runtime/policy/README.md#log-probs-of-remote-models).
  */
 const UNTRUNCATED = { top_k: -1, min_p: 0, repetition_penalty: 1, return_token_ids: true };
@@ -55,7 +55,7 @@ class OpenAiSession implements PolicySession {
   readonly #coordinates: Coordinates;
   readonly #sampling: Sampling;
   readonly #turns: Turn[] = [];
-  /** Screenshots that the newest turn pushed out. */
+  /** Screenshots that the newest turn displaced. */
   #dropped: { readonly turn: Turn; readonly image: string }[] = [];
   #asked = 0;
 
@@ -135,7 +135,7 @@ class OpenAiSession implements PolicySession {
     this.#endpoints.end(this.#session);
   }
 
-  /** An answer outside the grammar keeps its text and tokens in the error, so that training can push it down. */
+  /** The error of an answer outside the grammar keeps its text and tokens, so that training can make it less likely. */
   #parse(text: string, sampled: Record<string, unknown>): ReturnType<typeof parseActions> {
     try {
       return parseActions(text, this.#coordinates);

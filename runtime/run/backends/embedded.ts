@@ -33,7 +33,7 @@ export async function startEmbedded(r: BackendRequest, parts: StartedParts): Pro
     },
   });
   parts.add(() => trainer.close());
-  parts.throwIfStopped();
+  parts.throwIfCancelled();
   if (r.checkpoint) await trainer.restore(r.checkpoint);
   const graph = join(weightsDir, 'policy.graph.onnx');
   const [weights] = await Promise.all([trainer.exportWeights(), writePolicyGraph(spec, graph)]);
@@ -46,7 +46,7 @@ export async function startEmbedded(r: BackendRequest, parts: StartedParts): Pro
       startReplica({ id: replica, entry: r.entry, spec, graph, weights: w }),
   });
   parts.add(() => models.close());
-  parts.throwIfStopped();
+  parts.throwIfCancelled();
   const observations = new Observations(r.frames, spec);
   return {
     policy: embeddedPolicy(spec, models),

@@ -65,7 +65,7 @@ export async function readingScreens(spec: EmbeddedPolicySpec, o: ScreensRequest
             `Drawing reading screens failed: ${r.stderr.toString('utf8').trim().split('\n').at(-1) ?? ''}`,
             'Build the desktop again: `dart-studio desktop build --force`.',
           );
-        out.push(...parse(r.stdout, width * height, o.words));
+        out.push(...parseScreens(r.stdout, width * height, o.words));
         o.onProgress(out.length);
       }
     } finally {
@@ -79,7 +79,7 @@ export async function readingScreens(spec: EmbeddedPolicySpec, o: ScreensRequest
 }
 
 /** One JSON line, then the pixels, again and again. */
-export function parse(b: Buffer, pixels: number, words: readonly { bucket: number }[]): ReadingScreen[] {
+export function parseScreens(b: Buffer, pixels: number, words: readonly { bucket: number }[]): ReadingScreen[] {
   const out: ReadingScreen[] = [];
   for (let at = 0; at < b.length;) {
     const eol = b.indexOf(10, at);

@@ -14,7 +14,7 @@ export class StartedParts {
   }
 
   /** Throws `cancelled` when the start has been cancelled. */
-  throwIfStopped(): void {
+  throwIfCancelled(): void {
     if (this.#signal.aborted) throw startStopped();
   }
 

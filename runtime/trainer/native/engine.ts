@@ -32,7 +32,7 @@ import { TRAINER_CONSTANTS, type RunFileOptions, type TrainerConstants } from '.
 /** States per message: four screens serialise in well under a millisecond each. */
 const STATES_PER_MESSAGE = 4;
 const SAMPLES_PER_MESSAGE = 128;
-/** After `close` the process releases its sessions and leaves; one that does not is ended. */
+/** After `close` the process releases its sessions and exits; one that takes longer than this is killed. */
 const CLOSE_MS = 10_000;
 const ROLE: ProcessRole = '__trainer';
 
@@ -68,7 +68,7 @@ interface Waiting {
 
 class NativeTrainer implements EmbeddedTrainer {
   readonly #setup: TrainerSetup;
-  /** The process; tests end it from outside. */
+  /** The process; public so that tests can end it. */
   readonly child: ChildProcess;
   readonly #exited: Promise<void>;
   readonly #waiting = new Map<number, Waiting>();
@@ -157,9 +157,10 @@ class NativeTrainer implements EmbeddedTrainer {
 
   close(): Promise<void> {
     this.#closing ??= (async () => {
-      // What was asked before is still answered; a call in progress ends first.
+      // Earlier calls are still answered first.
       await settled(this.#queue);
-      if (!this.#lost) await orUndefined(this.#command({ kind: 'close' }), 'it is killed when it does not end in time');
+      if (!this.#lost)
+        await orUndefined(this.#command({ kind: 'close' }), 'it is killed when it does not exit in time');
       const timer = setTimeout(() => this.child.kill('SIGKILL'), CLOSE_MS);
       await this.#exited;
       clearTimeout(timer);
@@ -167,7 +168,7 @@ class NativeTrainer implements EmbeddedTrainer {
     return this.#closing;
   }
 
-  /** A lesson that is interrupted while its batch is still on the way has no steps left when it begins. */
+  /** A lesson that is interrupted while its batch is being sent begins with no steps left. */
   #unlessInterrupted<O extends { readonly steps: number }>(o: O): O {
     return this.#interrupted ? { ...o, steps: 0 } : o;
   }
@@ -194,7 +195,7 @@ class NativeTrainer implements EmbeddedTrainer {
       await this.#send({ kind: 'samples', samples: wire.slice(i, i + SAMPLES_PER_MESSAGE) });
   }
 
-  /** One call at a time: a batch and its command must not mix with another's. */
+  /** One call at a time: a batch and its command must not be interleaved with another's. */
   #serial<T>(f: () => Promise<T>): Promise<T> {
     const run = this.#queue.then(f);
     this.#queue = orUndefined(run, 'its caller hears of it; the next call has its turn all the same');
@@ -250,13 +251,13 @@ class NativeTrainer implements EmbeddedTrainer {
   }
 }
 
-/** A sample the trainer cannot use is an error here, in words, rather than a wrong gradient there. */
+/** Rejects a sample that the trainer cannot use, rather than let it give a wrong gradient. */
 function checkSample(spec: EmbeddedPolicySpec, s: EmbeddedSample): void {
   const bad = (what: string): never => {
     throw new StudioError(
       'trainer.invalid',
       `Step ${s.step} of rollout ${s.rollout} ${what}.`,
-      'This is a fault of what made the batch: please report it with the log.',
+      'This is a fault in the code that made the batch: please report it with the log.',
     );
   };
   const n = headSizes(spec),

@@ -12,11 +12,11 @@ import type { LearnerProgress } from './learner.js';
 import type { TrainerOptions } from './options.js';
 
 /**
- * What client and trainer process say to each other. A batch travels in small messages: each unique state once, then
- * the samples that name their state by key, then the command; so that no message blocks either event loop for long.
+ * The messages between client and trainer process. A batch travels in small messages: each unique state once, then the
+ * samples that name their state by key, then the command; so that no message blocks either event loop for long.
  */
 export type WireSample = Omit<EmbeddedSample, 'state' | 'rollout' | 'step'>;
-/** A batch whose samples go before it. */
+/** A batch whose samples are sent before it. */
 export type WireBatch = Omit<EmbeddedBatch, 'samples'>;
 export type Command =
   | {

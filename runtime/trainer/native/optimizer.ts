@@ -24,11 +24,11 @@ export interface OptimizerState {
   readonly v: Float32Array;
 }
 
-/** Weights and what moves them: forward passes, gradients summed over micro-batches, AdamW. */
+/** The weights and their updates: forward passes, gradients summed over micro-batches, AdamW. */
 export class Optimizer {
   readonly #model: PolicyModel;
   readonly #options: TrainerOptions;
-  /** For full micro-batches and, one state at a time, for what is left over: cheaper than padding. */
+  /** Sessions for full micro-batches and, one state at a time, for the rest, which is cheaper than padding. */
   readonly #sessions: { readonly many: Sessions; readonly one: Sessions };
   readonly #decay: Float32Array;
   #adamSteps = 0;
@@ -117,12 +117,12 @@ export class Optimizer {
     return { parts, ...(await this.#adamW(gradient, lr)) };
   }
 
-  /** Lessons in one optimizer step of reading need whole micro-batches: so many, at least `wanted`. */
+  /** The number of lessons in one reading step: at least `wanted`, in whole micro-batches. */
   wholeBatches(wanted: number): number {
     const { batch } = this.#sessions.many;
     return Math.ceil(wanted / batch) * batch;
   }
-  /** One optimizer step on reading lessons alone; gives the mean loss of a target cell. */
+  /** One optimizer step on reading lessons alone; returns the mean loss of a target cell. */
   async readingStep(lessons: readonly Lesson[], lr: number): Promise<number> {
     const { many } = this.#sessions,
       scale = 1 / targetCells(lessons);
@@ -172,7 +172,7 @@ export class Optimizer {
     });
   }
 
-  /** One AdamW step; a gradient that is not finite leaves weights and moments as they were. */
+  /** One AdamW step; a gradient that is not finite leaves weights and moments unchanged. */
   async #adamW(gradient: Ort.Tensor, lr: number): Promise<{ norm: number; applied: boolean }> {
     const s = this.#sessions.one,
       o = this.#options,

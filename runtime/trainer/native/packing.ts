@@ -14,7 +14,7 @@ export interface Slot {
   /** The one loss term this sample takes part in, and its weight in the aggregation. */
   readonly term: 'policy' | 'imitation';
   readonly weight: number;
-  /** Of an imitated sample, instead of the option's. */
+  /** Imitation weight of this sample, instead of the option's. */
   readonly coefficient: number | undefined;
   readonly policy: Float32Array;
   readonly imitation: Float32Array;
@@ -84,9 +84,9 @@ const slotOf = (s: EmbeddedSample, sample: number): Slot =>
   });
 
 /**
- * State de-duplication: samples with equal state keys share one packed state, up to `slots` of them; more
- * open another one. The gradient is exactly that of the separate samples, because the loss is a sum over slots.
- * Samples of weight 0 are left out.
+ * State de-duplication: samples with equal state keys share one packed state, up to `slots` of them; further samples
+ * open another one. The gradient is exactly that of the separate samples, because the loss is a sum over slots. Samples
+ * of weight 0 are left out.
  */
 export function packSamples(samples: readonly EmbeddedSample[], slots: number): PackedState[] {
   const byKey = new Map<string, { state: EncodedState; slots: Slot[] }[]>();
@@ -119,7 +119,7 @@ export function applyLossWeights(states: readonly PackedState[], imitationCoef: 
       s.policy[t] = s.term === 'policy' ? w : 0;
       s.imitation[t] = s.term === 'imitation' ? w * (s.coefficient ?? imitationCoef) : 0;
     }
-  // Demonstrations are not explored: the bonus counts policy samples only.
+  // The bonus counts policy samples only: demonstrations need no exploration.
   for (const p of states)
     p.entropyWeight = (entropyBonus * p.slots.reduce((s, x) => s + (x.term === 'policy' ? x.weight : 0), 0)) / norm;
 }

@@ -25,9 +25,9 @@ export async function loadOrt(): Promise<typeof Ort> {
 }
 
 /**
- * The ONNX sessions of one policy, made when first needed (about 0.1 s each) and kept. A configuration change asks for
- * another variant; it never alters one. Buffers of the feeds are reused: a run ends before the next micro-batch is
- * packed.
+ * The ONNX sessions of one policy, created when first needed (about 0.1 s each) and kept. A changed configuration
+ * selects another variant; sessions never change. Buffers of the feeds are reused: a run ends before the next
+ * micro-batch is packed.
  */
 export class Sessions {
   readonly #ort: typeof Ort;
@@ -91,7 +91,7 @@ export class Sessions {
     return a.fill(0) as T;
   }
 
-  /** The inputs of at most `batch` states; missing ones stay zero and weigh nothing. */
+  /** The inputs of at most `batch` states; missing ones stay zero and have no weight. */
   pack(states: readonly PackedState[], lossParams: Readonly<Record<(typeof LOSS_PARAMS)[number], number>>): Feeds {
     const { batch: b, slots: k } = this,
       model = this.#model,

@@ -16,7 +16,7 @@ import {
 } from '../../../runtime/domain/index.js';
 import type { TrajectoryRow } from '../../../runtime/protocol/types.js';
 import { bounds } from '../../../runtime/run/bounds.js';
-import { SpanRecorder } from '../../../runtime/run/lanes.js';
+import { SpanRecorder } from '../../../runtime/run/spanRecorder.js';
 import { downsample, histogram } from '../../../runtime/queries/downsample.js';
 import { mergeSpans } from '../../../runtime/queries/lanes.js';
 import { cellRect, stepView } from '../../../runtime/queries/steps.js';

@@ -55,7 +55,7 @@ interface Scored {
 
 /**
  * log p of the chosen ids, [b, k, 3], and the entropy of the whole decision, [b]: H(type) + sum over types of p(type) x
- * H(heads the type asks).
+ * H(heads that the type uses).
  */
 function score(
   m: PolicyModel,

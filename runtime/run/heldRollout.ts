@@ -6,7 +6,7 @@ import type { Scheduler } from '../rollout/scheduler.js';
 import type { HeldRollout } from './runAccess.js';
 
 /** How long the trainer waits for a rollout that a person holds, when it has nothing else to wait for. */
-const HELD_LONG_MS = 120_000;
+const HOLD_PATIENCE_MS = 120_000;
 
 export function heldRollout(
   s: Steerable,
@@ -33,7 +33,7 @@ export function heldRollout(
       if (on) {
         patience = setTimeout(() => {
           data.hold(rollout, 'long');
-        }, HELD_LONG_MS);
+        }, HOLD_PATIENCE_MS);
         patience.unref();
       }
     },

@@ -2,7 +2,7 @@
  * Calls every listener. An exception in a listener must not interrupt the rollout service halfway, so it is rethrown in
  * a microtask.
  */
-export function tell<E>(listeners: Iterable<(e: E) => void>, event: E): void {
+export function notify<E>(listeners: Iterable<(e: E) => void>, event: E): void {
   for (const l of [...listeners]) {
     try {
       l(event);

@@ -18,7 +18,7 @@ interface Lane {
   open?: { what: ActivityName; since: number; rollout: string } | undefined;
 }
 
-export const ofPhase: Readonly<Record<EpisodePhase, ActivityName>> = {
+export const activityOf: Readonly<Record<EpisodePhase, ActivityName>> = {
   setup: 'setup',
   observe: 'observe',
   decide: 'decide',
@@ -51,7 +51,7 @@ export class SpanRecorder {
     const lane = this.#lane(e.desktop, 'desktop');
     this.#close(lane, e.at);
     if (e.phase !== 'idle' && e.phase !== 'released')
-      lane.open = { what: ofPhase[e.phase], since: e.at, rollout: e.rollout ?? '' };
+      lane.open = { what: activityOf[e.phase], since: e.at, rollout: e.rollout ?? '' };
     if (lane.spans.length >= FLUSH_SPANS) this.#flush(e.desktop, lane);
   }
 

@@ -349,8 +349,8 @@ describe('events for subscribers', () => {
     ['checkpoint', { type: 'checkpoint', version: 3, dir: 'x' }, { version: 3, path: 'x' }],
     [
       'trained',
-      { type: 'batch.trained', batch: id<BatchId>('b'), rollouts: ['a'], version: 4 },
-      { version: 4, rollouts: ['a'] },
+      { type: 'batch.trained', batch: id<BatchId>('b'), rollouts: ['a'], version: 4, checkpoint: 'checkpoints/v4' },
+      { version: 4, rollouts: ['a'], path: 'checkpoints/v4' },
     ],
     ['note', { type: 'log', level: 'warn', message: 'careful' }, { level: 'warn', message: 'careful' }],
     ['closed', { type: 'run.closed', reason: 'stopped' }, { reason: 'stopped' }],

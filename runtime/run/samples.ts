@@ -11,6 +11,7 @@ import type { FrameStore } from '../data/types.js';
 import { encodeActions, encodeHistory, stateKey } from '../policy/embedded/codec.js';
 import { encodeInstruction, tokenizeInstruction } from '../policy/embedded/instruction.js';
 import { encodeObservation, viewOf } from '../policy/embedded/observation.js';
+import { stepWeight } from '../trainer/objective/aggregation.js';
 import { groupAdvantages, type AdvantageOptions } from '../trainer/objective/advantages.js';
 import { forkAdvantages } from '../trainer/objective/forkAdvantages.js';
 
@@ -139,7 +140,7 @@ export async function policySamples(
         people = t.steps.filter((s) => s.origin === 'human');
       const used =
           keep[i]!.filter((k, j) => k && t.steps[j]!.origin !== 'human').length + (imitate ? people.length : 0),
-        weight = o.balance === 'trajectory' ? 1 / Math.max(1, used) : 1;
+        weight = stepWeight(o.balance, used);
       for (const s of t.steps) {
         const advantage = forks?.[i]![s.index] ?? advantages[i]!,
           human = s.origin === 'human';

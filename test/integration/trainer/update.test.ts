@@ -4,8 +4,7 @@ import { ADAM_PARAMS, adamGraph } from '../../../runtime/trainer/native/model/ad
 import { gradGraph, LOSS_PARAMS, TOKENS, type GradVariant } from '../../../runtime/trainer/native/model/lossGraph.js';
 import { klTerm } from '../../../runtime/trainer/objective/kl.js';
 import { tisToken } from '../../../runtime/trainer/objective/corrections.js';
-import { gspoRatio, ratioOf } from '../../../runtime/trainer/objective/policyLoss.js';
-import { cispo, dualClip } from '../../helpers/trainer/objectiveReference.js';
+import { cispo, dualClip, gspoRatio, ratioOf } from '../../../runtime/trainer/objective/policyLoss.js';
 import {
   choiceCount,
   f64,

@@ -4,7 +4,14 @@ import { groupAdvantages } from '../../../runtime/trainer/objective/advantages.j
 import { correctionMetrics, sequenceRatio, tisToken } from '../../../runtime/trainer/objective/corrections.js';
 import { k1, k3, klTerm } from '../../../runtime/trainer/objective/kl.js';
 import { seqMeanTokenMean } from '../../../runtime/trainer/objective/aggregation.js';
-import { cispo, clipState, dualClip, gspoRatio, ppoClip, ratioOf } from '../../../runtime/trainer/objective/policyLoss.js';
+import {
+  cispo,
+  clipState,
+  dualClip,
+  gspoRatio,
+  ppoClip,
+  ratioOf,
+} from '../../../runtime/trainer/objective/policyLoss.js';
 
 /** Published figures are rounded to 5 digits: half a unit of the last one, plus 1e-6. */
 const ROUNDED = 5e-6 + 1e-6;

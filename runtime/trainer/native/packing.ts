@@ -1,4 +1,5 @@
 import type { EncodedState, EmbeddedSample } from '../../domain/index.js';
+import { tokenShares } from '../objective/aggregation.js';
 import { TOKENS } from './model/lossGraph.js';
 
 /**
@@ -113,11 +114,14 @@ export function packSamples(samples: readonly EmbeddedSample[], slots: number): 
 export function applyLossWeights(states: readonly PackedState[], imitationCoef: number, entropyBonus: number): void {
   const all = states.flatMap((p) => p.slots);
   const norm = all.reduce((s, x) => s + x.weight, 0) || 1;
-  for (const s of all)
+  const shares = tokenShares(
+    all.map((s) => s.tokens),
+    all.map((s) => s.weight),
+  );
+  for (const [i, s] of all.entries())
     for (let t = 0; t < s.tokens; t++) {
-      const w = s.weight / norm / s.tokens;
-      s.policy[t] = s.term === 'policy' ? w : 0;
-      s.imitation[t] = s.term === 'imitation' ? w * (s.coefficient ?? imitationCoef) : 0;
+      s.policy[t] = s.term === 'policy' ? shares[i]! : 0;
+      s.imitation[t] = s.term === 'imitation' ? shares[i]! * (s.coefficient ?? imitationCoef) : 0;
     }
   // The bonus counts policy samples only: demonstrations need no exploration.
   for (const p of states)

@@ -17,6 +17,7 @@ export * from './message.js';
 export * from './policySpec.js';
 export * from './process.js';
 export * from './quantile.js';
+export * from './promptTokens.js';
 export * from './provider.js';
 export * from './random.js';
 export * from './recordOf.js';

@@ -5,13 +5,11 @@
  * own is put together from the sequence before it (prompt and answer): runtime/policy/README.md#records-of-prompts.
  */
 
-/** An image as it was sent. */
+/** An image as it was sent. It shows the frame of the step whose record names it first. */
 export interface PromptImage {
   /** SHA-256 of the bytes that were sent, in hex. */
   readonly sha256: string;
   readonly format: 'png' | 'jpeg';
-  /** Hash of the recorded frame that it shows, pixel by pixel. */
-  readonly frame: string;
   /** Prompt tokens that it took. */
   readonly tokens: number;
 }

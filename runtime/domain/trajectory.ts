@@ -2,6 +2,7 @@ import type { Action } from './action.js';
 import type { RunError } from './errors.js';
 import type { FrameRef } from './frame.js';
 import type { FamilyId, GroupId, PolicyVersion, RolloutId, TaskId } from './ids.js';
+import type { PromptDelta } from './promptTokens.js';
 
 /**
  * What was sampled in one step, token by token. For the embedded policy a token is one discrete choice and `ids` are
@@ -9,9 +10,22 @@ import type { FamilyId, GroupId, PolicyVersion, RolloutId, TaskId } from './ids.
  * demonstrations.
  */
 export interface TokenTrace {
+  /** NaN where the server did not say it. */
   readonly logprobs: Float32Array;
   readonly entropies: Float32Array;
+  /** A remote server shows only the most probable tokens, so what is known of its entropies is a lower bound. */
+  readonly bound?: 'lower';
   readonly ids?: Int32Array;
+}
+
+/** An answer of a policy that was no action: it was sampled all the same, and is trained as what it is. */
+export interface RejectedAnswer {
+  readonly text: string;
+  /** Why it could not be used. */
+  readonly reason: string;
+  readonly tokens?: TokenTrace;
+  readonly prompt?: PromptDelta;
+  readonly version?: PolicyVersion;
 }
 
 /**
@@ -48,6 +62,13 @@ export interface Step {
   readonly actions: readonly Action[];
   /** Sampled choices with log-probs; absent when a person or an oracle acted. */
   readonly tokens?: TokenTrace;
+  /**
+   * What a remote model was shown; told by the sequence (prompt and answer) that was sampled before it in the same
+   * trajectory, the answers in `rejected` among them.
+   */
+  readonly prompt?: PromptDelta;
+  /** Answers on this screen before the one that was carried out, oldest first. */
+  readonly rejected?: readonly RejectedAnswer[];
   readonly version?: PolicyVersion;
   readonly origin: 'policy' | 'human' | 'oracle';
   /** Whether the desktop came to rest after the action, within the bound. */

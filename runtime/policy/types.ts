@@ -4,6 +4,8 @@ import type {
   EncodedState,
   Frame,
   PolicyVersion,
+  PromptDelta,
+  RejectedAnswer,
   ReplicaId,
   RolloutId,
   RunError,
@@ -36,7 +38,7 @@ export interface PolicySession {
    * Tells the session what somebody else did (a person who took over, an oracle), so that its history stays correct.
    */
   acted(actions: readonly Action[]): void;
-  /** The last decision was not carried out: removes it from the history. */
+  /** The last decision, and invalid answers on the same screen, were not carried out: they leave the history. */
   retract?(): void;
   close(): void;
 }
@@ -44,8 +46,8 @@ export interface Decision {
   readonly thought?: string;
   readonly actions: readonly Action[];
   readonly tokens?: TokenTrace;
-  /** What `tokens.entropies` are; default exact. A remote server reports only the most probable tokens. */
-  readonly entropy?: 'exact' | 'lower-bound';
+  /** What a remote model was shown, where its server said it token by token. */
+  readonly prompt?: PromptDelta;
   readonly version: PolicyVersion;
   readonly replica?: ReplicaId;
   /** ms waited for a free replica, and ms inside it. */
@@ -57,6 +59,9 @@ export interface Decision {
   readonly labels?: readonly string[];
   readonly places?: readonly ChoicePlaces[];
 }
+
+/** `details` of an error of kind `policy.invalid`: what was sampled. */
+export type InvalidAnswer = Pick<RejectedAnswer, 'text' | 'tokens' | 'prompt' | 'version'>;
 
 /** Weights on disk: one flat little-endian f32 vector, in the parameter order of the policy graph. */
 export interface WeightsRef {

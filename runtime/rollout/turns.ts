@@ -2,10 +2,10 @@
  * The turns of one episode: observe, decide, perform, settle, until the policy ends it or its cap is used up. A person
  * who steers acts between the policy's turns; the cap counts only the policy's turns.
  */
-import type { Action, Frame, FrameRef, Step, StepTimings, TokenTrace } from '../domain/index.js';
+import type { Action, Frame, FrameRef, RejectedAnswer, Step, StepTimings } from '../domain/index.js';
 import { StudioError, ignoreFailure, isTerminal, orUndefined } from '../domain/index.js';
 import type { Desktop } from '../cluster/types.js';
-import type { Decision, PolicySession } from '../policy/types.js';
+import type { Decision, InvalidAnswer, PolicySession } from '../policy/types.js';
 import { abortable } from './clock.js';
 import type { DesktopGuard } from './desktopGuard.js';
 import type { HumanStep, Person, TurnEnd } from './steering.js';
@@ -53,19 +53,19 @@ export class Turns {
       if (this.#turn >= r.order.cap) return { how: 'cap', last: this.#last };
       const index = steps.length;
       const seen = await this.#observe();
-      const decided = await this.#decide(seen);
+      const { decided, rejected } = await this.#decide(seen);
       if (person && end?.next === 'propose' && !(await this.#consents(person, index, decided))) {
-        if (!(decided instanceof StudioError)) this.#c.policy.retract?.();
+        this.#c.policy.retract?.();
         continue;
       }
       this.#turn++;
       if (decided instanceof StudioError) {
         const timings = { observe: seen.ms, decide: 0, queue: 0, perform: 0, settle: 0 };
-        await this.#complete(index, seen, answerOf(decided), true, timings);
+        await this.#complete(index, seen, { ...answerOf(decided), rejected }, true, timings);
         return { how: 'invalid', message: decided.message };
       }
       const acted = await this.#act(decided.actions);
-      await this.#complete(index, seen, decided, acted.settled, {
+      await this.#complete(index, seen, { ...decided, rejected }, acted.settled, {
         observe: seen.ms,
         decide: decided.computeMs,
         queue: decided.queueMs,
@@ -102,7 +102,7 @@ export class Turns {
   }
 
   /** The policy's decision on this screen, or the error of an invalid answer. */
-  async #decide({ frame, stored }: Observation): Promise<Decision | StudioError> {
+  async #decide({ frame, stored }: Observation): Promise<Decided> {
     const { request: r, desktop, policy, limit } = this.#c;
     r.onPhase('decide');
     const decided = await decideOrInvalid(policy, frame, limit.signal);
@@ -149,7 +149,7 @@ export class Turns {
   async #complete(
     index: number,
     seen: Observation,
-    d: Partial<Decision>,
+    d: Partial<Decision> & Pick<Decided, 'rejected'>,
     settled: boolean,
     timings: StepTimings,
   ): Promise<void> {
@@ -162,6 +162,8 @@ export class Turns {
       timings,
       thought: d.thought,
       tokens: d.tokens,
+      prompt: d.prompt,
+      rejected: d.rejected?.length ? d.rejected : undefined,
       version: d.version,
     };
     this.#add(step, d.alternatives, {
@@ -177,35 +179,32 @@ export class Turns {
   }
 }
 
+/** A decision, or the error of the last invalid answer; the invalid answers before it. */
+interface Decided {
+  readonly decided: Decision | StudioError;
+  readonly rejected: readonly RejectedAnswer[];
+}
+
 /**
  * Asks once more after an invalid answer, because a sampled answer may be invalid by chance. The second time the error
- * is the result.
+ * is the result. The first answer was sampled too: it is recorded.
  */
-async function decideOrInvalid(
-  policy: PolicySession,
-  frame: Frame,
-  signal: AbortSignal,
-): Promise<Decision | StudioError> {
-  for (let attempt = 0; ; attempt++) {
+async function decideOrInvalid(policy: PolicySession, frame: Frame, signal: AbortSignal): Promise<Decided> {
+  const rejected: RejectedAnswer[] = [];
+  for (;;) {
     try {
-      return await abortable(policy.decide(frame, signal), signal, 'A decision');
+      return { decided: await abortable(policy.decide(frame, signal), signal, 'A decision'), rejected };
     } catch (e) {
       if (!(e instanceof StudioError) || e.kind !== 'policy.invalid') throw e;
-      if (attempt === 1) return e;
+      if (rejected.length > 0) return { decided: e, rejected };
+      const { thought: text = '', tokens, prompt, version } = answerOf(e);
+      rejected.push({ text, reason: e.message, tokens, prompt, version });
     }
   }
 }
 
-/**
- * What the error of an invalid answer says about it (`details`: text, tokens, version), so that training can make it
- * less likely.
- */
+/** What the error of an invalid answer says about it, so that training can make it less likely. */
 function answerOf(e: StudioError): Partial<Decision> {
-  const d = e.error.details as { text?: string; tokens?: TokenTrace; version?: number } | undefined;
-  return {
-    actions: [],
-    thought: d?.text,
-    tokens: d?.tokens,
-    version: d?.version,
-  };
+  const d = e.error.details as Partial<InvalidAnswer> | undefined;
+  return { actions: [], thought: d?.text, tokens: d?.tokens, prompt: d?.prompt, version: d?.version };
 }

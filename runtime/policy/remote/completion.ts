@@ -4,11 +4,12 @@
  * runtime/policy/README.md#log-probs-of-remote-models).
  */
 import type { PolicyVersion, TokenTrace } from '../../domain/index.js';
+import type { Decision } from '../types.js';
 
 interface TokenLogprob {
   readonly token?: string;
   readonly logprob?: number | null;
-  readonly top_logprobs?: readonly { readonly logprob?: number | null }[];
+  readonly top_logprobs?: readonly { readonly token?: string; readonly logprob?: number | null }[];
 }
 /** The parts of the server's JSON that are read; anything may be missing. */
 export interface Completion {
@@ -21,12 +22,15 @@ export interface Completion {
     readonly token_ids?: readonly number[] | null;
     readonly finish_reason?: string | null;
   }[];
+  /** vLLM with `return_token_ids`: images are runs of one pad token. */
+  readonly prompt_token_ids?: readonly number[] | null;
 }
 
-/** Log-probs below this are raised to it; servers write -9999 or null for "none". */
-const FLOOR = -100;
+/** No sampled token is less probable; servers write -9999 or null for "none", which is not a log-prob. */
+const LEAST = -100;
+/** NaN where the server did not say it: an invented number would be trained on. */
 const logprobOf = (x: number | null | undefined): number =>
-  typeof x === 'number' && Number.isFinite(x) ? Math.min(0, Math.max(FLOOR, x)) : FLOOR;
+  typeof x === 'number' && x >= LEAST ? Math.min(0, x) : NaN;
 
 /** Token by token, or undefined when the server gave no log-probs. Entropies are lower bounds (`entropyLowerBound`). */
 export function traceOf(c: Completion): TokenTrace | undefined {
@@ -42,6 +46,7 @@ export function traceOf(c: Completion): TokenTrace | undefined {
         (t.top_logprobs ?? []).map((x) => logprobOf(x.logprob)),
       ),
     ),
+    bound: 'lower',
     ids,
   };
 }
@@ -56,12 +61,30 @@ export function entropyLowerBound(sampled: readonly number[], top: readonly numb
   let h = 0,
     mass = 0;
   for (const l of known) {
+    if (Number.isNaN(l)) continue;
     const p = Math.exp(l);
     h -= p * l;
     mass += p;
   }
   const rest = 1 - mass;
   return Math.max(0, rest > 1e-9 ? h - rest * Math.log(rest) : h);
+}
+
+/** Alternatives less probable than this are not kept: most answers have hardly any, and a step stays small. */
+const LEAST_SHOWN = 0.01;
+/** For the inspector: each token in words, and the others that might have been sampled in its place. */
+export function wordsOf(c: Completion): Pick<Decision, 'labels' | 'alternatives'> {
+  const content = c.choices?.[0]?.logprobs?.content;
+  if (!content || content.length === 0) return {};
+  return {
+    labels: content.map((t) => t.token ?? ''),
+    alternatives: content.map((t) =>
+      (t.top_logprobs ?? []).flatMap((o) => {
+        const probability = Math.exp(logprobOf(o.logprob));
+        return probability >= LEAST_SHOWN && o.token !== t.token ? [{ label: o.token ?? '', probability }] : [];
+      }),
+    ),
+  };
 }
 
 /** vLLM can name tokens `token_id:123`. */

@@ -3,22 +3,18 @@
  * one pad token; the record has one symbol in its place, and the image's bytes are those that were sent
  * (runtime/policy/README.md#records-of-prompts). Nothing is tokenised here.
  */
-import { StudioError } from '../../domain/index.js';
 import {
+  StudioError,
   encodePrompt,
   imageSymbol,
   sequenceOf,
   type PromptDelta,
   type PromptImage,
-} from '../../domain/promptTokens.js';
+} from '../../domain/index.js';
 
 /** An image of a request, in the order of the prompt: its place in the trajectory's list of images. */
-export interface SentImage {
+export interface SentImage extends Omit<PromptImage, 'tokens'> {
   readonly number: number;
-  readonly sha256: string;
-  readonly format: PromptImage['format'];
-  /** Hash of the recorded frame. */
-  readonly frame: string;
 }
 
 /** Most prompt tokens that are believed of a server. */
@@ -80,7 +76,7 @@ export function recordPrompt(
 ): PromptRecord {
   const { symbols, tokens } = cutPrompt(ids, o.pad, o.sent);
   const images = o.sent.flatMap(({ number, ...image }, i) =>
-    number < o.known ? [] : [{ sha256: image.sha256, format: image.format, frame: image.frame, tokens: tokens[i]! }],
+    number < o.known ? [] : [{ ...image, tokens: tokens[i]! }],
   );
   return { delta: encodePrompt(before, symbols, images), sequence: sequenceOf(symbols, answer) };
 }

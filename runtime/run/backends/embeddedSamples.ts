@@ -87,7 +87,7 @@ export class EmbeddedSamples implements SampleSource<EmbeddedSample> {
   #choicesOf(t: Trajectory, index: number): Int32Array | null {
     const s = t.steps[index]!;
     return (
-      (s.origin === 'policy' ? s.tokens?.ids : undefined) ??
+      (s.origin === 'policy' && !s.prompt ? s.tokens?.ids : undefined) ??
       encodeActions(this.#spec, s.frame, t.instruction, s.actions)
     );
   }

@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { decodePrompt } from '../../../runtime/domain/promptTokens.js';
-import { cutPrompt, recordPrompt } from '../../../runtime/policy/remote/promptRecord.js';
+import { cutPrompt, recordPrompt, type SentImage } from '../../../runtime/policy/remote/promptRecord.js';
 
 const PAD = 151_655;
-const sent = (number: number): { number: number; sha256: string; format: 'png'; frame: string } => ({
+const sent = (number: number): SentImage => ({
   number,
   sha256: `bytes ${number}`,
   format: 'png',
-  frame: `frame ${number}`,
 });
 
 describe('prompts as a server counted them', () => {

@@ -1,0 +1,244 @@
+/**
+ * Episodes of a vision-language model in the UI-TARS grammar: each decision is one chat completion with the newest
+ * screenshots and every text of the episode. Log-probs are recorded as sampled, and so is the prompt, token by token,
+ * where the server says it.
+ */
+import { createHash } from 'node:crypto';
+import type { Action, Frame, PolicyVersion, ReplicaId, Size } from '../../domain/index.js';
+import { StudioError, hash32 } from '../../domain/index.js';
+import type { CoordinateMode, ResizeLimits } from '../actions/coordinates.js';
+import { GrammarError } from '../actions/parse.js';
+import type { Coordinates } from '../actions/uiTars.js';
+import { formatAnswer, parseActions } from '../actions/uiTars.js';
+import type { Decision, InvalidAnswer, PolicySession, Sampling } from '../types.js';
+import type { Completion } from './completion.js';
+import { traceOf, wordsOf } from './completion.js';
+import { type PromptOptions, type Turn, addBoxTokens, messagesOf, uiTarsPrompt } from '../actions/prompt.js';
+import { recordPrompt, type SentImage } from './promptRecord.js';
+
+export interface ChatOptions {
+  readonly encodePng: (f: Frame) => Promise<Uint8Array>;
+  readonly coordinates: CoordinateMode;
+  readonly limits?: ResizeLimits;
+  /** Newest screenshots kept in the prompt, the present one included. Default 5 (paper). */
+  readonly images?: number;
+  /** Default 512. */
+  readonly maxTokens?: number;
+  /** Alternatives asked per token, for the entropy bound and the inspector; 0 asks none. Default 8. */
+  readonly topLogprobs?: number;
+  /** Token id that stands for a part of an image in prompts; without it prompts are not recorded. */
+  readonly imageToken?: number;
+  readonly prompt?: PromptOptions & {
+    /** Replaces the UI-TARS prompt. */
+    readonly template?: (instruction: string) => string;
+  };
+}
+
+/** Whoever answers chat completions: somebody's endpoints, or a pool of replicas with our weights. */
+export interface ChatTransport {
+  /**
+   * The answer to a request without its `model`. Rejects with `policy.remote`, `policy.lost`, or `cancelled` as soon as
+   * the signal fires.
+   */
+  complete(
+    request: ChatRequest,
+    o: {
+      /** Calls of one session go to one server while that costs no waiting. */
+      readonly session: string;
+      readonly signal: AbortSignal;
+    },
+  ): Promise<ChatReply>;
+  /** The session is over; forget where it was routed. */
+  end(session: string): void;
+}
+export interface ChatRequest {
+  /** Fields of every OpenAI-compatible server. */
+  readonly body: Readonly<Record<string, unknown>>;
+  /** Fields beyond OpenAI's own, left out for a server that refuses them. */
+  readonly extras: Readonly<Record<string, unknown>>;
+}
+export interface ChatReply {
+  readonly completion: Completion;
+  readonly version: PolicyVersion;
+  readonly replica: ReplicaId;
+  readonly queueMs: number;
+  readonly computeMs: number;
+}
+
+/**
+ * Sampling must use the model's own distribution, or the recorded log-probs are not those sampled from; without these
+ * fields a server applies the truncation and penalties of the model's generation_config
+ * (runtime/policy/README.md#log-probs-of-remote-models).
+ */
+const UNTRUNCATED = { top_k: -1, min_p: 0, repetition_penalty: 1, return_token_ids: true };
+
+/** What has been sampled so far, for the records of prompts. */
+interface Recorded {
+  /** Prompt and answer of the latest completion. */
+  readonly sequence: Int32Array;
+  /** Images that records have named. */
+  readonly images: number;
+}
+/** A turn, and its screenshot as the records of prompts know it. */
+interface ShownTurn extends Turn {
+  readonly sent?: SentImage;
+}
+/** The screen that is being decided on, and how things stood before it was. */
+interface Screen {
+  readonly frame: Frame;
+  readonly url: string;
+  readonly image: SentImage;
+  readonly before: Recorded;
+}
+
+export class ChatSession implements PolicySession {
+  readonly #o: ChatOptions;
+  readonly #transport: ChatTransport;
+  readonly #session: string;
+  readonly #prompt: string;
+  readonly #coordinates: Coordinates;
+  readonly #sampling: Sampling;
+  readonly #turns: ShownTurn[] = [];
+  /** Screenshots that the newest turn displaced. */
+  #dropped: { readonly turn: Turn; readonly image: string }[] = [];
+  #recorded: Recorded = { sequence: new Int32Array(), images: 0 };
+  #screen: Screen | undefined;
+  /** The latest call of `decide` added a turn. */
+  #answered = false;
+  #asked = 0;
+
+  constructor(
+    o: ChatOptions,
+    transport: ChatTransport,
+    s: {
+      readonly rollout: string;
+      readonly instruction: string;
+      readonly screen: Size;
+      readonly sampling: Sampling;
+    },
+  ) {
+    this.#o = o;
+    this.#transport = transport;
+    this.#session = s.rollout;
+    this.#sampling = s.sampling;
+    this.#prompt = o.prompt?.template?.(s.instruction) ?? uiTarsPrompt(s.instruction, o.prompt);
+    this.#coordinates = { mode: o.coordinates, screen: s.screen, limits: o.limits };
+  }
+
+  async decide(frame: Frame, signal: AbortSignal): Promise<Decision> {
+    const screen = await this.#show(frame);
+    this.#answered = false;
+    const reply = await this.#transport.complete(this.#request(screen), { session: this.#session, signal });
+    const { completion, version } = reply;
+    const text = completion.choices?.[0]?.message?.content;
+    if (typeof text !== 'string')
+      throw new StudioError(
+        'policy.remote',
+        `${reply.replica} answered without a message: ${JSON.stringify(completion).slice(0, 300)}`,
+        'Check that the endpoint serves chat completions.',
+      );
+    const tokens = traceOf(completion),
+      prompt = tokens?.ids && this.#record(completion, tokens.ids, screen);
+    const said = this.#parse(text, { text, tokens, prompt, version });
+    this.#remember({ image: screen.url, text: addBoxTokens(text), sent: screen.image });
+    this.#answered = true;
+    return {
+      actions: said.actions,
+      thought: said.thought,
+      tokens,
+      prompt,
+      version,
+      replica: reply.replica,
+      queueMs: reply.queueMs,
+      computeMs: reply.computeMs,
+      ...wordsOf(completion),
+    };
+  }
+
+  acted(actions: readonly Action[]): void {
+    this.#screen = undefined;
+    this.#remember({ image: undefined, text: formatAnswer({ actions }, { ...this.#coordinates, boxTokens: true }) });
+  }
+
+  retract(): void {
+    if (this.#screen) this.#recorded = this.#screen.before;
+    this.#screen = undefined;
+    if (!this.#answered) return;
+    this.#answered = false;
+    this.#turns.pop();
+    for (const { turn, image } of this.#dropped.splice(0)) turn.image = image;
+  }
+
+  close(): void {
+    this.#transport.end(this.#session);
+  }
+
+  /** The screen as an image of the prompt; a screen that looks like an earlier one is the same image, and so is one asked about again. */
+  async #show(frame: Frame): Promise<Screen> {
+    if (this.#screen?.frame === frame && !this.#answered) return this.#screen;
+    const bytes = await this.#o.encodePng(frame),
+      url = `data:image/png;base64,${Buffer.from(bytes).toString('base64')}`,
+      sha256 = createHash('sha256').update(bytes).digest('hex'),
+      number = this.#turns.find((t) => t.sent?.sha256 === sha256)?.sent?.number ?? this.#recorded.images;
+    this.#screen = { frame, url, image: { number, sha256, format: 'png' }, before: this.#recorded };
+    return this.#screen;
+  }
+
+  #request({ url }: Screen): ChatRequest {
+    const o = this.#o,
+      sampling = this.#sampling,
+      top = o.topLogprobs ?? 8;
+    return {
+      body: {
+        messages: messagesOf(this.#prompt, this.#turns, url),
+        max_tokens: o.maxTokens ?? 512,
+        n: 1,
+        stream: false,
+        temperature: sampling.greedy ? 0 : sampling.temperature,
+        top_p: 1,
+        seed: hash32(`${sampling.seed}/${this.#asked++}`) & 0x7fffffff,
+        logprobs: true,
+        top_logprobs: top > 0 ? top : undefined,
+      },
+      extras: UNTRUNCATED,
+    };
+  }
+
+  /** The prompt of this completion as a record; undefined where the server does not say its tokens. */
+  #record(c: Completion, answer: Int32Array, screen: Screen): Decision['prompt'] {
+    const { imageToken } = this.#o;
+    if (imageToken === undefined || !c.prompt_token_ids) return undefined;
+    const { delta, sequence } = recordPrompt(this.#recorded.sequence, c.prompt_token_ids, answer, {
+      pad: imageToken,
+      sent: [...this.#turns.flatMap((t) => (t.image !== undefined && t.sent ? [t.sent] : [])), screen.image],
+      known: this.#recorded.images,
+    });
+    this.#recorded = { sequence, images: this.#recorded.images + delta.images.length };
+    return delta;
+  }
+
+  /** The error of an answer outside the grammar keeps its text and tokens, so that training can make it less likely. */
+  #parse(text: string, sampled: InvalidAnswer): ReturnType<typeof parseActions> {
+    try {
+      return parseActions(text, this.#coordinates);
+    } catch (e) {
+      if (e instanceof GrammarError)
+        throw new StudioError('policy.invalid', e.message, e.error.remedy, {
+          details: { ...e.error.details, ...sampled },
+          cause: e,
+        });
+      throw e;
+    }
+  }
+
+  /** Screenshots older than the newest `images` (the one to come included) are dropped; texts stay. */
+  #remember(turn: ShownTurn): void {
+    this.#turns.push(turn);
+    const keep = Math.max(1, this.#o.images ?? 5) - 1;
+    const withImage = this.#turns.filter((t) => t.image !== undefined);
+    this.#dropped = withImage
+      .slice(0, Math.max(0, withImage.length - keep))
+      .map((turn) => ({ turn, image: turn.image! }));
+    for (const { turn } of this.#dropped) turn.image = undefined;
+  }
+}

@@ -8,7 +8,7 @@ export const FAULTS = {
   'clamp-negative-advantages': 'negative advantages count as 0',
   'drop-images': 'images keep their tokens and lose what they show',
   'reorder-chunks': 'images go behind the text',
-  'miscount-image-tokens': 'an image has one token more than asked for, and nobody checks',
+  'unchecked-image-tokens': 'an image may have any number of tokens',
   'ignore-clip': 'grad_clip_norm is not applied',
   'ignore-learning-rate': 'the learning rate is always 1e-4',
   'ignore-weight-decay': 'weight_decay is not applied',

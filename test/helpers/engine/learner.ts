@@ -94,7 +94,7 @@ export class Learner {
         ? [...d.chunks.filter((c) => c.type !== 'image'), ...d.chunks.filter((c) => c.type === 'image')]
         : d.chunks;
     for (const c of chunks)
-      if (c.type === 'image' && !faults.has('miscount-image-tokens')) {
+      if (c.type === 'image' && !faults.has('unchecked-image-tokens')) {
         const n = policy.imageTokens(c.data);
         if (c.expectedTokens !== undefined && c.expectedTokens !== n)
           throw new UserError(`an image has ${n} tokens and not ${c.expectedTokens} (expected_tokens)`);

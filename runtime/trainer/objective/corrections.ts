@@ -1,8 +1,8 @@
 import { clamp, MAX_LOG_RATIO } from './policyLoss.js';
 
 /**
- * Rollout corrections: weights for samples drawn by a policy older (or numerically other) than the trainer's
- * (runtime/trainer/README.md#truncated-importance-sampling).
+ * Rollout corrections: weights for samples drawn by a policy that is older than (or numerically different from) the
+ * trainer's (runtime/trainer/README.md#truncated-importance-sampling).
  */
 
 const importance = (logRatio: number): number => Math.exp(clamp(logRatio, -MAX_LOG_RATIO, MAX_LOG_RATIO));

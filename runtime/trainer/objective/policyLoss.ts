@@ -4,7 +4,7 @@
  * inside ONNX Runtime and is held to these.
  */
 
-/** Bounds of log-ratios before exponentiation (3g). */
+/** Bound on log-ratios before exponentiation. */
 export const MAX_LOG_RATIO = 20;
 export const clamp = (x: number, lo: number, hi: number): number => Math.min(Math.max(x, lo), hi);
 export const ratioOf = (logp: number, old: number): number =>

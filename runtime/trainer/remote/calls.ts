@@ -1,0 +1,239 @@
+import { StudioError } from '../../domain/index.js';
+import { cancelled, jsonOf, PROTO, wordsOf, type Outgoing, type Reply, type TrainingHttp } from './http.js';
+import { future, parsed, polled } from './wire/index.js';
+
+/**
+ * Calls that take time: submitted, then asked for until they are there, through lost connections, busy servers and
+ * forgotten futures. Every call carries its own key (seq_id and the like), so it can be submitted again without being
+ * done again.
+ */
+
+export interface CallOptions {
+  /** Everything together, from the first try on. */
+  readonly deadlineMs: number;
+  /** Client's side of a long poll. */
+  readonly pollMs: number;
+  readonly submitMs: number;
+  /** How long a 409 is asked again: the server may still be at the call before. */
+  readonly conflictMs: number;
+  readonly now: () => number;
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** In [0, 1): spreads retries. */
+  readonly random: () => number;
+  readonly onRetry: (why: string) => void;
+}
+export const CALL_DEFAULTS: CallOptions = {
+  deadlineMs: 60 * 60_000,
+  pollMs: 45_000,
+  submitMs: 120_000,
+  conflictMs: 5 * 60_000,
+  now: () => performance.now(),
+  sleep: pause,
+  random: Math.random,
+  onRetry: () => undefined,
+};
+const BACKOFF = { first: 250, most: 30_000 };
+/** A future that the server forgot is submitted again so often. */
+const RESUBMITS = 5;
+/** A poll's 400 may be a proxy's; so often it is asked again. */
+const BAD_POLLS = 3;
+/** Between polls that were answered at once: a server that does not hold them would be asked in a tight loop. */
+const POLL_PAUSE_MS = 50;
+
+export type Result =
+  { readonly kind: 'proto'; readonly bytes: Uint8Array } | { readonly kind: 'json'; readonly json: unknown };
+
+/** State of one call's retries. */
+class Patience {
+  readonly #o: CallOptions;
+  readonly #signal: AbortSignal;
+  readonly #start: number;
+  readonly #what: string;
+  #tries = 0;
+  constructor(o: CallOptions, what: string, signal: AbortSignal) {
+    this.#o = o;
+    this.#what = what;
+    this.#signal = signal;
+    this.#start = o.now();
+  }
+  get waitedMs(): number {
+    return this.#o.now() - this.#start;
+  }
+  /** The server is there and at work: the next failure is the first. */
+  async calm(ms: number): Promise<void> {
+    this.#tries = 0;
+    await this.#sleep('it is still at work', ms);
+  }
+  /** Waits before the next try; throws `trainer.remote` when time is up. */
+  async again(why: string, afterMs?: number): Promise<void> {
+    const grown = Math.min(BACKOFF.most, BACKOFF.first * 2 ** this.#tries++),
+      ms = afterMs ?? grown * (0.5 + this.#o.random() / 2);
+    this.#o.onRetry(`${this.#what}: ${why}`);
+    await this.#sleep(why, ms);
+  }
+  async #sleep(why: string, ms: number): Promise<void> {
+    if (this.waitedMs + ms > this.#o.deadlineMs) throw unavailable(this.#what, why, this.waitedMs);
+    if (ms > 0) await this.#o.sleep(ms, this.#signal);
+  }
+}
+
+export class Calls {
+  readonly #http: TrainingHttp;
+  readonly #o: CallOptions;
+  constructor(http: TrainingHttp, o: Partial<CallOptions> = {}) {
+    this.#http = http;
+    this.#o = { ...CALL_DEFAULTS, ...o };
+  }
+
+  /** A call that is answered at once, as JSON. */
+  async json(path: string, body: object, signal: AbortSignal): Promise<unknown> {
+    const reply = await this.#submit({ path, body: JSON.stringify(body), timeoutMs: this.#o.submitMs }, signal);
+    return jsonOf(reply.bytes);
+  }
+
+  /**
+   * Submits and answers the future's id; `fetched` then waits for it. Apart, so that chunks are submitted in order and
+   * waited for together.
+   */
+  async submit(out: Omit<Outgoing, 'timeoutMs'>, signal: AbortSignal): Promise<string> {
+    const reply = await this.#submit({ ...out, timeoutMs: this.#o.submitMs }, signal);
+    return parsed(future, jsonOf(reply.bytes)).request_id;
+  }
+
+  /** The value of a future; `resubmit` is the very same call, for a server that forgot it. */
+  async fetched(
+    id: string,
+    what: string,
+    proto: boolean,
+    resubmit: () => Promise<string>,
+    signal: AbortSignal,
+  ): Promise<Result> {
+    const patience = new Patience(this.#o, what, signal);
+    let request = id,
+      resubmits = 0,
+      bad = 0;
+    for (;;) {
+      const began = this.#o.now(),
+        r = await this.#poll(request, proto, signal);
+      if (r.kind === 'unreachable') {
+        // A poll that timed out here is no failure: the work goes on.
+        await (r.timedOut ? patience.calm(0) : patience.again(r.why));
+        continue;
+      }
+      const held = this.#o.now() - began > POLL_PAUSE_MS ? 0 : POLL_PAUSE_MS;
+      if (r.status === 200) {
+        if (r.proto) return { kind: 'proto', bytes: r.bytes };
+        const p = polled(jsonOf(r.bytes));
+        if (p.kind === 'done') return { kind: 'json', json: p.json };
+        if (p.kind === 'failed') throw refused(what, p.message, p.user);
+        await patience.calm(held);
+      } else if (r.status === 408) {
+        await patience.calm(held);
+      } else if (r.status === 410 && resubmits++ < RESUBMITS) {
+        await patience.again('the server forgot the answer', 0);
+        request = await resubmit();
+      } else if (r.status === 429 || r.status >= 500 || (r.status === 400 && bad++ < BAD_POLLS))
+        await patience.again(`status ${r.status}`, r.retryAfterMs);
+      else throw statusError(what, r);
+    }
+  }
+  #poll(request: string, proto: boolean, signal: AbortSignal): Promise<Reply> {
+    return this.#http.post(
+      {
+        path: 'retrieve_future',
+        body: JSON.stringify({ request_id: request, allow_metadata_only: false }),
+        headers: proto ? { accept: PROTO } : {},
+        timeoutMs: this.#o.pollMs,
+      },
+      signal,
+    );
+  }
+
+  async #submit(out: Outgoing, signal: AbortSignal): Promise<Extract<Reply, { kind: 'answer' }>> {
+    const patience = new Patience(this.#o, out.path, signal);
+    for (;;) {
+      const r = await this.#http.post(out, signal);
+      if (r.kind === 'unreachable') await patience.again(r.why);
+      else if (r.status >= 200 && r.status < 300) return r;
+      else if (r.status === 408 || r.status === 429 || r.status >= 500)
+        await patience.again(`status ${r.status}`, r.retryAfterMs);
+      else if (r.status === 409 && patience.waitedMs < this.#o.conflictMs)
+        await patience.again(`conflict: ${wordsOf(r.bytes)}`, r.retryAfterMs);
+      else throw statusError(out.path, r);
+    }
+  }
+}
+
+/** The server speaks another language than the one it was asked in. */
+export class WrongLanguage extends StudioError {}
+
+function statusError(what: string, r: Extract<Reply, { kind: 'answer' }>): StudioError {
+  const said = wordsOf(r.bytes),
+    message = `The training server answered ${r.status} to ${what}: ${said}`;
+  if (r.status === 415) return new WrongLanguage('trainer.remote', message, 'Nothing: JSON is tried instead.');
+  if (r.status >= 300 && r.status < 400)
+    return new StudioError(
+      'trainer.remote',
+      `The training server sends ${what} elsewhere (status ${r.status}), where neither key nor screenshots may go.`,
+      'Give the address it points to in trainer.remote.url, if you trust it.',
+    );
+  if (r.status === 404 && what === 'create_session')
+    return new StudioError(
+      'trainer.remote',
+      message,
+      'Check trainer.remote.url: no Tinker-protocol server answers there.',
+    );
+  if (r.status === 401 || r.status === 403)
+    return new StudioError(
+      'trainer.remote',
+      message,
+      'Set the API key in the environment variable that trainer.remote.apiKeyEnv names.',
+    );
+  if (r.status === 404 || r.status === 410)
+    return new StudioError(
+      'trainer.lost',
+      message,
+      'The server was started anew or has dropped this model; training goes on from its last checkpoint.',
+    );
+  if (r.status === 409)
+    return new StudioError(
+      'trainer.remote',
+      message,
+      'Another client uses this model, or the server counts calls it refused. Give the run a model of its own, from its last checkpoint.',
+    );
+  return new StudioError('trainer.remote', message, 'The server refuses this call; see its message and its log.');
+}
+const unavailable = (what: string, why: string, ms: number): StudioError =>
+  new StudioError(
+    'trainer.remote',
+    `The training server did not do ${what} in ${Math.round(ms / 1000)} s: ${why}.`,
+    'Check that it runs and can be reached. Nothing is lost: training goes on from the last checkpoint.',
+  );
+function refused(what: string, said: string, user: boolean): StudioError {
+  const memory = /out of memory|\bOOM\b/i.test(said);
+  return new StudioError(
+    user ? 'trainer.invalid' : 'trainer.remote',
+    `The training server could not do ${what}: ${said}`,
+    memory
+      ? 'Lower trainer.batchGroups, the number of images a step keeps (policy.vlm.images) or the size of a micro-batch on the server.'
+      : 'Training goes on from the last checkpoint; the server log says more.',
+  );
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) {
+      reject(cancelled());
+      return;
+    }
+    const stop = (): void => {
+      clearTimeout(timer);
+      reject(cancelled());
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', stop);
+      resolve();
+    }, ms);
+    signal.addEventListener('abort', stop, { once: true });
+  });
+}

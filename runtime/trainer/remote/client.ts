@@ -1,0 +1,280 @@
+import { ignoreFailure, type StudioError } from '../../domain/index.js';
+import { Calls, WrongLanguage, type CallOptions, type Result } from './calls.js';
+import { inRequests } from './chunks.js';
+import { cancelled, TrainingHttp, type HttpOptions } from './http.js';
+import * as wire from './wire/index.js';
+
+/** A Tinker-protocol server as its client sees it: a session that is kept alive, models, samples. */
+
+export interface ClientOptions extends HttpOptions, Partial<CallOptions> {
+  readonly version: string;
+  /** Servers drop a session that is silent for minutes. */
+  readonly heartbeatMs?: number;
+}
+export interface ModelOptions {
+  readonly base: string;
+  /** 0 trains all weights, where a server can. */
+  readonly rank: number;
+  readonly seed?: number | undefined;
+}
+export interface AdamParams {
+  readonly learningRate: number;
+  readonly beta1: number;
+  readonly beta2: number;
+  readonly eps: number;
+  readonly weightDecay: number;
+  /** Global norm; 0 = none. */
+  readonly gradClip: number;
+}
+export interface Loss {
+  readonly name: string;
+  readonly config?: Readonly<Record<string, number>> | undefined;
+}
+
+export class TrainingClient {
+  readonly config: wire.ClientConfig;
+  readonly session: string;
+  readonly calls: Calls;
+  readonly #closed = new AbortController();
+  readonly #beat: NodeJS.Timeout;
+  #models = 0;
+  #samplers = 0;
+  /** protobuf until the server refuses it. */
+  proto: boolean;
+
+  private constructor(calls: Calls, config: wire.ClientConfig, session: string, heartbeatMs: number) {
+    this.calls = calls;
+    this.config = config;
+    this.session = session;
+    this.proto = config.proto_write_fwdbwd ?? true;
+    let under = false;
+    this.#beat = setInterval(() => {
+      // One at a time: while the server is away they must not pile up.
+      if (under) return;
+      under = true;
+      const beat = calls.json('session_heartbeat', { session_id: session }, this.#closed.signal).finally(() => {
+        under = false;
+      });
+      ignoreFailure(beat, 'the next call says that the server or the session is gone');
+    }, heartbeatMs);
+    this.#beat.unref();
+  }
+
+  static async connect(o: ClientOptions, signal: AbortSignal): Promise<TrainingClient> {
+    const calls = new Calls(new TrainingHttp(o), defined(o)),
+      config = await clientConfigOf(calls, o.version, signal),
+      opened = await calls.json('create_session', { tags: [], user_metadata: null, sdk_version: o.version }, signal);
+    return new TrainingClient(calls, config, wire.parsed(wire.session, opened).session_id, o.heartbeatMs ?? 10_000);
+  }
+  /** Calls in flight are cancelled; the server drops the session by itself. */
+  close(): void {
+    clearInterval(this.#beat);
+    this.#closed.abort();
+  }
+
+  async createModel(m: ModelOptions, signal: AbortSignal): Promise<RemoteModel> {
+    const body = {
+      session_id: this.session,
+      model_seq_id: this.#models++,
+      base_model: m.base,
+      lora_config: { rank: m.rank, ...(m.seed === undefined ? {} : { seed: m.seed }) },
+    };
+    const made = wire.parsed(wire.model, await this.ask('create_model', body, signal));
+    return new RemoteModel(this, made.model_id, 0);
+  }
+  /** A model this server still has, or gets back from its weights; `seq` is the number of its last call. */
+  attach(id: string, seq: number): RemoteModel {
+    return new RemoteModel(this, id, seq);
+  }
+
+  /** Weights to sample from: saved ones by path, or the base model. */
+  async samplingSession(
+    of: { readonly path: string } | { readonly base: string },
+    signal: AbortSignal,
+  ): Promise<string> {
+    const body = {
+      session_id: this.session,
+      sampling_session_seq_id: this.#samplers++,
+      ...('path' in of ? { model_path: of.path } : { base_model: of.base }),
+    };
+    const made = await this.calls.json('create_sampling_session', body, this.#with(signal));
+    return wire.parsed(wire.samplingSession, made).sampling_session_id;
+  }
+  async sample(r: wire.SampleRequest, signal: AbortSignal): Promise<wire.SampleOutput> {
+    const out = await this.#submitted('asample', JSON.stringify(wire.sampleBody(r)), true, signal);
+    return out.kind === 'proto' ? wire.decodeSample(out.bytes) : wire.parseSample(out.json);
+  }
+
+  /** A JSON call with a future, and its JSON answer. */
+  async ask(path: string, body: object, signal: AbortSignal): Promise<unknown> {
+    const out = await this.#submitted(path, JSON.stringify(body), false, signal);
+    if (out.kind === 'proto') throw wire.malformed(`${path} was answered in protobuf`);
+    return out.json;
+  }
+  async #submitted(path: string, body: string, proto: boolean, signal: AbortSignal): Promise<Result> {
+    const all = this.#with(signal),
+      submit = (): Promise<string> => this.calls.submit({ path, body }, all);
+    return this.calls.fetched(await submit(), path, proto, submit, all);
+  }
+
+  /** Submits a pass, in protobuf or, once that was refused, in JSON; the second promise is its result. */
+  async pass(
+    r: wire.ForwardBackwardRequest,
+    signal: AbortSignal,
+  ): Promise<{ readonly result: Promise<wire.ForwardBackwardOutput> }> {
+    const all = this.#with(signal);
+    const submit = async (): Promise<string> => {
+      if (!this.proto)
+        return this.calls.submit(
+          { path: r.forwardOnly ? 'forward' : 'forward_backward', body: JSON.stringify(wire.jsonRequest(r)) },
+          all,
+        );
+      const { bytes, headers } = await wire.compressed(wire.encodeRequest(r), this.config.proto_compress_fwdbwd);
+      return this.calls.submit({ path: 'forward_backward', body: bytes, headers }, all).catch((e: unknown) => {
+        if (!(e instanceof WrongLanguage)) throw e;
+        this.proto = false;
+        return submit();
+      });
+    };
+    const what = r.forwardOnly ? 'a forward pass' : 'forward_backward',
+      id = await submit(),
+      result = this.calls
+        .fetched(id, what, this.proto, submit, all)
+        .then((out) => (out.kind === 'proto' ? wire.decodeOutput(out.bytes) : wire.parseOutput(out.json)));
+    return { result };
+  }
+  #with(signal: AbortSignal): AbortSignal {
+    if (this.#closed.signal.aborted) throw cancelled();
+    return AbortSignal.any([signal, this.#closed.signal]);
+  }
+}
+
+/** One model on the server. Its calls are numbered: the same number is the same call, however often it is sent. */
+export class RemoteModel {
+  readonly id: string;
+  readonly #client: TrainingClient;
+  #seq: number;
+  #last: Promise<unknown> = Promise.resolve();
+  constructor(client: TrainingClient, id: string, seq: number) {
+    this.#client = client;
+    this.id = id;
+    this.#seq = seq;
+  }
+  /** Number of the last call; with the checkpoint it is what a resume goes on from. */
+  get seq(): number {
+    return this.#seq;
+  }
+
+  /** log p of every target, one row a datum. */
+  async forward(data: readonly wire.Datum[], signal: AbortSignal): Promise<Float32Array[]> {
+    const out = await this.#passes(data, { name: 'cross_entropy' }, true, signal),
+      targets = data.map((d) => d.inputs.target_tokens?.data.length ?? 0);
+    return wire.logprobRows(out, targets);
+  }
+  /** Adds the gradient of a loss to what is there, in as many requests as the server wants. */
+  forwardBackward(data: readonly wire.Datum[], loss: Loss, signal: AbortSignal): Promise<wire.ForwardBackwardOutput> {
+    return this.#passes(data, loss, false, signal);
+  }
+  async #passes(
+    data: readonly wire.Datum[],
+    loss: Loss,
+    forwardOnly: boolean,
+    signal: AbortSignal,
+  ): Promise<wire.ForwardBackwardOutput> {
+    // Submitted one by one, so that numbers arrive in order; waited for together.
+    const results: Promise<wire.ForwardBackwardOutput>[] = [];
+    await this.#inOrder(async () => {
+      for (const part of inRequests(data, this.#client.config)) {
+        const { result } = await this.#client.pass(
+          {
+            modelId: this.id,
+            seqId: ++this.#seq,
+            data: part,
+            lossFn: loss.name,
+            lossFnConfig: loss.config,
+            forwardOnly,
+          },
+          signal,
+        );
+        ignoreFailure(result, 'whoever waits for all of them hears of it');
+        results.push(result);
+      }
+    });
+    const done = await Promise.all(results),
+      metrics = new Map<string, number>();
+    for (const d of done) for (const [k, v] of d.metrics) metrics.set(k, (metrics.get(k) ?? 0) + v);
+    return { outputs: done.flatMap((d) => d.outputs), metrics };
+  }
+
+  /** Metrics the server has of the step; many have none. `seq` asks for a step again that was asked for before. */
+  async optimStep(p: AdamParams, signal: AbortSignal, seq?: number): Promise<ReadonlyMap<string, number>> {
+    const out = await this.#numbered(
+      'optim_step',
+      {
+        adam_params: {
+          learning_rate: p.learningRate,
+          beta1: p.beta1,
+          beta2: p.beta2,
+          eps: p.eps,
+          weight_decay: p.weightDecay,
+          grad_clip_norm: p.gradClip,
+        },
+      },
+      signal,
+      seq,
+    );
+    const { metrics } = wire.parsed(wire.optimStep, out);
+    return new Map(Object.entries(metrics ?? {}).map(([k, v]) => [k, v ?? NaN]));
+  }
+  /** Weights, optimizer and the numbers of calls; answers their path. */
+  async saveWeights(name: string, signal: AbortSignal): Promise<string> {
+    return wire.parsed(wire.savedWeights, await this.#numbered('save_weights', { path: name }, signal)).path;
+  }
+  /** An adapter or weights for sampling; answers their path. */
+  async saveForSampler(name: string, signal: AbortSignal): Promise<string> {
+    const { path } = wire.parsed(
+      wire.samplerWeights,
+      await this.#numbered('save_weights_for_sampler', { path: name }, signal),
+    );
+    if (!path) throw wire.malformed('weights were saved for sampling, and no path was given');
+    return path;
+  }
+  /** Has no number: loading twice is loading once. */
+  async load(path: string, optimizer: boolean, signal: AbortSignal): Promise<void> {
+    await this.#inOrder(() => this.#client.ask('load_weights', { model_id: this.id, path, optimizer }, signal));
+  }
+  async info(signal: AbortSignal): Promise<ReturnType<typeof wire.modelInfo.parse>> {
+    return wire.parsed(wire.modelInfo, await this.#client.calls.json('get_info', { model_id: this.id }, signal));
+  }
+
+  #numbered(path: string, body: object, signal: AbortSignal, seq?: number): Promise<unknown> {
+    return this.#inOrder(() => {
+      const own = seq ?? ++this.#seq;
+      return this.#client.ask(path, { model_id: this.id, seq_id: own, ...body }, signal);
+    });
+  }
+  /** One call after the other; one that failed holds up none. */
+  #inOrder<T>(call: () => Promise<T>): Promise<T> {
+    const mine = this.#last.then(call, call);
+    this.#last = mine.catch((e: unknown) => e);
+    return mine;
+  }
+}
+
+/** What the server asks of clients; an older one has no such page. */
+async function clientConfigOf(calls: Calls, version: string, signal: AbortSignal): Promise<wire.ClientConfig> {
+  const none = (e: StudioError): object => {
+    if (e.kind !== 'trainer.lost') throw e;
+    return {};
+  };
+  return wire.parsed(
+    wire.clientConfig,
+    await calls.json('client/config', { sdk_version: version }, signal).catch(none),
+  );
+}
+const defined = (o: Partial<CallOptions>): Partial<CallOptions> =>
+  Object.fromEntries(
+    (['deadlineMs', 'pollMs', 'submitMs', 'conflictMs', 'now', 'sleep', 'random', 'onRetry'] as const)
+      .filter((k) => o[k] !== undefined)
+      .map((k) => [k, o[k]]),
+  );

@@ -1,0 +1,136 @@
+import { StudioError } from '../../domain/index.js';
+import { LIMITS, malformed } from './wire/index.js';
+
+/** One HTTP exchange with the training server: bounded, with a deadline, and the key for that server alone. */
+
+export interface HttpOptions {
+  /** Root of the server, with or without /api/v1. */
+  readonly url: string;
+  /** Goes to this server and nowhere else: redirects are refused, not followed. */
+  readonly apiKey?: string | undefined;
+  readonly fetch?: typeof fetch;
+}
+export interface Outgoing {
+  readonly path: string;
+  readonly body: Uint8Array | string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+}
+/** `unreachable`: no answer, so nobody knows whether it was done. */
+export type Reply =
+  | {
+      readonly kind: 'answer';
+      readonly status: number;
+      readonly proto: boolean;
+      readonly bytes: Uint8Array;
+      readonly retryAfterMs: number | undefined;
+    }
+  | { readonly kind: 'unreachable'; readonly why: string; readonly timedOut: boolean };
+
+export const PROTO = 'application/x-protobuf';
+/** Longest wait that a Retry-After header can ask for. */
+const MAX_RETRY_AFTER_MS = 60_000;
+
+export class TrainingHttp {
+  readonly base: string;
+  readonly #o: HttpOptions;
+  constructor(o: HttpOptions) {
+    let url: URL;
+    try {
+      url = new URL(o.url);
+    } catch (e) {
+      throw badUrl(o.url, e);
+    }
+    if (url.protocol !== 'http:' && url.protocol !== 'https:') throw badUrl(o.url);
+    const root = url.href.replace(/\/+$/, '');
+    this.base = root.endsWith('/api/v1') ? root : `${root}/api/v1`;
+    this.#o = o;
+  }
+
+  /** Throws `cancelled` when `signal` is aborted, `trainer.remote` on an answer beyond the bounds; else answers. */
+  async post(out: Outgoing, signal: AbortSignal): Promise<Reply> {
+    const timeout = AbortSignal.timeout(out.timeoutMs),
+      key = this.#o.apiKey;
+    try {
+      const r = await (this.#o.fetch ?? fetch)(`${this.base}/${out.path}`, {
+        method: 'POST',
+        body:
+          typeof out.body === 'string'
+            ? out.body
+            : Buffer.from(out.body.buffer, out.body.byteOffset, out.body.byteLength),
+        redirect: 'manual',
+        signal: AbortSignal.any([signal, timeout]),
+        headers: {
+          'content-type': typeof out.body === 'string' ? 'application/json' : PROTO,
+          ...(key === undefined ? {} : { 'x-api-key': key, authorization: `Bearer ${key}` }),
+          ...out.headers,
+        },
+      });
+      const after = Number(r.headers.get('retry-after') ?? NaN);
+      return {
+        kind: 'answer',
+        status: r.status,
+        proto: (r.headers.get('content-type') ?? '').startsWith(PROTO),
+        bytes: await bounded(r),
+        retryAfterMs: Number.isFinite(after) ? Math.min(Math.max(after, 0) * 1000, MAX_RETRY_AFTER_MS) : undefined,
+      };
+    } catch (e) {
+      if (signal.aborted) throw cancelled(e);
+      if (e instanceof StudioError) throw e;
+      const cause = e instanceof Error && e.cause instanceof Error ? e.cause : e;
+      return {
+        kind: 'unreachable',
+        why: timeout.aborted
+          ? `no answer in ${out.timeoutMs} ms`
+          : cause instanceof Error
+            ? cause.message
+            : String(cause),
+        timedOut: timeout.aborted,
+      };
+    }
+  }
+}
+
+async function bounded(r: Response): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const part of r.body ?? []) {
+    const bytes = part as Uint8Array;
+    size += bytes.length;
+    if (size > LIMITS.answer) throw malformed(`it is longer than ${LIMITS.answer} bytes`);
+    parts.push(bytes);
+  }
+  return Buffer.concat(parts, size);
+}
+
+export function jsonOf(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')) as unknown;
+  } catch (e) {
+    throw malformed('it is no JSON', e);
+  }
+}
+/** What a refusal says, for people: the server's own words, bounded. */
+export function wordsOf(bytes: Uint8Array): string {
+  const text = Buffer.from(bytes.subarray(0, 2000)).toString('utf8');
+  try {
+    const { detail, error, message } = JSON.parse(text) as Record<string, unknown>;
+    const said = detail ?? error ?? message;
+    if (typeof said === 'string') return said.slice(0, 500);
+  } catch {
+    // Not JSON: as it is.
+  }
+  return text.slice(0, 500);
+}
+
+export const cancelled = (cause?: unknown): StudioError =>
+  new StudioError('cancelled', 'A call to the training server was cancelled.', 'Start it again when you want it.', {
+    cause,
+  });
+const badUrl = (url: string, cause?: unknown): StudioError =>
+  new StudioError(
+    'config.invalid',
+    `${url.slice(0, 200)} is no address of a training server.`,
+    'Give it as http://HOST:PORT or https://HOST in trainer.remote.url.',
+    { cause },
+  );

@@ -1,0 +1,334 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import fc from 'fast-check';
+import { afterEach, describe, expect, it } from 'vitest';
+import { datumBytes, inRequests } from '../../../../runtime/trainer/remote/chunks.js';
+import { TrainingClient, type AdamParams, type ClientOptions } from '../../../../runtime/trainer/remote/client.js';
+import { floats, integers, type Datum } from '../../../../runtime/trainer/remote/wire/index.js';
+import { ReferenceServer, type ReferenceServerOptions, type Trouble } from '../../../helpers/engine/server.js';
+
+const open: (() => void)[] = [];
+afterEach(() => {
+  for (const close of open.splice(0)) close();
+});
+const never = new AbortController().signal;
+const ADAM: AdamParams = { learningRate: 0.01, beta1: 0.9, beta2: 0.95, eps: 1e-8, weightDecay: 0, gradClip: 1 };
+
+async function serve(o: ReferenceServerOptions = {}): Promise<ReferenceServer> {
+  const s = await ReferenceServer.start({ policy: { imageTokens: () => 2 }, pollMs: 50, ...o });
+  open.push(() => {
+    s.close();
+  });
+  return s;
+}
+/** Waits are noted and take no time; the clock goes on by them. */
+async function connect(
+  s: ReferenceServer | string,
+  o: Partial<ClientOptions> = {},
+): Promise<{ client: TrainingClient; waits: number[]; retries: string[] }> {
+  const waits: number[] = [],
+    retries: string[] = [];
+  let clock = 0;
+  const client = await TrainingClient.connect(
+    {
+      url: typeof s === 'string' ? s : s.url,
+      version: '0.38.0',
+      now: () => clock,
+      sleep: (ms, signal) => {
+        clock += ms;
+        waits.push(ms);
+        signal.throwIfAborted();
+        return new Promise((resolve) => setImmediate(resolve));
+      },
+      random: () => 0.5,
+      onRetry: (why) => retries.push(why),
+      ...o,
+    },
+    never,
+  );
+  open.push(() => {
+    client.close();
+  });
+  return { client, waits, retries };
+}
+function datum(text: string, weight = 1): Datum {
+  const tokens = [...Buffer.from(text)],
+    n = tokens.length + 2;
+  return {
+    chunks: [
+      { type: 'image', data: Uint8Array.of(tokens.length), format: 'png', expectedTokens: 2 },
+      { type: 'encoded_text', tokens },
+    ],
+    inputs: {
+      target_tokens: integers(Array.from({ length: n }, (_, i) => 97 + (i % 20))),
+      weights: floats(Array.from({ length: n }, () => weight)),
+    },
+  };
+}
+const CE = { name: 'cross_entropy' };
+const BASE = { base: 'tiny', rank: 8 };
+
+describe('a training client', () => {
+  it.each(['both', 'proto', 'json'] as const)(
+    'trains, saves, samples and loads on a server that speaks %s',
+    async (speaks) => {
+      const s = await serve({ speaks }),
+        { client } = await connect(s),
+        m = await client.createModel(BASE, never),
+        data = [datum('one'), datum('two', -0.5)],
+        before = await m.forward(data, never);
+      const out = await m.forwardBackward(data, CE, never);
+      expect(out.metrics.has('loss:sum')).toBe(true);
+      const metrics = await m.optimStep(ADAM, never);
+      expect(metrics.get('grad_norm')).toBeGreaterThan(0);
+      const after = await m.forward(data, never),
+        gain = (rows: readonly Float32Array[]): number =>
+          rows.reduce((g, r, i) => g + [1, -0.5][i]! * r.reduce((x, y) => x + y, 0), 0);
+      expect(gain(after)).toBeGreaterThan(gain(before));
+      const path = await m.saveWeights('1', never),
+        sampler = await m.saveForSampler('v1', never);
+      await m.optimStep(ADAM, never);
+      await m.load(path, true, never);
+      expect(await m.forward(data, never)).toEqual(after);
+      const session = await client.samplingSession({ path: sampler }, never);
+      for (const from of [{ session, seqId: 1 }, { modelPath: sampler }, { baseModel: 'tiny' }]) {
+        const drawn = await client.sample(
+          { chunks: data[0]!.chunks, samples: 2, maxTokens: 3, temperature: 1, from },
+          never,
+        );
+        expect(drawn.sequences.map((q) => q.logprobs!.length)).toEqual(drawn.sequences.map((q) => q.tokens.length));
+      }
+      expect((await m.info(never)).lora_rank).toBe(8);
+      expect(client.proto).toBe(speaks !== 'json');
+    },
+  );
+
+  it('cuts a batch into requests of the size the server takes, with the gradient of one', async () => {
+    const weightsAfter = async (config: Record<string, number>): Promise<[Float64Array, number]> => {
+      const s = await serve({ config }),
+        { client } = await connect(s),
+        m = await client.createModel(BASE, never),
+        data = ['a', 'bb', 'ccc', 'dddd', 'eeeee'].map((t) => datum(t));
+      const out = await m.forwardBackward(data, CE, never);
+      expect(out.outputs.map((o) => o.get('logprobs')!.data.length)).toEqual([3, 4, 5, 6, 7]);
+      await m.optimStep(ADAM, never);
+      return [s.tinker.weightsOf(m.id), s.count('forward_backward')];
+    };
+    const [whole, one] = await weightsAfter({}),
+      [cut, three] = await weightsAfter({ fwdbwd_max_chunk_len: 2 });
+    expect([one, three]).toEqual([1, 3]);
+    expect(Math.max(...whole.map((x, i) => Math.abs(x - cut[i]!)))).toBeLessThan(1e-12);
+  });
+  it('requests keep the order of datums and their bounds', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.integer({ min: 1, max: 30 }), { maxLength: 40 }),
+        fc.integer({ min: 1, max: 8 }),
+        fc.integer({ min: 100, max: 3000 }),
+        (sizes, length, bytes) => {
+          const data = sizes.map((n) => datum('x'.repeat(n))),
+            parts = inRequests(data, { fwdbwd_max_chunk_len: length, fwdbwd_max_chunk_bytes_count: bytes });
+          expect(parts.flat()).toEqual(data);
+          for (const p of parts) {
+            expect(p.length).toBeLessThanOrEqual(length);
+            if (p.length > 1) expect(p.reduce((a, d) => a + datumBytes(d), 0)).toBeLessThanOrEqual(bytes);
+          }
+        },
+      ),
+    );
+  });
+});
+
+describe('trouble on the way', () => {
+  const AWAY: readonly [string, string, Trouble][] = (
+    ['optim_step', 'forward_backward', 'retrieve_future'] as const
+  ).flatMap((path) =>
+    (
+      [
+        ['a connection that breaks before', { drop: 'before' }],
+        ['a connection that breaks after it was done', { drop: 'after' }],
+        ['a busy server', { status: 429, headers: { 'retry-after': '2' } }],
+        ['a proxy at a loss', { status: 503 }],
+        ['a failure after it was done', { status: 500, after: true }],
+        ['408', { status: 408 }],
+        ['a conflict with the call before', { status: 409 }],
+      ] as [string, Trouble][]
+    )
+      .filter(([, t]) => path !== 'retrieve_future' || !('status' in t && t.status === 409))
+      .map(([name, t]) => [path, name, t] as [string, string, Trouble]),
+  );
+  it.each(AWAY)('%s, %s: asked again, done once', async (path, _, trouble) => {
+    const run = async (troubled: boolean): Promise<[Float64Array, number]> => {
+      const s = await serve(),
+        { client, waits } = await connect(s),
+        m = await client.createModel(BASE, never);
+      if (troubled) s.next(path, trouble, trouble);
+      for (let i = 0; i < 2; i++) {
+        await m.forwardBackward([datum('one')], CE, never);
+        await m.optimStep(ADAM, never);
+      }
+      expect(s.tinker.optimizerSteps(m.id)).toBe(2);
+      if ('status' in trouble && trouble.headers && troubled) expect(waits).toContain(2000);
+      return [s.tinker.weightsOf(m.id), s.calls.length];
+    };
+    const [want] = await run(false),
+      [got] = await run(true);
+    expect(got).toEqual(want);
+  });
+
+  it('a server that forgot the answer is sent the same call, and does not do it again', async () => {
+    const s = await serve(),
+      { client, retries } = await connect(s),
+      m = await client.createModel(BASE, never);
+    await m.forwardBackward([datum('one')], CE, never);
+    s.next('retrieve_future', { status: 410 }, { status: 410 });
+    await m.optimStep(ADAM, never);
+    expect(retries.filter((r) => r.includes('forgot'))).toHaveLength(2);
+    expect(s.tinker.optimizerSteps(m.id)).toBe(1);
+  });
+  it('a step asked for again by its number, by a client that was started anew, is not done again', async () => {
+    const s = await serve(),
+      m = await (await connect(s)).client.createModel(BASE, never);
+    await m.forwardBackward([datum('one')], CE, never);
+    await m.optimStep(ADAM, never);
+    const want = s.tinker.weightsOf(m.id).slice();
+    const again = (await connect(s)).client.attach(m.id, m.seq);
+    await again.optimStep(ADAM, never, 2);
+    expect(s.tinker.weightsOf(m.id)).toEqual(want);
+    expect(s.tinker.optimizerSteps(m.id)).toBe(1);
+  });
+  it('slow work is waited for', async () => {
+    let release!: () => void;
+    const held = new Promise<void>((r) => (release = r)),
+      s = await serve({ pollMs: 5, beforeWork: (what) => (what === 'optim_step' ? held : Promise.resolve()) }),
+      { client } = await connect(s),
+      m = await client.createModel(BASE, never);
+    const step = m.optimStep(ADAM, never);
+    await expect.poll(() => s.count('retrieve_future')).toBeGreaterThan(5);
+    release();
+    await step;
+    expect(s.count('optim_step')).toBe(1);
+  });
+  it('a server that is killed and comes back without the model: said so, and trained on from its weights', async () => {
+    const s = await serve(),
+      { client } = await connect(s),
+      m = await client.createModel(BASE, never);
+    await m.forwardBackward([datum('one')], CE, never);
+    await m.optimStep(ADAM, never);
+    const path = await m.saveWeights('1', never),
+      want = s.tinker.weightsOf(m.id).slice();
+    await s.restart();
+    await expect(m.optimStep(ADAM, never)).rejects.toMatchObject({ kind: 'trainer.lost' });
+    const back = (await connect(s)).client.attach(m.id, 3);
+    await back.load(path, true, never);
+    await back.optimStep(ADAM, never, 2);
+    expect(s.tinker.weightsOf(m.id)).toEqual(want);
+  });
+});
+
+describe('a call that cannot be done', () => {
+  it('ends with the server own words, and the next one goes on', async () => {
+    const s = await serve(),
+      { client } = await connect(s),
+      m = await client.createModel(BASE, never);
+    await expect(m.forwardBackward([datum('one')], { name: 'none' }, never)).rejects.toMatchObject({
+      kind: 'trainer.invalid',
+      message: expect.stringContaining('there is no loss none') as string,
+    });
+    await m.forwardBackward([datum('one')], CE, never);
+  });
+  it('out of memory says what to lower', async () => {
+    const s = await serve(),
+      { client } = await connect(s),
+      m = await client.createModel(BASE, never);
+    s.next('retrieve_future', { status: 200, body: { error: 'CUDA out of memory', category: 'server' } });
+    await expect(m.optimStep(ADAM, never)).rejects.toMatchObject({
+      kind: 'trainer.remote',
+      error: { remedy: expect.stringContaining('Lower') as string },
+    });
+  });
+  it('gives up at its deadline, in words', async () => {
+    const s = await serve(),
+      { client } = await connect(s, { deadlineMs: 20_000 }),
+      m = await client.createModel(BASE, never);
+    s.next('optim_step', ...new Array<Trouble>(100).fill({ status: 503 }));
+    await expect(m.optimStep(ADAM, never)).rejects.toMatchObject({
+      kind: 'trainer.remote',
+      message: expect.stringMatching(/did not do optim_step in \d+ s/) as string,
+    });
+  });
+  it('is cancelled at once, whatever it waits for', async () => {
+    const s = await serve(),
+      { client } = await connect(s),
+      m = await client.createModel(BASE, never);
+    for (const path of ['optim_step', 'retrieve_future']) {
+      const stop = new AbortController();
+      s.next(path, { hang: true });
+      const before = s.count(path),
+        step = m.optimStep(ADAM, stop.signal);
+      await expect.poll(() => s.count(path)).toBe(before + 1);
+      stop.abort();
+      await expect(step).rejects.toMatchObject({ kind: 'cancelled' });
+    }
+    client.close();
+    await expect(m.optimStep(ADAM, never)).rejects.toMatchObject({ kind: 'cancelled' });
+  });
+  it('an answer of no protocol is refused', async () => {
+    const s = await serve(),
+      { client } = await connect(s),
+      m = await client.createModel(BASE, never);
+    s.next('retrieve_future', { garbage: '\xff\xff' });
+    await expect(m.forward([datum('one')], never)).rejects.toMatchObject({ kind: 'trainer.remote' });
+    s.next('retrieve_future', { status: 200, body: { path: 7 } });
+    await expect(m.saveWeights('1', never)).rejects.toMatchObject({ kind: 'trainer.remote' });
+  });
+  it('a target that is not scored is refused', async () => {
+    const s = await serve(),
+      { client } = await connect(s),
+      m = await client.createModel(BASE, never);
+    s.next('retrieve_future', {
+      status: 200,
+      body: { loss_fn_outputs: [{ logprobs: { data: [-1, null, -1, -1, -1], dtype: 'float32', shape: [5] } }] },
+    });
+    await expect(m.forward([datum('one')], never)).rejects.toThrow('target 1 of datum 0 has the log-prob NaN');
+  });
+});
+
+describe('the key', () => {
+  it('is sent with every call, and a server that wants it says so', async () => {
+    const s = await serve({ apiKey: 'tml-secret' }),
+      { client } = await connect(s, { apiKey: 'tml-secret' });
+    await client.createModel(BASE, never);
+    expect(s.calls.every((c) => c.headers['x-api-key'] === 'tml-secret')).toBe(true);
+    await expect(connect(s)).rejects.toMatchObject({
+      kind: 'trainer.remote',
+      error: { remedy: expect.stringContaining('apiKeyEnv') as string },
+    });
+  });
+  it('goes nowhere else, even where the server points to another', async () => {
+    const other = await serve(),
+      here = createServer((_, r) => r.writeHead(307, { location: `${other.url}/api/v1/client/config` }).end());
+    await new Promise<void>((resolve) => here.listen(0, '127.0.0.1', resolve));
+    open.push(() => here.close());
+    const url = `http://127.0.0.1:${(here.address() as AddressInfo).port}`;
+    await expect(connect(url, { apiKey: 'tml-secret' })).rejects.toThrow('sends client/config elsewhere (status 307)');
+    expect(other.calls).toEqual([]);
+  });
+  it('an address that is none is refused', async () => {
+    for (const url of ['nowhere', 'ftp://host', 'file:///etc'])
+      await expect(connect(url)).rejects.toMatchObject({ kind: 'config.invalid' });
+  });
+});
+
+describe('a session', () => {
+  it('is kept alive, one beat at a time', async () => {
+    const s = await serve(),
+      { client } = await connect(s, { heartbeatMs: 5 });
+    s.next('session_heartbeat', { hang: true });
+    await expect.poll(() => s.count('session_heartbeat')).toBe(1);
+    const m = await client.createModel(BASE, never);
+    for (let i = 0; i < 5; i++) await m.optimStep(ADAM, never);
+    expect(s.count('session_heartbeat')).toBe(1);
+    client.close();
+  });
+});

@@ -7,6 +7,7 @@ twice; with other content it is refused. What fails is forgotten, so that it can
 from __future__ import annotations
 
 import base64
+import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 
@@ -29,6 +30,7 @@ class Entry:
 class Ledger:
     def __init__(self) -> None:
         self._entries: OrderedDict[int, Entry] = OrderedDict()
+        self._lock = threading.RLock()
         self.last = 0
         self.floor = -1
         self.restored = False
@@ -50,11 +52,12 @@ class Ledger:
         return None
 
     def accept(self, seq_id: int, digest: str, request_id: str) -> None:
-        self._entries[seq_id] = Entry(digest, request_id)
-        self.last = max(self.last, seq_id)
-        while len(self._entries) > KEPT_ENTRIES:
-            oldest, _ = self._entries.popitem(last=False)
-            self.floor = max(self.floor, oldest)
+        with self._lock:
+            self._entries[seq_id] = Entry(digest, request_id)
+            self.last = max(self.last, seq_id)
+            while len(self._entries) > KEPT_ENTRIES:
+                oldest, _ = self._entries.popitem(last=False)
+                self.floor = max(self.floor, oldest)
 
     def applied(self, seq_id: int | None, answer: dict) -> None:
         entry = self._entries.get(seq_id) if seq_id is not None else None
@@ -63,16 +66,21 @@ class Ledger:
             entry.answer = answer
 
     def forget(self, seq_id: int | None) -> None:
-        entry = self._entries.get(seq_id) if seq_id is not None else None
-        if entry is not None and not entry.applied:
-            del self._entries[seq_id]
+        with self._lock:
+            entry = self._entries.get(seq_id) if seq_id is not None else None
+            if entry is not None and not entry.applied:
+                del self._entries[seq_id]
 
     def continue_anywhere(self) -> None:
         """After load_weights the caller has said where it goes on."""
         self.restored = False
 
-    def to_json(self) -> dict:
-        done = [(seq_id, entry) for seq_id, entry in self._entries.items() if entry.applied]
+    def to_json(self, saving: tuple[int, str, dict] | None = None) -> dict:
+        """`saving` is the save itself (seq_id, digest, answer): it counts as applied in what it writes."""
+        with self._lock:
+            done = [(seq_id, entry) for seq_id, entry in self._entries.items() if entry.applied]
+        if saving is not None:
+            done.append((saving[0], Entry(saving[1], "", True, saving[2])))
         recent = {seq_id for seq_id, _ in done[-KEPT_ANSWERS:]}
         entries = [
             {"seq_id": seq_id, "digest": entry.digest, "answer": pack(entry.answer) if seq_id in recent else None}

@@ -55,10 +55,10 @@ def is_vision(name: str) -> bool:
     return any(part in ("visual", "vision_tower", "vision_model", "multi_modal_projector") for part in name.split("."))
 
 
-def choose_targets(model, config: dict, *, vision: bool, names: list[str] | None) -> tuple[str, ...]:
+def choose_targets(layers: list[str], config: dict, *, vision: bool, names: list[str] | None) -> tuple[str, ...]:
     """The layers a model's lora_config asks for. `names` (last parts of layer names) takes the place of the switches."""
     chosen = []
-    for name in linear_layers(model):
+    for name in layers:
         last = name.split(".")[-1]
         if is_vision(name) and not vision:
             continue

@@ -7,7 +7,9 @@ switching between the policy that trains and a frozen one costs milliseconds and
 from __future__ import annotations
 
 import inspect
+import shutil
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import torch
 from torch.utils.checkpoint import checkpoint
@@ -16,7 +18,7 @@ from transformers import AutoConfig, AutoImageProcessor, AutoModelForImageTextTo
 from .data import ImagePart
 from .errors import user_error
 from .images import ImageStore, Patches
-from .lora import LoraSlots, LoraSpec
+from .lora import LoraSlots, LoraSpec, linear_layers
 from .settings import Settings
 
 
@@ -75,6 +77,7 @@ class PolicyModel:
         self.config = AutoConfig.from_pretrained(settings.model, **code)
         self.tokenizer = AutoTokenizer.from_pretrained(settings.model, **code)
         processor = AutoImageProcessor.from_pretrained(settings.model, backend="pil", **code)
+        self.processor = processor
         self._size_images(processor)
         self.model = AutoModelForImageTextToText.from_pretrained(
             settings.model, dtype=self.dtype, attn_implementation=settings.attention, **code
@@ -96,6 +99,7 @@ class PolicyModel:
         for parameter in self._named.values():
             parameter.requires_grad_(False)
         self.slots = LoraSlots(self.model)
+        self.layers = linear_layers(self.model)
         self._active: Weights | None = None
         self._overlaid = False
         if settings.checkpointing:
@@ -235,6 +239,18 @@ class PolicyModel:
         if weights.spec is None:
             return {name: self._named[name] for name in weights.tensors}
         return self.slots.parameters(weights.spec)
+
+    def save_whole(self, weights: Weights, folder) -> None:
+        """A model folder that transformers and vLLM load: weights, configuration, tokenizer, image processor."""
+        state = {name: weights.tensors.get(name, base) for name, base in self.base.items()}
+        self.model.save_pretrained(folder, state_dict={name: tensor.to("cpu") for name, tensor in state.items()})
+        self.tokenizer.save_pretrained(folder)
+        source = Path(self.settings.model)
+        for name in ("preprocessor_config.json", "video_preprocessor_config.json", "processor_config.json", "chat_template.json"):
+            if (source / name).is_file():
+                shutil.copyfile(source / name, folder / name)
+        if not (folder / "preprocessor_config.json").is_file():
+            self.processor.save_pretrained(folder)
 
     # --- passes ---
 

@@ -186,9 +186,8 @@ def test_sampling_by_session_matches_forward(client, figures):
         for sequence in result["sequences"]:
             ids = sequence["tokens"]
             whole = [*chunks, text(ids[:-1])] if ids[:-1] else chunks
-            prompt = 5 + 28 + 3 - 1
-            targets = [0] * (prompt - 1 + 0) + [0] + ids
-            data = [{"model_input": {"chunks": whole}, "loss_fn_inputs": {"target_tokens": tensor(targets[-(prompt + len(ids)) :], "int64")}}]
+            targets = [0] * (5 + 28 + 3 - 1) + ids
+            data = [{"model_input": {"chunks": whole}, "loss_fn_inputs": {"target_tokens": tensor(targets, "int64")}}]
             scored = logprobs(client.train(model, 100 + 50 * seq + sequence_id(result, sequence), data, forward=True))[0][-len(ids) :]
             worst = max(worst, float(np.abs(scored - np.asarray(sequence["logprobs"])).max()))
     figures["logprob_max_difference"] = worst

@@ -17,7 +17,7 @@ from .settings import Settings
 FORMATS = {"PNG", "JPEG", "WEBP"}
 
 
-@dataclass
+@dataclass(eq=False)
 class Patches:
     """`pixel_values` as the vision tower takes them, `grid` (t, h, w) in patches or None, and the tokens they become."""
 

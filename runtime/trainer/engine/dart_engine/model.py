@@ -22,7 +22,7 @@ from .lora import LoraSlots, LoraSpec, linear_layers
 from .settings import Settings
 
 
-@dataclass
+@dataclass(eq=False)
 class Weights:
     """One version. `spec` None: full weights (or, with no tensors, the base model as it was loaded)."""
 
@@ -36,7 +36,7 @@ class Weights:
         return Weights(name, self.spec, {key: value.detach().clone() for key, value in self.tensors.items()}, self.parent)
 
 
-@dataclass
+@dataclass(eq=False)
 class Sequence:
     """Token ids with images expanded, its patches in order, and positions of shape [3 or 1, length]."""
 

@@ -16,7 +16,7 @@ from .model import PolicyModel, Sequence, Weights
 MAX_TOP = 20
 
 
-@dataclass
+@dataclass(eq=False)
 class Sampling:
     """Options of one request. `top_k` -1 or 0 means all; `temperature` 0 means greedy."""
 
@@ -33,7 +33,7 @@ class Sampling:
     ignore_eos: bool = False
 
 
-@dataclass
+@dataclass(eq=False)
 class SampleRequest:
     sequence: Sequence | object
     samples: int
@@ -42,7 +42,7 @@ class SampleRequest:
     prompt_top: int = 0
 
 
-@dataclass
+@dataclass(eq=False)
 class Row:
     request: int
     options: Sampling

@@ -26,7 +26,7 @@ from .model import PolicyModel, Sequence, Weights
 from .optimizer import AdamParams, AdamW
 
 
-@dataclass
+@dataclass(eq=False)
 class TrainedModel:
     """`meta` is model.json: session, base model, lora_config with the chosen layers, metadata."""
 

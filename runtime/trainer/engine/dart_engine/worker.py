@@ -20,7 +20,7 @@ from .errors import EngineError, describe, is_device_lost, server_error
 log = logging.getLogger("dart_engine")
 
 
-@dataclass
+@dataclass(eq=False)
 class TrainJob:
     """`run` yields between micro-batches and returns the result. `waits_for` are decodings that must end first."""
 
@@ -30,7 +30,7 @@ class TrainJob:
     future: Future = field(default_factory=Future)
 
 
-@dataclass
+@dataclass(eq=False)
 class SampleJob:
     """`weights` is the version; `rows` the sequences it will make; `request` is the sampler's own."""
 

@@ -66,11 +66,11 @@ def chat_options(body: dict, policy: PolicyModel) -> tuple[Sampling, int]:
         if len(ids) != 1:
             raise user_error(f"bad_words: {word!r} is {len(ids)} tokens; only words of one token can be forbidden.")
         bias[ids[0]] = -1e9
-    samples = body.get("n") or 1
+    samples = 1 if body.get("n") is None else body["n"]
     if type(samples) is not int or not 1 <= samples <= 128:
         raise user_error("n must be 1 to 128.")
     options = Sampling(
-        max_tokens=_number(body, "max_completion_tokens", body.get("max_tokens") or 256, int),
+        max_tokens=_number(body, "max_completion_tokens", _number(body, "max_tokens", 256, int), int),
         temperature=_number(body, "temperature", 1.0),
         top_p=_number(body, "top_p", 1.0),
         top_k=_number(body, "top_k", -1, int),

@@ -205,3 +205,26 @@ def test_out_of_memory_is_told_with_what_to_lower():
         assert "nothing was applied" in error.value.message
     assert made.health(1.0) is None
     made.stop()
+
+
+def test_bfloat16_with_checkpointing_learns_and_restores(tiny, tmp_path, figures):
+    """What a GPU runs: bf16 weights, float32 adapters and master copies, gradient checkpointing."""
+    server = Server(tiny, tmp_path / "state", "--dtype", "bfloat16", "--checkpointing")
+    client = Client(server.url)
+    data = [datum(index, weights=lambda random, n: np.ones(n)) for index in range(2)]
+    for rank in (8, 0):
+        model = client.model(rank=rank, seed=5)
+        losses = []
+        for seq in range(1, 7, 2):
+            losses.append(client.train(model, seq, data)["metrics"]["loss:sum"])
+            client.step(model, seq + 1)
+        assert losses[2] < losses[1] < losses[0]
+        path = client.do("save_weights", {"model_id": model, "seq_id": 7, "path": "a"})["path"]
+        after = []
+        for start in (8, 12):
+            client.train(model, start, data)
+            client.step(model, start + 1)
+            after.append(np.concatenate(logprobs(client.train(model, start + 2, data, forward=True))))
+            client.do("load_weights", {"model_id": model, "seq_id": start + 3, "path": path, "optimizer": True})
+        assert np.array_equal(*after)
+    server.stop()

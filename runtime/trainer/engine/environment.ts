@@ -24,7 +24,7 @@ export interface EngineEnvironment {
 export interface EnvironmentOptions {
   /** The folder with requirements.txt and the package dart_engine. */
   readonly source: string;
-  /** More requirement files, relative to nothing: absolute paths. */
+  /** Requirement files, absolute, whose packages are added to the same environment (tests). */
   readonly requirements?: readonly string[];
   /** Parent of all environments. Default: ~/.cache/dart-studio/engine. */
   readonly cache?: string;
@@ -40,31 +40,56 @@ export interface EnvironmentOptions {
  * An installation that was cut off is begun anew. Throws StudioError: no usable Python, no space, no network, busy.
  */
 export async function ensureEngineEnvironment(options: EnvironmentOptions): Promise<EngineEnvironment> {
-  const files = [join(options.source, 'requirements.txt'), ...(options.requirements ?? [])];
-  const texts = await Promise.all(files.map((file) => readFile(file, 'utf8')));
+  const file = join(options.source, 'requirements.txt');
+  const text = await readFile(file, 'utf8');
   const python = await findPython(options);
   const hash = createHash('sha256')
-    .update(JSON.stringify([texts, python.version, process.platform, process.arch]))
+    .update(JSON.stringify([text, python.version, process.platform, process.arch]))
     .digest('hex')
     .slice(0, 16);
   const cache = options.cache ?? join(homedir(), '.cache', 'dart-studio', 'engine');
   const folder = join(cache, hash);
   const found = { folder, python: join(folder, ...interpreterPath()) };
-  if (existsSync(join(folder, 'ready.json'))) return { ...found, installed: false };
+  if (await isReady(folder, options.requirements)) return { ...found, installed: false };
   await mkdir(cache, { recursive: true });
   const unlock = await lock(join(cache, `${hash}.lock`));
   try {
-    if (existsSync(join(folder, 'ready.json'))) return { ...found, installed: false };
-    await checkSpace(cache);
-    await rm(folder, { recursive: true, force: true });
-    await run(python.command, ['-m', 'venv', folder], options);
-    const pip = ['-m', 'pip', 'install', '--no-input', '--disable-pip-version-check', '--progress-bar', 'off'];
-    await run(found.python, [...pip, ...files.flatMap((file) => ['-r', file])], options);
-    await writeFile(join(folder, 'ready.json'), JSON.stringify({ python: python.version, files }));
+    if (await isReady(folder, options.requirements)) return { ...found, installed: false };
+    if (!(await isReady(folder))) {
+      await checkSpace(cache);
+      await rm(folder, { recursive: true, force: true });
+      await run(python.command, ['-m', 'venv', folder], options);
+      await install(found.python, file, options);
+      await writeFile(join(folder, 'ready.json'), JSON.stringify({ python: python.version }));
+    }
+    for (const more of options.requirements ?? []) {
+      await install(found.python, more, options);
+      await writeFile(await marker(folder, more), '');
+    }
     return { ...found, installed: true };
   } finally {
     await unlock();
   }
+}
+
+/** Whether everything that is asked for is in the environment. */
+async function isReady(folder: string, requirements: readonly string[] = []): Promise<boolean> {
+  if (!existsSync(join(folder, 'ready.json'))) return false;
+  const markers = await Promise.all(requirements.map((file) => marker(folder, file)));
+  return markers.every((file) => existsSync(file));
+}
+
+/** The file that says these added packages are there; another content of the requirements has another one. */
+async function marker(folder: string, requirements: string): Promise<string> {
+  const hash = createHash('sha256')
+    .update(await readFile(requirements))
+    .digest('hex');
+  return join(folder, `added-${hash.slice(0, 16)}`);
+}
+
+function install(python: string, requirements: string, options: EnvironmentOptions): Promise<void> {
+  const pip = ['-m', 'pip', 'install', '--no-input', '--disable-pip-version-check', '--progress-bar', 'off'];
+  return run(python, [...pip, '-r', requirements], options);
 }
 
 const interpreterPath = (): string[] => (process.platform === 'win32' ? ['Scripts', 'python.exe'] : ['bin', 'python']);

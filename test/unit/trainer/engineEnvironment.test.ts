@@ -51,6 +51,17 @@ describe.skipIf(process.platform === 'win32')('engine environment', () => {
     expect(new Set([first.folder, second.folder, third.folder]).size).toBe(3);
   });
 
+  it('adds packages of tests to the same environment, once', async () => {
+    const more = join(folder, 'more.txt');
+    await writeFile(more, 'pytest==1\n');
+    const options = { source: join(folder, 'source'), cache: join(folder, 'cache'), pythons: [python] };
+    const first = await ensure();
+    const added = await ensureEngineEnvironment({ ...options, requirements: [more] });
+    expect(added).toEqual({ ...first, installed: true });
+    expect((await ensureEngineEnvironment({ ...options, requirements: [more] })).installed).toBe(false);
+    expect((await readFile(join(first.folder, 'pip.log'), 'utf8')).trim().split('\n')).toHaveLength(2);
+  });
+
   it('begins anew after an installation that failed, and says what pip said', async () => {
     await write(fakePython('3.12', 1));
     await expect(ensure()).rejects.toMatchObject({

@@ -60,7 +60,7 @@ class Engine:
         self.policy = PolicyModel(settings)
         self.versions = Versions(self.policy, self.store, settings.adapter_roots, settings.keep_snapshots)
         self.sampler = Sampler(self.policy, lambda: self.worker.heartbeat())
-        self.worker = Worker(self.sampler.run, settings.sample_rows, settings.sample_window_ms / 1000)
+        self.worker = Worker(self.sampler.run, settings.sample_rows, settings.sample_window_ms / 1000, settings.sample_tokens)
         self.answers = Answers(settings.keep_answers_s)
         self.pool = ThreadPoolExecutor(max_workers=max(1, min(8, settings.threads or 4)), thread_name_prefix="images")
         self.sessions: dict[str, Session] = {}
@@ -358,6 +358,7 @@ class Engine:
             try:
                 request.sequence = prepared.result()
                 check_sampling(request.options, len(request.sequence), self.settings.max_context, self.policy.vocabulary)
+                job.tokens = len(request.sequence) + request.options.max_tokens
                 self.worker.submit(job)
             except BaseException as error:
                 job.future.set_exception(describe(error, "preparing the prompt"))

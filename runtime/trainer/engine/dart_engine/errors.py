@@ -55,7 +55,7 @@ def describe(error: BaseException, doing: str) -> EngineError:
         return error
     if is_out_of_memory(error):
         return server_error(
-            f"Out of memory while {doing}; nothing was applied. Lower --micro-batch-tokens, --sample-rows, the number "
+            f"Out of memory while {doing}; nothing was applied. Lower --micro-batch-tokens, --sample-rows or --sample-tokens, the number "
             "or size of the images (--max-pixels) or --max-context, turn --checkpointing on, or choose a smaller "
             "model or LoRA rank; then send the request again."
         )

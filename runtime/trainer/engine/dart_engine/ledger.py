@@ -16,7 +16,7 @@ import numpy as np
 from .errors import user_error
 
 KEPT_ENTRIES = 4096
-KEPT_ANSWERS = 512
+KEPT_ANSWERS = 64
 
 
 @dataclass
@@ -64,6 +64,10 @@ class Ledger:
         if entry is not None:
             entry.applied = True
             entry.answer = answer
+            with self._lock:
+                for old in list(self._entries.values())[: -2 * KEPT_ANSWERS]:
+                    if old.applied:
+                        old.answer = None  # log-probs of a large batch are megabytes
 
     def forget(self, seq_id: int | None) -> None:
         with self._lock:

@@ -26,6 +26,7 @@ class Settings:
     micro_batch_tokens: int = 16_384
     head_rows: int = 1024
     sample_rows: int = 64
+    sample_tokens: int = 131_072
     sample_window_ms: float = 4.0
     max_context: int = 32_768
     max_image_bytes: int = 20_000_000

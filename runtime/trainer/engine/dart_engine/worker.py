@@ -32,22 +32,23 @@ class TrainJob:
 
 @dataclass(eq=False)
 class SampleJob:
-    """`weights` is the version; `rows` the sequences it will make; `request` is the sampler's own."""
+    """`weights` is the version; `rows` the sequences it will make, `tokens` the prompt's and the answer's; `request` is the sampler's own."""
 
     weights: Any
     request: Any
     rows: int
+    tokens: int = 0
     waits_for: list = field(default_factory=list)
     future: Future = field(default_factory=Future)
     arrived: float = field(default_factory=time.monotonic)
-    cancelled: bool = False
 
 
 class Worker:
-    def __init__(self, sample: Callable, sample_rows: int, window_s: float):
+    def __init__(self, sample: Callable, sample_rows: int, window_s: float, sample_tokens: int = 131_072):
         self._sample = sample
         self._sample_rows = sample_rows
         self._window_s = window_s
+        self._sample_tokens = sample_tokens
         self._training: deque[TrainJob] = deque()
         self._sampling: list[SampleJob] = []
         self._active: tuple[TrainJob, Iterator[None]] | None = None
@@ -176,11 +177,13 @@ class Worker:
         if not ready or (time.monotonic() - ready[0].arrived < self._window_s and len(ready) < self._sample_rows):
             return []
         taken: list[SampleJob] = []
-        rows = 0
+        rows = longest = 0
         for job in ready:
-            if job.weights is ready[0].weights and (not taken or rows + job.rows <= self._sample_rows):
+            padded = (rows + job.rows) * max(longest, job.tokens)
+            fits = rows + job.rows <= self._sample_rows and padded <= self._sample_tokens
+            if job.weights is ready[0].weights and (fits or not taken):
                 taken.append(job)
-                rows += job.rows
+                rows, longest = rows + job.rows, max(longest, job.tokens)
         self._sampling = [job for job in self._sampling if job not in taken]
         return taken
 
@@ -189,7 +192,7 @@ class Worker:
             next(steps)
         except StopIteration as end:
             self._active = None
-            job.future.set_result(end.value)
+            _settle(job.future, end.value)
         except Exception as error:
             self._active = None
             self._failed(job, error, job.doing)
@@ -226,6 +229,8 @@ def _ready(job) -> bool:
 
 
 def _settle(future: Future, result) -> None:
+    if future.done():  # its caller went away
+        return
     if isinstance(result, Exception):
         future.set_exception(result)
     else:

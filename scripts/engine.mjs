@@ -1,6 +1,7 @@
 // `npm run test:engine [-- pytest arguments]`: makes the engine's environment (once), runs its tests, and writes
 // test/engine/results/engine.json. `node scripts/engine.mjs serve|tiny-model ...` runs the engine itself;
-// `npm run test:peers:tinker-sdk` trains with the official SDK against it and writes test/peers/tinker-sdk/results.json.
+// `npm run test:peers:tinker-sdk` trains with the official SDK against it and writes test/peers/tinker-sdk/results.
+// That run includes tinker-cookbook's rl/train.py, unmodified.
 import { spawn } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
@@ -111,6 +112,13 @@ async function tinkerSdk() {
   const site = 'import sysconfig; print(sysconfig.get_path("purelib"))';
   const [ours, theirs] = [await output(environment.python, ['-c', site]), await output(sdk.python, ['-c', site])];
   await writeFile(join(theirs, 'engine.pth'), `${ours}\n`);
+  await run(
+    sdk.python,
+    ['-m', 'uv', 'pip', 'install', '--quiet', '--python', sdk.python, 'tinker-cookbook==0.6.1'].concat([
+      '--override',
+      join(folder, 'overrides.txt'),
+    ]),
+  );
   const scratch = await mkdtemp(join(tmpdir(), 'tinker-sdk-'));
   const model = join(scratch, 'model');
   const picture = join(scratch, 'picture.png');
@@ -140,11 +148,12 @@ async function tinkerSdk() {
     { stdio: ['ignore', 'pipe', 'ignore'], env: { ...process.env, PYTHONPATH: source, HF_HUB_OFFLINE: '1' } },
   );
   const ready = await new Promise((resolve) => engine.stdout.once('data', (data) => resolve(JSON.parse(String(data)))));
-  const code = await run(sdk.python, [join(folder, 'train.py'), picture, join(folder, 'results.json')], {
-    TINKER_BASE_URL: ready.url,
-    TINKER_API_KEY: 'tml-dummy',
-    PYTHONPATH: '',
-  });
+  const env = { TINKER_BASE_URL: ready.url, TINKER_API_KEY: 'tml-dummy', PYTHONPATH: '', HF_HUB_OFFLINE: '1' };
+  const results = (name) => join(folder, 'results', name);
+  await mkdir(join(folder, 'results'), { recursive: true });
+  const trained = await run(sdk.python, [join(folder, 'train.py'), picture, results('sdk.json')], env);
+  const cookbook = [join(folder, 'cookbook.py'), model, join(scratch, 'log'), results('cookbook.json')];
+  const code = trained || (await run(sdk.python, cookbook, env));
   engine.kill();
   await rm(scratch, { recursive: true, force: true });
   return code;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 
 import torch
@@ -95,7 +96,10 @@ class LoraSlots:
             return name
         name = f"slot{len(self._names)}"
         config = LoraConfig(r=spec.rank, lora_alpha=spec.alpha, target_modules=list(spec.targets), lora_dropout=0.0, bias="none")
-        inject_adapter_in_model(config, self._model, adapter_name=name)
+        with warnings.catch_warnings():
+            # an adapter of the head alone, where the head's weight is the embedding's, is what train_unembed means
+            warnings.filterwarnings("ignore", message=".*tie_word_embeddings.*")
+            inject_adapter_in_model(config, self._model, adapter_name=name)
         self._names[spec.place] = name
         self._layers = [module for module in self._model.modules() if isinstance(module, BaseTunerLayer)]
         marker = f".{name}."

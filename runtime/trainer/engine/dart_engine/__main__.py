@@ -111,7 +111,8 @@ def serve(options: dict) -> int:
         settings.checkpointing = choose_device(settings.device).type == "cuda"
     engine = Engine(settings)
     port = listener.getsockname()[1]
-    ready = {"event": "ready", "url": f"http://{settings.host}:{port}", "device": str(engine.policy.device), "pid": os.getpid()}
+    host = f"[{settings.host}]" if family == socket.AF_INET6 else settings.host
+    ready = {"event": "ready", "url": f"http://{host}:{port}", "device": str(engine.policy.device), "pid": os.getpid()}
     listener.listen(512)
     print(json.dumps(ready), flush=True)
     server = uvicorn.Server(uvicorn.Config(build_app(engine), log_level="warning", timeout_keep_alive=75, timeout_graceful_shutdown=5))

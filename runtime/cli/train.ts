@@ -5,7 +5,7 @@ import { StudioError, id, type RunId } from '../domain/index.js';
 import { parseRunFile, parseRunText, type RunConfig, type RunFile } from '../config/index.js';
 import { thisBundle } from '../service/engines.js';
 import { numberOption, type Options } from './options.js';
-import { jsonReporter, terminalReporter } from '../run/live.js';
+import { jsonReporter, terminalReporter } from '../run/reporter.js';
 import { locatePools } from '../run/poolSources.js';
 import { newRunId, runFolder } from '../run/runFolders.js';
 import { rateText } from '../domain/stats.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Kinds of options: each with its default and what it means. */
+/** Builders for options: each takes a default (`d`) and a description (`what`). */
 export const positive = (d: number, what: string) => z.number().positive().default(d).describe(what);
 export const count = (d: number, what: string) => z.int().positive().default(d).describe(what);
 export const whole = (d: number, what: string) => z.int().nonnegative().default(d).describe(what);

@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { StudioError } from '../domain/index.js';
+import { StudioError, messageOf } from '../domain/index.js';
 import { PRESETS } from './presets.js';
 import { RENAMED_OPTIONS, withNewNames } from './renamed.js';
 import { RunFileSchema, type RunConfig, type RunFile } from './schema.js';
 
 const isObject = (v: unknown): v is Record<string, unknown> => typeof v === 'object' && v !== null && !Array.isArray(v);
 
-/** Right wins; objects merge key by key, everything else is replaced. */
+/** Merges `over` into `base`: objects key by key, everything else is replaced. */
 export function merge(base: unknown, over: unknown): unknown {
   if (!isObject(base) || !isObject(over)) return over === undefined ? base : over;
   const out: Record<string, unknown> = { ...base };
@@ -26,7 +26,7 @@ function distance(a: string, b: string): number {
   return row[b.length]!;
 }
 
-interface JsonSchema {
+export interface JsonSchema {
   properties?: Record<string, JsonSchema>;
   items?: JsonSchema;
   default?: unknown;
@@ -34,7 +34,7 @@ interface JsonSchema {
 }
 
 function keysAt(path: readonly PropertyKey[]): string[] {
-  let s: JsonSchema | undefined = jsonSchema() as JsonSchema;
+  let s: JsonSchema | undefined = jsonSchema();
   for (const p of path) s = typeof p === 'number' ? s?.items : s?.properties?.[String(p)];
   return Object.entries(s?.properties ?? {}).flatMap(([k, v]) => (v['deprecated'] === true ? [] : [k]));
 }
@@ -58,12 +58,12 @@ function explain(issues: readonly z.core.$ZodIssue[]): string {
     .join('\n');
 }
 
-/** Hears of an option that was given by an old name; the run file is read all the same. */
+/** Called with a note for each option given by an old name; the run file is read all the same. */
 export type OnDeprecated = (note: string) => void;
 
 /**
- * A run file's content as a complete configuration. Throws `config.invalid` naming every wrong key at once. Options by
- * their names of earlier versions are read too, and `onDeprecated` is told of each.
+ * A run file's content as a complete configuration. Throws `config.invalid` naming every wrong key at once. Option
+ * names of earlier versions are read too; `onDeprecated` is called for each.
  */
 export function parseRunFile(content: unknown, overrides: RunFile = {}, onDeprecated?: OnDeprecated): RunConfig {
   if (!isObject(content))
@@ -81,13 +81,13 @@ export function parseRunFile(content: unknown, overrides: RunFile = {}, onDeprec
     throw new StudioError(
       'config.invalid',
       explain(r.error.issues),
-      'Mend the keys named; `dart-studio schema` prints every key with its meaning.',
+      'Correct these keys; `dart-studio schema` prints every key with its meaning.',
     );
   if (r.data.policy.kind === 'openai' && !r.data.policy.openai)
     throw new StudioError(
       'config.invalid',
-      'policy.openai: needed because policy.kind is "openai"',
-      'Give policy.openai.baseUrls and policy.openai.model.',
+      'policy.openai: required because policy.kind is "openai"',
+      'Set policy.openai.baseUrls and policy.openai.model.',
     );
   if (r.data.policy.kind !== 'embedded' && r.data.warmStart.from !== undefined)
     throw new StudioError(
@@ -98,8 +98,8 @@ export function parseRunFile(content: unknown, overrides: RunFile = {}, onDeprec
   if (r.data.tasks.suite === 'folder' && !r.data.tasks.dir)
     throw new StudioError(
       'config.invalid',
-      'tasks.dir: needed because tasks.suite is "folder"',
-      'Give the folder that holds the task files.',
+      'tasks.dir: required because tasks.suite is "folder"',
+      'Set it to the folder that holds the task files.',
     );
   if (r.data.curation.pool.from.length > 0 && !r.data.curation.pool.enabled)
     throw new StudioError(
@@ -110,7 +110,7 @@ export function parseRunFile(content: unknown, overrides: RunFile = {}, onDeprec
   return r.data;
 }
 
-/** Parses JSON text; the error says the line. */
+/** Parses JSON text; an error names the line. */
 export function parseRunText(
   text: string,
   file: string,
@@ -124,18 +124,18 @@ export function parseRunText(
     const pos = Number(/position (\d+)/.exec(String(e))?.[1] ?? 0);
     throw new StudioError(
       'config.invalid',
-      `${file}, line ${text.slice(0, pos).split('\n').length}: not valid JSON (${(e as Error).message})`,
-      'Mend the JSON; comments and trailing commas are not allowed.',
+      `${file}, line ${text.slice(0, pos).split('\n').length}: not valid JSON (${messageOf(e)})`,
+      'Correct the JSON; comments and trailing commas are not allowed.',
     );
   }
   return parseRunFile(content, overrides, onDeprecated);
 }
 
 /**
- * JSON schema of the run file, draft 2020-12. Old names of options are in it as deprecated copies of the new ones, so
- * that an editor says what to write instead and not that the key is unknown.
+ * JSON schema of the run file, draft 2020-12. Old option names are in it as deprecated copies of the new ones, so that
+ * an editor suggests the new name instead of reporting an unknown key.
  */
-export function jsonSchema(): Record<string, unknown> {
+export function jsonSchema(): JsonSchema {
   const schema: JsonSchema = z.toJSONSchema(RunFileSchema, { io: 'input' }) as JsonSchema;
   for (const { from, to } of RENAMED_OPTIONS) {
     const old = from.split('.'),

@@ -5,7 +5,7 @@ export const PRESETS: Readonly<Record<'quickstart' | 'paper', RunFile>> = {
   /** A laptop: the embedded policy on eight or more templates of the desk suite, within 20 minutes. */
   quickstart: {
     name: 'quickstart',
-    // As its published figures were measured; beside the pool it neither gains nor loses (bench:curation).
+    // The published figures were measured with this planner; with the pool on it makes no difference (bench:curation).
     curation: { planner: 'variance' },
     warmStart: { reading: { screens: 1200, steps: 1300 }, demonstrations: 6, steps: 300, lr: 2e-3, shift: 16 },
     policy: { temperature: 0.6 },

@@ -28,8 +28,8 @@ function write(content: Json, [key, ...rest]: readonly string[], value: unknown)
 }
 
 /**
- * A run file's content in the names of today, and one note for each old name in it. Where both names stand, the new one
- * holds.
+ * A run file's content with today's names, and one note for each old name in it. Where both names are given, the new
+ * one wins.
  */
 export function withNewNames(content: Json): { readonly content: Json; readonly notes: readonly string[] } {
   const notes: string[] = [];

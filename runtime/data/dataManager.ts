@@ -302,8 +302,16 @@ export class DataManager {
     return batch;
   }
 
-  /** The batch made these weights; `trajectories` says how each was weighed, for people. */
-  async trained(batch: BatchId, version: PolicyVersion, trajectories?: readonly TrainedSteps[]): Promise<void> {
+  /**
+   * The batch made these weights, which are in the folder `checkpoint`; `trajectories` says how each was weighed, for
+   * people.
+   */
+  async trained(
+    batch: BatchId,
+    version: PolicyVersion,
+    trajectories?: readonly TrainedSteps[],
+    checkpoint?: string,
+  ): Promise<void> {
     const open = this.#openBatch(batch);
     const saved = this.#commits.commit([
       {
@@ -311,6 +319,7 @@ export class DataManager {
         batch,
         rollouts: this.#state.ledger.claimedBy(batch),
         version,
+        checkpoint,
         trajectories,
       },
     ]);

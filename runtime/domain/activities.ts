@@ -1,4 +1,4 @@
-/** Activities of the utilisation lanes by their code in a record; a new one goes to the end. */
+/** Activities of the utilisation lanes; a record stores the index, so new ones are appended. */
 export const activities = [
   'reset',
   'setup',

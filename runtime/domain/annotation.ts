@@ -2,13 +2,13 @@ import type { Action } from './action.js';
 import type { RunError } from './errors.js';
 import type { Outcome, VerifierReport } from './trajectory.js';
 
-/** What people say of a finished trajectory: edits and replays, as the annotation log keeps them. */
+/** What people add to a finished trajectory: edits and replays, as the annotation log stores them. */
 
 export type StepMark = 'key' | 'redundant' | 'wrong';
 
 /**
- * One edit. Steps are named by their index in the recorded trajectory, whatever was deleted since; `action` is the
- * place in the step's actions.
+ * One edit. Steps are named by their index in the recorded trajectory, whatever was deleted since; `action` is an index
+ * into the step's actions.
  */
 export type AnnotationOp =
   | {
@@ -25,7 +25,7 @@ export type AnnotationOp =
   | { readonly op: 'action'; readonly step: number; readonly action: number; readonly value: Action }
   | { readonly op: 'delete'; readonly steps: readonly number[] }
   | { readonly op: 'restore'; readonly steps: readonly number[] }
-  /** This trajectory ends before `step`; from there on it is another one, `<rollout>/b`, `/c` ... */
+  /** This trajectory ends before `step`; the rest becomes another one, `<rollout>/b`, `/c` ... */
   | { readonly op: 'split'; readonly step: number }
   | { readonly op: 'reviewed'; readonly value: boolean };
 
@@ -36,7 +36,7 @@ export interface Revision {
   readonly ops: readonly AnnotationOp[];
 }
 
-/** The edited trajectory, acted out on a fresh desktop. `rollout`: what was recorded of it, with true screens. */
+/** The edited trajectory, acted out on a fresh desktop. `rollout`: the recording of that, with its own screens. */
 export interface Replay {
   readonly revision: number;
   readonly at: number;
@@ -49,7 +49,7 @@ export interface Replay {
   readonly why?: string;
 }
 
-/** Beside a row of a list, for trajectories that have any. */
+/** A summary shown beside a list row, for trajectories that have annotations. */
 export interface AnnotationMarks {
   readonly revision: number;
   readonly outcome?: 'success' | 'failure';
@@ -61,7 +61,7 @@ export interface AnnotationMarks {
   readonly replayed?: Outcome['kind'];
 }
 
-/** Which trajectories are exported, besides outcome and family: what people said of them. */
+/** Which trajectories are exported, by their annotations (besides outcome and family). */
 export interface AnnotationFilter {
   readonly tags?: readonly string[];
   readonly reviewed?: boolean;

@@ -2,7 +2,7 @@ import type { Replay, Revision, StepMark } from './annotation.js';
 import type { RunPath } from './run.js';
 import type { TrajectoryView } from './trajectoryView.js';
 
-/** One revision of a trajectory with everything that was said of it. */
+/** One revision of a trajectory with all its annotations. */
 export interface AnnotationView {
   readonly run: RunPath;
   readonly rollout: string;
@@ -22,7 +22,7 @@ export interface AnnotationView {
   /** Steps whose thought or actions differ from what was recorded. */
   readonly changed: readonly number[];
   readonly replays: readonly Replay[];
-  /** Why nothing can be edited here (running, read-only folder, another process writes it). */
+  /** Why it cannot be edited (it is running, the folder is read-only, another process writes it). */
   readonly locked?: {
     readonly message: string;
     readonly remedy: string;

@@ -1,4 +1,5 @@
-import type { Action, Point, Size } from './action.js';
+import type { Action } from './action.js';
+import type { Point, Size } from './actionArguments.js';
 import type { RunError } from './errors.js';
 
 import type { RunPath } from './run.js';
@@ -28,17 +29,18 @@ export type InputEvent = { readonly at: number } & (
 );
 
 /**
- * Who acts: the person, the policy, or the policy with the person's consent to each step. `verifying`, `ended`: nobody.
+ * Who acts: the person (`human`), the policy, or the policy with the person's consent to each step (`step`). In the
+ * other modes nobody acts.
  */
 export type ControlMode = 'human' | 'policy' | 'step' | 'starting' | 'verifying' | 'ended';
 
 /** What the policy would do next, in step mode. */
 export interface Proposal {
-  /** Of this proposal; `control/accept` names it, so that a late key press accepts nothing else. */
+  /** Identifies this proposal; `control/accept` names it, so that a late key press cannot accept another one. */
   readonly id: number;
   readonly thought?: string;
   readonly actions: readonly Action[];
-  /** Of the whole decision, in [0, 1]. */
+  /** Probability of the whole decision, in [0, 1]. */
   readonly probability?: number;
   readonly labels?: readonly string[];
 }
@@ -58,7 +60,7 @@ export interface ControlVerdict {
   readonly error?: RunError;
 }
 
-/** All there is to show; sent whole on every change. */
+/** The whole state of a session; sent in full on every change. */
 export interface ControlState {
   readonly session: ControlSessionId;
   readonly purpose: 'record' | 'takeOver';
@@ -67,27 +69,30 @@ export interface ControlState {
   readonly screen: Size;
   /** Where it is recorded. */
   readonly run: RunPath;
-  /** Id of the trajectory: of the rollout that was taken over, or of the demonstration once it is kept. */
+  /** Id of the trajectory: the rollout that was taken over, or the demonstration once it is kept. */
   readonly rollout?: string;
   readonly family: string;
   readonly task: string;
   readonly seed: number;
   readonly instruction: string;
   readonly steps: readonly ControlStep[];
-  /** The action in the making, in words ('typing "hel"'). */
+  /** The action in progress, in words ('typing "hel"'). */
   readonly doing?: string;
   readonly proposal?: Proposal;
   /** Steps left before the cap; absent while a person acts or when there is none. */
   readonly left?: number;
   /** After finish. */
   readonly verdict?: ControlVerdict;
-  /** What became of it. `pooled` false says why not in `why`. */
+  /** Where the recording was kept. When `pooled` is false, `why` gives the reason. */
   readonly kept?: {
     readonly rollout: string;
     readonly pooled: boolean;
     readonly why?: string;
   };
-  /** Nobody is attached: ended (recording: discarded unless finished; rollout: handed back) at this time, ms since the epoch. */
+  /**
+   * Set when no window is attached: at this time, ms since the epoch, the session ends (a recording is discarded unless
+   * finished; a rollout is handed back).
+   */
   readonly abandonedAt?: number;
   readonly error?: RunError;
 }

@@ -1,14 +1,14 @@
 /**
  * A chart of what one curation mechanism did, described by the mechanism and drawn by any page: words, form and data.
- * Words are English and may have translations, so mark them with `message`.
+ * Mark the words with `message`, so that they are translated.
  */
 export interface CurationChartWords {
   readonly title: string;
-  /** What the figure is and what it tells, a sentence or two. */
+  /** Explains the chart in a sentence or two. */
   readonly says: string;
-  /** Said in place of the chart while there is nothing to draw. */
+  /** Shown instead of the chart while there is nothing to draw. */
   readonly empty: string;
-  /** What is drawn, for the legend or the axis. */
+  /** Names the value, for the legend or the axis. */
   readonly label: string;
   /**
    * The chart in a sentence. By its form: `families` {0} mean at first, {1} mean now, {2} least now, {3} most now;
@@ -36,7 +36,7 @@ export type CurationChartData =
         readonly value: readonly number[];
       }[];
     }
-  /** A value over time; `meanOf`: drawn as the mean of so many; `sum`: it only grows. */
+  /** A value over time; `meanOf`: drawn as a moving mean over this many points; `sum`: it never decreases. */
   | {
       readonly form: 'series';
       readonly at: readonly number[];
@@ -62,6 +62,3 @@ export interface CurationChart {
   readonly words: CurationChartWords;
   readonly data: CurationChartData;
 }
-
-/** Marks a text that people read on a page for translation (scripts/l10n.mjs collects it). */
-export const message = (english: string): string => english;

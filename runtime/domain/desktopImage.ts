@@ -1,4 +1,4 @@
-/** The desktop image of a run that names none. */
+/** The desktop image of a run that does not name one. */
 export const DEFAULT_IMAGE = 'desk';
 
 /** How a desktop image may be named: its folder in runtime/cluster/images, and part of a Docker tag. */

@@ -18,6 +18,7 @@ export type ErrorKind =
   | 'policy.remote' // a remote endpoint failed
   | 'trainer.lost'
   | 'trainer.invalid' // a batch or checkpoint the trainer cannot use
+  | 'trainer.remote' // a training server failed, or answered something that is not its protocol
   | 'engine.unavailable' // ONNX Runtime cannot be loaded
   | 'store.damaged'
   | 'store.io'
@@ -46,7 +47,7 @@ export class StudioError extends Error {
   ) {
     super(message, options?.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'StudioError';
-    this.error = { kind, message, remedy, ...(options?.details ? { details: options.details } : {}) };
+    this.error = { kind, message, remedy, details: options?.details };
   }
   get kind(): ErrorKind {
     return this.error.kind;
@@ -54,8 +55,8 @@ export class StudioError extends Error {
 }
 
 /**
- * What is wrong with a request, not with the run: wrong parameters, something that is not there, or not now. It has a
- * remedy like `StudioError` but is never written into a run.
+ * A fault of a request, not of the run: wrong parameters, something that does not exist, or a state that does not allow
+ * it. It has a remedy like `StudioError` but is never written into a run.
  */
 export class ServiceError extends Error {
   readonly kind: 'params.invalid' | 'not.found' | 'busy' | 'draining';
@@ -68,11 +69,14 @@ export class ServiceError extends Error {
   }
 }
 
-/** Any thrown thing as a RunError; what was not foreseen is `internal` and keeps its stack in details. */
+/** The message of anything thrown. */
+export const messageOf = (e: unknown): string => (e instanceof Error ? e.message : String(e));
+
+/** Anything thrown as a RunError; an unforeseen error becomes `internal` and keeps its stack in details. */
 export function toRunError(e: unknown): RunError {
   if (e instanceof StudioError) return e.error;
   if (e instanceof Error && e.name === 'AbortError')
-    return { kind: 'cancelled', message: 'The operation was cancelled.', remedy: 'Start it again when you want it.' };
+    return { kind: 'cancelled', message: 'The operation was cancelled.', remedy: 'Start it again when you are ready.' };
   const err = e instanceof Error ? e : new Error(String(e));
   return {
     kind: 'internal',

@@ -1,16 +1,16 @@
 /**
- * What to do with a promise whose failure changes nothing here. `why` tells the reader of the call why that is so; it is
- * not shown. Pure.
+ * What to do with a promise whose failure changes nothing here. `why` explains that to the reader of the call; it is
+ * never shown. Pure.
  */
 
-/** Lets it run; a failure is dropped. */
+/** Lets the promise run and drops its failure. */
 export function ignoreFailure(promise: Promise<unknown>, _why: string): void {
   promise.catch(() => undefined);
 }
-/** Its value, or undefined when it fails. */
+/** The promise's value, or undefined when it fails. */
 export const orUndefined = <T>(promise: Promise<T>, _why: string): Promise<T | undefined> =>
   promise.catch(() => undefined);
-/** Resolves when it is over, either way: somebody else hears of the failure. */
+/** Resolves when the promise has settled, either way; its failure is handled elsewhere. */
 export const settled = (promise: Promise<unknown> | undefined): Promise<void> =>
   promise === undefined
     ? Promise.resolve()

@@ -1,6 +1,9 @@
-import type { Size } from './action.js';
+import type { Size } from './actionArguments.js';
 
-/** A screen as captured: BGRX, 4 bytes a pixel, rows top to bottom without padding. The buffer is the holder's own. */
+/**
+ * A screen as captured: BGRX, 4 bytes a pixel, rows top to bottom without padding. Whoever holds the frame owns the
+ * buffer.
+ */
 export interface Frame extends Size {
   readonly data: Buffer;
   /** ms since the epoch. */

@@ -5,7 +5,7 @@ type Id<B extends string> = string & { readonly [brand]: B };
 export type RunId = Id<'run'>;
 /** One concrete task: template and seed, e.g. `desk/calc-sum#17`, or an OSWorld task's uuid. */
 export type TaskId = Id<'task'>;
-/** What statistics are kept by: a template of a suite (all seeds), or the task itself where there are no templates. */
+/** The unit of statistics: a template of a suite (all seeds), or the task itself where there are no templates. */
 export type FamilyId = Id<'family'>;
 export type RolloutId = Id<'rollout'>;
 export type GroupId = Id<'group'>;

@@ -6,13 +6,13 @@ export interface ProcessEntry {
   /** Absolute path of the runtime bundle. */
   readonly file: string;
   /**
-   * Child processes run at a lower priority: a person works in an editor on this machine while they compute.
+   * Child processes run at a lower priority, because a person works in an editor on this machine while they compute.
    */
   readonly background?: boolean;
 }
 /**
- * Arguments and options of a child process in a role. In the background it has a session of its own, because Linux
- * shares the processor among sessions first.
+ * Arguments and options of a child process in a role. In the background it gets its own session, because Linux divides
+ * the processor among sessions first.
  */
 export const inRole = (
   entry: ProcessEntry,

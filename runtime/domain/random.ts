@@ -25,7 +25,7 @@ export function hash32(s: string): number {
 
 export function random(seed: number | string | readonly [number, number, number, number]): Random {
   let a: number, b: number, c: number, d: number;
-  if (typeof seed === 'object') [a, b, c, d] = seed as [number, number, number, number];
+  if (typeof seed === 'object') [a, b, c, d] = seed;
   else {
     let x = (typeof seed === 'string' ? hash32(seed) : seed) >>> 0;
     const mix = (): number => {

@@ -11,6 +11,6 @@ export const RETIRE_REASONS = [
 ] as const;
 export type RetireReason = (typeof RETIRE_REASONS)[number];
 
-/** Those that say how a rollout ended; the others are what curation made of one that ended well. */
+/** Reasons that say how a rollout ended; the others are decisions of curation about one that ended well. */
 const ENDINGS: ReadonlySet<RetireReason> = new Set(['error', 'stopped', 'lost']);
 export const CURATION_REASONS: readonly RetireReason[] = RETIRE_REASONS.filter((r) => !ENDINGS.has(r));

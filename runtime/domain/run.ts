@@ -1,7 +1,7 @@
 import type { RunError } from './errors.js';
 import type { PolicyVersion } from './ids.js';
 
-/** What a run is called and what it says of itself. Times are ms since the epoch, durations ms, shares in [0, 1]. */
+/** The name and status of a run. Times are ms since the epoch, durations ms, shares in [0, 1]. */
 
 /** A run folder's absolute path. */
 export type RunPath = string;
@@ -30,7 +30,7 @@ export interface EvalPoint {
   };
 }
 
-/** What an active run says of itself once a second; for runs that are over, its last words. */
+/** The status of an active run, once a second; for a run that has ended, its last status. */
 export interface RunStatus {
   readonly state: RunState;
   readonly phase: RunPhase;
@@ -49,13 +49,13 @@ export interface RunStatus {
   readonly trainedActionsPerMinute: number;
   /**
    * Bounds of the three rates (runtime/rollout/README.md#throughput-bound, X*) as measured in this run; absent until
-   * they can be told.
+   * enough is measured.
    */
   readonly bounds?: {
     readonly rolloutsPerHour: number;
     readonly stepsPerMinute: number;
     readonly trainedActionsPerMinute: number;
-    /** What binds. */
+    /** Which part is the bottleneck. */
     readonly by: 'desktops' | 'replicas' | 'trainer';
   };
   /** Rolling success of training rollouts; absent before the first ended. */

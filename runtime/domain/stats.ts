@@ -48,7 +48,7 @@ export class Rolling {
   }
 }
 
-/** Share of time, summed over lanes, that a lane was busy; fed with intervals as they begin and end. */
+/** Share of the time of all lanes that they were busy; fed with intervals as they begin and end. */
 export class BusyShare {
   readonly #since = new Map<string, number>();
   #busyMs = 0;

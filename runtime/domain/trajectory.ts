@@ -4,8 +4,8 @@ import type { FrameRef } from './frame.js';
 import type { FamilyId, GroupId, PolicyVersion, RolloutId, TaskId } from './ids.js';
 
 /**
- * What was really sampled in one step, token by token. For the embedded policy a token is one discrete choice and
- * `ids` are its global choice ids (policySpec.ts). Log-probs are those of the distribution sampled from. Absent for
+ * What was sampled in one step, token by token. For the embedded policy a token is one discrete choice and `ids` are
+ * its global choice ids (policySpec.ts). Log-probs are those of the distribution sampled from. Absent for
  * demonstrations.
  */
 export interface TokenTrace {
@@ -15,7 +15,7 @@ export interface TokenTrace {
 }
 
 /**
- * Where a policy might have pointed: the most probable cells of one choice of place, most probable first. `grid` is
+ * Where a policy might have pointed: the most probable cells of one position choice, most probable first. `grid` is
  * [view x, view y, view width, view height, cell side, columns] in observation pixels; the view shows the whole screen.
  */
 export interface ChoicePlaces {
@@ -38,7 +38,8 @@ export interface StepTimings {
 export interface Step {
   readonly index: number;
   /**
-   * ms since the epoch when it was over, where that is not when its record was written: of what was recorded elsewhere.
+   * ms since the epoch when the step ended; only for steps recorded elsewhere, where it differs from the time of their
+   * record.
    */
   readonly at?: number;
   /** The settled screen the decision was made on. */
@@ -70,7 +71,7 @@ export type Outcome =
 export interface VerifierReport {
   readonly checks: readonly {
     readonly what: string;
-    /** All of what was looked at, where `what` is too short for it. */
+    /** Everything that was checked, where `what` is too short for it. */
     readonly detail?: string;
     readonly expected: string;
     readonly found: string;
@@ -108,12 +109,12 @@ export interface Trajectory {
   readonly cap: number;
   readonly startedAt: number;
   readonly endedAt: number;
-  /** The screen after the last action, when the episode ended without a verdict of its own (step cap). */
+  /** The screen after the last action, when the episode ended at the step cap. */
   readonly last?: FrameRef;
   /** Reset and verify time of the desktop, ms. */
   readonly resetMs: number;
   readonly verifyMs: number;
 }
 
-/** What the baseline of its group counts it with; an error, which is never in one, with 0. */
+/** The reward that counts in its group's baseline. An error, which is never in a group, gives 0. */
 export const rewardOf = (t: Pick<Trajectory, 'outcome'>): number => (t.outcome.kind === 'error' ? 0 : t.outcome.reward);

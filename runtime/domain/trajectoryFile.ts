@@ -1,7 +1,7 @@
 /**
- * `.traj.jsonl`: one trajectory in one text file, for the custom editor, for sharing and for tests. First line the
- * head, then a line a step. Frames are PNG files under `framesDir`, relative to the file. Opens without a daemon;
- * parsing never trusts the text.
+ * `.traj.jsonl`: one trajectory in one text file, for the custom editor, for sharing and for tests. The first line is
+ * the head, followed by one line per step. Frames are PNG files under `framesDir`, relative to the file. Opens without
+ * a daemon; parsing never trusts the text.
  */
 import type { StepView, TrajectoryView } from './trajectoryView.js';
 
@@ -29,7 +29,7 @@ export type ParsedTrajectory =
     }
   | { readonly ok: false; readonly line: number; readonly why: string };
 
-/** Bad steps are skipped and named; a bad head is the end. A torn last line is a skipped line. */
+/** Bad steps are skipped and listed; a bad head makes the file unusable. A torn last line is skipped. */
 export function parseTrajectory(text: string): ParsedTrajectory {
   const lines = text.split('\n');
   const first = json(lines[0] ?? '');
@@ -76,7 +76,7 @@ export const isObject = (x: unknown): x is Record<string, unknown> =>
   typeof x === 'object' && x !== null && !Array.isArray(x);
 const json = (s: string): unknown => {
   try {
-    return JSON.parse(s) as unknown;
+    return JSON.parse(s);
   } catch {
     return undefined;
   }
@@ -89,7 +89,8 @@ const isFrame = (x: unknown): boolean =>
 
 function stepProblem(s: unknown): string | undefined {
   if (!isObject(s)) return 'not a JSON object';
-  if (!Number.isInteger(s['index']) || (s['index'] as number) < 0) return 'index is not a number';
+  const { index } = s;
+  if (typeof index !== 'number' || !Number.isInteger(index) || index < 0) return 'index is not a number';
   if (!isFrame(s['frame'])) return 'frame is not a frame link';
   if (s['after'] !== undefined && !isFrame(s['after'])) return 'after is not a frame link';
   if (!Array.isArray(s['actions']) || !s['actions'].every((a) => isObject(a) && typeof a['type'] === 'string'))

@@ -1,4 +1,5 @@
-import type { Action, Size } from './action.js';
+import type { Action } from './action.js';
+import type { Size } from './actionArguments.js';
 import type { AnnotationMarks } from './annotation.js';
 import type { RunError } from './errors.js';
 
@@ -32,7 +33,7 @@ export interface TrajectoryRow {
   readonly startedAt?: number;
   readonly endedAt?: number;
   readonly tags?: readonly string[];
-  /** What people said of it. */
+  /** Summary of its annotations. */
   readonly annotated?: AnnotationMarks;
   /** A person acted in some of its steps (a rollout that was taken over): left out of success rates. */
   readonly assisted?: boolean;
@@ -48,11 +49,14 @@ export interface FrameLink extends Size {
 }
 
 export interface TokenView {
-  /** What was chosen, in words: an action type, a place, a key, a word. */
+  /** What was chosen, in words: an action type, a position, a key, a word. */
   readonly label: string;
   readonly logprob: number;
   readonly entropy: number;
-  /** The most probable alternatives, this one among them; `at` = its place on the screen in pixels where it is one. */
+  /**
+   * The most probable alternatives, including the chosen one; `at` = its rectangle on the screen in pixels, for
+   * position choices.
+   */
   readonly alternatives?: readonly {
     readonly label: string;
     readonly probability: number;
@@ -104,9 +108,9 @@ export interface TrajectoryView {
   readonly verifyMs?: number;
   /** Absolute folder of the frames (relative to the file in a `.traj.jsonl`). */
   readonly framesDir: string;
-  /** Siblings, this one among them. */
+  /** The group, including this trajectory. */
   readonly group?: GroupView;
-  /** Live: more steps will come; subscribe with `sinceSeq: seq`. */
+  /** More steps will come: subscribe with `sinceSeq: seq`. */
   readonly live: boolean;
   readonly seq?: number;
 }

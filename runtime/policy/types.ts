@@ -33,11 +33,10 @@ export interface PolicySession {
    */
   decide(frame: Frame, signal: AbortSignal): Promise<Decision>;
   /**
-   * Tell the session that somebody else acted (a person took over, an oracle demonstrated), so that its history is
-   * true.
+   * Tells the session what somebody else did (a person who took over, an oracle), so that its history stays correct.
    */
   acted(actions: readonly Action[]): void;
-  /** The last decision was not carried out: it leaves the history. */
+  /** The last decision was not carried out: removes it from the history. */
   retract?(): void;
   close(): void;
 }
@@ -45,14 +44,14 @@ export interface Decision {
   readonly thought?: string;
   readonly actions: readonly Action[];
   readonly tokens?: TokenTrace;
-  /** What `tokens.entropies` are; exact unless said otherwise. A remote server shows only the most probable tokens. */
+  /** What `tokens.entropies` are; default exact. A remote server reports only the most probable tokens. */
   readonly entropy?: 'exact' | 'lower-bound';
   readonly version: PolicyVersion;
   readonly replica?: ReplicaId;
   /** ms waited for a free replica, and ms inside it. */
   readonly queueMs: number;
   readonly computeMs: number;
-  /** The most probable alternatives of each choice, for the inspector; of choices of place, in `places`. */
+  /** The most probable alternatives of each choice, for the inspector; those of position choices are in `places`. */
   readonly alternatives?: readonly (readonly { readonly label: string; readonly probability: number }[])[];
   /** What was chosen, per token, in words. */
   readonly labels?: readonly string[];
@@ -100,13 +99,15 @@ export interface SyncReport {
   readonly failed: number;
 }
 /**
- * Replicas whose weights can be replaced one at a time, without a failed call and with capacity never under (G-1)/G.
+ * Replicas whose weights can be replaced one at a time, without a failed call and with capacity never below (G-1)/G.
  */
 export interface ReplicaSet {
   publish(weights: WeightsRef): Promise<SyncReport>;
 }
 
-/** What a policy session asks: a pool of replicas that routes calls (implemented by the rollout service). */
+/**
+ * Where a policy session gets its decisions: a pool of replicas that routes calls (implemented by the rollout service).
+ */
 export interface DecisionPool {
   /** Rejects with `cancelled` when the signal fires, `policy.lost` when no replica is left. */
   decide(
@@ -117,7 +118,7 @@ export interface DecisionPool {
       readonly signal: AbortSignal;
     },
   ): Promise<ModelAnswer>;
-  /** The session is over; forget where it was routed. */
+  /** The session is over: forgets where it was routed. */
   end(session: string): void;
 }
 export interface ModelAnswer {

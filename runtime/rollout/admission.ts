@@ -1,13 +1,12 @@
 /**
- * What the scheduler does next: the pure half. It is shown the present numbers and says how many leases to ask for,
- * give up or use. Rollout-wise (runtime/rollout/README.md#rollout-wise-scheduling): the unit is one rollout, a free
- * desktop gets the next at once,
- * and no barrier exists.
+ * Decides what the scheduler does next, as pure functions: from the present numbers, how many leases to request, cancel
+ * or use. Scheduling is rollout-wise (runtime/rollout/README.md#rollout-wise-scheduling): a free desktop gets the next
+ * rollout at once, without a barrier.
  */
 export interface SchedulerView {
   /** Desktops the scheduler may hold at once. */
   readonly slots: number;
-  /** Leases asked for and not yet given. */
+  /** Leases requested and not yet granted. */
   readonly leasing: number;
   /** Leased desktops without a rollout. */
   readonly idle: number;
@@ -22,19 +21,20 @@ export interface SchedulerView {
 export interface SchedulerMove {
   readonly startProbes: number;
   readonly startRollouts: number;
-  readonly askLeases: number;
-  readonly dropLeases: number;
+  readonly requestLeases: number;
+  readonly cancelLeases: number;
   readonly releaseIdle: number;
 }
 
 /**
- * Probes go first. A leased desktop without work is kept (giving it back would cost a reset) unless the scheduler stops
- * or shrinks. Leases are asked for as long as there is work for them and room.
+ * Probes go first. A leased desktop without work is kept, because releasing it would cost a reset, unless the scheduler
+ * stops or shrinks. Leases are requested while there is work for them and a free slot.
  */
 export function nextMove(v: SchedulerView): SchedulerMove {
   const admit = v.paused || v.stopping ? 0 : Math.max(0, Math.floor(v.admit));
   const probes = v.stopping ? 0 : v.probesWaiting;
-  if (v.stopping) return { startProbes: 0, startRollouts: 0, askLeases: 0, dropLeases: v.leasing, releaseIdle: v.idle };
+  if (v.stopping)
+    return { startProbes: 0, startRollouts: 0, requestLeases: 0, cancelLeases: v.leasing, releaseIdle: v.idle };
   const startProbes = Math.min(v.idle, probes),
     startRollouts = Math.min(v.idle - startProbes, admit);
   const idle = v.idle - startProbes - startRollouts,
@@ -42,14 +42,20 @@ export function nextMove(v: SchedulerView): SchedulerMove {
   const work = probes - startProbes + admit - startRollouts;
   const room = v.slots - running - idle - v.leasing;
   if (room < 0) {
-    const dropLeases = Math.min(v.leasing, -room);
-    return { startProbes, startRollouts, askLeases: 0, dropLeases, releaseIdle: Math.min(idle, -room - dropLeases) };
+    const cancelLeases = Math.min(v.leasing, -room);
+    return {
+      startProbes,
+      startRollouts,
+      requestLeases: 0,
+      cancelLeases,
+      releaseIdle: Math.min(idle, -room - cancelLeases),
+    };
   }
   return {
     startProbes,
     startRollouts,
-    askLeases: Math.max(0, Math.min(room, work - v.leasing)),
-    dropLeases: 0,
+    requestLeases: Math.max(0, Math.min(room, work - v.leasing)),
+    cancelLeases: 0,
     releaseIdle: 0,
   };
 }

@@ -8,7 +8,7 @@ export interface Clock {
   after(ms: number, fn: () => void): () => void;
 }
 
-/** The longest delay setTimeout keeps (2^31 - 1 ms, 24.8 days); a longer one would fire at once. */
+/** The longest delay that setTimeout supports (2^31 - 1 ms, 24.8 days); a longer one fires at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
@@ -25,9 +25,9 @@ export const systemClock: Clock = {
 };
 
 export const cancelled = (what: string): StudioError =>
-  new StudioError('cancelled', `${what} was cancelled.`, 'Start it again when you want it.');
+  new StudioError('cancelled', `${what} was cancelled.`, 'Start it again when you are ready.');
 
-/** The promise, or `cancelled` as soon as the signal fires; the work itself goes on until it ends by itself. */
+/** The promise, or a rejection with `cancelled` as soon as the signal fires; the work itself runs to its end. */
 export function abortable<T>(work: Promise<T>, signal: AbortSignal, what: string): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const onAbort = (): void => reject(cancelled(what));
@@ -44,7 +44,7 @@ export function abortable<T>(work: Promise<T>, signal: AbortSignal, what: string
       },
       (e: unknown) => {
         off();
-        reject(e as Error);
+        reject(e);
       },
     );
   });

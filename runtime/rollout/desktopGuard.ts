@@ -3,14 +3,13 @@ import type { Clock } from './clock.js';
 import { abortable } from './clock.js';
 
 /**
- * After an abort, how long a call that is still running on the desktop is waited for before the desktop counts as
- * broken.
+ * After an abort, how long to wait for a call that is still running on the desktop before the desktop counts as broken.
  */
 const LINGER_MS = 5000;
 
 /**
- * Calls into the desktop: cancelled with the rollout, bounded in time, and known to be over before the desktop is given
- * back.
+ * Makes calls into the desktop: cancelled with the rollout, bounded in time, and known to have ended before the desktop
+ * is released.
  */
 export class DesktopGuard {
   timedOut = false;
@@ -34,7 +33,7 @@ export class DesktopGuard {
           new StudioError(
             'desktop.lost',
             `The desktop did not answer ${what} for ${this.#timeoutMs} ms.`,
-            'It is replaced by itself and the rollout is retried.',
+            'It is replaced automatically and the rollout is retried.',
           ),
         );
       });
@@ -45,7 +44,7 @@ export class DesktopGuard {
         },
         (e: unknown) => {
           stop();
-          reject(e as Error);
+          reject(e);
         },
       );
     });
@@ -62,7 +61,7 @@ export class DesktopGuard {
     return abortable(work, this.#signal, what);
   }
 
-  /** Waits until nothing runs on the desktop any more; false when that takes too long. */
+  /** Waits until no call is running on the desktop; false when that takes too long. */
   async quiet(): Promise<boolean> {
     if (this.#pending.size === 0) return true;
     return new Promise<boolean>((resolve) => {

@@ -39,8 +39,9 @@ interface Use {
 }
 
 /**
- * The desktops of a run, for people: what each does, its screen, and a way to replace it. It stands between pool and
- * provider, so it knows every desktop whoever made it, and hears from pools and scheduler what happens to them.
+ * The desktops of a run as people see them: what each one does, its screen, and a way to replace it. It sits between
+ * pool and provider, so it knows every desktop whichever pool created it, and follows the events of pools and
+ * scheduler.
  */
 export class DesktopRegistry {
   readonly #pools = new Set<DesktopPool>();
@@ -166,22 +167,24 @@ export class DesktopRegistry {
   desktop(id: string): Desktop | undefined {
     return this.#desktops.get(id);
   }
-  /** Ends what runs on it as an error, which is retried, and has it replaced. False when there is no such desktop. */
+  /**
+   * Ends its rollout with an error, which is retried, and replaces the desktop. False when there is no such desktop.
+   */
   restart(id: string): boolean {
     const d = this.#desktops.get(id);
     d?.lose(
       new StudioError(
         'desktop.lost',
         'The desktop was restarted by hand.',
-        'Its rollout is tried again on another desktop.',
+        'Its rollout is retried on another desktop.',
       ).error,
     );
     return d !== undefined;
   }
 
   /**
-   * Called with the new row of a desktop that changed, or without one when it is gone. Several changes of one turn are
-   * told once.
+   * Calls the listener with the new row of a desktop that changed, or undefined when the desktop is gone. Changes
+   * within one turn of the event loop are reported once.
    */
   onChange(listener: (desktop: string, row: Row | undefined) => void): () => void {
     this.#listeners.add(listener);
@@ -215,7 +218,7 @@ export class DesktopRegistry {
   }
 }
 
-/** A desktop that can be given up from outside: from then on every call says that it is lost. */
+/** A desktop that can be declared lost from outside: every later call rejects with that error. */
 class TrackedDesktop implements Desktop {
   readonly inner: Desktop;
   readonly id: DesktopId;

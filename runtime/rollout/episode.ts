@@ -1,8 +1,7 @@
 /**
  * One episode on one leased desktop: set-up, then turns until the policy ends it or its cap is used up, then the
- * verdict. Faults of the environment or an engine become an error outcome, which has no reward; a policy that twice in
- * a row does not answer with an action fails by its own doing (runtime/rollout/README.md#outcomes): failure, reward 0,
- * not verified.
+ * verdict. Faults of the environment or an engine become an error outcome, which has no reward; a policy that gives two
+ * invalid answers in a row has failed (runtime/rollout/README.md#outcomes): failure, reward 0, not verified.
  */
 import type { FrameRef, Outcome, RunError, Step, Trajectory } from '../domain/index.js';
 import { toRunError } from '../domain/index.js';
@@ -18,7 +17,7 @@ import type { EpisodeDeps, EpisodeRequest, EpisodeResult } from './types.js';
 type Scene = Omit<TurnsContext, 'policy' | 'steps'>;
 
 /**
- * Never rejects for a foreseeable reason: what went wrong is the trajectory's outcome. The lease stays with the caller.
+ * Never rejects for a foreseeable reason: what went wrong becomes the trajectory's outcome. The caller keeps the lease.
  */
 export async function runEpisode(deps: EpisodeDeps, lease: Lease, r: EpisodeRequest): Promise<EpisodeResult> {
   const { clock } = deps;
@@ -38,7 +37,8 @@ export async function runEpisode(deps: EpisodeDeps, lease: Lease, r: EpisodeRequ
     setupMs = await setUp(scene);
     session = openSession(scene);
     const end = await new Turns({ ...scene, policy: session, steps }).run();
-    // A terminal action changes nothing: its own screen is the last. After the step cap there is one more to see.
+    // A terminal action changes nothing, so its screen is the last one. After the step cap there is one more screen to
+    // take.
     if (end.how === 'cap') last = await lastScreen(scene);
     const t0 = clock.now();
     outcome = end.how === 'invalid' ? invalidAnswer(end.message) : await verify(scene, end);
@@ -56,7 +56,7 @@ export async function runEpisode(deps: EpisodeDeps, lease: Lease, r: EpisodeRequ
     task: task.id,
     family: order.family,
     instruction: task.instruction,
-    ...(r.provenance.kind === 'rollout' ? { group: order.group } : {}),
+    group: r.provenance.kind === 'rollout' ? order.group : undefined,
     provenance: r.provenance,
     steps,
     outcome,
@@ -65,12 +65,12 @@ export async function runEpisode(deps: EpisodeDeps, lease: Lease, r: EpisodeRequ
     endedAt: clock.now(),
     resetMs: lease.resetMs + setupMs,
     verifyMs,
-    ...(last ? { last } : {}),
+    last,
   };
   return { trajectory, broken: !idle || guard.timedOut || (error?.kind.startsWith('desktop.') ?? false) };
 }
 
-/** Prepares the task and waits until the desktop is at rest. ms that this took. */
+/** Prepares the task and waits until the desktop is at rest. Returns the ms that this took. */
 async function setUp({ deps, request: r, desktop, limit, guard }: Scene): Promise<number> {
   const t0 = deps.clock.now();
   r.onPhase('setup');

@@ -1,7 +1,7 @@
 /**
- * The model pool: replicas behind one door. Calls wait in one line and go to a replica by `route`; `publish` refreshes
- * replicas by `planSync`; the calls of a replica that crashes are tried once more elsewhere. Nothing here knows what a
- * replica is made of; ReplicaFleet restarts the ones that die.
+ * The model pool: several replicas behind one interface. Calls wait in one queue and go to a replica chosen by `route`;
+ * `publish` updates replicas in the order of `planSync`; the calls of a replica that crashes are retried once on
+ * another. The pool does not depend on how a replica is implemented; ReplicaFleet restarts the ones that die.
  */
 import type { PolicyVersion } from '../domain/index.js';
 import { StudioError, settled, toRunError } from '../domain/index.js';
@@ -18,7 +18,7 @@ import { cancelled } from './clock.js';
 import type { Slot } from './replicaFleet.js';
 import { ReplicaFleet, viewOf } from './replicaFleet.js';
 import { planSync, route } from './syncPlanner.js';
-import { tell } from './tell.js';
+import { notify } from './notify.js';
 import type { ModelPoolEvent, ModelPoolOptions, ModelPoolStatus } from './types.js';
 
 interface Call {
@@ -28,7 +28,7 @@ interface Call {
   attempts: number;
   settled: boolean;
   readonly resolve: (a: ModelAnswer) => void;
-  readonly reject: (e: Error) => void;
+  readonly reject: (e: unknown) => void;
 }
 
 export class ModelPool implements DecisionPool, ReplicaSet {
@@ -45,7 +45,7 @@ export class ModelPool implements DecisionPool, ReplicaSet {
   #changed: (() => void)[] = [];
   #failedInSync = 0;
 
-  /** Starts every replica; rejects with the first one's error when one cannot start. */
+  /** Starts every replica; rejects with the first error when one cannot start. */
   static async start(o: ModelPoolOptions): Promise<ModelPool> {
     const pool = new ModelPool(o);
     const started = await Promise.allSettled(pool.#fleet.slots.map((s) => pool.#fleet.bringUp(s)));
@@ -124,8 +124,8 @@ export class ModelPool implements DecisionPool, ReplicaSet {
   }
 
   /**
-   * Gives every living replica these weights; syncs run one after another. Rejects (old weights stay in use) when the
-   * file is damaged.
+   * Publishes these weights to every living replica; syncs run one after another. Rejects when the file is damaged; the
+   * old weights then stay in use.
    */
   publish(weights: WeightsRef): Promise<SyncReport> {
     this.#syncs++;
@@ -136,7 +136,10 @@ export class ModelPool implements DecisionPool, ReplicaSet {
     return run;
   }
 
-  /** Oldest weights a living replica answers with; behind `status().version` while weights are being published. */
+  /**
+   * The oldest version that a living replica answers with; lower than `status().version` while weights are being
+   * published.
+   */
   get oldest(): PolicyVersion {
     return this.#fleet.slots.reduce((v, s) => (s.phase === 'dead' ? v : Math.min(v, s.version)), this.#target);
   }
@@ -214,10 +217,10 @@ export class ModelPool implements DecisionPool, ReplicaSet {
         this.#waiting.unshift(call);
       else {
         if (syncing && !call.settled) this.#failedInSync++;
-        call.reject(e as Error);
+        call.reject(e);
       }
     } finally {
-      // A replaced replica's calls are no longer counted on its slot.
+      // The slot no longer counts the calls of a replica that has been replaced.
       if (slot.replica === replica) slot.inFlight--;
       this.#notify();
       this.#dispatch();
@@ -259,7 +262,7 @@ export class ModelPool implements DecisionPool, ReplicaSet {
         } else if (step.drain.length === 0) await new Promise<void>((r) => this.#changed.push(r));
       }
     } catch (e) {
-      this.#target = this.#fleet.good.version;
+      this.#target = this.#fleet.lastGoodWeights.version;
       throw e;
     } finally {
       for (const s of this.#fleet.slots) if (s.phase === 'draining') this.#fleet.setPhase(s, 'admitting');
@@ -283,12 +286,12 @@ export class ModelPool implements DecisionPool, ReplicaSet {
       await this.#fleet.bounded(slot, replica, replica.swap(weights));
     } catch (e) {
       const error = toRunError(e);
-      // A replica that died is restarted and meets the planner again; a damaged file ends this sync.
+      // A replica that died is restarted and planned again; a damaged file ends this sync.
       if (error.kind === 'policy.lost') return this.#fleet.lose(slot, replica, error);
       if (slot.replica === replica) this.#fleet.setPhase(slot, 'admitting');
       throw e;
     }
-    this.#fleet.good = weights;
+    this.#fleet.lastGoodWeights = weights;
     if (slot.replica !== replica) return;
     slot.version = weights.version;
     rows.push({ replica: slot.id, drainMs: t0 - (drainBegan.get(slot) ?? t0), swapMs: this.#o.clock.now() - t0 });
@@ -300,7 +303,7 @@ export class ModelPool implements DecisionPool, ReplicaSet {
     for (const f of this.#changed.splice(0)) f();
   }
   #emit(e: ModelPoolEvent): void {
-    tell(this.#listeners, e);
+    notify(this.#listeners, e);
   }
 }
 
@@ -308,5 +311,5 @@ const noneLeft = (): StudioError =>
   new StudioError(
     'policy.lost',
     'Every replica of the policy has died repeatedly.',
-    'Look at the last replica error in the log; `dart-studio doctor` checks ONNX Runtime.',
+    'Look at the last replica error in the log, and run `dart-studio doctor` to check ONNX Runtime.',
   );

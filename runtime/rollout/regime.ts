@@ -1,24 +1,23 @@
 /**
  * Which orders may start now: the barrier, if any, between rollouts
- * (runtime/rollout/README.md#rollout-wise-scheduling). All three regimes are
- * answers to the same questions, asked by the order queue; scheduler, planner, ledger and model pool are the same code
- * in each of them.
+ * (runtime/rollout/README.md#rollout-wise-scheduling). All three regimes implement the same interface for the order
+ * queue; scheduler, planner, ledger and model pool are the same code in each of them.
  *
  * - `rollout`: the unit is one rollout; a free desktop takes the next order at once
- * - `task`: the unit is one group; its rollouts start together and its desktops are free again when the last of them
+ * - `task`: the unit is one group; its rollouts start together, and its desktops are free again when the last of them
  *   has ended
  * - `batch`: the unit is one batch; when all its rollouts have ended it is trained and the weights are published, then
  *   the next one begins
  *
- * Pure: no clock, no promises. A group is open until it was curated, so a rollout that is tried again belongs to its
- * group's barrier.
+ * Pure: no clock, no promises. A group is open until it is curated, so a retried rollout counts toward its group's
+ * barrier.
  */
 import type { RunConfig } from '../config/index.js';
 import type { GroupId } from '../domain/index.js';
 import type { RolloutOrder } from '../data/types.js';
 
 export type Regime = 'rollout' | 'task' | 'batch';
-/** Of an order the gate looks at nothing else. */
+/** The only parts of an order that the gate reads. */
 export type GatedOrder = Pick<RolloutOrder, 'group' | 'groupSize'>;
 
 export interface RegimeGate {
@@ -27,17 +26,17 @@ export interface RegimeGate {
   next(waiting: readonly GatedOrder[]): number;
   /** How many of the waiting orders may start now. */
   admissible(waiting: readonly GatedOrder[]): number;
-  /** Whether an order of a group not seen before would be of use; else only slots of open groups are fetched. */
+  /** Whether an order of a new group could start; otherwise only orders of open groups are fetched. */
   mayOpen(waiting: readonly GatedOrder[]): boolean;
   started(order: GatedOrder): void;
   /** Groups whose end the gate waits for. */
   readonly open: ReadonlySet<GroupId>;
   /**
-   * The group was curated or dropped: none of its rollouts runs or will be tried again. True when this let something
-   * through.
+   * The group was curated or dropped: none of its rollouts runs or will be retried. True when this lets other orders
+   * start.
    */
   closed(group: GroupId): boolean;
-  /** `batch`: all rollouts of the batch have ended and it waits for `synced`. The others never wait. */
+  /** `batch`: all rollouts of the batch have ended and it waits for `synced`. Always false in the other regimes. */
   readonly training: boolean;
   /** The batch was trained (or had nothing to train) and the replicas have its weights. */
   synced(): void;
@@ -79,7 +78,7 @@ function rolloutGate(): RegimeGate {
 }
 
 interface Admissible {
-  /** Of the waiting orders, those that may start now. */
+  /** Indices of the waiting orders that may start now. */
   readonly indices: readonly number[];
   /** A group has to wait for room. */
   readonly blocked: boolean;
@@ -94,7 +93,7 @@ function admissibleGroups(waiting: readonly GatedOrder[], open: ReadonlySet<Grou
   for (const [i, o] of waiting.entries()) {
     if (!open.has(o.group) && !joined.has(o.group)) {
       const alone = open.size + joined.size === 0;
-      // Groups start in order: if a small one could overtake the one that waits for room, that one might never start.
+      // Groups start in order: if small groups could overtake the one that waits for room, it might never start.
       if (blocked || (o.groupSize > left && !alone)) {
         blocked = true;
         continue;
@@ -187,8 +186,8 @@ function batchGate(groups: number): RegimeGate {
 }
 
 /**
- * Barrier between rollouts. Without a trainer nothing ends a batch; a batch larger than the staleness bound admits
- * would never be full.
+ * The barrier between rollouts that a run uses. Without a trainer nothing ends a batch, so regime `batch` becomes
+ * `rollout`; a batch larger than the staleness bound admits would never fill, so its size is limited.
  */
 export function gateOptions(c: RunConfig): GateOptions {
   const { batchGroups } = c.trainer,

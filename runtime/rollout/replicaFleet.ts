@@ -1,5 +1,5 @@
 /**
- * The replicas of a model pool as living things: started, lost, restarted after growing pauses, given up, closed. It
+ * The life cycle of a model pool's replicas: started, lost, restarted after growing pauses, given up, closed. It
  * decides nothing about calls or weights; `hooks` tell the pool what changed.
  */
 import type { PolicyVersion, ReplicaId, RunError } from '../domain/index.js';
@@ -8,7 +8,7 @@ import type { Replica, WeightsRef } from '../policy/types.js';
 import type { ReplicaPhase, ReplicaView } from './syncPlanner.js';
 import type { ModelPoolEvent, ModelPoolOptions } from './types.js';
 
-/** The place of one replica; the process in it comes and goes. */
+/** The position of one replica in the fleet; the process behind it may be replaced. */
 export interface Slot {
   readonly id: ReplicaId;
   phase: ReplicaPhase;
@@ -19,7 +19,7 @@ export interface Slot {
   since: number;
   replica: Replica | undefined;
   calls: number;
-  /** ms of computing, in sum. */
+  /** Total ms of computing. */
   busyMs: number;
   restarts: number;
   /** Starts in a row after which no call was answered. */
@@ -28,7 +28,7 @@ export interface Slot {
 
 export interface FleetHooks {
   readonly emit: (e: ModelPoolEvent) => void;
-  /** A phase changed: whoever waits for one looks again. */
+  /** A phase changed; waiters check again. */
   readonly changed: () => void;
   /** A replica takes calls. */
   readonly ready: () => void;
@@ -38,8 +38,8 @@ export interface FleetHooks {
 
 export class ReplicaFleet {
   readonly slots: readonly Slot[];
-  /** What a replica starts with: the newest weights that a replica could read. */
-  good: WeightsRef;
+  /** The weights that a replica starts with: the newest that some replica has read. */
+  lastGoodWeights: WeightsRef;
   closed = false;
   readonly #o: Required<ModelPoolOptions>;
   readonly #hooks: FleetHooks;
@@ -48,7 +48,7 @@ export class ReplicaFleet {
   constructor(o: Required<ModelPoolOptions>, hooks: FleetHooks) {
     this.#o = o;
     this.#hooks = hooks;
-    this.good = o.weights;
+    this.lastGoodWeights = o.weights;
     this.slots = o.replicas.map((id) => ({
       id,
       phase: 'down',
@@ -86,7 +86,7 @@ export class ReplicaFleet {
 
   /** Starts the slot's replica. Rejects with the error of the factory. */
   async bringUp(slot: Slot): Promise<void> {
-    const weights = this.good;
+    const weights = this.lastGoodWeights;
     const replica = await this.#o.factory(slot.id, weights);
     if (this.closed) {
       await replica.close();
@@ -117,7 +117,7 @@ export class ReplicaFleet {
         const hung = new StudioError(
           'policy.lost',
           `Replica ${slot.id} did not answer for ${this.#o.callTimeoutMs} ms.`,
-          'It is restarted by itself.',
+          'It is restarted automatically.',
         );
         this.lose(slot, replica, hung.error);
         void replica.close();
@@ -130,13 +130,13 @@ export class ReplicaFleet {
         },
         (e: unknown) => {
           stop();
-          reject(e as Error);
+          reject(e);
         },
       );
     });
   }
 
-  /** Starts nothing any more, and closes every replica. */
+  /** Stops restarts and closes every replica. */
   async close(): Promise<void> {
     this.stop();
     await Promise.all(

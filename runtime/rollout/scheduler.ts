@@ -1,7 +1,7 @@
 /**
- * Rollout-wise scheduler: asks the pool for desktops, gives each free one the planner's next order at once, and reports
- * everything as events. Decisions are `nextMove` (admission.ts); this is the shell with the promises. Retries are the
- * planner's business.
+ * Rollout-wise scheduler: leases desktops from the pool, gives each free one the planner's next order at once, and
+ * reports everything as events. `nextMove` (admission.ts) decides; this is the asynchronous shell. The planner handles
+ * retries.
  */
 import type { DesktopId, RolloutId, RunError, Step, Trajectory } from '../domain/index.js';
 import { hash32, toRunError } from '../domain/index.js';
@@ -12,7 +12,7 @@ import { nextMove } from './admission.js';
 import { cancelled } from './clock.js';
 import { runEpisode } from './episode.js';
 import { Steering } from './steering.js';
-import { tell } from './tell.js';
+import { notify } from './notify.js';
 import type { EpisodePhase, RolloutKind, SchedulerDeps, SchedulerEvent, SchedulerStatus, Steerable } from './types.js';
 
 /**
@@ -29,7 +29,7 @@ interface Probe {
   readonly done: (t: Trajectory) => void;
   readonly cancelled: (e: Error) => void;
 }
-interface Held {
+interface IdleLease {
   readonly lease: Lease;
   readonly waitMs: number;
 }
@@ -40,23 +40,23 @@ interface Running extends Steerable {
   phase: EpisodePhase;
 }
 
-/** Pauses between attempts when the pool refuses a lease (not when it is merely busy). */
+/** Pauses between attempts when leasing fails (not when the pool is merely busy). */
 const LEASE_RETRY_MS = [1000, 2000, 5000, 15_000, 30_000];
 
 export class Scheduler {
   readonly #d: SchedulerDeps;
   #slots: number;
-  readonly #asks = new Set<AbortController>();
-  readonly #idle: Held[] = [];
+  readonly #leaseRequests = new Set<AbortController>();
+  readonly #idle: IdleLease[] = [];
   readonly #probes: Probe[] = [];
   readonly #runs = new Set<Running>();
   readonly #listeners = new Set<(e: SchedulerEvent) => void>();
   #paused = true;
   #stopping = false;
-  /** The planner had nothing; not asked again before something changes. */
-  #dry = false;
+  /** The planner had no order; it is not asked again until something changes. */
+  #plannerEmpty = false;
   #leaseFailures = 0;
-  #holdOff: (() => void) | undefined;
+  #retryPause: (() => void) | undefined;
   #pumping = false;
   #quiet: (() => void)[] = [];
 
@@ -65,7 +65,7 @@ export class Scheduler {
     this.#slots = o.slots;
   }
 
-  /** Begin, or go on after `pause`. Probes run also while paused. */
+  /** Begin, or continue after `pause`. Probes run while paused, too. */
   start(): void {
     this.#paused = false;
     this.wake();
@@ -78,14 +78,14 @@ export class Scheduler {
     this.#paused = true;
     this.#pump();
   }
-  /** Grow at once, shrink as rollouts end. */
+  /** More slots are used at once; fewer take effect as rollouts end. */
   resize(slots: number): void {
     this.#slots = slots;
     this.#pump();
   }
   /** Admission or the planner may have changed (new version, claimed group, new tasks). */
   wake(): void {
-    this.#dry = false;
+    this.#plannerEmpty = false;
     this.#pump();
   }
 
@@ -129,26 +129,26 @@ export class Scheduler {
   }
 
   /**
-   * No new work; what runs may end by itself for `graceMs`, then it is stopped (outcome error `cancelled`). Resolves
-   * when every desktop is given back.
+   * Starts no new work; running rollouts get `graceMs` to end, then they are stopped (outcome error `cancelled`).
+   * Resolves when every desktop is released.
    */
   async stop(o: { readonly graceMs: number }): Promise<void> {
     this.#stopping = true;
     for (const p of this.#probes.splice(0)) p.cancelled(cancelled('An evaluation'));
-    this.#holdOff?.();
+    this.#retryPause?.();
     this.#pump();
     const abortAll = (): void => {
       for (const r of this.#runs) r.abort.abort();
     };
     const cancelGrace = o.graceMs > 0 ? this.#d.clock.after(o.graceMs, abortAll) : (abortAll(), () => undefined);
-    while (this.#runs.size > 0 || this.#asks.size > 0) await new Promise<void>((r) => this.#quiet.push(r));
+    while (this.#runs.size > 0 || this.#leaseRequests.size > 0) await new Promise<void>((r) => this.#quiet.push(r));
     cancelGrace();
   }
 
   status(): SchedulerStatus {
     return {
       slots: this.#slots,
-      leasing: this.#asks.size,
+      leasing: this.#leaseRequests.size,
       idle: this.#idle.length,
       probesWaiting: this.#probes.length,
       paused: this.#paused,
@@ -177,7 +177,8 @@ export class Scheduler {
   }
 
   /**
-   * Do what `nextMove` says until it says nothing. Re-entrant calls (from listeners) are folded into the running one.
+   * Carries out `nextMove` until there is nothing to do. Re-entrant calls (from listeners) are folded into the running
+   * one.
    */
   #pump(): void {
     if (this.#pumping) return;
@@ -186,15 +187,15 @@ export class Scheduler {
       for (let again = true; again;) {
         const m = nextMove({
           slots: this.#slots,
-          leasing: this.#asks.size,
+          leasing: this.#leaseRequests.size,
           idle: this.#idle.length,
           running: this.#runs.size,
           probesWaiting: this.#probes.length,
-          admit: this.#dry ? 0 : this.#d.admit(),
+          admit: this.#plannerEmpty ? 0 : this.#d.admit(),
           paused: this.#paused,
           stopping: this.#stopping,
         });
-        let moved = m.dropLeases + m.releaseIdle;
+        let moved = m.cancelLeases + m.releaseIdle;
         for (let i = 0; i < m.startProbes; i++, moved++) {
           const p = this.#probes.shift()!;
           this.#begin('probe', p.order, p.sampling, p);
@@ -202,15 +203,15 @@ export class Scheduler {
         for (let i = 0; i < m.startRollouts; i++, moved++) {
           const order = this.#d.next();
           if (!order) {
-            this.#dry = true;
+            this.#plannerEmpty = true;
             moved++;
             break;
           }
           this.#begin('rollout', order, this.#d.sampling(order));
         }
-        if (!this.#holdOff) for (let i = 0; i < m.askLeases; i++) this.#ask();
-        for (const a of [...this.#asks].slice(this.#asks.size - m.dropLeases)) {
-          this.#asks.delete(a);
+        if (!this.#retryPause) for (let i = 0; i < m.requestLeases; i++) this.#requestLease();
+        for (const a of [...this.#leaseRequests].slice(this.#leaseRequests.size - m.cancelLeases)) {
+          this.#leaseRequests.delete(a);
           a.abort();
         }
         for (const h of this.#idle.splice(this.#idle.length - m.releaseIdle)) this.#release(h.lease, false);
@@ -219,17 +220,17 @@ export class Scheduler {
     } finally {
       this.#pumping = false;
     }
-    if (this.#runs.size === 0 && this.#asks.size === 0) for (const f of this.#quiet.splice(0)) f();
+    if (this.#runs.size === 0 && this.#leaseRequests.size === 0) for (const f of this.#quiet.splice(0)) f();
   }
 
-  #ask(): void {
+  #requestLease(): void {
     const abort = new AbortController();
-    this.#asks.add(abort);
+    this.#leaseRequests.add(abort);
     const t0 = this.#d.clock.now();
     this.#d.pool.lease({ signal: abort.signal }).then(
       (lease) => {
-        // Given up meanwhile: the pool may have answered first.
-        if (!this.#asks.delete(abort)) {
+        // The request was cancelled, but the pool had already answered.
+        if (!this.#leaseRequests.delete(abort)) {
           lease.release();
           return;
         }
@@ -239,22 +240,22 @@ export class Scheduler {
         this.#pump();
       },
       (e: unknown) => {
-        if (!this.#asks.delete(abort) || this.#stopping) {
+        if (!this.#leaseRequests.delete(abort) || this.#stopping) {
           this.#pump();
           return;
         }
         this.#emit({ type: 'leaseFailed', error: toRunError(e), at: this.#d.clock.now() });
-        if (!this.#holdOff) {
+        if (!this.#retryPause) {
           const stop = this.#d.clock.after(
             LEASE_RETRY_MS[Math.min(this.#leaseFailures++, LEASE_RETRY_MS.length - 1)]!,
             () => {
-              this.#holdOff = undefined;
+              this.#retryPause = undefined;
               this.#pump();
             },
           );
-          this.#holdOff = () => {
+          this.#retryPause = () => {
             stop();
-            this.#holdOff = undefined;
+            this.#retryPause = undefined;
           };
         }
         this.#pump();
@@ -294,8 +295,8 @@ export class Scheduler {
             rollout: order.rollout,
             desktop,
             step,
-            ...(alternatives ? { alternatives } : {}),
-            ...(about ? { about } : {}),
+            alternatives,
+            about,
             at: clock.now(),
           });
         },
@@ -315,8 +316,8 @@ export class Scheduler {
         const versions = [
           ...new Set(trajectory.steps.flatMap((s) => (s.version === undefined ? [] : [s.version]))),
         ].sort((a, b) => a - b);
-        // A rollout's end may give the planner something to do (a group is complete, a cap moved).
-        this.#dry = false;
+        // A rollout's end may give the planner a new order (a group is complete, a cap changed).
+        this.#plannerEmpty = false;
         this.#emit({ type: 'ended', kind, order, trajectory, versions, at: clock.now() });
         probe?.done(trajectory);
         this.#pump();
@@ -324,20 +325,20 @@ export class Scheduler {
   }
 
   #release(lease: Lease, broken: boolean): void {
-    // Told before the pool is: its reset begins at once, and is the next thing this desktop is seen to do.
+    // Reported before the release, because the pool begins the reset at once and listeners should see that next.
     this.#lane(lease.desktop.id, 'released');
     lease.release(broken ? { broken: true } : undefined);
   }
 
   #lane(desktop: DesktopId, phase: EpisodePhase | 'idle' | 'released', rollout?: RolloutId): void {
-    this.#emit({ type: 'lane', desktop, phase, ...(rollout ? { rollout } : {}), at: this.#d.clock.now() });
+    this.#emit({ type: 'lane', desktop, phase, rollout, at: this.#d.clock.now() });
   }
   #emit(e: SchedulerEvent): void {
-    tell(this.#listeners, e);
+    notify(this.#listeners, e);
   }
 }
 
-/** A rollout that failed before its episode began: its task could not be made, or the runtime has a fault. */
+/** A rollout that failed before its episode began: its task could not be created, or the runtime has a fault. */
 function failedBefore(
   order: RolloutOrder,
   kind: RolloutKind,
@@ -351,7 +352,7 @@ function failedBefore(
     task: order.task,
     family: order.family,
     instruction: '',
-    ...(kind === 'rollout' ? { group: order.group } : {}),
+    group: kind === 'rollout' ? order.group : undefined,
     provenance: { kind },
     steps: [],
     outcome: { kind: 'error', error },

@@ -10,40 +10,41 @@ interface Moment {
   /** Turns the policy has left: the cap counts the policy's turns alone, so a person's steps use none up. */
   readonly left: number;
   /**
-   * Fires when the rollout is stopped; what was asked must then answer as soon as nothing runs on the desktop any more.
+   * Fires when the rollout is stopped; the pending `act` or `consent` must then settle as soon as nothing runs on the
+   * desktop.
    */
   readonly signal: AbortSignal;
 }
-/** The desktop is the person's until `act` resolves. */
+/** The person controls the desktop until `act` resolves. */
 export interface Turn extends Moment {
   /** A step that is complete. */
   record(step: HumanStep): void;
 }
 /**
- * - policy: it goes on by itself, and asks again at its next decision if the person still holds it
- * - propose: it decides and asks for consent
- * - end: as if the policy had ended it with `last`; the verifier judges
+ * - policy: the policy continues, and the person is asked again at its next decision if they still hold it
+ * - propose: the policy decides and asks for consent
+ * - end: as if the policy had ended the episode with `last`; the verifier judges
  */
 export type TurnEnd = { readonly next: 'policy' | 'propose' } | { readonly next: 'end'; readonly last: Action };
-/** What the policy would do; without actions when its answer was none, twice. */
+/** What the policy would do; no actions when it gave two invalid answers. */
 export interface Proposed extends Moment {
   readonly decision: Partial<Decision> & Pick<Decision, 'actions'>;
 }
 
-/** Who steers a rollout. What it rejects with is the rollout's outcome. */
+/** Who steers a rollout. A rejection becomes the rollout's outcome. */
 export interface Person {
   /**
-   * Asked whenever the rollout comes to a decision. Nothing else runs on its desktop meanwhile, and its time limit
-   * stands still.
+   * Called whenever the rollout needs a decision. Nothing else runs on its desktop meanwhile, and its time limit is
+   * suspended.
    */
   act(turn: Turn): Promise<TurnEnd>;
   /**
-   * True: exactly this decision is carried out, as the policy's own step. False: it is forgotten, and `act` is asked.
+   * True: exactly this decision is carried out, as the policy's own step. False: it is discarded, and `act` is called.
    */
   consent(p: Proposed): Promise<boolean>;
 }
 
-/** Who steers one rollout: a person set here acts from its next decision on, until removed. */
+/** Who steers one rollout: a person set here acts from the next decision on, until removed. */
 export class Steering {
   person: Person | undefined;
 }

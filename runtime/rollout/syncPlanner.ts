@@ -1,16 +1,15 @@
 /**
- * Who takes a call and who is refreshed next: the model pool's decisions, without replicas, time or promises.
+ * Which replica takes a call and which gets new weights next: the model pool's decisions as pure functions.
  *
  * Per-worker sync (runtime/rollout/README.md#per-worker-sync): at most one replica is out of service because of a sync,
- * and none is taken out
- * while another is down, so a sync alone never brings capacity under (G-1)/G. The global mode, for comparison, takes
- * all out together.
+ * and none is taken out while another is down, so a sync alone never reduces capacity below (G-1)/G. The global mode,
+ * for comparison, takes all of them out together.
  */
 import type { PolicyVersion, ReplicaId } from '../domain/index.js';
 
 /**
  * - admitting: takes calls
- * - draining: takes none, finishes what it has, then swaps
+ * - draining: takes no calls, finishes those it has, then swaps
  * - swapping: reads new weights
  * - down: crashed or starting
  * - dead: given up after too many crashes
@@ -27,16 +26,16 @@ export interface ReplicaView {
 export type PublishMode = 'per-replica' | 'global';
 
 export interface SyncStep {
-  /** Stop admitting to these. */
+  /** These take no new calls from now on. */
   readonly drain: readonly ReplicaId[];
-  /** Drained: swap these now. */
+  /** These have drained; swap their weights now. */
   readonly swap: readonly ReplicaId[];
   readonly done: boolean;
 }
 
 const WAIT: SyncStep = { drain: [], swap: [], done: false };
 
-/** What to do now so that every living replica gets `target`; asked again after every change. */
+/** What to do now so that every living replica gets `target`; called again after every change. */
 export function planSync(replicas: readonly ReplicaView[], target: PolicyVersion, mode: PublishMode): SyncStep {
   const living = replicas.filter((r) => r.phase !== 'dead');
   const stale = living.filter((r) => r.version !== target);
@@ -57,7 +56,7 @@ export function planSync(replicas: readonly ReplicaView[], target: PolicyVersion
 
 /**
  * The replica for a call: the session's own while it has at most `slack` more calls in flight than the idlest, else the
- * one with the least in flight (ties: fewest sessions, then order). Undefined: wait.
+ * one with the fewest in flight (ties: fewest sessions, then order). Undefined means wait.
  */
 export function route(
   replicas: readonly ReplicaView[],

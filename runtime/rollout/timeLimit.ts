@@ -5,12 +5,12 @@ import type { Clock } from './clock.js';
 export interface TimeLimit {
   readonly signal: AbortSignal;
   expired(): RunError | undefined;
-  /** The time that this takes does not count. */
-  standStill<T>(work: Promise<T>): Promise<T>;
+  /** The limit is suspended while this runs. */
+  suspendedDuring<T>(work: Promise<T>): Promise<T>;
   stop(): void;
 }
 
-/** A signal that fires with the caller's or when `timeoutMs` have passed, without what `standStill` took. */
+/** A signal that fires with the caller's, or when `timeoutMs` have passed outside of `suspendedDuring`. */
 export function timeLimit(deps: { readonly timeoutMs?: number; readonly clock: Clock }, outer: AbortSignal): TimeLimit {
   const own = new AbortController(),
     { timeoutMs, clock } = deps;
@@ -29,7 +29,7 @@ export function timeLimit(deps: { readonly timeoutMs?: number; readonly clock: C
         late = new StudioError(
           'timeout',
           `The rollout took longer than ${timeoutMs / 1000} s.`,
-          'It is retried; raise rollout.taskTimeoutS if its task needs more time.',
+          'It is retried. Raise rollout.taskTimeoutS if its task needs more time.',
         ).error;
       own.abort();
     });
@@ -42,7 +42,7 @@ export function timeLimit(deps: { readonly timeoutMs?: number; readonly clock: C
       cancel();
       outer.removeEventListener('abort', onAbort);
     },
-    async standStill(work) {
+    async suspendedDuring(work) {
       cancel();
       left -= clock.now() - since;
       try {

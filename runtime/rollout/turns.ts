@@ -1,6 +1,6 @@
 /**
  * The turns of one episode: observe, decide, perform, settle, until the policy ends it or its cap is used up. A person
- * who steers acts between the policy's turns; the cap counts the policy's alone.
+ * who steers acts between the policy's turns; the cap counts only the policy's turns.
  */
 import type { Action, Frame, FrameRef, Step, StepTimings, TokenTrace } from '../domain/index.js';
 import { StudioError, ignoreFailure, isTerminal, orUndefined } from '../domain/index.js';
@@ -14,7 +14,7 @@ import type { EpisodeDeps, EpisodeRequest, StepAbout } from './types.js';
 
 export type TurnsEnd =
   | { readonly how: 'ended' | 'cap'; readonly last: Action | undefined }
-  /** The policy did not answer with an action, twice in a row. */
+  /** The policy gave two invalid answers in a row. */
   | { readonly how: 'invalid'; readonly message: string };
 
 export interface TurnsContext {
@@ -24,11 +24,11 @@ export interface TurnsContext {
   readonly policy: PolicySession;
   readonly limit: TimeLimit;
   readonly guard: DesktopGuard;
-  /** Grows by each step as it is complete. */
+  /** Each step is appended when it is complete. */
   readonly steps: Step[];
 }
 
-/** One screen on its way to storage, and how long taking it took. */
+/** A screen that is being stored, and the ms it took to capture. */
 interface Observation {
   readonly frame: Frame;
   readonly stored: Promise<FrameRef>;
@@ -76,7 +76,7 @@ export class Turns {
     }
   }
 
-  /** The desktop is the person's until they hand it back; each of their steps is recorded as it is complete. */
+  /** The person controls the desktop until they hand it back; each of their steps is recorded when it is complete. */
   #personActs(person: Person): Promise<TurnEnd> {
     const { request: r, limit, guard, steps, policy } = this.#c;
     r.onPhase('perform');
@@ -86,7 +86,7 @@ export class Turns {
       this.#add({ ...human, index: steps.length, origin: 'human' });
     };
     const turn = { index: steps.length, left: r.order.cap - this.#turn, signal: limit.signal, record };
-    return limit.standStill(guard.free(person.act(turn), 'The turn of a person'));
+    return limit.suspendedDuring(guard.free(person.act(turn), 'The turn of a person'));
   }
 
   async #observe(): Promise<Observation> {
@@ -95,18 +95,18 @@ export class Turns {
     r.onPhase('observe');
     const frame = await guard.call(desktop.observe(), 'observe');
     const ms = deps.clock.now() - t0;
-    // Storing the screen, deciding on it and acting go on side by side; the step is complete when all have ended.
+    // Storing the screen runs while the policy decides and acts; the step is complete when all have finished.
     const stored = deps.frames.put(frame);
     ignoreFailure(stored, 'the step that waits for the frame fails with it');
     return { frame, stored, ms };
   }
 
-  /** The policy's decision on this screen, or the error of an answer that was no action. */
+  /** The policy's decision on this screen, or the error of an invalid answer. */
   async #decide({ frame, stored }: Observation): Promise<Decision | StudioError> {
     const { request: r, desktop, policy, limit } = this.#c;
     r.onPhase('decide');
     const decided = await decideOrInvalid(policy, frame, limit.signal);
-    // Once the frame is decided on and stored, nothing reads it: the desktop may use its memory again.
+    // Nothing reads the frame once it is decided on and stored, so the desktop may reuse its memory.
     void orUndefined(stored, 'a frame that was not stored is left to the garbage collector').then((ref) => {
       if (ref !== undefined) desktop.recycle?.(frame);
     });
@@ -117,7 +117,7 @@ export class Turns {
     const { request: r, limit, guard } = this.#c;
     const decision = decided instanceof StudioError ? { ...answerOf(decided), actions: [] } : decided;
     const proposed = { index, left: r.order.cap - this.#turn, signal: limit.signal, decision };
-    return limit.standStill(guard.free(person.consent(proposed), 'The consent of a person'));
+    return limit.suspendedDuring(guard.free(person.consent(proposed), 'The consent of a person'));
   }
 
   /** Performs the actions up to a terminal one, and waits after each until the desktop is at rest. Times in ms. */
@@ -160,14 +160,14 @@ export class Turns {
       origin: 'policy',
       settled,
       timings,
-      ...(d.thought !== undefined ? { thought: d.thought } : {}),
-      ...(d.tokens ? { tokens: d.tokens } : {}),
-      ...(d.version !== undefined ? { version: d.version } : {}),
+      thought: d.thought,
+      tokens: d.tokens,
+      version: d.version,
     };
     this.#add(step, d.alternatives, {
-      ...(d.labels ? { labels: d.labels } : {}),
-      ...(d.places ? { places: d.places } : {}),
-      ...(d.replica ? { replica: d.replica } : {}),
+      labels: d.labels,
+      places: d.places,
+      replica: d.replica,
     });
   }
 
@@ -178,7 +178,7 @@ export class Turns {
 }
 
 /**
- * Asks once more when the answer is not an action: a sampled answer can be one by accident. The second time the error
+ * Asks once more after an invalid answer, because a sampled answer may be invalid by chance. The second time the error
  * is the result.
  */
 async function decideOrInvalid(
@@ -197,15 +197,15 @@ async function decideOrInvalid(
 }
 
 /**
- * What an invalid answer's error says about it (`details`: text, tokens, version), so that the trainer can push it
- * down.
+ * What the error of an invalid answer says about it (`details`: text, tokens, version), so that training can make it
+ * less likely.
  */
 function answerOf(e: StudioError): Partial<Decision> {
   const d = e.error.details as { text?: string; tokens?: TokenTrace; version?: number } | undefined;
   return {
     actions: [],
-    ...(d?.text !== undefined ? { thought: d.text } : {}),
-    ...(d?.tokens ? { tokens: d.tokens } : {}),
-    ...(d?.version !== undefined ? { version: d.version } : {}),
+    thought: d?.text,
+    tokens: d?.tokens,
+    version: d?.version,
   };
 }

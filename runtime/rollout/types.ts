@@ -1,4 +1,4 @@
-/** What the rollout service is given and what it tells: episodes, the scheduler and the model pool. */
+/** The rollout service's inputs and events: episodes, the scheduler and the model pool. */
 import type {
   DesktopId,
   PolicyVersion,
@@ -25,12 +25,12 @@ export interface EpisodeDeps {
   readonly frames: FrameStore;
   readonly clock: Clock;
   readonly settle?: SettleOptions;
-  /** A desktop that does not answer one call for so long is taken for lost. Default 30 s. */
+  /** A desktop that does not answer a call within this time counts as lost. Default 30 s. */
   readonly desktopTimeoutMs?: number;
   /** A rollout that takes longer, from setup to verdict, is an error of kind `timeout`. Default: no limit. */
   readonly timeoutMs?: number;
 }
-/** What a decision says of itself besides the step it makes. */
+/** What a decision carries for people besides its step. */
 export type StepAbout = Pick<Decision, 'labels' | 'places' | 'replica'>;
 export type EpisodePhase = 'setup' | 'observe' | 'decide' | 'perform' | 'settle' | 'verify';
 export interface EpisodeRequest {
@@ -42,7 +42,7 @@ export interface EpisodeRequest {
   /** Called with each step as soon as it is complete. */
   readonly onStep: (step: Step, alternatives?: Decision['alternatives'], about?: StepAbout) => void;
   readonly onPhase: (phase: EpisodePhase) => void;
-  /** A person may take the wheel at any decision. */
+  /** Lets a person take over at any decision. */
   readonly steering?: Steering;
 }
 export interface EpisodeResult {
@@ -56,9 +56,9 @@ export interface EpisodeResult {
 export interface SchedulerDeps {
   readonly pool: Pick<DesktopPool, 'lease'>;
   readonly episode: EpisodeDeps;
-  /** The planner: the next rollout, or undefined when it has none now (call `wake` when it has again). */
+  /** The planner's next rollout, or undefined when it has none now (call `wake` when it has one again). */
   readonly next: () => RolloutOrder | undefined;
-  /** How many more training rollouts may start now under the staleness bound; asked often, so keep it cheap. */
+  /** How many more training rollouts may start now under the staleness bound. Called often: keep it cheap. */
   readonly admit: () => number;
   readonly taskOf: (o: RolloutOrder) => Task;
   readonly sampling: (o: RolloutOrder) => Sampling;
@@ -97,8 +97,8 @@ export type SchedulerEvent =
       readonly at: number;
     }
   /**
-   * What a leased desktop does from now on; 'idle' = leased without work, 'released' = given back. For utilisation
-   * lanes.
+   * What a leased desktop does from now on, for utilisation lanes; 'idle' = leased without work, 'released' = returned
+   * to the pool.
    */
   | {
       readonly type: 'lane';
@@ -132,7 +132,7 @@ export interface Steerable {
   readonly kind: RolloutKind;
   readonly order: RolloutOrder;
   readonly desktop: Desktop;
-  /** Its steps so far; grows. */
+  /** Its steps so far; new ones are appended. */
   readonly steps: readonly Step[];
   readonly steering: Steering;
 }
@@ -147,20 +147,20 @@ export interface ModelPoolOptions {
   readonly clock: Clock;
   /** Default 'per-replica'. */
   readonly publishMode?: PublishMode;
-  /** Calls in a replica at once; 2 keeps it busy while answers travel. Default 2. */
+  /** Concurrent calls per replica; 2 keeps it busy while answers travel. Default 2. */
   readonly depth?: number;
-  /** How much busier than the idlest a session's own replica may be. Default 1. */
+  /** How many more calls than the least busy replica a session's own replica may have. Default 1. */
   readonly stickySlack?: number;
-  /** A call without an answer for so long means that the replica hangs: it is replaced. Default 30 s. */
+  /** A replica that does not answer a call within this time counts as hung and is replaced. Default 30 s. */
   readonly callTimeoutMs?: number;
-  /** Pauses before restarts: base * 2^n, at most max; given up after `attempts` in a row without an answer. */
+  /** Pauses before restarts: base * 2^n, at most max; given up after `attempts` starts in a row without an answer. */
   readonly restart?: { readonly baseMs: number; readonly maxMs: number; readonly attempts: number };
 }
 
 export interface ModelPoolStatus {
   readonly replicas: readonly (ReplicaView & {
     readonly calls: number;
-    /** ms of computing, in sum. */
+    /** Total ms of computing. */
     readonly busyMs: number;
     readonly restarts: number;
     /** When its phase began. */

@@ -1,6 +1,6 @@
 import type { RunStatus } from '../domain/index.js';
 
-/** What a run has measured of itself, as runtime/rollout/README.md#throughput-bound names it. */
+/** What a run has measured about itself, in the symbols of runtime/rollout/README.md#throughput-bound. */
 export interface Measured {
   /** N and mean T: seconds a desktop spends on a rollout, reset and verdict included. */
   readonly desktops: number;
@@ -11,7 +11,7 @@ export interface Measured {
   readonly replicas: number;
   readonly decisionsPerSecond: number;
   /**
-   * B, T_tr and alpha: trajectories per update, seconds per update, share of rollouts that survives curation. Absent
+   * B, T_tr and alpha: trajectories per update, seconds per update, share of rollouts that survive curation. Absent
    * before the first update.
    */
   readonly trainer?: { readonly perUpdate: number; readonly seconds: number; readonly share: number };
@@ -20,8 +20,8 @@ export interface Measured {
 }
 
 /**
- * X* = min(N/T, G mu/L, B/(alpha T_tr)) rollouts a second, as the three rates the dashboard shows; undefined until it
- * can be told.
+ * X* = min(N/T, G mu/L, B/(alpha T_tr)) rollouts a second, as the three rates that the dashboard shows; undefined until
+ * enough is measured.
  */
 export function bounds(m: Measured): RunStatus['bounds'] {
   if (!(m.rolloutSeconds > 0) || !(m.steps > 0)) return undefined;

@@ -6,15 +6,15 @@ const MINUTE_MS = 60_000;
 export interface RunBudgetOptions {
   readonly limits: RunConfig['budget'];
   readonly clock: Clock;
-  /** ms that earlier parts of the run took: a resumed run goes on with what they left. */
+  /** ms that earlier parts of the run took: a resumed run continues with the rest of its budget. */
   readonly elapsedMs: number;
-  /** What is counted beside time, earlier parts included. */
+  /** What is counted besides time, earlier parts included. */
   readonly counts: () => { readonly rollouts: number; readonly updates: number };
 }
 
 /**
- * How much a run may use, and how much of that is used: minutes, rollouts, updates; whichever limit is reached first
- * ends the phase under way, whatever that is. A pause stops the minutes. Owns one timer and no other effect.
+ * How much a run may use and has used: minutes, rollouts, updates. Whichever limit is reached first ends the current
+ * phase. Paused time does not count. Its only side effect is one timer.
  */
 export class RunBudget {
   readonly #limits: RunConfig['budget'];
@@ -40,7 +40,7 @@ export class RunBudget {
   get elapsedMs(): number {
     return this.#earlierMs + (this.#pausedAt ?? this.#clock.now()) - this.#startedAt - this.#pausedMs;
   }
-  /** ms that the run may take in all; undefined without a limit. */
+  /** Total ms that the run may take; undefined without a limit. */
   get limitMs(): number | undefined {
     return this.#limits.minutes === undefined ? undefined : this.#limits.minutes * MINUTE_MS;
   }
@@ -80,12 +80,12 @@ export class RunBudget {
     this.#arm();
   }
 
-  /** From now on `signal` fires as soon as the time is up; `check` tells of the other limits. */
+  /** From now on `signal` fires as soon as the time is up; call `check` for the other limits. */
   watch(): void {
     this.#watching = true;
     this.check();
   }
-  /** Looks whether it is spent: after rollouts or updates were counted. */
+  /** Call after rollouts or updates were counted: fires `signal` when the budget is spent. */
   check(): void {
     if (!this.#watching || this.#over.signal.aborted) return;
     if (this.spent) {
@@ -93,7 +93,7 @@ export class RunBudget {
       this.#over.abort();
     } else if (!this.#stopTimer) this.#arm();
   }
-  /** Stops watching and lets go of the timer. */
+  /** Stops watching and clears the timer. */
   close(): void {
     this.#watching = false;
     this.#arm();

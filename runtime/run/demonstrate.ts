@@ -14,12 +14,12 @@ export interface DemonstrateDeps {
   readonly frames: FrameStore;
   readonly settle?: SettleOptions;
   readonly now: () => number;
-  /** Told what happens on which desktop. */
+  /** Follows what happens on each desktop. */
   readonly desktops?: DesktopRegistry;
 }
 export interface DemonstrateRequest {
   readonly families: readonly FamilyId[];
-  /** Seeds to demonstrate of every family, in order; the first `count` that succeed are kept. */
+  /** Seeds to try for every family, in order; the first `count` that succeed are kept. */
   readonly seeds: readonly number[];
   readonly count: number;
   readonly parallel: number;
@@ -32,8 +32,8 @@ export interface DemonstrateRequest {
 /**
  * Pre-collected successes: the suite's scripted solutions, run and judged on real desktops like any rollout. Only
  * verified successes are kept. Steps have no tokens: a demonstration has no behaviour log-probs
- * (runtime/data/README.md#experience-pool).
- * When `signal` fires it resolves early, with what was made; what was under way then is neither kept nor counted.
+ * (runtime/data/README.md#experience-pool). When `signal` fires it resolves early with the demonstrations made so far;
+ * unfinished ones are neither kept nor counted.
  */
 export async function demonstrate(
   d: DemonstrateDeps,
@@ -52,7 +52,7 @@ export async function demonstrate(
         made++;
       } else {
         failed++;
-        job.again();
+        job.replace();
       }
       r.onProgress(made, total);
     }
@@ -64,11 +64,11 @@ export async function demonstrate(
 interface DemoJob {
   readonly family: FamilyId;
   readonly seed: number;
-  /** It failed: one more of the family is wanted. */
-  again(): void;
+  /** The demonstration failed: try another seed of the family. */
+  replace(): void;
 }
 
-/** What to demonstrate next: families in turn, each until it has its share or no seed is left. Pure. */
+/** What to demonstrate next: families in turn, each until it has `count` demonstrations or no seed is left. Pure. */
 class DemoQueue {
   readonly #families: { readonly family: FamilyId; readonly seeds: number[]; left: number }[];
   #cursor = 0;
@@ -87,7 +87,7 @@ class DemoQueue {
       return {
         family: f.family,
         seed,
-        again: () => {
+        replace: () => {
           f.left++;
         },
       };
@@ -96,7 +96,7 @@ class DemoQueue {
   }
 }
 
-/** Undefined when it was cut off. */
+/** Undefined when the signal cut it off. */
 async function demonstrateOne(
   d: DemonstrateDeps,
   family: FamilyId,
@@ -111,7 +111,7 @@ async function demonstrateOne(
   return r.signal.aborted && t?.outcome.kind === 'error' ? undefined : t;
 }
 
-/** The scripted solution on a leased desktop, which is given back; what goes wrong is the outcome. */
+/** Runs the scripted solution on a leased desktop and releases it; what goes wrong becomes the outcome. */
 async function perform(d: DemonstrateDeps, lease: Lease, task: Task, r: DemonstrateRequest): Promise<Trajectory> {
   const { desktop } = lease,
     startedAt = d.now(),

@@ -117,7 +117,7 @@ async function checkpointOf(
     throw new StudioError(
       'trainer.invalid',
       r.version === undefined ? `${run} has no checkpoint yet.` : `${run} has no checkpoint of version ${r.version}.`,
-      'Checkpoints that are there: see its folder checkpoints/.',
+      'Choose one of the versions in the folder checkpoints/ of the run.',
     );
   return checkpoint;
 }
@@ -133,7 +133,7 @@ const probeScheduler = (config: RunConfig, engine: Engine, tasks: Tasks): Schedu
       episode: {
         policy: engine.policy,
         tasks: tasks.engine,
-        frames: engine.observations,
+        frames: engine.frames,
         clock: systemClock,
         settle: settleOf(config.desktops),
         timeoutMs: config.rollout.taskTimeoutS * 1000,

@@ -14,7 +14,7 @@ export interface EvalPoint {
   readonly low: number;
   readonly high: number;
   readonly perFamily: Readonly<Record<string, { readonly episodes: number; readonly successes: number }>>;
-  /** Tasks that cannot be done, apart (runtime/rollout/README.md#outcomes). */
+  /** Tasks that cannot be done, counted separately (runtime/rollout/README.md#outcomes). */
   readonly infeasible: { readonly episodes: number; readonly successes: number };
 }
 
@@ -38,7 +38,7 @@ export function probeOrders(
   }));
 }
 
-/** Counts the episodes of an evaluation; an error is no failure and stands apart. Pure. */
+/** Counts the episodes of an evaluation; errors are not failures and are counted separately. Pure. */
 export function tallyEpisodes(
   trajectories: readonly Trajectory[],
   infeasibleFamilies: ReadonlySet<FamilyId>,
@@ -52,7 +52,7 @@ export function tallyEpisodes(
       errors++;
       continue;
     }
-    // Where a person helped, the outcome says nothing of the policy.
+    // Where a person helped, the outcome says nothing about the policy.
     if (assisted(t)) continue;
     const counted = infeasibleFamilies.has(t.family)
       ? [infeasible]
@@ -74,7 +74,7 @@ export interface EvaluationRequest {
   readonly label: string;
   readonly version: number;
   readonly maxSteps: number;
-  /** Cuts it off: it rejects with `cancelled` and measures nothing. */
+  /** Cancels the evaluation: it rejects with `cancelled` and measures nothing. */
   readonly signal?: AbortSignal;
 }
 
@@ -82,7 +82,7 @@ export interface EvaluationRequest {
 export async function evaluateNow(o: EvaluationRequest): Promise<EvalPoint> {
   const { label, version } = o,
     orders = probeOrders(o.tasks, o.episodes, label, version, o.maxSteps);
-  const trajectories = await o.scheduler.runProbe(orders, { greedy: true, ...(o.signal ? { signal: o.signal } : {}) });
+  const trajectories = await o.scheduler.runProbe(orders, { greedy: true, signal: o.signal });
   const infeasibleFamilies = new Set(o.tasks.source.families.filter((f) => f.infeasible).map((f) => f.id)),
     { infeasible, ...counts } = tallyEpisodes(trajectories, infeasibleFamilies);
   await o.data.note({
@@ -90,7 +90,7 @@ export async function evaluateNow(o: EvaluationRequest): Promise<EvalPoint> {
     version,
     label,
     ...counts,
-    ...(infeasible.episodes > 0 ? { infeasible } : {}),
+    infeasible: infeasible.episodes > 0 ? infeasible : undefined,
   });
   return { label, version, infeasible, ...counts };
 }

@@ -7,8 +7,8 @@ const TOO_LATE_MS = MINUTE_MS;
 
 /**
  * When a run evaluates its policy, and what it has measured so far: before it learns, after the warm start, every so
- * many minutes of reinforcement learning, and at the end. Pure: time is told to it, in ms of the run's own time, which
- * stands still in a pause.
+ * many minutes of reinforcement learning, and at the end. Pure: time is an argument, in ms of the run's own time, which
+ * does not advance in a pause.
  */
 export class EvaluationSchedule {
   readonly #config: RunConfig['evaluation'];
@@ -31,11 +31,14 @@ export class EvaluationSchedule {
   untrainedDue(): boolean {
     return this.#config.untrained && this.#due('untrained');
   }
-  /** `warmStart`: the version that the warm start made. Once reinforcement learning changed it, it is too late. */
+  /**
+   * `warmStart`: the version that the warm start made. Once reinforcement learning has changed the policy, it is too
+   * late.
+   */
   warmStartDue(version: number, warmStart: number | undefined): boolean {
     return version === warmStart && this.#due('warm start');
   }
-  /** Whether there is anything at the end that was not measured already. */
+  /** Whether the end of the run has anything that was not measured already. */
   finalDue(version: number, rollouts: number): boolean {
     const newest = this.#points.at(-1);
     if (this.#config.episodes === 0 || (newest?.label === 'final' && newest.version === version)) return false;
@@ -46,7 +49,7 @@ export class EvaluationSchedule {
   begin(elapsedMs: number): void {
     this.#from = elapsedMs;
   }
-  /** ms to the next evaluation in between; undefined when none comes any more before `leftMs` are used up. */
+  /** ms to the next evaluation in between; undefined when none fits into the remaining `leftMs`. */
   nextIn(elapsedMs: number, leftMs: number): number | undefined {
     const every = this.#config.everyMinutes * MINUTE_MS;
     if (every <= 0 || this.#config.episodes === 0) return undefined;

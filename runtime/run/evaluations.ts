@@ -4,11 +4,11 @@ import { evaluateNow, type EvalPoint } from './evaluation.js';
 import type { EvaluationSchedule } from './evaluationSchedule.js';
 import type { RunParts } from './parts.js';
 
-/** The evaluations of a run: makes those that its schedule says are due. */
+/** The evaluations of a run: performs those that its schedule says are due. */
 export class Evaluations {
   readonly #r: RunParts;
   readonly #schedule: EvaluationSchedule;
-  #between: Promise<void> | undefined;
+  #current: Promise<void> | undefined;
   #repeating = false;
   #stopTimer: (() => void) | undefined;
 
@@ -24,33 +24,33 @@ export class Evaluations {
     const { version, warmStartVersion } = this.#r.state;
     if (this.#schedule.warmStartDue(version, warmStartVersion)) await this.#evaluate('warm start', this.#r.ending);
   }
-  /** The one that is made although the budget is spent; only `stop` cuts it off. */
+  /** The evaluation at the end, which runs even when the budget is spent; only `stop` cancels it. */
   async final(stop: AbortSignal): Promise<void> {
     const { state, data } = this.#r;
     if (this.#schedule.finalDue(state.version, data.stats().ledger.generated)) await this.#evaluate('final', stop);
   }
 
-  /** Evaluates every so many minutes from now on, beside reinforcement learning. */
+  /** Evaluates at the configured interval from now on, beside reinforcement learning. */
   repeat(): void {
     this.#schedule.begin(this.#r.budget.elapsedMs);
     this.#repeating = true;
     this.#arm();
   }
-  /** Time stands still: none is due before `resume`. */
+  /** Time does not advance: no evaluation is due before `resume`. */
   pause(): void {
     this.#disarm();
   }
   resume(): void {
     this.#arm();
   }
-  /** The one that is under way has ended when this resolves. */
-  async between(): Promise<void> {
-    await this.#between;
+  /** Resolves when the evaluation in progress has ended. */
+  async idle(): Promise<void> {
+    await this.#current;
   }
   async endRepeat(): Promise<void> {
     this.#repeating = false;
     this.#disarm();
-    await this.#between;
+    await this.#current;
   }
 
   #arm(): void {
@@ -68,11 +68,11 @@ export class Evaluations {
     const { budget, ending, log } = this.#r,
       label = this.#schedule.labelAt(budget.elapsedMs);
     // The next one is due by the clock, however long this one takes; two at once would only slow each other.
-    if (label !== undefined && !this.#between)
-      this.#between = this.#evaluate(label, ending)
+    if (label !== undefined && !this.#current)
+      this.#current = this.#evaluate(label, ending)
         .catch((e: unknown) => log.fault(e))
         .finally(() => {
-          this.#between = undefined;
+          this.#current = undefined;
         });
     this.#arm();
   }
@@ -96,7 +96,7 @@ export class Evaluations {
       this.#schedule.measured(point);
       log.note(evaluationText(point), { eval: point });
     } catch (e) {
-      // Cut off, it has measured nothing: it is due again when the run goes on.
+      // A cancelled evaluation measured nothing: it is due again when the run is resumed.
       if (!(e instanceof StudioError && e.kind === 'cancelled')) throw e;
     } finally {
       state.phase = before;

@@ -3,22 +3,21 @@ import type { EventOf } from '../data/events.js';
 import type { DesktopPool } from '../cluster/types.js';
 import { settleOf } from '../cluster/provide.js';
 import type { OracleSource, TaskSource } from '../tasks/types.js';
-import type { TrainerEngine } from '../trainer/types.js';
+import type { Learner } from './backends/index.js';
+import { imitationSteps } from './credit.js';
 import { demonstrate } from './demonstrate.js';
 import type { RunParts } from './parts.js';
-import { readingScreens, vocabulary } from './reading.js';
-import { imitationSamples } from './samples.js';
 
 /**
- * What a policy learns before it learns from its own rollouts. Each of these phases ends early when the run is to end,
- * keeps what was made or learned so far, and goes on with the rest when the run is resumed.
+ * What a policy learns before it learns from its own rollouts. Each of these phases ends early when the run ends, keeps
+ * what was made or learned so far, and continues with the rest when the run is resumed.
  */
 
 /** Random shift of a screen in a reading lesson, in observation pixels: two cells, so that no word has a fixed place. */
 const READING_SHIFT = 16;
 /** Desktops that draw reading screens: drawing is quick, learning from them is what takes time. */
 const DRAWING_DESKTOPS = 2;
-/** Desktops with accessibility on, beside the run's own: so many make the demonstrations in seconds. */
+/** Desktops with accessibility on, besides the run's own; four make the demonstrations in seconds. */
 const DEMO_DESKTOPS = 4;
 /** Seeds tried beyond those wanted: a scripted solution that fails on one is replaced by the next. */
 const SPARE_SEEDS = 8;
@@ -28,16 +27,15 @@ const DEMO_STEPS_FACTOR = 2;
 /** The base policy: eyes before tasks. */
 export async function readingLessons(r: RunParts): Promise<void> {
   const w = r.config.warmStart.reading,
-    { trainer, spec, pool } = r.engine;
-  if (w.steps === 0 || w.screens === 0 || !trainer) return;
+    { learner, reading, pool } = r.engine;
+  if (w.steps === 0 || w.screens === 0 || !learner || !reading) return;
   r.state.phase = 'reading';
-  const words = vocabulary(spec, r.tasks),
+  const words = reading.words(r.tasks),
     began = r.clock.now();
-  // Also without a lesson left to learn: some of the screens are mixed into later steps.
-  const screens = await readingScreens({
+  // Needed even when no lesson is left: some of the screens are mixed into later steps.
+  const screens = await reading.screens({
     pool,
     image: r.config.desktops.image,
-    spec,
     words,
     count: w.screens,
     seed: r.config.seed,
@@ -49,12 +47,12 @@ export async function readingLessons(r: RunParts): Promise<void> {
   });
   const lessonsBegan = r.clock.now(),
     left = readingLeft(w.steps, r.state.version, r.progress.readingSteps);
-  const report = await interruptible(r, trainer, () =>
-    trainer.read(screens, { steps: left, lr: w.lr, shift: READING_SHIFT }),
+  const report = await interruptible(r, learner, () =>
+    reading.read(screens, { steps: left, lr: w.lr, shift: READING_SHIFT }),
   );
   if (report.steps === 0) return;
   r.monitor.spans.trainer('imitate', lessonsBegan, r.clock.now(), report.version);
-  await keepLearned(r, trainer, {
+  await saveLearned(r, learner, {
     type: 'metrics',
     source: report.steps < left ? 'reading.part' : 'reading',
     version: report.version,
@@ -66,17 +64,16 @@ export async function readingLessons(r: RunParts): Promise<void> {
 }
 
 /**
- * Lessons still to be learned. A policy that has a version without a part of them journalled is past them: it was warm
- * started, or is another run's. Pure.
+ * Lessons still to be learned. A policy with a version but no journalled part of the lessons is past them: it was warm
+ * started, or comes from another run. Pure.
  */
 export const readingLeft = (planned: number, version: number, part: number): number =>
   version === 0 ? planned : part > 0 ? Math.max(0, planned - part) : 0;
 
-/** Scripted successes of every family, as many as the run file asks for and the run has not yet. */
+/** Records scripted successes of every family until the run has as many as the run file asks for. */
 export async function demonstrations(r: RunParts): Promise<void> {
   const { source } = r.tasks;
-  if (r.config.warmStart.demonstrations === 0 || r.state.warmStartVersion !== undefined || !('oracle' in source))
-    return;
+  if (r.config.warmStart.demonstrations === 0 || r.state.warmStartVersion !== undefined || !hasOracle(source)) return;
   r.state.phase = 'demonstrations';
   const began = r.clock.now(),
     pool = r.engine.openDemoPool(Math.min(DEMO_DESKTOPS, r.config.desktops.count));
@@ -85,7 +82,7 @@ export async function demonstrations(r: RunParts): Promise<void> {
   try {
     for (const f of r.tasks.families) {
       if (r.ending.aborted) break;
-      const got = await demonstrateFamily(r, f.id, pool, source as TaskSource & OracleSource);
+      const got = await demonstrateFamily(r, f.id, pool, source);
       made += got.made;
       failed += got.failed;
     }
@@ -97,6 +94,8 @@ export async function demonstrations(r: RunParts): Promise<void> {
     `Demonstrations: ${made} verified successes of ${r.tasks.families.length} families in ${secondsSince(r, began)} s${failed ? `, ${failed} failed and were left out` : ''}.`,
   );
 }
+
+const hasOracle = (s: TaskSource & Partial<OracleSource>): s is TaskSource & OracleSource => s.oracle !== undefined;
 
 async function demonstrateFamily(
   r: RunParts,
@@ -113,7 +112,7 @@ async function demonstrateFamily(
       pool,
       source,
       tasks: r.tasks.engine,
-      frames: r.engine.observations,
+      frames: r.engine.frames,
       settle: settleOf(r.config.desktops),
       now: r.clock.now,
       desktops: r.desktops,
@@ -136,51 +135,54 @@ async function demonstrateFamily(
   );
 }
 
-/** Imitation of what there is; replicas act with it when this resolves. Nothing to do without successes. */
+/**
+ * Imitates the successes the run has; when this resolves, replicas act with the result. Does nothing without successes.
+ */
 export async function warmStart(r: RunParts): Promise<void> {
   const w = r.config.warmStart,
-    { trainer, models, spec, observations } = r.engine,
+    { learner } = r.engine,
+    imitate = learner?.imitate,
     left = Math.max(0, w.steps - r.progress.imitationSteps);
-  if (left === 0 || r.state.warmStartVersion !== undefined || !trainer || !models) return;
+  if (left === 0 || r.state.warmStartVersion !== undefined || !learner || !imitate) return;
   r.state.phase = 'warm start';
-  const samples = await imitationSamples(spec, observations, r.successes.imitable());
-  if (samples.length === 0 || r.ending.aborted) return;
+  const steps = imitationSteps(r.successes.imitable(), (t, i) => learner.expressible(t, i));
+  if (steps.length === 0 || r.ending.aborted) return;
   const began = r.clock.now();
-  const report = await interruptible(r, trainer, () =>
-    trainer.imitate({ id: id('warm-start'), samples, epochs: 1 }, { steps: left, lr: w.lr, shift: w.shift }),
+  const report = await interruptible(r, learner, () =>
+    imitate({ id: id('warm-start'), steps, epochs: 1 }, { steps: left, lr: w.lr, shift: w.shift }),
   );
-  const steps = report.optimizerSteps + report.skippedNonFinite,
-    whole = steps >= left;
-  if (steps === 0) return;
+  const done = report.optimizerSteps + report.skippedNonFinite,
+    whole = done >= left;
+  if (done === 0) return;
   r.monitor.spans.trainer('imitate', began, r.clock.now(), report.version);
-  await keepLearned(r, trainer, {
+  await saveLearned(r, learner, {
     type: 'metrics',
     source: whole ? 'warm-start' : 'warm-start.part',
     version: report.version,
-    values: { loss: report.imitationLoss, ms: report.ms, samples: samples.length, steps: report.optimizerSteps },
+    values: { loss: report.imitationLoss, ms: report.ms, samples: steps.length, steps: report.optimizerSteps },
   });
   if (whole) r.state.warmStartVersion = report.version;
   r.log.note(
-    `Warm start: ${countOf(report.optimizerSteps, left)} imitation steps on ${samples.length} demonstrated steps in ${Math.round(report.ms / 1000)} s, loss ${report.imitationLoss.toFixed(3)}.`,
+    `Warm start: ${countOf(report.optimizerSteps, left)} imitation steps on ${steps.length} demonstrated steps in ${Math.round(report.ms / 1000)} s, loss ${report.imitationLoss.toFixed(3)}.`,
   );
 }
 
 /**
- * The trainer's weights are on disk before the journal says that they were learned, so a crash in between learns again
- * and never goes on without. Replicas act with them when this resolves.
+ * The trainer's weights are on disk before the journal says that they were learned, so that a crash in between repeats
+ * the lesson and never skips it. Replicas act with them when this resolves.
  */
-async function keepLearned(r: RunParts, trainer: TrainerEngine, metrics: EventOf<'metrics'>): Promise<void> {
-  const weights = await trainer.exportWeights(),
-    checkpoint = await trainer.checkpoint();
+async function saveLearned(r: RunParts, learner: Learner, metrics: EventOf<'metrics'>): Promise<void> {
+  const snapshot = await learner.snapshot(),
+    checkpoint = await learner.checkpoint();
   await r.data.note({ type: 'checkpoint', version: checkpoint.version, dir: checkpoint.dir });
   await r.data.note(metrics);
   r.state.version = checkpoint.version;
-  await r.engine.models?.publish(weights);
+  await snapshot.publish();
 }
 
-/** A long lesson that ends early, with what it has learned, when the run is to end. */
-async function interruptible<T>(r: RunParts, trainer: TrainerEngine, lesson: () => Promise<T>): Promise<T> {
-  const stop = (): void => trainer.interrupt();
+/** Runs a long lesson that ends early, keeping what it has learned, when the run ends. */
+async function interruptible<T>(r: RunParts, learner: Learner, lesson: () => Promise<T>): Promise<T> {
+  const stop = (): void => learner.interrupt();
   r.ending.addEventListener('abort', stop, { once: true });
   try {
     return await lesson();

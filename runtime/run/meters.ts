@@ -6,8 +6,8 @@ import { BusyShare, Rolling } from '../domain/stats.js';
 
 const DESKTOP_WORK = new Set(['setup', 'observe', 'perform', 'settle', 'verify']);
 /**
- * What a desktop is in a phase: leased, and whether it works itself; deciding is the policy's time
- * (runtime/rollout/README.md#throughput-bound, loose and strict utilisation).
+ * How a desktop counts in a phase: whether it is leased, and whether it works itself. Time for deciding is the policy's
+ * (loose and strict utilisation, runtime/rollout/README.md#throughput-bound).
  */
 export const desktopUse = (phase: string): { readonly leased: boolean; readonly working: boolean } => ({
   leased: phase !== 'idle' && phase !== 'released',
@@ -63,7 +63,7 @@ export class Meters {
       const { steps, resetMs, verifyMs } = e.trajectory;
       this.#recent.push({ at: e.at, steps: steps.length });
       if (this.#recent.length > 2000) this.#recent.shift();
-      // Where a person helped, neither outcome nor pace is the policy's.
+      // Where a person helped, neither outcome nor pace says anything about the policy.
       if (assisted(e.trajectory)) return;
       // T = r + L (e + g) + v.
       this.#rolloutMs += steps.reduce(
@@ -79,7 +79,7 @@ export class Meters {
       }
     }
   }
-  /** A reset belongs to the rollout it makes ready for: T = r + ... counts it, and so do both utilisations. */
+  /** A reset belongs to the rollout that it prepares for: T = r + ... includes it, and so do both utilisations. */
   onPool(e: PoolEvent): void {
     if (e.type !== 'state' || e.state === 'leased') return;
     for (const m of [this.#leased, this.#working])
@@ -110,15 +110,14 @@ export class Meters {
       steps: this.#rolloutSteps / n,
       replicas: o.replicas,
       decisionsPerSecond: this.#decides === 0 ? 0 : (1000 * this.#decides) / this.#decideMs,
-      ...(this.updates > 0 && o.share !== undefined
-        ? {
-            trainer: {
+      trainer:
+        this.updates > 0 && o.share !== undefined
+          ? {
               perUpdate: this.trainedTrajectories / this.updates,
               seconds: this.#updateMs / this.updates / 1000,
               share: o.share,
-            },
-          }
-        : {}),
+            }
+          : undefined,
       trainedPerRollout: this.trainedActions / n,
     };
   }
@@ -146,12 +145,12 @@ export class Meters {
       trainer: this.#trainer.share(this.#startedAt, now, 1),
     };
   }
-  minutesUntil(now: number): number {
+  minutesRun(now: number): number {
     return Math.max(1e-9, (now - this.#startedAt) / 6e4);
   }
 }
 
-/** What a sync cost, as metrics. */
+/** The cost of a sync, as metrics. */
 export function syncMetrics(e: Extract<ModelPoolEvent, { type: 'published' }>): Record<string, number> {
   const r = e.report.replicas;
   return {

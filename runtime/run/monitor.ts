@@ -8,8 +8,8 @@ import type { Scheduler } from '../rollout/scheduler.js';
 import { bounds } from './bounds.js';
 import type { RunBudget } from './budget.js';
 import type { Engine } from './engine.js';
-import { SpanRecorder } from './lanes.js';
-import type { RunProgress } from './live.js';
+import { SpanRecorder } from './spanRecorder.js';
+import type { RunProgress } from './reporter.js';
 import { Meters } from './meters.js';
 import type { RunLog } from './runLog.js';
 import type { RunState } from './runState.js';
@@ -25,7 +25,7 @@ export interface RunMonitorDeps {
 
 const NO_REPLICAS: ModelPoolStatus = { replicas: [], waiting: 0, version: 0, publishing: false };
 
-/** Watches the parts of a run and says how it goes: a progress line, the dashboard's status, metrics in the journal. */
+/** Watches the parts of a run and reports on it: a progress line, the dashboard's status, metrics in the journal. */
 export class RunMonitor {
   readonly spans: SpanRecorder;
   readonly #d: RunMonitorDeps;
@@ -36,13 +36,13 @@ export class RunMonitor {
   constructor(d: RunMonitorDeps) {
     this.#d = d;
     this.#meters = new Meters(d.clock.now());
-    this.spans = new SpanRecorder((e) => d.log.written(d.data.note(e)));
+    this.spans = new SpanRecorder((e) => d.log.mustSucceed(d.data.note(e)));
   }
 
   get meters(): Meters {
     return this.#meters;
   }
-  /** Rates and shares are of what comes from now on. */
+  /** Rates and shares start again from here. */
   restart(): void {
     this.#meters = new Meters(this.#d.clock.now());
   }
@@ -58,7 +58,7 @@ export class RunMonitor {
       this.spans.onPool(e);
       this.#meters.onPool(e);
     });
-    engine.models?.onEvent((e) => {
+    engine.replicas?.onEvent((e) => {
       this.spans.onModels(e);
     });
   }
@@ -67,7 +67,7 @@ export class RunMonitor {
     const { clock, config, data, budget, state } = this.#d,
       now = clock.now(),
       m = this.#meters,
-      models = this.#engine?.models?.status(),
+      models = this.#engine?.replicas?.status(),
       use = m.utilisation(now, config.desktops.count, models ?? NO_REPLICAS),
       stats = data.stats();
     return {
@@ -76,7 +76,7 @@ export class RunMonitor {
       version: state.version,
       rollouts: stats.ledger.generated - stats.ledger.byState.queued,
       ...m.rates(now),
-      trainedActionsPerMinute: m.trainedActions / m.minutesUntil(now),
+      trainedActionsPerMinute: m.trainedActions / m.minutesRun(now),
       success: m.success.mean,
       curve: m.curve,
       desktopUtilisation: use.desktops,
@@ -86,13 +86,11 @@ export class RunMonitor {
       running: this.#scheduler?.status().running.length ?? 0,
       waitingGroups: stats.groups.ready,
       errors: m.errors,
-      ...(state.detail ? { detail: state.detail } : {}),
+      detail: state.detail,
     };
   }
 
-  /**
-   * What a dashboard shows, with the bound X* (runtime/rollout/README.md#throughput-bound) as soon as it can be told.
-   */
+  /** What a dashboard shows, with the bound X* (runtime/rollout/README.md#throughput-bound) once it is known. */
   wireStatus(stopping: boolean): WireStatus {
     const { success, ...s } = this.status(),
       { config, data, budget } = this.#d;
@@ -106,13 +104,13 @@ export class RunMonitor {
     return {
       ...s,
       state: stopping || s.phase === 'stopping' ? 'stopping' : budget.paused ? 'paused' : 'running',
-      ...(Number.isFinite(success) ? { success } : {}),
-      ...(budget.limitMs === undefined ? {} : { budgetMs: budget.limitMs }),
-      ...(x ? { bounds: x } : {}),
+      success: Number.isFinite(success) ? success : undefined,
+      budgetMs: budget.limitMs,
+      bounds: x,
     };
   }
 
-  /** Journals the same as metrics; the elapsed time in them is where a resumed run goes on. */
+  /** Journals the same as metrics; a resumed run reads its elapsed time from them. */
   async noteProgress(version: number): Promise<void> {
     const s = this.wireStatus(false),
       x = s.bounds;

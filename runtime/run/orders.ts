@@ -12,20 +12,20 @@ export interface OrderQueueOptions {
   /** Oldest version a replica may still answer with; default `version`. */
   readonly behavior?: () => PolicyVersion;
   readonly onReady: () => void;
-  /** No order can be had any more, e.g. because the journal cannot be written. */
+  /** Fetching orders failed for good, e.g. because the journal cannot be written. */
   readonly onFault?: (e: unknown) => void;
   /** Barrier between rollouts; default none. */
   readonly gate?: RegimeGate;
   /**
-   * Orders that may start kept at hand. Each counts as under way for the staleness bound, so there are only as many as
+   * How many orders to keep ready. Each counts as running for the staleness bound, so this is no more than it takes to
    * hide the journal's delay. Default 8.
    */
   readonly ahead?: number;
 }
 
 /**
- * Orders fetched ahead of the scheduler, which wants them without waiting. An order is journalled before it gets here.
- * Only what admission and the regime's gate allow is counted in `ready`, so that is also how many rollouts may start.
+ * Orders fetched ahead of the scheduler, which needs them without waiting. An order is journalled before it gets here.
+ * `ready` counts only what admission and the regime's gate allow, so it is also how many rollouts may start.
  */
 export class OrderQueue {
   readonly #data: OrderSource;
@@ -61,7 +61,7 @@ export class OrderQueue {
   }
 
   /**
-   * Fetches until there is enough at hand or admission says stop; called again on every change, it never runs twice at
+   * Fetches until enough orders are ready or admission refuses; called again on every change, it never runs twice at
    * once.
    */
   fill(): void {
@@ -90,13 +90,13 @@ export class OrderQueue {
       }
     })();
   }
-  /** The regime's barrier fell (a batch was trained and published): look again. */
+  /** The regime's barrier was lifted (a batch was trained and published): look again. */
   wake(): void {
     this.fill();
     this.#o.onReady();
   }
 
-  /** Orders never started are retired as stopped, one that is just being made too. */
+  /** Retires orders that never started as stopped, including one that is being fetched. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#off();
@@ -109,7 +109,7 @@ export class OrderQueue {
   }
   #room(): { readonly maxConcurrent: number; readonly version: PolicyVersion; readonly behavior?: PolicyVersion } {
     const { limit, version, behavior } = this.#o;
-    return { maxConcurrent: limit, version: version(), ...(behavior ? { behavior: behavior() } : {}) };
+    return { maxConcurrent: limit, version: version(), behavior: behavior?.() };
   }
   /** Tells the gate which groups have ended. */
   #settle(): void {

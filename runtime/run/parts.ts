@@ -13,7 +13,7 @@ import type { RunLog } from './runLog.js';
 import type { RunState } from './runState.js';
 import type { Successes } from './successes.js';
 
-/** What the phases of one run work with; TrainingRun makes the parts and closes them. */
+/** What the phases of one run work with; TrainingRun creates the parts and closes them. */
 export interface RunParts {
   readonly config: RunConfig;
   /** The run folder. */
@@ -27,11 +27,11 @@ export interface RunParts {
   readonly successes: Successes;
   readonly monitor: RunMonitor;
   readonly budget: RunBudget;
-  /** How far earlier parts of the run came. */
+  /** How far earlier parts of the run got. */
   readonly progress: Progress;
   readonly state: RunState;
   readonly log: RunLog;
-  /** The phase under way is to end: the budget is spent, a person stops the run, or something failed. */
+  /** Fires when the current phase must end: the budget is spent, a person stops the run, or something failed. */
   readonly ending: AbortSignal;
 }
 

@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import {
   StudioError,
   id,
+  messageOf,
   toRunError,
   type FrameRef,
   type ProcessEntry,
@@ -21,28 +22,28 @@ import { ContentHash } from '../data/content.js';
 /** Frames copied at once: as many as Node has threads for files. */
 const COPIES = 4;
 
-/** What other folders' pools bring to a new run. */
+/** What the pools of other folders add to a new run. */
 export interface PoolIntake {
   readonly entries: readonly {
     readonly trajectory: Trajectory;
     readonly override?: string;
-    /** Folder its frames lie in. */
+    /** The run folder that has its frames. */
     readonly from: string;
   }[];
-  /** Of families this run does not train, by family. */
-  readonly strange: ReadonlyMap<string, number>;
-  /** The same content from two folders. */
-  readonly twins: number;
+  /** Number of entries left out because this run does not train their family, by family. */
+  readonly otherFamilies: ReadonlyMap<string, number>;
+  /** Number of entries left out because another has the same content. */
+  readonly duplicates: number;
 }
 
 /**
- * The run file with `curation.pool.from` as absolute paths: each as it is, else under the first of `places` that has a
- * run of that name.
+ * The run file with `curation.pool.from` as absolute paths. A relative one is looked up in each of `dirs`; the first
+ * that has a run of that name wins.
  */
-export function locatePools(c: RunConfig, places: readonly string[]): RunConfig {
+export function locatePools(c: RunConfig, dirs: readonly string[]): RunConfig {
   if (c.curation.pool.from.length === 0) return c;
   const from = c.curation.pool.from.map((f) => {
-    const tries = places.map((p) => resolve(p, f));
+    const tries = dirs.map((p) => resolve(p, f));
     return tries.find((d) => existsSync(join(d, 'run.json'))) ?? tries[0] ?? resolve(f);
   });
   return { ...c, curation: { ...c.curation, pool: { ...c.curation.pool, from } } };
@@ -50,19 +51,19 @@ export function locatePools(c: RunConfig, places: readonly string[]): RunConfig 
 
 /**
  * Reads the pools that are to join. Rejects with `config.invalid` naming the folder that is missing or damaged; nothing
- * was made by then.
+ * has been written by then.
  */
 export async function readPools(c: RunConfig, families: ReadonlySet<string>, index: ProcessEntry): Promise<PoolIntake> {
   const entries: PoolIntake['entries'][number][] = [],
-    strange = new Map<string, number>(),
+    otherFamilies = new Map<string, number>(),
     seen = new Set<string>();
-  let twins = 0;
+  let duplicates = 0;
   for (const dir of new Set(c.curation.pool.from)) {
     const unusable = (why: string): StudioError =>
       new StudioError(
         'config.invalid',
         `curation.pool.from: ${dir}: ${why}`,
-        'Name run folders or collections that are whole, or leave this one out.',
+        'List only intact run folders or collections in curation.pool.from, or leave this one out.',
       );
     const meta = await readMeta(dir).catch((e: unknown) => {
       throw unusable(existsSync(dir) ? toRunError(e).message : 'there is no such folder');
@@ -75,14 +76,14 @@ export async function readPools(c: RunConfig, families: ReadonlySet<string>, ind
       )) {
         const family = String(row['family']);
         if (!families.has(family)) {
-          strange.set(family, (strange.get(family) ?? 0) + 1);
+          otherFamilies.set(family, (otherFamilies.get(family) ?? 0) + 1);
           continue;
         }
         const t = await reader.readTrajectory(id<RolloutId>(String(row['rollout'])), { times: true });
         if (!t) throw unusable(`its pool names ${String(row['rollout'])}, which is not there`);
         const trajectory = externalTrajectory(t, meta);
         if (seen.has(trajectory.id)) {
-          twins++;
+          duplicates++;
           continue;
         }
         seen.add(trajectory.id);
@@ -93,7 +94,7 @@ export async function readPools(c: RunConfig, families: ReadonlySet<string>, ind
         entries.push({
           trajectory,
           from: dir,
-          ...(typeof row['override'] === 'string' ? { override: row['override'] } : {}),
+          override: typeof row['override'] === 'string' ? row['override'] : undefined,
         });
       }
     } catch (e) {
@@ -102,12 +103,12 @@ export async function readPools(c: RunConfig, families: ReadonlySet<string>, ind
       await reader.close();
     }
   }
-  return { entries, strange, twins };
+  return { entries, otherFamilies, duplicates };
 }
 
 /**
- * Records them in the new run, frames first. What is there already (the run was cut off while they came) is passed
- * over. Says what came, and why some did not join.
+ * Records them in the new run, frames first. Entries that an interrupted earlier start already recorded are skipped.
+ * Returns a note on what joined, and why some did not.
  */
 export async function joinPools(data: DataManager, intake: PoolIntake): Promise<string> {
   const there = new Set(
@@ -127,20 +128,20 @@ export async function joinPools(data: DataManager, intake: PoolIntake): Promise<
     if (pool.pooled) joined++;
     else refused.set(pool.why ?? '', (refused.get(pool.why ?? '') ?? 0) + 1);
   }
-  const strange = [...intake.strange.values()].reduce((a, b) => a + b, 0);
-  // Its presence says that they all came.
+  const otherFamilies = [...intake.otherFamilies.values()].reduce((a, b) => a + b, 0);
+  // This event marks that all of them have joined.
   await data.note({
     type: 'metrics',
     source: 'pool-from',
-    values: { entries: intake.entries.length, joined, strange, twins: intake.twins },
+    values: { entries: intake.entries.length, joined, otherFamilies, duplicates: intake.duplicates },
   });
   return [
-    `Pool: ${joined} of ${intake.entries.length + strange} successes of other folders joined.`,
-    ...(intake.twins > 0 ? [`${intake.twins} more were the same as others.`] : []),
+    `Pool: ${joined} of ${intake.entries.length + otherFamilies} successes of other folders joined.`,
+    ...(intake.duplicates > 0 ? [`${intake.duplicates} more were the same as others.`] : []),
     ...[...refused].map(([why, n]) => `${n} stayed out: ${why}.`),
-    ...(strange > 0
+    ...(otherFamilies > 0
       ? [
-          `${strange} are of task families this run does not train (${[...intake.strange.keys()].slice(0, 5).join(', ')}${intake.strange.size > 5 ? ', …' : ''}) and were left out.`,
+          `${otherFamilies} are of task families this run does not train (${[...intake.otherFamilies.keys()].slice(0, 5).join(', ')}${intake.otherFamilies.size > 5 ? ', …' : ''}) and were left out.`,
         ]
       : []),
   ].join(' ');
@@ -151,8 +152,8 @@ const framesOf = (t: Trajectory): FrameRef[] => [
 ];
 
 /**
- * The trajectory as this run has it: named by its content; a policy's log-probs and versions are those of another run
- * and say nothing here.
+ * The trajectory as this run stores it: its id is a hash of its content, and log-probs and versions of the other run's
+ * policy are removed.
  */
 function externalTrajectory({ group: _, ...t }: Trajectory, meta: RunMeta): Trajectory {
   const steps = t.steps.map(({ tokens: _t, version: _v, ...s }): Step => s),
@@ -181,7 +182,7 @@ async function copyFrames(refs: readonly FrameRef[], from: string, data: DataMan
         await orUndefined(rm(tmp, { force: true }), 'the error that matters follows');
         throw new StudioError(
           'store.io',
-          `A frame could not be copied from ${from}: ${(e as Error).message}.`,
+          `A frame could not be copied from ${from}: ${messageOf(e)}.`,
           'Free some space, check permissions, or leave the folder out of curation.pool.from; then resume the run.',
           { cause: e },
         );

@@ -1,19 +1,19 @@
 import type { DataManager } from '../data/dataManager.js';
 import type { RolloutOrder } from '../data/types.js';
 import type { SchedulerEvent } from '../rollout/types.js';
-import type { ModelPool } from '../rollout/modelPool.js';
+import type { Replicas } from './backends/index.js';
 import type { RunLog } from './runLog.js';
 import type { RunState } from './runState.js';
 import { stepExtra } from './stepExtra.js';
 import type { Successes } from './successes.js';
 
-/** Hands everything that happens in rollouts to the data manager. */
+/** Passes everything that happens in rollouts on to the data manager. */
 export class RolloutRecorder {
   readonly #data: DataManager;
   readonly #state: RunState;
   readonly #log: RunLog;
   readonly #successes: Successes;
-  readonly #models: ModelPool | undefined;
+  readonly #replicas: Replicas | undefined;
   readonly #instructionOf: (o: RolloutOrder) => string;
 
   constructor(o: {
@@ -21,22 +21,22 @@ export class RolloutRecorder {
     readonly state: RunState;
     readonly log: RunLog;
     readonly successes: Successes;
-    readonly models: ModelPool | undefined;
+    readonly replicas: Replicas | undefined;
     readonly instructionOf: (o: RolloutOrder) => string;
   }) {
     this.#data = o.data;
     this.#state = o.state;
     this.#log = o.log;
     this.#successes = o.successes;
-    this.#models = o.models;
+    this.#replicas = o.replicas;
     this.#instructionOf = o.instructionOf;
   }
 
   onScheduler(e: SchedulerEvent): void {
-    if (e.type === 'started') this.#log.written(this.#started(e));
+    if (e.type === 'started') this.#log.mustSucceed(this.#started(e));
     else if (e.type === 'step')
-      this.#log.written(this.#data.recordStep(e.rollout, e.step, stepExtra(e.desktop, e.alternatives, e.about)));
-    else if (e.type === 'ended') this.#log.written(this.#ended(e));
+      this.#log.mustSucceed(this.#data.recordStep(e.rollout, e.step, stepExtra(e.desktop, e.alternatives, e.about)));
+    else if (e.type === 'ended') this.#log.mustSucceed(this.#ended(e));
     else if (e.type === 'leaseFailed') this.#log.note(`No desktop: ${e.error.message} ${e.error.remedy}`);
   }
 
@@ -44,7 +44,7 @@ export class RolloutRecorder {
     const { rollout, family, task, cap } = order,
       { version } = this.#state,
       instruction = this.#instructionOf(order);
-    if (kind === 'rollout') return this.#data.started(rollout, this.#models?.oldest ?? version, desktop, instruction);
+    if (kind === 'rollout') return this.#data.started(rollout, this.#replicas?.oldest ?? version, desktop, instruction);
     return this.#data.note({
       type: 'trajectory.started',
       rollout,

@@ -6,8 +6,8 @@ import type { RunParts } from './parts.js';
 import { trainLoop } from './trainLoop.js';
 
 /**
- * The phase of reinforcement learning. The scheduler asks it for rollouts to start from the first moment on; there are
- * none before `run` and none after it.
+ * The reinforcement learning phase. The scheduler asks it for rollouts from the start of the run; it has none before
+ * `run` begins and none after it ends.
  */
 export class Reinforcement {
   #orders: OrderQueue | undefined;
@@ -21,17 +21,17 @@ export class Reinforcement {
     return this.#orders?.take();
   }
 
-  /** Rollouts, updates and evaluations beside each other until the run is to end. */
+  /** Runs rollouts, updates and evaluations concurrently until the run ends. */
   async run(r: RunParts, evaluations: Evaluations): Promise<void> {
-    const { trainer, models } = r.engine,
+    const { learner, replicas } = r.engine,
       gate = regimeGate(gateOptions(r.config));
     r.state.phase = 'training';
     r.monitor.restart();
     const orders = new OrderQueue(r.data, {
-      // Two more than desktops: one that is freed finds its next order waiting.
+      // Two more than desktops, so that a freed desktop finds its next order waiting.
       limit: r.config.desktops.count + 2,
       version: () => r.state.version,
-      behavior: () => models?.oldest ?? r.state.version,
+      behavior: () => replicas?.oldest ?? r.state.version,
       gate,
       onReady: () => r.scheduler.wake(),
       onFault: (e) => r.log.fault(e),
@@ -42,15 +42,15 @@ export class Reinforcement {
     r.scheduler.wake();
     evaluations.repeat();
     try {
-      // Nothing trains a remote policy: it rolls out until the run is to end.
-      if (trainer && models)
-        await trainLoop(r, { trainer, models }, { orders, gate, hold: () => evaluations.between() });
+      // A policy without a learner rolls out until the run ends.
+      if (learner && replicas)
+        await trainLoop(r, { learner, replicas }, { orders, gate, hold: () => evaluations.idle() });
       else await aborted(r.ending);
     } finally {
       this.#running = false;
       await evaluations.endRepeat();
     }
-    // Orders nobody will start are given back now: the last evaluation must not count them.
+    // Orders that will not start are retired now: the last evaluation must not count them.
     await orders.close();
   }
 

@@ -2,15 +2,16 @@ import { readdir, rm } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { existsSync } from 'node:fs';
 import { StudioError, id, type RolloutId, type Trajectory } from '../domain/index.js';
+import { checkpointOf } from '../data/events.js';
 import type { RunReader } from '../data/store/runStore.js';
 import type { EvalPoint } from './evaluation.js';
 
-/** How far an earlier part of the same run came. */
+/** How far an earlier part of the same run got. */
 export interface Progress {
   readonly elapsedMs: number;
-  /** The version that the whole warm start made; undefined before it. */
+  /** The version that the completed warm start made; undefined before it. */
   readonly warmStartVersion: number | undefined;
-  /** Steps learned by parts that were cut off of a reading, or a warm start, that is not whole yet. */
+  /** Steps already learned of reading lessons, and of a warm start, that were interrupted. */
   readonly readingSteps: number;
   readonly imitationSteps: number;
   /** Pools of other folders have joined (`curation.pool.from`). */
@@ -59,23 +60,27 @@ async function evaluationsOf(run: RunReader): Promise<EvalPoint[]> {
   return points;
 }
 
-/** The newest checkpoint the journal knows; its folder may have moved with the run. */
+/** The newest checkpoint in the journal; its folder may have moved with the run. */
 export async function lastCheckpoint(
   run: RunReader,
   version?: number,
 ): Promise<{ version: number; dir: string } | undefined> {
-  const rows = await run.index.query("SELECT position FROM events WHERE type = 'checkpoint' ORDER BY seq DESC", []);
+  const rows = await run.index.query(
+    "SELECT position FROM events WHERE type IN ('checkpoint', 'batch.trained') ORDER BY seq DESC",
+    [],
+  );
   for (const row of rows) {
-    const e = await run.at(Number(row['position']));
-    if (e?.type !== 'checkpoint' || (version !== undefined && e.version !== version)) continue;
-    const dir = join(run.dir, 'checkpoints', e.dir.split(/[\\/]/).at(-1)!);
-    if (existsSync(dir)) return { version: e.version, dir };
+    const e = await run.at(Number(row['position'])),
+      written = e && checkpointOf(e);
+    if (written === undefined || (version !== undefined && written.version !== version)) continue;
+    const dir = join(run.dir, 'checkpoints', written.dir.split(/[\\/]/).at(-1)!);
+    if (existsSync(dir)) return { version: written.version, dir };
   }
   return undefined;
 }
 
 /**
- * The checkpoint `warmStart.from` means: the folder itself, or the newest of a run folder. Rejects with
+ * The checkpoint that `warmStart.from` names: the folder itself, or the newest one of a run folder. Rejects with
  * `config.invalid`.
  */
 export async function startingPoint(from: string): Promise<{ version: number; dir: string }> {
@@ -84,7 +89,7 @@ export async function startingPoint(from: string): Promise<{ version: number; di
     checkpoints = join(folder, 'checkpoints');
   const dirs = isCheckpoint(folder)
     ? [folder]
-    : (await readdir(checkpoints).catch(() => [] as string[]))
+    : (await readdir(checkpoints).catch((): string[] => []))
         .filter((n) => /^v\d+$/.test(n))
         .sort()
         .map((n) => join(checkpoints, n))
@@ -95,7 +100,7 @@ export async function startingPoint(from: string): Promise<{ version: number; di
     throw new StudioError(
       'config.invalid',
       `warmStart.from: there is no checkpoint in ${folder}.`,
-      'Name a run folder that has checkpoints, or one of the folders under its checkpoints/.',
+      'Set it to a run folder that has checkpoints, or to one of the folders under its checkpoints/.',
     );
   return { version, dir };
 }
@@ -116,7 +121,7 @@ export async function loadSuccesses(run: RunReader, newest = 600): Promise<Traje
 
 /** Keeps the newest `keep` checkpoint folders. */
 export async function pruneCheckpoints(dir: string, keep: number): Promise<void> {
-  const names = (await readdir(dir).catch(() => [] as string[])).filter((n) => /^v\d+$/.test(n)).sort();
+  const names = (await readdir(dir).catch((): string[] => [])).filter((n) => /^v\d+$/.test(n)).sort();
   await Promise.all(
     names.slice(0, Math.max(0, names.length - keep)).map((n) => rm(join(dir, n), { recursive: true, force: true })),
   );

@@ -4,19 +4,19 @@ import type { FrameStore } from '../data/types.js';
 import type { RunPath } from '../domain/index.js';
 import type { SchedulerEvent, Steerable } from '../rollout/types.js';
 
-/** What a person gets of the run under way: its rollouts to steer, and its data manager to add to. */
+/** What a person can reach in the active run: its rollouts to steer, and its data manager to add to. */
 export interface RunAccess {
   readonly run: RunPath;
   readonly data: Pick<DataManager, 'record' | 'addToPool' | 'switchPool' | 'removeFromPool' | 'store'>;
-  /** Resolves, never rejects, when its folder is let go of. */
+  /** Resolves, never rejects, when its folder is released. */
   readonly ended: Promise<unknown>;
-  /** The rollout on this desktop; undefined when there is none now. */
+  /** The rollout on this desktop; undefined when there is none. */
   steer(desktop: string): HeldRollout | undefined;
 }
 
 /**
- * A rollout under way, with what a person needs who takes it over. `hold` says that the trainer may have to go on
- * without it.
+ * A running rollout with what a person needs to take it over. `hold` tells the data manager that the trainer may have
+ * to continue without it.
  */
 export interface HeldRollout extends Steerable {
   readonly instruction: string;

@@ -26,7 +26,7 @@ export function newRunId(dir: string, name: string, seed: number, now: Date): st
   }
 }
 
-/** Of a run's description; undefined where it is damaged. */
+/** The creation time in a run's description; undefined when it is damaged. */
 function createdOf(text: string): { readonly createdAt?: number } | undefined {
   try {
     return JSON.parse(text) as { createdAt?: number };
@@ -37,7 +37,7 @@ function createdOf(text: string): { readonly createdAt?: number } | undefined {
 
 /** Folders under `dir` that hold a run, newest first. */
 export async function listRunFolders(dir: string): Promise<string[]> {
-  const names = await readdir(dir).catch(() => [] as string[]);
+  const names = await readdir(dir).catch((): string[] => []);
   const found: { dir: string; at: number }[] = [];
   for (const n of names) {
     const text = await orUndefined(readFile(join(dir, n, 'run.json'), 'utf8'), 'a folder without it is no run');

@@ -1,7 +1,7 @@
 import type { DataManager } from '../data/dataManager.js';
-import type { Reporter } from './live.js';
+import type { Reporter } from './reporter.js';
 
-/** What a run says of itself, and the first fault of what it does in the background. */
+/** The messages of a run, and the first fault of its background work. */
 export class RunLog {
   readonly #reporter: Reporter;
   readonly #data: DataManager;
@@ -14,13 +14,13 @@ export class RunLog {
     this.#onFault = onFault;
   }
 
-  /** For people now, and in the journal for those who come later. */
+  /** Reports to people now, and records in the journal for later. */
   note(text: string, data?: Record<string, unknown>): void {
     this.#reporter.note(text, data);
-    this.written(this.#data.note({ type: 'log', level: 'info', message: text }));
+    this.mustSucceed(this.#data.note({ type: 'log', level: 'info', message: text }));
   }
-  /** A write that nobody waits for: what the journal refuses ends the run rather than being lost. */
-  written(write: Promise<unknown>): void {
+  /** A write that nothing awaits: when the journal refuses it, the run ends rather than lose the event. */
+  mustSucceed(write: Promise<unknown>): void {
     write.catch((e: unknown) => this.fault(e));
   }
   /** Ends the run; the first fault counts. */

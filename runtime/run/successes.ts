@@ -19,20 +19,20 @@ export class Successes {
     return s;
   }
 
-  /** A success of the policy takes the place of the family's oldest one when there are too many. */
+  /** Adds a success; when the policy has too many of a family, the oldest is dropped. */
   add(t: Trajectory): void {
     this.#known.set(t.id, t);
     if (t.provenance.kind !== 'rollout') return;
     const own = [...this.#known.values()].filter((s) => s.family === t.family && s.provenance.kind === 'rollout');
     for (const s of own.slice(0, Math.max(0, own.length - this.#perFamily))) this.#known.delete(s.id);
   }
-  /** Those of scripted solutions. */
+  /** The successes of scripted solutions. */
   demonstrations(): Trajectory[] {
     return [...this.#known.values()].filter((t) => t.provenance.kind === 'oracle');
   }
   /**
-   * What may be imitated now: without those a person switched off or took out of the pool, and with what people added
-   * to it.
+   * What may be imitated now: without those that a person disabled or removed in the pool, and with those that people
+   * added.
    */
   imitable(): Trajectory[] {
     const all = new Map([...this.#known.values()].filter((t) => !this.#data.rejected(t.id)).map((t) => [t.id, t]));

@@ -2,53 +2,51 @@ import { join } from 'node:path';
 import {
   random,
   toRunError,
+  type LearnStep,
   type PolicyVersion,
   type Random,
-  type StepSample,
   type Trajectory,
 } from '../domain/index.js';
 import type { ClaimedBatch } from '../data/claims.js';
 import type { DataManager } from '../data/dataManager.js';
-import type { ModelPool } from '../rollout/modelPool.js';
 import type { RegimeGate } from '../rollout/regime.js';
-import type { TrainerEngine, UpdateReport, WeightsFile } from '../trainer/types.js';
+import type { UpdateReport } from '../trainer/types.js';
 import type { TrainedSteps } from '../data/events.js';
+import type { Learner, Replicas, Snapshot } from './backends/index.js';
+import { imitationSteps, policySteps } from './credit.js';
 import { syncMetrics } from './meters.js';
 import type { OrderQueue } from './orders.js';
 import type { RunParts } from './parts.js';
 import { pruneCheckpoints } from './resume.js';
-import { imitationSamples, policySamples } from './samples.js';
 import { updateLoop } from './updateLoop.js';
 
-/** The trainer's side of a run, where a trainer is. */
+/** The trainer's side of a run whose policy learns. */
 interface Training {
   readonly run: RunParts;
-  readonly trainer: TrainerEngine;
-  readonly models: ModelPool;
+  readonly learner: Learner;
   readonly orders: OrderQueue;
-  /** Which successes are imitated beside a batch. */
+  /** Chooses the successes that are imitated beside a batch. */
   readonly random: Random;
 }
 interface Update {
-  readonly weights: WeightsFile;
+  readonly snapshot: Snapshot;
   readonly report: UpdateReport;
   readonly batch: ClaimedBatch;
   readonly lr: number;
 }
 
 /**
- * Updates until the run is to end: see `updateLoop`; here is what an update and publishing its weights consist of.
+ * Updates until the run ends, by `updateLoop`; this module says what an update and publishing its weights consist of.
  * `hold` is awaited before each.
  */
 export function trainLoop(
   run: RunParts,
-  { trainer, models }: { readonly trainer: TrainerEngine; readonly models: ModelPool },
+  { learner, replicas }: { readonly learner: Learner; readonly replicas: Replicas },
   o: { readonly orders: OrderQueue; readonly gate: RegimeGate; readonly hold: () => Promise<void> },
 ): Promise<void> {
   const training: Training = {
     run,
-    trainer,
-    models,
+    learner,
     orders: o.orders,
     random: random(`replay/${run.config.seed}/${run.state.version}`),
   };
@@ -58,7 +56,7 @@ export function trainLoop(
       gate: o.gate,
       batchGroups: run.config.trainer.batchGroups,
       version: () => run.state.version,
-      behavior: () => models.oldest,
+      behavior: () => replicas.oldest,
       onGenerate: () => o.orders.wake(),
       hold: o.hold,
       done: () => run.budget.spent,
@@ -70,7 +68,7 @@ export function trainLoop(
 }
 
 const ratesOf = (data: DataManager): ReadonlyMap<string, number> =>
-  new Map(data.stats().families.map((f) => [f.family as string, f.posterior]));
+  new Map<string, number>(data.stats().families.map((f) => [f.family, f.posterior]));
 
 /**
  * Pool successes to imitate beside a batch: families that fail get more of them, within a family any success is as good
@@ -95,30 +93,30 @@ export function chooseReplay(
   });
 }
 
-/** Least share of the learning rate that a falling one comes to. */
-const LR_LEAST = 0.1;
+/** Share of the learning rate at the end of its decay. */
+const FINAL_LR_SHARE = 0.1;
 /**
- * Share of the learning rate when `used` of the budget is used: all, and over the last `decay` of it linearly down to a
- * tenth. Pure.
+ * Share of the learning rate when `used` of the budget is used: 1, falling linearly to a tenth over the last `decay` of
+ * the budget. Pure.
  */
 export const lrScale = (used: number, decay: number): number =>
-  decay <= 0 ? 1 : 1 - (1 - LR_LEAST) * Math.min(1, Math.max(0, (used - (1 - decay)) / decay));
+  decay <= 0 ? 1 : 1 - (1 - FINAL_LR_SHARE) * Math.min(1, Math.max(0, (used - (1 - decay)) / decay));
 
 async function train(d: Training, batch: ClaimedBatch): Promise<Update> {
   const { monitor, clock, data, budget, config } = d.run;
-  const own = await ownSamples(d.run, batch),
-    samples = [...own, ...(await replayedSamples(d, own))];
+  const own = ownSteps(d, batch),
+    steps = [...own, ...replayedSteps(d, own)];
   const began = clock.now(),
     scale = lrScale(budget.used, config.trainer.lrDecay);
   monitor.meters.trainer(true, began);
   let report: UpdateReport;
   try {
-    report = await d.trainer.update({
+    report = await d.learner.update({
       id: batch.id,
-      samples,
+      steps,
       epochs: config.trainer.epochs,
       lrScale: scale,
-      ...(config.trainer.reuse.enabled ? { reuse: config.trainer.reuse } : {}),
+      reuse: config.trainer.reuse.enabled ? config.trainer.reuse : undefined,
     });
   } finally {
     monitor.meters.trainer(false, clock.now());
@@ -130,18 +128,15 @@ async function train(d: Training, batch: ClaimedBatch): Promise<Update> {
     clock.now() - began,
   );
   // The checkpoint is on disk before the journal says "trained": a crash between the two trains the batch again from
-  // the old weights, never twice.
-  const [weights, checkpoint] = [await d.trainer.exportWeights(), await d.trainer.checkpoint()];
-  await Promise.all([
-    data.trained(batch.id, report.version, trainedSteps(own, report.sampleWeights)),
-    data.note({ type: 'checkpoint', version: report.version, dir: checkpoint.dir }),
-  ]);
+  // the old weights, never twice. Both are one record: what was trained without its weights would be lost.
+  const [snapshot, checkpoint] = [await d.learner.snapshot(), await d.learner.checkpoint()];
+  await data.trained(batch.id, report.version, trainedSteps(own, report.sampleWeights), checkpoint.dir);
   newVersion(d, report.version);
-  return { weights, report, batch, lr: config.trainer.lr * scale };
+  return { snapshot, report, batch, lr: config.trainer.lr * scale };
 }
 
 /** The policy's own steps of a batch. */
-function ownSamples(r: RunParts, batch: ClaimedBatch): Promise<StepSample[]> {
+function ownSteps({ run: r, learner }: Training, batch: ClaimedBatch): LearnStep[] {
   const { baseline, norm, credit } = r.config.trainer;
   const groups = batch.groups.map((g) => ({
     group: {
@@ -152,35 +147,35 @@ function ownSamples(r: RunParts, batch: ClaimedBatch): Promise<StepSample[]> {
     },
     keep: g.members.map((m) => m.keep),
   }));
-  return policySamples(r.engine.spec, r.engine.observations, groups, { baseline, norm, balance: baseline, credit });
+  return policySteps(groups, { baseline, norm, balance: baseline, credit }, (t, i) => learner.expressible(t, i));
 }
 
 /**
- * Successes to imitate beside them. Together they weigh as much as the policy's own samples; `imitationCoef` then sets
+ * Successes to imitate beside the policy's own samples. Together they have the same weight; `imitationCoef` then sets
  * the balance.
  */
-async function replayedSamples({ run: r, random }: Training, own: readonly StepSample[]): Promise<StepSample[]> {
+function replayedSteps({ run: r, learner, random }: Training, own: readonly LearnStep[]): LearnStep[] {
   const { replay, imitationCoef } = r.config.trainer;
   if (replay === 0 || imitationCoef === 0) return [];
   const chosen = chooseReplay(r.successes.imitable(), ratesOf(r.data), replay, random),
-    samples = await imitationSamples(r.engine.spec, r.engine.observations, chosen),
-    weight = own.reduce((a, s) => a + s.weight, 0) / Math.max(1, samples.length);
-  return samples.map((s) => ({ ...s, weight }));
+    steps = imitationSteps(chosen, (t, i) => learner.expressible(t, i)),
+    weight = own.reduce((a, s) => a + s.weight, 0) / Math.max(1, steps.length);
+  return steps.map((s) => ({ ...s, weight }));
 }
 
-/** Orders may follow that the old version's staleness bound held back. */
+/** Records the version; the staleness bound may now admit more orders. */
 function newVersion({ run: r, orders }: Training, version: PolicyVersion): void {
   r.state.version = version;
   r.scheduler.wake();
   orders.fill();
-  r.log.written(r.monitor.noteProgress(version));
+  r.log.mustSucceed(r.monitor.noteProgress(version));
   pruneCheckpoints(join(r.dir, 'checkpoints'), r.config.store.keepCheckpoints).catch((e: unknown) =>
     r.log.note(`Old checkpoints could not be removed: ${toRunError(e).message}`),
   );
 }
 
-async function publish({ run: r, models }: Training, { weights, report, batch, lr }: Update): Promise<void> {
-  const sync = await models.publish(weights);
+async function publish({ run: r }: Training, { snapshot, report, batch, lr }: Update): Promise<void> {
+  const sync = await snapshot.publish();
   const { tisHistogram, sampleWeights: _, ...numbers } = report;
   await Promise.all([
     r.data.note({
@@ -199,18 +194,18 @@ async function publish({ run: r, models }: Training, { weights, report, batch, l
   ]);
 }
 
-/** Advantage and weights of a batch's policy samples, trajectory by trajectory. */
-export function trainedSteps(samples: readonly StepSample[], weights: Float32Array | undefined): TrainedSteps[] {
+/** Advantage and weights of a batch's policy steps, trajectory by trajectory. */
+export function trainedSteps(steps: readonly LearnStep[], weights: Float32Array | undefined): TrainedSteps[] {
   const by = new Map<
     string,
     { rollout: TrainedSteps['rollout']; advantage: number; steps: number[]; weights: number[]; advantages: number[] }
   >();
-  for (const [i, s] of samples.entries()) {
-    // A person's step in a group is imitated: it has neither advantage nor weight of its own to show.
+  for (const [i, s] of steps.entries()) {
+    // A person's step in a group is imitated: it has no advantage or weight to show.
     if (s.coefficient !== undefined) continue;
-    let t = by.get(s.rollout);
-    if (!t)
-      by.set(s.rollout, (t = { rollout: s.rollout, advantage: s.advantage, steps: [], weights: [], advantages: [] }));
+    const rollout = s.trajectory.id;
+    let t = by.get(rollout);
+    if (!t) by.set(rollout, (t = { rollout, advantage: s.advantage, steps: [], weights: [], advantages: [] }));
     t.steps.push(s.step);
     t.weights.push(weights?.[i] ?? NaN);
     t.advantages.push(s.advantage);
@@ -219,6 +214,6 @@ export function trainedSteps(samples: readonly StepSample[], weights: Float32Arr
     ...t,
     steps: Int32Array.from(t.steps),
     weights: Float32Array.from(t.weights),
-    ...(advantages.some((a) => a !== t.advantage) ? { advantages: Float32Array.from(advantages) } : {}),
+    advantages: advantages.some((a) => a !== t.advantage) ? Float32Array.from(advantages) : undefined,
   }));
 }

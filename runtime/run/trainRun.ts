@@ -16,10 +16,10 @@ import { startEngine, type Engine } from './engine.js';
 import type { EvalPoint } from './evaluation.js';
 import { Evaluations } from './evaluations.js';
 import { EvaluationSchedule } from './evaluationSchedule.js';
-import { heldRollout } from './held.js';
+import { heldRollout } from './heldRollout.js';
 import type { HeldRollout } from './runAccess.js';
 import { demonstrations, readingLessons, warmStart } from './lessons.js';
-import type { Reporter } from './live.js';
+import type { Reporter } from './reporter.js';
 import { dataConfig } from '../data/fromConfig.js';
 import { imageContents } from '../cluster/images.js';
 import { openTasks, type Tasks } from '../tasks/open.js';
@@ -42,7 +42,7 @@ export interface TrainRunOptions {
   readonly reporter: Reporter;
   /** First abort: end cleanly. */
   readonly signal: AbortSignal;
-  /** Aborted too: without waiting for rollouts under way. */
+  /** Aborted as well: end without waiting for running rollouts. */
   readonly now?: AbortSignal;
 }
 export interface TrainResult {
@@ -54,7 +54,7 @@ export interface TrainResult {
 
 /** A status line a second: as fast as a person reads it. */
 const STATUS_MS = 1000;
-/** How long rollouts under way may go on when the run ends by itself, and when a person stops it. */
+/** How long running rollouts may continue when the run ends by itself, and when a person stops it. */
 const GRACE_MS = { ended: 10_000, stopped: 3_000 };
 
 /** One training run from start (or resume) to a clean end. */
@@ -62,14 +62,11 @@ export async function trainRun(o: TrainRunOptions): Promise<TrainResult> {
   return (await openRun(o)).run();
 }
 
-/**
- * The run's folder, opened for writing, with what it takes to run; nothing has started yet, and `run` must be called to
- * let go of it.
- */
+/** Opens the run's folder for writing. Nothing has started yet; `run` must be called to release the folder. */
 export async function openRun(o: TrainRunOptions): Promise<TrainingRun> {
   const tasks = await openTasks(o.config, await imageContents(o.config.desktops.image), o.entry),
     pools = (): Promise<PoolIntake> => readPools(o.config, new Set(tasks.families.map((f) => f.id)), o.entry);
-  // Before there is a folder or a desktop: what cannot be read is said while nothing is lost.
+  // Before there is a folder or a desktop, so that an unreadable pool costs nothing.
   const asked = o.config.curation.pool.from.length > 0,
     intake = asked && !o.resume ? await pools() : undefined;
   const data = await DataManager.open({
@@ -93,7 +90,7 @@ export async function openRun(o: TrainRunOptions): Promise<TrainingRun> {
   }
 }
 
-/** One training run: makes its parts, takes it through its phases, and lets go of everything. */
+/** One training run: creates its parts, goes through its phases, and closes everything. */
 export class TrainingRun {
   readonly data: DataManager;
   readonly desktops = new DesktopRegistry();
@@ -107,7 +104,7 @@ export class TrainingRun {
   readonly #log: RunLog;
   readonly #monitor: RunMonitor;
   readonly #reinforcement = new Reinforcement();
-  /** Ends the phase under way: for the budget, for a person, for a fault. */
+  /** Ends the current phase: for the budget, for a person, for a fault. */
   readonly #ending = new AbortController();
   #engine: Engine | undefined;
   #scheduler: Scheduler | undefined;
@@ -160,7 +157,7 @@ export class TrainingRun {
       if (!this.#o.signal.aborted) await evaluations.final(this.#o.signal);
       this.#log.throwFault();
     } catch (e) {
-      // What a stop cut off is no failure: the run ends as it does anywhere else.
+      // Work cancelled by a stop is not a failure: the run ends normally.
       if (!(this.#o.signal.aborted && toRunError(e).kind === 'cancelled')) {
         failure = e;
         throw e;
@@ -177,7 +174,10 @@ export class TrainingRun {
     };
   }
 
-  /** No new rollouts; those running end, the trainer goes on with what it has, and the time budget stands still. */
+  /**
+   * Starts no new rollouts; running ones end, the trainer continues with what it has, and the time budget stops
+   * counting.
+   */
   pause(): void {
     if (this.#budget.paused) return;
     this.#budget.pause();
@@ -190,7 +190,7 @@ export class TrainingRun {
     this.#budget.resume();
     this.#evaluations?.resume();
     this.#scheduler?.start();
-    this.#log.note('Going on after a pause.');
+    this.#log.note('Resumed after a pause.');
   }
 
   /** What a dashboard shows. */
@@ -198,7 +198,7 @@ export class TrainingRun {
     return this.#monitor.wireStatus(this.#o.signal.aborted);
   }
 
-  /** What runs on this desktop, for a person to steer. */
+  /** The rollout on this desktop, for a person to steer. */
   steer(desktop: string): HeldRollout | undefined {
     const scheduler = this.#scheduler,
       engine = this.#engine,
@@ -208,12 +208,12 @@ export class TrainingRun {
       data: this.data,
       scheduler,
       instruction: instructionOf(this.#tasks)(s.order),
-      frames: engine.observations,
+      frames: engine.frames,
       settle: settleOf(this.#config.desktops),
     });
   }
 
-  /** One phase, unless the run is to end; what the end of the run cuts off is no failure. */
+  /** Runs one phase, unless the run is ending; work cancelled by the end of the run is not a failure. */
   async #phase(name: string, work: () => Promise<void>): Promise<void> {
     if (this.#ending.signal.aborted) return;
     try {
@@ -226,7 +226,7 @@ export class TrainingRun {
     if (this.#budget.signal.aborted) this.#log.note(`The budget is spent: ${name} ended with it.`);
   }
 
-  /** Whatever ends the run ends the phase under way. Returns what stops watching. */
+  /** Ends the current phase when anything ends the run. Returns a function that stops watching. */
   #watchEnd(): () => void {
     const end = (): void => this.#ending.abort(),
       signals = [this.#o.signal, this.#budget.signal];
@@ -245,7 +245,7 @@ export class TrainingRun {
     };
   }
 
-  /** Starts the parts, from the run's own last checkpoint or the one it is to begin with. */
+  /** Starts the parts, from the run's own last checkpoint or from `warmStart.from`. */
   async #open(): Promise<RunParts> {
     const own = await lastCheckpoint(this.data.store),
       { from } = this.#config.warmStart,
@@ -254,12 +254,12 @@ export class TrainingRun {
     const engine = await this.#startEngine(checkpoint);
     this.#engine = engine;
     this.#state.version = checkpoint?.version ?? 0;
-    // Without a checkpoint of it, a warm start that the journal tells of is lost and made again.
+    // A journalled warm start without a checkpoint is lost and repeated.
     if (own && warmStartVersion !== undefined && own.version >= warmStartVersion)
       this.#state.warmStartVersion = warmStartVersion;
-    if (checkpoint && !own && engine.trainer) {
-      // From here on the folder has all it needs.
-      const copy = await engine.trainer.checkpoint();
+    if (checkpoint && !own && engine.learner) {
+      // From here on the run folder does not depend on the other one.
+      const copy = await engine.learner.checkpoint();
       await this.data.note({ type: 'checkpoint', version: copy.version, dir: copy.dir });
       this.#log.note(`Starts from the policy in ${checkpoint.dir}.`);
     }
@@ -292,7 +292,7 @@ export class TrainingRun {
       frames: this.data.frames,
       desktops: this.desktops,
       signal: this.#o.signal,
-      ...(checkpoint ? { checkpoint } : {}),
+      checkpoint,
       onLesson: (step, steps, loss) => {
         this.#state.detail = `step ${step} of ${steps}, loss ${loss.toFixed(3)}`;
       },
@@ -310,7 +310,7 @@ export class TrainingRun {
         episode: {
           policy: engine.policy,
           tasks: this.#tasks.engine,
-          frames: engine.observations,
+          frames: engine.frames,
           clock: systemClock,
           settle: settleOf(config.desktops),
           timeoutMs: config.rollout.taskTimeoutS * 1000,
@@ -327,7 +327,7 @@ export class TrainingRun {
       state: this.#state,
       log: this.#log,
       successes,
-      models: engine.models,
+      replicas: engine.replicas,
       instructionOf: instruction,
     });
     this.#monitor.watch(engine, scheduler);
@@ -352,7 +352,7 @@ export class TrainingRun {
     );
   }
 
-  /** Rollouts end or are recorded as stopped, the index is written, processes and desktops go. */
+  /** Ends rollouts or records them as stopped, writes the index, and ends processes and desktops. */
   async #close(failure: unknown, ticker: NodeJS.Timeout): Promise<void> {
     this.#state.phase = 'stopping';
     const { signal, now, reporter } = this.#o,

@@ -12,23 +12,23 @@ export interface UpdateLoopDeps<W> {
   readonly version: () => PolicyVersion;
   /** Oldest version a replica still answers with. */
   readonly behavior: () => PolicyVersion;
-  /** Trains the batch, says so to the ledger, and gives what is to be published. */
+  /** Trains the batch, records that in the ledger, and returns the weights to publish. */
   readonly train: (batch: ClaimedBatch) => Promise<W>;
   readonly publish: (weights: W) => Promise<void>;
-  /** More may be rolled out: weights are published, or the regime's barrier fell. */
+  /** More may be rolled out: weights are published, or the regime's barrier was lifted. */
   readonly onGenerate: () => void;
   /** The budget of updates is used up. */
   readonly done?: () => boolean;
-  /** Waited for before each update (an evaluation that is running). */
+  /** Awaited before each update (a running evaluation). */
   readonly hold?: () => Promise<void>;
 }
 
 /**
  * The trainer's side of a run: claim a batch as soon as there is one, update, publish, again.
  *
- * Regimes `rollout` and `task`: rollouts go on meanwhile, and the next update begins while the weights of the last one
- * are still being published; it never gets further ahead than that. Regime `batch`: updates begin when all rollouts of
- * the batch have ended, take whatever survived curation, and the weights are published once, after the last of them;
+ * Regimes `rollout` and `task`: rollouts continue meanwhile, and the next update begins while the weights of the last
+ * one are still being published; it never gets further ahead than that. Regime `batch`: updates begin when all rollouts
+ * of the batch have ended, take whatever survived curation, and the weights are published once, after the last of them;
  * then the next batch is rolled out.
  */
 export async function updateLoop<W>(d: UpdateLoopDeps<W>, signal: AbortSignal): Promise<void> {
@@ -57,7 +57,7 @@ export async function updateLoop<W>(d: UpdateLoopDeps<W>, signal: AbortSignal): 
         version: d.version(),
         behavior: d.behavior(),
         minGroups: coupled ? 1 : d.batchGroups,
-        ...(coupled ? { maxGroups: d.batchGroups } : {}),
+        maxGroups: coupled ? d.batchGroups : undefined,
       });
       if (!batch) {
         if (!coupled) {
@@ -92,7 +92,7 @@ export async function updateLoop<W>(d: UpdateLoopDeps<W>, signal: AbortSignal): 
   if (fault) throw fault.error;
 }
 
-/** Turns "something changed" callbacks into something to await, without losing one in between. */
+/** Turns "something changed" callbacks into a promise to await, without losing a change in between. */
 function changes(
   data: Pick<DataManager, 'onChange'>,
   signal: AbortSignal,

@@ -24,7 +24,8 @@ const MANIFEST = 'manifest.json';
 export const sha256 = (b: Uint8Array): string => createHash('sha256').update(b).digest('hex');
 
 /**
- * Writes a file so that a reader sees the old content or the new, never a part; survives a power cut when `durable`.
+ * Writes a file so that a reader sees the old content or the new, never part of it; survives a power cut when
+ * `durable`.
  */
 export async function writeAtomic(path: string, data: Uint8Array, durable = true): Promise<void> {
   await mkdir(dirname(path), { recursive: true });

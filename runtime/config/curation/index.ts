@@ -7,7 +7,7 @@ import { staleness } from './staleness.js';
 
 /**
  * The options of every curation mechanism, by its name: `curation.<name>` of the run file. What a mechanism does, and
- * what it shows of itself, stands under the same name in data/curation/registry.ts.
+ * its charts, are under the same name in data/curation/registry.ts.
  */
 export const curationOptions = {
   dynamicRollouts,

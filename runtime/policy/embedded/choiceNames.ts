@@ -5,7 +5,7 @@ import { viewOf } from './observation.js';
 
 const choices = HEADS.reduce((n, h) => n + headSizes(GLYPH_SPEC)[h], 0);
 
-/** What a step's choices are called, made again from their ids; undefined when they are not this policy's. */
+/** The names of a step's choices, derived from their ids; undefined when they are not choices of this policy. */
 export function choiceNames(step: Pick<Step, 'tokens' | 'frame'>, instruction: string): string[] | undefined {
   const ids = step.tokens?.ids;
   if (!ids || ids.some((c) => c < 0 || c >= choices)) return undefined;

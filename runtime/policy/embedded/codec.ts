@@ -11,7 +11,6 @@ import type {
   EmbeddedActionType,
   EmbeddedPolicySpec,
   EncodedState,
-  Frame,
   Head,
   Size,
   Step,
@@ -21,27 +20,31 @@ import { canonicalChord } from '../../domain/keys.js';
 import type { InstructionToken } from './instruction.js';
 import { encodeInstruction, tokenizeInstruction } from './instruction.js';
 import type { View } from './observation.js';
-import { cellAt, cellCentre, encodeObservation, viewOf } from './observation.js';
+import { cellAt, cellCentre, viewOf } from './observation.js';
 
-/** What a decoded `scroll_*` turns the wheel by; UI-TARS's own default. */
+/** Wheel clicks of a decoded `scroll_*`; UI-TARS's own default. */
 export const SCROLL_CLICKS = 5;
 /** How long a decoded `wait` lasts; the loop settles the desktop afterwards anyway. */
 export const WAIT_MS = 500;
 
-/** The state before a decision. `priorSteps` are the episode's earlier steps in order; only their actions count. */
+/**
+ * The state before a decision, from the screen's observation and size. `priorSteps` are the episode's earlier steps in
+ * order; only their actions count.
+ */
 export function encodeState(
   spec: EmbeddedPolicySpec,
-  frame: Frame,
+  obs: Uint8Array,
+  screen: Size,
   instruction: string,
   priorSteps: readonly Pick<Step, 'actions'>[],
 ): EncodedState {
   const tokens = tokenizeInstruction(spec, instruction);
   return {
-    obs: encodeObservation(spec, frame),
+    obs,
     instruction: encodeInstruction(spec, tokens),
     history: encodeHistory(
       spec,
-      viewOf(spec, frame),
+      viewOf(spec, screen),
       tokens,
       priorSteps.map((s) => s.actions),
     ),
@@ -60,7 +63,7 @@ export function encodeActions(
     : null;
 }
 
-/** Equal keys = equal model inputs (StepSample.stateKey): 128 bits of SHA-256 over the three arrays. */
+/** Equal keys = equal model inputs (EmbeddedSample.stateKey): 128 bits of SHA-256 over the three arrays. */
 export function stateKey(s: EncodedState): string {
   const h = createHash('sha256');
   for (const a of [s.obs, s.instruction, s.history]) h.update(new Uint8Array(a.buffer, a.byteOffset, a.byteLength));
@@ -102,7 +105,8 @@ export function encodeHistory(
 
 /**
  * Global choice ids of an action, or null when the policy cannot express it: clicks with modifiers, points off the
- * screen, sideways scrolling, chords outside the `key` head, texts that are neither an instruction token nor a phrase.
+ * screen, sideways scrolling, actions that the spec has no type for, chords outside the `key` head, texts that are
+ * neither an instruction token nor a phrase.
  * Scroll amounts, waiting times and answers are not part of a choice and are dropped.
  */
 export function encodeAction(
@@ -137,6 +141,8 @@ export function encodeAction(
     case 'finished':
     case 'fail':
       return ids(spec, a.type, {});
+    default:
+      return null;
   }
 }
 
@@ -210,7 +216,7 @@ export function choiceLabel(
   }
 }
 
-/** Alternatives of a choice of place as cells; undefined for any other choice. */
+/** Alternatives of a position choice as cells; undefined for any other choice. */
 export function placesOf(
   spec: EmbeddedPolicySpec,
   view: View,

@@ -81,16 +81,12 @@ class EmbeddedSession implements PolicySession {
       queueMs,
       computeMs: answer.computeMs,
       labels: Array.from(answer.choices, (c) => choiceLabel(spec, view, tokens, c)),
-      ...(answer.alternatives
-        ? {
-            alternatives: answer.alternatives.map((of, i) =>
-              placesOf(spec, view, i, of)
-                ? []
-                : of.map((a) => ({ label: choiceLabel(spec, view, tokens, a.choice), probability: a.probability })),
-            ),
-            places: answer.alternatives.flatMap((of, i) => placesOf(spec, view, i, of) ?? []),
-          }
-        : {}),
+      alternatives: answer.alternatives?.map((of, i) =>
+        placesOf(spec, view, i, of)
+          ? []
+          : of.map((a) => ({ label: choiceLabel(spec, view, tokens, a.choice), probability: a.probability })),
+      ),
+      places: answer.alternatives?.flatMap((of, i) => placesOf(spec, view, i, of) ?? []),
     };
   }
 

@@ -1,24 +1,23 @@
 /**
- * The policy graph in ONNX Runtime: one session, one intra-op thread, tensors made once and written in place. The graph
- * takes the weights as its flat input `theta`, so swapping weights is handing over another vector
+ * The policy graph in ONNX Runtime: one session, one intra-op thread, tensors allocated once and written in place. The
+ * graph takes the weights as its flat input `theta`, so swapping weights means passing another vector
  * (runtime/policy/README.md#replica-processes).
  *
  * Inputs: theta f32[P], obs u8[1,H,W], instruction i32[1,2T], history i32[1,4L+1]. Outputs: logits f32[1,n] of every
- * head.
- * `run` blocks the calling thread, which is why a session lives in a process of its own.
+ * head. `run` blocks the calling thread, which is why a session lives in a process of its own.
  */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type * as Ort from 'onnxruntime-node';
 import type { EmbeddedPolicySpec, EncodedState } from '../../domain/index.js';
-import { HEADS, StudioError, headSizes } from '../../domain/index.js';
+import { HEADS, StudioError, headSizes, messageOf, recordOf } from '../../domain/index.js';
 import type { WeightsRef } from '../types.js';
 import type { Logits } from './sampling.js';
 
 export interface GraphSession {
   /** Number of parameters the graph takes. */
   readonly parameters: number;
-  /** Read, check and use another flat f32 file. Rejects with `store.damaged`; the old weights stay in use then. */
+  /** Reads, checks and uses another flat f32 file. Rejects with `store.damaged`; the old weights then stay in use. */
   load(weights: Pick<WeightsRef, 'path' | 'sha256'>): Promise<void>;
   /** Logits of every head; the arrays are reused by the next run. */
   run(state: EncodedState): Promise<Logits>;
@@ -69,8 +68,8 @@ async function createSession(ort: typeof Ort, graphFile: string): Promise<Ort.In
   } catch (e) {
     throw new StudioError(
       'engine.unavailable',
-      `ONNX Runtime cannot open the policy graph ${graphFile}: ${(e as Error).message}`,
-      'The graph file is written by the trainer at the start of a run; start the run again, and report this if it stays.',
+      `ONNX Runtime cannot open the policy graph ${graphFile}: ${messageOf(e)}`,
+      'The trainer writes the graph file at the start of a run. Start the run again, and report this if it happens again.',
       { cause: e },
     );
   }
@@ -93,7 +92,7 @@ function bindTensors(ort: typeof Ort, spec: EmbeddedPolicySpec): Bindings {
     instruction = new Int32Array(spec.instruction.maxTokens * 2),
     history = new Int32Array(spec.history.length * 4 + 1);
   const sizes = headSizes(spec);
-  const logits = Object.fromEntries(HEADS.map((h) => [h, new Float32Array(sizes[h])])) as Bindings['logits'];
+  const logits = recordOf(HEADS, (h) => new Float32Array(sizes[h]));
   return {
     obs,
     instruction,
@@ -104,11 +103,11 @@ function bindTensors(ort: typeof Ort, spec: EmbeddedPolicySpec): Bindings {
       history: new ort.Tensor('int32', history, [1, history.length]),
     },
     logits,
-    fetches: Object.fromEntries(HEADS.map((h) => [h, new ort.Tensor('float32', logits[h], [1, sizes[h]])])),
+    fetches: recordOf(HEADS, (h) => new ort.Tensor('float32', logits[h], [1, sizes[h]])),
   };
 }
 
-/** The size of the `theta` input, or 0 when this ONNX Runtime does not tell. */
+/** The size of the `theta` input, or 0 when this ONNX Runtime does not report it. */
 function parameterCount(session: Ort.InferenceSession): number {
   const meta = (
     session as { inputMetadata?: readonly { name: string; shape?: readonly (number | string)[] }[] }
@@ -129,7 +128,7 @@ async function readWeights(w: Pick<WeightsRef, 'path' | 'sha256'>, parameters: n
   try {
     bytes = await readFile(w.path);
   } catch (e) {
-    throw damaged(`cannot be read: ${(e as Error).message}`, e);
+    throw damaged(`cannot be read: ${messageOf(e)}`, e);
   }
   if (createHash('sha256').update(bytes).digest('hex') !== w.sha256)
     throw damaged('does not have the checksum it was published with');
@@ -140,7 +139,7 @@ async function readWeights(w: Pick<WeightsRef, 'path' | 'sha256'>, parameters: n
   return theta;
 }
 
-/** ONNX Runtime is native code that a machine can lack; say so instead of dying in an import. */
+/** ONNX Runtime is native code that a machine may not have: report that instead of failing in an import. */
 async function loadOrt(): Promise<typeof Ort> {
   try {
     const m = (await import('onnxruntime-node')) as unknown as { default?: typeof Ort } & typeof Ort;
@@ -148,7 +147,7 @@ async function loadOrt(): Promise<typeof Ort> {
   } catch (e) {
     throw new StudioError(
       'engine.unavailable',
-      `ONNX Runtime cannot be loaded on ${process.platform}-${process.arch}: ${(e as Error).message}`,
+      `ONNX Runtime cannot be loaded on ${process.platform}-${process.arch}: ${messageOf(e)}`,
       'Run `npm ci` again with ONNXRUNTIME_NODE_INSTALL=skip, or use a remote policy (policy: openai).',
       { cause: e },
     );

@@ -1,8 +1,8 @@
 /**
  * Instruction to tokens. A quoted span is one token, anything else is a whitespace word without surrounding
  * punctuation. A token keeps its original spelling, because the policy can type it (copy choices point at tokens), and
- * has a hash bucket of its lower-case form. The result is part of what a trained policy has learned: changing it makes
- * old checkpoints wrong, so tests freeze it.
+ * has a hash bucket of its lower-case form. A trained policy depends on the result: changing it invalidates old
+ * checkpoints, so tests fix it.
  */
 import type { EmbeddedPolicySpec } from '../../domain/index.js';
 import { hash32 } from '../../domain/index.js';
@@ -178,7 +178,10 @@ const FUNCTION_WORDS = new Set([
   'i',
 ]);
 
-/** Too long: function words go first, then plain words, each from the end; what may have to be typed goes last. */
+/**
+ * Shortens to `max` tokens: function words go first, then plain words, each from the end; texts that may have to be
+ * typed go last.
+ */
 function shorten(tokens: InstructionToken[], max: number): InstructionToken[] {
   let excess = tokens.length - max;
   if (excess <= 0) return tokens;

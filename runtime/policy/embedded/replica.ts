@@ -13,17 +13,21 @@ export interface ReplicaOptions {
   /** The policy graph (.onnx with a `theta` input). */
   readonly graph: string;
   readonly weights: WeightsRef;
-  /** Alternatives reported per choice (default 5) and per choice of place (default 32, enough for a heat map). */
+  /** Alternatives reported per choice (default 5) and per position choice (default 32, enough for a heat map). */
   readonly top?: number;
   readonly topPlaces?: number;
 }
 
-/** How long a replica may take to end by itself before it is killed. */
+/** How long a replica may take to exit before it is killed. */
 const CLOSE_MS = 3000;
-/** The end of its standard error goes into the error of a lost replica. */
+/** How much of the end of standard error goes into the error of a lost replica, in characters. */
 const STDERR_KEPT = 2000;
 
-type Call = { readonly resolve: (v: never) => void; readonly reject: (e: Error) => void };
+type Answered = Extract<FromReplica, { type: 'answer' | 'swapped' }>;
+interface Call {
+  readonly resolve: (m: Answered) => void;
+  readonly reject: (e: Error) => void;
+}
 
 /**
  * Starts a replica; resolves when it can decide. Rejects with `engine.unavailable`, `store.damaged` or `policy.lost`.
@@ -50,7 +54,7 @@ export async function startReplica(o: ReplicaOptions): Promise<Replica> {
 class ReplicaProcess implements Replica {
   readonly id: ReplicaId;
   version: PolicyVersion;
-  /** Not hidden: tests end it. */
+  /** Public so that tests can end it. */
   readonly child: ChildProcess;
   readonly #calls = new Map<number, Call>();
   readonly #listeners = new Set<(e: RunError) => void>();
@@ -90,12 +94,18 @@ class ReplicaProcess implements Replica {
     });
   }
 
-  decide(request: ReplicaRequest): Promise<ReplicaAnswer> {
-    return this.#call((call) => ({ type: 'decide', call, request }));
+  async decide(request: ReplicaRequest): Promise<ReplicaAnswer> {
+    const m = await this.#call((call) => ({ type: 'decide', call, request }));
+    if (m.type === 'answer') return m.answer;
+    throw new StudioError(
+      'internal',
+      `Replica ${this.id} answered a decision with '${m.type}'.`,
+      'Please report this.',
+    );
   }
 
   async swap(weights: WeightsRef): Promise<void> {
-    await this.#call<void>((call) => ({ type: 'swap', call, weights }));
+    await this.#call((call) => ({ type: 'swap', call, weights }));
     this.version = weights.version;
   }
 
@@ -115,12 +125,12 @@ class ReplicaProcess implements Replica {
     clearTimeout(kill);
   }
 
-  #call<T>(make: (call: number) => ToReplica): Promise<T> {
+  #call(make: (call: number) => ToReplica): Promise<Answered> {
     if (this.#lost) return Promise.reject(this.#lost);
     if (this.#closing)
       return Promise.reject(new StudioError('policy.lost', `Replica ${this.id} is closed.`, 'Start it again.'));
     const call = this.#nextCall++;
-    return new Promise<T>((resolve, reject) => {
+    return new Promise<Answered>((resolve, reject) => {
       this.#calls.set(call, { resolve, reject });
       this.#send(make(call), (e) => {
         if (this.#calls.delete(call)) reject(e);
@@ -148,9 +158,8 @@ class ReplicaProcess implements Replica {
     }
     const call = this.#calls.get(m.call!);
     this.#calls.delete(m.call!);
-    if (m.type === 'answer') call?.resolve(m.answer as never);
-    else if (m.type === 'swapped') call?.resolve(undefined as never);
-    else call?.reject(asError(m.error));
+    if (m.type === 'error') call?.reject(asError(m.error));
+    else call?.resolve(m);
   }
 
   #fail(how: string): void {
@@ -160,7 +169,7 @@ class ReplicaProcess implements Replica {
     this.#lost = new StudioError(
       'policy.lost',
       `Replica ${this.id} is gone: ${how}.`,
-      'It is restarted by itself; see its last output in the details if this repeats.',
+      'It is restarted automatically. If this repeats, see its last output in the details.',
       { details: { stderr: detail } },
     );
     this.#opening?.reject(this.#lost);

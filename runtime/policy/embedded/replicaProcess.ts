@@ -1,7 +1,7 @@
 /**
- * Role `__replica`: one copy of the embedded policy in a process of its own. Requests are answered one at a time in the
- * order they came. It ends by itself when asked to close or when the daemon is gone; the session is released first,
- * because ending a process in the middle of a run aborts it (runtime/policy/README.md#replica-processes).
+ * Role `__replica`: one copy of the embedded policy in its own process. Requests are answered one at a time in the
+ * order they arrive. The process exits when asked to close or when the daemon is gone; the session is released first,
+ * because exiting in the middle of a run aborts the process (runtime/policy/README.md#replica-processes).
  */
 import { StudioError, toRunError } from '../../domain/index.js';
 import type { GraphSession } from './graphSession.js';
@@ -45,7 +45,7 @@ class ReplicaServer {
       try {
         await this.#handle(m);
       } catch (e) {
-        send({ type: 'error', ...('call' in m ? { call: m.call } : {}), error: toRunError(e) });
+        send({ type: 'error', call: 'call' in m ? m.call : undefined, error: toRunError(e) });
         if (m.type === 'open') await this.#close();
       }
     });

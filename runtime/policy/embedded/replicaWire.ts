@@ -1,6 +1,4 @@
-/**
- * What the daemon and a replica process say to each other (child_process IPC, 'advanced' serialization). Pure types.
- */
+/** The messages between the daemon and a replica process (child_process IPC, 'advanced' serialization). Pure types. */
 import type { EmbeddedPolicySpec, RunError } from '../../domain/index.js';
 import type { ReplicaAnswer, ReplicaRequest, WeightsRef } from '../types.js';
 
@@ -10,7 +8,7 @@ export type ToReplica =
       readonly spec: EmbeddedPolicySpec;
       readonly graph: string;
       readonly weights: WeightsRef;
-      /** Alternatives per choice, and per choice of place. */
+      /** Alternatives per choice, and per position choice. */
       readonly top: number;
       readonly topPlaces: number;
     }
@@ -23,5 +21,5 @@ export type FromReplica =
   | { readonly type: 'ready' }
   | { readonly type: 'answer'; readonly call: number; readonly answer: ReplicaAnswer }
   | { readonly type: 'swapped'; readonly call: number }
-  /** Without `call`: the replica could not open and ends. */
+  /** Without `call`: the replica could not open, and exits. */
   | { readonly type: 'error'; readonly call?: number; readonly error: RunError };

@@ -1,7 +1,7 @@
 /**
- * Logits to a decision, head by head: the type first, then the heads that type asks for. Log-probs and entropies are
- * natural-log values of softmax(logits / temperature) over the choices that are possible at all, the distribution that
- * is really sampled from. A greedy decision (or a temperature of 0) takes the most probable choice and reports the same
+ * Logits to a decision, head by head: the type first, then the heads that the type uses. Log-probs and entropies are
+ * natural-log values of softmax(logits / temperature) over the choices that are possible, which is the distribution
+ * sampled from. A greedy decision (or a temperature of 0) takes the most probable choice and reports the same
  * distribution's numbers; it is for evaluation, never for training.
  */
 import type { EmbeddedPolicySpec, Head } from '../../domain/index.js';
@@ -13,7 +13,7 @@ export interface SampleOptions {
   readonly seed: number;
   /** Instruction tokens that can be copied; the text head is masked beyond them. */
   readonly copyable: number;
-  /** Alternatives reported per choice, and per choice of place. */
+  /** Alternatives reported per choice, and per position choice. */
   readonly top: number;
   readonly topPlaces?: number;
 }

@@ -23,7 +23,7 @@ export interface Completion {
   }[];
 }
 
-/** Below this a probability is taken for it; servers write -9999 or null for "none". */
+/** Log-probs below this are raised to it; servers write -9999 or null for "none". */
 const FLOOR = -100;
 const logprobOf = (x: number | null | undefined): number =>
   typeof x === 'number' && Number.isFinite(x) ? Math.min(0, Math.max(FLOOR, x)) : FLOOR;
@@ -42,15 +42,14 @@ export function traceOf(c: Completion): TokenTrace | undefined {
         (t.top_logprobs ?? []).map((x) => logprobOf(x.logprob)),
       ),
     ),
-    ...(ids ? { ids } : {}),
+    ids,
   };
 }
 
 /**
- * Entropy of a distribution of which the largest probabilities are known: the rest is put on one token, which no
- * distribution with these probabilities undercuts (runtime/policy/README.md#log-probs-of-remote-models). Without top
- * log-probs the sampled token alone
- * is used.
+ * Entropy of a distribution of which the largest probabilities are known: the rest is put on one token, which gives the
+ * least entropy for these probabilities (runtime/policy/README.md#log-probs-of-remote-models). Without top log-probs
+ * the sampled token alone is used.
  */
 export function entropyLowerBound(sampled: readonly number[], top: readonly number[]): number {
   const known = top.length > 0 ? top : sampled;

@@ -1,15 +1,15 @@
 /**
  * Several OpenAI-compatible servers as one: a session stays with its server (prefix cache of its screenshots), new
- * sessions go to the least busy one, and a request that meets 429, 5xx or a broken connection is tried again after a
- * growing pause, elsewhere when there is an elsewhere.
+ * sessions go to the least busy one, and a request that meets 429, 5xx or a broken connection is retried after a
+ * growing pause, on another server when there is one.
  */
-import { StudioError } from '../../domain/index.js';
+import { StudioError, messageOf } from '../../domain/index.js';
 
 export interface EndpointOptions {
   /** Each ends in /v1 (or whatever precedes /chat/completions). */
   readonly baseUrls: readonly string[];
   readonly apiKey?: string;
-  /** Tries in all. Default 5. */
+  /** Total attempts. Default 5. */
   readonly attempts?: number;
   /** First pause; doubles each time, up to 20 s, with up to half of it more at random. Default 500 ms. */
   readonly backoffMs?: number;
@@ -23,7 +23,7 @@ export interface Reply {
   readonly json: unknown;
   /** ms of the request that succeeded. */
   readonly ms: number;
-  /** ms of failed tries and pauses before it. */
+  /** ms of failed attempts and pauses before it. */
   readonly waited: number;
   readonly endpoint: string;
 }
@@ -94,7 +94,8 @@ export class Endpoints {
       last = failure.failed;
       if (!failure.retry) throw last;
       if (++attempt >= this.#o.attempts) break;
-      // 429 is the server's own queue: waiting there keeps its cache. Anything else: try another.
+      // 429 means that the server's queue is full: waiting for it keeps its cache useful. For other failures another
+      // server is tried.
       avoid = failure.status === 429 ? undefined : e;
       const backoff = Math.min(MAX_BACKOFF_MS, this.#o.backoffMs * 2 ** (attempt - 1));
       await this.#o.sleep(failure.retryAfterMs ?? backoff * (1 + this.#o.random() / 2), signal);
@@ -143,19 +144,19 @@ export class Endpoints {
       return {
         status,
         retry: status === 408 || status === 429 || status >= 500,
-        ...(Number.isFinite(retryAfter) ? { retryAfterMs: Math.min(retryAfter * 1000, MAX_BACKOFF_MS) } : {}),
+        retryAfterMs: Number.isFinite(retryAfter) ? Math.min(retryAfter * 1000, MAX_BACKOFF_MS) : undefined,
         failed: new StudioError('policy.remote', `${url} answered ${status}: ${text}`, remedyFor(status)),
       };
     } catch (x) {
       if (signal.aborted) throw cancelled();
-      const cause = x instanceof Error && x.cause instanceof Error ? x.cause.message : (x as Error).message;
+      const cause = messageOf(x instanceof Error && x.cause instanceof Error ? x.cause : x);
       return {
         status: 0,
         retry: true,
         failed: new StudioError(
           'policy.remote',
           `${url} cannot be reached: ${cause}`,
-          'Check that the model server runs and that policy.openai.baseUrls is right.',
+          'Check that the model server is running and that policy.openai.baseUrls is right.',
           { cause: x },
         ),
       };
@@ -175,11 +176,11 @@ const remedyFor = (status: number): string =>
     : status === 404
       ? 'Check policy.openai.model and that the URL ends in /v1.'
       : status === 429 || status >= 500
-        ? 'The server is overloaded or failing; look at its log.'
-        : 'The server refuses the request; see its message.';
+        ? 'The server is overloaded or failing. Look at its log.'
+        : 'The server refused the request. Its message says why.';
 
 const cancelled = (): StudioError =>
-  new StudioError('cancelled', 'A decision was cancelled.', 'Start it again when you want it.');
+  new StudioError('cancelled', 'A decision was cancelled.', 'Start it again when you are ready.');
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -27,7 +27,7 @@ export interface OpenAiPolicyOptions extends EndpointOptions {
   readonly maxTokens?: number;
   /** Alternatives asked per token, for the entropy bound; 0 asks none. Default 8. */
   readonly topLogprobs?: number;
-  /** Version of the weights when neither the server nor the model's name says. Default 0. */
+  /** Version of the weights when neither the server nor the model's name tells it. Default 0. */
   readonly version?: PolicyVersion;
   readonly prompt?: PromptOptions & {
     /** Replaces the UI-TARS prompt. */
@@ -36,8 +36,8 @@ export interface OpenAiPolicyOptions extends EndpointOptions {
 }
 
 /**
- * Sampling must be from the model's own distribution, or the recorded log-probs are not those sampled from: a server
- * would otherwise apply the truncation and penalties of the model's generation_config
+ * Sampling must use the model's own distribution, or the recorded log-probs are not those sampled from; without these
+ * fields a server applies the truncation and penalties of the model's generation_config
  * (runtime/policy/README.md#log-probs-of-remote-models).
  */
 const UNTRUNCATED = { top_k: -1, min_p: 0, repetition_penalty: 1, return_token_ids: true };
@@ -55,7 +55,7 @@ class OpenAiSession implements PolicySession {
   readonly #coordinates: Coordinates;
   readonly #sampling: Sampling;
   readonly #turns: Turn[] = [];
-  /** Screenshots that the newest turn pushed out. */
+  /** Screenshots that the newest turn displaced. */
   #dropped: { readonly turn: Turn; readonly image: string }[] = [];
   #asked = 0;
 
@@ -72,7 +72,7 @@ class OpenAiSession implements PolicySession {
     this.#session = session;
     this.#sampling = sampling;
     this.#prompt = o.prompt?.template?.(instruction) ?? uiTarsPrompt(instruction, o.prompt);
-    this.#coordinates = { mode: o.coordinates, screen, ...(o.limits ? { limits: o.limits } : {}) };
+    this.#coordinates = { mode: o.coordinates, screen, limits: o.limits };
   }
 
   async decide(frame: Frame, signal: AbortSignal): Promise<Decision> {
@@ -93,7 +93,7 @@ class OpenAiSession implements PolicySession {
         top_p: 1,
         seed: hash32(`${sampling.seed}/${this.#asked++}`) & 0x7fffffff,
         logprobs: true,
-        ...(top > 0 ? { top_logprobs: top } : {}),
+        top_logprobs: top > 0 ? top : undefined,
       },
       UNTRUNCATED,
       signal,
@@ -108,12 +108,13 @@ class OpenAiSession implements PolicySession {
       );
     const tokens = traceOf(completion),
       version = versionOf(completion, o.version ?? 0);
-    const said = this.#parse(text, { ...(tokens ? { tokens } : {}), version });
+    const said = this.#parse(text, { tokens, version });
     this.#remember({ image, text: addBoxTokens(text) });
     return {
       actions: said.actions,
-      ...(said.thought !== undefined ? { thought: said.thought } : {}),
-      ...(tokens ? { tokens, entropy: 'lower-bound' as const } : {}),
+      thought: said.thought,
+      tokens,
+      entropy: tokens ? 'lower-bound' : undefined,
       version,
       replica: id<ReplicaId>(reply.endpoint),
       queueMs: reply.waited,
@@ -134,7 +135,7 @@ class OpenAiSession implements PolicySession {
     this.#endpoints.end(this.#session);
   }
 
-  /** An answer outside the grammar keeps its text and tokens in the error, so that training can push it down. */
+  /** The error of an answer outside the grammar keeps its text and tokens, so that training can make it less likely. */
   #parse(text: string, sampled: Record<string, unknown>): ReturnType<typeof parseActions> {
     try {
       return parseActions(text, this.#coordinates);

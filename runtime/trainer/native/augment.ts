@@ -7,10 +7,7 @@ import {
   type Random,
 } from '../../domain/index.js';
 
-/**
- * A demonstration moved across the screen: the same picture, dx and dy observation pixels further, its click cells
- * moved along.
- */
+/** A demonstration moved across the screen: the picture and the click cells shifted by dx and dy observation pixels. */
 export interface Shifted {
   readonly state: EncodedState;
   readonly choices: Int32Array;
@@ -22,7 +19,7 @@ const moved = (cell: number, cols: number, size: number, dx: number, dy: number)
   col: Math.floor(((cell % cols) * size + size / 2 + dx) / size),
 });
 
-/** Pixels moved by (dx, dy); what comes in from outside repeats the edge. */
+/** Pixels moved by (dx, dy); uncovered pixels repeat the edge. */
 export function shiftPixels(obs: Uint8Array, width: number, height: number, dx: number, dy: number): Uint8Array {
   const out = new Uint8Array(obs.length);
   const from = Math.max(0, -dx),
@@ -38,7 +35,7 @@ export function shiftPixels(obs: Uint8Array, width: number, height: number, dx: 
   return out;
 }
 
-/** Moves screen, targets and remembered positions; undefined when a target would leave the screen. */
+/** Moves screen, targets and positions in the history; undefined when a target would leave the screen. */
 export function shiftSample(
   spec: EmbeddedPolicySpec,
   state: EncodedState,

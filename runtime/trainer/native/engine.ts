@@ -8,8 +8,8 @@ import {
   type EmbeddedPolicySpec,
   type ProcessEntry,
   type ProcessRole,
-  type StepSample,
-  type TrainBatch,
+  type EmbeddedSample,
+  type EmbeddedBatch,
   ignoreFailure,
   orUndefined,
   settled,
@@ -20,19 +20,19 @@ import type {
   ReadingScreen,
   ReadOptions,
   ReadReport,
-  TrainerEngine,
+  EmbeddedTrainer,
   UpdateReport,
   WeightsFile,
 } from '../types.js';
 
-import type { Command, FromTrainer, Reply, ToTrainer, WireBatch } from './messages.js';
+import type { Command, FromTrainer, Replies, Reply, ToTrainer, WireBatch } from './messages.js';
 import type { LearnerProgress } from './learner.js';
 import { TRAINER_CONSTANTS, type RunFileOptions, type TrainerConstants } from './options.js';
 
 /** States per message: four screens serialise in well under a millisecond each. */
 const STATES_PER_MESSAGE = 4;
 const SAMPLES_PER_MESSAGE = 128;
-/** After `close` the process releases its sessions and leaves; one that does not is ended. */
+/** After `close` the process releases its sessions and exits; one that takes longer than this is killed. */
 const CLOSE_MS = 10_000;
 const ROLE: ProcessRole = '__trainer';
 
@@ -50,7 +50,7 @@ export interface TrainerSetup {
  * Starts the trainer process and waits until it is ready. Throws engine.unavailable without ONNX Runtime, trainer.lost
  * when the process dies.
  */
-export async function createTrainer(setup: TrainerSetup): Promise<TrainerEngine> {
+export async function createTrainer(setup: TrainerSetup): Promise<EmbeddedTrainer> {
   const engine = new NativeTrainer(setup);
   try {
     await engine.start();
@@ -66,9 +66,9 @@ interface Waiting {
   reject(e: unknown): void;
 }
 
-class NativeTrainer implements TrainerEngine {
+class NativeTrainer implements EmbeddedTrainer {
   readonly #setup: TrainerSetup;
-  /** The process; tests end it from outside. */
+  /** The process; public so that tests can end it. */
   readonly child: ChildProcess;
   readonly #exited: Promise<void>;
   readonly #waiting = new Map<number, Waiting>();
@@ -120,7 +120,7 @@ class NativeTrainer implements TrainerEngine {
       this.#command({ kind: 'start', spec, dir, seed, options: { ...TRAINER_CONSTANTS, ...options } }),
     );
   }
-  async update(b: TrainBatch): Promise<UpdateReport> {
+  async update(b: EmbeddedBatch): Promise<UpdateReport> {
     const report = await this.#withBatch(b, (batch) => ({ kind: 'update', batch }));
     // Masked samples were not sent: back to the batch's own order.
     const sent = report.sampleWeights,
@@ -129,7 +129,7 @@ class NativeTrainer implements TrainerEngine {
     for (const [i, s] of b.samples.entries()) if (s.weight !== 0) all[i] = sent?.[next++] ?? NaN;
     return { ...report, sampleWeights: all };
   }
-  imitate(b: TrainBatch, o: ImitateOptions): Promise<UpdateReport> {
+  imitate(b: EmbeddedBatch, o: ImitateOptions): Promise<UpdateReport> {
     this.#interrupted = false;
     return this.#withBatch(b, (batch) => ({ kind: 'imitate', batch, options: this.#unlessInterrupted(o) }));
   }
@@ -139,27 +139,28 @@ class NativeTrainer implements TrainerEngine {
       for (let i = 0; i < screens.length; i += STATES_PER_MESSAGE)
         await this.#send({ kind: 'screens', screens: screens.slice(i, i + STATES_PER_MESSAGE) });
       return this.#command({ kind: 'read', options: this.#unlessInterrupted(o) });
-    }) as Promise<ReadReport>;
+    });
   }
   interrupt(): void {
     this.#interrupted = true;
     ignoreFailure(this.#send({ kind: 'interrupt' }), 'a trainer that is gone trains no longer');
   }
   checkpoint(): Promise<CheckpointRef> {
-    return this.#serial(() => this.#command({ kind: 'checkpoint' })) as Promise<CheckpointRef>;
+    return this.#serial(() => this.#command({ kind: 'checkpoint' }));
   }
   async restore(c: CheckpointRef): Promise<void> {
     await this.#serial(() => this.#command({ kind: 'restore', dir: c.dir }));
   }
   exportWeights(): Promise<WeightsFile> {
-    return this.#serial(() => this.#command({ kind: 'export' })) as Promise<WeightsFile>;
+    return this.#serial(() => this.#command({ kind: 'export' }));
   }
 
   close(): Promise<void> {
     this.#closing ??= (async () => {
-      // What was asked before is still answered; a call in progress ends first.
+      // Earlier calls are still answered first.
       await settled(this.#queue);
-      if (!this.#lost) await orUndefined(this.#command({ kind: 'close' }), 'it is killed when it does not end in time');
+      if (!this.#lost)
+        await orUndefined(this.#command({ kind: 'close' }), 'it is killed when it does not exit in time');
       const timer = setTimeout(() => this.child.kill('SIGKILL'), CLOSE_MS);
       await this.#exited;
       clearTimeout(timer);
@@ -167,18 +168,21 @@ class NativeTrainer implements TrainerEngine {
     return this.#closing;
   }
 
-  /** A lesson that is interrupted while its batch is still on the way has no steps left when it begins. */
+  /** A lesson that is interrupted while its batch is being sent begins with no steps left. */
   #unlessInterrupted<O extends { readonly steps: number }>(o: O): O {
     return this.#interrupted ? { ...o, steps: 0 } : o;
   }
-  async #withBatch({ samples, ...batch }: TrainBatch, command: (batch: WireBatch) => Command): Promise<UpdateReport> {
+  async #withBatch(
+    { samples, ...batch }: EmbeddedBatch,
+    command: (batch: WireBatch) => Extract<Command, { kind: 'update' | 'imitate' }>,
+  ): Promise<UpdateReport> {
     for (const s of samples) checkSample(this.#setup.spec, s);
     return this.#serial(async () => {
       await this.#sendBatch(samples);
       return this.#command(command(batch));
-    }) as Promise<UpdateReport>;
+    });
   }
-  async #sendBatch(samples: readonly StepSample[]): Promise<void> {
+  async #sendBatch(samples: readonly EmbeddedSample[]): Promise<void> {
     const states = [
       ...new Map(
         samples.filter((s) => s.weight !== 0).map((s) => [s.stateKey, { key: s.stateKey, state: s.state }]),
@@ -191,16 +195,16 @@ class NativeTrainer implements TrainerEngine {
       await this.#send({ kind: 'samples', samples: wire.slice(i, i + SAMPLES_PER_MESSAGE) });
   }
 
-  /** One call at a time: a batch and its command must not mix with another's. */
+  /** One call at a time: a batch and its command must not be interleaved with another's. */
   #serial<T>(f: () => Promise<T>): Promise<T> {
     const run = this.#queue.then(f);
     this.#queue = orUndefined(run, 'its caller hears of it; the next call has its turn all the same');
     return run;
   }
-  #command(command: Command): Promise<Reply> {
+  #command<K extends Command['kind']>(command: Extract<Command, { kind: K }>): Promise<Replies[K]> {
     const id = this.#next++;
-    return new Promise<Reply>((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
+    return new Promise<Replies[K]>((resolve, reject) => {
+      this.#waiting.set(id, { resolve: (reply) => resolve(reply as Replies[K]), reject });
       this.#send({ kind: 'command', id, command }).catch((e: unknown) => {
         this.#waiting.delete(id);
         reject(e);
@@ -247,13 +251,13 @@ class NativeTrainer implements TrainerEngine {
   }
 }
 
-/** A sample the trainer cannot use is an error here, in words, rather than a wrong gradient there. */
-function checkSample(spec: EmbeddedPolicySpec, s: StepSample): void {
+/** Rejects a sample that the trainer cannot use, rather than let it give a wrong gradient. */
+function checkSample(spec: EmbeddedPolicySpec, s: EmbeddedSample): void {
   const bad = (what: string): never => {
     throw new StudioError(
       'trainer.invalid',
       `Step ${s.step} of rollout ${s.rollout} ${what}.`,
-      'This is a fault of what made the batch: please report it with the log.',
+      'This is a fault in the code that made the batch: please report it with the log.',
     );
   };
   const n = headSizes(spec),

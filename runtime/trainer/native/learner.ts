@@ -3,8 +3,8 @@ import {
   type EmbeddedPolicySpec,
   type PolicyVersion,
   type Random,
-  type StepSample,
-  type TrainBatch,
+  type EmbeddedSample,
+  type EmbeddedBatch,
 } from '../../domain/index.js';
 import type { ImitateOptions, ReadingScreen, ReadOptions, ReadReport, UpdateReport } from '../types.js';
 import { augment, neighbourChoices } from './augment.js';
@@ -36,19 +36,19 @@ export interface LearnerProgress {
 type OnProgress = (p: LearnerProgress) => void;
 
 /**
- * Imitation fits the policy itself, at temperature 1: sampling it at another one then sharpens or flattens what was
+ * Imitation fits the policy at temperature 1: sampling at another temperature then sharpens or flattens what was
  * learned.
  */
 const IMITATION: { readonly variant: GradVariant; readonly temperature: number } = {
   variant: { algorithm: 'ppo', tis: false, fresh: true, reference: false },
   temperature: 1,
 };
-/** A lesson reports the losses of this last share of its steps: what was reached, not what it took. */
+/** A lesson reports the losses of this last share of its steps: what it reached, not the way there. */
 const REPORTED_SHARE = 1 / 10;
 
 /**
- * The learning itself: weights, optimizer and objective over ONNX sessions. Knows nothing of processes or files; time
- * comes in as `now`.
+ * Learning without processes and files: weights, optimizer and objective over ONNX sessions; time is the argument
+ * `now`.
  */
 export class Learner {
   readonly model: PolicyModel;
@@ -102,7 +102,7 @@ export class Learner {
     this.#rng = random(s.rng);
     this.#reference = s.reference;
   }
-  /** Lets the running `read` or `imitate` end after its present step. */
+  /** Ends the running `read` or `imitate` after its current step. */
   interrupt(): void {
     this.#interrupted = true;
   }
@@ -114,7 +114,7 @@ export class Learner {
    * Policy-gradient passes over a batch (runtime/trainer/README.md#objective): `epochs` times, in minibatches of
    * `minibatchStates`.
    */
-  async update(b: TrainBatch, onProgress?: OnProgress): Promise<UpdateReport> {
+  async update(b: EmbeddedBatch, onProgress?: OnProgress): Promise<UpdateReport> {
     const o = this.options,
       start = this.#now(),
       states = packSamples(b.samples, o.slots),
@@ -124,7 +124,7 @@ export class Learner {
     const variant: GradVariant = {
       algorithm: o.algorithm,
       tis: o.tis.enabled,
-      // With one optimizer step in all, the policy before the update is the one of its only forward pass.
+      // With a single optimizer step, its only forward pass is that of the policy before the update.
       fresh: Math.max(b.epochs, b.reuse?.epochs ?? 0) * perEpoch === 1,
       reference: o.klBeta > 0,
     };
@@ -165,9 +165,9 @@ export class Learner {
 
   /**
    * Behaviour cloning: `steps` optimizer steps on random samples, randomly shifted; warm-up and cosine decay of the
-   * learning rate. The result becomes the reference. An interrupted one keeps and reports what it has learned.
+   * learning rate. The result becomes the reference. When interrupted, it keeps and reports what it has learned.
    */
-  async imitate(b: TrainBatch, i: ImitateOptions, onProgress?: OnProgress): Promise<UpdateReport> {
+  async imitate(b: EmbeddedBatch, i: ImitateOptions, onProgress?: OnProgress): Promise<UpdateReport> {
     const start = this.#now(),
       early = new ReportBuilder(this.options),
       late = new ReportBuilder(this.options),
@@ -198,7 +198,7 @@ export class Learner {
       this.#reference = this.theta.slice();
     }
     const [a, z] = [early, late].map((r) => r.build(this.#version, this.#now() - start, states, []));
-    // Counts are of all steps, losses of the last ones.
+    // Counts cover all steps, losses only the last ones.
     return {
       ...(latest === early ? a! : z!),
       states,
@@ -208,8 +208,8 @@ export class Learner {
   }
 
   /**
-   * Reading lessons: find each of a screen's words. Only eyes, word table and `find` learn. The screens stay for later
-   * steps (`readingCoef`). An interrupted one keeps and reports what it has learned.
+   * Reading lessons: find each of a screen's words. Only the screen layers, the word table and `find` learn. The
+   * screens are kept for later steps (`readingCoef`). When interrupted, it keeps and reports what it has learned.
    */
   async read(screens: readonly ReadingScreen[], r: ReadOptions, onProgress?: OnProgress): Promise<ReadReport> {
     const start = this.#now(),
@@ -247,7 +247,7 @@ export class Learner {
   }
 
   /** A demonstrated step, randomly shifted; part of a cell's weight goes to its neighbours (`cellSmoothing`). */
-  #imitationState(s: StepSample, weight: number, shift: number): PackedState {
+  #imitationState(s: EmbeddedSample, weight: number, shift: number): PackedState {
     const { cellSmoothing } = this.options,
       { state, choices } = augment(this.model.spec, s.state, s.choices, shift, this.#rng);
     const own: number[] = [],
@@ -274,10 +274,8 @@ export class Learner {
 /** Optimizer steps whose losses are reported. */
 const reportedSteps = (steps: number): number => Math.max(1, Math.ceil(steps * REPORTED_SHARE));
 
-/**
- * Worth another pass while the samples still speak for the weights reached: the pass before told how far these went.
- */
-const worthAnotherPass = (b: TrainBatch, epoch: number, states: readonly PackedState[]): boolean =>
+/** Whether another pass pays: the effective sample size, measured in the last pass, is still high enough. */
+const worthAnotherPass = (b: EmbeddedBatch, epoch: number, states: readonly PackedState[]): boolean =>
   epoch < b.epochs || (b.reuse !== undefined && epoch < b.reuse.epochs && reuseEss(states) >= b.reuse.ess);
 
 /**

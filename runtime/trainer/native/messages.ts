@@ -1,4 +1,4 @@
-import type { EmbeddedPolicySpec, EncodedState, RunError, StepSample, TrainBatch } from '../../domain/index.js';
+import type { EmbeddedPolicySpec, EncodedState, RunError, EmbeddedSample, EmbeddedBatch } from '../../domain/index.js';
 import type {
   CheckpointRef,
   ImitateOptions,
@@ -12,12 +12,12 @@ import type { LearnerProgress } from './learner.js';
 import type { TrainerOptions } from './options.js';
 
 /**
- * What client and trainer process say to each other. A batch travels in small messages: each unique state once, then
- * the samples that name their state by key, then the command; so that no message blocks either event loop for long.
+ * The messages between client and trainer process. A batch travels in small messages: each unique state once, then the
+ * samples that name their state by key, then the command; so that no message blocks either event loop for long.
  */
-export type WireSample = Omit<StepSample, 'state' | 'rollout' | 'step'>;
-/** A batch whose samples go before it. */
-export type WireBatch = Omit<TrainBatch, 'samples'>;
+export type WireSample = Omit<EmbeddedSample, 'state' | 'rollout' | 'step'>;
+/** A batch whose samples are sent before it. */
+export type WireBatch = Omit<EmbeddedBatch, 'samples'>;
 export type Command =
   | {
       readonly kind: 'start';
@@ -39,7 +39,18 @@ export type ToTrainer =
   | { readonly kind: 'interrupt' }
   | { readonly kind: 'samples'; readonly samples: readonly WireSample[] }
   | { readonly kind: 'command'; readonly id: number; readonly command: Command };
-export type Reply = UpdateReport | ReadReport | CheckpointRef | WeightsFile | { readonly parameters: number } | null;
+/** What the trainer process answers to each command. */
+export interface Replies {
+  readonly start: { readonly parameters: number };
+  readonly update: UpdateReport;
+  readonly imitate: UpdateReport;
+  readonly read: ReadReport;
+  readonly checkpoint: CheckpointRef;
+  readonly export: WeightsFile;
+  readonly close: null;
+  readonly restore: null;
+}
+export type Reply = Replies[Command['kind']];
 export type FromTrainer =
   | { readonly kind: 'done'; readonly id: number; readonly value: Reply }
   | { readonly kind: 'failed'; readonly id: number; readonly error: RunError }

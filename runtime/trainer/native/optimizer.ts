@@ -24,11 +24,11 @@ export interface OptimizerState {
   readonly v: Float32Array;
 }
 
-/** Weights and what moves them: forward passes, gradients summed over micro-batches, AdamW. */
+/** The weights and their updates: forward passes, gradients summed over micro-batches, AdamW. */
 export class Optimizer {
   readonly #model: PolicyModel;
   readonly #options: TrainerOptions;
-  /** For full micro-batches and, one state at a time, for what is left over: cheaper than padding. */
+  /** Sessions for full micro-batches and, one state at a time, for the rest, which is cheaper than padding. */
   readonly #sessions: { readonly many: Sessions; readonly one: Sessions };
   readonly #decay: Float32Array;
   #adamSteps = 0;
@@ -83,7 +83,7 @@ export class Optimizer {
         ...s.pack(micro, lossParams(this.#options, this.#options.temperature)),
         theta: s.floats(theta),
       });
-      this.#unpack(micro, out.logprobs!.data as Float32Array, out.entropy!.data as Float32Array, into);
+      this.#unpack(micro, floatsOf(out.logprobs), floatsOf(out.entropy), into);
     }
   }
 
@@ -102,11 +102,11 @@ export class Optimizer {
     let gradient: Ort.Tensor = one.floats(new Float32Array(this.#theta.length));
     for (const { s, micro } of this.#microBatches(states)) {
       const out = await s.grad(variant, { ...s.pack(micro, params), theta, accumulated: gradient });
-      gradient = out.gradient as Ort.Tensor;
-      (out.parts!.data as Float32Array).forEach((x, i) => {
+      gradient = out.gradient!;
+      floatsOf(out.parts).forEach((x, i) => {
         parts[i]! += x;
       });
-      this.#unpack(micro, out.logprobs!.data as Float32Array, out.entropy!.data as Float32Array, 'now');
+      this.#unpack(micro, floatsOf(out.logprobs), floatsOf(out.entropy), 'now');
     }
     if (this.#screens.length > 0 && this.#options.readingCoef > 0) {
       const picked = Array.from({ length: many.batch }, () =>
@@ -117,12 +117,12 @@ export class Optimizer {
     return { parts, ...(await this.#adamW(gradient, lr)) };
   }
 
-  /** Lessons in one optimizer step of reading need whole micro-batches: so many, at least `wanted`. */
+  /** The number of lessons in one reading step: at least `wanted`, in whole micro-batches. */
   wholeBatches(wanted: number): number {
     const { batch } = this.#sessions.many;
     return Math.ceil(wanted / batch) * batch;
   }
-  /** One optimizer step on reading lessons alone; gives the mean loss of a target cell. */
+  /** One optimizer step on reading lessons alone; returns the mean loss of a target cell. */
   async readingStep(lessons: readonly Lesson[], lr: number): Promise<number> {
     const { many } = this.#sessions,
       scale = 1 / targetCells(lessons);
@@ -145,7 +145,7 @@ export class Optimizer {
   ): Promise<{ readonly gradient: Ort.Tensor; readonly loss: number }> {
     const { many } = this.#sessions,
       out = await many.read({ ...many.packLessons(lessons, scale), theta: many.floats(this.#theta), accumulated });
-    return { gradient: out.gradient as Ort.Tensor, loss: (out.loss!.data as Float32Array)[0]! };
+    return { gradient: out.gradient!, loss: floatsOf(out.loss)[0]! };
   }
 
   *#microBatches(
@@ -172,7 +172,7 @@ export class Optimizer {
     });
   }
 
-  /** One AdamW step; a gradient that is not finite leaves weights and moments as they were. */
+  /** One AdamW step; a gradient that is not finite leaves weights and moments unchanged. */
   async #adamW(gradient: Ort.Tensor, lr: number): Promise<{ norm: number; applied: boolean }> {
     const s = this.#sessions.one,
       o = this.#options,
@@ -195,16 +195,22 @@ export class Optimizer {
       decay: s.floats(this.#decay),
       adamParams: s.floats(Float32Array.from(ADAM_PARAMS, (k) => params[k])),
     });
-    const norm = (out.norm!.data as Float32Array)[0]!,
+    const norm = floatsOf(out.norm)[0]!,
       applied = Number.isFinite(norm);
     if (applied) {
-      this.#theta = out.theta2!.data as Float32Array;
-      this.#m = out.m2!.data as Float32Array;
-      this.#v = out.v2!.data as Float32Array;
+      this.#theta = floatsOf(out.theta2);
+      this.#m = floatsOf(out.m2);
+      this.#v = floatsOf(out.v2);
       this.#adamSteps = t;
     }
     return { norm, applied };
   }
+}
+
+/** The values of an output of type f32. */
+function floatsOf(output: Ort.Tensor | undefined): Float32Array {
+  if (output?.data instanceof Float32Array) return output.data;
+  throw new TypeError(`a graph gave ${output?.type ?? 'nothing'} where it gives float32`);
 }
 
 const targetCells = (lessons: readonly Lesson[]): number =>

@@ -15,18 +15,18 @@ type FromTrainer =
   | 'minibatchStates'
   | 'threads';
 
-/** What the run file says of training, under the run file's names. Its schema has the defaults; none stand here. */
+/** The training options of the run file, under the run file's names. Defaults are in its schema only. */
 export interface RunFileOptions extends Readonly<Pick<RunConfig['trainer'], FromTrainer>> {
   /** `policy.temperature`, at which the replicas sample: log-probs are those of the tempered distribution. */
   readonly temperature: number;
   /**
-   * `warmStart.reading.coef`: weight of a reading lesson added to every `imitate` and `update` step once there were
-   * lessons, so that a few demonstrations do not blur the eyes; 0 = none.
+   * `warmStart.reading.coef`: weight of a reading lesson added to every `imitate` and `update` step after the lessons,
+   * so that a few demonstrations do not undo what the policy learned about reading; 0 = none.
    */
   readonly readingCoef: number;
 }
 
-/** What is the trainer's own and in no run file: measured on the embedded policy. */
+/** The trainer's own constants, in no run file: measured on the embedded policy. */
 export interface TrainerConstants {
   readonly beta1: number;
   readonly beta2: number;
@@ -34,8 +34,8 @@ export interface TrainerConstants {
   /** Optimizer steps over which the learning rate of `update` rises to `lr`. */
   readonly warmup: number;
   /**
-   * Model inputs per optimizer step of `imitate`. Small ones learn far more from the same number of states (320
-   * demonstrations: 8 beat 32 clearly).
+   * Model inputs per optimizer step of `imitate`. Small steps learn far more from the same number of states (320
+   * demonstrations: 8 clearly beat 32).
    */
   readonly imitateStates: number;
   /** Share of the target moved to the four neighbouring cells in `imitate`. */
@@ -45,7 +45,7 @@ export interface TrainerConstants {
    * per-node cost.
    */
   readonly microBatch: number;
-  /** Action slots per model input; a state with more samples takes several places. */
+  /** Action slots per model input; a state with more samples takes several inputs. */
   readonly slots: number;
   /** Where `exportWeights` writes; best a tmpfs. Default: `weights/` beside the checkpoints. */
   readonly exportDir?: string;
@@ -63,7 +63,7 @@ export const TRAINER_CONSTANTS: TrainerConstants = {
   slots: 8,
 };
 
-/** What the run file says of training, and where weights go. */
+/** The training options of the run file, and where weights are written. */
 export function trainerOptions(c: RunConfig, exportDir: string): RunFileOptions & Pick<TrainerConstants, 'exportDir'> {
   const { trainer: t } = c;
   return {

@@ -7,8 +7,8 @@ import type { LearnerState } from './learner.js';
 import { policyGraph, type PolicyModel } from './model/policyGraph.js';
 
 /**
- * How a learner's state lies on disk: weights.f32, adam_m.f32, adam_v.f32, reference.f32 (little-endian f32, the flat
- * layout) and policy.onnx.
+ * A learner's state on disk: weights.f32, adam_m.f32, adam_v.f32, reference.f32 (little-endian f32, the flat layout)
+ * and policy.onnx.
  */
 
 const ARRAYS = { 'weights.f32': 'theta', 'adam_m.f32': 'm', 'adam_v.f32': 'v', 'reference.f32': 'reference' } as const;

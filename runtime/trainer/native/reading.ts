@@ -2,7 +2,7 @@ import { gridOf, type EmbeddedPolicySpec, type Random } from '../../domain/index
 import type { ReadingScreen } from '../types.js';
 import { shiftPixels } from './augment.js';
 
-/** Words of one screen in a lesson, and cells of a word's box that are drawn as targets. */
+/** Words of one screen in a lesson, and target cells drawn from each word's box. */
 export const READ_WORDS = 24,
   READ_CELLS = 3;
 

@@ -6,7 +6,7 @@ import type { UpdateReport } from '../types.js';
 import type { TrainerOptions } from './options.js';
 import type { PackedState, Slot } from './packing.js';
 
-/** Gathers what one call of the trainer did, optimizer step by optimizer step, and sums it up as an UpdateReport. */
+/** Collects what one call of the trainer did, optimizer step by optimizer step, into an UpdateReport. */
 export class ReportBuilder {
   readonly #o: TrainerOptions;
   #steps = 0;
@@ -76,7 +76,7 @@ export class ReportBuilder {
     }
   }
 
-  /** `batch`: samples in the batch, to tell the weight of each. */
+  /** `batch`: number of samples in the batch; with it the report has a weight for each. */
   build(
     version: PolicyVersion,
     ms: number,
@@ -114,7 +114,7 @@ export class ReportBuilder {
       tisHistogram: weights.length > 0 ? tis.histogram : new Array<number>(HISTOGRAM_BINS).fill(0),
       gradNorm: this.#gradNorm / done,
       skippedNonFinite: this.#skipped,
-      ...(sampleWeights ? { sampleWeights } : {}),
+      sampleWeights,
     };
   }
 }
@@ -131,7 +131,7 @@ interface AgainstRollouts {
 }
 
 /**
- * The policy before the update against the one that rolled out, over all tokens with known rollout log-probs
+ * Compares the policy before the update with the one that rolled out, over all tokens with known rollout log-probs
  * (runtime/trainer/README.md#truncated-importance-sampling).
  */
 function againstRollouts(
@@ -148,7 +148,7 @@ function againstRollouts(
     for (const s of p.slots) {
       if (s.term !== 'policy') continue;
       if (!s.rollout) {
-        // A demonstration: its behaviour is unknown, so its weight is 1 (runtime/data/README.md#experience-pool).
+        // A demonstration has no behaviour log-probs, so its weight is 1 (runtime/data/README.md#experience-pool).
         if (sampleWeights) sampleWeights[s.sample] = 1;
         continue;
       }

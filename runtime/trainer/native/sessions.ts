@@ -1,5 +1,5 @@
 import type * as Ort from 'onnxruntime-node';
-import { StudioError } from '../../domain/index.js';
+import { StudioError, recordOf } from '../../domain/index.js';
 import { adamGraph } from './model/adamGraph.js';
 import { gradGraph, LOSS_PARAMS, scoreGraph, TOKENS, type GradVariant } from './model/lossGraph.js';
 import { inputShapes } from './model/glyph.js';
@@ -25,9 +25,9 @@ export async function loadOrt(): Promise<typeof Ort> {
 }
 
 /**
- * The ONNX sessions of one policy, made when first needed (about 0.1 s each) and kept. A configuration change asks for
- * another variant; it never alters one. Buffers of the feeds are reused: a run ends before the next micro-batch is
- * packed.
+ * The ONNX sessions of one policy, created when first needed (about 0.1 s each) and kept. A changed configuration
+ * selects another variant; sessions never change. Buffers of the feeds are reused: a run ends before the next
+ * micro-batch is packed.
  */
 export class Sessions {
   readonly #ort: typeof Ort;
@@ -91,7 +91,7 @@ export class Sessions {
     return a.fill(0) as T;
   }
 
-  /** The inputs of at most `batch` states; missing ones stay zero and weigh nothing. */
+  /** The inputs of at most `batch` states; missing ones stay zero and have no weight. */
   pack(states: readonly PackedState[], lossParams: Readonly<Record<(typeof LOSS_PARAMS)[number], number>>): Feeds {
     const { batch: b, slots: k } = this,
       model = this.#model,
@@ -104,10 +104,7 @@ export class Sessions {
     const history = this.#buffer('history', () => new Int32Array(size(shape.history)));
     const choices = this.#buffer('choices', () => new Int32Array(b * per));
     const names = ['mask', 'policyWeight', 'imitationWeight', 'rollout', 'corrected', 'old', 'ref'] as const;
-    const token = Object.fromEntries(names.map((n) => [n, this.#buffer(n, () => new Float32Array(b * per))])) as Record<
-      (typeof names)[number],
-      Float32Array
-    >;
+    const token = recordOf(names, (n) => this.#buffer(n, () => new Float32Array(b * per)));
     const advantage = this.#buffer('advantage', () => new Float32Array(b * k)),
       entropyWeight = this.#buffer('entropyWeight', () => new Float32Array(b));
     states.forEach((p, i) => {
@@ -136,7 +133,7 @@ export class Sessions {
       instruction: new Tensor('int32', instruction, shape.instruction),
       history: new Tensor('int32', history, shape.history),
       choices: new Tensor('int32', choices, [b, per]),
-      ...Object.fromEntries(names.map((n) => [n, this.floats(token[n], [b, k, TOKENS])])),
+      ...recordOf(names, (n) => this.floats(token[n], [b, k, TOKENS])),
       advantage: this.floats(advantage, [b, k]),
       entropyWeight: this.floats(entropyWeight),
       lossParams: this.floats(Float32Array.from(LOSS_PARAMS, (n) => lossParams[n])),

@@ -5,8 +5,8 @@ import {
   toRunError,
   type EncodedState,
   type RolloutId,
-  type StepSample,
-  type TrainBatch,
+  type EmbeddedSample,
+  type EmbeddedBatch,
 } from '../../domain/index.js';
 import type { ReadingScreen } from '../types.js';
 import type { LearnerProgress } from './learner.js';
@@ -14,20 +14,21 @@ import { Learner } from './learner.js';
 import type { Command, FromTrainer, Reply, ToTrainer, WireBatch, WireSample } from './messages.js';
 import { exportTheta, loadCheckpoint, saveCheckpoint } from './persistence.js';
 
-/** Progress messages are at least this far apart; a figure per optimizer step would flood the channel. */
+/** Progress messages are at least this far apart; one per optimizer step would flood the channel. */
 const PROGRESS_MS = 250;
 
 /**
- * The trainer process (role `__trainer`): one Learner, commands one at a time in the order they came. ONNX Runtime
- * blocks this process's loop while it computes, so messages are handled between micro-batches. Ends by `close` or when
- * the parent is gone, always releasing the sessions first: exiting with a live session aborts the process.
+ * The trainer process (role `__trainer`): one Learner, commands run one at a time in the order they arrive. ONNX
+ * Runtime blocks this process's loop while it computes, so messages are handled between micro-batches. It exits on
+ * `close` or when the parent is gone, always releasing the sessions first: exiting with a live session aborts the
+ * process.
  */
 export async function runTrainerProcess(): Promise<void> {
   const trainer = new TrainerServer();
   await new Promise<void>((resolve) => {
     process.on('message', (m: ToTrainer) => trainer.receive(m));
     process.on('disconnect', () => void trainer.end().then(resolve));
-    // Ctrl-C reaches the whole process group: the parent decides when we stop.
+    // Ctrl-C reaches the whole process group, but the parent decides when the trainer stops.
     process.on('SIGINT', () => {
       /* see above */
     });
@@ -57,7 +58,7 @@ class TrainerServer {
     }
   }
 
-  /** The parent is gone: resolves when the work that came before is done and the sessions are released. */
+  /** Called when the parent is gone; resolves when earlier work is done and the sessions are released. */
   async end(): Promise<void> {
     if (this.#closed) return;
     await this.#work;
@@ -124,7 +125,7 @@ class TrainerServer {
   }
 }
 
-/** What the parent sends ahead of a command, in parts small enough for the channel. */
+/** Collects what the parent sends ahead of a command, in parts small enough for the channel. */
 class Inbox {
   #states = new Map<string, EncodedState>();
   #samples: WireSample[] = [];
@@ -143,9 +144,9 @@ class Inbox {
     }
   }
 
-  /** The batch with the samples that came; they are taken out. */
-  batch(batch: WireBatch): TrainBatch {
-    const samples = this.#samples.map((s): StepSample => {
+  /** Takes the collected samples out, as the samples of this batch. */
+  batch(batch: WireBatch): EmbeddedBatch {
+    const samples = this.#samples.map((s): EmbeddedSample => {
       const state = this.#states.get(s.stateKey);
       if (!state)
         throw new StudioError(

@@ -1,8 +1,8 @@
 import { clamp, MAX_LOG_RATIO } from './policyLoss.js';
 
 /**
- * Rollout corrections: weights for samples drawn by a policy older (or numerically other) than the trainer's
- * (runtime/trainer/README.md#truncated-importance-sampling).
+ * Rollout corrections: weights for samples drawn by a policy that is older than (or numerically different from) the
+ * trainer's (runtime/trainer/README.md#truncated-importance-sampling).
  */
 
 const importance = (logRatio: number): number => Math.exp(clamp(logRatio, -MAX_LOG_RATIO, MAX_LOG_RATIO));
@@ -14,6 +14,10 @@ export const tisToken = (old: ArrayLike<number>, rollout: ArrayLike<number>, cap
 /** Product of now/old over a step's tokens: how far the policy moved on the whole step. */
 export const sequenceRatio = (now: ArrayLike<number>, old: ArrayLike<number>): number =>
   importance(Array.from(now).reduce((s, x, i) => s + x - old[i]!, 0));
+
+/** min(product of old/rollout, cap): one weight for a whole step. */
+export const tisSequence = (old: ArrayLike<number>, rollout: ArrayLike<number>, cap: number): number =>
+  Math.min(sequenceRatio(old, rollout), cap);
 
 export interface CorrectionMetrics {
   readonly n: number;

@@ -1,7 +1,7 @@
 import { ADVANTAGE_EPSILON, groupStatistics, type AdvantageOptions } from './advantages.js';
 
 /**
- * One trajectory of a group: its reward, and of each step the key of the state it was decided in (equal keys = the
+ * One trajectory of a group: its reward, and for each step the key of the state it was decided in (equal keys = the
  * policy could not tell the states apart).
  */
 export interface ForkMember {
@@ -10,14 +10,13 @@ export interface ForkMember {
 }
 
 /**
- * Advantage of every step, [trajectory][step], with the reward a state promises as its baseline: the mean reward of
- * those trajectories of the group that came through the same state, each counted once. Where trajectories part, the
- * step that made the difference gets the credit; steps that all shared, and steps after which nothing differed any
- * more, get none. A state only one trajectory came through promises what the group does, so its steps keep the group's
- * advantage, and a group whose trajectories share no state but the first has exactly the advantages of
+ * Advantage of every step, [trajectory][step], with the expected reward of its state as the baseline: the mean reward
+ * of the trajectories of the group that passed through the same state, each counted once. Where trajectories diverge,
+ * the step that made the difference gets the credit; steps that all shared, and steps after the outcomes no longer
+ * differ, get none. A state that only one trajectory passed through has the group's baseline, so its steps keep the
+ * group's advantage, and a group whose trajectories share only the first state has exactly the advantages of
  * `groupAdvantages` with the baseline `trajectory`. The deviation is that of the group
- * (runtime/trainer/README.md#fork-credit), so that
- * the scale stays.
+ * (runtime/trainer/README.md#fork-credit), so that the scale stays.
  */
 export function forkAdvantages(members: readonly ForkMember[], norm: AdvantageOptions['norm']): number[][] {
   const { mean, std } = groupStatistics(members.map((m) => m.reward)),

@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import type { RunFile } from '../../../runtime/config/index.js';
 import { parseRunFile } from '../../../runtime/config/index.js';
 import { RunReader } from '../../../runtime/data/store/runStore.js';
-import { statusLine, type RunProgress } from '../../../runtime/run/live.js';
+import { statusLine, type RunProgress } from '../../../runtime/run/reporter.js';
 import { RunMeter, type RunMeasure } from './runMeasure.js';
 
 /** One training run of an experiment, made by the production runtime in a process of its own. */

@@ -7,16 +7,16 @@ import * as ort from 'onnxruntime-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EncodedState, ReplicaId, RunError } from '../../../runtime/domain/index.js';
 import { GLYPH_SPEC, HEADS_OF_TYPE, headOffsets, id } from '../../../runtime/domain/index.js';
-import { encodeState } from '../../../runtime/policy/embedded/codec.js';
 import { startReplica } from '../../../runtime/policy/embedded/replica.js';
 import type { Replica, ReplicaRequest, WeightsRef } from '../../../runtime/policy/types.js';
 import { isAlive } from '../../helpers/machine/processes.js';
 import { frameOf } from '../../helpers/policy/frames.js';
 import type { ReplicaKit } from '../../helpers/policy/replicas.js';
 import { replicaKit } from '../../helpers/policy/replicas.js';
+import { encodeFrame } from '../../helpers/policy/encodeFrame.js';
 
 const spec = GLYPH_SPEC;
-const state: EncodedState = encodeState(
+const state: EncodedState = encodeFrame(
   spec,
   frameOf(640, 400, (x, y) => [(x * y) & 255, x & 255, y & 255]),
   'Type "hello" into the box and press 7',

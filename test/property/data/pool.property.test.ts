@@ -101,11 +101,13 @@ function history(acts: readonly Act[], c: PoolConfig): { pool: ExperiencePool; e
       if (a.outcome === 'error' || a.kind === 'probe' || (a.outcome === 'failure' && !a.override))
         expect(r.answer.pooled).toBe(false);
       // A person's own success always joins, unless the pool has the very same already.
-      const twins = [...joined.values()].filter((x) => x.id !== rollout && pool.get(x.id) && didOf(x) === didOf(t));
-      if (a.kind === 'human' && a.outcome === 'success' && twins.length === 0) expect(r.answer.pooled).toBe(true);
+      const duplicates = [...joined.values()].filter(
+        (x) => x.id !== rollout && pool.get(x.id) && didOf(x) === didOf(t),
+      );
+      if (a.kind === 'human' && a.outcome === 'success' && duplicates.length === 0) expect(r.answer.pooled).toBe(true);
       if (r.answer.twin !== undefined) {
         expect(r.answer.pooled).toBe(false);
-        expect(twins.map((x) => x.id)).toContain(r.answer.twin);
+        expect(duplicates.map((x) => x.id)).toContain(r.answer.twin);
       }
       if (r.answer.pooled && r.events.some((e) => e.type === 'pool.added')) joined.set(rollout, t);
       // Whoever wants it and by whatever way: no two entries do the same in the same task.

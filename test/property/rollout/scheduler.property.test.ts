@@ -187,20 +187,20 @@ describe('admission', () => {
         const m = nextMove(v);
         expect(m.startProbes + m.startRollouts + m.releaseIdle).toBeLessThanOrEqual(v.idle);
         expect(m.startRollouts).toBeLessThanOrEqual(Math.max(0, v.admit));
-        expect(m.dropLeases).toBeLessThanOrEqual(v.leasing);
+        expect(m.cancelLeases).toBeLessThanOrEqual(v.leasing);
         if (v.paused || v.stopping) expect(m.startRollouts).toBe(0);
-        const held = v.leasing + m.askLeases - m.dropLeases + v.idle - m.releaseIdle + v.running;
-        if (m.askLeases > 0) expect(held).toBeLessThanOrEqual(v.slots);
+        const held = v.leasing + m.requestLeases - m.cancelLeases + v.idle - m.releaseIdle + v.running;
+        if (m.requestLeases > 0) expect(held).toBeLessThanOrEqual(v.slots);
         const started = m.startProbes + m.startRollouts;
         const next = nextMove({
           ...v,
-          leasing: v.leasing + m.askLeases - m.dropLeases,
+          leasing: v.leasing + m.requestLeases - m.cancelLeases,
           idle: v.idle - started - m.releaseIdle,
           running: v.running + started,
           probesWaiting: v.probesWaiting - m.startProbes,
           admit: v.admit - m.startRollouts,
         });
-        expect(next).toEqual({ startProbes: 0, startRollouts: 0, askLeases: 0, dropLeases: 0, releaseIdle: 0 });
+        expect(next).toEqual({ startProbes: 0, startRollouts: 0, requestLeases: 0, cancelLeases: 0, releaseIdle: 0 });
       }),
       { numRuns: 1000 },
     );

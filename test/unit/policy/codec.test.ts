@@ -1,16 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { Action, Frame } from '../../../runtime/domain/index.js';
 import { GLYPH_SPEC, choiceOf, gridOf, headOffsets } from '../../../runtime/domain/index.js';
-import {
-  decodeChoices,
-  encodeAction,
-  encodeActions,
-  encodeState,
-  stateKey,
-} from '../../../runtime/policy/embedded/codec.js';
+import { decodeChoices, encodeAction, encodeActions, stateKey } from '../../../runtime/policy/embedded/codec.js';
 import { TOKEN_CLASS, encodeInstruction, tokenizeInstruction } from '../../../runtime/policy/embedded/instruction.js';
 import { cellAt, cellCentre, encodeObservation, viewOf } from '../../../runtime/policy/embedded/observation.js';
 import { frameOf } from '../../helpers/policy/frames.js';
+import { encodeFrame } from '../../helpers/policy/encodeFrame.js';
 
 const spec = GLYPH_SPEC;
 const screen = { width: 640, height: 400 };
@@ -248,7 +243,7 @@ describe('history', () => {
   const frame: Frame = frameOf(640, 400, () => [1, 2, 3]);
   const step = (...actions: Action[]): { actions: Action[] } => ({ actions });
   it('is the last four actions, newest last, then the step number', () => {
-    const h = encodeState(spec, frame, 'Type "x"', [
+    const h = encodeFrame(spec, frame, 'Type "x"', [
       step({ type: 'click', at: { x: 17, y: 33 } }),
       step({ type: 'type', text: 'x' }),
       step({ type: 'hotkey', keys: ['tab'] }),
@@ -274,7 +269,7 @@ describe('history', () => {
     ]);
   });
   it('shows an action it cannot express as a row of zeros and caps the step number', () => {
-    const h = encodeState(
+    const h = encodeFrame(
       spec,
       frame,
       'x',
@@ -283,10 +278,10 @@ describe('history', () => {
     expect(Array.from(h)).toEqual([...Array<number>(16).fill(0), 16]);
   });
   it('gives equal keys to equal states only', () => {
-    const a = encodeState(spec, frame, 'open it', []);
+    const a = encodeFrame(spec, frame, 'open it', []);
     expect(stateKey(a)).toBe(
       stateKey(
-        encodeState(
+        encodeFrame(
           spec,
           frameOf(640, 400, () => [1, 2, 3]),
           'open it',
@@ -294,11 +289,11 @@ describe('history', () => {
         ),
       ),
     );
-    expect(stateKey(a)).not.toBe(stateKey(encodeState(spec, frame, 'open that', [])));
-    expect(stateKey(a)).not.toBe(stateKey(encodeState(spec, frame, 'open it', [step({ type: 'wait' })])));
+    expect(stateKey(a)).not.toBe(stateKey(encodeFrame(spec, frame, 'open that', [])));
+    expect(stateKey(a)).not.toBe(stateKey(encodeFrame(spec, frame, 'open it', [step({ type: 'wait' })])));
     expect(stateKey(a)).not.toBe(
       stateKey(
-        encodeState(
+        encodeFrame(
           spec,
           frameOf(640, 400, (x) => [x & 255, 2, 3]),
           'open it',

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { Action, EncodedState, ReplicaId, RolloutId } from '../../../runtime/domain/index.js';
 import { GLYPH_SPEC, headOffsets, id } from '../../../runtime/domain/index.js';
-import { encodeActions, encodeState, stateKey } from '../../../runtime/policy/embedded/codec.js';
+import { encodeActions, stateKey } from '../../../runtime/policy/embedded/codec.js';
 import { embeddedPolicy } from '../../../runtime/policy/embedded/embeddedPolicy.js';
 import type { DecisionPool, ReplicaRequest } from '../../../runtime/policy/types.js';
 import { frameOf } from '../../helpers/policy/frames.js';
+import { encodeFrame } from '../../helpers/policy/encodeFrame.js';
 
 const spec = GLYPH_SPEC,
   off = headOffsets(spec);
@@ -69,7 +70,7 @@ describe('embedded policy', () => {
     const steps: { actions: readonly Action[] }[] = [];
     for (const f of frames) {
       const d = await session.decide(f, never);
-      const offline = encodeState(spec, f, instruction, steps);
+      const offline = encodeFrame(spec, f, instruction, steps);
       expect(stateKey(pool.asked.at(-1)!.state)).toBe(stateKey(offline));
       expect(encodeActions(spec, screen, instruction, d.actions)).toEqual(d.tokens!.ids);
       steps.push({ actions: d.actions });
@@ -92,7 +93,7 @@ describe('embedded policy', () => {
     session.acted(human);
     await session.decide(frames[0]!, never);
     expect(stateKey(pool.asked[0]!.state)).toBe(
-      stateKey(encodeState(spec, frames[0]!, instruction, [{ actions: human }])),
+      stateKey(encodeFrame(spec, frames[0]!, instruction, [{ actions: human }])),
     );
   });
 

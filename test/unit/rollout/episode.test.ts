@@ -233,6 +233,6 @@ describe('episode', () => {
   it('a probe belongs to no group', async () => {
     const r = await play([[done]], { probe: true });
     expect(r.t.provenance).toEqual({ kind: 'probe' });
-    expect('group' in r.t).toBe(false);
+    expect(r.t.group).toBeUndefined();
   });
 });

@@ -318,11 +318,11 @@ describe('scheduler', () => {
 describe('admission', () => {
   const v = { slots: 4, leasing: 0, idle: 0, running: 0, probesWaiting: 0, admit: 0, paused: false, stopping: false };
   it('asks for as many desktops as there is work and room for', () => {
-    expect(nextMove({ ...v, admit: 10 }).askLeases).toBe(4);
-    expect(nextMove({ ...v, admit: 2, running: 1 }).askLeases).toBe(2);
-    expect(nextMove({ ...v, admit: 10, running: 2, leasing: 1 }).askLeases).toBe(1);
-    expect(nextMove({ ...v, admit: -3 }).askLeases).toBe(0);
-    expect(nextMove({ ...v, admit: 5, paused: true, probesWaiting: 1 }).askLeases).toBe(1);
+    expect(nextMove({ ...v, admit: 10 }).requestLeases).toBe(4);
+    expect(nextMove({ ...v, admit: 2, running: 1 }).requestLeases).toBe(2);
+    expect(nextMove({ ...v, admit: 10, running: 2, leasing: 1 }).requestLeases).toBe(1);
+    expect(nextMove({ ...v, admit: -3 }).requestLeases).toBe(0);
+    expect(nextMove({ ...v, admit: 5, paused: true, probesWaiting: 1 }).requestLeases).toBe(1);
   });
   it('uses leased desktops for probes first', () => {
     expect(nextMove({ ...v, idle: 3, probesWaiting: 1, admit: 1 })).toMatchObject({
@@ -333,14 +333,14 @@ describe('admission', () => {
   });
   it('gives up asked leases before leased desktops when it shrinks, all when it stops', () => {
     expect(nextMove({ ...v, slots: 2, leasing: 1, idle: 2, running: 1, paused: true })).toMatchObject({
-      dropLeases: 1,
+      cancelLeases: 1,
       releaseIdle: 1,
     });
     expect(nextMove({ ...v, stopping: true, leasing: 2, idle: 1, admit: 5, probesWaiting: 5 })).toEqual({
       startProbes: 0,
       startRollouts: 0,
-      askLeases: 0,
-      dropLeases: 2,
+      requestLeases: 0,
+      cancelLeases: 2,
       releaseIdle: 1,
     });
   });

@@ -12,9 +12,10 @@ import {
   type Trajectory,
 } from '../../../runtime/domain/index.js';
 import type { FrameStore } from '../../../runtime/data/types.js';
-import { encodeState } from '../../../runtime/policy/embedded/codec.js';
-import { imitationSamples, Observations, policySamples } from '../../../runtime/run/samples.js';
+import { Observations } from '../../../runtime/run/backends/embeddedSamples.js';
 import { chooseReplay, lrScale } from '../../../runtime/run/trainLoop.js';
+import { encodeFrame } from '../../helpers/policy/encodeFrame.js';
+import { imitationSamples, policySamples } from '../../helpers/run/embeddedSamples.js';
 
 const frame = (n: number): Frame => ({ width: 640, height: 400, data: Buffer.alloc(640 * 400 * 4, n), capturedAt: 0 });
 /** Frames in memory; counts how often one had to be read back. */
@@ -127,7 +128,7 @@ describe('training samples', () => {
     );
     expect(s[0]!.stateKey).toBe(s[2]!.stateKey);
     expect(s[0]!.stateKey).not.toBe(s[1]!.stateKey);
-    expect(s[1]!.state).toEqual(encodeState(GLYPH_SPEC, frame(2), 'Press "Save".', [{ actions: [click] }]));
+    expect(s[1]!.state).toEqual(encodeFrame(GLYPH_SPEC, frame(2), 'Press "Save".', [{ actions: [click] }]));
     expect(frames.reads).toBe(0);
   });
 
@@ -196,7 +197,7 @@ describe('training samples', () => {
     const s = await imitationSamples(GLYPH_SPEC, o, [t]);
     expect(s).toHaveLength(3);
     expect(frames.reads).toBeGreaterThan(0);
-    expect(s[0]!.state.obs[0]).toBe(encodeState(GLYPH_SPEC, frame(1), '', []).obs[0]);
+    expect(s[0]!.state.obs[0]).toBe(encodeFrame(GLYPH_SPEC, frame(1), '', []).obs[0]);
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 import { BusyShare, duration, rateText, sparkline, wilson } from '../../../runtime/domain/stats.js';
-import { statusLine, type RunProgress } from '../../../runtime/run/live.js';
+import { statusLine, type RunProgress } from '../../../runtime/run/reporter.js';
 
 describe('statistics of a run', () => {
   it('gives the Wilson interval of known counts', () => {

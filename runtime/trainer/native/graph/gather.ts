@@ -3,7 +3,7 @@ import { sizeOf, type Tensor } from './graph.js';
 import { gemm } from './linear.js';
 import { concat } from './structure.js';
 
-/** Look-ups by index, with gradients that add up where an index repeats. */
+/** Look-ups by index; gradients add up where an index repeats. */
 
 /**
  * Rows of a table [n, ...] by runtime indices (i32 or i64, any shape): result [...indices, ...]. The gradient is

@@ -1,8 +1,8 @@
 import { encodeModel, type AttributeValue, type DType, type OnnxInitializer } from './onnxProto.js';
 
 /**
- * A value of a graph under construction. Every shape is static: that keeps ORT free of shape arithmetic and lets it
- * plan memory.
+ * A value of a graph under construction. Every shape is static, which spares ORT shape arithmetic and lets it plan
+ * memory.
  */
 export interface Tensor {
   readonly graph: Graph;
@@ -12,8 +12,8 @@ export interface Tensor {
 }
 
 /**
- * Vector-Jacobian product: gradients of the outputs in, gradients of the inputs out (undefined = none flows). May emit
- * nodes nobody uses: they are pruned.
+ * Vector-Jacobian product: gradients of the outputs in, gradients of the inputs out (undefined = none flows). Unused
+ * nodes that it emits are pruned.
  */
 export type Vjp = (grads: readonly Tensor[]) => readonly (Tensor | undefined)[];
 
@@ -24,7 +24,8 @@ export interface GraphNode {
   readonly attributes: Readonly<Record<string, AttributeValue>>;
   readonly vjp: Vjp | undefined;
   /**
-   * What the gradients of `vjp` belong to; differs from `inputs` where an operator hides intermediate nodes (conv3).
+   * The tensors that the gradients of `vjp` belong to; differs from `inputs` where an operator hides intermediate nodes
+   * (conv3).
    */
   readonly sources: readonly Tensor[];
   /** Multiply-adds x 2 of a matrix product; 0 for everything else. */
@@ -95,7 +96,7 @@ export class Graph {
     return this.node(
       op,
       inputs,
-      [{ shape, ...(o.dtype ? { dtype: o.dtype } : {}) }],
+      [{ shape, dtype: o.dtype }],
       o.attributes,
       vjp ? (gs) => vjp(gs[0]!) : undefined,
       o.flops,
@@ -153,8 +154,8 @@ export class Graph {
     return keep.reverse();
   }
   /**
-   * Floating-point operations of all matrix products that the graph executes (block-Toeplitz zeros included: they are
-   * executed).
+   * Floating-point operations of all matrix products that the graph executes, including those with the zeros of
+   * block-Toeplitz matrices.
    */
   gemmFlops(): number {
     return this.live().reduce((s, n) => s + n.flops, 0);
@@ -183,7 +184,7 @@ export class Graph {
       outputs: this.#outputs.map((o) => ({ name: o.name, dtype: o.from.dtype, shape: o.from.shape })),
     });
   }
-  /** Names of the inputs the written model really has. */
+  /** Names of the inputs that the written model has. */
   liveInputs(): readonly string[] {
     const used = new Set<Tensor>(this.live().flatMap((n) => n.inputs));
     return this.#inputs.filter((i) => used.has(i)).map((i) => i.name);

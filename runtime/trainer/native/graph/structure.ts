@@ -1,4 +1,6 @@
-import type { Tensor } from './graph.js';
+import { recordOf } from '../../../domain/index.js';
+import { reshape } from './elementwise.js';
+import type { Graph, Tensor } from './graph.js';
 
 /** Operators that move values: transpose, concat, split, slice and pad. */
 
@@ -33,6 +35,15 @@ export function split(x: Tensor, sizes: readonly number[], axis: number): readon
   );
 }
 
+/** One input [n] as n named scalars. */
+export function scalarInputs<K extends string>(g: Graph, name: string, keys: readonly K[]): Record<K, Tensor> {
+  const parts = split(
+    g.input(name, g.float, [keys.length]),
+    keys.map(() => 1),
+    0,
+  );
+  return recordOf(keys, (_, i) => reshape(parts[i]!, []));
+}
 /** Elements [from, to) of one axis. */
 export function slice(x: Tensor, axis: number, from: number, to: number): Tensor {
   const g = x.graph;

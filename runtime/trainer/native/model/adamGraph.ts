@@ -1,6 +1,6 @@
 import { add, div, minimum, mul, reshape, sqrt, sub, sumAll } from '../graph/elementwise.js';
 import { Graph, type Tensor } from '../graph/graph.js';
-import { split } from '../graph/structure.js';
+import { scalarInputs } from '../graph/structure.js';
 
 /** Scalars of the optimizer step; c1 = 1 - beta1^t and c2 = 1 - beta2^t. */
 export const ADAM_PARAMS = ['lr', 'beta1', 'beta2', 'epsilon', 'weightDecay', 'gradClip', 'c1', 'c2'] as const;
@@ -12,13 +12,7 @@ export const ADAM_PARAMS = ['lr', 'beta1', 'beta2', 'epsilon', 'weightDecay', 'g
 export function adamGraph(n: number, float: 'f32' | 'f64' = 'f32'): Graph {
   const g = new Graph(float),
     vec = (name: string): Tensor => g.input(name, float, [n]);
-  const k = Object.fromEntries(
-    split(
-      g.input('adamParams', float, [ADAM_PARAMS.length]),
-      ADAM_PARAMS.map(() => 1),
-      0,
-    ).map((t, i) => [ADAM_PARAMS[i]!, reshape(t, [])]),
-  ) as Record<(typeof ADAM_PARAMS)[number], Tensor>;
+  const k = scalarInputs(g, 'adamParams', ADAM_PARAMS);
   const theta = vec('theta'),
     raw = vec('gradient'),
     one = g.scalar(1);

@@ -10,15 +10,15 @@ import type { ParamDef } from './params.js';
 
 /**
  * The 'glyph' policy: a small convolutional reader of screens, fused late with the instruction
- * (runtime/trainer/README.md#embedded-policy-learning).
- * pixels -> stride-1 5x5 conv, 4x4 max-pool -> 3x3 conv, 2x2 max-pool -> one vector per 8x8-pixel cell + row/column
- *   embedding
- *   -> residual blocks of dilated 3x3 convs -> cells X;
- * instruction, history, step and a summary token -> transformer -> h; twice: h looks at X (attention), h += MLP([h,
- *   seen]);
- * where: X u(h) + row(h) + column(h), what is seen there and where such things use to be; what to type: pointer into
- *   the instruction tokens; type and key: linear in h. Keys and values of the attention over cells are absorbed into
- *   the query and the MLP (K q = X (Wk^T q)), so no product is made per cell and head.
+ * (runtime/trainer/README.md#embedded-policy-learning). pixels -> stride-1 5x5 conv, 4x4 max-pool -> 3x3 conv, 2x2
+ * max-pool -> one vector per 8x8-pixel cell + row/column
+ * embedding
+ * -> residual blocks of dilated 3x3 convs -> cells X; instruction, history, step and a summary token -> transformer ->
+ * h; twice: h looks at X (attention), h += MLP([h,
+ * seen]); where: X u(h) + row(h) + column(h), what is seen there and where such things usually are; what to type:
+ * pointer into
+ * the instruction tokens; type and key: linear in h. Keys and values of the attention over cells are absorbed into
+ * the query and the MLP (K q = X (Wk^T q)), so no product is made per cell and head.
  */
 export interface GlyphSize {
   readonly stem: number;
@@ -60,10 +60,10 @@ export const inputShapes = (s: EmbeddedPolicySpec, b: number): Record<keyof Poli
   history: [b, s.history.length * 4 + 1],
 });
 
-/** Gain of weights in front of a ReLU (He initialisation). */
+/** Gain of weights before a ReLU (He initialisation). */
 const HE = Math.SQRT2;
 
-/** Every parameter in the order in which it lies in `theta`: checkpoints depend on it. */
+/** Every parameter in its order in `theta`: checkpoints depend on it. */
 export function glyphParams(s: EmbeddedPolicySpec, z: GlyphSize): ParamDef[] {
   const d = new ParamList();
   screenParams(d, s, z);
@@ -250,8 +250,8 @@ function readWords(
 }
 
 /**
- * Logits of every head, [b, head size]. Copy positions that hold padding are at about -1e9, here, so that replica and
- * trainer agree.
+ * Logits of every head, [b, head size]. Copy positions that hold padding get about -1e9 in the graph itself, so that
+ * replica and trainer agree.
  */
 export function glyphForward(
   p: Params,
@@ -301,8 +301,8 @@ export function glyphForward(
 }
 
 /**
- * Where words stand on the screen: logits over cells, [b, r, cells], for words given by their buckets i32[b, r]. The
- * policy's own eyes and its `find`.
+ * Where words are on the screen: logits over cells, [b, r, cells], for words given by their buckets i32[b, r]. Uses the
+ * policy's own screen layers and `find`.
  */
 export function glyphRead(p: Params, s: EmbeddedPolicySpec, z: GlyphSize, obs: Tensor, buckets: Tensor): Tensor {
   const [b, r] = buckets.shape as [number, number],

@@ -1,4 +1,4 @@
-import { HEADS, HEADS_OF_TYPE, type EmbeddedPolicySpec, type Head } from '../../../domain/index.js';
+import { HEADS, HEADS_OF_TYPE, recordOf, type EmbeddedPolicySpec, type Head } from '../../../domain/index.js';
 import { gradients } from '../graph/autodiff.js';
 import {
   add,
@@ -25,7 +25,7 @@ import { gatherElements } from '../graph/gather.js';
 import { Graph, type Tensor } from '../graph/graph.js';
 import { matmul } from '../graph/linear.js';
 import { entropyOf, logSoftmax } from '../graph/norm.js';
-import { concat, split } from '../graph/structure.js';
+import { concat, scalarInputs } from '../graph/structure.js';
 import type { TrainerOptions } from '../options.js';
 import { glyphForward, inputShapes } from './glyph.js';
 import { unpack } from './params.js';
@@ -55,7 +55,7 @@ interface Scored {
 
 /**
  * log p of the chosen ids, [b, k, 3], and the entropy of the whole decision, [b]: H(type) + sum over types of p(type) x
- * H(heads the type asks).
+ * H(heads that the type uses).
  */
 function score(
   m: PolicyModel,
@@ -71,10 +71,7 @@ function score(
     instruction: g.input('instruction', 'i32', shape.instruction),
     history: g.input('history', 'i32', shape.history),
   });
-  const logp = Object.fromEntries(HEADS.map((h) => [h, logSoftmax(div(logits[h], temperature))])) as Record<
-    Head,
-    Tensor
-  >;
+  const logp = recordOf(HEADS, (h) => logSoftmax(div(logits[h], temperature)));
   const chosen = gatherElements(
     concat(
       HEADS.map((h) => logp[h]),
@@ -131,13 +128,7 @@ export function gradGraph(m: PolicyModel, b: number, k: number, v: GradVariant, 
   const g = new Graph(float),
     tokens = [b, k, TOKENS] as const;
   const theta = g.input('theta', float, [m.layout.total]);
-  const param = Object.fromEntries(
-    split(
-      g.input('lossParams', float, [LOSS_PARAMS.length]),
-      LOSS_PARAMS.map(() => 1),
-      0,
-    ).map((t, i) => [LOSS_PARAMS[i]!, reshape(t, [])]),
-  ) as Record<(typeof LOSS_PARAMS)[number], Tensor>;
+  const param = scalarInputs(g, 'lossParams', LOSS_PARAMS);
   const { logprobs: lp, entropy } = score(m, unpack(theta, m.layout), g, b, k, param.temperature);
   const perToken = (name: string): Tensor => g.input(name, float, tokens);
   const mask = perToken('mask'),

@@ -20,7 +20,7 @@ export const layoutOf = (defs: readonly ParamDef[]): ParamLayout => ({
   total: defs.reduce((n, d) => n + sizeOf(d.shape), 0),
 });
 
-/** Seeded initial theta; each array draws from its own generator, so that adding one leaves the others as they were. */
+/** Seeded initial theta; each array has its own generator, so that adding one does not change the others. */
 export function initialTheta(layout: ParamLayout, seed: number): Float32Array {
   const theta = new Float32Array(layout.total);
   let at = 0;

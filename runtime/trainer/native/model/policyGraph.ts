@@ -18,8 +18,9 @@ export const policyModel = (spec: EmbeddedPolicySpec, size: GlyphSize = GLYPH_SI
 });
 
 /**
- * The forward graph. Inputs: theta f32[P] (unless `theta` is given and baked in), obs u8[b,h,w], instruction i32[b,2n],
- * history i32[b,4l+1]. Outputs: logits `type`, `cell`, `cell2`, `text`, `key`, f32[b, head size].
+ * The forward graph. Inputs: theta f32[P] (unless `theta` is given, which makes it a constant), obs u8[b,h,w],
+ * instruction i32[b,2n], history i32[b,4l+1]. Outputs: logits `type`, `cell`, `cell2`, `text`, `key`, f32[b, head
+ * size].
  */
 export function policyGraph(m: PolicyModel, batch = 1, theta?: Float32Array): Graph {
   const g = new Graph(),

@@ -1,24 +1,24 @@
 import { readFile } from 'node:fs/promises';
-import { StudioError, type EmbeddedPolicySpec } from '../domain/index.js';
-import { imageAsset } from '../cluster/images.js';
-import type { DesktopPool } from '../cluster/types.js';
-import { tokenizeInstruction } from '../policy/embedded/instruction.js';
-import type { ReadingScreen } from '../trainer/types.js';
-import type { Tasks } from '../tasks/open.js';
+import { StudioError, type EmbeddedPolicySpec } from '../../domain/index.js';
+import { imageAsset } from '../../cluster/images.js';
+import { tokenizeInstruction } from '../../policy/embedded/instruction.js';
+import type { ReadingScreen } from '../../trainer/types.js';
+import type { Tasks } from '../../tasks/open.js';
+import type { ScreensRequest, Word } from './types.js';
 
-/** Screens one call of the drawing program makes: about a second of work and 2 MB. */
+/** Screens that one call of the drawing program makes: about a second of work and 2 MB. */
 const PER_CALL = 24;
 
 /**
- * The words training instructions are made of, as written: what the base policy learns to find on a screen. Held-out
- * seeds are not looked at.
+ * The words of training instructions, as written: what the base policy learns to find on a screen. Held-out seeds are
+ * not used.
  */
-export function vocabulary(spec: EmbeddedPolicySpec, tasks: Tasks, seeds = 40): { text: string; bucket: number }[] {
+export function vocabulary(spec: EmbeddedPolicySpec, tasks: Tasks, seeds = 40): Word[] {
   const words = new Map<string, number>();
   for (const f of tasks.families) {
     for (const seed of tasks.demoSeeds.slice(0, seeds)) {
       for (const t of tokenizeInstruction(spec, tasks.source.task(f.id, seed).instruction)) {
-        // What can stand on a screen: quoted words, names, and words in capitals such as OK.
+        // What can appear on a screen: quoted words, names, and words in capitals such as OK.
         if (
           (t.kind === 'quoted' || t.kind === 'name' || t.text === t.text.toUpperCase()) &&
           /^\p{L}{2,14}$/u.test(t.text)
@@ -31,25 +31,14 @@ export function vocabulary(spec: EmbeddedPolicySpec, tasks: Tasks, seeds = 40): 
 }
 
 /**
- * Screens full of known words, drawn inside desktops with their fonts (overlay/opt/dart/words.py of their image). No task is
- * shown and nothing is clicked: this gives the policy eyes, so that the few demonstrations need only teach it what to
- * do (runtime/trainer/README.md#reading-lessons).
+ * Screens full of known words, drawn inside desktops with their fonts (overlay/opt/dart/words.py of their image). No
+ * task is shown and nothing is clicked: the policy learns to read here, so that the few demonstrations only need to
+ * teach it what to do (runtime/trainer/README.md#reading-lessons).
  */
-export async function readingScreens(o: {
-  pool: DesktopPool;
-  /** Image of the pool's desktops. */
-  image: string;
-  spec: EmbeddedPolicySpec;
-  words: readonly { text: string; bucket: number }[];
-  count: number;
-  seed: number;
-  parallel: number;
-  signal: AbortSignal;
-  onProgress: (done: number) => void;
-}): Promise<ReadingScreen[]> {
-  const { width, height } = o.spec.obs,
+export async function readingScreens(spec: EmbeddedPolicySpec, o: ScreensRequest): Promise<ReadingScreen[]> {
+  const { width, height } = spec.obs,
     out: ReadingScreen[] = [];
-  // Handed over as an argument, so that a root file system built earlier need not have it.
+  // Passed as an argument, so that it also works in a root file system built before the program existed.
   const program = await readFile(await imageAsset(o.image, 'overlay/opt/dart/words.py'), 'utf8');
   let next = 0;
   const worker = async (): Promise<void> => {
@@ -76,7 +65,7 @@ export async function readingScreens(o: {
             `Drawing reading screens failed: ${r.stderr.toString('utf8').trim().split('\n').at(-1) ?? ''}`,
             'Build the desktop again: `dart-studio desktop build --force`.',
           );
-        out.push(...parse(r.stdout, width * height, o.words));
+        out.push(...parseScreens(r.stdout, width * height, o.words));
         o.onProgress(out.length);
       }
     } finally {
@@ -85,12 +74,12 @@ export async function readingScreens(o: {
   };
   await Promise.all(Array.from({ length: o.parallel }, worker));
   if (o.signal.aborted)
-    throw new StudioError('cancelled', 'The reading lessons were stopped.', 'Start the run again when you want it.');
+    throw new StudioError('cancelled', 'The reading lessons were stopped.', 'Start the run again when you are ready.');
   return out;
 }
 
 /** One JSON line, then the pixels, again and again. */
-export function parse(b: Buffer, pixels: number, words: readonly { bucket: number }[]): ReadingScreen[] {
+export function parseScreens(b: Buffer, pixels: number, words: readonly { bucket: number }[]): ReadingScreen[] {
   const out: ReadingScreen[] = [];
   for (let at = 0; at < b.length;) {
     const eol = b.indexOf(10, at);
@@ -98,7 +87,7 @@ export function parse(b: Buffer, pixels: number, words: readonly { bucket: numbe
       throw new StudioError(
         'desktop.exec',
         'A reading screen came back cut short.',
-        'Try again; if it stays so, build the desktop again.',
+        'Try again. If it keeps happening, run `dart-studio desktop build --force`.',
       );
     const head = JSON.parse(b.toString('utf8', at, eol)) as { words: number[]; boxes: number[][] };
     out.push({

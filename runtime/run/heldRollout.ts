@@ -5,8 +5,8 @@ import type { Steerable } from '../rollout/types.js';
 import type { Scheduler } from '../rollout/scheduler.js';
 import type { HeldRollout } from './runAccess.js';
 
-/** A trainer that has nothing else to wait for waits so long for a rollout that a person holds. */
-const HELD_LONG_MS = 120_000;
+/** How long the trainer waits for a rollout that a person holds, when it has nothing else to wait for. */
+const HOLD_PATIENCE_MS = 120_000;
 
 export function heldRollout(
   s: Steerable,
@@ -27,13 +27,13 @@ export function heldRollout(
     onEvent: (l) => scheduler.onEvent(l),
     hold: (on) => {
       clearTimeout(patience);
-      // An evaluation is in no group.
+      // A probe belongs to no group.
       if (s.kind !== 'rollout') return;
       data.hold(rollout, on ? 'held' : 'free');
       if (on) {
         patience = setTimeout(() => {
           data.hold(rollout, 'long');
-        }, HELD_LONG_MS);
+        }, HOLD_PATIENCE_MS);
         patience.unref();
       }
     },

@@ -18,7 +18,7 @@ interface Lane {
   open?: { what: ActivityName; since: number; rollout: string } | undefined;
 }
 
-export const ofPhase: Readonly<Record<EpisodePhase, ActivityName>> = {
+export const activityOf: Readonly<Record<EpisodePhase, ActivityName>> = {
   setup: 'setup',
   observe: 'observe',
   decide: 'decide',
@@ -27,17 +27,17 @@ export const ofPhase: Readonly<Record<EpisodePhase, ActivityName>> = {
   verify: 'verify',
 };
 /**
- * A lane's record is written when it holds so many spans, or its oldest is so old: a record costs 270 bytes, a span 10.
+ * A lane's record is written when it holds this many spans or its oldest span is this old: a record costs 270 bytes, a
+ * span 10.
  */
 const FLUSH_SPANS = 64,
   FLUSH_MS = 3000;
-/** Places in a record's list of rollouts; 255 means none. */
+/** Most rollouts that a record lists; index 255 means none. */
 const MAX_ROLLOUTS = 255;
 
 /**
  * What desktops, replicas and the trainer do, gathered from events into compact journal records of dozens of spans.
- * Pure but for
- * `write`; times are ms since the epoch.
+ * Pure except for `write`; times are ms since the epoch.
  */
 export class SpanRecorder {
   readonly #write: (e: SpansEvent) => void;
@@ -51,7 +51,7 @@ export class SpanRecorder {
     const lane = this.#lane(e.desktop, 'desktop');
     this.#close(lane, e.at);
     if (e.phase !== 'idle' && e.phase !== 'released')
-      lane.open = { what: ofPhase[e.phase], since: e.at, rollout: e.rollout ?? '' };
+      lane.open = { what: activityOf[e.phase], since: e.at, rollout: e.rollout ?? '' };
     if (lane.spans.length >= FLUSH_SPANS) this.#flush(e.desktop, lane);
   }
 
@@ -88,7 +88,7 @@ export class SpanRecorder {
     this.#flush('trainer', this.#lane('trainer', 'trainer'));
   }
 
-  /** Writes what has waited long enough; `all` at the end. */
+  /** Writes the spans that have waited long enough; with `all`, at the end of the run, every span. */
   flush(now: number, all = false): void {
     for (const [id, lane] of this.#lanes)
       if (all || (lane.spans.length > 0 && now - lane.spans[0]!.start > FLUSH_MS)) {
@@ -105,7 +105,7 @@ export class SpanRecorder {
   #close(lane: Lane, at: number): void {
     const o = lane.open;
     lane.open = undefined;
-    // A replica's unfinished sync is not one.
+    // An unfinished sync of a replica is not recorded.
     if (o && lane.kind !== 'replica')
       lane.spans.push({ what: o.what, start: o.since, ms: Math.max(0, at - o.since), rollout: o.rollout });
   }
@@ -128,7 +128,7 @@ export class SpanRecorder {
       kind: lane.kind,
       t0,
       rollouts,
-      ...(lane.version === undefined ? {} : { version: lane.version }),
+      version: lane.version,
       what: Uint8Array.from(spans, (s) => activities.indexOf(s.what)),
       start: Float32Array.from(spans, (s) => s.start - t0),
       ms: Float32Array.from(spans, (s) => s.ms),

@@ -1,6 +1,6 @@
 import { duration, percent, sparkline } from '../domain/stats.js';
 
-/** What the terminal shows of a run; the same record goes out as one JSON line with `--json`. */
+/** What the terminal shows about a run; with `--json` the same record is written as one JSON line. */
 export interface RunProgress {
   readonly phase:
     'starting' | 'reading' | 'demonstrations' | 'warm start' | 'training' | 'evaluating' | 'stopping' | 'done';
@@ -39,7 +39,7 @@ export function statusLine(s: RunProgress): string {
 }
 
 /**
- * Where progress goes: one line rewritten in place on a terminal, plain lines now and then elsewhere, JSON lines with
+ * Where progress goes: one line rewritten in place on a terminal, occasional plain lines elsewhere, JSON lines with
  * `--json`.
  */
 export interface Reporter {

@@ -102,7 +102,7 @@ async function pickTask(s: StudioContext, target: Target): Promise<string | 'els
       if (family !== undefined) answer(family);
     });
     load().catch((e: unknown) => {
-      answer(Promise.reject(e as Error));
+      answer(Promise.reject(e));
     });
   });
 }

@@ -9,6 +9,7 @@ import { FolderWatch, readDiscovery } from './discovery.js';
 import { openSession } from './openSession.js';
 import type { Session } from './session.js';
 import { DaemonError, type Log } from './types.js';
+import { errorCode } from '../../runtime/domain/index.js';
 
 export interface LaunchOptions {
   readonly storage: string;
@@ -101,7 +102,7 @@ async function takeTurn(o: LaunchOptions): Promise<boolean> {
     await writeFile(owner, String(process.pid));
     return true;
   } catch (e) {
-    if ((e as NodeJS.ErrnoException).code !== 'EEXIST') throw e;
+    if (errorCode(e) !== 'EEXIST') throw e;
   }
   const age = o.now() - ((await orUndefined(stat(lock), 'its owner has just removed it'))?.mtimeMs ?? o.now());
   const pid = Number(await readFile(owner, 'utf8').catch(() => '')) || undefined;
@@ -121,7 +122,7 @@ function alive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (e) {
-    return (e as NodeJS.ErrnoException).code === 'EPERM';
+    return errorCode(e) === 'EPERM';
   }
 }
 

@@ -1,7 +1,14 @@
 import { access, constants } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { runHolder } from '../data/store/runLock.js';
-import { type AnnotationMarks, type AnnotationView, type RunPath, ServiceError, settled } from '../domain/index.js';
+import {
+  type AnnotationMarks,
+  type AnnotationView,
+  type RunPath,
+  ServiceError,
+  settled,
+  messageOf,
+} from '../domain/index.js';
 import { annotatedOf, marksOf } from './facts.js';
 import { AnnotationLog, annotationsDir, logMark, readLog, type Lines } from './log.js';
 import { emptyLine, type AnnotationRecord, type Line } from './line.js';
@@ -122,7 +129,7 @@ export class Annotations {
         open && !open.closed
           ? 'open'
           : await logMark(dir).catch((e: unknown) => {
-              this.#warn(`The annotations of ${dir} cannot be read: ${(e as Error).message}`);
+              this.#warn(`The annotations of ${dir} cannot be read: ${messageOf(e)}`);
               return 'none';
             }),
       kept = this.#kept.get(dir);

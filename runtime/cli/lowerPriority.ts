@@ -1,5 +1,6 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { getPriority, setPriority } from 'node:os';
+import { errorCode } from '../domain/index.js';
 
 /** A tenth of the share of what else wants the processor; all of it when nothing does. */
 const NICE = 10;
@@ -33,7 +34,7 @@ export function lowerPriority(): void {
     try {
       writeFileSync('/proc/self/autogroup', String(NICE));
     } catch (e) {
-      if ((e as NodeJS.ErrnoException).code === 'EAGAIN' && left > 0)
+      if (errorCode(e) === 'EAGAIN' && left > 0)
         setTimeout(() => {
           session(left - 1);
         }, AGAIN_MS).unref();

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { DEFAULT_IMAGE, IMAGE_NAME, StudioError, type ImageContents } from '../domain/index.js';
+import { DEFAULT_IMAGE, IMAGE_NAME, StudioError, type ImageContents, messageOf } from '../domain/index.js';
 
 /**
  * Desktop images by name. Each is a folder of images/: image.json (what it is and what task files find in it),
@@ -138,7 +138,7 @@ async function readLayer(name: string, root: string): Promise<Layer> {
     try {
       return await readFile(join(dir, file), 'utf8');
     } catch (cause) {
-      throw broken(name, `${file} cannot be read: ${(cause as Error).message}.`, cause);
+      throw broken(name, `${file} cannot be read: ${messageOf(cause)}.`, cause);
     }
   };
   let json: unknown;
@@ -146,7 +146,7 @@ async function readLayer(name: string, root: string): Promise<Layer> {
     json = JSON.parse(await text('image.json'));
   } catch (cause) {
     if (cause instanceof StudioError) throw cause;
-    throw broken(name, `image.json is not JSON: ${(cause as Error).message}.`, cause);
+    throw broken(name, `image.json is not JSON: ${messageOf(cause)}.`, cause);
   }
   const parsed = Manifest.safeParse(json);
   if (!parsed.success) throw broken(name, `image.json: ${z.prettifyError(parsed.error)}`, parsed.error);

@@ -12,6 +12,7 @@ import {
   type Proposal,
   type RunPath,
   ServiceError,
+  messageOf,
 } from '../domain/index.js';
 import type { Clock } from '../rollout/clock.js';
 import type { SegmentOptions } from './segment.js';
@@ -135,7 +136,7 @@ export abstract class ControlSession {
     this.#viewers.delete(key);
     if (this.#viewers.size === 0)
       this.letGo().catch((e: unknown) => {
-        this.host.log('warn', `Keys could not be let go: ${(e as Error).message}`);
+        this.host.log('warn', `Keys could not be let go: ${messageOf(e)}`);
       });
     this.#count();
   }
@@ -150,7 +151,7 @@ export abstract class ControlSession {
       this.#abandonedAt = Math.round(this.host.clock.now() + ABANDON_MS);
       this.#stopTimer = this.host.clock.after(ABANDON_MS, () => {
         this.abandoned().catch((e: unknown) => {
-          this.host.log('warn', `A session nobody looks at did not end: ${(e as Error).message}`);
+          this.host.log('warn', `A session nobody looks at did not end: ${messageOf(e)}`);
         });
       });
     }

@@ -11,6 +11,7 @@ import {
   type RolloutId,
   type RunPath,
   type Trajectory,
+  messageOf,
 } from '../domain/index.js';
 import { parseRunFile, type RunConfig } from '../config/index.js';
 import { RunAppender } from '../data/runAppender.js';
@@ -86,7 +87,7 @@ export class RunWriters {
     await mkdir(base, { recursive: true }).catch((e: unknown) => {
       throw new StudioError(
         'store.io',
-        `${base} cannot be created: ${(e as Error).message}.`,
+        `${base} cannot be created: ${messageOf(e)}.`,
         'Choose another folder for runs.',
         { cause: e },
       );

@@ -76,7 +76,7 @@ export function sleep(ms: number, signal: AbortSignal): Promise<void> {
       try {
         checkCancelled(signal);
       } catch (e) {
-        reject(e as Error);
+        reject(e);
       }
     };
     const timer = setTimeout(() => {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import type { FamilyId, TaskId } from '../domain/index.js';
-import { StudioError, id } from '../domain/index.js';
+import { StudioError, id, messageOf } from '../domain/index.js';
 import type { Evaluator, SetupStep, Task } from './types.js';
 
 /**
@@ -188,6 +188,6 @@ export async function readJson(file: string): Promise<unknown> {
   try {
     return JSON.parse(data.toString('utf8').replace(/^\uFEFF/, ''));
   } catch (cause) {
-    throw invalid(`is not JSON: ${(cause as Error).message}`, cause);
+    throw invalid(`is not JSON: ${messageOf(cause)}`, cause);
   }
 }

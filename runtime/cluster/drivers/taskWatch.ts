@@ -1,4 +1,5 @@
 import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
+import { errorCode } from '../../domain/index.js';
 
 /** What one look at all tasks of a desktop found. */
 export interface Look {
@@ -200,7 +201,7 @@ export class TaskWatch {
     try {
       return this.#buf.toString('latin1', 0, readSync(fd, this.#buf, 0, 512, 0));
     } catch (e) {
-      const code = (e as NodeJS.ErrnoException).code;
+      const code = errorCode(e);
       return code === 'EPERM' || code === 'EACCES' ? EPERM : '';
     }
   }

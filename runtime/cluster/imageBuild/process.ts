@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { StudioError } from '../../domain/index.js';
+import { StudioError, messageOf } from '../../domain/index.js';
 
 /**
  * The program's path, or undefined when it is not installed. sbin folders are looked into as well: a user's PATH may
@@ -73,7 +73,7 @@ export async function runTool(
       );
   } catch (e) {
     if (e instanceof StudioError) throw e;
-    throw new StudioError('desktop.image', `${cmd[0]} could not be started: ${(e as Error).message}`, o.remedy(''), {
+    throw new StudioError('desktop.image', `${cmd[0]} could not be started: ${messageOf(e)}`, o.remedy(''), {
       cause: e,
     });
   } finally {

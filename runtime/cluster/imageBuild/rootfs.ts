@@ -2,7 +2,7 @@ import { access, mkdir, readdir, readFile, rename, rm, statfs, writeFile } from 
 import { existsSync, readFileSync } from 'node:fs';
 import { homedir, platform } from 'node:os';
 import { join } from 'node:path';
-import { StudioError } from '../../domain/index.js';
+import { StudioError, messageOf } from '../../domain/index.js';
 import { AptProgress, DEBIAN_KEYRING, debLine, machineAptConf, machineSources } from './apt.js';
 import { aptRemedy, cancelled, fileLock, runTool, which } from './process.js';
 import { readRecipe, type OnProgress, type Recipe } from './recipe.js';
@@ -68,7 +68,7 @@ export async function ensureRootfs(o: EnsureRootfsOptions = {}, fallback?: Rootf
   } catch (e) {
     throw new StudioError(
       'desktop.image',
-      `The cache folder ${cache} cannot be made: ${(e as Error).message}`,
+      `The cache folder ${cache} cannot be made: ${messageOf(e)}`,
       'Set DART_STUDIO_CACHE to a folder that you can write to.',
       { cause: e },
     );

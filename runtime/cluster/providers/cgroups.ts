@@ -1,5 +1,5 @@
 import { mkdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
-import { orUndefined } from '../../domain/index.js';
+import { orUndefined, errorCode } from '../../domain/index.js';
 import type { DesktopSpec } from '../types.js';
 
 /** The control groups of one desktop. `procs` are the files a process writes its pid to in order to join. */
@@ -118,7 +118,7 @@ export async function removeGroup(dir: string): Promise<void> {
       await rmdir(dir);
       return;
     } catch (e) {
-      if ((e as NodeJS.ErrnoException).code !== 'EBUSY') return;
+      if (errorCode(e) !== 'EBUSY') return;
       await new Promise((r) => {
         setTimeout(r, 4);
       });

@@ -5,6 +5,7 @@ import { procSettler } from '../drivers/settle.js';
 import { TaskWatch } from '../drivers/taskWatch.js';
 import { X11Client } from '../drivers/x11Client.js';
 import type { Channels } from '../drivers/desktop.js';
+import { errorCode } from '../../domain/index.js';
 
 /**
  * The fast path into a container on this machine's own kernel: its sockets, its framebuffer file and its processes, all
@@ -42,7 +43,7 @@ export async function openAgent(pid: number, signal: AbortSignal): Promise<Agent
       try {
         return await AgentClient.open(path);
       } catch (e) {
-        const code = (e as NodeJS.ErrnoException).code;
+        const code = errorCode(e);
         if (code !== 'ENOENT' && code !== 'ECONNREFUSED') throw e;
         // Refused: the socket is there but nobody listens yet. No event follows its listen(), which comes within
         // microseconds.

@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import Docker from 'dockerode';
-import { DEFAULT_IMAGE, StudioError } from '../../domain/index.js';
+import { DEFAULT_IMAGE, StudioError, messageOf } from '../../domain/index.js';
 import { parseHost } from './dockerHosts.js';
 import { AptProgress, debLine, forContainer, machineAptConf, machineSources } from '../imageBuild/apt.js';
 import { aptRemedy, cancelled } from '../imageBuild/process.js';
@@ -154,7 +154,7 @@ async function ensureBase(docker: Docker, recipe: Recipe, onProgress: OnProgress
     if (signal?.aborted) throw cancelled('Pulling the base image');
     onProgress({
       phase: 'base',
-      message: `No registry can be reached (${(e as Error).message.slice(0, 100)}); making ${BASE_IMAGE} from Debian's packages.`,
+      message: `No registry can be reached (${messageOf(e).slice(0, 100)}); making ${BASE_IMAGE} from Debian's packages.`,
     });
   }
   const dir = await mkdtemp(join(tmpdir(), 'dart-studio-base-'));

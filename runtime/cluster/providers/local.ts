@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { access, readFile } from 'node:fs/promises';
 import { availableParallelism, freemem } from 'node:os';
 import type { DesktopId } from '../../domain/index.js';
-import { DEFAULT_IMAGE, id as brand, StudioError, toRunError } from '../../domain/index.js';
+import { DEFAULT_IMAGE, id as brand, StudioError, toRunError, messageOf } from '../../domain/index.js';
 import { lost, type AgentClient } from '../agentClient.js';
 import { SandboxDesktop } from '../drivers/desktop.js';
 import { FramebufferReader } from '../drivers/framebuffer.js';
@@ -214,7 +214,7 @@ function startError(e: unknown, signal: AbortSignal | undefined, stderr: string)
   if (e instanceof StudioError) return e;
   return new StudioError(
     'desktop.start',
-    `The desktop did not start: ${(e as Error).message}.`,
+    `The desktop did not start: ${messageOf(e)}.`,
     'Run `dart-studio doctor` to see what this machine lacks.',
     { cause: e, details: { stderr } },
   );

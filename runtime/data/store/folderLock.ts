@@ -3,7 +3,7 @@ import { chmod, lstat, mkdir, readdir, rename, rm, stat, writeFile } from 'node:
 import type { FileHandle } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { ignoreFailure, orUndefined, StudioError } from '../../domain/index.js';
+import { ignoreFailure, orUndefined, StudioError, messageOf, errorCode } from '../../domain/index.js';
 import { readClaim, type Claim, type LockHolder } from './lockClaim.js';
 import { hasKernelLock, openKernelLocked } from './kernelLock.js';
 import { processState, thisProcess } from './processIdentity.js';
@@ -74,9 +74,9 @@ export async function lockFolder(dir: string): Promise<Taken> {
     if (e instanceof StudioError) throw e;
     throw new StudioError(
       'store.io',
-      `The folder ${dir} cannot be locked: ${(e as Error).message}.`,
+      `The folder ${dir} cannot be locked: ${messageOf(e)}.`,
       'Check free space and the permissions of the folder.',
-      { cause: e, details: { dir, code: (e as NodeJS.ErrnoException).code } },
+      { cause: e, details: { dir, code: errorCode(e) } },
     );
   }
 }
@@ -149,7 +149,7 @@ async function contend(root: string, mine: Mine): Promise<'won' | 'again' | Lock
     await rename(mine.path, to);
   } catch (e) {
     // Somebody got the epoch first, or took our claim for one of the dead.
-    if (['EEXIST', 'ENOTEMPTY', 'ENOENT'].includes((e as NodeJS.ErrnoException).code ?? '')) return 'again';
+    if (['EEXIST', 'ENOTEMPTY', 'ENOENT'].includes(errorCode(e) ?? '')) return 'again';
     throw e;
   }
   mine.path = to;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Hash } from 'node:crypto';
 import { access, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { StudioError, orUndefined } from '../../domain/index.js';
+import { StudioError, orUndefined, messageOf, errorCode } from '../../domain/index.js';
 import type { Frame, FrameRef } from '../../domain/index.js';
 import type { FrameStore } from '../types.js';
 import { decodePng, encodePng, toBgrx, toScanlines } from './png.js';
@@ -105,7 +105,7 @@ export class PngFrameStore implements FrameStore {
     const file = await readFile(path).catch((e: unknown) => {
       throw new StudioError(
         'store.damaged',
-        `Frame ${ref.hash.slice(0, 12)} is missing (${(e as NodeJS.ErrnoException).code ?? 'unreadable'}).`,
+        `Frame ${ref.hash.slice(0, 12)} is missing (${errorCode(e) ?? 'unreadable'}).`,
         'Restore the run folder from a copy; other frames are not affected.',
         { cause: e, details: { path } },
       );
@@ -150,7 +150,7 @@ export class PngFrameStore implements FrameStore {
         );
         throw new StudioError(
           'store.io',
-          `A frame could not be written: ${(e as Error).message}.`,
+          `A frame could not be written: ${messageOf(e)}.`,
           'Free some space on the disk of the run folder, or check its permissions, then resume the run.',
           { cause: e, details: { path } },
         );

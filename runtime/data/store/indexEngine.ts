@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { orUndefined } from '../../domain/index.js';
+import { orUndefined, messageOf } from '../../domain/index.js';
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -241,6 +241,6 @@ function load(SQL: SqlJsStatic, bytes: Buffer, until: JournalPosition | undefine
     return { db, position, events: Number(meta['events'] ?? 0) };
   } catch (e) {
     db?.close();
-    return { problem: (e as Error).message };
+    return { problem: messageOf(e) };
   }
 }

@@ -1,4 +1,4 @@
-import { ignoreFailure } from '../../domain/index.js';
+import { ignoreFailure, messageOf } from '../../domain/index.js';
 import { parentPort, workerData } from 'node:worker_threads';
 import { IndexEngine, sqlJs } from './indexEngine.js';
 
@@ -36,7 +36,7 @@ export async function runIndexWorker(): Promise<void> {
   try {
     engine = await IndexEngine.open(journal, file, until);
   } catch (e) {
-    port.postMessage({ id: 0, error: (e as Error).message } satisfies IndexReply);
+    port.postMessage({ id: 0, error: messageOf(e) } satisfies IndexReply);
     return;
   }
   port.postMessage({ id: 0, ok: engine.status() } satisfies IndexReply);
@@ -65,7 +65,7 @@ export async function runIndexWorker(): Promise<void> {
       port.postMessage(
         await handle(r).then(
           (ok): IndexReply => ({ id: r.id, ok }),
-          (e: unknown): IndexReply => ({ id: r.id, error: (e as Error).message }),
+          (e: unknown): IndexReply => ({ id: r.id, error: messageOf(e) }),
         ),
       );
       if (r.do === 'close') port.close();

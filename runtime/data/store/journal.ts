@@ -2,7 +2,7 @@ import type { BigIntStats } from 'node:fs';
 import { mkdir, open, stat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { StudioError } from '../../domain/index.js';
+import { StudioError, messageOf } from '../../domain/index.js';
 import { encodeRecord } from './record.js';
 import {
   firstSeq,
@@ -172,7 +172,7 @@ export class Journal {
     try {
       data = encodeRecord(seq, event);
     } catch (e) {
-      return Promise.reject(e as Error);
+      return Promise.reject(e);
     }
     this.#nextSeq++;
     return new Promise((resolve, reject) => {
@@ -298,7 +298,7 @@ function ioError(e: unknown, dir: string): StudioError {
   if (e instanceof StudioError) return e;
   return new StudioError(
     'store.io',
-    `The journal cannot be written or read: ${(e as Error).message}.`,
+    `The journal cannot be written or read: ${messageOf(e)}.`,
     'Check free space and permissions of the run folder, then resume the run.',
     { cause: e, details: { dir } },
   );

@@ -18,7 +18,7 @@ export const segmentHeader = 16;
 
 export async function segments(dir: string): Promise<number[]> {
   const names = await readdir(dir).catch((e: NodeJS.ErrnoException) => {
-    if (e.code === 'ENOENT') return [] as string[];
+    if (e.code === 'ENOENT') return [];
     throw e;
   });
   return names

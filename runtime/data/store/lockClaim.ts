@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { errorCode } from '../../domain/index.js';
 
 /** Who has a folder open for writing. */
 export interface LockHolder {
@@ -62,6 +63,6 @@ export async function readClaim(path: string): Promise<Claim | 'absent' | 'unrea
       ...(start === undefined ? {} : { start }),
     };
   } catch (e) {
-    return ['ENOENT', 'ENOTDIR'].includes((e as NodeJS.ErrnoException).code ?? '') ? 'absent' : 'unreadable';
+    return ['ENOENT', 'ENOTDIR'].includes(errorCode(e) ?? '') ? 'absent' : 'unreadable';
   }
 }

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { StudioError, ignoreFailure, orUndefined } from '../../domain/index.js';
+import { StudioError, ignoreFailure, orUndefined, messageOf } from '../../domain/index.js';
 import type { ProcessEntry } from '../../domain/index.js';
 import { IndexEngine } from './indexEngine.js';
 import type { SqlValue } from 'sql.js';
@@ -224,7 +224,7 @@ export class LocalIndex implements RunIndex {
       try {
         return f(e);
       } catch (err) {
-        throw badQuery((err as Error).message);
+        throw badQuery(messageOf(err));
       }
     });
   }
@@ -246,7 +246,7 @@ export class LocalIndex implements RunIndex {
     const next = this.#chain
       .then(async () => f(await this.#engine))
       .catch((e: unknown) => {
-        throw e instanceof StudioError ? e : broken((e as Error).message);
+        throw e instanceof StudioError ? e : broken(messageOf(e));
       });
     this.#chain = orUndefined(next, 'its caller hears of it; the next question is asked all the same');
     return next;

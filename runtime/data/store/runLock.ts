@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { realpath } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { orUndefined, StudioError } from '../../domain/index.js';
+import { orUndefined, StudioError, messageOf } from '../../domain/index.js';
 import { folderHolder, lockFolder, type FolderLock } from './folderLock.js';
 import type { LockHolder } from './lockClaim.js';
 import { oldLockHolder } from './oldLockName.js';
@@ -78,7 +78,7 @@ async function lockByPipe(real: string): Promise<RunLock> {
   const lock = await listenPipe(pipeOf(real), JSON.stringify(me)).catch((e: unknown) => {
     throw new StudioError(
       'store.io',
-      `The run cannot be locked: ${(e as Error).message}.`,
+      `The run cannot be locked: ${messageOf(e)}.`,
       'Check the permissions of the run folder.',
       { cause: e },
     );

@@ -1,7 +1,7 @@
 import { mkdir, open, readFile, rename } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { StudioError, ignoreFailure } from '../../domain/index.js';
+import { StudioError, ignoreFailure, messageOf, errorCode } from '../../domain/index.js';
 import type { ProcessEntry, RolloutId, RunId, Step, Trajectory } from '../../domain/index.js';
 import type { EventOf, JournalEvent, StoredEvent } from '../events.js';
 import type { FrameStore } from '../types.js';
@@ -334,7 +334,7 @@ export async function readMeta(dir: string): Promise<RunMeta> {
       'store.io',
       `${dir} is not a run folder: run.json cannot be read.`,
       'Name a folder under runs/; `dart-studio runs list` shows them.',
-      { cause: e, details: { file, code: (e as NodeJS.ErrnoException).code } },
+      { cause: e, details: { file, code: errorCode(e) } },
     );
   });
   try {
@@ -344,7 +344,7 @@ export async function readMeta(dir: string): Promise<RunMeta> {
   } catch (e) {
     throw new StudioError(
       'store.damaged',
-      `run.json of ${dir} cannot be understood: ${(e as Error).message}.`,
+      `run.json of ${dir} cannot be understood: ${messageOf(e)}.`,
       'Restore it from a copy, or open the run with the version that made it.',
       { cause: e, details: { file } },
     );
@@ -370,7 +370,7 @@ async function writeMeta(dir: string, meta: RunMeta): Promise<RunMeta> {
 const io = (e: unknown, path: string): StudioError =>
   new StudioError(
     'store.io',
-    `The run folder cannot be written: ${(e as Error).message}.`,
+    `The run folder cannot be written: ${messageOf(e)}.`,
     'Check free space and permissions, or choose another folder.',
     { cause: e, details: { path } },
   );

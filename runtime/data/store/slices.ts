@@ -16,7 +16,7 @@ export class Slices {
         try {
           resolve(job());
         } catch (e) {
-          reject(e as Error);
+          reject(e);
         }
       });
       if (!this.#scheduled) {

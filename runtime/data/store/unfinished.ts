@@ -1,4 +1,4 @@
-import { orUndefined } from '../../domain/index.js';
+import { orUndefined, errorCode } from '../../domain/index.js';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -16,7 +16,7 @@ export const unfinishedName = (name: string): string => `${name}.${process.pid}-
  * `*.<pid>-<n>.tmp`). A folder that is not there has none.
  */
 export async function removeUnfinished(dir: string): Promise<void> {
-  const names = await readdir(dir).catch(() => [] as string[]);
+  const names = await readdir(dir).catch((): string[] => []);
   await Promise.all(
     names.map(async (name) => {
       const pid = Number(/\.(\d+)(?:-\d+)?\.tmp$/.exec(name)?.[1]);
@@ -31,6 +31,6 @@ function alive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (e) {
-    return (e as NodeJS.ErrnoException).code !== 'ESRCH';
+    return errorCode(e) !== 'ESRCH';
   }
 }

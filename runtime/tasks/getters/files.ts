@@ -1,4 +1,4 @@
-import { StudioError } from '../../domain/index.js';
+import { StudioError, errorCode } from '../../domain/index.js';
 import type { TaskContext } from '../context.js';
 import { desktopPath } from '../context.js';
 import type { Value } from '../values.js';
@@ -18,7 +18,7 @@ export async function readDesktopFile(ctx: TaskContext, path: string): Promise<B
   try {
     return await ctx.desktop.readFile(desktopPath(path));
   } catch (e) {
-    const code = e instanceof StudioError ? e.error.details?.['code'] : (e as NodeJS.ErrnoException).code;
+    const code = e instanceof StudioError ? e.error.details?.['code'] : errorCode(e);
     if (typeof code === 'string' && ABSENT.has(code)) return null;
     throw e;
   }

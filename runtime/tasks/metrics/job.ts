@@ -3,6 +3,7 @@ import type { Value } from '../values.js';
 import { metrics } from './index.js';
 import { MAX_TEXT_BYTES, NoGold } from './types.js';
 import type { Verdict } from './types.js';
+import { messageOf } from '../../domain/index.js';
 
 /** One metric on what its getters found, in a form that goes from thread to thread. */
 export interface MetricJob {
@@ -72,7 +73,7 @@ export async function evaluate(job: MetricJob): Promise<MetricDone> {
   } catch (e) {
     if (tooDeep(e)) return { score: 0, expected: '', found: 'values nested too deep to be judged' };
     if (e instanceof NoGold && job.desktopGold) return done({ score: 0, found: e.message });
-    return { fault: (e as Error).message };
+    return { fault: messageOf(e) };
   }
 }
 const tooDeep = (e: unknown): boolean => e instanceof RangeError && /call stack/.test(e.message);

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { StudioError } from '../../domain/index.js';
+import { StudioError, messageOf } from '../../domain/index.js';
 import type { ProcessEntry, ProcessRole } from '../../domain/index.js';
 import { buffersOf } from './job.js';
 import type { MetricDone, MetricJob, MetricRunner } from './job.js';
@@ -91,7 +91,7 @@ export class MetricPool implements MetricRunner {
       // Nested too deep to be sent; nothing was.
       t.doing = undefined;
       this.#rest(t);
-      w.done({ score: 0, expected: '', found: `values that cannot be judged (${(e as Error).message})` });
+      w.done({ score: 0, expected: '', found: `values that cannot be judged (${messageOf(e)})` });
     }
   }
   #rest(t: Thread): void {

@@ -30,8 +30,14 @@ export interface Template {
 /** Quote a word for the shell. */
 export const q = (s: string): string => (/^[\w@%+=:,./-]+$/.test(s) ? s : `'${s.replaceAll("'", `'\\''`)}'`);
 
+type Tuple<T, N extends number, Picked extends T[] = []> = number extends N
+  ? T[]
+  : Picked['length'] extends N
+    ? Picked
+    : Tuple<T, N, [...Picked, T]>;
 /** n different elements. */
-export const pickSome = <T>(r: Random, xs: readonly T[], n: number): T[] => r.shuffle(xs).slice(0, n);
+export const pickSome = <T, N extends number>(r: Random, xs: readonly T[], n: N): Tuple<T, N> =>
+  r.shuffle(xs).slice(0, n) as Tuple<T, N>;
 
 /** jwm's frame around a window's own area (overlay/etc/jwm/system.jwmrc), and the taskbar. */
 export const FRAME = { side: 3, top: 22, bottom: 3, tray: 26 } as const;

@@ -11,7 +11,7 @@ export interface SettleReport {
   readonly settled: boolean;
   readonly ms: number;
   /** Which detector judged. */
-  readonly detector: 'exact' | 'hold' | 'damage';
+  readonly detector: 'exact' | 'hold';
 }
 
 export interface ExecOptions {

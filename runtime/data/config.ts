@@ -9,7 +9,6 @@ type Curation = RunConfig['curation'];
 export type DynamicRolloutsConfig = Readonly<Curation['dynamicRollouts']>;
 export type HighEntropyConfig = Readonly<Curation['highEntropy']>;
 export type PoolConfig = Readonly<Curation['pool']>;
-export type PoolSelection = PoolConfig['selection'];
 
 export interface DynamicLengthConfig extends Readonly<Curation['dynamicLength']> {
   /** Step cap of every rollout until a family has a success, and of exploring rollouts (`rollout.maxSteps`). */

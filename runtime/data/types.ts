@@ -7,7 +7,6 @@ import type {
   GroupId,
   PolicyVersion,
   RolloutId,
-  Step,
   TaskId,
   Trajectory,
   RetireReason,
@@ -64,15 +63,4 @@ export interface FrameStore {
   path(ref: FrameRef): string;
 }
 
-/** Append-only truth of a run. `append` resolves when the record is on disk (group commit). */
-export interface JournalRecord {
-  readonly type: string;
-  readonly at: number;
-  readonly [k: string]: unknown;
-}
-
-export interface StepEvent {
-  readonly rollout: RolloutId;
-  readonly step: Step;
-}
 export type { Group, Trajectory };

@@ -33,9 +33,6 @@ export function uuid5(url: string): string {
   return `${x.slice(0, 8)}-${x.slice(8, 12)}-${x.slice(12, 16)}-${x.slice(16, 20)}-${x.slice(20)}`;
 }
 
-/** OSWorld's cache name of a download. */
-export const cacheName = (url: string, path: string): string => `${uuid5(url)}_${path.split('/').pop() ?? ''}`;
-
 const missing = (url: string, dir: string | undefined): StudioError =>
   new StudioError(
     'task.unsupported',

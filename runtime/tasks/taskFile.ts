@@ -167,11 +167,7 @@ function deepest(issues: readonly z.core.$ZodIssue[]): Issue {
 /** No task file is anywhere near this. */
 const MAX_FILE_BYTES = 8 * 1024 * 1024;
 
-/** Read one task file. Rejects with `task.invalid`. */
-export async function loadTaskFile(file: string): Promise<Task> {
-  return parseTask(await readJson(file), file);
-}
-
+/** The content of a task file. Rejects with `task.invalid`. */
 export async function readJson(file: string): Promise<unknown> {
   const invalid = (why: string, cause?: unknown): StudioError =>
     new StudioError('task.invalid', `${file}: ${why}.`, "Give a JSON file in OSWorld's task format.", {

@@ -17,8 +17,6 @@ export const HOLD_MS = 18;
  * mostly takes under 1 ms.
  */
 export const TERMINAL_HOLD_MS = 4;
-/** Without /proc: nothing may have been drawn for this long. */
-export const DAMAGE_QUIET_MS = 50;
 export const MAX_MS = 2000;
 
 export type Verdict = { readonly settled: true } | { readonly waitMs: number };
@@ -80,45 +78,6 @@ export function procSettler(x: X11Client, watch: Watch): Settler {
       }
     },
     close: () => watch.close(),
-  };
-}
-
-/** By DAMAGE events alone; for X servers whose processes nobody can look at. */
-export async function damageSettler(x: X11Client, quietMs = DAMAGE_QUIET_MS): Promise<Settler | undefined> {
-  if (!(await x.watchDamage())) return undefined;
-  return {
-    async settle(o = {}) {
-      const began = performance.now(),
-        maxMs = o.maxMs ?? MAX_MS;
-      const quiet = o.horizonMs === 0 ? 5 : quietMs;
-      x.subtractDamage();
-      await x.sync();
-      const settled = await new Promise<boolean>((resolve, reject) => {
-        const done = (ok: boolean): void => {
-          clearTimeout(timer);
-          clearTimeout(most);
-          offEvent();
-          offClose();
-          resolve(ok);
-        };
-        const arm = (): NodeJS.Timeout => setTimeout(() => done(true), quiet);
-        let timer = arm();
-        const most = setTimeout(() => done(false), maxMs);
-        const offEvent = x.onEvent((e) => {
-          if (e.type === 'damage') {
-            clearTimeout(timer);
-            timer = arm();
-            x.subtractDamage();
-          }
-        });
-        const offClose = x.onClose((e) => {
-          done(false);
-          reject(e);
-        });
-      });
-      return { settled, ms: performance.now() - began, detector: 'damage' };
-    },
-    close: () => undefined,
   };
 }
 

@@ -110,8 +110,8 @@ export class DockerProvider implements DesktopProvider {
       provider: 'docker',
       ok,
       detail: found.map((f) => f.detail).join('; '),
-      ...(ok ? { capacity: this.#hosts.reduce((n, h) => n + (h.down ? 0 : (h.capacity ?? 0)), 0) } : {}),
-      ...(problem ? { problem } : {}),
+      capacity: ok ? this.#hosts.reduce((n, h) => n + (h.down ? 0 : (h.capacity ?? 0)), 0) : undefined,
+      problem,
     };
   }
 
@@ -270,24 +270,12 @@ export class DockerProvider implements DesktopProvider {
     let container: Docker.Container | undefined, relay: Relay | undefined, agent: AgentClient | undefined;
     try {
       const either = AbortSignal.any([this.#ended.signal, ...(signal ? [signal] : [])]);
-      host.image ??= ensureImage(
-        host.docker,
-        this.#o.onProgress,
-        either,
-        this.#o.image === undefined ? {} : { image: this.#o.image },
-      );
-      host.image.catch(() => {
-        host.image = undefined;
-      });
-      const image = await host.image;
+      const image = await this.#imageIn(host, either);
       const limit = AbortSignal.any([either, AbortSignal.timeout(BOOT_MS)]);
       const name = `docker-${randomBytes(4).toString('hex')}`;
+      const owned = { name: `dart-studio-${name}`, owner: ownerLabel(this.#me), run: this.#o.run };
       container = await host.docker.createContainer({
-        ...containerOptions(image, spec, {
-          name: `dart-studio-${name}`,
-          owner: ownerLabel(this.#me),
-          run: this.#o.run,
-        }),
+        ...containerOptions(image, spec, owned),
         abortSignal: limit,
       });
       await container.start({ abortSignal: limit } as object);
@@ -325,6 +313,15 @@ export class DockerProvider implements DesktopProvider {
       if (!(e instanceof StudioError) && error.kind === 'desktop.unavailable') host.down = true;
       throw error;
     }
+  }
+
+  /** The tag of the desktop image in this engine, built when it is missing. A failed build is tried again next time. */
+  #imageIn(host: Host, signal: AbortSignal): Promise<string> {
+    host.image ??= ensureImage(host.docker, this.#o.onProgress, signal, { image: this.#o.image });
+    host.image.catch(() => {
+      host.image = undefined;
+    });
+    return host.image;
   }
 
   async #choosePath(container: Docker.Container): Promise<DesktopPath> {

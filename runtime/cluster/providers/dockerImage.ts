@@ -26,12 +26,6 @@ export const connectEngine = (host?: string): Docker => new Docker(host === unde
 
 export const imageTag = (recipe: Recipe): string => `dart-studio/desktop:${recipe.image}-${recipe.imageHash}`;
 
-export interface EnsureImageOptions {
-  readonly onProgress?: OnProgress;
-  readonly signal?: AbortSignal;
-  readonly force?: boolean;
-}
-
 /** What is built: of the recipe as it is now, in the cache and (when an engine is given) in that engine. */
 export interface ImageStatus {
   readonly tag: string;

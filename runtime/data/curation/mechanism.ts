@@ -88,11 +88,4 @@ export interface Mechanism<K extends MechanismName> {
   readonly charts: readonly ChartDescription<K>[];
 }
 
-/** A chart of a number that `curate` gave as `stats`. */
-export async function statSeries(run: ChartSource, name: string): Promise<Extract<ChartReading, { form: 'series' }>> {
-  const [at, value] = await run.index.columns(
-    `SELECT at, value FROM metrics WHERE name = 'curation.${name}' ORDER BY seq`,
-  );
-  return { form: 'series', at: numbers(at), value: numbers(value) };
-}
 export const numbers = (column: readonly unknown[] | undefined): number[] => (column ?? []).map(Number);

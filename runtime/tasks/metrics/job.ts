@@ -82,5 +82,3 @@ const tooDeep = (e: unknown): boolean => e instanceof RangeError && /call stack/
 export interface MetricRunner {
   run(job: MetricJob, signal: AbortSignal): Promise<MetricDone>;
 }
-/** On this thread, which a hostile file can hold up for good: for tests. */
-export const localMetrics: MetricRunner = { run: evaluate };

@@ -126,7 +126,7 @@ export class Folding {
         root: this.#root,
         revision,
         from,
-        ...(to === undefined ? {} : { to }),
+        to,
         parts: names,
         ...this.#of(from),
         marks: within(this.#marks),

@@ -91,7 +91,7 @@ export function outcomeOf(recorded: Outcome, a: Annotated): Outcome {
       kind: value,
       reward: value === 'success' ? 1 : 0,
       truncated: last && recorded.kind !== 'error' && recorded.truncated,
-      ...(report ? { report } : {}),
+      report,
     };
   }
   return last ? recorded : { kind: 'error', error: unverified(a) };

@@ -1,4 +1,4 @@
-/** Module 1, environment cluster: desktops, where they come from, and the pool that lends them. */
+/** Module 1, environment cluster: desktops, their providers, and the pool that leases them. */
 export type * from './types.js';
 export { AgentClient } from './agentClient.js';
 export { SandboxDesktop, type Channels, type ScreenReader } from './drivers/desktop.js';

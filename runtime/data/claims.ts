@@ -94,7 +94,7 @@ export function batchOf(
     id: g.group,
     family: g.family,
     task: g.task,
-    ...(g.threshold === undefined ? {} : { threshold: g.threshold }),
+    threshold: g.threshold,
     members: g.members.map((m) => {
       const t = trajectoryOf(m.rollout),
         trajectory = m.injected && m.reward > rewardOf(t) ? overridden(t) : t;

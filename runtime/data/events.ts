@@ -224,7 +224,7 @@ export type EventOf<T extends JournalEvent['type']> = Extract<JournalEvent, { ty
 export const headOf = (t: Trajectory): TrajectoryHead => ({
   ...t,
   steps: t.steps.length,
-  ...(assisted(t) ? { human: t.steps.filter((s) => s.origin === 'human').length } : {}),
+  human: assisted(t) ? t.steps.filter((s) => s.origin === 'human').length : undefined,
 });
 /** A person acted in it: its outcome is not the policy's, and steers nothing. */
 export const isAssisted = (h: TrajectoryHead): boolean => (h.human ?? 0) > 0;

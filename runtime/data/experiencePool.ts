@@ -163,9 +163,9 @@ export function poolEntryOf(t: Trajectory, override?: string): PoolEntryInfo {
     family: t.family,
     steps: t.steps.length,
     provenance: t.provenance.kind,
-    ...(versions.length > 0 ? { version: Math.max(...versions) } : {}),
+    version: versions.length > 0 ? Math.max(...versions) : undefined,
     signature: t.steps.flatMap((s) => s.actions.map((a) => a.type)),
     content: poolContent(t),
-    ...(override === undefined ? {} : { override }),
+    override,
   };
 }

@@ -56,7 +56,7 @@ export class GroupCurator {
         task,
         version: this.#state.version,
         retired: c.retired,
-        ...(c.threshold === undefined ? {} : { threshold: c.threshold }),
+        threshold: c.threshold,
         members: c.members.map((m) => ({
           rollout: m.trajectory.id,
           injected: m.injected,

@@ -102,7 +102,7 @@ export class Planner {
         retries,
         withheld,
         successes,
-        members: new Map(Object.entries(members) as [RolloutId, Member][]),
+        members: new Map(Object.entries(members).map(([r, m]) => [id<RolloutId>(r), m])),
       });
     }
     return p;
@@ -261,9 +261,7 @@ export class Planner {
     const k = this.#groups,
       r = random(`${config.seed}/group/${k}`);
     const family = config.planner === 'variance' ? this.#byVariance(r) : this.#byPass(k);
-    const seed = Array.isArray(family.seeds)
-      ? r.pick(family.seeds as readonly number[])
-      : fromRange(family.seeds as { from: number; count: number }, r);
+    const seed = 'count' in family.seeds ? fromRange(family.seeds, r) : r.pick(family.seeds);
     return {
       group: id<GroupId>(`g${pad(k + 1)}`),
       family: family.id,

@@ -44,7 +44,7 @@ export function pooling(
   return yes(
     ...(twin ? [goes(twin.id, 'a newer one of the same steps takes its place')] : []),
     ...pool.surplus(t.family, version, twin?.id).map((gone) => goes(gone, 'the family has its share')),
-    { type: 'pool.added', entry, ...(by ? { by } : {}) },
+    { type: 'pool.added', entry, by },
   );
 }
 

@@ -184,11 +184,11 @@ function endedRow(h: Head, row: TrajectoryRow | undefined): TrajectoryRow {
     cap: h.cap,
     ...(isError(outcome)
       ? { errorKind: outcome.error.kind }
-      : { reward: outcome.reward, ...(outcome.truncated ? { truncated: true } : {}) }),
-    ...(h.group ? { group: h.group } : {}),
+      : { reward: outcome.reward, truncated: outcome.truncated ? true : undefined }),
+    group: h.group,
     startedAt: h.startedAt,
     endedAt: h.endedAt,
-    ...(isAssisted(h) ? { assisted: true } : {}),
+    assisted: isAssisted(h) ? true : undefined,
   };
 }
 

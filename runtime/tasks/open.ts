@@ -33,7 +33,7 @@ export interface Tasks {
  * can be verified.
  */
 export async function openTasks(c: RunConfig, image: ImageContents, entry?: ProcessEntry): Promise<Tasks> {
-  const options = { image, ...(entry ? { metrics: metricWorkers(entry) } : {}) };
+  const options = { image, metrics: entry && metricWorkers(entry) };
   return c.tasks.suite === 'desk' ? deskTasks(c, options) : folderTasks(c, options);
 }
 type EngineParts = Pick<TaskEngineOptions, 'metrics'> & { readonly image: ImageContents };
@@ -75,8 +75,8 @@ function deskTasks(c: RunConfig, parts: EngineParts): Tasks {
 
 async function folderTasks(c: RunConfig, parts: EngineParts): Promise<Tasks> {
   const assets = c.tasks.assets ? await openAssets(c.tasks.assets) : undefined;
-  const folder = await openFolder(c.tasks.dir!, { image: parts.image, ...(assets ? { assets } : {}) });
-  const engine = createTaskEngine({ ...parts, ...(assets ? { assets } : {}) });
+  const folder = await openFolder(c.tasks.dir!, { image: parts.image, assets });
+  const engine = createTaskEngine({ ...parts, assets });
   const wanted = c.tasks.families;
   const usable = folder.families.filter(
     (f) =>

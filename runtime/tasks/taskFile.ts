@@ -138,8 +138,8 @@ export function parseTask(json: unknown, file: string): Task {
     } as Evaluator,
     relatedApps: typeof t.related_apps === 'string' ? [t.related_apps] : (t.related_apps ?? []),
     infeasible: t.evaluator.func === 'infeasible',
-    ...(t.max_steps ? { maxSteps: t.max_steps } : {}),
-    ...(t.proxy ? { proxy: true } : {}),
+    maxSteps: t.max_steps || undefined,
+    proxy: t.proxy ? true : undefined,
   };
 }
 

@@ -207,7 +207,7 @@ export function applyEvents(
     stale = true;
   }
   if (!steps && row === v.row && group === v.group && live === v.live) return { view: v, stale };
-  return { view: { ...v, row, live, steps: steps ?? v.steps, ...(group ? { group } : {}) }, stale };
+  return { view: { ...v, row, live, steps: steps ?? v.steps, group }, stale };
 }
 
 /** Puts a step in its place; the screen it starts on is the screen after the step before it. */

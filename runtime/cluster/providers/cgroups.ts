@@ -6,7 +6,7 @@ import type { DesktopSpec } from '../types.js';
 export interface CgroupLease {
   readonly dirs: readonly string[];
   readonly procs: readonly string[];
-  /** Whether memory is limited by it. */
+  /** Whether it limits memory. */
   readonly memory: boolean;
   remove(): Promise<void>;
 }
@@ -14,8 +14,8 @@ export interface CgroupLease {
 const BASE = '/sys/fs/cgroup';
 const CPU_PERIOD_US = 100_000;
 /**
- * Where the groups of desktops are, and the share of the processor that all of them together have beside the machine's
- * other work (1: as much as one other group).
+ * The parent group of desktops, and the processor share of all of them together against the machine's other work (1: as
+ * much as one other group).
  */
 const parentOf = (spec: DesktopSpec): { readonly name: string; readonly share: number } =>
   spec.background ? { name: 'dart-studio-background', share: 0.1 } : { name: 'dart-studio', share: 1 };
@@ -48,7 +48,8 @@ export function cgroupLimits(spec: DesktopSpec): Record<1 | 2, Record<string, re
 }
 
 /**
- * Make control groups for a desktop; undefined where we may not (an ordinary user): limits per process are used then.
+ * Makes control groups for a desktop; undefined where that is not allowed (an ordinary user): then limits per process
+ * are used.
  */
 export async function joinCgroups(id: string, spec: DesktopSpec): Promise<CgroupLease | undefined> {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return undefined;
@@ -104,14 +105,14 @@ async function group(dir: string, values: readonly (readonly [string, string])[]
   await mkdir(dir, { recursive: true });
   made.push(dir);
   for (const [file, value] of values) {
-    // Swap accounting is often switched off; the limit on memory stands without it.
+    // Swap accounting is often off; the memory limit works without it.
     await writeFile(`${dir}/${file}`, value).catch((e: unknown) => {
       if (!file.includes('swap')) throw e;
     });
   }
 }
 
-/** Remove a control group. Its processes were killed a moment ago; the kernel takes a few ms to let go of them. */
+/** Removes a control group. Its processes were just killed; the kernel takes a few ms to release them. */
 export async function removeGroup(dir: string): Promise<void> {
   for (let i = 0; i < 50; i++) {
     try {

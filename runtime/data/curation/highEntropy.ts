@@ -57,7 +57,7 @@ export const highEntropy: Mechanism<'highEntropy'> = {
     return {
       ...group,
       members: group.members.map((m, i) => ({ ...m, keep: m.keep.map((k, j) => k && keep[i]![j]!) })),
-      ...(threshold === undefined ? {} : { threshold }),
+      threshold,
     };
   },
   charts: [
@@ -87,17 +87,16 @@ export const highEntropy: Mechanism<'highEntropy'> = {
         return {
           form: 'values',
           values: numbers(values),
-          ...(typeof threshold === 'number'
-            ? {
-                mark: {
+          mark:
+            typeof threshold === 'number'
+              ? {
                   at: threshold,
                   label: message('threshold {0}'),
                   summary: message(
                     'Threshold of the last group: {0}; about {1} of these steps lie below it and would be dropped.',
                   ),
-                },
-              }
-            : {}),
+                }
+              : undefined,
         };
       },
     },

@@ -6,8 +6,8 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import initSqlJs from 'sql.js';
 import type { Database, SqlJsStatic, SqlValue } from 'sql.js';
-import type { JournalEvent, StoredEvent } from '../events.js';
 import { crc32 } from './crc32.js';
+import { storedEvent } from './follow.js';
 import { syncDir } from './journal.js';
 import { readJournal } from './journalReader.js';
 import type { JournalPosition } from './journalReader.js';
@@ -95,7 +95,7 @@ export class IndexEngine {
       position: this.#position,
       events: this.#events,
       start: this.#start,
-      ...(this.#because ? { because: this.#because } : {}),
+      because: this.#because,
     };
   }
   get dirty(): boolean {
@@ -106,18 +106,14 @@ export class IndexEngine {
   async advance(until?: JournalPosition): Promise<void> {
     if (until !== undefined && until <= this.#position) return;
     for await (const batch of readJournal(this.#journal, {
-      ...(this.#position > 0 ? { from: this.#position } : {}),
-      ...(until === undefined ? {} : { until }),
+      from: this.#position > 0 ? this.#position : undefined,
+      until,
     })) {
       const position = batch.at(-1)!.next,
         events = this.#events + batch.length;
       this.#db.exec('BEGIN');
       try {
-        for (const entry of batch)
-          this.#writer.apply(
-            { ...(entry.event() as JournalEvent & { at: number }), seq: entry.seq } as StoredEvent,
-            entry.position,
-          );
+        for (const entry of batch) this.#writer.apply(storedEvent(entry), entry.position);
         this.#writer.setMeta('position', position);
         this.#writer.setMeta('seq', batch.at(-1)!.seq);
         this.#writer.setMeta('events', events);

@@ -49,18 +49,25 @@ export async function readClaim(path: string): Promise<Claim | 'absent' | 'unrea
     const text = (v: unknown): v is string => typeof v === 'string' && v.length <= 300;
     const perhaps = (v: unknown): v is string | undefined => v === undefined || text(v);
     const { pid, host, since, kernel, namespace, start, kernelLock, inode } = c ?? {};
-    if (!Number.isSafeInteger(pid) || (pid as number) <= 0 || !text(host) || !text(since) || !text(inode))
+    if (
+      typeof pid !== 'number' ||
+      !Number.isSafeInteger(pid) ||
+      pid <= 0 ||
+      !text(host) ||
+      !text(since) ||
+      !text(inode)
+    )
       return 'unreadable';
     if (!perhaps(kernel) || !perhaps(namespace) || !perhaps(start)) return 'unreadable';
     return {
-      pid: pid as number,
+      pid,
       host,
       since,
       inode,
       kernelLock: kernelLock === true,
-      ...(kernel === undefined ? {} : { kernel }),
-      ...(namespace === undefined ? {} : { namespace }),
-      ...(start === undefined ? {} : { start }),
+      kernel,
+      namespace,
+      start,
     };
   } catch (e) {
     return ['ENOENT', 'ENOTDIR'].includes(errorCode(e) ?? '') ? 'absent' : 'unreadable';

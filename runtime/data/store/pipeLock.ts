@@ -58,8 +58,9 @@ function holderOf(text: string): LockHolder | 'unknown' {
   try {
     const h = JSON.parse(text) as Partial<Record<keyof LockHolder, unknown>> | null;
     const { pid, host, since } = h ?? {};
-    if (!Number.isSafeInteger(pid) || typeof host !== 'string' || typeof since !== 'string') return 'unknown';
-    return { pid: pid as number, host: host.slice(0, 300), since: since.slice(0, 100) };
+    if (typeof pid !== 'number' || !Number.isSafeInteger(pid) || typeof host !== 'string' || typeof since !== 'string')
+      return 'unknown';
+    return { pid, host: host.slice(0, 300), since: since.slice(0, 100) };
   } catch {
     return 'unknown';
   }

@@ -18,9 +18,9 @@ function identify(): ProcessIdentity {
     start = maybe(() => statFields(readFileSync('/proc/self/stat', 'utf8'))?.start);
   return {
     pid,
-    ...(kernel ? { kernel } : {}),
-    ...(namespace ? { namespace } : {}),
-    ...(start ? { start } : {}),
+    kernel,
+    namespace,
+    start,
   };
 }
 function maybe<T>(f: () => T): T | undefined {

@@ -107,7 +107,7 @@ export class WorkerIndex implements RunIndex {
     const worker = startWorker(this.#entry, {
       journal: this.#paths.journal,
       file: this.#paths.file,
-      ...(this.#paths.until === undefined ? {} : { until: this.#target }),
+      until: this.#paths.until === undefined ? undefined : this.#target,
     });
     this.#worker = worker;
     const waiting = (this.#waiting = new Map<number, { resolve: (v: unknown) => void; reject: (e: Error) => void }>());

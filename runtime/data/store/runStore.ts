@@ -93,8 +93,8 @@ export class RunReader {
     const until = this.end();
     for await (const batch of readJournal(runPaths(this.dir).journal, {
       fromSeq: sinceSeq,
-      ...(until === undefined ? {} : { until }),
-      ...(onDamage ? { onDamage } : {}),
+      until,
+      onDamage,
     })) {
       for (const e of batch) yield storedEvent(e);
     }
@@ -140,7 +140,7 @@ export class RunReader {
       rows.map(async (row) => {
         const e = await this.at(Number(row['position']));
         if (e?.type !== 'rollout.step') throw damagedRecord(rollout);
-        return { step: e.step, at: e.at, ...(e.extra ? { extra: e.extra } : {}) };
+        return { step: e.step, at: e.at, extra: e.extra };
       }),
     );
   }
@@ -245,12 +245,13 @@ export class RunStore extends RunReader {
         if (!o.create || !(e instanceof StudioError) || e.error.details?.['code'] !== 'ENOENT') throw e;
         return writeMeta(dir, { format: 1, ...o.create });
       });
+      const skipped: ReadonlySet<string> = new Set(skip);
       const opened = await Journal.open(
         p.journal,
         { ...o.journal, fence: () => lock.verify() },
         each &&
           ((batch) => {
-            for (const e of batch) if (!(skip as readonly string[]).includes(e.type())) each(storedEvent(e));
+            for (const e of batch) if (!skipped.has(e.type())) each(storedEvent(e));
           }),
       );
       journal = opened.journal;

@@ -44,7 +44,7 @@ export async function launch(ctx: TaskContext, p: SetupParameters<'launch'>): Pr
   const command =
     typeof p.command === 'string' && !truthy(p.shell) ? p.command.split(/\s+/).filter((w) => w !== '') : p.command;
   const c = await prepare(ctx, { command, shell: p.shell });
-  const pid = await ctx.desktop.spawn(c.argv, { cwd: HOME, ...(c.env ? { env: c.env } : {}) });
+  const pid = await ctx.desktop.spawn(c.argv, { cwd: HOME, env: c.env });
   ctx.launched.set(pid, { what: describe({ command }), shell: truthy(p.shell) });
 }
 

@@ -160,8 +160,7 @@ export type Where = (s: Sight) => Promise<Box>;
 export const clickBox =
   (where: Where): Move =>
   async (s) => ({ type: 'click', at: s.pointIn(await where(s)) });
-export const button = (name: string, window?: string): Move =>
-  click({ role: 'push button', name, ...(window === undefined ? {} : { window }) });
+export const button = (name: string, window?: string): Move => click({ role: 'push button', name, window });
 export const type =
   (text: string): Move =>
   () =>

@@ -56,8 +56,7 @@ export function listArgs(
     ...rows.flatMap((x) => (o.kind ? ['FALSE', x] : [x])),
   ];
 }
-export const row = (name: string, window?: string) =>
-  click({ role: 'table cell', name, ...(window ? { window } : {}) });
+export const row = (name: string, window?: string) => click({ role: 'table cell', name, window });
 
 const one = (
   instruction: string,

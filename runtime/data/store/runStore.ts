@@ -121,8 +121,8 @@ export class RunReader {
     return (await readRecord(await file, byteOf(position))) as (JournalEvent & { at: number }) | undefined;
   }
 
-  /** The newest event of a type (steps and activity are not listed by type); undefined when there is none. */
-  async latest<T extends Exclude<JournalEvent['type'], 'rollout.step' | 'activity'>>(
+  /** The newest event of a type (steps and spans are not listed by type); undefined when there is none. */
+  async latest<T extends Exclude<JournalEvent['type'], 'rollout.step' | 'spans'>>(
     type: T,
   ): Promise<(EventOf<T> & { readonly at: number }) | undefined> {
     const [row] = await this.index.query('SELECT position FROM events WHERE type = ? ORDER BY seq DESC LIMIT 1', [

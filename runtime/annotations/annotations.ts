@@ -14,7 +14,7 @@ import { AnnotationLog, annotationsDir, logMark, readLog, type Lines } from './l
 import { emptyLine, type AnnotationRecord, type Line } from './line.js';
 import { Turns } from './turns.js';
 
-/** Logs kept open for writing, and logs kept in memory for reading. */
+/** Most logs kept open for writing, and most logs cached in memory for reading. */
 const OPEN = 8,
   KEPT = 32;
 
@@ -25,8 +25,8 @@ interface Kept {
 }
 
 /**
- * The annotations of all runs this process is asked for: one writer a run, edits one after another, everything it
- * answers is on disk.
+ * The annotations of all runs that this process serves: one writer per run, edits one after another; everything it
+ * returns is on disk.
  */
 export class Annotations {
   readonly #warn: (text: string) => void;
@@ -47,7 +47,7 @@ export class Annotations {
     return (await this.lines(run)).get(root) ?? emptyLine;
   }
 
-  /** For rows of lists: recorded trajectories of which anything is said. */
+  /** Summaries for list rows, of the recorded trajectories that have annotations. */
   async marks(run: RunPath): Promise<ReadonlyMap<string, AnnotationMarks>> {
     const kept = await this.#read(resolve(run));
     return (kept.marks ??= this.#marks(kept.lines));
@@ -56,7 +56,7 @@ export class Annotations {
     const out = new Map<string, AnnotationMarks>();
     const turns = new Turns();
     for (const [root, line] of [...lines]) {
-      // A line is never changed, only replaced: what was folded once is known.
+      // A line is never changed, only replaced, so a folded one can be reused.
       if (!this.#folded.has(line)) this.#folded.set(line, marksOf(annotatedOf(root, line)[0]!));
       const marks = this.#folded.get(line);
       if (marks) out.set(root, marks);
@@ -88,7 +88,7 @@ export class Annotations {
     });
   }
 
-  /** Why nothing can be written; undefined when it looks as if it could. */
+  /** Why the annotations cannot be edited; undefined when they probably can. */
   async locked(run: RunPath): Promise<AnnotationView['locked']> {
     const dir = resolve(run),
       folder = annotationsDir(dir),
@@ -115,7 +115,7 @@ export class Annotations {
     return undefined;
   }
 
-  /** Ends when what was asked is on disk and the logs are given back. */
+  /** Resolves when pending edits are on disk and the logs are closed. */
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.allSettled(this.#turn.values());

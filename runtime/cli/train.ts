@@ -96,7 +96,7 @@ function report(dir: string, run: string, r: TrainResult, json: boolean): void {
     process.stdout.write(JSON.stringify({ type: 'result', run, dir, ...r }) + '\n');
     return;
   }
-  // Commands that work as they stand: the folder where the run is not in the default place.
+  // Commands that can be copied: with the folder when the run is not in the default place.
   const name = dirname(dir) === resolve('runs') ? run : dir;
   const out = ['', 'Success on held-out seeds, greedy, with 95 % intervals'];
   for (const p of r.points)

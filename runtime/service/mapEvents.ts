@@ -23,7 +23,7 @@ export const eventTypes: Readonly<Partial<Record<JournalEvent['type'], RunEventT
   'run.closed': 'closed',
 };
 
-/** Trajectories whose rows are needed to tell the event. */
+/** Trajectories whose rows the event needs. */
 export function rowsNeeded(e: StoredEvent): readonly string[] {
   switch (e.type) {
     case 'rollout.started':

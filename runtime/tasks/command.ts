@@ -47,7 +47,7 @@ export interface CommandOutput {
   readonly stderr: string;
 }
 
-/** The program is not there or is none; anything else (no process, no memory) is a fault of the desktop. */
+/** The program is missing or not executable; anything else (no process, no memory) is a fault of the desktop. */
 const NOT_RUNNABLE = new Set(['ENOENT', 'EACCES', 'ENOEXEC', 'ENOTDIR', 'EISDIR']);
 
 /**

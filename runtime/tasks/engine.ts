@@ -16,10 +16,10 @@ export interface TaskEngineOptions {
   readonly metrics?: MetricRunner;
   /** Local files that tasks download; default none. */
   readonly assets?: AssetStore;
-  /** What the desktops' image offers. Without it check() looks at types and assets alone: enough for set-up and verify. */
+  /** What the desktops' image offers. Without it check() covers only types and assets: enough for set-up and verify. */
   readonly image?: ImageContents;
   readonly settings?: Partial<TaskSettings>;
-  /** Leave the desktop idle at the end of set-up, waiting at most so long, ms; 0 = do not wait. */
+  /** Longest wait for the desktop to become idle at the end of set-up, ms; 0 = do not wait. Default 3000. */
   readonly settleMs?: number;
 }
 
@@ -134,8 +134,8 @@ class OsworldTaskEngine implements TaskEngine {
 }
 
 const REMEDY: Readonly<Record<string, string>> = {
-  'task.setup': 'Look at the step in the task file; if it is right, see whether the desktop has the programs it uses.',
-  'task.verify': 'The rollout has no reward. Look at the evaluator in the task file; if it is right, please report it.',
+  'task.setup': 'Look at the step in the task file. If it is right, check that the desktop has the programs it uses.',
+  'task.verify': 'The rollout has no reward. Look at the evaluator in the task file. If it is right, please report it.',
 };
 
 /**
@@ -145,7 +145,9 @@ const REMEDY: Readonly<Record<string, string>> = {
 function fault(e: unknown, kind: ErrorKind, what: string, signal: AbortSignal): StudioError {
   if (e instanceof StudioError && ['desktop.lost', 'cancelled', 'task.unsupported', kind].includes(e.kind)) return e;
   if (signal.aborted)
-    return new StudioError('cancelled', 'The rollout was cancelled.', 'Start it again when you want it.', { cause: e });
+    return new StudioError('cancelled', 'The rollout was cancelled.', 'Start it again when you are ready.', {
+      cause: e,
+    });
   const inner = toRunError(e instanceof Error && e.cause instanceof StudioError ? e.cause : e);
   return new StudioError(kind, `${what}: ${e instanceof Error ? e.message : String(e)}`, REMEDY[kind] ?? '', {
     cause: e,

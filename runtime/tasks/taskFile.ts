@@ -5,9 +5,8 @@ import { StudioError, id, messageOf } from '../domain/index.js';
 import type { Evaluator, SetupStep, Task } from './types.js';
 
 /**
- * OSWorld's task JSON (runtime/tasks/README.md#task-files): what is read of it, and what makes a file invalid. Types we
- * do not know are
- * left for the check.
+ * OSWorld's task JSON (runtime/tasks/README.md#task-files): which fields are read, and what makes a file invalid.
+ * Unknown types are left for the check.
  */
 const noNul = (s: string): boolean => !s.includes('\0');
 const path = z.string().min(1, 'must not be empty').refine(noNul, 'must not contain a NUL character');
@@ -164,7 +163,7 @@ function deepest(issues: readonly z.core.$ZodIssue[]): Issue {
   );
 }
 
-/** No task file is anywhere near this. */
+/** Far larger than any task file. */
 const MAX_FILE_BYTES = 8 * 1024 * 1024;
 
 /** The content of a task file. Rejects with `task.invalid`. */

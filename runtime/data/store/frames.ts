@@ -25,7 +25,7 @@ export interface FrameStats {
   readonly waiting: number;
 }
 
-/** A new hash that has taken width and height (little-endian u32 each); RGB follows. */
+/** A new hash, fed with width and height (little-endian u32 each); RGB follows. */
 function pixelHash(width: number, height: number): Hash {
   const head = Buffer.alloc(8);
   head.writeUInt32LE(width, 0);
@@ -55,7 +55,7 @@ export class PngFrameStore implements FrameStore {
   }
 
   path(ref: FrameRef): string {
-    // A reference can come from an imported file: nothing but a hash may become part of a path.
+    // A reference may come from an imported file: only a hash may become part of a path.
     if (!/^[0-9a-f]{64}$/.test(ref.hash))
       throw new StudioError(
         'store.damaged',
@@ -166,7 +166,7 @@ export class PngFrameStore implements FrameStore {
       }
   }
 
-  /** Runs `job` when fewer than `concurrency` are running, first come first served. */
+  /** Runs `job` when fewer than `concurrency` are running, first come, first served. */
   async #slot<T>(job: () => Promise<T>): Promise<T> {
     if (this.#active >= this.#o.concurrency) await new Promise<void>((r) => this.#queue.push(r));
     else this.#active++;

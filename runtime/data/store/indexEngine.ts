@@ -21,7 +21,7 @@ export interface IndexStatus {
   readonly events: number;
   /** How the index came up. */
   readonly start: 'snapshot' | 'rebuilt' | 'new';
-  /** Why a snapshot was not used. */
+  /** Why the snapshot was not used. */
   readonly because?: string;
 }
 
@@ -36,8 +36,8 @@ let loading: Promise<SqlJsStatic> | undefined;
 export const sqlJs = (): Promise<SqlJsStatic> => (loading ??= initSqlJs({ locateFile: () => wasmPath() }));
 
 /**
- * The index itself: a sql.js database that is a function of the journal. It is loaded from its snapshot when that fits,
- * else built anew, and follows the journal by reading it. Runs in the store's worker thread, or in a short-lived
+ * The index itself: a sql.js database that is a function of the journal. It is loaded from its snapshot when that is
+ * valid, else rebuilt, and follows the journal by reading it. Runs in the store's worker thread, or in a short-lived
  * reader.
  */
 export class IndexEngine {
@@ -102,7 +102,7 @@ export class IndexEngine {
     return this.#dirty;
   }
 
-  /** Takes in the journal's records up to `until`; one transaction per batch, with the position they end at. */
+  /** Applies the journal's records up to `until`; one transaction per batch, which also stores the position. */
   async advance(until?: JournalPosition): Promise<void> {
     if (until !== undefined && until <= this.#position) return;
     for await (const batch of readJournal(this.#journal, {
@@ -128,7 +128,7 @@ export class IndexEngine {
     }
   }
 
-  /** Rows of a SELECT. The database refuses to be changed by it. */
+  /** Rows of a SELECT; any other statement is refused. */
   query(sql: string, params: readonly SqlValue[] = []): Row[] {
     this.#db.exec('PRAGMA query_only = 1');
     try {
@@ -209,8 +209,8 @@ function seal(bytes: Uint8Array): void {
   view(bytes).setUint32(sealAt, sum(bytes));
 }
 /**
- * Whether every byte is as it was written; undefined for a file that something else wrote. Takes 10 ms where SQLite's
- * own check of 40 MB takes 230.
+ * Whether every byte is as it was written; undefined for a file without a seal. Takes 10 ms where SQLite's own check of
+ * 40 MB takes 230.
  */
 function sealed(bytes: Uint8Array): boolean | undefined {
   if (bytes.length < sealAt + 4) return undefined;

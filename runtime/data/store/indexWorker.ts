@@ -7,7 +7,7 @@ export interface IndexPlace {
   readonly file: string;
   readonly until?: number;
 }
-/** `place` absent: started ahead of time; the first message says which run it is. */
+/** Without `place` the worker is started ahead of time; the first message names the run. */
 export interface IndexWorkerData {
   readonly role: '__index';
   readonly place?: IndexPlace;
@@ -25,7 +25,7 @@ export type IndexRequest =
 export type IndexReply =
   { readonly id: number; readonly ok: unknown } | { readonly id: number; readonly error: string };
 
-/** Body of the index worker: one request after the other, each answered; id 0 answers the start. */
+/** Body of the index worker: answers one request after the other; id 0 answers the start. */
 export async function runIndexWorker(): Promise<void> {
   const port = parentPort;
   if (!port) throw new Error('the index worker runs only in a worker thread');

@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { errorCode } from '../../domain/index.js';
 
-/** Who has a folder open for writing. */
+/** The process that has a folder open for writing. */
 export interface LockHolder {
   readonly pid: number;
   readonly host: string;
@@ -10,7 +10,7 @@ export interface LockHolder {
   readonly since: string;
 }
 
-/** What tells one process from all others, as far as this system says it. */
+/** What distinguishes one process from all others, as far as this system tells. */
 export interface ProcessIdentity {
   readonly pid: number;
   /** Which kernel, since its last start. */

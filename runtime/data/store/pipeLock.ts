@@ -3,7 +3,7 @@ import type { LockHolder } from './lockClaim.js';
 
 /**
  * A lock for Windows, where a folder with open files cannot be renamed: a named pipe, which vanishes with its process.
- * Its server says who it is, in one line; whoever asks reads `maxBytes` of the answer, for at most `deadlineMs`.
+ * Its server identifies itself in one line; a client reads `maxBytes` of the answer, for at most `deadlineMs`.
  */
 export interface PipeLock {
   release(): Promise<void>;

@@ -10,11 +10,11 @@ import type { JournalPosition } from './journalReader.js';
 export type { IndexStatus, Row } from './indexEngine.js';
 export type QueryParams = readonly (string | number | null)[];
 
-/** The index as the store uses it. A query sees everything that was on disk when it was asked. */
+/** The index as the store uses it. A query sees everything that was on disk when it was made. */
 export interface RunIndex {
-  /** How it came up: from its snapshot, or rebuilt and why. */
+  /** How it was opened: from its snapshot, or rebuilt and why. */
   readonly ready: Promise<IndexStatus>;
-  /** Tell it how far the journal is on disk; it follows when it has time. */
+  /** Reports how far the journal is on disk; the index follows when it has time. */
   durable(position: JournalPosition): void;
   query(sql: string, params?: QueryParams): Promise<Row[]>;
   /** The same as one list per column; for long answers. */
@@ -47,8 +47,8 @@ const badQuery = (why: string): StudioError =>
 type Body = IndexRequest extends infer R ? (R extends IndexRequest ? Omit<R, 'id'> : never) : never;
 
 /**
- * A worker that waits for a run, by bundle: what it loads is the same for every run, and takes as long as the run's own
- * file.
+ * A worker that waits for a run, by bundle: what it loads is the same for every run, and takes as long as opening the
+ * run.
  */
 const spares = new Map<string, { readonly worker: Worker; readonly gone: () => void }>();
 /** Starts a worker for the next index; without this each starts its own. */
@@ -132,7 +132,7 @@ export class WorkerIndex implements RunIndex {
     worker.on('exit', () => {
       for (const w of waiting.values()) w.reject(broken(why));
       waiting.clear();
-      // A worker that keeps dying is not started for ever; queries then say so.
+      // A worker that keeps dying is not restarted for ever; queries then report it.
       if (!this.#closing && this.#worker === worker && this.#restarts++ < 3) this.#start();
     });
   }

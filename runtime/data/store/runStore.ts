@@ -54,7 +54,7 @@ export const runPaths = (
 });
 
 /**
- * Reading a run as it is when opened: works on a copy, an archive, or beside the writer; needs no lock and changes
+ * Reads a run as it is when opened: works on a copy, an archive, or beside the writer; needs no lock and changes
  * nothing.
  */
 export class RunReader {
@@ -271,7 +271,7 @@ export class RunStore extends RunReader {
   get nextSeq(): number {
     return this.#journal.nextSeq;
   }
-  /** It was closed, or is being closed: nothing can be asked any more. */
+  /** Whether it was closed or is being closed: then it answers no more. */
   get closed(): boolean {
     return this.#closed;
   }
@@ -313,7 +313,7 @@ export class RunStore extends RunReader {
     );
   }
 
-  /** Everything acknowledged is on disk already; this writes the index, ends subscriptions and gives the lock back. */
+  /** Everything acknowledged is already on disk; this writes the index, ends subscriptions and releases the lock. */
   override async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -321,7 +321,7 @@ export class RunStore extends RunReader {
     await this.#journal.close();
     this.#ended = true;
     for (const w of this.#wake) w();
-    // The index of a run that another process has taken over is that process's.
+    // The index of a run that another process has taken over belongs to that process.
     await this.index.close({ snapshot: !this.#journal.lost });
     await this.closeFiles();
     await this.#lock.release();
@@ -334,7 +334,7 @@ export async function readMeta(dir: string): Promise<RunMeta> {
     throw new StudioError(
       'store.io',
       `${dir} is not a run folder: run.json cannot be read.`,
-      'Name a folder under runs/; `dart-studio runs list` shows them.',
+      'Give a folder under runs/; `dart-studio runs list` shows them.',
       { cause: e, details: { file, code: errorCode(e) } },
     );
   });

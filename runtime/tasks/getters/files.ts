@@ -8,10 +8,10 @@ import type { Getter, GetterConfig } from './types.js';
 /** Python's FileNotFoundError in a result getter: the task is judged 0. */
 export class MissingFile extends Error {}
 
-/** More files than a verifier reads, which only the policy can have made: the task is judged 0. */
+/** More or larger files than a verifier reads, which only the policy can have made: the task is judged 0. */
 export class TooLarge extends Error {}
 
-/** What reading a file may answer that means "there is no such file to judge". */
+/** Error codes of reading a file that mean "there is no such file to judge". */
 const ABSENT = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'EACCES', 'ELOOP', 'ENAMETOOLONG']);
 
 export async function readDesktopFile(ctx: TaskContext, path: string): Promise<Buffer | null> {

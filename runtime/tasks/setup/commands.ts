@@ -5,9 +5,9 @@ import { HOME } from '../context.js';
 import type { SetupParameters } from '../taskFile.js';
 import { truthy } from '../values.js';
 
-/** Between two tries of an `until` command (OSWorld: 0.3 s). */
+/** Pause between two attempts of an `until` command (OSWorld: 0.3 s). */
 const UNTIL_PAUSE_MS = 300;
-/** Commands that cannot be run at all are tried this often (OSWorld: 5). */
+/** Attempts at a command that cannot be run at all (OSWorld: 5). */
 const MAX_FAILS = 5;
 
 /**

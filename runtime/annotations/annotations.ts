@@ -16,9 +16,9 @@ import { Turns } from './turns.js';
 
 /** Most logs kept open for writing, and most logs cached in memory for reading. */
 const OPEN = 8,
-  KEPT = 32;
+  CACHED = 32;
 
-interface Kept {
+interface CachedLog {
   readonly mark: string;
   readonly lines: Lines;
   marks?: Promise<Map<string, AnnotationMarks>>;
@@ -31,7 +31,7 @@ interface Kept {
 export class Annotations {
   readonly #warn: (text: string) => void;
   readonly #open = new Map<RunPath, AnnotationLog>();
-  readonly #kept = new Map<RunPath, Kept>();
+  readonly #kept = new Map<RunPath, CachedLog>();
   readonly #folded = new WeakMap<Line, AnnotationMarks | undefined>();
   readonly #turn = new Map<RunPath, Promise<unknown>>();
   #closed = false;
@@ -123,7 +123,7 @@ export class Annotations {
     this.#open.clear();
   }
 
-  async #read(dir: RunPath): Promise<Kept> {
+  async #read(dir: RunPath): Promise<CachedLog> {
     const open = this.#open.get(dir),
       mark =
         open && !open.closed
@@ -138,13 +138,13 @@ export class Annotations {
       this.#kept.set(dir, kept);
       return kept;
     }
-    const now: Kept =
+    const now: CachedLog =
       open && !open.closed
         ? { mark, lines: open.lines }
         : { mark, lines: mark === 'none' ? new Map<string, Line>() : await this.#readLog(dir) };
     this.#kept.set(dir, now);
     for (const oldest of this.#kept.keys()) {
-      if (this.#kept.size > KEPT) this.#kept.delete(oldest);
+      if (this.#kept.size > CACHED) this.#kept.delete(oldest);
       break;
     }
     return now;

@@ -143,6 +143,7 @@ module.exports = {
     pkg('onnxruntime-node', '^runtime/(policy/embedded|trainer/native)/'),
     pkg('dockerode', '^runtime/cluster/providers/'),
     pkg('jpeg-js', '^runtime/interchange/'),
+    pkg('protobufjs', '^runtime/trainer/remote/wire/'),
     pkg('sql\\.js', '^runtime/data/store/'),
     pkg('ws', '^(runtime/server|extension/daemon)/'),
   ],

@@ -103,6 +103,7 @@ export function buttonsFor(kind: string): ActionButton[] {
     case 'desktop.lost':
     case 'engine.unavailable':
     case 'policy.remote':
+    case 'trainer.remote':
       return [{ title: t('Check This Machine'), command: commands.checkMachine }, showLog()];
     case 'busy':
     case 'run.busy':

@@ -14,6 +14,7 @@ const places = [
   ['extension', 't'],
   ['webview', 't'],
   ['runtime/data/curation', 'message'],
+  ['runtime/domain', 'message'],
 ];
 /** First arguments of calls of these functions; one that is no literal cannot be translated and is named. */
 export async function messages() {

@@ -1,4 +1,4 @@
-import { orUndefined } from '../../runtime/protocol/failures.js';
+import { errorCode, orUndefined } from '../../runtime/protocol/failures.js';
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -9,7 +9,6 @@ import { FolderWatch, readDiscovery } from './discovery.js';
 import { openSession } from './openSession.js';
 import type { Session } from './session.js';
 import { DaemonError, type Log } from './types.js';
-import { errorCode } from '../../runtime/domain/index.js';
 
 export interface LaunchOptions {
   readonly storage: string;

@@ -259,7 +259,7 @@ export class StudioModel implements Ends {
   #events(events: readonly RunEvent[]): void {
     const has = (...types: RunEvent['type'][]): boolean => events.some((e) => types.includes(e.type));
     if (has('ended', 'group')) this.#tasksSoon();
-    if (has('eval', 'checkpoint', 'closed')) this.#detailSoon();
+    if (has('eval', 'checkpoint', 'trained', 'closed')) this.#detailSoon();
     if (has('started', 'ended', 'group', 'trained')) this.#changed.fire('trajectories');
   }
   async #loadDetail(): Promise<void> {

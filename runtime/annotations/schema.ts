@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { Action, AnnotationOp } from '../domain/index.js';
+import type { AnnotationOp } from '../domain/index.js';
+import { actionSchemaOf } from './actionSchema.js';
 import type { AnnotationRecord } from './line.js';
 
 /** Bounds of what a person can say; far above use, below what could fill a disk. */
@@ -28,30 +29,14 @@ const prose = (max: number): z.ZodString =>
     .regex(/^[^\0]*$/, 'must not contain NUL');
 const step = z.int().min(0).max(limits.step);
 
-const place = z.strictObject({ x: z.number(), y: z.number() }),
-  modifiers = z
-    .array(z.enum(['ctrl', 'shift', 'alt', 'super']))
-    .max(4)
-    .optional(),
-  words = z.string().max(limits.text);
 /** Shape alone; whether it fits its screen and step is said by validate.ts. */
-export const actionSchema = z.discriminatedUnion('type', [
-  z.strictObject({ type: z.literal('click'), at: place, modifiers }),
-  z.strictObject({ type: z.literal('left_double'), at: place, modifiers }),
-  z.strictObject({ type: z.literal('right_single'), at: place, modifiers }),
-  z.strictObject({ type: z.literal('drag'), from: place, to: place, modifiers }),
-  z.strictObject({
-    type: z.literal('scroll'),
-    at: place,
-    direction: z.enum(['up', 'down', 'left', 'right']),
-    amount: z.int().min(1).max(20).optional(),
-  }),
-  z.strictObject({ type: z.literal('hotkey'), keys: z.array(z.string().min(1).max(24)).min(1).max(limits.keys) }),
-  z.strictObject({ type: z.literal('type'), text: words.min(1) }),
-  z.strictObject({ type: z.literal('wait'), ms: z.number().min(0).max(60_000).optional() }),
-  z.strictObject({ type: z.literal('finished'), answer: words.optional() }),
-  z.strictObject({ type: z.literal('fail'), reason: words.optional() }),
-]) satisfies z.ZodType<Action>;
+export const actionSchema = actionSchemaOf({
+  strict: true,
+  place: z.strictObject({ x: z.number(), y: z.number() }),
+  text: limits.text,
+  emptyText: false,
+  keys: limits.keys,
+});
 
 export const opSchema = z.discriminatedUnion('op', [
   z.strictObject({

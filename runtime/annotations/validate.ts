@@ -1,7 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import {
   StudioError,
+  argumentValue,
+  makeAction,
   type Action,
+  type NamedArgument,
   type Point,
   type Size,
   type AnnotationOp,
@@ -142,27 +145,29 @@ function checkedAction(op: Extract<AnnotationOp, { op: 'action' }>, step: StepVi
     );
   // As recorded, even where what was recorded could not be typed today.
   if (isDeepStrictEqual(op.value, was)) return was;
-  const v = op.value;
-  switch (v.type) {
-    case 'click':
-    case 'left_double':
-    case 'right_single':
-    case 'scroll':
-      return { ...v, at: inside(v.at, step.frame, where) };
-    case 'drag':
-      return { ...v, from: inside(v.from, step.frame, where), to: inside(v.to, step.frame, where) };
-    case 'type':
+  return makeAction(was.type, (name, argument) =>
+    checkedValue(argument, argumentValue(op.value, name), step.frame, where),
+  );
+}
+function checkedValue(argument: NamedArgument[1], value: unknown, screen: Size, where: string): unknown {
+  switch (argument.kind) {
+    case 'place':
+      return inside(value as Point, screen, where);
+    case 'keys':
       typeable(() => {
-        for (const c of v.text) charKeysym(c);
+        for (const k of value as readonly string[]) keyKeysym(k);
       }, where);
-      return v;
-    case 'hotkey':
-      typeable(() => {
-        for (const k of v.keys) keyKeysym(k);
-      }, where);
-      return v;
-    default:
-      return v;
+      return value;
+    case 'text':
+      if (argument.typed)
+        typeable(() => {
+          for (const c of value as string) charKeysym(c);
+        }, where);
+      return value;
+    case 'modifiers':
+    case 'direction':
+    case 'number':
+      return value;
   }
 }
 function inside(p: Point, screen: Size, where: string): Point {

@@ -301,8 +301,16 @@ export class DataManager {
     return batch;
   }
 
-  /** Records that the batch made these weights; `trajectories` says how each was weighed, for people. */
-  async trained(batch: BatchId, version: PolicyVersion, trajectories?: readonly TrainedSteps[]): Promise<void> {
+  /**
+   * Records that the batch made these weights, which are in the folder `checkpoint`; `trajectories` says how each was
+   * weighed, for people.
+   */
+  async trained(
+    batch: BatchId,
+    version: PolicyVersion,
+    trajectories?: readonly TrainedSteps[],
+    checkpoint?: string,
+  ): Promise<void> {
     const open = this.#openBatch(batch);
     const saved = this.#commits.commit([
       {
@@ -310,6 +318,7 @@ export class DataManager {
         batch,
         rollouts: this.#state.ledger.claimedBy(batch),
         version,
+        checkpoint,
         trajectories,
       },
     ]);

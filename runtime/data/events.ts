@@ -163,6 +163,8 @@ export type JournalEvent =
       readonly batch: BatchId;
       readonly rollouts: readonly RolloutId[];
       readonly version: PolicyVersion;
+      /** Folder of the checkpoint that holds these weights; version 0.1 wrote a `checkpoint` record after this one. */
+      readonly checkpoint?: string;
       readonly trajectories?: readonly TrainedSteps[];
     }
   /** A claim released untrained. */
@@ -259,4 +261,12 @@ export function ledgerMoves(e: JournalEvent): readonly LedgerMove[] {
     default:
       return [];
   }
+}
+
+/** The checkpoint that an event tells of: its version and its folder as it was called when it was written. */
+export function checkpointOf(e: JournalEvent): { readonly version: PolicyVersion; readonly dir: string } | undefined {
+  if (e.type === 'checkpoint') return { version: e.version, dir: e.dir };
+  return e.type === 'batch.trained' && e.checkpoint !== undefined
+    ? { version: e.version, dir: e.checkpoint }
+    : undefined;
 }

@@ -1,29 +1,30 @@
-import type { Action, Modifier, Point } from './action.js';
+import { actionEntry, argumentValue, argumentsOf, type Action, type NamedArgument } from './action.js';
+import type { Point } from './actionArguments.js';
 
 const quote = (s: string): string =>
   `'${s.replace(/\\/g, '\\\\').replace(/'/g, "\\'").replace(/\n/g, '\\n').replace(/\r/g, '\\r').replace(/\t/g, '\\t')}'`;
-const held = (m: readonly Modifier[] | undefined): string => (m?.length ? `, modifiers='${m.join(' ')}'` : '');
 
 /** An action as a call of UI-TARS's grammar; `box` writes a point, quoted, in the coordinates wanted. */
 export function actionCall(a: Action, box: (p: Point) => string): string {
-  switch (a.type) {
-    case 'click':
-    case 'left_double':
-    case 'right_single':
-      return `${a.type}(start_box=${box(a.at)}${held(a.modifiers)})`;
-    case 'drag':
-      return `drag(start_box=${box(a.from)}, end_box=${box(a.to)}${held(a.modifiers)})`;
-    case 'scroll':
-      return `scroll(start_box=${box(a.at)}, direction='${a.direction}'${a.amount === undefined ? '' : `, amount='${a.amount}'`})`;
-    case 'hotkey':
-      return `hotkey(key=${quote(a.keys.join(' '))})`;
-    case 'type':
-      return `type(content=${quote(a.text)})`;
-    case 'wait':
-      return a.ms === undefined ? 'wait()' : `wait(ms='${a.ms}')`;
-    case 'finished':
-      return a.answer === undefined ? 'finished()' : `finished(content=${quote(a.answer)})`;
-    case 'fail':
-      return a.reason === undefined ? 'call_user()' : `call_user(content=${quote(a.reason)})`;
+  const args = argumentsOf(a.type).flatMap((argument) => {
+    const value = written(argument, argumentValue(a, argument[0]), box);
+    return value === undefined ? [] : [`${argument[1].call[0]}=${value}`];
+  });
+  return `${actionEntry(a.type)?.call ?? a.type}(${args.join(', ')})`;
+}
+
+function written(argument: NamedArgument, value: unknown, box: (p: Point) => string): string | undefined {
+  if (value === undefined) return undefined;
+  switch (argument[1].kind) {
+    case 'place':
+      return box(value as Point);
+    case 'modifiers':
+      return (value as readonly string[]).length > 0 ? quote((value as readonly string[]).join(' ')) : undefined;
+    case 'keys':
+      return quote((value as readonly string[]).join(' '));
+    case 'direction':
+    case 'text':
+    case 'number':
+      return quote(String(value));
   }
 }

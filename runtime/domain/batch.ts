@@ -11,35 +11,50 @@ export interface Group {
 }
 
 /**
- * One step as the trainer sees it. `kind: 'policy'` has behaviour log-probs and an advantage; `kind: 'imitation'` has
- * neither (a demonstration's behaviour log-probs are never invented) and is trained by the imitation loss, or by policy
- * gradient with w = 1 when `advantage` is given.
+ * A step to learn from, and how much. What the policy saw and said in it is in the trajectory; how a trainer takes that
+ * is its backend's business.
  */
-export interface StepSample {
-  readonly rollout: RolloutId;
+export interface LearnStep {
+  readonly trajectory: Trajectory;
   readonly step: number;
-  /** Equal keys = equal model inputs: the trainer runs forward and backward once per key. */
-  readonly stateKey: string;
-  readonly state: EncodedState;
-  /** Global choice ids (policySpec.ts), 1 to 3 of them. */
-  readonly choices: Int32Array;
-  /** log pi_rollout of each choice; absent -> truncated importance weight 1. */
-  readonly rolloutLogprobs?: Float32Array;
+  /**
+   * `policy`: a policy-gradient term with the step's advantage. `imitation`: trained by the imitation loss; a
+   * demonstration's behaviour log-probs are never invented.
+   */
   readonly kind: 'policy' | 'imitation';
+  readonly advantage: number;
+  /** Weight of this step in the aggregation (1 / number of kept steps of its trajectory, and so on); 0 = masked. */
+  readonly weight: number;
   /**
    * `imitation` only: the weight of its -log p, instead of the trainer's imitation coefficient. For a person's step in
    * a group this is its advantage.
    */
   readonly coefficient?: number;
-  readonly advantage: number;
-  /** Weight of this step in the aggregation (1 / number of kept steps of its trajectory, and so on); 0 = masked. */
-  readonly weight: number;
-  readonly version?: PolicyVersion;
+}
+export interface LearnBatch extends Omit<TrainBatch, 'samples'> {
+  readonly steps: readonly LearnStep[];
 }
 
-export interface TrainBatch {
+/** A step as a trainer takes it: credit that is the same for every policy, and in subtypes its input and targets. */
+export interface StepSample extends Omit<LearnStep, 'trajectory'> {
+  readonly rollout: RolloutId;
+  /** log pi_rollout of each token; absent -> truncated importance weight 1. */
+  readonly rolloutLogprobs?: Float32Array;
+  readonly version?: PolicyVersion;
+}
+/** A step of the embedded policy. */
+export interface EmbeddedSample extends StepSample {
+  /** Equal keys = equal model inputs: the trainer runs forward and backward once per key. */
+  readonly stateKey: string;
+  readonly state: EncodedState;
+  /** Global choice ids (policySpec.ts), 1 to 3 of them. */
+  readonly choices: Int32Array;
+}
+export type EmbeddedBatch = TrainBatch<EmbeddedSample>;
+
+export interface TrainBatch<S extends StepSample = StepSample> {
   readonly id: BatchId;
-  readonly samples: readonly StepSample[];
+  readonly samples: readonly S[];
   /** Optimizer passes over the batch. */
   readonly epochs: number;
   /**

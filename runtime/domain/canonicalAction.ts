@@ -1,38 +1,31 @@
-import { SCROLL_DEFAULT, WAIT_DEFAULT_MS, type Action, type Modifier } from './action.js';
+import { argumentValue, makeAction, type Action, type NamedArgument } from './action.js';
+import { MODIFIERS, type Modifier, type Point } from './actionArguments.js';
 import { canonicalKey } from './keys.js';
-
-const order: readonly Modifier[] = ['ctrl', 'shift', 'alt', 'super'];
 
 /**
  * One spelling per action: defaults written out, keys by their common names, empty parts left out. What two formats
  * write differently is equal here.
  */
-export function canonicalAction(a: Action): Action {
-  switch (a.type) {
-    case 'click':
-    case 'left_double':
-    case 'right_single':
-      return { type: a.type, at: { x: a.at.x, y: a.at.y }, ...held(a.modifiers) };
-    case 'drag':
-      return { type: 'drag', from: { x: a.from.x, y: a.from.y }, to: { x: a.to.x, y: a.to.y }, ...held(a.modifiers) };
-    case 'scroll':
-      return {
-        type: 'scroll',
-        at: { x: a.at.x, y: a.at.y },
-        direction: a.direction,
-        amount: a.amount ?? SCROLL_DEFAULT,
-      };
-    case 'hotkey':
-      return { type: 'hotkey', keys: a.keys.map(canonicalKey) };
-    case 'type':
-      return { type: 'type', text: a.text };
-    case 'wait':
-      return { type: 'wait', ms: a.ms ?? WAIT_DEFAULT_MS };
-    case 'finished':
-      return { type: 'finished', ...(a.answer ? { answer: a.answer } : {}) };
-    case 'fail':
-      return { type: 'fail', ...(a.reason ? { reason: a.reason } : {}) };
+export const canonicalAction = (a: Action): Action =>
+  makeAction(a.type, (...argument) => canonicalValue(argument, argumentValue(a, argument[0])));
+
+function canonicalValue([, argument]: NamedArgument, value: unknown): unknown {
+  switch (argument.kind) {
+    case 'number':
+      return value ?? argument.default;
+    case 'place': {
+      const p = value as Point;
+      return { x: p.x, y: p.y };
+    }
+    case 'modifiers': {
+      const held = (value ?? []) as readonly Modifier[];
+      return held.length > 0 ? MODIFIERS.filter((k) => held.includes(k)) : undefined;
+    }
+    case 'keys':
+      return (value as readonly string[]).map(canonicalKey);
+    case 'text':
+      return argument.optional && value === '' ? undefined : value;
+    case 'direction':
+      return value;
   }
 }
-const held = (m: readonly Modifier[] | undefined): { modifiers?: Modifier[] } =>
-  m?.length ? { modifiers: order.filter((k) => m.includes(k)) } : {};

@@ -1,4 +1,5 @@
-import type { Action, Point, Size } from './action.js';
+import type { Action } from './action.js';
+import type { Point, Size } from './actionArguments.js';
 import type { RunError } from './errors.js';
 
 import type { RunPath } from './run.js';

@@ -62,6 +62,3 @@ export interface CurationChart {
   readonly words: CurationChartWords;
   readonly data: CurationChartData;
 }
-
-/** Marks a text that people read on a page for translation (scripts/l10n.mjs collects it). */
-export const message = (english: string): string => english;

@@ -18,6 +18,7 @@ export type ErrorKind =
   | 'policy.remote' // a remote endpoint failed
   | 'trainer.lost'
   | 'trainer.invalid' // a batch or checkpoint the trainer cannot use
+  | 'trainer.remote' // a training server failed, or answered something that is not its protocol
   | 'engine.unavailable' // ONNX Runtime cannot be loaded
   | 'store.damaged'
   | 'store.io'

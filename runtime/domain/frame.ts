@@ -1,4 +1,4 @@
-import type { Size } from './action.js';
+import type { Size } from './actionArguments.js';
 
 /**
  * A screen as captured: BGRX, 4 bytes a pixel, rows top to bottom without padding. Whoever holds the frame owns the

@@ -1,5 +1,6 @@
 export * from './activities.js';
 export * from './action.js';
+export * from './actionArguments.js';
 export * from './actionCall.js';
 export * from './annotation.js';
 export * from './annotationView.js';
@@ -13,6 +14,7 @@ export * from './errors.js';
 export * from './failures.js';
 export * from './frame.js';
 export * from './ids.js';
+export * from './message.js';
 export * from './policySpec.js';
 export * from './process.js';
 export * from './quantile.js';

@@ -21,9 +21,16 @@ export interface EmbeddedPolicySpec {
   readonly phrases: readonly string[];
 }
 
-/** Embedded action types: UI-TARS's, with scroll direction and "type, then Enter" folded in. */
+/**
+ * Embedded action types: UI-TARS's, with scroll direction and "type, then Enter" folded in. A list of its own: an action
+ * that is added later is one that this policy cannot take.
+ */
 export type EmbeddedActionType =
-  Exclude<ActionType, 'scroll' | 'hotkey' | 'type'> | 'scroll_up' | 'scroll_down' | 'key' | 'type' | 'type_enter';
+  | Extract<ActionType, 'click' | 'left_double' | 'right_single' | 'drag' | 'type' | 'wait' | 'finished' | 'fail'>
+  | 'scroll_up'
+  | 'scroll_down'
+  | 'key'
+  | 'type_enter';
 
 export type Head = 'type' | 'cell' | 'cell2' | 'text' | 'key';
 export const HEADS: readonly Head[] = ['type', 'cell', 'cell2', 'text', 'key'];

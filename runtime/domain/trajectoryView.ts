@@ -1,4 +1,5 @@
-import type { Action, Size } from './action.js';
+import type { Action } from './action.js';
+import type { Size } from './actionArguments.js';
 import type { AnnotationMarks } from './annotation.js';
 import type { RunError } from './errors.js';
 

@@ -1,6 +1,7 @@
 import {
   id,
   StudioError,
+  isTerminal,
   toRunError,
   type Action,
   type RolloutId,
@@ -118,7 +119,7 @@ export class RecordSession extends ControlSession {
   }
   async act(action: Action): Promise<void> {
     this.inControl('human');
-    if (action.type === 'finished' || action.type === 'fail') return this.finish({ action });
+    if (isTerminal(action)) return this.finish({ action });
     await this.#recorder.act(action);
   }
   setMode(mode: 'human' | 'policy' | 'step'): Promise<void> {

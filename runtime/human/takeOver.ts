@@ -1,6 +1,7 @@
 import {
   StudioError,
   ignoreFailure,
+  isTerminal,
   toRunError,
   type Action,
   type TokenTrace,
@@ -231,7 +232,7 @@ export class TakeOverSession extends ControlSession {
   }
   async act(action: Action): Promise<void> {
     this.inControl('human', 'step');
-    if (action.type === 'finished' || action.type === 'fail') return this.finish({ action });
+    if (isTerminal(action)) return this.finish({ action });
     if (this.#policyActs) await Promise.race([this.#begun.promise, this.#ended.promise]);
     this.inControl('human', 'step');
     await this.#recorder.act(action);

@@ -2,7 +2,16 @@ import type { Action, Modifier, Point, ScrollDirection, Size } from '../domain/i
 import { canonicalKey } from '../domain/keys.js';
 import { parseCalls } from './python.js';
 import type { Literal, PyCall } from './python.js';
-import { aliases, ignored, keyNames, modifiers, signatures } from './pyautoguiWords.js';
+import {
+  aliases,
+  clickFunctions,
+  clicks,
+  ignored,
+  keyNames,
+  modifiers,
+  signatures,
+  type ClickType,
+} from './pyautoguiWords.js';
 import { Unusable, limits } from './types.js';
 
 /** Coordinates of the code: pixels of the screen, or shares of it (0 to 1; OpenCUA). */
@@ -33,6 +42,8 @@ export class CodeReader {
     return actions;
   }
 }
+
+const clickTypes = Object.keys(clicks) as readonly ClickType[];
 
 /** Arguments of a call by the names of its parameters. */
 type Arguments = Record<string, Literal>;
@@ -83,10 +94,14 @@ class Script {
   /** What each call does; the names are those of `signatures`. */
   static readonly #calls: ReadonlyMap<string, (s: Script, a: Arguments) => void> = new Map(
     Object.entries<(s: Script, a: Arguments) => void>({
-      'pyautogui.click': (s, a) => s.#click(a, number(a, 'clicks') ?? 1, button(a)),
-      'pyautogui.leftClick': (s, a) => s.#click(a, 1, 'left'),
-      'pyautogui.doubleClick': (s, a) => s.#click(a, 2, button(a)),
-      'pyautogui.rightClick': (s, a) => s.#click(a, 1, 'right'),
+      ...Object.fromEntries(
+        Object.entries(clickFunctions).map(([name, f]) => [
+          name,
+          (s: Script, a: Arguments): void => {
+            s.#click(a, number(a, 'clicks') ?? f.count, f.button ?? button(a));
+          },
+        ]),
+      ),
       'pyautogui.moveTo': (s, a) => s.#move(s.#place(a) ?? s.#here()),
       'pyautogui.move': (s, a) => s.#move(s.#offset(a)),
       'pyautogui.dragTo': (s, a) => s.#drag(s.#place(a) ?? s.#here(), button(a)),
@@ -177,16 +192,13 @@ class Script {
     return { modifiers: this.#held.map((h) => h.key as Modifier) };
   }
 
-  #click(a: Arguments, clicks: number, which: string): void {
+  #click(a: Arguments, count: number, which: string): void {
     if (this.#pressed) this.end();
-    const at = this.#arrive(a);
-    if (which === 'left' && clicks === 1) this.#add({ type: 'click', at, ...this.#with() });
-    else if (which === 'left' && clicks === 2) this.#add({ type: 'left_double', at, ...this.#with() });
-    else if (which === 'right' && clicks === 1) this.#add({ type: 'right_single', at, ...this.#with() });
-    else
-      throw new Unusable(
-        `there is no action here for ${clicks} click${clicks === 1 ? '' : 's'} of the ${which} button`,
-      );
+    const at = this.#arrive(a),
+      type = clickTypes.find((t) => clicks[t].button === which && clicks[t].count === count);
+    if (!type)
+      throw new Unusable(`there is no action here for ${count} click${count === 1 ? '' : 's'} of the ${which} button`);
+    this.#add({ type, at, ...this.#with() });
   }
   #move(to: Point): void {
     if (this.#pressed) this.#pressed.stops.push(to);

@@ -1,12 +1,35 @@
 /** pyautogui's words: its functions with their parameters, its other names for them, and its names of keys. */
+import type { ActionType } from '../domain/index.js';
+
+/** Our clicks: the function that is written for one, and what is read as one. */
+export const clicks = {
+  click: { code: 'pyautogui.click', button: 'left', count: 1 },
+  left_double: { code: 'pyautogui.doubleClick', button: 'left', count: 2 },
+  right_single: { code: 'pyautogui.rightClick', button: 'right', count: 1 },
+} as const satisfies Partial<
+  Record<ActionType, { readonly code: string; readonly button: string; readonly count: number }>
+>;
+export type ClickType = keyof typeof clicks;
+
+interface ClickFunction {
+  /** Order of positional arguments. */
+  readonly parameters: readonly string[];
+  /** How often it clicks when `clicks` does not say. */
+  readonly count: number;
+  /** Its only button; else an argument says, and it is the left one by default. */
+  readonly button?: string;
+}
+export const clickFunctions: Readonly<Record<string, ClickFunction>> = {
+  'pyautogui.click': { parameters: ['x', 'y', 'clicks', 'interval', 'button', 'duration'], count: 1 },
+  'pyautogui.leftClick': { parameters: ['x', 'y', 'interval', 'duration'], count: 1, button: 'left' },
+  'pyautogui.rightClick': { parameters: ['x', 'y', 'interval', 'duration'], count: 1, button: 'right' },
+  'pyautogui.doubleClick': { parameters: ['x', 'y', 'interval', 'button', 'duration'], count: 2 },
+};
 
 /** Order of positional arguments (pyautogui 0.9.54; `computer`: OpenCUA). */
 export const signatures: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
-    'pyautogui.click': ['x', 'y', 'clicks', 'interval', 'button', 'duration'],
-    'pyautogui.leftClick': ['x', 'y', 'interval', 'duration'],
-    'pyautogui.rightClick': ['x', 'y', 'interval', 'duration'],
-    'pyautogui.doubleClick': ['x', 'y', 'interval', 'button', 'duration'],
+    ...Object.fromEntries(Object.entries(clickFunctions).map(([name, f]) => [name, f.parameters])),
     'pyautogui.moveTo': ['x', 'y', 'duration', 'tween'],
     'pyautogui.move': ['xOffset', 'yOffset', 'duration', 'tween'],
     'pyautogui.dragTo': ['x', 'y', 'duration', 'tween', 'button'],

@@ -1,6 +1,7 @@
 import type { Action, Modifier, Point, Size } from '../domain/index.js';
 import { SCROLL_DEFAULT } from '../domain/index.js';
 import { canonicalKey } from '../domain/keys.js';
+import { clicks, type ClickType } from './pyautoguiWords.js';
 import type { CodeSpace } from './pyautoguiRead.js';
 import { pyString } from './python.js';
 
@@ -48,13 +49,8 @@ function actionCode(a: Action, space: CodeSpace, screen: Size): string {
   const at = (p: Point): string => `x=${share(p.x, screen.width)}, y=${share(p.y, screen.height)}`;
   const share = (v: number, size: number): string =>
     space === 'relative' ? String(Math.round((v / size) * 1e6) / 1e6) : String(Math.round(v));
+  if (isClick(a)) return held(a.modifiers, `${clicks[a.type].code}(${at(a.at)})`);
   switch (a.type) {
-    case 'click':
-      return held(a.modifiers, `pyautogui.click(${at(a.at)})`);
-    case 'left_double':
-      return held(a.modifiers, `pyautogui.doubleClick(${at(a.at)})`);
-    case 'right_single':
-      return held(a.modifiers, `pyautogui.rightClick(${at(a.at)})`);
     case 'drag':
       return held(
         a.modifiers,
@@ -82,6 +78,8 @@ function actionCode(a: Action, space: CodeSpace, screen: Size): string {
       return `computer.terminate(status='failure'${a.reason ? `, answer=${pyString(a.reason)}` : ''})`;
   }
 }
+
+const isClick = (a: Action): a is Extract<Action, { readonly type: ClickType }> => Object.hasOwn(clicks, a.type);
 
 function held(modifiers: readonly Modifier[] | undefined, code: string): string {
   const keys = modifiers ?? [];

@@ -1,3 +1,5 @@
 /** Pure functions that the runtime and the pages must agree on; pages know the wire and nothing else of the runtime. */
+export { actionEntry, argumentValue, argumentsOf, makeAction, type NamedArgument } from '../domain/action.js';
+export type { NumberArgument, TextArgument } from '../domain/actionArguments.js';
 export { actionCall } from '../domain/actionCall.js';
 export { wilson } from '../domain/wilson.js';

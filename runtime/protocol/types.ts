@@ -192,6 +192,8 @@ export type RunEvent = { readonly seq: number; readonly at: number } & (
       readonly batch: string;
       readonly version: PolicyVersion;
       readonly rollouts: readonly string[];
+      /** Folder of the checkpoint that holds these weights. */
+      readonly path?: string;
     }
   | {
       readonly type: 'metrics';

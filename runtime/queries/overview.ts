@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { RunError } from '../domain/index.js';
-import type { EventOf } from '../data/events.js';
+import { checkpointOf, type EventOf } from '../data/events.js';
 import type { StepCounts } from '../data/stepLedger.js';
 import type { LedgerCounts } from '../data/types.js';
 import type { RunReader } from '../data/store/runStore.js';
@@ -86,16 +86,17 @@ export async function evalPoints(run: RunReader): Promise<EvalPoint[]> {
 /** Checkpoints that are still there, newest first. */
 export async function checkpoints(run: RunReader): Promise<{ version: number; path: string }[]> {
   const rows = await run.index.query(
-      "SELECT position FROM events WHERE type = 'checkpoint' ORDER BY seq DESC LIMIT 200",
+      "SELECT position FROM events WHERE type IN ('checkpoint', 'batch.trained') ORDER BY seq DESC LIMIT 200",
       [],
     ),
     seen = new Set<string>();
   return (await Promise.all(rows.map((r) => run.at(Number(r['position']))))).flatMap((e) => {
-    if (e?.type !== 'checkpoint') return [];
-    const path = join(run.dir, 'checkpoints', basename(e.dir.replaceAll('\\', '/')));
+    const written = e && checkpointOf(e);
+    if (!written) return [];
+    const path = join(run.dir, 'checkpoints', basename(written.dir.replaceAll('\\', '/')));
     if (seen.has(path) || !existsSync(path)) return [];
     seen.add(path);
-    return [{ version: e.version, path }];
+    return [{ version: written.version, path }];
   });
 }
 

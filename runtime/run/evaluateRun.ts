@@ -133,7 +133,7 @@ const probeScheduler = (config: RunConfig, engine: Engine, tasks: Tasks): Schedu
       episode: {
         policy: engine.policy,
         tasks: tasks.engine,
-        frames: engine.observations,
+        frames: engine.frames,
         clock: systemClock,
         settle: settleOf(config.desktops),
         timeoutMs: config.rollout.taskTimeoutS * 1000,

@@ -3,11 +3,10 @@ import type { EventOf } from '../data/events.js';
 import type { DesktopPool } from '../cluster/types.js';
 import { settleOf } from '../cluster/provide.js';
 import type { OracleSource, TaskSource } from '../tasks/types.js';
-import type { TrainerEngine } from '../trainer/types.js';
+import type { Learner } from './backends/index.js';
+import { imitationSteps } from './credit.js';
 import { demonstrate } from './demonstrate.js';
 import type { RunParts } from './parts.js';
-import { readingScreens, vocabulary } from './reading.js';
-import { imitationSamples } from './samples.js';
 
 /**
  * What a policy learns before it learns from its own rollouts. Each of these phases ends early when the run ends, keeps
@@ -28,16 +27,15 @@ const DEMO_STEPS_FACTOR = 2;
 /** The base policy: eyes before tasks. */
 export async function readingLessons(r: RunParts): Promise<void> {
   const w = r.config.warmStart.reading,
-    { trainer, spec, pool } = r.engine;
-  if (w.steps === 0 || w.screens === 0 || !trainer) return;
+    { learner, reading, pool } = r.engine;
+  if (w.steps === 0 || w.screens === 0 || !learner || !reading) return;
   r.state.phase = 'reading';
-  const words = vocabulary(spec, r.tasks),
+  const words = reading.words(r.tasks),
     began = r.clock.now();
   // Needed even when no lesson is left: some of the screens are mixed into later steps.
-  const screens = await readingScreens({
+  const screens = await reading.screens({
     pool,
     image: r.config.desktops.image,
-    spec,
     words,
     count: w.screens,
     seed: r.config.seed,
@@ -49,12 +47,12 @@ export async function readingLessons(r: RunParts): Promise<void> {
   });
   const lessonsBegan = r.clock.now(),
     left = readingLeft(w.steps, r.state.version, r.progress.readingSteps);
-  const report = await interruptible(r, trainer, () =>
-    trainer.read(screens, { steps: left, lr: w.lr, shift: READING_SHIFT }),
+  const report = await interruptible(r, learner, () =>
+    reading.read(screens, { steps: left, lr: w.lr, shift: READING_SHIFT }),
   );
   if (report.steps === 0) return;
   r.monitor.spans.trainer('imitate', lessonsBegan, r.clock.now(), report.version);
-  await saveLearned(r, trainer, {
+  await saveLearned(r, learner, {
     type: 'metrics',
     source: report.steps < left ? 'reading.part' : 'reading',
     version: report.version,
@@ -114,7 +112,7 @@ async function demonstrateFamily(
       pool,
       source,
       tasks: r.tasks.engine,
-      frames: r.engine.observations,
+      frames: r.engine.frames,
       settle: settleOf(r.config.desktops),
       now: r.clock.now,
       desktops: r.desktops,
@@ -142,29 +140,30 @@ async function demonstrateFamily(
  */
 export async function warmStart(r: RunParts): Promise<void> {
   const w = r.config.warmStart,
-    { trainer, models, spec, observations } = r.engine,
+    { learner } = r.engine,
+    imitate = learner?.imitate,
     left = Math.max(0, w.steps - r.progress.imitationSteps);
-  if (left === 0 || r.state.warmStartVersion !== undefined || !trainer || !models) return;
+  if (left === 0 || r.state.warmStartVersion !== undefined || !learner || !imitate) return;
   r.state.phase = 'warm start';
-  const samples = await imitationSamples(spec, observations, r.successes.imitable());
-  if (samples.length === 0 || r.ending.aborted) return;
+  const steps = imitationSteps(r.successes.imitable(), (t, i) => learner.expressible(t, i));
+  if (steps.length === 0 || r.ending.aborted) return;
   const began = r.clock.now();
-  const report = await interruptible(r, trainer, () =>
-    trainer.imitate({ id: id('warm-start'), samples, epochs: 1 }, { steps: left, lr: w.lr, shift: w.shift }),
+  const report = await interruptible(r, learner, () =>
+    imitate({ id: id('warm-start'), steps, epochs: 1 }, { steps: left, lr: w.lr, shift: w.shift }),
   );
-  const steps = report.optimizerSteps + report.skippedNonFinite,
-    whole = steps >= left;
-  if (steps === 0) return;
+  const done = report.optimizerSteps + report.skippedNonFinite,
+    whole = done >= left;
+  if (done === 0) return;
   r.monitor.spans.trainer('imitate', began, r.clock.now(), report.version);
-  await saveLearned(r, trainer, {
+  await saveLearned(r, learner, {
     type: 'metrics',
     source: whole ? 'warm-start' : 'warm-start.part',
     version: report.version,
-    values: { loss: report.imitationLoss, ms: report.ms, samples: samples.length, steps: report.optimizerSteps },
+    values: { loss: report.imitationLoss, ms: report.ms, samples: steps.length, steps: report.optimizerSteps },
   });
   if (whole) r.state.warmStartVersion = report.version;
   r.log.note(
-    `Warm start: ${countOf(report.optimizerSteps, left)} imitation steps on ${samples.length} demonstrated steps in ${Math.round(report.ms / 1000)} s, loss ${report.imitationLoss.toFixed(3)}.`,
+    `Warm start: ${countOf(report.optimizerSteps, left)} imitation steps on ${steps.length} demonstrated steps in ${Math.round(report.ms / 1000)} s, loss ${report.imitationLoss.toFixed(3)}.`,
   );
 }
 
@@ -172,18 +171,18 @@ export async function warmStart(r: RunParts): Promise<void> {
  * The trainer's weights are on disk before the journal says that they were learned, so that a crash in between repeats
  * the lesson and never skips it. Replicas act with them when this resolves.
  */
-async function saveLearned(r: RunParts, trainer: TrainerEngine, metrics: EventOf<'metrics'>): Promise<void> {
-  const weights = await trainer.exportWeights(),
-    checkpoint = await trainer.checkpoint();
+async function saveLearned(r: RunParts, learner: Learner, metrics: EventOf<'metrics'>): Promise<void> {
+  const snapshot = await learner.snapshot(),
+    checkpoint = await learner.checkpoint();
   await r.data.note({ type: 'checkpoint', version: checkpoint.version, dir: checkpoint.dir });
   await r.data.note(metrics);
   r.state.version = checkpoint.version;
-  await r.engine.models?.publish(weights);
+  await snapshot.publish();
 }
 
 /** Runs a long lesson that ends early, keeping what it has learned, when the run ends. */
-async function interruptible<T>(r: RunParts, trainer: TrainerEngine, lesson: () => Promise<T>): Promise<T> {
-  const stop = (): void => trainer.interrupt();
+async function interruptible<T>(r: RunParts, learner: Learner, lesson: () => Promise<T>): Promise<T> {
+  const stop = (): void => learner.interrupt();
   r.ending.addEventListener('abort', stop, { once: true });
   try {
     return await lesson();

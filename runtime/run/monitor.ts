@@ -58,7 +58,7 @@ export class RunMonitor {
       this.spans.onPool(e);
       this.#meters.onPool(e);
     });
-    engine.models?.onEvent((e) => {
+    engine.replicas?.onEvent((e) => {
       this.spans.onModels(e);
     });
   }
@@ -67,7 +67,7 @@ export class RunMonitor {
     const { clock, config, data, budget, state } = this.#d,
       now = clock.now(),
       m = this.#meters,
-      models = this.#engine?.models?.status(),
+      models = this.#engine?.replicas?.status(),
       use = m.utilisation(now, config.desktops.count, models ?? NO_REPLICAS),
       stats = data.stats();
     return {

@@ -1,7 +1,7 @@
 import type { DataManager } from '../data/dataManager.js';
 import type { RolloutOrder } from '../data/types.js';
 import type { SchedulerEvent } from '../rollout/types.js';
-import type { ModelPool } from '../rollout/modelPool.js';
+import type { Replicas } from './backends/index.js';
 import type { RunLog } from './runLog.js';
 import type { RunState } from './runState.js';
 import { stepExtra } from './stepExtra.js';
@@ -13,7 +13,7 @@ export class RolloutRecorder {
   readonly #state: RunState;
   readonly #log: RunLog;
   readonly #successes: Successes;
-  readonly #models: ModelPool | undefined;
+  readonly #replicas: Replicas | undefined;
   readonly #instructionOf: (o: RolloutOrder) => string;
 
   constructor(o: {
@@ -21,14 +21,14 @@ export class RolloutRecorder {
     readonly state: RunState;
     readonly log: RunLog;
     readonly successes: Successes;
-    readonly models: ModelPool | undefined;
+    readonly replicas: Replicas | undefined;
     readonly instructionOf: (o: RolloutOrder) => string;
   }) {
     this.#data = o.data;
     this.#state = o.state;
     this.#log = o.log;
     this.#successes = o.successes;
-    this.#models = o.models;
+    this.#replicas = o.replicas;
     this.#instructionOf = o.instructionOf;
   }
 
@@ -44,7 +44,7 @@ export class RolloutRecorder {
     const { rollout, family, task, cap } = order,
       { version } = this.#state,
       instruction = this.#instructionOf(order);
-    if (kind === 'rollout') return this.#data.started(rollout, this.#models?.oldest ?? version, desktop, instruction);
+    if (kind === 'rollout') return this.#data.started(rollout, this.#replicas?.oldest ?? version, desktop, instruction);
     return this.#data.note({
       type: 'trajectory.started',
       rollout,

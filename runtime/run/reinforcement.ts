@@ -23,7 +23,7 @@ export class Reinforcement {
 
   /** Runs rollouts, updates and evaluations concurrently until the run ends. */
   async run(r: RunParts, evaluations: Evaluations): Promise<void> {
-    const { trainer, models } = r.engine,
+    const { learner, replicas } = r.engine,
       gate = regimeGate(gateOptions(r.config));
     r.state.phase = 'training';
     r.monitor.restart();
@@ -31,7 +31,7 @@ export class Reinforcement {
       // Two more than desktops, so that a freed desktop finds its next order waiting.
       limit: r.config.desktops.count + 2,
       version: () => r.state.version,
-      behavior: () => models?.oldest ?? r.state.version,
+      behavior: () => replicas?.oldest ?? r.state.version,
       gate,
       onReady: () => r.scheduler.wake(),
       onFault: (e) => r.log.fault(e),
@@ -42,8 +42,9 @@ export class Reinforcement {
     r.scheduler.wake();
     evaluations.repeat();
     try {
-      // Nothing trains a remote policy: it rolls out until the run ends.
-      if (trainer && models) await trainLoop(r, { trainer, models }, { orders, gate, hold: () => evaluations.idle() });
+      // A policy without a learner rolls out until the run ends.
+      if (learner && replicas)
+        await trainLoop(r, { learner, replicas }, { orders, gate, hold: () => evaluations.idle() });
       else await aborted(r.ending);
     } finally {
       this.#running = false;

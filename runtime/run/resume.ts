@@ -2,6 +2,7 @@ import { readdir, rm } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { existsSync } from 'node:fs';
 import { StudioError, id, type RolloutId, type Trajectory } from '../domain/index.js';
+import { checkpointOf } from '../data/events.js';
 import type { RunReader } from '../data/store/runStore.js';
 import type { EvalPoint } from './evaluation.js';
 
@@ -64,12 +65,16 @@ export async function lastCheckpoint(
   run: RunReader,
   version?: number,
 ): Promise<{ version: number; dir: string } | undefined> {
-  const rows = await run.index.query("SELECT position FROM events WHERE type = 'checkpoint' ORDER BY seq DESC", []);
+  const rows = await run.index.query(
+    "SELECT position FROM events WHERE type IN ('checkpoint', 'batch.trained') ORDER BY seq DESC",
+    [],
+  );
   for (const row of rows) {
-    const e = await run.at(Number(row['position']));
-    if (e?.type !== 'checkpoint' || (version !== undefined && e.version !== version)) continue;
-    const dir = join(run.dir, 'checkpoints', e.dir.split(/[\\/]/).at(-1)!);
-    if (existsSync(dir)) return { version: e.version, dir };
+    const e = await run.at(Number(row['position'])),
+      written = e && checkpointOf(e);
+    if (written === undefined || (version !== undefined && written.version !== version)) continue;
+    const dir = join(run.dir, 'checkpoints', written.dir.split(/[\\/]/).at(-1)!);
+    if (existsSync(dir)) return { version: written.version, dir };
   }
   return undefined;
 }

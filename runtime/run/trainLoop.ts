@@ -2,35 +2,34 @@ import { join } from 'node:path';
 import {
   random,
   toRunError,
+  type LearnStep,
   type PolicyVersion,
   type Random,
-  type StepSample,
   type Trajectory,
 } from '../domain/index.js';
 import type { ClaimedBatch } from '../data/claims.js';
 import type { DataManager } from '../data/dataManager.js';
-import type { ModelPool } from '../rollout/modelPool.js';
 import type { RegimeGate } from '../rollout/regime.js';
-import type { TrainerEngine, UpdateReport, WeightsFile } from '../trainer/types.js';
+import type { UpdateReport } from '../trainer/types.js';
 import type { TrainedSteps } from '../data/events.js';
+import type { Learner, Replicas, Snapshot } from './backends/index.js';
+import { imitationSteps, policySteps } from './credit.js';
 import { syncMetrics } from './meters.js';
 import type { OrderQueue } from './orders.js';
 import type { RunParts } from './parts.js';
 import { pruneCheckpoints } from './resume.js';
-import { imitationSamples, policySamples } from './samples.js';
 import { updateLoop } from './updateLoop.js';
 
-/** The trainer's side of a run that has a trainer. */
+/** The trainer's side of a run whose policy learns. */
 interface Training {
   readonly run: RunParts;
-  readonly trainer: TrainerEngine;
-  readonly models: ModelPool;
+  readonly learner: Learner;
   readonly orders: OrderQueue;
   /** Chooses the successes that are imitated beside a batch. */
   readonly random: Random;
 }
 interface Update {
-  readonly weights: WeightsFile;
+  readonly snapshot: Snapshot;
   readonly report: UpdateReport;
   readonly batch: ClaimedBatch;
   readonly lr: number;
@@ -42,13 +41,12 @@ interface Update {
  */
 export function trainLoop(
   run: RunParts,
-  { trainer, models }: { readonly trainer: TrainerEngine; readonly models: ModelPool },
+  { learner, replicas }: { readonly learner: Learner; readonly replicas: Replicas },
   o: { readonly orders: OrderQueue; readonly gate: RegimeGate; readonly hold: () => Promise<void> },
 ): Promise<void> {
   const training: Training = {
     run,
-    trainer,
-    models,
+    learner,
     orders: o.orders,
     random: random(`replay/${run.config.seed}/${run.state.version}`),
   };
@@ -58,7 +56,7 @@ export function trainLoop(
       gate: o.gate,
       batchGroups: run.config.trainer.batchGroups,
       version: () => run.state.version,
-      behavior: () => models.oldest,
+      behavior: () => replicas.oldest,
       onGenerate: () => o.orders.wake(),
       hold: o.hold,
       done: () => run.budget.spent,
@@ -106,16 +104,16 @@ export const lrScale = (used: number, decay: number): number =>
 
 async function train(d: Training, batch: ClaimedBatch): Promise<Update> {
   const { monitor, clock, data, budget, config } = d.run;
-  const own = await ownSamples(d.run, batch),
-    samples = [...own, ...(await replayedSamples(d, own))];
+  const own = ownSteps(d, batch),
+    steps = [...own, ...replayedSteps(d, own)];
   const began = clock.now(),
     scale = lrScale(budget.used, config.trainer.lrDecay);
   monitor.meters.trainer(true, began);
   let report: UpdateReport;
   try {
-    report = await d.trainer.update({
+    report = await d.learner.update({
       id: batch.id,
-      samples,
+      steps,
       epochs: config.trainer.epochs,
       lrScale: scale,
       reuse: config.trainer.reuse.enabled ? config.trainer.reuse : undefined,
@@ -130,18 +128,15 @@ async function train(d: Training, batch: ClaimedBatch): Promise<Update> {
     clock.now() - began,
   );
   // The checkpoint is on disk before the journal says "trained": a crash between the two trains the batch again from
-  // the old weights, never twice.
-  const [weights, checkpoint] = [await d.trainer.exportWeights(), await d.trainer.checkpoint()];
-  await Promise.all([
-    data.trained(batch.id, report.version, trainedSteps(own, report.sampleWeights)),
-    data.note({ type: 'checkpoint', version: report.version, dir: checkpoint.dir }),
-  ]);
+  // the old weights, never twice. Both are one record: what was trained without its weights would be lost.
+  const [snapshot, checkpoint] = [await d.learner.snapshot(), await d.learner.checkpoint()];
+  await data.trained(batch.id, report.version, trainedSteps(own, report.sampleWeights), checkpoint.dir);
   newVersion(d, report.version);
-  return { weights, report, batch, lr: config.trainer.lr * scale };
+  return { snapshot, report, batch, lr: config.trainer.lr * scale };
 }
 
 /** The policy's own steps of a batch. */
-function ownSamples(r: RunParts, batch: ClaimedBatch): Promise<StepSample[]> {
+function ownSteps({ run: r, learner }: Training, batch: ClaimedBatch): LearnStep[] {
   const { baseline, norm, credit } = r.config.trainer;
   const groups = batch.groups.map((g) => ({
     group: {
@@ -152,20 +147,20 @@ function ownSamples(r: RunParts, batch: ClaimedBatch): Promise<StepSample[]> {
     },
     keep: g.members.map((m) => m.keep),
   }));
-  return policySamples(r.engine.spec, r.engine.observations, groups, { baseline, norm, balance: baseline, credit });
+  return policySteps(groups, { baseline, norm, balance: baseline, credit }, (t, i) => learner.expressible(t, i));
 }
 
 /**
  * Successes to imitate beside the policy's own samples. Together they have the same weight; `imitationCoef` then sets
  * the balance.
  */
-async function replayedSamples({ run: r, random }: Training, own: readonly StepSample[]): Promise<StepSample[]> {
+function replayedSteps({ run: r, learner, random }: Training, own: readonly LearnStep[]): LearnStep[] {
   const { replay, imitationCoef } = r.config.trainer;
   if (replay === 0 || imitationCoef === 0) return [];
   const chosen = chooseReplay(r.successes.imitable(), ratesOf(r.data), replay, random),
-    samples = await imitationSamples(r.engine.spec, r.engine.observations, chosen),
-    weight = own.reduce((a, s) => a + s.weight, 0) / Math.max(1, samples.length);
-  return samples.map((s) => ({ ...s, weight }));
+    steps = imitationSteps(chosen, (t, i) => learner.expressible(t, i)),
+    weight = own.reduce((a, s) => a + s.weight, 0) / Math.max(1, steps.length);
+  return steps.map((s) => ({ ...s, weight }));
 }
 
 /** Records the version; the staleness bound may now admit more orders. */
@@ -179,8 +174,8 @@ function newVersion({ run: r, orders }: Training, version: PolicyVersion): void 
   );
 }
 
-async function publish({ run: r, models }: Training, { weights, report, batch, lr }: Update): Promise<void> {
-  const sync = await models.publish(weights);
+async function publish({ run: r }: Training, { snapshot, report, batch, lr }: Update): Promise<void> {
+  const sync = await snapshot.publish();
   const { tisHistogram, sampleWeights: _, ...numbers } = report;
   await Promise.all([
     r.data.note({
@@ -199,18 +194,18 @@ async function publish({ run: r, models }: Training, { weights, report, batch, l
   ]);
 }
 
-/** Advantage and weights of a batch's policy samples, trajectory by trajectory. */
-export function trainedSteps(samples: readonly StepSample[], weights: Float32Array | undefined): TrainedSteps[] {
+/** Advantage and weights of a batch's policy steps, trajectory by trajectory. */
+export function trainedSteps(steps: readonly LearnStep[], weights: Float32Array | undefined): TrainedSteps[] {
   const by = new Map<
     string,
     { rollout: TrainedSteps['rollout']; advantage: number; steps: number[]; weights: number[]; advantages: number[] }
   >();
-  for (const [i, s] of samples.entries()) {
+  for (const [i, s] of steps.entries()) {
     // A person's step in a group is imitated: it has no advantage or weight to show.
     if (s.coefficient !== undefined) continue;
-    let t = by.get(s.rollout);
-    if (!t)
-      by.set(s.rollout, (t = { rollout: s.rollout, advantage: s.advantage, steps: [], weights: [], advantages: [] }));
+    const rollout = s.trajectory.id;
+    let t = by.get(rollout);
+    if (!t) by.set(rollout, (t = { rollout, advantage: s.advantage, steps: [], weights: [], advantages: [] }));
     t.steps.push(s.step);
     t.weights.push(weights?.[i] ?? NaN);
     t.advantages.push(s.advantage);

@@ -208,7 +208,7 @@ export class TrainingRun {
       data: this.data,
       scheduler,
       instruction: instructionOf(this.#tasks)(s.order),
-      frames: engine.observations,
+      frames: engine.frames,
       settle: settleOf(this.#config.desktops),
     });
   }
@@ -257,9 +257,9 @@ export class TrainingRun {
     // A journalled warm start without a checkpoint is lost and repeated.
     if (own && warmStartVersion !== undefined && own.version >= warmStartVersion)
       this.#state.warmStartVersion = warmStartVersion;
-    if (checkpoint && !own && engine.trainer) {
+    if (checkpoint && !own && engine.learner) {
       // From here on the run folder does not depend on the other one.
-      const copy = await engine.trainer.checkpoint();
+      const copy = await engine.learner.checkpoint();
       await this.data.note({ type: 'checkpoint', version: copy.version, dir: copy.dir });
       this.#log.note(`Starts from the policy in ${checkpoint.dir}.`);
     }
@@ -310,7 +310,7 @@ export class TrainingRun {
         episode: {
           policy: engine.policy,
           tasks: this.#tasks.engine,
-          frames: engine.observations,
+          frames: engine.frames,
           clock: systemClock,
           settle: settleOf(config.desktops),
           timeoutMs: config.rollout.taskTimeoutS * 1000,
@@ -327,7 +327,7 @@ export class TrainingRun {
       state: this.#state,
       log: this.#log,
       successes,
-      models: engine.models,
+      replicas: engine.replicas,
       instructionOf: instruction,
     });
     this.#monitor.watch(engine, scheduler);

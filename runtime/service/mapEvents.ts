@@ -94,7 +94,7 @@ export function toRunEvent(
     case 'group.dropped':
       return { ...base, type: 'group', group: droppedGroup(e, rows), injected: 0 };
     case 'batch.trained':
-      return { ...base, type: 'trained', batch: e.batch, version: e.version, rollouts: e.rollouts };
+      return { ...base, type: 'trained', batch: e.batch, version: e.version, rollouts: e.rollouts, path: e.checkpoint };
     case 'metrics':
       return {
         ...base,

@@ -1,22 +1,33 @@
-import type { PolicyVersion, TrainBatch } from '../domain/index.js';
+import type { EmbeddedSample, PolicyVersion, StepSample, TrainBatch } from '../domain/index.js';
 
 /**
- * Module 4, trainer. One engine per run, in its own process; `update` is one optimizer pass (or several) over a batch.
+ * Module 4, trainer: one engine per run, the same contract for every kind of sample `S` and of weights `W`. `update` is
+ * one optimizer pass (or several) over a batch.
  */
-export interface TrainerEngine {
-  update(b: TrainBatch): Promise<UpdateReport>;
-  /** Reading lessons on screens made for them: the base policy. */
-  read(screens: readonly ReadingScreen[], o: ReadOptions): Promise<ReadReport>;
-  /** Supervised passes over demonstrations (behaviour cloning), e.g. the warm start. */
-  imitate(b: TrainBatch, o: ImitateOptions): Promise<UpdateReport>;
-  /** Atomic: weights + optimizer + rng + version, and a plain policy.onnx beside them. */
+export interface TrainerEngine<S extends StepSample, W extends Weights> {
+  /** `sampleWeights` of the report are in the order of the batch's samples. */
+  update(b: TrainBatch<S>): Promise<UpdateReport>;
+  /** Supervised passes over demonstrations (behaviour cloning), e.g. the warm start. Absent where it cannot. */
+  imitate?(b: TrainBatch<S>, o: ImitateOptions): Promise<UpdateReport>;
+  /** Atomic: weights, optimizer, version, and whatever else going on from here needs. */
   checkpoint(): Promise<CheckpointRef>;
   restore(c: CheckpointRef): Promise<void>;
-  /** The current weights as a flat f32 file for the replicas; written atomically. */
-  exportWeights(): Promise<WeightsFile>;
-  /** Ends a running `read` or `imitate` after its current step; what was learned so far is kept. */
+  /** The present weights, in the form that replicas take. */
+  exportWeights(): Promise<W>;
+  /** Ends a lesson under way after its present step; what was learned so far stays. */
   interrupt(): void;
   close(): Promise<void>;
+}
+/** Weights of one version: a file, the name of an adapter, whatever the replicas of a backend understand. */
+export interface Weights {
+  readonly version: PolicyVersion;
+}
+
+/** The trainer of the embedded policy, in its own process. */
+export interface EmbeddedTrainer extends TrainerEngine<EmbeddedSample, WeightsFile> {
+  imitate(b: TrainBatch<EmbeddedSample>, o: ImitateOptions): Promise<UpdateReport>;
+  /** Reading lessons on screens made for them: the base policy. */
+  read(screens: readonly ReadingScreen[], o: ReadOptions): Promise<ReadReport>;
 }
 /**
  * A screen with words at known positions, to learn reading from before the demonstrations. `obs` as in EncodedState;

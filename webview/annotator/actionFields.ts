@@ -1,38 +1,38 @@
 /** What of an action can be edited: its points, by dragging; its text, keys and amounts, in fields. Pure. */
+import {
+  argumentValue,
+  argumentsOf,
+  makeAction,
+  type NamedArgument,
+  type NumberArgument,
+  type TextArgument,
+} from '../../runtime/protocol/shared.js';
 import type { Action, Point } from '../ui/actions.js';
 import type { Size } from '../ui/viewMath.js';
-import { t } from '../ui/words.js';
+import { fromDaemon, t } from '../ui/words.js';
 
-export type End = 'at' | 'from' | 'to';
 export interface ActionPoint {
   /** Place in the step's actions. */
   readonly action: number;
-  readonly end: End;
+  /** The argument it is: `at`, or the `from` and `to` of a drag. */
+  readonly end: string;
   readonly at: Point;
   readonly name: string;
 }
-export function pointsOf(actions: readonly Action[]): ActionPoint[] {
-  const names: Readonly<Partial<Record<Action['type'], string>>> = {
-    click: t('Click'),
-    left_double: t('Double click'),
-    right_single: t('Right click'),
-    scroll: t('Scroll'),
-  };
-  return actions.flatMap((a, action): ActionPoint[] =>
-    a.type === 'drag'
-      ? [
-          { action, end: 'from', at: a.from, name: t('Start of the drag') },
-          { action, end: 'to', at: a.to, name: t('End of the drag') },
-        ]
-      : 'at' in a
-        ? [{ action, end: 'at', at: a.at, name: names[a.type] ?? a.type }]
+export const pointsOf = (actions: readonly Action[]): ActionPoint[] =>
+  actions.flatMap((a, action) =>
+    argumentsOf(a.type).flatMap(([end, argument]): ActionPoint[] =>
+      argument.kind === 'place'
+        ? [{ action, end, at: argumentValue(a, end) as Point, name: fromDaemon(argument.label) }]
         : [],
+    ),
   );
-}
-export function movePoint(a: Action, end: End, to: Point): Action {
-  if (a.type === 'drag') return end === 'from' ? { ...a, from: to } : end === 'to' ? { ...a, to } : a;
-  return 'at' in a && end === 'at' ? { ...a, at: to } : a;
-}
+export const movePoint = (a: Action, end: string, to: Point): Action =>
+  argumentsOf(a.type).some(([name, { kind }]) => name === end && kind === 'place') ? withArgument(a, end, to) : a;
+/** The action with another value of one argument; undefined leaves it out. */
+const withArgument = (a: Action, name: string, value: unknown): Action =>
+  makeAction(a.type, (other) => (other === name ? value : argumentValue(a, other)));
+
 /** The nearest whole pixel of the screen. */
 export const onScreen = (p: Point, size: Size): Point => ({
   x: clamp(Math.round(p.x), size.width),
@@ -50,61 +50,55 @@ export interface ActionField {
 }
 /** At most one per kind of action; undefined where there is nothing to write. */
 export function fieldOf(a: Action): ActionField | undefined {
-  switch (a.type) {
-    case 'type':
+  for (const argument of argumentsOf(a.type)) {
+    const field = argumentField(a, argument);
+    if (field) return field;
+  }
+  return undefined;
+}
+function argumentField(a: Action, [name, argument]: NamedArgument): ActionField | undefined {
+  const value = argumentValue(a, name),
+    make = (v: unknown): Action => withArgument(a, name, v);
+  switch (argument.kind) {
+    case 'text':
+      return textField(argument, value as string | undefined, make);
+    case 'keys':
       return {
-        label: t('Typed text'),
-        value: a.text.replace(/\t/g, '⇥'),
-        many: true,
-        hint: t('A new line presses Enter; ⇥ presses Tab.'),
-        parse: (text) =>
-          text ? { ...a, text: text.replace(/⇥/g, '\t') } : t('Write what is typed, or delete the step.'),
-      };
-    case 'hotkey':
-      return {
-        label: t('Keys'),
-        value: a.keys.join('+'),
+        label: fromDaemon(argument.label),
+        value: (value as readonly string[]).join('+'),
         many: false,
         hint: t('Names joined by +, such as ctrl+s'),
-        parse: (text) => keysOf(text, (keys) => ({ ...a, keys })),
+        parse: (text) => keysOf(text, make),
       };
-    case 'scroll':
+    case 'number':
       return {
-        label: t('Wheel clicks'),
-        value: String(a.amount ?? 3),
+        label: fromDaemon(argument.label),
+        value: String(value ?? argument.unset ?? ''),
         many: false,
-        parse: (text) => whole(text, 1, 20, t('A whole number from 1 to 20.'), (amount) => ({ ...a, amount })),
+        parse: (text) => whole(text, argument, make),
       };
-    case 'wait':
-      return {
-        label: t('Wait, ms'),
-        value: String(a.ms ?? ''),
-        many: false,
-        parse: (text) => whole(text, 0, 60_000, t('Milliseconds, from 0 to 60000.'), (ms) => ({ ...a, ms })),
-      };
-    case 'finished':
-      return {
-        label: t('Answer'),
-        value: a.answer ?? '',
-        many: true,
-        parse: (answer) => {
-          const { answer: _a, ...rest } = a;
-          return answer ? { ...rest, answer } : rest;
-        },
-      };
-    case 'fail':
-      return {
-        label: t('Reason given'),
-        value: a.reason ?? '',
-        many: true,
-        parse: (reason) => {
-          const { reason: _r, ...rest } = a;
-          return reason ? { ...rest, reason } : rest;
-        },
-      };
-    default:
+    case 'place':
+    case 'modifiers':
+    case 'direction':
       return undefined;
   }
+}
+/** Empty means that nothing is said, where that is possible. */
+function textField(
+  { label, typed, optional }: TextArgument & { readonly optional?: true | undefined },
+  value: string | undefined,
+  make: (text: string | undefined) => Action,
+): ActionField {
+  return {
+    label: fromDaemon(label),
+    value: typed ? (value ?? '').replace(/\t/g, '⇥') : (value ?? ''),
+    many: true,
+    ...(typed ? { hint: t('A new line presses Enter; ⇥ presses Tab.') } : {}),
+    parse: (text) => {
+      if (text === '' && !optional) return t('Write what is typed, or delete the step.');
+      return make(typed ? text.replace(/⇥/g, '\t') : text || undefined);
+    },
+  };
 }
 function keysOf(text: string, make: (keys: string[]) => Action): Action | string {
   const keys = text
@@ -115,7 +109,7 @@ function keysOf(text: string, make: (keys: string[]) => Action): Action | string
     ? make(keys)
     : t('Up to five names of keys joined by +, such as ctrl+shift+s; the plus key itself is “plus”.');
 }
-function whole(text: string, low: number, high: number, words: string, make: (n: number) => Action): Action | string {
+function whole(text: string, { min, max, range }: NumberArgument, make: (n: number) => Action): Action | string {
   const n = Number(text);
-  return text.trim() !== '' && Number.isInteger(n) && n >= low && n <= high ? make(n) : words;
+  return text.trim() !== '' && Number.isInteger(n) && n >= min && n <= max ? make(n) : fromDaemon(range);
 }

@@ -134,7 +134,8 @@ function event(m: Model, e: RunEvent): Model {
     case 'note':
       return e.level === 'info' ? next : { ...next, warning: e.message };
     case 'checkpoint':
-      return next.detail
+    case 'trained':
+      return next.detail && e.path !== undefined
         ? {
             ...next,
             detail: { ...next.detail, checkpoints: [...next.detail.checkpoints, { version: e.version, path: e.path }] },

@@ -1,19 +1,16 @@
-/** Actions in words, in UI-TARS's grammar and as icons; pure. */
-import { actionCall as callOf } from '../../runtime/protocol/shared.js';
+/** Actions in words and in UI-TARS's grammar, by the table of runtime/domain/action.ts; pure. */
+import { actionCall as callOf, actionEntry, argumentValue } from '../../runtime/protocol/shared.js';
 import type { StepView } from '../../runtime/protocol/types.js';
+import type { Action, Point } from './actionLooks.js';
 import { clip } from './format.js';
-import { t } from './words.js';
+import { fromDaemon, t } from './words.js';
 
-export type Action = StepView['actions'][number];
-export interface Point {
-  readonly x: number;
-  readonly y: number;
-}
+export { actionIcon, type Action, type Point } from './actionLooks.js';
 
 const place = (p: Point): string => `${Math.round(p.x)},${Math.round(p.y)}`;
 /** With the keys that are held meanwhile. */
-const held = (words: string, a: { readonly modifiers?: readonly string[] }): string =>
-  a.modifiers?.length ? t('{0} with {1}', words, a.modifiers.join('+')) : words;
+const held = (words: string, a: Action): string =>
+  'modifiers' in a && a.modifiers?.length ? t('{0} with {1}', words, a.modifiers.join('+')) : words;
 /** White space as visible signs. */
 export const visible = (t: string): string => t.replace(/\n/g, '⏎').replace(/\t/g, '⇥');
 
@@ -24,32 +21,35 @@ const scrollWords: Readonly<Record<'up' | 'down' | 'left' | 'right', string>> = 
   right: t('scroll right'),
 };
 
+/** What an argument says, in at most so many characters of a text. */
+function argumentWords(a: Action, name: string, most: number): string | number {
+  const value = argumentValue(a, name),
+    argument = actionEntry(a.type)?.args[name];
+  switch (argument?.kind) {
+    case 'place':
+      return place(value as Point);
+    case 'modifiers':
+    case 'keys':
+      return (value as readonly string[]).join('+');
+    case 'direction':
+      return scrollWords[value as keyof typeof scrollWords];
+    case 'text':
+      return clip(argument.typed ? visible(value as string) : (value as string), most);
+    case 'number':
+      return value as number;
+    case undefined:
+      return '';
+  }
+}
+
 /** For alt texts, labels and lists: "click at 340,220". */
 export function actionWords(a: Action): string {
-  switch (a.type) {
-    case 'click':
-      return held(t('click at {0}', place(a.at)), a);
-    case 'left_double':
-      return held(t('double click at {0}', place(a.at)), a);
-    case 'right_single':
-      return held(t('right click at {0}', place(a.at)), a);
-    case 'drag':
-      return held(t('drag from {0} to {1}', place(a.from), place(a.to)), a);
-    case 'scroll':
-      return a.amount === undefined
-        ? t('{0} at {1}', scrollWords[a.direction], place(a.at))
-        : t('{0} {1} at {2}', scrollWords[a.direction], a.amount, place(a.at));
-    case 'hotkey':
-      return t('press {0}', a.keys.join('+'));
-    case 'type':
-      return t('type “{0}”', clip(visible(a.text), 60));
-    case 'wait':
-      return a.ms === undefined ? t('wait') : t('wait {0} ms', a.ms);
-    case 'finished':
-      return a.answer === undefined ? t('finished') : t('finished: {0}', clip(a.answer, 60));
-    case 'fail':
-      return a.reason === undefined ? t('give up: cannot be done') : t('give up: {0}', clip(a.reason, 60));
-  }
+  const phrase = actionEntry(a.type)?.words.find(([, ...of]) =>
+    of.every((name) => argumentValue(a, name) !== undefined),
+  );
+  if (!phrase) return a.type;
+  const [message, ...of] = phrase;
+  return held(fromDaemon(message, ...of.map((name) => argumentWords(a, name, 60))), a);
 }
 /** "click at 3,4, then wait"; '' without one. */
 export const inTurn = (actions: readonly Action[]): string =>
@@ -58,63 +58,12 @@ export const actionsWords = (actions: readonly Action[]): string => (actions.len
 
 /** One word for a thumbnail. */
 export function actionName(a: Action): string {
-  switch (a.type) {
-    case 'click':
-      return t('click');
-    case 'drag':
-      return t('drag');
-    case 'wait':
-      return t('wait');
-    case 'finished':
-      return t('finished');
-    case 'left_double':
-      return t('double');
-    case 'right_single':
-      return t('right');
-    case 'hotkey':
-      return a.keys.join('+');
-    case 'type':
-      return clip(visible(a.text), 18);
-    case 'scroll':
-      return scrollWords[a.direction];
-    case 'fail':
-      return t('give up');
-  }
+  const name = actionEntry(a.type)?.name ?? a.type;
+  return typeof name === 'string' ? fromDaemon(name) : String(argumentWords(a, name.argument, 18));
 }
 
 /** The canonical UI-TARS call, screen pixels. */
 export const actionCall = (a: Action): string => callOf(a, (p) => `'(${place(p)})'`);
-
-/** Codicon of an action. */
-export function actionIcon(a: Action): string {
-  switch (a.type) {
-    case 'click':
-    case 'left_double':
-      return 'target';
-    case 'right_single':
-      return 'three-bars';
-    case 'drag':
-      return 'move';
-    case 'scroll':
-      return a.direction === 'up'
-        ? 'arrow-up'
-        : a.direction === 'down'
-          ? 'arrow-down'
-          : a.direction === 'left'
-            ? 'arrow-left'
-            : 'arrow-right';
-    case 'hotkey':
-      return 'record-keys';
-    case 'type':
-      return 'text-size';
-    case 'wait':
-      return 'watch';
-    case 'finished':
-      return 'pass';
-    case 'fail':
-      return 'circle-slash';
-  }
-}
 
 const caps: ReadonlyMap<string, string> = new Map(
   Object.entries({

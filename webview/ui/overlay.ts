@@ -1,25 +1,14 @@
 /** What is drawn over a screenshot, in screen pixels; pure. Drawing is overlayView.ts. */
 import type { StepView } from '../../runtime/protocol/types.js';
-import { keycap, visible, type Action, type Point } from './actions.js';
+import { drawingOf, type Action, type Drawing, type Footnote, type Point } from './actionLooks.js';
+import { keycap, visible } from './actions.js';
 import { clip } from './format.js';
-import { t } from './words.js';
 
 /** `order`: number of the action in its step, from 1; 0 when it is the only one. */
-export type Mark = { readonly order: number } & (
-  | { readonly kind: 'point'; readonly at: Point; readonly button: 'click' | 'double' | 'right' }
-  | { readonly kind: 'drag'; readonly from: Point; readonly to: Point }
-  | {
-      readonly kind: 'scroll';
-      readonly at: Point;
-      readonly direction: 'up' | 'down' | 'left' | 'right';
-      readonly amount?: number;
-    }
-);
+export type Mark = { readonly order: number } & Drawing;
 /** What has no place on the screen: shown at the foot of the picture. */
 export type Note = { readonly order: number } & (
-  | { readonly kind: 'typed'; readonly text: string }
-  | { readonly kind: 'keys'; readonly caps: readonly string[] }
-  | { readonly kind: 'flag'; readonly icon: string; readonly text: string; readonly tone: 'neutral' | 'good' | 'bad' }
+  { readonly kind: 'keys'; readonly caps: readonly string[] } | Exclude<Footnote, { readonly kind: 'keys' }>
 );
 
 export function marksOf(actions: readonly Action[]): {
@@ -32,55 +21,24 @@ export function marksOf(actions: readonly Action[]): {
     const order = actions.length > 1 ? i + 1 : 0,
       held = 'modifiers' in a && a.modifiers?.length ? a.modifiers : undefined;
     if (held) notes.push({ order, kind: 'keys', caps: held.map(keycap) });
-    if ('at' in a || a.type === 'drag') marks.push({ order, ...markOf(a) });
-    else notes.push({ order, ...noteOf(a) });
+    const d = drawingOf(a);
+    switch (d.kind) {
+      case 'point':
+      case 'drag':
+      case 'scroll':
+        marks.push({ order, ...d });
+        break;
+      case 'keys':
+        notes.push({ order, kind: 'keys', caps: d.keys.map(keycap) });
+        break;
+      case 'typed':
+        notes.push({ order, kind: 'typed', text: clip(visible(d.text), 240) });
+        break;
+      case 'flag':
+        notes.push({ order, ...d });
+    }
   });
   return { marks, notes };
-}
-type Unordered<T> = T extends unknown ? Omit<T, 'order'> : never;
-type Placed = Extract<Action, { readonly at: Point } | { readonly type: 'drag' }>;
-function markOf(a: Placed): Unordered<Mark> {
-  switch (a.type) {
-    case 'click':
-      return { kind: 'point', at: a.at, button: 'click' };
-    case 'left_double':
-      return { kind: 'point', at: a.at, button: 'double' };
-    case 'right_single':
-      return { kind: 'point', at: a.at, button: 'right' };
-    case 'drag':
-      return { kind: 'drag', from: a.from, to: a.to };
-    case 'scroll':
-      return { kind: 'scroll', at: a.at, direction: a.direction, amount: a.amount };
-  }
-}
-function noteOf(a: Exclude<Action, Placed>): Unordered<Note> {
-  switch (a.type) {
-    case 'hotkey':
-      return { kind: 'keys', caps: a.keys.map(keycap) };
-    case 'type':
-      return { kind: 'typed', text: clip(visible(a.text), 240) };
-    case 'wait':
-      return {
-        kind: 'flag',
-        icon: 'watch',
-        tone: 'neutral',
-        text: a.ms === undefined ? t('Waits') : t('Waits {0} ms', a.ms),
-      };
-    case 'finished':
-      return {
-        kind: 'flag',
-        icon: 'pass',
-        tone: 'good',
-        text: a.answer ? t('Says it is finished: {0}', clip(a.answer, 160)) : t('Says it is finished'),
-      };
-    case 'fail':
-      return {
-        kind: 'flag',
-        icon: 'circle-slash',
-        tone: 'bad',
-        text: a.reason ? t('Gives up: {0}', clip(a.reason, 160)) : t('Gives up: says it cannot be done'),
-      };
-  }
 }
 
 export interface HeatCell {

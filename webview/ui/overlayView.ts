@@ -2,7 +2,7 @@
  * Draws marks, notes and the location heat map over a screenshot. Sizes are in box pixels: they stay the same at every
  * zoom.
  */
-import type { Point } from './actions.js';
+import { POINTERS, type Point } from './actionLooks.js';
 import { h, icon, s } from './dom.js';
 import { percent } from './format.js';
 import { arrow, type HeatCell, type Mark, type Note } from './overlay.js';
@@ -34,15 +34,14 @@ function markView(m: Mark, to: (p: Point) => Point, ring: number): SVGElement {
   const g = s('g', { class: 'mark' }),
     number = m.order ? `${m.order}` : '';
   if (m.kind === 'point') {
-    const c = to(m.at);
+    const c = to(m.at),
+      look = POINTERS[m.button];
     g.append(...line(circle(c, ring) + cross(c, ring - 5, ring + 8)));
-    if (m.button === 'double') g.append(...line(circle(c, ring - 6)));
-    if (m.button === 'right')
+    for (let i = 1; i < look.rings; i++) g.append(...line(circle(c, ring - 6 * i)));
+    if (look.half)
       g.append(s('path', { d: `M${c.x},${c.y - ring}a${ring},${ring} 0 0,1 0,${2 * ring}z`, class: 'half' }));
     g.append(dot(c, 2.5));
-    const label = [number, m.button === 'double' ? '×2' : m.button === 'right' ? t('right') : '']
-      .filter(Boolean)
-      .join(' ');
+    const label = [number, look.label].filter(Boolean).join(' ');
     if (label) g.append(words(c, label, ring));
   } else if (m.kind === 'drag') {
     const a = to(m.from),

@@ -1,35 +1,29 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { type Action, type Size, type FrameLink, type StepView, parseTrajectory } from '../../domain/index.js';
+import { actionSchemaOf } from '../../annotations/actionSchema.js';
+import {
+  type Action,
+  type Size,
+  type FrameLink,
+  type StepView,
+  parseTrajectory,
+  placesOf,
+} from '../../domain/index.js';
 import { lines } from '../folder.js';
 import { Unusable, limits } from '../types.js';
 import type { Found, Picture } from '../types.js';
 import { Steps, moment, one, pictureAt } from './read.js';
 import type { ReadContext, Unit } from './read.js';
 
-const point = z.object({ x: z.number().min(0).max(limits.side), y: z.number().min(0).max(limits.side) }),
-  modifiers = z
-    .array(z.enum(['ctrl', 'shift', 'alt', 'super']))
-    .max(4)
-    .optional(),
+const side = z.number().min(0).max(limits.side),
   words = z.string().max(limits.text);
-const actionSchema = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('click'), at: point, modifiers }),
-  z.object({ type: z.literal('left_double'), at: point, modifiers }),
-  z.object({ type: z.literal('right_single'), at: point, modifiers }),
-  z.object({ type: z.literal('drag'), from: point, to: point, modifiers }),
-  z.object({
-    type: z.literal('scroll'),
-    at: point,
-    direction: z.enum(['up', 'down', 'left', 'right']),
-    amount: z.number().int().min(1).max(20).optional(),
-  }),
-  z.object({ type: z.literal('hotkey'), keys: z.array(z.string().min(1).max(24)).min(1).max(8) }),
-  z.object({ type: z.literal('type'), text: words }),
-  z.object({ type: z.literal('wait'), ms: z.number().min(0).max(60_000).optional() }),
-  z.object({ type: z.literal('finished'), answer: words.optional() }),
-  z.object({ type: z.literal('fail'), reason: words.optional() }),
-]);
+const actionSchema = actionSchemaOf({
+  strict: false,
+  place: z.object({ x: side, y: side }),
+  text: limits.text,
+  emptyText: true,
+  keys: 8,
+});
 const reportSchema = z.object({
   checks: z
     .array(z.object({ what: words, detail: words.optional(), expected: words, found: words, score: z.number() }))
@@ -156,7 +150,7 @@ function actionsOf(v: unknown, screen: Size, step: number): Action[] {
       `step ${step}: ${r.error.issues[0]?.path.join('.') ?? ''}: no action we have (${r.error.issues[0]?.message ?? ''})`,
     );
   for (const a of r.data) {
-    for (const p of 'at' in a ? [a.at] : a.type === 'drag' ? [a.from, a.to] : [])
+    for (const p of placesOf(a))
       if (p.x >= screen.width || p.y >= screen.height)
         throw new Unusable(`step ${step}: ${p.x},${p.y} lies outside the ${screen.width}x${screen.height} screen`);
   }

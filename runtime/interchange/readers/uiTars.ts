@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Action, Point, Size } from '../../domain/index.js';
+import { placesOf, type Action, type Point, type Size } from '../../domain/index.js';
 import type { CoordinateMode } from '../../policy/actions/coordinates.js';
 import { GrammarError } from '../../policy/actions/parse.js';
 import { boxCentre, parseActions } from '../../policy/actions/uiTars.js';
@@ -142,7 +142,7 @@ function modeOf(turns: readonly Turn[], model: string): CoordinateMode {
       } catch {
         return false;
       }
-      const mine = said === undefined ? [] : pointsOf(said);
+      const mine = said === undefined ? [] : placesOf(said);
       // Rounding differs by a pixel or two between parsers.
       return (
         mine.length >= t.points.length &&
@@ -168,4 +168,3 @@ function modeOf(turns: readonly Turn[], model: string): CoordinateMode {
     );
   return found;
 }
-const pointsOf = (a: Action): Point[] => ('at' in a ? [a.at] : a.type === 'drag' ? [a.from, a.to] : []);

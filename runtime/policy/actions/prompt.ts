@@ -1,4 +1,5 @@
 /** UI-TARS's computer-use prompt and message history (runtime/policy/README.md#prompt). */
+import { ACTIONS, ACTION_TYPES } from '../../domain/index.js';
 
 export type Content =
   | string
@@ -25,6 +26,9 @@ export interface PromptOptions {
   readonly note?: string;
 }
 
+/** A line for every action that models are told of. */
+const ACTION_SPACE = ACTION_TYPES.flatMap((type) => ACTIONS[type].prompt ?? []).join('\n');
+
 export const uiTarsPrompt = (
   instruction: string,
   o: PromptOptions = {},
@@ -38,16 +42,7 @@ Action: ...
 
 ## Action Space
 
-click(start_box='<|box_start|>(x1,y1)<|box_end|>')
-left_double(start_box='<|box_start|>(x1,y1)<|box_end|>')
-right_single(start_box='<|box_start|>(x1,y1)<|box_end|>')
-drag(start_box='<|box_start|>(x1,y1)<|box_end|>', end_box='<|box_start|>(x3,y3)<|box_end|>')
-hotkey(key='')
-type(content='') #If you want to submit your input, use "\\n" at the end of \`content\`.
-scroll(start_box='<|box_start|>(x1,y1)<|box_end|>', direction='down or up or right or left')
-wait() #Sleep for a moment and take a screenshot to check for any changes.
-finished(content='')
-call_user() #The task cannot be done.
+${ACTION_SPACE}
 
 ## Note
 - Use ${o.language ?? 'English'} in \`Thought\` part.

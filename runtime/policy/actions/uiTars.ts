@@ -1,6 +1,21 @@
 /** UI-TARS's actions to ours and back: names, boxes, coordinates, keys. The tree comes from parse.ts. */
-import type { Action, Modifier, Point, ScrollDirection, Size } from '../../domain/index.js';
-import { actionCall } from '../../domain/index.js';
+import {
+  ACTIONS,
+  ACTION_TYPES,
+  MODIFIERS,
+  SCROLL_DIRECTIONS,
+  actionCall,
+  argumentsOf,
+  makeAction,
+  type Action,
+  type ActionType,
+  type Modifier,
+  type NamedArgument,
+  type NumberArgument,
+  type Point,
+  type ScrollDirection,
+  type Size,
+} from '../../domain/index.js';
 import type { CoordinateMode, ResizeLimits } from './coordinates.js';
 import { fromScreen, toScreen } from './coordinates.js';
 import { canonicalKey } from '../../domain/keys.js';
@@ -24,85 +39,26 @@ export function parseActions(text: string, c: Coordinates): ActionAnswer {
   return { ...said, actions: calls.map((call) => toAction(call, c, text)) };
 }
 
-/** Names of one action in the dialects of UI-TARS. */
-const NAMES: Readonly<Record<string, Action['type']>> = {
-  click: 'click',
-  left_single: 'click',
-  left_double: 'left_double',
-  double_click: 'left_double',
-  right_single: 'right_single',
-  right_click: 'right_single',
-  drag: 'drag',
-  select: 'drag',
-  scroll: 'scroll',
-  hotkey: 'hotkey',
-  press: 'hotkey',
-  type: 'type',
-  wait: 'wait',
-  finished: 'finished',
-  call_user: 'fail',
-  error_env: 'fail',
-};
-const START = ['start_box', 'point', 'start_point', 'box', 'start'],
-  END = ['end_box', 'end_point', 'end'];
-const MODIFIERS: readonly Modifier[] = ['ctrl', 'shift', 'alt', 'super'];
-const isModifier = (key: string): key is Modifier => MODIFIERS.some((m) => m === key);
+/** Types by every name that a dialect of UI-TARS has for them. */
+const TYPES: ReadonlyMap<string, ActionType> = new Map(
+  ACTION_TYPES.flatMap((type) => [ACTIONS[type].call, ...ACTIONS[type].aliases].map((name) => [name, type] as const)),
+);
 
 function toAction(call: Call, c: Coordinates, text: string): Action {
-  const type = Object.hasOwn(NAMES, call.name) ? NAMES[call.name] : undefined;
-  const args = new Args(call, c, text);
-  switch (type) {
-    case 'click':
-    case 'left_double':
-    case 'right_single':
-      return { type, at: args.point(args.need(...START)), ...args.modifiers() };
-    case 'drag':
-      return { type, from: args.point(args.need(...START)), to: args.point(args.need(...END)), ...args.modifiers() };
-    case 'scroll':
-      return toScroll(args, c.screen);
-    case 'hotkey': {
-      const a = args.need('key', 'hotkey', 'keys');
-      const keys = splitKeys(a.value);
-      if (keys.length === 0) throw args.error('A key is missing', a.at);
-      return { type, keys };
-    }
-    case 'type':
-      return { type, text: args.need('content', 'text').value };
-    case 'wait': {
-      const ms = args.find('ms'),
-        s = args.find('seconds', 'time');
-      return { type, ...(ms ? { ms: args.count(ms, 60_000) } : s ? { ms: args.count(s, 60) * 1000 } : {}) };
-    }
-    case 'finished': {
-      const a = args.find('content', 'answer');
-      return { type, ...(a && a.value !== '' ? { answer: a.value } : {}) };
-    }
-    case 'fail': {
-      const a = args.find('content', 'reason');
-      return { type, ...(a && a.value !== '' ? { reason: a.value } : {}) };
-    }
-    case undefined:
-      throw args.error(`There is no action '${call.name}'`);
-  }
+  const type = TYPES.get(call.name),
+    args = new Args(call, c, text);
+  if (type === undefined) throw args.error(`There is no action '${call.name}'`);
+  // What is needed is read first: an error names what is missing rather than what is wrong with the rest.
+  const all = argumentsOf(type),
+    values = new Map<string, unknown>();
+  for (const [name, argument] of all) if (isNeeded(argument)) values.set(name, args.read(argument));
+  for (const [name, argument] of all) if (!isNeeded(argument)) values.set(name, args.read(argument));
+  return makeAction(type, (name) => values.get(name));
 }
 
-const DIRECTIONS: readonly ScrollDirection[] = ['up', 'down', 'left', 'right'];
-
-/** Without a place the middle of the screen is scrolled. */
-function toScroll(args: Args, screen: Size): Action {
-  const where = args.find(...START),
-    d = args.need('direction'),
-    amount = args.find('amount');
-  const direction = DIRECTIONS.find((x) => x === d.value.toLowerCase());
-  if (!direction) throw args.error('direction must be up, down, left or right', d.at);
-  const at = where ? args.point(where) : { x: Math.floor(screen.width / 2), y: Math.floor(screen.height / 2) };
-  return {
-    type: 'scroll',
-    at,
-    direction,
-    ...(amount ? { amount: Math.max(1, Math.round(args.count(amount, 20))) } : {}),
-  };
-}
+type Argument = NamedArgument[1];
+const isNeeded = (a: Argument): boolean => !a.optional && !(a.kind === 'place' && a.otherwise !== undefined);
+const isModifier = (key: string): key is Modifier => MODIFIERS.some((m) => m === key);
 
 /** The arguments of one call, read as what an action needs; an error has the position in the answer. */
 class Args {
@@ -120,39 +76,80 @@ class Args {
     return new GrammarError(message, at, this.#text);
   }
 
-  find(...names: readonly string[]): Arg | undefined {
+  /** The value of an argument; undefined when the call does not say. */
+  read(argument: Argument): unknown {
+    const a = isNeeded(argument) ? this.#need(argument.call) : this.#find(argument.call);
+    switch (argument.kind) {
+      case 'place':
+        return a ? this.#point(a) : this.#middle();
+      case 'modifiers':
+        return a && this.#modifiers(a);
+      case 'direction':
+        return a && this.#direction(a);
+      case 'keys':
+        return a && this.#keys(a);
+      case 'text':
+        return argument.optional && a?.value === '' ? undefined : a?.value;
+      case 'number':
+        return this.#number(argument, a);
+    }
+  }
+
+  #find(names: readonly string[]): Arg | undefined {
     return this.#call.args.find((a) => names.includes(a.name));
   }
 
-  need(...names: readonly string[]): Arg {
-    const a = this.find(...names);
+  #need(names: readonly string[]): Arg {
+    const a = this.#find(names);
     if (!a) throw this.error(`${this.#call.name} needs ${names[0]}`);
     return a;
   }
 
   /** The middle of a box, in screen pixels. */
-  point(a: Arg): Point {
+  #point(a: Arg): Point {
     const p = boxCentre(a.value);
     if (!p) throw this.error(`${a.name} is not a box`, a.at);
     return toScreen(this.#c.mode, p, this.#c.screen, this.#c.limits);
   }
+  #middle(): Point {
+    return { x: Math.floor(this.#c.screen.width / 2), y: Math.floor(this.#c.screen.height / 2) };
+  }
 
-  count(a: Arg, max: number): number {
+  #number(argument: NumberArgument, a: Arg | undefined): number | undefined {
+    if (a) {
+      const n = this.#count(a, argument.max);
+      return argument.whole ? Math.max(argument.min, Math.round(n)) : n;
+    }
+    const { coarser } = argument,
+      other = coarser && this.#find(coarser.call);
+    return other && this.#count(other, argument.max / coarser.times) * coarser.times;
+  }
+  #count(a: Arg, max: number): number {
     const n = Number(a.value);
     if (!Number.isFinite(n) || n < 0 || n > max) throw this.error(`${a.name} must be a number up to ${max}`, a.at);
     return n;
   }
 
-  modifiers(): { modifiers?: Modifier[] } {
-    const a = this.find('modifiers');
-    if (!a) return {};
+  #direction(a: Arg): ScrollDirection {
+    const direction = SCROLL_DIRECTIONS.find((d) => d === a.value.toLowerCase());
+    if (!direction) throw this.error('direction must be up, down, left or right', a.at);
+    return direction;
+  }
+
+  #keys(a: Arg): string[] {
+    const keys = splitKeys(a.value);
+    if (keys.length === 0) throw this.error('A key is missing', a.at);
+    return keys;
+  }
+
+  #modifiers(a: Arg): Modifier[] {
     const keys = a.value
       .split(/[\s+]+/)
       .filter(Boolean)
       .map(canonicalKey);
     if (keys.length === 0 || !keys.every(isModifier))
       throw this.error('modifiers must be ctrl, shift, alt or super', a.at);
-    return { modifiers: keys };
+    return keys;
   }
 }
 

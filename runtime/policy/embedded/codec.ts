@@ -63,7 +63,7 @@ export function encodeActions(
     : null;
 }
 
-/** Equal keys = equal model inputs (StepSample.stateKey): 128 bits of SHA-256 over the three arrays. */
+/** Equal keys = equal model inputs (EmbeddedSample.stateKey): 128 bits of SHA-256 over the three arrays. */
 export function stateKey(s: EncodedState): string {
   const h = createHash('sha256');
   for (const a of [s.obs, s.instruction, s.history]) h.update(new Uint8Array(a.buffer, a.byteOffset, a.byteLength));
@@ -105,7 +105,8 @@ export function encodeHistory(
 
 /**
  * Global choice ids of an action, or null when the policy cannot express it: clicks with modifiers, points off the
- * screen, sideways scrolling, chords outside the `key` head, texts that are neither an instruction token nor a phrase.
+ * screen, sideways scrolling, actions that the spec has no type for, chords outside the `key` head, texts that are
+ * neither an instruction token nor a phrase.
  * Scroll amounts, waiting times and answers are not part of a choice and are dropped.
  */
 export function encodeAction(
@@ -140,6 +141,8 @@ export function encodeAction(
     case 'finished':
     case 'fail':
       return ids(spec, a.type, {});
+    default:
+      return null;
   }
 }
 

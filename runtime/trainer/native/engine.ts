@@ -8,8 +8,8 @@ import {
   type EmbeddedPolicySpec,
   type ProcessEntry,
   type ProcessRole,
-  type StepSample,
-  type TrainBatch,
+  type EmbeddedSample,
+  type EmbeddedBatch,
   ignoreFailure,
   orUndefined,
   settled,
@@ -20,7 +20,7 @@ import type {
   ReadingScreen,
   ReadOptions,
   ReadReport,
-  TrainerEngine,
+  EmbeddedTrainer,
   UpdateReport,
   WeightsFile,
 } from '../types.js';
@@ -50,7 +50,7 @@ export interface TrainerSetup {
  * Starts the trainer process and waits until it is ready. Throws engine.unavailable without ONNX Runtime, trainer.lost
  * when the process dies.
  */
-export async function createTrainer(setup: TrainerSetup): Promise<TrainerEngine> {
+export async function createTrainer(setup: TrainerSetup): Promise<EmbeddedTrainer> {
   const engine = new NativeTrainer(setup);
   try {
     await engine.start();
@@ -66,7 +66,7 @@ interface Waiting {
   reject(e: unknown): void;
 }
 
-class NativeTrainer implements TrainerEngine {
+class NativeTrainer implements EmbeddedTrainer {
   readonly #setup: TrainerSetup;
   /** The process; public so that tests can end it. */
   readonly child: ChildProcess;
@@ -120,7 +120,7 @@ class NativeTrainer implements TrainerEngine {
       this.#command({ kind: 'start', spec, dir, seed, options: { ...TRAINER_CONSTANTS, ...options } }),
     );
   }
-  async update(b: TrainBatch): Promise<UpdateReport> {
+  async update(b: EmbeddedBatch): Promise<UpdateReport> {
     const report = await this.#withBatch(b, (batch) => ({ kind: 'update', batch }));
     // Masked samples were not sent: back to the batch's own order.
     const sent = report.sampleWeights,
@@ -129,7 +129,7 @@ class NativeTrainer implements TrainerEngine {
     for (const [i, s] of b.samples.entries()) if (s.weight !== 0) all[i] = sent?.[next++] ?? NaN;
     return { ...report, sampleWeights: all };
   }
-  imitate(b: TrainBatch, o: ImitateOptions): Promise<UpdateReport> {
+  imitate(b: EmbeddedBatch, o: ImitateOptions): Promise<UpdateReport> {
     this.#interrupted = false;
     return this.#withBatch(b, (batch) => ({ kind: 'imitate', batch, options: this.#unlessInterrupted(o) }));
   }
@@ -173,7 +173,7 @@ class NativeTrainer implements TrainerEngine {
     return this.#interrupted ? { ...o, steps: 0 } : o;
   }
   async #withBatch(
-    { samples, ...batch }: TrainBatch,
+    { samples, ...batch }: EmbeddedBatch,
     command: (batch: WireBatch) => Extract<Command, { kind: 'update' | 'imitate' }>,
   ): Promise<UpdateReport> {
     for (const s of samples) checkSample(this.#setup.spec, s);
@@ -182,7 +182,7 @@ class NativeTrainer implements TrainerEngine {
       return this.#command(command(batch));
     });
   }
-  async #sendBatch(samples: readonly StepSample[]): Promise<void> {
+  async #sendBatch(samples: readonly EmbeddedSample[]): Promise<void> {
     const states = [
       ...new Map(
         samples.filter((s) => s.weight !== 0).map((s) => [s.stateKey, { key: s.stateKey, state: s.state }]),
@@ -252,7 +252,7 @@ class NativeTrainer implements TrainerEngine {
 }
 
 /** Rejects a sample that the trainer cannot use, rather than let it give a wrong gradient. */
-function checkSample(spec: EmbeddedPolicySpec, s: StepSample): void {
+function checkSample(spec: EmbeddedPolicySpec, s: EmbeddedSample): void {
   const bad = (what: string): never => {
     throw new StudioError(
       'trainer.invalid',

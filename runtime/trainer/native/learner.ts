@@ -3,8 +3,8 @@ import {
   type EmbeddedPolicySpec,
   type PolicyVersion,
   type Random,
-  type StepSample,
-  type TrainBatch,
+  type EmbeddedSample,
+  type EmbeddedBatch,
 } from '../../domain/index.js';
 import type { ImitateOptions, ReadingScreen, ReadOptions, ReadReport, UpdateReport } from '../types.js';
 import { augment, neighbourChoices } from './augment.js';
@@ -114,7 +114,7 @@ export class Learner {
    * Policy-gradient passes over a batch (runtime/trainer/README.md#objective): `epochs` times, in minibatches of
    * `minibatchStates`.
    */
-  async update(b: TrainBatch, onProgress?: OnProgress): Promise<UpdateReport> {
+  async update(b: EmbeddedBatch, onProgress?: OnProgress): Promise<UpdateReport> {
     const o = this.options,
       start = this.#now(),
       states = packSamples(b.samples, o.slots),
@@ -167,7 +167,7 @@ export class Learner {
    * Behaviour cloning: `steps` optimizer steps on random samples, randomly shifted; warm-up and cosine decay of the
    * learning rate. The result becomes the reference. When interrupted, it keeps and reports what it has learned.
    */
-  async imitate(b: TrainBatch, i: ImitateOptions, onProgress?: OnProgress): Promise<UpdateReport> {
+  async imitate(b: EmbeddedBatch, i: ImitateOptions, onProgress?: OnProgress): Promise<UpdateReport> {
     const start = this.#now(),
       early = new ReportBuilder(this.options),
       late = new ReportBuilder(this.options),
@@ -247,7 +247,7 @@ export class Learner {
   }
 
   /** A demonstrated step, randomly shifted; part of a cell's weight goes to its neighbours (`cellSmoothing`). */
-  #imitationState(s: StepSample, weight: number, shift: number): PackedState {
+  #imitationState(s: EmbeddedSample, weight: number, shift: number): PackedState {
     const { cellSmoothing } = this.options,
       { state, choices } = augment(this.model.spec, s.state, s.choices, shift, this.#rng);
     const own: number[] = [],
@@ -275,7 +275,7 @@ export class Learner {
 const reportedSteps = (steps: number): number => Math.max(1, Math.ceil(steps * REPORTED_SHARE));
 
 /** Whether another pass pays: the effective sample size, measured in the last pass, is still high enough. */
-const worthAnotherPass = (b: TrainBatch, epoch: number, states: readonly PackedState[]): boolean =>
+const worthAnotherPass = (b: EmbeddedBatch, epoch: number, states: readonly PackedState[]): boolean =>
   epoch < b.epochs || (b.reuse !== undefined && epoch < b.reuse.epochs && reuseEss(states) >= b.reuse.ess);
 
 /**

@@ -1,4 +1,4 @@
-import type { EmbeddedPolicySpec, EncodedState, RunError, StepSample, TrainBatch } from '../../domain/index.js';
+import type { EmbeddedPolicySpec, EncodedState, RunError, EmbeddedSample, EmbeddedBatch } from '../../domain/index.js';
 import type {
   CheckpointRef,
   ImitateOptions,
@@ -15,9 +15,9 @@ import type { TrainerOptions } from './options.js';
  * The messages between client and trainer process. A batch travels in small messages: each unique state once, then the
  * samples that name their state by key, then the command; so that no message blocks either event loop for long.
  */
-export type WireSample = Omit<StepSample, 'state' | 'rollout' | 'step'>;
+export type WireSample = Omit<EmbeddedSample, 'state' | 'rollout' | 'step'>;
 /** A batch whose samples are sent before it. */
-export type WireBatch = Omit<TrainBatch, 'samples'>;
+export type WireBatch = Omit<EmbeddedBatch, 'samples'>;
 export type Command =
   | {
       readonly kind: 'start';

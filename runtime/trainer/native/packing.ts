@@ -1,4 +1,5 @@
-import type { EncodedState, StepSample } from '../../domain/index.js';
+import type { EncodedState, EmbeddedSample } from '../../domain/index.js';
+import { tokenShares } from '../objective/aggregation.js';
 import { TOKENS } from './model/lossGraph.js';
 
 /**
@@ -73,7 +74,7 @@ export function makeSlot(ids: ArrayLike<number>, o: SlotFields = {}): Slot {
  * A demonstration with an advantage joins the policy gradient with importance weight 1; without one it is imitated
  * (domain/batch.ts).
  */
-const slotOf = (s: StepSample, sample: number): Slot =>
+const slotOf = (s: EmbeddedSample, sample: number): Slot =>
   makeSlot(s.choices, {
     advantage: s.advantage,
     weight: s.weight,
@@ -88,7 +89,7 @@ const slotOf = (s: StepSample, sample: number): Slot =>
  * open another one. The gradient is exactly that of the separate samples, because the loss is a sum over slots. Samples
  * of weight 0 are left out.
  */
-export function packSamples(samples: readonly StepSample[], slots: number): PackedState[] {
+export function packSamples(samples: readonly EmbeddedSample[], slots: number): PackedState[] {
   const byKey = new Map<string, { state: EncodedState; slots: Slot[] }[]>();
   const states: { state: EncodedState; slots: Slot[] }[] = [];
   for (const [i, s] of samples.entries()) {
@@ -113,11 +114,14 @@ export function packSamples(samples: readonly StepSample[], slots: number): Pack
 export function applyLossWeights(states: readonly PackedState[], imitationCoef: number, entropyBonus: number): void {
   const all = states.flatMap((p) => p.slots);
   const norm = all.reduce((s, x) => s + x.weight, 0) || 1;
-  for (const s of all)
+  const shares = tokenShares(
+    all.map((s) => s.tokens),
+    all.map((s) => s.weight),
+  );
+  for (const [i, s] of all.entries())
     for (let t = 0; t < s.tokens; t++) {
-      const w = s.weight / norm / s.tokens;
-      s.policy[t] = s.term === 'policy' ? w : 0;
-      s.imitation[t] = s.term === 'imitation' ? w * (s.coefficient ?? imitationCoef) : 0;
+      s.policy[t] = s.term === 'policy' ? shares[i]! : 0;
+      s.imitation[t] = s.term === 'imitation' ? shares[i]! * (s.coefficient ?? imitationCoef) : 0;
     }
   // The bonus counts policy samples only: demonstrations need no exploration.
   for (const p of states)

@@ -5,8 +5,8 @@ import {
   toRunError,
   type EncodedState,
   type RolloutId,
-  type StepSample,
-  type TrainBatch,
+  type EmbeddedSample,
+  type EmbeddedBatch,
 } from '../../domain/index.js';
 import type { ReadingScreen } from '../types.js';
 import type { LearnerProgress } from './learner.js';
@@ -145,8 +145,8 @@ class Inbox {
   }
 
   /** Takes the collected samples out, as the samples of this batch. */
-  batch(batch: WireBatch): TrainBatch {
-    const samples = this.#samples.map((s): StepSample => {
+  batch(batch: WireBatch): EmbeddedBatch {
+    const samples = this.#samples.map((s): EmbeddedSample => {
       const state = this.#states.get(s.stateKey);
       if (!state)
         throw new StudioError(

@@ -15,6 +15,10 @@ export const tisToken = (old: ArrayLike<number>, rollout: ArrayLike<number>, cap
 export const sequenceRatio = (now: ArrayLike<number>, old: ArrayLike<number>): number =>
   importance(Array.from(now).reduce((s, x, i) => s + x - old[i]!, 0));
 
+/** min(product of old/rollout, cap): one weight for a whole step. */
+export const tisSequence = (old: ArrayLike<number>, rollout: ArrayLike<number>, cap: number): number =>
+  Math.min(sequenceRatio(old, rollout), cap);
+
 export interface CorrectionMetrics {
   readonly n: number;
   readonly mean: number;

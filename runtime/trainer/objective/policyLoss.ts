@@ -1,6 +1,7 @@
 /**
- * Ratios and clip bounds of the policy-gradient loss (runtime/trainer/README.md#policy-gradient), for the report of an update. `r` =
- * pi/pi_old, `a` = advantage. The loss itself is computed inside ONNX Runtime (native/model/lossGraph.ts).
+ * The policy-gradient loss of one token, to be minimised, and its derivative (runtime/trainer/README.md#policy-gradient).
+ * `r` = pi/pi_old, `a` = advantage. objective.ts sums them up for a batch; native/model/lossGraph.ts computes the same
+ * inside ONNX Runtime and is held to these.
  */
 
 /** Bound on log-ratios before exponentiation. */
@@ -28,3 +29,25 @@ export function clipState(r: number, a: number, band: ClipBand, c: number): 'non
   if (a < 0 && r < 1 - band.low) return 'low';
   return 'none';
 }
+
+/** max(-rA, -clip(r, 1-low, 1+high) A). */
+export const ppoClip = (r: number, a: number, band: ClipBand): number =>
+  Math.max(-r * a, -clamp(r, 1 - band.low, 1 + band.high) * a);
+
+/** PPO clip bounded by -cA where A < 0, so that one very unlikely bad token cannot dominate. */
+export function dualClip(r: number, a: number, band: ClipBand, c: number): number {
+  const l = ppoClip(r, a, band);
+  return a < 0 ? Math.min(l, -c * a) : l;
+}
+/** d dualClip / dr: 0 where a bound acts. */
+export const dualClipSlope = (r: number, a: number, band: ClipBand, c: number): number =>
+  clipState(r, a, band, c) === 'none' ? -a : 0;
+
+/** d cispo / d log p: the ratio is a weight here, and no gradient flows through it. */
+export const cispoSlope = (r: number, a: number, band: ClipBand): number => -clamp(r, 1 - band.low, 1 + band.high) * a;
+/** CISPO: -sg(clip(r)) A log p; the gradient reaches every token, only its weight is clipped. */
+export const cispo = (r: number, a: number, logp: number, band: ClipBand): number => cispoSlope(r, a, band) * logp;
+
+/** d ratio / d log p: the ratio itself, and 0 beyond the bound on log-ratios. */
+export const ratioSlope = (r: number, logp: number, old: number): number =>
+  Math.abs(logp - old) > MAX_LOG_RATIO ? 0 : r;

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { GLYPH_SPEC, id, type BatchId, type TrainBatch } from '../../../runtime/domain/index.js';
+import { GLYPH_SPEC, id, type BatchId, type EmbeddedBatch } from '../../../runtime/domain/index.js';
 import { Graph } from '../../../runtime/trainer/native/graph/graph.js';
 import { gemm } from '../../../runtime/trainer/native/graph/linear.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
@@ -39,7 +39,7 @@ const ort = await loadOrt(),
   learner = await Learner.create(GLYPH_SPEC, o, 1);
 const options = { intraOpNumThreads: THREADS, interOpNumThreads: 1, logSeverityLevel: 3 as const };
 const samples = policySamples(GLYPH_SPEC, STATES, o.slots, 1),
-  batch: TrainBatch = { id: id<BatchId>('bench'), samples, epochs: 1 };
+  batch: EmbeddedBatch = { id: id<BatchId>('bench'), samples, epochs: 1 };
 
 const forward = await ort.InferenceSession.create(policyGraph(model).toModel('policy'), options);
 const state = samples[0]!.state,

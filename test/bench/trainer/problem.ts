@@ -10,7 +10,7 @@ import {
   random,
   type EmbeddedPolicySpec,
   type RolloutId,
-  type StepSample,
+  type EmbeddedSample,
 } from '../../../runtime/domain/index.js';
 import { LOSS_PARAMS, TOKENS } from '../../../runtime/trainer/native/model/lossGraph.js';
 import { decayMask } from '../../../runtime/trainer/native/model/params.js';
@@ -23,14 +23,14 @@ import { demonstration, glyphTask } from '../../helpers/trainer/glyphScreens.js'
  * A batch like a run's: `states` screens with `slots` sampled actions each, and the same numbers as files for
  * torch_peer.py.
  */
-export function policySamples(spec: EmbeddedPolicySpec, states: number, slots: number, seed: number): StepSample[] {
+export function policySamples(spec: EmbeddedPolicySpec, states: number, slots: number, seed: number): EmbeddedSample[] {
   const rng = random(`problem/${seed}`),
     off = headOffsets(spec),
     n = headSizes(spec);
   return Array.from({ length: states }, (_, s) => {
     const task = glyphTask(spec, rng),
       demo = demonstration(spec, task, `s${s}`);
-    return Array.from({ length: slots }, (_, k): StepSample => {
+    return Array.from({ length: slots }, (_, k): EmbeddedSample => {
       const choices =
         k % 4 === 3
           ? Int32Array.of(3, off.cell + rng.int(n.cell), off.cell2 + rng.int(n.cell2))

@@ -6,7 +6,7 @@ import {
   type EncodedState,
   type Random,
   type RolloutId,
-  type StepSample,
+  type EmbeddedSample,
 } from '../../../runtime/domain/index.js';
 
 /**
@@ -105,7 +105,7 @@ export function glyphTask(
 }
 
 /** The demonstration: click the middle of the right button. */
-export function demonstration(spec: EmbeddedPolicySpec, t: GlyphTask, key: string): StepSample {
+export function demonstration(spec: EmbeddedPolicySpec, t: GlyphTask, key: string): EmbeddedSample {
   const size = spec.obs.cell,
     { cols } = gridOf(spec),
     b = t.target;

@@ -1,42 +1,102 @@
-import { clamp, type ClipBand } from '../../../runtime/trainer/objective/policyLoss.js';
+import type { ObjectiveOptions, ObjectiveStep } from '../../../runtime/trainer/objective/objective.js';
 
-/**
- * Policy-gradient losses per token, to be minimised, in plain TypeScript: what trainer/native/model/lossGraph.ts must
- * compute inside ONNX Runtime. Held to published vectors by test/unit/trainer, and the graph to them by
- * test/integration/trainer. `r` = pi/pi_old, `a` = advantage.
- */
-
-/** Unclipped importance sampling: -rA. */
+/** Unclipped importance sampling, -rA: what a server calls `importance_sampling`; the trainer never uses it unclipped. */
 export const importanceSampling = (r: number, a: number): number => -r * a;
 
-/** max(-rA, -clip(r, 1-low, 1+high) A). */
-export const ppoClip = (r: number, a: number, band: ClipBand): number =>
-  Math.max(-r * a, -clamp(r, 1 - band.low, 1 + band.high) * a);
-
-/** PPO clip bounded by -cA where A < 0, so that one very unlikely bad token cannot dominate. */
-export function dualClip(r: number, a: number, band: ClipBand, c: number): number {
-  const l = ppoClip(r, a, band);
-  return a < 0 ? Math.min(l, -c * a) : l;
-}
-
-/** CISPO: -sg(clip(r)) A log p; the gradient reaches every token, only its weight is clipped. */
-export const cispo = (r: number, a: number, logp: number, band: ClipBand): number =>
-  -clamp(r, 1 - band.low, 1 + band.high) * a * logp;
-
 /**
- * Mean over each step's tokens, then weighted mean over steps ("seq-mean-token-mean"). A step without tokens or weight
- * does not count.
+ * The objective written down a second time, straight from runtime/trainer/README.md and without a shared line: what
+ * closed forms are checked against, by central differences. `frozen` holds the log-probs at which everything is taken
+ * through which no gradient flows.
  */
-export function seqMeanTokenMean(losses: readonly ArrayLike<number>[], weights?: readonly number[]): number {
+export function referenceLoss(
+  steps: readonly ObjectiveStep[],
+  o: ObjectiveOptions,
+  frozen: readonly ArrayLike<number>[],
+): number {
   let total = 0,
     norm = 0;
-  losses.forEach((step, i) => {
-    const w = weights?.[i] ?? 1;
-    if (step.length === 0 || w === 0) return;
-    let s = 0;
-    for (let t = 0; t < step.length; t++) s += step[t]!;
-    total += (w * s) / step.length;
-    norm += w;
+  steps.forEach((s, j) => {
+    const tokens: number[] = [];
+    for (let t = 0; t < s.now.length; t++) {
+      const unknown = s.rollout !== undefined && !Number.isFinite(s.rollout[t]);
+      if (s.mask?.[t] === 0 || (unknown && s.term === 'policy' && o.unknownBehaviour === 'masked')) continue;
+      tokens.push(t);
+    }
+    if (tokens.length === 0 || s.weight === 0) return;
+    norm += s.weight;
+    let sum = 0;
+    for (const t of tokens) sum += tokenLoss(s, o, frozen[j]!, tokens, t);
+    total += (s.weight * sum) / tokens.length;
   });
   return norm === 0 ? 0 : total / norm;
+}
+
+function tokenLoss(
+  s: ObjectiveStep,
+  o: ObjectiveOptions,
+  frozen: ArrayLike<number>,
+  tokens: readonly number[],
+  t: number,
+): number {
+  const x = s.now[t]!;
+  if (s.term === 'imitation') return -(s.coefficient ?? o.imitationCoef) * x;
+  const a = typeof s.advantage === 'number' ? s.advantage : s.advantage[t]!,
+    old = (i: number): number => (s.old ?? frozen)[i]!,
+    bound = (y: number, m: number): number => (y > m ? m : y < -m ? -m : y);
+  const ratio = (now: ArrayLike<number>): number =>
+    o.algorithm === 'gspo'
+      ? Math.exp(tokens.map((i) => bound(now[i]! - old(i), 20)).reduce((p, q) => p + q) / tokens.length)
+      : Math.exp(bound(now[t]! - old(t), 20));
+  const clip = (r: number): number => Math.max(Math.min(r, 1 + o.epsHigh), 1 - o.epsLow);
+  let l: number;
+  if (o.algorithm === 'cispo') l = -clip(ratio(frozen)) * a * x;
+  else {
+    const r = ratio(s.now);
+    l = -Math.min(r * a, clip(r) * a);
+    if (a < 0 && l > -a * o.dualClip) l = -a * o.dualClip;
+  }
+  const roll = s.rollout;
+  if (o.tis.enabled && roll && Number.isFinite(roll[t])) {
+    const of = o.tis.level === 'token' ? [t] : tokens.filter((i) => Number.isFinite(roll[i]));
+    l *= Math.min(
+      Math.exp(
+        bound(
+          of.map((i) => old(i) - roll[i]!).reduce((p, q) => p + q),
+          20,
+        ),
+      ),
+      o.tis.cap,
+    );
+  }
+  if (o.klBeta === 0) return l;
+  const k = bound(s.reference![t]! - x, 20);
+  return l + o.klBeta * Math.min(Math.exp(k) - k - 1, 10);
+}
+
+/**
+ * Largest difference of `gradient` from central differences of `referenceLoss`, relative to the largest slope of the
+ * batch. Exact up to rounding (1e-9) away from kinks.
+ */
+export function gradientError(
+  steps: readonly ObjectiveStep[],
+  o: ObjectiveOptions,
+  gradient: readonly ArrayLike<number>[],
+): number {
+  const frozen = steps.map((s) => Array.from(s.now)),
+    h = 1e-5;
+  let worst = 0,
+    scale = 0;
+  steps.forEach((s, j) => {
+    for (let t = 0; t < s.now.length; t++) {
+      const at = (d: number): number => {
+        const now = Array.from(s.now);
+        now[t]! += d;
+        return referenceLoss(steps.with(j, { ...s, now }), o, frozen);
+      };
+      const slope = (at(h) - at(-h)) / (2 * h);
+      worst = Math.max(worst, Math.abs(slope - gradient[j]![t]!));
+      scale = Math.max(scale, Math.abs(slope));
+    }
+  });
+  return worst === 0 ? 0 : worst / Math.max(scale, 1e-9);
 }

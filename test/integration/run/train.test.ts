@@ -8,6 +8,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { connectEngine, ensureImage } from '../../../runtime/cluster/imageBuild.js';
 import type { RunFile } from '../../../runtime/config/index.js';
+import { checkpointOf } from '../../../runtime/data/events.js';
 import { RunReader } from '../../../runtime/data/store/runStore.js';
 import { id, type FamilyId } from '../../../runtime/domain/index.js';
 import type { EvalPoint } from '../../../runtime/run/evaluation.js';
@@ -110,7 +111,7 @@ async function closes(run: string): Promise<Replay> {
   // Versions follow one another without a gap or a repeat, over kills and resumes too; each has its checkpoint.
   const versions = r.of('batch.trained').map((e) => e.version);
   expect(versions).toEqual(versions.map((_, i) => i + 2));
-  expect(r.of('checkpoint').map((e) => e.version)).toEqual([1, ...versions]);
+  expect(r.events.flatMap((e) => checkpointOf(e)?.version ?? [])).toEqual([1, ...versions]);
   return r;
 }
 
@@ -480,16 +481,16 @@ describe.each([
               openai: {
                 baseUrls: [`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`],
                 model: 'm',
-                apiKeyEnv: 'DART_TEST_KEY',
+                apiKeyEnv: 'DART_STUDIO_TEST_KEY',
               },
             },
           };
           await writeFile(file, JSON.stringify(content));
           expect(await cli('train', file, '--runs', runs)).toMatchObject({
             code: 2,
-            stderr: expect.stringContaining('DART_TEST_KEY (policy.openai.apiKeyEnv) is not set') as string,
+            stderr: expect.stringContaining('DART_STUDIO_TEST_KEY (policy.openai.apiKeyEnv) is not set') as string,
           });
-          process.env['DART_TEST_KEY'] = 'the-secret-key';
+          process.env['DART_STUDIO_TEST_KEY'] = 'the-secret-key';
           const c = start('train', file, '--runs', runs, '--json'),
             ended = await c.ended;
           expect(ended, ended.stderr).toMatchObject({ code: 0 });
@@ -517,7 +518,7 @@ describe.each([
             infeasible: { episodes: 2 },
           });
         } finally {
-          delete process.env['DART_TEST_KEY'];
+          delete process.env['DART_STUDIO_TEST_KEY'];
           await new Promise((r) => {
             server.closeAllConnections();
             server.close(r);

@@ -5,8 +5,8 @@ import {
   random,
   type BatchId,
   type RolloutId,
-  type StepSample,
-  type TrainBatch,
+  type EmbeddedSample,
+  type EmbeddedBatch,
 } from '../../../runtime/domain/index.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
 import type { TrainerOptions } from '../../../runtime/trainer/native/options.js';
@@ -20,7 +20,7 @@ import { randomStates, TINY } from '../../helpers/trainer/tinyModel.js';
  */
 const off = headOffsets(TINY),
   rng = random('dedupe');
-const samples = Array.from({ length: 14 }, (_, i): StepSample => {
+const samples = Array.from({ length: 14 }, (_, i): EmbeddedSample => {
   const s = randomStates(TINY, 1, random(`dedupe/${i % 3}`));
   return {
     rollout: id<RolloutId>(`r${i}`),
@@ -43,10 +43,14 @@ const samples = Array.from({ length: 14 }, (_, i): StepSample => {
     weight: 0.2 + rng.next(),
   };
 });
-const batch = (of: readonly StepSample[], epochs = 1): TrainBatch => ({ id: id<BatchId>('b'), samples: of, epochs });
+const batch = (of: readonly EmbeddedSample[], epochs = 1): EmbeddedBatch => ({
+  id: id<BatchId>('b'),
+  samples: of,
+  epochs,
+});
 
 async function thetaAfter(
-  b: TrainBatch,
+  b: EmbeddedBatch,
   o: Partial<TrainerOptions> = {},
 ): Promise<{ theta: Float32Array; before: Float32Array; states: number; samples: number }> {
   const l = await Learner.create(

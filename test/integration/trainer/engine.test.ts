@@ -12,22 +12,22 @@ import {
   type BatchId,
   type ProcessEntry,
   type RolloutId,
-  type StepSample,
-  type TrainBatch,
+  type EmbeddedSample,
+  type EmbeddedBatch,
 } from '../../../runtime/domain/index.js';
 import { sha256 } from '../../../runtime/trainer/checkpoint.js';
 import { createTrainer, type TrainerSetup } from '../../../runtime/trainer/native/engine.js';
 import type { LearnerProgress } from '../../../runtime/trainer/native/learner.js';
 import { writePolicyGraph } from '../../../runtime/trainer/native/model/policyGraph.js';
-import type { TrainerEngine } from '../../../runtime/trainer/types.js';
+import type { EmbeddedTrainer } from '../../../runtime/trainer/types.js';
 import { baseTrainerOptions } from '../../helpers/trainer/options.js';
 import { trainerEntry } from '../../helpers/trainer/entry.js';
 import { randomStates, TINY } from '../../helpers/trainer/tinyModel.js';
 
 const off = headOffsets(TINY);
-function batch(n: number, seed = 1, spec = TINY): TrainBatch {
+function batch(n: number, seed = 1, spec = TINY): EmbeddedBatch {
   const rng = random(`engine/${seed}`);
-  const samples = Array.from({ length: n }, (_, i): StepSample => {
+  const samples = Array.from({ length: n }, (_, i): EmbeddedSample => {
     const s = randomStates(spec, 1, random(`state/${seed}/${i >> 2}`));
     return {
       rollout: id<RolloutId>(`r${i}`),
@@ -47,7 +47,7 @@ function batch(n: number, seed = 1, spec = TINY): TrainBatch {
   });
   return { id: id<BatchId>(`b${seed}`), samples, epochs: 1 };
 }
-const demos = (b: TrainBatch): TrainBatch => ({
+const demos = (b: EmbeddedBatch): EmbeddedBatch => ({
   ...b,
   samples: b.samples.map((s) => ({ ...s, kind: 'imitation', advantage: 0 })),
 });
@@ -63,7 +63,7 @@ async function failure(p: Promise<unknown>): Promise<StudioError> {
 
 describe('the trainer process', () => {
   let entry: ProcessEntry, dir: string;
-  const open: TrainerEngine[] = [];
+  const open: EmbeddedTrainer[] = [];
   beforeAll(async () => {
     entry = await trainerEntry();
     dir = await mkdtemp(join(tmpdir(), 'trainer-'));
@@ -76,7 +76,7 @@ describe('the trainer process', () => {
   });
   const start = async (
     o: Partial<Omit<TrainerSetup, 'options'>> & { name: string; options?: Partial<TrainerSetup['options']> },
-  ): Promise<TrainerEngine> => {
+  ): Promise<EmbeddedTrainer> => {
     const t = await createTrainer({
       entry,
       spec: TINY,
@@ -88,7 +88,7 @@ describe('the trainer process', () => {
     open.push(t);
     return t;
   };
-  const weights = async (t: TrainerEngine): Promise<Buffer> => readFile((await t.exportWeights()).path);
+  const weights = async (t: EmbeddedTrainer): Promise<Buffer> => readFile((await t.exportWeights()).path);
 
   it('learns: imitation lowers its loss, rewarded actions become likelier', async () => {
     const seen: LearnerProgress[] = [];
@@ -144,7 +144,7 @@ describe('the trainer process', () => {
     await a.imitate(demos(batch(8)), { steps: 3, lr: 1e-3, shift: 3 });
     await a.update(batch(12));
     const c = await a.checkpoint();
-    const go = async (t: TrainerEngine): Promise<Buffer> => {
+    const go = async (t: EmbeddedTrainer): Promise<Buffer> => {
       await t.update({ ...batch(12, 2), epochs: 2 });
       await t.imitate(demos(batch(8, 3)), { steps: 2, lr: 1e-3, shift: 3 });
       return weights(t);
@@ -212,7 +212,7 @@ describe('the trainer process', () => {
   it('refuses batches it cannot use, before computing', async () => {
     const t = await start({ name: 'invalid' }),
       b = batch(4);
-    const alter = (o: Partial<StepSample>): TrainBatch => ({ ...b, samples: [{ ...b.samples[0]!, ...o }] });
+    const alter = (o: Partial<EmbeddedSample>): EmbeddedBatch => ({ ...b, samples: [{ ...b.samples[0]!, ...o }] });
     for (const [o, words] of [
       [{ choices: Int32Array.of(0, 9999) }, /outside/],
       [{ choices: new Int32Array(0) }, /1 to 3/],

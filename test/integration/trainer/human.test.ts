@@ -5,7 +5,7 @@ import {
   random,
   type BatchId,
   type RolloutId,
-  type StepSample,
+  type EmbeddedSample,
 } from '../../../runtime/domain/index.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
 import { baseTrainerOptions } from '../../helpers/trainer/options.js';
@@ -18,7 +18,7 @@ import { randomStates, TINY } from '../../helpers/trainer/tinyModel.js';
 const off = headOffsets(TINY),
   rng = random('human'),
   A = 2.474867;
-const sample = (i: number, o: Partial<StepSample>): StepSample => {
+const sample = (i: number, o: Partial<EmbeddedSample>): EmbeddedSample => {
   const s = randomStates(TINY, 1, random(`human/${i}`));
   return {
     rollout: id<RolloutId>(`r${i}`),
@@ -37,7 +37,11 @@ const sample = (i: number, o: Partial<StepSample>): StepSample => {
   };
 };
 const failures = Array.from({ length: 7 }, (_, i) => sample(i, { rolloutLogprobs: Float32Array.of(-1.2, -2) }));
-async function thetaAfter(demonstrated: Partial<StepSample>, imitationCoef: number, epochs = 1): Promise<Float32Array> {
+async function thetaAfter(
+  demonstrated: Partial<EmbeddedSample>,
+  imitationCoef: number,
+  epochs = 1,
+): Promise<Float32Array> {
   const l = await Learner.create(
     TINY,
     {

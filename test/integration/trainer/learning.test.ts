@@ -5,7 +5,7 @@ import {
   random,
   type BatchId,
   type EmbeddedPolicySpec,
-  type StepSample,
+  type EmbeddedSample,
 } from '../../../runtime/domain/index.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
 import { policyGraph } from '../../../runtime/trainer/native/model/policyGraph.js';
@@ -87,7 +87,7 @@ describe('learning', () => {
       const tasks = Array.from({ length: 16 }, () => glyphTask(SMALL, rng, 2, WORDS)),
         logits = await decide(l, tasks);
       let reward = 0;
-      const samples = tasks.flatMap((t, i): StepSample[] => {
+      const samples = tasks.flatMap((t, i): EmbeddedSample[] => {
         const lp = logSoftmax(logits[i]!.type),
           right = SMALL.types.length - 1 - WORDS.indexOf(t.target.word);
         const draw = (): number => {

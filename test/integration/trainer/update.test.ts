@@ -2,10 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { random } from '../../../runtime/domain/index.js';
 import { ADAM_PARAMS, adamGraph } from '../../../runtime/trainer/native/model/adamGraph.js';
 import { gradGraph, LOSS_PARAMS, TOKENS, type GradVariant } from '../../../runtime/trainer/native/model/lossGraph.js';
+import { tokenShares } from '../../../runtime/trainer/objective/aggregation.js';
 import { klTerm } from '../../../runtime/trainer/objective/kl.js';
 import { tisToken } from '../../../runtime/trainer/objective/corrections.js';
-import { gspoRatio, ratioOf } from '../../../runtime/trainer/objective/policyLoss.js';
-import { cispo, dualClip } from '../../helpers/trainer/objectiveReference.js';
+import { objective, type ObjectiveOptions, type ObjectiveStep } from '../../../runtime/trainer/objective/objective.js';
+import { cispo, dualClip, gspoRatio, ratioOf } from '../../../runtime/trainer/objective/policyLoss.js';
 import {
   choiceCount,
   f64,
@@ -166,6 +167,36 @@ function expected(v: GradVariant, d: Batch, logprobs: Float64Array): { policy: n
   return { policy, imitation, kl };
 }
 
+/** Every third slot of `batch` is imitated. */
+const isImitated = (token: number): boolean => Math.floor(token / TOKENS) % 3 === 2;
+
+/** The slots of a batch as steps of runtime/trainer/objective, each with a weight of its own. */
+function slotsAsSteps(d: Batch, v: GradVariant, logprobs?: Float64Array): ObjectiveStep[] {
+  return Array.from({ length: B * K }, (_, s) => {
+    const n = d.mask.slice(s * TOKENS, (s + 1) * TOKENS).reduce((a, b) => a + b, 0),
+      of = (a: ArrayLike<number>): number[] => Array.from(a).slice(s * TOKENS, s * TOKENS + n);
+    return {
+      term: isImitated(s * TOKENS) ? 'imitation' : 'policy',
+      now: of(logprobs ?? d.old),
+      old: v.fresh ? undefined : of(d.old),
+      rollout: d.corrected[s * TOKENS] === 1 ? of(d.rollout) : undefined,
+      reference: of(d.ref),
+      advantage: d.advantage[s]!,
+      weight: 0.4 + 0.2 * s,
+    };
+  });
+}
+const objectiveOptions = (v: GradVariant): ObjectiveOptions => ({
+  algorithm: v.algorithm,
+  epsLow: PARAM.epsLow,
+  epsHigh: PARAM.epsHigh,
+  dualClip: PARAM.dualClip,
+  tis: { enabled: v.tis, level: 'token', cap: PARAM.tisCap },
+  unknownBehaviour: 'one',
+  klBeta: v.reference ? PARAM.klBeta : 0,
+  imitationCoef: 0.7,
+});
+
 const algorithms = ['ppo', 'gspo', 'cispo'] as const;
 const VARIANTS: GradVariant[] = [
   ...algorithms.flatMap((algorithm) => [true, false].map((tis) => ({ algorithm, tis, fresh: false, reference: true }))),
@@ -248,6 +279,48 @@ describe('the objective inside ONNX Runtime', () => {
     }
     await c.release();
   });
+
+  it.each([...VARIANTS, { algorithm: 'ppo' as const, tis: true, fresh: true, reference: true }])(
+    'is what a signed cross-entropy with the closed form as weights makes of it: $algorithm, truncated $tis, reference $reference, fresh $fresh',
+    async (v) => {
+      const { data, states } = batch(7),
+        theta = roughTheta(model, 8);
+      await withOld(data, states, theta);
+      const steps = (logprobs?: Float64Array): ObjectiveStep[] => slotsAsSteps(data, v, logprobs),
+        shares = tokenShares(
+          steps().map((s) => s.now.length),
+          steps().map((s) => s.weight),
+        );
+      const d: Batch = {
+        ...data,
+        entropyWeight: [0, 0],
+        policyWeight: data.mask.map((m, i) => (isImitated(i) ? 0 : m * shares[Math.floor(i / TOKENS)]!)),
+        imitationWeight: data.mask.map((m, i) => (isImitated(i) ? 0.7 * m * shares[Math.floor(i / TOKENS)]! : 0)),
+      };
+      const whole = await compile(v, d, states),
+        { gradient, parts, logprobs } = await whole.at(theta),
+        closed = objective(steps(logprobs), objectiveOptions(v));
+      await whole.release();
+      expect(relative(parts[0]!, closed.loss)).toBeLessThan(1e-9);
+
+      const signed = d.mask.map((_, i) => -(closed.gradient[Math.floor(i / TOKENS)]![i % TOKENS] ?? 0)),
+        server = await compile(
+          { algorithm: 'ppo', tis: false, fresh: true, reference: false },
+          {
+            ...d,
+            policyWeight: d.mask.map(() => 0),
+            imitationWeight: signed,
+          },
+          states,
+        );
+      const carriedOver = (await server.at(theta)).gradient;
+      await server.release();
+      const norm = Math.hypot(...gradient);
+      expect(norm).toBeGreaterThan(0.01);
+      expect(Math.hypot(...gradient.map((x, i) => x - carriedOver[i]!)) / norm).toBeLessThan(1e-9);
+      expect(Math.hypot(...gradient.map((x, i) => x + carriedOver[i]!)) / norm).toBeGreaterThan(1);
+    },
+  );
 
   it('takes the present policy as the old one in the first step (fresh)', async () => {
     const { data: d, states } = batch(2),

@@ -11,12 +11,13 @@ import {
   type GroupId,
   type RolloutId,
   type Step,
-  type StepSample,
+  type EmbeddedSample,
   type Trajectory,
 } from '../../../runtime/domain/index.js';
 import { curateGroup } from '../../../runtime/data/curation/curateGroup.js';
 import type { FrameStore } from '../../../runtime/data/types.js';
-import { Observations, policySamples } from '../../../runtime/run/samples.js';
+import { Observations } from '../../../runtime/run/backends/embeddedSamples.js';
+import { policySamples } from '../../helpers/run/embeddedSamples.js';
 import { groupAdvantages } from '../../../runtime/trainer/objective/advantages.js';
 import { dataConfig } from '../../helpers/data/manager.js';
 
@@ -118,7 +119,7 @@ describe('steps in which a person acted', () => {
             [{ group: { id: id<GroupId>('g'), family: id('t'), trajectories, injected: [] }, keep }],
             { baseline: 'trajectory', norm: 'std', balance, credit },
           );
-          const samples = new Map<string, StepSample>(out.map((s) => [`${s.rollout}/${s.step}`, s]));
+          const samples = new Map<string, EmbeddedSample>(out.map((s) => [`${s.rollout}/${s.step}`, s]));
           expect(samples.size).toBe(out.length);
           const advantages = groupAdvantages(
             members.map((m) => m.reward),

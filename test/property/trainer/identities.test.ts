@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { tisToken } from '../../../runtime/trainer/objective/corrections.js';
-import { ratioOf, type ClipBand } from '../../../runtime/trainer/objective/policyLoss.js';
-import { cispo, dualClip, importanceSampling, ppoClip } from '../../helpers/trainer/objectiveReference.js';
+import { cispo, dualClip, ppoClip, ratioOf, type ClipBand } from '../../../runtime/trainer/objective/policyLoss.js';
+import { importanceSampling } from '../../helpers/trainer/objectiveReference.js';
 
 const runs = { numRuns: 1000, seed: 20_251_120 };
 const logp = fc.double({ min: -6, max: -0.01, noNaN: true }),

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { jsonSchema, mechanismNames, parseRunFile, type RunConfig } from '../../../runtime/config/index.js';
-import type { Size, TrainBatch } from '../../../runtime/domain/index.js';
+import type { Size, EmbeddedBatch } from '../../../runtime/domain/index.js';
 import type { DataConfig } from '../../../runtime/data/config.js';
 import { mechanisms } from '../../../runtime/data/curation/registry.js';
 import { dataConfig } from '../../../runtime/data/fromConfig.js';
@@ -25,7 +25,7 @@ const options = leaves(jsonSchema());
 /** For editors and people, not for a run. */
 const notForRuns = ['$schema'];
 /** Sections that go to their consumer as they are: it knows the options by the same names. */
-const passedWhole = (c: RunConfig): { 'desktops.screen': Size; 'trainer.reuse': TrainBatch['reuse'] } => ({
+const passedWhole = (c: RunConfig): { 'desktops.screen': Size; 'trainer.reuse': EmbeddedBatch['reuse'] } => ({
   'desktops.screen': c.desktops.screen,
   'trainer.reuse': c.trainer.reuse,
 });

@@ -1,4 +1,4 @@
-import { cp, truncate } from 'node:fs/promises';
+import { cp, mkdir, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { id } from '../../../runtime/domain/index.js';
@@ -6,6 +6,7 @@ import type { FamilyId, Outcome, RolloutId } from '../../../runtime/domain/index
 import type { DataManager } from '../../../runtime/data/dataManager.js';
 import { RunReader } from '../../../runtime/data/store/runStore.js';
 import { ledgerFromIndex, ledgerOf } from '../../../runtime/queries/overview.js';
+import { lastCheckpoint } from '../../../runtime/run/resume.js';
 import type { RolloutOrder } from '../../../runtime/data/types.js';
 import {
   broken,
@@ -59,7 +60,10 @@ describe('data manager', () => {
       expect(b.steps).toBe(b.groups[0]!.members.flatMap((x) => x.keep).filter(Boolean).length);
       expect(await m.claimBatch({ version: 0 })).toBeUndefined();
       expect(m.stats().ledger.byState).toMatchObject({ claimed: 3 });
-      await m.trained(b.id, 1);
+      const checkpoint = join(dir, 'checkpoints', 'v000001');
+      await mkdir(checkpoint, { recursive: true });
+      await m.trained(b.id, 1, undefined, checkpoint);
+      expect(await lastCheckpoint(m.store)).toEqual({ version: 1, dir: checkpoint });
       expect(m.stats()).toMatchObject({
         version: 1,
         batches: 1,

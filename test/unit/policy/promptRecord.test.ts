@@ -31,8 +31,8 @@ describe('prompts as a server counted them', () => {
       ],
       answers = [[21, 22], [23], [24]].map((a) => Int32Array.from(a)),
       images = [[sent(0)], [sent(0), sent(1)], [sent(1), sent(2)]];
-    let before = new Int32Array(),
-      read = new Int32Array(),
+    let before: Int32Array = new Int32Array(),
+      read: Int32Array = new Int32Array(),
       known = 0;
     const named: number[] = [];
     prompts.forEach((ids, i) => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { StudioError } from '../../../runtime/domain/index.js';
-import { parseScreens } from '../../../runtime/run/reading.js';
+import { parseScreens } from '../../../runtime/run/backends/reading.js';
 
 const words = [{ bucket: 7 }, { bucket: 9 }];
 const screen = (pixels: number[], head: object): Buffer =>

@@ -20,7 +20,7 @@ import {
   type ReplicaId,
   type RolloutId,
   type Step,
-  type StepSample,
+  type EmbeddedSample,
 } from '../../../runtime/domain/index.js';
 import { embeddedPolicy } from '../../../runtime/policy/embedded/embeddedPolicy.js';
 import { makeSampler } from '../../../runtime/policy/embedded/sampling.js';
@@ -39,7 +39,7 @@ import { VirtualClock } from '../../helpers/rollout/virtualClock.js';
 /** What a run writes down only so that people can look at it later. */
 describe('the weight of each trained sample', () => {
   const state: EncodedState = { obs: new Uint8Array(4), instruction: new Int32Array(2), history: new Int32Array(5) };
-  const sample = (stateKey: string, o: Partial<StepSample> = {}): StepSample => ({
+  const sample = (stateKey: string, o: Partial<EmbeddedSample> = {}): EmbeddedSample => ({
     rollout: id<RolloutId>('r'),
     step: 0,
     stateKey,

@@ -12,9 +12,10 @@ import {
   type Trajectory,
 } from '../../../runtime/domain/index.js';
 import type { FrameStore } from '../../../runtime/data/types.js';
-import { imitationSamples, Observations, policySamples } from '../../../runtime/run/samples.js';
+import { Observations } from '../../../runtime/run/backends/embeddedSamples.js';
 import { chooseReplay, lrScale } from '../../../runtime/run/trainLoop.js';
 import { encodeFrame } from '../../helpers/policy/encodeFrame.js';
+import { imitationSamples, policySamples } from '../../helpers/run/embeddedSamples.js';
 
 const frame = (n: number): Frame => ({ width: 640, height: 400, data: Buffer.alloc(640 * 400 * 4, n), capturedAt: 0 });
 /** Frames in memory; counts how often one had to be read back. */

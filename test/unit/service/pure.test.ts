@@ -12,6 +12,7 @@ import {
   type RolloutId,
   type Step,
   type TaskId,
+  type Trajectory,
 } from '../../../runtime/domain/index.js';
 import type { TrajectoryRow } from '../../../runtime/protocol/types.js';
 import { bounds } from '../../../runtime/run/bounds.js';
@@ -210,13 +211,10 @@ describe('steps', () => {
 
 describe('weights of trained steps', () => {
   it('go back to their trajectories, in order', () => {
-    const s = (of: string, index: number, advantage: number) => ({
-      rollout: rollout(of),
-      step: index,
+    const s = (of: string, step: number, advantage: number) => ({
+      trajectory: { id: rollout(of) } as Trajectory,
+      step,
       advantage,
-      stateKey: '',
-      state: { obs: new Uint8Array(), instruction: new Int32Array(), history: new Int32Array() },
-      choices: new Int32Array(1),
       kind: 'policy' as const,
       weight: 1,
     });
@@ -351,8 +349,8 @@ describe('events for subscribers', () => {
     ['checkpoint', { type: 'checkpoint', version: 3, dir: 'x' }, { version: 3, path: 'x' }],
     [
       'trained',
-      { type: 'batch.trained', batch: id<BatchId>('b'), rollouts: ['a'], version: 4 },
-      { version: 4, rollouts: ['a'] },
+      { type: 'batch.trained', batch: id<BatchId>('b'), rollouts: ['a'], version: 4, checkpoint: 'checkpoints/v4' },
+      { version: 4, rollouts: ['a'], path: 'checkpoints/v4' },
     ],
     ['note', { type: 'log', level: 'warn', message: 'careful' }, { level: 'warn', message: 'careful' }],
     ['closed', { type: 'run.closed', reason: 'stopped' }, { reason: 'stopped' }],

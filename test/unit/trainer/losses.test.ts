@@ -3,8 +3,15 @@ import { quantile } from '../../../runtime/domain/index.js';
 import { groupAdvantages } from '../../../runtime/trainer/objective/advantages.js';
 import { correctionMetrics, sequenceRatio, tisToken } from '../../../runtime/trainer/objective/corrections.js';
 import { k1, k3, klTerm } from '../../../runtime/trainer/objective/kl.js';
-import { clipState, gspoRatio, ratioOf } from '../../../runtime/trainer/objective/policyLoss.js';
-import { cispo, dualClip, ppoClip, seqMeanTokenMean } from '../../helpers/trainer/objectiveReference.js';
+import { seqMeanTokenMean } from '../../../runtime/trainer/objective/aggregation.js';
+import {
+  cispo,
+  clipState,
+  dualClip,
+  gspoRatio,
+  ppoClip,
+  ratioOf,
+} from '../../../runtime/trainer/objective/policyLoss.js';
 
 /** Published figures are rounded to 5 digits: half a unit of the last one, plus 1e-6. */
 const ROUNDED = 5e-6 + 1e-6;

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { id, type EncodedState, type RolloutId, type StepSample } from '../../../runtime/domain/index.js';
+import { id, type EncodedState, type RolloutId, type EmbeddedSample } from '../../../runtime/domain/index.js';
 import { packSamples, applyLossWeights } from '../../../runtime/trainer/native/packing.js';
 import { imitationRate } from '../../../runtime/trainer/native/learner.js';
 
 const state: EncodedState = { obs: new Uint8Array(4), instruction: new Int32Array(2), history: new Int32Array(5) };
-const sample = (stateKey: string, o: Partial<StepSample> = {}): StepSample => ({
+const sample = (stateKey: string, o: Partial<EmbeddedSample> = {}): EmbeddedSample => ({
   rollout: id<RolloutId>('r'),
   step: 0,
   stateKey,

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
-import { StudioError, type EmbeddedPolicySpec } from '../domain/index.js';
-import { imageAsset } from '../cluster/images.js';
-import type { DesktopPool } from '../cluster/types.js';
-import { tokenizeInstruction } from '../policy/embedded/instruction.js';
-import type { ReadingScreen } from '../trainer/types.js';
-import type { Tasks } from '../tasks/open.js';
+import { StudioError, type EmbeddedPolicySpec } from '../../domain/index.js';
+import { imageAsset } from '../../cluster/images.js';
+import { tokenizeInstruction } from '../../policy/embedded/instruction.js';
+import type { ReadingScreen } from '../../trainer/types.js';
+import type { Tasks } from '../../tasks/open.js';
+import type { ScreensRequest, Word } from './types.js';
 
 /** Screens that one call of the drawing program makes: about a second of work and 2 MB. */
 const PER_CALL = 24;
@@ -13,7 +13,7 @@ const PER_CALL = 24;
  * The words of training instructions, as written: what the base policy learns to find on a screen. Held-out seeds are
  * not used.
  */
-export function vocabulary(spec: EmbeddedPolicySpec, tasks: Tasks, seeds = 40): { text: string; bucket: number }[] {
+export function vocabulary(spec: EmbeddedPolicySpec, tasks: Tasks, seeds = 40): Word[] {
   const words = new Map<string, number>();
   for (const f of tasks.families) {
     for (const seed of tasks.demoSeeds.slice(0, seeds)) {
@@ -35,19 +35,8 @@ export function vocabulary(spec: EmbeddedPolicySpec, tasks: Tasks, seeds = 40): 
  * task is shown and nothing is clicked: the policy learns to read here, so that the few demonstrations only need to
  * teach it what to do (runtime/trainer/README.md#reading-lessons).
  */
-export async function readingScreens(o: {
-  pool: DesktopPool;
-  /** Image of the pool's desktops. */
-  image: string;
-  spec: EmbeddedPolicySpec;
-  words: readonly { text: string; bucket: number }[];
-  count: number;
-  seed: number;
-  parallel: number;
-  signal: AbortSignal;
-  onProgress: (done: number) => void;
-}): Promise<ReadingScreen[]> {
-  const { width, height } = o.spec.obs,
+export async function readingScreens(spec: EmbeddedPolicySpec, o: ScreensRequest): Promise<ReadingScreen[]> {
+  const { width, height } = spec.obs,
     out: ReadingScreen[] = [];
   // Passed as an argument, so that it also works in a root file system built before the program existed.
   const program = await readFile(await imageAsset(o.image, 'overlay/opt/dart/words.py'), 'utf8');

@@ -1,0 +1,66 @@
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { GLYPH_SPEC, id, type ReplicaId } from '../../domain/index.js';
+import { embeddedPolicy } from '../../policy/embedded/embeddedPolicy.js';
+import { startReplica } from '../../policy/embedded/replica.js';
+import type { WeightsRef } from '../../policy/types.js';
+import { systemClock } from '../../rollout/clock.js';
+import { ModelPool } from '../../rollout/modelPool.js';
+import { createTrainer } from '../../trainer/native/engine.js';
+import { writePolicyGraph } from '../../trainer/native/model/policyGraph.js';
+import { trainerOptions } from '../../trainer/native/options.js';
+import { EmbeddedSamples, Observations } from './embeddedSamples.js';
+import { learnerOf } from './learner.js';
+import { readingScreens, vocabulary } from './reading.js';
+import type { StartedParts } from './startedParts.js';
+import type { BackendRequest, PolicyBackend } from './types.js';
+
+/** The small ONNX policy: trained in one process, acting in as many as the run file says. */
+export async function startEmbedded(r: BackendRequest, parts: StartedParts): Promise<PolicyBackend> {
+  const { config } = r,
+    spec = GLYPH_SPEC,
+    weightsDir = join(r.dir, '.weights');
+  await mkdir(weightsDir, { recursive: true });
+  parts.add(() => rm(weightsDir, { recursive: true, force: true }));
+  const trainer = await createTrainer({
+    entry: r.entry,
+    spec,
+    dir: join(r.dir, 'checkpoints'),
+    seed: config.seed,
+    options: trainerOptions(config, weightsDir),
+    onProgress: (p) => {
+      if (p.kind !== 'update') r.onLesson?.(p.step, p.steps, p.loss);
+    },
+  });
+  parts.add(() => trainer.close());
+  parts.throwIfCancelled();
+  if (r.checkpoint) await trainer.restore(r.checkpoint);
+  const graph = join(weightsDir, 'policy.graph.onnx');
+  const [weights] = await Promise.all([trainer.exportWeights(), writePolicyGraph(spec, graph)]);
+  const models = await ModelPool.start({
+    replicas: Array.from({ length: config.policy.replicas }, (_, i) => id<ReplicaId>(`replica-${i + 1}`)),
+    weights,
+    clock: systemClock,
+    publishMode: config.policy.sync === 'global' ? 'global' : 'per-replica',
+    factory: (replica: ReplicaId, w: WeightsRef) =>
+      startReplica({ id: replica, entry: r.entry, spec, graph, weights: w }),
+  });
+  parts.add(() => models.close());
+  parts.throwIfCancelled();
+  const observations = new Observations(r.frames, spec);
+  return {
+    policy: embeddedPolicy(spec, models),
+    frames: observations,
+    replicas: models,
+    learner: learnerOf({
+      trainer,
+      source: new EmbeddedSamples(spec, observations),
+      publish: (w: WeightsRef) => models.publish(w),
+    }),
+    reading: {
+      words: (tasks) => vocabulary(spec, tasks),
+      screens: (o) => readingScreens(spec, o),
+      read: (screens, o) => trainer.read(screens, o),
+    },
+  };
+}

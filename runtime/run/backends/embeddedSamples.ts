@@ -1,0 +1,94 @@
+import type {
+  EmbeddedPolicySpec,
+  EmbeddedSample,
+  EncodedState,
+  FrameRef,
+  LearnStep,
+  Trajectory,
+} from '../../domain/index.js';
+import type { FrameStore } from '../../data/types.js';
+import { encodeActions, encodeState, stateKey } from '../../policy/embedded/codec.js';
+import { encodeObservation } from '../../policy/embedded/observation.js';
+import { creditOf, type SampleSource } from './learner.js';
+
+/**
+ * Observations by frame hash. Frames pass through `put` while a rollout runs and are encoded then, so that building a
+ * batch seldom has to decode a PNG again. Bounded: 64 kB an entry.
+ */
+export class Observations implements FrameStore {
+  readonly #frames: FrameStore;
+  readonly #spec: EmbeddedPolicySpec;
+  readonly #capacity: number;
+  readonly #seen = new Map<string, Uint8Array>();
+  constructor(frames: FrameStore, spec: EmbeddedPolicySpec, capacity = 4096) {
+    this.#frames = frames;
+    this.#spec = spec;
+    this.#capacity = capacity;
+  }
+
+  async put(frame: Parameters<FrameStore['put']>[0]): Promise<FrameRef> {
+    const obs = encodeObservation(this.#spec, frame);
+    const ref = await this.#frames.put(frame);
+    this.#remember(ref.hash, obs);
+    return ref;
+  }
+  get(ref: FrameRef): ReturnType<FrameStore['get']> {
+    return this.#frames.get(ref);
+  }
+  path(ref: FrameRef): string {
+    return this.#frames.path(ref);
+  }
+
+  async of(ref: FrameRef): Promise<Uint8Array> {
+    const there = this.#seen.get(ref.hash);
+    if (there) {
+      this.#remember(ref.hash, there);
+      return there;
+    }
+    const obs = encodeObservation(this.#spec, await this.#frames.get(ref));
+    this.#remember(ref.hash, obs);
+    return obs;
+  }
+  #remember(hash: string, obs: Uint8Array): void {
+    this.#seen.delete(hash);
+    this.#seen.set(hash, obs);
+    if (this.#seen.size > this.#capacity) this.#seen.delete(this.#seen.keys().next().value!);
+  }
+}
+
+/** Steps as the embedded policy saw and said them. */
+export class EmbeddedSamples implements SampleSource<EmbeddedSample> {
+  readonly #spec: EmbeddedPolicySpec;
+  readonly #observations: Observations;
+  constructor(spec: EmbeddedPolicySpec, observations: Observations) {
+    this.#spec = spec;
+    this.#observations = observations;
+  }
+
+  expressible(t: Trajectory, step: number): boolean {
+    return this.#choicesOf(t, step) !== null;
+  }
+  async sampleOf(step: LearnStep): Promise<EmbeddedSample> {
+    const { trajectory: t, step: index } = step,
+      choices = this.#choicesOf(t, index);
+    if (!choices) throw new Error(`step ${index} of ${t.id} has no choices of the embedded policy`);
+    const state = await this.stateOf(t, index);
+    return { ...creditOf(step), stateKey: stateKey(state), state, choices };
+  }
+
+  /** The model input of a step, as it was (or would have been) when the step was decided. */
+  async stateOf(t: Trajectory, index: number): Promise<EncodedState> {
+    const { frame } = t.steps[index]!,
+      obs = await this.#observations.of(frame);
+    return encodeState(this.#spec, obs, frame, t.instruction, t.steps.slice(0, index));
+  }
+
+  /** The choices that were sampled, else those that encode the action; null when the policy cannot express it. */
+  #choicesOf(t: Trajectory, index: number): Int32Array | null {
+    const s = t.steps[index]!;
+    return (
+      (s.origin === 'policy' ? s.tokens?.ids : undefined) ??
+      encodeActions(this.#spec, s.frame, t.instruction, s.actions)
+    );
+  }
+}

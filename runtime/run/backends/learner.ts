@@ -1,0 +1,52 @@
+import type { LearnBatch, LearnStep, PolicyVersion, StepSample, TrainBatch, Trajectory } from '../../domain/index.js';
+import type { SyncReport } from '../../policy/types.js';
+import type { TrainerEngine, UpdateReport } from '../../trainer/types.js';
+import type { Learner } from './types.js';
+
+/** Turns the steps of trajectories into what one kind of trainer takes. */
+export interface SampleSource<S extends StepSample> {
+  expressible(t: Trajectory, step: number): boolean;
+  /** The sample of a step that is expressible. */
+  sampleOf(step: LearnStep): Promise<S>;
+}
+
+/** A trainer, and who says what its samples are, as one learner; `publish` takes weights of one version to the replicas. */
+export function learnerOf<S extends StepSample, W extends { readonly version: PolicyVersion }>(d: {
+  readonly trainer: TrainerEngine<S, W>;
+  readonly source: SampleSource<S>;
+  readonly publish: (weights: W) => Promise<SyncReport>;
+}): Learner {
+  const { trainer, source, publish } = d;
+  const { imitate } = trainer;
+  const sampled = async ({ steps, ...batch }: LearnBatch): Promise<TrainBatch<S>> => {
+    const samples: S[] = [];
+    for (const step of steps) samples.push(await source.sampleOf(step));
+    return { ...batch, samples };
+  };
+  const learner: Learner = {
+    expressible: (t, step) => source.expressible(t, step),
+    update: async (b): Promise<UpdateReport> => trainer.update(await sampled(b)),
+    async snapshot() {
+      const weights = await trainer.exportWeights();
+      return { version: weights.version, publish: () => publish(weights) };
+    },
+    checkpoint: () => trainer.checkpoint(),
+    interrupt: () => trainer.interrupt(),
+  };
+  return imitate ? { ...learner, imitate: async (b, o) => imitate.call(trainer, await sampled(b), o) } : learner;
+}
+
+/** What every sample says of its step, whatever the backend. */
+export function creditOf({ trajectory, step, kind, advantage, weight, coefficient }: LearnStep): StepSample {
+  const { version, tokens, origin } = trajectory.steps[step]!;
+  return {
+    rollout: trajectory.id,
+    step,
+    kind,
+    advantage,
+    weight,
+    coefficient,
+    version: origin === 'policy' ? version : undefined,
+    rolloutLogprobs: kind === 'policy' ? tokens?.logprobs : undefined,
+  };
+}

@@ -1,0 +1,104 @@
+import type { RunConfig } from '../../config/index.js';
+import type { LearnBatch, PolicyVersion, ProcessEntry, Trajectory } from '../../domain/index.js';
+import type { DesktopPool } from '../../cluster/types.js';
+import type { FrameStore } from '../../data/types.js';
+import type { Policy, SyncReport } from '../../policy/types.js';
+import type { ModelPoolEvent, ModelPoolStatus } from '../../rollout/types.js';
+import type { Tasks } from '../../tasks/open.js';
+import type {
+  CheckpointRef,
+  ImitateOptions,
+  ReadingScreen,
+  ReadOptions,
+  ReadReport,
+  UpdateReport,
+} from '../../trainer/types.js';
+
+/**
+ * What a run knows of the policy it rolls out and trains. How a step becomes numbers or tokens, what weights are and
+ * which engine computes with them stays inside: curation, ledger, staleness, planner and publishing are the same for
+ * every backend.
+ */
+export interface PolicyBackend {
+  readonly policy: Policy;
+  /** Where the screens of rollouts are kept; a backend may look at them as they pass. */
+  readonly frames: FrameStore;
+  /** Absent where an endpoint is asked whose weights are not ours. */
+  readonly replicas?: Replicas;
+  /** Absent: rolled out and evaluated, never trained. */
+  readonly learner?: Learner;
+  /** Teaches the policy to read before anything is demonstrated; absent where it can read or cannot be taught. */
+  readonly reading?: ReadingTeacher;
+}
+
+/** The copies of a policy that act. */
+export interface Replicas {
+  /** Oldest version that one of them still answers with. */
+  readonly oldest: PolicyVersion;
+  status(): ModelPoolStatus;
+  onEvent(listener: (e: ModelPoolEvent) => void): () => void;
+}
+
+/** A policy's engine of training. Calls are made one after another. */
+export interface Learner {
+  /** Whether the policy has words for what was done in a step. */
+  expressible(t: Trajectory, step: number): boolean;
+  /** `sampleWeights` of the report are in the order of the batch's steps. */
+  update(b: LearnBatch): Promise<UpdateReport>;
+  /** Passes over demonstrations; absent where the engine cannot imitate. */
+  readonly imitate?: (b: LearnBatch, o: ImitateOptions) => Promise<UpdateReport>;
+  /** The present weights, to be published when the run says so. */
+  snapshot(): Promise<Snapshot>;
+  checkpoint(): Promise<CheckpointRef>;
+  /** Ends a lesson under way after its present step; what was learned so far stays. */
+  interrupt(): void;
+}
+
+/** Weights of one version on their way to the replicas. */
+export interface Snapshot {
+  readonly version: PolicyVersion;
+  /** One replica at a time; rejects, and the old weights stay in use, when they cannot be read. */
+  publish(): Promise<SyncReport>;
+}
+
+/** A word to find on a screen, and the number the policy knows it by. */
+export interface Word {
+  readonly text: string;
+  readonly bucket: number;
+}
+export interface ReadingTeacher {
+  /** The words of training instructions; held-out seeds are not used. */
+  words(tasks: Tasks): readonly Word[];
+  /** Screens full of these words, drawn on desktops. */
+  screens(o: ScreensRequest): Promise<readonly ReadingScreen[]>;
+  read(screens: readonly ReadingScreen[], o: ReadOptions): Promise<ReadReport>;
+}
+export interface ScreensRequest {
+  readonly pool: DesktopPool;
+  /** Image of the pool's desktops. */
+  readonly image: string;
+  readonly words: readonly Word[];
+  readonly count: number;
+  readonly seed: number;
+  readonly parallel: number;
+  readonly signal: AbortSignal;
+  readonly onProgress: (done: number) => void;
+}
+
+/** What a run's policy is started with. */
+export interface BackendRequest {
+  readonly config: RunConfig;
+  readonly dir: string;
+  readonly run: string;
+  readonly entry: ProcessEntry;
+  readonly frames: FrameStore;
+  /** Continue from this checkpoint. */
+  readonly checkpoint?: { readonly version: number; readonly dir: string };
+  /**
+   * Cancels the start: it rejects with `cancelled`, whatever else went wrong (Ctrl-C in a terminal also ends child
+   * processes that have only just started).
+   */
+  readonly signal: AbortSignal;
+  /** Progress of reading lessons and imitation. */
+  readonly onLesson?: (step: number, steps: number, loss: number) => void;
+}

@@ -1,0 +1,26 @@
+import * as zlib from 'node:zlib';
+
+type Compress = (data: Uint8Array, done: (e: Error | null, out: Buffer) => void) => void;
+/** Node has zstd from 22.15 on; an older one sends its requests as they are, which every server takes. */
+const zstd = (zlib as { readonly zstdCompress?: Compress }).zstdCompress;
+
+export interface Body {
+  readonly bytes: Uint8Array;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A request body, compressed where the server asks for it (client/config) and this Node can. */
+export async function compressed(
+  bytes: Uint8Array,
+  asked: boolean,
+  compress: Compress | undefined = zstd,
+): Promise<Body> {
+  if (!asked || !compress) return { bytes, headers: {} };
+  const out = await new Promise<Buffer>((resolve, reject) => {
+    compress(bytes, (e, b) => {
+      if (e) reject(e);
+      else resolve(b);
+    });
+  });
+  return { bytes: out, headers: { 'content-encoding': 'zstd' } };
+}

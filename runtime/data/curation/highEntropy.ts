@@ -3,7 +3,7 @@ import type { HighEntropyConfig } from '../config.js';
 import { numbers, type Mechanism } from './mechanism.js';
 
 /**
- * H_t: mean entropy of the step's real tokens; undefined where the policy did not act, which leaves no trace
+ * H_t: mean entropy of the step's real tokens; undefined where the policy did not act, which leaves no tokens
  * (runtime/data/README.md#high-entropy-steps).
  */
 export function stepEntropy(step: Pick<Step, 'tokens'> & Partial<Pick<Step, 'origin'>>): number | undefined {
@@ -25,8 +25,8 @@ export interface EntropySelection {
 }
 
 /**
- * Keep the steps whose entropy is at or above the group's quantile (0.2 keeps the top 80 %). Ties are kept, a single
- * step is kept, steps without a trace are kept: nothing is known against them.
+ * Keeps the steps whose entropy is at or above the group's quantile (0.2 keeps the top 80 %), including ties, a single
+ * step, and steps without tokens, of which no entropy is known.
  */
 export function selectHighEntropy(
   trajectories: readonly Pick<Trajectory, 'steps'>[],
@@ -57,7 +57,7 @@ export const highEntropy: Mechanism<'highEntropy'> = {
     return {
       ...group,
       members: group.members.map((m, i) => ({ ...m, keep: m.keep.map((k, j) => k && keep[i]![j]!) })),
-      ...(threshold === undefined ? {} : { threshold }),
+      threshold,
     };
   },
   charts: [
@@ -87,17 +87,16 @@ export const highEntropy: Mechanism<'highEntropy'> = {
         return {
           form: 'values',
           values: numbers(values),
-          ...(typeof threshold === 'number'
-            ? {
-                mark: {
+          mark:
+            typeof threshold === 'number'
+              ? {
                   at: threshold,
                   label: message('threshold {0}'),
                   summary: message(
                     'Threshold of the last group: {0}; about {1} of these steps lie below it and would be dropped.',
                   ),
-                },
-              }
-            : {}),
+                }
+              : undefined,
         };
       },
     },

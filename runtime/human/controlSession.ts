@@ -1,3 +1,4 @@
+import type { RunConfig } from '../config/index.js';
 import { randomBytes } from 'node:crypto';
 import {
   type Action,
@@ -204,5 +205,5 @@ const shown = (s: Step): ControlStep => ({
 });
 
 /** What the policy's own `type` can contain: the embedded one allows Enter only at the end of a text. */
-export const segmentOptions = (policy: 'embedded' | 'openai'): SegmentOptions =>
+export const segmentOptions = (policy: RunConfig['policy']['kind']): SegmentOptions =>
   policy === 'embedded' ? { enter: 'end', tab: 'own' } : {};

@@ -24,6 +24,7 @@ export * from './random.js';
 export * from './recordOf.js';
 export * from './retire.js';
 export * from './run.js';
+export * from './sequences.js';
 export * from './trajectory.js';
 export * from './trajectoryFile.js';
 export * from './trajectoryView.js';

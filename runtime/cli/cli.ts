@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { DEFAULT_IMAGE, toRunError } from '../domain/index.js';
+import { DEFAULT_IMAGE, PRESET_NAMES, toRunError } from '../domain/index.js';
 import type { Options } from './options.js';
 
 /** Makes a commander action of a command: its exit code, 0 for none, is reported to the caller of `createProgram`. */
@@ -32,7 +32,7 @@ function trainingCommands(program: Command, act: Act): void {
     .command('train')
     .argument('[run.json]', 'run file')
     .description('Train a policy; without a run file, with the preset.')
-    .option('--preset <name>', 'quickstart or paper')
+    .option('--preset <name>', PRESET_NAMES.join(', '))
     .option('--resume <run>', 'go on with a run: its id or folder')
     .option('--json', 'status as JSON lines', false)
     .option('--seed <n>', 'seed of the run')

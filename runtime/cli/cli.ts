@@ -177,7 +177,11 @@ function machineCommands(program: Command, act: Act, serve: Serve): void {
     .action(act(async (storage: string, o: { readonly idleMinutes?: string }) => serve(storage, o)));
   program
     .command('doctor')
-    .description('Check this machine.')
+    .description('Check this machine, or all that a run file needs.')
+    .option(
+      '--run <run.json>',
+      'check the servers, folders and disk of this run file too, and say what an update costs',
+    )
     .option('--json', 'as JSON', false)
     .action(act(async (o: Options) => (await import('./doctor.js')).doctor(o)));
   program

@@ -1,6 +1,6 @@
 import { ask, wordsOf } from './ask.js';
-import type { ModelServerCheck } from './modelServer.js';
 import type { Table } from './table.js';
+import type { ModelServerCheck } from './types.js';
 
 /** Nothing has this name: a server that can load adapters says that it is not there. */
 const NOBODY = 'dart-studio-doctor-none';

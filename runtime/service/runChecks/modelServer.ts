@@ -1,5 +1,5 @@
-import { messageOf, type Size } from '../../domain/index.js';
-import { spanOf, type CoordinateMode } from '../../policy/actions/coordinates.js';
+import { messageOf } from '../../domain/index.js';
+import { spanOf } from '../../policy/actions/coordinates.js';
 import { imageTokens, limitsOf } from '../../policy/actions/imageTokens.js';
 import type { Completion } from '../../policy/remote/completion.js';
 import { cutPrompt } from '../../policy/remote/promptRecord.js';
@@ -8,35 +8,8 @@ import { checkAdapters } from './adapters.js';
 import { ask, jsonOf, wordsOf } from './ask.js';
 import { difference, firstLogprobs, longestRun, oneToken, picture } from './generation.js';
 import { Table } from './table.js';
+import { TEXT_TOKENS, type ModelServerCheck } from './types.js';
 
-/** A server that acts with a model, and what a run will want of it. */
-export interface ModelServerCheck {
-  /** Ends in /v1. */
-  readonly url: string;
-  readonly apiKey: string | undefined;
-  /** Options that name the server and its key, for remedies. */
-  readonly options: { readonly url: string; readonly key: string };
-  readonly model: string;
-  readonly screen: Size;
-  readonly images: number;
-  readonly maxTokens: number;
-  readonly temperature: number;
-  readonly coordinates: CoordinateMode;
-  /** What only a model that is trained needs; absent for one that is only rolled out. */
-  readonly training?: {
-    readonly imageToken: number;
-    readonly alternatives: number;
-    /** Folder of adapters as the server sees it. */
-    readonly adapters: string | undefined;
-    /** 0: all weights are trained. */
-    readonly rank: number;
-    /** The engine that trains is this very server. */
-    readonly same: boolean;
-  };
-}
-
-/** Text of a prompt beside its pictures, nearly: the instructions, and the answers so far. */
-export const TEXT_TOKENS = 1500;
 /** Log-probs of the same request differ by less, in fp32 and in bf16 with another batch. */
 const NOISE = 1e-6;
 

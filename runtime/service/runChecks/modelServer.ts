@@ -1,5 +1,5 @@
 import { messageOf } from '../../domain/index.js';
-import { spanOf } from '../../policy/actions/coordinates.js';
+import { spanOf, type CoordinateMode } from '../../policy/actions/coordinates.js';
 import { imageTokens, limitsOf } from '../../policy/actions/imageTokens.js';
 import type { Completion } from '../../policy/remote/completion.js';
 import { cutPrompt } from '../../policy/remote/promptRecord.js';
@@ -54,17 +54,17 @@ async function reach(o: ModelServerCheck, table: Table): Promise<Served | undefi
     table.wrong('reachable', `no list of models (${wordsOf(r)})`, `Check that ${o.options.url} ends in /v1.`);
     return undefined;
   }
-  const models = (data as ({ id?: unknown; parent?: unknown; max_model_len?: unknown } | null)[]).flatMap((m) =>
-    typeof m?.id === 'string' ? [{ ...m, id: m.id }] : [],
-  );
+  const models = (
+    data as ({ id?: unknown; root?: unknown; parent?: unknown; max_model_len?: unknown } | null)[]
+  ).flatMap((m) => (typeof m?.id === 'string' ? [{ ...m, id: m.id }] : []));
   table.ok('reachable', `${models.length} model${models.length === 1 ? '' : 's'}`);
-  const own = models.find((m) => m.id === o.model),
+  const own = models.find((m) => m.id === o.model || (m.root === o.model && (m.parent ?? null) === null)),
     used = own ?? models.find((m) => (m.parent ?? null) === null);
   if (!used) {
     table.wrong('model', 'it serves none', `Start it with ${o.model}.`);
     return undefined;
   }
-  if (own) table.ok('model', own.id);
+  if (own) table.ok('model', own.id === o.model ? own.id : `${o.model}, called ${own.id}`);
   else
     table.doubtful(
       'model',
@@ -172,6 +172,15 @@ function checkPictures(o: ModelServerCheck, pad: number, prompt: readonly number
     { width, height } = o.screen;
   if (tokens.every((t) => t === expected)) {
     table.ok('image size', `${expected} tokens for ${width}x${height}`);
+    return;
+  }
+  const other: CoordinateMode = o.coordinates === 'relative999' ? 'qwen25' : 'relative999';
+  if (tokens.every((t) => t === imageTokens(o.screen, limitsOf(other)))) {
+    table.wrong(
+      'image size',
+      `${got} tokens for ${width}x${height}: so counts ${other === 'qwen25' ? 'Qwen2.5-VL or UI-TARS 1.5' : 'Qwen3-VL'}, which does not write coordinates as ${o.coordinates}`,
+      `Set policy.vlm.coordinates to ${other}, if that is the model.`,
+    );
     return;
   }
   const what = `${got} tokens for ${width}x${height}, where the model's own processor makes ${expected}`;

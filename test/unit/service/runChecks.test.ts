@@ -212,6 +212,13 @@ describe('checks of a run file', () => {
     expect(row(rows, 'folder of adapters')).toMatchObject({ level: 'required' });
   });
 
+  it('look for the folder of tasks', async () => {
+    const s = await start(),
+      tasks = (folder: string): RunFile => ({ tasks: { suite: 'folder', dir: folder } });
+    expect(wrongOf(await rowsOf(configFor(s, { file: tasks(dir) })))).toEqual([]);
+    expect(wrongOf(await rowsOf(configFor(s, { file: tasks(join(dir, 'nowhere')) })))).toEqual(['task folder']);
+  });
+
   it('compare the free disk with what the budget will write', async () => {
     const s = await start(),
       rows = await rowsOf(configFor(s, { file: { budget: { rollouts: 1e12 } } }));

@@ -26,6 +26,8 @@ export interface EndpointReplicaOptions extends ModelServerOptions {
   /** Adapters are called `<name>@v<version>`: it tells runs apart that share a server. */
   readonly name: string;
   readonly weights: AdapterWeights;
+  /** Image token of the model, which no answer may hold. */
+  readonly imageToken?: number;
 }
 
 /** One token for a fixed prompt: proof that an adapter answers, and what it answers. */
@@ -139,7 +141,9 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
   async #load(weights: AdapterWeights, signal: AbortSignal): Promise<Loaded> {
     const name = `${this.#o.name}@v${weights.version}`;
     await this.#server.loadAdapter(name, weights.path, signal);
-    const completion = await this.#server.complete({ ...PROOF, model: name }, signal),
+    const { imageToken } = this.#o,
+      bias = imageToken === undefined ? {} : { logit_bias: { [imageToken]: -100 } },
+      completion = await this.#server.complete({ ...PROOF, ...bias, model: name }, signal),
       said = completion.choices?.[0]?.logprobs?.content?.[0];
     if (!traceOf(completion))
       throw new StudioError(

@@ -48,6 +48,14 @@ export class ModelServer {
     }
   }
 
+  /** Token ids of a conversation by the server's tokenizer and chat template (vLLM: beside /v1, not under it). */
+  async tokenize(body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<readonly number[]> {
+    const a = await this.#post('/tokenize', body, signal, this.#base.replace(/\/v1$/, '')),
+      tokens = a.status === 200 ? (jsonOf(a.text) as { tokens?: unknown } | undefined)?.tokens : undefined;
+    if (!Array.isArray(tokens) || !tokens.every((t) => Number.isInteger(t))) throw this.#refused(a, '/tokenize');
+    return tokens as number[];
+  }
+
   /** Loading what is loaded already, from the same path, is no error: the runtime may have been restarted. */
   async loadAdapter(name: string, path: string, signal: AbortSignal): Promise<void> {
     const a = await this.#post('/load_lora_adapter', { lora_name: name, lora_path: path }, signal);
@@ -70,13 +78,13 @@ export class ModelServer {
     });
   }
 
-  #post(path: string, body: unknown, signal: AbortSignal): Promise<Answer> {
-    return this.#fetch(path, { method: 'POST', body: JSON.stringify(body) }, signal);
+  #post(path: string, body: unknown, signal: AbortSignal, base = this.#base): Promise<Answer> {
+    return this.#fetch(path, { method: 'POST', body: JSON.stringify(body) }, signal, base);
   }
-  async #fetch(path: string, init: RequestInit, signal: AbortSignal): Promise<Answer> {
+  async #fetch(path: string, init: RequestInit, signal: AbortSignal, base = this.#base): Promise<Answer> {
     const { apiKey, timeoutMs = TIMEOUT_MS } = this.#o;
     try {
-      const response = await fetch(`${this.#base}${path}`, {
+      const response = await fetch(`${base}${path}`, {
         ...init,
         // Where a redirect leads nobody named, and the key would go there.
         redirect: 'error',
@@ -119,6 +127,7 @@ export class ModelServer {
 
 const remedyFor = (status: number, path: string): string => {
   if (status === 401 || status === 403) return 'Set the environment variable that policy.vlm.apiKeyEnv names.';
+  if (path === '/tokenize') return 'Use a server with /tokenize for conversations (vLLM has it).';
   if (path !== '/chat/completions')
     return 'Start the server with runtime adapters (vLLM: VLLM_ALLOW_RUNTIME_LORA_UPDATING=True, --enable-lora, --max-lora-rank), and check that it sees the folder of adapters (policy.vlm.adapters).';
   if (status === 404) return 'Check that the URL ends in /v1.';

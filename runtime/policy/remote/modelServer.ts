@@ -56,11 +56,11 @@ export class ModelServer {
     return tokens as number[];
   }
 
-  /** Loading what is loaded already, from the same path, is no error: the runtime may have been restarted. */
+  /** Loading what is loaded already, from the same path, is no error: a replica may have been started again. */
   async loadAdapter(name: string, path: string, signal: AbortSignal): Promise<void> {
     const a = await this.#post('/load_lora_adapter', { lora_name: name, lora_path: path }, signal);
     if (a.status === 200) return;
-    if (a.status === 400 && (await this.#models(signal)).some((m) => m.id === name && m.root === path)) return;
+    if (a.status === 400 && (await this.#list(signal)).some((m) => m.id === name && m.root === path)) return;
     throw this.#refused(a, '/load_lora_adapter');
   }
   async unloadAdapter(name: string): Promise<void> {
@@ -68,7 +68,11 @@ export class ModelServer {
     if (a.status !== 200 && a.status !== 404) throw this.#refused(a, '/unload_lora_adapter');
   }
 
-  async #models(signal: AbortSignal): Promise<readonly { readonly id: unknown; readonly root: unknown }[]> {
+  /** Names of models and adapters that it has. */
+  async models(signal: AbortSignal): Promise<readonly string[]> {
+    return (await this.#list(signal)).flatMap((m) => (typeof m.id === 'string' ? [m.id] : []));
+  }
+  async #list(signal: AbortSignal): Promise<readonly { readonly id: unknown; readonly root: unknown }[]> {
     const a = await this.#fetch('/models', { method: 'GET' }, signal),
       list = a.status === 200 ? (jsonOf(a.text) as { data?: unknown } | undefined)?.data : undefined;
     if (!Array.isArray(list)) return [];

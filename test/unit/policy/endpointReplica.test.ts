@@ -68,7 +68,8 @@ async function pool(servers: readonly ReferenceServer[], weights: AdapterWeights
       startEndpointReplica(
         {
           id: replica,
-          name: 'run',
+          run: 'run',
+          start: 'a',
           url: `${servers[Number(replica.slice(7)) - 1]!.url}/v1`,
           weights: w,
           backoffMs: 1,
@@ -141,8 +142,18 @@ describe('servers as replicas', () => {
     stop = true;
     await Promise.all(clients);
     expect(calls).toBeGreaterThan(20);
-    await expect.poll(() => loaded(a)).toEqual(['run@v6']);
-    await expect.poll(() => loaded(b)).toEqual(['run@v6']);
+    await expect.poll(() => loaded(a)).toEqual(['run.a@v6']);
+    await expect.poll(() => loaded(b)).toEqual(['run.a@v6']);
+  });
+
+  it('what an earlier start of the run left on a server goes; what belongs to others stays', async () => {
+    const s = await serve(),
+      model = await trained(s),
+      first = await model.save(1),
+      server = new ModelServer({ url: `${s.url}/v1` });
+    for (const name of ['run.old@v1', 'run2.x@v1', 'mine']) await server.loadAdapter(name, first.path, never);
+    await pool([s], first);
+    expect(await loaded(s)).toEqual(['run2.x@v1', 'mine', 'run.a@v1']);
   });
 
   it('an adapter that a server ignores, or cannot read, is found: the old one stays in use', async () => {
@@ -155,7 +166,7 @@ describe('servers as replicas', () => {
       kind: 'policy.remote',
     });
     expect(p.oldest).toBe(1);
-    expect(await loaded(s)).toEqual(['run@v1']);
+    expect(await loaded(s)).toEqual(['run.a@v1']);
   });
 
   it('a server that dies is asked again when it is back; calls go elsewhere meanwhile', async () => {

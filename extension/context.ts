@@ -1,5 +1,5 @@
 /**
- * The single owner of everything the extension makes. Making it does no I/O; the runtime is attached to after
+ * The single owner of everything the extension creates. Creating it does no I/O; the runtime is attached to after
  * activation.
  */
 import {
@@ -138,7 +138,7 @@ type Models = Pick<StudioContext, 'model' | 'list' | 'pool' | 'sessions'>;
 /** What the views show, with the choices that the workspace keeps. */
 function createModels({ extension, own, log, client }: Surroundings, folders: RunFolders): Models {
   const { workspaceState } = extension;
-  // The views say what is wrong themselves; a toast would only repeat it.
+  // The views show what is wrong themselves; a toast would only repeat it.
   const failed = (e: unknown, doing: string): void =>
     log.warn(`${doing}: ${e instanceof Error ? e.message : String(e)}`);
   const model = own.add(

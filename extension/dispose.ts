@@ -4,8 +4,8 @@ export interface Ends {
 }
 
 /**
- * Owner of what lives as long as it does. Disposing is idempotent, runs in reverse order, and a child that comes after
- * the end is ended at once, so that nothing started late is leaked.
+ * Owner of what lives as long as it does. Disposing is idempotent, runs in reverse order, and a child added after the
+ * end is ended at once, so that nothing started late leaks.
  */
 export class Disposables implements Ends {
   readonly #children = new Set<Ends>();

@@ -1,6 +1,6 @@
 /**
- * Listeners without `vscode`, for what is tested outside the editor. A listener that throws does not keep the others
- * from hearing.
+ * Listeners without `vscode`, for code that is tested outside the editor. A listener that throws does not affect the
+ * others.
  */
 export class Emitter<T> {
   readonly #listeners = new Set<(value: T) => void>();

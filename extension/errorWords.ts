@@ -1,4 +1,4 @@
-/** Faults in words: what happened, what to do, and the buttons that do it. Pure; errors.ts shows them. */
+/** Errors as text: what happened, what to do, and the buttons that do it. Pure; errors.ts shows them. */
 import type { HostError } from '../webview/protocol.js';
 import { commands, type CommandId } from './ids.js';
 import { t } from './words.js';
@@ -9,11 +9,11 @@ export interface ActionButton {
 }
 export interface Explained {
   readonly kind: string;
-  /** Same fault, same text: whoever met it. */
+  /** Equal for equal errors, whoever reports them. */
   readonly fault: string;
   readonly message: string;
   readonly buttons: readonly ActionButton[];
-  /** Nothing to say: the user asked for it. */
+  /** Not shown: the user asked for it. */
   readonly silent: boolean;
   /** Worth a stack in the log: a fault of ours. */
   readonly ours: boolean;

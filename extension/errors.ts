@@ -6,7 +6,7 @@ import { explain } from './errorWords.js';
 
 export class Reporter {
   readonly #log: LogOutputChannel;
-  /** Faults on show: one that several callers met is one toast. */
+  /** Errors being shown: one that several callers report is one toast. */
   readonly #showing = new Set<string>();
   constructor(log: LogOutputChannel) {
     this.#log = log;
@@ -27,7 +27,7 @@ export class Reporter {
       if (button) void vscodeCommands.executeCommand(button.command);
     });
   }
-  /** A promise nobody waits for: its failure is reported. */
+  /** A promise that is not awaited: its failure is reported. */
   background(work: Promise<unknown>, doing: string): void {
     work.catch((e: unknown) => this.report(e, doing));
   }

@@ -71,8 +71,6 @@ export const views = {
   trajectories: 'dartStudio.trajectories',
   pool: 'dartStudio.pool',
 } as const;
-/** Tree views, in the order of the container. */
-export const treeViews = [views.runs, views.tasks, views.desktops, views.trajectories, views.pool] as const;
 
 /** Webview panel types; `activeWebviewPanelId` and `webviewId` in `when` clauses. */
 export const panels = {

@@ -1,4 +1,4 @@
-/** The toast at the end of a run: only when nobody is looking at it, and never again when so told. */
+/** The toast at the end of a run: only when the run is not visible, and never again after "don't show again". */
 import { window } from 'vscode';
 import type { RunSummary } from '../runtime/protocol/types.js';
 import { commands, stored } from './ids.js';

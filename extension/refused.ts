@@ -1,4 +1,4 @@
-/** Something that is not done here on purpose; shown like an error, with the way on. */
+/** Something that is deliberately refused; shown like an error, with what to do instead. */
 export class Refused extends Error {
   readonly kind: 'untrusted' | 'virtual';
   readonly remedy: string;

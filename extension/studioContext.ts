@@ -34,7 +34,7 @@ export interface StudioContext {
   readonly storage: string;
   /** Runs that are being stopped from this window. */
   readonly stopping: Set<string>;
-  /** Runs cancelled while they started: nobody needs to be told that they are over. */
+  /** Runs cancelled while they started: their end is not announced. */
   readonly cancelled: Set<string>;
   /** The page that has the focus: a panel's or a custom editor's. */
   readonly activeHost: WebviewHost | undefined;
@@ -60,8 +60,8 @@ export interface StudioContext {
   setMachine(m: Machine): void;
   filter(f: ViewFilter): Promise<void>;
   sort(by: TrajectorySort): Promise<void>;
-  /** Somebody reviews this run: how many wait is shown from now on. */
+  /** Marks this run as being reviewed: the number of waiting trajectories is shown from now on. */
   reviewing(run: RunPath, queue: ReviewQueue): void;
-  /** A command, its faults reported by itself. */
+  /** Runs a command and reports its errors. */
   run(command: CommandId, arg?: unknown): void;
 }

@@ -1,4 +1,4 @@
-/** What the studio does when something happens: in the runtime, in its models, in the workspace. */
+/** How the studio reacts to events of the runtime, its models and the workspace. */
 import { join } from 'node:path';
 import { window, workspace } from 'vscode';
 import * as methods from '../runtime/protocol/methods.js';
@@ -15,7 +15,7 @@ import type { StudioContext } from './studioContext.js';
 import { throttle } from './throttle.js';
 import { t } from './words.js';
 
-/** How long a page that is restored may take to be back. */
+/** How long a restored page may take to come back. */
 const backMs = 2000;
 
 interface Wiring {
@@ -85,7 +85,7 @@ function followSelectedRun(own: Disposables, w: Wiring): void {
     }),
   );
 }
-/** Says that a session is abandoned, unless its page comes back. */
+/** Reports an abandoned session, unless its page comes back. */
 function followSessions(own: Disposables, w: Wiring): void {
   const { panels, report, sessions } = w.studio;
   const { keys, studio } = w;
@@ -132,7 +132,7 @@ function checkNewMachine(own: Disposables, w: Wiring): void {
     }),
   );
 }
-/** Logs the runtime's state and says what is wrong with it. */
+/** Logs the runtime's state and reports problems with it. */
 function followRuntime(own: Disposables, w: Wiring): void {
   const { client, log, report, runtimeLog, storage } = w.studio;
   const { keys } = w;

@@ -1,4 +1,4 @@
-/** What a command is made of, and how all of them are registered: no handler throws, whatever it is called with. */
+/** The parts of a command, and how all commands are registered: no handler throws, whatever its arguments. */
 import { commands as vscodeCommands } from 'vscode';
 import { Disposables, type Ends } from '../dispose.js';
 import type { Reporter } from '../errors.js';
@@ -12,7 +12,7 @@ export interface Action {
 }
 export type Actions<K extends CommandId = CommandId> = Readonly<Record<K, Action>>;
 
-/** Every id at once, each with its action when it is first asked for. */
+/** Registers every id at once; an action is loaded when it is first used. */
 export function registerActions(ids: readonly CommandId[], load: () => Promise<Actions>, report: Reporter): Ends {
   const own = new Disposables();
   let loaded: Promise<Actions> | undefined;

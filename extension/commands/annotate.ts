@@ -1,6 +1,6 @@
 /**
- * What people say of a trajectory: Annotate, Replay and Verify, Review Trajectories…. The work is done in the inspector
- * and in the runtime.
+ * Annotations of a trajectory: Annotate, Replay and Verify, Review Trajectories…. The inspector and the runtime do the
+ * work.
  */
 import { window } from 'vscode';
 import * as methods from '../../runtime/protocol/methods.js';
@@ -28,8 +28,8 @@ export const annotateCommands = (s: StudioContext): Actions<Ids> => ({
 });
 
 /**
- * The one clicked, the one shown, or a choice. A trajectory that is only a file cannot be annotated: it has no run to
- * keep it.
+ * The trajectory that was clicked, the one shown, or a choice. One that is only a file cannot be annotated, because it
+ * has no run to store annotations.
  */
 export async function oneTrajectory(s: StudioContext, arg: unknown, title: string): Promise<OneTrajectory | undefined> {
   const [clicked] = trajectoriesOf(arg);
@@ -104,7 +104,7 @@ export function replayWords(r: Replay): string {
       : `${verdict} ${t('Not in the experience pool: {0}.', r.why.replace(/\.$/, ''))}`;
 }
 
-/** The first of the queue; the page goes on to the next by itself. */
+/** Opens the first trajectory of the queue; the page then continues with the next ones. */
 async function review(s: StudioContext, arg: unknown): Promise<void> {
   s.requireEditing();
   await s.ensureRuntime();

@@ -1,4 +1,4 @@
-/** Questions to the user and work that is shown while it goes on. */
+/** Questions to the user, and work with visible progress. */
 import { settled } from '../../runtime/protocol/failures.js';
 import { basename } from 'node:path';
 import { ProgressLocation, window, type Progress, type QuickPickItem } from 'vscode';
@@ -27,7 +27,7 @@ function answered<I extends QuickPickItem>(items: readonly I[], q: Question): Pr
   pick.items = items;
   if (q.many) pick.selectedItems = items.filter((i) => i.picked);
   pick.ignoreFocusOut = q.stays ?? false;
-  // Enter on a text that nothing matches answers nothing.
+  // Enter on a text without a match is not an answer.
   return asked<readonly I[], I>(pick, (answer) => {
     pick.onDidAccept(() => {
       if (q.many || pick.selectedItems.length > 0) answer(pick.selectedItems);
@@ -53,8 +53,8 @@ export async function chooseMany<T>(
 }
 
 /**
- * What is done in less is not announced: a notification that flashes tells nobody anything, and four within a second
- * hide the one that matters.
+ * Shorter work is not announced: a notification that flashes cannot be read, and four within a second hide the
+ * important one.
  */
 const announcedAfterMs = 300;
 interface Report {
@@ -62,8 +62,8 @@ interface Report {
   increment?: number;
 }
 /**
- * A notification with Cancel and a link to the log, for set-up and jobs of minutes. Gone when the work ends, however it
- * ends.
+ * A notification with Cancel and a link to the log, for set-up and jobs of minutes. Disappears when the work ends,
+ * whatever its result.
  */
 export function working<T>(
   title: string,

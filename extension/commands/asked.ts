@@ -1,7 +1,7 @@
 /** Questions in a quick pick. */
 import type { QuickPick, QuickPickItem } from 'vscode';
 
-/** A question that is dismissed sooner was not read by anybody. */
+/** A question dismissed sooner than this cannot have been read. */
 const unreadMs = 400;
 /**
  * The answer to a question, undefined when it was dismissed; `begin` is given what answers it. VS Code gives a page its
@@ -27,7 +27,7 @@ export function asked<T, I extends QuickPickItem = QuickPickItem>(
       shownAt = undefined;
       if (unread) {
         pick.show();
-        // What was hidden has lost its rows.
+        // A hidden quick pick has lost its rows.
         pick.items = [...pick.items];
         if (pick.canSelectMany) pick.selectedItems = selectedItems;
         return;

@@ -94,7 +94,7 @@ interface Which {
   readonly family?: string;
   readonly annotations?: AnnotationFilter;
 }
-/** Several at once; nothing that narrows is chosen beforehand. */
+/** Several can be chosen; no filter is preselected. */
 async function pickWhich(s: StudioContext, chosen: number, family: string | undefined): Promise<Which | undefined> {
   type Option = 'success' | 'failure' | 'family' | 'reviewed' | 'tag' | 'revised' | 'wrong' | 'redundant';
   const only = family ?? s.list.filter.family,
@@ -144,7 +144,7 @@ async function pickWhich(s: StudioContext, chosen: number, family: string | unde
     },
   };
 }
-/** A folder that is not there yet: an export never mixes with what is there. */
+/** A folder that does not exist yet: an export never mixes with other files. */
 async function freeFolder(parent: Uri, name: string): Promise<Uri> {
   for (let n = 1; ; n++) {
     const uri = Uri.joinPath(parent, n === 1 ? name : `${name}-${n}`);

@@ -111,7 +111,7 @@ async function logFiles(s: StudioContext): Promise<Files> {
   }
   return files;
 }
-/** What a running runtime adds; that it could not is said in a file of its own. */
+/** Files from a running runtime; if it fails, a separate file says so. */
 async function runtimeFiles(s: StudioContext, signal: AbortSignal): Promise<Files> {
   if (s.client.state !== 'ready') return {};
   const { files } = await s.client
@@ -154,7 +154,7 @@ async function openSample(s: StudioContext): Promise<void> {
   await vscodeCommands.executeCommand('vscode.openWith', Uri.joinPath(folder, name), trajectoryEditor);
 }
 
-/** Everything kept outside of workspaces; the runs of this workspace only when asked for by their own button. */
+/** Deletes everything stored outside of workspaces; the runs of this workspace only with their own button. */
 async function deleteAllData(s: StudioContext): Promise<void> {
   s.requireTrust();
   const here = homeOf({ folders: s.folders(), storage: s.storage, runsFolder: settings.runsFolder }),
@@ -193,7 +193,7 @@ async function deleteAllData(s: StudioContext): Promise<void> {
   );
   void window.showInformationMessage(t('The data of DART Studio was deleted.'));
 }
-/** Only folders that are runs: the folder of runs is named by a setting and may hold anything. */
+/** Only folders that are runs: a setting names the folder of runs, which may contain anything. */
 async function runFolders(dir: Uri): Promise<Uri[]> {
   const found = await Promise.all(
     (await entriesOf(dir)).map(async ([name]) => {

@@ -1,6 +1,6 @@
 /**
- * Import Trajectories…: what, a preview before anything is written, where to, progress that can be cancelled, and what
- * came of it.
+ * Import Trajectories…: the source, a preview before anything is written, the target, progress that can be cancelled,
+ * and the result.
  */
 import { basename } from 'node:path';
 import { commands as vscodeCommands, Uri, window, type QuickPickItem } from 'vscode';
@@ -54,7 +54,7 @@ export async function importTrajectories(s: StudioContext, arg: unknown): Promis
     if (next === 'go') break;
     if (next === 'report') {
       await s.reports.show(t('Import of {0}', basename(plan.path)), previewDocument(preview));
-      // A choice on top would close when somebody scrolls the report: the way on waits beside it.
+      // A quick pick would close when the user scrolls the report, so the next step is a notification beside it.
       const on = t('Import…');
       if (
         preview.trajectories > preview.already &&
@@ -112,7 +112,7 @@ function freeName(s: StudioContext, name: string): string {
     if (!taken.has(tried)) return tried;
   }
 }
-/** Reads it; writes nothing. */
+/** Reads the source; writes nothing. */
 function look(s: StudioContext, p: Plan): Promise<ImportPreview> {
   return working(t('Looking at {0}', basename(p.path)), async (_say, signal) =>
     s.client.request(
@@ -202,7 +202,7 @@ function optionItems(p: Plan, v: ImportPreview): NextItem[] {
     },
   ];
 }
-/** The plan with one thing asked for anew. */
+/** The plan with one option asked for again. */
 async function changed(s: StudioContext, p: Plan, what: Exclude<Next, 'go' | 'report'>): Promise<Plan> {
   switch (what) {
     case 'pool':
@@ -292,7 +292,7 @@ async function pickWhere(s: StudioContext, now: Where): Promise<Where | undefine
 }
 
 async function carryOut(s: StudioContext, p: Plan): Promise<void> {
-  // Cancelled between two trajectories: what came in until then is the answer.
+  // When cancelled between two trajectories, the answer says what was imported until then.
   const result = await counted(s, t('Importing {0}', basename(p.path)), (signal) =>
     s.client.request(
       methods.importTrajectories,

@@ -1,6 +1,6 @@
 /**
- * What is done when somebody asks for it: read and compiled then, not at activation (scripts/build.mjs makes a file of
- * its own of it).
+ * The commands' actions: read and compiled when first used, not at activation (scripts/build.mjs makes a file of its
+ * own of it).
  */
 import type { StudioContext } from '../studioContext.js';
 import type { Actions } from './action.js';

@@ -44,7 +44,7 @@ interface Chosen {
   readonly run: RunPath;
   readonly rollouts: readonly string[];
 }
-/** Those clicked or selected, of one run; else the one shown, or a choice. */
+/** The trajectories that were clicked or selected, of one run; else the one shown, or a choice. */
 async function chosen(s: StudioContext, arg: unknown, selected: unknown, title: string): Promise<Chosen | undefined> {
   s.requireEditing();
   await s.ensureRuntime();
@@ -57,7 +57,7 @@ async function chosen(s: StudioContext, arg: unknown, selected: unknown, title: 
   return one && { run: one.run, rollouts: [one.rollout] };
 }
 
-/** What the verifier did not confirm joins only with a reason, which stays with the entry. */
+/** A trajectory that the verifier did not confirm joins only with a reason, which is stored with the entry. */
 async function add(s: StudioContext, arg: unknown, selected: unknown): Promise<void> {
   const c = await chosen(s, arg, selected, t('Add to Experience Pool'));
   if (!c) return;
@@ -106,7 +106,7 @@ async function join(
       s.pool.take(run, await s.client.request(methods.addToPool, { run, rollout, override: overrideOf(rollout) }));
     } catch (e) {
       const why = wireError(e);
-      // One that may not join keeps none of the others out; anything else ends it.
+      // A refused trajectory does not stop the others; any other error does.
       if (why.kind !== 'params.invalid' || rollouts.length === 1) throw e;
       refused.push(why);
     }
@@ -155,7 +155,7 @@ async function turn(s: StudioContext, arg: unknown, selected: unknown, enabled: 
   );
   if (c) await setPool(s, c.run, c.rollouts, enabled);
 }
-/** Also by the check box. What was refused is drawn as it is. */
+/** Also called by the check box. After a refusal the row is redrawn as it is. */
 export async function setPool(
   s: StudioContext,
   run: RunPath,

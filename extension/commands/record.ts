@@ -29,7 +29,7 @@ export const recordCommands = (s: StudioContext): Actions<Ids> => ({
   [commands.stepThrough]: { doing: t('step through the rollout'), run: (arg) => takeOver(s, arg, 'step') },
 });
 
-/** Where a demonstration is kept: a run, or the collection of the runs folder. */
+/** Where a demonstration is stored: a run, or the collection of the runs folder. */
 type Target = { readonly run: RunPath; readonly name: string } | { readonly collection: true };
 
 async function record(s: StudioContext, arg: unknown): Promise<void> {
@@ -67,7 +67,7 @@ async function record(s: StudioContext, arg: unknown): Promise<void> {
 
 const targetOf = (s: StudioContext, run: RunPath | undefined): Target => {
   const summary = s.model.summary(run);
-  // A run that another program writes, or that is damaged, takes nothing.
+  // A run that another program writes, or that is damaged, cannot store anything.
   return summary && !summary.damaged && summary.state !== 'elsewhere'
     ? { run: summary.run, name: summary.name || basename(summary.run) }
     : { collection: true };
@@ -102,7 +102,7 @@ async function pickTask(s: StudioContext, target: Target): Promise<string | 'els
       if (family !== undefined) answer(family);
     });
     load().catch((e: unknown) => {
-      answer(Promise.reject(e as Error));
+      answer(Promise.reject(e));
     });
   });
 }
@@ -180,7 +180,7 @@ async function takeOver(s: StudioContext, arg: unknown, mode: 'human' | 'step'):
       : (nodeOf(arg, 'desktop')?.row.desktop ?? shownDesktop(s) ?? (await pickDesktop(s, title)));
   if (desktop === undefined) return;
   const held = s.sessions.of(desktop);
-  // Mine already: the other mode is a change of mode, not a second session.
+  // This window already has the session: the other mode is a change of mode, not a second session.
   const state = held
     ? held.purpose === 'record' || held.mode === mode
       ? held

@@ -110,7 +110,7 @@ async function forget(s: StudioContext, arg: unknown): Promise<void> {
   await s.dropRoot(root);
   await s.model.reload();
 }
-/** Shows a folder where it can be seen: Explorer, file manager, another window. */
+/** Shows a folder in the Explorer, the file manager or another window. */
 export async function reveal(run: string): Promise<void> {
   const uri = Uri.file(run);
   if (workspace.getWorkspaceFolder(uri)) await vscodeCommands.executeCommand('revealInExplorer', uri);

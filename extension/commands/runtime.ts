@@ -36,12 +36,12 @@ export const runtimeCommands = (s: StudioContext): Actions<Ids> => ({
   [commands.showRuntimeLog]: { doing: t("show the runtime's log"), run: () => s.runtimeLog.show(true) },
 });
 
-/** Asks when a run would end by it. True when the runtime is down afterwards. */
+/** Asks first if this would end a run. True when the runtime is down afterwards. */
 async function stop(s: StudioContext, title: string): Promise<boolean> {
   s.requireTrust();
   await s.attach();
   if (s.client.state === 'stopped') return true;
-  // Of a runtime we cannot speak with we do not know whether it trains.
+  // Whether an incompatible runtime trains is unknown.
   const mayTrain =
     s.model.active !== undefined ||
     s.client.state === 'incompatible' ||

@@ -24,7 +24,7 @@ export async function startTraining(s: StudioContext, arg?: unknown): Promise<vo
   const run = await working(t('Starting training'), (say, signal) =>
     start(s, what, params, (message) => say.report({ message }), signal),
   ).catch(async (e: unknown) => {
-    // A run that was cancelled or failed on its way has a folder and is listed.
+    // A run that was cancelled or failed while it started has a folder and is listed.
     await s.model.reload();
     throw e;
   });
@@ -41,10 +41,10 @@ async function start(
   say(t('the runtime starts'));
   await s.ensureRuntime(signal);
   say(t('the run is prepared'));
-  // Its answer is waited for also when it was cancelled: a start that came through all the same is stopped below; only
-  // so no desktop is left.
+  // Its answer is awaited even when it was cancelled: a start that succeeded all the same is stopped below, so that no
+  // desktop is left.
   const { run } = await s.client.request(methods.startRun, params, signal, true).catch(async (e: unknown) => {
-    // What is wrong in a run file is mended there: the editor marks the keys.
+    // Errors in a run file are corrected there: the editor marks the keys.
     if (what.kind === 'file' && wireError(e).kind === 'config.invalid') await window.showTextDocument(what.uri);
     throw e;
   });
@@ -101,7 +101,7 @@ async function paramsOf(s: StudioContext, what: What): Promise<StartParams> {
       base: s.base(),
       minutes: settings.quickStartMinutes,
     };
-  // The editor's text, saved or not: what is seen is what is trained.
+  // The editor's text, saved or not: the user trains what they see.
   const text = (await workspace.openTextDocument(what.uri)).getText(),
     folder = workspace.getWorkspaceFolder(what.uri);
   return {

@@ -1,4 +1,4 @@
-/** Commands that change a run under way, go on with one that is over, or evaluate one. */
+/** Commands that change an active run, resume an ended one, or evaluate one. */
 import { window } from 'vscode';
 import * as methods from '../../runtime/protocol/methods.js';
 import type { EvalPoint, RunPath } from '../../runtime/protocol/types.js';
@@ -48,7 +48,7 @@ export const trainingCommands = (s: StudioContext): Actions<Ids> => ({
   [commands.evaluate]: { doing: t('evaluate the checkpoint'), run: (arg) => evaluate(s, arg) },
 });
 
-/** The run under way; says so when there is none. */
+/** The active run; tells the user when there is none. */
 async function activeRun(s: StudioContext, arg: unknown): Promise<RunPath | undefined> {
   s.requireTrust();
   await s.attach();

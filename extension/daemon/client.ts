@@ -33,7 +33,7 @@ export type {
   WatchListener,
 } from './types.js';
 
-/** How long a window that may not start a daemon, or must not now, looks for another one before it says `stopped`. */
+/** How long a window that may not start a daemon looks for another one before its state becomes `stopped`. */
 const lookMs = 20_000;
 /** How many daemons may come and go while one attaches. */
 const mostTurns = 6;
@@ -54,14 +54,14 @@ export class DaemonClient {
   readonly #state: StateBroadcast;
   #session: Session | undefined;
   #hello: HelloResult | undefined;
-  /** What is being done to be connected; one at a time. */
+  /** The current attempt to connect; one at a time. */
   #attempt: Promise<void> | undefined;
-  /** Somebody asked for a daemon to run: a lost one is started again. */
+  /** A daemon was requested: a lost one is started again. */
   #mayStart = false;
-  /** The daemon goes because we said so: `stop` for good, `replace` for a newer one. */
+  /** This window asked the daemon to end: `stop` for good, `replace` for a newer one. */
   #sentAway: 'stop' | 'replace' | undefined;
   #watch: FolderWatch | undefined;
-  /** Ends the coming back after a loss. */
+  /** Ends the reconnection after a loss. */
   #giveUp: AbortController | undefined;
   readonly #end = new AbortController();
 
@@ -177,7 +177,7 @@ export class DaemonClient {
       this.#state.become('stopped');
     }
   }
-  /** Lets go of the daemon, which goes on. */
+  /** Disconnects from the daemon, which keeps running. */
   dispose(): void {
     if (this.#end.signal.aborted) return;
     this.#end.abort();
@@ -191,7 +191,7 @@ export class DaemonClient {
 
   // connecting
 
-  /** Does something to be connected; the state says how it went. */
+  /** Makes an attempt to connect; the state shows its result. */
   #try(how: () => Promise<void>, state: DaemonState, detail?: HostError): Promise<void> {
     const attempt: Promise<void> = Promise.resolve()
       .then(how)
@@ -211,7 +211,7 @@ export class DaemonClient {
     return attempt;
   }
 
-  /** One connection, or why there is none. `again`: nobody asked for it, so a start counts as a restart. */
+  /** Makes one connection, or rejects with why not. `again`: it was not requested, so a start counts as a restart. */
   async #establish(start: boolean, again: boolean): Promise<void> {
     const may = (): boolean => start && this.#mayStart;
     let session = await knock(this.#o.storage, this.#o.log),
@@ -321,7 +321,7 @@ export class DaemonClient {
       void this.#lookOut();
       return;
     }
-    // Drained by somebody newer: that one starts the next, we only attach, or the two would replace each other in
+    // Drained by a newer window, which starts the next daemon: we only attach, or the two would replace each other in
     // turns.
     const start = this.#mayStart && (last?.reason !== 'drained' || sentAway === 'replace');
     ignoreFailure(
@@ -362,13 +362,13 @@ export class DaemonClient {
       watch?.close();
       return;
     }
-    this.#watch?.close(); // anew each time: the folder may have been removed and made again
+    this.#watch?.close(); // each time: the folder may have been removed and created again
     this.#watch = watch;
     watch.onChange((name) => {
       if ((name === null || name === discoveryFile) && !this.#attempt && !this.#session) this.#glance();
     });
   }
-  /** The record changed while we were not connected. What is not there is no news. */
+  /** Called when the record changed while we were not connected. A missing record means nothing. */
   #glance(): void {
     const replace = this.#state.value === 'incompatible' && this.#mayStart; // the one in our way may be gone
     const attempt: Promise<void> = this.#establish(replace, false)

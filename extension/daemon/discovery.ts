@@ -31,8 +31,8 @@ export function parseDiscovery(text: string): DiscoveryRecord | undefined {
 }
 
 /**
- * The record, when there is one that this user wrote and nobody else could have read or changed. It says nothing about
- * who still lives.
+ * The record, when this user wrote it and no other user could have read or changed it. It does not tell whether the
+ * daemon is alive.
  */
 export async function readDiscovery(storage: string): Promise<DiscoveryRecord | undefined> {
   let f;
@@ -53,7 +53,7 @@ export async function readDiscovery(storage: string): Promise<DiscoveryRecord | 
 }
 
 const withoutWatchMs = 250;
-/** Tells when something in the storage folder changes: the record, the start lock. */
+/** Reports changes in the storage folder: the record, the start lock. */
 export class FolderWatch {
   readonly #close: () => void;
   readonly #listeners = new Set<(name: string | null) => void>();
@@ -84,8 +84,8 @@ export class FolderWatch {
   }
 
   /**
-   * The first answer of `look` that is not undefined, asked again at every change (and when `nudge` resolves);
-   * undefined after `ms`.
+   * The first result of `look` that is not undefined; `look` is called again at every change (and when `nudge`
+   * resolves). Undefined after `ms`.
    */
   async until<T>(look: () => Promise<T | undefined>, ms: number, nudge?: Promise<unknown>): Promise<T | undefined> {
     let late = false,

@@ -1,17 +1,19 @@
-/** What is said to a daemon before, and after, one is connected to it. */
+/** The exchange with a daemon before and after a connection. */
 import type { HostError } from '../../webview/protocol.js';
 import { readDiscovery } from './discovery.js';
 import { openSession } from './openSession.js';
 import type { Session } from './session.js';
 import { DaemonError, type GoingDown, type Log } from './types.js';
 
-/** A daemon that goes down with a run under way takes its time. */
+/** A daemon that shuts down with an active run takes this long at most. */
 const goingMs = 330_000;
 
 export const stopped = (): DaemonError =>
   new DaemonError('daemon.stopped', 'The runtime is not running.', 'Start the runtime.');
 
-/** Whoever the record says is there; no hello yet, as also one we cannot speak with can be sent away. */
+/**
+ * Connects to the daemon of the record, without a hello yet, because an incompatible one can be asked to leave, too.
+ */
 export async function knock(storage: string, log: Log): Promise<Session | undefined> {
   const record = await readDiscovery(storage);
   try {
@@ -21,7 +23,7 @@ export async function knock(storage: string, log: Log): Promise<Session | undefi
     return undefined;
   }
 }
-/** Asks an older daemon to go; false when a run or a long job comes first: then it goes when that ends. */
+/** Asks an older daemon to end; false when it will end only after a run or a long job. */
 export async function sendAway(session: Session, log: Log): Promise<boolean> {
   const { waitingFor, busy } = await session.request('daemon/drain', {}),
     { version, time } = session.record.build,

@@ -1,4 +1,4 @@
-import { orUndefined } from '../../runtime/protocol/failures.js';
+import { errorCode, orUndefined } from '../../runtime/protocol/failures.js';
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -19,15 +19,15 @@ export interface LaunchOptions {
   readonly random: () => number;
   readonly now: () => number;
 }
-/** A cold start on a busy machine takes seconds; who holds the lock for longer has died. */
+/** A cold start on a busy machine takes seconds; a holder that keeps the lock for longer has died. */
 const startMs = 45_000,
   lockAgeMs = 60_000;
-/** What a daemon writes to its standard streams: only what is said before its log is open, and native crashes. */
+/** Standard streams of a daemon: output before its log is open, and native crashes. */
 export const outputFile = 'daemon.out.log';
 
 /**
- * Sees to it that a daemon serves `storage`: starts one, or finds that another window just has. Resolves with a
- * connection to it, before any hello. Rejects with `daemon.failed`.
+ * Makes sure that a daemon serves `storage`: starts one, or finds the one that another window has just started.
+ * Resolves with a connection to it, before any hello. Rejects with `daemon.failed`.
  */
 export async function launch(
   o: LaunchOptions,
@@ -60,7 +60,7 @@ export async function launch(
                 o,
                 `The runtime ended while it started (${typeof code === 'number' ? `code ${code}` : code}).`,
               );
-            // Lost to another one, which is as good. If that does not answer, it is coming up or going down: try again.
+            // Another daemon won, which is as good. If it does not answer, it is starting or stopping: try again.
             const lost = code === exitAlreadyRunning,
               found = await serving(o);
             return lost ? (found ?? 'again') : found;
@@ -101,12 +101,12 @@ async function takeTurn(o: LaunchOptions): Promise<boolean> {
     await writeFile(owner, String(process.pid));
     return true;
   } catch (e) {
-    if ((e as NodeJS.ErrnoException).code !== 'EEXIST') throw e;
+    if (errorCode(e) !== 'EEXIST') throw e;
   }
   const age = o.now() - ((await orUndefined(stat(lock), 'its owner has just removed it'))?.mtimeMs ?? o.now());
   const pid = Number(await readFile(owner, 'utf8').catch(() => '')) || undefined;
   if (age < lockAgeMs && (pid === undefined || alive(pid))) return false;
-  // Two that come here at once may both get a turn: then the daemons' own lock decides.
+  // Two windows that get here at once may both get a turn: then the daemons' own lock decides.
   const old = `${lock}.${randomBytes(4).toString('hex')}`;
   try {
     await rename(lock, old);
@@ -121,11 +121,11 @@ function alive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (e) {
-    return (e as NodeJS.ErrnoException).code === 'EPERM';
+    return errorCode(e) === 'EPERM';
   }
 }
 
-/** Set for this process, and wrong for one that outlives it: debuggers and the editor's own channels. */
+/** Variables that are wrong for a process that outlives this one: debuggers and the editor's own channels. */
 const notInherited = [
   'NODE_OPTIONS',
   'NODE_CHANNEL_FD',
@@ -138,7 +138,7 @@ const notInherited = [
   'ELECTRON_NO_ATTACH_CONSOLE',
 ];
 
-/** The token is not in the arguments nor in the environment: the daemon makes it and writes it to its record. */
+/** The token is in neither the arguments nor the environment: the daemon creates it and writes it to its record. */
 async function start(o: LaunchOptions): Promise<{
   readonly pid: number | undefined;
   /** Exit code, signal, or why it could not be run. */

@@ -3,8 +3,8 @@ import type { Session } from './session.js';
 import type { Log } from './types.js';
 
 /**
- * `Session.open`. The socket and JSON-RPC are two thirds of what the extension has to load, and nobody needs them
- * before there is a daemon.
+ * `Session.open`. The socket and JSON-RPC are two thirds of the extension's code, and are not needed before there is a
+ * daemon.
  */
 export async function openSession(record: DiscoveryRecord, log: Log): Promise<Session> {
   return (await import('./session.js')).Session.open(record, log);

@@ -15,7 +15,7 @@ import { DaemonError, lost, type GoingDown, type Log } from './types.js';
 
 const openMs = 10_000,
   maxPayload = 256 << 20;
-/** The daemon pings every 30 s. After this silence it is asked, and after `answerMs` more it is taken for dead. */
+/** The daemon pings every 30 s. After this silence it is pinged, and after `answerMs` more it counts as dead. */
 const silenceMs = 75_000,
   answerMs = 15_000;
 
@@ -33,7 +33,7 @@ export class Session {
   readonly #rpc: MessageConnection;
   #over = false;
 
-  /** Rejects with `daemon.stopped` when nobody, or somebody else, answers there. */
+  /** Rejects with `daemon.stopped` when there is no answer, or another program answers. */
   static open(record: DiscoveryRecord, log: Log): Promise<Session> {
     return new Promise((done, fail) => {
       const socket = new WebSocket(`ws://127.0.0.1:${record.port}${socketPath}`, {
@@ -127,7 +127,7 @@ export class Session {
   }
   /**
    * Rejects with DaemonError, `cancelled` at once when the signal fires; `patient`: the daemon is told, and its answer
-   * is waited for. The answer is trusted to be what the protocol says: the daemon speaks the same version.
+   * is awaited. The answer's type is trusted: the daemon speaks the same version.
    */
   async request<M extends Method>(
     method: M,

@@ -1,5 +1,6 @@
 /**
- * What outlives a connection: event subscriptions and watched desktops. Each is asked for again at every new session.
+ * Requests that outlive a connection: event subscriptions and watched desktops. Each is made again at every new
+ * session.
  */
 import type { ScreenHeader } from '../../runtime/protocol/binary.js';
 import { ignoreFailure } from '../../runtime/protocol/failures.js';
@@ -7,11 +8,11 @@ import type { Notifications } from '../../runtime/protocol/notifications.js';
 import type { Session } from './session.js';
 import { asError, DaemonError, type EventsBatch, type EventsQuery, type WatchListener } from './types.js';
 
-/** Errors after which asking again at the next session makes sense. */
+/** Errors after which a retry at the next session makes sense. */
 const isTransient = (e: unknown): boolean =>
   e instanceof DaemonError && (e.kind === 'connection.lost' || e.kind === 'cancelled');
 
-/** How one kind of standing request is asked for and ended. */
+/** How one kind of standing request is made and ended. */
 interface Kind<T> {
   /** Resolves with the id that the daemon gave it; `begin` is called in the same turn, if it is still wanted. */
   start(session: Session, item: T): Promise<{ readonly id: number; begin?(): void }>;
@@ -19,7 +20,7 @@ interface Kind<T> {
   failed(item: T, e: DaemonError): void;
 }
 
-/** Requests of one kind that stand until they are taken back, over any number of sessions. */
+/** Requests of one kind that last until they are withdrawn, over any number of sessions. */
 class StandingRequests<T extends object> {
   readonly #kind: Kind<T>;
   readonly #all = new Set<T>();
@@ -90,8 +91,8 @@ interface Subscription {
 }
 
 /**
- * Events of runs, each exactly once and in order, over any number of connections: the next one wanted is asked for, and
- * what was seen is dropped.
+ * Events of runs, each exactly once and in order, over any number of connections: a new session asks for the next
+ * event, and duplicates are dropped.
  */
 export class Subscriptions {
   readonly #standing = new StandingRequests<Subscription>({

@@ -1,7 +1,7 @@
 import type { DaemonState, HostError } from '../../webview/protocol.js';
 import { asError, type StateListener } from './types.js';
 
-/** The state of the connection, and who is told of each change. */
+/** The state of the connection and its listeners. */
 export class StateBroadcast {
   readonly #listeners = new Set<StateListener>();
   readonly #fault: (message: string) => void;

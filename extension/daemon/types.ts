@@ -1,4 +1,4 @@
-/** What the extension host says to and hears from the daemon client. Plain Node: nothing here knows `vscode`. */
+/** The interface between the extension host and the daemon client. Plain Node: does not depend on `vscode`. */
 import type { ScreenHeader } from '../../runtime/protocol/binary.js';
 import type { ErrorData } from '../../runtime/protocol/errors.js';
 import type { RunEvent, RunEventType, RunPath } from '../../runtime/protocol/types.js';

@@ -1,6 +1,6 @@
 /**
- * The control sessions of the runtime: who has which desktop. Kept true by `control/changed`; a runtime that comes back
- * is asked again, which is how a demonstration is found after the window was reloaded.
+ * The control sessions of the runtime: who has which desktop. Updated by `control/changed` and reloaded when the
+ * runtime is back, which is how a demonstration is found after a reload of the window.
  */
 import * as methods from '../../runtime/protocol/methods.js';
 import type { ControlSessionId, ControlState } from '../../runtime/protocol/types.js';
@@ -8,7 +8,7 @@ import { Disposables, type Ends } from '../dispose.js';
 import { Emitter } from '../emitter.js';
 import type { Runtime } from '../runtimePort.js';
 
-/** Somebody still has to do something with it: it goes on, or a judged demonstration was neither kept nor discarded. */
+/** Whether it still needs a person: it is running, or a judged demonstration was neither kept nor discarded. */
 export const isOpen = (s: ControlState): boolean =>
   s.mode !== 'ended' ||
   (s.purpose === 'record' && s.verdict !== undefined && s.kept === undefined && s.error === undefined);
@@ -64,7 +64,7 @@ export class ControlSessions implements Ends {
     return this.#mine.has(id);
   }
 
-  /** A session that this window made or shows. */
+  /** Adds a session that this window created or shows. */
   adopt(s: ControlState): void {
     if (!this.#mine.has(s.session)) {
       this.#mine.add(s.session);

@@ -12,7 +12,7 @@ export const sorts: readonly TrajectorySort[] = ['newest', 'oldest', 'longest', 
 
 export const isEmpty = (f: ViewFilter): boolean => Object.values(f).every((x) => x === undefined);
 
-/** Stored state as a filter; what does not fit is left out. */
+/** Stored state as a filter, without invalid parts. */
 export function parseFilter(x: unknown): ViewFilter {
   if (typeof x !== 'object' || x === null) return {};
   const s = x as Record<string, unknown>;

@@ -1,6 +1,5 @@
 /**
- * The experience pool of the selected run, read when the view is looked at and again when the runtime says that it
- * changed.
+ * The experience pool of the selected run, read when the view is visible and again when the runtime reports a change.
  */
 import * as methods from '../../runtime/protocol/methods.js';
 import type { PoolView, RunPath } from '../../runtime/protocol/types.js';
@@ -80,7 +79,7 @@ export class PoolModel implements Ends {
     // Another run is shown at once, whatever was read a moment ago.
     if (this.#seen) void this.#read();
   }
-  /** Whether anybody looks at it: a pool that is not looked at is not read. */
+  /** Whether the view is visible: otherwise the pool is not read. */
   seen(visible: boolean): void {
     this.#seen = visible;
     if (visible && this.#stale && this.#run !== undefined) this.#soon();

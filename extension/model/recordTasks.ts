@@ -1,4 +1,4 @@
-/** In which order tasks are offered for a demonstration: where one helps most comes first. */
+/** The order of tasks when choosing one to demonstrate: those where it helps most come first. */
 import type { TaskRow } from '../../runtime/protocol/types.js';
 import { percent, t } from '../words.js';
 

@@ -1,6 +1,6 @@
 /**
- * How many trajectories of the selected run wait to be reviewed: counted from when somebody began, as a run that nobody
- * reviews has hundreds.
+ * How many trajectories of the selected run wait to be reviewed: counted only once a person has begun to review,
+ * because a run that is not reviewed has hundreds.
  */
 import { orUndefined } from '../../runtime/protocol/failures.js';
 import * as methods from '../../runtime/protocol/methods.js';

@@ -4,7 +4,7 @@
  */
 import { isAbsolute, join, sep } from 'node:path';
 
-export interface Places {
+export interface RunLocations {
   /** File-system paths of the workspace folders. */
   readonly folders: readonly string[];
   /** globalStorageUri. */
@@ -12,26 +12,26 @@ export interface Places {
   readonly runsFolder: string;
   /** Opened by hand: run folders, or folders of them. */
   readonly extra: readonly string[];
-  /** Runs under way that lie elsewhere (another window's). */
+  /** Active runs in other folders (another window's). */
   readonly active: readonly string[];
 }
 
 export const inFolder = (folder: string, runsFolder: string): string =>
   isAbsolute(runsFolder) ? runsFolder : join(folder, runsFolder);
-/** Where a run started here is kept. */
-export const homeOf = (p: Pick<Places, 'folders' | 'storage' | 'runsFolder'>): string =>
+/** Folder for runs started here. */
+export const homeOf = (p: Pick<RunLocations, 'folders' | 'storage' | 'runsFolder'>): string =>
   p.folders[0] === undefined ? join(p.storage, 'runs') : inFolder(p.folders[0], p.runsFolder);
 
-export function rootsOf(p: Places): string[] {
+export function rootsOf(p: RunLocations): string[] {
   const own = [...p.folders.map((f) => inFolder(f, p.runsFolder)), join(p.storage, 'runs'), ...p.extra];
   const covered = (run: string): boolean => own.some((r) => run === r || run.startsWith(r + sep));
   return [...new Set([...own, ...p.active.filter((r) => !covered(r))])];
 }
 
 /**
- * Run file text with its `store.dir` made absolute: runs of a workspace belong into the folder the setting names,
- * unless the file says otherwise. Text that is no JSON object is passed on as it is: the runtime says what is wrong
- * with it, and where.
+ * Run file text with its `store.dir` made absolute: runs of a workspace are kept in the folder that the setting names,
+ * unless the file says otherwise. Text that is not a JSON object is passed on unchanged: the runtime reports what is
+ * wrong with it, and where.
  */
 export function withStoreDir(text: string, dir: string, minutes?: number): string {
   let file: unknown;

@@ -1,6 +1,6 @@
 /**
- * What the views show, kept true by the runtime's events: the runs, the selected run's tasks, the desktops. No polling.
- * A burst of events is one refresh; a runtime that comes back is asked for everything again.
+ * What the views show, updated by the runtime's events: the runs, the selected run's tasks, the desktops. No polling. A
+ * burst of events is one refresh; everything is reloaded when the runtime is back.
  */
 import * as methods from '../../runtime/protocol/methods.js';
 import type {
@@ -49,7 +49,7 @@ export class StudioModel implements Ends {
   readonly #o: ModelOptions;
   readonly #own = new Disposables();
   readonly #changed = new Emitter<Change>();
-  /** Active runs heard of, whether or not they lie under the roots. */
+  /** Active runs, whether or not they are under the roots. */
   readonly #heard = new Set<RunPath>();
   readonly #desktops = new Map<string, DesktopRow>();
   readonly #ended = new Emitter<RunSummary>();
@@ -164,11 +164,11 @@ export class StudioModel implements Ends {
   select(run: RunPath): void {
     this.#chosen = run;
     this.#o.keepSelected(run);
-    // Who listens asks for the first page of trajectories: it is looked at first, so it is asked for first.
+    // A listener requests the first page of trajectories: users look at it first, so it is requested first.
     this.#changed.fire('runs');
     this.#follow();
   }
-  /** A run that was started here: it is listed even when it lies outside the roots. */
+  /** Adds a run that was started here: it is listed even when it is outside the roots. */
   started(run: RunPath): Promise<void> {
     this.#heard.add(run);
     this.#chosen = run;

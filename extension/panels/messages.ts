@@ -1,7 +1,7 @@
 /**
- * What a page may say, checked. A page shows recorded data and could be made to misbehave by it; nothing it sends is
- * trusted by a cast. Everything returned here is made of checked fields; a message that does not fit is undefined and
- * goes to the log.
+ * Checks the messages of a page. A page shows recorded data, which could make it misbehave; nothing it sends is trusted
+ * by a cast. Everything returned here consists of checked fields; for an invalid message it is undefined, and the
+ * message is logged.
  */
 import {
   pageCommands,
@@ -141,7 +141,7 @@ export function parseAction(a: unknown): HostAction | undefined {
   }
 }
 
-/** What a restored page says it showed: its own state, kept by VS Code, so as little trusted as a message. */
+/** The input of a restored page: its own state, stored by VS Code and as untrusted as a message. */
 export function parseInput(state: unknown, kind: PageKind): PageInput | undefined {
   const i = isObject(state) ? state['input'] : undefined;
   if (!isObject(i) || i['kind'] !== kind) return undefined;
@@ -177,8 +177,8 @@ function small(params: Raw, max: number): boolean {
 }
 
 /**
- * A batch of what a person did: known events with places on a screen and nothing else. They move a real pointer, so
- * they are looked at one by one.
+ * A batch of a person's input: known events with positions on a screen and nothing else. They move a real pointer, so
+ * each is checked.
  */
 function isInput(params: Raw): boolean {
   const { session, events } = params;

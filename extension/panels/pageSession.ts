@@ -1,7 +1,7 @@
 /**
  * The conversation with one page, without `vscode`: handshake by boot id, requests passed on to the runtime, one event
  * subscription, status, live pictures. A hidden page is torn down by VS Code and rebuilt when shown: it then posts
- * `ready` with a new boot id and gets everything anew, so nothing is buffered here.
+ * `ready` with a new boot id and gets everything again, so nothing is buffered here.
  */
 import { ignoreFailure } from '../../runtime/protocol/failures.js';
 import * as methods from '../../runtime/protocol/methods.js';
@@ -27,7 +27,7 @@ export interface PageSessionOptions {
   readonly kind: PageKind;
   readonly input: PageInput;
   readonly runtime: Runtime;
-  /** False: nobody is there to read it. */
+  /** False when the message could not be delivered. */
   readonly post: (m: ToPage) => PromiseLike<boolean>;
   readonly roots: () => readonly ResourceRoot[];
   readonly trusted: () => boolean;
@@ -124,9 +124,7 @@ export class PageSession implements Ends {
     this.#input = input;
     this.#post({ type: 'show', input, roots: this.#o.roots() });
   }
-  /**
-   * The page walks through the review queue faster than it could be told to: it is not told what it has said itself.
-   */
+  /** The page has moved to another trajectory by itself, so it is not told. */
   moved(rollout: string): void {
     const i = this.#input;
     if (i.kind === 'inspector' && i.run !== undefined)
@@ -135,7 +133,7 @@ export class PageSession implements Ends {
   do(what: string, context?: unknown): void {
     this.#post({ type: 'do', what, context });
   }
-  /** The page is being replaced, or is no longer there. */
+  /** Called when the page is being replaced or has gone. */
   gone(): void {
     this.#boot = undefined;
     for (const a of this.#requests.values()) a.abort();
@@ -242,7 +240,7 @@ export class PageSession implements Ends {
   #controlled(method: 'control/takeOver' | 'control/attach', state: ControlState): void {
     if (this.#input.kind !== 'live') return;
     if (method === 'control/attach') {
-      // The runtime counts who looks. A page that was rebuilt says it again, and is still one.
+      // The runtime counts the windows that show a session; a rebuilt page still counts once.
       if (this.#attached === state.session)
         ignoreFailure(
           this.#o.runtime.request(methods.detachControl, { session: state.session }),
@@ -287,7 +285,7 @@ export class PageSession implements Ends {
     if (input.kind !== 'live' || this.#watch || runtime.state !== 'ready' || this.#boot === undefined) return;
     let screen = { width: 0, height: 0 },
       ended = false;
-    // Who acts on the desktop must see at once what came of it.
+    // A person who acts on the desktop must see the effect at once.
     const watch: Ends = this.#own.defer(
       runtime.watch(
         input.desktop,

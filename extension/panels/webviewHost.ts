@@ -73,7 +73,7 @@ export class WebviewHost implements Ends {
   get input(): PageInput {
     return this.#session.input;
   }
-  /** The file a page names, if the page may show it. */
+  /** The file that a page names, if the page may show it. */
   uriOf(path: string): Uri | undefined {
     if (path.split(/[/\\]/).includes('..')) return undefined;
     const f = this.#allFolders().find((x) => path.startsWith(x.path.endsWith('/') ? x.path : `${x.path}/`));
@@ -115,7 +115,7 @@ export class WebviewHost implements Ends {
       ],
     };
   }
-  /** A new page with a new nonce; what the old one was told is told again. */
+  /** Renders a new page with a new nonce; it gets everything again that the old one got. */
   #render(): void {
     const { webview } = this.#o,
       file = (name: string): string =>

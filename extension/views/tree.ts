@@ -67,7 +67,7 @@ export class StudioTree implements TreeDataProvider<Node>, Ends {
       }),
     );
   }
-  /** What is shown may differ from the source: after a change that was refused. */
+  /** Draws again although the source has not changed: after a refused change. */
   redraw(): void {
     this.#drawn = '';
     this.#soon();
@@ -84,7 +84,7 @@ export class StudioTree implements TreeDataProvider<Node>, Ends {
         ),
       );
     } else if (!loading && this.#waitingFor) {
-      // What somebody waited for is not held back by the emptying of the view just before.
+      // Awaited rows are not delayed by the view having just been emptied.
       this.#waitingFor = undefined;
       this.#draw();
       return;

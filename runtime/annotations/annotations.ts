@@ -1,30 +1,37 @@
 import { access, constants } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { runHolder } from '../data/store/runLock.js';
-import { type AnnotationMarks, type AnnotationView, type RunPath, ServiceError, settled } from '../domain/index.js';
+import {
+  type AnnotationMarks,
+  type AnnotationView,
+  type RunPath,
+  ServiceError,
+  settled,
+  messageOf,
+} from '../domain/index.js';
 import { annotatedOf, marksOf } from './facts.js';
 import { AnnotationLog, annotationsDir, logMark, readLog, type Lines } from './log.js';
 import { emptyLine, type AnnotationRecord, type Line } from './line.js';
 import { Turns } from './turns.js';
 
-/** Logs kept open for writing, and logs kept in memory for reading. */
+/** Most logs kept open for writing, and most logs cached in memory for reading. */
 const OPEN = 8,
-  KEPT = 32;
+  CACHED = 32;
 
-interface Kept {
+interface CachedLog {
   readonly mark: string;
   readonly lines: Lines;
   marks?: Promise<Map<string, AnnotationMarks>>;
 }
 
 /**
- * The annotations of all runs this process is asked for: one writer a run, edits one after another, everything it
- * answers is on disk.
+ * The annotations of all runs that this process serves: one writer per run, edits one after another; everything it
+ * returns is on disk.
  */
 export class Annotations {
   readonly #warn: (text: string) => void;
   readonly #open = new Map<RunPath, AnnotationLog>();
-  readonly #kept = new Map<RunPath, Kept>();
+  readonly #kept = new Map<RunPath, CachedLog>();
   readonly #folded = new WeakMap<Line, AnnotationMarks | undefined>();
   readonly #turn = new Map<RunPath, Promise<unknown>>();
   #closed = false;
@@ -40,7 +47,7 @@ export class Annotations {
     return (await this.lines(run)).get(root) ?? emptyLine;
   }
 
-  /** For rows of lists: recorded trajectories of which anything is said. */
+  /** Summaries for list rows, of the recorded trajectories that have annotations. */
   async marks(run: RunPath): Promise<ReadonlyMap<string, AnnotationMarks>> {
     const kept = await this.#read(resolve(run));
     return (kept.marks ??= this.#marks(kept.lines));
@@ -49,7 +56,7 @@ export class Annotations {
     const out = new Map<string, AnnotationMarks>();
     const turns = new Turns();
     for (const [root, line] of [...lines]) {
-      // A line is never changed, only replaced: what was folded once is known.
+      // A line is never changed, only replaced, so a folded one can be reused.
       if (!this.#folded.has(line)) this.#folded.set(line, marksOf(annotatedOf(root, line)[0]!));
       const marks = this.#folded.get(line);
       if (marks) out.set(root, marks);
@@ -81,7 +88,7 @@ export class Annotations {
     });
   }
 
-  /** Why nothing can be written; undefined when it looks as if it could. */
+  /** Why the annotations cannot be edited; undefined when they probably can. */
   async locked(run: RunPath): Promise<AnnotationView['locked']> {
     const dir = resolve(run),
       folder = annotationsDir(dir),
@@ -108,7 +115,7 @@ export class Annotations {
     return undefined;
   }
 
-  /** Ends when what was asked is on disk and the logs are given back. */
+  /** Resolves when pending edits are on disk and the logs are closed. */
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.allSettled(this.#turn.values());
@@ -116,13 +123,13 @@ export class Annotations {
     this.#open.clear();
   }
 
-  async #read(dir: RunPath): Promise<Kept> {
+  async #read(dir: RunPath): Promise<CachedLog> {
     const open = this.#open.get(dir),
       mark =
         open && !open.closed
           ? 'open'
           : await logMark(dir).catch((e: unknown) => {
-              this.#warn(`The annotations of ${dir} cannot be read: ${(e as Error).message}`);
+              this.#warn(`The annotations of ${dir} cannot be read: ${messageOf(e)}`);
               return 'none';
             }),
       kept = this.#kept.get(dir);
@@ -131,13 +138,13 @@ export class Annotations {
       this.#kept.set(dir, kept);
       return kept;
     }
-    const now: Kept =
+    const now: CachedLog =
       open && !open.closed
         ? { mark, lines: open.lines }
         : { mark, lines: mark === 'none' ? new Map<string, Line>() : await this.#readLog(dir) };
     this.#kept.set(dir, now);
     for (const oldest of this.#kept.keys()) {
-      if (this.#kept.size > KEPT) this.#kept.delete(oldest);
+      if (this.#kept.size > CACHED) this.#kept.delete(oldest);
       break;
     }
     return now;

@@ -3,7 +3,7 @@ import type { Action, AnnotationMarks, AnnotationOp, StepMark } from '../domain/
 import { shown, type EditRecord, type Line } from './line.js';
 
 /**
- * What people said of a trajectory, or of a part of one, at the revision shown. Steps are named by their index in the
+ * The annotations of a trajectory, or of a part of one, at the revision shown. Steps are named by their index in the
  * recording.
  */
 export interface Annotated {
@@ -48,8 +48,8 @@ export function partOf(name: string): { readonly root: string; readonly place: n
 }
 
 /**
- * Ops taken in one after another. What is said of steps belongs to the step whatever part it is in; the rest to the
- * part it was said of.
+ * Applies ops one after another. Annotations of steps belong to the step, whatever part it is in; the others belong to
+ * the part they were made on.
  */
 export class Folding {
   readonly #root: string;
@@ -126,7 +126,7 @@ export class Folding {
         root: this.#root,
         revision,
         from,
-        ...(to === undefined ? {} : { to }),
+        to,
         parts: names,
         ...this.#of(from),
         marks: within(this.#marks),
@@ -138,7 +138,7 @@ export class Folding {
   }
 }
 
-/** What is said at the revision shown: of the trajectory first, then of the parts behind it. */
+/** Annotations at the revision shown: first of the trajectory, then of the parts after it. */
 export function annotatedOf(root: string, l: Line): Annotated[] {
   const parts = new Folding(root, shown(l)).parts(l.head);
   return l.replays.length === 0
@@ -169,7 +169,7 @@ export function actedKey(a: Pick<Annotated, 'from' | 'to' | 'deleted' | 'actions
 export const isEdited = (a: Annotated): boolean =>
   a.deleted.length > 0 || a.thoughts.size > 0 || a.actions.size > 0 || a.parts.length > 1;
 
-/** For the row of a list; undefined when nothing is said of it (any more). */
+/** The summary for a list row; undefined when there are no annotations (any more). */
 export function marksOf(a: Annotated): AnnotationMarks | undefined {
   const marks = [...a.marks.values()].reduce((n, m) => n + m.length, 0),
     edited = isEdited(a);

@@ -1,7 +1,7 @@
 import type { AnnotationOp, Replay } from '../domain/index.js';
 
 /**
- * What the annotation log holds of one recorded trajectory. `part`: first step of the part it was said of; 0 for the
+ * A record of the annotation log about one recorded trajectory. `part`: first step of the part it is about; 0 for the
  * trajectory itself.
  */
 export type AnnotationRecord =
@@ -34,13 +34,16 @@ export interface Line {
   readonly edits: readonly EditRecord[];
   /** Revision shown; 0 is the trajectory as recorded. */
   readonly head: number;
-  /** Highest revision ever given: none is given twice, so `<rollout>@<revision>` means one thing for ever. */
+  /** Highest revision ever used: none is used twice, so `<rollout>@<revision>` keeps its meaning for ever. */
   readonly last: number;
   readonly replays: readonly ReplayRecord[];
 }
 export const emptyLine: Line = { edits: [], head: 0, last: 0, replays: [] };
 
-/** One record later. Total: a record that does not fit (the one it builds on was damaged) changes as much as it can. */
+/**
+ * Applies one record. Never fails: a record that does not fit (the one it builds on was damaged) is applied as far as
+ * possible.
+ */
 export function applyRecord(l: Line, r: AnnotationRecord): Line {
   switch (r.type) {
     case 'edit':

@@ -1,6 +1,6 @@
 import { mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { StudioError } from '../domain/index.js';
+import { StudioError, messageOf } from '../domain/index.js';
 import { Journal, syncDir } from '../data/store/journal.js';
 import { readJournal, segmentName, segments, type Damage, type JournalEntry } from '../data/store/journalReader.js';
 import { lockRun, type RunLock } from '../data/store/runLock.js';
@@ -138,7 +138,7 @@ export class AnnotationLog {
 const unwritable = (e: unknown, run: string): StudioError =>
   new StudioError(
     'store.io',
-    `The annotations cannot be written: ${e instanceof StudioError ? e.error.message : (e as Error).message}`,
+    `The annotations cannot be written: ${e instanceof StudioError ? e.error.message : messageOf(e)}`,
     'Check free space and the permissions of the run folder, or copy the run to a folder you can write to.',
     { cause: e, details: { run } },
   );

@@ -1,7 +1,7 @@
 import type { RunReader } from '../data/store/runStore.js';
 import type { AnnotationMarks } from '../domain/index.js';
 
-/** A finished trajectory as far as the queue looks at it. */
+/** The parts of a finished trajectory that the queue needs. */
 export interface Candidate {
   readonly rollout: string;
   readonly family: string;
@@ -31,9 +31,9 @@ const LONG = 1.5;
 const reviewedBelow = 10_000;
 
 /**
- * Who is looked at first: failures of families nobody solved, then of families hardly ever solved, verdicts of "cannot
- * be done" that disagree with the task, those that ran out of steps, long successes, the rest. Within a class families
- * take turns, newest first. Those already reviewed come last. Pure.
+ * The order of review: failures of families never solved, then of families hardly ever solved, "cannot be done" against
+ * what the task says, those that ran out of steps, long successes, the rest. Within a class families take turns, newest
+ * first. Those already reviewed come last. Pure.
  */
 export function rankForReview(all: readonly Candidate[], infeasible: (family: string) => boolean): Ranked[] {
   const families = new Map<string, { n: number; won: number; shortest: number }>();

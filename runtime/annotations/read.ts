@@ -3,9 +3,8 @@ import { readLog } from './log.js';
 import { Turns } from './turns.js';
 
 /**
- * What people said of a run's trajectories, by trajectory: those with any annotation, and the parts of those that were
- * split. Reads the log as it is on disk; a run without annotations gives an empty map. Apply it with
- * `revisedTrajectory`.
+ * The annotations of a run, by trajectory: those with any annotation, and the parts of those that were split. Reads the
+ * log as it is on disk; a run without annotations gives an empty map. Apply it with `revisedTrajectory`.
  */
 export async function readAnnotations(run: string): Promise<Map<string, Annotated>> {
   const { lines } = await readLog(run),

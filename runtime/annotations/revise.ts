@@ -16,7 +16,7 @@ import {
 import { annotatedOf, marksOf, type Annotated } from './facts.js';
 import type { Line } from './line.js';
 
-/** A recorded trajectory and what people said of it, folded. Pure; the recorded one is never changed. */
+/** Combines a recorded trajectory with its annotations. Pure; the recorded one is never changed. */
 
 interface AnyStep {
   readonly index: number;
@@ -51,7 +51,7 @@ function revisedSteps<S extends AnyStep>(
   const deleted = new Set(a.deleted);
   return stepsOf(steps, a).flatMap((s) => (deleted.has(s.index) ? [] : [isChanged(s, a) ? edit(s, saidOf(s, a)) : s]));
 }
-/** Nothing sampled an edited step: it has no log-probs, and no version of a policy made it. */
+/** An edited step was not sampled: it has no log-probs and no policy version. */
 function editStep(s: Step, now: ReturnType<typeof saidOf>): Step {
   const { tokens: _t, version: _v, thought: _s, ...rest } = s;
   return {
@@ -91,7 +91,7 @@ export function outcomeOf(recorded: Outcome, a: Annotated): Outcome {
       kind: value,
       reward: value === 'success' ? 1 : 0,
       truncated: last && recorded.kind !== 'error' && recorded.truncated,
-      ...(report ? { report } : {}),
+      report,
     };
   }
   return last ? recorded : { kind: 'error', error: unverified(a) };

@@ -1,13 +1,13 @@
 /**
- * Longest stretch of work at a time: a busy machine makes several times that of it, and nobody should wait for longer
- * than 20 ms.
+ * Longest work without a pause. A busy machine may take several times as long, and nothing should block the event loop
+ * for more than 20 ms.
  */
 const TURN_MS = 5;
 
-/** Long work in short stretches: awaited between its pieces, it gives way once its time is up. */
+/** Splits long work: awaited between pieces, it lets the event loop turn once the time is up. */
 export class Turns {
   #began = performance.now();
-  /** Whether others are to be let in now; asked in a loop, so that a piece costs no promise. */
+  /** Whether it is time to let the event loop turn; checked in a loop, so that a piece needs no promise. */
   get over(): boolean {
     return performance.now() - this.#began > TURN_MS;
   }

@@ -1,5 +1,5 @@
 import { main } from './cli.js';
 
-/** The command line and the daemon: everything that is no child process. */
+/** The command line and the daemon: everything except child processes. */
 export const commandLine = (argv: string[]): Promise<number> =>
   main(argv, async (...args) => (await import('../server/command.js')).serveCommand(...args));

@@ -24,7 +24,7 @@ export async function evaluate(name: string, o: Options): Promise<number> {
     split: split as Split,
     entry: thisBundle(),
     signal: abort.signal,
-    ...(o['provider'] ? { provider: o['provider'] as 'auto' } : {}),
+    provider: o['provider'] as 'auto' | undefined,
     onProgress: (p) => {
       if (tty) process.stderr.write(`\r\x1b[2K${p.done} of ${p.episodes} episodes`);
     },

@@ -1,18 +1,19 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { getPriority, setPriority } from 'node:os';
+import { errorCode } from '../domain/index.js';
 
-/** A tenth of the share of what else wants the processor; all of it when nothing does. */
+/** A tenth of the processor share of other work; all of it when there is no other work. */
 const NICE = 10;
 /**
- * The kernel lets a session's priority be set ten times a second on the whole machine, and several children start at
+ * The kernel allows ten changes of a session's priority a second on the whole machine, and several children start at
  * once.
  */
 const AGAIN_MS = 150,
   TRIES = 20;
 
 /**
- * This process computes in the background of an editor. Called before anything else: threads inherit it from whoever
- * starts them.
+ * Lowers the priority of a process that computes beside an editor. Call it before anything else: threads inherit the
+ * priority of the thread that starts them.
  */
 export function lowerPriority(): void {
   const nice = Math.min(19, getPriority() + NICE);
@@ -33,7 +34,7 @@ export function lowerPriority(): void {
     try {
       writeFileSync('/proc/self/autogroup', String(NICE));
     } catch (e) {
-      if ((e as NodeJS.ErrnoException).code === 'EAGAIN' && left > 0)
+      if (errorCode(e) === 'EAGAIN' && left > 0)
         setTimeout(() => {
           session(left - 1);
         }, AGAIN_MS).unref();

@@ -7,7 +7,7 @@ import type { Options } from './options.js';
 export async function check(dir: string, o: Options): Promise<number> {
   const assets = typeof o['assets'] === 'string' ? await openAssets(o['assets']) : undefined;
   const image = await imageContents(String(o['image'] ?? DEFAULT_IMAGE));
-  const rows = await checkFolder(dir, { image, ...(assets ? { assets } : {}) });
+  const rows = await checkFolder(dir, { image, assets });
   if (rows.length === 0)
     throw new StudioError(
       'task.invalid',

@@ -40,7 +40,7 @@ export async function train(file: string | undefined, o: Options): Promise<numbe
               'Give an existing run file, or --preset quickstart.',
             );
           });
-    config = parseRunText(text, file ?? 'the preset', { ...(preset ? { preset } : {}), ...over }, (note) => {
+    config = parseRunText(text, file ?? 'the preset', { preset, ...over }, (note) => {
       deprecated.push(note);
     });
     run = id<RunId>(newRunId(config.store.dir, config.name, config.seed, new Date()));
@@ -76,15 +76,13 @@ function overrides(o: Options): RunFile {
   const seed = numberOption(o, 'seed', 0),
     minutes = numberOption(o, 'minutes', 0.01),
     desktops = numberOption(o, 'desktops');
+  // Without an override its section must be absent: an empty one would hide a section of the wrong type in the file.
   return {
-    ...(seed === undefined ? {} : { seed }),
+    seed,
     ...(minutes === undefined ? {} : { budget: { minutes } }),
     ...(o['provider'] || desktops
       ? {
-          desktops: {
-            ...(o['provider'] ? { provider: o['provider'] as 'auto' } : {}),
-            ...(desktops ? { count: desktops } : {}),
-          },
+          desktops: { provider: o['provider'] as 'auto' | undefined, count: desktops },
         }
       : {}),
     ...(typeof o['runs'] === 'string' ? { store: { dir: o['runs'] } } : {}),
@@ -96,7 +94,7 @@ function report(dir: string, run: string, r: TrainResult, json: boolean): void {
     process.stdout.write(JSON.stringify({ type: 'result', run, dir, ...r }) + '\n');
     return;
   }
-  // Commands that work as they stand: the folder where the run is not in the default place.
+  // Commands that can be copied: with the folder when the run is not in the default place.
   const name = dirname(dir) === resolve('runs') ? run : dir;
   const out = ['', 'Success on held-out seeds, greedy, with 95 % intervals'];
   for (const p of r.points)

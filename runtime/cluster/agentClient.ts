@@ -24,8 +24,8 @@ interface Pending {
 }
 
 /**
- * A conversation with a desktop's PID 1: JSON lines over any duplex stream. Ends with the stream, or with the first
- * line that is not the agent's; then every call rejects with `desktop.lost`.
+ * The connection to a desktop's PID 1: JSON lines over any duplex stream. It ends with the stream, or with the first
+ * line that the agent cannot have written; then every call rejects with `desktop.lost`.
  */
 export class AgentClient {
   readonly #stream: Duplex;
@@ -47,7 +47,7 @@ export class AgentClient {
   }
 
   /**
-   * Connect to the agent's unix socket. Rejects with the socket's error (ENOENT, ECONNREFUSED) when it is not there
+   * Connects to the agent's unix socket. Rejects with the socket's error (ENOENT, ECONNREFUSED) when it is not there
    * yet.
    */
   static open(path: string): Promise<AgentClient> {
@@ -112,7 +112,7 @@ export class AgentClient {
           env: o.env,
           tag,
           timeoutMs,
-          ...(o.stdin === undefined ? {} : { stdin: Buffer.from(o.stdin).toString('base64') }),
+          stdin: o.stdin === undefined ? undefined : Buffer.from(o.stdin).toString('base64'),
         },
         timeoutMs + 10_000,
       );
@@ -139,7 +139,7 @@ export class AgentClient {
     if (this.#closed) return Promise.reject(this.#closed);
     const id = this.#nextId++;
     return new Promise<AnswerOf<C>>((resolve, reject) => {
-      // A silent agent is a lost desktop: the whole connection ends, so that nobody waits for it again.
+      // A silent agent means a lost desktop: the whole connection ends, so that no later call waits for it.
       const timer = setTimeout(() => {
         this.#fail(new Error(`no answer to ${cmd} within ${timeoutMs} ms`));
       }, timeoutMs);
@@ -182,13 +182,13 @@ export class AgentClient {
     this.#guarded(() => this.#checkLength(this.#held));
   }
 
-  /** What comes from inside is no more to be trusted than what runs there: a line that does not fit ends this desktop. */
+  /** Lines from inside the desktop are as untrusted as its programs: an invalid line ends this desktop. */
   #guarded(take: () => void): void {
     try {
       take();
     } catch (e) {
       if (!(e instanceof BadLine)) throw e;
-      this.#fail(new Error(`it sent a line that cannot be its own (${e.message})`));
+      this.#fail(new Error(`it sent an invalid line (${e.message})`));
     }
   }
 
@@ -230,14 +230,14 @@ export const lost = (message: string, cause?: unknown): StudioError =>
   new StudioError(
     'desktop.lost',
     message,
-    'The pool replaces it by itself. When it happens often, look at the memory limit of the desktops.',
+    'The pool replaces it automatically. If this happens often, raise the memory limit of the desktops.',
     cause === undefined ? {} : { cause },
   );
 const cancelled = (): StudioError =>
   new StudioError(
     'cancelled',
     'The command was cancelled and its processes were killed.',
-    'Start it again when you want it.',
+    'Start it again when you are ready.',
   );
 
 function refused(cmd: string, r: Refusal): StudioError {
@@ -246,7 +246,7 @@ function refused(cmd: string, r: Refusal): StudioError {
     return new StudioError(
       'desktop.start',
       `The desktop did not start: ${r.error}.`,
-      'Rebuild it with `dart-studio desktop build` if this goes on.',
+      'If this happens again, rebuild it with `dart-studio desktop build`.',
       { details },
     );
   return new StudioError(

@@ -1,9 +1,9 @@
 /**
- * What a desktop's agent may say. Its lines come from inside a sandbox: each is checked before anything acts on it, and
- * one that does not fit ends the connection to that desktop.
+ * The messages of a desktop's agent. They come from inside a sandbox: each line is checked before anything acts on it,
+ * and an invalid one ends the connection to that desktop.
  */
 
-/** Events the agent (images/desk/overlay/opt/dart/agent.py) sends by itself. */
+/** Events that the agent (images/desk/overlay/opt/dart/agent.py) sends unprompted. */
 export interface AgentExit {
   readonly event: 'exit';
   readonly pid: number;
@@ -39,9 +39,9 @@ function base64Length(bytes: number): number {
   return Math.ceil(bytes / 3) * 4;
 }
 
-/** What each command's answer holds; `check` throws a BadLine where it does not. */
+/** The fields of each command's answer; `check` throws a BadLine when they are wrong. */
 interface Answer<T> {
-  /** Bytes the whole line may have. */
+  /** Most bytes of the whole line. */
   readonly most: number;
   check(m: Fields): T;
 }
@@ -83,7 +83,7 @@ export const ANSWERS = {
 export type AgentCommand = keyof typeof ANSWERS;
 export type AnswerOf<C extends AgentCommand> = ReturnType<(typeof ANSWERS)[C]['check']>;
 
-/** Bytes that a line may have while these questions are open. */
+/** Most bytes of a line while these commands are unanswered. */
 export function longestLine(open: Iterable<AgentCommand>): number {
   let most = SHORT;
   for (const c of open) most = Math.max(most, ANSWERS[c].most);
@@ -109,7 +109,7 @@ export function parseLine(line: string): AgentLine {
   } catch {
     throw new BadLine('it is not JSON');
   }
-  if (typeof m !== 'object' || m === null || Array.isArray(m)) throw new BadLine('it is no JSON object');
+  if (typeof m !== 'object' || m === null || Array.isArray(m)) throw new BadLine('it is not a JSON object');
   const fields = m as Fields;
   if (Object.hasOwn(fields, 'event')) return { kind: 'exit', exit: exitEvent(fields) };
   const id = fields['id'];
@@ -127,7 +127,7 @@ export function parseLine(line: string): AgentLine {
 }
 
 function exitEvent(m: Fields): AgentExit {
-  if (m['event'] !== 'exit') throw new BadLine('it tells of an unknown event');
+  if (m['event'] !== 'exit') throw new BadLine('it reports an unknown event');
   const signal = m['signal'];
   if (signal !== null && (typeof signal !== 'string' || signal.length > 32)) throw unfit('signal');
   // The last part of a path: 255 bytes at most on Linux.

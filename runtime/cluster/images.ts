@@ -3,18 +3,18 @@ import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { DEFAULT_IMAGE, IMAGE_NAME, StudioError, type ImageContents } from '../domain/index.js';
+import { DEFAULT_IMAGE, IMAGE_NAME, StudioError, type ImageContents, messageOf } from '../domain/index.js';
 
 /**
- * Desktop images by name. Each is a folder of images/: image.json (what it is and what task files find in it),
- * packages.txt (Debian packages) and, where needed, setup.sh and overlay/. An image may extend another and then holds
- * only what it adds; runtime/cluster/README.md#image says how the parts are put together.
+ * Desktop images by name. Each is a folder of images/: image.json (its description, applications and programs),
+ * packages.txt (Debian packages) and, where needed, setup.sh and overlay/. An image may extend another and then has
+ * only what it adds; runtime/cluster/README.md#image says how the parts are combined.
  */
 export interface DesktopImage {
   readonly name: string;
   readonly title: string;
   readonly description: string;
-  /** Folders it is made of: that of the image it extends first, its own last. */
+  /** Its folders: that of the image it extends first, its own last. */
   readonly layers: readonly string[];
   /** Debian packages of all layers, sorted, each once. */
   readonly packages: readonly string[];
@@ -28,7 +28,7 @@ const Manifest = z.strictObject({
   description: z.string().min(1),
   /** The image it adds to. */
   extends: z.string().regex(IMAGE_NAME).optional(),
-  /** Applications by the name task files use, each with the package of packages.txt that brings it. */
+  /** Applications by the name that task files use, each with the package of packages.txt that provides it. */
   apps: provided,
   /** Programs that task files call, each with its package. */
   programs: provided,
@@ -56,7 +56,7 @@ export function imagesDir(): string {
   );
 }
 
-/** Names of the images there are, sorted. */
+/** Names of all images, sorted. */
 export async function imageNames(root = imagesDir()): Promise<string[]> {
   const entries = await readdir(root, { withFileTypes: true });
   return entries
@@ -67,7 +67,7 @@ export async function imageNames(root = imagesDir()): Promise<string[]> {
 
 /**
  * The image of this name. Rejects with `config.invalid` when there is none, and with `desktop.image` when its folder is
- * not as it must be.
+ * broken.
  */
 export async function readImage(name: string, root = imagesDir()): Promise<DesktopImage> {
   const layers = await readLayers(name, root),
@@ -94,7 +94,7 @@ export async function readImage(name: string, root = imagesDir()): Promise<Deskt
   };
 }
 
-/** What task files find in the image of this name. */
+/** The applications and programs of the image of this name. */
 export const imageContents = async (name: string): Promise<ImageContents> => (await readImage(name)).contents;
 
 /** A file of an image, from the last of its layers that has it. */
@@ -126,7 +126,7 @@ async function readLayers(name: string, root: string): Promise<Layer[]> {
     seen.push(next);
     const names = await imageNames(root);
     if (!names.includes(next))
-      throw next === name ? unknown(name, names) : broken(name, `It extends ${next}, which is no image.`);
+      throw next === name ? unknown(name, names) : broken(name, `It extends ${next}, which is not an image.`);
     layers.unshift(await readLayer(next, root));
   }
   return layers;
@@ -138,7 +138,7 @@ async function readLayer(name: string, root: string): Promise<Layer> {
     try {
       return await readFile(join(dir, file), 'utf8');
     } catch (cause) {
-      throw broken(name, `${file} cannot be read: ${(cause as Error).message}.`, cause);
+      throw broken(name, `${file} cannot be read: ${messageOf(cause)}.`, cause);
     }
   };
   let json: unknown;
@@ -146,7 +146,7 @@ async function readLayer(name: string, root: string): Promise<Layer> {
     json = JSON.parse(await text('image.json'));
   } catch (cause) {
     if (cause instanceof StudioError) throw cause;
-    throw broken(name, `image.json is not JSON: ${(cause as Error).message}.`, cause);
+    throw broken(name, `image.json is not JSON: ${messageOf(cause)}.`, cause);
   }
   const parsed = Manifest.safeParse(json);
   if (!parsed.success) throw broken(name, `image.json: ${z.prettifyError(parsed.error)}`, parsed.error);
@@ -157,7 +157,7 @@ const unknown = (name: string, names: readonly string[]): StudioError =>
   new StudioError(
     'config.invalid',
     `desktops.image: there is no desktop image "${name}"; there are: ${names.join(', ')}.`,
-    'Name one of these. A new image is a folder of runtime/cluster/images.',
+    'Choose one of these. A new image is a folder of runtime/cluster/images.',
   );
 
 const broken = (name: string, what: string, cause?: unknown): StudioError =>

@@ -40,13 +40,13 @@ interface Held {
 }
 
 /**
- * A pool of desktops that are reset as soon as they are given back. Starts at once; failures to start show at lease().
+ * A pool of desktops that are reset as soon as they are released. Starts at once; lease() reports failures to start.
  */
 export function createPool(o: PoolOptions): DesktopPool {
   return new Pool(o);
 }
 
-/** The asynchronous shell around PoolMachine: it carries out effects and reports what came of them. */
+/** The asynchronous shell around PoolMachine: it carries out effects and reports their results. */
 class Pool implements DesktopPool {
   readonly #o: PoolOptions;
   readonly #machine: PoolMachine;
@@ -78,7 +78,7 @@ class Pool implements DesktopPool {
   lease({ signal }: { signal: AbortSignal }): Promise<Lease> {
     if (signal.aborted) return Promise.reject(cancelled());
     if (this.#closing) return Promise.reject(closedError());
-    setMaxListeners(0, signal); // one signal for many rollouts is the rule, not a leak
+    setMaxListeners(0, signal); // many rollouts share one signal: not a leak
     return new Promise<Lease>((resolve, reject) => {
       const waiter = this.#nextWaiter++;
       const end = (): void => {
@@ -227,23 +227,23 @@ class Pool implements DesktopPool {
   async #destroy(place: number): Promise<void> {
     const h = this.#held.get(place);
     h?.off();
-    // A desktop that cannot be taken down any more is as good as gone.
+    // A desktop that cannot be destroyed any more counts as gone.
     if (h) await orUndefined(this.#o.provider.destroy(h.desktop), 'reap() finds what is left of it');
     this.#held.delete(place);
     this.#carryOut(this.#machine.destroyed(place, this.#now()));
   }
 
-  /** Throws when the first frame is not the one desktops of this kind have. */
+  /** Throws when the first frame differs from the usual one. */
   async #verify(d: Desktop): Promise<void> {
     if (this.#o.verifyFirstFrame === false) return;
     if (this.#reference.matches(await d.observe())) return;
-    // A machine that is short of CPU may draw late: one more look, with a longer horizon.
+    // A machine short of CPU may draw late: look once more, with a longer horizon.
     await d.settle({ horizonMs: 250 });
     if (this.#reference.accept(await d.observe())) return;
     throw new StudioError(
       'desktop.start',
       'The first frame after the reset differs from the usual one.',
-      'The desktop is replaced by itself.',
+      'The desktop is replaced automatically.',
       { details: { desktop: d.id } },
     );
   }
@@ -276,6 +276,6 @@ function checkSize(n: number): number {
   return n;
 }
 const cancelled = (): StudioError =>
-  new StudioError('cancelled', 'Waiting for a desktop was cancelled.', 'Ask again when you want one.');
+  new StudioError('cancelled', 'Waiting for a desktop was cancelled.', 'Ask again when you need one.');
 const closedError = (): StudioError =>
   new StudioError('cancelled', 'The pool of desktops was closed.', 'Open a new one.');

@@ -1,18 +1,21 @@
 import type { RunError } from '../domain/index.js';
 import type { DesktopState } from './types.js';
 
-/** Rules of a pool; no clock, no desktops. Feed it what happened, carry out what it answers, in order. */
+/**
+ * The rules of a pool, without a clock and without desktops: report what happened, and carry out the effects it
+ * returns, in order.
+ */
 export interface PoolRules {
-  /** Desktops kept beyond the number that may be leased at once, so that a lease need not wait for a reset. */
+  /** Desktops kept beyond the number that may be leased at once, so that a lease does not wait for a reset. */
   readonly spares: number;
   /**
-   * After so many resets in place a desktop is replaced by a new one (what a reset cannot reach, say memory of the
-   * agent).
+   * After this many resets in place a desktop is replaced by a new one, because a reset cannot reach everything (say,
+   * the agent's memory).
    */
   readonly hardResetEvery: number;
   /** Desktops started at the same time: more only take CPU from each other. */
   readonly startParallel: number;
-  /** Failures in a row after which a place is left alone until someone asks for a desktop again. */
+  /** Failures in a row after which a place is given up until the next request for a desktop. */
   readonly maxFailures: number;
   /** ms to wait before the next try after the n-th failure in a row (n from 1). */
   readonly backoffMs: (n: number) => number;
@@ -21,7 +24,7 @@ export interface PoolRules {
 export type PoolEffect =
   | { readonly do: 'create'; readonly place: number }
   | { readonly do: 'reset'; readonly place: number }
-  /** Take the place's desktop down, then report destroyed(). */
+  /** Destroy the place's desktop, then report destroyed(). */
   | { readonly do: 'destroy'; readonly place: number }
   | { readonly do: 'grant'; readonly place: number; readonly waiter: number }
   | { readonly do: 'refuse'; readonly waiter: number; readonly error: RunError }
@@ -41,16 +44,16 @@ interface Mutable extends Place {
   since: number;
   resets: number;
   replaced: number;
-  /** Resets in place of the present desktop. */
+  /** Resets in place of the current desktop. */
   age: number;
-  /** In a row, since it last was lent. */
+  /** Failures in a row since its last lease. */
   failures: number;
-  /** A desktop exists (or is being taken down). */
+  /** A desktop exists (or is being destroyed). */
   has: boolean;
-  /** Its create was given out. */
+  /** Its create effect was returned. */
   creating: boolean;
   destroying: boolean;
-  /** The desktop under a lease is dead already. */
+  /** The leased desktop is already dead. */
   lost: boolean;
   /** To be removed: the pool shrank. */
   leaving: boolean;
@@ -58,9 +61,9 @@ interface Mutable extends Place {
 }
 
 /**
- * The pool's states: starting -> ready -> leased -> resetting -> ready ...; broken while a desktop is being replaced or
- * waits for the next try. Invariants (tested): a place is under at most one lease; leases are granted in the order they
- * were asked for; never more leases than `size`; every waiter gets exactly one grant, refusal or cancellation.
+ * States of a place: starting -> ready -> leased -> resetting -> ready ...; broken while its desktop is being replaced
+ * or waits for the next attempt. Invariants (tested): a place is under at most one lease; leases are granted in the
+ * order of their requests; never more leases than `size`; every waiter gets exactly one grant, refusal or cancellation.
  */
 export class PoolMachine {
   readonly #rules: PoolRules;
@@ -93,7 +96,7 @@ export class PoolMachine {
     this.#size_ = n;
     const want = n === 0 ? 0 : n + this.#rules.spares;
     let staying = this.#places_.filter((p) => !p.leaving).length;
-    // A place on its way out may stay after all.
+    // A place that was to be removed may stay after all.
     for (const p of this.#places_)
       if (staying < want && p.leaving && !p.destroying) {
         p.leaving = false;
@@ -125,7 +128,7 @@ export class PoolMachine {
 
   request(waiter: number, now: number): PoolEffect[] {
     this.#queue.push(waiter);
-    // Someone wants a desktop again: places that were given up get another chance.
+    // A new request gives places that were given up another chance.
     for (const p of this.#places_)
       if (p.state === 'broken' && !p.has && p.failures >= this.#rules.maxFailures) {
         p.failures = 0;
@@ -167,8 +170,8 @@ export class PoolMachine {
         p,
         p.lastError ?? {
           kind: 'desktop.lost',
-          message: 'The desktop was given back as broken.',
-          remedy: 'It is replaced by itself.',
+          message: 'The desktop was returned as broken.',
+          remedy: 'It is replaced automatically.',
         },
         now,
       );
@@ -199,7 +202,7 @@ export class PoolMachine {
     return this.#flush(now);
   }
 
-  /** A desktop died by itself. Under a lease it is replaced when the lease ends; during a reset when the reset ends. */
+  /** A desktop died. If leased, it is replaced when the lease ends; during a reset, when the reset ends. */
   lost(place: number, error: RunError, now: number): PoolEffect[] {
     const p = this.#places_.find((q) => q.id === place);
     if (!p || !p.has || p.destroying) return [];
@@ -226,7 +229,7 @@ export class PoolMachine {
     return this.#flush(now);
   }
 
-  /** Refuse everyone who waits and take everything down, leased or not. */
+  /** Refuses all waiting requests and destroys every desktop, leased or not. */
   close(error: RunError, now: number): PoolEffect[] {
     for (const waiter of this.#queue.splice(0)) this.#out.push({ do: 'refuse', waiter, error });
     this.#closed = true;
@@ -257,7 +260,7 @@ export class PoolMachine {
     p.leaving = true;
     if (p.state === 'ready' || (p.state === 'broken' && p.has)) this.#takeDown(p, now);
     else if (!p.has && !p.creating) this.#remove(p, now);
-    // Starting, resetting and leased ones leave when that ends.
+    // Places that are starting, resetting or leased are removed when that ends.
   }
 
   #remove(p: Mutable, now: number): void {
@@ -295,7 +298,7 @@ export class PoolMachine {
     this.#replace(p, error, now);
   }
 
-  /** A place without a desktop: start anew, now or later, or give it up. */
+  /** A place without a desktop: start another, now or later, or give it up. */
   #again(p: Mutable, now: number): void {
     if (p.failures === 0) {
       this.#set(p, 'starting', now);
@@ -311,7 +314,7 @@ export class PoolMachine {
     }
   }
 
-  /** Start what should start, lend what is ready, and hand out the effects. */
+  /** Starts what should start, leases what is ready, and returns the effects. */
   #flush(now: number): PoolEffect[] {
     let creating = this.#places_.filter((p) => p.creating).length;
     for (const p of this.#places_) {
@@ -322,7 +325,7 @@ export class PoolMachine {
       this.#out.push({ do: 'create', place: p.id });
     }
     let leased = this.#places_.filter((p) => p.state === 'leased').length;
-    // The one that has been ready longest goes first, so that all of them are exercised.
+    // The desktop that has been ready longest goes first, so that all are used.
     const ready = this.#places_.filter((p) => p.state === 'ready').sort((a, b) => a.since - b.since || a.id - b.id);
     while (this.#queue.length > 0 && ready.length > 0 && leased < this.#size_) {
       const p = ready.shift()!;

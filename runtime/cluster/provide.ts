@@ -17,36 +17,38 @@ export const specOf = (
   memoryMb: c.memoryMb,
   pids: c.pids,
   cpus: c.cpus,
-  ...(o.a11y ? { a11y: true } : {}),
-  ...(o.run ? { labels: { run: o.run } } : {}),
-  ...(o.background ? { background: true } : {}),
+  a11y: o.a11y,
+  labels: o.run ? { run: o.run } : undefined,
+  background: o.background,
 });
 
-/** How long an action's screen is waited for. */
+/** How long to wait for the screen after an action. */
 export const settleOf = (c: DesktopsConfig): SettleOptions => ({ horizonMs: c.settleHorizonMs, maxMs: c.settleMaxMs });
 
 /** The providers a configuration allows, in order of preference. */
 function providersOf(c: DesktopsConfig): DesktopProvider[] {
   const image = { image: c.image };
-  const docker = (): DesktopProvider => createDockerProvider({ ...image, ...(c.hosts ? { hosts: c.hosts } : {}) });
+  const docker = (): DesktopProvider => createDockerProvider({ ...image, hosts: c.hosts });
   if (c.provider === 'docker') return [docker()];
   if (c.provider === 'local') return [createLocalProvider(image)];
   return [docker(), createLocalProvider(image)];
 }
 
 /**
- * A provider that works here; `config.invalid` when there is no image of this name, and `desktop.unavailable` says what
- * each of the providers allowed lacks.
+ * A provider that works here. Rejects with `config.invalid` when there is no image of this name, and with
+ * `desktop.unavailable` saying what each allowed provider lacks.
  */
 export async function chooseProvider(c: DesktopsConfig): Promise<DesktopProvider> {
   await readImage(c.image);
-  return createProvider({ provider: c.provider, image: c.image, ...(c.hosts ? { docker: { hosts: c.hosts } } : {}) });
+  return createProvider({ provider: c.provider, image: c.image, docker: { hosts: c.hosts } });
 }
 
-/** Whose processes the limit of a local desktop counts here. */
+/** Whose processes count toward a local desktop's limit on this machine. */
 export const localProcessLimit = async (): Promise<ProcessLimit['counts']> => (await processLimit(1)).counts;
 
-/** What each provider a configuration allows says of itself. Rejects with `config.invalid` without an image of this name. */
+/**
+ * The status of each provider that a configuration allows. Rejects with `config.invalid` without an image of this name.
+ */
 export async function probeProviders(c: DesktopsConfig): Promise<ProviderStatus[]> {
   await readImage(c.image);
   const providers = providersOf(c);
@@ -58,8 +60,8 @@ export async function probeProviders(c: DesktopsConfig): Promise<ProviderStatus[
 }
 
 /**
- * For which provider `desktop build` builds when none is named: the one that would be used, else the one that lacks
- * nothing but the build.
+ * The provider that `desktop build` builds for when none is named: the one that would be used, else one that lacks only
+ * the build.
  */
 export async function buildTarget(c: DesktopsConfig): Promise<string> {
   const found = await probeProviders(c);
@@ -93,7 +95,7 @@ export async function buildDesktop(o: {
   throw new StudioError('config.invalid', `--provider ${provider}: unknown`, 'Use auto, docker or local.');
 }
 
-/** Removes desktops whose owner died without removing them, wherever desktops can run here; how many. */
+/** Removes orphaned desktops of every provider; returns how many. */
 export async function reapLeftovers(c: DesktopsConfig): Promise<number> {
   const counts = await Promise.all(
     providersOf(c).map(async (p) => {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Frame } from '../domain/index.js';
 
 /**
- * Which first frame is the right one, by vote: the first frame seen is taken for right until another has been seen more
+ * Decides by vote which first frame is right: the first frame seen counts as right until another has been seen more
  * often. So one bad start costs a replacement or two, and never makes every later desktop look wrong.
  */
 export class ReferenceFrames {
@@ -17,7 +17,7 @@ export class ReferenceFrames {
     return true;
   }
 
-  /** Count a vote; true when this is the usual frame, now. */
+  /** Counts a vote; true when this is now the usual frame. */
   accept(f: Frame): boolean {
     const hash = createHash('sha1').update(`${f.width}x${f.height}`).update(f.data).digest('base64');
     const n = (this.#votes.get(hash) ?? 0) + 1;

@@ -11,7 +11,7 @@ export interface SettleReport {
   readonly settled: boolean;
   readonly ms: number;
   /** Which detector judged. */
-  readonly detector: 'exact' | 'hold' | 'damage';
+  readonly detector: 'exact' | 'hold';
 }
 
 export interface ExecOptions {
@@ -40,7 +40,7 @@ export type DesktopEvent =
   | { readonly type: 'lost'; readonly error: RunError };
 
 /**
- * `drawn` resolves once something may have been drawn (the pointer too) or the signal fires, and rejects with
+ * `drawn` resolves once something may have been drawn (including the pointer) or the signal fires, and rejects with
  * `desktop.lost`.
  */
 export interface Change {
@@ -48,12 +48,12 @@ export interface Change {
 }
 
 /**
- * One event of a person's pointer or keyboard. Places are screen pixels, and those outside count as the nearest inside.
+ * One event of a person's pointer or keyboard. Positions are screen pixels; those outside count as the nearest inside.
  */
 export type DesktopInput =
   | ({ readonly type: 'move' } & Point)
   | ({ readonly type: 'button'; readonly button: 'left' | 'middle' | 'right'; readonly down: boolean } & Point)
-  /** Wheel clicks, positive = right and down; they are made without the modifiers that are held. */
+  /** Wheel clicks, positive = right and down; held modifiers do not apply. */
   | ({ readonly type: 'wheel'; readonly dx: number; readonly dy: number } & Point)
   /**
    * `key` as KeyboardEvent.key. A modifier stays down until its release; any other key is pressed and released by
@@ -61,7 +61,7 @@ export type DesktopInput =
    */
   | { readonly type: 'key'; readonly key: string; readonly down: boolean }
   | { readonly type: 'text'; readonly text: string }
-  /** Everything that is down goes up. */
+  /** Releases everything that is down. */
   | { readonly type: 'release' };
 
 /**
@@ -74,39 +74,39 @@ export interface Desktop {
   readonly screen: Size;
   observe(): Promise<Frame>;
   /**
-   * Give a frame's buffer back for the next observe(), optional and faster; the caller must not touch the frame
+   * Returns a frame's buffer for the next observe(): optional, and faster. The caller must not use the frame
    * afterwards.
    */
   recycle?(f: Frame): void;
   /**
-   * Input is synchronised with the X server; between press and release the desktop is left to go idle
+   * Input is synchronised with the X server; between press and release the desktop is allowed to go idle
    * (runtime/cluster/README.md#input). Terminal actions are refused.
    */
   perform(a: Action): Promise<void>;
   /**
-   * In order, never between the parts of an action; resolves when the X server has taken them. What a desktop has no
-   * key for is left out.
+   * Sends events in order, never between the parts of an action; resolves when the X server has taken them. Keys that a
+   * desktop does not have are left out.
    */
   input?(events: readonly DesktopInput[]): Promise<void>;
   /**
-   * Begins to watch for the next change; a screen read after this resolved misses none. Costs nothing while nothing
+   * Begins to watch for the next change; a screen read after this resolves misses none. Costs nothing while nothing
    * changes.
    */
   changes?(signal: AbortSignal): Promise<Change>;
   settle(o?: SettleOptions): Promise<SettleReport>;
   exec(cmd: readonly string[], o?: ExecOptions): Promise<ExecResult>;
-  /** Start a program and leave it running; resolves with its pid as soon as it was started. */
+  /** Starts a program and leaves it running; resolves with its pid as soon as it has started. */
   spawn(cmd: readonly string[], o?: Pick<ExecOptions, 'cwd' | 'env'>): Promise<number>;
   /** Rejects with code ENOENT in `details.code` when the file is missing. */
   readFile(path: string): Promise<Buffer>;
-  /** Makes parent folders; the file belongs to `user`. */
+  /** Creates parent folders; `user` owns the file. */
   writeFile(path: string, data: Buffer): Promise<void>;
   onEvent(listener: (e: DesktopEvent) => void): () => void;
 }
 
 export interface DesktopSpec {
   /**
-   * Start a session bus and AT-SPI so that oracles can find widgets; costs CPU at every reset, so training desktops
+   * Starts a session bus and AT-SPI so that oracles can find widgets. Costs CPU at every reset, so training desktops
    * leave it off.
    */
   readonly a11y?: boolean;
@@ -129,27 +129,27 @@ export interface ProviderStatus {
 
 export interface DesktopProvider {
   readonly name: ProviderKind;
-  /** Whether it works here; a problem comes with its remedy. Looks at the machine or engine each time. */
+  /** Whether it works here; a problem comes with its remedy. Checks the machine or engine each time. */
   status(): Promise<ProviderStatus>;
   create(spec: DesktopSpec, signal?: AbortSignal): Promise<Desktop>;
   /**
-   * Back to the first frame; the same object where that was possible in place. Rejects when the desktop cannot be reset
-   * (destroy it then).
+   * Brings the desktop back to its first frame; returns the same object when that was possible in place. Rejects when
+   * it cannot be reset (destroy it then).
    */
   reset(d: Desktop): Promise<Desktop>;
   destroy(d: Desktop): Promise<void>;
   /** Removes orphaned desktops of earlier runtimes; returns how many. */
   reap(): Promise<number>;
-  /** Destroy everything this provider made. */
+  /** Destroys everything that this provider created. */
   dispose(): Promise<void>;
 }
 
 /** A leased desktop, fresh from a reset. */
 export interface Lease {
   readonly desktop: Desktop;
-  /** ms from asking for the reset until the first frame was right. */
+  /** ms from the start of the reset until the first frame was right. */
   readonly resetMs: number;
-  /** Give it back; `broken` sends it to be replaced. Idempotent. */
+  /** Releases the desktop; with `broken` it is replaced. Idempotent. */
   release(o?: { broken?: boolean }): void;
 }
 export type DesktopState = 'starting' | 'ready' | 'leased' | 'resetting' | 'broken' | 'stopped';
@@ -174,10 +174,10 @@ export interface DesktopPool {
    * served.
    */
   lease(o: { signal: AbortSignal }): Promise<Lease>;
-  /** Grow at once, shrink as leases end. */
+  /** Grows at once, shrinks as leases end. */
   resize(n: number): Promise<void>;
   status(): PoolStatus;
   onEvent(listener: (e: PoolEvent) => void): () => void;
-  /** Ends when every desktop is gone. */
+  /** Resolves when every desktop is gone. */
   close(): Promise<void>;
 }

@@ -79,10 +79,10 @@ export const RunFileSchema = z.strictObject({
   policy: section(
     {
       kind: z
-        .enum(['embedded', 'openai'])
+        .enum(['embedded', 'vlm', 'openai'])
         .default('embedded')
         .describe(
-          '`embedded`: the small ONNX policy trained here; `openai`: a model behind an OpenAI-compatible endpoint (rollouts and evaluation only).',
+          '`embedded`: the small ONNX policy trained here; `vlm`: a vision-language model, trained by an engine of your choice (`trainer.remote`); `openai`: a model behind an OpenAI-compatible endpoint (rollouts and evaluation only).',
         ),
       replicas: count(2, 'Copies of the policy, one process each.'),
       temperature: positive(1, 'Sampling temperature of training rollouts.'),
@@ -92,6 +92,43 @@ export const RunFileSchema = z.strictObject({
         .describe(
           'New weights go to one replica after the other while the rest answer (`replica`), or to all at once while nobody answers (`global`, for comparison).',
         ),
+      vlm: z
+        .strictObject({
+          model: z.string().describe('Model that is trained: a name or folder that the engine and its servers know.'),
+          endpoints: z
+            .array(z.url())
+            .min(1)
+            .describe(
+              'OpenAI-compatible servers that act with the model, e.g. http://127.0.0.1:8000/v1; each is one replica.',
+            ),
+          apiKeyEnv: z
+            .string()
+            .optional()
+            .describe('Environment variable that holds their key; keys are never written in run files.'),
+          adapters: z
+            .string()
+            .optional()
+            .describe(
+              'Folder of adapters as these servers see it, where it is not what the engine answers (a shared folder mounted elsewhere).',
+            ),
+          coordinates: z
+            .enum(['relative1000', 'qwen25', 'relative999', 'relative1'])
+            .default('qwen25')
+            .describe('How the model writes coordinates.'),
+          maxTokens: count(512, 'Most tokens of one answer.'),
+          images: count(5, 'Newest screenshots kept in the prompt (paper: 5).'),
+          imageToken: whole(
+            151_655,
+            'Token id that stands for a part of an image in prompts (Qwen-VL, UI-TARS: 151655).',
+          ),
+          alternatives: whole(
+            8,
+            'Most probable tokens asked beside each sampled one, for the entropy and the inspector; 0 asks none.',
+          ),
+          concurrency: count(16, 'Most answers that one server works at.'),
+        })
+        .optional()
+        .describe('Vision-language model (`kind`: `vlm`).'),
       openai: z
         .strictObject({
           baseUrls: z.array(z.url()).min(1).describe('Endpoints, e.g. http://127.0.0.1:8000/v1'),
@@ -222,6 +259,24 @@ export const RunFileSchema = z.strictObject({
         ),
       norm: z.enum(['std', 'none']).default('std').describe("Divide advantages by the group's standard deviation."),
       threads: count(1, 'ONNX Runtime threads of the trainer.'),
+      remote: z
+        .strictObject({
+          url: z.url().describe('Engine that speaks the Tinker protocol, e.g. http://127.0.0.1:8010'),
+          apiKeyEnv: z
+            .string()
+            .optional()
+            .describe('Environment variable that holds its key; it is sent to this address and nowhere else.'),
+          rank: whole(16, 'Rank of the LoRA adapter that is trained; 0 = all weights.'),
+          loss: z
+            .enum(['client', 'server'])
+            .default('client')
+            .describe(
+              '`client`: the gradient is computed here and sent as weights of the log-probs, exact for every objective at the price of one more forward pass; `server`: the engine computes `ppo` or `cispo` itself, where the probe proves that it is the same.',
+            ),
+          microbatch: count(64, 'Most samples in one request.'),
+        })
+        .optional()
+        .describe('Engine that trains a vision-language model (`policy.kind`: `vlm`).'),
     },
     'Module 4, trainer.',
   ),

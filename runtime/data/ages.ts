@@ -5,7 +5,7 @@ import { hasVariance } from './curation/groupFilter.js';
 import type { JournalEvent } from './events.js';
 import type { DataState } from './state.js';
 
-/** What a claim says of itself, as far as age goes. */
+/** The part of a claim that concerns age. */
 export interface ClaimAge {
   readonly version: PolicyVersion;
   /** Oldest version a replica may still answer with. Default `version`. */
@@ -13,8 +13,8 @@ export interface ClaimAge {
 }
 
 /**
- * How old the weights are that acted in what waits, and what follows: what is too old to be trained, and for what an
- * update must wait. Changes nothing.
+ * How old the weights are that acted in waiting groups, and what follows from it: which are too old to be trained, and
+ * which groups an update must wait for. Changes nothing.
  */
 export class Ages {
   readonly #state: DataState;
@@ -23,7 +23,7 @@ export class Ages {
   readonly #trajectories: ReadonlyMap<RolloutId, Trajectory>;
   /** Oldest version that may act in a running rollout. */
   readonly #began: ReadonlyMap<RolloutId, PolicyVersion>;
-  /** Oldest version that acted in a trajectory; asked for at every claim. */
+  /** Oldest version that acted in each trajectory; cached because every claim needs it. */
   readonly #oldest = new WeakMap<Trajectory, PolicyVersion>();
   constructor(
     state: DataState,
@@ -58,8 +58,8 @@ export class Ages {
   }
 
   /**
-   * Trajectories of waiting groups that lag too far, and the groups that are worth nothing without them. `of`: a
-   * trajectory that must be there.
+   * Trajectories of waiting groups that lag too far, and the groups that are useless without them. `of` returns a
+   * trajectory, which must be in memory.
    */
   expired(version: PolicyVersion, of: (rollout: RolloutId) => Trajectory): JournalEvent[] {
     const c = this.#staleness,
@@ -90,7 +90,7 @@ export class Ages {
         .filter((g) => !without?.has(g))
         .map((g) => this.oldestOf(planner.members(g), behavior)),
       newest = waiting[taken - 1] ?? o.version;
-    // Waiting helps only when what one waits for would go before what could be taken now.
+    // Waiting helps only when the awaited group would be claimed before those that could be taken now.
     return (
       open.some((v) => v < newest) &&
       !leavesRoom([...open, ...waiting.slice(taken)], { version: o.version + 1, eta, perUpdate: groupsPerUpdate })

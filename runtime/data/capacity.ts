@@ -4,7 +4,7 @@ import { admissionCapacity, groupCapacity } from './curation/staleness.js';
 import type { DataState } from './state.js';
 
 export interface CapacityInfo {
-  /** Rollouts that may be under way at once, e.g. desktops. */
+  /** Most rollouts running at once, e.g. the number of desktops. */
   readonly maxConcurrent: number;
   readonly version: PolicyVersion;
   /** Oldest version a replica may still answer with, while weights are being published. Default `version`. */
@@ -13,16 +13,15 @@ export interface CapacityInfo {
 
 /**
  * Rollouts that may start now under the staleness bound (runtime/data/README.md#staleness-bound) and `maxConcurrent`; 0
- * or less = wait for
- * a change. `starved`: the trainer asked for a batch in vain. Pure.
+ * or less = wait for a change. `starved`: the trainer asked for a batch and got none. Pure.
  */
 export function rolloutCapacity(state: DataState, config: DataConfig, i: CapacityInfo, starved: boolean): number {
   const b = state.ledger.counts().byState,
     running = b.queued + b.running,
     c = config.staleness;
   if (!c.enabled) return i.maxConcurrent - running;
-  // Batches vary in size, so what was trained is counted as B per update; then the rule is running + buffered <= (eta
-  // + 1) B.
+  // Batches vary in size, so trained trajectories count as B per update; the rule is then running + buffered <= (eta +
+  // 1) B.
   const accepted = i.version * c.perUpdate + b.recorded + b.grouped + b.claimed;
   const capacity = Math.min(
     groupSlots(state, config, i),
@@ -35,8 +34,8 @@ export function rolloutCapacity(state: DataState, config: DataConfig, i: Capacit
       perUpdate: c.perUpdate,
     }),
   );
-  // A bound too tight for one batch must not stop the run: when nothing runs and the trainer asked in vain, one more
-  // may start, on the newest weights.
+  // A bound too tight for one batch must not stop the run: when nothing runs and the trainer got no batch, one more
+  // rollout may start, on the newest weights.
   return capacity <= 0 && running === 0 && b.claimed === 0 && starved && (i.behavior ?? i.version) === i.version
     ? Math.min(1, i.maxConcurrent)
     : capacity;
@@ -50,7 +49,7 @@ function groupSlots(
 ): number {
   const { groupsPerUpdate } = config.staleness;
   if (groupsPerUpdate === undefined) return Infinity;
-  // Who starts on weights that are a version old already may wait that much less.
+  // A group that starts on weights that are already a version old may wait that much less.
   const eta = config.staleness.eta - (version - behavior);
   const pending =
     planner.openGroups().length + ready.size + [...claimed.values()].reduce((n, b) => n + b.groups.length, 0);

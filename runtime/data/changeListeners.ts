@@ -1,4 +1,7 @@
-/** Listeners that are told after the present turn: they find the change complete, and several changes are told once. */
+/**
+ * Listeners that are called after the current turn of the event loop, when the change is complete; several changes lead
+ * to one call.
+ */
 export class ChangeListeners {
   readonly #listeners = new Set<() => void>();
   #telling = false;
@@ -6,7 +9,7 @@ export class ChangeListeners {
   get size(): number {
     return this.#listeners.size;
   }
-  /** Returns what takes it away again. */
+  /** Returns a function that removes it. */
   add(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => {

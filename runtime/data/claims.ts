@@ -19,15 +19,15 @@ export interface ClaimOptions {
   /** All given minima must be met. Default: one group. */
   readonly minGroups?: number;
   readonly minTrajectories?: number;
-  /** At most so many groups; by default no more than the minima need. */
+  /** Most groups to take; default: no more than the minima need. */
   readonly maxGroups?: number;
   /** As in CapacityInfo. */
   readonly behavior?: PolicyVersion;
 }
 
 /**
- * A trajectory in a claimed group. `keep` says for each step whether it is trained; all false: it counts for the
- * baseline only.
+ * A trajectory in a claimed group. `keep` says for each step whether it is trained; if all are false, the trajectory
+ * counts for the baseline only.
  */
 export interface ClaimedMember {
   readonly trajectory: Trajectory;
@@ -94,7 +94,7 @@ export function batchOf(
     id: g.group,
     family: g.family,
     task: g.task,
-    ...(g.threshold === undefined ? {} : { threshold: g.threshold }),
+    threshold: g.threshold,
     members: g.members.map((m) => {
       const t = trajectoryOf(m.rollout),
         trajectory = m.injected && m.reward > rewardOf(t) ? overridden(t) : t;
@@ -110,8 +110,8 @@ export function batchOf(
 }
 
 /**
- * Rollouts held by a person that keep the trainer waiting: the staleness bound makes an update wait for their groups
- * alone, or, once they were held for long, nothing else is under way. `held`: true = for long. Pure.
+ * Rollouts held by a person that keep the trainer waiting: the staleness bound makes an update wait only for their
+ * groups, or they have been held for long and nothing else is running. `held`: true = for long. Pure.
  */
 export function blockingHeld(
   state: DataState,

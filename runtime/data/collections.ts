@@ -4,8 +4,8 @@ import type { PoolConfig } from './config.js';
 import type { RunMeta } from './store/runStore.js';
 
 /**
- * The description of a run folder that holds what people imported or demonstrated, and no training. Its run file is the quickstart
- * preset, so that it can be trained on with `train --resume`.
+ * The description of a collection: a run folder with imported or demonstrated trajectories and no training. Its run
+ * file is the quickstart preset, so that it can be trained on with `train --resume`.
  */
 export const newRun = (name: string, at: number): Omit<RunMeta, 'format'> => ({
   id: id<RunId>(name),

@@ -3,19 +3,18 @@ import type { JournalEvent } from './events.js';
 import type { DataState } from './state.js';
 
 /**
- * Where events go: the journal of a run folder, or, in simulations, nowhere. `append` resolves when the event is safe.
+ * Where events go: the journal of a run folder, or in simulations nowhere. `append` resolves when the event is safe.
  */
 export interface EventSink {
   append(e: JournalEvent): Promise<unknown>;
   close(): Promise<void>;
 }
 
-/** Events after which neither an order nor a claim could be answered differently. */
+/** Events that cannot change the answer to an order or a claim. */
 const QUIET: ReadonlySet<JournalEvent['type']> = new Set([
   'rollout.step',
   'rollout.started',
   'trajectory.started',
-  'activity',
   'spans',
   'metrics',
   'eval',
@@ -27,11 +26,11 @@ const changesPool = (e: JournalEvent): boolean =>
   e.type === 'pool.switched' ||
   (e.type === 'group.formed' && e.members.some((m) => m.injected));
 
-/** The one way in which state changes: an event is applied at once, written, and then told of. */
+/** The only way in which state changes: an event is applied at once, written, and then reported to listeners. */
 export class Commits {
-  /** Told after a change that may make an order or a claim be answered differently. */
+  /** Called after a change that may change the answer to an order or a claim. */
   readonly changes = new ChangeListeners();
-  /** Told after the experience pool changed. */
+  /** Called after the experience pool changed. */
   readonly poolChanges = new ChangeListeners();
   readonly #state: DataState;
   readonly #sink: EventSink;

@@ -1,20 +1,19 @@
 import type { MechanismName, RunConfig } from '../config/index.js';
 
 /**
- * Options of the data manager: those of the run file under the run file's names, and beside them what follows from
- * other options (fromConfig.ts). No defaults stand here: the run file's schema has them.
+ * Options of the data manager: those of the run file under the run file's names, and values that follow from other
+ * options (fromConfig.ts). Defaults are in the run file's schema only.
  */
 type Curation = RunConfig['curation'];
 
 export type DynamicRolloutsConfig = Readonly<Curation['dynamicRollouts']>;
 export type HighEntropyConfig = Readonly<Curation['highEntropy']>;
 export type PoolConfig = Readonly<Curation['pool']>;
-export type PoolSelection = PoolConfig['selection'];
 
 export interface DynamicLengthConfig extends Readonly<Curation['dynamicLength']> {
   /** Step cap of every rollout until a family has a success, and of exploring rollouts (`rollout.maxSteps`). */
   readonly global: number;
-  /** Only the latest so many successes count; 0 = all. */
+  /** How many of the latest successes count; 0 = all. */
   readonly window: number;
 }
 export interface GroupFilterConfig extends Readonly<Curation['groupFilter']> {
@@ -28,13 +27,12 @@ export interface StalenessConfig extends Readonly<Curation['staleness']> {
   readonly perUpdate: number;
   /**
    * Groups one update takes, when batches are counted in groups: then at most (eta + 1) of these may be open, waiting
-   * or claimed. B alone lets too much in once dynamic rollouts make groups small: as many trajectories are then several
-   * updates' worth.
+   * or claimed. B alone admits too much once dynamic rollouts make groups small: the same number of trajectories is
+   * then enough for several updates.
    */
   readonly groupsPerUpdate?: number;
   /**
-   * A trajectory lagging more than this at claim time is retired as stale; by default `eta`, since admission keeps it
-   * there.
+   * A trajectory that lags more than this at claim time is retired as stale; default `eta`, which admission keeps to.
    */
   readonly maxLag?: number;
 }
@@ -44,7 +42,7 @@ export interface PlannerConfig extends Readonly<Pick<Curation, 'planner' | 'unce
   readonly retries: number;
 }
 
-/** Mechanisms whose options are the run file's and nothing else. */
+/** Mechanisms that have only the run file's options. */
 type Plain = Exclude<MechanismName, 'dynamicLength' | 'groupFilter' | 'staleness'>;
 export interface DataConfig extends Readonly<Pick<Curation, Plain>> {
   readonly dynamicLength: DynamicLengthConfig;

@@ -4,8 +4,8 @@ import { canonicalAction, type Outcome, type Step } from '../domain/index.js';
 import type { StoredEvent } from './events.js';
 
 /**
- * What a trajectory is, whatever it is called and wherever it came from: task and instruction, screens by their pixels,
- * actions, outcome.
+ * A trajectory's content, independent of its id and source: task and instruction, screens by their pixels, actions,
+ * outcome.
  */
 export class ContentHash {
   readonly #hash: Hash = createHash('sha256');
@@ -33,19 +33,19 @@ export class ContentHash {
 }
 
 /**
- * What a run holds already: sources imported earlier, and the content of every trajectory. Fed with the run's events in
+ * What a run already has: sources imported earlier, and the content of every trajectory. Takes the run's events in
  * order.
  */
 export class Known {
   readonly sources = new Set<string>();
-  /** Content to trajectory. */
+  /** Trajectory by content. */
   readonly content = new Map<string, string>();
   readonly #open = new Map<string, ContentHash>();
 
   see(e: StoredEvent): void {
     if (e.type === 'trajectory.started') this.#open.delete(e.rollout);
     else if (e.type === 'rollout.step') {
-      // A first step begins anew: what was there before belongs to an attempt that was cut off.
+      // A first step starts over: earlier steps belong to an attempt that was interrupted.
       const begun = e.step.index === 0 ? undefined : this.#open.get(e.rollout),
         hash = begun ?? new ContentHash();
       this.#open.set(e.rollout, hash.step(e.step));
@@ -59,7 +59,7 @@ export class Known {
     }
   }
 }
-/** The events `Known` wants. */
+/** The events that `Known` needs. */
 export const knownEvents: readonly StoredEvent['type'][] = [
   'trajectory.started',
   'rollout.step',

@@ -36,8 +36,8 @@ export interface DataManagerOptions {
 }
 /**
  * The data manager (module 3): what to roll out, what came back, what to train. Decisions and state are pure (planner,
- * curation, ledger in `DataState`); this is the shell that writes every event to the journal before it acknowledges
- * anything. State changes within one turn of the event loop, so a claim or an order is never given twice.
+ * curation, ledger in `DataState`); this shell writes every event to the journal before it acknowledges anything. State
+ * changes within one turn of the event loop, so a claim or an order is never handed out twice.
  */
 export class DataManager {
   readonly #store: RunStore | undefined;
@@ -53,7 +53,7 @@ export class DataManager {
   /** Oldest version that may act in a running rollout. */
   readonly #began = new Map<RolloutId, PolicyVersion>();
   readonly #ages: Ages;
-  /** Rollouts that a person holds; true: for so long that training no longer waits for them. */
+  /** Rollouts that a person holds; true means for so long that training no longer waits for them. */
   readonly #held = new Map<RolloutId, boolean>();
   #starved = false;
 
@@ -93,8 +93,8 @@ export class DataManager {
 
   /**
    * Opens a run folder, new or to be resumed. On resume the journal is replayed; rollouts that were queued or running
-   * are retired as lost and handed out again in their groups, claims nobody trained are free again, and completed
-   * groups are curated.
+   * are retired as lost and handed out again in their groups, untrained claims are released, and complete groups are
+   * curated.
    */
   static async open(o: DataManagerOptions): Promise<DataManager> {
     const state = new DataState(o.config, o.families, o.taskOf);
@@ -103,16 +103,16 @@ export class DataManager {
       o.dir,
       o.store,
       (e) => {
-        // Behind a damaged stretch an event can refer to one that is gone; it is left out, and the ledger still closes.
+        // After a damaged stretch an event may refer to a lost one; it is skipped, and the ledger still adds up.
         try {
           state.apply(e);
         } catch (err) {
           if (!(err instanceof StudioError)) throw err;
           skipped++;
         }
-        // Steps and the like are most of a journal and change no state.
+        // Most of a journal (steps, spans, metrics) does not change the state.
       },
-      ['rollout.step', 'activity', 'spans', 'trajectory.started', 'metrics', 'eval', 'log'],
+      ['rollout.step', 'spans', 'trajectory.started', 'metrics', 'eval', 'log'],
     );
     try {
       const recovered = await recover(store, state, { events: store.recovery.records, skipped });
@@ -131,11 +131,7 @@ export class DataManager {
 
   get store(): RunStore {
     if (!this.#store)
-      throw new StudioError(
-        'internal',
-        'This data manager keeps no run folder.',
-        'Open the run with DataManager.open.',
-      );
+      throw new StudioError('internal', 'This data manager has no run folder.', 'Open the run with DataManager.open.');
     return this.#store;
   }
   get frames(): FrameStore {
@@ -155,7 +151,7 @@ export class DataManager {
     return rolloutCapacity(this.#state, this.#config, i, this.#starved);
   }
 
-  /** Whether some of the group's rollouts are still to come; false once it was curated. */
+  /** Whether some of the group's rollouts have not ended; false once it is curated. */
   isOpen(group: GroupId): boolean {
     return this.#state.planner.isOpen(group);
   }
@@ -176,7 +172,7 @@ export class DataManager {
     await this.#commits.commit([{ type: 'rollout.started', rollout, version, desktop, instruction }]);
   }
 
-  /** A step as it happens; its frame must have been put. May be awaited or not: `record` waits for all. */
+  /** Journals a step as it happens; its frame must already be stored. Awaiting is optional: `record` waits for all. */
   async recordStep(rollout: RolloutId, step: Step, extra?: StepExtra): Promise<void> {
     const written = this.#written.get(rollout) ?? new Set<number>();
     this.#written.set(rollout, written.add(step.index));
@@ -184,9 +180,9 @@ export class DataManager {
   }
 
   /**
-   * A trajectory that ended: a rollout of an order, or a probe, demonstration or import. Whether it joins the pool is
-   * `wish`: by the rules ('auto'), never, or for a reason (a person's). Resolves when it is on disk, with its group if
-   * that became ready. An error outcome retires the rollout; its group retries it.
+   * Records a finished trajectory: a rollout of an order, or a probe, demonstration or import. `wish` says whether it
+   * joins the pool: by the rules ('auto'), never, or for a person's reason. Resolves when it is on disk, with its group
+   * if that became ready. An error outcome retires the rollout; its group retries it.
    */
   async record(
     t: Trajectory,
@@ -199,7 +195,7 @@ export class DataManager {
     const steps = t.steps
       .filter((s) => !written?.has(s.index))
       .map((step): JournalEvent => ({ type: 'rollout.step', rollout: t.id, step }));
-    // Its group went on without it.
+    // Its group has continued without it.
     const late = order && this.#state.released.has(t.id) && !isError(t.outcome);
     this.#held.delete(t.id);
     const saved = this.#commits.commit([
@@ -216,25 +212,25 @@ export class DataManager {
     return { pool, group };
   }
 
-  /** A finished trajectory joins the pool because a person wants it there, or says why not. */
+  /** Adds a finished trajectory to the pool for a person; the answer says why not if it cannot join. */
   async addToPool(t: Trajectory, wish: PoolWish): Promise<PoolAnswer> {
     const [answer, saved] = this.#pool.add(t, wish, 'person');
     await saved;
     return answer;
   }
-  /** Switches entries on or off; ids of none are passed over. */
+  /** Enables or disables entries; unknown ids are skipped. */
   async switchPool(rollouts: readonly RolloutId[], enabled: boolean): Promise<void> {
     await this.#pool.switch(rollouts, enabled);
   }
-  /** Takes entries out for good: they are neither injected nor imitated any more. */
+  /** Removes entries for good: they are no longer injected or imitated. */
   async removeFromPool(rollouts: readonly RolloutId[], reason: string): Promise<void> {
     await this.#pool.remove(rollouts, reason);
   }
-  /** What people added to the pool (demonstrations, imports, overrides) and is switched on, as successes. */
+  /** Enabled entries that people added to the pool (demonstrations, imports, overrides), as successes. */
   externalSuccesses(): Trajectory[] {
     return this.#pool.external();
   }
-  /** Switched off in the pool, or taken out of it by a person. */
+  /** Whether a person disabled it in the pool or removed it. */
   rejected(rollout: RolloutId): boolean {
     return this.#state.pool.rejected(rollout);
   }
@@ -243,7 +239,10 @@ export class DataManager {
     return this.#commits.poolChanges.add(listener);
   }
 
-  /** A person holds it (`long`: and for long already), or does not any more. Training does not wait for it for ever. */
+  /**
+   * Marks a rollout as held by a person (`long`: already for long) or free. Training does not wait for a held rollout
+   * for ever.
+   */
   hold(rollout: RolloutId, how: 'held' | 'long' | 'free'): void {
     if (how === 'free') this.#held.delete(rollout);
     else this.#held.set(rollout, how === 'long');
@@ -251,12 +250,12 @@ export class DataManager {
   }
 
   /**
-   * A rollout that gave no outcome: stopped by the user, or given up. Its slot is handed out again (an error: while
-   * retries last).
+   * Retires a rollout without an outcome: stopped by the user, or given up. Its slot is handed out again (after an
+   * error: while retries last).
    */
   async retire(rollout: RolloutId, reason: Extract<RetireReason, 'stopped' | 'lost' | 'error'>): Promise<void> {
     const order = this.#state.orders.get(rollout);
-    if (!order) throw internalError(`Rollout ${rollout} is not under way and cannot be retired.`);
+    if (!order) throw internalError(`Rollout ${rollout} is not running and cannot be retired.`);
     this.#written.delete(rollout);
     this.#began.delete(rollout);
     this.#held.delete(rollout);
@@ -267,9 +266,9 @@ export class DataManager {
   }
 
   /**
-   * Takes waiting groups for one update, those with the oldest weights first; undefined until there is enough, or while
-   * a group still being rolled out would grow too old if others went before it. Groups beyond the lag bound (there are
-   * none unless the run was resumed) are retired first.
+   * Takes waiting groups for one update, those with the oldest weights first; undefined until there are enough, or
+   * while a group that is still rolled out would get too old if others were trained first. Groups beyond the lag bound
+   * (only after a resume) are retired first.
    */
   async claimBatch(o: ClaimOptions): Promise<ClaimedBatch | undefined> {
     const retired = this.#retireExpired(o.version),
@@ -280,7 +279,7 @@ export class DataManager {
       return this.claimBatch(o);
     }
     if (!plan.enough || this.#ages.mustWait(plan.waiting, plan.taken.length, o)) {
-      // Told once: a listener that claims again must not be called by its own claim for ever.
+      // Notify once: a listener that claims again must not be called by its own claim for ever.
       if (!this.#starved) {
         this.#starved = true;
         this.#commits.changes.tell();
@@ -303,8 +302,8 @@ export class DataManager {
   }
 
   /**
-   * The batch made these weights, which are in the folder `checkpoint`; `trajectories` says how each was weighed, for
-   * people.
+   * Records that the batch made these weights, which are in the folder `checkpoint`; `trajectories` says how each was
+   * weighed, for people.
    */
   async trained(
     batch: BatchId,
@@ -326,12 +325,12 @@ export class DataManager {
     for (const g of open.groups) for (const m of g.members) this.#trajectories.forget(m.rollout);
     await saved;
   }
-  /** The batch was not trained after all: its groups wait again, in front. */
+  /** Releases an untrained batch: its groups wait again, in front. */
   async release(batch: BatchId, reason: string): Promise<void> {
     const open = this.#openBatch(batch),
       { ledger } = this.#state,
       mine = new Set(ledger.claimedBy(batch));
-    // An injected one may be claimed too, but by the group that rolled it out.
+    // An injected rollout may be claimed too, but by the group that rolled it out.
     const groups = open.groups.map((g) => ({
       group: g.group,
       rollouts: g.members.flatMap((m) => (!m.injected && mine.has(m.rollout) ? [m.rollout] : [])),
@@ -340,13 +339,12 @@ export class DataManager {
   }
 
   /**
-   * Anything else worth keeping: metrics, evaluation points, checkpoints, probes that start, spans of the lanes, log
-   * lines.
+   * Journals anything else: metrics, evaluation points, checkpoints, starts of probes, spans of the lanes, log lines.
    */
   async note(
     e: Extract<
       JournalEvent,
-      { type: 'metrics' | 'eval' | 'checkpoint' | 'activity' | 'trajectory.started' | 'spans' | 'log' | 'run.closed' }
+      { type: 'metrics' | 'eval' | 'checkpoint' | 'trajectory.started' | 'spans' | 'log' | 'run.closed' }
     >,
   ): Promise<void> {
     await this.#commits.commit([e]);
@@ -364,7 +362,7 @@ export class DataManager {
     }
   }
 
-  /** Curates a group all of whose rollouts ended. Gives its id when it is ready for a batch. */
+  /** Curates a complete group. Returns its id when it is ready for a batch. */
   async #settle(group: GroupId): Promise<GroupId | undefined> {
     const { ready, saved } = this.#curator.settle(group);
     if (ready) this.#starved = false;
@@ -372,14 +370,14 @@ export class DataManager {
     return ready ? group : undefined;
   }
 
-  /** Groups beyond the lag bound go. */
+  /** Retires groups beyond the lag bound. */
   #retireExpired(version: PolicyVersion): Promise<void> {
     const expired = this.#ages.expired(version, this.#trajectories.get),
       saved = this.#commits.commit(expired);
     for (const e of expired) if (e.type === 'group.retired') for (const r of e.rollouts) this.#trajectories.forget(r);
     return saved;
   }
-  /** Another rollout takes the place of one that a person holds. */
+  /** Replaces a rollout that a person holds by another one. */
   async #goOnWithout(rollout: RolloutId): Promise<void> {
     const { group } = this.#state.orders.get(rollout)!;
     await Promise.all([this.#commits.commit([{ type: 'rollout.released', rollout, group }]), this.#settle(group)]);

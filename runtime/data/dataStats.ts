@@ -11,7 +11,7 @@ export interface FamilyStats {
   readonly posterior: number;
   readonly outcomes: number;
   readonly total: number;
-  /** N and step cap its next group would get. */
+  /** N and step cap of its next group. */
   readonly size: number;
   readonly cap: number;
   readonly longest: number | undefined;
@@ -45,7 +45,7 @@ export interface DataStats {
   };
   /** Of the group formed last. */
   readonly threshold: number | undefined;
-  /** Trained rollouts by the updates they lagged. */
+  /** Number of trained rollouts by how many updates they lagged. */
   readonly staleness: readonly { readonly lag: number; readonly rollouts: number }[];
 }
 

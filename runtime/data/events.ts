@@ -26,24 +26,25 @@ export type TrajectoryHead = Omit<Trajectory, 'steps'> & {
 };
 
 /**
- * What a policy knew besides what a Step holds, for the inspector: the most probable alternatives of each choice, and
- * the replica that answered.
+ * What a decision has besides its Step, for the inspector: the most probable alternatives of each choice, and the
+ * replica that answered.
  */
 export interface StepExtra {
-  /** Per token, most probable first; empty for a choice of place whose alternatives are in `places`. */
+  /** Per token, most probable first; empty for a position choice, whose alternatives are in `places`. */
   readonly alternatives?: readonly (readonly { readonly label: string; readonly probability: number }[])[];
-  /** Per token: what was chosen, in words. */
+  /** What was chosen, in words, per token. */
   readonly labels?: readonly string[];
   readonly places?: readonly ChoicePlaces[];
+  /** What the tokens of each of the step's rejected answers are called; empty where that is not known. */
+  readonly rejectedLabels?: readonly (readonly string[])[];
   readonly replica?: string;
   readonly desktop?: string;
 }
 
 /**
  * Spans of one lane as columns: activity `what[i]` (an index into `activities`) during t0 + start[i] .. t0 + start[i] +
- * ms[i].
- * `of[i]` is the place of the span's rollout in `rollouts`, 255 when it belongs to none. All spans of a record are of
- * one version.
+ * ms[i]. `of[i]` is the index of the span's rollout in `rollouts`, 255 for none. All spans of a record have one
+ * version.
  */
 export interface LaneSpans {
   readonly lane: string;
@@ -67,8 +68,13 @@ export interface TrainedSteps {
   readonly advantage: number;
   readonly steps: Int32Array;
   readonly weights: Float32Array;
-  /** Of each trained step, where they differ (fork credit); `advantage` is then the first one's. */
+  /** Advantage of each trained step, where they differ (fork credit); `advantage` is then that of the first. */
   readonly advantages?: Float32Array;
+  /**
+   * Of each trained step: the truncated weights of the tokens of its own answer, for people (NaN where unknown). Absent
+   * where the trainer keeps none.
+   */
+  readonly tokenWeights?: readonly Float32Array[];
 }
 
 /** A trajectory that entered a group, and the steps of it that are trained. */
@@ -81,8 +87,7 @@ export interface GroupMember {
 }
 
 /**
- * Everything that happens in a run, in the words of the journal. Each is one record; its sequence number and time are
- * added on writing.
+ * Everything that happens in a run. Each event is one record of the journal, which adds its sequence number and time.
  */
 export type JournalEvent =
   | { readonly type: 'run.opened'; readonly run: RunId; readonly resumed: boolean; readonly pid: number }
@@ -96,7 +101,7 @@ export type JournalEvent =
       readonly desktop?: string;
       readonly instruction?: string;
     }
-  /** The same for what is no rollout of the ledger, a probe: it has no order. */
+  /** The same for a probe, which is not in the ledger and has no order. */
   | {
       readonly type: 'trajectory.started';
       readonly rollout: RolloutId;
@@ -110,8 +115,8 @@ export type JournalEvent =
     }
   | { readonly type: 'rollout.step'; readonly rollout: RolloutId; readonly step: Step; readonly extra?: StepExtra }
   /**
-   * A rollout ended with an outcome; with an error outcome it is retired by this very record. Also for trajectories
-   * that are no rollouts of the ledger: probes, demonstrations, imports.
+   * A rollout ended; an error outcome retires it with this record. Also for trajectories that are not in the ledger:
+   * probes, demonstrations, imports.
    */
   | { readonly type: 'trajectory.recorded'; readonly head: TrajectoryHead }
   | {
@@ -120,9 +125,9 @@ export type JournalEvent =
       readonly group: GroupId;
       readonly reason: RetireReason;
     }
-  /** A person holds it for too long: its group goes on without it, and it is retired as stale when it has ended. */
+  /** A person held it for too long: its group continues without it, and it is retired as stale when it has ended. */
   | { readonly type: 'rollout.released'; readonly rollout: RolloutId; readonly group: GroupId }
-  /** Curation in one record: who stays with which steps, who goes and why. */
+  /** Curation in one record: which members stay with which steps, which are retired and why. */
   | {
       readonly type: 'group.formed';
       readonly group: GroupId;
@@ -143,7 +148,7 @@ export type JournalEvent =
       readonly retired: readonly { readonly rollout: RolloutId; readonly reason: RetireReason }[];
       readonly reason: RetireReason;
     }
-  /** Rollouts of a waiting group that can no longer be trained; `whole`: the group goes with them. */
+  /** Rollouts of a waiting group that can no longer be trained; `whole`: the entire group is retired. */
   | {
       readonly type: 'group.retired';
       readonly group: GroupId;
@@ -156,7 +161,7 @@ export type JournalEvent =
       readonly batch: BatchId;
       readonly groups: readonly { readonly group: GroupId; readonly rollouts: readonly RolloutId[] }[];
       readonly version: PolicyVersion;
-      /** Updates each rollout lags behind. */
+      /** How many updates each rollout lags behind. */
       readonly lags: readonly number[];
       readonly steps: number;
     }
@@ -169,18 +174,18 @@ export type JournalEvent =
       readonly checkpoint?: string;
       readonly trajectories?: readonly TrainedSteps[];
     }
-  /** A claim given back untrained. */
+  /** A claim released untrained. */
   | {
       readonly type: 'batch.released';
       readonly batch: BatchId;
       readonly groups: readonly { readonly group: GroupId; readonly rollouts: readonly RolloutId[] }[];
       readonly reason: string;
     }
-  /** `by`: a person wanted it so, whatever the rules say. */
+  /** `by`: a person decided this, whatever the rules say. */
   | { readonly type: 'pool.added'; readonly entry: PoolEntryInfo; readonly by?: 'person' }
   | { readonly type: 'pool.removed'; readonly entry: RolloutId; readonly reason: string; readonly by?: 'person' }
   | { readonly type: 'pool.switched'; readonly entries: readonly RolloutId[]; readonly enabled: boolean }
-  /** Named numbers of one moment, e.g. an update's report: `source` says whose. */
+  /** Named numbers of one moment, e.g. an update's report; `source` says where they come from. */
   | {
       readonly type: 'metrics';
       readonly source: string;
@@ -202,16 +207,7 @@ export type JournalEvent =
       readonly infeasible?: { readonly episodes: number; readonly successes: number };
     }
   | { readonly type: 'checkpoint'; readonly version: PolicyVersion; readonly dir: string }
-  /** A stretch of work of a desktop, replica or the trainer, for the utilisation lanes. */
-  | {
-      readonly type: 'activity';
-      readonly lane: string;
-      readonly what: string;
-      readonly start: number;
-      readonly ms: number;
-      readonly rollout?: RolloutId;
-      readonly version?: PolicyVersion;
-    }
+  /** Work of a desktop, replica or the trainer, for the utilisation lanes. */
   | ({ readonly type: 'spans' } & LaneSpans)
   | {
       readonly type: 'log';
@@ -226,15 +222,15 @@ export type EventOf<T extends JournalEvent['type']> = Extract<JournalEvent, { ty
 export const headOf = (t: Trajectory): TrajectoryHead => ({
   ...t,
   steps: t.steps.length,
-  ...(assisted(t) ? { human: t.steps.filter((s) => s.origin === 'human').length } : {}),
+  human: assisted(t) ? t.steps.filter((s) => s.origin === 'human').length : undefined,
 });
-/** A person acted in it: its outcome is not the policy's, and steers nothing. */
+/** Whether a person acted in it: then its outcome is not the policy's and influences no decision. */
 export const isAssisted = (h: TrajectoryHead): boolean => (h.human ?? 0) > 0;
 export const isError = (o: Outcome): o is Extract<Outcome, { kind: 'error' }> => o.kind === 'error';
-/** Only rollouts of training are in the ledger. */
+/** Only training rollouts are in the ledger. */
 export const inLedger = (p: Provenance): boolean => p.kind === 'rollout';
 
-/** The ledger's view of an event. */
+/** The ledger moves of an event. */
 export function ledgerMoves(e: JournalEvent): readonly LedgerMove[] {
   switch (e.type) {
     case 'rollout.queued':

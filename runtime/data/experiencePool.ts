@@ -5,7 +5,7 @@ import type { PoolConfig } from './config.js';
 import { atReuseCap, choosePoolEntry, unusable, usable } from './curation/poolInjection.js';
 import type { PoolEntry } from './curation/poolInjection.js';
 
-/** What the journal keeps of an entry; uses and ranks follow from the order of events. */
+/** What the journal stores of an entry; uses and ranks follow from the order of events. */
 export type PoolEntryInfo = Omit<PoolEntry, 'added' | 'uses' | 'lastUsed' | 'enabled'>;
 
 export interface PoolStats {
@@ -23,7 +23,7 @@ export interface PoolStats {
 export class ExperiencePool {
   readonly #config: PoolConfig;
   readonly #entries = new Map<RolloutId, PoolEntry>();
-  /** Taken out by a person: they are not imitated either. */
+  /** Removed by a person: not imitated either. */
   readonly #rejected = new Set<RolloutId>();
   #rank = 0;
   #injections = 0;
@@ -54,18 +54,18 @@ export class ExperiencePool {
     const e = this.#entries.get(id);
     if (e) this.#entries.set(id, { ...e, enabled });
   }
-  /** Says of an entry what it does, where its record does not. */
+  /** Sets the content hash of an entry whose record lacks it. */
   identify(id: RolloutId, content: string): void {
     const e = this.#entries.get(id);
     if (e && e.content === undefined) this.#entries.set(id, { ...e, content });
   }
-  /** Entries that may do the same as `info`, but do not say what they do. */
+  /** Entries without a content hash that may do the same as `info`. */
   unidentified(info: PoolEntryInfo): RolloutId[] {
     return this.entries().flatMap((e) => (e.content === undefined && alike(e, info) ? [e.id] : []));
   }
   /**
-   * The entry that does the very same in the same task, whoever made it; `spent`: it may not be injected any more, by
-   * its uses or its age.
+   * The entry that does exactly the same in the same task, whoever made it; `spent`: its uses or age no longer allow
+   * injecting it.
    */
   twin(info: PoolEntryInfo, version: PolicyVersion): { readonly id: RolloutId; readonly spent: boolean } | undefined {
     const e = this.entries().find((x) => x.id !== info.id && alike(x, info) && x.content === info.content),
@@ -73,7 +73,7 @@ export class ExperiencePool {
     return e && { id: e.id, spent: why === 'used up' || why === 'aged' };
   }
 
-  /** Switched off, or taken out by a person: nothing is learned from it. */
+  /** Whether a person disabled or removed it: nothing is learned from it. */
   rejected(id: RolloutId): boolean {
     return this.#rejected.has(id) || this.#entries.get(id)?.enabled === false;
   }
@@ -88,9 +88,9 @@ export class ExperiencePool {
   }
 
   /**
-   * Why a fresh success is not worth an entry by the rules: the policy's own join only when configured, and the same
-   * task with the same kinds of actions never twice, unless a person made it. `gone`: an entry that makes room for it.
-   * Undefined when it joins.
+   * Why the rules keep a new success out: the policy's own join only when configured, and the same task with the same
+   * kinds of actions never joins twice, unless a person made it. `gone`: an entry that it replaces. Undefined when it
+   * joins.
    */
   refusal(info: PoolEntryInfo, gone?: RolloutId): string | undefined {
     if (info.provenance === 'rollout' && !this.#config.addSuccesses)
@@ -104,7 +104,7 @@ export class ExperiencePool {
   }
 
   /**
-   * Entries to give up so that one more of a family stays within its share: used-up and aged ones first, then the
+   * Entries to remove so that one more of a family stays within its limit: used-up and aged ones first, then the
    * policy's oldest, demonstrations last.
    */
   surplus(family: FamilyId, version: PolicyVersion, gone?: RolloutId): RolloutId[] {
@@ -136,8 +136,8 @@ const alike = (a: PoolEntryInfo, b: PoolEntryInfo): boolean =>
   a.task === b.task && a.steps === b.steps && a.signature.join(' ') === b.signature.join(' ');
 
 /**
- * What a trajectory does: its instruction and its actions, by their values. Screens are left out, two desktops never
- * draw quite the same; so is who acted.
+ * Hash of what a trajectory does: its instruction and the values of its actions. Screens are left out, because two
+ * desktops never draw exactly the same; so is who acted.
  */
 export const poolContent = (t: Trajectory): string =>
   createHash('sha256')
@@ -146,8 +146,8 @@ export const poolContent = (t: Trajectory): string =>
     .slice(0, 24);
 
 /**
- * The pool's view of a trajectory. Refuses anything but a success, or what a person has put in its place with a reason:
- * nothing else may be injected.
+ * The pool entry of a trajectory. Throws unless it is a success or a person gave a reason (`override`): nothing else
+ * may be injected.
  */
 export function poolEntryOf(t: Trajectory, override?: string): PoolEntryInfo {
   if (t.outcome.kind !== 'success' && override === undefined)
@@ -163,9 +163,9 @@ export function poolEntryOf(t: Trajectory, override?: string): PoolEntryInfo {
     family: t.family,
     steps: t.steps.length,
     provenance: t.provenance.kind,
-    ...(versions.length > 0 ? { version: Math.max(...versions) } : {}),
+    version: versions.length > 0 ? Math.max(...versions) : undefined,
     signature: t.steps.flatMap((s) => s.actions.map((a) => a.type)),
     content: poolContent(t),
-    ...(override === undefined ? {} : { override }),
+    override,
   };
 }

@@ -1,14 +1,17 @@
 import type { RunConfig } from '../config/index.js';
 import type { DataConfig } from './config.js';
 
-/** The run file's options as the data manager takes them: by the same names, with what follows from other options. */
+/**
+ * The run file's options as the data manager takes them: under the same names, with the values that follow from other
+ * options.
+ */
 export function dataConfig(c: RunConfig): DataConfig {
   const { curation: k, rollout, trainer } = c;
   return {
     ...k,
     dynamicLength: { ...k.dynamicLength, global: rollout.maxSteps, window: 64 },
     groupFilter: { ...k.groupFilter, maxSize: k.dynamicRollouts.max, minSize: 2 },
-    // Nothing trains a remote policy: a bound that waits for updates would stop its rollouts.
+    // Nothing trains a remote policy, so a bound that waits for updates would stop its rollouts.
     staleness: {
       enabled: k.staleness.enabled && c.policy.kind === 'embedded',
       eta: k.staleness.eta,

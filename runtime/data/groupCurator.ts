@@ -8,7 +8,7 @@ import type { TrajectoryCache } from './trajectoryCache.js';
 
 type Curated = ReturnType<typeof curateGroup>;
 
-/** Curates groups all of whose rollouts have ended: journals the result and forgets the trajectories that are no longer needed. */
+/** Curates complete groups: journals the result and drops the trajectories that are no longer needed. */
 export class GroupCurator {
   readonly #state: DataState;
   readonly #config: DataConfig;
@@ -22,7 +22,7 @@ export class GroupCurator {
     this.#trajectories = trajectories;
   }
 
-  /** Applied at once; true when the group is ready for a batch. `saved`: it is on disk. */
+  /** Applied at once; `ready`: the group is ready for a batch. `saved` resolves when it is on disk. */
   settle(group: GroupId): { readonly ready: boolean; readonly saved: Promise<void> } {
     const complete = this.#state.planner.complete(group);
     if (!complete) return { ready: false, saved: Promise.resolve() };
@@ -36,7 +36,7 @@ export class GroupCurator {
     return { ready: curated.kind !== 'dropped', saved };
   }
 
-  /** A success of the pool for a group that failed whole (runtime/data/README.md#experience-pool). */
+  /** A pool success for a group whose rollouts all failed (runtime/data/README.md#experience-pool). */
   #inject({ task, family }: PlannedGroup): Trajectory | undefined {
     const e = this.#state.pool.choose(task, family, this.#state.version),
       t = e && this.#trajectories.all.get(e.id);
@@ -56,7 +56,7 @@ export class GroupCurator {
         task,
         version: this.#state.version,
         retired: c.retired,
-        ...(c.threshold === undefined ? {} : { threshold: c.threshold }),
+        threshold: c.threshold,
         members: c.members.map((m) => ({
           rollout: m.trajectory.id,
           injected: m.injected,

@@ -2,7 +2,7 @@ import { StudioError, type RetireReason } from '../domain/index.js';
 import type { BatchId, GroupId, RolloutId } from '../domain/index.js';
 import type { LedgerCounts, RolloutState } from './types.js';
 
-/** One move of one rollout; a history of moves is the whole ledger. */
+/** One move of one rollout; the ledger is a sequence of moves. */
 export interface LedgerMove {
   readonly rollout: RolloutId;
   readonly to: RolloutState;
@@ -10,8 +10,8 @@ export interface LedgerMove {
 
 type At = RolloutState['at'];
 /**
- * From where one may go where. `claimed -> grouped` is a batch given back (the trainer died before it trained);
- * a rollout that ended in an error goes from running to retired without ever being recorded.
+ * Legal moves from each state. `claimed -> grouped` is a released batch (the trainer died before it trained); a rollout
+ * that ended in an error goes from running to retired without being recorded.
  */
 const legal: Readonly<Record<At | 'none', readonly At[]>> = {
   none: ['queued'],
@@ -64,7 +64,7 @@ export class Ledger {
     return undefined;
   }
 
-  /** Throws `internal` on an illegal move and changes nothing then. */
+  /** Throws `internal` on an illegal move, without changing anything. */
   move(m: LedgerMove): void {
     const refused = this.refusal(m);
     if (refused)
@@ -112,7 +112,7 @@ export class Ledger {
     };
   }
 
-  /** Rollouts of a batch that are still claimed by it. */
+  /** Rollouts that a batch still claims. */
   claimedBy(batch: BatchId): readonly RolloutId[] {
     return [...(this.#batches.get(batch) ?? [])];
   }

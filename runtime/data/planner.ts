@@ -11,7 +11,7 @@ import type { RolloutOrder } from './types.js';
 export interface PlannerFamily {
   readonly id: FamilyId;
   readonly seeds: readonly number[] | { readonly from: number; readonly count: number };
-  /** The suite's own step limit, when it is under the global cap. */
+  /** The suite's own step limit, when it is below the global cap. */
   readonly maxSteps?: number;
 }
 
@@ -21,32 +21,30 @@ export interface PlannedGroup {
   readonly task: TaskId;
   readonly seed: number;
   readonly size: number;
-  /** Step cap of its rollouts that do not explore. */
+  /** Step cap of its non-exploring rollouts. */
   readonly cap: number;
 }
 
 type Member = 'queued' | 'running' | 'recorded';
 export interface OpenGroup extends PlannedGroup {
-  /** Live rollouts; one that ended in an error is no longer here. */
+  /** Its rollouts, without those that ended in an error. */
   readonly members: Readonly<Record<RolloutId, Member>>;
   /** Slots still to hand out. */
   readonly toIssue: number;
-  /** Slots kept back until the first rollouts have ended (`pilot`). */
+  /** Slots withheld until the first rollouts have ended (`pilot`). */
   readonly withheld?: number;
-  /** Of its rollouts that have ended. */
+  /** Successes among its rollouts that have ended. */
   readonly successes?: number;
   readonly retries: number;
 }
-/** Plain JSON: all a planner must remember. */
+/** The whole state of a planner; plain JSON. */
 export interface PlannerState {
   readonly groups: number;
   readonly rollouts: number;
   readonly open: readonly OpenGroup[];
 }
 
-/**
- * What the planner wants to happen; it changes nothing until `apply` is called, so a decision can be journalled first.
- */
+/** The planner's decision; it changes nothing until `apply` is called, so it can be journalled first. */
 export type PlannerEvent =
   | ({ readonly type: 'group.opened' } & PlannedGroup)
   | { readonly type: 'rollout.queued'; readonly order: RolloutOrder };
@@ -60,16 +58,20 @@ export interface PlannerDeps {
 }
 
 /**
- * The withheld rest of a group is left out when a mixed outcome, the only one with a gradient, is less likely than this.
+ * The withheld rest of a group is dropped when mixed outcomes, the only ones with a gradient, are less likely than
+ * this.
  */
 const MIXED_LIKELY_ENOUGH = 0.5;
-/** Weight every family has at least with the planner `variance`, beside p(1-p) <= 0.25: none is ever forgotten. */
+/**
+ * Least weight of a family with the planner `variance`, against p(1-p) <= 0.25, so that every family is drawn
+ * sometimes.
+ */
 const WEIGHT_FLOOR = 0.05;
 
 /**
- * Decides what to roll out next. Orders of one group come one after another, so a group ends at about the same time
- * without a barrier. Every draw comes from (seed, counter), never from a running generator: state is two counters and
- * the open groups.
+ * Decides what to roll out next. Orders of one group are handed out one after another, so its rollouts end at about the
+ * same time without a barrier. Every draw comes from (seed, counter), never from a running generator: state is two
+ * counters and the open groups.
  */
 export class Planner {
   readonly #d: PlannerDeps;
@@ -102,7 +104,7 @@ export class Planner {
         retries,
         withheld,
         successes,
-        members: new Map(Object.entries(members) as [RolloutId, Member][]),
+        members: new Map(Object.entries(members).map(([r, m]) => [id<RolloutId>(r), m])),
       });
     }
     return p;
@@ -122,7 +124,10 @@ export class Planner {
     };
   }
 
-  /** The next order: a slot of the oldest group that has one, else the first of a new group. Empty without families. */
+  /**
+   * The next order: a slot of the oldest group that has one, else the first of a new group. Returns an empty list
+   * without families.
+   */
   next(): readonly PlannerEvent[] {
     for (const g of this.#open.values()) if (g.toIssue > 0) return [this.#order(g.plan)];
     const plan = this.#plan();
@@ -170,8 +175,8 @@ export class Planner {
   }
 
   /**
-   * A rollout that gave no outcome. An error is retried while the group has retries left; one that was stopped or lost
-   * is always handed out again.
+   * A rollout without an outcome. After an error it is retried while the group has retries left; one that was stopped
+   * or lost is always handed out again.
    */
   retired(group: GroupId, rollout: RolloutId, reason: RetireReason): void {
     const g = this.#open.get(group);
@@ -185,8 +190,8 @@ export class Planner {
   }
 
   /**
-   * The first rollouts of a group have ended: the rest follows unless it would in all likelihood end the same way, all
-   * successes or all failures, by the family's Beta posterior. A group stopped so is curated with what it has.
+   * The first rollouts of a group have ended: the rest follows unless, by the family's Beta posterior, it would
+   * probably end the same way (all successes or all failures). Such a group is curated with what it has.
    */
   #decide(g: {
     readonly plan: PlannedGroup;
@@ -208,7 +213,7 @@ export class Planner {
     g.withheld = 0;
   }
 
-  /** Give up the unissued rest of a group (a run that ends): it completes with what it has. */
+  /** Drops the slots of a group that were not handed out (the run ends): it completes with what it has. */
   abandon(group: GroupId): void {
     const g = this.#open.get(group);
     if (g) {
@@ -217,7 +222,7 @@ export class Planner {
     }
   }
 
-  /** Members of a group all of whose rollouts ended; undefined while it is still going. */
+  /** Plan and members of a complete group; undefined while rollouts are missing. */
   complete(group: GroupId): { readonly plan: PlannedGroup; readonly members: readonly RolloutId[] } | undefined {
     const g = this.#open.get(group);
     if (!g || g.toIssue > 0 || g.withheld > 0) return undefined;
@@ -233,7 +238,7 @@ export class Planner {
   isOpen(group: GroupId): boolean {
     return this.#open.has(group);
   }
-  /** Live rollouts of an open group. */
+  /** Rollouts of an open group, without those that ended in an error. */
   members(group: GroupId): Iterable<RolloutId> {
     return this.#open.get(group)?.members.keys() ?? [];
   }
@@ -242,7 +247,7 @@ export class Planner {
     return this.#d.families.map((f) => f.id);
   }
 
-  /** N and step cap a group of this family would get now. */
+  /** N and step cap that a group of this family would get now. */
   outlook(family: FamilyId): { readonly size: number; readonly cap: number } {
     const { config, families, stats, lengths } = this.#d,
       limit = families.find((f) => f.id === family)?.maxSteps,
@@ -261,9 +266,7 @@ export class Planner {
     const k = this.#groups,
       r = random(`${config.seed}/group/${k}`);
     const family = config.planner === 'variance' ? this.#byVariance(r) : this.#byPass(k);
-    const seed = Array.isArray(family.seeds)
-      ? r.pick(family.seeds as readonly number[])
-      : fromRange(family.seeds as { from: number; count: number }, r);
+    const seed = 'count' in family.seeds ? fromRange(family.seeds, r) : r.pick(family.seeds);
     return {
       group: id<GroupId>(`g${pad(k + 1)}`),
       family: family.id,
@@ -293,7 +296,7 @@ export class Planner {
     const limit = this.#d.families.find((f) => f.id === plan.family)?.maxSteps;
     const length = this.#d.config.dynamicLength;
     const u = random(`${this.#d.config.planner.seed}/explore/${rollout}`).next();
-    // The cap is planned with the group; only an exploring rollout leaves it.
+    // The cap is planned with the group; only an exploring rollout has another one.
     const cap = length.enabled && u < length.exploreShare ? stepCap(undefined, 1, length, limit) : plan.cap;
     return {
       type: 'rollout.queued',
@@ -310,7 +313,7 @@ export class Planner {
   }
 }
 
-/** Probability that `m` more outcomes are all of a kind that came `k` times in `n`, under Beta(1 + k, 1 + n - k). */
+/** Probability that `m` more outcomes are all of the kind that came `k` times in `n`, under Beta(1 + k, 1 + n - k). */
 function sameAgain(k: number, n: number, m: number): number {
   let p = 1;
   for (let i = 0; i < m; i++) p *= (1 + k + i) / (2 + n + i);

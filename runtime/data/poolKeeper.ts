@@ -6,7 +6,7 @@ import type { DataState } from './state.js';
 import type { TrajectoryCache } from './trajectoryCache.js';
 import type { PoolAnswer, PoolWish } from './types.js';
 
-/** Changes to the experience pool, each journalled; what stays in it stays in memory. */
+/** Changes the experience pool and journals each change; keeps the trajectories of its entries in memory. */
 export class PoolKeeper {
   readonly #state: DataState;
   readonly #commits: Commits;
@@ -18,7 +18,7 @@ export class PoolKeeper {
     this.#trajectories = trajectories;
   }
 
-  /** What a finished trajectory changes, applied at once; the promise says that it is on disk. */
+  /** Applies what a finished trajectory changes at once; the promise resolves when it is on disk. */
   add(t: Trajectory, wish: PoolWish, by?: 'person'): [PoolAnswer, Promise<void>] {
     const { events, answer } = pooling(this.#state.pool, t, wish, this.#state.version, by);
     if (events.some((e) => e.type === 'pool.added')) this.#trajectories.set(t);
@@ -26,7 +26,7 @@ export class PoolKeeper {
     for (const e of events) if (e.type === 'pool.removed') this.#trajectories.forget(e.entry);
     return [answer, saved];
   }
-  /** Ids of no entry are passed over. */
+  /** Unknown ids are skipped. */
   async switch(rollouts: readonly RolloutId[], enabled: boolean): Promise<void> {
     const { pool } = this.#state,
       entries = rollouts.filter((r) => pool.get(r) && pool.get(r)!.enabled !== enabled);
@@ -38,7 +38,7 @@ export class PoolKeeper {
     for (const r of mine) this.#trajectories.forget(r);
     await saved;
   }
-  /** What people added (demonstrations, imports, overrides) and is switched on, as successes. */
+  /** Enabled entries that people added (demonstrations, imports, overrides), as successes. */
   external(): Trajectory[] {
     return this.#state.pool.entries().flatMap((e) => {
       const ours = e.provenance === 'rollout' && e.override === undefined,

@@ -11,9 +11,9 @@ const no = (why: string): Pooling => ({ events: [], answer: { pooled: false, why
 const yes = (...events: readonly JournalEvent[]): Pooling => ({ events, answer: { pooled: true } });
 
 /**
- * Whether a finished trajectory joins the pool, and the events that make it so (not yet applied). By itself (`by`
- * absent) it joins by the pool's rules; when a person wants it, it joins unless it cannot be learned from. Only a
- * verified success does without `override`.
+ * Whether a finished trajectory joins the pool, and the events for that (not yet applied). Without `by` the pool's
+ * rules decide; when a person adds it, it joins unless it cannot be learned from. Anything but a verified success needs
+ * `override`.
  */
 export function pooling(
   pool: ExperiencePool,
@@ -23,7 +23,7 @@ export function pooling(
   by?: 'person',
 ): Pooling {
   if (wish === 'never') return no('it was not wanted');
-  // Held-out tasks measure; what is learned from them measures nothing any more.
+  // Held-out tasks are for measuring, which they no longer can once the policy has learned from them.
   if (t.provenance.kind === 'probe')
     return no('it is an episode of an evaluation: its task is held out and never trained on');
   if (t.outcome.kind === 'error') return no('it ended in an error, which says nothing about the task');
@@ -35,7 +35,8 @@ export function pooling(
   if (there) return there.enabled || !by ? yes() : yes({ type: 'pool.switched', entries: [t.id], enabled: true });
   const entry = poolEntryOf(t, t.outcome.kind === 'success' || wish === 'auto' ? undefined : wish.override),
     twin = pool.twin(entry, version);
-  // Held twice it would only be chosen twice as often, whoever wants it; one that is spent makes room.
+  // A second copy would only be chosen twice as often, so it is refused even for a person; it replaces a copy that is
+  // spent.
   if (twin && !twin.spent)
     return { events: [], answer: { pooled: false, why: 'the pool has the same steps of this task', twin: twin.id } };
   const refusal = by ? undefined : pool.refusal(entry, twin?.id);
@@ -44,11 +45,11 @@ export function pooling(
   return yes(
     ...(twin ? [goes(twin.id, 'a newer one of the same steps takes its place')] : []),
     ...pool.surplus(t.family, version, twin?.id).map((gone) => goes(gone, 'the family has its share')),
-    { type: 'pool.added', entry, ...(by ? { by } : {}) },
+    { type: 'pool.added', entry, by },
   );
 }
 
-/** The pool's part of a replay. */
+/** Applies an event to the pool. */
 export function applyToPool(pool: ExperiencePool, e: JournalEvent): void {
   if (e.type === 'pool.added') pool.add(e.entry);
   else if (e.type === 'pool.removed') pool.remove(e.entry, e.by);

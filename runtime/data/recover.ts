@@ -8,20 +8,20 @@ import type { RunStore } from './store/runStore.js';
 /** What resuming a run found and did, for the log. */
 export interface RecoveryReport {
   readonly events: number;
-  /** Events that no longer fit because damage swallowed what they refer to. */
+  /** Events that were skipped because the events they refer to are damaged. */
   readonly skipped: number;
   /** Rollouts that were queued or running when the run ended; they are handed out again. */
   readonly lost: readonly RolloutId[];
-  /** Claimed batches whose groups wait again. */
+  /** Number of claimed batches whose groups wait again. */
   readonly released: number;
   /** Trajectories that could not be read back. */
   readonly unreadable: readonly RolloutId[];
 }
 
 /**
- * Brings replayed state to what is true after a restart: nothing runs, nothing is claimed, and every trajectory that
- * may still be needed is in memory. Returns the events that say so, not yet applied. Changes nothing itself except that
- * pool entries of an older version are given the hash of what they do.
+ * Adjusts replayed state to a restart: nothing runs, nothing is claimed, and every trajectory that may still be needed
+ * is in memory. Returns the events for that, not yet applied. The only change it makes itself is to set the content
+ * hash of pool entries of an older version.
  */
 export async function recover(
   store: Pick<RunStore, 'readTrajectory'>,
@@ -55,7 +55,7 @@ class TrajectoryReader {
     this.#store = store;
   }
 
-  /** Whether it is in memory now. Rejects when reading fails for another reason than damage. */
+  /** Whether it is in memory now. Rejects when reading fails for a reason other than damage. */
   async load(rollout: RolloutId): Promise<boolean> {
     if (this.trajectories.has(rollout)) return true;
     const t = await this.#store.readTrajectory(rollout).catch((e: unknown) => {
@@ -75,7 +75,7 @@ const retiredAsLost = (rollout: RolloutId, group: GroupId): JournalEvent => ({
   reason: 'lost',
 });
 
-/** Newest claim first: each goes in front, so the oldest ends foremost. */
+/** Newest claim first: each is put in front, so the oldest ends up first. */
 function releasedBatches({ claimed, ledger }: DataState): JournalEvent[] {
   return [...claimed.values()].reverse().map((b): JournalEvent => {
     const mine = new Set(ledger.claimedBy(b.batch));
@@ -100,7 +100,7 @@ async function unreadableMembers(reader: TrajectoryReader, state: DataState): Pr
   return events;
 }
 
-/** A group that lost a member has another baseline than the one it was curated with: it goes whole. */
+/** A group that lost a member no longer has the baseline that it was curated with: the whole group is retired. */
 async function unreadableGroups(reader: TrajectoryReader, state: DataState): Promise<JournalEvent[]> {
   const { ledger } = state,
     events: JournalEvent[] = [];

@@ -7,18 +7,17 @@ import { RunStore, type RunMeta, type RunStoreOptions } from './store/runStore.j
 import type { PoolAnswer, PoolWish } from './types.js';
 
 export interface AppendOptions extends RunStoreOptions {
-  /** Makes the run when the folder holds none. */
+  /** Creates the run when the folder has none. */
   readonly create?: Omit<RunMeta, 'format'>;
-  /** The pool's rules, by what run.json says. */
+  /** The pool's rules, from run.json. */
   readonly pool: (meta: RunMeta) => PoolConfig;
-  /** Sees every event already there, steps included; without it steps are not even parsed. */
+  /** Called with every event already there, including steps; without it steps are not parsed. */
   readonly each?: (e: StoredEvent) => void;
 }
 
 /**
- * Adds trajectories and pool changes to a run that nobody is training, or to a collection: the folder with its lock,
- * and the pool as the journal has it. Nothing else of the run changes: what is over stays over. Rejects with `run.busy`
- * when another process writes it.
+ * Adds trajectories and pool changes to an inactive run or a collection, under the folder's lock and with the pool from
+ * the journal. Nothing else of the run changes. Rejects with `run.busy` when another process writes it.
  */
 export class RunAppender {
   readonly store: RunStore;
@@ -32,7 +31,7 @@ export class RunAppender {
   }
 
   static async open(dir: string, o: AppendOptions): Promise<RunAppender> {
-    // The pool's options stand in run.json, which may not be there yet: its few events wait for them.
+    // The pool's options are in run.json, which may not exist yet: the pool's few events wait for them.
     const replay: StoredEvent[] = [];
     let version = 0,
       seen = 0;
@@ -65,11 +64,14 @@ export class RunAppender {
     }
   }
 
-  /** On disk when resolved; a crash leaves all of it or nothing that counts. `by`: a person decided about the pool. */
+  /**
+   * Resolves when it is on disk; a crash leaves either all of it or nothing that counts. `by`: a person decided about
+   * the pool.
+   */
   async record(t: Trajectory, wish: PoolWish, by?: 'person'): Promise<PoolAnswer> {
     await this.#identify(t);
     const { events, answer } = this.#pooling(t, wish, by);
-    // One turn of the event loop: the journal writes these together, and the head comes behind its steps.
+    // In one turn of the event loop, so that the journal writes these together, the head after its steps.
     await this.#append([
       ...t.steps.map((step): JournalEvent => ({ type: 'rollout.step', rollout: t.id, step })),
       { type: 'trajectory.recorded', head: headOf(t) },
@@ -98,8 +100,8 @@ export class RunAppender {
   }
 
   /**
-   * Entries of older folders that may do the same as `t` are told apart by their trajectories. What cannot be read back
-   * is like nothing.
+   * Sets the content hash of older entries that may do the same as `t`, from their trajectories. Unreadable ones match
+   * nothing.
    */
   async #identify(t: Trajectory): Promise<void> {
     if (t.outcome.kind === 'error') return;
@@ -121,5 +123,5 @@ export class RunAppender {
   }
 }
 
-/** Most of a journal; none of it matters here. */
-const noise: readonly JournalEvent['type'][] = ['activity', 'spans', 'metrics', 'eval', 'log'];
+/** Event types that make up most of a journal and do not matter here. */
+const noise: readonly JournalEvent['type'][] = ['spans', 'metrics', 'eval', 'log'];

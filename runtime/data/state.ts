@@ -36,14 +36,14 @@ export interface Tally {
   stepsSeen: number;
   injections: number;
   trainedSteps: number;
-  /** Updates a trained rollout lagged behind -> how many did. */
+  /** Number of trained rollouts by how many updates they lagged behind. */
   readonly lags: Map<number, number>;
   threshold: number | undefined;
 }
 
 /**
- * Everything the data manager knows, as a function of the journal's events: the live path and a resume apply the same
- * events through `apply`, so they cannot come to different states.
+ * Everything the data manager knows, as a function of the journal's events: a live run and a resume apply the same
+ * events through `apply`, so they cannot reach different states.
  */
 export class DataState {
   readonly ledger = new Ledger();
@@ -57,7 +57,7 @@ export class DataState {
   readonly claimed = new Map<BatchId, OpenBatch>();
   /** Orders of rollouts that have not ended. */
   readonly orders = new Map<RolloutId, RolloutOrder>();
-  /** Rollouts under way whose groups went on without them. */
+  /** Running rollouts whose groups continued without them. */
   readonly released = new Set<RolloutId>();
   readonly tally: Tally = {
     groupsFormed: 0,
@@ -105,7 +105,7 @@ export class DataState {
     change?.(this, e);
   }
 
-  /** A record names these weights. */
+  /** Called with the weights that a record names. */
   saw(version: PolicyVersion): void {
     this.version = Math.max(this.version, version);
   }
@@ -181,7 +181,7 @@ const changes: Changes = {
     s.tally.batches++;
   },
   'batch.released'(s, e) {
-    // Back to the front of the queue, where they were.
+    // Back to the front of the queue, where they came from.
     const waiting = [...s.ready],
       back = s.claimed.get(e.batch)?.groups ?? [];
     s.claimed.delete(e.batch);
@@ -203,7 +203,7 @@ const changes: Changes = {
 
 function recorded(s: DataState, { head }: EventOf<'trajectory.recorded'>): void {
   const success = head.outcome.kind === 'success';
-  // A demonstration shows how long a success is; a probe is greedy and held out, so it must not steer training.
+  // A demonstration shows how long a success is. A probe is greedy and held out, so it must not influence training.
   // Where a person helped, neither length nor outcome is the policy's.
   if (success && head.provenance.kind !== 'probe' && !isAssisted(head)) s.lengths.add(head.family, head.steps);
   if (!inLedger(head.provenance)) return;

@@ -12,8 +12,7 @@ export interface StepCounts {
   /** Left out by the high-entropy selection, in trajectories that were trained or kept for the baseline. */
   readonly masked: number;
   /**
-   * Of rollouts that were taken over: steps in which a person acted. They are imitated at most, whatever becomes of the
-   * rollout.
+   * Steps of taken-over rollouts in which a person acted. At most they are imitated, whatever happens to the rollout.
    */
   readonly human: number;
   /** Rollouts with such steps. */

@@ -1,7 +1,7 @@
 import { StudioError, type RolloutId, type Trajectory } from '../domain/index.js';
 import type { DataState } from './state.js';
 
-/** Trajectories that may still be needed: of open, waiting and claimed groups, and of the pool. */
+/** Trajectories that may still be needed: those of open, waiting and claimed groups, and of the pool. */
 export class TrajectoryCache {
   readonly #state: DataState;
   readonly all: Map<RolloutId, Trajectory>;
@@ -13,7 +13,7 @@ export class TrajectoryCache {
   set(t: Trajectory): void {
     this.all.set(t.id, t);
   }
-  /** Throws `internal` when it is not there. */
+  /** Throws `internal` when it is not in memory. */
   readonly get = (rollout: RolloutId): Trajectory => {
     const t = this.all.get(rollout);
     if (!t)
@@ -24,7 +24,7 @@ export class TrajectoryCache {
       );
     return t;
   };
-  /** Lets go of one unless it is still needed. */
+  /** Drops a trajectory unless it is still needed. */
   forget(rollout: RolloutId): void {
     const { ledger, pool } = this.#state,
       at = ledger.state(rollout)?.at;

@@ -7,7 +7,6 @@ import type {
   GroupId,
   PolicyVersion,
   RolloutId,
-  Step,
   TaskId,
   Trajectory,
   RetireReason,
@@ -15,7 +14,7 @@ import type {
 
 /** Module 3, data manager. */
 
-/** What to roll out next; the planner's answer to a freed desktop. */
+/** The next rollout: the planner's order for a free desktop. */
 export interface RolloutOrder {
   readonly rollout: RolloutId;
   readonly group: GroupId;
@@ -24,7 +23,7 @@ export interface RolloutOrder {
   readonly seed: number;
   /** Step cap (turns). */
   readonly cap: number;
-  /** Rollouts the group is meant to have. */
+  /** Planned number of rollouts of the group. */
   readonly groupSize: number;
 }
 
@@ -46,7 +45,7 @@ export interface LedgerCounts {
   readonly byState: Readonly<Record<RolloutState['at'], number>>;
 }
 
-/** Whether a trajectory joins the experience pool: a verified success by itself, never, or for a person's reason. */
+/** Whether a trajectory joins the experience pool: by the rules ('auto'), never, or for a person's reason. */
 export type PoolWish = 'auto' | 'never' | { readonly override: string };
 export interface PoolAnswer {
   readonly pooled: boolean;
@@ -59,20 +58,9 @@ export interface PoolAnswer {
 /** Frames are content addressed: writing the same screen twice costs a hash. */
 export interface FrameStore {
   put(frame: Frame): Promise<FrameRef>;
-  /** Pixels back as BGRX. Rejects with `store.damaged` when the file is missing or broken. */
+  /** Reads the pixels as BGRX. Rejects with `store.damaged` when the file is missing or broken. */
   get(ref: FrameRef): Promise<Frame>;
   path(ref: FrameRef): string;
 }
 
-/** Append-only truth of a run. `append` resolves when the record is on disk (group commit). */
-export interface JournalRecord {
-  readonly type: string;
-  readonly at: number;
-  readonly [k: string]: unknown;
-}
-
-export interface StepEvent {
-  readonly rollout: RolloutId;
-  readonly step: Step;
-}
 export type { Group, Trajectory };

@@ -9,6 +9,7 @@ export * from './canonicalAction.js';
 export * from './control.js';
 export * from './desktopImage.js';
 export * from './desktopRow.js';
+export * from './errorCode.js';
 export * from './errors.js';
 export * from './failures.js';
 export * from './frame.js';

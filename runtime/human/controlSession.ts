@@ -1,3 +1,4 @@
+import type { RunConfig } from '../config/index.js';
 import { randomBytes } from 'node:crypto';
 import {
   type Action,
@@ -12,16 +13,17 @@ import {
   type Proposal,
   type RunPath,
   ServiceError,
+  messageOf,
 } from '../domain/index.js';
 import type { Clock } from '../rollout/clock.js';
 import type { SegmentOptions } from './segment.js';
 
-/** After the last window is gone, a session is kept for so long. */
+/** How long a session is kept after its last window has gone. */
 export const ABANDON_MS = 60_000;
 
 export interface SessionHost {
   readonly clock: Clock;
-  /** Everything there is to show, to whoever shows it. */
+  /** Sends the whole state to the windows that show it. */
   broadcast(s: ControlState): void;
   log(level: 'info' | 'warn' | 'error', message: string): void;
   /** Nothing runs for it any more; it can still be looked at, and kept. */
@@ -39,9 +41,7 @@ export interface SessionFacts {
   readonly instruction: string;
 }
 
-/**
- * What a recording and a take-over have in common: who looks at it, what there is to show, when nobody cares any more.
- */
+/** What a recording and a take-over have in common: its windows, its state, and when it counts as abandoned. */
 export abstract class ControlSession {
   readonly id = randomBytes(6).toString('hex');
   abstract readonly purpose: ControlState['purpose'];
@@ -75,7 +75,7 @@ export abstract class ControlSession {
   abstract discard(): Promise<void>;
   /** The last window is gone: nothing stays pressed. */
   protected abstract letGo(): Promise<void>;
-  /** Nobody came back: recorded or handed back, whatever is right for it. */
+  /** The session was abandoned: ends the recording, or hands the rollout back. */
   protected abstract abandoned(): Promise<void>;
   /** Steps the policy may still make; undefined when that is of no interest now. */
   protected left(): number | undefined {
@@ -135,7 +135,7 @@ export abstract class ControlSession {
     this.#viewers.delete(key);
     if (this.#viewers.size === 0)
       this.letGo().catch((e: unknown) => {
-        this.host.log('warn', `Keys could not be let go: ${(e as Error).message}`);
+        this.host.log('warn', `Keys could not be let go: ${messageOf(e)}`);
       });
     this.#count();
   }
@@ -150,7 +150,7 @@ export abstract class ControlSession {
       this.#abandonedAt = Math.round(this.host.clock.now() + ABANDON_MS);
       this.#stopTimer = this.host.clock.after(ABANDON_MS, () => {
         this.abandoned().catch((e: unknown) => {
-          this.host.log('warn', `A session nobody looks at did not end: ${(e as Error).message}`);
+          this.host.log('warn', `An abandoned session did not end: ${messageOf(e)}`);
         });
       });
     }
@@ -185,7 +185,7 @@ export abstract class ControlSession {
         this.purpose === 'record' ? 'Record another demonstration.' : 'Take over first.',
       );
   }
-  /** The daemon stops: as if nobody had come back. */
+  /** The daemon stops: ends the session as if it had been abandoned. */
   shutdown(): Promise<void> {
     return this.abandoned();
   }
@@ -204,6 +204,6 @@ const shown = (s: Step): ControlStep => ({
   frame: s.frame,
 });
 
-/** What the policy's own `type` can hold: the embedded one ends a text with Enter at most. */
-export const segmentOptions = (policy: 'embedded' | 'openai'): SegmentOptions =>
+/** What the policy's own `type` can contain: the embedded one allows Enter only at the end of a text. */
+export const segmentOptions = (policy: RunConfig['policy']['kind']): SegmentOptions =>
   policy === 'embedded' ? { enter: 'end', tab: 'own' } : {};

@@ -10,7 +10,7 @@ import { segmentOptions, type SessionHost } from './controlSession.js';
 
 /** What a person wants to demonstrate, and where it is kept. */
 export interface DemonstrationRequest {
-  /** Whose tasks, and where it is kept: a run folder, under way or not. */
+  /** The run that has the task and keeps the demonstration: a run folder, active or not. */
   readonly run?: RunPath | undefined;
   /** Without a run: the folder of runs in which the collection of demonstrations is made or used. */
   readonly base?: string | undefined;
@@ -31,7 +31,7 @@ export interface DemonstrationHost {
   demonstrated(run: RunPath, family: FamilyId, limit: number): Promise<ReadonlySet<string>>;
 }
 
-/** Where demonstrations go that belong to no run. */
+/** The collection for demonstrations without a run. */
 const COLLECTION = 'demonstrations';
 /** Demonstrations of one family that are looked through for a seed that has none. */
 const LOOKED_AT = 1000;
@@ -44,9 +44,8 @@ export type Annotate = (
 ) => Promise<void>;
 
 /**
- * Prepares a recording: a run folder that can be written to, a task with a training seed, a fresh desktop. Nothing
- * stays open that must be kept: the folder is opened again for as long as it takes to write, so a run can be resumed
- * meanwhile.
+ * Prepares a recording: a run folder that can be written to, a task with a training seed, a fresh desktop. The folder
+ * does not stay open: it is opened again only to write, so that the run can be resumed meanwhile.
  */
 export async function prepareDemonstration(
   s: DemonstrationHost,
@@ -131,7 +130,7 @@ function familyOf(tasks: Tasks, name: string): FamilyId {
   if (f.split === 'heldout')
     throw new StudioError(
       'config.invalid',
-      `${f.id} is held out: it is for evaluation alone.`,
+      `${f.id} is held out: it is only for evaluation.`,
       'Record another task; a demonstration of this one would make its evaluation worthless.',
     );
   return f.id;

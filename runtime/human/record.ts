@@ -10,6 +10,7 @@ import {
   type ControlState,
   type InputEvent,
   ServiceError,
+  messageOf,
 } from '../domain/index.js';
 import type { HumanStep } from '../rollout/steering.js';
 import type { FrameStore, PoolAnswer, PoolWish } from '../data/types.js';
@@ -275,7 +276,7 @@ export class RecordSession extends ControlSession {
       const { own } = this.#d;
       own.registry.end(own.desktop.id);
       await own.close().catch((e: unknown) => {
-        this.host.log('warn', `A desktop of a demonstration did not end: ${(e as Error).message}`);
+        this.host.log('warn', `A desktop of a demonstration did not end: ${messageOf(e)}`);
       });
     })());
   }

@@ -12,6 +12,7 @@ import {
   type ProviderChoice,
   type AnnotationView,
   type StepView,
+  messageOf,
 } from '../domain/index.js';
 import type { RunConfig } from '../config/index.js';
 import type { FrameStore, RolloutOrder } from '../data/types.js';
@@ -166,7 +167,7 @@ function taskOf(tasks: Tasks, v: ReplayRequest['view']): Task {
   } catch (e) {
     throw new StudioError(
       'task.unsupported',
-      `The task ${row.task} cannot be set up again: ${e instanceof StudioError ? e.error.message : (e as Error).message}`,
+      `The task ${row.task} cannot be set up again: ${e instanceof StudioError ? e.error.message : messageOf(e)}`,
       "Only tasks of the run's own source can be replayed: give the run the folder of the task files (tasks.dir).",
       { cause: e },
     );

@@ -11,6 +11,7 @@ import {
   type RolloutId,
   type RunPath,
   type Trajectory,
+  messageOf,
 } from '../domain/index.js';
 import { parseRunFile, type RunConfig } from '../config/index.js';
 import { RunAppender } from '../data/runAppender.js';
@@ -52,7 +53,7 @@ export interface RunWriterHost {
   poolChanged(run: RunPath): void;
 }
 
-/** Writers of runs. Folders of runs that are over stay open while anybody adds to them, once for all who do. */
+/** Writers of runs. The folder of an inactive run stays open while anyone adds to it, opened once for all. */
 export class RunWriters {
   readonly #host: RunWriterHost;
   readonly #appending = new Map<RunPath, Appending>();
@@ -60,7 +61,7 @@ export class RunWriters {
     this.#host = host;
   }
 
-  /** The run's folder is opened at once, so that what stands in the way is said before a person has done any work. */
+  /** Opens the run's folder at once, so that an obstacle shows before a person has done any work. */
   async open(run: RunPath): Promise<RunWriter> {
     const dir = resolve(run),
       meta = await readMeta(dir),
@@ -86,7 +87,7 @@ export class RunWriters {
     await mkdir(base, { recursive: true }).catch((e: unknown) => {
       throw new StudioError(
         'store.io',
-        `${base} cannot be created: ${(e as Error).message}.`,
+        `${base} cannot be created: ${messageOf(e)}.`,
         'Choose another folder for runs.',
         { cause: e },
       );
@@ -148,7 +149,7 @@ export class RunWriters {
   }
 }
 
-/** One opened folder for all who add to it at the same time; the last one to let go closes it. */
+/** One open folder for everyone who adds to it at the same time; the last one to release it closes it. */
 interface Appending {
   readonly open: Promise<RunAppender>;
   users: number;

@@ -16,9 +16,9 @@ export interface Taking {
 }
 
 /**
- * A rollout that waits for its person, once it does. One that ends before it comes to another decision was not taken:
- * then the next one on this desktop is, since rollouts are short and nobody can aim at one. Until then nobody hears of
- * the session.
+ * Resolves with a rollout that waits for its person. If the rollout ends before its next decision, the next one on this
+ * desktop is taken instead, because rollouts are short and a person cannot aim at one. The session is not announced
+ * until then.
  */
 export async function takeNext(t: Taking): Promise<TakeOverSession> {
   for (;;) {

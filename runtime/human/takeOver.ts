@@ -15,7 +15,7 @@ import { HumanInputRecorder } from './humanInputRecorder.js';
 import type { SegmentOptions } from './segment.js';
 import { ControlSession, type SessionFacts, type SessionHost } from './controlSession.js';
 
-/** A promise with its resolvers. Nobody has to wait for it: a rejection that nobody hears is no fault. */
+/** A promise with its resolvers. It need not be awaited: an unobserved rejection is not a fault. */
 interface Deferred<T> {
   readonly promise: Promise<T>;
   readonly settled: boolean;

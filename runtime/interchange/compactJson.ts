@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { Unusable, isObject, limits } from './types.js';
+import { messageOf } from '../domain/index.js';
 
 /**
  * A long string of a JSON file, left where it is: bytes `offset` to `offset + length` of the file, between its quotes.
@@ -75,7 +76,7 @@ export async function compactJson(file: string): Promise<{ readonly value: unkno
       fingerprint: createHash('sha256').update(text).digest('hex').slice(0, 12),
     };
   } catch (e) {
-    throw new Unusable(`the file is not JSON, or was cut short (${(e as Error).message.slice(0, 120)})`);
+    throw new Unusable(`the file is not JSON, or was cut short (${messageOf(e).slice(0, 120)})`);
   }
 }
 

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { open, opendir, readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
-import { StudioError, safeRelative } from '../domain/index.js';
+import { StudioError, safeRelative, messageOf } from '../domain/index.js';
 import { Unusable, limits } from './types.js';
 
 const archives: readonly (readonly [string, readonly number[]])[] = [
@@ -187,8 +187,8 @@ export async function* lines(
 export function parseLine(text: string | undefined): unknown {
   if (text === undefined) throw new Unusable(`the line is longer than ${limits.line >> 20} MB`);
   try {
-    return JSON.parse(text) as unknown;
+    return JSON.parse(text);
   } catch (e) {
-    throw new Unusable(`the line is not JSON, or was cut short (${(e as Error).message.slice(0, 120)})`);
+    throw new Unusable(`the line is not JSON, or was cut short (${messageOf(e).slice(0, 120)})`);
   }
 }

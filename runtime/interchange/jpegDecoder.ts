@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { StudioError, settled } from '../domain/index.js';
+import { StudioError, settled, messageOf, errorCode } from '../domain/index.js';
 import type { ProcessEntry, ProcessRole, Size } from '../domain/index.js';
 import { jpegHeader } from './jpeg.js';
 import type { JpegDone, JpegJob } from './jpegWorker.js';
@@ -50,11 +50,10 @@ export class JpegDecoder {
       worker.postMessage(job);
       return (await reply)[0] as JpegDone;
     } catch (e) {
-      const why = exit.signal.aborted ? 'it left by itself' : (e as Error).message;
+      const why = exit.signal.aborted ? 'it left by itself' : messageOf(e);
       await this.#end(worker);
       if (limit.aborted) throw new Unusable(`takes longer than ${this.#limitMs / 1000} s to decode`, asPng);
-      if ((e as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY')
-        throw new Unusable('takes too much memory to decode', asPng);
+      if (errorCode(e) === 'ERR_WORKER_OUT_OF_MEMORY') throw new Unusable('takes too much memory to decode', asPng);
       throw new StudioError(
         'internal',
         `The worker that decodes JPEG pictures ended: ${why}.`,

@@ -4,6 +4,7 @@ import { parentPort } from 'node:worker_threads';
 import { decode } from 'jpeg-js';
 import type { Size } from '../domain/index.js';
 import { limits } from './types.js';
+import { messageOf } from '../domain/index.js';
 
 export interface JpegJob {
   readonly bytes: Uint8Array;
@@ -67,6 +68,6 @@ function decoded({ bytes, rgb }: JpegJob): JpegDone {
     return { width, height, data: data as Uint8Array<ArrayBuffer> };
   } catch (e) {
     // It trips over damage as often as it names it.
-    return { damage: e instanceof TypeError || e instanceof RangeError ? '' : (e as Error).message };
+    return { damage: e instanceof TypeError || e instanceof RangeError ? '' : messageOf(e) };
   }
 }

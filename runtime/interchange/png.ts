@@ -4,6 +4,7 @@ import type { Size } from '../domain/index.js';
 import { crc32 } from '../data/store/crc32.js';
 import { slicePixels, slices } from '../data/store/slices.js';
 import { Unusable, checkSize } from './types.js';
+import { messageOf } from '../domain/index.js';
 
 /**
  * PNG of strangers: any colour type, not interlaced, its size bounded before anything is inflated. Transparency is
@@ -80,7 +81,7 @@ export async function decodePng(file: Buffer): Promise<Size & { readonly data: B
     size = (stride + 1) * h.height;
   // The bound stops a small file from inflating without end.
   const raw = await inflate(Buffer.concat(data), { maxOutputLength: size }).catch((e: unknown) => {
-    throw new Unusable(`is damaged: ${(e as Error).message}`);
+    throw new Unusable(`is damaged: ${messageOf(e)}`);
   });
   if (raw.length !== size) throw new Unusable('has too few pixels');
   const out = Buffer.allocUnsafe(h.width * h.height * 4);

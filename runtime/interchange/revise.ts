@@ -82,7 +82,7 @@ export function unitTrajectory(
     last = next ?? base.last ?? recorded.last,
     { last: _, ...rest } = base;
   return {
-    trajectory: { ...rest, steps: kept.map((s, index) => ({ ...s, index })), ...(last ? { last } : {}) },
+    trajectory: { ...rest, steps: kept.map((s, index) => ({ ...s, index })), last },
     places: kept.map((s) => s.index),
   };
 }

@@ -1,4 +1,4 @@
-import { orUndefined } from '../domain/index.js';
+import { orUndefined, messageOf } from '../domain/index.js';
 import { ImportFolder, readSmall } from './folder.js';
 import { Unusable, isObject, limits, textField } from './types.js';
 
@@ -33,9 +33,9 @@ export async function jsonObject(file: string): Promise<Record<string, unknown>>
   const text = await readSmall(file, limits.json);
   let value: unknown;
   try {
-    value = JSON.parse(text.replace(/^\ufeff/, '')) as unknown;
+    value = JSON.parse(text.replace(/^\ufeff/, ''));
   } catch (e) {
-    throw new Unusable(`is not JSON, or was cut short (${(e as Error).message.slice(0, 120)})`);
+    throw new Unusable(`is not JSON, or was cut short (${messageOf(e).slice(0, 120)})`);
   }
   if (!isObject(value)) throw new Unusable('does not hold a JSON object');
   return value;

@@ -61,7 +61,8 @@ export interface Decision {
 }
 
 /** `details` of an error of kind `policy.invalid`: what was sampled. */
-export type InvalidAnswer = Pick<RejectedAnswer, 'text' | 'tokens' | 'prompt' | 'version'>;
+export type InvalidAnswer = Pick<RejectedAnswer, 'text' | 'tokens' | 'prompt' | 'version'> &
+  Pick<Decision, 'labels' | 'alternatives'>;
 
 /** Weights on disk: one flat little-endian f32 vector, in the parameter order of the policy graph. */
 export interface WeightsRef {
@@ -70,13 +71,27 @@ export interface WeightsRef {
   readonly sha256: string;
 }
 
-/** One copy of the policy, in its own process. It is used by the model pool, which decides when it may swap. */
-export interface Replica {
+/** Weights, as far as a pool needs to know them. */
+export interface Versioned {
+  readonly version: PolicyVersion;
+}
+/** What the model pool needs to know of an answer, whatever kind of replica gave it. */
+export interface AnswerBase {
+  readonly version: PolicyVersion;
+  readonly computeMs: number;
+}
+/**
+ * One copy of the policy: a process of its own, or a server. It is used by the model pool, which decides when it may
+ * swap. `Q` is what it is asked, `A` what it answers, `W` the weights it takes.
+ */
+export interface Replica<Q = ReplicaRequest, A extends AnswerBase = ReplicaAnswer, W extends Versioned = WeightsRef> {
   readonly id: ReplicaId;
   readonly version: PolicyVersion;
-  decide(request: ReplicaRequest): Promise<ReplicaAnswer>;
-  /** Swap weights in place; the caller has drained the replica. */
-  swap(weights: WeightsRef): Promise<void>;
+  /** It answers with the old weights while it takes new ones, so it need not be drained for a swap. */
+  readonly swapsInService?: boolean;
+  decide(request: Q): Promise<A>;
+  /** Takes new weights; unless it swaps in service, the caller has drained it. */
+  swap(weights: W): Promise<void>;
   onLost(listener: (e: RunError) => void): () => void;
   close(): Promise<void>;
 }
@@ -88,12 +103,10 @@ export interface ReplicaRequest {
   /** How many copyable instruction tokens there are (the text head is masked beyond them). */
   readonly copyable: number;
 }
-export interface ReplicaAnswer {
+export interface ReplicaAnswer extends AnswerBase {
   readonly choices: Int32Array;
   readonly logprobs: Float32Array;
   readonly entropies: Float32Array;
-  readonly version: PolicyVersion;
-  readonly computeMs: number;
   readonly alternatives?: readonly (readonly { readonly choice: number; readonly probability: number }[])[];
 }
 
@@ -106,28 +119,28 @@ export interface SyncReport {
 /**
  * Replicas whose weights can be replaced one at a time, without a failed call and with capacity never below (G-1)/G.
  */
-export interface ReplicaSet {
-  publish(weights: WeightsRef): Promise<SyncReport>;
+export interface ReplicaSet<W extends Versioned = WeightsRef> {
+  publish(weights: W): Promise<SyncReport>;
 }
 
 /**
  * Where a policy session gets its decisions: a pool of replicas that routes calls (implemented by the rollout service).
  */
-export interface DecisionPool {
+export interface DecisionPool<Q = ReplicaRequest, A extends AnswerBase = ReplicaAnswer> {
   /** Rejects with `cancelled` when the signal fires, `policy.lost` when no replica is left. */
   decide(
-    request: ReplicaRequest,
+    request: Q,
     o: {
       /** Calls of one session go to one replica while that costs no waiting. */
       readonly session: string;
       readonly signal: AbortSignal;
     },
-  ): Promise<ModelAnswer>;
+  ): Promise<ModelAnswer<A>>;
   /** The session is over: forgets where it was routed. */
   end(session: string): void;
 }
-export interface ModelAnswer {
-  readonly answer: ReplicaAnswer;
+export interface ModelAnswer<A extends AnswerBase = ReplicaAnswer> {
+  readonly answer: A;
   readonly replica: ReplicaId;
   /** ms between asking and being handed to a replica, and waiting behind other calls inside it. */
   readonly queueMs: number;

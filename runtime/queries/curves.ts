@@ -101,7 +101,7 @@ export function successCurves(
     ...[...byFamily]
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([family, of]) =>
-        curve(of, { family, ...(q.infeasible(family) ? { infeasible: true } : {}) }, Math.ceil(q.maxPoints / 2)),
+        curve(of, { family, infeasible: q.infeasible(family) ? true : undefined }, Math.ceil(q.maxPoints / 2)),
       ), // drawn smaller
   ];
 }

@@ -6,12 +6,15 @@
 import type { PolicyVersion } from '../domain/index.js';
 import { StudioError, settled, toRunError } from '../domain/index.js';
 import type {
+  AnswerBase,
   DecisionPool,
   ModelAnswer,
   Replica,
+  ReplicaAnswer,
   ReplicaRequest,
   ReplicaSet,
   SyncReport,
+  Versioned,
   WeightsRef,
 } from '../policy/types.js';
 import { cancelled } from './clock.js';
@@ -21,22 +24,24 @@ import { planSync, route } from './syncPlanner.js';
 import { notify } from './notify.js';
 import type { ModelPoolEvent, ModelPoolOptions, ModelPoolStatus } from './types.js';
 
-interface Call {
-  readonly request: ReplicaRequest;
+interface Call<Q, A extends AnswerBase> {
+  readonly request: Q;
   readonly session: string;
   readonly asked: number;
   attempts: number;
   settled: boolean;
-  readonly resolve: (a: ModelAnswer) => void;
+  readonly resolve: (a: ModelAnswer<A>) => void;
   readonly reject: (e: unknown) => void;
 }
 
-export class ModelPool implements DecisionPool, ReplicaSet {
-  readonly #o: Required<ModelPoolOptions>;
-  readonly #fleet: ReplicaFleet;
-  readonly #waiting: Call[] = [];
+export class ModelPool<Q = ReplicaRequest, A extends AnswerBase = ReplicaAnswer, W extends Versioned = WeightsRef>
+  implements DecisionPool<Q, A>, ReplicaSet<W>
+{
+  readonly #o: Required<ModelPoolOptions<Q, A, W>>;
+  readonly #fleet: ReplicaFleet<Q, A, W>;
+  readonly #waiting: Call<Q, A>[] = [];
   /** The slot that a session's calls go to while it is not much busier than the others. */
-  readonly #own = new Map<string, Slot>();
+  readonly #own = new Map<string, Slot<Q, A, W>>();
   readonly #listeners = new Set<(e: ModelPoolEvent) => void>();
   #target: PolicyVersion;
   #publishing: Promise<unknown> = Promise.resolve();
@@ -46,8 +51,10 @@ export class ModelPool implements DecisionPool, ReplicaSet {
   #failedInSync = 0;
 
   /** Starts every replica; rejects with the first error when one cannot start. */
-  static async start(o: ModelPoolOptions): Promise<ModelPool> {
-    const pool = new ModelPool(o);
+  static async start<Q, A extends AnswerBase, W extends Versioned>(
+    o: ModelPoolOptions<Q, A, W>,
+  ): Promise<ModelPool<Q, A, W>> {
+    const pool = new ModelPool<Q, A, W>(o);
     const started = await Promise.allSettled(pool.#fleet.slots.map((s) => pool.#fleet.bringUp(s)));
     const failed = started.find((r) => r.status === 'rejected');
     if (failed) {
@@ -57,7 +64,7 @@ export class ModelPool implements DecisionPool, ReplicaSet {
     return pool;
   }
 
-  private constructor(o: ModelPoolOptions) {
+  private constructor(o: ModelPoolOptions<Q, A, W>) {
     this.#o = {
       publishMode: 'per-replica',
       depth: 2,
@@ -83,8 +90,8 @@ export class ModelPool implements DecisionPool, ReplicaSet {
     });
   }
 
-  decide(request: ReplicaRequest, o: { readonly session: string; readonly signal: AbortSignal }): Promise<ModelAnswer> {
-    return new Promise<ModelAnswer>((resolve, reject) => {
+  decide(request: Q, o: { readonly session: string; readonly signal: AbortSignal }): Promise<ModelAnswer<A>> {
+    return new Promise<ModelAnswer<A>>((resolve, reject) => {
       if (o.signal.aborted || this.#fleet.closed) return reject(cancelled('A decision'));
       if (this.#fleet.allDead) return reject(noneLeft());
       const onAbort = (): void => {
@@ -102,7 +109,7 @@ export class ModelPool implements DecisionPool, ReplicaSet {
             f(a);
           }
         };
-      const call: Call = {
+      const call: Call<Q, A> = {
         request,
         session: o.session,
         asked: this.#o.clock.now(),
@@ -127,7 +134,7 @@ export class ModelPool implements DecisionPool, ReplicaSet {
    * Publishes these weights to every living replica; syncs run one after another. Rejects when the file is damaged; the
    * old weights then stay in use.
    */
-  publish(weights: WeightsRef): Promise<SyncReport> {
+  publish(weights: W): Promise<SyncReport> {
     this.#syncs++;
     const run = this.#publishing.then(() => this.#sync(weights));
     this.#publishing = settled(run).then(() => {
@@ -189,7 +196,7 @@ export class ModelPool implements DecisionPool, ReplicaSet {
     }
   }
 
-  async #run(call: Call, slot: Slot, replica: Replica): Promise<void> {
+  async #run(call: Call<Q, A>, slot: Slot<Q, A, W>, replica: Replica<Q, A, W>): Promise<void> {
     slot.inFlight++;
     try {
       const answer = await this.#fleet.bounded(slot, replica, replica.decide(call.request));
@@ -227,7 +234,7 @@ export class ModelPool implements DecisionPool, ReplicaSet {
     }
   }
 
-  #stick(session: string, slot: Slot): void {
+  #stick(session: string, slot: Slot<Q, A, W>): void {
     const before = this.#own.get(session);
     if (before === slot) return;
     if (before) before.sessions--;
@@ -237,16 +244,23 @@ export class ModelPool implements DecisionPool, ReplicaSet {
 
   // Sync
 
-  async #sync(weights: WeightsRef): Promise<SyncReport> {
+  async #sync(weights: W): Promise<SyncReport> {
     const { clock, publishMode } = this.#o;
     this.#target = weights.version;
     const rows: SyncReport['replicas'][number][] = [];
-    const drainBegan = new Map<Slot, number>();
+    const drainBegan = new Map<Slot<Q, A, W>, number>();
     const failedBefore = this.#failedInSync;
     try {
       for (;;) {
         if (this.#fleet.closed) throw cancelled('Publishing weights');
         if (this.#fleet.allDead) throw noneLeft();
+        const inService = this.#fleet.slots.find(
+          (s) => s.phase === 'admitting' && s.version !== weights.version && s.replica?.swapsInService,
+        );
+        if (inService) {
+          await this.#swap(inService, weights, drainBegan, rows);
+          continue;
+        }
         const step = planSync(this.#fleet.views(), weights.version, publishMode);
         if (step.done) break;
         for (const id of step.drain) {
@@ -274,14 +288,14 @@ export class ModelPool implements DecisionPool, ReplicaSet {
   }
 
   async #swap(
-    slot: Slot,
-    weights: WeightsRef,
-    drainBegan: ReadonlyMap<Slot, number>,
+    slot: Slot<Q, A, W>,
+    weights: W,
+    drainBegan: ReadonlyMap<Slot<Q, A, W>, number>,
     rows: SyncReport['replicas'][number][],
   ): Promise<void> {
     const replica = slot.replica!;
     const t0 = this.#o.clock.now();
-    this.#fleet.setPhase(slot, 'swapping');
+    if (!replica.swapsInService) this.#fleet.setPhase(slot, 'swapping');
     try {
       await this.#fleet.bounded(slot, replica, replica.swap(weights));
     } catch (e) {

@@ -4,12 +4,12 @@
  */
 import type { PolicyVersion, ReplicaId, RunError } from '../domain/index.js';
 import { StudioError, toRunError } from '../domain/index.js';
-import type { Replica, WeightsRef } from '../policy/types.js';
+import type { AnswerBase, Replica, Versioned } from '../policy/types.js';
 import type { ReplicaPhase, ReplicaView } from './syncPlanner.js';
 import type { ModelPoolEvent, ModelPoolOptions } from './types.js';
 
 /** The position of one replica in the fleet; the process behind it may be replaced. */
-export interface Slot {
+export interface Slot<Q, A extends AnswerBase, W extends Versioned> {
   readonly id: ReplicaId;
   phase: ReplicaPhase;
   version: PolicyVersion;
@@ -17,7 +17,7 @@ export interface Slot {
   sessions: number;
   /** When its phase began. */
   since: number;
-  replica: Replica | undefined;
+  replica: Replica<Q, A, W> | undefined;
   calls: number;
   /** Total ms of computing. */
   busyMs: number;
@@ -36,16 +36,16 @@ export interface FleetHooks {
   readonly dead: () => void;
 }
 
-export class ReplicaFleet {
-  readonly slots: readonly Slot[];
+export class ReplicaFleet<Q, A extends AnswerBase, W extends Versioned> {
+  readonly slots: readonly Slot<Q, A, W>[];
   /** The weights that a replica starts with: the newest that some replica has read. */
-  lastGoodWeights: WeightsRef;
+  lastGoodWeights: W;
   closed = false;
-  readonly #o: Required<ModelPoolOptions>;
+  readonly #o: Required<ModelPoolOptions<Q, A, W>>;
   readonly #hooks: FleetHooks;
   readonly #timers = new Set<() => void>();
 
-  constructor(o: Required<ModelPoolOptions>, hooks: FleetHooks) {
+  constructor(o: Required<ModelPoolOptions<Q, A, W>>, hooks: FleetHooks) {
     this.#o = o;
     this.#hooks = hooks;
     this.lastGoodWeights = o.weights;
@@ -72,11 +72,11 @@ export class ReplicaFleet {
     return this.slots.map(viewOf);
   }
 
-  slot(id: ReplicaId | undefined): Slot | undefined {
+  slot(id: ReplicaId | undefined): Slot<Q, A, W> | undefined {
     return this.slots.find((s) => s.id === id);
   }
 
-  setPhase(slot: Slot, phase: ReplicaPhase): void {
+  setPhase(slot: Slot<Q, A, W>, phase: ReplicaPhase): void {
     if (slot.phase === phase) return;
     slot.phase = phase;
     slot.since = this.#o.clock.now();
@@ -85,7 +85,7 @@ export class ReplicaFleet {
   }
 
   /** Starts the slot's replica. Rejects with the error of the factory. */
-  async bringUp(slot: Slot): Promise<void> {
+  async bringUp(slot: Slot<Q, A, W>): Promise<void> {
     const weights = this.lastGoodWeights;
     const replica = await this.#o.factory(slot.id, weights);
     if (this.closed) {
@@ -101,7 +101,7 @@ export class ReplicaFleet {
   }
 
   /** Takes the replica out of its slot and starts another, unless that has happened already. */
-  lose(slot: Slot, replica: Replica, error: RunError): void {
+  lose(slot: Slot<Q, A, W>, replica: Replica<Q, A, W>, error: RunError): void {
     if (slot.replica !== replica || this.closed) return;
     slot.replica = undefined;
     slot.inFlight = 0;
@@ -111,7 +111,7 @@ export class ReplicaFleet {
   }
 
   /** The work of a replica; one that does not answer in time counts as lost. */
-  bounded<T>(slot: Slot, replica: Replica, work: Promise<T>): Promise<T> {
+  bounded<T>(slot: Slot<Q, A, W>, replica: Replica<Q, A, W>, work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const stop = this.#timer(this.#o.callTimeoutMs, () => {
         const hung = new StudioError(
@@ -156,7 +156,7 @@ export class ReplicaFleet {
     this.#timers.clear();
   }
 
-  #restart(slot: Slot): void {
+  #restart(slot: Slot<Q, A, W>): void {
     const { baseMs, maxMs, attempts } = this.#o.restart;
     if (slot.strikes >= attempts) {
       this.setPhase(slot, 'dead');
@@ -186,7 +186,7 @@ export class ReplicaFleet {
   }
 }
 
-export const viewOf = (s: Slot): ReplicaView => ({
+export const viewOf = (s: ReplicaView): ReplicaView => ({
   id: s.id,
   phase: s.phase,
   version: s.version,

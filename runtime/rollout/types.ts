@@ -10,8 +10,20 @@ import type {
   Trajectory,
 } from '../domain/index.js';
 import type { Desktop, DesktopPool, SettleOptions } from '../cluster/types.js';
+import type { StepExtra } from '../data/events.js';
 import type { FrameStore, RolloutOrder } from '../data/types.js';
-import type { Decision, Policy, Replica, Sampling, SyncReport, WeightsRef } from '../policy/types.js';
+import type {
+  AnswerBase,
+  Decision,
+  Policy,
+  Replica,
+  ReplicaAnswer,
+  ReplicaRequest,
+  Sampling,
+  SyncReport,
+  Versioned,
+  WeightsRef,
+} from '../policy/types.js';
 import type { Task, TaskEngine } from '../tasks/types.js';
 import type { Clock } from './clock.js';
 import type { Steering } from './steering.js';
@@ -31,7 +43,7 @@ export interface EpisodeDeps {
   readonly timeoutMs?: number;
 }
 /** What a decision carries for people besides its step. */
-export type StepAbout = Pick<Decision, 'labels' | 'places' | 'replica'>;
+export type StepAbout = Pick<Decision, 'labels' | 'places' | 'replica'> & Pick<StepExtra, 'rejectedLabels'>;
 export type EpisodePhase = 'setup' | 'observe' | 'decide' | 'perform' | 'settle' | 'verify';
 export interface EpisodeRequest {
   readonly order: RolloutOrder;
@@ -139,11 +151,15 @@ export interface Steerable {
 
 // Model pool
 
-export interface ModelPoolOptions {
+export interface ModelPoolOptions<
+  Q = ReplicaRequest,
+  A extends AnswerBase = ReplicaAnswer,
+  W extends Versioned = WeightsRef,
+> {
   readonly replicas: readonly ReplicaId[];
   /** Starts (or restarts) a replica with these weights. */
-  readonly factory: (id: ReplicaId, weights: WeightsRef) => Promise<Replica>;
-  readonly weights: WeightsRef;
+  readonly factory: (id: ReplicaId, weights: W) => Promise<Replica<Q, A, W>>;
+  readonly weights: W;
   readonly clock: Clock;
   /** Default 'per-replica'. */
   readonly publishMode?: PublishMode;

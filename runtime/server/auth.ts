@@ -6,7 +6,8 @@ export type Refusal = 'path' | 'host' | 'origin' | 'token';
 
 /**
  * Whether an upgrade request is from a client of ours; undefined when it is, else the first check it failed. A web page
- * always sends an Origin, also a page of this machine, and a rebound name shows in Host: neither is let near the token.
+ * always sends an Origin, also a page of this machine, and a rebound name shows in Host: both are refused before the
+ * token is checked.
  */
 export function refusal(
   req: { readonly url?: string | undefined; readonly headers: IncomingHttpHeaders },

@@ -28,7 +28,7 @@ export interface ConnectionHost {
   /** Why this method is not served now. */
   refuses(method: string): Error | undefined;
   log(level: LogLevel, message: string): void;
-  /** A client that has not said what it wants by then is cut off. */
+  /** A client that has not said hello by then is disconnected. */
   readonly helloMs: number;
 }
 
@@ -129,7 +129,7 @@ export class Connection {
     this.alive = false;
     this.#socket.ping();
   }
-  /** Says good-bye; resolves when the client is gone, at the latest after a second. */
+  /** Closes the connection; resolves when the client is gone, at the latest after a second. */
   close(): Promise<void> {
     return new Promise((done) => {
       if (this.#socket.readyState === this.#socket.CLOSED) {
@@ -348,7 +348,7 @@ export class Connection {
     }
     return {};
   }
-  /** A closed connection has nobody to tell. */
+  /** A closed connection has no one to notify. */
   async #notify(method: string, params: unknown): Promise<void> {
     try {
       await this.#rpc.sendNotification(method, params);

@@ -74,7 +74,7 @@ class Daemon {
   #server: DaemonServer | undefined;
   #service: StudioService | undefined;
   #opening: Promise<void> | undefined;
-  /** A newer build waits: nothing new is started, and the daemon ends with what is running. */
+  /** A newer build waits: nothing new is started, and the daemon ends when the running work does. */
   #draining = false;
   #idleTimer: NodeJS.Timeout | undefined;
 

@@ -79,7 +79,7 @@ export class DaemonServer {
     return this.#clients.size;
   }
 
-  /** The same words for everybody, put into words once. */
+  /** Sends the same message to every client, serialized once. */
   broadcast(b: Broadcast): void {
     let text: string | undefined;
     const words = (): string => (text ??= JSON.stringify({ jsonrpc: '2.0', ...b }));
@@ -96,7 +96,7 @@ export class DaemonServer {
     await closed;
   }
 
-  /** A page that tries all day must not fill the disk. */
+  /** Logs only every power of ten, so that a page that keeps trying cannot fill the disk. */
   #note(no: Refusal): void {
     const n = (this.#refused.get(no) ?? 0) + 1;
     this.#refused.set(no, n);

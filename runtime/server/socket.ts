@@ -1,6 +1,6 @@
 import type { WebSocket } from 'ws';
 
-/** A client that lets this much pile up is not reading; it is cut off and may come back. */
+/** A client with this many unsent bytes is not reading; it is disconnected and may reconnect. */
 export const hopelessBytes = 256 << 20;
 /** From here on only the newest state of each thing is kept for a client, not every message about it. */
 export const congestedBytes = 1 << 20;

@@ -63,7 +63,7 @@ export class Annotator {
     const view = viewOf(f.view, dir, line, f.place),
       locked = f.view.live ? runningLock : await this.#s.annotations.locked(dir);
     if (!view) throw noPart(nameOf(f));
-    return { ...view, ...(locked ? { locked } : {}) };
+    return { ...view, locked };
   }
 
   /** One revision more. `base` is the revision the window showed. */

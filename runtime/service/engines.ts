@@ -8,8 +8,8 @@ import { trainerOptions } from '../trainer/native/options.js';
 import { createTrainer } from '../trainer/native/engine.js';
 
 /**
- * What this process was started with, and child processes are: the entry bundle (runtime/main.ts), of which this module
- * may be in another part.
+ * The entry bundle (runtime/main.ts) that this process was started with and child processes are started with; this
+ * module may be in another bundle.
  */
 export const thisBundle = (): ProcessEntry => ({ file: realpathSync(process.argv[1]!) });
 

@@ -35,7 +35,7 @@ const familiesOf = (source: TaskSource): Map<string, FamilyFacts> =>
         /* it is named by its applications alone */
       }
       return [
-        f.id as string,
+        f.id,
         {
           title: [f.apps.join(', '), ask].filter(Boolean).join(': '),
           apps: f.apps,

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { StudioError, isRunName, ServiceError } from '../domain/index.js';
+import { StudioError, isRunName, ServiceError, messageOf } from '../domain/index.js';
 import * as m from '../protocol/methods.js';
 import type { ExportResult, ImportPreview, ImportResult, InterchangeProgress, RunPath } from '../protocol/types.js';
 import type { ImportSource } from '../interchange/importer.js';
@@ -123,7 +123,7 @@ async function makeParent(dir: RunPath): Promise<void> {
   await mkdir(resolve(dir, '..'), { recursive: true }).catch((e: unknown) => {
     throw new StudioError(
       'store.io',
-      `The folder of runs cannot be created: ${(e as Error).message}.`,
+      `The folder of runs cannot be created: ${messageOf(e)}.`,
       'Choose another folder for runs.',
       { cause: e },
     );

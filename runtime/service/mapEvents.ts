@@ -23,7 +23,7 @@ export const eventTypes: Readonly<Partial<Record<JournalEvent['type'], RunEventT
   'run.closed': 'closed',
 };
 
-/** Trajectories whose rows are needed to tell the event. */
+/** Trajectories whose rows the event needs. */
 export function rowsNeeded(e: StoredEvent): readonly string[] {
   switch (e.type) {
     case 'rollout.started':
@@ -184,11 +184,11 @@ function endedRow(h: Head, row: TrajectoryRow | undefined): TrajectoryRow {
     cap: h.cap,
     ...(isError(outcome)
       ? { errorKind: outcome.error.kind }
-      : { reward: outcome.reward, ...(outcome.truncated ? { truncated: true } : {}) }),
-    ...(h.group ? { group: h.group } : {}),
+      : { reward: outcome.reward, truncated: outcome.truncated ? true : undefined }),
+    group: h.group,
     startedAt: h.startedAt,
     endedAt: h.endedAt,
-    ...(isAssisted(h) ? { assisted: true } : {}),
+    assisted: isAssisted(h) ? true : undefined,
   };
 }
 

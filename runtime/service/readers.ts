@@ -17,7 +17,7 @@ interface Open {
   /** Journal and index as they were opened. */
   readonly mark: Promise<string>;
   users: number;
-  /** Another one took its place: it closes with its last user. */
+  /** Replaced by another reader: it closes with its last user. */
   retired: boolean;
 }
 /** A run as its reader sees it; `release` when done with it. */
@@ -103,7 +103,7 @@ export class Readers {
     return open;
   }
 
-  /** It will be written here, or was: what was read is no longer true. */
+  /** This process writes or wrote the run: drops the outdated reader. */
   forget(run: RunPath): void {
     const dir = resolve(run),
       open = this.#open.get(dir);

@@ -30,23 +30,17 @@ export interface SessionEvents {
 
 /** A new run, as `train [run.json]` would make it. Throws `config.invalid`. */
 export function planStart(p: StartParams): SessionPlan {
+  // Without an override its section must be absent: an empty one would hide a section of the wrong type in the file.
   const over: RunFile = {
-    ...(p.seed === undefined ? {} : { seed: p.seed }),
+    seed: p.seed,
     ...(p.minutes === undefined ? {} : { budget: { minutes: p.minutes } }),
-    ...(p.provider || p.desktops
-      ? { desktops: { ...(p.provider ? { provider: p.provider } : {}), ...(p.desktops ? { count: p.desktops } : {}) } }
-      : {}),
+    ...(p.provider || p.desktops ? { desktops: { provider: p.provider, count: p.desktops } } : {}),
   };
   const preset = p.preset ?? (p.text === undefined ? 'quickstart' : undefined);
   const notes: string[] = [];
-  const config = parseRunText(
-      p.text ?? '{}',
-      p.file ?? 'the run file',
-      { ...(preset ? { preset } : {}), ...over },
-      (note) => {
-        notes.push(note);
-      },
-    ),
+  const config = parseRunText(p.text ?? '{}', p.file ?? 'the run file', { preset, ...over }, (note) => {
+      notes.push(note);
+    }),
     store = resolve(p.base, config.store.dir);
   const run = id<RunId>(newRunId(store, config.name, config.seed, new Date()));
   return { config: locatePools(config, [store, p.base]), run, dir: join(store, run), resume: false, notes };

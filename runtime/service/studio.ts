@@ -33,7 +33,7 @@ export interface OpenRun {
 }
 type Summary = Omit<RunSummary, 'state' | 'status'> & { readonly state: RunState };
 
-/** What the groups of handlers share: the active run, long jobs, open readers, listeners. */
+/** What the handlers share: the active run, long jobs, open readers, listeners. */
 export class Studio {
   readonly entry: ProcessEntry;
   readonly cacheDir: string;
@@ -43,12 +43,12 @@ export class Studio {
   readonly readers: Readers;
   /** Desktops of people and of replays. */
   readonly own = new PersonalDesktops();
-  /** What people said of trajectories, of every run. */
+  /** The annotations of every run. */
   readonly annotations = new Annotations((text) => {
     this.log('warn', text);
   });
   session: RunSession | undefined;
-  /** Of what people add to runs, under way or over. */
+  /** Writers of what people add to runs, active or not. */
   readonly writers: RunWriters;
   readonly #facts = new Map<RunPath, Promise<RunFacts>>();
   readonly #jobs = new Map<AbortController, string>();
@@ -180,7 +180,7 @@ export class Studio {
       if (!this.session) this.#settle();
     }
   }
-  /** What lacks for desktops is said at once, not by a run that fails a moment later. */
+  /** Reports at once what desktops lack, rather than let the run fail a moment later. */
   async #desktops(plan: SessionPlan): Promise<void> {
     const provider = await chooseProvider(plan.config.desktops);
     await provider.dispose();
@@ -221,7 +221,7 @@ export class Studio {
     );
   }
 
-  /** Rejects with `not.found` for a folder that is no run. */
+  /** Rejects with `not.found` for a folder that is not a run. */
   async mustExist(run: RunPath): Promise<void> {
     await this.read(run, () => Promise.resolve());
   }

@@ -2,6 +2,7 @@ import { parentPort } from 'node:worker_threads';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { decodePng, encodePng } from '../data/store/png.js';
+import { messageOf } from '../domain/index.js';
 
 export interface ThumbnailJob {
   readonly id: number;
@@ -24,7 +25,7 @@ export function runThumbnailWorker(): void {
       port.postMessage(
         await thumbnail(j).then(
           (): ThumbnailDone => ({ id: j.id }),
-          (e: unknown): ThumbnailDone => ({ id: j.id, error: (e as Error).message }),
+          (e: unknown): ThumbnailDone => ({ id: j.id, error: messageOf(e) }),
         ),
       );
     });

@@ -8,7 +8,7 @@ import type { ThumbnailDone, ThumbnailJob } from './thumbnailWorker.js';
 const ROLE: ProcessRole = '__thumbnails';
 /** Thumbnails kept on disk: a few kB each. The least recently used go first, a quarter at once. */
 const KEEP = 20_000;
-/** The worker leaves when nobody asks any more. */
+/** An idle worker ends after this long. */
 const IDLE_MS = 30_000;
 
 /**

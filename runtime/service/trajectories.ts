@@ -1,6 +1,6 @@
 import { copyFile, link, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { StudioError } from '../domain/index.js';
+import { StudioError, messageOf } from '../domain/index.js';
 import * as m from '../protocol/methods.js';
 import { serializeTrajectory } from '../protocol/trajectoryFile.js';
 import type { FrameLink, TrajectoryView } from '../protocol/types.js';
@@ -78,11 +78,11 @@ export async function writeTrajectory(
         e.code === 'EEXIST' ? undefined : copyFile(pathOf(f), to),
       );
     }
-    await writeFile(file, serializeTrajectory(t, folder));
+    await writeFile(file, serializeTrajectory(t, { framesDir: folder }));
   } catch (e) {
     throw new StudioError(
       'store.io',
-      `The trajectory cannot be written to ${file}: ${(e as Error).message}.`,
+      `The trajectory cannot be written to ${file}: ${messageOf(e)}.`,
       'Choose another place, or free some space.',
       { cause: e },
     );

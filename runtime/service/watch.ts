@@ -117,7 +117,7 @@ async function untilPassed(at: number, news: Bell, signal: AbortSignal): Promise
     await news.within(left);
 }
 
-/** Something to wait for that may ring before anybody waits. */
+/** A signal to wait for that may ring before anything waits. */
 class Bell {
   rung = false;
   readonly #signal: AbortSignal;

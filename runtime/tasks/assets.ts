@@ -12,7 +12,7 @@ import { StudioError } from '../domain/index.js';
 export interface AssetStore {
   readonly dir: string | undefined;
   has(url: string, hint?: AssetHint): boolean;
-  /** Rejects with `task.unsupported` when the file is not there. */
+  /** Rejects with `task.unsupported` when the file is missing. */
   read(url: string, hint?: AssetHint): Promise<Buffer>;
 }
 export interface AssetHint {
@@ -33,9 +33,6 @@ export function uuid5(url: string): string {
   return `${x.slice(0, 8)}-${x.slice(8, 12)}-${x.slice(12, 16)}-${x.slice(16, 20)}-${x.slice(20)}`;
 }
 
-/** OSWorld's cache name of a download. */
-export const cacheName = (url: string, path: string): string => `${uuid5(url)}_${path.split('/').pop() ?? ''}`;
-
 const missing = (url: string, dir: string | undefined): StudioError =>
   new StudioError(
     'task.unsupported',
@@ -52,11 +49,11 @@ export const noAssets: AssetStore = {
   read: (url) => Promise.reject(missing(url, undefined)),
 };
 
-/** More entries than this are not indexed: the folder is then surely not an assets folder. */
+/** A folder with more entries is not indexed: it cannot be an assets folder. */
 const MAX_FILES = 200_000;
 const MAX_BYTES = 512 * 1024 * 1024;
 
-/** Index a folder of assets once. Rejects with `config.invalid` when it cannot be listed. */
+/** Indexes a folder of assets once. Rejects with `config.invalid` when it cannot be listed. */
 export async function openAssets(dir: string): Promise<AssetStore> {
   let entries;
   try {

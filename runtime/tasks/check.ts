@@ -20,7 +20,7 @@ export interface CheckedTask {
 }
 
 /**
- * Read and check every task file under a folder, in path order. Lists of ids (OSWorld's test_*.json) are passed over.
+ * Reads and checks every task file under a folder, in path order. Lists of ids (OSWorld's test_*.json) are skipped.
  * Rejects with `task.invalid` when the folder cannot be read.
  */
 export async function readFolder(dir: string, o: CheckOptions): Promise<CheckedTask[]> {
@@ -79,7 +79,7 @@ const isIndex = (j: unknown): boolean =>
   Object.values(j).length > 0 &&
   Object.values(j).every((v) => Array.isArray(v) && v.every((x) => typeof x === 'string'));
 
-/** Rows for people: one line each, then how many tasks each need holds back. */
+/** Rows for people: one line each, then the number of tasks that lack each need. */
 export function formatCheck(rows: readonly CheckRow[]): string {
   const runnable = rows.filter((r) => r.status === 'runnable').length,
     broken = rows.filter((r) => r.error).length;

@@ -2,11 +2,11 @@ import { isDict } from './values.js';
 
 /** Longest name of a check: one line of the inspector's table. */
 const NAME = 60;
-/** What is kept of a script beside its name. */
+/** Longest detail that is kept of a script. */
 const DETAIL = 8000;
 
 /**
- * How a check is called: metric and what it looks at, in at most 60 characters; `detail`: all of what it looks at,
+ * The name of a check: its metric and what it looks at, in at most 60 characters; `detail`: everything it looks at,
  * where the name leaves something out.
  */
 export function checkName(func: string, config: unknown): { readonly what: string; readonly detail?: string } {
@@ -72,7 +72,7 @@ function shorten(text: string, room: number, kind: string): string {
   return `${word > room / 3 ? cut.slice(0, word) : cut} …`;
 }
 
-/** A script without ` 2>/dev/null`, and without the blanks before it. */
+/** A script without ` 2>/dev/null` and the blanks before it. */
 export function withoutSilencing(script: string): string {
   const parts = script.split(/2>\s*\/dev\/null/);
   return parts.map((p, k) => (k === parts.length - 1 ? p : p.trimEnd())).join('');

@@ -47,7 +47,7 @@ export interface CommandOutput {
   readonly stderr: string;
 }
 
-/** The program is not there or is none; anything else (no process, no memory) is a fault of the desktop. */
+/** The program is missing or not executable; anything else (no process, no memory) is a fault of the desktop. */
 const NOT_RUNNABLE = new Set(['ENOENT', 'EACCES', 'ENOEXEC', 'ENOTDIR', 'EISDIR']);
 
 /**
@@ -74,7 +74,7 @@ export async function runRaw(ctx: TaskContext, c: TaskCommand): Promise<ExecResu
       timeoutMs: ctx.settings.commandMs,
       signal: ctx.signal,
       cwd: HOME,
-      ...(p.env ? { env: p.env } : {}),
+      env: p.env,
     });
   } catch (e) {
     if (e instanceof StudioError && e.kind === 'desktop.exec' && NOT_RUNNABLE.has(String(e.error.details?.['code'])))
@@ -101,7 +101,7 @@ export async function prepare(
   if (!ctx.settings.pythonStandIn) return { argv: words };
   return {
     argv: mentionsPython(text) ? withPython(words) : words,
-    ...(mentionsPyautogui(text) ? { env: await pyautoguiEnv(ctx) } : {}),
+    env: mentionsPyautogui(text) ? await pyautoguiEnv(ctx) : undefined,
   };
 }
 

@@ -2,7 +2,7 @@ import type { Desktop } from '../cluster/types.js';
 import { StudioError } from '../domain/index.js';
 import type { AssetStore } from './assets.js';
 
-/** What setup steps and getters work with; one per desktop and task. */
+/** The context of setup steps and getters; one per desktop and task. */
 export interface TaskContext {
   readonly desktop: Desktop;
   /** Id of the task. */
@@ -16,7 +16,7 @@ export interface TaskContext {
     number,
     {
       readonly what: string;
-      /** Started by a shell, which alone can say that there is no such program. */
+      /** Whether a shell started it; then only the shell can report that there is no such program. */
       readonly shell: boolean;
     }
   >;
@@ -26,13 +26,13 @@ export interface TaskContext {
 }
 
 export interface TaskSettings {
-  /** Give commands that name `python` or pyautogui our stand-ins (pyautogui.ts); off where the image has its own. */
+  /** Gives commands that name `python` or pyautogui our stand-ins (pyautogui.ts); off where the image has its own. */
   readonly pythonStandIn: boolean;
   /** `{CLIENT_PASSWORD}` in commands. */
   readonly clientPassword: string;
   /** A `sleep` step never takes longer than this, ms. */
   readonly sleepCapMs: number;
-  /** `exact` waits as the file says; `settle` goes on as soon as the desktop is idle. */
+  /** `exact` waits as the file says; `settle` continues as soon as the desktop is idle. */
   readonly sleepMode: 'exact' | 'settle';
   /** One command inside the desktop, ms (OSWorld's server: 120 s). */
   readonly commandMs: number;
@@ -63,7 +63,7 @@ export const baseName = (path: string): string => {
 
 export function checkCancelled(signal: AbortSignal): void {
   if (signal.aborted)
-    throw new StudioError('cancelled', 'The rollout was cancelled.', 'Start it again when you want it.', {
+    throw new StudioError('cancelled', 'The rollout was cancelled.', 'Start it again when you are ready.', {
       cause: signal.reason,
     });
 }
@@ -76,7 +76,7 @@ export function sleep(ms: number, signal: AbortSignal): Promise<void> {
       try {
         checkCancelled(signal);
       } catch (e) {
-        reject(e as Error);
+        reject(e);
       }
     };
     const timer = setTimeout(() => {

@@ -16,10 +16,10 @@ export interface TaskEngineOptions {
   readonly metrics?: MetricRunner;
   /** Local files that tasks download; default none. */
   readonly assets?: AssetStore;
-  /** What the desktops' image offers. Without it check() looks at types and assets alone: enough for set-up and verify. */
+  /** What the desktops' image offers. Without it check() covers only types and assets: enough for set-up and verify. */
   readonly image?: ImageContents;
   readonly settings?: Partial<TaskSettings>;
-  /** Leave the desktop idle at the end of set-up, waiting at most so long, ms; 0 = do not wait. */
+  /** Longest wait for the desktop to become idle at the end of set-up, ms; 0 = do not wait. Default 3000. */
   readonly settleMs?: number;
 }
 
@@ -33,75 +33,109 @@ const DEFAULTS: Omit<TaskSettings, 'pythonStandIn'> = {
   now: () => performance.now(),
 };
 
-/** OSWorld's set-up and evaluate() on a desktop of ours (runtime/tasks/README.md#evaluate). */
-export function createTaskEngine(options: TaskEngineOptions = {}): TaskEngine {
-  const assets = options.assets ?? noAssets,
-    { image } = options,
-    settings: TaskSettings = {
-      ...DEFAULTS,
-      pythonStandIn: !image?.programs.includes('pyautogui'),
-      ...options.settings,
-    };
+/** What is kept of one task between set-up and verify, by desktop. */
+interface TaskMemory {
+  readonly task: string;
   /** Output saved during set-up, until verify asks for it. */
-  const caches = new WeakMap<Desktop, { task: string; files: Map<string, Buffer>; state: TaskContext['stateOf'] }>();
-  const context = (task: Task, desktop: Desktop, signal: AbortSignal): TaskContext => {
-    let c = caches.get(desktop);
-    if (c?.task !== task.id) caches.set(desktop, (c = { task: task.id, files: new Map(), state: new Map() }));
-    return { desktop, task: task.id, signal, assets, cache: c.files, launched: new Map(), stateOf: c.state, settings };
-  };
-  const supported = (task: Task): void => {
-    const needs = [...engineNeeds(task), ...assetNeeds(task, assets)];
-    if (needs.length > 0) {
+  readonly files: Map<string, Buffer>;
+  readonly state: TaskContext['stateOf'];
+}
+
+/** OSWorld's set-up and evaluate() on a desktop of ours (runtime/tasks/README.md#evaluate). */
+export const createTaskEngine = (options: TaskEngineOptions = {}): TaskEngine => new OsworldTaskEngine(options);
+
+class OsworldTaskEngine implements TaskEngine {
+  readonly #o: TaskEngineOptions;
+  readonly #assets: AssetStore;
+  readonly #settings: TaskSettings;
+  readonly #memories = new WeakMap<Desktop, TaskMemory>();
+
+  constructor(o: TaskEngineOptions) {
+    this.#o = o;
+    this.#assets = o.assets ?? noAssets;
+    this.#settings = { ...DEFAULTS, pythonStandIn: !o.image?.programs.includes('pyautogui'), ...o.settings };
+  }
+
+  check(task: Task): string[] {
+    const { image } = this.#o;
+    return image ? needsOf(task, this.#assets, image) : this.#needs(task).sort();
+  }
+
+  async setup(task: Task, desktop: Desktop, signal: AbortSignal): Promise<void> {
+    this.#requireSupport(task);
+    this.#memories.delete(desktop);
+    const ctx = this.#context(task, desktop, signal),
+      ended = new Map<number, number | null>(),
+      { settleMs = 3000 } = this.#o;
+    const stop = desktop.onEvent((e) => {
+      if (e.type === 'exit') ended.set(e.pid, e.code);
+    });
+    try {
+      await runSteps(ctx, task.config);
+      if (task.config.length > 0 && settleMs !== 0) await desktop.settle({ maxMs: settleMs });
+      // A shell that cannot find or run its program says so only by its exit code. The exit may have happened inside the
+      // desktop without being known here yet. Exits are reported in order, so that of a command run now comes after
+      // those before it.
+      if ([...ctx.launched].some(([pid, l]) => l.shell && !ended.has(pid))) await desktop.exec(['true'], { signal });
+      for (const [pid, { what }] of ctx.launched)
+        if ([126, 127].includes(ended.get(pid) ?? 0))
+          throw new Error(`the launched command ${what} cannot be run in this desktop`);
+    } catch (e) {
+      throw fault(e, 'task.setup', `Set-up of ${task.id} failed`, signal);
+    } finally {
+      stop();
+    }
+  }
+
+  async verify(
+    task: Task,
+    desktop: Desktop,
+    lastAction: Action | undefined,
+    signal: AbortSignal,
+  ): ReturnType<TaskEngine['verify']> {
+    this.#requireSupport(task);
+    const { metrics } = this.#o;
+    if (!metrics) throw new Error('this task engine was made without workers for its metrics');
+    try {
+      return await judge(task, this.#context(task, desktop, signal), lastAction, metrics);
+    } catch (e) {
+      throw fault(e, 'task.verify', `The verifier of ${task.id} failed`, signal);
+    }
+  }
+
+  #context(task: Task, desktop: Desktop, signal: AbortSignal): TaskContext {
+    let m = this.#memories.get(desktop);
+    if (m?.task !== task.id) this.#memories.set(desktop, (m = { task: task.id, files: new Map(), state: new Map() }));
+    return {
+      desktop,
+      task: task.id,
+      signal,
+      assets: this.#assets,
+      cache: m.files,
+      launched: new Map(),
+      stateOf: m.state,
+      settings: this.#settings,
+    };
+  }
+
+  #needs(task: Task): string[] {
+    return [...engineNeeds(task), ...assetNeeds(task, this.#assets)];
+  }
+  #requireSupport(task: Task): void {
+    const needs = this.#needs(task);
+    if (needs.length > 0)
       throw new StudioError(
         'task.unsupported',
         `The task ${task.id} needs ${needs.join(', ')}.`,
         'Leave it out, or supply what is missing (`dart-studio tasks check` lists it for a whole folder).',
         { details: { needs } },
       );
-    }
-  };
-  return {
-    check: (task) =>
-      image ? needsOf(task, assets, image) : [...engineNeeds(task), ...assetNeeds(task, assets)].sort(),
-    setup: async (task, desktop, signal) => {
-      supported(task);
-      caches.delete(desktop);
-      const ctx = context(task, desktop, signal),
-        ended = new Map<number, number | null>();
-      const stop = desktop.onEvent((e) => {
-        if (e.type === 'exit') ended.set(e.pid, e.code);
-      });
-      try {
-        await runSteps(ctx, task.config);
-        if (task.config.length > 0 && options.settleMs !== 0) await desktop.settle({ maxMs: options.settleMs ?? 3000 });
-        // A shell that cannot find or run its program says so only by its exit code. Its end may be known inside the
-        // desktop and not yet here: ends are told in the order they came, so that of a command run now brings with it
-        // those before.
-        if ([...ctx.launched].some(([pid, l]) => l.shell && !ended.has(pid))) await desktop.exec(['true'], { signal });
-        for (const [pid, { what }] of ctx.launched)
-          if ([126, 127].includes(ended.get(pid) ?? 0))
-            throw new Error(`the launched command ${what} cannot be run in this desktop`);
-      } catch (e) {
-        throw fault(e, 'task.setup', `Set-up of ${task.id} failed`, signal);
-      } finally {
-        stop();
-      }
-    },
-    verify: async (task, desktop, lastAction: Action | undefined, signal) => {
-      supported(task);
-      if (!options.metrics) throw new Error('this task engine was made without workers for its metrics');
-      try {
-        return await judge(task, context(task, desktop, signal), lastAction, options.metrics);
-      } catch (e) {
-        throw fault(e, 'task.verify', `The verifier of ${task.id} failed`, signal);
-      }
-    },
-  };
+  }
 }
 
 const REMEDY: Readonly<Record<string, string>> = {
-  'task.setup': 'Look at the step in the task file; if it is right, see whether the desktop has the programs it uses.',
-  'task.verify': 'The rollout has no reward. Look at the evaluator in the task file; if it is right, please report it.',
+  'task.setup': 'Look at the step in the task file. If it is right, check that the desktop has the programs it uses.',
+  'task.verify': 'The rollout has no reward. Look at the evaluator in the task file. If it is right, please report it.',
 };
 
 /**
@@ -111,7 +145,9 @@ const REMEDY: Readonly<Record<string, string>> = {
 function fault(e: unknown, kind: ErrorKind, what: string, signal: AbortSignal): StudioError {
   if (e instanceof StudioError && ['desktop.lost', 'cancelled', 'task.unsupported', kind].includes(e.kind)) return e;
   if (signal.aborted)
-    return new StudioError('cancelled', 'The rollout was cancelled.', 'Start it again when you want it.', { cause: e });
+    return new StudioError('cancelled', 'The rollout was cancelled.', 'Start it again when you are ready.', {
+      cause: e,
+    });
   const inner = toRunError(e instanceof Error && e.cause instanceof StudioError ? e.cause : e);
   return new StudioError(kind, `${what}: ${e instanceof Error ? e.message : String(e)}`, REMEDY[kind] ?? '', {
     cause: e,

@@ -7,7 +7,7 @@ import type { CheckRow, Task, TaskSource } from './types.js';
 export interface FolderSourceOptions extends CheckOptions {
   /** Ids kept for evaluation only; default none. */
   readonly heldout?: (id: TaskId) => boolean;
-  /** Step count told of a task that names no cap (OSWorld's runner: 15). */
+  /** Step cap of a task that names none (OSWorld's runner: 15). */
   readonly steps?: number;
 }
 /** Rows of what was left out: unsupported and invalid files. */

@@ -1,10 +1,10 @@
-export { cacheName, noAssets, openAssets, uuid5, type AssetStore } from './assets.js';
+export { noAssets, openAssets, uuid5, type AssetStore } from './assets.js';
 export { checkFolder, formatCheck, type CheckOptions } from './check.js';
 export { createTaskEngine, type TaskEngineOptions } from './engine.js';
 export { openFolder, type FolderSource, type FolderSourceOptions } from './folderSource.js';
-export { localMetrics, type MetricRunner } from './metrics/job.js';
+export { type MetricRunner } from './metrics/job.js';
 export { metricWorkers } from './metrics/metricPool.js';
 export { openTasks, type Tasks } from './open.js';
 export { deskSuite } from './suites/desk/index.js';
-export { loadTaskFile, parseTask } from './taskFile.js';
+export { parseTask } from './taskFile.js';
 export type * from './types.js';

@@ -61,10 +61,13 @@ function outcome(reward: number, checks: Check[]): Judged {
   return { kind: reward === 1 ? 'success' : 'failure', reward, truncated: false, report: { checks } };
 }
 
-/** Getters whose answer the task decides; those of all others come from the desktop, where the agent was. */
+/**
+ * Getters whose answer the task alone decides; the answers of all others come from the desktop, which the agent could
+ * change.
+ */
 const OF_THE_TASK = new Set(['rule', 'cloud_file']);
 
-/** One metric on what its getters find. A missing result file is 0, and so is more than a verifier looks at. */
+/** One metric on what its getters find. A missing result file scores 0, and so does one that is too large to verify. */
 async function one(
   ctx: TaskContext,
   metrics: MetricRunner,

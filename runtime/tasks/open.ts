@@ -7,7 +7,7 @@ import { metricWorkers } from './metrics/metricPool.js';
 import { deskSuite, heldoutSeed, quickstartFamilies, trainSeed } from './suites/desk/index.js';
 import type { OracleSource, TaskEngine, TaskSource } from './types.js';
 
-/** A family as the planner draws from it. */
+/** A family that the planner draws from. */
 export interface TrainedFamily {
   readonly id: FamilyId;
   readonly seeds: readonly number[] | { readonly from: number; readonly count: number };
@@ -33,7 +33,7 @@ export interface Tasks {
  * can be verified.
  */
 export async function openTasks(c: RunConfig, image: ImageContents, entry?: ProcessEntry): Promise<Tasks> {
-  const options = { image, ...(entry ? { metrics: metricWorkers(entry) } : {}) };
+  const options = { image, metrics: entry && metricWorkers(entry) };
   return c.tasks.suite === 'desk' ? deskTasks(c, options) : folderTasks(c, options);
 }
 type EngineParts = Pick<TaskEngineOptions, 'metrics'> & { readonly image: ImageContents };
@@ -51,7 +51,7 @@ function deskTasks(c: RunConfig, parts: EngineParts): Tasks {
     throw new StudioError(
       'config.invalid',
       `tasks.families: ${unknown.join(', ')}: no such family in the suite "desk"`,
-      '`dart-studio tasks list` shows the families there are.',
+      '`dart-studio tasks list` shows all families.',
     );
   const ids = wanted.map((f) => id<FamilyId>(f));
   const seeds = Array.from({ length: c.tasks.trainSeeds }, (_, i) => trainSeed(i));
@@ -75,8 +75,8 @@ function deskTasks(c: RunConfig, parts: EngineParts): Tasks {
 
 async function folderTasks(c: RunConfig, parts: EngineParts): Promise<Tasks> {
   const assets = c.tasks.assets ? await openAssets(c.tasks.assets) : undefined;
-  const folder = await openFolder(c.tasks.dir!, { image: parts.image, ...(assets ? { assets } : {}) });
-  const engine = createTaskEngine({ ...parts, ...(assets ? { assets } : {}) });
+  const folder = await openFolder(c.tasks.dir!, { image: parts.image, assets });
+  const engine = createTaskEngine({ ...parts, assets });
   const wanted = c.tasks.families;
   const usable = folder.families.filter(
     (f) =>
@@ -96,7 +96,7 @@ async function folderTasks(c: RunConfig, parts: EngineParts): Promise<Tasks> {
     demoSeeds: [],
     families: usable.map((f) => ({ id: f.id, seeds: [0] })),
     taskOf: (f) => folder.task(f, 0).id,
-    // A folder has no seeds to hold out: the probe set is the tasks themselves, and evaluation says so.
+    // A folder has no seeds to hold out: the probe set is the tasks themselves, and evaluations say so.
     probes: (n) => Array.from({ length: n }, (_, i) => ({ family: usable[i % usable.length]!.id, seed: 0 })),
   };
 }

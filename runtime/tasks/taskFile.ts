@@ -1,13 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import type { FamilyId, TaskId } from '../domain/index.js';
-import { StudioError, id } from '../domain/index.js';
+import { StudioError, id, messageOf } from '../domain/index.js';
 import type { Evaluator, SetupStep, Task } from './types.js';
 
 /**
- * OSWorld's task JSON (runtime/tasks/README.md#task-files): what is read of it, and what makes a file invalid. Types we
- * do not know are
- * left for the check.
+ * OSWorld's task JSON (runtime/tasks/README.md#task-files): which fields are read, and what makes a file invalid.
+ * Unknown types are left for the check.
  */
 const noNul = (s: string): boolean => !s.includes('\0');
 const path = z.string().min(1, 'must not be empty').refine(noNul, 'must not contain a NUL character');
@@ -138,8 +137,8 @@ export function parseTask(json: unknown, file: string): Task {
     } as Evaluator,
     relatedApps: typeof t.related_apps === 'string' ? [t.related_apps] : (t.related_apps ?? []),
     infeasible: t.evaluator.func === 'infeasible',
-    ...(t.max_steps ? { maxSteps: t.max_steps } : {}),
-    ...(t.proxy ? { proxy: true } : {}),
+    maxSteps: t.max_steps || undefined,
+    proxy: t.proxy ? true : undefined,
   };
 }
 
@@ -164,14 +163,10 @@ function deepest(issues: readonly z.core.$ZodIssue[]): Issue {
   );
 }
 
-/** No task file is anywhere near this. */
+/** Far larger than any task file. */
 const MAX_FILE_BYTES = 8 * 1024 * 1024;
 
-/** Read one task file. Rejects with `task.invalid`. */
-export async function loadTaskFile(file: string): Promise<Task> {
-  return parseTask(await readJson(file), file);
-}
-
+/** The content of a task file. Rejects with `task.invalid`. */
 export async function readJson(file: string): Promise<unknown> {
   const invalid = (why: string, cause?: unknown): StudioError =>
     new StudioError('task.invalid', `${file}: ${why}.`, "Give a JSON file in OSWorld's task format.", {
@@ -188,6 +183,6 @@ export async function readJson(file: string): Promise<unknown> {
   try {
     return JSON.parse(data.toString('utf8').replace(/^\uFEFF/, ''));
   } catch (cause) {
-    throw invalid(`is not JSON: ${(cause as Error).message}`, cause);
+    throw invalid(`is not JSON: ${messageOf(cause)}`, cause);
   }
 }

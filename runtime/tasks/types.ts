@@ -1,7 +1,7 @@
 import type { Action, FamilyId, Outcome, RunError, TaskId } from '../domain/index.js';
 import type { Desktop } from '../cluster/types.js';
 
-/** One task ready to run: OSWorld's fields plus where it belongs. */
+/** One task ready to run: OSWorld's fields, with its id and family. */
 export interface Task {
   readonly id: TaskId;
   readonly family: FamilyId;
@@ -58,7 +58,7 @@ export interface TaskEngine {
 }
 
 /**
- * A scripted solution: yields actions for the present state of the desktop; used to prove a task solvable and to make
+ * A scripted solution: returns actions for the current state of the desktop. Used to prove a task solvable and to make
  * demonstrations, never by the policy.
  */
 export interface Oracle {

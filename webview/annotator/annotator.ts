@@ -31,7 +31,7 @@ export interface AnnotatorIo extends Requester<PageMethod<'inspector'>> {
   error(e: unknown): HostError;
   act(a: HostAction): void;
   announce(words: string): void;
-  /** Keeps what is not on disk, at once. */
+  /** Saves pending edits in the page's state, at once. */
   keep(): void;
   focusSteps(): void;
   /** Shows another trajectory in this page. */
@@ -165,7 +165,7 @@ export class Annotator {
     }
     return out;
   }
-  /** The page goes: what is typed becomes an edit, and is kept. */
+  /** The page is closing: typed text becomes an edit and is saved in its state. */
   leave(): void {
     this.#flush();
   }
@@ -194,7 +194,7 @@ export class Annotator {
     });
   }
 
-  /** Draws the tools for the page's state, and asks for what it lacks. */
+  /** Draws the tools for the page's state, and requests what it lacks. */
   update(s: State): void {
     if (this.#drawing) return;
     this.#drawing = true;
@@ -216,7 +216,7 @@ export class Annotator {
     // A verdict makes no revision.
     else if (!m.replay) void this.#saver.ask(t);
   }
-  /** Edits kept from before the page was made anew. */
+  /** Edits saved before the page was rebuilt. */
   resume(): void {
     this.#saver.retryAll();
   }
@@ -232,9 +232,9 @@ export class Annotator {
 
   #draw(s: State): void {
     const on = s.input.annotate === true,
-      never = on ? annotateRefusal(s) : undefined,
+      lockReason = on ? annotateRefusal(s) : undefined,
       { run, rollout } = s.input,
-      open = on && never === undefined && s.recorded !== undefined && run !== undefined;
+      open = on && lockReason === undefined && s.recorded !== undefined && run !== undefined;
     const target = open ? { run, rollout } : undefined;
     if (target?.run !== this.#target?.run || target?.rollout !== this.#target?.rollout) {
       this.#flush();
@@ -250,7 +250,7 @@ export class Annotator {
       this.#io.dispatch({ type: 'annotation', annotation });
       s = this.#io.state();
     }
-    this.#drawTrajectoryTools(s, target, out, annotation, never);
+    this.#drawTrajectoryTools(s, target, out, annotation, lockReason);
     this.#drawStepTools(s, annotation);
     if (target && s.input.queue) this.#review.readAhead(s);
   }
@@ -260,7 +260,7 @@ export class Annotator {
     target: Target | undefined,
     out: box.Outbox,
     annotation: ReturnType<typeof box.shown>,
-    never: string | undefined,
+    lockReason: string | undefined,
   ): void {
     const on = s.input.annotate === true,
       { run, rollout } = s.input;
@@ -280,7 +280,7 @@ export class Annotator {
         tags: this.#tags,
         error,
         locked: locked ? `${locked.message} ${locked.remedy}` : undefined,
-        never,
+        lockReason,
       });
     this.#verify.update(
       target && annotation && recorded

@@ -56,7 +56,7 @@ export const saveState = (b: Outbox): SaveState =>
           : 'saved';
 export const next = (b: Outbox): Job | undefined => (saveState(b) === 'saving' && !b.busy ? b.jobs[0] : undefined);
 
-/** Ops that say the same thing anew: the later one stands. */
+/** Ops that set the same thing again: the later one wins. */
 const subject = (ops: Ops): string =>
   ops
     .map((o) =>

@@ -26,7 +26,7 @@ interface Entry {
   error?: HostError;
   /** Revision that the daemon told of while a request was under way. */
   heard?: number;
-  /** Made here, and not told of yet. */
+  /** Made here and not announced yet. */
   own?: number;
 }
 

@@ -25,7 +25,7 @@ export interface TrajectoryToolsModel {
   /** Nothing can be edited: words. */
   readonly locked?: string;
   /** Not this trajectory at all. */
-  readonly never?: string;
+  readonly lockReason?: string;
 }
 export interface TrajectoryToolsActions {
   edit(ops: readonly AnnotationOp[], words: string): void;
@@ -184,7 +184,7 @@ export class TrajectoryTools {
 
   update(m: TrajectoryToolsModel): void {
     const old = this.#model;
-    if (old?.recorded.row.rollout !== m.recorded.row.rollout || (old.recorded.row !== m.recorded.row && m.never))
+    if (old?.recorded.row.rollout !== m.recorded.row.rollout || (old.recorded.row !== m.recorded.row && m.lockReason))
       this.#chosen = undefined;
     this.#model = m;
     this.#draw();
@@ -192,8 +192,8 @@ export class TrajectoryTools {
   /** A verdict; with a reason to come unless it is the verifier's own. */
   choose(v: Verdict): void {
     const m = this.#model;
-    if (!m?.view || m.locked || m.never) {
-      this.#do.announce(m?.never ?? m?.locked ?? t('Nothing to correct yet'));
+    if (!m?.view || m.locked || m.lockReason) {
+      this.#do.announce(m?.lockReason ?? m?.locked ?? t('Nothing to correct yet'));
       return;
     }
     if (v === null) {
@@ -234,12 +234,12 @@ export class TrajectoryTools {
   #draw(): void {
     const m = this.#model;
     if (!m) return;
-    const off = m.never !== undefined || m.locked !== undefined || !m.view,
+    const off = m.lockReason !== undefined || m.locked !== undefined || !m.view,
       verified = m.recorded.row.outcome,
       value = this.#chosen ?? m.view?.outcome?.value ?? null;
-    this.#tools.hidden = m.never !== undefined || !m.view;
+    this.#tools.hidden = m.lockReason !== undefined || !m.view;
     this.#drawState(m);
-    for (const b of [this.#undo, this.#redo]) b.hidden = m.never !== undefined;
+    for (const b of [this.#undo, this.#redo]) b.hidden = m.lockReason !== undefined;
     set(this.#undo, { disabled: off || !m.undo });
     set(this.#redo, { disabled: off || !m.redo });
     for (const [v, b] of this.#verdicts) {
@@ -281,7 +281,7 @@ export class TrajectoryTools {
     if (this.#state.textContent !== w.words) replace(this.#state, icon(w.icon), h('span', { class: w.tone }, w.words));
     const unsaved = m.saved === 'failed' || m.saved === 'conflict' ? m.saved : '',
       key = JSON.stringify([
-        m.never ?? m.locked,
+        m.lockReason ?? m.locked,
         unsaved,
         m.error,
         m.elsewhere,
@@ -341,17 +341,17 @@ export class TrajectoryTools {
   }
 }
 function lockedBanner(m: TrajectoryToolsModel): HTMLElement | undefined {
-  const words = m.never ?? m.locked;
-  return words === undefined ? undefined : bannerView(m.never === undefined ? 'lock' : 'info', words, 'info');
+  const words = m.lockReason ?? m.locked;
+  return words === undefined ? undefined : bannerView(m.lockReason === undefined ? 'lock' : 'info', words, 'info');
 }
 /** Whether everything is on disk: icon, words and tone. */
 function stateWords(m: TrajectoryToolsModel): { readonly icon: string; readonly words: string; readonly tone: string } {
   const { saved } = m;
   if (m.error && !m.view && saved !== 'failed')
-    return m.never === undefined
+    return m.lockReason === undefined
       ? { icon: 'warning', words: t('Cannot be read'), tone: 'bad' }
       : { icon: 'circle-slash', words: t('Cannot be read'), tone: '' };
-  if (m.never !== undefined) return { icon: 'circle-slash', words: t('Not here'), tone: '' };
+  if (m.lockReason !== undefined) return { icon: 'circle-slash', words: t('Not here'), tone: '' };
   if (saved === 'failed' || m.error) return { icon: 'warning', words: t('Not saved'), tone: 'bad' };
   if (saved === 'conflict') return { icon: 'warning', words: t('Your edit waits'), tone: 'bad' };
   if (saved === 'saving' || saved === 'waiting')

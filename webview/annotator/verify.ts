@@ -29,7 +29,7 @@ export interface VerifyModel {
   /** All edits are on disk. */
   readonly saved: boolean;
 }
-interface Going {
+interface ReplayProgress {
   readonly abort?: AbortController;
   readonly step: number;
   readonly of: number;
@@ -52,7 +52,7 @@ export class Verify {
   readonly #reason: DraftField;
   readonly #reasonSlot: HTMLElement;
   readonly #list = h('div', { class: 'an-replays' });
-  readonly #going = new Map<string, Going>();
+  readonly #inProgress = new Map<string, ReplayProgress>();
   readonly #troubles = new Map<string, HostError>();
   /** Rollouts in the pool of a run, as last heard. */
   #pooled: { readonly run: string; readonly rollouts: ReadonlySet<string> } | undefined;
@@ -127,11 +127,11 @@ export class Verify {
     this.#draw(false);
   }
   /** Push of the host: a replay goes on, ours or another window's; `undefined`: it does no more. */
-  progress(t: Target, p: Omit<Going, 'abort'> | undefined): void {
+  progress(t: Target, p: Omit<ReplayProgress, 'abort'> | undefined): void {
     const key = keyOf(t),
-      old = this.#going.get(key);
-    if (p) this.#going.set(key, { ...p, abort: old?.abort });
-    else if (!old?.abort) this.#going.delete(key);
+      old = this.#inProgress.get(key);
+    if (p) this.#inProgress.set(key, { ...p, abort: old?.abort });
+    else if (!old?.abort) this.#inProgress.delete(key);
     this.#draw(true);
   }
   async run(): Promise<void> {
@@ -145,7 +145,7 @@ export class Verify {
     const key = keyOf(m.target),
       abort = new AbortController();
     this.#troubles.delete(key);
-    this.#going.set(key, { abort, step: 0, of: m.view.trajectory.steps.length });
+    this.#inProgress.set(key, { abort, step: 0, of: m.view.trajectory.steps.length });
     this.#io.announce(t('Replay started'));
     this.#draw(true);
     try {
@@ -161,7 +161,7 @@ export class Verify {
         this.#io.announce(t('Replay failed: {0}', error.message));
       }
     }
-    this.#going.delete(key);
+    this.#inProgress.delete(key);
     this.#io.replayed(m.target);
     this.#draw(true);
   }
@@ -182,8 +182,8 @@ export class Verify {
     this.#reason.focus();
   }
 
-  get #current(): Going | undefined {
-    return this.#model && this.#going.get(keyOf(this.#model.target));
+  get #current(): ReplayProgress | undefined {
+    return this.#model && this.#inProgress.get(keyOf(this.#model.target));
   }
   #inPool(rollout: string): boolean {
     return this.#pooled?.run === this.#model?.target.run && (this.#pooled?.rollouts.has(rollout) ?? false);
@@ -292,7 +292,7 @@ export class Verify {
     if (this.#pool.textContent !== poolWords) replace(this.#pool, slotted('database'), poolWords);
     set(this.#pool, { disabled: m.locked || inPool });
   }
-  #drawProgress(going: Going | undefined): void {
+  #drawProgress(going: ReplayProgress | undefined): void {
     this.#progress.hidden = going === undefined;
     if (going) {
       text(

@@ -33,14 +33,14 @@ import { metricSpec, throughputCharts, trainerCharts, type MetricChart } from '.
 import { SuccessView, type SuccessChoices } from './successView.js';
 
 /** Choices of the page, never data. */
-interface Kept {
+interface SavedChoices {
   readonly closed: readonly string[];
   readonly success: SuccessChoices;
   readonly family?: string;
   readonly lanes?: { readonly from: number; readonly to: number };
   readonly follow: boolean;
 }
-const fresh: Kept = {
+const fresh: SavedChoices = {
   closed: [],
   success: { axis: 'time', window: '64', sort: 'name', allTasks: false },
   follow: true,
@@ -79,7 +79,7 @@ export class App {
   readonly #training: readonly HTMLElement[];
   #m: Model;
   #drawn: Model | undefined;
-  #kept: Kept;
+  #kept: SavedChoices;
   #asked = 0;
   #lanesShown = false;
   #bannerKey = '';
@@ -88,7 +88,7 @@ export class App {
     this.#host = host;
     this.#root = root;
     this.#m = emptyModel('', init.daemon);
-    const saved = host.getState<Partial<Kept>>();
+    const saved = host.getState<Partial<SavedChoices>>();
     this.#kept = { ...fresh, ...saved, success: { ...fresh.success, ...saved?.success } };
     this.#feed = new Feed(
       host,
@@ -193,7 +193,7 @@ export class App {
         this.#render();
       });
   }
-  #keep(k: Partial<Kept>): void {
+  #keep(k: Partial<SavedChoices>): void {
     this.#kept = { ...this.#kept, ...k };
     this.#host.setState({ input: { kind: 'dashboard', run: this.#m.run }, ...this.#kept });
   }

@@ -167,7 +167,7 @@ export class Feed {
   #tasks(): Promise<void> {
     return this.#ask('task/list', { run: this.#model().run }, (r) => this.#dispatch({ type: 'tasks', tasks: r.tasks }));
   }
-  /** An answer for a run that is no longer shown is dropped; a part that fails leaves the rest of the page alone. */
+  /** An answer for a run that is no longer shown is dropped; a part that fails does not affect the rest of the page. */
   async #ask<M extends PageMethod<'dashboard'>>(
     method: M,
     params: Params<M> & { readonly run: string },

@@ -45,7 +45,7 @@ export type Message =
   | { readonly type: 'open'; readonly run: string; readonly daemon: DaemonState }
   | { readonly type: 'daemon'; readonly state: DaemonState; readonly error?: HostError }
   | { readonly type: 'failed'; readonly error: HostError }
-  /** A part could not be read; the rest of the page stands. */
+  /** A part could not be read; the rest of the page is kept. */
   | { readonly type: 'lacks'; readonly error: HostError }
   | { readonly type: 'detail'; readonly detail: RunDetail }
   | { readonly type: 'curves'; readonly curves: readonly SuccessCurve[]; readonly evals: readonly EvalPoint[] }

@@ -12,9 +12,9 @@ import { bestContrast } from './contrast.js';
 import { inspectorCommands } from './commands.js';
 import { Page, pageTitle } from './page.js';
 import type { PageActions } from './toolbar.js';
-import { initial, positionOf, reduce, type Change, type InspectorInput, type Kept, type State } from './state.js';
+import { initial, positionOf, reduce, type Change, type InspectorInput, type SavedView, type State } from './state.js';
 
-interface Saved extends Kept {
+interface Saved extends SavedView {
   readonly input: InspectorInput;
   readonly zoom?: number;
   readonly split?: number;

@@ -19,7 +19,7 @@ export interface DetailModel {
   readonly mark: StepMark | undefined;
   /** Highest token entropy of the trajectory: full heat. */
   readonly hottest: number;
-  /** What people said of this step. */
+  /** The annotations of this step. */
   readonly note?: StepNote;
 }
 

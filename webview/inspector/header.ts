@@ -90,7 +90,7 @@ export function assistedBadge(v: TrajectoryView): HTMLElement | undefined {
       )
     : undefined;
 }
-/** What people said of it, in one line. */
+/** Its annotations in one line. */
 function annotatedWords(r: TrajectoryRow): string {
   const a = r.annotated;
   return a

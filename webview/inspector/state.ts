@@ -29,7 +29,7 @@ export interface State {
 }
 
 /** Choices that survive hiding and reload. */
-export interface Kept {
+export interface SavedView {
   readonly shot?: Shot;
   readonly heat?: boolean;
   readonly pinned?: boolean;
@@ -50,7 +50,7 @@ export type Change =
   | { readonly type: 'annotation'; readonly annotation?: AnnotationView }
   | { readonly type: 'daemon'; readonly state: DaemonState; readonly error?: HostError };
 
-export function initial(input: InspectorInput, daemon: DaemonState, kept: Kept = {}): State {
+export function initial(input: InspectorInput, daemon: DaemonState, kept: SavedView = {}): State {
   const s: State = {
     input,
     loading: !input.document,
@@ -207,7 +207,7 @@ export function applyEvents(
     stale = true;
   }
   if (!steps && row === v.row && group === v.group && live === v.live) return { view: v, stale };
-  return { view: { ...v, row, live, steps: steps ?? v.steps, ...(group ? { group } : {}) }, stale };
+  return { view: { ...v, row, live, steps: steps ?? v.steps, group }, stale };
 }
 
 /** Puts a step in its place; the screen it starts on is the screen after the step before it. */

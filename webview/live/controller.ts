@@ -12,7 +12,7 @@ import type { DaemonState } from '../protocol.js';
 import { RequestFailed, type Host } from '../ui/host.js';
 import { InputQueue } from '../ui/remoteQueue.js';
 import { t, whole } from '../ui/words.js';
-import { mayAct, ProposalWatch, type Standing } from './session.js';
+import { mayAct, ProposalWatch, type PageKnowledge } from './session.js';
 
 export interface Notice {
   readonly words: string;
@@ -33,7 +33,7 @@ export class Controller {
   session: ControlSessionId | undefined;
   state: ControlState | undefined;
   notice: Notice | undefined;
-  /** What is being asked, in words. */
+  /** The request in progress, in words. */
   asking: string | undefined;
   #daemon: DaemonState;
   #desktop = '';
@@ -56,11 +56,11 @@ export class Controller {
       failed: (e, lost) => this.#lost(e, lost),
     });
   }
-  get standing(): Standing {
+  get knowledge(): PageKnowledge {
     return { daemon: this.#daemon, discarded: this.#discarded, forgotten: this.#forgotten };
   }
   get mayAct(): boolean {
-    return this.asking === undefined && mayAct(this.state, this.standing);
+    return this.asking === undefined && mayAct(this.state, this.knowledge);
   }
   get overriding(): boolean {
     return this.#overriding;

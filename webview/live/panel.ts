@@ -16,7 +16,7 @@ import {
   originWords,
   type SessionAction,
   type ProposalWatch,
-  type Standing,
+  type PageKnowledge,
 } from './session.js';
 import { sessionWords } from './sessionWords.js';
 import { keepView, reportView, type Keeping } from './verdict.js';
@@ -29,7 +29,7 @@ export interface PanelActions extends Keeping {
 }
 interface Shown {
   readonly c: ControlState;
-  readonly s: Standing;
+  readonly s: PageKnowledge;
   readonly asking?: string | undefined;
   readonly proposal: ProposalWatch['state'];
 }
@@ -282,7 +282,7 @@ export class Panel {
     }
   }
 
-  #showEnd(c: ControlState, s: Standing): void {
+  #showEnd(c: ControlState, s: PageKnowledge): void {
     const over = c.mode === 'ended' || s.discarded || s.forgotten,
       key = over ? JSON.stringify([c.verdict, c.kept, s.discarded, s.forgotten, c.error]) : '';
     if (key === this.#ended) return;

@@ -97,7 +97,7 @@ async function finishWith(
   action: (said: string) => Parameters<Controller['act']>[0],
 ): Promise<void> {
   const said = await ask(q);
-  if (said !== undefined && (await control.act(action(said))) && mayAct(control.state, control.standing))
+  if (said !== undefined && (await control.act(action(said))) && mayAct(control.state, control.knowledge))
     await control.finish();
 }
 async function discard(control: Controller): Promise<void> {

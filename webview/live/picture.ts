@@ -130,7 +130,7 @@ export class Picture {
   get has(): boolean {
     return this.#screen.width > 0;
   }
-  /** Where the picture lies in the window, in client pixels, and the size of the screen it shows. */
+  /** The picture's rectangle in the window, in client pixels, and the size of the screen it shows. */
   place(): { readonly rect: DOMRect; readonly screen: Size } {
     return { rect: this.#canvas.getBoundingClientRect(), screen: this.#screen };
   }

@@ -6,11 +6,11 @@ import { percent } from '../ui/format.js';
 import { t, whole } from '../ui/words.js';
 import type { State } from './state.js';
 
-/** What the page knows beside the state itself. `discarded`: by this page; the state does not say it. */
-export interface Standing {
+/** What the page knows besides the session's state. `discarded`: by this page, which the state does not tell. */
+export interface PageKnowledge {
   readonly daemon: DaemonState;
   readonly discarded?: boolean;
-  /** The runtime does not know the session any more. */
+  /** The runtime no longer knows the session. */
   readonly forgotten?: boolean;
 }
 /** Why a person cannot take this desktop now; undefined when it can be. */
@@ -35,7 +35,7 @@ export const takesOverSoon = (s: State): boolean =>
   takeOverRefusal(s) !== undefined;
 
 /** Whether the picture is a person's to work on. */
-export const mayAct = (c: ControlState | undefined, s: Standing): boolean =>
+export const mayAct = (c: ControlState | undefined, s: PageKnowledge): boolean =>
   c !== undefined && !s.forgotten && !s.discarded && s.daemon === 'ready' && (c.mode === 'human' || c.mode === 'step');
 
 export type SessionAction =
@@ -54,7 +54,7 @@ export type SessionAction =
  * What the panel offers; a value says why it cannot be done now, undefined that it can. Deeds that make no sense are
  * absent.
  */
-export function sessionActions(c: ControlState, s: Standing): ReadonlyMap<SessionAction, string | undefined> {
+export function sessionActions(c: ControlState, s: PageKnowledge): ReadonlyMap<SessionAction, string | undefined> {
   const out = new Map<SessionAction, string | undefined>();
   if (s.forgotten || s.discarded || c.mode === 'ended') return out;
   const off = s.daemon === 'ready' ? undefined : t('The runtime cannot be reached');

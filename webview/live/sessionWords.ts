@@ -2,7 +2,7 @@
 import type { ControlState } from '../../runtime/protocol/types.js';
 import type { DaemonState } from '../protocol.js';
 import { t } from '../ui/words.js';
-import type { Standing } from './session.js';
+import type { PageKnowledge } from './session.js';
 import type { Words } from './state.js';
 
 type Verdict = NonNullable<ControlState['verdict']>;
@@ -21,7 +21,7 @@ const words = (
 ): SessionWords => ({ icon, word, says, tone, still });
 
 /** Which state it is in, and what happens next. */
-export function sessionWords(c: ControlState, s: Standing): SessionWords {
+export function sessionWords(c: ControlState, s: PageKnowledge): SessionWords {
   const record = c.purpose === 'record',
     ended = c.mode === 'ended';
   if (s.forgotten) return forgottenWords(record);
@@ -115,7 +115,7 @@ function stepModeWords(c: ControlState): SessionWords {
 }
 
 /** How a session ended: discarded, by a fault, given up, or with a verdict. */
-function endWords(c: ControlState, s: Standing, record: boolean): SessionWords {
+function endWords(c: ControlState, s: PageKnowledge, record: boolean): SessionWords {
   const v = c.verdict;
   if (s.discarded || c.kept?.why === 'discarded')
     return words(

@@ -159,13 +159,13 @@ export class LiveView {
     this.#surface.enable(k.mayAct && this.#picture.worksOn && seen);
     this.#showStrip(seen);
     this.#showNotice();
-    if (c) this.#panel.render({ c, s: k.standing, asking: k.asking, proposal: k.proposal.state });
+    if (c) this.#panel.render({ c, s: k.knowledge, asking: k.asking, proposal: k.proposal.state });
     if (c?.proposal && marked?.proposal !== undefined) requestAnimationFrame((at) => k.proposal.drawn(at));
   }
   #words(s: State): Words {
     const k = this.#control;
-    if (k.state) return sessionWords(k.state, k.standing);
-    return k.standing.forgotten
+    if (k.state) return sessionWords(k.state, k.knowledge);
+    return k.knowledge.forgotten
       ? {
           icon: 'debug-stop',
           word: t('Over'),

@@ -15,7 +15,7 @@ export function bannerView(
     more,
   );
 }
-/** In place of the page's content: what is the matter and what to do next. */
+/** Shown instead of the page's content: what is wrong and what to do next. */
 export function emptyState(name: string, message: string, remedy: string, ...more: Child[]): HTMLElement {
   return h(
     'div',

@@ -115,7 +115,7 @@ export class Chart {
     this.#spec = spec;
     this.#painted.invalidate(now);
   }
-  /** Colours or fonts changed: drawn anew when it is next seen. */
+  /** Colours or fonts changed: draws again when it is next visible. */
   retheme(): void {
     this.#shape = '';
     this.#painted.invalidate(true);

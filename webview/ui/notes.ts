@@ -1,6 +1,5 @@
 /**
- * What people said of single steps, as filmstrip and timeline show it: a shape and a word each, never only a colour.
- * Pure.
+ * Annotations of single steps, as filmstrip and timeline show them: a shape and a word each, never only a colour. Pure.
  */
 import type { StepMark, StepView } from '../../runtime/protocol/types.js';
 import { t } from './words.js';

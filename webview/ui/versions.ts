@@ -6,7 +6,7 @@ export interface VersionSpan {
   readonly from: number;
   /** Exclusive. */
   readonly to: number;
-  /** Absent: nobody's policy. */
+  /** Absent when no policy acted. */
   readonly version?: number;
   /** Who decided instead, where no policy did. */
   readonly origin?: 'human' | 'oracle';

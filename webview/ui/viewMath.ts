@@ -24,7 +24,7 @@ export function centre(picture: Size, box: Size, scale: number): View {
 }
 const clampScale = (s: number): number => (Number.isFinite(s) && s > 0 ? Math.max(minScale, Math.min(maxScale, s)) : 1);
 
-/** Scales so that what lies under `at` (box pixels) stays there. */
+/** Scales so that the point under `at` (box pixels) stays there. */
 export function zoomAt(
   v: View,
   factor: number,

@@ -1,6 +1,6 @@
 /**
  * Words for people. `t` translates and fills `{0}`; the English is the key, and what has no translation stays English.
- * The translations stand in the page itself (extension/panels/html.ts), so that they are there before the first thing
+ * The translations are in the page itself (extension/panels/html.ts), so that they are available before the first thing
  * is drawn, also by a module that loads. scripts/l10n.mjs collects the messages: write them as plain string literals, a
  * whole phrase each.
  */

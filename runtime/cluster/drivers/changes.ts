@@ -2,41 +2,41 @@ import { ignoreFailure } from '../../domain/index.js';
 import type { Change } from '../types.js';
 import type { X11Client } from './x11Client.js';
 
-/** Between two looks on a server that cannot say when it draws. */
+/** Polling interval for an X server without DAMAGE events. */
 const BLIND_MS = 100;
 
 /**
- * Says when a screen may have changed, by X's own DAMAGE events: one round of "take back what was drawn, then wait" for
- * each who asks, so a screen at rest costs nothing and one that moves no more than its watchers look. Lives as long as
- * the desktop, through its resets.
+ * Reports when a screen may have changed, by X's DAMAGE events. Each request subtracts the damage so far and waits for
+ * more, so a screen at rest costs nothing and a busy one only as much as its watchers ask. Lives as long as the
+ * desktop, through its resets.
  */
 export class ChangeWatch {
   #x: X11Client | undefined;
-  /** Undefined until it was asked for. */
+  /** Undefined until the first request. */
   #able: Promise<boolean> | undefined;
   #gone: Error | undefined;
   readonly #waiting = new Set<(e?: Error) => void>();
 
-  /** A new X server: everything is new. */
+  /** A new X server: the whole screen has changed. */
   begin(x: X11Client): void {
     this.#x = x;
     this.#able = undefined;
     this.#gone = undefined;
     this.tell();
   }
-  /** The X server is gone, for good when there is an error. */
+  /** The X server has ended; with an error, for good. */
   end(gone?: Error): void {
     this.#x = undefined;
     this.#gone = gone;
     if (gone) for (const w of [...this.#waiting]) w(gone);
     else this.tell();
   }
-  /** Something changed that is no drawing. */
+  /** Reports a change that drew nothing. */
   tell(): void {
     for (const w of [...this.#waiting]) w();
   }
 
-  /** Resolves when whatever is drawn from then on will be told. */
+  /** Resolves when anything drawn from then on will be reported. */
   async next(signal: AbortSignal): Promise<Change> {
     if (this.#gone) throw this.#gone;
     let timer: NodeJS.Timeout | undefined;
@@ -52,11 +52,11 @@ export class ChangeWatch {
       };
       signal.addEventListener('abort', aborted, { once: true });
     });
-    ignoreFailure(drawn, 'a lost desktop rejects it before anybody may have asked for it');
+    ignoreFailure(drawn, 'a lost desktop may reject it before anything awaits it');
     this.#waiting.add(settle);
     if (signal.aborted) settle();
     const x = this.#x;
-    // Between two X servers the next one tells; the end of this one is told by `end`.
+    // Between two X servers the next one reports; `end` reports the end of this one.
     if (x && !signal.aborted) {
       const able = await this.#arm(x).catch(() => true);
       if (!able && this.#waiting.has(settle)) timer = setTimeout(settle, BLIND_MS);
@@ -66,7 +66,7 @@ export class ChangeWatch {
 
   async #arm(x: X11Client): Promise<boolean> {
     this.#able ??= x.watchDamage().then(async (able) => {
-      // A new watch begins with the whole screen as damage: that is no change.
+      // A new watch begins with the whole screen as damage, which is not a change.
       if (able) {
         x.subtractDamage();
         await x.sync();
@@ -78,7 +78,7 @@ export class ChangeWatch {
       return able;
     });
     const able = await this.#able;
-    // Once it has answered: what was drawn before is taken back, what comes makes an event.
+    // After the answer, earlier damage is subtracted and any new drawing makes an event.
     if (able) {
       x.subtractDamage();
       await x.sync();

@@ -18,7 +18,7 @@ import { Input } from './input.js';
 import { HORIZON_MS, KEY_HORIZON_MS, type Settler } from './settle.js';
 import type { X11Client } from './x11Client.js';
 
-/** What a provider knows how to open: each is called once after every reset. */
+/** How a provider opens the channels of a desktop; each is called once after every reset. */
 export interface Channels {
   openX(): Promise<X11Client>;
   /** How screens are read: the framebuffer file, or GetImage over `x`. */
@@ -51,9 +51,9 @@ interface Session {
 }
 
 /**
- * A desktop behind an agent and an X server, whatever sandbox they run in. `reset` makes everything anew but the
- * sandbox itself: all processes are killed, HOME and temporary folders restored, a new X server and window manager
- * started and drawn.
+ * A desktop behind an agent and an X server, whatever sandbox they run in. `reset` renews everything but the sandbox
+ * itself: all processes are killed, HOME and temporary folders are restored, and a new X server and window manager are
+ * started and have drawn.
  */
 export class SandboxDesktop implements Desktop {
   readonly id: DesktopId;
@@ -63,7 +63,7 @@ export class SandboxDesktop implements Desktop {
   /** Not hidden: tests ask its own detector. */
   readonly agent: AgentClient;
   readonly #channels: Channels;
-  /** The last action pressed keys. */
+  /** Whether the last action pressed keys. */
   #pressed = false;
   /** Not hidden: tests settle on its X connection. */
   session: Session | undefined;
@@ -123,7 +123,7 @@ export class SandboxDesktop implements Desktop {
         if (this.session?.x === x) this.lose(lost('The X server of the desktop ended.'));
       });
     } catch (e) {
-      this.lose(e instanceof StudioError ? e : lost('The desktop did not come back from its reset.', e));
+      this.lose(e instanceof StudioError ? e : lost('The desktop did not come back after its reset.', e));
       throw this.#gone;
     } finally {
       this.#resetting = false;
@@ -150,7 +150,7 @@ export class SandboxDesktop implements Desktop {
   input(events: readonly DesktopInput[]): Promise<void> {
     return this.#inTurn(async () => {
       for (const e of events) if (e.type !== 'move' && e.type !== 'release') this.#pressed = e.type === 'key';
-      // What no action makes by itself, the pointer's picture, is no drawing: it is told here.
+      // A change of the pointer's picture makes no damage, so it is reported here.
       try {
         await this.#live().input.live.send(events);
       } finally {
@@ -168,7 +168,7 @@ export class SandboxDesktop implements Desktop {
     return p;
   }
 
-  /** After keys at least GTK's button flash is waited for, where a program has a timer that short. */
+  /** After keys the horizon is at least GTK's button flash, so a program with such a timer is waited for. */
   async settle(o?: SettleOptions): Promise<SettleReport> {
     const horizonMs = o?.horizonMs ?? HORIZON_MS;
     return this.#live().settler.settle({
@@ -197,7 +197,7 @@ export class SandboxDesktop implements Desktop {
     return () => this.#listeners.delete(l);
   }
 
-  /** The provider says that the sandbox ended, or ends it itself. */
+  /** Called by the provider when the sandbox has ended or is being ended. */
   lose(e: StudioError): void {
     if (this.#gone) return;
     this.#gone = e;
@@ -205,7 +205,7 @@ export class SandboxDesktop implements Desktop {
     if (!this.#resetting) this.#emit({ type: 'lost', error: toRunError(e) });
   }
 
-  /** Drop all connections without an event; the provider kills the sandbox. */
+  /** Closes all connections without an event; the provider kills the sandbox. */
   dispose(): void {
     this.#gone ??= lost('The desktop was taken down.');
     this.#endSession();

@@ -2,7 +2,7 @@ import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import type { Frame } from '../../domain/index.js';
 import { StudioError } from '../../domain/index.js';
 
-/** What the header of an XWD file says about its pixels (XWDFile.h, version 7; all fields 32 bit). */
+/** The pixel layout from the header of an XWD file (XWDFile.h, version 7; all fields 32 bit). */
 export interface XwdLayout {
   readonly width: number;
   readonly height: number;
@@ -12,7 +12,7 @@ export interface XwdLayout {
 }
 
 /**
- * Parse the header of an XWD dump: ZPixmap, 32 bits a pixel, least significant byte first, which is Xvfb's on every
+ * Parses the header of an XWD dump: ZPixmap, 32 bits a pixel, least significant byte first, as Xvfb writes on every
  * little-endian machine.
  */
 export function parseXwd(head: Buffer): XwdLayout {
@@ -49,7 +49,7 @@ export class FramebufferReader {
   readonly layout: XwdLayout;
 
   constructor(path: string) {
-    // The file lies where programs of the desktop could put a link or a pipe instead.
+    // Programs of the desktop could have put a link or a pipe there instead.
     this.#fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
       if (!fstatSync(this.#fd).isFile()) throw bad('it is not a file');
@@ -85,10 +85,7 @@ export class FramebufferReader {
   }
 }
 
-/**
- * Buffers that were given back, by size. Fresh memory of this size costs page faults and, later, whole garbage
- * collections.
- */
+/** Recycled buffers, by size. Fresh memory of this size costs page faults and, later, full garbage collections. */
 const spare = new Map<number, Buffer[]>();
 const KEEP = 16;
 

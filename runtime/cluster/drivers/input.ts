@@ -5,7 +5,7 @@ import { Keyboard, type KeyPlace } from './keyboard.js';
 import { LiveInput } from './liveInput.js';
 import { ButtonPress, ButtonRelease, KeyPress, KeyRelease, Motion, type X11Client } from './x11Client.js';
 
-/** Wait until the desktop is idle, at most so long (ms). No timer horizon: only work that is going on counts. */
+/** Waits until the desktop is idle, at most `maxMs`. No timer horizon: only work in progress counts. */
 export type IdleWait = (maxMs: number) => Promise<void>;
 
 export interface InputOptions {
@@ -16,17 +16,16 @@ export interface InputOptions {
 }
 
 /**
- * At most so long between press and release: a click sent in one batch is lost on applications that set a grab at the
- * press (runtime/cluster/README.md#input), and on a crowded machine one may get to it late. Mostly it takes 1 ms; a
- * long press starts
- * at 500.
+ * Longest time between press and release. A click sent in one batch is lost on applications that set a grab at the
+ * press (runtime/cluster/README.md#input), and on a loaded machine one may do so late. Usually it takes 1 ms; a long
+ * press starts at 500.
  */
 const GAP_MS = 200;
 /** Half a double click must stay well inside the toolkits' limit (400), whatever the load. */
 const DOUBLE_GAP_MS = 100;
-/** Keys per batch: the server takes them in one go, while a long text still cannot flood an application. */
+/** Keys per batch: few enough that a long text cannot flood an application. */
 const BATCH = 48;
-/** Applications must have taken in all keys before a spare keycode gets a new meaning. */
+/** How long applications may take to process all keys before a spare keycode gets a new meaning. */
 const REMAP_MS = 1000;
 const WHEEL = { up: 4, down: 5, left: 6, right: 7 } as const;
 
@@ -36,7 +35,7 @@ export class Input {
   readonly #o: InputOptions;
   readonly #keyboard: Keyboard;
   #lastClick: { at: Point; when: number } | undefined;
-  /** Event by event, as a person makes it. */
+  /** Input event by event, as a person makes it. */
   readonly live: LiveInput;
 
   private constructor(x: X11Client, keyboard: Keyboard, o: InputOptions) {
@@ -106,7 +105,7 @@ export class Input {
     this.#lastClick = { at: p, when: this.#now() };
   }
 
-  /** Two single clicks on one spot must not become a double click only because we are quick. */
+  /** Waits, so that two single clicks on one spot do not become a double click. */
   async #apart(p: Point): Promise<void> {
     const last = this.#lastClick;
     if (!last || Math.abs(last.at.x - p.x) > 8 || Math.abs(last.at.y - p.y) > 8) return;
@@ -121,7 +120,7 @@ export class Input {
     await this.#x.sync();
   }
 
-  /** Moves in steps and lets the application answer each, as drag and drop negotiates on the way. */
+  /** Moves in steps and lets the application respond to each, because drag and drop negotiates on the way. */
   async #drag(from: Point, to: Point): Promise<void> {
     const a = this.#inside(from),
       b = this.#inside(to);
@@ -226,7 +225,7 @@ export class Input {
   async #remap(r: { codes: readonly number[]; keysyms: readonly number[] }): Promise<void> {
     if (r.codes.length === 0) return;
     await this.#idle(REMAP_MS);
-    // Each request makes every application fetch the map anew: neighbours go together.
+    // Each request makes every application fetch the map again, so neighbouring codes share one.
     for (let i = 0, n; i < r.codes.length; i += n) {
       for (n = 1; r.codes[i + n] === r.codes[i]! + n;) n++;
       this.#x.changeKeyboardMapping(r.codes[i]!, r.keysyms.slice(i, i + n));

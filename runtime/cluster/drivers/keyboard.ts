@@ -16,9 +16,9 @@ export interface TypingPart {
 }
 
 /**
- * Where each keysym is on the keyboard. Keysyms that no key has are put on spare keycodes (those without any keysym);
- * the caller must let applications take in all earlier keys before a spare is redefined, since they look keysyms up
- * when they get to them.
+ * Where each keysym is on the keyboard. Keysyms that no key has are put on spare keycodes (those without any keysym).
+ * The caller must let applications process all earlier keys before a spare is redefined, because they look keysyms up
+ * only then.
  */
 export class Keyboard {
   readonly #places = new Map<number, KeyPlace>();
@@ -101,7 +101,7 @@ export class Keyboard {
     return { code, shift: false };
   }
 
-  /** A spare keycode: a fresh one, else the least recently used that this part does not need. */
+  /** A spare keycode: an unused one, else the least recently used that this part does not need. */
   #take(pinned: ReadonlySet<number>): number | undefined {
     const used = new Set(this.#borrowed.values());
     const fresh = this.#spares.find((c) => !used.has(c));

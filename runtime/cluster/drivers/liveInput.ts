@@ -4,14 +4,14 @@ import type { DesktopInput } from '../types.js';
 import type { Keyboard, KeyPlace } from './keyboard.js';
 import { ButtonPress, ButtonRelease, KeyPress, KeyRelease, Motion, type X11Client } from './x11Client.js';
 
-/** What `Input` lends: one keyboard map, and one idea of where the last click was. */
+/** What `Input` shares: one keyboard map, and one record of where the last click was. */
 export interface LiveHost {
   readonly x: X11Client;
   readonly keyboard: Keyboard;
-  /** Waits until the desktop is idle, at most so long (ms). */
+  /** Waits until the desktop is idle, at most `maxMs`. */
   idle(maxMs: number): Promise<void>;
   inside(p: Point): Point;
-  /** Where a keysym is now; a spare keycode may get it first. */
+  /** Where a keysym is now, after giving it a spare keycode if it needs one. */
   place(keysym: number): Promise<KeyPlace>;
   type(text: string): Promise<void>;
   now(): number;
@@ -23,13 +23,13 @@ const BUTTON = { left: 1, middle: 2, right: 3 } as const;
  * (runtime/cluster/README.md#input).
  */
 const GAP_MS = 60;
-/** Of one event. */
+/** Most wheel clicks of one event. */
 const MOST_CLICKS = 40;
 
 /**
- * Input as a person makes it, event by event. Modifiers and buttons stay down until they are let go; every other key is
- * pressed and released at once, so that no key repeats by itself and none is left down by a release that never comes.
- * Methods must not overlap.
+ * Input as a person makes it, event by event. Modifiers and buttons stay down until they are released; every other key
+ * is pressed and released at once, so that no key auto-repeats or stays down when its release never arrives. Methods
+ * must not overlap.
  */
 export class LiveInput {
   readonly #h: LiveHost;
@@ -137,21 +137,21 @@ export class LiveInput {
     const place = await this.#h.place(keysym),
       shift = keyboard.shiftCode,
       held = [...this.#modifiers.values()].includes(shift);
-    // Of a character the person's own keyboard has said whether it takes shift; ours may differ. Keys with names, and
-    // chords, take what is held.
+    // For a character, the person's own keyboard has already applied shift, and ours may differ. Named keys and chords
+    // use the modifiers that are held.
     const wanted = [...key].length === 1 && key !== ' ' && !this.#chording ? place.shift : held || place.shift;
     if (wanted !== held) x.fakeInput(wanted ? KeyPress : KeyRelease, shift);
     x.fakeInput(KeyPress, place.code);
     x.fakeInput(KeyRelease, place.code);
     if (wanted !== held) x.fakeInput(held ? KeyPress : KeyRelease, shift);
   }
-  /** Some modifier other than shift is held: a letter then stands for its key. */
+  /** Whether a modifier other than shift is held: a letter then stands for its key. */
   get #chording(): boolean {
     for (const keysym of this.#modifiers.keys()) if (keysym !== SHIFT) return true;
     return false;
   }
 
-  /** With the modifiers let go meanwhile: a text is what it is. */
+  /** Runs `work` with the modifiers released, since a text already includes their effect. */
   async #bare(work: () => Promise<void>): Promise<void> {
     const { x } = this.#h,
       held = [...this.#modifiers.values()];

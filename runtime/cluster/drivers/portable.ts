@@ -12,7 +12,7 @@ const OPEN = 1,
   ERROR = 5;
 const WHOLE = 1,
   DEFLATE = 2;
-/** Bytes of the longest message: a screen of 16384 x 4096 pixels; sockets' data comes in 256 KB. */
+/** Bytes of the longest message: a screen of 16384 x 4096 pixels. Socket data comes in pieces of 256 KB. */
 const MAX_MESSAGE = 1 << 28;
 
 /** The relay's two pipes: `output` carries its standard output without any of the engine's framing. */
@@ -28,9 +28,9 @@ interface Waiting<T> {
 }
 
 /**
- * A desktop's sockets and screen over one pair of pipes: how a desktop is driven whose files this process cannot open
- * (remote engine, Docker Desktop, no privilege). Ends with the pipes; then every channel closes and every call rejects
- * with `desktop.lost`.
+ * A desktop's sockets and screen over one pair of pipes, for desktops whose files this process cannot open (remote
+ * engine, Docker Desktop, no privilege). Ends with the pipes; then every channel closes and every call rejects with
+ * `desktop.lost`.
  */
 export class Relay {
   readonly #pipes: RelayPipes;
@@ -44,7 +44,7 @@ export class Relay {
   #ended: Error | undefined;
   readonly #deflate: boolean;
 
-  /** `deflate`: worth it over a network, not on one machine. */
+  /** `deflate` pays over a network, not on one machine. */
   constructor(pipes: RelayPipes, o: { deflate: boolean }) {
     this.#pipes = pipes;
     this.#deflate = o.deflate;
@@ -74,7 +74,7 @@ export class Relay {
     });
   }
 
-  /** The screen now, in a buffer of its own. What did not change since the last call is not sent again. */
+  /** The current screen, in a new buffer. Rows that did not change since the last call are not sent again. */
   frame(): Promise<Frame> {
     if (this.#ended) return Promise.reject(this.#ended);
     return new Promise((resolve, reject) => {
@@ -173,7 +173,7 @@ export class Relay {
 }
 
 /**
- * Lay the changed rows of a relay's FRAME message over the last picture. `data` is kept for the next message and is
+ * Applies the changed rows of a relay's FRAME message to the last picture. `data` is kept for the next message and
  * never handed out; the frame has its own copy. Throws when the message does not fit.
  */
 export function applyBands(last: Buffer | undefined, p: Buffer, deflated: boolean): { frame: Frame; data: Buffer } {

@@ -2,7 +2,7 @@ import type { AgentClient } from '../agentClient.js';
 import { HORIZON_MS, MAX_MS, type Settler } from './settle.js';
 import type { X11Client } from './x11Client.js';
 
-/** Settle judged by the agent inside the desktop, where this process may not look at the desktop's tasks. */
+/** Settling judged by the agent inside the desktop, for desktops whose tasks this process may not inspect. */
 export function agentSettler(x: X11Client, agent: AgentClient): Settler {
   return {
     async settle(o = {}) {

@@ -8,22 +8,20 @@ import type { X11Client } from './x11Client.js';
  * runtime/cluster/README.md#settle
  */
 export const HORIZON_MS = 20;
-/** After a key: GTK holds a button that a key activates down for 250 ms, and only then does what it stands for. */
+/** After a key: GTK shows a button that a key activates as pressed for 250 ms, and only then runs its action. */
 export const KEY_HORIZON_MS = 250;
 /** Without time-outs: nothing may have run for this long, one GTK frame. */
 export const HOLD_MS = 18;
 /**
- * With a terminal: nothing may have run for this long, as what is on its way through the kernel cannot be seen. It
- * mostly takes under 1 ms.
+ * With a terminal: nothing may have run for this long, because data in the kernel's terminal layer cannot be seen. It
+ * usually takes under 1 ms.
  */
 export const TERMINAL_HOLD_MS = 4;
-/** Without /proc: nothing may have been drawn for this long. */
-export const DAMAGE_QUIET_MS = 50;
 export const MAX_MS = 2000;
 
 export type Verdict = { readonly settled: true } | { readonly waitMs: number };
 
-/** The decision from one look to the next; no clock and no files of its own. */
+/** Decides from one look to the next whether the desktop has settled. Pure: looks and time are arguments. */
 export class SettleJudge {
   #quietSince: number | undefined;
   #began: number | undefined;
@@ -34,7 +32,7 @@ export class SettleJudge {
 
   judge(look: Look, nowMs: number): Verdict {
     this.#began ??= nowMs;
-    // The longer it takes, the less a millisecond more matters: looking costs CPU that the desktops need.
+    // The longer it takes, the longer the pause before the next look: looking costs CPU that the desktops need.
     if (look.active) {
       this.#quietSince = undefined;
       return { waitMs: Math.min(Math.max(1, Math.floor((nowMs - this.#began) / 8)), 5) };
@@ -43,7 +41,7 @@ export class SettleJudge {
     if (look.exact && look.soonestMs !== undefined && look.soonestMs <= this.#horizonMs)
       return { waitMs: Math.max(1, look.soonestMs / 2) };
     if (look.ranSince || this.#quietSince === undefined) this.#quietSince = nowMs;
-    // A horizon of 0 asks only whether something is at work now.
+    // A horizon of 0 asks only whether something is working now.
     const holdMs = this.#horizonMs <= 0 ? 0 : !look.exact ? HOLD_MS : look.terminal ? TERMINAL_HOLD_MS : 0;
     const left = holdMs - (nowMs - this.#quietSince);
     return left <= 0 ? { settled: true } : { waitMs: Math.min(left, 4) };
@@ -80,45 +78,6 @@ export function procSettler(x: X11Client, watch: Watch): Settler {
       }
     },
     close: () => watch.close(),
-  };
-}
-
-/** By DAMAGE events alone; for X servers whose processes nobody can look at. */
-export async function damageSettler(x: X11Client, quietMs = DAMAGE_QUIET_MS): Promise<Settler | undefined> {
-  if (!(await x.watchDamage())) return undefined;
-  return {
-    async settle(o = {}) {
-      const began = performance.now(),
-        maxMs = o.maxMs ?? MAX_MS;
-      const quiet = o.horizonMs === 0 ? 5 : quietMs;
-      x.subtractDamage();
-      await x.sync();
-      const settled = await new Promise<boolean>((resolve, reject) => {
-        const done = (ok: boolean): void => {
-          clearTimeout(timer);
-          clearTimeout(most);
-          offEvent();
-          offClose();
-          resolve(ok);
-        };
-        const arm = (): NodeJS.Timeout => setTimeout(() => done(true), quiet);
-        let timer = arm();
-        const most = setTimeout(() => done(false), maxMs);
-        const offEvent = x.onEvent((e) => {
-          if (e.type === 'damage') {
-            clearTimeout(timer);
-            timer = arm();
-            x.subtractDamage();
-          }
-        });
-        const offClose = x.onClose((e) => {
-          done(false);
-          reject(e);
-        });
-      });
-      return { settled, ms: performance.now() - began, detector: 'damage' };
-    },
-    close: () => undefined,
   };
 }
 

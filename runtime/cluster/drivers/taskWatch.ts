@@ -1,30 +1,31 @@
 import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
+import { errorCode } from '../../domain/index.js';
 
-/** What one look at all tasks of a desktop found. */
+/** The result of one look at all tasks of a desktop. */
 export interface Look {
   /** Some task is running, runnable or in an uninterruptible wait, or ran while we looked. */
   readonly active: boolean;
-  /** Some task ran since the look before. */
+  /** Some task ran since the previous look. */
   readonly ranSince: boolean;
-  /** Smallest time-out (ms) of the poll or epoll calls the sleepers are in; undefined when none has one. */
+  /** Smallest time-out (ms) of the poll or epoll calls that tasks sleep in; undefined when none has one. */
   readonly soonestMs: number | undefined;
   /** Whether time-outs could be read (/proc/T/syscall); without them the hold detector must judge. */
   readonly exact: boolean;
   /**
-   * Some task has a terminal: what is written to one reaches its reader through a thread of the kernel, which is no
-   * task of the desktop.
+   * Some task has a terminal: what is written to one reaches its reader through a kernel thread, which is not a task of
+   * the desktop.
    */
   readonly terminal: boolean;
 }
 
 /**
- * What a task is doing, as far as its /proc/T/syscall says: running, or in a call, with the time-out of a poll. Whether
- * it sleeps there, its state says.
+ * What a task is doing according to its /proc/T/syscall: running, or in a call, with the time-out of a poll. Its state
+ * says whether it sleeps there.
  */
 export type Doing = { readonly is: 'running' } | { readonly is: 'in a call'; readonly timeoutMs?: number };
 
 // x86-64 and arm64 system call numbers: [poll, epoll_wait, epoll_pwait]; where their time-out is (0-based argument).
-// Other calls have theirs behind pointers, and count as without one (runtime/cluster/README.md#settle).
+// Other calls keep theirs behind pointers and count as having none (runtime/cluster/README.md#settle).
 const TIMED: Readonly<Record<string, Readonly<Record<number, number>>>> = {
   x64: { 7: 2, 232: 3, 281: 3 },
   arm64: { 22: 3 },
@@ -40,7 +41,7 @@ export function parseSyscall(text: string, arch: string = process.arch): Doing {
   return raw < 0x80000000 ? { is: 'in a call', timeoutMs: raw } : { is: 'in a call' };
 }
 
-/** States of a task that runs, may run or was woken; that waits uninterruptibly. */
+/** States of a task that works: running, runnable or just woken (R), in an uninterruptible wait (D). */
 const AT_WORK: ReadonlySet<string> = new Set(['R', 'D']);
 
 /**
@@ -74,9 +75,8 @@ export class TaskWatch {
   #terminal = false;
 
   /**
-   * @param proc a proc file system, e.g. /proc/4711/root/proc
-   * @param skip the pid in it of the agent, whose work is ours
-   * @param exact false: do not even try to read time-outs
+   * @param proc a proc file system, e.g. /proc/4711/root/proc @param skip the agent's pid in it, whose work does not
+   * count @param exact false: do not try to read time-outs
    */
   constructor(proc: string, skip = '1', exact = process.arch in TIMED) {
     this.#proc = proc;
@@ -85,7 +85,7 @@ export class TaskWatch {
   }
 
   look(): Look {
-    // What ran a moment ago most likely still runs: one read then tells all.
+    // The task that ran last most likely still runs: then one read is enough.
     if (this.#hot && this.#exact && this.#read(this.#hot.call).startsWith('running')) return this.#busy(this.#hot);
     this.#hot = undefined;
     if (this.#remark()) this.#stale = true;
@@ -99,7 +99,7 @@ export class TaskWatch {
       if (more === undefined) return this.#busy(this.#hot);
       soonest = Math.min(soonest, more);
     }
-    // Nothing in the list ran since it was marked, so nothing can have been forked either: the look was of one moment.
+    // Nothing in the list ran since it was marked, so nothing can have been forked either: the look is consistent.
     if (this.#remark()) return this.#busy(undefined);
     this.#stale = false;
     return {
@@ -150,7 +150,7 @@ export class TaskWatch {
     for (const [k, t] of this.#tasks) this.#drop(k, t);
   }
 
-  /** Read every task's run time and switch count again; true when one changed or ended. */
+  /** Reads every task's run time and switch count again; true when one changed or ended. */
   #remark(): boolean {
     let changed = false;
     for (const [key, t] of this.#tasks) {
@@ -195,12 +195,12 @@ export class TaskWatch {
     if (this.#hot === t) this.#hot = undefined;
   }
 
-  /** Text of an open proc file; '' when the task is gone, EPERM when we may not look. */
+  /** Text of an open proc file; '' when the task is gone, EPERM when we may not read it. */
   #read(fd: number): string {
     try {
       return this.#buf.toString('latin1', 0, readSync(fd, this.#buf, 0, 512, 0));
     } catch (e) {
-      const code = (e as NodeJS.ErrnoException).code;
+      const code = errorCode(e);
       return code === 'EPERM' || code === 'EACCES' ? EPERM : '';
     }
   }

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { Frame } from '../../domain/index.js';
 import { lost } from '../agentClient.js';
 
-/** Events of the core protocol that we ask for. */
+/** The events that the client subscribes to. */
 export type XEvent =
   | { readonly type: 'damage' }
   | { readonly type: 'property'; readonly window: number; readonly atom: number }
@@ -16,10 +16,10 @@ export const KeyPress = 2,
 const AnyPropertyType = 0,
   PropertyChangeMask = 0x400000;
 
-/** A frozen X server must not hold a rollout for ever; a crowded machine must not count as one. */
+/** A frozen X server must not block a rollout for ever, and a loaded machine must not look like one. */
 const ANSWER_MS = 15_000;
 
-/** Bytes of the longest answer beside a picture of the screen: a property or the keyboard's map. */
+/** Bytes of the longest answer other than a picture of the screen: a property or the keyboard's map. */
 const MAX_ANSWER = 1 << 20;
 
 interface Pending {
@@ -60,8 +60,8 @@ export class X11Client {
   private constructor(stream: Duplex, setup: Buffer, rest: Buffer, answerMs: number) {
     this.#stream = stream;
     this.#answerMs = answerMs;
-    // Before anything is read from the set-up, which may be anything: a stream with no listener for its errors would
-    // end this process with the next one.
+    // Before the set-up is read, which is untrusted: an error on a stream without an error listener would end this
+    // process.
     stream.on('data', (d: Buffer) => this.#receive(d));
     stream.on('error', (e) => this.#end(e));
     stream.on('close', () => this.#end());
@@ -75,7 +75,7 @@ export class X11Client {
     if (rest.length > 0) this.#receive(rest);
   }
 
-  /** Connect over a stream and find XTEST. A server that leaves a question open for `answerMs` counts as lost. */
+  /** Connects over a stream and finds XTEST. A server that does not answer a request for `answerMs` counts as lost. */
   static async over(stream: Duplex, answerMs = ANSWER_MS): Promise<X11Client> {
     const hello = Buffer.alloc(12);
     hello[0] = 0x6c;
@@ -84,7 +84,7 @@ export class X11Client {
       let got = Buffer.alloc(0);
       const fail = (e?: Error): void => {
         off();
-        stream.on('error', () => undefined); // it was told already
+        stream.on('error', () => undefined); // already reported
         stream.destroy();
         reject(lost('The X server refused the connection.', e));
       };
@@ -113,7 +113,7 @@ export class X11Client {
       c = new X11Client(stream, setup, rest, answerMs);
     } catch (e) {
       stream.destroy();
-      throw lost('The X server introduced itself wrongly.', e);
+      throw lost('The X server sent a bad set-up.', e);
     }
     const xt = await c.#queryExtension('XTEST');
     if (!xt) {
@@ -150,12 +150,12 @@ export class X11Client {
     this.#end();
   }
 
-  /** Resolves when the server has worked through everything sent before. */
+  /** Resolves when the server has processed everything sent before. */
   async sync(): Promise<void> {
     await this.#ask(request(43, 0, 4));
   }
 
-  /** Queue synthetic input without waiting; follow with sync(). x, y count for Motion only. */
+  /** Queues synthetic input without waiting; follow it with sync(). x and y apply to Motion only. */
   fakeInput(type: number, detail: number, x = 0, y = 0): void {
     const b = request(this.#xtest, 2, 36);
     b[4] = type;
@@ -183,7 +183,7 @@ export class X11Client {
     return r.readUInt32LE(8) === 0 ? undefined : r.subarray(32, 32 + (r.readUInt32LE(16) * r[1]!) / 8);
   }
 
-  /** Get 'property' events for the root window. */
+  /** Subscribes to 'property' events of the root window. */
   watchRoot(): void {
     const b = request(2, 0, 16);
     b.writeUInt32LE(this.root, 4);
@@ -229,7 +229,7 @@ export class X11Client {
     return { perCode: r[1]!, keysyms };
   }
 
-  /** Give consecutive keycodes from `first` on one keysym each, in both shift levels. */
+  /** Gives consecutive keycodes from `first` one keysym each, in both shift levels. */
   changeKeyboardMapping(first: number, keysyms: readonly number[]): void {
     const b = request(100, keysyms.length, 8 + keysyms.length * 8);
     b[4] = first;
@@ -256,7 +256,7 @@ export class X11Client {
     b.writeUInt16LE(this.height, 14);
     b.writeUInt32LE(0xffffffff, 16);
     const r = await this.#ask(b);
-    if (r.length < 32 + this.width * this.height * 4) throw lost('The X server sent a part of the screen.');
+    if (r.length < 32 + this.width * this.height * 4) throw lost('The X server sent only part of the screen.');
     return {
       width: this.width,
       height: this.height,
@@ -265,7 +265,7 @@ export class X11Client {
     };
   }
 
-  /** Ask for a 'damage' event whenever something is drawn. False when the server cannot. */
+  /** Asks for a 'damage' event whenever something is drawn. False when the server cannot. */
   async watchDamage(): Promise<boolean> {
     if (this.#damage) return true;
     const ext = await this.#queryExtension('DAMAGE');
@@ -278,13 +278,13 @@ export class X11Client {
     const c = request(ext.opcode, 1, 16);
     c.writeUInt32LE(id, 4);
     c.writeUInt32LE(this.root, 8);
-    c[12] = 3; // level NonEmpty: one event until it is taken back
+    c[12] = 3; // level NonEmpty: one event until it is subtracted
     this.#post(c);
     this.#damage = { ...ext, id };
     return true;
   }
 
-  /** Take back the damage so far, so that the next drawing makes an event again. */
+  /** Subtracts the damage so far, so that the next drawing makes an event again. */
   subtractDamage(): void {
     if (!this.#damage) return;
     const b = request(this.#damage.opcode, 3, 16);
@@ -300,7 +300,7 @@ export class X11Client {
     return r[8] === 1 ? { opcode: r[9]!, firstEvent: r[10]! } : undefined;
   }
 
-  /** Queue a request; all queued ones go out in one write, at the next question or at the end of this turn. */
+  /** Queues a request; all queued ones go out in one write, with the next query or at the end of this turn. */
   #post(b: Buffer): number {
     if (this.#queued.push(b) === 1) queueMicrotask(() => this.#flush());
     this.#seq = (this.#seq + 1) & 0xffff;
@@ -323,7 +323,7 @@ export class X11Client {
     });
   }
 
-  /** One timer for all questions: it fires only when none was answered for a while. */
+  /** One timer for all queries: it fires only when none was answered for `answerMs`. */
   #guard(): void {
     if (this.#watch) return;
     const seen = this.#answered;

@@ -95,8 +95,8 @@ function source(uri: string, suite: string, components: string[], signedBy?: str
     uri,
     suite,
     components,
-    ...(signedBy?.startsWith('/') ? { signedBy } : {}),
-    ...(trusted === 'yes' ? { trusted: true } : {}),
+    signedBy: signedBy?.startsWith('/') ? signedBy : undefined,
+    trusted: trusted === 'yes' ? true : undefined,
   };
 }
 
@@ -133,7 +133,7 @@ export function debLine(s: AptSource, withKey: boolean): string {
   return `deb ${options.length > 0 ? `[${options.join(' ')}] ` : ''}${s.uri} ${s.suite} ${s.components.join(' ')}`;
 }
 
-/** How this machine reaches its archives; the rest of its apt configuration is nobody else's business. */
+/** Settings of how this machine reaches its archives; the rest of its apt configuration does not matter to a build. */
 const KEPT =
   /^Acquire::((http|https)::Proxy|Check-Valid-Until|Check-Date|Retries|ForceIPv4|https::CaInfo|https::Verify-Peer)\b/i;
 
@@ -156,7 +156,7 @@ export async function machineAptConf(): Promise<string[]> {
 const LOOPBACK = /127\.0\.0\.1|localhost|\[::1\]/;
 
 /**
- * What a build inside a container can use: no proxy on our loopback, no credentials (an image keeps its layers), no
+ * Settings that work in a container build: no proxy on our loopback, no credentials (an image keeps its layers), no
  * path of this machine.
  */
 export function forContainer(
@@ -191,7 +191,7 @@ export class AptProgress {
   constructor(shares: readonly number[] = [1]) {
     this.#shares = shares;
   }
-  /** Feed one line; the fraction done (0 to 1) when the line changed it. */
+  /** Takes one line; returns the fraction done (0 to 1) when the line changed it. */
   line(l: string): number | undefined {
     const n = /(\d+) newly installed/.exec(l);
     if (n) {

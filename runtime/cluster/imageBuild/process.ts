@@ -2,11 +2,11 @@ import { spawn } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { StudioError } from '../../domain/index.js';
+import { StudioError, messageOf } from '../../domain/index.js';
 
 /**
- * The program's path, or undefined when it is not installed. sbin folders are looked into as well: a user's PATH may
- * lack them.
+ * The program's path, or undefined when it is not installed. Searches sbin folders as well: a user's PATH may lack
+ * them.
  */
 export function which(name: string): string | undefined {
   for (const d of [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/sbin', '/usr/bin', '/bin']) {
@@ -21,12 +21,11 @@ export function which(name: string): string | undefined {
 }
 
 export const cancelled = (what: string): StudioError =>
-  new StudioError('cancelled', `${what} was cancelled.`, 'Start it again when you want it; what was finished is kept.');
+  new StudioError('cancelled', `${what} was cancelled.`, 'Start it again when you are ready; finished parts are kept.');
 
 /**
- * Runs a build tool, every line of its output as it comes. Rejects with `desktop.image` and its last lines when it
- * fails, with `cancelled` when the signal fires: the whole process group is then ended and waited for, so nothing
- * writes any more.
+ * Runs a build tool and reports each line of its output. Rejects with `desktop.image` and its last lines when it fails,
+ * and with `cancelled` when the signal fires: the whole process group has then ended, so nothing writes any more.
  */
 export async function runTool(
   cmd: readonly string[],
@@ -73,7 +72,7 @@ export async function runTool(
       );
   } catch (e) {
     if (e instanceof StudioError) throw e;
-    throw new StudioError('desktop.image', `${cmd[0]} could not be started: ${(e as Error).message}`, o.remedy(''), {
+    throw new StudioError('desktop.image', `${cmd[0]} could not be started: ${messageOf(e)}`, o.remedy(''), {
       cause: e,
     });
   } finally {
@@ -81,7 +80,7 @@ export async function runTool(
   }
 }
 
-/** The line that says why: the last one marked as an error, else the last one. */
+/** The line that explains a failure: the last one marked as an error, else the last one. */
 export function lastWords(lines: readonly string[]): string {
   const said = lines.filter((l) => l.trim() !== '');
   return (
@@ -90,7 +89,7 @@ export function lastWords(lines: readonly string[]): string {
       .slice(-2)
       .join(' ') ||
     said[said.length - 1] ||
-    'it said nothing'
+    'there was no output'
   );
 }
 
@@ -110,14 +109,14 @@ export function aptRemedy(output: string): string {
   if (/Unable to locate package|has no installation candidate/i.test(output))
     return 'A name in image/packages.txt is not in the archive: correct it, or check the apt sources of this machine.';
   if (/newuidmap|newgidmap|subuid|unshare|user namespace/i.test(output))
-    return 'Install uidmap, or run `dart-studio desktop build` as root once; or allow user namespaces (sysctl kernel.unprivileged_userns_clone=1).';
-  return 'Read the output above; `dart-studio doctor` checks what a build needs.';
+    return 'Install uidmap, run `dart-studio desktop build` as root once, or allow user namespaces (sysctl kernel.unprivileged_userns_clone=1).';
+  return 'Read the output above, and run `dart-studio doctor` to check what a build needs.';
 }
 
 /**
  * Holds a file lock by flock(1) until the returned function is called. The kernel frees it when we or flock die, so a
  * crashed build never blocks the next one. Where flock is missing (macOS) there is no lock; builds are atomic anyway,
- * only work may be done twice.
+ * but the work may be done twice.
  */
 export async function fileLock(
   file: string,

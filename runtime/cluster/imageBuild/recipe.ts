@@ -27,7 +27,7 @@ export interface Recipe {
   readonly imageHash: string;
 }
 
-/** What a build reports while it goes on; `fraction` (0 to 1) where it can be told from the tools' own output. */
+/** Progress of a build; `fraction` (0 to 1) where the tools' output tells it. */
 export interface BuildProgress {
   readonly phase: 'check' | 'wait' | 'base' | 'packages' | 'configure' | 'finish' | 'done';
   readonly message: string;

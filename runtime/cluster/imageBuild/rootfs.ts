@@ -2,7 +2,7 @@ import { access, mkdir, readdir, readFile, rename, rm, statfs, writeFile } from 
 import { existsSync, readFileSync } from 'node:fs';
 import { homedir, platform } from 'node:os';
 import { join } from 'node:path';
-import { StudioError } from '../../domain/index.js';
+import { StudioError, messageOf } from '../../domain/index.js';
 import { AptProgress, DEBIAN_KEYRING, debLine, machineAptConf, machineSources } from './apt.js';
 import { aptRemedy, cancelled, fileLock, runTool, which } from './process.js';
 import { readRecipe, type OnProgress, type Recipe } from './recipe.js';
@@ -19,7 +19,7 @@ export interface RootfsInfo {
 export interface EnsureRootfsOptions {
   readonly onProgress?: OnProgress;
   readonly signal?: AbortSignal;
-  /** Build again although it is there. */
+  /** Build even if it exists. */
   readonly force?: boolean;
   /** Name of the desktop image; default `desk`. */
   readonly image?: string;
@@ -30,7 +30,9 @@ export function desktopCache(env: NodeJS.ProcessEnv = process.env): string {
   return join(env['DART_STUDIO_CACHE'] || env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'dart-studio', 'desktop');
 }
 
-/** The finished root file system of the present recipe (default: the image `desk`), or undefined when it is not built. */
+/**
+ * The finished root file system of the current recipe (default: the image `desk`), or undefined when it is not built.
+ */
 export async function rootfsPath(recipe?: Recipe): Promise<string | undefined> {
   return (await rootfsInfo(recipe))?.path;
 }
@@ -46,7 +48,7 @@ export async function rootfsInfo(recipe?: Recipe): Promise<RootfsInfo | undefine
   }
 }
 
-/** A way to get a root file system other than from packages: the provider of Docker images hands in its export. */
+/** A way to get a root file system other than from packages: an export of the Docker image. */
 export type RootfsSource = (
   dir: string,
   o: { image: string; onProgress: OnProgress; signal?: AbortSignal },
@@ -54,8 +56,8 @@ export type RootfsSource = (
 
 /**
  * The root file system for the local provider, built when it is missing (about 50 s and 400 MB). It is made under
- * another name and renamed when whole, so a folder that is there is right; several processes asking at once build once.
- * `fallback` is used when mmdebstrap is not installed.
+ * another name and renamed when complete, so an existing folder is complete; several processes asking at once build it
+ * once. `fallback` is used when mmdebstrap is not installed.
  */
 export async function ensureRootfs(o: EnsureRootfsOptions = {}, fallback?: RootfsSource): Promise<string> {
   const onProgress = o.onProgress ?? ((): void => {});
@@ -68,7 +70,7 @@ export async function ensureRootfs(o: EnsureRootfsOptions = {}, fallback?: Rootf
   } catch (e) {
     throw new StudioError(
       'desktop.image',
-      `The cache folder ${cache} cannot be made: ${(e as Error).message}`,
+      `The cache folder ${cache} cannot be created: ${messageOf(e)}`,
       'Set DART_STUDIO_CACHE to a folder that you can write to.',
       { cause: e },
     );
@@ -79,7 +81,7 @@ export async function ensureRootfs(o: EnsureRootfsOptions = {}, fallback?: Rootf
       onProgress({ phase: 'wait', message: 'Another process is building the same root file system; waiting for it.' }),
   });
   try {
-    const made = o.force ? undefined : await rootfsPath(recipe); // by who held the lock before us
+    const made = o.force ? undefined : await rootfsPath(recipe); // by the previous holder of the lock
     if (made) return made;
     await checkSpace(cache);
     return await build(recipe, cache, onProgress, o.signal, fallback);
@@ -107,7 +109,7 @@ async function build(
   fallback: RootfsSource | undefined,
 ): Promise<string> {
   const tmpPrefix = `.tmp-${recipe.rootfsHash}-`;
-  // Under the lock: whatever has our prefix was left by a build that was killed.
+  // Under the lock: anything with our prefix was left by a build that was killed.
   for (const n of await readdir(cache)) if (n.startsWith(tmpPrefix)) await removeTree(join(cache, n));
   const tmp = join(cache, `${tmpPrefix}${process.pid}`);
   const dir = join(tmp, 'rootfs');
@@ -156,7 +158,7 @@ export const noTool = (): StudioError =>
       : 'The local provider needs Linux: install Docker and choose `provider: docker`.',
   );
 
-/** What every desktop needs to start; a missing one means a build that only looked finished. */
+/** Files that every desktop needs to start; a missing one means that the build is incomplete. */
 async function checkWhole(image: string, dir: string): Promise<void> {
   for (const f of ['usr/bin/Xvfb', 'usr/bin/jwm', 'usr/bin/python3', 'etc/jwm/system.jwmrc', 'etc/skel/Documents']) {
     try {
@@ -172,8 +174,8 @@ async function checkWhole(image: string, dir: string): Promise<void> {
 }
 
 /**
- * mmdebstrap straight into a folder as root. Without root it makes a tar in a user namespace, which is then unpacked
- * with everything owned by us: the sandbox maps us to its users anyway, and the folder stays removable.
+ * As root, mmdebstrap writes straight into a folder. Without root it makes a tar in a user namespace, which is then
+ * unpacked with everything owned by us: the sandbox maps us to its users anyway, and the folder stays removable.
  */
 export async function bootstrapRootfs(
   recipe: Recipe,
@@ -196,7 +198,7 @@ export async function bootstrapRootfs(
     `--mode=${root ? 'root' : 'unshare'}`,
     ...dpkgOptions(recipe),
     `--include=${recipe.packages.join(',')}`,
-    // It would empty /etc/machine-id, which the session bus needs.
+    // mmdebstrap would empty /etc/machine-id, which the session bus needs.
     '--skip=cleanup/reproducible',
     ...hooks,
   ];
@@ -273,7 +275,7 @@ async function mmdebstrap(
   );
 }
 
-/** What dpkg leaves out, as the last layer that says so has it. */
+/** dpkg's path exclusions, from the last layer that has any. */
 const dpkgOptions = (recipe: Recipe): string[] =>
   recipe.layers
     .map((dir) => join(dir, 'overlay/etc/dpkg/dpkg.cfg.d/50-dart-studio'))
@@ -283,7 +285,7 @@ const dpkgOptions = (recipe: Recipe): string[] =>
 
 const quote = (s: string): string => `'${s.replaceAll("'", "'\\''")}'`;
 
-/** Deletes a tree of ours, unless something is still mounted in it (a killed build): then it is left alone. */
+/** Deletes a tree of ours, unless a killed build left something mounted in it. */
 export async function removeTree(path: string): Promise<void> {
   if (!existsSync(path)) return;
   try {

@@ -1,12 +1,12 @@
 import { mkdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
-import { orUndefined } from '../../domain/index.js';
+import { orUndefined, errorCode } from '../../domain/index.js';
 import type { DesktopSpec } from '../types.js';
 
 /** The control groups of one desktop. `procs` are the files a process writes its pid to in order to join. */
 export interface CgroupLease {
   readonly dirs: readonly string[];
   readonly procs: readonly string[];
-  /** Whether memory is limited by it. */
+  /** Whether it limits memory. */
   readonly memory: boolean;
   remove(): Promise<void>;
 }
@@ -14,8 +14,8 @@ export interface CgroupLease {
 const BASE = '/sys/fs/cgroup';
 const CPU_PERIOD_US = 100_000;
 /**
- * Where the groups of desktops are, and the share of the processor that all of them together have beside the machine's
- * other work (1: as much as one other group).
+ * The parent group of desktops, and the processor share of all of them together against the machine's other work (1: as
+ * much as one other group).
  */
 const parentOf = (spec: DesktopSpec): { readonly name: string; readonly share: number } =>
   spec.background ? { name: 'dart-studio-background', share: 0.1 } : { name: 'dart-studio', share: 1 };
@@ -48,7 +48,8 @@ export function cgroupLimits(spec: DesktopSpec): Record<1 | 2, Record<string, re
 }
 
 /**
- * Make control groups for a desktop; undefined where we may not (an ordinary user): limits per process are used then.
+ * Makes control groups for a desktop; undefined where that is not allowed (an ordinary user): then limits per process
+ * are used.
  */
 export async function joinCgroups(id: string, spec: DesktopSpec): Promise<CgroupLease | undefined> {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return undefined;
@@ -104,21 +105,21 @@ async function group(dir: string, values: readonly (readonly [string, string])[]
   await mkdir(dir, { recursive: true });
   made.push(dir);
   for (const [file, value] of values) {
-    // Swap accounting is often switched off; the limit on memory stands without it.
+    // Swap accounting is often off; the memory limit works without it.
     await writeFile(`${dir}/${file}`, value).catch((e: unknown) => {
       if (!file.includes('swap')) throw e;
     });
   }
 }
 
-/** Remove a control group. Its processes were killed a moment ago; the kernel takes a few ms to let go of them. */
+/** Removes a control group. Its processes were just killed; the kernel takes a few ms to release them. */
 export async function removeGroup(dir: string): Promise<void> {
   for (let i = 0; i < 50; i++) {
     try {
       await rmdir(dir);
       return;
     } catch (e) {
-      if ((e as NodeJS.ErrnoException).code !== 'EBUSY') return;
+      if (errorCode(e) !== 'EBUSY') return;
       await new Promise((r) => {
         setTimeout(r, 4);
       });

@@ -13,7 +13,7 @@ export interface ProviderOptions {
 }
 
 /**
- * A provider that works here. Rejects with `desktop.unavailable` (or what the one asked for says) when there is
+ * A provider that works here. Rejects with `desktop.unavailable` (or the error of the one asked for) when there is
  * none.
  */
 export async function createProvider(o: ProviderOptions): Promise<DesktopProvider> {
@@ -41,7 +41,7 @@ export async function createProvider(o: ProviderOptions): Promise<DesktopProvide
   }
   throw new StudioError(
     'desktop.unavailable',
-    `No desktops can be run on this machine. ${problems.join(' ')}`,
+    `This machine cannot run desktops. ${problems.join(' ')}`,
     remedies.join(' ') || 'Install Docker, or bubblewrap and mmdebstrap.',
   );
 }

@@ -70,7 +70,7 @@ interface Made {
 }
 
 const pathOf = new WeakMap<Desktop, DesktopPath>();
-/** By which path a Docker desktop is driven. */
+/** The path by which a Docker desktop is driven. */
 export const desktopPath = (d: Desktop): DesktopPath | undefined => pathOf.get(d);
 
 export class DockerProvider implements DesktopProvider {
@@ -110,14 +110,14 @@ export class DockerProvider implements DesktopProvider {
       provider: 'docker',
       ok,
       detail: found.map((f) => f.detail).join('; '),
-      ...(ok ? { capacity: this.#hosts.reduce((n, h) => n + (h.down ? 0 : (h.capacity ?? 0)), 0) } : {}),
-      ...(problem ? { problem } : {}),
+      capacity: ok ? this.#hosts.reduce((n, h) => n + (h.down ? 0 : (h.capacity ?? 0)), 0) : undefined,
+      problem,
     };
   }
 
   async #look(h: Host): Promise<{ detail: string; problem?: RunError }> {
     try {
-      // Its types do not say so, but info() takes options like the rest.
+      // info() takes options like the rest, although its types omit that.
       const i = await (
         h.docker.info as (
           o: object,
@@ -194,7 +194,7 @@ export class DockerProvider implements DesktopProvider {
     return counts.reduce((a, b) => a + b, 0);
   }
 
-  /** Resolves when no spare is being started any more. */
+  /** Resolves when no spare is being started. */
   async spareReady(): Promise<void> {
     await Promise.all([...this.#refilling]);
   }
@@ -210,14 +210,11 @@ export class DockerProvider implements DesktopProvider {
 
   #ours(d: Desktop): SandboxDesktop {
     if (!this.#made.has(d as SandboxDesktop))
-      throw new StudioError('desktop.lost', `Desktop ${d.id} is not one of this provider's.`, 'Create a new one.');
+      throw new StudioError('desktop.lost', `Desktop ${d.id} does not belong to this provider.`, 'Create a new one.');
     return d as SandboxDesktop;
   }
 
-  /**
-   * Bring the number of spares of this kind up to what is wanted, in the background; a full or failing engine just
-   * means fewer.
-   */
+  /** Starts missing spares of this kind in the background; a full or failing engine only means fewer. */
   #refill(spec: DesktopSpec, key: string): void {
     const wanted = this.#o.spares ?? 1;
     if (this.#ended.signal.aborted || this.#refilling.size > 0 || this.#spares.length >= wanted) return;
@@ -242,11 +239,11 @@ export class DockerProvider implements DesktopProvider {
   }
 
   async #choose(): Promise<Host> {
-    // What was down may have come back, and an engine never looked at has no capacity yet.
+    // An engine that was down may be back, and one that was never queried has no capacity yet.
     await Promise.all(this.#hosts.filter((h) => h.capacity === undefined || h.down).map((h) => this.#look(h)));
     let at = place(this.#hosts.map((h) => ({ capacity: h.capacity ?? 0, used: h.used, down: h.down })));
     if (at === undefined && this.#spares.length > 0) {
-      // a spare of another kind holds the place
+      // a spare of another kind takes up the place
       await this.destroy(this.#spares.shift()!.desktop);
       at = place(this.#hosts.map((h) => ({ capacity: h.capacity ?? 0, used: h.used, down: h.down })));
     }
@@ -259,7 +256,7 @@ export class DockerProvider implements DesktopProvider {
       );
     throw new StudioError(
       'desktop.unavailable',
-      `All places for desktops are taken (${this.#hosts.map((h) => `${h.name}: ${h.used} of ${h.capacity ?? 0}`).join(', ')}).`,
+      `All places for desktops are in use (${this.#hosts.map((h) => `${h.name}: ${h.used} of ${h.capacity ?? 0}`).join(', ')}).`,
       'Ask for fewer desktops, or raise the capacity of a host in the run file.',
     );
   }
@@ -270,24 +267,12 @@ export class DockerProvider implements DesktopProvider {
     let container: Docker.Container | undefined, relay: Relay | undefined, agent: AgentClient | undefined;
     try {
       const either = AbortSignal.any([this.#ended.signal, ...(signal ? [signal] : [])]);
-      host.image ??= ensureImage(
-        host.docker,
-        this.#o.onProgress,
-        either,
-        this.#o.image === undefined ? {} : { image: this.#o.image },
-      );
-      host.image.catch(() => {
-        host.image = undefined;
-      });
-      const image = await host.image;
+      const image = await this.#imageIn(host, either);
       const limit = AbortSignal.any([either, AbortSignal.timeout(BOOT_MS)]);
       const name = `docker-${randomBytes(4).toString('hex')}`;
+      const owned = { name: `dart-studio-${name}`, owner: ownerLabel(this.#me), run: this.#o.run };
       container = await host.docker.createContainer({
-        ...containerOptions(image, spec, {
-          name: `dart-studio-${name}`,
-          owner: ownerLabel(this.#me),
-          run: this.#o.run,
-        }),
+        ...containerOptions(image, spec, owned),
         abortSignal: limit,
       });
       await container.start({ abortSignal: limit } as object);
@@ -320,11 +305,20 @@ export class DockerProvider implements DesktopProvider {
       if (container) await orUndefined(remove(container), 'what stopped the boot is reported; reap() finds the rest');
       host.used--;
       if (signal?.aborted || this.#ended.signal.aborted)
-        throw new StudioError('cancelled', 'Starting a desktop was cancelled.', 'Start it again when you want it.');
+        throw new StudioError('cancelled', 'Starting a desktop was cancelled.', 'Start it again when you are ready.');
       const error = bootError(e, host.name);
       if (!(e instanceof StudioError) && error.kind === 'desktop.unavailable') host.down = true;
       throw error;
     }
+  }
+
+  /** The tag of the desktop image in this engine, built when it is missing. A failed build is tried again next time. */
+  #imageIn(host: Host, signal: AbortSignal): Promise<string> {
+    host.image ??= ensureImage(host.docker, this.#o.onProgress, signal, { image: this.#o.image });
+    host.image.catch(() => {
+      host.image = undefined;
+    });
+    return host.image;
   }
 
   async #choosePath(container: Docker.Container): Promise<DesktopPath> {
@@ -356,7 +350,7 @@ function bootError(e: unknown, host: string): StudioError {
     return new StudioError(
       'desktop.start',
       `A desktop on ${host} did not start within ${BOOT_MS / 1000} s.`,
-      'Look at the load of that machine; ask for fewer desktops.',
+      'Check the load of that machine, or use fewer desktops.',
       { cause: e },
     );
   return engineError(e, host);
@@ -365,7 +359,7 @@ function bootError(e: unknown, host: string): StudioError {
 const specKey = (s: DesktopSpec): string =>
   JSON.stringify([s.screen.width, s.screen.height, s.a11y ?? false, s.memoryMb, s.pids, s.cpus ?? 0]);
 
-/** Remove a container for good; one that is gone or just going is fine. */
+/** Removes a container for good; one that is gone or being removed is fine. */
 async function remove(c: Docker.Container): Promise<void> {
   try {
     await c.remove({ force: true, v: true, abortSignal: AbortSignal.timeout(CALL_MS) } as object);

@@ -7,16 +7,15 @@ export const ROLE = 'dart-studio.role',
   OWNER = 'dart-studio.owner',
   RUN = 'dart-studio.run';
 /**
- * What the agent needs as PID 1: to start programs under other uids, to end them, to give files away, and to see what
- * sleepers wait for.
+ * What the agent needs as PID 1: to start programs under other uids, to end them, to change the owner of files, and to
+ * inspect sleeping tasks.
  */
 const CAPABILITIES = ['SETUID', 'SETGID', 'KILL', 'CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SYS_PTRACE'];
 const MB = 1 << 20;
 
 /**
- * A desktop's container (runtime/cluster/README.md#container): no network, nothing of the image writable, no capability
- * but the agent's,
- * memory, processes and cores limited. Everything writable is in memory, limited in size, and empties itself with the
+ * A desktop's container (runtime/cluster/README.md#container): no network, a read-only image, no capability but the
+ * agent's, limited memory, processes and cores. Everything writable is in memory, limited in size, and gone with the
  * container.
  */
 export function containerOptions(
@@ -50,7 +49,7 @@ export function containerOptions(
       Memory: memory,
       MemorySwap: memory,
       PidsLimit: spec.pids,
-      ...(spec.cpus ? { NanoCpus: Math.round(spec.cpus * 1e9) } : {}),
+      NanoCpus: spec.cpus ? Math.round(spec.cpus * 1e9) : undefined,
       ShmSize: 32 * MB,
       CapDrop: ['ALL'],
       CapAdd: CAPABILITIES,
@@ -106,7 +105,7 @@ export class Demux {
 }
 
 /**
- * Starts the relay inside a container and gives its two pipes. It runs as root there, so a reset's killing spares it.
+ * Starts the relay inside a container and returns its two pipes. It runs as root there, so a reset does not kill it.
  */
 export async function openRelay(container: Docker.Container, signal: AbortSignal): Promise<RelayPipes> {
   const exec = await container.exec({

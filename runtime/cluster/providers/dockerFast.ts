@@ -5,6 +5,7 @@ import { procSettler } from '../drivers/settle.js';
 import { TaskWatch } from '../drivers/taskWatch.js';
 import { X11Client } from '../drivers/x11Client.js';
 import type { Channels } from '../drivers/desktop.js';
+import { errorCode } from '../../domain/index.js';
 
 /**
  * The fast path into a container on this machine's own kernel: its sockets, its framebuffer file and its processes, all
@@ -13,9 +14,9 @@ import type { Channels } from '../drivers/desktop.js';
  */
 export function canReach(pid: number, containerId: string): boolean {
   if (process.platform !== 'linux' || pid <= 0) return false;
-  // A remote engine's pid may be some other process here: only its mounts, which carry the container's id, prove that
-  // it is ours. (Not its environment: right after start the process may still be the runtime's, waiting to become the
-  // agent.)
+  // A remote engine's pid may be another process here: only its mounts, which contain the container's id, prove that it
+  // is ours. (Not its environment: right after the start the process may still be the container runtime, about to
+  // become the agent.)
   try {
     return (
       readFileSync(`/proc/${pid}/mountinfo`, 'latin1').includes(containerId) && existsSync(`/proc/${pid}/root/run/dart`)
@@ -42,9 +43,9 @@ export async function openAgent(pid: number, signal: AbortSignal): Promise<Agent
       try {
         return await AgentClient.open(path);
       } catch (e) {
-        const code = (e as NodeJS.ErrnoException).code;
+        const code = errorCode(e);
         if (code !== 'ENOENT' && code !== 'ECONNREFUSED') throw e;
-        // Refused: the socket is there but nobody listens yet. No event follows its listen(), which comes within
+        // Refused: the socket exists but nothing listens yet. No event follows its listen(), which comes within
         // microseconds.
         if (code === 'ECONNREFUSED') setTimeout(() => wake(), 2);
         await changed;

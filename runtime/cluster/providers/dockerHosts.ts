@@ -8,11 +8,11 @@ import { StudioError } from '../../domain/index.js';
  */
 export interface DockerHostOptions {
   readonly host?: string;
-  /** Desktops at most on this engine; absent = what its memory and cores allow. */
+  /** Most desktops on this engine; default: what its memory and cores allow. */
   readonly capacity?: number;
 }
 
-/** Options for dockerode of a DOCKER_HOST-like address; undefined = dockerode's own look at the environment. */
+/** Options for dockerode from a DOCKER_HOST-like address; undefined lets dockerode read the environment. */
 export interface EngineAddress {
   readonly socketPath?: string;
   readonly protocol?: 'http' | 'https' | 'ssh';
@@ -55,7 +55,7 @@ export function parseHost(
     case 'tcp:':
     case 'http:':
     case 'https:': {
-      if (!u.hostname) throw bad('it names no machine');
+      if (!u.hostname) throw bad('it has no host name');
       const tls = u.protocol === 'https:' || (u.protocol === 'tcp:' && Boolean(env['DOCKER_TLS_VERIFY']));
       const certs = env['DOCKER_CERT_PATH'];
       const address: EngineAddress = {
@@ -72,12 +72,12 @@ export function parseHost(
   }
 }
 
-/** Whether screens go over a network (then they are worth deflating). */
+/** Whether screens go over a network (then deflating them pays). */
 export const isRemote = (a: EngineAddress | undefined): boolean =>
   a?.protocol !== undefined && !/^(localhost|127\.|\[?::1)/.test(a.host ?? '');
 
 /**
- * Where the next desktop goes: the engine with the most free places, the first of equals; undefined when all are full
+ * The engine for the next desktop: the one with the most free places, the first of equals; undefined when all are full
  * or down.
  */
 export function place(
@@ -100,8 +100,8 @@ export function defaultCapacity(engine: { readonly memoryBytes: number; readonly
 }
 
 /**
- * Which process made a container. It is told apart from a later one with the same pid by its start time, and from one
- * before a reboot by the boot id.
+ * The process that created a container. The start time distinguishes it from a later one with the same pid, and the
+ * boot id from one before a reboot.
  */
 export interface Owner {
   readonly machine: string;
@@ -143,8 +143,8 @@ export function parseOwner(label: string | undefined): Owner | undefined {
 }
 
 /**
- * Whether a container's maker is surely gone: it was a process of this machine, and that process no longer runs. Other
- * machines' containers are theirs.
+ * Whether a container is orphaned: its owner was a process of this machine that no longer runs. Containers of other
+ * machines are not.
  */
 export function isOrphan(o: Owner | undefined, me: Owner, started: (pid: number) => string = startTime): boolean {
   if (!o || o.machine !== me.machine) return false;

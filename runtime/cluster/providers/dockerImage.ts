@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import Docker from 'dockerode';
-import { DEFAULT_IMAGE, StudioError } from '../../domain/index.js';
+import { DEFAULT_IMAGE, StudioError, messageOf } from '../../domain/index.js';
 import { parseHost } from './dockerHosts.js';
 import { AptProgress, debLine, forContainer, machineAptConf, machineSources } from '../imageBuild/apt.js';
 import { aptRemedy, cancelled } from '../imageBuild/process.js';
@@ -19,20 +19,14 @@ export const LABEL = 'app=dart-studio';
 const CA_BUNDLE = '/etc/ssl/certs/ca-certificates.crt';
 
 /**
- * An engine by its address (as DOCKER_HOST is written), or the environment's; nothing is sent yet. For callers who may
- * not import dockerode.
+ * An engine by its address (as in DOCKER_HOST), or the environment's; sends nothing yet. For callers that may not
+ * import dockerode.
  */
 export const connectEngine = (host?: string): Docker => new Docker(host === undefined ? undefined : parseHost(host));
 
 export const imageTag = (recipe: Recipe): string => `dart-studio/desktop:${recipe.image}-${recipe.imageHash}`;
 
-export interface EnsureImageOptions {
-  readonly onProgress?: OnProgress;
-  readonly signal?: AbortSignal;
-  readonly force?: boolean;
-}
-
-/** What is built: of the recipe as it is now, in the cache and (when an engine is given) in that engine. */
+/** What is built of the current recipe, in the cache and (when an engine is given) in that engine. */
 export interface ImageStatus {
   readonly tag: string;
   readonly rootfs?: RootfsInfo;
@@ -46,8 +40,8 @@ export async function imageStatus(docker?: Docker, name: string = DEFAULT_IMAGE)
   const image = docker ? await inspect(docker, tag) : undefined;
   return {
     tag,
-    ...(rootfs ? { rootfs } : {}),
-    ...(image ? { image: { id: image.Id, bytes: image.Size, created: image.Created } } : {}),
+    rootfs,
+    image: image && { id: image.Id, bytes: image.Size, created: image.Created },
   };
 }
 
@@ -109,7 +103,7 @@ export async function ensureImage(
   return tag;
 }
 
-/** The recipe plus this machine's way to its mirrors; deterministic, so that the engine's layer cache works. */
+/** The recipe with this machine's mirror settings; deterministic, so that the engine's layer cache works. */
 export async function buildContext(recipe: Recipe): Promise<TarFile[]> {
   const net = forContainer(await machineSources(), await machineAptConf());
   const files: TarFile[] = [
@@ -118,7 +112,7 @@ export async function buildContext(recipe: Recipe): Promise<TarFile[]> {
   ];
   const conf = [...net.conf];
   if (net.sources.some((s) => s.uri.startsWith('https:'))) {
-    // A slim base has no certificates at all; ours also knows the CA of a proxy that opens TLS.
+    // A slim base has no certificates; this machine's also include the CA of a proxy that intercepts TLS.
     try {
       files.push({ path: 'apt-ca.crt', data: await readFile(process.env['SSL_CERT_FILE'] ?? CA_BUNDLE) });
       conf.push('Acquire::https::CaInfo "/tmp/dart-build/apt-ca.crt";');
@@ -154,7 +148,7 @@ async function ensureBase(docker: Docker, recipe: Recipe, onProgress: OnProgress
     if (signal?.aborted) throw cancelled('Pulling the base image');
     onProgress({
       phase: 'base',
-      message: `No registry can be reached (${(e as Error).message.slice(0, 100)}); making ${BASE_IMAGE} from Debian's packages.`,
+      message: `No registry can be reached (${messageOf(e).slice(0, 100)}); making ${BASE_IMAGE} from Debian's packages.`,
     });
   }
   const dir = await mkdtemp(join(tmpdir(), 'dart-studio-base-'));
@@ -230,7 +224,7 @@ export async function exportRootfs(
   dir: string,
   o: { image?: string; onProgress: OnProgress; signal?: AbortSignal },
 ): Promise<string> {
-  const image = await ensureImage(docker, o.onProgress, o.signal, o.image === undefined ? {} : { image: o.image });
+  const image = await ensureImage(docker, o.onProgress, o.signal, { image: o.image });
   o.onProgress({ phase: 'finish', message: `Exporting ${image}` });
   const container = await docker.createContainer({
     Image: image,
@@ -282,7 +276,7 @@ export async function exportRootfs(
   }
 }
 
-/** For ensureRootfs on a machine without mmdebstrap: through the environment's engine, if one answers. */
+/** A source for ensureRootfs on a machine without mmdebstrap: the environment's engine, if one answers. */
 export const rootfsFromEngine: RootfsSource = async (dir, o) => {
   const docker = new Docker();
   try {
@@ -302,7 +296,7 @@ function buildError(e: unknown, signal?: AbortSignal): StudioError {
 }
 
 /**
- * An engine's answer in our words. Its own message is in `json.message`; `reason` is often misleading
+ * An engine's failure as a StudioError. Its own message is in `json.message`; `reason` is often misleading
  * (runtime/cluster/README.md#docker-engine).
  */
 export function engineError(e: unknown, host?: string): StudioError {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { access, readFile } from 'node:fs/promises';
 import { availableParallelism, freemem } from 'node:os';
 import type { DesktopId } from '../../domain/index.js';
-import { DEFAULT_IMAGE, id as brand, StudioError, toRunError } from '../../domain/index.js';
+import { DEFAULT_IMAGE, id as brand, StudioError, toRunError, messageOf } from '../../domain/index.js';
 import { lost, type AgentClient } from '../agentClient.js';
 import { SandboxDesktop } from '../drivers/desktop.js';
 import { FramebufferReader } from '../drivers/framebuffer.js';
@@ -39,15 +39,15 @@ interface Sandbox {
 }
 
 /**
- * Desktops as bubblewrap sandboxes on this machine: user, PID, IPC, UTS, network namespaces of their own; the root file
- * system is read-only, everything writable is a size-limited tmpfs inside, so nothing of the host can be written and
- * nothing is left behind. The host reaches in through /proc/PID/root. Run by root, the sandbox gets an unused uid of
- * its own, so that no host root is inside.
+ * Desktops as bubblewrap sandboxes on this machine: separate user, PID, IPC, UTS and network namespaces; the root file
+ * system is read-only and everything writable is a size-limited tmpfs inside, so the sandbox cannot write to the host
+ * and leaves nothing behind. The host reaches in through /proc/PID/root. Run by root, each sandbox gets an unused uid,
+ * so that no host root is inside.
  */
 export class LocalProvider implements DesktopProvider {
   readonly name = 'local' as const;
   readonly #o: LocalProviderOptions & { readonly image: string; readonly rootfs: () => Promise<string> };
-  /** Not hidden: tests cut the line to a sandbox. */
+  /** Public so that tests can cut the line to a sandbox. */
   readonly boxes = new Map<Desktop, Sandbox>();
 
   constructor(o: LocalProviderOptions = {}) {
@@ -63,12 +63,12 @@ export class LocalProvider implements DesktopProvider {
       problem: toRunError(e),
     });
     if (process.platform !== 'linux')
-      return no(unavailable('Local desktops need Linux.', 'Use Docker: install it and set provider to docker.'));
+      return no(unavailable('Local desktops need Linux.', 'Install Docker and set the provider to docker.'));
     if (!onPath('bwrap'))
       return no(
         unavailable('bubblewrap is not installed.', 'Install it: apt-get install bubblewrap. Or install Docker.'),
       );
-    // The image is checked last: an error of kind `desktop.image` means that building it is all that is left to do.
+    // The image is checked last: an error of kind `desktop.image` means that only building it is left to do.
     const r = await run('bwrap', ['--unshare-all', '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev', 'true']);
     if (r.code !== 0)
       return no(
@@ -87,7 +87,7 @@ export class LocalProvider implements DesktopProvider {
           ? e
           : new StudioError(
               'desktop.image',
-              'The root file system of the desktop is not there.',
+              'The root file system of the desktop is missing.',
               `Build it: dart-studio desktop build --image ${this.#o.image} --provider local.`,
               { cause: e, details: { image: this.#o.image } },
             ),
@@ -117,7 +117,7 @@ export class LocalProvider implements DesktopProvider {
       stateDir: await stateDir(),
       processes: await processLimit(spec.pids),
     });
-    // Before there is a process: wherever this one is killed, a later one finds the sandbox by its name.
+    // Recorded before there is a process: whenever this one is killed, a later one finds the sandbox by its name.
     const forget = await recordSandbox(name, [], cgroup?.dirs ?? []);
     const sandbox = new SandboxProcess(plan, name, agentCode);
     let agent: AgentClient | undefined;
@@ -156,7 +156,7 @@ export class LocalProvider implements DesktopProvider {
 
   async reset(d: Desktop): Promise<Desktop> {
     const box = this.boxes.get(d);
-    if (!box) throw lost('This desktop was taken down.');
+    if (!box) throw lost('This desktop was destroyed.');
     await box.desktop.reset();
     return d;
   }
@@ -182,16 +182,15 @@ export class LocalProvider implements DesktopProvider {
 }
 
 /**
- * Desktops that this machine can keep busy: 80 MB each (runtime/cluster/README.md#capacity) with as much again for what
- * they run, and no
- * more than 16 a core.
+ * Desktops that this machine can run: 80 MB each (runtime/cluster/README.md#capacity), as much again for their
+ * programs, and no more than 16 a core.
  */
 export const localCapacity = (cores: number, freeBytes: number): number =>
   Math.max(1, Math.min(16 * cores, Math.floor(freeBytes / (160 * MB))));
 
 export const createLocalProvider = (o?: LocalProviderOptions): LocalProvider => new LocalProvider(o);
 
-/** The desktop whose file system lies at `root`, driven from outside. */
+/** The desktop whose file system is at `root`, driven from outside. */
 function desktopIn(root: string, id: DesktopId, spec: DesktopSpec, agent: AgentClient): SandboxDesktop {
   return new SandboxDesktop({
     id,
@@ -208,13 +207,13 @@ function desktopIn(root: string, id: DesktopId, spec: DesktopSpec, agent: AgentC
 
 function startError(e: unknown, signal: AbortSignal | undefined, stderr: string): StudioError {
   if (signal?.aborted)
-    return new StudioError('cancelled', 'Starting the desktop was cancelled.', 'Start it again when you want it.', {
+    return new StudioError('cancelled', 'Starting the desktop was cancelled.', 'Start it again when you are ready.', {
       cause: e,
     });
   if (e instanceof StudioError) return e;
   return new StudioError(
     'desktop.start',
-    `The desktop did not start: ${(e as Error).message}.`,
+    `The desktop did not start: ${messageOf(e)}.`,
     'Run `dart-studio doctor` to see what this machine lacks.',
     { cause: e, details: { stderr } },
   );
@@ -225,7 +224,7 @@ async function builtRootfs(image: string): Promise<string> {
   if (!path)
     throw new StudioError(
       'desktop.image',
-      `The root file system of the desktop image "${image}" was not built yet.`,
+      `The root file system of the desktop image "${image}" has not been built yet.`,
       `Build it: dart-studio desktop build --image ${image} (about a minute).`,
       { details: { image } },
     );

@@ -23,23 +23,23 @@ export function countsByNamespace(kernel: string): boolean {
   return major > 5 || (major === 5 && minor >= 14);
 }
 
-/** What the decision needs to know of this machine. */
+/** The facts about this machine that the decision needs. */
 export interface ProcessLimitFacts {
   readonly kernel: string;
   readonly root: boolean;
-  /** Whether systemd gives this user scopes whose limit on tasks stands. */
+  /** Whether systemd gives this user scopes with an effective limit on tasks. */
   readonly scopes: () => Promise<boolean>;
   /** Threads that this user runs now. */
   readonly threads: () => Promise<number>;
 }
 
 /**
- * A sandbox that shares its count with the whole user needs room beside what runs already, for itself and for the
- * others like it.
+ * A sandbox that shares its count with the whole user needs room besides what already runs, for itself and for other
+ * sandboxes.
  */
 const SHARED_ROOM = 16;
 
-/** Linux's own ceiling for process ids: as good as no limit. */
+/** Linux's own ceiling for process ids: in effect no limit. */
 const NO_LIMIT = 4_194_304;
 
 export async function processLimit(pids: number, facts: ProcessLimitFacts = thisMachine): Promise<ProcessLimit> {
@@ -77,7 +77,7 @@ const thisMachine: ProcessLimitFacts = {
 };
 let scopes: Promise<boolean> | undefined;
 
-/** Asks for a scope and reads the limit that really stands there: where the controller was not delegated, none does. */
+/** Requests a scope and reads its effective limit: where the controller was not delegated, there is none. */
 function scopeLimitsStand(): Promise<boolean> {
   const [file, ...args] = scope(77);
   return new Promise((resolve) => {

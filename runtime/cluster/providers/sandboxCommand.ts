@@ -1,4 +1,4 @@
-/** The command that starts one sandbox: bubblewrap with its limits, and what gives up root's privilege before it. */
+/** The command that starts one sandbox: bubblewrap with its limits, after dropping root's privileges. */
 import { existsSync } from 'node:fs';
 import type { DesktopSpec } from '../types.js';
 import type { CgroupLease } from './cgroups.js';
@@ -46,7 +46,7 @@ function bubblewrap(p: SandboxPlan, root: string): string[] {
   ];
 }
 
-/** Read-only but for tmpfs of limited size; the agent's code comes through descriptor 3. */
+/** Read-only except for tmpfs of limited size; the agent's code comes through descriptor 3. */
 function fileSystem(p: SandboxPlan, root: string): string[] {
   const frameMb = (p.spec.screen.width * p.spec.screen.height * 4) / MB;
   const tmpfs = (path: string, mb: number, mode: string): string[] => [
@@ -66,18 +66,18 @@ function fileSystem(p: SandboxPlan, root: string): string[] {
 }
 
 /**
- * Set in the sandbox's user namespace, a limit on processes counts those of the sandbox; set before it, all that the
- * user runs anywhere.
+ * A process limit set in the sandbox's user namespace counts the sandbox's processes; set before it, everything that
+ * the user runs.
  */
 function processLimits(p: SandboxPlan): string[] {
-  // Without a memory cgroup each process alone is bounded; GTK programs map some 500 MB that they never touch.
+  // Without a memory cgroup only each process is bounded; GTK programs map some 500 MB that they never touch.
   const memory = p.cgroup?.memory ? [] : [`--as=${Math.max(p.spec.memoryMb, 1024) * MB}`];
   return ['/usr/bin/prlimit', '--core=0', `--nproc=${p.processes.max}`, ...memory];
 }
 
 /**
- * For root: a private mount makes the root file system reachable wherever it lies (say, under /root), then all
- * privilege is given up.
+ * For root: a private mount makes the root file system reachable wherever it is (say, under /root), then all privileges
+ * are dropped.
  */
 function withoutPrivilege(p: SandboxPlan, mount: string): string[] {
   const cgroups = p.cgroup?.procs ?? [];
@@ -93,9 +93,9 @@ function withoutPrivilege(p: SandboxPlan, mount: string): string[] {
 }
 
 /**
- * The command, started by a shell that first closes what this process inherited and Node.js hands on: it marks
- * descriptors for closing only up to the first gap. 0 to 4 are the sandbox's own. Only bash can name descriptors above
- * 9; without it those are left to the agent, which closes all again.
+ * The command, started by a shell that first closes inherited descriptors: Node.js marks them for closing only up to
+ * the first gap. 0 to 4 belong to the sandbox. Only bash can name descriptors above 9; without it those are left to the
+ * agent, which closes all again.
  */
 export function closingDescriptors(command: readonly string[]): SandboxCommand {
   const bash = onPath('bash');

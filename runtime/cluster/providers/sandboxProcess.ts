@@ -4,30 +4,29 @@ import type { Readable, Writable } from 'node:stream';
 import { AgentClient } from '../agentClient.js';
 import { NAME_VARIABLE } from './sandboxRecords.js';
 
-/** How long bubblewrap may take to say its PID 1, and to follow it, before it is killed itself. */
+/** How long bubblewrap may take to report its PID 1, and to exit after it, before it is killed. */
 const FOLLOW_MS = 5000;
 
 export interface SandboxCommand {
   readonly file: string;
   readonly args: readonly string[];
-  /** Variables that what stands in front of bubblewrap needs; nothing of them gets inside. */
+  /** Variables for the command before bubblewrap; none of them reach the sandbox. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
 /**
- * bubblewrap and the PID 1 it starts. Descriptor 0 is a line that PID 1 holds on to: when it is cut, by us or because
- * this process is gone, PID 1 ends and everything in the sandbox with it. 3 carries the agent's code, 4 brings back the
- * pid of PID 1.
+ * bubblewrap and the PID 1 it starts. Descriptor 0 is a lifeline: when it is closed, by us or because this process is
+ * gone, PID 1 ends and everything in the sandbox with it. 3 carries the agent's code, 4 returns the pid of PID 1.
  */
 export class SandboxProcess {
-  /** PID 1, as this machine counts. Stays open when bubblewrap ends first: see `died`. */
+  /** The pid of PID 1 on this machine. Never resolves when bubblewrap ends first: see `died`. */
   readonly init: Promise<number>;
   /** bubblewrap has ended. */
   readonly ended: Promise<void>;
   /** Rejects when it has. */
   readonly died: Promise<never>;
   stderr = '';
-  /** Not hidden: tests end it. */
+  /** Public so that tests can end it. */
   readonly child: ChildProcess;
   #known: number | undefined;
   #killed = false;
@@ -58,10 +57,10 @@ export class SandboxProcess {
       this.stderr = (this.stderr + d.toString()).slice(-2000);
     });
     const code = child.stdio[3] as Writable;
-    for (const s of [code, child.stdin!]) s.on('error', () => undefined); // its end says why
+    for (const s of [code, child.stdin!]) s.on('error', () => undefined); // the exit reports why
     code.end(agentCode);
     this.init = new Promise((resolve) => {
-      // JSON in several writes: the pipe must stay open, or bubblewrap dies of the next one.
+      // bubblewrap writes the JSON in several parts: the pipe must stay open, or the next write kills it.
       const info = child.stdio[4] as Readable;
       let text = '';
       info
@@ -80,7 +79,7 @@ export class SandboxProcess {
     return this.child.pid;
   }
 
-  /** The agent says "ready" on its standard error once it listens. */
+  /** Connects to the agent, which writes "ready" to its standard error once it listens. */
   async agent(socket: string): Promise<AgentClient> {
     await new Promise<void>((resolve, reject) => {
       const look = (): void => {
@@ -97,9 +96,9 @@ export class SandboxProcess {
   }
 
   /**
-   * Ends the sandbox by its PID 1, as soon as that is known; bubblewrap follows and reaps it. The other way round would
-   * not do: bubblewrap ties PID 1 to itself as the last of its set-up (--die-with-parent), and killed before, it leaves
-   * an orphaned sandbox that keeps this process's pipes open.
+   * Ends the sandbox by its PID 1, as soon as that is known; bubblewrap then exits and reaps it. Killing bubblewrap
+   * instead would be wrong: it ties PID 1 to itself only at the end of its set-up (--die-with-parent), and killed
+   * before that it leaves an orphaned sandbox that keeps this process's pipes open.
    */
   kill(): void {
     this.#killed = true;

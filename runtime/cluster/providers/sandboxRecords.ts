@@ -3,13 +3,13 @@ import { orUndefined, StudioError } from '../../domain/index.js';
 import { removeGroup } from './cgroups.js';
 
 /**
- * What is written about a sandbox, so that a later process can clean up after this one: pids with their start times,
- * since pids come back.
+ * The record of a sandbox, so that a later process can clean up after this one: pids with their start times, because
+ * pids are reused.
  */
 interface Record_ {
   readonly id: string;
   readonly owner: ProcessMark;
-  /** None yet while it is being started. */
+  /** Empty while it is being started. */
   readonly processes?: readonly ProcessMark[];
   readonly cgroups: readonly string[];
 }
@@ -20,19 +20,19 @@ interface ProcessMark {
 }
 
 /**
- * Folder of records, and of the mount point root's sandboxes use. On a RAM disk, since sandboxes do not outlive the
- * machine.
+ * The folder of records, and of the mount point that root's sandboxes use. On a RAM disk, because sandboxes do not
+ * survive a reboot.
  */
 export async function stateDir(): Promise<string> {
   const dir = `/dev/shm/dart-studio-${process.getuid!()}`;
   await mkdir(`${dir}/mnt`, { recursive: true, mode: 0o755 });
-  // Anyone may make folders here: one of this name that another user made must not be trusted.
+  // Anyone may create folders here: one of this name that another user created must not be trusted.
   const s = await lstat(dir);
   if (!s.isDirectory() || s.uid !== process.getuid!() || (s.mode & 0o022) !== 0) {
     throw new StudioError(
       'desktop.unavailable',
-      `The folder ${dir} belongs to somebody else or can be written by others.`,
-      'Have it removed, then try again.',
+      `The folder ${dir} belongs to another user or is writable by others.`,
+      'Remove it, then try again.',
     );
   }
   return dir;
@@ -48,7 +48,7 @@ async function startTime(pid: number): Promise<string | undefined> {
 const alive = async (m: ProcessMark): Promise<boolean> => (await startTime(m.pid)) === m.started;
 const markOf = async (pid: number): Promise<ProcessMark> => ({ pid, started: (await startTime(pid)) ?? '' });
 
-/** Write a record, or write it anew; the function it returns takes it back. */
+/** Writes or replaces a record; returns a function that deletes it. */
 export async function recordSandbox(
   id: string,
   pids: readonly number[],
@@ -67,11 +67,11 @@ export async function recordSandbox(
 }
 
 /**
- * In the environment of a sandbox's processes (bubblewrap and PID 1), so that they are found by name where no pid was
- * written down yet.
+ * In the environment of a sandbox's processes (bubblewrap and PID 1), so that they can be found by name when no pid is
+ * recorded yet.
  */
 export const NAME_VARIABLE = 'DART_DESKTOP';
-/** Where the agent's code lies inside a sandbox. */
+/** Where the agent's code is inside a sandbox. */
 export const AGENT_PATH = '/run/agent.py';
 
 /**
@@ -79,7 +79,7 @@ export const AGENT_PATH = '/run/agent.py';
  * inspection), so it has its name on its command line as well.
  */
 export async function sandboxOf(pid: number): Promise<string | undefined> {
-  const env = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => ''); // it has ended, or is somebody else's
+  const env = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => ''); // it has ended, or belongs to another user
   const variable = env.split('\0').find((v) => v.startsWith(`${NAME_VARIABLE}=`));
   if (variable) return variable.slice(NAME_VARIABLE.length + 1);
   const args = (await readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '')).split('\0');
@@ -104,7 +104,7 @@ const kill = (pid: number): void => {
   }
 };
 
-/** Kill the sandboxes whose owner is dead and forget them; returns how many there were. */
+/** Kills orphaned sandboxes and deletes their records; returns how many there were. */
 export async function reapSandboxes(): Promise<number> {
   const dir = await stateDir();
   const dead: Record_[] = [];

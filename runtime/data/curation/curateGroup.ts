@@ -19,15 +19,16 @@ export type Curated =
       readonly reason: RetireReason;
     };
 
-/** A trajectory that a person put into the pool without the verifier's word, as its group sees it. */
+/** A trajectory that a person put into the pool against the verifier, as its group sees it. */
 export const overridden = (t: Trajectory): Trajectory =>
   t.outcome.kind === 'failure' ? { ...t, outcome: { kind: 'success', reward: 1, truncated: false } } : t;
 
 /**
- * A completed group through the mechanisms of curation (runtime/data/README.md#group-to-batch; registry.ts). `own` holds outcomes
- * only, never errors. `inject` gives a pool success or nothing and is asked at most once. A trajectory none of whose
- * steps is kept stays as a member with an empty mask: its reward belongs to the baseline. Steps of a taken-over rollout
- * in which a person acted are outside the mask: policy gradient has nothing to say about them (run/samples.ts).
+ * A completed group through the mechanisms of curation (runtime/data/README.md#group-to-batch; registry.ts). `own`
+ * holds outcomes only, never errors. `inject` returns a pool success or undefined and is called at most once. A
+ * trajectory none of whose steps is kept stays as a member with an empty mask: its reward belongs to the baseline.
+ * Steps of a taken-over rollout in which a person acted are outside the mask: policy gradient does not apply to them
+ * (run/samples.ts).
  */
 export function curateGroup(
   own: readonly Trajectory[],
@@ -63,6 +64,6 @@ const memberOf = (trajectory: Trajectory): CuratedMember => ({
   reward: rewardOf(trajectory),
   keep: trajectory.steps.map((s) => s.origin !== 'human'),
 });
-/** The one success of a failed group is the point of injecting it: it is never masked whole. */
+/** The injected success is all that a failed group can learn from: it is never masked entirely. */
 const keepInjected = (m: CuratedMember): CuratedMember =>
   m.injected && !isTrained(m) ? { ...m, keep: m.keep.map(() => true) } : m;

@@ -32,9 +32,8 @@ export class SuccessLengths {
 
 /**
  * Step cap in turns (runtime/data/README.md#dynamic-trajectory-length): clamp(longest success + slack, floor, global);
- * the global cap before a
- * first success, and for exploring rollouts. `u` in [0, 1) decides who explores. `global` may be lowered by the task's
- * own limit.
+ * the global cap before a first success, and for exploring rollouts. `u` in [0, 1) decides whether the rollout
+ * explores. The task's own limit may lower `global`.
  */
 export function stepCap(longest: number | undefined, u: number, c: DynamicLengthConfig, taskLimit?: number): number {
   const global = Math.max(1, Math.min(c.global, taskLimit ?? c.global));

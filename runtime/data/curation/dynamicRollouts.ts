@@ -4,9 +4,12 @@ import { groupSeries } from './groupSeries.js';
 import type { Mechanism } from './mechanism.js';
 import type { SuccessRate } from './successStats.js';
 
-/** A group of fewer has no baseline. */
+/** A smaller group has no baseline. */
 const MIN_SIZE = 2;
-/** With fewer outcomes than this, or than the window holds, the rate says nothing yet and N stays at `max`. */
+/**
+ * With fewer outcomes than this (or than the window, if it is smaller), the rate is not meaningful yet and N stays at
+ * `max`.
+ */
 const MIN_OUTCOMES = 8;
 
 /**
@@ -19,7 +22,7 @@ export function groupSize(stats: Pick<SuccessRate, 'n' | 'rate'>, c: DynamicRoll
   const known = stats.n >= Math.min(MIN_OUTCOMES, c.window);
   if (!c.enabled || stats.rate === undefined || !known || stats.rate < c.threshold) return c.max;
   const n = (9 / stats.rate - 7) * (c.max / 8);
-  // The addend keeps rates such as 3/5, whose quotient lands a rounding error under a whole number, on it.
+  // The addend corrects rates such as 3/5, whose quotient is a rounding error below a whole number.
   return Math.min(c.max, Math.max(MIN_SIZE, Math.floor(n + 1e-9)));
 }
 

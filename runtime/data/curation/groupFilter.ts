@@ -6,13 +6,13 @@ import type { Mechanism } from './mechanism.js';
 export const hasVariance = (rewards: readonly number[]): boolean =>
   rewards.length > 1 && Math.max(...rewards) - Math.min(...rewards) > 1e-9;
 
-/** Indexes, ascending, of the trajectories that stay; or why the whole group goes. */
+/** Indices, ascending, of the trajectories that stay, or the reason why the whole group is dropped. */
 export type FilterResult = { readonly keep: readonly number[] } | { readonly drop: 'no-variance' };
 
 /**
- * Variance filter and cut to the batch's group size. The cut is a uniform draw that always holds one of the highest and
- * one of the lowest rewards, plus everything in `pinned` (an injected trajectory); it never looks at lengths, so it
- * cannot favour short ones.
+ * Variance filter and cut to the batch's group size. The cut is a uniform draw that always contains one of the highest
+ * and one of the lowest rewards, and everything in `pinned` (an injected trajectory). It ignores lengths, so it cannot
+ * favour short trajectories.
  */
 export function filterGroup(
   rewards: readonly number[],
@@ -37,7 +37,7 @@ export function filterGroup(
   return { keep: chosen.sort((a, b) => a - b) };
 }
 
-/** Groups without variance go; larger ones are cut to what a batch takes. What is injected is never cut. */
+/** Drops groups without variance and cuts larger ones to what a batch takes. An injected trajectory is never cut. */
 export const groupFilter: Mechanism<'groupFilter'> = {
   curate: (group, options, { random }) => {
     const { members } = group,

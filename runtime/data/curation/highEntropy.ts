@@ -3,7 +3,7 @@ import type { HighEntropyConfig } from '../config.js';
 import { numbers, type CuratedMember, type Mechanism } from './mechanism.js';
 
 /**
- * H_t: mean entropy of the step's real tokens; undefined where the policy did not act, which leaves no trace
+ * H_t: mean entropy of the step's real tokens; undefined where the policy did not act, which leaves no tokens
  * (runtime/data/README.md#high-entropy-steps).
  */
 export function stepEntropy(step: Pick<Step, 'tokens'> & Partial<Pick<Step, 'origin'>>): number | undefined {
@@ -36,10 +36,10 @@ interface StepEntropy {
 }
 
 /**
- * Keep the steps whose entropy is at or above the quantile of the group's own rollouts (0.2 keeps the top 80 %). Ties
- * are kept, a single step is kept. Kept are also steps of which nothing is known that could be compared: those without
- * a trace, and those whose entropy is of the other kind. What an injected trajectory of another policy was sure of does
- * not move the quantile.
+ * Keeps the steps whose entropy is at or above the quantile of the group's own rollouts (0.2 keeps the top 80 %),
+ * including ties and a single step; and steps of which nothing is known that could be compared: those without tokens,
+ * and those whose entropy is of the other kind. What an injected trajectory of another policy was sure of does not move
+ * the quantile.
  */
 export function selectHighEntropy(members: readonly EntropyMember[], c: HighEntropyConfig): EntropySelection {
   const entropies = members.map((m) => m.trajectory.steps.map(entropyOf)),
@@ -73,7 +73,7 @@ export const highEntropy: Mechanism<'highEntropy'> = {
     return {
       ...group,
       members: group.members.map((m, i) => ({ ...m, keep: m.keep.map((k, j) => k && keep[i]![j]!) })),
-      ...(threshold === undefined ? {} : { threshold }),
+      threshold,
     };
   },
   charts: [
@@ -103,17 +103,16 @@ export const highEntropy: Mechanism<'highEntropy'> = {
         return {
           form: 'values',
           values: numbers(values),
-          ...(typeof threshold === 'number'
-            ? {
-                mark: {
+          mark:
+            typeof threshold === 'number'
+              ? {
                   at: threshold,
                   label: message('threshold {0}'),
                   summary: message(
                     'Threshold of the last group: {0}; about {1} of these steps lie below it and would be dropped.',
                   ),
-                },
-              }
-            : {}),
+                }
+              : undefined,
         };
       },
     },

@@ -11,10 +11,10 @@ import type {
 import type { CurationConfig } from '../config.js';
 import type { SuccessRate } from './successStats.js';
 
-/** What is known of a family when its next group is planned. */
+/** What is known about a family when its next group is planned. */
 export interface FamilyFacts {
   readonly successes: Pick<SuccessRate, 'n' | 'rate'>;
-  /** Turns of its longest success; undefined before a first one. */
+  /** Turns of its longest success; undefined before the first. */
   readonly longest: number | undefined;
   /** The task's own step limit, when it has one. */
   readonly limit: number | undefined;
@@ -37,12 +37,12 @@ export interface CuratedMember {
   /** Of each step: whether it is trained. */
   readonly keep: readonly boolean[];
 }
-/** A group on its way through curation. */
+/** A group during curation. */
 export interface GroupDraft {
   readonly members: readonly CuratedMember[];
-  /** Members that left, and why. */
+  /** Members that were retired, and why. */
   readonly retired: readonly Retired[];
-  /** Set when the whole group goes: nothing after it is asked. */
+  /** Set when the whole group is dropped: later mechanisms are not called. */
   readonly dropped?: RetireReason;
   /** Entropy threshold of the group, journalled with it. */
   readonly threshold?: number;
@@ -50,7 +50,7 @@ export interface GroupDraft {
   readonly stats: Readonly<Record<string, number>>;
 }
 export interface CurateContext {
-  /** A pool success that does the group's task, or nothing; asked at most once. */
+  /** A pool success for the group's task, or undefined; called at most once. */
   readonly inject: () => Trajectory | undefined;
   readonly random: Random;
 }
@@ -64,35 +64,28 @@ export interface ChartSource {
   /** The journal's record at a position of the index. */
   at(position: number): Promise<{ readonly type: string; readonly lags?: readonly number[] } | undefined>;
 }
-/** What a chart reads from a run folder. Values of a histogram are put into bins by who asks. */
+/** What a chart reads from a run folder. The caller puts a histogram's values into bins. */
 export type ChartReading =
   | Exclude<CurationChartData, { form: 'histogram' }>
   | { readonly form: 'values'; readonly values: readonly number[]; readonly mark?: ChartMark };
 export interface ChartDescription<K extends MechanismName> extends Pick<CurationChart, 'unit' | 'words'> {
   /** Unique within its mechanism. */
   readonly name: string;
-  /** `options`: the mechanism's, of the run that is read. */
+  /** `options`: the mechanism's options in the run being read. */
   readonly read: (run: ChartSource, options: RunConfig['curation'][K]) => Promise<ChartReading>;
 }
 
 /**
- * One mechanism of adaptive curation: what it does, and what it shows of itself. Its options stand under the same name
- * in config/curation. A mechanism that acts elsewhere than on the plan of a group or on a group that is complete is
- * asked there by name (staleness: on admission and on claims).
+ * One mechanism of adaptive curation: its behaviour and its charts. Its options are under the same name in
+ * config/curation. A mechanism that acts on something other than the plan of a group or a complete group is called
+ * there by name (staleness: on admission and on claims).
  */
 export interface Mechanism<K extends MechanismName> {
   /** The plan of a family's next group. */
   readonly plan?: (plan: GroupPlan, family: FamilyFacts, options: CurationConfig[K]) => GroupPlan;
-  /** A group all of whose rollouts ended; called in the order of the registry. Switched off, it gives `group` back. */
+  /** Curates a complete group; called in the order of the registry. When disabled, it returns `group`. */
   readonly curate?: (group: GroupDraft, options: CurationConfig[K], c: CurateContext) => GroupDraft;
   readonly charts: readonly ChartDescription<K>[];
 }
 
-/** A chart of a number that `curate` gave as `stats`. */
-export async function statSeries(run: ChartSource, name: string): Promise<Extract<ChartReading, { form: 'series' }>> {
-  const [at, value] = await run.index.columns(
-    `SELECT at, value FROM metrics WHERE name = 'curation.${name}' ORDER BY seq`,
-  );
-  return { form: 'series', at: numbers(at), value: numbers(value) };
-}
 export const numbers = (column: readonly unknown[] | undefined): number[] => (column ?? []).map(Number);

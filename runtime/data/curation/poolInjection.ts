@@ -21,29 +21,26 @@ export interface PoolEntry {
   readonly version?: PolicyVersion;
   /** Action types in order, e.g. ['click', 'type', 'finished']: what novelty compares. */
   readonly signature: readonly string[];
-  /**
-   * What it does, action by action (experiencePool.ts); entries written before this was kept have it from their
-   * trajectories.
-   */
+  /** Hash of what it does (experiencePool.ts); entries of older versions get it from their trajectories. */
   readonly content?: string;
   /** Rank of addition, growing. */
   readonly added: number;
   readonly uses: number;
   /** Rank of the last injection; 0 = never. */
   readonly lastUsed: number;
-  /** Switched on: a person may take an entry out of use without losing it. */
+  /** A person may disable an entry without losing it. */
   readonly enabled: boolean;
-  /** It is here without the verifier's word, for this reason; it counts as a success. */
+  /** A person added it against the verifier, for this reason; it counts as a success. */
   readonly override?: string;
 }
 
-/** Injected as often as it may be. */
+/** Whether it has been injected as often as allowed. */
 export const atReuseCap = (e: Pick<PoolEntry, 'uses'>, c: Pick<PoolConfig, 'reuseCap'>): boolean =>
   c.reuseCap > 0 && e.uses >= c.reuseCap;
 
 /**
- * Why an entry may not be injected now: switched off, at the reuse cap, or, for policy successes, made by a policy too
- * old. Undefined when it may.
+ * Why an entry may not be injected now: disabled, at the reuse cap, or, for policy successes, made by a policy that is
+ * too old. Undefined when it may.
  */
 export function unusable(
   e: Pick<PoolEntry, 'enabled' | 'uses' | 'version'>,
@@ -59,8 +56,7 @@ export const usable = (e: PoolEntry, version: PolicyVersion, c: PoolConfig): boo
 
 /**
  * The pool success for an all-failed group (runtime/data/README.md#experience-pool): one of the same task if there is
- * any, else of the
- * same family; then by the configured preference. Undefined when nothing usable is there.
+ * any, else of the same family; then by the configured preference. Undefined when there is no usable entry.
  */
 export function choosePoolEntry(
   entries: readonly PoolEntry[],
@@ -73,7 +69,7 @@ export function choosePoolEntry(
   const ready = entries.filter((e) => e.family === family && usable(e, version, c));
   const sameTask = ready.filter((e) => e.task === task);
   const from = sameTask.length > 0 ? sameTask : ready;
-  // The latest injected ones of the family: novelty is distance to them.
+  // The family's latest injections: novelty is distance to them.
   const recent = entries
     .filter((e) => e.family === family && e.lastUsed > 0)
     .sort((a, b) => b.lastUsed - a.lastUsed)
@@ -115,7 +111,7 @@ export function distance(a: readonly string[], b: readonly string[]): number {
   return row[b.length]! / Math.max(a.length, b.length);
 }
 
-/** Which member an injection replaces: the failure that ended first. -1 when there is no member. */
+/** Index of the member that an injection replaces: the failure that ended first. -1 when there is no member. */
 export function oldestFailure(members: readonly { readonly success: boolean; readonly endedAt: number }[]): number {
   let best = -1;
   members.forEach((m, i) => {
@@ -124,14 +120,14 @@ export function oldestFailure(members: readonly { readonly success: boolean; rea
   return best;
 }
 
-/** One pool success joins a group of failures, in the place of the oldest of them. */
+/** One pool success joins a group of failures and replaces the oldest of them. */
 export const poolInjection: Mechanism<'pool'> = {
   curate: (group, options, { inject }) => {
     const { members } = group;
     if (!options.enabled || members.some((m) => m.trajectory.outcome.kind === 'success')) return group;
     const trajectory = inject();
     if (!trajectory) return group;
-    // A lone failure stays: without it the success would have nothing to differ from.
+    // A lone failure stays: without it the success would have no baseline.
     const out =
         members.length > 1
           ? members[oldestFailure(members.map((m) => ({ success: false, endedAt: m.trajectory.endedAt })))]

@@ -19,7 +19,10 @@ import { staleness } from './staleness.js';
 
 type Mechanisms = { readonly [K in MechanismName]: Mechanism<K> };
 
-/** Every mechanism, in the order in which a complete group passes them. The compiler misses one that is left out. */
+/**
+ * Every mechanism, in the order in which a complete group passes through them. The compiler reports one that is left
+ * out.
+ */
 export const mechanisms: Mechanisms = {
   dynamicRollouts,
   dynamicLength,
@@ -51,7 +54,7 @@ const curateOne = <K extends MechanismName>(
   return mechanism.curate?.(g, c[name], context) ?? g;
 };
 
-/** What every mechanism shows of a run, in the order of the run file's options. */
+/** The charts of every mechanism for a run, in the order of the run file's options. */
 export const readCharts = async (run: ChartSource, c: RunConfig['curation']): Promise<readonly ReadChart[]> =>
   (await Promise.all(mechanismNames.map((name) => chartsOf(name, run, c)))).flat();
 const chartsOf = <K extends MechanismName>(

@@ -15,9 +15,8 @@ export interface AdmissionInput {
 
 /**
  * Rollouts that may start now so that none lags more than `eta` updates when it is trained
- * (runtime/data/README.md#staleness-bound; rule
- * of AReaL's staleness manager): min(maxConcurrent - running, (eta + v + 1) B - (accepted + running)). Negative means:
- * over the bound already.
+ * (runtime/data/README.md#staleness-bound; rule of AReaL's staleness manager): min(maxConcurrent - running, (eta + v +
+ * 1) B - (accepted + running)). Negative means that the bound is already exceeded.
  */
 export const admissionCapacity = (i: AdmissionInput): number =>
   Math.min(i.maxConcurrent - i.running, (i.eta + i.version + 1) * i.perUpdate - (i.accepted + i.running));
@@ -39,9 +38,9 @@ export const oldestVersion = (versions: readonly (PolicyVersion | undefined)[]):
 
 /**
  * Whether groups with these oldest versions can all be trained within the bound when the next update goes from
- * `version` and each update takes `perUpdate` of them, oldest first: the k-th oldest (from 0) has its turn after
- * floor(k / perUpdate) updates, so it must still be at most `eta` behind then (earliest deadline first; if this order
- * fails, every order does).
+ * `version` and each update takes `perUpdate` of them, oldest first: the k-th oldest (from 0) is trained after floor(k
+ * / perUpdate) updates, so it must still be at most `eta` behind then (earliest deadline first; if this order fails,
+ * every order does).
  */
 export function leavesRoom(
   oldest: readonly PolicyVersion[],

@@ -1,6 +1,6 @@
 import type { FamilyId } from '../../domain/index.js';
 
-/** What is known about one family's latest rollouts. Errors are not outcomes and never counted. */
+/** Statistics of one family's latest rollouts. Errors are not outcomes and are never counted. */
 export interface SuccessRate {
   /** Outcomes in the window. */
   readonly n: number;
@@ -9,7 +9,7 @@ export interface SuccessRate {
   readonly rate: number | undefined;
   /** Mean of the Beta(1 + successes, 1 + failures) posterior: usable from the first rollout on. */
   readonly posterior: number;
-  /** Outcomes ever. */
+  /** All outcomes, not only those in the window. */
   readonly total: number;
 }
 

@@ -1,6 +1,6 @@
 import * as zlib from 'node:zlib';
 
-/** Of every byte, the CRC-32 (ISO 3309, as PNG and zlib have it) of that byte alone. */
+/** The CRC-32 (ISO 3309, as in PNG and zlib) of every single byte. */
 let table: Int32Array | undefined;
 function tableOf(): Int32Array {
   if (table) return table;

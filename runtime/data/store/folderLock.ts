@@ -3,13 +3,13 @@ import { chmod, lstat, mkdir, readdir, rename, rm, stat, writeFile } from 'node:
 import type { FileHandle } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { ignoreFailure, orUndefined, StudioError } from '../../domain/index.js';
+import { ignoreFailure, orUndefined, StudioError, messageOf, errorCode } from '../../domain/index.js';
 import { readClaim, type Claim, type LockHolder } from './lockClaim.js';
 import { hasKernelLock, openKernelLocked } from './kernelLock.js';
 import { processState, thisProcess } from './processIdentity.js';
 
 /**
- * One holder per folder, by a lock that lies inside the folder.
+ * One holder per folder, by a lock inside the folder.
  *
  * Why files, and not a name of the kernel: version 0.1 listened on an abstract socket. Node 20 pads such a name with
  * NULs and Node 24 does not, network namespaces have names of their own, and any user may take one. Files in a folder
@@ -30,8 +30,8 @@ import { processState, thisProcess } from './processIdentity.js';
  * - same kernel, other process namespace (a container beside its host): the flock on `alive`, which the kernel drops
  *   when the last thread of the holder is gone, however it ended;
  * - other kernel (a network file system, a virtual machine), or no flock(1): `alive` has not been written to for
- *   `SILENT_MS`. That is a guess; the fence of the journal (`FolderLock.verify`) stops a holder that was only slow.
- * A claim that was copied with its folder is orphaned: its `alive` is another inode.
+ *   `SILENT_MS`. That is a guess; the fence of the journal (`FolderLock.verify`) stops a holder that was only slow. A
+ *   claim that was copied with its folder is orphaned: its `alive` is another inode.
  */
 export interface FolderLock {
   /** Grows with every holder. */
@@ -44,15 +44,15 @@ export interface FolderLock {
 export type Taken = { readonly lock: FolderLock } | { readonly holder: LockHolder | 'unknown' };
 
 export const lockDir = (dir: string): string => join(dir, 'lock');
-/** How often a holder writes to `alive`, and for how long silence is no proof of death. */
+/** How often a holder writes to `alive`, and how long it may be silent without counting as dead. */
 const ALIVE_MS = 5_000,
   SILENT_MS = 30_000;
-/** A claim in preparation that is older belongs to a process that died. */
+/** A claim in preparation that is older than this belongs to a process that died. */
 const PREPARING_MS = 60_000;
 /** Every lost attempt means that another contender won: more are never needed. */
 const ATTEMPTS = 20;
 
-/** Takes the lock, or says who holds it. Rejects with `store.io` when the folder cannot be written. */
+/** Takes the lock, or returns its holder. Rejects with `store.io` when the folder cannot be written. */
 export async function lockFolder(dir: string): Promise<Taken> {
   const root = lockDir(dir);
   try {
@@ -74,14 +74,14 @@ export async function lockFolder(dir: string): Promise<Taken> {
     if (e instanceof StudioError) throw e;
     throw new StudioError(
       'store.io',
-      `The folder ${dir} cannot be locked: ${(e as Error).message}.`,
+      `The folder ${dir} cannot be locked: ${messageOf(e)}.`,
       'Check free space and the permissions of the folder.',
-      { cause: e, details: { dir, code: (e as NodeJS.ErrnoException).code } },
+      { cause: e, details: { dir, code: errorCode(e) } },
     );
   }
 }
 
-/** Who holds the lock now; undefined when nobody does. Changes nothing. */
+/** The current holder of the lock; undefined when there is none. Changes nothing. */
 export async function folderHolder(dir: string): Promise<LockHolder | 'unknown' | undefined> {
   const root = lockDir(dir),
     epoch = await greatest(root).catch(() => 0);
@@ -148,8 +148,8 @@ async function contend(root: string, mine: Mine): Promise<'won' | 'again' | Lock
   try {
     await rename(mine.path, to);
   } catch (e) {
-    // Somebody got the epoch first, or took our claim for one of the dead.
-    if (['EEXIST', 'ENOTEMPTY', 'ENOENT'].includes((e as NodeJS.ErrnoException).code ?? '')) return 'again';
+    // Another contender got the epoch first, or judged our claim dead.
+    if (['EEXIST', 'ENOTEMPTY', 'ENOENT'].includes(errorCode(e) ?? '')) return 'again';
     throw e;
   }
   mine.path = to;
@@ -198,7 +198,7 @@ function held(root: string, mine: Mine): FolderLock {
       () => false,
       (e: NodeJS.ErrnoException) => e.code === 'ENOENT',
     );
-  // A failed sign of life harms nobody: whoever takes over because of it is seen by `verify`.
+  // A failed heartbeat does no harm: `verify` sees a contender that takes over because of it.
   const beat = setInterval(
     () => ignoreFailure(mine.alive.write('.', 0), 'the next beat tries again'),
     ALIVE_MS,
@@ -206,7 +206,7 @@ function held(root: string, mine: Mine): FolderLock {
   let released: Promise<void> | undefined;
   const release = async (): Promise<void> => {
     clearInterval(beat);
-    // The claim stays, without an owner, so that epochs go on growing. A rename needs no space on a full disk.
+    // The claim stays, without an owner, so that epochs keep growing. A rename needs no space on a full disk.
     if (await own()) await orUndefined(rename(owner, join(mine.path, 'released.json')), 'a dead holder lets go too');
     await mine.alive.close();
   };
@@ -217,7 +217,7 @@ function held(root: string, mine: Mine): FolderLock {
   };
 }
 
-/** Claims of former holders, and what contenders left that were killed. */
+/** Removes claims of former holders, and leftovers of contenders that were killed. */
 async function cleanUp(root: string, mine: Mine): Promise<void> {
   for (const name of await readdir(root)) {
     const path = join(root, name);
@@ -226,7 +226,7 @@ async function cleanUp(root: string, mine: Mine): Promise<void> {
       : name.startsWith('new-') &&
         mine.now - ((await orUndefined(stat(path), 'another contender removed it'))?.mtimeMs ?? mine.now) >
           PREPARING_MS;
-    // What stays is removed by the next holder.
+    // The next holder removes what is left.
     if (old) await orUndefined(rm(path, { recursive: true, force: true }), 'the next holder removes it');
   }
 }

@@ -5,7 +5,7 @@ import type { JournalEvent, StoredEvent } from '../events.js';
 import { positionOf, segmentName, segments } from './journalReader.js';
 import type { JournalEntry, JournalPosition, ReadOptions } from './journalReader.js';
 
-/** A batch of records; `caughtUp`: nothing more was there when it was read. A batch may be empty. */
+/** A batch of records; `caughtUp`: there was nothing more when it was read. A batch may be empty. */
 export interface Followed {
   readonly entries: readonly JournalEntry[];
   readonly caughtUp: boolean;
@@ -13,15 +13,15 @@ export interface Followed {
 
 export interface FollowSource {
   read(o: Pick<ReadOptions, 'from' | 'fromSeq'>): AsyncIterable<readonly JournalEntry[]>;
-  /** Whether nothing will be written any more. */
+  /** Whether the journal has ended. */
   ended(): boolean;
   /** Calls back after every growth, and when it has ended. */
   onGrowth(grown: () => void): () => void;
 }
 
 /**
- * Reads a growing journal without a gap, and without keeping anything in memory for a slow reader. Ends with the
- * source, or when the signal fires.
+ * Reads a growing journal without gaps, and without buffering for a slow reader. Ends with the source, or when the
+ * signal fires.
  */
 export async function* follow(
   source: FollowSource,
@@ -40,7 +40,7 @@ export async function* follow(
   signal?.addEventListener('abort', wake);
   try {
     while (!signal?.aborted) {
-      // Asked before reading: what was written last is still read after the end.
+      // Checked before reading, so that the last records are still read after the end.
       const last = source.ended();
       woken = false;
       for await (const entries of source.read(from === undefined ? { fromSeq: next } : { from, fromSeq: next })) {
@@ -67,15 +67,15 @@ export async function* follow(
 export const storedEvent = (e: JournalEntry): StoredEvent =>
   ({ ...(e.event() as JournalEvent & { at: number }), seq: e.seq }) as StoredEvent;
 
-/** End of what another process has written so far; a record half written there is simply not read yet. */
+/** End of what another process has written so far; a half-written record is not read yet. */
 export async function journalEnd(dir: string): Promise<JournalPosition> {
   const last = (await segments(dir)).at(-1);
   return last === undefined ? 0 : positionOf(last, (await stat(join(dir, segmentName(last)))).size);
 }
 
 /**
- * Calls back when another process writes to the journal folder: file system events, or, where the system gives out no
- * more of those, once a second.
+ * Calls back when another process writes to the journal folder: by file system events, or once a second when the system
+ * has no more watches.
  */
 export function watchJournal(dir: string, grown: () => void): () => void {
   let timer: NodeJS.Timeout | undefined;

@@ -5,10 +5,10 @@ import { readJournal } from './journalReader.js';
 import { LocalIndex, WorkerIndex } from './runIndex.js';
 import { runHolder } from './runLock.js';
 
-/** How often a writer of another process is asked whether it still lives: no event says that it was killed. */
+/** How often to check that another process still writes the run: no event tells that it was killed. */
 const ALIVE_MS = 5000;
 
-/** A run that another process is writing, read along: its index and followers learn of growth from the file system. */
+/** A run that another process is writing: its index and followers learn of growth from the file system. */
 export class FollowedRun extends RunReader {
   #ended = false;
   #watching: (() => void) | undefined;
@@ -39,7 +39,7 @@ export class FollowedRun extends RunReader {
   get ended(): boolean {
     return this.#ended;
   }
-  /** Called once, when nobody writes the run any more. */
+  /** Calls the listener once, when the run is no longer written. */
   onEnd(listener: () => void): void {
     if (this.#ended) listener();
     else this.#onEnd.add(listener);

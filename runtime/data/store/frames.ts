@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Hash } from 'node:crypto';
 import { access, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { StudioError, orUndefined } from '../../domain/index.js';
+import { StudioError, orUndefined, messageOf, errorCode } from '../../domain/index.js';
 import type { Frame, FrameRef } from '../../domain/index.js';
 import type { FrameStore } from '../types.js';
 import { decodePng, encodePng, toBgrx, toScanlines } from './png.js';
@@ -25,7 +25,7 @@ export interface FrameStats {
   readonly waiting: number;
 }
 
-/** A new hash that has taken width and height (little-endian u32 each); RGB follows. */
+/** A new hash, fed with width and height (little-endian u32 each); RGB follows. */
 function pixelHash(width: number, height: number): Hash {
   const head = Buffer.alloc(8);
   head.writeUInt32LE(width, 0);
@@ -55,7 +55,7 @@ export class PngFrameStore implements FrameStore {
   }
 
   path(ref: FrameRef): string {
-    // A reference can come from an imported file: nothing but a hash may become part of a path.
+    // A reference may come from an imported file: only a hash may become part of a path.
     if (!/^[0-9a-f]{64}$/.test(ref.hash))
       throw new StudioError(
         'store.damaged',
@@ -105,7 +105,7 @@ export class PngFrameStore implements FrameStore {
     const file = await readFile(path).catch((e: unknown) => {
       throw new StudioError(
         'store.damaged',
-        `Frame ${ref.hash.slice(0, 12)} is missing (${(e as NodeJS.ErrnoException).code ?? 'unreadable'}).`,
+        `Frame ${ref.hash.slice(0, 12)} is missing (${errorCode(e) ?? 'unreadable'}).`,
         'Restore the run folder from a copy; other frames are not affected.',
         { cause: e, details: { path } },
       );
@@ -150,7 +150,7 @@ export class PngFrameStore implements FrameStore {
         );
         throw new StudioError(
           'store.io',
-          `A frame could not be written: ${(e as Error).message}.`,
+          `A frame could not be written: ${messageOf(e)}.`,
           'Free some space on the disk of the run folder, or check its permissions, then resume the run.',
           { cause: e, details: { path } },
         );
@@ -166,7 +166,7 @@ export class PngFrameStore implements FrameStore {
       }
   }
 
-  /** Runs `job` when fewer than `concurrency` are running, first come first served. */
+  /** Runs `job` when fewer than `concurrency` are running, first come, first served. */
   async #slot<T>(job: () => Promise<T>): Promise<T> {
     if (this.#active >= this.#o.concurrency) await new Promise<void>((r) => this.#queue.push(r));
     else this.#active++;

@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
-import { orUndefined } from '../../domain/index.js';
+import { orUndefined, messageOf } from '../../domain/index.js';
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import initSqlJs from 'sql.js';
 import type { Database, SqlJsStatic, SqlValue } from 'sql.js';
-import type { JournalEvent, StoredEvent } from '../events.js';
 import { crc32 } from './crc32.js';
+import { storedEvent } from './follow.js';
 import { syncDir } from './journal.js';
 import { readJournal } from './journalReader.js';
 import type { JournalPosition } from './journalReader.js';
@@ -21,7 +21,7 @@ export interface IndexStatus {
   readonly events: number;
   /** How the index came up. */
   readonly start: 'snapshot' | 'rebuilt' | 'new';
-  /** Why a snapshot was not used. */
+  /** Why the snapshot was not used. */
   readonly because?: string;
 }
 
@@ -36,8 +36,8 @@ let loading: Promise<SqlJsStatic> | undefined;
 export const sqlJs = (): Promise<SqlJsStatic> => (loading ??= initSqlJs({ locateFile: () => wasmPath() }));
 
 /**
- * The index itself: a sql.js database that is a function of the journal. It is loaded from its snapshot when that fits,
- * else built anew, and follows the journal by reading it. Runs in the store's worker thread, or in a short-lived
+ * The index itself: a sql.js database that is a function of the journal. It is loaded from its snapshot when that is
+ * valid, else rebuilt, and follows the journal by reading it. Runs in the store's worker thread, or in a short-lived
  * reader.
  */
 export class IndexEngine {
@@ -95,29 +95,25 @@ export class IndexEngine {
       position: this.#position,
       events: this.#events,
       start: this.#start,
-      ...(this.#because ? { because: this.#because } : {}),
+      because: this.#because,
     };
   }
   get dirty(): boolean {
     return this.#dirty;
   }
 
-  /** Takes in the journal's records up to `until`; one transaction per batch, with the position they end at. */
+  /** Applies the journal's records up to `until`; one transaction per batch, which also stores the position. */
   async advance(until?: JournalPosition): Promise<void> {
     if (until !== undefined && until <= this.#position) return;
     for await (const batch of readJournal(this.#journal, {
-      ...(this.#position > 0 ? { from: this.#position } : {}),
-      ...(until === undefined ? {} : { until }),
+      from: this.#position > 0 ? this.#position : undefined,
+      until,
     })) {
       const position = batch.at(-1)!.next,
         events = this.#events + batch.length;
       this.#db.exec('BEGIN');
       try {
-        for (const entry of batch)
-          this.#writer.apply(
-            { ...(entry.event() as JournalEvent & { at: number }), seq: entry.seq } as StoredEvent,
-            entry.position,
-          );
+        for (const entry of batch) this.#writer.apply(storedEvent(entry), entry.position);
         this.#writer.setMeta('position', position);
         this.#writer.setMeta('seq', batch.at(-1)!.seq);
         this.#writer.setMeta('events', events);
@@ -132,7 +128,7 @@ export class IndexEngine {
     }
   }
 
-  /** Rows of a SELECT. The database refuses to be changed by it. */
+  /** Rows of a SELECT; any other statement is refused. */
   query(sql: string, params: readonly SqlValue[] = []): Row[] {
     this.#db.exec('PRAGMA query_only = 1');
     try {
@@ -213,8 +209,8 @@ function seal(bytes: Uint8Array): void {
   view(bytes).setUint32(sealAt, sum(bytes));
 }
 /**
- * Whether every byte is as it was written; undefined for a file that something else wrote. Takes 10 ms where SQLite's
- * own check of 40 MB takes 230.
+ * Whether every byte is as it was written; undefined for a file without a seal. Takes 10 ms where SQLite's own check of
+ * 40 MB takes 230.
  */
 function sealed(bytes: Uint8Array): boolean | undefined {
   if (bytes.length < sealAt + 4) return undefined;
@@ -241,6 +237,6 @@ function load(SQL: SqlJsStatic, bytes: Buffer, until: JournalPosition | undefine
     return { db, position, events: Number(meta['events'] ?? 0) };
   } catch (e) {
     db?.close();
-    return { problem: (e as Error).message };
+    return { problem: messageOf(e) };
   }
 }

@@ -6,8 +6,8 @@ export const schemaVersion = 5;
  * epoch. rollouts holds every trajectory (probes and demonstrations too); `state` and `reason` are the ledger's; `born`
  * is the sequence number of its first record, which never changes; `human` counts the steps of a taken-over rollout in
  * which a person acted, `origin` says where an import came from or what a demonstration replays. pool holds what is in
- * it now, `seq` being when it joined: an entry was used as often as it was injected since. gave_up are those in which
- * somebody said that the task cannot be done. steps is by far the longest: it has only what is asked over many steps,
+ * it now, `seq` being when it joined: an entry was used as often as it was injected since. gave_up lists trajectories
+ * that ended with "this task cannot be done". steps is by far the longest: it has only what is queried over many steps;
  * the rest is in the journal's record. span_minutes holds the ms of each activity per lane and minute.
  */
 export const schema = `

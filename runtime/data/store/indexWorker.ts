@@ -1,4 +1,4 @@
-import { ignoreFailure } from '../../domain/index.js';
+import { ignoreFailure, messageOf } from '../../domain/index.js';
 import { parentPort, workerData } from 'node:worker_threads';
 import { IndexEngine, sqlJs } from './indexEngine.js';
 
@@ -7,7 +7,7 @@ export interface IndexPlace {
   readonly file: string;
   readonly until?: number;
 }
-/** `place` absent: started ahead of time; the first message says which run it is. */
+/** Without `place` the worker is started ahead of time; the first message names the run. */
 export interface IndexWorkerData {
   readonly role: '__index';
   readonly place?: IndexPlace;
@@ -25,7 +25,7 @@ export type IndexRequest =
 export type IndexReply =
   { readonly id: number; readonly ok: unknown } | { readonly id: number; readonly error: string };
 
-/** Body of the index worker: one request after the other, each answered; id 0 answers the start. */
+/** Body of the index worker: answers one request after the other; id 0 answers the start. */
 export async function runIndexWorker(): Promise<void> {
   const port = parentPort;
   if (!port) throw new Error('the index worker runs only in a worker thread');
@@ -36,7 +36,7 @@ export async function runIndexWorker(): Promise<void> {
   try {
     engine = await IndexEngine.open(journal, file, until);
   } catch (e) {
-    port.postMessage({ id: 0, error: (e as Error).message } satisfies IndexReply);
+    port.postMessage({ id: 0, error: messageOf(e) } satisfies IndexReply);
     return;
   }
   port.postMessage({ id: 0, ok: engine.status() } satisfies IndexReply);
@@ -65,7 +65,7 @@ export async function runIndexWorker(): Promise<void> {
       port.postMessage(
         await handle(r).then(
           (ok): IndexReply => ({ id: r.id, ok }),
-          (e: unknown): IndexReply => ({ id: r.id, error: (e as Error).message }),
+          (e: unknown): IndexReply => ({ id: r.id, error: messageOf(e) }),
         ),
       );
       if (r.do === 'close') port.close();

@@ -1,4 +1,4 @@
-/** Keeps the tables of indexSchema.ts true to the journal, one record after another. */
+/** Updates the tables of indexSchema.ts from the journal, one record after another. */
 import type { Database, SqlValue, Statement } from 'sql.js';
 import type { Provenance } from '../../domain/index.js';
 import { stepEntropy } from '../curation/highEntropy.js';
@@ -24,7 +24,7 @@ export class IndexWriter {
   }
 
   apply(e: StoredEvent, position: JournalPosition): void {
-    if (e.type !== 'rollout.step' && e.type !== 'activity' && e.type !== 'spans')
+    if (e.type !== 'rollout.step' && e.type !== 'spans')
       this.#rows.run('INSERT OR REPLACE INTO events VALUES(?, ?, ?, ?, ?)', [
         e.seq,
         e.at,
@@ -107,7 +107,7 @@ const handlers: Handlers = {
       "INSERT OR IGNORE INTO rollouts(id, family, task, cap, provenance, state, started_at, desktop, instruction, born) VALUES(?, ?, ?, ?, ?, 'running', ?, ?, ?, ?)",
       [e.rollout, e.family, e.task, e.cap, e.provenance, e.at, e.desktop, e.instruction, e.seq],
     );
-    // A probe that is repeated after a restart begins anew.
+    // A probe that is repeated after a restart starts over.
     rows.run(
       "UPDATE rollouts SET state = 'running', reason = NULL, outcome = NULL, reward = NULL, error_kind = NULL, head_position = NULL, ended_at = NULL, steps = 0, started_at = ?, desktop = ? WHERE id = ?",
       [e.at, e.desktop, e.rollout],
@@ -265,7 +265,7 @@ function addSpans(rows: Rows, e: Stored<'spans'>): void {
   if (rows.modified === 0) return;
   const sums = new Map<number, number>();
   for (const [i, what] of e.what.entries()) {
-    // A span over several minutes gives each its part.
+    // A span over several minutes counts in each of them.
     for (let from = e.t0 + e.start[i]!, end = from + e.ms[i]!; from < end;) {
       const minute = Math.floor(from / 60_000),
         to = Math.min(end, (minute + 1) * 60_000),

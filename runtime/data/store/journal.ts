@@ -2,7 +2,7 @@ import type { BigIntStats } from 'node:fs';
 import { mkdir, open, stat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { StudioError } from '../../domain/index.js';
+import { StudioError, messageOf } from '../../domain/index.js';
 import { encodeRecord } from './record.js';
 import {
   firstSeq,
@@ -21,7 +21,7 @@ export interface JournalOptions {
    * reads at most one.
    */
   readonly segmentBytes?: number;
-  /** Asked before each write; rejects when this process may write no more. */
+  /** Called before each write; rejects when this process may no longer write. */
   readonly fence?: () => Promise<void>;
 }
 /** What opening found. A torn tail is a write that never finished and was never acknowledged; other damage is not. */
@@ -49,9 +49,8 @@ interface Pending {
 /**
  * Append-only journal in segments. One writer. `append` resolves when the record is on disk; appends of one turn of the
  * event loop, and those made while a write is under way, share one write and one fsync. After a failed write the
- * journal takes no more. The lock of the folder keeps other writers away; should one get past it (a network file
- * system, an older version, somebody's editor), the fence finds the segment or the lock not as it was left, and the
- * journal takes no more either.
+ * journal takes no more. The folder's lock keeps other writers away; if one gets past it (a network file system, an
+ * older version, an editor), the fence finds the segment or the lock changed, and the journal takes no more either.
  */
 export class Journal {
   readonly dir: string;
@@ -150,7 +149,7 @@ export class Journal {
   get durable(): JournalPosition {
     return positionOf(this.#segment, this.#size);
   }
-  /** Another program has written here, or taken the folder over. */
+  /** Whether another program has written here or taken the folder over. */
   get lost(): boolean {
     return this.#failed?.kind === 'run.lost';
   }
@@ -172,7 +171,7 @@ export class Journal {
     try {
       data = encodeRecord(seq, event);
     } catch (e) {
-      return Promise.reject(e as Error);
+      return Promise.reject(e);
     }
     this.#nextSeq++;
     return new Promise((resolve, reject) => {
@@ -223,7 +222,8 @@ export class Journal {
         }
         for (const l of this.#listeners) l(this.durable);
       } catch (e) {
-        // After a failed fsync nobody knows what is on disk: nothing more is acknowledged, and reopening finds out.
+        // After a failed fsync the content of the disk is unknown: nothing more is acknowledged, and reopening finds
+        // out.
         this.#failed = ioError(e, this.dir);
         for (const p of [...group, ...this.#pending]) p.reject(this.#failed);
         this.#pending = [];
@@ -232,7 +232,7 @@ export class Journal {
     this.#flushing = undefined;
   }
 
-  /** The segment is the file that we left, as long as we left it, and the last one. About 0.2 ms a write. */
+  /** Checks that the segment is the same file, has the length we wrote, and is the last one. About 0.2 ms a write. */
   async #unchanged(): Promise<void> {
     const [ours, named, next] = await Promise.all([
       this.#file.stat({ bigint: true }),
@@ -298,7 +298,7 @@ function ioError(e: unknown, dir: string): StudioError {
   if (e instanceof StudioError) return e;
   return new StudioError(
     'store.io',
-    `The journal cannot be written or read: ${(e as Error).message}.`,
+    `The journal cannot be written or read: ${messageOf(e)}.`,
     'Check free space and permissions of the run folder, then resume the run.',
     { cause: e, details: { dir } },
   );

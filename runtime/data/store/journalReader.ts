@@ -18,7 +18,7 @@ export const segmentHeader = 16;
 
 export async function segments(dir: string): Promise<number[]> {
   const names = await readdir(dir).catch((e: NodeJS.ErrnoException) => {
-    if (e.code === 'ENOENT') return [] as string[];
+    if (e.code === 'ENOENT') return [];
     throw e;
   });
   return names
@@ -30,8 +30,7 @@ export async function segments(dir: string): Promise<number[]> {
 }
 
 /**
- * A stretch of bytes that are no records. `tail`: at the end of the last segment, where a write may simply not have
- * finished.
+ * A stretch of bytes that are not records. `tail`: at the end of the last segment, where a write may not have finished.
  */
 export interface Damage {
   readonly segment: number;
@@ -62,9 +61,9 @@ export interface ReadOptions {
 const chunkBytes = 256 * 1024;
 
 /**
- * Records in order, in batches of about 256 kB so that the event loop turns between them. Damaged stretches are skipped
- * to the next record that proves itself and reported; nothing behind them is lost. A short record at the end of the
- * last segment ends it.
+ * Records in order, in batches of about 256 kB so that the event loop turns between them. Damaged stretches are
+ * reported and skipped up to the next record with a valid checksum; nothing after them is lost. A short record at the
+ * end of the last segment ends it.
  */
 export async function* readJournal(dir: string, o: ReadOptions = {}): AsyncGenerator<JournalEntry[], void, undefined> {
   const all = await segments(dir);

@@ -6,9 +6,9 @@ import type { FileHandle } from 'node:fs/promises';
 
 /**
  * flock(2), which Node does not have. Linux: flock(1) of util-linux or BusyBox locks a descriptor that it inherits; the
- * lock belongs to the open file, which we share, so it stays when flock(1) has ended, and falls when our last thread is
- * gone. macOS: a flag of open(2). Where neither is there, `locked` is false. Nobody else may open the file: to read it
- * is enough to lock it.
+ * lock belongs to the open file, which we share, so it stays when flock(1) has ended, and is released when our last
+ * thread is gone. macOS: a flag of open(2). Where neither exists, `locked` is false. No other user may open the file:
+ * reading it is enough to lock it.
  */
 export async function openKernelLocked(path: string): Promise<{ readonly file: FileHandle; readonly locked: boolean }> {
   const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL;
@@ -17,7 +17,7 @@ export async function openKernelLocked(path: string): Promise<{ readonly file: F
   return { file, locked: (await flock(file, '-x')) === 'locked' };
 }
 
-/** Whether somebody holds the kernel lock of a file; undefined when that cannot be found out. */
+/** Whether the kernel lock of a file is held; undefined when that cannot be determined. */
 export async function hasKernelLock(path: string): Promise<boolean | undefined> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   if (process.platform === 'darwin')
@@ -31,7 +31,7 @@ export async function hasKernelLock(path: string): Promise<boolean | undefined> 
   const file = await orUndefined(open(path, flags), 'a file that cannot be opened tells nothing of its lock');
   if (!file) return undefined;
   try {
-    // Shared: two that ask at once are not in each other's way.
+    // A shared lock, so that two checks at once do not interfere.
     const answer = await flock(file, '-s');
     return answer === 'unavailable' ? undefined : answer === 'refused';
   } finally {
@@ -42,7 +42,7 @@ export async function hasKernelLock(path: string): Promise<boolean | undefined> 
 /** Of <fcntl.h> on macOS; Node names neither. */
 const O_SHLOCK = 0x10,
   O_EXLOCK = 0x20;
-/** flock(1) does not wait; what takes longer hangs, on a network file system without its server. */
+/** flock(1) does not wait; if it takes longer than this it hangs, on a network file system without its server. */
 const deadlineMs = 5_000;
 
 function flock(file: FileHandle, how: '-x' | '-s'): Promise<'locked' | 'refused' | 'unavailable'> {

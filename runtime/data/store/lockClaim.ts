@@ -1,7 +1,8 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { errorCode } from '../../domain/index.js';
 
-/** Who has a folder open for writing. */
+/** The process that has a folder open for writing. */
 export interface LockHolder {
   readonly pid: number;
   readonly host: string;
@@ -9,7 +10,7 @@ export interface LockHolder {
   readonly since: string;
 }
 
-/** What tells one process from all others, as far as this system says it. */
+/** What distinguishes one process from all others, as far as this system tells. */
 export interface ProcessIdentity {
   readonly pid: number;
   /** Which kernel, since its last start. */
@@ -48,20 +49,27 @@ export async function readClaim(path: string): Promise<Claim | 'absent' | 'unrea
     const text = (v: unknown): v is string => typeof v === 'string' && v.length <= 300;
     const perhaps = (v: unknown): v is string | undefined => v === undefined || text(v);
     const { pid, host, since, kernel, namespace, start, kernelLock, inode } = c ?? {};
-    if (!Number.isSafeInteger(pid) || (pid as number) <= 0 || !text(host) || !text(since) || !text(inode))
+    if (
+      typeof pid !== 'number' ||
+      !Number.isSafeInteger(pid) ||
+      pid <= 0 ||
+      !text(host) ||
+      !text(since) ||
+      !text(inode)
+    )
       return 'unreadable';
     if (!perhaps(kernel) || !perhaps(namespace) || !perhaps(start)) return 'unreadable';
     return {
-      pid: pid as number,
+      pid,
       host,
       since,
       inode,
       kernelLock: kernelLock === true,
-      ...(kernel === undefined ? {} : { kernel }),
-      ...(namespace === undefined ? {} : { namespace }),
-      ...(start === undefined ? {} : { start }),
+      kernel,
+      namespace,
+      start,
     };
   } catch (e) {
-    return ['ENOENT', 'ENOTDIR'].includes((e as NodeJS.ErrnoException).code ?? '') ? 'absent' : 'unreadable';
+    return ['ENOENT', 'ENOTDIR'].includes(errorCode(e) ?? '') ? 'absent' : 'unreadable';
   }
 }

@@ -23,7 +23,7 @@ const ownProcess = async (pid: string): Promise<boolean> =>
   (await orUndefined(stat(`/proc/${pid}`), 'the process has ended'))?.uid === process.geteuid?.();
 
 async function holdsOneOf(pid: string, sockets: ReadonlySet<string>): Promise<boolean> {
-  const fds = await readdir(`/proc/${pid}/fd`).catch(() => [] as string[]);
+  const fds = await readdir(`/proc/${pid}/fd`).catch((): string[] => []);
   for (const fd of fds) if (sockets.has(await readlink(`/proc/${pid}/fd/${fd}`).catch(() => ''))) return true;
   return false;
 }

@@ -3,7 +3,7 @@ import type { LockHolder } from './lockClaim.js';
 
 /**
  * A lock for Windows, where a folder with open files cannot be renamed: a named pipe, which vanishes with its process.
- * Its server says who it is, in one line; whoever asks reads `maxBytes` of the answer, for at most `deadlineMs`.
+ * Its server identifies itself in one line; a client reads `maxBytes` of the answer, for at most `deadlineMs`.
  */
 export interface PipeLock {
   release(): Promise<void>;
@@ -58,8 +58,9 @@ function holderOf(text: string): LockHolder | 'unknown' {
   try {
     const h = JSON.parse(text) as Partial<Record<keyof LockHolder, unknown>> | null;
     const { pid, host, since } = h ?? {};
-    if (!Number.isSafeInteger(pid) || typeof host !== 'string' || typeof since !== 'string') return 'unknown';
-    return { pid: pid as number, host: host.slice(0, 300), since: since.slice(0, 100) };
+    if (typeof pid !== 'number' || !Number.isSafeInteger(pid) || typeof host !== 'string' || typeof since !== 'string')
+      return 'unknown';
+    return { pid, host: host.slice(0, 300), since: since.slice(0, 100) };
   } catch {
     return 'unknown';
   }

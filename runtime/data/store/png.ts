@@ -1,6 +1,6 @@
 import { deflate as deflateCb, inflate as inflateCb } from 'node:zlib';
 import { promisify } from 'node:util';
-import { StudioError, type Frame } from '../../domain/index.js';
+import { StudioError, type Frame, messageOf } from '../../domain/index.js';
 import { crc32 } from './crc32.js';
 import { slicePixels, slices } from './slices.js';
 
@@ -98,7 +98,7 @@ export async function decodePng(
   if (width === 0 || height === 0 || (stride + 1) * height > 1 << 28) throw damaged('impossible size');
   // The bound stops a small file from inflating without end.
   const raw = await inflate(Buffer.concat(data), { maxOutputLength: (stride + 1) * height }).catch((e: unknown) => {
-    throw damaged(String((e as Error).message));
+    throw damaged(String(messageOf(e)));
   });
   if (raw.length !== (stride + 1) * height) throw damaged('too few pixels');
   const rgb = Buffer.alloc(stride * height);

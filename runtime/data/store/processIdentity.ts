@@ -2,6 +2,7 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import type { ProcessIdentity } from './lockClaim.js';
+import { errorCode } from '../../domain/index.js';
 
 let known: ProcessIdentity | undefined;
 
@@ -17,9 +18,9 @@ function identify(): ProcessIdentity {
     start = maybe(() => statFields(readFileSync('/proc/self/stat', 'utf8'))?.start);
   return {
     pid,
-    ...(kernel ? { kernel } : {}),
-    ...(namespace ? { namespace } : {}),
-    ...(start ? { start } : {}),
+    kernel,
+    namespace,
+    start,
   };
 }
 function maybe<T>(f: () => T): T | undefined {
@@ -46,12 +47,12 @@ export async function processState(pid: number, start: string): Promise<'alive' 
   try {
     process.kill(pid, 0);
   } catch (e) {
-    if ((e as NodeJS.ErrnoException).code === 'ESRCH') return 'dead';
+    if (errorCode(e) === 'ESRCH') return 'dead';
   }
   const found = await readFile(`/proc/${pid}/stat`, 'utf8').then(statFields, () => undefined);
   if (!found) return 'unknown';
   if (found.start !== start) return 'dead';
   if (found.state !== 'Z' && found.state !== 'X') return 'alive';
-  const threads = await readdir(`/proc/${pid}/task`).catch(() => [] as string[]);
+  const threads = await readdir(`/proc/${pid}/task`).catch((): string[] => []);
   return threads.length > 1 ? 'alive' : 'dead';
 }

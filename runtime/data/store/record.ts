@@ -94,7 +94,7 @@ export function recordAt(buffer: Buffer, at: number): RawRecord | 'short' | 'bad
 export function decodeRecord(data: Buffer): unknown {
   const jsonLength = data.readUInt32LE(12),
     text = data.toString('utf8', headerBytes, headerBytes + jsonLength);
-  if (headerBytes + jsonLength === data.length) return JSON.parse(text) as unknown;
+  if (headerBytes + jsonLength === data.length) return JSON.parse(text);
   const tail = data.subarray(headerBytes + jsonLength);
   return restore(JSON.parse(text), tail);
 }

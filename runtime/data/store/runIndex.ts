@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { StudioError, ignoreFailure, orUndefined } from '../../domain/index.js';
+import { StudioError, ignoreFailure, orUndefined, messageOf } from '../../domain/index.js';
 import type { ProcessEntry } from '../../domain/index.js';
 import { IndexEngine } from './indexEngine.js';
 import type { SqlValue } from 'sql.js';
@@ -10,11 +10,11 @@ import type { JournalPosition } from './journalReader.js';
 export type { IndexStatus, Row } from './indexEngine.js';
 export type QueryParams = readonly (string | number | null)[];
 
-/** The index as the store uses it. A query sees everything that was on disk when it was asked. */
+/** The index as the store uses it. A query sees everything that was on disk when it was made. */
 export interface RunIndex {
-  /** How it came up: from its snapshot, or rebuilt and why. */
+  /** How it was opened: from its snapshot, or rebuilt and why. */
   readonly ready: Promise<IndexStatus>;
-  /** Tell it how far the journal is on disk; it follows when it has time. */
+  /** Reports how far the journal is on disk; the index follows when it has time. */
   durable(position: JournalPosition): void;
   query(sql: string, params?: QueryParams): Promise<Row[]>;
   /** The same as one list per column; for long answers. */
@@ -47,8 +47,8 @@ const badQuery = (why: string): StudioError =>
 type Body = IndexRequest extends infer R ? (R extends IndexRequest ? Omit<R, 'id'> : never) : never;
 
 /**
- * A worker that waits for a run, by bundle: what it loads is the same for every run, and takes as long as the run's own
- * file.
+ * A worker that waits for a run, by bundle: what it loads is the same for every run, and takes as long as opening the
+ * run.
  */
 const spares = new Map<string, { readonly worker: Worker; readonly gone: () => void }>();
 /** Starts a worker for the next index; without this each starts its own. */
@@ -107,7 +107,7 @@ export class WorkerIndex implements RunIndex {
     const worker = startWorker(this.#entry, {
       journal: this.#paths.journal,
       file: this.#paths.file,
-      ...(this.#paths.until === undefined ? {} : { until: this.#target }),
+      until: this.#paths.until === undefined ? undefined : this.#target,
     });
     this.#worker = worker;
     const waiting = (this.#waiting = new Map<number, { resolve: (v: unknown) => void; reject: (e: Error) => void }>());
@@ -132,7 +132,7 @@ export class WorkerIndex implements RunIndex {
     worker.on('exit', () => {
       for (const w of waiting.values()) w.reject(broken(why));
       waiting.clear();
-      // A worker that keeps dying is not started for ever; queries then say so.
+      // A worker that keeps dying is not restarted for ever; queries then report it.
       if (!this.#closing && this.#worker === worker && this.#restarts++ < 3) this.#start();
     });
   }
@@ -224,7 +224,7 @@ export class LocalIndex implements RunIndex {
       try {
         return f(e);
       } catch (err) {
-        throw badQuery((err as Error).message);
+        throw badQuery(messageOf(err));
       }
     });
   }
@@ -246,7 +246,7 @@ export class LocalIndex implements RunIndex {
     const next = this.#chain
       .then(async () => f(await this.#engine))
       .catch((e: unknown) => {
-        throw e instanceof StudioError ? e : broken((e as Error).message);
+        throw e instanceof StudioError ? e : broken(messageOf(e));
       });
     this.#chain = orUndefined(next, 'its caller hears of it; the next question is asked all the same');
     return next;

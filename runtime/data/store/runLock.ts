@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { realpath } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { orUndefined, StudioError } from '../../domain/index.js';
+import { orUndefined, StudioError, messageOf } from '../../domain/index.js';
 import { folderHolder, lockFolder, type FolderLock } from './folderLock.js';
 import type { LockHolder } from './lockClaim.js';
 import { oldLockHolder } from './oldLockName.js';
@@ -17,8 +17,8 @@ export interface RunLock {
 
 /**
  * One writer per run folder: the lock of folderLock.ts, on Windows a named pipe. Rejects with `run.busy` naming the
- * holder. A writer of version 0.1 knows only its old name: we notice it, it does not notice us, and when it writes
- * nevertheless the journal's fence stops us.
+ * holder. A writer of version 0.1 knows only its old lock name: we notice it, but it does not notice us; if it writes,
+ * the journal's fence stops us.
  */
 export async function lockRun(dir: string): Promise<RunLock> {
   const real = await realpath(dir);
@@ -33,7 +33,7 @@ export async function lockRun(dir: string): Promise<RunLock> {
   return fenced(taken.lock, real);
 }
 
-/** Who writes a run now; undefined when nobody does. A holder that cannot be named is somebody all the same. */
+/** The current writer of a run; undefined when there is none, 'unknown' when it cannot be named. */
 export async function runHolder(dir: string): Promise<LockHolder | 'unknown' | undefined> {
   const real = await orUndefined(realpath(dir), 'a folder that is not there yet has no other name');
   if (real === undefined) return undefined;
@@ -78,7 +78,7 @@ async function lockByPipe(real: string): Promise<RunLock> {
   const lock = await listenPipe(pipeOf(real), JSON.stringify(me)).catch((e: unknown) => {
     throw new StudioError(
       'store.io',
-      `The run cannot be locked: ${(e as Error).message}.`,
+      `The run cannot be locked: ${messageOf(e)}.`,
       'Check the permissions of the run folder.',
       { cause: e },
     );

@@ -1,7 +1,7 @@
 import { mkdir, open, readFile, rename } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { StudioError, ignoreFailure } from '../../domain/index.js';
+import { StudioError, ignoreFailure, messageOf, errorCode } from '../../domain/index.js';
 import type { ProcessEntry, RolloutId, RunId, Step, Trajectory } from '../../domain/index.js';
 import type { EventOf, JournalEvent, StoredEvent } from '../events.js';
 import type { FrameStore } from '../types.js';
@@ -54,7 +54,7 @@ export const runPaths = (
 });
 
 /**
- * Reading a run as it is when opened: works on a copy, an archive, or beside the writer; needs no lock and changes
+ * Reads a run as it is when opened: works on a copy, an archive, or beside the writer; needs no lock and changes
  * nothing.
  */
 export class RunReader {
@@ -93,8 +93,8 @@ export class RunReader {
     const until = this.end();
     for await (const batch of readJournal(runPaths(this.dir).journal, {
       fromSeq: sinceSeq,
-      ...(until === undefined ? {} : { until }),
-      ...(onDamage ? { onDamage } : {}),
+      until,
+      onDamage,
     })) {
       for (const e of batch) yield storedEvent(e);
     }
@@ -121,8 +121,8 @@ export class RunReader {
     return (await readRecord(await file, byteOf(position))) as (JournalEvent & { at: number }) | undefined;
   }
 
-  /** The newest event of a type (steps and activity are not listed by type); undefined when there is none. */
-  async latest<T extends Exclude<JournalEvent['type'], 'rollout.step' | 'activity'>>(
+  /** The newest event of a type (steps and spans are not listed by type); undefined when there is none. */
+  async latest<T extends Exclude<JournalEvent['type'], 'rollout.step' | 'spans'>>(
     type: T,
   ): Promise<(EventOf<T> & { readonly at: number }) | undefined> {
     const [row] = await this.index.query('SELECT position FROM events WHERE type = ? ORDER BY seq DESC LIMIT 1', [
@@ -140,7 +140,7 @@ export class RunReader {
       rows.map(async (row) => {
         const e = await this.at(Number(row['position']));
         if (e?.type !== 'rollout.step') throw damagedRecord(rollout);
-        return { step: e.step, at: e.at, ...(e.extra ? { extra: e.extra } : {}) };
+        return { step: e.step, at: e.at, extra: e.extra };
       }),
     );
   }
@@ -245,12 +245,13 @@ export class RunStore extends RunReader {
         if (!o.create || !(e instanceof StudioError) || e.error.details?.['code'] !== 'ENOENT') throw e;
         return writeMeta(dir, { format: 1, ...o.create });
       });
+      const skipped: ReadonlySet<string> = new Set(skip);
       const opened = await Journal.open(
         p.journal,
         { ...o.journal, fence: () => lock.verify() },
         each &&
           ((batch) => {
-            for (const e of batch) if (!(skip as readonly string[]).includes(e.type())) each(storedEvent(e));
+            for (const e of batch) if (!skipped.has(e.type())) each(storedEvent(e));
           }),
       );
       journal = opened.journal;
@@ -270,7 +271,7 @@ export class RunStore extends RunReader {
   get nextSeq(): number {
     return this.#journal.nextSeq;
   }
-  /** It was closed, or is being closed: nothing can be asked any more. */
+  /** Whether it was closed or is being closed: then it answers no more. */
   get closed(): boolean {
     return this.#closed;
   }
@@ -312,7 +313,7 @@ export class RunStore extends RunReader {
     );
   }
 
-  /** Everything acknowledged is on disk already; this writes the index, ends subscriptions and gives the lock back. */
+  /** Everything acknowledged is already on disk; this writes the index, ends subscriptions and releases the lock. */
   override async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -320,7 +321,7 @@ export class RunStore extends RunReader {
     await this.#journal.close();
     this.#ended = true;
     for (const w of this.#wake) w();
-    // The index of a run that another process has taken over is that process's.
+    // The index of a run that another process has taken over belongs to that process.
     await this.index.close({ snapshot: !this.#journal.lost });
     await this.closeFiles();
     await this.#lock.release();
@@ -333,8 +334,8 @@ export async function readMeta(dir: string): Promise<RunMeta> {
     throw new StudioError(
       'store.io',
       `${dir} is not a run folder: run.json cannot be read.`,
-      'Name a folder under runs/; `dart-studio runs list` shows them.',
-      { cause: e, details: { file, code: (e as NodeJS.ErrnoException).code } },
+      'Give a folder under runs/; `dart-studio runs list` shows them.',
+      { cause: e, details: { file, code: errorCode(e) } },
     );
   });
   try {
@@ -344,7 +345,7 @@ export async function readMeta(dir: string): Promise<RunMeta> {
   } catch (e) {
     throw new StudioError(
       'store.damaged',
-      `run.json of ${dir} cannot be understood: ${(e as Error).message}.`,
+      `run.json of ${dir} cannot be understood: ${messageOf(e)}.`,
       'Restore it from a copy, or open the run with the version that made it.',
       { cause: e, details: { file } },
     );
@@ -370,7 +371,7 @@ async function writeMeta(dir: string, meta: RunMeta): Promise<RunMeta> {
 const io = (e: unknown, path: string): StudioError =>
   new StudioError(
     'store.io',
-    `The run folder cannot be written: ${(e as Error).message}.`,
+    `The run folder cannot be written: ${messageOf(e)}.`,
     'Check free space and permissions, or choose another folder.',
     { cause: e, details: { path } },
   );

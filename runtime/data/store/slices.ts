@@ -1,6 +1,6 @@
 /**
  * Work on pixels, cut into jobs of a few ms and run in turn, so that many screens at once do not hold up the event
- * loop: each turn of the loop spends at most `budgetMs` on jobs, whoever they belong to.
+ * loop: each turn of the loop spends at most `budgetMs` on all jobs together.
  */
 export class Slices {
   readonly #budgetMs: number;
@@ -16,7 +16,7 @@ export class Slices {
         try {
           resolve(job());
         } catch (e) {
-          reject(e as Error);
+          reject(e);
         }
       });
       if (!this.#scheduled) {
@@ -48,7 +48,7 @@ export class Slices {
   }
 }
 
-/** One for the process: the event loop is one. */
+/** One instance, because the process has one event loop. */
 export const slices = new Slices();
 /** Pixels per job: about 1 ms of work. */
 export const slicePixels = 256 * 1024;

@@ -1,10 +1,10 @@
-import { orUndefined } from '../../domain/index.js';
+import { orUndefined, errorCode } from '../../domain/index.js';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /**
- * Where files are made before they get their name: a folder of its own, so that finding what a killed process left
- * costs one listing.
+ * Where files are made before they get their name: a separate folder, so that finding the leftovers of a killed process
+ * takes one listing.
  */
 export const unfinishedDir = (dir: string): string => join(dir, 'unfinished');
 let made = 0;
@@ -12,11 +12,11 @@ let made = 0;
 export const unfinishedName = (name: string): string => `${name}.${process.pid}-${++made}.tmp`;
 
 /**
- * Removes what processes that are gone did not finish in `dir` (files or folders named `*.<pid>.tmp` or
- * `*.<pid>-<n>.tmp`). A folder that is not there has none.
+ * Removes unfinished files of ended processes in `dir` (files or folders named `*.<pid>.tmp` or `*.<pid>-<n>.tmp`). A
+ * folder that is not there has none.
  */
 export async function removeUnfinished(dir: string): Promise<void> {
-  const names = await readdir(dir).catch(() => [] as string[]);
+  const names = await readdir(dir).catch((): string[] => []);
   await Promise.all(
     names.map(async (name) => {
       const pid = Number(/\.(\d+)(?:-\d+)?\.tmp$/.exec(name)?.[1]);
@@ -26,11 +26,11 @@ export async function removeUnfinished(dir: string): Promise<void> {
   );
 }
 function alive(pid: number): boolean {
-  // EPERM: it is there and somebody else's.
+  // EPERM: it exists and belongs to another user.
   try {
     process.kill(pid, 0);
     return true;
   } catch (e) {
-    return (e as NodeJS.ErrnoException).code !== 'ESRCH';
+    return errorCode(e) !== 'ESRCH';
   }
 }

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { isTerminal } from '../../domain/index.js';
+import { isTerminal, errorCode } from '../../domain/index.js';
 import type { Action, Size, Step, StepTimings } from '../../domain/index.js';
 import { parseAnswer } from '../../policy/actions/parse.js';
 import type { ImportFolder } from '../folder.js';
@@ -98,8 +98,7 @@ export async function* one(where: string, read: () => Promise<Found>): AsyncGene
     found = bounded(await read());
   } catch (e) {
     if (e instanceof Unusable) found = { problem: problemOf(e, where) };
-    else if (typeof (e as NodeJS.ErrnoException).code === 'string')
-      found = { problem: { where, what: `cannot be read (${(e as NodeJS.ErrnoException).code})` } };
+    else if (typeof errorCode(e) === 'string') found = { problem: { where, what: `cannot be read (${errorCode(e)})` } };
     else throw e;
   }
   yield found;

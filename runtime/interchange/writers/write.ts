@@ -7,6 +7,7 @@ import type { FrameRef, RolloutId, Trajectory, TrajectoryView } from '../../doma
 import type { CoordinateMode } from '../../policy/actions/coordinates.js';
 import type { RunReader } from '../../data/store/runStore.js';
 import { Unusable } from '../types.js';
+import { errorCode } from '../../domain/index.js';
 
 export interface WriteOptions {
   /** Coordinates of UI-TARS text. */
@@ -41,7 +42,7 @@ export async function copyFrame(run: RunReader, ref: FrameRef, to: string): Prom
     await copyFile(run.frames.path(ref), to, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
     return true;
   } catch (e) {
-    const { code } = e as NodeJS.ErrnoException;
+    const code = errorCode(e);
     if (code === 'EEXIST') return false;
     if (code === 'ENOENT') throw new Unusable(`frame ${ref.hash.slice(0, 12)} is missing in the run folder`);
     throw e;

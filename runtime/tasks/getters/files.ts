@@ -1,4 +1,4 @@
-import { StudioError } from '../../domain/index.js';
+import { StudioError, errorCode } from '../../domain/index.js';
 import type { TaskContext } from '../context.js';
 import { desktopPath } from '../context.js';
 import type { Value } from '../values.js';
@@ -8,17 +8,17 @@ import type { Getter, GetterConfig } from './types.js';
 /** Python's FileNotFoundError in a result getter: the task is judged 0. */
 export class MissingFile extends Error {}
 
-/** More files than a verifier reads, which only the policy can have made: the task is judged 0. */
+/** More or larger files than a verifier reads, which only the policy can have made: the task is judged 0. */
 export class TooLarge extends Error {}
 
-/** What reading a file may answer that means "there is no such file to judge". */
+/** Error codes of reading a file that mean "there is no such file to judge". */
 const ABSENT = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'EACCES', 'ELOOP', 'ENAMETOOLONG']);
 
 export async function readDesktopFile(ctx: TaskContext, path: string): Promise<Buffer | null> {
   try {
     return await ctx.desktop.readFile(desktopPath(path));
   } catch (e) {
-    const code = e instanceof StudioError ? e.error.details?.['code'] : (e as NodeJS.ErrnoException).code;
+    const code = e instanceof StudioError ? e.error.details?.['code'] : errorCode(e);
     if (typeof code === 'string' && ABSENT.has(code)) return null;
     throw e;
   }

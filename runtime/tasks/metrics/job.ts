@@ -3,8 +3,9 @@ import type { Value } from '../values.js';
 import { metrics } from './index.js';
 import { MAX_TEXT_BYTES, NoGold } from './types.js';
 import type { Verdict } from './types.js';
+import { messageOf } from '../../domain/index.js';
 
-/** One metric on what its getters found, in a form that goes from thread to thread. */
+/** One metric on what its getters found, in a form that can be sent between threads. */
 export interface MetricJob {
   readonly func: string;
   readonly result: Packed;
@@ -13,7 +14,7 @@ export interface MetricJob {
   /** `expected` comes from the desktop, where the agent could change it, and not from the task. */
   readonly desktopGold: boolean;
 }
-/** `fault`: the verifier's, in words; else a score from 0 to 1 with what people are shown. */
+/** `fault`: a fault of the verifier, in words; else a score from 0 to 1 with what people are shown. */
 export type MetricDone =
   { readonly score: number; readonly expected: string; readonly found: string } | { readonly fault: string };
 
@@ -31,7 +32,7 @@ const BYTES: ReadonlyMap<string, number> = new Map(
     check_image_file_size: 0,
   }),
 );
-/** Of a file that is too long for its metric as many bytes go along: enough to show how it begins. */
+/** Bytes to send of a file that is too long for its metric: enough to show its beginning. */
 const SHOWN = 4096;
 
 /** A value ready to be sent; bytes are copied, since the getters' cache goes on using them. */
@@ -50,13 +51,14 @@ function unpack(p: Packed): Value {
     return new FileValue(p.file, Buffer.from(p.data.buffer, p.data.byteOffset, p.data.byteLength), p.size);
   return 'list' in p ? p.list.map(unpack) : p.value;
 }
-/** What the sender gives away instead of copying it once more. */
+/** The buffers to transfer instead of copying them once more. */
 export const buffersOf = (p: Packed | undefined): ArrayBuffer[] =>
   p === undefined ? [] : 'file' in p ? [p.data.buffer] : 'list' in p ? p.list.flatMap(buffersOf) : [];
 
 /**
- * Judges; never rejects. What the agent left behind never makes a fault: nesting too deep for this machine's stack and
- * a gold file on its own desktop that it spoilt are judged 0. Whatever else a metric throws is the task's fault.
+ * Judges; never rejects. What the agent left behind never causes a fault: nesting too deep for this machine's stack and
+ * a gold file that it damaged on its own desktop are judged 0. Anything else that a metric throws is a fault of the
+ * task.
  */
 export async function evaluate(job: MetricJob): Promise<MetricDone> {
   const result = unpack(job.result),
@@ -72,7 +74,7 @@ export async function evaluate(job: MetricJob): Promise<MetricDone> {
   } catch (e) {
     if (tooDeep(e)) return { score: 0, expected: '', found: 'values nested too deep to be judged' };
     if (e instanceof NoGold && job.desktopGold) return done({ score: 0, found: e.message });
-    return { fault: (e as Error).message };
+    return { fault: messageOf(e) };
   }
 }
 const tooDeep = (e: unknown): boolean => e instanceof RangeError && /call stack/.test(e.message);
@@ -81,5 +83,3 @@ const tooDeep = (e: unknown): boolean => e instanceof RangeError && /call stack/
 export interface MetricRunner {
   run(job: MetricJob, signal: AbortSignal): Promise<MetricDone>;
 }
-/** On this thread, which a hostile file can hold up for good: for tests. */
-export const localMetrics: MetricRunner = { run: evaluate };

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { StudioError } from '../../domain/index.js';
+import { StudioError, messageOf } from '../../domain/index.js';
 import type { ProcessEntry, ProcessRole } from '../../domain/index.js';
 import { buffersOf } from './job.js';
 import type { MetricDone, MetricJob, MetricRunner } from './job.js';
@@ -11,13 +11,13 @@ export interface MetricPoolOptions {
   readonly limitMs?: number;
   /** Workers at most. */
   readonly workers?: number;
-  /** A worker that nobody needed for so long, ms, ends. */
+  /** A worker that has been idle this long, ms, ends. */
   readonly idleMs?: number;
 }
 const DEFAULTS: Required<MetricPoolOptions> = { limitMs: 10_000, workers: 3, idleMs: 120_000 };
 /** A worker is there within 0.1 s on an idle machine. */
 const START_MS = 60_000;
-/** What a metric takes for the longest text it reads is a fraction of this. */
+/** Memory limit of a worker; the longest text that a metric reads takes a fraction of it. */
 const MEMORY_MB = 512;
 
 interface Waiting {
@@ -36,8 +36,8 @@ interface Thread {
 
 /**
  * Metrics in worker threads. They read what an agent left behind and run regular expressions of task files, and either
- * can be made to take for ever; here that costs one worker, which is killed at its deadline and replaced. Workers start
- * when they are needed and serve whatever waits next. They do not keep a process alive that has nothing else to do.
+ * can be made to run for ever; here that costs one worker, which is killed at its deadline and replaced. Workers start
+ * when needed and take the next waiting job. They do not keep the process alive.
  */
 export class MetricPool implements MetricRunner {
   readonly #entry: ProcessEntry;
@@ -69,7 +69,7 @@ export class MetricPool implements MetricRunner {
     }
   }
 
-  /** Gives what waits to idle workers; starts one more where all are busy. */
+  /** Gives waiting jobs to idle workers; starts another worker when all are busy. */
   #next(): void {
     for (const t of this.#threads) {
       if (this.#queue.length === 0) return;
@@ -91,7 +91,7 @@ export class MetricPool implements MetricRunner {
       // Nested too deep to be sent; nothing was.
       t.doing = undefined;
       this.#rest(t);
-      w.done({ score: 0, expected: '', found: `values that cannot be judged (${(e as Error).message})` });
+      w.done({ score: 0, expected: '', found: `values that cannot be judged (${messageOf(e)})` });
     }
   }
   #rest(t: Thread): void {
@@ -129,7 +129,7 @@ export class MetricPool implements MetricRunner {
     });
   }
 
-  /** Ends a worker: its caller is told why, and waiting calls go to other workers. */
+  /** Ends a worker: its caller learns why, and waiting calls go to other workers. */
   #end(t: Thread, why?: Error, how = 'it was ended'): void {
     if (t.ended) return;
     t.ended = true;
@@ -147,7 +147,7 @@ export class MetricPool implements MetricRunner {
     this.#next();
   }
 
-  /** Ends the workers; what they were doing and what waits comes to no verdict. */
+  /** Ends the workers; running and waiting jobs get no verdict. */
   close(): void {
     for (const w of this.#queue.splice(0)) w.failed(noVerdict(w.job, 'was stopped', 'crash'));
     for (const t of [...this.#threads]) this.#end(t);

@@ -2,7 +2,7 @@ import { parentPort } from 'node:worker_threads';
 import type { MetricJob } from './job.js';
 import { evaluate } from './job.js';
 
-/** Body of the metric worker: says that it is there, then answers one job after the other. */
+/** Body of the metric worker: reports that it has started, then answers one job after the other. */
 export function runMetricWorker(): void {
   const port = parentPort;
   if (!port) throw new Error('the metric worker runs only in a worker thread');

@@ -1,6 +1,6 @@
 /**
- * Scans over text that a stranger wrote: each looks at every character a bounded number of times, where the obvious
- * regular expression would start over at every position.
+ * Scans over untrusted text: each looks at every character a bounded number of times, where the obvious regular
+ * expression would start over at every position.
  */
 
 /** The text without the characters of `set` at its end. */
@@ -17,8 +17,8 @@ export function trimStartOf(text: string, set: string): string {
 }
 
 /**
- * `indexOf` for places that only grow: what was found serves until it is passed, so that all questions together read
- * the text once. -1 when there is none any more.
+ * `indexOf` for positions that only grow: a result is reused until it is passed, so that all calls together read the
+ * text once. -1 when there is no further match.
  */
 export class Forward {
   readonly #text: string;

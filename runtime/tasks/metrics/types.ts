@@ -45,8 +45,8 @@ export function ruleList(i: MetricInput, key: string): readonly Value[] {
 }
 
 /**
- * What an agent leaves behind is read up to here, files and output alike; no task's right answer comes near. More of it
- * is judged 0, like anything else that cannot be read.
+ * Files and output of an agent are read up to this size, which no task's right answer comes near. Larger ones are
+ * judged 0, like anything else that cannot be read.
  */
 export const MAX_TEXT_BYTES = 4 * 1024 * 1024;
 

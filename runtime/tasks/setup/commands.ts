@@ -5,9 +5,9 @@ import { HOME } from '../context.js';
 import type { SetupParameters } from '../taskFile.js';
 import { truthy } from '../values.js';
 
-/** Between two tries of an `until` command (OSWorld: 0.3 s). */
+/** Pause between two attempts of an `until` command (OSWorld: 0.3 s). */
 const UNTIL_PAUSE_MS = 300;
-/** Commands that cannot be run at all are tried this often (OSWorld: 5). */
+/** Attempts at a command that cannot be run at all (OSWorld: 5). */
 const MAX_FAILS = 5;
 
 /**
@@ -44,7 +44,7 @@ export async function launch(ctx: TaskContext, p: SetupParameters<'launch'>): Pr
   const command =
     typeof p.command === 'string' && !truthy(p.shell) ? p.command.split(/\s+/).filter((w) => w !== '') : p.command;
   const c = await prepare(ctx, { command, shell: p.shell });
-  const pid = await ctx.desktop.spawn(c.argv, { cwd: HOME, ...(c.env ? { env: c.env } : {}) });
+  const pid = await ctx.desktop.spawn(c.argv, { cwd: HOME, env: c.env });
   ctx.launched.set(pid, { what: describe({ command }), shell: truthy(p.shell) });
 }
 

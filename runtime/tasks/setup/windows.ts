@@ -11,9 +11,9 @@ export interface Window {
   readonly title: string;
 }
 
-/** How long an app may be busy after a window was asked to come or go. */
+/** How long an app may be busy after a window was asked to open or close. */
 const SETTLE_MS = 1000;
-/** Between two looks at the window list when the desktop is idle all the while. */
+/** Pause between two looks at the window list while the desktop is idle. */
 const LOOK_AGAIN_MS = 50;
 
 const wmctrl = async (ctx: TaskContext, ...args: string[]): Promise<string> => {
@@ -65,7 +65,7 @@ export async function activate(ctx: TaskContext, id: string): Promise<void> {
 const flags = (p: SetupParameters<'activate_window'>, verb: string): string =>
   `-${truthy(p.by_class) ? 'x' : ''}${truthy(p.strict) ? 'F' : ''}${verb}`;
 
-/** As in OSWorld a window that is not there is no error. */
+/** As in OSWorld, a missing window is not an error. */
 export async function activateWindow(ctx: TaskContext, p: SetupParameters<'activate_window'>): Promise<void> {
   await wmctrl(ctx, flags(p, 'a'), p.window_name);
   await ctx.desktop.settle({ maxMs: SETTLE_MS });

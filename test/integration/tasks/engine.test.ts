@@ -6,10 +6,11 @@ import { createLocalProvider } from '../../../runtime/cluster/index.js';
 import type { Desktop } from '../../../runtime/cluster/types.js';
 import type { Action } from '../../../runtime/domain/index.js';
 import { StudioError } from '../../../runtime/domain/index.js';
-import { cacheName, createTaskEngine, loadTaskFile, metricWorkers, openAssets } from '../../../runtime/tasks/index.js';
+import { createTaskEngine, metricWorkers, openAssets } from '../../../runtime/tasks/index.js';
 import type { TaskEngine } from '../../../runtime/tasks/types.js';
 import { osworldExamples } from '../../helpers/tasks/osworld.js';
 import { never, taskOf } from '../../helpers/tasks/fakeDesktop.js';
+import { cacheName, loadTaskFile } from '../../helpers/tasks/files.js';
 
 const provider = createLocalProvider(),
   metrics = metricWorkers({ file: resolve('dist/runtime.js') });

@@ -43,7 +43,11 @@ const samples = Array.from({ length: 14 }, (_, i): EmbeddedSample => {
     weight: 0.2 + rng.next(),
   };
 });
-const batch = (of: readonly EmbeddedSample[], epochs = 1): EmbeddedBatch => ({ id: id<BatchId>('b'), samples: of, epochs });
+const batch = (of: readonly EmbeddedSample[], epochs = 1): EmbeddedBatch => ({
+  id: id<BatchId>('b'),
+  samples: of,
+  epochs,
+});
 
 async function thetaAfter(
   b: EmbeddedBatch,

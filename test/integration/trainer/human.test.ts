@@ -37,7 +37,11 @@ const sample = (i: number, o: Partial<EmbeddedSample>): EmbeddedSample => {
   };
 };
 const failures = Array.from({ length: 7 }, (_, i) => sample(i, { rolloutLogprobs: Float32Array.of(-1.2, -2) }));
-async function thetaAfter(demonstrated: Partial<EmbeddedSample>, imitationCoef: number, epochs = 1): Promise<Float32Array> {
+async function thetaAfter(
+  demonstrated: Partial<EmbeddedSample>,
+  imitationCoef: number,
+  epochs = 1,
+): Promise<Float32Array> {
   const l = await Learner.create(
     TINY,
     {

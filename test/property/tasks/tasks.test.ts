@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { argv, fillPlaceholders } from '../../../runtime/tasks/command.js';
 import { HOME, desktopPath } from '../../../runtime/tasks/context.js';
-import { createTaskEngine, localMetrics } from '../../../runtime/tasks/index.js';
+import { createTaskEngine } from '../../../runtime/tasks/index.js';
 import { fuzzRatio, sequenceRatio } from '../../../runtime/tasks/metrics/sequence.js';
 import { pyRegex } from '../../../runtime/tasks/metrics/pyRegex.js';
 import { withPython } from '../../../runtime/tasks/pyautogui.js';
@@ -10,6 +10,7 @@ import { shlex } from '../../../runtime/tasks/shlex.js';
 import type { Value } from '../../../runtime/tasks/values.js';
 import { FileValue, equal, splitLines } from '../../../runtime/tasks/values.js';
 import { FakeDesktop, never, taskOf } from '../../helpers/tasks/fakeDesktop.js';
+import { localMetrics } from '../../helpers/tasks/localMetrics.js';
 
 const engine = createTaskEngine({ metrics: localMetrics });
 const json = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<Value>;

@@ -92,7 +92,7 @@ describe('an image of its own folder', () => {
     ['without a title', { description: 'x' }, /title/],
     ['with a key that nothing reads', { ...words, screen: 1 }, /screen/],
     ['that names an application no package brings', { ...words, apps: { gimp: 'gimp' } }, /gimp.*packages\.txt/],
-    ['that extends what is not there', { ...words, extends: 'nothing' }, /extends nothing, which is no image/],
+    ['that extends what is not there', { ...words, extends: 'nothing' }, /extends nothing, which is not an image/],
     ['that extends itself', { ...words, extends: 'bad' }, /bad -> bad/],
   ])('is refused with a manifest %s', async (_what, manifest, message) => {
     await put('bad', manifest);

@@ -148,7 +148,7 @@ describe('what went wrong', () => {
     expect(lastWords(['Reading', 'E: Unable to locate package foo', 'I: removing tempdir'])).toBe(
       'E: Unable to locate package foo',
     );
-    expect(lastWords([])).toBe('it said nothing');
+    expect(lastWords([])).toBe('there was no output');
   });
   it.each([
     ["E: You don't have enough free space", /2 GB/],

@@ -377,7 +377,7 @@ describe('events for subscribers', () => {
     expect(map(e)).toMatchObject({ seq: 7, at: 100, type, ...want });
   });
   it('records that are not for people give nothing', () => {
-    for (const type of ['run.opened', 'rollout.queued', 'group.opened', 'batch.claimed', 'pool.added', 'activity'])
+    for (const type of ['run.opened', 'rollout.queued', 'group.opened', 'batch.claimed', 'pool.added'])
       expect(map({ type })).toBeUndefined();
   });
   it('knows what concerns a trajectory, and whose rows it needs', () => {

@@ -135,15 +135,31 @@ describe('runs', () => {
     const busy = join(dir, 'busy'),
       s = make();
     await writeSyntheticRun(busy, { groups: 4, size: 2, running: 1 });
-    const ask = (): Promise<unknown>[] =>
-      Array.from({ length: 8 }, (_, i) => call(i % 2 ? m.listTrajectories : m.getRun, { run: busy }, s));
-    await Promise.all(ask());
+    const rowsOf = async (): Promise<readonly string[]> =>
+        (await call<{ rows: TrajectoryRow[] }>(m.listTrajectories, { run: busy }, s)).rows.map((r) => r.rollout),
+      seqOf = async (): Promise<number> => (await call<{ seq: number }>(m.getRun, { run: busy }, s)).seq;
+    const ask = (): readonly [rows: Promise<(readonly string[])[]>, seqs: Promise<number[]>] => [
+      Promise.all(Array.from({ length: 4 }, rowsOf)),
+      Promise.all(Array.from({ length: 4 }, seqOf)),
+    ];
+    const [rows, seqs] = await Promise.all(ask()),
+      [before] = seqs;
+    expect(rows[0]!.length).toBeGreaterThan(4 * 2);
+    expect(new Set(seqs)).toEqual(new Set([before]));
     const first = ask(),
       store = await RunStore.open(busy, { index: 'local' });
-    await store.append({ type: 'log', level: 'info', message: 'written meanwhile' });
+    const { seq } = await store.append({ type: 'log', level: 'info', message: 'written meanwhile' });
+    expect(seq).toBeGreaterThanOrEqual(before!);
     const second = ask();
     await store.close();
-    await Promise.all([...first, ...second, ...ask()]);
+    const last = ask();
+    // A log record changes no trajectory: every answer lists the same ones, and each is true for the run before or
+    // after it.
+    for (const a of [first, second, last]) {
+      for (const r of await a[0]) expect(r).toEqual(rows[0]);
+      for (const n of await a[1]) expect([before, seq + 1]).toContain(n);
+    }
+    expect(await last[1]).toEqual(Array.from({ length: 4 }, () => seq + 1));
   });
 
   it('tell why they failed', async () => {

@@ -5,7 +5,6 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FamilyId, TaskId } from '../../../runtime/domain/index.js';
 import { id } from '../../../runtime/domain/index.js';
 import {
-  cacheName,
   checkFolder,
   createTaskEngine,
   formatCheck,
@@ -16,6 +15,7 @@ import {
 } from '../../../runtime/tasks/index.js';
 import { desk } from '../../helpers/tasks/images.js';
 import { taskOf } from '../../helpers/tasks/fakeDesktop.js';
+import { cacheName } from '../../helpers/tasks/files.js';
 
 let dir: string;
 beforeEach(async () => {

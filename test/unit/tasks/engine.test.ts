@@ -4,13 +4,15 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Action, ErrorKind } from '../../../runtime/domain/index.js';
 import { StudioError } from '../../../runtime/domain/index.js';
-import { cacheName, createTaskEngine, localMetrics, openAssets } from '../../../runtime/tasks/index.js';
+import { createTaskEngine, openAssets } from '../../../runtime/tasks/index.js';
 import { checkName } from '../../../runtime/tasks/checkName.js';
 import { showsFile } from '../../../runtime/tasks/setup/windows.js';
 import { deskSuite, trainSeed } from '../../../runtime/tasks/suites/desk/index.js';
 import type { Task } from '../../../runtime/tasks/types.js';
 import { desk } from '../../helpers/tasks/images.js';
 import { FakeDesktop, never, taskOf } from '../../helpers/tasks/fakeDesktop.js';
+import { cacheName } from '../../helpers/tasks/files.js';
+import { localMetrics } from '../../helpers/tasks/localMetrics.js';
 
 const engine = createTaskEngine({ metrics: localMetrics, image: desk });
 const done: Action = { type: 'finished' },

@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { StudioError } from '../../../runtime/domain/index.js';
-import { loadTaskFile, parseTask } from '../../../runtime/tasks/index.js';
+import { parseTask } from '../../../runtime/tasks/index.js';
 import { checkFolder } from '../../../runtime/tasks/check.js';
 import { desk } from '../../helpers/tasks/images.js';
 import { osworldExamples } from '../../helpers/tasks/osworld.js';
+import { loadTaskFile } from '../../helpers/tasks/files.js';
 
 const base = { id: 'x', instruction: 'Do it.', config: [], evaluator: { func: 'infeasible' } };
 function errorOf(json: unknown, file = 'dir/x.json'): StudioError {

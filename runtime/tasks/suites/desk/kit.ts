@@ -4,7 +4,7 @@ import type { Box } from './box.js';
 import type { Move } from './moves.js';
 
 /**
- * What a template makes of a seed: the task and its two scripted runs. `solve` and `miss` end with `finished` (or
+ * What a template makes from a seed: the task and its two scripted runs. `solve` and `miss` end with `finished` (or
  * `fail`).
  */
 export interface Instance {
@@ -30,8 +30,14 @@ export interface Template {
 /** Quote a word for the shell. */
 export const q = (s: string): string => (/^[\w@%+=:,./-]+$/.test(s) ? s : `'${s.replaceAll("'", `'\\''`)}'`);
 
+type Tuple<T, N extends number, Picked extends T[] = []> = number extends N
+  ? T[]
+  : Picked['length'] extends N
+    ? Picked
+    : Tuple<T, N, [...Picked, T]>;
 /** n different elements. */
-export const pickSome = <T>(r: Random, xs: readonly T[], n: number): T[] => r.shuffle(xs).slice(0, n);
+export const pickSome = <T, N extends number>(r: Random, xs: readonly T[], n: N): Tuple<T, N> =>
+  r.shuffle(xs).slice(0, n) as Tuple<T, N>;
 
 /** jwm's frame around a window's own area (overlay/etc/jwm/system.jwmrc), and the taskbar. */
 export const FRAME = { side: 3, top: 22, bottom: 3, tray: 26 } as const;
@@ -85,7 +91,7 @@ export const OUT = '/tmp/desk';
 
 /**
  * One `execute` step that writes the files, starts the applications and returns when their windows are there. It waits
- * for the window manager's list of windows (an event, no polling). When a window fails to come it never succeeds, and
+ * for the window manager's list of windows (an event, no polling). When a window fails to open it never succeeds, and
  * `until` makes that a set-up error.
  */
 export function setup(p: SetupPlan): SetupStep[] {
@@ -121,8 +127,8 @@ export interface Check {
   readonly command: string;
   readonly prints: string;
   /**
-   * Look again for so many ms before it counts as failed. For what goes on where settling cannot see it: keys on their
-   * way through the kernel's terminal layer, a program's start on a busy machine.
+   * Looks again for this many ms before it counts as failed, for what settling cannot see: keys in the kernel's
+   * terminal layer, a program's start on a busy machine.
    */
   readonly withinMs?: number;
 }

@@ -8,7 +8,7 @@ import type { Box } from './box.js';
  * should be).
  */
 export type Move = (s: Sight) => Promise<Action | Again>;
-/** The move is asked again after this action (e.g. scroll until a row shows). */
+/** The move is called again after this action (e.g. scroll until a row shows). */
 export interface Again {
   readonly again: Action;
 }
@@ -32,7 +32,7 @@ export interface WidgetQuery {
   readonly nth?: number;
 }
 
-/** Times a missing widget is looked for again, the desktop coming to rest between. */
+/** How many times to look for a missing widget, with the desktop at rest in between. */
 const LOOKS = 8;
 /** The embedded policy's cells at 640x400 (GLYPH_SPEC): a click lands on a centre. */
 const CELL = 16;
@@ -74,7 +74,7 @@ export class Sight {
       if (look === LOOKS)
         throw new StudioError(
           'internal',
-          `The scripted solution finds no ${JSON.stringify(query)} on the desktop.`,
+          `The scripted solution did not find ${JSON.stringify(query)} on the desktop.`,
           "Please report this with the task's id.",
         );
       await this.desktop.settle({ horizonMs: 100 * look });
@@ -106,7 +106,7 @@ export class Sight {
       if (look === LOOKS)
         throw new StudioError(
           'internal',
-          `The scripted solution finds no window ${JSON.stringify(match)}.`,
+          `The scripted solution did not find the window ${JSON.stringify(match)}.`,
           "Please report this with the task's id.",
         );
       await this.desktop.settle({ horizonMs: 100 * look });
@@ -160,8 +160,7 @@ export type Where = (s: Sight) => Promise<Box>;
 export const clickBox =
   (where: Where): Move =>
   async (s) => ({ type: 'click', at: s.pointIn(await where(s)) });
-export const button = (name: string, window?: string): Move =>
-  click({ role: 'push button', name, ...(window === undefined ? {} : { window }) });
+export const button = (name: string, window?: string): Move => click({ role: 'push button', name, window });
 export const type =
   (text: string): Move =>
   () =>

@@ -18,7 +18,7 @@ export const clipboardIs = (text: string): Check => ({
 
 /** Two numbers of two digits, no digit twice: GTK drops a second press of one button within a quarter of a second. */
 export const numbers = (r: Random): [number, number] => {
-  const [a, b, c, d] = pickSome(r, [1, 2, 3, 4, 5, 6, 7, 8, 9], 4) as [number, number, number, number];
+  const [a, b, c, d] = pickSome(r, [1, 2, 3, 4, 5, 6, 7, 8, 9], 4);
   return [10 * a + b, 10 * c + d];
 };
 
@@ -46,7 +46,7 @@ export const calculatorTemplates: readonly Template[] = [
     apps: ['galculator'],
     steps: 5,
     build(r, screen) {
-      const [a, b] = pickSome(r, [2, 3, 4, 5, 6, 7, 8, 9], 2) as [number, number],
+      const [a, b] = pickSome(r, [2, 3, 4, 5, 6, 7, 8, 9], 2),
         op = r.pick(['+', '-', '*'] as const),
         result = op === '+' ? a + b : op === '-' ? a - b : a * b;
       const press = (name: string): Move => click({ role: 'toggle button', name });
@@ -65,7 +65,7 @@ export const calculatorTemplates: readonly Template[] = [
     steps: 6,
     heldout: true,
     build(r, screen) {
-      const [a, b, c] = pickSome(r, [1, 2, 3, 4, 5, 6, 7, 8, 9], 3) as [number, number, number],
+      const [a, b, c] = pickSome(r, [1, 2, 3, 4, 5, 6, 7, 8, 9], 3),
         op = r.pick(['+', '-'] as const),
         first = 10 * a + b,
         result = op === '+' ? first + c : first - c;

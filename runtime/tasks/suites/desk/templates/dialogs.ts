@@ -56,8 +56,7 @@ export function listArgs(
     ...rows.flatMap((x) => (o.kind ? ['FALSE', x] : [x])),
   ];
 }
-export const row = (name: string, window?: string) =>
-  click({ role: 'table cell', name, ...(window ? { window } : {}) });
+export const row = (name: string, window?: string) => click({ role: 'table cell', name, window });
 
 const one = (
   instruction: string,
@@ -116,7 +115,7 @@ export const dialogTemplates: readonly Template[] = [
     steps: 3,
     build(r, screen) {
       const labels = pickSome(r, WORDS, 6),
-        [a, b, c] = pickSome(r, labels, 3) as [string, string, string];
+        [a, b, c] = pickSome(r, labels, 3);
       return one(
         `Press "${a}", then "${b}", then "${c}".`,
         { start: [buttonGrid(r, screen, 'Panel', labels)] },
@@ -267,7 +266,7 @@ export const dialogTemplates: readonly Template[] = [
     steps: 3,
     build(r, screen) {
       const rows = pickSome(r, ITEMS, 5),
-        [i, j] = pickSome(r, [0, 1, 2, 3, 4], 2).sort() as [number, number];
+        [i, j] = pickSome(r, [0, 1, 2, 3, 4], 2).sort();
       const mark = (k: number) => click({ role: 'table cell', name: '', nth: k });
       return one(
         `Tick "${rows[i]!}" and "${rows[j]!}", then press OK.`,

@@ -95,7 +95,7 @@ const shows = (name: string): Check => ({
  * the program would still act on the first, because it notes a new selection late.
  */
 function upwards(r: Random, screen: Size) {
-  const [box, ...files] = pickSome(r, ITEMS, 4) as [string, ...string[]],
+  const [box, ...files] = pickSome(r, ITEMS, 4),
     i = r.int(3),
     base = plan(r, screen, [], []),
     inner = `${FOLDER}/${box}`;
@@ -300,7 +300,7 @@ export const fileTemplates: readonly Template[] = [
     steps: 3,
     build(r, screen) {
       // The new folder comes first in the view, because folders do.
-      const [fresh, ...files] = pickSome(r, ITEMS, 4) as [string, ...string[]],
+      const [fresh, ...files] = pickSome(r, ITEMS, 4),
         i = r.int(3),
         moved = files[i]!,
         other = files[(i + 1) % 3]!;

@@ -16,7 +16,7 @@ export const formTemplates: readonly Template[] = [
     apps: ['yad'],
     steps: 2,
     build(r, screen) {
-      const [word, other] = pickSome(r, TEXTS, 2) as [string, string],
+      const [word, other] = pickSome(r, TEXTS, 2),
         label = r.pick(FIELDS);
       const args = [
         `--title=${label}`,
@@ -41,7 +41,7 @@ export const formTemplates: readonly Template[] = [
     apps: ['yad'],
     steps: 1,
     build(r, screen) {
-      const [word, other] = pickSome(r, TEXTS, 2) as [string, string],
+      const [word, other] = pickSome(r, TEXTS, 2),
         label = r.pick(FIELDS);
       const args = [
         `--title=${label}`,
@@ -68,7 +68,7 @@ export const formTemplates: readonly Template[] = [
     build(r, screen) {
       const labels = r.shuffle(FIELDS).slice(0, 3),
         i = r.int(3),
-        [word] = pickSome(r, TEXTS, 1) as [string];
+        [word] = pickSome(r, TEXTS, 1);
       const args = [
         '--title=Form',
         `--geometry=${geometry(place(r, screen, 300, 3 * 39 + 60))}`,
@@ -95,8 +95,8 @@ export const formTemplates: readonly Template[] = [
     steps: 5,
     build(r, screen) {
       const labels = r.shuffle(FIELDS).slice(0, 3),
-        [i, j] = pickSome(r, [0, 1, 2], 2) as [number, number],
-        [a, b] = pickSome(r, TEXTS, 2) as [string, string];
+        [i, j] = pickSome(r, [0, 1, 2], 2),
+        [a, b] = pickSome(r, TEXTS, 2);
       const args = [
         '--title=Form',
         `--geometry=${geometry(place(r, screen, 300, 3 * 39 + 60))}`,
@@ -123,7 +123,7 @@ export const formTemplates: readonly Template[] = [
     steps: 3,
     build(r, screen) {
       const labels = pickSome(r, ITEMS, 4),
-        [i, j] = pickSome(r, [0, 1, 2, 3], 2) as [number, number];
+        [i, j] = pickSome(r, [0, 1, 2, 3], 2);
       const args = [
         '--title=Options',
         `--geometry=${geometry(place(r, screen, 260, 4 * 32 + 62))}`,
@@ -152,7 +152,7 @@ export const formTemplates: readonly Template[] = [
     steps: 5,
     heldout: true,
     build(r, screen) {
-      const [user, secret] = pickSome(r, TEXTS, 2) as [string, string];
+      const [user, secret] = pickSome(r, TEXTS, 2);
       const args = [
         '--title=Login',
         `--geometry=${geometry(place(r, screen, 320, 2 * 39 + 60))}`,
@@ -336,9 +336,9 @@ export const formTemplates: readonly Template[] = [
     steps: 11,
     build(r, screen) {
       const labels = pickSome(r, FIELDS, 3),
-        [a, b, c] = pickSome(r, TEXTS, 3) as [string, string, string],
+        [a, b, c] = pickSome(r, TEXTS, 3),
         rows = pickSome(r, ITEMS, 5),
-        [i, j] = pickSome(r, [0, 1, 2, 3, 4], 2).sort() as [number, number];
+        [i, j] = pickSome(r, [0, 1, 2, 3, 4], 2).sort();
       const form = [
         '--title=Form',
         `--geometry=${geometry(place(r, screen, 300, 3 * 39 + 60))}`,

@@ -64,7 +64,7 @@ export const mixedTemplates: readonly Template[] = [
     build(r, screen) {
       const files = pickSome(r, ITEMS, 4),
         i = r.int(4),
-        [word] = pickSome(r, TEXTS, 1) as [string],
+        [word] = pickSome(r, TEXTS, 1),
         want = files[i]!,
         other = files[(i + 1) % 4]!;
       const manager = fileManager(r, screen),
@@ -99,7 +99,7 @@ export const mixedTemplates: readonly Template[] = [
     steps: 5,
     heldout: true,
     build(r, screen) {
-      const [file, made] = pickSome(r, ITEMS, 2) as [string, string],
+      const [file, made] = pickSome(r, ITEMS, 2),
         word = r.pick(TEXTS),
         path = `${DOCUMENTS}/${file}`,
         line = `mkdir ${made}`,

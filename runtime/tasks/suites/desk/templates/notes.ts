@@ -36,7 +36,7 @@ export const noteTemplates: readonly Template[] = [
     apps: ['mousepad'],
     steps: 2,
     build(r, screen) {
-      const [word] = pickSome(r, TEXTS, 1) as [string],
+      const [word] = pickSome(r, TEXTS, 1),
         file = r.pick(ITEMS);
       return {
         instruction: `Write "${word}" into the open note and save it.`,
@@ -56,7 +56,7 @@ export const noteTemplates: readonly Template[] = [
     apps: ['mousepad'],
     steps: 3,
     build(r, screen) {
-      const [old, word, wrong] = pickSome(r, TEXTS, 3) as [string, string, string],
+      const [old, word, wrong] = pickSome(r, TEXTS, 3),
         file = r.pick(ITEMS);
       return {
         instruction: `Replace the whole note by "${word}" and save it.`,
@@ -76,7 +76,7 @@ export const noteTemplates: readonly Template[] = [
     apps: ['mousepad'],
     steps: 3,
     build(r, screen) {
-      const [old, word] = pickSome(r, TEXTS, 2) as [string, string],
+      const [old, word] = pickSome(r, TEXTS, 2),
         file = r.pick(ITEMS),
         lines = `${r.pick(ITEMS)}\n${r.pick(ITEMS)}\n${old}\n`;
       return {
@@ -138,7 +138,7 @@ export const noteTemplates: readonly Template[] = [
     steps: 3,
     heldout: true,
     build(r, screen) {
-      const [old, word] = pickSome(r, TEXTS, 2) as [string, string],
+      const [old, word] = pickSome(r, TEXTS, 2),
         file = r.pick(ITEMS);
       return {
         instruction: `Write "${word}" into the note, then quit the editor without saving.`,
@@ -158,7 +158,7 @@ export const noteTemplates: readonly Template[] = [
     apps: ['mousepad'],
     steps: 5,
     build(r, screen) {
-      const [from, to] = pickSome(r, ITEMS, 2) as [string, string],
+      const [from, to] = pickSome(r, ITEMS, 2),
         text = `${r.pick(TEXTS)} ${r.pick(ITEMS)}`,
         half = Math.floor(screen.width / 2),
         flip = r.int(2) === 0;

@@ -89,7 +89,7 @@ export const sheetTemplates: readonly Template[] = [
     apps: ['gnumeric'],
     steps: 3,
     build(r, screen) {
-      const [at, other] = pickSome(r, cellNames.slice(1), 2) as [string, string],
+      const [at, other] = pickSome(r, cellNames.slice(1), 2),
         value = String(two(r));
       return {
         instruction: `Put "${value}" into cell "${at}" and save the sheet.`,
@@ -105,7 +105,7 @@ export const sheetTemplates: readonly Template[] = [
     apps: ['gnumeric'],
     steps: 5,
     build(r, screen) {
-      const [a, b] = pickSome(r, cellNames.slice(1), 2) as [string, string],
+      const [a, b] = pickSome(r, cellNames.slice(1), 2),
         v = String(two(r)),
         w = r.pick(ITEMS);
       return {

@@ -81,7 +81,7 @@ export const terminalTemplates: readonly Template[] = [
     apps: ['xterm'],
     steps: 2,
     build(r, screen) {
-      const [one, two] = pickSome(r, ITEMS, 2) as [string, string],
+      const [one, two] = pickSome(r, ITEMS, 2),
         file = r.pick(TEXTS),
         line = `touch ${file}`,
         half = Math.floor(screen.width / 2);
@@ -109,7 +109,7 @@ export const terminalTemplates: readonly Template[] = [
     steps: 3,
     heldout: true,
     build(r, screen) {
-      const [dir, gone, kept] = pickSome(r, ITEMS, 3) as [string, string, string],
+      const [dir, gone, kept] = pickSome(r, ITEMS, 3),
         cd = `cd ${dir}`,
         rm = `rm ${gone}`;
       return {

@@ -159,7 +159,7 @@ export const windowTemplates: readonly Template[] = [
     apps: ['jwm'],
     steps: 1,
     build(r, screen) {
-      const [title, other] = pickSome(r, ITEMS, 2) as [string, string],
+      const [title, other] = pickSome(r, ITEMS, 2),
         half = Math.floor(screen.width / 2),
         free = screen.height - FRAME.tray;
       const at = place(r, screen, CARD.width, CARD.height, { width: half, height: Math.floor(free / 2) }),
@@ -222,7 +222,7 @@ export const windowTemplates: readonly Template[] = [
     steps: 0,
     infeasible: true,
     build(r, screen) {
-      const [absent, ...titles] = pickSome(r, ITEMS, 4) as [string, ...string[]];
+      const [absent, ...titles] = pickSome(r, ITEMS, 4);
       return {
         instruction: `Close the window "${absent}".`,
         config: setup({ start: cards(r, screen, titles) }),

@@ -1,0 +1,165 @@
+/**
+ * A server of a vision-language model as a replica: it answers chat completions with the newest adapter it was given.
+ * Each version of the adapter has a name of its own, since a server caches by name; a new one is asked for a token
+ * before it counts, and an old one is unloaded when its last call has ended (runtime/policy/README.md#versioned-adapters).
+ */
+import { StudioError, orUndefined, type PolicyVersion, type ReplicaId, type RunError } from '../../domain/index.js';
+import type { AnswerBase, Replica } from '../types.js';
+import type { ChatRequest } from './chatSession.js';
+import { traceOf, type Completion } from './completion.js';
+import { ModelServer, type ModelServerOptions } from './modelServer.js';
+
+/** Weights as a training engine saved them for sampling. */
+export interface AdapterWeights {
+  readonly version: PolicyVersion;
+  /** What the server is told to load: `tinker://...`, or a folder as it sees it. */
+  readonly path: string;
+}
+export interface ChatCall extends ChatRequest {
+  readonly signal: AbortSignal;
+}
+export interface ChatAnswer extends AnswerBase {
+  readonly completion: Completion;
+}
+export interface EndpointReplicaOptions extends ModelServerOptions {
+  readonly id: ReplicaId;
+  /** Adapters are called `<name>@v<version>`: it tells runs apart that share a server. */
+  readonly name: string;
+  readonly weights: AdapterWeights;
+}
+
+/** One token for a fixed prompt: proof that an adapter answers, and what it answers. */
+const PROOF = {
+  messages: [{ role: 'user', content: 'Describe the next action.' }],
+  max_tokens: 1,
+  temperature: 0,
+  logprobs: true,
+  top_logprobs: 5,
+};
+/** Two adapters whose log-probs of the proof differ by less are the same: a server ignored the newer one. */
+const SAME = 1e-7;
+
+/** An adapter that a server holds. */
+interface Loaded {
+  readonly weights: AdapterWeights;
+  readonly name: string;
+  readonly proof: readonly number[];
+  /** Calls in flight. */
+  calls: number;
+}
+
+/** Rejects with `policy.remote` when the server is not there or does not take the adapter. */
+export async function startEndpointReplica(
+  o: EndpointReplicaOptions,
+  signal: AbortSignal,
+): Promise<Replica<ChatCall, ChatAnswer, AdapterWeights>> {
+  const replica = new EndpointReplica(o);
+  await replica.start(signal);
+  return replica;
+}
+
+class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
+  readonly id: ReplicaId;
+  readonly swapsInService = true;
+  readonly #o: EndpointReplicaOptions;
+  readonly #server: ModelServer;
+  readonly #closed = new AbortController();
+  #now: Loaded | undefined;
+
+  constructor(o: EndpointReplicaOptions) {
+    this.#o = o;
+    this.id = o.id;
+    this.#server = new ModelServer(o);
+  }
+
+  async start(signal: AbortSignal): Promise<void> {
+    this.#now = await this.#load(this.#o.weights, AbortSignal.any([signal, this.#closed.signal]));
+  }
+  get version(): PolicyVersion {
+    return this.#loaded.weights.version;
+  }
+  get #loaded(): Loaded {
+    if (!this.#now) throw new Error('an endpoint is used before it has started');
+    return this.#now;
+  }
+
+  async decide({ body, extras, signal }: ChatCall): Promise<ChatAnswer> {
+    const adapter = this.#loaded,
+      began = performance.now();
+    adapter.calls++;
+    try {
+      const completion = await this.#server.complete(
+        { ...body, ...extras, model: adapter.name },
+        AbortSignal.any([signal, this.#closed.signal]),
+      );
+      if (completion.model !== undefined && completion.model !== adapter.name)
+        throw new StudioError(
+          'policy.remote',
+          `${this.#o.url} answered with the model ${completion.model} where ${adapter.name} was asked.`,
+          'Point policy.vlm.endpoints at the model servers themselves, not at a router that chooses models.',
+        );
+      return { completion, version: adapter.weights.version, computeMs: performance.now() - began };
+    } finally {
+      adapter.calls--;
+      if (adapter !== this.#now) this.#drained(adapter);
+    }
+  }
+
+  /**
+   * The new adapter answers from the next call on. Rejects, and the old one stays in use, when the server cannot load
+   * it or answers as if it had not.
+   */
+  async swap(weights: AdapterWeights): Promise<void> {
+    const old = this.#loaded;
+    if (weights.version === old.weights.version) return;
+    const next = await this.#load(weights, this.#closed.signal);
+    if (weights.path !== old.weights.path && alike(next.proof, old.proof)) {
+      await this.#unload(next.name);
+      throw new StudioError(
+        'policy.remote',
+        `${this.#o.url} answers with adapter ${next.name} exactly as with ${old.name}: it ignored the new weights.`,
+        'Check that the server applies adapters to the layers that are trained (vLLM: key prefixes, --enable-tower-connector-lora).',
+      );
+    }
+    this.#now = next;
+    this.#drained(old);
+  }
+
+  onLost(_listener: (e: RunError) => void): () => void {
+    // A server has no channel that breaks: the call that meets it gone says so.
+    return () => undefined;
+  }
+
+  /** The adapter stays loaded: the replica that takes this one's place asks for it by the same name. */
+  close(): Promise<void> {
+    this.#closed.abort();
+    return Promise.resolve();
+  }
+
+  async #load(weights: AdapterWeights, signal: AbortSignal): Promise<Loaded> {
+    const name = `${this.#o.name}@v${weights.version}`;
+    await this.#server.loadAdapter(name, weights.path, signal);
+    const completion = await this.#server.complete({ ...PROOF, model: name }, signal),
+      said = completion.choices?.[0]?.logprobs?.content?.[0];
+    if (!traceOf(completion))
+      throw new StudioError(
+        'policy.remote',
+        `${this.#o.url} gives no log-probs.`,
+        'Start the server with log-probs allowed (vLLM: --max-logprobs 8 or more).',
+      );
+    const proof = [said?.logprob ?? NaN, ...(said?.top_logprobs ?? []).map((t) => t.logprob ?? NaN)];
+    return { weights, name, proof, calls: 0 };
+  }
+  #drained(old: Loaded): void {
+    if (old.calls === 0) void this.#unload(old.name);
+  }
+  #unload(name: string): Promise<unknown> {
+    return orUndefined(
+      this.#server.unloadAdapter(name),
+      'an adapter that stays loaded costs memory of the server only',
+    );
+  }
+}
+
+const alike = (a: readonly number[], b: readonly number[]): boolean =>
+  a.length === b.length && a.every((x, i) => Math.abs(x - b[i]!) < SAME);

@@ -1,0 +1,178 @@
+/** What an OpenAI-compatible server with runtime adapters is asked over HTTP. Nothing it says is trusted. */
+import { StudioError } from '../../domain/index.js';
+import type { Completion } from './completion.js';
+
+export interface ModelServerOptions {
+  /** Ends in /v1 (or whatever precedes /chat/completions). */
+  readonly url: string;
+  readonly apiKey?: string | undefined;
+  /** One answer. Default 180 s. */
+  readonly timeoutMs?: number;
+  /** First pause after 429; doubles each time. Default 250 ms. */
+  readonly backoffMs?: number;
+}
+const TIMEOUT_MS = 180_000,
+  BACKOFF_MS = 250,
+  MOST_BACKOFF_MS = 10_000;
+/** Bytes of one answer: text, and a few alternatives of each token. */
+const MOST_BYTES = 64 << 20;
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+  readonly retryAfterMs: number | undefined;
+}
+
+export class ModelServer {
+  readonly #o: ModelServerOptions;
+  readonly #base: string;
+
+  constructor(o: ModelServerOptions) {
+    this.#o = o;
+    this.#base = o.url.replace(/\/+$/, '');
+  }
+
+  /**
+   * A chat completion. A server that is busy (429) is waited for; one that fails or is away rejects with `policy.lost`,
+   * so that another replica answers; one that refuses the request rejects with `policy.remote`.
+   */
+  async complete(body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Completion> {
+    for (let pause = this.#o.backoffMs ?? BACKOFF_MS; ; pause = Math.min(MOST_BACKOFF_MS, pause * 2)) {
+      const a = await this.#post('/chat/completions', body, signal);
+      if (a.status === 429) {
+        await wait(Math.min(MOST_BACKOFF_MS, a.retryAfterMs ?? pause), signal);
+        continue;
+      }
+      if (a.status === 200) return completionOf(a.text, this.#base);
+      throw this.#refused(a, '/chat/completions');
+    }
+  }
+
+  /** Loading what is loaded already, from the same path, is no error: the runtime may have been restarted. */
+  async loadAdapter(name: string, path: string, signal: AbortSignal): Promise<void> {
+    const a = await this.#post('/load_lora_adapter', { lora_name: name, lora_path: path }, signal);
+    if (a.status === 200) return;
+    if (a.status === 400 && (await this.#models(signal)).some((m) => m.id === name && m.root === path)) return;
+    throw this.#refused(a, '/load_lora_adapter');
+  }
+  async unloadAdapter(name: string): Promise<void> {
+    const a = await this.#post('/unload_lora_adapter', { lora_name: name }, AbortSignal.timeout(TIMEOUT_MS));
+    if (a.status !== 200 && a.status !== 404) throw this.#refused(a, '/unload_lora_adapter');
+  }
+
+  async #models(signal: AbortSignal): Promise<readonly { readonly id: unknown; readonly root: unknown }[]> {
+    const a = await this.#fetch('/models', { method: 'GET' }, signal),
+      list = a.status === 200 ? (jsonOf(a.text) as { data?: unknown } | undefined)?.data : undefined;
+    if (!Array.isArray(list)) return [];
+    return list.map((m: unknown) => {
+      const { id, root } = (m ?? {}) as { id?: unknown; root?: unknown };
+      return { id, root };
+    });
+  }
+
+  #post(path: string, body: unknown, signal: AbortSignal): Promise<Answer> {
+    return this.#fetch(path, { method: 'POST', body: JSON.stringify(body) }, signal);
+  }
+  async #fetch(path: string, init: RequestInit, signal: AbortSignal): Promise<Answer> {
+    const { apiKey, timeoutMs = TIMEOUT_MS } = this.#o;
+    try {
+      const response = await fetch(`${this.#base}${path}`, {
+        ...init,
+        // Where a redirect leads nobody named, and the key would go there.
+        redirect: 'error',
+        signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+        headers: {
+          'content-type': 'application/json',
+          ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
+        },
+      });
+      const after = Number(response.headers.get('retry-after') ?? NaN);
+      return {
+        status: response.status,
+        text: await bounded(response),
+        retryAfterMs: Number.isFinite(after) ? after * 1000 : undefined,
+      };
+    } catch (e) {
+      if (signal.aborted) throw cancelled();
+      if (e instanceof StudioError) throw e;
+      const why = e instanceof Error && e.cause instanceof Error ? e.cause.message : String((e as Error).message);
+      throw new StudioError(
+        'policy.lost',
+        `${this.#base} cannot be reached: ${why}`,
+        'Check that the model server runs and that policy.vlm.endpoints is right.',
+        { cause: e },
+      );
+    }
+  }
+
+  #refused({ status, text }: Answer, path: string): StudioError {
+    const said = text.slice(0, 500);
+    return status >= 500
+      ? new StudioError(
+          'policy.lost',
+          `${this.#base}${path} answered ${status}: ${said}`,
+          "Look at the model server's log. The runtime tries again by itself.",
+        )
+      : new StudioError('policy.remote', `${this.#base}${path} answered ${status}: ${said}`, remedyFor(status, path));
+  }
+}
+
+const remedyFor = (status: number, path: string): string => {
+  if (status === 401 || status === 403) return 'Set the environment variable that policy.vlm.apiKeyEnv names.';
+  if (path !== '/chat/completions')
+    return 'Start the server with runtime adapters (vLLM: VLLM_ALLOW_RUNTIME_LORA_UPDATING=True, --enable-lora, --max-lora-rank), and check that it sees the folder of adapters (policy.vlm.adapters).';
+  if (status === 404) return 'Check that the URL ends in /v1.';
+  return 'Check how many images and tokens the server takes (vLLM: --limit-mm-per-prompt, --max-model-len).';
+};
+
+async function bounded(response: Response): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of response.body ?? []) {
+    bytes += (part as Uint8Array).length;
+    if (bytes > MOST_BYTES)
+      throw new StudioError(
+        'policy.remote',
+        `A model server's answer is larger than ${MOST_BYTES >> 20} MB.`,
+        'Lower policy.vlm.maxTokens or policy.vlm.alternatives.',
+      );
+    parts.push(part as Uint8Array);
+  }
+  return Buffer.concat(parts).toString('utf8');
+}
+
+const jsonOf = (text: string): unknown => {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+};
+function completionOf(text: string, base: string): Completion {
+  const c = jsonOf(text);
+  if (typeof c !== 'object' || c === null)
+    throw new StudioError(
+      'policy.remote',
+      `${base} answered with something that is not JSON: ${text.slice(0, 200)}`,
+      'Check that the endpoint serves chat completions.',
+    );
+  return c;
+}
+
+const cancelled = (): StudioError =>
+  new StudioError('cancelled', 'A decision was cancelled.', 'Start it again when you are ready.');
+
+function wait(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => {
+      clearTimeout(timer);
+      reject(cancelled());
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', stop);
+      resolve();
+    }, ms);
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop, { once: true });
+  });
+}

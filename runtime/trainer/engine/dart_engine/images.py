@@ -1,0 +1,96 @@
+"""Images from bytes to patches: bounded, decoded on a thread pool, kept by hash."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import torch
+from PIL import Image, UnidentifiedImageError
+
+from .data import ImagePart
+from .errors import user_error
+from .settings import Settings
+
+FORMATS = {"PNG", "JPEG", "WEBP"}
+
+
+@dataclass(eq=False)
+class Patches:
+    """`pixel_values` as the vision tower takes them, `grid` (t, h, w) in patches or None, and the tokens they become."""
+
+    pixel_values: torch.Tensor
+    grid: torch.Tensor | None
+    tokens: int
+
+
+class ImageStore:
+    """Decodes and prepares images; the same bytes are prepared once while they are in the cache."""
+
+    def __init__(self, processor, count_tokens, settings: Settings):
+        self._processor = processor
+        self._count_tokens = count_tokens
+        self._settings = settings
+        self._kept: OrderedDict[str, Patches] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+        self.hits = 0
+        self.queries = 0
+
+    def prepare(self, part: ImagePart) -> Patches:
+        """Raises a user error for what is too large, not an image, or not of the length the caller expects."""
+        with self._lock:
+            self.queries += 1
+            patches = self._kept.get(part.digest)
+            if patches is not None:
+                self.hits += 1
+                self._kept.move_to_end(part.digest)
+        if patches is None:
+            patches = self._process(self._decode(part))
+            self._keep(part.digest, patches)
+        if part.expected is not None and part.expected != patches.tokens:
+            raise user_error(
+                f"An image becomes {patches.tokens} tokens here, the request expects {part.expected}. Use the same image "
+                "processor settings (min_pixels, max_pixels, patch size) on both sides."
+            )
+        return patches
+
+    def _decode(self, part: ImagePart) -> Image.Image:
+        if len(part.data) > self._settings.max_image_bytes:
+            raise user_error(
+                f"An image has {len(part.data)} bytes; the limit is {self._settings.max_image_bytes} (--max-image-bytes)."
+            )
+        try:
+            image = Image.open(io.BytesIO(part.data))
+            if image.format not in FORMATS:
+                raise user_error(f"Images must be PNG, JPEG or WebP, this one is {image.format}.")
+            pixels = image.width * image.height
+            if pixels > self._settings.max_image_pixels:
+                raise user_error(
+                    f"An image has {image.width}x{image.height} pixels; the limit is {self._settings.max_image_pixels} "
+                    "(--max-image-pixels)."
+                )
+            return image.convert("RGB")
+        except (UnidentifiedImageError, OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+            raise user_error(f"An image could not be decoded: {error}.") from None
+
+    def _process(self, image: Image.Image) -> Patches:
+        try:
+            out = self._processor(images=[image], return_tensors="pt")
+        except ValueError as error:
+            raise user_error(f"The image processor refuses an image of {image.width}x{image.height}: {error}.") from None
+        grid = out.get("image_grid_thw")
+        return Patches(out["pixel_values"], grid, self._count_tokens(out))
+
+    def _keep(self, digest: str, patches: Patches) -> None:
+        size = patches.pixel_values.numel() * patches.pixel_values.element_size()
+        with self._lock:
+            if digest in self._kept or size > self._settings.image_cache_bytes:
+                return
+            self._kept[digest] = patches
+            self._bytes += size
+            while self._bytes > self._settings.image_cache_bytes:
+                _, dropped = self._kept.popitem(last=False)
+                self._bytes -= dropped.pixel_values.numel() * dropped.pixel_values.element_size()

@@ -1,0 +1,133 @@
+"""OpenAI chat completions with images, log-probs and token ids, adapters by name, and vLLM-like metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+import uuid
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
+
+from .chat import Chat, chat_options, read_messages
+from .engine import Engine
+from .errors import describe, user_error
+from .http_face import read_json
+from .metrics import metrics_text
+from .sampler import SampleRequest
+
+
+def openai_router(engine: Engine) -> APIRouter:
+    router = APIRouter()
+    limit = engine.settings.max_body_bytes
+    chat = Chat(engine.policy)
+
+    @router.get("/health")
+    async def health():
+        wrong = engine.health()
+        body = {
+            "status": "ok" if wrong is None else "error",
+            "detail": wrong,
+            "device": str(engine.policy.device),
+            "last_beat_s": round(time.monotonic() - engine.worker.beat, 3),
+            **engine.worker.load(),
+        }
+        return JSONResponse(body, status_code=200 if wrong is None else 503)
+
+    @router.get("/metrics")
+    async def metrics():
+        return PlainTextResponse(metrics_text(engine), media_type="text/plain; version=0.0.4")
+
+    @router.get("/v1/models")
+    async def models():
+        length = engine.settings.max_context
+        cards = [{"id": "base", "object": "model", "root": engine.settings.model, "parent": None, "max_model_len": length}]
+        for name, weights in list(engine.versions.adapters.items()):
+            card = {"id": name, "object": "model", "root": weights.root, "parent": "base", "path": weights.parent}
+            cards.append({**card, "max_model_len": length})
+        return {"object": "list", "data": cards}
+
+    @router.post("/v1/load_lora_adapter")
+    async def load_adapter(request: Request):
+        body = await read_json(request, limit)
+        name, path = body.get("lora_name"), body.get("lora_path")
+        if not isinstance(name, str) or not name or not isinstance(path, str):
+            raise user_error("The body needs lora_name and lora_path.")
+        if body.get("load_inplace"):
+            raise user_error("load_inplace is not supported: give every version a name of its own.")
+        return PlainTextResponse(await asyncio.to_thread(engine.versions.load, name, path))
+
+    @router.post("/v1/unload_lora_adapter")
+    async def unload_adapter(request: Request):
+        name = (await read_json(request, limit)).get("lora_name")
+        engine.versions.unload(str(name))
+        return PlainTextResponse(f"Success: LoRA adapter '{name}' removed successfully.")
+
+    @router.post("/tokenize")
+    async def tokenize(request: Request):
+        body = await read_json(request, limit)
+        if "messages" in body:
+            parts = await asyncio.to_thread(lambda: chat.parts(*read_messages(body)))
+            ids = (await asyncio.to_thread(engine.policy.sequence, parts)).ids.tolist()
+        else:
+            ids = engine.policy.tokenizer.encode(str(body.get("prompt", "")), add_special_tokens=False)
+        return {"tokens": ids, "count": len(ids), "max_model_len": engine.settings.max_context}
+
+    @router.post("/v1/chat/completions")
+    async def completions(request: Request):
+        body = await read_json(request, limit)
+        weights = engine.versions.named(body.get("model"))
+        options, samples = chat_options(body, engine.policy)
+        messages, images, extra = read_messages(body)
+        wanted = SampleRequest(None, samples, options)
+        future = engine.sample(weights, wanted, lambda: engine.policy.sequence(chat.parts(messages, images, extra)))
+        try:
+            result = await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            engine.worker.cancel(future)
+            raise
+        except Exception as error:
+            raise describe(error, "sampling") from None
+        answer = _completion(chat, body, wanted, result)
+        if body.get("stream"):
+            return StreamingResponse(_stream(answer), media_type="text/event-stream")
+        return answer
+
+    return router
+
+
+def _completion(chat: Chat, body: dict, wanted: SampleRequest, result: dict) -> dict:
+    prompt_ids = wanted.sequence.ids.tolist()
+    token_ids = bool(body.get("return_token_ids"))
+    choices = []
+    for index, sequence in enumerate(result["sequences"]):
+        choice = {
+            "index": index,
+            "message": {"role": "assistant", "content": chat.text(sequence)},
+            "finish_reason": sequence["stop_reason"],
+            "logprobs": chat.logprobs(sequence) if body.get("logprobs") else None,
+        }
+        if token_ids:
+            choice["token_ids"] = sequence["tokens"]
+        choices.append(choice)
+    made = sum(len(sequence["tokens"]) for sequence in result["sequences"])
+    answer = {
+        "id": f"chatcmpl-{uuid.uuid4().hex}",
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": body.get("model") or "base",
+        "choices": choices,
+        "usage": {"prompt_tokens": len(prompt_ids), "completion_tokens": made, "total_tokens": len(prompt_ids) + made},
+    }
+    if token_ids:
+        answer["prompt_token_ids"] = prompt_ids
+    return answer
+
+
+def _stream(answer: dict):
+    """The whole answer as one chunk: the batch is sampled to its end before anything is known."""
+    choices = [{**choice, "delta": choice.pop("message")} for choice in answer["choices"]]
+    chunk = {**answer, "object": "chat.completion.chunk", "choices": choices}
+    yield f"data: {json.dumps(chunk)}\n\n"
+    yield "data: [DONE]\n\n"

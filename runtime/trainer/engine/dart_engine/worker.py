@@ -1,0 +1,244 @@
+"""The supervised torch thread: training in order of arrival, sampling coalesced by version, taking turns.
+
+A training job is a generator that yields after each micro-batch, so a sampling batch waits for one at most.
+If the thread itself fails, every waiting caller gets an error and the heartbeat says so: no silent hang.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+from .errors import EngineError, describe, is_device_lost, server_error
+
+log = logging.getLogger("dart_engine")
+
+
+@dataclass(eq=False)
+class TrainJob:
+    """`run` yields between micro-batches and returns the result. `waits_for` are decodings that must end first."""
+
+    doing: str
+    run: Callable[[], Iterator[None]]
+    waits_for: list = field(default_factory=list)
+    future: Future = field(default_factory=Future)
+
+
+@dataclass(eq=False)
+class SampleJob:
+    """`weights` is the version; `rows` the sequences it will make, `tokens` the prompt's and the answer's; `request` is the sampler's own."""
+
+    weights: Any
+    request: Any
+    rows: int
+    tokens: int = 0
+    waits_for: list = field(default_factory=list)
+    future: Future = field(default_factory=Future)
+    arrived: float = field(default_factory=time.monotonic)
+
+
+class Worker:
+    def __init__(self, sample: Callable, sample_rows: int, window_s: float, sample_tokens: int = 131_072):
+        self._sample = sample
+        self._sample_rows = sample_rows
+        self._window_s = window_s
+        self._sample_tokens = sample_tokens
+        self._training: deque[TrainJob] = deque()
+        self._sampling: list[SampleJob] = []
+        self._active: tuple[TrainJob, Iterator[None]] | None = None
+        self._running_samples: list[SampleJob] = []
+        self._wake = threading.Condition()
+        self._stopping = False
+        self._busy_since: float | None = None
+        self.beat = time.monotonic()
+        self.broken: str | None = None
+        self._thread = threading.Thread(target=self._supervise, name="torch", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        with self._wake:
+            self._stopping = True
+            self._wake.notify_all()
+        self._thread.join(timeout=30)
+
+    def heartbeat(self) -> None:
+        """Called by whatever runs on the torch thread, at least once a micro-batch or token."""
+        self.beat = time.monotonic()
+
+    def health(self, stall_after_s: float) -> str | None:
+        """None when well, else what is wrong."""
+        if self.broken:
+            return self.broken
+        if not self._thread.is_alive():
+            return "The torch thread is not running. Restart the engine; it goes on from its last checkpoint."
+        busy, since = self._busy_since, time.monotonic() - self.beat
+        if busy is not None and since > stall_after_s:
+            return f"The torch thread has not reported for {since:.0f} s. Restart the engine if this goes on."
+        return None
+
+    def load(self) -> dict:
+        with self._wake:
+            waiting = sum(job.rows for job in self._sampling)
+            training = len(self._training) + (1 if self._active else 0)
+            return {"running": sum(job.rows for job in self._running_samples), "waiting": waiting, "training": training}
+
+    def submit(self, job: TrainJob | SampleJob) -> None:
+        with self._wake:
+            if self.broken or self._stopping:
+                raise server_error(self.broken or "The engine is stopping.")
+            if isinstance(job, TrainJob):
+                self._training.append(job)
+            else:
+                self._sampling.append(job)
+            self._wake.notify_all()
+        for waited in job.waits_for:
+            waited.add_done_callback(lambda _: self._notify())
+
+    def cancel(self, future: Future) -> bool:
+        """Drops a sample that has not begun. True if it was waiting."""
+        with self._wake:
+            for job in self._sampling:
+                if job.future is future:
+                    self._sampling.remove(job)
+                    job.future.set_exception(EngineError("The request was cancelled.", category="user"))
+                    return True
+        return False
+
+    def _notify(self) -> None:
+        with self._wake:
+            self._wake.notify_all()
+
+    def _supervise(self) -> None:
+        try:
+            while not self._stopping:
+                self._turn()
+        except BaseException as error:  # whatever it is, nobody may wait for ever
+            log.exception("the torch thread ends")
+            self._break(f"The torch thread ended with {type(error).__name__}: {error}. Restart the engine.")
+        finally:
+            self._fail_all(server_error(self.broken or "The engine is stopping; send the request again after it is back."))
+
+    def _break(self, reason: str) -> None:
+        with self._wake:
+            self.broken = reason
+            self._wake.notify_all()
+
+    def _fail_all(self, error: EngineError) -> None:
+        with self._wake:
+            jobs: list = [*self._training, *self._sampling, *self._running_samples]
+            if self._active:
+                jobs.append(self._active[0])
+            self._training.clear()
+            self._sampling.clear()
+            self._running_samples = []
+            self._active = None
+        for job in jobs:
+            if not job.future.done():
+                job.future.set_exception(error)
+
+    def _turn(self) -> None:
+        """One micro-batch of training, then one batch of samples; waits when there is neither."""
+        with self._wake:
+            if self._active is None and self._training and _ready(self._training[0]):
+                job = self._training.popleft()
+                self._active = (job, iter(job.run()))
+            samples = self._take_samples()
+            if self._active is None and not samples:
+                self._busy_since = None
+                self.heartbeat()
+                self._wake.wait(timeout=self._pause())
+                return
+            self._busy_since = self._busy_since or time.monotonic()
+            self._running_samples = samples
+        self.heartbeat()
+        if samples:
+            self._run_samples(samples)
+        if self._active is not None:
+            self._advance(*self._active)
+
+    def _pause(self) -> float:
+        """How long to wait for work: the rest of the window where samples are gathering."""
+        ready = [job for job in self._sampling if _ready(job)]
+        if not ready:
+            return 1.0
+        return max(0.0005, self._window_s - (time.monotonic() - min(job.arrived for job in ready)))
+
+    def _take_samples(self) -> list[SampleJob]:
+        """The oldest ready sample and those of its version that fit beside it, once the window has passed."""
+        ready = [job for job in self._sampling if _ready(job)]
+        if not ready or (time.monotonic() - ready[0].arrived < self._window_s and len(ready) < self._sample_rows):
+            return []
+        taken: list[SampleJob] = []
+        rows = longest = 0
+        for job in ready:
+            padded = (rows + job.rows) * max(longest, job.tokens)
+            fits = rows + job.rows <= self._sample_rows and padded <= self._sample_tokens
+            if job.weights is ready[0].weights and (fits or not taken):
+                taken.append(job)
+                rows, longest = rows + job.rows, max(longest, job.tokens)
+        self._sampling = [job for job in self._sampling if job not in taken]
+        return taken
+
+    def _advance(self, job: TrainJob, steps: Iterator[None]) -> None:
+        try:
+            next(steps)
+        except StopIteration as end:
+            self._active = None
+            _settle(job.future, end.value)
+        except Exception as error:
+            self._active = None
+            self._failed(job, error, job.doing)
+
+    def _run_samples(self, samples: list[SampleJob]) -> None:
+        try:
+            results = self._sample(samples[0].weights, [job.request for job in samples])
+            for job, result in zip(samples, results, strict=True):
+                _settle(job.future, result)
+        except Exception as error:
+            if len(samples) > 1 and not is_device_lost(error):
+                log.warning("a batch of %d samples failed (%s); each is tried alone", len(samples), error)
+                for job in samples:
+                    self._run_samples([job])
+            else:
+                for job in samples:
+                    self._failed(job, error, "sampling")
+        finally:
+            self._running_samples = []
+
+    def _failed(self, job: TrainJob | SampleJob, error: Exception, doing: str) -> None:
+        if not isinstance(error, EngineError):
+            log.exception("failed while %s", doing)
+        described = describe(error, doing)
+        if is_device_lost(error):
+            self._break(described.message)
+        _release_memory()
+        if not job.future.done():
+            job.future.set_exception(described)
+
+
+def _ready(job) -> bool:
+    return all(waited.done() for waited in job.waits_for)
+
+
+def _settle(future: Future, result) -> None:
+    if future.done():  # its caller went away
+        return
+    if isinstance(result, Exception):
+        future.set_exception(result)
+    else:
+        future.set_result(result)
+
+
+def _release_memory() -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()

@@ -1,0 +1,268 @@
+"""Chat completions, adapters by name, health, metrics, keys."""
+
+from __future__ import annotations
+
+import base64
+import threading
+
+import numpy as np
+import pytest
+from helpers import Client, HttpError, Server, datum, image, logprobs, png, tensor, text
+
+
+def chat_body(seed: int = 0, images: int = 1, **more) -> dict:
+    content = [{"type": "image_url", "image_url": {"url": "data:image/png;base64," + base64.b64encode(png(seed + i)).decode()}} for i in range(images)]
+    content.append({"type": "text", "text": f"click {seed}"})
+    body = {"model": "base", "messages": [{"role": "user", "content": content}], "max_tokens": 8, "seed": seed}
+    return {**body, "logprobs": True, "top_logprobs": 4, "return_token_ids": True, "temperature": 1, "top_p": 1, "top_k": -1, **more}
+
+
+def trained_model(client: Client, seed: int, steps: int = 1) -> str:
+    model = client.model(seed=seed)
+    for step in range(steps):
+        client.train(model, 2 * step + 1, [datum(seed, weights=lambda random, n: np.ones(n))])
+        client.step(model, 2 * step + 2, learning_rate=3e-2)
+    return model
+
+
+def score(client: Client, model: str, seq: int, answer: dict, seed: int) -> np.ndarray:
+    """The trainer's log-probs of an answer: the prompt's image-pad run becomes an image chunk again."""
+    prompt, ids = answer["prompt_token_ids"], answer["choices"][0]["token_ids"]
+    start, count = prompt.index(261), prompt.count(261)
+    assert prompt[start : start + count] == [261] * count
+    chunks = [text(prompt[:start]), image(png(seed), count), text(prompt[start + count :] + ids[:-1])]
+    targets = [0] * (len(prompt) - 1) + ids
+    data = [{"model_input": {"chunks": chunks}, "loss_fn_inputs": {"target_tokens": tensor(targets, "int64")}}]
+    return logprobs(client.train(model, seq, data, forward=True))[0][-len(ids) :]
+
+
+def test_chat_gives_token_ids_and_log_probs(client):
+    answer = client.post("/v1/chat/completions", chat_body(1, images=2, n=3))
+    assert answer["prompt_token_ids"].count(261) == 56 and len(answer["choices"]) == 3
+    for choice in answer["choices"]:
+        content = choice["logprobs"]["content"]
+        assert len(content) == len(choice["token_ids"]) <= 8
+        assert choice["finish_reason"] == ("stop" if choice["token_ids"][-1] in (256, 257) else "length")
+        assert all(len(item["top_logprobs"]) == 4 for item in content)
+        assert 261 not in choice["token_ids"] and 262 not in choice["token_ids"]
+    assert answer["usage"]["prompt_tokens"] == len(answer["prompt_token_ids"])
+    assert client.post("/v1/chat/completions", chat_body(1, images=2, n=3))["choices"] == answer["choices"]  # the same seed
+    assert client.post("/tokenize", {"messages": chat_body(1, images=2)["messages"]})["tokens"] == answer["prompt_token_ids"]
+
+
+def test_greedy_top_and_stop(client):
+    answer = client.post("/v1/chat/completions", chat_body(2, temperature=0))
+    for token, item in zip(answer["choices"][0]["token_ids"], answer["choices"][0]["logprobs"]["content"], strict=True):
+        assert item["logprob"] == item["top_logprobs"][0]["logprob"] < 0  # at temperature 1
+        assert isinstance(token, int)
+    first = answer["choices"][0]["token_ids"][0]
+    stopped = client.post("/v1/chat/completions", chat_body(2, temperature=0, stop_token_ids=[first]))
+    assert stopped["choices"][0]["token_ids"] == [first] and stopped["choices"][0]["finish_reason"] == "stop"
+    biased = client.post("/v1/chat/completions", chat_body(2, temperature=0, logit_bias={str(first): -100}))
+    assert biased["choices"][0]["token_ids"][0] != first
+    narrow = client.post("/v1/chat/completions", chat_body(2, top_k=1))
+    assert narrow["choices"][0]["token_ids"] == answer["choices"][0]["token_ids"]
+
+
+def test_adapters_load_speak_and_unload(client, figures):
+    model = trained_model(client, 11)
+    path = client.do("save_weights_for_sampler", {"model_id": model, "seq_id": 3, "path": "v1"})["path"]
+    client.post("/v1/load_lora_adapter", {"lora_name": "run@v1", "lora_path": path})
+    assert "run@v1" in [card["id"] for card in client.get("/v1/models")["data"]]
+    spoken = client.post("/v1/chat/completions", chat_body(3, model="run@v1"))
+    base = client.post("/v1/chat/completions", chat_body(3))
+    values = np.asarray([item["logprob"] for item in spoken["choices"][0]["logprobs"]["content"]])
+    difference = float(np.abs(score(client, model, 10, spoken, 3) - values).max())
+    figures["adapter_logprob_max_difference"] = difference
+    assert difference <= 2e-6
+    assert spoken["choices"][0]["logprobs"] != base["choices"][0]["logprobs"]
+    # a version does not move when training goes on
+    client.train(model, 11, [datum(11, weights=lambda random, n: np.ones(n))])
+    client.step(model, 12, learning_rate=3e-2)
+    assert client.post("/v1/chat/completions", chat_body(3, model="run@v1"))["choices"] == spoken["choices"]
+    with pytest.raises(HttpError) as taken:
+        second = client.do("save_weights_for_sampler", {"model_id": model, "seq_id": 13, "path": "v2"})["path"]
+        client.post("/v1/load_lora_adapter", {"lora_name": "run@v1", "lora_path": second})
+    assert taken.value.status == 400 and "taken" in taken.value.body["error"]["message"]
+    client.post("/v1/unload_lora_adapter", {"lora_name": "run@v1"})
+    with pytest.raises(HttpError) as gone:
+        client.post("/v1/chat/completions", chat_body(3, model="run@v1"))
+    assert gone.value.status == 404
+    with pytest.raises(HttpError):
+        client.post("/v1/unload_lora_adapter", {"lora_name": "run@v1"})
+
+
+def test_no_op_and_foreign_adapters_are_found(client, tiny, server, tmp_path):
+    import json
+    import urllib.parse
+    from pathlib import Path
+
+    from safetensors.torch import load_file, save_file
+
+    fresh = client.model(seed=12)
+    untouched = client.do("save_weights_for_sampler", {"model_id": fresh, "seq_id": 1, "path": "v0"})
+    assert "changes nothing" in client.post("/v1/load_lora_adapter", {"lora_name": "noop", "lora_path": untouched["path"]})["text"]
+    folder = Path(untouched["folder"])
+    tensors = load_file(str(folder / "adapter_model.safetensors"))
+    for name, change, words in (
+        ("prefix", lambda key: key.replace("base_model.model.", "model."), "begin with"),
+        ("layers", lambda key: key.replace("language_model", "language"), "silent no-op"),
+    ):
+        wrong = folder.parent / name
+        wrong.mkdir()
+        (wrong / "adapter_config.json").write_text((folder / "adapter_config.json").read_text())
+        save_file({change(key): value for key, value in tensors.items()}, str(wrong / "adapter_model.safetensors"))
+        with pytest.raises(HttpError) as refused:
+            client.post("/v1/load_lora_adapter", {"lora_name": name, "lora_path": str(wrong)})
+        assert words in refused.value.body["error"]["message"]
+    cut = folder.parent / "cut"
+    cut.mkdir()
+    (cut / "adapter_config.json").write_text(json.dumps(json.loads((folder / "adapter_config.json").read_text())))
+    (cut / "adapter_model.safetensors").write_bytes((folder / "adapter_model.safetensors").read_bytes()[:3000])
+    with pytest.raises(HttpError) as damaged:
+        client.post("/v1/load_lora_adapter", {"lora_name": "cut", "lora_path": str(cut)})
+    assert damaged.value.status == 400 and "damaged" in damaged.value.body["error"]["message"]
+    with pytest.raises(HttpError) as outside:
+        client.post("/v1/load_lora_adapter", {"lora_name": "out", "lora_path": str(tmp_path)})
+    assert outside.value.status == 403
+    assert urllib.parse.quote(fresh, safe="") in str(folder)
+
+
+def test_peft_loads_what_is_saved(client, tiny):
+    """The adapter folder in plain transformers and peft gives the log-probs the engine reported."""
+    import torch
+    from peft import PeftModel
+    from transformers import AutoModelForImageTextToText
+
+    model = trained_model(client, 13)
+    saved = client.do("save_weights_for_sampler", {"model_id": model, "seq_id": 3, "path": "v1"})
+    client.post("/v1/load_lora_adapter", {"lora_name": "peft", "lora_path": saved["path"]})
+    body = {**chat_body(4, model="peft"), "messages": [{"role": "user", "content": "press"}]}
+    answer = client.post("/v1/chat/completions", body)
+    peft = PeftModel.from_pretrained(AutoModelForImageTextToText.from_pretrained(str(tiny)), saved["folder"]).eval()
+    ids = answer["prompt_token_ids"] + answer["choices"][0]["token_ids"]
+    with torch.no_grad():
+        scores = torch.log_softmax(peft(input_ids=torch.tensor([ids])).logits[0].float(), -1)
+    expected = [float(scores[len(answer["prompt_token_ids"]) + i - 1, token]) for i, token in enumerate(answer["choices"][0]["token_ids"])]
+    got = [item["logprob"] for item in answer["choices"][0]["logprobs"]["content"]]
+    assert np.abs(np.asarray(expected) - np.asarray(got)).max() <= 1e-5
+
+
+def test_full_weights_sample_and_are_saved_whole(client, tiny):
+    import torch
+    from transformers import AutoModelForImageTextToText
+
+    model = client.model(rank=0)
+    client.train(model, 1, [datum(14, weights=lambda random, n: np.ones(n))])
+    client.step(model, 2, learning_rate=1e-3)
+    saved = client.do("save_weights_for_sampler", {"model_id": model, "seq_id": 3, "path": "v1"})
+    client.post("/v1/load_lora_adapter", {"lora_name": "full@1", "lora_path": saved["path"]})
+    spoken = client.post("/v1/chat/completions", chat_body(5, model="full@1"))
+    values = np.asarray([item["logprob"] for item in spoken["choices"][0]["logprobs"]["content"]])
+    assert np.abs(score(client, model, 4, spoken, 5) - values).max() <= 2e-6
+    assert client.post("/v1/chat/completions", chat_body(5))["choices"] != spoken["choices"]
+    before = AutoModelForImageTextToText.from_pretrained(str(tiny)).state_dict()
+    after = AutoModelForImageTextToText.from_pretrained(saved["folder"]).state_dict()
+    assert set(before) == set(after)
+    assert any(not torch.equal(before[name], after[name]) for name in before)
+    client.post("/v1/load_lora_adapter", {"lora_name": "full@1-disk", "lora_path": saved["folder"]})
+    assert client.post("/v1/chat/completions", chat_body(5, model="full@1-disk"))["choices"] == spoken["choices"]
+
+
+def test_publishing_beside_clients_fails_no_call(client, figures):
+    """Clients take the newest name for each call; older versions are unloaded while calls are in flight."""
+    model = trained_model(client, 15)
+    names, failures, spoken, stop = ["base"], [], [], threading.Event()
+
+    def talk(index: int) -> None:
+        while not stop.is_set():
+            name = names[-1]
+            try:
+                answer = client.post("/v1/chat/completions", chat_body(index, model=name, max_tokens=4))
+                spoken.append(answer["model"] == name)
+            except HttpError as error:
+                if error.status != 404 or name == names[-1]:
+                    failures.append(error)
+
+    threads = [threading.Thread(target=talk, args=(index,)) for index in range(6)]
+    for thread in threads:
+        thread.start()
+    for version in range(6):
+        client.train(model, 10 + 3 * version, [datum(15, weights=lambda random, n: np.ones(n))])
+        client.step(model, 11 + 3 * version)
+        path = client.do("save_weights_for_sampler", {"model_id": model, "seq_id": 12 + 3 * version, "path": f"p{version}"})["path"]
+        client.post("/v1/load_lora_adapter", {"lora_name": f"p@{version}", "lora_path": path})
+        names.append(f"p@{version}")
+        if version:
+            client.post("/v1/unload_lora_adapter", {"lora_name": f"p@{version - 1}"})
+    stop.set()
+    for thread in threads:
+        thread.join()
+    figures["failed_calls_during_publish"] = len(failures)
+    figures["calls_during_publish"] = len(spoken)
+    assert not failures and all(spoken) and len(spoken) > 10
+
+
+def test_options_that_would_be_ignored_are_refused(client):
+    for more in ({"repetition_penalty": 1.2}, {"tools": [{}]}, {"guided_json": {}}, {"n": 0}, {"temperature": -1}, {"top_logprobs": 99}):
+        with pytest.raises(HttpError) as refused:
+            client.post("/v1/chat/completions", chat_body(6, **more))
+        assert refused.value.status == 400 and refused.value.body["category"] == "user"
+    remote = {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://127.0.0.1/x.png"}}]}]}
+    with pytest.raises(HttpError) as refused:
+        client.post("/v1/chat/completions", remote)
+    assert "fetches nothing" in refused.value.body["error"]["message"]
+    stray = {"messages": [{"role": "user", "content": "<|image_pad|>"}]}
+    with pytest.raises(HttpError) as refused:
+        client.post("/v1/chat/completions", stray)
+    assert refused.value.status == 400
+
+
+def test_health_and_metrics(client):
+    health = client.get("/health")
+    assert health["status"] == "ok" and health["last_beat_s"] < 60
+    _, raw = client.raw("GET", "/metrics", None, {})
+    lines = raw.decode()
+    for name in ("vllm:num_requests_running", "vllm:num_requests_waiting", "vllm:kv_cache_usage_perc", "vllm:generation_tokens_total"):
+        assert f"\n{name} " in lines or lines.startswith(name)
+    assert 'vllm:request_success_total{finished_reason="length"}' in lines
+
+
+def test_web_pages_and_strange_hosts_are_refused(client):
+    assert client.raw("GET", "/v1/models", None, {"Origin": "https://example.org"})[0] == 403
+    assert client.raw("GET", "/v1/models", None, {"Host": "example.org"})[0] == 403
+    assert client.raw("GET", "/v1/models", None, {"Origin": "http://localhost:3000"})[0] == 200
+
+
+def test_key_limits_and_words(tiny, tmp_path):
+    options = ("--max-image-bytes", "2000", "--max-image-pixels", "20000", "--max-body-bytes", "300000", "--max-context", "64")
+    server = Server(tiny, tmp_path / "state", *options, env={"DART_ENGINE_API_KEY": "tml-secret"})
+    try:
+        with pytest.raises(HttpError) as refused:
+            Client(server.url).get("/v1/models")
+        assert refused.value.status == 401
+        assert Client(server.url).get("/health")["status"] == "ok"
+        assert Client(server.url, {"X-API-Key": "tml-secret"}).get("/v1/models")["data"]
+        client = Client(server.url, {"Authorization": "Bearer tml-secret"})
+        for body, words in (
+            (chat_body(7), "--max-image-bytes"),
+            ({"messages": [{"role": "user", "content": "x" * 100}]}, "--max-context"),
+        ):
+            with pytest.raises(HttpError) as over:
+                client.post("/v1/chat/completions", body)
+            assert over.value.status == 400 and words in over.value.body["error"]["message"]
+        with pytest.raises(HttpError) as large:
+            client.post("/v1/chat/completions", {"messages": [{"role": "user", "content": "x" * 400_000}]})
+        assert large.value.status == 413
+        import io
+
+        from PIL import Image
+
+        out = io.BytesIO()
+        Image.new("RGB", (200, 200)).save(out, "PNG")
+        url = "data:image/png;base64," + base64.b64encode(out.getvalue()).decode()
+        with pytest.raises(HttpError) as pixels:
+            client.post("/v1/chat/completions", {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]})
+        assert "--max-image-pixels" in pixels.value.body["error"]["message"]
+    finally:
+        server.stop()

@@ -1,0 +1,230 @@
+"""kill -9 at any moment, replay by seq_id, and a torch thread that dies or hangs."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+
+import numpy as np
+import pytest
+from dart_engine.errors import EngineError
+from dart_engine.worker import SampleJob, TrainJob, Worker
+from helpers import Client, HttpError, Server, datum, logprobs, signed_weights, until
+
+DATA = [datum(20, images=2, weights=signed_weights), datum(21, weights=signed_weights)]
+
+
+def script(client: Client, model: str, start: int, end: int, done: list | None = None) -> None:
+    """Requests `start` to `end` of one training: two updates, then a checkpoint, again and again."""
+    for seq in range(start, end + 1):
+        kind = seq % 5
+        if kind in (1, 3):
+            client.train(model, seq, DATA)
+        elif kind in (2, 4):
+            client.step(model, seq, learning_rate=1e-3 * (1 + seq % 7))
+        else:
+            client.do("save_weights", {"model_id": model, "seq_id": seq, "path": f"{seq:04}"})
+        if done is not None:
+            done.append(seq)
+
+
+def final(client: Client, model: str, seq: int) -> np.ndarray:
+    return np.concatenate(logprobs(client.train(model, seq, DATA, forward=True)))
+
+
+@pytest.mark.parametrize("rank", [8, 0])
+def test_killed_at_random_moments_it_comes_back_bit_identical(tiny, tmp_path, rank, figures):
+    end = 27
+    calm = Server(tiny, tmp_path / "calm")
+    client = Client(calm.url)
+    expected = final(client, client.model(rank=rank, seed=2, session="session-s"), 1)
+    model = client.model(rank=rank, seed=2, session="session-s", seq=1)
+    script(client, model, 1, end)
+    trained = final(client, model, end + 1)
+    calm.stop()
+    assert not np.array_equal(expected, trained)
+    chance = random.Random(rank)
+    kills, begun, back = 0, 1, []
+    server = Server(tiny, tmp_path / "killed")
+    client = Client(server.url)
+    client.model(rank=rank, seed=2, session="session-s", seq=1)
+    while True:
+        done: list = []
+        thread = threading.Thread(target=swallow, args=(client, model, begun, end, done))
+        thread.start()
+        if kills < 5:
+            time.sleep(chance.uniform(0.05, 1.5))
+            server.kill()
+            kills += 1
+            thread.join()
+            at = time.monotonic()
+            server = Server(tiny, tmp_path / "killed")
+            back.append(time.monotonic() - at)
+            client = Client(server.url)
+            begun = client.post("/api/v1/get_info", {"model_id": model})["last_seq_id"] + 1
+        else:
+            thread.join()
+            break
+    assert done[-1:] == [end] or begun > end
+    script(client, model, 1 if begun == 1 else 5 * ((begun - 1) // 5), end)  # asked again: all of it is in the ledger
+    assert np.array_equal(final(client, model, end + 1), trained)
+    server.stop()
+    figures["kills"] = figures.get("kills", 0) + kills
+    figures["restart_s"] = max(figures.get("restart_s", 0.0), max(back))
+
+
+def swallow(client: Client, model: str, start: int, end: int, done: list) -> None:
+    try:
+        script(client, model, start, end, done)
+    except (HttpError, OSError, ValueError):
+        return
+
+
+def test_a_gap_after_a_restart_is_refused(tiny, tmp_path):
+    server = Server(tiny, tmp_path / "state")
+    client = Client(server.url)
+    model = client.model(seed=3)
+    script(client, model, 1, 8)
+    server.kill()
+    server = Server(tiny, tmp_path / "state")
+    client = Client(server.url)
+    with pytest.raises(HttpError) as gap:
+        client.train(model, 9, DATA)
+    assert "gap" in gap.value.body["error"] and "from 6" in gap.value.body["error"]
+    same = client.do("save_weights", {"model_id": model, "seq_id": 5, "path": "0005"})
+    assert same["path"].endswith("/weights/0005")
+    script(client, model, 6, 9)
+    server.stop()
+
+
+def worker(sample=lambda weights, requests: [request * 2 for request in requests]) -> Worker:
+    made = Worker(sample, sample_rows=8, window_s=0.002)
+    made.start()
+    return made
+
+
+def test_a_worker_that_dies_fails_everything_and_says_so():
+    class Dying(Worker):
+        def _turn(self):
+            if self._training:
+                raise SystemExit("gone")
+            super()._turn()
+
+    made = Dying(lambda weights, requests: requests, 8, 0.002)
+    made.start()
+    assert made.health(1.0) is None
+
+    def forever():
+        yield
+
+    job = TrainJob("training", forever)
+    made.submit(job)
+    with pytest.raises(EngineError) as error:
+        job.future.result(timeout=5)
+    assert error.value.category == "server"
+    assert "ended" in until(lambda: made.health(1.0))
+    with pytest.raises(EngineError):
+        made.submit(TrainJob("training", forever))
+
+
+def test_a_worker_that_hangs_is_not_healthy():
+    release = threading.Event()
+
+    def hang():
+        release.wait(10)
+        yield
+
+    made = worker()
+    made.submit(TrainJob("training", hang))
+    assert "has not reported" in until(lambda: made.health(0.1))
+    release.set()
+    until(lambda: made.health(1.0) is None)
+    made.stop()
+
+
+def test_training_is_in_order_and_sampling_waits_one_micro_batch():
+    order, started = [], threading.Event()
+
+    def job(name: str, parts: int):
+        def run():
+            for part in range(parts):
+                order.append(f"{name}{part}")
+                started.set()
+                time.sleep(0.03)
+                yield
+            return name
+
+        return TrainJob(name, run)
+
+    def sample(weights, requests):
+        order.append(f"{weights}:{len(requests)}")
+        return requests
+
+    made = worker(sample)
+    first, second = job("a", 6), job("b", 1)
+    made.submit(first)
+    made.submit(second)
+    started.wait()
+    samples = [SampleJob(weights, index, 1) for index, weights in enumerate(["x", "y", "x"])]
+    samples[0].weights = samples[2].weights
+    for each in samples:
+        made.submit(each)
+    assert [each.future.result(5) for each in samples] == [0, 1, 2]
+    assert (first.future.result(5), second.future.result(5)) == ("a", "b")
+    assert [entry for entry in order if ":" not in entry] == ["a0", "a1", "a2", "a3", "a4", "a5", "b0"]
+    assert "x:2" in order and "y:1" in order
+    assert order.index("x:2") < order.index("a4") and order.index("y:1") < order.index("a5")
+    made.stop()
+
+
+def test_out_of_memory_is_told_with_what_to_lower():
+    import torch
+
+    def sample(weights, requests):
+        if len(requests) > 1 or requests[0] == 1:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+        return requests
+
+    made = worker(sample)
+
+    def train():
+        raise RuntimeError("CUDA out of memory")
+        yield
+
+    jobs = [SampleJob("x", index, 1) for index in range(3)]
+    for job in jobs:
+        made.submit(job)
+    training = TrainJob("forward_backward", train)
+    made.submit(training)
+    assert jobs[0].future.result(5) == 0 and jobs[2].future.result(5) == 2  # alone they fit
+    for future in (jobs[1].future, training.future):
+        with pytest.raises(EngineError) as error:
+            future.result(5)
+        assert "--micro-batch-tokens" in error.value.message and error.value.category == "server"
+        assert "nothing was applied" in error.value.message
+    assert made.health(1.0) is None
+    made.stop()
+
+
+def test_bfloat16_with_checkpointing_learns_and_restores(tiny, tmp_path, figures):
+    """What a GPU runs: bf16 weights, float32 adapters and master copies, gradient checkpointing."""
+    server = Server(tiny, tmp_path / "state", "--dtype", "bfloat16", "--checkpointing")
+    client = Client(server.url)
+    data = [datum(index, weights=lambda random, n: np.ones(n)) for index in range(2)]
+    for rank in (8, 0):
+        model = client.model(rank=rank, seed=5)
+        losses = []
+        for seq in range(1, 7, 2):
+            losses.append(client.train(model, seq, data)["metrics"]["loss:sum"])
+            client.step(model, seq + 1)
+        assert losses[2] < losses[1] < losses[0]
+        path = client.do("save_weights", {"model_id": model, "seq_id": 7, "path": "a"})["path"]
+        after = []
+        for start in (8, 12):
+            client.train(model, start, data)
+            client.step(model, start + 1)
+            after.append(np.concatenate(logprobs(client.train(model, start + 2, data, forward=True))))
+            client.do("load_weights", {"model_id": model, "seq_id": start + 3, "path": path, "optimizer": True})
+        assert np.array_equal(*after)
+    server.stop()

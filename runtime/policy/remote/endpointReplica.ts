@@ -23,9 +23,16 @@ export interface ChatAnswer extends AnswerBase {
 }
 export interface EndpointReplicaOptions extends ModelServerOptions {
   readonly id: ReplicaId;
-  /** Adapters are called `<name>@v<version>`: it tells runs apart that share a server. */
-  readonly name: string;
+  /**
+   * Adapters are called `<run>.<start>@v<version>`. `run` tells runs apart that share a server; what is left there of an
+   * earlier start of the same run is removed.
+   */
+  readonly run: string;
+  /** Another one each time the run is started: a server caches by name, and a version may be made anew after a crash. */
+  readonly start: string;
   readonly weights: AdapterWeights;
+  /** Image token of the model, which no answer may hold. */
+  readonly imageToken?: number;
 }
 
 /** One token for a fixed prompt: proof that an adapter answers, and what it answers. */
@@ -73,7 +80,11 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
   }
 
   async start(signal: AbortSignal): Promise<void> {
-    this.#now = await this.#load(this.#o.weights, AbortSignal.any([signal, this.#closed.signal]));
+    const { run, start, weights } = this.#o,
+      all = AbortSignal.any([signal, this.#closed.signal]);
+    for (const name of await this.#server.models(all))
+      if (name.startsWith(`${run}.`) && !name.startsWith(`${run}.${start}@`)) await this.#unload(name);
+    this.#now = await this.#load(weights, all);
   }
   get version(): PolicyVersion {
     return this.#loaded.weights.version;
@@ -137,9 +148,11 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
   }
 
   async #load(weights: AdapterWeights, signal: AbortSignal): Promise<Loaded> {
-    const name = `${this.#o.name}@v${weights.version}`;
+    const name = `${this.#o.run}.${this.#o.start}@v${weights.version}`;
     await this.#server.loadAdapter(name, weights.path, signal);
-    const completion = await this.#server.complete({ ...PROOF, model: name }, signal),
+    const { imageToken } = this.#o,
+      bias = imageToken === undefined ? {} : { logit_bias: { [imageToken]: -100 } },
+      completion = await this.#server.complete({ ...PROOF, ...bias, model: name }, signal),
       said = completion.choices?.[0]?.logprobs?.content?.[0];
     if (!traceOf(completion))
       throw new StudioError(

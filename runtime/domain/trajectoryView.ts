@@ -126,6 +126,13 @@ export interface StepView {
   readonly desktop?: string;
 }
 
+/** A step's view without what was sampled in it, and what training made of that. */
+export function unsampledView(s: StepView): StepView {
+  const { tokens: _t, entropy: _e, entropyBound: _b, prompt: _p, rejected: _r, version: _v, ...seen } = s,
+    { kept: _k, advantage: _a, weight: _w, ...rest } = seen;
+  return rest;
+}
+
 export interface TrajectoryView {
   readonly row: TrajectoryRow;
   readonly steps: readonly StepView[];

@@ -634,6 +634,8 @@ describe.skipIf('why' in found)('inspector page', () => {
       await t.post({
         type: 'events',
         run: '/runs/demo',
+        live: true,
+        nextSeq: 5001,
         events: [
           { seq: 5000, at: 0, type: 'step', rollout: 'r-000102', step: { ...whole.steps[2]!, prompt: 'pending' } },
         ],

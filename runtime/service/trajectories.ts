@@ -78,7 +78,7 @@ export async function writeTrajectory(
         e.code === 'EEXIST' ? undefined : copyFile(pathOf(f), to),
       );
     }
-    await writeFile(file, serializeTrajectory(t, folder));
+    await writeFile(file, serializeTrajectory(t, { framesDir: folder }));
   } catch (e) {
     throw new StudioError(
       'store.io',

@@ -36,12 +36,18 @@ const tokensSchema = z
     entropies: floats(most.answer),
     bound: z.literal('lower').optional(),
   })
-  .refine((t) => t.logprobs.length === t.entropies.length && t.logprobs.length === (t.ids ?? t.logprobs).length, {
-    message: 'its lists of tokens differ in length',
-  })
-  .refine((t) => t.ids?.every((x) => x >= 0) ?? true, { message: 'a token id is negative' })
-  .refine((t) => t.logprobs.every((x) => Number.isNaN(x) || x <= 0), { message: 'a log-prob is above 0' })
-  .refine((t) => t.entropies.every((x) => x >= 0 && Number.isFinite(x)), { message: 'an entropy is no entropy' });
+  .transform((t, c) => {
+    const why = tokensProblem(t);
+    if (why !== undefined) c.addIssue({ code: 'custom', message: why });
+    return t;
+  });
+function tokensProblem({ ids, logprobs, entropies }: TokenTrace): string | undefined {
+  if (logprobs.length !== entropies.length || (ids && ids.length !== logprobs.length))
+    return 'its lists of tokens differ in length';
+  if (ids?.some((x) => x < 0)) return 'a token id is negative';
+  if (logprobs.some((x) => !Number.isNaN(x) && x > 0)) return 'a log-prob is above 0';
+  return entropies.every((x) => x >= 0 && Number.isFinite(x)) ? undefined : 'an entropy is no entropy';
+}
 const imageSchema = z.object({
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
   format: z.enum(['png', 'jpeg']),
@@ -88,6 +94,14 @@ export function recordOf(s: Step): object | undefined {
     })),
   };
 }
+/** Records of steps by their index, for those that have one. */
+export const recordsOf = (steps: readonly Step[]): Map<number, object> =>
+  new Map(
+    steps.flatMap((s) => {
+      const record = recordOf(s);
+      return record ? [[s.index, record] as const] : [];
+    }),
+  );
 const tokensOf = (t: TokenTrace): object => ({
   ids: t.ids && base64(t.ids),
   logprobs: base64(t.logprobs),

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { serializeTrajectory } from '../../domain/index.js';
 import { unitView } from '../revise.js';
-import { recordOf } from '../stepRecord.js';
+import { recordsOf } from '../stepRecord.js';
 import { copyFrame, fileName } from './write.js';
 import type { WriteContext, Writer } from './write.js';
 
@@ -20,15 +20,9 @@ export function trajWriter({ run, view, dir }: WriteContext): Writer {
         await copyFrame(run, f, to);
       }
       const recorded = await view(run, root);
-      const records = new Map(
-        t.steps.flatMap((s) => {
-          const record = recordOf(s);
-          return record ? [[s.index, record] as const] : [];
-        }),
-      );
       await writeFile(
         join(dir, `${fileName(t.id)}.traj.jsonl`),
-        serializeTrajectory(unitView(recorded, t, places), { records }),
+        serializeTrajectory(unitView(recorded, t, places), { records: recordsOf(t.steps) }),
       );
     },
     close: () => Promise.resolve(),

@@ -1,6 +1,6 @@
 import { ask, wordsOf } from './ask.js';
-import type { ModelServerCheck } from './modelServer.js';
 import type { Table } from './table.js';
+import type { ModelServerCheck } from './types.js';
 
 /** Nothing has this name: a server that can load adapters says that it is not there. */
 const NOBODY = 'dart-studio-doctor-none';
@@ -22,7 +22,9 @@ export async function checkAdapters(
     );
     return;
   }
-  const body = { lora_name: NOBODY, lora_path: `${t.adapters ?? ''}/${NOBODY}` },
+  // The engine knows its own weights by such paths; to another server they are folders.
+  const path = t.same ? `tinker://${NOBODY}/sampler_weights/none` : `${t.adapters ?? ''}/${NOBODY}`,
+    body = { lora_name: NOBODY, lora_path: path },
     r = await ask({ url: `${o.url}/load_lora_adapter`, apiKey: o.apiKey, body });
   if ('away' in r) {
     table.wrong('adapters', r.away, 'Look at the log of the server: asking for an adapter must not end it.');
@@ -52,6 +54,10 @@ export async function checkAdapters(
       `Start vLLM with --enable-lora --max-loras 2 --max-lora-rank ${Math.max(16, t.rank)}.`,
     );
   else if (r.status === 401 || r.status === 403)
-    table.wrong('adapters', said, `Let the key of ${o.options.key} load adapters.`);
+    table.wrong(
+      'adapters',
+      said,
+      `Let the key of ${o.options.key} load adapters, and the server read their folder (this project's engine: --adapter-root FOLDER).`,
+    );
   else table.ok('adapters', 'can be loaded while it runs; whether one acts is checked at every publish');
 }

@@ -1,6 +1,6 @@
 import type { RunConfig } from '../../config/index.js';
 import { imageTokens, limitsOf } from '../../policy/actions/imageTokens.js';
-import { TEXT_TOKENS } from './modelServer.js';
+import { TEXT_TOKENS } from './types.js';
 
 /** What an update of a vision-language model costs, from the run file alone (runtime/config/README.md#what-an-update-costs). */
 export interface UpdateCost {

@@ -3,10 +3,11 @@ import { toRunError } from '../../domain/index.js';
 import type { CheckRow } from '../../protocol/types.js';
 import { apiKeyOf } from '../../run/backends/apiKey.js';
 import { updateCost, type UpdateCost } from './cost.js';
-import { checkModelServer, type ModelServerCheck } from './modelServer.js';
+import { checkModelServer } from './modelServer.js';
 import { checkStorage } from './storage.js';
 import { Table } from './table.js';
 import { checkTrainingServer } from './trainingServer.js';
+import type { ModelServerCheck } from './types.js';
 
 export { costLines, type UpdateCost } from './cost.js';
 

@@ -1,4 +1,4 @@
-import { messageOf, type Size } from '../../domain/index.js';
+import { messageOf } from '../../domain/index.js';
 import { spanOf, type CoordinateMode } from '../../policy/actions/coordinates.js';
 import { imageTokens, limitsOf } from '../../policy/actions/imageTokens.js';
 import type { Completion } from '../../policy/remote/completion.js';
@@ -8,35 +8,8 @@ import { checkAdapters } from './adapters.js';
 import { ask, jsonOf, wordsOf } from './ask.js';
 import { difference, firstLogprobs, longestRun, oneToken, picture } from './generation.js';
 import { Table } from './table.js';
+import { TEXT_TOKENS, type ModelServerCheck } from './types.js';
 
-/** A server that acts with a model, and what a run will want of it. */
-export interface ModelServerCheck {
-  /** Ends in /v1. */
-  readonly url: string;
-  readonly apiKey: string | undefined;
-  /** Options that name the server and its key, for remedies. */
-  readonly options: { readonly url: string; readonly key: string };
-  readonly model: string;
-  readonly screen: Size;
-  readonly images: number;
-  readonly maxTokens: number;
-  readonly temperature: number;
-  readonly coordinates: CoordinateMode;
-  /** What only a model that is trained needs; absent for one that is only rolled out. */
-  readonly training?: {
-    readonly imageToken: number;
-    readonly alternatives: number;
-    /** Folder of adapters as the server sees it. */
-    readonly adapters: string | undefined;
-    /** 0: all weights are trained. */
-    readonly rank: number;
-    /** The engine that trains is this very server. */
-    readonly same: boolean;
-  };
-}
-
-/** Text of a prompt beside its pictures, nearly: the instructions, and the answers so far. */
-export const TEXT_TOKENS = 1500;
 /** Log-probs of the same request differ by less, in fp32 and in bf16 with another batch. */
 const NOISE = 1e-6;
 
@@ -81,17 +54,17 @@ async function reach(o: ModelServerCheck, table: Table): Promise<Served | undefi
     table.wrong('reachable', `no list of models (${wordsOf(r)})`, `Check that ${o.options.url} ends in /v1.`);
     return undefined;
   }
-  const models = (data as ({ id?: unknown; parent?: unknown; max_model_len?: unknown } | null)[]).flatMap((m) =>
-    typeof m?.id === 'string' ? [{ ...m, id: m.id }] : [],
-  );
+  const models = (
+    data as ({ id?: unknown; root?: unknown; parent?: unknown; max_model_len?: unknown } | null)[]
+  ).flatMap((m) => (typeof m?.id === 'string' ? [{ ...m, id: m.id }] : []));
   table.ok('reachable', `${models.length} model${models.length === 1 ? '' : 's'}`);
-  const own = models.find((m) => m.id === o.model),
+  const own = models.find((m) => m.id === o.model || (m.root === o.model && (m.parent ?? null) === null)),
     used = own ?? models.find((m) => (m.parent ?? null) === null);
   if (!used) {
     table.wrong('model', 'it serves none', `Start it with ${o.model}.`);
     return undefined;
   }
-  if (own) table.ok('model', own.id);
+  if (own) table.ok('model', own.id === o.model ? own.id : `${o.model}, called ${own.id}`);
   else
     table.doubtful(
       'model',
@@ -199,6 +172,15 @@ function checkPictures(o: ModelServerCheck, pad: number, prompt: readonly number
     { width, height } = o.screen;
   if (tokens.every((t) => t === expected)) {
     table.ok('image size', `${expected} tokens for ${width}x${height}`);
+    return;
+  }
+  const other: CoordinateMode = o.coordinates === 'relative999' ? 'qwen25' : 'relative999';
+  if (tokens.every((t) => t === imageTokens(o.screen, limitsOf(other)))) {
+    table.wrong(
+      'image size',
+      `${got} tokens for ${width}x${height}: so counts ${other === 'qwen25' ? 'Qwen2.5-VL or UI-TARS 1.5' : 'Qwen3-VL'}, which does not write coordinates as ${o.coordinates}`,
+      `Set policy.vlm.coordinates to ${other}, if that is the model.`,
+    );
     return;
   }
   const what = `${got} tokens for ${width}x${height}, where the model's own processor makes ${expected}`;

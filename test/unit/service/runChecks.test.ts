@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { parseRunFile, type RunConfig, type RunFile } from '../../../runtime/config/index.js';
-import { imageTokens } from '../../../runtime/policy/actions/imageTokens.js';
+import { imageTokens, QWEN3_LIMITS } from '../../../runtime/policy/actions/imageTokens.js';
 import { UI_TARS_15_LIMITS } from '../../../runtime/policy/actions/coordinates.js';
 import type { CheckRow } from '../../../runtime/protocol/types.js';
 import { runChecks } from '../../../runtime/service/runChecks/index.js';
@@ -125,6 +125,10 @@ describe('checks of a run file', () => {
     });
     const relative = await rowsOf(configFor(s, { vlm: { coordinates: 'relative999' } }));
     expect(row(relative, 'image size').level).toBe('optional');
+    const asQwen3 = imageTokens({ width: 320, height: 200 }, QWEN3_LIMITS),
+      qwen3 = await start({ policy: { imageTokens: () => asQwen3 } });
+    expect(row(await rowsOf(configFor(qwen3)), 'image size').remedy).toContain('coordinates to relative999');
+    expect(wrongOf(await rowsOf(configFor(qwen3, { vlm: { coordinates: 'relative999' } })))).toEqual([]);
   });
 
   it('say how many pictures a prompt may have', async () => {
@@ -157,6 +161,20 @@ describe('checks of a run file', () => {
     const rows = await rowsOf(configFor(await start(), { policy: { temperature: 0.5 } }));
     expect(wrongOf(rows)).toEqual(['temperature']);
     expect(row(rows, 'temperature').remedy).toContain('processed_logprobs');
+  });
+
+  it('know a model by the folder it was started from', async () => {
+    const s = await start();
+    s.next('/models', {
+      status: 200,
+      body: { data: [{ id: 'tiny', root: '/models/mine', parent: null, max_model_len: 900 }] },
+    });
+    const rows = await rowsOf(configFor(s, { vlm: { model: '/models/mine' } }));
+    expect(rows[1]).toMatchObject({ ok: true, detail: '/models/mine, called tiny' });
+    expect(row(rows, 'context')).toMatchObject({
+      ok: false,
+      remedy: expect.stringContaining('--max-model-len 3072') as string,
+    });
   });
 
   it('name a model that is not served or not trained', async () => {

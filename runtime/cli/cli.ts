@@ -23,6 +23,7 @@ export function createProgram(serve: Serve, ended: (code: number) => void): Comm
   taskCommands(program, act);
   desktopCommands(program, act);
   runCommands(program, act);
+  engineCommands(program, act);
   machineCommands(program, act, serve);
   return program;
 }
@@ -166,6 +167,22 @@ function runCommands(program: Command, act: Act): void {
     .argument('<file>', 'metrics file: .csv or .json')
     .description("Export a run's metrics.")
     .action(act(async (run: string, file: string) => (await import('./runs.js')).exportMetrics(dirOf(), run, file)));
+}
+
+function engineCommands(program: Command, act: Act): void {
+  const engine = program.command('engine').description('Engines that train vision-language models.');
+  engine
+    .command('serve')
+    .description('Run the single-GPU engine on this machine; the first start installs what it needs (5 GB).')
+    .requiredOption('--model <folder or id>', 'model to train')
+    .option('--state <folder>', 'folder of checkpoints and adapters; the engine goes on from it')
+    .option('--json', 'address as JSON', false)
+    .argument(
+      '[options...]',
+      "options of the engine itself, such as --lora 16 --port 8377 (the engine's page lists them)",
+    )
+    .allowUnknownOption()
+    .action(act(async (rest: string[], o: Options) => (await import('./engineServe.js')).serve(rest, o)));
 }
 
 function machineCommands(program: Command, act: Act, serve: Serve): void {

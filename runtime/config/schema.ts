@@ -277,7 +277,6 @@ export const RunFileSchema = z.strictObject({
             .describe(
               '`client`: the gradient is computed here and sent as weights of the log-probs, exact for every objective at the price of one more forward pass; `server`: the engine computes `ppo` or `cispo` itself, where the probe proves that it is the same.',
             ),
-          microbatch: count(64, 'Most samples in one request.'),
         })
         .optional()
         .describe('Engine that trains a vision-language model (`policy.kind`: `vlm`).'),

@@ -9,6 +9,7 @@ import {
 import type { ImitateOptions, ReadingScreen, ReadOptions, ReadReport, UpdateReport } from '../types.js';
 import { augment, neighbourChoices } from './augment.js';
 import { correctionMetrics, sequenceRatio } from '../objective/corrections.js';
+import { imitationRate, reportedSteps } from '../schedule.js';
 import { TOKENS, type GradVariant } from './model/lossGraph.js';
 import { policyModel, type PolicyModel } from './model/policyGraph.js';
 import { Optimizer, type OptimizerState } from './optimizer.js';
@@ -43,8 +44,6 @@ const IMITATION: { readonly variant: GradVariant; readonly temperature: number }
   variant: { algorithm: 'ppo', tis: false, fresh: true, reference: false },
   temperature: 1,
 };
-/** A lesson reports the losses of this last share of its steps: what it reached, not the way there. */
-const REPORTED_SHARE = 1 / 10;
 
 /**
  * Learning without processes and files: weights, optimizer and objective over ONNX sessions; time is the argument
@@ -271,9 +270,6 @@ export class Learner {
   }
 }
 
-/** Optimizer steps whose losses are reported. */
-const reportedSteps = (steps: number): number => Math.max(1, Math.ceil(steps * REPORTED_SHARE));
-
 /** Whether another pass pays: the effective sample size, measured in the last pass, is still high enough. */
 const worthAnotherPass = (b: EmbeddedBatch, epoch: number, states: readonly PackedState[]): boolean =>
   epoch < b.epochs || (b.reuse !== undefined && epoch < b.reuse.epochs && reuseEss(states) >= b.reuse.ess);
@@ -289,12 +285,4 @@ function reuseEss(states: readonly PackedState[]): number {
     ),
   );
   return correctionMetrics(weights, 1).ess;
-}
-
-/** Linear warm-up over the first tenth (at most 50 steps), then a cosine down to 5 %. */
-export function imitationRate(lr: number, step: number, steps: number): number {
-  const warm = Math.max(1, Math.min(50, Math.floor(steps / 10)));
-  if (step < warm) return (lr * (step + 1)) / warm;
-  const x = (step - warm) / Math.max(1, steps - warm);
-  return lr * (0.05 + 0.95 * 0.5 * (1 + Math.cos(Math.PI * x)));
 }

@@ -10,6 +10,8 @@ export interface ClientOptions extends HttpOptions, Partial<CallOptions> {
   readonly version: string;
   /** Servers drop a session that is silent for minutes. */
   readonly heartbeatMs?: number;
+  /** Most datums in one request, where the server would take more. */
+  readonly requestDatums?: number;
 }
 export interface ModelOptions {
   readonly base: string;
@@ -62,7 +64,11 @@ export class TrainingClient {
 
   static async connect(o: ClientOptions, signal: AbortSignal): Promise<TrainingClient> {
     const calls = new Calls(new TrainingHttp(o), defined(o)),
-      config = await clientConfigOf(calls, o.version, signal),
+      asked = await clientConfigOf(calls, o.version, signal),
+      config = {
+        ...asked,
+        fwdbwd_max_chunk_len: Math.min(asked.fwdbwd_max_chunk_len, o.requestDatums ?? Infinity),
+      },
       opened = await calls.json('create_session', { tags: [], user_metadata: null, sdk_version: o.version }, signal);
     return new TrainingClient(calls, config, wire.parsed(wire.session, opened).session_id, o.heartbeatMs ?? 10_000);
   }
@@ -126,10 +132,10 @@ export class TrainingClient {
     const submit = async (): Promise<string> => {
       if (!this.proto)
         return this.calls.submit(
-          { path: r.forwardOnly ? 'forward' : 'forward_backward', body: JSON.stringify(wire.jsonRequest(r)) },
+          { path: r.forwardOnly ? 'forward' : 'forward_backward', body: await wire.jsonInTurns(r) },
           all,
         );
-      const { bytes, headers } = await wire.compressed(wire.encodeRequest(r), this.config.proto_compress_fwdbwd);
+      const { bytes, headers } = await wire.compressed(await wire.encodeInTurns(r), this.config.proto_compress_fwdbwd);
       return this.calls.submit({ path: 'forward_backward', body: bytes, headers }, all).catch((e: unknown) => {
         if (!(e instanceof WrongLanguage)) throw e;
         this.proto = false;

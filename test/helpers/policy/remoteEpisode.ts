@@ -102,7 +102,11 @@ export function remoteEpisode(
     const rejected = turn.rejected?.map((a): RejectedAnswer => ({ ...a, ...ask(turn, index, a.text, true), version }));
     const own = ask(turn, index, turn.text, false);
     steps.push({ ...common, origin: 'policy', thought: thoughtOf(turn.text), ...own, rejected, version });
-    extras.push({ ...wordsLike(turn.text, own.tokens!, r), replica: 'replica-1' });
+    extras.push({
+      ...wordsLike(turn.text, own.tokens!, r),
+      rejectedLabels: turn.rejected?.map((a) => [...piecesOf(a.text), '<|im_end|>']),
+      replica: 'replica-1',
+    });
     past.push(turn.silent ? { text: turn.text } : { image: sentOf(turn.frame, frames, past), text: turn.text });
   });
   return { steps, extras, sampled };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { id, type EncodedState, type RolloutId, type EmbeddedSample } from '../../../runtime/domain/index.js';
 import { packSamples, applyLossWeights } from '../../../runtime/trainer/native/packing.js';
-import { imitationRate } from '../../../runtime/trainer/native/learner.js';
+import { imitationRate } from '../../../runtime/trainer/schedule.js';
 
 const state: EncodedState = { obs: new Uint8Array(4), instruction: new Int32Array(2), history: new Int32Array(5) };
 const sample = (stateKey: string, o: Partial<EmbeddedSample> = {}): EmbeddedSample => ({

@@ -4,3 +4,4 @@ export * from './answers.js';
 export { compressed, type Body } from './compression.js';
 export { decodeOutput, encodeRequest, jsonChunk, jsonRequest, logprobRows, parseOutput } from './forwardBackward.js';
 export { decodeSample, parseSample, sampleBody } from './sampling.js';
+export { encodeInTurns, jsonInTurns } from './bodies.js';

@@ -1,0 +1,72 @@
+import { ignoreFailure, StudioError, toRunError } from '../../domain/index.js';
+import { TrainingClient, type ClientOptions, type ModelOptions, type RemoteModel } from './client.js';
+
+/** Weights and optimizer on a server's disk, and those of the reference policy (null: the base model's). */
+export interface Handle {
+  readonly uri: string;
+  readonly reference: string | null;
+}
+export interface ConnectionOptions {
+  readonly server: ClientOptions;
+  readonly model: ModelOptions;
+  /** A second model is kept whose log-probs are the reference of the KL term. */
+  readonly reference: boolean;
+}
+/** A model that is let go may take so long; its server drops it with the session otherwise. */
+const UNLOAD_MS = 2000;
+
+/**
+ * A session with a fresh model of our own, from saved weights or the base. It is given up whole at the first failure:
+ * what a call cut off has left behind (part of a gradient, a step nobody heard of) dies with its model.
+ */
+export class Connection {
+  readonly client: TrainingClient;
+  readonly model: RemoteModel;
+  readonly reference: RemoteModel | undefined;
+  private constructor(client: TrainingClient, model: RemoteModel, reference: RemoteModel | undefined) {
+    this.client = client;
+    this.model = model;
+    this.reference = reference;
+  }
+
+  static async open(o: ConnectionOptions, from: Handle | undefined, signal: AbortSignal): Promise<Connection> {
+    const client = await TrainingClient.connect(o.server, signal);
+    try {
+      const model = await client.createModel(o.model, signal);
+      if (from) await model.load(from.uri, true, signal);
+      const reference = o.reference ? await referenceModel(client, o.model, signal) : undefined;
+      if (reference && from?.reference) await reference.load(from.reference, false, signal);
+      return new Connection(client, model, reference);
+    } catch (e) {
+      client.close();
+      throw e;
+    }
+  }
+
+  /** Lets the models go; does not wait for the server. */
+  close(): void {
+    const { calls } = this.client,
+      gone = [this.model, this.reference].flatMap((m) => (m ? [m.id] : []));
+    for (const id of gone)
+      ignoreFailure(
+        calls.json('unload_model', { model_id: id }, AbortSignal.timeout(UNLOAD_MS)),
+        'a server that does not know the call drops the model with its session',
+      );
+    this.client.close();
+  }
+}
+
+async function referenceModel(client: TrainingClient, m: ModelOptions, signal: AbortSignal): Promise<RemoteModel> {
+  try {
+    return await client.createModel(m, signal);
+  } catch (e) {
+    const { kind, message } = toRunError(e);
+    if (kind === 'cancelled' || kind === 'trainer.lost') throw e;
+    throw new StudioError(
+      'config.invalid',
+      `trainer.klBeta needs log-probs of the reference policy, and the training server holds no second model: ${message}`,
+      'Set trainer.klBeta to 0, or train on a server that holds two models.',
+      { cause: e },
+    );
+  }
+}

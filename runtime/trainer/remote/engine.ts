@@ -1,0 +1,289 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { id, orUndefined, settled, toRunError, type PolicyVersion, type TrainBatch } from '../../domain/index.js';
+import type { ObjectiveOptions } from '../objective/objective.js';
+import type { CheckpointRef, ImitateOptions, TrainerEngine, UpdateReport } from '../types.js';
+import type { ClientOptions, ModelOptions, RemoteModel } from './client.js';
+import { Connection, type Handle } from './connection.js';
+import { prepared, type Prepared } from './datums.js';
+import { ownTokens, score, type Carriage } from './gradient.js';
+import { cancelled } from './http.js';
+import { lessonPicks } from './lesson.js';
+import { imitatePart, updatePasses, type AdamOptions, type Job, type Progress } from './passes.js';
+import { RemoteReport } from './report.js';
+import type { RemoteWeights, TokenSample, TokenSequence } from './sample.js';
+import { readState, writeState } from './savedState.js';
+
+/** A trainer that lives on a server: TrainerEngine over the Tinker protocol. */
+
+export interface RemoteTrainerOptions {
+  readonly server: ClientOptions;
+  readonly model: ModelOptions;
+  /** Checkpoints are folders in here, `v000012` and so on. */
+  readonly dir: string;
+  /** What the probe found. */
+  readonly carriage: Carriage;
+  /** `server`: its own ppo or cispo where that is the objective; only where the probe found `serverLoss`. */
+  readonly loss: 'client' | 'server';
+  readonly objective: ObjectiveOptions;
+  readonly adam: AdamOptions;
+  /** Samples per optimizer step of an update; 0 = the whole batch in one. */
+  readonly minibatch: number;
+  /** Samples per optimizer step of a lesson. */
+  readonly imitateSamples?: number;
+  readonly seed: number;
+  readonly onProgress?: (p: Progress) => void;
+  /** The server failed and the work is started over from the last saved weights. */
+  readonly onRestart?: (why: string) => void;
+}
+const IMITATE_SAMPLES = 8;
+/** Steps of a lesson after which its weights are saved: what a lost server costs at most. */
+const LESSON_PART = 50;
+/** The same work is started so often before its failure is the caller's. */
+const ATTEMPTS = 3;
+
+export interface RemoteTrainerEngine extends TrainerEngine<TokenSample, RemoteWeights> {
+  /** log p of the answer's tokens under the present weights. */
+  score(s: TokenSequence): Promise<Float32Array>;
+}
+
+/** Connects and makes a model. Throws `trainer.remote` when the server is away, `config.invalid` on what it cannot do. */
+export async function createRemoteTrainer(o: RemoteTrainerOptions): Promise<RemoteTrainerEngine> {
+  const t = new RemoteTrainer(o);
+  try {
+    await mkdir(o.dir, { recursive: true });
+    await t.open();
+  } catch (e) {
+    await t.close();
+    throw e;
+  }
+  return t;
+}
+
+class RemoteTrainer implements RemoteTrainerEngine {
+  readonly #o: RemoteTrainerOptions;
+  readonly #closed = new AbortController();
+  #queue: Promise<unknown> = Promise.resolve();
+  #connection: Connection | undefined;
+  #version: PolicyVersion = 0;
+  #updateSteps = 0;
+  /** Where the server has the present weights; absent until they were saved once. */
+  #handle: Handle | undefined;
+  #trained: { readonly batch: string; readonly report: UpdateReport } | undefined;
+  #exported: RemoteWeights | undefined;
+  #interrupted = false;
+
+  constructor(o: RemoteTrainerOptions) {
+    this.#o = o;
+  }
+  /** Makes the model, so that what a server cannot do is said before anything is rolled out. */
+  open(): Promise<void> {
+    return this.#serial(async () => {
+      await this.#connected();
+    });
+  }
+
+  update(b: TrainBatch<TokenSample>): Promise<UpdateReport> {
+    return this.#serial(async () => {
+      // The same batch again is the same update: its caller has not heard of it.
+      if (this.#trained?.batch === b.id) return this.#trained.report;
+      const start = performance.now();
+      return this.#surviving(async (c) => {
+        const samples = prepared(b.samples),
+          report = new RemoteReport(this.#o.objective),
+          job = this.#job(c, report),
+          { epochs } = await updatePasses(job, samples, b, this.#updateSteps),
+          version = this.#version + (report.steps > 0 ? 1 : 0),
+          handle = report.steps > 0 ? await this.#saved(c, version, this.#handle?.reference ?? null) : this.#handle,
+          ms = performance.now() - start,
+          built = await report.build({ version, ms, samples, epochs, batch: b.samples.length });
+        this.#version = version;
+        this.#handle = handle;
+        this.#updateSteps += report.steps;
+        this.#trained = { batch: b.id, report: built };
+        return built;
+      });
+    });
+  }
+
+  /** Supervised steps on demonstrations; what they end with is the reference of the KL term. */
+  imitate(b: TrainBatch<TokenSample>, i: ImitateOptions): Promise<UpdateReport> {
+    this.#interrupted = false;
+    return this.#serial(async () => {
+      const start = performance.now(),
+        samples = prepared(b.samples).map(asImitation),
+        report = { early: new RemoteReport(this.#o.objective), late: new RemoteReport(this.#o.objective) };
+      let step = 0;
+      while (samples.length > 0 && step < i.steps && !this.#interrupted) {
+        const part = await this.#surviving((c) => this.#lessonPart(c, b, samples, i, step));
+        step = part.end;
+        for (const { index, result, metrics } of part.steps)
+          (index >= i.steps - part.reported ? report.late : report.early).step(result, metrics);
+        this.#handle = part.handle;
+      }
+      if (step > 0) await this.#lessonEnds();
+      const built = await (report.late.steps > 0 ? report.late : report.early).build({
+        version: this.#version,
+        ms: performance.now() - start,
+        samples,
+        epochs: 1,
+      });
+      return { ...built, optimizerSteps: report.early.steps + report.late.steps - built.skippedNonFinite };
+    });
+  }
+  async #lessonPart(
+    c: Connection,
+    b: TrainBatch<TokenSample>,
+    samples: readonly Prepared[],
+    i: ImitateOptions,
+    from: number,
+  ): Promise<Awaited<ReturnType<typeof imitatePart>> & { readonly handle: Handle }> {
+    const picks = lessonPicks(samples, this.#o.imitateSamples ?? IMITATE_SAMPLES, this.#o.seed, b.id),
+      part = await imitatePart(
+        this.#job(c, new RemoteReport(this.#o.objective)),
+        picks,
+        { ...i, from, to: Math.min(i.steps, from + LESSON_PART) },
+        () => this.#interrupted,
+      );
+    return { ...part, handle: await this.#saved(c, this.#version + 1, this.#handle?.reference ?? null) };
+  }
+  async #lessonEnds(): Promise<void> {
+    const handle = this.#handle!;
+    this.#version++;
+    this.#handle = { ...handle, reference: handle.uri };
+    await this.#surviving(async (c) => {
+      await c.reference?.load(handle.uri, false, this.#closed.signal);
+    });
+  }
+
+  checkpoint(): Promise<CheckpointRef> {
+    return this.#serial(() =>
+      this.#surviving((c) =>
+        writeState(this.#o.dir, this.#o.model, {
+          version: this.#version,
+          updateSteps: this.#updateSteps,
+          weights: this.#handle!.uri,
+          reference: this.#handle!.reference,
+          model: c.model.id,
+          session: c.client.session,
+          seq: c.model.seq,
+          trained: this.#trained,
+        }),
+      ),
+    );
+  }
+  restore(from: CheckpointRef): Promise<void> {
+    return this.#serial(async () => {
+      const s = await readState(from.dir, this.#o.model);
+      this.#drop();
+      this.#version = s.version;
+      this.#updateSteps = s.updateSteps;
+      this.#handle = { uri: s.weights, reference: s.reference };
+      this.#trained = s.trained;
+      this.#exported = undefined;
+      await this.#surviving(() => Promise.resolve());
+    });
+  }
+  exportWeights(): Promise<RemoteWeights> {
+    return this.#serial(() =>
+      this.#surviving(async (c) => {
+        if (this.#exported?.version !== this.#version)
+          this.#exported = {
+            version: this.#version,
+            path: await c.model.saveForSampler(this.#name(this.#version), this.#closed.signal),
+          };
+        return this.#exported;
+      }),
+    );
+  }
+
+  score(s: TokenSequence): Promise<Float32Array> {
+    return this.#serial(() => this.#surviving((c) => scoreOf(c.model, s, this.#closed.signal)));
+  }
+
+  interrupt(): void {
+    this.#interrupted = true;
+  }
+  async close(): Promise<void> {
+    this.#closed.abort();
+    await settled(this.#queue);
+    this.#drop();
+  }
+
+  #job(connection: Connection, report: RemoteReport): Job {
+    const { carriage, loss, objective, adam, minibatch, seed, onProgress } = this.#o;
+    return {
+      connection,
+      report,
+      carriage,
+      loss,
+      objective,
+      adam,
+      minibatch,
+      seed,
+      onProgress,
+      signal: this.#closed.signal,
+    };
+  }
+  /**
+   * Does work that changes nothing here before it is done, on a model with exactly the weights last saved; when the
+   * server fails, all of it again on a new one from these weights.
+   */
+  async #surviving<T>(work: (c: Connection) => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++)
+      try {
+        const c = await this.#connected();
+        this.#handle ??= await this.#saved(c, this.#version, null);
+        return await work(c);
+      } catch (e) {
+        this.#drop();
+        if (this.#closed.signal.aborted) throw cancelled(e);
+        const { kind, message } = toRunError(e);
+        if ((kind !== 'trainer.lost' && kind !== 'trainer.remote') || attempt === ATTEMPTS) throw e;
+        this.#o.onRestart?.(message);
+      }
+  }
+  async #connected(): Promise<Connection> {
+    this.#connection ??= await Connection.open(
+      { server: this.#o.server, model: this.#o.model, reference: this.#o.objective.klBeta > 0 },
+      this.#handle,
+      this.#closed.signal,
+    );
+    return this.#connection;
+  }
+  #drop(): void {
+    this.#connection?.close();
+    this.#connection = undefined;
+  }
+  async #saved(c: Connection, version: PolicyVersion, reference: string | null): Promise<Handle> {
+    return { uri: await c.model.saveWeights(this.#name(version), this.#closed.signal), reference };
+  }
+  /** Of its own for every save: a server may refuse a name, or keep something under it, that was used before. */
+  #name(version: PolicyVersion): string {
+    return `v${String(version).padStart(6, '0')}-${randomBytes(4).toString('hex')}`;
+  }
+  /** One call at a time, in their order. */
+  #serial<T>(f: () => Promise<T>): Promise<T> {
+    const run = this.#queue.then(() => {
+      if (this.#closed.signal.aborted) throw cancelled();
+      return f();
+    });
+    this.#queue = orUndefined(run, 'its caller hears of it; the next call has its turn all the same');
+    return run;
+  }
+}
+
+/** log p of the tokens of one answer. */
+async function scoreOf(model: RemoteModel, s: TokenSequence, signal: AbortSignal): Promise<Float32Array> {
+  const asked = prepared([
+    { rollout: id('scored'), step: 0, kind: 'imitation', advantage: 0, weight: 1, sequences: [s] },
+  ]);
+  return ownTokens(asked, await score(model, asked, signal))[0]!;
+}
+
+/** A lesson weighs its samples by their weight alone. */
+const asImitation = (s: Prepared): Prepared => ({
+  ...s,
+  sample: { ...s.sample, kind: 'imitation', coefficient: 1 },
+  rollout: undefined,
+});

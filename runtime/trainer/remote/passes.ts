@@ -1,0 +1,209 @@
+import { random, toRunError, type TrainBatch } from '../../domain/index.js';
+import type { ObjectiveOptions } from '../objective/objective.js';
+import { imitationRate, reportedSteps } from '../schedule.js';
+import type { ImitateOptions } from '../types.js';
+import type { AdamParams } from './client.js';
+import type { Connection } from './connection.js';
+import { equalParts, type Prepared } from './datums.js';
+import { gradientDatums, ownTokens, passedTokens, score, slopeOf, type Carriage, type Slope } from './gradient.js';
+import { reuseEss, type RemoteReport } from './report.js';
+import type { TokenSample } from './sample.js';
+import { serverLoss, serverLossDatums, type ServerLoss } from './serverLoss.js';
+
+/** The optimizer steps of an update or a lesson on one model; a failure ends them, and nothing here is kept. */
+
+export interface AdamOptions extends Omit<AdamParams, 'learningRate'> {
+  readonly lr: number;
+  /** Optimizer steps over which the learning rate of `update` rises to `lr`. */
+  readonly warmup: number;
+}
+export interface Progress {
+  readonly kind: 'update' | 'imitate';
+  readonly step: number;
+  readonly steps: number;
+  readonly loss: number;
+  readonly lr: number;
+  readonly ms: number;
+}
+export interface Job {
+  readonly connection: Connection;
+  readonly report: RemoteReport;
+  readonly carriage: Carriage;
+  readonly loss: 'client' | 'server';
+  readonly objective: ObjectiveOptions;
+  readonly adam: AdamOptions;
+  readonly minibatch: number;
+  readonly seed: number;
+  readonly onProgress?: ((p: Progress) => void) | undefined;
+  readonly signal: AbortSignal;
+}
+/** A step that nobody answered is asked for again so often, by its number. */
+const STEP_ASKED = 3;
+
+type Batch = Pick<TrainBatch<TokenSample>, 'id' | 'epochs' | 'reuse' | 'lrScale'>;
+
+/** Passes over a batch, in minibatches of equal size; `done` = optimizer steps of updates before. */
+export async function updatePasses(
+  job: Job,
+  samples: readonly Prepared[],
+  b: Batch,
+  done: number,
+): Promise<{ readonly epochs: number }> {
+  if (samples.length === 0) return { epochs: 0 };
+  const start = performance.now(),
+    perEpoch = equalParts(samples, job.minibatch).length,
+    single = Math.max(b.epochs, b.reuse?.epochs ?? 0) * perEpoch === 1;
+  await scoreReference(job, samples);
+  // Log-probs of the policy before the update; a single step's own forward pass gives them.
+  let fresh = single ? undefined : await scoreOld(job, samples);
+  let epoch = 0,
+    step = 0;
+  const again = (): boolean =>
+    epoch < b.epochs || (b.reuse !== undefined && epoch < b.reuse.epochs && reuseEss(samples) >= b.reuse.ess);
+  for (; again(); epoch++) {
+    const order = perEpoch === 1 ? samples : random(`remote/${job.seed}/${b.id}/${epoch}`).shuffle(samples);
+    for (const part of equalParts(order, job.minibatch)) {
+      const lr = job.adam.lr * (b.lrScale ?? 1) * Math.min(1, (done + step + 1) / Math.max(1, job.adam.warmup)),
+        rows = fresh && part.map((s) => fresh!.get(s)!).flat(),
+        { result, metrics } = await minibatch(job, part, lr, single, rows);
+      // Only until the weights have changed.
+      fresh = undefined;
+      job.report.step(result, metrics);
+      step++;
+      const steps = Math.max(step, Math.max(b.epochs, epoch + 1) * perEpoch);
+      job.onProgress?.({ kind: 'update', step, steps, loss: result.loss, lr, ms: performance.now() - start });
+    }
+  }
+  return { epochs: epoch };
+}
+
+/** Rows of all targets by sample: the first step's are these, for the weights are still the same. */
+async function scoreOld(job: Job, samples: readonly Prepared[]): Promise<Map<Prepared, Float32Array[]>> {
+  const rows = await score(job.connection.model, samples, job.signal),
+    own = ownTokens(samples, rows),
+    bySample = new Map<Prepared, Float32Array[]>();
+  let next = 0;
+  samples.forEach((s, i) => {
+    s.old = own[i]!;
+    s.now = own[i]!;
+    bySample.set(s, rows.slice(next, (next += s.parts.length)));
+  });
+  return bySample;
+}
+async function scoreReference(job: Job, samples: readonly Prepared[]): Promise<void> {
+  const { reference } = job.connection;
+  if (!reference || job.objective.klBeta === 0) return;
+  const own = ownTokens(samples, await score(reference, samples, job.signal));
+  samples.forEach((s, i) => {
+    s.reference = own[i]!;
+  });
+}
+
+interface Stepped {
+  readonly result: Slope['result'];
+  readonly metrics: ReadonlyMap<string, number>;
+}
+/** One optimizer step of an update. `rows` are the log-probs of all targets with the present weights, where known. */
+async function minibatch(
+  job: Job,
+  samples: readonly Prepared[],
+  lr: number,
+  single: boolean,
+  rows: readonly Float32Array[] | undefined,
+): Promise<Stepped> {
+  const { connection: c, signal } = job,
+    own = job.loss === 'server' ? serverLoss(samples, job.objective, single) : undefined;
+  if (own) return serverMinibatch(job, samples, lr, own, single);
+  const present = rows ?? (await score(c.model, samples, signal));
+  seen(samples, ownTokens(samples, present), single);
+  const { result, gradient } = await slopeOf(samples, job.objective),
+    data = await gradientDatums(samples, gradient, job.carriage, present, c.client.config);
+  await c.model.forwardBackward(data, { name: job.carriage.carrier }, signal);
+  return { result, metrics: await step(job, lr) };
+}
+/** The server computes the gradient; its log-probs say here what that was. */
+async function serverMinibatch(
+  job: Job,
+  samples: readonly Prepared[],
+  lr: number,
+  own: ServerLoss,
+  single: boolean,
+): Promise<Stepped> {
+  const { connection: c, signal } = job,
+    out = await c.model.forwardBackward(serverLossDatums(samples, own, job.objective), own.loss, signal);
+  seen(samples, passedTokens(samples, out) ?? ownTokens(samples, await score(c.model, samples, signal)), single);
+  const { result } = await slopeOf(samples, job.objective);
+  return { result, metrics: await step(job, lr) };
+}
+function seen(samples: readonly Prepared[], now: readonly Float32Array[], single: boolean): void {
+  samples.forEach((s, i) => {
+    s.now = now[i]!;
+    if (single) s.old = now[i]!;
+  });
+}
+
+/** An optimizer step that nobody answered may have been done: the same number asks for the same step. */
+async function step(job: Job, lr: number): Promise<ReadonlyMap<string, number>> {
+  const { model } = job.connection,
+    { beta1, beta2, eps, weightDecay, gradClip } = job.adam,
+    params: AdamParams = { learningRate: lr, beta1, beta2, eps, weightDecay, gradClip };
+  let seq: number | undefined;
+  for (let asked = 1; ; asked++)
+    try {
+      return await model.optimStep(params, job.signal, seq);
+    } catch (e) {
+      if (toRunError(e).kind !== 'trainer.remote' || asked === STEP_ASKED) throw e;
+      seq = model.seq;
+    }
+}
+
+export interface LessonPart extends ImitateOptions {
+  /** Steps [from, to) of the lesson. */
+  readonly from: number;
+  readonly to: number;
+}
+export interface LessonStep extends Stepped {
+  readonly index: number;
+}
+/** Steps of a lesson until `to`, or until it is interrupted. */
+export async function imitatePart(
+  job: Job,
+  picks: (step: number) => Prepared[],
+  o: LessonPart,
+  interrupted: () => boolean,
+): Promise<{ readonly steps: LessonStep[]; readonly end: number; readonly reported: number }> {
+  const start = performance.now(),
+    steps: LessonStep[] = [];
+  let i = o.from;
+  // The first step is made whatever happens: a lesson that was begun has taught something.
+  for (; i < o.to && (i === o.from || !interrupted()); i++) {
+    const lr = imitationRate(o.lr, i, o.steps),
+      done = await lessonStep(job, picks(i), lr);
+    steps.push({ index: i, ...done });
+    job.onProgress?.({
+      kind: 'imitate',
+      step: i + 1,
+      steps: o.steps,
+      loss: done.result.imitationLoss,
+      lr,
+      ms: performance.now() - start,
+    });
+  }
+  return { steps, end: i, reported: reportedSteps(o.steps) };
+}
+/** The gradient of -log p needs no log-probs, unless its carrier does; the pass itself says how large the loss was. */
+async function lessonStep(job: Job, samples: readonly Prepared[], lr: number): Promise<Stepped> {
+  const { connection: c, signal } = job,
+    blind = job.carriage.carrier === 'cross_entropy',
+    rows = blind ? undefined : await score(c.model, samples, signal);
+  const { gradient } = await slopeOf(samples, job.objective),
+    data = await gradientDatums(samples, gradient, job.carriage, rows, c.client.config),
+    out = await c.model.forwardBackward(data, { name: job.carriage.carrier }, signal),
+    now = rows ? ownTokens(samples, rows) : passedTokens(samples, out),
+    metrics = await step(job, lr);
+  samples.forEach((s, k) => {
+    s.now = now?.[k];
+  });
+  const { result } = await slopeOf(samples, job.objective);
+  return { result: now ? result : { ...result, loss: NaN, imitationLoss: NaN }, metrics };
+}

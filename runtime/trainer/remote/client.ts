@@ -88,6 +88,11 @@ export class TrainingClient {
     const made = wire.parsed(wire.model, await this.ask('create_model', body, signal));
     return new RemoteModel(this, made.model_id, 0);
   }
+  /** Names of the models that can be trained. */
+  async supportedModels(signal: AbortSignal): Promise<string[]> {
+    const page = wire.parsed(wire.capabilities, await this.calls.get('get_server_capabilities', this.#with(signal)));
+    return page.supported_models.flatMap((m) => (m.model_name ? [m.model_name] : []));
+  }
   /** A model this server still has, or gets back from its weights; `seq` is the number of its last call. */
   attach(id: string, seq: number): RemoteModel {
     return new RemoteModel(this, id, seq);

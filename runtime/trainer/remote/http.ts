@@ -12,7 +12,8 @@ export interface HttpOptions {
 }
 export interface Outgoing {
   readonly path: string;
-  readonly body: Uint8Array | string;
+  /** Absent: a GET. */
+  readonly body?: Uint8Array | string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
 }
@@ -48,20 +49,22 @@ export class TrainingHttp {
   }
 
   /** Throws `cancelled` when `signal` is aborted, `trainer.remote` on an answer beyond the bounds; else answers. */
-  async post(out: Outgoing, signal: AbortSignal): Promise<Reply> {
+  async send(out: Outgoing, signal: AbortSignal): Promise<Reply> {
     const timeout = AbortSignal.timeout(out.timeoutMs),
       key = this.#o.apiKey;
     try {
       const r = await (this.#o.fetch ?? fetch)(`${this.base}/${out.path}`, {
-        method: 'POST',
+        method: out.body === undefined ? 'GET' : 'POST',
         body:
-          typeof out.body === 'string'
+          typeof out.body === 'string' || out.body === undefined
             ? out.body
             : Buffer.from(out.body.buffer, out.body.byteOffset, out.body.byteLength),
         redirect: 'manual',
         signal: AbortSignal.any([signal, timeout]),
         headers: {
-          'content-type': typeof out.body === 'string' ? 'application/json' : PROTO,
+          ...(out.body === undefined
+            ? {}
+            : { 'content-type': typeof out.body === 'string' ? 'application/json' : PROTO }),
           ...(key === undefined ? {} : { 'x-api-key': key, authorization: `Bearer ${key}` }),
           ...out.headers,
         },

@@ -39,6 +39,7 @@ export class TrainingClient {
   readonly calls: Calls;
   readonly #closed = new AbortController();
   readonly #beat: NodeJS.Timeout;
+  #joined: { readonly of: AbortSignal; readonly both: AbortSignal } | undefined;
   #models = 0;
   #samplers = 0;
   /** protobuf until the server refuses it. */
@@ -156,7 +157,10 @@ export class TrainingClient {
   }
   #with(signal: AbortSignal): AbortSignal {
     if (this.#closed.signal.aborted) throw cancelled();
-    return AbortSignal.any([signal, this.#closed.signal]);
+    // Calls of one caller share it: a run makes thousands.
+    if (this.#joined?.of !== signal)
+      this.#joined = { of: signal, both: AbortSignal.any([signal, this.#closed.signal]) };
+    return this.#joined.both;
   }
 }
 

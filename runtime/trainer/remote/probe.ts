@@ -1,5 +1,5 @@
 import { StudioError, toRunError } from '../../domain/index.js';
-import type { Carrier } from '../objective/signedWeights.js';
+import { SUM, type Carrier } from '../objective/signedWeights.js';
 import { TrainingClient, type ClientOptions, type ModelOptions } from './client.js';
 import type { Carriage } from './gradient.js';
 import { chosen, measureCarrier, reductionWords, type Carried } from './probe/carriers.js';
@@ -7,7 +7,7 @@ import { bad, Checks, good, tried, type Check } from './probe/checks.js';
 import { Lab } from './probe/lab.js';
 import { samplingChecks } from './probe/sampling.js';
 import { imageChecks, refusals, scoringChecks, type ProbeImage } from './probe/scoring.js';
-import { deafToLearningRate, steppingChecks } from './probe/stepping.js';
+import { cleared, deafToLearningRate, steppingChecks } from './probe/stepping.js';
 
 export type { Check } from './probe/checks.js';
 export type { ProbeImage } from './probe/scoring.js';
@@ -129,8 +129,16 @@ async function carriers(lab: Lab, checks: Checks): Promise<ReturnType<typeof cho
           `no loss of this server carries a gradient: cross_entropy ${both.cross_entropy.finding.detail}; importance_sampling ${both.importance_sampling.finding.detail}`,
         ),
   );
-  // Nothing moved: why?
-  if (!best && Object.values(both).every((c) => c.error === Infinity))
-    await checks.make('learning-rate', true, () => deafToLearningRate(lab));
+  if (!best) await why(lab, checks, both);
   return best;
+}
+/** Nothing is exact: what else the server does wrong may be why. */
+async function why(lab: Lab, checks: Checks, of: Readonly<Record<Carrier, Carried>>): Promise<void> {
+  const carrier = (['cross_entropy', 'importance_sampling'] as const).find((c) => of[c].rate !== undefined);
+  if (!carrier) {
+    await checks.make('learning-rate', true, () => deafToLearningRate(lab));
+    return;
+  }
+  lab.rate = of[carrier].rate!;
+  await checks.make('gradient-cleared', true, () => cleared(lab, { carrier, reduction: SUM }));
 }

@@ -65,13 +65,19 @@ async function tried(lab: Lab, m: RemoteModel, carrier: Carrier, t: Trial, rate:
 
 /** A learning rate whose step moves the first group by about AIM; undefined where none does. */
 async function calibrated(lab: Lab, carrier: Carrier): Promise<number | undefined> {
-  let rate = 1e-2;
+  let rate = 1e-2,
+    low = 0,
+    high = Infinity;
   for (let i = 0; i < CALIBRATIONS; i++) {
     const moved = await lab.fresh((m) => lab.effect(m, () => tried(lab, m, carrier, alone(1, 0), rate))),
       size = Math.abs(moved[0]);
     if (size > AIM / 2 && size < 2 * AIM) return (rate * AIM) / size;
-    if (!(size < TOO_FAR)) rate /= 30;
-    else rate *= size > 5 * lab.slack && size > 1e-5 ? Math.min(AIM / size, 1000) : 30;
+    // A step that is too far may have made no numbers at all.
+    if (!(size < TOO_FAR)) high = Math.min(high, rate);
+    else low = Math.max(low, rate);
+    const visible = size < TOO_FAR && size > 2 * lab.slack + 1e-5,
+      guess = visible ? rate * Math.min(AIM / size, 1000) : high === Infinity ? rate * 30 : low === 0 ? rate / 30 : NaN;
+    rate = guess > low && guess < high ? guess : Math.sqrt(low * high);
   }
   return undefined;
 }

@@ -1,14 +1,17 @@
 import { deflateSync } from 'node:zlib';
+import { random } from '../../../domain/index.js';
 
 /** A PNG of `size` x `size` pixels in blocks of colour; another `seed`, other colours. */
 export function picture(size: number, seed: number): Uint8Array {
   const block = Math.ceil(size / 8),
+    rng = random(`probe/picture/${seed}`),
+    colours = Uint8Array.from({ length: 3 * 64 }, () => rng.int(256)),
     rows = Buffer.alloc(size * (1 + 3 * size));
   for (let y = 0; y < size; y++)
     for (let x = 0; x < size; x++) {
       const cell = Math.floor(y / block) * 8 + Math.floor(x / block),
         at = y * (1 + 3 * size) + 1 + 3 * x;
-      for (let c = 0; c < 3; c++) rows[at + c] = Math.imul(cell * 3 + c + 1, 2654435761 + 97 * seed) >>> 24;
+      for (let c = 0; c < 3; c++) rows[at + c] = colours[3 * cell + c]!;
     }
   const header = Buffer.alloc(13);
   header.writeUInt32BE(size, 0);

@@ -88,7 +88,7 @@ function accumulation(lab: Lab, c: Carriage): Promise<Finding> {
     );
   });
 }
-function cleared(lab: Lab, c: Carriage): Promise<Finding> {
+export function cleared(lab: Lab, c: Carriage): Promise<Finding> {
   return lab.fresh(async (m) => {
     const first = await lab.moved(m, c, [1, 0]),
       second = await lab.moved(m, c, [0, 0]);
@@ -132,7 +132,8 @@ function idempotency(lab: Lab, c: Carriage): Promise<Finding> {
     const heavy = { beta1: 0.5 };
     await lab.push(m, c, [-1, 0]);
     await lab.step(m, heavy);
-    const again = await lab.effect(m, () => m.optimStep(lab.adam(heavy), lab.signal, m.seq));
+    const { seq } = m,
+      again = await lab.effect(m, () => m.optimStep(lab.adam(heavy), lab.signal, seq));
     return judged(
       nothing(lab, again, single),
       'a call that is sent again under its number is not done again',

@@ -23,6 +23,7 @@ export function createProgram(serve: Serve, ended: (code: number) => void): Comm
   taskCommands(program, act);
   desktopCommands(program, act);
   runCommands(program, act);
+  engineCommands(program, act);
   machineCommands(program, act, serve);
   return program;
 }
@@ -166,6 +167,23 @@ function runCommands(program: Command, act: Act): void {
     .argument('<file>', 'metrics file: .csv or .json')
     .description("Export a run's metrics.")
     .action(act(async (run: string, file: string) => (await import('./runs.js')).exportMetrics(dirOf(), run, file)));
+}
+
+function engineCommands(program: Command, act: Act): void {
+  const engine = program.command('engine').description('Training servers of vision-language models.');
+  engine
+    .command('probe')
+    .argument('<url>', 'address of a Tinker-protocol server')
+    .description(
+      'Measure what a training server does with gradients, images and steps; say whether a run can trust it.',
+    )
+    .option('--model <name>', 'model to train; default: the first the server names')
+    .option('--rank <n>', 'rank of the adapter; 0 = all weights', '16')
+    .option('--key-env <name>', 'environment variable that holds its key')
+    .option('--no-images', 'for a model that takes text alone')
+    .option('--sampling', 'rollouts are sampled by this server', false)
+    .option('--json', 'as JSON', false)
+    .action(act(async (url: string, o: Options) => (await import('./engine.js')).probe(url, o)));
 }
 
 function machineCommands(program: Command, act: Act, serve: Serve): void {

@@ -1,6 +1,7 @@
 import {
   GLYPH_SPEC,
   choiceOf,
+  sampledRemotely,
   gridOf,
   type ChoicePlaces,
   type FrameRef,
@@ -95,7 +96,7 @@ function tokenViews(f: StepFacts, interpreter: Pick<Interpreter, 'choiceNames'>)
   const { step, extra, instruction } = f,
     t = step.tokens;
   if (!t) return undefined;
-  const names = extra?.labels ?? (step.prompt ? undefined : interpreter.choiceNames(step, instruction));
+  const names = extra?.labels ?? (sampledRemotely(step) ? undefined : interpreter.choiceNames(step, instruction));
   return Array.from(t.logprobs, (p, i): TokenView => {
     const logprob = known(p),
       label = names?.[i] ?? nearest(extra?.alternatives?.[i], p) ?? `token ${i + 1}`,

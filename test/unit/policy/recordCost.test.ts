@@ -42,9 +42,7 @@ it('what a step of a language model costs in the journal is what the page says',
   expect(tokens).toBeLessThan(100);
   const figures: Record<string, number> = {
     'tokens of the answer': tokens,
-    'alternatives at one token': mean(
-      (s) => s.extra.alternatives!.reduce((sum, a) => sum + a.length, 0) / s.extra.alternatives!.length,
-    ),
+    'alternatives at one token': mean((s) => s.extra.packed!.labels.length / s.extra.packed!.counts.length),
     'prompt and token ids': cost(({ step: { prompt: _p, tokens, ...rest }, extra }) =>
       bytes({ ...rest, tokens: { ...tokens!, ids: undefined } as never }, extra),
     ),
@@ -55,7 +53,7 @@ it('what a step of a language model costs in the journal is what the page says',
       bytes({ ...step, tokens: { ...step.tokens!, entropies: undefined } as never }, extra),
     ),
     'tokens in words': cost(({ step, extra: { labels: _l, ...extra } }) => bytes(step, extra)),
-    alternatives: cost(({ step, extra: { alternatives: _a, ...extra } }) => bytes(step, extra)),
+    alternatives: cost(({ step, extra: { packed: _a, ...extra } }) => bytes(step, extra)),
     'whole record': mean((s) => bytes(s.step, s.extra)),
   };
   console.log(JSON.stringify(figures, (_, v: unknown) => (typeof v === 'number' ? Number(v.toFixed(2)) : v), 1));

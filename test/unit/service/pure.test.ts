@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { EventOf, StoredEvent } from '../../../runtime/data/events.js';
+import { packAlternatives, unpackAlternatives } from '../../../runtime/data/alternatives.js';
+import type { EventOf, StepExtra, StoredEvent } from '../../../runtime/data/events.js';
 import {
   id,
   sequencesOf,
@@ -194,6 +195,20 @@ describe('steps', () => {
         ],
       },
     ]);
+  });
+  it('alternatives come back from their columns, and from the lists of old journals', () => {
+    const lists = [
+      [
+        { label: 'click', probability: 0.6065 },
+        { label: 'type', probability: 0.3 },
+      ],
+      [],
+      [{ label: ' "x"\n', probability: 0.012_34 }],
+    ];
+    expect(unpackAlternatives(packAlternatives(lists))).toEqual(lists);
+    const shown = (extra: StepExtra): unknown =>
+      stepView({ step, at: 1, instruction: '', extra: { ...extra, labels: ['click'] } }, { choiceNames }).tokens;
+    expect(shown({ packed: packAlternatives(lists) })).toEqual(shown({ alternatives: lists }));
   });
   it('of a remote model say what was shown, rejected, unknown and only bounded; JSON keeps all of it', () => {
     const frame = (n: number): FrameRef => ({ hash: `${n}`, width: 1280, height: 720 }),

@@ -6,17 +6,25 @@ import { pngOf } from '../../data/store/png.js';
 import { ChatSession, type ChatOptions } from '../../policy/remote/chatSession.js';
 import { ChatTokenizer } from '../../policy/remote/demonstrationTokens.js';
 import {
+  proofOf,
   startEndpointReplica,
   type AdapterWeights,
   type ChatAnswer,
   type ChatCall,
+  type Proof,
 } from '../../policy/remote/endpointReplica.js';
 import { ModelServer, type ModelServerOptions } from '../../policy/remote/modelServer.js';
 import { pooledChat } from '../../policy/remote/pooledChat.js';
 import { systemClock } from '../../rollout/clock.js';
 import { ModelPool } from '../../rollout/modelPool.js';
 import { SUM } from '../../trainer/objective/signedWeights.js';
-import { createRemoteTrainer, type RemoteTrainerOptions } from '../../trainer/remote/engine.js';
+import {
+  createRemoteTrainer,
+  type RemoteTrainerEngine,
+  type RemoteTrainerOptions,
+} from '../../trainer/remote/engine.js';
+import type { TokenSample } from '../../trainer/remote/sample.js';
+import type { TrainerEngine } from '../../trainer/types.js';
 import { apiKeyOf } from './apiKey.js';
 import { learnerOf } from './learner.js';
 import type { StartedParts } from './startedParts.js';
@@ -44,7 +52,9 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
   parts.add(() => trainer.close());
   parts.throwIfCancelled();
   if (r.checkpoint) await trainer.restore(r.checkpoint);
-  const models = await startPool(r, vlm, servers, await trainer.exportWeights());
+  const proof = await proofOf({ ...servers[0]!, imageToken: vlm.imageToken }, vlm.model, r.signal),
+    proven = provenWeights(trainer, proof);
+  const models = await startPool(r, vlm, servers, await proven.exportWeights());
   parts.add(() => models.close());
   parts.throwIfCancelled();
   const ended = new AbortController(),
@@ -55,7 +65,7 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
     frames: r.frames,
     replicas: models,
     learner: learnerOf({
-      trainer,
+      trainer: proven,
       source: new TokenSamples({
         frames: r.frames,
         tokenizer: new ChatTokenizer(new ModelServer(servers[0]!), vlm.model),
@@ -66,6 +76,28 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
       }),
       publish: (w) => models.publish(adapterOf(w, vlm)),
     }),
+  };
+}
+
+/** Weights go out with what the trainer makes of the proof, so that a server that ignores an adapter is found. */
+function provenWeights(
+  trainer: RemoteTrainerEngine,
+  proof: Proof | undefined,
+): TrainerEngine<TokenSample, AdapterWeights> {
+  return {
+    update: (b) => trainer.update(b),
+    imitate: (b, o) => trainer.imitate!(b, o),
+    checkpoint: () => trainer.checkpoint(),
+    restore: (c) => trainer.restore(c),
+    interrupt: () => trainer.interrupt(),
+    close: () => trainer.close(),
+    async exportWeights() {
+      const weights = await trainer.exportWeights();
+      if (!proof) return weights;
+      const { prompt, answer, token } = proof,
+        [logprob] = await trainer.score({ prompt: [{ type: 'encoded_text', tokens: prompt }], answer });
+      return { ...weights, expected: { token, logprob: logprob! } };
+    },
   };
 }
 
@@ -94,8 +126,8 @@ function startPool(
 }
 
 /** The adapter by the path that the servers see. */
-const adapterOf = ({ version, path }: AdapterWeights, { adapters }: VlmConfig): AdapterWeights => ({
-  version,
+const adapterOf = ({ path, ...weights }: AdapterWeights, { adapters }: VlmConfig): AdapterWeights => ({
+  ...weights,
   path: adapters === undefined ? path : `${adapters.replace(/\/+$/, '')}/${path.split('/').at(-1)!}`,
 });
 

@@ -62,6 +62,7 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
         imageToken: vlm.imageToken,
         coordinates: vlm.coordinates,
         images: vlm.images,
+        prompt: chat.prompt,
         signal: ended.signal,
       }),
       publish: (w) => models.publish(adapterOf(w, vlm)),
@@ -106,7 +107,12 @@ const chatOptions = (vlm: VlmConfig): ChatOptions => ({
   maxTokens: vlm.maxTokens,
   topLogprobs: vlm.alternatives,
   imageToken: vlm.imageToken,
+  prompt: promptOf(vlm.prompt),
 });
+
+/** The run file's own prompt; undefined is that of UI-TARS. An instruction with a dollar sign stays as it is. */
+export const promptOf = (text: string | undefined): ChatOptions['prompt'] =>
+  text === undefined ? undefined : { template: (instruction) => text.split('{instruction}').join(instruction) };
 
 function trainerOptions(r: BackendRequest, remote: RemoteConfig, vlm: VlmConfig): RemoteTrainerOptions {
   const { trainer: t, seed } = r.config;

@@ -89,11 +89,11 @@ export function parseRunFile(content: unknown, overrides: RunFile = {}, onDeprec
       'policy.openai: required because policy.kind is "openai"',
       'Set policy.openai.baseUrls and policy.openai.model.',
     );
-  if (r.data.policy.kind !== 'embedded' && r.data.warmStart.from !== undefined)
+  if (r.data.policy.kind === 'openai' && r.data.warmStart.from !== undefined)
     throw new StudioError(
       'config.invalid',
-      'warmStart.from: only the embedded policy has checkpoints',
-      'Leave warmStart.from out, or set policy.kind to "embedded".',
+      'warmStart.from: a policy behind an endpoint has no checkpoints',
+      'Leave warmStart.from out, or set policy.kind to "embedded" or "vlm".',
     );
   if (r.data.tasks.suite === 'folder' && !r.data.tasks.dir)
     throw new StudioError(

@@ -16,8 +16,10 @@ const seeds = args.numbers('--seeds', quick ? [1] : [1, 2, 3]),
   work = resolve(args.option('--work') ?? join('.cache/bench', quick ? 'vlm-quick' : 'vlm'));
 const size = {
   seeds,
-  minutes: number('--minutes', quick ? 0.1 : 7),
-  lessons: number('--lessons', quick ? 4 : 200),
+  minutes: number('--minutes', quick ? 0.15 : 7),
+  parts: quick ? 1 : 2,
+  demonstrating: quick ? 0.1 : 0.5,
+  lessons: number('--lessons', quick ? 12 : 200),
   demonstrations: number('--demonstrations', quick ? 4 : 48),
   probe: number('--probe', quick ? 4 : 128),
 };

@@ -7,10 +7,6 @@ export const FAMILY = 'list-cancel';
 /** Scripted solutions click on centres of such cells. */
 const CELL = 16,
   SCREEN = { width: 640, height: 400 };
-/** Parts of the imitation arm, each measured at its end: its best checkpoint is what RL is held against. */
-const PARTS = 2;
-/** Minutes that an imitation part has beyond its share of RL's time: it makes its demonstrations anew. */
-const DEMONSTRATING = 0.5;
 /** More steps than fit: the minutes end such a phase. */
 const UNTIL_TIME_IS_UP = 100_000;
 
@@ -45,6 +41,10 @@ export interface VlmPlan {
   readonly seeds: readonly number[];
   /** Reinforcement learning of a seed; the imitation arm has as many beside it. */
   readonly minutes: number;
+  /** Parts of the imitation arm, each measured at its end: its best checkpoint is what RL is held against. */
+  readonly parts: number;
+  /** Minutes that each of them has beyond its share of RL's time: it makes its demonstrations anew. */
+  readonly demonstrating: number;
   readonly lessons: number;
   readonly demonstrations: number;
   readonly probe: number;
@@ -126,7 +126,7 @@ const reinforced = (p: VlmPlan, seed: number): Experiment => ({
   }),
 });
 const imitated = (p: VlmPlan, seed: number): Experiment[] =>
-  Array.from({ length: PARTS }, (_, part): Experiment => ({
+  Array.from({ length: p.parts }, (_, part): Experiment => ({
     name: `s${seed}-imitation-${part + 1}`,
     variant: 'imitation',
     seed,
@@ -135,7 +135,7 @@ const imitated = (p: VlmPlan, seed: number): Experiment[] =>
     file: fileOf(common(p, seed), policy(p.seeing), taught(p, UNTIL_TIME_IS_UP), {
       name: `vlm-imitation-${part + 1}`,
       warmStart: { lr: 5e-4 },
-      budget: { minutes: p.minutes / PARTS + DEMONSTRATING },
+      budget: { minutes: p.minutes / p.parts + p.demonstrating },
     }),
   }));
 const blind = (p: VlmPlan, seed: number, engine: Engine): Experiment => ({

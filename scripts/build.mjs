@@ -173,9 +173,14 @@ const built = await Promise.all([
       loader: { '.ttf': 'file' },
     }),
 ]);
-await rm('dist/images', { recursive: true, force: true });
+await Promise.all(['dist/images', 'dist/engine'].map((d) => rm(d, { recursive: true, force: true })));
 await Promise.all([
   cp('runtime/cluster/images', 'dist/images', { recursive: true }),
+  cp('runtime/trainer/engine/requirements.txt', 'dist/engine/requirements.txt'),
+  cp('runtime/trainer/engine/dart_engine', 'dist/engine/dart_engine', {
+    recursive: true,
+    filter: (f) => !f.includes('__pycache__'),
+  }),
   cp('node_modules/sql.js/dist/sql-wasm.wasm', 'dist/sql-wasm.wasm'),
   ...['codicon.css', 'codicon.ttf'].map((f) => cp(`node_modules/@vscode/codicons/dist/${f}`, `dist/webview/${f}`)),
 ]);

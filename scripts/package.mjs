@@ -43,6 +43,7 @@ export async function packageVsix(target, { updateList = false } = {}) {
     '.vscodeignore',
     'media',
     'l10n',
+    'dist/engine',
     'dist/images',
     'dist/webview',
     'dist/sql-wasm.wasm',

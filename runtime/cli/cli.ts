@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { DEFAULT_IMAGE, toRunError } from '../domain/index.js';
+import { DEFAULT_IMAGE, PRESET_NAMES, toRunError } from '../domain/index.js';
 import type { Options } from './options.js';
 
 /** Makes a commander action of a command: its exit code, 0 for none, is reported to the caller of `createProgram`. */
@@ -33,7 +33,7 @@ function trainingCommands(program: Command, act: Act): void {
     .command('train')
     .argument('[run.json]', 'run file')
     .description('Train a policy; without a run file, with the preset.')
-    .option('--preset <name>', 'quickstart or paper')
+    .option('--preset <name>', PRESET_NAMES.join(', '))
     .option('--resume <run>', 'go on with a run: its id or folder')
     .option('--json', 'status as JSON lines', false)
     .option('--seed <n>', 'seed of the run')
@@ -170,7 +170,7 @@ function runCommands(program: Command, act: Act): void {
 }
 
 function engineCommands(program: Command, act: Act): void {
-  const engine = program.command('engine').description('Training servers of vision-language models.');
+  const engine = program.command('engine').description('Engines that train vision-language models.');
   engine
     .command('probe')
     .argument('<url>', 'address of a Tinker-protocol server')
@@ -184,6 +184,18 @@ function engineCommands(program: Command, act: Act): void {
     .option('--sampling', 'rollouts are sampled by this server', false)
     .option('--json', 'as JSON', false)
     .action(act(async (url: string, o: Options) => (await import('./engine.js')).probe(url, o)));
+  engine
+    .command('serve')
+    .description('Run the single-GPU engine on this machine; the first start installs what it needs (5 GB).')
+    .requiredOption('--model <folder or id>', 'model to train')
+    .option('--state <folder>', 'folder of checkpoints and adapters; the engine goes on from it')
+    .option('--json', 'address as JSON', false)
+    .argument(
+      '[options...]',
+      "options of the engine itself, such as --lora 16 --port 8377 (the engine's page lists them)",
+    )
+    .allowUnknownOption()
+    .action(act(async (rest: string[], o: Options) => (await import('./engineServe.js')).serve(rest, o)));
 }
 
 function machineCommands(program: Command, act: Act, serve: Serve): void {
@@ -195,7 +207,11 @@ function machineCommands(program: Command, act: Act, serve: Serve): void {
     .action(act(async (storage: string, o: { readonly idleMinutes?: string }) => serve(storage, o)));
   program
     .command('doctor')
-    .description('Check this machine.')
+    .description('Check this machine, or all that a run file needs.')
+    .option(
+      '--run <run.json>',
+      'check the servers, folders and disk of this run file too, and say what an update costs',
+    )
     .option('--json', 'as JSON', false)
     .action(act(async (o: Options) => (await import('./doctor.js')).doctor(o)));
   program

@@ -35,6 +35,8 @@ export interface StepExtra {
   /** What was chosen, in words, per token. */
   readonly labels?: readonly string[];
   readonly places?: readonly ChoicePlaces[];
+  /** What the tokens of each of the step's rejected answers are called; empty where that is not known. */
+  readonly rejectedLabels?: readonly (readonly string[])[];
   readonly replica?: string;
   readonly desktop?: string;
 }
@@ -68,6 +70,11 @@ export interface TrainedSteps {
   readonly weights: Float32Array;
   /** Advantage of each trained step, where they differ (fork credit); `advantage` is then that of the first. */
   readonly advantages?: Float32Array;
+  /**
+   * Of each trained step: the truncated weights of the tokens of its own answer, for people (NaN where unknown). Absent
+   * where the trainer keeps none.
+   */
+  readonly tokenWeights?: readonly Float32Array[];
 }
 
 /** A trajectory that entered a group, and the steps of it that are trained. */

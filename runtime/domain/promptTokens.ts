@@ -63,6 +63,16 @@ export function encodePrompt(before: Int32Array, prompt: Int32Array, images: rea
   return { parts: Int32Array.from(parts), symbols: Int32Array.from(symbols), images };
 }
 
+/** Most symbols of a prompt that are read back: a damaged or foreign delta must not fill the memory. */
+const MOST_SYMBOLS = 1 << 20;
+
+/** Symbols of the prompt that a delta tells, without the sequence before it. */
+export function promptLength({ parts, symbols }: PromptDelta): number {
+  let length = symbols.length;
+  for (let i = 1; i < parts.length; i += 3) length += parts[i]!;
+  return length;
+}
+
 /** The prompt that `encodePrompt` was given. Throws RangeError when the delta does not fit the sequence before it. */
 export function decodePrompt(before: Int32Array, { parts, symbols }: PromptDelta): Int32Array {
   if (parts.length % 3 !== 0) throw new RangeError('the parts of a prompt come in threes');
@@ -74,6 +84,8 @@ export function decodePrompt(before: Int32Array, { parts, symbols }: PromptDelta
       literals = parts[i + 2]!;
     if (from < 0 || copied < 0 || literals < 0 || from + copied > before.length || taken + literals > symbols.length)
       throw new RangeError('a prompt refers to tokens that its step before does not have');
+    if (out.length + copied + literals > MOST_SYMBOLS)
+      throw new RangeError(`a prompt has more than ${MOST_SYMBOLS} tokens`);
     for (let k = from; k < from + copied; k++) out.push(before[k]!);
     for (let k = taken; k < taken + literals; k++) out.push(symbols[k]!);
     taken += literals;

@@ -11,6 +11,7 @@ export function stepExtra(
     desktop,
     replica: about?.replica,
     labels: about?.labels,
+    rejectedLabels: about?.rejectedLabels,
     places: about?.places?.length ? about.places : undefined,
     alternatives: alternatives?.map((of) =>
       of.map((a) => ({ label: a.label, probability: Number(a.probability.toPrecision(4)) })),

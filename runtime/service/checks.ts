@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { cpus, totalmem } from 'node:os';
-import { parseRunFile } from '../config/index.js';
+import { parseRunFile, type RunConfig } from '../config/index.js';
 import { toRunError, type ProcessEntry } from '../domain/index.js';
 import { desktopCache, readRecipe, rootfsInfo } from '../cluster/imageBuild.js';
 import { imageNames } from '../cluster/images.js';
@@ -13,25 +13,26 @@ type AddRow = (name: string, level: CheckRow['level'], ok: boolean, detail: stri
 
 /**
  * Everything a run needs of this machine, each with what to do when it is missing. Without what is `required` no run
- * can start.
+ * can start; `run` is the one that is meant, else any.
  */
-export async function machineChecks(entry: ProcessEntry): Promise<CheckRow[]> {
+export async function machineChecks(entry: ProcessEntry, run: RunConfig = parseRunFile({})): Promise<CheckRow[]> {
   const checks: CheckRow[] = [];
   const row: AddRow = (name, level, ok, detail, remedy) => {
     checks.push({ name, ok, level, detail, remedy: ok ? undefined : remedy });
   };
   await checkComputer(row);
   // ONNX Runtime is loaded in the child processes only; here one is started to see whether it can be.
+  const level = run.policy.kind === 'embedded' ? 'required' : 'optional';
   await probeEngine(entry).then(
     (found) => {
-      row('ONNX Runtime', 'required', true, found, '');
+      row('ONNX Runtime', level, true, found, '');
     },
     (e: unknown) => {
       const err = toRunError(e);
-      row('ONNX Runtime', 'required', false, err.message, err.remedy);
+      row('ONNX Runtime', level, false, err.message, err.remedy);
     },
   );
-  await checkDesktops(row);
+  await checkDesktops(row, run.desktops);
   return checks;
 }
 
@@ -48,8 +49,8 @@ async function checkComputer(row: AddRow): Promise<void> {
   }
 }
 
-async function checkDesktops(row: AddRow): Promise<void> {
-  const states = await probeProviders(parseRunFile({}).desktops),
+async function checkDesktops(row: AddRow, desktops: RunConfig['desktops']): Promise<void> {
+  const states = await probeProviders(desktops),
     any = states.some((s) => s.ok);
   for (const s of states)
     row(

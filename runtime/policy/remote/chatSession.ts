@@ -139,7 +139,8 @@ export class ChatSession implements PolicySession {
       );
     const tokens = traceOf(completion),
       prompt = tokens?.ids && this.#record(completion, tokens.ids, screen);
-    const said = this.#parse(text, { text, tokens, prompt, version });
+    const words = wordsOf(completion),
+      said = this.#parse(text, { text, tokens, prompt, version, ...words });
     this.#remember({ image: screen.url, text: addBoxTokens(text), sent: screen.image });
     this.#answered = true;
     return {
@@ -151,7 +152,7 @@ export class ChatSession implements PolicySession {
       replica: reply.replica,
       queueMs: reply.queueMs,
       computeMs: reply.computeMs,
-      ...wordsOf(completion),
+      ...words,
     };
   }
 
@@ -187,6 +188,7 @@ export class ChatSession implements PolicySession {
   #request({ url }: Screen): ChatRequest {
     const o = this.#o,
       sampling = this.#sampling,
+      { imageToken } = o,
       top = o.topLogprobs ?? 8;
     return {
       body: {
@@ -200,14 +202,15 @@ export class ChatSession implements PolicySession {
         logprobs: true,
         top_logprobs: top > 0 ? top : undefined,
       },
-      extras: UNTRUNCATED,
+      // An image token in an answer is one that no trainer can take.
+      extras: imageToken === undefined ? UNTRUNCATED : { ...UNTRUNCATED, logit_bias: { [imageToken]: -100 } },
     };
   }
 
   /** The prompt of this completion as a record; undefined where the server does not say its tokens. */
   #record(c: Completion, answer: Int32Array, screen: Screen): Decision['prompt'] {
     const { imageToken } = this.#o;
-    if (imageToken === undefined || !c.prompt_token_ids) return undefined;
+    if (imageToken === undefined || !c.prompt_token_ids || answer.includes(imageToken)) return undefined;
     const { delta, sequence } = recordPrompt(this.#recorded.sequence, c.prompt_token_ids, answer, {
       pad: imageToken,
       sent: [...this.#turns.flatMap((t) => (t.image !== undefined && t.sent ? [t.sent] : [])), screen.image],

@@ -48,11 +48,19 @@ export class ModelServer {
     }
   }
 
-  /** Loading what is loaded already, from the same path, is no error: the runtime may have been restarted. */
+  /** Token ids of a conversation by the server's tokenizer and chat template (vLLM: beside /v1, not under it). */
+  async tokenize(body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<readonly number[]> {
+    const a = await this.#post('/tokenize', body, signal, this.#base.replace(/\/v1$/, '')),
+      tokens = a.status === 200 ? (jsonOf(a.text) as { tokens?: unknown } | undefined)?.tokens : undefined;
+    if (!Array.isArray(tokens) || !tokens.every((t) => Number.isInteger(t))) throw this.#refused(a, '/tokenize');
+    return tokens as number[];
+  }
+
+  /** Loading what is loaded already, from the same path, is no error: a replica may have been started again. */
   async loadAdapter(name: string, path: string, signal: AbortSignal): Promise<void> {
     const a = await this.#post('/load_lora_adapter', { lora_name: name, lora_path: path }, signal);
     if (a.status === 200) return;
-    if (a.status === 400 && (await this.#models(signal)).some((m) => m.id === name && m.root === path)) return;
+    if (a.status === 400 && (await this.#list(signal)).some((m) => m.id === name && m.root === path)) return;
     throw this.#refused(a, '/load_lora_adapter');
   }
   async unloadAdapter(name: string): Promise<void> {
@@ -60,7 +68,11 @@ export class ModelServer {
     if (a.status !== 200 && a.status !== 404) throw this.#refused(a, '/unload_lora_adapter');
   }
 
-  async #models(signal: AbortSignal): Promise<readonly { readonly id: unknown; readonly root: unknown }[]> {
+  /** Names of models and adapters that it has. */
+  async models(signal: AbortSignal): Promise<readonly string[]> {
+    return (await this.#list(signal)).flatMap((m) => (typeof m.id === 'string' ? [m.id] : []));
+  }
+  async #list(signal: AbortSignal): Promise<readonly { readonly id: unknown; readonly root: unknown }[]> {
     const a = await this.#fetch('/models', { method: 'GET' }, signal),
       list = a.status === 200 ? (jsonOf(a.text) as { data?: unknown } | undefined)?.data : undefined;
     if (!Array.isArray(list)) return [];
@@ -70,13 +82,13 @@ export class ModelServer {
     });
   }
 
-  #post(path: string, body: unknown, signal: AbortSignal): Promise<Answer> {
-    return this.#fetch(path, { method: 'POST', body: JSON.stringify(body) }, signal);
+  #post(path: string, body: unknown, signal: AbortSignal, base = this.#base): Promise<Answer> {
+    return this.#fetch(path, { method: 'POST', body: JSON.stringify(body) }, signal, base);
   }
-  async #fetch(path: string, init: RequestInit, signal: AbortSignal): Promise<Answer> {
+  async #fetch(path: string, init: RequestInit, signal: AbortSignal, base = this.#base): Promise<Answer> {
     const { apiKey, timeoutMs = TIMEOUT_MS } = this.#o;
     try {
-      const response = await fetch(`${this.#base}${path}`, {
+      const response = await fetch(`${base}${path}`, {
         ...init,
         // Where a redirect leads nobody named, and the key would go there.
         redirect: 'error',
@@ -119,6 +131,7 @@ export class ModelServer {
 
 const remedyFor = (status: number, path: string): string => {
   if (status === 401 || status === 403) return 'Set the environment variable that policy.vlm.apiKeyEnv names.';
+  if (path === '/tokenize') return 'Use a server with /tokenize for conversations (vLLM has it).';
   if (path !== '/chat/completions')
     return 'Start the server with runtime adapters (vLLM: VLLM_ALLOW_RUNTIME_LORA_UPDATING=True, --enable-lora, --max-lora-rank), and check that it sees the folder of adapters (policy.vlm.adapters).';
   if (status === 404) return 'Check that the URL ends in /v1.';

@@ -1,6 +1,7 @@
 import type { RunConfig } from '../../config/index.js';
 import { startEmbedded } from './embedded.js';
 import { startOpenAi } from './openai.js';
+import { startVlm } from './vlm.js';
 import type { StartedParts } from './startedParts.js';
 import type { BackendRequest, PolicyBackend } from './types.js';
 
@@ -11,5 +12,6 @@ export const BACKENDS: Readonly<
   Record<RunConfig['policy']['kind'], (r: BackendRequest, parts: StartedParts) => Promise<PolicyBackend>>
 > = {
   embedded: startEmbedded,
+  vlm: startVlm,
   openai: startOpenAi,
 };

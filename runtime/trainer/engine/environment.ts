@@ -6,7 +6,7 @@ import { mkdir, open, readFile, rm, statfs, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { StudioError } from '../../domain';
+import { StudioError } from '../../domain/index.js';
 
 /** Python versions the pinned packages exist for. */
 export const PYTHON_VERSIONS = ['3.13', '3.12', '3.11', '3.14'];

@@ -2,8 +2,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { StudioError } from '../../domain';
-import type { EngineEnvironment } from './environment';
+import { StudioError } from '../../domain/index.js';
+import type { EngineEnvironment } from './environment.js';
 
 export interface ServeOptions {
   readonly environment: EngineEnvironment;

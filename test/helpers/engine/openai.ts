@@ -21,6 +21,7 @@ interface ChatBody {
   readonly logprobs?: boolean;
   readonly top_logprobs?: number;
   readonly return_token_ids?: boolean;
+  readonly logit_bias?: Readonly<Record<number, number>>;
 }
 interface Adapter {
   readonly path: string;
@@ -116,8 +117,14 @@ export class OpenAi {
     }
   }
 
+  tokenize(b: { messages: readonly Message[]; add_generation_prompt?: boolean }): object {
+    const chunks = this.#template(b.messages, b.add_generation_prompt ?? true),
+      tokens = this.#o.policy.read(chunks).positions.map((p) => p.token);
+    return { tokens, count: tokens.length, max_model_len: 1 << 16 };
+  }
+
   /** The prompt of a conversation: images between their own two tokens, each as many pads as it has tokens. */
-  #template(messages: readonly Message[]): Chunk[] {
+  #template(messages: readonly Message[], generation = true): Chunk[] {
     const { policy } = this.#o,
       chunks: Chunk[] = [];
     let text: number[] = [],
@@ -142,7 +149,7 @@ export class OpenAi {
         else image((part as { image_url: { url: string } }).image_url.url);
       text.push(SPECIAL.eos, ...policy.encode('\n'));
     }
-    text.push(SPECIAL.imStart, ...policy.encode('assistant\n'));
+    if (generation) text.push(SPECIAL.imStart, ...policy.encode('assistant\n'));
     chunks.push({ type: 'encoded_text', tokens: text });
     return chunks;
   }
@@ -158,6 +165,7 @@ export class OpenAi {
         maxTokens: b.max_tokens ?? b.max_completion_tokens ?? 16,
         temperature: b.temperature ?? 1,
         rng,
+        bias: b.logit_bias,
       });
       completion += s.tokens.length;
       return {

@@ -127,13 +127,23 @@ export class TinyPolicy {
   sample(
     delta: Float64Array,
     reader: Reader,
-    o: { readonly maxTokens: number; readonly temperature: number; readonly rng: Random },
+    o: {
+      readonly maxTokens: number;
+      readonly temperature: number;
+      readonly rng: Random;
+      /** Added to the logits of a token, not to the log-probs that are told. */
+      readonly bias?: Readonly<Record<number, number>>;
+    },
   ): { readonly tokens: number[]; readonly logProbs: Float64Array[]; readonly stopped: boolean } {
     const tokens: number[] = [],
       logProbs: Float64Array[] = [];
     while (tokens.length < o.maxTokens) {
       const lp = this.logProbs(delta, reader.last()),
-        t = draw(lp, o.temperature, o.rng);
+        t = draw(
+          lp.map((x, v) => x + (o.bias?.[v] ?? 0)),
+          o.temperature,
+          o.rng,
+        );
       tokens.push(t);
       logProbs.push(lp);
       if (t === SPECIAL.eos) return { tokens, logProbs, stopped: true };

@@ -271,6 +271,8 @@ export class ReferenceServer {
         return json(this.#openAi.models());
       case '/v1/chat/completions':
         return json(await this.#openAi.chat(body() as Parameters<OpenAi['chat']>[0], signal));
+      case '/tokenize':
+        return json(this.#openAi.tokenize(body() as Parameters<OpenAi['tokenize']>[0]));
       case '/v1/load_lora_adapter':
         return { status: 200, type: 'text/plain', bytes: this.#openAi.load(body() as Parameters<OpenAi['load']>[0]) };
       case '/v1/unload_lora_adapter':

@@ -1,0 +1,104 @@
+/**
+ * Demonstrations as the tokens a model would have been shown and would have said. The server's own tokenizer and chat
+ * template make them; nothing is tokenised here (runtime/policy/README.md#tokens-of-demonstrations).
+ */
+import { StudioError, type Action, type Size, type Trajectory } from '../../domain/index.js';
+import { messagesOf, uiTarsPrompt, type Message, type PromptOptions, type Turn } from '../actions/prompt.js';
+import { formatAnswer, type Coordinates } from '../actions/uiTars.js';
+import type { ModelServer } from './modelServer.js';
+
+/** A conversation, and the answer that is to be learned. */
+export interface ShownAnswer {
+  readonly messages: readonly Message[];
+  readonly answer: string;
+}
+export interface DemonstrationOptions {
+  readonly coordinates: Coordinates['mode'];
+  readonly limits?: Coordinates['limits'];
+  /** Newest screenshots kept in the prompt, the present one included. */
+  readonly images: number;
+  readonly prompt?: PromptOptions & { readonly template?: (instruction: string) => string };
+}
+
+/**
+ * Step `index` of a demonstration as a conversation: what a policy that had acted so would have seen by then.
+ * `urls` are the pictures of the newest screens up to this one, oldest first, `images` of them at most.
+ */
+export function demonstrated(
+  t: Pick<Trajectory, 'instruction' | 'steps'>,
+  index: number,
+  urls: readonly string[],
+  o: DemonstrationOptions,
+): ShownAnswer {
+  const said = (i: number): string => {
+      const { thought, actions, frame } = t.steps[i]!;
+      return spoken({ thought, actions }, frame, o);
+    },
+    first = index + 1 - urls.length;
+  const turns = t.steps
+    .slice(0, index)
+    .map((_, i): Turn => ({ image: i >= first ? urls[i - first] : undefined, text: said(i) }));
+  const prompt = o.prompt?.template?.(t.instruction) ?? uiTarsPrompt(t.instruction, o.prompt);
+  return { messages: messagesOf(prompt, turns, urls.at(-1)!), answer: said(index) };
+}
+const spoken = (
+  said: { readonly thought: string | undefined; readonly actions: readonly Action[] },
+  screen: Size,
+  o: DemonstrationOptions,
+): string => formatAnswer(said, { mode: o.coordinates, screen, limits: o.limits, boxTokens: true });
+
+export class ChatTokenizer {
+  readonly #server: ModelServer;
+  readonly #model: string;
+  #tail: Promise<readonly number[]> | undefined;
+
+  /** `model`: a name that the server knows; adapters share the tokenizer of their base. */
+  constructor(server: ModelServer, model: string) {
+    this.#server = server;
+    this.#model = model;
+  }
+
+  /**
+   * Token ids of the prompt and of the answer, the token that ends it included. Rejects with `policy.remote` where the
+   * server's template does not put an answer after its prompt.
+   */
+  async tokens(
+    { messages, answer }: ShownAnswer,
+    signal: AbortSignal,
+  ): Promise<{ readonly prompt: readonly number[]; readonly answer: Int32Array }> {
+    const [prompt, rest] = await this.#parts(messages, answer, signal),
+      tail = await (this.#tail ??= this.#findTail(signal));
+    return { prompt, answer: Int32Array.from(rest.slice(0, rest.length - tail.length + 1)) };
+  }
+
+  /** What the template puts after every answer: its first token ends the answer. */
+  async #findTail(signal: AbortSignal): Promise<readonly number[]> {
+    const ask: Message[] = [{ role: 'user', content: 'a' }],
+      [, one] = await this.#parts(ask, 'yes', signal),
+      [, other] = await this.#parts(ask, 'no', signal);
+    let n = 0;
+    while (n < Math.min(one.length, other.length) && one.at(-1 - n) === other.at(-1 - n)) n++;
+    if (n === 0) throw unusable('nothing ends an answer in its chat template');
+    return one.slice(one.length - n);
+  }
+  async #parts(
+    messages: readonly Message[],
+    answer: string,
+    signal: AbortSignal,
+  ): Promise<readonly [prompt: readonly number[], rest: readonly number[]]> {
+    const ask = (m: readonly Message[], generation: boolean): Promise<readonly number[]> =>
+      this.#server.tokenize({ model: this.#model, messages: m, add_generation_prompt: generation }, signal);
+    const prompt = await ask(messages, true),
+      whole = await ask([...messages, { role: 'assistant', content: answer }], false);
+    if (prompt.some((id, i) => whole[i] !== id))
+      throw unusable('its chat template changes what comes before an answer when the answer is there');
+    return [prompt, whole.slice(prompt.length)];
+  }
+}
+
+const unusable = (why: string): StudioError =>
+  new StudioError(
+    'policy.remote',
+    `Demonstrations cannot be shown to this model: ${why}.`,
+    'Use a model whose chat template only adds to a conversation, as those of Qwen-VL and UI-TARS do, or set warmStart.steps and trainer.replay to 0.',
+  );

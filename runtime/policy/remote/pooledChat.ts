@@ -1,0 +1,13 @@
+import type { DecisionPool } from '../types.js';
+import type { ChatTransport } from './chatSession.js';
+import type { ChatAnswer, ChatCall } from './endpointReplica.js';
+
+/** Sessions on a pool of replicas with our weights. */
+export const pooledChat = (pool: DecisionPool<ChatCall, ChatAnswer>): ChatTransport => ({
+  async complete(request, o) {
+    const { answer, replica, queueMs } = await pool.decide({ ...request, signal: o.signal }, o);
+    const { completion, version, computeMs } = answer;
+    return { completion, version, replica, queueMs, computeMs };
+  },
+  end: (session) => pool.end(session),
+});

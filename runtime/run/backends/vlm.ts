@@ -1,0 +1,172 @@
+import { randomBytes } from 'node:crypto';
+import { basename, join } from 'node:path';
+import type { RunConfig } from '../../config/index.js';
+import { id, type ReplicaId } from '../../domain/index.js';
+import { pngOf } from '../../data/store/png.js';
+import { ChatSession, type ChatOptions } from '../../policy/remote/chatSession.js';
+import { ChatTokenizer } from '../../policy/remote/demonstrationTokens.js';
+import {
+  proofOf,
+  startEndpointReplica,
+  type AdapterWeights,
+  type ChatAnswer,
+  type ChatCall,
+  type Proof,
+} from '../../policy/remote/endpointReplica.js';
+import { ModelServer, type ModelServerOptions } from '../../policy/remote/modelServer.js';
+import { pooledChat } from '../../policy/remote/pooledChat.js';
+import { systemClock } from '../../rollout/clock.js';
+import { ModelPool } from '../../rollout/modelPool.js';
+import { SUM } from '../../trainer/objective/signedWeights.js';
+import {
+  createRemoteTrainer,
+  type RemoteTrainerEngine,
+  type RemoteTrainerOptions,
+} from '../../trainer/remote/engine.js';
+import type { TokenSample } from '../../trainer/remote/sample.js';
+import type { TrainerEngine } from '../../trainer/types.js';
+import { apiKeyOf } from './apiKey.js';
+import { learnerOf } from './learner.js';
+import type { StartedParts } from './startedParts.js';
+import type { BackendRequest, PolicyBackend } from './types.js';
+import { TokenSamples } from './vlmSamples.js';
+
+type VlmConfig = NonNullable<RunConfig['policy']['vlm']>;
+type RemoteConfig = NonNullable<RunConfig['trainer']['remote']>;
+
+/** One answer may take as long as a large model needs for a long thought on a busy server. */
+const ANSWER_MS = 300_000;
+/** A server that is restarted has a model to load first. */
+const RESTART = { baseMs: 1000, maxMs: 30_000, attempts: 40 };
+/** AdamW, as the embedded policy's trainer has it; `eps` is that of the Tinker protocol. */
+const ADAM = { beta1: 0.9, beta2: 0.95, eps: 1e-12, warmup: 0 };
+
+/** A vision-language model: trained by an engine over the Tinker protocol, acting on servers with runtime adapters. */
+export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<PolicyBackend> {
+  const { config } = r,
+    vlm = config.policy.vlm!,
+    remote = config.trainer.remote!,
+    key = apiKeyOf('policy.vlm.apiKeyEnv', vlm.apiKeyEnv),
+    servers = vlm.endpoints.map((url): ModelServerOptions => ({ url, apiKey: key, timeoutMs: ANSWER_MS }));
+  const trainer = await createRemoteTrainer(trainerOptions(r, remote, vlm));
+  parts.add(() => trainer.close());
+  parts.throwIfCancelled();
+  if (r.checkpoint) await trainer.restore(r.checkpoint);
+  const proof = await proofOf({ ...servers[0]!, imageToken: vlm.imageToken }, vlm.model, r.signal),
+    proven = provenWeights(trainer, proof);
+  const models = await startPool(r, vlm, servers, await proven.exportWeights());
+  parts.add(() => models.close());
+  parts.throwIfCancelled();
+  const ended = new AbortController(),
+    chat = chatOptions(vlm);
+  parts.add(() => Promise.resolve(ended.abort()));
+  return {
+    policy: { open: (s) => new ChatSession(chat, pooledChat(models), s) },
+    frames: r.frames,
+    replicas: models,
+    learner: learnerOf({
+      trainer: proven,
+      source: new TokenSamples({
+        frames: r.frames,
+        tokenizer: new ChatTokenizer(new ModelServer(servers[0]!), vlm.model),
+        imageToken: vlm.imageToken,
+        coordinates: vlm.coordinates,
+        images: vlm.images,
+        signal: ended.signal,
+      }),
+      publish: (w) => models.publish(adapterOf(w, vlm)),
+    }),
+  };
+}
+
+/** Weights go out with what the trainer makes of the proof, so that a server that ignores an adapter is found. */
+function provenWeights(
+  trainer: RemoteTrainerEngine,
+  proof: Proof | undefined,
+): TrainerEngine<TokenSample, AdapterWeights> {
+  return {
+    update: (b) => trainer.update(b),
+    imitate: (b, o) => trainer.imitate!(b, o),
+    checkpoint: () => trainer.checkpoint(),
+    restore: (c) => trainer.restore(c),
+    interrupt: () => trainer.interrupt(),
+    close: () => trainer.close(),
+    async exportWeights() {
+      const weights = await trainer.exportWeights();
+      if (!proof) return weights;
+      const { prompt, answer, token } = proof,
+        [logprob] = await trainer.score({ prompt: [{ type: 'encoded_text', tokens: prompt }], answer });
+      return { ...weights, expected: { token, logprob: logprob! } };
+    },
+  };
+}
+
+function startPool(
+  r: BackendRequest,
+  vlm: VlmConfig,
+  servers: readonly ModelServerOptions[],
+  weights: AdapterWeights,
+): Promise<ModelPool<ChatCall, ChatAnswer, AdapterWeights>> {
+  const byId = new Map(servers.map((server) => [id<ReplicaId>(server.url), server])),
+    start = randomBytes(3).toString('hex');
+  return ModelPool.start<ChatCall, ChatAnswer, AdapterWeights>({
+    replicas: [...byId.keys()],
+    weights: adapterOf(weights, vlm),
+    clock: systemClock,
+    publishMode: r.config.policy.sync === 'global' ? 'global' : 'per-replica',
+    depth: vlm.concurrency,
+    callTimeoutMs: ANSWER_MS,
+    restart: RESTART,
+    factory: (replica, w) =>
+      startEndpointReplica(
+        { ...byId.get(replica)!, id: replica, run: basename(r.dir), start, weights: w, imageToken: vlm.imageToken },
+        r.signal,
+      ),
+  });
+}
+
+/** The adapter by the path that the servers see. */
+const adapterOf = ({ path, ...weights }: AdapterWeights, { adapters }: VlmConfig): AdapterWeights => ({
+  ...weights,
+  path: adapters === undefined ? path : `${adapters.replace(/\/+$/, '')}/${path.split('/').at(-1)!}`,
+});
+
+const chatOptions = (vlm: VlmConfig): ChatOptions => ({
+  encodePng: pngOf,
+  coordinates: vlm.coordinates,
+  images: vlm.images,
+  maxTokens: vlm.maxTokens,
+  topLogprobs: vlm.alternatives,
+  imageToken: vlm.imageToken,
+});
+
+function trainerOptions(r: BackendRequest, remote: RemoteConfig, vlm: VlmConfig): RemoteTrainerOptions {
+  const { trainer: t, seed } = r.config;
+  return {
+    server: {
+      url: remote.url,
+      apiKey: apiKeyOf('trainer.remote.apiKeyEnv', remote.apiKeyEnv),
+      version: 'dart-studio',
+    },
+    model: { base: vlm.model, rank: remote.rank, seed },
+    dir: join(r.dir, 'checkpoints'),
+    carriage: { carrier: 'cross_entropy', reduction: SUM },
+    loss: remote.loss,
+    objective: {
+      algorithm: t.algorithm,
+      epsLow: t.epsLow,
+      epsHigh: t.epsHigh,
+      dualClip: t.dualClip,
+      tis: { ...t.tis, level: 'token' },
+      unknownBehaviour: 'one',
+      klBeta: t.klBeta,
+      imitationCoef: t.imitationCoef,
+    },
+    adam: { ...ADAM, lr: t.lr, weightDecay: t.weightDecay, gradClip: t.gradClip },
+    minibatch: t.minibatchStates,
+    seed,
+    onProgress: (p) => {
+      if (p.kind === 'imitate') r.onLesson?.(p.step, p.steps, p.loss);
+    },
+  };
+}

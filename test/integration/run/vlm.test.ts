@@ -1,0 +1,165 @@
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { RunFile } from '../../../runtime/config/index.js';
+import { checkpointOf } from '../../../runtime/data/events.js';
+import { RunReader } from '../../../runtime/data/store/runStore.js';
+import { sequencesOf } from '../../../runtime/domain/index.js';
+import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
+import { SPECIAL } from '../../helpers/engine/policy.js';
+import { ReferenceServer } from '../../helpers/engine/server.js';
+import { endAll, ensureBundle, folderOf, journalWhen, replay, start, type Replay } from '../../helpers/run/cli.js';
+
+/**
+ * A vision-language model trained through the whole stack, as a user starts it: the bundle in a process of its own, real
+ * desktops, and a small server that keeps to the protocols of engines exactly (test/helpers/engine).
+ */
+const noLocal = await whyNoLocalDesktops();
+if (noLocal) console.warn(`skipped: vision-language models on local desktops (${noLocal})`);
+
+let dir: string, runs: string;
+const servers: ReferenceServer[] = [];
+beforeAll(async () => {
+  ensureBundle();
+  dir = await mkdtemp(join(tmpdir(), 'dart-vlm-'));
+  runs = join(dir, 'runs');
+});
+afterEach(async () => {
+  await endAll();
+  for (const s of servers.splice(0)) s.close();
+});
+afterAll(() => rm(dir, { recursive: true, force: true }));
+
+/** What the model can say in one token; a babbled byte is no action. */
+const WORDS = [
+  "Action: click(start_box='(500,500)')",
+  "Action: click(start_box='(300,300)')",
+  'Action: wait()',
+  "Action: finished(content='')",
+];
+async function serve(): Promise<ReferenceServer> {
+  const s = await ReferenceServer.start({ policy: { words: WORDS } });
+  servers.push(s);
+  return s;
+}
+
+async function runFile(name: string, s: ReferenceServer, o: RunFile): Promise<string> {
+  const file = join(dir, `${name}.json`);
+  const content: RunFile = {
+    name,
+    seed: 3,
+    tasks: { families: ['press-button', 'term-touch'] },
+    desktops: { count: 2, provider: 'local' },
+    policy: {
+      kind: 'vlm',
+      vlm: {
+        model: s.baseModel,
+        endpoints: [`${s.url}/v1`],
+        coordinates: 'relative1000',
+        imageToken: SPECIAL.imagePad,
+        maxTokens: 8,
+        images: 2,
+      },
+    },
+    rollout: { maxSteps: 3 },
+    curation: { dynamicRollouts: { max: 4 } },
+    trainer: { remote: { url: s.url, rank: 4 }, batchGroups: 1, lr: 0.05, replay: 4, minibatchStates: 0 },
+    evaluation: { episodes: 2, everyMinutes: 0 },
+    ...o,
+  };
+  await writeFile(file, JSON.stringify(content));
+  return file;
+}
+
+/** Every version once, each with the batch that made it and its checkpoint in one record, and nothing left half-way. */
+function closes(r: Replay, first: number): number[] {
+  const c = r.counts,
+    versions = r.of('batch.trained').map((e) => e.version);
+  expect(r.damage).toBe(0);
+  expect(c.byState).toMatchObject({ queued: 0, running: 0, claimed: 0 });
+  expect(versions).toEqual(versions.map((_, i) => i + first));
+  expect(r.of('batch.trained').every((e) => checkpointOf(e)?.version === e.version)).toBe(true);
+  expect(new Set(r.of('batch.trained').map((e) => e.batch)).size).toBe(versions.length);
+  return versions;
+}
+
+describe.skipIf(noLocal)('a vision-language model', () => {
+  it('imitates demonstrations, is rolled out, trained, published, and every step is fit to train from', async () => {
+    const s = await serve();
+    const file = await runFile('whole', s, {
+      warmStart: { demonstrations: 1, steps: 6, lr: 0.02 },
+      budget: { rollouts: 16 },
+    });
+    const c = start('train', file, '--json', '--runs', runs),
+      run = await folderOf(c),
+      ended = await c.ended;
+    expect(ended, ended.stderr).toMatchObject({ code: 0 });
+    const r = await replay(run),
+      versions = closes(r, 2);
+    expect(versions.length).toBeGreaterThan(0);
+    // Adapters have a name of their own each, and only the last one is still loaded.
+    const list = (await (await fetch(`${s.url}/v1/models`)).json()) as { data: { id: string }[] };
+    expect(list.data.map((m) => m.id).filter((m) => m !== s.baseModel)).toHaveLength(1);
+    // Weights have moved as often as the journal says: lessons and one step a batch.
+    expect(s.count('optim_step')).toBe(6 + versions.length * 2);
+
+    const reader = await RunReader.open(run, { index: 'local' });
+    try {
+      const heads = r.of('trajectory.recorded').filter((e) => e.head.provenance.kind === 'rollout');
+      let sampled = 0;
+      for (const { head } of heads) {
+        const t = (await reader.readTrajectory(head.id))!;
+        for (const x of sequencesOf(t)) {
+          expect(x.images.at(-1)!.frame).toEqual(x.step.frame);
+          expect([...x.logprobs].every((p) => p <= 0)).toBe(true);
+          sampled++;
+        }
+        const answers = t.steps.reduce((n, step) => n + 1 + (step.rejected?.length ?? 0), 0);
+        expect(sequencesOf(t)).toHaveLength(answers);
+      }
+      expect(sampled).toBeGreaterThan(16);
+    } finally {
+      await reader.close();
+    }
+  });
+
+  it('the runtime killed in the middle and resumed: no batch twice, none skipped, from the saved weights', async () => {
+    const s = await serve();
+    const file = await runFile('killed', s, {
+      warmStart: { demonstrations: 1, steps: 0 },
+      budget: { rollouts: 24 },
+    });
+    const first = start('train', file, '--json', '--runs', runs),
+      run = await folderOf(first);
+    await journalWhen(run, first, (r) => r.of('batch.trained').length >= 2);
+    first.signal('SIGKILL', true);
+    await first.ended;
+    const before = (await replay(run)).of('batch.trained').length;
+    const ended = await start('train', '--resume', run, '--json', '--runs', runs).ended;
+    expect(ended, ended.stderr).toMatchObject({ code: 0 });
+    const versions = closes(await replay(run), 1);
+    expect(versions.length).toBeGreaterThan(before);
+    expect(await readdir(join(run, 'checkpoints'))).toContain(`v${String(versions.at(-1)).padStart(6, '0')}`);
+  });
+
+  it('the engine killed in the middle and started again: rollouts wait, nothing is trained twice or lost', async () => {
+    const s = await serve();
+    const file = await runFile('engine-killed', s, {
+      warmStart: { demonstrations: 1, steps: 0 },
+      budget: { rollouts: 24 },
+    });
+    const c = start('train', file, '--json', '--runs', runs),
+      run = await folderOf(c);
+    for (const batches of [1, 3]) {
+      await journalWhen(run, c, (r) => r.of('batch.trained').length >= batches);
+      s.kill();
+      await after(500);
+      await s.restart();
+    }
+    const ended = await c.ended;
+    expect(ended, ended.stderr).toMatchObject({ code: 0 });
+    expect(closes(await replay(run), 1).length).toBeGreaterThan(3);
+  });
+});

@@ -1,0 +1,297 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import {
+  id,
+  sequencesOf,
+  type Frame,
+  type ReplicaId,
+  type RolloutId,
+  type Step,
+} from '../../../runtime/domain/index.js';
+import { ChatSession } from '../../../runtime/policy/remote/chatSession.js';
+import {
+  proofOf,
+  startEndpointReplica,
+  type AdapterWeights,
+  type ChatAnswer,
+  type ChatCall,
+} from '../../../runtime/policy/remote/endpointReplica.js';
+import { ChatTokenizer } from '../../../runtime/policy/remote/demonstrationTokens.js';
+import { ModelServer } from '../../../runtime/policy/remote/modelServer.js';
+import { pooledChat } from '../../../runtime/policy/remote/pooledChat.js';
+import { systemClock } from '../../../runtime/rollout/clock.js';
+import { ModelPool } from '../../../runtime/rollout/modelPool.js';
+import { TrainingClient, type RemoteModel } from '../../../runtime/trainer/remote/client.js';
+import { floats, integers } from '../../../runtime/trainer/remote/wire/index.js';
+import { SPECIAL } from '../../helpers/engine/policy.js';
+import { ReferenceServer, type ReferenceServerOptions } from '../../helpers/engine/server.js';
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+const never = new AbortController().signal;
+const words = ["Action: click(start_box='(100,100)')", 'hm'];
+
+async function serve(o: ReferenceServerOptions = {}): Promise<ReferenceServer> {
+  const s = await ReferenceServer.start({ policy: { words }, ...o });
+  closers.push(() => s.close());
+  return s;
+}
+/** A training server's model, and a way to save a further version that answers differently. */
+async function trained(s: ReferenceServer): Promise<{
+  readonly save: (version: number) => Promise<AdapterWeights>;
+  /** With what the trainer makes of the proof. */
+  readonly proven: (s: ReferenceServer, version: number) => Promise<AdapterWeights>;
+}> {
+  const client = await TrainingClient.connect({ url: s.url, version: 'test' }, never);
+  closers.push(() => client.close());
+  const model: RemoteModel = await client.createModel({ base: s.baseModel, rank: 4 }, never);
+  const save = async (version: number): Promise<AdapterWeights> => {
+    const datum = {
+      chunks: [{ type: 'encoded_text' as const, tokens: [65, 66, 67] }],
+      inputs: { target_tokens: integers([66, 67, 261]), weights: floats([0, 0, 1]) },
+    };
+    await model.forwardBackward([datum], { name: 'cross_entropy' }, never);
+    await model.optimStep(
+      { learningRate: 0.5, beta1: 0.9, beta2: 0.95, eps: 1e-8, weightDecay: 0, gradClip: 0 },
+      never,
+    );
+    return { version, path: await model.saveForSampler(`v${version}`, never) };
+  };
+  return {
+    save,
+    async proven(server, version) {
+      const proof = (await proofOf(
+          { url: `${server.url}/v1`, imageToken: SPECIAL.imagePad },
+          server.baseModel,
+          never,
+        ))!,
+        weights = await save(version),
+        targets = [...proof.prompt.slice(1), ...proof.answer],
+        rows = await model.forward(
+          [
+            {
+              chunks: [{ type: 'encoded_text', tokens: proof.prompt }],
+              inputs: { target_tokens: integers(targets), weights: floats(targets.map(() => 0)) },
+            },
+          ],
+          never,
+        );
+      return { ...weights, expected: { token: proof.token, logprob: rows[0]!.at(-1)! } };
+    },
+  };
+}
+type Pool = ModelPool<ChatCall, ChatAnswer, AdapterWeights>;
+async function pool(servers: readonly ReferenceServer[], weights: AdapterWeights): Promise<Pool> {
+  const p = await ModelPool.start<ChatCall, ChatAnswer, AdapterWeights>({
+    replicas: servers.map((_, i) => id<ReplicaId>(`server-${i + 1}`)),
+    weights,
+    clock: systemClock,
+    depth: 8,
+    restart: { baseMs: 5, maxMs: 20, attempts: 40 },
+    factory: (replica, w) =>
+      startEndpointReplica(
+        {
+          id: replica,
+          run: 'run',
+          start: 'a',
+          url: `${servers[Number(replica.slice(7)) - 1]!.url}/v1`,
+          weights: w,
+          backoffMs: 1,
+          imageToken: SPECIAL.imagePad,
+        },
+        never,
+      ),
+  });
+  closers.push(() => p.close());
+  return p;
+}
+const GO = { messages: [{ role: 'user', content: 'go' }], max_tokens: 1, logit_bias: { [SPECIAL.imagePad]: -100 } };
+const screen = (n: number): Frame => ({ width: 64, height: 64, data: Buffer.alloc(4, n), capturedAt: 0 });
+const session = (p: Pool, rollout = 'r'): ChatSession =>
+  new ChatSession(
+    {
+      encodePng: (f) => Promise.resolve(Uint8Array.of(f.data[0]!, 1, 2)),
+      coordinates: 'relative1000',
+      images: 2,
+      maxTokens: 1,
+      imageToken: SPECIAL.imagePad,
+    },
+    pooledChat(p),
+    {
+      rollout: id<RolloutId>(rollout),
+      instruction: 'Press it.',
+      screen: { width: 64, height: 64 },
+      sampling: { greedy: false, temperature: 1, seed: 3 },
+    },
+  );
+const loaded = async (s: ReferenceServer): Promise<string[]> => {
+  const list = (await (await fetch(`${s.url}/v1/models`)).json()) as { data: { id: string }[] };
+  return list.data.map((m) => m.id).filter((m) => m !== s.baseModel);
+};
+
+describe('servers as replicas', () => {
+  it('publish under load: no call fails, none is of a version that was not current, the old adapter goes', async () => {
+    // Adapters live where they are trained: two servers that share a disk.
+    const disk = new Map(),
+      a = await serve({ disk }),
+      b = await serve({ disk }),
+      model = await trained(a),
+      p = await pool([a, b], await model.save(1));
+    let version = 1,
+      stop = false,
+      calls = 0;
+    const clients = Array.from({ length: 8 }, async (_, i) => {
+      while (!stop) {
+        const floor = p.oldest,
+          r = await p.decide(
+            {
+              body: { ...GO, logprobs: true },
+              extras: {},
+              signal: never,
+            },
+            { session: `s${i}`, signal: never },
+          );
+        expect(r.answer.version).toBeGreaterThanOrEqual(floor);
+        expect(r.answer.version).toBeLessThanOrEqual(version);
+        calls++;
+      }
+    });
+    for (let v = 2; v <= 6; v++) {
+      const weights = await model.save(v);
+      version = v;
+      const report = await p.publish(weights);
+      expect(report).toMatchObject({ version: v, failed: 0 });
+      expect(report.replicas).toHaveLength(2);
+    }
+    stop = true;
+    await Promise.all(clients);
+    expect(calls).toBeGreaterThan(20);
+    await expect.poll(() => loaded(a)).toEqual(['run.a@v6']);
+    await expect.poll(() => loaded(b)).toEqual(['run.a@v6']);
+  });
+
+  it('what an earlier start of the run left on a server goes; what belongs to others stays', async () => {
+    const s = await serve(),
+      model = await trained(s),
+      first = await model.save(1),
+      server = new ModelServer({ url: `${s.url}/v1` });
+    for (const name of ['run.old@v1', 'run2.x@v1', 'mine']) await server.loadAdapter(name, first.path, never);
+    await pool([s], first);
+    expect(await loaded(s)).toEqual(['run2.x@v1', 'mine', 'run.a@v1']);
+  });
+
+  it('an adapter that a server ignores, or cannot read, is found: the old one stays in use', async () => {
+    const s = await serve({ faults: ['noop-adapter'] }),
+      model = await trained(s),
+      first = await model.save(1),
+      p = await pool([s], first);
+    await expect(p.publish(await model.proven(s, 2))).rejects.toMatchObject({
+      kind: 'policy.remote',
+      message: expect.stringContaining('does not answer with the weights of run.a@v2') as string,
+    });
+    await expect(p.publish({ version: 3, path: 'tinker://nowhere/sampler_weights/v3' })).rejects.toMatchObject({
+      kind: 'policy.remote',
+    });
+    expect(p.oldest).toBe(1);
+    expect(await loaded(s)).toEqual(['run.a@v1']);
+  });
+
+  it('an adapter that answers as the trainer does is taken', async () => {
+    const s = await serve(),
+      model = await trained(s),
+      p = await pool([s], await model.save(1));
+    for (const v of [2, 3, 4]) await p.publish(await model.proven(s, v));
+    expect(p.oldest).toBe(4);
+  });
+
+  it('a server that dies is asked again when it is back; calls go elsewhere meanwhile', async () => {
+    const disk = new Map(),
+      a = await serve({ disk }),
+      b = await serve({ disk }),
+      model = await trained(a),
+      p = await pool([a, b], await model.save(1));
+    b.kill();
+    const ask = (i: number): Promise<unknown> =>
+      p.decide({ body: GO, extras: {}, signal: never }, { session: `s${i}`, signal: never });
+    await Promise.all(Array.from({ length: 6 }, (_, i) => ask(i)));
+    await b.restart();
+    await expect.poll(() => p.status().replicas.map((r) => r.phase)).toEqual(['admitting', 'admitting']);
+  });
+
+  it('a busy server is waited for, a key is sent, and a refusal says what to do', async () => {
+    const s = await serve({ apiKey: 'k' });
+    const server = new ModelServer({ url: `${s.url}/v1`, apiKey: 'k', backoffMs: 1 });
+    s.next('/chat/completions', { status: 429 }, { status: 429 });
+    const body = { model: s.baseModel, messages: [{ role: 'user', content: 'x' }], max_tokens: 1 };
+    expect((await server.complete(body, never)).choices).toHaveLength(1);
+    await expect(new ModelServer({ url: `${s.url}/v1` }).complete(body, never)).rejects.toMatchObject({
+      kind: 'policy.remote',
+      error: { remedy: expect.stringContaining('policy.vlm.apiKeyEnv') as string },
+    });
+    await expect(server.complete({ ...body, model: 'other' }, never)).rejects.toMatchObject({ kind: 'policy.remote' });
+  });
+});
+
+describe('episodes on such servers', () => {
+  it('every prompt is read back as the server counted it, rejected answers and all', async () => {
+    const s = await serve(),
+      model = await trained(s),
+      p = await pool([s], await model.save(1)),
+      chat = session(p),
+      steps: Step[] = [];
+    const bare = { settled: true, timings: { observe: 0, decide: 0, queue: 0, perform: 0, settle: 0 } };
+    let rejected: NonNullable<Step['rejected']>[number][] = [];
+    for (let n = 0; steps.length < 4;) {
+      const frame = screen(n);
+      for (;;) {
+        try {
+          const d = await chat.decide(frame, never);
+          steps.push({
+            ...bare,
+            index: steps.length,
+            frame: { hash: `${n}`, width: 64, height: 64 },
+            actions: d.actions,
+            tokens: d.tokens,
+            prompt: d.prompt,
+            version: d.version,
+            origin: 'policy',
+            rejected,
+          });
+          rejected = [];
+          n++;
+          break;
+        } catch (e) {
+          const details = (e as { error: { details: { text: string } } }).error.details;
+          rejected.push({ reason: 'x', ...details });
+        }
+      }
+    }
+    const read = sequencesOf({ id: id<RolloutId>('r'), steps });
+    const asked = s.calls
+      .filter((c) => c.path.endsWith('/chat/completions'))
+      .map((c) => JSON.parse(c.body.toString()) as { messages: { content: unknown }[] })
+      .filter((c) => JSON.stringify(c.messages).includes('image_url'));
+    expect(read).toHaveLength(asked.length);
+    expect(read.some((x) => x.rejected)).toBe(true);
+    // The prompt's images are those sent, the newest last; two at most.
+    read.forEach((x, i) => {
+      const urls = JSON.stringify(asked[i]!.messages).match(/base64,[^"]+/g)!;
+      expect(x.images).toHaveLength(urls.length);
+      expect(x.images.at(-1)!.frame.hash).toBe(x.step.frame.hash);
+      expect(x.images.length).toBeLessThanOrEqual(2);
+      expect(x.answer).toHaveLength(1);
+    });
+  });
+
+  it('a demonstration becomes the tokens of its prompt and its answer, the end of the answer with them', async () => {
+    const s = await serve(),
+      tokenizer = new ChatTokenizer(new ModelServer({ url: `${s.url}/v1` }), s.baseModel);
+    const { prompt, answer } = await tokenizer.tokens(
+      { messages: [{ role: 'user', content: 'go' }], answer: 'hm' },
+      never,
+    );
+    expect(prompt.slice(0, 1)).toEqual([SPECIAL.imStart]);
+    expect([...answer]).toEqual([s.policy.encode('hm')[0], SPECIAL.eos]);
+  });
+});

@@ -183,6 +183,19 @@ function engineCommands(program: Command, act: Act): void {
     )
     .allowUnknownOption()
     .action(act(async (rest: string[], o: Options) => (await import('./engineServe.js')).serve(rest, o)));
+  engine
+    .command('probe')
+    .argument('<url>', 'address of a Tinker-protocol server')
+    .description(
+      'Measure what a training server does with gradients, images and steps; say whether a run can trust it.',
+    )
+    .option('--model <name>', 'model to train; default: the first the server names')
+    .option('--rank <n>', 'rank of the adapter; 0 = all weights', '16')
+    .option('--key-env <name>', 'environment variable that holds its key')
+    .option('--no-images', 'for a model that takes text alone')
+    .option('--sampling', 'rollouts are sampled by this server', false)
+    .option('--json', 'as JSON', false)
+    .action(act(async (url: string, o: Options) => (await import('./engine.js')).probe(url, o)));
 }
 
 function machineCommands(program: Command, act: Act, serve: Serve): void {

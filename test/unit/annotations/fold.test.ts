@@ -4,8 +4,7 @@ import { actedKey, annotatedOf, marksOf, partOf } from '../../../runtime/annotat
 import { after, applyRecord, before, emptyLine, type Line } from '../../../runtime/annotations/line.js';
 import { partView, revisedTrajectory, viewOf } from '../../../runtime/annotations/revise.js';
 import { validOps } from '../../../runtime/annotations/validate.js';
-import { id, sequencesOf, type RolloutId, type Trajectory } from '../../../runtime/domain/index.js';
-import { remoteEpisode } from '../../helpers/policy/remoteEpisode.js';
+import { id, type RolloutId, type Trajectory } from '../../../runtime/domain/index.js';
 import { click, recording } from '../../helpers/annotations/recording.js';
 
 const R = 'r000001',
@@ -382,30 +381,6 @@ describe('for export', () => {
     expect(
       revisedTrajectory(t, annotatedOf(R, edit(emptyLine, [{ op: 'delete', steps: [4] }]))[0]!).last,
     ).toBeUndefined();
-  });
-  it('prompts are told by what was sampled before them: behind a change there are none, and the rest can be read', () => {
-    const { steps } = remoteEpisode(
-        t.steps.map((s) => ({
-          frame: s.frame,
-          actions: s.actions,
-          text: 'Thought: I go on.',
-          rejected: s.index === 3 ? [{ text: 'no', reason: 'no action' }] : undefined,
-        })),
-      ),
-      remote: Trajectory = { ...t, steps: steps.map((s, i) => ({ ...s, index: t.steps[i]!.index })) },
-      first = t.steps[0]!.index,
-      revised = (...ops: AnnotationOp[]): Trajectory =>
-        revisedTrajectory(remote, annotatedOf(R, edit(emptyLine, ops))[0]!),
-      read = (now: Trajectory): number[] => sequencesOf(now).map((s) => s.step.index);
-    expect(read(remote)).toEqual([0, 1, 2, 3, 3, 4].map((i) => first + i));
-    expect(read(revised({ op: 'delete', steps: [2] }))).toEqual([0, 1]);
-    expect(read(revised({ op: 'delete', steps: [0] }))).toEqual([]);
-    const edited = revised({ op: 'action', step: 1, action: 0, value: { type: 'type', text: 'hello' } });
-    expect(read(edited)).toEqual([0]);
-    expect(edited.steps[1]).not.toHaveProperty('prompt');
-    expect(edited.steps[3]!.rejected).toEqual([expect.objectContaining({ text: 'no' })]);
-    expect(edited.steps[3]!.tokens).toBe(remote.steps[3]!.tokens);
-    expect(read(revised({ op: 'outcome', value: 'success', reason: 'seen' }))).toEqual(read(remote));
   });
   it('parts are trajectories of their own', () => {
     const [a, b] = annotatedOf(R, edit(emptyLine, [{ op: 'split', step: 2 }])).map((x) => revisedTrajectory(t, x));

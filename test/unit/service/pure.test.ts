@@ -272,11 +272,15 @@ describe('weights of trained steps', () => {
       kind: 'policy' as const,
       weight: 1,
     });
-    const t = trainedSteps([s('a', 0, 1), s('b', 2, -1), s('a', 3, 1)], Float32Array.of(0.5, 1, 0.25));
+    const t = trainedSteps([s('a', 0, 1), s('b', 2, -1), s('a', 3, 1)], {
+      sampleWeights: Float32Array.of(0.5, 1, 0.25),
+      tokenWeights: [Float32Array.of(0.5, 0.75), undefined, undefined],
+    });
     expect(t.map((x) => [x.rollout, x.advantage, [...x.steps], [...x.weights]])).toEqual([
       ['a', 1, [0, 3], [0.5, 0.25]],
       ['b', -1, [2], [1]],
     ]);
+    expect(t.map((x) => x.tokenWeights?.map((w) => [...w]))).toEqual([[[0.5, 0.75], []], undefined]);
   });
 });
 

@@ -24,6 +24,8 @@ const size = {
   probe: number('--probe', quick ? 4 : 128),
 };
 
+// Threads of the engine that wait must not take the cores from the desktops.
+process.env['OMP_WAIT_POLICY'] ??= 'PASSIVE';
 // The random clicks come from this process; engines are ended with it however it ends.
 const stops: (() => Promise<void>)[] = [];
 try {

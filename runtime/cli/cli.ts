@@ -172,6 +172,18 @@ function runCommands(program: Command, act: Act): void {
 function engineCommands(program: Command, act: Act): void {
   const engine = program.command('engine').description('Engines that train vision-language models.');
   engine
+    .command('serve')
+    .description('Run the single-GPU engine on this machine; the first start installs what it needs (5 GB).')
+    .requiredOption('--model <folder or id>', 'model to train')
+    .option('--state <folder>', 'folder of checkpoints and adapters; the engine goes on from it')
+    .option('--json', 'address as JSON', false)
+    .argument(
+      '[options...]',
+      "options of the engine itself, such as --lora 16 --port 8377 (the engine's page lists them)",
+    )
+    .allowUnknownOption()
+    .action(act(async (rest: string[], o: Options) => (await import('./engineServe.js')).serve(rest, o)));
+  engine
     .command('probe')
     .argument('<url>', 'address of a Tinker-protocol server')
     .description(
@@ -184,18 +196,6 @@ function engineCommands(program: Command, act: Act): void {
     .option('--sampling', 'rollouts are sampled by this server', false)
     .option('--json', 'as JSON', false)
     .action(act(async (url: string, o: Options) => (await import('./engine.js')).probe(url, o)));
-  engine
-    .command('serve')
-    .description('Run the single-GPU engine on this machine; the first start installs what it needs (5 GB).')
-    .requiredOption('--model <folder or id>', 'model to train')
-    .option('--state <folder>', 'folder of checkpoints and adapters; the engine goes on from it')
-    .option('--json', 'address as JSON', false)
-    .argument(
-      '[options...]',
-      "options of the engine itself, such as --lora 16 --port 8377 (the engine's page lists them)",
-    )
-    .allowUnknownOption()
-    .action(act(async (rest: string[], o: Options) => (await import('./engineServe.js')).serve(rest, o)));
 }
 
 function machineCommands(program: Command, act: Act, serve: Serve): void {

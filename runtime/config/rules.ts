@@ -66,9 +66,9 @@ const foreign: readonly Rule[] = [
   },
   {
     key: 'warmStart.from',
-    broken: (c) => c.policy.kind !== 'embedded' && c.warmStart.from !== undefined,
-    what: 'only the embedded policy has checkpoints',
-    remedy: 'Leave warmStart.from out, or set policy.kind to "embedded".',
+    broken: (c) => c.policy.kind === 'openai' && c.warmStart.from !== undefined,
+    what: 'a policy behind an endpoint has no checkpoints',
+    remedy: 'Leave warmStart.from out, or set policy.kind to "embedded" or "vlm".',
   },
   {
     key: 'warmStart.reading',

@@ -126,6 +126,12 @@ export const RunFileSchema = z.strictObject({
             'Most probable tokens asked beside each sampled one, for the entropy and the inspector; 0 asks none.',
           ),
           concurrency: count(16, 'Most answers that one server works at.'),
+          prompt: z
+            .string()
+            .optional()
+            .describe(
+              'Text in place of the UI-TARS prompt; `{instruction}` stands for the task. Answers keep their grammar.',
+            ),
         })
         .optional()
         .describe('Vision-language model (`kind`: `vlm`).'),

@@ -13,6 +13,7 @@ import type {
   TaskId,
   Trajectory,
 } from '../domain/index.js';
+import type { Alternative, PackedAlternatives } from './alternatives.js';
 import type { PoolEntryInfo } from './experiencePool.js';
 import type { LedgerMove } from './ledger.js';
 import type { PlannedGroup } from './planner.js';
@@ -31,7 +32,9 @@ export type TrajectoryHead = Omit<Trajectory, 'steps'> & {
  */
 export interface StepExtra {
   /** Per token, most probable first; empty for a position choice, whose alternatives are in `places`. */
-  readonly alternatives?: readonly (readonly { readonly label: string; readonly probability: number }[])[];
+  readonly packed?: PackedAlternatives;
+  /** The same as lists, in journals of version 0.1. */
+  readonly alternatives?: readonly (readonly Alternative[])[];
   /** What was chosen, in words, per token. */
   readonly labels?: readonly string[];
   readonly places?: readonly ChoicePlaces[];

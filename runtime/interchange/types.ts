@@ -79,7 +79,7 @@ export interface DraftStep {
   /** What a remote model sampled, where the format holds it. */
   readonly sampled?: Pick<Step, 'tokens' | 'prompt' | 'rejected'>;
   /** What its tokens are called, for people. */
-  readonly words?: Pick<StepExtra, 'labels' | 'alternatives'>;
+  readonly words?: Pick<StepExtra, 'labels' | 'packed'>;
 }
 
 /** A foreign trajectory, understood in full but with its pictures still where they are. */

@@ -1,6 +1,7 @@
 import {
   GLYPH_SPEC,
   choiceOf,
+  sampledRemotely,
   gridOf,
   type ChoicePlaces,
   type FrameRef,
@@ -9,6 +10,7 @@ import {
   type Step,
   type TokenTrace,
 } from '../domain/index.js';
+import { unpackAlternatives } from '../data/alternatives.js';
 import { stepEntropy } from '../data/curation/highEntropy.js';
 import type { StepExtra } from '../data/events.js';
 import type { FrameLink, PromptView, RejectedView, StepView, TokenView } from '../protocol/types.js';
@@ -95,14 +97,13 @@ function tokenViews(f: StepFacts, interpreter: Pick<Interpreter, 'choiceNames'>)
   const { step, extra, instruction } = f,
     t = step.tokens;
   if (!t) return undefined;
-  const names = extra?.labels ?? (step.prompt ? undefined : interpreter.choiceNames(step, instruction));
+  const alternatives = extra?.packed ? unpackAlternatives(extra.packed) : extra?.alternatives,
+    names = extra?.labels ?? (sampledRemotely(step) ? undefined : interpreter.choiceNames(step, instruction));
   return Array.from(t.logprobs, (p, i): TokenView => {
     const logprob = known(p),
-      label = names?.[i] ?? nearest(extra?.alternatives?.[i], p) ?? `token ${i + 1}`,
+      label = names?.[i] ?? nearest(alternatives?.[i], p) ?? `token ${i + 1}`,
       places = extra?.places?.find((x) => x.token === i);
-    const others: Alternative[] = places
-      ? placeAlternatives(places, step.frame)
-      : [...(extra?.alternatives?.[i] ?? [])];
+    const others: Alternative[] = places ? placeAlternatives(places, step.frame) : [...(alternatives?.[i] ?? [])];
     // What was sampled may be less probable than all that were kept.
     if (others.length > 0 && logprob !== undefined && !others.some((a) => a.label === label))
       others.push({ label, probability: Math.exp(logprob), ...(places ? chosenPlace(step, i, places) : {}) });

@@ -60,6 +60,12 @@ describe.skipIf('why' in found)('inspector page: a vision-language model’s rol
     await t.until("document.querySelector('[data-colour=weight] .ds-flow') !== null");
     if (shots) await p.screenshot({ path: join(shots, `inspector-vlm-${theme}-weight.png`) });
     expect(await t.axe(axe)).toEqual([]);
+    await p.keyboard.press('End');
+    await on(t, 12);
+    await t.until("[...document.querySelectorAll('.ds-shown img')].filter((i) => i.complete).length === 5");
+    await p.evaluate("document.querySelector('.ds-shown').scrollIntoView({ block: 'end' })");
+    if (shots) await p.screenshot({ path: join(shots, `inspector-vlm-${theme}-prompt.png`) });
+    expect(await t.axe(axe)).toEqual([]);
   });
 
   it('says what was sampled, by whom and on which images; bounds and unknown numbers are told as such', async () => {

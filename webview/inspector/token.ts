@@ -51,7 +51,11 @@ export function tokenBody(x: TokenView, scale: Scale, a: TokenActions): (HTMLEle
     h(
       'div',
       { class: 'ds-token-head' },
-      h('span', { class: 'ds-token-label', style: colours(x, scale) }, visibleLabel(x.label)),
+      h(
+        'span',
+        { class: ['ds-token-label', (x.weight ?? 1) < 1 && 'less'], style: colours(x, scale) },
+        visibleLabel(x.label),
+      ),
       h('span', { class: 'number', title: t('Log-probability of what was sampled') }, logprobWords(x)),
       h('span', { class: 'number', title: entropyTitle(scale) }, `H ${entropyNumber(x.entropy, scale)}`),
       x.weight === undefined

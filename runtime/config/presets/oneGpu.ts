@@ -36,7 +36,6 @@ const oneGpu = (name: string, model: SourcedValues): SourcedValues => ({
   'trainer.remote.url': ['http://127.0.0.1:8377', 'where `engine serve` listens'],
   'trainer.remote.rank': [16, 'LoRA of the language model: 22 GiB at the peak of training, on paper'],
   'trainer.remote.loss': ['client', 'exact for every objective'],
-  'trainer.remote.microbatch': [8, '8 steps of 5 screenshots are 5 to 20 MB in a request'],
   'evaluation.episodes': [16, 'an episode costs a minute'],
   'evaluation.everyMinutes': [0, 'at the start and the end'],
   'budget.minutes': [240, 'some fifty updates'],

@@ -11,6 +11,7 @@ import {
   placesOf,
   withoutPrompts,
 } from '../../domain/index.js';
+import { packAlternatives } from '../../data/alternatives.js';
 import { lines } from '../folder.js';
 import { readRecord, readablePrompts, type StepRecord } from '../stepRecord.js';
 import { Unusable, limits } from '../types.js';
@@ -177,7 +178,7 @@ function wordsOf(s: StepView): NonNullable<DraftStep['words']> {
   const label = (x: string): string => x.slice(0, mostLabel);
   return {
     labels: s.tokens?.map((x) => label(x.label)),
-    alternatives: s.tokens?.map((x) => alternativesSchema.parse(x.alternatives)),
+    packed: s.tokens && packAlternatives(s.tokens.map((x) => alternativesSchema.parse(x.alternatives))),
   };
 }
 const mostLabel = 300;

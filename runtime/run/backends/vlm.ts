@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { basename, join } from 'node:path';
 import type { RunConfig } from '../../config/index.js';
-import { id, type ReplicaId } from '../../domain/index.js';
+import { StudioError, id, type ReplicaId } from '../../domain/index.js';
 import { pngOf } from '../../data/store/png.js';
 import { ChatSession, type ChatOptions } from '../../policy/remote/chatSession.js';
 import { ChatTokenizer } from '../../policy/remote/demonstrationTokens.js';
@@ -17,12 +17,12 @@ import { ModelServer, type ModelServerOptions } from '../../policy/remote/modelS
 import { pooledChat } from '../../policy/remote/pooledChat.js';
 import { systemClock } from '../../rollout/clock.js';
 import { ModelPool } from '../../rollout/modelPool.js';
-import { SUM } from '../../trainer/objective/signedWeights.js';
 import {
   createRemoteTrainer,
   type RemoteTrainerEngine,
   type RemoteTrainerOptions,
 } from '../../trainer/remote/engine.js';
+import { probeEngine } from '../../trainer/remote/probe.js';
 import type { TokenSample } from '../../trainer/remote/sample.js';
 import type { TrainerEngine } from '../../trainer/types.js';
 import { apiKeyOf } from './apiKey.js';
@@ -48,7 +48,8 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
     remote = config.trainer.remote!,
     key = apiKeyOf('policy.vlm.apiKeyEnv', vlm.apiKeyEnv),
     servers = vlm.endpoints.map((url): ModelServerOptions => ({ url, apiKey: key, timeoutMs: ANSWER_MS }));
-  const trainer = await createRemoteTrainer(trainerOptions(r, remote, vlm));
+  const engine = trainerOptions(r, remote, vlm),
+    trainer = await createRemoteTrainer({ ...engine, carriage: await carriageOf(r.config, engine, r.signal) });
   parts.add(() => trainer.close());
   parts.throwIfCancelled();
   if (r.checkpoint) await trainer.restore(r.checkpoint);
@@ -72,6 +73,7 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
         imageToken: vlm.imageToken,
         coordinates: vlm.coordinates,
         images: vlm.images,
+        prompt: chat.prompt,
         signal: ended.signal,
       }),
       publish: (w) => models.publish(adapterOf(w, vlm)),
@@ -138,9 +140,45 @@ const chatOptions = (vlm: VlmConfig): ChatOptions => ({
   maxTokens: vlm.maxTokens,
   topLogprobs: vlm.alternatives,
   imageToken: vlm.imageToken,
+  prompt: promptOf(vlm.prompt),
 });
 
-function trainerOptions(r: BackendRequest, remote: RemoteConfig, vlm: VlmConfig): RemoteTrainerOptions {
+/** The run file's own prompt; undefined is that of UI-TARS. An instruction with a dollar sign stays as it is. */
+export const promptOf = (text: string | undefined): ChatOptions['prompt'] =>
+  text === undefined ? undefined : { template: (instruction) => text.split('{instruction}').join(instruction) };
+
+/**
+ * How this server takes a gradient, measured before anything is rolled out. Rejects with `config.invalid` when there is
+ * no exact way, or when something that the run file asks for is not done.
+ */
+async function carriageOf(
+  { trainer: t }: RunConfig,
+  o: Pick<RemoteTrainerOptions, 'server' | 'model'>,
+  signal: AbortSignal,
+): Promise<RemoteTrainerOptions['carriage']> {
+  const needs = {
+      images: true,
+      clip: t.gradClip > 0,
+      weightDecay: t.weightDecay > 0,
+      serverLoss: t.remote?.loss === 'server',
+      sampling: false,
+    },
+    report = await probeEngine({ server: o.server, model: o.model, needs }, signal),
+    failed = report.checks.filter((c) => c.needed && !c.ok);
+  if (report.ok && report.carriage) return report.carriage;
+  throw new StudioError(
+    'config.invalid',
+    `The engine at ${o.server.url} cannot train this run: ${failed.map((c) => `${c.name}: ${c.detail}`).join('; ') || 'no way to send a gradient is exact'}.`,
+    'Use another engine, or change what it does not do in the run file; `dart-studio engine probe` shows every check.',
+    { details: { checks: report.checks } },
+  );
+}
+
+function trainerOptions(
+  r: BackendRequest,
+  remote: RemoteConfig,
+  vlm: VlmConfig,
+): Omit<RemoteTrainerOptions, 'carriage'> {
   const { trainer: t, seed } = r.config;
   return {
     server: {
@@ -150,7 +188,6 @@ function trainerOptions(r: BackendRequest, remote: RemoteConfig, vlm: VlmConfig)
     },
     model: { base: vlm.model, rank: remote.rank, seed },
     dir: join(r.dir, 'checkpoints'),
-    carriage: { carrier: 'cross_entropy', reduction: SUM },
     loss: remote.loss,
     objective: {
       algorithm: t.algorithm,

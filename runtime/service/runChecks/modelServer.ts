@@ -54,24 +54,36 @@ async function reach(o: ModelServerCheck, table: Table): Promise<Served | undefi
     table.wrong('reachable', `no list of models (${wordsOf(r)})`, `Check that ${o.options.url} ends in /v1.`);
     return undefined;
   }
-  const models = (
-    data as ({ id?: unknown; root?: unknown; parent?: unknown; max_model_len?: unknown } | null)[]
-  ).flatMap((m) => (typeof m?.id === 'string' ? [{ ...m, id: m.id }] : []));
+  const models = (data as ({ id?: unknown; parent?: unknown; max_model_len?: unknown } | null)[]).flatMap((m) =>
+    typeof m?.id === 'string' ? [{ ...m, id: m.id }] : [],
+  );
   table.ok('reachable', `${models.length} model${models.length === 1 ? '' : 's'}`);
-  const own = models.find((m) => m.id === o.model || (m.root === o.model && (m.parent ?? null) === null)),
+  const own = models.find((m) => m.id === o.model),
     used = own ?? models.find((m) => (m.parent ?? null) === null);
   if (!used) {
     table.wrong('model', 'it serves none', `Start it with ${o.model}.`);
     return undefined;
   }
-  if (own) table.ok('model', own.id === o.model ? own.id : `${o.model}, called ${own.id}`);
-  else
-    table.doubtful(
-      'model',
-      `it serves ${used.id}, not ${o.model}; the checks go on with that`,
-      `Start it with ${o.model} (vLLM: --served-model-name ${o.model}), or set the option to its name.`,
-    );
-  return { model: used.id, context: typeof used.max_model_len === 'number' ? used.max_model_len : undefined };
+  // Lists name a model once; a server may answer to its folder too.
+  const answers = own !== undefined || (await answersAs(o));
+  table.check(
+    'model',
+    answers,
+    {
+      ok: own ? own.id : `${o.model}, listed as ${used.id}`,
+      not: `it serves ${used.id}, not ${o.model}; the checks go on with that`,
+    },
+    `Start it with ${o.model} (vLLM: --served-model-name ${o.model}), or name in the run file the model it serves.`,
+  );
+  return {
+    model: answers ? o.model : used.id,
+    context: typeof used.max_model_len === 'number' ? used.max_model_len : undefined,
+  };
+}
+async function answersAs(o: ModelServerCheck): Promise<boolean> {
+  const body = oneToken(o.model, [], { alternatives: 1, temperature: 1 }),
+    r = await ask({ url: `${o.url}/chat/completions`, apiKey: o.apiKey, body });
+  return 'status' in r && r.status === 200;
 }
 
 interface First {

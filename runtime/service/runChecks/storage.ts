@@ -12,11 +12,12 @@ const UPDATES = 50;
 /** A root file system of about 350 MB, and as much again while it is built. */
 const IMAGE_BYTES = 1e9;
 
-/** Room for records and for the desktop image, and the folder of adapters where it is mounted here. */
+/** Room for records and for the desktop image; the folders of tasks and, where it is mounted here, of adapters. */
 export async function checkStorage(c: RunConfig, base: string, cost: UpdateCost | undefined): Promise<CheckRow[]> {
   const table = new Table('');
   await checkRecords(resolve(base, c.store.dir), c, cost, table);
   await checkImage(c, table);
+  if (c.tasks.suite === 'folder' && c.tasks.dir) await checkTaskFolder(c.tasks.dir, table);
   const { vlm } = c.policy;
   if (vlm?.adapters) await checkAdapterFolder(vlm.adapters, vlm.endpoints, table);
   return table.rows;
@@ -62,6 +63,16 @@ async function checkImage(c: RunConfig, table: Table): Promise<void> {
     free >= IMAGE_BYTES,
     { ok: `${gb(free)} free`, not: `${gb(free)} free, and about ${gb(IMAGE_BYTES)} are needed while it is built` },
     `Free some on the disk of ${desktopCache()}.`,
+  );
+}
+
+async function checkTaskFolder(dir: string, table: Table): Promise<void> {
+  const found = await stat(dir).then((s) => (s.isDirectory() ? undefined : 'it is no folder'), messageOf);
+  table.check(
+    'task folder',
+    found === undefined,
+    { ok: dir, not: `${dir}: ${found}` },
+    'Set tasks.dir to the folder of task files; `dart-studio tasks check DIR` says which of them can run here.',
   );
 }
 

@@ -1,6 +1,7 @@
 /** Episodes of a vision-language model as `ChatSession` records them, with the prompts that a test can compare them with. */
 import { hash32, random } from '../../../runtime/domain/index.js';
 import type { Action, FrameRef, RejectedAnswer, Step, TokenTrace } from '../../../runtime/domain/index.js';
+import { packAlternatives } from '../../../runtime/data/alternatives.js';
 import type { StepExtra } from '../../../runtime/data/events.js';
 import { recordPrompt, type SentImage } from '../../../runtime/policy/remote/promptRecord.js';
 
@@ -142,17 +143,19 @@ function wordsLike(text: string, t: TokenTrace, r: { next(): number; int(n: numb
   const labels = [...piecesOf(text), '<|im_end|>'];
   return {
     labels,
-    alternatives: labels.map((label, i) => {
-      let rest = Number.isNaN(t.logprobs[i]!) ? 0 : 1 - Math.exp(t.logprobs[i]!);
-      const list: { label: string; probability: number }[] = [];
-      while (rest >= 0.02 && list.length < 4) {
-        const probability = rest * (0.4 + 0.5 * r.next()),
-          other = OTHERS[r.int(OTHERS.length)]!;
-        rest -= probability;
-        if (probability >= 0.01 && other !== label && !list.some((a) => a.label === other))
-          list.push({ label: other, probability: Number(probability.toPrecision(4)) });
-      }
-      return list;
-    }),
+    packed: packAlternatives(
+      labels.map((label, i) => {
+        let rest = Number.isNaN(t.logprobs[i]!) ? 0 : 1 - Math.exp(t.logprobs[i]!);
+        const list: { label: string; probability: number }[] = [];
+        while (rest >= 0.02 && list.length < 4) {
+          const probability = rest * (0.4 + 0.5 * r.next()),
+            other = OTHERS[r.int(OTHERS.length)]!;
+          rest -= probability;
+          if (probability >= 0.01 && other !== label && !list.some((a) => a.label === other))
+            list.push({ label: other, probability: Number(probability.toPrecision(4)) });
+        }
+        return list;
+      }),
+    ),
   };
 }

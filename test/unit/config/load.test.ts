@@ -55,6 +55,15 @@ describe('run file', () => {
     expect(problem(() => parseRunFile({ tasks: { suite: 'folder' } }))).toContain('tasks.dir');
   });
 
+  it('starts from another run where the policy is one that is trained', () => {
+    const vlm = { model: 'm', endpoints: ['http://127.0.0.1:1/v1'] },
+      openai = { baseUrls: vlm.endpoints, model: 'm' },
+      warmStart = { from: 'runs/other' };
+    const trainer = { remote: { url: 'http://127.0.0.1:1' } };
+    expect(parseRunFile({ policy: { kind: 'vlm', vlm }, trainer, warmStart }).warmStart.from).toBe('runs/other');
+    expect(problem(() => parseRunFile({ policy: { kind: 'openai', openai }, warmStart }))).toContain('warmStart.from');
+  });
+
   it('has valid presets', () => {
     for (const p of Object.values(PRESETS)) expect(RunFileSchema.safeParse(p).success).toBe(true);
   });

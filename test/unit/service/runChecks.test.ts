@@ -163,25 +163,26 @@ describe('checks of a run file', () => {
     expect(row(rows, 'temperature').remedy).toContain('processed_logprobs');
   });
 
-  it('know a model by the folder it was started from', async () => {
-    const s = await start();
-    s.next('/models', {
-      status: 200,
-      body: { data: [{ id: 'tiny', root: '/models/mine', parent: null, max_model_len: 900 }] },
-    });
-    const rows = await rowsOf(configFor(s, { vlm: { model: '/models/mine' } }));
-    expect(rows[1]).toMatchObject({ ok: true, detail: '/models/mine, called tiny' });
+  it('know a model by another name that the server answers to, and how long its prompts may be', async () => {
+    const s = await start(),
+      listed = { status: 200, body: { data: [{ id: 'base', parent: null, max_model_len: 900 }] } };
+    s.next('/models', listed);
+    const rows = await rowsOf(configFor(s));
+    expect(rows[1]).toMatchObject({ ok: true, detail: 'tiny, listed as base' });
     expect(row(rows, 'context')).toMatchObject({
       ok: false,
       remedy: expect.stringContaining('--max-model-len 3072') as string,
     });
+    s.next('/models', listed);
+    const other = await rowsOf(configFor(s, { vlm: { model: 'another' } }));
+    expect(other[1]).toMatchObject({ ok: false, level: 'required' });
   });
 
   it('name a model that is not served or not trained', async () => {
     const s = await start({ baseModel: 'other' }),
       rows = await rowsOf(configFor(s));
     expect(wrongOf(rows)).toEqual(['model', 'model']);
-    expect(rows.filter((r) => !r.ok).map((r) => r.level)).toEqual(['optional', 'required']);
+    expect(rows.filter((r) => !r.ok).map((r) => r.level)).toEqual(['required', 'required']);
     expect(rows.find((r) => r.name.startsWith('engine') && !r.ok)!.detail).toBe('it trains other, not tiny');
   });
 
@@ -210,6 +211,13 @@ describe('checks of a run file', () => {
     const rows = await rowsOf(configFor(s, { vlm: { adapters: join(dir, 'nowhere') } }));
     expect(wrongOf(rows)).toEqual(['folder of adapters']);
     expect(row(rows, 'folder of adapters')).toMatchObject({ level: 'required' });
+  });
+
+  it('look for the folder of tasks', async () => {
+    const s = await start(),
+      tasks = (folder: string): RunFile => ({ tasks: { suite: 'folder', dir: folder } });
+    expect(wrongOf(await rowsOf(configFor(s, { file: tasks(dir) })))).toEqual([]);
+    expect(wrongOf(await rowsOf(configFor(s, { file: tasks(join(dir, 'nowhere')) })))).toEqual(['task folder']);
   });
 
   it('compare the free disk with what the budget will write', async () => {

@@ -114,6 +114,9 @@ describe('an update', () => {
     expect(weights[0]).toBeCloseTo((w[0]! + w[1]!) / 2, 5);
     expect(weights[1]).toBeCloseTo((1 + w[1]!) / 2, 5);
     expect(weights.slice(2)).toEqual([1, NaN, NaN]);
+    expect(r.tokenWeights!.map((x) => x?.length)).toEqual([2, 2, undefined, undefined, undefined]);
+    expect(r.tokenWeights![0]![0]).toBeCloseTo(w[0]!, 5);
+    expect([r.tokenWeights![1]![0], r.tokenWeights![1]![1]]).toEqual([NaN, expect.closeTo(w[1]!, 5)]);
 
     const masked = await start({ objective: { ...OBJECTIVE, unknownBehaviour: 'masked' } });
     const m = await masked.trainer.update(batch('b1', all));

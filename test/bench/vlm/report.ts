@@ -1,0 +1,188 @@
+import { wilson } from '../../../runtime/domain/wilson.js';
+import { dotChart } from '../lib/chart.js';
+import type { RunResult } from '../lib/experiments.js';
+import type { Bar } from '../lib/report.js';
+import { bar } from '../lib/report.js';
+import type { Written } from '../lib/session.js';
+import { barLines, markdown } from '../schedule/report.js';
+import { estimate, type Estimate } from '../schedule/statistics.js';
+import { FAMILY } from './plan.js';
+
+export interface Tally {
+  readonly episodes: number;
+  readonly successes: number;
+}
+type Row = 'untrained' | 'random' | 'imitation' | 'longer' | 'rl' | 'blind';
+const LABELS: Readonly<Record<Row, string>> = {
+  untrained: 'untrained',
+  random: 'a click on a random cell',
+  imitation: 'after imitation',
+  longer: 'imitation alone, for as long as RL, best checkpoint',
+  rl: 'after RL',
+  blind: 'blind: every screen one grey picture, imitation and RL',
+};
+const ROWS = Object.keys(LABELS) as readonly Row[];
+
+const rate = (t: Tally): number => t.successes / t.episodes;
+const better = (a: Tally | undefined, b: Tally | undefined): Tally | undefined =>
+  !a || (b && rate(b) > rate(a)) ? b : a;
+
+/** What a seed reached; the imitation arm counts with its best checkpoint, the one it started from included. */
+export function reached(results: readonly RunResult[], seed: number, row: Row): Tally | undefined {
+  const evaluated = (variant: string, label: string): Tally | undefined => {
+    const evals = results
+      .filter((r) => r.seed === seed && r.variant === variant)
+      .flatMap((r) => r.measure.evals.filter((e) => e.label === label && e.episodes > 0));
+    return evals.reduce<Tally | undefined>((best, e) => better(best, e), undefined);
+  };
+  switch (row) {
+    case 'untrained':
+      return evaluated('base', 'untrained');
+    case 'random':
+      return evaluated('random', 'untrained');
+    case 'imitation':
+      return evaluated('base', 'warm start');
+    case 'longer': {
+      const later = evaluated('imitation', 'final');
+      return later && better(evaluated('base', 'warm start'), later);
+    }
+    case 'rl':
+      return evaluated('rl', 'final');
+    case 'blind':
+      return evaluated('blind', 'final');
+  }
+}
+
+/** Share of the failures of `before` that are gone; undefined where there were none to remove. */
+export function failuresRemoved(before: Tally | undefined, after: Tally | undefined): number | undefined {
+  if (!before || !after || before.successes === before.episodes) return undefined;
+  return 1 - (1 - rate(after)) / (1 - rate(before));
+}
+
+interface Cell {
+  readonly row: Row;
+  readonly seeds: readonly number[];
+  readonly all: Tally;
+  readonly success: Estimate;
+}
+function cellOf(results: readonly RunResult[], seeds: readonly number[], row: Row): Cell | undefined {
+  const there = seeds.flatMap((seed) => {
+    const tally = reached(results, seed, row);
+    return tally ? [{ seed, tally }] : [];
+  });
+  if (there.length === 0) return undefined;
+  const sum = (f: (t: Tally) => number): number => there.reduce((n, x) => n + f(x.tally), 0);
+  return {
+    row,
+    seeds: there.map((x) => x.seed),
+    all: { episodes: sum((t) => t.episodes), successes: sum((t) => t.successes) },
+    success: estimate(there.map((x) => rate(x.tally))),
+  };
+}
+
+export function vlmReport(
+  results: readonly RunResult[],
+  failed: readonly string[],
+  how: { readonly quick: boolean; readonly minutes: number; readonly demonstrations: number; readonly probe: number },
+): Written {
+  const seeds = [...new Set(results.map((r) => r.seed))],
+    cells = ROWS.flatMap((row) => cellOf(results, seeds, row) ?? []),
+    removed = seeds.flatMap((s) => failuresRemoved(reached(results, s, 'longer'), reached(results, s, 'rl')) ?? []);
+  const over = estimate(removed),
+    bars: Bar[] =
+      removed.length > 0
+        ? [bar('failures_removed_by_rl', over.mean, 'of the failures that imitation alone leaves', '>= 0.4')]
+        : [];
+  return {
+    bars,
+    rows: [
+      ...cells.map((c) => ({
+        section: 'policy',
+        policy: c.row,
+        seeds: c.seeds.length,
+        ...c.all,
+        success: rate(c.all),
+        ...interval(c.all),
+        meanOverSeeds: c.success.mean,
+        '±': c.success.half,
+      })),
+      ...seeds.map((seed) => ({
+        section: 'seed',
+        seed,
+        ...Object.fromEntries(ROWS.map((row) => [row, reached(results, seed, row)?.successes])),
+        episodes: how.probe,
+        failures_removed_by_rl: failuresRemoved(reached(results, seed, 'longer'), reached(results, seed, 'rl')),
+      })),
+      ...results.map((r) => ({
+        section: 'run',
+        run: r.name,
+        rollouts: r.measure.rollouts.ended,
+        errors: r.measure.rollouts.errors,
+        updates: r.measure.updates,
+        updateSeconds: r.measure.throughput?.updateSeconds,
+        wallSeconds: r.wallSeconds,
+        load: r.load[1],
+      })),
+    ],
+    svg: dotChart({
+      title: 'A tiny vision-language model: success on held-out tasks',
+      unit: '%',
+      from: 0,
+      to: 100,
+      format: (x) => x.toFixed(0),
+      rows: cells.map((c) => ({
+        label: LABELS[c.row],
+        at: { ...c.success, mean: 100 * c.success.mean, half: 100 * c.success.half },
+        ...(c.row === 'rl' ? {} : { colour: '#b35806' }),
+      })),
+    }),
+    markdown: page(results, cells, bars, over, how, failed),
+  };
+}
+
+const interval = (t: Tally): { readonly low: number; readonly high: number } => {
+  const { low, high } = wilson(t.successes, t.episodes);
+  return { low, high };
+};
+const percent = (x: number): string => (100 * x).toFixed(0);
+
+function page(
+  results: readonly RunResult[],
+  cells: readonly Cell[],
+  bars: readonly Bar[],
+  removed: Estimate,
+  how: Parameters<typeof vlmReport>[2],
+  failed: readonly string[],
+): string {
+  const first = results[0],
+    loads = results.flatMap((r) => r.load);
+  return [
+    '# A tiny vision-language model, by imitation and then by RL',
+    '',
+    `${how.quick ? 'A short look (`--quick`): it shows that all parts work together, too short for RL to train a batch, and has no figures to quote. ' : ''}A Qwen3-VL of 0.7 million random parameters, real desktops of 640x400 (the model gets 320x192), the engine over HTTP, all weights trained (rank 0). The task is \`${FAMILY}\`: a list dialog somewhere on the screen has to be closed with its Cancel button, by the one click that an episode allows. Per seed one policy imitates ${how.demonstrations} scripted demonstrations; from it, ${how.minutes} minutes of RL, and beside that as many of further imitation of the same demonstrations (and what making them anew takes), measured twice, of which the best checkpoint counts, chosen on the very probes that are reported; RL counts with its last.`,
+    '',
+    `Success is greedy on ${how.probe} held-out probes. Held out are the *tasks*: no place of the dialog together with its four rows and its title occurs in training. The words, the theme and the dialog's size do occur; the place of a probe's dialog is drawn from the same distribution, so that places near it were seen. Nothing here tests reading: every task has the same target, and the title in its instruction does not matter. [ ] are Wilson 95 % intervals over episodes, ± Student's t over seeds.`,
+    '',
+    ...(first
+      ? [
+          `Made at commit ${[...new Set(results.map((r) => r.commit))].join(', ')} on ${String(first.machine['cpu'])}, ${String(first.machine['cores'])} cores, Node ${String(first.machine['node'])}; load ${Math.min(...loads).toFixed(0)} to ${Math.max(...loads).toFixed(0)} (the bench itself and other work on the machine). Run files are in runs.jsonl.`,
+          '',
+        ]
+      : []),
+    ...(bars.length > 0 ? [barLines(bars), ''] : []),
+    markdown(
+      ['', 'seeds', 'success', 'mean over seeds'],
+      cells.map((c) => [
+        LABELS[c.row],
+        c.seeds.join(' '),
+        `${c.all.successes} of ${c.all.episodes}: ${percent(rate(c.all))} % [${percent(interval(c.all).low)}, ${percent(interval(c.all).high)}]`,
+        withError(c.success),
+      ]),
+    ),
+    '',
+    ...(removed.n > 0 ? [`Failures removed by RL: ${withError(removed)}, over ${removed.n} of the seeds.`, ''] : []),
+    ...(failed.length > 0 ? ['## Failed', '', ...failed.map((f) => `- ${f}`), ''] : []),
+  ].join('\n');
+}
+const withError = (e: Estimate): string =>
+  `${percent(e.mean)} %${Number.isFinite(e.half) ? ` ± ${percent(e.half)}` : ''}`;

@@ -1,0 +1,73 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join, resolve } from 'node:path';
+import { random } from '../../../runtime/domain/index.js';
+import { ensureEngineEnvironment, type EngineEnvironment } from '../../../runtime/trainer/engine/environment.js';
+import { serveEngine } from '../../../runtime/trainer/engine/serve.js';
+import { clickOn, MOST_PIXELS, WORDS, type Engine } from './plan.js';
+
+const SOURCE = resolve('runtime/trainer/engine');
+
+export const environment = (): Promise<EngineEnvironment> =>
+  ensureEngineEnvironment({ source: SOURCE, onLine: (line) => process.stderr.write(`${line}\n`) });
+
+/** A tiny random model, and the same one to which every screen is one grey picture; made once. */
+export async function models(e: EngineEnvironment, dir: string): Promise<{ seeing: string; blind: string }> {
+  const seeing = join(dir, 'model'),
+    blind = join(dir, 'blind');
+  if (!existsSync(join(blind, 'preprocessor_config.json'))) {
+    await mkdir(dir, { recursive: true });
+    const options = ['--words', WORDS.join(','), '--max-pixels', String(MOST_PIXELS)];
+    execFileSync(e.python, ['-m', 'dart_engine', 'tiny-model', seeing, ...options], {
+      env: { ...process.env, PYTHONPATH: SOURCE },
+      stdio: ['ignore', 'ignore', 'ignore'],
+    });
+    await cp(seeing, blind, { recursive: true });
+    await sameForEveryScreen(join(blind, 'preprocessor_config.json'));
+  }
+  return { seeing, blind };
+}
+
+/** Pixels times zero: as many image tokens as before, and nothing in them. */
+async function sameForEveryScreen(file: string): Promise<void> {
+  const config = JSON.parse(await readFile(file, 'utf8')) as Record<string, unknown>;
+  await writeFile(file, JSON.stringify({ ...config, do_rescale: true, rescale_factor: 0 }, null, 2));
+}
+
+/** `port` is the same every time, since run files name it and a run is made once. */
+export async function startEngine(
+  e: EngineEnvironment,
+  o: { readonly model: string; readonly state: string; readonly port: number },
+): Promise<Engine & { stop(): Promise<void> }> {
+  const args = ['--model', o.model, '--state', o.state, '--port', String(o.port)],
+    { url, stop } = await serveEngine({ environment: e, source: SOURCE, args }),
+    config = JSON.parse(readFileSync(join(o.model, 'config.json'), 'utf8')) as { image_token_id: number };
+  return { url, model: o.model, imageToken: config.image_token_id, stop };
+}
+
+/** An OpenAI-compatible endpoint that never looks: each answer clicks on a random cell. */
+export async function randomClicks(port: number): Promise<{ readonly url: string; stop(): Promise<void> }> {
+  const r = random('bench/vlm/random'),
+    server = createServer((request, response) => {
+      request.resume().on('end', () => {
+        response.setHeader('content-type', 'application/json');
+        const content = clickOn(r.next(), r.next());
+        response.end(
+          JSON.stringify({ model: 'random', choices: [{ index: 0, message: { role: 'assistant', content } }] }),
+        );
+      });
+    });
+  await new Promise<void>((done, failed) => server.once('error', failed).listen(port, '127.0.0.1', done));
+  const { port: bound } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${bound}/v1`,
+    stop: () =>
+      new Promise((done) => {
+        server.close(() => done());
+        server.closeAllConnections();
+      }),
+  };
+}

@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest';
+import { parseRunFile } from '../../../runtime/config/index.js';
+import { parseActions } from '../../../runtime/policy/actions/uiTars.js';
+import { clickOn, vlmPlan, WORDS, type Engine } from '../../bench/vlm/plan.js';
+import { failuresRemoved, reached, vlmReport } from '../../bench/vlm/report.js';
+import { resultOf } from '../../helpers/bench/results.js';
+import type { RunResult } from '../../bench/lib/experiments.js';
+
+const engine = (port: number): Engine => ({ url: `http://127.0.0.1:${port}`, model: `/m${port}`, imageToken: 9 });
+const size = { minutes: 6, parts: 2, demonstrating: 0.5, lessons: 100, demonstrations: 48, probe: 100 };
+const plan = vlmPlan({ seeds: [1, 2], ...size, seeing: engine(1), blind: engine(2), random: 'http://127.0.0.1:3/v1' });
+
+/** A run of one evaluation, of 100 episodes. */
+function run(variant: string, seed: number, label: string, successes: number): RunResult {
+  const r = resultOf(variant, seed, { after: { f: [successes, 100] } });
+  return { ...r, measure: { ...r.measure, evals: r.measure.evals.slice(-1).map((e) => ({ ...e, label })) } };
+}
+
+describe('the plan of the vision-language bench', () => {
+  const file = (name: string): ReturnType<typeof parseRunFile> => parseRunFile(plan.find((e) => e.name === name)!.file);
+
+  it('starts RL and further imitation from one policy, with the same demonstrations and no less time', () => {
+    const of = (name: string): string | undefined => plan.find((e) => e.name === name)!.from;
+    expect([of('s2-rl'), of('s2-imitation-1'), of('s2-imitation-2')]).toEqual(['s2-base', 's2-base', 's2-imitation-1']);
+    const parts = ['s1-imitation-1', 's1-imitation-2'].map(file);
+    expect(parts.reduce((n, c) => n + c.budget.minutes!, 0)).toBeGreaterThanOrEqual(file('s1-rl').budget.minutes!);
+    for (const c of [...parts, file('s1-base'), file('s1-blind')]) {
+      expect([c.seed, c.warmStart.demonstrations]).toEqual([1, 48]);
+      expect(c.evaluation.episodes).toBe(100);
+    }
+    expect(file('s1-rl').warmStart).toMatchObject({ demonstrations: 0, steps: 0 });
+    expect(file('s1-rl').trainer).toMatchObject({ replay: 0, remote: { rank: 0 } });
+  });
+  it('gives the blind model to its own arm alone', () => {
+    const models = plan.flatMap((e) => {
+      const { vlm } = parseRunFile(e.file).policy;
+      return vlm ? [[e.variant, vlm.model]] : [];
+    });
+    for (const [variant, model] of models) expect(model).toBe(variant === 'blind' ? '/m2' : '/m1');
+    expect(models.filter(([v]) => v === 'blind')).toHaveLength(2);
+  });
+  it('clicks at random on cells of the whole screen, at places the model has a token for', () => {
+    const at = (x: number, y: number): unknown =>
+      parseActions(clickOn(x, y), { mode: 'relative1000', screen: { width: 640, height: 400 } }).actions;
+    expect(at(0, 0)).toMatchObject([{ type: 'click', at: { x: 8, y: 8 } }]);
+    expect(at(1, 1)).toMatchObject([{ type: 'click', at: { x: 632, y: 392 } }]);
+    const [, x, y] = /\((\d+),(\d+)\)/.exec(clickOn(0.3, 0.8))!;
+    expect(WORDS).toEqual(expect.arrayContaining([x, y]));
+    for (const w of WORDS) expect(w).not.toContain(',');
+  });
+});
+
+describe('the report of the vision-language bench', () => {
+  const results = [
+    run('base', 1, 'warm start', 50),
+    run('imitation', 1, 'final', 70),
+    run('imitation', 1, 'final', 60),
+    run('rl', 1, 'final', 85),
+    run('base', 2, 'warm start', 60),
+    run('imitation', 2, 'final', 40),
+    run('rl', 2, 'final', 50),
+  ];
+  it('holds RL against the best checkpoint that imitation had, the one both started from included', () => {
+    expect(reached(results, 1, 'longer')).toMatchObject({ successes: 70 });
+    expect(reached(results, 2, 'longer')).toMatchObject({ successes: 60 });
+    const w = vlmReport(results, ['s3-rl: it broke'], { quick: false, ...size });
+    // Half of 30 failures are gone with seed 1; seed 2 has ten more than the 40 there were.
+    expect(w.bars).toMatchObject([{ name: 'failures_removed_by_rl', holds: false }]);
+    expect(w.bars[0]!.value).toBeCloseTo((0.5 - 0.25) / 2);
+    expect(w.markdown).toContain('s3-rl: it broke');
+    expect(w.rows.filter((r) => r['section'] === 'policy').map((r) => r['policy'])).toEqual([
+      'imitation',
+      'longer',
+      'rl',
+    ]);
+  });
+  it('has no figure where an arm is missing, or where imitation left no failure', () => {
+    expect(
+      vlmReport([run('base', 1, 'warm start', 50), run('rl', 1, 'final', 90)], [], { quick: true, ...size }).bars,
+    ).toEqual([]);
+    expect(failuresRemoved({ successes: 4, episodes: 4 }, { successes: 4, episodes: 4 })).toBeUndefined();
+    expect(vlmReport([], [], { quick: true, ...size }).svg).not.toMatch(/NaN/);
+  });
+});

@@ -7,12 +7,15 @@ export function picture(size: number, seed: number): Uint8Array {
     rng = random(`probe/picture/${seed}`),
     colours = Uint8Array.from({ length: 3 * 64 }, () => rng.int(256)),
     rows = Buffer.alloc(size * (1 + 3 * size));
-  for (let y = 0; y < size; y++)
-    for (let x = 0; x < size; x++) {
-      const cell = Math.floor(y / block) * 8 + Math.floor(x / block),
-        at = y * (1 + 3 * size) + 1 + 3 * x;
-      for (let c = 0; c < 3; c++) rows[at + c] = colours[3 * cell + c]!;
-    }
+  // One row of each block, and copies of it.
+  for (let y = 0; y < size; y++) {
+    const at = y * (1 + 3 * size);
+    if (y % block > 0) rows.copy(rows, at, at - 1 - 3 * size, at);
+    else
+      for (let x = 0; x < size; x++)
+        for (let c = 0; c < 3; c++)
+          rows[at + 1 + 3 * x + c] = colours[3 * (Math.floor(y / block) * 8 + Math.floor(x / block)) + c]!;
+  }
   const header = Buffer.alloc(13);
   header.writeUInt32BE(size, 0);
   header.writeUInt32BE(size, 4);

@@ -86,8 +86,9 @@ export interface ProbeImage {
 /** Pictures of our own: 448 pixels are a whole number of the patches that models use. */
 const SIZE = 448,
   SIDES = [28, 32, 64, 16, 14, 56];
+let pictures: ProbeImage['data'] | undefined;
 const ownPictures = (tokens: number): ProbeImage => ({
-  data: [picture(SIZE, 1), picture(SIZE, 2)],
+  data: (pictures ??= [picture(SIZE, 1), picture(SIZE, 2)]),
   format: 'png',
   tokens,
 });

@@ -1,0 +1,112 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { createRemoteTrainer } from '../../../../runtime/trainer/remote/engine.js';
+import { open, start, saved, sample, batch } from '../../../helpers/engine/remoteTrainer.js';
+
+describe('every batch is trained exactly once', () => {
+  const BATCHES = ['b1', 'b2', 'b3'].map((name, k) =>
+    batch(
+      name,
+      Array.from({ length: 4 }, (_, i) => sample(10 * k + i)),
+      { epochs: 2 },
+    ),
+  );
+  async function undisturbed(): Promise<Float64Array> {
+    const { s, trainer } = await start({ minibatch: 2 });
+    for (const b of BATCHES) await trainer.update(b);
+    return saved(s.disk);
+  }
+  it.each([
+    ['dies between forward_backward and optim_step', 'optim_step', { die: 'before' }],
+    ['dies when the optimizer step is done and not answered', 'optim_step', { die: 'after' }],
+    ['loses the answer of an optimizer step', 'optim_step', { drop: 'after' }],
+    ['never receives an optimizer step', 'optim_step', { drop: 'before' }],
+    ['dies in a pass', 'forward_backward', { die: 'after' }],
+    ['dies while it saves', 'save_weights', { die: 'after' }],
+    ['refuses a pass for good', 'forward_backward', { status: 422 }],
+    ['answers rubbish', 'optim_step', { garbage: 'rubbish' }],
+  ] as const)('a server that %s', async (_, path, trouble) => {
+    const expected = await undisturbed(),
+      { s, trainer } = await start({ minibatch: 2 });
+    const versions: number[] = [];
+    for (const [i, b] of BATCHES.entries()) {
+      if (i === 1) s.next(path, trouble);
+      versions.push((await trainer.update(b)).version);
+    }
+    expect(versions).toEqual([1, 2, 3]);
+    expect(saved(s.disk)).toEqual(expected);
+  });
+  it('an optimizer step that timed out is asked again by its number', async () => {
+    const expected = await undisturbed(),
+      { s, trainer, restarts, options } = await start({ minibatch: 2 });
+    await trainer.close();
+    const again = await createRemoteTrainer({
+      ...options,
+      server: { ...options.server, submitMs: 100, deadlineMs: 150, sleep: undefined },
+    });
+    open.push(() => again.close());
+    s.next('optim_step', { hang: true }, { hang: true });
+    for (const b of BATCHES) await again.update(b);
+    expect(saved(s.disk)).toEqual(expected);
+    expect(restarts).toEqual([]);
+    const seqs = s.calls
+      .filter((c) => c.path.endsWith('optim_step'))
+      .map((c) => (JSON.parse(c.body.toString()) as { seq_id: number }).seq_id);
+    expect(seqs[1]).toBe(seqs[0]);
+    expect(new Set(seqs).size).toBe(12);
+  });
+  it('a trainer that is started anew goes on from its checkpoint, and a batch asked twice is trained once', async () => {
+    const expected = await undisturbed(),
+      one = await start({ minibatch: 2 });
+    await one.trainer.update(BATCHES[0]!);
+    const report = await one.trainer.update(BATCHES[1]!),
+      ref = await one.trainer.checkpoint();
+    expect(ref).toEqual({ version: 2, dir: join(one.dir, 'v000002') });
+    const manifest = JSON.parse(await readFile(join(ref.dir, 'manifest.json'), 'utf8')) as { values: object };
+    expect(manifest.values).toMatchObject({ version: 2, base: 'tiny', rank: 0, trained: { batch: 'b2' } });
+    // Half of the third, which dies with its trainer.
+    one.s.next('optim_step', { status: 403 });
+    await one.trainer.close();
+    await one.s.restart();
+    const two = await start({ minibatch: 2, dir: one.dir }, one.s);
+    await two.trainer.restore(ref);
+    expect(await two.trainer.update(BATCHES[1]!)).toEqual(report);
+    expect((await two.trainer.update(BATCHES[2]!)).version).toBe(3);
+    expect(saved(two.s.disk)).toEqual(expected);
+  });
+  it('a failed update leaves nothing behind: the batch after it is trained from the same weights', async () => {
+    const { s, trainer, restarts } = await start();
+    const failing = { status: 422, body: { detail: 'no' } };
+    s.next('optim_step', ...Array.from({ length: 9 }, () => failing));
+    await expect(trainer.update(BATCHES[0]!)).rejects.toMatchObject({ kind: 'trainer.remote' });
+    expect(restarts).toHaveLength(2);
+    await trainer.update(BATCHES[1]!);
+    const alone = await start();
+    await alone.trainer.update(BATCHES[1]!);
+    expect(saved(s.disk)).toEqual(saved(alone.s.disk));
+  });
+  it('close ends a call that hangs', async () => {
+    const { s, trainer } = await start();
+    s.next('forward_backward', { hang: true });
+    const update = trainer.update(BATCHES[0]!);
+    setTimeout(() => void trainer.close(), 50);
+    await expect(update).rejects.toMatchObject({ kind: 'cancelled' });
+    await expect(trainer.update(BATCHES[1]!)).rejects.toMatchObject({ kind: 'cancelled' });
+  });
+  it('exports weights of each version under a name of its own, once', async () => {
+    const { s, trainer } = await start();
+    const a = await trainer.exportWeights();
+    expect(await trainer.exportWeights()).toEqual(a);
+    await trainer.update(BATCHES[0]!);
+    const b = await trainer.exportWeights();
+    expect([a.version, b.version, s.count('save_weights_for_sampler')]).toEqual([0, 1, 2]);
+    expect(s.tinker.adapter(b.path)).toEqual(saved(s.disk));
+  });
+  it('refuses a checkpoint of another model', async () => {
+    const one = await start(),
+      ref = await one.trainer.checkpoint(),
+      two = await start({ model: { base: 'tiny', rank: 4 }, dir: one.dir }, one.s);
+    await expect(two.trainer.restore(ref)).rejects.toMatchObject({ kind: 'trainer.invalid' });
+  });
+});

@@ -51,8 +51,18 @@ const mayImport = {
     'human',
   ],
   server: ['domain', 'config', 'protocol', 'service'],
-  // tasks/index.ts: `tasks check` and `tasks list` say what that room says, and need no daemon.
-  cli: ['domain', 'config', 'service', 'server', 'run', 'interchange', 'queries', 'tasks/index.ts'],
+  // tasks/index.ts: `tasks check` and `tasks list` say what that room says, and need no daemon. So does `engine probe`.
+  cli: [
+    'domain',
+    'config',
+    'service',
+    'server',
+    'run',
+    'interchange',
+    'queries',
+    'tasks/index.ts',
+    'trainer/remote/probe.ts',
+  ],
 };
 
 const pathOf = (entry) => `^runtime/${entry.replace(/\./g, '\\.')}${entry.endsWith('.ts') ? '$' : '/'}`;

@@ -55,9 +55,14 @@ export function runFileReference(schema) {
   ].join('\n\n');
 }
 
-export const presetReference = (presets) =>
+/** Each preset as JSON, or, where it says where its values come from, as a table. */
+export const presetReference = (presets, sources) =>
   Object.entries(presets)
-    .map(([name, p]) => `### Preset ${name}\n\n\`\`\`json\n${JSON.stringify(p, null, 2)}\n\`\`\``)
+    .map(([name, p]) => {
+      const values = sources[name],
+        rows = Object.entries(values ?? {}).map(([key, [v, from]]) => [code(key), code(JSON.stringify(v)), from]);
+      return `### Preset ${name}\n\n${values ? table(['key', 'value', 'where it comes from'], rows) : `\`\`\`json\n${JSON.stringify(p, null, 2)}\n\`\`\``}`;
+    })
     .join('\n\n');
 
 /** Every command with its arguments and options. */
@@ -147,12 +152,15 @@ export function benchmarkTables({ schedule, live, curation, pool }) {
 
 /** Pages with everything between their markers made anew: path -> [now, as it should be]. */
 export async function generatedPages() {
-  const { jsonSchema, PRESETS } = await load('runtime/config/index.ts');
+  const { jsonSchema, PRESETS, PRESET_SOURCES } = await load('runtime/config/index.ts');
   const { createProgram } = await load('runtime/cli/cli.ts');
   const report = (name) => readFile(join(root, `test/bench/results/${name}/${name}.md`), 'utf8');
   const [schedule, live, curation, pool] = await Promise.all(['schedule', 'live', 'curation', 'pool'].map(report));
   const parts = {
-    'runtime/config/README.md': { keys: runFileReference(jsonSchema()), presets: presetReference(PRESETS) },
+    'runtime/config/README.md': {
+      keys: runFileReference(jsonSchema()),
+      presets: presetReference(PRESETS, PRESET_SOURCES),
+    },
     'runtime/cli/README.md': {
       commands: commandReference(
         createProgram(

@@ -14,10 +14,22 @@ export async function newRunFile(s: StudioContext): Promise<void> {
       value: 'quickstart' as const,
     },
     {
-      label: t('Paper'),
-      description: 'paper',
-      detail: t("The values of DART's paper, for a large policy on many desktops"),
-      value: 'paper' as const,
+      label: t('UI-TARS-1.5-7B'),
+      description: 'ui-tars-7b',
+      detail: t('A vision-language model made for desktops, on one GPU of 80 GB'),
+      value: 'ui-tars-7b' as const,
+    },
+    {
+      label: t('Qwen3-VL-8B'),
+      description: 'qwen3-vl-8b',
+      detail: t('A general vision-language model, on one GPU of 80 GB'),
+      value: 'qwen3-vl-8b' as const,
+    },
+    {
+      label: t('DART'),
+      description: 'dart',
+      detail: t("The paper's experiment: UI-TARS-1.5-7B on OSWorld, with many desktops and a cluster"),
+      value: 'dart' as const,
     },
   ]);
   if (!preset) return;
@@ -29,7 +41,7 @@ export async function newRunFile(s: StudioContext): Promise<void> {
   }
   const target = await window.showSaveDialog({
     title: t('New Run File'),
-    defaultUri: Uri.joinPath(folder.uri, preset === 'paper' ? 'paper.dart-run.json' : 'dart-run.json'),
+    defaultUri: Uri.joinPath(folder.uri, preset === 'quickstart' ? 'dart-run.json' : `${preset}.dart-run.json`),
     filters: { [t('Run files')]: ['json'] },
   });
   if (!target) return;

@@ -124,9 +124,11 @@ export function exportWords(r: ExportResult): string {
     r.trajectories === 0
       ? t('Nothing fits: no trajectory was exported.')
       : `${t('Exported {0}, {1}', trajectoriesWords(r.trajectories), steps(r.steps))}${split}.`;
+  const lacks = Object.entries(r.notes ?? {}).map(([what, n]) => ` ${trajectoriesWords(n)}: ${plain(what)}.`),
+    said = `${did}${lacks.join('')}`;
   return r.problems.length === 0
-    ? did
-    : `${did} ${t('Left out: {0}', `${r.problems[0]!.where}: ${r.problems[0]!.what}`)}${r.problems.length > 1 ? ` ${t('and {0} more', r.problems.length - 1)}` : ''}.`;
+    ? said
+    : `${said} ${t('Left out: {0}', `${r.problems[0]!.where}: ${r.problems[0]!.what}`)}${r.problems.length > 1 ? ` ${t('and {0} more', r.problems.length - 1)}` : ''}.`;
 }
 /** Folder name of a new run for what is imported from a path. */
 export function runNameFor(path: string): string {

@@ -12,6 +12,9 @@ import {
   type Revision,
   type StepView,
   type TrajectoryView,
+  unsampled,
+  unsampledView,
+  withToldPrompts,
 } from '../domain/index.js';
 import { annotatedOf, marksOf, type Annotated } from './facts.js';
 import type { Line } from './line.js';
@@ -53,7 +56,7 @@ function revisedSteps<S extends AnyStep>(
 }
 /** An edited step was not sampled: it has no log-probs and no policy version. */
 function editStep(s: Step, now: ReturnType<typeof saidOf>): Step {
-  const { tokens: _t, version: _v, thought: _s, ...rest } = s;
+  const { thought: _s, ...rest } = unsampled(s);
   return {
     ...rest,
     ...(now.thought === undefined ? {} : { thought: now.thought }),
@@ -62,7 +65,7 @@ function editStep(s: Step, now: ReturnType<typeof saidOf>): Step {
   };
 }
 function editView(s: StepView, now: ReturnType<typeof saidOf>): StepView {
-  const { tokens: _t, version: _v, thought: _s, entropy: _e, kept: _k, advantage: _a, weight: _w, after, ...rest } = s,
+  const { thought: _s, after, ...rest } = unsampledView(s),
     same = isDeepStrictEqual(now.actions, s.actions);
   // The screen after it is that of what was really done.
   return {
@@ -104,7 +107,7 @@ export function outcomeOf(recorded: Outcome, a: Annotated): Outcome {
  */
 export function revisedTrajectory(t: Trajectory, a: Annotated): Trajectory {
   const { last, ...rest } = t,
-    steps = revisedSteps(t.steps, a, editStep),
+    steps = withToldPrompts(revisedSteps(t.steps, a, editStep), t.steps),
     end = t.steps.at(-1);
   return {
     ...rest,

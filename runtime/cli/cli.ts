@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { DEFAULT_IMAGE, toRunError } from '../domain/index.js';
+import { DEFAULT_IMAGE, PRESET_NAMES, toRunError } from '../domain/index.js';
 import type { Options } from './options.js';
 
 /** Makes a commander action of a command: its exit code, 0 for none, is reported to the caller of `createProgram`. */
@@ -33,7 +33,7 @@ function trainingCommands(program: Command, act: Act): void {
     .command('train')
     .argument('[run.json]', 'run file')
     .description('Train a policy; without a run file, with the preset.')
-    .option('--preset <name>', 'quickstart or paper')
+    .option('--preset <name>', PRESET_NAMES.join(', '))
     .option('--resume <run>', 'go on with a run: its id or folder')
     .option('--json', 'status as JSON lines', false)
     .option('--seed <n>', 'seed of the run')
@@ -183,6 +183,19 @@ function engineCommands(program: Command, act: Act): void {
     )
     .allowUnknownOption()
     .action(act(async (rest: string[], o: Options) => (await import('./engineServe.js')).serve(rest, o)));
+  engine
+    .command('probe')
+    .argument('<url>', 'address of a Tinker-protocol server')
+    .description(
+      'Measure what a training server does with gradients, images and steps; say whether a run can trust it.',
+    )
+    .option('--model <name>', 'model to train; default: the first the server names')
+    .option('--rank <n>', 'rank of the adapter; 0 = all weights', '16')
+    .option('--key-env <name>', 'environment variable that holds its key')
+    .option('--no-images', 'for a model that takes text alone')
+    .option('--sampling', 'rollouts are sampled by this server', false)
+    .option('--json', 'as JSON', false)
+    .action(act(async (url: string, o: Options) => (await import('./engine.js')).probe(url, o)));
 }
 
 function machineCommands(program: Command, act: Act, serve: Serve): void {
@@ -194,7 +207,11 @@ function machineCommands(program: Command, act: Act, serve: Serve): void {
     .action(act(async (storage: string, o: { readonly idleMinutes?: string }) => serve(storage, o)));
   program
     .command('doctor')
-    .description('Check this machine.')
+    .description('Check this machine, or all that a run file needs.')
+    .option(
+      '--run <run.json>',
+      'check the servers, folders and disk of this run file too, and say what an update costs',
+    )
     .option('--json', 'as JSON', false)
     .action(act(async (o: Options) => (await import('./doctor.js')).doctor(o)));
   program

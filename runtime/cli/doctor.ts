@@ -1,21 +1,69 @@
+import { readFile } from 'node:fs/promises';
+import { parseRunText, type RunConfig } from '../config/index.js';
+import { StudioError } from '../domain/index.js';
 import { machineChecks } from '../service/checks.js';
 import { thisBundle } from '../service/engines.js';
+import { costLines, runChecks, type RunChecks } from '../service/runChecks/index.js';
 import type { Options } from './options.js';
 
-/** `doctor`: exit code 1 when a run cannot start here. */
-export async function doctor(o: Options): Promise<number> {
-  const checks = (await machineChecks(thisBundle())).map((c) => ({
+/** A check as the command prints it. */
+interface Row {
+  readonly what: string;
+  readonly ok: boolean;
+  readonly needed: boolean;
+  readonly found: string;
+  readonly remedy: string | undefined;
+}
+const rowsOf = (checks: RunChecks['checks']): Row[] =>
+  checks.map((c) => ({
     what: c.name,
     ok: c.ok,
     needed: c.level === 'required',
     found: c.detail,
-    remedy: c.remedy || undefined,
+    remedy: c.remedy === '' ? undefined : c.remedy,
   }));
-  if (o['json']) process.stdout.write(JSON.stringify(checks, null, 2) + '\n');
-  else
-    for (const c of checks)
-      process.stdout.write(
-        `${c.ok ? '✓' : c.needed ? '✗' : '!'} ${c.what.padEnd(20)} ${c.found}${c.ok || !c.remedy ? '' : `\n  ${' '.repeat(20)} → ${c.remedy}`}\n`,
-      );
-  return checks.some((c) => c.needed && !c.ok) ? 1 : 0;
+
+/** `doctor [--run run.json]`: exit code 1 when a run cannot start here. */
+export async function doctor(o: Options): Promise<number> {
+  const file = o['run'];
+  if (typeof file !== 'string') {
+    const rows = rowsOf(await machineChecks(thisBundle()));
+    print(o, rows, () => rows);
+    return verdict(rows);
+  }
+  const notes: string[] = [],
+    config = await runFile(file, (note) => notes.push(note));
+  const [machine, run] = await Promise.all([machineChecks(thisBundle(), config), runChecks(config, process.cwd())]);
+  const rows = rowsOf([...machine, ...run.checks]),
+    ok = verdict(rows) === 0;
+  print(o, rows, () => ({ ok, checks: rows, notes, ...(run.update ? { update: run.update } : {}) }));
+  if (!o['json']) {
+    for (const note of notes) process.stdout.write(`! ${note}\n`);
+    if (run.update)
+      process.stdout.write(['', 'What an update costs', ...costLines(run.update).map((l) => `  ${l}`), ''].join('\n'));
+  }
+  return ok ? 0 : 1;
+}
+
+async function runFile(file: string, onNote: (note: string) => void): Promise<RunConfig> {
+  const text = await readFile(file, 'utf8').catch((e: Error) => {
+    throw new StudioError('config.invalid', `${file} cannot be read: ${e.message}`, 'Give an existing run file.', {
+      cause: e,
+    });
+  });
+  return parseRunText(text, file, {}, onNote);
+}
+
+const verdict = (rows: readonly Row[]): number => (rows.some((c) => c.needed && !c.ok) ? 1 : 0);
+
+function print(o: Options, rows: readonly Row[], json: () => unknown): void {
+  if (o['json']) {
+    process.stdout.write(JSON.stringify(json(), null, 2) + '\n');
+    return;
+  }
+  const width = Math.max(20, ...rows.map((c) => c.what.length));
+  for (const c of rows)
+    process.stdout.write(
+      `${c.ok ? '✓' : c.needed ? '✗' : '!'} ${c.what.padEnd(width)} ${c.found}${c.ok || !c.remedy ? '' : `\n  ${' '.repeat(width)} → ${c.remedy}`}\n`,
+    );
 }

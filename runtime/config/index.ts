@@ -1,5 +1,5 @@
 export * from './curation/index.js';
 export * from './load.js';
-export * from './presets.js';
+export * from './presets/index.js';
 export * from './renamed.js';
 export * from './schema.js';

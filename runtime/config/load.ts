@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { StudioError, messageOf } from '../domain/index.js';
-import { PRESETS } from './presets.js';
+import { StudioError, messageOf, type PresetName } from '../domain/index.js';
+import { EARLIER_PRESETS, PRESETS } from './presets/index.js';
 import { RENAMED_OPTIONS, withNewNames } from './renamed.js';
+import { remarks, violations } from './rules.js';
 import { RunFileSchema, type RunConfig, type RunFile } from './schema.js';
 
 const isObject = (v: unknown): v is Record<string, unknown> => typeof v === 'object' && v !== null && !Array.isArray(v);
@@ -58,14 +59,14 @@ function explain(issues: readonly z.core.$ZodIssue[]): string {
     .join('\n');
 }
 
-/** Called with a note for each option given by an old name; the run file is read all the same. */
-export type OnDeprecated = (note: string) => void;
+/** Called with what the user of a run file should know, such as an option given by an old name; it is read all the same. */
+export type OnNote = (note: string) => void;
 
 /**
  * A run file's content as a complete configuration. Throws `config.invalid` naming every wrong key at once. Option
- * names of earlier versions are read too; `onDeprecated` is called for each.
+ * names and presets of earlier versions are read too; `onNote` is called for each.
  */
-export function parseRunFile(content: unknown, overrides: RunFile = {}, onDeprecated?: OnDeprecated): RunConfig {
+export function parseRunFile(content: unknown, overrides: RunFile = {}, onNote?: OnNote): RunConfig {
   if (!isObject(content))
     throw new StudioError(
       'config.invalid',
@@ -73,50 +74,47 @@ export function parseRunFile(content: unknown, overrides: RunFile = {}, onDeprec
       'Start from `{ "preset": "quickstart" }`.',
     );
   const named = withNewNames(content);
-  for (const note of named.notes) onDeprecated?.(note);
-  const own = merge(named.content, overrides) as RunFile;
-  const preset = own.preset === undefined ? {} : PRESETS[own.preset];
-  const r = RunFileSchema.safeParse(preset ? merge(preset, own) : own);
+  for (const note of named.notes) onNote?.(note);
+  const whole = withPreset(merge(named.content, overrides) as RunFile, onNote);
+  const r = RunFileSchema.safeParse(merge(defaultsOf(whole), whole));
   if (!r.success)
     throw new StudioError(
       'config.invalid',
       explain(r.error.issues),
       'Correct these keys; `dart-studio schema` prints every key with its meaning.',
     );
-  if (r.data.policy.kind === 'openai' && !r.data.policy.openai)
+  const broken = violations(r.data);
+  if (broken.length > 0)
     throw new StudioError(
       'config.invalid',
-      'policy.openai: required because policy.kind is "openai"',
-      'Set policy.openai.baseUrls and policy.openai.model.',
+      broken.map((v) => `${v.key}: ${v.what}`).join('\n'),
+      broken.map((v) => v.remedy).join('\n'),
     );
-  if (r.data.policy.kind === 'openai' && r.data.warmStart.from !== undefined)
-    throw new StudioError(
-      'config.invalid',
-      'warmStart.from: a policy behind an endpoint has no checkpoints',
-      'Leave warmStart.from out, or set policy.kind to "embedded" or "vlm".',
-    );
-  if (r.data.tasks.suite === 'folder' && !r.data.tasks.dir)
-    throw new StudioError(
-      'config.invalid',
-      'tasks.dir: required because tasks.suite is "folder"',
-      'Set it to the folder that holds the task files.',
-    );
-  if (r.data.curation.pool.from.length > 0 && !r.data.curation.pool.enabled)
-    throw new StudioError(
-      'config.invalid',
-      'curation.pool.from: the pool is off',
-      'Set curation.pool.enabled to true, or leave curation.pool.from out.',
-    );
+  for (const note of remarks(r.data)) onNote?.(note);
   return r.data;
 }
 
+/** What a run file says together with its preset; a preset of an earlier version is spelt out. */
+function withPreset(own: RunFile, onNote: OnNote | undefined): RunFile {
+  const name: string | undefined = own.preset;
+  if (name === undefined) return own;
+  if (Object.hasOwn(PRESETS, name)) return merge(PRESETS[name as PresetName], own) as RunFile;
+  if (!Object.hasOwn(EARLIER_PRESETS, name)) return own;
+  const { file, note } = EARLIER_PRESETS[name]!,
+    { preset: _, ...keys } = own;
+  onNote?.(note);
+  return merge(file, keys) as RunFile;
+}
+
+/** Defaults that are not the schema's, since those are for the embedded policy. */
+function defaultsOf(file: RunFile): RunFile {
+  const { policy }: { readonly policy?: unknown } = file;
+  // No server tells the entropy's gradient.
+  return isObject(policy) && policy['kind'] === 'vlm' ? { trainer: { entropyBonus: 0 } } : {};
+}
+
 /** Parses JSON text; an error names the line. */
-export function parseRunText(
-  text: string,
-  file: string,
-  overrides: RunFile = {},
-  onDeprecated?: OnDeprecated,
-): RunConfig {
+export function parseRunText(text: string, file: string, overrides: RunFile = {}, onNote?: OnNote): RunConfig {
   let content: unknown;
   try {
     content = JSON.parse(text);
@@ -128,7 +126,7 @@ export function parseRunText(
       'Correct the JSON; comments and trailing commas are not allowed.',
     );
   }
-  return parseRunFile(content, overrides, onDeprecated);
+  return parseRunFile(content, overrides, onNote);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { DEFAULT_IMAGE, IMAGE_NAME, PROVIDER_CHOICES } from '../domain/index.js';
+import { DEFAULT_IMAGE, IMAGE_NAME, PRESET_NAMES, PROVIDER_CHOICES } from '../domain/index.js';
 import { z } from 'zod';
 import { curationOptions } from './curation/index.js';
 import { count, flag, positive, section, share, whole } from './fields.js';
@@ -6,11 +6,11 @@ import { count, flag, positive, section, share, whole } from './fields.js';
 /**
  * The run file: every option of a training run, with its default and its meaning. The published JSON schema
  * (`dart-studio schema`) is generated from this; the editor completes and checks run files with it.
- * "Paper" in a description is arXiv 2509.23866; its values where they fit a 7 B model are in the preset `paper`.
+ * "Paper" in a description is arXiv 2509.23866; its values are in the preset `dart`.
  */
 export const RunFileSchema = z.strictObject({
   $schema: z.string().optional().describe('Where the JSON schema of this file is; for editors.'),
-  preset: z.enum(['quickstart', 'paper']).optional().describe('Start from a preset; keys given here override it.'),
+  preset: z.enum(PRESET_NAMES).optional().describe('Start from a preset; keys given here override it.'),
   name: z
     .string()
     .regex(/^[\w.-]{1,64}$/, 'letters, digits, "-", "_" and "." only, at most 64')
@@ -243,7 +243,11 @@ export const RunFileSchema = z.strictObject({
         'Truncated importance sampling.',
       ),
       klBeta: z.number().nonnegative().default(0).describe('Weight of the k3 KL to the reference policy (paper: 0.1).'),
-      entropyBonus: z.number().nonnegative().default(0.005).describe('Weight of the entropy bonus (paper: 0).'),
+      entropyBonus: z
+        .number()
+        .nonnegative()
+        .default(0.005)
+        .describe('Weight of the entropy bonus (paper: 0, and the default of a `vlm`, which can have no other).'),
       imitationCoef: z
         .number()
         .nonnegative()
@@ -267,7 +271,7 @@ export const RunFileSchema = z.strictObject({
       threads: count(1, 'ONNX Runtime threads of the trainer.'),
       remote: z
         .strictObject({
-          url: z.url().describe('Engine that speaks the Tinker protocol, e.g. http://127.0.0.1:8010'),
+          url: z.url().describe('Engine that speaks the Tinker protocol, e.g. http://127.0.0.1:8377'),
           apiKeyEnv: z
             .string()
             .optional()

@@ -13,6 +13,7 @@ import type {
   TaskId,
   Trajectory,
 } from '../domain/index.js';
+import type { Alternative, PackedAlternatives } from './alternatives.js';
 import type { PoolEntryInfo } from './experiencePool.js';
 import type { LedgerMove } from './ledger.js';
 import type { PlannedGroup } from './planner.js';
@@ -31,10 +32,14 @@ export type TrajectoryHead = Omit<Trajectory, 'steps'> & {
  */
 export interface StepExtra {
   /** Per token, most probable first; empty for a position choice, whose alternatives are in `places`. */
-  readonly alternatives?: readonly (readonly { readonly label: string; readonly probability: number }[])[];
+  readonly packed?: PackedAlternatives;
+  /** The same as lists, in journals of version 0.1. */
+  readonly alternatives?: readonly (readonly Alternative[])[];
   /** What was chosen, in words, per token. */
   readonly labels?: readonly string[];
   readonly places?: readonly ChoicePlaces[];
+  /** What the tokens of each of the step's rejected answers are called; empty where that is not known. */
+  readonly rejectedLabels?: readonly (readonly string[])[];
   readonly replica?: string;
   readonly desktop?: string;
 }
@@ -68,6 +73,11 @@ export interface TrainedSteps {
   readonly weights: Float32Array;
   /** Advantage of each trained step, where they differ (fork credit); `advantage` is then that of the first. */
   readonly advantages?: Float32Array;
+  /**
+   * Of each trained step: the truncated weights of the tokens of its own answer, for people (NaN where unknown). Absent
+   * where the trainer keeps none.
+   */
+  readonly tokenWeights?: readonly Float32Array[];
 }
 
 /** A trajectory that entered a group, and the steps of it that are trained. */

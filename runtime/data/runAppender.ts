@@ -1,6 +1,6 @@
 import { StudioError, type PolicyVersion, type RolloutId, type Trajectory } from '../domain/index.js';
 import type { PoolConfig } from './config.js';
-import { headOf, type JournalEvent, type StoredEvent } from './events.js';
+import { headOf, type JournalEvent, type StepExtra, type StoredEvent } from './events.js';
 import { ExperiencePool, poolContent, poolEntryOf } from './experiencePool.js';
 import { applyToPool, pooling } from './pooling.js';
 import { RunStore, type RunMeta, type RunStoreOptions } from './store/runStore.js';
@@ -66,14 +66,24 @@ export class RunAppender {
 
   /**
    * Resolves when it is on disk; a crash leaves either all of it or nothing that counts. `by`: a person decided about
-   * the pool.
+   * the pool. `extras`: for people, beside each step.
    */
-  async record(t: Trajectory, wish: PoolWish, by?: 'person'): Promise<PoolAnswer> {
+  async record(
+    t: Trajectory,
+    wish: PoolWish,
+    by?: 'person',
+    extras: readonly (StepExtra | undefined)[] = [],
+  ): Promise<PoolAnswer> {
     await this.#identify(t);
     const { events, answer } = this.#pooling(t, wish, by);
     // In one turn of the event loop, so that the journal writes these together, the head after its steps.
     await this.#append([
-      ...t.steps.map((step): JournalEvent => ({ type: 'rollout.step', rollout: t.id, step })),
+      ...t.steps.map((step, i): JournalEvent => ({
+        type: 'rollout.step',
+        rollout: t.id,
+        step,
+        ...(extras[i] ? { extra: extras[i] } : {}),
+      })),
       { type: 'trajectory.recorded', head: headOf(t) },
       ...events,
     ]);

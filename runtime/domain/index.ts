@@ -16,6 +16,7 @@ export * from './frame.js';
 export * from './ids.js';
 export * from './message.js';
 export * from './policySpec.js';
+export * from './preset.js';
 export * from './process.js';
 export * from './quantile.js';
 export * from './promptTokens.js';

@@ -76,6 +76,38 @@ export interface Step {
   readonly timings: StepTimings;
 }
 
+/** Whether a remote model sampled a step: its tokens are the model's, and no choices of the embedded policy. */
+export const sampledRemotely = (s: Pick<Step, 'tokens' | 'prompt' | 'rejected'>): boolean =>
+  s.prompt !== undefined || s.tokens?.bound !== undefined || (s.rejected?.some(sampledRemotely) ?? false);
+
+/** A step without what was sampled in it: for another run, and for what people put in its place. */
+export function unsampled(s: Step): Step {
+  const { tokens: _t, prompt: _p, rejected: _r, version: _v, ...rest } = s;
+  return rest;
+}
+
+/** A step whose prompts cannot be told, because what they are told by is gone; its tokens stay. */
+export const withoutPrompts = <S extends Pick<Step, 'prompt' | 'rejected'>>(s: S): S => {
+  const { prompt: _p, rejected, ...rest } = s;
+  return { ...rest, ...(rejected ? { rejected: rejected.map(({ prompt: _q, ...r }) => r) } : {}) } as S;
+};
+
+/**
+ * Steps chosen from a recording, in its order. A prompt is told by what was sampled before it: behind a step that was
+ * left out or changed, prompts are left out too.
+ */
+export function withToldPrompts(steps: readonly Step[], recorded: readonly Step[]): Step[] {
+  const told = recorded.filter(hasPrompt);
+  let next = 0,
+    whole = true;
+  return steps.map((s) => {
+    if (!hasPrompt(s)) return s;
+    whole &&= told[next++] === s;
+    return whole ? s : withoutPrompts(s);
+  });
+}
+const hasPrompt = (s: Step): boolean => s.prompt !== undefined || (s.rejected?.some((r) => r.prompt) ?? false);
+
 /** How a rollout ended. An error has no reward and is never trained on. */
 export type Outcome =
   | {

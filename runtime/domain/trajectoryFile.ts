@@ -11,10 +11,23 @@ interface Head extends Omit<TrajectoryView, 'steps' | 'live' | 'seq'> {
   readonly formatVersion: 1;
 }
 
-export function serializeTrajectory(t: TrajectoryView, framesDir = 'frames'): string {
+/**
+ * `records`: of steps by their index, what a trainer needs beside the view, as plain JSON; it stands under `record` in
+ * their lines. A step with a token of unknown log-prob has its tokens under `sampled`: readers of version 0.1 would
+ * refuse it, and show it without tokens so.
+ */
+export function serializeTrajectory(
+  t: TrajectoryView,
+  o: { readonly framesDir?: string; readonly records?: ReadonlyMap<number, object> } = {},
+): string {
   const { steps, live: _live, seq: _seq, ...rest } = t;
-  const head: Head = { format: trajectoryFileFormat, formatVersion: 1, ...rest, framesDir };
-  return [head, ...steps].map((l) => JSON.stringify(l)).join('\n') + '\n';
+  const head: Head = { format: trajectoryFileFormat, formatVersion: 1, ...rest, framesDir: o.framesDir ?? 'frames' };
+  const lines = steps.map(({ tokens, ...step }) => ({
+    ...step,
+    [tokens?.every((x) => x.logprob !== undefined) ? 'tokens' : 'sampled']: tokens,
+    record: o.records?.get(step.index),
+  }));
+  return [head, ...lines].map((l) => JSON.stringify(l)).join('\n') + '\n';
 }
 
 export type ParsedTrajectory =
@@ -26,6 +39,8 @@ export type ParsedTrajectory =
         readonly line: number;
         readonly why: string;
       }[];
+      /** What lines hold under `record`, by the index of their step; not checked. */
+      readonly records: ReadonlyMap<number, unknown>;
     }
   | { readonly ok: false; readonly line: number; readonly why: string };
 
@@ -51,13 +66,15 @@ export function parseTrajectory(text: string): ParsedTrajectory {
   if (typeof framesDir !== 'string' || !safeRelative(framesDir))
     return { ok: false, line: 1, why: 'framesDir must be a folder below the file' };
   const steps: StepView[] = [],
-    skipped: { line: number; why: string }[] = [];
+    skipped: { line: number; why: string }[] = [],
+    records = new Map<number, unknown>();
   for (let i = 1; i < lines.length; i++) {
     if (lines[i]!.trim() === '') continue;
-    const s = json(lines[i]!),
-      why = stepProblem(s);
+    const { record, step } = stepLine(json(lines[i]!)),
+      why = stepProblem(step);
     if (why) skipped.push({ line: i + 1, why });
-    else steps.push(s as unknown as StepView);
+    else steps.push(step as unknown as StepView);
+    if (!why && record !== undefined) records.set((step as unknown as StepView).index, record);
   }
   const { format: _f, formatVersion: _v, ...head } = first;
   return {
@@ -68,7 +85,14 @@ export function parseTrajectory(text: string): ParsedTrajectory {
       live: false,
     },
     skipped,
+    records,
   };
+}
+
+function stepLine(line: unknown): { readonly step: unknown; readonly record?: unknown } {
+  if (!isObject(line)) return { step: line };
+  const { record, sampled, ...step } = line;
+  return { step: sampled === undefined ? step : { ...step, tokens: sampled }, record };
 }
 
 /** A plain JSON object. */
@@ -96,19 +120,25 @@ function stepProblem(s: unknown): string | undefined {
   if (!Array.isArray(s['actions']) || !s['actions'].every((a) => isObject(a) && typeof a['type'] === 'string'))
     return 'actions is not a list of actions';
   if (!isObject(s['timings'])) return 'timings are missing';
-  if (
-    s['tokens'] !== undefined &&
-    !(
-      Array.isArray(s['tokens']) &&
-      s['tokens'].every(
-        (t) =>
-          isObject(t) &&
-          typeof t['label'] === 'string' &&
-          typeof t['logprob'] === 'number' &&
-          typeof t['entropy'] === 'number',
-      )
-    )
-  )
-    return 'tokens is not a list of tokens';
+  if (s['tokens'] !== undefined && !areTokens(s['tokens'])) return 'tokens is not a list of tokens';
+  if (s['rejected'] !== undefined && !(Array.isArray(s['rejected']) && s['rejected'].every(isRejected)))
+    return 'rejected is not a list of answers';
+  if (s['prompt'] !== undefined && !isPrompt(s['prompt'])) return 'prompt is not a prompt';
   return undefined;
 }
+const isNumber = (x: unknown): boolean => typeof x === 'number' && Number.isFinite(x);
+const isToken = (t: unknown): boolean =>
+  isObject(t) &&
+  typeof t['label'] === 'string' &&
+  (t['logprob'] === undefined || isNumber(t['logprob'])) &&
+  isNumber(t['entropy']);
+const areTokens = (x: unknown): boolean => Array.isArray(x) && x.every(isToken);
+const isRejected = (x: unknown): boolean =>
+  isObject(x) &&
+  typeof x['text'] === 'string' &&
+  typeof x['reason'] === 'string' &&
+  (x['tokens'] === undefined || areTokens(x['tokens']));
+const isPrompt = (x: unknown): boolean =>
+  x === 'damaged' ||
+  x === 'pending' ||
+  (isObject(x) && isNumber(x['tokens']) && Array.isArray(x['images']) && x['images'].every(isFrame));

@@ -51,8 +51,12 @@ export interface FrameLink extends Size {
 export interface TokenView {
   /** What was chosen, in words: an action type, a position, a key, a word. */
   readonly label: string;
-  readonly logprob: number;
+  /** Absent where the server did not say it. */
+  readonly logprob?: number;
+  /** In nats; a lower bound where the step says so. */
   readonly entropy: number;
+  /** Truncated importance weight; absent before it was trained, and where training kept none for each token. */
+  readonly weight?: number;
   /**
    * The most probable alternatives, including the chosen one; `at` = its rectangle on the screen in pixels, for
    * position choices.
@@ -62,6 +66,23 @@ export interface TokenView {
     readonly probability: number;
     readonly at?: { readonly x: number; readonly y: number; readonly width: number; readonly height: number };
   }[];
+}
+
+/** What a remote model was shown for an answer. */
+export interface PromptView {
+  /** Those of its images counted. */
+  readonly tokens: number;
+  /** The screens of its images, in their order; the last one is the step's own. */
+  readonly images: readonly FrameLink[];
+}
+
+/** An answer that was no action: it was sampled, and the policy was asked again. */
+export interface RejectedView {
+  readonly text: string;
+  /** Why it could not be used. */
+  readonly reason: string;
+  readonly tokens?: readonly TokenView[];
+  readonly version?: PolicyVersion;
 }
 
 export interface StepView {
@@ -79,6 +100,15 @@ export interface StepView {
    * Mean token entropy: what curation compares with the threshold (runtime/data/README.md#high-entropy-steps).
    */
   readonly entropy?: number;
+  /** The entropies of this step and of its tokens are at least what they say: the server showed no more. */
+  readonly entropyBound?: 'lower';
+  /**
+   * `pending`: recorded, and read with the whole trajectory alone (a prompt is told by those before it). `damaged`: it
+   * cannot be read.
+   */
+  readonly prompt?: PromptView | 'pending' | 'damaged';
+  /** Answers on this screen before the one that was carried out, oldest first. */
+  readonly rejected?: readonly RejectedView[];
   /** Kept by the entropy mask; absent before its group was formed. */
   readonly kept?: boolean;
   readonly version?: PolicyVersion;
@@ -94,6 +124,13 @@ export interface StepView {
   };
   readonly replica?: string;
   readonly desktop?: string;
+}
+
+/** A step's view without what was sampled in it, and what training made of that. */
+export function unsampledView(s: StepView): StepView {
+  const { tokens: _t, entropy: _e, entropyBound: _b, prompt: _p, rejected: _r, version: _v, ...seen } = s,
+    { kept: _k, advantage: _a, weight: _w, ...rest } = seen;
+  return rest;
 }
 
 export interface TrajectoryView {

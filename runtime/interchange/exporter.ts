@@ -4,6 +4,7 @@ import { StudioError, type AnnotationFilter } from '../domain/index.js';
 import type { ProcessEntry } from '../domain/index.js';
 import { RunReader } from '../data/store/runStore.js';
 import { readAnnotations } from '../annotations/read.js';
+import { Counts } from './importReport.js';
 import { chooseUnits, unitTrajectory, type Candidate, type Unit } from './revise.js';
 import { trainTasks } from './split.js';
 import { Unusable, problemOf } from './types.js';
@@ -42,6 +43,8 @@ export interface ExportReport {
   readonly parts: Readonly<Record<string, number>>;
   /** Trajectories that were not asked about because they have no outcome. */
   readonly withoutOutcome: number;
+  /** What the format has no place for, in words, and of how many trajectories. */
+  readonly notes: Readonly<Record<string, number>>;
   readonly problems: readonly Problem[];
 }
 
@@ -109,8 +112,8 @@ async function write(run: RunReader, view: ReadView, r: ExportRequest, dir: stri
   } finally {
     await writing.close();
   }
-  const { trajectories, steps, parts, problems } = writing;
-  return { to: dir, format: r.format, trajectories, steps, parts, withoutOutcome, problems };
+  const { trajectories, steps, parts, problems, notes } = writing;
+  return { to: dir, format: r.format, trajectories, steps, parts, withoutOutcome, problems, notes: notes.by };
 }
 
 /** What is to be written: trajectories and parts of them, as asked for. */
@@ -147,6 +150,7 @@ class Writing {
   /** Trajectories per part. */
   readonly parts: Record<string, number> = {};
   readonly problems: Problem[] = [];
+  readonly notes = new Counts();
   readonly #run: RunReader;
   readonly #view: ReadView;
   readonly #request: ExportRequest;
@@ -183,6 +187,8 @@ class Writing {
     if (!made) throw new Unusable(recorded && recorded.steps.length > 0 ? 'has no steps left' : 'has no steps');
     await mkdir(join(this.#dir, part), { recursive: true });
     await writer.add(made.trajectory, { root: u.root, places: made.places });
+    if (this.#request.format !== 'traj' && made.trajectory.steps.some((s) => s.tokens ?? s.rejected))
+      this.notes.add('tokens, log-probs, prompts and rejected answers are left out: only traj has a place for them');
     this.trajectories++;
     this.steps += made.trajectory.steps.length;
     this.parts[part || 'all'] = (this.parts[part || 'all'] ?? 0) + 1;

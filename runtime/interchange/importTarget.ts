@@ -108,7 +108,12 @@ export class TargetRun {
       last: d.last ? frames.at(-1) : undefined,
     };
     const pool = this.#pool && t.outcome.kind === 'success',
-      { pooled, why } = await run.record(t, pool ? 'auto' : 'never');
+      { pooled, why } = await run.record(
+        t,
+        pool ? 'auto' : 'never',
+        undefined,
+        d.steps.map((s) => s.words),
+      );
     if (pooled) this.pooled++;
     else if (pool) this.notPooled.add(why ?? '');
     this.known.content.set(content, t.id);
@@ -157,6 +162,7 @@ const stepsOf = (d: Draft, frames: readonly FrameRef[]): Step[] =>
     timings: s.timings ?? { observe: 0, decide: 0, queue: 0, perform: 0, settle: 0 },
     at: s.at,
     thought: s.thought,
+    ...s.sampled,
   }));
 
 function outcomeOf(d: Draft): Outcome {

@@ -6,6 +6,8 @@ import {
   type Trajectory,
   type AnnotationFilter,
   type TrajectoryView,
+  unsampledView,
+  withToldPrompts,
 } from '../domain/index.js';
 import type { Annotated } from '../annotations/facts.js';
 import { revisedTrajectory } from '../annotations/revise.js';
@@ -74,7 +76,10 @@ export function unitTrajectory(
     base = a && (f.revised ?? true) ? revisedTrajectory(recorded, a) : recorded;
   const without = (s: Step): boolean =>
     (a?.marks.get(s.index) ?? []).some((m) => (f.without as readonly string[] | undefined)?.includes(m));
-  const kept = base.steps.filter((s) => !without(s)),
+  const kept = withToldPrompts(
+      base.steps.filter((s) => !without(s)),
+      recorded.steps,
+    ),
     end = kept.at(-1);
   if (!end) return undefined;
   // The screen after the last step that stays: that of the step which followed it.
@@ -107,8 +112,7 @@ export function unitView(recorded: TrajectoryView, t: Trajectory, places: readon
         after: after && { hash: after.hash, width: after.width, height: after.height },
       };
     if (s.tokens || !v.tokens) return [shown];
-    const { tokens: _k, entropy: _h, kept: _p, advantage: _d, weight: _w, version: _v, ...bare } = shown;
-    return [bare];
+    return [unsampledView(shown)];
   });
   return {
     ...rest,

@@ -1,5 +1,6 @@
 /** Vocabulary of import and export: foreign formats on one side, trajectories of a run on the other. */
 import { type Action, type Size, type Step, type StepTimings, type VerifierReport, isObject } from '../domain/index.js';
+import type { StepExtra } from '../data/events.js';
 import type { CoordinateMode } from '../policy/actions/coordinates.js';
 
 export const importFormats = ['osworld', 'agentnet', 'dart', 'ui-tars', 'traj'] as const;
@@ -75,6 +76,10 @@ export interface DraftStep {
   readonly at?: number;
   /** How long its parts took, likewise. */
   readonly timings?: StepTimings;
+  /** What a remote model sampled, where the format holds it. */
+  readonly sampled?: Pick<Step, 'tokens' | 'prompt' | 'rejected'>;
+  /** What its tokens are called, for people. */
+  readonly words?: Pick<StepExtra, 'labels' | 'packed'>;
 }
 
 /** A foreign trajectory, understood in full but with its pictures still where they are. */

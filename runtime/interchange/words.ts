@@ -59,6 +59,7 @@ export function exportLines(r: ExportReport): string[] {
     ...(r.withoutOutcome > 0
       ? [`  ${trajectories(r.withoutOutcome)} without an outcome (errors, unfinished) left out`]
       : []),
+    ...noteLines(r.notes),
     ...problemLines(r.problems, r.problems.length),
   ];
 }

@@ -61,7 +61,8 @@ export interface Decision {
 }
 
 /** `details` of an error of kind `policy.invalid`: what was sampled. */
-export type InvalidAnswer = Pick<RejectedAnswer, 'text' | 'tokens' | 'prompt' | 'version'>;
+export type InvalidAnswer = Pick<RejectedAnswer, 'text' | 'tokens' | 'prompt' | 'version'> &
+  Pick<Decision, 'labels' | 'alternatives'>;
 
 /** Weights on disk: one flat little-endian f32 vector, in the parameter order of the policy graph. */
 export interface WeightsRef {

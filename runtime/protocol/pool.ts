@@ -99,4 +99,6 @@ export interface ExportResult {
   readonly steps: number;
   readonly parts: Readonly<Record<string, number>>;
   readonly problems: readonly ImportProblem[];
+  /** What the format has no place for, and of how many trajectories. */
+  readonly notes?: Readonly<Record<string, number>>;
 }

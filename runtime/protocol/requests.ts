@@ -3,7 +3,7 @@
  * writes. What else speaks of requests derives from this map: the JSON-RPC types (methods.ts), what pages may call and
  * what comes back (webview/protocol.ts), what is refused in Restricted Mode, the daemon's validators. Pure.
  */
-import type { ProviderChoice } from '../domain/index.js';
+import type { PresetName, ProviderChoice } from '../domain/index.js';
 import { reads, writes, type Empty } from './call.js';
 import { humanRequests } from './humanRequests.js';
 import type * as T from './types.js';
@@ -28,7 +28,7 @@ export interface StartParams {
   /** Run file text (JSON); absent = the preset alone. `file` is only for messages. */
   readonly text?: string;
   readonly file?: string;
-  readonly preset?: 'quickstart' | 'paper';
+  readonly preset?: PresetName;
   /** Where a relative `store.dir` is resolved. */
   readonly base: string;
   readonly seed?: number;
@@ -185,7 +185,7 @@ export const requests = {
   >(),
   'machine/doctor': reads<Empty, { readonly checks: readonly T.CheckRow[] }>(),
   /** A starter run file as text, and the JSON schema. */
-  'config/template': reads<{ readonly preset: 'quickstart' | 'paper' }, { readonly text: string }>(),
+  'config/template': reads<{ readonly preset: PresetName }, { readonly text: string }>(),
   /** Facts for a bug report: versions, machine, last log lines; no tokens, home folder as ~. */
   'machine/diagnostics': reads<Empty, { readonly files: Readonly<Record<string, string>> }>(),
 

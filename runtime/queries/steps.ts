@@ -1,15 +1,19 @@
 import {
   GLYPH_SPEC,
   choiceOf,
+  sampledRemotely,
   gridOf,
   type ChoicePlaces,
   type FrameRef,
+  type SampledSequence,
   type Size,
   type Step,
+  type TokenTrace,
 } from '../domain/index.js';
+import { unpackAlternatives } from '../data/alternatives.js';
 import { stepEntropy } from '../data/curation/highEntropy.js';
 import type { StepExtra } from '../data/events.js';
-import type { FrameLink, StepView, TokenView } from '../protocol/types.js';
+import type { FrameLink, PromptView, RejectedView, StepView, TokenView } from '../protocol/types.js';
 
 /** Reads what journals hold in the words of those who made it. The service gives it: queries know no policy or trainer. */
 export interface Interpreter {
@@ -30,6 +34,10 @@ export interface StepFacts {
   readonly kept?: boolean | undefined;
   readonly advantage?: number | undefined;
   readonly weight?: number | undefined;
+  /** Truncated importance weights of the step's tokens, where training kept them. */
+  readonly tokenWeights?: Float32Array | undefined;
+  /** The step's own answer, decoded; 'damaged' where its record cannot be read, absent where no other step is at hand. */
+  readonly sequence?: SampledSequence | 'damaged' | undefined;
   readonly desktop?: string | undefined;
 }
 
@@ -49,6 +57,9 @@ export function stepView(f: StepFacts, interpreter: Pick<Interpreter, 'choiceNam
     settled: step.settled,
     tokens: tokenViews(f, interpreter),
     entropy: stepEntropy(step),
+    entropyBound: step.tokens?.bound,
+    prompt: step.prompt && (f.sequence ? promptView(f.sequence) : 'pending'),
+    rejected: rejectedViews(f),
     kept: f.kept,
     version: step.version,
     advantage: f.advantage,
@@ -59,23 +70,50 @@ export function stepView(f: StepFacts, interpreter: Pick<Interpreter, 'choiceNam
   };
 }
 
-function tokenViews(
-  { step, extra, instruction }: StepFacts,
-  interpreter: Pick<Interpreter, 'choiceNames'>,
-): TokenView[] | undefined {
-  const t = step.tokens;
+/** Numbers that are not known are absent: JSON has no NaN. */
+const known = (x: number | undefined): number | undefined => (Number.isFinite(x) ? x : undefined);
+
+function promptView(s: SampledSequence | 'damaged'): PromptView | 'damaged' {
+  if (s === 'damaged') return s;
+  const shown = s.images.reduce((sum, i) => sum + i.tokens, 0);
+  return { tokens: s.symbols.length - s.images.length + shown, images: s.images.map((i) => frameLink(i.frame)) };
+}
+
+function rejectedViews({ step, extra }: StepFacts): RejectedView[] | undefined {
+  return step.rejected?.map(({ text, reason, tokens, version }, i) => ({
+    text,
+    reason,
+    version,
+    tokens: tokens && plainTokens(tokens, extra?.rejectedLabels?.[i]),
+  }));
+}
+/** Undefined where nobody kept what the tokens are called: numbers without words say nothing to people. */
+const plainTokens = (t: TokenTrace, labels: readonly string[] | undefined): TokenView[] | undefined =>
+  labels?.length === t.logprobs.length
+    ? labels.map((label, i) => ({ label, logprob: known(t.logprobs[i]), entropy: known(t.entropies[i]) ?? 0 }))
+    : undefined;
+
+function tokenViews(f: StepFacts, interpreter: Pick<Interpreter, 'choiceNames'>): TokenView[] | undefined {
+  const { step, extra, instruction } = f,
+    t = step.tokens;
   if (!t) return undefined;
-  const names = extra?.labels ?? interpreter.choiceNames(step, instruction);
-  return Array.from(t.logprobs, (logprob, i): TokenView => {
-    const label = names?.[i] ?? nearest(extra?.alternatives?.[i], logprob) ?? `token ${i + 1}`,
-      places = extra?.places?.find((p) => p.token === i);
-    const others: Alternative[] = places
-      ? placeAlternatives(places, step.frame)
-      : [...(extra?.alternatives?.[i] ?? [])];
+  const alternatives = extra?.packed ? unpackAlternatives(extra.packed) : extra?.alternatives,
+    names = extra?.labels ?? (sampledRemotely(step) ? undefined : interpreter.choiceNames(step, instruction));
+  return Array.from(t.logprobs, (p, i): TokenView => {
+    const logprob = known(p),
+      label = names?.[i] ?? nearest(alternatives?.[i], p) ?? `token ${i + 1}`,
+      places = extra?.places?.find((x) => x.token === i);
+    const others: Alternative[] = places ? placeAlternatives(places, step.frame) : [...(alternatives?.[i] ?? [])];
     // What was sampled may be less probable than all that were kept.
-    if (others.length > 0 && !others.some((a) => a.label === label))
+    if (others.length > 0 && logprob !== undefined && !others.some((a) => a.label === label))
       others.push({ label, probability: Math.exp(logprob), ...(places ? chosenPlace(step, i, places) : {}) });
-    return { label, logprob, entropy: t.entropies[i] ?? 0, alternatives: others.length > 0 ? others : undefined };
+    return {
+      label,
+      logprob,
+      entropy: known(t.entropies[i]) ?? 0,
+      weight: known(f.tokenWeights?.[i]),
+      alternatives: others.length > 0 ? others : undefined,
+    };
   });
 }
 type Alternative = NonNullable<TokenView['alternatives']>[number];

@@ -1,4 +1,4 @@
-import { type RolloutId, ServiceError } from '../domain/index.js';
+import { type RolloutId, type SampledSequence, SequenceReader, ServiceError, type Step } from '../domain/index.js';
 import type { EventOf, GroupMember, TrainedSteps } from '../data/events.js';
 import type { Row } from '../data/store/runIndex.js';
 import { runPaths, type RunReader } from '../data/store/runStore.js';
@@ -98,7 +98,9 @@ function stepViews(
   const member = formed?.members.find((m) => m.rollout === t.rollout),
     { advantages } = trained ?? {},
     advantageAt = advantages && new Map(Array.from(trained!.steps, (s, i) => [s, advantages[i]])),
-    weightAt = new Map(Array.from(trained?.steps ?? [], (s, i) => [s, trained!.weights[i]]));
+    weightAt = new Map(Array.from(trained?.steps ?? [], (s, i) => [s, trained!.weights[i]])),
+    tokenWeightsAt = new Map(Array.from(trained?.steps ?? [], (s, i) => [s, trained!.tokenWeights?.[i]])),
+    sequences = ownSequences(steps.map((s) => s.step));
   /** 0 where training used the trajectory without this step; undefined where curation left the step out. */
   const advantageOf = (index: number): number | undefined => {
     if (member && !member.keep[index]) return undefined;
@@ -114,12 +116,30 @@ function stepViews(
         after: steps[i + 1]?.step.frame ?? done?.last,
         kept: member && (step.origin === 'policy' || member.injected) ? member.keep[step.index] : undefined,
         weight: weightAt.get(step.index),
+        tokenWeights: tokenWeightsAt.get(step.index),
+        sequence: sequences[i],
         desktop: typeof t.desktop === 'string' ? t.desktop : undefined,
         advantage: advantageOf(step.index),
       },
       interpreter,
     ),
   );
+}
+
+/** Of each step its own answer with its prompt; behind a record that cannot be read, no other one can. */
+function ownSequences(steps: readonly Step[]): (SampledSequence | 'damaged' | undefined)[] {
+  const reader = new SequenceReader();
+  let damaged = false;
+  return steps.map((step) => {
+    if (damaged) return 'damaged';
+    try {
+      return reader.read(step).find((s) => !s.rejected);
+    } catch (e) {
+      if (!(e instanceof RangeError)) throw e;
+      damaged = true;
+      return 'damaged';
+    }
+  });
 }
 
 /** A group with all who were ever in it: members, those that were replaced or trimmed, and the injected one. */

@@ -53,7 +53,7 @@ export class Turns {
       if (this.#turn >= r.order.cap) return { how: 'cap', last: this.#last };
       const index = steps.length;
       const seen = await this.#observe();
-      const { decided, rejected } = await this.#decide(seen);
+      const { decided, ...before } = await this.#decide(seen);
       if (person && end?.next === 'propose' && !(await this.#consents(person, index, decided))) {
         this.#c.policy.retract?.();
         continue;
@@ -61,11 +61,11 @@ export class Turns {
       this.#turn++;
       if (decided instanceof StudioError) {
         const timings = { observe: seen.ms, decide: 0, queue: 0, perform: 0, settle: 0 };
-        await this.#complete(index, seen, { ...answerOf(decided), rejected }, true, timings);
+        await this.#complete(index, seen, { ...answerOf(decided), ...before }, true, timings);
         return { how: 'invalid', message: decided.message };
       }
       const acted = await this.#act(decided.actions);
-      await this.#complete(index, seen, { ...decided, rejected }, acted.settled, {
+      await this.#complete(index, seen, { ...decided, ...before }, acted.settled, {
         observe: seen.ms,
         decide: decided.computeMs,
         queue: decided.queueMs,
@@ -149,7 +149,7 @@ export class Turns {
   async #complete(
     index: number,
     seen: Observation,
-    d: Partial<Decision> & Pick<Decided, 'rejected'>,
+    d: Partial<Decision> & Omit<Decided, 'decided'>,
     settled: boolean,
     timings: StepTimings,
   ): Promise<void> {
@@ -163,11 +163,12 @@ export class Turns {
       thought: d.thought,
       tokens: d.tokens,
       prompt: d.prompt,
-      rejected: d.rejected?.length ? d.rejected : undefined,
+      rejected: d.rejected.length > 0 ? d.rejected : undefined,
       version: d.version,
     };
     this.#add(step, d.alternatives, {
       labels: d.labels,
+      rejectedLabels: d.rejectedLabels.length > 0 ? d.rejectedLabels : undefined,
       places: d.places,
       replica: d.replica,
     });
@@ -183,6 +184,8 @@ export class Turns {
 interface Decided {
   readonly decided: Decision | StudioError;
   readonly rejected: readonly RejectedAnswer[];
+  /** What the tokens of each of them are called. */
+  readonly rejectedLabels: readonly (readonly string[])[];
 }
 
 /**
@@ -190,21 +193,24 @@ interface Decided {
  * is the result. The first answer was sampled too: it is recorded.
  */
 async function decideOrInvalid(policy: PolicySession, frame: Frame, signal: AbortSignal): Promise<Decided> {
-  const rejected: RejectedAnswer[] = [];
+  const rejected: RejectedAnswer[] = [],
+    rejectedLabels: (readonly string[])[] = [];
   for (;;) {
     try {
-      return { decided: await abortable(policy.decide(frame, signal), signal, 'A decision'), rejected };
+      return { decided: await abortable(policy.decide(frame, signal), signal, 'A decision'), rejected, rejectedLabels };
     } catch (e) {
       if (!(e instanceof StudioError) || e.kind !== 'policy.invalid') throw e;
-      if (rejected.length > 0) return { decided: e, rejected };
-      const { thought: text = '', tokens, prompt, version } = answerOf(e);
+      if (rejected.length > 0) return { decided: e, rejected, rejectedLabels };
+      const { thought: text = '', tokens, prompt, version, labels } = answerOf(e);
       rejected.push({ text, reason: e.message, tokens, prompt, version });
+      rejectedLabels.push(labels ?? []);
     }
   }
 }
 
 /** What the error of an invalid answer says about it, so that training can make it less likely. */
 function answerOf(e: StudioError): Partial<Decision> {
-  const d = e.error.details as Partial<InvalidAnswer> | undefined;
-  return { actions: [], thought: d?.text, tokens: d?.tokens, prompt: d?.prompt, version: d?.version };
+  const { text: thought, ...sampled } = (e.error.details ?? {}) as Partial<InvalidAnswer>,
+    { tokens, prompt, version, labels, alternatives } = sampled;
+  return { actions: [], thought, tokens, prompt, version, labels, alternatives };
 }

@@ -10,6 +10,7 @@ import type {
   Trajectory,
 } from '../domain/index.js';
 import type { Desktop, DesktopPool, SettleOptions } from '../cluster/types.js';
+import type { StepExtra } from '../data/events.js';
 import type { FrameStore, RolloutOrder } from '../data/types.js';
 import type {
   AnswerBase,
@@ -42,7 +43,7 @@ export interface EpisodeDeps {
   readonly timeoutMs?: number;
 }
 /** What a decision carries for people besides its step. */
-export type StepAbout = Pick<Decision, 'labels' | 'places' | 'replica'>;
+export type StepAbout = Pick<Decision, 'labels' | 'places' | 'replica'> & Pick<StepExtra, 'rejectedLabels'>;
 export type EpisodePhase = 'setup' | 'observe' | 'decide' | 'perform' | 'settle' | 'verify';
 export interface EpisodeRequest {
   readonly order: RolloutOrder;

@@ -10,9 +10,9 @@ import {
   type ProcessEntry,
   type Provenance,
   type RolloutId,
-  type Step,
   type Trajectory,
   orUndefined,
+  unsampled,
 } from '../domain/index.js';
 import type { RunConfig } from '../config/index.js';
 import type { DataManager } from '../data/dataManager.js';
@@ -156,7 +156,7 @@ const framesOf = (t: Trajectory): FrameRef[] => [
  * policy are removed.
  */
 function externalTrajectory({ group: _, ...t }: Trajectory, meta: RunMeta): Trajectory {
-  const steps = t.steps.map(({ tokens: _t, version: _v, ...s }): Step => s),
+  const steps = t.steps.map(unsampled),
     hash = new ContentHash();
   for (const s of steps) hash.step(s);
   const provenance: Provenance =

@@ -130,7 +130,7 @@ async function train(d: Training, batch: ClaimedBatch): Promise<Update> {
   // The checkpoint is on disk before the journal says "trained": a crash between the two trains the batch again from
   // the old weights, never twice. Both are one record: what was trained without its weights would be lost.
   const [snapshot, checkpoint] = [await d.learner.snapshot(), await d.learner.checkpoint()];
-  await data.trained(batch.id, report.version, trainedSteps(own, report.sampleWeights), checkpoint.dir);
+  await data.trained(batch.id, report.version, trainedSteps(own, report), checkpoint.dir);
   newVersion(d, report.version);
   return { snapshot, report, batch, lr: config.trainer.lr * scale };
 }
@@ -176,7 +176,7 @@ function newVersion({ run: r, orders }: Training, version: PolicyVersion): void 
 
 async function publish({ run: r }: Training, { snapshot, report, batch, lr }: Update): Promise<void> {
   const sync = await snapshot.publish();
-  const { tisHistogram, sampleWeights: _, ...numbers } = report;
+  const { tisHistogram, sampleWeights: _s, tokenWeights: _t, ...numbers } = report;
   await Promise.all([
     r.data.note({
       type: 'metrics',
@@ -195,25 +195,41 @@ async function publish({ run: r }: Training, { snapshot, report, batch, lr }: Up
 }
 
 /** Advantage and weights of a batch's policy steps, trajectory by trajectory. */
-export function trainedSteps(steps: readonly LearnStep[], weights: Float32Array | undefined): TrainedSteps[] {
+export function trainedSteps(
+  steps: readonly LearnStep[],
+  report: Pick<UpdateReport, 'sampleWeights' | 'tokenWeights'>,
+): TrainedSteps[] {
   const by = new Map<
     string,
-    { rollout: TrainedSteps['rollout']; advantage: number; steps: number[]; weights: number[]; advantages: number[] }
+    {
+      rollout: TrainedSteps['rollout'];
+      advantage: number;
+      steps: number[];
+      weights: number[];
+      advantages: number[];
+      tokenWeights: Float32Array[];
+    }
   >();
   for (const [i, s] of steps.entries()) {
     // A person's step in a group is imitated: it has no advantage or weight to show.
     if (s.coefficient !== undefined) continue;
     const rollout = s.trajectory.id;
     let t = by.get(rollout);
-    if (!t) by.set(rollout, (t = { rollout, advantage: s.advantage, steps: [], weights: [], advantages: [] }));
+    if (!t)
+      by.set(
+        rollout,
+        (t = { rollout, advantage: s.advantage, steps: [], weights: [], advantages: [], tokenWeights: [] }),
+      );
     t.steps.push(s.step);
-    t.weights.push(weights?.[i] ?? NaN);
+    t.weights.push(report.sampleWeights?.[i] ?? NaN);
+    t.tokenWeights.push(report.tokenWeights?.[i] ?? new Float32Array());
     t.advantages.push(s.advantage);
   }
-  return [...by.values()].map(({ advantages, ...t }) => ({
+  return [...by.values()].map(({ advantages, tokenWeights, ...t }) => ({
     ...t,
     steps: Int32Array.from(t.steps),
     weights: Float32Array.from(t.weights),
     advantages: advantages.some((a) => a !== t.advantage) ? Float32Array.from(advantages) : undefined,
+    ...(tokenWeights.some((w) => w.length > 0) ? { tokenWeights } : {}),
   }));
 }

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { cpus, totalmem } from 'node:os';
-import { parseRunFile } from '../config/index.js';
+import { parseRunFile, type RunConfig } from '../config/index.js';
 import { toRunError, type ProcessEntry } from '../domain/index.js';
 import { desktopCache, readRecipe, rootfsInfo } from '../cluster/imageBuild.js';
 import { imageNames } from '../cluster/images.js';
@@ -13,25 +13,26 @@ type AddRow = (name: string, level: CheckRow['level'], ok: boolean, detail: stri
 
 /**
  * Everything a run needs of this machine, each with what to do when it is missing. Without what is `required` no run
- * can start.
+ * can start; `run` is the one that is meant, else any.
  */
-export async function machineChecks(entry: ProcessEntry): Promise<CheckRow[]> {
+export async function machineChecks(entry: ProcessEntry, run?: RunConfig): Promise<CheckRow[]> {
   const checks: CheckRow[] = [];
   const row: AddRow = (name, level, ok, detail, remedy) => {
     checks.push({ name, ok, level, detail, remedy: ok ? undefined : remedy });
   };
   await checkComputer(row);
   // ONNX Runtime is loaded in the child processes only; here one is started to see whether it can be.
+  const level = run && run.policy.kind !== 'embedded' ? 'optional' : 'required';
   await probeEngine(entry).then(
     (found) => {
-      row('ONNX Runtime', 'required', true, found, '');
+      row('ONNX Runtime', level, true, found, '');
     },
     (e: unknown) => {
       const err = toRunError(e);
-      row('ONNX Runtime', 'required', false, err.message, err.remedy);
+      row('ONNX Runtime', level, false, err.message, err.remedy);
     },
   );
-  await checkDesktops(row);
+  await checkDesktops(row, run?.desktops);
   return checks;
 }
 
@@ -48,8 +49,8 @@ async function checkComputer(row: AddRow): Promise<void> {
   }
 }
 
-async function checkDesktops(row: AddRow): Promise<void> {
-  const states = await probeProviders(parseRunFile({}).desktops),
+async function checkDesktops(row: AddRow, wanted?: RunConfig['desktops']): Promise<void> {
+  const states = await probeProviders(wanted ?? parseRunFile({}).desktops),
     any = states.some((s) => s.ok);
   for (const s of states)
     row(
@@ -58,6 +59,15 @@ async function checkDesktops(row: AddRow): Promise<void> {
       s.ok,
       s.ok ? s.detail : (s.problem?.message ?? s.detail),
       s.problem?.remedy ?? '',
+    );
+  const { provider, capacity } = states.find((s) => s.ok) ?? {};
+  if (wanted && capacity !== undefined)
+    row(
+      'room for desktops',
+      'optional',
+      capacity >= wanted.count,
+      `${wanted.count} wanted, room for ${capacity} (${provider})`,
+      'Lower desktops.count, or spread them over more machines (desktops.hosts).',
     );
   if (states.some((s) => s.provider === 'local' && s.ok)) {
     const own = (await localProcessLimit()) !== 'user';

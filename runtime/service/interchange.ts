@@ -134,7 +134,14 @@ async function exportTrajectories(s: Studio, p: ExportParams, ask: Ask): Promise
   const { run: from, ...wanted } = p,
     request = { ...wanted, run: await runAt(s, from), options: { coordinates: 'qwen25' } } as ExportRequest,
     r = await runInterchangeJob(s.entry, { do: 'export', request }, ask);
-  return { to: r.to, trajectories: r.trajectories, steps: r.steps, parts: r.parts, problems: r.problems };
+  return {
+    to: r.to,
+    trajectories: r.trajectories,
+    steps: r.steps,
+    parts: r.parts,
+    problems: r.problems,
+    notes: r.notes,
+  };
 }
 
 /** The folder of a run that is there; else `not.found`. */

@@ -3,11 +3,12 @@ import * as m from '../protocol/methods.js';
 import { machineChecks } from './checks.js';
 import { schemas, type Handlers } from './params.js';
 import type { Studio } from './studio.js';
+import { templateOf } from './templates.js';
 
 /** machine/doctor, machine/diagnostics, config/template. */
 export function machineHandlers(h: Handlers, s: Studio): void {
   h.on(m.doctor, schemas.empty, async () => ({ checks: await machineChecks(s.entry) }));
-  h.on(m.template, schemas.template, (p) => ({ text: templates[p.preset] }));
+  h.on(m.template, schemas.template, (p) => ({ text: templateOf(p.preset) }));
   h.on(m.diagnostics, schemas.empty, async () => {
     const checks = await machineChecks(s.entry).catch((e: unknown) => [
         { name: 'checks', ok: false, level: 'optional', detail: String(e) },
@@ -57,27 +58,3 @@ export function redact(text: string, home = homedir()): string {
     .replace(/(["']?[\w-]*(?:token|secret|password|api_?key)["']?\s*[:=]\s*)(["']?)[^\s"',}]+\2/gi, '$1$2[redacted]$2')
     .replace(/\bsk-[\w-]{8,}/g, '[redacted]');
 }
-
-const file = (o: object): string => `${JSON.stringify(o, null, 2)}\n`;
-const templates: Readonly<Record<'quickstart' | 'paper', string>> = {
-  quickstart: file({
-    preset: 'quickstart',
-    name: 'quickstart',
-    seed: 1,
-    desktops: { provider: 'auto', count: 6 },
-    evaluation: { episodes: 64, everyMinutes: 4 },
-    budget: { minutes: 20 },
-  }),
-  paper: file({
-    preset: 'paper',
-    name: 'paper',
-    seed: 1,
-    tasks: { suite: 'folder', dir: 'tasks' },
-    desktops: { provider: 'docker', count: 180 },
-    policy: {
-      kind: 'openai',
-      openai: { baseUrls: ['http://127.0.0.1:8000/v1'], model: 'UI-TARS-1.5-7B', coordinates: 'qwen25' },
-    },
-    budget: { rollouts: 1000 },
-  }),
-};

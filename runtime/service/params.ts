@@ -1,4 +1,4 @@
-import { PROVENANCE_KINDS, PROVIDER_CHOICES } from '../domain/index.js';
+import { PRESET_NAMES, PROVENANCE_KINDS, PROVIDER_CHOICES } from '../domain/index.js';
 import { z } from 'zod';
 import type { RequestType } from 'vscode-jsonrpc';
 import type * as m from '../protocol/methods.js';
@@ -16,7 +16,7 @@ const text = z
 const run = text.refine((s) => /^(\/|[a-z]:[\\/])/i.test(s), 'must be an absolute path of a run folder');
 const count = z.int().positive();
 const provider = z.enum(PROVIDER_CHOICES);
-const preset = z.enum(['quickstart', 'paper']);
+const preset = z.enum(PRESET_NAMES);
 const points = z.int().min(2).max(2000).optional();
 const time = z.number().nonnegative();
 const outcome = z.enum(['success', 'failure', 'error', 'running']);

@@ -1,6 +1,7 @@
 import { copyFile, link, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { StudioError, messageOf } from '../domain/index.js';
+import { StudioError, id, messageOf, withToldPrompts, type RolloutId } from '../domain/index.js';
+import { recordsOf } from '../interchange/stepRecord.js';
 import * as m from '../protocol/methods.js';
 import { serializeTrajectory } from '../protocol/trajectoryFile.js';
 import type { FrameLink, TrajectoryView } from '../protocol/types.js';
@@ -17,27 +18,31 @@ import type { OpenRun, Studio } from './studio.js';
 /** Lists, single trajectories, groups, files, pictures. */
 export function trajectoryHandlers(h: Handlers, s: Studio, thumbs: Thumbnails): void {
   /** As recorded; of a part behind a split, its recorded steps. */
-  const view = async (r: OpenRun, p: { readonly run: string; readonly rollout: string }): Promise<TrajectoryView> => {
+  const found = async (
+    r: OpenRun,
+    p: { readonly run: string; readonly rollout: string },
+  ): Promise<{ readonly view: TrajectoryView; readonly root: RolloutId }> => {
     const f = await recorded(r, p.rollout),
       line = await s.annotations.line(p.run, f.root),
       a = annotatedOf(f.root, line)[f.place];
     if (!a) throw noPart(p.rollout);
-    return f.place === 0
-      ? { ...f.view, row: withMarks(f.view.row, await s.annotations.marks(p.run)) }
-      : partView(f.view, a);
+    const view =
+      f.place === 0 ? { ...f.view, row: withMarks(f.view.row, await s.annotations.marks(p.run)) } : partView(f.view, a);
+    return { view, root: id<RolloutId>(f.root) };
   };
   h.on(m.listTrajectories, schemas.listTrajectories, (p) =>
     s.read(p.run, async (r) => listTrajectories(r.reader, p, r.alive, await s.annotations.marks(p.run))),
   );
-  h.on(m.getTrajectory, schemas.trajectory, (p) => s.read(p.run, (r) => view(r, p)));
+  h.on(m.getTrajectory, schemas.trajectory, (p) => s.read(p.run, async (r) => (await found(r, p)).view));
   h.on(m.getGroup, schemas.group, (p) =>
     s.read(p.run, (r) => groupView(r.reader, p.group, { alive: r.alive, interpreter: interpreterOf(r.facts) })),
   );
   h.on(m.exportTrajectory, schemas.exportTrajectory, (p) =>
     s.read(p.run, async (r) => {
-      const t = await view(r, p);
-      if (p.file === undefined) return { text: serializeTrajectory(t) };
-      return { file: await writeTrajectory(t, resolve(p.file), (f) => r.reader.frames.path(f)) };
+      const { view: t, root } = await found(r, p),
+        records = await recordsIn(r, root, t);
+      if (p.file === undefined) return { text: serializeTrajectory(t, { records }) };
+      return { file: await writeTrajectory(t, resolve(p.file), (f) => r.reader.frames.path(f), records) };
     }),
   );
   h.on(m.thumbnails, schemas.thumbnails, (p) =>
@@ -47,6 +52,18 @@ export function trajectoryHandlers(h: Handlers, s: Studio, thumbs: Thumbnails): 
         p.width,
       ),
     })),
+  );
+}
+
+/** What a trainer needs of the steps of a view, as the run recorded it. */
+async function recordsIn(r: OpenRun, root: RolloutId, view: TrajectoryView): Promise<Map<number, object>> {
+  const shown = new Set(view.steps.map((s) => s.index)),
+    recorded = (await r.reader.readSteps(root)).map((s) => s.step);
+  return recordsOf(
+    withToldPrompts(
+      recorded.filter((s) => shown.has(s.index)),
+      recorded,
+    ),
   );
 }
 
@@ -63,6 +80,7 @@ export async function writeTrajectory(
   t: TrajectoryView,
   file: string,
   pathOf: (f: FrameLink) => string,
+  records?: ReadonlyMap<number, object>,
 ): Promise<string> {
   const folder = `${file
       .split(/[\\/]/)
@@ -78,7 +96,7 @@ export async function writeTrajectory(
         e.code === 'EEXIST' ? undefined : copyFile(pathOf(f), to),
       );
     }
-    await writeFile(file, serializeTrajectory(t, folder));
+    await writeFile(file, serializeTrajectory(t, { framesDir: folder, records }));
   } catch (e) {
     throw new StudioError(
       'store.io',

@@ -109,4 +109,9 @@ export interface UpdateReport {
    * without rollout log-probs, NaN for imitation and masked samples.
    */
   readonly sampleWeights?: Float32Array;
+  /**
+   * `update` only, for people: the same of each token of a sample's own answer, NaN where the behaviour is not known;
+   * undefined for a sample without behaviour. Absent where the trainer keeps none.
+   */
+  readonly tokenWeights?: readonly (Float32Array | undefined)[];
 }

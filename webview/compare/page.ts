@@ -154,7 +154,9 @@ class SidePane {
 }
 
 function stepLine(step: StepView, at: number, d: Difference | undefined): HTMLElement {
-  const prob = step.tokens?.length ? Math.exp(step.tokens.reduce((t, x) => t + x.logprob, 0)) : undefined;
+  const known = step.tokens?.every((x) => x.logprob !== undefined) ?? false,
+    prob =
+      known && step.tokens?.length ? Math.exp(step.tokens.reduce((sum, x) => sum + (x.logprob ?? 0), 0)) : undefined;
   return h(
     'div',
     { class: ['cp-line', (d === 'action' || d === 'both') && 'differs'] },
@@ -170,7 +172,7 @@ function stepLine(step: StepView, at: number, d: Difference | undefined): HTMLEl
         { class: 'ds-quiet number' },
         [
           step.version === undefined ? '' : t('policy v{0}', step.version),
-          step.entropy === undefined ? '' : `H ${num(step.entropy)}`,
+          step.entropy === undefined ? '' : `H ${step.entropyBound ? '≥ ' : ''}${num(step.entropy)}`,
           prob === undefined ? '' : `p ${percent(prob)}`,
         ]
           .filter(Boolean)

@@ -51,10 +51,13 @@ function screenshotCommands(a: InspectorActions): readonly Command[] {
     },
     pan = (x: number, y: number) => (): void => a.stage().pan(x, y),
     toggleShot = (): void => a.dispatch({ type: 'shot', shot: a.state().shot === 'before' ? 'after' : 'before' }),
-    toggleHeat = (): void => a.dispatch({ type: 'heat', on: !a.state().heat });
+    toggleHeat = (): void => a.dispatch({ type: 'heat', on: !a.state().heat }),
+    toggleColour = (): void =>
+      a.dispatch({ type: 'colour', by: a.state().colour === 'entropy' ? 'weight' : 'entropy' });
   return [
     { name: 'toggleShot', keys: [' ', 'b'], words: t('Screen before or after the action'), group, run: toggleShot },
     { name: 'toggleHeat', keys: ['h'], words: t('Places the policy considered'), group, run: toggleHeat },
+    { name: 'toggleColour', keys: ['i'], words: t('Tokens by entropy or by weight'), group, run: toggleColour },
     {
       name: 'zoomIn',
       keys: ['+', '='],

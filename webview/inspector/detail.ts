@@ -7,11 +7,12 @@ import { noteWords, originIcons, originWords, type StepNote } from '../ui/notes.
 import { duration, num, signed } from '../ui/format.js';
 import { versionColour } from '../ui/versions.js';
 import { t } from '../ui/words.js';
-import { tokensView, type Place } from './tokens.js';
+import type { AnswerActions } from './answer.js';
+import { promptView, rejectedView, type PromptActions } from './prompt.js';
+import { scaleOf } from './token.js';
+import { isText, spellsThought, tokensView, tokenTable } from './tokens.js';
 
-export interface DetailActions {
-  highlight(place: Place | undefined): void;
-}
+export interface DetailActions extends AnswerActions, PromptActions {}
 export interface DetailModel {
   readonly view: TrajectoryView;
   readonly step: StepView;
@@ -44,7 +45,9 @@ export function detailTitle({ step, mark, view, note }: DetailModel): HTMLElemen
 /** What was said and done; the annotator's fields stand in its place. */
 export function saidView({ step }: DetailModel): Child[] {
   return [
-    step.thought ? section(t('Thought'), h('p', { class: 'ds-thought' }, step.thought)) : undefined,
+    step.thought && !spellsThought(step)
+      ? section(t('Thought'), h('p', { class: 'ds-thought' }, step.thought))
+      : undefined,
     section(
       step.actions.length > 1 ? t('Actions') : t('Action'),
       step.actions.length
@@ -66,7 +69,13 @@ export function saidView({ step }: DetailModel): Child[] {
 }
 export function detailView(m: DetailModel, a: DetailActions): Child[] {
   return [
-    section(t('Choices'), ...tokensView(m, a)),
+    section(
+      isText(m.step) ? t('Answer') : t('Choices'),
+      ...tokensView(m, a),
+      rejectedView(m.step.rejected, scaleOf(m.step, m.hottest), a),
+    ),
+    m.step.prompt === undefined ? undefined : section(t('Prompt'), promptView(m, a)),
+    isText(m.step) ? section(t('Tokens'), tokenTable(m, a)) : undefined,
     section(t('Training'), training(m)),
     section(t('Time'), timings(m.step)),
   ];
@@ -151,7 +160,7 @@ function training(m: DetailModel): HTMLElement {
       step.entropy === undefined
         ? t('none')
         : [
-            num(step.entropy, 3),
+            step.entropyBound ? t('at least {0}', num(step.entropy, 3)) : num(step.entropy, 3),
             view.threshold === undefined
               ? ''
               : h('span', { class: 'ds-quiet' }, ' ', t('threshold {0}', num(view.threshold, 3))),
@@ -230,7 +239,7 @@ export function stepWords(m: DetailModel): string {
   const { step, mark } = m;
   return [
     t('Step {0} of {1}: {2}', step.index + 1, m.view.steps.length, actionsWords(step.actions)),
-    mark?.entropy === undefined ? '' : entropyWords(num(mark.entropy), mark.high),
+    mark?.entropy === undefined ? '' : entropyWords(num(mark.entropy), mark),
     mark?.kept === false ? t('dropped by the mask') : '',
     step.origin === 'policy' ? '' : t('by {0}', originWords[step.origin]),
     noteWords(m.note),

@@ -15,7 +15,9 @@ import { button, progress, setPressed } from '../ui/toolkit.js';
 import { versionSpans, type VersionSpan } from '../ui/versions.js';
 import { bannerView, emptyState } from '../ui/banner.js';
 import { t } from '../ui/words.js';
-import { detailTitle, detailView, saidView, stepWords, type DetailModel } from './detail.js';
+import { showColour } from './answer.js';
+import { shownImages } from './prompt.js';
+import { detailTitle, detailView, saidView, stepWords, type DetailActions, type DetailModel } from './detail.js';
 import {
   assistedBadge,
   correctedBadge,
@@ -34,6 +36,7 @@ export class Page {
   readonly #strip: Filmstrip;
   readonly #time: TimelineView;
   readonly #actions: PageActions;
+  readonly #frames: Frames;
   readonly #announcer = new Announcer();
   readonly #banner = h('div', { class: 'ds-banners' });
   readonly #badge = h('div', { class: 'ds-badge-slot' });
@@ -77,7 +80,8 @@ export class Page {
       label: t('Steps of the trajectory'),
       scrolled: (from, to) => this.#time.see(from, to),
     });
-    frames.changed = () => this.#strip.refresh();
+    this.#frames = frames;
+    frames.changed = () => this.#thumbnails();
     [this.#follow, this.#contrast, this.#annotate] = switches(a);
     this.#detail.append(this.#detailTop, this.stepSlot, this.#detailSaid, this.#detailRest);
     this.#head = h(
@@ -167,6 +171,7 @@ export class Page {
       old.selected === s.selected &&
       old.shot === s.shot &&
       old.heat === s.heat &&
+      old.colour === s.colour &&
       old.input.annotate === s.input.annotate
     )
       return;
@@ -270,15 +275,33 @@ export class Page {
     if (before !== step || old?.view?.row !== v.row || old.view.steps.length !== v.steps.length) {
       const top = before?.index === step.index ? scrolled : 0;
       replace(this.#detailSaid, saidView(model));
-      replace(this.#detailRest, detailView(model, { highlight: (r) => this.stage.highlight(r) }));
+      replace(this.#detailRest, detailView(model, this.#detailActions()));
       if (scrolled !== 0) this.#detail.scrollTop = top;
     }
+    showColour(this.#detailRest, s.colour);
     // Fields stand where thought and actions do.
     this.#detailSaid.hidden = s.annotation !== undefined && s.annotation.rollout === v.row.rollout;
     replace(this.#detailTop, detailTitle(model));
     if (old?.view && before?.index !== step.index) this.#announcer.say(stepWords(model));
     else if (old && old.shot !== s.shot)
       this.#announcer.say(s.shot === 'after' ? t('Screen after the action') : t('Screen before the action'));
+  }
+
+  #detailActions(): DetailActions {
+    return {
+      highlight: (r) => this.stage.highlight(r),
+      colour: this.#actions.colour,
+      select: this.#actions.select,
+      thumb: (hash) => this.#frames.thumb(hash),
+    };
+  }
+  /** New thumbnails are there. */
+  #thumbnails(): void {
+    this.#strip.refresh();
+    const list = this.#detailRest.querySelector('.ds-shown'),
+      s = this.#state,
+      step = s?.view?.steps[s.selected];
+    if (list && step && s.view) replace(list, shownImages({ step, view: s.view }, this.#detailActions()));
   }
 
   #banners(s: State): void {

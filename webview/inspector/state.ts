@@ -6,6 +6,8 @@ import { t } from '../ui/words.js';
 
 export type InspectorInput = Extract<PageInput, { kind: 'inspector' }>;
 export type Shot = 'before' | 'after';
+/** What the colour of an answer's tokens says. */
+export type Colouring = 'entropy' | 'weight';
 
 export interface State {
   readonly input: InspectorInput;
@@ -23,6 +25,7 @@ export interface State {
   readonly shot: Shot;
   /** Whether the policy's places are shown over the screenshot. */
   readonly heat: boolean;
+  readonly colour: Colouring;
   readonly daemon: { readonly state: DaemonState; readonly error?: HostError };
   /** What is known changed in a way only the daemon can tell (report, mask, weights): ask again. */
   readonly stale: boolean;
@@ -32,6 +35,7 @@ export interface State {
 export interface SavedView {
   readonly shot?: Shot;
   readonly heat?: boolean;
+  readonly colour?: Colouring;
   readonly pinned?: boolean;
 }
 
@@ -45,6 +49,7 @@ export type Change =
   | { readonly type: 'follow' }
   | { readonly type: 'shot'; readonly shot: Shot }
   | { readonly type: 'heat'; readonly on: boolean }
+  | { readonly type: 'colour'; readonly by: Colouring }
   /** Annotate mode; `queue`: within the review queue. */
   | { readonly type: 'annotate'; readonly on: boolean; readonly queue?: boolean }
   | { readonly type: 'annotation'; readonly annotation?: AnnotationView }
@@ -58,6 +63,7 @@ export function initial(input: InspectorInput, daemon: DaemonState, kept: SavedV
     pinned: kept.pinned ?? input.step === undefined,
     shot: kept.shot ?? 'before',
     heat: kept.heat ?? false,
+    colour: kept.colour ?? 'entropy',
     daemon: { state: daemon },
     stale: false,
   };
@@ -67,7 +73,10 @@ export function initial(input: InspectorInput, daemon: DaemonState, kept: SavedV
 export function reduce(s: State, c: Change): State {
   switch (c.type) {
     case 'show':
-      return { ...initial(c.input, s.daemon.state, { shot: 'before', heat: s.heat }), daemon: s.daemon };
+      return {
+        ...initial(c.input, s.daemon.state, { shot: 'before', heat: s.heat, colour: s.colour }),
+        daemon: s.daemon,
+      };
     case 'loading':
       return { ...s, loading: !s.view, stale: false };
     case 'loaded':
@@ -84,6 +93,8 @@ export function reduce(s: State, c: Change): State {
       return { ...s, shot: c.shot };
     case 'heat':
       return { ...s, heat: c.on };
+    case 'colour':
+      return { ...s, colour: c.by };
     case 'annotate':
       return { ...s, input: { ...s.input, annotate: c.on, queue: c.on && (c.queue ?? s.input.queue ?? false) } };
     case 'annotation':
@@ -190,8 +201,10 @@ export function applyEvents(
     steps: StepView[] | undefined,
     stale = false;
   for (const e of events) {
-    if (e.type === 'step' && e.rollout === rollout) insert((steps ??= [...v.steps]), e.step);
-    else if (e.type === 'started' && e.row.rollout === rollout) row = e.row;
+    if (e.type === 'step' && e.rollout === rollout) {
+      insert((steps ??= [...v.steps]), e.step);
+      stale ||= e.step.prompt === 'pending';
+    } else if (e.type === 'started' && e.row.rollout === rollout) row = e.row;
     else if (e.type === 'ended' && e.row.rollout === rollout) {
       row = e.row;
       live = false;

@@ -1,134 +1,88 @@
-/** The tokens of a step: how probable each was, how hesitant the policy, and what else it considered. */
+/** What was sampled in a step, token by token: as cards, or as running text with a table. */
 import type { StepView, TokenView } from '../../runtime/protocol/types.js';
-import { h, icon, replace, type Child } from '../ui/dom.js';
+import { h, replace, type Child } from '../ui/dom.js';
 import { num, percent } from '../ui/format.js';
 import { t, whole } from '../ui/words.js';
+import { answerText, colouring, type AnswerActions } from './answer.js';
+import {
+  alternatives,
+  colours,
+  entropyNumber,
+  entropyTitle,
+  scaleOf,
+  tokenBody,
+  visibleLabel,
+  type Scale,
+} from './token.js';
 
-export type Place = NonNullable<NonNullable<TokenView['alternatives']>[number]['at']>;
-export interface TokenActions {
-  highlight(place: Place | undefined): void;
-}
 export interface TokensModel {
   readonly step: StepView;
   /** Highest token entropy of the trajectory: full heat. */
   readonly hottest: number;
 }
 
-/** More tokens than this are shown as running text first. */
+/** More tokens than this are a text. */
 const manyTokens = 12,
   rowsShown = 40;
+export const isText = (step: StepView): boolean => (step.tokens?.length ?? 0) > manyTokens;
+/** Whether the tokens of a step spell its thought. */
+export const spellsThought = (step: StepView): boolean =>
+  isText(step) &&
+  step.thought !== undefined &&
+  step
+    .tokens!.map((x) => x.label)
+    .join('')
+    .includes(step.thought.trim());
 
-/** What was sampled in the step, token by token; or why nothing is known of it. */
-export function tokensView(m: TokensModel, a: TokenActions): Child[] {
-  const tokens = m.step.tokens;
+/** What was sampled in the step; or why nothing is known of it. */
+export function tokensView(m: TokensModel, a: AnswerActions): Child[] {
+  const { step } = m,
+    { tokens } = step,
+    scale = scaleOf(step, m.hottest);
   if (!tokens?.length)
     return [
       h(
         'p',
         { class: 'ds-quiet' },
-        m.step.origin === 'policy'
+        step.origin === 'policy'
           ? t('No log-probabilities were recorded for this step.')
-          : m.step.origin === 'human'
+          : step.origin === 'human'
             ? t('A person decided: nothing was sampled, so there are no log-probabilities.')
             : t('The oracle decided: nothing was sampled, so there are no log-probabilities.'),
       ),
     ];
-  const joint = tokens.reduce((t, x) => t + x.logprob, 0);
-  return [
-    h(
-      'p',
-      { class: 'ds-quiet' },
-      tokens.length === 1
-        ? t('1 token, log-probability {0} ({1})', num(joint, 2), percent(Math.exp(joint)))
-        : t('{0} tokens, log-probability {1} ({2})', whole(tokens.length), num(joint, 2), percent(Math.exp(joint))),
-    ),
-    tokens.length > manyTokens
-      ? [flow(tokens, m.hottest), tokenTable(tokens, m.hottest, a)]
-      : h(
-          'ol',
-          { class: 'ds-tokens' },
-          tokens.map((t) => tokenCard(t, m.hottest, a)),
-        ),
-  ];
-}
-const heat = (t: TokenView, hottest: number): Record<string, string> => ({
-  '--heat': (hottest > 0 ? Math.min(1, Math.max(0, t.entropy) / hottest) : 0).toFixed(3),
-});
-
-function tokenCard(x: TokenView, hottest: number, a: TokenActions): HTMLElement {
-  return h(
-    'li',
-    { class: 'ds-token' },
-    h(
-      'div',
-      { class: 'ds-token-head' },
-      h('span', { class: 'ds-token-label', style: heat(x, hottest) }, x.label),
+  if (!isText(step))
+    return [
+      summary(tokens),
       h(
-        'span',
-        { class: 'number', title: t('Log-probability of what was sampled') },
-        t('log p {0}', num(x.logprob, 2)),
+        'ol',
+        { class: 'ds-tokens' },
+        tokens.map((x) => h('li', { class: 'ds-token' }, tokenBody(x, scale, a))),
       ),
-      h('span', { class: 'number', title: t('Entropy of the choice, in nats') }, `H ${num(x.entropy, 2)}`),
-    ),
-    alternatives(x, a),
-  );
+    ];
+  const text = { tokens, scale, stepWeight: step.weight, label: t('Answer, token by token') };
+  return [summary(tokens), colouring(text, a), answerText(text, a)];
 }
-/**
- * The most probable choices as bars with numbers; the one taken is marked. Pointing at a place shows it on the
- * screenshot.
- */
-function alternatives(token: TokenView, a: TokenActions): HTMLElement | undefined {
-  const all = token.alternatives;
-  if (!all?.length) return undefined;
-  const shown = [...all].sort((x, y) => y.probability - x.probability).slice(0, 6);
-  return h(
-    'ul',
-    { class: 'ds-alternatives', 'aria-label': t('Choices considered for {0}', token.label) },
-    shown.map((x) => {
-      const chosen = x.label === token.label;
-      return h(
-        'li',
-        {
-          class: chosen ? 'chosen' : '',
-          ...(x.at
-            ? {
-                tabindex: '0',
-                on: {
-                  pointerenter: () => a.highlight(x.at),
-                  pointerleave: () => a.highlight(undefined),
-                  focus: () => a.highlight(x.at),
-                  blur: () => a.highlight(undefined),
-                },
-              }
-            : {}),
-        },
-        h('span', {
-          class: 'fill',
-          'aria-hidden': 'true',
-          style: { width: `${Math.min(100, Math.max(0, x.probability * 100))}%` },
-        }),
-        h('span', { class: 'name' }, chosen ? icon('arrow-small-right', t('chosen')) : undefined, x.label),
-        h('span', { class: 'number' }, percent(x.probability)),
-      );
-    }),
-  );
-}
-/** Long answers: the text itself, each token on its heat. */
-function flow(tokens: readonly TokenView[], hottest: number): HTMLElement {
+function summary(tokens: readonly TokenView[]): HTMLElement {
+  const known = tokens.flatMap((x) => (x.logprob === undefined ? [] : [x.logprob])),
+    joint = known.reduce((sum, x) => sum + x, 0),
+    unknown = tokens.length - known.length;
   return h(
     'p',
-    { class: 'ds-flow' },
-    tokens.map((x) =>
-      h(
-        'span',
-        { style: heat(x, hottest), title: t('log p {0}, entropy {1}', num(x.logprob, 2), num(x.entropy, 2)) },
-        x.label,
-      ),
-    ),
+    { class: 'ds-quiet' },
+    unknown > 0
+      ? t('{0} tokens; the server did not say the log-probability of {1} of them', whole(tokens.length), whole(unknown))
+      : tokens.length === 1
+        ? t('1 token, log-probability {0} ({1})', num(joint, 2), percent(Math.exp(joint)))
+        : t('{0} tokens, log-probability {1} ({2})', whole(tokens.length), num(joint, 2), percent(Math.exp(joint))),
   );
 }
-function tokenTable(tokens: readonly TokenView[], hottest: number, a: TokenActions): HTMLElement {
-  const order = tokens.map((t, i) => ({ t, i })).sort((x, y) => y.t.entropy - x.t.entropy),
+
+/** The tokens of a text in a table, the most hesitant first. */
+export function tokenTable(m: TokensModel, a: AnswerActions): HTMLElement {
+  const tokens = m.step.tokens ?? [],
+    scale = scaleOf(m.step, m.hottest),
+    order = tokens.map((t, i) => ({ t, i })).sort((x, y) => y.t.entropy - x.t.entropy),
     body = h('tbody'),
     considered = tokens.some((t) => t.alternatives?.length);
   const rows = (n: number): void =>
@@ -141,9 +95,9 @@ function tokenTable(tokens: readonly TokenView[], hottest: number, a: TokenActio
             'tr',
             null,
             h('td', { class: 'number' }, i + 1),
-            h('th', { scope: 'row', title: t.label, style: heat(t, hottest) }, t.label),
-            h('td', { class: 'number' }, num(t.logprob, 2)),
-            h('td', { class: 'number' }, num(t.entropy, 2)),
+            h('th', { scope: 'row', title: t.label, style: colours(t, scale) }, visibleLabel(t.label)),
+            h('td', { class: 'number' }, t.logprob === undefined ? '?' : num(t.logprob, 2)),
+            h('td', { class: 'number' }, entropyNumber(t.entropy, scale)),
             considered ? h('td', null, alternatives(t, a)) : undefined,
           ),
         ),
@@ -166,9 +120,13 @@ function tokenTable(tokens: readonly TokenView[], hottest: number, a: TokenActio
           t('Show all {0}', order.length),
         )
       : undefined;
-  return tableView(body, considered, more);
+  return tableView(body, { considered, scale }, more);
 }
-function tableView(body: HTMLElement, considered: boolean, more: HTMLElement | undefined): HTMLElement {
+function tableView(
+  body: HTMLElement,
+  { considered, scale }: { readonly considered: boolean; readonly scale: Scale },
+  more: HTMLElement | undefined,
+): HTMLElement {
   return h(
     'div',
     { class: 'ds-table-scroll', tabindex: '0', role: 'region', 'aria-label': t('Tokens by entropy') },
@@ -183,7 +141,15 @@ function tableView(body: HTMLElement, considered: boolean, more: HTMLElement | u
           'tr',
           null,
           ['#', t('Token'), t('log p'), t('Entropy'), ...(considered ? [t('Considered')] : [])].map((x, i) =>
-            h('th', { scope: 'col', class: i === 1 || i === 4 ? '' : 'number' }, x),
+            h(
+              'th',
+              {
+                scope: 'col',
+                class: i === 1 || i === 4 ? '' : 'number',
+                title: i === 3 ? entropyTitle(scale) : undefined,
+              },
+              x,
+            ),
           ),
         ),
       ),

@@ -3,12 +3,13 @@ import { h } from '../ui/dom.js';
 import { button } from '../ui/toolkit.js';
 import { t } from '../ui/words.js';
 import type { HeaderActions } from './header.js';
-import type { Shot } from './state.js';
+import type { Colouring, Shot } from './state.js';
 
 export interface PageActions extends HeaderActions {
   select(position: number): void;
   shot(shot: Shot): void;
   heat(on: boolean): void;
+  colour(by: Colouring): void;
   follow(): void;
   retry(): void;
   copy(): void;

@@ -7,10 +7,14 @@ export interface StepMark {
   /** High entropy: one of the fifth of the steps with the highest, and not below the group's threshold. */
   readonly high: boolean;
   readonly kept?: boolean;
+  /** The entropy is a lower bound. */
+  readonly least?: boolean;
 }
 
-export const entropyWords = (value: string, high: boolean): string =>
-  high ? t('entropy {0}, high', value) : t('entropy {0}', value);
+export function entropyWords(value: string, { high, least }: Pick<StepMark, 'high' | 'least'>): string {
+  if (least) return high ? t('entropy at least {0}, high', value) : t('entropy at least {0}', value);
+  return high ? t('entropy {0}, high', value) : t('entropy {0}', value);
+}
 /**
  * Share of a trajectory's steps that are marked as high-entropy. The mask keeps four fifths
  * (webview/README.md#high-entropy-marks):
@@ -27,6 +31,7 @@ export function markSteps(steps: readonly StepView[], threshold: number | undefi
   return steps.map((x) => ({
     entropy: x.entropy !== undefined && Number.isFinite(x.entropy) ? x.entropy : undefined,
     kept: x.kept,
+    least: x.entropyBound === 'lower' || undefined,
     high:
       x.entropy !== undefined &&
       cut !== undefined &&

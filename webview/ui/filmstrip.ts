@@ -233,7 +233,7 @@ const labelOf = (
 ): string =>
   [
     actionsWords(step.actions),
-    mark?.entropy === undefined ? '' : entropyWords(num(mark.entropy), mark.high),
+    mark?.entropy === undefined ? '' : entropyWords(num(mark.entropy), mark),
     mark?.kept === undefined ? '' : mark.kept ? t('kept') : t('dropped by the mask'),
     step.origin === 'policy'
       ? step.version === undefined

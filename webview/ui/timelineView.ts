@@ -296,7 +296,7 @@ export function wordsOf(m: StepMark, number: number, threshold: number | undefin
   return [
     m.entropy === undefined
       ? t('Step {0}: no entropy (nobody sampled it)', number)
-      : t('Step {0}: {1}', number, entropyWords(num(m.entropy, 3), m.high)),
+      : t('Step {0}: {1}', number, entropyWords(num(m.entropy, 3), m)),
     threshold === undefined ? '' : t('threshold {0}', num(threshold, 3)),
     m.kept === undefined ? '' : m.kept ? t('kept') : t('dropped by the mask'),
   ]

@@ -1,6 +1,6 @@
-import { message, quantile, type Step, type Trajectory } from '../../domain/index.js';
+import { message, quantile, type Step, type TokenTrace } from '../../domain/index.js';
 import type { HighEntropyConfig } from '../config.js';
-import { numbers, type Mechanism } from './mechanism.js';
+import { numbers, type CuratedMember, type Mechanism } from './mechanism.js';
 
 /**
  * H_t: mean entropy of the step's real tokens; undefined where the policy did not act, which leaves no tokens
@@ -20,40 +20,56 @@ const atLeast = (v: number, threshold: number): boolean => v >= threshold - 1e-9
 export interface EntropySelection {
   /** Per trajectory, per step: trained or not. */
   readonly keep: readonly (readonly boolean[])[];
-  /** The group's threshold; undefined when off or when no step has a trace. */
+  /** The group's threshold; undefined when off or when no step of its own rollouts has a trace. */
   readonly threshold: number | undefined;
 }
 
+type EntropyMember = Pick<CuratedMember, 'injected'> & {
+  readonly trajectory: { readonly steps: readonly Pick<Step, 'tokens' | 'origin'>[] };
+};
+
+/** Entropies are exact or lower bounds; the two are never compared. */
+type EntropyKind = NonNullable<TokenTrace['bound']> | 'exact';
+interface StepEntropy {
+  readonly value: number;
+  readonly kind: EntropyKind;
+}
+
 /**
- * Keeps the steps whose entropy is at or above the group's quantile (0.2 keeps the top 80 %), including ties, a single
- * step, and steps without tokens, of which no entropy is known.
+ * Keeps the steps whose entropy is at or above the quantile of the group's own rollouts (0.2 keeps the top 80 %),
+ * including ties and a single step; and steps of which nothing is known that could be compared: those without tokens,
+ * and those whose entropy is of the other kind. What an injected trajectory of another policy was sure of does not move
+ * the quantile.
  */
-export function selectHighEntropy(
-  trajectories: readonly Pick<Trajectory, 'steps'>[],
-  c: HighEntropyConfig,
-): EntropySelection {
-  const entropies = trajectories.map((t) => t.steps.map(stepEntropy));
+export function selectHighEntropy(members: readonly EntropyMember[], c: HighEntropyConfig): EntropySelection {
+  const entropies = members.map((m) => m.trajectory.steps.map(entropyOf)),
+    own = entropies.filter((_, i) => !members[i]!.injected).flatMap((hs) => hs.filter((h) => h !== undefined)),
+    kind = kindOf(own);
   const threshold = c.enabled
     ? quantile(
-        entropies.flat().filter((v) => v !== undefined),
+        own.filter((h) => h.kind === kind).map((h) => h.value),
         1 - c.keep,
       )
     : undefined;
-  return {
-    keep: entropies.map((hs) => hs.map((h) => h === undefined || threshold === undefined || atLeast(h, threshold))),
-    threshold,
-  };
+  const kept = (h: StepEntropy | undefined): boolean =>
+    h === undefined || threshold === undefined || h.kind !== kind || atLeast(h.value, threshold);
+  return { keep: entropies.map((hs) => hs.map(kept)), threshold };
 }
+
+function entropyOf(step: Pick<Step, 'tokens' | 'origin'>): StepEntropy | undefined {
+  const value = stepEntropy(step);
+  return value === undefined ? undefined : { value, kind: step.tokens?.bound ?? 'exact' };
+}
+/** The kind that most of these steps have; a run's policy gives all of one kind, unless its server changed. */
+const kindOf = (own: readonly StepEntropy[]): EntropyKind =>
+  own.filter((h) => h.kind === 'exact').length * 2 >= own.length ? 'exact' : 'lower';
 
 /** Rollouts whose steps the entropy chart shows, newest first. */
 const SHOWN_ROLLOUTS = 200;
 
 export const highEntropy: Mechanism<'highEntropy'> = {
   curate: (group, options) => {
-    const { keep, threshold } = selectHighEntropy(
-      group.members.map((m) => m.trajectory),
-      options,
-    );
+    const { keep, threshold } = selectHighEntropy(group.members, options);
     return {
       ...group,
       members: group.members.map((m, i) => ({ ...m, keep: m.keep.map((k, j) => k && keep[i]![j]!) })),

@@ -71,6 +71,8 @@ export class Steps {
     readonly origin: Step['origin'];
     readonly at?: number | undefined;
     readonly timings?: StepTimings | undefined;
+    readonly sampled?: DraftStep['sampled'];
+    readonly words?: DraftStep['words'];
   }): void {
     if (this.list.length >= limits.steps) throw new Unusable(`has more than ${limits.steps} steps`);
     if (s.actions.slice(0, -1).some(isTerminal)) throw new Unusable('a step goes on after its trajectory ended');

@@ -5,13 +5,17 @@ import {
   type Action,
   type Size,
   type FrameLink,
+  type Step,
   type StepView,
   parseTrajectory,
   placesOf,
+  withoutPrompts,
 } from '../../domain/index.js';
+import { packAlternatives } from '../../data/alternatives.js';
 import { lines } from '../folder.js';
+import { readRecord, readablePrompts, type StepRecord } from '../stepRecord.js';
 import { Unusable, limits } from '../types.js';
-import type { Found, Picture } from '../types.js';
+import type { DraftStep, Found, Picture } from '../types.js';
 import { Steps, moment, one, pictureAt } from './read.js';
 import type { ReadContext, Unit } from './read.js';
 
@@ -34,8 +38,10 @@ const ms = z.number().min(0).max(1e9),
   timingsSchema = z.object({ observe: ms, decide: ms, queue: ms, perform: ms, settle: ms });
 
 /**
- * Our own `.traj.jsonl`, a line at a time. Token log-probs and policy versions are another run's and are left behind:
- * to this run the trajectory is an import like any other. Every line must be usable, and every frame must be there.
+ * Our own `.traj.jsonl`, a line at a time. What a remote model sampled comes along: token ids, log-probs, prompts,
+ * rejected answers. Choices of the embedded policy and policy versions are another run's and are left behind: to this
+ * run the trajectory is an import like any other. Every line must be usable, and every frame must be there; a record
+ * that cannot be used is left out, and noted.
  */
 export async function* readTraj(c: ReadContext, u: Unit): AsyncGenerator<Found, void, undefined> {
   yield* one(c.folder.name(u.path), () => read(c, u));
@@ -43,14 +49,15 @@ export async function* readTraj(c: ReadContext, u: Unit): AsyncGenerator<Found, 
 
 async function read(c: ReadContext, u: Unit): Promise<Found> {
   const where = c.folder.name(u.path),
-    { view, steps: views, fingerprint } = await viewOf(u.path, where),
+    { view, steps: views, fingerprint, records } = await viewOf(u.path, where),
     { row, report } = view,
     reward = rewardOfRow(row);
   const picture = async (f: FrameLink): Promise<Picture> => {
     const file = await c.folder.file(u.dir, `${view.framesDir}/${f.hash.slice(0, 2)}/${f.hash}.png`);
     return { ...pictureAt(c.folder, file), hash: f.hash };
   };
-  const steps = new Steps();
+  const steps = new Steps(),
+    sampled = sampledOf(views, records);
   for (const [i, s] of views.entries()) {
     if (s.index !== i) throw new Unusable(`step ${i} is missing`);
     const frame = await picture(s.frame);
@@ -62,6 +69,8 @@ async function read(c: ReadContext, u: Unit): Promise<Found> {
       thought: s.thought?.slice(0, limits.text),
       at: moment(s.at),
       timings: timingsSchema.safeParse(s.timings).data,
+      sampled: sampled.steps[i]?.record,
+      words: sampled.steps[i]?.record?.tokens && wordsOf(s),
     });
   }
   if (steps.list.length === 0) throw new Unusable('has no steps');
@@ -75,7 +84,7 @@ async function read(c: ReadContext, u: Unit): Promise<Found> {
       family: row.family,
       instruction: row.instruction,
       steps: steps.list,
-      notes: [],
+      notes: sampled.notes,
       outcome: { reward, truncated: row.truncated === true, report: reportSchema.safeParse(report).data },
       last: !steps.ended && after ? await picture(after) : undefined,
       cap: Number.isInteger(row.cap) && row.cap >= 0 ? row.cap : steps.list.length,
@@ -91,9 +100,16 @@ type View = Extract<ReturnType<typeof parseTrajectory>, { ok: true }>['trajector
 async function viewOf(
   path: string,
   where: string,
-): Promise<{ readonly view: View; readonly steps: readonly StepView[]; readonly fingerprint: string }> {
+): Promise<{
+  readonly view: View;
+  readonly steps: readonly StepView[];
+  /** What lines hold under `record`, by the index of their step; not checked. */
+  readonly records: ReadonlyMap<number, unknown>;
+  readonly fingerprint: string;
+}> {
   const hash = createHash('sha256'),
-    steps: StepView[] = [];
+    steps: StepView[] = [],
+    records = new Map<number, unknown>();
   let head: { readonly text: string; readonly view: View } | undefined;
   for await (const { line, text } of lines(path)) {
     const at = `${where}:${line}`;
@@ -101,23 +117,75 @@ async function viewOf(
     if (text.trim() === '') continue;
     hash.update(text);
     if (head === undefined) {
-      head = { text, view: parsed(text, at) };
+      head = { text, view: parsed(text, at).trajectory };
       continue;
     }
-    const step = parsed(`${head.text}\n${text}`, at).steps[0];
+    const read = parsed(`${head.text}\n${text}`, at),
+      step = read.trajectory.steps[0];
     if (steps.length >= limits.steps) throw new Unusable(`has more than ${limits.steps} steps`);
-    if (step) steps.push({ ...step, tokens: [] });
+    if (!step) continue;
+    const record = read.records.get(step.index);
+    if (record !== undefined) records.set(step.index, record);
+    // Of the others nothing reads the tokens.
+    steps.push(record === undefined ? { ...step, tokens: [] } : step);
   }
   if (!head) throw new Unusable('is empty');
   steps.sort((a, b) => a.index - b.index);
-  return { view: head.view, steps, fingerprint: hash.digest('hex').slice(0, 12) };
+  return { view: head.view, steps, records, fingerprint: hash.digest('hex').slice(0, 12) };
 }
-function parsed(text: string, where: string): View {
+function parsed(text: string, where: string): Extract<ReturnType<typeof parseTrajectory>, { ok: true }> {
   const r = parseTrajectory(text),
     why = r.ok ? r.skipped[0]?.why : r.why;
   if (!r.ok || why !== undefined) throw new Unusable(why ?? 'cannot be read', { where });
-  return r.trajectory;
+  return r;
 }
+
+/** What was sampled in each step, as far as it can be used; notes say what cannot. */
+function sampledOf(
+  views: readonly StepView[],
+  records: ReadonlyMap<number, unknown>,
+): { readonly steps: readonly { readonly record?: StepRecord | undefined }[]; readonly notes: readonly string[] } {
+  const notes: string[] = [];
+  let gap = false;
+  const read = views.map((v) => {
+    const value = records.get(v.index),
+      r = value === undefined ? undefined : readRecord(value);
+    if (r && 'why' in r) {
+      notes.push(`the record of step ${v.index} is left out: ${r.why}`);
+      gap = true;
+      return {};
+    }
+    // A prompt is told by those before it.
+    return { record: gap && r ? withoutPrompts(r) : r };
+  });
+  const { steps, lost } = readablePrompts(
+    read.map((x) => x.record ?? {}),
+    (r, index): Step => ({ ...emptyStep, ...r, index }),
+  );
+  if (lost > 0) notes.push('prompts are left out where they do not fit those before them');
+  return { steps: steps.map((record, i) => (read[i]!.record ? { record } : {})), notes };
+}
+const emptyStep: Omit<Step, 'index'> = {
+  frame: { hash: '', width: 0, height: 0 },
+  actions: [],
+  origin: 'policy',
+  settled: true,
+  timings: { observe: 0, decide: 0, queue: 0, perform: 0, settle: 0 },
+};
+
+/** What the tokens are called, and what else might have been sampled. */
+function wordsOf(s: StepView): NonNullable<DraftStep['words']> {
+  const label = (x: string): string => x.slice(0, mostLabel);
+  return {
+    labels: s.tokens?.map((x) => label(x.label)),
+    packed: s.tokens && packAlternatives(s.tokens.map((x) => alternativesSchema.parse(x.alternatives))),
+  };
+}
+const mostLabel = 300;
+const alternativesSchema = z
+  .array(z.object({ label: z.string().transform((x) => x.slice(0, mostLabel)), probability: z.number().min(0).max(1) }))
+  .max(32)
+  .catch([]);
 
 /** Throws Unusable for a trajectory without an outcome, or with a score that contradicts it. */
 function rewardOfRow(row: View['row']): number {

@@ -2,11 +2,12 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { serializeTrajectory } from '../../domain/index.js';
 import { unitView } from '../revise.js';
+import { recordsOf } from '../stepRecord.js';
 import { copyFrame, fileName } from './write.js';
 import type { WriteContext, Writer } from './write.js';
 
 /**
- * Our own files, one a trajectory, with tokens, weights and verdicts; frames/ beside them. They open in the editor
+ * Our own files, one a trajectory, with tokens, prompts, weights and verdicts; frames/ beside them. They open in the editor
  * without a run.
  */
 export function trajWriter({ run, view, dir }: WriteContext): Writer {
@@ -19,7 +20,10 @@ export function trajWriter({ run, view, dir }: WriteContext): Writer {
         await copyFrame(run, f, to);
       }
       const recorded = await view(run, root);
-      await writeFile(join(dir, `${fileName(t.id)}.traj.jsonl`), serializeTrajectory(unitView(recorded, t, places)));
+      await writeFile(
+        join(dir, `${fileName(t.id)}.traj.jsonl`),
+        serializeTrajectory(unitView(recorded, t, places), { records: recordsOf(t.steps) }),
+      );
     },
     close: () => Promise.resolve(),
   };

@@ -139,7 +139,8 @@ export class ChatSession implements PolicySession {
       );
     const tokens = traceOf(completion),
       prompt = tokens?.ids && this.#record(completion, tokens.ids, screen);
-    const said = this.#parse(text, { text, tokens, prompt, version });
+    const words = wordsOf(completion),
+      said = this.#parse(text, { text, tokens, prompt, version, ...words });
     this.#remember({ image: screen.url, text: addBoxTokens(text), sent: screen.image });
     this.#answered = true;
     return {
@@ -151,7 +152,7 @@ export class ChatSession implements PolicySession {
       replica: reply.replica,
       queueMs: reply.queueMs,
       computeMs: reply.computeMs,
-      ...wordsOf(completion),
+      ...words,
     };
   }
 

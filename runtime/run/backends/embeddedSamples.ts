@@ -1,10 +1,11 @@
-import type {
-  EmbeddedPolicySpec,
-  EmbeddedSample,
-  EncodedState,
-  FrameRef,
-  LearnStep,
-  Trajectory,
+import {
+  sampledRemotely,
+  type EmbeddedPolicySpec,
+  type EmbeddedSample,
+  type EncodedState,
+  type FrameRef,
+  type LearnStep,
+  type Trajectory,
 } from '../../domain/index.js';
 import type { FrameStore } from '../../data/types.js';
 import { encodeActions, encodeState, stateKey } from '../../policy/embedded/codec.js';
@@ -73,7 +74,9 @@ export class EmbeddedSamples implements SampleSource<EmbeddedSample> {
       choices = this.#choicesOf(t, index);
     if (!choices) throw new Error(`step ${index} of ${t.id} has no choices of the embedded policy`);
     const state = await this.stateOf(t, index);
-    return { ...creditOf(step), stateKey: stateKey(state), state, choices };
+    // Log-probs of a remote model are those of its tokens, which are not these choices.
+    const remote = sampledRemotely(t.steps[index]!) ? { rolloutLogprobs: undefined } : {};
+    return { ...creditOf(step), ...remote, stateKey: stateKey(state), state, choices };
   }
 
   /** The model input of a step, as it was (or would have been) when the step was decided. */
@@ -87,7 +90,7 @@ export class EmbeddedSamples implements SampleSource<EmbeddedSample> {
   #choicesOf(t: Trajectory, index: number): Int32Array | null {
     const s = t.steps[index]!;
     return (
-      (s.origin === 'policy' && !s.prompt ? s.tokens?.ids : undefined) ??
+      (s.origin === 'policy' && !sampledRemotely(s) ? s.tokens?.ids : undefined) ??
       encodeActions(this.#spec, s.frame, t.instruction, s.actions)
     );
   }

@@ -1,22 +1,30 @@
 import { randomBytes } from 'node:crypto';
 import { basename, join } from 'node:path';
 import type { RunConfig } from '../../config/index.js';
-import { id, type ReplicaId } from '../../domain/index.js';
+import { StudioError, id, type ReplicaId } from '../../domain/index.js';
 import { pngOf } from '../../data/store/png.js';
 import { ChatSession, type ChatOptions } from '../../policy/remote/chatSession.js';
 import { ChatTokenizer } from '../../policy/remote/demonstrationTokens.js';
 import {
+  proofOf,
   startEndpointReplica,
   type AdapterWeights,
   type ChatAnswer,
   type ChatCall,
+  type Proof,
 } from '../../policy/remote/endpointReplica.js';
 import { ModelServer, type ModelServerOptions } from '../../policy/remote/modelServer.js';
 import { pooledChat } from '../../policy/remote/pooledChat.js';
 import { systemClock } from '../../rollout/clock.js';
 import { ModelPool } from '../../rollout/modelPool.js';
-import { SUM } from '../../trainer/objective/signedWeights.js';
-import { createRemoteTrainer, type RemoteTrainerOptions } from '../../trainer/remote/engine.js';
+import {
+  createRemoteTrainer,
+  type RemoteTrainerEngine,
+  type RemoteTrainerOptions,
+} from '../../trainer/remote/engine.js';
+import { probeEngine } from '../../trainer/remote/probe.js';
+import type { TokenSample } from '../../trainer/remote/sample.js';
+import type { TrainerEngine } from '../../trainer/types.js';
 import { apiKeyOf } from './apiKey.js';
 import { learnerOf } from './learner.js';
 import type { StartedParts } from './startedParts.js';
@@ -40,11 +48,14 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
     remote = config.trainer.remote!,
     key = apiKeyOf('policy.vlm.apiKeyEnv', vlm.apiKeyEnv),
     servers = vlm.endpoints.map((url): ModelServerOptions => ({ url, apiKey: key, timeoutMs: ANSWER_MS }));
-  const trainer = await createRemoteTrainer(trainerOptions(r, remote, vlm));
+  const engine = trainerOptions(r, remote, vlm),
+    trainer = await createRemoteTrainer({ ...engine, carriage: await carriageOf(r.config, engine, r.signal) });
   parts.add(() => trainer.close());
   parts.throwIfCancelled();
   if (r.checkpoint) await trainer.restore(r.checkpoint);
-  const models = await startPool(r, vlm, servers, await trainer.exportWeights());
+  const proof = await proofOf({ ...servers[0]!, imageToken: vlm.imageToken }, vlm.model, r.signal),
+    proven = provenWeights(trainer, proof);
+  const models = await startPool(r, vlm, servers, await proven.exportWeights());
   parts.add(() => models.close());
   parts.throwIfCancelled();
   const ended = new AbortController(),
@@ -55,7 +66,7 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
     frames: r.frames,
     replicas: models,
     learner: learnerOf({
-      trainer,
+      trainer: proven,
       source: new TokenSamples({
         frames: r.frames,
         tokenizer: new ChatTokenizer(new ModelServer(servers[0]!), vlm.model),
@@ -67,6 +78,28 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
       }),
       publish: (w) => models.publish(adapterOf(w, vlm)),
     }),
+  };
+}
+
+/** Weights go out with what the trainer makes of the proof, so that a server that ignores an adapter is found. */
+function provenWeights(
+  trainer: RemoteTrainerEngine,
+  proof: Proof | undefined,
+): TrainerEngine<TokenSample, AdapterWeights> {
+  return {
+    update: (b) => trainer.update(b),
+    imitate: (b, o) => trainer.imitate!(b, o),
+    checkpoint: () => trainer.checkpoint(),
+    restore: (c) => trainer.restore(c),
+    interrupt: () => trainer.interrupt(),
+    close: () => trainer.close(),
+    async exportWeights() {
+      const weights = await trainer.exportWeights();
+      if (!proof) return weights;
+      const { prompt, answer, token } = proof,
+        [logprob] = await trainer.score({ prompt: [{ type: 'encoded_text', tokens: prompt }], answer });
+      return { ...weights, expected: { token, logprob: logprob! } };
+    },
   };
 }
 
@@ -95,8 +128,8 @@ function startPool(
 }
 
 /** The adapter by the path that the servers see. */
-const adapterOf = ({ version, path }: AdapterWeights, { adapters }: VlmConfig): AdapterWeights => ({
-  version,
+const adapterOf = ({ path, ...weights }: AdapterWeights, { adapters }: VlmConfig): AdapterWeights => ({
+  ...weights,
   path: adapters === undefined ? path : `${adapters.replace(/\/+$/, '')}/${path.split('/').at(-1)!}`,
 });
 
@@ -114,7 +147,38 @@ const chatOptions = (vlm: VlmConfig): ChatOptions => ({
 export const promptOf = (text: string | undefined): ChatOptions['prompt'] =>
   text === undefined ? undefined : { template: (instruction) => text.split('{instruction}').join(instruction) };
 
-function trainerOptions(r: BackendRequest, remote: RemoteConfig, vlm: VlmConfig): RemoteTrainerOptions {
+/**
+ * How this server takes a gradient, measured before anything is rolled out. Rejects with `config.invalid` when there is
+ * no exact way, or when something that the run file asks for is not done.
+ */
+async function carriageOf(
+  { trainer: t }: RunConfig,
+  o: Pick<RemoteTrainerOptions, 'server' | 'model'>,
+  signal: AbortSignal,
+): Promise<RemoteTrainerOptions['carriage']> {
+  const needs = {
+      images: true,
+      clip: t.gradClip > 0,
+      weightDecay: t.weightDecay > 0,
+      serverLoss: t.remote?.loss === 'server',
+      sampling: false,
+    },
+    report = await probeEngine({ server: o.server, model: o.model, needs }, signal),
+    failed = report.checks.filter((c) => c.needed && !c.ok);
+  if (report.ok && report.carriage) return report.carriage;
+  throw new StudioError(
+    'config.invalid',
+    `The engine at ${o.server.url} cannot train this run: ${failed.map((c) => `${c.name}: ${c.detail}`).join('; ') || 'no way to send a gradient is exact'}.`,
+    'Use another engine, or change what it does not do in the run file; `dart-studio engine probe` shows every check.',
+    { details: { checks: report.checks } },
+  );
+}
+
+function trainerOptions(
+  r: BackendRequest,
+  remote: RemoteConfig,
+  vlm: VlmConfig,
+): Omit<RemoteTrainerOptions, 'carriage'> {
   const { trainer: t, seed } = r.config;
   return {
     server: {
@@ -124,7 +188,6 @@ function trainerOptions(r: BackendRequest, remote: RemoteConfig, vlm: VlmConfig)
     },
     model: { base: vlm.model, rank: remote.rank, seed },
     dir: join(r.dir, 'checkpoints'),
-    carriage: { carrier: 'cross_entropy', reduction: SUM },
     loss: remote.loss,
     objective: {
       algorithm: t.algorithm,

@@ -91,6 +91,11 @@ export class Calls {
     return jsonOf(reply.bytes);
   }
 
+  /** A page, as JSON. */
+  async get(path: string, signal: AbortSignal): Promise<unknown> {
+    return jsonOf((await this.#submit({ path, timeoutMs: this.#o.submitMs }, signal)).bytes);
+  }
+
   /**
    * Submits and answers the future's id; `fetched` then waits for it. Apart, so that chunks are submitted in order and
    * waited for together.
@@ -138,7 +143,7 @@ export class Calls {
     }
   }
   #poll(request: string, proto: boolean, signal: AbortSignal): Promise<Reply> {
-    return this.#http.post(
+    return this.#http.send(
       {
         path: 'retrieve_future',
         body: JSON.stringify({ request_id: request, allow_metadata_only: false }),
@@ -152,7 +157,7 @@ export class Calls {
   async #submit(out: Outgoing, signal: AbortSignal): Promise<Extract<Reply, { kind: 'answer' }>> {
     const patience = new Patience(this.#o, out.path, signal);
     for (;;) {
-      const r = await this.#http.post(out, signal);
+      const r = await this.#http.send(out, signal);
       if (r.kind === 'unreachable') await patience.again(r.why);
       else if (r.status >= 200 && r.status < 300) return r;
       else if (r.status === 408 || r.status === 429 || r.status >= 500)

@@ -39,6 +39,7 @@ export class TrainingClient {
   readonly calls: Calls;
   readonly #closed = new AbortController();
   readonly #beat: NodeJS.Timeout;
+  #joined: { readonly of: AbortSignal; readonly both: AbortSignal } | undefined;
   #models = 0;
   #samplers = 0;
   /** protobuf until the server refuses it. */
@@ -87,6 +88,11 @@ export class TrainingClient {
     };
     const made = wire.parsed(wire.model, await this.ask('create_model', body, signal));
     return new RemoteModel(this, made.model_id, 0);
+  }
+  /** Names of the models that can be trained. */
+  async supportedModels(signal: AbortSignal): Promise<string[]> {
+    const page = wire.parsed(wire.capabilities, await this.calls.get('get_server_capabilities', this.#with(signal)));
+    return page.supported_models.flatMap((m) => (m.model_name ? [m.model_name] : []));
   }
   /** A model this server still has, or gets back from its weights; `seq` is the number of its last call. */
   attach(id: string, seq: number): RemoteModel {
@@ -151,7 +157,10 @@ export class TrainingClient {
   }
   #with(signal: AbortSignal): AbortSignal {
     if (this.#closed.signal.aborted) throw cancelled();
-    return AbortSignal.any([signal, this.#closed.signal]);
+    // Calls of one caller share it: a run makes thousands.
+    if (this.#joined?.of !== signal)
+      this.#joined = { of: signal, both: AbortSignal.any([signal, this.#closed.signal]) };
+    return this.#joined.both;
   }
 }
 

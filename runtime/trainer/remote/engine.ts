@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
-import { orUndefined, settled, toRunError, type PolicyVersion, type TrainBatch } from '../../domain/index.js';
+import { id, orUndefined, settled, toRunError, type PolicyVersion, type TrainBatch } from '../../domain/index.js';
 import type { ObjectiveOptions } from '../objective/objective.js';
 import type { CheckpointRef, ImitateOptions, TrainerEngine, UpdateReport } from '../types.js';
-import type { ClientOptions, ModelOptions } from './client.js';
+import type { ClientOptions, ModelOptions, RemoteModel } from './client.js';
 import { Connection, type Handle } from './connection.js';
 import { prepared, type Prepared } from './datums.js';
-import type { Carriage } from './gradient.js';
+import { ownTokens, score, type Carriage } from './gradient.js';
 import { cancelled } from './http.js';
 import { lessonPicks } from './lesson.js';
 import { imitatePart, updatePasses, type AdamOptions, type Job, type Progress } from './passes.js';
 import { RemoteReport } from './report.js';
-import type { RemoteWeights, TokenSample } from './sample.js';
+import type { RemoteWeights, TokenSample, TokenSequence } from './sample.js';
 import { readState, writeState } from './savedState.js';
 
 /** A trainer that lives on a server: TrainerEngine over the Tinker protocol. */
@@ -42,8 +42,13 @@ const LESSON_PART = 50;
 /** The same work is started so often before its failure is the caller's. */
 const ATTEMPTS = 3;
 
+export interface RemoteTrainerEngine extends TrainerEngine<TokenSample, RemoteWeights> {
+  /** log p of the answer's tokens under the present weights. */
+  score(s: TokenSequence): Promise<Float32Array>;
+}
+
 /** Connects and makes a model. Throws `trainer.remote` when the server is away, `config.invalid` on what it cannot do. */
-export async function createRemoteTrainer(o: RemoteTrainerOptions): Promise<TrainerEngine<TokenSample, RemoteWeights>> {
+export async function createRemoteTrainer(o: RemoteTrainerOptions): Promise<RemoteTrainerEngine> {
   const t = new RemoteTrainer(o);
   try {
     await mkdir(o.dir, { recursive: true });
@@ -55,7 +60,7 @@ export async function createRemoteTrainer(o: RemoteTrainerOptions): Promise<Trai
   return t;
 }
 
-class RemoteTrainer implements TrainerEngine<TokenSample, RemoteWeights> {
+class RemoteTrainer implements RemoteTrainerEngine {
   readonly #o: RemoteTrainerOptions;
   readonly #closed = new AbortController();
   #queue: Promise<unknown> = Promise.resolve();
@@ -192,6 +197,10 @@ class RemoteTrainer implements TrainerEngine<TokenSample, RemoteWeights> {
     );
   }
 
+  score(s: TokenSequence): Promise<Float32Array> {
+    return this.#serial(() => this.#surviving((c) => scoreOf(c.model, s, this.#closed.signal)));
+  }
+
   interrupt(): void {
     this.#interrupted = true;
   }
@@ -262,6 +271,14 @@ class RemoteTrainer implements TrainerEngine<TokenSample, RemoteWeights> {
     this.#queue = orUndefined(run, 'its caller hears of it; the next call has its turn all the same');
     return run;
   }
+}
+
+/** log p of the tokens of one answer. */
+async function scoreOf(model: RemoteModel, s: TokenSequence, signal: AbortSignal): Promise<Float32Array> {
+  const asked = prepared([
+    { rollout: id('scored'), step: 0, kind: 'imitation', advantage: 0, weight: 1, sequences: [s] },
+  ]);
+  return ownTokens(asked, await score(model, asked, signal))[0]!;
 }
 
 /** A lesson weighs its samples by their weight alone. */

@@ -12,7 +12,8 @@ export interface HttpOptions {
 }
 export interface Outgoing {
   readonly path: string;
-  readonly body: Uint8Array | string;
+  /** Absent: a GET. */
+  readonly body?: Uint8Array | string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
 }
@@ -48,20 +49,29 @@ export class TrainingHttp {
   }
 
   /** Throws `cancelled` when `signal` is aborted, `trainer.remote` on an answer beyond the bounds; else answers. */
-  async post(out: Outgoing, signal: AbortSignal): Promise<Reply> {
-    const timeout = AbortSignal.timeout(out.timeoutMs),
+  async send(out: Outgoing, signal: AbortSignal): Promise<Reply> {
+    // Not AbortSignal.timeout and any: those of thousands of calls live on until their time is up.
+    const both = new AbortController(),
+      stop = (): void => {
+        both.abort();
+      },
+      timer = setTimeout(stop, out.timeoutMs),
       key = this.#o.apiKey;
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop);
     try {
       const r = await (this.#o.fetch ?? fetch)(`${this.base}/${out.path}`, {
-        method: 'POST',
+        method: out.body === undefined ? 'GET' : 'POST',
         body:
-          typeof out.body === 'string'
+          typeof out.body === 'string' || out.body === undefined
             ? out.body
             : Buffer.from(out.body.buffer, out.body.byteOffset, out.body.byteLength),
         redirect: 'manual',
-        signal: AbortSignal.any([signal, timeout]),
+        signal: both.signal,
         headers: {
-          'content-type': typeof out.body === 'string' ? 'application/json' : PROTO,
+          ...(out.body === undefined
+            ? {}
+            : { 'content-type': typeof out.body === 'string' ? 'application/json' : PROTO }),
           ...(key === undefined ? {} : { 'x-api-key': key, authorization: `Bearer ${key}` }),
           ...out.headers,
         },
@@ -80,13 +90,16 @@ export class TrainingHttp {
       const cause = e instanceof Error && e.cause instanceof Error ? e.cause : e;
       return {
         kind: 'unreachable',
-        why: timeout.aborted
+        why: both.signal.aborted
           ? `no answer in ${out.timeoutMs} ms`
           : cause instanceof Error
             ? cause.message
             : String(cause),
-        timedOut: timeout.aborted,
+        timedOut: both.signal.aborted,
       };
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', stop);
     }
   }
 }

@@ -86,6 +86,7 @@ export class RemoteReport {
       gradNorm: this.#steps === 0 ? 0 : this.#gradNorm / done,
       skippedNonFinite: this.#skipped,
       sampleWeights: against.sampleWeights,
+      tokenWeights: against.tokenWeights,
     };
   }
 }
@@ -107,6 +108,7 @@ export function reuseEss(samples: readonly Prepared[]): number {
 interface AgainstRollouts {
   readonly weights: number[];
   readonly sampleWeights: Float32Array | undefined;
+  readonly tokenWeights: (Float32Array | undefined)[] | undefined;
   kl1: number;
   kl3: number;
   tokens: number;
@@ -122,6 +124,7 @@ async function againstRollouts(
   const to: AgainstRollouts = {
     weights: [],
     sampleWeights: batch === undefined ? undefined : new Float32Array(batch).fill(NaN),
+    tokenWeights: batch === undefined ? undefined : new Array<Float32Array | undefined>(batch).fill(undefined),
     kl1: 0,
     kl3: 0,
     tokens: 0,
@@ -144,6 +147,7 @@ async function againstRollouts(
         weight += w;
       }
       to.tokens += own.length;
+      if (to.tokenWeights && own.length > 0) to.tokenWeights[s.index] = answerWeights(s, own);
       // Tokens whose behaviour is not known weigh 1, or are not trained on.
       const ones = s.rollout && o.unknownBehaviour === 'masked' ? 0 : s.tokens - own.length,
         counted = own.length + ones;
@@ -153,6 +157,13 @@ async function againstRollouts(
   }
   if (weight > 0) to.entropy = surprise / weight;
   return to;
+}
+/** Weights of the tokens of the step's own answer, which is its last sequence. */
+function answerWeights(s: Prepared, known: readonly { readonly t: number; readonly w: number }[]): Float32Array {
+  const answer = s.sample.sequences.at(-1)!.answer.length,
+    out = new Float32Array(answer).fill(NaN);
+  for (const { t, w } of known) if (t >= s.tokens - answer) out[t - (s.tokens - answer)] = w;
+  return out;
 }
 function knownWeights(o: ObjectiveOptions, s: Prepared): { readonly t: number; readonly w: number }[] {
   const { rollout, old } = s;

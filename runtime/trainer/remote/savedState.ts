@@ -21,7 +21,11 @@ export interface SavedState {
 }
 
 const whole = z.number().int().nonnegative(),
-  text = z.string().min(1).max(4096);
+  text = z.string().min(1).max(4096),
+  numbers = z.array(z.number().nullable());
+const reportSchema = z
+  .object({ tokenWeights: z.array(numbers.nullable()).optional() })
+  .catchall(z.union([z.number().nullable(), numbers]));
 const values = z.object({
   version: whole,
   updateSteps: whole,
@@ -33,7 +37,7 @@ const values = z.object({
   trained: z
     .object({
       batch: text,
-      report: z.record(z.string(), z.union([z.number().nullable(), z.array(z.number().nullable())])),
+      report: reportSchema,
     })
     .optional(),
 });
@@ -67,16 +71,24 @@ export async function readState(dir: string, m: ModelOptions): Promise<SavedStat
 }
 
 /** JSON has no NaN: null stands for it. */
-const plain = (r: UpdateReport): object =>
-  Object.fromEntries(
+const plain = ({ tokenWeights, ...r }: UpdateReport): object => ({
+  ...Object.fromEntries(
     Object.entries(r).flatMap(([k, v]: [string, number | ArrayLike<number> | undefined]) =>
       v === undefined ? [] : [[k, typeof v === 'number' ? nullable(v) : Array.from(v, nullable)]],
     ),
-  );
+  ),
+  ...(tokenWeights ? { tokenWeights: tokenWeights.map((w) => (w ? Array.from(w, nullable) : null)) } : {}),
+});
 const nullable = (x: number): number | null => (Number.isFinite(x) ? x : null);
-function reportOf(r: Readonly<Record<string, number | null | readonly (number | null)[]>>): UpdateReport {
+function reportOf({ tokenWeights, ...r }: z.infer<typeof reportSchema>): UpdateReport {
   const numbers = Object.fromEntries(
     Object.entries(r).map(([k, v]) => [k, typeof v === 'object' && v !== null ? v.map((x) => x ?? NaN) : (v ?? NaN)]),
   ) as unknown as UpdateReport & { sampleWeights?: number[] };
-  return { ...numbers, sampleWeights: numbers.sampleWeights && Float32Array.from(numbers.sampleWeights) };
+  return {
+    ...numbers,
+    sampleWeights: numbers.sampleWeights && Float32Array.from(numbers.sampleWeights),
+    ...(tokenWeights
+      ? { tokenWeights: tokenWeights.map((w) => w?.map((x) => x ?? NaN)).map((w) => w && Float32Array.from(w)) }
+      : {}),
+  };
 }

@@ -31,6 +31,8 @@ export interface ReferenceServerOptions {
   /** The key that every call must have. */
   readonly apiKey?: string;
   readonly maxImages?: number;
+  /** Standard deviation of what its arithmetic adds to every log-prob: 1e-6 is like fp32, 1e-2 like bf16. */
+  readonly noise?: number;
   /** How long `retrieve_future` waits before it says 408. */
   readonly pollMs?: number;
   /** What each piece of work waits for first, by name ("optim_step"); how a test makes a server slow. */
@@ -136,6 +138,7 @@ export class ReferenceServer {
     this.#tinker = new Tinker({
       ...core,
       disk: this.disk,
+      noise: this.#o.noise ?? 0,
       beforeWork: this.#o.beforeWork ?? (() => Promise.resolve()),
     });
     this.#openAi = new OpenAi(

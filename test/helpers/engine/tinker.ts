@@ -55,6 +55,8 @@ export interface TinkerOptions {
   readonly faults: ReadonlySet<Fault>;
   readonly disk: Disk;
   readonly baseModel: string;
+  /** Standard deviation of what is added to every log-prob. */
+  readonly noise?: number;
   /** Before each piece of work: how a server is made slow. */
   readonly beforeWork: (what: string) => Promise<void>;
 }
@@ -70,6 +72,7 @@ export class Tinker {
   readonly #futures = new Map<string, Future>();
   #queue: Promise<unknown> = Promise.resolve();
   readonly #boot = ++boots;
+  readonly #rng = random('noise');
   #ids = 0;
   constructor(o: TinkerOptions) {
     this.#o = o;
@@ -121,6 +124,7 @@ export class Tinker {
       r.forwardOnly ? 'forward' : 'forward_backward',
       (m) => {
         const { logprobs, loss } = m.learner.pass(r);
+        for (const row of logprobs) for (const [i, x] of row.entries()) row[i] = x + this.#noise();
         return { kind: 'output', value: { fields: { logprobs }, metrics: { 'loss:sum': loss } } };
       },
       JSON.stringify(r, (_, v: unknown) => (ArrayBuffer.isView(v) ? Array.from(v as Float32Array) : v)),
@@ -144,6 +148,9 @@ export class Tinker {
     return this.#model(model).learner.steps;
   }
 
+  #noise(): number {
+    return (this.#o.noise ?? 0) * this.#rng.normal();
+  }
   #session(): string {
     const id = `s${this.#boot}-${++this.#ids}`;
     this.#sessions.add(id);
@@ -308,12 +315,12 @@ export class Tinker {
         return {
           stopReason: s.stopped ? 'stop' : 'length',
           tokens: Int32Array.from(s.tokens),
-          logprobs: Float32Array.from(s.tokens, (t, i) => reported(s.logProbs[i]![t]!, faults)),
+          logprobs: Float32Array.from(s.tokens, (t, i) => reported(s.logProbs[i]![t]!, faults) + this.#noise()),
         };
       });
       const prompt = reader.positions.slice(0, -1).map((p, i) => {
         const next = reader.positions[i + 1]!.token;
-        return policy.logProbs(weights, p)[next]!;
+        return policy.logProbs(weights, p)[next]! + this.#noise();
       });
       return {
         kind: 'sample',

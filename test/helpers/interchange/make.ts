@@ -20,6 +20,7 @@ import type {
 } from '../../../runtime/domain/index.js';
 import { headOf } from '../../../runtime/data/events.js';
 import { pngOf } from '../../../runtime/data/store/png.js';
+import { remoteEpisode, type RemoteTurn } from '../policy/remoteEpisode.js';
 import { RunReader, RunStore } from '../../../runtime/data/store/runStore.js';
 
 export async function inFolder<T>(f: (dir: string) => Promise<T>): Promise<T> {
@@ -135,6 +136,46 @@ export async function makeRun(
     await store.close();
   }
   return out;
+}
+
+/** A run folder with one rollout of a vision-language model; turn i is on the screen of seed `turns[i].screen`. */
+export async function makeRemoteRun(
+  dir: string,
+  turns: readonly (Omit<RemoteTurn, 'frame'> & { readonly screen: number })[],
+): Promise<Trajectory> {
+  const store = await RunStore.open(dir, {
+    index: 'local',
+    frames: { sync: false },
+    create: { id: id<RunId>('remote run'), createdAt: 1 },
+  });
+  try {
+    const shown: RemoteTurn[] = [];
+    for (const { screen: seed, ...turn } of turns) shown.push({ ...turn, frame: await store.frames.put(screen(seed)) });
+    const { steps, extras } = remoteEpisode(shown, { images: 3, version: 4 });
+    const t: Trajectory = {
+      id: id<RolloutId>('rollout/1'),
+      task: id<TaskId>('desk/notes#3'),
+      family: id<FamilyId>('desk/notes'),
+      instruction: 'Write a note',
+      provenance: { kind: 'human' },
+      steps,
+      outcome: success,
+      cap: 30,
+      startedAt: 1_700_000_000_000,
+      endedAt: 1_700_000_060_000,
+      resetMs: 5,
+      verifyMs: 6,
+    };
+    await Promise.all(
+      [
+        ...steps.map((step, i) => ({ type: 'rollout.step', rollout: t.id, step, extra: extras[i]! }) as const),
+        { type: 'trajectory.recorded', head: headOf(t) } as const,
+      ].map((e) => store.append(e)),
+    );
+    return t;
+  } finally {
+    await store.close();
+  }
 }
 
 /** All imported trajectories of a run, oldest first. */

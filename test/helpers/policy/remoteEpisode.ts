@@ -1,6 +1,7 @@
 /** Episodes of a vision-language model as `ChatSession` records them, with the prompts that a test can compare them with. */
 import { hash32, random } from '../../../runtime/domain/index.js';
 import type { Action, FrameRef, RejectedAnswer, Step, TokenTrace } from '../../../runtime/domain/index.js';
+import { packAlternatives } from '../../../runtime/data/alternatives.js';
 import type { StepExtra } from '../../../runtime/data/events.js';
 import { recordPrompt, type SentImage } from '../../../runtime/policy/remote/promptRecord.js';
 
@@ -102,7 +103,11 @@ export function remoteEpisode(
     const rejected = turn.rejected?.map((a): RejectedAnswer => ({ ...a, ...ask(turn, index, a.text, true), version }));
     const own = ask(turn, index, turn.text, false);
     steps.push({ ...common, origin: 'policy', thought: thoughtOf(turn.text), ...own, rejected, version });
-    extras.push({ ...wordsLike(turn.text, own.tokens!, r), replica: 'replica-1' });
+    extras.push({
+      ...wordsLike(turn.text, own.tokens!, r),
+      rejectedLabels: turn.rejected?.map((a) => [...piecesOf(a.text), '<|im_end|>']),
+      replica: 'replica-1',
+    });
     past.push(turn.silent ? { text: turn.text } : { image: sentOf(turn.frame, frames, past), text: turn.text });
   });
   return { steps, extras, sampled };
@@ -138,17 +143,19 @@ function wordsLike(text: string, t: TokenTrace, r: { next(): number; int(n: numb
   const labels = [...piecesOf(text), '<|im_end|>'];
   return {
     labels,
-    alternatives: labels.map((label, i) => {
-      let rest = Number.isNaN(t.logprobs[i]!) ? 0 : 1 - Math.exp(t.logprobs[i]!);
-      const list: { label: string; probability: number }[] = [];
-      while (rest >= 0.02 && list.length < 4) {
-        const probability = rest * (0.4 + 0.5 * r.next()),
-          other = OTHERS[r.int(OTHERS.length)]!;
-        rest -= probability;
-        if (probability >= 0.01 && other !== label && !list.some((a) => a.label === other))
-          list.push({ label: other, probability: Number(probability.toPrecision(4)) });
-      }
-      return list;
-    }),
+    packed: packAlternatives(
+      labels.map((label, i) => {
+        let rest = Number.isNaN(t.logprobs[i]!) ? 0 : 1 - Math.exp(t.logprobs[i]!);
+        const list: { label: string; probability: number }[] = [];
+        while (rest >= 0.02 && list.length < 4) {
+          const probability = rest * (0.4 + 0.5 * r.next()),
+            other = OTHERS[r.int(OTHERS.length)]!;
+          rest -= probability;
+          if (probability >= 0.01 && other !== label && !list.some((a) => a.label === other))
+            list.push({ label: other, probability: Number(probability.toPrecision(4)) });
+        }
+        return list;
+      }),
+    ),
   };
 }

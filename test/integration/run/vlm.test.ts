@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { RunFile } from '../../../runtime/config/index.js';
 import { checkpointOf } from '../../../runtime/data/events.js';
@@ -144,5 +145,24 @@ describe.skipIf(noLocal)('a vision-language model', () => {
     const versions = closes(await replay(run), 1);
     expect(versions.length).toBeGreaterThan(before);
     expect(await readdir(join(run, 'checkpoints'))).toContain(`v${String(versions.at(-1)).padStart(6, '0')}`);
+  });
+
+  it('the engine killed in the middle and started again: rollouts wait, nothing is trained twice or lost', async () => {
+    const s = await serve();
+    const file = await runFile('engine-killed', s, {
+      warmStart: { demonstrations: 1, steps: 0 },
+      budget: { rollouts: 24 },
+    });
+    const c = start('train', file, '--json', '--runs', runs),
+      run = await folderOf(c);
+    for (const batches of [1, 3]) {
+      await journalWhen(run, c, (r) => r.of('batch.trained').length >= batches);
+      s.kill();
+      await after(500);
+      await s.restart();
+    }
+    const ended = await c.ended;
+    expect(ended, ended.stderr).toMatchObject({ code: 0 });
+    expect(closes(await replay(run), 1).length).toBeGreaterThan(3);
   });
 });

@@ -67,7 +67,7 @@ describe('curation', () => {
         fc.array(fc.array(fc.float({ min: 0, max: 5, noNaN: true }), { maxLength: 8 }), { maxLength: 8 }),
         fc.double({ min: 0, max: 1, noNaN: true }),
         (hs, q) => {
-          const ts = hs.map((h, i) => member(i, true, h)),
+          const ts = hs.map((h, i) => ({ trajectory: member(i, true, h), injected: false })),
             { keep, threshold } = selectHighEntropy(ts, { enabled: true, keep: 1 - q });
           const all = hs.flat().map(Math.fround),
             flags = keep.flat();

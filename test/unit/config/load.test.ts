@@ -28,7 +28,7 @@ describe('run file', () => {
   });
 
   it('lets its own keys win over the preset, key by key', () => {
-    const c = parseRunFile({ preset: 'paper', trainer: { lr: 1e-5 }, desktops: { screen: { width: 1280 } } });
+    const c = parseRunFile({ preset: 'dart', trainer: { lr: 1e-5 }, desktops: { screen: { width: 1280 } } });
     expect(c.trainer.lr).toBe(1e-5);
     expect(c.trainer.klBeta).toBe(0.1);
     expect(c.desktops.screen).toEqual({ width: 1280, height: 1080 });

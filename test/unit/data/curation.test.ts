@@ -102,15 +102,23 @@ describe('dynamic trajectory length (3d)', () => {
   });
 });
 
-const step = (entropies?: number[]): Step => ({
+const step = (entropies?: number[], bound?: 'lower'): Step => ({
   index: 0,
   frame: { hash: '', width: 1, height: 1 },
   actions: [],
   origin: 'policy',
   settled: true,
   timings: { observe: 0, decide: 0, queue: 0, perform: 0, settle: 0 },
-  ...(entropies ? { tokens: { logprobs: Float32Array.from(entropies), entropies: Float32Array.from(entropies) } } : {}),
+  ...(entropies
+    ? { tokens: { logprobs: Float32Array.from(entropies), entropies: Float32Array.from(entropies), bound } }
+    : {}),
 });
+/** Members of a group as the selection sees them. */
+const own = (...steps: Step[]): Parameters<typeof selectHighEntropy>[0][number] => ({
+  trajectory: { steps },
+  injected: false,
+});
+const injected = (...steps: Step[]): ReturnType<typeof own> => ({ ...own(...steps), injected: true });
 
 describe('high-entropy steps (3e)', () => {
   const rows = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
@@ -122,12 +130,12 @@ describe('high-entropy steps (3e)', () => {
   ])('vector of losses.md, quantile %f', (q, kept) => {
     // The vector's padded tokens are steps without a trace here: they do not count, and nothing is known against them.
     const steps = [...rows.map((h) => step([h])), step(), step()],
-      { keep } = selectHighEntropy([{ steps }], { enabled: true, keep: 1 - q });
+      { keep } = selectHighEntropy([own(...steps)], { enabled: true, keep: 1 - q });
     expect(rows.filter((_, i) => keep[0]![i])).toEqual(kept);
     expect(keep[0]!.slice(rows.length)).toEqual([true, true]);
   });
   it('keeps everything and has no threshold when no step has a trace', () => {
-    expect(selectHighEntropy([{ steps: [step(), step()] }], { enabled: true, keep: 0.5 })).toEqual({
+    expect(selectHighEntropy([own(step(), step())], { enabled: true, keep: 0.5 })).toEqual({
       keep: [[true, true]],
       threshold: undefined,
     });
@@ -144,8 +152,8 @@ describe('high-entropy steps (3e)', () => {
     expect(stepEntropy(step())).toBeUndefined();
   });
   it('drops a fifth of a group across its trajectories', () => {
-    const a = { steps: [0.5, 1, 1.5, 2, 2.5].map((h) => step([h])) },
-      b = { steps: [3, 3.5, 4, 4.5, 5].map((h) => step([h])) };
+    const a = own(...[0.5, 1, 1.5, 2, 2.5].map((h) => step([h]))),
+      b = own(...[3, 3.5, 4, 4.5, 5].map((h) => step([h])));
     const { keep, threshold } = selectHighEntropy([a, b], { enabled: true, keep: 0.8 });
     expect(threshold).toBeCloseTo(1.4, 6);
     expect(keep).toEqual([
@@ -155,17 +163,47 @@ describe('high-entropy steps (3e)', () => {
   });
   it('keeps ties, single steps and demonstrations, and everything when off', () => {
     const q = { enabled: true, keep: 0.8 };
-    expect(selectHighEntropy([{ steps: [0.7, 0.7, 0.7].map((h) => step([h])) }], q).keep).toEqual([[true, true, true]]);
-    expect(selectHighEntropy([{ steps: [step([0.3])] }], q).keep).toEqual([[true]]);
-    const mixed = selectHighEntropy([{ steps: [step(), step()] }, { steps: [step([0]), step([1]), step([2])] }], q);
+    expect(selectHighEntropy([own(...[0.7, 0.7, 0.7].map((h) => step([h])))], q).keep).toEqual([[true, true, true]]);
+    expect(selectHighEntropy([own(step([0.3]))], q).keep).toEqual([[true]]);
+    const mixed = selectHighEntropy([own(step(), step()), own(step([0]), step([1]), step([2]))], q);
     expect(mixed.keep).toEqual([
       [true, true],
       [false, true, true],
     ]);
-    expect(selectHighEntropy([{ steps: [step(), step()] }], q)).toEqual({ keep: [[true, true]], threshold: undefined });
-    expect(selectHighEntropy([{ steps: [step([0]), step([1])] }], { enabled: false, keep: 0.1 })).toEqual({
+    expect(selectHighEntropy([own(step(), step())], q)).toEqual({ keep: [[true, true]], threshold: undefined });
+    expect(selectHighEntropy([own(step([0]), step([1]))], { enabled: false, keep: 0.1 })).toEqual({
       keep: [[true, true]],
       threshold: undefined,
+    });
+  });
+  it('an injected trajectory is held against the threshold and does not move it', () => {
+    const q = { enabled: true, keep: 0.5 },
+      mine = own(...[0.1, 0.2, 0.3, 0.4].map((h) => step([h])));
+    const alone = selectHighEntropy([mine], q),
+      helped = selectHighEntropy([mine, injected(step([5]), step([6]), step([0.05]))], q);
+    expect(helped.threshold).toBe(alone.threshold);
+    expect(helped.keep).toEqual([alone.keep[0], [true, true, false]]);
+    expect(selectHighEntropy([own(step()), injected(step([5]), step([6]))], q)).toEqual({
+      keep: [[true], [true, true]],
+      threshold: undefined,
+    });
+  });
+  it('lower bounds and exact entropies are never compared: a step of the other kind is kept', () => {
+    const q = { enabled: true, keep: 0.5 },
+      exact = [0.25, 0.5, 0.75, 1].map((h) => step([h])),
+      bounds = [1, 2, 3, 4].map((h) => step([h], 'lower'));
+    expect(selectHighEntropy([own(...exact), injected(step([0], 'lower'))], q)).toEqual({
+      keep: [[false, false, true, true], [true]],
+      threshold: 0.625,
+    });
+    expect(selectHighEntropy([own(...bounds), injected(step([0]))], q)).toEqual({
+      keep: [[false, false, true, true], [true]],
+      threshold: 2.5,
+    });
+    // A server that began to say less within a group: most of its steps decide.
+    expect(selectHighEntropy([own(...bounds, step([0])), own(step([9]))], q)).toMatchObject({
+      keep: [[false, false, true, true, true], [true]],
+      threshold: 2.5,
     });
   });
 });

@@ -9,6 +9,7 @@ import {
 } from '../../../runtime/domain/index.js';
 import { ChatSession } from '../../../runtime/policy/remote/chatSession.js';
 import {
+  proofOf,
   startEndpointReplica,
   type AdapterWeights,
   type ChatAnswer,
@@ -37,22 +38,46 @@ async function serve(o: ReferenceServerOptions = {}): Promise<ReferenceServer> {
   return s;
 }
 /** A training server's model, and a way to save a further version that answers differently. */
-async function trained(s: ReferenceServer): Promise<{ readonly save: (version: number) => Promise<AdapterWeights> }> {
+async function trained(s: ReferenceServer): Promise<{
+  readonly save: (version: number) => Promise<AdapterWeights>;
+  /** With what the trainer makes of the proof. */
+  readonly proven: (s: ReferenceServer, version: number) => Promise<AdapterWeights>;
+}> {
   const client = await TrainingClient.connect({ url: s.url, version: 'test' }, never);
   closers.push(() => client.close());
   const model: RemoteModel = await client.createModel({ base: s.baseModel, rank: 4 }, never);
+  const save = async (version: number): Promise<AdapterWeights> => {
+    const datum = {
+      chunks: [{ type: 'encoded_text' as const, tokens: [65, 66, 67] }],
+      inputs: { target_tokens: integers([66, 67, 261]), weights: floats([0, 0, 1]) },
+    };
+    await model.forwardBackward([datum], { name: 'cross_entropy' }, never);
+    await model.optimStep(
+      { learningRate: 0.5, beta1: 0.9, beta2: 0.95, eps: 1e-8, weightDecay: 0, gradClip: 0 },
+      never,
+    );
+    return { version, path: await model.saveForSampler(`v${version}`, never) };
+  };
   return {
-    async save(version) {
-      const datum = {
-        chunks: [{ type: 'encoded_text' as const, tokens: [65, 66, 67] }],
-        inputs: { target_tokens: integers([66, 67, 261]), weights: floats([0, 0, 1]) },
-      };
-      await model.forwardBackward([datum], { name: 'cross_entropy' }, never);
-      await model.optimStep(
-        { learningRate: 0.05, beta1: 0.9, beta2: 0.95, eps: 1e-8, weightDecay: 0, gradClip: 0 },
-        never,
-      );
-      return { version, path: await model.saveForSampler(`v${version}`, never) };
+    save,
+    async proven(server, version) {
+      const proof = (await proofOf(
+          { url: `${server.url}/v1`, imageToken: SPECIAL.imagePad },
+          server.baseModel,
+          never,
+        ))!,
+        weights = await save(version),
+        targets = [...proof.prompt.slice(1), ...proof.answer],
+        rows = await model.forward(
+          [
+            {
+              chunks: [{ type: 'encoded_text', tokens: proof.prompt }],
+              inputs: { target_tokens: integers(targets), weights: floats(targets.map(() => 0)) },
+            },
+          ],
+          never,
+        );
+      return { ...weights, expected: { token: proof.token, logprob: rows[0]!.at(-1)! } };
     },
   };
 }
@@ -161,12 +186,23 @@ describe('servers as replicas', () => {
       model = await trained(s),
       first = await model.save(1),
       p = await pool([s], first);
-    await expect(p.publish(await model.save(2))).rejects.toMatchObject({ kind: 'policy.remote' });
+    await expect(p.publish(await model.proven(s, 2))).rejects.toMatchObject({
+      kind: 'policy.remote',
+      message: expect.stringContaining('does not answer with the weights of run.a@v2') as string,
+    });
     await expect(p.publish({ version: 3, path: 'tinker://nowhere/sampler_weights/v3' })).rejects.toMatchObject({
       kind: 'policy.remote',
     });
     expect(p.oldest).toBe(1);
     expect(await loaded(s)).toEqual(['run.a@v1']);
+  });
+
+  it('an adapter that answers as the trainer does is taken', async () => {
+    const s = await serve(),
+      model = await trained(s),
+      p = await pool([s], await model.save(1));
+    for (const v of [2, 3, 4]) await p.publish(await model.proven(s, v));
+    expect(p.oldest).toBe(4);
   });
 
   it('a server that dies is asked again when it is back; calls go elsewhere meanwhile', async () => {

@@ -326,7 +326,12 @@ describe('remote policy', () => {
 
   it('says that an answer outside the grammar is invalid, keeps its tokens, and does not add it to the history', async () => {
     const s = await server((_, n, res) =>
-      json(res, n === 0 ? answer('I would rather not.', { logprobs: { content: [{ logprob: -1 }] } }) : answer(click)),
+      json(
+        res,
+        n === 0
+          ? answer('I would rather not.', { logprobs: { content: [{ token: 'I', logprob: -1 }] } })
+          : answer(click),
+      ),
     );
     const p = open([s.url]);
     const e = await p.decide(frame, never).then(
@@ -336,6 +341,7 @@ describe('remote policy', () => {
     expect(e.kind).toBe('policy.invalid');
     expect(e.error.details).toMatchObject({
       text: 'I would rather not.',
+      labels: ['I'],
       version: 7,
       position: expect.any(Number) as number,
     });

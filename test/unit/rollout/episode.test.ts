@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Action, Step } from '../../../runtime/domain/index.js';
 import { StudioError } from '../../../runtime/domain/index.js';
-import type { EpisodePhase, EpisodeResult } from '../../../runtime/rollout/types.js';
+import type { EpisodePhase, EpisodeResult, StepAbout } from '../../../runtime/rollout/types.js';
 import { runEpisode } from '../../../runtime/rollout/episode.js';
 import { FakeDesktop, fakeFrames, fakeTasks, order, scriptedPolicy, task } from '../../helpers/rollout/fakes.js';
 import { VirtualClock } from '../../helpers/rollout/virtualClock.js';
@@ -13,6 +13,7 @@ const invalid = new StudioError('policy.invalid', 'not an action', 'x', {
     text: 'Hmm',
     version: 3,
     tokens: { logprobs: new Float32Array([-2]), entropies: new Float32Array([0.5]) },
+    labels: ['Hmm'],
   },
 });
 
@@ -35,6 +36,7 @@ async function play(
     frames = fakeFrames(clock),
     policy = scriptedPolicy(clock, script);
   const steps: Step[] = [],
+    abouts: (StepAbout | undefined)[] = [],
     phases: EpisodePhase[] = [];
   const abort = new AbortController();
   let result: EpisodeResult | undefined;
@@ -54,7 +56,10 @@ async function play(
       provenance: { kind: o.probe ? 'probe' : 'rollout' },
       sampling: { greedy: false, temperature: 1, seed: 7 },
       signal: abort.signal,
-      onStep: (s) => steps.push(s),
+      onStep: (s, _alternatives, about) => {
+        steps.push(s);
+        abouts.push(about);
+      },
       onPhase: (p) => phases.push(p),
     },
   ).then((r) => {
@@ -66,7 +71,7 @@ async function play(
   }
   await clock.until(() => result !== undefined);
   await run;
-  return { ...result!, t: result!.trajectory, steps, phases, desktop, tasks, frames, policy, clock };
+  return { ...result!, t: result!.trajectory, steps, abouts, phases, desktop, tasks, frames, policy, clock };
 }
 
 describe('episode', () => {
@@ -151,6 +156,11 @@ describe('episode', () => {
     const r = await play([[click], invalid, [done]]);
     expect(r.t.outcome.kind).toBe('success');
     expect(r.t.steps.length).toBe(2);
+    expect(r.t.steps.map((s) => s.rejected?.map((a) => [a.text, a.reason, a.version]))).toEqual([
+      undefined,
+      [['Hmm', 'not an action', 3]],
+    ]);
+    expect(r.abouts.map((a) => a?.rejectedLabels)).toEqual([undefined, [['Hmm']]]);
   });
 
   it("two answers in a row that are not actions are the policy's failure, with the answer kept for training", async () => {
@@ -160,6 +170,8 @@ describe('episode', () => {
     expect(r.t.steps.length).toBe(2);
     expect(r.t.steps[1]).toMatchObject({ actions: [], thought: 'Hmm', version: 3 });
     expect(r.t.steps[1]!.tokens!.logprobs[0]).toBe(-2);
+    expect(r.t.steps[1]!.rejected).toHaveLength(1);
+    expect(r.abouts[1]).toMatchObject({ labels: ['Hmm'], rejectedLabels: [['Hmm']] });
     expect(r.broken).toBe(false);
   });
 

@@ -27,6 +27,7 @@ import { makeSampler } from '../../../runtime/policy/embedded/sampling.js';
 import type { StepAbout } from '../../../runtime/rollout/types.js';
 import { runEpisode } from '../../../runtime/rollout/episode.js';
 import { DesktopRegistry } from '../../../runtime/rollout/desktopRegistry.js';
+import { unpackAlternatives } from '../../../runtime/data/alternatives.js';
 import { stepExtra } from '../../../runtime/run/stepExtra.js';
 import { coalesce } from '../../../runtime/service/desktops.js';
 import { baseTrainerOptions } from '../../helpers/trainer/options.js';
@@ -143,10 +144,9 @@ describe('alternatives', () => {
       labels: d.labels,
       places: d.places,
     });
-    expect(stepExtra('d1', [[{ label: 'x', probability: 0.123456789 }]], {})).toEqual({
-      desktop: 'd1',
-      alternatives: [[{ label: 'x', probability: 0.1235 }]],
-    });
+    const kept = stepExtra('d1', [[{ label: 'x', probability: 0.123456789 }]], {});
+    expect(kept).toEqual({ desktop: 'd1', packed: expect.anything() as unknown });
+    expect(unpackAlternatives(kept.packed!)).toEqual([[{ label: 'x', probability: 0.1235 }]]);
   });
 });
 

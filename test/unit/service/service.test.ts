@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { PRESET_NAMES } from '../../../runtime/domain/index.js';
 import { decodePng } from '../../../runtime/data/store/png.js';
 import { PngFrameStore } from '../../../runtime/data/store/frames.js';
 import { RunStore } from '../../../runtime/data/store/runStore.js';
@@ -99,7 +100,7 @@ describe('handlers', () => {
   });
 
   it('templates are run files', async () => {
-    for (const preset of ['quickstart', 'paper']) {
+    for (const preset of PRESET_NAMES) {
       const { text } = await call<{ text: string }>(m.template, { preset }),
         { parseRunText } = await import('../../../runtime/config/index.js');
       expect(parseRunText(text, preset).preset).toBe(preset);

@@ -185,6 +185,17 @@ describe('choices', () => {
     const next = reduce(reduce(s, { type: 'heat', on: true }), { type: 'show', input: { ...input, rollout: 'q' } });
     expect([next.view, next.loading, next.heat, next.selected]).toEqual([undefined, true, true, -1]);
   });
+  it('what the colour of tokens says is chosen once for every trajectory', () => {
+    expect(s.colour).toBe('entropy');
+    const chosen = reduce(s, { type: 'colour', by: 'weight' });
+    expect(reduce(chosen, { type: 'show', input: { ...input, rollout: 'q' } }).colour).toBe('weight');
+    expect(initial(input, 'ready', { colour: 'weight' }).colour).toBe('weight');
+  });
+  it('a step whose prompt only the whole trajectory tells makes it stale', () => {
+    expect(arrives(s, step(7)).stale).toBe(false);
+    expect(arrives(s, step(7, { prompt: 'pending' })).stale).toBe(true);
+    expect(arrives(s, step(7, { prompt: { tokens: 9, images: [] } })).stale).toBe(false);
+  });
   it('a failed refresh keeps what is on show', () => {
     const f = reduce(s, { type: 'failed', error: { kind: 'connection.lost', message: 'Gone.', remedy: 'Wait.' } });
     expect([f.view, f.error?.message]).toEqual([s.view, 'Gone.']);

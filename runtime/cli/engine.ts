@@ -1,0 +1,44 @@
+import { StudioError } from '../domain/index.js';
+import { ALL_NEEDS, probeEngine } from '../trainer/remote/probe.js';
+import { numberOption, type Options } from './options.js';
+
+const text = (v: string | boolean | undefined): string | undefined => (typeof v === 'string' ? v : undefined);
+
+/** `engine probe`: exit code 1 when a run cannot train on this server. */
+export async function probe(url: string, o: Options): Promise<number> {
+  const keyEnv = text(o['keyEnv']),
+    apiKey = keyEnv === undefined ? undefined : process.env[keyEnv];
+  if (keyEnv !== undefined && !apiKey)
+    throw new StudioError(
+      'config.invalid',
+      `The environment variable ${keyEnv} is not set.`,
+      'Set it to the key of this server, or leave --key-env out.',
+    );
+  const stop = new AbortController(),
+    interrupt = (): void => {
+      stop.abort();
+    };
+  process.once('SIGINT', interrupt);
+  try {
+    const r = await probeEngine(
+      {
+        server: { url, apiKey, version: '0.38.0' },
+        model: { base: text(o['model']), rank: numberOption(o, 'rank', 0) ?? 16 },
+        needs: { ...ALL_NEEDS, images: o['images'] !== false, sampling: o['sampling'] === true },
+        onCheck: (c) => {
+          if (o['json'] !== true)
+            process.stdout.write(`${c.ok ? '✓' : c.needed ? '✗' : '!'} ${c.name.padEnd(20)} ${c.detail}\n`);
+        },
+      },
+      stop.signal,
+    );
+    if (o['json'] === true) process.stdout.write(JSON.stringify(r, null, 2) + '\n');
+    else
+      process.stdout.write(
+        r.ok ? '\nThis server can train.\n' : '\nThis server cannot train exactly; the checks marked ✗ say why.\n',
+      );
+    return r.ok ? 0 : 1;
+  } finally {
+    process.off('SIGINT', interrupt);
+  }
+}

@@ -1,0 +1,35 @@
+import type { PresetName } from '../../domain/index.js';
+import type { RunFile } from '../schema.js';
+import { DART_VALUES } from './dart.js';
+import { QWEN3_VL_8B_VALUES, UI_TARS_7B_VALUES } from './oneGpu.js';
+import { runFileOf, type SourcedValues } from './sourced.js';
+
+export { EARLIER_PRESETS } from './earlier.js';
+
+/** Where each value of a preset comes from; the reference of the run file shows it. */
+export const PRESET_SOURCES: Readonly<Partial<Record<PresetName, SourcedValues>>> = {
+  'ui-tars-7b': UI_TARS_7B_VALUES,
+  'qwen3-vl-8b': QWEN3_VL_8B_VALUES,
+  dart: DART_VALUES,
+};
+
+/** Named starting points; a run file's own keys win over its preset. */
+export const PRESETS: Readonly<Record<PresetName, RunFile>> = {
+  /** A laptop: the embedded policy on eight or more templates of the desk suite, within 20 minutes. */
+  quickstart: {
+    name: 'quickstart',
+    // The published figures were measured with this planner; with the pool on it makes no difference (bench:curation).
+    curation: { planner: 'variance' },
+    warmStart: { reading: { screens: 1200, steps: 1300 }, demonstrations: 6, steps: 300, lr: 2e-3, shift: 16 },
+    policy: { temperature: 0.6 },
+    trainer: { lr: 5e-4, lrDecay: 0.4, minibatchStates: 24, replay: 24, entropyBonus: 0.002, imitationCoef: 0.3 },
+    evaluation: { episodes: 64, everyMinutes: 4 },
+    budget: { minutes: 20 },
+  },
+  /** A model of 7 B on one GPU of 80 GB. */
+  'ui-tars-7b': runFileOf(UI_TARS_7B_VALUES),
+  /** A model of 8 B on one GPU of 80 GB. */
+  'qwen3-vl-8b': runFileOf(QWEN3_VL_8B_VALUES),
+  /** The paper's experiment. */
+  dart: runFileOf(DART_VALUES),
+};

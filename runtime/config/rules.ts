@@ -1,0 +1,134 @@
+import type { RunConfig } from './schema.js';
+
+/**
+ * What options of a run file need of one another. The schema sees each by itself; here is what only shows in the whole.
+ * Run files of 0.1 are refused by no more rules than they were then.
+ */
+
+export interface Violation {
+  /** Path in the run file, with dots. */
+  readonly key: string;
+  readonly what: string;
+  readonly remedy: string;
+}
+interface Rule extends Violation {
+  readonly broken: (c: RunConfig) => boolean;
+}
+
+const isVlm = (c: RunConfig): boolean => c.policy.kind === 'vlm';
+
+const needs: readonly Rule[] = [
+  {
+    key: 'policy.openai',
+    broken: (c) => c.policy.kind === 'openai' && !c.policy.openai,
+    what: 'required because policy.kind is "openai"',
+    remedy: 'Set policy.openai.baseUrls and policy.openai.model.',
+  },
+  {
+    key: 'policy.vlm',
+    broken: (c) => isVlm(c) && !c.policy.vlm,
+    what: 'required because policy.kind is "vlm"',
+    remedy: 'Set policy.vlm.model and policy.vlm.endpoints, or start from a preset such as "ui-tars-7b".',
+  },
+  {
+    key: 'trainer.remote',
+    broken: (c) => isVlm(c) && !c.trainer.remote,
+    what: 'required because policy.kind is "vlm": such a model is trained by an engine',
+    remedy: 'Set trainer.remote.url; to roll a model out without training it, use policy.kind "openai".',
+  },
+  {
+    key: 'tasks.dir',
+    broken: (c) => c.tasks.suite === 'folder' && !c.tasks.dir,
+    what: 'required because tasks.suite is "folder"',
+    remedy: 'Set it to the folder that holds the task files.',
+  },
+  {
+    key: 'curation.pool.from',
+    broken: (c) => c.curation.pool.from.length > 0 && !c.curation.pool.enabled,
+    what: 'the pool is off',
+    remedy: 'Set curation.pool.enabled to true, or leave curation.pool.from out.',
+  },
+];
+
+/** What another kind of policy has no use for: left unsaid, a run would train something else than was meant. */
+const foreign: readonly Rule[] = [
+  {
+    key: 'policy.vlm',
+    broken: (c) => !isVlm(c) && c.policy.vlm !== undefined,
+    what: 'only a policy of kind "vlm" has it',
+    remedy: 'Set policy.kind to "vlm", or leave policy.vlm out.',
+  },
+  {
+    key: 'trainer.remote',
+    broken: (c) => !isVlm(c) && c.trainer.remote !== undefined,
+    what: 'only a policy of kind "vlm" is trained by an engine',
+    remedy: 'Set policy.kind to "vlm", or leave trainer.remote out.',
+  },
+  {
+    key: 'warmStart.from',
+    broken: (c) => c.policy.kind === 'openai' && c.warmStart.from !== undefined,
+    what: 'a policy behind an endpoint has no checkpoints',
+    remedy: 'Leave warmStart.from out, or set policy.kind to "embedded" or "vlm".',
+  },
+  {
+    key: 'warmStart.reading',
+    broken: (c) => isVlm(c) && (c.warmStart.reading.steps > 0 || c.warmStart.reading.screens > 0),
+    what: 'a vision-language model can read already; only the embedded policy takes reading lessons',
+    remedy: 'Leave warmStart.reading out. The preset "quickstart" has it; start from "ui-tars-7b" or "qwen3-vl-8b".',
+  },
+];
+
+/** What an engine cannot compute, or not in the place asked for. */
+const objective: readonly Rule[] = [
+  {
+    key: 'trainer.entropyBonus',
+    broken: (c) => isVlm(c) && c.trainer.entropyBonus > 0,
+    what: 'an engine gives the log-probs of the tokens trained on, and the entropy needs those of all tokens',
+    remedy: 'Set trainer.entropyBonus to 0.',
+  },
+  {
+    key: 'trainer.klBeta',
+    broken: (c) => c.trainer.remote?.loss === 'server' && c.trainer.klBeta > 0,
+    what: 'the losses that an engine computes itself have no KL term',
+    remedy: 'Set trainer.remote.loss to "client", or trainer.klBeta to 0.',
+  },
+  {
+    key: 'trainer.algorithm',
+    broken: (c) => c.trainer.remote?.loss === 'server' && c.trainer.algorithm === 'gspo',
+    what: 'engines compute "ppo" and "cispo" themselves, not "gspo"',
+    remedy: 'Set trainer.remote.loss to "client", or choose another algorithm.',
+  },
+  {
+    key: 'trainer.reuse.enabled',
+    broken: (c) => c.trainer.remote?.loss === 'server' && c.trainer.reuse.enabled,
+    what: 'whether another pass pays is told by the log-probs before it, which an engine that computes the loss does not give',
+    remedy: 'Set trainer.remote.loss to "client", or trainer.reuse.enabled to false.',
+  },
+  {
+    key: 'trainer.reuse.epochs',
+    broken: (c) => isVlm(c) && c.trainer.reuse.enabled && c.trainer.reuse.epochs < c.trainer.epochs,
+    what: 'fewer passes in all than trainer.epochs makes',
+    remedy: 'Set trainer.reuse.epochs to at least trainer.epochs.',
+  },
+];
+
+const rules: readonly Rule[] = [...needs, ...foreign, ...objective];
+
+/** Every rule that a run file breaks. */
+export const violations = (c: RunConfig): readonly Violation[] =>
+  rules.filter((r) => r.broken(c)).map(({ key, what, remedy }) => ({ key, what, remedy }));
+
+/** What is allowed and costs something that its user should know. */
+export function remarks(c: RunConfig): readonly string[] {
+  if (!c.trainer.remote) return [];
+  const notes: string[] = [];
+  if (c.trainer.klBeta > 0)
+    notes.push(
+      `trainer.klBeta is ${c.trainer.klBeta}: the engine keeps a second model, the one the run starts from, and scores every batch with it too: one more forward pass an update. Set it to 0 to save that.`,
+    );
+  if (c.trainer.remote.rank === 0)
+    notes.push(
+      'trainer.remote.rank is 0: all weights are trained, which takes several times the memory of an adapter, and servers that only load adapters (vLLM) cannot act with them. Give the address of the engine itself in policy.vlm.endpoints, or a rank such as 16 with ten times the learning rate.',
+    );
+  return notes;
+}

@@ -1,0 +1,64 @@
+import { messageOf } from '../../domain/index.js';
+
+/** One question to a server for a check: bounded, with a deadline, the key for that server alone. Never rejects. */
+
+export interface Question {
+  readonly url: string;
+  readonly apiKey: string | undefined;
+  /** JSON, or bytes of protobuf; absent = GET. */
+  readonly body?: object | Uint8Array;
+  readonly timeoutMs?: number;
+}
+export type Answered = { readonly status: number; readonly text: string };
+export type Reply = Answered | { readonly away: string };
+
+const TIMEOUT_MS = 180_000,
+  MOST_BYTES = 16 << 20;
+
+export async function ask(q: Question): Promise<Reply> {
+  const { url, apiKey, body, timeoutMs = TIMEOUT_MS } = q,
+    bytes = body instanceof Uint8Array;
+  try {
+    const r = await fetch(url, {
+      method: body === undefined ? 'GET' : 'POST',
+      ...(body === undefined ? {} : { body: bytes ? Buffer.from(body) : JSON.stringify(body) }),
+      // Where a redirect leads nobody named, and the key would go there.
+      redirect: 'manual',
+      signal: AbortSignal.timeout(timeoutMs),
+      headers: {
+        'content-type': bytes ? 'application/x-protobuf' : 'application/json',
+        ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}`, 'x-api-key': apiKey }),
+      },
+    });
+    return { status: r.status, text: await bounded(r) };
+  } catch (e) {
+    if (e instanceof Error && e.name === 'TimeoutError') return { away: `no answer in ${timeoutMs / 1000} s` };
+    return { away: messageOf(e instanceof Error && e.cause instanceof Error ? e.cause : e) };
+  }
+}
+
+async function bounded(r: Response): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const part of r.body ?? []) {
+    size += (part as Uint8Array).length;
+    if (size > MOST_BYTES) throw new Error(`the answer is longer than ${MOST_BYTES >> 20} MB`);
+    parts.push(part as Uint8Array);
+  }
+  return Buffer.concat(parts).toString('utf8');
+}
+
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+/** What a server says of a refusal, for people: its own words where it has some. */
+export function wordsOf({ status, text }: Answered): string {
+  const said = jsonOf(text) as { detail?: unknown; error?: unknown; message?: unknown } | undefined,
+    error = (said?.error as { message?: unknown } | undefined)?.message ?? said?.error,
+    words = [said?.detail, error, said?.message].find((x) => typeof x === 'string') ?? text.trim();
+  return `${status}${words ? `: ${words.slice(0, 300)}` : ''}`;
+}

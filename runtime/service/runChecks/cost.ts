@@ -1,0 +1,95 @@
+import type { RunConfig } from '../../config/index.js';
+import { imageTokens, limitsOf } from '../../policy/actions/imageTokens.js';
+import { TEXT_TOKENS } from './types.js';
+
+/** What an update of a vision-language model costs, from the run file alone (runtime/config/README.md#what-an-update-costs). */
+export interface UpdateCost {
+  /** Groups, rollouts and trained steps of an update, at most. */
+  readonly groups: number;
+  readonly rollouts: number;
+  readonly steps: number;
+  readonly tokens: {
+    readonly image: number;
+    readonly images: number;
+    readonly text: number;
+    readonly answer: number;
+    /** Of one step, at most. */
+    readonly step: number;
+    readonly update: number;
+  };
+  /** Passes over the tokens of an update, a pass that only scores counted as half of one that trains. */
+  readonly passes: number;
+  /** Absent where no figure is known for the model. */
+  readonly seconds?: { readonly value: number; readonly source: string };
+  /** What a step leaves in the run folder. */
+  readonly bytes: { readonly step: number; readonly update: number };
+}
+
+/**
+ * 64 steps of 1,500 text tokens and five 1280x720 screens in 80 s: a model of 7 B with an adapter of rank 16 and
+ * gradient checkpointing at an effective 350 TFLOP/s, calculated and not measured.
+ */
+const ON_PAPER = {
+  tokensPerSecond: (64 * (1500 + 5 * 1196)) / 80,
+  says: /(^|[^\d.])7b\b/i,
+  source: 'on paper: a model of 7 B, an adapter, an effective 350 TFLOP/s',
+};
+/** A screen as PNG, by pixel: the mean over the screens of the sample run is 0.09. */
+const BYTES_PER_PIXEL = 0.1;
+/** Prompt of a step: its difference to the one before, ids as 4 bytes. */
+const PROMPT_BYTES = 1000;
+/** Id, log-prob and entropy of a token; an alternative is its label and probability, about half of those asked are kept. */
+const TOKEN_BYTES = 12,
+  ALTERNATIVE_BYTES = 12;
+
+export function updateCost(c: RunConfig): UpdateCost | undefined {
+  const { vlm } = c.policy,
+    { remote } = c.trainer;
+  if (!vlm || !remote) return undefined;
+  const groups = c.trainer.batchGroups,
+    rollouts = groups * c.curation.dynamicRollouts.max,
+    kept = c.curation.highEntropy.enabled ? c.curation.highEntropy.keep : 1,
+    steps = Math.ceil(rollouts * c.rollout.maxSteps * kept);
+  const image = imageTokens(c.desktops.screen, limitsOf(vlm.coordinates)),
+    step = TEXT_TOKENS + vlm.images * image + vlm.maxTokens,
+    passes = passesOf(c),
+    { width, height } = c.desktops.screen;
+  const bytes = Math.round(
+    width * height * BYTES_PER_PIXEL +
+      PROMPT_BYTES +
+      vlm.maxTokens * (TOKEN_BYTES + (vlm.alternatives / 2) * ALTERNATIVE_BYTES),
+  );
+  return {
+    groups,
+    rollouts,
+    steps,
+    tokens: { image, images: vlm.images, text: TEXT_TOKENS, answer: vlm.maxTokens, step, update: steps * step },
+    passes,
+    ...(ON_PAPER.says.test(vlm.model) && remote.rank > 0
+      ? { seconds: { value: Math.round((steps * step * passes) / ON_PAPER.tokensPerSecond), source: ON_PAPER.source } }
+      : {}),
+    bytes: { step: bytes, update: Math.round(rollouts * c.rollout.maxSteps * bytes) },
+  };
+}
+
+/** The client's gradient needs the log-probs before each pass, and the KL term those of the reference once. */
+function passesOf({ trainer }: RunConfig): number {
+  const most = trainer.reuse.enabled ? Math.max(trainer.epochs, trainer.reuse.epochs) : trainer.epochs,
+    scored = trainer.remote?.loss === 'client' ? 0.5 : 0;
+  return most * (1 + scored) + (trainer.klBeta > 0 ? 0.5 : 0);
+}
+
+/** The cost in words, a line each. */
+export function costLines(u: UpdateCost): string[] {
+  const n = (x: number): string => Math.round(x).toLocaleString('en-US'),
+    { tokens } = u;
+  return [
+    `rollouts   ${n(u.groups)} groups, ${n(u.rollouts)} rollouts, ${n(u.steps)} trained steps at most`,
+    `tokens     ${n(tokens.step)} a step at most: ${tokens.images} screens of ${n(tokens.image)}, text about ${n(tokens.text)}, answer ${n(tokens.answer)}; ${n(tokens.update)} an update`,
+    `passes     ${u.passes} (one that only scores counts as half)`,
+    `time       ${u.seconds ? `about ${duration(u.seconds.value)} on one GPU (${u.seconds.source})` : 'no figure is known for this model and rank'}`,
+    `disk       about ${n(u.bytes.step / 1000)} kB a step, ${n(u.bytes.update / 1e6)} MB an update (an estimate)`,
+  ];
+}
+const duration = (s: number): string =>
+  s < 120 ? `${s} s` : s < 7200 ? `${Math.round(s / 60)} min` : `${Math.round(s / 3600)} h`;

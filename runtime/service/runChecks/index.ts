@@ -1,0 +1,89 @@
+import type { RunConfig } from '../../config/index.js';
+import { toRunError } from '../../domain/index.js';
+import type { CheckRow } from '../../protocol/types.js';
+import { apiKeyOf } from '../../run/backends/apiKey.js';
+import { updateCost, type UpdateCost } from './cost.js';
+import { checkModelServer } from './modelServer.js';
+import { checkStorage } from './storage.js';
+import { Table } from './table.js';
+import { checkTrainingServer } from './trainingServer.js';
+import type { ModelServerCheck } from './types.js';
+
+export { costLines, type UpdateCost } from './cost.js';
+
+export interface RunChecks {
+  readonly checks: readonly CheckRow[];
+  /** What an update costs; absent where nothing remote is trained. */
+  readonly update?: UpdateCost;
+}
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Everything a run file needs beyond its machine: servers, keys, folders and disk. `base`: where `store.dir` starts. */
+export async function runChecks(c: RunConfig, base: string, env: Env = process.env): Promise<RunChecks> {
+  const update = updateCost(c);
+  const [servers, engine, storage] = await Promise.all([
+    modelServers(c, env),
+    trainingServer(c, env),
+    checkStorage(c, base, update),
+  ]);
+  return { checks: [...servers, ...engine, ...storage], ...(update ? { update } : {}) };
+}
+
+/** The key of an option, or the row that says what is wrong with it. */
+function keyOf(option: string, name: string | undefined, env: Env): { readonly key: string | undefined } | CheckRow {
+  try {
+    return { key: apiKeyOf(option, name, env) };
+  } catch (e) {
+    const { message, remedy } = toRunError(e),
+      table = new Table('');
+    table.wrong(option, message, remedy);
+    return table.rows[0]!;
+  }
+}
+
+async function modelServers(c: RunConfig, env: Env): Promise<CheckRow[]> {
+  const { kind, vlm, openai, temperature } = c.policy,
+    options = (section: 'vlm' | 'openai', urls: string): ModelServerCheck['options'] => ({
+      url: `policy.${section}.${urls}`,
+      key: `policy.${section}.apiKeyEnv`,
+    });
+  const of = kind === 'vlm' ? vlm : kind === 'openai' ? openai : undefined;
+  if (!of) return [];
+  const names = kind === 'vlm' ? options('vlm', 'endpoints') : options('openai', 'baseUrls'),
+    key = keyOf(names.key, of.apiKeyEnv, env);
+  if (!('key' in key)) return [key];
+  const shared = {
+    apiKey: key.key,
+    options: names,
+    model: of.model,
+    screen: c.desktops.screen,
+    images: of.images,
+    maxTokens: of.maxTokens,
+    temperature,
+    coordinates: of.coordinates,
+  };
+  const engine = c.trainer.remote && new URL(c.trainer.remote.url).origin;
+  const rows = await Promise.all(
+    ('endpoints' in of ? of.endpoints : of.baseUrls).map((raw) => {
+      const url = raw.replace(/\/+$/, '');
+      if (!('endpoints' in of)) return checkModelServer({ ...shared, url });
+      const training = {
+        imageToken: of.imageToken,
+        alternatives: of.alternatives,
+        adapters: of.adapters,
+        rank: c.trainer.remote?.rank ?? 0,
+        same: new URL(url).origin === engine,
+      };
+      return checkModelServer({ ...shared, url, training });
+    }),
+  );
+  return rows.flat();
+}
+
+async function trainingServer(c: RunConfig, env: Env): Promise<CheckRow[]> {
+  const { remote } = c.trainer;
+  if (c.policy.kind !== 'vlm' || !remote || !c.policy.vlm) return [];
+  const key = keyOf('trainer.remote.apiKeyEnv', remote.apiKeyEnv, env);
+  if (!('key' in key)) return [key];
+  return checkTrainingServer({ url: remote.url, apiKey: key.key, model: c.policy.vlm.model });
+}

@@ -1,0 +1,148 @@
+import { messageOf } from '../../domain/index.js';
+import type { CheckRow } from '../../protocol/types.js';
+import { TrainingHttp } from '../../trainer/remote/http.js';
+import { capabilities, clientConfig, encodeRequest } from '../../trainer/remote/wire/index.js';
+import { ask, jsonOf, wordsOf } from './ask.js';
+import { Table } from './table.js';
+
+/** An engine that trains, and what a run will want of it. */
+export interface TrainingServerCheck {
+  readonly url: string;
+  readonly apiKey: string | undefined;
+  readonly model: string;
+}
+const TIMEOUT_MS = 20_000;
+
+/**
+ * Whether an engine is there, lets us in, knows the model, and what it speaks. That its gradients are right is the
+ * probe's to say (`engine probe`): it trains a model of its own for that.
+ */
+export async function checkTrainingServer(o: TrainingServerCheck): Promise<CheckRow[]> {
+  const table = new Table(`engine ${o.url.replace(/^https?:\/\//, '')}`);
+  let base: string;
+  try {
+    ({ base } = new TrainingHttp({ url: o.url }));
+  } catch (e) {
+    table.wrong('reachable', messageOf(e), 'Give trainer.remote.url as http://HOST:PORT or https://HOST.');
+    return table.rows;
+  }
+  if (!(await healthy(base, o, table))) return table.rows;
+  const config = await letIn(base, o, table);
+  if (!config) return table.rows;
+  await checkModel(base, o, table);
+  await checkLanguage(base, o, config, table);
+  return table.rows;
+}
+
+async function healthy(base: string, o: TrainingServerCheck, table: Table): Promise<boolean> {
+  const r = await ask({ url: `${base}/healthz`, apiKey: o.apiKey, timeoutMs: TIMEOUT_MS });
+  if ('away' in r) {
+    table.wrong(
+      'reachable',
+      r.away,
+      `Start the engine (dart-studio engine serve --model ${o.model}), and check trainer.remote.url.`,
+    );
+    return false;
+  }
+  if (r.status === 401 || r.status === 403) return refusesKey(r, table);
+  if (r.status === 404) {
+    table.wrong(
+      'reachable',
+      'no Tinker-protocol server answers there',
+      'Check trainer.remote.url: its host and port alone, or ending in /api/v1.',
+    );
+    return false;
+  }
+  table.check(
+    'health',
+    r.status === 200,
+    { ok: 'it says that it is well', not: wordsOf(r) },
+    "Look at the engine's log, and start it anew: training goes on from its last checkpoint.",
+  );
+  return r.status === 200;
+}
+function refusesKey(r: { readonly status: number; readonly text: string }, table: Table): false {
+  table.wrong(
+    'key',
+    wordsOf(r),
+    'Set the key of the engine in the environment variable that trainer.remote.apiKeyEnv names.',
+  );
+  return false;
+}
+
+interface Config {
+  readonly proto: boolean | undefined;
+  readonly zstd: boolean;
+}
+/** What the server asks of clients; an older one has no such page. */
+async function letIn(base: string, o: TrainingServerCheck, table: Table): Promise<Config | undefined> {
+  const r = await ask({
+    url: `${base}/client/config`,
+    apiKey: o.apiKey,
+    body: { sdk_version: '0.38.0' },
+    timeoutMs: TIMEOUT_MS,
+  });
+  if ('away' in r) {
+    table.wrong('session', r.away, "Look at the engine's log.");
+    return undefined;
+  }
+  if (r.status === 401 || r.status === 403) {
+    refusesKey(r, table);
+    return undefined;
+  }
+  const said = r.status === 200 ? clientConfig.safeParse(jsonOf(r.text)) : undefined;
+  if (r.status >= 500 || said?.success === false) {
+    table.wrong(
+      'session',
+      `client/config was answered ${wordsOf(r)}`,
+      "Look at the engine's log; it may speak another protocol.",
+    );
+    return undefined;
+  }
+  table.ok('key', o.apiKey === undefined ? 'none is asked for' : 'is taken');
+  return { proto: said?.data?.proto_write_fwdbwd, zstd: said?.data?.proto_compress_fwdbwd ?? false };
+}
+
+async function checkModel(base: string, o: TrainingServerCheck, table: Table): Promise<void> {
+  const r = await ask({ url: `${base}/get_server_capabilities`, apiKey: o.apiKey, timeoutMs: TIMEOUT_MS }),
+    said = 'away' in r || r.status !== 200 ? undefined : capabilities.safeParse(jsonOf(r.text));
+  const names = said?.success ? said.data.supported_models.flatMap((m) => (m.model_name ? [m.model_name] : [])) : [];
+  if (names.length === 0)
+    table.doubtful(
+      'model',
+      'it does not say which models it trains',
+      `The first update shows whether it trains ${o.model}.`,
+    );
+  else if (names.includes(o.model)) table.ok('model', `trains ${o.model}`);
+  else
+    table.wrong(
+      'model',
+      `it trains ${names.slice(0, 5).join(', ')}${names.length > 5 ? ` and ${names.length - 5} more` : ''}, not ${o.model}`,
+      `Start it with that model (dart-studio engine serve --model ${o.model}), or set policy.vlm.model to one of its own.`,
+    );
+}
+
+/** A pass over nothing for a model that is not there: refused either way, and only one refusal is about the language. */
+async function checkLanguage(base: string, o: TrainingServerCheck, config: Config, table: Table): Promise<void> {
+  if (config.proto === false) {
+    table.ok('language', 'JSON, by its own word');
+    return;
+  }
+  const body = encodeRequest({
+      modelId: 'dart-studio-doctor',
+      seqId: 1,
+      data: [],
+      lossFn: 'cross_entropy',
+      forwardOnly: true,
+    }),
+    r = await ask({ url: `${base}/forward_backward`, apiKey: o.apiKey, body, timeoutMs: TIMEOUT_MS });
+  if ('away' in r) table.wrong('language', r.away, "Look at the engine's log.");
+  else if (r.status === 415) table.ok('language', 'JSON: protobuf is refused, and the run falls back');
+  else if (r.status === 422)
+    table.wrong(
+      'language',
+      `it cannot read protobuf and does not say so with 415 (${wordsOf(r)})`,
+      'Use a server that speaks protobuf, or one whose client/config says proto_write_fwdbwd: false.',
+    );
+  else table.ok('language', `protobuf${config.zstd ? ', compressed with zstd' : ''}`);
+}

@@ -1,0 +1,31 @@
+import type { Size } from '../../domain/index.js';
+import type { CoordinateMode } from '../../policy/actions/coordinates.js';
+
+/** A server that acts with a model, and what a run will want of it. */
+export interface ModelServerCheck {
+  /** Ends in /v1. */
+  readonly url: string;
+  readonly apiKey: string | undefined;
+  /** Options that name the server and its key, for remedies. */
+  readonly options: { readonly url: string; readonly key: string };
+  readonly model: string;
+  readonly screen: Size;
+  readonly images: number;
+  readonly maxTokens: number;
+  readonly temperature: number;
+  readonly coordinates: CoordinateMode;
+  /** What only a model that is trained needs; absent for one that is only rolled out. */
+  readonly training?: {
+    readonly imageToken: number;
+    readonly alternatives: number;
+    /** Folder of adapters as the server sees it. */
+    readonly adapters: string | undefined;
+    /** 0: all weights are trained. */
+    readonly rank: number;
+    /** The engine that trains is this very server. */
+    readonly same: boolean;
+  };
+}
+
+/** Text of a prompt beside its pictures, nearly: the instructions, and the answers so far. */
+export const TEXT_TOKENS = 1500;

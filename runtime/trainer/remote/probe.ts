@@ -1,0 +1,144 @@
+import { StudioError, toRunError } from '../../domain/index.js';
+import { SUM, type Carrier } from '../objective/signedWeights.js';
+import { TrainingClient, type ClientOptions, type ModelOptions } from './client.js';
+import type { Carriage } from './gradient.js';
+import { chosen, measureCarrier, reductionWords, type Carried } from './probe/carriers.js';
+import { bad, Checks, good, tried, type Check } from './probe/checks.js';
+import { Lab } from './probe/lab.js';
+import { samplingChecks } from './probe/sampling.js';
+import { imageChecks, refusals, scoringChecks, type ProbeImage } from './probe/scoring.js';
+import { cleared, deafToLearningRate, steppingChecks } from './probe/stepping.js';
+
+export type { Check } from './probe/checks.js';
+export type { ProbeImage } from './probe/scoring.js';
+
+/**
+ * Measures from outside what a training server does with what it is told (runtime/trainer/README.md#conformance-probe).
+ * Only log-probs are looked at; metrics are not believed.
+ */
+
+/** What the run that follows cannot do without. */
+export interface ProbeNeeds {
+  readonly images: boolean;
+  /** trainer.gradClip > 0 */
+  readonly clip: boolean;
+  /** trainer.weightDecay > 0 */
+  readonly weightDecay: boolean;
+  /** trainer.remote.loss: server */
+  readonly serverLoss: boolean;
+  /** Rollouts are sampled by this server, through this protocol. */
+  readonly sampling: boolean;
+}
+export const ALL_NEEDS: ProbeNeeds = {
+  images: true,
+  clip: true,
+  weightDecay: true,
+  serverLoss: false,
+  sampling: false,
+};
+
+export interface ProbeOptions {
+  readonly server: ClientOptions;
+  /** Without a base, the first model the server names. */
+  readonly model: Omit<ModelOptions, 'base'> & { readonly base?: string | undefined };
+  readonly needs: ProbeNeeds;
+  /** Two screenshots of a run and their number of tokens, instead of pictures of our own. */
+  readonly image?: ProbeImage;
+  readonly onCheck?: (c: Check) => void;
+}
+export interface ProbeReport {
+  /** Every check that is needed holds. */
+  readonly ok: boolean;
+  readonly checks: readonly Check[];
+  /** How a gradient is carried; absent where nothing is exact. */
+  readonly carriage?: Carriage;
+  /** The server's own ppo and cispo are exact. */
+  readonly serverLoss: boolean;
+  readonly model?: string;
+}
+/** A probe asks for small things; what takes longer is lost. A 409 is an answer here. */
+const PATIENCE = { deadlineMs: 5 * 60_000, conflictMs: 2000 };
+
+/** Throws only `cancelled`; whatever a server does wrong is a check that failed. */
+export async function probeEngine(o: ProbeOptions, signal: AbortSignal): Promise<ProbeReport> {
+  const checks = new Checks(o.onCheck);
+  let client: TrainingClient | undefined;
+  const done = (more: Partial<ProbeReport> = {}): ProbeReport => ({
+    serverLoss: false,
+    ...more,
+    ok: checks.ok,
+    checks: checks.list,
+  });
+  try {
+    client = await TrainingClient.connect({ ...PATIENCE, ...o.server }, signal);
+    const base = o.model.base ?? (await client.supportedModels(signal))[0];
+    if (base === undefined) {
+      checks.add('connection', true, bad('the server names no model; name one'));
+      return done();
+    }
+    const lab = new Lab(client, { ...o.model, base }, signal);
+    await lab.fresh((m) => Promise.resolve(m.id));
+    checks.add('connection', true, good(`${base}, ${o.model.rank === 0 ? 'all weights' : `rank ${o.model.rank}`}`));
+    return done({ ...(await measured(lab, checks, o)), model: base });
+  } catch (e) {
+    const { kind, message } = toRunError(e);
+    if (kind === 'cancelled' || !(e instanceof StudioError)) throw e;
+    checks.add('connection', true, bad(message));
+    return done();
+  } finally {
+    client?.close();
+  }
+}
+
+async function measured(lab: Lab, checks: Checks, o: ProbeOptions): Promise<Partial<ProbeReport>> {
+  await scoringChecks(lab, checks);
+  await imageChecks(lab, checks, o.needs.images, o.image);
+  const carriage = await carriers(lab, checks);
+  let serverLoss = false;
+  if (carriage) {
+    lab.rate = carriage.rate;
+    serverLoss = await steppingChecks(lab, carriage, checks, o.needs);
+    const sampled = await tried(async () => {
+      await samplingChecks(lab, carriage, checks, o.needs.sampling);
+      return good('');
+    });
+    if (!sampled.ok) checks.add('sampling', o.needs.sampling, sampled);
+  }
+  await checks.make('refusals', false, () => refusals(lab));
+  return { carriage: carriage && { carrier: carriage.carrier, reduction: carriage.reduction }, serverLoss };
+}
+
+async function carriers(lab: Lab, checks: Checks): Promise<ReturnType<typeof chosen>> {
+  const of = async (carrier: Carrier): Promise<Carried> => {
+    let found: Carried = { finding: bad('not measured'), error: Infinity };
+    const finding = await tried(async () => {
+      found = await measureCarrier(lab, carrier);
+      return found.finding;
+    });
+    checks.add(carrier, false, finding);
+    return { ...found, finding };
+  };
+  const both = { cross_entropy: await of('cross_entropy'), importance_sampling: await of('importance_sampling') },
+    best = chosen(both);
+  checks.add(
+    'carrier',
+    true,
+    best
+      ? good(`${best.carrier}; ${reductionWords(best.reduction)}`)
+      : bad(
+          `no loss of this server carries a gradient: cross_entropy ${both.cross_entropy.finding.detail}; importance_sampling ${both.importance_sampling.finding.detail}`,
+        ),
+  );
+  if (!best) await why(lab, checks, both);
+  return best;
+}
+/** Nothing is exact: what else the server does wrong may be why. */
+async function why(lab: Lab, checks: Checks, of: Readonly<Record<Carrier, Carried>>): Promise<void> {
+  const carrier = (['cross_entropy', 'importance_sampling'] as const).find((c) => of[c].rate !== undefined);
+  if (!carrier) {
+    await checks.make('learning-rate', true, () => deafToLearningRate(lab));
+    return;
+  }
+  lab.rate = of[carrier].rate!;
+  await checks.make('gradient-cleared', true, () => cleared(lab, { carrier, reduction: SUM }));
+}

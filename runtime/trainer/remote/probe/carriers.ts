@@ -1,0 +1,157 @@
+import type { RemoteModel } from '../client.js';
+import type { Carrier, Reduction } from '../../objective/signedWeights.js';
+import type { Carriage } from '../gradient.js';
+import { bad, figure, good, percent, type Finding } from './checks.js';
+import { AIM, groupSize, LONGER, MAIN, SHORT, sizeOf, type Combo, type Effect, type Lab, type Text } from './lab.js';
+
+/** Which built-in loss carries a gradient exactly, and what the server divides it by. */
+
+interface Trial {
+  readonly combo: Combo;
+  /** Main text first or alone, with what else stands in its request. */
+  readonly texts: readonly Text[];
+}
+const alone = (...combo: Combo): Trial => ({ combo, texts: [MAIN] });
+/**
+ * Signed, fractional, of both signs in one datum, a longer datum, a second datum. Each is followed by its opposite, so
+ * that the weights stay where they are.
+ */
+const TRIALS: readonly Trial[] = [
+  alone(1, 0),
+  alone(-1, 0),
+  alone(0, 1),
+  alone(0, -1),
+  alone(1, -1),
+  alone(-1, 1),
+  alone(0.5, 0.25),
+  alone(-0.5, -0.25),
+  { combo: [1, 0], texts: [LONGER] },
+  { combo: [-1, 0], texts: [LONGER] },
+  { combo: [1, 0.5], texts: [MAIN, SHORT] },
+  { combo: [-1, -0.5], texts: [MAIN, SHORT] },
+];
+const REDUCTIONS: readonly Reduction[] = (['sum', 'targets', 'scored'] as const).flatMap((withinDatum) =>
+  (['sum', 'mean'] as const).map((overDatums) => ({ withinDatum, overDatums })),
+);
+/** A fit leaves less: steps are not quite linear. What servers do wrong leaves far more. */
+const EXACT = 0.12;
+const CALIBRATIONS = 12;
+const TOO_FAR = 0.5;
+
+export interface Carried {
+  readonly finding: Finding;
+  readonly reduction?: Reduction;
+  readonly rate?: number;
+  /** Share of the effects that no reduction explains. */
+  readonly error: number;
+}
+
+/** Measures one carrier. Throws what the server refuses. */
+export async function measureCarrier(lab: Lab, carrier: Carrier): Promise<Carried> {
+  const rate = await calibrated(lab, carrier);
+  if (rate === undefined)
+    return { finding: bad('no learning rate changes a log-prob by a measurable amount'), error: Infinity };
+  const effects = await lab.fresh(async (m) => {
+    const out: Effect[] = [];
+    for (const t of TRIALS) out.push(await lab.effect(m, () => tried(lab, m, carrier, t, rate)));
+    return out;
+  });
+  return { ...judge(lab, effects), rate };
+}
+async function tried(lab: Lab, m: RemoteModel, carrier: Carrier, t: Trial, rate: number): Promise<void> {
+  await m.forwardBackward(await lab.raw(m, carrier, t.texts, t.combo), { name: carrier }, lab.signal);
+  await lab.step(m, { rate });
+}
+
+/** A learning rate whose step moves the first group by about AIM; undefined where none does. */
+async function calibrated(lab: Lab, carrier: Carrier): Promise<number | undefined> {
+  let rate = 1e-2,
+    low = 0,
+    high = Infinity;
+  for (let i = 0; i < CALIBRATIONS; i++) {
+    const moved = await lab.fresh((m) => lab.effect(m, () => tried(lab, m, carrier, alone(1, 0), rate))),
+      size = Math.abs(moved[0]);
+    if (size > AIM / 2 && size < 2 * AIM) return (rate * AIM) / size;
+    // A step that is too far may have made no numbers at all.
+    if (!(size < TOO_FAR)) high = Math.min(high, rate);
+    else low = Math.max(low, rate);
+    const visible = size < TOO_FAR && size > 2 * lab.slack + 1e-5,
+      guess = visible ? rate * Math.min(AIM / size, 1000) : high === Infinity ? rate * 30 : low === 0 ? rate / 30 : NaN;
+    rate = guess > low && guess < high ? guess : Math.sqrt(low * high);
+  }
+  return undefined;
+}
+
+/** The reduction that explains the effects best, and whether it explains them. */
+function judge(lab: Lab, effects: readonly Effect[]): Carried {
+  const [best] = REDUCTIONS.map((reduction) => ({ reduction, ...fitted(effects, reduction) })).sort(
+      (a, b) => a.error - b.error,
+    ),
+    allowed = EXACT + lab.slack / AIM;
+  if (!best || !(best.error <= allowed))
+    return { finding: bad(`not exact: ${wrongWords(effects, best?.error ?? NaN)}`), error: best?.error ?? Infinity };
+  if (best.first[0] <= 0)
+    return { finding: bad('the gradient has the wrong sign: a positive weight lowers log p'), error: best.error };
+  return {
+    finding: good(
+      `exact within ${percent(best.error)}: signed, fractional and additive; ${reductionWords(best.reduction)}`,
+    ),
+    reduction: best.reduction,
+    error: best.error,
+  };
+}
+/** Least squares of effect = (c1 e1 + c2 e2) / divisor; `error` = what is left, root mean square over root mean square. */
+function fitted(effects: readonly Effect[], r: Reduction): { readonly error: number; readonly first: Effect } {
+  const rows = TRIALS.map(({ combo, texts }) => {
+    const targets = texts[0]!.targets.length,
+      scored = groupSize * combo.filter((c) => c !== 0).length,
+      by = { sum: 1, targets, scored }[r.withinDatum] * (r.overDatums === 'mean' ? texts.length : 1);
+    return combo.map((c) => c / by) as [number, number];
+  });
+  const dot = (f: (i: number) => number): number => rows.reduce((n, _, i) => n + f(i), 0),
+    a = dot((i) => rows[i]![0] ** 2),
+    b = dot((i) => rows[i]![0] * rows[i]![1]),
+    d = dot((i) => rows[i]![1] ** 2),
+    det = a * d - b * b;
+  const solve = (k: 0 | 1): readonly [number, number] => {
+    const y = dot((i) => rows[i]![0] * effects[i]![k]),
+      z = dot((i) => rows[i]![1] * effects[i]![k]);
+    return [(d * y - b * z) / det, (a * z - b * y) / det];
+  };
+  const [p, n] = [solve(0), solve(1)];
+  const left = dot((i) => {
+      const [c1, c2] = rows[i]!;
+      return (effects[i]![0] - c1 * p[0] - c2 * p[1]) ** 2 + (effects[i]![1] - c1 * n[0] - c2 * n[1]) ** 2;
+    }),
+    all = dot((i) => sizeOf(effects[i]!) ** 2);
+  return { error: all > 0 ? Math.sqrt(left / all) : Infinity, first: [p[0], n[0]] };
+}
+
+/** What a wrong server does, by the effects of single combinations. */
+function wrongWords(e: readonly Effect[], error: number): string {
+  const by = `${percent(error)} of the effects are unexplained`;
+  if (e.some((x) => !Number.isFinite(sizeOf(x)))) return 'a step made log-probs that are no numbers';
+  const [plus, minus, half] = [e[0]!, e[1]!, e[6]!];
+  if (e.some((x) => sizeOf(x) > 20 * AIM)) return `a datum whose weights sum to nothing or less explodes (${by})`;
+  if (sizeOf(minus) < 0.2 * sizeOf(plus)) return `a negative weight does nothing (${by})`;
+  if (minus[0] * plus[0] > 0) return `a negative weight does what a positive one does (${by})`;
+  if (half[0] > 0.8 * plus[0]) return `a weight of 0.5 does what one of 1 does (${by})`;
+  return `effects of weights do not add up (${by}; +1 gives ${figure(plus[0])}, -1 ${figure(minus[0])}, +0.5 ${figure(half[0])})`;
+}
+export function reductionWords(r: Reduction): string {
+  const within = { sum: 'summed', targets: 'divided by its targets', scored: 'divided by its scored targets' };
+  return `a datum is ${within[r.withinDatum]}, datums are ${r.overDatums === 'sum' ? 'summed' : 'averaged'}`;
+}
+
+/** The better of the exact carriers; signed cross-entropy where both are. */
+export const chosen = (c: Readonly<Record<Carrier, Carried>>): (Carriage & { readonly rate: number }) | undefined => {
+  for (const carrier of ['cross_entropy', 'importance_sampling'] as const) {
+    const { finding, reduction, rate } = c[carrier];
+    if (finding.ok && reduction && rate !== undefined) {
+      // The rate was found with raw weights; the driver multiplies back what the server divides by.
+      const by = { sum: 1, targets: MAIN.targets.length, scored: groupSize }[reduction.withinDatum];
+      return { carrier, reduction, rate: rate / by };
+    }
+  }
+  return undefined;
+};

@@ -1,0 +1,167 @@
+import { ignoreFailure, random } from '../../../domain/index.js';
+import { carried, signedWeights, type Carrier } from '../../objective/signedWeights.js';
+import type { AdamParams, ModelOptions, RemoteModel, TrainingClient } from '../client.js';
+import type { Carriage } from '../gradient.js';
+import { floats, integers, type Chunk, type Datum } from '../wire/index.js';
+
+/**
+ * Where a server is measured from outside: fresh models, passes, and optimizer steps that are plain gradient descent.
+ * With beta1 = beta2 = 0 and eps far above every gradient, AdamW's step is rate * gradient, so the change of log p after
+ * one step is linear in the gradient: it shows what the server made of the weights, and needs no metrics.
+ */
+
+/** Far above any gradient; what is beyond single precision's reach of the parameters is not. */
+const EPS = 1e4;
+/** Change of log p a step aims at: far above noise, small enough to be linear. */
+export const AIM = 0.15;
+/** Tokens that every vocabulary has. */
+const FIRST_TOKEN = 40,
+  TOKENS = 60;
+const LENGTH = 28;
+/** Two groups of positions whose targets get weights of their own. */
+const GROUPS = [
+  [8, 14],
+  [14, 20],
+] as const;
+/** Weights of the two groups. */
+export type Combo = readonly [number, number];
+/** Mean change of log p of the two groups. */
+export type Effect = readonly [number, number];
+export const sizeOf = (e: Effect): number => Math.hypot(...e);
+export const distance = (a: Effect, b: Effect): number => Math.hypot(a[0] - b[0], a[1] - b[1]);
+
+export function someTokens(seed: string, n = LENGTH): Int32Array {
+  const rng = random(`probe/${seed}`);
+  return Int32Array.from({ length: n }, () => FIRST_TOKEN + rng.int(TOKENS));
+}
+export interface Text {
+  readonly chunks: readonly Chunk[];
+  readonly targets: Int32Array;
+}
+/** Input and targets of a piece of text: each position is asked for the token after it. */
+export const textOf = (tokens: Int32Array): Text => ({
+  chunks: [{ type: 'encoded_text', tokens: tokens.subarray(0, -1) }],
+  targets: tokens.subarray(1),
+});
+export const datum = (t: Text, inputs: Readonly<Record<string, ArrayLike<number>>>): Datum => ({
+  chunks: t.chunks,
+  inputs: {
+    target_tokens: integers(t.targets),
+    ...Object.fromEntries(Object.entries(inputs).map(([k, v]) => [k, floats(v)])),
+  },
+});
+const constant = (n: number, x: number): Float32Array => new Float32Array(n).fill(x);
+
+export const MAIN = textOf(someTokens('main')),
+  /** As long as the main text. */
+  OTHER = textOf(someTokens('other')),
+  SHORT = textOf(someTokens('short', 16)),
+  /** The main text and as much again: what comes after changes nothing before it. */
+  LONGER = textOf(Int32Array.of(...someTokens('main'), ...someTokens('more', LENGTH - 1)));
+
+export class Lab {
+  readonly client: TrainingClient;
+  readonly signal: AbortSignal;
+  readonly #model: ModelOptions;
+  /** Root mean square of the difference between two passes that should be equal. */
+  noise = 0;
+  /** Weight of targets in a pass that measures: 1 where the server leaves those of weight 0 out. */
+  scoring: 0 | 1 = 0;
+  /** Learning rate of an optimizer that descends, for a step of about AIM. */
+  rate = 0;
+  constructor(client: TrainingClient, model: ModelOptions, signal: AbortSignal) {
+    this.client = client;
+    this.#model = model;
+    this.signal = signal;
+  }
+
+  /** A model that nothing was done with; it is let go afterwards. */
+  async fresh<T>(f: (m: RemoteModel) => Promise<T>): Promise<T> {
+    const m = await this.client.createModel(this.#model, this.signal);
+    try {
+      return await f(m);
+    } finally {
+      ignoreFailure(
+        this.client.calls.json('unload_model', { model_id: m.id }, this.signal),
+        'a server that does not know the call drops the model with its session',
+      );
+    }
+  }
+
+  /** log p of all targets of each text. */
+  rows(m: RemoteModel, texts: readonly Text[], weight: number = this.scoring): Promise<Float32Array[]> {
+    return m.forward(
+      texts.map((t) => datum(t, { weights: constant(t.targets.length, weight) })),
+      this.signal,
+    );
+  }
+  async groups(m: RemoteModel): Promise<Effect> {
+    const [row] = await this.rows(m, [MAIN]);
+    return groupMeans(row!);
+  }
+  /** What the noise of a measured effect may be. */
+  get slack(): number {
+    return 3 * this.noise * Math.sqrt(2 / (GROUPS[0][1] - GROUPS[0][0]));
+  }
+
+  /** Datums whose weights are raw: what the server's reduction does to them shows. */
+  async raw(m: RemoteModel, carrier: Carrier, texts: readonly Text[], combo: Combo): Promise<Datum[]> {
+    const all = texts.map((t) => comboWeights(t, combo)),
+      rows = carrier === 'importance_sampling' ? await this.rows(m, texts) : undefined;
+    return texts.map((t, i) => datum(t, carried(carrier, all[i]!, rows?.[i])));
+  }
+  /** Adds the gradient of log p weighted by a combination, as the driver does. */
+  async push(m: RemoteModel, c: Carriage, combo: Combo): Promise<Datum[]> {
+    const rows = c.carrier === 'importance_sampling' ? await this.rows(m, [MAIN]) : undefined,
+      gradient = comboWeights(MAIN, combo).map((w) => -w),
+      weights = signedWeights(gradient, { targets: gradient.length, start: 0 }, c.reduction),
+      data = [datum(MAIN, carried(c.carrier, weights, rows?.[0]))];
+    await m.forwardBackward(data, { name: c.carrier }, this.signal);
+    return data;
+  }
+  async step(m: RemoteModel, o: Partial<AdamParams> & { readonly rate?: number } = {}): Promise<void> {
+    await m.optimStep(this.adam(o), this.signal);
+  }
+  adam({ rate = this.rate, ...o }: Partial<AdamParams> & { readonly rate?: number } = {}): AdamParams {
+    return { learningRate: rate * EPS, beta1: 0, beta2: 0, eps: EPS, weightDecay: 0, gradClip: 0, ...o };
+  }
+  /** What `act` changes. */
+  async effect(m: RemoteModel, act: () => Promise<unknown>): Promise<Effect> {
+    const before = await this.groups(m);
+    await act();
+    const after = await this.groups(m);
+    return [after[0] - before[0], after[1] - before[1]];
+  }
+  /** Effect of one step with a combination. */
+  moved(
+    m: RemoteModel,
+    c: Carriage,
+    combo: Combo,
+    o: Partial<AdamParams> & { readonly rate?: number } = {},
+  ): Promise<Effect> {
+    return this.effect(m, async () => {
+      await this.push(m, c, combo);
+      await this.step(m, o);
+    });
+  }
+}
+
+function comboWeights(t: Text, combo: Combo): Float32Array {
+  const w = new Float32Array(t.targets.length);
+  if (t === MAIN || t === LONGER) GROUPS.forEach(([a, b], i) => w.fill(combo[i]!, a, b));
+  return w;
+}
+export const groupSize = GROUPS[0][1] - GROUPS[0][0];
+export const groupMeans = (row: ArrayLike<number>): Effect => [mean(row, ...GROUPS[0]), mean(row, ...GROUPS[1])];
+export function mean(row: ArrayLike<number>, from = 0, to = row.length): number {
+  let s = 0;
+  for (let i = from; i < to; i++) s += row[i]!;
+  return s / (to - from);
+}
+/** Mean |a - b|. */
+export const apart = (a: ArrayLike<number>, b: ArrayLike<number>, from = 0, to = a.length): number =>
+  mean(
+    Array.from(a, (x, i) => Math.abs(x - b[i]!)),
+    from,
+    to,
+  );

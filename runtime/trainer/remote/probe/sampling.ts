@@ -1,0 +1,92 @@
+import { randomBytes } from 'node:crypto';
+import type { RemoteModel } from '../client.js';
+import type { Carriage } from '../gradient.js';
+import { bad, figure, judged, refusal, type Checks, type Finding } from './checks.js';
+import { apart, groupMeans, MAIN, someTokens, textOf, type Lab } from './lab.js';
+
+/** Whether what a server samples with is what it trained, and whether the log-probs it reports are those it scores. */
+
+/** Log-probs of the two halves of a server differ by less. */
+const SAME = 0.05;
+
+export async function samplingChecks(lab: Lab, c: Carriage, checks: Checks, needed: boolean): Promise<void> {
+  await lab.fresh(async (m) => {
+    const prompt = someTokens('main'),
+      versions: Float32Array[] = [];
+    const seen = async (): Promise<void> => {
+      versions.push((await lab.rows(m, [MAIN]))[0]!);
+    };
+    await seen();
+    for (let i = 0; i < 2; i++) {
+      await lab.push(m, c, [3, 0]);
+      await lab.step(m);
+      await seen();
+    }
+    let session = '';
+    const no = await refusal(async () => {
+      const path = await m.saveForSampler(`probe-${randomBytes(4).toString('hex')}`, lab.signal);
+      session = await lab.client.samplingSession({ path }, lab.signal);
+    });
+    if (no !== undefined) {
+      checks.add('sampling', needed, bad(`this server does not sample: ${no}`));
+      return;
+    }
+    await checks.make('adapter', needed, () => active(lab, session, prompt, versions));
+    await checks.make('rollout-logprobs', needed, () => reported(lab, m, session, prompt));
+  });
+}
+
+const ask = (lab: Lab, session: string, seqId: number, prompt: Int32Array, promptLogprobs: boolean) =>
+  lab.client.sample(
+    {
+      chunks: [{ type: 'encoded_text', tokens: prompt }],
+      samples: 2,
+      maxTokens: 12,
+      temperature: 1,
+      seed: seqId,
+      promptLogprobs,
+      from: { session, seqId },
+    },
+    lab.signal,
+  );
+
+/** The prompt holds what was trained; its log-probs are those of one version. */
+async function active(
+  lab: Lab,
+  session: string,
+  prompt: Int32Array,
+  versions: readonly Float32Array[],
+): Promise<Finding> {
+  const { promptLogprobs } = await ask(lab, session, 1, prompt, true);
+  if (promptLogprobs?.length !== prompt.length) return bad('the server gives no log-probs of a prompt');
+  const row = promptLogprobs.subarray(1),
+    [base, before, now] = versions.map((v) => Math.abs(groupMeans(v)[0] - groupMeans(row)[0])) as [
+      number,
+      number,
+      number,
+    ],
+    off = apart(row, versions[2]!);
+  if (base < now) return bad('the adapter is not active: log-probs are those of the base model');
+  if (before < now) return bad('weights for sampling are those before the last optimizer step');
+  return judged(
+    off < SAME + 3 * lab.noise,
+    `weights for sampling are those just trained (log-probs within ${figure(off)} nat)`,
+    `log-probs of a prompt differ by ${figure(off)} nat from those of a forward pass`,
+  );
+}
+async function reported(lab: Lab, m: RemoteModel, session: string, prompt: Int32Array): Promise<Finding> {
+  const { sequences } = await ask(lab, session, 2, prompt, false),
+    differences: number[] = [];
+  for (const s of sequences) {
+    if (s.logprobs?.length !== s.tokens.length) return bad('sampled tokens have no log-probs');
+    if (s.tokens.length === 0) continue;
+    const [row] = await lab.rows(m, [textOf(Int32Array.of(...prompt, ...s.tokens))], 1);
+    differences.push(apart(s.logprobs, row!.subarray(prompt.length - 1)));
+  }
+  const off = differences.reduce((a, b) => a + b, 0) / Math.max(1, differences.length);
+  return judged(
+    off < SAME + 3 * lab.noise,
+    `log-probs of sampled tokens are those of a forward pass (within ${figure(off)} nat)`,
+    `log-probs of sampled tokens differ by ${figure(off)} nat from those of a forward pass`,
+  );
+}

@@ -1,0 +1,228 @@
+import { randomBytes } from 'node:crypto';
+import type { RemoteModel } from '../client.js';
+import type { Carriage } from '../gradient.js';
+import { bad, figure, judged, percent, type Checks, type Finding } from './checks.js';
+import { apart, datum, distance, MAIN, SHORT, sizeOf, type Effect, type Lab } from './lab.js';
+
+/** What forward_backward, optim_step and the saving of weights must do, measured by the changes of log p they cause. */
+
+/** Effects of steps that should be alike differ by less: steps are not quite linear. */
+const ALIKE = 0.25;
+/** What should do nothing does less than this share of a step. */
+const NOTHING = 0.1;
+/** Share of the weights that a step of decay takes away. */
+const DECAY = { learningRate: 0.05, weightDecay: 10 };
+
+export interface SteppingNeeds {
+  readonly clip: boolean;
+  readonly weightDecay: boolean;
+  readonly serverLoss: boolean;
+}
+export async function steppingChecks(lab: Lab, c: Carriage, checks: Checks, needs: SteppingNeeds): Promise<boolean> {
+  await checks.make('learning-rate', true, () => learningRate(lab, c));
+  await checks.make('accumulation', true, () => accumulation(lab, c));
+  await checks.make('gradient-cleared', true, () => cleared(lab, c));
+  await checks.make('forward-only', true, () => forwardOnly(lab, c));
+  await checks.make('idempotency', true, () => idempotency(lab, c));
+  await checks.make('clip', needs.clip, () => clip(lab, c));
+  await checks.make('weight-decay', needs.weightDecay, () => weightDecay(lab, c));
+  await checks.make('restore', true, () => restore(lab, c));
+  return checks.make('server-loss', needs.serverLoss, () => serverLoss(lab, c));
+}
+
+const alike = (lab: Lab, a: Effect, b: Effect): boolean => distance(a, b) <= ALIKE * sizeOf(b) + 2 * lab.slack;
+const nothing = (lab: Lab, a: Effect, beside: Effect): boolean => sizeOf(a) <= NOTHING * sizeOf(beside) + 2 * lab.slack;
+/** A pass without any gradient: for servers that take no optimizer step without one. */
+const idle = (lab: Lab, m: RemoteModel, c: Carriage): Promise<unknown> => lab.push(m, c, [0, 0]);
+
+function learningRate(lab: Lab, c: Carriage): Promise<Finding> {
+  return lab.fresh(async (m) => {
+    const single = await lab.moved(m, c, [1, 0]),
+      double = await lab.moved(m, c, [-1, 0], { rate: 2 * lab.rate }),
+      none = await lab.moved(m, c, [1, 0], { rate: 0 }),
+      ratio = sizeOf(double) / sizeOf(single);
+    return judged(
+      ratio > 1.6 && ratio < 2.5 && nothing(lab, none, single),
+      `twice the rate moves ${figure(ratio)} times as far, a rate of 0 not at all`,
+      `twice the learning rate moves ${figure(ratio)} times as far, a rate of 0 ${percent(sizeOf(none) / sizeOf(single))} of a step`,
+    );
+  });
+}
+/** Where no carrier moved anything at any rate: whether a step of ordinary Adam does, and whether its rate matters. */
+export async function deafToLearningRate(lab: Lab): Promise<Finding> {
+  const moved = (learningRate: number): Promise<number> =>
+    lab.fresh(async (m) =>
+      sizeOf(
+        await lab.effect(m, async () => {
+          await m.forwardBackward(
+            await lab.raw(m, 'cross_entropy', [MAIN], [1, 0]),
+            { name: 'cross_entropy' },
+            lab.signal,
+          );
+          await lab.step(m, { learningRate, eps: 1e-8 });
+        }),
+      ),
+    );
+  const [small, large] = [await moved(1e-3), await moved(0.1)];
+  if (large <= 2 * lab.slack + 1e-7) return bad('optimizer steps change no log-prob');
+  return judged(
+    large > 3 * small,
+    `a larger learning rate moves further (${figure(small)}, ${figure(large)} nat)`,
+    `the learning rate is not honoured: 0.001 and 0.1 move log p by ${figure(small)} and ${figure(large)}`,
+  );
+}
+/** Two passes before one step count as much as one pass over both. */
+function accumulation(lab: Lab, c: Carriage): Promise<Finding> {
+  return lab.fresh(async (m) => {
+    const together = await lab.moved(m, c, [1, 1]);
+    await lab.moved(m, c, [-1, -1]);
+    const apartFrom = await lab.effect(m, async () => {
+      await lab.push(m, c, [1, 0]);
+      await lab.push(m, c, [0, 1]);
+      await lab.step(m);
+    });
+    return judged(
+      alike(lab, apartFrom, together),
+      'gradients of several requests add up',
+      `two requests before a step move log p by ${figure(apartFrom[0])} and ${figure(apartFrom[1])} instead of ${figure(together[0])} and ${figure(together[1])}: gradients do not add up`,
+    );
+  });
+}
+export function cleared(lab: Lab, c: Carriage): Promise<Finding> {
+  return lab.fresh(async (m) => {
+    const first = await lab.moved(m, c, [1, 0]),
+      second = await lab.moved(m, c, [0, 0]);
+    return judged(
+      nothing(lab, second, first),
+      'an optimizer step clears the gradient',
+      `a step without a gradient repeats ${percent(sizeOf(second) / sizeOf(first))} of the step before: the gradient is kept`,
+    );
+  });
+}
+function forwardOnly(lab: Lab, c: Carriage): Promise<Finding> {
+  return lab.fresh(async (m) => {
+    const step = await lab.moved(m, c, [1, 0]),
+      after = await lab.effect(m, async () => {
+        await lab.rows(m, [MAIN], 1);
+        await idle(lab, m, c);
+        await lab.step(m);
+      });
+    return judged(
+      nothing(lab, after, step),
+      'a forward pass leaves no gradient',
+      `a forward pass leaves a gradient: the step after it moves log p by ${figure(after[0])}`,
+    );
+  });
+}
+/** Every call twice under its number. The momentum of the second step is what a step done twice would show. */
+function idempotency(lab: Lab, c: Carriage): Promise<Finding> {
+  return lab.fresh(async (m) => {
+    const single = await lab.moved(m, c, [1, 0]);
+    await lab.moved(m, c, [-1, 0]);
+    const twice = await lab.effect(m, async () => {
+      const data = await lab.push(m, c, [1, 0]),
+        same = { modelId: m.id, seqId: m.seq, data, lossFn: c.carrier, forwardOnly: false };
+      await (
+        await lab.client.pass(same, lab.signal)
+      ).result;
+      await lab.step(m);
+    });
+    if (!alike(lab, twice, single))
+      return bad(`a pass that is sent again counts again: ${figure(sizeOf(twice) / sizeOf(single))} times the step`);
+    const heavy = { beta1: 0.5 };
+    await lab.push(m, c, [-1, 0]);
+    await lab.step(m, heavy);
+    const { seq } = m,
+      again = await lab.effect(m, () => m.optimStep(lab.adam(heavy), lab.signal, seq));
+    return judged(
+      nothing(lab, again, single),
+      'a call that is sent again under its number is not done again',
+      `an optimizer step that is sent again is done again: log p moves by ${figure(again[0])}`,
+    );
+  });
+}
+/** Far below any gradient, a clip leaves nothing of a step. */
+function clip(lab: Lab, c: Carriage): Promise<Finding> {
+  return lab.fresh(async (m) => {
+    const open = await lab.moved(m, c, [1, 0]),
+      clipped = await lab.moved(m, c, [-1, 0], { gradClip: 1e-9 });
+    return judged(
+      nothing(lab, clipped, open),
+      'grad_clip_norm is applied',
+      `a gradient clipped to 1e-9 still moves log p by ${percent(sizeOf(clipped) / sizeOf(open))} of a step: grad_clip_norm is ignored`,
+    );
+  });
+}
+function weightDecay(lab: Lab, c: Carriage): Promise<Finding> {
+  return lab.fresh(async (m) => {
+    const [a, b] = [await lab.moved(m, c, [1, 0]), await lab.moved(m, c, [1, 0])],
+      learned = sizeOf(a) + sizeOf(b);
+    const decayed = await lab.effect(m, async () => {
+      await idle(lab, m, c);
+      await lab.step(m, DECAY);
+    });
+    return judged(
+      sizeOf(decayed) > 0.2 * learned,
+      `weight_decay is applied: half the weights take back ${percent(sizeOf(decayed) / learned)} of what was learned`,
+      `weight_decay is ignored: where half the weights should go, log p moves by ${percent(sizeOf(decayed) / learned)} of what was learned`,
+    );
+  });
+}
+
+/** Weights and momentum on a fresh model, as the driver goes on after a failure. */
+async function restore(lab: Lab, c: Carriage): Promise<Finding> {
+  const momentum = { beta1: 0.9 },
+    name = `probe-${randomBytes(4).toString('hex')}`;
+  const second = async (m: RemoteModel): Promise<{ readonly before: Float32Array; readonly effect: Effect }> => {
+    const [before] = await lab.rows(m, [MAIN]);
+    return { before: before!, effect: await lab.moved(m, c, [0, 1], momentum) };
+  };
+  const { path, here } = await lab.fresh(async (m) => {
+    await lab.moved(m, c, [1, 0], momentum);
+    const saved = await m.saveWeights(name, lab.signal);
+    return { path: saved, here: await second(m) };
+  });
+  const there = await lab.fresh(async (m) => {
+    await m.load(path, true, lab.signal);
+    return second(m);
+  });
+  const off = apart(here.before, there.before);
+  if (off > 0.01 + 3 * lab.noise) return bad(`restored weights give other log-probs (by ${figure(off)} nat)`);
+  return judged(
+    alike(lab, there.effect, here.effect),
+    'weights and optimizer come back as they were',
+    `the optimizer is not restored: the step after it moves log p by ${figure(there.effect[0])} and ${figure(there.effect[1])} instead of ${figure(here.effect[0])} and ${figure(here.effect[1])}`,
+  );
+}
+
+/** ppo and cispo with bounds of our own, at a ratio of e, beside another datum: nothing may be averaged. */
+function serverLoss(lab: Lab, c: Carriage): Promise<Finding> {
+  const bounded = async (m: RemoteModel, name: string, high: number): Promise<Effect> =>
+    lab.effect(m, async () => {
+      const [row] = await lab.rows(m, [MAIN]),
+        n = SHORT.targets.length,
+        advantages = new Float32Array(row!.length).fill(0.5, 8, 14);
+      const data = [
+        datum(MAIN, { logprobs: row!.map((x) => x - 1), advantages }),
+        datum(SHORT, { logprobs: new Float32Array(n), advantages: new Float32Array(n) }),
+      ];
+      const config = { clip_low_threshold: 0, clip_high_threshold: high };
+      await m.forwardBackward(data, { name, config }, lab.signal);
+      await lab.step(m);
+    });
+  return lab.fresh(async (m) => {
+    const unit = sizeOf(await lab.moved(m, c, [0.5, 0]));
+    const [low, high, open, shut] = [
+      await bounded(m, 'cispo', 1.5),
+      await bounded(m, 'cispo', 4),
+      await bounded(m, 'ppo', 4),
+      await bounded(m, 'ppo', 1.5),
+    ].map((e) => sizeOf(e) / unit) as [number, number, number, number];
+    const near = (x: number, y: number): boolean => Math.abs(x - y) < 0.3 * y + (2 * lab.slack) / unit;
+    return judged(
+      near(low, 1.5) && near(high, Math.E) && near(open, Math.E) && shut < 0.3 + (2 * lab.slack) / unit,
+      'ppo and cispo keep to the bounds they are given and add up',
+      `ppo or cispo does not keep to the bounds it is given, or averages: at a ratio of 2.72 cispo weighs ${figure(low)} (bound 1.5) and ${figure(high)} (bound 4), ppo ${figure(shut)} (bound 1.5) and ${figure(open)} (bound 4)`,
+    );
+  });
+}

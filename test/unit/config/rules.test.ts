@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest';
+import { parseRunFile, type RunFile } from '../../../runtime/config/index.js';
+import { StudioError, toRunError, type RunError } from '../../../runtime/domain/index.js';
+
+const vlm: RunFile = {
+  policy: { kind: 'vlm', vlm: { model: 'm', endpoints: ['http://127.0.0.1:1/v1'] } },
+  trainer: { remote: { url: 'http://127.0.0.1:2' } },
+};
+const withTrainer = (trainer: RunFile['trainer'], remote: object = {}): RunFile => ({
+  ...vlm,
+  trainer: { ...trainer, remote: { url: 'http://127.0.0.1:2', ...remote } },
+});
+function problem(file: RunFile): RunError {
+  try {
+    parseRunFile(file);
+  } catch (e) {
+    if (e instanceof StudioError) return toRunError(e);
+    throw e;
+  }
+  throw new Error('the run file is valid');
+}
+
+describe('what options need of one another', () => {
+  it('lets a whole vision-language model pass', () => {
+    const c = parseRunFile(vlm);
+    expect(c.trainer.entropyBonus).toBe(0);
+    expect(parseRunFile({}).trainer.entropyBonus).toBe(0.005);
+    // What a run folder keeps of it is read again.
+    expect(parseRunFile(c)).toEqual(c);
+  });
+
+  it.each<[string, RunFile, string]>([
+    ['policy.vlm', { policy: { kind: 'vlm' }, trainer: vlm.trainer }, 'policy.vlm.endpoints'],
+    ['trainer.remote', { policy: vlm.policy }, 'trainer.remote.url'],
+    ['policy.vlm', { policy: { ...vlm.policy, kind: 'embedded' } }, 'policy.kind'],
+    ['trainer.remote', { trainer: vlm.trainer }, 'policy.kind'],
+    ['warmStart.from', { ...vlm, warmStart: { from: 'runs/x' } }, 'embedded'],
+    ['warmStart.reading', { ...vlm, preset: 'quickstart', trainer: { ...vlm.trainer, entropyBonus: 0 } }, 'ui-tars-7b'],
+    ['trainer.entropyBonus', withTrainer({ entropyBonus: 0.01 }), 'trainer.entropyBonus'],
+    ['trainer.klBeta', withTrainer({ klBeta: 0.1 }, { loss: 'server' }), 'client'],
+    ['trainer.algorithm', withTrainer({ algorithm: 'gspo' }, { loss: 'server' }), 'client'],
+    ['trainer.reuse.enabled', withTrainer({ reuse: { enabled: true } }, { loss: 'server' }), 'client'],
+    ['trainer.reuse.epochs', withTrainer({ epochs: 6, reuse: { enabled: true, epochs: 4 } }), 'trainer.epochs'],
+  ])('names %s and what to do', (key, file, remedy) => {
+    const e = problem(file);
+    expect(e.kind).toBe('config.invalid');
+    expect(e.message.split('\n').map((l) => l.split(':')[0])).toEqual([key]);
+    expect(e.remedy).toContain(remedy);
+  });
+
+  it('names everything that is missing at once', () => {
+    const e = problem({ policy: { kind: 'vlm' }, tasks: { suite: 'folder' } });
+    expect(e.message.split('\n').map((l) => l.split(':')[0])).toEqual(['policy.vlm', 'trainer.remote', 'tasks.dir']);
+    expect(e.remedy.split('\n')).toHaveLength(3);
+  });
+
+  it('refuses no run file that 0.1 took: a remote model under the quick start', () => {
+    const openai = { baseUrls: ['http://127.0.0.1:1/v1'], model: 'm' };
+    expect(parseRunFile({ preset: 'quickstart', policy: { kind: 'openai', openai } }).policy.kind).toBe('openai');
+    expect(parseRunFile({ policy: { kind: 'embedded', openai } }).policy.kind).toBe('embedded');
+  });
+});

@@ -1,0 +1,274 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { parseRunFile, type RunConfig, type RunFile } from '../../../runtime/config/index.js';
+import { imageTokens, QWEN3_LIMITS } from '../../../runtime/policy/actions/imageTokens.js';
+import { UI_TARS_15_LIMITS } from '../../../runtime/policy/actions/coordinates.js';
+import type { CheckRow } from '../../../runtime/protocol/types.js';
+import { runChecks } from '../../../runtime/service/runChecks/index.js';
+import { costLines, updateCost } from '../../../runtime/service/runChecks/cost.js';
+import { SPECIAL } from '../../helpers/engine/policy.js';
+import { ReferenceServer, type ReferenceServerOptions } from '../../helpers/engine/server.js';
+
+let dir: string;
+beforeAll(() => {
+  dir = mkdtempSync(join(tmpdir(), 'run-checks-'));
+});
+afterAll(() => {
+  rmSync(dir, { recursive: true, force: true });
+});
+const servers: ReferenceServer[] = [];
+afterEach(() => {
+  for (const s of servers.splice(0)) s.close();
+});
+
+/** As many tokens as UI-TARS 1.5 has for a picture. */
+const uiTarsTokens = (png: Uint8Array): number => {
+  const v = new DataView(png.buffer, png.byteOffset, png.byteLength);
+  return imageTokens({ width: v.getUint32(16), height: v.getUint32(20) }, UI_TARS_15_LIMITS);
+};
+async function start(o: ReferenceServerOptions = {}): Promise<ReferenceServer> {
+  const s = await ReferenceServer.start({ ...o, policy: { imageTokens: uiTarsTokens, ...o.policy } });
+  servers.push(s);
+  return s;
+}
+type Over = { readonly vlm?: object; readonly remote?: object; readonly policy?: object; readonly file?: RunFile };
+const configFor = (s: ReferenceServer, { vlm, remote, policy, file }: Over = {}): RunConfig =>
+  parseRunFile({
+    store: { dir: 'runs' },
+    desktops: { screen: { width: 320, height: 200 } },
+    ...file,
+    policy: {
+      kind: 'vlm',
+      ...policy,
+      vlm: { model: 'tiny', endpoints: [`${s.url}/v1`], imageToken: SPECIAL.imagePad, images: 2, ...vlm },
+    },
+    trainer: { remote: { url: s.url, ...remote } },
+  });
+const rowsOf = async (c: RunConfig, env: Record<string, string> = {}): Promise<readonly CheckRow[]> =>
+  (await runChecks(c, dir, env)).checks;
+/** The rows that are not ok, by the end of their name. */
+const wrongOf = (rows: readonly CheckRow[]): string[] =>
+  rows.filter((r) => !r.ok).map((r) => r.name.split(': ').at(-1)!);
+const row = (rows: readonly CheckRow[], end: string): CheckRow => rows.find((r) => r.name.endsWith(end))!;
+
+describe('checks of a run file', () => {
+  it('pass on a server that does everything, and ask for nothing that stays', async () => {
+    const s = await start(),
+      rows = await rowsOf(configFor(s));
+    expect(wrongOf(rows)).toEqual([]);
+    expect(rows.map((r) => r.name.split(': ').at(-1))).toEqual([
+      ...['reachable', 'model', 'generation', 'log-probs', 'token ids', 'image token', 'image size', 'images seen'],
+      ...['adapters', 'health', 'key', 'model', 'language', 'disk for records'],
+    ]);
+    expect(row(rows, 'language').detail).toBe('protobuf');
+    expect(row(rows, 'image token').detail).toBe('260, 2 pictures');
+    expect([s.count('/create_model'), s.count('/create_session'), s.count('/optim_step')]).toEqual([0, 0, 0]);
+    expect(s.openAi.models()).toMatchObject({ data: [{ id: 'tiny' }] });
+  });
+
+  it('name a server that is not there, and check the others all the same', async () => {
+    const s = await start(),
+      gone = await start(),
+      endpoints = [`${gone.url}/v1`, `${s.url}/v1`];
+    gone.close();
+    const rows = await rowsOf(configFor(s, { vlm: { endpoints } }));
+    expect(wrongOf(rows)).toEqual(['reachable']);
+    expect(rows[0]).toMatchObject({ name: expect.stringContaining(gone.url.slice(7)) as string, level: 'required' });
+    expect(rows[0]!.remedy).toContain('policy.vlm.endpoints');
+    const away = await rowsOf(configFor(s, { remote: { url: gone.url } }));
+    expect(wrongOf(away)).toEqual(['reachable']);
+    expect(away.find((r) => !r.ok)!.remedy).toContain('engine serve');
+  });
+
+  it('tell a key that is missing from one that is wrong, and send none that was not set apart', async () => {
+    const s = await start({ apiKey: 'right' }),
+      keyed = { vlm: { apiKeyEnv: 'DART_STUDIO_KEY' }, remote: { apiKeyEnv: 'DART_STUDIO_KEY' } };
+    expect(wrongOf(await rowsOf(configFor(s, keyed), { DART_STUDIO_KEY: 'right' }))).toEqual([]);
+    const none = await rowsOf(configFor(s));
+    expect(wrongOf(none)).toEqual(['key', 'key']);
+    expect(none.filter((r) => !r.ok).map((r) => r.remedy)).toEqual([
+      expect.stringContaining('policy.vlm.apiKeyEnv'),
+      expect.stringContaining('trainer.remote.apiKeyEnv'),
+    ]);
+    const unset = await rowsOf(configFor(s, keyed));
+    expect(wrongOf(unset)).toEqual(['policy.vlm.apiKeyEnv', 'trainer.remote.apiKeyEnv']);
+    const calls = s.calls.length,
+      secret = { vlm: { apiKeyEnv: 'AWS_SECRET' }, remote: { apiKeyEnv: 'AWS_SECRET' } };
+    expect(wrongOf(await rowsOf(configFor(s, secret), { AWS_SECRET: 'x' }))).toHaveLength(2);
+    expect(s.calls).toHaveLength(calls);
+  });
+
+  it('see that pictures are dropped, though their tokens are there', async () => {
+    const rows = await rowsOf(configFor(await start({ faults: ['drop-images'] })));
+    expect(wrongOf(rows)).toEqual(['images seen']);
+    expect(row(rows, 'images seen')).toMatchObject({
+      level: 'required',
+      detail: expect.stringContaining('dropped') as string,
+    });
+  });
+
+  it('say which token stands for pictures where the run file names another', async () => {
+    const rows = await rowsOf(configFor(await start(), { vlm: { imageToken: 151_655 } }));
+    expect(wrongOf(rows)).toEqual(['image token']);
+    expect(row(rows, 'image token').remedy).toBe('Set policy.vlm.imageToken to 260.');
+  });
+
+  it('see pictures that the server resizes in its own way: clicks would be off', async () => {
+    const s = await start({ policy: { imageTokens: () => 12 } }),
+      rows = await rowsOf(configFor(s));
+    expect(wrongOf(rows)).toEqual(['image size']);
+    expect(row(rows, 'image size')).toMatchObject({
+      level: 'required',
+      detail: expect.stringMatching(/^12 tokens .*click/) as string,
+    });
+    const relative = await rowsOf(configFor(s, { vlm: { coordinates: 'relative999' } }));
+    expect(row(relative, 'image size').level).toBe('optional');
+    const asQwen3 = imageTokens({ width: 320, height: 200 }, QWEN3_LIMITS),
+      qwen3 = await start({ policy: { imageTokens: () => asQwen3 } });
+    expect(row(await rowsOf(configFor(qwen3)), 'image size').remedy).toContain('coordinates to relative999');
+    expect(wrongOf(await rowsOf(configFor(qwen3, { vlm: { coordinates: 'relative999' } })))).toEqual([]);
+  });
+
+  it('say how many pictures a prompt may have', async () => {
+    const rows = await rowsOf(configFor(await start({ maxImages: 1 })));
+    expect(wrongOf(rows)).toEqual(['generation']);
+    expect(row(rows, 'generation').remedy).toContain('--limit-mm-per-prompt');
+  });
+
+  it('say which flag is missing where adapters cannot be loaded', async () => {
+    const s = await start();
+    s.next('/load_lora_adapter', { status: 404, body: { detail: 'Not Found' } });
+    const off = row(await rowsOf(configFor(s)), 'adapters');
+    expect(off).toMatchObject({ ok: false, level: 'required' });
+    expect(off.remedy).toContain('VLLM_ALLOW_RUNTIME_LORA_UPDATING=True');
+    s.next('/load_lora_adapter', { status: 400, body: { error: { message: 'LoRA is not enabled.' } } });
+    expect(row(await rowsOf(configFor(s)), 'adapters').remedy).toContain('--enable-lora');
+    s.next('/load_lora_adapter', { status: 200, body: {} });
+    expect(row(await rowsOf(configFor(s)), 'adapters').detail).toContain('does not exist');
+  });
+
+  it('refuse all weights on a server that is not the engine', async () => {
+    const s = await start(),
+      engine = await start();
+    expect(wrongOf(await rowsOf(configFor(s, { remote: { rank: 0 } })))).toEqual([]);
+    const rows = await rowsOf(configFor(s, { remote: { rank: 0, url: engine.url } }));
+    expect(wrongOf(rows)).toEqual(['weights']);
+  });
+
+  it('find log-probs that are not of the temperature sampled at', async () => {
+    const rows = await rowsOf(configFor(await start(), { policy: { temperature: 0.5 } }));
+    expect(wrongOf(rows)).toEqual(['temperature']);
+    expect(row(rows, 'temperature').remedy).toContain('processed_logprobs');
+  });
+
+  it('know a model by another name that the server answers to, and how long its prompts may be', async () => {
+    const s = await start(),
+      listed = { status: 200, body: { data: [{ id: 'base', parent: null, max_model_len: 900 }] } };
+    s.next('/models', listed);
+    const rows = await rowsOf(configFor(s));
+    expect(rows[1]).toMatchObject({ ok: true, detail: 'tiny, listed as base' });
+    expect(row(rows, 'context')).toMatchObject({
+      ok: false,
+      remedy: expect.stringContaining('--max-model-len 3072') as string,
+    });
+    s.next('/models', listed);
+    const other = await rowsOf(configFor(s, { vlm: { model: 'another' } }));
+    expect(other[1]).toMatchObject({ ok: false, level: 'required' });
+  });
+
+  it('name a model that is not served or not trained', async () => {
+    const s = await start({ baseModel: 'other' }),
+      rows = await rowsOf(configFor(s));
+    expect(wrongOf(rows)).toEqual(['model', 'model']);
+    expect(rows.filter((r) => !r.ok).map((r) => r.level)).toEqual(['required', 'required']);
+    expect(rows.find((r) => r.name.startsWith('engine') && !r.ok)!.detail).toBe('it trains other, not tiny');
+  });
+
+  it.each([
+    ['both', undefined, 'protobuf'],
+    ['proto', { proto_compress_fwdbwd: true }, 'protobuf, compressed with zstd'],
+    ['json', undefined, 'JSON: protobuf is refused, and the run falls back'],
+    ['both', { proto_write_fwdbwd: false }, 'JSON, by its own word'],
+  ] as const)('tell the language: %s %o', async (speaks, config, detail) => {
+    const s = await start({ speaks, ...(config ? { config } : {}) });
+    expect(row(await rowsOf(configFor(s)), 'language')).toMatchObject({ ok: true, detail });
+  });
+
+  it('name an engine that is ill, or is none', async () => {
+    const s = await start();
+    s.next('/healthz', { status: 503, body: { detail: 'the torch thread is gone' } });
+    expect(row(await rowsOf(configFor(s)), 'health').detail).toBe('503: the torch thread is gone');
+    const rows = await rowsOf(configFor(s, { remote: { url: `${s.url}/v1` } }));
+    expect(wrongOf(rows)).toEqual(['reachable']);
+    expect(rows.find((r) => !r.ok)!.remedy).toContain('trainer.remote.url');
+  });
+
+  it('look for the folder of adapters where a server runs here', async () => {
+    const s = await start();
+    expect(wrongOf(await rowsOf(configFor(s, { vlm: { adapters: dir } })))).toEqual([]);
+    const rows = await rowsOf(configFor(s, { vlm: { adapters: join(dir, 'nowhere') } }));
+    expect(wrongOf(rows)).toEqual(['folder of adapters']);
+    expect(row(rows, 'folder of adapters')).toMatchObject({ level: 'required' });
+  });
+
+  it('look for the folder of tasks', async () => {
+    const s = await start(),
+      tasks = (folder: string): RunFile => ({ tasks: { suite: 'folder', dir: folder } });
+    expect(wrongOf(await rowsOf(configFor(s, { file: tasks(dir) })))).toEqual([]);
+    expect(wrongOf(await rowsOf(configFor(s, { file: tasks(join(dir, 'nowhere')) })))).toEqual(['task folder']);
+  });
+
+  it('compare the free disk with what the budget will write', async () => {
+    const s = await start(),
+      rows = await rowsOf(configFor(s, { file: { budget: { rollouts: 1e12 } } }));
+    expect(wrongOf(rows)).toEqual(['disk for records']);
+    expect(row(rows, 'disk for records').detail).toMatch(/free; 1000000000000 rollouts take about/);
+  });
+
+  it('have only the disk to look at where nothing remote acts', async () => {
+    const { checks, update } = await runChecks(parseRunFile({}), dir, {});
+    expect(wrongOf(checks)).toEqual([]);
+    expect(checks.every((r) => r.name.startsWith('disk'))).toBe(true);
+    expect(update).toBeUndefined();
+  });
+
+  it('roll a model out that is not trained with less', async () => {
+    const s = await start(),
+      openai = { baseUrls: [`${s.url}/v1/`], model: 'tiny', images: 1 };
+    const { checks } = await runChecks(parseRunFile({ policy: { kind: 'openai', openai } }), dir, {});
+    expect(wrongOf(checks)).toEqual([]);
+    expect(checks.map((r) => r.name.split(': ').at(-1))).toContain('images seen');
+  });
+});
+
+describe('the cost of an update', () => {
+  it('is that of the table on paper: 64 steps of 7 B in 80 s', () => {
+    const c = parseRunFile({
+      preset: 'ui-tars-7b',
+      policy: { vlm: { model: 'UI-TARS-1.5-7B', endpoints: ['http://127.0.0.1:1/v1'], maxTokens: 1 } },
+      rollout: { maxSteps: 8 },
+      curation: { dynamicRollouts: { max: 8 }, highEntropy: { enabled: false } },
+      trainer: { batchGroups: 1, remote: { url: 'http://127.0.0.1:1', loss: 'server' } },
+    });
+    const u = updateCost(c)!;
+    expect([u.rollouts, u.steps, u.passes]).toEqual([8, 64, 1]);
+    expect(u.tokens).toMatchObject({ image: 1196, images: 5, step: 1500 + 5 * 1196 + 1 });
+    expect(u.seconds).toMatchObject({ value: 80, source: expect.stringContaining('on paper') as string });
+  });
+  it('counts the passes that only score, and the share of steps that is kept', () => {
+    const dart = updateCost(parseRunFile({ preset: 'dart' }))!;
+    expect([dart.groups, dart.rollouts, dart.steps]).toEqual([8, 64, 64 * 30 * 0.8]);
+    expect(dart.tokens.image).toBe(2691);
+    // One that trains, one that scores before it, one of the reference.
+    expect(dart.passes).toBe(2);
+  });
+  it('has no seconds where no figure is known', () => {
+    expect(updateCost(parseRunFile({ preset: 'ui-tars-7b' }))!.seconds).toBeDefined();
+    expect(updateCost(parseRunFile({ preset: 'qwen3-vl-8b' }))!.seconds).toBeUndefined();
+    // All weights are trained.
+    expect(updateCost(parseRunFile({ preset: 'dart' }))!.seconds).toBeUndefined();
+    expect(costLines(updateCost(parseRunFile({ preset: 'qwen3-vl-8b' }))!).join('\n')).toContain('no figure is known');
+  });
+});

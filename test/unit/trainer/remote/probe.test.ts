@@ -1,0 +1,127 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { ALL_NEEDS, probeEngine, type ProbeNeeds, type ProbeReport } from '../../../../runtime/trainer/remote/probe.js';
+import { SUM } from '../../../../runtime/trainer/objective/signedWeights.js';
+import { FAULTS, type Fault } from '../../../helpers/engine/faults.js';
+import { ReferenceServer, type ReferenceServerOptions } from '../../../helpers/engine/server.js';
+
+const open: (() => void)[] = [];
+afterEach(() => {
+  for (const close of open.splice(0)) close();
+});
+const NEEDS: ProbeNeeds = { ...ALL_NEEDS, sampling: true, serverLoss: true };
+
+async function probed(
+  o: ReferenceServerOptions = {},
+  needs = NEEDS,
+): Promise<ProbeReport & { readonly failed: string[] }> {
+  const s = await ReferenceServer.start({ pollMs: 20, ...o });
+  open.push(() => {
+    s.close();
+  });
+  const r = await probeEngine(
+    {
+      server: {
+        url: s.url,
+        version: '0.38.0',
+        conflictMs: 0,
+        sleep: () => new Promise((resolve) => setImmediate(resolve)),
+      },
+      model: { rank: 0 },
+      needs,
+    },
+    new AbortController().signal,
+  );
+  return { ...r, failed: r.checks.filter((c) => !c.ok).map((c) => c.name) };
+}
+
+describe('a server without a fault', () => {
+  it.each([
+    ['exact arithmetic', {}],
+    ['noise like single precision', { noise: 1e-6 }],
+    ['noise like bf16', { noise: 1e-2 }],
+    ['JSON alone', { speaks: 'json' }],
+    ['another policy', { policy: { seed: 8 } }],
+  ] as const)('passes every check: %s', async (_, o) => {
+    const r = await probed(o);
+    expect(r.failed).toEqual([]);
+    expect(r).toMatchObject({ ok: true, serverLoss: true, model: 'tiny' });
+    expect(r.carriage).toEqual({ carrier: 'cross_entropy', reduction: SUM });
+  });
+});
+
+/** What each fault fails, and what of the run it leaves. */
+const CAUGHT: Readonly<
+  Record<Exclude<Fault, 'stale-adapter'>, { readonly by: string; readonly ok: boolean; readonly carriage?: object }>
+> = {
+  'mask-weights': { by: 'cross_entropy', ok: true, carriage: { carrier: 'importance_sampling', reduction: SUM } },
+  'clamp-negative-weights': {
+    by: 'cross_entropy',
+    ok: true,
+    carriage: { carrier: 'importance_sampling', reduction: SUM },
+  },
+  'normalise-by-weights': {
+    by: 'cross_entropy',
+    ok: false,
+    carriage: { carrier: 'importance_sampling', reduction: { withinDatum: 'sum', overDatums: 'mean' } },
+  },
+  'mean-over-datums': {
+    by: 'server-loss',
+    ok: false,
+    carriage: { carrier: 'cross_entropy', reduction: { withinDatum: 'sum', overDatums: 'mean' } },
+  },
+  'mean-over-tokens': {
+    by: 'server-loss',
+    ok: false,
+    carriage: { carrier: 'cross_entropy', reduction: { withinDatum: 'targets', overDatums: 'sum' } },
+  },
+  'clamp-negative-advantages': {
+    by: 'importance_sampling',
+    ok: true,
+    carriage: { carrier: 'cross_entropy', reduction: SUM },
+  },
+  'drop-images': { by: 'images', ok: false },
+  'reorder-chunks': { by: 'chunk-order', ok: false },
+  'unchecked-image-tokens': { by: 'image-tokens', ok: true },
+  'ignore-clip': { by: 'clip', ok: false },
+  'ignore-learning-rate': { by: 'learning-rate', ok: false },
+  'ignore-weight-decay': { by: 'weight-decay', ok: false },
+  'ignore-clip-bands': { by: 'server-loss', ok: false },
+  'targets-off-by-one': { by: 'targets', ok: false },
+  'unscored-rows': { by: 'weight-zero', ok: false },
+  'forward-trains': { by: 'forward-only', ok: false },
+  'keep-gradient': { by: 'gradient-cleared', ok: false },
+  'forget-gradient': { by: 'accumulation', ok: false },
+  'swap-datums': { by: 'datum-order', ok: false },
+  'apply-twice': { by: 'idempotency', ok: false },
+  'noop-adapter': { by: 'adapter', ok: false },
+  'stale-sampler': { by: 'adapter', ok: false },
+  'biased-logprobs': { by: 'rollout-logprobs', ok: false },
+  'lossy-restore': { by: 'restore', ok: false },
+  'gap-after-refusal': { by: 'refusals', ok: true },
+};
+
+describe('a fault is found by the check that is about it', () => {
+  it('every fault of the server but the one of its other face is in the table', () => {
+    expect(Object.keys(CAUGHT).sort()).toEqual(
+      Object.keys(FAULTS)
+        .filter((f) => f !== 'stale-adapter')
+        .sort(),
+    );
+  });
+  it.each(Object.entries(CAUGHT) as [Exclude<Fault, 'stale-adapter'>, (typeof CAUGHT)['mask-weights']][])(
+    '%s',
+    async (fault, e) => {
+      const r = await probed({ faults: [fault] });
+      if (process.env.SHOW)
+        console.log(
+          fault,
+          r.ok,
+          JSON.stringify(r.carriage),
+          r.checks.filter((c) => !c.ok).map((c) => `${c.name}: ${c.detail}`),
+        );
+      expect(r.failed).toContain(e.by);
+      expect(r.ok).toBe(e.ok);
+      if (e.carriage) expect(r.carriage).toEqual(e.carriage);
+    },
+  );
+});

@@ -19,7 +19,7 @@ const size = {
   minutes: number('--minutes', quick ? 0.15 : 7),
   parts: quick ? 1 : 2,
   demonstrating: quick ? 0.1 : 0.5,
-  lessons: number('--lessons', quick ? 12 : 200),
+  lessons: number('--lessons', quick ? 12 : 280),
   demonstrations: number('--demonstrations', quick ? 4 : 48),
   probe: number('--probe', quick ? 4 : 128),
 };

@@ -34,7 +34,14 @@ describe('what options need of one another', () => {
     ['trainer.remote', { policy: vlm.policy }, 'trainer.remote.url'],
     ['policy.vlm', { policy: { ...vlm.policy, kind: 'embedded' } }, 'policy.kind'],
     ['trainer.remote', { trainer: vlm.trainer }, 'policy.kind'],
-    ['warmStart.from', { ...vlm, warmStart: { from: 'runs/x' } }, 'embedded'],
+    [
+      'warmStart.from',
+      {
+        policy: { kind: 'openai', openai: { baseUrls: ['http://127.0.0.1:8000/v1'], model: 'm' } },
+        warmStart: { from: 'runs/x' },
+      },
+      'embedded',
+    ],
     ['warmStart.reading', { ...vlm, preset: 'quickstart', trainer: { ...vlm.trainer, entropyBonus: 0 } }, 'ui-tars-7b'],
     ['trainer.entropyBonus', withTrainer({ entropyBonus: 0.01 }), 'trainer.entropyBonus'],
     ['trainer.klBeta', withTrainer({ klBeta: 0.1 }, { loss: 'server' }), 'client'],

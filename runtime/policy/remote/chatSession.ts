@@ -103,6 +103,8 @@ export class ChatSession implements PolicySession {
   #dropped: { readonly turn: Turn; readonly image: string }[] = [];
   #recorded: Recorded = { sequence: new Int32Array(), images: 0 };
   #screen: Screen | undefined;
+  /** The server left out what it was shown once: this episode has no further records. */
+  #unrecorded = false;
   /** The latest call of `decide` added a turn. */
   #answered = false;
   #asked = 0;
@@ -138,7 +140,7 @@ export class ChatSession implements PolicySession {
         'Check that the endpoint serves chat completions.',
       );
     const tokens = traceOf(completion),
-      prompt = tokens?.ids && this.#record(completion, tokens.ids, screen);
+      prompt = this.#record(completion, tokens?.ids, screen);
     const words = wordsOf(completion),
       said = this.#parse(text, { text, tokens, prompt, version, ...words });
     this.#remember({ image: screen.url, text: addBoxTokens(text), sent: screen.image });
@@ -208,11 +210,14 @@ export class ChatSession implements PolicySession {
   }
 
   /** The prompt of this completion as a record; undefined where the server does not say its tokens. */
-  #record(c: Completion, answer: Int32Array, screen: Screen): Decision['prompt'] {
-    const { imageToken } = this.#o;
-    if (imageToken === undefined || !c.prompt_token_ids || answer.includes(imageToken)) return undefined;
-    const { delta, sequence } = recordPrompt(this.#recorded.sequence, c.prompt_token_ids, answer, {
-      pad: imageToken,
+  #record(c: Completion, answer: Int32Array | undefined, screen: Screen): Decision['prompt'] {
+    const { imageToken } = this.#o,
+      ids = c.prompt_token_ids;
+    // A record tells a prompt by the one before it, and names each screen in its own step: after a gap there are none.
+    if (!ids || !answer || imageToken === undefined || answer.includes(imageToken)) this.#unrecorded = true;
+    if (this.#unrecorded) return undefined;
+    const { delta, sequence } = recordPrompt(this.#recorded.sequence, ids!, answer!, {
+      pad: imageToken!,
       sent: [...this.#turns.flatMap((t) => (t.image !== undefined && t.sent ? [t.sent] : [])), screen.image],
       known: this.#recorded.images,
     });

@@ -47,7 +47,7 @@ export class TokenSamples implements SampleSource<TokenSample> {
   /** A rollout's step without a record of its prompt was not sampled from our weights: there is nothing to train. */
   expressible(t: Trajectory, step: number): boolean {
     const s = t.steps[step]!;
-    return s.origin === 'policy' && s.tokens ? this.#sampled(t, step).length > 0 : s.actions.length > 0;
+    return s.origin === 'policy' && s.tokens && !imported(t) ? this.#sampled(t, step).length > 0 : s.actions.length > 0;
   }
 
   async sampleOf(step: LearnStep): Promise<TokenSample> {
@@ -65,7 +65,7 @@ export class TokenSamples implements SampleSource<TokenSample> {
   #sampled(t: Trajectory, index: number): readonly SampledSequence[] {
     let steps = this.#read.get(t);
     if (!steps) {
-      const all = readable(t);
+      const all = imported(t) ? [] : readable(t);
       steps = t.steps.map((s) => all.filter((x) => x.step === s));
       this.#read.set(t, steps);
     }
@@ -137,6 +137,9 @@ export class TokenSamples implements SampleSource<TokenSample> {
     });
   }
 }
+
+/** Its tokens are those of whoever made it, which may be another model's: it is shown as a demonstration. */
+const imported = (t: Trajectory): boolean => t.provenance.kind === 'imported';
 
 /** None where a record is damaged: what cannot be read cannot be trained, and the rest of its batch can. */
 function readable(t: Trajectory): readonly SampledSequence[] {

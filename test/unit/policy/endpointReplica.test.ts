@@ -284,6 +284,48 @@ describe('episodes on such servers', () => {
     });
   });
 
+  it('a server that once leaves out what it was shown ends the records of that episode', async () => {
+    const prompts: (number[] | undefined)[] = [[1, SPECIAL.imagePad, 2], undefined, [1, SPECIAL.imagePad, 2]];
+    let call = 0;
+    const chat = new ChatSession(
+      {
+        encodePng: () => Promise.resolve(Uint8Array.of(call)),
+        coordinates: 'relative1000',
+        imageToken: SPECIAL.imagePad,
+        images: 1,
+      },
+      {
+        complete: () =>
+          Promise.resolve({
+            completion: {
+              choices: [
+                {
+                  message: { content: 'Action: wait()' },
+                  token_ids: [5],
+                  logprobs: { content: [{ token: 'a', logprob: -1 }] },
+                },
+              ],
+              prompt_token_ids: prompts[call++],
+            },
+            version: 1,
+            replica: id<ReplicaId>('x'),
+            queueMs: 0,
+            computeMs: 0,
+          }),
+        end: () => undefined,
+      },
+      {
+        rollout: 'r',
+        instruction: 'Wait.',
+        screen: { width: 64, height: 64 },
+        sampling: { greedy: false, temperature: 1, seed: 1 },
+      },
+    );
+    const recorded: boolean[] = [];
+    for (const n of [0, 1, 2]) recorded.push((await chat.decide(screen(n), never)).prompt !== undefined);
+    expect(recorded).toEqual([true, false, false]);
+  });
+
   it('a demonstration becomes the tokens of its prompt and its answer, the end of the answer with them', async () => {
     const s = await serve(),
       tokenizer = new ChatTokenizer(new ModelServer({ url: `${s.url}/v1` }), s.baseModel);

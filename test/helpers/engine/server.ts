@@ -117,6 +117,15 @@ export class ReferenceServer {
     return this.calls.filter((c) => c.path.endsWith(path)).length;
   }
 
+  /** `fetch` without a socket, for tests that make thousands of calls; `next` and `kill` do not touch it. */
+  readonly direct: typeof fetch = async (input, init) => {
+    const path = new URL(input instanceof Request ? input.url : input).pathname,
+      body = typeof init?.body === 'string' ? Buffer.from(init.body) : ((init?.body ?? Buffer.alloc(0)) as Buffer),
+      headers = Object.fromEntries(new Headers(init?.headers).entries());
+    const a = await this.#answer({ path, body, headers }, init?.signal ?? new AbortController().signal);
+    return new Response(a.bytes, { status: a.status, headers: { 'content-type': a.type, ...a.headers } });
+  };
+
   /** As kill -9: every connection breaks, and memory is gone. */
   kill(): void {
     this.#http?.close();

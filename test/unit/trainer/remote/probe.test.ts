@@ -23,6 +23,7 @@ async function probed(
       server: {
         url: s.url,
         version: '0.38.0',
+        fetch: s.direct,
         conflictMs: 0,
         sleep: () => new Promise((resolve) => setImmediate(resolve)),
       },

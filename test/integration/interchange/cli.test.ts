@@ -20,11 +20,14 @@ import {
   uiTarsFile,
 } from '../../helpers/interchange/make.js';
 
-/** Says at the end how much memory the process took at most (kB). */
+/**
+ * Says at the end how much memory the process took at most (kB). Not `maxRSS`: Linux begins it with what the process
+ * that started this one had.
+ */
 const say =
   'data:text/javascript,' +
   encodeURIComponent(
-    "import { writeSync } from 'node:fs'; import { isMainThread } from 'node:worker_threads'; if (isMainThread) process.once('exit', () => { writeSync(2, `\\nmaxRSS ${process.resourceUsage().maxRSS}\\n`); });",
+    "import { readFileSync, writeSync } from 'node:fs'; import { isMainThread } from 'node:worker_threads'; if (isMainThread) process.once('exit', () => { writeSync(2, `\\nmost ${/VmHWM:\\s*(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1]}\\n`); });",
   );
 const cli = resolve('dist/runtime.js');
 
@@ -54,7 +57,7 @@ function run(
   return new Promise((resolve, reject) => {
     child.on('error', reject);
     child.on('close', (code) => {
-      resolve({ code, stdout, stderr, memory: Number(/maxRSS (\d+)/.exec(stderr)?.[1] ?? NaN) / 1024 });
+      resolve({ code, stdout, stderr, memory: Number(/most (\d+)/.exec(stderr)?.[1] ?? NaN) / 1024 });
     });
   });
 }

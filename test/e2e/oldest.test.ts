@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { whyNoLocalDesktops } from '../helpers/cluster/desktops.js';
 import { Cockpit, tinyRun } from '../helpers/workbench/cockpit.js';
 import { flowIn, Given } from '../helpers/workbench/given.js';
+import type { Frame } from '../helpers/workbench/playwright.js';
 import { rig, whyNoWorkbench } from '../helpers/workbench/rig.js';
 import { pictures } from '../helpers/workbench/ui.js';
 import { until } from '../helpers/workbench/workbench.js';
@@ -36,8 +37,22 @@ describe.skipIf(missing !== undefined)('VS Code, oldest, local desktops', () => 
 
   flow('a rollout is looked at', async () => {
     await given.training();
-    await c.ui.row('Trajectories', /\d+ steps · v\d/).click();
-    const page = await c.ui.webview('inspector');
+    // The list grows at its top while training goes on, so a press may miss.
+    let page!: Frame;
+    await until(
+      async () => {
+        await c.ui.row('Trajectories', /\d+ steps · v\d/).click();
+        return c.ui.webview('inspector', { timeoutMs: 5000 }).then(
+          (found) => {
+            page = found;
+            return true;
+          },
+          () => false,
+        );
+      },
+      'the rollout is shown',
+      120_000,
+    );
     await page.locator('.ds-shot').first().waitFor();
     await pictures(page);
     await c.picture('oldest');

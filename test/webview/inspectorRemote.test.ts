@@ -56,7 +56,7 @@ describe.skipIf('why' in found)('inspector page: a vision-language model’s rol
     await t.until("[...document.querySelectorAll('.ds-shown img')].filter((i) => i.complete).length === 2");
     if (shots) await p.screenshot({ path: join(shots, `inspector-vlm-${theme}.png`) });
     expect(await t.axe(axe)).toEqual([]);
-    await p.keyboard.press('w');
+    await p.keyboard.press('m');
     await t.until("document.querySelector('[data-colour=weight] .ds-flow') !== null");
     if (shots) await p.screenshot({ path: join(shots, `inspector-vlm-${theme}-weight.png`) });
     expect(await t.axe(axe)).toEqual([]);

@@ -57,7 +57,7 @@ function screenshotCommands(a: InspectorActions): readonly Command[] {
   return [
     { name: 'toggleShot', keys: [' ', 'b'], words: t('Screen before or after the action'), group, run: toggleShot },
     { name: 'toggleHeat', keys: ['h'], words: t('Places the policy considered'), group, run: toggleHeat },
-    { name: 'toggleColour', keys: ['w'], words: t('Tokens by entropy or by weight'), group, run: toggleColour },
+    { name: 'toggleColour', keys: ['m'], words: t('Tokens by entropy or by weight'), group, run: toggleColour },
     {
       name: 'zoomIn',
       keys: ['+', '='],

@@ -14,10 +14,20 @@ export class Host {
   readonly #dir: string;
   readonly #token: string;
   readonly #folder: string;
+  #only: number | undefined;
   constructor(dir: string, token: string, folder: string) {
     this.#dir = dir;
     this.#token = token;
     this.#folder = folder;
+  }
+
+  /** Another window on the same folder has a host too; from now on it is not taken for this window's. */
+  stay(): void {
+    this.#only = this.record?.pid;
+  }
+  /** The window gets a new host. */
+  renew(): void {
+    this.#only = undefined;
   }
 
   /** The newest host of this window's folder; a reload makes a new one. */
@@ -29,7 +39,9 @@ export class Host {
         return [];
       }
     });
-    return all.filter((r) => r.folders.includes(this.#folder)).sort((a, b) => b.at - a.at)[0];
+    return all
+      .filter((r) => r.folders.includes(this.#folder) && (this.#only === undefined || r.pid === this.#only))
+      .sort((a, b) => b.at - a.at)[0];
   }
 
   /**

@@ -179,11 +179,13 @@ export class Workbench {
   async reload(): Promise<void> {
     const before = this.host.record?.pid;
     await this.host.begin('workbench.action.reloadWindow');
+    this.host.renew();
     await this.#newHost(before);
   }
   /** The same from outside the window, whatever state that is in. */
   async reopen(): Promise<void> {
     const before = this.host.record?.pid;
+    this.host.renew();
     await this.page.goto(`${this.#url}/?folder=${this.folder}`, { waitUntil: 'domcontentloaded' });
     await this.#newHost(before);
   }
@@ -197,6 +199,7 @@ export class Workbench {
   }
   /** Another window on the same folder. */
   async secondWindow(): Promise<Page> {
+    this.host.stay();
     const page = await this.page.context().newPage();
     await page.goto(`${this.#url}/?folder=${this.folder}`, { waitUntil: 'domcontentloaded' });
     await page.locator('.monaco-workbench').waitFor();

@@ -3,6 +3,7 @@
  * sessions go to the least busy one, and a request that meets 429, 5xx or a broken connection is retried after a
  * growing pause, on another server when there is one.
  */
+import { pause } from '../../domain/pause.js';
 import { StudioError, messageOf } from '../../domain/index.js';
 
 export interface EndpointOptions {
@@ -47,7 +48,7 @@ export class Endpoints {
       attempts: 5,
       backoffMs: 500,
       timeoutMs: 180_000,
-      sleep: pause,
+      sleep: (ms, signal) => pause(ms, signal, cancelled),
       random: Math.random,
       now: () => performance.now(),
       ...o,
@@ -181,18 +182,3 @@ const remedyFor = (status: number): string =>
 
 const cancelled = (): StudioError =>
   new StudioError('cancelled', 'A decision was cancelled.', 'Start it again when you are ready.');
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => {
-      clearTimeout(timer);
-      reject(cancelled());
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', stop);
-      resolve();
-    }, ms);
-    if (signal.aborted) stop();
-    else signal.addEventListener('abort', stop, { once: true });
-  });
-}

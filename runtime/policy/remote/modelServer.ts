@@ -1,5 +1,7 @@
 /** What an OpenAI-compatible server with runtime adapters is asked over HTTP. Nothing it says is trusted. */
+import { boundedBody } from '../../domain/boundedBody.js';
 import { StudioError } from '../../domain/index.js';
+import { pause } from '../../domain/pause.js';
 import type { Completion } from './completion.js';
 
 export interface ModelServerOptions {
@@ -37,10 +39,10 @@ export class ModelServer {
    * so that another replica answers; one that refuses the request rejects with `policy.remote`.
    */
   async complete(body: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Completion> {
-    for (let pause = this.#o.backoffMs ?? BACKOFF_MS; ; pause = Math.min(MOST_BACKOFF_MS, pause * 2)) {
+    for (let backoff = this.#o.backoffMs ?? BACKOFF_MS; ; backoff = Math.min(MOST_BACKOFF_MS, backoff * 2)) {
       const a = await this.#post('/chat/completions', body, signal);
       if (a.status === 429) {
-        await wait(Math.min(MOST_BACKOFF_MS, a.retryAfterMs ?? pause), signal);
+        await pause(Math.min(MOST_BACKOFF_MS, a.retryAfterMs ?? backoff), signal, cancelled);
         continue;
       }
       if (a.status === 200) return completionOf(a.text, this.#base);
@@ -101,7 +103,7 @@ export class ModelServer {
       const after = Number(response.headers.get('retry-after') ?? NaN);
       return {
         status: response.status,
-        text: await bounded(response),
+        text: (await boundedBody(response, MOST_BYTES, tooLong)).toString('utf8'),
         retryAfterMs: Number.isFinite(after) ? after * 1000 : undefined,
       };
     } catch (e) {
@@ -138,22 +140,6 @@ const remedyFor = (status: number, path: string): string => {
   return 'Check how many images and tokens the server takes (vLLM: --limit-mm-per-prompt, --max-model-len).';
 };
 
-async function bounded(response: Response): Promise<string> {
-  const parts: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const part of response.body ?? []) {
-    bytes += (part as Uint8Array).length;
-    if (bytes > MOST_BYTES)
-      throw new StudioError(
-        'policy.remote',
-        `A model server's answer is larger than ${MOST_BYTES >> 20} MB.`,
-        'Lower policy.vlm.maxTokens or policy.vlm.alternatives.',
-      );
-    parts.push(part as Uint8Array);
-  }
-  return Buffer.concat(parts).toString('utf8');
-}
-
 const jsonOf = (text: string): unknown => {
   try {
     return JSON.parse(text) as unknown;
@@ -172,20 +158,11 @@ function completionOf(text: string, base: string): Completion {
   return c;
 }
 
+const tooLong = (): StudioError =>
+  new StudioError(
+    'policy.remote',
+    `A model server's answer is larger than ${MOST_BYTES >> 20} MB.`,
+    'Lower policy.vlm.maxTokens or policy.vlm.alternatives.',
+  );
 const cancelled = (): StudioError =>
   new StudioError('cancelled', 'A decision was cancelled.', 'Start it again when you are ready.');
-
-function wait(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => {
-      clearTimeout(timer);
-      reject(cancelled());
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', stop);
-      resolve();
-    }, ms);
-    if (signal.aborted) stop();
-    else signal.addEventListener('abort', stop, { once: true });
-  });
-}

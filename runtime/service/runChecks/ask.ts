@@ -1,3 +1,4 @@
+import { boundedBody } from '../../domain/boundedBody.js';
 import { messageOf } from '../../domain/index.js';
 
 /** One question to a server for a check: bounded, with a deadline, the key for that server alone. Never rejects. */
@@ -30,23 +31,14 @@ export async function ask(q: Question): Promise<Reply> {
         ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}`, 'x-api-key': apiKey }),
       },
     });
-    return { status: r.status, text: await bounded(r) };
+    return { status: r.status, text: (await boundedBody(r, MOST_BYTES, tooLong)).toString('utf8') };
   } catch (e) {
     if (e instanceof Error && e.name === 'TimeoutError') return { away: `no answer in ${timeoutMs / 1000} s` };
     return { away: messageOf(e instanceof Error && e.cause instanceof Error ? e.cause : e) };
   }
 }
 
-async function bounded(r: Response): Promise<string> {
-  const parts: Uint8Array[] = [];
-  let size = 0;
-  for await (const part of r.body ?? []) {
-    size += (part as Uint8Array).length;
-    if (size > MOST_BYTES) throw new Error(`the answer is longer than ${MOST_BYTES >> 20} MB`);
-    parts.push(part as Uint8Array);
-  }
-  return Buffer.concat(parts).toString('utf8');
-}
+const tooLong = (): Error => new Error(`the answer is longer than ${MOST_BYTES >> 20} MB`);
 
 export function jsonOf(text: string): unknown {
   try {

@@ -1,3 +1,4 @@
+import { pause } from '../../domain/pause.js';
 import { StudioError } from '../../domain/index.js';
 import { cancelled, jsonOf, PROTO, wordsOf, type Outgoing, type Reply, type TrainingHttp } from './http.js';
 import { future, parsed, polled } from './wire/index.js';
@@ -28,7 +29,7 @@ export const CALL_DEFAULTS: CallOptions = {
   submitMs: 120_000,
   conflictMs: 5 * 60_000,
   now: () => performance.now(),
-  sleep: pause,
+  sleep: (ms, signal) => pause(ms, signal, cancelled),
   random: Math.random,
   onRetry: () => undefined,
 };
@@ -223,22 +224,4 @@ function refused(what: string, said: string, user: boolean): StudioError {
       ? 'Lower trainer.batchGroups, the number of images a step keeps (policy.vlm.images) or the size of a micro-batch on the server.'
       : 'Training goes on from the last checkpoint; the server log says more.',
   );
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) {
-      reject(cancelled());
-      return;
-    }
-    const stop = (): void => {
-      clearTimeout(timer);
-      reject(cancelled());
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', stop);
-      resolve();
-    }, ms);
-    signal.addEventListener('abort', stop, { once: true });
-  });
 }

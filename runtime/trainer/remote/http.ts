@@ -1,3 +1,4 @@
+import { boundedBody } from '../../domain/boundedBody.js';
 import { StudioError } from '../../domain/index.js';
 import { LIMITS, malformed } from './wire/index.js';
 
@@ -81,7 +82,7 @@ export class TrainingHttp {
         kind: 'answer',
         status: r.status,
         proto: (r.headers.get('content-type') ?? '').startsWith(PROTO),
-        bytes: await bounded(r),
+        bytes: await boundedBody(r, LIMITS.answer, tooLong),
         retryAfterMs: Number.isFinite(after) ? Math.min(Math.max(after, 0) * 1000, MAX_RETRY_AFTER_MS) : undefined,
       };
     } catch (e) {
@@ -102,18 +103,6 @@ export class TrainingHttp {
       signal.removeEventListener('abort', stop);
     }
   }
-}
-
-async function bounded(r: Response): Promise<Uint8Array> {
-  const parts: Uint8Array[] = [];
-  let size = 0;
-  for await (const part of r.body ?? []) {
-    const bytes = part as Uint8Array;
-    size += bytes.length;
-    if (size > LIMITS.answer) throw malformed(`it is longer than ${LIMITS.answer} bytes`);
-    parts.push(bytes);
-  }
-  return Buffer.concat(parts, size);
 }
 
 export function jsonOf(bytes: Uint8Array): unknown {
@@ -147,3 +136,5 @@ const badUrl = (url: string, cause?: unknown): StudioError =>
     'Give it as http://HOST:PORT or https://HOST in trainer.remote.url.',
     { cause },
   );
+
+const tooLong = (): StudioError => malformed(`it is longer than ${LIMITS.answer} bytes`);

@@ -1,0 +1,15 @@
+/** Waits `ms`; rejects with what `cancelled` gives, at once, when the signal fires. */
+export function pause(ms: number, signal: AbortSignal, cancelled: () => Error): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => {
+      clearTimeout(timer);
+      reject(cancelled());
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', stop);
+      resolve();
+    }, ms);
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop, { once: true });
+  });
+}

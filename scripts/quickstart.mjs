@@ -1,11 +1,18 @@
 // `npm run quickstart [-- ARGS]`: from a bare clone to a training run on real desktops. Node built-ins only until the
 // packages are there.
 import { spawn, spawnSync } from 'node:child_process';
+import { parseArgs } from 'node:util';
 import { ensureBuilt } from './lib/ensure.mjs';
 import { LOCAL_PACKAGES, dockerAnswers, ensurePackages, requireNode } from './lib/system.mjs';
 
 requireNode();
-if (!(await dockerAnswers())) {
+const args = process.argv.slice(2);
+const { provider = 'auto' } = parseArgs({
+  args,
+  options: { provider: { type: 'string' } },
+  strict: false,
+}).values;
+if (provider === 'local' || (provider === 'auto' && !(await dockerAnswers()))) {
   const missing = ensurePackages(LOCAL_PACKAGES);
   if (missing.length) {
     console.error(
@@ -17,11 +24,11 @@ if (!(await dockerAnswers())) {
 await ensureBuilt();
 const node = (...args) =>
   spawnSync(process.execPath, ['--enable-source-maps', 'dist/runtime.js', ...args], { stdio: 'inherit' }).status ?? 1;
-const built = node('desktop', 'build');
+const built = node('desktop', 'build', '--provider', String(provider));
 if (built !== 0) process.exit(built);
 const child = spawn(
   process.execPath,
-  ['--enable-source-maps', 'dist/runtime.js', 'train', '--preset', 'quickstart', ...process.argv.slice(2)],
+  ['--enable-source-maps', 'dist/runtime.js', 'train', '--preset', 'quickstart', ...args],
   { stdio: 'inherit' },
 );
 for (const s of ['SIGINT', 'SIGTERM'])

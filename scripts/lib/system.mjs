@@ -128,9 +128,11 @@ export async function ensureDocker() {
   return { ok: false, stop: async () => {} };
 }
 
+/** What local desktops need; an ordinary user builds their image inside a user namespace, which takes newuidmap. */
 export const LOCAL_PACKAGES = [
   ['bwrap', 'bubblewrap'],
   ['mmdebstrap', 'mmdebstrap'],
+  ...(isRoot() ? [] : [['newuidmap', 'uidmap']]),
 ];
 export const DOCKER_PACKAGES = [
   ['dockerd', 'docker.io'],

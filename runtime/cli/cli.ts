@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { DEFAULT_IMAGE, PRESET_NAMES, toRunError } from '../domain/index.js';
+import { DEFAULT_IMAGE, PRESET_NAMES, providerWords, toRunError } from '../domain/index.js';
 import type { Options } from './options.js';
 
 /** Makes a commander action of a command: its exit code, 0 for none, is reported to the caller of `createProgram`. */
@@ -38,7 +38,7 @@ function trainingCommands(program: Command, act: Act): void {
     .option('--json', 'status as JSON lines', false)
     .option('--seed <n>', 'seed of the run')
     .option('--minutes <n>', 'stop after this many minutes')
-    .option('--provider <name>', 'auto, docker or local')
+    .option('--provider <name>', providerWords)
     .option('--desktops <n>', 'desktops at once')
     .option('--runs <dir>', 'folder of run folders')
     .action(act(async (file: string | undefined, o: Options) => (await import('./train.js')).train(file, o)));
@@ -51,7 +51,7 @@ function trainingCommands(program: Command, act: Act): void {
     .option('--split <name>', 'train, heldout (seeds) or templates (held-out templates)', 'heldout')
     .option('--json', 'result as JSON', false)
     .option('--runs <dir>', 'folder of run folders', 'runs')
-    .option('--provider <name>', 'auto, docker or local')
+    .option('--provider <name>', providerWords)
     .action(act(async (run: string, o: Options) => (await import('./evaluate.js')).evaluate(run, o)));
 }
 
@@ -125,7 +125,7 @@ function desktopCommands(program: Command, act: Act): void {
     .command('build')
     .description('Build what desktops start from.')
     .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
-    .option('--provider <name>', 'auto, docker or local', 'auto')
+    .option('--provider <name>', providerWords, 'auto')
     .option('--force', 'build again even when it is there', false)
     .action(act(async (o: Options) => (await import('./desktop.js')).build(o)));
   desktop
@@ -140,7 +140,7 @@ function desktopCommands(program: Command, act: Act): void {
     .description("Start a desktop, run one task's set-up, and save what the policy would see.")
     .option('--task <id>', 'task of the built-in suite, e.g. desk/NAME#1')
     .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
-    .option('--provider <name>', 'auto, docker or local', 'auto')
+    .option('--provider <name>', providerWords, 'auto')
     .action(act(async (file: string, o: Options) => (await import('./desktop.js')).screenshot(file, o)));
 }
 

@@ -1,4 +1,4 @@
-import { DEFAULT_IMAGE, IMAGE_NAME, PRESET_NAMES, PROVIDER_CHOICES } from '../domain/index.js';
+import { DEFAULT_IMAGE, IMAGE_NAME, POLICY_KINDS, PRESET_NAMES, PROVIDER_CHOICES } from '../domain/index.js';
 import { z } from 'zod';
 import { curationOptions } from './curation/index.js';
 import { count, flag, positive, section, share, whole } from './fields.js';
@@ -79,7 +79,7 @@ export const RunFileSchema = z.strictObject({
   policy: section(
     {
       kind: z
-        .enum(['embedded', 'vlm', 'openai'])
+        .enum(POLICY_KINDS)
         .default('embedded')
         .describe(
           '`embedded`: the small ONNX policy trained here; `vlm`: a vision-language model, trained by an engine of your choice (`trainer.remote`); `openai`: a model behind an OpenAI-compatible endpoint (rollouts and evaluation only).',

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { decode } from 'fast-png';
 import { describe, expect, it } from 'vitest';
 import { commands, contextKeys, panels, trajectoryEditor, views, walkthrough } from '../../../extension/ids.js';
+import { panelKinds } from '../../../extension/panels/panelKinds.js';
 import { coverageRow, entryRow, familyRow, uncoveredRow } from '../../../extension/views/poolRows.js';
 import {
   checkpointRow,
@@ -15,6 +16,7 @@ import {
   trajectoryRow,
   type Row,
 } from '../../../extension/views/rows.js';
+import { PROVIDER_CHOICES } from '../../../runtime/domain/index.js';
 import type { OutcomeKind, RunState } from '../../../runtime/protocol/types.js';
 import {
   control,
@@ -333,6 +335,9 @@ describe('settings', () => {
     }
     expect(properties.map(([, p]) => p.order)).toEqual(properties.map((_, i) => i + 1));
   });
+  it('offer every provider of desktops', () => {
+    expect(c.configuration.properties['dartStudio.desktops.provider']!.enum).toEqual(PROVIDER_CHOICES);
+  });
   it("that name a program, a host or a place are the machine's, and not an untrusted workspace's", () => {
     const restricted = manifest.capabilities.untrustedWorkspaces.restrictedConfigurations;
     for (const k of restricted) expect(c.configuration.properties[k], k).toBeDefined();
@@ -384,9 +389,9 @@ describe('the rest', () => {
     }
   });
   it('names files that are there', () => {
-    const icons = ['dashboard', 'trajectory', 'compare', 'desktop'].flatMap((i) => [
-      `media/icons/${i}-light.svg`,
-      `media/icons/${i}-dark.svg`,
+    const icons = Object.values(panelKinds).flatMap(({ icon }) => [
+      `media/icons/${icon}-light.svg`,
+      `media/icons/${icon}-dark.svg`,
     ]);
     for (const f of [
       manifest.icon,

@@ -18,6 +18,16 @@ const mayImport = {
   rollout: ['domain', 'config', 'types: cluster', 'types: tasks', 'types: policy', 'types: data'],
   // one training run
   run: ['domain', 'config', 'rollout', 'cluster', 'tasks', 'policy', 'data', 'trainer'],
+  // our desktops for other programs; two files of interchange say what pyautogui's code means
+  gateway: [
+    'domain',
+    'config',
+    'cluster',
+    'tasks',
+    'policy/actions',
+    'interchange/python.ts',
+    'interchange/pyautoguiWords.ts',
+  ],
   // what people do with runs
   annotations: ['domain', 'config', 'data'],
   queries: ['domain', 'config', 'protocol', 'data', 'annotations'],
@@ -49,6 +59,7 @@ const mayImport = {
     'queries',
     'interchange',
     'human',
+    'gateway',
   ],
   server: ['domain', 'config', 'protocol', 'service'],
   // tasks/index.ts: `tasks check` and `tasks list` say what that room says, and need no daemon. So does `engine probe`.

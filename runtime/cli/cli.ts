@@ -142,6 +142,19 @@ function desktopCommands(program: Command, act: Act): void {
     .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
     .option('--provider <name>', 'auto, docker or local', 'auto')
     .action(act(async (file: string, o: Options) => (await import('./desktop.js')).screenshot(file, o)));
+  desktop
+    .command('serve')
+    .description('Serve desktops to other programs, such as OSWorld or cua, until Ctrl-C.')
+    .option('--osworld', "speak the API of OSWorld's virtual machines (port 5000)", false)
+    .option('--count <n>', 'desktops, each at a port of its own', '1')
+    .option('--port <n>', 'port of the first desktop; the others follow', '5000')
+    .option('--host <address>', 'address to listen at; any but 127.0.0.1 needs --token')
+    .option('--token <token>', 'clients send it as Authorization: Bearer TOKEN')
+    .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
+    .option('--provider <name>', 'auto, docker or local', 'auto')
+    .option('--screen <size>', 'size of the screen, e.g. 1920x1080')
+    .option('--accessibility', 'with an accessibility tree, which makes resets slower', false)
+    .action(act(async (o: Options) => (await import('./desktopServe.js')).serve(o)));
 }
 
 function runCommands(program: Command, act: Act): void {

@@ -124,9 +124,10 @@ async function answer(o: FaceOptions, host: string, req: IncomingMessage, res: S
   if (res.destroyed) return;
   const body = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body;
   res.writeHead(reply.status, { 'content-type': reply.type, 'content-length': body.length, ...reply.headers });
-  res.end(body);
-  // What a refused client goes on sending is not read.
-  if (!req.complete) req.destroy();
+  res.end(body, () => {
+    // What a refused client goes on sending is not read.
+    if (!req.complete) req.destroy();
+  });
 }
 
 /** Pages of a browser always send an Origin, and a name rebound to this machine shows in Host. */

@@ -39,12 +39,12 @@ export function field(form: FormData, name: string): string {
 }
 
 export const command = z.union([z.string(), z.array(z.string()).min(1)]);
-export const commandBody = z.object({ command, shell: z.unknown() });
-export const windowBody = z.object({ window_name: z.string(), strict: z.unknown(), by_class: z.unknown() });
+export const commandBody = z.object({ command, shell: z.unknown().optional() });
+export const windowBody = z.object({ window_name: z.string(), strict: z.unknown().optional(), by_class: z.unknown() });
 export const pathBody = z.object({ path: z.string().min(1) });
 export const verifiedBody = z.object({
   command,
-  shell: z.unknown(),
+  shell: z.unknown().optional(),
   verification: z.object({ window_exists: z.string().optional(), command_success: z.string().optional() }).default({}),
   max_wait_time: z.number().min(0).max(120).default(10),
   check_interval: z.number().min(0.05).max(60).default(1),

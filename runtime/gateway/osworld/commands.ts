@@ -147,13 +147,10 @@ export class Commands {
     if (!/^(?:.*\/)?python3?$/.test(program ?? '') || flag !== '-c' || code === undefined || rest.length > 0)
       return false;
     if (!this.#desktop.input) return false;
-    const p =
-      programOf(code, this.#desktop.screen, this.#pointer) ??
-      // A call may act where the pointer is; it is asked only then.
-      (this.#pointer || !code.includes('pyautogui')
-        ? undefined
-        : programOf(code, this.#desktop.screen, await this.pointer(ctx)));
-    if (!p) return false;
+    const { screen } = this.#desktop;
+    let p = programOf(code, screen, this.#pointer);
+    if (p === 'pointer') p = programOf(code, screen, await this.pointer(ctx));
+    if (p === undefined || p === 'pointer') return false;
     this.counts.performed++;
     for (const op of p.ops) {
       if (op.kind === 'sleep') await pause(op.ms, ctx.signal, gone);

@@ -22,19 +22,25 @@ const MOST_MS = 110_000,
 /** Moves between the ends of a drag: applications begin to drag after the first few. */
 const DRAG_MOVES = 8;
 
+/** How a move is spread over its time: OSWorld's controller draws one for each move. Here all moves are at once. */
+const TWEEN = /\bpyautogui\.(?:linear|ease\w{1,20})(?=\s*[,)])/g;
+
 /** The code says something that input events cannot do. */
 class NotPlain extends Error {}
+/** The code acts where the pointer is, and nothing says where that is. */
+class PointerUnknown extends Error {}
 
 /**
  * Reads `import pyautogui; …` as input events, so that an action costs no Python start. Undefined when it holds anything
- * else than pyautogui calls with plain values: such code is run as it is.
+ * else than pyautogui calls with plain values: such code is run as it is. 'pointer': it acts where the pointer is, which
+ * has to be asked first.
  */
-export function programOf(code: string, screen: Size, pointer: Point | undefined): Program | undefined {
+export function programOf(code: string, screen: Size, pointer: Point | undefined): Program | 'pointer' | undefined {
   // Real screenshots, questions and the like are answered by a real Python.
   if (!code.includes('pyautogui')) return undefined;
   let calls: readonly PyCall[];
   try {
-    calls = parseCalls(code);
+    calls = parseCalls(code.replace(TWEEN, 'None'));
   } catch {
     return undefined;
   }
@@ -44,6 +50,7 @@ export function programOf(code: string, screen: Size, pointer: Point | undefined
     return compiler.end();
   } catch (e) {
     if (e instanceof NotPlain) return undefined;
+    if (e instanceof PointerUnknown) return 'pointer';
     throw e;
   }
 }
@@ -151,7 +158,7 @@ class Compiler {
   }
 
   #here(): Point {
-    if (!this.#pointer) throw new NotPlain();
+    if (!this.#pointer) throw new PointerUnknown();
     return this.#pointer;
   }
   #inside(x: number, y: number): Point {

@@ -1,7 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openForeign } from '../../files/foreignFile.js';
+import { StudioError, errorCode, messageOf } from '../../domain/index.js';
+import { ForeignFileError, openForeign } from '../../files/foreignFile.js';
 import { crc32 } from './crc32.js';
 import { decodeRecord, headerBytes, isSeq, maxBody, recordAt, recordMagic, typeOfRecord } from './record.js';
 import type { RawRecord } from './record.js';
@@ -38,6 +39,19 @@ export function decodeHeader(head: Buffer): { readonly seq: number; readonly che
     checked = head.subarray(0, 4).equals(magic);
   if (checked ? head.readUInt32LE(4) !== headerSum(head) : !head.subarray(0, 8).equals(oldMagic)) return undefined;
   return isSeq(seq) ? { seq, checked } : undefined;
+}
+
+/** Opens one for reading. Rejects with `store.damaged`. */
+export function openSegment(dir: string, segment: number): Promise<FileHandle> {
+  return openForeign(join(dir, segmentName(segment))).catch((e: unknown) => {
+    const why = e instanceof ForeignFileError ? e.message : `cannot be opened (${errorCode(e) ?? messageOf(e)})`;
+    throw new StudioError(
+      'store.damaged',
+      `The journal file ${segmentName(segment)} ${why}.`,
+      'Restore the journal folder from a copy.',
+      { cause: e, details: { dir, code: errorCode(e) } },
+    );
+  });
 }
 
 export async function segments(dir: string): Promise<number[]> {
@@ -105,7 +119,7 @@ export async function* readJournal(dir: string, o: ReadOptions = {}): AsyncGener
     const last = segment === all.at(-1);
     const from = o.from !== undefined && segmentOf(o.from) === segment ? byteOf(o.from) : segmentHeader;
     const until = o.until !== undefined && segmentOf(o.until) === segment ? byteOf(o.until) : Infinity;
-    const file = await openForeign(join(dir, segmentName(segment)));
+    const file = await openSegment(dir, segment);
     try {
       if (from === segmentHeader && o.onDamage && (await headerDamaged(file, last)))
         o.onDamage({ segment, from: 0, to: segmentHeader, tail: false });
@@ -135,7 +149,7 @@ async function firstSegment(dir: string, all: readonly number[], o: ReadOptions)
  * version 0.1, which has no checksum, and the record behind it does not confirm it.
  */
 export async function firstSeq(dir: string, segment: number): Promise<number | undefined> {
-  const file = await openForeign(join(dir, segmentName(segment)));
+  const file = await openSegment(dir, segment);
   try {
     const head = await headerOf(file);
     if (head === undefined || head.checked) return head?.seq;

@@ -2,7 +2,7 @@ import { mkdir, open, rename } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StudioError, ignoreFailure, messageOf, errorCode } from '../../domain/index.js';
-import { ForeignFileError, openForeign, readForeignText } from '../../files/foreignFile.js';
+import { ForeignFileError, readForeignText } from '../../files/foreignFile.js';
 import type { ProcessEntry, RolloutId, RunId, Step, Trajectory } from '../../domain/index.js';
 import type { EventOf, JournalEvent, StoredEvent } from '../events.js';
 import type { FrameStore } from '../types.js';
@@ -12,7 +12,7 @@ import { PngFrameStore } from './frames.js';
 import type { FrameStoreOptions } from './frames.js';
 import { Journal, syncDir } from './journal.js';
 import type { JournalOptions, Recovery } from './journal.js';
-import { byteOf, readJournal, readRecord, segmentName, segmentOf } from './journalReader.js';
+import { byteOf, openSegment, readJournal, readRecord, segmentOf } from './journalReader.js';
 import type { Damage, JournalPosition } from './journalReader.js';
 import { LocalIndex, WorkerIndex } from './runIndex.js';
 import type { RunIndex } from './runIndex.js';
@@ -116,7 +116,7 @@ export class RunReader {
     const segment = segmentOf(position);
     let file = this.#files.get(segment);
     if (!file) {
-      file = openForeign(join(runPaths(this.dir).journal, segmentName(segment)));
+      file = openSegment(runPaths(this.dir).journal, segment);
       this.#files.set(segment, file);
     }
     return (await readRecord(await file, byteOf(position))) as (JournalEvent & { at: number }) | undefined;

@@ -6,6 +6,7 @@ import {
   type MessageConnection,
 } from 'vscode-jsonrpc/node';
 import type { RawData, WebSocket } from 'ws';
+import { beyondBounds } from '../domain/jsonBounds.js';
 import { encodeScreen } from '../protocol/binary.js';
 import * as methods from '../protocol/methods.js';
 import { SocketReader, SocketWriter } from '../protocol/transport.js';
@@ -36,7 +37,8 @@ export interface ConnectionHost {
 const maxSubscriptions = 256,
   maxStreams = 32,
   /** Requests begun and not answered. */
-  maxInFlight = 512;
+  maxInFlight = 512,
+  bounds = { depth: 64, values: 100_000 };
 type Params = Readonly<Record<string, unknown>>;
 type Own = (p: Params, signal: AbortSignal) => unknown;
 
@@ -103,7 +105,8 @@ export class Connection {
     };
     this.#in = new Inbox({
       deliver: (text) => {
-        if (socket.readyState === socket.OPEN && !reader.push(text)) foul(1007);
+        if (socket.readyState !== socket.OPEN) return;
+        if (beyondBounds(text, bounds) !== undefined || !reader.push(text)) foul(1007);
       },
       pause: () => socket.pause(),
       resume: () => socket.resume(),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { FamilyId, TaskId } from '../domain/index.js';
 import { StudioError, id, messageOf } from '../domain/index.js';
+import { beyondBounds } from '../domain/jsonBounds.js';
 import { ForeignFileError, readForeign } from '../files/foreignFile.js';
 import type { Evaluator, SetupStep, Task } from './types.js';
 
@@ -164,7 +165,8 @@ function deepest(issues: readonly z.core.$ZodIssue[]): Issue {
 }
 
 /** Far larger than any task file; parsing it holds up the event loop for some 10 ms. */
-const MAX_FILE_BYTES = 1024 * 1024;
+const MAX_FILE_BYTES = 1024 * 1024,
+  BOUNDS = { depth: 64, values: 20_000 };
 
 /** The content of a task file. Rejects with `task.invalid`. */
 export async function readJson(file: string): Promise<unknown> {
@@ -179,8 +181,11 @@ export async function readJson(file: string): Promise<unknown> {
   } catch (cause) {
     throw invalid(cause instanceof ForeignFileError ? cause.message : 'cannot be read', cause);
   }
+  const text = data.toString('utf8').replace(/^\uFEFF/, ''),
+    beyond = beyondBounds(text, BOUNDS);
+  if (beyond !== undefined) throw invalid(beyond);
   try {
-    return JSON.parse(data.toString('utf8').replace(/^\uFEFF/, ''));
+    return JSON.parse(text);
   } catch (cause) {
     throw invalid(`is not JSON: ${messageOf(cause)}`, cause);
   }

@@ -4,6 +4,7 @@
  * runtime/policy/README.md#log-probs-of-remote-models).
  */
 import { StudioError, isObject, type PolicyVersion, type TokenTrace } from '../../domain/index.js';
+import { beyondBounds } from '../../domain/jsonBounds.js';
 import type { Decision } from '../types.js';
 
 interface TokenLogprob {
@@ -34,20 +35,27 @@ export const MOST_ANSWER_BYTES = 4 << 20;
 /** Tokens of an answer and of a prompt, and alternatives of a token. */
 const MOST_TOKENS = 1 << 16,
   MOST_PROMPT = 1 << 20,
-  MOST_ALTERNATIVES = 64;
+  MOST_ALTERNATIVES = 64,
+  bounds = { depth: 32, values: 1 << 20 };
 
 /**
  * What a server said as a completion in which every field that is read has its type: whoever answers at the address need
  * be no model server. Throws `policy.remote`.
  */
 export function completionOf(text: string, server: string): Completion {
+  const beyond = beyondBounds(text, bounds);
   let c: unknown;
   try {
-    c = JSON.parse(text);
+    c = beyond === undefined ? JSON.parse(text) : undefined;
   } catch {
     c = undefined;
   }
-  const why = isObject(c) ? faultOf(c) : `something that is not JSON: ${text.slice(0, 200)}`;
+  const why =
+    beyond !== undefined
+      ? `JSON that ${beyond}`
+      : isObject(c)
+        ? faultOf(c)
+        : `something that is not JSON: ${text.slice(0, 200)}`;
   if (why === undefined) return c as Completion;
   throw new StudioError(
     'policy.remote',

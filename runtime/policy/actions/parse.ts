@@ -49,9 +49,11 @@ const TRAILERS = ['<|im_end|>', '<|endoftext|>', '</s>', '</Output>'];
  * What a model writes in its few thousand tokens stays far below these. A server may send anything: each place that may
  * begin the calls is read to where it breaks.
  */
-const MOST_CHARACTERS = 100_000,
+const MOST_CHARACTERS = 32_768,
   MOST_MARKERS = 32,
-  MOST_CALLS = 200;
+  MOST_CALLS = 200,
+  /** Characters read at all these places together. */
+  MOST_SPENT = 65_536;
 
 /** Throws GrammarError. */
 export function parseAnswer(text: string): Answer {
@@ -71,15 +73,20 @@ export function parseAnswer(text: string): Answer {
   }
   // The word "Action:" can also occur in the thought or in a text to type: the first place from which everything reads
   // as calls is the one.
-  let furthest: GrammarError | undefined;
+  let furthest: GrammarError | undefined,
+    spent = 0;
   for (const m of markers) {
+    const from = m.index + m[0].length,
+      parser = new Parser(text, from, end);
     try {
-      const calls = new Parser(text, m.index + m[0].length, end).calls();
+      const calls = parser.calls();
       return { ...preamble(text.slice(0, m.index)), calls };
     } catch (e) {
       if (!(e instanceof GrammarError)) throw e;
       if (!furthest || e.position > furthest.position) furthest = e;
     }
+    spent += parser.at - from;
+    if (spent > MOST_SPENT) break;
   }
   throw furthest!;
 }
@@ -114,6 +121,11 @@ class Parser {
     this.#text = text;
     this.#i = from;
     this.#end = end;
+  }
+
+  /** How far it has read. */
+  get at(): number {
+    return this.#i;
   }
 
   calls(): Call[] {

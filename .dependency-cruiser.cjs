@@ -7,17 +7,19 @@
 const mayImport = {
   // vocabulary
   domain: [],
+  // how files of others are opened; the only room that may read one
+  files: ['domain'],
   protocol: ['domain'],
   config: ['domain'],
   // modules of DART: they never know one another
-  cluster: ['domain', 'config'],
-  policy: ['domain', 'config'],
-  trainer: ['domain', 'config'],
-  data: ['domain', 'config'],
-  tasks: ['domain', 'config', 'types: cluster'],
+  cluster: ['domain', 'files', 'config'],
+  policy: ['domain', 'files', 'config'],
+  trainer: ['domain', 'files', 'config'],
+  data: ['domain', 'files', 'config'],
+  tasks: ['domain', 'files', 'config', 'types: cluster'],
   rollout: ['domain', 'config', 'types: cluster', 'types: tasks', 'types: policy', 'types: data'],
   // one training run
-  run: ['domain', 'config', 'rollout', 'cluster', 'tasks', 'policy', 'data', 'trainer'],
+  run: ['domain', 'files', 'config', 'rollout', 'cluster', 'tasks', 'policy', 'data', 'trainer'],
   // our desktops for other programs; two files of interchange say what pyautogui's code means
   gateway: [
     'domain',
@@ -31,7 +33,7 @@ const mayImport = {
   // what people do with runs
   annotations: ['domain', 'config', 'data'],
   queries: ['domain', 'config', 'protocol', 'data', 'annotations'],
-  interchange: ['domain', 'config', 'data', 'annotations', 'policy/actions', 'tasks'],
+  interchange: ['domain', 'files', 'config', 'data', 'annotations', 'policy/actions', 'tasks'],
   human: [
     'domain',
     'config',
@@ -46,6 +48,7 @@ const mayImport = {
   // the daemon and the command line
   service: [
     'domain',
+    'files',
     'config',
     'protocol',
     'rollout',
@@ -65,6 +68,7 @@ const mayImport = {
   // tasks/index.ts: `tasks check` and `tasks list` say what that room says, and need no daemon. So does `engine probe`.
   cli: [
     'domain',
+    'files',
     'config',
     'service',
     'server',

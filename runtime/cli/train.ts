@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { StudioError, id, type RunId } from '../domain/index.js';
 import { parseRunFile, parseRunText, type RunConfig, type RunFile } from '../config/index.js';
+import { readMetaText } from '../data/store/runStore.js';
 import { thisBundle } from '../service/engines.js';
 import { numberOption, type Options } from './options.js';
 import { jsonReporter, terminalReporter } from '../run/reporter.js';
@@ -25,7 +26,7 @@ export async function train(file: string | undefined, o: Options): Promise<numbe
         'Leave the run file out: a resumed run continues with its own.',
       );
     dir = runFolder(String(o['runs'] ?? 'runs'), String(o['resume']));
-    const meta = JSON.parse(await readFile(join(dir, 'run.json'), 'utf8')) as { id: string; config: RunFile };
+    const meta = JSON.parse(await readMetaText(dir)) as { id: string; config: RunFile };
     config = parseRunFile(meta.config, over);
     run = id<RunId>(meta.id);
   } else {

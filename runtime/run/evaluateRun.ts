@@ -1,10 +1,10 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { StudioError, id, type FamilyId, type ProcessEntry, type RunId, type ProviderChoice } from '../domain/index.js';
 import { parseRunFile, type RunConfig, type RunFile } from '../config/index.js';
 import { DataManager } from '../data/dataManager.js';
-import { RunReader } from '../data/store/runStore.js';
+import { RunReader, readMetaText } from '../data/store/runStore.js';
 import { systemClock } from '../rollout/clock.js';
 import { Scheduler, trainingSampling } from '../rollout/scheduler.js';
 import { heldoutSeed, trainSeed } from '../tasks/suites/desk/index.js';
@@ -93,7 +93,7 @@ export async function evaluateRun(r: EvaluateRequest): Promise<EvalPoint & { rea
 async function readRun(dir: string): Promise<{ id: string; config: RunFile }> {
   let text: string;
   try {
-    text = await readFile(join(dir, 'run.json'), 'utf8');
+    text = await readMetaText(dir);
   } catch (e) {
     throw new StudioError(
       'store.io',

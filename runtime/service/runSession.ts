@@ -1,10 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { StudioError, id, toRunError, type ProcessEntry, type RunError, type RunId } from '../domain/index.js';
 import { parseRunFile, parseRunText, type RunConfig, type RunFile } from '../config/index.js';
 import type { DataManager } from '../data/dataManager.js';
 import type { DataStats } from '../data/dataStats.js';
-import type { RunStore } from '../data/store/runStore.js';
+import { readMetaText, type RunStore } from '../data/store/runStore.js';
 import type { StartParams } from '../protocol/methods.js';
 import type { RunPath, RunState, RunStatus } from '../protocol/types.js';
 import type { DesktopRegistry } from '../rollout/desktopRegistry.js';
@@ -48,7 +47,7 @@ export function planStart(p: StartParams): SessionPlan {
 
 /** The rest of a run that is over; `minutes` is its whole budget, what it has used included. */
 export async function planResume(dir: RunPath, minutes?: number): Promise<SessionPlan> {
-  const text = await readFile(join(dir, 'run.json'), 'utf8').catch((e: unknown) => {
+  const text = await readMetaText(dir).catch((e: unknown) => {
     throw new StudioError(
       'store.io',
       `${dir} is not a run folder: run.json cannot be read.`,

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import {
   StudioError,
   imageOf,
@@ -10,7 +9,9 @@ import {
   type SequenceImage,
   type Trajectory,
 } from '../../domain/index.js';
+import { maxFrameBytes } from '../../data/store/frames.js';
 import type { FrameStore } from '../../data/types.js';
+import { readForeign } from '../../files/foreignFile.js';
 import {
   demonstrated,
   type ChatTokenizer,
@@ -105,7 +106,7 @@ export class TokenSamples implements SampleSource<TokenSample> {
   /** A screen as it was sent: the file that is stored is the one that was made for both. */
   async #picture(frame: FrameRef, sha256: string | undefined): Promise<Buffer> {
     const bytes = await remembered(this.#pictures, frame.hash, MOST_PICTURES, () =>
-      readFile(this.#o.frames.path(frame)),
+      readForeign(this.#o.frames.path(frame), maxFrameBytes),
     );
     if (sha256 !== undefined && sha256Of(bytes) !== sha256)
       throw new StudioError(

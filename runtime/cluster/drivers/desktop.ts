@@ -234,7 +234,8 @@ export class SandboxDesktop implements Desktop {
   async blame(): Promise<string | undefined> {
     const before = this.#outOfMemory,
       now = await orUndefined(this.#usage?.outOfMemory() ?? Promise.resolve(undefined), 'it is not known');
-    if (before !== undefined && now !== undefined && now > before) return 'its programs used up the memory of the desktop';
+    if (before !== undefined && now !== undefined && now > before)
+      return 'its programs used up the memory of the desktop';
     if (this.agent.isClosed) return undefined;
     const look = (): Promise<AgentState | undefined> =>
       orUndefined(this.agent.state(BLAME_MS), 'an agent that does not answer is no fault of the programs');

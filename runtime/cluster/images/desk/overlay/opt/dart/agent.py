@@ -998,12 +998,17 @@ class DesktopAgent:
             self.session.close()
             os.waitpid(self.session.pid, 0)
             self.session = Starter(True, self.ended)
-            self.frozen = False
         else:
             self.do_freeze(m, None)  # what stands still cannot fork
             for pid, _state in user_states():
                 if pid != os.getpid() and pid not in self.spared():
                     os.kill(pid, signal.SIGKILL)
+        self.frozen = False
+        own = {os.getpid(), *self.spared(), self.session and self.session.pid}
+        end = time.monotonic() + 2
+        while time.monotonic() < end and any(pid not in own for pid, _state in user_states()):
+            self.reap()
+            time.sleep(0.001)
         return {}
 
     def do_state(self, m, _):
@@ -1081,7 +1086,8 @@ class DesktopAgent:
             if starter:
                 starter.close()
         self.session, self.judging, self.xpid, self.wm, self.wm_restarts, self.frozen = None, None, None, None, 0, False
-        SysV.remove_all()
+        with as_user():
+            SysV.remove_all()
         # In a container, /run and what else lies there is root's, and the agent's socket is in it.
         for path in WIPED if ROOT else (*WIPED, '/run'):
             wipe(path)

@@ -172,8 +172,11 @@ export interface Lease {
   readonly desktop: Desktop;
   /** ms from the start of the reset until the first frame was right. */
   readonly resetMs: number;
-  /** Releases the desktop; with `broken` it is replaced. Idempotent. */
-  release(o?: { broken?: boolean }): void;
+  /**
+   * Releases the desktop; with `broken` it is replaced. `fault`: the desktop's own fault that ended its use; after several
+   * in a row its place is quarantined. Idempotent.
+   */
+  release(o?: { broken?: boolean; fault?: RunError }): void;
 }
 export type DesktopState = 'starting' | 'ready' | 'leased' | 'resetting' | 'broken' | 'stopped';
 export interface PoolStatus {
@@ -184,12 +187,20 @@ export interface PoolStatus {
     readonly since: number;
     readonly resets: number;
     readonly replaced: number;
+    /** It failed too often in a row and rests: its newest failures, oldest first. */
+    readonly quarantined?: readonly { readonly at: number; readonly error: RunError }[];
   }[];
   readonly waiting: number;
 }
 export type PoolEvent =
   | { readonly type: 'state'; readonly desktop: DesktopId; readonly state: DesktopState; readonly at: number }
-  | { readonly type: 'replaced'; readonly desktop: DesktopId; readonly error: RunError; readonly at: number };
+  | { readonly type: 'replaced'; readonly desktop: DesktopId; readonly error: RunError; readonly at: number }
+  | {
+      readonly type: 'quarantined';
+      readonly desktop: DesktopId;
+      readonly log: readonly { readonly at: number; readonly error: RunError }[];
+      readonly at: number;
+    };
 
 export interface DesktopPool {
   /**

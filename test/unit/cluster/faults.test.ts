@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createPool } from '../../../runtime/cluster/index.js';
 import type { Desktop, DesktopEvent, DesktopProvider } from '../../../runtime/cluster/types.js';
-import { Random, StudioError, id, type DesktopId, type Frame, type Outcome } from '../../../runtime/domain/index.js';
+import { StudioError, id, random, type DesktopId, type Frame, type Outcome } from '../../../runtime/domain/index.js';
 import type { RolloutOrder } from '../../../runtime/data/types.js';
 import type { Policy } from '../../../runtime/policy/types.js';
 import { Scheduler } from '../../../runtime/rollout/scheduler.js';
@@ -9,16 +9,10 @@ import type { TaskEngine } from '../../../runtime/tasks/types.js';
 import { EventClock } from '../../bench/schedule/eventClock.js';
 import { order, task } from '../../helpers/rollout/fakes.js';
 
-/** What may happen to a desktop, and what an attempt on it costs then (ms, without any waiting for us to notice). */
-const FAULTS = [
-  'boot fails',
-  'boot hangs',
-  'reset fails',
-  'X server dies',
-  'container dies',
-  'call hangs',
-  'set-up crashes',
-] as const;
+/** What may happen when a desktop is made, and what in a rollout. */
+const BOOTS = ['boot fails', 'boot hangs'] as const,
+  LIVES = ['reset fails', 'X server dies', 'container dies', 'call hangs', 'set-up crashes'] as const,
+  FAULTS = [...BOOTS, ...LIVES];
 type Fault = (typeof FAULTS)[number];
 const BOOT = 3000,
   RESET = 100,
@@ -41,21 +35,21 @@ class FaultyProvider implements DesktopProvider {
   /** Time that desktops needed for what they did, had every fault been noticed at once. */
   needed = 0;
   readonly #clock: EventClock;
-  readonly #random = new Random(7);
+  readonly #random = random(7);
   readonly #share: number;
   constructor(clock: EventClock, share: number) {
     this.#clock = clock;
     this.#share = share;
   }
   /** The fault of the next rollout on a desktop, drawn when the desktop is made ready for it. */
-  draw(): Fault | undefined {
-    return this.#random.next() < this.#share ? FAULTS[this.#random.int(FAULTS.length)] : undefined;
+  draw(of: readonly Fault[]): Fault | undefined {
+    return this.#random.next() < this.#share ? this.#random.pick(of) : undefined;
   }
   count(f: Fault): void {
     this.injected.set(f, (this.injected.get(f) ?? 0) + 1);
   }
   async create(): Promise<Desktop> {
-    const fault = this.draw();
+    const fault = this.draw(BOOTS);
     if (fault === 'boot fails' || fault === 'boot hangs') {
       this.count(fault);
       this.needed += fault === 'boot fails' ? BOOT : 0;
@@ -65,7 +59,7 @@ class FaultyProvider implements DesktopProvider {
     this.needed += BOOT;
     await this.#clock.sleep(BOOT);
     const d = new FaultyDesktop(++this.made, this.#clock, this);
-    d.fault = fault;
+    d.fault = this.draw(LIVES);
     this.alive.add(d);
     this.most = Math.max(this.most, this.alive.size);
     return d;
@@ -75,7 +69,7 @@ class FaultyProvider implements DesktopProvider {
     if (desktop.dead) throw lost('it is gone');
     this.needed += RESET;
     await this.#clock.sleep(RESET);
-    desktop.fault = this.draw();
+    desktop.fault = this.draw(LIVES);
     if (desktop.fault !== 'reset fails') return desktop;
     this.count('reset fails');
     throw lost('it did not come back after its reset');
@@ -166,7 +160,7 @@ class FaultyDesktop implements Desktop {
   }
 }
 
-const ROLLOUTS = 4000,
+const ROLLOUTS = 2500,
   DESKTOPS = 12,
   STEPS = 8,
   THINK = 900;
@@ -253,8 +247,9 @@ describe('with faults in 10 % of the rollouts', () => {
     await clock.run(1e9, () => done === ROLLOUTS);
     const took = clock.now() - t0,
       ratio = provider.needed / DESKTOPS / took;
-    await scheduler.stop({ graceMs: 0 });
-    await pool.close();
+    const closed = scheduler.stop({ graceMs: 0 }).then(() => pool.close());
+    await clock.run(clock.now() + 1e6);
+    await closed;
 
     for (const f of FAULTS) expect(provider.injected.get(f) ?? 0, f).toBeGreaterThan(3);
     // Each rollout succeeded once, after as many errors as it met; none was taken for a failure of the policy.

@@ -51,7 +51,7 @@ const mayImport = {
     'human',
   ],
   server: ['domain', 'config', 'protocol', 'service'],
-  // tasks/index.ts: `tasks check` and `tasks list` say what that room says, and need no daemon. So does `engine probe`.
+  // tasks/index.ts: `tasks check` and `tasks list` say what that room says, and need no daemon. So do `engine probe` and `engine serve`.
   cli: [
     'domain',
     'config',
@@ -62,6 +62,7 @@ const mayImport = {
     'queries',
     'tasks/index.ts',
     'trainer/remote/probe.ts',
+    'trainer/engine/server.ts',
   ],
 };
 

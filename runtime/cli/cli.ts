@@ -20,6 +20,7 @@ export function createProgram(serve: Serve, ended: (code: number) => void): Comm
     };
   trainingCommands(program, act);
   interchangeCommands(program, act);
+  modelCommand(program, act);
   taskCommands(program, act);
   desktopCommands(program, act);
   runCommands(program, act);
@@ -124,6 +125,24 @@ function interchangeCommands(program: Command, act: Act): void {
       act(async (run: string, dir: string, o: Options) =>
         (await import('./export.js')).exportTrajectories(run, dir, o),
       ),
+    );
+}
+
+function modelCommand(program: Command, act: Act): void {
+  program
+    .command('export-model')
+    .argument('<run>', 'run id or folder')
+    .argument('<dir>', 'folder to make')
+    .description(
+      "Write a run's trained weights as transformers and vLLM load them; of an embedded policy, its ONNX file.",
+    )
+    .option('--merged', 'a whole model in place of an adapter', false)
+    .option('--checkpoint <version>', 'policy version; default: the newest')
+    .option('--state <folder>', '--state of an engine that the run did not start itself')
+    .option('--json', 'as JSON', false)
+    .option('--runs <dir>', 'folder of run folders', 'runs')
+    .action(
+      act(async (run: string, dir: string, o: Options) => (await import('./exportModel.js')).writeModel(run, dir, o)),
     );
 }
 

@@ -1,10 +1,7 @@
 import { once } from 'node:events';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
 import { startEngineServer } from '../trainer/engine/server.js';
+import { defaultState } from './exportModel.js';
 import type { Options } from './options.js';
-
-const defaultState = (): string => join(homedir(), '.cache', 'dart-studio', 'engine-state');
 
 /** `engine serve`: the single-GPU engine until Ctrl-C. */
 export async function serve(rest: readonly string[], o: Options): Promise<number> {

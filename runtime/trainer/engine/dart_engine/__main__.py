@@ -1,4 +1,4 @@
-"""`python -m dart_engine serve|tiny-model`."""
+"""`python -m dart_engine serve|merge|tiny-model`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ def parser() -> argparse.ArgumentParser:
     root = argparse.ArgumentParser(prog="dart_engine", description="Trains and samples a vision-language model in one process.")
     commands = root.add_subparsers(dest="command", required=True)
     _serve_options(commands.add_parser("serve", help="serve a model"))
+    _merge_options(commands.add_parser("merge", help="write a checkpoint as a whole model"))
     _tiny_options(commands.add_parser("tiny-model", help="write a tiny random model, for tests"))
     return root
 
@@ -58,6 +59,13 @@ def _serve_options(serve: argparse.ArgumentParser) -> None:
     add("--allow-remote-code", action="store_true", help="let the model folder run its own Python code")
 
 
+def _merge_options(merge: argparse.ArgumentParser) -> None:
+    add = merge.add_argument
+    add("--model", required=True, help="the model it was trained from: a folder, or an id")
+    add("--weights", type=Path, required=True, help="folder of a checkpoint, or of an adapter")
+    add("--out", type=Path, required=True, help="folder to make")
+
+
 def _tiny_options(tiny: argparse.ArgumentParser) -> None:
     add = tiny.add_argument
     add("folder", type=Path)
@@ -76,6 +84,10 @@ def main() -> int:
     options = vars(parser().parse_args())
     command = options.pop("command")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    if command == "merge":
+        from .merge import run
+
+        return run(options)
     if command == "tiny-model":
         from .tiny_model import write_tiny_model
 

@@ -65,7 +65,7 @@ const mayImport = {
     'gateway',
   ],
   server: ['domain', 'config', 'protocol', 'service'],
-  // tasks/index.ts: `tasks check` and `tasks list` say what that room says, and need no daemon. So does `engine probe`.
+  // tasks/index.ts: `tasks check` and `tasks list` say what that room says, and need no daemon. So do `engine probe` and `engine serve`.
   cli: [
     'domain',
     'files',
@@ -77,6 +77,7 @@ const mayImport = {
     'queries',
     'tasks/index.ts',
     'trainer/remote/probe.ts',
+    'trainer/engine/server.ts',
   ],
 };
 

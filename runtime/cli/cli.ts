@@ -20,6 +20,7 @@ export function createProgram(serve: Serve, ended: (code: number) => void): Comm
     };
   trainingCommands(program, act);
   interchangeCommands(program, act);
+  modelCommand(program, act);
   taskCommands(program, act);
   desktopCommands(program, act);
   runCommands(program, act);
@@ -53,6 +54,31 @@ function trainingCommands(program: Command, act: Act): void {
     .option('--runs <dir>', 'folder of run folders', 'runs')
     .option('--provider <name>', 'auto, docker or local')
     .action(act(async (run: string, o: Options) => (await import('./evaluate.js')).evaluate(run, o)));
+  collectCommand(program, act);
+}
+
+function collectCommand(program: Command, act: Act): void {
+  program
+    .command('collect')
+    .description('Roll a model out on tasks and keep its verified successes as a pool that runs join.')
+    .requiredOption('--policy <policy>', 'who acts: run file, run folder, or address of a model server (…/v1)')
+    .requiredOption('--into <name>', 'collection to make, or to go on with')
+    .option('--tasks <dir or suite>', 'folder of OSWorld task files, or desk; default: those of the run file')
+    .option('--families <names>', 'only these families, with commas')
+    .option('--attempts <n>', 'verdicts of each task', '32')
+    .option('--stop-after <n>', 'leave a task that has succeeded so often')
+    .option('--seeds <n>', 'tasks of each family of a suite', '1')
+    .option('--temperature <t>', 'sampling temperature; default: that of the run file')
+    .option('--max-steps <n>', 'step cap')
+    .option('--seed <n>', 'seed of the sampling')
+    .option('--model <name>', 'of a model server: the model; default: the first it names')
+    .option('--coordinates <name>', 'of a model server: qwen25, relative1000, relative999 or relative1')
+    .option('--checkpoint <version>', 'of a run folder: policy version; default: the newest')
+    .option('--provider <name>', 'auto, docker or local')
+    .option('--desktops <n>', 'desktops at once')
+    .option('--runs <dir>', 'folder of run folders', 'runs')
+    .option('--json', 'report as JSON', false)
+    .action(act(async (o: Options) => (await import('./collect.js')).collectAttempts(o)));
 }
 
 function interchangeCommands(program: Command, act: Act): void {
@@ -99,6 +125,24 @@ function interchangeCommands(program: Command, act: Act): void {
       act(async (run: string, dir: string, o: Options) =>
         (await import('./export.js')).exportTrajectories(run, dir, o),
       ),
+    );
+}
+
+function modelCommand(program: Command, act: Act): void {
+  program
+    .command('export-model')
+    .argument('<run>', 'run id or folder')
+    .argument('<dir>', 'folder to make')
+    .description(
+      "Write a run's trained weights as transformers and vLLM load them; of an embedded policy, its ONNX file.",
+    )
+    .option('--merged', 'a whole model in place of an adapter', false)
+    .option('--checkpoint <version>', 'policy version; default: the newest')
+    .option('--state <folder>', '--state of an engine that the run did not start itself')
+    .option('--json', 'as JSON', false)
+    .option('--runs <dir>', 'folder of run folders', 'runs')
+    .action(
+      act(async (run: string, dir: string, o: Options) => (await import('./exportModel.js')).writeModel(run, dir, o)),
     );
 }
 

@@ -7,6 +7,7 @@ import { readMetaText } from '../data/store/runStore.js';
 import { thisBundle } from '../service/engines.js';
 import { numberOption, type Options } from './options.js';
 import { jsonReporter, terminalReporter } from '../run/reporter.js';
+import { locateModel } from '../run/backends/ownEngine.js';
 import { locatePools } from '../run/poolSources.js';
 import { newRunId, runFolder } from '../run/runFolders.js';
 import { rateText } from '../domain/stats.js';
@@ -46,11 +47,8 @@ export async function train(file: string | undefined, o: Options): Promise<numbe
     });
     run = id<RunId>(newRunId(config.store.dir, config.name, config.seed, new Date()));
     dir = resolve(config.store.dir, run);
-    config = locatePools(config, [
-      resolve(config.store.dir),
-      ...(file === undefined ? [] : [dirname(resolve(file))]),
-      process.cwd(),
-    ]);
+    const beside = [...(file === undefined ? [] : [dirname(resolve(file))]), process.cwd()];
+    config = locateModel(locatePools(config, [resolve(config.store.dir), ...beside]), beside);
   }
   const reporter = o['json'] ? jsonReporter(process.stdout) : terminalReporter(process.stderr);
   const abort = new AbortController();

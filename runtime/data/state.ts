@@ -1,3 +1,4 @@
+import { id } from '../domain/index.js';
 import type { BatchId, FamilyId, GroupId, PolicyVersion, RolloutId, TaskId } from '../domain/index.js';
 import type { DataConfig } from './config.js';
 import { SuccessLengths } from './curation/dynamicLength.js';
@@ -198,6 +199,9 @@ const changes: Changes = {
   },
   checkpoint(s, e) {
     s.saw(e.version);
+  },
+  'rates.seeded'(s, e) {
+    for (const [family, outcomes] of Object.entries(e.families)) s.stats.seed(id<FamilyId>(family), outcomes);
   },
 };
 

@@ -25,7 +25,7 @@ export interface HelloResult {
   readonly storage: string;
 }
 export interface StartParams {
-  /** Run file text (JSON); absent = the preset alone. `file` is only for messages. */
+  /** Run file text (JSON); absent = the preset alone. `file` is for messages, and for folders that stand beside it. */
   readonly text?: string;
   readonly file?: string;
   readonly preset?: PresetName;

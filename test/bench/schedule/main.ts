@@ -18,7 +18,7 @@ import { loadWorkload, shorter, type Workload } from './workload.js';
 const SYNTHETIC = ['env-bound', 'rollout-bound', 'trainer-bound', 'tails-0.4', 'tails-0.7', 'tails-1.0', 'faults'];
 const [A, B, C, D] = REGIMES as readonly [Arrangement, Arrangement, Arrangement, Arrangement];
 /** Groups of the list that every regime works through: a multiple of what each takes at once (8, and 22 in `a+`). */
-const LIST_GROUPS = { quick: 88, full: 264 };
+const LIST_GROUPS = 352;
 
 const args = benchArgs(),
   { quick } = args;
@@ -64,16 +64,10 @@ for (const name of (quick ? SYNTHETIC.filter((n) => n !== 'tails-0.7') : SYNTHET
     await cell(quick ? shorter(w, 0.7, 0.3) : shorter(w, w.hours / 2, w.warmup), a);
 }
 
-const lists = await runLists(
-  dartWorkload,
-  quick ? [A, D] : [A, FILLED, B, C, D],
-  seeds,
-  quick ? LIST_GROUPS.quick : LIST_GROUPS.full,
-  (a, s) => {
-    assertClosed(s);
-    progress(`the same ${s.stats.ledger.generated} rollouts, ${a.name}: ${s.hours.toFixed(2)} h`);
-  },
-);
+const lists = await runLists(dartWorkload, quick ? [A, D] : [A, FILLED, B, C, D], seeds, LIST_GROUPS, (a, s) => {
+  assertClosed(s);
+  progress(`the same ${s.stats.ledger.generated} rollouts, ${a.name}: ${s.hours.toFixed(2)} h`);
+});
 const d = onDart.get('d')!,
   ratios = ['a', 'a+', 'a-'].flatMap((name) => {
     const under = onDart.get(name);

@@ -41,6 +41,10 @@ function trainingCommands(program: Command, act: Act): void {
     .option('--provider <name>', 'auto, docker or local')
     .option('--desktops <n>', 'desktops at once')
     .option('--runs <dir>', 'folder of run folders')
+    .option(
+      '--figures [file.json]',
+      'afterwards measure the policy on everything held out and with a blank screen: report.html and figures.json in the run folder',
+    )
     .action(act(async (file: string | undefined, o: Options) => (await import('./train.js')).train(file, o)));
   program
     .command('evaluate')

@@ -42,6 +42,10 @@ function trainingCommands(program: Command, act: Act): void {
     .option('--provider <name>', 'auto, docker or local')
     .option('--desktops <n>', 'desktops at once')
     .option('--runs <dir>', 'folder of run folders')
+    .option(
+      '--figures [file.json]',
+      'afterwards measure the policy on everything held out and with a blank screen: report.html and figures.json in the run folder',
+    )
     .action(act(async (file: string | undefined, o: Options) => (await import('./train.js')).train(file, o)));
   program
     .command('evaluate')
@@ -49,7 +53,13 @@ function trainingCommands(program: Command, act: Act): void {
     .description('Evaluate a checkpoint on the probe set.')
     .option('--checkpoint <version>', 'policy version; default: the newest')
     .option('--episodes <n>', 'probe episodes')
-    .option('--split <name>', 'train, heldout (seeds) or templates (held-out templates)', 'heldout')
+    .option(
+      '--split <name>',
+      'train; heldout (the words of training, arranged otherwise), words (unseen ones), pairs, looks; templates (never trained on)',
+      'heldout',
+    )
+    .option('--sampled', 'sample as in training, instead of the most probable choice', false)
+    .option('--blind', 'blank the screen: what is solved all the same needs no eyes', false)
     .option('--json', 'result as JSON', false)
     .option('--runs <dir>', 'folder of run folders', 'runs')
     .option('--provider <name>', 'auto, docker or local')

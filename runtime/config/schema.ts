@@ -220,7 +220,10 @@ export const RunFileSchema = z.strictObject({
         },
         'Longer reuse of a batch under an effective-sample-size gate.',
       ),
-      minibatchStates: whole(48, 'Model inputs per optimizer step; 0 = the whole batch in one step (paper).'),
+      minibatchStates: whole(
+        48,
+        'Most model inputs per optimizer step, of which a batch makes equal parts; 0 = the whole batch in one step (paper).',
+      ),
       replay: whole(
         24,
         'Pool successes that are imitated beside each batch (weight `imitationCoef`); 0 = none (paper).',

@@ -166,6 +166,8 @@ export type JournalEvent =
       readonly version: PolicyVersion;
       /** How many updates each rollout lags behind. */
       readonly lags: readonly number[];
+      /** The same of the policy's own earlier successes that were injected into these groups; absent without any. */
+      readonly poolLags?: readonly number[];
       readonly steps: number;
     }
   | {

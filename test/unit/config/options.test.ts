@@ -69,7 +69,7 @@ describe('the options of the run file', () => {
     expect(gateOptions(c)).toMatchObject({ regime: c.rollout.regime, slots: c.desktops.count });
   });
 
-  it('bound every policy that is trained, and stop none that is not', () => {
+  it('hold up no policy that is not trained, of whatever kind', () => {
     const c = parseRunFile({ rollout: { regime: 'batch' } });
     const of = (kind: PolicyKind): unknown[] => {
       const own = { ...c, policy: { ...c.policy, kind } };
@@ -80,6 +80,15 @@ describe('the options of the run file', () => {
       vlm: [true, 'batch'],
       openai: [false, 'rollout'],
     });
+  });
+
+  it('bound the staleness of every policy that is trained, and of no other', () => {
+    const vlm = { model: 'm' },
+      openai = { baseUrls: ['http://127.0.0.1:1/v1'], model: 'm' };
+    const bounded = (file: object): boolean => dataConfig(parseRunFile(file)).staleness.enabled;
+    expect(bounded({})).toBe(true);
+    expect(bounded({ policy: { kind: 'vlm', vlm }, trainer: { remote: { engine: 'auto' } } })).toBe(true);
+    expect(bounded({ policy: { kind: 'openai', openai } })).toBe(false);
   });
 
   it('have their one default in the schema: the data manager and the trainer get it unchanged', () => {

@@ -84,7 +84,7 @@ function collectCommand(program: Command, act: Act): void {
     .option('--model <name>', 'of a model server: the model; default: the first it names')
     .option('--coordinates <name>', 'of a model server: qwen25, relative1000, relative999 or relative1')
     .option('--checkpoint <version>', 'of a run folder: policy version; default: the newest')
-    .option('--provider <name>', 'auto, docker or local')
+    .option('--provider <name>', providerWords)
     .option('--desktops <n>', 'desktops at once')
     .option('--runs <dir>', 'folder of run folders', 'runs')
     .option('--json', 'report as JSON', false)
@@ -205,7 +205,7 @@ function desktopCommands(program: Command, act: Act): void {
     .option('--host <address>', 'address to listen at; any but 127.0.0.1 needs --token')
     .option('--token <token>', 'clients send it as Authorization: Bearer TOKEN')
     .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
-    .option('--provider <name>', 'auto, docker or local', 'auto')
+    .option('--provider <name>', providerWords, 'auto')
     .option('--screen <size>', 'size of the screen, e.g. 1920x1080')
     .option('--accessibility', 'with an accessibility tree, which makes resets slower', false)
     .action(act(async (o: Options) => (await import('./desktopServe.js')).serve(o)));

@@ -56,9 +56,12 @@ export const requests = {
    * desktops may still be starting.
    */
   'run/start': writes<StartParams, { readonly run: T.RunPath; readonly id: string }>(),
-  /** Go on with a run that is over or was interrupted. */
+  /**
+   * Go on with a run that is over or was interrupted: with what is left of its budget, with `minutes` as its whole
+   * budget, or for `more` minutes from now, whatever it has used and whichever limit ended it.
+   */
   'run/resume': writes<
-    { readonly run: T.RunPath; readonly minutes?: number },
+    { readonly run: T.RunPath; readonly minutes?: number; readonly more?: number },
     { readonly run: T.RunPath; readonly id: string }
   >(),
   /**

@@ -74,7 +74,7 @@ export class RunMonitor {
       phase: state.phase,
       elapsedMs: budget.elapsedMs,
       version: state.version,
-      rollouts: stats.ledger.generated - stats.ledger.byState.queued,
+      rollouts: stats.ledger.begun,
       ...m.rates(now),
       trainedActionsPerMinute: m.trainedActions / m.minutesRun(now),
       success: m.success.mean,

@@ -7,6 +7,7 @@ import type { RunSummary } from '../protocol/types.js';
 import { evaluateRun } from '../run/evaluateRun.js';
 import { checkpoints, evalPoints } from '../queries/overview.js';
 import { untriedTasks, taskRows } from '../queries/tasks.js';
+import { timelineOf } from '../queries/timeline.js';
 import { nextSeq } from '../queries/trajectory.js';
 import { listRunFolders } from '../run/runFolders.js';
 import { suiteFamilies } from './facts.js';
@@ -43,15 +44,16 @@ export function runHandlers(h: Handlers, s: Studio): void {
   h.on(m.getRun, schemas.run, (p) =>
     s.read(p.run, async (r) => {
       // First of what the index is asked, which answers in turn: what happens meanwhile comes again as events.
-      const [seq, summary, ledger, evals, tasks, kept] = await Promise.all([
+      const [seq, summary, ledger, evals, tasks, timeline, kept] = await Promise.all([
         nextSeq(r.reader),
         s.summary(p.run),
         s.ledgerOf(r),
         evalPoints(r.reader),
         taskRows(r.reader, r.facts, r.session?.stats()),
+        timelineOf(r.reader),
         checkpoints(r.reader),
       ]);
-      return { summary, ledger, evals, tasks, config: r.reader.meta.config ?? {}, checkpoints: kept, seq };
+      return { summary, ledger, evals, tasks, timeline, config: r.reader.meta.config ?? {}, checkpoints: kept, seq };
     }),
   );
   h.on(m.listTasks, schemas.listTasks, (p) =>

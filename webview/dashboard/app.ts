@@ -3,6 +3,7 @@ import { bannerView, emptyState } from '../ui/banner.js';
 import type { Chart } from '../ui/chart.js';
 import { Painter } from '../ui/chartPainter.js';
 import { onThemeChange } from '../ui/chartTheme.js';
+import { ZoomGroup } from '../ui/chartZoom.js';
 import { h, replace, text } from '../ui/dom.js';
 import type { Host, Init } from '../ui/host.js';
 import { LanesView } from '../ui/lanes.js';
@@ -22,6 +23,7 @@ import {
   evaluationOnly,
   firstWindowMs,
   isLive,
+  isOver,
   reduce,
   stateOf,
   wholeRun,
@@ -183,6 +185,7 @@ export class App {
     if (msg.type === 'open') {
       this.#lanesShown = false;
       this.#drawn = undefined;
+      ZoomGroup.of('run').set(undefined);
     }
     this.#m = reduce(this.#m, msg);
     if (msg.type === 'open') this.#keep({});
@@ -217,9 +220,9 @@ export class App {
     if (m.curves.length > 0 && !old?.curves.length)
       requestAnimationFrame(() => requestAnimationFrame(() => performance.mark(curvesDrawn)));
     this.#curation.render(m, old);
-    this.#ledger.render(m.ledger);
+    this.#ledger.render(m.ledger, isOver(m));
     const boundsMoved = JSON.stringify(m.status?.bounds) !== JSON.stringify(old?.status?.bounds);
-    if (!old || m.series !== old.series || boundsMoved)
+    if (!old || m.series !== old.series || m.detail.timeline !== old.detail?.timeline || boundsMoved)
       for (const c of this.#metrics) c.chart.update(metricSpec(m, c.spec), m.series.size > 0 && !old?.series.size);
     this.#renderLanes(m, old);
     const title = t('{0} · DART Studio', m.detail.summary.name || m.detail.summary.id);

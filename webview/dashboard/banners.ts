@@ -30,7 +30,7 @@ const daemonWords: Readonly<Partial<Record<DaemonState, Omit<Banner, 'key'>>>> =
     icon: 'sync',
     tone: 'warning',
     words: t(
-      'The connection to the runtime was lost; trying again. Training goes on meanwhile, and what was missed is caught up.',
+      'The connection to the runtime was lost; trying again. If the runtime is still at work, what is missed here is caught up; if it died, the run can be resumed and nothing that was accepted is lost.',
     ),
     actions: [{ label: t('Show Log'), command: 'showLog' }],
   },
@@ -59,7 +59,7 @@ export function bannersOf(m: Model): readonly Banner[] {
       icon: 'beaker',
       tone: 'info',
       words: t(
-        'This run was only evaluated: it has no training rollouts, so throughput, curation and the ledger are empty.',
+        'This run was only evaluated. It has no training rollouts, so throughput, curation and the ledger are left out.',
       ),
       actions: [],
     });

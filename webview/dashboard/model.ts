@@ -212,6 +212,7 @@ export const seriesNames = [
   'update.entropy',
   'update.gradNorm',
   'update.ms',
+  'update.lr',
   'update.klK1',
   'update.klK3',
   'update.refKl',
@@ -260,8 +261,15 @@ export const stateOf = (m: Model): RunState | undefined => m.status?.state ?? m.
 export const isLive = (m: Model): boolean =>
   ['running', 'paused', 'stopping', 'elsewhere'].includes(stateOf(m) ?? '') && m.daemon === 'ready';
 export const last = (m: Model, name: SeriesName): number | undefined => m.series.get(name)?.value.at(-1);
-/** Only evaluated: nothing was rolled out for training. */
-export const evaluationOnly = (m: Model): boolean => (m.ledger?.generated ?? 0) === 0 && m.evals.length > 0;
+/** Whether it is over: no process works on it, and what it lacks now it will never have unless it is resumed. */
+export const isOver = (m: Model): boolean =>
+  ['finished', 'stopped', 'failed', 'interrupted'].includes(stateOf(m) ?? '');
+/** Over, and only evaluated: nothing was learned or rolled out for training. */
+export const evaluationOnly = (m: Model): boolean =>
+  isOver(m) && (m.ledger?.generated ?? 0) === 0 && m.evals.length > 0 && (m.detail?.timeline?.phases.length ?? 0) === 0;
+/** Rollouts that began: the newest count there is. */
+export const rolloutsBegun = (m: Model): number | undefined =>
+  isLive(m) ? m.status?.rollouts : (m.ledger?.begun ?? m.detail?.summary.rollouts);
 export const wholeRun = (m: Model): Window => {
   const from = m.detail?.summary.createdAt ?? 0;
   return { from, to: Math.max(m.now, from + 1000) };

@@ -38,7 +38,7 @@ export const dynamicRollouts: Mechanism<'dynamicRollouts'> = {
           'Dynamic rollout number: a task that succeeds often gets fewer rollouts, because most of them would teach nothing.',
         ),
         label: message('mean over tasks, with range'),
-        empty: message('No group has been opened yet.'),
+        empty: message('No group was opened.'),
         summary: message(
           'Rollouts per group (N): mean {0} rollouts at first, {1} now, between {2} and {3} over the tasks.',
         ),

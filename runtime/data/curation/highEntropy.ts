@@ -86,7 +86,7 @@ export const highEntropy: Mechanism<'highEntropy'> = {
           'Mean token entropy of each step of the newest rollouts. Steps below the threshold of their group are not trained (curation.highEntropy): there the policy did not hesitate. Bars are steps; bins are as wide as their edges say.',
         ),
         label: message('mean token entropy of a step, nats'),
-        empty: message('No step has been decided yet.'),
+        empty: message('No step was decided.'),
         summary: message('Entropy of {0} steps of the newest rollouts, from {1} to {2} nats.'),
       },
       read: async (run) => {
@@ -123,7 +123,7 @@ export const highEntropy: Mechanism<'highEntropy'> = {
         title: message('Share of steps kept'),
         says: message('Steps that were trained, of all steps of the groups formed.'),
         label: message('mean of 20 groups'),
-        empty: message('No group formed yet.'),
+        empty: message('No group was formed.'),
         summary: message('Share of steps kept: {0} now.'),
       },
       read: async (run, { keep }) => {

@@ -64,7 +64,7 @@ export const staleness: Mechanism<'staleness'> = {
           'How many updates the policy had moved on when a rollout was trained. Admission keeps it below the bound.',
         ),
         label: message('updates behind when trained'),
-        empty: message('Nothing trained yet.'),
+        empty: message('Nothing was trained.'),
         summary: message('Staleness of {0} trained rollouts: mean {1}, at most {2} updates behind.'),
       },
       read: async (run) => {

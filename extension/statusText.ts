@@ -108,7 +108,7 @@ function daemonItem(state: Exclude<DaemonState, 'ready'>, detail: HostError | un
       return {
         icon: 'sync~spin',
         short: 'DART',
-        head: t('connecting to the runtime again; a run goes on meanwhile'),
+        head: t('connecting to the runtime again'),
         command: commands.showLog,
       };
     case 'incompatible':

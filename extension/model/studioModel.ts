@@ -63,6 +63,8 @@ export class StudioModel implements Ends {
   #problem: HostError | undefined;
   #subscription: Ends | undefined;
   #subscribedTo: RunPath | undefined;
+  /** The events of the followed run came to their end: should it be resumed, it is followed anew. */
+  #overHeard = false;
   readonly #listSoon: () => void;
   readonly #tasksSoon: () => void;
   readonly #detailSoon: () => void;
@@ -90,6 +92,10 @@ export class StudioModel implements Ends {
         if (activeStates.has(c.state)) {
           this.#heard.add(c.run);
           if (!this.#runs.some((r) => r.run === c.run && isActive(r))) this.#chosen = c.run;
+          // Not only when the list has been read again: a resumed run is seen to be under way at once.
+          this.#runs = this.#runs.map((r) => (r.run === c.run ? { ...r, state: c.state } : r));
+          this.#goOn(c.run);
+          this.#changed.fire('runs');
         } else this.#heard.delete(c.run);
         this.#listSoon();
       }),
@@ -107,6 +113,7 @@ export class StudioModel implements Ends {
             : r,
         );
         if (s.run === this.selected) this.#ledger = s.ledger;
+        if (activeStates.has(s.status.state)) this.#goOn(s.run);
         this.#changed.fire('status');
       }),
     );
@@ -237,24 +244,39 @@ export class StudioModel implements Ends {
     this.#changed.fire('trajectories');
     if (run === undefined) return;
     this.#subscribedTo = run;
+    void this.#loadDetail().then(() => this.#subscribe(run));
+  }
+  #subscribe(run: RunPath): void {
+    const seq = this.detail?.seq;
+    if (seq === undefined || this.#subscribedTo !== run || this.#subscription) return;
+    this.#subscription = this.#own.defer(
+      this.#o.runtime.subscribe(
+        { run, sinceSeq: seq, types: rowEvents },
+        (b) => {
+          this.#events(b.events);
+          this.#overHeard ||= b.ended === true;
+        },
+        (e) => {
+          this.#o.failed(e, 'follow the run');
+          this.#unfollow();
+        },
+      ),
+    );
+  }
+  /** A run that was followed to its end is under way again. What is shown of it stays until it is read anew. */
+  #goOn(run: RunPath): void {
+    if (run !== this.#subscribedTo || !this.#overHeard) return;
+    this.#unfollow();
+    this.#subscribedTo = run;
     void this.#loadDetail().then(() => {
-      const seq = this.detail?.seq;
-      if (seq === undefined || this.#subscribedTo !== run || this.#subscription) return;
-      this.#subscription = this.#own.defer(
-        this.#o.runtime.subscribe(
-          { run, sinceSeq: seq, types: rowEvents },
-          (b) => this.#events(b.events),
-          (e) => {
-            this.#o.failed(e, 'follow the run');
-            this.#unfollow();
-          },
-        ),
-      );
+      this.#subscribe(run);
+      this.#changed.fire('trajectories');
     });
   }
   #unfollow(): void {
     this.#own.drop(this.#subscription);
     this.#subscription = this.#subscribedTo = undefined;
+    this.#overHeard = false;
   }
   #events(events: readonly RunEvent[]): void {
     const has = (...types: RunEvent['type'][]): boolean => events.some((e) => types.includes(e.type));

@@ -64,7 +64,32 @@ const runIcons: Readonly<Record<RunState, RowIcon>> = {
 export const runSuccess = (r: RunSummary): number | undefined =>
   r.lastEval && r.lastEval.episodes > 0 ? r.lastEval.successes / r.lastEval.episodes : r.status?.success;
 
-export function runRow(r: RunSummary, o: { readonly selected: boolean; readonly now: number }): Row {
+/** "last evaluation 94 %", "last 64 rollouts 31 %": what the success of a run is of. */
+export const successWords = (r: RunSummary): string => {
+  const success = runSuccess(r);
+  return success === undefined
+    ? ''
+    : r.lastEval && r.lastEval.episodes > 0
+      ? t('evaluation {0}', percent(success))
+      : t('last 64 rollouts {0}', percent(success));
+};
+/** When it was started, and its seed: what tells runs of one name apart. */
+export const startedWords = (r: RunSummary): string =>
+  list(
+    new Date(r.createdAt).toLocaleString(undefined, {
+      month: 'short',
+      day: 'numeric',
+      hour: '2-digit',
+      minute: '2-digit',
+    }),
+    r.seed !== undefined && t('seed {0}', r.seed),
+  );
+
+/** `namesake`: another run of the list has the same name. */
+export function runRow(
+  r: RunSummary,
+  o: { readonly selected: boolean; readonly now: number; readonly namesake?: boolean },
+): Row {
   const s = r.status,
     success = runSuccess(r),
     done = rollouts(r.rollouts);
@@ -85,26 +110,35 @@ export function runRow(r: RunSummary, o: { readonly selected: boolean; readonly 
           ? 'run.stopping'
           : r.state === 'elsewhere'
             ? 'run.elsewhere'
-            : 'run.over';
+            : r.collection
+              ? 'run.collection'
+              : 'run.over';
   return {
     id: `run ${r.run}`,
     label: r.name === '' ? basename(r.run) : r.name,
     context,
     icon: r.damaged ? { id: 'warning', color: 'list.warningForeground' } : runIcons[r.state],
-    description: list(o.selected && t('selected'), success !== undefined && percent(success), live, spark(r.evals)),
+    description: list(
+      o.selected && t('selected'),
+      o.namesake && startedWords(r),
+      successWords(r),
+      r.collection ? t('collection') : live,
+      spark(r.evals),
+    ),
     tooltip: lines(
       `**${plain(r.id)}**`,
       `${runStateWord(r.state)}${s?.detail ? `: ${plain(s.detail)}` : ''}`,
-      success !== undefined && t('Success {0}', percent(success)),
+      r.lastEval === undefined && success !== undefined && t('Success of the last 64 rollouts {0}', percent(success)),
+      r.collection && t('Imported or recorded trajectories; nothing was trained in it.'),
       r.lastEval && evalLine(r.lastEval),
       t('{0}, policy version {1}', done, r.version),
-      t('Started {0} ago', span(o.now - r.createdAt)),
+      t('Started {0}, {1} ago', startedWords(r), span(o.now - r.createdAt)),
       r.damaged && `$(warning) ${plain(r.damaged.message)} ${plain(r.damaged.remedy)}`,
       s?.error && `$(error) ${plain(s.error.message)} ${plain(s.error.remedy)}`,
       r.state === 'running' && t('Training goes on when VS Code is closed.'),
       `\`${r.run.replace(/`/g, '')}\``,
     ),
-    spoken: [r.name, runStateWord(r.state), success === undefined ? '' : t('success {0}', percent(success)), done]
+    spoken: [r.name, o.namesake ? startedWords(r) : '', runStateWord(r.state), successWords(r), done]
       .filter((x) => x !== '')
       .join(', '),
   };
@@ -149,25 +183,28 @@ export function checkpointRow(run: string, version: number, path: string): Row {
 }
 
 export function taskRow(k: TaskRow): Row {
-  const rate = k.rate === undefined ? '–' : percent(k.rate);
+  const e = k.evaluation,
+    rate = e?.rate ?? k.rate,
+    lately = k.rate === undefined ? undefined : t('last {0} rollouts {1}', k.recent ?? k.rollouts, percent(k.rate));
   const kind = list(k.heldOut && t('held out'), k.infeasible && t('cannot be done'));
   return {
     id: `task ${k.family}`,
     label: k.family,
     context: 'task',
     icon:
-      k.rate === undefined
+      rate === undefined
         ? { id: 'circle-outline' }
-        : k.rate >= 0.8
+        : rate >= 0.8
           ? { id: 'circle-filled', color: 'charts.green' }
-          : k.rate >= 0.4
+          : rate >= 0.4
             ? { id: 'circle-filled', color: 'charts.yellow' }
             : { id: 'circle-filled', color: 'charts.red' },
     description: list(
-      rate,
+      e ? t('evaluation {0} ({1} to {2})', percent(e.rate), percent(e.low), percent(e.high)) : undefined,
+      k.external ? (k.rate === undefined ? '–' : percent(k.rate)) : (lately ?? (e ? undefined : '–')),
       k.external && t('{0} of {1}', k.successes, k.rollouts),
-      k.groupSize !== undefined && `N ${k.groupSize}`,
-      k.cap !== undefined && t('cap {0}', k.cap),
+      k.groupSize !== undefined && t('{0} per group', k.groupSize),
+      k.cap !== undefined && t('max {0} steps', k.cap),
       spark(k.spark),
       kind,
     ),
@@ -178,20 +215,36 @@ export function taskRow(k: TaskRow): Row {
       k.external
         ? t('{0} of {1} trajectories succeeded', k.successes, k.rollouts)
         : t('{0} of {1} rollouts succeeded', k.successes, k.rollouts),
+      e &&
+        t(
+          'Evaluation of v{0}: {1} of {2} episodes, 95 % interval {3} to {4}',
+          e.version,
+          e.successes,
+          e.episodes,
+          percent(e.low),
+          percent(e.high),
+        ),
       k.rate !== undefined &&
         k.low !== undefined &&
         k.high !== undefined &&
-        t('Newest rollouts: {0}, 95 % interval {1} to {2}', percent(k.rate), percent(k.low), percent(k.high)),
-      k.groupSize !== undefined && t('Next group: {0} rollouts (dynamic rollout number)', k.groupSize),
-      k.cap !== undefined && t('At most {0} steps each (dynamic trajectory length)', k.cap),
+        t(
+          'Last {0} rollouts: {1}, 95 % interval {2} to {3}',
+          k.recent ?? k.rollouts,
+          percent(k.rate),
+          percent(k.low),
+          percent(k.high),
+        ),
+      k.groupSize !== undefined && t('Next group: {0} rollouts', k.groupSize),
+      k.cap !== undefined && t('At most {0} steps each', k.cap),
       k.meanSteps !== undefined && t('{0} steps on average', k.meanSteps.toFixed(1)),
       k.poolEntries !== undefined && t('{0} successes in the experience pool', k.poolEntries),
       kind || undefined,
     ),
     spoken: [
       k.family,
-      k.rate === undefined ? t('no rollouts yet') : t('success {0}', rate),
-      k.groupSize === undefined ? '' : t('{0} rollouts a group', k.groupSize),
+      e ? t('evaluation {0}', percent(e.rate)) : '',
+      lately ?? (e ? '' : t('no rollouts')),
+      k.groupSize === undefined ? '' : t('{0} rollouts per group', k.groupSize),
       k.cap === undefined ? '' : t('at most {0} steps', k.cap),
       kind,
     ]

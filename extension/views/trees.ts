@@ -133,7 +133,11 @@ function runsSource(model: StudioModel, now: () => number): TreeSource {
     },
     row: (n) =>
       n.kind === 'run'
-        ? runRow(n.summary, { selected: n.run === model.selected && model.runs.length > 1, now: now() })
+        ? runRow(n.summary, {
+            selected: n.run === model.selected && model.runs.length > 1,
+            now: now(),
+            namesake: model.runs.some((r) => r.run !== n.run && r.name === n.summary.name),
+          })
         : rowOf(n),
     // Evaluations and checkpoints are read for the selected run alone.
     foldable: (n) => n.kind === 'run' && n.run === model.selected,

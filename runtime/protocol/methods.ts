@@ -33,6 +33,7 @@ export const evaluate = request('run/evaluate');
 export const evaluateProgress = notification('run/evaluateProgress');
 export const listRuns = request('run/list');
 export const getRun = request('run/get');
+export const checkRun = request('run/check');
 export const getSeries = request('run/series');
 export const getCurves = request('run/curves');
 export const getLanes = request('run/lanes');

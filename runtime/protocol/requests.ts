@@ -86,6 +86,8 @@ export const requests = {
   /** Runs under these folders (each a folder of run folders, or a run folder), newest first. */
   'run/list': reads<{ readonly roots: readonly string[] }, { readonly runs: readonly T.RunSummary[] }>(),
   'run/get': reads<InRun, T.RunDetail>(),
+  /** Reads the journal of a run that is over from end to end: what of it is damaged. Absent: nothing. */
+  'run/check': reads<InRun, { readonly damage?: T.JournalDamage | undefined }>(),
   'run/series': reads<
     {
       readonly run: T.RunPath;

@@ -50,9 +50,16 @@ export interface RunSummary {
   readonly error?: RunError;
   /** Imported or recorded trajectories in which nothing was ever trained: there is nothing to resume or evaluate. */
   readonly collection?: boolean;
+  /** Found by `run/check`; absent also where nobody checked. */
+  readonly damage?: JournalDamage;
   readonly seed?: number;
 }
 
+/** Stretches of a run's journal that cannot be read; what they held is missing everywhere. */
+export interface JournalDamage {
+  readonly bytes: number;
+  readonly stretches: number;
+}
 /** When a phase of a run began, ms since the epoch. */
 export interface PhaseSpan {
   readonly phase: Extract<RunPhase, 'reading' | 'demonstrations' | 'warm start' | 'training'>;

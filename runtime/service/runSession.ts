@@ -46,8 +46,11 @@ export function planStart(p: StartParams): SessionPlan {
   return { config: locatePools(config, [store, p.base]), run, dir: join(store, run), resume: false, notes };
 }
 
-/** The rest of a run that is over; `minutes` is its whole budget, what it has used included. */
-export async function planResume(dir: RunPath, minutes?: number): Promise<SessionPlan> {
+/**
+ * The rest of a run that is over; `minutes` is its whole budget, what it has used included. `alone`: the other limits of
+ * its run file no longer hold.
+ */
+export async function planResume(dir: RunPath, minutes?: number, alone = false): Promise<SessionPlan> {
   const text = await readFile(join(dir, 'run.json'), 'utf8').catch((e: unknown) => {
     throw new StudioError(
       'store.io',
@@ -57,8 +60,9 @@ export async function planResume(dir: RunPath, minutes?: number): Promise<Sessio
     );
   });
   const meta = JSON.parse(text) as { id: string; config: RunFile };
+  const config = parseRunFile(meta.config, minutes === undefined ? {} : { budget: { minutes } });
   return {
-    config: parseRunFile(meta.config, minutes === undefined ? {} : { budget: { minutes } }),
+    config: alone ? { ...config, budget: { minutes } } : config,
     dir,
     run: id<RunId>(meta.id),
     resume: true,

@@ -14,6 +14,7 @@ import { suiteFamilies } from './facts.js';
 import { planResume, planStart } from './runSession.js';
 import { schemas, type Handlers } from './params.js';
 import type { Studio } from './studio.js';
+import { usedMs } from './usedTime.js';
 import { gone } from './types.js';
 
 /** run/start ... run/get, run/evaluate, task/list. */
@@ -25,7 +26,9 @@ export function runHandlers(h: Handlers, s: Studio): void {
   });
   h.on(m.resumeRun, schemas.resumeRun, async (p, c) => {
     s.free();
-    const x = await s.begin(await planResume(resolve(p.run), p.minutes), unwanted(c.signal));
+    const { more } = p,
+      minutes = more === undefined ? p.minutes : more + (await s.read(p.run, (r) => usedMs(r.reader))) / 60_000,
+      x = await s.begin(await planResume(resolve(p.run), minutes, more !== undefined), unwanted(c.signal));
     return { run: x.run, id: x.plan.run };
   });
   h.on(m.stopRun, schemas.stopRun, async (p) => {
@@ -56,6 +59,7 @@ export function runHandlers(h: Handlers, s: Studio): void {
       return { summary, ledger, evals, tasks, timeline, config: r.reader.meta.config ?? {}, checkpoints: kept, seq };
     }),
   );
+  h.on(m.checkRun, schemas.run, async (p) => ({ damage: await s.damage.of(resolve(p.run)) }));
   h.on(m.listTasks, schemas.listTasks, (p) =>
     p.run === undefined
       ? { tasks: untriedTasks(suiteFamilies()) }
@@ -97,7 +101,7 @@ async function list(s: Studio, roots: readonly string[]): Promise<RunSummary[]> 
   for (const root of roots) {
     const dir = resolve(root);
     if (existsSync(join(dir, 'run.json'))) dirs.add(dir);
-    else for (const d of await listRunFolders(dir)) dirs.add(resolve(d));
+    else for (const d of await listRunFolders(dir, { damaged: true })) dirs.add(resolve(d));
   }
   const out: RunSummary[] = [],
     todo = [...dirs];

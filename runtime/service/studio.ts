@@ -12,6 +12,7 @@ import { factsOf } from './facts.js';
 import { endOf, ledgerFromIndex, ledgerOf, summaryOf } from '../queries/overview.js';
 import { RunSession, type SessionPlan } from './runSession.js';
 import { RunWriters } from '../human/runWriter.js';
+import { JournalDamages } from './journalDamage.js';
 import { Readers, markOf } from './readers.js';
 import type { Broadcast } from './types.js';
 
@@ -41,6 +42,7 @@ export class Studio {
   /** The newest lines of the log, for diagnostics. */
   readonly recent: string[] = [];
   readonly readers: Readers;
+  readonly damage = new JournalDamages();
   /** Desktops of people and of replays. */
   readonly own = new PersonalDesktops();
   /** The annotations of every run. */

@@ -5,6 +5,7 @@
 import type {
   CurationView,
   EvalPoint,
+  JournalDamage,
   Lanes,
   Ledger,
   RunDetail,
@@ -37,6 +38,8 @@ export interface Model {
   /** Newest moment known of the run, ms since the epoch. */
   readonly now: number;
   readonly warning?: string;
+  /** What of the journal cannot be read. */
+  readonly damage?: JournalDamage;
 }
 /** Things that are asked again after events, when somebody looks at them. */
 export type Stale = 'curves' | 'curation' | 'tasks' | 'detail';
@@ -52,6 +55,7 @@ export type Message =
   | { readonly type: 'series'; readonly series: readonly Series[] }
   | { readonly type: 'lanes'; readonly lanes: Lanes }
   | { readonly type: 'curation'; readonly curation: CurationView }
+  | { readonly type: 'checked'; readonly damage?: JournalDamage | undefined }
   | { readonly type: 'tasks'; readonly tasks: readonly TaskRow[] }
   | { readonly type: 'status'; readonly status: RunStatus; readonly ledger: Ledger }
   | { readonly type: 'events'; readonly events: readonly RunEvent[] };
@@ -111,6 +115,8 @@ export function reduce(m: Model, msg: Message): Model {
       return { ...m, lanes: rejoin(msg.lanes, m.lanes), now: Math.max(m.now, endOf(msg.lanes.lanes)) };
     case 'curation':
       return { ...m, curation: msg.curation };
+    case 'checked':
+      return { ...m, damage: msg.damage };
     case 'tasks':
       return { ...m, tasks: msg.tasks };
     case 'status':

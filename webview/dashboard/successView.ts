@@ -8,7 +8,7 @@ import { rollouts, t, whole } from '../ui/words.js';
 import { count, decimal, interval, percent, shortFamily } from './format.js';
 import type { Model } from './model.js';
 import { titledChart } from './parts.js';
-import { sortTasks, successSpec, type AxisKind, type TaskSort } from './specs.js';
+import { sortTasks, successOf, successSpec, type AxisKind, type TaskSort } from './specs.js';
 import { explain, term } from './tip.js';
 
 /** Rollouts that the rolling mean takes together. */
@@ -229,24 +229,25 @@ export class SuccessView {
     explain(c.facts, explanation(r));
   }
 }
-const lately = (r: TaskRow): string =>
-  r.rate === undefined ? '' : t('last {0} rollouts {1}', r.recent ?? r.rollouts, percent(r.rate));
-/** One number for a task, and what it is of: the evaluation leads, with its interval. */
-function headline(r: TaskRow): string {
-  const e = r.evaluation;
-  return e ? t('evaluation {0} ({1})', percent(e.rate), interval(e.low, e.high)) : lately(r) || percent(undefined);
-}
-const factsOf = (r: TaskRow): string =>
-  [
-    r.infeasible ? t('infeasible') : '',
-    r.heldOut ? t('held out') : '',
-    r.evaluation ? lately(r) : '',
-    r.groupSize === undefined ? '' : t('{0} per group', r.groupSize),
-    r.cap === undefined ? '' : t('max {0} steps', r.cap),
-    rollouts(r.rollouts),
+/** One number for a task: the evaluation leads, before there is one its newest rollouts; below it says which it is. */
+const headline = (r: TaskRow): string => percent(successOf(r));
+function factsOf(r: TaskRow): string {
+  const e = r.evaluation,
+    n = r.recent ?? r.rollouts,
+    line = (...parts: string[]): string => parts.filter(Boolean).join(' · ');
+  return [
+    line(r.infeasible ? t('infeasible') : '', r.heldOut ? t('held out') : ''),
+    e ? t('evaluation, {0}', interval(e.low, e.high)) : '',
+    r.rate === undefined ? '' : e ? t('last {0} rollouts {1}', n, percent(r.rate)) : t('of the last {0} rollouts', n),
+    line(
+      r.groupSize === undefined ? '' : t('{0} per group', r.groupSize),
+      r.cap === undefined ? '' : t('max {0} steps', r.cap),
+      rollouts(r.rollouts),
+    ),
   ]
     .filter(Boolean)
-    .join(' · ');
+    .join('\n');
+}
 function explanation(r: TaskRow): string {
   const e = r.evaluation;
   return [

@@ -36,17 +36,19 @@ export function drawGround(
     if (compact) return;
     c.font = font.replace(/^[\d.]+/, (n) => String(Number(n) * px));
     c.textBaseline = 'bottom';
-    let free = -Infinity;
+    // Names that would run into one another stand above one another.
+    const free = [-Infinity, -Infinity];
     for (const p of phases) {
       const at = x(p.at);
       c.fillStyle = fade(t.foreground, t.contrast ? 0.8 : 0.3);
       c.fillRect(at, b.top, px, b.height);
       const w = c.measureText(p.label).width;
       // Where there is no room for a name its line stands alone; the summary names them all.
-      if (at < free || at + w + 6 * px > b.left + b.width || at < b.left) continue;
+      const row = free.findIndex((from) => at >= from);
+      if (row < 0 || at + w + 6 * px > b.left + b.width || at < b.left) continue;
       c.fillStyle = t.dim;
-      c.fillText(p.label, at + 4 * px, b.top + b.height - 2 * px);
-      free = at + w + 10 * px;
+      c.fillText(p.label, at + 4 * px, b.top + b.height - (2 + row * t.fontPx) * px);
+      free[row] = at + w + 10 * px;
     }
   });
 }

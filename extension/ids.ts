@@ -88,6 +88,8 @@ export const contextKeys = {
   runActive: 'dartStudio.runActive',
   runPaused: 'dartStudio.runPaused',
   runStopping: 'dartStudio.runStopping',
+  /** The dashboard that has the focus shows the active run, and not another one. */
+  dashboardOfActiveRun: 'dartStudio.dashboardOfActiveRun',
   hasRuns: 'dartStudio.hasRuns',
   runSelected: 'dartStudio.runSelected',
   hasDesktops: 'dartStudio.hasDesktops',
@@ -105,5 +107,6 @@ export const stored = {
   sort: 'trajectorySort',
   saidSurvives: 'saidTrainingSurvives',
   muteFinished: 'muteRunFinished',
+  panelTitles: 'panelTitles',
   sessions: 'controlSessions',
 } as const;

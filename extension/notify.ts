@@ -4,7 +4,7 @@ import type { RunSummary } from '../runtime/protocol/types.js';
 import { commands, stored } from './ids.js';
 import { settings } from './settings.js';
 import type { StudioContext } from './studioContext.js';
-import { successWords } from './views/rows.js';
+import { successWords } from './views/runRows.js';
 import { rollouts, t } from './words.js';
 
 export function sayEnded(s: StudioContext, r: RunSummary): void {

@@ -8,7 +8,8 @@ import { commands } from '../ids.js';
 import { outcomeWord } from '../model/filter.js';
 import type { StudioContext } from '../studioContext.js';
 import { nodeOf } from '../views/nodes.js';
-import { runStateWord, startedWords, successWords, titleOf } from '../views/rows.js';
+import { titleOf } from '../views/rows.js';
+import { runStateWord, startedWords, successWords } from '../views/runRows.js';
 import { steps, t } from '../words.js';
 import { asked } from './asked.js';
 

@@ -10,6 +10,8 @@ export interface Facts {
   readonly runs: readonly RunSummary[];
   readonly active: RunSummary | undefined;
   readonly selected: string | undefined;
+  /** The run whose dashboard has the focus. */
+  readonly shown: string | undefined;
   readonly desktops: number;
   readonly filtered: boolean;
   readonly machine: Machine;
@@ -25,6 +27,7 @@ export function keysOf(f: Facts): KeyValues {
     [contextKeys.runActive]: state !== undefined,
     [contextKeys.runPaused]: state === 'paused',
     [contextKeys.runStopping]: state === 'stopping',
+    [contextKeys.dashboardOfActiveRun]: f.active !== undefined && f.shown === f.active.run,
     [contextKeys.hasRuns]: f.runs.length > 0,
     [contextKeys.runSelected]: f.selected !== undefined,
     [contextKeys.hasDesktops]: f.desktops > 0,

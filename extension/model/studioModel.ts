@@ -18,6 +18,7 @@ import { Emitter } from '../emitter.js';
 import { wireError } from '../errorWords.js';
 import type { Runtime } from '../runtimePort.js';
 import { throttle, type Later } from '../throttle.js';
+import type { ListedRun } from './savedRuns.js';
 
 /**
  * `runs`: list or selection; `status`: once a second while a run is active; `trajectories`: rows of the selected run
@@ -29,6 +30,8 @@ export interface ModelOptions {
   readonly roots: (active: readonly RunPath[]) => readonly string[];
   readonly selected?: RunPath | undefined;
   readonly keepSelected: (run: RunPath) => void;
+  /** Runs as their folders tell them, while no runtime can be asked. */
+  readonly saved?: (roots: readonly string[]) => Promise<readonly ListedRun[]>;
   readonly failed: (e: unknown, doing: string) => void;
   readonly later?: Later;
 }
@@ -53,7 +56,9 @@ export class StudioModel implements Ends {
   readonly #heard = new Set<RunPath>();
   readonly #desktops = new Map<string, DesktopRow>();
   readonly #ended = new Emitter<RunSummary>();
-  #runs: readonly RunSummary[] = [];
+  #runs: readonly ListedRun[] = [];
+  /** The list is that of the folders: no runtime was asked. */
+  #fromFolders = false;
   #tasks: readonly TaskRow[] = [];
   #detail: RunDetail | undefined;
   #ledger: Ledger | undefined;
@@ -129,7 +134,7 @@ export class StudioModel implements Ends {
   /** A run that was active is over. */
   readonly onEnded = (l: (r: RunSummary) => void): (() => void) => this.#ended.on(l);
 
-  get runs(): readonly RunSummary[] {
+  get runs(): readonly ListedRun[] {
     return this.#runs;
   }
   get active(): RunSummary | undefined {
@@ -148,6 +153,10 @@ export class StudioModel implements Ends {
     return [...this.#desktops.values()].sort((a, b) =>
       a.desktop.localeCompare(b.desktop, undefined, { numeric: true }),
     );
+  }
+  /** Whether the runs are listed from their folders, without a runtime. */
+  get fromFolders(): boolean {
+    return this.#fromFolders;
   }
   /** Whether a list was read since the runtime is there. */
   get loaded(): boolean {
@@ -183,7 +192,10 @@ export class StudioModel implements Ends {
     return this.reload();
   }
   async reload(): Promise<void> {
-    if (this.#o.runtime.state !== 'ready') return;
+    if (this.#o.runtime.state !== 'ready') {
+      await this.#listSaved();
+      return;
+    }
     const loading = this.#list();
     this.#loading = loading;
     this.#changed.fire('runs');
@@ -195,12 +207,24 @@ export class StudioModel implements Ends {
     this.#own.dispose();
   }
 
+  /** What the folders say, while the runtime cannot be asked. */
+  async #listSaved(): Promise<void> {
+    const { runtime, saved } = this.#o,
+      asked = ['stopped', 'failed', 'incompatible'];
+    if (!saved || !asked.includes(runtime.state)) return;
+    const runs = await saved(this.#o.roots([]));
+    if (!asked.includes(runtime.state)) return;
+    this.#runs = runs;
+    this.#fromFolders = true;
+    this.#changed.fire('runs');
+  }
   async #list(): Promise<void> {
     const { runtime } = this.#o;
     try {
       const { runs } = await runtime.request(methods.listRuns, { roots: this.#o.roots([...this.#heard]) });
       const before = this.#runs;
       this.#runs = runs;
+      this.#fromFolders = false;
       this.#loaded = true;
       this.#problem = undefined;
       for (const r of runs) if (!isActive(r) && before.some((b) => b.run === r.run && isActive(b))) this.#ended.fire(r);
@@ -222,6 +246,7 @@ export class StudioModel implements Ends {
       this.#heard.clear();
       this.#desktops.clear();
       this.#unfollow();
+      void this.#listSaved();
     } else this.#desktops.clear();
     this.#changed.fire('daemon');
     this.#changed.fire('desktops');

@@ -1,13 +1,9 @@
 /** Tree rows from data, without `vscode`: what a row says, its icon, its tooltip, what a screen reader hears. */
-import { basename } from 'node:path';
 import type {
   AnnotationMarks,
   ControlState,
   DesktopRow,
-  EvalPoint,
   OutcomeKind,
-  RunState,
-  RunSummary,
   TaskRow,
   TrajectoryRow,
 } from '../../runtime/protocol/types.js';
@@ -38,149 +34,6 @@ export const lines = (...parts: (string | false | undefined)[]): string =>
   parts.filter((p): p is string => typeof p === 'string').join('  \n');
 export const list = (...parts: (string | false | undefined)[]): string =>
   parts.filter((p): p is string => typeof p === 'string' && p !== '').join(' · ');
-
-export const runStateWord = (s: RunState): string =>
-  ({
-    running: t('running'),
-    paused: t('paused'),
-    stopping: t('stopping'),
-    finished: t('finished'),
-    stopped: t('stopped'),
-    failed: t('failed'),
-    interrupted: t('interrupted'),
-    elsewhere: t('written by another program'),
-  })[s];
-const runIcons: Readonly<Record<RunState, RowIcon>> = {
-  running: { id: 'sync~spin', color: 'charts.blue' },
-  paused: { id: 'debug-pause', color: 'charts.yellow' },
-  stopping: { id: 'loading~spin' },
-  finished: { id: 'pass', color: 'charts.green' },
-  stopped: { id: 'circle-slash' },
-  failed: { id: 'error', color: 'charts.red' },
-  interrupted: { id: 'debug-disconnect', color: 'list.warningForeground' },
-  elsewhere: { id: 'lock' },
-};
-/** Success of the newest evaluation, else of the newest rollouts. */
-export const runSuccess = (r: RunSummary): number | undefined =>
-  r.lastEval && r.lastEval.episodes > 0 ? r.lastEval.successes / r.lastEval.episodes : r.status?.success;
-
-/** "last evaluation 94 %", "last 64 rollouts 31 %": what the success of a run is of. */
-export const successWords = (r: RunSummary): string => {
-  const success = runSuccess(r);
-  return success === undefined
-    ? ''
-    : r.lastEval && r.lastEval.episodes > 0
-      ? t('evaluation {0}', percent(success))
-      : t('last 64 rollouts {0}', percent(success));
-};
-/** When it was started, and its seed: what tells runs of one name apart. */
-export const startedWords = (r: RunSummary): string =>
-  list(
-    new Date(r.createdAt).toLocaleString(undefined, {
-      month: 'short',
-      day: 'numeric',
-      hour: '2-digit',
-      minute: '2-digit',
-    }),
-    r.seed !== undefined && t('seed {0}', r.seed),
-  );
-
-/** `namesake`: another run of the list has the same name. */
-export function runRow(
-  r: RunSummary,
-  o: { readonly selected: boolean; readonly now: number; readonly namesake?: boolean },
-): Row {
-  const s = r.status,
-    success = runSuccess(r),
-    done = rollouts(r.rollouts);
-  const live =
-    r.state === 'running' && s
-      ? list(
-          s.phase === 'training' ? undefined : s.phase,
-          s.rolloutsPerHour > 0 && t('{0} rollouts/h', Math.round(s.rolloutsPerHour)),
-        )
-      : runStateWord(r.state);
-  const context = r.damaged
-    ? 'run.damaged'
-    : r.state === 'running'
-      ? 'run.running'
-      : r.state === 'paused'
-        ? 'run.paused'
-        : r.state === 'stopping'
-          ? 'run.stopping'
-          : r.state === 'elsewhere'
-            ? 'run.elsewhere'
-            : r.collection
-              ? 'run.collection'
-              : 'run.over';
-  return {
-    id: `run ${r.run}`,
-    label: r.name === '' ? basename(r.run) : r.name,
-    context,
-    icon: r.damaged ? { id: 'warning', color: 'list.warningForeground' } : runIcons[r.state],
-    description: list(
-      o.selected && t('selected'),
-      o.namesake && startedWords(r),
-      successWords(r),
-      r.collection ? t('collection') : live,
-      spark(r.evals),
-    ),
-    tooltip: lines(
-      `**${plain(r.id)}**`,
-      `${runStateWord(r.state)}${s?.detail ? `: ${plain(s.detail)}` : ''}`,
-      r.lastEval === undefined && success !== undefined && t('Success of the last 64 rollouts {0}', percent(success)),
-      r.collection && t('Imported or recorded trajectories; nothing was trained in it.'),
-      r.lastEval && evalLine(r.lastEval),
-      t('{0}, policy version {1}', done, r.version),
-      t('Started {0}, {1} ago', startedWords(r), span(o.now - r.createdAt)),
-      r.damaged && `$(warning) ${plain(r.damaged.message)} ${plain(r.damaged.remedy)}`,
-      s?.error && `$(error) ${plain(s.error.message)} ${plain(s.error.remedy)}`,
-      r.state === 'running' && t('Training goes on when VS Code is closed.'),
-      `\`${r.run.replace(/`/g, '')}\``,
-    ),
-    spoken: [r.name, o.namesake ? startedWords(r) : '', runStateWord(r.state), successWords(r), done]
-      .filter((x) => x !== '')
-      .join(', '),
-  };
-}
-const evalLine = (e: EvalPoint): string =>
-  t(
-    'Evaluation {0}: {1} of {2}, 95 % interval {3} to {4}',
-    plain(e.label),
-    e.successes,
-    e.episodes,
-    percent(e.low),
-    percent(e.high),
-  );
-
-export function evalRow(run: string, e: EvalPoint, i: number): Row {
-  const rate = e.episodes > 0 ? percent(e.successes / e.episodes) : '';
-  return {
-    id: `eval ${run} ${i}`,
-    label: t('Evaluation: {0}', e.label),
-    description: list(rate, t('{0} of {1}', e.successes, e.episodes), t('version {0}', e.version)),
-    icon: { id: 'beaker' },
-    context: 'evaluation',
-    tooltip: lines(
-      evalLine(e),
-      t('Policy version {0}', e.version),
-      e.errors > 0 && t('{0} episodes ended in an error and are not counted', e.errors),
-      e.infeasible && t('Tasks that cannot be done: {0} of {1}', e.infeasible.successes, e.infeasible.episodes),
-    ),
-    spoken: t('Evaluation {0}, {1}, policy version {2}', e.label, rate, e.version),
-  };
-}
-export function checkpointRow(run: string, version: number, path: string): Row {
-  return {
-    id: `checkpoint ${run} ${version}`,
-    label: t('Checkpoint {0}', version),
-    description: '',
-    icon: { id: 'save' },
-    context: 'checkpoint',
-    tooltip: lines(t('Policy version {0}', version), `\`${path.replace(/`/g, '')}\``),
-    spoken: t('Checkpoint of policy version {0}', version),
-  };
-}
 
 export function taskRow(k: TaskRow): Row {
   const e = k.evaluation,

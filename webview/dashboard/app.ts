@@ -14,7 +14,7 @@ import { CurationSection } from './curationView.js';
 import { Failures } from './failures.js';
 import { Feed } from './feed.js';
 import { Figures } from './figures.js';
-import { clock, fine, interval, percent, tickTime } from './format.js';
+import { clock, dayTime, fine, interval, percent, tickTime } from './format.js';
 import { Header, stateWords } from './header.js';
 import { LedgerView } from './ledgerView.js';
 import {
@@ -225,10 +225,13 @@ export class App {
     if (!old || m.series !== old.series || m.detail.timeline !== old.detail?.timeline || boundsMoved)
       for (const c of this.#metrics) c.chart.update(metricSpec(m, c.spec), m.series.size > 0 && !old?.series.size);
     this.#renderLanes(m, old);
-    const title = t('{0} · DART Studio', m.detail.summary.name || m.detail.summary.id);
+    // Runs of one name differ by when they were begun.
+    const { name, id, createdAt } = m.detail.summary,
+      tab = name ? t('{0}, {1}', name, dayTime(createdAt)) : id,
+      title = t('{0} · DART Studio', tab);
     if (document.title !== title) {
       document.title = title;
-      this.#host.title(m.detail.summary.name || m.detail.summary.id);
+      this.#host.title(tab);
     }
     this.#drawn = m;
   }

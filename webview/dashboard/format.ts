@@ -87,6 +87,9 @@ export function tickTime(ms: number, step: number): string {
       : '';
   return `${exactly(tail === '' ? Math.round(ms / 1000) : Math.floor(ms / 1000))}${tail && `.${tail}`}`;
 }
+/** A moment to the minute, as people write it: "Nov 20, 12:47". */
+export const dayTime = (ms: number): string =>
+  new Date(ms).toLocaleString(undefined, { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' });
 /** Since when, for people: "just now", "4 min ago". */
 export function ago(ms: number): string {
   const s = Math.max(0, ms / 1000);

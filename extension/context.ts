@@ -32,6 +32,8 @@ import { TrajectoryList } from './model/trajectoryList.js';
 import { PanelManager } from './panels/panelManager.js';
 import type { HostDeps } from './panels/webviewHost.js';
 import { Reports } from './reports.js';
+import { RunFileChecks } from './runFileChecks.js';
+import { serveSchema } from './runFileSchema.js';
 import { RunFolders } from './runFolders.js';
 import { settings } from './settings.js';
 import { showStatus } from './statusBar.js';
@@ -82,6 +84,7 @@ export function createStudioContext(extension: ExtensionContext): StudioContext 
     ...foldersOf(folders),
     ...viewChoices(list, workspaceState),
     reports: own.add(new Reports()),
+    runFiles: createRunFiles(here),
     storage,
     stopping: new Set(),
     cancelled: new Set(),
@@ -254,6 +257,23 @@ function createPages(
     ),
     editors: own.add(new TrajectoryEditors(deps, () => settings.maxTrajectoryBytes)),
   };
+}
+
+/** Run files in the editor. */
+function createRunFiles({ extension, own, client, log }: Surroundings): RunFileChecks {
+  own.add(serveSchema(extension.extensionUri));
+  return own.add(
+    new RunFileChecks({
+      runtime: client,
+      state: {
+        get: (key) => extension.workspaceState.get<string[]>(key),
+        update: (key, value) => {
+          void extension.workspaceState.update(key, value);
+        },
+      },
+      failed: (e) => log.warn(`check the run file: ${String(e)}`),
+    }),
+  );
 }
 
 async function ensureRuntime(client: DaemonClient, signal: AbortSignal | undefined): Promise<void> {

@@ -90,6 +90,8 @@ export const contextKeys = {
   runStopping: 'dartStudio.runStopping',
   /** The dashboard that has the focus shows the active run, and not another one. */
   dashboardOfActiveRun: 'dartStudio.dashboardOfActiveRun',
+  /** The editor that has the focus shows a run file. */
+  runFileActive: 'dartStudio.runFileActive',
   hasRuns: 'dartStudio.hasRuns',
   runSelected: 'dartStudio.runSelected',
   hasDesktops: 'dartStudio.hasDesktops',
@@ -108,5 +110,6 @@ export const stored = {
   saidSurvives: 'saidTrainingSurvives',
   muteFinished: 'muteRunFinished',
   panelTitles: 'panelTitles',
+  runFiles: 'runFiles',
   sessions: 'controlSessions',
 } as const;

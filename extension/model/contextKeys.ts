@@ -18,7 +18,10 @@ export interface Facts {
   /** Control sessions that are open. */
   readonly sessions: number;
 }
-export type KeyValues = Readonly<Record<(typeof contextKeys)[keyof typeof contextKeys], string | boolean>>;
+/** All but the one that the editor's text decides (runFileChecks.ts). */
+export type KeyValues = Readonly<
+  Record<Exclude<(typeof contextKeys)[keyof typeof contextKeys], typeof contextKeys.runFileActive>, string | boolean>
+>;
 
 export function keysOf(f: Facts): KeyValues {
   const state = f.active?.state;

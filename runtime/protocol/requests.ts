@@ -191,6 +191,11 @@ export const requests = {
   'machine/doctor': reads<Empty, { readonly checks: readonly T.CheckRow[] }>(),
   /** A starter run file as text, and the JSON schema. */
   'config/template': reads<{ readonly preset: PresetName }, { readonly text: string }>(),
+  /** What is wrong in a run file's text, place by place; nothing is started. */
+  'config/check': reads<
+    { readonly text: string; readonly file?: string },
+    { readonly problems: readonly T.ConfigProblem[] }
+  >(),
   /** Facts for a bug report: versions, machine, last log lines; no tokens, home folder as ~. */
   'machine/diagnostics': reads<Empty, { readonly files: Readonly<Record<string, string>> }>(),
 

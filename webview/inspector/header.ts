@@ -9,6 +9,7 @@ import type {
 import { h, icon, type Child } from '../ui/dom.js';
 import { duration, num, signed } from '../ui/format.js';
 import { originIcons } from '../ui/notes.js';
+import { roving } from '../ui/roving.js';
 import { versionSpans, versionWords } from '../ui/versions.js';
 import { steps, t, whole } from '../ui/words.js';
 
@@ -263,7 +264,13 @@ export function errorView(v: TrajectoryView): HTMLElement | undefined {
 const short = (id: string): string => (id.length > 10 ? `…${id.slice(-6)}` : id);
 /** Siblings as chips, this one marked; each opens its trajectory, and the small button compares. */
 export function groupView(g: GroupView, self: string, a: HeaderActions): HTMLElement {
-  const wins = g.members.filter((m) => m.outcome === 'success').length;
+  const wins = g.members.filter((m) => m.outcome === 'success').length,
+    chips = h(
+      'ul',
+      { 'aria-label': t('Rollouts of this group') },
+      g.members.map((m, i) => sibling(m, i + 1, m.rollout === self, a)),
+    );
+  roving(chips, 'button');
   return h(
     'div',
     { class: 'ds-group' },
@@ -273,11 +280,7 @@ export function groupView(g: GroupView, self: string, a: HeaderActions): HTMLEle
       t('Group'),
       h('span', { class: 'ds-count' }, t('{0} of {1} succeeded · {2}', wins, g.members.length, g.state)),
     ),
-    h(
-      'ul',
-      { 'aria-label': t('Rollouts of this group') },
-      g.members.map((m, i) => sibling(m, i + 1, m.rollout === self, a)),
-    ),
+    chips,
   );
 }
 type Member = GroupView['members'][number];

@@ -1,5 +1,6 @@
 /** Buttons of the trajectory in the page's header, and what the page's controls do. */
 import { h } from '../ui/dom.js';
+import { roving } from '../ui/roving.js';
 import { button } from '../ui/toolkit.js';
 import { t } from '../ui/words.js';
 import type { HeaderActions } from './header.js';
@@ -43,8 +44,9 @@ export function switches(a: PageActions): [HTMLElement, HTMLElement, HTMLElement
   });
   return [follow, contrast, annotate];
 }
-export const toolbar = (a: PageActions, ...first: readonly HTMLElement[]): HTMLElement =>
-  h(
+/** One tab stop; arrow keys go from button to button. */
+export function toolbar(a: PageActions, ...first: readonly HTMLElement[]): HTMLElement {
+  const bar = h(
     'div',
     { class: 'ds-head-actions', role: 'toolbar', 'aria-label': t('Trajectory') },
     first,
@@ -73,3 +75,6 @@ export const toolbar = (a: PageActions, ...first: readonly HTMLElement[]): HTMLE
       keys: '?',
     }),
   );
+  roving(bar, 'vscode-button');
+  return bar;
+}

@@ -209,7 +209,7 @@ describe.skipIf('why' in found)('inspector page', () => {
     await p.locator('.ds-overlay .highlight').waitFor({ state: 'attached' });
     await p.locator('.ds-detail h2').hover();
     await p.locator('.ds-overlay .highlight').waitFor({ state: 'detached' });
-    await p.getByRole('button', { name: 'Places' }).click();
+    await p.getByRole('button', { name: 'Click heat map' }).click();
     await t.until("document.querySelectorAll('.ds-overlay .heat rect').length === 6");
     await expect.poll(() => p.locator('.ds-legend').innerText()).toContain('42 %');
   });

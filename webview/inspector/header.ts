@@ -42,7 +42,7 @@ const outcomeIcons: Readonly<Record<OutcomeKind, string>> = {
 const provenanceWords: Readonly<Record<TrajectoryRow['provenance'], string>> = {
   rollout: t('training rollout'),
   probe: t('evaluation'),
-  oracle: t('oracle'),
+  oracle: t('scripted'),
   human: t('demonstration by a person'),
   imported: t('imported'),
 };
@@ -162,9 +162,7 @@ export function facts(v: TrajectoryView, brief = false, open?: (rollout: string)
       ? undefined
       : fact(t('From'), provenanceWords[r.provenance], t('Where this trajectory comes from')),
     r.of === undefined ? undefined : replayFact(r.of, open),
-    r.annotated
-      ? fact(t('Annotated'), annotatedWords(r), t('What people said of it (e shows and edits it)'))
-      : undefined,
+    r.annotated ? fact(t('Annotated'), annotatedWords(r), t('Annotations (e shows and edits them)')) : undefined,
     brief || r.state === undefined ? undefined : fact(t('State'), r.state, t('Where the ledger has it')),
     tags.length ? fact(t('Tags'), tags.join(', '), t('Tags')) : undefined,
   );

@@ -332,7 +332,7 @@ export class Stage {
               h('span', null, percent(cells.at(-1)!.probability)),
               h('span', null, t('probability of acting here')),
             ]
-          : h('span', null, t('This step has no choice of a place')),
+          : h('span', null, t('This step has no click heat map')),
       );
   }
 }

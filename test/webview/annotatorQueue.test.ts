@@ -407,7 +407,7 @@ describe.skipIf('why' in found)('annotate mode beyond editing', () => {
     await expect.poll(() => p.locator('.ds-head').innerText()).toMatch(/assisted: 2 of 12 steps by a person/);
     await expect.poll(() => p.locator('.ds-head').innerText()).toMatch(/corrected to success, edited, reviewed/);
     await t.until(
-      "[...document.querySelectorAll('.ds-version-name')].map((x) => x.textContent).join().startsWith('policy v12,a person,the oracle,policy v12')",
+      "[...document.querySelectorAll('.ds-version-name')].map((x) => x.textContent).join().startsWith('policy v12,a person,a script,policy v12')",
     );
     await p.keyboard.press('ArrowRight');
     await t.until(

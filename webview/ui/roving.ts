@@ -12,9 +12,11 @@ export function roving(container: HTMLElement, selector: string): void {
     const items = all();
     if (!current || !items.includes(current)) current = items[0];
     for (const x of items) {
-      const stop = x === current ? 0 : -1;
-      if (x.tabIndex !== stop || !x.hasAttribute('tabindex')) x.tabIndex = stop;
+      const control = controlOf(x);
+      if (control) control.tabIndex = x === current ? 0 : -1;
     }
+    // A button of the toolkit has its real one when it has been drawn.
+    if (items.some((x) => !controlOf(x)) && container.isConnected) requestAnimationFrame(settle);
   };
   container.addEventListener('focusin', (e) => {
     const item = (e.target as HTMLElement).closest<HTMLElement>(selector);
@@ -50,5 +52,9 @@ export function roving(container: HTMLElement, selector: string): void {
     attributes: true,
     attributeFilter: ['hidden', 'disabled'],
   });
-  settle();
+  requestAnimationFrame(settle);
+}
+/** What takes the focus: of a button of the toolkit the real button inside. */
+function controlOf(e: HTMLElement): HTMLElement | null {
+  return e.localName.includes('-') ? (e.shadowRoot?.querySelector('button') ?? null) : e;
 }

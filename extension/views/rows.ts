@@ -231,7 +231,7 @@ export function trajectoryRow(run: string, r: TrajectoryRow): Row {
         outcomeWord(r.outcome),
         r.reward !== undefined && t('reward {0}', r.reward),
         r.truncated && t('cut off at the step cap'),
-        r.errorKind,
+        r.errorKind && plain(r.errorKind),
       ),
       t('{0} of at most {1}', length, r.cap),
       r.kept !== undefined && t('{0} steps kept by the entropy mask', r.kept),

@@ -112,7 +112,7 @@ export function runRow(
       r.error && `$(warning) ${plain(r.error.message)} ${plain(r.error.remedy)}`,
       s?.error && `$(error) ${plain(s.error.message)} ${plain(s.error.remedy)}`,
       r.state === 'running' && t('Training goes on when VS Code is closed.'),
-      `\`${r.run.replace(/`/g, '')}\``,
+      `\`${r.run.replace(/[`\r\n]/g, '')}\``,
     ),
     spoken: [
       r.name,
@@ -159,7 +159,7 @@ export function checkpointRow(run: string, version: number, path: string): Row {
     description: '',
     icon: { id: 'save' },
     context: 'checkpoint',
-    tooltip: lines(t('Policy version {0}', version), `\`${path.replace(/`/g, '')}\``),
+    tooltip: lines(t('Policy version {0}', version), `\`${path.replace(/[`\r\n]/g, '')}\``),
     spoken: t('Checkpoint of policy version {0}', version),
   };
 }

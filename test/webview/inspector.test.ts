@@ -487,7 +487,7 @@ describe.skipIf('why' in found)('inspector page', () => {
     await expect.poll(() => p.locator('.ds-head').innerText()).toContain('no policy');
     await p.keyboard.press('h');
     await p.keyboard.press('n');
-    await expect.poll(() => p.locator('.ds-legend').innerText()).toContain('no choice of a place');
+    await expect.poll(() => p.locator('.ds-legend').innerText()).toContain('no click heat map');
     expect(await t.axe(axe)).toEqual([]);
     await t.close();
     const none = await show({

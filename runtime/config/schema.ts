@@ -100,6 +100,10 @@ export const RunFileSchema = z.strictObject({
         ),
       replicas: count(2, 'Copies of the policy, one process each.'),
       temperature: positive(1, 'Sampling temperature of training rollouts.'),
+      blind: flag(
+        false,
+        'The policy acts, learns and is evaluated with one even grey in place of every screen (`embedded` only): what it learns then needs no eyes. For controls.',
+      ),
       sync: z
         .enum(['replica', 'global'])
         .default('replica')

@@ -4,6 +4,7 @@ import { connectEngine, ensureImage, ensureRootfs, type OnProgress } from './ima
 import { readImage } from './images.js';
 import { createLocalProvider, createProvider } from './index.js';
 import { createDockerProvider } from './providers/docker.js';
+import { memoryGroups } from './providers/cgroups.js';
 import { processLimit, type ProcessLimit } from './providers/processLimit.js';
 import type { DesktopProvider, DesktopSpec, ProviderStatus, SettleOptions } from './types.js';
 
@@ -43,8 +44,11 @@ export async function chooseProvider(c: DesktopsConfig): Promise<DesktopProvider
   return createProvider({ provider: c.provider, image: c.image, docker: { hosts: c.hosts } });
 }
 
-/** Whose processes count toward a local desktop's limit on this machine. */
-export const localProcessLimit = async (): Promise<ProcessLimit['counts']> => (await processLimit(1)).counts;
+/** What limits a local desktop on this machine: whose processes count, and whether its memory is limited as a whole. */
+export async function localLimits(): Promise<{ readonly counts: ProcessLimit['counts']; readonly memory: boolean }> {
+  const { counts, memory } = await processLimit(1, 1);
+  return { counts, memory: memory || (process.getuid?.() === 0 && (await memoryGroups())) };
+}
 
 /**
  * The status of each provider that a configuration allows. Rejects with `config.invalid` without an image of this name.

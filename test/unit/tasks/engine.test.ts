@@ -298,7 +298,8 @@ describe('what programs of the desktop can have spoilt is a failure, never an er
   const command = judged({ type: 'vm_command_line', command: 'x' });
   const refusing = (call: 'exec' | 'readFile' | 'writeFile' | 'spawn', code: string): FakeDesktop => {
     const d = new FakeDesktop();
-    d[call] = () => Promise.reject(new StudioError('desktop.exec', `refused: ${code}`, '-', { details: { code } }));
+    (d as unknown as Record<string, unknown>)[call] = () =>
+      Promise.reject(new StudioError('desktop.exec', `refused: ${code}`, '-', { details: { code } }));
     return d;
   };
   const found = async (t: Task, d: FakeDesktop): Promise<string | undefined> => {

@@ -112,7 +112,7 @@ describe.skipIf(why)('faults of real desktops', () => {
     expect(new Set(met.values()).size).toBeGreaterThanOrEqual(3);
     for (const [r, said] of outcomes)
       expect(said, met.get(r)).toEqual(met.has(r) ? ['desktop.lost', 'success'] : ['success']);
-    expect(took / met.size, 'ms per fault, with the rollouts').toBeLessThan(5000);
+    expect(took / met.size, 'ms per fault, with the rollouts').toBeLessThan(15_000); // nothing waited for a time limit
     const dir = await stateDir(),
       records = readdirSync(dir).filter((f) => f.endsWith('.json'));
     const mine = records.filter((f) => readFileSync(`${dir}/${f}`, 'utf8').includes(`"owner":{"pid":${process.pid},`));

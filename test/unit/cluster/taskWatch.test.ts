@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -7,7 +7,7 @@ import { TaskWatch } from '../../../runtime/cluster/drivers/taskWatch.js';
 describe('a look at the tasks of a desktop', () => {
   let proc: string;
   beforeEach(() => {
-    proc = mkdtempSync(join(tmpdir(), 'proc-'));
+    proc = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'proc-'));
   });
   afterEach(() => rmSync(proc, { recursive: true }));
   const task = (pid: number, state: string, syscall?: string): void => {

@@ -1,6 +1,7 @@
 import { parseRunFile, type RunConfig } from '../config/index.js';
 import { StudioError, isProviderChoice, providerWords, type ProviderKind } from '../domain/index.js';
 import { readImage } from './images.js';
+import { memoryGroups } from './providers/cgroups.js';
 import {
   allowedProviders,
   buildFor,
@@ -45,8 +46,11 @@ export async function chooseProvider(c: DesktopsConfig): Promise<DesktopProvider
   return createProvider(optionsOf(c));
 }
 
-/** Whose processes count toward a local desktop's limit on this machine. */
-export const localProcessLimit = async (): Promise<ProcessLimit['counts']> => (await processLimit(1)).counts;
+/** What limits a local desktop on this machine: whose processes count, and whether its memory is limited as a whole. */
+export async function localLimits(): Promise<{ readonly counts: ProcessLimit['counts']; readonly memory: boolean }> {
+  const { counts, memory } = await processLimit(1, 1);
+  return { counts, memory: memory || (process.getuid?.() === 0 && (await memoryGroups())) };
+}
 
 /**
  * The status of each provider that a configuration allows. Rejects with `config.invalid` without an image of this name.

@@ -1,6 +1,7 @@
 /** What an OpenAI-compatible server with runtime adapters is asked over HTTP. Nothing it says is trusted. */
 import { boundedBody } from '../../domain/boundedBody.js';
 import { StudioError } from '../../domain/index.js';
+import { jsonOf } from '../../domain/json.js';
 import { pause } from '../../domain/pause.js';
 import type { Completion } from './completion.js';
 
@@ -141,13 +142,6 @@ const remedyFor = (status: number, path: string): string => {
   return 'Check how many images and tokens the server takes (vLLM: --limit-mm-per-prompt, --max-model-len).';
 };
 
-const jsonOf = (text: string): unknown => {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
-};
 function completionOf(text: string, base: string): Completion {
   const c = jsonOf(text);
   if (typeof c !== 'object' || c === null)

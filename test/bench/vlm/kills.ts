@@ -9,7 +9,7 @@ import { weightsFolder } from '../../../runtime/trainer/engine/state.js';
 import { weightsIn } from '../../../runtime/trainer/remote/savedState.js';
 import { fakeModel, fakePython } from '../../helpers/engine/fakePython.js';
 import { SPECIAL } from '../../helpers/engine/policy.js';
-import { folderOf, replay, startWith, type Command, type Replay } from '../../helpers/run/cli.js';
+import { folderOf, journalWhen, replay, startWith, type Command, type Replay } from '../../helpers/run/cli.js';
 
 /** What kill -9 of runtime and engine at random moments left of a run with an engine of its own. */
 export interface KillsResult {
@@ -108,15 +108,10 @@ const runFile = (model: { readonly folder: string; readonly imageToken: number }
 const batchesOf = (r: Replay): number => r.of('batch.trained').length;
 /** A batch more than there was: otherwise kills would only ever meet a run that starts. */
 async function progressed(run: string, command: Command): Promise<void> {
+  // By then there is a journal.
+  await command.hear((l) => l['type'] === 'status');
   const first = batchesOf(await replay(run));
-  let over: string | undefined;
-  void command.ended.then((e) => {
-    over = e.stderr;
-  });
-  while (batchesOf(await replay(run)) === first) {
-    if (over !== undefined) throw new Error(`the run ended by itself:\n${over}`);
-    await after(300);
-  }
+  await journalWhen(run, command, (r) => batchesOf(r) > first);
 }
 
 /** The process that holds the run's engine folder. */

@@ -123,7 +123,7 @@ export class ReferenceServer {
   /** `fetch` without a socket, for tests that make thousands of calls; `next` and `kill` do not touch it. */
   readonly direct: typeof fetch = async (input, init) => {
     const path = new URL(input instanceof Request ? input.url : input).pathname,
-      body = typeof init?.body === 'string' ? Buffer.from(init.body) : ((init?.body ?? Buffer.alloc(0)) as Buffer),
+      body = await bytesOf(init?.body),
       headers = Object.fromEntries(new Headers(init?.headers).entries());
     const a = await this.#answer({ path, body, headers }, init?.signal ?? new AbortController().signal);
     return new Response(a.bytes, { status: a.status, headers: { 'content-type': a.type, ...a.headers } });
@@ -295,6 +295,10 @@ export class ReferenceServer {
   }
 }
 
+async function bytesOf(body: RequestInit['body']): Promise<Buffer> {
+  if (body instanceof Blob) return Buffer.from(await body.arrayBuffer());
+  return typeof body === 'string' ? Buffer.from(body) : ((body ?? Buffer.alloc(0)) as Buffer);
+}
 function inflated(call: Call): Uint8Array {
   if (call.headers['content-encoding'] !== 'zstd') return call.body;
   const { zstdDecompressSync } = zlib as { readonly zstdDecompressSync?: (b: Uint8Array) => Buffer };

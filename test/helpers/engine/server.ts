@@ -33,6 +33,8 @@ export interface ReferenceServerOptions {
   /** The key that every call must have. */
   readonly apiKey?: string;
   readonly maxImages?: number;
+  /** `/tokenize` leaves one pad for each image, as vLLM's does. */
+  readonly onePad?: boolean;
   /** Standard deviation of what its arithmetic adds to every log-prob: 1e-6 is like fp32, 1e-2 like bf16. */
   readonly noise?: number;
   /** How long `retrieve_future` waits before it says 408. */
@@ -154,7 +156,12 @@ export class ReferenceServer {
       beforeWork: this.#o.beforeWork ?? (() => Promise.resolve()),
     });
     this.#openAi = new OpenAi(
-      { ...core, maxImages: this.#o.maxImages ?? 16, beforeSample: this.#o.beforeSample ?? (() => Promise.resolve()) },
+      {
+        ...core,
+        maxImages: this.#o.maxImages ?? 16,
+        onePad: this.#o.onePad ?? false,
+        beforeSample: this.#o.beforeSample ?? (() => Promise.resolve()),
+      },
       this.#tinker,
     );
     const http = createServer((q, r) => void this.#serve(q, r));

@@ -110,7 +110,13 @@ function change(r: Random, root: { root: unknown }): void {
     if (Array.isArray(at)) at.splice(Number(key), 1);
     else delete at[key];
   } else if (kind === 1 && Array.isArray(at)) at.push(...Array.from({ length: r.int(1000) }, () => at[key as never]));
-  else if (kind === 2) at[r.pick(['extra', '__proto__', 'type', '0', 'length'])] = odd(r);
+  else if (kind === 2)
+    Object.defineProperty(at, Array.isArray(at) ? '0' : r.pick(['extra', '__proto__', 'type', '0', 'length']), {
+      value: odd(r),
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    });
   else if (kind === 3 && typeof at[key] === 'string') at[key] = textOf(r, String(at[key]));
   else at[key] = odd(r);
 }

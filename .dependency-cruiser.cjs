@@ -20,6 +20,16 @@ const mayImport = {
   rollout: ['domain', 'config', 'types: cluster', 'types: tasks', 'types: policy', 'types: data'],
   // one training run
   run: ['domain', 'files', 'config', 'rollout', 'cluster', 'tasks', 'policy', 'data', 'trainer'],
+  // our desktops for other programs; two files of interchange say what pyautogui's code means
+  gateway: [
+    'domain',
+    'config',
+    'cluster',
+    'tasks',
+    'policy/actions',
+    'interchange/python.ts',
+    'interchange/pyautoguiWords.ts',
+  ],
   // what people do with runs
   annotations: ['domain', 'config', 'data'],
   queries: ['domain', 'config', 'protocol', 'data', 'annotations'],
@@ -52,9 +62,10 @@ const mayImport = {
     'queries',
     'interchange',
     'human',
+    'gateway',
   ],
   server: ['domain', 'config', 'protocol', 'service'],
-  // tasks/index.ts: `tasks check` and `tasks list` say what that room says, and need no daemon. So does `engine probe`.
+  // tasks/index.ts: `tasks check` and `tasks list` say what that room says, and need no daemon. So do `engine probe` and `engine serve`.
   cli: [
     'domain',
     'files',
@@ -66,6 +77,7 @@ const mayImport = {
     'queries',
     'tasks/index.ts',
     'trainer/remote/probe.ts',
+    'trainer/engine/server.ts',
   ],
 };
 

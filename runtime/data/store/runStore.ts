@@ -28,6 +28,8 @@ export interface RunMeta {
   /** The run file it was started with. */
   readonly config?: unknown;
   readonly name?: string;
+  /** A collection of attempts (`dart-studio collect`), and what made them. */
+  readonly collected?: { readonly policy: string };
 }
 
 export interface RunStoreOptions {

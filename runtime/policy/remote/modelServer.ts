@@ -10,6 +10,7 @@ export interface ModelServerOptions {
   readonly apiKey?: string | undefined;
   /** One answer. Default 180 s. */
   readonly timeoutMs?: number;
+  readonly fetch?: typeof fetch;
   /** First pause after 429; doubles each time. Default 250 ms. */
   readonly backoffMs?: number;
 }
@@ -88,7 +89,7 @@ export class ModelServer {
   async #fetch(path: string, init: RequestInit, signal: AbortSignal, base = this.#base): Promise<Answer> {
     const { apiKey, timeoutMs = TIMEOUT_MS } = this.#o;
     try {
-      const response = await fetch(`${base}${path}`, {
+      const response = await (this.#o.fetch ?? fetch)(`${base}${path}`, {
         ...init,
         // Where a redirect leads nobody named, and the key would go there: the redirect is the answer.
         redirect: 'manual',

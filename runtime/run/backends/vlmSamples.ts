@@ -52,13 +52,13 @@ export class TokenSamples implements SampleSource<TokenSample> {
   }
 
   async sampleOf(step: LearnStep): Promise<TokenSample> {
-    const { trajectory: t, step: index, kind } = step,
+    const { trajectory: t, step: index, kind, precollected } = step,
       sampled = this.#sampled(t, index),
       // What was rejected is trained as what it is, never imitated.
       told = kind === 'policy' ? sampled : sampled.filter((s) => !s.rejected);
     const sequences =
       told.length > 0
-        ? await Promise.all(told.map((s) => this.#sequence(s, kind)))
+        ? await Promise.all(told.map((s) => this.#sequence(s, kind === 'policy' && !precollected)))
         : [await this.#demonstrate(t, index)];
     return { ...creditOf(step), sequences };
   }
@@ -73,11 +73,12 @@ export class TokenSamples implements SampleSource<TokenSample> {
     return steps[index]!;
   }
 
-  async #sequence(s: SampledSequence, kind: LearnStep['kind']): Promise<TokenSequence> {
+  /** `sampled`: with the log-probs of the policy that acted. */
+  async #sequence(s: SampledSequence, sampled: boolean): Promise<TokenSequence> {
     return {
       prompt: await this.#chunks(s.symbols, s.images),
       answer: s.answer,
-      logprobs: kind === 'policy' ? s.logprobs : undefined,
+      logprobs: sampled ? s.logprobs : undefined,
     };
   }
 

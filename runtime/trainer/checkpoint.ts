@@ -113,6 +113,8 @@ function checkManifest(dir: string, m: CheckpointManifest | null): void {
   const isObject = (x: unknown): boolean => typeof x === 'object' && x !== null && !Array.isArray(x);
   if (m?.format !== 1 || !isObject(m.files) || !isObject(m.values))
     throw damaged(dir, 'its manifest is of an unknown format');
+  if (typeof m.policy !== 'string' || typeof m.layout !== 'string')
+    throw damaged(dir, 'its manifest does not say of which policy it is');
   const files = Object.entries(m.files as Readonly<Record<string, Partial<CheckpointFile> | null>>);
   let bytes = 0;
   for (const [name, f] of files) {

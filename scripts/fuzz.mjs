@@ -1,5 +1,6 @@
 // `npm run fuzz -- --minutes M --seed S --json FILE`: bundles test/fuzz/main.ts and runs it (test/fuzz/README.md).
 import { spawn } from 'node:child_process';
+import { cp } from 'node:fs/promises';
 import { build } from 'esbuild';
 
 await build({
@@ -16,6 +17,9 @@ await build({
     js: "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url); import { fileURLToPath as __fu } from 'node:url'; import { dirname as __dn } from 'node:path'; const __filename = __fu(import.meta.url); const __dirname = __dn(__filename);",
   },
 });
+// Recipes of desktop images and SQLite are found beside the program.
+await cp('runtime/cluster/images', 'dist/bench/images', { recursive: true });
+await cp('node_modules/sql.js/dist/sql-wasm.wasm', 'dist/bench/sql-wasm.wasm');
 const child = spawn(process.execPath, ['--enable-source-maps', 'dist/bench/fuzz.mjs', ...process.argv.slice(2)], {
   stdio: 'inherit',
 });

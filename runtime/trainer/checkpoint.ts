@@ -61,6 +61,9 @@ async function syncFolder(path: string): Promise<void> {
     }
 }
 
+/** A manifest as it stands there, unchecked. */
+export const manifestText = (dir: string): Promise<string> => readForeignText(join(dir, MANIFEST), MANIFEST_BYTES);
+
 /** Writes the folder `dir`, replacing one of the same name. */
 export async function writeCheckpoint(
   dir: string,
@@ -137,7 +140,7 @@ export async function readCheckpoint(
 ): Promise<{ values: Readonly<Record<string, unknown>>; files: Record<string, Buffer> }> {
   let manifest: CheckpointManifest;
   try {
-    manifest = JSON.parse(await readForeignText(join(dir, MANIFEST), MANIFEST_BYTES)) as CheckpointManifest;
+    manifest = JSON.parse(await manifestText(dir)) as CheckpointManifest;
   } catch (cause) {
     throw damaged(dir, 'its manifest cannot be read', cause);
   }

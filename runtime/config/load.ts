@@ -1,3 +1,4 @@
+import { beyondBounds } from '../domain/jsonBounds.js';
 import { z } from 'zod';
 import { StudioError, messageOf, type PresetName } from '../domain/index.js';
 import { EARLIER_PRESETS, PRESETS } from './presets/index.js';
@@ -34,30 +35,38 @@ export interface JsonSchema {
   [keyword: string]: unknown;
 }
 
+let schema: JsonSchema | undefined;
 function keysAt(path: readonly PropertyKey[]): string[] {
-  let s: JsonSchema | undefined = jsonSchema();
+  let s: JsonSchema | undefined = (schema ??= jsonSchema());
   for (const p of path) s = typeof p === 'number' ? s?.items : s?.properties?.[String(p)];
   return Object.entries(s?.properties ?? {}).flatMap(([k, v]) => (v['deprecated'] === true ? [] : [k]));
 }
 
+/** Problems that are told, and unknown keys of one place; a file that has more is no run file. */
+const MOST_TOLD = 30,
+  /** No key of ours is longer, and looking for one that is alike takes time by the length. */
+  LONGEST_KEY = 40;
 /** One line per problem: where, what, and the nearest known key for a misspelt one. */
 function explain(issues: readonly z.core.$ZodIssue[]): string {
   return issues
+    .slice(0, MOST_TOLD)
     .map((i) => {
-      const at = i.path.length ? i.path.map(String).join('.') : 'the run file';
-      if (i.code === 'unrecognized_keys') {
-        const known = keysAt(i.path);
-        return i.keys
-          .map((k) => {
-            const best = [...known].sort((a, b) => distance(a, k) - distance(b, k))[0];
-            return `${at}: unknown key "${k}"${best && distance(best, k) <= 3 ? `; did you mean "${best}"?` : ''}`;
-          })
-          .join('\n');
-      }
-      return `${at}: ${i.message}`;
+      const at = i.path.length ? short(i.path.map(String).join('.')) : 'the run file';
+      if (i.code !== 'unrecognized_keys') return `${at}: ${i.message.slice(0, 1000)}`;
+      const known = keysAt(i.path);
+      return i.keys
+        .slice(0, MOST_TOLD)
+        .map((k) => `${at}: unknown key "${short(k)}"${alike(k, known)}`)
+        .join('\n');
     })
     .join('\n');
 }
+function alike(key: string, known: readonly string[]): string {
+  if (key.length > LONGEST_KEY) return '';
+  const best = [...known].sort((a, b) => distance(a, key) - distance(b, key))[0];
+  return best && distance(best, key) <= 3 ? `; did you mean "${best}"?` : '';
+}
+const short = (s: string): string => (s.length > 120 ? `${s.slice(0, 120)}…` : s);
 
 /** Called with what the user of a run file should know, such as an option given by an old name; it is read all the same. */
 export type OnNote = (note: string) => void;
@@ -113,8 +122,19 @@ function defaultsOf(file: RunFile): RunFile {
   return isObject(policy) && policy['kind'] === 'vlm' ? { trainer: { entropyBonus: 0 } } : {};
 }
 
+/** Far beyond any run file; parsing as much holds up the event loop for some ms. */
+const MOST_CHARACTERS = 1 << 18,
+  BOUNDS = { depth: 32, values: 5_000 };
 /** Parses JSON text; an error names the line. */
 export function parseRunText(text: string, file: string, overrides: RunFile = {}, onNote?: OnNote): RunConfig {
+  const beyond =
+    text.length > MOST_CHARACTERS ? `is longer than ${MOST_CHARACTERS} characters` : beyondBounds(text, BOUNDS);
+  if (beyond !== undefined)
+    throw new StudioError(
+      'config.invalid',
+      `${file} ${beyond}.`,
+      'Give a run file; it has some hundred options at most.',
+    );
   let content: unknown;
   try {
     content = JSON.parse(text);

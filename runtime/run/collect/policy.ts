@@ -1,3 +1,4 @@
+import { withoutSlashes } from '../../domain/address.js';
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -38,7 +39,7 @@ export async function actorOf(policy: string, o: ActorOptions): Promise<Actor> {
 }
 
 async function serverActor(url: string, o: ActorOptions): Promise<Actor> {
-  const base = url.replace(/\/+$/, ''),
+  const base = withoutSlashes(url),
     model = o.model ?? (await new ModelServer({ url: base }).models(o.signal))[0];
   if (model === undefined)
     throw new StudioError(

@@ -63,8 +63,9 @@ function explain(issues: readonly z.core.$ZodIssue[]): string {
 }
 function alike(key: string, known: readonly string[]): string {
   if (key.length > LONGEST_KEY) return '';
-  const best = [...known].sort((a, b) => distance(a, key) - distance(b, key))[0];
-  return best && distance(best, key) <= 3 ? `; did you mean "${best}"?` : '';
+  const all = known.map((k) => ({ k, far: distance(k, key) })),
+    [best] = all.sort((a, b) => a.far - b.far);
+  return best && best.far <= 3 ? `; did you mean "${best.k}"?` : '';
 }
 const short = (s: string): string => (s.length > 120 ? `${s.slice(0, 120)}…` : s);
 

@@ -10,11 +10,11 @@ const maxBytes = 4 << 20;
 export function redact(text: string, secrets: readonly string[] = [], home = homedir()): string {
   let out = text;
   for (const s of secrets) if (s !== '') out = out.replaceAll(s, '[redacted]');
-  // The word before a secret is bounded: without a bound a long word takes the square of its length.
+  // Not from the beginning of the word that names a secret: a long word would take the square of its length.
   out = out
     .replace(/\bBearer\s+[\w.~+/=-]+/gi, 'Bearer [redacted]')
     .replace(
-      /(["']?[\w-]{0,40}(?:token|api[-_]?key|secret|password|authorization)["']?\s*[:=]\s*["']?)(?!Bearer )[^\s"',;}&]{6,}/gi,
+      /((?:token|api[-_]?key|secret|password|authorization)["']?\s*[:=]\s*["']?)(?!Bearer )[^\s"',;}&]{6,}/gi,
       '$1[redacted]',
     );
   return home.length > 1 ? out.replaceAll(home, '~') : out;

@@ -42,24 +42,36 @@ function keysAt(path: readonly PropertyKey[]): string[] {
   return Object.entries(s?.properties ?? {}).flatMap(([k, v]) => (v['deprecated'] === true ? [] : [k]));
 }
 
+/** What is wrong at one place of a run file. */
+export interface RunFileProblem {
+  /** Names and indices of the value, or of the key that should not be there; empty: the file itself. */
+  readonly path: readonly (string | number)[];
+  readonly what: string;
+  /** Of the text, from 1, where it is no JSON. */
+  readonly line?: number;
+}
+/** What an error of `parseRunFile` or `parseRunText` says of single places. */
+export function problemsOf(e: unknown): readonly RunFileProblem[] {
+  const { problems } = (e instanceof StudioError ? (e.error.details ?? {}) : {}) as {
+    readonly problems?: readonly RunFileProblem[];
+  };
+  return problems ?? [];
+}
+
 /** Problems that are told, and unknown keys of one place; a file that has more is no run file. */
 const MOST_TOLD = 30,
   /** No key of ours is longer, and looking for one that is alike takes time by the length. */
   LONGEST_KEY = 40;
-/** One line per problem: where, what, and the nearest known key for a misspelt one. */
-function explain(issues: readonly z.core.$ZodIssue[]): string {
-  return issues
-    .slice(0, MOST_TOLD)
-    .map((i) => {
-      const at = i.path.length ? short(i.path.map(String).join('.')) : 'the run file';
-      if (i.code !== 'unrecognized_keys') return `${at}: ${i.message.slice(0, 1000)}`;
-      const known = keysAt(i.path);
-      return i.keys
-        .slice(0, MOST_TOLD)
-        .map((k) => `${at}: unknown key "${short(k)}"${alike(k, known)}`)
-        .join('\n');
-    })
-    .join('\n');
+/** Where, what, and the nearest known key for a misspelt one. */
+function problems(issues: readonly z.core.$ZodIssue[]): RunFileProblem[] {
+  return issues.slice(0, MOST_TOLD).flatMap((i): RunFileProblem[] => {
+    const path = i.path.map((p) => (typeof p === 'number' ? p : String(p)));
+    if (i.code !== 'unrecognized_keys') return [{ path, what: i.message.slice(0, 1000) }];
+    const known = keysAt(i.path);
+    return i.keys
+      .slice(0, MOST_TOLD)
+      .map((k) => ({ path: [...path, k], what: `unknown key "${short(k)}"${alike(k, known)}` }));
+  });
 }
 function alike(key: string, known: readonly string[]): string {
   if (key.length > LONGEST_KEY) return '';
@@ -68,6 +80,14 @@ function alike(key: string, known: readonly string[]): string {
   return best && best.far <= 3 ? `; did you mean "${best.k}"?` : '';
 }
 const short = (s: string): string => (s.length > 120 ? `${s.slice(0, 120)}…` : s);
+/** One line per problem. A key that should not be there is said of what it is in. */
+const explain = (all: readonly RunFileProblem[]): string =>
+  all
+    .map(({ path, what }) => {
+      const at = what.startsWith('unknown key') ? path.slice(0, -1) : path;
+      return `${at.length > 0 ? short(at.join('.')) : 'the run file'}: ${what}`;
+    })
+    .join('\n');
 
 /** Called with what the user of a run file should know, such as an option given by an old name; it is read all the same. */
 export type OnNote = (note: string) => void;
@@ -87,18 +107,26 @@ export function parseRunFile(content: unknown, overrides: RunFile = {}, onNote?:
   for (const note of named.notes) onNote?.(note);
   const whole = withPreset(merge(named.content, overrides) as RunFile, onNote);
   const r = RunFileSchema.safeParse(merge(defaultsOf(whole), whole));
-  if (!r.success)
+  if (!r.success) {
+    const found = problems(r.error.issues);
     throw new StudioError(
       'config.invalid',
-      explain(r.error.issues),
-      'Correct these keys; `dart-studio schema` prints every key with its meaning.',
+      explain(found),
+      'Fix these keys; `dart-studio schema` prints every key with its meaning.',
+      { details: { problems: found } },
     );
+  }
   const broken = violations(r.data);
   if (broken.length > 0)
     throw new StudioError(
       'config.invalid',
       broken.map((v) => `${v.key}: ${v.what}`).join('\n'),
       broken.map((v) => v.remedy).join('\n'),
+      {
+        details: {
+          problems: broken.map((v): RunFileProblem => ({ path: v.key.split('.'), what: `${v.what}. ${v.remedy}` })),
+        },
+      },
     );
   for (const note of remarks(r.data)) onNote?.(note);
   return r.data;
@@ -141,10 +169,12 @@ export function parseRunText(text: string, file: string, overrides: RunFile = {}
     content = JSON.parse(text);
   } catch (e) {
     const pos = Number(/position (\d+)/.exec(String(e))?.[1] ?? 0);
+    const line = text.slice(0, pos).split('\n').length;
     throw new StudioError(
       'config.invalid',
-      `${file}, line ${text.slice(0, pos).split('\n').length}: not valid JSON (${messageOf(e)})`,
-      'Correct the JSON; comments and trailing commas are not allowed.',
+      `${file}, line ${line}: not valid JSON (${messageOf(e)})`,
+      'Fix the JSON; comments and trailing commas are not allowed.',
+      { details: { problems: [{ path: [], what: `not valid JSON (${messageOf(e)})`, line }] } },
     );
   }
   return parseRunFile(content, overrides, onNote);

@@ -48,8 +48,11 @@ export function planStart(p: StartParams): SessionPlan {
   return { config: located, run, dir: join(store, run), resume: false, notes };
 }
 
-/** The rest of a run that is over; `minutes` is its whole budget, what it has used included. */
-export async function planResume(dir: RunPath, minutes?: number): Promise<SessionPlan> {
+/**
+ * The rest of a run that is over; `minutes` is its whole budget, what it has used included. `alone`: the other limits of
+ * its run file no longer hold.
+ */
+export async function planResume(dir: RunPath, minutes?: number, alone = false): Promise<SessionPlan> {
   const text = await readMetaText(dir).catch((e: unknown) => {
     throw new StudioError(
       'store.io',
@@ -59,8 +62,9 @@ export async function planResume(dir: RunPath, minutes?: number): Promise<Sessio
     );
   });
   const meta = JSON.parse(text) as { id: string; config: RunFile };
+  const config = parseRunFile(meta.config, minutes === undefined ? {} : { budget: { minutes } });
   return {
-    config: parseRunFile(meta.config, minutes === undefined ? {} : { budget: { minutes } }),
+    config: alone ? { ...config, budget: { minutes } } : config,
     dir,
     run: id<RunId>(meta.id),
     resume: true,

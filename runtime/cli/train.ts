@@ -3,13 +3,12 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { StudioError, id, type RunId } from '../domain/index.js';
 import { parseRunFile, parseRunText, type RunConfig, type RunFile } from '../config/index.js';
-import { readMetaText } from '../data/store/runStore.js';
 import { thisBundle } from '../service/engines.js';
 import { numberOption, type Options } from './options.js';
 import { jsonReporter, terminalReporter } from '../run/reporter.js';
 import { locateModel } from '../run/backends/ownEngine.js';
 import { locatePools } from '../run/poolSources.js';
-import { newRunId, runFolder } from '../run/runFolders.js';
+import { newRunId, runFolder, runText } from '../run/runFolders.js';
 import { percent, rateText } from '../domain/stats.js';
 import { trainRun, type TrainResult } from '../run/trainRun.js';
 
@@ -27,7 +26,7 @@ export async function train(file: string | undefined, o: Options): Promise<numbe
         'Leave the run file out: a resumed run continues with its own.',
       );
     dir = runFolder(String(o['runs'] ?? 'runs'), String(o['resume']));
-    const meta = JSON.parse(await readMetaText(dir)) as { id: string; config: RunFile };
+    const meta = JSON.parse(await runText(dir)) as { id: string; config: RunFile };
     config = parseRunFile(meta.config, over);
     run = id<RunId>(meta.id);
   } else {

@@ -36,6 +36,9 @@ function createdOf(text: string): { readonly createdAt?: number } | undefined {
   }
 }
 
+/** The text of a run's description, run.json. */
+export const runText = readMetaText;
+
 /** Folders under `dir` that hold a run, newest first; with `damaged` also those whose description cannot be read. */
 export async function listRunFolders(dir: string, o: { readonly damaged?: boolean } = {}): Promise<string[]> {
   const names = await readdir(dir).catch((): string[] => []);

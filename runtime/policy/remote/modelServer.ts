@@ -1,4 +1,5 @@
 /** What an OpenAI-compatible server with runtime adapters is asked over HTTP. Nothing it says is trusted. */
+import { withoutSlashes } from '../../domain/address.js';
 import { boundedBody } from '../../domain/boundedBody.js';
 import { StudioError } from '../../domain/index.js';
 import { jsonOf } from '../../domain/json.js';
@@ -31,7 +32,7 @@ export class ModelServer {
 
   constructor(o: ModelServerOptions) {
     this.#o = o;
-    this.#base = o.url.replace(/\/+$/, '');
+    this.#base = withoutSlashes(o.url);
   }
 
   /**

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { readForeign } from '../../files/foreignFile.js';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
@@ -74,8 +75,11 @@ const bytesOf = (s: ReadingScreen): Buffer[] => [
   Buffer.from(s.obs.buffer, s.obs.byteOffset, s.obs.byteLength),
 ];
 
+/** Bytes of the file; it is held in memory whole. */
+const MOST_BYTES = 1 << 30;
+
 async function readScreens(file: string, key: string, from: DrawnFrom): Promise<ReadingScreen[]> {
-  const b = await readFile(file),
+  const b = await readForeign(file, MOST_BYTES),
     eol = b.indexOf(10),
     [, , mine, count] = b.toString('utf8', 0, Math.min(eol, 200)).split(' ');
   if (eol < 0 || mine !== key) throw new Error('other screens');

@@ -325,6 +325,32 @@ export class DataManager {
     for (const g of open.groups) for (const m of g.members) this.#trajectories.forget(m.rollout);
     await saved;
   }
+  /**
+   * Gives up what cannot be read back of a claimed batch: groups with this rollout are retired as lost (corrupt), it
+   * leaves the pool, and the other groups wait again, in front. Returns the groups that were retired.
+   */
+  async lose(batch: BatchId, rollout: RolloutId): Promise<readonly GroupId[]> {
+    const open = this.#openBatch(batch),
+      { ledger, pool } = this.#state,
+      lost = open.groups.filter((g) => g.members.some((m) => m.rollout === rollout));
+    const released = this.release(batch, `trajectory ${rollout} cannot be read back`);
+    const retired = this.#commits.commit([
+      ...lost.map((g): JournalEvent => ({
+        type: 'group.retired',
+        group: g.group,
+        rollouts: ledger.inGroup(g.group),
+        reason: 'lost',
+        whole: true,
+        cause: 'corrupt',
+      })),
+      ...(pool.get(rollout)
+        ? [{ type: 'pool.removed' as const, entry: rollout, reason: 'it cannot be read back' }]
+        : []),
+    ]);
+    for (const g of lost) for (const m of g.members) this.#trajectories.forget(m.rollout);
+    await Promise.all([released, retired]);
+    return lost.map((g) => g.group);
+  }
   /** Releases an untrained batch: its groups wait again, in front. */
   async release(batch: BatchId, reason: string): Promise<void> {
     const open = this.#openBatch(batch),
@@ -347,7 +373,7 @@ export class DataManager {
       { type: 'metrics' | 'eval' | 'checkpoint' | 'trajectory.started' | 'spans' | 'log' | 'run.closed' }
     >,
   ): Promise<void> {
-    await this.#commits.commit([e]);
+    await this.#commits.commit([e.type === 'metrics' ? { ...e, values: measured(e.values) } : e]);
   }
 
   stats(): DataStats {
@@ -388,6 +414,10 @@ export class DataManager {
     return b;
   }
 }
+
+/** Without what could not be measured: JSON has no NaN and would write null. */
+const measured = (values: Readonly<Record<string, number>>): Record<string, number> =>
+  Object.fromEntries(Object.entries(values).filter(([, v]) => Number.isFinite(v)));
 
 const internalError = (message: string): StudioError =>
   new StudioError('internal', message, 'This is a fault of DART Studio: please report it with the log.');

@@ -127,6 +127,8 @@ export type JournalEvent =
       readonly rollout: RolloutId;
       readonly group: GroupId;
       readonly reason: RetireReason;
+      /** Its record on disk is damaged. */
+      readonly cause?: 'corrupt';
     }
   /** A person held it for too long: its group continues without it, and it is retired as stale when it has ended. */
   | { readonly type: 'rollout.released'; readonly rollout: RolloutId; readonly group: GroupId }
@@ -158,6 +160,8 @@ export type JournalEvent =
       readonly rollouts: readonly RolloutId[];
       readonly reason: RetireReason;
       readonly whole: boolean;
+      /** Something of it on disk is damaged. */
+      readonly cause?: 'corrupt';
     }
   | {
       readonly type: 'batch.claimed';
@@ -209,7 +213,14 @@ export type JournalEvent =
       readonly label?: string;
       readonly infeasible?: { readonly episodes: number; readonly successes: number };
     }
-  | { readonly type: 'checkpoint'; readonly version: PolicyVersion; readonly dir: string }
+  /** Weights in the folder `dir`. What a lesson made and that it was learned are one record: a crash tears neither off. */
+  | {
+      readonly type: 'checkpoint';
+      readonly version: PolicyVersion;
+      readonly dir: string;
+      /** The lesson that made them, as `metrics` would say it; version 0.1 wrote a `metrics` record after this one. */
+      readonly learned?: Pick<EventOf<'metrics'>, 'source' | 'values'>;
+    }
   /** Work of a desktop, replica or the trainer, for the utilisation lanes. */
   | ({ readonly type: 'spans' } & LaneSpans)
   | {

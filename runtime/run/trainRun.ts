@@ -31,6 +31,7 @@ import { Reinforcement } from './reinforcement.js';
 import { lastCheckpoint, progressOf, startingPoint, type Progress } from './resume.js';
 import { RunLog } from './runLog.js';
 import { RunState } from './runState.js';
+import { endsWithin, unlessOverdue } from './stopping.js';
 import { Successes } from './successes.js';
 
 export interface TrainRunOptions {
@@ -56,6 +57,8 @@ export interface TrainResult {
 const STATUS_MS = 1000;
 /** How long running rollouts may continue when the run ends by itself, and when a person stops it. */
 const GRACE_MS = { ended: 10_000, stopped: 3_000 };
+/** How long closing one of its parts may take. */
+const CLOSE_MS = 20_000;
 
 /** One training run from start (or resume) to a clean end. */
 export async function trainRun(o: TrainRunOptions): Promise<TrainResult> {
@@ -144,7 +147,7 @@ export class TrainingRun {
     const ticker = setInterval(() => this.#tick(), STATUS_MS);
     try {
       if (this.#o.resume) this.#noteResumed();
-      const parts = await this.#open(),
+      const parts = await unlessOverdue('the start', this.#open(), this.#o),
         evaluations = (this.#evaluations = new Evaluations(parts, this.#schedule));
       await this.#phase('the first evaluation', () => evaluations.untrained());
       await this.#phase('reading lessons', () => readingLessons(parts));
@@ -154,7 +157,8 @@ export class TrainingRun {
       await this.#phase('reinforcement learning', () => this.#reinforcement.run(parts, evaluations));
       this.#log.throwFault();
       await this.#monitor.noteProgress(this.#state.version);
-      if (!this.#o.signal.aborted) await evaluations.final(this.#o.signal);
+      if (!this.#o.signal.aborted)
+        await unlessOverdue('the last evaluation', evaluations.final(this.#o.signal), this.#o);
       this.#log.throwFault();
     } catch (e) {
       // Work cancelled by a stop is not a failure: the run ends normally.
@@ -217,7 +221,7 @@ export class TrainingRun {
   async #phase(name: string, work: () => Promise<void>): Promise<void> {
     if (this.#ending.signal.aborted) return;
     try {
-      await work();
+      await unlessOverdue(name, work(), this.#o);
     } catch (e) {
       if (!(this.#ending.signal.aborted && toRunError(e).kind === 'cancelled')) throw e;
     } finally {
@@ -296,6 +300,7 @@ export class TrainingRun {
       onLesson: (step, steps, loss) => {
         this.#state.detail = `step ${step} of ${steps}, loss ${loss.toFixed(3)}`;
       },
+      note: (text) => this.#log.note(text),
     });
   }
 
@@ -361,12 +366,14 @@ export class TrainingRun {
       };
     now?.addEventListener('abort', hurry, { once: true });
     try {
-      await this.#scheduler?.stop({ graceMs: now?.aborted ? 0 : signal.aborted ? GRACE_MS.stopped : GRACE_MS.ended });
-      await this.#reinforcement.close();
-      await orUndefined(
-        this.#monitor.noteProgress(this.#state.version),
-        'a journal that refuses is reported by close()',
-      );
+      const graceMs = now?.aborted ? 0 : signal.aborted ? GRACE_MS.stopped : GRACE_MS.ended;
+      for (const ending of [
+        () => this.#scheduler?.stop({ graceMs }),
+        () => this.#reinforcement.close(),
+        () =>
+          orUndefined(this.#monitor.noteProgress(this.#state.version), 'a journal that refuses is reported by close()'),
+      ])
+        await endsWithin(graceMs + CLOSE_MS, Promise.resolve(ending()));
     } finally {
       now?.removeEventListener('abort', hurry);
       clearInterval(ticker);
@@ -378,7 +385,7 @@ export class TrainingRun {
         await orUndefined(noted, 'the failure itself is what the run rejects with');
       }
       const reason = failure !== undefined ? 'failed' : signal.aborted ? 'stopped' : 'finished';
-      await this.data.close(reason).catch((e: unknown) => {
+      await endsWithin(CLOSE_MS, this.data.close(reason)).catch((e: unknown) => {
         reporter.note(toRunError(e).message);
       });
       reporter.end();

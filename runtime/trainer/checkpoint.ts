@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { orUndefined, StudioError } from '../domain/index.js';
 
 /**
@@ -70,9 +70,13 @@ export async function writeCheckpoint(
   };
   await writeDurable(join(tmp, MANIFEST), Buffer.from(JSON.stringify(manifest, null, 2) + '\n'), true);
   await syncFolder(tmp);
-  await rm(dir, { recursive: true, force: true });
+  // The old one stays under another name until the new one has its own.
+  const old = `${dir}.old.${process.pid}.tmp`;
+  await rm(old, { recursive: true, force: true });
+  await orUndefined(rename(dir, old), 'mostly there is none');
   await rename(tmp, dir);
   await syncFolder(dirname(dir));
+  await rm(old, { recursive: true, force: true });
 }
 
 const damaged = (dir: string, what: string, cause?: unknown): StudioError =>
@@ -109,6 +113,7 @@ export async function readCheckpoint(
   }
   const files: Record<string, Buffer> = {};
   for (const [name, want] of Object.entries(manifest.files)) {
+    if (name !== basename(name)) throw damaged(dir, 'its manifest names a file outside of it');
     let data: Buffer;
     try {
       data = await readFile(join(dir, name));

@@ -101,4 +101,6 @@ export interface BackendRequest {
   readonly signal: AbortSignal;
   /** Progress of reading lessons and imitation. */
   readonly onLesson?: (step: number, steps: number, loss: number) => void;
+  /** Tells people, and the journal, what happened to a process of the backend. */
+  readonly note?: (text: string) => void;
 }

@@ -106,4 +106,5 @@ export const stored = {
   saidSurvives: 'saidTrainingSurvives',
   muteFinished: 'muteRunFinished',
   sessions: 'controlSessions',
+  saidRecovered: 'saidRecovered',
 } as const;

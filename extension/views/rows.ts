@@ -100,6 +100,7 @@ export function runRow(r: RunSummary, o: { readonly selected: boolean; readonly 
       t('{0}, policy version {1}', done, r.version),
       t('Started {0} ago', span(o.now - r.createdAt)),
       r.damaged && `$(warning) ${plain(r.damaged.message)} ${plain(r.damaged.remedy)}`,
+      r.error && `$(warning) ${plain(r.error.message)} ${plain(r.error.remedy)}`,
       s?.error && `$(error) ${plain(s.error.message)} ${plain(s.error.remedy)}`,
       r.state === 'running' && t('Training goes on when VS Code is closed.'),
       `\`${r.run.replace(/`/g, '')}\``,

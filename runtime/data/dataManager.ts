@@ -13,6 +13,7 @@ import { Ages } from './ages.js';
 import type { DataConfig } from './config.js';
 import { rolloutCapacity, type CapacityInfo } from './capacity.js';
 import { batchOf, blockingHeld, planClaim, type ClaimedBatch, type ClaimOptions } from './claims.js';
+import { corrupted, measured } from './corrupted.js';
 import { Commits, type EventSink } from './commits.js';
 import { GroupCurator } from './groupCurator.js';
 import { PoolKeeper } from './poolKeeper.js';
@@ -56,6 +57,7 @@ export class DataManager {
   /** Rollouts that a person holds; true means for so long that training no longer waits for them. */
   readonly #held = new Map<RolloutId, boolean>();
   #starved = false;
+  #recorded = 0;
 
   private constructor(
     store: RunStore | undefined,
@@ -141,6 +143,15 @@ export class DataManager {
     return this.#config;
   }
 
+  /** Trajectories recorded since the run was opened, errors left out. */
+  get recorded(): number {
+    return this.#recorded;
+  }
+  /** ms that the run has taken, as far as the journal knows. */
+  get elapsedMs(): number {
+    return this.#state.elapsedMs;
+  }
+
   /** Called after every change that may make `nextOrder` or `claimBatch` answer differently. */
   onChange(listener: () => void): () => void {
     return this.#commits.changes.add(listener);
@@ -191,6 +202,7 @@ export class DataManager {
     const written = this.#written.get(t.id);
     this.#written.delete(t.id);
     this.#began.delete(t.id);
+    if (!isError(t.outcome)) this.#recorded++;
     const order = inLedger(t.provenance) ? this.#state.orders.get(t.id) : undefined;
     const steps = t.steps
       .filter((s) => !written?.has(s.index))
@@ -331,22 +343,9 @@ export class DataManager {
    */
   async lose(batch: BatchId, rollout: RolloutId): Promise<readonly GroupId[]> {
     const open = this.#openBatch(batch),
-      { ledger, pool } = this.#state,
-      lost = open.groups.filter((g) => g.members.some((m) => m.rollout === rollout));
-    const released = this.release(batch, `trajectory ${rollout} cannot be read back`);
-    const retired = this.#commits.commit([
-      ...lost.map((g): JournalEvent => ({
-        type: 'group.retired',
-        group: g.group,
-        rollouts: ledger.inGroup(g.group),
-        reason: 'lost',
-        whole: true,
-        cause: 'corrupt',
-      })),
-      ...(pool.get(rollout)
-        ? [{ type: 'pool.removed' as const, entry: rollout, reason: 'it cannot be read back' }]
-        : []),
-    ]);
+      lost = open.groups.filter((g) => g.members.some((m) => m.rollout === rollout)),
+      released = this.release(batch, `trajectory ${rollout} cannot be read back`),
+      retired = this.#commits.commit(corrupted(this.#state, lost, rollout));
     for (const g of lost) for (const m of g.members) this.#trajectories.forget(m.rollout);
     await Promise.all([released, retired]);
     return lost.map((g) => g.group);
@@ -365,12 +364,13 @@ export class DataManager {
   }
 
   /**
-   * Journals anything else: metrics, evaluation points, checkpoints, starts of probes, spans of the lanes, log lines.
+   * Journals anything else: metrics, evaluation points, checkpoints, starts of probes, spans of the lanes, time used,
+   * log lines.
    */
   async note(
     e: Extract<
       JournalEvent,
-      { type: 'metrics' | 'eval' | 'checkpoint' | 'trajectory.started' | 'spans' | 'log' | 'run.closed' }
+      { type: 'metrics' | 'eval' | 'checkpoint' | 'trajectory.started' | 'spans' | 'log' | 'run.time' | 'run.closed' }
     >,
   ): Promise<void> {
     await this.#commits.commit([e.type === 'metrics' ? { ...e, values: measured(e.values) } : e]);
@@ -414,10 +414,6 @@ export class DataManager {
     return b;
   }
 }
-
-/** Without what could not be measured: JSON has no NaN and would write null. */
-const measured = (values: Readonly<Record<string, number>>): Record<string, number> =>
-  Object.fromEntries(Object.entries(values).filter(([, v]) => Number.isFinite(v)));
 
 const internalError = (message: string): StudioError =>
   new StudioError('internal', message, 'This is a fault of DART Studio: please report it with the log.');

@@ -95,6 +95,8 @@ export interface GroupMember {
 export type JournalEvent =
   | { readonly type: 'run.opened'; readonly run: RunId; readonly resumed: boolean; readonly pid: number }
   | { readonly type: 'run.closed'; readonly reason: string }
+  /** Time that the run has used, pauses left out: every two seconds, so that a crash loses no more of it. */
+  | { readonly type: 'run.time'; readonly elapsedMs: number }
   | ({ readonly type: 'group.opened' } & PlannedGroup)
   | { readonly type: 'rollout.queued'; readonly order: RolloutOrder }
   | {

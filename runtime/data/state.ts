@@ -70,6 +70,8 @@ export class DataState {
     lags: new Map(),
     threshold: undefined,
   };
+  /** Time the run has used. */
+  elapsedMs = 0;
   /** Newest weights seen anywhere. */
   version: PolicyVersion = 0;
 
@@ -115,6 +117,9 @@ export class DataState {
 type Changes = { readonly [T in JournalEvent['type']]?: (s: DataState, e: EventOf<T>) => void };
 
 const changes: Changes = {
+  'run.time'(s, e) {
+    s.elapsedMs = Math.max(s.elapsedMs, e.elapsedMs);
+  },
   'group.opened'(s, e) {
     s.planner.apply(e);
   },

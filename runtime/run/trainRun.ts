@@ -80,7 +80,7 @@ export async function openRun(o: TrainRunOptions): Promise<TrainingRun> {
     store: { index: o.entry, create: { id: o.run, createdAt: Date.now(), name: o.config.name, config: o.config } },
   });
   try {
-    const progress = await progressOf(data.store);
+    const progress = await progressOf(data.store, data.elapsedMs);
     if (asked && !progress.pooled) {
       const said = await joinPools(data, intake ?? (await pools()));
       o.reporter.note(said);
@@ -197,6 +197,10 @@ export class TrainingRun {
     this.#log.note('Resumed after a pause.');
   }
 
+  /** Evaluations that were made, those of earlier parts of the run included. */
+  get evaluations(): number {
+    return this.#schedule.points.length;
+  }
   /** What a dashboard shows. */
   wireStatus(): WireStatus {
     return this.#monitor.wireStatus(this.#o.signal.aborted);
@@ -348,6 +352,7 @@ export class TrainingRun {
 
   #tick(): void {
     this.#monitor.spans.flush(systemClock.now());
+    this.#monitor.noteTime();
     this.#o.reporter.status(this.#monitor.status());
   }
   #noteResumed(): void {

@@ -8,6 +8,7 @@ import type { RunStore } from '../data/store/runStore.js';
 import type { StartParams } from '../protocol/methods.js';
 import type { RunPath, RunState, RunStatus } from '../protocol/types.js';
 import type { DesktopRegistry } from '../rollout/desktopRegistry.js';
+import type { SessionProgress } from './activeRuns.js';
 import { locatePools } from '../run/poolSources.js';
 import { newRunId } from '../run/runFolders.js';
 import type { HeldRollout } from '../run/runAccess.js';
@@ -132,6 +133,14 @@ export class RunSession {
   }
   status(): RunStatus {
     return this.#training.wireStatus();
+  }
+  /** How far it has come, to tell a run that works from one that ends its daemon. */
+  progress(): SessionProgress {
+    return {
+      recorded: this.data.recorded,
+      version: this.status().version,
+      evaluations: this.#training.evaluations,
+    };
   }
 
   /** What runs on one of its desktops, for a person to steer. */

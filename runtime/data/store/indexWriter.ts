@@ -24,7 +24,7 @@ export class IndexWriter {
   }
 
   apply(e: StoredEvent, position: JournalPosition): void {
-    if (e.type !== 'rollout.step' && e.type !== 'spans')
+    if (e.type !== 'rollout.step' && e.type !== 'spans' && e.type !== 'run.time')
       this.#rows.run('INSERT OR REPLACE INTO events VALUES(?, ?, ?, ?, ?)', [
         e.seq,
         e.at,

@@ -18,11 +18,20 @@ import { Commits, type EventSink } from './commits.js';
 import { GroupCurator } from './groupCurator.js';
 import { PoolKeeper } from './poolKeeper.js';
 import { dataStats, type DataStats } from './dataStats.js';
-import { headOf, inLedger, isError, type JournalEvent, type StepExtra, type TrainedSteps } from './events.js';
+import {
+  headOf,
+  inLedger,
+  isError,
+  type JournalEvent,
+  type NoteEvent,
+  type StepExtra,
+  type TrainedSteps,
+} from './events.js';
 import { recover, type RecoveryReport } from './recover.js';
 import { DataState, type OpenBatch } from './state.js';
 import type { PlannerFamily } from './planner.js';
 import { TrajectoryCache } from './trajectoryCache.js';
+import type { DiskRoom } from './store/room.js';
 import { RunStore, type RunMeta, type RunStoreOptions } from './store/runStore.js';
 import type { FrameStore, PoolAnswer, PoolWish, RolloutOrder } from './types.js';
 
@@ -105,11 +114,13 @@ export class DataManager {
       o.dir,
       o.store,
       (e) => {
-        // After a damaged stretch an event may refer to a lost one; it is skipped, and the ledger still adds up.
+        // After a damaged stretch an event may refer to a lost one; it is taken at its word, so that nothing is trained
+        // twice, and the ledger still adds up.
         try {
           state.apply(e);
         } catch (err) {
           if (!(err instanceof StudioError)) throw err;
+          state.applyDamaged(e);
           skipped++;
         }
         // Most of a journal (steps, spans, metrics) does not change the state.
@@ -117,6 +128,7 @@ export class DataManager {
       ['rollout.step', 'spans', 'trajectory.started', 'metrics', 'eval', 'log'],
     );
     try {
+      await store.room.keepReserve();
       const recovered = await recover(store, state, { events: store.recovery.records, skipped });
       const manager = new DataManager(store, store, state, o.config, recovered);
       await manager.#commits.commit([
@@ -142,6 +154,10 @@ export class DataManager {
   get config(): DataConfig {
     return this.#config;
   }
+  /** Of the run folder's disk: whatever writes there waits in it. */
+  get room(): DiskRoom {
+    return this.store.room;
+  }
 
   /** Trajectories recorded since the run was opened, errors left out. */
   get recorded(): number {
@@ -151,7 +167,6 @@ export class DataManager {
   get elapsedMs(): number {
     return this.#state.elapsedMs;
   }
-
   /** Called after every change that may make `nextOrder` or `claimBatch` answer differently. */
   onChange(listener: () => void): () => void {
     return this.#commits.changes.add(listener);
@@ -367,12 +382,7 @@ export class DataManager {
    * Journals anything else: metrics, evaluation points, checkpoints, starts of probes, spans of the lanes, time used,
    * log lines.
    */
-  async note(
-    e: Extract<
-      JournalEvent,
-      { type: 'metrics' | 'eval' | 'checkpoint' | 'trajectory.started' | 'spans' | 'log' | 'run.time' | 'run.closed' }
-    >,
-  ): Promise<void> {
+  async note(e: NoteEvent): Promise<void> {
     await this.#commits.commit([e.type === 'metrics' ? { ...e, values: measured(e.values) } : e]);
   }
 
@@ -381,6 +391,7 @@ export class DataManager {
   }
 
   async close(reason = 'closed'): Promise<void> {
+    await this.#store?.room.end();
     try {
       await this.#commits.commit([{ type: 'run.closed', reason }]);
     } finally {

@@ -235,6 +235,11 @@ export type JournalEvent =
 export type StoredEvent = JournalEvent & { readonly seq: number; /** ms since the epoch. */ readonly at: number };
 export type EventOf<T extends JournalEvent['type']> = Extract<JournalEvent, { type: T }>;
 
+/** Records that change nothing of the ledger. */
+export type NoteEvent = EventOf<
+  'metrics' | 'eval' | 'checkpoint' | 'trajectory.started' | 'spans' | 'log' | 'run.time' | 'run.closed'
+>;
+
 export const headOf = (t: Trajectory): TrajectoryHead => ({
   ...t,
   steps: t.steps.length,

@@ -1,10 +1,10 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { StudioError, id, type FamilyId, type ProcessEntry, type RunId, type ProviderChoice } from '../domain/index.js';
 import { parseRunFile, type RunConfig, type RunFile } from '../config/index.js';
 import { DataManager } from '../data/dataManager.js';
-import { RunReader } from '../data/store/runStore.js';
+import { readMeta, RunReader } from '../data/store/runStore.js';
 import { systemClock } from '../rollout/clock.js';
 import { Scheduler, trainingSampling } from '../rollout/scheduler.js';
 import { heldoutSeed, trainSeed } from '../tasks/suites/desk/index.js';
@@ -91,18 +91,8 @@ export async function evaluateRun(r: EvaluateRequest): Promise<EvalPoint & { rea
 }
 
 async function readRun(dir: string): Promise<{ id: string; config: RunFile }> {
-  let text: string;
-  try {
-    text = await readFile(join(dir, 'run.json'), 'utf8');
-  } catch (e) {
-    throw new StudioError(
-      'store.io',
-      `${dir} is not a run folder: run.json cannot be read.`,
-      'Choose a run from the list.',
-      { cause: e },
-    );
-  }
-  return JSON.parse(text) as { id: string; config: RunFile };
+  const { id, config } = await readMeta(dir);
+  return { id, config: config as RunFile };
 }
 
 /** The checkpoint to evaluate; a remote policy has none. */

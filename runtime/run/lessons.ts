@@ -194,8 +194,9 @@ async function saveLearned(
   learner: Learner,
   learned: NonNullable<EventOf<'checkpoint'>['learned']>,
 ): Promise<void> {
-  const snapshot = await learner.snapshot(),
-    { version, dir } = await learner.checkpoint();
+  const { room } = r.data,
+    snapshot = await room.write(() => learner.snapshot()),
+    { version, dir } = await room.write(() => learner.checkpoint());
   await r.data.note({ type: 'checkpoint', version, dir, learned });
   r.state.version = version;
   await snapshot.publish();

@@ -89,7 +89,7 @@ export class RunMonitor {
       running: this.#scheduler?.status().running.length ?? 0,
       waitingGroups: stats.groups.ready,
       errors: m.errors,
-      detail: state.detail,
+      detail: state.trouble ?? state.detail,
     };
   }
 

@@ -131,7 +131,8 @@ async function train(d: Training, batch: ClaimedBatch): Promise<Update> {
   );
   // The checkpoint is on disk before the journal says "trained": a crash between the two trains the batch again from
   // the old weights, never twice. Both are one record: what was trained without its weights would be lost.
-  const [snapshot, checkpoint] = [await d.learner.snapshot(), await d.learner.checkpoint()];
+  const snapshot = await data.room.write(() => d.learner.snapshot()),
+    checkpoint = await data.room.write(() => d.learner.checkpoint());
   await data.trained(batch.id, report.version, trainedSteps(own, report), checkpoint.dir);
   newVersion(d, report.version);
   return { snapshot, report, batch, lr: config.trainer.lr * scale };

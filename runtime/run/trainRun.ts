@@ -24,6 +24,7 @@ import { dataConfig } from '../data/fromConfig.js';
 import { imageContents } from '../cluster/images.js';
 import { openTasks, type Tasks } from '../tasks/open.js';
 import { RunMonitor } from './monitor.js';
+import { Pauses } from './pauses.js';
 import { instructionOf, type RunParts } from './parts.js';
 import { joinPools, readPools, type PoolIntake } from './poolSources.js';
 import { RolloutRecorder } from './recorder.js';
@@ -106,6 +107,7 @@ export class TrainingRun {
   readonly #budget: RunBudget;
   readonly #log: RunLog;
   readonly #monitor: RunMonitor;
+  readonly #pauses: Pauses;
   readonly #reinforcement = new Reinforcement();
   /** Ends the current phase: for the budget, for a person, for a fault. */
   readonly #ending = new AbortController();
@@ -130,6 +132,9 @@ export class TrainingRun {
       },
     });
     this.#log = new RunLog(o.reporter, data, () => this.#ending.abort());
+    this.#pauses = new Pauses((paused) => {
+      for (const part of [this.#budget, this.#evaluations, this.#scheduler]) part?.[paused ? 'pause' : 'resume']();
+    }, this.#log);
     this.#monitor = new RunMonitor({
       config: o.config,
       data,
@@ -143,7 +148,8 @@ export class TrainingRun {
   /** Reads top to bottom: reading lessons, demonstrations, warm start, reinforcement learning, last evaluation. */
   async run(): Promise<TrainResult> {
     let failure: unknown;
-    const stopWatching = this.#watchEnd();
+    const stopWatching = this.#watchEnd(),
+      offRoom = this.data.room.onChange((full) => this.#pauses.diskFull(full, this.#state));
     const ticker = setInterval(() => this.#tick(), STATUS_MS);
     try {
       if (this.#o.resume) this.#noteResumed();
@@ -168,6 +174,7 @@ export class TrainingRun {
       }
     } finally {
       stopWatching();
+      offRoom();
       await this.#close(failure, ticker);
     }
     return {
@@ -183,18 +190,10 @@ export class TrainingRun {
    * counting.
    */
   pause(): void {
-    if (this.#budget.paused) return;
-    this.#budget.pause();
-    this.#evaluations?.pause();
-    this.#scheduler?.pause();
-    this.#log.note('Paused: no new rollouts.');
+    this.#pauses.add('person', 'Paused: no new rollouts.');
   }
   unpause(): void {
-    if (!this.#budget.paused) return;
-    this.#budget.resume();
-    this.#evaluations?.resume();
-    this.#scheduler?.start();
-    this.#log.note('Resumed after a pause.');
+    this.#pauses.remove('person', 'Resumed after a pause.');
   }
 
   /** Evaluations that were made, those of earlier parts of the run included. */
@@ -267,7 +266,8 @@ export class TrainingRun {
       this.#state.warmStartVersion = warmStartVersion;
     if (checkpoint && !own && engine.learner) {
       // From here on the run folder does not depend on the other one.
-      const copy = await engine.learner.checkpoint();
+      const { learner } = engine,
+        copy = await this.data.room.write(() => learner.checkpoint());
       await this.data.note({ type: 'checkpoint', version: copy.version, dir: copy.dir });
       this.#log.note(`Starts from the policy in ${checkpoint.dir}.`);
     }
@@ -370,6 +370,7 @@ export class TrainingRun {
         void this.#scheduler?.stop({ graceMs: 0 });
       };
     now?.addEventListener('abort', hurry, { once: true });
+    await this.data.room.end();
     try {
       const graceMs = now?.aborted ? 0 : signal.aborted ? GRACE_MS.stopped : GRACE_MS.ended;
       for (const ending of [

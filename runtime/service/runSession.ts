@@ -1,7 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { StudioError, id, toRunError, type ProcessEntry, type RunError, type RunId } from '../domain/index.js';
-import { parseRunFile, parseRunText, type RunConfig, type RunFile } from '../config/index.js';
+import { id, toRunError, type ProcessEntry, type RunError, type RunId } from '../domain/index.js';
+import { parseRunText, type RunConfig, type RunFile } from '../config/index.js';
 import type { DataManager } from '../data/dataManager.js';
 import type { DataStats } from '../data/dataStats.js';
 import type { RunStore } from '../data/store/runStore.js';
@@ -10,7 +9,7 @@ import type { RunPath, RunState, RunStatus } from '../protocol/types.js';
 import type { DesktopRegistry } from '../rollout/desktopRegistry.js';
 import type { SessionProgress } from './activeRuns.js';
 import { locatePools } from '../run/poolSources.js';
-import { newRunId } from '../run/runFolders.js';
+import { newRunId, startedWith } from '../run/runFolders.js';
 import type { HeldRollout } from '../run/runAccess.js';
 import { openRun, type TrainingRun } from '../run/trainRun.js';
 
@@ -49,21 +48,8 @@ export function planStart(p: StartParams): SessionPlan {
 
 /** The rest of a run that is over; `minutes` is its whole budget, what it has used included. */
 export async function planResume(dir: RunPath, minutes?: number): Promise<SessionPlan> {
-  const text = await readFile(join(dir, 'run.json'), 'utf8').catch((e: unknown) => {
-    throw new StudioError(
-      'store.io',
-      `${dir} is not a run folder: run.json cannot be read.`,
-      'Choose a run from the list.',
-      { cause: e },
-    );
-  });
-  const meta = JSON.parse(text) as { id: string; config: RunFile };
-  return {
-    config: parseRunFile(meta.config, minutes === undefined ? {} : { budget: { minutes } }),
-    dir,
-    run: id<RunId>(meta.id),
-    resume: true,
-  };
+  const started = await startedWith(dir, minutes === undefined ? {} : { budget: { minutes } });
+  return { ...started, dir, resume: true };
 }
 
 /** One training run under way in this process, with handles to drive and watch it. */

@@ -17,6 +17,7 @@ import { LocalIndex, WorkerIndex } from './runIndex.js';
 import type { RunIndex } from './runIndex.js';
 import { lockRun } from './runLock.js';
 import type { RunLock } from './runLock.js';
+import { DiskRoom } from './room.js';
 import { removeUnfinished, unfinishedDir } from './unfinished.js';
 
 /** run.json: what the run is. Never changed after creation; everything else is in the journal. */
@@ -45,12 +46,13 @@ export type StepRecord = Pick<EventOf<'rollout.step'>, 'step' | 'extra'> & { rea
 
 export const runPaths = (
   dir: string,
-): { meta: string; journal: string; index: string; frames: string; checkpoints: string } => ({
+): { meta: string; journal: string; index: string; frames: string; checkpoints: string; reserve: string } => ({
   meta: join(dir, 'run.json'),
   journal: join(dir, 'journal'),
   index: join(dir, 'index.sqlite'),
   frames: join(dir, 'frames'),
   checkpoints: join(dir, 'checkpoints'),
+  reserve: join(dir, 'reserve'),
 });
 
 /**
@@ -182,6 +184,8 @@ export class RunReader {
 /** The one writer of a run folder: `{run.json, journal/, index.sqlite, frames/, checkpoints/}`. */
 export class RunStore extends RunReader {
   readonly recovery: Recovery;
+  /** Room on the folder's disk: where writes wait while there is none. */
+  readonly room: DiskRoom;
   readonly #journal: Journal;
   readonly #lock: RunLock;
   readonly #now: () => number;
@@ -199,9 +203,11 @@ export class RunStore extends RunReader {
     journal: Journal,
     recovery: Recovery,
     lock: RunLock,
+    room: DiskRoom,
     o: RunStoreOptions,
   ) {
     super(dir, meta, frames, index);
+    this.room = room;
     this.#journal = journal;
     this.recovery = recovery;
     this.#lock = lock;
@@ -234,6 +240,7 @@ export class RunStore extends RunReader {
       throw io(e, dir);
     });
     const lock = await lockRun(dir);
+    const room = new DiskRoom(p.reserve);
     let journal: Journal | undefined;
     try {
       for (const d of [p.journal, p.frames, p.checkpoints])
@@ -248,7 +255,7 @@ export class RunStore extends RunReader {
       const skipped: ReadonlySet<string> = new Set(skip);
       const opened = await Journal.open(
         p.journal,
-        { ...o.journal, fence: () => lock.verify() },
+        { ...o.journal, room, fence: () => lock.verify() },
         each &&
           ((batch) => {
             for (const e of batch) if (!skipped.has(e.type())) each(storedEvent(e));
@@ -257,7 +264,8 @@ export class RunStore extends RunReader {
       journal = opened.journal;
       const paths = { journal: p.journal, file: p.index, until: journal.durable };
       const index = o.index === 'local' ? new LocalIndex(paths) : new WorkerIndex(o.index, paths);
-      return new RunStore(dir, meta, new PngFrameStore(p.frames, o.frames), index, journal, opened.recovery, lock, o);
+      const frames = new PngFrameStore(p.frames, { ...o.frames, room });
+      return new RunStore(dir, meta, frames, index, journal, opened.recovery, lock, room, o);
     } catch (e) {
       await journal?.close();
       await lock.release();
@@ -318,6 +326,7 @@ export class RunStore extends RunReader {
     if (this.#closed) return;
     this.#closed = true;
     clearTimeout(this.#timer);
+    await this.room.end();
     await this.#journal.close();
     this.#ended = true;
     for (const w of this.#wake) w();
@@ -327,6 +336,16 @@ export class RunStore extends RunReader {
     await this.#lock.release();
   }
 }
+
+/** Format of run folders that this version reads and writes. */
+const RUN_FORMAT = 1;
+const newer = (dir: string, format: number): StudioError =>
+  new StudioError(
+    'store.newer',
+    `The run in ${dir} was made by a newer DART Studio (format ${format}; this one reads up to ${RUN_FORMAT}).`,
+    'Open it with the version that made it, or update DART Studio. Nothing in it was changed.',
+    { details: { dir, format } },
+  );
 
 export async function readMeta(dir: string): Promise<RunMeta> {
   const file = runPaths(dir).meta;
@@ -339,10 +358,13 @@ export async function readMeta(dir: string): Promise<RunMeta> {
     );
   });
   try {
-    const meta = JSON.parse(text) as Partial<RunMeta>;
-    if (typeof meta.id !== 'string' || meta.format !== 1) throw new Error('fields are missing or of another format');
+    const meta = JSON.parse(text) as Partial<Omit<RunMeta, 'format'>> & { readonly format?: unknown };
+    if (typeof meta.format === 'number' && meta.format > RUN_FORMAT) throw newer(dir, meta.format);
+    if (typeof meta.id !== 'string' || meta.format !== RUN_FORMAT)
+      throw new Error('fields are missing or of another format');
     return meta as RunMeta;
   } catch (e) {
+    if (e instanceof StudioError) throw e;
     throw new StudioError(
       'store.damaged',
       `run.json of ${dir} cannot be understood: ${messageOf(e)}.`,

@@ -130,9 +130,24 @@ async function evaluate(s: StudioContext, arg: unknown): Promise<void> {
   if (version === undefined) return;
   const split = await choose(t('Evaluate Checkpoint {0}', version), [
     {
-      label: t('Held-out seeds'),
-      detail: t('Tasks of training with other texts and window positions'),
+      label: t('Other arrangements'),
+      detail: t('The words of training on other screens'),
       value: 'heldout' as const,
+    },
+    {
+      label: t('Unseen words and numbers'),
+      detail: t('The templates of training with words that no training task has'),
+      value: 'words' as const,
+    },
+    {
+      label: t('Unseen pairs of words'),
+      detail: t('Words of training that never follow each other there'),
+      value: 'pairs' as const,
+    },
+    {
+      label: t('Other looks'),
+      detail: t('A theme, letters and places of windows that training does not have'),
+      value: 'looks' as const,
     },
     {
       label: t('Held-out templates'),

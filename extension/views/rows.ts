@@ -103,7 +103,7 @@ export function runRow(r: RunSummary, o: { readonly selected: boolean; readonly 
       r.error && `$(warning) ${plain(r.error.message)} ${plain(r.error.remedy)}`,
       s?.error && `$(error) ${plain(s.error.message)} ${plain(s.error.remedy)}`,
       r.state === 'running' && t('Training goes on when VS Code is closed.'),
-      `\`${r.run.replace(/`/g, '')}\``,
+      `\`${r.run.replace(/[`\r\n]/g, '')}\``,
     ),
     spoken: [r.name, runStateWord(r.state), success === undefined ? '' : t('success {0}', percent(success)), done]
       .filter((x) => x !== '')
@@ -144,7 +144,7 @@ export function checkpointRow(run: string, version: number, path: string): Row {
     description: '',
     icon: { id: 'save' },
     context: 'checkpoint',
-    tooltip: lines(t('Policy version {0}', version), `\`${path.replace(/`/g, '')}\``),
+    tooltip: lines(t('Policy version {0}', version), `\`${path.replace(/[`\r\n]/g, '')}\``),
     spoken: t('Checkpoint of policy version {0}', version),
   };
 }
@@ -326,7 +326,7 @@ export function trajectoryRow(run: string, r: TrajectoryRow): Row {
         outcomeWord(r.outcome),
         r.reward !== undefined && t('reward {0}', r.reward),
         r.truncated && t('cut off at the step cap'),
-        r.errorKind,
+        r.errorKind && plain(r.errorKind),
       ),
       t('{0} of at most {1}', length, r.cap),
       r.kept !== undefined && t('{0} steps kept by the entropy mask', r.kept),

@@ -172,6 +172,8 @@ export type JournalEvent =
       readonly version: PolicyVersion;
       /** How many updates each rollout lags behind. */
       readonly lags: readonly number[];
+      /** The same of the policy's own earlier successes that were injected into these groups; absent without any. */
+      readonly poolLags?: readonly number[];
       readonly steps: number;
     }
   | {
@@ -194,6 +196,11 @@ export type JournalEvent =
   | { readonly type: 'pool.added'; readonly entry: PoolEntryInfo; readonly by?: 'person' }
   | { readonly type: 'pool.removed'; readonly entry: RolloutId; readonly reason: string; readonly by?: 'person' }
   | { readonly type: 'pool.switched'; readonly entries: readonly RolloutId[]; readonly enabled: boolean }
+  /** Success of another policy on this run's families, from a collection that joined its pool. */
+  | {
+      readonly type: 'rates.seeded';
+      readonly families: Readonly<Record<string, { readonly successes: number; readonly failures: number }>>;
+    }
   /** Named numbers of one moment, e.g. an update's report; `source` says where they come from. */
   | {
       readonly type: 'metrics';
@@ -237,7 +244,7 @@ export type EventOf<T extends JournalEvent['type']> = Extract<JournalEvent, { ty
 
 /** Records that change nothing of the ledger. */
 export type NoteEvent = EventOf<
-  'metrics' | 'eval' | 'checkpoint' | 'trajectory.started' | 'spans' | 'log' | 'run.time' | 'run.closed'
+  'metrics' | 'eval' | 'checkpoint' | 'trajectory.started' | 'spans' | 'log' | 'run.time' | 'run.closed' | 'rates.seeded'
 >;
 
 export const headOf = (t: Trajectory): TrajectoryHead => ({

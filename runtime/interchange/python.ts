@@ -68,9 +68,10 @@ class Reader {
     if (first === undefined) throw this.#refuse(start);
     if (first === 'pass') return undefined;
     if (first === 'import') {
-      const line = this.#s.slice(this.#i, this.#end()).split('#')[0]!;
-      if (!line.split(',').every((m) => modules.includes(m.trim()))) throw this.#refuse(start);
-      this.#i = this.#end();
+      // Ends at a line break, a comment or ';'.
+      const list = /^[^\n#;]*/.exec(this.#s.slice(this.#i, this.#end()))![0];
+      if (!list.split(',').every((m) => modules.includes(m.trim()))) throw this.#refuse(start);
+      this.#i += list.length;
       return undefined;
     }
     let name = first;

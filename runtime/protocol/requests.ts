@@ -28,7 +28,7 @@ export interface HelloResult {
   readonly storage: string;
 }
 export interface StartParams {
-  /** Run file text (JSON); absent = the preset alone. `file` is only for messages. */
+  /** Run file text (JSON); absent = the preset alone. `file` is for messages, and for folders that stand beside it. */
   readonly text?: string;
   readonly file?: string;
   readonly preset?: PresetName;
@@ -78,7 +78,7 @@ export const requests = {
       readonly run: T.RunPath;
       readonly version?: number;
       readonly episodes?: number;
-      readonly split?: 'train' | 'heldout' | 'templates';
+      readonly split?: 'train' | 'heldout' | 'words' | 'pairs' | 'looks' | 'templates';
       readonly provider?: ProviderChoice;
     },
     T.EvalPoint

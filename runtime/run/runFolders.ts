@@ -1,9 +1,9 @@
-import { readFile, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
 import { StudioError, orUndefined, type RunId } from '../domain/index.js';
 import { parseRunFile, type RunConfig, type RunFile } from '../config/index.js';
-import { readMeta } from '../data/store/runStore.js';
+import { readMeta, readMetaText } from '../data/store/runStore.js';
 
 /** A run by id or path: the path itself when it holds a run.json, else `<dir>/<name>`. */
 export function runFolder(dir: string, name: string): string {
@@ -48,7 +48,7 @@ export async function listRunFolders(dir: string): Promise<string[]> {
   const names = await readdir(dir).catch((): string[] => []);
   const found: { dir: string; at: number }[] = [];
   for (const n of names) {
-    const text = await orUndefined(readFile(join(dir, n, 'run.json'), 'utf8'), 'a folder without it is no run');
+    const text = await orUndefined(readMetaText(join(dir, n)), 'a folder without it is no run');
     const meta = text === undefined ? undefined : createdOf(text);
     if (meta) found.push({ dir: join(dir, n), at: meta.createdAt ?? 0 });
   }

@@ -1,4 +1,4 @@
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { id, toRunError, type ProcessEntry, type RunError, type RunId } from '../domain/index.js';
 import { parseRunText, type RunConfig, type RunFile } from '../config/index.js';
 import type { DataManager } from '../data/dataManager.js';
@@ -8,6 +8,7 @@ import type { StartParams } from '../protocol/methods.js';
 import type { RunPath, RunState, RunStatus } from '../protocol/types.js';
 import type { DesktopRegistry } from '../rollout/desktopRegistry.js';
 import type { SessionProgress } from './activeRuns.js';
+import { locateModel } from '../run/backends/ownEngine.js';
 import { locatePools } from '../run/poolSources.js';
 import { newRunId, startedWith } from '../run/runFolders.js';
 import type { HeldRollout } from '../run/runAccess.js';
@@ -43,7 +44,9 @@ export function planStart(p: StartParams): SessionPlan {
     }),
     store = resolve(p.base, config.store.dir);
   const run = id<RunId>(newRunId(store, config.name, config.seed, new Date()));
-  return { config: locatePools(config, [store, p.base]), run, dir: join(store, run), resume: false, notes };
+  const beside = [...(p.file === undefined ? [] : [dirname(resolve(p.base, p.file))]), p.base],
+    located = locateModel(locatePools(config, [store, p.base]), beside);
+  return { config: located, run, dir: join(store, run), resume: false, notes };
 }
 
 /** The rest of a run that is over; `minutes` is its whole budget, what it has used included. */

@@ -9,7 +9,8 @@ export function templateOf(preset: PresetName): string {
 
 function oftenChanged(preset: PresetName): RunFile {
   const { tasks, policy, trainer, desktops, budget } = PRESETS[preset],
-    vlm = policy?.vlm;
+    vlm = policy?.vlm,
+    remote = trainer?.remote;
   if (!vlm)
     return {
       desktops: { provider: 'auto', count: 6 },
@@ -19,8 +20,18 @@ function oftenChanged(preset: PresetName): RunFile {
   return {
     tasks: tasks ?? { suite: 'desk' },
     desktops: { provider: 'auto', count: desktops?.count, screen: desktops?.screen },
-    policy: { kind: 'vlm', vlm: { model: vlm.model, endpoints: vlm.endpoints, coordinates: vlm.coordinates } },
-    trainer: { lr: trainer?.lr, remote: { url: trainer!.remote!.url, rank: trainer!.remote!.rank } },
+    policy: {
+      kind: 'vlm',
+      vlm: {
+        model: vlm.model,
+        ...(vlm.endpoints ? { endpoints: vlm.endpoints } : {}),
+        coordinates: vlm.coordinates,
+      },
+    },
+    trainer: {
+      lr: trainer?.lr,
+      remote: { ...(remote?.url === undefined ? { engine: 'auto' } : { url: remote.url }), rank: remote?.rank },
+    },
     budget: budget ?? { rollouts: 1000 },
   };
 }

@@ -364,7 +364,7 @@ export class Annotator {
   }
   async #askTags(run: string): Promise<void> {
     this.#tagsOf = run;
-    // Completion is a convenience: without an answer one types.
+    // Completion is a convenience: without an answer the person types the whole tag.
     try {
       this.#seeTags(
         (

@@ -8,7 +8,7 @@ export interface QueueModel {
   readonly walk?: Walk;
   readonly error?: string;
   readonly rollout: string;
-  /** One went beyond the last. */
+  /** The person went past the last trajectory. */
   readonly ended: boolean;
   readonly reviewed: boolean;
   readonly locked: boolean;

@@ -168,7 +168,7 @@ export class App {
       body,
     );
   }
-  /** Those that a run which was only evaluated does without. */
+  /** Sections that an evaluation-only run does not show. */
   #trainingSections(throughput: HTMLElement, trainer: HTMLElement): HTMLElement[] {
     return [
       this.#part('throughput', t('Throughput'), t('how fast, and how fast could it be?'), throughput),
@@ -186,7 +186,7 @@ export class App {
     }
     this.#m = reduce(this.#m, msg);
     if (msg.type === 'open') this.#keep({});
-    // Frames do not come while the page is hidden; what is shown then is drawn when it is seen again.
+    // A hidden page gets no animation frames; it is drawn when it becomes visible.
     if (!this.#asked)
       this.#asked = requestAnimationFrame(() => {
         this.#asked = 0;
@@ -213,7 +213,7 @@ export class App {
     const only = evaluationOnly(m);
     for (const s of this.#training) s.hidden = only;
     this.#success.render(m, old);
-    // For whoever measures how long a person waits: charts are drawn in the next frame.
+    // Marks for benchmarks: charts are drawn in the next frame.
     if (m.curves.length > 0 && !old?.curves.length)
       requestAnimationFrame(() => requestAnimationFrame(() => performance.mark(curvesDrawn)));
     this.#curation.render(m, old);
@@ -296,7 +296,7 @@ export class App {
             );
     replace(this.#root, h('main', { class: 'lack' }, lack));
   }
-  /** Only what a person waits for is said: a change of state, a new evaluation. */
+  /** Announces only what a person waits for: a change of state, a new evaluation. */
   #announce(m: Model, old: Model | undefined): void {
     if (!old?.detail) return;
     const state = stateOf(m),

@@ -33,7 +33,7 @@ export class CurationSection {
   /** Of the trainer's corrections. */
   readonly #corrections: readonly Part[];
   readonly #pick = h('div', { class: 'pick' });
-  /** Which charts there are is known with the first answer: until then their room is kept. */
+  /** The first answer tells which charts exist; until then their space is reserved. */
   readonly #charts = h('div', { class: 'charts pending' });
   readonly #chosen: (family: string | undefined) => void;
   #family: string | undefined;

@@ -1,5 +1,5 @@
 /**
- * Brings data in: one load, then events. What events make stale is asked again, coalesced, only while somebody looks.
+ * Loads the data once, then follows events. What events make stale is requested again, coalesced, only while the page is visible.
  */
 import type { Params, Result } from '../../runtime/protocol/requests.js';
 import type { RunEventType } from '../../runtime/protocol/types.js';
@@ -21,7 +21,7 @@ const followed: readonly RunEventType[] = [
   'note',
   'closed',
 ];
-/** Least time between two answers of a kind: the newest picture is worth less than a quiet machine. */
+/** Least time between two answers of a kind: a fresher chart is worth less than an idle machine. */
 const everyMs: Readonly<Record<Stale, number>> = { curves: 5000, curation: 10_000, tasks: 10_000, detail: 2000 };
 
 const beat: Beat = { now: () => performance.now(), after: (ms, f) => setTimeout(f, ms), hidden: () => document.hidden };
@@ -71,7 +71,7 @@ export class Feed {
       this.#curation(),
     ]);
   }
-  /** Whether it is known how far the run reaches. */
+  /** Whether the run's last moment is known. */
   get whole(): boolean {
     return this.#whole;
   }
@@ -97,7 +97,7 @@ export class Feed {
       }
       case 'events': {
         if (m.run !== model.run) break;
-        // Asked at its `closed` record a run may still answer that it is stopping.
+        // Right after its `closed` record a run may still report that it is stopping.
         if (m.ended) this.#refresh.detail.ask();
         if (m.events.length === 0) break;
         this.#dispatch({ type: 'events', events: m.events });

@@ -1,4 +1,4 @@
-/** The ledger as a flow: where every generated rollout went. Pure; the sum is checked here, not believed. */
+/** The ledger as a flow: where every generated rollout went. Pure; the sum is checked here. */
 import type { Ledger, RetireReason } from '../../runtime/protocol/types.js';
 import { t } from '../ui/words.js';
 

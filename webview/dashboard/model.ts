@@ -38,7 +38,7 @@ export interface Model {
   readonly now: number;
   readonly warning?: string;
 }
-/** Things that are asked again after events, when somebody looks at them. */
+/** Parts that are requested again after events, while they are visible. */
 export type Stale = 'curves' | 'curation' | 'tasks' | 'detail';
 
 export type Message =
@@ -78,7 +78,7 @@ export function reduce(m: Model, msg: Message): Model {
     case 'lacks':
       return { ...m, warning: `${msg.error.message} ${msg.error.remedy}`.trim() };
     case 'detail': {
-      // What was told by event may be newer than an answer that was under way.
+      // An event may be newer than an answer that was under way.
       const { detail } = msg,
         evals = joinEvals(detail.evals, m.evals),
         d = { ...detail, checkpoints: join(detail.checkpoints, m.detail?.checkpoints ?? [], (c) => c.path) };
@@ -145,7 +145,7 @@ function event(m: Model, e: RunEvent): Model {
       return next;
   }
 }
-/** An answer, and what is known beside it: nothing that was once there goes away. */
+/** Merges an answer with what is known: nothing that was there disappears. */
 function join<T>(answer: readonly T[], known: readonly T[], key: (x: T) => string): readonly T[] {
   const there = new Set(answer.map(key)),
     more = known.filter((x) => !there.has(key(x)));

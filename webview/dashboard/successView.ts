@@ -114,7 +114,7 @@ export class SuccessView {
   }
   render(m: Model, old: Model | undefined): void {
     this.#m = m;
-    // The first curves are waited for; later ones come with the beat.
+    // The first curves are drawn at once; later ones with the painter's interval.
     const first = m.curves.length > 0 && !old?.curves.length;
     if (
       !old ||

@@ -165,7 +165,9 @@ function training(m: DetailModel): HTMLElement {
               ? ''
               : h('span', { class: 'ds-quiet' }, ' ', t('threshold {0}', num(view.threshold, 3))),
           ],
-      t('Mean token entropy in nats; curation keeps steps at or above the threshold'),
+      t(
+        'Mean token entropy, for the embedded policy as a share of the most that each choice can have, else in nats; curation keeps steps at or above the threshold',
+      ),
     ),
     row(
       t('Advantage'),

@@ -55,7 +55,7 @@ export function outcomeBadge(kind: OutcomeKind, truncated = false): HTMLElement 
   );
 }
 
-/** What a person says of the outcome, with the verifier's verdict beside it: the one never hides the other. */
+/** What a person says of the outcome, with the verifier's verdict beside it: neither hides the other. */
 export function correctedBadge(v: TrajectoryView, outcome: NonNullable<AnnotationView['outcome']>): HTMLElement {
   const verified = v.row.outcome;
   return h(

@@ -1,4 +1,4 @@
-/** The inspector's page: holds the components and brings them in line with the state. No requests here. */
+/** The inspector's page: holds the components and updates them from the state. No requests here. */
 import type { AnnotationView, TrajectoryView } from '../../runtime/protocol/types.js';
 import { notesOf } from '../annotator/apply.js';
 import { h, replace, set, text } from '../ui/dom.js';
@@ -234,7 +234,7 @@ export class Page {
   }
 
   #showStep(s: State, v: TrajectoryView, old: State | undefined): void {
-    // Asked before anything is changed, when it costs nothing.
+    // Measured before any change, while layout is clean.
     const scrolled = this.#detail.scrollTop;
     const step = v.steps[s.selected];
     this.#film.hidden = v.steps.length === 0;

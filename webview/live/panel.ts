@@ -182,7 +182,7 @@ export class Panel {
     const focused = document.activeElement,
       inside = focused instanceof HTMLElement && this.element.contains(focused);
     this.#update(v);
-    // A button that made itself useless takes the focus along; the next one gets it, unless somebody is elsewhere in
+    // A button that disappears loses the focus; the next one gets it, unless the person is elsewhere in
     // the editor.
     if (inside && document.hasFocus() && (!focused.isConnected || focused.hidden || focused.closest('[hidden]')))
       (

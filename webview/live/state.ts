@@ -14,7 +14,7 @@ export interface State {
   readonly desktop: string;
   readonly daemon: DaemonState;
   readonly row?: DesktopRow;
-  /** It was there, and is not any more. */
+  /** It existed, and is gone. */
   readonly gone: boolean;
   /** When the newest pixels were read. */
   readonly pictureAt?: number;

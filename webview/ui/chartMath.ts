@@ -28,7 +28,7 @@ export function durationTicks(min: number, max: number, count: number): number[]
   const i = secondsSteps.findIndex((s) => s * 1000 >= span / count);
   if (i < 0) return multiples(min, max, Math.ceil(span / count / 604_800_000) * 604_800_000);
   const ticks = multiples(min, max, secondsSteps[i]! * 1000);
-  // One tick alone says nothing of the scale.
+  // A single tick says nothing about the scale.
   return ticks.length < 2 && i > 0 ? multiples(min, max, secondsSteps[i - 1]! * 1000) : ticks;
 }
 function multiples(min: number, max: number, step: number): number[] {

@@ -14,7 +14,7 @@ export interface StageModel {
   readonly step?: StepView;
   readonly shot: 'before' | 'after';
   readonly heat: boolean;
-  /** What to say when there is no step. */
+  /** Shown when there is no step. */
   readonly empty?: {
     readonly icon: string;
     readonly words: string;
@@ -125,7 +125,7 @@ export class Stage {
     if (m.heat !== old.heat && this.#heatButton) setPressed(this.#heatButton, m.heat);
     this.#show();
   }
-  /** Marks a place of an alternative that the pointer or focus is on. */
+  /** Marks the location of the alternative under the pointer or focus. */
   highlight(r: Rect | undefined): void {
     this.#highlight = r;
     this.#redraw();

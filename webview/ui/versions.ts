@@ -8,7 +8,7 @@ export interface VersionSpan {
   readonly to: number;
   /** Absent when no policy acted. */
   readonly version?: number;
-  /** Who decided instead, where no policy did. */
+  /** The human or script that decided, where no policy did. */
   readonly origin?: 'human' | 'oracle';
 }
 

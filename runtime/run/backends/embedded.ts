@@ -45,7 +45,7 @@ export async function startEmbedded(r: BackendRequest, parts: StartedParts): Pro
       });
     },
     screens: () => kept.load(),
-    note: r.note,
+    note: r.onNote,
   });
   parts.add(() => trainer.close());
   parts.throwIfCancelled();

@@ -100,6 +100,24 @@ it('a trajectory shows its outcome as an icon and in words', () => {
     '3 steps · v3 · probe',
   );
 });
+it('nothing that a run folder says becomes markup of a tooltip', () => {
+  const evil = '[x](command:evil) $(bug) <b>',
+    { tooltip } = trajectoryRow(
+      '/r',
+      trajectory({
+        outcome: 'error',
+        errorKind: evil,
+        task: evil,
+        rollout: evil,
+        instruction: evil,
+        group: evil,
+        state: evil,
+        tags: [evil],
+      } as never),
+    );
+  expect(tooltip).not.toMatch(/[^\\][[<$]/);
+  expect(runRow(run({ run: `/runs/a\`\n${evil}` }), { selected: false, now: 0 }).tooltip).not.toContain('\n[x]');
+});
 it('the row of the next page says how much is shown', () => {
   expect(moreRow(100, 2300).description).toBe('100 of 2300 shown');
 });

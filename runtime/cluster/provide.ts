@@ -4,6 +4,7 @@ import { connectEngine, ensureImage, ensureRootfs, type OnProgress } from './ima
 import { readImage } from './images.js';
 import { createLocalProvider, createProvider } from './index.js';
 import { createDockerProvider } from './providers/docker.js';
+import { createKubernetesProvider } from './providers/kubernetes/provider.js';
 import { processLimit, type ProcessLimit } from './providers/processLimit.js';
 import type { DesktopProvider, DesktopSpec, ProviderStatus, SettleOptions } from './types.js';
 
@@ -31,6 +32,7 @@ function providersOf(c: DesktopsConfig): DesktopProvider[] {
   const docker = (): DesktopProvider => createDockerProvider({ ...image, hosts: c.hosts });
   if (c.provider === 'docker') return [docker()];
   if (c.provider === 'local') return [createLocalProvider(image)];
+  if (c.provider === 'kubernetes') return [createKubernetesProvider({ ...image, config: c.kubernetes })];
   return [docker(), createLocalProvider(image)];
 }
 
@@ -40,7 +42,12 @@ function providersOf(c: DesktopsConfig): DesktopProvider[] {
  */
 export async function chooseProvider(c: DesktopsConfig): Promise<DesktopProvider> {
   await readImage(c.image);
-  return createProvider({ provider: c.provider, image: c.image, docker: { hosts: c.hosts } });
+  return createProvider({
+    provider: c.provider,
+    image: c.image,
+    docker: { hosts: c.hosts },
+    kubernetes: { config: c.kubernetes },
+  });
 }
 
 /** Whose processes count toward a local desktop's limit on this machine. */

@@ -23,7 +23,7 @@ export async function runEpisode(deps: EpisodeDeps, lease: Lease, r: EpisodeRequ
   const { clock } = deps;
   const { task, order } = r;
   const limit = timeLimit(deps, r.signal);
-  const guard = new DesktopGuard(deps, limit.signal);
+  const guard = new DesktopGuard(deps, limit.signal, () => lease.desktop.stalledMs?.() ?? 0);
   const scene: Scene = { deps, request: r, desktop: lease.desktop, limit, guard };
   const startedAt = clock.now();
   const steps: Step[] = [];

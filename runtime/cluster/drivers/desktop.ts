@@ -37,6 +37,8 @@ export interface SandboxOptions {
   /** Not hidden: tests ask its own detector. */
   readonly agent: AgentClient;
   readonly channels: Channels;
+  /** See Desktop.stalledMs. */
+  readonly stalledMs?: () => number;
 }
 
 const RESET_TIMEOUT_MS = 15_000;
@@ -63,6 +65,7 @@ export class SandboxDesktop implements Desktop {
   /** Not hidden: tests ask its own detector. */
   readonly agent: AgentClient;
   readonly #channels: Channels;
+  readonly #stalledMs: (() => number) | undefined;
   /** Whether the last action pressed keys. */
   #pressed = false;
   /** Not hidden: tests settle on its X connection. */
@@ -81,10 +84,15 @@ export class SandboxDesktop implements Desktop {
     this.screen = o.spec.screen;
     this.agent = o.agent;
     this.#channels = o.channels;
+    this.#stalledMs = o.stalledMs;
     o.agent.onClose((e) => this.lose(e));
     o.agent.onExit((e) => {
       if (!this.#resetting) this.#emit({ type: 'exit', pid: e.pid, name: e.name, code: e.code, signal: e.signal });
     });
+  }
+
+  stalledMs(): number {
+    return this.#stalledMs?.() ?? 0;
   }
 
   get isLost(): boolean {

@@ -1,6 +1,8 @@
+import { parseRunFile } from '../../config/index.js';
 import { StudioError, type ProviderChoice, type ProviderKind } from '../../domain/index.js';
 import type { DesktopProvider } from '../types.js';
 import { createDockerProvider, type DockerProviderOptions } from './docker.js';
+import { createKubernetesProvider, type KubernetesProviderOptions } from './kubernetes/provider.js';
 import { createLocalProvider, type LocalProviderOptions } from './local.js';
 
 export interface ProviderOptions {
@@ -10,6 +12,7 @@ export interface ProviderOptions {
   readonly image?: string;
   readonly local?: LocalProviderOptions;
   readonly docker?: DockerProviderOptions;
+  readonly kubernetes?: KubernetesProviderOptions;
 }
 
 /**
@@ -21,6 +24,7 @@ export async function createProvider(o: ProviderOptions): Promise<DesktopProvide
   const makers: Record<ProviderKind, () => DesktopProvider> = {
     docker: () => createDockerProvider({ ...image, ...o.docker }),
     local: () => createLocalProvider({ ...image, ...o.local }),
+    kubernetes: () => createKubernetesProvider({ ...image, ...(o.kubernetes ?? { config: parseRunFile({}).desktops.kubernetes }) }),
   };
   const problems: string[] = [],
     remedies: string[] = [];

@@ -380,7 +380,7 @@ class Settle:
         self.look()
 
     def look(self):
-        running, soonest, marks, self.exact, terminal = activity('1')
+        running, soonest, marks, self.exact, terminal = activity(str(os.getpid()))
         now = time.monotonic()
         wait = 0.002
         if running or marks != self.last or self.quiet_since is None:

@@ -52,7 +52,9 @@ export const stuck = {
       {
         name: 'desktop',
         ready: false,
-        state: { waiting: { reason: 'ErrImagePull', message: 'failed to resolve reference "r.example/desk:1": not found' } },
+        state: {
+          waiting: { reason: 'ErrImagePull', message: 'failed to resolve reference "r.example/desk:1": not found' },
+        },
       },
     ],
   },
@@ -74,7 +76,11 @@ export const ends = {
     containerStatuses: [{ name: 'desktop', state: { terminated: { reason: 'OOMKilled', exitCode: 137 } } }],
   },
   nodeLost: { phase: 'Unknown', reason: 'NodeLost', message: 'Node node1 which was running pod is unresponsive' },
-  deadline: { phase: 'Failed', reason: 'DeadlineExceeded', message: 'Pod was active on the node longer than the specified deadline' },
+  deadline: {
+    phase: 'Failed',
+    reason: 'DeadlineExceeded',
+    message: 'Pod was active on the node longer than the specified deadline',
+  },
 } satisfies Record<string, PodStatus>;
 
 export interface Faults {
@@ -197,7 +203,10 @@ export class ApiServer {
     this.#version += 2;
     for (const w of this.#watches) {
       w.res.write(
-        JSON.stringify({ type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' } }) + '\n',
+        JSON.stringify({
+          type: 'ERROR',
+          object: { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' },
+        }) + '\n',
       );
       w.res.end();
     }
@@ -245,7 +254,12 @@ export class ApiServer {
       return send(res, 201, { status: { allowed: !this.faults.forbidden?.includes(asked) } });
     }
     if (this.faults.forbidden?.includes(what))
-      return status(res, 403, 'Forbidden', `${resource} is forbidden: User "u" cannot ${what} in API group "" in the namespace "${ns}"`);
+      return status(
+        res,
+        403,
+        'Forbidden',
+        `${resource} is forbidden: User "u" cannot ${what} in API group "" in the namespace "${ns}"`,
+      );
     if (ns !== 'desktops') return status(res, 404, 'NotFound', `namespaces "${ns}" not found`);
     if (resource === 'events') return send(res, 200, { items: this.faults.events ?? [] });
     if (what === 'create pods') return this.#create(res, body as PodObject);
@@ -320,7 +334,9 @@ export class ApiServer {
     this.calls.push('create pods/exec');
     const refuse = (code: number, message: string): void => {
       const text = JSON.stringify({ kind: 'Status', code, message });
-      socket.end(`HTTP/1.1 ${code} No\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`);
+      socket.end(
+        `HTTP/1.1 ${code} No\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`,
+      );
     };
     if (this.faults.forbidden?.includes('create pods/exec')) return refuse(403, 'pods/exec is forbidden');
     if (!this.pods.has(name)) return refuse(404, `pods "${name}" not found`);
@@ -350,7 +366,9 @@ export class ApiServer {
       stdout: out(1),
       stderr: out(2),
       exit: (code) => {
-        out(3)(Buffer.from(JSON.stringify({ status: 'Failure', message: `command terminated with exit code ${code}` })));
+        out(3)(
+          Buffer.from(JSON.stringify({ status: 'Failure', message: `command terminated with exit code ${code}` })),
+        );
         ws.close();
       },
     });

@@ -12,9 +12,22 @@ export class Containers implements Backend {
 
   async start(pod: PodObject): Promise<void> {
     const c = pod.spec!.containers![0]!;
-    const tmpfs = ['/home/user', '/tmp', '/var/tmp', '/run', '/run/dart'].flatMap((p) => ['--tmpfs', `${p}:rw,mode=1777,exec`]);
+    const tmpfs = ['/home/user', '/tmp', '/var/tmp', '/run', '/run/dart'].flatMap((p) => [
+      '--tmpfs',
+      `${p}:rw,mode=1777,exec`,
+    ]);
     await docker([
-      ...['run', '-d', '--name', pod.metadata!.name!, '--label', 'app=dart-studio-test', '--network', 'none', '--read-only'],
+      ...[
+        'run',
+        '-d',
+        '--name',
+        pod.metadata!.name!,
+        '--label',
+        'app=dart-studio-test',
+        '--network',
+        'none',
+        '--read-only',
+      ],
       ...['--cap-drop', 'ALL', ...CAPABILITIES.flatMap((x) => ['--cap-add', x]), '--security-opt', 'no-new-privileges'],
       ...tmpfs,
       ...[c.image!, ...c.command!],

@@ -18,6 +18,8 @@ while True:
     if not d: break
     while d: d = d[os.write(1, d):]
 `;
+/** Ends with the process that started it. */
+const AGENT = 'import ctypes, time\nctypes.CDLL(None).prctl(1, 9)\ntime.sleep(600)\n';
 let dir: string;
 const here: ChildProcess[] = [],
   links: Link[] = [];
@@ -25,7 +27,7 @@ const here: ChildProcess[] = [],
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'dart-link-'));
   await cp(PROGRAM, join(dir, 'link.py'));
-  await writeFile(join(dir, 'agent.py'), 'import time\ntime.sleep(600)\n');
+  await writeFile(join(dir, 'agent.py'), AGENT);
   await writeFile(join(dir, 'relay.py'), ECHO);
 });
 afterEach(() => {
@@ -72,8 +74,11 @@ describe('link into a pod', () => {
     for (let at = 0; at < said.length; at += 50_000) {
       link.pipes.input.write(said.subarray(at, at + 50_000));
       // some before the bytes went, some while they are on their way
-      if (at % 300_000 === 0) channel!.kill('SIGKILL');
-      else if (at % 500_000 === 0) await until(() => got().length > at * 0.7);
+      if (at % 300_000 === 0) {
+        await until(() => link.isUp);
+        channel!.kill('SIGKILL');
+        if (at % 600_000 === 0) await until(() => !link.isUp);
+      } else if (at % 500_000 === 0) await until(() => got().length > at * 0.7);
     }
     await until(() => got().length >= said.length + 8);
     expect(got().subarray(8).equals(said)).toBe(true);
@@ -87,7 +92,7 @@ describe('link into a pod', () => {
     const cuts: string[] = [];
     const { link, got } = linkOf({
       pingMs: 50,
-      answerMs: 500,
+      answerMs: 4000,
       onCut: (e) => cuts.push(e.message),
       open: (on) =>
         attach({
@@ -161,10 +166,10 @@ describe('link into a pod', () => {
   it('ends the desktop when nobody was heard for long enough, and with its agent', async () => {
     const idle = serve(0.3),
       began = performance.now();
-    expect((await once(idle, 'close'))[0]).toBe(0);
+    expect((await once(idle, 'exit'))[0]).toBe(0);
     expect(performance.now() - began).toBeGreaterThan(250);
     await writeFile(join(dir, 'agent.py'), 'import sys\nsys.exit(3)\n');
-    expect((await once(serve(), 'close'))[0]).toBe(3);
+    expect((await once(serve(), 'exit'))[0]).toBe(3);
   });
 
   it('takes nothing that the other end cannot have meant', async () => {
@@ -172,8 +177,7 @@ describe('link into a pod', () => {
       const lost: StudioError[] = [];
       const { link } = linkOf({
         onLost: (e) => lost.push(e),
-        open: (on) =>
-          Promise.resolve({ send: () => setImmediate(() => on.data(answer)), close: () => undefined }),
+        open: (on) => Promise.resolve({ send: () => setImmediate(() => on.data(answer)), close: () => undefined }),
       });
       link.pipes.output.on('error', () => undefined);
       await link.open(never).catch(() => undefined);

@@ -152,8 +152,11 @@ export class Api {
         },
       });
       req.once('response', resolve);
-      req.once('error', (e) => {
-        reject(o.signal?.aborted ? (e as Error) : awayFault(this.access.name, e));
+      req.once('error', (e: NodeJS.ErrnoException) => {
+        // The server had closed a connection that was kept: nothing was done yet.
+        if (req.reusedSocket && e.code === 'ECONNRESET' && !signal.aborted)
+          this.#send(method, path, o, signal).then(resolve, reject);
+        else reject(o.signal?.aborted ? e : awayFault(this.access.name, e));
       });
       req.end(body);
     });

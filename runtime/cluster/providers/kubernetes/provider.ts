@@ -33,8 +33,8 @@ export interface KubernetesProviderOptions {
   /** For tests: a cluster without a kubeconfig. */
   readonly access?: () => Promise<ClusterAccess>;
   readonly owner?: Owner;
-  /** Of the link into a desktop. */
-  readonly pingMs?: number;
+  /** Of the link into a desktop; for tests. */
+  readonly link?: { readonly pingMs?: number; readonly answerMs?: number };
 }
 
 interface Cluster {
@@ -264,7 +264,7 @@ export class KubernetesProvider implements DesktopProvider {
     const link = new Link({
       open: (on, signal) => cluster.api.exec(pod, [...LINK, 'attach'], on, signal),
       patienceMs: this.#c.patienceSeconds * 1000,
-      ...(this.#o.pingMs === undefined ? {} : { pingMs: this.#o.pingMs }),
+      ...this.#o.link,
       onLost: (e) => this.#lost.get(link)?.(e),
     });
     const limit = AbortSignal.any([stop, AbortSignal.timeout(this.#c.startSeconds * 1000)]);

@@ -17,9 +17,9 @@ export const settings = {
   get runsFolder(): string {
     return text('runsFolder') || 'runs';
   },
-  get provider(): 'auto' | 'docker' | 'local' {
+  get provider(): 'auto' | 'docker' | 'local' | 'kubernetes' {
     const p = text('desktops.provider');
-    return p === 'docker' || p === 'local' ? p : 'auto';
+    return p === 'docker' || p === 'local' || p === 'kubernetes' ? p : 'auto';
   },
   /** 0: as the run file says. */
   get desktopCount(): number {
@@ -30,6 +30,15 @@ export const settings = {
   },
   get dockerHost(): string {
     return text('docker.host');
+  },
+  /** Context of the kubeconfig that desktops may use; '': none. */
+  get kubeContext(): string {
+    return text('kubernetes.context');
+  },
+  /** Credential plug-ins that a kubeconfig may run here. */
+  get kubePlugins(): string[] {
+    const all = config().get<unknown>('kubernetes.credentialPlugins');
+    return Array.isArray(all) ? all.filter((p): p is string => typeof p === 'string' && p !== '') : [];
   },
   get nodePath(): string {
     return text('runtime.nodePath');
@@ -54,4 +63,10 @@ export const settings = {
   },
 };
 /** Settings that a runtime takes when it starts. */
-export const runtimeSettings = ['docker.host', 'runtime.nodePath', 'runtime.idleMinutes'].map((k) => `${section}.${k}`);
+export const runtimeSettings = [
+  'docker.host',
+  'kubernetes.context',
+  'kubernetes.credentialPlugins',
+  'runtime.nodePath',
+  'runtime.idleMinutes',
+].map((k) => `${section}.${k}`);

@@ -63,7 +63,8 @@ const partsApart = {
 };
 /**
  * What packages bring and nobody here calls: dockerode's BuildKit sessions (a gRPC server; images are built without),
- * ssh2's servers, SFTP and key making (an engine over SSH needs a client), zod's words in 50 languages.
+ * ssh2's servers, SFTP and key making (an engine over SSH needs a client), zod's words in 50 languages and its reader
+ * of JSON schemas. Of tweetnacl, which reads SSH keys with a passphrase, one function is called: Node has it, too.
  */
 const unused = {
   name: 'unused',
@@ -77,6 +78,15 @@ const unused = {
     }));
     b.onLoad({ filter: /ssh2[\\/]lib[\\/](server|keygen|http-agents|protocol[\\/]SFTP)\.js$/ }, () => ({
       contents: 'module.exports = {};',
+      loader: 'js',
+    }));
+    b.onLoad({ filter: /tweetnacl[\\/]nacl-fast\.js$/ }, () => ({
+      contents:
+        "const { createHash } = require('node:crypto'); exports.lowlevel = { crypto_hash(out, m, n) { out.set(createHash('sha512').update(m.subarray(0, n)).digest()); return 0; } };",
+      loader: 'js',
+    }));
+    b.onLoad({ filter: /zod[\\/]v4[\\/]classic[\\/]from-json-schema\.js$/ }, () => ({
+      contents: 'export const fromJSONSchema = undefined;',
       loader: 'js',
     }));
     b.onLoad({ filter: /zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({

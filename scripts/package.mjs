@@ -132,7 +132,8 @@ function notices(target) {
     const { name, version, license } = JSON.parse(readFileSync(join(dir, 'package.json'), 'utf8'));
     const file = readdirSync(dir).find((f) => /^licen[cs]e(\.(md|txt))?$/i.test(f));
     entries.set(
-      `${name} ${version}`,
+      // One licence after the other: the same text again costs a few bytes only while it is near.
+      `${license} ${name} ${version}`,
       `${name} ${version} (${license})\n\n${file ? readFileSync(join(dir, file), 'utf8').trim() : `Licensed under ${license}.`}`,
     );
   }

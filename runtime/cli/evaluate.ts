@@ -2,7 +2,7 @@ import { StudioError } from '../domain/index.js';
 import { thisBundle } from '../service/engines.js';
 import { evaluateRun, type Split } from '../run/evaluateRun.js';
 import type { EvalPoint } from '../run/evaluation.js';
-import { numberOption, type Options } from './options.js';
+import { allowCluster, numberOption, type Options } from './options.js';
 import { runFolder } from '../run/runFolders.js';
 import { rateText } from '../domain/stats.js';
 
@@ -12,6 +12,7 @@ export async function evaluate(name: string, o: Options): Promise<number> {
     split = String(o['split'] ?? 'heldout');
   if (!['train', 'heldout', 'templates'].includes(split))
     throw new StudioError('config.invalid', `--split ${split}: unknown`, 'Use train, heldout or templates.');
+  allowCluster(o);
   const abort = new AbortController(),
     tty = process.stderr.isTTY;
   process.once('SIGINT', () => {

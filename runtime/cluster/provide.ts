@@ -4,6 +4,7 @@ import { connectEngine, ensureImage, ensureRootfs, type OnProgress } from './ima
 import { readImage } from './images.js';
 import { createLocalProvider, createProvider } from './index.js';
 import { createDockerProvider } from './providers/docker.js';
+import { exportImage, parseReference, pushImage } from './providers/kubernetes/images.js';
 import { createKubernetesProvider } from './providers/kubernetes/provider.js';
 import { processLimit, type ProcessLimit } from './providers/processLimit.js';
 import type { DesktopProvider, DesktopSpec, ProviderStatus, SettleOptions } from './types.js';
@@ -82,24 +83,44 @@ export async function buildDesktop(o: {
   /** Name of the desktop image. */
   readonly image: string;
   readonly force: boolean;
+  /** Reference under which the image is pushed to a registry, too. */
+  readonly push?: string | undefined;
   readonly onProgress: OnProgress;
   readonly signal: AbortSignal;
 }): Promise<{ readonly provider: string; readonly what: string }> {
   const { image, force, onProgress, signal } = o;
   await readImage(image);
   const provider =
-    o.provider === 'auto' ? await buildTarget(parseRunFile({}, { desktops: { image } }).desktops) : o.provider;
-  if (provider === 'docker')
-    return {
-      provider,
-      what: `Docker image ${await ensureImage(connectEngine(), onProgress, signal, { force, image })}`,
-    };
+    o.provider === 'auto' && o.push === undefined
+      ? await buildTarget(parseRunFile({}, { desktops: { image } }).desktops)
+      : o.provider;
+  if (o.push !== undefined) parseReference(o.push, 'built'); // before a minute of building
+  if (provider === 'docker' || provider === 'kubernetes' || o.push !== undefined) {
+    const docker = connectEngine(),
+      built = await ensureImage(docker, onProgress, signal, { force, image });
+    if (o.push === undefined) return { provider, what: `Docker image ${built}` };
+    return { provider, what: `Image ${await pushImage(docker, built, o.push, onProgress, signal)}` };
+  }
   if (provider === 'local')
     return {
       provider,
       what: `Root file system ${await ensureRootfs({ onProgress, signal, force, image })}`,
     };
-  throw new StudioError('config.invalid', `--provider ${provider}: unknown`, 'Use auto, docker or local.');
+  throw new StudioError('config.invalid', `--provider ${provider}: unknown`, 'Use auto, docker, local or kubernetes.');
+}
+
+/** Writes a desktop image to a file, built first when it is missing; resolves with its tag. */
+export async function exportDesktop(o: {
+  readonly image: string;
+  readonly file: string;
+  readonly onProgress: OnProgress;
+  readonly signal: AbortSignal;
+}): Promise<string> {
+  await readImage(o.image);
+  const docker = connectEngine(),
+    built = await ensureImage(docker, o.onProgress, o.signal, { image: o.image });
+  await exportImage(docker, built, o.file, o.signal);
+  return built;
 }
 
 /** Removes orphaned desktops of every provider; returns how many. */

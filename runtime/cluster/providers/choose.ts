@@ -24,7 +24,8 @@ export async function createProvider(o: ProviderOptions): Promise<DesktopProvide
   const makers: Record<ProviderKind, () => DesktopProvider> = {
     docker: () => createDockerProvider({ ...image, ...o.docker }),
     local: () => createLocalProvider({ ...image, ...o.local }),
-    kubernetes: () => createKubernetesProvider({ ...image, ...(o.kubernetes ?? { config: parseRunFile({}).desktops.kubernetes }) }),
+    kubernetes: () =>
+      createKubernetesProvider({ ...image, ...(o.kubernetes ?? { config: parseRunFile({}).desktops.kubernetes }) }),
   };
   const problems: string[] = [],
     remedies: string[] = [];

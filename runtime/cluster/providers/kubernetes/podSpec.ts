@@ -56,6 +56,7 @@ export function podOf(
     readonly image: string;
     readonly owner: Owner;
     readonly command?: readonly string[];
+    readonly labels?: Readonly<Record<string, string>>;
   },
 ): object {
   const limits = { cpu: cpuText(spec.cpus ?? 1), memory: `${Math.max(64, spec.memoryMb)}Mi` };
@@ -70,6 +71,7 @@ export function podOf(
         [ROLE]: 'desktop',
         ...ownerLabels(o.owner),
         ...(run === undefined ? {} : { [RUN]: labelValue(run) }),
+        ...o.labels,
       },
       annotations: { [OWNER]: ownerLabel(o.owner) },
     },

@@ -37,7 +37,8 @@ export interface KubernetesProviderOptions {
   readonly link?: { readonly pingMs?: number; readonly answerMs?: number };
 }
 
-interface Cluster {
+/** A cluster with the credentials and names that desktops are made with. */
+export interface Cluster {
   readonly api: Api;
   readonly namespace: string;
   readonly pods: PodWatch;
@@ -63,7 +64,7 @@ export class KubernetesProvider implements DesktopProvider {
   readonly startsAtOnce = Infinity;
   readonly #o: KubernetesProviderOptions;
   readonly #c: KubernetesConfig;
-  readonly #me: Owner;
+  readonly owner: Owner;
   readonly #made = new Map<SandboxDesktop, Made>();
   readonly #spares: { readonly key: string; readonly desktop: SandboxDesktop }[] = [];
   readonly #refilling = new Set<Promise<void>>();
@@ -74,12 +75,12 @@ export class KubernetesProvider implements DesktopProvider {
   constructor(o: KubernetesProviderOptions) {
     this.#o = o;
     this.#c = o.config;
-    this.#me = o.owner ?? thisOwner();
+    this.owner = o.owner ?? thisOwner();
   }
 
   async status(): Promise<ProviderStatus> {
     try {
-      const { api, namespace } = await this.#cluster();
+      const { api, namespace } = await this.cluster();
       const version = await api.call<{ gitVersion?: string }>('GET', '/version', { what: 'say its version' });
       await api.call('GET', podsOf(namespace), { query: { limit: 1 }, what: 'list pods' });
       const room = this.#c.capacity === undefined ? '' : `, room for ${this.#c.capacity} desktops`;
@@ -127,13 +128,13 @@ export class KubernetesProvider implements DesktopProvider {
   }
 
   async reap(): Promise<number> {
-    const { api, namespace } = await this.#cluster();
-    const mine = { [APP]: 'dart-studio', [ROLE]: 'desktop', [OWNER]: ownerLabels(this.#me)[OWNER]! };
+    const { api, namespace } = await this.cluster();
+    const mine = { [APP]: 'dart-studio', [ROLE]: 'desktop', [OWNER]: ownerLabels(this.owner)[OWNER]! };
     const all = await api.call<PodList>('GET', podsOf(namespace), {
       query: { labelSelector: selectorOf(mine) },
       what: 'list pods',
     });
-    const orphans = (all.items ?? []).filter((p) => isOrphan(parseOwner(p.metadata?.annotations?.[OWNER]), this.#me));
+    const orphans = (all.items ?? []).filter((p) => isOrphan(parseOwner(p.metadata?.annotations?.[OWNER]), this.owner));
     await Promise.all(orphans.map((p) => this.#remove(p.metadata?.name ?? '')));
     return orphans.length;
   }
@@ -153,8 +154,13 @@ export class KubernetesProvider implements DesktopProvider {
     if (failed) throw failed.reason;
   }
 
-  /** The cluster, with credentials and names; opened by the first who needs it, and again after a failure. */
-  #cluster(): Promise<Cluster> {
+  /** The name of a desktop's pod. */
+  podOf(d: Desktop): string | undefined {
+    return this.#made.get(d as SandboxDesktop)?.name;
+  }
+
+  /** Opened by the first who needs it, and again after a failure. */
+  cluster(): Promise<Cluster> {
     this.#opened ??= this.#open();
     this.#opened.catch(() => {
       this.#opened = undefined;
@@ -167,7 +173,7 @@ export class KubernetesProvider implements DesktopProvider {
     const api = new Api(access),
       namespace = this.#c.namespace ?? access.namespace ?? 'default',
       image = this.#c.image ?? imageTag(await readRecipe(this.#o.image ?? DEFAULT_IMAGE));
-    return { api, namespace, image, pods: new PodWatch(api, namespace, selectorOf(ownerLabels(this.#me))) };
+    return { api, namespace, image, pods: new PodWatch(api, namespace, selectorOf(ownerLabels(this.owner))) };
   }
 
   /** Starts missing spares in the background; a full or failing cluster only means fewer. */
@@ -218,9 +224,9 @@ export class KubernetesProvider implements DesktopProvider {
     let created = false,
       link: Link | undefined;
     try {
-      const cluster = await this.#cluster();
+      const cluster = await this.cluster();
       await cluster.pods.ready();
-      const body = podOf(this.#c, spec, { name, image: cluster.image, owner: this.#me });
+      const body = podOf(this.#c, spec, { name, image: cluster.image, owner: this.owner });
       created = true; // a call that is cut may have made it all the same
       cluster.pods.add(
         name,
@@ -323,7 +329,7 @@ export class KubernetesProvider implements DesktopProvider {
 
   /** Deletes a pod at once; one that is gone is fine. */
   async #remove(name: string): Promise<void> {
-    const { api, namespace } = await this.#cluster();
+    const { api, namespace } = await this.cluster();
     try {
       await api.call('DELETE', `${podsOf(namespace)}/${name}`, {
         query: { gracePeriodSeconds: 0 },

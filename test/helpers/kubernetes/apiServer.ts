@@ -349,20 +349,20 @@ export class ApiServer {
     const all = this.#channels.get(name) ?? new Set();
     this.#channels.set(name, all.add(ws));
     const early: Buffer[] = [];
-    let program: Program | undefined;
+    const running: { program?: Program } = {};
     ws.on('message', (m: Buffer) => {
       if (m[0] !== 0) return;
-      if (program) program.stdin(m.subarray(1));
+      if (running.program) running.program.stdin(m.subarray(1));
       else early.push(m.subarray(1));
     });
     ws.on('close', () => {
       all.delete(ws);
-      program?.cut();
+      running.program?.cut();
     });
     const out = (stream: number) => (b: Buffer) => {
       if (ws.readyState === ws.OPEN) ws.send(Buffer.concat([Buffer.of(stream), b]));
     };
-    program = await this.#backend!.exec(name, command, {
+    const program = await this.#backend!.exec(name, command, {
       stdout: out(1),
       stderr: out(2),
       exit: (code) => {
@@ -372,6 +372,7 @@ export class ApiServer {
         ws.close();
       },
     });
+    running.program = program;
     for (const b of early) program.stdin(b);
   }
 }

@@ -8,6 +8,8 @@ const CAPABILITIES = ['SETUID', 'SETGID', 'KILL', 'CHOWN', 'DAC_OVERRIDE', 'FOWN
  * behind the test's API server. As in a cluster, what a channel started goes on when the channel is cut.
  */
 export class Containers implements Backend {
+  /** Where pods believe the API server is: an address that no packet reaches, or this pod itself. */
+  serviceHost = '10.96.0.1';
   readonly #programs = new Set<ChildProcessWithoutNullStreams>();
 
   async start(pod: PodObject): Promise<void> {
@@ -30,6 +32,7 @@ export class Containers implements Backend {
       ],
       ...['--cap-drop', 'ALL', ...CAPABILITIES.flatMap((x) => ['--cap-add', x]), '--security-opt', 'no-new-privileges'],
       ...tmpfs,
+      ...['-e', `KUBERNETES_SERVICE_HOST=${this.serviceHost}`],
       ...[c.image!, ...c.command!],
     ]);
   }

@@ -1,11 +1,17 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { RequestOptions } from 'node:https';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { connectEngine, ensureImage } from '../../../runtime/cluster/imageBuild.js';
 import { KubernetesProvider } from '../../../runtime/cluster/providers/kubernetes/provider.js';
+import type * as Library from '../../../runtime/cluster/providers/kubernetes/library.js';
+import { tryCluster } from '../../../runtime/cluster/providers/kubernetes/tryOut.js';
 import type { Desktop, DesktopEvent, DesktopSpec } from '../../../runtime/cluster/types.js';
 import { parseRunFile, type RunFile } from '../../../runtime/config/index.js';
 import { engineHere } from '../../helpers/cluster/engine.js';
-import { ApiServer, ends } from '../../helpers/kubernetes/apiServer.js';
+import { ApiServer, ends, stuck } from '../../helpers/kubernetes/apiServer.js';
 import { Containers } from '../../helpers/kubernetes/containers.js';
 
 const engine = await engineHere();
@@ -15,10 +21,11 @@ const spec: DesktopSpec = { screen: { width: 640, height: 400 }, memoryMb: 300, 
 /** A real desktop behind the API's small server: pods are containers. */
 describe.skipIf(!engine)('Kubernetes provider', () => {
   let api: ApiServer, image: string;
+  const containers = new Containers();
   const open: KubernetesProvider[] = [];
   beforeAll(async () => {
     image = await ensureImage(connectEngine());
-    api = await ApiServer.open(new Containers());
+    api = await ApiServer.open(containers);
   });
   afterEach(async () => {
     for (const p of open.splice(0)) await p.dispose();
@@ -128,7 +135,10 @@ describe.skipIf(!engine)('Kubernetes provider', () => {
     expect(d.stalledMs!()).toBeGreaterThan(0);
   }, 60_000);
 
-  it.each(['oom', 'evicted'] as const)('a pod that ends (%s) is lost at once, with the reason', async (what) => {
+  it.each([
+    ['oom', 'OOMKilled'],
+    ['evicted', 'Evicted'],
+  ] as const)('a pod that ends (%s) is lost at once, with the reason', async (what, reason) => {
     const p = provider();
     const d = await p.create(spec);
     const lost = new Promise<DesktopEvent>((r) => d.onEvent(r));
@@ -136,9 +146,54 @@ describe.skipIf(!engine)('Kubernetes provider', () => {
     api.setStatus(podOf(), ends[what]);
     expect(await lost).toMatchObject({
       type: 'lost',
-      error: { details: { reason: ends[what].reason ?? 'OOMKilled' } },
+      error: { details: { reason } },
     });
     expect(await waiting).toMatchObject({ kind: 'desktop.lost' });
+  });
+
+  it('doctor tries rights, image, network and room, and says what is missing', async () => {
+    const desktops = parseRunFile({}, { desktops: { count: 3, kubernetes: { image } } }).desktops;
+    const findings = async (o: { roomMs?: number } = {}): Promise<Record<string, string>> => {
+      const found = await tryCluster(desktops, spec, { provider: provider({ startSeconds: 20 }), ...o });
+      expect(api.pods.size).toBe(0);
+      return Object.fromEntries(found.map((f) => [f.name, `${f.level}: ${f.detail}`]));
+    };
+    expect(await findings()).toEqual({
+      Kubernetes: expect.stringMatching(/^ok: Kubernetes v1\.34\.4 \(test\), namespace desktops/) as string,
+      'rights in desktops': expect.stringContaining('ok: get pods') as string,
+      desktop: expect.stringContaining('ok:') as string,
+      'network of desktops': 'ok: the API server cannot be reached from a desktop',
+      'room for desktops': 'ok: all 3 found a node',
+    });
+    containers.serviceHost = '127.0.0.1';
+    api.faults.quota = 2;
+    expect(await findings()).toMatchObject({
+      'network of desktops': expect.stringContaining('wrong: a desktop reaches') as string,
+    });
+    api.faults = { forbidden: ['create pods/exec', 'list events'] };
+    expect((await findings())['rights in desktops']).toBe('wrong: missing: create pods/exec, list events');
+    containers.serviceHost = '10.96.0.1';
+    api.faults = { quota: 2 };
+    expect((await findings())['room for desktops']).toMatch(/^wrong: 2 of 3 found a place: The namespace's quota/);
+    api.faults = { start: stuck.imageMissing };
+    expect((await findings())['desktop']).toMatch(/^wrong: The cluster cannot have the desktop image/);
+  });
+
+  it('the bundle that is shipped reads a kubeconfig, and nothing else loads it', async () => {
+    const bundle = resolve('dist/runtime.kubernetes.js');
+    const { KubeConfig } = (await import(pathToFileURL(bundle).href)) as typeof Library;
+    const config = new KubeConfig();
+    config.loadFromString(
+      'clusters: [{name: c, cluster: {server: "https://10.0.0.1"}}]\nusers: [{name: u, user: {token: t}}]\ncontexts: [{name: x, context: {cluster: c, user: u}}]\ncurrent-context: x',
+    );
+    const options: RequestOptions = {};
+    await config.applyToHTTPSOptions(options as never);
+    expect(options.headers).toEqual({ Authorization: 'Bearer t' });
+    const studio = readFileSync('dist/runtime.studio.js', 'utf8');
+    expect(studio).toMatch(/import\("\.\/runtime\.kubernetes\.js"\)/);
+    expect(studio).not.toMatch(/(from|import) ?"\.\/runtime\.kubernetes/);
+    for (const f of ['runtime.js', 'runtime.engines.js', 'runtime.workers.js'])
+      expect(readFileSync(`dist/${f}`, 'utf8')).not.toContain('runtime.kubernetes');
   });
 
   it('a deleted pod is lost; a spare takes its place at once', async () => {

@@ -8,8 +8,9 @@ import { commands } from '../ids.js';
 import { outcomeWord } from '../model/filter.js';
 import type { StudioContext } from '../studioContext.js';
 import { nodeOf } from '../views/nodes.js';
-import { runStateWord, runSuccess, titleOf } from '../views/rows.js';
-import { percent, steps, t } from '../words.js';
+import { titleOf } from '../views/rows.js';
+import { runStateWord, startedWords, successWords } from '../views/runRows.js';
+import { steps, t } from '../words.js';
 import { asked } from './asked.js';
 
 interface Question {
@@ -132,17 +133,14 @@ export async function pickRun(
   }
   return choose(
     title,
-    runs.map((r) => {
-      const success = runSuccess(r);
-      return {
-        label: r.name || basename(r.run),
-        description: [runStateWord(r.state), success === undefined ? '' : percent(success)]
-          .filter((x) => x !== '')
-          .join(' · '),
-        detail: r.run,
-        value: r.run,
-      };
-    }),
+    runs.map((r) => ({
+      label: r.name || basename(r.run),
+      description: [r.collection ? t('collection') : runStateWord(r.state), successWords(r), startedWords(r)]
+        .filter((x) => x !== '')
+        .join(' · '),
+      detail: r.run,
+      value: r.run,
+    })),
   );
 }
 

@@ -26,7 +26,7 @@ import {
 } from '../model/interchangeWords.js';
 import { isActive } from '../model/studioModel.js';
 import type { StudioContext } from '../studioContext.js';
-import { runStateWord } from '../views/rows.js';
+import { runStateWord } from '../views/runRows.js';
 import { t } from '../words.js';
 import { choose, working } from './ask.js';
 import { counted } from './counted.js';

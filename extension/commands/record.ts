@@ -10,7 +10,8 @@ import { asksOf, groupWord, recordGroup, recordOrder, recordWords, type RecordGr
 import { settings } from '../settings.js';
 import type { StudioContext } from '../studioContext.js';
 import { nodeOf } from '../views/nodes.js';
-import { heldWord, runStateWord, workWord } from '../views/rows.js';
+import { heldWord, workWord } from '../views/rows.js';
+import { runStateWord } from '../views/runRows.js';
 import { span, t } from '../words.js';
 import type { Actions } from './action.js';
 import { choose, runOf, working } from './ask.js';

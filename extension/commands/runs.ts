@@ -56,7 +56,6 @@ export async function openDashboard(s: StudioContext, arg?: unknown): Promise<vo
   await s.model.loading;
   const run =
     runOf(arg) ??
-    s.model.active?.run ??
     s.model.selected ??
     (await pickRun(s, t('Open Dashboard'), () => true, t('There are no runs yet. Start Training… makes one.')));
   if (run === undefined) return;

@@ -27,6 +27,7 @@ export function createProgram(serve: Serve, ended: (code: number) => void): Comm
     };
   trainingCommands(program, act);
   interchangeCommands(program, act);
+  modelCommand(program, act);
   taskCommands(program, act);
   desktopCommands(program, act);
   kubernetesCommands(program, act);
@@ -48,17 +49,52 @@ function trainingCommands(program: Command, act: Act): void {
     .option('--provider <name>', PROVIDERS)
     .option('--desktops <n>', 'desktops at once')
     .option('--runs <dir>', 'folder of run folders')
+    .option(
+      '--figures [file.json]',
+      'afterwards measure the policy on everything held out and with a blank screen: report.html and figures.json in the run folder',
+    )
     .action(act(async (file: string | undefined, o: Options) => (await import('./train.js')).train(file, o)));
   withCluster(program.command('evaluate'))
     .argument('<run>', 'run id or folder')
     .description('Evaluate a checkpoint on the probe set.')
     .option('--checkpoint <version>', 'policy version; default: the newest')
     .option('--episodes <n>', 'probe episodes')
-    .option('--split <name>', 'train, heldout (seeds) or templates (held-out templates)', 'heldout')
+    .option(
+      '--split <name>',
+      'train; heldout (the words of training, arranged otherwise), words (unseen ones), pairs, looks; templates (never trained on)',
+      'heldout',
+    )
+    .option('--sampled', 'sample as in training, instead of the most probable choice', false)
+    .option('--blind', 'blank the screen: what is solved all the same needs no eyes', false)
     .option('--json', 'result as JSON', false)
     .option('--runs <dir>', 'folder of run folders', 'runs')
     .option('--provider <name>', PROVIDERS)
     .action(act(async (run: string, o: Options) => (await import('./evaluate.js')).evaluate(run, o)));
+  collectCommand(program, act);
+}
+
+function collectCommand(program: Command, act: Act): void {
+  program
+    .command('collect')
+    .description('Roll a model out on tasks and keep its verified successes as a pool that runs join.')
+    .requiredOption('--policy <policy>', 'who acts: run file, run folder, or address of a model server (…/v1)')
+    .requiredOption('--into <name>', 'collection to make, or to go on with')
+    .option('--tasks <dir or suite>', 'folder of OSWorld task files, or desk; default: those of the run file')
+    .option('--families <names>', 'only these families, with commas')
+    .option('--attempts <n>', 'verdicts of each task', '32')
+    .option('--stop-after <n>', 'leave a task that has succeeded so often')
+    .option('--seeds <n>', 'tasks of each family of a suite', '1')
+    .option('--temperature <t>', 'sampling temperature; default: that of the run file')
+    .option('--max-steps <n>', 'step cap')
+    .option('--seed <n>', 'seed of the sampling')
+    .option('--model <name>', 'of a model server: the model; default: the first it names')
+    .option('--coordinates <name>', 'of a model server: qwen25, relative1000, relative999 or relative1')
+    .option('--checkpoint <version>', 'of a run folder: policy version; default: the newest')
+    .option('--provider <name>', 'auto, docker or local')
+    .option('--desktops <n>', 'desktops at once')
+    .option('--runs <dir>', 'folder of run folders', 'runs')
+    .option('--json', 'report as JSON', false)
+    .action(act(async (o: Options) => (await import('./collect.js')).collectAttempts(o)));
 }
 
 function interchangeCommands(program: Command, act: Act): void {
@@ -108,6 +144,24 @@ function interchangeCommands(program: Command, act: Act): void {
     );
 }
 
+function modelCommand(program: Command, act: Act): void {
+  program
+    .command('export-model')
+    .argument('<run>', 'run id or folder')
+    .argument('<dir>', 'folder to make')
+    .description(
+      "Write a run's trained weights as transformers and vLLM load them; of an embedded policy, its ONNX file.",
+    )
+    .option('--merged', 'a whole model in place of an adapter', false)
+    .option('--checkpoint <version>', 'policy version; default: the newest')
+    .option('--state <folder>', '--state of an engine that the run did not start itself')
+    .option('--json', 'as JSON', false)
+    .option('--runs <dir>', 'folder of run folders', 'runs')
+    .action(
+      act(async (run: string, dir: string, o: Options) => (await import('./exportModel.js')).writeModel(run, dir, o)),
+    );
+}
+
 function taskCommands(program: Command, act: Act): void {
   const tasks = program.command('tasks').description('Task files and suites.');
   tasks
@@ -154,6 +208,19 @@ function desktopCommands(program: Command, act: Act): void {
     .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
     .option('--provider <name>', PROVIDERS, 'auto')
     .action(act(async (file: string, o: Options) => (await import('./desktop.js')).screenshot(file, o)));
+  desktop
+    .command('serve')
+    .description('Serve desktops to other programs, such as OSWorld or cua, until Ctrl-C.')
+    .option('--osworld', "speak the API of OSWorld's virtual machines (port 5000)", false)
+    .option('--count <n>', 'desktops, each at a port of its own', '1')
+    .option('--port <n>', 'port of the first desktop; the others follow', '5000')
+    .option('--host <address>', 'address to listen at; any but 127.0.0.1 needs --token')
+    .option('--token <token>', 'clients send it as Authorization: Bearer TOKEN')
+    .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
+    .option('--provider <name>', 'auto, docker or local', 'auto')
+    .option('--screen <size>', 'size of the screen, e.g. 1920x1080')
+    .option('--accessibility', 'with an accessibility tree, which makes resets slower', false)
+    .action(act(async (o: Options) => (await import('./desktopServe.js')).serve(o)));
 }
 
 function kubernetesCommands(program: Command, act: Act): void {

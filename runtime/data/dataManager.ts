@@ -12,7 +12,7 @@ import type {
 import { Ages } from './ages.js';
 import type { DataConfig } from './config.js';
 import { rolloutCapacity, type CapacityInfo } from './capacity.js';
-import { batchOf, blockingHeld, planClaim, type ClaimedBatch, type ClaimOptions } from './claims.js';
+import { batchOf, blockingHeld, planClaim, poolLagsOf, type ClaimedBatch, type ClaimOptions } from './claims.js';
 import { Commits, type EventSink } from './commits.js';
 import { GroupCurator } from './groupCurator.js';
 import { PoolKeeper } from './poolKeeper.js';
@@ -288,14 +288,25 @@ export class DataManager {
       return undefined;
     }
     this.#starved = false;
-    const batch = batchOf(this.#state, plan.taken, o.version, this.#trajectories.get),
+    const batch = batchOf(this.#state, plan.taken, o.version, this.#trajectories.get, (t) =>
+        this.#ages.overBound(t, o.version),
+      ),
       { ledger } = this.#state,
       groups = plan.taken.map((g) => ({ group: g.group, rollouts: ledger.inGroup(g.group) })),
-      lags = groups.flatMap((g) => g.rollouts.map((r) => this.#ages.lag(this.#trajectories.get(r), o.version)));
+      lags = groups.flatMap((g) => g.rollouts.map((r) => this.#ages.lag(this.#trajectories.get(r), o.version))),
+      poolLags = poolLagsOf(batch, this.#ages);
     await Promise.all([
       retired,
       this.#commits.commit([
-        { type: 'batch.claimed', batch: batch.id, groups, version: o.version, lags, steps: batch.steps },
+        {
+          type: 'batch.claimed',
+          batch: batch.id,
+          groups,
+          version: o.version,
+          lags,
+          ...(poolLags.length > 0 ? { poolLags } : {}),
+          steps: batch.steps,
+        },
       ]),
     ]);
     return batch;
@@ -344,7 +355,10 @@ export class DataManager {
   async note(
     e: Extract<
       JournalEvent,
-      { type: 'metrics' | 'eval' | 'checkpoint' | 'trajectory.started' | 'spans' | 'log' | 'run.closed' }
+      {
+        type:
+          'metrics' | 'eval' | 'checkpoint' | 'trajectory.started' | 'spans' | 'log' | 'run.closed' | 'rates.seeded';
+      }
     >,
   ): Promise<void> {
     await this.#commits.commit([e]);

@@ -11,9 +11,9 @@ export function dataConfig(c: RunConfig): DataConfig {
     ...k,
     dynamicLength: { ...k.dynamicLength, global: rollout.maxSteps, window: 64 },
     groupFilter: { ...k.groupFilter, maxSize: k.dynamicRollouts.max, minSize: 2 },
-    // Nothing trains a remote policy, so a bound that waits for updates would stop its rollouts.
+    // Nothing trains a policy behind somebody else's endpoint: a bound that waits for updates would stop its rollouts.
     staleness: {
-      enabled: k.staleness.enabled && c.policy.kind === 'embedded',
+      enabled: k.staleness.enabled && c.policy.kind !== 'openai',
       eta: k.staleness.eta,
       perUpdate: trainer.batchGroups * k.dynamicRollouts.max,
       groupsPerUpdate: trainer.batchGroups,

@@ -1,4 +1,13 @@
-import type { BatchId, FamilyId, GroupId, PolicyVersion, RolloutId, TaskId } from '../domain/index.js';
+import {
+  endedInSuccess,
+  id,
+  type BatchId,
+  type FamilyId,
+  type GroupId,
+  type PolicyVersion,
+  type RolloutId,
+  type TaskId,
+} from '../domain/index.js';
 import type { DataConfig } from './config.js';
 import { SuccessLengths } from './curation/dynamicLength.js';
 import { SuccessStats } from './curation/successStats.js';
@@ -25,6 +34,7 @@ export interface OpenBatch {
   readonly version: PolicyVersion;
   readonly groups: readonly FormedGroup[];
   readonly lags: readonly number[];
+  readonly poolLags: readonly number[];
 }
 
 /** Totals the UI shows. */
@@ -36,8 +46,9 @@ export interface Tally {
   stepsSeen: number;
   injections: number;
   trainedSteps: number;
-  /** Number of trained rollouts by how many updates they lagged behind. */
+  /** Number of trained rollouts, and of injected successes of the policy, by how many updates they lagged behind. */
   readonly lags: Map<number, number>;
+  readonly poolLags: Map<number, number>;
   threshold: number | undefined;
 }
 
@@ -68,6 +79,7 @@ export class DataState {
     injections: 0,
     trainedSteps: 0,
     lags: new Map(),
+    poolLags: new Map(),
     threshold: undefined,
   };
   /** Newest weights seen anywhere. */
@@ -177,7 +189,7 @@ const changes: Changes = {
       s.ready.delete(g.group);
       return f ? [f] : [];
     });
-    s.claimed.set(e.batch, { batch: e.batch, version: e.version, groups, lags: e.lags });
+    s.claimed.set(e.batch, { batch: e.batch, version: e.version, groups, lags: e.lags, poolLags: e.poolLags ?? [] });
     s.tally.batches++;
   },
   'batch.released'(s, e) {
@@ -193,19 +205,24 @@ const changes: Changes = {
     const b = s.claimed.get(e.batch);
     s.claimed.delete(e.batch);
     for (const lag of b?.lags ?? []) s.tally.lags.set(lag, (s.tally.lags.get(lag) ?? 0) + 1);
+    for (const lag of b?.poolLags ?? []) s.tally.poolLags.set(lag, (s.tally.poolLags.get(lag) ?? 0) + 1);
     for (const g of b?.groups ?? []) for (const m of g.members) s.tally.trainedSteps += m.keep.filter(Boolean).length;
     s.saw(e.version);
   },
   checkpoint(s, e) {
     s.saw(e.version);
   },
+  'rates.seeded'(s, e) {
+    for (const [family, outcomes] of Object.entries(e.families)) s.stats.seed(id<FamilyId>(family), outcomes);
+  },
 };
 
 function recorded(s: DataState, { head }: EventOf<'trajectory.recorded'>): void {
   const success = head.outcome.kind === 'success';
   // A demonstration shows how long a success is. A probe is greedy and held out, so it must not influence training.
-  // Where a person helped, neither length nor outcome is the policy's.
-  if (success && head.provenance.kind !== 'probe' && !isAssisted(head)) s.lengths.add(head.family, head.steps);
+  // Where a person helped, neither length nor outcome is the policy's; a success that the cap cut off has no length.
+  if (endedInSuccess(head.outcome) && head.provenance.kind !== 'probe' && !isAssisted(head))
+    s.lengths.add(head.family, head.steps);
   if (!inLedger(head.provenance)) return;
   if (!isError(head.outcome) && !isAssisted(head)) s.stats.add(head.family, success);
   const o = s.orders.get(head.id);

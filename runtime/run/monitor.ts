@@ -74,7 +74,7 @@ export class RunMonitor {
       phase: state.phase,
       elapsedMs: budget.elapsedMs,
       version: state.version,
-      rollouts: stats.ledger.generated - stats.ledger.byState.queued,
+      rollouts: stats.ledger.begun,
       ...m.rates(now),
       trainedActionsPerMinute: m.trainedActions / m.minutesRun(now),
       success: m.success.mean,
@@ -120,14 +120,19 @@ export class RunMonitor {
       version,
       values: {
         elapsedMs: this.#d.budget.elapsedMs,
-        success: s.success ?? 0,
-        rolloutsPerHour: s.rolloutsPerHour,
-        stepsPerMinute: s.stepsPerMinute,
-        trainedActionsPerMinute: s.trainedActionsPerMinute,
-        desktopUtilisation: s.desktopUtilisation,
-        replicaUtilisation: s.replicaUtilisation,
-        trainerUtilisation: s.trainerUtilisation,
-        errors: s.errors,
+        // A part of a run in which nothing was done yet measured nothing: the figures of the part before it stay.
+        ...(this.#meters.steps === 0
+          ? {}
+          : {
+              success: s.success ?? 0,
+              rolloutsPerHour: s.rolloutsPerHour,
+              stepsPerMinute: s.stepsPerMinute,
+              trainedActionsPerMinute: s.trainedActionsPerMinute,
+              desktopUtilisation: s.desktopUtilisation,
+              replicaUtilisation: s.replicaUtilisation,
+              trainerUtilisation: s.trainerUtilisation,
+              errors: s.errors,
+            }),
         ...(x
           ? {
               boundRolloutsPerHour: x.rolloutsPerHour,

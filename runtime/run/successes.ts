@@ -1,5 +1,5 @@
 import type { DataManager } from '../data/dataManager.js';
-import type { RolloutId, Trajectory } from '../domain/index.js';
+import { endedInSuccess, type RolloutId, type Trajectory } from '../domain/index.js';
 import { loadSuccesses } from './resume.js';
 
 /** Successes that may be imitated: all demonstrations, and the policy's newest up to a bound per family. */
@@ -15,12 +15,15 @@ export class Successes {
   /** With those of earlier parts of the run. */
   static async load(data: DataManager, perFamily: number): Promise<Successes> {
     const s = new Successes(data, perFamily);
-    for (const t of await loadSuccesses(data.store)) s.#known.set(t.id, t);
+    for (const t of await loadSuccesses(data.store)) if (endedInSuccess(t.outcome)) s.#known.set(t.id, t);
     return s;
   }
 
-  /** Adds a success; when the policy has too many of a family, the oldest is dropped. */
+  /**
+   * Adds a success, unless its step cap ended it; when the policy has too many of a family, the oldest is dropped.
+   */
   add(t: Trajectory): void {
+    if (!endedInSuccess(t.outcome)) return;
     this.#known.set(t.id, t);
     if (t.provenance.kind !== 'rollout') return;
     const own = [...this.#known.values()].filter((s) => s.family === t.family && s.provenance.kind === 'rollout');

@@ -146,6 +146,7 @@ function ownSteps({ run: r, learner }: Training, batch: ClaimedBatch): LearnStep
       injected: g.members.filter((m) => m.injected).map((m) => m.trajectory.id),
     },
     keep: g.members.map((m) => m.keep),
+    aged: g.members.map((m) => m.aged === true),
   }));
   return policySteps(groups, { baseline, norm, balance: baseline, credit }, (t, i) => learner.expressible(t, i));
 }

@@ -296,6 +296,11 @@ export class TrainingRun {
       onLesson: (step, steps, loss) => {
         this.#state.detail = `step ${step} of ${steps}, loss ${loss.toFixed(3)}`;
       },
+      onStarting: (what) => {
+        this.#state.detail = what;
+      },
+      onNote: (text) => this.#log.note(text),
+      onFault: (e) => this.#log.fault(e),
     });
   }
 

@@ -3,11 +3,12 @@ import * as m from '../protocol/methods.js';
 import { machineChecks } from './checks.js';
 import { schemas, type Handlers } from './params.js';
 import type { Studio } from './studio.js';
-import { templateOf } from './templates.js';
+import { configProblems, templateOf } from './templates.js';
 
 /** machine/doctor, machine/diagnostics, config/template. */
 export function machineHandlers(h: Handlers, s: Studio): void {
   h.on(m.doctor, schemas.empty, async () => ({ checks: await machineChecks(s.entry) }));
+  h.on(m.checkConfig, schemas.checkConfig, (p) => ({ problems: configProblems(p.text, p.file) }));
   h.on(m.template, schemas.template, (p) => ({ text: templateOf(p.preset) }));
   h.on(m.diagnostics, schemas.empty, async () => {
     const checks = await machineChecks(s.entry).catch((e: unknown) => [

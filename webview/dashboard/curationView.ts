@@ -118,9 +118,9 @@ export class CurationSection {
       families.length === 0
         ? undefined
         : [
-            h('span', null, t('N and cap of')),
+            h('span', null, t('Group size and max steps of')),
             dropdown(
-              t('Task of the N and cap charts'),
+              t('Task of the charts of group size and max steps'),
               [{ value: all, label: t('all tasks') }, ...families.map((f) => ({ value: f, label: shortFamily(f) }))],
               this.#family ?? all,
               (v) => {

@@ -132,12 +132,16 @@ export class Header {
   }
 
   #renderButtons(m: Model, state: RunState | undefined): void {
-    const key = `${state} ${m.daemon} ${m.run}`;
+    const key = `${state} ${m.daemon} ${m.run} ${m.detail?.summary.collection}`;
     if (key === this.#shown) return;
     this.#shown = key;
     const act: Act = (command) => (): void => this.#host.act({ action: 'command', command, argument: m.run });
     const ready = m.daemon === 'ready',
-      out = [...steerButtons(state, ready, act), ...checkpointButtons(state, ready, act)];
+      out = [
+        ...steerButtons(state, ready, act),
+        // A collection has no policy: there is nothing to resume or evaluate.
+        ...(m.detail?.summary.collection ? [] : checkpointButtons(state, ready, act)),
+      ];
     const failures: HTMLElement = button(t('Open newest failures'), () => this.#o.failures(failures), {
       icon: 'bug',
       disabled: !ready,

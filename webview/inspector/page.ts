@@ -17,7 +17,15 @@ import { bannerView, emptyState } from '../ui/banner.js';
 import { t } from '../ui/words.js';
 import { showColour } from './answer.js';
 import { shownImages } from './prompt.js';
-import { detailTitle, detailView, saidView, stepWords, type DetailActions, type DetailModel } from './detail.js';
+import {
+  detailTitle,
+  detailView,
+  saidView,
+  stepWords,
+  undecided,
+  type DetailActions,
+  type DetailModel,
+} from './detail.js';
 import {
   assistedBadge,
   correctedBadge,
@@ -252,6 +260,7 @@ export class Page {
       selected: s.selected,
       notes: this.#notesAt,
       threshold: v.threshold,
+      undecided: undecided(v),
     });
     if (!step) {
       replace(

@@ -37,7 +37,15 @@ export function learnerOf<S extends StepSample, W extends { readonly version: Po
 }
 
 /** What every sample says of its step, whatever the backend. */
-export function creditOf({ trajectory, step, kind, advantage, weight, coefficient }: LearnStep): StepSample {
+export function creditOf({
+  trajectory,
+  step,
+  kind,
+  advantage,
+  weight,
+  coefficient,
+  precollected,
+}: LearnStep): StepSample {
   const { version, tokens, origin } = trajectory.steps[step]!;
   return {
     rollout: trajectory.id,
@@ -47,6 +55,6 @@ export function creditOf({ trajectory, step, kind, advantage, weight, coefficien
     weight,
     coefficient,
     version: origin === 'policy' ? version : undefined,
-    rolloutLogprobs: kind === 'policy' ? tokens?.logprobs : undefined,
+    rolloutLogprobs: kind === 'policy' && !precollected ? tokens?.logprobs : undefined,
   };
 }

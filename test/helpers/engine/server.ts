@@ -23,6 +23,8 @@ export interface ReferenceServerOptions {
   readonly faults?: readonly Fault[];
   readonly policy?: Partial<PolicyOptions>;
   readonly baseModel?: string;
+  /** Default: a free one. */
+  readonly port?: number;
   /** Weights that outlive the process; give the same to a server that takes its place. */
   readonly disk?: Disk;
   /** What forward_backward is spoken in. */
@@ -91,6 +93,7 @@ export class ReferenceServer {
     this.#faults = new Set(o.faults);
     this.policy = new TinyPolicy(o.policy);
     this.disk = o.disk ?? new Map();
+    this.#port = o.port ?? 0;
   }
   static async start(o: ReferenceServerOptions = {}): Promise<ReferenceServer> {
     const s = new ReferenceServer(o);

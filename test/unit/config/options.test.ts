@@ -69,6 +69,15 @@ describe('the options of the run file', () => {
     expect(gateOptions(c)).toMatchObject({ regime: c.rollout.regime, slots: c.desktops.count });
   });
 
+  it('bound the staleness of every policy that is trained, and of no other', () => {
+    const vlm = { model: 'm' },
+      openai = { baseUrls: ['http://127.0.0.1:1/v1'], model: 'm' };
+    const bounded = (file: object): boolean => dataConfig(parseRunFile(file)).staleness.enabled;
+    expect(bounded({})).toBe(true);
+    expect(bounded({ policy: { kind: 'vlm', vlm }, trainer: { remote: { engine: 'auto' } } })).toBe(true);
+    expect(bounded({ policy: { kind: 'openai', openai } })).toBe(false);
+  });
+
   it('have their one default in the schema: the data manager and the trainer get it unchanged', () => {
     const c = parseRunFile({}),
       data: DataConfig = dataConfig(c);

@@ -5,16 +5,8 @@ import { decode } from 'fast-png';
 import { describe, expect, it } from 'vitest';
 import { commands, contextKeys, panels, trajectoryEditor, views, walkthrough } from '../../../extension/ids.js';
 import { coverageRow, entryRow, familyRow, uncoveredRow } from '../../../extension/views/poolRows.js';
-import {
-  checkpointRow,
-  desktopRow,
-  evalRow,
-  moreRow,
-  runRow,
-  taskRow,
-  trajectoryRow,
-  type Row,
-} from '../../../extension/views/rows.js';
+import { desktopRow, moreRow, taskRow, trajectoryRow, type Row } from '../../../extension/views/rows.js';
+import { checkpointRow, evalRow, runRow } from '../../../extension/views/runRows.js';
 import type { OutcomeKind, RunState } from '../../../runtime/protocol/types.js';
 import {
   control,

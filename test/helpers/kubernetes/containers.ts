@@ -14,7 +14,7 @@ export class Containers implements Backend {
 
   async start(pod: PodObject): Promise<void> {
     const c = pod.spec!.containers![0]!;
-    const tmpfs = ['/home/user', '/tmp', '/var/tmp', '/run', '/run/dart'].flatMap((p) => [
+    const tmpfs = ['/home/user', '/tmp', '/var/tmp', '/dev/shm', '/run', '/run/dart'].flatMap((p) => [
       '--tmpfs',
       `${p}:rw,mode=1777,exec`,
     ]);

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { RunConfig } from '../../../config/index.js';
 import type { DesktopSpec } from '../../types.js';
+import { writableFolders } from '../dockerContainer.js';
 import { ownerLabel, type Owner } from '../dockerHosts.js';
 
 export type KubernetesConfig = RunConfig['desktops']['kubernetes'];
@@ -18,14 +19,13 @@ export const LINK = ['/usr/bin/python3', '-S', '-E', '/opt/dart/link.py'] as con
  * inspect sleeping tasks.
  */
 const CAPABILITIES = ['SETUID', 'SETGID', 'KILL', 'CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SYS_PTRACE'];
-/** Writable folders, all in memory, with their limits. */
-const VOLUMES = [
-  { name: 'home', path: '/home/user', size: '128Mi' },
-  { name: 'tmp', path: '/tmp', size: '64Mi' },
-  { name: 'var-tmp', path: '/var/tmp', size: '16Mi' },
-  { name: 'run', path: '/run', size: '16Mi' },
-  { name: 'run-dart', path: '/run/dart', size: '64Mi' },
-];
+/** Writable folders, all in memory, as large as in a container of an engine. */
+const volumesOf = (spec: DesktopSpec): { name: string; path: string; size: string }[] =>
+  Object.entries(writableFolders(spec)).map(([path, options]) => ({
+    name: path.slice(1).replaceAll('/', '-'),
+    path,
+    size: `${/size=(\d+)m/.exec(options)![1]!}Mi`,
+  }));
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32);
 /**
@@ -60,7 +60,8 @@ export function podOf(
   },
 ): object {
   const limits = { cpu: cpuText(spec.cpus ?? 1), memory: `${Math.max(64, spec.memoryMb)}Mi` };
-  const run = spec.labels?.['run'];
+  const run = spec.labels?.['run'],
+    volumes = volumesOf(spec);
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -108,10 +109,10 @@ export function podOf(
             capabilities: { drop: ['ALL'], add: CAPABILITIES },
             seccompProfile: { type: 'RuntimeDefault' },
           },
-          volumeMounts: VOLUMES.map((v) => ({ name: v.name, mountPath: v.path })),
+          volumeMounts: volumes.map((v) => ({ name: v.name, mountPath: v.path })),
         },
       ],
-      volumes: VOLUMES.map((v) => ({ name: v.name, emptyDir: { medium: 'Memory', sizeLimit: v.size } })),
+      volumes: volumes.map((v) => ({ name: v.name, emptyDir: { medium: 'Memory', sizeLimit: v.size } })),
     },
   };
 }

@@ -12,12 +12,15 @@ import { titleOf } from '../views/rows.js';
 import { runStateWord, startedWords, successWords } from '../views/runRows.js';
 import { steps, t } from '../words.js';
 import { asked } from './asked.js';
+import { lastOfEither } from './either.js';
 
 interface Question {
   readonly title: string;
   readonly placeholder?: string | undefined;
   readonly stays?: boolean | undefined;
   readonly many?: boolean;
+  /** Of these no two can be chosen together: the one ticked last counts. */
+  readonly either?: (item: QuickPickItem) => boolean;
 }
 function answered<I extends QuickPickItem>(items: readonly I[], q: Question): Promise<readonly I[] | undefined> {
   const pick = window.createQuickPick<I>();
@@ -27,6 +30,13 @@ function answered<I extends QuickPickItem>(items: readonly I[], q: Question): Pr
   pick.matchOnDescription = pick.matchOnDetail = true;
   pick.items = items;
   if (q.many) pick.selectedItems = items.filter((i) => i.picked);
+  const { either } = q;
+  if (either) {
+    let before: readonly I[] = pick.selectedItems;
+    pick.onDidChangeSelection((now) => {
+      before = pick.selectedItems = lastOfEither(now, before, either);
+    });
+  }
   pick.ignoreFocusOut = q.stays ?? false;
   // Enter on a text without a match is not an answer.
   return asked<readonly I[], I>(pick, (answer) => {
@@ -44,13 +54,17 @@ export async function choose<T>(
 ): Promise<T | undefined> {
   return (await answered(items, { title, placeholder, stays: o.stays }))?.[0]?.value;
 }
-/** Any number of them; undefined when it was dismissed. */
+/** Any number of them, but no two of `either`; undefined when it was dismissed. */
 export async function chooseMany<T>(
   title: string,
   items: readonly (QuickPickItem & { readonly value: T })[],
   placeholder?: string,
+  either: readonly T[] = [],
 ): Promise<readonly T[] | undefined> {
-  return (await answered(items, { title, placeholder, many: true }))?.map((i) => i.value);
+  const one = new Set<QuickPickItem>(items.filter((i) => either.includes(i.value)));
+  return (
+    await answered(items, { title, placeholder, many: true, ...(one.size > 1 ? { either: (i) => one.has(i) } : {}) })
+  )?.map((i) => i.value);
 }
 
 /**

@@ -26,7 +26,7 @@ type Ids =
 export const recordCommands = (s: StudioContext): Actions<Ids> => ({
   [commands.recordDemonstration]: { doing: t('record a demonstration'), run: (arg) => record(s, arg) },
   [commands.showSession]: { doing: t('show the desktop'), run: (arg) => showSession(s, arg) },
-  [commands.takeOver]: { doing: t('take the desktop over'), run: (arg) => takeOver(s, arg, 'human') },
+  [commands.takeOver]: { doing: t('take over the desktop'), run: (arg) => takeOver(s, arg, 'human') },
   [commands.stepThrough]: { doing: t('step through the rollout'), run: (arg) => takeOver(s, arg, 'step') },
 });
 
@@ -59,7 +59,7 @@ async function record(s: StudioContext, arg: unknown): Promise<void> {
     provider: provider === 'auto' ? undefined : provider,
   };
   const state = await working(t('Recording a demonstration of {0}', family), async (say, signal) => {
-    say.report({ message: t('a desktop comes up and is set up for the task') });
+    say.report({ message: t('starting a desktop and setting up the task') });
     return s.client.request(methods.recordDemonstration, params, signal);
   });
   present(s, state);
@@ -79,9 +79,9 @@ const targetName = (o: Target): string => ('run' in o ? o.name : t('the collecti
 async function pickTask(s: StudioContext, target: Target): Promise<string | 'elsewhere' | undefined> {
   type Item = QuickPickItem & { readonly family?: string };
   const pick = window.createQuickPick<Item>(),
-    elsewhere = { iconPath: new ThemeIcon('folder'), tooltip: t('Keep It Elsewhere…') };
+    elsewhere = { iconPath: new ThemeIcon('folder'), tooltip: t('Save Elsewhere…') };
   pick.title = t('Record Demonstration');
-  pick.placeholder = t('Which task? It is kept in {0}.', targetName(target));
+  pick.placeholder = t('Which task? It is saved in {0}.', targetName(target));
   pick.matchOnDescription = pick.matchOnDetail = true;
   pick.buttons = [elsewhere];
   pick.busy = true;
@@ -132,7 +132,7 @@ function taskItems(tasks: readonly TaskRow[]): (QuickPickItem & { readonly famil
 }
 async function pickTarget(s: StudioContext): Promise<Target | undefined> {
   const runs = s.model.runs.filter((r) => !r.damaged && r.state !== 'elsewhere');
-  return choose<Target>(t('Keep the Demonstration In'), [
+  return choose<Target>(t('Save the Demonstration to'), [
     {
       label: `$(library) ${t('The collection "demonstrations"')}`,
       detail: t('A run folder of its own beside the others; runs can start from it'),
@@ -164,7 +164,7 @@ async function showSession(s: StudioContext, arg: unknown): Promise<void> {
     (open.length <= 1
       ? open[0]
       : await choose(
-          t('Show Desktop in Your Hands'),
+          t('Show Controlled Desktop'),
           open.map((x) => ({ label: x.task, description: heldWord(x), detail: x.instruction, value: x })),
         ));
   if (state) present(s, state);

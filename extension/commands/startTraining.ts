@@ -98,7 +98,7 @@ async function chooseWhat(s: StudioContext): Promise<What | undefined> {
     },
     { label: `$(folder-opened) ${t('Another Run File…')}`, value: 'browse' },
   ];
-  const picked = await choose(t('Start Training'), items, t('What is trained?'));
+  const picked = await choose(t('Start Training'), items, t('What do you want to train?'));
   if (picked === 'new') {
     await newRunFile(s);
     return undefined;

@@ -132,7 +132,7 @@ export const heldWord = (s: ControlState): string =>
           ? t('step by step')
           : s.mode === 'policy'
             ? t('handed back')
-            : t('in your hands');
+            : t('under your control');
 /** `held`: a person has it. */
 export function desktopRow(d: DesktopRow, held?: ControlState): Row {
   const icon: RowIcon =

@@ -130,7 +130,7 @@ export class StudioTree implements TreeDataProvider<Node>, Ends {
     if (r.checked !== undefined)
       item.checkboxState = {
         state: r.checked ? TreeItemCheckboxState.Checked : TreeItemCheckboxState.Unchecked,
-        tooltip: r.checked ? t('In use: groups get it') : t('Turned off'),
+        tooltip: r.checked ? t('In use: injected into groups') : t('Turned off'),
       };
     const command = this.#source.command?.(node);
     if (command) item.command = command;

@@ -60,7 +60,7 @@ export function createTrees(o: TreeParts): Trees {
     trajectories.refresh();
     // An empty list has the welcome view of its state; a filter that leaves nothing is said in words as well.
     if (!list.loading && !list.problem && list.rows.length === 0 && !isEmpty(list.filter) && list.run !== undefined)
-      trajectories.view.message = t('Nothing matches the filter: {0}.', words);
+      trajectories.view.message = t('No matches for the filter: {0}.', words);
   };
   own.defer(
     model.onChange((c) => {

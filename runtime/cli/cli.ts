@@ -1,12 +1,11 @@
 import { Command, CommanderError } from 'commander';
-import { DEFAULT_IMAGE, PRESET_NAMES, toRunError } from '../domain/index.js';
+import { DEFAULT_IMAGE, PRESET_NAMES, providerWords, toRunError } from '../domain/index.js';
 import type { Options } from './options.js';
 
 /** Makes a commander action of a command: its exit code, 0 for none, is reported to the caller of `createProgram`. */
 type Act = <A extends unknown[]>(f: (...a: A) => Promise<number | void>) => (...a: A) => Promise<void>;
 type Serve = (storage: string, o: { readonly idleMinutes?: string }) => Promise<void>;
 
-const PROVIDERS = 'auto, docker, local or kubernetes';
 /** What a command that uses a cluster may be told of it. */
 const withCluster = (c: Command): Command =>
   c
@@ -46,7 +45,7 @@ function trainingCommands(program: Command, act: Act): void {
     .option('--json', 'status as JSON lines', false)
     .option('--seed <n>', 'seed of the run')
     .option('--minutes <n>', 'stop after this many minutes')
-    .option('--provider <name>', PROVIDERS)
+    .option('--provider <name>', providerWords)
     .option('--desktops <n>', 'desktops at once')
     .option('--runs <dir>', 'folder of run folders')
     .option(
@@ -68,7 +67,7 @@ function trainingCommands(program: Command, act: Act): void {
     .option('--blind', 'blank the screen: what is solved all the same needs no eyes', false)
     .option('--json', 'result as JSON', false)
     .option('--runs <dir>', 'folder of run folders', 'runs')
-    .option('--provider <name>', PROVIDERS)
+    .option('--provider <name>', providerWords)
     .action(act(async (run: string, o: Options) => (await import('./evaluate.js')).evaluate(run, o)));
   collectCommand(program, act);
 }
@@ -90,7 +89,7 @@ function collectCommand(program: Command, act: Act): void {
     .option('--model <name>', 'of a model server: the model; default: the first it names')
     .option('--coordinates <name>', 'of a model server: qwen25, relative1000, relative999 or relative1')
     .option('--checkpoint <version>', 'of a run folder: policy version; default: the newest')
-    .option('--provider <name>', 'auto, docker or local')
+    .option('--provider <name>', providerWords)
     .option('--desktops <n>', 'desktops at once')
     .option('--runs <dir>', 'folder of run folders', 'runs')
     .option('--json', 'report as JSON', false)
@@ -185,7 +184,7 @@ function desktopCommands(program: Command, act: Act): void {
     .command('build')
     .description('Build what desktops start from.')
     .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
-    .option('--provider <name>', PROVIDERS, 'auto')
+    .option('--provider <name>', providerWords, 'auto')
     .option('--force', 'build again even when it is there', false)
     .option('--push <ref>', 'push the image to a registry under this reference, for desktops on Kubernetes')
     .action(act(async (o: Options) => (await import('./desktop.js')).build(o)));
@@ -206,7 +205,7 @@ function desktopCommands(program: Command, act: Act): void {
     .description("Start a desktop, run one task's set-up, and save what the policy would see.")
     .option('--task <id>', 'task of the built-in suite, e.g. desk/NAME#1')
     .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
-    .option('--provider <name>', PROVIDERS, 'auto')
+    .option('--provider <name>', providerWords, 'auto')
     .action(act(async (file: string, o: Options) => (await import('./desktop.js')).screenshot(file, o)));
   desktop
     .command('serve')
@@ -217,7 +216,7 @@ function desktopCommands(program: Command, act: Act): void {
     .option('--host <address>', 'address to listen at; any but 127.0.0.1 needs --token')
     .option('--token <token>', 'clients send it as Authorization: Bearer TOKEN')
     .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
-    .option('--provider <name>', 'auto, docker or local', 'auto')
+    .option('--provider <name>', providerWords, 'auto')
     .option('--screen <size>', 'size of the screen, e.g. 1920x1080')
     .option('--accessibility', 'with an accessibility tree, which makes resets slower', false)
     .action(act(async (o: Options) => (await import('./desktopServe.js')).serve(o)));

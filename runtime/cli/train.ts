@@ -65,7 +65,7 @@ export async function train(file: string | undefined, o: Options): Promise<numbe
   try {
     const result = await trainRun({ config, dir, run, resume, entry: thisBundle(), reporter, signal: abort.signal });
     report(dir, run, result, o['json'] === true);
-    if (o['figures'] !== undefined && result.stopped === 'budget')
+    if (o['figures'] !== undefined && result.stopped === 'budget' && result.version > 0)
       await figures({ dir, run, config, result, o, note: (text) => reporter.note(text), signal: abort.signal });
     return result.stopped === 'signal' ? 130 : 0;
   } finally {

@@ -1,4 +1,4 @@
-import { DEFAULT_IMAGE, IMAGE_NAME, PRESET_NAMES, PROVIDER_CHOICES } from '../domain/index.js';
+import { DEFAULT_IMAGE, IMAGE_NAME, POLICY_KINDS, PRESET_NAMES, PROVIDER_CHOICES } from '../domain/index.js';
 import { z } from 'zod';
 import { curationOptions } from './curation/index.js';
 import { kubernetesOptions } from './kubernetes.js';
@@ -97,13 +97,17 @@ export const RunFileSchema = z.strictObject({
   policy: section(
     {
       kind: z
-        .enum(['embedded', 'vlm', 'openai'])
+        .enum(POLICY_KINDS)
         .default('embedded')
         .describe(
           '`embedded`: the small ONNX policy trained here; `vlm`: a vision-language model, trained by an engine of your choice (`trainer.remote`); `openai`: a model behind an OpenAI-compatible endpoint (rollouts and evaluation only).',
         ),
       replicas: count(2, 'Copies of the policy, one process each.'),
       temperature: positive(1, 'Sampling temperature of training rollouts.'),
+      blind: flag(
+        false,
+        'The policy acts, learns and is evaluated with one even grey in place of every screen (`embedded` only): what it learns then needs no eyes. For controls.',
+      ),
       sync: z
         .enum(['replica', 'global'])
         .default('replica')

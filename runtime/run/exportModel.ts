@@ -3,7 +3,7 @@ import { copyFile, mkdir, readFile, readdir, rename, rm, stat, writeFile } from 
 import { dirname, join, resolve } from 'node:path';
 import { parseRunFile, type RunConfig, type RunFile } from '../config/index.js';
 import { RunReader } from '../data/store/runStore.js';
-import { StudioError, type PolicyVersion, type ProcessEntry } from '../domain/index.js';
+import { POLICY_TRAITS, StudioError, type PolicyVersion, type ProcessEntry } from '../domain/index.js';
 import { mergeWeights } from '../trainer/engine/merge.js';
 import { hasWeights, weightsFolder } from '../trainer/engine/state.js';
 import { weightsIn } from '../trainer/remote/savedState.js';
@@ -61,7 +61,7 @@ async function trainedIn(
 ): Promise<{ readonly config: RunConfig; readonly checkpoint: { readonly version: number; readonly dir: string } }> {
   const meta = JSON.parse(await readFile(join(r.run, 'run.json'), 'utf8')) as { id: string; config: RunFile },
     config = parseRunFile(meta.config);
-  if (config.policy.kind === 'openai')
+  if (!POLICY_TRAITS[config.policy.kind].trained)
     throw new StudioError(
       'config.invalid',
       `${meta.id} rolled out a model behind somebody else's endpoint and trained nothing.`,

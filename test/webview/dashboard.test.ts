@@ -179,9 +179,11 @@ describe.skipIf('why' in found)('dashboard page', () => {
     await p.keyboard.press('End');
     await expect
       .poll(() => chart.getAttribute('aria-valuetext'))
-      .toMatch(/^13:36: rolling mean of 64 \d+ % \(\d+ % to \d+ %\), evaluation, fixed probe set \d+ %/);
+      .toMatch(/^13:36: rolling mean of 64 \d+ % \(\d+ % to \d+ %\), evaluation, fixed set of tasks \d+ %/);
     await p.keyboard.press('Home');
-    await expect.poll(() => chart.getAttribute('aria-valuetext')).toMatch(/^0:07: evaluation, fixed probe set \d+ %/);
+    await expect
+      .poll(() => chart.getAttribute('aria-valuetext'))
+      .toMatch(/^0:07: evaluation, fixed set of tasks \d+ %/);
     await p.keyboard.press('ArrowRight');
     await expect.poll(() => chart.getAttribute('aria-valuenow')).toBe('1');
     await t.until("document.querySelector('#success .legend-place').textContent.startsWith('at 3:')");
@@ -199,7 +201,7 @@ describe.skipIf('why' in found)('dashboard page', () => {
           "[...document.querySelectorAll('#success .chart-table thead th')].map((x) => x.textContent)",
         ),
       )
-      .toEqual(['Time since the run began', 'rolling mean of 64', 'evaluation, fixed probe set']);
+      .toEqual(['Time since the run began', 'rolling mean of 64', 'evaluation, fixed set of tasks']);
     await expect
       .poll(() => p.getByRole('button', { name: 'All tasks: show as table' }).getAttribute('aria-pressed'))
       .toBe('true');
@@ -243,7 +245,7 @@ describe.skipIf('why' in found)('dashboard page', () => {
       p = await drawn(t);
     await expect
       .poll(async () => textOf(t, `#${(await slider(t, 'All tasks').getAttribute('aria-describedby'))!}`))
-      .toContain('Nobody worked on the run from 6:40 to 10:40.');
+      .toContain('The run was not active from 6:40 to 10:40.');
     // In the middle of the outage no pixel has the colour of the line.
     const blue = (from: number, to: number): string =>
       `(() => { const c = document.querySelector('#success .chart:not(.chart-compact) canvas'), g = c.getContext('2d'), x = (s) => Math.round(c.width * s), d = g.getImageData(x(${from}), 0, Math.max(1, x(${to}) - x(${from})), c.height).data; let n = 0; for (let i = 0; i < d.length; i += 4) if (Math.abs(d[i] - 55) < 3 && Math.abs(d[i + 1] - 148) < 3 && Math.abs(d[i + 2] - 255) < 3) n++; return n; })()`;

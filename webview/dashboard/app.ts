@@ -296,7 +296,7 @@ export class App {
           : emptyState(
               'debug-disconnect',
               t('The runtime is not connected'),
-              t('The run is read by the runtime. Start it and this page fills.'),
+              t('The runtime reads the run. Start it to see this page.'),
               button(t('Start Runtime'), act('startRuntime'), { kind: 'primary' }),
               button(t('Show Log'), act('showLog')),
             );

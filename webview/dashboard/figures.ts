@@ -3,7 +3,8 @@ import { h } from '../ui/dom.js';
 import { t } from '../ui/words.js';
 import { count, interval, percent } from './format.js';
 import { evalRate, evaluationOnly, isLive, isOver, last, rolloutsBegun, type Model } from './model.js';
-import { roving, tile, type TileState } from './parts.js';
+import { roving } from '../ui/roving.js';
+import { tile, type TileState } from './parts.js';
 import { boundNow, rateNow, shareOfBound, type RateKey } from './specs.js';
 
 const bindingWords = {

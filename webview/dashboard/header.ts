@@ -25,10 +25,10 @@ export const stateWords: Readonly<
   stopping: {
     icon: 'loading',
     word: t('Stopping'),
-    says: t('Rollouts end or are recorded as stopped, a checkpoint is written, the desktops go away.'),
+    says: t('Rollouts end or are recorded as stopped, a checkpoint is written, and the desktops are removed.'),
   },
   finished: { icon: 'pass', word: t('Finished'), says: t('The run used its budget.') },
-  stopped: { icon: 'debug-stop', word: t('Stopped'), says: t('Somebody stopped it; it can be resumed.') },
+  stopped: { icon: 'debug-stop', word: t('Stopped'), says: t('It was stopped; it can be resumed.') },
   failed: {
     icon: 'error',
     word: t('Failed'),

@@ -41,7 +41,7 @@ export function ground(m: Model): Pick<ChartSpec, 'phases' | 'outages'> {
 function groundWords({ phases = [], outages = [] }: Pick<ChartSpec, 'phases' | 'outages'>): string {
   return [
     phases.length > 0 ? t('Phases: {0}.', phases.map((p) => t('{0} from {1}', p.label, clock(p.at))).join(', ')) : '',
-    ...outages.map((o) => t('Nobody worked on the run from {0} to {1}.', clock(o.from), clock(o.to))),
+    ...outages.map((o) => t('The run was not active from {0} to {1}.', clock(o.from), clock(o.to))),
   ]
     .filter(Boolean)
     .join(' ');
@@ -136,7 +136,7 @@ export function successSpec(m: Model, axis: AxisKind, family?: string): ChartSpe
     ...under,
     series: [
       ...lines,
-      ...dots(t('evaluation, fixed probe set'), 'purple', 'diamond', feasible),
+      ...dots(t('evaluation, fixed set of tasks'), 'purple', 'diamond', feasible),
       ...(family === undefined
         ? dots(t('evaluation, infeasible tasks'), 'orange', 'square', infeasibleProbes(m.evals))
         : []),

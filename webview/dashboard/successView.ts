@@ -48,7 +48,7 @@ export class SuccessView {
     this.#overall = titledChart({
       title: t('All tasks'),
       says: t(
-        'The line is the success of training rollouts, a rolling mean with its 95 % band. Diamonds are evaluations: greedy episodes on a fixed probe set, with 95 % error bars. Tasks that cannot be done are drawn apart.',
+        'The line is the success of training rollouts, a rolling mean with its 95 % band. Diamonds are evaluations: greedy episodes on a fixed set of tasks, with 95 % error bars. Tasks that cannot be done are drawn apart.',
       ),
       painter,
       height: 260,

@@ -94,8 +94,7 @@ function badges(step: StepView, mark: StepMark | undefined, note: StepNote | und
           'span',
           {
             class: 'ds-badge',
-            title:
-              step.origin === 'human' ? t('Imitated, never trained with a policy gradient') : t('The oracle acted'),
+            title: step.origin === 'human' ? t('Imitated, never trained with a policy gradient') : t('A script acted'),
           },
           icon(originIcons[step.origin]),
           t('by {0}', originWords[step.origin]),

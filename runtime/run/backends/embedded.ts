@@ -9,6 +9,7 @@ import { ModelPool } from '../../rollout/modelPool.js';
 import { createTrainer } from '../../trainer/native/engine.js';
 import { writePolicyGraph } from '../../trainer/native/model/policyGraph.js';
 import { trainerOptions } from '../../trainer/native/options.js';
+import { blinded } from '../blindPolicy.js';
 import { EmbeddedSamples, Observations } from './embeddedSamples.js';
 import { learnerOf } from './learner.js';
 import { readingScreens, vocabulary } from './reading.js';
@@ -48,9 +49,10 @@ export async function startEmbedded(r: BackendRequest, parts: StartedParts): Pro
   });
   parts.add(() => models.close());
   parts.throwIfCancelled();
-  const observations = new Observations(r.frames, spec);
+  const observations = new Observations(r.frames, spec, { blind: config.policy.blind }),
+    sighted = embeddedPolicy(spec, models);
   return {
-    policy: embeddedPolicy(spec, models),
+    policy: config.policy.blind ? blinded(sighted) : sighted,
     frames: observations,
     replicas: models,
     learner: learnerOf({

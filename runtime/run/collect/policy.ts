@@ -3,7 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { parseRunFile, parseRunText, type RunConfig, type RunFile } from '../../config/index.js';
 import { RunReader } from '../../data/store/runStore.js';
-import { StudioError, messageOf, type ProcessEntry } from '../../domain/index.js';
+import { POLICY_TRAITS, StudioError, messageOf, type ProcessEntry } from '../../domain/index.js';
 import { ModelServer } from '../../policy/remote/modelServer.js';
 import { locateModel } from '../backends/ownEngine.js';
 import { lastCheckpoint, startingPoint } from '../resume.js';
@@ -54,7 +54,7 @@ async function runActor(dir: string, o: ActorOptions): Promise<Actor> {
     config = parseRunFile(meta.config, o.over),
     reader = await RunReader.open(dir, { index: o.entry }),
     checkpoint = await lastCheckpoint(reader, o.version).finally(() => reader.close());
-  if (!checkpoint && config.policy.kind !== 'openai')
+  if (!checkpoint && POLICY_TRAITS[config.policy.kind].trained)
     throw new StudioError(
       'config.invalid',
       `${meta.id} has no checkpoint${o.version === undefined ? '' : ` of version ${o.version}`}.`,

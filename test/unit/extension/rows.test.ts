@@ -129,7 +129,7 @@ it('a trajectory shows its outcome as an icon and in words', () => {
   });
   expect(r.spoken).toContain('failure');
   expect(trajectoryRow('/r', trajectory({ provenance: 'probe', versions: [3, 3] })).description).toBe(
-    '3 steps · v3 · probe',
+    '3 steps · v3 · evaluation',
   );
 });
 it('nothing that a run folder says becomes markup of a tooltip', () => {

@@ -167,7 +167,7 @@ describe('what lies under the lines', () => {
     const s = metricSpec(opened, trainerCharts[0]!);
     expect(s.phases!.map((p) => p.label)).toEqual(['reading', 'demonstrations', 'warm start', 'rollouts']);
     expect(s.outages).toEqual([{ from: 300_000, to: 480_000 }]);
-    expect(s.summary).toContain('Nobody worked on the run from 5:00 to 8:00.');
+    expect(s.summary).toContain('The run was not active from 5:00 to 8:00.');
     expect(successSpec(opened, 'time').summary).toContain('Phases: reading from 0:09');
     // On the axis of rollouts there is no time to mark.
     expect(successSpec(opened, 'rollouts').outages).toBeUndefined();

@@ -138,6 +138,8 @@ function createClient(extension: ExtensionContext, own: Disposables, log: LogOut
           DART_STUDIO_IDLE_MINUTES: String(settings.idleMinutes),
           // Without the setting, DOCKER_HOST of this window's own environment holds.
           ...(settings.dockerHost ? { DOCKER_HOST: settings.dockerHost } : {}),
+          ...(settings.kubeContext ? { DART_STUDIO_KUBE_CONTEXT: settings.kubeContext } : {}),
+          ...(settings.kubePlugins.length > 0 ? { DART_STUDIO_KUBE_PLUGINS: settings.kubePlugins.join(',') } : {}),
         };
       },
     }),

@@ -1,13 +1,15 @@
-import { readFile } from 'node:fs/promises';
 import type { WorkOf } from '../domain/pulse.js';
+import { readForeignText } from '../files/foreignFile.js';
 
 /** Linux counts processor time in ticks of 10 ms (USER_HZ), whatever its kernel was built with. */
 const TICK_MS = 10;
+/** More than the fields of a process ever are. */
+const STAT_BYTES = 8192;
 
 /** What Linux says of a process; undefined elsewhere, and of one that is gone. */
 export const processWork: WorkOf = async (pid) => {
   if (process.platform !== 'linux') return undefined;
-  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
+  const text = await readForeignText(`/proc/${pid}/stat`, STAT_BYTES).catch(() => undefined);
   return text === undefined ? undefined : workOf(text);
 };
 

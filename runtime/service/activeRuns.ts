@@ -1,6 +1,7 @@
-import { open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { orUndefined, toRunError } from '../domain/index.js';
+import { readForeignText } from '../files/foreignFile.js';
 import { activeRunsBytes, activeRunsFile, parseActiveRuns, type ActiveRun } from '../protocol/activeRuns.js';
 import type { RunPath } from '../protocol/types.js';
 
@@ -41,12 +42,10 @@ export class ActiveRuns {
     this.#writing = this.#loaded = this.#load();
   }
   async #load(): Promise<void> {
-    const file = join(this.#dir, activeRunsFile),
-      size = await stat(file).then(
-        (s) => s.size,
-        () => 0,
-      ),
-      text = size > activeRunsBytes ? undefined : await orUndefined(readFile(file, 'utf8'), 'there is none yet');
+    const text = await orUndefined(
+      readForeignText(join(this.#dir, activeRunsFile), activeRunsBytes),
+      'there is none yet',
+    );
     if (text !== undefined) this.#runs = parseActiveRuns(text);
   }
 

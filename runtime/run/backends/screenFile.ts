@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, createWriteStream } from 'node:fs';
+import { createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createDeflateRaw, createInflateRaw } from 'node:zlib';
 import { ignoreFailure, orUndefined } from '../../domain/index.js';
+import { openForeign } from '../../files/foreignFile.js';
 import type { ReadingScreen } from '../../trainer/types.js';
 
 /** The fastest: screens of words are mostly one colour. */
@@ -53,8 +54,9 @@ export class ScreenFile {
   }
 
   async #read(key: string | undefined): Promise<ReadingScreen[] | undefined> {
-    const inflated = createInflateRaw();
-    ignoreFailure(pipeline(createReadStream(this.#path), inflated), 'whoever reads what comes out is told');
+    const file = await openForeign(this.#path),
+      inflated = createInflateRaw();
+    ignoreFailure(pipeline(file.createReadStream(), inflated), 'whoever reads what comes out is told');
     const bytes = new Parts(inflated),
       head = JSON.parse(await bytes.line()) as Head,
       screens: ReadingScreen[] = [];

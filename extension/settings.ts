@@ -3,6 +3,8 @@
  * package.json.
  */
 import { workspace, type WorkspaceConfiguration } from 'vscode';
+import { isProviderChoice } from '../runtime/protocol/shared.js';
+import type { ProviderChoice } from '../runtime/protocol/types.js';
 
 export const section = 'dartStudio';
 const config = (): WorkspaceConfiguration => workspace.getConfiguration(section);
@@ -17,9 +19,9 @@ export const settings = {
   get runsFolder(): string {
     return text('runsFolder') || 'runs';
   },
-  get provider(): 'auto' | 'docker' | 'local' {
+  get provider(): ProviderChoice {
     const p = text('desktops.provider');
-    return p === 'docker' || p === 'local' ? p : 'auto';
+    return isProviderChoice(p) ? p : 'auto';
   },
   /** 0: as the run file says. */
   get desktopCount(): number {

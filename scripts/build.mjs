@@ -12,10 +12,9 @@ const define = { __BUILD_TIME__: String(time), __BUILD_VERSION__: JSON.stringify
 const banner =
   "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url); import { fileURLToPath as __fu } from 'node:url'; import { dirname as __dn } from 'node:path'; const __filename = __fu(import.meta.url); const __dirname = __dn(__filename);";
 const common = { bundle: true, sourcemap: true, metafile: true, logLevel: 'warning', legalComments: 'none' };
+/** A page is a folder with a `main.ts`. */
 const pages = Object.fromEntries(
-  ['dashboard', 'inspector', 'compare', 'live']
-    .map((p) => [p, `webview/${p}/main.ts`])
-    .filter(([, f]) => existsSync(f)),
+  (await readdir('webview')).map((p) => [p, `webview/${p}/main.ts`]).filter(([, f]) => existsSync(f)),
 );
 
 /**

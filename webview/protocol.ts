@@ -4,7 +4,7 @@
  * the daemon (CSP connect-src 'none').
  *
  * Handshake: the page posts `ready` with a boot id; the host answers `init` with the full state; every later message
- * carries the boot id, or is dropped, so that a page rebuilt after being hidden never sees the old page's mail.
+ * carries the boot id, or is dropped, so that a page rebuilt after being hidden never sees messages for the old page.
  */
 import type {
   ControlState,
@@ -60,6 +60,7 @@ export type PageInput =
 export const pageMethods = {
   dashboard: [
     'run/get',
+    'run/check',
     'run/series',
     'run/curves',
     'run/lanes',
@@ -125,7 +126,7 @@ export const pageCommands = [
 ] as const;
 export type PageCommand = (typeof pageCommands)[number];
 
-/** Things only the editor can do; each is one host action. */
+/** Actions only the editor can carry out. */
 export type HostAction =
   | {
       readonly action: 'openTrajectory';

@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { DEFAULT_IMAGE, PRESET_NAMES, toRunError } from '../domain/index.js';
+import { DEFAULT_IMAGE, PRESET_NAMES, providerWords, toRunError } from '../domain/index.js';
 import type { Options } from './options.js';
 
 /** Makes a commander action of a command: its exit code, 0 for none, is reported to the caller of `createProgram`. */
@@ -20,6 +20,7 @@ export function createProgram(serve: Serve, ended: (code: number) => void): Comm
     };
   trainingCommands(program, act);
   interchangeCommands(program, act);
+  modelCommand(program, act);
   taskCommands(program, act);
   desktopCommands(program, act);
   runCommands(program, act);
@@ -38,7 +39,7 @@ function trainingCommands(program: Command, act: Act): void {
     .option('--json', 'status as JSON lines', false)
     .option('--seed <n>', 'seed of the run')
     .option('--minutes <n>', 'stop after this many minutes')
-    .option('--provider <name>', 'auto, docker or local')
+    .option('--provider <name>', providerWords)
     .option('--desktops <n>', 'desktops at once')
     .option('--runs <dir>', 'folder of run folders')
     .option(
@@ -61,8 +62,33 @@ function trainingCommands(program: Command, act: Act): void {
     .option('--blind', 'blank the screen: what is solved all the same needs no eyes', false)
     .option('--json', 'result as JSON', false)
     .option('--runs <dir>', 'folder of run folders', 'runs')
-    .option('--provider <name>', 'auto, docker or local')
+    .option('--provider <name>', providerWords)
     .action(act(async (run: string, o: Options) => (await import('./evaluate.js')).evaluate(run, o)));
+  collectCommand(program, act);
+}
+
+function collectCommand(program: Command, act: Act): void {
+  program
+    .command('collect')
+    .description('Roll a model out on tasks and keep its verified successes as a pool that runs join.')
+    .requiredOption('--policy <policy>', 'who acts: run file, run folder, or address of a model server (…/v1)')
+    .requiredOption('--into <name>', 'collection to make, or to go on with')
+    .option('--tasks <dir or suite>', 'folder of OSWorld task files, or desk; default: those of the run file')
+    .option('--families <names>', 'only these families, with commas')
+    .option('--attempts <n>', 'verdicts of each task', '32')
+    .option('--stop-after <n>', 'leave a task that has succeeded so often')
+    .option('--seeds <n>', 'tasks of each family of a suite', '1')
+    .option('--temperature <t>', 'sampling temperature; default: that of the run file')
+    .option('--max-steps <n>', 'step cap')
+    .option('--seed <n>', 'seed of the sampling')
+    .option('--model <name>', 'of a model server: the model; default: the first it names')
+    .option('--coordinates <name>', 'of a model server: qwen25, relative1000, relative999 or relative1')
+    .option('--checkpoint <version>', 'of a run folder: policy version; default: the newest')
+    .option('--provider <name>', providerWords)
+    .option('--desktops <n>', 'desktops at once')
+    .option('--runs <dir>', 'folder of run folders', 'runs')
+    .option('--json', 'report as JSON', false)
+    .action(act(async (o: Options) => (await import('./collect.js')).collectAttempts(o)));
 }
 
 function interchangeCommands(program: Command, act: Act): void {
@@ -112,6 +138,24 @@ function interchangeCommands(program: Command, act: Act): void {
     );
 }
 
+function modelCommand(program: Command, act: Act): void {
+  program
+    .command('export-model')
+    .argument('<run>', 'run id or folder')
+    .argument('<dir>', 'folder to make')
+    .description(
+      "Write a run's trained weights as transformers and vLLM load them; of an embedded policy, its ONNX file.",
+    )
+    .option('--merged', 'a whole model in place of an adapter', false)
+    .option('--checkpoint <version>', 'policy version; default: the newest')
+    .option('--state <folder>', '--state of an engine that the run did not start itself')
+    .option('--json', 'as JSON', false)
+    .option('--runs <dir>', 'folder of run folders', 'runs')
+    .action(
+      act(async (run: string, dir: string, o: Options) => (await import('./exportModel.js')).writeModel(run, dir, o)),
+    );
+}
+
 function taskCommands(program: Command, act: Act): void {
   const tasks = program.command('tasks').description('Task files and suites.');
   tasks
@@ -135,7 +179,7 @@ function desktopCommands(program: Command, act: Act): void {
     .command('build')
     .description('Build what desktops start from.')
     .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
-    .option('--provider <name>', 'auto, docker or local', 'auto')
+    .option('--provider <name>', providerWords, 'auto')
     .option('--force', 'build again even when it is there', false)
     .action(act(async (o: Options) => (await import('./desktop.js')).build(o)));
   desktop
@@ -150,8 +194,21 @@ function desktopCommands(program: Command, act: Act): void {
     .description("Start a desktop, run one task's set-up, and save what the policy would see.")
     .option('--task <id>', 'task of the built-in suite, e.g. desk/NAME#1')
     .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
-    .option('--provider <name>', 'auto, docker or local', 'auto')
+    .option('--provider <name>', providerWords, 'auto')
     .action(act(async (file: string, o: Options) => (await import('./desktop.js')).screenshot(file, o)));
+  desktop
+    .command('serve')
+    .description('Serve desktops to other programs, such as OSWorld or cua, until Ctrl-C.')
+    .option('--osworld', "speak the API of OSWorld's virtual machines (port 5000)", false)
+    .option('--count <n>', 'desktops, each at a port of its own', '1')
+    .option('--port <n>', 'port of the first desktop; the others follow', '5000')
+    .option('--host <address>', 'address to listen at; any but 127.0.0.1 needs --token')
+    .option('--token <token>', 'clients send it as Authorization: Bearer TOKEN')
+    .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
+    .option('--provider <name>', providerWords, 'auto')
+    .option('--screen <size>', 'size of the screen, e.g. 1920x1080')
+    .option('--accessibility', 'with an accessibility tree, which makes resets slower', false)
+    .action(act(async (o: Options) => (await import('./desktopServe.js')).serve(o)));
 }
 
 function runCommands(program: Command, act: Act): void {

@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import { parseRunText, type RunConfig } from '../config/index.js';
 import { StudioError } from '../domain/index.js';
+import { locateModel } from '../run/backends/ownEngine.js';
 import { machineChecks } from '../service/checks.js';
 import { thisBundle } from '../service/engines.js';
 import { costLines, runChecks, type RunChecks } from '../service/runChecks/index.js';
@@ -51,7 +53,7 @@ async function runFile(file: string, onNote: (note: string) => void): Promise<Ru
       cause: e,
     });
   });
-  return parseRunText(text, file, {}, onNote);
+  return locateModel(parseRunText(text, file, {}, onNote), [dirname(resolve(file)), process.cwd()]);
 }
 
 const verdict = (rows: readonly Row[]): number => (rows.some((c) => c.needed && !c.ok) ? 1 : 0);

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { defaultState, startEngineServer } from '../service/engineServer.js';
+import { startEngineServer } from '../trainer/engine/server.js';
+import { defaultState } from './exportModel.js';
 import type { Options } from './options.js';
 
 /** `engine serve`: the single-GPU engine until Ctrl-C. */

@@ -6,8 +6,9 @@ import { parseRunFile, parseRunText, type RunConfig, type RunFile } from '../con
 import { thisBundle } from '../service/engines.js';
 import { numberOption, type Options } from './options.js';
 import { jsonReporter, terminalReporter } from '../run/reporter.js';
+import { locateModel } from '../run/backends/ownEngine.js';
 import { locatePools } from '../run/poolSources.js';
-import { newRunId, runFolder } from '../run/runFolders.js';
+import { newRunId, runFolder, runText } from '../run/runFolders.js';
 import { percent, rateText } from '../domain/stats.js';
 import { trainRun, type TrainResult } from '../run/trainRun.js';
 
@@ -25,7 +26,7 @@ export async function train(file: string | undefined, o: Options): Promise<numbe
         'Leave the run file out: a resumed run continues with its own.',
       );
     dir = runFolder(String(o['runs'] ?? 'runs'), String(o['resume']));
-    const meta = JSON.parse(await readFile(join(dir, 'run.json'), 'utf8')) as { id: string; config: RunFile };
+    const meta = JSON.parse(await runText(dir)) as { id: string; config: RunFile };
     config = parseRunFile(meta.config, over);
     run = id<RunId>(meta.id);
   } else {
@@ -45,11 +46,8 @@ export async function train(file: string | undefined, o: Options): Promise<numbe
     });
     run = id<RunId>(newRunId(config.store.dir, config.name, config.seed, new Date()));
     dir = resolve(config.store.dir, run);
-    config = locatePools(config, [
-      resolve(config.store.dir),
-      ...(file === undefined ? [] : [dirname(resolve(file))]),
-      process.cwd(),
-    ]);
+    const beside = [...(file === undefined ? [] : [dirname(resolve(file))]), process.cwd()];
+    config = locateModel(locatePools(config, [resolve(config.store.dir), ...beside]), beside);
   }
   const reporter = o['json'] ? jsonReporter(process.stdout) : terminalReporter(process.stderr);
   const abort = new AbortController();

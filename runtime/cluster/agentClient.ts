@@ -4,11 +4,13 @@ import { StudioError, ignoreFailure } from '../domain/index.js';
 import {
   ANSWERS,
   BadLine,
+  LARGEST_FILE,
   longestLine,
   parseLine,
   type AgentCommand,
   type AgentExit,
   type AgentSettle,
+  type AgentState,
   type AnswerOf,
   type Refusal,
   type ResetReply,
@@ -83,10 +85,17 @@ export class AgentClient {
     await this.#call('ping', {});
   }
 
-  async reset(o: { width: number; height: number; a11y: boolean; timeoutMs: number }): Promise<ResetReply> {
+  /** `xDataMb`: most memory that the X server may take for what programs draw into it. */
+  async reset(o: {
+    width: number;
+    height: number;
+    a11y: boolean;
+    timeoutMs: number;
+    xDataMb: number;
+  }): Promise<ResetReply> {
     return this.#call(
       'reset',
-      { screen: [o.width, o.height], a11y: o.a11y, timeoutMs: o.timeoutMs },
+      { screen: [o.width, o.height], a11y: o.a11y, timeoutMs: o.timeoutMs, xDataMb: o.xDataMb },
       o.timeoutMs + 2000,
     );
   }
@@ -112,6 +121,7 @@ export class AgentClient {
           env: o.env,
           tag,
           timeoutMs,
+          verifier: o.verifier,
           stdin: o.stdin === undefined ? undefined : Buffer.from(o.stdin).toString('base64'),
         },
         timeoutMs + 10_000,
@@ -123,11 +133,34 @@ export class AgentClient {
     }
   }
 
+  /** In parts, so that neither side holds a file several times over. */
   async read(path: string): Promise<Buffer> {
-    return (await this.#call('read', { path })).data;
+    const parts: Buffer[] = [];
+    for (let offset = 0; ;) {
+      const { data, more } = await this.#call('read', { path, offset });
+      parts.push(data);
+      offset += data.length;
+      if (!more) return parts.length === 1 ? data : Buffer.concat(parts);
+      if (offset > LARGEST_FILE) throw refused('read', { error: `${path} has no end`, code: 'EFBIG' });
+    }
   }
   async write(path: string, data: Buffer): Promise<void> {
     await this.#call('write', { path, data: data.toString('base64') });
+  }
+
+  /** Stops all programs of the user; the X server and what the verifier starts go on. */
+  async freeze(): Promise<void> {
+    await this.#call('freeze', {});
+  }
+  async thaw(): Promise<void> {
+    await this.#call('thaw', {});
+  }
+  /** Ends all programs of the user. */
+  async relieve(): Promise<void> {
+    await this.#call('relieve', {});
+  }
+  state(timeoutMs: number): Promise<AgentState> {
+    return this.#call('state', {}, timeoutMs);
   }
 
   /** The agent's own detector, for engines whose /proc the host cannot read. */

@@ -17,6 +17,10 @@ interface Rule extends Violation {
 
 const isVlm = (c: RunConfig): boolean => c.policy.kind === 'vlm';
 
+/** The run starts its engine and ends it; nobody gave an address of one. */
+export const startsEngine = ({ policy, trainer }: RunConfig): boolean =>
+  policy.kind === 'vlm' && trainer.remote !== undefined && trainer.remote.url === undefined;
+
 const needs: readonly Rule[] = [
   {
     key: 'policy.openai',
@@ -28,13 +32,21 @@ const needs: readonly Rule[] = [
     key: 'policy.vlm',
     broken: (c) => isVlm(c) && !c.policy.vlm,
     what: 'required because policy.kind is "vlm"',
-    remedy: 'Set policy.vlm.model and policy.vlm.endpoints, or start from a preset such as "ui-tars-7b".',
+    remedy:
+      'Set policy.vlm.model, and policy.vlm.endpoints where the engine is not to act itself, or start from a preset such as "ui-tars-7b".',
   },
   {
     key: 'trainer.remote',
     broken: (c) => isVlm(c) && !c.trainer.remote,
     what: 'required because policy.kind is "vlm": such a model is trained by an engine',
-    remedy: 'Set trainer.remote.url; to roll a model out without training it, use policy.kind "openai".',
+    remedy:
+      'Set trainer.remote.engine to "auto", or trainer.remote.url to one that runs; to roll a model out without training it, use policy.kind "openai".',
+  },
+  {
+    key: 'policy.vlm.endpoints',
+    broken: (c) => isVlm(c) && c.trainer.remote?.url !== undefined && c.policy.vlm?.endpoints.length === 0,
+    what: 'required because trainer.remote.url names an engine',
+    remedy: 'Give the servers that act with the model; our engine does both (its address with /v1).',
   },
   {
     key: 'tasks.dir',
@@ -47,6 +59,34 @@ const needs: readonly Rule[] = [
     broken: (c) => c.curation.pool.from.length > 0 && !c.curation.pool.enabled,
     what: 'the pool is off',
     remedy: 'Set curation.pool.enabled to true, or leave curation.pool.from out.',
+  },
+];
+
+/** What stands beside an engine that the run starts, and beside one that runs already. */
+const engine: readonly Rule[] = [
+  {
+    key: 'trainer.remote.apiKeyEnv',
+    broken: (c) => startsEngine(c) && c.trainer.remote?.apiKeyEnv !== undefined,
+    what: 'the engine that the run starts has a key of its own',
+    remedy: 'Leave trainer.remote.apiKeyEnv out, or give the address of your engine in trainer.remote.url.',
+  },
+  {
+    key: 'policy.vlm.adapters',
+    broken: (c) => startsEngine(c) && c.policy.vlm?.adapters !== undefined,
+    what: 'the engine that the run starts writes adapters in the run folder',
+    remedy: 'Leave policy.vlm.adapters out: servers in policy.vlm.endpoints are told where adapters are.',
+  },
+  {
+    key: 'policy.vlm.apiKeyEnv',
+    broken: (c) => startsEngine(c) && c.policy.vlm?.endpoints.length === 0 && c.policy.vlm.apiKeyEnv !== undefined,
+    what: 'the engine that the run starts has a key of its own',
+    remedy: 'Leave policy.vlm.apiKeyEnv out, or name the servers it is for in policy.vlm.endpoints.',
+  },
+  {
+    key: 'trainer.remote.options',
+    broken: (c) => c.trainer.remote?.url !== undefined && c.trainer.remote.options !== undefined,
+    what: 'they are for an engine that the run starts, and trainer.remote.url names one that runs already',
+    remedy: 'Leave them out and give them to that engine, or leave trainer.remote.url out.',
   },
 ];
 
@@ -112,7 +152,7 @@ const objective: readonly Rule[] = [
   },
 ];
 
-const rules: readonly Rule[] = [...needs, ...foreign, ...objective];
+const rules: readonly Rule[] = [...needs, ...engine, ...foreign, ...objective];
 
 /** Every rule that a run file breaks. */
 export const violations = (c: RunConfig): readonly Violation[] =>
@@ -128,7 +168,7 @@ export function remarks(c: RunConfig): readonly string[] {
     );
   if (c.trainer.remote.rank === 0)
     notes.push(
-      'trainer.remote.rank is 0: all weights are trained, which takes several times the memory of an adapter, and servers that only load adapters (vLLM) cannot act with them. Give the address of the engine itself in policy.vlm.endpoints, or a rank such as 16 with ten times the learning rate.',
+      'trainer.remote.rank is 0: all weights are trained, which takes several times the memory of an adapter, and servers that only load adapters (vLLM) cannot act with them. Let the engine itself act (policy.vlm.endpoints), or set a rank such as 16 with ten times the learning rate.',
     );
   return notes;
 }

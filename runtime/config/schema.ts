@@ -1,7 +1,21 @@
-import { DEFAULT_IMAGE, IMAGE_NAME, PRESET_NAMES, PROVIDER_CHOICES } from '../domain/index.js';
+import { DEFAULT_IMAGE, IMAGE_NAME, POLICY_KINDS, PRESET_NAMES, PROVIDER_CHOICES } from '../domain/index.js';
 import { z } from 'zod';
 import { curationOptions } from './curation/index.js';
 import { count, flag, positive, section, share, whole } from './fields.js';
+
+/** What every model behind a chat endpoint has. */
+const chat = {
+  apiKeyEnv: z
+    .string()
+    .optional()
+    .describe('Environment variable that holds the key of these servers; keys are never written in run files.'),
+  coordinates: z
+    .enum(['relative1000', 'qwen25', 'relative999', 'relative1'])
+    .default('qwen25')
+    .describe('How the model writes coordinates.'),
+  maxTokens: count(512, 'Most tokens of one answer.'),
+  images: count(5, 'Newest screenshots kept in the prompt (paper: 5).'),
+};
 
 /**
  * The run file: every option of a training run, with its default and its meaning. The published JSON schema
@@ -79,7 +93,7 @@ export const RunFileSchema = z.strictObject({
   policy: section(
     {
       kind: z
-        .enum(['embedded', 'vlm', 'openai'])
+        .enum(POLICY_KINDS)
         .default('embedded')
         .describe(
           '`embedded`: the small ONNX policy trained here; `vlm`: a vision-language model, trained by an engine of your choice (`trainer.remote`); `openai`: a model behind an OpenAI-compatible endpoint (rollouts and evaluation only).',
@@ -98,29 +112,24 @@ export const RunFileSchema = z.strictObject({
         ),
       vlm: z
         .strictObject({
-          model: z.string().describe('Model that is trained: a name or folder that the engine and its servers know.'),
+          model: z
+            .string()
+            .describe(
+              'Model that is trained: a name or folder that the engine and its servers know. For an engine that the run starts: a folder, beside the run file too, or a name on the Hugging Face hub.',
+            ),
           endpoints: z
             .array(z.url())
-            .min(1)
+            .default([])
             .describe(
-              'OpenAI-compatible servers that act with the model, e.g. http://127.0.0.1:8000/v1; each is one replica.',
+              'OpenAI-compatible servers that act with the model, e.g. http://127.0.0.1:8000/v1; each is one replica. None: the engine that the run starts (`trainer.remote.engine`) acts too.',
             ),
-          apiKeyEnv: z
-            .string()
-            .optional()
-            .describe('Environment variable that holds their key; keys are never written in run files.'),
           adapters: z
             .string()
             .optional()
             .describe(
               'Folder of adapters as these servers see it, where it is not what the engine answers (a shared folder mounted elsewhere).',
             ),
-          coordinates: z
-            .enum(['relative1000', 'qwen25', 'relative999', 'relative1'])
-            .default('qwen25')
-            .describe('How the model writes coordinates.'),
-          maxTokens: count(512, 'Most tokens of one answer.'),
-          images: count(5, 'Newest screenshots kept in the prompt (paper: 5).'),
+          ...chat,
           imageToken: whole(
             151_655,
             'Token id that stands for a part of an image in prompts (Qwen-VL, UI-TARS: 151655).',
@@ -143,16 +152,7 @@ export const RunFileSchema = z.strictObject({
         .strictObject({
           baseUrls: z.array(z.url()).min(1).describe('Endpoints, e.g. http://127.0.0.1:8000/v1'),
           model: z.string().describe('Model name to ask for.'),
-          apiKeyEnv: z
-            .string()
-            .optional()
-            .describe('Environment variable that holds the key; keys are never written in run files.'),
-          coordinates: z
-            .enum(['relative1000', 'qwen25', 'relative999', 'relative1'])
-            .default('qwen25')
-            .describe('How the model writes coordinates.'),
-          maxTokens: count(512, 'Most tokens of one answer.'),
-          images: count(5, 'Newest screenshots kept in the prompt (paper: 5).'),
+          ...chat,
         })
         .optional()
         .describe('Remote policy.'),
@@ -278,11 +278,51 @@ export const RunFileSchema = z.strictObject({
       threads: count(1, 'ONNX Runtime threads of the trainer.'),
       remote: z
         .strictObject({
-          url: z.url().describe('Engine that speaks the Tinker protocol, e.g. http://127.0.0.1:8377'),
+          engine: z
+            .enum(['auto'])
+            .optional()
+            .describe(
+              '`auto`: the single-GPU engine is started on this machine with the run, and ends with it; the first start installs what it needs (5 GB). So it is where no `url` is given; a `url` takes its place.',
+            ),
+          url: z
+            .url()
+            .optional()
+            .describe('Engine that speaks the Tinker protocol and runs already, e.g. http://127.0.0.1:8377'),
           apiKeyEnv: z
             .string()
             .optional()
             .describe('Environment variable that holds its key; it is sent to this address and nowhere else.'),
+          options: z
+            .strictObject({
+              device: z
+                .string()
+                .regex(/^(auto|cpu|mps|cuda(:\d{1,2})?)$/, '"auto", "cpu", "mps", "cuda" or "cuda:1" only')
+                .default('auto')
+                .describe('Where it computes: `auto`, `cuda`, `cuda:1`, `mps` or `cpu`.'),
+              dtype: z
+                .enum(['auto', 'float32', 'bfloat16'])
+                .default('auto')
+                .describe('Numbers of the base model: `auto` is bfloat16 on a GPU, float32 elsewhere.'),
+              microBatchTokens: count(
+                16_384,
+                'Tokens that go through the model at once in training; lower it when memory runs out.',
+              ),
+              minPixels: z
+                .int()
+                .positive()
+                .optional()
+                .describe("Area below which pictures are enlarged; default: the checkpoint's."),
+              maxPixels: z
+                .int()
+                .positive()
+                .optional()
+                .describe(
+                  "Area above which pictures are reduced, which costs sight and saves memory and time; default: the checkpoint's.",
+                ),
+              maxContext: count(32_768, 'Most tokens of a prompt and its answer.'),
+            })
+            .optional()
+            .describe('Of the engine that the run starts (`engine`: `auto`).'),
           rank: whole(16, 'Rank of the LoRA adapter that is trained; 0 = all weights.'),
           loss: z
             .enum(['client', 'server'])

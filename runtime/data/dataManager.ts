@@ -355,7 +355,10 @@ export class DataManager {
   async note(
     e: Extract<
       JournalEvent,
-      { type: 'metrics' | 'eval' | 'checkpoint' | 'trajectory.started' | 'spans' | 'log' | 'run.closed' }
+      {
+        type:
+          'metrics' | 'eval' | 'checkpoint' | 'trajectory.started' | 'spans' | 'log' | 'run.closed' | 'rates.seeded';
+      }
     >,
   ): Promise<void> {
     await this.#commits.commit([e]);

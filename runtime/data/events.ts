@@ -190,6 +190,11 @@ export type JournalEvent =
   | { readonly type: 'pool.added'; readonly entry: PoolEntryInfo; readonly by?: 'person' }
   | { readonly type: 'pool.removed'; readonly entry: RolloutId; readonly reason: string; readonly by?: 'person' }
   | { readonly type: 'pool.switched'; readonly entries: readonly RolloutId[]; readonly enabled: boolean }
+  /** Success of another policy on this run's families, from a collection that joined its pool. */
+  | {
+      readonly type: 'rates.seeded';
+      readonly families: Readonly<Record<string, { readonly successes: number; readonly failures: number }>>;
+    }
   /** Named numbers of one moment, e.g. an update's report; `source` says where they come from. */
   | {
       readonly type: 'metrics';

@@ -1,5 +1,6 @@
 import {
   endedInSuccess,
+  id,
   type BatchId,
   type FamilyId,
   type GroupId,
@@ -210,6 +211,9 @@ const changes: Changes = {
   },
   checkpoint(s, e) {
     s.saw(e.version);
+  },
+  'rates.seeded'(s, e) {
+    for (const [family, outcomes] of Object.entries(e.families)) s.stats.seed(id<FamilyId>(family), outcomes);
   },
 };
 

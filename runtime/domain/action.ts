@@ -109,7 +109,7 @@ export const ACTIONS: { readonly [T in ActionType]: ActionEntry<Extract<Action, 
         default: SCROLL_DEFAULT,
         label: message('Wheel clicks'),
         range: message('A whole number from 1 to 20.'),
-        unset: '3',
+        unset: String(SCROLL_DEFAULT),
       },
     },
     words: [

@@ -1,10 +1,10 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { StudioError, id, type ProcessEntry, type RunId, type ProviderChoice } from '../domain/index.js';
+import { POLICY_TRAITS, StudioError, id, type ProcessEntry, type RunId, type ProviderChoice } from '../domain/index.js';
 import { parseRunFile, type RunConfig, type RunFile } from '../config/index.js';
 import { DataManager } from '../data/dataManager.js';
-import { RunReader } from '../data/store/runStore.js';
+import { RunReader, readMetaText } from '../data/store/runStore.js';
 import { systemClock } from '../rollout/clock.js';
 import { Scheduler, trainingSampling } from '../rollout/scheduler.js';
 import { settleOf } from '../cluster/provide.js';
@@ -133,7 +133,7 @@ async function evaluateOne(
 async function readRun(dir: string): Promise<{ id: string; config: RunFile }> {
   let text: string;
   try {
-    text = await readFile(join(dir, 'run.json'), 'utf8');
+    text = await readMetaText(dir);
   } catch (e) {
     throw new StudioError(
       'store.io',
@@ -145,7 +145,7 @@ async function readRun(dir: string): Promise<{ id: string; config: RunFile }> {
   return JSON.parse(text) as { id: string; config: RunFile };
 }
 
-/** The checkpoint to evaluate; a remote policy has none. */
+/** The checkpoint to evaluate; a policy that is not trained has none. */
 async function checkpointOf(
   r: Pick<EvaluateRequest, 'dir' | 'entry' | 'version'>,
   run: string,
@@ -153,7 +153,7 @@ async function checkpointOf(
 ): Promise<Awaited<ReturnType<typeof lastCheckpoint>>> {
   const reader = await RunReader.open(r.dir, { index: r.entry });
   const checkpoint = await lastCheckpoint(reader, r.version).finally(() => reader.close());
-  if (!checkpoint && config.policy.kind === 'embedded')
+  if (!checkpoint && POLICY_TRAITS[config.policy.kind].trained)
     throw new StudioError(
       'trainer.invalid',
       r.version === undefined ? `${run} has no checkpoint yet.` : `${run} has no checkpoint of version ${r.version}.`,

@@ -1,5 +1,5 @@
-import { constants, existsSync } from 'node:fs';
-import { access, copyFile, mkdir, rename, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { access, mkdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import {
   StudioError,
@@ -11,12 +11,13 @@ import {
   type Provenance,
   type RolloutId,
   type Trajectory,
-  orUndefined,
   unsampled,
 } from '../domain/index.js';
 import type { RunConfig } from '../config/index.js';
 import type { DataManager } from '../data/dataManager.js';
+import { maxFrameBytes } from '../data/store/frames.js';
 import { RunReader, readMeta, runPaths, type RunMeta } from '../data/store/runStore.js';
+import { copyForeignAtomic } from '../files/foreignFile.js';
 import { ContentHash } from '../data/content.js';
 
 /** Frames copied at once: as many as Node has threads for files. */
@@ -34,6 +35,8 @@ export interface PoolIntake {
   readonly otherFamilies: ReadonlyMap<string, number>;
   /** Number of entries left out because another has the same content. */
   readonly duplicates: number;
+  /** What collections saw of this run's families: verdicts of all their attempts. */
+  readonly rates: ReadonlyMap<string, { readonly successes: number; readonly failures: number }>;
 }
 
 /**
@@ -56,7 +59,8 @@ export function locatePools(c: RunConfig, dirs: readonly string[]): RunConfig {
 export async function readPools(c: RunConfig, families: ReadonlySet<string>, index: ProcessEntry): Promise<PoolIntake> {
   const entries: PoolIntake['entries'][number][] = [],
     otherFamilies = new Map<string, number>(),
-    seen = new Set<string>();
+    seen = new Set<string>(),
+    rates = new Map<string, { successes: number; failures: number }>();
   let duplicates = 0;
   for (const dir of new Set(c.curation.pool.from)) {
     const unusable = (why: string): StudioError =>
@@ -70,6 +74,7 @@ export async function readPools(c: RunConfig, families: ReadonlySet<string>, ind
     });
     const reader = await RunReader.open(dir, { index });
     try {
+      if (meta.collected) await addRates(reader, families, rates);
       for (const row of await reader.index.query(
         'SELECT rollout, family, override FROM pool WHERE enabled = 1 ORDER BY seq',
         [],
@@ -103,7 +108,25 @@ export async function readPools(c: RunConfig, families: ReadonlySet<string>, ind
       await reader.close();
     }
   }
-  return { entries, otherFamilies, duplicates };
+  return { entries, otherFamilies, duplicates, rates };
+}
+
+async function addRates(
+  reader: RunReader,
+  families: ReadonlySet<string>,
+  rates: Map<string, { successes: number; failures: number }>,
+): Promise<void> {
+  const rows = await reader.index.query(
+    "SELECT family, outcome, count(*) AS n FROM rollouts WHERE provenance = 'rollout' AND outcome IN ('success', 'failure') GROUP BY family, outcome",
+    [],
+  );
+  for (const row of rows) {
+    const family = String(row['family']);
+    if (!families.has(family)) continue;
+    const r = rates.get(family) ?? { successes: 0, failures: 0 };
+    rates.set(family, r);
+    r[row['outcome'] === 'success' ? 'successes' : 'failures'] += Number(row['n']);
+  }
 }
 
 /**
@@ -129,6 +152,7 @@ export async function joinPools(data: DataManager, intake: PoolIntake): Promise<
     else refused.set(pool.why ?? '', (refused.get(pool.why ?? '') ?? 0) + 1);
   }
   const otherFamilies = [...intake.otherFamilies.values()].reduce((a, b) => a + b, 0);
+  if (intake.rates.size > 0) await seedRates(data, intake);
   // This event marks that all of them have joined.
   await data.note({
     type: 'metrics',
@@ -138,6 +162,9 @@ export async function joinPools(data: DataManager, intake: PoolIntake): Promise<
   return [
     `Pool: ${joined} of ${intake.entries.length + otherFamilies} successes of other folders joined.`,
     ...(intake.duplicates > 0 ? [`${intake.duplicates} more were the same as others.`] : []),
+    ...(intake.rates.size > 0
+      ? [`Success rates of ${intake.rates.size} families are known from collected attempts.`]
+      : []),
     ...[...refused].map(([why, n]) => `${n} stayed out: ${why}.`),
     ...(otherFamilies > 0
       ? [
@@ -145,6 +172,12 @@ export async function joinPools(data: DataManager, intake: PoolIntake): Promise<
         ]
       : []),
   ].join(' ');
+}
+
+/** Once: an interrupted earlier start may have done it. */
+async function seedRates(data: DataManager, { rates }: PoolIntake): Promise<void> {
+  const [there] = await data.store.index.query("SELECT 1 FROM events WHERE type = 'rates.seeded' LIMIT 1", []);
+  if (!there) await data.note({ type: 'rates.seeded', families: Object.fromEntries(rates) });
 }
 
 const framesOf = (t: Trajectory): FrameRef[] => [
@@ -176,10 +209,8 @@ async function copyFrames(refs: readonly FrameRef[], from: string, data: DataMan
       const tmp = `${to}.${process.pid}.copy`;
       try {
         await mkdir(dirname(to), { recursive: true });
-        await copyFile(join(dir, f.hash.slice(0, 2), `${f.hash}.png`), tmp, constants.COPYFILE_FICLONE);
-        await rename(tmp, to);
+        await copyForeignAtomic(join(dir, f.hash.slice(0, 2), `${f.hash}.png`), to, tmp, maxFrameBytes);
       } catch (e) {
-        await orUndefined(rm(tmp, { force: true }), 'the error that matters follows');
         throw new StudioError(
           'store.io',
           `A frame could not be copied from ${from}: ${messageOf(e)}.`,

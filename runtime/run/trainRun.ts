@@ -1,3 +1,4 @@
+import { quarantineNote } from '../cluster/quarantine.js';
 import type { RunConfig } from '../config/index.js';
 import {
   toRunError,
@@ -252,6 +253,9 @@ export class TrainingRun {
       checkpoint = own ?? (from === undefined ? undefined : await startingPoint(from)),
       { warmStartVersion } = this.#progress;
     const engine = await this.#startEngine(checkpoint);
+    engine.pool.onEvent((e) => {
+      if (e.type === 'quarantined') this.#log.note(quarantineNote(e));
+    });
     this.#engine = engine;
     this.#state.version = checkpoint?.version ?? 0;
     // A journalled warm start without a checkpoint is lost and repeated.
@@ -296,6 +300,11 @@ export class TrainingRun {
       onLesson: (step, steps, loss) => {
         this.#state.detail = `step ${step} of ${steps}, loss ${loss.toFixed(3)}`;
       },
+      onStarting: (what) => {
+        this.#state.detail = what;
+      },
+      onNote: (text) => this.#log.note(text),
+      onFault: (e) => this.#log.fault(e),
     });
   }
 

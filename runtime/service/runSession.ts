@@ -1,13 +1,13 @@
-import { readFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { StudioError, id, toRunError, type ProcessEntry, type RunError, type RunId } from '../domain/index.js';
 import { parseRunFile, parseRunText, type RunConfig, type RunFile } from '../config/index.js';
 import type { DataManager } from '../data/dataManager.js';
 import type { DataStats } from '../data/dataStats.js';
-import type { RunStore } from '../data/store/runStore.js';
+import { readMetaText, type RunStore } from '../data/store/runStore.js';
 import type { StartParams } from '../protocol/methods.js';
 import type { RunPath, RunState, RunStatus } from '../protocol/types.js';
 import type { DesktopRegistry } from '../rollout/desktopRegistry.js';
+import { locateModel } from '../run/backends/ownEngine.js';
 import { locatePools } from '../run/poolSources.js';
 import { newRunId } from '../run/runFolders.js';
 import type { HeldRollout } from '../run/runAccess.js';
@@ -43,12 +43,17 @@ export function planStart(p: StartParams): SessionPlan {
     }),
     store = resolve(p.base, config.store.dir);
   const run = id<RunId>(newRunId(store, config.name, config.seed, new Date()));
-  return { config: locatePools(config, [store, p.base]), run, dir: join(store, run), resume: false, notes };
+  const beside = [...(p.file === undefined ? [] : [dirname(resolve(p.base, p.file))]), p.base],
+    located = locateModel(locatePools(config, [store, p.base]), beside);
+  return { config: located, run, dir: join(store, run), resume: false, notes };
 }
 
-/** The rest of a run that is over; `minutes` is its whole budget, what it has used included. */
-export async function planResume(dir: RunPath, minutes?: number): Promise<SessionPlan> {
-  const text = await readFile(join(dir, 'run.json'), 'utf8').catch((e: unknown) => {
+/**
+ * The rest of a run that is over; `minutes` is its whole budget, what it has used included. `alone`: the other limits of
+ * its run file no longer hold.
+ */
+export async function planResume(dir: RunPath, minutes?: number, alone = false): Promise<SessionPlan> {
+  const text = await readMetaText(dir).catch((e: unknown) => {
     throw new StudioError(
       'store.io',
       `${dir} is not a run folder: run.json cannot be read.`,
@@ -57,8 +62,9 @@ export async function planResume(dir: RunPath, minutes?: number): Promise<Sessio
     );
   });
   const meta = JSON.parse(text) as { id: string; config: RunFile };
+  const config = parseRunFile(meta.config, minutes === undefined ? {} : { budget: { minutes } });
   return {
-    config: parseRunFile(meta.config, minutes === undefined ? {} : { budget: { minutes } }),
+    config: alone ? { ...config, budget: { minutes } } : config,
     dir,
     run: id<RunId>(meta.id),
     resume: true,

@@ -1,5 +1,6 @@
-import { PRESETS, type RunFile } from '../config/index.js';
-import type { PresetName } from '../domain/index.js';
+import { PRESETS, parseRunText, problemsOf, type RunFile } from '../config/index.js';
+import { toRunError, type PresetName } from '../domain/index.js';
+import type { ConfigProblem } from '../protocol/types.js';
 
 /** The run file that "New Run File" begins with: its preset, and the keys that are most often changed. */
 export function templateOf(preset: PresetName): string {
@@ -9,7 +10,8 @@ export function templateOf(preset: PresetName): string {
 
 function oftenChanged(preset: PresetName): RunFile {
   const { tasks, policy, trainer, desktops, budget } = PRESETS[preset],
-    vlm = policy?.vlm;
+    vlm = policy?.vlm,
+    remote = trainer?.remote;
   if (!vlm)
     return {
       desktops: { provider: 'auto', count: 6 },
@@ -19,8 +21,30 @@ function oftenChanged(preset: PresetName): RunFile {
   return {
     tasks: tasks ?? { suite: 'desk' },
     desktops: { provider: 'auto', count: desktops?.count, screen: desktops?.screen },
-    policy: { kind: 'vlm', vlm: { model: vlm.model, endpoints: vlm.endpoints, coordinates: vlm.coordinates } },
-    trainer: { lr: trainer?.lr, remote: { url: trainer!.remote!.url, rank: trainer!.remote!.rank } },
+    policy: {
+      kind: 'vlm',
+      vlm: {
+        model: vlm.model,
+        ...(vlm.endpoints ? { endpoints: vlm.endpoints } : {}),
+        coordinates: vlm.coordinates,
+      },
+    },
+    trainer: {
+      lr: trainer?.lr,
+      remote: { ...(remote?.url === undefined ? { engine: 'auto' } : { url: remote.url }), rank: remote?.rank },
+    },
     budget: budget ?? { rollouts: 1000 },
   };
+}
+
+/** What a run file's text has wrong, by its places. */
+export function configProblems(text: string, file = 'the run file'): ConfigProblem[] {
+  try {
+    parseRunText(text, file);
+    return [];
+  } catch (e) {
+    const found = problemsOf(e);
+    if (found.length === 0) return [{ path: [], message: toRunError(e).message, line: 1 }];
+    return found.map(({ path, what, line }) => ({ path, message: what, ...(line === undefined ? {} : { line }) }));
+  }
 }

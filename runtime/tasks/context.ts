@@ -1,6 +1,7 @@
 import type { Desktop } from '../cluster/types.js';
 import { StudioError } from '../domain/index.js';
 import type { AssetStore } from './assets.js';
+import type { VerdictDesktop } from './verdict.js';
 
 /** The context of setup steps and getters; one per desktop and task. */
 export interface TaskContext {
@@ -23,6 +24,8 @@ export interface TaskContext {
   /** What was prepared on this desktop since its set-up began. */
   readonly stateOf: Map<'pyautogui', true>;
   readonly settings: TaskSettings;
+  /** While the task is judged; undefined during set-up. */
+  readonly verdict?: VerdictDesktop;
 }
 
 export interface TaskSettings {

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import os
 import random
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 from dart_engine.errors import EngineError
 from dart_engine.worker import SampleJob, TrainJob, Worker
-from helpers import Client, HttpError, Server, datum, logprobs, signed_weights, until
+from helpers import ENGINE, Client, HttpError, Server, datum, logprobs, signed_weights, until
 
 DATA = [datum(20, images=2, weights=signed_weights), datum(21, weights=signed_weights)]
 
@@ -126,6 +131,34 @@ def test_a_worker_that_dies_fails_everything_and_says_so():
     assert "ended" in until(lambda: made.health(1.0))
     with pytest.raises(EngineError):
         made.submit(TrainJob("training", forever))
+
+
+def test_a_worker_that_breaks_tells_whoever_started_the_engine_once():
+    left = []
+    worker = Worker(lambda weights, requests: [], 64, 0.001, on_broken=lambda: left.append(worker.broken))
+    worker.start()
+
+    def dies():
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
+        yield
+
+    job = TrainJob("forward_backward", dies)
+    worker.submit(job)
+    with pytest.raises(EngineError, match="GPU failed"):
+        job.future.result(timeout=5)
+    assert len(left) == 1 and "GPU failed" in left[0]
+
+
+def test_it_ends_with_the_process_that_holds_its_standard_input(tiny, tmp_path):
+    command = [sys.executable, "-m", "dart_engine", "serve", f"--model={tiny}", f"--state={tmp_path / 'state'}", "--port=0", "--end-with-stdin"]
+    program = "import subprocess, sys, time; p = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE); print(p.pid, flush=True); time.sleep(600)"
+    environment = {**os.environ, "PYTHONPATH": str(ENGINE), "HF_HUB_OFFLINE": "1"}
+    parent = subprocess.Popen([sys.executable, "-c", program, *command], stdout=subprocess.PIPE, env=environment, text=True)
+    engine = int(parent.stdout.readline())
+    assert json.loads(parent.stdout.readline())["event"] == "ready"
+    parent.kill()
+    parent.wait()
+    until(lambda: not Path(f"/proc/{engine}").exists() or "Z" in Path(f"/proc/{engine}/stat").read_text().split(")")[1][:3])
 
 
 def test_a_worker_that_hangs_is_not_healthy():

@@ -189,7 +189,7 @@ export class Annotator {
     this.#with((to) => {
       if (box.canRedo(this.#saver.of(to))) {
         this.#saver.redo(to);
-        this.#io.announce(t('Done again'));
+        this.#io.announce(t('Redone'));
       } else this.#io.announce(t('Nothing to redo'));
     });
   }
@@ -364,7 +364,7 @@ export class Annotator {
   }
   async #askTags(run: string): Promise<void> {
     this.#tagsOf = run;
-    // Completion is a convenience: without an answer one types.
+    // Completion is a convenience: without an answer the person types the whole tag.
     try {
       this.#seeTags(
         (

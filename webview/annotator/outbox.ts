@@ -101,7 +101,7 @@ export const answered = (b: Outbox, view: AnnotationView): Outbox => ({
   jobs: b.jobs.slice(1),
 });
 /**
- * The first job failed. An undo that failed is not tried again: one presses the key once more. `busy`: a newer
+ * The first job failed. An undo that failed is not retried: the person presses the key again. `busy`: a newer
  * revision, asked for next, makes it a conflict.
  */
 export function failed(b: Outbox, error: HostError): Outbox {

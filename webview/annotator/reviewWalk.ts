@@ -95,7 +95,7 @@ export class ReviewWalk {
     this.#io.update();
     this.#io.announce(t('The end of the review queue'));
   }
-  /** Through those that were passed by; the daemon may know of more. */
+  /** Starts over with the skipped ones; the daemon may list more. */
   again(): void {
     const first = this.#queue && skipped(this.#queue)[0];
     this.#ended = false;
@@ -129,7 +129,7 @@ export class ReviewWalk {
     }
     this.#io.update();
   }
-  /** Reads the next of the queue while one looks at this one. */
+  /** Reads the next of the queue while the person looks at this one. */
   readAhead(s: State): void {
     const next =
       this.#queue && s.input.run !== undefined ? neighbour(this.#queue, s.input.rollout, 1, true) : undefined;

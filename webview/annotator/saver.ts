@@ -17,7 +17,7 @@ export interface SaverIo extends Requester<`annotation/${'get' | 'edit' | 'undo'
 export interface KeptBox extends Target, KeptEdits {}
 
 const keyOf = (t: Target): string => `${t.run}\n${t.rollout}`;
-/** Views of trajectories that one walked by; beyond this, those with nothing to save are forgotten. */
+/** Views kept of trajectories seen earlier; beyond this, those with nothing to save are dropped. */
 const remembered = 8;
 interface Entry {
   readonly target: Target;

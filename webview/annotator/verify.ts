@@ -89,7 +89,7 @@ export class Verify {
       placeholder: t('Why, without a verified success?'),
       commit: () => undefined,
     });
-    // Never by a pause: a trajectory joins the pool when one says so.
+    // No autosave: a trajectory joins the pool only when the person says so.
     this.#reason.input.addEventListener(
       'keydown',
       (e) => {
@@ -168,7 +168,7 @@ export class Verify {
   cancel(): void {
     this.#current?.abort?.abort();
   }
-  /** What has a verified success joins at once; anything else needs a reason. */
+  /** A verified success joins at once; anything else needs a reason. */
   toPool(): void {
     const m = this.#model;
     if (!m || m.locked || this.#inPool(m.target.rollout)) return;

@@ -24,8 +24,8 @@ export const begin = (q: ReviewQueue): Walk => ({
 });
 export const placeOf = (w: Walk, rollout: string): number => w.items.findIndex((i) => i.row.rollout === rollout);
 /**
- * The neighbour in the list; for one that is not in it, the first. `unreviewed`: going on after a review passes by what
- * is done.
+ * The neighbour in the list; for one that is not in it, the first. `unreviewed`: going on after a review skips what is
+ * reviewed.
  */
 export function neighbour(w: Walk, rollout: string, direction: 1 | -1, unreviewed = false): ReviewItem | undefined {
   for (let i = placeOf(w, rollout) + direction; i >= 0 && i < w.items.length; i += direction)
@@ -38,5 +38,5 @@ export function mark(w: Walk, rollout: string, reviewed: boolean): Walk {
   else done.delete(rollout);
   return { ...w, done };
 }
-/** Passed by in this walk. */
+/** Skipped in this walk. */
 export const skipped = (w: Walk): ReviewItem[] => w.items.filter((i) => !i.reviewed && !w.done.has(i.row.rollout));

@@ -12,7 +12,7 @@ export interface CompareActions {
   jump(direction: 1 | -1): void;
   swap(): void;
   toggleShot(): void;
-  /** Does it to both screenshots. */
+  /** Applies it to both screenshots. */
   both(change: (stage: Stage) => void): void;
   copy(context?: unknown): void;
   saveImage(context?: unknown): void;

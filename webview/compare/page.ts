@@ -1,4 +1,4 @@
-/** Two trajectories of a group side by side; brings the components in line with the state. */
+/** Two trajectories of a group side by side; updates the components from the state. */
 import type { StepView, TrajectoryView } from '../../runtime/protocol/types.js';
 import { facts, outcomeBadge, outcomeLower, outcomeWords } from '../inspector/header.js';
 import { actionCall, actionIcon, actionsWords, actionWords } from '../ui/actions.js';

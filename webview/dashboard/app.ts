@@ -3,6 +3,7 @@ import { bannerView, emptyState } from '../ui/banner.js';
 import type { Chart } from '../ui/chart.js';
 import { Painter } from '../ui/chartPainter.js';
 import { onThemeChange } from '../ui/chartTheme.js';
+import { ZoomGroup } from '../ui/chartZoom.js';
 import { h, replace, text } from '../ui/dom.js';
 import type { Host, Init } from '../ui/host.js';
 import { LanesView } from '../ui/lanes.js';
@@ -13,7 +14,7 @@ import { CurationSection } from './curationView.js';
 import { Failures } from './failures.js';
 import { Feed } from './feed.js';
 import { Figures } from './figures.js';
-import { clock, fine, interval, percent, tickTime } from './format.js';
+import { clock, dayTime, fine, interval, percent, tickTime } from './format.js';
 import { Header, stateWords } from './header.js';
 import { LedgerView } from './ledgerView.js';
 import {
@@ -22,6 +23,7 @@ import {
   evaluationOnly,
   firstWindowMs,
   isLive,
+  isOver,
   reduce,
   stateOf,
   wholeRun,
@@ -168,7 +170,7 @@ export class App {
       body,
     );
   }
-  /** Those that a run which was only evaluated does without. */
+  /** Sections that an evaluation-only run does not show. */
   #trainingSections(throughput: HTMLElement, trainer: HTMLElement): HTMLElement[] {
     return [
       this.#part('throughput', t('Throughput'), t('how fast, and how fast could it be?'), throughput),
@@ -183,10 +185,11 @@ export class App {
     if (msg.type === 'open') {
       this.#lanesShown = false;
       this.#drawn = undefined;
+      ZoomGroup.of('run').set(undefined);
     }
     this.#m = reduce(this.#m, msg);
     if (msg.type === 'open') this.#keep({});
-    // Frames do not come while the page is hidden; what is shown then is drawn when it is seen again.
+    // A hidden page gets no animation frames; it is drawn when it becomes visible.
     if (!this.#asked)
       this.#asked = requestAnimationFrame(() => {
         this.#asked = 0;
@@ -213,19 +216,22 @@ export class App {
     const only = evaluationOnly(m);
     for (const s of this.#training) s.hidden = only;
     this.#success.render(m, old);
-    // For whoever measures how long a person waits: charts are drawn in the next frame.
+    // Marks for benchmarks: charts are drawn in the next frame.
     if (m.curves.length > 0 && !old?.curves.length)
       requestAnimationFrame(() => requestAnimationFrame(() => performance.mark(curvesDrawn)));
     this.#curation.render(m, old);
-    this.#ledger.render(m.ledger);
+    this.#ledger.render(m.ledger, isOver(m));
     const boundsMoved = JSON.stringify(m.status?.bounds) !== JSON.stringify(old?.status?.bounds);
-    if (!old || m.series !== old.series || boundsMoved)
+    if (!old || m.series !== old.series || m.detail.timeline !== old.detail?.timeline || boundsMoved)
       for (const c of this.#metrics) c.chart.update(metricSpec(m, c.spec), m.series.size > 0 && !old?.series.size);
     this.#renderLanes(m, old);
-    const title = t('{0} · DART Studio', m.detail.summary.name || m.detail.summary.id);
+    // Runs of one name differ by when they were begun.
+    const { name, id, createdAt } = m.detail.summary,
+      tab = name ? t('{0}, {1}', name, dayTime(createdAt)) : id,
+      title = t('{0} · DART Studio', tab);
     if (document.title !== title) {
       document.title = title;
-      this.#host.title(m.detail.summary.name || m.detail.summary.id);
+      this.#host.title(tab);
     }
     this.#drawn = m;
   }
@@ -290,13 +296,13 @@ export class App {
           : emptyState(
               'debug-disconnect',
               t('The runtime is not connected'),
-              t('The run is read by the runtime. Start it and this page fills.'),
+              t('The runtime reads the run. Start it to see this page.'),
               button(t('Start Runtime'), act('startRuntime'), { kind: 'primary' }),
               button(t('Show Log'), act('showLog')),
             );
     replace(this.#root, h('main', { class: 'lack' }, lack));
   }
-  /** Only what a person waits for is said: a change of state, a new evaluation. */
+  /** Announces only what a person waits for: a change of state, a new evaluation. */
   #announce(m: Model, old: Model | undefined): void {
     if (!old?.detail) return;
     const state = stateOf(m),

@@ -33,7 +33,7 @@ export class CurationSection {
   /** Of the trainer's corrections. */
   readonly #corrections: readonly Part[];
   readonly #pick = h('div', { class: 'pick' });
-  /** Which charts there are is known with the first answer: until then their room is kept. */
+  /** The first answer tells which charts exist; until then their space is reserved. */
   readonly #charts = h('div', { class: 'charts pending' });
   readonly #chosen: (family: string | undefined) => void;
   #family: string | undefined;
@@ -118,9 +118,9 @@ export class CurationSection {
       families.length === 0
         ? undefined
         : [
-            h('span', null, t('N and cap of')),
+            h('span', null, t('Group size and max steps of')),
             dropdown(
-              t('Task of the N and cap charts'),
+              t('Task of the charts of group size and max steps'),
               [{ value: all, label: t('all tasks') }, ...families.map((f) => ({ value: f, label: shortFamily(f) }))],
               this.#family ?? all,
               (v) => {

@@ -1,5 +1,5 @@
 /**
- * Brings data in: one load, then events. What events make stale is asked again, coalesced, only while somebody looks.
+ * Loads the data once, then follows events. What events make stale is requested again, coalesced, only while the page is visible.
  */
 import type { Params, Result } from '../../runtime/protocol/requests.js';
 import type { RunEventType } from '../../runtime/protocol/types.js';
@@ -8,7 +8,7 @@ import { RequestFailed, type Host, type Pushed } from '../ui/host.js';
 import { clampWindow, fetchWindow, needsFetch, type Window } from '../ui/lanesMath.js';
 import { t } from '../ui/words.js';
 import { Refresh, type Beat } from './refresh.js';
-import { isLive, seriesNames, staleAfter, type Message, type Model, type Stale } from './model.js';
+import { isLive, isOver, seriesNames, staleAfter, type Message, type Model, type Stale } from './model.js';
 
 const followed: readonly RunEventType[] = [
   'ended',
@@ -21,7 +21,7 @@ const followed: readonly RunEventType[] = [
   'note',
   'closed',
 ];
-/** Least time between two answers of a kind: the newest picture is worth less than a quiet machine. */
+/** Least time between two answers of a kind: a fresher chart is worth less than an idle machine. */
 const everyMs: Readonly<Record<Stale, number>> = { curves: 5000, curation: 10_000, tasks: 10_000, detail: 2000 };
 
 const beat: Beat = { now: () => performance.now(), after: (ms, f) => setTimeout(f, ms), hidden: () => document.hidden };
@@ -70,8 +70,9 @@ export class Feed {
       }),
       this.#curation(),
     ]);
+    if (isOver(this.#model())) await this.#check();
   }
-  /** Whether it is known how far the run reaches. */
+  /** Whether the run's last moment is known. */
   get whole(): boolean {
     return this.#whole;
   }
@@ -97,7 +98,7 @@ export class Feed {
       }
       case 'events': {
         if (m.run !== model.run) break;
-        // Asked at its `closed` record a run may still answer that it is stopping.
+        // Right after its `closed` record a run may still report that it is stopping.
         if (m.ended) this.#refresh.detail.ask();
         if (m.events.length === 0) break;
         this.#dispatch({ type: 'events', events: m.events });
@@ -162,6 +163,12 @@ export class Feed {
   #curation(): Promise<void> {
     return this.#ask('run/curation', { run: this.#model().run }, (curation) =>
       this.#dispatch({ type: 'curation', curation }),
+    );
+  }
+  /** Last of all: it reads the whole journal. */
+  #check(): Promise<void> {
+    return this.#ask('run/check', { run: this.#model().run }, ({ damage }) =>
+      this.#dispatch({ type: 'checked', damage }),
     );
   }
   #tasks(): Promise<void> {

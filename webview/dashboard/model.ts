@@ -5,6 +5,7 @@
 import type {
   CurationView,
   EvalPoint,
+  JournalDamage,
   Lanes,
   Ledger,
   RunDetail,
@@ -37,8 +38,10 @@ export interface Model {
   /** Newest moment known of the run, ms since the epoch. */
   readonly now: number;
   readonly warning?: string;
+  /** What of the journal cannot be read. */
+  readonly damage?: JournalDamage;
 }
-/** Things that are asked again after events, when somebody looks at them. */
+/** Parts that are requested again after events, while they are visible. */
 export type Stale = 'curves' | 'curation' | 'tasks' | 'detail';
 
 export type Message =
@@ -52,6 +55,7 @@ export type Message =
   | { readonly type: 'series'; readonly series: readonly Series[] }
   | { readonly type: 'lanes'; readonly lanes: Lanes }
   | { readonly type: 'curation'; readonly curation: CurationView }
+  | { readonly type: 'checked'; readonly damage?: JournalDamage | undefined }
   | { readonly type: 'tasks'; readonly tasks: readonly TaskRow[] }
   | { readonly type: 'status'; readonly status: RunStatus; readonly ledger: Ledger }
   | { readonly type: 'events'; readonly events: readonly RunEvent[] };
@@ -78,7 +82,7 @@ export function reduce(m: Model, msg: Message): Model {
     case 'lacks':
       return { ...m, warning: `${msg.error.message} ${msg.error.remedy}`.trim() };
     case 'detail': {
-      // What was told by event may be newer than an answer that was under way.
+      // An event may be newer than an answer that was under way.
       const { detail } = msg,
         evals = joinEvals(detail.evals, m.evals),
         d = { ...detail, checkpoints: join(detail.checkpoints, m.detail?.checkpoints ?? [], (c) => c.path) };
@@ -111,6 +115,8 @@ export function reduce(m: Model, msg: Message): Model {
       return { ...m, lanes: rejoin(msg.lanes, m.lanes), now: Math.max(m.now, endOf(msg.lanes.lanes)) };
     case 'curation':
       return { ...m, curation: msg.curation };
+    case 'checked':
+      return { ...m, damage: msg.damage };
     case 'tasks':
       return { ...m, tasks: msg.tasks };
     case 'status':
@@ -145,7 +151,7 @@ function event(m: Model, e: RunEvent): Model {
       return next;
   }
 }
-/** An answer, and what is known beside it: nothing that was once there goes away. */
+/** Merges an answer with what is known: nothing that was there disappears. */
 function join<T>(answer: readonly T[], known: readonly T[], key: (x: T) => string): readonly T[] {
   const there = new Set(answer.map(key)),
     more = known.filter((x) => !there.has(key(x)));
@@ -212,6 +218,7 @@ export const seriesNames = [
   'update.entropy',
   'update.gradNorm',
   'update.ms',
+  'update.lr',
   'update.klK1',
   'update.klK3',
   'update.refKl',
@@ -260,8 +267,15 @@ export const stateOf = (m: Model): RunState | undefined => m.status?.state ?? m.
 export const isLive = (m: Model): boolean =>
   ['running', 'paused', 'stopping', 'elsewhere'].includes(stateOf(m) ?? '') && m.daemon === 'ready';
 export const last = (m: Model, name: SeriesName): number | undefined => m.series.get(name)?.value.at(-1);
-/** Only evaluated: nothing was rolled out for training. */
-export const evaluationOnly = (m: Model): boolean => (m.ledger?.generated ?? 0) === 0 && m.evals.length > 0;
+/** Whether it is over: no process works on it, and what it lacks now it will never have unless it is resumed. */
+export const isOver = (m: Model): boolean =>
+  ['finished', 'stopped', 'failed', 'interrupted'].includes(stateOf(m) ?? '');
+/** Over, and only evaluated: nothing was learned or rolled out for training. */
+export const evaluationOnly = (m: Model): boolean =>
+  isOver(m) && (m.ledger?.generated ?? 0) === 0 && m.evals.length > 0 && (m.detail?.timeline?.phases.length ?? 0) === 0;
+/** Rollouts that began: the newest count there is. */
+export const rolloutsBegun = (m: Model): number | undefined =>
+  isLive(m) ? m.status?.rollouts : (m.ledger?.begun ?? m.detail?.summary.rollouts);
 export const wholeRun = (m: Model): Window => {
   const from = m.detail?.summary.createdAt ?? 0;
   return { from, to: Math.max(m.now, from + 1000) };

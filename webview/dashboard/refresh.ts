@@ -1,4 +1,4 @@
-/** Asking again, not too often. Pure but for the clock it is given. */
+/** Limits how often a request repeats. Pure but for the clock it is given. */
 export interface Beat {
   readonly now: () => number;
   readonly after: (ms: number, run: () => void) => unknown;
@@ -22,7 +22,7 @@ export class Refresh {
     this.#asked = true;
     this.#go();
   }
-  /** The page is seen again. */
+  /** The page is visible again. */
   wake(): void {
     if (this.#asked) this.#go();
   }

@@ -1,10 +1,10 @@
 /** The charts of success and throughput as data, from the model. Pure. */
-import type { EvalPoint, SuccessCurve, TaskRow } from '../../runtime/protocol/types.js';
+import type { EvalPoint, PhaseSpan, SuccessCurve, TaskRow } from '../../runtime/protocol/types.js';
 import type { Cell } from '../ui/chartMath.js';
 import type { ChartSeries, ChartSpec, Hue, Mark, XAxis } from '../ui/chartSpec.js';
 import { duration } from '../ui/format.js';
 import { t } from '../ui/words.js';
-import { clock, count, decimal, interval, percent, tickTime } from './format.js';
+import { clock, count, decimal, decimalTick, interval, percent, percentTick, tickTime } from './format.js';
 import { evalRate, last, type Model, type SeriesName } from './model.js';
 import { interpolate, wilson } from './stats.js';
 
@@ -18,10 +18,34 @@ export const timeAxis = (): XAxis => ({
 });
 const rolloutAxis = (): XAxis => ({
   kind: 'number',
-  label: t('rollouts ended'),
+  label: t('rollouts that ended in success or failure'),
   format: (x) => t('{0} rollouts', count(x)),
   tick: (x) => count(x),
 });
+
+const phaseWords: Readonly<Record<PhaseSpan['phase'], string>> = {
+  reading: t('reading'),
+  demonstrations: t('demonstrations'),
+  'warm start': t('warm start'),
+  training: t('rollouts'),
+};
+/** Phases and outages of the run on a time axis, and in words. */
+export function ground(m: Model): Pick<ChartSpec, 'phases' | 'outages'> {
+  const origin = originOf(m),
+    { phases = [], outages = [] } = m.detail?.timeline ?? {};
+  return {
+    phases: phases.map((p) => ({ at: p.from - origin, label: phaseWords[p.phase] })),
+    outages: outages.map((o) => ({ from: o.from - origin, to: o.to - origin })),
+  };
+}
+function groundWords({ phases = [], outages = [] }: Pick<ChartSpec, 'phases' | 'outages'>): string {
+  return [
+    phases.length > 0 ? t('Phases: {0}.', phases.map((p) => t('{0} from {1}', p.label, clock(p.at))).join(', ')) : '',
+    ...outages.map((o) => t('The run was not active from {0} to {1}.', clock(o.from), clock(o.to))),
+  ]
+    .filter(Boolean)
+    .join(' ');
+}
 
 /** Evaluations of the fixed probe set; `family`: only its episodes. */
 interface Probe {
@@ -104,20 +128,23 @@ export function successSpec(m: Model, axis: AxisKind, family?: string): ChartSpe
             high: ps.map((p) => p.high),
           },
         ];
-  const feasible = probes(m.evals, family);
+  const feasible = probes(m.evals, family),
+    under = axis === 'time' ? ground(m) : {};
   return {
     x: axis === 'time' ? timeAxis() : rolloutAxis(),
-    y: { format: (v) => percent(v), range: { min: -0.04, max: 1.04 } },
+    y: { format: (v) => percent(v), tick: percentTick, range: { min: -0.04, max: 1.04 } },
+    ...under,
     series: [
       ...lines,
-      ...dots(t('evaluation, fixed probe set'), 'purple', 'diamond', feasible),
+      ...dots(t('evaluation, fixed set of tasks'), 'purple', 'diamond', feasible),
       ...(family === undefined
         ? dots(t('evaluation, infeasible tasks'), 'orange', 'square', infeasibleProbes(m.evals))
         : []),
     ],
-    summary: successSummary(family, mine, feasible),
-    empty:
-      family === undefined ? t('No rollout has ended yet: the curve begins with the first.') : t('Not rolled out yet.'),
+    summary: [successSummary(family, mine, feasible), family === undefined ? groundWords(under) : '']
+      .filter(Boolean)
+      .join(' '),
+    empty: family === undefined ? t('No rollout has ended: the curve begins with the first.') : t('Not rolled out.'),
   };
 }
 function successSummary(family: string | undefined, curves: readonly SuccessCurve[], ps: readonly Probe[]): string {
@@ -159,8 +186,12 @@ export interface MetricChart {
   readonly says: string;
   readonly lines: readonly LineOf[];
   readonly format: (v: number) => string;
+  readonly tick?: (v: number, step: number) => string;
   readonly floor?: number;
   readonly ceil?: number;
+  /** Whole numbers alone at the axis. */
+  readonly integers?: boolean;
+  readonly log?: boolean;
   readonly marks?: (m: Model) => readonly Mark[];
 }
 
@@ -194,17 +225,23 @@ export function metricSpec(m: Model, c: MetricChart): ChartSpec {
       c.format(Math.max(...ys)),
     );
   });
+  const under = ground(m);
   return {
     x: timeAxis(),
+    ...under,
     y: {
       format: c.format,
+      tick: c.tick,
+      integers: c.integers,
+      log: c.log,
       floor: c.floor,
       ceil: marks.length > 0 ? Math.max(c.ceil ?? -Infinity, top * 1.25) : c.ceil,
     },
     series,
     marks,
-    summary: `${c.title}. ${words.join('; ')}${marks.map((k) => `; ${k.label}`).join('')}.`,
-    empty: t('No value yet.'),
+    summary:
+      `${c.title}. ${words.join('; ')}${marks.map((k) => `; ${k.label}`).join('')}. ${groundWords(under)}`.trim(),
+    empty: t('No values.'),
   };
 }
 
@@ -214,29 +251,33 @@ const boundName = {
   stepsPerMinute: 'run.boundStepsPerMinute',
   trainedActionsPerMinute: 'run.boundTrainedActionsPerMinute',
 } as const satisfies Record<RateKey, SeriesName>;
-/** X* of a rate: now, or as the run last recorded it. */
+/** Limit of a rate (X*, runtime/rollout/README.md#throughput-bound): now, or as the run last recorded it. */
 export const boundNow = (m: Model, k: RateKey): number | undefined => m.status?.bounds?.[k] ?? last(m, boundName[k]);
 export const rateNow = (m: Model, k: RateKey): number | undefined => m.status?.[k] ?? last(m, `run.${k}`);
-/** "71 %": a rate as a share of its bound; above 1 it is still said. */
+/** A rate as a share of its limit; a little above 1 where both were measured over different stretches of time. */
 export const shareOfBound = (value: number | undefined, limit: number | undefined): number | undefined =>
   value === undefined || limit === undefined || !(limit > 0) ? undefined : value / limit;
 
 const wholeNumber = (v: number): string => count(v);
-/** A rate, and X* over time; before X* was recorded, a straight line where it is now. */
+/** A rate, and its limit over time; before the limit was recorded, a straight line where it is now. */
 const rateChart = (k: RateKey, title: string, label: string, says: string): MetricChart => ({
   title,
-  says: t('{0} X* is the most this run could do: the least of what its desktops, replicas and trainer allow.', says),
+  says: t(
+    '{0} The limit is the most this run could do: the least of what its desktops, replicas and trainer allow.',
+    says,
+  ),
   format: wholeNumber,
+  integers: true,
   floor: 0,
   lines: [
     { name: `run.${k}`, label, hue: 'blue' },
-    { name: boundName[k], label: 'X*', hue: 'orange', dash: [6, 4] },
+    { name: boundName[k], label: t('limit'), hue: 'orange', dash: [6, 4] },
   ],
   marks: (m) => {
     const at = boundNow(m, k);
     return at === undefined || (m.series.get(boundName[k])?.at.length ?? 0) > 1
       ? []
-      : [{ axis: 'y', at, label: `X* ${count(at)}`, hue: 'orange' }];
+      : [{ axis: 'y', at, label: t('limit {0}', count(at)), hue: 'orange' }];
   },
 });
 export const throughputCharts: readonly MetricChart[] = [
@@ -269,6 +310,7 @@ export const throughputCharts: readonly MetricChart[] = [
       { name: 'run.trainerUtilisation', label: t('trainer'), hue: 'green', dash: [2, 3] },
     ],
     format: (v) => percent(v),
+    tick: percentTick,
     floor: 0,
     ceil: 1,
   },
@@ -285,6 +327,7 @@ export const trainerCharts: readonly MetricChart[] = [
       { name: 'update.imitationLoss', label: t('imitation'), hue: 'green', dash: [2, 3] },
     ],
     format: decimal,
+    tick: decimalTick,
   },
   {
     title: t('Policy entropy'),
@@ -293,12 +336,21 @@ export const trainerCharts: readonly MetricChart[] = [
     ),
     lines: [{ name: 'update.entropy', label: t('entropy'), hue: 'blue' }],
     format: decimal,
+    tick: decimalTick,
     floor: 0,
   },
   {
     title: t('Gradient norm'),
     says: t('Length of the gradient before clipping, mean over the update’s optimizer steps.'),
     lines: [{ name: 'update.gradNorm', label: t('norm'), hue: 'blue' }],
+    format: decimal,
+    tick: decimalTick,
+    floor: 0,
+  },
+  {
+    title: t('Learning rate'),
+    says: t('Step size of each update: constant, then falling where the run file asks for decay.'),
+    lines: [{ name: 'update.lr', label: t('learning rate'), hue: 'blue' }],
     format: decimal,
     floor: 0,
   },
@@ -321,19 +373,20 @@ export const correctionCharts: readonly MetricChart[] = [
       { name: 'update.ess', label: t('ESS'), hue: 'green', dash: [7, 3] },
     ],
     format: decimal,
+    tick: decimalTick,
     ceil: 1,
   },
   {
     title: t('KL divergence'),
     says: t(
-      'How far the trained policy moved from the one that acted (k3 estimator) and from the reference, per token, in nats. Rare towers are left out of the scale.',
+      'How far the trained policy moved from the one that acted (k3 estimator) and from the reference, per token, in nats, on a logarithmic scale.',
     ),
     lines: [
       { name: 'update.klK3', label: t('from the acting policy'), hue: 'blue' },
       { name: 'update.refKl', label: t('from the reference'), hue: 'orange', dash: [7, 3] },
     ],
     format: decimal,
-    floor: 0,
+    log: true,
   },
   {
     title: t('Clip fractions'),
@@ -346,16 +399,19 @@ export const correctionCharts: readonly MetricChart[] = [
       { name: 'update.dualClip', label: t('dual'), hue: 'orange', dash: [2, 3] },
     ],
     format: (v) => percent(v, 1),
+    tick: percentTick,
     floor: 0,
   },
 ];
+/** The number that stands for a task: its newest evaluation, before there is one its newest rollouts. */
+export const successOf = (k: TaskRow): number | undefined => k.evaluation?.rate ?? k.rate;
 export type TaskSort = 'name' | 'lowest' | 'most';
 /** Order of the cards. Pure. */
 export function sortTasks(tasks: readonly TaskRow[], sort: TaskSort): TaskRow[] {
   const byName = (a: TaskRow, b: TaskRow): number => a.family.localeCompare(b.family, 'en', { numeric: true });
   return [...tasks].sort(
     (a, b) =>
-      (sort === 'lowest' ? (a.rate ?? 2) - (b.rate ?? 2) : sort === 'most' ? b.rollouts - a.rollouts : 0) ||
+      (sort === 'lowest' ? (successOf(a) ?? 2) - (successOf(b) ?? 2) : sort === 'most' ? b.rollouts - a.rollouts : 0) ||
       byName(a, b),
   );
 }

@@ -163,7 +163,7 @@ export class App {
       if (!mine.signal.aborted) this.#dispatch({ type: 'failed', error: hostErrorOf(e) });
     }
   }
-  /** The pictures one is likely to look at next. */
+  /** The pictures likely to be shown next. */
   #prefetch(): void {
     const steps = this.#state.view?.steps;
     if (!steps || this.#state.selected < 0) return;
@@ -248,7 +248,7 @@ export class App {
   #toggleShot(): void {
     this.#dispatch({ type: 'shot', shot: this.#state.shot === 'before' ? 'after' : 'before' });
   }
-  /** Draws a state that did not come about by a change: a new page, or another trajectory in it. */
+  /** Draws a state from scratch: a new page, or another trajectory in it. */
   #shown(): void {
     this.#fetching?.abort();
     this.#page.skipped(this.#state.input.skipped ?? []);

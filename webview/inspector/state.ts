@@ -27,7 +27,7 @@ export interface State {
   readonly heat: boolean;
   readonly colour: Colouring;
   readonly daemon: { readonly state: DaemonState; readonly error?: HostError };
-  /** What is known changed in a way only the daemon can tell (report, mask, weights): ask again. */
+  /** Something changed that only the daemon knows (report, mask, weights): request it again. */
   readonly stale: boolean;
 }
 
@@ -173,7 +173,7 @@ function withEvents(s: State, events: readonly RunEvent[], ended: boolean): Stat
 /** Annotations of a trajectory that is over; those of another one, or of one that still runs, are not shown. */
 const onShow = (recorded: TrajectoryView, a: AnnotationView | undefined): TrajectoryView =>
   a && !recorded.live && a.rollout === recorded.row.rollout ? revised(recorded, a) : recorded;
-/** The step one looks at stays, or the nearest before it that is left. */
+/** The selected step stays, or the nearest remaining one before it. */
 function annotated(s: State, annotation: AnnotationView | undefined): State {
   if (annotation === s.annotation) return s;
   if (!s.recorded || !s.view) return { ...s, annotation };
@@ -188,7 +188,7 @@ function annotated(s: State, annotation: AnnotationView | undefined): State {
 }
 
 /**
- * A trajectory after events of its run; the same object when none is about it. `stale`: only the daemon can tell what
+ * A trajectory after events of its run; the same object when none is about it. `stale`: only the daemon knows what
  * else changed.
  */
 export function applyEvents(
@@ -246,7 +246,7 @@ export function connectionWords(
   switch (s.daemon.state) {
     case 'stopped':
       return {
-        words: `${also(t('The runtime is stopped.'))} ${t('What was loaded stays on show.')}`,
+        words: `${also(t('The runtime is stopped.'))} ${t('Showing last loaded data.')}`,
         action: 'startRuntime',
         busy: false,
       };

@@ -8,7 +8,7 @@ export type Place = NonNullable<NonNullable<TokenView['alternatives']>[number]['
 export interface TokenActions {
   highlight(place: Place | undefined): void;
 }
-/** What a token's colours and numbers are held against. */
+/** What a token's colours and numbers are compared with. */
 export interface Scale {
   /** Highest token entropy of the trajectory: full heat. */
   readonly hottest: number;

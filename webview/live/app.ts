@@ -129,7 +129,7 @@ export class App {
 
   #show(desktop: string, daemon: State['daemon'], session?: string): void {
     this.#view.reset();
-    // The same desktop, in somebody's hands now: its pictures go on.
+    // The same desktop, now controlled by a person: its pictures go on.
     if (desktop !== this.#s.desktop) {
       this.#following = '';
       this.#dispatch({ type: 'open', desktop, daemon });
@@ -156,7 +156,7 @@ export class App {
     const { desktop, row: before } = this.#s;
     const r = await orUndefined(this.#host.request('desktop/list', {}), 'the row is pushed when it changes');
     const row = r?.desktops.find((d) => d.desktop === desktop);
-    // What was pushed meanwhile is newer than the answer.
+    // State pushed since the request is newer than the answer.
     if (r && this.#s.desktop === desktop && this.#s.row === before) {
       if (row) this.#dispatch({ type: 'row', row });
       else if (!this.#s.row) this.#dispatch({ type: 'row' });

@@ -26,7 +26,7 @@ export function field(
 }
 
 let dialog: HTMLDialogElement | undefined;
-/** The text ('' without a field), or undefined when it was called off. */
+/** The text ('' without a field), or undefined when the person cancels. */
 export function ask(q: Question): Promise<string | undefined> {
   const d = (dialog ??= document.body.appendChild(
     h('dialog', {

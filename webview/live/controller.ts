@@ -18,10 +18,10 @@ export interface Notice {
   readonly words: string;
   readonly tone: 'error' | 'info';
 }
-/** Held alone they do nothing: whether they will is not known yet. */
+/** Modifiers: alone they do nothing, and whether a key follows is not known yet. */
 const modifiers = new Set(['Control', 'Alt', 'Shift', 'Meta']);
 const acts = (e: RemoteInput): boolean => e.type !== 'move' && !(e.type === 'key' && modifiers.has(e.key));
-/** Input that lifts something: worth sending again after a gap, and harmless when it was not needed. */
+/** Input that releases a key or button: worth sending again after a gap, harmless when not needed. */
 const lifts = (e: RemoteInput): boolean => (e.type === 'key' || e.type === 'button') && !e.down;
 
 export class Controller {
@@ -39,7 +39,7 @@ export class Controller {
   #desktop = '';
   #forgotten = false;
   #discarded = false;
-  /** A person does something else instead of what is proposed, until the next proposal. */
+  /** The person overrides the proposal, until the next one. */
   #overriding = false;
   #pushes = 0;
   #taking: AbortController | undefined;
@@ -66,7 +66,7 @@ export class Controller {
     return this.#overriding;
   }
 
-  /** Shows a desktop and a session on it, or none. The one shown before is let go. */
+  /** Shows a desktop and a session on it, or none. The session shown before is released. */
   show(desktop: string, session: ControlSessionId | undefined): void {
     this.#desktop = desktop;
     const before = this.session;
@@ -89,7 +89,7 @@ export class Controller {
   }
   /** The state as the runtime sends it on every change. */
   pushed(state: ControlState): void {
-    // Somebody has the desktop that is watched: this page shows it too.
+    // A person controls the desktop being watched: this page shows it too.
     if (
       this.session === undefined &&
       this.asking === undefined &&
@@ -114,7 +114,7 @@ export class Controller {
     }
     this.#changed();
   }
-  /** Says that this page shows the session, and learns how it stands. */
+  /** Attaches this page to the session and reads its state. */
   async attach(): Promise<void> {
     const session = this.session;
     if (session === undefined || this.#daemon !== 'ready') return;
@@ -128,7 +128,7 @@ export class Controller {
     });
     if (this.session === session) this.#sendOwed();
   }
-  /** It comes about at the next decision of a rollout, which may be one of the next rollout. */
+  /** A take-over starts at the next decision, perhaps of the next rollout. */
   async takeOver(desktop: string, mode: 'human' | 'step'): Promise<'taken' | 'later' | 'no'> {
     if (this.asking !== undefined) return 'no';
     let refused = false;
@@ -146,7 +146,7 @@ export class Controller {
       this.#apply(state);
       void this.attach();
     } catch (e) {
-      // An evaluation is on it, or nothing is: another rollout will be.
+      // An evaluation runs on it, or nothing does: a rollout follows.
       refused = !off.signal.aborted && e instanceof RequestFailed && e.kind === 'params.invalid';
       if (refused) this.#failed(e, '', t('It is yours as soon as a rollout can be taken over.'));
       else if (!off.signal.aborted) this.#failed(e);
@@ -174,7 +174,7 @@ export class Controller {
     if (this.session !== undefined) await this.#host.request('control/input', { session: this.session, events });
   }
   #lost(e: unknown, lost: readonly RemoteInput[]): void {
-    // Once: what is refused again is of no use.
+    // Retried once: a second refusal is final.
     this.#owed =
       (e instanceof RequestFailed && e.kind === 'params.invalid') || lost.every((x) => this.#again.has(x))
         ? []
@@ -236,7 +236,7 @@ export class Controller {
     }
     return done;
   }
-  /** What is drawn since long enough is carried out; false when there is nothing that this Enter can have meant. */
+  /** Accepts a proposal that has been on the screen long enough; false when this Enter can't have meant one. */
   accept(now: number, deliberate = false): boolean {
     const { session } = this,
       id =
@@ -259,7 +259,7 @@ export class Controller {
     );
     return true;
   }
-  /** It is being taken over, and nothing has come about yet. */
+  /** A take-over was requested and has not started yet. */
   get taking(): boolean {
     return this.#taking !== undefined;
   }

@@ -182,7 +182,7 @@ export class Panel {
     const focused = document.activeElement,
       inside = focused instanceof HTMLElement && this.element.contains(focused);
     this.#update(v);
-    // A button that made itself useless takes the focus along; the next one gets it, unless somebody is elsewhere in
+    // A button that disappears loses the focus; the next one gets it, unless the person is elsewhere in
     // the editor.
     if (inside && document.hasFocus() && (!focused.isConnected || focused.hidden || focused.closest('[hidden]')))
       (
@@ -202,7 +202,7 @@ export class Panel {
     }
     text(this.#says, c.mode === 'verifying' || c.mode === 'ended' ? w.says : (v.asking ?? w.says));
     const can = sessionActions(c, s),
-      busy = v.asking === undefined ? undefined : t('Something else is being asked of the runtime');
+      busy = v.asking === undefined ? undefined : t('The runtime is busy with another request');
     for (const [action, b] of this.#does) {
       b.element.hidden = !can.has(action);
       b.setRefusal(busy ?? can.get(action));
@@ -299,7 +299,7 @@ export class Panel {
         : h(
             'div',
             { class: 'live-buttons' },
-            button(t('Watch On'), () => this.#actions.watchOn(), {
+            button(t('Keep Watching'), () => this.#actions.watchOn(), {
               icon: 'eye',
               kind: 'primary',
               title: t('Back to watching the desktop'),

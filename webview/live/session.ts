@@ -25,7 +25,7 @@ export function takeOverRefusal(s: State): string | undefined {
   return r.state === 'verify' ? t('The rollout is over: its verifier is at work') : undefined;
 }
 
-/** It cannot be taken now, and will be: rollouts are short, and nobody can wait with a finger on the key. */
+/** Not now, but soon: rollouts are short, so the request is kept until it can be granted. */
 export const takesOverSoon = (s: State): boolean =>
   s.daemon === 'ready' &&
   !s.gone &&
@@ -51,7 +51,7 @@ export type SessionAction =
   | 'actYourself'
   | 'accept';
 /**
- * What the panel offers; a value says why it cannot be done now, undefined that it can. Deeds that make no sense are
+ * What the panel offers; a value says why it cannot be done now, undefined that it can. Actions that make no sense are
  * absent.
  */
 export function sessionActions(c: ControlState, s: PageKnowledge): ReadonlyMap<SessionAction, string | undefined> {
@@ -113,7 +113,7 @@ export class ProposalWatch {
     this.#since = Infinity;
     return true;
   }
-  /** It is on the screen since `now`, on the page's clock. */
+  /** It has been on the screen since `now`, on the page's clock. */
   drawn(now: number): void {
     if (this.#id !== undefined && this.#since === Infinity) this.#since = now;
   }

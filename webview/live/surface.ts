@@ -20,7 +20,7 @@ export interface SurfaceOptions {
   push(e: RemoteInput): void;
   /** What was pushed leaves now: no frame will come. */
   flush(): void;
-  /** The desktop has the keyboard, or has it no more. */
+  /** The desktop gained or lost the keyboard. */
   captured(on: boolean): void;
   /** Takes a key for the page; true when it did. */
   key(e: KeyboardEvent): boolean;
@@ -44,7 +44,7 @@ export class Surface {
     rows: 1,
   });
   #on = false;
-  /** Buttons down on the desktop, and those that went down where they mean nothing: bits of PointerEvent.buttons. */
+  /** Buttons down on the desktop, and those pressed outside it: bits of PointerEvent.buttons. */
   #down = 0;
   #ignored = 0;
   #at = { x: 0, y: 0 };
@@ -217,7 +217,7 @@ export class Surface {
     this.#down = 0;
     if (buttons.length || keys.length || document.hidden) this.#o.flush();
   }
-  /** It is not ours any more: nothing is sent. */
+  /** The desktop is no longer controlled from here: nothing is sent. */
   #forget(): void {
     this.#keys.release();
     this.#ignored |= this.#down;

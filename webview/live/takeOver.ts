@@ -1,4 +1,4 @@
-/** The wish to take a rollout over: carried out at once, or as soon as there is one that can be taken. */
+/** A request to take a rollout over: carried out at once, or as soon as a rollout allows it. */
 import { t } from '../ui/words.js';
 import type { Controller } from './controller.js';
 import { takesOverSoon, takeOverRefusal } from './session.js';
@@ -16,7 +16,7 @@ export interface TakeOverOptions {
 
 export class TakeOver {
   readonly #o: TakeOverOptions;
-  /** `asked`: the rollout that has refused already. */
+  /** `asked`: the rollout that refused already. */
   #wish: { readonly mode: TakeOverMode; readonly asked?: string } | undefined;
 
   constructor(o: TakeOverOptions) {
@@ -26,7 +26,7 @@ export class TakeOver {
     return this.#wish?.mode;
   }
 
-  /** At once, or as soon as a rollout can be taken; asked again, it is called off. */
+  /** At once, or as soon as a rollout allows it; a second press cancels the request. */
   toggle(mode: TakeOverMode): void {
     if (this.#o.control.taking) {
       this.#o.control.callOff();
@@ -46,7 +46,7 @@ export class TakeOver {
       );
     else this.#o.control.dismiss();
   }
-  /** A rollout that refuses, as one of an evaluation does, is asked once; the wish stays for the next. */
+  /** A rollout that refuses, as one of an evaluation does, is asked once; the request stays for the next. */
   retry(): void {
     const w = this.#wish,
       rollout = this.#o.state().row?.rollout;

@@ -95,7 +95,7 @@ export class LiveView {
       ),
     );
   }
-  /** Steps of another session are said anew. */
+  /** Steps of another session are announced again. */
   reset(): void {
     this.#saidSteps = 0;
   }
@@ -198,7 +198,7 @@ export class LiveView {
     text(this.#action, s.step ? actionsWords(s.step.actions) : '–');
     text(this.#outcome, s.ended ? outcomeWords(s.ended) : r?.rollout ? t('Under way') : '–');
   }
-  /** The proposal while it is open; what the policy did last while it acts; nothing in a person's way. */
+  /** The proposal while it is open; what the policy did last while it acts; nothing while a person acts. */
   #marked(): Marked | undefined {
     const c = this.#control.state,
       { step } = this.#s;

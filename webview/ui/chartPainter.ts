@@ -1,6 +1,6 @@
 /** Draws what is stale and on screen, at most every `everyMs`; what a person does is drawn in the next frame. */
 export interface Painted {
-  /** Stale; `now`: because of a person, so without waiting for the beat. */
+  /** Marks it stale; `now`: a person did it, so it is drawn in the next frame. */
   invalidate(now?: boolean): void;
   dispose(): void;
 }

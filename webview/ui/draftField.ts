@@ -18,10 +18,10 @@ export interface DraftOptions {
   /** Each change, before it is committed; undefined: it is as saved again. */
   typed?(value: string | undefined): void;
   commit(value: string): void;
-  /** Enter or Escape: the field is done with. */
+  /** Enter or Escape was pressed. */
   left?(): void;
 }
-/** Typing is one edit until it rests for so long, ms. */
+/** Pause after which typing becomes one edit, ms. */
 export const pause = 1200;
 let fields = 0;
 
@@ -110,7 +110,7 @@ export class DraftField {
   }
 
   #typed(): void {
-    // VS Code sends undo to the page as a whole: a field that one has left does not change by it.
+    // VS Code sends undo to the page as a whole; a field without the focus ignores it.
     if (document.activeElement !== this.input) {
       this.input.value = this.#saved;
       return;

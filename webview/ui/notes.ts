@@ -41,11 +41,11 @@ export function noteWords(n: StepNote | undefined): string {
     : '';
 }
 
-/** Who decided a step that no policy decided. */
+/** The human or script that decided a step, where no policy did. */
 export const originWords: Readonly<Record<StepView['origin'], string>> = {
   policy: t('the policy'),
   human: t('a person'),
-  oracle: t('the oracle'),
+  oracle: t('a script'),
 };
 export const originIcons: Readonly<Record<StepView['origin'], string>> = {
   policy: 'robot',

@@ -129,7 +129,7 @@ export class RemoteKeys {
       }
     return out;
   }
-  /** The keyboard goes elsewhere: everything that is down on the desktop is let go, keys before modifiers. */
+  /** The keyboard leaves the desktop: everything held there is released, keys before modifiers. */
   release(): KeyOut[] {
     const out: KeyOut[] = [...this.#pressed.values()].map((key) => ({ type: 'key', key, down: false }));
     for (const m of [...this.#held.values()].reverse())

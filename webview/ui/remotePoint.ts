@@ -73,7 +73,7 @@ export class WheelClicks {
       this.#rest[axis] = 0;
       return whole(Math.sign(delta) * Math.max(1, Math.round(Math.abs(delta) / mousePixels)));
     }
-    // A turn of direction starts anew: nobody waits for the way back.
+    // A change of direction starts from zero.
     const sum = Math.sign(delta) === -Math.sign(this.#rest[axis]) ? delta : this.#rest[axis] + delta,
       n = Math.trunc(sum / padPixels);
     this.#rest[axis] = sum - n * padPixels;

@@ -1,6 +1,6 @@
 /**
- * Input on its way to a desktop: in order, one request under way, a batch per animation frame. Nothing is dropped but
- * what adds nothing: of moves with no button down the newest counts; of a drag its path stays, at most a point per
+ * Input on its way to a desktop: in order, one request under way, a batch per animation frame. Only
+ * redundant events are dropped: of moves with no button down the newest counts; of a drag its path stays, at most a point per
  * frame, thinned when the answers are slow.
  */
 import type { InputEvent } from '../../runtime/protocol/types.js';

@@ -8,7 +8,7 @@ export interface VersionSpan {
   readonly to: number;
   /** Absent when no policy acted. */
   readonly version?: number;
-  /** Who decided instead, where no policy did. */
+  /** The human or script that decided, where no policy did. */
   readonly origin?: 'human' | 'oracle';
 }
 
@@ -34,7 +34,7 @@ export const spanWords = (x: VersionSpan): string =>
   x.origin === 'human'
     ? t('a person')
     : x.origin === 'oracle'
-      ? t('the oracle')
+      ? t('a script')
       : x.version === undefined
         ? t('no policy')
         : t('policy v{0}', x.version);

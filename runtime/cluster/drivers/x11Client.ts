@@ -121,6 +121,7 @@ export class X11Client {
       throw lost('The X server has no XTEST extension.');
     }
     c.#xtest = xt.opcode;
+    c.#ignoreGrabs();
     return c;
   }
 
@@ -162,6 +163,13 @@ export class X11Client {
     b[5] = detail;
     b.writeInt16LE(x, 24);
     b.writeInt16LE(y, 26);
+    this.#post(b);
+  }
+
+  /** A program that grabs the whole server for itself (XGrabServer) does not keep this client waiting. */
+  #ignoreGrabs(): void {
+    const b = request(this.#xtest, 3, 8);
+    b[4] = 1;
     this.#post(b);
   }
 

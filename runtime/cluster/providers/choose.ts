@@ -1,4 +1,5 @@
-import { StudioError, type ProviderChoice, type ProviderKind } from '../../domain/index.js';
+import { StudioError, PROVIDER_KINDS, type ProviderChoice, type ProviderKind } from '../../domain/index.js';
+import { connectEngine, ensureImage, ensureRootfs, type OnProgress } from '../imageBuild.js';
 import type { DesktopProvider } from '../types.js';
 import { createDockerProvider, type DockerProviderOptions } from './docker.js';
 import { createLocalProvider, type LocalProviderOptions } from './local.js';
@@ -11,21 +12,58 @@ export interface ProviderOptions {
   readonly local?: LocalProviderOptions;
   readonly docker?: DockerProviderOptions;
 }
+export interface BuildOptions {
+  /** Name of the desktop image. */
+  readonly image: string;
+  readonly force: boolean;
+  readonly onProgress: OnProgress;
+  readonly signal: AbortSignal;
+}
+
+/** A way to run desktops. */
+interface ProviderEntry {
+  /** `auto` may take it; one that costs money or needs options of its own is only taken when it is asked for. */
+  readonly auto: boolean;
+  make(o: Omit<ProviderOptions, 'provider'>): DesktopProvider;
+  /** Builds what its desktops start from; resolves with what that is, in words. */
+  build(o: BuildOptions): Promise<string>;
+}
+const imageOf = (image: string | undefined): { image?: string } => (image === undefined ? {} : { image });
+const PROVIDERS: Readonly<Record<ProviderKind, ProviderEntry>> = {
+  docker: {
+    auto: true,
+    make: ({ image, docker }) => createDockerProvider({ ...imageOf(image), ...docker }),
+    build: async ({ onProgress, signal, force, image }) =>
+      `Docker image ${await ensureImage(connectEngine(), onProgress, signal, { force, image })}`,
+  },
+  local: {
+    auto: true,
+    make: ({ image, local }) => createLocalProvider({ ...imageOf(image), ...local }),
+    build: async ({ onProgress, signal, force, image }) =>
+      `Root file system ${await ensureRootfs({ onProgress, signal, force, image })}`,
+  },
+};
+
+/** The providers that a choice allows, in order of preference. */
+const allowed = (choice: ProviderChoice): readonly ProviderKind[] =>
+  choice === 'auto' ? PROVIDER_KINDS.filter((k) => PROVIDERS[k].auto) : [choice];
+
+/** A provider for each that a choice allows, in order of preference; the caller disposes them. */
+export const allowedProviders = (o: ProviderOptions): readonly DesktopProvider[] =>
+  allowed(o.provider).map((k) => PROVIDERS[k].make(o));
+
+/** Builds what the desktops of a provider start from; resolves with what that is, in words. */
+export const buildFor = (kind: ProviderKind, o: BuildOptions): Promise<string> => PROVIDERS[kind].build(o);
 
 /**
  * A provider that works here. Rejects with `desktop.unavailable` (or the error of the one asked for) when there is
  * none.
  */
 export async function createProvider(o: ProviderOptions): Promise<DesktopProvider> {
-  const image = o.image === undefined ? {} : { image: o.image };
-  const makers: Record<ProviderKind, () => DesktopProvider> = {
-    docker: () => createDockerProvider({ ...image, ...o.docker }),
-    local: () => createLocalProvider({ ...image, ...o.local }),
-  };
   const problems: string[] = [],
     remedies: string[] = [];
-  for (const name of o.provider === 'auto' ? (['docker', 'local'] as const) : [o.provider]) {
-    const p = makers[name]();
+  for (const name of allowed(o.provider)) {
+    const p = PROVIDERS[name].make(o);
     const s = await p.status();
     if (s.ok) return p;
     await p.dispose();

@@ -1,17 +1,13 @@
 import type { SourcedValues } from './sourced.js';
 
 /**
- * A vision-language model on one GPU of 80 GB. The engine trains and samples in one process; vLLM beside it takes over
- * the sampling when `policy.vlm.endpoints` names it (runtime/config/README.md#models-on-one-gpu).
+ * A vision-language model on one GPU of 80 GB. The run starts the engine, which trains and samples in one process;
+ * vLLM beside it takes over the sampling when `policy.vlm.endpoints` names it (runtime/config/README.md#models-on-one-gpu).
  */
 const oneGpu = (name: string, model: SourcedValues): SourcedValues => ({
   name: [name, 'ours'],
   'policy.kind': ['vlm', 'a vision-language model, trained by `trainer.remote`'],
   ...model,
-  'policy.vlm.endpoints': [
-    ['http://127.0.0.1:8377/v1'],
-    '`engine serve`, which trains and samples; vLLM beside it: http://127.0.0.1:8000/v1',
-  ],
   'policy.vlm.images': [5, 'paper: the newest 5 screenshots'],
   'policy.vlm.maxTokens': [400, 'a thought and an action take 60 to 200 tokens'],
   'policy.vlm.concurrency': [
@@ -33,7 +29,10 @@ const oneGpu = (name: string, model: SourcedValues): SourcedValues => ({
   'trainer.gradClip': [1, 'ours'],
   'trainer.klBeta': [0, 'the KL term would cost one more forward pass an update; the paper has 0.1'],
   'trainer.entropyBonus': [0, 'paper: none'],
-  'trainer.remote.url': ['http://127.0.0.1:8377', 'where `engine serve` listens'],
+  'trainer.remote.engine': [
+    'auto',
+    'started with the run; `trainer.remote.url` and `policy.vlm.endpoints` take its place',
+  ],
   'trainer.remote.rank': [16, 'LoRA of the language model: 22 GiB at the peak of training, on paper'],
   'trainer.remote.loss': ['client', 'exact for every objective'],
   'evaluation.episodes': [16, 'an episode costs a minute'],

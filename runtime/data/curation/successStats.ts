@@ -32,6 +32,19 @@ export class SuccessStats {
     if (success) f.successes++;
   }
 
+  /**
+   * Outcomes that somebody else saw, as far as the window holds them, spread evenly: what comes after takes their place
+   * without a jump. They are not in `total`.
+   */
+  seed(family: FamilyId, o: { readonly successes: number; readonly failures: number }): void {
+    const seen = o.successes + o.failures,
+      n = Math.min(seen, this.window);
+    const share = (k: number): number => Math.round((k * o.successes) / seen);
+    for (let i = 0; i < n; i++) this.add(family, share(i + 1) > share(i));
+    const f = this.#families.get(family);
+    if (f) f.total -= n;
+  }
+
   of(family: FamilyId): SuccessRate {
     const f = this.#families.get(family);
     const n = f?.ring.length ?? 0,

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Hash } from 'node:crypto';
-import { access, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { StudioError, orUndefined, messageOf, errorCode } from '../../domain/index.js';
 import type { Frame, FrameRef } from '../../domain/index.js';
+import { ForeignFileError, readForeign } from '../../files/foreignFile.js';
 import type { FrameStore } from '../types.js';
 import { decodePng, encodePng, toBgrx, toScanlines } from './png.js';
 import { unfinishedDir, unfinishedName } from './unfinished.js';
@@ -24,6 +25,9 @@ export interface FrameStats {
   readonly bytes: number;
   readonly waiting: number;
 }
+
+/** Bytes of one frame's file: what a screen of 16 million pixels takes where nothing can be compressed. */
+export const maxFrameBytes = 80 << 20;
 
 /** A new hash, fed with width and height (little-endian u32 each); RGB follows. */
 function pixelHash(width: number, height: number): Hash {
@@ -102,10 +106,12 @@ export class PngFrameStore implements FrameStore {
 
   async get(ref: FrameRef): Promise<Frame> {
     const path = this.path(ref);
-    const file = await readFile(path).catch((e: unknown) => {
+    const file = await readForeign(path, maxFrameBytes).catch((e: unknown) => {
       throw new StudioError(
         'store.damaged',
-        `Frame ${ref.hash.slice(0, 12)} is missing (${errorCode(e) ?? 'unreadable'}).`,
+        e instanceof ForeignFileError
+          ? `The file of frame ${ref.hash.slice(0, 12)} ${e.message}.`
+          : `Frame ${ref.hash.slice(0, 12)} is missing (${errorCode(e) ?? 'unreadable'}).`,
         'Restore the run folder from a copy; other frames are not affected.',
         { cause: e, details: { path } },
       );
@@ -123,13 +129,22 @@ export class PngFrameStore implements FrameStore {
     return { width, height, data: await toBgrx(rgb, width, height), capturedAt: 0 };
   }
 
+  async #holds(ref: FrameRef, path: string): Promise<boolean> {
+    const file = await orUndefined(readForeign(path, maxFrameBytes), 'it is then written');
+    if (!file) return false;
+    try {
+      const hash = pixelHash(ref.width, ref.height),
+        { width, height } = await decodePng(file, (rows) => hash.update(rows));
+      return width === ref.width && height === ref.height && hash.digest('hex') === ref.hash;
+    } catch {
+      return false;
+    }
+  }
+
   async #write(ref: FrameRef, scanlines: Buffer): Promise<void> {
     const path = this.path(ref);
-    const there = await access(path).then(
-      () => true,
-      () => false,
-    );
-    if (!there) {
+    // A file of that name from before this process may have been damaged since: it counts when it holds these pixels.
+    if (!(await this.#holds(ref, path))) {
       const png = await encodePng(scanlines, ref.width, ref.height);
       const making = unfinishedDir(this.#dir),
         tmp = join(making, unfinishedName(ref.hash));

@@ -1,7 +1,8 @@
-import { mkdir, open, readFile, rename } from 'node:fs/promises';
+import { mkdir, open, rename } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StudioError, ignoreFailure, messageOf, errorCode } from '../../domain/index.js';
+import { ForeignFileError, readForeignText } from '../../files/foreignFile.js';
 import type { ProcessEntry, RolloutId, RunId, Step, Trajectory } from '../../domain/index.js';
 import type { EventOf, JournalEvent, StoredEvent } from '../events.js';
 import type { FrameStore } from '../types.js';
@@ -11,13 +12,13 @@ import { PngFrameStore } from './frames.js';
 import type { FrameStoreOptions } from './frames.js';
 import { Journal, syncDir } from './journal.js';
 import type { JournalOptions, Recovery } from './journal.js';
-import { byteOf, readJournal, readRecord, segmentName, segmentOf } from './journalReader.js';
+import { byteOf, openSegment, readJournal, readRecord, segmentOf } from './journalReader.js';
 import type { Damage, JournalPosition } from './journalReader.js';
 import { LocalIndex, WorkerIndex } from './runIndex.js';
 import type { RunIndex } from './runIndex.js';
 import { lockRun } from './runLock.js';
 import type { RunLock } from './runLock.js';
-import { removeUnfinished, unfinishedDir } from './unfinished.js';
+import { removeUnfinished, restoreReplaced, unfinishedDir } from './unfinished.js';
 
 /** run.json: what the run is. Never changed after creation; everything else is in the journal. */
 export interface RunMeta {
@@ -27,6 +28,8 @@ export interface RunMeta {
   /** The run file it was started with. */
   readonly config?: unknown;
   readonly name?: string;
+  /** A collection of attempts (`dart-studio collect`), and what made them. */
+  readonly collected?: { readonly policy: string };
 }
 
 export interface RunStoreOptions {
@@ -115,7 +118,7 @@ export class RunReader {
     const segment = segmentOf(position);
     let file = this.#files.get(segment);
     if (!file) {
-      file = open(join(runPaths(this.dir).journal, segmentName(segment)), 'r');
+      file = openSegment(runPaths(this.dir).journal, segment);
       this.#files.set(segment, file);
     }
     return (await readRecord(await file, byteOf(position))) as (JournalEvent & { at: number }) | undefined;
@@ -241,6 +244,7 @@ export class RunStore extends RunReader {
           throw io(e, d);
         });
       for (const d of [unfinishedDir(p.frames), p.checkpoints]) await removeUnfinished(d);
+      await restoreReplaced(p.checkpoints);
       const meta = await readMeta(dir).catch(async (e: unknown) => {
         if (!o.create || !(e instanceof StudioError) || e.error.details?.['code'] !== 'ENOENT') throw e;
         return writeMeta(dir, { format: 1, ...o.create });
@@ -328,19 +332,24 @@ export class RunStore extends RunReader {
   }
 }
 
+/** Far larger than any run file. */
+const maxMetaBytes = 16 << 20;
+/** The text of run.json. Rejects with Node's errors, or a `ForeignFileError`. */
+export const readMetaText = (dir: string): Promise<string> => readForeignText(runPaths(dir).meta, maxMetaBytes);
+
 export async function readMeta(dir: string): Promise<RunMeta> {
   const file = runPaths(dir).meta;
-  const text = await readFile(file, 'utf8').catch((e: unknown) => {
+  const text = await readMetaText(dir).catch((e: unknown) => {
     throw new StudioError(
       'store.io',
-      `${dir} is not a run folder: run.json cannot be read.`,
+      `${dir} is not a run folder: run.json ${e instanceof ForeignFileError ? e.message : 'cannot be read'}.`,
       'Give a folder under runs/; `dart-studio runs list` shows them.',
       { cause: e, details: { file, code: errorCode(e) } },
     );
   });
   try {
-    const meta = JSON.parse(text) as Partial<RunMeta>;
-    if (typeof meta.id !== 'string' || meta.format !== 1) throw new Error('fields are missing or of another format');
+    const meta = JSON.parse(text) as Partial<RunMeta> | null;
+    if (typeof meta?.id !== 'string' || meta.format !== 1) throw new Error('fields are missing or of another format');
     return meta as RunMeta;
   } catch (e) {
     throw new StudioError(

@@ -1,8 +1,10 @@
 /** What an OpenAI-compatible server with runtime adapters is asked over HTTP. Nothing it says is trusted. */
+import { withoutSlashes } from '../../domain/address.js';
 import { boundedBody } from '../../domain/boundedBody.js';
 import { StudioError } from '../../domain/index.js';
+import { jsonOf } from '../../domain/json.js';
 import { pause } from '../../domain/pause.js';
-import type { Completion } from './completion.js';
+import { MOST_ANSWER_BYTES, completionOf, type Completion } from './completion.js';
 
 export interface ModelServerOptions {
   /** Ends in /v1 (or whatever precedes /chat/completions). */
@@ -10,14 +12,13 @@ export interface ModelServerOptions {
   readonly apiKey?: string | undefined;
   /** One answer. Default 180 s. */
   readonly timeoutMs?: number;
+  readonly fetch?: typeof fetch;
   /** First pause after 429; doubles each time. Default 250 ms. */
   readonly backoffMs?: number;
 }
 const TIMEOUT_MS = 180_000,
   BACKOFF_MS = 250,
   MOST_BACKOFF_MS = 10_000;
-/** Bytes of one answer: text, and a few alternatives of each token. */
-const MOST_BYTES = 64 << 20;
 
 interface Answer {
   readonly status: number;
@@ -31,7 +32,7 @@ export class ModelServer {
 
   constructor(o: ModelServerOptions) {
     this.#o = o;
-    this.#base = o.url.replace(/\/+$/, '');
+    this.#base = withoutSlashes(o.url);
   }
 
   /**
@@ -90,10 +91,10 @@ export class ModelServer {
   async #fetch(path: string, init: RequestInit, signal: AbortSignal, base = this.#base): Promise<Answer> {
     const { apiKey, timeoutMs = TIMEOUT_MS } = this.#o;
     try {
-      const response = await fetch(`${base}${path}`, {
+      const response = await (this.#o.fetch ?? fetch)(`${base}${path}`, {
         ...init,
-        // Where a redirect leads nobody named, and the key would go there.
-        redirect: 'error',
+        // Where a redirect leads nobody named, and the key would go there: the redirect is the answer.
+        redirect: 'manual',
         signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
         headers: {
           'content-type': 'application/json',
@@ -103,7 +104,7 @@ export class ModelServer {
       const after = Number(response.headers.get('retry-after') ?? NaN);
       return {
         status: response.status,
-        text: (await boundedBody(response, MOST_BYTES, tooLong)).toString('utf8'),
+        text: (await boundedBody(response, MOST_ANSWER_BYTES, tooLong)).toString('utf8'),
         retryAfterMs: Number.isFinite(after) ? after * 1000 : undefined,
       };
     } catch (e) {
@@ -132,6 +133,8 @@ export class ModelServer {
 }
 
 const remedyFor = (status: number, path: string): string => {
+  if (status >= 300 && status < 400)
+    return 'Give the address that it redirects to, if you trust it: redirects are not followed, because the key would go along.';
   if (status === 401 || status === 403) return 'Set the environment variable that policy.vlm.apiKeyEnv names.';
   if (path === '/tokenize') return 'Use a server with /tokenize for conversations (vLLM has it).';
   if (path !== '/chat/completions')
@@ -140,28 +143,10 @@ const remedyFor = (status: number, path: string): string => {
   return 'Check how many images and tokens the server takes (vLLM: --limit-mm-per-prompt, --max-model-len).';
 };
 
-const jsonOf = (text: string): unknown => {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
-};
-function completionOf(text: string, base: string): Completion {
-  const c = jsonOf(text);
-  if (typeof c !== 'object' || c === null)
-    throw new StudioError(
-      'policy.remote',
-      `${base} answered with something that is not JSON: ${text.slice(0, 200)}`,
-      'Check that the endpoint serves chat completions.',
-    );
-  return c;
-}
-
 const tooLong = (): StudioError =>
   new StudioError(
     'policy.remote',
-    `A model server's answer is larger than ${MOST_BYTES >> 20} MB.`,
+    `A model server's answer is larger than ${MOST_ANSWER_BYTES >> 20} MB.`,
     'Lower policy.vlm.maxTokens or policy.vlm.alternatives.',
   );
 const cancelled = (): StudioError =>

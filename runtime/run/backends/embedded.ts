@@ -13,6 +13,7 @@ import { blinded } from '../blindPolicy.js';
 import { EmbeddedSamples, Observations } from './embeddedSamples.js';
 import { learnerOf } from './learner.js';
 import { readingScreens, vocabulary } from './reading.js';
+import { keptScreens } from './readingCache.js';
 import type { StartedParts } from './startedParts.js';
 import type { BackendRequest, PolicyBackend } from './types.js';
 
@@ -61,7 +62,10 @@ export async function startEmbedded(r: BackendRequest, parts: StartedParts): Pro
     }),
     reading: {
       words: (tasks) => vocabulary(spec, tasks),
-      screens: (o) => readingScreens(spec, o),
+      screens: ({ words, count, seed, image, ...o }) =>
+        keptScreens(r.dir, { words, count, seed, image, width: spec.obs.width, height: spec.obs.height }, () =>
+          readingScreens(spec, { words, count, seed, image, ...o }),
+        ),
       read: (screens, o) => trainer.read(screens, o),
     },
   };

@@ -1,5 +1,5 @@
 import type { RunConfig } from '../../config/index.js';
-import type { LearnBatch, PolicyVersion, ProcessEntry, Trajectory } from '../../domain/index.js';
+import type { LearnBatch, PolicyVersion, ProcessEntry, StudioError, Trajectory } from '../../domain/index.js';
 import type { DesktopPool } from '../../cluster/types.js';
 import type { FrameStore } from '../../data/types.js';
 import type { Policy, SyncReport } from '../../policy/types.js';
@@ -101,4 +101,10 @@ export interface BackendRequest {
   readonly signal: AbortSignal;
   /** Progress of reading lessons and imitation. */
   readonly onLesson?: (step: number, steps: number, loss: number) => void;
+  /** What the start is at, in words; undefined when that is over. */
+  readonly onStarting?: (what: string | undefined) => void;
+  /** For the run's log. */
+  readonly onNote?: (text: string) => void;
+  /** Something that the policy needs is gone for good: the run ends with this. */
+  readonly onFault?: (e: StudioError) => void;
 }

@@ -1,8 +1,10 @@
+import { withoutSlashes } from '../../domain/address.js';
 import { randomBytes } from 'node:crypto';
-import { basename, join } from 'node:path';
-import type { RunConfig } from '../../config/index.js';
+import { basename, join, resolve } from 'node:path';
+import { startsEngine, type RunConfig } from '../../config/index.js';
 import { StudioError, id, type ReplicaId } from '../../domain/index.js';
 import { pngOf } from '../../data/store/png.js';
+import { limitsOf } from '../../policy/actions/imageTokens.js';
 import { ChatSession, type ChatOptions } from '../../policy/remote/chatSession.js';
 import { ChatTokenizer } from '../../policy/remote/demonstrationTokens.js';
 import {
@@ -17,6 +19,7 @@ import { ModelServer, type ModelServerOptions } from '../../policy/remote/modelS
 import { pooledChat } from '../../policy/remote/pooledChat.js';
 import { systemClock } from '../../rollout/clock.js';
 import { ModelPool } from '../../rollout/modelPool.js';
+import { weightsFolder } from '../../trainer/engine/state.js';
 import {
   createRemoteTrainer,
   type RemoteTrainerEngine,
@@ -27,6 +30,7 @@ import type { TokenSample } from '../../trainer/remote/sample.js';
 import type { TrainerEngine } from '../../trainer/types.js';
 import { apiKeyOf } from './apiKey.js';
 import { learnerOf } from './learner.js';
+import { engineState, startOwnEngine } from './ownEngine.js';
 import type { StartedParts } from './startedParts.js';
 import type { BackendRequest, PolicyBackend } from './types.js';
 import { TokenSamples } from './vlmSamples.js';
@@ -38,28 +42,39 @@ type RemoteConfig = NonNullable<RunConfig['trainer']['remote']>;
 const ANSWER_MS = 300_000;
 /** A server that is restarted has a model to load first. */
 const RESTART = { baseMs: 1000, maxMs: 30_000, attempts: 40 };
+/** What the training server hears of its client. */
+const CLIENT = 'dart-studio';
 /** AdamW, as the embedded policy's trainer has it; `eps` is that of the Tinker protocol. */
 const ADAM = { beta1: 0.9, beta2: 0.95, eps: 1e-12, warmup: 0 };
+
+/** What trains a run's model, and what acts with it. */
+interface Servers {
+  readonly training: RemoteTrainerOptions['server'];
+  readonly acting: readonly ModelServerOptions[];
+  /** The path of an adapter as the acting servers see it. */
+  readonly adapter: (path: string) => string;
+  /** It has trained something. */
+  readonly trained: () => void;
+}
 
 /** A vision-language model: trained by an engine over the Tinker protocol, acting on servers with runtime adapters. */
 export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<PolicyBackend> {
   const { config } = r,
     vlm = config.policy.vlm!,
-    remote = config.trainer.remote!,
-    key = apiKeyOf('policy.vlm.apiKeyEnv', vlm.apiKeyEnv),
-    servers = vlm.endpoints.map((url): ModelServerOptions => ({ url, apiKey: key, timeoutMs: ANSWER_MS }));
-  const engine = trainerOptions(r, remote, vlm),
-    trainer = await createRemoteTrainer({ ...engine, carriage: await carriageOf(r.config, engine, r.signal) });
+    servers = startsEngine(config) ? await ownServers(r, parts) : namedServers(config);
+  const engine = trainerOptions(r, servers.training),
+    trainer = await createRemoteTrainer({ ...engine, carriage: await carriageOf(config, engine, r.signal) });
   parts.add(() => trainer.close());
   parts.throwIfCancelled();
   if (r.checkpoint) await trainer.restore(r.checkpoint);
-  const proof = await proofOf({ ...servers[0]!, imageToken: vlm.imageToken }, vlm.model, r.signal),
-    proven = provenWeights(trainer, proof);
-  const models = await startPool(r, vlm, servers, await proven.exportWeights());
+  const [first] = servers.acting,
+    proof = await proofOf({ ...first!, imageToken: vlm.imageToken }, vlm.model, r.signal),
+    proven = provenWeights(trainer, proof, servers);
+  const models = await startPool(r, vlm, servers.acting, await proven.exportWeights());
   parts.add(() => models.close());
   parts.throwIfCancelled();
   const ended = new AbortController(),
-    chat = chatOptions(vlm);
+    chat = chatOptions(config);
   parts.add(() => Promise.resolve(ended.abort()));
   return {
     policy: { open: (s) => new ChatSession(chat, pooledChat(models), s) },
@@ -69,15 +84,50 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
       trainer: proven,
       source: new TokenSamples({
         frames: r.frames,
-        tokenizer: new ChatTokenizer(new ModelServer(servers[0]!), vlm.model),
+        tokenizer: new ChatTokenizer(new ModelServer(first!), vlm.model),
         imageToken: vlm.imageToken,
         coordinates: vlm.coordinates,
+        limits: chat.limits,
         images: vlm.images,
         prompt: chat.prompt,
         signal: ended.signal,
       }),
-      publish: (w) => models.publish(adapterOf(w, vlm)),
+      publish: (w) => models.publish(w),
     }),
+  };
+}
+
+/** Servers that run already. */
+function namedServers({ policy, trainer }: RunConfig): Servers {
+  const vlm = policy.vlm!,
+    remote = trainer.remote!,
+    key = apiKeyOf('policy.vlm.apiKeyEnv', vlm.apiKeyEnv),
+    folder = vlm.adapters === undefined ? undefined : withoutSlashes(vlm.adapters);
+  return {
+    training: {
+      url: remote.url!,
+      apiKey: apiKeyOf('trainer.remote.apiKeyEnv', remote.apiKeyEnv),
+      version: CLIENT,
+    },
+    acting: vlm.endpoints.map((url) => ({ url, apiKey: key, timeoutMs: ANSWER_MS })),
+    adapter: (path) => (folder === undefined ? path : `${folder}/${path.split('/').at(-1)!}`),
+    trained: () => undefined,
+  };
+}
+
+/** The engine that the run starts; where servers are named, they act and load its adapters from the run folder. */
+async function ownServers(r: BackendRequest, parts: StartedParts): Promise<Servers> {
+  const keeper = await startOwnEngine(r, parts),
+    { endpoints, apiKeyEnv } = r.config.policy.vlm!,
+    { url, key, fetch } = keeper;
+  const own: ModelServerOptions = { url: `${url}/v1`, apiKey: key, timeoutMs: ANSWER_MS, fetch },
+    others = apiKeyOf('policy.vlm.apiKeyEnv', apiKeyEnv),
+    state = resolve(engineState(r.dir));
+  return {
+    training: { url, apiKey: key, version: CLIENT, fetch },
+    acting: endpoints.length === 0 ? [own] : endpoints.map((e) => ({ url: e, apiKey: others, timeoutMs: ANSWER_MS })),
+    adapter: (path) => (endpoints.length === 0 ? path : (weightsFolder(state, path) ?? path)),
+    trained: () => keeper.progressed(),
   };
 }
 
@@ -85,16 +135,23 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
 function provenWeights(
   trainer: RemoteTrainerEngine,
   proof: Proof | undefined,
+  { adapter, trained }: Servers,
 ): TrainerEngine<TokenSample, AdapterWeights> {
+  const done = async <T>(work: Promise<T>): Promise<T> => {
+    const result = await work;
+    trained();
+    return result;
+  };
   return {
-    update: (b) => trainer.update(b),
-    imitate: (b, o) => trainer.imitate!(b, o),
+    update: (b) => done(trainer.update(b)),
+    imitate: (b, o) => done(trainer.imitate!(b, o)),
     checkpoint: () => trainer.checkpoint(),
     restore: (c) => trainer.restore(c),
     interrupt: () => trainer.interrupt(),
     close: () => trainer.close(),
     async exportWeights() {
-      const weights = await trainer.exportWeights();
+      const { version, path } = await trainer.exportWeights(),
+        weights: AdapterWeights = { version, path: adapter(path) };
       if (!proof) return weights;
       const { prompt, answer, token } = proof,
         [logprob] = await trainer.score({ prompt: [{ type: 'encoded_text', tokens: prompt }], answer });
@@ -113,7 +170,7 @@ function startPool(
     start = randomBytes(3).toString('hex');
   return ModelPool.start<ChatCall, ChatAnswer, AdapterWeights>({
     replicas: [...byId.keys()],
-    weights: adapterOf(weights, vlm),
+    weights,
     clock: systemClock,
     publishMode: r.config.policy.sync === 'global' ? 'global' : 'per-replica',
     depth: vlm.concurrency,
@@ -127,21 +184,29 @@ function startPool(
   });
 }
 
-/** The adapter by the path that the servers see. */
-const adapterOf = ({ path, ...weights }: AdapterWeights, { adapters }: VlmConfig): AdapterWeights => ({
-  ...weights,
-  path: adapters === undefined ? path : `${adapters.replace(/\/+$/, '')}/${path.split('/').at(-1)!}`,
-});
+const chatOptions = ({ policy, trainer }: RunConfig): ChatOptions => {
+  const vlm = policy.vlm!;
+  return {
+    encodePng: pngOf,
+    coordinates: vlm.coordinates,
+    limits: resizeLimits(vlm.coordinates, trainer.remote!.options),
+    images: vlm.images,
+    maxTokens: vlm.maxTokens,
+    topLogprobs: vlm.alternatives,
+    imageToken: vlm.imageToken,
+    prompt: promptOf(vlm.prompt),
+  };
+};
 
-const chatOptions = (vlm: VlmConfig): ChatOptions => ({
-  encodePng: pngOf,
-  coordinates: vlm.coordinates,
-  images: vlm.images,
-  maxTokens: vlm.maxTokens,
-  topLogprobs: vlm.alternatives,
-  imageToken: vlm.imageToken,
-  prompt: promptOf(vlm.prompt),
-});
+/** Answers in pixels are of the picture as the engine resizes it, so what the run file tells it counts here too. */
+function resizeLimits(mode: VlmConfig['coordinates'], o: RemoteConfig['options']): NonNullable<ChatOptions['limits']> {
+  const usual = limitsOf(mode);
+  return {
+    ...usual,
+    ...(o?.minPixels === undefined ? {} : { minPixels: o.minPixels }),
+    ...(o?.maxPixels === undefined ? {} : { maxPixels: o.maxPixels }),
+  };
+}
 
 /** The run file's own prompt; undefined is that of UI-TARS. An instruction with a dollar sign stays as it is. */
 export const promptOf = (text: string | undefined): ChatOptions['prompt'] =>
@@ -176,16 +241,13 @@ async function carriageOf(
 
 function trainerOptions(
   r: BackendRequest,
-  remote: RemoteConfig,
-  vlm: VlmConfig,
+  server: RemoteTrainerOptions['server'],
 ): Omit<RemoteTrainerOptions, 'carriage'> {
-  const { trainer: t, seed } = r.config;
+  const { trainer: t, seed, policy } = r.config,
+    vlm = policy.vlm!,
+    remote = t.remote!;
   return {
-    server: {
-      url: remote.url,
-      apiKey: apiKeyOf('trainer.remote.apiKeyEnv', remote.apiKeyEnv),
-      version: 'dart-studio',
-    },
+    server,
     model: { base: vlm.model, rank: remote.rank, seed },
     dir: join(r.dir, 'checkpoints'),
     loss: remote.loss,
@@ -205,5 +267,6 @@ function trainerOptions(
     onProgress: (p) => {
       if (p.kind === 'imitate') r.onLesson?.(p.step, p.steps, p.loss);
     },
+    onRestart: (why) => r.onNote?.(`Training goes on from its last checkpoint: ${why}`),
   };
 }

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import {
   StudioError,
   imageOf,
@@ -10,7 +9,9 @@ import {
   type SequenceImage,
   type Trajectory,
 } from '../../domain/index.js';
+import { maxFrameBytes } from '../../data/store/frames.js';
 import type { FrameStore } from '../../data/types.js';
+import { readForeign } from '../../files/foreignFile.js';
 import {
   demonstrated,
   type ChatTokenizer,
@@ -106,7 +107,7 @@ export class TokenSamples implements SampleSource<TokenSample> {
   /** A screen as it was sent: the file that is stored is the one that was made for both. */
   async #picture(frame: FrameRef, sha256: string | undefined): Promise<Buffer> {
     const bytes = await remembered(this.#pictures, frame.hash, MOST_PICTURES, () =>
-      readFile(this.#o.frames.path(frame)),
+      readForeign(this.#o.frames.path(frame), maxFrameBytes),
     );
     if (sha256 !== undefined && sha256Of(bytes) !== sha256)
       throw new StudioError(
@@ -130,9 +131,13 @@ export class TokenSamples implements SampleSource<TokenSample> {
           o.imageToken,
           newest.map((_, number) => ({ number })),
         );
-      const images = newest.map(
-        // A tokenizer that does not look at pictures leaves one token for each: then their number is not known.
-        ({ frame }, i): Shown => ({ frame, format: 'png', tokens: tokens[i]! > 1 ? tokens[i] : undefined }),
+      const images = await Promise.all(
+        newest.map(async ({ frame }, i): Promise<Shown> => {
+          // A tokenizer that does not look at pictures leaves one token for each.
+          const size = `${frame.width}x${frame.height}`,
+            known = tokens[i]! > 1 ? tokens[i]! : o.tokenizer.imageTokens(urls[i]!, size, o.imageToken, o.signal);
+          return { frame, format: 'png', tokens: await known };
+        }),
       );
       return { prompt: await this.#chunks(symbols, images), answer };
     });

@@ -1,9 +1,11 @@
-import type { RunConfig } from '../../config/index.js';
+import { withoutSlashes } from '../../domain/address.js';
+import { startsEngine, type RunConfig } from '../../config/index.js';
 import { toRunError } from '../../domain/index.js';
 import type { CheckRow } from '../../protocol/types.js';
 import { apiKeyOf } from '../../run/backends/apiKey.js';
 import { updateCost, type UpdateCost } from './cost.js';
 import { checkModelServer } from './modelServer.js';
+import { checkOwnEngine } from './ownEngine.js';
 import { checkStorage } from './storage.js';
 import { Table } from './table.js';
 import { checkTrainingServer } from './trainingServer.js';
@@ -23,7 +25,7 @@ export async function runChecks(c: RunConfig, base: string, env: Env = process.e
   const update = updateCost(c);
   const [servers, engine, storage] = await Promise.all([
     modelServers(c, env),
-    trainingServer(c, env),
+    trainingServer(c, base, env),
     checkStorage(c, base, update),
   ]);
   return { checks: [...servers, ...engine, ...storage], ...(update ? { update } : {}) };
@@ -62,10 +64,11 @@ async function modelServers(c: RunConfig, env: Env): Promise<CheckRow[]> {
     temperature,
     coordinates: of.coordinates,
   };
-  const engine = c.trainer.remote && new URL(c.trainer.remote.url).origin;
+  const named = c.trainer.remote?.url,
+    engine = named === undefined ? undefined : new URL(named).origin;
   const rows = await Promise.all(
     ('endpoints' in of ? of.endpoints : of.baseUrls).map((raw) => {
-      const url = raw.replace(/\/+$/, '');
+      const url = withoutSlashes(raw);
       if (!('endpoints' in of)) return checkModelServer({ ...shared, url });
       const training = {
         imageToken: of.imageToken,
@@ -80,9 +83,10 @@ async function modelServers(c: RunConfig, env: Env): Promise<CheckRow[]> {
   return rows.flat();
 }
 
-async function trainingServer(c: RunConfig, env: Env): Promise<CheckRow[]> {
+async function trainingServer(c: RunConfig, base: string, env: Env): Promise<CheckRow[]> {
   const { remote } = c.trainer;
   if (c.policy.kind !== 'vlm' || !remote || !c.policy.vlm) return [];
+  if (startsEngine(c) || remote.url === undefined) return checkOwnEngine(c.policy.vlm.model, base);
   const key = keyOf('trainer.remote.apiKeyEnv', remote.apiKeyEnv, env);
   if (!('key' in key)) return [key];
   return checkTrainingServer({ url: remote.url, apiKey: key.key, model: c.policy.vlm.model });

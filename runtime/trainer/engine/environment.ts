@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, open, readFile, rm, statfs, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { StudioError } from '../../domain/index.js';
 
@@ -40,19 +40,12 @@ export interface EnvironmentOptions {
  * An installation that was cut off is begun anew. Throws StudioError: no usable Python, no space, no network, busy.
  */
 export async function ensureEngineEnvironment(options: EnvironmentOptions): Promise<EngineEnvironment> {
-  const file = join(options.source, 'requirements.txt');
-  const text = await readFile(file, 'utf8');
-  const python = await findPython(options);
-  const hash = createHash('sha256')
-    .update(JSON.stringify([text, python.version, process.platform, process.arch]))
-    .digest('hex')
-    .slice(0, 16);
-  const cache = options.cache ?? join(homedir(), '.cache', 'dart-studio', 'engine');
-  const folder = join(cache, hash);
-  const found = { folder, python: join(folder, ...interpreterPath()) };
+  const file = join(options.source, 'requirements.txt'),
+    { python, folder, cache } = await placeOf(options),
+    found = { folder, python: join(folder, ...interpreterPath()) };
   if (await isReady(folder, options.requirements)) return { ...found, installed: false };
   await mkdir(cache, { recursive: true });
-  const unlock = await lock(join(cache, `${hash}.lock`));
+  const unlock = await lock(`${folder}.lock`);
   try {
     if (await isReady(folder, options.requirements)) return { ...found, installed: false };
     if (!(await isReady(folder))) {
@@ -70,6 +63,36 @@ export async function ensureEngineEnvironment(options: EnvironmentOptions): Prom
   } finally {
     await unlock();
   }
+}
+
+export interface EnvironmentState {
+  /** Version of the interpreter that is used. */
+  readonly version: string;
+  readonly folder: string;
+  readonly ready: boolean;
+  /** Bytes that an installation needs, and those that are free; 0 needed where it is done. */
+  readonly needed: number;
+  readonly free: number;
+}
+/** What a start would find. Throws StudioError where no Python is usable. */
+export async function environmentState(
+  options: Pick<EnvironmentOptions, 'source' | 'cache' | 'pythons'>,
+): Promise<EnvironmentState> {
+  const { python, folder, cache } = await placeOf(options),
+    ready = await isReady(folder);
+  return { version: python.version, folder, ready, needed: ready ? 0 : NEEDED_BYTES, free: await freeAt(cache) };
+}
+
+/** Where the environment of these requirements is, or will be. */
+async function placeOf(options: EnvironmentOptions): Promise<{ python: Python; folder: string; cache: string }> {
+  const text = await readFile(join(options.source, 'requirements.txt'), 'utf8'),
+    python = await findPython(options),
+    cache = options.cache ?? join(homedir(), '.cache', 'dart-studio', 'engine');
+  const hash = createHash('sha256')
+    .update(JSON.stringify([text, python.version, process.platform, process.arch]))
+    .digest('hex')
+    .slice(0, 16);
+  return { python, folder: join(cache, hash), cache };
 }
 
 /** Whether everything that is asked for is in the environment. */
@@ -133,9 +156,17 @@ function output(command: string, args: readonly string[]): Promise<string | unde
   });
 }
 
+/** Free bytes where a folder is, or will be. */
+async function freeAt(folder: string): Promise<number> {
+  for (let at = folder; ; at = dirname(at)) {
+    const s = await statfs(at).catch(() => undefined);
+    if (s) return s.bavail * s.bsize;
+    if (dirname(at) === at) return 0;
+  }
+}
+
 async function checkSpace(folder: string): Promise<void> {
-  const { bavail, bsize } = await statfs(folder);
-  const free = bavail * bsize;
+  const free = await freeAt(folder);
   if (free >= NEEDED_BYTES) return;
   throw new StudioError(
     'engine.unavailable',

@@ -12,52 +12,128 @@ export interface ServeOptions {
   /** Options of `python -m dart_engine serve`, for instance ['--model', folder, '--state', folder, '--port', '0']. */
   readonly args: readonly string[];
   readonly onLog?: (line: string) => void;
+  /** Ends the start: it rejects with `cancelled`, and the process is gone. */
+  readonly signal?: AbortSignal;
+  /** The key that callers must send; without one whoever is on this machine may call. */
+  readonly key?: string;
+  /**
+   * It ends with this process, however that ends, and hears nothing of Ctrl-C in the terminal. Default: a terminal's
+   * signals reach it.
+   */
+  readonly own?: boolean;
+  /** Its working folder. Default: this process's. */
+  readonly cwd?: string;
+  /** A start that says nothing for so long has failed. Default: 10 minutes, for a large model on a slow disk. */
+  readonly silenceMs?: number;
 }
 
 export interface RunningEngine {
   readonly url: string;
   readonly device: string;
   readonly process: ChildProcess;
+  /** Its last lines. */
+  readonly log: readonly string[];
   /** Ends it in order; after the grace period, in milliseconds, by force. */
   stop(graceMs?: number): Promise<void>;
 }
 
+const SILENCE_MS = 600_000;
+/** Lines that an error carries. */
+const LAST_LINES = 30;
+/** The environment variable of its key (`--key-env`). */
+const KEY_ENV = 'DART_ENGINE_API_KEY';
+
 /** Resolves when the model is loaded and the port answers; throws StudioError with the last log lines otherwise. */
 export async function serveEngine(options: ServeOptions): Promise<RunningEngine> {
-  const { source, environment } = options;
-  const child = spawn(environment.python, ['-m', 'dart_engine', 'serve', ...options.args], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, PYTHONPATH: source, PYTHONUNBUFFERED: '1', TOKENIZERS_PARALLELISM: 'false' },
-  });
-  const last: string[] = [];
-  createInterface({ input: child.stderr }).on('line', (line) => {
-    last.push(line);
-    if (last.length > 30) last.shift();
+  const { source, environment, key, own = false } = options;
+  const child = spawn(
+    environment.python,
+    ['-m', 'dart_engine', 'serve', ...options.args, ...(own ? ['--end-with-stdin'] : [])],
+    {
+      // Its standard input is a pipe whose other end only this process has: it ends when that does.
+      stdio: [own ? 'pipe' : 'ignore', 'pipe', 'pipe'],
+      detached: own && process.platform !== 'win32',
+      windowsHide: true,
+      ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+      env: {
+        ...process.env,
+        PYTHONPATH: source,
+        PYTHONUNBUFFERED: '1',
+        TOKENIZERS_PARALLELISM: 'false',
+        // Threads that wait for work would take the cores from the desktops.
+        OMP_WAIT_POLICY: process.env['OMP_WAIT_POLICY'] ?? 'PASSIVE',
+        ...(key === undefined ? {} : { [KEY_ENV]: key }),
+      },
+    },
+  );
+  child.stdin?.on('error', () => undefined);
+  const log: string[] = [];
+  createInterface({ input: child.stderr! }).on('line', (line) => {
+    log.push(line);
+    if (log.length > LAST_LINES) log.shift();
     options.onLog?.(line);
   });
-  const ready = await readyLine(child);
-  if (ready === undefined) {
-    throw new StudioError(
-      'engine.unavailable',
-      `The engine did not start (exit code ${child.exitCode}): ${last.at(-1) ?? 'no output'}`,
-      'Read its last lines; check --model, --device and the free memory.',
-      { details: { output: last.join('\n') } },
-    );
+  const ready = await readyLine(child, options);
+  if (typeof ready === 'string') {
+    await stop(child, 0);
+    throw options.signal?.aborted ? cancelled() : notStarted(ready, log);
   }
-  return { ...ready, process: child, stop: (graceMs = 10_000) => stop(child, graceMs) };
+  return { ...ready, process: child, log, stop: (graceMs = 10_000) => stop(child, graceMs) };
 }
 
-function readyLine(child: ChildProcess): Promise<{ url: string; device: string } | undefined> {
+/** Where it answers, or why it does not. */
+function readyLine(
+  child: ChildProcess,
+  { signal, silenceMs = SILENCE_MS }: ServeOptions,
+): Promise<{ url: string; device: string } | string> {
   return new Promise((resolve) => {
-    child.on('error', () => resolve(undefined));
-    child.on('close', () => resolve(undefined));
-    if (!child.stdout) return resolve(undefined);
-    createInterface({ input: child.stdout }).on('line', (line) => {
+    let silence: NodeJS.Timeout;
+    const done = (result: { url: string; device: string } | string): void => {
+        clearTimeout(silence);
+        signal?.removeEventListener('abort', stopped);
+        resolve(result);
+      },
+      stopped = (): void => done('it was stopped'),
+      heard = (): void => {
+        clearTimeout(silence);
+        silence = setTimeout(() => done(`it said nothing for ${Math.round(silenceMs / 1000)} s`), silenceMs);
+      };
+    heard();
+    if (signal?.aborted) return stopped();
+    signal?.addEventListener('abort', stopped, { once: true });
+    child.on('error', (e) => done(e.message));
+    child.on('close', () => done(howItEnded(child)));
+    // Bytes and not lines: a download rewrites its line.
+    child.stderr?.on('data', heard);
+    createInterface({ input: child.stdout! }).on('line', (line) => {
       const event = parse(line);
-      if (event?.event === 'ready') resolve({ url: event.url, device: event.device });
+      if (event?.event === 'ready') done({ url: event.url, device: event.device });
     });
   });
 }
+
+export const howItEnded = ({ exitCode, signalCode }: Pick<ChildProcess, 'exitCode' | 'signalCode'>): string =>
+  signalCode === null ? `exit code ${exitCode}` : `ended by ${signalCode}`;
+
+/** What ended the engine, with its last lines, and what to do about it. */
+export function engineFailed(what: string, why: string, log: readonly string[]): StudioError {
+  const last = log.findLast((l) => l.trim() !== '')?.trim() ?? 'no output',
+    memory = /out of memory|MemoryError|cannot allocate memory/i.test(log.join('\n')) || /SIGKILL/.test(why);
+  return new StudioError(
+    'engine.unavailable',
+    `${what} (${why}): ${last.slice(0, 500)}`,
+    memory ? LESS_MEMORY : 'Its last lines say why; check the model, the device and the free memory.',
+    { details: { output: log.join('\n') } },
+  );
+}
+/** What to lower when an engine has no memory left. */
+const LESS_MEMORY =
+  'It most likely ran out of memory. Lower trainer.remote.options.microBatchTokens, trainer.remote.options.maxPixels, policy.vlm.images or policy.vlm.concurrency; set trainer.remote.rank to 16 or less instead of 0; or choose a smaller model.';
+
+const notStarted = (why: string, log: readonly string[]): StudioError =>
+  engineFailed('The engine did not start', why, log);
+const cancelled = (): StudioError =>
+  new StudioError('cancelled', 'The engine was stopped while it was starting.', 'Start it again when you are ready.');
 
 function parse(line: string): { event: string; url: string; device: string } | undefined {
   try {
@@ -68,9 +144,9 @@ function parse(line: string): { event: string; url: string; device: string } | u
 }
 
 async function stop(child: ChildProcess, graceMs: number): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, 'exit');
-  child.kill('SIGTERM');
+  child.kill(graceMs > 0 ? 'SIGTERM' : 'SIGKILL');
   const force = setTimeout(() => child.kill('SIGKILL'), graceMs);
   await ended;
   clearTimeout(force);

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { StudioError } from '../../domain/index.js';
-import { readCheckpoint, writeCheckpoint } from '../checkpoint.js';
+import { manifestText, readCheckpoint, writeCheckpoint } from '../checkpoint.js';
 import type { CheckpointRef, UpdateReport } from '../types.js';
 import type { ModelOptions } from './client.js';
 
@@ -68,6 +68,15 @@ export async function readState(dir: string, m: ModelOptions): Promise<SavedStat
     );
   const { trained, ...rest } = read.data;
   return { ...rest, trained: trained && { batch: trained.batch, report: reportOf(trained.report) } };
+}
+
+/** Where a server has the weights of a checkpoint, whatever its model; empty for one of another trainer. */
+export async function weightsIn(dir: string): Promise<string[]> {
+  const manifest: unknown = JSON.parse(await manifestText(dir)),
+    read = z.object({ values: values.pick({ weights: true, reference: true }) }).safeParse(manifest);
+  if (!read.success) return [];
+  const { weights, reference } = read.data.values;
+  return reference === null ? [weights] : [weights, reference];
 }
 
 /** JSON has no NaN: null stands for it. */

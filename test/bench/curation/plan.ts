@@ -55,7 +55,7 @@ export function curationPlan(p: CurationPlan): Experiment[] {
       name: 'curation-base',
       seed,
       evaluation: { episodes: p.probe, untrained: false, everyMinutes: 0 },
-      budget: { minutes: 0.001 },
+      budget: { rollouts: 1 },
       warmStart: p.quick
         ? { demonstrations: 3, steps: 60, lr: 2e-3 }
         : { reading: READING, demonstrations: 5, steps: 170, lr: 2e-3, shift: 16 },

@@ -42,7 +42,7 @@ export function livePlan(p: LivePlan): Experiment[] {
     variant: BASE,
     seed: p.seed,
     half: 'redo',
-    file: { ...shared, name: 'live-base', warmStart: warm, budget: { minutes: 0.001 } },
+    file: { ...shared, name: 'live-base', warmStart: warm, budget: { rollouts: 1 } },
   };
   const compared = REGIMES.filter((r) => p.regimes.includes(r.name));
   const turns = Array.from({ length: p.turns }, (_, turn) =>

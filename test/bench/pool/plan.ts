@@ -76,7 +76,7 @@ export function poolPlan(p: PoolPlan): Experiment[] {
       seed,
       tasks: { families: p.quick ? ['press-button'] : TAUGHT },
       evaluation: { episodes: 0 },
-      budget: { minutes: 0.001 },
+      budget: { rollouts: 1 },
       warmStart: p.quick
         ? { demonstrations: 3, steps: 40, lr: 2e-3 }
         : { reading: { screens: 500, steps: 600 }, demonstrations: 6, steps: 200, lr: 2e-3, shift: 16 },

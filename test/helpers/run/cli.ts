@@ -51,10 +51,13 @@ export async function endAll(): Promise<void> {
 }
 
 /** Starts a command in a process group of its own. */
-export function start(...args: string[]): Command {
+export const start = (...args: string[]): Command => startWith({}, ...args);
+/** The same with further environment variables. */
+export function startWith(env: Readonly<Record<string, string>>, ...args: string[]): Command {
   const child = spawn(process.execPath, ['--enable-source-maps', BUNDLE, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
+    env: { ...process.env, ...env },
   });
   const said: Record<string, unknown>[] = [],
     listeners = new Set<() => void>();

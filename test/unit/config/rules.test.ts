@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseRunFile, type RunFile } from '../../../runtime/config/index.js';
+import { parseRunFile, startsEngine, type RunFile } from '../../../runtime/config/index.js';
 import { StudioError, toRunError, type RunError } from '../../../runtime/domain/index.js';
 
 const vlm: RunFile = {
@@ -32,6 +32,19 @@ describe('what options need of one another', () => {
   it.each<[string, RunFile, string]>([
     ['policy.vlm', { policy: { kind: 'vlm' }, trainer: vlm.trainer }, 'policy.vlm.endpoints'],
     ['trainer.remote', { policy: vlm.policy }, 'trainer.remote.url'],
+    ['policy.vlm.endpoints', { ...vlm, policy: { kind: 'vlm', vlm: { model: 'm' } } }, '/v1'],
+    ['trainer.remote.apiKeyEnv', { ...vlm, trainer: { remote: { apiKeyEnv: 'X' } } }, 'trainer.remote.url'],
+    [
+      'policy.vlm.apiKeyEnv',
+      { policy: { kind: 'vlm', vlm: { model: 'm', apiKeyEnv: 'X' } }, trainer: { remote: {} } },
+      'policy.vlm.endpoints',
+    ],
+    [
+      'policy.vlm.adapters',
+      { policy: { kind: 'vlm', vlm: { model: 'm', adapters: '/mnt' } }, trainer: { remote: {} } },
+      'policy.vlm.endpoints',
+    ],
+    ['trainer.remote.options', withTrainer({}, { options: { dtype: 'float32' } }), 'trainer.remote.url'],
     ['policy.vlm', { policy: { ...vlm.policy, kind: 'embedded' } }, 'policy.kind'],
     ['trainer.remote', { trainer: vlm.trainer }, 'policy.kind'],
     [
@@ -53,6 +66,17 @@ describe('what options need of one another', () => {
     expect(e.kind).toBe('config.invalid');
     expect(e.message.split('\n').map((l) => l.split(':')[0])).toEqual([key]);
     expect(e.remedy).toContain(remedy);
+  });
+
+  it('starts an engine where none is named, in a preset too, and a named one takes its place', () => {
+    const own = { policy: { kind: 'vlm', vlm: { model: 'm' } }, trainer: { remote: { engine: 'auto' } } } as const;
+    expect(startsEngine(parseRunFile(own))).toBe(true);
+    expect(startsEngine(parseRunFile({ preset: 'ui-tars-7b' }))).toBe(true);
+    expect(startsEngine(parseRunFile({ ...vlm, preset: 'ui-tars-7b' }))).toBe(false);
+    expect(startsEngine(parseRunFile({ preset: 'quickstart' }))).toBe(false);
+    expect(problem({ ...own, trainer: { remote: { options: { device: 'cuda; rm -rf' } } } }).message).toContain(
+      'device',
+    );
   });
 
   it('names everything that is missing at once', () => {

@@ -1,4 +1,4 @@
-"""`python -m dart_engine serve|tiny-model`."""
+"""`python -m dart_engine serve|merge|tiny-model`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import sys
+import time
 from pathlib import Path
 
 
@@ -14,6 +15,7 @@ def parser() -> argparse.ArgumentParser:
     root = argparse.ArgumentParser(prog="dart_engine", description="Trains and samples a vision-language model in one process.")
     commands = root.add_subparsers(dest="command", required=True)
     _serve_options(commands.add_parser("serve", help="serve a model"))
+    _merge_options(commands.add_parser("merge", help="write a checkpoint as a whole model"))
     _tiny_options(commands.add_parser("tiny-model", help="write a tiny random model, for tests"))
     return root
 
@@ -53,7 +55,15 @@ def _serve_options(serve: argparse.ArgumentParser) -> None:
     add("--stall-after-s", type=float, default=300.0)
     add("--key-env", default="DART_ENGINE_API_KEY", help="name of the environment variable that holds the API key")
     add("--adapter-root", dest="adapter_roots", type=Path, action="append", default=[], help="folder adapters may be loaded from")
+    add("--end-with-stdin", action="store_true", help="end when standard input ends, that is with the process that holds it")
     add("--allow-remote-code", action="store_true", help="let the model folder run its own Python code")
+
+
+def _merge_options(merge: argparse.ArgumentParser) -> None:
+    add = merge.add_argument
+    add("--model", required=True, help="the model it was trained from: a folder, or an id")
+    add("--weights", type=Path, required=True, help="folder of a checkpoint, or of an adapter")
+    add("--out", type=Path, required=True, help="folder to make")
 
 
 def _tiny_options(tiny: argparse.ArgumentParser) -> None:
@@ -74,6 +84,10 @@ def main() -> int:
     options = vars(parser().parse_args())
     command = options.pop("command")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    if command == "merge":
+        from .merge import run
+
+        return run(options)
     if command == "tiny-model":
         from .tiny_model import write_tiny_model
 
@@ -91,6 +105,8 @@ def serve(options: dict) -> int:
     from .settings import Settings
 
     checkpointing = options.pop("checkpointing")
+    if options["end_with_stdin"]:
+        end_with_stdin()
     settings = Settings(checkpointing=bool(checkpointing), **options)
     if not settings.loopback and not os.environ.get(settings.key_env):
         print(f"Set {settings.key_env} before binding {settings.host}: without a key the engine binds loopback only.", file=sys.stderr)
@@ -118,6 +134,22 @@ def serve(options: dict) -> int:
     server = uvicorn.Server(uvicorn.Config(build_app(engine), log_level="warning", timeout_keep_alive=75, timeout_graceful_shutdown=5))
     server.run(sockets=[listener])
     return 0
+
+
+def end_with_stdin() -> None:
+    """Ends this process soon after the other end of its standard input is gone, whatever it is doing."""
+    import signal
+    import threading
+
+    def watch() -> None:
+        while os.read(0, 4096):
+            pass
+        signal.raise_signal(signal.SIGTERM)
+        time.sleep(5)
+        os._exit(1)
+
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))  # until the server has a handler of its own
+    threading.Thread(target=watch, name="stdin", daemon=True).start()
 
 
 if __name__ == "__main__":

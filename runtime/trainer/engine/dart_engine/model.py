@@ -7,9 +7,7 @@ switching between the policy that trains and a frozen one costs milliseconds and
 from __future__ import annotations
 
 import inspect
-import shutil
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import torch
 from torch.utils.checkpoint import checkpoint
@@ -19,6 +17,7 @@ from .data import ImagePart
 from .errors import user_error
 from .images import ImageStore, Patches
 from .lora import LoraSlots, LoraSpec, linear_layers
+from .model_files import save_beside
 from .settings import Settings
 
 
@@ -244,13 +243,7 @@ class PolicyModel:
         """A model folder that transformers and vLLM load: weights, configuration, tokenizer, image processor."""
         state = {name: weights.tensors.get(name, base) for name, base in self.base.items()}
         self.model.save_pretrained(folder, state_dict={name: tensor.to("cpu") for name, tensor in state.items()})
-        self.tokenizer.save_pretrained(folder)
-        source = Path(self.settings.model)
-        for name in ("preprocessor_config.json", "video_preprocessor_config.json", "processor_config.json", "chat_template.json"):
-            if (source / name).is_file():
-                shutil.copyfile(source / name, folder / name)
-        if not (folder / "preprocessor_config.json").is_file():
-            self.processor.save_pretrained(folder)
+        save_beside(self.settings.model, folder, self.tokenizer, self.processor)
 
     # --- passes ---
 

@@ -43,6 +43,7 @@ class Settings:
     stall_after_s: float = 300.0
     key_env: str = "DART_ENGINE_API_KEY"
     adapter_roots: list[Path] = field(default_factory=list)
+    end_with_stdin: bool = False
     allow_remote_code: bool = False
 
     @property

@@ -44,8 +44,11 @@ class SampleJob:
 
 
 class Worker:
-    def __init__(self, sample: Callable, sample_rows: int, window_s: float, sample_tokens: int = 131_072):
+    def __init__(
+        self, sample: Callable, sample_rows: int, window_s: float, sample_tokens: int = 131_072, on_broken: Callable[[], None] | None = None
+    ):
         self._sample = sample
+        self._on_broken = on_broken
         self._sample_rows = sample_rows
         self._window_s = window_s
         self._sample_tokens = sample_tokens
@@ -128,8 +131,10 @@ class Worker:
 
     def _break(self, reason: str) -> None:
         with self._wake:
-            self.broken = reason
+            first, self.broken = self.broken is None, reason
             self._wake.notify_all()
+        if first and self._on_broken is not None:
+            self._on_broken()
 
     def _fail_all(self, error: EngineError) -> None:
         with self._wake:

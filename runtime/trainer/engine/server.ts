@@ -1,13 +1,12 @@
 import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { StudioError } from '../domain/index.js';
-import { ensureEngineEnvironment } from '../trainer/engine/environment.js';
-import { serveEngine, type RunningEngine } from '../trainer/engine/serve.js';
+import { StudioError } from '../../domain/index.js';
+import { ensureEngineEnvironment } from './environment.js';
+import { serveEngine, type RunningEngine, type ServeOptions } from './serve.js';
 
-export interface EngineServerOptions {
+export interface EngineServerOptions extends Pick<ServeOptions, 'key' | 'own' | 'silenceMs'> {
   /** A folder with a model's files, or the name of one that the Hugging Face cache holds or can fetch. */
   readonly model: string;
   /** Checkpoints, adapters and the record of answered requests; a server started on the same folder goes on. */
@@ -25,19 +24,28 @@ export interface EngineServerOptions {
  */
 export async function startEngineServer(o: EngineServerOptions): Promise<RunningEngine> {
   const source = engineDir(),
-    state = resolve(o.state);
-  const environment = await ensureEngineEnvironment({ source, onLine: o.onLine, signal: o.signal });
+    state = resolve(o.state),
+    { key, own, silenceMs, signal, onLine } = o;
+  const environment = await ensureEngineEnvironment({ source, onLine, signal });
   await mkdir(state, { recursive: true });
-  const args = ['--model', o.model, '--state', state, ...o.options];
-  return serveEngine({ environment, source, args, onLog: o.onLine });
+  return serveEngine({
+    environment,
+    source,
+    // One word each: a model cannot be taken for an option.
+    args: [`--model=${o.model}`, `--state=${state}`, ...o.options],
+    onLog: onLine,
+    signal,
+    ...(key === undefined ? {} : { key }),
+    ...(silenceMs === undefined ? {} : { silenceMs }),
+    // Where a name like `org/model` is no folder by accident.
+    ...(own ? { own, cwd: state } : {}),
+  });
 }
 
-export const defaultState = (): string => join(homedir(), '.cache', 'dart-studio', 'engine-state');
-
 /** The engine's Python package: beside the bundle (dist/engine), or in the source tree. */
-function engineDir(): string {
+export function engineDir(): string {
   const here = dirname(fileURLToPath(import.meta.url)),
-    found = [join(here, 'engine'), join(here, '..', 'engine'), join(here, '..', 'trainer', 'engine')].find((d) =>
+    found = [join(here, 'engine'), join(here, '..', 'engine'), here].find((d) =>
       existsSync(join(d, 'requirements.txt')),
     );
   if (found) return found;

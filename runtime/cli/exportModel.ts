@@ -1,0 +1,47 @@
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { onInterrupt, progressLine } from '../interchange/terminal.js';
+import { exportModel, type ExportedModel } from '../run/exportModel.js';
+import { runFolder } from '../run/runFolders.js';
+import { thisBundle } from '../service/engines.js';
+import { numberOption, type Options } from './options.js';
+
+/** `export-model RUN DIR [--merged]`: trained weights as transformers and vLLM load them. */
+export async function writeModel(run: string, dir: string, o: Options): Promise<number> {
+  const json = o['json'] === true,
+    stop = onInterrupt('Stopping: an unfinished export is deleted. Press Ctrl-C again to exit at once.'),
+    line = progressLine(json);
+  try {
+    const made = await exportModel({
+      run: resolve(runFolder(String(o['runs'] ?? 'runs'), run)),
+      to: dir,
+      merged: o['merged'] === true,
+      version: numberOption(o, 'checkpoint', 0),
+      states: typeof o['state'] === 'string' ? [resolve(o['state'])] : [defaultState()],
+      entry: thisBundle(),
+      signal: stop.signal,
+      onLine: (text) => line.show(text),
+    });
+    line.clear();
+    process.stdout.write(json ? `${JSON.stringify(made, null, 2)}\n` : `${lines(made).join('\n')}\n`);
+    return 0;
+  } finally {
+    line.clear();
+    stop.off();
+  }
+}
+/** Where `engine serve` keeps weights unless it is told otherwise. */
+export const defaultState = (): string => join(homedir(), '.cache', 'dart-studio', 'engine-state');
+
+function lines({ kind, dir, version, base }: ExportedModel): string[] {
+  const what = { adapter: 'LoRA adapter', model: 'whole model', onnx: 'ONNX network' }[kind];
+  const next = {
+    adapter: [
+      `transformers   model.load_adapter("${dir}"), or peft's PeftModel.from_pretrained(model, "${dir}")`,
+      `vLLM           vllm serve ${base} --enable-lora --max-lora-rank R --lora-modules policy=${dir}`,
+    ],
+    model: [`transformers   AutoModelForImageTextToText.from_pretrained("${dir}")`, `vLLM           vllm serve ${dir}`],
+    onnx: [`ONNX Runtime   policy.onnx: a plain model with its weights`],
+  }[kind];
+  return [`Wrote v${version} as a ${what} to ${dir}.`, ...next];
+}

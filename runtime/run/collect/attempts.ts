@@ -1,0 +1,100 @@
+import type { FamilyId, TaskId } from '../../domain/index.js';
+
+/** A task that is tried. */
+export interface Attempted {
+  readonly family: FamilyId;
+  readonly task: TaskId;
+  readonly seed: number;
+}
+export interface AttemptLimits {
+  /** Verdicts wanted of each task. */
+  readonly attempts: number;
+  /** No further attempt at a task that has succeeded so often. */
+  readonly stopAfter: number;
+  /** A task is given up after so many errors in a row: it cannot be tried here. */
+  readonly errors: number;
+}
+export type AttemptEnd = 'success' | 'failure' | 'error' | 'stopped';
+
+interface Count {
+  readonly of: Attempted;
+  successes: number;
+  failures: number;
+  /** In a row. */
+  errors: number;
+  running: number;
+}
+export interface AttemptRow extends Attempted {
+  readonly successes: number;
+  readonly failures: number;
+  readonly givenUp: boolean;
+}
+
+/**
+ * Which task is tried next: the one tried least, so that what is there when somebody stops is about as much of every
+ * task. Pure; what an earlier part of the same collection ended with is told by `ended` alone.
+ */
+export class Attempts {
+  readonly #limits: AttemptLimits;
+  readonly #tasks: ReadonlyMap<TaskId, Count>;
+
+  constructor(tasks: readonly Attempted[], limits: AttemptLimits) {
+    this.#limits = limits;
+    this.#tasks = new Map(
+      tasks.map((of) => [of.task, { of, successes: 0, failures: 0, errors: 0, running: 0 } satisfies Count]),
+    );
+  }
+
+  /** Begins an attempt; undefined while there is none to begin. */
+  next(): Attempted | undefined {
+    let least: Count | undefined;
+    for (const c of this.#tasks.values()) if (this.#open(c) && (!least || begun(c) < begun(least))) least = c;
+    if (least) least.running++;
+    return least?.of;
+  }
+  /** Attempts that may begin now. */
+  get open(): number {
+    let n = 0;
+    for (const c of this.#tasks.values()) if (this.#open(c)) n++;
+    return n;
+  }
+  /** Nothing runs, and nothing is left to begin. */
+  get done(): boolean {
+    for (const c of this.#tasks.values()) if (c.running > 0 || this.#open(c)) return false;
+    return true;
+  }
+
+  /** An attempt that `next` began has ended. */
+  ended(task: TaskId, how: AttemptEnd): void {
+    const c = this.#tasks.get(task);
+    if (c) c.running = Math.max(0, c.running - 1);
+    this.seen(task, how);
+  }
+  /** The end of an attempt that an earlier part of the collection made. */
+  seen(task: TaskId, how: AttemptEnd): void {
+    const c = this.#tasks.get(task);
+    if (!c || how === 'stopped') return;
+    if (how === 'error') c.errors++;
+    else {
+      c.errors = 0;
+      if (how === 'success') c.successes++;
+      else c.failures++;
+    }
+  }
+
+  rows(): AttemptRow[] {
+    return [...this.#tasks.values()].map((c) => ({
+      ...c.of,
+      successes: c.successes,
+      failures: c.failures,
+      givenUp: c.errors >= this.#limits.errors,
+    }));
+  }
+
+  /** A success that is still running counts as none: attempts go on until successes are there. */
+  #open(c: Count): boolean {
+    const { attempts, stopAfter, errors } = this.#limits;
+    return begun(c) < attempts && c.successes < stopAfter && c.errors < errors;
+  }
+}
+const begun = (c: Count): number => c.successes + c.failures + c.running;

@@ -1,0 +1,284 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { settleOf } from '../../cluster/provide.js';
+import { imageContents } from '../../cluster/images.js';
+import type { RunConfig } from '../../config/index.js';
+import { poolConfigOf } from '../../data/collections.js';
+import type { StoredEvent } from '../../data/events.js';
+import { RunAppender } from '../../data/runAppender.js';
+import type { RolloutOrder } from '../../data/types.js';
+import { StudioError, id, type GroupId, type ProcessEntry, type RolloutId, type RunId } from '../../domain/index.js';
+import { systemClock } from '../../rollout/clock.js';
+import { Scheduler, trainingSampling } from '../../rollout/scheduler.js';
+import type { SchedulerEvent } from '../../rollout/types.js';
+import { openTasks, type Tasks } from '../../tasks/open.js';
+import { startEngine, type Engine } from '../engine.js';
+import { stepExtra } from '../stepExtra.js';
+import { Attempts, type AttemptEnd, type Attempted, type AttemptRow } from './attempts.js';
+
+export interface CollectRequest {
+  /** The policy, its tasks and desktops; `policy.temperature` and `rollout.maxSteps` are the sampling settings. */
+  readonly config: RunConfig;
+  /** What acts, in words: a collection has one policy. */
+  readonly policy: string;
+  /** Weights of the policy, where it has some of its own. */
+  readonly checkpoint?: { readonly version: number; readonly dir: string } | undefined;
+  /** The collection: made, or gone on with. */
+  readonly dir: string;
+  readonly name: string;
+  /** Verdicts of each task. */
+  readonly attempts: number;
+  /** Successes after which a task is left. */
+  readonly stopAfter: number;
+  /** Tasks of each family of a suite: so many seeds. */
+  readonly seeds: number;
+  readonly entry: ProcessEntry;
+  readonly signal: AbortSignal;
+  readonly onProgress?: (rows: readonly AttemptRow[]) => void;
+  readonly onNote?: (text: string) => void;
+}
+export interface CollectReport {
+  readonly dir: string;
+  readonly tasks: readonly AttemptRow[];
+  /** Attempts of this and of earlier parts that have a verdict. */
+  readonly attempts: number;
+  readonly successes: number;
+  /** Successes in the pool: of the same task, those that act alike count once. */
+  readonly pooled: number;
+  readonly stopped: boolean;
+}
+/** A desktop or model server that fails so often in a row at one task will go on failing. */
+const ERRORS = 4;
+/** Attempts under way may end when somebody stops. */
+const GRACE_MS = 3000;
+
+/**
+ * Pre-collecting: rolls a model out on tasks and keeps every attempt; verified successes join the collection's pool,
+ * which runs name in `curation.pool.from`. What an earlier part of the same collection did is not done again.
+ */
+export async function collect(r: CollectRequest): Promise<CollectReport> {
+  const tasks = await openTasks(r.config, await imageContents(r.config.desktops.image), r.entry),
+    attempts = new Attempts(attempted(tasks, r.seeds), { ...r, errors: ERRORS }),
+    earlier = new Earlier(attempts),
+    { entry, config, name, policy } = r;
+  const run = await RunAppender.open(r.dir, {
+    index: entry,
+    create: { id: id<RunId>(name), createdAt: Date.now(), name, config, collected: { policy } },
+    pool: poolConfigOf,
+    each: (e) => earlier.see(e),
+  });
+  try {
+    check(run, r);
+    await earlier.close(run);
+    if (attempts.open > 0) await attempt(r, tasks, attempts, run, earlier.begun);
+    return {
+      dir: r.dir,
+      tasks: attempts.rows(),
+      ...sums(attempts.rows()),
+      pooled: run.pool.entries().length,
+      stopped: r.signal.aborted,
+    };
+  } finally {
+    await run.close();
+  }
+}
+const sums = (rows: readonly AttemptRow[]): Pick<CollectReport, 'attempts' | 'successes'> => ({
+  attempts: rows.reduce((n, t) => n + t.successes + t.failures, 0),
+  successes: rows.reduce((n, t) => n + t.successes, 0),
+});
+
+function check(run: RunAppender, { policy, name }: CollectRequest): void {
+  const made = run.store.meta.collected;
+  if (made?.policy === policy) return;
+  throw new StudioError(
+    'config.invalid',
+    made === undefined ? `${name} is no collection of this command.` : `${name} was collected with ${made.policy}.`,
+    'Choose another name with --into: success rates of two policies say nothing together.',
+  );
+}
+
+/** The tasks of a source: of a suite so many seeds of each family, of a folder each file. */
+function attempted({ families, taskOf }: Tasks, seeds: number): Attempted[] {
+  const rounds = Array.from({ length: seeds }, (_, i) =>
+    families.flatMap(({ id: family, seeds: s }) => {
+      const seed = 'count' in s ? (i < s.count ? s.from + i : undefined) : s[i];
+      return seed === undefined ? [] : [{ family, seed, task: taskOf(family, seed) }];
+    }),
+  );
+  return rounds.flat();
+}
+
+/** What the journal says of earlier parts of a collection. */
+class Earlier {
+  /** Attempts that were ever begun: their number makes the next one's name. */
+  begun = 0;
+  readonly #attempts: Attempts;
+  readonly #open = new Map<RolloutId, GroupId>();
+
+  constructor(attempts: Attempts) {
+    this.#attempts = attempts;
+  }
+  see(e: StoredEvent): void {
+    if (e.type === 'rollout.queued') {
+      this.begun++;
+      this.#open.set(e.order.rollout, e.order.group);
+    } else if (e.type === 'rollout.retired') this.#open.delete(e.rollout);
+    else if (e.type === 'trajectory.recorded' && this.#open.delete(e.head.id))
+      this.#attempts.seen(e.head.task, e.head.outcome.kind);
+  }
+  /** Attempts that a crash cut off are over. */
+  async close({ store }: RunAppender): Promise<void> {
+    for (const [rollout, group] of this.#open)
+      await store.append({ type: 'rollout.retired', rollout, group, reason: 'lost' });
+  }
+}
+
+/** Starts policy and desktops and makes the attempts that are left. */
+async function attempt(
+  r: CollectRequest,
+  tasks: Tasks,
+  attempts: Attempts,
+  run: RunAppender,
+  begun: number,
+): Promise<void> {
+  const scratch = await mkdtemp(join(tmpdir(), 'dart-studio-collect-')),
+    fault = new AbortController();
+  let engine: Engine | undefined;
+  try {
+    engine = await startEngine({
+      config: r.config,
+      dir: scratch,
+      run: r.name,
+      entry: r.entry,
+      frames: run.store.frames,
+      signal: r.signal,
+      checkpoint: r.checkpoint,
+      onNote: r.onNote,
+      onFault: (e) => fault.abort(e),
+    });
+    await drive(r, { engine, tasks, attempts, run, begun, fault });
+    if (fault.signal.aborted) throw fault.signal.reason;
+  } finally {
+    await engine?.close();
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+interface Parts {
+  readonly engine: Engine;
+  readonly tasks: Tasks;
+  readonly attempts: Attempts;
+  readonly run: RunAppender;
+  readonly begun: number;
+  /** Fires with what makes going on useless. */
+  readonly fault: AbortController;
+}
+async function drive(r: CollectRequest, p: Parts): Promise<void> {
+  const { config } = r,
+    { attempts, engine, tasks, fault } = p,
+    writer = new Writer(r, p);
+  let { begun } = p,
+    over: () => void = () => undefined;
+  const ended = new Promise<void>((done) => {
+    over = done;
+  });
+  const scheduler = new Scheduler(
+    {
+      pool: engine.pool,
+      clock: systemClock,
+      episode: {
+        policy: engine.policy,
+        tasks: tasks.engine,
+        frames: engine.frames,
+        clock: systemClock,
+        settle: settleOf(config.desktops),
+        timeoutMs: config.rollout.taskTimeoutS * 1000,
+      },
+      next: () => {
+        const t = attempts.next();
+        if (!t) return undefined;
+        const order = orderOf(t, ++begun, config.rollout.maxSteps);
+        writer.queued(order);
+        return order;
+      },
+      admit: () => attempts.open,
+      taskOf: (order) => tasks.source.task(order.family, order.seed),
+      sampling: trainingSampling(config.seed, config.policy.temperature),
+    },
+    { slots: config.desktops.count },
+  );
+  scheduler.onEvent((e) => {
+    writer.on(e);
+    if (e.type === 'ended') r.onProgress?.(attempts.rows());
+    if (attempts.done) over();
+  });
+  const ends = [r.signal, fault.signal];
+  for (const s of ends) s.addEventListener('abort', over, { once: true });
+  if (ends.some((s) => s.aborted)) over();
+  scheduler.start();
+  await ended;
+  for (const s of ends) s.removeEventListener('abort', over);
+  await scheduler.stop({ graceMs: fault.signal.aborted ? 0 : GRACE_MS });
+  await writer.written();
+}
+
+const orderOf = (t: Attempted, number: number, cap: number): RolloutOrder => ({
+  rollout: id<RolloutId>(`c${String(number).padStart(6, '0')}`),
+  group: id<GroupId>(`collect/${t.task}`),
+  ...t,
+  cap,
+  groupSize: 1,
+});
+
+/** Journals what the scheduler says. Writes are in the order of the calls. */
+class Writer {
+  readonly #r: CollectRequest;
+  readonly #p: Parts;
+  readonly #extras = new Map<RolloutId, (ReturnType<typeof stepExtra> | undefined)[]>();
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(r: CollectRequest, p: Parts) {
+    this.#r = r;
+    this.#p = p;
+  }
+  queued(order: RolloutOrder): void {
+    this.#write(() => this.#p.run.store.append({ type: 'rollout.queued', order }));
+  }
+  on(e: SchedulerEvent): void {
+    const { run } = this.#p;
+    if (e.type === 'started') {
+      const { rollout } = e.order;
+      this.#extras.set(rollout, []);
+      this.#write(() =>
+        run.store.append({ type: 'rollout.started', rollout, version: run.version, desktop: e.desktop }),
+      );
+    } else if (e.type === 'step') this.#extras.get(e.rollout)?.push(stepExtra(e.desktop, e.alternatives, e.about));
+    else if (e.type === 'ended') this.#ended(e);
+    else if (e.type === 'leaseFailed') this.#r.onNote?.(`No desktop: ${e.error.message} ${e.error.remedy}`);
+  }
+  /** Resolves when everything is on disk. */
+  async written(): Promise<void> {
+    await this.#last;
+  }
+
+  #ended({ order, trajectory: t }: Extract<SchedulerEvent, { type: 'ended' }>): void {
+    const { run, attempts } = this.#p,
+      extras = this.#extras.get(t.id);
+    this.#extras.delete(t.id);
+    const how: AttemptEnd =
+      t.outcome.kind === 'error' ? (t.outcome.error.kind === 'cancelled' ? 'stopped' : 'error') : t.outcome.kind;
+    attempts.ended(order.task, how);
+    if (t.outcome.kind === 'error' && how === 'error')
+      this.#r.onNote?.(`${order.task}: ${t.outcome.error.message} ${t.outcome.error.remedy}`);
+    this.#write(() =>
+      how === 'stopped'
+        ? run.store.append({ type: 'rollout.retired', rollout: t.id, group: order.group, reason: 'stopped' })
+        : run.record(t, 'auto', undefined, extras),
+    );
+  }
+  #write(write: () => Promise<unknown>): void {
+    this.#last = this.#last.then(write);
+    this.#last.catch((e: unknown) => this.#p.fault.abort(e));
+  }
+}

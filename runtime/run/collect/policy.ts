@@ -1,0 +1,88 @@
+import { withoutSlashes } from '../../domain/address.js';
+import { existsSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { parseRunFile, parseRunText, type RunConfig, type RunFile } from '../../config/index.js';
+import { RunReader, readMetaText } from '../../data/store/runStore.js';
+import { readForeignText } from '../../files/foreignFile.js';
+import { POLICY_TRAITS, StudioError, messageOf, type ProcessEntry } from '../../domain/index.js';
+import { ModelServer } from '../../policy/remote/modelServer.js';
+import { locateModel } from '../backends/ownEngine.js';
+import { lastCheckpoint, startingPoint } from '../resume.js';
+
+/** Who makes attempts: named by a run file, a run that trained somebody, or the address of a model server. */
+export interface Actor {
+  readonly config: RunConfig;
+  /** For people, and to tell one from another. */
+  readonly name: string;
+  readonly checkpoint?: { readonly version: number; readonly dir: string };
+}
+export interface ActorOptions {
+  /** Of a server: model to ask for; default: the first it names. */
+  readonly model?: string | undefined;
+  /** Of a server: how its model writes coordinates. */
+  readonly coordinates?: string | undefined;
+  /** Of a run: version of the checkpoint; default: the newest. */
+  readonly version?: number | undefined;
+  readonly over: RunFile;
+  readonly entry: ProcessEntry;
+  readonly signal: AbortSignal;
+}
+
+/** Rejects with `config.invalid`, or what keeps a server from being asked. */
+export async function actorOf(policy: string, o: ActorOptions): Promise<Actor> {
+  if (/^https?:\/\//.test(policy)) return serverActor(policy, o);
+  const path = resolve(policy),
+    folder = (await stat(path).catch(() => undefined))?.isDirectory() ? path : dirname(path);
+  if (existsSync(join(folder, 'run.json')) && existsSync(join(folder, 'journal'))) return runActor(folder, o);
+  return fileActor(path, o);
+}
+
+async function serverActor(url: string, o: ActorOptions): Promise<Actor> {
+  const base = withoutSlashes(url),
+    model = o.model ?? (await new ModelServer({ url: base }).models(o.signal))[0];
+  if (model === undefined)
+    throw new StudioError(
+      'config.invalid',
+      `${base} does not say which models it has.`,
+      'Name one with --model, and check that the address ends in /v1.',
+    );
+  const openai = { baseUrls: [base], model, coordinates: o.coordinates };
+  return { config: parseRunFile({ policy: { kind: 'openai', openai } }, o.over), name: `${model} at ${base}` };
+}
+
+async function runActor(dir: string, o: ActorOptions): Promise<Actor> {
+  const meta = JSON.parse(await readMetaText(dir)) as { id: string; config: RunFile },
+    config = parseRunFile(meta.config, o.over),
+    reader = await RunReader.open(dir, { index: o.entry }),
+    checkpoint = await lastCheckpoint(reader, o.version).finally(() => reader.close());
+  if (!checkpoint && POLICY_TRAITS[config.policy.kind].trained)
+    throw new StudioError(
+      'config.invalid',
+      `${meta.id} has no checkpoint${o.version === undefined ? '' : ` of version ${o.version}`}.`,
+      'Choose another run, or one of the versions in its folder checkpoints/.',
+    );
+  return checkpoint ? { config, checkpoint, name: `${meta.id} v${checkpoint.version}` } : { config, name: meta.id };
+}
+
+async function fileActor(path: string, o: ActorOptions): Promise<Actor> {
+  const text = await readForeignText(path, 16 << 20).catch((e: unknown) => {
+    throw new StudioError(
+      'config.invalid',
+      `--policy ${path}: ${messageOf(e)}`,
+      'Give a run file, a run folder, or the address of a model server (http://HOST:PORT/v1).',
+    );
+  });
+  const config = locateModel(parseRunText(text, path, o.over), [dirname(path), process.cwd()]),
+    { from } = config.warmStart,
+    { kind, vlm, openai } = config.policy;
+  if (kind === 'embedded' && from === undefined)
+    throw new StudioError(
+      'config.invalid',
+      `${path} names an embedded policy without weights.`,
+      'Give the folder of a run that trained one, or set warmStart.from.',
+    );
+  const checkpoint = from === undefined ? undefined : await startingPoint(resolve(dirname(path), from)),
+    name = kind === 'vlm' ? vlm!.model : kind === 'openai' ? openai!.model : path;
+  return checkpoint ? { config, checkpoint, name: `${name} from ${checkpoint.dir}` } : { config, name };
+}

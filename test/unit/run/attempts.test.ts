@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { id, type FamilyId, type TaskId } from '../../../runtime/domain/index.js';
+import { SuccessStats } from '../../../runtime/data/curation/successStats.js';
+import { Attempts, type AttemptEnd } from '../../../runtime/run/collect/attempts.js';
+
+const task = (name: string) => ({ family: id<FamilyId>('f'), task: id<TaskId>(name), seed: 0 });
+const limits = { attempts: 4, stopAfter: 2, errors: 3 };
+
+describe('attempts of a collection', () => {
+  it('go round the tasks, and a task is left when it has its verdicts or its successes', () => {
+    const a = new Attempts([task('easy'), task('hard')], limits),
+      seen: string[] = [];
+    for (let t = a.next(); t; t = a.next()) {
+      seen.push(t.task);
+      a.ended(t.task, t.task === 'easy' ? 'success' : 'failure');
+    }
+    expect(seen).toEqual(['easy', 'hard', 'easy', 'hard', 'hard', 'hard']);
+    expect(a.done).toBe(true);
+    expect(a.rows().map((r) => [r.successes, r.failures])).toEqual([
+      [2, 0],
+      [0, 4],
+    ]);
+  });
+
+  it('are no more at once than are wanted, and what was stopped is begun again', () => {
+    const a = new Attempts([task('t')], { ...limits, attempts: 2, stopAfter: 9 });
+    expect([a.next(), a.next(), a.next()].filter(Boolean)).toHaveLength(2);
+    expect([a.open, a.done]).toEqual([0, false]);
+    a.ended(id<TaskId>('t'), 'stopped');
+    expect(a.open).toBe(1);
+  });
+
+  it('give a task up after errors in a row, which are no verdicts', () => {
+    const a = new Attempts([task('t')], limits),
+      ends: AttemptEnd[] = ['error', 'error', 'failure', 'error', 'error', 'error'];
+    for (const how of ends) a.ended(a.next()!.task, how);
+    expect([a.open, a.done]).toEqual([0, true]);
+    expect(a.rows()[0]).toMatchObject({ failures: 1, givenUp: true });
+  });
+
+  it('go on from what was seen before', () => {
+    const a = new Attempts([task('t')], limits);
+    a.seen(id<TaskId>('t'), 'success');
+    a.seen(id<TaskId>('gone'), 'success');
+    a.ended(a.next()!.task, 'success');
+    expect(a.next()).toBeUndefined();
+  });
+});
+
+describe('success rates of another policy', () => {
+  const f = id<FamilyId>('f');
+  it('fill the window with their share of successes, spread evenly, and are not in the total', () => {
+    const s = new SuccessStats(8);
+    s.seed(f, { successes: 8, failures: 24 });
+    expect(s.of(f)).toMatchObject({ n: 8, successes: 2, rate: 0.25, total: 0 });
+    // Half of them have gone when half the window has.
+    for (let i = 0; i < 4; i++) s.add(f, false);
+    expect(s.of(f)).toMatchObject({ n: 8, successes: 1, total: 4 });
+  });
+  it('are all there when the window has room', () => {
+    const s = new SuccessStats(32);
+    s.seed(f, { successes: 2, failures: 3 });
+    expect(s.of(f)).toMatchObject({ n: 5, successes: 2 });
+    s.seed(id<FamilyId>('none'), { successes: 0, failures: 0 });
+    expect(s.of(id<FamilyId>('none')).n).toBe(0);
+  });
+});

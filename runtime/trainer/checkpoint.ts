@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { errorCode, orUndefined, StudioError } from '../domain/index.js';
 import { beyondBounds } from '../domain/jsonBounds.js';
 import { ForeignFileError, readForeign, readForeignText } from '../files/foreignFile.js';
@@ -160,6 +160,7 @@ export async function readCheckpoint(
   }
   const files: Record<string, Buffer> = {};
   for (const [name, want] of Object.entries(manifest.files)) {
+    if (name !== basename(name)) throw damaged(dir, 'its manifest names a file outside of it');
     let data: Buffer;
     try {
       data = await readForeign(join(dir, name), want.bytes);

@@ -26,6 +26,7 @@ export type * from '../domain/annotationView.js';
 export type * from '../domain/control.js';
 export type * from '../domain/desktopImage.js';
 export type * from '../domain/desktopRow.js';
+export type { ProviderChoice } from '../domain/provider.js';
 export type * from '../domain/run.js';
 export type * from '../domain/trajectoryView.js';
 export type * from './annotations.js';

@@ -1,10 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { StudioError, id, type ProcessEntry, type RunId, type ProviderChoice } from '../domain/index.js';
+import { POLICY_TRAITS, StudioError, id, type ProcessEntry, type RunId, type ProviderChoice } from '../domain/index.js';
 import { parseRunFile, type RunConfig, type RunFile } from '../config/index.js';
 import { DataManager } from '../data/dataManager.js';
-import { RunReader, readMetaText } from '../data/store/runStore.js';
+import { readMeta, RunReader } from '../data/store/runStore.js';
 import { systemClock } from '../rollout/clock.js';
 import { Scheduler, trainingSampling } from '../rollout/scheduler.js';
 import { settleOf } from '../cluster/provide.js';
@@ -131,21 +131,11 @@ async function evaluateOne(
 }
 
 async function readRun(dir: string): Promise<{ id: string; config: RunFile }> {
-  let text: string;
-  try {
-    text = await readMetaText(dir);
-  } catch (e) {
-    throw new StudioError(
-      'store.io',
-      `${dir} is not a run folder: run.json cannot be read.`,
-      'Choose a run from the list.',
-      { cause: e },
-    );
-  }
-  return JSON.parse(text) as { id: string; config: RunFile };
+  const { id, config } = await readMeta(dir);
+  return { id, config: config as RunFile };
 }
 
-/** The checkpoint to evaluate; a remote policy has none. */
+/** The checkpoint to evaluate; a policy that is not trained has none. */
 async function checkpointOf(
   r: Pick<EvaluateRequest, 'dir' | 'entry' | 'version'>,
   run: string,
@@ -153,7 +143,7 @@ async function checkpointOf(
 ): Promise<Awaited<ReturnType<typeof lastCheckpoint>>> {
   const reader = await RunReader.open(r.dir, { index: r.entry });
   const checkpoint = await lastCheckpoint(reader, r.version).finally(() => reader.close());
-  if (!checkpoint && config.policy.kind === 'embedded')
+  if (!checkpoint && POLICY_TRAITS[config.policy.kind].trained)
     throw new StudioError(
       'trainer.invalid',
       r.version === undefined ? `${run} has no checkpoint yet.` : `${run} has no checkpoint of version ${r.version}.`,

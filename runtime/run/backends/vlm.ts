@@ -69,7 +69,9 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
   const [first] = servers.acting,
     proof = await proofOf({ ...first!, imageToken: vlm.imageToken }, vlm.model, r.signal),
     proven = provenWeights(trainer, proof, servers);
-  const models = await startPool(r, vlm, servers.acting, await proven.exportWeights());
+  const loaded = new LoadedWeights((path) => trainer.forget(path)),
+    models = await startPool(r, vlm, servers.acting, loaded, await proven.exportWeights());
+  loaded.oldest = () => models.oldest;
   parts.add(() => models.close());
   parts.throwIfCancelled();
   const ended = new AbortController(),
@@ -150,7 +152,7 @@ function provenWeights(
     close: () => trainer.close(),
     async exportWeights() {
       const { version, path } = await trainer.exportWeights(),
-        weights: AdapterWeights = { version, path: adapter(path) };
+        weights: AdapterWeights = { version, path: adapter(path), saved: path };
       if (!proof) return weights;
       const { prompt, answer, token } = proof,
         [logprob] = await trainer.score({ prompt: [{ type: 'encoded_text', tokens: prompt }], answer });
@@ -159,10 +161,33 @@ function provenWeights(
   };
 }
 
+/**
+ * Which exported weights model servers have loaded. Files may go when the last of them has unloaded theirs, and newer
+ * ones are in use everywhere: a server asks for the files of what it has loaded again when it runs out of room.
+ */
+class LoadedWeights {
+  readonly #forget: (path: string) => void;
+  readonly #servers = new Map<string, number>();
+  oldest: () => number = () => 0;
+
+  constructor(forget: (path: string) => void) {
+    this.#forget = forget;
+  }
+  change({ saved, version }: AdapterWeights, loaded: boolean): void {
+    if (saved === undefined) return;
+    const n = (this.#servers.get(saved) ?? 0) + (loaded ? 1 : -1);
+    this.#servers.set(saved, n);
+    if (n > 0 || version >= this.oldest()) return;
+    this.#servers.delete(saved);
+    this.#forget(saved);
+  }
+}
+
 function startPool(
   r: BackendRequest,
   vlm: VlmConfig,
   servers: readonly ModelServerOptions[],
+  loaded: LoadedWeights,
   weights: AdapterWeights,
 ): Promise<ModelPool<ChatCall, ChatAnswer, AdapterWeights>> {
   const byId = new Map(servers.map((server) => [id<ReplicaId>(server.url), server])),
@@ -177,7 +202,16 @@ function startPool(
     restart: RESTART,
     factory: (replica, w) =>
       startEndpointReplica(
-        { ...byId.get(replica)!, id: replica, run: basename(r.dir), start, weights: w, imageToken: vlm.imageToken },
+        {
+          ...byId.get(replica)!,
+          id: replica,
+          run: basename(r.dir),
+          start,
+          weights: w,
+          imageToken: vlm.imageToken,
+          concurrency: vlm.concurrency,
+          onLoaded: (x, there) => loaded.change(x, there),
+        },
         r.signal,
       ),
   });

@@ -54,6 +54,8 @@ interface Servers {
   readonly adapter: (path: string) => string;
   /** It has trained something. */
   readonly trained: () => void;
+  /** A part of the start, once more where the servers were started again meanwhile. */
+  readonly through: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
 /** A vision-language model: trained by an engine over the Tinker protocol, acting on servers with runtime adapters. */
@@ -62,15 +64,16 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
     vlm = config.policy.vlm!,
     servers = startsEngine(config) ? await ownServers(r, parts) : namedServers(config);
   const engine = trainerOptions(r, servers.training),
-    trainer = await createRemoteTrainer({ ...engine, carriage: await carriageOf(config, engine, r.signal) });
+    carriage = await servers.through(() => carriageOf(config, engine, r.signal)),
+    trainer = await servers.through(() => createRemoteTrainer({ ...engine, carriage }));
   parts.add(() => trainer.close());
   parts.throwIfCancelled();
   if (r.checkpoint) await trainer.restore(r.checkpoint);
   const [first] = servers.acting,
-    proof = await proofOf({ ...first!, imageToken: vlm.imageToken }, vlm.model, r.signal),
+    proof = await servers.through(() => proofOf({ ...first!, imageToken: vlm.imageToken }, vlm.model, r.signal)),
     proven = provenWeights(trainer, proof, servers);
   const loaded = new LoadedWeights((path) => trainer.forget(path)),
-    models = await startPool(r, vlm, servers.acting, loaded, await proven.exportWeights());
+    models = await servers.through(async () => startPool(r, vlm, servers.acting, loaded, await proven.exportWeights()));
   loaded.oldest = () => models.oldest;
   parts.add(() => models.close());
   parts.throwIfCancelled();
@@ -113,6 +116,7 @@ function namedServers({ policy, trainer }: RunConfig): Servers {
     acting: vlm.endpoints.map((url) => ({ url, apiKey: key, timeoutMs: ANSWER_MS })),
     adapter: (path) => (folder === undefined ? path : `${folder}/${path.split('/').at(-1)!}`),
     trained: () => undefined,
+    through: (work) => work(),
   };
 }
 
@@ -129,6 +133,7 @@ async function ownServers(r: BackendRequest, parts: StartedParts): Promise<Serve
     acting: endpoints.length === 0 ? [own] : endpoints.map((e) => ({ url: e, apiKey: others, timeoutMs: ANSWER_MS })),
     adapter: (path) => (endpoints.length === 0 ? path : (weightsFolder(state, path) ?? path)),
     trained: () => keeper.progressed(),
+    through: (work) => keeper.through(work),
   };
 }
 

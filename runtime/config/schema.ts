@@ -142,7 +142,10 @@ export const RunFileSchema = z.strictObject({
             8,
             'Most probable tokens asked beside each sampled one, for the entropy and the inspector; 0 asks none.',
           ),
-          concurrency: count(16, 'Most answers that one server works at.'),
+          concurrency: count(
+            16,
+            'Most answers that one server works at; fewer while its own figures (/metrics of vLLM, SGLang) say that its memory is full.',
+          ),
           prompt: z
             .string()
             .optional()

@@ -89,6 +89,8 @@ export interface Replica<Q = ReplicaRequest, A extends AnswerBase = ReplicaAnswe
   readonly version: PolicyVersion;
   /** It answers with the old weights while it takes new ones, so it need not be drained for a swap. */
   readonly swapsInService?: boolean;
+  /** Calls it can work at now, below what the pool allows; absent where it does not know. */
+  readonly limit?: number | undefined;
   decide(request: Q): Promise<A>;
   /** Takes new weights; unless it swaps in service, the caller has drained it. */
   swap(weights: W): Promise<void>;

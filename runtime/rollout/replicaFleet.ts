@@ -72,7 +72,7 @@ export class ReplicaFleet<Q, A extends AnswerBase, W extends Versioned> {
   }
 
   views(): ReplicaView[] {
-    return this.slots.map(viewOf);
+    return this.slots.map((s) => ({ ...viewOf(s), limit: s.replica?.limit }));
   }
 
   slot(id: ReplicaId | undefined): Slot<Q, A, W> | undefined {

@@ -22,6 +22,8 @@ export interface ReplicaView {
   readonly inFlight: number;
   /** Sessions routed to it. */
   readonly sessions: number;
+  /** Calls it can work at now, where it knows. */
+  readonly limit?: number | undefined;
 }
 export type PublishMode = 'per-replica' | 'global';
 
@@ -63,7 +65,7 @@ export function route(
   preferred: ReplicaId | undefined,
   o: { readonly depth: number; readonly slack: number },
 ): ReplicaId | undefined {
-  const open = replicas.filter((r) => r.phase === 'admitting' && r.inFlight < o.depth);
+  const open = replicas.filter((r) => r.phase === 'admitting' && r.inFlight < Math.min(o.depth, r.limit ?? o.depth));
   if (open.length === 0) return undefined;
   const least = open.reduce((a, b) =>
     b.inFlight < a.inFlight || (b.inFlight === a.inFlight && b.sessions < a.sessions) ? b : a,

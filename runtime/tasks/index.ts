@@ -4,7 +4,7 @@ export { createTaskEngine, type TaskEngineOptions } from './engine.js';
 export { openFolder, type FolderSource, type FolderSourceOptions } from './folderSource.js';
 export { type MetricRunner } from './metrics/job.js';
 export { metricWorkers } from './metrics/metricPool.js';
-export { openTasks, type Tasks } from './open.js';
+export { EVALUATION_SPLITS, openTasks, type Tasks } from './open.js';
 export { deskSuite } from './suites/desk/index.js';
 export { parseTask } from './taskFile.js';
 export type * from './types.js';

@@ -7,6 +7,7 @@ import { StudioError, orUndefined, type PolicyVersion, type ReplicaId, type RunE
 import type { AnswerBase, Replica } from '../types.js';
 import type { ChatRequest } from './chatSession.js';
 import { traceOf, type Completion } from './completion.js';
+import { LoadLimit } from './load.js';
 import { ModelServer, type ModelServerOptions } from './modelServer.js';
 
 /** Weights as a training engine saved them for sampling. */
@@ -14,6 +15,8 @@ export interface AdapterWeights {
   readonly version: PolicyVersion;
   /** What the server is told to load: `tinker://...`, or a folder as it sees it. */
   readonly path: string;
+  /** The same as the training engine calls it. */
+  readonly saved?: string;
   /** What the trainer makes of the proof with these weights; without it only an answer is asked for. */
   readonly expected?: { readonly token: string; readonly logprob: number } | undefined;
 }
@@ -33,6 +36,10 @@ export interface EndpointReplicaOptions extends ModelServerOptions {
   /** Another one each time the run is started: a server caches by name, and a version may be made anew after a crash. */
   readonly start: string;
   readonly weights: AdapterWeights;
+  /** Answers that it may work at; fewer while its own figures say that it is full. Default: no limit of its own. */
+  readonly concurrency?: number;
+  /** This server has loaded these weights, or no longer has. */
+  readonly onLoaded?: (w: AdapterWeights, loaded: boolean) => void;
   /** Image token of the model, which no answer may hold. */
   readonly imageToken?: number;
 }
@@ -45,6 +52,8 @@ const PROOF = {
   logprobs: true,
   top_logprobs: 5,
 };
+/** Between two looks at a server's load. */
+const LOAD_MS = 1000;
 /** Trainer and server differ by their number formats: 0.02 at most in bfloat16, as measured. */
 const TOLERANCE = 0.05;
 
@@ -93,12 +102,20 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
   readonly #o: EndpointReplicaOptions;
   readonly #server: ModelServer;
   readonly #closed = new AbortController();
+  readonly #limit: LoadLimit | undefined;
   #now: Loaded | undefined;
+  #calls = 0;
+  /** When its load is asked next; it is asked when a call ends, and not again where it does not say. */
+  #loadDue = 0;
 
   constructor(o: EndpointReplicaOptions) {
     this.#o = o;
     this.id = o.id;
     this.#server = new ModelServer(o);
+    this.#limit = o.concurrency === undefined ? undefined : new LoadLimit(o.concurrency);
+  }
+  get limit(): number | undefined {
+    return this.#limit?.now;
   }
 
   async start(signal: AbortSignal): Promise<void> {
@@ -120,6 +137,7 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
     const adapter = this.#loaded,
       began = performance.now();
     adapter.calls++;
+    this.#calls++;
     try {
       const completion = await this.#server.complete(
         { ...body, ...extras, model: adapter.name },
@@ -133,6 +151,7 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
         );
       return { completion, version: adapter.weights.version, computeMs: performance.now() - began };
     } finally {
+      this.#askLoad(this.#calls--);
       adapter.calls--;
       if (adapter !== this.#now) this.#drained(adapter);
     }
@@ -164,6 +183,7 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
   async #load(weights: AdapterWeights, signal: AbortSignal): Promise<Loaded> {
     const name = `${this.#o.run}.${this.#o.start}@v${weights.version}`;
     await this.#server.loadAdapter(name, weights.path, signal);
+    this.#o.onLoaded?.(weights, true);
     const completion = await this.#server.complete({ ...proofRequest(this.#o.imageToken), model: name }, signal),
       said = completion.choices?.[0]?.logprobs?.content?.[0];
     if (!traceOf(completion))
@@ -178,25 +198,41 @@ class EndpointReplica implements Replica<ChatCall, ChatAnswer, AdapterWeights> {
   /** Rejects when the server answers with other weights than these: the adapter is then unloaded again. */
   async #check(
     name: string,
-    { expected }: AdapterWeights,
+    weights: AdapterWeights,
     said: readonly { readonly token?: string; readonly logprob?: number | null }[],
   ): Promise<void> {
-    const logprob = expected && said.find((t) => t.token === expected.token)?.logprob;
+    const { expected } = weights,
+      logprob = expected && said.find((t) => t.token === expected.token)?.logprob;
     if (typeof logprob !== 'number' || Math.abs(logprob - expected!.logprob) <= TOLERANCE) return;
-    await this.#unload(name);
+    await this.#unload(name, weights);
     throw new StudioError(
       'policy.remote',
       `${this.#o.url} does not answer with the weights of ${name}: a log-prob is ${logprob.toFixed(3)} there and ${expected!.logprob.toFixed(3)} in training.`,
       'Check that the server applies adapters to the layers that are trained (vLLM: key prefixes, --enable-tower-connector-lora), and that it serves the model that is trained.',
     );
   }
-  #drained(old: Loaded): void {
-    if (old.calls === 0) void this.#unload(old.name);
+  #askLoad(inFlight: number): void {
+    const limit = this.#limit,
+      now = performance.now();
+    if (!limit || now < this.#loadDue) return;
+    this.#loadDue = Infinity;
+    const asked = this.#server.load(this.#closed.signal).then((load) => {
+      if (!load) return;
+      limit.saw(load, inFlight);
+      this.#loadDue = now + LOAD_MS;
+    });
+    asked.catch(() => {
+      // Away just now: its calls say so, and it is asked again.
+      this.#loadDue = now + LOAD_MS;
+    });
   }
-  #unload(name: string): Promise<unknown> {
-    return orUndefined(
-      this.#server.unloadAdapter(name),
-      'an adapter that stays loaded costs memory of the server only',
-    );
+  #drained(old: Loaded): void {
+    if (old.calls === 0) void this.#unload(old.name, old.weights);
+  }
+  #unload(name: string, weights?: AdapterWeights): Promise<unknown> {
+    const unloaded = this.#server.unloadAdapter(name).then(() => {
+      if (weights) this.#o.onLoaded?.(weights, false);
+    });
+    return orUndefined(unloaded, 'an adapter that stays loaded costs memory of the server only');
   }
 }

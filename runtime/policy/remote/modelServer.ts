@@ -5,6 +5,7 @@ import { StudioError } from '../../domain/index.js';
 import { jsonOf } from '../../domain/json.js';
 import { pause } from '../../domain/pause.js';
 import { MOST_ANSWER_BYTES, completionOf, type Completion } from './completion.js';
+import { loadOf, type ServerLoad } from './load.js';
 
 export interface ModelServerOptions {
   /** Ends in /v1 (or whatever precedes /chat/completions). */
@@ -69,6 +70,12 @@ export class ModelServer {
   async unloadAdapter(name: string): Promise<void> {
     const a = await this.#post('/unload_lora_adapter', { lora_name: name }, AbortSignal.timeout(TIMEOUT_MS));
     if (a.status !== 200 && a.status !== 404) throw this.#refused(a, '/unload_lora_adapter');
+  }
+
+  /** Its load by its own figures (vLLM, SGLang and our engine: /metrics); undefined where it gives none. */
+  async load(signal: AbortSignal): Promise<ServerLoad | undefined> {
+    const a = await this.#fetch('/metrics', { method: 'GET' }, signal, this.#base.replace(/\/v1$/, ''));
+    return a.status === 200 ? loadOf(a.text) : undefined;
   }
 
   /** Names of models and adapters that it has. */

@@ -55,6 +55,8 @@ interface Servers {
   readonly adapter: (path: string) => string;
   /** It has trained something. */
   readonly trained: () => void;
+  /** A part of the start, once more where the servers were started again meanwhile. */
+  readonly through: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
 /** A vision-language model: trained by an engine over the Tinker protocol, acting on servers with runtime adapters. */
@@ -63,14 +65,17 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
     vlm = config.policy.vlm!,
     servers = startsEngine(config) ? await ownServers(r, parts) : namedServers(config);
   const engine = trainerOptions(r, servers.training),
-    trainer = await createRemoteTrainer({ ...engine, carriage: await carriageOf(config, engine, r.signal) });
+    carriage = await servers.through(() => carriageOf(config, engine, r.signal)),
+    trainer = await servers.through(() => createRemoteTrainer({ ...engine, carriage }));
   parts.add(() => trainer.close());
   parts.throwIfCancelled();
   if (r.checkpoint) await trainer.restore(r.checkpoint);
   const [first] = servers.acting,
-    proof = await proofOf({ ...first!, imageToken: vlm.imageToken }, vlm.model, r.signal),
+    proof = await servers.through(() => proofOf({ ...first!, imageToken: vlm.imageToken }, vlm.model, r.signal)),
     proven = provenWeights(trainer, proof, servers);
-  const models = await startPool(r, vlm, servers.acting, await proven.exportWeights());
+  const loaded = new LoadedWeights((path) => trainer.forget(path)),
+    models = await servers.through(async () => startPool(r, vlm, servers.acting, loaded, await proven.exportWeights()));
+  loaded.oldest = () => models.oldest;
   parts.add(() => models.close());
   parts.throwIfCancelled();
   const ended = new AbortController(),
@@ -112,6 +117,7 @@ function namedServers({ policy, trainer }: RunConfig): Servers {
     acting: vlm.endpoints.map((url) => ({ url, apiKey: key, timeoutMs: ANSWER_MS })),
     adapter: (path) => (folder === undefined ? path : `${folder}/${path.split('/').at(-1)!}`),
     trained: () => undefined,
+    through: (work) => work(),
   };
 }
 
@@ -128,6 +134,7 @@ async function ownServers(r: BackendRequest, parts: StartedParts): Promise<Serve
     acting: endpoints.length === 0 ? [own] : endpoints.map((e) => ({ url: e, apiKey: others, timeoutMs: ANSWER_MS })),
     adapter: (path) => (endpoints.length === 0 ? path : (weightsFolder(state, path) ?? path)),
     trained: () => keeper.progressed(),
+    through: (work) => keeper.through(work),
   };
 }
 
@@ -151,7 +158,7 @@ function provenWeights(
     close: () => trainer.close(),
     async exportWeights() {
       const { version, path } = await trainer.exportWeights(),
-        weights: AdapterWeights = { version, path: adapter(path) };
+        weights: AdapterWeights = { version, path: adapter(path), saved: path };
       if (!proof) return weights;
       const { prompt, answer, token } = proof,
         [logprob] = await trainer.score({ prompt: [{ type: 'encoded_text', tokens: prompt }], answer });
@@ -160,10 +167,33 @@ function provenWeights(
   };
 }
 
+/**
+ * Which exported weights model servers have loaded. Files may go when the last of them has unloaded theirs, and newer
+ * ones are in use everywhere: a server asks for the files of what it has loaded again when it runs out of room.
+ */
+class LoadedWeights {
+  readonly #forget: (path: string) => void;
+  readonly #servers = new Map<string, number>();
+  oldest: () => number = () => 0;
+
+  constructor(forget: (path: string) => void) {
+    this.#forget = forget;
+  }
+  change({ saved, version }: AdapterWeights, loaded: boolean): void {
+    if (saved === undefined) return;
+    const n = (this.#servers.get(saved) ?? 0) + (loaded ? 1 : -1);
+    this.#servers.set(saved, n);
+    if (n > 0 || version >= this.oldest()) return;
+    this.#servers.delete(saved);
+    this.#forget(saved);
+  }
+}
+
 function startPool(
   r: BackendRequest,
   vlm: VlmConfig,
   servers: readonly ModelServerOptions[],
+  loaded: LoadedWeights,
   weights: AdapterWeights,
 ): Promise<ModelPool<ChatCall, ChatAnswer, AdapterWeights>> {
   const byId = new Map(servers.map((server) => [id<ReplicaId>(server.url), server])),
@@ -178,7 +208,16 @@ function startPool(
     restart: RESTART,
     factory: (replica, w) =>
       startEndpointReplica(
-        { ...byId.get(replica)!, id: replica, run: basename(r.dir), start, weights: w, imageToken: vlm.imageToken },
+        {
+          ...byId.get(replica)!,
+          id: replica,
+          run: basename(r.dir),
+          start,
+          weights: w,
+          imageToken: vlm.imageToken,
+          concurrency: vlm.concurrency,
+          onLoaded: (x, there) => loaded.change(x, there),
+        },
         r.signal,
       ),
   });

@@ -29,6 +29,9 @@ export interface KeeperOptions {
  */
 const RESTART = { attempts: 5, baseMs: 1000, maxMs: 30_000, steadyMs: 600_000 };
 
+/** A death is known so long after the calls that broke by it. */
+const MOMENT_MS = 500;
+
 export class EngineKeeper {
   readonly #o: KeeperOptions;
   readonly #restart: typeof RESTART;
@@ -39,7 +42,9 @@ export class EngineKeeper {
   #up: Promise<RunningEngine>;
   #now: RunningEngine | undefined;
   #url = '';
+  /** In a row, and in all. */
   #deaths = 0;
+  #died = 0;
 
   /** Resolves when it answers. */
   static async start(o: KeeperOptions, signal: AbortSignal): Promise<EngineKeeper> {
@@ -78,6 +83,21 @@ export class EngineKeeper {
     return fetch(input, init);
   };
 
+  /** Work that begins anew when the engine died meanwhile; what fails while it lives has failed. */
+  async through<T>(work: () => Promise<T>): Promise<T> {
+    for (;;) {
+      const died = this.#died;
+      try {
+        return await work();
+      } catch (e) {
+        if (this.#closed.signal.aborted) throw e;
+        if (died === this.#died) await pause(MOMENT_MS, this.#closed.signal, stopped);
+        if (died === this.#died) throw e;
+        await this.#up;
+      }
+    }
+  }
+
   /** Ends it; its callers' requests end with it. */
   async close(): Promise<void> {
     this.#closed.abort();
@@ -100,6 +120,7 @@ export class EngineKeeper {
     const child = engine.process;
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
     if (this.#closed.signal.aborted) return;
+    this.#died++;
     if (performance.now() - since >= this.#restart.steadyMs) this.#deaths = 0;
     const failure = engineFailed('The engine ended', howItEnded(child), engine.log);
     this.#up = this.#again(failure);

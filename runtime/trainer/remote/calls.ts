@@ -92,6 +92,11 @@ export class Calls {
     return jsonOf(reply.bytes);
   }
 
+  /** Asks once that something be deleted; a server that cannot keeps it. */
+  async remove(path: string, signal: AbortSignal): Promise<void> {
+    await this.#http.send({ path, method: 'DELETE', timeoutMs: this.#o.submitMs }, signal);
+  }
+
   /** A page, as JSON. */
   async get(path: string, signal: AbortSignal): Promise<unknown> {
     return jsonOf((await this.#submit({ path, timeoutMs: this.#o.submitMs }, signal)).bytes);
@@ -221,7 +226,7 @@ function refused(what: string, said: string, user: boolean): StudioError {
     user ? 'trainer.invalid' : 'trainer.remote',
     `The training server could not do ${what}: ${said}`,
     memory
-      ? 'Lower trainer.batchGroups, the number of images a step keeps (policy.vlm.images) or the size of a micro-batch on the server.'
+      ? 'Lower trainer.remote.options.microBatchTokens or trainer.remote.options.maxPixels (of an engine that runs already: --micro-batch-tokens, --max-pixels), the number of images a step keeps (policy.vlm.images), or trainer.remote.rank.'
       : 'Training goes on from the last checkpoint; the server log says more.',
   );
 }

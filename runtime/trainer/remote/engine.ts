@@ -1,6 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
-import { id, orUndefined, settled, toRunError, type PolicyVersion, type TrainBatch } from '../../domain/index.js';
+import {
+  id,
+  ignoreFailure,
+  orUndefined,
+  settled,
+  toRunError,
+  type PolicyVersion,
+  type TrainBatch,
+} from '../../domain/index.js';
 import type { ObjectiveOptions } from '../objective/objective.js';
 import type { CheckpointRef, ImitateOptions, TrainerEngine, UpdateReport } from '../types.js';
 import type { ClientOptions, ModelOptions, RemoteModel } from './client.js';
@@ -9,6 +17,7 @@ import { prepared, type Prepared } from './datums.js';
 import { ownTokens, score, type Carriage } from './gradient.js';
 import { cancelled } from './http.js';
 import { lessonPicks } from './lesson.js';
+import { OwnWeights } from './ownWeights.js';
 import { imitatePart, updatePasses, type AdamOptions, type Job, type Progress } from './passes.js';
 import { RemoteReport } from './report.js';
 import type { RemoteWeights, TokenSample, TokenSequence } from './sample.js';
@@ -45,6 +54,8 @@ const ATTEMPTS = 3;
 export interface RemoteTrainerEngine extends TrainerEngine<TokenSample, RemoteWeights> {
   /** log p of the answer's tokens under the present weights. */
   score(s: TokenSequence): Promise<Float32Array>;
+  /** Deletes exported weights where the server can; no model server may have them loaded any more. */
+  forget(path: string): void;
 }
 
 /** Connects and makes a model. Throws `trainer.remote` when the server is away, `config.invalid` on what it cannot do. */
@@ -72,9 +83,11 @@ class RemoteTrainer implements RemoteTrainerEngine {
   #trained: { readonly batch: string; readonly report: UpdateReport } | undefined;
   #exported: RemoteWeights | undefined;
   #interrupted = false;
+  readonly #own: OwnWeights;
 
   constructor(o: RemoteTrainerOptions) {
     this.#o = o;
+    this.#own = new OwnWeights(o.dir);
   }
   /** Makes the model, so that what a server cannot do is said before anything is rolled out. */
   open(): Promise<void> {
@@ -158,8 +171,8 @@ class RemoteTrainer implements RemoteTrainerEngine {
 
   checkpoint(): Promise<CheckpointRef> {
     return this.#serial(() =>
-      this.#surviving((c) =>
-        writeState(this.#o.dir, this.#o.model, {
+      this.#surviving(async (c) => {
+        const ref = await writeState(this.#o.dir, this.#o.model, {
           version: this.#version,
           updateSteps: this.#updateSteps,
           weights: this.#handle!.uri,
@@ -168,9 +181,19 @@ class RemoteTrainer implements RemoteTrainerEngine {
           session: c.client.session,
           seq: c.model.seq,
           trained: this.#trained,
-        }),
-      ),
+        });
+        for (const uri of await this.#own.surplus([this.#handle!.uri, this.#handle!.reference]))
+          ignoreFailure(c.client.forget(uri, this.#closed.signal), 'a server that keeps them needs more disk');
+        return ref;
+      }),
     );
+  }
+  /** Sampler weights that no server has loaded any more. */
+  forget(path: string): void {
+    const asked = this.#serial(async () => {
+      await this.#connection?.client.forget(path, this.#closed.signal);
+    });
+    ignoreFailure(asked, 'a server that keeps them needs more disk');
   }
   restore(from: CheckpointRef): Promise<void> {
     return this.#serial(async () => {
@@ -256,7 +279,9 @@ class RemoteTrainer implements RemoteTrainerEngine {
     this.#connection = undefined;
   }
   async #saved(c: Connection, version: PolicyVersion, reference: string | null): Promise<Handle> {
-    return { uri: await c.model.saveWeights(this.#name(version), this.#closed.signal), reference };
+    const uri = await c.model.saveWeights(this.#name(version), this.#closed.signal);
+    this.#own.add(uri);
+    return { uri, reference };
   }
   /** Of its own for every save: a server may refuse a name, or keep something under it, that was used before. */
   #name(version: PolicyVersion): string {

@@ -14,6 +14,8 @@ export interface HttpOptions {
 }
 export interface Outgoing {
   readonly path: string;
+  /** Without a body; default GET. */
+  readonly method?: 'DELETE';
   /** Absent: a GET. */
   readonly body?: Uint8Array | string | Blob;
   readonly headers?: Readonly<Record<string, string>>;
@@ -63,7 +65,7 @@ export class TrainingHttp {
     signal.addEventListener('abort', stop);
     try {
       const r = await (this.#o.fetch ?? fetch)(`${this.base}/${out.path}`, {
-        method: out.body === undefined ? 'GET' : 'POST',
+        method: out.method ?? (out.body === undefined ? 'GET' : 'POST'),
         body:
           typeof out.body === 'string' || out.body === undefined || out.body instanceof Blob
             ? out.body

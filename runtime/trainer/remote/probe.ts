@@ -79,7 +79,9 @@ export async function probeEngine(o: ProbeOptions, signal: AbortSignal): Promise
     const lab = new Lab(client, { ...o.model, base }, signal);
     await lab.fresh((m) => Promise.resolve(m.id));
     checks.add('connection', true, good(`${base}, ${o.model.rank === 0 ? 'all weights' : `rank ${o.model.rank}`}`));
-    return done({ ...(await measured(lab, checks, o)), model: base });
+    const found = await measured(lab, checks, o);
+    await lab.tidy();
+    return done({ ...found, model: base });
   } catch (e) {
     const { kind, message } = toRunError(e);
     if (kind === 'cancelled' || !(e instanceof StudioError)) throw e;

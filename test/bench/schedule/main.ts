@@ -1,6 +1,6 @@
 // npm run bench:schedule [-- --quick] [-- --json FILE] [-- --out DIR] [-- --only dart-like,faults,...]: four scheduling
-// regimes on the same traces in virtual time, against the bound X*. One run writes schedule.json, schedule.md and
-// schedule.svg.
+// regimes on the same traces in virtual time, against the bound X*. One run writes the JSON, its page and
+// its picture.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';

@@ -1,6 +1,5 @@
 import type { Bar, RunStamp } from '../lib/report.js';
 import { stampLine } from '../lib/report.js';
-import type { Ratio } from './bars.js';
 import type { Lists } from './lists.js';
 import type { Measured } from './measure.js';
 import type { Arrangement } from './simulate.js';
@@ -181,6 +180,14 @@ export function publishedTable(cells: readonly Cell[]): string[] {
   ];
 }
 
+/** A ratio of d over another arrangement, and what it would be if d stood at its bound. */
+export interface Ratio {
+  readonly of: string;
+  readonly value: number;
+  readonly half: number;
+  readonly most: number;
+}
+
 interface Page {
   readonly run: RunStamp;
   readonly quick: boolean;
@@ -192,7 +199,7 @@ interface Page {
   readonly notes: readonly string[];
   readonly workloads: readonly Workload[];
 }
-/** schedule.md */
+/** The page beside the JSON. */
 export const page = (p: Page): string =>
   [
     '# Scheduling regimes against the bound',

@@ -39,4 +39,9 @@ export class DiskFolder extends Map<string, Saved> {
     const folder = weightsFolder(this.#dir, uri);
     return folder !== undefined && existsSync(join(folder, 'weights.v8')) ? super.get(uri) : undefined;
   }
+  override delete(uri: string): boolean {
+    const folder = weightsFolder(this.#dir, uri);
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+    return super.delete(uri);
+  }
 }

@@ -61,6 +61,7 @@ export type Trouble =
   | { readonly hang: true };
 export interface Call {
   readonly path: string;
+  readonly method?: string | undefined;
   readonly body: Buffer;
   readonly headers: IncomingMessage['headers'];
 }
@@ -127,8 +128,14 @@ export class ReferenceServer {
     const path = new URL(input instanceof Request ? input.url : input).pathname,
       body = await bytesOf(init?.body),
       headers = Object.fromEntries(new Headers(init?.headers).entries());
-    const a = await this.#answer({ path, body, headers }, init?.signal ?? new AbortController().signal);
-    return new Response(a.bytes, { status: a.status, headers: { 'content-type': a.type, ...a.headers } });
+    const a = await this.#answer(
+      { path, body, headers, method: init?.method },
+      init?.signal ?? new AbortController().signal,
+    );
+    return new Response(a.status === 204 ? null : a.bytes, {
+      status: a.status,
+      headers: { 'content-type': a.type, ...a.headers },
+    });
   };
 
   /** As kill -9: every connection breaks, and memory is gone. */
@@ -189,7 +196,7 @@ export class ReferenceServer {
       return; // The client went away in the middle of its request.
     }
     const path = new URL(q.url ?? '/', this.url).pathname,
-      call: Call = { path, body: Buffer.concat(parts), headers: q.headers };
+      call: Call = { path, body: Buffer.concat(parts), headers: q.headers, method: q.method };
     this.calls.push(call);
     const trouble = this.#takeTrouble(path);
     if (trouble && !(await this.#survives(trouble, call, gone.signal, r))) return;
@@ -220,11 +227,17 @@ export class ReferenceServer {
     return false;
   }
 
+  #deleted(path: string): Answer {
+    const [, model, kind, name] = /training_runs\/([^/]+)\/checkpoints\/(\w+)\/([^/]+)$/.exec(path) ?? [],
+      there = this.disk.delete(`tinker://${decodeURIComponent(model ?? '')}/${kind}/${decodeURIComponent(name ?? '')}`);
+    return there ? { status: 204, type: 'text/plain', bytes: '' } : json({ detail: 'no such checkpoint' }, 404);
+  }
   async #answer(call: Call, signal: AbortSignal): Promise<Answer> {
     const { path } = call;
     const given = call.headers['x-api-key'] ?? call.headers.authorization?.replace(/^Bearer /, '');
     if (this.#o.apiKey !== undefined && given !== this.#o.apiKey) return json({ detail: 'wrong or missing key' }, 401);
     try {
+      if (call.method === 'DELETE') return this.#deleted(path);
       if (path.startsWith('/api/v1/')) return await this.#tinkerCall(path.slice('/api/v1/'.length), call);
       return await this.#openAiCall(path, call, signal);
     } catch (e) {

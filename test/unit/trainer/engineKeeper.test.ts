@@ -118,6 +118,19 @@ describe.skipIf(process.platform === 'win32')('an engine that is kept', () => {
     expect(notes).toHaveLength(2);
   });
 
+  it('lets work begin anew that its death broke, and no other', async () => {
+    const k = await keep();
+    let began = 0;
+    const done = await k.through(async () => (began++ === 0 ? ask(k, '/die') : ask(k)));
+    expect([began, Number(done)]).toEqual([2, k.pid]);
+    const own = k.through(() => {
+      began++;
+      return Promise.reject(new Error('its own fault'));
+    });
+    await expect(own).rejects.toThrow('its own fault');
+    expect(began).toBe(3);
+  });
+
   it('starts counting anew after it has trained something', async () => {
     const k = await keep({ restart: { ...quick, attempts: 1 } });
     for (let i = 0; i < 3; i++) {

@@ -1,4 +1,4 @@
-import { ignoreFailure, random } from '../../../domain/index.js';
+import { ignoreFailure, orUndefined, random } from '../../../domain/index.js';
 import { carried, signedWeights, type Carrier } from '../../objective/signedWeights.js';
 import type { AdamParams, ModelOptions, RemoteModel, TrainingClient } from '../client.js';
 import type { Carriage } from '../gradient.js';
@@ -63,6 +63,8 @@ export class Lab {
   readonly client: TrainingClient;
   readonly signal: AbortSignal;
   readonly #model: ModelOptions;
+  /** Weights that were saved on the way; nobody needs them afterwards. */
+  readonly saved: string[] = [];
   /** Root mean square of the difference between two passes that should be equal. */
   noise = 0;
   /** Weight of targets in a pass that measures: 1 where the server leaves those of weight 0 out. */
@@ -73,6 +75,11 @@ export class Lab {
     this.client = client;
     this.#model = model;
     this.signal = signal;
+  }
+
+  async tidy(): Promise<void> {
+    for (const uri of this.saved.splice(0))
+      await orUndefined(this.client.forget(uri, this.signal), 'a server that keeps them has a few small files more');
   }
 
   /** A model that nothing was done with; it is let go afterwards. */

@@ -25,6 +25,7 @@ export async function samplingChecks(lab: Lab, c: Carriage, checks: Checks, need
     let session = '';
     const no = await refusal(async () => {
       const path = await m.saveForSampler(`probe-${randomBytes(4).toString('hex')}`, lab.signal);
+      lab.saved.push(path);
       session = await lab.client.samplingSession({ path }, lab.signal);
     });
     if (no !== undefined) {

@@ -180,6 +180,7 @@ async function restore(lab: Lab, c: Carriage): Promise<Finding> {
   const { path, here } = await lab.fresh(async (m) => {
     await lab.moved(m, c, [1, 0], momentum);
     const saved = await m.saveWeights(name, lab.signal);
+    lab.saved.push(saved);
     return { path: saved, here: await second(m) };
   });
   const there = await lab.fresh(async (m) => {

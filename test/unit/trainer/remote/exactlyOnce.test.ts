@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { random } from '../../../../runtime/domain/index.js';
 import { createRemoteTrainer } from '../../../../runtime/trainer/remote/engine.js';
 import type { LearnerState } from '../../../helpers/engine/learner.js';
@@ -162,5 +162,33 @@ describe('every batch is trained exactly once', () => {
       ref = await one.trainer.checkpoint(),
       two = await start({ model: { base: 'tiny', rank: 4 }, dir: one.dir }, one.s);
     await expect(two.trainer.restore(ref)).rejects.toMatchObject({ kind: 'trainer.invalid' });
+  });
+  it('weights that no checkpoint names are deleted on the server; those of another run stay', async () => {
+    const one = await start(),
+      { s, trainer, dir } = one;
+    const foreign = 'tinker://other:train:0/weights/v000001-x';
+    await trainer.update(BATCHES[0]!);
+    const first = await trainer.checkpoint(),
+      firstUri = [...s.disk.keys()].at(-1)!;
+    s.disk.set(foreign, s.disk.get(firstUri)!);
+    const exported = await trainer.exportWeights();
+    await trainer.update(BATCHES[1]!);
+    await trainer.checkpoint();
+    // Both are named by a checkpoint; the weights before the first update are not.
+    const weights = (): string[] => [...s.disk.keys()].filter((k) => k.includes('/weights/'));
+    await vi.waitFor(() => expect(weights()).toHaveLength(3));
+    expect(weights()).toEqual(expect.arrayContaining([foreign, firstUri]));
+    await rm(first.dir, { recursive: true });
+    await trainer.checkpoint();
+    await vi.waitFor(() => expect(weights()).toHaveLength(2));
+    expect(weights()).not.toContain(firstUri);
+    trainer.forget(exported.path);
+    await vi.waitFor(() => expect([...s.disk.keys()]).not.toContain(exported.path));
+    // What is left is enough to go on from.
+    await trainer.close();
+    const two = await start({ dir }, s);
+    await two.trainer.restore({ version: 2, dir: join(dir, 'v000002') });
+    expect((await two.trainer.update(BATCHES[2]!)).version).toBe(3);
+    expect(s.disk.has(foreign)).toBe(true);
   });
 });

@@ -67,12 +67,20 @@ const laneOf = ({ id, kind }: Columns, spans: readonly Span[], slot?: number): L
  * asked for.
  */
 async function slotsOf(run: RunReader): Promise<ReadonlyMap<string, number>> {
+  const [newest] = await run.index.query('SELECT MAX(seq) AS seq FROM spans', []),
+    seq = Number(newest?.['seq'] ?? 0),
+    known = slotsKnown.get(run);
+  if (known?.seq === seq) return known.slots;
   const rows = await run.index.query(
-    "SELECT lane, MIN(t0) AS a, MAX(t1) AS b FROM spans WHERE kind = 'desktop' GROUP BY lane",
-    [],
-  );
-  return placesOf(rows.map((r) => ({ id: String(r['lane']), from: Number(r['a']), to: Number(r['b']) })));
+      "SELECT lane, MIN(t0) AS a, MAX(t1) AS b FROM spans WHERE kind = 'desktop' GROUP BY lane",
+      [],
+    ),
+    slots = placesOf(rows.map((r) => ({ id: String(r['lane']), from: Number(r['a']), to: Number(r['b']) })));
+  slotsKnown.set(run, { seq, slots });
+  return slots;
 }
+/** Every record is read for them: of a run that has not grown they are the same. */
+const slotsKnown = new WeakMap<RunReader, { readonly seq: number; readonly slots: ReadonlyMap<string, number> }>();
 /** The lowest place that is free when each begins, in the order in which they begin. Pure. */
 export function placesOf(
   lives: readonly { readonly id: string; readonly from: number; readonly to: number }[],

@@ -1,7 +1,7 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { createHash } from 'node:crypto';
 import { join, resolve } from 'node:path';
-import { StudioError, orUndefined, toRunError, type ProcessEntry, ServiceError, settled } from '../domain/index.js';
+import { orUndefined, toRunError, type ProcessEntry, ServiceError, settled } from '../domain/index.js';
 import type { RunReader } from '../data/store/runStore.js';
 import type { Ledger, RunPath, RunState, RunSummary } from '../protocol/types.js';
 import { chooseProvider } from '../cluster/provide.js';
@@ -15,6 +15,7 @@ import { RunSession, type SessionPlan } from './runSession.js';
 import { RunWriters } from '../human/runWriter.js';
 import { leaveRunning, leaveSummary } from './summaryFile.js';
 import { JournalDamages } from './journalDamage.js';
+import { cancelled, unlessAborted } from './unlessAborted.js';
 import { Readers, markOf } from './readers.js';
 import type { Broadcast } from './types.js';
 
@@ -398,23 +399,6 @@ export class Studio {
   #settle(): void {
     if (!this.busy) for (const l of [...this.#idle]) l();
   }
-}
-
-const cancelled = (): StudioError =>
-  new StudioError('cancelled', 'The run was cancelled while it started.', 'You can start it again.');
-/** The same, but rejects at once with `cancelled` when the signal fires; the work itself then ends unobserved. */
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (!signal) return work;
-  return new Promise<T>((resolve, reject) => {
-    const stop = (): void => {
-      reject(cancelled());
-    };
-    if (signal.aborted) stop();
-    signal.addEventListener('abort', stop, { once: true });
-    void work.then(resolve, reject).finally(() => {
-      signal.removeEventListener('abort', stop);
-    });
-  });
 }
 
 /** Raise when a summary holds something new. */

@@ -1,4 +1,5 @@
 /** The small files of run folders on this machine's disk. */
+import { constants } from 'node:fs';
 import { open, readdir } from 'node:fs/promises';
 import { orUndefined } from '../../runtime/protocol/failures.js';
 import type { RunFiles } from './savedRuns.js';
@@ -11,10 +12,11 @@ export const runFiles: RunFiles = {
   read: (file) => orUndefined(readSmall(file), 'a folder without it is no run, or has no summary'),
 };
 async function readSmall(file: string): Promise<string | undefined> {
-  const f = await open(file, 'r');
+  // A folder may be a stranger's: a FIFO would hold the thread that opens it.
+  const f = await open(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   try {
-    const { size } = await f.stat();
-    return size > mostBytes ? undefined : await f.readFile('utf8');
+    const s = await f.stat();
+    return !s.isFile() || s.size > mostBytes ? undefined : await f.readFile('utf8');
   } finally {
     await f.close();
   }

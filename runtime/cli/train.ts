@@ -2,14 +2,13 @@ import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { StudioError, id, type RunId } from '../domain/index.js';
-import { parseRunFile, parseRunText, type RunConfig, type RunFile } from '../config/index.js';
-import { readMetaText } from '../data/store/runStore.js';
+import { parseRunText, type RunConfig, type RunFile } from '../config/index.js';
 import { thisBundle } from '../service/engines.js';
 import { allowCluster, numberOption, type Options } from './options.js';
 import { jsonReporter, terminalReporter } from '../run/reporter.js';
 import { locateModel } from '../run/backends/ownEngine.js';
 import { locatePools } from '../run/poolSources.js';
-import { newRunId, runFolder } from '../run/runFolders.js';
+import { newRunId, runFolder, startedWith } from '../run/runFolders.js';
 import { percent, rateText } from '../domain/stats.js';
 import { trainRun, type TrainResult } from '../run/trainRun.js';
 
@@ -28,9 +27,7 @@ export async function train(file: string | undefined, o: Options): Promise<numbe
         'Leave the run file out: a resumed run continues with its own.',
       );
     dir = runFolder(String(o['runs'] ?? 'runs'), String(o['resume']));
-    const meta = JSON.parse(await readMetaText(dir)) as { id: string; config: RunFile };
-    config = parseRunFile(meta.config, over);
-    run = id<RunId>(meta.id);
+    ({ config, run } = await startedWith(dir, over));
   } else {
     const preset = (o['preset'] ?? (file ? undefined : 'quickstart')) as RunFile['preset'];
     const text =

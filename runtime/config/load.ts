@@ -1,3 +1,4 @@
+import { beyondBounds } from '../domain/jsonBounds.js';
 import { z } from 'zod';
 import { StudioError, messageOf, type PresetName } from '../domain/index.js';
 import { EARLIER_PRESETS, PRESETS } from './presets/index.js';
@@ -34,8 +35,9 @@ export interface JsonSchema {
   [keyword: string]: unknown;
 }
 
+let schema: JsonSchema | undefined;
 function keysAt(path: readonly PropertyKey[]): string[] {
-  let s: JsonSchema | undefined = jsonSchema();
+  let s: JsonSchema | undefined = (schema ??= jsonSchema());
   for (const p of path) s = typeof p === 'number' ? s?.items : s?.properties?.[String(p)];
   return Object.entries(s?.properties ?? {}).flatMap(([k, v]) => (v['deprecated'] === true ? [] : [k]));
 }
@@ -56,27 +58,34 @@ export function problemsOf(e: unknown): readonly RunFileProblem[] {
   return problems ?? [];
 }
 
+/** Problems that are told, and unknown keys of one place; a file that has more is no run file. */
+const MOST_TOLD = 30,
+  /** No key of ours is longer, and looking for one that is alike takes time by the length. */
+  LONGEST_KEY = 40;
 /** Where, what, and the nearest known key for a misspelt one. */
 function problems(issues: readonly z.core.$ZodIssue[]): RunFileProblem[] {
-  return issues.flatMap((i): RunFileProblem[] => {
+  return issues.slice(0, MOST_TOLD).flatMap((i): RunFileProblem[] => {
     const path = i.path.map((p) => (typeof p === 'number' ? p : String(p)));
-    if (i.code !== 'unrecognized_keys') return [{ path, what: i.message }];
+    if (i.code !== 'unrecognized_keys') return [{ path, what: i.message.slice(0, 1000) }];
     const known = keysAt(i.path);
-    return i.keys.map((k) => {
-      const best = [...known].sort((a, b) => distance(a, k) - distance(b, k))[0];
-      return {
-        path: [...path, k],
-        what: `unknown key "${k}"${best && distance(best, k) <= 3 ? `; did you mean "${best}"?` : ''}`,
-      };
-    });
+    return i.keys
+      .slice(0, MOST_TOLD)
+      .map((k) => ({ path: [...path, k], what: `unknown key "${short(k)}"${alike(k, known)}` }));
   });
 }
+function alike(key: string, known: readonly string[]): string {
+  if (key.length > LONGEST_KEY) return '';
+  const all = known.map((k) => ({ k, far: distance(k, key) })),
+    [best] = all.sort((a, b) => a.far - b.far);
+  return best && best.far <= 3 ? `; did you mean "${best.k}"?` : '';
+}
+const short = (s: string): string => (s.length > 120 ? `${s.slice(0, 120)}…` : s);
 /** One line per problem. A key that should not be there is said of what it is in. */
 const explain = (all: readonly RunFileProblem[]): string =>
   all
     .map(({ path, what }) => {
       const at = what.startsWith('unknown key') ? path.slice(0, -1) : path;
-      return `${at.length > 0 ? at.join('.') : 'the run file'}: ${what}`;
+      return `${at.length > 0 ? short(at.join('.')) : 'the run file'}: ${what}`;
     })
     .join('\n');
 
@@ -125,8 +134,9 @@ export function parseRunFile(content: unknown, overrides: RunFile = {}, onNote?:
 
 /** What a run file says together with its preset; a preset of an earlier version is spelt out. */
 function withPreset(own: RunFile, onNote: OnNote | undefined): RunFile {
-  const name: string | undefined = own.preset;
-  if (name === undefined) return own;
+  const name: unknown = own.preset;
+  // Anything but a name is said by the schema.
+  if (typeof name !== 'string') return own;
   if (Object.hasOwn(PRESETS, name)) return merge(PRESETS[name as PresetName], own) as RunFile;
   if (!Object.hasOwn(EARLIER_PRESETS, name)) return own;
   const { file, note } = EARLIER_PRESETS[name]!,
@@ -142,8 +152,19 @@ function defaultsOf(file: RunFile): RunFile {
   return isObject(policy) && policy['kind'] === 'vlm' ? { trainer: { entropyBonus: 0 } } : {};
 }
 
+/** Far beyond any run file; parsing as much holds up the event loop for some ms. */
+const MOST_CHARACTERS = 1 << 18,
+  BOUNDS = { depth: 32, values: 5_000 };
 /** Parses JSON text; an error names the line. */
 export function parseRunText(text: string, file: string, overrides: RunFile = {}, onNote?: OnNote): RunConfig {
+  const beyond =
+    text.length > MOST_CHARACTERS ? `is longer than ${MOST_CHARACTERS} characters` : beyondBounds(text, BOUNDS);
+  if (beyond !== undefined)
+    throw new StudioError(
+      'config.invalid',
+      `${file} ${beyond}.`,
+      'Give a run file; it has some hundred options at most.',
+    );
   let content: unknown;
   try {
     content = JSON.parse(text);

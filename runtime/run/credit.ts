@@ -1,4 +1,5 @@
 import type { Group, LearnStep, Trajectory } from '../domain/index.js';
+import { stepWeight } from '../trainer/objective/aggregation.js';
 import { groupAdvantages, type AdvantageOptions } from '../trainer/objective/advantages.js';
 import { forkAdvantages } from '../trainer/objective/forkAdvantages.js';
 
@@ -75,7 +76,7 @@ function stepsOf(
   const imitate = t.outcome.kind === 'success',
     people = t.steps.filter((s) => s.origin === 'human').length,
     own = keep.filter((k, j) => k && t.steps[j]!.origin !== 'human').length,
-    weight = o.balance === 'trajectory' ? 1 / Math.max(1, own + (imitate ? people : 0)) : 1;
+    weight = stepWeight(o.balance, own + (imitate ? people : 0));
   return t.steps.flatMap((s): LearnStep[] => {
     const advantage = advantageOf(s.index),
       human = s.origin === 'human',

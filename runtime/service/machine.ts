@@ -56,6 +56,6 @@ export function redact(text: string, home = homedir()): string {
   const plain = home.length > 1 ? text.replaceAll(home, '~') : text;
   return plain
     .replace(/\b(bearer)\s+[\w.~+/=-]+/gi, '$1 [redacted]')
-    .replace(/(["']?[\w-]*(?:token|secret|password|api_?key)["']?\s*[:=]\s*)(["']?)[^\s"',}]+\2/gi, '$1$2[redacted]$2')
+    .replace(/((?:token|secret|password|api_?key)["']?\s*[:=]\s*)(["']?)[^\s"',}]+\2/gi, '$1$2[redacted]$2')
     .replace(/\bsk-[\w-]{8,}/g, '[redacted]');
 }

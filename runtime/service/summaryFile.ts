@@ -1,6 +1,7 @@
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { orUndefined } from '../domain/index.js';
+import { readForeignText } from '../files/foreignFile.js';
 import { summaryName } from '../protocol/version.js';
 import type { RunStatus, RunSummary } from '../protocol/types.js';
 import type { SessionPlan } from './runSession.js';
@@ -19,7 +20,10 @@ export async function leaveSummary(dir: string, summary: Omit<RunSummary, 'statu
 }
 /** While a run is under way: should its process die, the file says that it was. What was known before stays. */
 export async function leaveRunning(plan: SessionPlan, s: RunStatus): Promise<void> {
-  const before = await orUndefined(readFile(join(plan.dir, summaryName), 'utf8').then(parsed), 'a new run has none');
+  const before = await orUndefined(
+    readForeignText(join(plan.dir, summaryName), 1 << 20).then(parsed),
+    'a new run has none',
+  );
   await leaveSummary(plan.dir, {
     evals: [],
     ...before,

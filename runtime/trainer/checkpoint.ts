@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { errorCode, orUndefined, StudioError } from '../domain/index.js';
+import { beyondBounds } from '../domain/jsonBounds.js';
 import { ForeignFileError, readForeign, readForeignText } from '../files/foreignFile.js';
 
 /**
@@ -26,6 +27,8 @@ const MANIFEST_BYTES = 256 << 20;
 /** Bytes of all files together, which are held in memory. */
 const MOST_BYTES = 4 * 2 ** 30;
 const MOST_FILES = 64;
+/** Depth is bounded; values are as many as a batch had tokens. */
+const BOUNDS = { depth: 16, values: Infinity };
 /** What a manifest may name: files beside it, and not under a name that hides them. */
 const FILE_NAME = /^\w[\w.-]{0,99}$/;
 
@@ -60,6 +63,9 @@ async function syncFolder(path: string): Promise<void> {
       await f.close();
     }
 }
+
+/** A manifest as it stands there, unchecked. */
+export const manifestText = (dir: string): Promise<string> => readForeignText(join(dir, MANIFEST), MANIFEST_BYTES);
 
 /** Writes the folder `dir`, replacing one of the same name. */
 export async function writeCheckpoint(
@@ -113,6 +119,8 @@ function checkManifest(dir: string, m: CheckpointManifest | null): void {
   const isObject = (x: unknown): boolean => typeof x === 'object' && x !== null && !Array.isArray(x);
   if (m?.format !== 1 || !isObject(m.files) || !isObject(m.values))
     throw damaged(dir, 'its manifest is of an unknown format');
+  if (typeof m.policy !== 'string' || typeof m.layout !== 'string')
+    throw damaged(dir, 'its manifest does not say of which policy it is');
   const files = Object.entries(m.files as Readonly<Record<string, Partial<CheckpointFile> | null>>);
   let bytes = 0;
   for (const [name, f] of files) {
@@ -135,7 +143,9 @@ export async function readCheckpoint(
 ): Promise<{ values: Readonly<Record<string, unknown>>; files: Record<string, Buffer> }> {
   let manifest: CheckpointManifest;
   try {
-    manifest = JSON.parse(await readForeignText(join(dir, MANIFEST), MANIFEST_BYTES)) as CheckpointManifest;
+    const text = await manifestText(dir);
+    if (beyondBounds(text, BOUNDS) !== undefined) throw new RangeError('it is nested too deep');
+    manifest = JSON.parse(text) as CheckpointManifest;
   } catch (cause) {
     throw damaged(dir, 'its manifest cannot be read', cause);
   }
@@ -150,6 +160,7 @@ export async function readCheckpoint(
   }
   const files: Record<string, Buffer> = {};
   for (const [name, want] of Object.entries(manifest.files)) {
+    if (name !== basename(name)) throw damaged(dir, 'its manifest names a file outside of it');
     let data: Buffer;
     try {
       data = await readForeign(join(dir, name), want.bytes);

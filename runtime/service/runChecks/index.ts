@@ -1,3 +1,4 @@
+import { withoutSlashes } from '../../domain/address.js';
 import { startsEngine, type RunConfig } from '../../config/index.js';
 import { toRunError } from '../../domain/index.js';
 import type { CheckRow } from '../../protocol/types.js';
@@ -69,7 +70,7 @@ async function modelServers(c: RunConfig, env: Env): Promise<CheckRow[]> {
     engine = named === undefined ? undefined : new URL(named).origin;
   const rows = await Promise.all(
     ('endpoints' in of ? of.endpoints : of.baseUrls).map((raw) => {
-      const url = raw.replace(/\/+$/, '');
+      const url = withoutSlashes(raw);
       if (!('endpoints' in of)) return checkModelServer({ ...shared, url });
       const training = {
         imageToken: of.imageToken,

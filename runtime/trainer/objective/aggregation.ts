@@ -16,16 +16,3 @@ export function tokenShares(tokens: readonly number[], weights: readonly number[
   const norm = weights.reduce((n, w, i) => (counts(i) ? n + w : n), 0);
   return tokens.map((t, i) => (counts(i) && norm !== 0 ? weights[i]! / norm / t : 0));
 }
-
-/** Mean over each step's tokens, then weighted mean over steps. */
-export function seqMeanTokenMean(losses: readonly ArrayLike<number>[], weights?: readonly number[]): number {
-  const shares = tokenShares(
-    losses.map((l) => l.length),
-    weights ?? losses.map(() => 1),
-  );
-  let total = 0;
-  losses.forEach((step, i) => {
-    for (let t = 0; t < step.length; t++) total += shares[i]! * step[t]!;
-  });
-  return total;
-}

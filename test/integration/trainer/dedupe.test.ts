@@ -59,6 +59,9 @@ async function thetaAfter(
     { ...baseTrainerOptions, adamEpsilon: 10, lr: 1, warmup: 1, gradClip: 1e9, klBeta: 0.1, ...o },
     1,
   );
+  // A reference of its own: at its place the KL term has no gradient, and a wrong one would not show.
+  const drift = random('reference');
+  l.load({ ...l.state(), reference: l.theta.map((x) => x + 0.02 * drift.normal()) });
   const before = l.theta.slice(),
     r = await l.update(b);
   await l.release();

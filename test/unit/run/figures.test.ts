@@ -18,6 +18,7 @@ import type { Policy } from '../../../runtime/policy/types.js';
 import { blinded } from '../../../runtime/run/blindPolicy.js';
 import { tallyEpisodes } from '../../../runtime/run/evaluation.js';
 import { figuresOf, type FiguresRow } from '../../../runtime/run/figures.js';
+import { reportHtml } from '../../../runtime/run/reportPage.js';
 import { broken, failure, makeTrajectory, success } from '../../helpers/data/manager.js';
 
 describe('intervals over seeds', () => {
@@ -161,5 +162,44 @@ describe('the figures of a run', () => {
   it('say nothing of reinforcement learning where there was none', () => {
     const f = figuresOf({ run: 'r', config: { seed: 3 }, minutes: 1, points: [point('final', 60)] }, rows);
     expect([f.failures_removed_by_rl, f.failures_removed_by_rl_interval]).toEqual([null, null]);
+  });
+});
+
+describe('report.html', () => {
+  const figures = figuresOf(
+    { run: 'run <1>', config: { seed: 3 }, minutes: 20, points: [] },
+    (['heldout', 'words', 'templates'] as const).flatMap((split) => [false, true].map((blind) => one(split, blind))),
+  );
+  function one(split: FiguresRow['split'], blind: boolean): FiguresRow {
+    return {
+      split,
+      blind,
+      sampled: false,
+      label: split,
+      version: 1,
+      episodes: 10,
+      successes: 4,
+      errors: 1,
+      low: 0,
+      high: 1,
+      rate: 0.4,
+      perFamily: { 'desk/<b>': { episodes: 10, successes: 4 } },
+    };
+  }
+  const story = (instruction: string) => ({
+    instruction,
+    family: 'desk/x',
+    outcome: 'success',
+    steps: [{ picture: 'data:image/png;base64,AAAA', did: '{"type":"type","text":"</script>"}' }],
+  });
+  it('stands alone: tables, curve and examples, nothing fetched, nothing of a task taken for markup', () => {
+    const html = reportHtml(figures, { curve: [0, 0.5, 1], good: [story('Type "<img src=x>"')], bad: [] });
+    expect(html).not.toMatch(/https?:|<script|<img src=x|<b>desk/);
+    expect(html).toContain('&lt;img src=x&gt;');
+    expect(html).toContain('unseen words and numbers, screen blanked');
+    expect(html).toContain('src="data:image/png;base64,AAAA"');
+    expect(html).toContain('40 % [');
+    expect(html.match(/<table>/g)!.length).toBeGreaterThanOrEqual(3);
+    expect(html).toContain('<p>None.</p>');
   });
 });

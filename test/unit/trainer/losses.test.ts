@@ -5,7 +5,7 @@ import { policySteps, type CuratedGroup } from '../../../runtime/run/credit.js';
 import { groupAdvantages } from '../../../runtime/trainer/objective/advantages.js';
 import { correctionMetrics, sequenceRatio, tisToken } from '../../../runtime/trainer/objective/corrections.js';
 import { k1, k3, klTerm } from '../../../runtime/trainer/objective/kl.js';
-import { seqMeanTokenMean } from '../../../runtime/trainer/objective/aggregation.js';
+import { tokenShares } from '../../../runtime/trainer/objective/aggregation.js';
 import {
   cispo,
   clipState,
@@ -157,9 +157,16 @@ describe('policy losses', () => {
     ]).toEqual(['high', 'none', 'low', 'none', 'dual']);
   });
   it('aggregates over tokens, then over steps', () => {
-    near([seqMeanTokenMean([[1, 2, 3], [10]])], [6]);
-    near([seqMeanTokenMean([[1, 2, 3], [10], []], [1, 3, 5])], [8]);
-    expect(seqMeanTokenMean([[4]], [0])).toBe(0);
+    const aggregate = (losses: readonly (readonly number[])[], weights: readonly number[]): number => {
+      const shares = tokenShares(
+        losses.map((l) => l.length),
+        weights,
+      );
+      return losses.reduce((sum, l, i) => sum + shares[i]! * l.reduce((x, y) => x + y, 0), 0);
+    };
+    near([aggregate([[1, 2, 3], [10]], [1, 1])], [6]);
+    near([aggregate([[1, 2, 3], [10], []], [1, 3, 5])], [8]);
+    expect(aggregate([[4]], [0])).toBe(0);
   });
 });
 

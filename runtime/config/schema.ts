@@ -1,7 +1,7 @@
 import { DEFAULT_IMAGE, IMAGE_NAME, POLICY_KINDS, PRESET_NAMES, PROVIDER_CHOICES } from '../domain/index.js';
 import { z } from 'zod';
 import { curationOptions } from './curation/index.js';
-import { kubernetesOptions } from './kubernetes.js';
+import { hostOptions, kubernetesOptions } from './desktops.js';
 import { count, flag, positive, section, share, whole } from './fields.js';
 
 /** What every model behind a chat endpoint has. */
@@ -77,15 +77,7 @@ export const RunFileSchema = z.strictObject({
       memoryMb: count(512, 'Memory limit of one desktop.'),
       pids: count(128, 'Process limit of one desktop.'),
       cpus: positive(1, 'Processor limit of one desktop (Docker).'),
-      hosts: z
-        .array(
-          z.strictObject({
-            host: z.string().describe('DOCKER_HOST form: unix:///var/run/docker.sock, tcp://10.0.0.2:2375'),
-            capacity: z.int().positive().describe('Most desktops on this host.'),
-          }),
-        )
-        .optional()
-        .describe('Docker engines to spread desktops over; default: DOCKER_HOST or the local engine.'),
+      hosts: hostOptions,
       kubernetes: kubernetesOptions,
       hardResetEvery: whole(200, 'Replace a desktop by a new one after this many episodes; 0 = never.'),
       settleHorizonMs: positive(20, 'A desktop is at rest when no program has a timer due within this time.'),

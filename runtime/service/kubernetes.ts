@@ -1,4 +1,4 @@
-import { manifests, yamlOf } from '../cluster/providers/kubernetes/manifests.js';
+import { manifests, NAMESPACE, yamlOf } from '../cluster/providers/kubernetes/manifests.js';
 import type { RunConfig, RunFile } from '../config/index.js';
 
 export { CONTEXT_VARIABLE, PLUGINS_VARIABLE } from '../cluster/providers/kubernetes/access.js';
@@ -14,5 +14,7 @@ export function clusterManifests(o: {
 }): string {
   const job =
     o.jobImage === undefined ? {} : { job: { image: o.jobImage, runFile: JSON.stringify(o.runFile, null, 2) } };
-  return yamlOf(manifests({ desktops: o.config.desktops, ...job }));
+  const { namespace } = o.config.desktops.kubernetes,
+    hint = namespace === undefined ? `# Run files name it: desktops.kubernetes.namespace: ${NAMESPACE}\n` : '';
+  return hint + yamlOf(manifests({ desktops: o.config.desktops, ...job }));
 }

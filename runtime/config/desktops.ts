@@ -15,6 +15,17 @@ const quantity = (d: string, what: string): z.ZodDefault<z.ZodString> =>
     .default(d)
     .describe(what);
 
+/** Docker engines. */
+export const hostOptions = z
+  .array(
+    z.strictObject({
+      host: z.string().describe('DOCKER_HOST form: unix:///var/run/docker.sock, tcp://10.0.0.2:2375'),
+      capacity: z.int().positive().describe('Most desktops on this host.'),
+    }),
+  )
+  .optional()
+  .describe('Docker engines to spread desktops over; default: DOCKER_HOST or the local engine.');
+
 /**
  * Options of desktops on Kubernetes. Which context's credentials are used, and which credential plug-ins may run, is no
  * option of a run file: a machine's setting or the command line says it (runtime/cluster/README.md#kubernetes).

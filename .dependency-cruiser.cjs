@@ -7,21 +7,33 @@
 const mayImport = {
   // vocabulary
   domain: [],
+  // how files of others are opened; the only room that may read one
+  files: ['domain'],
   protocol: ['domain'],
   config: ['domain'],
   // modules of DART: they never know one another
-  cluster: ['domain', 'config'],
-  policy: ['domain', 'config'],
-  trainer: ['domain', 'config'],
-  data: ['domain', 'config'],
-  tasks: ['domain', 'config', 'types: cluster'],
+  cluster: ['domain', 'files', 'config'],
+  policy: ['domain', 'files', 'config'],
+  trainer: ['domain', 'files', 'config'],
+  data: ['domain', 'files', 'config'],
+  tasks: ['domain', 'files', 'config', 'types: cluster'],
   rollout: ['domain', 'config', 'types: cluster', 'types: tasks', 'types: policy', 'types: data'],
   // one training run
-  run: ['domain', 'config', 'rollout', 'cluster', 'tasks', 'policy', 'data', 'trainer'],
+  run: ['domain', 'files', 'config', 'rollout', 'cluster', 'tasks', 'policy', 'data', 'trainer'],
+  // our desktops for other programs; two files of interchange say what pyautogui's code means
+  gateway: [
+    'domain',
+    'config',
+    'cluster',
+    'tasks',
+    'policy/actions',
+    'interchange/python.ts',
+    'interchange/pyautoguiWords.ts',
+  ],
   // what people do with runs
   annotations: ['domain', 'config', 'data'],
   queries: ['domain', 'config', 'protocol', 'data', 'annotations'],
-  interchange: ['domain', 'config', 'data', 'annotations', 'policy/actions', 'tasks'],
+  interchange: ['domain', 'files', 'config', 'data', 'annotations', 'policy/actions', 'tasks'],
   human: [
     'domain',
     'config',
@@ -36,6 +48,7 @@ const mayImport = {
   // the daemon and the command line
   service: [
     'domain',
+    'files',
     'config',
     'protocol',
     'rollout',
@@ -49,11 +62,13 @@ const mayImport = {
     'queries',
     'interchange',
     'human',
+    'gateway',
   ],
   server: ['domain', 'config', 'protocol', 'service'],
   // tasks/index.ts: `tasks check` and `tasks list` say what that room says, and need no daemon. So do `engine probe` and `engine serve`.
   cli: [
     'domain',
+    'files',
     'config',
     'service',
     'server',
@@ -110,6 +125,19 @@ module.exports = {
     },
     ...roomRules,
     {
+      name: 'nothing-is-left-out',
+      severity: 'error',
+      comment:
+        'a source that no program reaches is not registered where its kind is (CONTRIBUTING.md#recipes), or dead',
+      from: { path: ['^runtime/main\\.ts$', '^extension/main\\.ts$', '^webview/[^/]+/main\\.ts$'] },
+      to: {
+        path: '^(runtime|extension|webview)/.*\\.ts$',
+        // The programs themselves, types of the environment, and two rooms' doors that only tests use.
+        pathNot: '^(runtime|extension|webview/[^/]+)/main\\.ts$|\\.d\\.ts$|^runtime/(protocol|cluster)/index\\.ts$',
+        reachable: false,
+      },
+    },
+    {
       name: 'nothing-imports-cli',
       severity: 'error',
       comment: 'the command line is the top of the house; only the process entry starts it',
@@ -153,10 +181,11 @@ module.exports = {
     },
     pkg('onnxruntime-node', '^runtime/(policy/embedded|trainer/native)/'),
     pkg('dockerode', '^runtime/cluster/providers/'),
+    pkg('@kubernetes/client-node', '^runtime/cluster/providers/kubernetes/'),
     pkg('jpeg-js', '^runtime/interchange/'),
     pkg('protobufjs', '^runtime/trainer/remote/wire/'),
     pkg('sql\\.js', '^runtime/data/store/'),
-    pkg('ws', '^(runtime/server|extension/daemon)/'),
+    pkg('ws', '^(runtime/(server|cluster/providers/kubernetes)|extension/daemon)/'),
   ],
   options: {
     tsPreCompilationDeps: true,

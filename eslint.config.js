@@ -32,5 +32,47 @@ export default tseslint.config(
       '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
     },
   },
+  {
+    // What strangers may have made is opened in one way (runtime/files/foreignFile.ts).
+    files: ['runtime/**/*.ts'],
+    ignores: [
+      'runtime/files/**',
+      // They read what this process, its own user's programs or the system made:
+      'runtime/cli/**',
+      'runtime/cluster/**',
+      'runtime/server/**',
+      'runtime/data/store/oldLockName.ts',
+      'runtime/data/store/processIdentity.ts',
+      'runtime/run/backends/reading.ts',
+      'runtime/service/studio.ts',
+      'runtime/trainer/engine/environment.ts',
+      'runtime/trainer/engine/state.ts',
+    ],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        {
+          paths: ['node:fs', 'node:fs/promises'].map((name) => ({
+            name,
+            importNames: [
+              'readFile',
+              'readFileSync',
+              'createReadStream',
+              'openAsBlob',
+              'openSync',
+              'copyFile',
+              'copyFileSync',
+              'cp',
+              'cpSync',
+              'link',
+              'linkSync',
+              'symlink',
+            ],
+            message: 'Use runtime/files/foreignFile.ts, which never waits and has a bound.',
+          })),
+        },
+      ],
+    },
+  },
   { files: ['test/**'], rules: { '@typescript-eslint/no-non-null-assertion': 'off', 'max-lines': 'off' } },
 );

@@ -1,5 +1,6 @@
 // `node scripts/package.mjs [--target T]…`: dist/dart-studio-T.vsix for this platform, for the targets named, or for
 // `all`. `--update-list` accepts the present contents.
+import { thirdPartyNotices } from './lib/notices.mjs';
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
@@ -122,24 +123,7 @@ async function copyOnnx(platform, to) {
 /** Licences of everything that is shipped and not ours. */
 function notices(target) {
   const { packages } = JSON.parse(readFileSync('dist/build.json', 'utf8'));
-  const all = [
-    ...packages,
-    'node_modules/@vscode/codicons',
-    ...(targets[target] ? ['node_modules/onnxruntime-node', 'node_modules/onnxruntime-common'] : []),
-  ];
-  const entries = new Map();
-  for (const dir of new Set(all)) {
-    const { name, version, license } = JSON.parse(readFileSync(join(dir, 'package.json'), 'utf8'));
-    const file = readdirSync(dir).find((f) => /^licen[cs]e(\.(md|txt))?$/i.test(f));
-    entries.set(
-      `${name} ${version}`,
-      `${name} ${version} (${license})\n\n${file ? readFileSync(join(dir, file), 'utf8').trim() : `Licensed under ${license}.`}`,
-    );
-  }
-  return `DART Studio contains the following packages.\n\n${[...entries.entries()]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([, t]) => t)
-    .join(`\n\n${'-'.repeat(80)}\n\n`)}\n`;
+  return thirdPartyNotices(packages, targets[target] !== undefined);
 }
 
 /**

@@ -1,5 +1,5 @@
-// `npm run quickstart [-- ARGS]`: from a bare clone to a training run on real desktops. Node built-ins only until the
-// packages are there.
+// `npm run quickstart [-- ARGS] [--json FILE]`: from a bare clone to a training run on real desktops, and its figures on
+// everything held out. Node built-ins only until the packages are there.
 import { spawn, spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
 import { ensureBuilt } from './lib/ensure.mjs';
@@ -7,6 +7,11 @@ import { LOCAL_PACKAGES, dockerAnswers, ensurePackages, requireNode } from './li
 
 requireNode();
 const args = process.argv.slice(2);
+// With a file, --json asks for the figures there; without one, for status as JSON lines.
+const json = args.indexOf('--json'),
+  file = json < 0 ? undefined : args[json + 1];
+if (file !== undefined && !file.startsWith('-')) args.splice(json, 2, '--figures', file);
+else args.push('--figures');
 const { provider = 'auto' } = parseArgs({
   args,
   options: { provider: { type: 'string' } },

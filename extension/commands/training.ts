@@ -84,6 +84,14 @@ async function stop(s: StudioContext, arg: unknown): Promise<void> {
   }
 }
 
+/** Imported and recorded trajectories have no policy that could go on or be evaluated. */
+function refuseCollection(s: StudioContext, run: RunPath): boolean {
+  if (!s.model.summary(run)?.collection) return false;
+  void window.showInformationMessage(
+    t('This is a collection of trajectories: nothing was trained in it, so there is nothing to resume or evaluate.'),
+  );
+  return true;
+}
 async function resumeRun(s: StudioContext, arg: unknown): Promise<void> {
   s.requireTraining();
   const run =
@@ -91,22 +99,28 @@ async function resumeRun(s: StudioContext, arg: unknown): Promise<void> {
     (await pickRun(
       s,
       t('Resume Run'),
-      (r) => !isActive(r) && r.state !== 'elsewhere' && !r.damaged,
-      t('There is no run that could be resumed.'),
+      (r) => !isActive(r) && r.state !== 'elsewhere' && !r.damaged && !r.collection,
+      t('There is no run that can be resumed.'),
     ));
-  if (run === undefined) return;
-  const minutes = await choose(
+  if (run === undefined || refuseCollection(s, run)) return;
+  // A run that used its budget has no rest.
+  const rest = s.model.summary(run)?.state !== 'finished';
+  const more = await choose(
     t('Resume Run'),
     [
-      { label: t('As its run file says'), detail: t('What is left of its budget'), value: 0 },
-      ...[10, 20, 60, 240].map((value) => ({ label: t('{0} more minutes', value), value })),
+      ...(rest ? [{ label: t('The rest of its budget'), detail: t('As its run file says'), value: 0 }] : []),
+      ...[10, 20, 60, 240].map((value) => ({
+        label: t('{0} more minutes', value),
+        detail: t('From now on, whatever it has used'),
+        value,
+      })),
     ],
     t('For how long?'),
   );
-  if (minutes === undefined) return;
+  if (more === undefined) return;
   await working(t('Resuming the run'), async (say, signal) => {
     await s.ensureRuntime(signal);
-    const r = await s.client.request(methods.resumeRun, { run, minutes: minutes > 0 ? minutes : undefined });
+    const r = await s.client.request(methods.resumeRun, { run, more: more > 0 ? more : undefined });
     await s.model.started(r.run);
     if (settings.openDashboardOnStart && !signal.aborted) s.panels.show({ kind: 'dashboard', run: r.run });
     await underWay(s, r.run, (message) => say.report({ message }), signal);
@@ -121,18 +135,33 @@ async function evaluate(s: StudioContext, arg: unknown): Promise<void> {
       (await pickRun(
         s,
         t('Evaluate Checkpoint'),
-        (r) => !isActive(r) && !r.damaged,
-        t('There is no run that could be evaluated; a run under way evaluates itself.'),
+        (r) => !isActive(r) && !r.damaged && !r.collection,
+        t('There is no run that can be evaluated; a run under way evaluates itself.'),
       ));
-  if (run === undefined) return;
+  if (run === undefined || refuseCollection(s, run)) return;
   await s.ensureRuntime();
   const version = node?.version ?? (await pickCheckpoint(s, run));
   if (version === undefined) return;
   const split = await choose(t('Evaluate Checkpoint {0}', version), [
     {
-      label: t('Held-out seeds'),
-      detail: t('Tasks of training with other texts and window positions'),
+      label: t('Other arrangements'),
+      detail: t('The words of training on other screens'),
       value: 'heldout' as const,
+    },
+    {
+      label: t('Unseen words and numbers'),
+      detail: t('The templates of training with words that no training task has'),
+      value: 'words' as const,
+    },
+    {
+      label: t('Unseen pairs of words'),
+      detail: t('Words of training that never follow each other there'),
+      value: 'pairs' as const,
+    },
+    {
+      label: t('Other looks'),
+      detail: t('A theme, letters and places of windows that training does not have'),
+      value: 'looks' as const,
     },
     {
       label: t('Held-out templates'),

@@ -1,17 +1,20 @@
 import { StudioError } from '../domain/index.js';
 import { thisBundle } from '../service/engines.js';
-import { evaluateRun, type Split } from '../run/evaluateRun.js';
+import { evaluateRun } from '../run/evaluateRun.js';
+import { EVALUATION_SPLITS } from '../tasks/open.js';
 import type { EvalPoint } from '../run/evaluation.js';
-import { numberOption, type Options } from './options.js';
+import { allowCluster, numberOption, type Options } from './options.js';
 import { runFolder } from '../run/runFolders.js';
 import { rateText } from '../domain/stats.js';
 
-/** `evaluate RUN`: greedy episodes of one checkpoint; the run itself is only read. */
+/** `evaluate RUN`: episodes of one checkpoint; the run itself is only read. */
 export async function evaluate(name: string, o: Options): Promise<number> {
   const dir = runFolder(String(o['runs'] ?? 'runs'), name),
-    split = String(o['split'] ?? 'heldout');
-  if (!['train', 'heldout', 'templates'].includes(split))
-    throw new StudioError('config.invalid', `--split ${split}: unknown`, 'Use train, heldout or templates.');
+    wanted = String(o['split'] ?? 'heldout'),
+    split = EVALUATION_SPLITS.find((s) => s === wanted);
+  if (!split)
+    throw new StudioError('config.invalid', `--split ${wanted}: unknown`, `Use ${EVALUATION_SPLITS.join(', ')}.`);
+  allowCluster(o);
   const abort = new AbortController(),
     tty = process.stderr.isTTY;
   process.once('SIGINT', () => {
@@ -21,7 +24,9 @@ export async function evaluate(name: string, o: Options): Promise<number> {
     dir,
     version: numberOption(o, 'checkpoint', 0),
     episodes: numberOption(o, 'episodes'),
-    split: split as Split,
+    split,
+    sampled: o['sampled'] === true,
+    blind: o['blind'] === true,
     entry: thisBundle(),
     signal: abort.signal,
     provider: o['provider'] as 'auto' | undefined,

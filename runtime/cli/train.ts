@@ -1,19 +1,20 @@
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { StudioError, id, type RunId } from '../domain/index.js';
-import { parseRunFile, parseRunText, type RunConfig, type RunFile } from '../config/index.js';
+import { parseRunText, type RunConfig, type RunFile } from '../config/index.js';
 import { thisBundle } from '../service/engines.js';
-import { numberOption, type Options } from './options.js';
+import { allowCluster, numberOption, type Options } from './options.js';
 import { jsonReporter, terminalReporter } from '../run/reporter.js';
 import { locateModel } from '../run/backends/ownEngine.js';
 import { locatePools } from '../run/poolSources.js';
-import { newRunId, runFolder } from '../run/runFolders.js';
-import { rateText } from '../domain/stats.js';
+import { newRunId, runFolder, startedWith } from '../run/runFolders.js';
+import { percent, rateText } from '../domain/stats.js';
 import { trainRun, type TrainResult } from '../run/trainRun.js';
 
 /** `train [run.json]`: a new run, or `--resume` of one; Ctrl-C ends it cleanly, a second Ctrl-C at once. */
 export async function train(file: string | undefined, o: Options): Promise<number> {
+  allowCluster(o);
   const over = overrides(o);
   let config: RunConfig, dir: string, run: RunId;
   const deprecated: string[] = [];
@@ -26,9 +27,7 @@ export async function train(file: string | undefined, o: Options): Promise<numbe
         'Leave the run file out: a resumed run continues with its own.',
       );
     dir = runFolder(String(o['runs'] ?? 'runs'), String(o['resume']));
-    const meta = JSON.parse(await readFile(join(dir, 'run.json'), 'utf8')) as { id: string; config: RunFile };
-    config = parseRunFile(meta.config, over);
-    run = id<RunId>(meta.id);
+    ({ config, run } = await startedWith(dir, over));
   } else {
     const preset = (o['preset'] ?? (file ? undefined : 'quickstart')) as RunFile['preset'];
     const text =
@@ -63,11 +62,56 @@ export async function train(file: string | undefined, o: Options): Promise<numbe
   try {
     const result = await trainRun({ config, dir, run, resume, entry: thisBundle(), reporter, signal: abort.signal });
     report(dir, run, result, o['json'] === true);
+    if (o['figures'] !== undefined && result.stopped === 'budget' && result.version > 0)
+      await figures({ dir, run, config, result, o, note: (text) => reporter.note(text), signal: abort.signal });
     return result.stopped === 'signal' ? 130 : 0;
   } finally {
     process.off('SIGINT', onSignal);
     process.off('SIGTERM', onSignal);
   }
+}
+
+/** `--figures [FILE]`: measures the policy on everything held out; the run folder gets figures.json and report.html. */
+async function figures(r: {
+  readonly dir: string;
+  readonly run: RunId;
+  readonly config: RunConfig;
+  readonly result: TrainResult;
+  readonly o: Options;
+  readonly note: (text: string) => void;
+  readonly signal: AbortSignal;
+}): Promise<void> {
+  const [{ measureRun }, { rowName, writeReport }] = await Promise.all([
+      import('../run/figures.js'),
+      import('../run/reportPage.js'),
+    ]),
+    entry = thisBundle();
+  r.note('Measuring what is held out: words, pairs, looks, templates, and a blank screen.');
+  const f = await measureRun({
+    dir: r.dir,
+    run: r.run,
+    config: r.config,
+    points: r.result.points,
+    minutes: r.config.budget.minutes ?? 0,
+    entry,
+    signal: r.signal,
+    provider: r.o['provider'] as 'auto' | undefined,
+  });
+  const text = `${JSON.stringify(f, null, 2)}\n`,
+    files = [join(r.dir, 'figures.json'), ...(typeof r.o['figures'] === 'string' ? [r.o['figures']] : [])];
+  for (const file of files) await writeFile(file, text);
+  const page = await writeReport(r.dir, entry, f),
+    shown = [
+      '',
+      'Success of the trained policy, with 95 % intervals',
+      ...f.rows.map((x) => `  ${rowName(x).padEnd(58)} ${rateText(x.successes, x.episodes)} of ${x.episodes}`),
+      ...(f.failures_removed_by_rl === null
+        ? []
+        : [`  failures of imitation that reinforcement learning removed: ${percent(f.failures_removed_by_rl)}`]),
+      '',
+      `report       ${page}`,
+    ];
+  (r.o['json'] === true ? process.stderr : process.stdout).write(`${shown.join('\n')}\n`);
 }
 
 function overrides(o: Options): RunFile {

@@ -4,15 +4,18 @@ import { StudioError, ignoreFailure } from '../domain/index.js';
 import {
   ANSWERS,
   BadLine,
+  LARGEST_FILE,
   longestLine,
   parseLine,
   type AgentCommand,
   type AgentExit,
   type AgentSettle,
+  type AgentState,
   type AnswerOf,
   type Refusal,
   type ResetReply,
 } from './agentReplies.js';
+import { activeTimeout, type Stalled } from './drivers/activeTimeout.js';
 import type { ExecOptions, ExecResult } from './types.js';
 
 interface Pending {
@@ -39,8 +42,12 @@ export class AgentClient {
   /** Bytes in `parts`. */
   #held = 0;
 
-  constructor(stream: Duplex) {
+  readonly #stalledMs: Stalled;
+
+  /** `stalledMs`: of a stream that can pause while its connection is made again. */
+  constructor(stream: Duplex, stalledMs?: Stalled) {
     this.#stream = stream;
+    this.#stalledMs = stalledMs;
     stream.on('data', (d: Buffer) => this.#receive(d));
     stream.on('error', (e) => this.#end(e));
     stream.on('close', () => this.#end());
@@ -83,10 +90,17 @@ export class AgentClient {
     await this.#call('ping', {});
   }
 
-  async reset(o: { width: number; height: number; a11y: boolean; timeoutMs: number }): Promise<ResetReply> {
+  /** `xDataMb`: most memory that the X server may take for what programs draw into it. */
+  async reset(o: {
+    width: number;
+    height: number;
+    a11y: boolean;
+    timeoutMs: number;
+    xDataMb: number;
+  }): Promise<ResetReply> {
     return this.#call(
       'reset',
-      { screen: [o.width, o.height], a11y: o.a11y, timeoutMs: o.timeoutMs },
+      { screen: [o.width, o.height], a11y: o.a11y, timeoutMs: o.timeoutMs, xDataMb: o.xDataMb },
       o.timeoutMs + 2000,
     );
   }
@@ -112,6 +126,7 @@ export class AgentClient {
           env: o.env,
           tag,
           timeoutMs,
+          verifier: o.verifier,
           stdin: o.stdin === undefined ? undefined : Buffer.from(o.stdin).toString('base64'),
         },
         timeoutMs + 10_000,
@@ -123,11 +138,34 @@ export class AgentClient {
     }
   }
 
+  /** In parts, so that neither side holds a file several times over. */
   async read(path: string): Promise<Buffer> {
-    return (await this.#call('read', { path })).data;
+    const parts: Buffer[] = [];
+    for (let offset = 0; ;) {
+      const { data, more } = await this.#call('read', { path, offset });
+      parts.push(data);
+      offset += data.length;
+      if (!more) return parts.length === 1 ? data : Buffer.concat(parts);
+      if (offset > LARGEST_FILE) throw refused('read', { error: `${path} has no end`, code: 'EFBIG' });
+    }
   }
   async write(path: string, data: Buffer): Promise<void> {
     await this.#call('write', { path, data: data.toString('base64') });
+  }
+
+  /** Stops all programs of the user; the X server and what the verifier starts go on. */
+  async freeze(): Promise<void> {
+    await this.#call('freeze', {});
+  }
+  async thaw(): Promise<void> {
+    await this.#call('thaw', {});
+  }
+  /** Ends all programs of the user. */
+  async relieve(): Promise<void> {
+    await this.#call('relieve', {});
+  }
+  state(timeoutMs: number): Promise<AgentState> {
+    return this.#call('state', {}, timeoutMs);
   }
 
   /** The agent's own detector, for engines whose /proc the host cannot read. */
@@ -140,11 +178,11 @@ export class AgentClient {
     const id = this.#nextId++;
     return new Promise<AnswerOf<C>>((resolve, reject) => {
       // A silent agent means a lost desktop: the whole connection ends, so that no later call waits for it.
-      const timer = setTimeout(() => {
+      const stop = activeTimeout(timeoutMs, this.#stalledMs, () => {
         this.#fail(new Error(`no answer to ${cmd} within ${timeoutMs} ms`));
-      }, timeoutMs);
+      });
       const done = (): void => {
-        clearTimeout(timer);
+        stop();
         this.#pending.delete(id);
       };
       this.#pending.set(id, {

@@ -17,6 +17,15 @@ export interface ResetReply {
   /** Pid of Xvfb in the desktop's own numbering. */
   readonly xpid: number;
   readonly doubleClickMs: number;
+  /** Whether programs of the user can neither trace nor signal the X server and commands of the verifier. */
+  readonly walled: boolean;
+}
+/** What the agent sees of its X server. */
+export interface AgentState {
+  /** As in /proc/PID/stat; null when there is none. */
+  readonly x: string | null;
+  /** Processor time that it has used, ms. */
+  readonly xCpuMs: number;
 }
 export interface AgentSettle {
   readonly settled: boolean;
@@ -31,9 +40,11 @@ const KB = 1 << 10,
   MB = 1 << 20;
 /** An answer of numbers and short texts, and every event. */
 const SHORT = 64 * KB;
-/** OUTPUT_CAP and READ_CAP of agent.py, each with the 256 KB it may read beyond, as base64. */
-const OUTPUT = base64Length(64 * MB + 256 * KB),
-  FILE = base64Length(128 * MB);
+/** OUTPUT_CAP of agent.py with the 256 KB it may read beyond, and READ_PART, as base64. */
+const OUTPUT = base64Length(8 * MB + 256 * KB),
+  PART = base64Length(4 * MB);
+/** READ_CAP of agent.py: bytes of the largest file that is read. */
+export const LARGEST_FILE = 128 * MB;
 
 function base64Length(bytes: number): number {
   return Math.ceil(bytes / 3) * 4;
@@ -52,6 +63,10 @@ export const ANSWERS = {
   ping: { most: SHORT, check: nothing },
   kill: { most: SHORT, check: nothing },
   write: { most: SHORT, check: nothing },
+  freeze: { most: SHORT, check: nothing },
+  thaw: { most: SHORT, check: nothing },
+  relieve: { most: SHORT, check: nothing },
+  state: { most: SHORT, check: (m): AgentState => ({ x: xState(m), xCpuMs: number(m, 'xCpuMs') }) },
   spawn: { most: SHORT, check: (m) => ({ pid: pid(m, 'pid') }) },
   reset: {
     most: SHORT,
@@ -59,6 +74,7 @@ export const ANSWERS = {
       ms: number(m, 'ms'),
       xpid: pid(m, 'xpid'),
       doubleClickMs: number(m, 'doubleClickMs', 10_000),
+      walled: boolean(m, 'walled'),
     }),
   },
   exec: {
@@ -68,9 +84,10 @@ export const ANSWERS = {
       stdout: bytes(m, 'stdout'),
       stderr: bytes(m, 'stderr'),
       timedOut: boolean(m, 'timedOut'),
+      stopped: boolean(m, 'stopped'),
     }),
   },
-  read: { most: SHORT + FILE, check: (m) => ({ data: bytes(m, 'data') }) },
+  read: { most: SHORT + PART, check: (m) => ({ data: bytes(m, 'data'), more: boolean(m, 'more') }) },
   settle: {
     most: SHORT,
     check: (m): AgentSettle => ({
@@ -165,6 +182,11 @@ function text(m: Fields, name: string): string {
 }
 function bytes(m: Fields, name: string): Buffer {
   return Buffer.from(text(m, name), 'base64');
+}
+function xState(m: Fields): string | null {
+  const v = m['x'];
+  if (v !== null && (typeof v !== 'string' || !/^[A-Za-z]$/.test(v))) throw unfit('x');
+  return v;
 }
 function detector(m: Fields): AgentSettle['detector'] {
   const v = m['detector'];

@@ -15,10 +15,13 @@ export interface PoolOptions {
   readonly hardResetEvery?: number;
   readonly startParallel?: number;
   readonly maxFailures?: number;
+  readonly quarantineMs?: number;
   readonly backoffMs?: (n: number) => number;
   /** Compare every first frame with the usual one, and replace desktops that differ. Default true. */
   readonly verifyFirstFrame?: boolean;
   readonly now?: () => number;
+  /** Calls back after so many ms; returns what cancels it. Default: timers of this process. */
+  readonly after?: (ms: number, then: () => void) => () => void;
 }
 
 const RULES: PoolRules = {
@@ -26,6 +29,7 @@ const RULES: PoolRules = {
   hardResetEvery: 500,
   startParallel: 2,
   maxFailures: 5,
+  quarantineMs: 5 * 60_000,
   backoffMs: (n) => Math.min(250 * 2 ** (n - 1), 10_000),
 };
 
@@ -53,7 +57,7 @@ class Pool implements DesktopPool {
   readonly #held = new Map<number, Held>();
   readonly #waiters = new Map<number, Waiter>();
   readonly #listeners = new Set<(e: PoolEvent) => void>();
-  readonly #retries = new Map<number, NodeJS.Timeout>();
+  readonly #retries = new Map<number, () => void>();
   readonly #reference = new ReferenceFrames();
   readonly #stopping = new AbortController();
   #nextWaiter = 1;
@@ -68,6 +72,7 @@ class Pool implements DesktopPool {
         hardResetEvery: o.hardResetEvery,
         startParallel: o.startParallel,
         maxFailures: o.maxFailures,
+        quarantineMs: o.quarantineMs,
         backoffMs: o.backoffMs,
       }).filter(([, v]) => v !== undefined),
     );
@@ -121,6 +126,7 @@ class Pool implements DesktopPool {
         since: p.since,
         resets: p.resets,
         replaced: p.replaced,
+        ...(p.quarantined ? { quarantined: p.log } : {}),
       })),
     };
   }
@@ -134,7 +140,7 @@ class Pool implements DesktopPool {
     this.#closing ??= new Promise<void>((resolve) => {
       this.#emptied = resolve;
       this.#stopping.abort();
-      for (const t of this.#retries.values()) clearTimeout(t);
+      for (const cancel of this.#retries.values()) cancel();
       this.#carryOut(this.#machine.close(toRunError(closedError()), this.#now()));
       if (this.#machine.isEmpty) resolve();
     });
@@ -150,7 +156,8 @@ class Pool implements DesktopPool {
       release: (r) => {
         if (!open) return;
         open = false;
-        if (this.#held.get(place) === h) this.#carryOut(this.#machine.released(place, r?.broken ?? false, this.#now()));
+        if (this.#held.get(place) !== h) return;
+        this.#carryOut(this.#machine.released(place, r?.broken ?? false, this.#now(), r?.fault));
       },
     };
   }
@@ -178,6 +185,9 @@ class Pool implements DesktopPool {
           break;
         case 'replaced':
           this.#emit({ type: 'replaced', desktop: this.#idOf(e.place), error: e.error, at: this.#now() });
+          break;
+        case 'quarantined':
+          this.#emit({ type: 'quarantined', desktop: this.#idOf(e.place), log: e.log, at: this.#now() });
           break;
         case 'state':
           this.#emit({ type: 'state', desktop: this.#idOf(e.place), state: e.state, at: this.#now() });
@@ -249,13 +259,14 @@ class Pool implements DesktopPool {
   }
 
   #retryLater(place: number, delayMs: number): void {
-    clearTimeout(this.#retries.get(place));
+    this.#retries.get(place)?.();
+    const after = this.#o.after ?? timer;
     this.#retries.set(
       place,
-      setTimeout(() => {
+      after(delayMs, () => {
         this.#retries.delete(place);
         this.#carryOut(this.#machine.retryDue(place, this.#now()));
-      }, delayMs),
+      }),
     );
   }
 
@@ -268,6 +279,13 @@ class Pool implements DesktopPool {
   #now(): number {
     return this.#o.now?.() ?? Date.now();
   }
+}
+
+function timer(ms: number, then: () => void): () => void {
+  const t = setTimeout(then, ms);
+  return () => {
+    clearTimeout(t);
+  };
 }
 
 function checkSize(n: number): number {

@@ -15,8 +15,12 @@ export interface PoolRules {
   readonly hardResetEvery: number;
   /** Desktops started at the same time: more only take CPU from each other. */
   readonly startParallel: number;
-  /** Failures in a row after which a place is given up until the next request for a desktop. */
+  /**
+   * Failures in a row (starts, resets, and leases that ended with a fault of the desktop) after which a place is
+   * quarantined: no desktop is made for it for `quarantineMs`, or until every place is in quarantine and somebody asks.
+   */
   readonly maxFailures: number;
+  readonly quarantineMs: number;
   /** ms to wait before the next try after the n-th failure in a row (n from 1). */
   readonly backoffMs: (n: number) => number;
 }
@@ -30,7 +34,16 @@ export type PoolEffect =
   | { readonly do: 'refuse'; readonly waiter: number; readonly error: RunError }
   | { readonly do: 'retryLater'; readonly place: number; readonly delayMs: number }
   | { readonly do: 'replaced'; readonly place: number; readonly error: RunError }
+  | { readonly do: 'quarantined'; readonly place: number; readonly log: readonly PlaceFailure[] }
   | { readonly do: 'state'; readonly place: number; readonly state: DesktopState };
+
+/** A failure of a place: of what kind and why, with what the desktop said. */
+export interface PlaceFailure {
+  readonly at: number;
+  readonly error: RunError;
+}
+/** Failures of a place that are kept. */
+const KEPT = 20;
 
 export interface Place {
   readonly id: number;
@@ -38,12 +51,19 @@ export interface Place {
   readonly since: number;
   readonly resets: number;
   readonly replaced: number;
+  readonly quarantined: boolean;
+  /** The newest failures, oldest first; they stay until a lease has ended well. */
+  readonly log: readonly PlaceFailure[];
 }
 interface Mutable extends Place {
   state: DesktopState;
   since: number;
   resets: number;
   replaced: number;
+  quarantined: boolean;
+  log: PlaceFailure[];
+  /** Failures in a row since a lease ended well. */
+  streak: number;
   /** Resets in place of the current desktop. */
   age: number;
   /** Failures in a row since its last lease. */
@@ -109,6 +129,9 @@ export class PoolMachine {
         since: now,
         resets: 0,
         replaced: 0,
+        quarantined: false,
+        log: [],
+        streak: 0,
         age: 0,
         failures: 0,
         has: false,
@@ -128,12 +151,8 @@ export class PoolMachine {
 
   request(waiter: number, now: number): PoolEffect[] {
     this.#queue.push(waiter);
-    // A new request gives places that were given up another chance.
-    for (const p of this.#places_)
-      if (p.state === 'broken' && !p.has && p.failures >= this.#rules.maxFailures) {
-        p.failures = 0;
-        this.#set(p, 'starting', now);
-      }
+    // Nobody else can serve it: places in quarantine get another chance.
+    if (this.#places_.every((p) => p.quarantined)) for (const p of this.#places_) this.#tryAgain(p, now);
     return this.#flush(now);
   }
 
@@ -160,15 +179,24 @@ export class PoolMachine {
     return this.#flush(now);
   }
 
-  /** The lease on a place ended. */
-  released(place: number, broken: boolean, now: number): PoolEffect[] {
+  /**
+   * The lease on a place ended; `fault` when the desktop was at fault. Broken without a fault is what its programs did to
+   * it: it is replaced, and the place is none the worse for it.
+   */
+  released(place: number, broken: boolean, now: number, fault?: RunError): PoolEffect[] {
     const p = this.#at(place);
     if (p.state !== 'leased') return [];
+    const error = fault ?? (p.lost ? p.lastError : undefined);
+    if (fault || (error && !broken)) this.#note(p, error!, now);
+    else if (!broken) {
+      p.streak = 0;
+      p.log = [];
+    }
     if (p.leaving) this.#takeDown(p, now);
     else if (broken || p.lost)
       this.#replace(
         p,
-        p.lastError ?? {
+        error ?? {
           kind: 'desktop.lost',
           message: 'The desktop was returned as broken.',
           remedy: 'It is replaced automatically.',
@@ -224,8 +252,7 @@ export class PoolMachine {
 
   retryDue(place: number, now: number): PoolEffect[] {
     const p = this.#places_.find((q) => q.id === place);
-    if (p && p.state === 'broken' && !p.has && !p.leaving && p.failures < this.#rules.maxFailures)
-      this.#set(p, 'starting', now);
+    if (p && p.state === 'broken' && !p.has && !p.leaving) this.#tryAgain(p, now);
     return this.#flush(now);
   }
 
@@ -291,6 +318,7 @@ export class PoolMachine {
 
   #failed(p: Mutable, error: RunError, now: number): void {
     p.failures++;
+    this.#note(p, error, now);
     if (p.leaving && !p.has) {
       this.#remove(p, now);
       return;
@@ -298,20 +326,41 @@ export class PoolMachine {
     this.#replace(p, error, now);
   }
 
-  /** A place without a desktop: start another, now or later, or give it up. */
+  #note(p: Mutable, error: RunError, at: number): void {
+    p.streak++;
+    p.log = [...p.log, { at, error }].slice(-KEPT);
+  }
+
+  /** Out of quarantine, or after a pause. The next failure in a row brings it back into quarantine. */
+  #tryAgain(p: Mutable, now: number): void {
+    if (p.has || p.creating) return;
+    if (p.quarantined) p.streak = this.#rules.maxFailures - 1;
+    p.quarantined = false;
+    this.#set(p, 'starting', now);
+  }
+
+  /** A place without a desktop: start another, now or later, or put it into quarantine. */
   #again(p: Mutable, now: number): void {
+    if (p.streak >= this.#rules.maxFailures) {
+      this.#quarantine(p, now);
+      return;
+    }
     if (p.failures === 0) {
       this.#set(p, 'starting', now);
       return;
     }
     this.#set(p, 'broken', now);
-    if (p.failures < this.#rules.maxFailures) {
-      this.#out.push({ do: 'retryLater', place: p.id, delayMs: this.#rules.backoffMs(p.failures) });
-      return;
-    }
-    if (this.#places_.every((q) => q.state === 'broken' && !q.has && q.failures >= this.#rules.maxFailures)) {
+    this.#out.push({ do: 'retryLater', place: p.id, delayMs: this.#rules.backoffMs(p.failures) });
+  }
+
+  #quarantine(p: Mutable, now: number): void {
+    p.quarantined = true;
+    p.failures = 0;
+    this.#set(p, 'broken', now);
+    this.#out.push({ do: 'quarantined', place: p.id, log: p.log });
+    this.#out.push({ do: 'retryLater', place: p.id, delayMs: this.#rules.quarantineMs });
+    if (this.#places_.every((q) => q.quarantined))
       for (const waiter of this.#queue.splice(0)) this.#out.push({ do: 'refuse', waiter, error: p.lastError! });
-    }
   }
 
   /** Starts what should start, leases what is ready, and returns the effects. */

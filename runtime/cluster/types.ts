@@ -21,12 +21,20 @@ export interface ExecOptions {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
+  /**
+   * A command that judges: programs of the user can neither trace it nor take its descriptors, what they left in their
+   * home does not run in its python, and what it leaves running ends with it.
+   */
+  readonly verifier?: boolean;
 }
 export interface ExecResult {
   readonly code: number | null;
+  /** The first 8 MB; the rest is read and thrown away. */
   readonly stdout: Buffer;
   readonly stderr: Buffer;
   readonly timedOut: boolean;
+  /** At its time-out it had been stopped (SIGSTOP) from outside. */
+  readonly stopped?: boolean;
 }
 
 export type DesktopEvent =
@@ -97,11 +105,31 @@ export interface Desktop {
   exec(cmd: readonly string[], o?: ExecOptions): Promise<ExecResult>;
   /** Starts a program and leaves it running; resolves with its pid as soon as it has started. */
   spawn(cmd: readonly string[], o?: Pick<ExecOptions, 'cwd' | 'env'>): Promise<number>;
-  /** Rejects with code ENOENT in `details.code` when the file is missing. */
+  /**
+   * With the rights of `user`. Rejects with ENOENT in `details.code` when the file is missing, ENOTREG when it is a pipe
+   * or the like, EFBIG when it is over 128 MB.
+   */
   readFile(path: string): Promise<Buffer>;
   /** Creates parent folders; `user` owns the file. */
   writeFile(path: string, data: Buffer): Promise<void>;
   onEvent(listener: (e: DesktopEvent) => void): () => void;
+  /**
+   * ms so far during which its connection was cut and is being made again: calls wait meanwhile, and time limits do not
+   * count them.
+   */
+  stalledMs?(): number;
+  /**
+   * Stops every program of the user until `thaw`, while commands of the verifier run; the screen can be read meanwhile.
+   */
+  freeze?(): Promise<void>;
+  thaw?(): Promise<void>;
+  /** Ends every program of the user: room for a command where they use up all processes or memory. */
+  relieve?(): Promise<void>;
+  /**
+   * After a call failed: why its programs are to blame for that, or undefined when they are not or nobody can tell.
+   * Takes 2 s at most and never rejects.
+   */
+  blame?(): Promise<string | undefined>;
 }
 
 export interface DesktopSpec {
@@ -129,6 +157,8 @@ export interface ProviderStatus {
 
 export interface DesktopProvider {
   readonly name: ProviderKind;
+  /** Desktops that it can start at the same time; default: as few as suits one machine. */
+  readonly startsAtOnce?: number;
   /** Whether it works here; a problem comes with its remedy. Checks the machine or engine each time. */
   status(): Promise<ProviderStatus>;
   create(spec: DesktopSpec, signal?: AbortSignal): Promise<Desktop>;
@@ -149,8 +179,11 @@ export interface Lease {
   readonly desktop: Desktop;
   /** ms from the start of the reset until the first frame was right. */
   readonly resetMs: number;
-  /** Releases the desktop; with `broken` it is replaced. Idempotent. */
-  release(o?: { broken?: boolean }): void;
+  /**
+   * Releases the desktop; with `broken` it is replaced. `fault`: the desktop's own fault that ended its use; after several
+   * in a row its place is quarantined. Idempotent.
+   */
+  release(o?: { broken?: boolean; fault?: RunError }): void;
 }
 export type DesktopState = 'starting' | 'ready' | 'leased' | 'resetting' | 'broken' | 'stopped';
 export interface PoolStatus {
@@ -161,12 +194,20 @@ export interface PoolStatus {
     readonly since: number;
     readonly resets: number;
     readonly replaced: number;
+    /** It failed too often in a row and rests: its newest failures, oldest first. */
+    readonly quarantined?: readonly { readonly at: number; readonly error: RunError }[];
   }[];
   readonly waiting: number;
 }
 export type PoolEvent =
   | { readonly type: 'state'; readonly desktop: DesktopId; readonly state: DesktopState; readonly at: number }
-  | { readonly type: 'replaced'; readonly desktop: DesktopId; readonly error: RunError; readonly at: number };
+  | { readonly type: 'replaced'; readonly desktop: DesktopId; readonly error: RunError; readonly at: number }
+  | {
+      readonly type: 'quarantined';
+      readonly desktop: DesktopId;
+      readonly log: readonly { readonly at: number; readonly error: RunError }[];
+      readonly at: number;
+    };
 
 export interface DesktopPool {
   /**

@@ -46,6 +46,11 @@ export class Ages {
   lag(t: Trajectory, version: PolicyVersion): number {
     return Math.max(0, version - this.#oldestIn(t));
   }
+  /** Whether a trajectory lags more than may be trained with its behaviour log-probs. */
+  overBound(t: Trajectory, version: PolicyVersion): boolean {
+    const { enabled, eta, maxLag = eta } = this.#staleness;
+    return enabled && this.lag(t, version) > maxLag;
+  }
   /** Oldest version that acted, or may act, in any of these rollouts; those not started count as `unknown`. */
   oldestOf(rollouts: Iterable<RolloutId>, unknown: PolicyVersion): PolicyVersion {
     let oldest = unknown;
@@ -62,12 +67,10 @@ export class Ages {
    * trajectory, which must be in memory.
    */
   expired(version: PolicyVersion, of: (rollout: RolloutId) => Trajectory): JournalEvent[] {
-    const c = this.#staleness,
-      maxLag = c.maxLag ?? c.eta;
-    if (!c.enabled) return [];
+    if (!this.#staleness.enabled) return [];
     return [...this.#state.ready.values()].flatMap((g): JournalEvent[] => {
       const inGroup = this.#state.ledger.inGroup(g.group);
-      const stale = inGroup.filter((r) => this.lag(of(r), version) > maxLag);
+      const stale = inGroup.filter((r) => this.overBound(of(r), version));
       if (stale.length === 0) return [];
       const rest = g.members.filter((m) => !stale.includes(m.rollout));
       const whole = rest.length < this.#minSize || !hasVariance(rest.map((m) => m.reward));

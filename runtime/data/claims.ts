@@ -35,6 +35,8 @@ export interface ClaimedMember {
   readonly injected: boolean;
   readonly reward: number;
   readonly provenance: Provenance;
+  /** An injected success of the policy itself that lags more updates than the staleness bound allows. */
+  readonly aged?: true;
 }
 export interface ClaimedGroup {
   readonly id: GroupId;
@@ -83,12 +85,16 @@ export function planClaim(state: DataState, ages: Ages, o: ClaimOptions): ClaimP
   return { waiting: waiting.map((w) => w.oldest), taken, enough: enough() };
 }
 
-/** The batch as the trainer takes it. An injected trajectory counts with the reward a person gave it. Pure. */
+/**
+ * The batch as the trainer takes it. An injected trajectory counts with the reward a person gave it; `aged` says which
+ * lag more than the bound. Pure.
+ */
 export function batchOf(
   state: DataState,
   taken: readonly FormedGroup[],
   version: PolicyVersion,
   trajectoryOf: (rollout: RolloutId) => Trajectory,
+  aged: (t: Trajectory) => boolean,
 ): ClaimedBatch {
   const groups = taken.map((g): ClaimedGroup => ({
     id: g.group,
@@ -98,7 +104,14 @@ export function batchOf(
     members: g.members.map((m) => {
       const t = trajectoryOf(m.rollout),
         trajectory = m.injected && m.reward > rewardOf(t) ? overridden(t) : t;
-      return { trajectory, keep: m.keep, injected: m.injected, reward: m.reward, provenance: trajectory.provenance };
+      return {
+        trajectory,
+        keep: m.keep,
+        injected: m.injected,
+        reward: m.reward,
+        provenance: trajectory.provenance,
+        ...(m.injected && aged(t) ? { aged: true } : {}),
+      };
     }),
   }));
   return {
@@ -108,6 +121,14 @@ export function batchOf(
     steps: groups.reduce((n, g) => n + g.members.reduce((k, m) => k + m.keep.filter(Boolean).length, 0), 0),
   };
 }
+
+/** How many updates the policy's own successes that joined a batch's groups from the pool lag behind. */
+export const poolLagsOf = ({ groups, version }: ClaimedBatch, ages: Ages): number[] =>
+  groups.flatMap((g) =>
+    g.members.flatMap(({ injected, trajectory: t }) =>
+      injected && t.steps.some((s) => s.version !== undefined) ? [ages.lag(t, version)] : [],
+    ),
+  );
 
 /**
  * Rollouts held by a person that keep the trainer waiting: the staleness bound makes an update wait only for their

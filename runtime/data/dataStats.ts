@@ -46,8 +46,20 @@ export interface DataStats {
   /** Of the group formed last. */
   readonly threshold: number | undefined;
   /** Number of trained rollouts by how many updates they lagged. */
-  readonly staleness: readonly { readonly lag: number; readonly rollouts: number }[];
+  readonly staleness: readonly Lagging[];
+  /**
+   * The same of the policy's own successes that joined from the pool. Beyond the staleness bound they are trained without
+   * behaviour log-probs, as any pre-collected success is.
+   */
+  readonly poolStaleness: readonly Lagging[];
 }
+
+export interface Lagging {
+  readonly lag: number;
+  readonly rollouts: number;
+}
+const byLag = (lags: ReadonlyMap<number, number>): Lagging[] =>
+  [...lags].sort((a, b) => a[0] - b[0]).map(([lag, rollouts]) => ({ lag, rollouts }));
 
 export function dataStats(s: DataState): DataStats {
   const t = s.tally;
@@ -87,6 +99,7 @@ export function dataStats(s: DataState): DataStats {
       share: t.stepsSeen === 0 ? undefined : t.stepsKept / t.stepsSeen,
     },
     threshold: t.threshold,
-    staleness: [...t.lags].sort((a, b) => a[0] - b[0]).map(([lag, rollouts]) => ({ lag, rollouts })),
+    staleness: byLag(t.lags),
+    poolStaleness: byLag(t.poolLags),
   };
 }

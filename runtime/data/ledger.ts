@@ -47,6 +47,7 @@ export class Ledger {
     retired: 0,
   };
   readonly #retired: Partial<Record<RetireReason, number>> = {};
+  #begun = 0;
   readonly #batches = new Map<BatchId, Set<RolloutId>>();
   readonly #groups = new Map<GroupId, Set<RolloutId>>();
 
@@ -73,13 +74,20 @@ export class Ledger {
         `Ledger: ${refused}.`,
         'This is a fault of DART Studio: please report it with the log.',
       );
+    this.#set(m);
+  }
+  #set(m: LedgerMove): void {
     const from = this.#states.get(m.rollout);
+    if (from?.at === 'retired') this.#retired[from.reason] = (this.#retired[from.reason] ?? 0) - 1;
     if (from) {
       this.#byState[from.at]--;
       this.#leave(m.rollout, from);
     }
     this.#states.set(m.rollout, m.to);
     this.#byState[m.to.at]++;
+    // One that a fault ends while it waits for its desktop has a trajectory all the same.
+    if (m.to.at === 'running' || (from?.at === 'queued' && m.to.at === 'retired' && m.to.reason === 'error'))
+      this.#begun++;
     if (m.to.at === 'retired') this.#retired[m.to.reason] = (this.#retired[m.to.reason] ?? 0) + 1;
     if (m.to.at === 'grouped') add(this.#groups, m.to.group, m.rollout);
     if (m.to.at === 'claimed') add(this.#batches, m.to.batch, m.rollout);
@@ -101,10 +109,19 @@ export class Ledger {
     for (const m of moves) this.move(m);
   }
 
+  /**
+   * Moves without asking: what a damaged journal tells of a rollout whose records before are lost. What was trained stays
+   * trained, so that nothing is trained twice.
+   */
+  force(moves: readonly LedgerMove[]): void {
+    for (const m of moves) if (this.#states.get(m.rollout)?.at !== 'trained') this.#set(m);
+  }
+
   counts(): LedgerCounts {
     const b = this.#byState;
     return {
       generated: this.#states.size,
+      begun: this.#begun,
       trained: b.trained,
       inFlight: b.queued + b.running + b.recorded + b.grouped + b.claimed,
       retired: { ...this.#retired },

@@ -1,4 +1,4 @@
-import type { PolicyVersion, RolloutId, Trajectory } from '../domain/index.js';
+import { endedInSuccess, type PolicyVersion, type RolloutId, type Trajectory } from '../domain/index.js';
 import type { JournalEvent } from './events.js';
 import { poolEntryOf, type ExperiencePool } from './experiencePool.js';
 import type { PoolAnswer, PoolWish } from './types.js';
@@ -28,6 +28,9 @@ export function pooling(
     return no('it is an episode of an evaluation: its task is held out and never trained on');
   if (t.outcome.kind === 'error') return no('it ended in an error, which says nothing about the task');
   if (t.outcome.kind !== 'success' && wish === 'auto') return no('its verifier did not call it a success');
+  // What it did after its goal would be imitated too; a person may think otherwise of it.
+  if (!by && t.provenance.kind !== 'human' && !endedInSuccess(t.outcome))
+    return no('its step cap ended it: it went on after its goal');
   if (t.instruction === '') return no('its instruction is not known');
   if (t.steps.length === 0) return no('it has no steps');
   if (!pool.enabled) return no('the pool is off in the run file');

@@ -1,12 +1,20 @@
-import { id } from '../domain/index.js';
-import type { BatchId, FamilyId, GroupId, PolicyVersion, RolloutId, TaskId } from '../domain/index.js';
+import {
+  endedInSuccess,
+  id,
+  type BatchId,
+  type FamilyId,
+  type GroupId,
+  type PolicyVersion,
+  type RolloutId,
+  type TaskId,
+} from '../domain/index.js';
 import type { DataConfig } from './config.js';
 import { SuccessLengths } from './curation/dynamicLength.js';
 import { SuccessStats } from './curation/successStats.js';
 import { inLedger, isAssisted, isError, ledgerMoves } from './events.js';
 import type { EventOf, GroupMember, JournalEvent } from './events.js';
 import { ExperiencePool } from './experiencePool.js';
-import { Ledger } from './ledger.js';
+import { Ledger, type LedgerMove } from './ledger.js';
 import { Planner } from './planner.js';
 import { applyToPool } from './pooling.js';
 import type { PlannerFamily } from './planner.js';
@@ -26,6 +34,7 @@ export interface OpenBatch {
   readonly version: PolicyVersion;
   readonly groups: readonly FormedGroup[];
   readonly lags: readonly number[];
+  readonly poolLags: readonly number[];
 }
 
 /** Totals the UI shows. */
@@ -37,8 +46,9 @@ export interface Tally {
   stepsSeen: number;
   injections: number;
   trainedSteps: number;
-  /** Number of trained rollouts by how many updates they lagged behind. */
+  /** Number of trained rollouts, and of injected successes of the policy, by how many updates they lagged behind. */
   readonly lags: Map<number, number>;
+  readonly poolLags: Map<number, number>;
   threshold: number | undefined;
 }
 
@@ -69,8 +79,13 @@ export class DataState {
     injections: 0,
     trainedSteps: 0,
     lags: new Map(),
+    poolLags: new Map(),
     threshold: undefined,
   };
+  /** Number of the newest batch that was trained; 0 before the first. */
+  trainedBatch = 0;
+  /** Time the run has used. */
+  elapsedMs = 0;
   /** Newest weights seen anywhere. */
   version: PolicyVersion = 0;
 
@@ -95,6 +110,21 @@ export class DataState {
   apply(e: JournalEvent): void {
     const moves = ledgerMoves(e);
     this.ledger.moveAll(moves);
+    this.#applied(e, moves);
+  }
+
+  /**
+   * An event of a damaged journal that the ledger does not allow, because what came before it is lost: it is taken at
+   * its word.
+   */
+  applyDamaged(e: JournalEvent): void {
+    const moves = ledgerMoves(e).filter((m) => this.ledger.state(m.rollout)?.at !== 'trained');
+    this.ledger.force(moves);
+    for (const m of moves) this.planner.saw(m.rollout);
+    this.#applied(e, moves);
+  }
+
+  #applied(e: JournalEvent, moves: readonly LedgerMove[]): void {
     if (e.type === 'trajectory.recorded' && inLedger(e.head.provenance))
       this.stepLedger.ended(e.head.id, e.head.steps, e.head.human);
     if (e.type === 'group.formed')
@@ -116,6 +146,9 @@ export class DataState {
 type Changes = { readonly [T in JournalEvent['type']]?: (s: DataState, e: EventOf<T>) => void };
 
 const changes: Changes = {
+  'run.time'(s, e) {
+    s.elapsedMs = Math.max(s.elapsedMs, e.elapsedMs);
+  },
   'group.opened'(s, e) {
     s.planner.apply(e);
   },
@@ -176,15 +209,17 @@ const changes: Changes = {
     const groups = e.groups.flatMap((g) => {
       const f = s.ready.get(g.group);
       s.ready.delete(g.group);
+      // Its forming is lost where it is still open: it must not form again.
+      s.planner.close(g.group);
       return f ? [f] : [];
     });
-    s.claimed.set(e.batch, { batch: e.batch, version: e.version, groups, lags: e.lags });
-    s.tally.batches++;
+    s.claimed.set(e.batch, { batch: e.batch, version: e.version, groups, lags: e.lags, poolLags: e.poolLags ?? [] });
+    s.tally.batches = Math.max(s.tally.batches + 1, batchNumber(e.batch));
   },
   'batch.released'(s, e) {
     // Back to the front of the queue, where they came from.
     const waiting = [...s.ready],
-      back = s.claimed.get(e.batch)?.groups ?? [];
+      back = (s.claimed.get(e.batch)?.groups ?? []).filter((g) => isWaiting(s, g));
     s.claimed.delete(e.batch);
     s.ready.clear();
     for (const g of back) s.ready.set(g.group, g);
@@ -193,7 +228,14 @@ const changes: Changes = {
   'batch.trained'(s, e) {
     const b = s.claimed.get(e.batch);
     s.claimed.delete(e.batch);
+    s.trainedBatch = Math.max(s.trainedBatch, batchNumber(e.batch));
+    // Where the claim is lost in a damaged journal, its groups are still waiting.
+    if (!b) {
+      s.tally.batches = Math.max(s.tally.batches, batchNumber(e.batch));
+      for (const g of [...s.ready.values()]) if (!isWaiting(s, g)) s.ready.delete(g.group);
+    }
     for (const lag of b?.lags ?? []) s.tally.lags.set(lag, (s.tally.lags.get(lag) ?? 0) + 1);
+    for (const lag of b?.poolLags ?? []) s.tally.poolLags.set(lag, (s.tally.poolLags.get(lag) ?? 0) + 1);
     for (const g of b?.groups ?? []) for (const m of g.members) s.tally.trainedSteps += m.keep.filter(Boolean).length;
     s.saw(e.version);
   },
@@ -205,11 +247,17 @@ const changes: Changes = {
   },
 };
 
+/** Whether some of its own rollouts still wait to be trained. */
+const isWaiting = ({ ledger }: DataState, g: FormedGroup): boolean =>
+  g.members.some((m) => !m.injected && ledger.state(m.rollout)?.at === 'grouped');
+export const batchNumber = (batch: BatchId): number => Number(/\d+$/.exec(batch)?.[0] ?? 0);
+
 function recorded(s: DataState, { head }: EventOf<'trajectory.recorded'>): void {
   const success = head.outcome.kind === 'success';
   // A demonstration shows how long a success is. A probe is greedy and held out, so it must not influence training.
-  // Where a person helped, neither length nor outcome is the policy's.
-  if (success && head.provenance.kind !== 'probe' && !isAssisted(head)) s.lengths.add(head.family, head.steps);
+  // Where a person helped, neither length nor outcome is the policy's; a success that the cap cut off has no length.
+  if (endedInSuccess(head.outcome) && head.provenance.kind !== 'probe' && !isAssisted(head))
+    s.lengths.add(head.family, head.steps);
   if (!inLedger(head.provenance)) return;
   if (!isError(head.outcome) && !isAssisted(head)) s.stats.add(head.family, success);
   const o = s.orders.get(head.id);

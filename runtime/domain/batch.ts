@@ -30,13 +30,18 @@ export interface LearnStep {
    * a group this is its advantage.
    */
   readonly coefficient?: number;
+  /**
+   * `policy` only: a pool success older than the staleness bound. It is trained as any pre-collected success, without
+   * behaviour log-probs.
+   */
+  readonly precollected?: true;
 }
 export interface LearnBatch extends Omit<TrainBatch, 'samples'> {
   readonly steps: readonly LearnStep[];
 }
 
 /** A step as a trainer takes it: credit that is the same for every policy, and in subtypes its input and targets. */
-export interface StepSample extends Omit<LearnStep, 'trajectory'> {
+export interface StepSample extends Omit<LearnStep, 'trajectory' | 'precollected'> {
   readonly rollout: RolloutId;
   /** log pi_rollout of each token; absent -> truncated importance weight 1. */
   readonly rolloutLogprobs?: Float32Array;

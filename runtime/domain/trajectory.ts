@@ -120,6 +120,12 @@ export type Outcome =
     }
   | { readonly kind: 'error'; readonly error: RunError };
 
+/**
+ * Whether an episode succeeded and said so itself. One that its step cap cut off went on past its goal: how many of its
+ * steps were needed, and which, is not known.
+ */
+export const endedInSuccess = (o: Outcome): boolean => o.kind === 'success' && !o.truncated;
+
 /** What the verifier looked at and found, for people. */
 export interface VerifierReport {
   readonly checks: readonly {

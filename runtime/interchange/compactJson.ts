@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
+import { chunksOf } from './folder.js';
 import { Unusable, isObject, limits } from './types.js';
 import { messageOf } from '../domain/index.js';
 
@@ -38,7 +38,7 @@ export async function compactJson(file: string): Promise<{ readonly value: unkno
     start = 0,
     began = 0,
     at = 0;
-  for await (const chunk of createReadStream(file, { highWaterMark: 256 * 1024 }) as AsyncIterable<Buffer>) {
+  for await (const chunk of chunksOf(file)) {
     let from = 0;
     const keep = (to: number): void => {
       if (!inString || kept.length - began <= longString) kept.add(chunk, from, to);

@@ -1,7 +1,7 @@
-import { createReadStream } from 'node:fs';
-import { open, opendir, readFile, realpath, stat } from 'node:fs/promises';
+import { opendir, realpath, stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { StudioError, safeRelative, messageOf } from '../domain/index.js';
+import { ForeignFileError, foreignChunks, openForeign, readForeign } from '../files/foreignFile.js';
 import { Unusable, limits } from './types.js';
 
 const archives: readonly (readonly [string, readonly number[]])[] = [
@@ -125,15 +125,30 @@ export class ImportFolder {
 
 const quoted = (name: string): string => `'${name.length > 120 ? `${name.slice(0, 120)}…` : name}'`;
 
+/**
+ * A file of an import whole. Paths are real ones, checked to be inside the folder: what is a link now was not one then.
+ * Unusable beyond `max` bytes.
+ */
+export const readWhole = (file: string, max: number): Promise<Buffer> =>
+  readForeign(file, max, { follow: false }).catch(unusable);
 /** A small text file whole. Unusable beyond `max` bytes. */
-export async function readSmall(file: string, max: number): Promise<string> {
-  const { size } = await stat(file);
-  if (size > max) throw new Unusable(`is ${size} bytes long; at most ${max} are read`);
-  return readFile(file, 'utf8');
+export const readSmall = async (file: string, max: number): Promise<string> =>
+  (await readWhole(file, max)).toString('utf8');
+
+/** The bytes of a file of an import, in chunks that are valid until the next one is asked for. */
+export async function* chunksOf(file: string): AsyncGenerator<Buffer, void, undefined> {
+  try {
+    yield* foreignChunks(file, { follow: false, most: limits.file });
+  } catch (e) {
+    unusable(e);
+  }
+}
+function unusable(e: unknown): never {
+  throw e instanceof ForeignFileError ? new Unusable(e.message) : e;
 }
 
 export async function readSlice(file: string, offset: number, length: number): Promise<Buffer> {
-  const f = await open(file, 'r');
+  const f = await openForeign(file, { follow: false }).catch(unusable);
   try {
     const out = Buffer.alloc(length);
     let have = 0;
@@ -165,7 +180,7 @@ export async function* lines(
     bytes = 0;
     return { line: line++, text };
   };
-  for await (const chunk of createReadStream(file, { highWaterMark: 256 * 1024 }) as AsyncIterable<Buffer>) {
+  for await (const chunk of chunksOf(file)) {
     let from = 0;
     for (let nl = chunk.indexOf(10); nl >= 0; nl = chunk.indexOf(10, from)) {
       add(chunk.subarray(from, nl));

@@ -42,8 +42,11 @@ export function jpegHeader(b: Buffer): JpegHeader {
 }
 const endOfImage = Buffer.from([0xff, 0xd9]);
 
+/** Markers and fill bytes before the pixels; a picture has some tens. */
+const mostMarkers = 20_000;
 function* segments(b: Buffer): Generator<{ readonly marker: number; readonly body: Buffer; readonly end: number }> {
-  for (let i = 2; i + 4 <= b.length;) {
+  for (let i = 2, seen = 0; i + 4 <= b.length; seen++) {
+    if (seen > mostMarkers) throw new Unusable('is a JPEG of too many parts');
     if (b[i] !== 0xff) throw new Unusable('is damaged: a marker is missing');
     const marker = b[i + 1]!;
     if (marker === 0xff) {

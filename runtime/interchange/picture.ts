@@ -1,6 +1,6 @@
-import { open, stat, readFile } from 'node:fs/promises';
 import type { Frame, Size } from '../domain/index.js';
-import { readSlice } from './folder.js';
+import { openForeign } from '../files/foreignFile.js';
+import { readSlice, readWhole } from './folder.js';
 import { isJpeg, jpegHeader, jpegSize } from './jpeg.js';
 import type { JpegDecoder } from './jpegDecoder.js';
 import { decodePng, isPng, pngChunks, pngHeader } from './png.js';
@@ -33,10 +33,14 @@ export async function pictureSize(p: Picture): Promise<Size> {
 /** The picture's own bytes, bounded. */
 async function pictureBytes(p: Picture): Promise<Buffer> {
   if (p.inline !== undefined) return base64(p.inline);
-  const bytes = p.slice ? Math.floor(p.slice.length * 0.75) : (await stat(p.file)).size;
+  if (!p.slice)
+    return readWhole(p.file, limits.picture).catch((e: unknown) => {
+      throw withName(p, e);
+    });
+  const bytes = Math.floor(p.slice.length * 0.75);
   if (bytes > limits.picture)
     throw new Unusable(`the picture ${p.name} is ${bytes} bytes long; at most ${limits.picture} are read`);
-  return p.slice ? base64Slice(p.file, p.slice) : readFile(p.file);
+  return base64Slice(p.file, p.slice);
 }
 const base64 = (text: string): Buffer => Buffer.from(plain(text, true), 'base64');
 /** What JSON escapes in base64 is a slash; the beginning may say that data follow. */
@@ -54,7 +58,7 @@ async function base64Slice(
   { offset, length }: { readonly offset: number; readonly length: number },
 ): Promise<Buffer> {
   const out = Buffer.allocUnsafe(Math.ceil(length * 0.75)),
-    f = await open(file, 'r');
+    f = await openForeign(file, { follow: false });
   try {
     const chunk = Buffer.allocUnsafe(Math.min(CHUNK, length));
     let have = 0,
@@ -99,11 +103,13 @@ const withName = (p: Picture, e: unknown): unknown =>
 /** Whole, as far as can be told without decoding. Rejects with Unusable. */
 export async function checkPicture(p: Picture): Promise<void> {
   const file = await pictureBytes(p);
-  named(p, () => {
+  try {
     known(file);
     if (isJpeg(file)) jpegHeader(file);
-    else pngChunks(file);
-  });
+    else await pngChunks(file);
+  } catch (e) {
+    throw withName(p, e);
+  }
 }
 
 /** The picture as a screen. Rejects with Unusable. */

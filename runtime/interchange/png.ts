@@ -1,7 +1,8 @@
 import { inflate as inflateCb } from 'node:zlib';
 import { promisify } from 'node:util';
 import type { Size } from '../domain/index.js';
-import { crc32 } from '../data/store/crc32.js';
+import { crc32InTurns } from '../data/store/crc32.js';
+import { maxChunks } from '../data/store/png.js';
 import { slicePixels, slices } from '../data/store/slices.js';
 import { Unusable, checkSize } from './types.js';
 import { messageOf } from '../domain/index.js';
@@ -48,16 +49,17 @@ export interface Chunks {
 }
 
 /** Whole and undamaged, as far as its checksums say; inflates nothing. */
-export function pngChunks(file: Buffer): Chunks {
+export async function pngChunks(file: Buffer): Promise<Chunks> {
   const header = pngHeader(file),
     data: Buffer[] = [];
   let palette: Buffer | undefined;
-  for (let at = 8; ;) {
+  for (let at = 8, chunks = 1; ; chunks++) {
     if (at + 12 > file.length) throw new Unusable('is cut short');
+    if (chunks > maxChunks) throw new Unusable('is a PNG of too many parts');
     const length = file.readUInt32BE(at),
       end = at + 8 + length;
     if (end + 4 > file.length) throw new Unusable('is cut short');
-    if (crc32(file.subarray(at + 4, end)) !== file.readUInt32BE(end))
+    if ((await crc32InTurns(file.subarray(at + 4, end))) !== file.readUInt32BE(end))
       throw new Unusable('is damaged: a checksum differs');
     const type = file.toString('latin1', at + 4, at + 8),
       body = file.subarray(at + 8, end);
@@ -74,7 +76,7 @@ export function pngChunks(file: Buffer): Chunks {
 
 /** BGRX, 4 bytes a pixel. Rejects with Unusable. */
 export async function decodePng(file: Buffer): Promise<Size & { readonly data: Buffer }> {
-  const { header: h, data, palette } = pngChunks(file);
+  const { header: h, data, palette } = await pngChunks(file);
   const bits = h.depth * samples[h.type]!,
     stride = Math.ceil((h.width * bits) / 8),
     step = Math.max(1, bits >> 3),

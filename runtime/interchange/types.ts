@@ -117,6 +117,8 @@ export const limits = {
   /** Bytes of one JSON line, and of a JSON file once its long strings are set aside. */
   line: 4 << 20,
   json: 4 << 20,
+  /** Bytes of a file that is read piece by piece: a data set in one file, or a recording with its pictures. */
+  file: 2 ** 36,
   /** Bytes of one picture file; as base64 a third more. */
   picture: 48 << 20,
   /** Pixels of one screen (4096 x 4096), and its longer side. */

@@ -6,6 +6,7 @@
 import type { PresetName, ProviderChoice } from '../domain/index.js';
 import { reads, writes, type Empty } from './call.js';
 import { humanRequests } from './humanRequests.js';
+import type { Recovered } from './activeRuns.js';
 import type * as T from './types.js';
 import type { Build } from './version.js';
 
@@ -22,6 +23,8 @@ export interface HelloResult {
   readonly pid: number;
   readonly startedAt: number;
   readonly activeRuns: readonly T.RunPath[];
+  /** What this daemon did, when it started, about runs that were active before; later ones come as `run/recovered`. */
+  readonly recovered?: readonly Recovered[];
   readonly storage: string;
 }
 export interface StartParams {
@@ -56,9 +59,12 @@ export const requests = {
    * desktops may still be starting.
    */
   'run/start': writes<StartParams, { readonly run: T.RunPath; readonly id: string }>(),
-  /** Go on with a run that is over or was interrupted. */
+  /**
+   * Go on with a run that is over or was interrupted: with what is left of its budget, with `minutes` as its whole
+   * budget, or for `more` minutes from now, whatever it has used and whichever limit ended it.
+   */
   'run/resume': writes<
-    { readonly run: T.RunPath; readonly minutes?: number },
+    { readonly run: T.RunPath; readonly minutes?: number; readonly more?: number },
     { readonly run: T.RunPath; readonly id: string }
   >(),
   /**
@@ -75,7 +81,7 @@ export const requests = {
       readonly run: T.RunPath;
       readonly version?: number;
       readonly episodes?: number;
-      readonly split?: 'train' | 'heldout' | 'templates';
+      readonly split?: 'train' | 'heldout' | 'words' | 'pairs' | 'looks' | 'templates';
       readonly provider?: ProviderChoice;
     },
     T.EvalPoint
@@ -83,6 +89,8 @@ export const requests = {
   /** Runs under these folders (each a folder of run folders, or a run folder), newest first. */
   'run/list': reads<{ readonly roots: readonly string[] }, { readonly runs: readonly T.RunSummary[] }>(),
   'run/get': reads<InRun, T.RunDetail>(),
+  /** Reads the journal of a run that is over from end to end: what of it is damaged. Absent: nothing. */
+  'run/check': reads<InRun, { readonly damage?: T.JournalDamage | undefined }>(),
   'run/series': reads<
     {
       readonly run: T.RunPath;
@@ -186,6 +194,11 @@ export const requests = {
   'machine/doctor': reads<Empty, { readonly checks: readonly T.CheckRow[] }>(),
   /** A starter run file as text, and the JSON schema. */
   'config/template': reads<{ readonly preset: PresetName }, { readonly text: string }>(),
+  /** What is wrong in a run file's text, place by place; nothing is started. */
+  'config/check': reads<
+    { readonly text: string; readonly file?: string },
+    { readonly problems: readonly T.ConfigProblem[] }
+  >(),
   /** Facts for a bug report: versions, machine, last log lines; no tokens, home folder as ~. */
   'machine/diagnostics': reads<Empty, { readonly files: Readonly<Record<string, string>> }>(),
 

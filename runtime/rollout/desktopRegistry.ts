@@ -62,6 +62,7 @@ export class DesktopRegistry {
     };
     return {
       name: p.name,
+      ...(p.startsAtOnce === undefined ? {} : { startsAtOnce: p.startsAtOnce }),
       status: () => p.status(),
       reap: () => p.reap(),
       dispose: () => p.dispose(),
@@ -227,6 +228,10 @@ class TrackedDesktop implements Desktop {
   readonly recycle?: (f: Frame) => void;
   readonly input?: (events: readonly DesktopInput[]) => Promise<void>;
   readonly changes?: (signal: AbortSignal) => Promise<Change>;
+  readonly freeze?: () => Promise<void>;
+  readonly thaw?: () => Promise<void>;
+  readonly relieve?: () => Promise<void>;
+  readonly blame?: () => Promise<string | undefined>;
   #lost: RunError | undefined;
   readonly #listeners = new Set<(e: DesktopEvent) => void>();
   constructor(inner: Desktop) {
@@ -240,6 +245,10 @@ class TrackedDesktop implements Desktop {
       };
     if (inner.input) this.input = (events) => this.#use((d) => d.input!(events));
     if (inner.changes) this.changes = (signal) => this.#use((d) => d.changes!(signal));
+    if (inner.freeze) this.freeze = () => this.#use((d) => d.freeze!());
+    if (inner.thaw) this.thaw = () => this.#use((d) => d.thaw!());
+    if (inner.relieve) this.relieve = () => this.#use((d) => d.relieve!());
+    if (inner.blame) this.blame = () => inner.blame!();
   }
   lose(error: RunError): void {
     this.#lost = error;

@@ -5,7 +5,7 @@
  */
 import type { FrameRef, Outcome, RunError, Step, Trajectory } from '../domain/index.js';
 import { toRunError } from '../domain/index.js';
-import type { Lease } from '../cluster/types.js';
+import type { Desktop, Lease } from '../cluster/types.js';
 import type { PolicySession } from '../policy/types.js';
 import { cancelled } from './clock.js';
 import { DesktopGuard } from './desktopGuard.js';
@@ -22,9 +22,17 @@ type Scene = Omit<TurnsContext, 'policy' | 'steps'>;
 export async function runEpisode(deps: EpisodeDeps, lease: Lease, r: EpisodeRequest): Promise<EpisodeResult> {
   const { clock } = deps;
   const { task, order } = r;
+  let acted = false;
   const limit = timeLimit(deps, r.signal);
-  const guard = new DesktopGuard(deps, limit.signal);
-  const scene: Scene = { deps, request: r, desktop: lease.desktop, limit, guard };
+  const guard = new DesktopGuard(deps, limit.signal, () => lease.desktop.stalledMs?.() ?? 0);
+  const request: EpisodeRequest = {
+    ...r,
+    onPhase: (phase) => {
+      acted ||= phase === 'perform';
+      r.onPhase(phase);
+    },
+  };
+  const scene: Scene = { deps, request, desktop: lease.desktop, limit, guard };
   const startedAt = clock.now();
   const steps: Step[] = [];
   let session: PolicySession | undefined;
@@ -45,7 +53,7 @@ export async function runEpisode(deps: EpisodeDeps, lease: Lease, r: EpisodeRequ
     verifyMs = end.how === 'invalid' ? 0 : clock.now() - t0;
   } catch (e) {
     error = limit.expired() ?? toRunError(e);
-    outcome = { kind: 'error', error };
+    outcome = (acted ? await brokenByPolicy(lease.desktop, error) : undefined) ?? { kind: 'error', error };
   } finally {
     session?.close();
     limit.stop();
@@ -99,8 +107,25 @@ async function verify(
   end: Extract<TurnsEnd, { how: 'ended' | 'cap' }>,
 ): Promise<Outcome> {
   r.onPhase('verify');
-  const judged = await guard.free(deps.tasks.verify(r.task, desktop, end.last, limit.signal), 'Verifying the task');
+  // Its commands have a time limit of their own, under which whatever hangs is the policy's failure and no error.
+  const judged = await limit.suspendedDuring(
+    guard.free(deps.tasks.verify(r.task, desktop, end.last, limit.signal), 'Verifying the task'),
+  );
   return { ...judged, truncated: end.how === 'cap' };
+}
+
+/** What the policy did to its desktop is its failure, not an error that is tried again. */
+async function brokenByPolicy(desktop: Desktop, error: RunError): Promise<Outcome | undefined> {
+  if (error.kind !== 'desktop.lost') return undefined;
+  const found = await desktop.blame?.();
+  return found === undefined
+    ? undefined
+    : {
+        kind: 'failure',
+        reward: 0,
+        truncated: false,
+        report: { checks: [{ what: 'the desktop', expected: 'it works until the end', found, score: 0 }] },
+      };
 }
 
 const invalidAnswer = (found: string): Outcome => ({

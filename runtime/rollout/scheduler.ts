@@ -312,7 +312,7 @@ export class Scheduler {
       }))
       .then(({ trajectory, broken }) => {
         this.#runs.delete(run);
-        this.#release(lease, broken);
+        this.#release(lease, broken, desktopFault(trajectory));
         const versions = [
           ...new Set(trajectory.steps.flatMap((s) => (s.version === undefined ? [] : [s.version]))),
         ].sort((a, b) => a - b);
@@ -324,10 +324,10 @@ export class Scheduler {
       });
   }
 
-  #release(lease: Lease, broken: boolean): void {
+  #release(lease: Lease, broken: boolean, fault?: RunError): void {
     // Reported before the release, because the pool begins the reset at once and listeners should see that next.
     this.#lane(lease.desktop.id, 'released');
-    lease.release(broken ? { broken: true } : undefined);
+    lease.release(broken ? { broken: true, ...(fault ? { fault } : {}) } : undefined);
   }
 
   #lane(desktop: DesktopId, phase: EpisodePhase | 'idle' | 'released', rollout?: RolloutId): void {
@@ -336,6 +336,11 @@ export class Scheduler {
   #emit(e: SchedulerEvent): void {
     notify(this.#listeners, e);
   }
+}
+
+/** The error of a desktop that ended a rollout. */
+function desktopFault({ outcome }: Trajectory): RunError | undefined {
+  return outcome.kind === 'error' && outcome.error.kind.startsWith('desktop.') ? outcome.error : undefined;
 }
 
 /** A rollout that failed before its episode began: its task could not be created, or the runtime has a fault. */

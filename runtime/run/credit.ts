@@ -7,6 +7,8 @@ export interface CuratedGroup {
   readonly group: Group;
   /** Same order as `group.trajectories`. */
   readonly keep: readonly (readonly boolean[])[];
+  /** Members that are older than the staleness bound: pool successes of the policy itself. Default: none. */
+  readonly aged?: readonly boolean[];
 }
 
 export interface CreditOptions extends AdvantageOptions {
@@ -36,10 +38,13 @@ export type Expressible = (t: Trajectory, step: number) => boolean;
  */
 export function policySteps(groups: readonly CuratedGroup[], o: CreditOptions, expressible: Expressible): LearnStep[] {
   const out: LearnStep[] = [];
-  for (const { group, keep } of groups) {
+  for (const { group, keep, aged } of groups) {
     const rewards = group.trajectories.map((t) => (t.outcome.kind === 'error' ? 0 : t.outcome.reward));
-    const kept = keep.map((k) => k.filter(Boolean).length);
-    const advantages = groupAdvantages(rewards, kept, o);
+    const advantages = groupAdvantages(
+      rewards,
+      group.trajectories.map((t) => t.steps.length),
+      o,
+    );
     // Two states are one when screen, instruction and history are: what the policy is told.
     const forks =
       o.credit === 'fork'
@@ -50,7 +55,13 @@ export function policySteps(groups: readonly CuratedGroup[], o: CreditOptions, e
         : undefined;
     for (const [i, t] of group.trajectories.entries())
       if (forks || advantages[i] !== 0)
-        out.push(...stepsOf(t, keep[i]!, (s) => forks?.[i]![s] ?? advantages[i]!, o.balance, expressible));
+        out.push(
+          ...stepsOf(t, keep[i]!, (s) => forks?.[i]![s] ?? advantages[i]!, {
+            balance: o.balance,
+            expressible,
+            aged: aged?.[i] === true,
+          }),
+        );
   }
   return out;
 }
@@ -59,22 +70,21 @@ function stepsOf(
   t: Trajectory,
   keep: readonly boolean[],
   advantageOf: (step: number) => number,
-  balance: CreditOptions['balance'],
-  expressible: Expressible,
+  o: { readonly balance: CreditOptions['balance']; readonly expressible: Expressible; readonly aged: boolean },
 ): LearnStep[] {
   const imitate = t.outcome.kind === 'success',
     people = t.steps.filter((s) => s.origin === 'human').length,
     own = keep.filter((k, j) => k && t.steps[j]!.origin !== 'human').length,
-    weight = balance === 'trajectory' ? 1 / Math.max(1, own + (imitate ? people : 0)) : 1;
+    weight = o.balance === 'trajectory' ? 1 / Math.max(1, own + (imitate ? people : 0)) : 1;
   return t.steps.flatMap((s): LearnStep[] => {
     const advantage = advantageOf(s.index),
       human = s.origin === 'human',
       learned = human ? imitate && advantage > 0 : keep[s.index] && advantage !== 0;
-    if (!learned || !expressible(t, s.index)) return [];
+    if (!learned || !o.expressible(t, s.index)) return [];
     const step = { trajectory: t, step: s.index, weight };
     return human
       ? [{ ...step, kind: 'imitation', advantage: 0, coefficient: advantage }]
-      : [{ ...step, kind: 'policy', advantage }];
+      : [{ ...step, kind: 'policy', advantage, ...(o.aged ? { precollected: true } : {}) }];
   });
 }
 

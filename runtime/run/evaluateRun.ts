@@ -1,43 +1,62 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { StudioError, id, type FamilyId, type ProcessEntry, type RunId, type ProviderChoice } from '../domain/index.js';
+import { POLICY_TRAITS, StudioError, id, type ProcessEntry, type RunId, type ProviderChoice } from '../domain/index.js';
 import { parseRunFile, type RunConfig, type RunFile } from '../config/index.js';
 import { DataManager } from '../data/dataManager.js';
-import { RunReader } from '../data/store/runStore.js';
+import { readMeta, RunReader } from '../data/store/runStore.js';
 import { systemClock } from '../rollout/clock.js';
 import { Scheduler, trainingSampling } from '../rollout/scheduler.js';
-import { heldoutSeed, trainSeed } from '../tasks/suites/desk/index.js';
 import { settleOf } from '../cluster/provide.js';
+import { blinded } from './blindPolicy.js';
 import { startEngine, type Engine } from './engine.js';
 import { evaluateNow, type EvalPoint } from './evaluation.js';
 import { dataConfig } from '../data/fromConfig.js';
 import { imageContents } from '../cluster/images.js';
-import { openTasks, type Tasks } from '../tasks/open.js';
+import { openTasks, type EvaluationSplit, type Tasks } from '../tasks/open.js';
 import { lastCheckpoint } from './resume.js';
 
-export type Split = 'train' | 'heldout' | 'templates';
 export interface EvaluateRequest {
   readonly dir: string;
   /** Default: the newest checkpoint. */
   readonly version?: number | undefined;
   /** Default: as many as the run's own evaluations. */
   readonly episodes?: number | undefined;
-  readonly split?: Split | undefined;
+  readonly split?: EvaluationSplit | undefined;
+  /** Sampled as in training, instead of the most probable choice always. */
+  readonly sampled?: boolean | undefined;
+  /** The same policy with its screen blanked: the control of what needs no eyes. */
+  readonly blind?: boolean | undefined;
   readonly provider?: ProviderChoice | undefined;
   readonly entry: ProcessEntry;
   readonly signal: AbortSignal;
   readonly onProgress?: (p: { readonly done: number; readonly episodes: number; readonly successes: number }) => void;
 }
+/** One evaluation among several of one checkpoint. */
+export type Asked = Pick<EvaluateRequest, 'episodes' | 'split' | 'sampled' | 'blind'>;
+export type Evaluated = EvalPoint & {
+  readonly at: number;
+  readonly split: EvaluationSplit;
+  readonly sampled: boolean;
+  readonly blind: boolean;
+};
 
-/** Greedy episodes of one checkpoint, in a scratch folder; the run itself is only read. */
-export async function evaluateRun(r: EvaluateRequest): Promise<EvalPoint & { readonly at: number }> {
+/** Episodes of one checkpoint, in a scratch folder; the run itself is only read. */
+export async function evaluateRun(r: EvaluateRequest): Promise<Evaluated> {
+  const [point] = await evaluateAll(r, [r]);
+  return point!;
+}
+
+/** Several evaluations of one checkpoint, one after another on the same desktops. */
+export async function evaluateAll(
+  r: Omit<EvaluateRequest, keyof Asked>,
+  asked: readonly Asked[],
+): Promise<readonly Evaluated[]> {
   const meta = await readRun(r.dir);
   const config = parseRunFile(meta.config, r.provider ? { desktops: { provider: r.provider } } : {});
-  const episodes = r.episodes ?? Math.max(1, config.evaluation.episodes),
-    split = r.split ?? 'heldout',
-    tasks = ofSplit(await openTasks(config, await imageContents(config.desktops.image), r.entry), split);
-  const checkpoint = await checkpointOf(r, meta.id, config);
+  const tasks = await openTasks(config, await imageContents(config.desktops.image), r.entry),
+    wanted = asked.map((a) => ({ ...a, tasks: ofSplit(tasks, a.split ?? 'heldout') })),
+    checkpoint = await checkpointOf(r, meta.id, config);
   const scratch = await mkdtemp(join(tmpdir(), 'dart-studio-eval-'));
   let data: DataManager | undefined, engine: Engine | undefined;
   try {
@@ -57,32 +76,10 @@ export async function evaluateRun(r: EvaluateRequest): Promise<EvalPoint & { rea
       signal: r.signal,
       checkpoint,
     });
-    const scheduler = probeScheduler(config, engine, tasks);
-    const store = data;
-    let done = 0,
-      successes = 0;
-    scheduler.onEvent((e) => {
-      if (e.type !== 'ended') return;
-      void store.record(e.trajectory);
-      if (e.trajectory.outcome.kind === 'success') successes++;
-      r.onProgress?.({ done: ++done, episodes, successes });
-    });
-    scheduler.start();
-    try {
-      const point = await evaluateNow({
-        data,
-        scheduler,
-        tasks,
-        episodes,
-        label: split,
-        version: checkpoint?.version ?? 0,
-        maxSteps: config.rollout.maxSteps,
-        signal: r.signal,
-      });
-      return { ...point, at: Date.now() };
-    } finally {
-      await scheduler.stop({ graceMs: 0 });
-    }
+    const points: Evaluated[] = [];
+    for (const a of wanted)
+      points.push(await evaluateOne(r, a, { config, data, engine, version: checkpoint?.version ?? 0 }));
+    return points;
   } finally {
     await engine?.close();
     await data?.close('finished');
@@ -90,30 +87,63 @@ export async function evaluateRun(r: EvaluateRequest): Promise<EvalPoint & { rea
   }
 }
 
-async function readRun(dir: string): Promise<{ id: string; config: RunFile }> {
-  let text: string;
+interface Bench {
+  readonly config: RunConfig;
+  readonly data: DataManager;
+  readonly engine: Engine;
+  readonly version: number;
+}
+async function evaluateOne(
+  r: Pick<EvaluateRequest, 'signal' | 'onProgress'>,
+  a: Asked & { readonly tasks: Tasks },
+  { config, data, engine, version }: Bench,
+): Promise<Evaluated> {
+  const episodes = a.episodes ?? Math.max(1, config.evaluation.episodes),
+    split = a.split ?? 'heldout',
+    blind = a.blind === true,
+    sampled = a.sampled === true,
+    scheduler = probeScheduler(config, blind ? { ...engine, policy: blinded(engine.policy) } : engine, a.tasks);
+  let done = 0,
+    successes = 0;
+  scheduler.onEvent((e) => {
+    if (e.type !== 'ended') return;
+    void data.record(e.trajectory);
+    if (e.trajectory.outcome.kind === 'success') successes++;
+    r.onProgress?.({ done: ++done, episodes, successes });
+  });
+  scheduler.start();
   try {
-    text = await readFile(join(dir, 'run.json'), 'utf8');
-  } catch (e) {
-    throw new StudioError(
-      'store.io',
-      `${dir} is not a run folder: run.json cannot be read.`,
-      'Choose a run from the list.',
-      { cause: e },
-    );
+    const point = await evaluateNow({
+      data,
+      scheduler,
+      tasks: a.tasks,
+      episodes,
+      label: [split, ...(sampled ? ['sampled'] : []), ...(blind ? ['blind'] : [])].join('-'),
+      version,
+      maxSteps: config.rollout.maxSteps,
+      sampled,
+      signal: r.signal,
+    });
+    return { ...point, at: Date.now(), split, sampled, blind };
+  } finally {
+    await scheduler.stop({ graceMs: 0 });
   }
-  return JSON.parse(text) as { id: string; config: RunFile };
 }
 
-/** The checkpoint to evaluate; a remote policy has none. */
+async function readRun(dir: string): Promise<{ id: string; config: RunFile }> {
+  const { id, config } = await readMeta(dir);
+  return { id, config: config as RunFile };
+}
+
+/** The checkpoint to evaluate; a policy that is not trained has none. */
 async function checkpointOf(
-  r: EvaluateRequest,
+  r: Pick<EvaluateRequest, 'dir' | 'entry' | 'version'>,
   run: string,
   config: RunConfig,
 ): Promise<Awaited<ReturnType<typeof lastCheckpoint>>> {
   const reader = await RunReader.open(r.dir, { index: r.entry });
   const checkpoint = await lastCheckpoint(reader, r.version).finally(() => reader.close());
-  if (!checkpoint && config.policy.kind === 'embedded')
+  if (!checkpoint && POLICY_TRAITS[config.policy.kind].trained)
     throw new StudioError(
       'trainer.invalid',
       r.version === undefined ? `${run} has no checkpoint yet.` : `${run} has no checkpoint of version ${r.version}.`,
@@ -123,7 +153,11 @@ async function checkpointOf(
 }
 
 /** A scheduler that runs probes and no training rollouts. */
-const probeScheduler = (config: RunConfig, engine: Engine, tasks: Tasks): Scheduler =>
+const probeScheduler = (
+  config: RunConfig,
+  engine: Pick<Engine, 'pool' | 'policy' | 'frames'>,
+  tasks: Tasks,
+): Scheduler =>
   new Scheduler(
     {
       pool: engine.pool,
@@ -144,30 +178,13 @@ const probeScheduler = (config: RunConfig, engine: Engine, tasks: Tasks): Schedu
     { slots: config.desktops.count },
   );
 
-/** Which tasks: training seeds, held-out seeds of the same templates, or templates never trained on. */
-function ofSplit(t: Tasks, split: Split): Tasks {
-  if (split === 'heldout') return t;
-  const cycle =
-    (families: readonly FamilyId[], seed: (i: number) => number) =>
-    (n: number): { family: FamilyId; seed: number }[] =>
-      Array.from({ length: n }, (_, i) => ({
-        family: families[i % families.length]!,
-        seed: seed(Math.floor(i / families.length)),
-      }));
-  if (split === 'train')
-    return {
-      ...t,
-      probes: cycle(
-        t.families.map((f) => f.id),
-        trainSeed,
-      ),
-    };
-  const held = t.source.families.filter((f) => f.split === 'heldout').map((f) => f.id);
-  if (held.length === 0)
+/** The tasks of a split in place of the run's own probes. */
+function ofSplit(t: Tasks, split: EvaluationSplit): Tasks {
+  if (t.probesOf(split, 1).length === 0)
     throw new StudioError(
       'config.invalid',
-      'This task source has no held-out templates.',
-      'Use --split heldout (held-out seeds) or --split train.',
+      `This task source has nothing held out as ${split}.`,
+      'Use --split heldout or --split train.',
     );
-  return { ...t, probes: cycle(held, heldoutSeed) };
+  return { ...t, probes: (n) => t.probesOf(split, n) };
 }

@@ -8,8 +8,10 @@ import { wilson } from '../domain/stats.js';
 export interface EvalPoint {
   readonly label: string;
   readonly version: number;
+  /** All of them: one that ended in an error is no success. */
   readonly episodes: number;
   readonly successes: number;
+  /** Those of the episodes that ended in an error, whatever the policy did. */
   readonly errors: number;
   readonly low: number;
   readonly high: number;
@@ -38,7 +40,10 @@ export function probeOrders(
   }));
 }
 
-/** Counts the episodes of an evaluation; errors are not failures and are counted separately. Pure. */
+/**
+ * Counts the episodes of an evaluation. An error is not the policy's failure and is counted separately; it stays among
+ * the episodes, so that a rate never comes from those alone that went well. Pure.
+ */
 export function tallyEpisodes(
   trajectories: readonly Trajectory[],
   infeasibleFamilies: ReadonlySet<FamilyId>,
@@ -48,10 +53,7 @@ export function tallyEpisodes(
     all = { episodes: 0, successes: 0 };
   let errors = 0;
   for (const t of trajectories) {
-    if (t.outcome.kind === 'error') {
-      errors++;
-      continue;
-    }
+    if (t.outcome.kind === 'error') errors++;
     // Where a person helped, the outcome says nothing about the policy.
     if (assisted(t)) continue;
     const counted = infeasibleFamilies.has(t.family)
@@ -74,15 +76,17 @@ export interface EvaluationRequest {
   readonly label: string;
   readonly version: number;
   readonly maxSteps: number;
+  /** Sampled as in training, at its temperature; default: the most probable choice always. */
+  readonly sampled?: boolean;
   /** Cancels the evaluation: it rejects with `cancelled` and measures nothing. */
   readonly signal?: AbortSignal;
 }
 
-/** Greedy episodes on the probe set, judged by the verifiers. Journalled. */
+/** Episodes on the probe set, judged by the verifiers. Journalled. */
 export async function evaluateNow(o: EvaluationRequest): Promise<EvalPoint> {
   const { label, version } = o,
     orders = probeOrders(o.tasks, o.episodes, label, version, o.maxSteps);
-  const trajectories = await o.scheduler.runProbe(orders, { greedy: true, signal: o.signal });
+  const trajectories = await o.scheduler.runProbe(orders, { greedy: !o.sampled, signal: o.signal });
   const infeasibleFamilies = new Set(o.tasks.source.families.filter((f) => f.infeasible).map((f) => f.id)),
     { infeasible, ...counts } = tallyEpisodes(trajectories, infeasibleFamilies);
   await o.data.note({

@@ -1,7 +1,7 @@
 import type { RunConfig } from '../config/index.js';
 import type { DataManager } from '../data/dataManager.js';
 import type { LedgerCounts } from '../data/types.js';
-import type { RunStatus as WireStatus } from '../domain/index.js';
+import { POLICY_TRAITS, type RunStatus as WireStatus } from '../domain/index.js';
 import type { Clock } from '../rollout/clock.js';
 import type { ModelPoolStatus } from '../rollout/types.js';
 import type { Scheduler } from '../rollout/scheduler.js';
@@ -23,6 +23,8 @@ export interface RunMonitorDeps {
   readonly log: RunLog;
 }
 
+/** A crash loses no more of the time used. */
+const TIME_MS = 2000;
 const NO_REPLICAS: ModelPoolStatus = { replicas: [], waiting: 0, version: 0, publishing: false };
 
 /** Watches the parts of a run and reports on it: a progress line, the dashboard's status, metrics in the journal. */
@@ -32,6 +34,7 @@ export class RunMonitor {
   #meters: Meters;
   #engine: Engine | undefined;
   #scheduler: Scheduler | undefined;
+  #notedMs = 0;
 
   constructor(d: RunMonitorDeps) {
     this.#d = d;
@@ -74,7 +77,7 @@ export class RunMonitor {
       phase: state.phase,
       elapsedMs: budget.elapsedMs,
       version: state.version,
-      rollouts: stats.ledger.generated - stats.ledger.byState.queued,
+      rollouts: stats.ledger.begun,
       ...m.rates(now),
       trainedActionsPerMinute: m.trainedActions / m.minutesRun(now),
       success: m.success.mean,
@@ -86,7 +89,7 @@ export class RunMonitor {
       running: this.#scheduler?.status().running.length ?? 0,
       waitingGroups: stats.groups.ready,
       errors: m.errors,
-      detail: state.detail,
+      detail: state.trouble ?? state.detail,
     };
   }
 
@@ -97,7 +100,7 @@ export class RunMonitor {
     const x = bounds(
       this.#meters.measured({
         desktops: config.desktops.count,
-        replicas: config.policy.kind === 'embedded' ? config.policy.replicas : 0,
+        replicas: POLICY_TRAITS[config.policy.kind].processes ? config.policy.replicas : 0,
         share: survivingShare(data.stats().ledger),
       }),
     );
@@ -110,7 +113,15 @@ export class RunMonitor {
     };
   }
 
-  /** Journals the same as metrics; a resumed run reads its elapsed time from them. */
+  /** Journals the time used, every `TIME_MS` of it. */
+  noteTime(): void {
+    const { elapsedMs } = this.#d.budget;
+    if (elapsedMs - this.#notedMs < TIME_MS) return;
+    this.#notedMs = elapsedMs;
+    this.#d.log.mustSucceed(this.#d.data.note({ type: 'run.time', elapsedMs }));
+  }
+
+  /** Journals the same as metrics. */
   async noteProgress(version: number): Promise<void> {
     const s = this.wireStatus(false),
       x = s.bounds;
@@ -120,14 +131,19 @@ export class RunMonitor {
       version,
       values: {
         elapsedMs: this.#d.budget.elapsedMs,
-        success: s.success ?? 0,
-        rolloutsPerHour: s.rolloutsPerHour,
-        stepsPerMinute: s.stepsPerMinute,
-        trainedActionsPerMinute: s.trainedActionsPerMinute,
-        desktopUtilisation: s.desktopUtilisation,
-        replicaUtilisation: s.replicaUtilisation,
-        trainerUtilisation: s.trainerUtilisation,
-        errors: s.errors,
+        // A part of a run in which nothing was done yet measured nothing: the figures of the part before it stay.
+        ...(this.#meters.steps === 0
+          ? {}
+          : {
+              success: s.success ?? 0,
+              rolloutsPerHour: s.rolloutsPerHour,
+              stepsPerMinute: s.stepsPerMinute,
+              trainedActionsPerMinute: s.trainedActionsPerMinute,
+              desktopUtilisation: s.desktopUtilisation,
+              replicaUtilisation: s.replicaUtilisation,
+              trainerUtilisation: s.trainerUtilisation,
+              errors: s.errors,
+            }),
         ...(x
           ? {
               boundRolloutsPerHour: x.rolloutsPerHour,

@@ -1,5 +1,5 @@
-import { constants, existsSync } from 'node:fs';
-import { access, copyFile, mkdir, rename, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { access, mkdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import {
   StudioError,
@@ -11,12 +11,13 @@ import {
   type Provenance,
   type RolloutId,
   type Trajectory,
-  orUndefined,
   unsampled,
 } from '../domain/index.js';
 import type { RunConfig } from '../config/index.js';
 import type { DataManager } from '../data/dataManager.js';
+import { maxFrameBytes } from '../data/store/frames.js';
 import { RunReader, readMeta, runPaths, type RunMeta } from '../data/store/runStore.js';
+import { copyForeignAtomic } from '../files/foreignFile.js';
 import { ContentHash } from '../data/content.js';
 
 /** Frames copied at once: as many as Node has threads for files. */
@@ -208,10 +209,8 @@ async function copyFrames(refs: readonly FrameRef[], from: string, data: DataMan
       const tmp = `${to}.${process.pid}.copy`;
       try {
         await mkdir(dirname(to), { recursive: true });
-        await copyFile(join(dir, f.hash.slice(0, 2), `${f.hash}.png`), tmp, constants.COPYFILE_FICLONE);
-        await rename(tmp, to);
+        await copyForeignAtomic(join(dir, f.hash.slice(0, 2), `${f.hash}.png`), to, tmp, maxFrameBytes);
       } catch (e) {
-        await orUndefined(rm(tmp, { force: true }), 'the error that matters follows');
         throw new StudioError(
           'store.io',
           `A frame could not be copied from ${from}: ${messageOf(e)}.`,

@@ -1,7 +1,9 @@
-import { readFile, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
-import { StudioError, orUndefined } from '../domain/index.js';
+import { StudioError, orUndefined, type RunId } from '../domain/index.js';
+import { parseRunFile, type RunConfig, type RunFile } from '../config/index.js';
+import { readMeta, readMetaText } from '../data/store/runStore.js';
 
 /** A run by id or path: the path itself when it holds a run.json, else `<dir>/<name>`. */
 export function runFolder(dir: string, name: string): string {
@@ -14,6 +16,12 @@ export function runFolder(dir: string, name: string): string {
       '`dart-studio runs list` shows the runs there are.',
     );
   return found;
+}
+
+/** What a run that is there was started with. Rejects with `store.newer` for one of a newer version. */
+export async function startedWith(dir: string, over: RunFile = {}): Promise<{ config: RunConfig; run: RunId }> {
+  const meta = await readMeta(dir);
+  return { config: parseRunFile(meta.config as RunFile, over), run: meta.id };
 }
 
 /** `2026-11-20-1012-quickstart-s1`, made unique with a suffix when it is taken. */
@@ -35,13 +43,16 @@ function createdOf(text: string): { readonly createdAt?: number } | undefined {
   }
 }
 
-/** Folders under `dir` that hold a run, newest first. */
-export async function listRunFolders(dir: string): Promise<string[]> {
+/** The text of a run's description, run.json. */
+export const runText = readMetaText;
+
+/** Folders under `dir` that hold a run, newest first; with `damaged` also those whose description cannot be read. */
+export async function listRunFolders(dir: string, o: { readonly damaged?: boolean } = {}): Promise<string[]> {
   const names = await readdir(dir).catch((): string[] => []);
   const found: { dir: string; at: number }[] = [];
   for (const n of names) {
-    const text = await orUndefined(readFile(join(dir, n, 'run.json'), 'utf8'), 'a folder without it is no run');
-    const meta = text === undefined ? undefined : createdOf(text);
+    const text = await orUndefined(readMetaText(join(dir, n)), 'a folder without it is no run');
+    const meta = text === undefined ? undefined : (createdOf(text) ?? (o.damaged ? {} : undefined));
     if (meta) found.push({ dir: join(dir, n), at: meta.createdAt ?? 0 });
   }
   return found.sort((a, b) => b.at - a.at).map((f) => f.dir);

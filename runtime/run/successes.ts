@@ -1,5 +1,5 @@
 import type { DataManager } from '../data/dataManager.js';
-import type { RolloutId, Trajectory } from '../domain/index.js';
+import { endedInSuccess, type RolloutId, type Trajectory } from '../domain/index.js';
 import { loadSuccesses } from './resume.js';
 
 /** Successes that may be imitated: all demonstrations, and the policy's newest up to a bound per family. */
@@ -7,6 +7,7 @@ export class Successes {
   readonly #data: DataManager;
   readonly #perFamily: number;
   readonly #known = new Map<RolloutId, Trajectory>();
+  readonly #unreadable = new Set<RolloutId>();
 
   private constructor(data: DataManager, perFamily: number) {
     this.#data = data;
@@ -15,16 +16,24 @@ export class Successes {
   /** With those of earlier parts of the run. */
   static async load(data: DataManager, perFamily: number): Promise<Successes> {
     const s = new Successes(data, perFamily);
-    for (const t of await loadSuccesses(data.store)) s.#known.set(t.id, t);
+    for (const t of await loadSuccesses(data.store)) if (endedInSuccess(t.outcome)) s.#known.set(t.id, t);
     return s;
   }
 
-  /** Adds a success; when the policy has too many of a family, the oldest is dropped. */
+  /**
+   * Adds a success, unless its step cap ended it; when the policy has too many of a family, the oldest is dropped.
+   */
   add(t: Trajectory): void {
+    if (!endedInSuccess(t.outcome)) return;
     this.#known.set(t.id, t);
     if (t.provenance.kind !== 'rollout') return;
     const own = [...this.#known.values()].filter((s) => s.family === t.family && s.provenance.kind === 'rollout');
     for (const s of own.slice(0, Math.max(0, own.length - this.#perFamily))) this.#known.delete(s.id);
+  }
+  /** It cannot be read back, so it is imitated no more. */
+  forget(rollout: RolloutId): void {
+    this.#known.delete(rollout);
+    this.#unreadable.add(rollout);
   }
   /** The successes of scripted solutions. */
   demonstrations(): Trajectory[] {
@@ -36,7 +45,7 @@ export class Successes {
    */
   imitable(): Trajectory[] {
     const all = new Map([...this.#known.values()].filter((t) => !this.#data.rejected(t.id)).map((t) => [t.id, t]));
-    for (const t of this.#data.externalSuccesses()) if (!all.has(t.id)) all.set(t.id, t);
+    for (const t of this.#data.externalSuccesses()) if (!all.has(t.id) && !this.#unreadable.has(t.id)) all.set(t.id, t);
     return [...all.values()];
   }
 }

@@ -6,6 +6,7 @@ import {
   type MessageConnection,
 } from 'vscode-jsonrpc/node';
 import type { RawData, WebSocket } from 'ws';
+import { beyondBounds } from '../domain/jsonBounds.js';
 import { encodeScreen } from '../protocol/binary.js';
 import * as methods from '../protocol/methods.js';
 import { SocketReader, SocketWriter } from '../protocol/transport.js';
@@ -13,6 +14,7 @@ import type { RunEventType, RunPath } from '../protocol/types.js';
 import { gone, type Broadcast, type EventQuery, type Handler, type StudioService } from '../service/types.js';
 import { ServerFault, toResponseError, toWireError, unforeseen } from './faults.js';
 import type { LogLevel } from './log.js';
+import { Inbox } from './inbox.js';
 import { Outbox } from './socket.js';
 
 /** What a connection needs of the daemon around it. */
@@ -33,7 +35,10 @@ export interface ConnectionHost {
 }
 
 const maxSubscriptions = 256,
-  maxStreams = 32;
+  maxStreams = 32,
+  /** Requests begun and not answered. */
+  maxInFlight = 512,
+  bounds = { depth: 64, values: 100_000 };
 type Params = Readonly<Record<string, unknown>>;
 type Own = (p: Params, signal: AbortSignal) => unknown;
 
@@ -42,6 +47,7 @@ export class Connection {
   readonly #socket: WebSocket;
   readonly #host: ConnectionHost;
   readonly #out: Outbox;
+  readonly #in: Inbox;
   readonly #rpc: MessageConnection;
   readonly #end = new AbortController();
   readonly #subscriptions = new Map<number, AbortController>();
@@ -51,6 +57,9 @@ export class Connection {
   readonly #silent: NodeJS.Timeout;
   #client: string | undefined;
   #ids = 0;
+  #inFlight = 0;
+  /** Messages taken by the client when it was last pinged. */
+  #sentBefore = -1;
   /** Answered the last ping. */
   alive = true;
 
@@ -58,7 +67,7 @@ export class Connection {
     this.#socket = socket;
     this.#host = host;
     this.#name = `client ${id}`;
-    this.#out = new Outbox(socket);
+    this.#out = new Outbox(socket, () => this.#in.eased());
     const reader = new SocketReader();
     this.#rpc = createMessageConnection(reader, new SocketWriter((text) => this.#out.send(text)), {
       error: (m) => {
@@ -89,12 +98,24 @@ export class Connection {
       host.log('warn', `${this.#name}: no hello in ${host.helloMs} ms`);
       socket.terminate();
     }, host.helloMs);
+    const foul = (code: 1003 | 1007): void => {
+      host.log('warn', `${this.#name}: sent something that is not a JSON-RPC message`);
+      this.#in.close();
+      socket.close(code);
+    };
+    this.#in = new Inbox({
+      deliver: (text) => {
+        if (socket.readyState !== socket.OPEN) return;
+        if (beyondBounds(text, bounds) !== undefined || !reader.push(text)) foul(1007);
+      },
+      pause: () => socket.pause(),
+      resume: () => socket.resume(),
+      congested: () => this.#out.congested,
+    });
     socket.on('message', (data: RawData, binary: boolean) => {
       if (socket.readyState !== socket.OPEN) return;
-      if (binary || !reader.push(data.toString())) {
-        host.log('warn', `${this.#name}: sent something that is not a JSON-RPC message`);
-        socket.close(binary ? 1003 : 1007);
-      }
+      if (binary) foul(1003);
+      else this.#in.push((data as Buffer).toString());
     });
     socket.on('pong', () => {
       this.alive = true;
@@ -102,6 +123,7 @@ export class Connection {
     socket.on('error', (e) => host.log('warn', `${this.#name}: ${e.message}`)); // 'close' follows
     socket.on('close', (code) => {
       clearTimeout(this.#silent);
+      this.#in.close();
       this.#end.abort();
       for (const c of [...this.#subscriptions.values(), ...this.#streams.values()]) c.abort();
       this.#rpc.dispose();
@@ -121,12 +143,14 @@ export class Connection {
     void this.#notify(methods.goingDown.method, { reason, message: message || undefined });
   }
   ping(): void {
-    if (!this.alive) {
+    // A pong may lie behind what is not read yet; who takes what was sent is there.
+    if (!this.alive && this.#out.sent === this.#sentBefore) {
       this.#host.log('warn', `${this.#name}: no answer to a ping`);
       this.#socket.terminate();
       return;
     }
     this.alive = false;
+    this.#sentBefore = this.#out.sent;
     this.#socket.ping();
   }
   /** Closes the connection; resolves when the client is gone, at the latest after a second. */
@@ -152,7 +176,14 @@ export class Connection {
     const heard = token.onCancellationRequested(abort);
     if (token.isCancellationRequested) abort();
     this.#end.signal.addEventListener('abort', left);
+    this.#inFlight++;
     try {
+      if (this.#inFlight > maxInFlight)
+        throw new ServerFault(
+          'busy',
+          `This window waits for ${maxInFlight} answers already.`,
+          'Try again when some of them have come.',
+        );
       if (firstWords.has(method)) clearTimeout(this.#silent);
       else if (this.#client === undefined)
         throw new ServerFault('params.invalid', `${method} came before ${methods.hello.method}.`, 'Say hello first.');
@@ -184,6 +215,7 @@ export class Connection {
       if (stack !== undefined) this.#host.log('error', `${this.#name}: ${method}: ${stack}`);
       return toResponseError(e);
     } finally {
+      this.#inFlight--;
       heard.dispose();
       this.#end.signal.removeEventListener('abort', left);
     }

@@ -1,9 +1,9 @@
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import type { Duplex } from 'node:stream';
+import type { AddressInfo, Socket } from 'node:net';
 import { WebSocketServer } from 'ws';
 import { refusal, type Refusal } from './auth.js';
 import { Connection, type ConnectionHost } from './connection.js';
+import { Lobby } from './lobby.js';
 import type { Broadcast } from '../service/types.js';
 
 export interface ServerOptions {
@@ -13,7 +13,10 @@ export interface ServerOptions {
   onClients(): void;
 }
 const pingMs = 30_000,
-  maxPayload = 16 << 20;
+  /** Characters of one message: parsing it holds up the event loop. */
+  maxPayload = 2 << 20,
+  /** Windows and command lines of one person. */
+  maxClients = 128;
 
 /** Listens on 127.0.0.1 on a port of the system's choice; speaks to whoever knows the token, and to nobody else. */
 export class DaemonServer {
@@ -25,6 +28,7 @@ export class DaemonServer {
     clientTracking: false,
   });
   readonly #clients = new Set<Connection>();
+  readonly #lobby = new Lobby();
   readonly #refused = new Map<Refusal, number>();
   readonly #o: ServerOptions;
   readonly #ping: NodeJS.Timeout;
@@ -33,21 +37,30 @@ export class DaemonServer {
 
   private constructor(o: ServerOptions) {
     this.#o = o;
-    this.#http = createServer({ headersTimeout: 5000, requestTimeout: 10_000 }, (_req, res) => {
-      res.writeHead(404, { connection: 'close', 'content-length': '0' }).end();
-    });
-    this.#http.maxConnections = 256;
+    // Without connectionsCheckingInterval Node looks for late headers every 30 s only.
+    this.#http = createServer(
+      { headersTimeout: 4000, requestTimeout: 5000, connectionsCheckingInterval: 1000 },
+      (_req, res) => {
+        res.writeHead(404, { connection: 'close', 'content-length': '0' }).end();
+      },
+    );
+    this.#http.on('connection', (socket: Socket) => this.#lobby.enter(socket));
     this.#http.on('clientError', (_e, socket) => socket.destroy());
-    this.#http.on('upgrade', (req, socket: Duplex, head) => {
+    this.#http.on('upgrade', (req, stream, head) => {
+      const socket = stream as Socket;
       socket.on('error', () => socket.destroy());
       const no = refusal(req, this.port, o.token);
       if (no) {
         this.#note(no);
-        socket.end('HTTP/1.1 401 Unauthorized\r\nConnection: close\r\nContent-Length: 0\r\n\r\n', () =>
-          socket.destroy(),
-        );
+        refuse(socket, '401 Unauthorized');
         return;
       }
+      if (this.#clients.size >= maxClients) {
+        o.host.log('warn', `refused a connection: there are ${maxClients} clients`);
+        refuse(socket, '503 Service Unavailable');
+        return;
+      }
+      this.#lobby.leave(socket);
       this.#sockets.handleUpgrade(req, socket, head, (ws) => {
         const client: Connection = new Connection(ws, ++this.#ids, o.host, () => {
           this.#clients.delete(client);
@@ -102,4 +115,9 @@ export class DaemonServer {
     this.#refused.set(no, n);
     if (Number.isInteger(Math.log10(n))) this.#o.host.log('warn', `refused a connection: wrong ${no} (${n} so far)`);
   }
+}
+
+/** Who does not read the answer is not waited for: the lobby's time ends it. */
+function refuse(socket: Socket, status: string): void {
+  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () => socket.destroy());
 }

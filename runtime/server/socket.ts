@@ -1,7 +1,9 @@
 import type { WebSocket } from 'ws';
 
 /** A client with this many unsent bytes is not reading; it is disconnected and may reconnect. */
-export const hopelessBytes = 256 << 20;
+export const hopelessBytes = 64 << 20;
+/** A client with this many unsent bytes is not read from until it has read some of them. */
+export const unreadBytes = 4 << 20;
 /** From here on only the newest state of each thing is kept for a client, not every message about it. */
 export const congestedBytes = 1 << 20;
 
@@ -12,8 +14,20 @@ export const congestedBytes = 1 << 20;
 export class Outbox {
   readonly #socket: WebSocket;
   readonly #held = new Map<string, () => string>();
-  constructor(socket: WebSocket) {
+  readonly #eased: () => void;
+  #sent = 0;
+  /** `eased` is called whenever the client has taken something. */
+  constructor(socket: WebSocket, eased: () => void = () => undefined) {
     this.#socket = socket;
+    this.#eased = eased;
+  }
+
+  /** Messages that the client's system has taken: grows as long as somebody reads there. */
+  get sent(): number {
+    return this.#sent;
+  }
+  get congested(): boolean {
+    return this.#socket.bufferedAmount > unreadBytes;
   }
 
   send(data: string | Uint8Array): Promise<void> {
@@ -27,8 +41,10 @@ export class Outbox {
           fail(e);
           return;
         }
+        this.#sent++;
         done();
         this.#release();
+        this.#eased();
       });
       if (this.#socket.bufferedAmount > hopelessBytes) this.#socket.terminate();
     });

@@ -1,7 +1,9 @@
 import { parentPort } from 'node:worker_threads';
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { maxFrameBytes } from '../data/store/frames.js';
 import { decodePng, encodePng } from '../data/store/png.js';
+import { readForeign } from '../files/foreignFile.js';
 import { messageOf } from '../domain/index.js';
 
 export interface ThumbnailJob {
@@ -33,7 +35,7 @@ export function runThumbnailWorker(): void {
 }
 
 async function thumbnail(j: ThumbnailJob): Promise<void> {
-  const { width, height, rgb } = await decodePng(await readFile(j.from)),
+  const { width, height, rgb } = await decodePng(await readForeign(j.from, maxFrameBytes)),
     small = shrink(rgb, width, height, Math.min(j.width, width));
   await mkdir(dirname(j.to), { recursive: true });
   const tmp = `${j.to}.${process.pid}-${j.id}.tmp`;

@@ -1,6 +1,8 @@
-import { copyFile, link, mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { StudioError, id, messageOf, withToldPrompts, type RolloutId } from '../domain/index.js';
+import { StudioError, errorCode, id, messageOf, withToldPrompts, type RolloutId } from '../domain/index.js';
+import { maxFrameBytes } from '../data/store/frames.js';
+import { copyForeign } from '../files/foreignFile.js';
 import { recordsOf } from '../interchange/stepRecord.js';
 import * as m from '../protocol/methods.js';
 import { serializeTrajectory } from '../protocol/trajectoryFile.js';
@@ -73,8 +75,8 @@ export const framesOf = (t: TrajectoryView): FrameLink[] => [
 ];
 
 /**
- * The trajectory as a file, with its frames in `<name>.frames` beside it. Frames are linked where the disk allows, else
- * copied.
+ * The trajectory as a file, with its frames in `<name>.frames` beside it. Frames are copies, never links: who edits one
+ * must not change the run.
  */
 export async function writeTrajectory(
   t: TrajectoryView,
@@ -92,9 +94,9 @@ export async function writeTrajectory(
     for (const f of framesOf(t)) {
       const to = join(dir, f.hash.slice(0, 2), `${f.hash}.png`);
       await mkdir(dirname(to), { recursive: true });
-      await link(pathOf(f), to).catch((e: NodeJS.ErrnoException) =>
-        e.code === 'EEXIST' ? undefined : copyFile(pathOf(f), to),
-      );
+      await copyForeign(pathOf(f), to, maxFrameBytes).catch((e: unknown) => {
+        if (errorCode(e) !== 'EEXIST') throw e;
+      });
     }
     await writeFile(file, serializeTrajectory(t, { framesDir: folder, records }));
   } catch (e) {

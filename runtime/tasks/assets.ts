@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { readFile, readdir, stat } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { basename, join, relative, sep } from 'node:path';
 import { StudioError } from '../domain/index.js';
+import { ForeignFileError, readForeign } from '../files/foreignFile.js';
 
 /**
  * Files that tasks download, from a folder on this machine; nothing is fetched from the network.
@@ -95,9 +96,12 @@ export async function openAssets(dir: string): Promise<AssetStore> {
     read: async (url, hint) => {
       const f = find(url, hint);
       if (f === undefined) throw missing(url, dir);
-      if ((await stat(f)).size > MAX_BYTES)
-        throw new StudioError('task.unsupported', `The asset ${f} is larger than 512 MiB.`, 'Use a smaller file.');
-      return readFile(f);
+      return readForeign(f, MAX_BYTES).catch((cause: unknown) => {
+        if (!(cause instanceof ForeignFileError)) throw cause;
+        throw new StudioError('task.unsupported', `The asset ${f} ${cause.message}.`, 'Use a smaller, regular file.', {
+          cause,
+        });
+      });
     },
   };
 }

@@ -6,6 +6,7 @@ import { HOME } from './context.js';
 import { mentionsPyautogui, mentionsPython, pyautoguiEnv, withPython } from './pyautogui.js';
 import { shlex } from './shlex.js';
 import { decodeText, truthy } from './values.js';
+import { asksApplications } from './verdict.js';
 
 /** Commands of task files, run inside the desktop as OSWorld's server runs them (runtime/tasks/README.md#commands). */
 export interface TaskCommand {
@@ -52,10 +53,11 @@ const NOT_RUNNABLE = new Set(['ENOENT', 'EACCES', 'ENOEXEC', 'ENOTDIR', 'EISDIR'
 
 /**
  * Run to the end. Undefined when the program could not be started or its output is not text (OSWorld's server answers
- * 500). Rejects with `timeout` when it does not end, `desktop.lost` when the desktop is gone.
+ * 500). Rejects with `timeout` when it does not end (Spoiled while the task is judged), `desktop.lost` when the desktop
+ * is gone.
  */
-export async function runCommand(ctx: TaskContext, c: TaskCommand): Promise<CommandOutput | undefined> {
-  const r = await runRaw(ctx, c);
+export async function runCommand(ctx: TaskContext, c: TaskCommand, o?: RunOptions): Promise<CommandOutput | undefined> {
+  const r = await runRaw(ctx, c, o);
   return r && asText(r);
 }
 /** Undefined when it is not text. */
@@ -66,16 +68,16 @@ export function asText(r: ExecResult): CommandOutput | undefined {
 }
 
 /** The same with its output in bytes; undefined when the program could not be started. */
-export async function runRaw(ctx: TaskContext, c: TaskCommand): Promise<ExecResult | undefined> {
+export async function runRaw(ctx: TaskContext, c: TaskCommand, o: RunOptions = {}): Promise<ExecResult | undefined> {
   let r: ExecResult;
-  const p = await prepare(ctx, c);
+  const p = await (ctx.verdict && mentionsPyautogui(argv(c).join(' '))
+      ? ctx.verdict.act(() => prepare(ctx, c))
+      : prepare(ctx, c)),
+    options = { timeoutMs: ctx.settings.commandMs, signal: ctx.signal, cwd: HOME, env: p.env };
   try {
-    r = await ctx.desktop.exec(p.argv, {
-      timeoutMs: ctx.settings.commandMs,
-      signal: ctx.signal,
-      cwd: HOME,
-      env: p.env,
-    });
+    r = await (ctx.verdict
+      ? ctx.verdict.exec(p.argv, options, describe(c), needsOf(c, o))
+      : ctx.desktop.exec(p.argv, options));
   } catch (e) {
     if (e instanceof StudioError && e.kind === 'desktop.exec' && NOT_RUNNABLE.has(String(e.error.details?.['code'])))
       return undefined;
@@ -89,6 +91,14 @@ export async function runRaw(ctx: TaskContext, c: TaskCommand): Promise<ExecResu
     );
   }
   return r;
+}
+
+const needsOf = ({ command }: TaskCommand, o: RunOptions): 'nothing' | 'applications' | 'acts' =>
+  o.acts ? 'acts' : asksApplications([command].flat().join(' ')) ? 'applications' : 'nothing';
+
+export interface RunOptions {
+  /** It is run for what it does to the desktop, not for what it prints. */
+  readonly acts?: boolean;
 }
 
 /** The argument vector, with stand-ins for `python` and pyautogui where a command names them. */

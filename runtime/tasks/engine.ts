@@ -1,6 +1,6 @@
-import type { Desktop } from '../cluster/types.js';
+import type { Desktop, DesktopEvent } from '../cluster/types.js';
 import type { Action, ErrorKind, ImageContents } from '../domain/index.js';
-import { StudioError, toRunError } from '../domain/index.js';
+import { StudioError, orUndefined, toRunError } from '../domain/index.js';
 import type { AssetStore } from './assets.js';
 import { noAssets } from './assets.js';
 import type { TaskContext, TaskSettings } from './context.js';
@@ -10,6 +10,7 @@ import type { MetricRunner } from './metrics/job.js';
 import { assetNeeds, engineNeeds, needsOf } from './needs.js';
 import { runSteps } from './setup/index.js';
 import type { Task, TaskEngine } from './types.js';
+import { VerdictDesktop } from './verdict.js';
 
 export interface TaskEngineOptions {
   /** Where metrics run. Without it nothing can be verified: enough for check() and set-up. */
@@ -32,6 +33,8 @@ const DEFAULTS: Omit<TaskSettings, 'pythonStandIn'> = {
   sleep,
   now: () => performance.now(),
 };
+
+type Exit = Extract<DesktopEvent, { type: 'exit' }>;
 
 /** What is kept of one task between set-up and verify, by desktop. */
 interface TaskMemory {
@@ -65,10 +68,10 @@ class OsworldTaskEngine implements TaskEngine {
     this.#requireSupport(task);
     this.#memories.delete(desktop);
     const ctx = this.#context(task, desktop, signal),
-      ended = new Map<number, number | null>(),
+      ended = new Map<number, Exit>(),
       { settleMs = 3000 } = this.#o;
     const stop = desktop.onEvent((e) => {
-      if (e.type === 'exit') ended.set(e.pid, e.code);
+      if (e.type === 'exit') ended.set(e.pid, e);
     });
     try {
       await runSteps(ctx, task.config);
@@ -77,9 +80,11 @@ class OsworldTaskEngine implements TaskEngine {
       // desktop without being known here yet. Exits are reported in order, so that of a command run now comes after
       // those before it.
       if ([...ctx.launched].some(([pid, l]) => l.shell && !ended.has(pid))) await desktop.exec(['true'], { signal });
-      for (const [pid, { what }] of ctx.launched)
-        if ([126, 127].includes(ended.get(pid) ?? 0))
-          throw new Error(`the launched command ${what} cannot be run in this desktop`);
+      for (const [pid, { what }] of ctx.launched) {
+        const { code = null, signal: by = null } = ended.get(pid) ?? {};
+        if (code === 126 || code === 127) throw new Error(`the launched command ${what} cannot be run in this desktop`);
+        if (by !== null) throw new Error(`the launched command ${what} crashed (${by})`);
+      }
     } catch (e) {
       throw fault(e, 'task.setup', `Set-up of ${task.id} failed`, signal);
     } finally {
@@ -96,10 +101,15 @@ class OsworldTaskEngine implements TaskEngine {
     this.#requireSupport(task);
     const { metrics } = this.#o;
     if (!metrics) throw new Error('this task engine was made without workers for its metrics');
+    const verdict = new VerdictDesktop(desktop, this.#settings.now),
+      ctx = { ...this.#context(task, desktop, signal), verdict };
+    ctx.stateOf.clear(); // what set-up put into the desktop may no longer be what it was
     try {
-      return await judge(task, this.#context(task, desktop, signal), lastAction, metrics);
+      return await judge(task, ctx, lastAction, metrics);
     } catch (e) {
       throw fault(e, 'task.verify', `The verifier of ${task.id} failed`, signal);
+    } finally {
+      await orUndefined(verdict.live(), 'a desktop that is lost has no programs to go on');
     }
   }
 

@@ -2,12 +2,13 @@ import type { Action, Outcome, VerifierReport } from '../domain/index.js';
 import { checkName, subject } from './checkName.js';
 import type { TaskContext } from './context.js';
 import { checkCancelled } from './context.js';
-import { MissingFile, TooLarge } from './getters/files.js';
+import { MissingFile } from './getters/files.js';
 import type { GetterConfig } from './getters/types.js';
 import { getters } from './getters/index.js';
 import { pack } from './metrics/job.js';
 import type { MetricRunner } from './metrics/job.js';
 import { runSteps } from './setup/index.js';
+import { Spoiled } from './spoiled.js';
 import type { Task } from './types.js';
 import type { Value } from './values.js';
 import { isDict } from './values.js';
@@ -18,8 +19,8 @@ type Check = VerifierReport['checks'][number];
 /**
  * OSWorld's evaluate(), in its order: postconfig; `infeasible` is 1 exactly when the agent ended with FAIL; any other
  * task that ended with FAIL is 0; then the metrics. A list with `and`: 0 as soon as one is 0, else the mean; with `or`:
- * 1 as soon as one is 1, else the best. Rejects with whatever a step, getter or metric threw: that is a fault of the
- * verifier.
+ * 1 as soon as one is 1, else the best. What the programs of the desktop can have spoilt (a full disk, a pipe instead of
+ * a file, no process left) is 0; anything else that a step, getter or metric throws is a fault of the verifier.
  */
 export async function judge(
   task: Task,
@@ -28,7 +29,14 @@ export async function judge(
   metrics: MetricRunner,
 ): Promise<Judged> {
   const e = task.evaluator;
-  await runSteps(ctx, e.postconfig ?? []);
+  try {
+    await runSteps(ctx, e.postconfig ?? []);
+  } catch (x) {
+    if (!(x instanceof Spoiled)) throw x;
+    return outcome(0, [
+      { what: 'what is done before judging', expected: 'every step works', found: x.message, score: 0 },
+    ]);
+  }
   const failed = lastAction?.type === 'fail';
   if (task.infeasible || failed) {
     const reward = task.infeasible && failed ? 1 : 0;
@@ -67,7 +75,7 @@ function outcome(reward: number, checks: Check[]): Judged {
  */
 const OF_THE_TASK = new Set(['rule', 'cloud_file']);
 
-/** One metric on what its getters find. A missing result file scores 0, and so does one that is too large to verify. */
+/** One metric on what its getters find. A missing result file scores 0, and so does one that cannot be judged. */
 async function one(
   ctx: TaskContext,
   metrics: MetricRunner,
@@ -81,13 +89,13 @@ async function one(
   try {
     found = (await get(ctx, result)) ?? null;
   } catch (e) {
-    if (!(e instanceof MissingFile || e instanceof TooLarge)) throw e;
+    if (!(e instanceof MissingFile || e instanceof Spoiled)) throw e;
     return { ...name, expected: subject(expected), found: e.message, score: 0 };
   }
   try {
     want = await get(ctx, expected);
   } catch (e) {
-    if (!(e instanceof TooLarge)) throw e;
+    if (!(e instanceof Spoiled)) throw e;
     return { ...name, expected: subject(expected), found: e.message, score: 0 };
   }
   checkCancelled(ctx.signal);
@@ -113,7 +121,7 @@ async function get(ctx: TaskContext, config: unknown): Promise<Value | undefined
   try {
     return await getters[type]!(ctx, config as GetterConfig);
   } catch (e) {
-    if (e instanceof MissingFile || e instanceof TooLarge || !(e instanceof Error) || e.name === 'StudioError') throw e;
+    if (e instanceof MissingFile || e instanceof Spoiled || !(e instanceof Error) || e.name === 'StudioError') throw e;
     throw new Error(`${type}: ${e.message}`, { cause: e });
   }
 }

@@ -4,7 +4,14 @@ import { openAssets } from './assets.js';
 import { createTaskEngine, type TaskEngineOptions } from './engine.js';
 import { openFolder } from './folderSource.js';
 import { metricWorkers } from './metrics/metricPool.js';
-import { deskSuite, heldoutSeed, quickstartFamilies, trainSeed } from './suites/desk/index.js';
+import {
+  deskSuite,
+  probeSeed,
+  quickstartFamilies,
+  trainSeed,
+  type DeskSuite,
+  type Holdout,
+} from './suites/desk/index.js';
 import type { OracleSource, TaskEngine, TaskSource } from './types.js';
 
 /** A family that the planner draws from. */
@@ -15,14 +22,28 @@ export interface TrainedFamily {
   readonly maxSteps?: number;
 }
 
+export interface Probe {
+  readonly family: FamilyId;
+  readonly seed: number;
+}
+/**
+ * Which tasks an evaluation has: training tasks; other arrangements of their words (`heldout`), unseen words and numbers,
+ * unseen pairs, other looks, each on the templates of training; templates never trained on
+ * (runtime/tasks/README.md#splits).
+ */
+export const EVALUATION_SPLITS = ['train', 'heldout', 'words', 'pairs', 'looks', 'templates'] as const;
+export type EvaluationSplit = (typeof EVALUATION_SPLITS)[number];
+
 export interface Tasks {
   readonly source: TaskSource & Partial<OracleSource>;
   readonly engine: TaskEngine;
   /** Families trained on. */
   readonly families: readonly TrainedFamily[];
   readonly taskOf: (family: FamilyId, seed: number) => TaskId;
-  /** `n` held-out tasks, families in turn. */
-  readonly probes: (n: number) => readonly { readonly family: FamilyId; readonly seed: number }[];
+  /** `n` held-out tasks for a run's own evaluations, by which it is tuned; families in turn. */
+  readonly probes: (n: number) => readonly Probe[];
+  /** The same of a split that is reported; empty where there are none. */
+  readonly probesOf: (split: EvaluationSplit, n: number) => readonly Probe[];
   /** Seeds of demonstrations, in order; they are training seeds. */
   readonly demoSeeds: readonly number[];
 }
@@ -65,12 +86,30 @@ function deskTasks(c: RunConfig, parts: EngineParts): Tasks {
       maxSteps: source.task(f, trainSeed(0)).maxSteps ?? c.rollout.maxSteps,
     })),
     taskOf: (f, seed) => id<TaskId>(`${f}#${seed}`),
-    probes: (n) =>
-      Array.from({ length: n }, (_, i) => ({
-        family: ids[i % ids.length]!,
-        seed: heldoutSeed(Math.floor(i / ids.length)),
-      })),
+    probes: (n) => inTurn(ids, n, (k) => probeSeed('dev', 'arrangements', k)),
+    probesOf: (split, n) => deskProbes(source, ids, split, n),
   };
+}
+const inTurn = (families: readonly FamilyId[], n: number, seed: (k: number) => number): Probe[] =>
+  Array.from({ length: families.length === 0 ? 0 : n }, (_, i) => ({
+    family: families[i % families.length]!,
+    seed: seed(Math.floor(i / families.length)),
+  }));
+const HOLDOUT_OF: Readonly<Partial<Record<EvaluationSplit, Holdout>>> = {
+  heldout: 'arrangements',
+  words: 'words',
+  pairs: 'pairs',
+  looks: 'looks',
+};
+function deskProbes(source: DeskSuite, trained: readonly FamilyId[], split: EvaluationSplit, n: number): Probe[] {
+  if (split === 'train') return inTurn(trained, n, trainSeed);
+  if (split === 'templates') {
+    const held = source.families.filter((f) => f.split === 'heldout').map((f) => f.id);
+    return inTurn(held, n, (k) => probeSeed('test', 'arrangements', k));
+  }
+  const holdout = HOLDOUT_OF[split]!,
+    able = trained.filter((f) => source.holdouts(f).includes(holdout));
+  return inTurn(able, n, (k) => probeSeed('test', holdout, k));
 }
 
 async function folderTasks(c: RunConfig, parts: EngineParts): Promise<Tasks> {
@@ -97,6 +136,13 @@ async function folderTasks(c: RunConfig, parts: EngineParts): Promise<Tasks> {
     families: usable.map((f) => ({ id: f.id, seeds: [0] })),
     taskOf: (f) => folder.task(f, 0).id,
     // A folder has no seeds to hold out: the probe set is the tasks themselves, and evaluations say so.
-    probes: (n) => Array.from({ length: n }, (_, i) => ({ family: usable[i % usable.length]!.id, seed: 0 })),
+    probes: (n) => ofFolder(usable, n),
+    probesOf: (split, n) => (split === 'train' || split === 'heldout' ? ofFolder(usable, n) : []),
   };
 }
+const ofFolder = (usable: readonly { readonly id: FamilyId }[], n: number): Probe[] =>
+  inTurn(
+    usable.map((f) => f.id),
+    n,
+    () => 0,
+  );

@@ -1,7 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import type { FamilyId, TaskId } from '../domain/index.js';
 import { StudioError, id, messageOf } from '../domain/index.js';
+import { beyondBounds } from '../domain/jsonBounds.js';
+import { ForeignFileError, readForeign } from '../files/foreignFile.js';
 import type { Evaluator, SetupStep, Task } from './types.js';
 
 /**
@@ -163,8 +164,9 @@ function deepest(issues: readonly z.core.$ZodIssue[]): Issue {
   );
 }
 
-/** Far larger than any task file. */
-const MAX_FILE_BYTES = 8 * 1024 * 1024;
+/** Far larger than any task file; parsing it holds up the event loop for some 10 ms. */
+const MAX_FILE_BYTES = 1024 * 1024,
+  BOUNDS = { depth: 64, values: 20_000 };
 
 /** The content of a task file. Rejects with `task.invalid`. */
 export async function readJson(file: string): Promise<unknown> {
@@ -175,13 +177,15 @@ export async function readJson(file: string): Promise<unknown> {
     });
   let data: Buffer;
   try {
-    data = await readFile(file);
+    data = await readForeign(file, MAX_FILE_BYTES);
   } catch (cause) {
-    throw invalid('cannot be read', cause);
+    throw invalid(cause instanceof ForeignFileError ? cause.message : 'cannot be read', cause);
   }
-  if (data.length > MAX_FILE_BYTES) throw invalid('is larger than 8 MiB');
+  const text = data.toString('utf8').replace(/^\uFEFF/, ''),
+    beyond = beyondBounds(text, BOUNDS);
+  if (beyond !== undefined) throw invalid(beyond);
   try {
-    return JSON.parse(data.toString('utf8').replace(/^\uFEFF/, ''));
+    return JSON.parse(text);
   } catch (cause) {
     throw invalid(`is not JSON: ${messageOf(cause)}`, cause);
   }

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { orUndefined, StudioError } from '../domain/index.js';
+import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { errorCode, orUndefined, StudioError } from '../domain/index.js';
+import { ForeignFileError, readForeign, readForeignText } from '../files/foreignFile.js';
 
 /**
  * A checkpoint is a folder: `manifest.json` naming every other file with its size and sha256, written under a temporary
@@ -20,6 +21,13 @@ export interface CheckpointManifest {
   readonly files: Readonly<Record<string, CheckpointFile>>;
 }
 const MANIFEST = 'manifest.json';
+/** Bytes of a manifest: a remote trainer's has a number for each token of its last batch. */
+const MANIFEST_BYTES = 256 << 20;
+/** Bytes of all files together, which are held in memory. */
+const MOST_BYTES = 4 * 2 ** 30;
+const MOST_FILES = 64;
+/** What a manifest may name: files beside it, and not under a name that hides them. */
+const FILE_NAME = /^\w[\w.-]{0,99}$/;
 
 export const sha256 = (b: Uint8Array): string => createHash('sha256').update(b).digest('hex');
 
@@ -53,6 +61,9 @@ async function syncFolder(path: string): Promise<void> {
     }
 }
 
+/** A manifest as it stands there, unchecked. */
+export const manifestText = (dir: string): Promise<string> => readForeignText(join(dir, MANIFEST), MANIFEST_BYTES);
+
 /** Writes the folder `dir`, replacing one of the same name. */
 export async function writeCheckpoint(
   dir: string,
@@ -70,9 +81,26 @@ export async function writeCheckpoint(
   };
   await writeDurable(join(tmp, MANIFEST), Buffer.from(JSON.stringify(manifest, null, 2) + '\n'), true);
   await syncFolder(tmp);
-  await rm(dir, { recursive: true, force: true });
-  await rename(tmp, dir);
+  await putInPlace(tmp, dir);
   await syncFolder(dirname(dir));
+}
+
+/**
+ * Gives a folder its name. One that has the name is set aside first, as `<name>.replaced`, and removed when the new one
+ * is there: a kill in between loses neither (data/store/unfinished.ts gives it its name back).
+ */
+async function putInPlace(made: string, dir: string): Promise<void> {
+  const aside = `${dir}.replaced`;
+  await rename(dir, aside).catch(async (e: unknown) => {
+    const code = errorCode(e);
+    if (code === 'ENOENT') return;
+    // Left by a kill after the new one was in place.
+    if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw e;
+    await rm(aside, { recursive: true, force: true });
+    await rename(dir, aside);
+  });
+  await rename(made, dir);
+  await rm(aside, { recursive: true, force: true });
 }
 
 const damaged = (dir: string, what: string, cause?: unknown): StudioError =>
@@ -82,6 +110,25 @@ const damaged = (dir: string, what: string, cause?: unknown): StudioError =>
     'Resume from an earlier checkpoint of this run, or start without one.',
     { cause, details: { dir } },
   );
+
+/** A manifest may be a stranger's: only what it can be believed in is looked at. Throws trainer.invalid. */
+function checkManifest(dir: string, m: CheckpointManifest | null): void {
+  const isObject = (x: unknown): boolean => typeof x === 'object' && x !== null && !Array.isArray(x);
+  if (m?.format !== 1 || !isObject(m.files) || !isObject(m.values))
+    throw damaged(dir, 'its manifest is of an unknown format');
+  if (typeof m.policy !== 'string' || typeof m.layout !== 'string')
+    throw damaged(dir, 'its manifest does not say of which policy it is');
+  const files = Object.entries(m.files as Readonly<Record<string, Partial<CheckpointFile> | null>>);
+  let bytes = 0;
+  for (const [name, f] of files) {
+    if (!FILE_NAME.test(name))
+      throw damaged(dir, `its manifest names '${name.slice(0, 120)}', which is no file beside it`);
+    if (!Number.isSafeInteger(f?.bytes) || f!.bytes! < 0) throw damaged(dir, `its manifest has no size of ${name}`);
+    bytes += f!.bytes!;
+  }
+  if (files.length > MOST_FILES || bytes > MOST_BYTES)
+    throw damaged(dir, `its manifest names ${files.length} files of ${bytes} bytes`);
+}
 
 /**
  * Reads and checks a whole checkpoint. Throws trainer.invalid when a file is missing, truncated or altered, or belongs
@@ -93,12 +140,11 @@ export async function readCheckpoint(
 ): Promise<{ values: Readonly<Record<string, unknown>>; files: Record<string, Buffer> }> {
   let manifest: CheckpointManifest;
   try {
-    manifest = JSON.parse(await readFile(join(dir, MANIFEST), 'utf8')) as CheckpointManifest;
+    manifest = JSON.parse(await manifestText(dir)) as CheckpointManifest;
   } catch (cause) {
     throw damaged(dir, 'its manifest cannot be read', cause);
   }
-  if (manifest.format !== 1 || typeof manifest.files !== 'object' || manifest.files === null)
-    throw damaged(dir, 'its manifest is of an unknown format');
+  checkManifest(dir, manifest);
   if (manifest.policy !== expect.policy || manifest.layout !== expect.layout) {
     throw new StudioError(
       'trainer.invalid',
@@ -109,11 +155,13 @@ export async function readCheckpoint(
   }
   const files: Record<string, Buffer> = {};
   for (const [name, want] of Object.entries(manifest.files)) {
+    if (name !== basename(name)) throw damaged(dir, 'its manifest names a file outside of it');
     let data: Buffer;
     try {
-      data = await readFile(join(dir, name));
+      data = await readForeign(join(dir, name), want.bytes);
     } catch (cause) {
-      throw damaged(dir, `${name} is missing`, cause);
+      const why = cause instanceof ForeignFileError ? cause.message : 'is missing';
+      throw damaged(dir, `${name} ${why}`, cause);
     }
     if (data.byteLength !== want.bytes)
       throw damaged(dir, `${name} has ${data.byteLength} bytes instead of ${want.bytes}`);

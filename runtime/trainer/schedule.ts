@@ -9,3 +9,12 @@ export function imitationRate(lr: number, step: number, steps: number): number {
 export const REPORTED_SHARE = 1 / 10;
 /** Optimizer steps whose losses are reported. */
 export const reportedSteps = (steps: number): number => Math.max(1, Math.ceil(steps * REPORTED_SHARE));
+
+/** `n` things in parts of at most `size`, sizes unlike by at most one, so that none is left over; 0 = one part. */
+export function equalParts<T>(items: readonly T[], size: number): T[][] {
+  const n = items.length,
+    parts = size > 0 ? Math.max(1, Math.ceil(n / size)) : 1;
+  return Array.from({ length: parts }, (_, i) =>
+    items.slice(Math.floor((i * n) / parts), Math.floor(((i + 1) * n) / parts)),
+  );
+}

@@ -1,6 +1,7 @@
 import type { Action, DesktopId, Frame, Size, ProviderKind } from '../../domain/index.js';
 import { StudioError, toRunError, orUndefined } from '../../domain/index.js';
 import { lost, type AgentClient } from '../agentClient.js';
+import type { AgentState } from '../agentReplies.js';
 import type {
   Change,
   Desktop,
@@ -30,6 +31,12 @@ export interface ScreenReader {
   close(): void;
 }
 
+/** What a provider can say of a desktop's programs. */
+export interface Usage {
+  /** How often the desktop ran into its limit of memory so far; undefined when that is not known. */
+  outOfMemory(): Promise<number | undefined>;
+}
+
 export interface SandboxOptions {
   readonly id: DesktopId;
   readonly provider: ProviderKind;
@@ -37,9 +44,16 @@ export interface SandboxOptions {
   /** Not hidden: tests ask its own detector. */
   readonly agent: AgentClient;
   readonly channels: Channels;
+  /** See Desktop.stalledMs. */
+  readonly stalledMs?: () => number;
+  readonly usage?: Usage;
 }
 
 const RESET_TIMEOUT_MS = 15_000;
+/** Longest wait for what explains a failure. */
+const BLAME_MS = 1500;
+/** An X server that used this share of the time between two looks is working on a request of some program. */
+const X_BUSY = 0.5;
 /** The window manager needs 30 to 100 ms; on a crowded machine a few hundred. */
 const FIRST_FRAME_MAX_MS = 5_000;
 
@@ -63,6 +77,10 @@ export class SandboxDesktop implements Desktop {
   /** Not hidden: tests ask its own detector. */
   readonly agent: AgentClient;
   readonly #channels: Channels;
+  readonly #stalledMs: (() => number) | undefined;
+  readonly #usage: Usage | undefined;
+  /** Times out of memory before this lease. */
+  #outOfMemory: number | undefined;
   /** Whether the last action pressed keys. */
   #pressed = false;
   /** Not hidden: tests settle on its X connection. */
@@ -81,10 +99,16 @@ export class SandboxDesktop implements Desktop {
     this.screen = o.spec.screen;
     this.agent = o.agent;
     this.#channels = o.channels;
+    this.#stalledMs = o.stalledMs;
+    this.#usage = o.usage;
     o.agent.onClose((e) => this.lose(e));
     o.agent.onExit((e) => {
       if (!this.#resetting) this.#emit({ type: 'exit', pid: e.pid, name: e.name, code: e.code, signal: e.signal });
     });
+  }
+
+  stalledMs(): number {
+    return this.#stalledMs?.() ?? 0;
   }
 
   get isLost(): boolean {
@@ -97,7 +121,13 @@ export class SandboxDesktop implements Desktop {
     this.#gone = undefined;
     this.#endSession();
     try {
-      const r = await this.agent.reset({ ...this.screen, a11y: this.spec.a11y ?? false, timeoutMs: RESET_TIMEOUT_MS });
+      const r = await this.agent.reset({
+        ...this.screen,
+        a11y: this.spec.a11y ?? false,
+        timeoutMs: RESET_TIMEOUT_MS,
+        xDataMb: Math.max(64, Math.round(this.spec.memoryMb / 4)),
+      });
+      this.#outOfMemory = await this.#usage?.outOfMemory();
       const x = await this.#channels.openX();
       let screen: ScreenReader | undefined, settler: Settler | undefined;
       try {
@@ -192,6 +222,44 @@ export class SandboxDesktop implements Desktop {
     this.#live();
     await this.agent.write(path, data);
   }
+  async freeze(): Promise<void> {
+    this.#live();
+    await this.agent.freeze();
+  }
+  async thaw(): Promise<void> {
+    this.#live();
+    await this.agent.thaw();
+  }
+  async relieve(): Promise<void> {
+    this.#live();
+    await this.agent.relieve();
+  }
+
+  /**
+   * Two things the programs inside can do to a desktop: use up its memory, and keep the X server at work on one request.
+   * They can neither stop nor end the agent or the X server.
+   */
+  async blame(): Promise<string | undefined> {
+    const before = this.#outOfMemory,
+      now = await orUndefined(this.#usage?.outOfMemory() ?? Promise.resolve(undefined), 'it is not known');
+    if (before !== undefined && now !== undefined && now > before)
+      return 'its programs used up the memory of the desktop';
+    if (this.agent.isClosed) return undefined;
+    const look = (): Promise<AgentState | undefined> =>
+      orUndefined(this.agent.state(BLAME_MS), 'an agent that does not answer is no fault of the programs');
+    const t0 = performance.now(),
+      first = await look();
+    if (first?.x === null || first === undefined) return undefined;
+    await new Promise((r) => {
+      setTimeout(r, 100);
+    });
+    const second = await look(),
+      ms = performance.now() - t0;
+    return second && second.xCpuMs - first.xCpuMs > X_BUSY * ms
+      ? 'its programs keep the X server at work with one request'
+      : undefined;
+  }
+
   onEvent(l: (e: DesktopEvent) => void): () => void {
     this.#listeners.add(l);
     return () => this.#listeners.delete(l);

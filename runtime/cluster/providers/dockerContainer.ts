@@ -50,18 +50,30 @@ export function containerOptions(
       MemorySwap: memory,
       PidsLimit: spec.pids,
       NanoCpus: spec.cpus ? Math.round(spec.cpus * 1e9) : undefined,
-      ShmSize: 32 * MB,
       CapDrop: ['ALL'],
       CapAdd: CAPABILITIES,
       SecurityOpt: ['no-new-privileges'],
-      Tmpfs: {
-        '/home/user': 'rw,nosuid,nodev,size=128m,mode=755',
-        '/tmp': 'rw,nosuid,nodev,size=64m,mode=1777',
-        '/var/tmp': 'rw,nosuid,nodev,size=16m,mode=1777',
-        '/run': 'rw,nosuid,nodev,size=16m,mode=755',
-        '/run/dart': 'rw,nosuid,nodev,noexec,size=64m,mode=755',
-      },
+      Tmpfs: writableFolders(spec),
     },
+  };
+}
+
+/**
+ * Folders in memory and how large each may become, with room for one file per 4 KB: what programs can fill is at most
+ * half of the desktop's memory, so that filling it cannot end the agent.
+ */
+export function writableFolders(spec: DesktopSpec): Record<string, string> {
+  const most = (mb: number, share: number): number => Math.max(4, Math.min(mb, Math.floor(spec.memoryMb * share)));
+  const frame = Math.ceil((spec.screen.width * spec.screen.height * 4) / MB);
+  const folder = (mb: number, mode: number, more = ''): string =>
+    `rw,nosuid,nodev,${more}size=${mb}m,nr_inodes=${mb * 256},mode=${mode}`;
+  return {
+    '/home/user': folder(most(128, 1 / 4), 755),
+    '/tmp': folder(most(64, 1 / 8), 1777),
+    '/var/tmp': folder(most(16, 1 / 32), 1777),
+    '/dev/shm': folder(most(32, 1 / 16), 1777, 'noexec,'),
+    '/run': folder(16, 755),
+    '/run/dart': folder(Math.max(16, 2 * frame), 755, 'noexec,'),
   };
 }
 

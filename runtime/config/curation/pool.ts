@@ -19,7 +19,7 @@ export const pool = section(
     reuseCap: whole(40, 'Most times one success is injected; 0 = no limit.'),
     maxAge: whole(
       0,
-      'Ageing: successes of the policy made more versions ago than this are no longer injected; 0 = no limit. Demonstrations and imports do not age.',
+      'Ageing: successes of the policy made more versions ago than this are no longer injected; 0 = no limit. Beyond `curation.staleness.eta` they are trained without behaviour log-probs, as demonstrations are. Demonstrations and imports do not age.',
     ),
     addSuccesses: flag(true, "The policy's own successes join the pool."),
     maxPerFamily: count(

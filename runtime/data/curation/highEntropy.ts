@@ -1,18 +1,41 @@
-import { message, quantile, type Step, type TokenTrace } from '../../domain/index.js';
+import {
+  GLYPH_SPEC,
+  choiceOf,
+  headSizes,
+  message,
+  quantile,
+  sampledRemotely,
+  type Step,
+  type TokenTrace,
+} from '../../domain/index.js';
 import type { HighEntropyConfig } from '../config.js';
 import { numbers, type CuratedMember, type Mechanism } from './mechanism.js';
 
+type Sampled = Pick<Step, 'tokens' | 'prompt' | 'rejected'> & Partial<Pick<Step, 'origin'>>;
+
 /**
  * H_t: mean entropy of the step's real tokens; undefined where the policy did not act, which leaves no tokens
- * (runtime/data/README.md#high-entropy-steps).
+ * (runtime/data/README.md#high-entropy-steps). Choices of the embedded policy come from heads of very different size, so
+ * each counts as its share, 0 to 1, of the most that its head can have; a language model's tokens all come from one
+ * vocabulary and count in nats.
  */
-export function stepEntropy(step: Pick<Step, 'tokens'> & Partial<Pick<Step, 'origin'>>): number | undefined {
-  const h = step.origin === 'human' ? undefined : step.tokens?.entropies;
-  if (!h || h.length === 0) return undefined;
-  let sum = 0;
-  for (const x of h) sum += x;
-  return sum / h.length;
+export function stepEntropy(step: Sampled): number | undefined {
+  return entropyOf(step)?.value;
 }
+
+/** ln of the number of choices of each token's head; undefined where the tokens are not the embedded policy's. */
+function mostEntropies(step: Sampled): number[] | undefined {
+  const ids = step.tokens?.ids;
+  if (!ids || ids.length !== step.tokens!.entropies.length || sampledRemotely(step)) return undefined;
+  const out: number[] = [];
+  for (const id of ids) {
+    if (!(id >= 0 && id < ALL_CHOICES)) return undefined;
+    out.push(Math.log(HEAD_SIZES[choiceOf(GLYPH_SPEC, id).head]));
+  }
+  return out;
+}
+const HEAD_SIZES = headSizes(GLYPH_SPEC);
+const ALL_CHOICES = Object.values(HEAD_SIZES).reduce((a, n) => a + n, 0);
 
 /** Interpolating between equal values can land a rounding error above them; ties are kept. */
 const atLeast = (v: number, threshold: number): boolean => v >= threshold - 1e-9 * Math.max(1, Math.abs(threshold));
@@ -25,11 +48,11 @@ export interface EntropySelection {
 }
 
 type EntropyMember = Pick<CuratedMember, 'injected'> & {
-  readonly trajectory: { readonly steps: readonly Pick<Step, 'tokens' | 'origin'>[] };
+  readonly trajectory: { readonly steps: readonly Sampled[] };
 };
 
-/** Entropies are exact or lower bounds; the two are never compared. */
-type EntropyKind = NonNullable<TokenTrace['bound']> | 'exact';
+/** Entropies are shares of the most there can be, or nats, exact or as lower bounds; kinds are never compared. */
+type EntropyKind = 'share' | 'exact' | NonNullable<TokenTrace['bound']>;
 interface StepEntropy {
   readonly value: number;
   readonly kind: EntropyKind;
@@ -56,13 +79,21 @@ export function selectHighEntropy(members: readonly EntropyMember[], c: HighEntr
   return { keep: entropies.map((hs) => hs.map(kept)), threshold };
 }
 
-function entropyOf(step: Pick<Step, 'tokens' | 'origin'>): StepEntropy | undefined {
-  const value = stepEntropy(step);
-  return value === undefined ? undefined : { value, kind: step.tokens?.bound ?? 'exact' };
+function entropyOf(step: Sampled): StepEntropy | undefined {
+  const tokens = step.origin === 'human' ? undefined : step.tokens,
+    h = tokens?.entropies;
+  if (!h || h.length === 0) return undefined;
+  const most = mostEntropies(step);
+  let sum = 0;
+  for (const [t, x] of h.entries()) sum += most ? (most[t]! > 0 ? Math.min(1, x / most[t]!) : 0) : x;
+  return { value: sum / h.length, kind: most ? 'share' : (tokens.bound ?? 'exact') };
 }
 /** The kind that most of these steps have; a run's policy gives all of one kind, unless its server changed. */
-const kindOf = (own: readonly StepEntropy[]): EntropyKind =>
-  own.filter((h) => h.kind === 'exact').length * 2 >= own.length ? 'exact' : 'lower';
+function kindOf(own: readonly StepEntropy[]): EntropyKind {
+  const count = (k: EntropyKind): number => own.filter((h) => h.kind === k).length;
+  return KINDS.reduce((a, b) => (count(b) > count(a) ? b : a));
+}
+const KINDS: readonly EntropyKind[] = ['share', 'exact', 'lower'];
 
 /** Rollouts whose steps the entropy chart shows, newest first. */
 const SHOWN_ROLLOUTS = 200;
@@ -83,11 +114,11 @@ export const highEntropy: Mechanism<'highEntropy'> = {
       words: {
         title: message('Step entropy'),
         says: message(
-          'Mean token entropy of each step of the newest rollouts. Steps below the threshold of their group are not trained (curation.highEntropy): there the policy did not hesitate. Bars are steps; bins are as wide as their edges say.',
+          'Mean token entropy of each step of the newest rollouts. Steps below the threshold of their group are not trained (curation.highEntropy): there the policy did not hesitate. Bars are steps; bins are as wide as their edges say. The embedded policy counts each choice as a share, 0 to 1, of the most that its head can have; a language model in nats.',
         ),
-        label: message('mean token entropy of a step, nats'),
-        empty: message('No step has been decided yet.'),
-        summary: message('Entropy of {0} steps of the newest rollouts, from {1} to {2} nats.'),
+        label: message('mean token entropy of a step'),
+        empty: message('No step was decided.'),
+        summary: message('Entropy of {0} steps of the newest rollouts, from {1} to {2}.'),
       },
       read: async (run) => {
         const [[values], [last]] = await Promise.all([
@@ -123,7 +154,7 @@ export const highEntropy: Mechanism<'highEntropy'> = {
         title: message('Share of steps kept'),
         says: message('Steps that were trained, of all steps of the groups formed.'),
         label: message('mean of 20 groups'),
-        empty: message('No group formed yet.'),
+        empty: message('No group was formed.'),
         summary: message('Share of steps kept: {0} now.'),
       },
       read: async (run, { keep }) => {

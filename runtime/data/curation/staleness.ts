@@ -61,10 +61,10 @@ export const staleness: Mechanism<'staleness'> = {
       words: {
         title: message('Staleness'),
         says: message(
-          'How many updates the policy had moved on when a rollout was trained. Admission keeps it below the bound.',
+          'How many updates the policy had moved on when a rollout was trained, or when an earlier success of its own joined from the pool. Admission keeps rollouts within the bound; a success older than that is trained as a demonstration is.',
         ),
         label: message('updates behind when trained'),
-        empty: message('Nothing trained yet.'),
+        empty: message('Nothing was trained.'),
         summary: message('Staleness of {0} trained rollouts: mean {1}, at most {2} updates behind.'),
       },
       read: async (run) => {
@@ -73,7 +73,7 @@ export const staleness: Mechanism<'staleness'> = {
             [],
           ),
           claimed = await Promise.all(rows.map((r) => run.at(Number(r['position'])))),
-          lags = claimed.flatMap((e) => e?.lags ?? []);
+          lags = claimed.flatMap((e) => [...(e?.lags ?? []), ...(e?.poolLags ?? [])]);
         const counts = new Array<number>(lags.length > 0 ? Math.max(...lags) + 1 : 0).fill(0);
         for (const lag of lags) counts[lag]!++;
         return { form: 'bars', counts };

@@ -24,3 +24,15 @@ export function crc32InJs(bytes: Uint8Array, value = 0): number {
 const native = (zlib as { readonly crc32?: (bytes: Uint8Array, value?: number) => number }).crc32;
 /** CRC-32 of the bytes, going on from `value`; unsigned. */
 export const crc32: (bytes: Uint8Array, value?: number) => number = native ?? crc32InJs;
+
+/** Bytes of a checksum between two turns of the event loop: a few ms at most. */
+const TURN = 2 << 20;
+/** The same of many bytes, without holding up the event loop. */
+export async function crc32InTurns(bytes: Uint8Array): Promise<number> {
+  let value = 0;
+  for (let at = 0; at < bytes.length; at += TURN) {
+    if (at > 0) await new Promise<void>((next) => setImmediate(next));
+    value = crc32(bytes.subarray(at, at + TURN), value);
+  }
+  return value;
+}

@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { Hash } from 'node:crypto';
-import { access, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { StudioError, orUndefined, messageOf, errorCode } from '../../domain/index.js';
 import type { Frame, FrameRef } from '../../domain/index.js';
+import { ForeignFileError, readForeign } from '../../files/foreignFile.js';
 import type { FrameStore } from '../types.js';
 import { decodePng, encodePng, toBgrx, toScanlines } from './png.js';
+import { DiskRoom } from './room.js';
 import { unfinishedDir, unfinishedName } from './unfinished.js';
 
 export interface FrameStoreOptions {
@@ -17,6 +19,8 @@ export interface FrameStoreOptions {
   readonly verify?: boolean;
   /** Force each file to disk before it gets its name. Default true (measured: 1.8 ms a frame). */
   readonly sync?: boolean;
+  /** Where writes wait while the disk is full. */
+  readonly room?: DiskRoom;
 }
 export interface FrameStats {
   readonly puts: number;
@@ -24,6 +28,9 @@ export interface FrameStats {
   readonly bytes: number;
   readonly waiting: number;
 }
+
+/** Bytes of one frame's file: what a screen of 16 million pixels takes where nothing can be compressed. */
+export const maxFrameBytes = 80 << 20;
 
 /** A new hash, fed with width and height (little-endian u32 each); RGB follows. */
 function pixelHash(width: number, height: number): Hash {
@@ -51,7 +58,7 @@ export class PngFrameStore implements FrameStore {
 
   constructor(dir: string, o: FrameStoreOptions = {}) {
     this.#dir = dir;
-    this.#o = { concurrency: 4, known: 65_536, verify: true, sync: true, ...o };
+    this.#o = { concurrency: 4, known: 65_536, verify: true, sync: true, room: new DiskRoom(), ...o };
   }
 
   path(ref: FrameRef): string {
@@ -102,10 +109,12 @@ export class PngFrameStore implements FrameStore {
 
   async get(ref: FrameRef): Promise<Frame> {
     const path = this.path(ref);
-    const file = await readFile(path).catch((e: unknown) => {
+    const file = await readForeign(path, maxFrameBytes).catch((e: unknown) => {
       throw new StudioError(
         'store.damaged',
-        `Frame ${ref.hash.slice(0, 12)} is missing (${errorCode(e) ?? 'unreadable'}).`,
+        e instanceof ForeignFileError
+          ? `The file of frame ${ref.hash.slice(0, 12)} ${e.message}.`
+          : `Frame ${ref.hash.slice(0, 12)} is missing (${errorCode(e) ?? 'unreadable'}).`,
         'Restore the run folder from a copy; other frames are not affected.',
         { cause: e, details: { path } },
       );
@@ -123,38 +132,33 @@ export class PngFrameStore implements FrameStore {
     return { width, height, data: await toBgrx(rgb, width, height), capturedAt: 0 };
   }
 
+  async #holds(ref: FrameRef, path: string): Promise<boolean> {
+    const file = await orUndefined(readForeign(path, maxFrameBytes), 'it is then written');
+    if (!file) return false;
+    try {
+      const hash = pixelHash(ref.width, ref.height),
+        { width, height } = await decodePng(file, (rows) => hash.update(rows));
+      return width === ref.width && height === ref.height && hash.digest('hex') === ref.hash;
+    } catch {
+      return false;
+    }
+  }
+
   async #write(ref: FrameRef, scanlines: Buffer): Promise<void> {
     const path = this.path(ref);
-    const there = await access(path).then(
-      () => true,
-      () => false,
-    );
-    if (!there) {
+    // A file of that name from before this process may have been damaged since: it counts when it holds these pixels.
+    if (!(await this.#holds(ref, path))) {
       const png = await encodePng(scanlines, ref.width, ref.height);
-      const making = unfinishedDir(this.#dir),
-        tmp = join(making, unfinishedName(ref.hash));
-      try {
-        await Promise.all([mkdir(dirname(path), { recursive: true }), mkdir(making, { recursive: true })]);
-        const f = await open(tmp, 'w');
-        try {
-          await f.writeFile(png);
-          if (this.#o.sync) await f.datasync();
-        } finally {
-          await f.close();
-        }
-        await rename(tmp, path);
-      } catch (e) {
-        await orUndefined(
-          rm(tmp, { force: true }),
-          'the error that matters follows; removeUnfinished() takes the rest',
-        );
-        throw new StudioError(
-          'store.io',
-          `A frame could not be written: ${messageOf(e)}.`,
-          'Free some space on the disk of the run folder, or check its permissions, then resume the run.',
-          { cause: e, details: { path } },
-        );
-      }
+      await this.#o.room
+        .write(() => this.#make(ref, path, png))
+        .catch((e: unknown) => {
+          throw new StudioError(
+            'store.io',
+            `A frame could not be written: ${messageOf(e)}.`,
+            'Free some space on the disk of the run folder, or check its permissions, then resume the run.',
+            { cause: e, details: { path } },
+          );
+        });
       this.#written++;
       this.#bytes += png.length;
     }
@@ -164,6 +168,26 @@ export class PngFrameStore implements FrameStore {
         this.#known.delete(oldest);
         break;
       }
+  }
+
+  /** Leaves nothing behind when it fails. */
+  async #make(ref: FrameRef, path: string, png: Buffer): Promise<void> {
+    const making = unfinishedDir(this.#dir),
+      tmp = join(making, unfinishedName(ref.hash));
+    try {
+      await Promise.all([mkdir(dirname(path), { recursive: true }), mkdir(making, { recursive: true })]);
+      const f = await open(tmp, 'w');
+      try {
+        await f.writeFile(png);
+        if (this.#o.sync) await f.datasync();
+      } finally {
+        await f.close();
+      }
+      await rename(tmp, path);
+    } catch (e) {
+      await orUndefined(rm(tmp, { force: true }), 'the error that matters follows; removeUnfinished() takes the rest');
+      throw e;
+    }
   }
 
   /** Runs `job` when fewer than `concurrency` are running, first come, first served. */

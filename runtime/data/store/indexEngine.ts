@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs';
 import { orUndefined, messageOf } from '../../domain/index.js';
-import { open, readFile, rename, rm } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import initSqlJs from 'sql.js';
 import type { Database, SqlJsStatic, SqlValue } from 'sql.js';
+import { readForeign } from '../../files/foreignFile.js';
 import { crc32 } from './crc32.js';
 import { storedEvent } from './follow.js';
 import { syncDir } from './journal.js';
@@ -31,6 +32,8 @@ function wasmPath(): string {
     beside = join(here, 'sql-wasm.wasm');
   return existsSync(beside) ? beside : createRequire(import.meta.url).resolve('sql.js/dist/sql-wasm.wasm');
 }
+/** A snapshot is held in memory whole; one this large takes longer to read than to make anew. */
+const MOST_BYTES = 1 << 30;
 let loading: Promise<SqlJsStatic> | undefined;
 /** The library, loaded once for the process or thread. */
 export const sqlJs = (): Promise<SqlJsStatic> => (loading ??= initSqlJs({ locateFile: () => wasmPath() }));
@@ -66,7 +69,7 @@ export class IndexEngine {
   static async open(journal: string, file: string, until?: JournalPosition): Promise<IndexEngine> {
     const [SQL, bytes] = await Promise.all([
       sqlJs(),
-      orUndefined(readFile(file), 'without a snapshot the index is rebuilt'),
+      orUndefined(readForeign(file, MOST_BYTES), 'without a snapshot the index is rebuilt'),
     ]);
     let engine: IndexEngine | undefined, because: string | undefined;
     if (bytes) {
@@ -218,6 +221,22 @@ function sealed(bytes: Uint8Array): boolean | undefined {
   return kept === 0 ? undefined : kept === sum(bytes);
 }
 
+/**
+ * Everything a database defines. A view or trigger in a file that a stranger made would run with our questions, and
+ * could run for ever.
+ */
+const tablesOf = (db: Database): string =>
+  JSON.stringify(db.exec('SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name')[0]?.values ?? []);
+let ours: string | undefined;
+function ourTables(SQL: SqlJsStatic): string {
+  if (ours !== undefined) return ours;
+  const db = new SQL.Database();
+  db.exec(schema);
+  ours = tablesOf(db);
+  db.close();
+  return ours;
+}
+
 type Loaded =
   { readonly db: Database; readonly position: number; readonly events: number } | { readonly problem: string };
 
@@ -232,6 +251,7 @@ function load(SQL: SqlJsStatic, bytes: Buffer, until: JournalPosition | undefine
     const meta = Object.fromEntries((db.exec('SELECT key, value FROM meta')[0]?.values ?? []) as [string, SqlValue][]);
     if (meta['schema'] !== schemaVersion)
       throw new Error(`its schema is ${String(meta['schema'])}, not ${schemaVersion}`);
+    if (tablesOf(db) !== ourTables(SQL)) throw new Error('its tables are not those of DART Studio');
     const position = Number(meta['position'] ?? 0);
     if (until !== undefined && position > until) throw new Error('it is ahead of the journal');
     return { db, position, events: Number(meta['events'] ?? 0) };

@@ -1,18 +1,22 @@
 import type { BigIntStats } from 'node:fs';
-import { mkdir, open, stat } from 'node:fs/promises';
+import { mkdir, open, rm, stat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StudioError, messageOf } from '../../domain/index.js';
-import { encodeRecord } from './record.js';
+import { openForeign } from '../../files/foreignFile.js';
+import { encodeRecord, headerBytes } from './record.js';
 import {
-  firstSeq,
+  byteOf,
+  encodeHeader,
+  headerOf,
   positionOf,
   readJournal,
   segmentHeader,
-  segmentMagic,
   segmentName,
+  segmentOf,
   segments,
 } from './journalReader.js';
+import { DiskRoom } from './room.js';
 import type { Damage, JournalEntry, JournalPosition, ReadOptions } from './journalReader.js';
 
 export interface JournalOptions {
@@ -23,6 +27,8 @@ export interface JournalOptions {
   readonly segmentBytes?: number;
   /** Called before each write; rejects when this process may no longer write. */
   readonly fence?: () => Promise<void>;
+  /** Where writes wait while the disk is full. */
+  readonly room?: DiskRoom;
 }
 /** What opening found. A torn tail is a write that never finished and was never acknowledged; other damage is not. */
 export interface Recovery {
@@ -56,6 +62,7 @@ export class Journal {
   readonly dir: string;
   readonly #segmentBytes: number;
   readonly #fence: (() => Promise<void>) | undefined;
+  readonly #room: DiskRoom;
   #file: FileHandle;
   #segment: number;
   #size: number;
@@ -82,6 +89,7 @@ export class Journal {
     this.#nextSeq = nextSeq;
     this.#segmentBytes = o.segmentBytes ?? 16 << 20;
     this.#fence = o.fence;
+    this.#room = o.room ?? new DiskRoom();
   }
 
   /**
@@ -95,29 +103,23 @@ export class Journal {
   ): Promise<{ journal: Journal; recovery: Recovery }> {
     try {
       await mkdir(dir, { recursive: true });
-      const damage: Damage[] = [];
-      let records = 0,
-        nextSeq = 0,
-        missing = 0;
-      for await (const batch of readJournal(dir, { onDamage: (d) => damage.push(d) })) {
-        for (const e of batch) {
-          missing += Math.max(0, e.seq - nextSeq);
-          nextSeq = e.seq + 1;
-          records++;
-        }
-        await each?.(batch);
-      }
-      const last = (await segments(dir)).at(-1);
+      const found = await checkAll(dir, each),
+        last = (await segments(dir)).at(-1),
+        { records, damage, missing } = found;
       if (last === undefined)
         return {
           journal: await Journal.#create(dir, 0, 0, o),
-          recovery: { records, nextSeq, truncated: 0, damage, missing },
+          recovery: { records, nextSeq: 0, truncated: 0, damage, missing },
         };
-      const head = await firstSeq(dir, last);
-      const file = await open(join(dir, segmentName(last)), 'r+');
+      const file = await openForeign(join(dir, segmentName(last)), { write: true }),
+        head = await headerOf(file),
+        nextSeq = nextNumber(found, head);
       let size = (await file.stat()).size,
         truncated = 0;
-      if (head === undefined && size <= segmentHeader) {
+      if (size <= segmentHeader && !head?.checked) {
+        // One that was cut short was never used.
+        if (size === segmentHeader && head?.seq !== nextSeq)
+          damage.push({ segment: last, from: 0, to: segmentHeader, tail: false });
         await writeHeader(file, nextSeq);
         size = segmentHeader;
       }
@@ -128,11 +130,8 @@ export class Journal {
         await file.sync();
         size = torn.from;
       }
-      const journal = new Journal(dir, file, last, size, Math.max(nextSeq, head ?? 0), o);
-      return {
-        journal,
-        recovery: { records, nextSeq: journal.#nextSeq, truncated, damage: damage.filter((d) => !d.tail), missing },
-      };
+      const journal = new Journal(dir, file, last, size, nextSeq, o);
+      return { journal, recovery: { records, nextSeq, truncated, damage: damage.filter((d) => !d.tail), missing } };
     } catch (e) {
       throw ioError(e, dir);
     }
@@ -206,11 +205,13 @@ export class Journal {
       const group = this.#pending;
       this.#pending = [];
       try {
+        // What is acknowledged here may tell of a screen that waits for room.
+        await this.#room.clear();
         await Promise.all([this.#fence?.(), this.#unchanged()]);
         if (this.#size >= this.#segmentBytes) await this.#rotate(group[0]!.seq);
         const start = this.#size,
           bytes = Buffer.concat(group.map((p) => p.data));
-        await writeAll(this.#file, bytes, start);
+        await this.#room.write(() => this.#writeWhole(bytes, start), { last: true });
         await this.#file.datasync();
         if ((await this.#file.stat()).size !== start + bytes.length) throw changed(this.dir, 'wrote at the same time');
         this.#syncs++;
@@ -232,6 +233,16 @@ export class Journal {
     this.#flushing = undefined;
   }
 
+  /** All or nothing: nobody knows of the bytes yet, so that those of a write that did not fit are cut off again. */
+  async #writeWhole(bytes: Buffer, start: number): Promise<void> {
+    try {
+      await writeAll(this.#file, bytes, start);
+    } catch (e) {
+      await this.#file.truncate(start);
+      throw e;
+    }
+  }
+
   /** Checks that the segment is the same file, has the length we wrote, and is the last one. About 0.2 ms a write. */
   async #unchanged(): Promise<void> {
     const [ours, named, next] = await Promise.all([
@@ -245,7 +256,9 @@ export class Journal {
   }
 
   async #rotate(firstSeqOfNext: number): Promise<void> {
-    const next = await createSegment(this.dir, this.#segment + 1, firstSeqOfNext);
+    const next = await this.#room.write(() => createSegment(this.dir, this.#segment + 1, firstSeqOfNext), {
+      last: true,
+    });
     await this.#file.close();
     this.#file = next;
     this.#segment++;
@@ -253,24 +266,79 @@ export class Journal {
   }
 }
 
+/** What a journal holds, when every record was looked at. */
+interface Checked {
+  readonly records: number;
+  /** Behind the greatest number that was read. */
+  readonly after: number;
+  readonly damage: Damage[];
+  readonly missing: number;
+  /** As many records, at most, lie in damage behind the last one that was read, not counting a torn tail. */
+  readonly mostLost: number;
+}
+async function checkAll(
+  dir: string,
+  each: ((batch: readonly JournalEntry[]) => void | Promise<void>) | undefined,
+): Promise<Checked> {
+  const damage: Damage[] = [];
+  let records = 0,
+    after = 0,
+    missing = 0,
+    mostLost = 0;
+  const onDamage = (d: Damage): void => {
+    damage.push(d);
+    if (!d.tail) mostLost += Math.ceil((d.to - d.from) / headerBytes);
+  };
+  for await (const batch of readJournal(dir, { onDamage })) {
+    for (const e of batch) {
+      missing += Math.max(0, e.seq - after);
+      // A number that occurs again (two writers, in version 0.1) does not set the count back.
+      if (e.seq < after) damage.push({ ...bytesOf(e), tail: false });
+      after = Math.max(after, e.seq + 1);
+      records++;
+    }
+    mostLost = 0;
+    await each?.(batch);
+  }
+  return { records, after, damage, missing, mostLost };
+}
+const bytesOf = (e: JournalEntry): Pick<Damage, 'segment' | 'from' | 'to'> => ({
+  segment: segmentOf(e.position),
+  from: byteOf(e.position),
+  to: byteOf(e.next),
+});
+
+/**
+ * The number of the next record: one that no record can have had, also none that was lost. The header of the last
+ * segment says it where that segment is empty; one without a checksum (version 0.1) only within what can have been lost.
+ */
+function nextNumber(c: Checked, head: { readonly seq: number; readonly checked: boolean } | undefined): number {
+  const most = c.after + c.mostLost;
+  if (head?.checked || (head && head.seq <= most)) return Math.max(c.after, head.seq);
+  return most;
+}
+
 async function writeAll(file: FileHandle, bytes: Buffer, at: number): Promise<void> {
   for (let done = 0; done < bytes.length;)
     done += (await file.write(bytes, done, bytes.length - done, at + done)).bytesWritten;
 }
 async function writeHeader(file: FileHandle, seq: number): Promise<void> {
-  const head = Buffer.alloc(segmentHeader);
-  segmentMagic.copy(head);
-  head.writeDoubleLE(seq, 8);
-  await writeAll(file, head, 0);
+  await writeAll(file, encodeHeader(seq), 0);
   await file.sync();
 }
 async function createSegment(dir: string, segment: number, seq: number): Promise<FileHandle> {
   const file = await open(join(dir, segmentName(segment)), 'wx+').catch((e: NodeJS.ErrnoException) => {
     throw e.code === 'EEXIST' ? changed(dir, 'began a new file') : e;
   });
-  await writeHeader(file, seq);
-  await syncDir(dir);
-  return file;
+  try {
+    await writeHeader(file, seq);
+    await syncDir(dir);
+    return file;
+  } catch (e) {
+    await file.close();
+    await rm(join(dir, segmentName(segment)), { force: true });
+    throw e;
+  }
 }
 const found = (path: string): Promise<BigIntStats | undefined> =>
   stat(path, { bigint: true }).catch((e: NodeJS.ErrnoException) => {

@@ -1,7 +1,11 @@
-import { open, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { decodeRecord, headerBytes, maxBody, recordAt, recordMagic, typeOfRecord } from './record.js';
+import { StudioError, errorCode, messageOf } from '../../domain/index.js';
+import { ForeignFileError, openForeign } from '../../files/foreignFile.js';
+import { crc32 } from './crc32.js';
+import { decodeRecord, headerBytes, isSeq, maxBody, recordAt, recordMagic, typeOfRecord } from './record.js';
+import type { RawRecord } from './record.js';
 
 /**
  * Where a record lies, as one number that grows along the journal: segment number * 2^32 + byte in the segment's file.
@@ -12,9 +16,43 @@ export const segmentOf = (p: JournalPosition): number => Math.floor(p / 2 ** 32)
 export const byteOf = (p: JournalPosition): number => p % 2 ** 32;
 
 export const segmentName = (segment: number): string => `${String(segment).padStart(8, '0')}.journal`;
-/** Every segment starts with this and the sequence number (f64) of its first record. */
-export const segmentMagic = Buffer.from('DSJRNL1\n', 'latin1');
+/**
+ * Every segment starts with 16 bytes: 'DSJ2', the crc32 of the rest and of these four (u32), and the sequence number
+ * (f64) of its first record. Version 0.1 wrote 'DSJRNL1\n' and the number, without a checksum.
+ */
 export const segmentHeader = 16;
+const magic = Buffer.from('DSJ2', 'latin1'),
+  oldMagic = Buffer.from('DSJRNL1\n', 'latin1');
+const headerSum = (head: Buffer): number => crc32(head.subarray(8, segmentHeader), crc32(head.subarray(0, 4)));
+
+export function encodeHeader(seq: number): Buffer {
+  const head = Buffer.alloc(segmentHeader);
+  magic.copy(head);
+  head.writeDoubleLE(seq, 8);
+  head.writeUInt32LE(headerSum(head), 4);
+  return head;
+}
+/** What a segment's header says. `checked`: by a checksum. Undefined when it is damaged or cut short. */
+export function decodeHeader(head: Buffer): { readonly seq: number; readonly checked: boolean } | undefined {
+  if (head.length < segmentHeader) return undefined;
+  const seq = head.readDoubleLE(8),
+    checked = head.subarray(0, 4).equals(magic);
+  if (checked ? head.readUInt32LE(4) !== headerSum(head) : !head.subarray(0, 8).equals(oldMagic)) return undefined;
+  return isSeq(seq) ? { seq, checked } : undefined;
+}
+
+/** Opens one for reading. Rejects with `store.damaged`. */
+export function openSegment(dir: string, segment: number): Promise<FileHandle> {
+  return openForeign(join(dir, segmentName(segment))).catch((e: unknown) => {
+    const why = e instanceof ForeignFileError ? e.message : `cannot be opened (${errorCode(e) ?? messageOf(e)})`;
+    throw new StudioError(
+      'store.damaged',
+      `The journal file ${segmentName(segment)} ${why}.`,
+      'Restore the journal folder from a copy.',
+      { cause: e, details: { dir, code: errorCode(e) } },
+    );
+  });
+}
 
 export async function segments(dir: string): Promise<number[]> {
   const names = await readdir(dir).catch((e: NodeJS.ErrnoException) => {
@@ -59,6 +97,14 @@ export interface ReadOptions {
 }
 
 const chunkBytes = 256 * 1024;
+/**
+ * Looking for the next valid record behind damage may cost this many bytes beyond twice those of the segment, in
+ * checksums and copies. Damage never comes near it; a file made for it would hold the reader for hours. What is left of
+ * such a segment counts as damaged.
+ */
+const searchBytes = 8 * maxBody,
+  /** Searched bytes between two turns of the event loop: about 10 ms. */
+  turnBytes = 8 << 20;
 
 /**
  * Records in order, in batches of about 256 kB so that the event loop turns between them. Damaged stretches are
@@ -73,8 +119,10 @@ export async function* readJournal(dir: string, o: ReadOptions = {}): AsyncGener
     const last = segment === all.at(-1);
     const from = o.from !== undefined && segmentOf(o.from) === segment ? byteOf(o.from) : segmentHeader;
     const until = o.until !== undefined && segmentOf(o.until) === segment ? byteOf(o.until) : Infinity;
-    const file = await open(join(dir, segmentName(segment)), 'r');
+    const file = await openSegment(dir, segment);
     try {
+      if (from === segmentHeader && o.onDamage && (await headerDamaged(file, last)))
+        o.onDamage({ segment, from: 0, to: segmentHeader, tail: false });
       for await (const batch of readSegment(file, segment, from, until, last, o.onDamage)) {
         const wanted = o.fromSeq === undefined ? batch : batch.filter((e) => e.seq >= o.fromSeq!);
         if (wanted.length > 0) yield wanted;
@@ -96,16 +144,32 @@ async function firstSegment(dir: string, all: readonly number[], o: ReadOptions)
   return 0;
 }
 
-/** Sequence number of a segment's first record, from its header; undefined when the header is damaged. */
+/**
+ * Sequence number of a segment's first record, from its header; undefined when the header is damaged, or is one of
+ * version 0.1, which has no checksum, and the record behind it does not confirm it.
+ */
 export async function firstSeq(dir: string, segment: number): Promise<number | undefined> {
-  const file = await open(join(dir, segmentName(segment)), 'r');
+  const file = await openSegment(dir, segment);
   try {
-    const head = Buffer.alloc(segmentHeader);
-    const { bytesRead } = await file.read(head, 0, segmentHeader, 0);
-    return bytesRead === segmentHeader && head.subarray(0, 8).equals(segmentMagic) ? head.readDoubleLE(8) : undefined;
+    const head = await headerOf(file);
+    if (head === undefined || head.checked) return head?.seq;
+    return (await rawRecord(file, segmentHeader))?.seq === head.seq ? head.seq : undefined;
   } finally {
     await file.close();
   }
+}
+export async function headerOf(file: FileHandle): Promise<ReturnType<typeof decodeHeader>> {
+  const head = Buffer.alloc(segmentHeader),
+    { bytesRead } = await file.read(head, 0, segmentHeader, 0);
+  return decodeHeader(head.subarray(0, bytesRead));
+}
+/** Whether a header cannot be believed. That of a segment that was just begun may not be written yet. */
+async function headerDamaged(file: FileHandle, last: boolean): Promise<boolean> {
+  const head = await headerOf(file);
+  if (head?.checked) return false;
+  if (head === undefined) return !(last && (await file.stat()).size <= segmentHeader);
+  const first = await rawRecord(file, segmentHeader);
+  return first !== undefined && first.seq !== head.seq;
 }
 
 async function* readSegment(
@@ -120,8 +184,7 @@ async function* readSegment(
     base = from,
     eof = false,
     badFrom = -1;
-  const magic = Buffer.alloc(4);
-  magic.writeUInt32LE(recordMagic);
+  const search = new Search();
   const damage = (to: number, tail: boolean): void => {
     if (badFrom >= 0) onDamage?.({ segment, from: badFrom, to, tail });
     badFrom = -1;
@@ -135,7 +198,13 @@ async function* readSegment(
       if (r === 'bad' || r === 'short') {
         // Find the next bytes that may begin a record; the last three may be half a magic number.
         if (badFrom < 0) badFrom = base + at;
-        const found = buffer.indexOf(magic, at + 1);
+        if (search.costs(checkedBytes(buffer, at))) await nextTurn();
+        if (search.exhausted(base + at)) {
+          if (batch.length > 0) yield batch;
+          damage((await file.stat()).size, false);
+          return;
+        }
+        const found = buffer.indexOf(recordStart, at + 1);
         at = found >= 0 ? found : eof ? buffer.length : Math.max(at + 1, buffer.length - 3);
         if (found < 0) break;
         continue;
@@ -162,12 +231,39 @@ async function* readSegment(
       buffer = Buffer.from(rest);
       continue;
     }
+    search.costs(rest.length);
     const chunk = Buffer.allocUnsafe(Math.max(chunkBytes, wantedBytes(rest)));
     const { bytesRead } = await file.read(chunk, 0, chunk.length, base + rest.length);
     eof = bytesRead === 0;
     buffer = Buffer.concat([rest, chunk.subarray(0, bytesRead)]);
   }
 }
+const recordStart = Buffer.alloc(4);
+recordStart.writeUInt32LE(recordMagic);
+
+/** What was spent on bytes that are no record. */
+class Search {
+  #bytes = 0;
+  #turn = 0;
+  /** Whether it is time for a turn of the event loop. */
+  costs(bytes: number): boolean {
+    this.#bytes += bytes;
+    this.#turn += bytes;
+    if (this.#turn < turnBytes) return false;
+    this.#turn = 0;
+    return true;
+  }
+  exhausted(read: number): boolean {
+    return this.#bytes > searchBytes + 2 * read;
+  }
+}
+/** How many bytes a checksum was made of that did not fit. */
+function checkedBytes(buffer: Buffer, at: number): number {
+  if (buffer.length - at < headerBytes) return headerBytes;
+  const body = buffer.readUInt32LE(at + 4);
+  return headerBytes + (body <= maxBody && buffer.length - at >= headerBytes + body ? body : 0);
+}
+const nextTurn = (): Promise<void> => new Promise((done) => setImmediate(done));
 
 /** How much is still missing of a record whose header is already here. */
 function wantedBytes(rest: Buffer): number {
@@ -178,13 +274,17 @@ function wantedBytes(rest: Buffer): number {
 
 /** One record by its position; undefined when none is readable there. */
 export async function readRecord(file: FileHandle, byte: number): Promise<unknown> {
+  const r = await rawRecord(file, byte);
+  return r && decodeRecord(r.data);
+}
+async function rawRecord(file: FileHandle, byte: number): Promise<RawRecord | undefined> {
   let buffer = Buffer.allocUnsafe(4096),
     have = 0;
   for (;;) {
     const { bytesRead } = await file.read(buffer, have, buffer.length - have, byte + have);
     have += bytesRead;
     const r = recordAt(buffer.subarray(0, have), 0);
-    if (typeof r === 'object') return decodeRecord(r.data);
+    if (typeof r === 'object') return r;
     if (r === 'bad' || bytesRead === 0) return undefined;
     const bigger = Buffer.allocUnsafe(
       have < headerBytes ? buffer.length : Math.max(headerBytes + buffer.readUInt32LE(4), buffer.length),

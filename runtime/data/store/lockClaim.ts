@@ -1,6 +1,5 @@
-import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
 import { errorCode } from '../../domain/index.js';
+import { openForeign } from '../../files/foreignFile.js';
 
 /** The process that has a folder open for writing. */
 export interface LockHolder {
@@ -33,9 +32,8 @@ const maxBytes = 4096;
 
 /** The first 4 kB of a regular file; a link, a pipe or a device is not read. */
 async function readSmallFile(path: string): Promise<string> {
-  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  const file = await openForeign(path, { follow: false });
   try {
-    if (!(await file.stat()).isFile()) throw new Error('not a regular file');
     const { buffer, bytesRead } = await file.read(Buffer.alloc(maxBytes), 0, maxBytes, 0);
     return buffer.toString('utf8', 0, bytesRead);
   } finally {

@@ -1,7 +1,7 @@
 import { deflate as deflateCb, inflate as inflateCb } from 'node:zlib';
 import { promisify } from 'node:util';
 import { StudioError, type Frame, messageOf } from '../../domain/index.js';
-import { crc32 } from './crc32.js';
+import { crc32, crc32InTurns } from './crc32.js';
 import { slicePixels, slices } from './slices.js';
 
 /**
@@ -60,6 +60,11 @@ export async function encodePng(scanlines: Buffer, width: number, height: number
   ]);
 }
 
+/** Chunks of a file: encoders write some kilobytes each, and every one costs time. */
+export const maxChunks = 65_536;
+/** Bytes of a screen before it is compressed: 22 million pixels. */
+const maxRaw = 64 << 20;
+
 const damaged = (why: string): StudioError =>
   new StudioError(
     'store.damaged',
@@ -77,16 +82,19 @@ export async function decodePng(
 ): Promise<{ width: number; height: number; rgb: Buffer }> {
   if (file.length < 33 || !file.subarray(0, 8).equals(signature)) throw damaged('wrong signature');
   let width = 0,
-    height = 0;
+    height = 0,
+    chunks = 0;
   const data: Buffer[] = [];
   for (let at = 8; at + 12 <= file.length;) {
     const length = file.readUInt32BE(at),
       type = file.toString('latin1', at + 4, at + 8),
       end = at + 8 + length;
     if (end + 4 > file.length) throw damaged('cut short');
-    if (crc32(file.subarray(at + 4, end)) !== file.readUInt32BE(end)) throw damaged('checksum differs');
+    if (++chunks > maxChunks) throw damaged('too many parts');
+    if ((await crc32InTurns(file.subarray(at + 4, end))) !== file.readUInt32BE(end)) throw damaged('checksum differs');
     const body = file.subarray(at + 8, end);
     if (type === 'IHDR') {
+      if (body.length !== 13) throw damaged('wrong header');
       width = body.readUInt32BE(0);
       height = body.readUInt32BE(4);
       if (body[8] !== 8 || body[9] !== 2 || body[12] !== 0) throw damaged('not 8-bit RGB');
@@ -95,7 +103,7 @@ export async function decodePng(
     at = end + 4;
   }
   const stride = width * 3;
-  if (width === 0 || height === 0 || (stride + 1) * height > 1 << 28) throw damaged('impossible size');
+  if (width === 0 || height === 0 || (stride + 1) * height > maxRaw) throw damaged('impossible size');
   // The bound stops a small file from inflating without end.
   const raw = await inflate(Buffer.concat(data), { maxOutputLength: (stride + 1) * height }).catch((e: unknown) => {
     throw damaged(String(messageOf(e)));

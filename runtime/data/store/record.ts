@@ -1,3 +1,4 @@
+import { StudioError } from '../../domain/index.js';
 import { crc32 } from './crc32.js';
 
 /**
@@ -10,6 +11,10 @@ export const recordMagic = 0xd5a71e55;
 export const headerBytes = 24;
 /** No record is larger; a length beyond it is damage. */
 export const maxBody = 64 << 20;
+
+/** No journal gets near it, and far above it numbers can no longer be told apart. */
+const maxSeq = 2 ** 52;
+export const isSeq = (n: number): boolean => Number.isInteger(n) && n >= 0 && n <= maxSeq;
 
 const kinds = { f32: Float32Array, f64: Float64Array, i32: Int32Array, u8: Uint8Array } as const;
 type Kind = keyof typeof kinds;
@@ -87,16 +92,30 @@ export function recordAt(buffer: Buffer, at: number): RawRecord | 'short' | 'bad
   const bytes = headerBytes + body;
   if (buffer.length - at < bytes) return 'short';
   if (crc32(buffer.subarray(at + 12, at + bytes)) !== buffer.readUInt32LE(at + 8)) return 'bad';
-  return { seq: buffer.readDoubleLE(at + 16), bytes, data: buffer.subarray(at, at + bytes) };
+  const seq = buffer.readDoubleLE(at + 16);
+  return isSeq(seq) ? { seq, bytes, data: buffer.subarray(at, at + bytes) } : 'bad';
 }
 
-/** Event of a valid record; typed arrays get memory of their own. */
+/**
+ * Event of a valid record; typed arrays get memory of their own. Throws `store.damaged` where the content is none of
+ * ours: a checksum tells damage from what was written, not by whom it was written.
+ */
 export function decodeRecord(data: Buffer): unknown {
   const jsonLength = data.readUInt32LE(12),
     text = data.toString('utf8', headerBytes, headerBytes + jsonLength);
-  if (headerBytes + jsonLength === data.length) return JSON.parse(text);
-  const tail = data.subarray(headerBytes + jsonLength);
-  return restore(JSON.parse(text), tail);
+  try {
+    const event: unknown = JSON.parse(text);
+    if (typeof event !== 'object' || event === null) throw new TypeError('it is no event');
+    if (headerBytes + jsonLength === data.length) return event;
+    return restore(event, data.subarray(headerBytes + jsonLength));
+  } catch (cause) {
+    throw new StudioError(
+      'store.damaged',
+      'A record of the journal cannot be understood.',
+      'Restore the journal folder from a copy, or leave this run folder alone: DART Studio did not write it.',
+      { cause },
+    );
+  }
 }
 
 /** Puts the arrays back in place. (A JSON.parse reviver does the same several times slower.) */
@@ -112,11 +131,14 @@ function restore(value: unknown, tail: Buffer): unknown {
 }
 function arrayOf(bin: unknown, tail: Buffer): Binary | undefined {
   if (!Array.isArray(bin)) return undefined;
-  const [kind, offset, length] = bin as [Kind, number, number],
-    make = kinds[kind];
-  if (!make) return undefined;
-  const own = new Uint8Array(length * make.BYTES_PER_ELEMENT);
-  own.set(tail.subarray(offset, offset + own.length));
+  const [kind, offset, length] = bin as [unknown, unknown, unknown];
+  if (typeof kind !== 'string' || !Object.hasOwn(kinds, kind)) return undefined;
+  const make = kinds[kind as Kind],
+    bytes = Number(length) * make.BYTES_PER_ELEMENT;
+  if (!isSeq(Number(offset)) || !isSeq(Number(length)) || Number(offset) + bytes > tail.length)
+    throw new RangeError('an array lies outside its record');
+  const own = new Uint8Array(bytes);
+  own.set(tail.subarray(Number(offset), Number(offset) + bytes));
   return new make(own.buffer);
 }
 

@@ -1,7 +1,8 @@
-import { mkdir, open, readFile, rename } from 'node:fs/promises';
+import { mkdir, open, rename } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StudioError, ignoreFailure, messageOf, errorCode } from '../../domain/index.js';
+import { ForeignFileError, readForeignText } from '../../files/foreignFile.js';
 import type { ProcessEntry, RolloutId, RunId, Step, Trajectory } from '../../domain/index.js';
 import type { EventOf, JournalEvent, StoredEvent } from '../events.js';
 import type { FrameStore } from '../types.js';
@@ -11,13 +12,14 @@ import { PngFrameStore } from './frames.js';
 import type { FrameStoreOptions } from './frames.js';
 import { Journal, syncDir } from './journal.js';
 import type { JournalOptions, Recovery } from './journal.js';
-import { byteOf, readJournal, readRecord, segmentName, segmentOf } from './journalReader.js';
+import { byteOf, openSegment, readJournal, readRecord, segmentOf } from './journalReader.js';
 import type { Damage, JournalPosition } from './journalReader.js';
 import { LocalIndex, WorkerIndex } from './runIndex.js';
 import type { RunIndex } from './runIndex.js';
 import { lockRun } from './runLock.js';
 import type { RunLock } from './runLock.js';
-import { removeUnfinished, unfinishedDir } from './unfinished.js';
+import { DiskRoom } from './room.js';
+import { removeUnfinished, restoreReplaced, unfinishedDir } from './unfinished.js';
 
 /** run.json: what the run is. Never changed after creation; everything else is in the journal. */
 export interface RunMeta {
@@ -47,12 +49,13 @@ export type StepRecord = Pick<EventOf<'rollout.step'>, 'step' | 'extra'> & { rea
 
 export const runPaths = (
   dir: string,
-): { meta: string; journal: string; index: string; frames: string; checkpoints: string } => ({
+): { meta: string; journal: string; index: string; frames: string; checkpoints: string; reserve: string } => ({
   meta: join(dir, 'run.json'),
   journal: join(dir, 'journal'),
   index: join(dir, 'index.sqlite'),
   frames: join(dir, 'frames'),
   checkpoints: join(dir, 'checkpoints'),
+  reserve: join(dir, 'reserve'),
 });
 
 /**
@@ -117,7 +120,7 @@ export class RunReader {
     const segment = segmentOf(position);
     let file = this.#files.get(segment);
     if (!file) {
-      file = open(join(runPaths(this.dir).journal, segmentName(segment)), 'r');
+      file = openSegment(runPaths(this.dir).journal, segment);
       this.#files.set(segment, file);
     }
     return (await readRecord(await file, byteOf(position))) as (JournalEvent & { at: number }) | undefined;
@@ -184,6 +187,8 @@ export class RunReader {
 /** The one writer of a run folder: `{run.json, journal/, index.sqlite, frames/, checkpoints/}`. */
 export class RunStore extends RunReader {
   readonly recovery: Recovery;
+  /** Room on the folder's disk: where writes wait while there is none. */
+  readonly room: DiskRoom;
   readonly #journal: Journal;
   readonly #lock: RunLock;
   readonly #now: () => number;
@@ -201,9 +206,11 @@ export class RunStore extends RunReader {
     journal: Journal,
     recovery: Recovery,
     lock: RunLock,
+    room: DiskRoom,
     o: RunStoreOptions,
   ) {
     super(dir, meta, frames, index);
+    this.room = room;
     this.#journal = journal;
     this.recovery = recovery;
     this.#lock = lock;
@@ -236,6 +243,7 @@ export class RunStore extends RunReader {
       throw io(e, dir);
     });
     const lock = await lockRun(dir);
+    const room = new DiskRoom(p.reserve);
     let journal: Journal | undefined;
     try {
       for (const d of [p.journal, p.frames, p.checkpoints])
@@ -243,6 +251,7 @@ export class RunStore extends RunReader {
           throw io(e, d);
         });
       for (const d of [unfinishedDir(p.frames), p.checkpoints]) await removeUnfinished(d);
+      await restoreReplaced(p.checkpoints);
       const meta = await readMeta(dir).catch(async (e: unknown) => {
         if (!o.create || !(e instanceof StudioError) || e.error.details?.['code'] !== 'ENOENT') throw e;
         return writeMeta(dir, { format: 1, ...o.create });
@@ -250,7 +259,7 @@ export class RunStore extends RunReader {
       const skipped: ReadonlySet<string> = new Set(skip);
       const opened = await Journal.open(
         p.journal,
-        { ...o.journal, fence: () => lock.verify() },
+        { ...o.journal, room, fence: () => lock.verify() },
         each &&
           ((batch) => {
             for (const e of batch) if (!skipped.has(e.type())) each(storedEvent(e));
@@ -259,7 +268,8 @@ export class RunStore extends RunReader {
       journal = opened.journal;
       const paths = { journal: p.journal, file: p.index, until: journal.durable };
       const index = o.index === 'local' ? new LocalIndex(paths) : new WorkerIndex(o.index, paths);
-      return new RunStore(dir, meta, new PngFrameStore(p.frames, o.frames), index, journal, opened.recovery, lock, o);
+      const frames = new PngFrameStore(p.frames, { ...o.frames, room });
+      return new RunStore(dir, meta, frames, index, journal, opened.recovery, lock, room, o);
     } catch (e) {
       await journal?.close();
       await lock.release();
@@ -320,6 +330,7 @@ export class RunStore extends RunReader {
     if (this.#closed) return;
     this.#closed = true;
     clearTimeout(this.#timer);
+    await this.room.end();
     await this.#journal.close();
     this.#ended = true;
     for (const w of this.#wake) w();
@@ -330,21 +341,38 @@ export class RunStore extends RunReader {
   }
 }
 
+/** Format of run folders that this version reads and writes. */
+const RUN_FORMAT = 1;
+const newer = (dir: string, format: number): StudioError =>
+  new StudioError(
+    'store.newer',
+    `The run in ${dir} was made by a newer DART Studio (format ${format}; this one reads up to ${RUN_FORMAT}).`,
+    'Open it with the version that made it, or update DART Studio. Nothing in it was changed.',
+    { details: { dir, format } },
+  );
+/** Far larger than any run file. */
+const maxMetaBytes = 16 << 20;
+/** The text of run.json. Rejects with Node's errors, or a `ForeignFileError`. */
+export const readMetaText = (dir: string): Promise<string> => readForeignText(runPaths(dir).meta, maxMetaBytes);
+
 export async function readMeta(dir: string): Promise<RunMeta> {
   const file = runPaths(dir).meta;
-  const text = await readFile(file, 'utf8').catch((e: unknown) => {
+  const text = await readMetaText(dir).catch((e: unknown) => {
     throw new StudioError(
       'store.io',
-      `${dir} is not a run folder: run.json cannot be read.`,
+      `${dir} is not a run folder: run.json ${e instanceof ForeignFileError ? e.message : 'cannot be read'}.`,
       'Give a folder under runs/; `dart-studio runs list` shows them.',
       { cause: e, details: { file, code: errorCode(e) } },
     );
   });
   try {
-    const meta = JSON.parse(text) as Partial<RunMeta>;
-    if (typeof meta.id !== 'string' || meta.format !== 1) throw new Error('fields are missing or of another format');
+    const meta = JSON.parse(text) as (Partial<Omit<RunMeta, 'format'>> & { readonly format?: unknown }) | null;
+    if (typeof meta?.format === 'number' && meta.format > RUN_FORMAT) throw newer(dir, meta.format);
+    if (typeof meta?.id !== 'string' || meta.format !== RUN_FORMAT)
+      throw new Error('fields are missing or of another format');
     return meta as RunMeta;
   } catch (e) {
+    if (e instanceof StudioError) throw e;
     throw new StudioError(
       'store.damaged',
       `run.json of ${dir} cannot be understood: ${messageOf(e)}.`,

@@ -1,5 +1,5 @@
 import { orUndefined, errorCode } from '../../domain/index.js';
-import { readdir, rm } from 'node:fs/promises';
+import { lstat, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /**
@@ -25,6 +25,21 @@ export async function removeUnfinished(dir: string): Promise<void> {
     }),
   );
 }
+/** What a process set aside to replace it, and that was killed before the new one was in place, gets its name back. */
+export async function restoreReplaced(dir: string): Promise<void> {
+  for (const name of await readdir(dir).catch((): string[] => [])) {
+    if (!name.endsWith(aside)) continue;
+    const path = join(dir, name),
+      own = path.slice(0, -aside.length),
+      there = await orUndefined(lstat(own), 'then it is the one to keep');
+    await orUndefined(
+      there ? rm(path, { recursive: true, force: true }) : rename(path, own),
+      'the next opening tries again',
+    );
+  }
+}
+/** trainer/checkpoint.ts writes it. */
+const aside = '.replaced';
 function alive(pid: number): boolean {
   // EPERM: it exists and belongs to another user.
   try {

@@ -1,6 +1,7 @@
 import { basename, dirname, join } from 'node:path';
 import { trajectoryFileFormat } from '../../domain/index.js';
-import { readSlice } from '../folder.js';
+import { readSlice, type ImportFolder } from '../folder.js';
+import { Unusable, problemOf } from '../types.js';
 import type { Found, ImportFormat } from '../types.js';
 import { readAgentnet } from './agentnet.js';
 import { readDart } from './dart.js';
@@ -24,13 +25,17 @@ export async function* readAll(
   signal?: AbortSignal,
 ): AsyncGenerator<Found, void, undefined> {
   for await (const u of units(c, format))
-    for await (const found of readers[u.format](c, u)) {
+    for await (const found of 'problem' in u ? [u] : readers[u.format](c, u)) {
       if (signal?.aborted) return;
       yield found;
     }
 }
 
-async function* units({ folder }: ReadContext, format: ImportFormat | 'auto'): AsyncGenerator<Unit, void, undefined> {
+type FoundUnit = Unit | Extract<Found, { problem: unknown }>;
+async function* units(
+  { folder }: ReadContext,
+  format: ImportFormat | 'auto',
+): AsyncGenerator<FoundUnit, void, undefined> {
   const wants = (f: ImportFormat): boolean => format === 'auto' || format === f;
   if (folder.only !== undefined) {
     const found = await kindOf(folder.only),
@@ -41,19 +46,33 @@ async function* units({ folder }: ReadContext, format: ImportFormat | 'auto'): A
   }
   for await (const { dir, files } of folder.walk((n) => /\.(?:jsonl|json)$/i.test(n))) {
     // A folder with one of these names is one rollout; other JSON in it belongs to it.
-    if (files.includes('traj.jsonl') && wants('osworld')) {
-      yield { format: 'osworld', dir, path: join(dir, 'traj.jsonl') };
-      continue;
+    const whole = wholeFolders.find((w) => files.includes(w.name) && wants(w.format));
+    for (const name of whole ? [whole.name] : files) {
+      const u = await unitOf(folder, dir, name, whole?.format);
+      if (u && ('problem' in u || (wants(u.format) && (whole || !wholeFolders.some((w) => w.format === u.format)))))
+        yield u;
     }
-    if (files.includes('final_messages.json') && wants('dart')) {
-      yield { format: 'dart', dir, path: join(dir, 'final_messages.json') };
-      continue;
-    }
-    for (const name of files) {
-      const path = join(dir, name),
-        kind = await kindOf(path);
-      if (kind && kind !== 'osworld' && kind !== 'dart' && wants(kind)) yield { format: kind, dir, path };
-    }
+  }
+}
+const wholeFolders: readonly { readonly name: string; readonly format: ImportFormat }[] = [
+  { name: 'traj.jsonl', format: 'osworld' },
+  { name: 'final_messages.json', format: 'dart' },
+];
+
+/** A file that names trajectories, once its links are followed; undefined when it is none. */
+async function unitOf(
+  folder: ImportFolder,
+  dir: string,
+  name: string,
+  known: ImportFormat | undefined,
+): Promise<FoundUnit | undefined> {
+  try {
+    const path = await folder.file(dir, name),
+      format = known ?? (await kindOf(path));
+    return format && { format, dir, path };
+  } catch (e) {
+    if (!(e instanceof Unusable)) throw e;
+    return { problem: problemOf(e, folder.name(join(dir, name))) };
   }
 }
 

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
-import { constants } from 'node:fs';
-import { copyFile, mkdir, open } from 'node:fs/promises';
+import { mkdir, open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { FrameRef, RolloutId, Trajectory, TrajectoryView } from '../../domain/index.js';
 import type { CoordinateMode } from '../../policy/actions/coordinates.js';
 import type { RunReader } from '../../data/store/runStore.js';
+import { ForeignFileError, copyForeign } from '../../files/foreignFile.js';
+import { maxFrameBytes } from '../../data/store/frames.js';
 import { Unusable } from '../types.js';
 import { errorCode } from '../../domain/index.js';
 
@@ -39,11 +40,12 @@ export interface Writer {
  */
 export async function copyFrame(run: RunReader, ref: FrameRef, to: string): Promise<boolean> {
   try {
-    await copyFile(run.frames.path(ref), to, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
+    await copyForeign(run.frames.path(ref), to, maxFrameBytes);
     return true;
   } catch (e) {
     const code = errorCode(e);
     if (code === 'EEXIST') return false;
+    if (e instanceof ForeignFileError) throw new Unusable(`the file of frame ${ref.hash.slice(0, 12)} ${e.message}`);
     if (code === 'ENOENT') throw new Unusable(`frame ${ref.hash.slice(0, 12)} is missing in the run folder`);
     throw e;
   }

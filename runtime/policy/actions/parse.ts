@@ -45,10 +45,27 @@ const MARKER = /(?<![\w])Action\s*[:\uff1a]/g;
 /** End-of-turn tokens that a server may leave in the text. */
 const TRAILERS = ['<|im_end|>', '<|endoftext|>', '</s>', '</Output>'];
 
+/**
+ * What a model writes in its few thousand tokens stays far below these. A server may send anything: each place that may
+ * begin the calls is read to where it breaks.
+ */
+const MOST_CHARACTERS = 32_768,
+  MOST_MARKERS = 32,
+  MOST_CALLS = 200,
+  /** Characters read at all these places together. */
+  MOST_SPENT = 65_536;
+
 /** Throws GrammarError. */
 export function parseAnswer(text: string): Answer {
-  const end = endOf(text);
-  const markers = [...text.slice(0, end).matchAll(MARKER)];
+  if (text.length > MOST_CHARACTERS)
+    throw new GrammarError(
+      `The answer has ${text.length} characters, and at most ${MOST_CHARACTERS} are read; it is cut short`,
+      MOST_CHARACTERS,
+      text.slice(0, MOST_CHARACTERS),
+    );
+  const end = endOf(text),
+    markers: RegExpExecArray[] = [];
+  for (const m of text.slice(0, end).matchAll(MARKER)) if (markers.push(m) === MOST_MARKERS) break;
   if (markers.length === 0) {
     const thought = /Thought\s*[:\uff1a]|Reflection\s*[:\uff1a]/.exec(text);
     if (thought) throw new GrammarError('The answer has a thought but no action', end, text);
@@ -56,15 +73,20 @@ export function parseAnswer(text: string): Answer {
   }
   // The word "Action:" can also occur in the thought or in a text to type: the first place from which everything reads
   // as calls is the one.
-  let furthest: GrammarError | undefined;
+  let furthest: GrammarError | undefined,
+    spent = 0;
   for (const m of markers) {
+    const from = m.index + m[0].length,
+      parser = new Parser(text, from, end);
     try {
-      const calls = new Parser(text, m.index + m[0].length, end).calls();
+      const calls = parser.calls();
       return { ...preamble(text.slice(0, m.index)), calls };
     } catch (e) {
       if (!(e instanceof GrammarError)) throw e;
       if (!furthest || e.position > furthest.position) furthest = e;
     }
+    spent += parser.at - from;
+    if (spent > MOST_SPENT) break;
   }
   throw furthest!;
 }
@@ -101,9 +123,15 @@ class Parser {
     this.#end = end;
   }
 
+  /** How far it has read. */
+  get at(): number {
+    return this.#i;
+  }
+
   calls(): Call[] {
     const out: Call[] = [];
     for (this.#space(); this.#i < this.#end; this.#space()) {
+      if (out.length === MOST_CALLS) throw this.#error(`More than ${MOST_CALLS} actions`);
       out.push(this.#call());
       this.#space();
       if (this.#peek() === ';') this.#i++;

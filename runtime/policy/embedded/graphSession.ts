@@ -7,10 +7,10 @@
  * head. `run` blocks the calling thread, which is why a session lives in a process of its own.
  */
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import type * as Ort from 'onnxruntime-node';
 import type { EmbeddedPolicySpec, EncodedState } from '../../domain/index.js';
 import { HEADS, StudioError, headSizes, messageOf, recordOf } from '../../domain/index.js';
+import { readForeign } from '../../files/foreignFile.js';
 import type { WeightsRef } from '../types.js';
 import type { Logits } from './sampling.js';
 
@@ -116,6 +116,9 @@ function parameterCount(session: Ort.InferenceSession): number {
   return typeof n === 'number' && n > 0 ? n : 0;
 }
 
+/** Bytes of a weights file: four hundred times those of the embedded policy. */
+const mostBytes = 1 << 30;
+
 async function readWeights(w: Pick<WeightsRef, 'path' | 'sha256'>, parameters: number): Promise<Float32Array> {
   const damaged = (what: string, cause?: unknown): StudioError =>
     new StudioError(
@@ -126,7 +129,7 @@ async function readWeights(w: Pick<WeightsRef, 'path' | 'sha256'>, parameters: n
     );
   let bytes: Buffer;
   try {
-    bytes = await readFile(w.path);
+    bytes = await readForeign(w.path, mostBytes);
   } catch (e) {
     throw damaged(`cannot be read: ${messageOf(e)}`, e);
   }

@@ -3,7 +3,8 @@
  * from, as long as the request truncates nothing (no top-p, top-k or penalties;
  * runtime/policy/README.md#log-probs-of-remote-models).
  */
-import type { PolicyVersion, TokenTrace } from '../../domain/index.js';
+import { StudioError, isObject, type PolicyVersion, type TokenTrace } from '../../domain/index.js';
+import { beyondBounds } from '../../domain/jsonBounds.js';
 import type { Decision } from '../types.js';
 
 interface TokenLogprob {
@@ -24,6 +25,78 @@ export interface Completion {
   }[];
   /** vLLM with `return_token_ids`: images are runs of one pad token. */
   readonly prompt_token_ids?: readonly number[] | null;
+}
+
+/**
+ * Bytes of a server's answer: a few thousand tokens with their alternatives. Parsing as much holds up the event loop for
+ * some 20 ms.
+ */
+export const MOST_ANSWER_BYTES = 4 << 20;
+/** Tokens of an answer and of a prompt, and alternatives of a token. */
+const MOST_TOKENS = 1 << 16,
+  MOST_PROMPT = 1 << 20,
+  MOST_ALTERNATIVES = 64,
+  bounds = { depth: 32, values: 1 << 20 };
+
+/**
+ * What a server said as a completion in which every field that is read has its type: whoever answers at the address need
+ * be no model server. Throws `policy.remote`.
+ */
+export function completionOf(text: string, server: string): Completion {
+  const beyond = beyondBounds(text, bounds);
+  let c: unknown;
+  try {
+    c = beyond === undefined ? JSON.parse(text) : undefined;
+  } catch {
+    c = undefined;
+  }
+  const why =
+    beyond !== undefined
+      ? `JSON that ${beyond}`
+      : isObject(c)
+        ? faultOf(c)
+        : `something that is not JSON: ${text.slice(0, 200)}`;
+  if (why === undefined) return c as Completion;
+  throw new StudioError(
+    'policy.remote',
+    `${server} answered with ${why}`,
+    'Check that the endpoint serves chat completions.',
+  );
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+const absent = (v: unknown): boolean => v === undefined || v === null;
+const isText = (v: unknown): boolean => absent(v) || typeof v === 'string';
+const isNumber = (v: unknown): boolean => absent(v) || typeof v === 'number';
+const areIds = (v: unknown, most: number): boolean =>
+  absent(v) || (Array.isArray(v) && v.length <= most && v.every((n) => Number.isInteger(n) && n >= 0 && n < 2 ** 31));
+const isToken = (t: unknown): boolean => isObject(t) && isText(t['token']) && isNumber(t['logprob']);
+const isSampled = (t: unknown): boolean => {
+  if (!isToken(t)) return false;
+  const top = (t as Fields)['top_logprobs'];
+  return absent(top) || (Array.isArray(top) && top.length <= MOST_ALTERNATIVES && top.every(isToken));
+};
+
+/** What is wrong with a completion, in words; undefined when every field that is read has its type. */
+function faultOf(c: Fields): string | undefined {
+  const { model, metadata, choices } = c;
+  if (model !== undefined && typeof model !== 'string') return 'a model that is no name';
+  if (!absent(metadata) && !isObject(metadata)) return 'metadata that are no object';
+  const weights = isObject(metadata) ? metadata['weight_version'] : undefined;
+  if (!isText(weights) && !isNumber(weights)) return 'a weight_version that is no version';
+  if (!areIds(c['prompt_token_ids'], MOST_PROMPT)) return 'prompt_token_ids that are no token ids';
+  if (choices === undefined) return undefined;
+  if (!Array.isArray(choices) || !choices.every(isObject)) return 'choices that are no list of objects';
+  const [first] = choices as Fields[];
+  if (!first) return undefined;
+  const { message, logprobs, token_ids: ids } = first;
+  if (!absent(message) && !(isObject(message) && isText(message['content']))) return 'a message without text';
+  if (!areIds(ids, MOST_TOKENS)) return 'token_ids that are no token ids';
+  const content = isObject(logprobs) ? logprobs['content'] : undefined;
+  if (!absent(logprobs) && !isObject(logprobs)) return 'logprobs that are no object';
+  if (!absent(content) && !(Array.isArray(content) && content.length <= MOST_TOKENS && content.every(isSampled)))
+    return 'logprobs that are no list of tokens';
+  return undefined;
 }
 
 /** No sampled token is less probable; servers write -9999 or null for "none", which is not a log-prob. */

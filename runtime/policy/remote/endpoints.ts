@@ -3,8 +3,11 @@
  * sessions go to the least busy one, and a request that meets 429, 5xx or a broken connection is retried after a
  * growing pause, on another server when there is one.
  */
+import { withoutSlashes } from '../../domain/address.js';
+import { boundedBody } from '../../domain/boundedBody.js';
 import { pause } from '../../domain/pause.js';
 import { StudioError, messageOf } from '../../domain/index.js';
+import { MOST_ANSWER_BYTES } from './completion.js';
 
 export interface EndpointOptions {
   /** Each ends in /v1 (or whatever precedes /chat/completions). */
@@ -21,7 +24,7 @@ export interface EndpointOptions {
   readonly now?: () => number;
 }
 export interface Reply {
-  readonly json: unknown;
+  readonly text: string;
   /** ms of the request that succeeded. */
   readonly ms: number;
   /** ms of failed attempts and pauses before it. */
@@ -59,7 +62,7 @@ export class Endpoints {
         'A remote policy needs at least one endpoint.',
         'Give policy.openai.baseUrls.',
       );
-    this.#all = o.baseUrls.map((u) => ({ url: u.replace(/\/+$/, ''), inFlight: 0, sessions: 0, plain: false }));
+    this.#all = o.baseUrls.map((u) => ({ url: withoutSlashes(u), inFlight: 0, sessions: 0, plain: false }));
   }
 
   /**
@@ -83,7 +86,7 @@ export class Endpoints {
       let failure: Failure;
       try {
         const r = await this.#once(e, path, e.plain ? body : { ...body, ...extras }, signal);
-        if (!('failed' in r)) return { json: r.json, ms: this.#o.now() - t0, waited: t0 - began, endpoint: e.url };
+        if (!('failed' in r)) return { text: r.text, ms: this.#o.now() - t0, waited: t0 - began, endpoint: e.url };
         failure = r;
       } finally {
         e.inFlight--;
@@ -126,30 +129,33 @@ export class Endpoints {
     return best;
   }
 
-  async #once(e: Endpoint, path: string, body: unknown, signal: AbortSignal): Promise<{ json: unknown } | Failure> {
+  async #once(e: Endpoint, path: string, body: unknown, signal: AbortSignal): Promise<{ text: string } | Failure> {
     const url = `${e.url}${path}`;
     try {
       const response = await fetch(url, {
         method: 'POST',
         body: JSON.stringify(body),
+        // Where a redirect leads nobody named, and the key would go there: the redirect is the answer.
+        redirect: 'manual',
         signal: AbortSignal.any([signal, AbortSignal.timeout(this.#o.timeoutMs)]),
         headers: {
           'content-type': 'application/json',
           ...(this.#o.apiKey ? { authorization: `Bearer ${this.#o.apiKey}` } : {}),
         },
       });
-      if (response.ok) return { json: await response.json() };
-      const text = (await response.text()).slice(0, 500);
+      const text = (await boundedBody(response, MOST_ANSWER_BYTES, tooLong)).toString('utf8');
+      if (response.ok) return { text };
       const { status } = response;
       const retryAfter = Number(response.headers.get('retry-after') ?? NaN);
       return {
         status,
         retry: status === 408 || status === 429 || status >= 500,
         retryAfterMs: Number.isFinite(retryAfter) ? Math.min(retryAfter * 1000, MAX_BACKOFF_MS) : undefined,
-        failed: new StudioError('policy.remote', `${url} answered ${status}: ${text}`, remedyFor(status)),
+        failed: new StudioError('policy.remote', `${url} answered ${status}: ${text.slice(0, 500)}`, remedyFor(status)),
       };
     } catch (x) {
       if (signal.aborted) throw cancelled();
+      if (x instanceof StudioError) return { status: 0, retry: false, failed: x };
       const cause = messageOf(x instanceof Error && x.cause instanceof Error ? x.cause : x);
       return {
         status: 0,
@@ -172,13 +178,21 @@ interface Failure {
 }
 
 const remedyFor = (status: number): string =>
-  status === 401 || status === 403
-    ? 'Set the API key in the environment variable that policy.openai.apiKeyEnv names.'
-    : status === 404
-      ? 'Check policy.openai.model and that the URL ends in /v1.'
-      : status === 429 || status >= 500
-        ? 'The server is overloaded or failing. Look at its log.'
-        : 'The server refused the request. Its message says why.';
+  status >= 300 && status < 400
+    ? 'Give the address that it redirects to, if you trust it: redirects are not followed, because the key would go along.'
+    : status === 401 || status === 403
+      ? 'Set the API key in the environment variable that policy.openai.apiKeyEnv names.'
+      : status === 404
+        ? 'Check policy.openai.model and that the URL ends in /v1.'
+        : status === 429 || status >= 500
+          ? 'The server is overloaded or failing. Look at its log.'
+          : 'The server refused the request. Its message says why.';
 
+const tooLong = (): StudioError =>
+  new StudioError(
+    'policy.remote',
+    `A model server's answer is larger than ${MOST_ANSWER_BYTES >> 20} MB.`,
+    'Lower policy.openai.maxTokens or its top log-probs.',
+  );
 const cancelled = (): StudioError =>
   new StudioError('cancelled', 'A decision was cancelled.', 'Start it again when you are ready.');

@@ -1,9 +1,10 @@
 /** What an OpenAI-compatible server with runtime adapters is asked over HTTP. Nothing it says is trusted. */
+import { withoutSlashes } from '../../domain/address.js';
 import { boundedBody } from '../../domain/boundedBody.js';
 import { StudioError } from '../../domain/index.js';
 import { jsonOf } from '../../domain/json.js';
 import { pause } from '../../domain/pause.js';
-import type { Completion } from './completion.js';
+import { MOST_ANSWER_BYTES, completionOf, type Completion } from './completion.js';
 import { loadOf, type ServerLoad } from './load.js';
 
 export interface ModelServerOptions {
@@ -19,8 +20,6 @@ export interface ModelServerOptions {
 const TIMEOUT_MS = 180_000,
   BACKOFF_MS = 250,
   MOST_BACKOFF_MS = 10_000;
-/** Bytes of one answer: text, and a few alternatives of each token. */
-const MOST_BYTES = 64 << 20;
 
 interface Answer {
   readonly status: number;
@@ -34,7 +33,7 @@ export class ModelServer {
 
   constructor(o: ModelServerOptions) {
     this.#o = o;
-    this.#base = o.url.replace(/\/+$/, '');
+    this.#base = withoutSlashes(o.url);
   }
 
   /**
@@ -101,8 +100,8 @@ export class ModelServer {
     try {
       const response = await (this.#o.fetch ?? fetch)(`${base}${path}`, {
         ...init,
-        // Where a redirect leads nobody named, and the key would go there.
-        redirect: 'error',
+        // Where a redirect leads nobody named, and the key would go there: the redirect is the answer.
+        redirect: 'manual',
         signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
         headers: {
           'content-type': 'application/json',
@@ -112,7 +111,7 @@ export class ModelServer {
       const after = Number(response.headers.get('retry-after') ?? NaN);
       return {
         status: response.status,
-        text: (await boundedBody(response, MOST_BYTES, tooLong)).toString('utf8'),
+        text: (await boundedBody(response, MOST_ANSWER_BYTES, tooLong)).toString('utf8'),
         retryAfterMs: Number.isFinite(after) ? after * 1000 : undefined,
       };
     } catch (e) {
@@ -141,6 +140,8 @@ export class ModelServer {
 }
 
 const remedyFor = (status: number, path: string): string => {
+  if (status >= 300 && status < 400)
+    return 'Give the address that it redirects to, if you trust it: redirects are not followed, because the key would go along.';
   if (status === 401 || status === 403) return 'Set the environment variable that policy.vlm.apiKeyEnv names.';
   if (path === '/tokenize') return 'Use a server with /tokenize for conversations (vLLM has it).';
   if (path !== '/chat/completions')
@@ -149,21 +150,10 @@ const remedyFor = (status: number, path: string): string => {
   return 'Check how many images and tokens the server takes (vLLM: --limit-mm-per-prompt, --max-model-len).';
 };
 
-function completionOf(text: string, base: string): Completion {
-  const c = jsonOf(text);
-  if (typeof c !== 'object' || c === null)
-    throw new StudioError(
-      'policy.remote',
-      `${base} answered with something that is not JSON: ${text.slice(0, 200)}`,
-      'Check that the endpoint serves chat completions.',
-    );
-  return c;
-}
-
 const tooLong = (): StudioError =>
   new StudioError(
     'policy.remote',
-    `A model server's answer is larger than ${MOST_BYTES >> 20} MB.`,
+    `A model server's answer is larger than ${MOST_ANSWER_BYTES >> 20} MB.`,
     'Lower policy.vlm.maxTokens or policy.vlm.alternatives.',
   );
 const cancelled = (): StudioError =>

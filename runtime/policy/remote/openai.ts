@@ -2,7 +2,7 @@
 import { id, type PolicyVersion, type ReplicaId } from '../../domain/index.js';
 import type { Policy } from '../types.js';
 import { ChatSession, type ChatOptions, type ChatTransport } from './chatSession.js';
-import { versionOf, type Completion } from './completion.js';
+import { completionOf, versionOf } from './completion.js';
 import type { EndpointOptions } from './endpoints.js';
 import { Endpoints } from './endpoints.js';
 
@@ -17,7 +17,7 @@ export function createOpenAiPolicy(o: OpenAiPolicyOptions): Policy {
   const transport: ChatTransport = {
     async complete({ body, extras }, { session, signal }) {
       const reply = await endpoints.post(session, '/chat/completions', { model: o.model, ...body }, extras, signal),
-        completion = (reply.json ?? {}) as Completion;
+        completion = completionOf(reply.text, reply.endpoint);
       return {
         completion,
         version: versionOf(completion, o.version ?? 0),

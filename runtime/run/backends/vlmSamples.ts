@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import {
   StudioError,
   imageOf,
@@ -10,7 +9,9 @@ import {
   type SequenceImage,
   type Trajectory,
 } from '../../domain/index.js';
+import { maxFrameBytes } from '../../data/store/frames.js';
 import type { FrameStore } from '../../data/types.js';
+import { readForeign } from '../../files/foreignFile.js';
 import {
   demonstrated,
   type ChatTokenizer,
@@ -51,13 +52,13 @@ export class TokenSamples implements SampleSource<TokenSample> {
   }
 
   async sampleOf(step: LearnStep): Promise<TokenSample> {
-    const { trajectory: t, step: index, kind } = step,
+    const { trajectory: t, step: index, kind, precollected } = step,
       sampled = this.#sampled(t, index),
       // What was rejected is trained as what it is, never imitated.
       told = kind === 'policy' ? sampled : sampled.filter((s) => !s.rejected);
     const sequences =
       told.length > 0
-        ? await Promise.all(told.map((s) => this.#sequence(s, kind)))
+        ? await Promise.all(told.map((s) => this.#sequence(s, kind === 'policy' && !precollected)))
         : [await this.#demonstrate(t, index)];
     return { ...creditOf(step), sequences };
   }
@@ -72,11 +73,12 @@ export class TokenSamples implements SampleSource<TokenSample> {
     return steps[index]!;
   }
 
-  async #sequence(s: SampledSequence, kind: LearnStep['kind']): Promise<TokenSequence> {
+  /** `sampled`: with the log-probs of the policy that acted. */
+  async #sequence(s: SampledSequence, sampled: boolean): Promise<TokenSequence> {
     return {
       prompt: await this.#chunks(s.symbols, s.images),
       answer: s.answer,
-      logprobs: kind === 'policy' ? s.logprobs : undefined,
+      logprobs: sampled ? s.logprobs : undefined,
     };
   }
 
@@ -105,7 +107,7 @@ export class TokenSamples implements SampleSource<TokenSample> {
   /** A screen as it was sent: the file that is stored is the one that was made for both. */
   async #picture(frame: FrameRef, sha256: string | undefined): Promise<Buffer> {
     const bytes = await remembered(this.#pictures, frame.hash, MOST_PICTURES, () =>
-      readFile(this.#o.frames.path(frame)),
+      readForeign(this.#o.frames.path(frame), maxFrameBytes),
     );
     if (sha256 !== undefined && sha256Of(bytes) !== sha256)
       throw new StudioError(

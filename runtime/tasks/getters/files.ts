@@ -1,6 +1,7 @@
 import { StudioError, errorCode } from '../../domain/index.js';
 import type { TaskContext } from '../context.js';
 import { desktopPath } from '../context.js';
+import { Spoiled } from '../spoiled.js';
 import type { Value } from '../values.js';
 import { FileValue, truthy } from '../values.js';
 import type { Getter, GetterConfig } from './types.js';
@@ -8,8 +9,8 @@ import type { Getter, GetterConfig } from './types.js';
 /** Python's FileNotFoundError in a result getter: the task is judged 0. */
 export class MissingFile extends Error {}
 
-/** More or larger files than a verifier reads, which only the policy can have made: the task is judged 0. */
-export class TooLarge extends Error {}
+/** More or larger files than a verifier reads, which only the policy can have made. */
+export class TooLarge extends Spoiled {}
 
 /** Error codes of reading a file that mean "there is no such file to judge". */
 const ABSENT = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'EACCES', 'ELOOP', 'ENAMETOOLONG']);
@@ -20,6 +21,8 @@ export async function readDesktopFile(ctx: TaskContext, path: string): Promise<B
   } catch (e) {
     const code = e instanceof StudioError ? e.error.details?.['code'] : errorCode(e);
     if (typeof code === 'string' && ABSENT.has(code)) return null;
+    if (code === 'ENOTREG' || code === 'ENXIO') throw new Spoiled(`${path} is not a regular file`);
+    if (code === 'EFBIG') throw new TooLarge(`${path} is too large to be judged`);
     throw e;
   }
 }

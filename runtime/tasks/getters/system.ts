@@ -1,5 +1,7 @@
+import type { ExecResult } from '../../cluster/types.js';
 import type { TaskCommand } from '../command.js';
 import { asText, runRaw } from '../command.js';
+import type { TaskContext } from '../context.js';
 import { baseName, desktopPath } from '../context.js';
 import { windows } from '../setup/windows.js';
 import type { Value } from '../values.js';
@@ -19,6 +21,17 @@ export const vmCommand =
     return asText(raw)?.[stream] ?? null;
   };
 
+/** A command of our own, judged as those of task files are. */
+export const look = (
+  ctx: TaskContext,
+  argv: readonly string[],
+  what: string,
+  needs: 'nothing' | 'applications',
+): Promise<ExecResult> => {
+  const o = { timeoutMs: ctx.settings.commandMs, signal: ctx.signal };
+  return ctx.verdict ? ctx.verdict.exec(argv, o, what, needs) : ctx.desktop.exec(argv, o);
+};
+
 export const screenSize: Getter = (ctx) =>
   Promise.resolve({ width: ctx.desktop.screen.width, height: ctx.desktop.screen.height });
 
@@ -36,10 +49,7 @@ sys.stdout.buffer.write(u.build_opener(u.ProxyHandler({})).open(r,timeout=10).re
 
 /** What VLC plays; null when VLC does not answer. */
 export const vlcStatus: Getter = async (ctx, c) => {
-  const r = await ctx.desktop.exec(['python3', '-c', VLC_STATUS], {
-    timeoutMs: ctx.settings.commandMs,
-    signal: ctx.signal,
-  });
+  const r = await look(ctx, ['python3', '-c', VLC_STATUS], 'that asks VLC', 'applications');
   if (r.timedOut || r.code !== 0) return null;
   const name = String(c['dest'] ?? 'status.xml');
   ctx.cache.set(name, r.stdout);
@@ -54,7 +64,8 @@ const MAX_LISTING = 4 * 1024 * 1024;
 /** OSWorld's tree {type, name, children}; null when the folder is not there. Names in byte order. */
 export const listDirectory: Getter = async (ctx, c) => {
   const path = desktopPath(String(c['path']));
-  const r = await ctx.desktop.exec(
+  const r = await look(
+    ctx,
     [
       '/bin/sh',
       '-c',
@@ -64,7 +75,8 @@ export const listDirectory: Getter = async (ctx, c) => {
       MAX_ENTRIES,
       String(MAX_LISTING),
     ],
-    { timeoutMs: ctx.settings.commandMs, signal: ctx.signal },
+    `that lists ${path}`,
+    'nothing',
   );
   if (r.timedOut) throw new Error(`listing ${path} took too long`);
   if (r.code !== 0) return null;

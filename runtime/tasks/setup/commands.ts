@@ -3,6 +3,7 @@ import { describe, fillPlaceholders, prepare, runCommand } from '../command.js';
 import type { TaskContext } from '../context.js';
 import { HOME } from '../context.js';
 import type { SetupParameters } from '../taskFile.js';
+import { Spoiled } from '../spoiled.js';
 import { truthy } from '../values.js';
 
 /** Pause between two attempts of an `until` command (OSWorld: 0.3 s). */
@@ -19,20 +20,29 @@ export async function execute(ctx: TaskContext, p: SetupParameters<'execute'>): 
   const until = p.until && Object.keys(p.until).length > 0 ? p.until : undefined;
   const end = ctx.settings.now() + ctx.settings.waitMs;
   for (let fails = 0; ;) {
-    const out = await runCommand(ctx, c);
+    const out = await runCommand(ctx, c, { acts: !(p.stdout || p.stderr || until) });
     if (out !== undefined) {
       if (p.stdout) ctx.cache.set(p.stdout, Buffer.from(out.stdout));
       if (p.stderr) ctx.cache.set(p.stderr, Buffer.from(out.stderr));
       if (until === undefined || holds(until, out)) return;
       if (ctx.settings.now() >= end)
-        throw new Error(
+        throw failed(
+          ctx,
           `${describe(c)} did not reach what "until" asks within ${ctx.settings.waitMs / 1000} s (last exit code ${out.code})`,
         );
-    } else if (until === undefined || ++fails >= MAX_FAILS)
-      throw new Error(`${describe(c)} cannot be run in this desktop`);
+    } else if (until === undefined || ++fails >= MAX_FAILS) {
+      const why = `${describe(c)} cannot be run in this desktop`;
+      throw OF_THE_IMAGE.test([c.command].flat().join(' ')) ? new Error(why) : failed(ctx, why);
+    }
     await ctx.settings.sleep(UNTIL_PAUSE_MS, ctx.signal);
   }
 }
+
+/** A program of the image, which nobody in the desktop can remove: its name alone, or a path outside of the home. */
+const OF_THE_IMAGE = /^\s*([\w.+-]+(\s|$)|\/(usr|bin|sbin|opt)\/)/;
+
+/** While the task is judged, programs of the desktop can have brought it about. */
+const failed = (ctx: TaskContext, why: string): Error => (ctx.verdict ? new Spoiled(why) : new Error(why));
 
 const holds = (u: NonNullable<SetupParameters<'execute'>['until']>, out: CommandOutput): boolean =>
   (u.returncode !== undefined && out.code === u.returncode) ||

@@ -1,6 +1,7 @@
 import type { TaskContext } from '../context.js';
 import { HOME, baseName, desktopPath } from '../context.js';
 import type { SetupParameters } from '../taskFile.js';
+import { Spoiled } from '../spoiled.js';
 import { openersOf } from './openers.js';
 import { activate, waitForWindow } from './windows.js';
 
@@ -20,7 +21,7 @@ export async function open(ctx: TaskContext, p: SetupParameters<'open'>): Promis
   ).stdout
     .toString('utf8')
     .trim();
-  if (kind === '') throw new Error(`there is no file ${path}`);
+  if (kind === '') throw new (ctx.verdict ? Spoiled : Error)(`there is no file ${path}`);
   const app = await firstInstalled(
     ctx,
     openersOf(path, kind === 'directory').map((o) => o.program),

@@ -1,6 +1,7 @@
 import { StudioError } from '../../domain/index.js';
 import type { TaskContext } from '../context.js';
 import { checkCancelled } from '../context.js';
+import { Spoiled } from '../spoiled.js';
 import type { SetupParameters, SetupType } from '../taskFile.js';
 import { isSetupType, setupParameters } from '../taskFile.js';
 import type { SetupStep } from '../types.js';
@@ -19,6 +20,8 @@ const steps: { readonly [T in SetupType]: (ctx: TaskContext, p: SetupParameters<
   close_window: closeWindow,
 };
 
+const COMMANDS = new Set(['execute', 'command']);
+
 /**
  * Run config[] or postconfig[] in order. Rejects with what went wrong, naming the step; the engine gives it its kind.
  */
@@ -26,8 +29,10 @@ export async function runSteps(ctx: TaskContext, list: readonly SetupStep[]): Pr
   for (const [i, s] of list.entries()) {
     checkCancelled(ctx.signal);
     try {
-      await runStep(ctx, s);
+      // What acts on the desktop needs its applications running; a command says for itself whether it does.
+      await (ctx.verdict && !COMMANDS.has(s.type) ? ctx.verdict.act(() => runStep(ctx, s)) : runStep(ctx, s));
     } catch (e) {
+      if (e instanceof Spoiled) throw new Spoiled(`step ${i + 1} of ${list.length} (${s.type}): ${e.message}`);
       if (e instanceof StudioError && ['desktop.lost', 'cancelled', 'task.unsupported'].includes(e.kind)) throw e;
       throw new Error(`step ${i + 1} of ${list.length} (${s.type}): ${e instanceof Error ? e.message : String(e)}`, {
         cause: e,

@@ -1,6 +1,7 @@
 import type { TaskContext } from '../context.js';
 import { checkCancelled } from '../context.js';
 import type { SetupParameters } from '../taskFile.js';
+import { Spoiled } from '../spoiled.js';
 import { truthy } from '../values.js';
 
 export interface Window {
@@ -16,20 +17,32 @@ const SETTLE_MS = 1000;
 /** Pause between two looks at the window list while the desktop is idle. */
 const LOOK_AGAIN_MS = 50;
 
+/** Programs of the desktop give windows their titles and open as many as they like: more is not looked at. */
+const MAX_WINDOWS = 2000;
+const MAX_LINE = 4096;
+
 const wmctrl = async (ctx: TaskContext, ...args: string[]): Promise<string> => {
-  const r = await ctx.desktop.exec(['wmctrl', ...args], { timeoutMs: 10_000, signal: ctx.signal });
+  const argv = ['wmctrl', ...args],
+    o = { timeoutMs: 10_000, signal: ctx.signal };
+  const r = await (ctx.verdict
+    ? ctx.verdict.exec(argv, o, 'that asks for windows', 'applications')
+    : ctx.desktop.exec(argv, o));
   if (r.timedOut || r.code === 127) throw new Error('wmctrl does not work in this desktop');
   return r.stdout.toString('utf8');
 };
 
 /** Managed windows, oldest first (`wmctrl -lGx`: id, desktop, x, y, w, h, class, host, title). */
 export async function windows(ctx: TaskContext): Promise<Window[]> {
-  return (await wmctrl(ctx, '-lGx')).split('\n').flatMap((line) => {
-    const m = /^(0x[0-9a-f]+)\s+-?\d+\s+-?\d+\s+-?\d+\s+(\d+)\s+(\d+)\s+(.*)$/i.exec(line);
+  return parseWindows(await wmctrl(ctx, '-lGx'));
+}
+
+export function parseWindows(listing: string): Window[] {
+  const lines = listing.split('\n', MAX_WINDOWS);
+  return lines.flatMap((whole) => {
+    const m = /^(0x[0-9a-f]+)\s+-?\d+\s+-?\d+\s+-?\d+\s+(\d+)\s+(\d+)\s+(.*)$/i.exec(whole.slice(0, MAX_LINE));
     if (m === null) return [];
-    // The class may contain blanks ("instance.Class Name  host title"): wmctrl pads it and puts the host, which has
-    // none, before the title.
-    const rest = /^(\S+(?: \S+)*?)\s+(\S+)(?: (.*))?$/.exec(m[4]!);
+    // wmctrl pads the class and puts the host, which has no blanks, before the title.
+    const rest = /^(\S+)\s+(\S+)(?: (.*))?$/.exec(m[4]!);
     return [
       { id: m[1]!, width: Number(m[2]), height: Number(m[3]), className: rest?.[1] ?? '', title: rest?.[3] ?? '' },
     ];
@@ -51,7 +64,10 @@ export async function waitForWindow(ctx: TaskContext, name: string): Promise<Win
     const found = (await windows(ctx)).find((w) => showsFile(w.title, name));
     if (found) return found;
     const left = end - ctx.settings.now();
-    if (left <= 0) throw new Error(`no window named ${name} came up within ${ctx.settings.waitMs / 1000} s`);
+    if (left <= 0) {
+      const why = `no window named ${name} came up within ${ctx.settings.waitMs / 1000} s`;
+      throw ctx.verdict ? new Spoiled(why) : new Error(why);
+    }
     const s = await ctx.desktop.settle({ maxMs: Math.min(left, 500) });
     if (s.settled && s.ms < LOOK_AGAIN_MS) await ctx.settings.sleep(LOOK_AGAIN_MS, ctx.signal);
   }

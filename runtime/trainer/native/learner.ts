@@ -9,7 +9,7 @@ import {
 import type { ImitateOptions, ReadingScreen, ReadOptions, ReadReport, UpdateReport } from '../types.js';
 import { augment, neighbourChoices } from './augment.js';
 import { correctionMetrics, sequenceRatio } from '../objective/corrections.js';
-import { imitationRate, reportedSteps } from '../schedule.js';
+import { equalParts, imitationRate, reportedSteps } from '../schedule.js';
 import { TOKENS, type GradVariant } from './model/lossGraph.js';
 import { policyModel, type PolicyModel } from './model/policyGraph.js';
 import { Optimizer, type OptimizerState } from './optimizer.js';
@@ -110,16 +110,15 @@ export class Learner {
   }
 
   /**
-   * Policy-gradient passes over a batch (runtime/trainer/README.md#objective): `epochs` times, in minibatches of
-   * `minibatchStates`.
+   * Policy-gradient passes over a batch (runtime/trainer/README.md#objective): `epochs` times, in equal minibatches
+   * of at most `minibatchStates`.
    */
   async update(b: EmbeddedBatch, onProgress?: OnProgress): Promise<UpdateReport> {
     const o = this.options,
       start = this.#now(),
       states = packSamples(b.samples, o.slots),
       report = new ReportBuilder(o),
-      size = o.minibatchStates > 0 ? o.minibatchStates : Math.max(1, states.length),
-      perEpoch = Math.ceil(states.length / size);
+      perEpoch = equalParts(states, o.minibatchStates).length;
     const variant: GradVariant = {
       algorithm: o.algorithm,
       tis: o.tis.enabled,
@@ -132,9 +131,9 @@ export class Learner {
     let epoch = 0,
       step = 0;
     for (; states.length > 0 && worthAnotherPass(b, epoch, states); epoch++) {
-      const order = size >= states.length ? states : this.#rng.shuffle(states);
-      for (let i = 0; i < order.length; i += size) {
-        const { loss, lr } = await this.#minibatch(order.slice(i, i + size), variant, b.lrScale ?? 1, report);
+      const order = perEpoch === 1 ? states : this.#rng.shuffle(states);
+      for (const part of equalParts(order, o.minibatchStates)) {
+        const { loss, lr } = await this.#minibatch(part, variant, b.lrScale ?? 1, report);
         const steps = Math.max(++step, Math.max(b.epochs, epoch + 1) * perEpoch);
         onProgress?.({ kind: 'update', step, steps, loss, lr, ms: this.#now() - start });
       }
@@ -174,7 +173,7 @@ export class Learner {
     let states = 0,
       latest: ReportBuilder | undefined;
     this.#interrupted = false;
-    for (let step = 0; step < i.steps && next && !this.#interrupted; step++) {
+    for (let step = 0; step < (i.until ?? i.steps) && next && !this.#interrupted; step++) {
       const picked = Array.from({ length: this.options.imitateStates }, next),
         norm = picked.reduce((n, s) => n + s.weight, 0),
         packed = picked.map((s) => this.#imitationState(s, s.weight / norm, i.shift)),
@@ -216,7 +215,7 @@ export class Learner {
       next = this.#drawing(screens),
       losses: number[] = [];
     this.#interrupted = false;
-    for (let step = 0; step < r.steps && next && !this.#interrupted; step++) {
+    for (let step = 0; step < (r.until ?? r.steps) && next && !this.#interrupted; step++) {
       const lr = imitationRate(r.lr, step, r.steps),
         picked = Array.from({ length: size }, () => lesson(this.model.spec, next(), r.shift, this.#rng)),
         loss = await this.#optimizer.readingStep(picked, lr);

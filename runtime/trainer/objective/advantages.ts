@@ -24,13 +24,16 @@ export function groupStatistics(rewards: readonly number[]): { readonly mean: nu
 
 /**
  * Advantage of each trajectory, shared by all of its steps: (R - mean) / (std + 1e-6).
- * `steps` are the numbers of kept steps per trajectory; only the `step` baseline looks at them.
+ * `steps` are the numbers of steps per trajectory, trained or not: a mask decides what is trained, not what it is compared
+ * with. Only the `step` baseline looks at them; a trajectory without a step counts as one.
  */
 export function groupAdvantages(rewards: readonly number[], steps: readonly number[], o: AdvantageOptions): number[] {
   if (steps.length !== rewards.length)
     throw new RangeError(`${rewards.length} rewards but ${steps.length} step counts`);
   const population =
-    o.baseline === 'trajectory' ? rewards : rewards.flatMap((r, i) => new Array<number>(steps[i]!).fill(r));
+    o.baseline === 'trajectory'
+      ? rewards
+      : rewards.flatMap((r, i) => new Array<number>(Math.max(1, steps[i]!)).fill(r));
   const { mean, std } = groupStatistics(population);
   return rewards.map((r) => (o.norm === 'std' ? (r - mean) / (std + ADVANTAGE_EPSILON) : r - mean));
 }

@@ -1,3 +1,4 @@
+import { withoutSlashes } from '../../domain/address.js';
 import { boundedBody } from '../../domain/boundedBody.js';
 import { StudioError } from '../../domain/index.js';
 import { LIMITS, malformed } from './wire/index.js';
@@ -46,7 +47,7 @@ export class TrainingHttp {
       throw badUrl(o.url, e);
     }
     if (url.protocol !== 'http:' && url.protocol !== 'https:') throw badUrl(o.url);
-    const root = url.href.replace(/\/+$/, '');
+    const root = withoutSlashes(url.href);
     this.base = root.endsWith('/api/v1') ? root : `${root}/api/v1`;
     this.#o = o;
   }

@@ -1,10 +1,10 @@
 import { random, toRunError, type TrainBatch } from '../../domain/index.js';
 import type { ObjectiveOptions } from '../objective/objective.js';
-import { imitationRate, reportedSteps } from '../schedule.js';
+import { equalParts, imitationRate, reportedSteps } from '../schedule.js';
 import type { ImitateOptions } from '../types.js';
 import type { AdamParams } from './client.js';
 import type { Connection } from './connection.js';
-import { equalParts, type Prepared } from './datums.js';
+import type { Prepared } from './datums.js';
 import { gradientDatums, ownTokens, passedTokens, score, slopeOf, type Carriage, type Slope } from './gradient.js';
 import { reuseEss, type RemoteReport } from './report.js';
 import type { TokenSample } from './sample.js';

@@ -9,10 +9,11 @@ export interface Bar {
   readonly unit: string;
   readonly goal: string;
   readonly holds: boolean;
+  /** The most that is possible where it was measured. */
+  readonly most?: number;
 }
-export interface BenchReport {
+export interface BenchReport extends RunStamp {
   readonly bench: string;
-  readonly commit: string;
   readonly machine: Record<string, unknown>;
   readonly rows: readonly Record<string, unknown>[];
   readonly bars: readonly Bar[];
@@ -49,6 +50,16 @@ export function bar(name: string, value: number, unit: string, goal: string): Ba
   return { name, value, unit, goal, holds: m[1] === '>=' ? value >= g : value <= g };
 }
 
+/** A figure that must reach a share of the most that is possible here. */
+export function barOfMost(name: string, value: number, unit: string, most: number, share = 0.9): Bar {
+  const goal = share * most;
+  return {
+    ...bar(name, value, `${unit} (at most ${most.toPrecision(3)} here)`, `>= ${Number(goal.toPrecision(3))}`),
+    holds: value >= goal,
+    most,
+  };
+}
+
 export function benchArgs(argv = process.argv.slice(2)): { quick: boolean; json: string | undefined; rest: string[] } {
   const rest: string[] = [];
   let quick = false;
@@ -72,6 +83,25 @@ const bySection = (rows: readonly Record<string, unknown>[]): readonly (readonly
   return [...sections.values()];
 };
 
+/** Which run of a benchmark figures come from: everything that it writes carries the same. */
+export interface RunStamp {
+  readonly commit: string;
+  readonly at: string;
+}
+export function stamp(): RunStamp {
+  const git = (...args: string[]): string =>
+    execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+  const at = new Date().toISOString();
+  try {
+    const changed = git('status', '--porcelain', '--untracked-files=no') !== '';
+    return { commit: `${git('rev-parse', '--short', 'HEAD')}${changed ? ', with changes' : ''}`, at };
+  } catch {
+    return { commit: 'unknown', at };
+  }
+}
+/** As a line of a page; `scripts/readme.mjs` compares it with the JSON's. */
+export const stampLine = ({ commit, at }: RunStamp): string => `Run of ${at}, commit ${commit}.`;
+
 /** Prints the rows (or `shown` of them, a table each) and the bars, and writes the JSON when asked. */
 export function finish(
   bench: string,
@@ -79,16 +109,8 @@ export function finish(
   bars: readonly Bar[],
   json?: string,
   shown: readonly (readonly Record<string, unknown>[])[] = bySection(rows),
+  run: RunStamp = stamp(),
 ): void {
-  let commit = 'unknown';
-  try {
-    commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], {
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'ignore'],
-    }).trim();
-  } catch {
-    /* not a checkout */
-  }
   const machine = {
     cpu: cpus()[0]?.model ?? '?',
     cores: cpus().length,
@@ -98,10 +120,11 @@ export function finish(
     loadavg: loadavg().map((x) => Math.round(x * 100) / 100),
   };
   for (const t of shown) console.table(t);
-  for (const b of bars)
-    console.log(
-      `${b.holds ? 'holds ' : 'MISSED'}  ${b.name} = ${Number(b.value.toPrecision(4))} ${b.unit} (goal ${b.goal})`,
-    );
+  if (shown.length > 0)
+    for (const b of bars)
+      console.log(
+        `${b.holds ? 'holds ' : 'MISSED'}  ${b.name} = ${Number(b.value.toPrecision(4))} ${b.unit} (goal ${b.goal})`,
+      );
   if (json)
-    writeFileSync(json, JSON.stringify({ bench, commit, machine, rows, bars } satisfies BenchReport, null, 2) + '\n');
+    writeFileSync(json, JSON.stringify({ bench, ...run, machine, rows, bars } satisfies BenchReport, null, 2) + '\n');
 }

@@ -39,26 +39,31 @@ export const PUBLISHED: Arrangement = {
   published: true,
 };
 
-const d = REGIMES[3]!;
+const [a, , , d] = REGIMES as readonly [Arrangement, Arrangement, Arrangement, Arrangement];
 const planner = (c: DataConfig, o: Partial<DataConfig['planner']>): DataConfig => ({
   ...c,
   planner: { ...c.planner, ...o },
 });
+const byUncertainty =
+  (uncertainty: number) =>
+  (c: DataConfig): DataConfig =>
+    planner(c, { planner: 'variance', uncertainty });
 
-/** Regime `d` with one thing changed: what each adds to the share of rollouts that carry gradient. */
+/** The coupled and the decoupled loop with dispatch by uncertainty: what dispatch brings, apart from scheduling. */
+export const DISPATCHED: readonly Arrangement[] = [
+  { ...a, name: 'a*', label: 'batch-wise coupled, dispatch by (p(1-p))^3', data: byUncertainty(3) },
+  { ...d, name: 'd*', label: 'rollout-wise, per-worker sync, dispatch by (p(1-p))^3', data: byUncertainty(3) },
+];
+
+/** Regime `d` with one thing changed from the shipped defaults. */
 export const VARIANTS: readonly Arrangement[] = [
+  { ...d, name: 'as shipped', label: 'shuffled passes, the pool, dynamic N' },
+  { ...d, name: 'power 1', label: 'dispatch by p(1-p)', data: byUncertainty(1) },
+  { ...d, name: 'power 2', label: 'dispatch by (p(1-p))^2', data: byUncertainty(2) },
+  { ...d, name: 'power 3', label: 'dispatch by (p(1-p))^3', data: byUncertainty(3) },
   {
     ...d,
-    name: 'passes',
-    label: 'shuffled passes instead of variance-aware dispatch',
-    data: (c) => planner(c, { planner: 'shuffle' }),
-  },
-  { ...d, name: 'power 1', label: 'weights p(1-p)', data: (c) => planner(c, { uncertainty: 1 }) },
-  { ...d, name: 'power 2', label: 'weights (p(1-p))^2', data: (c) => planner(c, { uncertainty: 2 }) },
-  { ...d, name: 'power 3', label: 'weights (p(1-p))^3: the arrangement above' },
-  {
-    ...d,
-    name: 'probe 4',
+    name: 'pilot 4',
     label: 'half of a group first, the rest unless its outcome is decided',
     data: (c) => planner(c, { pilot: 4 }),
   },

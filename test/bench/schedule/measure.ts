@@ -6,6 +6,7 @@ import { isError } from '../../../runtime/data/events.js';
 import type { ModelPoolEvent, SchedulerEvent } from '../../../runtime/rollout/types.js';
 import type { ModelPool } from '../../../runtime/rollout/modelPool.js';
 import { desktopUse } from '../../../runtime/run/meters.js';
+import { Demand } from './demand.js';
 import type { EventClock } from './eventClock.js';
 import type { Workload } from './workload.js';
 
@@ -38,14 +39,18 @@ class Lanes {
 export class Measure implements EventSink {
   readonly #clock: EventClock;
   readonly #w: Workload;
+  readonly #eta: number;
   readonly #leased = new Lanes();
   readonly #working = new Lanes();
   readonly #resets = new Lanes();
   readonly #trainer = new Lanes();
   readonly #down = new Lanes();
   readonly #draining = new Lanes();
+  readonly #demand = new Demand();
   readonly #out = new Set<string>();
   readonly #lags: number[] = [];
+  readonly #poolLags: number[] = [];
+  #injections = 0;
   /** Steps of rollouts that ended with an outcome, until they are resolved. */
   readonly #lengths = new Map<RolloutId, number>();
   readonly #candidates = new Set<RolloutId>();
@@ -57,7 +62,6 @@ export class Measure implements EventSink {
   #steps = 0;
   #errors = 0;
   #updates = 0;
-  #updateMs = 0;
   #trainedRollouts = 0;
   #trainedActions = 0;
   #killed = 0;
@@ -67,8 +71,9 @@ export class Measure implements EventSink {
   readonly resolved = { trained: 0, unused: {} as Record<string, number>, error: 0 };
   readonly lengths = { resolved: [] as number[], candidates: [] as number[], trained: [] as number[] };
 
-  constructor(clock: EventClock, w: Workload) {
+  constructor(clock: EventClock, w: Workload, eta: number) {
     this.#clock = clock;
+    this.#eta = eta;
     this.#w = w;
     this.#minServing = w.replicas;
   }
@@ -78,11 +83,15 @@ export class Measure implements EventSink {
       if (isError(e.head.outcome)) this.resolved.error++;
       else this.#lengths.set(e.head.id, e.head.steps);
     } else if (e.type === 'group.formed') {
-      for (const m of e.members) if (!m.injected) this.#candidates.add(m.rollout);
+      for (const m of e.members)
+        if (m.injected) this.#injections++;
+        else this.#candidates.add(m.rollout);
       for (const r of e.retired) this.#resolve(r.rollout, r.reason);
     } else if (e.type === 'group.dropped') for (const r of e.retired) this.#resolve(r.rollout, r.reason);
     else if (e.type === 'group.retired') for (const r of e.rollouts) this.#resolve(r, e.reason);
     else if (e.type === 'batch.trained') for (const r of e.rollouts) this.#resolve(r, undefined);
+    else if (e.type === 'batch.claimed')
+      for (const lag of e.poolLags ?? []) this.#poolLags[lag] = (this.#poolLags[lag] ?? 0) + 1;
     return DONE;
   }
   close(): Promise<void> {
@@ -103,6 +112,7 @@ export class Measure implements EventSink {
   }
 
   onScheduler(e: SchedulerEvent): void {
+    this.#demand.onScheduler(e);
     if (e.type === 'lane') {
       const { leased, working } = desktopUse(e.phase);
       if (leased) this.#leased.begin(e.desktop, e.at);
@@ -117,11 +127,13 @@ export class Measure implements EventSink {
       }
     }
   }
-  onReset(desktop: DesktopId, busy: boolean): void {
+  onReset(desktop: DesktopId, busy: boolean, broken: boolean): void {
+    this.#demand.onReset(desktop, busy, broken, this.#clock.now());
     if (busy) this.#resets.begin(desktop, this.#clock.now());
     else this.#resets.end(desktop, this.#clock.now());
   }
   onModels(e: ModelPoolEvent): void {
+    this.#demand.onModels(e);
     if (e.type === 'published') {
       this.#failedInSync += e.report.failed;
       return;
@@ -143,9 +155,8 @@ export class Measure implements EventSink {
     if (busy) this.#trainer.begin('trainer', this.#clock.now());
     else this.#trainer.end('trainer', this.#clock.now());
   }
-  batch(b: ClaimedBatch, version: PolicyVersion, ms: number): void {
+  batch(b: ClaimedBatch, version: PolicyVersion): void {
     this.#updates++;
-    this.#updateMs += ms;
     for (const g of b.groups) {
       for (const m of g.members) {
         if (m.injected) continue;
@@ -166,12 +177,12 @@ export class Measure implements EventSink {
     this.#t0 = at;
     for (const l of [this.#leased, this.#working, this.#resets, this.#trainer, this.#down, this.#draining])
       l.restart(at);
+    this.#demand.begin(at);
     this.#busy0 = busyMs(models);
     this.#ended =
       this.#steps =
       this.#errors =
       this.#updates =
-      this.#updateMs =
       this.#trainedRollouts =
       this.#trainedActions =
       this.#killed =
@@ -181,6 +192,7 @@ export class Measure implements EventSink {
         0;
     this.#minServing = this.#w.replicas;
     this.#lags.length = 0;
+    this.#poolLags.length = 0;
   }
 
   end(models: ModelPool): Measured {
@@ -195,17 +207,26 @@ export class Measure implements EventSink {
     const length = this.#steps / Math.max(1, this.#ended),
       rate = this.#ended / s;
     const alpha = this.#windowTrained / Math.max(1, this.#windowTrained + this.#windowUnused);
+    const { desktop, replica } = this.#demand.total(at),
+      taken = { desktops: desktop, replicas: replica, trainer: this.#trainer.total(at) },
+      /** Share of each resource that rollouts took; X/X* is the largest. */
+      shares = {
+        desktops: taken.desktops / desktops,
+        replicas: taken.replicas / (replicas * w.depth),
+        trainer: taken.trainer / ms,
+      },
+      ratio = Math.max(shares.desktops, shares.replicas, shares.trainer);
     const bounds = {
-      desktops: w.desktops / (w.reset + length * (w.step + w.decide) + w.verify),
-      replicas: (w.replicas * w.depth) / (w.decide * length),
-      trainer: this.#updates === 0 ? Infinity : this.#trainedRollouts / Math.max(1e-9, alpha * (this.#updateMs / 1000)),
+      desktops: rate / shares.desktops,
+      replicas: rate / shares.replicas,
+      trainer: rate / shares.trainer,
     };
-    const bound = Math.min(bounds.desktops, bounds.replicas, bounds.trainer);
     return {
       rate,
-      bound,
+      bound: rate / ratio,
       bounds,
-      ratio: rate / bound,
+      shares,
+      ratio,
       length,
       alpha,
       strictCap: (w.reset + w.verify + length * w.step) / (w.reset + w.verify + length * (w.step + w.decide)),
@@ -214,6 +235,9 @@ export class Measure implements EventSink {
       replicaBusy: (busyMs(models) - this.#busy0) / (replicas * w.depth),
       trainerIdle: 1 - this.#trainer.total(at) / ms,
       staleness: lagsOf(this.#lags),
+      poolStaleness: lagsOf(this.#poolLags),
+      injections: this.#injections,
+      eta: this.#eta,
       updatesPerHour: this.#updates / (s / 3600),
       unused: dropped / Math.max(1, trained + dropped),
       unusedBy: { ...unused },
@@ -231,16 +255,22 @@ export class Measure implements EventSink {
   }
 }
 
+interface Resources {
+  readonly desktops: number;
+  readonly replicas: number;
+  readonly trainer: number;
+}
 /** All rates per second of virtual time unless named otherwise. */
 export interface Measured {
   /**
-   * Trajectories with an outcome per second, and the bound X* of runtime/rollout/README.md#throughput-bound with this
-   * run's own mean length
-   * and surviving share.
+   * Trajectories with an outcome per second, and the bound X* of runtime/rollout/README.md#throughput-bound: what each
+   * resource could serve if none ever waited, with what a trajectory of this run takes of it on average (demand.ts). So
+   * X/X* is the share that was taken of the resource that ran out first, and never more than 1.
    */
   readonly rate: number;
   readonly bound: number;
-  readonly bounds: { readonly desktops: number; readonly replicas: number; readonly trainer: number };
+  readonly bounds: Resources;
+  readonly shares: Resources;
   readonly ratio: number;
   readonly length: number;
   /** Share of the rollouts resolved in the window that were trained. */
@@ -254,6 +284,12 @@ export interface Measured {
   readonly trainerIdle: number;
   /** Updates a trained step's version lags behind at the claim. */
   readonly staleness: { readonly mean: number; readonly p95: number; readonly max: number };
+  /** The same of the policy's own successes that joined from the pool. */
+  readonly poolStaleness: { readonly mean: number; readonly p95: number; readonly max: number };
+  /** Successes of the pool that joined a group, over the whole run. */
+  readonly injections: number;
+  /** The staleness bound. */
+  readonly eta: number;
   readonly updatesPerHour: number;
   /** Share of resolved rollouts with an outcome that were not trained, over the whole run, and why (counts). */
   readonly unused: number;

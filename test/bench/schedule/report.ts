@@ -1,8 +1,12 @@
-import type { Bar } from '../lib/report.js';
+import type { Bar, RunStamp } from '../lib/report.js';
+import { stampLine } from '../lib/report.js';
+import type { Ratio } from './bars.js';
+import type { Lists } from './lists.js';
 import type { Measured } from './measure.js';
 import type { Arrangement } from './simulate.js';
 import type { Estimate } from './statistics.js';
 import { estimate } from './statistics.js';
+import type { Workload } from './workload.js';
 
 /** All seeds of one arrangement on one workload. */
 export interface Cell {
@@ -12,17 +16,23 @@ export interface Cell {
 }
 
 const FIELDS = {
+  rate: (m: Measured) => m.rate,
   ratio: (m: Measured) => m.ratio,
   loose: (m: Measured) => m.loose,
   strict: (m: Measured) => m.strict,
   strictCap: (m: Measured) => m.strictCap,
   replicaBusy: (m: Measured) => m.replicaBusy,
+  /** What there would be of them at the bound X*. */
+  strictAtBound: (m: Measured) => m.strict / m.ratio,
+  replicaAtBound: (m: Measured) => m.replicaBusy / m.ratio,
   trainerIdle: (m: Measured) => m.trainerIdle,
   stalenessMean: (m: Measured) => m.staleness.mean,
   stalenessP95: (m: Measured) => m.staleness.p95,
   stalenessMax: (m: Measured) => m.staleness.max,
   unused: (m: Measured) => m.unused,
   gradientShare: (m: Measured) => m.gradientShare,
+  poolLagMax: (m: Measured) => m.poolStaleness.max,
+  injections: (m: Measured) => m.injections,
   stale: (m: Measured) => m.stale,
   syncDown: (m: Measured) => m.syncDown,
   syncDrain: (m: Measured) => m.syncDrain,
@@ -48,7 +58,7 @@ export function shortRow(c: Cell): Record<string, unknown> {
     workload: c.workload,
     regime: c.arrangement.name,
     'X/X*': Number(cellEstimate(c, 'ratio').mean.toFixed(3)),
-    'desktops %': pct('loose'),
+    'desktops strict %': pct('strict'),
     'replicas %': pct('replicaBusy'),
     'trainer idle %': pct('trainerIdle'),
     'unused %': pct('unused'),
@@ -83,8 +93,9 @@ export function table(cells: readonly Cell[]): string {
     'workload',
     'regime',
     'X/X*',
-    'desktops loose %',
-    'strict %',
+    'desktops strict %',
+    'of at most %',
+    'loose %',
     'replicas busy %',
     'trainer idle %',
     'staleness mean / p95 / max',
@@ -100,8 +111,9 @@ export function table(cells: readonly Cell[]): string {
       c.workload,
       `${c.arrangement.name}: ${c.arrangement.label}`,
       f('ratio', 3, 1),
+      f('strict'),
+      f('strictCap'),
       f('loose'),
-      `${f('strict')} of ${f('strictCap')}`,
       f('replicaBusy'),
       f('trainerIdle'),
       `${f('stalenessMean', 2, 1)} / ${f('stalenessP95', 1, 1)} / ${Math.max(...c.runs.map((m) => m.staleness.max))}`,
@@ -127,6 +139,95 @@ export const barLines = (bars: readonly Bar[]): string =>
       b.holds ? 'holds' : 'missed',
     ]),
   );
+
+/** The regimes on one list of rollouts. */
+export const listTable = (l: Lists): string =>
+  markdown(
+    ['regime', 'the same rollouts', 'trained', 'hours', 'trained actions/min', 'X/X*'],
+    l.rows.map((r) => [
+      `${r.arrangement.name}: ${r.arrangement.label}`,
+      String(r.rollouts),
+      String(r.trainedRollouts),
+      num(r.hours, 2),
+      num(r.trainedActions, 1),
+      num(r.ratio, 3),
+    ]),
+  );
+
+/** How far the published figures (runtime/rollout/README.md#published-figures) come out of the simulator. */
+export function publishedTable(cells: readonly Cell[]): string[] {
+  const of = (name: string): Cell | undefined =>
+      cells.find((c) => c.workload === 'dart-calibrated' && c.arrangement.name === name),
+    coupled = of('a-'),
+    decoupled = of('p');
+  if (!coupled || !decoupled) return [];
+  const row = (what: string, f: Field, scale: number, published: readonly [string, string]): string[] => [
+    what,
+    published[0],
+    (cellEstimate(coupled, f).mean * scale).toFixed(1),
+    published[1],
+    (cellEstimate(decoupled, f).mean * scale).toFixed(1),
+  ];
+  return [
+    `Published figures beside the published arrangements (a-, p) on dart-calibrated, which is fitted to the coupled loop alone:\n\n${markdown(
+      ['', 'coupled, published', 'a-', 'decoupled, published', 'p'],
+      [
+        row('actions trained per minute', 'trainedActions', 1, ['22.6', '43.6']),
+        row('desktops, loose %', 'loose', 100, ['12.2', '67.7']),
+        row('replicas %', 'replicaBusy', 100, ['29.6', '46.7']),
+        row('rollouts used %', 'gradientShare', 100, ['', '16']),
+      ],
+    )}`,
+  ];
+}
+
+interface Page {
+  readonly run: RunStamp;
+  readonly quick: boolean;
+  readonly seeds: number;
+  readonly bars: readonly Bar[];
+  readonly cells: readonly Cell[];
+  readonly ratios: readonly { readonly under: string; readonly all: readonly Ratio[] }[];
+  readonly lists: string;
+  readonly notes: readonly string[];
+  readonly workloads: readonly Workload[];
+}
+/** schedule.md */
+export const page = (p: Page): string =>
+  [
+    '# Scheduling regimes against the bound',
+    '',
+    `${stampLine(p.run)}${p.quick ? ' A quick look, no figures to quote.' : ''}`,
+    '',
+    `The production scheduler, order queue, planner, curation, ledger, staleness rule, model pool and sync planner on virtual time, with the options that a run file has by default; desktops, replicas and trainer simulated. ${p.seeds} seeds, ± is a 95 % interval over them; the k-th rollout of a task is the same in every regime. X* is what each resource could serve if nothing ever waited, with what a trajectory of the run takes of it on average; X/X* is the share taken of the resource that runs out first. Strict: a desktop does work of its own; of at most: if the policy never kept it waiting; loose: it is leased to a rollout or being reset. Replicas busy: work done over capacity.`,
+    '',
+    barLines(p.bars),
+    '',
+    table(p.cells),
+    '',
+    '## The same rollouts',
+    '',
+    'One list of rollouts (shuffled passes, groups of one size, one cap, no pool), the same in every regime, from a cold start until the last is trained: what scheduling brings, and nothing else.',
+    '',
+    p.lists,
+    '',
+    '## Ratios on dart-like',
+    '',
+    'The most that is possible: d at its bound, and for the loose share all desktops.',
+    '',
+    markdown(
+      ['', 'of', 'ratio', 'most that is possible'],
+      p.ratios.flatMap(({ under, all }) =>
+        all.map((r) => [`d / ${under}`, r.of, num({ mean: r.value, half: r.half, n: p.seeds }, 2), r.most.toFixed(2)]),
+      ),
+    ),
+    '',
+    ...p.notes.flatMap((n) => [n, '']),
+    '## Workloads',
+    '',
+    ...p.workloads.map((w) => `- **${w.name}**: ${w.about}`),
+    '',
+  ].join('\n');
 
 /** X/X* of every regime, workload by workload; whiskers are 95 % intervals. */
 export function chart(cells: readonly Cell[]): string {

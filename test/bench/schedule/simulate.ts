@@ -1,16 +1,17 @@
 import { performance } from 'node:perf_hooks';
 import { id } from '../../../runtime/domain/index.js';
-import type { ReplicaId, RolloutId } from '../../../runtime/domain/index.js';
-import { baseDataConfig } from '../../helpers/data/manager.js';
+import type { GroupId, ReplicaId, RolloutId } from '../../../runtime/domain/index.js';
+import { parseRunFile } from '../../../runtime/config/index.js';
 import type { DataConfig } from '../../../runtime/data/config.js';
 import { DataManager } from '../../../runtime/data/dataManager.js';
 import type { DataStats } from '../../../runtime/data/dataStats.js';
+import { dataConfig } from '../../../runtime/data/fromConfig.js';
 import type { WeightsRef } from '../../../runtime/policy/types.js';
 import { ModelPool } from '../../../runtime/rollout/modelPool.js';
 import type { Regime } from '../../../runtime/rollout/regime.js';
 import { regimeGate } from '../../../runtime/rollout/regime.js';
 import { Scheduler, trainingSampling } from '../../../runtime/rollout/scheduler.js';
-import { OrderQueue } from '../../../runtime/run/orders.js';
+import { OrderQueue, type OrderSource } from '../../../runtime/run/orders.js';
 import { updateLoop } from '../../../runtime/run/updateLoop.js';
 import { EventClock } from './eventClock.js';
 import type { Measured } from './measure.js';
@@ -39,6 +40,8 @@ export interface Arrangement {
 export interface Simulation {
   readonly measured: Measured;
   readonly stats: DataStats;
+  /** Virtual hours that were measured. */
+  readonly hours: number;
   readonly lengths: {
     readonly resolved: readonly number[];
     readonly candidates: readonly number[];
@@ -48,21 +51,16 @@ export interface Simulation {
   readonly cost: { readonly timers: number; readonly cpu: number; readonly wall: number };
 }
 
-/**
- * Data manager options of a workload: the defaults, with the workload's sizes and the planner that looks for uncertain
- * tasks.
- */
+/** Data manager options of a workload: those of a run file that says nothing but the workload's sizes. */
 export function dataConfigOf(w: Workload, a: Arrangement, seed: number): DataConfig {
-  const d = baseDataConfig;
-  const c: DataConfig = {
-    ...d,
-    dynamicRollouts: { ...d.dynamicRollouts, max: w.rollouts },
-    dynamicLength: { ...d.dynamicLength, global: w.cap, window: 64 },
-    groupFilter: { ...d.groupFilter, maxSize: w.rollouts },
-    pool: { ...d.pool, maxAge: 0 },
-    staleness: { enabled: true, eta: w.eta, perUpdate: w.batchGroups * w.rollouts, groupsPerUpdate: w.batchGroups },
-    planner: { ...d.planner, seed, planner: 'variance', uncertainty: 3 },
-  };
+  const c = dataConfig(
+    parseRunFile({
+      seed,
+      rollout: { maxSteps: w.cap },
+      trainer: { batchGroups: w.batchGroups },
+      curation: { dynamicRollouts: { max: w.rollouts }, ...(w.eta === undefined ? {} : { staleness: { eta: w.eta } }) },
+    }),
+  );
   const published: DataConfig = {
     ...c,
     staleness: { enabled: true, eta: 1_000_000, perUpdate: w.batchGroups * w.rollouts, maxLag: 1 },
@@ -75,19 +73,60 @@ const NEVER_MS = 1e9;
 const weightsOf = (version: number): WeightsRef => ({ version, path: '', sha256: '' });
 
 /**
- * One run of the production scheduler, order queue, data manager, update loop and model pool in virtual time. Same
- * arguments, same result.
+ * The same rollouts whatever the arrangement: group after group in shuffled passes, all of one size and with one cap,
+ * and nothing of an outcome decides what comes next.
  */
-export async function simulate(w: Workload, a: Arrangement, seed: number): Promise<Simulation> {
+const fixedList = (c: DataConfig): DataConfig => ({
+  ...c,
+  dynamicRollouts: { ...c.dynamicRollouts, enabled: false },
+  dynamicLength: { ...c.dynamicLength, enabled: false },
+  pool: { ...c.pool, enabled: false },
+  planner: { ...c.planner, planner: 'shuffle', pilot: 0 },
+});
+/** Orders of the first `groups` groups; `over`: all of them were rolled out and curated. */
+function firstGroups(data: DataManager, groups: number): OrderSource & { over(): boolean } {
+  const opened = new Set<GroupId>();
+  return {
+    async nextOrder(i) {
+      const order = await data.nextOrder({ ...i, onlyOpen: i.onlyOpen === true || opened.size >= groups });
+      if (order) opened.add(order.group);
+      return order;
+    },
+    capacity: (i) => data.capacity(i),
+    retire: (rollout, reason) => data.retire(rollout, reason),
+    onChange: (listener) => data.onChange(listener),
+    isOpen: (group) => data.isOpen(group),
+    over: () => opened.size >= groups && [...opened].every((g) => !data.isOpen(g)),
+  };
+}
+/** Virtual hours after which a list that has not ended never will. */
+const LIST_HOURS = 1000;
+
+/**
+ * One run of the production scheduler, order queue, data manager, update loop and model pool in virtual time. Same
+ * arguments, same result. `groups`: from a cold start until so many groups, the same in every arrangement, have been
+ * rolled out and trained.
+ */
+export async function simulate(
+  w: Workload,
+  a: Arrangement,
+  seed: number,
+  o: { readonly groups?: number } = {},
+): Promise<Simulation> {
   const wall0 = performance.now(),
     cpu0 = process.cpuUsage();
-  const clock = new EventClock(),
-    measure = new Measure(clock, w);
+  const config = dataConfigOf(w, a, seed),
+    clock = new EventClock(),
+    measure = new Measure(clock, w, config.staleness.eta);
   const tasks = tasksOf(w),
     traces = new Traces(w, tasks, seed),
     running = new Map<RolloutId, Trace>();
   const data = DataManager.volatile(
-    { config: dataConfigOf(w, a, seed), families: tasks.map((t) => ({ id: t.id, seeds: [0] })), taskOf: taskIdOf },
+    {
+      config: o.groups === undefined ? config : fixedList(config),
+      families: tasks.map((t) => ({ id: t.id, seeds: [0] })),
+      taskOf: taskIdOf,
+    },
     measure,
   );
   let version = 0,
@@ -137,10 +176,14 @@ export async function simulate(w: Workload, a: Arrangement, seed: number): Promi
     regime: a.regime,
     slots: w.desktops,
     groups: a.fill
-      ? Math.max(w.batchGroups, Math.min(Math.floor(w.desktops / w.rollouts), (w.eta + 1) * w.batchGroups))
+      ? Math.max(
+          w.batchGroups,
+          Math.min(Math.floor(w.desktops / w.rollouts), (config.staleness.eta + 1) * w.batchGroups),
+        )
       : w.batchGroups,
   });
-  const orders = new OrderQueue(data, {
+  const list = o.groups === undefined ? undefined : firstGroups(data, o.groups);
+  const orders = new OrderQueue(list ?? data, {
     limit: w.desktops + 8,
     version: () => version,
     behavior,
@@ -150,7 +193,7 @@ export async function simulate(w: Workload, a: Arrangement, seed: number): Promi
   });
   const scheduler: Scheduler = new Scheduler(
     {
-      pool: new SimDesktops(clock, w, (d, busy) => measure.onReset(d, busy)),
+      pool: new SimDesktops(clock, w, (d, busy, broken) => measure.onReset(d, busy, broken)),
       clock,
       next: () => orders.take(),
       admit: () => orders.ready,
@@ -189,13 +232,18 @@ export async function simulate(w: Workload, a: Arrangement, seed: number): Promi
     {
       data,
       gate,
-      batchGroups: w.batchGroups,
+      // What is left of a list at its end is trained too, in one update.
+      get batchGroups() {
+        return list?.over() && a.regime !== 'batch'
+          ? Math.max(1, Math.min(w.batchGroups, data.stats().groups.ready))
+          : w.batchGroups;
+      },
       version: () => version,
       behavior,
       onGenerate: () => orders.wake(),
       async train(batch) {
         const ms = (w.trainUpdate + w.trainAction * batch.steps) * 1000;
-        measure.batch(batch, version, ms);
+        measure.batch(batch, version);
         measure.training(true);
         await clock.sleep(ms);
         measure.training(false);
@@ -214,15 +262,24 @@ export async function simulate(w: Workload, a: Arrangement, seed: number): Promi
 
   scheduler.start();
   orders.fill();
-  await clock.run(w.warmup * 3.6e6, () => fault !== undefined);
-  measure.begin(models);
-  await clock.run((w.warmup + w.hours) * 3.6e6, () => fault !== undefined);
+  if (list) {
+    measure.begin(models);
+    await clock.run(
+      LIST_HOURS * 3.6e6,
+      () => fault !== undefined || (list.over() && data.stats().ledger.inFlight === 0),
+    );
+  } else {
+    await clock.run(w.warmup * 3.6e6, () => fault !== undefined);
+    measure.begin(models);
+    await clock.run((w.warmup + w.hours) * 3.6e6, () => fault !== undefined);
+  }
   stop.abort();
   if (fault) throw fault;
   const cpu = process.cpuUsage(cpu0);
   return {
     measured: measure.end(models),
     stats: data.stats(),
+    hours: (clock.now() - (list ? 0 : w.warmup * 3.6e6)) / 3.6e6,
     lengths: measure.lengths,
     cost: { timers: clock.fired, cpu: (cpu.user + cpu.system) / 1e6, wall: (performance.now() - wall0) / 1000 },
   };

@@ -49,6 +49,20 @@ export function kolmogorovSmirnov(
   return { d, p: kolmogorov(x) };
 }
 
+/**
+ * How far apart two distributions are at most: the largest distance of the empirical ones, and with it the error of
+ * both (Dvoretzky-Kiefer-Wolfowitz, 97.5 % each). Few samples make `atMost` large: it never takes not having seen a
+ * difference for there being none.
+ */
+export function distributionDistance(
+  a: readonly number[],
+  b: readonly number[],
+): { readonly d: number; readonly atMost: number } {
+  const { d } = kolmogorovSmirnov(a, b),
+    error = (n: number): number => (n === 0 ? 1 : Math.sqrt(Math.log(2 / 0.025) / (2 * n)));
+  return { d, atMost: Math.min(1, d + error(a.length) + error(b.length)) };
+}
+
 /** P(K > x) of the Kolmogorov distribution. */
 function kolmogorov(x: number): number {
   if (x < 0.2) return 1;

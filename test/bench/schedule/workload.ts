@@ -52,7 +52,8 @@ export interface Workload {
   readonly relaunch: number;
   readonly batchGroups: number;
   readonly rollouts: number;
-  readonly eta: number;
+  /** Default: that of a run file. */
+  readonly eta?: number;
 }
 
 export interface SimTask {
@@ -68,6 +69,9 @@ export interface Trace {
   readonly faultAt: number | undefined;
   readonly noise: Random;
 }
+
+/** The same with other hours of measurement and warm-up. */
+export const shorter = (w: Workload, hours: number, warmup: number): Workload => ({ ...w, hours, warmup });
 
 const here = join(process.cwd(), 'test/bench/schedule');
 

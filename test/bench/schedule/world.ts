@@ -46,7 +46,8 @@ export interface SimTask extends Task {
 export const taskFor = (o: RolloutOrder, trace: Trace): SimTask => ({
   id: o.task,
   family: o.family,
-  instruction: '',
+  // The pool refuses a success whose instruction is not known.
+  instruction: `Do ${o.task}.`,
   config: [],
   evaluator: { func: 'exact_match' },
   relatedApps: [],
@@ -94,18 +95,19 @@ class SimDesktop implements Desktop {
   }
 }
 
+type OnReset = (desktop: DesktopId, busy: boolean, broken: boolean) => void;
+
 /**
  * First come, first served. A desktop is reset as soon as it is given back, whatever the regime; a broken one is
  * replaced.
  */
 export class SimDesktops implements Pick<DesktopPool, 'lease'> {
-  /** ms spent resetting and replacing, in sum; those under way count up to now. */
   readonly #free: SimDesktop[] = [];
   readonly #waiting: { readonly give: (l: Lease) => void; readonly signal: AbortSignal }[] = [];
   readonly #clock: EventClock;
   readonly #w: Workload;
-  readonly #onReset: (desktop: DesktopId, busy: boolean) => void;
-  constructor(clock: EventClock, w: Workload, onReset: (desktop: DesktopId, busy: boolean) => void) {
+  readonly #onReset: OnReset;
+  constructor(clock: EventClock, w: Workload, onReset: OnReset) {
     this.#clock = clock;
     this.#w = w;
     this.#onReset = onReset;
@@ -140,9 +142,10 @@ export class SimDesktops implements Pick<DesktopPool, 'lease'> {
         release: (o) => {
           if (over) return;
           over = true;
-          this.#onReset(desktop.id, true);
-          this.#clock.after(o?.broken ? this.#w.replace * 1000 : resetMs, () => {
-            this.#onReset(desktop.id, false);
+          const broken = o?.broken === true;
+          this.#onReset(desktop.id, true, broken);
+          this.#clock.after(broken ? this.#w.replace * 1000 : resetMs, () => {
+            this.#onReset(desktop.id, false, broken);
             this.#free.push(desktop);
             this.#serve();
           });

@@ -12,7 +12,7 @@ export interface RealBrowser {
 }
 
 /** A real headless Chromium, installed by the rig when it can be, or why there is none here. */
-export async function openBrowser(): Promise<RealBrowser | { readonly why: string }> {
+export async function openBrowser(args: readonly string[] = []): Promise<RealBrowser | { readonly why: string }> {
   const { ensureRig } = (await import(pathToFileURL('scripts/lib/rig.mjs').href)) as {
     ensureRig(want: { browser: boolean; tools: boolean }): Promise<{ browser: Part; tools: Part }>;
   };
@@ -30,6 +30,7 @@ export async function openBrowser(): Promise<RealBrowser | { readonly why: strin
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
+      ...args,
     ],
   });
   return { browser, axe: readFileSync(join(rig.tools.path, 'node_modules/axe-core/axe.min.js'), 'utf8') };

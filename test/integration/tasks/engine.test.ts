@@ -199,18 +199,22 @@ describe.skipIf(!status.ok)('tasks on a local desktop', () => {
     const slow = createTaskEngine({ metrics, settings: { commandMs: 200 } });
     expect(
       await kindOf(
-        slow.verify(
-          taskOf({
-            func: 'exact_match',
-            result: { type: 'vm_command_line', command: 'sleep 5' },
-            expected: { type: 'rule', rules: { expected: '' } },
-          }),
-          desktop,
-          done,
-          never,
-        ),
+        slow.setup(taskOf({ func: 'infeasible' }, [step('execute', { command: 'sleep 5' })]), desktop, never),
       ),
-    ).toMatch(/^task.verify: .*did not end/);
+    ).toMatch(/^task.setup: .*did not end/);
+    // What a policy left behind can keep a command of the verifier waiting: that is its failure, and not tried again.
+    const waits = {
+      func: 'exact_match',
+      result: { type: 'vm_command_line', command: 'sleep 5' },
+      expected: { type: 'rule', rules: { expected: '' } },
+    };
+    expect(await slow.verify(taskOf(waits), desktop, done, never)).toMatchObject({
+      kind: 'failure',
+      report: { checks: [{ found: expect.stringMatching(/did not end/) as string }] },
+    });
+    // But one that was stopped from outside is not.
+    const stopped = { ...waits, result: { type: 'vm_command_line', command: 'kill -STOP $$', shell: true } };
+    expect(await kindOf(slow.verify(taskOf(stopped), desktop, done, never))).toMatch(/^task.verify: .*did not end/);
     const stop = new AbortController();
     const waiting = kindOf(
       engine.setup(taskOf({ func: 'infeasible' }, [step('execute', { command: 'sleep 20' })]), desktop, stop.signal),

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import {
   headOffsets,
   id,
@@ -9,6 +9,7 @@ import {
   type EmbeddedBatch,
 } from '../../../runtime/domain/index.js';
 import { Learner } from '../../../runtime/trainer/native/learner.js';
+import { Optimizer } from '../../../runtime/trainer/native/optimizer.js';
 import type { TrainerOptions } from '../../../runtime/trainer/native/options.js';
 import { baseTrainerOptions } from '../../helpers/trainer/options.js';
 import { randomStates, TINY } from '../../helpers/trainer/tinyModel.js';
@@ -69,6 +70,28 @@ function difference(a: Float32Array, b: Float32Array, before: Float32Array): num
   expect(scale).toBeGreaterThan(1e-4);
   return largest(b) / scale;
 }
+
+describe('minibatches', () => {
+  it('are equal parts: no optimizer step is left with a single state', async () => {
+    const sizes: number[] = [],
+      spy = vi.spyOn(Optimizer.prototype, 'step').mockImplementation(function (this: Optimizer, states) {
+        sizes.push(states.length);
+        return Promise.resolve({ parts: [0, 0, 0, 0, 0], norm: 1, applied: true });
+      });
+    const b = batch(
+      samples.slice(0, 9).map((s, i) => ({ ...s, stateKey: `own${i}` })),
+      2,
+    );
+    try {
+      const l = await Learner.create(TINY, { ...baseTrainerOptions, minibatchStates: 4 }, 1);
+      expect((await l.update(b)).optimizerSteps).toBe(6);
+      await l.release();
+    } finally {
+      spy.mockRestore();
+    }
+    expect(sizes).toEqual([3, 3, 3, 3, 3, 3]);
+  });
+});
 
 describe('state de-duplication', () => {
   const separate = samples.map((s, i) => ({ ...s, stateKey: `own${i}` }));

@@ -28,7 +28,14 @@ class World {
 
   constructor(size: number, startParallel: number, spares: number) {
     this.#startParallel = startParallel;
-    this.machine = new PoolMachine({ spares, hardResetEvery: 3, startParallel, maxFailures: 3, backoffMs: () => 1 });
+    this.machine = new PoolMachine({
+      spares,
+      hardResetEvery: 3,
+      startParallel,
+      maxFailures: 3,
+      quarantineMs: 9,
+      backoffMs: () => 1,
+    });
     this.size = size;
     this.take(this.machine.resize(size, 0));
   }
@@ -67,6 +74,10 @@ class World {
           ).toBe(true);
           this.leases.set(e.place, e.waiter);
           this.granted++;
+          break;
+        case 'quarantined':
+          expect(this.alive.has(e.place)).toBe(false);
+          expect(e.log.length).toBeGreaterThanOrEqual(3);
           break;
         case 'state':
         case 'replaced':
@@ -135,7 +146,7 @@ class World {
         const p = pick(this.leases.keys());
         if (p !== undefined) {
           this.leases.delete(p);
-          this.take(m.released(p, !good, this.now));
+          this.take(m.released(p, !good, this.now, good || which % 2 === 0 ? undefined : oops));
         }
         break;
       }

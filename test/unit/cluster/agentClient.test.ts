@@ -34,10 +34,10 @@ describe('a line from inside a desktop', () => {
     const out = agent.exec(['true']),
       file = agent.read('/none');
     const exit = { event: 'exit', pid: 7, name: 'xterm', code: null, signal: 'SIGSEGV' };
-    const text = `${JSON.stringify(exit)}\n${JSON.stringify({ id: 1, ok: true, code: 3, stdout: 'aGk=', stderr: '', timedOut: false })}\n`;
+    const text = `${JSON.stringify(exit)}\n${JSON.stringify({ id: 1, ok: true, code: 3, stdout: 'aGk=', stderr: '', timedOut: false, stopped: false })}\n`;
     for (const c of text) inside.say(c);
     inside.say({ id: 2, ok: false, error: 'no such file', code: 'ENOENT' });
-    expect(await out).toEqual({ code: 3, stdout: Buffer.from('hi'), stderr: Buffer.alloc(0), timedOut: false });
+    expect(await out).toEqual({ code: 3, stdout: Buffer.from('hi'), stderr: Buffer.alloc(0), timedOut: false, stopped: false });
     await expect(file).rejects.toMatchObject({ kind: 'desktop.exec', error: { details: { code: 'ENOENT' } } });
     expect(exits).toEqual([exit]);
     expect(agent.isClosed).toBe(false);
@@ -113,11 +113,30 @@ describe('a line from inside a desktop', () => {
     expect(exits).toEqual([]);
   });
 
-  it('may be as long as what was asked for: two full outputs, a whole file', () => {
+  it('may be as long as what was asked for: two full outputs, a part of a file', () => {
     expect(longestLine([])).toBe(64 << 10);
-    expect(longestLine(['ping', 'exec'])).toBeGreaterThan((2 * (64 << 20) * 4) / 3);
-    expect(longestLine(['read'])).toBeGreaterThan(((128 << 20) * 4) / 3);
-    expect(longestLine(['exec', 'read'])).toBeLessThan(256 << 20);
-    expect(Object.keys(ANSWERS).sort()).toEqual(['exec', 'kill', 'ping', 'read', 'reset', 'settle', 'spawn', 'write']);
+    expect(longestLine(['ping', 'exec'])).toBeGreaterThan((2 * (8 << 20) * 4) / 3);
+    expect(longestLine(['read'])).toBeGreaterThan(((4 << 20) * 4) / 3);
+    expect(longestLine(['exec', 'read'])).toBeLessThan(32 << 20);
+    expect(Object.keys(ANSWERS).sort()).toEqual(
+      'exec freeze kill ping read relieve reset settle spawn state thaw write'.split(' '),
+    );
+  });
+
+  it('a file that has no end is refused after 128 MB', async () => {
+    const { inside, agent } = client();
+    const part = Buffer.alloc(4 << 20).toString('base64');
+    const read = agent.read('/endless');
+    const refused = expect(read).rejects.toMatchObject({ error: { details: { code: 'EFBIG' } } });
+    let over = false;
+    void read.catch(() => {
+      over = true;
+    });
+    for (let n = 0; !over && n < 50; n++) {
+      inside.say({ id: inside.asked.at(-1)!.id, ok: true, data: part, more: true });
+      await new Promise(setImmediate);
+    }
+    await refused;
+    expect(inside.asked.length).toBe(33);
   });
 });

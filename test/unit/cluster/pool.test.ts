@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { createPool, type PoolOptions } from '../../../runtime/cluster/index.js';
+import { quarantineNote } from '../../../runtime/cluster/quarantine.js';
 import { ReferenceFrames } from '../../../runtime/cluster/referenceFrames.js';
 import type { Desktop, DesktopEvent, DesktopPool, DesktopProvider, PoolEvent } from '../../../runtime/cluster/types.js';
-import { id, StudioError, type DesktopId, type Frame } from '../../../runtime/domain/index.js';
+import { id, StudioError, type DesktopId, type Frame, type RunError } from '../../../runtime/domain/index.js';
 
 const SPEC = { screen: { width: 2, height: 1 }, memoryMb: 1, pids: 1 };
 const frame = (v: number): Frame => ({ width: 2, height: 1, data: Buffer.alloc(8, v), capturedAt: 0 });
@@ -210,6 +211,39 @@ describe('the pool', () => {
     expect(pauses).toEqual([1, 2]);
     expect((await pool.lease({ signal })).desktop.id).toBe('paper-4');
     expect(provider.log).toHaveLength(4);
+    await pool.close();
+  });
+
+  it('quarantines a place after maxFailures faults in a row, keeps what it said, and tries it again later', async () => {
+    const { pool, events, until } = setUp({ size: 2, maxFailures: 3, quarantineMs: 20 });
+    const fault = (n: number): { broken: true; fault: RunError } => ({
+      broken: true,
+      fault: { kind: 'desktop.lost', message: `fault ${n}`, remedy: '-' },
+    });
+    const good = await pool.lease({ signal });
+    const quarantined = until((e) => e.type === 'quarantined');
+    for (let n = 1; n <= 3; n++) (await pool.lease({ signal })).release(fault(n));
+    await quarantined;
+    const bad = pool.status().desktops.find((d) => d.quarantined);
+    expect(bad).toMatchObject({ state: 'broken', replaced: 3 });
+    expect(bad!.quarantined!.map((f) => f.error.message)).toEqual(['fault 1', 'fault 2', 'fault 3']);
+    const told = events.filter((e) => e.type === 'quarantined');
+    expect(told).toHaveLength(1);
+    expect(quarantineNote(told[0]!)).toMatch(/failed 3 times in a row[^]*fault 1\n[^]*fault 2\n[^]*fault 3$/);
+    // After its time it is tried; one more fault in a row, and it rests again; a lease that ends well clears it.
+    const again = until((e) => e.type === 'quarantined');
+    (await pool.lease({ signal })).release(fault(4));
+    await again;
+    (await pool.lease({ signal })).release();
+    expect(pool.status().desktops.every((d) => d.quarantined === undefined)).toBe(true);
+    good.release();
+    await pool.close();
+  });
+
+  it('what programs did to their desktop does not count against its place', async () => {
+    const { pool, events } = setUp({ maxFailures: 2 });
+    for (let n = 0; n < 6; n++) (await pool.lease({ signal })).release({ broken: true });
+    expect(events.some((e) => e.type === 'quarantined')).toBe(false);
     await pool.close();
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { id, quantile, random } from '../../../runtime/domain/index.js';
-import type { FamilyId, RolloutId, Step, TaskId } from '../../../runtime/domain/index.js';
+import { GLYPH_SPEC, HEADS, headOffsets, headSizes, id, quantile, random } from '../../../runtime/domain/index.js';
+import type { FamilyId, Head, RolloutId, Step, TaskId } from '../../../runtime/domain/index.js';
 import { baseDataConfig } from '../../helpers/data/manager.js';
 import { SuccessLengths, stepCap } from '../../../runtime/data/curation/dynamicLength.js';
 import { groupSize } from '../../../runtime/data/curation/dynamicRollouts.js';
@@ -187,6 +187,25 @@ describe('high-entropy steps (3e)', () => {
       keep: [[true], [true, true]],
       threshold: undefined,
     });
+  });
+  it('choices of the embedded policy count as shares of what their heads can have', () => {
+    const at = headOffsets(GLYPH_SPEC),
+      most = Object.fromEntries(HEADS.map((h) => [h, Math.log(headSizes(GLYPH_SPEC)[h])])) as Record<Head, number>;
+    const decided = (of: readonly Head[], shares: readonly number[]): Step => {
+      const entropies = Float32Array.from(of, (h, i) => most[h] * shares[i]!);
+      return { ...step(), tokens: { logprobs: entropies, entropies, ids: Int32Array.from(of, (h) => at[h]) } };
+    };
+    expect(stepEntropy(decided(['type', 'cell'], [0.2, 0.4]))).toBeCloseTo(0.3, 6);
+    // In nats a hesitant `finished` (0.5 of ln 12) lies under a confident click (0.3 of ln 1000), and would be dropped.
+    const click = decided(['type', 'cell'], [0.3, 0.3]),
+      finished = decided(['type'], [0.5]),
+      { keep, threshold } = selectHighEntropy([own(click, click, click, finished)], { enabled: true, keep: 0.25 });
+    expect(keep).toEqual([[false, false, false, true]]);
+    expect(threshold).toBeCloseTo(0.35, 6);
+    // Another policy's tokens, and ids that are no choices, keep their nats.
+    expect(stepEntropy({ ...step([2]), prompt: { kind: 'none' } as never })).toBe(2);
+    const foreign = { logprobs: Float32Array.of(1), entropies: Float32Array.of(2), ids: Int32Array.of(151_655) };
+    expect(stepEntropy({ ...step(), tokens: foreign })).toBe(2);
   });
   it('lower bounds and exact entropies are never compared: a step of the other kind is kept', () => {
     const q = { enabled: true, keep: 0.5 },

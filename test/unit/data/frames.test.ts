@@ -50,6 +50,27 @@ describe('frame store', () => {
     expect(Buffer.from(other.data as Uint8Array).equals(rgb)).toBe(true);
   });
 
+  it('a file that was damaged on disk, or is none, is replaced when its frame is stored again', async () => {
+    const f = frame(37, 21, 1),
+      ref = await new PngFrameStore(dir).put(f),
+      path = new PngFrameStore(dir).path(ref),
+      good = await readFile(path);
+    const flipped = Buffer.from(good);
+    flipped[good.length >> 1] = flipped[good.length >> 1]! ^ 1;
+    for (const bad of [flipped, good.subarray(0, 50), Buffer.alloc(0), await readOther()]) {
+      await writeFile(path, bad);
+      await expect(new PngFrameStore(dir).get(ref)).rejects.toMatchObject({ kind: 'store.damaged' });
+      const store = new PngFrameStore(dir);
+      expect(await store.put(f)).toEqual(ref);
+      expect(store.stats().written).toBe(1);
+      expect((await store.get(ref)).data.equals(f.data)).toBe(true);
+    }
+    async function readOther(): Promise<Buffer> {
+      const store = new PngFrameStore(dir);
+      return readFile(store.path(await store.put(frame(37, 21, 2))));
+    }
+  });
+
   it('ignores the fourth byte and tells sizes apart', async () => {
     const store = new PngFrameStore(dir),
       f = frame(6, 4, 2),

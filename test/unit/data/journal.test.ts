@@ -227,8 +227,9 @@ describe('journal', () => {
     await appendFile(file(2), Buffer.alloc(1000, 0xd5));
     const found: Damage[] = [];
     expect(seqs(await all({ onDamage: (d) => found.push(d) }))).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
-    expect(found.map((d) => d.segment)).toEqual([0, 2]);
-    expect(found[1]).toMatchObject({ from: size, tail: false });
+    expect(found.map((d) => d.segment)).toEqual([0, 1, 2]);
+    expect(found[1]).toEqual({ segment: 1, from: 0, to: segmentHeader, tail: false });
+    expect(found[2]).toMatchObject({ from: size, tail: false });
     expect(seqs(await all({ fromSeq: 4 }))).toEqual([4, 5, 6, 7, 8, 9, 10, 11]);
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { random } from '../../../runtime/domain/index.js';
-import { estimate, kolmogorovSmirnov } from '../../bench/schedule/statistics.js';
+import { distributionDistance, estimate, kolmogorovSmirnov } from '../../bench/schedule/statistics.js';
 
 describe('intervals', () => {
   it("are those of Student's t", () => {
@@ -24,6 +24,15 @@ describe('Kolmogorov-Smirnov', () => {
     const a = Array.from({ length: n }, (_, i) => i),
       b = a.map((x) => x + shift);
     expect(kolmogorovSmirnov(a, b).p).toBeCloseTo(0.05, 2);
+  });
+  it('does not take few samples for equal ones', () => {
+    const r = random(4),
+      draw = (n: number, shift = 0): number[] => Array.from({ length: n }, () => r.normal() + shift);
+    expect(distributionDistance(draw(20), draw(20)).atMost).toBeGreaterThan(0.5);
+    expect(distributionDistance(draw(20_000), draw(20_000)).atMost).toBeLessThan(0.05);
+    // A twentieth of a deviation is under what 1,000 samples tell from none, and over 0.02 in truth.
+    expect(distributionDistance(draw(1000), draw(1000, 0.05)).atMost).toBeGreaterThan(0.05);
+    expect(distributionDistance([], [1])).toEqual({ d: 0, atMost: 1 });
   });
   it('tells equal from shifted distributions', () => {
     const r = random(3),

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { quantile } from '../../../runtime/domain/index.js';
+import { id, quantile } from '../../../runtime/domain/index.js';
+import type { FamilyId, GroupId, RolloutId, TaskId } from '../../../runtime/domain/index.js';
+import { policySteps, type CuratedGroup } from '../../../runtime/run/credit.js';
 import { groupAdvantages } from '../../../runtime/trainer/objective/advantages.js';
 import { correctionMetrics, sequenceRatio, tisToken } from '../../../runtime/trainer/objective/corrections.js';
 import { k1, k3, klTerm } from '../../../runtime/trainer/objective/kl.js';
@@ -12,6 +14,8 @@ import {
   ppoClip,
   ratioOf,
 } from '../../../runtime/trainer/objective/policyLoss.js';
+
+import { makeTrajectory } from '../../helpers/data/manager.js';
 
 /** Published figures are rounded to 5 digits: half a unit of the last one, plus 1e-6. */
 const ROUNDED = 5e-6 + 1e-6;
@@ -33,6 +37,22 @@ const prev = [-1, -1, -1],
   adv = [1, -1, 2],
   band = { low: 0.2, high: 0.2 };
 const ratios = curr.map((c, i) => ratioOf(c, prev[i]!));
+
+/** A group whose trajectories have these rewards and masks. */
+function creditGroup(of: readonly { readonly reward: number; readonly keep: readonly boolean[] }[]): CuratedGroup {
+  const trajectories = of.map(({ reward, keep }, i) =>
+    makeTrajectory(
+      { rollout: id<RolloutId>(`r${i}`), family: id<FamilyId>('f'), task: id<TaskId>('f#1'), cap: 9 },
+      { kind: reward === 1 ? 'success' : 'failure', reward, truncated: false },
+      { steps: keep.length },
+    ),
+  );
+  return {
+    group: { id: id<GroupId>('g'), family: id<FamilyId>('f'), trajectories, injected: [] },
+    keep: of.map((m) => m.keep),
+  };
+}
+const stepBaseline = { baseline: 'step', norm: 'std', balance: 'step', credit: 'trajectory' } as const;
 
 describe('advantages', () => {
   const one = (n: number): number[] => new Array<number>(n).fill(1);
@@ -56,6 +76,27 @@ describe('advantages', () => {
       -0.25 / (0.5 + 1e-6),
     ]);
     near(groupAdvantages([1, 0], [1, 3], { baseline: 'step', norm: 'none' }), [0.75, -0.25]);
+  });
+  it('compares with every step of the group with the step baseline, whatever the mask keeps', () => {
+    // Population [1, 0, 0, 0]; were the masked failure left out, it would be [1] and count as a singleton.
+    const group = creditGroup([
+      { reward: 1, keep: [true] },
+      { reward: 0, keep: [false, false, false] },
+    ]);
+    const [only, ...rest] = policySteps([group], stepBaseline, () => true);
+    expect(rest).toEqual([]);
+    near([only!.advantage], [0.75 / (0.5 + 1e-6)]);
+    // Three kept successes and a masked failure: with equal rewards in the population there would be no gradient at all.
+    const several = creditGroup([
+      { reward: 1, keep: [true, true, true] },
+      { reward: 0, keep: [false] },
+    ]);
+    const steps = policySteps([several], stepBaseline, () => true);
+    near(
+      steps.map((s) => s.advantage),
+      new Array<number>(3).fill(0.25 / (0.5 + 1e-6)),
+    );
+    near(groupAdvantages([1, 0], [2, 0], { baseline: 'step', norm: 'none' }), [1 / 3, -2 / 3]);
   });
   it('only subtracts the mean without normalisation', () => {
     near(groupAdvantages([1, 0, 0, 0], one(4), { baseline: 'trajectory', norm: 'none' }), [0.75, -0.25, -0.25, -0.25]);

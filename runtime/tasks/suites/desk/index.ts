@@ -1,1 +1,2 @@
-export { deskSuite, heldoutSeed, quickstartFamilies, trainSeed, type DeskSuite } from './suite.js';
+export { deskSuite, quickstartFamilies, type DeskSuite } from './suite.js';
+export { HOLDOUTS, probeSeed, trainSeed, type Holdout, type ProbeSet } from './splits.js';

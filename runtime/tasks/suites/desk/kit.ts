@@ -2,6 +2,9 @@ import type { Random, Size } from '../../../domain/index.js';
 import type { Evaluator, SetupStep } from '../../types.js';
 import type { Box } from './box.js';
 import type { Move } from './moves.js';
+import { zoneOf, type Look, type Scene } from './scene.js';
+
+export type { Look, Scene } from './scene.js';
 
 /**
  * What a template makes from a seed: the task and its two scripted runs. `solve` and `miss` end with `finished` (or
@@ -16,7 +19,9 @@ export interface Instance {
   readonly miss: readonly Move[];
 }
 
-/** A family of tasks: everything that varies is drawn from `r`; windows lie wholly inside `screen`. */
+/**
+ * A family of tasks: everything that varies is drawn from `r`, words from its lexicon; windows lie wholly inside `screen`.
+ */
 export interface Template {
   readonly name: string;
   readonly apps: readonly string[];
@@ -24,7 +29,7 @@ export interface Template {
   readonly steps: number;
   readonly heldout?: true;
   readonly infeasible?: true;
-  build(r: Random, screen: Size): Instance;
+  build(r: Scene, screen: Size): Instance;
 }
 
 /** Quote a word for the shell. */
@@ -42,28 +47,26 @@ export const pickSome = <T, N extends number>(r: Random, xs: readonly T[], n: N)
 /** jwm's frame around a window's own area (overlay/etc/jwm/system.jwmrc), and the taskbar. */
 export const FRAME = { side: 3, top: 22, bottom: 3, tray: 26 } as const;
 
+/** Draws for a corner in the scene's zone; where a window has hardly any room it lies where it must. */
+const PLACE_DRAWS = 64;
+
 /** A random place for a window whose own area is `width` x `height`: `x`, `y` are the frame's top left corner. */
-export function place(r: Random, screen: Size, width: number, height: number, region: Partial<Box> = {}): Box {
+export function place(r: Scene, screen: Size, width: number, height: number, region: Partial<Box> = {}): Box {
   const left = region.x ?? 0,
     top = region.y ?? 0;
   const right = left + (region.width ?? screen.width - left),
     bottom = top + (region.height ?? screen.height - FRAME.tray - top);
   const roomX = Math.max(0, right - left - width - 2 * FRAME.side),
     roomY = Math.max(0, bottom - top - height - FRAME.top - FRAME.bottom);
-  return { x: left + r.int(roomX + 1), y: top + r.int(roomY + 1), width, height };
+  const draw = (): Box => ({ x: left + r.int(roomX + 1), y: top + r.int(roomY + 1), width, height });
+  let box = draw();
+  const { zone } = r.dress;
+  for (let k = 0; k < PLACE_DRAWS && zone !== 'any' && zoneOf(box.x, box.y) !== zone; k++) box = draw();
+  return box;
 }
 
 export const geometry = (b: Box): string => `${b.width}x${b.height}+${b.x}+${b.y}`;
 
-/** How applications look: large bold letters, so that they can be read at half resolution. */
-export interface Look {
-  /** GTK 3 style sheet. */
-  readonly css: string;
-  /** GTK 2 (the file manager). */
-  readonly gtk2: string;
-  /** GSettings, for GSETTINGS_BACKEND=keyfile. */
-  readonly settings?: string;
-}
 const css = (pt: number, more = ''): string => `* { font: bold ${pt}pt "DejaVu Sans"; }\n${more}`;
 export const LARGE: Look = { css: css(14), gtk2: 'gtk-font-name="DejaVu Sans Bold 13"\n' };
 /** For windows that would not fit in 640x400 otherwise. */
@@ -94,10 +97,12 @@ export const OUT = '/tmp/desk';
  * for the window manager's list of windows (an event, no polling). When a window fails to open it never succeeds, and
  * `until` makes that a set-up error.
  */
-export function setup(p: SetupPlan): SetupStep[] {
-  const look = p.look ?? LARGE;
+export function setup({ dress }: Scene, p: SetupPlan): SetupStep[] {
+  const look = p.look ?? LARGE,
+    letters = look.fixedLetters ? undefined : dress.letters;
   const files: Record<string, string> = {
-    '/home/user/.config/gtk-3.0/gtk.css': look.css,
+    '/home/user/.config/gtk-3.0/gtk.css': letters === undefined ? look.css : `${look.css}\n${letters}\n`,
+    ...(dress.theme === undefined ? {} : { '/home/user/.config/gtk-3.0/settings.ini': `[Settings]\n${dress.theme}\n` }),
     '/home/user/.gtkrc-2.0': look.gtk2,
     ...(look.settings ? { '/home/user/.config/glib-2.0/settings/keyfile': look.settings } : {}),
     ...p.files,

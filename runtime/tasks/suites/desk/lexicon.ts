@@ -3,46 +3,118 @@
  * learn to read each from pixels, and what it learns in one template should help in all. Capitalised everywhere, so a
  * word has one look.
  */
-export const ITEMS = [
-  'Apple',
-  'Lemon',
-  'Mango',
-  'Grape',
-  'Peach',
-  'Melon',
-  'Olive',
-  'Kiwi',
-  'Plum',
-  'Berry',
-  'Fig',
-  'Nut',
-] as const;
-export const ACTIONS = ['Save', 'Open', 'Copy', 'Move', 'Send', 'Help', 'Stop', 'Next'] as const;
-export const FIELDS = ['Name', 'City', 'Team', 'Code'] as const;
-/** Words to be typed. They are copied from the instruction, so they need not be read. */
-export const TEXTS = [
-  'Anna',
-  'Bruno',
-  'Clara',
-  'David',
-  'Emma',
-  'Felix',
-  'Greta',
-  'Hugo',
-  'Iris',
-  'Jonas',
-  'Paris',
-  'Rome',
-  'Oslo',
-  'Lima',
-  'Cairo',
-  'Delhi',
-  'tulip',
-  'river',
-  'stone',
-  'cloud',
-  'piano',
-  'tiger',
-  'hotel',
-  'lamp',
-] as const;
+export interface Lexicon {
+  readonly items: readonly string[];
+  readonly actions: readonly string[];
+  /** Names of fields. */
+  readonly fields: readonly string[];
+  /** Words to be typed. They are copied from the instruction, so they need not be read. */
+  readonly texts: readonly string[];
+  /** Titles of windows that an instruction names. */
+  readonly titles: readonly string[];
+}
+
+/** What training shows: the words of version 0.1. */
+export const TRAINED: Lexicon = {
+  items: ['Apple', 'Lemon', 'Mango', 'Grape', 'Peach', 'Melon', 'Olive', 'Kiwi', 'Plum', 'Berry', 'Fig', 'Nut'],
+  actions: ['Save', 'Open', 'Copy', 'Move', 'Send', 'Help', 'Stop', 'Next'],
+  fields: ['Name', 'City', 'Team', 'Code'],
+  texts: [
+    'Anna',
+    'Bruno',
+    'Clara',
+    'David',
+    'Emma',
+    'Felix',
+    'Greta',
+    'Hugo',
+    'Iris',
+    'Jonas',
+    'Paris',
+    'Rome',
+    'Oslo',
+    'Lima',
+    'Cairo',
+    'Delhi',
+    'tulip',
+    'river',
+    'stone',
+    'cloud',
+    'piano',
+    'tiger',
+    'hotel',
+    'lamp',
+  ],
+  titles: ['Fruit', 'Stock', 'Order'],
+};
+
+/**
+ * Words that no training task, reading lesson or vocabulary has: `dev` for tuning, `test` for reporting. None of them is
+ * in what the applications show either.
+ */
+export const HELD_OUT: Readonly<Record<'dev' | 'test', Lexicon>> = {
+  dev: {
+    items: ['Lychee', 'Carrot', 'Onion', 'Basil', 'Garlic', 'Ginger', 'Radish', 'Celery', 'Walnut', 'Pecan'],
+    actions: ['Merge', 'Trim', 'Vote', 'Flip', 'Draft', 'Boost'],
+    fields: ['Email', 'Shape', 'Floor', 'Score'],
+    texts: [
+      'Oscar',
+      'Petra',
+      'Sven',
+      'Tilda',
+      'Accra',
+      'Hanoi',
+      'Turin',
+      'Dakar',
+      'bottle',
+      'silver',
+      'marble',
+      'saddle',
+    ],
+    titles: ['Shelf', 'Basket', 'Depot'],
+  },
+  test: {
+    items: [
+      'Cherry',
+      'Papaya',
+      'Guava',
+      'Quince',
+      'Tomato',
+      'Pepper',
+      'Cocoa',
+      'Almond',
+      'Cashew',
+      'Barley',
+      'Clove',
+      'Thyme',
+    ],
+    actions: ['Share', 'Mute', 'Skip', 'Rate', 'Pause', 'Retry', 'Block', 'Reply'],
+    fields: ['Phone', 'Street', 'Grade', 'Level'],
+    texts: [
+      'Kenji',
+      'Laura',
+      'Nadia',
+      'Ravi',
+      'Simon',
+      'Wanda',
+      'Milan',
+      'Quito',
+      'Seoul',
+      'Tunis',
+      'candle',
+      'forest',
+      'garden',
+      'violin',
+      'pebble',
+      'rocket',
+    ],
+    titles: ['Cargo', 'Pantry', 'Market'],
+  },
+};
+export const wordsOf = (l: Lexicon): readonly string[] => [
+  ...l.items,
+  ...l.actions,
+  ...l.fields,
+  ...l.texts,
+  ...l.titles,
+];

@@ -1,23 +1,21 @@
 import type { Action, FamilyId, Size, TaskId } from '../../../domain/index.js';
-import { StudioError, hash32, id, random } from '../../../domain/index.js';
+import { StudioError, id, random } from '../../../domain/index.js';
 import type { Oracle, OracleSource, Task, TaskSource } from '../../types.js';
 import type { Instance, Template } from './kit.js';
 import type { Move } from './moves.js';
 import { Sight } from './moves.js';
+import { scene } from './scene.js';
+import { belongs, contentsOf, drawsFrom, HOLDOUTS, probeSeed, splitOf, type Holdout, type ProbeSet } from './splits.js';
 import { templates } from './templates/index.js';
 
 /** The built-in suite "desk": real applications of our image, each task drawn from a template by a seed. */
-export type DeskSuite = TaskSource & OracleSource;
+export interface DeskSuite extends TaskSource, OracleSource {
+  /** What can be held out of a family's tasks: a template that names no word has no unseen ones. */
+  holdouts(family: FamilyId): readonly Holdout[];
+}
 
-/** Seeds from here on are held out: no training seed makes a task with the same content. */
-const HELDOUT_FROM = 1_000_000;
-/** One content in so many is reserved for held-out seeds. */
-const RESERVED = 4;
-/** Draws until a task of the right side of the split turns up; missing it by chance is about 0.75^200. */
-const DRAWS = 200;
-
-export const trainSeed = (n: number): number => n % HELDOUT_FROM;
-export const heldoutSeed = (n: number): number => HELDOUT_FROM + n;
+/** Draws until a task of the right side of the split turns up; the rarest sides have one in a hundred. */
+const DRAWS = 3000;
 
 export const deskFamily = (name: string): FamilyId => id<FamilyId>(`desk/${name}`);
 
@@ -95,26 +93,53 @@ export function deskSuite(o: { readonly screen?: Size } = {}): DeskSuite {
     },
     oracle: (task) => script(task, 'solve'),
     nearMiss: (task) => script(task, 'miss'),
+    holdouts: (family) => {
+      const has = (set: ProbeSet, h: Holdout): boolean => {
+        const seed = probeSeed(set, h, 0);
+        return drawn(templateOf(family), seed, splitOf(seed)!, screen) !== undefined;
+      };
+      return HOLDOUTS.filter((h) => has('dev', h) && has('test', h));
+    },
   };
 }
 
-/**
- * The instance of a seed. Contents are split by their hash, so that a held-out seed never repeats a task seen in
- * training.
- */
+/** The instance of a seed, which says what it may and may not have in common with training (splits.ts). */
 function draw(t: Template, seed: number, screen: Size): Instance {
-  if (!Number.isSafeInteger(seed) || seed < 0)
-    throw new StudioError('task.invalid', `${seed} is not a seed.`, 'Seeds are whole numbers from 0.');
-  const heldout = seed >= HELDOUT_FROM;
-  for (let k = 0; k < DRAWS; k++) {
-    const made = t.build(random(`desk/${t.name}/${seed}/${k}`), screen);
-    if ((hash32(JSON.stringify([made.instruction, made.config])) % RESERVED === 0) === heldout) return made;
-  }
-  throw new StudioError(
-    'internal',
-    `The template ${t.name} has too few different tasks to split.`,
-    'Please report this.',
+  const split = splitOf(seed);
+  if (!split)
+    throw new StudioError('task.invalid', `${seed} is not a seed.`, 'Seeds are whole numbers from 0 to 10999999.');
+  return (
+    drawn(t, seed, split, screen) ??
+    (() => {
+      throw new StudioError(
+        'task.invalid',
+        `The template ${t.name} has no task of this split: nothing in its instruction can be held out that way.`,
+        'Evaluate it on another split.',
+      );
+    })()
   );
+}
+function drawn(
+  t: Template,
+  seed: number,
+  split: ReturnType<typeof splitOf> & object,
+  screen: Size,
+): Instance | undefined {
+  const { words, dress } = drawsFrom(split);
+  for (let k = 0; k < DRAWS; k++) {
+    const made = t.build(scene(`desk/${t.name}/${seed}/${k}`, words, dress), screen);
+    if (belongs(split, made)) return made;
+    // A template whose instruction names nothing that the split holds out never will.
+    if (k === HOPELESS && split.set !== 'legacy' && split.holdout && !promising(split.holdout, made.instruction))
+      return undefined;
+  }
+  return undefined;
+}
+const HOPELESS = 60;
+function promising(holdout: Holdout, instruction: string): boolean {
+  const { words, numbers, pairs } = contentsOf(instruction);
+  if (holdout === 'words') return words.length + numbers.length > 0;
+  return holdout !== 'pairs' || pairs.length > 0;
 }
 
 /** One action of the script at a time; after its end, `finished`. */

@@ -1,6 +1,5 @@
-import type { Random, Size } from '../../../../domain/index.js';
-import { ACTIONS, ITEMS } from '../lexicon.js';
-import type { Check, Instance, SetupPlan, Template } from '../kit.js';
+import type { Size } from '../../../../domain/index.js';
+import type { Check, Instance, Scene, SetupPlan, Template } from '../kit.js';
 import { INFEASIBLE, OUT, fileIs, geometry, judgedBy, pickSome, place, q, setup } from '../kit.js';
 import { button, click, doubleClick, finish, giveUp, key, scrollTo } from '../moves.js';
 
@@ -18,7 +17,7 @@ export const dialogGave = (name: string, output: string, code: number): Check =>
 const buttons = (labels: readonly string[]): string[] => labels.map((l, i) => `--button=${l}:${10 + i}`);
 /** A dialog of buttons only; they stand in one row. */
 const ROW = { width: 4 * 112 + 20, height: 66 };
-const buttonRow = (r: Random, screen: Size, title: string, labels: readonly string[]): string[] => [
+const buttonRow = (r: Scene, screen: Size, title: string, labels: readonly string[]): string[] => [
   `--title=${title}`,
   `--geometry=${geometry(place(r, screen, labels.length * 112 + 20, ROW.height))}`,
   '--buttons-layout=center',
@@ -27,7 +26,7 @@ const buttonRow = (r: Random, screen: Size, title: string, labels: readonly stri
 ];
 
 /** Buttons in two columns that each write their own name. */
-function buttonGrid(r: Random, screen: Size, title: string, labels: readonly string[]): { command: string } {
+function buttonGrid(r: Scene, screen: Size, title: string, labels: readonly string[]): { command: string } {
   const rows = Math.ceil(labels.length / 2);
   const at = place(r, screen, 270, rows * 43 + 12);
   return {
@@ -37,7 +36,7 @@ function buttonGrid(r: Random, screen: Size, title: string, labels: readonly str
 
 /** A list dialog; rows are 29 px high in the large look. */
 export function listArgs(
-  r: Random,
+  r: Scene,
   screen: Size,
   title: string,
   rows: readonly string[],
@@ -59,6 +58,7 @@ export function listArgs(
 export const row = (name: string, window?: string) => click({ role: 'table cell', name, window });
 
 const one = (
+  r: Scene,
   instruction: string,
   plan: SetupPlan,
   checks: readonly Check[],
@@ -66,13 +66,13 @@ const one = (
   miss: Instance['miss'],
 ): Instance => ({
   instruction,
-  config: setup(plan),
+  config: setup(r, plan),
   evaluator: judgedBy(...checks),
   solve: [...solve, finish],
   miss: [...miss, finish],
 });
 
-const WORDS = [...ITEMS, ...ACTIONS] as const;
+const wordsIn = (r: Scene): readonly string[] => [...r.words.items, ...r.words.actions];
 
 export const dialogTemplates: readonly Template[] = [
   {
@@ -80,10 +80,11 @@ export const dialogTemplates: readonly Template[] = [
     apps: ['yad'],
     steps: 1,
     build(r, screen) {
-      const labels = pickSome(r, WORDS, 4),
+      const labels = pickSome(r, wordsIn(r), 4),
         i = r.int(4),
         wrong = (i + 1 + r.int(3)) % 4;
       return one(
+        r,
         `Click the "${labels[i]!}" button.`,
         { start: [{ command: dialog('a', buttonRow(r, screen, 'Choose', labels)) }] },
         [dialogGave('a', '', 10 + i)],
@@ -97,10 +98,11 @@ export const dialogTemplates: readonly Template[] = [
     apps: ['yad'],
     steps: 1,
     build(r, screen) {
-      const labels = pickSome(r, WORDS, 8),
+      const labels = pickSome(r, wordsIn(r), 8),
         i = r.int(8),
         wrong = (i + 1 + r.int(7)) % 8;
       return one(
+        r,
         `Press "${labels[i]!}" once, and nothing else.`,
         { start: [buttonGrid(r, screen, 'Panel', labels)] },
         [fileIs(`${OUT}/pressed`, `${labels[i]!}\n`)],
@@ -114,9 +116,10 @@ export const dialogTemplates: readonly Template[] = [
     apps: ['yad'],
     steps: 3,
     build(r, screen) {
-      const labels = pickSome(r, WORDS, 6),
+      const labels = pickSome(r, wordsIn(r), 6),
         [a, b, c] = pickSome(r, labels, 3);
       return one(
+        r,
         `Press "${a}", then "${b}", then "${c}".`,
         { start: [buttonGrid(r, screen, 'Panel', labels)] },
         [fileIs(`${OUT}/pressed`, `${a}\n${b}\n${c}\n`)],
@@ -130,15 +133,16 @@ export const dialogTemplates: readonly Template[] = [
     apps: ['yad'],
     steps: 2,
     build(r, screen) {
-      const first = pickSome(r, WORDS, 3),
+      const first = pickSome(r, wordsIn(r), 3),
         second = pickSome(
           r,
-          WORDS.filter((w) => !first.includes(w)),
+          wordsIn(r).filter((w) => !first.includes(w)),
           3,
         ),
         i = r.int(3),
         j = r.int(3);
       return one(
+        r,
         `Click "${first[i]!}" in the first window and "${second[j]!}" in the one that follows.`,
         {
           start: [
@@ -159,11 +163,12 @@ export const dialogTemplates: readonly Template[] = [
     steps: 3,
     heldout: true,
     build(r, screen) {
-      const all = pickSome(r, WORDS, 9),
+      const all = pickSome(r, wordsIn(r), 9),
         rows = [all.slice(0, 3), all.slice(3, 6), all.slice(6)],
         want = rows.map(() => r.int(3));
       const w = rows.map((labels, k) => labels[want[k]!]!);
       return one(
+        r,
         `Three windows come one after another: click "${w[0]!}", "${w[1]!}" and "${w[2]!}".`,
         {
           start: [
@@ -185,10 +190,11 @@ export const dialogTemplates: readonly Template[] = [
     apps: ['yad'],
     steps: 2,
     build(r, screen) {
-      const rows = pickSome(r, ITEMS, 6),
+      const rows = pickSome(r, r.words.items, 6),
         want = r.pick(rows.slice(1)),
         wrong = rows.find((x) => x !== want)!;
       return one(
+        r,
         `Select "${want}" in the list and press OK.`,
         { start: [{ command: dialog('a', listArgs(r, screen, 'Fruit', rows)) }] },
         [dialogGave('a', want, 0)],
@@ -202,7 +208,7 @@ export const dialogTemplates: readonly Template[] = [
     apps: ['yad'],
     steps: 3,
     build(r, screen) {
-      const rows = pickSome(r, ITEMS, 5),
+      const rows = pickSome(r, r.words.items, 5),
         want = r.pick(rows.slice(1)),
         yes = r.int(2) === 0;
       const ask = [
@@ -217,6 +223,7 @@ export const dialogTemplates: readonly Template[] = [
       const answer = yes ? 'Yes' : 'No',
         other = yes ? 'No' : 'Yes';
       return one(
+        r,
         `Select "${want}", press OK, and answer "${answer}" when asked.`,
         { start: [{ command: `${dialog('a', listArgs(r, screen, 'Fruit', rows))}; ${dialog('b', ask)}` }] },
         [dialogGave('a', want, 0), dialogGave('b', '', yes ? 0 : 1)],
@@ -230,10 +237,11 @@ export const dialogTemplates: readonly Template[] = [
     apps: ['yad'],
     steps: 3,
     build(r, screen) {
-      const rows = r.shuffle([...ITEMS, ...ACTIONS]),
+      const rows = r.shuffle([...r.words.items, ...r.words.actions]),
         want = r.pick(rows.slice(6)),
         wrong = rows[1 + r.int(3)]!;
       return one(
+        r,
         `Scroll the list down to "${want}", select it and press OK.`,
         { start: [{ command: dialog('a', listArgs(r, screen, 'Stock', rows, { shown: 5 })) }] },
         [dialogGave('a', want, 0)],
@@ -247,11 +255,12 @@ export const dialogTemplates: readonly Template[] = [
     apps: ['yad'],
     steps: 2,
     build(r, screen) {
-      const rows = pickSome(r, ITEMS, 5),
+      const rows = pickSome(r, r.words.items, 5),
         i = r.int(5),
         wrong = (i + 1 + r.int(4)) % 5;
       const mark = (k: number) => click({ role: 'table cell', name: '', nth: k });
       return one(
+        r,
         `Mark the circle beside "${rows[i]!}" and press OK.`,
         { start: [{ command: dialog('a', listArgs(r, screen, 'One of', rows, { kind: 'radiolist' })) }] },
         [dialogGave('a', rows[i]!, 0)],
@@ -265,10 +274,11 @@ export const dialogTemplates: readonly Template[] = [
     apps: ['yad'],
     steps: 3,
     build(r, screen) {
-      const rows = pickSome(r, ITEMS, 5),
+      const rows = pickSome(r, r.words.items, 5),
         [i, j] = pickSome(r, [0, 1, 2, 3, 4], 2).sort();
       const mark = (k: number) => click({ role: 'table cell', name: '', nth: k });
       return one(
+        r,
         `Tick "${rows[i]!}" and "${rows[j]!}", then press OK.`,
         { start: [{ command: dialog('a', listArgs(r, screen, 'Several', rows, { kind: 'checklist' })) }] },
         [dialogGave('a', `${rows[i]!}\n${rows[j]!}`, 0)],
@@ -283,9 +293,10 @@ export const dialogTemplates: readonly Template[] = [
     steps: 1,
     heldout: true,
     build(r, screen) {
-      const rows = pickSome(r, ITEMS, 6),
+      const rows = pickSome(r, r.words.items, 6),
         want = r.pick(rows.slice(1));
       return one(
+        r,
         `Double-click "${want}" in the list.`,
         { start: [{ command: dialog('a', listArgs(r, screen, 'Fruit', rows)) }] },
         [dialogGave('a', want, 0)],
@@ -299,9 +310,10 @@ export const dialogTemplates: readonly Template[] = [
     apps: ['yad'],
     steps: 1,
     build(r, screen) {
-      const rows = pickSome(r, ITEMS, 4),
-        title = r.pick(['Fruit', 'Stock', 'Order']);
+      const rows = pickSome(r, r.words.items, 4),
+        title = r.pick(r.words.titles);
       return one(
+        r,
         `Close the "${title}" list without choosing anything, with the Cancel button.`,
         { start: [{ command: dialog('a', listArgs(r, screen, title, rows)) }] },
         [dialogGave('a', '', 1)],
@@ -316,12 +328,12 @@ export const dialogTemplates: readonly Template[] = [
     steps: 0,
     infeasible: true,
     build(r, screen) {
-      const all = pickSome(r, WORDS, 5),
+      const all = pickSome(r, wordsIn(r), 5),
         labels = all.slice(0, 4),
         absent = all[4]!;
       return {
         instruction: `Click the "${absent}" button.`,
-        config: setup({ start: [{ command: dialog('a', buttonRow(r, screen, 'Choose', labels)) }] }),
+        config: setup(r, { start: [{ command: dialog('a', buttonRow(r, screen, 'Choose', labels)) }] }),
         evaluator: INFEASIBLE,
         solve: [giveUp],
         miss: [button(labels[r.int(4)]!), finish],
@@ -334,12 +346,12 @@ export const dialogTemplates: readonly Template[] = [
     steps: 0,
     infeasible: true,
     build(r, screen) {
-      const all = pickSome(r, ITEMS, 7),
+      const all = pickSome(r, r.words.items, 7),
         rows = all.slice(0, 6),
         absent = all[6]!;
       return {
         instruction: `Select "${absent}" in the list and press OK.`,
-        config: setup({ start: [{ command: dialog('a', listArgs(r, screen, 'Fruit', rows)) }] }),
+        config: setup(r, { start: [{ command: dialog('a', listArgs(r, screen, 'Fruit', rows)) }] }),
         evaluator: INFEASIBLE,
         solve: [giveUp],
         miss: [key('escape'), finish],

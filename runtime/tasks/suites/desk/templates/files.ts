@@ -1,6 +1,5 @@
-import type { Random, Size } from '../../../../domain/index.js';
-import { ITEMS } from '../lexicon.js';
-import type { Check, Look, SetupPlan, Template } from '../kit.js';
+import type { Size } from '../../../../domain/index.js';
+import type { Check, Look, Scene, SetupPlan, Template } from '../kit.js';
 import type { Box } from '../box.js';
 import { INFEASIBLE, LARGE, judgedBy, pickSome, place, q, setup } from '../kit.js';
 import type { Move, Where } from '../moves.js';
@@ -37,7 +36,7 @@ toolbar=hidden
 export const FILES_LOOK: Look = LARGE;
 export const filesConfig = { '/home/user/.config/pcmanfm/default/pcmanfm.conf': CONFIG };
 
-export function fileManager(r: Random, screen: Size, folder: string = FOLDER): SetupPlan['start'][number] {
+export function fileManager(r: Scene, screen: Size, folder: string = FOLDER): SetupPlan['start'][number] {
   const at = place(r, screen, SIZE.width, SIZE.height);
   return {
     command: `exec pcmanfm ${q(folder)}`,
@@ -74,7 +73,7 @@ export const treeIs = (entries: readonly string[], folder: string = FOLDER): Che
     .join(''),
 });
 
-const plan = (r: Random, screen: Size, folders: readonly string[], files: readonly string[]): SetupPlan => ({
+const plan = (r: Scene, screen: Size, folders: readonly string[], files: readonly string[]): SetupPlan => ({
   look: FILES_LOOK,
   folders: folders.map((f) => `${FOLDER}/${f}`),
   files: { ...filesConfig, ...Object.fromEntries(files.map((f) => [`${FOLDER}/${f}`, f.toLowerCase()])) },
@@ -94,8 +93,8 @@ const shows = (name: string): Check => ({
  * A view into a folder of three files; the folder above it is the goal. One selection only: right after a second one
  * the program would still act on the first, because it notes a new selection late.
  */
-function upwards(r: Random, screen: Size) {
-  const [box, ...files] = pickSome(r, ITEMS, 4),
+function upwards(r: Scene, screen: Size) {
+  const [box, ...files] = pickSome(r, r.words.items, 4),
     i = r.int(3),
     base = plan(r, screen, [], []),
     inner = `${FOLDER}/${box}`;
@@ -104,7 +103,7 @@ function upwards(r: Random, screen: Size) {
     files,
     want: files[i]!,
     other: files[(i + 1) % 3]!,
-    config: setup({
+    config: setup(r, {
       ...base,
       files: { ...base.files, ...Object.fromEntries(files.map((f) => [`${inner}/${f}`, f.toLowerCase()])) },
       start: [fileManager(r, screen, inner)],
@@ -127,7 +126,7 @@ export const fileTemplates: readonly Template[] = [
     apps: ['pcmanfm'],
     steps: 3,
     build(r, screen) {
-      const names = pickSome(r, ITEMS, 6),
+      const names = pickSome(r, r.words.items, 6),
         files = names.slice(0, 5),
         fresh = names[5]!,
         i = r.int(5),
@@ -135,7 +134,7 @@ export const fileTemplates: readonly Template[] = [
         other = files[(i + 1) % 5]!;
       return {
         instruction: `Rename the file "${old}" to "${fresh}".`,
-        config: setup(plan(r, screen, [], files)),
+        config: setup(r, plan(r, screen, [], files)),
         evaluator: judgedBy(treeIs([...held(files.filter((f) => f !== old)), `${fresh}:${old.toLowerCase()}`])),
         solve: [icon(old, [], files), key('f2'), enterText(fresh), finish],
         miss: [icon(other, [], files), key('f2'), enterText(fresh), finish],
@@ -147,13 +146,13 @@ export const fileTemplates: readonly Template[] = [
     apps: ['pcmanfm'],
     steps: 3,
     build(r, screen) {
-      const files = pickSome(r, ITEMS, 5),
+      const files = pickSome(r, r.words.items, 5),
         i = r.int(5),
         gone = files[i]!,
         other = files[(i + 1) % 5]!;
       return {
         instruction: `Delete the file "${gone}" and confirm.`,
-        config: setup(plan(r, screen, [], files)),
+        config: setup(r, plan(r, screen, [], files)),
         evaluator: judgedBy(treeIs(held(files.filter((f) => f !== gone)))),
         solve: [icon(gone, [], files), key('delete'), key('enter'), finish],
         miss: [icon(other, [], files), key('delete'), key('enter'), finish],
@@ -165,13 +164,13 @@ export const fileTemplates: readonly Template[] = [
     apps: ['pcmanfm'],
     steps: 2,
     build(r, screen) {
-      const names = pickSome(r, ITEMS, 5),
+      const names = pickSome(r, r.words.items, 5),
         files = names.slice(0, 3),
         fresh = names[3]!,
         wrong = names[4]!;
       return {
         instruction: `Create a new folder called "${fresh}" here.`,
-        config: setup(plan(r, screen, [], files)),
+        config: setup(r, plan(r, screen, [], files)),
         evaluator: judgedBy(treeIs([...held(files), `${fresh}/`])),
         solve: [key('ctrl+shift+n'), enterText(fresh), finish],
         miss: [key('ctrl+shift+n'), enterText(wrong), finish],
@@ -183,7 +182,7 @@ export const fileTemplates: readonly Template[] = [
     apps: ['pcmanfm'],
     steps: 1,
     build(r, screen) {
-      const names = pickSome(r, ITEMS, 6),
+      const names = pickSome(r, r.words.items, 6),
         folders = names.slice(0, 4),
         files = names.slice(4),
         i = r.int(4),
@@ -191,7 +190,7 @@ export const fileTemplates: readonly Template[] = [
         other = folders[(i + 1) % 4]!;
       return {
         instruction: `Open the folder "${want}" in the file manager.`,
-        config: setup(plan(r, screen, folders, files)),
+        config: setup(r, plan(r, screen, folders, files)),
         evaluator: judgedBy(shows(want)),
         solve: [open(want, folders, files), finish],
         miss: [open(other, folders, files), finish],
@@ -203,7 +202,7 @@ export const fileTemplates: readonly Template[] = [
     apps: ['pcmanfm'],
     steps: 1,
     build(r, screen) {
-      const names = pickSome(r, ITEMS, 5),
+      const names = pickSome(r, r.words.items, 5),
         [box, ...files] = names as [string, ...string[]],
         i = r.int(4),
         moved = files[i]!,
@@ -211,7 +210,7 @@ export const fileTemplates: readonly Template[] = [
       const to = iconBox(box, [box], files);
       return {
         instruction: `Drag the file "${moved}" onto the folder "${box}".`,
-        config: setup(plan(r, screen, [box], files)),
+        config: setup(r, plan(r, screen, [box], files)),
         evaluator: judgedBy(
           treeIs([`${box}/`, `${box}/${moved}:${moved.toLowerCase()}`, ...held(files.filter((f) => f !== moved))]),
         ),
@@ -261,10 +260,10 @@ export const fileTemplates: readonly Template[] = [
     apps: ['pcmanfm'],
     steps: 3,
     build(r, screen) {
-      const files = pickSome(r, ITEMS, 3 + r.int(4));
+      const files = pickSome(r, r.words.items, 3 + r.int(4));
       return {
         instruction: 'Select all files in this folder, delete them and confirm.',
-        config: setup(plan(r, screen, [], files)),
+        config: setup(r, plan(r, screen, [], files)),
         evaluator: judgedBy({ command: `${tree()}; echo end`, prints: 'end\n' }),
         solve: [key('ctrl+a'), key('delete'), key('enter'), finish],
         miss: [icon(files[0]!, [], files), key('delete'), key('enter'), finish],
@@ -277,7 +276,7 @@ export const fileTemplates: readonly Template[] = [
     steps: 3,
     heldout: true,
     build(r, screen) {
-      const names = pickSome(r, ITEMS, 6),
+      const names = pickSome(r, r.words.items, 6),
         folders = names.slice(0, 3),
         files = names.slice(3, 5),
         fresh = names[5]!,
@@ -287,7 +286,7 @@ export const fileTemplates: readonly Template[] = [
       const now = (from: string): string[] => [...folders.filter((f) => f !== from), fresh].map((f) => `${f}/`);
       return {
         instruction: `Give the folder "${old}" the new name "${fresh}".`,
-        config: setup(plan(r, screen, folders, files)),
+        config: setup(r, plan(r, screen, folders, files)),
         evaluator: judgedBy(treeIs([...now(old), ...held(files)])),
         solve: [icon(old, folders, files), key('f2'), enterText(fresh), finish],
         miss: [icon(other, folders, files), key('f2'), enterText(fresh), finish],
@@ -300,14 +299,14 @@ export const fileTemplates: readonly Template[] = [
     steps: 3,
     build(r, screen) {
       // The new folder comes first in the view, because folders do.
-      const [fresh, ...files] = pickSome(r, ITEMS, 4),
+      const [fresh, ...files] = pickSome(r, r.words.items, 4),
         i = r.int(3),
         moved = files[i]!,
         other = files[(i + 1) % 3]!;
       const into = (f: string): Move => drag(iconBox(f, [fresh], files), iconBox(fresh, [fresh], files));
       return {
         instruction: `Create a folder "${fresh}" and drag the file "${moved}" into it.`,
-        config: setup(plan(r, screen, [], files)),
+        config: setup(r, plan(r, screen, [], files)),
         evaluator: judgedBy(
           treeIs([`${fresh}/`, `${fresh}/${moved}:${moved.toLowerCase()}`, ...held(files.filter((f) => f !== moved))]),
         ),
@@ -322,12 +321,12 @@ export const fileTemplates: readonly Template[] = [
     steps: 0,
     infeasible: true,
     build(r, screen) {
-      const names = pickSome(r, ITEMS, 6),
+      const names = pickSome(r, r.words.items, 6),
         files = names.slice(0, 5),
         absent = names[5]!;
       return {
         instruction: `Delete the file "${absent}" and confirm.`,
-        config: setup(plan(r, screen, [], files)),
+        config: setup(r, plan(r, screen, [], files)),
         evaluator: INFEASIBLE,
         solve: [giveUp],
         miss: [icon(r.pick(files), [], files), key('delete'), key('enter'), finish],

@@ -1,4 +1,3 @@
-import { FIELDS, ITEMS, TEXTS } from '../lexicon.js';
 import type { Template } from '../kit.js';
 import { geometry, judgedBy, pickSome, place, setup } from '../kit.js';
 import type { Move, Where } from '../moves.js';
@@ -16,8 +15,8 @@ export const formTemplates: readonly Template[] = [
     apps: ['yad'],
     steps: 2,
     build(r, screen) {
-      const [word, other] = pickSome(r, TEXTS, 2),
-        label = r.pick(FIELDS);
+      const [word, other] = pickSome(r, r.words.texts, 2),
+        label = r.pick(r.words.fields);
       const args = [
         `--title=${label}`,
         `--geometry=${geometry(place(r, screen, 280, 96))}`,
@@ -29,7 +28,7 @@ export const formTemplates: readonly Template[] = [
       ];
       return {
         instruction: `Type "${word}" into the field and press OK.`,
-        config: setup({ start: [{ command: dialog('a', args) }] }),
+        config: setup(r, { start: [{ command: dialog('a', args) }] }),
         evaluator: judgedBy(dialogGave('a', word, 0)),
         solve: [type(word), button('OK'), finish],
         miss: [type(other), button('OK'), finish],
@@ -41,8 +40,8 @@ export const formTemplates: readonly Template[] = [
     apps: ['yad'],
     steps: 1,
     build(r, screen) {
-      const [word, other] = pickSome(r, TEXTS, 2),
-        label = r.pick(FIELDS);
+      const [word, other] = pickSome(r, r.words.texts, 2),
+        label = r.pick(r.words.fields);
       const args = [
         `--title=${label}`,
         `--geometry=${geometry(place(r, screen, 280, 96))}`,
@@ -54,7 +53,7 @@ export const formTemplates: readonly Template[] = [
       ];
       return {
         instruction: `Enter "${word}" and confirm with the Enter key.`,
-        config: setup({ start: [{ command: dialog('a', args) }] }),
+        config: setup(r, { start: [{ command: dialog('a', args) }] }),
         evaluator: judgedBy(dialogGave('a', word, 0)),
         solve: [enterText(word), finish],
         miss: [enterText(other), finish],
@@ -66,9 +65,9 @@ export const formTemplates: readonly Template[] = [
     apps: ['yad'],
     steps: 3,
     build(r, screen) {
-      const labels = r.shuffle(FIELDS).slice(0, 3),
+      const labels = r.shuffle(r.words.fields).slice(0, 3),
         i = r.int(3),
-        [word] = pickSome(r, TEXTS, 1);
+        [word] = pickSome(r, r.words.texts, 1);
       const args = [
         '--title=Form',
         `--geometry=${geometry(place(r, screen, 300, 3 * 39 + 60))}`,
@@ -82,7 +81,7 @@ export const formTemplates: readonly Template[] = [
       const values = (k: number): string => labels.map((_, n) => (n === k ? `${word}|` : '|')).join('');
       return {
         instruction: `Write "${word}" into the field "${labels[i]!}" and press OK.`,
-        config: setup({ start: [{ command: dialog('a', args) }] }),
+        config: setup(r, { start: [{ command: dialog('a', args) }] }),
         evaluator: judgedBy(dialogGave('a', values(i), 0)),
         solve: [field(i), type(word), button('OK'), finish],
         miss: [field((i + 1) % 3), type(word), button('OK'), finish],
@@ -94,9 +93,9 @@ export const formTemplates: readonly Template[] = [
     apps: ['yad'],
     steps: 5,
     build(r, screen) {
-      const labels = r.shuffle(FIELDS).slice(0, 3),
+      const labels = r.shuffle(r.words.fields).slice(0, 3),
         [i, j] = pickSome(r, [0, 1, 2], 2),
-        [a, b] = pickSome(r, TEXTS, 2);
+        [a, b] = pickSome(r, r.words.texts, 2);
       const args = [
         '--title=Form',
         `--geometry=${geometry(place(r, screen, 300, 3 * 39 + 60))}`,
@@ -110,7 +109,7 @@ export const formTemplates: readonly Template[] = [
       const values = labels.map((_, n) => (n === i ? `${a}|` : n === j ? `${b}|` : '|')).join('');
       return {
         instruction: `Set "${labels[i]!}" to "${a}" and "${labels[j]!}" to "${b}", then press OK.`,
-        config: setup({ start: [{ command: dialog('a', args) }] }),
+        config: setup(r, { start: [{ command: dialog('a', args) }] }),
         evaluator: judgedBy(dialogGave('a', values, 0)),
         solve: [field(i), type(a), field(j), type(b), button('OK'), finish],
         miss: [field(i), type(b), field(j), type(a), button('OK'), finish],
@@ -122,7 +121,7 @@ export const formTemplates: readonly Template[] = [
     apps: ['yad'],
     steps: 3,
     build(r, screen) {
-      const labels = pickSome(r, ITEMS, 4),
+      const labels = pickSome(r, r.words.items, 4),
         [i, j] = pickSome(r, [0, 1, 2, 3], 2);
       const args = [
         '--title=Options',
@@ -137,7 +136,7 @@ export const formTemplates: readonly Template[] = [
       const box = (k: number): Move => click({ role: 'check box', name: labels[k]! });
       return {
         instruction: `Switch on "${labels[i]!}" and "${labels[j]!}", then press OK.`,
-        config: setup({ start: [{ command: dialog('a', args) }] }),
+        config: setup(r, { start: [{ command: dialog('a', args) }] }),
         evaluator: judgedBy(
           dialogGave('a', labels.map((_, n) => (n === i || n === j ? 'TRUE|' : 'FALSE|')).join(''), 0),
         ),
@@ -152,7 +151,7 @@ export const formTemplates: readonly Template[] = [
     steps: 5,
     heldout: true,
     build(r, screen) {
-      const [user, secret] = pickSome(r, TEXTS, 2);
+      const [user, secret] = pickSome(r, r.words.texts, 2);
       const args = [
         '--title=Login',
         `--geometry=${geometry(place(r, screen, 320, 2 * 39 + 60))}`,
@@ -166,7 +165,7 @@ export const formTemplates: readonly Template[] = [
       ];
       return {
         instruction: `Log in with the name "${user}" and the code "${secret}".`,
-        config: setup({ start: [{ command: dialog('a', args) }] }),
+        config: setup(r, { start: [{ command: dialog('a', args) }] }),
         evaluator: judgedBy(dialogGave('a', `${user}|${secret}|`, 0)),
         solve: [field(0), type(user), click({ role: 'password text' }), type(secret), button('OK'), finish],
         miss: [field(0), type(user), click({ role: 'password text' }), type(secret), button('Cancel'), finish],
@@ -178,9 +177,9 @@ export const formTemplates: readonly Template[] = [
     apps: ['yad'],
     steps: 3,
     build(r, screen) {
-      const rows = pickSome(r, ITEMS, 4),
+      const rows = pickSome(r, r.words.items, 4),
         i = 1 + r.int(3),
-        label = r.pick(FIELDS);
+        label = r.pick(r.words.fields);
       const args = [
         '--title=Choice',
         `--geometry=${geometry(place(r, screen, 300, 210))}`,
@@ -200,7 +199,7 @@ export const formTemplates: readonly Template[] = [
       ];
       return {
         instruction: `Choose "${rows[i]!}" from the drop-down list "${label}" and press OK.`,
-        config: setup({ start: [{ command: dialog('a', args) }] }),
+        config: setup(r, { start: [{ command: dialog('a', args) }] }),
         evaluator: judgedBy(dialogGave('a', `${rows[i]!}|`, 0)),
         solve: choose(rows[i]!),
         miss: choose(rows[i === 1 ? 2 : 1]!),
@@ -239,7 +238,7 @@ export const formTemplates: readonly Template[] = [
       };
       return {
         instruction: 'Drag the slider all the way to the right and press OK.',
-        config: setup({ start: [{ command: dialog('a', args) }] }),
+        config: setup(r, { start: [{ command: dialog('a', args) }] }),
         evaluator: judgedBy(dialogGave('a', '100', 0)),
         solve: [drag(knob, end), button('OK'), finish],
         miss: [drag(knob, back), button('OK'), finish],
@@ -279,7 +278,7 @@ export const formTemplates: readonly Template[] = [
         });
       return {
         instruction: `Pick day "${day}" in the calendar and press OK.`,
-        config: setup({ start: [{ command: dialog('a', args) }] }),
+        config: setup(r, { start: [{ command: dialog('a', args) }] }),
         evaluator: judgedBy(dialogGave('a', String(day).padStart(2, '0'), 0)),
         solve: [on(day), button('OK'), finish],
         miss: [on(wrong), button('OK'), finish],
@@ -291,8 +290,8 @@ export const formTemplates: readonly Template[] = [
     apps: ['yad'],
     steps: 5,
     build(r, screen) {
-      const word = r.pick(TEXTS),
-        rows = pickSome(r, ITEMS, 4),
+      const word = r.pick(r.words.texts),
+        rows = pickSome(r, r.words.items, 4),
         i = 1 + r.int(3);
       const ask = [
         '--title=Name',
@@ -323,7 +322,7 @@ export const formTemplates: readonly Template[] = [
       ];
       return {
         instruction: `Enter "${word}" and press Next, select "${rows[i]!}" and press OK, then answer "Yes".`,
-        config: setup({ start: [{ command: steps.join('; ') }] }),
+        config: setup(r, { start: [{ command: steps.join('; ') }] }),
         evaluator: judgedBy(dialogGave('a', word, 0), dialogGave('b', rows[i]!, 0), dialogGave('c', '', 0)),
         solve: go('Yes'),
         miss: go('No'),
@@ -335,9 +334,9 @@ export const formTemplates: readonly Template[] = [
     apps: ['yad'],
     steps: 11,
     build(r, screen) {
-      const labels = pickSome(r, FIELDS, 3),
-        [a, b, c] = pickSome(r, TEXTS, 3),
-        rows = pickSome(r, ITEMS, 5),
+      const labels = pickSome(r, r.words.fields, 3),
+        [a, b, c] = pickSome(r, r.words.texts, 3),
+        rows = pickSome(r, r.words.items, 5),
         [i, j] = pickSome(r, [0, 1, 2, 3, 4], 2).sort();
       const form = [
         '--title=Form',
@@ -371,7 +370,7 @@ export const formTemplates: readonly Template[] = [
       ];
       return {
         instruction: `Fill in "${labels[0]!}" "${a}", "${labels[1]!}" "${b}", "${labels[2]!}" "${c}", OK; tick "${rows[i]!}" and "${rows[j]!}", OK; then "Send".`,
-        config: setup({
+        config: setup(r, {
           start: [
             {
               command: [

@@ -1,6 +1,5 @@
 import type { Template } from '../kit.js';
 import { COMPACT, fileIs, judgedBy, pickSome, place, setup } from '../kit.js';
-import { ITEMS, TEXTS } from '../lexicon.js';
 import type { Move, Where } from '../moves.js';
 import { clickBox, doubleClickBox, enterText, finish, key, type } from '../moves.js';
 import { numbers } from './calculator.js';
@@ -26,14 +25,14 @@ export const mixedTemplates: readonly Template[] = [
     build(r, screen) {
       const [a, b] = numbers(r),
         sum = `${a}+${b}`,
-        file = r.pick(ITEMS),
+        file = r.pick(r.words.items),
         path = `${DOCUMENTS}/${file}`;
       const calc = place(r, screen, 326, 291, { width: 336 }),
         note = place(r, screen, 280, 150, { x: 340, width: screen.width - 340 });
       const look = editorLook(note, COMPACT);
       return {
         instruction: `Calculate "${sum}", copy the result, paste it into the note "${file}" and save that.`,
-        config: setup({
+        config: setup(r, {
           look: { ...look, css: `${look.css}menubar * { font-size: 8pt; padding: 1px 2px; }\n` },
           files: { [path]: '' },
           start: [
@@ -62,9 +61,9 @@ export const mixedTemplates: readonly Template[] = [
     apps: ['pcmanfm', 'mousepad'],
     steps: 4,
     build(r, screen) {
-      const files = pickSome(r, ITEMS, 4),
+      const files = pickSome(r, r.words.items, 4),
         i = r.int(4),
-        [word] = pickSome(r, TEXTS, 1),
+        [word] = pickSome(r, r.words.texts, 1),
         want = files[i]!,
         other = files[(i + 1) % 4]!;
       const manager = fileManager(r, screen),
@@ -77,7 +76,7 @@ export const mixedTemplates: readonly Template[] = [
         ];
       return {
         instruction: `Open the file "${want}", replace its text by "${word}" and save it.`,
-        config: setup({
+        config: setup(r, {
           look: editorLook(place(r, screen, 440, 230)),
           start: [{ ...manager, command: `GSETTINGS_BACKEND=keyfile ${manager.command.replace(/^exec /, '')}` }],
           files: {
@@ -99,8 +98,8 @@ export const mixedTemplates: readonly Template[] = [
     steps: 5,
     heldout: true,
     build(r, screen) {
-      const [file, made] = pickSome(r, ITEMS, 2),
-        word = r.pick(TEXTS),
+      const [file, made] = pickSome(r, r.words.items, 2),
+        word = r.pick(r.words.texts),
         path = `${DOCUMENTS}/${file}`,
         line = `mkdir ${made}`,
         half = Math.floor(screen.width / 2);
@@ -108,7 +107,7 @@ export const mixedTemplates: readonly Template[] = [
         look = editorLook(note);
       return {
         instruction: `Write "${word}" into the note and save it; then run "${line}" in the terminal.`,
-        config: setup({
+        config: setup(r, {
           look: { ...look, css: `${look.css}menubar * { font-size: 8pt; padding: 1px 2px; }\n` },
           files: { ...terminalFiles, [path]: '' },
           start: [

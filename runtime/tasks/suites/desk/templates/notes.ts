@@ -1,7 +1,6 @@
 import type { Look, Template } from '../kit.js';
 import type { Box } from '../box.js';
 import { LARGE, fileIs, judgedBy, pickSome, place, q, setup } from '../kit.js';
-import { ITEMS, TEXTS } from '../lexicon.js';
 import type { Where } from '../moves.js';
 import { button, click, clickBox, finish, key, type } from '../moves.js';
 
@@ -36,11 +35,11 @@ export const noteTemplates: readonly Template[] = [
     apps: ['mousepad'],
     steps: 2,
     build(r, screen) {
-      const [word] = pickSome(r, TEXTS, 1),
-        file = r.pick(ITEMS);
+      const [word] = pickSome(r, r.words.texts, 1),
+        file = r.pick(r.words.items);
       return {
         instruction: `Write "${word}" into the open note and save it.`,
-        config: setup({
+        config: setup(r, {
           look: editorLook(place(r, screen, SIZE.width, SIZE.height)),
           files: { [note(file)]: '' },
           start: [{ command: editor(note(file)) }],
@@ -56,11 +55,11 @@ export const noteTemplates: readonly Template[] = [
     apps: ['mousepad'],
     steps: 3,
     build(r, screen) {
-      const [old, word, wrong] = pickSome(r, TEXTS, 3),
-        file = r.pick(ITEMS);
+      const [old, word, wrong] = pickSome(r, r.words.texts, 3),
+        file = r.pick(r.words.items);
       return {
         instruction: `Replace the whole note by "${word}" and save it.`,
-        config: setup({
+        config: setup(r, {
           look: editorLook(place(r, screen, SIZE.width, SIZE.height)),
           files: { [note(file)]: `${old}\n${wrong}` },
           start: [{ command: editor(note(file)) }],
@@ -76,12 +75,12 @@ export const noteTemplates: readonly Template[] = [
     apps: ['mousepad'],
     steps: 3,
     build(r, screen) {
-      const [old, word] = pickSome(r, TEXTS, 2),
-        file = r.pick(ITEMS),
-        lines = `${r.pick(ITEMS)}\n${r.pick(ITEMS)}\n${old}\n`;
+      const [old, word] = pickSome(r, r.words.texts, 2),
+        file = r.pick(r.words.items),
+        lines = `${r.pick(r.words.items)}\n${r.pick(r.words.items)}\n${old}\n`;
       return {
         instruction: `Add "${word}" at the very end of the note and save it.`,
-        config: setup({
+        config: setup(r, {
           look: editorLook(place(r, screen, SIZE.width, SIZE.height)),
           files: { [note(file)]: lines },
           start: [{ command: editor(note(file)) }],
@@ -97,11 +96,11 @@ export const noteTemplates: readonly Template[] = [
     apps: ['mousepad'],
     steps: 3,
     build(r, screen) {
-      const word = r.pick(TEXTS),
-        file = r.pick(ITEMS);
+      const word = r.pick(r.words.texts),
+        file = r.pick(r.words.items);
       return {
         instruction: `Write "${word}" and save it with the "Save" entry of the "File" menu.`,
-        config: setup({
+        config: setup(r, {
           look: editorLook(place(r, screen, SIZE.width, SIZE.height)),
           files: { [note(file)]: '' },
           start: [{ command: editor(note(file)) }],
@@ -117,11 +116,11 @@ export const noteTemplates: readonly Template[] = [
     apps: ['mousepad'],
     steps: 3,
     build(r, screen) {
-      const words = pickSome(r, TEXTS, 3),
-        file = r.pick(ITEMS);
+      const words = pickSome(r, r.words.texts, 3),
+        file = r.pick(r.words.items);
       return {
         instruction: 'Delete all the text of the note and save the empty note.',
-        config: setup({
+        config: setup(r, {
           look: editorLook(place(r, screen, SIZE.width, SIZE.height)),
           files: { [note(file)]: words.join('\n') },
           start: [{ command: editor(note(file)) }],
@@ -138,11 +137,11 @@ export const noteTemplates: readonly Template[] = [
     steps: 3,
     heldout: true,
     build(r, screen) {
-      const [old, word] = pickSome(r, TEXTS, 2),
-        file = r.pick(ITEMS);
+      const [old, word] = pickSome(r, r.words.texts, 2),
+        file = r.pick(r.words.items);
       return {
         instruction: `Write "${word}" into the note, then quit the editor without saving.`,
-        config: setup({
+        config: setup(r, {
           look: editorLook(place(r, screen, SIZE.width, SIZE.height)),
           files: { [note(file)]: old },
           start: [{ command: editor(note(file)) }],
@@ -158,8 +157,8 @@ export const noteTemplates: readonly Template[] = [
     apps: ['mousepad'],
     steps: 5,
     build(r, screen) {
-      const [from, to] = pickSome(r, ITEMS, 2),
-        text = `${r.pick(TEXTS)} ${r.pick(ITEMS)}`,
+      const [from, to] = pickSome(r, r.words.items, 2),
+        text = `${r.pick(r.words.texts)} ${r.pick(r.words.items)}`,
         half = Math.floor(screen.width / 2),
         flip = r.int(2) === 0;
       const at = [place(r, screen, 300, 180, { width: half }), place(r, screen, 300, 180, { x: half, width: half })],
@@ -177,7 +176,7 @@ export const noteTemplates: readonly Template[] = [
       });
       return {
         instruction: `Copy the whole text of "${from}" into the empty note "${to}" and save that.`,
-        config: setup({
+        config: setup(r, {
           look: { ...editorLook(a), css: SMALL_MENU },
           files: { [note(from)]: text, [note(to)]: '' },
           start: [start(to, b), start(from, a)],

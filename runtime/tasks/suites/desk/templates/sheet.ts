@@ -1,6 +1,5 @@
-import type { Random, Size } from '../../../../domain/index.js';
-import { ITEMS } from '../lexicon.js';
-import type { Check, Look, SetupPlan, Template } from '../kit.js';
+import type { Size } from '../../../../domain/index.js';
+import type { Check, Look, Scene, SetupPlan, Template } from '../kit.js';
 import type { Box } from '../box.js';
 import { geometry, judgedBy, pickSome, place, q, setup } from '../kit.js';
 import type { Move, Where } from '../moves.js';
@@ -19,6 +18,7 @@ const GRID = { x: 58, y: 82, width: 80, height: 27, columns: 'ABCDE', rows: 5 };
 const LOOK: Look = {
   css: '* { font: bold 11pt "DejaVu Sans"; }\nbutton { padding: 1px 4px; min-height: 0; }',
   gtk2: '',
+  fixedLetters: true,
   settings:
     '[org/gnome/gnumeric/core/gui/toolbars]\nstandard-visible=false\nformat-visible=false\nobject-visible=false\n',
 };
@@ -45,7 +45,7 @@ function workbook(cells: Cells): string {
   );
 }
 
-function plan(r: Random, screen: Size, cells: Cells): SetupPlan {
+function plan(r: Scene, screen: Size, cells: Cells): SetupPlan {
   const at = place(r, screen, SIZE.width, SIZE.height);
   return {
     look: LOOK,
@@ -81,7 +81,7 @@ const cellBox =
     };
   };
 const cell = (name: string): Move => clickBox(cellBox(name));
-const two = (r: Random): number => 10 + r.int(90);
+const two = (r: Scene): number => 10 + r.int(90);
 
 export const sheetTemplates: readonly Template[] = [
   {
@@ -93,7 +93,7 @@ export const sheetTemplates: readonly Template[] = [
         value = String(two(r));
       return {
         instruction: `Put "${value}" into cell "${at}" and save the sheet.`,
-        config: setup(plan(r, screen, {})),
+        config: setup(r, plan(r, screen, {})),
         evaluator: judgedBy(bookIs({ [at]: value })),
         solve: [cell(at), enterText(value), key('ctrl+s'), finish],
         miss: [cell(other), enterText(value), key('ctrl+s'), finish],
@@ -107,10 +107,10 @@ export const sheetTemplates: readonly Template[] = [
     build(r, screen) {
       const [a, b] = pickSome(r, cellNames.slice(1), 2),
         v = String(two(r)),
-        w = r.pick(ITEMS);
+        w = r.pick(r.words.items);
       return {
         instruction: `Put "${v}" into "${a}" and "${w}" into "${b}", then save.`,
-        config: setup(plan(r, screen, {})),
+        config: setup(r, plan(r, screen, {})),
         evaluator: judgedBy(bookIs({ [a]: v, [b]: w })),
         solve: [cell(a), enterText(v), cell(b), enterText(w), key('ctrl+s'), finish],
         miss: [cell(b), enterText(v), cell(a), enterText(w), key('ctrl+s'), finish],
@@ -133,7 +133,7 @@ export const sheetTemplates: readonly Template[] = [
       };
       return {
         instruction: `Enter the formula "${formula}" in cell "${at}" and save the file.`,
-        config: setup(plan(r, screen, cells)),
+        config: setup(r, plan(r, screen, cells)),
         evaluator: judgedBy(bookIs(held)),
         solve: [cell(at), enterText(formula), key('ctrl+s'), finish],
         miss: [cell(wrong), enterText(formula), key('ctrl+s'), finish],
@@ -147,13 +147,13 @@ export const sheetTemplates: readonly Template[] = [
     heldout: true,
     build(r, screen) {
       const names = pickSome(r, cellNames.slice(1), 4),
-        words = pickSome(r, ITEMS, 4),
+        words = pickSome(r, r.words.items, 4),
         cells = Object.fromEntries(names.map((n, i) => [n, words[i]!])),
         i = r.int(4);
       const without = Object.fromEntries(Object.entries(cells).filter(([n]) => n !== names[i]));
       return {
         instruction: `Delete the content of the cell with "${words[i]!}" and save.`,
-        config: setup(plan(r, screen, cells)),
+        config: setup(r, plan(r, screen, cells)),
         evaluator: judgedBy(bookIs(without)),
         solve: [cell(names[i]!), key('delete'), key('ctrl+s'), finish],
         miss: [cell(names[(i + 1) % 4]!), key('delete'), key('ctrl+s'), finish],

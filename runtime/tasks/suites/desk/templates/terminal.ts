@@ -1,6 +1,5 @@
-import type { Random, Size } from '../../../../domain/index.js';
-import { ITEMS, TEXTS } from '../lexicon.js';
-import type { SetupPlan, Template } from '../kit.js';
+import type { Size } from '../../../../domain/index.js';
+import type { Scene, SetupPlan, Template } from '../kit.js';
 import type { Box } from '../box.js';
 import { fileIs, judgedBy, pickSome, place, setup } from '../kit.js';
 import { clickBox, enterText, finish, type } from '../moves.js';
@@ -9,14 +8,14 @@ import { clickBox, enterText, finish, type } from '../moves.js';
 
 const CHAR = { width: 11, height: 23, columns: 36, rows: 8 };
 export function terminal(
-  r: Random,
+  r: Scene,
   screen: Size,
   o: { readonly cwd?: string; readonly title?: string; readonly columns?: number; readonly region?: Partial<Box> } = {},
 ): SetupPlan['start'][number] {
   const columns = o.columns ?? CHAR.columns,
     at = place(r, screen, CHAR.width * columns + 4, CHAR.height * CHAR.rows + 4, o.region);
   return {
-    command: `cd ${o.cwd ?? '/home/user'}; exec xterm -T ${o.title ?? 'Terminal'} -fa 'DejaVu Sans Mono:bold' -fs 14 -geometry ${columns}x${CHAR.rows}+${at.x}+${at.y}`,
+    command: `cd ${o.cwd ?? '/home/user'}; exec xterm ${r.dress.terminal === undefined ? '' : `${r.dress.terminal} `}-T ${o.title ?? 'Terminal'} -fa 'DejaVu Sans Mono:bold' -fs 14 -geometry ${columns}x${CHAR.rows}+${at.x}+${at.y}`,
   };
 }
 /** How long a command line may take to get to the shell and be done. */
@@ -30,11 +29,11 @@ export const terminalTemplates: readonly Template[] = [
     apps: ['xterm'],
     steps: 1,
     build(r, screen) {
-      const file = r.pick([...ITEMS, ...TEXTS]),
+      const file = r.pick([...r.words.items, ...r.words.texts]),
         line = `touch ${file}`;
       return {
         instruction: `Run "${line}" in the terminal.`,
-        config: setup({ files: terminalFiles, start: [terminal(r, screen)] }),
+        config: setup(r, { files: terminalFiles, start: [terminal(r, screen)] }),
         evaluator: judgedBy({
           withinMs: SHELL_MS,
           command: `cd; find . -maxdepth 1 -type f -name '[A-Za-z]*' -printf '%P\\n'`,
@@ -50,12 +49,12 @@ export const terminalTemplates: readonly Template[] = [
     apps: ['xterm'],
     steps: 2,
     build(r, screen) {
-      const [word, file] = [r.pick(TEXTS), r.pick(ITEMS)],
+      const [word, file] = [r.pick(r.words.texts), r.pick(r.words.items)],
         make = `mkdir ${file}`,
         write = `echo ${word} > ${file}/note`;
       return {
         instruction: `In the terminal run "${make}" and after it "${write}".`,
-        config: setup({ files: terminalFiles, start: [terminal(r, screen)] }),
+        config: setup(r, { files: terminalFiles, start: [terminal(r, screen)] }),
         evaluator: judgedBy({ ...fileIs(`/home/user/${file}/note`, `${word}\n`), withinMs: SHELL_MS }),
         solve: [enterText(make), enterText(write), finish],
         miss: [enterText(write), finish],
@@ -69,7 +68,7 @@ export const terminalTemplates: readonly Template[] = [
     build(r, screen) {
       return {
         instruction: 'Type "exit" in the terminal to close it.',
-        config: setup({ files: terminalFiles, start: [terminal(r, screen)] }),
+        config: setup(r, { files: terminalFiles, start: [terminal(r, screen)] }),
         evaluator: judgedBy({ withinMs: SHELL_MS, command: 'wmctrl -lx | grep -ci xterm', prints: '0\n' }),
         solve: [enterText('exit'), finish],
         miss: [type('exit'), finish],
@@ -81,8 +80,8 @@ export const terminalTemplates: readonly Template[] = [
     apps: ['xterm'],
     steps: 2,
     build(r, screen) {
-      const [one, two] = pickSome(r, ITEMS, 2),
-        file = r.pick(TEXTS),
+      const [one, two] = pickSome(r, r.words.items, 2),
+        file = r.pick(r.words.texts),
         line = `touch ${file}`,
         half = Math.floor(screen.width / 2);
       const at = (title: string, region: Partial<Box>) =>
@@ -92,7 +91,7 @@ export const terminalTemplates: readonly Template[] = [
         start = [at(left, { width: half }), at(right, { x: half, width: half })];
       return {
         instruction: `Two terminals are open. Run "${line}" in the one titled "${one}".`,
-        config: setup({
+        config: setup(r, {
           files: terminalFiles,
           folders: [`/home/user/${one}`, `/home/user/${two}`],
           start: left === one ? start : [start[1]!, start[0]!],
@@ -109,12 +108,12 @@ export const terminalTemplates: readonly Template[] = [
     steps: 3,
     heldout: true,
     build(r, screen) {
-      const [dir, gone, kept] = pickSome(r, ITEMS, 3),
+      const [dir, gone, kept] = pickSome(r, r.words.items, 3),
         cd = `cd ${dir}`,
         rm = `rm ${gone}`;
       return {
         instruction: `In the terminal run "${cd}", then "${rm}", then "exit".`,
-        config: setup({
+        config: setup(r, {
           files: { ...terminalFiles, [`/home/user/${dir}/${gone}`]: 'x', [`/home/user/${dir}/${kept}`]: 'x' },
           start: [terminal(r, screen)],
         }),

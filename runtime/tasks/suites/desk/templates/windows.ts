@@ -1,6 +1,5 @@
-import type { Random, Size } from '../../../../domain/index.js';
-import { ITEMS } from '../lexicon.js';
-import type { Check, SetupPlan, Template } from '../kit.js';
+import type { Size } from '../../../../domain/index.js';
+import type { Check, Scene, SetupPlan, Template } from '../kit.js';
 import type { Box } from '../box.js';
 import { FRAME, INFEASIBLE, geometry, judgedBy, pickSome, place, q, setup } from '../kit.js';
 import type { Where } from '../moves.js';
@@ -15,7 +14,7 @@ const card = (title: string, at: Box): SetupPlan['start'][number] => ({
 const CARD = { width: 170, height: 90 };
 
 /** Windows side by side, each somewhere in its own part of the screen. */
-function cards(r: Random, screen: Size, titles: readonly string[]): SetupPlan['start'] {
+function cards(r: Scene, screen: Size, titles: readonly string[]): SetupPlan['start'] {
   const width = Math.floor(screen.width / titles.length);
   return titles.map((t, i) => card(t, place(r, screen, CARD.width, CARD.height, { x: i * width, width })));
 }
@@ -83,12 +82,12 @@ export const windowTemplates: readonly Template[] = [
     apps: ['jwm'],
     steps: 1,
     build(r, screen) {
-      const titles = pickSome(r, ITEMS, 3),
+      const titles = pickSome(r, r.words.items, 3),
         i = r.int(3),
         other = titles[(i + 1) % 3]!;
       return {
         instruction: `Close the window "${titles[i]!}".`,
-        config: setup({ start: cards(r, screen, titles) }),
+        config: setup(r, { start: cards(r, screen, titles) }),
         evaluator: judgedBy(titlesAre(titles.filter((_, k) => k !== i))),
         solve: [clickBox(titleButton(titles[i]!, 0)), finish],
         miss: [clickBox(titleButton(other, 0)), finish],
@@ -100,12 +99,12 @@ export const windowTemplates: readonly Template[] = [
     apps: ['jwm'],
     steps: 1,
     build(r, screen) {
-      const titles = pickSome(r, ITEMS, 3),
+      const titles = pickSome(r, r.words.items, 3),
         i = r.int(3),
         other = titles[(i + 1) % 3]!;
       return {
         instruction: `Minimize the window "${titles[i]!}".`,
-        config: setup({ start: cards(r, screen, titles) }),
+        config: setup(r, { start: cards(r, screen, titles) }),
         evaluator: judgedBy({
           command: titles.map((t) => `${stateOf(t)} | grep -c HIDDEN`).join('; '),
           prints: titles.map((_, k) => (k === i ? '1\n' : '0\n')).join(''),
@@ -120,13 +119,13 @@ export const windowTemplates: readonly Template[] = [
     apps: ['jwm'],
     steps: 1,
     build(r, screen) {
-      const titles = pickSome(r, ITEMS, 4),
+      const titles = pickSome(r, r.words.items, 4),
         i = r.int(3),
         wrong = (i + 1) % 3,
         at = place(r, screen, 240, 120);
       return {
         instruction: `Bring the window "${titles[i]!}" to the front with the taskbar.`,
-        config: setup({ start: titles.map((t) => card(t, at)) }),
+        config: setup(r, { start: titles.map((t) => card(t, at)) }),
         evaluator: judgedBy({ command: 'xdotool getactivewindow getwindowname', prints: `${titles[i]!}\n` }),
         solve: [clickBox(taskEntry(i, 4)), finish],
         miss: [clickBox(taskEntry(wrong, 4)), finish],
@@ -139,12 +138,12 @@ export const windowTemplates: readonly Template[] = [
     steps: 1,
     heldout: true,
     build(r, screen) {
-      const titles = pickSome(r, ITEMS, 2),
+      const titles = pickSome(r, r.words.items, 2),
         i = r.int(2),
         other = titles[1 - i]!;
       return {
         instruction: `Make the window "${titles[i]!}" fill the screen.`,
-        config: setup({ start: cards(r, screen, titles) }),
+        config: setup(r, { start: cards(r, screen, titles) }),
         evaluator: judgedBy({
           command: titles.map((t) => `${stateOf(t)} | grep -c MAXIMIZED_VERT`).join('; '),
           prints: titles.map((_, k) => (k === i ? '1\n' : '0\n')).join(''),
@@ -159,7 +158,7 @@ export const windowTemplates: readonly Template[] = [
     apps: ['jwm'],
     steps: 1,
     build(r, screen) {
-      const [title, other] = pickSome(r, ITEMS, 2),
+      const [title, other] = pickSome(r, r.words.items, 2),
         half = Math.floor(screen.width / 2),
         free = screen.height - FRAME.tray;
       const at = place(r, screen, CARD.width, CARD.height, { width: half, height: Math.floor(free / 2) }),
@@ -173,7 +172,7 @@ export const windowTemplates: readonly Template[] = [
         `xwininfo -name ${q(t)} | awk '/Absolute upper-left X/ { print ($NF > ${half} ? "right" : "left") }'`;
       return {
         instruction: `Drag the window "${title}" into the right half of the screen.`,
-        config: setup({ start: [card(title, at), card(other, next)] }),
+        config: setup(r, { start: [card(title, at), card(other, next)] }),
         evaluator: judgedBy({ command: `${sides(title)}; ${sides(other)}`, prints: 'right\nleft\n' }),
         solve: [drag(titleBar(title), right), finish],
         miss: [drag(titleBar(other), right), finish],
@@ -187,11 +186,11 @@ export const windowTemplates: readonly Template[] = [
     build(r, screen) {
       const i = r.int(MENU.length),
         wrong = (i + 1 + r.int(MENU.length - 1)) % MENU.length,
-        title = r.pick(ITEMS),
+        title = r.pick(r.words.items),
         bystander = card(title, place(r, screen, CARD.width, CARD.height, { x: 150 }));
       return {
         instruction: `Start the "${MENU[i]![0]}" program from the menu in the bottom left corner.`,
-        config: setup({ start: [bystander] }),
+        config: setup(r, { start: [bystander] }),
         evaluator: judgedBy(running([MENU[i]![1], 'yad'])),
         solve: [clickBox(menuButton), clickBox(menuEntry(i)), finish],
         miss: [clickBox(menuButton), clickBox(menuEntry(wrong)), finish],
@@ -205,11 +204,11 @@ export const windowTemplates: readonly Template[] = [
     build(r, screen) {
       const i = r.int(MENU.length),
         wrong = (i + 1 + r.int(MENU.length - 1)) % MENU.length,
-        title = r.pick(ITEMS),
+        title = r.pick(r.words.items),
         bystander = card(title, place(r, screen, CARD.width, CARD.height));
       return {
         instruction: `Start the "${MENU[i]![0]}" program with its icon in the taskbar.`,
-        config: setup({ start: [bystander] }),
+        config: setup(r, { start: [bystander] }),
         evaluator: judgedBy(running([MENU[i]![1], 'yad'])),
         solve: [clickBox(launcher(i)), finish],
         miss: [clickBox(launcher(wrong)), finish],
@@ -222,10 +221,10 @@ export const windowTemplates: readonly Template[] = [
     steps: 0,
     infeasible: true,
     build(r, screen) {
-      const [absent, ...titles] = pickSome(r, ITEMS, 4);
+      const [absent, ...titles] = pickSome(r, r.words.items, 4);
       return {
         instruction: `Close the window "${absent}".`,
-        config: setup({ start: cards(r, screen, titles) }),
+        config: setup(r, { start: cards(r, screen, titles) }),
         evaluator: INFEASIBLE,
         solve: [giveUp],
         miss: [clickBox(titleButton(titles[r.int(3)]!, 0)), finish],

@@ -5,23 +5,37 @@ Speaks JSON lines on a unix socket: requests {"id": n, "cmd": ...}, replies {"id
 {"id": n, "ok": false, "error": text, "code": errno name}, and events {"event": "exit", ...} to every client. Bytes travel as base64.
 
   ping                                               -> {"pid", "uid", "version"}
-  reset   screen [w, h], a11y, timeoutMs             -> {"ms", "xpid", "display", "doubleClickMs"}   X is up and the window manager started
+  reset   screen [w, h], a11y, timeoutMs, xDataMb    -> {"ms", "xpid", "display", "doubleClickMs", "walled"}   X is up and the window manager started
   spawn   argv, cwd, env                             -> {"pid"}
-  exec    argv, cwd, env, stdin, timeoutMs           -> {"code", "stdout", "stderr", "timedOut"}
-  kill    pid                                        kill a process group started by exec (a caller gave up)
-  read    path                                       -> {"data"}
+  exec    argv, cwd, env, stdin, timeoutMs, verifier -> {"code", "stdout", "stderr", "timedOut", "stopped"}
+  kill    tag                                        kill a process group started by exec (a caller gave up)
+  read    path, offset                               -> {"data", "more"}
   write   path, data                                 parent folders are made; the file belongs to `user`
   settle  horizonMs, maxMs                           -> {"settled", "ms", "detector"}
+  freeze, thaw                                       stop all programs of the user; let them go on
+  relieve                                            end all programs of the user
+  state                                              -> {"x", "xCpuMs"}   the X server's state as in /proc, null when it is gone
 
 In bubblewrap its one argument is the desktop's name, by which a later process finds it (its environment cannot be read).
 
 `agent.py --bridge PATH` copies stdin and stdout to the unix socket PATH: for engines whose files the host cannot see.
 
 In a container it starts as root: the X server runs as uid 1001, applications as uid 1000, so neither can touch the agent.
-Inside bubblewrap it has one uid for all; a reset kills every process but this one either way. With DART_ONCE set it takes one client
-only, and ends when its standard input does.
+Inside bubblewrap there is one uid for all. There the programs of the user live in a session: user, process and mount namespaces of
+their own, from which the agent, the X server and the verifier's commands can neither be seen nor traced nor signalled. A reset kills
+every process but this one either way. With DART_ONCE set it takes one client only, and ends when its standard input does.
 """
-import base64, ctypes, errno, json, os, selectors, signal, socket, stat, subprocess, sys, time
+import base64, contextlib, ctypes, errno, json, os, resource, selectors, signal, socket, stat, struct, subprocess, sys, time
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def syscall(name, *args):
+    """A function of the C library that returns -1 and sets errno when it fails."""
+    got = getattr(libc, name)(*args)
+    if got < 0:
+        raise OSError(ctypes.get_errno(), '%s: %s' % (name, os.strerror(ctypes.get_errno())))
+    return got
 
 
 def close_inherited():
@@ -35,26 +49,29 @@ def close_inherited():
                 pass
 
 
-def refuse_inspection():
-    """Programs of the same uid may not read this process, trace it or take its descriptors (pidfd_getfd): whoever has its socket
-    can answer in its name."""
+def inspectable(yes):
+    """Whether programs of the same uid may read this process, trace it or take its descriptors (pidfd_getfd): whoever has its
+    socket can answer in its name."""
     PR_SET_DUMPABLE = 4
-    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), 'prctl(PR_SET_DUMPABLE) failed')
+    syscall('prctl', PR_SET_DUMPABLE, 1 if yes else 0, 0, 0, 0)
 
 
 # Before anything else: nothing but this process runs in the sandbox yet.
-refuse_inspection()
+inspectable(False)
 close_inherited()
 
-VERSION = 1
-USER, XUSER = 1000, 1001
+VERSION = 2
+USER, XUSER, NOBODY = 1000, 1001, 65534
+VERIFIER = 1002                # in a container, the group of the verifier's commands: with it, their user cannot trace them
 HOME, SKEL = '/home/user', '/etc/skel'
 RUN = os.environ.get('DART_RUN', '/run/dart')
 RUNTIME, X11, BUS = '/run/user/1000', '/tmp/.X11-unix', '/run/user/1000/bus'
-WIPED = (HOME, '/tmp', '/var/tmp', '/dev/shm', RUNTIME)
-OUTPUT_CAP = 64 << 20          # bytes kept of each of stdout and stderr
-READ_CAP = 128 << 20           # bytes of a file that is read; the other side allows for both (agentReplies.ts)
+WIPED = (HOME, '/tmp', '/var/tmp', '/dev/shm', '/dev/mqueue', RUNTIME)
+# Memory of this process is bounded by these three; the other side allows for them (agentReplies.ts).
+OUTPUT_CAP = 8 << 20           # bytes kept of each of stdout and stderr
+READ_CAP = 128 << 20           # bytes of the largest file that is read
+READ_PART = 4 << 20            # bytes of it that one answer carries
+WM_RESTARTS = 5                # a window manager that ends is started again, so often between two resets
 ROOT = os.getuid() == 0
 sel = selectors.DefaultSelector()
 
@@ -69,6 +86,361 @@ def env_for(a11y):
         # Without a bus every application would start one by itself (dbus-launch), late and at its own pace.
         env.update(DBUS_SESSION_BUS_ADDRESS='disabled:', NO_AT_BRIDGE='1', GSETTINGS_BACKEND='memory')
     return env
+
+
+# --- walls
+#
+# What no program of a desktop is allowed, by system call. Numbers for x86-64 and arm64; without a table for a machine there is no filter.
+DENIED = {
+    'acct': (163, 89), 'add_key': (248, 217), 'adjtimex': (159, 171), 'bpf': (321, 280), 'chroot': (161, 51), 'clock_adjtime': (305, 266),
+    'clock_settime': (227, 112), 'delete_module': (176, 106), 'finit_module': (313, 273), 'fsconfig': (431, 431), 'fsmount': (432, 432),
+    'fsopen': (430, 430), 'fspick': (433, 433), 'init_module': (175, 105), 'io_uring_enter': (426, 426), 'io_uring_register': (427, 427),
+    'io_uring_setup': (425, 425), 'ioperm': (173, None), 'iopl': (172, None), 'kcmp': (312, 272), 'kexec_file_load': (320, 294),
+    'kexec_load': (246, 104), 'keyctl': (250, 219), 'mount': (165, 40), 'mount_setattr': (442, 442), 'move_mount': (429, 429),
+    'mq_open': (240, 180), 'name_to_handle_at': (303, 264), 'open_by_handle_at': (304, 265), 'open_tree': (428, 428),
+    'perf_event_open': (298, 241), 'pivot_root': (155, 41), 'quotactl': (179, 60), 'reboot': (169, 142), 'request_key': (249, 218),
+    'setdomainname': (171, 162), 'sethostname': (170, 161), 'setns': (308, 268), 'settimeofday': (164, 170), 'swapoff': (168, 225),
+    'swapon': (167, 224), 'syslog': (103, 116), 'umount2': (166, 39), 'unshare': (272, 97), 'userfaultfd': (323, 282),
+}
+MACHINES = {'x86_64': (0, 0xC000003E), 'aarch64': (1, 0xC00000B7)}
+CLONE, CLONE3, SOCKET = (56, 220), (435, 435), (41, 198)
+CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWPID = 0x20000, 0x10000000, 0x20000000
+NEW_NAMESPACES = 0x7E020000
+FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK)  # not, say, AF_VSOCK: it leads out of the network namespace
+
+
+def seccomp_filter():
+    """The filter as struct sock_fprog, or None. No new namespaces, no mounts, no keys, no kernel interfaces that only widen what a
+    program can attack, sockets of ordinary families alone. What is denied fails with EPERM."""
+    if os.uname().machine not in MACHINES:
+        return None
+    which, arch = MACHINES[os.uname().machine]
+    LOAD, EQ, GE, ANY, RET = 0x20, 0x15, 0x35, 0x45, 0x06
+    ALLOW, REFUSE = 0x7FFF0000, 0x00050000
+    NR, ARCH, ARG0 = 0, 4, 16
+    deny = (RET, 0, 0, REFUSE | errno.EPERM)
+    code = [(LOAD, 0, 0, ARCH), (EQ, 1, 0, arch), deny, (LOAD, 0, 0, NR), (GE, 0, 1, 0x40000000), deny]
+    # clone3 keeps its flags in memory, where a filter cannot see them: the C library falls back to clone.
+    code += [(EQ, 0, 1, CLONE3[which]), (RET, 0, 0, REFUSE | errno.ENOSYS)]
+    code += [(EQ, 0, 4, CLONE[which]), (LOAD, 0, 0, ARG0), (ANY, 0, 1, NEW_NAMESPACES), deny, (RET, 0, 0, ALLOW)]
+    code += [(EQ, 0, 2 + 2 * len(FAMILIES), SOCKET[which]), (LOAD, 0, 0, ARG0)]
+    for family in FAMILIES:
+        code += [(EQ, 0, 1, int(family)), (RET, 0, 0, ALLOW)]
+    code += [(RET, 0, 0, REFUSE | errno.EAFNOSUPPORT)]
+    for numbers in DENIED.values():
+        if numbers[which] is not None:
+            code += [(EQ, 0, 1, numbers[which]), deny]
+    code += [(RET, 0, 0, ALLOW)]
+    program = ctypes.create_string_buffer(b''.join(struct.pack('HBBI', *c) for c in code))
+    return program, ctypes.create_string_buffer(struct.pack('HxxxxxxP', len(code), ctypes.addressof(program)))
+
+
+FILTER = seccomp_filter()
+
+
+def obey_filter():
+    """For this process and all that it starts."""
+    PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
+    syscall('prctl', PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    if FILTER:
+        syscall('prctl', PR_SET_SECCOMP, SECCOMP_MODE_FILTER, FILTER[1])
+
+
+def drop_capabilities():
+    head = ctypes.create_string_buffer(struct.pack('Ii', 0x20080522, 0))
+    syscall('capset', head, ctypes.create_string_buffer(24))
+
+
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND = 1, 2, 4, 8, 32, 4096
+
+
+def mount(what, where, kind, flags, options=''):
+    syscall('mount', what.encode(), where.encode(), kind.encode(), ctypes.c_ulong(flags), options.encode())
+
+
+def own_namespaces(flags):
+    """Enters a user namespace of its own, in which this process has all capabilities, and those in `flags`. Only while nothing else
+    runs: writing the maps needs a process that can be inspected."""
+    inspectable(True)
+    try:
+        syscall('unshare', CLONE_NEWUSER | flags)
+        for name, text in (('setgroups', 'deny'), ('uid_map', '%d %d 1' % (USER, USER)), ('gid_map', '%d %d 1' % (USER, USER))):
+            with open('/proc/self/' + name, 'w') as f:
+                f.write(text)
+    finally:
+        inspectable(False)
+
+
+def limit_files():
+    """In bubblewrap, which limits the size of its folders in memory but not the number of their files: the same folders again, with
+    room for one file per 4 KB."""
+    try:
+        own_namespaces(CLONE_NEWNS)
+    except OSError:
+        return False  # nested user namespaces are not allowed on this machine
+    try:
+        for path, mode in ((HOME, '755'), ('/tmp', '1777'), ('/var/tmp', '1777'), ('/dev/shm', '1777')):
+            s = os.statvfs(path)
+            size = s.f_blocks * s.f_frsize
+            mount('tmpfs', path, 'tmpfs', MS_NOSUID | MS_NODEV, 'size=%d,nr_inodes=%d,mode=%s' % (size, size >> 12, mode))
+        return True
+    except OSError:
+        return False
+    finally:
+        drop_capabilities()
+
+
+class Program:
+    """One that was started, by this process or by another that starts for it. `number` is its pid where it was started."""
+
+    def __init__(self, number, starter, pipes=(None, None, None)):
+        self.number, self.starter = number, starter
+        self.stdin, self.stdout, self.stderr = pipes
+
+    @property
+    def key(self):
+        return self.starter, self.number
+
+    def kill_group(self):
+        if self.starter:
+            self.starter.kill_group(self.number)
+        else:
+            kill_group(self.number)
+
+
+# Ids of programs in a container: the user's, the X server's, and the verifier's.
+IDS = {'user': (USER, USER, []), 'x': (XUSER, XUSER, []), 'verifier': (USER, VERIFIER, [USER])}
+
+
+def popen(argv, cwd, env, fds, who='user'):
+    """Starts a program; raises the OSError that it met before it ran."""
+    uid, gid, groups = IDS[who]
+    ids = {'user': uid, 'group': gid, 'extra_groups': groups} if ROOT else {}
+    p = subprocess.Popen(argv, stdin=fds[0], stdout=fds[1], stderr=fds[2], cwd=cwd, env=env, start_new_session=True, umask=0o022, **ids)
+    p.returncode = 0  # we reap by ourselves; Popen must not
+    return p.pid
+
+
+def rank(pid, oom):
+    """Memory runs out on applications first, then on the window manager, never on the X server or the agent."""
+    try:
+        with open('/proc/%d/oom_score_adj' % pid, 'w') as f:
+            f.write(str(oom))
+    except OSError:
+        pass
+
+
+class Starter:
+    """A process that starts programs for this one, so that they are born behind its walls: the filter, and with `inside` the namespaces
+    of a session, of which it is the first process. Neither can programs of the user end or stop the first process of their namespace,
+    nor trace one that refuses inspection. Making one inside fails with OSError where nested user namespaces are not allowed."""
+
+    WAIT = 10  # seconds for an answer
+
+    def __init__(self, inside, ended):
+        self.ended, self.inbuf, self.late = ended, bytearray(), []
+        self.sock, theirs = socket.socketpair()
+        maker = os.fork()
+        if maker == 0:
+            self.become(theirs, inside)
+        theirs.close()
+        self.sock.settimeout(self.WAIT)
+        made = {} if inside else {'pid': maker}
+        try:
+            while not (made.keys() >= {'pid', 'ready'} or 'error' in made):
+                made.update(self.answer())
+        except OSError:
+            made['error'] = 'it ended'
+        self.pid = made.get('pid')
+        if inside:
+            os.waitpid(maker, 0)
+        if 'error' in made:
+            self.sock.close()
+            raise OSError(errno.EPERM, made['error'])
+        sel.register(self.sock, selectors.EVENT_READ, self.ready)
+
+    # --- this side
+    def ready(self, _mask):
+        try:
+            data = self.sock.recv(1 << 16, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b''
+        if not data:
+            return self.close()
+        self.inbuf += data
+        self.tell_exits()
+
+    def lines(self):
+        while b'\n' in self.inbuf:
+            line, _, rest = bytes(self.inbuf).partition(b'\n')
+            self.inbuf = bytearray(rest)
+            yield json.loads(line)
+
+    def tell_exits(self):
+        self.late += self.lines()
+        while self.late:
+            said = self.late.pop(0)
+            self.ended(self, said['exit'], said['status'])
+
+    def answer(self):
+        """The next answer; exits that come with it are told later."""
+        while True:
+            for said in self.lines():
+                if 'exit' not in said:
+                    timers.at(0, self.tell_exits)
+                    return said
+                self.late.append(said)
+            data = self.sock.recv(1 << 16)
+            if not data:
+                raise OSError(errno.EPIPE, 'what starts programs has ended')
+            self.inbuf += data
+
+    def ask(self, m, fds=()):
+        data = json.dumps(m).encode()
+        socket.send_fds(self.sock, [struct.pack('I', len(data))], list(fds))
+        self.sock.sendall(data)
+
+    def start(self, argv, cwd, env, fds, oom):
+        self.ask({'argv': argv, 'cwd': cwd, 'env': env, 'oom': oom}, fds)
+        said = self.answer()
+        if 'errno' in said:
+            raise OSError(said['errno'], os.strerror(said['errno']))
+        return said['pid']
+
+    def kill_group(self, number):
+        try:
+            self.ask({'kill': number})
+        except OSError:
+            pass
+
+    def close(self):
+        if self.sock.fileno() >= 0:
+            if self.sock.fileno() in sel.get_map():
+                sel.unregister(self.sock)
+            self.sock.close()
+
+    # --- the other side
+    def become(self, sock, inside):
+        try:
+            signal.set_wakeup_fd(-1)
+            if inside:
+                own_namespaces(CLONE_NEWNS | CLONE_NEWPID)
+                first = os.fork()
+                if first:
+                    sock.sendall(b'{"pid":%d}\n' % first)
+                    os._exit(0)
+                self.furnish()
+            obey_filter()
+            for fd in os.listdir('/proc/self/fd'):
+                if int(fd) > 2 and int(fd) != sock.fileno():
+                    try:
+                        os.close(int(fd))
+                    except OSError:  # the listing's own
+                        pass
+            self.serve(sock)
+        except BaseException as x:
+            try:
+                sock.sendall(json.dumps({'error': str(x)}).encode() + b'\n')
+            finally:
+                os._exit(1)
+
+    def furnish(self):
+        """The screen's memory and the X server's socket are not the user's to replace."""
+        calm = MS_NOSUID | MS_NODEV | MS_NOEXEC
+        mount('proc', '/proc', 'proc', calm)
+        mount('tmpfs', RUN, 'tmpfs', calm | MS_RDONLY, 'size=4096')
+        mount(X11, X11, '', MS_BIND)
+        mount('', X11, '', calm | MS_BIND | MS_REMOUNT | MS_RDONLY)
+        drop_capabilities()
+
+    def serve(self, sock):
+        own = selectors.DefaultSelector()
+        wr, ww = os.pipe()
+        for fd in (wr, ww):
+            os.set_blocking(fd, False)
+        signal.set_wakeup_fd(ww, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        own.register(sock, selectors.EVENT_READ)
+        own.register(wr, selectors.EVENT_READ)
+        mine = set()
+        sock.sendall(b'{"ready":1}\n')
+        while True:
+            for key, _ in own.select():
+                if key.fd == wr:
+                    os.read(wr, 4096)
+                    self.report(sock, mine)
+                else:
+                    self.obey(sock, mine)
+
+    def obey(self, sock, mine):
+        head, fds, _, _ = socket.recv_fds(sock, 4, 8)
+        if len(head) < 4:
+            os._exit(0)
+        m = json.loads(sock.recv(struct.unpack('I', head)[0], socket.MSG_WAITALL))
+        if 'kill' in m:
+            if m['kill'] in mine:
+                kill_group(m['kill'])
+            return
+        try:
+            pid = popen(m['argv'], m['cwd'], m['env'], fds)
+            rank(pid, m['oom'])
+            mine.add(pid)
+            said = {'pid': pid}
+        except OSError as x:
+            said = {'errno': x.errno or errno.EIO}
+        except ValueError:
+            said = {'errno': errno.EINVAL}
+        for fd in fds:
+            os.close(fd)
+        sock.sendall(json.dumps(said).encode() + b'\n')
+
+    def report(self, sock, mine):
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if pid in mine:
+                mine.discard(pid)
+                sock.sendall(b'{"exit":%d,"status":%d}\n' % (pid, status))
+
+
+DEVNULL = os.open('/dev/null', os.O_RDWR | os.O_CLOEXEC)
+
+
+@contextlib.contextmanager
+def as_user():
+    """Files are opened with the rights of the user, also where this process is root: a link of theirs leads to nothing more."""
+    if not ROOT:
+        yield
+        return
+    os.setegid(USER)
+    os.seteuid(USER)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+
+
+class SysV:
+    """System V shared memory, semaphores and message queues outlive their makers."""
+    KINDS = (('shm', 1, lambda i: libc.shmctl(i, 0, None)), ('sem', 1, lambda i: libc.semctl(i, 0, 0)), ('msg', 1, lambda i: libc.msgctl(i, 0, None)))
+
+    @staticmethod
+    def remove_all():
+        for kind, column, remove in SysV.KINDS:
+            try:
+                with open('/proc/sysvipc/' + kind) as f:
+                    ids = [int(line.split()[column]) for line in f.readlines()[1:]]
+            except OSError:
+                continue
+            for i in ids:
+                remove(i)
 
 
 class Timers:
@@ -156,10 +528,11 @@ class Client:
 
 
 class Exec:
-    """One command with its pipes. Ends when the command itself ends, even if something it started still holds the pipes."""
+    """One command with its pipes. Ends when the command itself ends, even if something it started still holds the pipes. What a
+    command of the verifier leaves running ends with it."""
 
-    def __init__(self, proc, stdin, timeout, done):
-        self.proc, self.done, self.timed_out = proc, done, False
+    def __init__(self, proc, stdin, timeout, verifier, done):
+        self.proc, self.done, self.verifier, self.timed_out, self.stopped = proc, done, verifier, False, False
         self.outs = {proc.stdout: bytearray(), proc.stderr: bytearray()}
         self.pending = bytearray(stdin)
         self.timer = timers.at(timeout, self.expire)
@@ -200,10 +573,13 @@ class Exec:
 
     def expire(self):
         self.timed_out = True
-        kill_group(self.proc.pid)
+        self.stopped = self.verifier and any(state == b'T' for state in states_of_session(self.proc.number))
+        self.proc.kill_group()
 
     def finish(self, status):
         timers.cancel(self.timer)
+        if self.verifier:
+            self.proc.kill_group()
         for f in self.outs:
             while not f.closed and len(self.outs[f]) < OUTPUT_CAP and self.drain(f):
                 pass
@@ -215,7 +591,8 @@ class Exec:
             self.proc.stdin.close()
         if self.done:
             out, err = (base64.b64encode(b).decode() for b in self.outs.values())
-            self.done({'code': os.WEXITSTATUS(status) if os.WIFEXITED(status) else None, 'stdout': out, 'stderr': err, 'timedOut': self.timed_out})
+            self.done({'code': os.WEXITSTATUS(status) if os.WIFEXITED(status) else None, 'stdout': out, 'stderr': err,
+                       'timedOut': self.timed_out, 'stopped': self.stopped})
 
 
 def kill_group(pid):
@@ -225,14 +602,27 @@ def kill_group(pid):
         pass
 
 
-def kill_all():
-    """Kill every process of the desktop. kill(-1) is atomic, so a fork bomb cannot outrun it. As root we become each uid in
-    turn (CAP_KILL is out of effect meanwhile), which spares the bridges that run as root."""
-    for uid in (USER, XUSER) if ROOT else (None,):
+def states_of_session(sid):
+    """States (as in /proc) of the processes of a session."""
+    for pid in os.listdir('/proc'):
+        if pid.isdigit():
+            try:
+                with open('/proc/%s/stat' % pid, 'rb') as f:
+                    fields = f.read().rpartition(b')')[2].split(None, 4)
+                if int(fields[3]) == sid:
+                    yield fields[0]
+            except (OSError, IndexError):
+                pass
+
+
+def signal_all(sig, users):
+    """To every process of the desktop but this one. kill(-1) is atomic, so a fork bomb cannot outrun it. As root we become each user
+    in turn (CAP_KILL is out of effect meanwhile), which spares the bridges that run as root."""
+    for uid in users if ROOT else (None,):
         if uid is not None:
-            os.setresuid(uid, uid, 0)
+            os.setresuid(NOBODY, uid, 0)  # as a real uid, it would let the user's programs signal this process meanwhile
         try:
-            os.kill(-1, signal.SIGKILL)
+            os.kill(-1, sig)
         except (ProcessLookupError, PermissionError):
             pass
         finally:
@@ -240,28 +630,54 @@ def kill_all():
                 os.setresuid(0, 0, 0)
 
 
-def wipe(path):
-    """Empty a folder; other file systems mounted below it keep their mount point."""
+def wipe(top, keep=()):
+    """Empties a folder, however deep and whatever the modes inside. Folders in folders are moved to the top first, so that neither the
+    stack nor the length of a path is a limit. File systems mounted below keep their mount point."""
     try:
-        entries = list(os.scandir(path))
-    except FileNotFoundError:
-        return
+        root = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except PermissionError:
-        os.chmod(path, 0o700)
-        entries = list(os.scandir(path))
-    for e in entries:
-        try:
-            if e.is_dir(follow_symlinks=False):
-                wipe(e.path)
-                os.rmdir(e.path)
-            else:
-                os.unlink(e.path)
-        except PermissionError:
-            os.chmod(path, 0o700)
-            os.unlink(e.path) if not e.is_dir(follow_symlinks=False) else (wipe(e.path), os.rmdir(e.path))
-        except OSError as x:
-            if x.errno not in (errno.EBUSY, errno.ENOENT):
-                raise
+        os.chmod(top, 0o700)
+        root = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    passed = (errno.EBUSY, errno.ENOENT, errno.ENOTEMPTY)
+    mark, moved = '.wiped-' + os.urandom(8).hex(), 0
+    pending = [None]
+    try:
+        while pending:
+            name = pending.pop()
+            at = root if name is None else os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=root)
+            try:
+                if name is None:
+                    os.fchmod(root, os.fstat(root).st_mode | 0o700)
+                with os.scandir(at) as entries:
+                    for e in entries:
+                        if name is None and e.name in keep:
+                            continue
+                        try:
+                            if not e.is_dir(follow_symlinks=False):
+                                os.unlink(e.name, dir_fd=at)
+                                continue
+                            os.chmod(e.name, 0o700, dir_fd=at)
+                            moved += 1
+                            os.rename(e.name, '%s-%d' % (mark, moved), src_dir_fd=at, dst_dir_fd=root)
+                            pending.append('%s-%d' % (mark, moved))
+                        except OSError as x:
+                            if x.errno == errno.EXDEV or (x.errno == errno.EBUSY and e.is_dir(follow_symlinks=False)):
+                                wipe(os.path.join('/proc/self/fd/%d' % at, e.name))
+                            elif x.errno not in passed:
+                                raise
+                if name is not None:
+                    try:
+                        os.rmdir(name, dir_fd=root)
+                    except OSError as x:
+                        if x.errno not in passed:
+                            raise
+            finally:
+                if name is not None:
+                    os.close(at)
+    finally:
+        os.close(root)
 
 
 def make_dir(path, mode, owner):
@@ -310,6 +726,19 @@ def restore_home(skeleton):
     os.utime(HOME, (1700000000, 1700000000))
 
 
+def user_states():
+    """(pid, state) of every process that runs as this user's programs do."""
+    for pid in os.listdir('/proc'):
+        if pid.isdigit():
+            try:
+                if ROOT and os.stat('/proc/' + pid).st_uid != USER:
+                    continue
+                with open('/proc/%s/stat' % pid, 'rb') as f:
+                    yield int(pid), f.read().rpartition(b')')[2].split(None, 1)[0]
+            except (OSError, IndexError):
+                pass
+
+
 def double_click_ms():
     try:
         with open('/etc/gtk-3.0/settings.ini') as f:
@@ -325,11 +754,11 @@ def double_click_ms():
 POLL, EPOLL_WAIT, EPOLL_PWAIT = 7, 232, 281  # x86-64; on other machines every sleeper counts as "no timer" and hold is used
 
 
-def activity(skip):
+def activity(skip=('1',)):
     """One look at all tasks: (running?, smallest poll timeout in ms or None, fingerprint of all run times, /proc/T/syscall readable?, a terminal?)."""
     running, soonest, exact, marks, terminal = False, None, os.uname().machine == 'x86_64', [], False
     for pid in os.listdir('/proc'):
-        if not pid.isdigit() or pid == skip:
+        if not pid.isdigit() or pid in skip:
             continue
         try:
             tasks = os.listdir('/proc/%s/task' % pid)
@@ -380,7 +809,7 @@ class Settle:
         self.look()
 
     def look(self):
-        running, soonest, marks, self.exact, terminal = activity('1')
+        running, soonest, marks, self.exact, terminal = activity(desk.own)
         now = time.monotonic()
         wait = 0.002
         if running or marks != self.last or self.quiet_since is None:
@@ -410,28 +839,56 @@ class DesktopAgent:
     def __init__(self):
         self.clients, self.children, self.execs = [], {}, {}
         self.env, self.resetting, self.x_line, self.bus_line = env_for(False), None, None, None
+        self.session, self.judging, self.xpid, self.wm, self.wm_restarts, self.frozen = None, None, None, None, 0, False
         self.skeleton = load_skeleton()
         self.double_click = double_click_ms()
 
+    @property
+    def own(self):
+        """Processes whose rest is not asked about: this one and those that start programs."""
+        return (str(os.getpid()), *(str(s.pid) for s in (self.session, self.judging) if s))
+
     # --- processes
-    def start(self, argv, cwd=None, env=None, pipes=False, user=USER, keep=(), oom=600):
-        if not argv or not all(isinstance(a, str) for a in argv):
+    def start(self, argv, cwd=None, env=None, who='user', oom=600, pipes=False, stdout=None):
+        if not isinstance(argv, list) or not argv or not all(isinstance(a, str) and '\0' not in a for a in argv):
             raise Fail('argv must be a list of strings', 'EINVAL')
-        what = subprocess.PIPE if pipes else subprocess.DEVNULL
-        ids = {'user': user, 'group': user, 'extra_groups': []} if ROOT else {}
+        starter = self.starter_for(who)
+        ends, fds = (), [DEVNULL, DEVNULL if stdout is None else stdout, DEVNULL]
         try:
-            p = subprocess.Popen(argv, stdin=what, stdout=what, stderr=what, cwd=cwd or HOME, env={**self.env, **(env or {})},
-                                 start_new_session=True, pass_fds=keep, umask=0o022, **ids)
-        except OSError as x:
-            raise Fail('%s: %s' % (argv[0], x.strerror), errno.errorcode.get(x.errno)) from None
-        try:  # memory runs out on applications first, then on the X server, never on the agent
-            with open('/proc/%d/oom_score_adj' % p.pid, 'w') as f:
-                f.write(str(oom))
-        except OSError:
-            pass
-        self.children[p.pid] = os.path.basename(argv[0])
-        p.returncode = 0  # we reap by ourselves; Popen must not
+            if pipes:
+                made = []
+                try:
+                    for _ in range(3):
+                        made.append(os.pipe())
+                finally:
+                    fds, ends = [p[i > 0] for i, p in enumerate(made)], [p[i == 0] for i, p in enumerate(made)]
+            what = argv, cwd or HOME, {**self.env, **(env or {})}, fds
+            number = starter.start(*what, oom) if starter else popen(*what, who)
+        except (OSError, ValueError) as x:
+            for fd in ends:
+                os.close(fd)
+            code = getattr(x, 'errno', None) or errno.EINVAL
+            raise Fail('%s: %s' % (argv[0], os.strerror(code)), errno.errorcode.get(code)) from None
+        finally:
+            if pipes:
+                for fd in fds:
+                    os.close(fd)
+        if not starter:
+            rank(number, oom)
+        p = Program(number, starter, [os.fdopen(fd, m, 0) for fd, m in zip(ends, ('wb', 'rb', 'rb'))] if pipes else (None, None, None))
+        self.children[p.key] = os.path.basename(argv[0])
         return p
+
+    def starter_for(self, who):
+        if ROOT or who == 'x':
+            return None
+        if who == 'user':
+            if self.frozen and self.session:
+                raise Fail('the programs of the desktop stand still while it is judged', 'EBUSY')
+            return self.session
+        if not self.judging or self.judging.sock.fileno() < 0:
+            self.judging = Starter(False, self.ended)
+        return self.judging
 
     def reap(self):
         while True:
@@ -441,15 +898,24 @@ class DesktopAgent:
                 return
             if pid == 0:
                 return
-            name, ex = self.children.pop(pid, None), self.execs.pop(pid, None)
-            if ex:
-                ex.finish(status)
-            elif name is not None:
-                sig = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
-                self.tell({'event': 'exit', 'pid': pid, 'name': name, 'code': None if sig else os.WEXITSTATUS(status),
-                           'signal': signal.Signals(sig).name if sig and sig < 32 else sig and str(sig)})
-                if self.resetting and name in ('Xvfb', 'dbus-daemon'):
-                    self.fail_reset('%s ended while the desktop was being started' % name)
+            self.ended(None, pid, status)
+
+    def ended(self, starter, pid, status):
+        name, ex = self.children.pop((starter, pid), None), self.execs.pop((starter, pid), None)
+        if ex:
+            ex.finish(status)
+        elif name is not None:
+            sig = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
+            self.tell({'event': 'exit', 'pid': pid, 'name': name, 'code': None if sig else os.WEXITSTATUS(status),
+                       'signal': signal.Signals(sig).name if sig and sig < 32 else sig and str(sig)})
+            if self.resetting and name in ('Xvfb', 'dbus-daemon'):
+                self.fail_reset('%s ended while the desktop was being started' % name)
+            elif (starter, pid) == self.wm and not self.resetting and self.wm_restarts < WM_RESTARTS:
+                self.wm_restarts += 1
+                try:
+                    self.start_wm()
+                except Fail:  # no room for it: the programs of the user have taken it all
+                    pass
 
     def tell(self, event):
         for c in list(self.clients):
@@ -476,43 +942,125 @@ class DesktopAgent:
         return {'pid': os.getpid(), 'uid': os.getuid(), 'version': VERSION}
 
     def do_spawn(self, m, _):
-        return {'pid': self.start(m.get('argv'), m.get('cwd'), m.get('env')).pid}
+        return {'pid': self.start(m.get('argv'), m.get('cwd'), m.get('env')).number}
 
     def do_exec(self, m, done):
-        p = self.start(m.get('argv'), m.get('cwd'), m.get('env'), pipes=True)
-        self.execs[p.pid] = Exec(p, base64.b64decode(m.get('stdin') or ''), (m.get('timeoutMs') or 30000) / 1000, done)
+        verifier = bool(m.get('verifier'))
+        # What the user left in their home must not run inside a python of the verifier's.
+        clean = {'PYTHONNOUSERSITE': '1', 'PYTHONSAFEPATH': '1', 'PYTHONDONTWRITEBYTECODE': '1'} if verifier else {}
+        p = self.start(m.get('argv'), m.get('cwd'), {**clean, **(m.get('env') or {})}, who='verifier' if verifier else 'user', pipes=True)
+        self.execs[p.key] = Exec(p, base64.b64decode(m.get('stdin') or ''), (m.get('timeoutMs') or 30000) / 1000, verifier, done)
         if m.get('tag') is not None:
-            self.execs[p.pid].tag = m['tag']
+            self.execs[p.key].tag = m['tag']
 
     def do_kill(self, m, _):
-        for pid, ex in self.execs.items():
+        for ex in list(self.execs.values()):
             if getattr(ex, 'tag', None) == m.get('tag'):
-                kill_group(pid)
+                ex.proc.kill_group()
         return {}
 
+    def do_freeze(self, m, _):
+        self.frozen = True
+        if not ROOT:
+            self.starter_for('verifier')
+        signal_all(signal.SIGSTOP, (USER,))
+        if not ROOT:
+            for pid in self.spared():
+                os.kill(pid, signal.SIGCONT)
+        self.await_rest()
+        return {}
+
+    def spared(self):
+        """In bubblewrap, what is not the user's although it runs under their uid."""
+        return [pid for pid in (self.xpid, self.judging and self.judging.pid) if pid]
+
+    def await_rest(self):
+        """A program that runs on another core stops when the signal reaches it there, within microseconds."""
+        end = time.monotonic() + 0.1
+        spared = {os.getpid(), *self.spared()}
+        while time.monotonic() < end:
+            if not any(state in (b'R', b'S') for pid, state in user_states() if pid not in spared):
+                return
+            time.sleep(0.0005)
+
+    def do_thaw(self, m, _):
+        self.frozen = False
+        signal_all(signal.SIGCONT, (USER,))
+        return {}
+
+    def do_relieve(self, m, _):
+        """Ends the programs of the user and only them: room for a command where they have used up all processes or memory."""
+        self.wm = None
+        if ROOT:
+            signal_all(signal.SIGKILL, (USER,))
+        elif self.session:
+            os.kill(self.session.pid, signal.SIGKILL)  # and with it all of the session
+            self.session.close()
+            os.waitpid(self.session.pid, 0)
+            self.session = Starter(True, self.ended)
+        else:
+            self.do_freeze(m, None)  # what stands still cannot fork
+            for pid, _state in user_states():
+                if pid != os.getpid() and pid not in self.spared():
+                    os.kill(pid, signal.SIGKILL)
+        self.frozen = False
+        own = {os.getpid(), *self.spared(), self.session and self.session.pid}
+        end = time.monotonic() + 2
+        while time.monotonic() < end and any(pid not in own for pid, _state in user_states()):
+            self.reap()
+            time.sleep(0.001)
+        return {}
+
+    def do_state(self, m, _):
+        try:
+            with open('/proc/%d/stat' % (self.xpid or 0), 'rb') as f:
+                fields = f.read().rpartition(b')')[2].split()
+        except OSError:
+            return {'x': None, 'xCpuMs': 0}
+        return {'x': fields[0].decode(), 'xCpuMs': (int(fields[11]) + int(fields[12])) * 1000 / os.sysconf('SC_CLK_TCK')}
+
     def do_read(self, m, _):
-        with open(m['path'], 'rb') as f:
-            data = f.read(READ_CAP + 1)
-        if len(data) > READ_CAP:
-            raise Fail('%s is larger than %d MB' % (m['path'], READ_CAP >> 20), 'EFBIG')
-        return {'data': base64.b64encode(data).decode()}
+        """A part of a regular file. Nothing else is opened for long: a pipe would block, a device never end."""
+        path = m['path']
+        with as_user():
+            fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        try:
+            found = os.fstat(fd)
+            if stat.S_ISDIR(found.st_mode):
+                raise Fail('%s is a folder' % path, 'EISDIR')
+            if not stat.S_ISREG(found.st_mode):
+                raise Fail('%s is not a regular file' % path, 'ENOTREG')
+            if found.st_size > READ_CAP:
+                raise Fail('%s is larger than %d MB' % (path, READ_CAP >> 20), 'EFBIG')
+            data = os.pread(fd, READ_PART, int(m.get('offset') or 0))
+        finally:
+            os.close(fd)
+        return {'data': base64.b64encode(data).decode(), 'more': len(data) == READ_PART}
 
     def do_write(self, m, _):
         path, made = m['path'], []
         if not os.path.isabs(path):
             raise Fail('path must be absolute', 'EINVAL')
-        parent = os.path.dirname(path)
-        while not os.path.isdir(parent):
-            made.append(parent)
-            parent = os.path.dirname(parent)
-        for p in reversed(made):
-            os.mkdir(p, 0o755)
-            if ROOT:
-                os.chown(p, USER, USER)
-        with open(path, 'wb') as f:
-            f.write(base64.b64decode(m['data']))
-            if ROOT:
-                os.fchown(f.fileno(), USER, USER)
+        data = base64.b64decode(m['data'])
+        with as_user():
+            parent = os.path.dirname(path)
+            while not os.path.isdir(parent):
+                if os.path.lexists(parent):
+                    raise Fail('%s is not a folder' % parent, 'ENOTDIR')
+                made.append(parent)
+                parent = os.path.dirname(parent)
+            for p in reversed(made):
+                os.mkdir(p, 0o755)
+            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, 0o644)
+        try:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise Fail('%s is not a regular file' % path, 'ENOTREG')
+            os.ftruncate(fd, 0)
+            view = memoryview(data)
+            while view:
+                view = view[os.write(fd, view):]
+        finally:
+            os.close(fd)
         return {}
 
     def do_settle(self, m, done):
@@ -528,14 +1076,23 @@ class DesktopAgent:
         self.children.clear()
         self.execs.clear()
         for _ in range(100):
-            kill_all()
+            signal_all(signal.SIGKILL, (USER, XUSER))
             try:
                 while True:
                     os.waitpid(-1, 0)
             except ChildProcessError:
                 break
-        for path in WIPED:
+        for starter in (self.session, self.judging):
+            if starter:
+                starter.close()
+        self.session, self.judging, self.xpid, self.wm, self.wm_restarts, self.frozen = None, None, None, None, 0, False
+        with as_user():
+            SysV.remove_all()
+        # In a container, /run and what else lies there is root's, and the agent's socket is in it.
+        for path in WIPED if ROOT else (*WIPED, '/run'):
             wipe(path)
+        for path in ('/tmp', '/var/tmp', '/dev/shm'):
+            make_dir(path, 0o1777, 0)
         make_dir(HOME, 0o755, USER)
         make_dir(RUNTIME, 0o700, USER)
         make_dir(X11, 0o1777, 0)
@@ -545,9 +1102,21 @@ class DesktopAgent:
         self.env = env_for(m.get('a11y'))
         w, h = m['screen']
         r, wfd = os.pipe()
-        x = self.start(['Xvfb', ':0', '-screen', '0', '%dx%dx24' % (w, h), '-fbdir', fb, '-displayfd', str(wfd), '-nolisten', 'tcp', '-ac', '-noreset',
-                        '-s', '0', '-dpi', '96', '-extension', 'GLX', '-extension', 'SELinux', '-extension', 'MIT-SCREEN-SAVER'], user=XUSER, keep=(wfd,), oom=300)
-        os.close(wfd)
+        soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        try:  # what programs have the X server keep for them is theirs, not its: bounded, or they could have it killed
+            resource.setrlimit(resource.RLIMIT_DATA, (int(m.get('xDataMb') or 256) << 20, hard))
+            x = self.start(['Xvfb', ':0', '-screen', '0', '%dx%dx24' % (w, h), '-fbdir', fb, '-displayfd', '1', '-nolisten', 'tcp', '-ac', '-noreset',
+                            '-s', '0', '-dpi', '96', '-extension', 'GLX', '-extension', 'SELinux', '-extension', 'MIT-SCREEN-SAVER'],
+                           who='x', stdout=wfd, oom=0)
+        finally:
+            resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+            os.close(wfd)
+        self.xpid = x.number
+        if not ROOT:
+            try:
+                self.session = Starter(True, self.ended)
+            except OSError as why:
+                print('no session: %s' % why, file=sys.stderr, flush=True)
         restore_home(self.skeleton)
         self.resetting = {'fail': lambda text: done({'ok': False, 'error': text, 'code': 'EIO'}), 'fds': [r]}
         self.resetting['timer'] = timers.at(m.get('timeoutMs', 10000) / 1000, lambda: self.fail_reset('the X server did not come up in time'))
@@ -559,8 +1128,9 @@ class DesktopAgent:
                 os.close(f)
             timers.cancel(self.resetting['timer'])
             self.resetting = None
-            self.start(['jwm'], oom=300)
-            done({'ms': (time.monotonic() - began) * 1000, 'xpid': x.pid, 'display': 0, 'doubleClickMs': self.double_click})
+            self.start_wm()
+            done({'ms': (time.monotonic() - began) * 1000, 'xpid': x.number, 'display': 0, 'doubleClickMs': self.double_click,
+                  'walled': ROOT or self.session is not None})
 
         def x_up(_mask):
             got = os.read(r, 64)
@@ -573,11 +1143,16 @@ class DesktopAgent:
 
         sel.register(r, selectors.EVENT_READ, x_up)
 
+    def start_wm(self):
+        self.wm = self.start(['jwm'], oom=300).key
+
     def start_bus(self, then):
         r, w = os.pipe()
         self.resetting['fds'].append(r)
-        self.start(['dbus-daemon', '--session', '--nofork', '--nopidfile', '--address=unix:path=' + BUS, '--print-address=%d' % w], keep=(w,), oom=300)
-        os.close(w)
+        try:
+            self.start(['dbus-daemon', '--session', '--nofork', '--nopidfile', '--address=unix:path=' + BUS, '--print-address=1'], stdout=w, oom=300)
+        finally:
+            os.close(w)
 
         def up(_mask):
             sel.unregister(r)
@@ -663,5 +1238,9 @@ if __name__ == '__main__':
     if len(sys.argv) > 2 and sys.argv[1] == '--bridge':
         bridge(sys.argv[2])
     else:
+        if ROOT:
+            os.setgroups([])
+        else:
+            limit_files()
         desk = DesktopAgent()
         serve()

@@ -1,0 +1,67 @@
+import { quantile } from './quantile.js';
+import { random, type Random } from './random.js';
+
+/** Outcomes of the episodes of one seed: 1 success, 0 anything else. */
+export type SeedOutcomes = readonly number[];
+export interface BootstrapInterval {
+  readonly mean: number;
+  /** 95 %. */
+  readonly low: number;
+  readonly high: number;
+}
+
+const SAMPLES = 2000;
+
+/**
+ * Mean over seeds with an interval that has the variance between seeds in it: each sample draws seeds with replacement,
+ * and then episodes of each of them. With one seed it is the interval of its episodes alone, and says nothing of
+ * another seed. `of` is what is estimated from one sample, by default the mean of the seeds' means; the same draw serves
+ * every table it is given, so that what was measured in one run stays together.
+ */
+export function hierarchicalBootstrap(
+  seeds: readonly SeedOutcomes[],
+  o: {
+    readonly samples?: number;
+    readonly seed?: string;
+    readonly of?: (sample: readonly SeedOutcomes[]) => number;
+  } = {},
+): BootstrapInterval {
+  return pairedBootstrap(
+    seeds.map((s) => [s]),
+    (sample) => (o.of ?? meanOfMeans)(sample.map(([s]) => s!)),
+    o,
+  );
+}
+
+/**
+ * The same of something that compares several measurements of each seed: `runs[i]` are the outcomes of seed i under each
+ * of them, and a drawn seed brings all of its own. Episodes are drawn for each measurement by themselves.
+ */
+export function pairedBootstrap(
+  runs: readonly (readonly SeedOutcomes[])[],
+  of: (sample: readonly (readonly SeedOutcomes[])[]) => number,
+  o: { readonly samples?: number; readonly seed?: string } = {},
+): BootstrapInterval {
+  const r = random(o.seed ?? 'bootstrap'),
+    draws: number[] = [];
+  for (let k = 0; k < (o.samples ?? SAMPLES) && runs.length > 0; k++) {
+    const x = of(runs.map(() => r.pick(runs).map((outcomes) => resample(outcomes, r))));
+    if (Number.isFinite(x)) draws.push(x);
+  }
+  return { mean: of(runs), low: quantile(draws, 0.025) ?? NaN, high: quantile(draws, 0.975) ?? NaN };
+}
+
+const resample = (xs: SeedOutcomes, r: Random): number[] => xs.map(() => r.pick(xs));
+const mean = (xs: readonly number[]): number => xs.reduce((a, b) => a + b, 0) / xs.length;
+const meanOfMeans = (sample: readonly SeedOutcomes[]): number => mean(sample.filter((s) => s.length > 0).map(mean));
+
+/** `n` outcomes of which `successes` are 1: all that a success rate keeps of its episodes. */
+export const outcomesOf = (successes: number, n: number): SeedOutcomes =>
+  Array.from({ length: n }, (_, i) => (i < successes ? 1 : 0));
+
+/** Share of the failures before that are gone after; over several seeds from the means of both. */
+export const failuresRemoved = (sample: readonly (readonly SeedOutcomes[])[]): number => {
+  const before = mean(sample.map(([b]) => 1 - mean(b!))),
+    after = mean(sample.map(([, a]) => 1 - mean(a!)));
+  return 1 - after / before;
+};

@@ -1,0 +1,166 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { StudioError, messageOf } from '../domain/index.js';
+
+/** What a route answers. */
+export interface Reply {
+  readonly status: number;
+  readonly type: string;
+  readonly body: Buffer | string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+export const jsonReply = (value: unknown, status = 200): Reply => ({
+  status,
+  type: 'application/json',
+  body: JSON.stringify(value),
+});
+export const textReply = (text: string, status = 200): Reply => ({
+  status,
+  type: 'text/html; charset=utf-8',
+  body: text,
+});
+
+/** A request whose body has arrived whole. */
+export interface Request {
+  readonly method: string;
+  readonly path: string;
+  readonly contentType: string;
+  readonly body: Buffer;
+  readonly signal: AbortSignal;
+}
+export type Handler = (r: Request) => Promise<Reply>;
+
+export interface FaceOptions {
+  /** 127.0.0.1 by default; any other address needs a token. */
+  readonly host?: string;
+  /** 0: a free one. */
+  readonly port: number;
+  /** Clients send it as `Authorization: Bearer TOKEN`. */
+  readonly token?: string | undefined;
+  readonly handle: Handler;
+}
+export interface Face {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** Largest request; OSWorld uploads documents and small films. */
+const MOST_BYTES = 256 * 2 ** 20;
+/** Bytes of all requests that are being received; a shared machine's memory is not a client's to fill. */
+const MOST_BYTES_AT_ONCE = 512 * 2 ** 20;
+/** A client that has not sent its whole request by then is cut off, ms. */
+const REQUEST_MS = 120_000;
+/** Requests at once. */
+const MOST_CONNECTIONS = 64;
+const LOOPBACK = '127.0.0.1';
+
+/** Listens; rejects with `config.invalid` where another address has no token, or where the port is taken. */
+export async function listen(o: FaceOptions): Promise<Face> {
+  const host = o.host ?? LOOPBACK;
+  if (host !== LOOPBACK && !o.token)
+    throw new StudioError(
+      'config.invalid',
+      `Desktops are not served at ${host} without a token: whoever reaches that address could run commands on them.`,
+      'Add --token TOKEN, or leave --host out and forward the port.',
+    );
+  const server = createServer((req, res) => {
+    void answer(o, host, req, res);
+  });
+  server.maxConnections = MOST_CONNECTIONS;
+  server.requestTimeout = REQUEST_MS;
+  server.headersTimeout = 10_000;
+  await started(server, o.port, host);
+  const port = (server.address() as AddressInfo).port;
+  return {
+    port,
+    close: () =>
+      new Promise((done) => {
+        server.close(() => done());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+const started = (server: Server, port: number, host: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    server.once('error', (e: NodeJS.ErrnoException) => {
+      reject(
+        new StudioError(
+          'config.invalid',
+          `Port ${port} at ${host} cannot be used: ${e.code === 'EADDRINUSE' ? 'something else listens there' : e.message}.`,
+          'Choose another with --port.',
+          { cause: e },
+        ),
+      );
+    });
+    server.listen(port, host, resolve);
+  });
+
+async function answer(o: FaceOptions, host: string, req: IncomingMessage, res: ServerResponse): Promise<void> {
+  const refused = refusal(o, host, req);
+  let reply: Reply;
+  if (refused) reply = jsonReply({ status: 'error', message: refused.words }, refused.status);
+  else {
+    const gone = new AbortController();
+    res.once('close', () => {
+      gone.abort();
+    });
+    try {
+      reply = await o.handle({
+        method: req.method ?? 'GET',
+        path: new URL(req.url ?? '/', 'http://desktop').pathname,
+        contentType: req.headers['content-type'] ?? '',
+        body: await bodyOf(req),
+        signal: gone.signal,
+      });
+    } catch (e) {
+      reply = jsonReply(
+        { status: 'error', message: messageOf(e) },
+        e instanceof TooLong ? 413 : e instanceof StudioError && e.kind === 'desktop.lost' ? 503 : 500,
+      );
+    }
+  }
+  if (res.destroyed) return;
+  const body = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body;
+  res.writeHead(reply.status, { 'content-type': reply.type, 'content-length': body.length, ...reply.headers });
+  res.end(body, () => {
+    // What a refused client goes on sending is not read.
+    if (!req.complete) req.destroy();
+  });
+}
+
+/** Pages of a browser always send an Origin, and a name rebound to this machine shows in Host. */
+function refusal(o: FaceOptions, host: string, req: IncomingMessage): { status: number; words: string } | undefined {
+  if (req.headers.origin !== undefined) return { status: 403, words: 'Web pages cannot use this desktop.' };
+  const name = (req.headers.host ?? '').replace(/:\d+$/, '');
+  if (host === LOOPBACK && name !== LOOPBACK && name !== 'localhost')
+    return { status: 403, words: 'This desktop answers at 127.0.0.1 and localhost only.' };
+  if (o.token === undefined) return undefined;
+  const given = /^Bearer (.+)$/.exec(req.headers.authorization ?? '')?.[1] ?? '';
+  return timingSafeEqual(digest(given), digest(o.token))
+    ? undefined
+    : { status: 401, words: 'Send the token as Authorization: Bearer TOKEN.' };
+}
+const digest = (s: string): Buffer => createHash('sha256').update(s).digest();
+
+class TooLong extends Error {}
+
+let receiving = 0;
+async function bodyOf(req: IncomingMessage): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const part of req as AsyncIterable<Buffer>) {
+      bytes += part.length;
+      receiving += part.length;
+      if (bytes > MOST_BYTES) throw new TooLong(`The request is longer than ${MOST_BYTES / 2 ** 20} MiB.`);
+      if (receiving > MOST_BYTES_AT_ONCE)
+        throw new TooLong('Other requests fill the memory; send this one again later.');
+      parts.push(part);
+    }
+  } finally {
+    receiving -= bytes;
+  }
+  return Buffer.concat(parts);
+}

@@ -1,0 +1,57 @@
+import { z } from 'zod';
+import type { Request } from '../http.js';
+
+/** A request that does not say what its route needs; answered 400. */
+export class BadRequest extends Error {}
+
+const parsed = <T>(schema: z.ZodType<T>, value: unknown): T => {
+  const r = schema.safeParse(value);
+  if (r.success) return r.data;
+  const issue = r.error.issues[0];
+  throw new BadRequest(`${issue?.path.join('.') || 'The body'}: ${issue?.message ?? 'not understood'}`);
+};
+
+/** The JSON body; clients of old send it without a content type. */
+export function jsonBody<T>(r: Request, schema: z.ZodType<T>): T {
+  let value: unknown;
+  try {
+    value = JSON.parse(r.body.toString('utf8'));
+  } catch {
+    throw new BadRequest('The body is no JSON.');
+  }
+  return parsed(schema, value);
+}
+
+/** Fields of a form, `multipart/form-data` or URL-encoded. */
+export async function formBody(r: Request): Promise<FormData> {
+  try {
+    return await new Response(new Uint8Array(r.body), { headers: { 'content-type': r.contentType } }).formData();
+  } catch {
+    throw new BadRequest('The body is no form.');
+  }
+}
+
+/** A text field of a form. */
+export function field(form: FormData, name: string): string {
+  const v = form.get(name);
+  if (typeof v !== 'string' || v === '') throw new BadRequest(`${name} is missing.`);
+  return v;
+}
+
+export const command = z.union([z.string(), z.array(z.string()).min(1)]);
+export const commandBody = z.object({ command, shell: z.unknown().optional() });
+export const windowBody = z.object({ window_name: z.string(), strict: z.unknown().optional(), by_class: z.unknown() });
+export const pathBody = z.object({ path: z.string().min(1) });
+export const verifiedBody = z.object({
+  command,
+  shell: z.unknown().optional(),
+  verification: z.object({ window_exists: z.string().optional(), command_success: z.string().optional() }).default({}),
+  max_wait_time: z.number().min(0).max(120).default(10),
+  check_interval: z.number().min(0.05).max(60).default(1),
+});
+export const pythonBody = z.object({ code: z.string() });
+export const scriptBody = z.object({
+  script: z.string(),
+  timeout: z.number().positive().max(600).default(100),
+  working_dir: z.string().nullish(),
+});

@@ -1,0 +1,194 @@
+import type { Point } from '../../domain/index.js';
+import { StudioError, messageOf } from '../../domain/index.js';
+import { pause } from '../../domain/pause.js';
+import type { Desktop } from '../../cluster/types.js';
+import { argv, runCommand, type CommandOutput } from '../../tasks/command.js';
+import type { TaskContext } from '../../tasks/context.js';
+import { launch } from '../../tasks/setup/commands.js';
+import { windows } from '../../tasks/setup/windows.js';
+import { jsonReply, textReply, type Reply, type Request } from '../http.js';
+import { commandBody, jsonBody, pythonBody, scriptBody, verifiedBody } from './body.js';
+import { programOf } from './program.js';
+
+const failure = (message: string): Reply => jsonReply({ status: 'error', message }, 500);
+const success = (o: CommandOutput): Reply =>
+  jsonReply({ status: 'success', output: o.stdout, error: o.stderr, returncode: o.code });
+
+/** Commands of clients. It knows where the pointer is, as long as nothing but its own programs moved it. */
+export class Commands {
+  readonly #desktop: Desktop;
+  #pointer: Point | undefined;
+  /** Programs performed without Python, and commands run as they are. */
+  readonly counts = { performed: 0, run: 0 };
+
+  constructor(desktop: Desktop) {
+    this.#desktop = desktop;
+  }
+
+  /** POST /execute, /setup/execute. A non-zero exit is a success with its code, as in OSWorld. */
+  async execute(ctx: TaskContext, r: Request): Promise<Reply> {
+    const c = jsonBody(r, commandBody);
+    if (await this.#performed(ctx, argv(c))) return success({ stdout: '', stderr: '', code: 0 });
+    const out = await this.#run(ctx, c);
+    return out ? success(out) : failure('The command cannot be run in this desktop.');
+  }
+
+  /** POST /execute_with_verification: asks again until the window is there or the command succeeds. */
+  async executeVerified(ctx: TaskContext, r: Request): Promise<Reply> {
+    const b = jsonBody(r, verifiedBody),
+      began = performance.now(),
+      out = await this.#run(ctx, b);
+    if (!out) return failure('The command cannot be run in this desktop.');
+    const seconds = (): number => (performance.now() - began) / 1000;
+    for (;;) {
+      if (await verified(ctx, b.verification))
+        return jsonReply({
+          status: 'success',
+          output: out.stdout,
+          error: out.stderr,
+          returncode: out.code,
+          verification: 'passed',
+          wait_time: seconds(),
+        });
+      if (seconds() >= b.max_wait_time)
+        return jsonReply(
+          {
+            status: 'verification_failed',
+            output: out.stdout,
+            error: out.stderr,
+            returncode: out.code,
+            wait_time: b.max_wait_time,
+          },
+          500,
+        );
+      await pause(b.check_interval * 1000, ctx.signal, gone);
+    }
+  }
+
+  /** POST /setup/launch. */
+  async launch(ctx: TaskContext, r: Request): Promise<Reply> {
+    const b = jsonBody(r, commandBody);
+    try {
+      this.#pointer = undefined;
+      await launch(ctx, { command: b.command, shell: b.shell === undefined ? undefined : Boolean(b.shell) });
+    } catch (e) {
+      if (isLost(e)) throw e;
+      return failure(messageOf(e));
+    }
+    const words = typeof b.command === 'string' ? b.command : b.command.join(' ');
+    return textReply(`${words} launched successfully`);
+  }
+
+  /** POST /run_python. */
+  async python(ctx: TaskContext, r: Request): Promise<Reply> {
+    const { code } = jsonBody(r, pythonBody),
+      out = await this.#run(
+        { ...ctx, settings: { ...ctx.settings, commandMs: 30_000 } },
+        {
+          command: ['python3', '-c', code],
+        },
+      );
+    if (!out) return failure('There is no Python in this desktop.');
+    return jsonReply({
+      status: out.code === 0 ? 'success' : 'error',
+      message: out.code === 0 ? out.stdout : out.stderr,
+      need_more: false,
+      output: out.stdout,
+      error: out.stderr,
+      return_code: out.code,
+    });
+  }
+
+  /** POST /run_bash_script. OSWorld's own server answers 500 to every call; its clients expect this. */
+  async script(ctx: TaskContext, r: Request): Promise<Reply> {
+    const b = jsonBody(r, scriptBody),
+      limited = { ...ctx, settings: { ...ctx.settings, commandMs: b.timeout * 1000 } },
+      inside = b.working_dir ? `cd ${quoted(b.working_dir)} && ` : '';
+    try {
+      const out = await this.#run(limited, { command: ['/bin/bash', '-c', `exec 2>&1; ${inside}${b.script}`] });
+      if (!out) return failure('There is no bash in this desktop.');
+      return jsonReply({
+        status: out.code === 0 ? 'success' : 'error',
+        output: out.stdout,
+        error: '',
+        returncode: out.code,
+      });
+    } catch (e) {
+      if (e instanceof StudioError && e.kind === 'timeout')
+        return jsonReply(
+          {
+            status: 'error',
+            output: `Script execution timed out after ${b.timeout} seconds`,
+            error: '',
+            returncode: -1,
+          },
+          500,
+        );
+      throw e;
+    }
+  }
+
+  /** Where the pointer is: known here, or asked. */
+  async pointer(ctx: TaskContext): Promise<Point> {
+    this.#pointer ??= await askedPointer(ctx);
+    return this.#pointer;
+  }
+
+  /** Anything else may move the pointer. */
+  async #run(ctx: TaskContext, c: Parameters<typeof runCommand>[1]): Promise<CommandOutput | undefined> {
+    this.counts.run++;
+    this.#pointer = undefined;
+    return runCommand(ctx, c);
+  }
+
+  /** `python -c "import pyautogui; …"` as input events; false when it must be run as it is. */
+  async #performed(ctx: TaskContext, words: readonly string[]): Promise<boolean> {
+    const [program, flag, code, ...rest] = words;
+    if (!/^(?:.*\/)?python3?$/.test(program ?? '') || flag !== '-c' || code === undefined || rest.length > 0)
+      return false;
+    if (!this.#desktop.input) return false;
+    const { screen } = this.#desktop;
+    let p = programOf(code, screen, this.#pointer);
+    if (p === 'pointer') p = programOf(code, screen, await this.pointer(ctx));
+    if (p === undefined || p === 'pointer') return false;
+    this.counts.performed++;
+    for (const op of p.ops) {
+      if (op.kind === 'sleep') await pause(op.ms, ctx.signal, gone);
+      else await this.#desktop.input(op.events);
+    }
+    this.#pointer = p.pointer;
+    return true;
+  }
+}
+
+const gone = (): Error => new StudioError('cancelled', 'The client went away.', 'Send the request again.');
+const isLost = (e: unknown): boolean => e instanceof StudioError && e.kind === 'desktop.lost';
+const quoted = (s: string): string => `'${s.replaceAll("'", `'\\''`)}'`;
+
+async function askedPointer(ctx: TaskContext): Promise<Point> {
+  const out = await runCommand(ctx, { command: ['xdotool', 'getmouselocation', '--shell'] }),
+    at = (name: string): number => Number(new RegExp(`^${name}=(\\d+)$`, 'm').exec(out?.stdout ?? '')?.[1] ?? NaN);
+  const point = { x: at('X'), y: at('Y') };
+  if (Number.isNaN(point.x) || Number.isNaN(point.y))
+    throw new StudioError(
+      'desktop.exec',
+      'The desktop does not say where its pointer is.',
+      'Use an image with xdotool.',
+    );
+  return point;
+}
+
+async function verified(
+  ctx: TaskContext,
+  v: { readonly window_exists?: string | undefined; readonly command_success?: string | undefined },
+): Promise<boolean> {
+  if (v.window_exists !== undefined) {
+    const wanted = v.window_exists.toLowerCase();
+    if (!(await windows(ctx)).some((w) => w.title.toLowerCase().includes(wanted))) return false;
+  }
+  if (v.command_success !== undefined) {
+    const out = await runCommand(ctx, { command: v.command_success, shell: true });
+    if (out?.code !== 0) return false;
+  }
+  return true;
+}

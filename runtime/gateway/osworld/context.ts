@@ -1,0 +1,32 @@
+import type { Desktop } from '../../cluster/types.js';
+import { StudioError } from '../../domain/index.js';
+import { pause } from '../../domain/pause.js';
+import { noAssets } from '../../tasks/assets.js';
+import type { TaskContext } from '../../tasks/context.js';
+
+/** Longest command, ms: that of OSWorld's own server. */
+export const COMMAND_MS = 120_000;
+/** Longest wait for the window of an opened file, ms. OSWorld waits half an hour; its client gives up a little later. */
+const WINDOW_MS = 60_000;
+
+/** What set-up steps and getters of task files need, for calls of clients: nothing is downloaded, nothing remembered. */
+export const contextOf = (desktop: Desktop, signal: AbortSignal, state: TaskContext['stateOf']): TaskContext => ({
+  desktop,
+  task: 'client',
+  signal,
+  assets: noAssets,
+  cache: new Map(),
+  launched: new Map(),
+  stateOf: state,
+  settings: {
+    pythonStandIn: true,
+    clientPassword: 'password',
+    sleepCapMs: COMMAND_MS,
+    sleepMode: 'exact',
+    commandMs: COMMAND_MS,
+    waitMs: WINDOW_MS,
+    sleep: (ms, s) =>
+      pause(ms, s, () => new StudioError('cancelled', 'The client went away.', 'Send the request again.')),
+    now: () => performance.now(),
+  },
+});

@@ -1,0 +1,53 @@
+import { StudioError, messageOf } from '../../domain/index.js';
+import { desktopPath, type TaskContext } from '../../tasks/context.js';
+import { listDirectory } from '../../tasks/getters/system.js';
+import { open } from '../../tasks/setup/files.js';
+import { jsonReply, textReply, type Reply, type Request } from '../http.js';
+import { BadRequest, field, formBody, jsonBody, pathBody } from './body.js';
+
+/** POST /setup/upload: a multipart form with file_path and file_data. */
+export async function upload(ctx: TaskContext, r: Request): Promise<Reply> {
+  const form = await formBody(r),
+    path = desktopPath(field(form, 'file_path')),
+    data = form.get('file_data');
+  if (data === null || typeof data === 'string') throw new BadRequest('file_data is missing.');
+  const bytes = Buffer.from(await data.arrayBuffer());
+  await ctx.desktop.writeFile(path, bytes);
+  return textReply(`File Uploaded: ${bytes.length} bytes`);
+}
+
+/** POST /file: a form with file_path. */
+export async function download(ctx: TaskContext, r: Request): Promise<Reply> {
+  const path = desktopPath(field(await formBody(r), 'file_path'));
+  try {
+    return {
+      status: 200,
+      type: 'application/octet-stream',
+      body: await ctx.desktop.readFile(path),
+    };
+  } catch (e) {
+    if (e instanceof StudioError && e.kind === 'desktop.lost') throw e;
+    return jsonReply({ error: 'File not found' }, 404);
+  }
+}
+
+/** POST /list_directory. */
+export async function directory(ctx: TaskContext, r: Request): Promise<Reply> {
+  const tree = await listDirectory(ctx, jsonBody(r, pathBody));
+  return tree === null
+    ? jsonReply({ status: 'error', message: 'There is no such directory.' }, 404)
+    : jsonReply({ directory_tree: tree });
+}
+
+/** POST /setup/open_file: opens it with the desktop's application and waits for its window. */
+export async function openFile(ctx: TaskContext, r: Request): Promise<Reply> {
+  const { path } = jsonBody(r, pathBody);
+  try {
+    await open(ctx, { path });
+  } catch (e) {
+    if (e instanceof StudioError && e.kind === 'desktop.lost') throw e;
+    const message = messageOf(e);
+    return jsonReply({ status: 'error', message }, /^there is no file/.test(message) ? 404 : 500);
+  }
+  return textReply('File opened and window activated successfully');
+}

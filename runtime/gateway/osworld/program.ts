@@ -1,0 +1,295 @@
+import type { Point, Size } from '../../domain/index.js';
+import type { DesktopInput } from '../../cluster/types.js';
+import { liveKeyName, modifierKeysym } from '../../domain/keysyms.js';
+import { canonicalKey } from '../../domain/keys.js';
+import { parseCalls, type Literal, type PyCall } from '../../interchange/python.js';
+import { aliases, clickFunctions, keyNames, signatures } from '../../interchange/pyautoguiWords.js';
+
+/** One thing to do, in order: input events, or a pause that the code asks for. */
+export type Op =
+  | { readonly kind: 'input'; readonly events: readonly DesktopInput[] }
+  | { readonly kind: 'sleep'; readonly ms: number };
+
+export interface Program {
+  readonly ops: readonly Op[];
+  /** Where it leaves the pointer; undefined where that is not known. */
+  readonly pointer: Point | undefined;
+}
+
+/** Longest pause in all and most events, beyond which the code is left to a real Python. */
+const MOST_MS = 110_000,
+  MOST_EVENTS = 5_000;
+/** Moves between the ends of a drag: applications begin to drag after the first few. */
+const DRAG_MOVES = 8;
+
+/** How a move is spread over its time: OSWorld's controller draws one for each move. Here all moves are at once. */
+const TWEEN = /\bpyautogui\.(?:linear|ease\w{1,20})(?=\s*[,)])/g;
+
+/** The code says something that input events cannot do. */
+class NotPlain extends Error {}
+/** The code acts where the pointer is, and nothing says where that is. */
+class PointerUnknown extends Error {}
+
+/**
+ * Reads `import pyautogui; …` as input events, so that an action costs no Python start. Undefined when it holds anything
+ * else than pyautogui calls with plain values: such code is run as it is. 'pointer': it acts where the pointer is, which
+ * has to be asked first.
+ */
+export function programOf(code: string, screen: Size, pointer: Point | undefined): Program | 'pointer' | undefined {
+  // Real screenshots, questions and the like are answered by a real Python.
+  if (!code.includes('pyautogui')) return undefined;
+  let calls: readonly PyCall[];
+  try {
+    calls = parseCalls(code.replace(TWEEN, 'None'));
+  } catch {
+    return undefined;
+  }
+  try {
+    const compiler = new Compiler(screen, pointer);
+    for (const c of calls) compiler.call(c);
+    return compiler.end();
+  } catch (e) {
+    if (e instanceof NotPlain) return undefined;
+    if (e instanceof PointerUnknown) return 'pointer';
+    throw e;
+  }
+}
+
+type Arguments = Readonly<Record<string, Literal | undefined>>;
+type Button = 'left' | 'middle' | 'right';
+
+const BUTTONS: Readonly<Record<string, Button>> = {
+  left: 'left',
+  primary: 'left',
+  middle: 'middle',
+  right: 'right',
+  secondary: 'right',
+};
+const MORE_CLICKS: Readonly<Record<string, { readonly count: number; readonly button: Button | undefined }>> = {
+  'pyautogui.middleClick': { count: 1, button: 'middle' },
+  'pyautogui.tripleClick': { count: 3, button: undefined },
+};
+const CLICK_PARAMETERS = ['x', 'y', 'interval', 'button', 'duration'];
+/** pyautogui's canonical key names as KeyboardEvent.key. */
+const DOM_KEYS: Readonly<Record<string, string>> = {
+  ctrl: 'Control',
+  shift: 'Shift',
+  alt: 'Alt',
+  super: 'Meta',
+  enter: 'Enter',
+  escape: 'Escape',
+  space: ' ',
+  up: 'ArrowUp',
+  down: 'ArrowDown',
+  left: 'ArrowLeft',
+  right: 'ArrowRight',
+  pageup: 'PageUp',
+  pagedown: 'PageDown',
+  menu: 'ContextMenu',
+  printscreen: 'PrintScreen',
+};
+
+class Compiler {
+  readonly #screen: Size;
+  #pointer: Point | undefined;
+  readonly #ops: Op[] = [];
+  #events: DesktopInput[] = [];
+  #count = 0;
+  #ms = 0;
+  /** A key that went down and has no modifier's meaning; only its own release may follow. */
+  #tapped: string | undefined;
+
+  constructor(screen: Size, pointer: Point | undefined) {
+    this.#screen = screen;
+    this.#pointer = pointer;
+  }
+
+  end(): Program {
+    if (this.#tapped !== undefined) throw new NotPlain();
+    this.#flush();
+    return { ops: this.#ops, pointer: this.#pointer };
+  }
+
+  call(c: PyCall): void {
+    const name = aliases.get(c.name) ?? c.name;
+    if (this.#tapped !== undefined && name !== 'pyautogui.keyUp') throw new NotPlain();
+    const click = clickFunctions[name] ?? MORE_CLICKS[name];
+    if (name === 'pyautogui.hotkey') {
+      this.#hotkey(c);
+      return;
+    }
+    const a = bind(c, signatures.get(name) ?? (click ? CLICK_PARAMETERS : undefined));
+    if (click) {
+      this.#click(a, count(a['clicks'], click.count), BUTTONS[click.button ?? ''] ?? buttonOf(a));
+      return;
+    }
+    const run = Compiler.#calls.get(name);
+    if (!run) throw new NotPlain();
+    run(this, a);
+  }
+
+  static readonly #calls: ReadonlyMap<string, (s: Compiler, a: Arguments) => void> = new Map(
+    Object.entries<(s: Compiler, a: Arguments) => void>({
+      'pyautogui.moveTo': (s, a) => s.#move(s.#at(a)),
+      'pyautogui.move': (s, a) => s.#move(s.#offset(a)),
+      'pyautogui.dragTo': (s, a) => s.#drag(s.#at(a), buttonOf(a)),
+      'pyautogui.drag': (s, a) => s.#drag(s.#offset(a), buttonOf(a)),
+      'pyautogui.mouseDown': (s, a) => s.#button(s.#at(a), buttonOf(a), true),
+      'pyautogui.mouseUp': (s, a) => s.#button(s.#at(a), buttonOf(a), false),
+      'pyautogui.scroll': (s, a) => s.#wheel(a, (n) => ({ dx: 0, dy: -n })),
+      'pyautogui.hscroll': (s, a) => s.#wheel(a, (n) => ({ dx: n, dy: 0 })),
+      'pyautogui.write': (s, a) => s.#write(a['message']),
+      'pyautogui.press': (s, a) => s.#press(a),
+      'pyautogui.keyDown': (s, a) => s.#keyDown(domKey(a['key'])),
+      'pyautogui.keyUp': (s, a) => s.#keyUp(domKey(a['key'])),
+      'pyautogui.sleep': (s, a) => s.#sleep(a['seconds']),
+      'time.sleep': (s, a) => s.#sleep(a['seconds']),
+    }),
+  );
+
+  #push(...events: DesktopInput[]): void {
+    this.#count += events.length;
+    if (this.#count > MOST_EVENTS) throw new NotPlain();
+    this.#events.push(...events);
+  }
+  #flush(): void {
+    if (this.#events.length > 0) this.#ops.push({ kind: 'input', events: this.#events });
+    this.#events = [];
+  }
+
+  #here(): Point {
+    if (!this.#pointer) throw new PointerUnknown();
+    return this.#pointer;
+  }
+  #inside(x: number, y: number): Point {
+    const clamp = (v: number, size: number): number => Math.min(Math.max(Math.trunc(v), 0), size - 1);
+    return { x: clamp(x, this.#screen.width), y: clamp(y, this.#screen.height) };
+  }
+  /** Where a call acts; without coordinates, where the pointer is. */
+  #at(a: Arguments): Point {
+    const x = optionalNumber(a['x']),
+      y = optionalNumber(a['y']);
+    if (x !== undefined && y !== undefined) return this.#inside(x, y);
+    const here = this.#here();
+    return this.#inside(x ?? here.x, y ?? here.y);
+  }
+  #offset(a: Arguments): Point {
+    const here = this.#here();
+    return this.#inside(here.x + (optionalNumber(a['xOffset']) ?? 0), here.y + (optionalNumber(a['yOffset']) ?? 0));
+  }
+
+  #move(to: Point): void {
+    this.#push({ type: 'move', ...to });
+    this.#pointer = to;
+  }
+  #button(at: Point, button: Button, down: boolean): void {
+    this.#push({ type: 'button', button, down, ...at });
+    this.#pointer = at;
+  }
+  #click(a: Arguments, clicks: number, button: Button): void {
+    const at = this.#at(a);
+    this.#move(at);
+    for (let i = 0; i < clicks; i++) {
+      this.#button(at, button, true);
+      this.#button(at, button, false);
+    }
+  }
+  #drag(to: Point, button: Button): void {
+    const from = this.#here();
+    this.#button(from, button, true);
+    for (let i = 1; i <= DRAG_MOVES; i++) {
+      const share = i / DRAG_MOVES;
+      this.#move(this.#inside(from.x + (to.x - from.x) * share, from.y + (to.y - from.y) * share));
+    }
+    this.#button(to, button, false);
+  }
+  #wheel(a: Arguments, of: (n: number) => { readonly dx: number; readonly dy: number }): void {
+    const n = Math.trunc(requiredNumber(a['clicks'])),
+      at = this.#at(a);
+    if (Math.abs(n) > 1_000) throw new NotPlain();
+    // One event turns at most 40 clicks.
+    for (let left = Math.abs(n); left > 0; left -= 40)
+      this.#push({ type: 'wheel', ...of(Math.sign(n) * Math.min(40, left)), ...at });
+    this.#pointer = at;
+  }
+
+  #write(message: Literal | undefined): void {
+    if (Array.isArray(message)) {
+      for (const k of message as readonly Literal[]) this.#tap(domKey(k));
+      return;
+    }
+    if (typeof message !== 'string') throw new NotPlain();
+    if (message !== '') this.#push({ type: 'text', text: message });
+  }
+  #press(a: Arguments): void {
+    const keys = Array.isArray(a['keys']) ? (a['keys'] as readonly Literal[]) : [a['keys']];
+    for (let i = count(a['presses'], 1); i > 0; i--) for (const k of keys) this.#tap(domKey(k));
+  }
+  #tap(key: string): void {
+    this.#push({ type: 'key', key, down: true }, { type: 'key', key, down: false });
+  }
+  #hotkey(c: PyCall): void {
+    const one = c.args[0],
+      keys = (c.args.length === 1 && Array.isArray(one) ? (one as readonly Literal[]) : c.args).map(domKey);
+    if (keys.length === 0) throw new NotPlain();
+    for (const key of keys) this.#push({ type: 'key', key, down: true });
+    for (const key of keys.toReversed()) this.#push({ type: 'key', key, down: false });
+  }
+  /** Only modifiers stay down; another key is pressed and released, which its release at once after it means too. */
+  #keyDown(key: string): void {
+    this.#push({ type: 'key', key, down: true });
+    if (modifierKeysym(key) === undefined) this.#tapped = key;
+  }
+  #keyUp(key: string): void {
+    if (this.#tapped !== undefined && this.#tapped !== key) throw new NotPlain();
+    this.#tapped = undefined;
+    this.#push({ type: 'key', key, down: false });
+  }
+  #sleep(seconds: Literal | undefined): void {
+    const ms = requiredNumber(seconds) * 1000;
+    this.#ms += ms;
+    if (!(ms >= 0) || this.#ms > MOST_MS) throw new NotPlain();
+    this.#flush();
+    this.#ops.push({ kind: 'sleep', ms });
+  }
+}
+
+/** Arguments by the names of their parameters; those that say only how fast are dropped by whoever reads none. */
+function bind(c: PyCall, parameters: readonly string[] | undefined): Arguments {
+  if (!parameters) throw new NotPlain();
+  let args = c.args;
+  if (parameters[0] === 'x' && Array.isArray(args[0])) args = [...(args[0] as readonly Literal[]), ...args.slice(1)];
+  if (args.length > parameters.length) throw new NotPlain();
+  const out: Record<string, Literal> = Object.fromEntries(args.map((v, i) => [parameters[i]!, v]));
+  return { ...out, ...c.named };
+}
+
+function optionalNumber(v: Literal | undefined): number | undefined {
+  if (v === undefined || v === null) return undefined;
+  if (typeof v !== 'number') throw new NotPlain();
+  return v;
+}
+function requiredNumber(v: Literal | undefined): number {
+  const n = optionalNumber(v);
+  if (n === undefined) throw new NotPlain();
+  return n;
+}
+function count(v: Literal | undefined, otherwise: number): number {
+  const n = optionalNumber(v) ?? otherwise;
+  if (!Number.isInteger(n) || n < 0 || n > 200) throw new NotPlain();
+  return n;
+}
+function buttonOf(a: Arguments): Button {
+  const name = a['button'] ?? 'left',
+    button = typeof name === 'string' ? BUTTONS[name] : undefined;
+  if (!button) throw new NotPlain();
+  return button;
+}
+function domKey(v: Literal | undefined): string {
+  if (typeof v !== 'string' || v === '') throw new NotPlain();
+  if ([...v].length === 1 && !Object.hasOwn(keyNames, v)) return v;
+  const name = canonicalKey(Object.hasOwn(keyNames, v) ? keyNames[v]! : v),
+    key = DOM_KEYS[name] ?? (/^f\d{1,2}$/.test(name) ? name.toUpperCase() : name[0]!.toUpperCase() + name.slice(1));
+  if (key !== ' ' && modifierKeysym(key) === undefined && liveKeyName(key) === undefined) throw new NotPlain();
+  return key;
+}

@@ -1,0 +1,127 @@
+import { cpus, loadavg } from 'node:os';
+import type { RunConfig } from '../config/index.js';
+import { failuresRemoved, outcomesOf, pairedBootstrap, type BootstrapInterval } from '../domain/bootstrap.js';
+import { evaluateAll, type Asked, type Evaluated, type EvaluateRequest } from './evaluateRun.js';
+import type { EvalPoint } from './evaluation.js';
+
+/** What the final policy of a run is asked: everything held out, greedy and sampled, and the same with a blank screen. */
+const ASKED: readonly Asked[] = [
+  { split: 'heldout' },
+  { split: 'heldout', sampled: true },
+  { split: 'heldout', blind: true },
+  { split: 'words' },
+  { split: 'words', blind: true },
+  { split: 'pairs' },
+  { split: 'looks' },
+  { split: 'templates' },
+  { split: 'templates', blind: true },
+];
+/** Success of training tasks from which a family counts as one that the blind policy solves too. */
+const BLIND_SHARE = 0.2;
+
+export interface FiguresRow extends Omit<Evaluated, 'at' | 'infeasible'> {
+  readonly rate: number;
+}
+/** What a run came to, as `npm run quickstart -- --json FILE` writes it; rates are shares of all episodes asked for. */
+export interface RunFigures {
+  readonly bench: 'quickstart';
+  readonly run: string;
+  readonly seed: number;
+  readonly at: string;
+  readonly minutes: number;
+  readonly machine: {
+    readonly cpu: string;
+    readonly cores: number;
+    readonly node: string;
+    readonly loadavg: readonly number[];
+  };
+  /** Success on instructions whose words or numbers are in no training task. */
+  readonly unseen_words_success: number;
+  /** Share of the failures after imitation that are gone after reinforcement learning, on the run's own probes. */
+  readonly failures_removed_by_rl: number | null;
+  readonly failures_removed_by_rl_interval: BootstrapInterval | null;
+  /** The same policy, its screen blanked, on other arrangements of the words of training. */
+  readonly blind_success: number;
+  readonly heldout_success: number;
+  readonly heldout_templates_success: number;
+  /** Families of which the policy with a blank screen still solves a fifth or more. */
+  readonly solved_blind: readonly string[];
+  /** `heldout` over the other families alone, which need to see. */
+  readonly heldout_success_sighted: number | null;
+  readonly rows: readonly FiguresRow[];
+  /** The run's own evaluations. */
+  readonly points: readonly EvalPoint[];
+}
+
+/** Measures the newest checkpoint of a run; it is only read. */
+export async function measureRun(
+  r: Pick<EvaluateRequest, 'dir' | 'entry' | 'signal' | 'provider' | 'onProgress'> & {
+    readonly run: string;
+    readonly config: RunConfig;
+    readonly points: readonly EvalPoint[];
+    readonly minutes: number;
+    readonly onPart?: (what: string) => void;
+  },
+): Promise<RunFigures> {
+  const asked = ASKED.map((a) => ({ ...a, episodes: r.config.evaluation.episodes || 64 })),
+    rows = (await evaluateAll(r, asked)).map(rowOf);
+  return figuresOf(r, rows);
+}
+
+/** Pure. */
+export function figuresOf(
+  r: {
+    readonly run: string;
+    readonly config: Pick<RunConfig, 'seed'>;
+    readonly points: readonly EvalPoint[];
+    readonly minutes: number;
+  },
+  rows: readonly FiguresRow[],
+): RunFigures {
+  const row = (split: FiguresRow['split'], blind = false): FiguresRow =>
+      rows.find((x) => x.split === split && x.blind === blind && !x.sampled)!,
+    removed = removedBy(r.points),
+    seen = row('heldout'),
+    solvedBlind = Object.entries(row('heldout', true).perFamily)
+      .filter(([, f]) => f.successes >= BLIND_SHARE * f.episodes)
+      .map(([name]) => name);
+  return {
+    bench: 'quickstart',
+    run: r.run,
+    seed: r.config.seed,
+    at: new Date().toISOString(),
+    minutes: r.minutes,
+    machine: {
+      cpu: cpus()[0]?.model ?? '?',
+      cores: cpus().length,
+      node: process.version,
+      loadavg: loadavg().map((x) => Math.round(100 * x) / 100),
+    },
+    unseen_words_success: row('words').rate,
+    failures_removed_by_rl: removed?.mean ?? null,
+    failures_removed_by_rl_interval: removed ?? null,
+    blind_success: row('heldout', true).rate,
+    heldout_success: seen.rate,
+    heldout_templates_success: row('templates').rate,
+    solved_blind: solvedBlind,
+    heldout_success_sighted: rateWithout(seen, solvedBlind),
+    rows,
+    points: r.points,
+  };
+}
+
+const rowOf = ({ at: _, infeasible: _i, ...e }: Evaluated): FiguresRow => ({
+  ...e,
+  rate: e.episodes === 0 ? 0 : e.successes / e.episodes,
+});
+function removedBy(points: readonly EvalPoint[]): BootstrapInterval | undefined {
+  const warm = points.find((p) => p.label === 'warm start'),
+    final = points.findLast((p) => p.label === 'final');
+  if (!warm || !final || warm.successes === warm.episodes) return undefined;
+  return pairedBootstrap([[warm, final].map((p) => outcomesOf(p.successes, p.episodes))], failuresRemoved);
+}
+function rateWithout(row: FiguresRow, families: readonly string[]): number | null {
+  const left = Object.entries(row.perFamily).filter(([name]) => !families.includes(name)),
+    sum = (of: 'episodes' | 'successes'): number => left.reduce((n, [, f]) => n + f[of], 0);
+  return sum('episodes') === 0 ? null : sum('successes') / sum('episodes');
+}

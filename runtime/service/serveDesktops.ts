@@ -1,0 +1,35 @@
+import { chooseProvider, specOf } from '../cluster/provide.js';
+import { parseRunFile } from '../config/index.js';
+import { pngOf } from '../data/store/png.js';
+import type { ProviderChoice, Size } from '../domain/index.js';
+import { serveOsworld, type Served } from '../gateway/osworld/serve.js';
+
+export type { Served };
+
+/** Desktops of an image for other programs, through OSWorld's API. */
+export async function serveDesktops(o: {
+  readonly provider: ProviderChoice;
+  readonly image: string;
+  readonly screen: Size | undefined;
+  readonly accessibility: boolean;
+  readonly count: number;
+  readonly host: string | undefined;
+  readonly port: number;
+  readonly token: string | undefined;
+  readonly onLine: (line: string) => void;
+}): Promise<Served> {
+  const config = parseRunFile(
+    {},
+    { desktops: { provider: o.provider, image: o.image, count: o.count, ...(o.screen && { screen: o.screen }) } },
+  ).desktops;
+  return serveOsworld({
+    provider: await chooseProvider(config),
+    spec: specOf(config, { a11y: o.accessibility }),
+    count: o.count,
+    port: o.port,
+    host: o.host,
+    token: o.token,
+    picture: pngOf,
+    onLine: o.onLine,
+  });
+}

@@ -1,0 +1,112 @@
+import { hash32 } from '../../../domain/index.js';
+import type { Instance } from './kit.js';
+import { HELD_OUT, TRAINED, wordsOf, type Lexicon } from './lexicon.js';
+import { DRESSES, type Dress } from './scene.js';
+
+/**
+ * What is held out, each by itself (runtime/tasks/README.md#splits): other arrangements of the very words of training,
+ * words and numbers never seen, pairs of seen words that never stand together, other looks. `dev` is for tuning, `test`
+ * for reporting; the two share nothing that is held out. Held-out templates are a list of their own (`Template.heldout`).
+ */
+export const HOLDOUTS = ['arrangements', 'words', 'pairs', 'looks'] as const;
+export type Holdout = (typeof HOLDOUTS)[number];
+export type ProbeSet = 'dev' | 'test';
+
+export interface Split {
+  readonly set: 'train' | ProbeSet;
+  readonly holdout?: Holdout;
+}
+
+/** Seeds of one split. */
+const SPAN = 1_000_000;
+/**
+ * Seeds under 2 SPAN are those of version 0.1, whose tasks stay what they were: training tasks from 0, held-out ones
+ * from SPAN, apart by a hash of the whole content alone.
+ */
+const LEGACY = 2 * SPAN;
+const SPLITS: readonly Split[] = [
+  { set: 'train' },
+  ...(['dev', 'test'] as const).flatMap((set) => HOLDOUTS.map((holdout): Split => ({ set, holdout }))),
+];
+const firstSeed = (s: Split): number =>
+  LEGACY + SPAN * SPLITS.findIndex((x) => x.set === s.set && x.holdout === s.holdout);
+
+export const trainSeed = (n: number): number => firstSeed({ set: 'train' }) + (n % SPAN);
+export const probeSeed = (set: ProbeSet, holdout: Holdout, n: number): number =>
+  firstSeed({ set, holdout }) + (n % SPAN);
+
+/** Of version 0.1: whether its held-out side. */
+export interface LegacySplit {
+  readonly set: 'legacy';
+  readonly heldout: boolean;
+}
+export function splitOf(seed: number): Split | LegacySplit | undefined {
+  if (!Number.isSafeInteger(seed) || seed < 0) return undefined;
+  return seed < LEGACY ? { set: 'legacy', heldout: seed >= SPAN } : SPLITS[Math.floor((seed - LEGACY) / SPAN)];
+}
+
+/** The words and the dress that a split draws from. */
+export function drawsFrom(s: Split | LegacySplit): { readonly words: Lexicon; readonly dress: Dress } {
+  if (s.set === 'legacy') return { words: TRAINED, dress: DRESSES.legacy };
+  return {
+    words: s.set !== 'train' && s.holdout === 'words' ? HELD_OUT[s.set] : TRAINED,
+    dress: DRESSES[s.set !== 'train' && s.holdout === 'looks' ? s.set : 'train'],
+  };
+}
+
+/** One content in so many is reserved for arrangements of version 0.1, and two in eight for those of today. */
+const RESERVED = 4;
+const contentHash = (made: Pick<Instance, 'instruction' | 'config'>): number =>
+  hash32(JSON.stringify([made.instruction, made.config]));
+
+/** Numbers of two digits and more: two in five are held out. */
+const NUMBER_KINDS = 5;
+export const numberSet = (n: string): 'train' | ProbeSet => KIND_SETS[hash32(`number/${n}`) % NUMBER_KINDS] ?? 'train';
+/** Two contents that follow each other in an instruction, whichever comes first: two pairs in eight are held out. */
+const PAIR_KINDS = 8;
+export const pairSet = (a: string, b: string): 'train' | ProbeSet =>
+  KIND_SETS[hash32(`pair/${[a, b].sort().join('/')}`) % PAIR_KINDS] ?? 'train';
+const KIND_SETS: readonly (ProbeSet | undefined)[] = ['dev', 'test'];
+
+/** What an instruction is about: the suite's words in it, and numbers. */
+export interface Contents {
+  readonly words: readonly string[];
+  /** Of two figures and more. */
+  readonly numbers: readonly string[];
+  /** What follows what; single figures too. */
+  readonly pairs: readonly (readonly [string, string])[];
+}
+const ALL_WORDS = new Set([TRAINED, HELD_OUT.dev, HELD_OUT.test].flatMap(wordsOf));
+const NUMBER = /^\d+$/;
+
+/** Of any text, an instruction or a set-up. */
+export function contentsOf(text: string): Contents {
+  // "B3" is a cell, not a number; a hyphen or a letter beside figures makes them something else as well.
+  const tokens = text.match(/[A-Za-z]+\d*|\d+/g) ?? [],
+    about = tokens.filter((t) => ALL_WORDS.has(t) || NUMBER.test(t));
+  return {
+    words: [...new Set(about.filter((t) => ALL_WORDS.has(t)))],
+    numbers: [...new Set(about.filter((t) => NUMBER.test(t) && t.length > 1))],
+    pairs: about.slice(1).map((b, i) => [about[i]!, b] as const),
+  };
+}
+
+/** Whether a split may have this instance. */
+export function belongs(s: Split | LegacySplit, made: Pick<Instance, 'instruction' | 'config'>): boolean {
+  if (s.set === 'legacy') return (contentHash(made) % RESERVED === 0) === s.heldout;
+  const { words, numbers, pairs } = contentsOf(made.instruction),
+    own = s.set === 'train' ? undefined : s.set;
+  if (s.holdout === 'words') {
+    const lexicon = new Set(wordsOf(HELD_OUT[own!]));
+    return words.some((w) => lexicon.has(w))
+      ? numbers.every((n) => [own, 'train'].includes(numberSet(n)))
+      : numbers.length > 0 && numbers.every((n) => numberSet(n) === own);
+  }
+  if (numbers.some((n) => numberSet(n) !== 'train')) return false;
+  if (s.holdout === 'pairs')
+    return pairs.some((p) => pairSet(...p) === own) && pairs.every((p) => [own, 'train'].includes(pairSet(...p)));
+  if (pairs.some((p) => pairSet(...p) !== 'train')) return false;
+  const reserved = contentHash(made) % 8;
+  if (s.holdout === 'arrangements') return reserved === (own === 'dev' ? 0 : 4);
+  return s.holdout === 'looks' || (reserved !== 0 && reserved !== 4);
+}

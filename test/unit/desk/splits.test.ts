@@ -1,0 +1,238 @@
+import { createHash } from 'node:crypto';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { parseRunFile } from '../../../runtime/config/index.js';
+import { GLYPH_SPEC, type FamilyId } from '../../../runtime/domain/index.js';
+import { tokenizeInstruction } from '../../../runtime/policy/embedded/instruction.js';
+import { vocabulary } from '../../../runtime/run/backends/reading.js';
+import { EVALUATION_SPLITS, openTasks, type Tasks } from '../../../runtime/tasks/open.js';
+import type { Task } from '../../../runtime/tasks/types.js';
+import {
+  deskSuite,
+  HOLDOUTS,
+  probeSeed,
+  quickstartFamilies,
+  trainSeed,
+  type Holdout,
+  type ProbeSet,
+} from '../../../runtime/tasks/suites/desk/index.js';
+import { HELD_OUT, TRAINED, wordsOf } from '../../../runtime/tasks/suites/desk/lexicon.js';
+import { desk } from '../../helpers/tasks/images.js';
+
+/**
+ * What is held out occurs nowhere in training. Nothing here asks the code that splits: sets are made from the tasks as
+ * they are generated, and compared.
+ */
+const suite = deskSuite(),
+  TRAIN = 60,
+  PROBES = 12,
+  SETS: readonly ProbeSet[] = ['dev', 'test'];
+const textOf = (t: Task): string => JSON.stringify([t.instruction, t.config, t.evaluator]);
+const tokens = (text: string): Set<string> => new Set(text.toLowerCase().match(/[a-z]+|\d+/g));
+/** Numbers of an instruction, and what follows what among its quoted texts' words and numbers. */
+const numbersIn = (t: Task): string[] => t.instruction.match(/(?<![A-Za-z\d])\d{2,}/g) ?? [];
+const names = new Set([TRAINED, HELD_OUT.dev, HELD_OUT.test].flatMap(wordsOf));
+function pairsIn(t: Task): string[] {
+  const about = (t.instruction.match(/[A-Za-z]+\d*|\d+/g) ?? []).filter((x) => names.has(x) || /^\d+$/.test(x));
+  return about.slice(1).map((b, i) => [about[i]!, b].sort().join(' '));
+}
+const looksIn = (t: Task): string[] =>
+  [...textOf(t).matchAll(/gtk-theme-name=[^']*?(?=\\n')|font-family: [^;]*|xterm (-bg \S+ -fg \S+)/g)].map((m) => m[0]);
+const corners = (t: Task): string[] =>
+  [...textOf(t).matchAll(/--geometry=\d+x\d+\+(\d+)\+(\d+)/g)].map((m) => `${m[1]} ${m[2]}`);
+
+const train = new Map<FamilyId, Task[]>(),
+  heldOut = new Map<string, Task[]>();
+const of = (set: ProbeSet, h: Holdout): Task[] => heldOut.get(`${set}/${h}`)!;
+
+beforeAll(() => {
+  for (const { id, split } of suite.families) {
+    if (split === 'heldout') continue;
+    train.set(
+      id,
+      Array.from({ length: TRAIN }, (_, n) => suite.task(id, trainSeed(n))),
+    );
+    for (const h of suite.holdouts(id))
+      for (const set of SETS)
+        heldOut.set(`${set}/${h}`, [
+          ...(heldOut.get(`${set}/${h}`) ?? []),
+          ...Array.from({ length: PROBES }, (_, n) => suite.task(id, probeSeed(set, h, n))),
+        ]);
+  }
+}, 60_000);
+
+describe('splits by content', () => {
+  const trained = (): Task[] => [...train.values()].flat();
+
+  it('words: none of a held-out task, in whatever case, is in any training task, as text, title, file or answer', () => {
+    const seen = tokens(trained().map(textOf).join(' '));
+    for (const set of SETS) {
+      const words = new Set(of(set, 'words').flatMap((t) => [...tokens(t.instruction)])),
+        fresh = wordsOf(HELD_OUT[set]).filter((w) => words.has(w.toLowerCase()));
+      expect(fresh.length).toBeGreaterThan(25);
+      for (const w of wordsOf(HELD_OUT[set])) expect(seen.has(w.toLowerCase()), w).toBe(false);
+      // Every task of the split has one, or numbers of which none was trained.
+      const numbers = new Set(trained().flatMap(numbersIn));
+      for (const t of of(set, 'words'))
+        expect(
+          wordsOf(HELD_OUT[set]).some((w) => tokens(t.instruction).has(w.toLowerCase())) ||
+            (numbersIn(t).length > 0 && numbersIn(t).every((n) => !numbers.has(n))),
+          t.instruction,
+        ).toBe(true);
+    }
+  });
+
+  it('numbers: what training asks for and what the held-out tasks without words ask for have none in common', () => {
+    const seen = new Set(trained().flatMap(numbersIn)),
+      fresh = SETS.map(
+        (set) =>
+          new Set(of(set, 'words').flatMap((t) => (pairsIn(t).some((p) => /[A-Za-z]/.test(p)) ? [] : numbersIn(t)))),
+      );
+    expect(seen.size).toBeGreaterThan(20);
+    for (const f of fresh) {
+      expect(f.size).toBeGreaterThan(5);
+      for (const n of f) expect(seen.has(n), n).toBe(false);
+    }
+    expect([...fresh[0]!].filter((n) => fresh[1]!.has(n))).toEqual([]);
+  });
+
+  it('pairs: every task of the split has one that no training task has, of words that training has', () => {
+    const seen = new Set(trained().flatMap(pairsIn)),
+      known = tokens(
+        trained()
+          .map((t) => t.instruction)
+          .join(' '),
+      ),
+      fresh = SETS.map((set) => {
+        const tasks = of(set, 'pairs');
+        expect(tasks.length).toBeGreaterThan(100);
+        for (const t of tasks) {
+          expect(
+            pairsIn(t).some((p) => !seen.has(p)),
+            t.instruction,
+          ).toBe(true);
+          for (const w of tokens(t.instruction)) if (names.has(w)) expect(known.has(w), w).toBe(true);
+        }
+        return new Set(tasks.flatMap(pairsIn).filter((p) => !seen.has(p)));
+      });
+    expect([...fresh[0]!].filter((p) => fresh[1]!.has(p))).toEqual([]);
+  });
+
+  it('looks: no theme, letters, colours or place of a window of a held-out look is in training', () => {
+    const looks = new Set(trained().flatMap(looksIn)),
+      places = new Set(trained().flatMap(corners));
+    expect(looks.size).toBe(0);
+    for (const set of SETS) {
+      const tasks = of(set, 'looks');
+      expect(new Set(tasks.flatMap(looksIn)).size).toBeGreaterThanOrEqual(2);
+      for (const t of tasks) expect(looksIn(t).length, t.id).toBeGreaterThan(0);
+      const own = tasks.flatMap(corners),
+        shared = own.filter((c) => places.has(c));
+      expect(own.length).toBeGreaterThan(100);
+      expect(shared).toEqual([]);
+    }
+    const [a, b] = SETS.map((set) => new Set(of(set, 'looks').flatMap((t) => [looksIn(t).join('|')])));
+    expect([...a!].filter((l) => b!.has(l) && !l.startsWith('gtk-theme')).length).toBe(0);
+  });
+
+  it('arrangements, and every other split: no task is one of training, and none of tuning one of reporting', () => {
+    const seen = new Set(trained().map((t) => JSON.stringify([t.instruction, t.config]))),
+      all = SETS.map((set) =>
+        HOLDOUTS.flatMap((h) => of(set, h)).map((t) => JSON.stringify([t.instruction, t.config])),
+      );
+    for (const c of all.flat()) expect(seen.has(c)).toBe(false);
+    const dev = new Set(all[0]);
+    expect(all[1]!.filter((c) => dev.has(c))).toEqual([]);
+  });
+
+  it('no instruction of unseen words, numbers or pairs occurs in training', () => {
+    const said = new Set(trained().map((t) => t.instruction));
+    for (const set of SETS)
+      for (const h of ['words', 'pairs'] as const)
+        for (const t of of(set, h)) expect(said.has(t.instruction)).toBe(false);
+  });
+});
+
+describe('what a run learns from and is measured by', () => {
+  let tasks: Tasks;
+  const config = parseRunFile({ preset: 'quickstart' });
+  beforeAll(async () => {
+    tasks = await openTasks(config, desk);
+  });
+
+  it('reading lessons and the words of instructions have nothing that is held out', () => {
+    const lessons = new Set(vocabulary(GLYPH_SPEC, tasks).map((w) => w.text.toLowerCase())),
+      told = new Set<string>();
+    expect(lessons.size).toBeGreaterThan(30);
+    for (const f of tasks.families)
+      for (const seed of tasks.demoSeeds)
+        for (const t of tokenizeInstruction(GLYPH_SPEC, tasks.source.task(f.id, seed).instruction))
+          for (const w of tokens(t.text)) told.add(w);
+    for (const set of SETS)
+      for (const w of wordsOf(HELD_OUT[set])) {
+        expect(lessons.has(w.toLowerCase()), w).toBe(false);
+        expect(told.has(w.toLowerCase()), w).toBe(false);
+      }
+  });
+
+  it("a run's own evaluations use no task that is reported, and neither is trained on", () => {
+    const training = new Set(
+      tasks.families.flatMap((f) =>
+        ('count' in f.seeds
+          ? Array.from({ length: f.seeds.count }, (_, i) => (f.seeds as { from: number }).from + i)
+          : f.seeds
+        ).map((s) => `${f.id}#${s}`),
+      ),
+    );
+    const own = tasks.probes(200).map((p) => `${p.family}#${p.seed}`);
+    const reported = EVALUATION_SPLITS.filter((s) => s !== 'train').map((s) => tasks.probesOf(s, 200));
+    for (const probes of reported) {
+      expect(probes).toHaveLength(200);
+      for (const p of probes) expect(own).not.toContain(`${p.family}#${p.seed}`);
+    }
+    for (const p of [...own, ...reported.flat().map((x) => `${x.family}#${x.seed}`)])
+      expect(training.has(p)).toBe(false);
+    for (const s of tasks.demoSeeds) expect(training.has(`${quickstartFamilies[0]!}#${s}`)).toBe(true);
+  });
+
+  it('every family of the quick start has unseen words or numbers; held-out templates are as they were', () => {
+    for (const f of quickstartFamilies)
+      expect(suite.holdouts(f), f).toEqual(expect.arrayContaining(['arrangements', 'words', 'looks']));
+    expect(suite.holdouts('desk/note-clear' as FamilyId)).not.toContain('words');
+    expect(() => suite.task('desk/note-clear' as FamilyId, probeSeed('test', 'words', 0))).toThrow(
+      /no task of this split/,
+    );
+    expect(suite.families.filter((f) => f.split === 'heldout').map((f) => f.id.slice(5))).toEqual(HELD_OUT_TEMPLATES);
+  });
+});
+
+describe('tasks of version 0.1', () => {
+  it('are what they were, under the seeds they had', () => {
+    const h = createHash('sha256');
+    for (const f of suite.families)
+      for (const seed of [0, 1, 7, 255, 1_000_000, 1_000_003]) {
+        const t = suite.task(f.id, seed);
+        h.update(JSON.stringify([t.id, t.instruction, t.config, t.evaluator, t.maxSteps]));
+      }
+    expect(h.digest('hex').slice(0, 16)).toBe('4a3e12473cd70a56');
+  });
+  it('have seeds that no split of today has', () => {
+    expect(trainSeed(0)).toBeGreaterThanOrEqual(2_000_000);
+    const firsts = [trainSeed(0), ...SETS.flatMap((set) => HOLDOUTS.map((h) => probeSeed(set, h, 0)))];
+    expect(new Set(firsts.map((s) => Math.floor(s / 1_000_000))).size).toBe(firsts.length);
+  });
+});
+
+/** The split of templates of version 0.1. */
+const HELD_OUT_TEMPLATES = [
+  'press-three',
+  'list-open',
+  'form-login',
+  'note-discard',
+  'calc-click-long',
+  'file-move',
+  'folder-rename',
+  'cell-clear',
+  'term-clean',
+  'window-maximize',
+  'note-to-term',
+];

@@ -1,0 +1,182 @@
+import { request } from 'node:http';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { DesktopInput } from '../../../runtime/cluster/types.js';
+import type { Frame } from '../../../runtime/domain/index.js';
+import { listen, type Face } from '../../../runtime/gateway/http.js';
+import { osworldFace } from '../../../runtime/gateway/osworld/face.js';
+import { FakeDesktop, type FakeExec } from '../../helpers/tasks/fakeDesktop.js';
+
+class Typed extends FakeDesktop {
+  readonly events: DesktopInput[] = [];
+  input(events: readonly DesktopInput[]): Promise<void> {
+    this.events.push(...events);
+    return Promise.resolve();
+  }
+  override observe(): Promise<Frame> {
+    return Promise.resolve({ width: 2, height: 1, data: Buffer.alloc(8) } as unknown as Frame);
+  }
+}
+
+let open: Face[] = [];
+afterEach(async () => {
+  await Promise.all(open.map((f) => f.close()));
+  open = [];
+});
+
+async function served(o: { answer?: FakeExec; token?: string; host?: string } = {}): Promise<{
+  desktop: Typed;
+  url: string;
+  port: number;
+  json: (path: string, body: unknown) => Promise<{ status: number; body: Record<string, unknown> }>;
+}> {
+  const desktop = new Typed(o.answer, { '/home/user/a.txt': 'hello' }),
+    face = osworldFace(desktop, () => Promise.resolve(Buffer.from('picture'))),
+    f = await listen({ port: 0, token: o.token, host: o.host, handle: (r) => face.handle(r) });
+  open.push(f);
+  const url = `http://127.0.0.1:${f.port}`;
+  return {
+    desktop,
+    url,
+    port: f.port,
+    json: async (path, body) => {
+      const r = await fetch(url + path, { method: 'POST', body: JSON.stringify(body) });
+      return { status: r.status, body: (await r.json()) as Record<string, unknown> };
+    },
+  };
+}
+const python = (code: string): { command: string[]; shell: boolean } => ({
+  command: ['python', '-c', `import pyautogui; import time; pyautogui.FAILSAFE = False; ${code}`],
+  shell: false,
+});
+
+describe('OSWorld’s API on a desktop', () => {
+  it('answers what its clients ask first', async () => {
+    const s = await served();
+    const shot = await fetch(`${s.url}/screenshot`);
+    expect([shot.status, shot.headers.get('content-type'), await shot.text()]).toEqual([200, 'image/png', 'picture']);
+    expect(await (await fetch(`${s.url}/screen_size`, { method: 'POST' })).json()).toEqual({ width: 640, height: 401 });
+    expect(await (await fetch(`${s.url}/platform`)).text()).toBe('Linux');
+    expect(await (await fetch(`${s.url}/terminal`)).json()).toEqual({ output: null, status: 'success' });
+  });
+
+  it('performs pyautogui without starting a Python', async () => {
+    const s = await served();
+    expect(await s.json('/execute', python('pyautogui.click(5, 6)'))).toEqual({
+      status: 200,
+      body: { status: 'success', output: '', error: '', returncode: 0 },
+    });
+    expect(s.desktop.events).toEqual([
+      { type: 'move', x: 5, y: 6 },
+      { type: 'button', button: 'left', down: true, x: 5, y: 6 },
+      { type: 'button', button: 'left', down: false, x: 5, y: 6 },
+    ]);
+    expect(s.desktop.log).toEqual([]);
+  });
+  it('asks where the pointer is once, and again after a program may have moved it', async () => {
+    const s = await served({
+      answer: (c) => (c.includes('xdotool') ? { stdout: 'X=7\nY=8\nSCREEN=0\nWINDOW=1\n' } : undefined),
+    });
+    const asked = (): number => s.desktop.log.filter((l) => l.includes('getmouselocation')).length;
+    await s.json('/execute', python('pyautogui.click()'));
+    await s.json('/execute', python('pyautogui.click()'));
+    expect([s.desktop.events[0], asked()]).toEqual([{ type: 'move', x: 7, y: 8 }, 1]);
+    await s.json('/execute', { command: 'xdotool mousemove 1 1', shell: true });
+    await s.json('/execute', python('pyautogui.click()'));
+    expect(asked()).toBe(2);
+  });
+  it('runs everything else as it is; a failing command is an answer, a missing program an error', async () => {
+    const s = await served({
+      answer: (c) => (c[0] === 'nothing' ? 'not found' : { code: 3, stdout: 'out', stderr: 'err' }),
+    });
+    expect((await s.json('/execute', { command: ['ls', '~/x'] })).body).toEqual({
+      status: 'success',
+      output: 'out',
+      error: 'err',
+      returncode: 3,
+    });
+    expect(s.desktop.log.at(-1)).toBe('exec ls /home/user/x');
+    expect((await s.json('/setup/execute', { command: 'nothing' })).status).toBe(500);
+    await s.json('/execute', python('print(pyautogui.position())'));
+    expect(s.desktop.log.at(-1)).toContain('print(pyautogui.position())');
+    expect(s.desktop.events).toEqual([]);
+  });
+  it('waits for what a verified command should bring about, and says when it does not come', async () => {
+    let looks = 0;
+    const s = await served({
+      answer: (c) =>
+        c[0] === 'wmctrl' && ++looks > 2 ? { stdout: '0x1  0 0 0 10 10 a.A  host Fruit list\n' } : undefined,
+    });
+    const verified = (title: string, seconds: number): Promise<{ status: number; body: Record<string, unknown> }> =>
+      s.json('/execute_with_verification', {
+        command: 'true',
+        verification: { window_exists: title },
+        max_wait_time: seconds,
+        check_interval: 0.05,
+      });
+    expect((await verified('fruit', 20)).body['verification']).toBe('passed');
+    expect(await verified('Never', 0)).toMatchObject({ status: 500, body: { status: 'verification_failed' } });
+  });
+
+  it('takes and gives files', async () => {
+    const s = await served(),
+      form = new FormData();
+    form.set('file_path', '~/b.bin');
+    form.set('file_data', new Blob([Buffer.from([0, 255, 13, 10, 45, 45])]));
+    const r = await fetch(`${s.url}/setup/upload`, { method: 'POST', body: form });
+    expect([r.status, await r.text()]).toEqual([200, 'File Uploaded: 6 bytes']);
+    expect(s.desktop.files.get('/home/user/b.bin')).toEqual(Buffer.from([0, 255, 13, 10, 45, 45]));
+    const got = (path: string): Promise<Response> =>
+      fetch(`${s.url}/file`, { method: 'POST', body: new URLSearchParams({ file_path: path }) });
+    expect(await (await got('/home/user/a.txt')).text()).toBe('hello');
+    const missing = await got('/home/user/none');
+    expect([missing.status, await missing.json()]).toEqual([404, { error: 'File not found' }]);
+  });
+
+  it.each([
+    ['/execute', 'no json'],
+    ['/execute', '{}'],
+    ['/execute', '{"command": []}'],
+    ['/setup/activate_window', '{"window_name": 5}'],
+    ['/list_directory', '[]'],
+    ['/file', 'x'],
+  ])('answers 400 to %s with %s', async (path, body) => {
+    const s = await served(),
+      r = await fetch(s.url + path, { method: 'POST', body });
+    expect([r.status, ((await r.json()) as { status: string }).status]).toEqual([400, 'error']);
+  });
+  it('answers 404 to a route it does not have, and 503 while the desktop is lost', async () => {
+    const s = await served();
+    expect((await fetch(`${s.url}/execute`)).status).toBe(404);
+    s.desktop.lost = true;
+    expect((await s.json('/execute', { command: 'ls' })).status).toBe(503);
+  });
+});
+
+describe('who may use it', () => {
+  /** fetch() sets Host and Origin itself. */
+  const asked = (port: number, headers: Record<string, string>): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const r = request({ host: '127.0.0.1', port, path: '/platform', headers }, (a) => {
+        a.resume();
+        resolve(a.statusCode!);
+      });
+      r.on('error', reject);
+      r.end();
+    });
+  it('refuses web pages and names rebound to this machine', async () => {
+    const { port } = await served();
+    expect(await asked(port, {})).toBe(200);
+    expect(await asked(port, { host: `localhost:${port}` })).toBe(200);
+    expect(await asked(port, { origin: 'http://localhost' })).toBe(403);
+    expect(await asked(port, { host: 'desktop.example' })).toBe(403);
+  });
+  it('asks for the token where there is one', async () => {
+    const { port } = await served({ token: 'secret' });
+    expect(await asked(port, {})).toBe(401);
+    expect(await asked(port, { authorization: 'Bearer wrong' })).toBe(401);
+    expect(await asked(port, { authorization: 'Bearer secret' })).toBe(200);
+  });
+  it('does not listen beyond this machine without one', async () => {
+    await expect(served({ host: '0.0.0.0' })).rejects.toMatchObject({ kind: 'config.invalid' });
+  });
+});

@@ -219,6 +219,49 @@ describe('servers as replicas', () => {
     await expect.poll(() => p.status().replicas.map((r) => r.phase)).toEqual(['admitting', 'admitting']);
   });
 
+  it('gets fewer calls while its own figures say that its memory is full, and is not asked where it gives none', async () => {
+    const s = await serve(),
+      model = await trained(s);
+    let said = 'vllm:kv_cache_usage_perc{engine="0"} 0.95';
+    s.openAi.metrics = () => said;
+    const replica = await startEndpointReplica(
+      {
+        id: id<ReplicaId>('e'),
+        run: 'run',
+        start: 'a',
+        url: `${s.url}/v1`,
+        weights: await model.save(1),
+        concurrency: 10,
+      },
+      never,
+    );
+    closers.push(() => replica.close());
+    expect(replica.limit).toBe(10);
+    await replica.decide({ body: GO, extras: {}, signal: never });
+    await expect.poll(() => replica.limit).toBe(7);
+    // Not at every call: once a second at most.
+    await replica.decide({ body: GO, extras: {}, signal: never });
+    expect(s.count('/metrics')).toBe(1);
+
+    const mute = await serve(),
+      other = await startEndpointReplica(
+        {
+          id: id<ReplicaId>('m'),
+          run: 'run',
+          start: 'a',
+          url: `${mute.url}/v1`,
+          weights: await (await trained(mute)).save(1),
+          concurrency: 4,
+        },
+        never,
+      );
+    closers.push(() => other.close());
+    said = '';
+    mute.openAi.metrics = () => 'process_cpu_seconds_total 1';
+    await other.decide({ body: GO, extras: {}, signal: never });
+    expect(other.limit).toBe(4);
+  });
+
   it('a busy server is waited for, a key is sent, and a refusal says what to do', async () => {
     const s = await serve({ apiKey: 'k' });
     const server = new ModelServer({ url: `${s.url}/v1`, apiKey: 'k', backoffMs: 1 });

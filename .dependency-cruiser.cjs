@@ -125,6 +125,19 @@ module.exports = {
     },
     ...roomRules,
     {
+      name: 'nothing-is-left-out',
+      severity: 'error',
+      comment:
+        'a source that no program reaches is not registered where its kind is (CONTRIBUTING.md#recipes), or dead',
+      from: { path: ['^runtime/main\\.ts$', '^extension/main\\.ts$', '^webview/[^/]+/main\\.ts$'] },
+      to: {
+        path: '^(runtime|extension|webview)/.*\\.ts$',
+        // The programs themselves, types of the environment, and two rooms' doors that only tests use.
+        pathNot: '^(runtime|extension|webview/[^/]+)/main\\.ts$|\\.d\\.ts$|^runtime/(protocol|cluster)/index\\.ts$',
+        reachable: false,
+      },
+    },
+    {
       name: 'nothing-imports-cli',
       severity: 'error',
       comment: 'the command line is the top of the house; only the process entry starts it',
@@ -168,10 +181,11 @@ module.exports = {
     },
     pkg('onnxruntime-node', '^runtime/(policy/embedded|trainer/native)/'),
     pkg('dockerode', '^runtime/cluster/providers/'),
+    pkg('@kubernetes/client-node', '^runtime/cluster/providers/kubernetes/'),
     pkg('jpeg-js', '^runtime/interchange/'),
     pkg('protobufjs', '^runtime/trainer/remote/wire/'),
     pkg('sql\\.js', '^runtime/data/store/'),
-    pkg('ws', '^(runtime/server|extension/daemon)/'),
+    pkg('ws', '^(runtime/(server|cluster/providers/kubernetes)|extension/daemon)/'),
   ],
   options: {
     tsPreCompilationDeps: true,

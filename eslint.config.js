@@ -46,6 +46,7 @@ export default tseslint.config(
       'runtime/run/backends/reading.ts',
       'runtime/service/studio.ts',
       'runtime/trainer/engine/environment.ts',
+      'runtime/trainer/engine/state.ts',
     ],
     rules: {
       'no-restricted-imports': [

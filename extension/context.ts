@@ -26,11 +26,15 @@ import { ControlSessions } from './model/controlSessions.js';
 import { isEmpty, parseFilter, sorts, type ViewFilter } from './model/filter.js';
 import { PoolModel } from './model/poolModel.js';
 import { ReviewCount } from './model/reviewCount.js';
+import { runFiles } from './model/runFiles.js';
+import { savedRuns } from './model/savedRuns.js';
 import { StudioModel } from './model/studioModel.js';
 import { TrajectoryList } from './model/trajectoryList.js';
 import { PanelManager } from './panels/panelManager.js';
 import type { HostDeps } from './panels/webviewHost.js';
 import { Reports } from './reports.js';
+import { RunFileChecks } from './runFileChecks.js';
+import { serveSchema } from './runFileSchema.js';
 import { RunFolders } from './runFolders.js';
 import { settings } from './settings.js';
 import { showStatus } from './statusBar.js';
@@ -57,10 +61,14 @@ export function createStudioContext(extension: ExtensionContext): StudioContext 
     { model, list, pool, sessions } = models;
   const trees = createViews(here, models, () => context);
   const review = own.add(new ReviewCount(client, (waiting) => trees.setReview(waiting)));
-  const pages = createPages(here, sessions, () => context);
-
   let machine: Machine = 'unknown';
-  const keys = contextWriter(() => factsOf(client, models, machine));
+  const keys = contextWriter(() => factsOf(client, models, machine, pages.panels.active?.input));
+  const pages = createPages(
+    here,
+    sessions,
+    () => context,
+    () => keys(),
+  );
   const context: StudioContext = {
     extension,
     log,
@@ -77,6 +85,7 @@ export function createStudioContext(extension: ExtensionContext): StudioContext 
     ...foldersOf(folders),
     ...viewChoices(list, workspaceState),
     reports: own.add(new Reports()),
+    runFiles: createRunFiles(here),
     storage,
     stopping: new Set(),
     cancelled: new Set(),
@@ -129,6 +138,8 @@ function createClient(extension: ExtensionContext, own: Disposables, log: LogOut
           DART_STUDIO_IDLE_MINUTES: String(settings.idleMinutes),
           // Without the setting, DOCKER_HOST of this window's own environment holds.
           ...(settings.dockerHost ? { DOCKER_HOST: settings.dockerHost } : {}),
+          ...(settings.kubeContext ? { DART_STUDIO_KUBE_CONTEXT: settings.kubeContext } : {}),
+          ...(settings.kubePlugins.length > 0 ? { DART_STUDIO_KUBE_PLUGINS: settings.kubePlugins.join(',') } : {}),
         };
       },
     }),
@@ -150,6 +161,7 @@ function createModels({ extension, own, log, client }: Surroundings, folders: Ru
       keepSelected: (run) => {
         void workspaceState.update(stored.selectedRun, run);
       },
+      saved: (roots) => savedRuns(roots, runFiles),
       failed,
     }),
   );
@@ -192,11 +204,13 @@ const factsOf = (
   client: DaemonClient,
   { model, list, sessions }: Models,
   machine: Machine,
+  shown: PageInput | undefined,
 ): Parameters<typeof keysOf>[0] => ({
   daemon: client.state,
   runs: model.runs,
   active: model.active,
   selected: model.selected,
+  shown: shown?.kind === 'dashboard' ? shown.run : undefined,
   desktops: model.desktops.length,
   filtered: !isEmpty(list.filter),
   machine,
@@ -208,6 +222,7 @@ function createPages(
   { extension, own, log, report, client }: Surroundings,
   sessions: ControlSessions,
   context: () => StudioContext,
+  changed: () => void,
 ): Pick<StudioContext, 'panels' | 'editors'> {
   const deps: HostDeps = {
     extensionUri: extension.extensionUri,
@@ -231,9 +246,37 @@ function createPages(
       .catch((e: unknown) => log.debug(`detach from ${input.desktop}: ${String(e)}`));
   };
   return {
-    panels: own.add(new PanelManager(deps, detach)),
+    panels: own.add(
+      new PanelManager(deps, {
+        closed: detach,
+        changed,
+        titles: {
+          get: () => extension.workspaceState.get<Record<string, string>>(stored.panelTitles, {}),
+          keep: (titles) => {
+            void extension.workspaceState.update(stored.panelTitles, titles);
+          },
+        },
+      }),
+    ),
     editors: own.add(new TrajectoryEditors(deps, () => settings.maxTrajectoryBytes)),
   };
+}
+
+/** Run files in the editor. */
+function createRunFiles({ extension, own, client, log }: Surroundings): RunFileChecks {
+  own.add(serveSchema(extension.extensionUri));
+  return own.add(
+    new RunFileChecks({
+      runtime: client,
+      state: {
+        get: (key) => extension.workspaceState.get<string[]>(key),
+        update: (key, value) => {
+          void extension.workspaceState.update(key, value);
+        },
+      },
+      failed: (e) => log.warn(`check the run file: ${String(e)}`),
+    }),
+  );
 }
 
 async function ensureRuntime(client: DaemonClient, signal: AbortSignal | undefined): Promise<void> {

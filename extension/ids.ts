@@ -88,6 +88,10 @@ export const contextKeys = {
   runActive: 'dartStudio.runActive',
   runPaused: 'dartStudio.runPaused',
   runStopping: 'dartStudio.runStopping',
+  /** The dashboard that has the focus shows the active run, and not another one. */
+  dashboardOfActiveRun: 'dartStudio.dashboardOfActiveRun',
+  /** The editor that has the focus shows a run file. */
+  runFileActive: 'dartStudio.runFileActive',
   hasRuns: 'dartStudio.hasRuns',
   runSelected: 'dartStudio.runSelected',
   hasDesktops: 'dartStudio.hasDesktops',
@@ -105,6 +109,8 @@ export const stored = {
   sort: 'trajectorySort',
   saidSurvives: 'saidTrainingSurvives',
   muteFinished: 'muteRunFinished',
+  panelTitles: 'panelTitles',
+  runFiles: 'runFiles',
   sessions: 'controlSessions',
   saidRecovered: 'saidRecovered',
 } as const;

@@ -4,8 +4,8 @@ import type { RunSummary } from '../runtime/protocol/types.js';
 import { commands, stored } from './ids.js';
 import { settings } from './settings.js';
 import type { StudioContext } from './studioContext.js';
-import { runSuccess } from './views/rows.js';
-import { percent, rollouts, t } from './words.js';
+import { successWords } from './views/runRows.js';
+import { rollouts, t } from './words.js';
 
 export function sayEnded(s: StudioContext, r: RunSummary): void {
   s.log.info(`run ${r.id}: ${r.state}`);
@@ -31,8 +31,8 @@ export function sayEnded(s: StudioContext, r: RunSummary): void {
     return;
   }
   if (seen || (r.state !== 'finished' && r.state !== 'stopped')) return;
-  const success = runSuccess(r),
-    words = success === undefined ? rollouts(r.rollouts) : t('{0} rollouts, success {1}', r.rollouts, percent(success));
+  const success = successWords(r),
+    words = success === '' ? rollouts(r.rollouts) : t('{0}, {1}', rollouts(r.rollouts), success);
   void window
     .showInformationMessage(
       r.state === 'finished'

@@ -3,6 +3,8 @@
  * package.json.
  */
 import { workspace, type WorkspaceConfiguration } from 'vscode';
+import { isProviderChoice } from '../runtime/protocol/shared.js';
+import type { ProviderChoice } from '../runtime/protocol/types.js';
 
 export const section = 'dartStudio';
 const config = (): WorkspaceConfiguration => workspace.getConfiguration(section);
@@ -17,9 +19,9 @@ export const settings = {
   get runsFolder(): string {
     return text('runsFolder') || 'runs';
   },
-  get provider(): 'auto' | 'docker' | 'local' {
+  get provider(): ProviderChoice {
     const p = text('desktops.provider');
-    return p === 'docker' || p === 'local' ? p : 'auto';
+    return isProviderChoice(p) ? p : 'auto';
   },
   /** 0: as the run file says. */
   get desktopCount(): number {
@@ -30,6 +32,15 @@ export const settings = {
   },
   get dockerHost(): string {
     return text('docker.host');
+  },
+  /** Context of the kubeconfig that desktops may use; '': none. */
+  get kubeContext(): string {
+    return text('kubernetes.context');
+  },
+  /** Credential plug-ins that a kubeconfig may run here. */
+  get kubePlugins(): string[] {
+    const all = config().get<unknown>('kubernetes.credentialPlugins');
+    return Array.isArray(all) ? all.filter((p): p is string => typeof p === 'string' && p !== '') : [];
   },
   get nodePath(): string {
     return text('runtime.nodePath');
@@ -54,4 +65,10 @@ export const settings = {
   },
 };
 /** Settings that a runtime takes when it starts. */
-export const runtimeSettings = ['docker.host', 'runtime.nodePath', 'runtime.idleMinutes'].map((k) => `${section}.${k}`);
+export const runtimeSettings = [
+  'docker.host',
+  'kubernetes.context',
+  'kubernetes.credentialPlugins',
+  'runtime.nodePath',
+  'runtime.idleMinutes',
+].map((k) => `${section}.${k}`);

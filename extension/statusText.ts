@@ -38,7 +38,8 @@ export const tooltipCommands: readonly CommandId[] = [
   commands.showSession,
   commands.recordDemonstration,
 ];
-const link = (words: string, command: CommandId): string => `[${words}](command:${command})`;
+const link = (words: string, command: CommandId, argument?: string): string =>
+  `[${words}](command:${command}${argument === undefined ? '' : `?${encodeURIComponent(JSON.stringify([argument]))}`})`;
 const tools = (): string =>
   [link(t('Show Log'), commands.showLog), link(t('Settings'), commands.openSettings)].join(' · ');
 
@@ -72,11 +73,13 @@ interface Item {
   readonly body?: readonly string[];
   readonly actions?: readonly string[];
   readonly command: CommandId;
+  readonly argument?: string;
   readonly severity?: StatusText['severity'];
 }
 const item = (i: Item): StatusText => ({
   text: `$(${i.icon}) ${i.short}`,
   command: i.command,
+  ...(i.argument === undefined ? {} : { argument: i.argument }),
   severity: i.severity ?? 'none',
   spoken: [t('DART Studio'), i.head].join(', '),
   tooltip: [`**DART Studio**: ${plain(i.head)}`, ...(i.body ?? []), [...(i.actions ?? []), tools()].join(' · ')].join(
@@ -108,7 +111,7 @@ function daemonItem(state: Exclude<DaemonState, 'ready'>, detail: HostError | un
       return {
         icon: 'sync~spin',
         short: 'DART',
-        head: t('connecting to the runtime again; a run goes on meanwhile'),
+        head: t('connecting to the runtime again'),
         command: commands.showLog,
       };
     case 'incompatible':
@@ -164,10 +167,11 @@ function activeItem(run: RunSummary, older: readonly string[]): Item {
     head: t('{0}: {1}', run.name, stopping ? t('stopping') : paused ? t('paused') : short),
     body: [...statusLines(run.status), t('Training goes on when VS Code is closed.'), ...older],
     actions: [
-      link(t('Open Dashboard'), commands.openDashboard),
+      link(t('Open Dashboard'), commands.openDashboard, run.run),
       ...(stopping ? [] : [pauseOrResume, link(t('Stop Training'), commands.stopTraining)]),
     ],
     command: commands.openDashboard,
+    argument: run.run,
   };
 }
 /** Success, speed, and the phase where it is another than training. */

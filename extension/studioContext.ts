@@ -14,6 +14,7 @@ import type { TrajectoryList } from './model/trajectoryList.js';
 import type { PanelManager } from './panels/panelManager.js';
 import type { WebviewHost } from './panels/webviewHost.js';
 import type { Reports } from './reports.js';
+import type { RunFileChecks } from './runFileChecks.js';
 import type { Trees } from './views/trees.js';
 
 export interface StudioContext {
@@ -30,6 +31,7 @@ export interface StudioContext {
   readonly panels: PanelManager;
   readonly editors: TrajectoryEditors;
   readonly reports: Reports;
+  readonly runFiles: RunFileChecks;
   /** File-system path of the runtime's folder (globalStorageUri). */
   readonly storage: string;
   /** Runs that are being stopped from this window. */

@@ -103,7 +103,7 @@ function followSessions(own: Disposables, w: Wiring): void {
           )
             report.background(
               onDemand().then((c) => c.sayAbandoned(studio, now)),
-              t('tell of a session without a page'),
+              t('report a session without a page'),
             );
         }, backMs),
         waiting = own.defer(() => clearTimeout(timer));

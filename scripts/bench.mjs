@@ -19,7 +19,7 @@ await build({
   target: 'node20',
   format: 'esm',
   sourcemap: true,
-  external: ['onnxruntime-node', 'cpu-features', '*.node'],
+  external: ['onnxruntime-node', 'cpu-features', 'esbuild', '*.node'],
   logLevel: 'warning',
   banner: {
     js: "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url); import { fileURLToPath as __fu } from 'node:url'; import { dirname as __dn } from 'node:path'; const __filename = __fu(import.meta.url); const __dirname = __dn(__filename);",

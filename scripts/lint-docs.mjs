@@ -1,6 +1,7 @@
 // `node scripts/lint-docs.mjs`: every page and heading that is cited exists. Looked at are comments of sources, strings
 // of sources that name a heading, descriptions of the manifest and the run file's schema, and links between pages.
 // A citation in a source is a path from the repository's root: `runtime/data/README.md#ledger`.
+// Of SECURITY.md also that every test it names exists.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
@@ -122,6 +123,44 @@ function* citations({ line, text }) {
     };
 }
 
+/** `[test/a/b.test.ts: its title; another]`, as SECURITY.md names the tests that hold a sentence. */
+const HELD_BY = /\[(test\/[\w./-]+\.test\.ts)(?:: ([^\]]+))?\](?!\()/g;
+
+/** Titles of tests that are written out. */
+export function titlesOf(source) {
+  const file = ts.createSourceFile('source.ts', source, ts.ScriptTarget.Latest, true),
+    titles = new Set();
+  const visit = (node) => {
+    if (ts.isCallExpression(node) && /^(it|test)\b/.test(node.expression.getText(file))) {
+      const [title] = node.arguments;
+      if (title && ts.isStringLiteralLike(title)) titles.add(title.text);
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(file);
+  return titles;
+}
+
+/** Tests that a page names and that are not there, one sentence each. A title may itself hold a semicolon. */
+export function missingTests(page, markdown, read) {
+  const problems = [];
+  for (const [i, line] of markdown.split('\n').entries())
+    for (const [, file, named] of line.matchAll(HELD_BY)) {
+      const where = `${page}:${i + 1}`,
+        text = read(file);
+      if (text === undefined) problems.push(`${where}: ${file} does not exist`);
+      else if (named !== undefined) {
+        const titles = titlesOf(text);
+        for (let words = named.split('; '); words.length > 0;) {
+          const n = words.findLastIndex((_, k) => titles.has(words.slice(0, k + 1).join('; ')));
+          if (n < 0) problems.push(`${where}: ${file} has no test '${words[0]}'`);
+          words = words.slice(Math.max(n, 0) + 1);
+        }
+      }
+    }
+  return problems;
+}
+
 const hashComments = (text) =>
   text.split('\n').flatMap((l, i) => (/(^|\s)(#|\/\*|\*)/.test(l) ? [{ line: i + 1, text: l }] : []));
 
@@ -140,13 +179,15 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { encoding: 'utf8' })
     .split('\n')
     .filter((f) => f !== '' && existsSync(f));
-  const problems = brokenCitations(files, (f) => {
+  const read = (f) => {
     try {
       return readFileSync(f, 'utf8');
     } catch (e) {
       return e.code === 'EISDIR' ? '' : undefined;
     }
-  });
+  };
+  const problems = brokenCitations(files, read);
+  for (const f of files.filter((f) => f === 'SECURITY.md')) problems.push(...missingTests(f, read(f), read));
   for (const p of problems) console.error(p);
   if (problems.length > 0) {
     console.error('Cite a page by its path from the root and its heading, e.g. runtime/data/README.md#ledger.');

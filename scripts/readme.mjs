@@ -145,7 +145,7 @@ export function benchmarkTables({ schedule, live, curation, pool }) {
       select(schedule, regime, (r) => r[0] === 'dart-like' && /^(a|a\+|b|c|d|a\*|d\*):/.test(r[1])),
       'The same list of rollouts in every regime, from a cold start until the last is trained: scheduling alone.',
       select(schedule, ['regime', 'the same rollouts', 'trained', 'hours', 'trained actions/min', 'X/X*']),
-      'One thing changed in regime d on `dart-like`, one seed, 6 h:',
+      'One thing changed in regime d on `dart-like`, one seed:',
       select(schedule, ['variant', 'what', 'carry gradient, whole run %', 'X/X*', 'trained actions/min', 'injections']),
       'Its bars:',
       select(schedule, ['bar', 'value', 'goal', '']),

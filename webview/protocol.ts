@@ -60,6 +60,7 @@ export type PageInput =
 export const pageMethods = {
   dashboard: [
     'run/get',
+    'run/check',
     'run/series',
     'run/curves',
     'run/lanes',

@@ -63,7 +63,7 @@ async function replay(s: StudioContext, arg: unknown): Promise<void> {
   const { provider } = settings;
   const view = await working(t('Replaying {0}', one.rollout), async (say, signal) => {
     await s.ensureRuntime(signal);
-    say.report({ message: t('a desktop comes up and is set up for the task') });
+    say.report({ message: t('starting a desktop and setting up the task') });
     let share = 0;
     const off = s.client.on(methods.replayProgress, (p) => {
       if (p.run !== one.run || p.rollout !== one.rollout) return;

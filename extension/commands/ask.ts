@@ -8,15 +8,19 @@ import { commands } from '../ids.js';
 import { outcomeWord } from '../model/filter.js';
 import type { StudioContext } from '../studioContext.js';
 import { nodeOf } from '../views/nodes.js';
-import { runStateWord, runSuccess, titleOf } from '../views/rows.js';
-import { percent, steps, t } from '../words.js';
+import { titleOf } from '../views/rows.js';
+import { runStateWord, startedWords, successWords } from '../views/runRows.js';
+import { steps, t } from '../words.js';
 import { asked } from './asked.js';
+import { lastOfEither } from './either.js';
 
 interface Question {
   readonly title: string;
   readonly placeholder?: string | undefined;
   readonly stays?: boolean | undefined;
   readonly many?: boolean;
+  /** Of these no two can be chosen together: the one ticked last counts. */
+  readonly either?: (item: QuickPickItem) => boolean;
 }
 function answered<I extends QuickPickItem>(items: readonly I[], q: Question): Promise<readonly I[] | undefined> {
   const pick = window.createQuickPick<I>();
@@ -26,6 +30,13 @@ function answered<I extends QuickPickItem>(items: readonly I[], q: Question): Pr
   pick.matchOnDescription = pick.matchOnDetail = true;
   pick.items = items;
   if (q.many) pick.selectedItems = items.filter((i) => i.picked);
+  const { either } = q;
+  if (either) {
+    let before: readonly I[] = pick.selectedItems;
+    pick.onDidChangeSelection((now) => {
+      before = pick.selectedItems = lastOfEither(now, before, either);
+    });
+  }
   pick.ignoreFocusOut = q.stays ?? false;
   // Enter on a text without a match is not an answer.
   return asked<readonly I[], I>(pick, (answer) => {
@@ -43,13 +54,17 @@ export async function choose<T>(
 ): Promise<T | undefined> {
   return (await answered(items, { title, placeholder, stays: o.stays }))?.[0]?.value;
 }
-/** Any number of them; undefined when it was dismissed. */
+/** Any number of them, but no two of `either`; undefined when it was dismissed. */
 export async function chooseMany<T>(
   title: string,
   items: readonly (QuickPickItem & { readonly value: T })[],
   placeholder?: string,
+  either: readonly T[] = [],
 ): Promise<readonly T[] | undefined> {
-  return (await answered(items, { title, placeholder, many: true }))?.map((i) => i.value);
+  const one = new Set<QuickPickItem>(items.filter((i) => either.includes(i.value)));
+  return (
+    await answered(items, { title, placeholder, many: true, ...(one.size > 1 ? { either: (i) => one.has(i) } : {}) })
+  )?.map((i) => i.value);
 }
 
 /**
@@ -132,17 +147,14 @@ export async function pickRun(
   }
   return choose(
     title,
-    runs.map((r) => {
-      const success = runSuccess(r);
-      return {
-        label: r.name || basename(r.run),
-        description: [runStateWord(r.state), success === undefined ? '' : percent(success)]
-          .filter((x) => x !== '')
-          .join(' · '),
-        detail: r.run,
-        value: r.run,
-      };
-    }),
+    runs.map((r) => ({
+      label: r.name || basename(r.run),
+      description: [r.collection ? t('collection') : runStateWord(r.state), successWords(r), startedWords(r)]
+        .filter((x) => x !== '')
+        .join(' · '),
+      detail: r.run,
+      value: r.run,
+    })),
   );
 }
 

@@ -128,13 +128,14 @@ async function pickWhich(s: StudioContext, chosen: number, family: string | unde
     chosen > 0 ? t('Export {0}', trajectoriesWords(chosen)) : t('Export Trajectories: Which'),
     items,
     t('Choose nothing to export everything as it was recorded'),
+    // One of the two, or both by choosing neither.
+    ['success', 'failure'],
   );
   if (!picked) return undefined;
   const has = (o: Option): boolean => picked.includes(o),
     without = (['wrong', 'redundant'] as const).filter(has);
   return {
-    // Both is everything.
-    outcome: has('success') !== has('failure') ? (has('success') ? 'success' : 'failure') : undefined,
+    outcome: has('success') ? 'success' : has('failure') ? 'failure' : undefined,
     family: has('family') && only !== undefined ? only : undefined,
     annotations: {
       revised: has('revised'),

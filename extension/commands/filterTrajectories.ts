@@ -49,7 +49,7 @@ export async function editFilter(f: ViewFilter, model: StudioModel): Promise<Vie
       },
       ...(isEmpty(f) ? [] : [{ label: `$(clear-all) ${t('Clear Filter')}`, value: 'clear' as const }]),
     ],
-    isEmpty(f) ? t('Nothing is filtered') : filterWords(f),
+    isEmpty(f) ? t('No filter') : filterWords(f),
   );
   const next = part && (await edit(part, f, model));
   return next && clean(next);

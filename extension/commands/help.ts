@@ -73,7 +73,7 @@ async function diagnostics(s: StudioContext): Promise<void> {
   void window
     .showInformationMessage(
       t(
-        'Saved {0}. Secrets and your home folder are taken out; have a look before you pass it on.',
+        'Saved {0}. Secrets and your home folder are taken out; check it before you share it.',
         basename(target.fsPath),
       ),
       ...(env.remoteName === undefined ? [show] : []),
@@ -167,10 +167,10 @@ async function deleteAllData(s: StudioContext): Promise<void> {
       modal: true,
       detail: [
         t(
-          'The runtime is stopped, a run under way with it. Deleted are its records, logs, caches and the runs made without an open folder, in {0}.',
+          'This stops the runtime and any active run, and deletes its records, logs, caches and the runs made without an open folder, in {0}.',
           s.storage,
         ),
-        ...(inStorage ? [] : [t('Runs of this workspace are in {0} and stay, unless you say so.', here)]),
+        ...(inStorage ? [] : [t('Runs of this workspace, in {0}, are kept unless you choose otherwise.', here)]),
         t('This cannot be undone.'),
       ].join('\n\n'),
     },

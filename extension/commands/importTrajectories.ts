@@ -26,7 +26,7 @@ import {
 } from '../model/interchangeWords.js';
 import { isActive } from '../model/studioModel.js';
 import type { StudioContext } from '../studioContext.js';
-import { runStateWord } from '../views/rows.js';
+import { runStateWord } from '../views/runRows.js';
 import { t } from '../words.js';
 import { choose, working } from './ask.js';
 import { counted } from './counted.js';
@@ -93,7 +93,7 @@ async function pickSource(): Promise<Uri | undefined> {
         value: 'file',
       },
     ],
-    t('What is imported?'),
+    t('What do you want to import?'),
   );
   if (kind === undefined) return undefined;
   return (
@@ -169,7 +169,7 @@ function optionItems(p: Plan, v: ImportPreview): NextItem[] {
     .map((f) => formatWord(f as ImportFormatName))
     .join(', ');
   return [
-    { label: `$(folder) ${t('Keep It In…')}`, description: p.where.name, value: 'where' },
+    { label: `$(folder) ${t('Save to…')}`, description: p.where.name, value: 'where' },
     {
       label: `$(library) ${t('Experience Pool')}`,
       description: p.pool ? t('successes join it') : t('nothing joins it'),
@@ -185,7 +185,7 @@ function optionItems(p: Plan, v: ImportPreview): NextItem[] {
       value: 'format',
     },
     {
-      label: `$(pass) ${t('Verdict Where There Is None')}`,
+      label: `$(pass) ${t('Trajectories Without a Verdict')}`,
       description:
         p.options.verdict === undefined ? t('left out') : p.options.verdict === 'success' ? t('success') : t('failure'),
       value: 'verdict',
@@ -224,7 +224,7 @@ async function changed(s: StudioContext, p: Plan, what: Exclude<Next, 'go' | 're
   }
 }
 const pickVerdict = (): Promise<'success' | 'failure' | 'none' | undefined> =>
-  choose<'success' | 'failure' | 'none'>(t('Verdict Where There Is None'), [
+  choose<'success' | 'failure' | 'none'>(t('Trajectories Without a Verdict'), [
     { label: t('Left out'), detail: t('What has no verdict is not imported as a success'), value: 'none' },
     { label: t('Success'), value: 'success' },
     { label: t('Failure'), value: 'failure' },
@@ -269,7 +269,7 @@ const pickFormat = (): Promise<ImportFormatName | 'auto' | undefined> =>
 async function pickWhere(s: StudioContext, now: Where): Promise<Where | undefined> {
   const runs = s.model.runs.filter((r) => !isActive(r) && r.state !== 'elsewhere' && !r.damaged);
   const picked = await choose<Where | 'new'>(
-    t('Keep the Imported Trajectories In'),
+    t('Save the Imported Trajectories to'),
     [
       { label: `$(add) ${t('A New Run…')}`, value: 'new' },
       ...runs.map((r) => ({

@@ -10,7 +10,8 @@ import { asksOf, groupWord, recordGroup, recordOrder, recordWords, type RecordGr
 import { settings } from '../settings.js';
 import type { StudioContext } from '../studioContext.js';
 import { nodeOf } from '../views/nodes.js';
-import { heldWord, runStateWord, workWord } from '../views/rows.js';
+import { heldWord, workWord } from '../views/rows.js';
+import { runStateWord } from '../views/runRows.js';
 import { span, t } from '../words.js';
 import type { Actions } from './action.js';
 import { choose, runOf, working } from './ask.js';
@@ -25,7 +26,7 @@ type Ids =
 export const recordCommands = (s: StudioContext): Actions<Ids> => ({
   [commands.recordDemonstration]: { doing: t('record a demonstration'), run: (arg) => record(s, arg) },
   [commands.showSession]: { doing: t('show the desktop'), run: (arg) => showSession(s, arg) },
-  [commands.takeOver]: { doing: t('take the desktop over'), run: (arg) => takeOver(s, arg, 'human') },
+  [commands.takeOver]: { doing: t('take over the desktop'), run: (arg) => takeOver(s, arg, 'human') },
   [commands.stepThrough]: { doing: t('step through the rollout'), run: (arg) => takeOver(s, arg, 'step') },
 });
 
@@ -58,7 +59,7 @@ async function record(s: StudioContext, arg: unknown): Promise<void> {
     provider: provider === 'auto' ? undefined : provider,
   };
   const state = await working(t('Recording a demonstration of {0}', family), async (say, signal) => {
-    say.report({ message: t('a desktop comes up and is set up for the task') });
+    say.report({ message: t('starting a desktop and setting up the task') });
     return s.client.request(methods.recordDemonstration, params, signal);
   });
   present(s, state);
@@ -78,9 +79,9 @@ const targetName = (o: Target): string => ('run' in o ? o.name : t('the collecti
 async function pickTask(s: StudioContext, target: Target): Promise<string | 'elsewhere' | undefined> {
   type Item = QuickPickItem & { readonly family?: string };
   const pick = window.createQuickPick<Item>(),
-    elsewhere = { iconPath: new ThemeIcon('folder'), tooltip: t('Keep It Elsewhere…') };
+    elsewhere = { iconPath: new ThemeIcon('folder'), tooltip: t('Save Elsewhere…') };
   pick.title = t('Record Demonstration');
-  pick.placeholder = t('Which task? It is kept in {0}.', targetName(target));
+  pick.placeholder = t('Which task? It is saved in {0}.', targetName(target));
   pick.matchOnDescription = pick.matchOnDetail = true;
   pick.buttons = [elsewhere];
   pick.busy = true;
@@ -131,7 +132,7 @@ function taskItems(tasks: readonly TaskRow[]): (QuickPickItem & { readonly famil
 }
 async function pickTarget(s: StudioContext): Promise<Target | undefined> {
   const runs = s.model.runs.filter((r) => !r.damaged && r.state !== 'elsewhere');
-  return choose<Target>(t('Keep the Demonstration In'), [
+  return choose<Target>(t('Save the Demonstration to'), [
     {
       label: `$(library) ${t('The collection "demonstrations"')}`,
       detail: t('A run folder of its own beside the others; runs can start from it'),
@@ -163,7 +164,7 @@ async function showSession(s: StudioContext, arg: unknown): Promise<void> {
     (open.length <= 1
       ? open[0]
       : await choose(
-          t('Show Desktop in Your Hands'),
+          t('Show Controlled Desktop'),
           open.map((x) => ({ label: x.task, description: heldWord(x), detail: x.instruction, value: x })),
         ));
   if (state) present(s, state);

@@ -19,7 +19,7 @@ type Ids =
 export const runCommands = (s: StudioContext): Actions<Ids> => ({
   [commands.openDashboard]: { doing: t('open the dashboard'), run: (arg) => openDashboard(s, arg) },
   [commands.openRunFolder]: { doing: t('open the run folder'), run: (arg) => openRunFolder(s, arg) },
-  [commands.forgetRunFolder]: { doing: t('take the run off the list'), run: (arg) => forget(s, arg) },
+  [commands.forgetRunFolder]: { doing: t('remove the run from the list'), run: (arg) => forget(s, arg) },
   [commands.selectRun]: {
     doing: t('select the run'),
     run: async (arg) => {
@@ -56,9 +56,13 @@ export async function openDashboard(s: StudioContext, arg?: unknown): Promise<vo
   await s.model.loading;
   const run =
     runOf(arg) ??
-    s.model.active?.run ??
     s.model.selected ??
-    (await pickRun(s, t('Open Dashboard'), () => true, t('There are no runs yet. Start Training… makes one.')));
+    (await pickRun(
+      s,
+      t('Open Dashboard'),
+      () => true,
+      t('There are no runs yet. Choose Start Training… to begin one.'),
+    ));
   if (run === undefined) return;
   s.panels.show({ kind: 'dashboard', run });
   await s.ensureRuntime();

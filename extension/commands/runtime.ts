@@ -48,7 +48,7 @@ async function stop(s: StudioContext, title: string): Promise<boolean> {
     (!s.model.loaded && (s.client.hello?.activeRuns.length ?? 0) > 0);
   if (mayTrain) {
     const answer = await window.showWarningMessage(
-      t('{0}? A run under way is stopped.', title),
+      t('{0}? This stops the active run.', title),
       {
         modal: true,
         detail: t(

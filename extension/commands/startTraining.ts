@@ -1,9 +1,10 @@
 /** Start Training…: what to train, the set-up with a Cancel that really stops, the dashboard. */
 import { basename, dirname } from 'node:path';
-import { Uri, window, workspace, type QuickPickItem } from 'vscode';
+import { commands as vscodeCommands, Uri, window, workspace, type QuickPickItem } from 'vscode';
 import * as methods from '../../runtime/protocol/methods.js';
 import type { StartParams } from '../../runtime/protocol/methods.js';
 import type { RunPath } from '../../runtime/protocol/types.js';
+import type { HostError } from '../../webview/protocol.js';
 import { wireError } from '../errorWords.js';
 import { commands, stored } from '../ids.js';
 import { withStoreDir } from '../model/roots.js';
@@ -21,19 +22,42 @@ export async function startTraining(s: StudioContext, arg?: unknown): Promise<vo
   const what: What | undefined = arg instanceof Uri ? { kind: 'file', uri: arg } : await chooseWhat(s);
   if (!what) return;
   const params = await paramsOf(s, what);
+  if (what.kind === 'file') s.runFiles.choose(await workspace.openTextDocument(what.uri));
   const run = await working(t('Starting training'), (say, signal) =>
-    start(s, what, params, (message) => say.report({ message }), signal),
+    start(s, params, (message) => say.report({ message }), signal),
   ).catch(async (e: unknown) => {
     // A run that was cancelled or failed while it started has a folder and is listed.
     await s.model.reload();
-    throw e;
+    if (what.kind !== 'file' || wireError(e).kind !== 'config.invalid') throw e;
+    await sayRunFileWrong(s, what.uri, wireError(e));
+    return undefined;
   });
-  await sayThatItSurvives(s, run);
+  if (run !== undefined) await sayThatItSurvives(s, run);
+}
+
+/** Errors in a run file are fixed there: each is marked in the file and in the Problems view. */
+async function sayRunFileWrong(s: StudioContext, uri: Uri, e: HostError): Promise<void> {
+  const document = await workspace.openTextDocument(uri),
+    found = await s.runFiles.check(document),
+    name = basename(uri.path);
+  s.log.error(`${name}: ${e.message} ${e.remedy}`);
+  await window.showTextDocument(document);
+  const open = t('Open File'),
+    problems = t('Show Problems'),
+    words =
+      found === 0
+        ? `${e.message} ${e.remedy}`.trim()
+        : found === 1
+          ? t('Training was not started: {0} has a problem. {1}', name, e.message)
+          : t('Training was not started: {0} has {1} problems.', name, found);
+  void window.showErrorMessage(words, open, ...(found > 0 ? [problems] : [])).then(async (picked) => {
+    if (picked === open) await window.showTextDocument(document);
+    else if (picked === problems) await vscodeCommands.executeCommand('workbench.actions.view.problems');
+  });
 }
 
 async function start(
   s: StudioContext,
-  what: What,
   params: StartParams,
   say: (message: string) => void,
   signal: AbortSignal,
@@ -43,11 +67,7 @@ async function start(
   say(t('the run is prepared'));
   // Its answer is awaited even when it was cancelled: a start that succeeded all the same is stopped below, so that no
   // desktop is left.
-  const { run } = await s.client.request(methods.startRun, params, signal, true).catch(async (e: unknown) => {
-    // Errors in a run file are corrected there: the editor marks the keys.
-    if (what.kind === 'file' && wireError(e).kind === 'config.invalid') await window.showTextDocument(what.uri);
-    throw e;
-  });
+  const { run } = await s.client.request(methods.startRun, params, signal, true);
   s.log.info(`run started: ${run}`);
   await s.model.started(run);
   if (settings.openDashboardOnStart && !signal.aborted) s.panels.show({ kind: 'dashboard', run });
@@ -78,7 +98,7 @@ async function chooseWhat(s: StudioContext): Promise<What | undefined> {
     },
     { label: `$(folder-opened) ${t('Another Run File…')}`, value: 'browse' },
   ];
-  const picked = await choose(t('Start Training'), items, t('What is trained?'));
+  const picked = await choose(t('Start Training'), items, t('What do you want to train?'));
   if (picked === 'new') {
     await newRunFile(s);
     return undefined;

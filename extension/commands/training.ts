@@ -84,6 +84,14 @@ async function stop(s: StudioContext, arg: unknown): Promise<void> {
   }
 }
 
+/** Imported and recorded trajectories have no policy that could go on or be evaluated. */
+function refuseCollection(s: StudioContext, run: RunPath): boolean {
+  if (!s.model.summary(run)?.collection) return false;
+  void window.showInformationMessage(
+    t('This is a collection of trajectories: nothing was trained in it, so there is nothing to resume or evaluate.'),
+  );
+  return true;
+}
 async function resumeRun(s: StudioContext, arg: unknown): Promise<void> {
   s.requireTraining();
   const run =
@@ -91,22 +99,28 @@ async function resumeRun(s: StudioContext, arg: unknown): Promise<void> {
     (await pickRun(
       s,
       t('Resume Run'),
-      (r) => !isActive(r) && r.state !== 'elsewhere' && !r.damaged,
-      t('There is no run that could be resumed.'),
+      (r) => !isActive(r) && r.state !== 'elsewhere' && !r.damaged && !r.collection,
+      t('There is no run that can be resumed.'),
     ));
-  if (run === undefined) return;
-  const minutes = await choose(
+  if (run === undefined || refuseCollection(s, run)) return;
+  // A run that used its budget has no rest.
+  const rest = s.model.summary(run)?.state !== 'finished';
+  const more = await choose(
     t('Resume Run'),
     [
-      { label: t('As its run file says'), detail: t('What is left of its budget'), value: 0 },
-      ...[10, 20, 60, 240].map((value) => ({ label: t('{0} more minutes', value), value })),
+      ...(rest ? [{ label: t('The rest of its budget'), detail: t('As its run file says'), value: 0 }] : []),
+      ...[10, 20, 60, 240].map((value) => ({
+        label: t('{0} more minutes', value),
+        detail: t('From now on, whatever it has used'),
+        value,
+      })),
     ],
     t('For how long?'),
   );
-  if (minutes === undefined) return;
+  if (more === undefined) return;
   await working(t('Resuming the run'), async (say, signal) => {
     await s.ensureRuntime(signal);
-    const r = await s.client.request(methods.resumeRun, { run, minutes: minutes > 0 ? minutes : undefined });
+    const r = await s.client.request(methods.resumeRun, { run, more: more > 0 ? more : undefined });
     await s.model.started(r.run);
     if (settings.openDashboardOnStart && !signal.aborted) s.panels.show({ kind: 'dashboard', run: r.run });
     await underWay(s, r.run, (message) => say.report({ message }), signal);
@@ -121,10 +135,10 @@ async function evaluate(s: StudioContext, arg: unknown): Promise<void> {
       (await pickRun(
         s,
         t('Evaluate Checkpoint'),
-        (r) => !isActive(r) && !r.damaged,
-        t('There is no run that could be evaluated; a run under way evaluates itself.'),
+        (r) => !isActive(r) && !r.damaged && !r.collection,
+        t('There is no run that can be evaluated; a run under way evaluates itself.'),
       ));
-  if (run === undefined) return;
+  if (run === undefined || refuseCollection(s, run)) return;
   await s.ensureRuntime();
   const version = node?.version ?? (await pickCheckpoint(s, run));
   if (version === undefined) return;

@@ -35,6 +35,16 @@ export type {
 
 /** How long a window that may not start a daemon looks for another one before its state becomes `stopped`. */
 const lookMs = 20_000;
+/** Whether a process is there; one that is not known may be. */
+function isAlive(pid: number | undefined): boolean {
+  if (pid === undefined) return true;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (e) {
+    return (e as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
 /** How many daemons may come and go while one attaches. */
 const mostTurns = 6;
 
@@ -325,11 +335,16 @@ export class DaemonClient {
     // turns.
     const start = this.#mayStart && (last?.reason !== 'drained' || sentAway === 'replace');
     ignoreFailure(
-      this.#try(() => this.#reconnect(start, sentAway !== 'replace'), 'reconnecting', whyLost(last, start)),
+      this.#try(
+        () => this.#reconnect(start, sentAway !== 'replace', last === undefined ? session.record.pid : undefined),
+        'reconnecting',
+        whyLost(last, start),
+      ),
       'the state says it',
     );
   }
-  async #reconnect(start: boolean, again: boolean): Promise<void> {
+  /** `pid`: of the daemon that was lost. While it lives it may answer again, and while it is replaced another one. */
+  async #reconnect(start: boolean, again: boolean, pid: number | undefined): Promise<void> {
     const giveUp = new AbortController(),
       givenUp = new Promise<void>((go) => giveUp.signal.addEventListener('abort', () => go()));
     this.#giveUp = giveUp;
@@ -344,7 +359,7 @@ export class DaemonClient {
           const kind = asError(e).kind,
             over = start
               ? !this.#mayStart || (kind === 'daemon.failed' && this.#guard.spent(this.#now()))
-              : this.#now() - since > lookMs;
+              : this.#now() - since > lookMs || !isAlive(pid);
           if (giveUp.signal.aborted || this.#end.signal.aborted || kind === 'protocol.mismatch' || over) throw e;
           this.#o.log('info', `daemon: not there yet (${asError(e).message})`);
         }

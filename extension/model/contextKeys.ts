@@ -10,13 +10,18 @@ export interface Facts {
   readonly runs: readonly RunSummary[];
   readonly active: RunSummary | undefined;
   readonly selected: string | undefined;
+  /** The run whose dashboard has the focus. */
+  readonly shown: string | undefined;
   readonly desktops: number;
   readonly filtered: boolean;
   readonly machine: Machine;
   /** Control sessions that are open. */
   readonly sessions: number;
 }
-export type KeyValues = Readonly<Record<(typeof contextKeys)[keyof typeof contextKeys], string | boolean>>;
+/** All but the one that the editor's text decides (runFileChecks.ts). */
+export type KeyValues = Readonly<
+  Record<Exclude<(typeof contextKeys)[keyof typeof contextKeys], typeof contextKeys.runFileActive>, string | boolean>
+>;
 
 export function keysOf(f: Facts): KeyValues {
   const state = f.active?.state;
@@ -25,6 +30,7 @@ export function keysOf(f: Facts): KeyValues {
     [contextKeys.runActive]: state !== undefined,
     [contextKeys.runPaused]: state === 'paused',
     [contextKeys.runStopping]: state === 'stopping',
+    [contextKeys.dashboardOfActiveRun]: f.active !== undefined && f.shown === f.active.run,
     [contextKeys.hasRuns]: f.runs.length > 0,
     [contextKeys.runSelected]: f.selected !== undefined,
     [contextKeys.hasDesktops]: f.desktops > 0,

@@ -76,9 +76,13 @@ export const sortWord = (s: TrajectorySort): string =>
     reward: t('highest reward first'),
   })[s];
 export const originWord = (o: TrajectoryRow['provenance']): string =>
-  ({ rollout: t('by the policy'), probe: t('probe'), oracle: t('oracle'), human: t('human'), imported: t('imported') })[
-    o
-  ];
+  ({
+    rollout: t('by the policy'),
+    probe: t('evaluation'),
+    oracle: t('scripted'),
+    human: t('human'),
+    imported: t('imported'),
+  })[o];
 export const annotatedWord = (yes: boolean): string => (yes ? t('annotated') : t('not annotated'));
 export const reviewedWord = (yes: boolean): string => (yes ? t('reviewed') : t('not reviewed'));
 /** The filter in a few words, for the view's description. */

@@ -122,7 +122,7 @@ export function exportWords(r: ExportResult): string {
     split = parts.length > 1 ? ` (${parts.map(([name, n]) => `${name} ${n}`).join(', ')})` : '';
   const did =
     r.trajectories === 0
-      ? t('Nothing fits: no trajectory was exported.')
+      ? t('No matches: no trajectory was exported.')
       : `${t('Exported {0}, {1}', trajectoriesWords(r.trajectories), steps(r.steps))}${split}.`;
   const lacks = Object.entries(r.notes ?? {}).map(([what, n]) => ` ${trajectoriesWords(n)}: ${plain(what)}.`),
     said = `${did}${lacks.join('')}`;

@@ -3,7 +3,7 @@ export function redact(text: string, o: { readonly home: string; readonly user: 
   let out = text
     .replace(/\bBearer\s+[\w.~+/=-]+/gi, 'Bearer [redacted]')
     .replace(
-      /(["']?[\w-]*(?:token|api[-_]?key|secret|password|authorization)["']?\s*[:=]\s*["']?)(?!Bearer )[^\s"',;}&]{6,}/gi,
+      /((?:token|api[-_]?key|secret|password|authorization)["']?\s*[:=]\s*["']?)(?!Bearer )[^\s"',;}&]{6,}/gi,
       '$1[redacted]',
     )
     .replace(/\b[0-9a-f]{64}\b/g, '[64 hex digits]')

@@ -18,6 +18,7 @@ import { Emitter } from '../emitter.js';
 import { wireError } from '../errorWords.js';
 import type { Runtime } from '../runtimePort.js';
 import { throttle, type Later } from '../throttle.js';
+import type { ListedRun } from './savedRuns.js';
 
 /**
  * `runs`: list or selection; `status`: once a second while a run is active; `trajectories`: rows of the selected run
@@ -29,6 +30,8 @@ export interface ModelOptions {
   readonly roots: (active: readonly RunPath[]) => readonly string[];
   readonly selected?: RunPath | undefined;
   readonly keepSelected: (run: RunPath) => void;
+  /** Runs as their folders tell them, while no runtime can be asked. */
+  readonly saved?: (roots: readonly string[]) => Promise<readonly ListedRun[]>;
   readonly failed: (e: unknown, doing: string) => void;
   readonly later?: Later;
 }
@@ -53,7 +56,9 @@ export class StudioModel implements Ends {
   readonly #heard = new Set<RunPath>();
   readonly #desktops = new Map<string, DesktopRow>();
   readonly #ended = new Emitter<RunSummary>();
-  #runs: readonly RunSummary[] = [];
+  #runs: readonly ListedRun[] = [];
+  /** The list is that of the folders: no runtime was asked. */
+  #fromFolders = false;
   #tasks: readonly TaskRow[] = [];
   #detail: RunDetail | undefined;
   #ledger: Ledger | undefined;
@@ -63,6 +68,8 @@ export class StudioModel implements Ends {
   #problem: HostError | undefined;
   #subscription: Ends | undefined;
   #subscribedTo: RunPath | undefined;
+  /** The events of the followed run came to their end: should it be resumed, it is followed anew. */
+  #overHeard = false;
   readonly #listSoon: () => void;
   readonly #tasksSoon: () => void;
   readonly #detailSoon: () => void;
@@ -90,6 +97,10 @@ export class StudioModel implements Ends {
         if (activeStates.has(c.state)) {
           this.#heard.add(c.run);
           if (!this.#runs.some((r) => r.run === c.run && isActive(r))) this.#chosen = c.run;
+          // Not only when the list has been read again: a resumed run is seen to be under way at once.
+          this.#runs = this.#runs.map((r) => (r.run === c.run ? { ...r, state: c.state } : r));
+          this.#goOn(c.run);
+          this.#changed.fire('runs');
         } else this.#heard.delete(c.run);
         this.#listSoon();
       }),
@@ -107,6 +118,7 @@ export class StudioModel implements Ends {
             : r,
         );
         if (s.run === this.selected) this.#ledger = s.ledger;
+        if (activeStates.has(s.status.state)) this.#goOn(s.run);
         this.#changed.fire('status');
       }),
     );
@@ -122,7 +134,7 @@ export class StudioModel implements Ends {
   /** A run that was active is over. */
   readonly onEnded = (l: (r: RunSummary) => void): (() => void) => this.#ended.on(l);
 
-  get runs(): readonly RunSummary[] {
+  get runs(): readonly ListedRun[] {
     return this.#runs;
   }
   get active(): RunSummary | undefined {
@@ -141,6 +153,10 @@ export class StudioModel implements Ends {
     return [...this.#desktops.values()].sort((a, b) =>
       a.desktop.localeCompare(b.desktop, undefined, { numeric: true }),
     );
+  }
+  /** Whether the runs are listed from their folders, without a runtime. */
+  get fromFolders(): boolean {
+    return this.#fromFolders;
   }
   /** Whether a list was read since the runtime is there. */
   get loaded(): boolean {
@@ -176,7 +192,10 @@ export class StudioModel implements Ends {
     return this.reload();
   }
   async reload(): Promise<void> {
-    if (this.#o.runtime.state !== 'ready') return;
+    if (this.#o.runtime.state !== 'ready') {
+      await this.#listSaved();
+      return;
+    }
     const loading = this.#list();
     this.#loading = loading;
     this.#changed.fire('runs');
@@ -188,12 +207,24 @@ export class StudioModel implements Ends {
     this.#own.dispose();
   }
 
+  /** What the folders say, while the runtime cannot be asked. */
+  async #listSaved(): Promise<void> {
+    const { runtime, saved } = this.#o,
+      asked = ['stopped', 'failed', 'incompatible'];
+    if (!saved || !asked.includes(runtime.state)) return;
+    const runs = await saved(this.#o.roots([]));
+    if (!asked.includes(runtime.state)) return;
+    this.#runs = runs;
+    this.#fromFolders = true;
+    this.#changed.fire('runs');
+  }
   async #list(): Promise<void> {
     const { runtime } = this.#o;
     try {
       const { runs } = await runtime.request(methods.listRuns, { roots: this.#o.roots([...this.#heard]) });
       const before = this.#runs;
       this.#runs = runs;
+      this.#fromFolders = false;
       this.#loaded = true;
       this.#problem = undefined;
       for (const r of runs) if (!isActive(r) && before.some((b) => b.run === r.run && isActive(b))) this.#ended.fire(r);
@@ -215,6 +246,7 @@ export class StudioModel implements Ends {
       this.#heard.clear();
       this.#desktops.clear();
       this.#unfollow();
+      void this.#listSaved();
     } else this.#desktops.clear();
     this.#changed.fire('daemon');
     this.#changed.fire('desktops');
@@ -237,24 +269,39 @@ export class StudioModel implements Ends {
     this.#changed.fire('trajectories');
     if (run === undefined) return;
     this.#subscribedTo = run;
+    void this.#loadDetail().then(() => this.#subscribe(run));
+  }
+  #subscribe(run: RunPath): void {
+    const seq = this.detail?.seq;
+    if (seq === undefined || this.#subscribedTo !== run || this.#subscription) return;
+    this.#subscription = this.#own.defer(
+      this.#o.runtime.subscribe(
+        { run, sinceSeq: seq, types: rowEvents },
+        (b) => {
+          this.#events(b.events);
+          this.#overHeard ||= b.ended === true;
+        },
+        (e) => {
+          this.#o.failed(e, 'follow the run');
+          this.#unfollow();
+        },
+      ),
+    );
+  }
+  /** A run that was followed to its end is under way again. What is shown of it stays until it is read anew. */
+  #goOn(run: RunPath): void {
+    if (run !== this.#subscribedTo || !this.#overHeard) return;
+    this.#unfollow();
+    this.#subscribedTo = run;
     void this.#loadDetail().then(() => {
-      const seq = this.detail?.seq;
-      if (seq === undefined || this.#subscribedTo !== run || this.#subscription) return;
-      this.#subscription = this.#own.defer(
-        this.#o.runtime.subscribe(
-          { run, sinceSeq: seq, types: rowEvents },
-          (b) => this.#events(b.events),
-          (e) => {
-            this.#o.failed(e, 'follow the run');
-            this.#unfollow();
-          },
-        ),
-      );
+      this.#subscribe(run);
+      this.#changed.fire('trajectories');
     });
   }
   #unfollow(): void {
     this.#own.drop(this.#subscription);
     this.#subscription = this.#subscribedTo = undefined;
+    this.#overHeard = false;
   }
   #events(events: readonly RunEvent[]): void {
     const has = (...types: RunEvent['type'][]): boolean => events.some((e) => types.includes(e.type));

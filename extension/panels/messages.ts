@@ -141,30 +141,30 @@ export function parseAction(a: unknown): HostAction | undefined {
   }
 }
 
+type InputOf<K extends PageKind> = Extract<PageInput, { kind: K }>;
+/** What is left of a stored input once it is checked, kind by kind. */
+const inputs: { readonly [K in PageKind]: (i: Raw) => InputOf<K> | undefined } = {
+  dashboard: ({ run }) => (text(run) ? { kind: 'dashboard', run } : undefined),
+  inspector: ({ run, rollout, step, annotate, queue }) =>
+    text(run) && text(rollout, 200)
+      ? {
+          kind: 'inspector',
+          run,
+          rollout,
+          step: whole(step) ? step : undefined,
+          annotate: annotate === true || undefined,
+          queue: queue === true || undefined,
+        }
+      : undefined,
+  compare: ({ run, left, right }) =>
+    text(run) && text(left, 200) && text(right, 200) ? { kind: 'compare', run, left, right } : undefined,
+  live: ({ desktop, session }) =>
+    text(desktop, 200) ? { kind: 'live', desktop, session: text(session, 200) ? session : undefined } : undefined,
+};
 /** The input of a restored page: its own state, stored by VS Code and as untrusted as a message. */
 export function parseInput(state: unknown, kind: PageKind): PageInput | undefined {
   const i = isObject(state) ? state['input'] : undefined;
-  if (!isObject(i) || i['kind'] !== kind) return undefined;
-  const { run, rollout, left, right, desktop, step, session, annotate, queue } = i;
-  switch (kind) {
-    case 'dashboard':
-      return text(run) ? { kind, run } : undefined;
-    case 'inspector':
-      return text(run) && text(rollout, 200)
-        ? {
-            kind,
-            run,
-            rollout,
-            step: whole(step) ? step : undefined,
-            annotate: annotate === true || undefined,
-            queue: queue === true || undefined,
-          }
-        : undefined;
-    case 'compare':
-      return text(run) && text(left, 200) && text(right, 200) ? { kind, run, left, right } : undefined;
-    case 'live':
-      return text(desktop, 200) ? { kind, desktop, session: text(session, 200) ? session : undefined } : undefined;
-  }
+  return isObject(i) && i['kind'] === kind ? inputs[kind](i) : undefined;
 }
 
 /** Cheap bound on what a request may carry. */

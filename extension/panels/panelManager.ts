@@ -2,7 +2,7 @@
  * All webview panels: opened, found again, restored after a reload. One per run and kind (panelKinds.ts), reused with
  * `reveal`.
  */
-import { Uri, ViewColumn, window, type WebviewPanel } from 'vscode';
+import { TabInputWebview, Uri, ViewColumn, window, type WebviewPanel } from 'vscode';
 import type { PageInput, PageKind } from '../../webview/protocol.js';
 import { Disposables, type Ends } from '../dispose.js';
 import { parseInput } from './messages.js';
@@ -15,17 +15,27 @@ interface Open {
 }
 const kinds = Object.keys(panelKinds) as PageKind[];
 
+export interface PanelEvents {
+  /** What a panel showed when the user closed it. */
+  readonly closed?: (input: PageInput) => void;
+  /** Another panel has the focus, or shows something else. */
+  readonly changed?: () => void;
+  /** The titles that panels had last, by what they show: kept over a reload of the window. */
+  readonly titles?: { get(): Readonly<Record<string, string>>; keep(titles: Readonly<Record<string, string>>): void };
+}
+/** Titles kept; what was opened longest ago is forgotten. */
+const mostTitles = 60;
+
 export class PanelManager implements Ends {
   readonly #deps: HostDeps;
-  readonly #closed: (input: PageInput) => void;
+  readonly #on: PanelEvents;
   readonly #own = new Disposables();
   /** Oldest first; a panel split off with `beside` comes after the one it was split from. */
   readonly #open = new Set<Open>();
 
-  /** `closed`: what a panel showed when the user closed it. */
-  constructor(deps: HostDeps, closed: (input: PageInput) => void = () => undefined) {
+  constructor(deps: HostDeps, on: PanelEvents = {}) {
     this.#deps = deps;
-    this.#closed = closed;
+    this.#on = on;
     for (const kind of kinds) {
       this.#own.add(
         window.registerWebviewPanelSerializer(panelKinds[kind].viewType, {
@@ -57,12 +67,14 @@ export class PanelManager implements Ends {
     const found = o.beside ? undefined : [...this.#open].find((x) => panelKey(x.host.input) === key);
     if (found) {
       if (!sameInput(found.host.input, input)) {
-        found.panel.title = this.#titleOf(input);
+        this.#name(found.panel, input, this.#titleOf(input));
         found.host.show(input);
+        this.#on.changed?.();
       }
       found.panel.reveal(undefined, o.preserveFocus ?? false);
       return;
     }
+    if (!o.beside) this.#closeUnrestored(input);
     const { viewType, find } = panelKinds[input.kind];
     const column = {
       viewColumn: o.beside ? ViewColumn.Beside : ViewColumn.Active,
@@ -90,9 +102,7 @@ export class PanelManager implements Ends {
         title: panel.title,
         input,
         folders,
-        setTitle: (title) => {
-          panel.title = title;
-        },
+        setTitle: (title) => this.#name(panel, host.input, title),
       },
       this.#deps,
     );
@@ -103,8 +113,38 @@ export class PanelManager implements Ends {
       const { input: last } = host;
       host.dispose();
       ended.dispose();
-      this.#closed(last);
+      focus.dispose();
+      this.#on.closed?.(last);
+      this.#on.changed?.();
     });
+    const focus = panel.onDidChangeViewState(() => this.#on.changed?.());
+    this.#name(panel, input, panel.title);
+    this.#on.changed?.();
+  }
+  #name(panel: WebviewPanel, input: PageInput, title: string): void {
+    panel.title = title;
+    const { titles } = this.#on,
+      known = titles?.get() ?? {},
+      key = panelKey(input);
+    if (known[key] === title) return;
+    titles?.keep(
+      Object.fromEntries([...Object.entries(known).filter(([k]) => k !== key), [key, title]].slice(-mostTitles)),
+    );
+  }
+  /**
+   * After a reload VS Code restores a panel behind others only when it is looked at; until then its page is not among
+   * ours. It is closed rather than opened a second time. Its tab is known by its title, if only one thing has that.
+   */
+  #closeUnrestored(input: PageInput): void {
+    const titles = this.#on.titles?.get() ?? {},
+      title = titles[panelKey(input)];
+    if (title === undefined || Object.values(titles).filter((x) => x === title).length > 1) return;
+    const { viewType } = panelKinds[input.kind],
+      ours = [...this.#open].map((o) => o.panel.title);
+    const tabs = window.tabGroups.all
+      .flatMap((g) => g.tabs)
+      .filter((x) => x.input instanceof TabInputWebview && x.input.viewType.endsWith(viewType) && x.label === title);
+    if (tabs.length > ours.filter((x) => x === title).length) void window.tabGroups.close(tabs, true);
   }
 }
 

@@ -96,7 +96,7 @@ export function familyRow(run: string, f: PoolFamily, now: number): Row {
 }
 
 export const sourceWord = (s: PoolEntryRow['source']): string =>
-  ({ human: t('human'), imported: t('imported'), oracle: t('oracle'), rollout: t('by the policy') })[s];
+  ({ human: t('human'), imported: t('imported'), oracle: t('scripted'), rollout: t('by the policy') })[s];
 const sourceIcons: Readonly<Record<PoolEntryRow['source'], string>> = {
   human: 'person',
   imported: 'cloud-download',
@@ -133,7 +133,7 @@ export function entryRow(run: string, e: PoolEntryRow, now: number): Row {
       e.usable
         ? t('The next group that fails as a whole can get it.')
         : e.why === 'off'
-          ? t('Turned off: no group gets it.')
+          ? t('Turned off: not injected into groups.')
           : e.why === 'used up'
             ? t('Used as often as the run file allows (curation.pool).')
             : e.why === 'aged'

@@ -1,18 +1,14 @@
 /** Tree rows from data, without `vscode`: what a row says, its icon, its tooltip, what a screen reader hears. */
-import { basename } from 'node:path';
 import type {
   AnnotationMarks,
   ControlState,
   DesktopRow,
-  EvalPoint,
   OutcomeKind,
-  RunState,
-  RunSummary,
   TaskRow,
   TrajectoryRow,
 } from '../../runtime/protocol/types.js';
 import { originWord, outcomeWord } from '../model/filter.js';
-import { percent, plain, rollouts, spark, span, steps, t } from '../words.js';
+import { percent, plain, spark, span, steps, t } from '../words.js';
 
 export interface RowIcon {
   readonly id: string;
@@ -39,136 +35,29 @@ export const lines = (...parts: (string | false | undefined)[]): string =>
 export const list = (...parts: (string | false | undefined)[]): string =>
   parts.filter((p): p is string => typeof p === 'string' && p !== '').join(' · ');
 
-export const runStateWord = (s: RunState): string =>
-  ({
-    running: t('running'),
-    paused: t('paused'),
-    stopping: t('stopping'),
-    finished: t('finished'),
-    stopped: t('stopped'),
-    failed: t('failed'),
-    interrupted: t('interrupted'),
-    elsewhere: t('written by another program'),
-  })[s];
-const runIcons: Readonly<Record<RunState, RowIcon>> = {
-  running: { id: 'sync~spin', color: 'charts.blue' },
-  paused: { id: 'debug-pause', color: 'charts.yellow' },
-  stopping: { id: 'loading~spin' },
-  finished: { id: 'pass', color: 'charts.green' },
-  stopped: { id: 'circle-slash' },
-  failed: { id: 'error', color: 'charts.red' },
-  interrupted: { id: 'debug-disconnect', color: 'list.warningForeground' },
-  elsewhere: { id: 'lock' },
-};
-/** Success of the newest evaluation, else of the newest rollouts. */
-export const runSuccess = (r: RunSummary): number | undefined =>
-  r.lastEval && r.lastEval.episodes > 0 ? r.lastEval.successes / r.lastEval.episodes : r.status?.success;
-
-export function runRow(r: RunSummary, o: { readonly selected: boolean; readonly now: number }): Row {
-  const s = r.status,
-    success = runSuccess(r),
-    done = rollouts(r.rollouts);
-  const live =
-    r.state === 'running' && s
-      ? list(
-          s.phase === 'training' ? undefined : s.phase,
-          s.rolloutsPerHour > 0 && t('{0} rollouts/h', Math.round(s.rolloutsPerHour)),
-        )
-      : runStateWord(r.state);
-  const context = r.damaged
-    ? 'run.damaged'
-    : r.state === 'running'
-      ? 'run.running'
-      : r.state === 'paused'
-        ? 'run.paused'
-        : r.state === 'stopping'
-          ? 'run.stopping'
-          : r.state === 'elsewhere'
-            ? 'run.elsewhere'
-            : 'run.over';
-  return {
-    id: `run ${r.run}`,
-    label: r.name === '' ? basename(r.run) : r.name,
-    context,
-    icon: r.damaged ? { id: 'warning', color: 'list.warningForeground' } : runIcons[r.state],
-    description: list(o.selected && t('selected'), success !== undefined && percent(success), live, spark(r.evals)),
-    tooltip: lines(
-      `**${plain(r.id)}**`,
-      `${runStateWord(r.state)}${s?.detail ? `: ${plain(s.detail)}` : ''}`,
-      success !== undefined && t('Success {0}', percent(success)),
-      r.lastEval && evalLine(r.lastEval),
-      t('{0}, policy version {1}', done, r.version),
-      t('Started {0} ago', span(o.now - r.createdAt)),
-      r.damaged && `$(warning) ${plain(r.damaged.message)} ${plain(r.damaged.remedy)}`,
-      r.error && `$(warning) ${plain(r.error.message)} ${plain(r.error.remedy)}`,
-      s?.error && `$(error) ${plain(s.error.message)} ${plain(s.error.remedy)}`,
-      r.state === 'running' && t('Training goes on when VS Code is closed.'),
-      `\`${r.run.replace(/[`\r\n]/g, '')}\``,
-    ),
-    spoken: [r.name, runStateWord(r.state), success === undefined ? '' : t('success {0}', percent(success)), done]
-      .filter((x) => x !== '')
-      .join(', '),
-  };
-}
-const evalLine = (e: EvalPoint): string =>
-  t(
-    'Evaluation {0}: {1} of {2}, 95 % interval {3} to {4}',
-    plain(e.label),
-    e.successes,
-    e.episodes,
-    percent(e.low),
-    percent(e.high),
-  );
-
-export function evalRow(run: string, e: EvalPoint, i: number): Row {
-  const rate = e.episodes > 0 ? percent(e.successes / e.episodes) : '';
-  return {
-    id: `eval ${run} ${i}`,
-    label: t('Evaluation: {0}', e.label),
-    description: list(rate, t('{0} of {1}', e.successes, e.episodes), t('version {0}', e.version)),
-    icon: { id: 'beaker' },
-    context: 'evaluation',
-    tooltip: lines(
-      evalLine(e),
-      t('Policy version {0}', e.version),
-      e.errors > 0 && t('{0} episodes ended in an error and are not counted', e.errors),
-      e.infeasible && t('Tasks that cannot be done: {0} of {1}', e.infeasible.successes, e.infeasible.episodes),
-    ),
-    spoken: t('Evaluation {0}, {1}, policy version {2}', e.label, rate, e.version),
-  };
-}
-export function checkpointRow(run: string, version: number, path: string): Row {
-  return {
-    id: `checkpoint ${run} ${version}`,
-    label: t('Checkpoint {0}', version),
-    description: '',
-    icon: { id: 'save' },
-    context: 'checkpoint',
-    tooltip: lines(t('Policy version {0}', version), `\`${path.replace(/[`\r\n]/g, '')}\``),
-    spoken: t('Checkpoint of policy version {0}', version),
-  };
-}
-
 export function taskRow(k: TaskRow): Row {
-  const rate = k.rate === undefined ? '–' : percent(k.rate);
+  const e = k.evaluation,
+    rate = e?.rate ?? k.rate,
+    lately = k.rate === undefined ? undefined : t('last {0} rollouts {1}', k.recent ?? k.rollouts, percent(k.rate));
   const kind = list(k.heldOut && t('held out'), k.infeasible && t('cannot be done'));
   return {
     id: `task ${k.family}`,
     label: k.family,
     context: 'task',
     icon:
-      k.rate === undefined
+      rate === undefined
         ? { id: 'circle-outline' }
-        : k.rate >= 0.8
+        : rate >= 0.8
           ? { id: 'circle-filled', color: 'charts.green' }
-          : k.rate >= 0.4
+          : rate >= 0.4
             ? { id: 'circle-filled', color: 'charts.yellow' }
             : { id: 'circle-filled', color: 'charts.red' },
     description: list(
-      rate,
+      e ? t('evaluation {0} ({1} to {2})', percent(e.rate), percent(e.low), percent(e.high)) : undefined,
+      k.external ? (k.rate === undefined ? '–' : percent(k.rate)) : (lately ?? (e ? undefined : '–')),
       k.external && t('{0} of {1}', k.successes, k.rollouts),
-      k.groupSize !== undefined && `N ${k.groupSize}`,
-      k.cap !== undefined && t('cap {0}', k.cap),
+      k.groupSize !== undefined && t('{0} per group', k.groupSize),
+      k.cap !== undefined && t('max {0} steps', k.cap),
       spark(k.spark),
       kind,
     ),
@@ -179,20 +68,36 @@ export function taskRow(k: TaskRow): Row {
       k.external
         ? t('{0} of {1} trajectories succeeded', k.successes, k.rollouts)
         : t('{0} of {1} rollouts succeeded', k.successes, k.rollouts),
+      e &&
+        t(
+          'Evaluation of v{0}: {1} of {2} episodes, 95 % interval {3} to {4}',
+          e.version,
+          e.successes,
+          e.episodes,
+          percent(e.low),
+          percent(e.high),
+        ),
       k.rate !== undefined &&
         k.low !== undefined &&
         k.high !== undefined &&
-        t('Newest rollouts: {0}, 95 % interval {1} to {2}', percent(k.rate), percent(k.low), percent(k.high)),
-      k.groupSize !== undefined && t('Next group: {0} rollouts (dynamic rollout number)', k.groupSize),
-      k.cap !== undefined && t('At most {0} steps each (dynamic trajectory length)', k.cap),
+        t(
+          'Last {0} rollouts: {1}, 95 % interval {2} to {3}',
+          k.recent ?? k.rollouts,
+          percent(k.rate),
+          percent(k.low),
+          percent(k.high),
+        ),
+      k.groupSize !== undefined && t('Next group: {0} rollouts', k.groupSize),
+      k.cap !== undefined && t('At most {0} steps each', k.cap),
       k.meanSteps !== undefined && t('{0} steps on average', k.meanSteps.toFixed(1)),
       k.poolEntries !== undefined && t('{0} successes in the experience pool', k.poolEntries),
       kind || undefined,
     ),
     spoken: [
       k.family,
-      k.rate === undefined ? t('no rollouts yet') : t('success {0}', rate),
-      k.groupSize === undefined ? '' : t('{0} rollouts a group', k.groupSize),
+      e ? t('evaluation {0}', percent(e.rate)) : '',
+      lately ?? (e ? '' : t('no rollouts')),
+      k.groupSize === undefined ? '' : t('{0} rollouts per group', k.groupSize),
       k.cap === undefined ? '' : t('at most {0} steps', k.cap),
       kind,
     ]
@@ -227,7 +132,7 @@ export const heldWord = (s: ControlState): string =>
           ? t('step by step')
           : s.mode === 'policy'
             ? t('handed back')
-            : t('in your hands');
+            : t('under your control');
 /** `held`: a person has it. */
 export function desktopRow(d: DesktopRow, held?: ControlState): Row {
   const icon: RowIcon =

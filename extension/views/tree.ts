@@ -30,6 +30,8 @@ export interface TreeSource {
   /** What the view waits for. */
   readonly loading?: Promise<unknown> | undefined;
   readonly problem?: HostError | undefined;
+  /** What to know of the rows. */
+  readonly note?: string | undefined;
 }
 
 /** Rows are drawn at most twice a second however fast events come. */
@@ -73,8 +75,8 @@ export class StudioTree implements TreeDataProvider<Node>, Ends {
     this.#soon();
   }
   refresh(): void {
-    const { problem, loading } = this.#source;
-    this.view.message = problem ? `${problem.message} ${problem.remedy}`.trim() : undefined;
+    const { problem, loading, note } = this.#source;
+    this.view.message = problem ? `${problem.message} ${problem.remedy}`.trim() : note;
     if (loading && loading !== this.#waitingFor) {
       this.#waitingFor = loading;
       void window.withProgress({ location: { viewId: this.#viewId } }, () =>
@@ -128,7 +130,7 @@ export class StudioTree implements TreeDataProvider<Node>, Ends {
     if (r.checked !== undefined)
       item.checkboxState = {
         state: r.checked ? TreeItemCheckboxState.Checked : TreeItemCheckboxState.Unchecked,
-        tooltip: r.checked ? t('In use: groups get it') : t('Turned off'),
+        tooltip: r.checked ? t('In use: injected into groups') : t('Turned off'),
       };
     const command = this.#source.command?.(node);
     if (command) item.command = command;

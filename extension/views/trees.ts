@@ -9,7 +9,8 @@ import { isActive, type StudioModel } from '../model/studioModel.js';
 import type { TrajectoryList } from '../model/trajectoryList.js';
 import { t } from '../words.js';
 import type { Node } from './nodes.js';
-import { checkpointRow, desktopRow, evalRow, moreRow, runRow, taskRow, trajectoryRow, type Row } from './rows.js';
+import { desktopRow, moreRow, taskRow, trajectoryRow, type Row } from './rows.js';
+import { checkpointRow, evalRow, runRow } from './runRows.js';
 import { poolDescription } from './poolRows.js';
 import { poolRow, poolSource } from './poolTree.js';
 import { StudioTree, type TreeSource } from './tree.js';
@@ -59,7 +60,7 @@ export function createTrees(o: TreeParts): Trees {
     trajectories.refresh();
     // An empty list has the welcome view of its state; a filter that leaves nothing is said in words as well.
     if (!list.loading && !list.problem && list.rows.length === 0 && !isEmpty(list.filter) && list.run !== undefined)
-      trajectories.view.message = t('Nothing matches the filter: {0}.', words);
+      trajectories.view.message = t('No matches for the filter: {0}.', words);
   };
   own.defer(
     model.onChange((c) => {
@@ -133,18 +134,32 @@ function runsSource(model: StudioModel, now: () => number): TreeSource {
     },
     row: (n) =>
       n.kind === 'run'
-        ? runRow(n.summary, { selected: n.run === model.selected && model.runs.length > 1, now: now() })
+        ? runRow(n.summary, {
+            selected: n.run === model.selected && model.runs.length > 1,
+            now: now(),
+            namesake: model.runs.some((r) => r.run !== n.run && r.name === n.summary.name),
+          })
         : rowOf(n),
     // Evaluations and checkpoints are read for the selected run alone.
     foldable: (n) => n.kind === 'run' && n.run === model.selected,
     command: (n): Command | undefined =>
-      n.kind === 'run' ? { command: commands.selectRun, title: t('Select Run'), arguments: [n] } : undefined,
+      n.kind !== 'run'
+        ? undefined
+        : // Without a runtime there is nothing to show of a selected run: its page starts one.
+          model.fromFolders
+          ? { command: commands.openDashboard, title: t('Open Dashboard'), arguments: [n] }
+          : { command: commands.selectRun, title: t('Select Run'), arguments: [n] },
     // Only the first reading is waited for; later ones renew what is shown.
     get loading() {
       return model.loaded ? undefined : model.loading;
     },
     get problem() {
       return model.problem;
+    },
+    get note() {
+      return model.fromFolders && model.runs.length > 0
+        ? t('The runtime is not running. These runs are listed from their folders; open one to start it.')
+        : undefined;
     },
   };
 }

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { StudioError, id, type RunId } from '../domain/index.js';
 import { parseRunText, type RunConfig, type RunFile } from '../config/index.js';
 import { thisBundle } from '../service/engines.js';
-import { numberOption, type Options } from './options.js';
+import { allowCluster, numberOption, type Options } from './options.js';
 import { jsonReporter, terminalReporter } from '../run/reporter.js';
 import { locateModel } from '../run/backends/ownEngine.js';
 import { locatePools } from '../run/poolSources.js';
@@ -14,6 +14,7 @@ import { trainRun, type TrainResult } from '../run/trainRun.js';
 
 /** `train [run.json]`: a new run, or `--resume` of one; Ctrl-C ends it cleanly, a second Ctrl-C at once. */
 export async function train(file: string | undefined, o: Options): Promise<number> {
+  allowCluster(o);
   const over = overrides(o);
   let config: RunConfig, dir: string, run: RunId;
   const deprecated: string[] = [];
@@ -61,7 +62,7 @@ export async function train(file: string | undefined, o: Options): Promise<numbe
   try {
     const result = await trainRun({ config, dir, run, resume, entry: thisBundle(), reporter, signal: abort.signal });
     report(dir, run, result, o['json'] === true);
-    if (o['figures'] !== undefined && result.stopped === 'budget')
+    if (o['figures'] !== undefined && result.stopped === 'budget' && result.version > 0)
       await figures({ dir, run, config, result, o, note: (text) => reporter.note(text), signal: abort.signal });
     return result.stopped === 'signal' ? 130 : 0;
   } finally {

@@ -1,9 +1,16 @@
 import { parseRunFile, type RunConfig } from '../config/index.js';
-import { StudioError } from '../domain/index.js';
-import { connectEngine, ensureImage, ensureRootfs, type OnProgress } from './imageBuild.js';
+import { StudioError, isProviderChoice, providerWords, type ProviderKind } from '../domain/index.js';
+import type { OnProgress } from './imageBuild.js';
 import { readImage } from './images.js';
-import { createLocalProvider, createProvider } from './index.js';
-import { createDockerProvider } from './providers/docker.js';
+import { memoryGroups } from './providers/cgroups.js';
+import {
+  allowedProviders,
+  buildFor,
+  createProvider,
+  exportDesktopImage,
+  type BuildOptions,
+  type ProviderOptions,
+} from './providers/choose.js';
 import { processLimit, type ProcessLimit } from './providers/processLimit.js';
 import type { DesktopProvider, DesktopSpec, ProviderStatus, SettleOptions } from './types.js';
 
@@ -25,14 +32,13 @@ export const specOf = (
 /** How long to wait for the screen after an action. */
 export const settleOf = (c: DesktopsConfig): SettleOptions => ({ horizonMs: c.settleHorizonMs, maxMs: c.settleMaxMs });
 
-/** The providers a configuration allows, in order of preference. */
-function providersOf(c: DesktopsConfig): DesktopProvider[] {
-  const image = { image: c.image };
-  const docker = (): DesktopProvider => createDockerProvider({ ...image, hosts: c.hosts });
-  if (c.provider === 'docker') return [docker()];
-  if (c.provider === 'local') return [createLocalProvider(image)];
-  return [docker(), createLocalProvider(image)];
-}
+/** What providers take from a configuration. */
+const optionsOf = ({ provider, image, hosts, kubernetes }: DesktopsConfig): ProviderOptions => ({
+  provider,
+  image,
+  docker: { hosts },
+  kubernetes: { config: kubernetes },
+});
 
 /**
  * A provider that works here. Rejects with `config.invalid` when there is no image of this name, and with
@@ -40,18 +46,21 @@ function providersOf(c: DesktopsConfig): DesktopProvider[] {
  */
 export async function chooseProvider(c: DesktopsConfig): Promise<DesktopProvider> {
   await readImage(c.image);
-  return createProvider({ provider: c.provider, image: c.image, docker: { hosts: c.hosts } });
+  return createProvider(optionsOf(c));
 }
 
-/** Whose processes count toward a local desktop's limit on this machine. */
-export const localProcessLimit = async (): Promise<ProcessLimit['counts']> => (await processLimit(1)).counts;
+/** What limits a local desktop on this machine: whose processes count, and whether its memory is limited as a whole. */
+export async function localLimits(): Promise<{ readonly counts: ProcessLimit['counts']; readonly memory: boolean }> {
+  const { counts, memory } = await processLimit(1, 1);
+  return { counts, memory: memory || (process.getuid?.() === 0 && (await memoryGroups())) };
+}
 
 /**
  * The status of each provider that a configuration allows. Rejects with `config.invalid` without an image of this name.
  */
 export async function probeProviders(c: DesktopsConfig): Promise<ProviderStatus[]> {
   await readImage(c.image);
-  const providers = providersOf(c);
+  const providers = allowedProviders(optionsOf(c));
   try {
     return await Promise.all(providers.map((p) => p.status()));
   } finally {
@@ -63,42 +72,41 @@ export async function probeProviders(c: DesktopsConfig): Promise<ProviderStatus[
  * The provider that `desktop build` builds for when none is named: the one that would be used, else one that lacks only
  * the build.
  */
-export async function buildTarget(c: DesktopsConfig): Promise<string> {
+export async function buildTarget(c: DesktopsConfig): Promise<ProviderKind> {
   const found = await probeProviders(c);
   const target = found.find((s) => s.ok) ?? found.find((s) => s.problem?.kind === 'desktop.image');
   return target?.provider ?? (await chooseProvider(c)).name;
 }
 
-/** Builds what desktops start from: the image in the Docker engine, or the root file system of the local provider. */
-export async function buildDesktop(o: {
-  readonly provider: string;
-  /** Name of the desktop image. */
+/** Builds what the desktops of a provider start from: an image in the Docker engine, a root file system. */
+export async function buildDesktop(
+  o: BuildOptions & { readonly provider: string },
+): Promise<{ readonly provider: string; readonly what: string }> {
+  if (!isProviderChoice(o.provider))
+    throw new StudioError('config.invalid', `--provider ${o.provider}: unknown`, `Use ${providerWords}.`);
+  await readImage(o.image);
+  // Only an image can be pushed.
+  const choice = o.provider === 'auto' && o.push !== undefined ? 'docker' : o.provider;
+  const provider =
+    choice === 'auto' ? await buildTarget(parseRunFile({}, { desktops: { image: o.image } }).desktops) : choice;
+  return { provider, what: await buildFor(provider, o) };
+}
+
+/** Writes a desktop image to a file, built first when it is missing; resolves with its tag. */
+export async function exportDesktop(o: {
   readonly image: string;
-  readonly force: boolean;
+  readonly file: string;
   readonly onProgress: OnProgress;
   readonly signal: AbortSignal;
-}): Promise<{ readonly provider: string; readonly what: string }> {
-  const { image, force, onProgress, signal } = o;
-  await readImage(image);
-  const provider =
-    o.provider === 'auto' ? await buildTarget(parseRunFile({}, { desktops: { image } }).desktops) : o.provider;
-  if (provider === 'docker')
-    return {
-      provider,
-      what: `Docker image ${await ensureImage(connectEngine(), onProgress, signal, { force, image })}`,
-    };
-  if (provider === 'local')
-    return {
-      provider,
-      what: `Root file system ${await ensureRootfs({ onProgress, signal, force, image })}`,
-    };
-  throw new StudioError('config.invalid', `--provider ${provider}: unknown`, 'Use auto, docker or local.');
+}): Promise<string> {
+  await readImage(o.image);
+  return exportDesktopImage(o, o.file);
 }
 
 /** Removes orphaned desktops of every provider; returns how many. */
 export async function reapLeftovers(c: DesktopsConfig): Promise<number> {
   const counts = await Promise.all(
-    providersOf(c).map(async (p) => {
+    allowedProviders(optionsOf(c)).map(async (p) => {
       try {
         return (await p.status()).ok ? await p.reap() : 0;
       } finally {

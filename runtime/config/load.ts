@@ -1,3 +1,4 @@
+import { beyondBounds } from '../domain/jsonBounds.js';
 import { z } from 'zod';
 import { StudioError, messageOf, type PresetName } from '../domain/index.js';
 import { EARLIER_PRESETS, PRESETS } from './presets/index.js';
@@ -34,30 +35,59 @@ export interface JsonSchema {
   [keyword: string]: unknown;
 }
 
+let schema: JsonSchema | undefined;
 function keysAt(path: readonly PropertyKey[]): string[] {
-  let s: JsonSchema | undefined = jsonSchema();
+  let s: JsonSchema | undefined = (schema ??= jsonSchema());
   for (const p of path) s = typeof p === 'number' ? s?.items : s?.properties?.[String(p)];
   return Object.entries(s?.properties ?? {}).flatMap(([k, v]) => (v['deprecated'] === true ? [] : [k]));
 }
 
-/** One line per problem: where, what, and the nearest known key for a misspelt one. */
-function explain(issues: readonly z.core.$ZodIssue[]): string {
-  return issues
-    .map((i) => {
-      const at = i.path.length ? i.path.map(String).join('.') : 'the run file';
-      if (i.code === 'unrecognized_keys') {
-        const known = keysAt(i.path);
-        return i.keys
-          .map((k) => {
-            const best = [...known].sort((a, b) => distance(a, k) - distance(b, k))[0];
-            return `${at}: unknown key "${k}"${best && distance(best, k) <= 3 ? `; did you mean "${best}"?` : ''}`;
-          })
-          .join('\n');
-      }
-      return `${at}: ${i.message}`;
+/** What is wrong at one place of a run file. */
+export interface RunFileProblem {
+  /** Names and indices of the value, or of the key that should not be there; empty: the file itself. */
+  readonly path: readonly (string | number)[];
+  readonly what: string;
+  /** Of the text, from 1, where it is no JSON. */
+  readonly line?: number;
+}
+/** What an error of `parseRunFile` or `parseRunText` says of single places. */
+export function problemsOf(e: unknown): readonly RunFileProblem[] {
+  const { problems } = (e instanceof StudioError ? (e.error.details ?? {}) : {}) as {
+    readonly problems?: readonly RunFileProblem[];
+  };
+  return problems ?? [];
+}
+
+/** Problems that are told, and unknown keys of one place; a file that has more is no run file. */
+const MOST_TOLD = 30,
+  /** No key of ours is longer, and looking for one that is alike takes time by the length. */
+  LONGEST_KEY = 40;
+/** Where, what, and the nearest known key for a misspelt one. */
+function problems(issues: readonly z.core.$ZodIssue[]): RunFileProblem[] {
+  return issues.slice(0, MOST_TOLD).flatMap((i): RunFileProblem[] => {
+    const path = i.path.map((p) => (typeof p === 'number' ? p : String(p)));
+    if (i.code !== 'unrecognized_keys') return [{ path, what: i.message.slice(0, 1000) }];
+    const known = keysAt(i.path);
+    return i.keys
+      .slice(0, MOST_TOLD)
+      .map((k) => ({ path: [...path, k], what: `unknown key "${short(k)}"${alike(k, known)}` }));
+  });
+}
+function alike(key: string, known: readonly string[]): string {
+  if (key.length > LONGEST_KEY) return '';
+  const all = known.map((k) => ({ k, far: distance(k, key) })),
+    [best] = all.sort((a, b) => a.far - b.far);
+  return best && best.far <= 3 ? `; did you mean "${best.k}"?` : '';
+}
+const short = (s: string): string => (s.length > 120 ? `${s.slice(0, 120)}…` : s);
+/** One line per problem. A key that should not be there is said of what it is in. */
+const explain = (all: readonly RunFileProblem[]): string =>
+  all
+    .map(({ path, what }) => {
+      const at = what.startsWith('unknown key') ? path.slice(0, -1) : path;
+      return `${at.length > 0 ? short(at.join('.')) : 'the run file'}: ${what}`;
     })
     .join('\n');
-}
 
 /** Called with what the user of a run file should know, such as an option given by an old name; it is read all the same. */
 export type OnNote = (note: string) => void;
@@ -77,18 +107,26 @@ export function parseRunFile(content: unknown, overrides: RunFile = {}, onNote?:
   for (const note of named.notes) onNote?.(note);
   const whole = withPreset(merge(named.content, overrides) as RunFile, onNote);
   const r = RunFileSchema.safeParse(merge(defaultsOf(whole), whole));
-  if (!r.success)
+  if (!r.success) {
+    const found = problems(r.error.issues);
     throw new StudioError(
       'config.invalid',
-      explain(r.error.issues),
-      'Correct these keys; `dart-studio schema` prints every key with its meaning.',
+      explain(found),
+      'Fix these keys; `dart-studio schema` prints every key with its meaning.',
+      { details: { problems: found } },
     );
+  }
   const broken = violations(r.data);
   if (broken.length > 0)
     throw new StudioError(
       'config.invalid',
       broken.map((v) => `${v.key}: ${v.what}`).join('\n'),
       broken.map((v) => v.remedy).join('\n'),
+      {
+        details: {
+          problems: broken.map((v): RunFileProblem => ({ path: v.key.split('.'), what: `${v.what}. ${v.remedy}` })),
+        },
+      },
     );
   for (const note of remarks(r.data)) onNote?.(note);
   return r.data;
@@ -113,17 +151,30 @@ function defaultsOf(file: RunFile): RunFile {
   return isObject(policy) && policy['kind'] === 'vlm' ? { trainer: { entropyBonus: 0 } } : {};
 }
 
+/** Far beyond any run file; parsing as much holds up the event loop for some ms. */
+const MOST_CHARACTERS = 1 << 18,
+  BOUNDS = { depth: 32, values: 5_000 };
 /** Parses JSON text; an error names the line. */
 export function parseRunText(text: string, file: string, overrides: RunFile = {}, onNote?: OnNote): RunConfig {
+  const beyond =
+    text.length > MOST_CHARACTERS ? `is longer than ${MOST_CHARACTERS} characters` : beyondBounds(text, BOUNDS);
+  if (beyond !== undefined)
+    throw new StudioError(
+      'config.invalid',
+      `${file} ${beyond}.`,
+      'Give a run file; it has some hundred options at most.',
+    );
   let content: unknown;
   try {
     content = JSON.parse(text);
   } catch (e) {
     const pos = Number(/position (\d+)/.exec(String(e))?.[1] ?? 0);
+    const line = text.slice(0, pos).split('\n').length;
     throw new StudioError(
       'config.invalid',
-      `${file}, line ${text.slice(0, pos).split('\n').length}: not valid JSON (${messageOf(e)})`,
-      'Correct the JSON; comments and trailing commas are not allowed.',
+      `${file}, line ${line}: not valid JSON (${messageOf(e)})`,
+      'Fix the JSON; comments and trailing commas are not allowed.',
+      { details: { problems: [{ path: [], what: `not valid JSON (${messageOf(e)})`, line }] } },
     );
   }
   return parseRunFile(content, overrides, onNote);

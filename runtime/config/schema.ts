@@ -1,6 +1,7 @@
-import { DEFAULT_IMAGE, IMAGE_NAME, PRESET_NAMES, PROVIDER_CHOICES } from '../domain/index.js';
+import { DEFAULT_IMAGE, IMAGE_NAME, POLICY_KINDS, PRESET_NAMES, PROVIDER_CHOICES } from '../domain/index.js';
 import { z } from 'zod';
 import { curationOptions } from './curation/index.js';
+import { kubernetesOptions } from './kubernetes.js';
 import { count, flag, positive, section, share, whole } from './fields.js';
 
 /** What every model behind a chat endpoint has. */
@@ -63,7 +64,9 @@ export const RunFileSchema = z.strictObject({
       provider: z
         .enum(PROVIDER_CHOICES)
         .default('auto')
-        .describe('`auto`: Docker when an engine answers, else local sandboxed processes.'),
+        .describe(
+          '`auto`: Docker when an engine answers, else local sandboxed processes. `kubernetes`: pods of a cluster.',
+        ),
       image: z
         .string()
         .regex(IMAGE_NAME, 'small letters, digits and "-" only, at most 32')
@@ -83,6 +86,7 @@ export const RunFileSchema = z.strictObject({
         )
         .optional()
         .describe('Docker engines to spread desktops over; default: DOCKER_HOST or the local engine.'),
+      kubernetes: kubernetesOptions,
       hardResetEvery: whole(200, 'Replace a desktop by a new one after this many episodes; 0 = never.'),
       settleHorizonMs: positive(20, 'A desktop is at rest when no program has a timer due within this time.'),
       settleMaxMs: positive(2000, 'Longest wait for rest after an action.'),
@@ -93,13 +97,17 @@ export const RunFileSchema = z.strictObject({
   policy: section(
     {
       kind: z
-        .enum(['embedded', 'vlm', 'openai'])
+        .enum(POLICY_KINDS)
         .default('embedded')
         .describe(
           '`embedded`: the small ONNX policy trained here; `vlm`: a vision-language model, trained by an engine of your choice (`trainer.remote`); `openai`: a model behind an OpenAI-compatible endpoint (rollouts and evaluation only).',
         ),
       replicas: count(2, 'Copies of the policy, one process each.'),
       temperature: positive(1, 'Sampling temperature of training rollouts.'),
+      blind: flag(
+        false,
+        'The policy acts, learns and is evaluated with one even grey in place of every screen (`embedded` only): what it learns then needs no eyes. For controls.',
+      ),
       sync: z
         .enum(['replica', 'global'])
         .default('replica')

@@ -244,7 +244,15 @@ export type EventOf<T extends JournalEvent['type']> = Extract<JournalEvent, { ty
 
 /** Records that change nothing of the ledger. */
 export type NoteEvent = EventOf<
-  'metrics' | 'eval' | 'checkpoint' | 'trajectory.started' | 'spans' | 'log' | 'run.time' | 'run.closed' | 'rates.seeded'
+  | 'metrics'
+  | 'eval'
+  | 'checkpoint'
+  | 'trajectory.started'
+  | 'spans'
+  | 'log'
+  | 'run.time'
+  | 'run.closed'
+  | 'rates.seeded'
 >;
 
 export const headOf = (t: Trajectory): TrajectoryHead => ({

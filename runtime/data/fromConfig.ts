@@ -1,4 +1,5 @@
 import type { RunConfig } from '../config/index.js';
+import { POLICY_TRAITS } from '../domain/index.js';
 import type { DataConfig } from './config.js';
 
 /**
@@ -11,9 +12,9 @@ export function dataConfig(c: RunConfig): DataConfig {
     ...k,
     dynamicLength: { ...k.dynamicLength, global: rollout.maxSteps, window: 64 },
     groupFilter: { ...k.groupFilter, maxSize: k.dynamicRollouts.max, minSize: 2 },
-    // Nothing trains a policy behind somebody else's endpoint: a bound that waits for updates would stop its rollouts.
+    // Where nothing is trained, a bound that waits for updates would stop the rollouts.
     staleness: {
-      enabled: k.staleness.enabled && c.policy.kind !== 'openai',
+      enabled: k.staleness.enabled && POLICY_TRAITS[c.policy.kind].trained,
       eta: k.staleness.eta,
       perUpdate: trainer.batchGroups * k.dynamicRollouts.max,
       groupsPerUpdate: trainer.batchGroups,

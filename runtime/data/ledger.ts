@@ -47,6 +47,7 @@ export class Ledger {
     retired: 0,
   };
   readonly #retired: Partial<Record<RetireReason, number>> = {};
+  #begun = 0;
   readonly #batches = new Map<BatchId, Set<RolloutId>>();
   readonly #groups = new Map<GroupId, Set<RolloutId>>();
 
@@ -84,6 +85,9 @@ export class Ledger {
     }
     this.#states.set(m.rollout, m.to);
     this.#byState[m.to.at]++;
+    // One that a fault ends while it waits for its desktop has a trajectory all the same.
+    if (m.to.at === 'running' || (from?.at === 'queued' && m.to.at === 'retired' && m.to.reason === 'error'))
+      this.#begun++;
     if (m.to.at === 'retired') this.#retired[m.to.reason] = (this.#retired[m.to.reason] ?? 0) + 1;
     if (m.to.at === 'grouped') add(this.#groups, m.to.group, m.rollout);
     if (m.to.at === 'claimed') add(this.#batches, m.to.batch, m.rollout);
@@ -117,6 +121,7 @@ export class Ledger {
     const b = this.#byState;
     return {
       generated: this.#states.size,
+      begun: this.#begun,
       trained: b.trained,
       inFlight: b.queued + b.running + b.recorded + b.grouped + b.claimed,
       retired: { ...this.#retired },

@@ -39,6 +39,8 @@ export type RolloutState =
 
 export interface LedgerCounts {
   readonly generated: number;
+  /** Those that were ever on a desktop. */
+  readonly begun: number;
   readonly trained: number;
   readonly inFlight: number;
   readonly retired: Readonly<Partial<Record<RetireReason, number>>>;

@@ -15,6 +15,7 @@ export * from './failures.js';
 export * from './frame.js';
 export * from './ids.js';
 export * from './message.js';
+export * from './policyKind.js';
 export * from './policySpec.js';
 export * from './preset.js';
 export * from './process.js';

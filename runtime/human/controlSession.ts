@@ -1,4 +1,3 @@
-import type { RunConfig } from '../config/index.js';
 import { randomBytes } from 'node:crypto';
 import {
   type Action,
@@ -11,6 +10,8 @@ import {
   type ControlVerdict,
   type InputEvent,
   type Proposal,
+  POLICY_TRAITS,
+  type PolicyKind,
   type RunPath,
   ServiceError,
   messageOf,
@@ -204,6 +205,6 @@ const shown = (s: Step): ControlStep => ({
   frame: s.frame,
 });
 
-/** What the policy's own `type` can contain: the embedded one allows Enter only at the end of a text. */
-export const segmentOptions = (policy: RunConfig['policy']['kind']): SegmentOptions =>
-  policy === 'embedded' ? { enter: 'end', tab: 'own' } : {};
+/** What the policy's own `type` can contain, as the recorder of a person's input takes it. */
+export const segmentOptions = (policy: PolicyKind): SegmentOptions =>
+  POLICY_TRAITS[policy].types === 'line' ? { enter: 'end', tab: 'own' } : {};

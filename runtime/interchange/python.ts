@@ -5,6 +5,7 @@
  *
  * program := { import | string | setting | call } separated by line breaks or ';'        setting := 'pyautogui.'
  *   (FAILSAFE|PAUSE) '=' literal
+ * import := 'import' name ['as' name] { ',' name ['as' name] } | 'from' name 'import' name ['as' name] { ',' ... }
  * call := name { '.' name } '(' [ arg { ',' arg } [','] ] ')'                              arg := [ name '=' ] literal
  *   literal := number | string+ | True | False | None | '[' literals ']' | '(' literals ')'
  */
@@ -46,6 +47,8 @@ const ESCAPES: Readonly<Record<string, string>> = {
 class Reader {
   #i = 0;
   readonly #s: string;
+  /** What names stand for by the imports so far. */
+  readonly #imported = new Map<string, string>();
   constructor(code: string) {
     this.#s = code.replace(/\r\n?/g, '\n');
   }
@@ -61,20 +64,34 @@ class Reader {
     return out;
   }
 
+  /** `import a, b as c` and `from a import b as c, d` of the modules that recorded actions use. */
+  #import(statement: string): boolean {
+    const [, from, list = ''] = /^(?:from\s+(\w+)\s+)?import\s+(.+?)\s*$/.exec(statement) ?? [];
+    if (from !== undefined && !modules.includes(from)) return false;
+    const parts = list.split(',').map((part) => /^\s*(\w+)(?:\s+as\s+(\w+))?\s*$/.exec(part));
+    for (const part of parts) {
+      const what = part?.[1],
+        as = part?.[2] ?? what;
+      if (what === undefined || as === undefined || (from === undefined && !modules.includes(what))) return false;
+      this.#imported.set(as, from === undefined ? what : `${from}.${what}`);
+    }
+    return parts.length > 0;
+  }
+
   #statement(): PyCall | undefined {
     if (this.#string(false) !== undefined) return undefined;
     const start = this.#i,
       first = this.#match(NAME);
     if (first === undefined) throw this.#refuse(start);
     if (first === 'pass') return undefined;
-    if (first === 'import') {
-      // Ends at a line break, a comment or ';'.
-      const list = /^[^\n#;]*/.exec(this.#s.slice(this.#i, this.#end()))![0];
-      if (!list.split(',').every((m) => modules.includes(m.trim()))) throw this.#refuse(start);
-      this.#i += list.length;
+    if (first === 'import' || first === 'from') {
+      const words = /^[^;#\n]*/.exec(this.#s.slice(this.#i))![0];
+      if (!this.#import(`${first}${words}`)) throw this.#refuse(start);
+      this.#i += words.length;
       return undefined;
     }
-    let name = first;
+    // As it was imported: `import pyautogui as p`, `from time import sleep`.
+    let name = this.#imported.get(first) ?? first;
     while (this.#s[this.#i] === '.') {
       this.#i++;
       const part = this.#match(NAME);

@@ -33,6 +33,7 @@ export const evaluate = request('run/evaluate');
 export const evaluateProgress = notification('run/evaluateProgress');
 export const listRuns = request('run/list');
 export const getRun = request('run/get');
+export const checkRun = request('run/check');
 export const getSeries = request('run/series');
 export const getCurves = request('run/curves');
 export const getLanes = request('run/lanes');
@@ -59,6 +60,7 @@ export const listImages = request('desktop/images');
 export const buildDesktop = request('desktop/build');
 export const buildProgress = notification('desktop/buildProgress');
 export const doctor = request('machine/doctor');
+export const checkConfig = request('config/check');
 export const template = request('config/template');
 export const diagnostics = request('machine/diagnostics');
 

@@ -59,9 +59,12 @@ export const requests = {
    * desktops may still be starting.
    */
   'run/start': writes<StartParams, { readonly run: T.RunPath; readonly id: string }>(),
-  /** Go on with a run that is over or was interrupted. */
+  /**
+   * Go on with a run that is over or was interrupted: with what is left of its budget, with `minutes` as its whole
+   * budget, or for `more` minutes from now, whatever it has used and whichever limit ended it.
+   */
   'run/resume': writes<
-    { readonly run: T.RunPath; readonly minutes?: number },
+    { readonly run: T.RunPath; readonly minutes?: number; readonly more?: number },
     { readonly run: T.RunPath; readonly id: string }
   >(),
   /**
@@ -86,6 +89,8 @@ export const requests = {
   /** Runs under these folders (each a folder of run folders, or a run folder), newest first. */
   'run/list': reads<{ readonly roots: readonly string[] }, { readonly runs: readonly T.RunSummary[] }>(),
   'run/get': reads<InRun, T.RunDetail>(),
+  /** Reads the journal of a run that is over from end to end: what of it is damaged. Absent: nothing. */
+  'run/check': reads<InRun, { readonly damage?: T.JournalDamage | undefined }>(),
   'run/series': reads<
     {
       readonly run: T.RunPath;
@@ -189,6 +194,11 @@ export const requests = {
   'machine/doctor': reads<Empty, { readonly checks: readonly T.CheckRow[] }>(),
   /** A starter run file as text, and the JSON schema. */
   'config/template': reads<{ readonly preset: PresetName }, { readonly text: string }>(),
+  /** What is wrong in a run file's text, place by place; nothing is started. */
+  'config/check': reads<
+    { readonly text: string; readonly file?: string },
+    { readonly problems: readonly T.ConfigProblem[] }
+  >(),
   /** Facts for a bug report: versions, machine, last log lines; no tokens, home folder as ~. */
   'machine/diagnostics': reads<Empty, { readonly files: Readonly<Record<string, string>> }>(),
 

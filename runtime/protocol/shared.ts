@@ -2,4 +2,5 @@
 export { actionEntry, argumentValue, argumentsOf, makeAction, type NamedArgument } from '../domain/action.js';
 export type { NumberArgument, TextArgument } from '../domain/actionArguments.js';
 export { actionCall } from '../domain/actionCall.js';
+export { isProviderChoice } from '../domain/provider.js';
 export { wilson } from '../domain/wilson.js';

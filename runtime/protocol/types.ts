@@ -12,6 +12,7 @@ import type {
   PolicyVersion,
   RunError,
   RunPath,
+  RunPhase,
   RunState,
   RunStatus,
   StepView,
@@ -25,6 +26,7 @@ export type * from '../domain/annotationView.js';
 export type * from '../domain/control.js';
 export type * from '../domain/desktopImage.js';
 export type * from '../domain/desktopRow.js';
+export type { ProviderChoice } from '../domain/provider.js';
 export type * from '../domain/run.js';
 export type * from '../domain/trajectoryView.js';
 export type * from './annotations.js';
@@ -47,11 +49,35 @@ export interface RunSummary {
   readonly damaged?: RunError;
   /** Why it failed. */
   readonly error?: RunError;
+  /** Imported or recorded trajectories in which nothing was ever trained: there is nothing to resume or evaluate. */
+  readonly collection?: boolean;
+  /** Found by `run/check`; absent also where nobody checked. */
+  readonly damage?: JournalDamage;
+  readonly seed?: number;
+}
+
+/** Stretches of a run's journal that cannot be read; what they held is missing everywhere. */
+export interface JournalDamage {
+  readonly bytes: number;
+  readonly stretches: number;
+}
+/** When a phase of a run began, ms since the epoch. */
+export interface PhaseSpan {
+  readonly phase: Extract<RunPhase, 'reading' | 'demonstrations' | 'warm start' | 'training'>;
+  readonly from: number;
+}
+export interface RunTimeline {
+  /** In the order in which they began. */
+  readonly phases: readonly PhaseSpan[];
+  /** Stretches in which no process worked on the run: between a stop or crash and the resume. */
+  readonly outages: readonly { readonly from: number; readonly to: number }[];
 }
 
 /** generated = trained + in flight + retired, always; `closes` says that the sum was checked. */
 export interface Ledger {
   readonly generated: number;
+  /** Those that began on a desktop; the others were planned and never begun. The number that every list of runs shows. */
+  readonly begun?: number;
   readonly trained: number;
   readonly inFlight: number;
   readonly byState: Readonly<Record<string, number>>;
@@ -64,6 +90,14 @@ export interface Ledger {
   };
 }
 
+export interface TaskEvaluation {
+  readonly version: PolicyVersion;
+  readonly episodes: number;
+  readonly successes: number;
+  readonly rate: number;
+  readonly low: number;
+  readonly high: number;
+}
 export interface TaskRow {
   readonly family: string;
   /** Application and one line of what is asked. */
@@ -75,10 +109,13 @@ export interface TaskRow {
   readonly external?: boolean;
   readonly rollouts: number;
   readonly successes: number;
-  /** Of the planner's window. */
+  /** Of the newest `recent` rollouts: the planner's window. */
   readonly rate?: number;
   readonly low?: number;
   readonly high?: number;
+  readonly recent?: number;
+  /** The newest evaluation that had episodes of this family, with its 95 % interval. */
+  readonly evaluation?: TaskEvaluation;
   /** N and step cap that its next group gets. */
   readonly groupSize?: number;
   readonly cap?: number;
@@ -93,6 +130,7 @@ export interface RunDetail {
   readonly evals: readonly EvalPoint[];
   readonly tasks: readonly TaskRow[];
   readonly config: unknown;
+  readonly timeline: RunTimeline;
   readonly checkpoints: readonly { readonly version: PolicyVersion; readonly path: string }[];
   /** Journal sequence number this answer is true for: subscribe with `sinceSeq: seq`. */
   readonly seq: number;
@@ -131,6 +169,11 @@ export type Activity = ActivityName;
 export interface Lane {
   readonly id: string;
   readonly kind: LaneKind;
+  /**
+   * Of a desktop: its place among those that were there at the same time, from 0. A desktop that replaced another one
+   * has its place. Absent in events, and for replicas and trainer.
+   */
+  readonly slot?: number;
   readonly what: readonly Activity[];
   readonly start: readonly number[];
   readonly ms: readonly number[];
@@ -210,6 +253,13 @@ export type RunEvent = { readonly seq: number; readonly at: number } & (
 );
 export type RunEventType = RunEvent['type'];
 
+export interface ConfigProblem {
+  /** Names and indices of the value, or of the key that should not be there; empty: the file itself. */
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+  /** From 1, where it is known without a path. */
+  readonly line?: number;
+}
 export interface CheckRow {
   readonly name: string;
   readonly ok: boolean;

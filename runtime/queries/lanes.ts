@@ -39,25 +39,54 @@ export async function lanes(
   const fine = pixel < COARSE_MS,
     found = fine ? await spansOf(run, from, to) : await minutesOf(run, from, to, pixel),
     syncs = fine ? syncsOf(found) : await allSyncs(run, from, to);
+  const places = await slotsOf(run);
   let merged = !fine;
   const out: Lane[] = [];
   for (const l of [...found.values()].sort((a, b) => order[a.kind] - order[b.kind] || natural(a.id, b.id))) {
     const m = fine ? mergeSpans(l.spans, pixel) : l.spans;
     merged ||= m.length < l.spans.length;
-    out.push(laneOf(l, m));
+    out.push(laneOf(l, m, places.get(l.id)));
   }
   return { from, to, lanes: out, syncs, merged };
 }
 const natural = (a: string, b: string): number => a.localeCompare(b, 'en', { numeric: true });
-const laneOf = ({ id, kind }: Columns, spans: readonly Span[]): Lane => ({
+const laneOf = ({ id, kind }: Columns, spans: readonly Span[], slot?: number): Lane => ({
   id,
   kind,
+  ...(slot === undefined ? {} : { slot }),
   what: spans.map((s) => s.what),
   start: spans.map((s) => s.start),
   ms: spans.map((s) => s.ms),
   rollout: spans.map((s) => s.rollout),
   version: spans.map((s) => s.version),
 });
+
+/**
+ * The place of each desktop among those that were there at the same time: a desktop that replaced another one takes its
+ * place, so that there are as many places as the run has desktops. It is that of the whole run, whatever window is
+ * asked for.
+ */
+async function slotsOf(run: RunReader): Promise<ReadonlyMap<string, number>> {
+  const rows = await run.index.query(
+    "SELECT lane, MIN(t0) AS a, MAX(t1) AS b FROM spans WHERE kind = 'desktop' GROUP BY lane",
+    [],
+  );
+  return placesOf(rows.map((r) => ({ id: String(r['lane']), from: Number(r['a']), to: Number(r['b']) })));
+}
+/** The lowest place that is free when each begins, in the order in which they begin. Pure. */
+export function placesOf(
+  lives: readonly { readonly id: string; readonly from: number; readonly to: number }[],
+): Map<string, number> {
+  const until: number[] = [],
+    out = new Map<string, number>();
+  for (const l of [...lives].sort((a, b) => a.from - b.from || natural(a.id, b.id))) {
+    const free = until.findIndex((end) => end <= l.from),
+      place = free < 0 ? until.length : free;
+    until[place] = l.to;
+    out.set(l.id, place);
+  }
+  return out;
+}
 
 /** A journal record's spans. */
 export function spansIn(r: LaneSpans): Span[] {
@@ -85,8 +114,8 @@ const syncsOf = (lanes: ReadonlyMap<string, Columns>): Lanes['syncs'] =>
   );
 
 /**
- * Runs of spans shorter than a pixel become one of the activity that took most of that time. Spans are in order of
- * their start. Pure.
+ * Runs of spans shorter than a pixel become one of the activity that took most of that time, as long as all of them
+ * took: what was idle between them stays idle. Spans are in order of their start. Pure.
  */
 export function mergeSpans(spans: readonly Span[], pixel: number): Span[] {
   const out: Span[] = [];
@@ -99,12 +128,12 @@ export function mergeSpans(spans: readonly Span[], pixel: number): Span[] {
     }
     const end = first.start + pixel,
       time = new Map<Activity, number>();
-    let until = first.start,
+    let busy = 0,
       j = i;
     for (; j < spans.length && spans[j]!.start < end && spans[j]!.ms < pixel; j++) {
       const s = spans[j]!;
       time.set(s.what, (time.get(s.what) ?? 0) + s.ms);
-      until = Math.max(until, s.start + s.ms);
+      busy += s.ms;
     }
     if (j === i + 1) {
       out.push(first);
@@ -116,7 +145,7 @@ export function mergeSpans(spans: readonly Span[], pixel: number): Span[] {
     out.push({
       what,
       start: first.start,
-      ms: until - first.start,
+      ms: busy,
       rollout: same ? first.rollout : '',
       version: first.version,
     });

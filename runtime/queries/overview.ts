@@ -10,11 +10,20 @@ import type { EvalPoint, Ledger, RunState, RunSummary } from '../protocol/types.
 const sum = (o: Readonly<Record<string, number | undefined>>): number =>
   Object.values(o).reduce<number>((a, b) => a + (b ?? 0), 0);
 
+/** Rollouts that began; what was planned and never begun is none of them. */
+const BEGUN =
+  "SELECT COUNT(*) AS c, MAX(version_max) AS v FROM rollouts WHERE provenance = 'rollout' AND (started_at IS NOT NULL OR outcome IS NOT NULL)";
+
+/** Whether all there is was imported or made by a person: nothing was planned, learned or evaluated. */
+const COLLECTION =
+  "SELECT EXISTS(SELECT 1 FROM rollouts WHERE provenance IN ('imported', 'human')) AND NOT EXISTS(SELECT 1 FROM rollouts WHERE provenance NOT IN ('imported', 'human')) AND NOT EXISTS(SELECT 1 FROM events WHERE type IN ('group.opened', 'checkpoint', 'batch.trained', 'eval')) AS c";
+
 /** generated = trained + in flight + retired. */
 export function ledgerOf(c: LedgerCounts, steps: Pick<StepCounts, 'human' | 'assisted'>): Ledger {
   const retired = Object.fromEntries(Object.entries(c.retired).filter(([, n]) => n > 0)) as Record<string, number>;
   return {
     generated: c.generated,
+    begun: c.begun,
     trained: c.trained,
     inFlight: c.inFlight,
     byState: c.byState,
@@ -26,8 +35,9 @@ export function ledgerOf(c: LedgerCounts, steps: Pick<StepCounts, 'human' | 'ass
 
 /** The same of a run that is over, from its index: rollouts queued against the states they are in. */
 export async function ledgerFromIndex(run: RunReader): Promise<Ledger> {
-  const [queued, states, reasons, [human]] = await Promise.all([
+  const [queued, [begun], states, reasons, [human]] = await Promise.all([
     run.index.query("SELECT COUNT(*) AS c FROM events WHERE type = 'rollout.queued'", []),
+    run.index.query(BEGUN, []),
     run.index.query("SELECT state, COUNT(*) AS c FROM rollouts WHERE provenance = 'rollout' GROUP BY state", []),
     run.index.query(
       "SELECT reason, COUNT(*) AS c FROM rollouts WHERE provenance = 'rollout' AND state = 'retired' GROUP BY reason",
@@ -53,6 +63,7 @@ export async function ledgerFromIndex(run: RunReader): Promise<Ledger> {
     generated = Number(queued[0]?.['c'] ?? 0);
   return {
     generated,
+    begun: Number(begun?.['c'] ?? 0),
     trained: byState.trained,
     inFlight,
     byState,
@@ -134,15 +145,14 @@ export async function endOf(run: RunReader): Promise<{
 
 /** A run in one line, but for who is writing it. */
 export async function summaryOf(run: RunReader): Promise<Omit<RunSummary, 'state'>> {
-  const [[counts], [versions], evals] = await Promise.all([
-    run.index.query(
-      "SELECT COUNT(*) AS c, MAX(version_max) AS v FROM rollouts WHERE provenance = 'rollout' AND (started_at IS NOT NULL OR outcome IS NOT NULL)",
-      [],
-    ),
+  const [[counts], [versions], [made], evals] = await Promise.all([
+    run.index.query(BEGUN, []),
     run.index.query('SELECT MAX(version) AS v FROM metrics', []),
+    run.index.query(COLLECTION, []),
     evalPoints(run),
   ]);
-  const last = evals.at(-1);
+  const last = evals.at(-1),
+    seed = (run.meta.config as { readonly seed?: unknown } | undefined)?.seed;
   return {
     run: run.dir,
     id: run.meta.id,
@@ -152,5 +162,7 @@ export async function summaryOf(run: RunReader): Promise<Omit<RunSummary, 'state
     version: Math.max(Number(counts?.['v'] ?? 0), Number(versions?.['v'] ?? 0), last?.version ?? 0),
     lastEval: last,
     evals: evals.map((e) => (e.episodes > 0 ? e.successes / e.episodes : 0)),
+    ...(made?.['c'] === 1 ? { collection: true } : {}),
+    ...(typeof seed === 'number' ? { seed } : {}),
   };
 }

@@ -1,11 +1,12 @@
 import { groupSize } from '../data/curation/dynamicRollouts.js';
 import type { DataStats } from '../data/dataStats.js';
 import type { RunReader } from '../data/store/runStore.js';
-import type { TaskRow } from '../protocol/types.js';
+import type { EvalPoint, TaskEvaluation, TaskRow } from '../protocol/types.js';
 import { parseRunFile } from '../config/index.js';
 import { wilson } from '../domain/stats.js';
 import { outcomes, type Outcomes } from './curves.js';
 import type { FamilyFacts, RunFacts } from './facts.js';
+import { evalPoints } from './overview.js';
 
 /** Places of a spark; characters of an instruction that names a task. */
 const SPARK = 24,
@@ -28,8 +29,9 @@ export async function taskRows(
 ): Promise<TaskRow[]> {
   const external = live || runnable ? [] : await externalTasks(run, facts);
   if (external.length > 0) return external;
-  const [o, means, pool, opened] = await Promise.all([
+  const [o, evals, means, pool, opened] = await Promise.all([
     outcomes(run),
+    evalPoints(run),
     run.index.query(
       "SELECT family, AVG(steps) AS m FROM rollouts WHERE provenance = 'rollout' AND human = 0 AND outcome IN ('success', 'failure') GROUP BY family",
       [],
@@ -67,7 +69,8 @@ export async function taskRows(
       ...(known ? describe(known) : {}),
       rollouts: won.length,
       successes: won.filter(Boolean).length,
-      ...(recent.length > 0 ? { rate: w.rate, low: w.low, high: w.high } : {}),
+      ...(recent.length > 0 ? { rate: w.rate, low: w.low, high: w.high, recent: recent.length } : {}),
+      evaluation: evaluationOf(evals, family),
       groupSize: size,
       cap,
       meanSteps: steps,
@@ -75,6 +78,13 @@ export async function taskRows(
       spark: spark(won, window),
     };
   });
+}
+
+/** The newest evaluation that judged an episode of the family. */
+function evaluationOf(evals: readonly EvalPoint[], family: string): TaskEvaluation | undefined {
+  const e = evals.findLast((x) => (x.perFamily[family]?.episodes ?? 0) > 0),
+    of = e?.perFamily[family];
+  return e && of && { version: e.version, ...of, ...wilson(of.successes, of.episodes) };
 }
 
 /** Of a run in which nothing was ever rolled out; else empty. */

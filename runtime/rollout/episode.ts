@@ -22,9 +22,17 @@ type Scene = Omit<TurnsContext, 'policy' | 'steps'>;
 export async function runEpisode(deps: EpisodeDeps, lease: Lease, r: EpisodeRequest): Promise<EpisodeResult> {
   const { clock } = deps;
   const { task, order } = r;
+  let acted = false;
   const limit = timeLimit(deps, r.signal);
-  const guard = new DesktopGuard(deps, limit.signal);
-  const scene: Scene = { deps, request: r, desktop: lease.desktop, limit, guard };
+  const guard = new DesktopGuard(deps, limit.signal, () => lease.desktop.stalledMs?.() ?? 0);
+  const request: EpisodeRequest = {
+    ...r,
+    onPhase: (phase) => {
+      acted ||= phase === 'perform';
+      r.onPhase(phase);
+    },
+  };
+  const scene: Scene = { deps, request, desktop: lease.desktop, limit, guard };
   const startedAt = clock.now();
   const steps: Step[] = [];
   let session: PolicySession | undefined;
@@ -45,7 +53,7 @@ export async function runEpisode(deps: EpisodeDeps, lease: Lease, r: EpisodeRequ
     verifyMs = end.how === 'invalid' ? 0 : clock.now() - t0;
   } catch (e) {
     error = limit.expired() ?? toRunError(e);
-    outcome = (await brokenByPolicy(lease.desktop, error, steps)) ?? { kind: 'error', error };
+    outcome = (acted ? await brokenByPolicy(lease.desktop, error) : undefined) ?? { kind: 'error', error };
   } finally {
     session?.close();
     limit.stop();
@@ -106,12 +114,9 @@ async function verify(
   return { ...judged, truncated: end.how === 'cap' };
 }
 
-/**
- * What the policy did to its desktop is its failure, not an error that is tried again. Without a step of the policy it
- * did nothing.
- */
-async function brokenByPolicy(desktop: Desktop, error: RunError, steps: readonly Step[]): Promise<Outcome | undefined> {
-  if (error.kind !== 'desktop.lost' || steps.length === 0) return undefined;
+/** What the policy did to its desktop is its failure, not an error that is tried again. */
+async function brokenByPolicy(desktop: Desktop, error: RunError): Promise<Outcome | undefined> {
+  if (error.kind !== 'desktop.lost') return undefined;
   const found = await desktop.blame?.();
   return found === undefined
     ? undefined

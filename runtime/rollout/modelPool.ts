@@ -3,7 +3,7 @@
  * `publish` updates replicas in the order of `planSync`; the calls of a replica that crashes are retried once on
  * another. The pool does not depend on how a replica is implemented; ReplicaFleet restarts the ones that die.
  */
-import type { PolicyVersion } from '../domain/index.js';
+import type { PolicyVersion, RunError } from '../domain/index.js';
 import { StudioError, settled, toRunError } from '../domain/index.js';
 import type {
   AnswerBase,
@@ -85,7 +85,7 @@ export class ModelPool<Q = ReplicaRequest, A extends AnswerBase = ReplicaAnswer,
       changed: () => this.#notify(),
       ready: () => this.#dispatch(),
       dead: () => {
-        for (const c of this.#waiting.splice(0)) c.reject(noneLeft());
+        for (const c of this.#waiting.splice(0)) c.reject(noneLeft(this.#fleet.lastLoss));
       },
     });
   }
@@ -93,7 +93,7 @@ export class ModelPool<Q = ReplicaRequest, A extends AnswerBase = ReplicaAnswer,
   decide(request: Q, o: { readonly session: string; readonly signal: AbortSignal }): Promise<ModelAnswer<A>> {
     return new Promise<ModelAnswer<A>>((resolve, reject) => {
       if (o.signal.aborted || this.#fleet.closed) return reject(cancelled('A decision'));
-      if (this.#fleet.allDead) return reject(noneLeft());
+      if (this.#fleet.allDead) return reject(noneLeft(this.#fleet.lastLoss));
       const onAbort = (): void => {
         if (call.settled) return;
         const i = this.#waiting.indexOf(call);
@@ -253,7 +253,7 @@ export class ModelPool<Q = ReplicaRequest, A extends AnswerBase = ReplicaAnswer,
     try {
       for (;;) {
         if (this.#fleet.closed) throw cancelled('Publishing weights');
-        if (this.#fleet.allDead) throw noneLeft();
+        if (this.#fleet.allDead) throw noneLeft(this.#fleet.lastLoss);
         const inService = this.#fleet.slots.find(
           (s) => s.phase === 'admitting' && s.version !== weights.version && s.replica?.swapsInService,
         );
@@ -321,9 +321,10 @@ export class ModelPool<Q = ReplicaRequest, A extends AnswerBase = ReplicaAnswer,
   }
 }
 
-const noneLeft = (): StudioError =>
+/** What the last of them died of says what to do: a process here, or somebody's server. */
+const noneLeft = (last: RunError | undefined): StudioError =>
   new StudioError(
     'policy.lost',
-    'Every replica of the policy has died repeatedly.',
-    'Look at the last replica error in the log, and run `dart-studio doctor` to check ONNX Runtime.',
+    `Every replica of the policy has died repeatedly${last ? `; the last one: ${last.message}` : '.'}`,
+    last?.remedy ?? 'Look at the replica errors in the log, and run `dart-studio doctor`.',
   );

@@ -14,6 +14,7 @@
  */
 import type { RunConfig } from '../config/index.js';
 import type { GroupId } from '../domain/index.js';
+import { POLICY_TRAITS } from '../domain/index.js';
 import type { RolloutOrder } from '../data/types.js';
 
 export type Regime = 'rollout' | 'task' | 'batch';
@@ -193,6 +194,6 @@ export function gateOptions(c: RunConfig): GateOptions {
   const { batchGroups } = c.trainer,
     { enabled, eta } = c.curation.staleness,
     wanted = c.rollout.batchGroups || batchGroups;
-  const regime = c.policy.kind !== 'embedded' && c.rollout.regime === 'batch' ? 'rollout' : c.rollout.regime;
+  const regime = !POLICY_TRAITS[c.policy.kind].trained && c.rollout.regime === 'batch' ? 'rollout' : c.rollout.regime;
   return { regime, slots: c.desktops.count, groups: enabled ? Math.min(wanted, (eta + 1) * batchGroups) : wanted };
 }

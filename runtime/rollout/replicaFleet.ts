@@ -64,6 +64,9 @@ export class ReplicaFleet<Q, A extends AnswerBase, W extends Versioned> {
     }));
   }
 
+  /** Why the latest replica was lost, or could not be started. */
+  lastLoss: RunError | undefined;
+
   get allDead(): boolean {
     return this.slots.every((s) => s.phase === 'dead');
   }
@@ -105,7 +108,7 @@ export class ReplicaFleet<Q, A extends AnswerBase, W extends Versioned> {
     if (slot.replica !== replica || this.closed) return;
     slot.replica = undefined;
     slot.inFlight = 0;
-    this.#hooks.emit({ type: 'lost', replica: slot.id, error, at: this.#o.clock.now() });
+    this.#lost(slot, error);
     this.setPhase(slot, 'down');
     this.#restart(slot);
   }
@@ -156,6 +159,11 @@ export class ReplicaFleet<Q, A extends AnswerBase, W extends Versioned> {
     this.#timers.clear();
   }
 
+  #lost(slot: Slot<Q, A, W>, error: RunError): void {
+    this.lastLoss = error;
+    this.#hooks.emit({ type: 'lost', replica: slot.id, error, at: this.#o.clock.now() });
+  }
+
   #restart(slot: Slot<Q, A, W>): void {
     const { baseMs, maxMs, attempts } = this.#o.restart;
     if (slot.strikes >= attempts) {
@@ -167,7 +175,7 @@ export class ReplicaFleet<Q, A extends AnswerBase, W extends Versioned> {
       slot.restarts++;
       this.bringUp(slot).catch((e: unknown) => {
         if (this.closed) return;
-        this.#hooks.emit({ type: 'lost', replica: slot.id, error: toRunError(e), at: this.#o.clock.now() });
+        this.#lost(slot, toRunError(e));
         this.#restart(slot);
       });
     });

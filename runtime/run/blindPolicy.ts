@@ -20,7 +20,7 @@ export const blinded = (policy: Policy): Policy => ({
 const GREY = 0x80;
 let grey: Buffer = Buffer.alloc(0);
 /** One shared picture a size: nobody writes to it. */
-function blank(frame: Frame): Frame {
+export function blank(frame: Frame): Frame {
   if (grey.length !== frame.data.length) grey = Buffer.alloc(frame.data.length, GREY);
   return { ...frame, data: grey };
 }

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { StudioError, id, type ProcessEntry, type RunId, type ProviderChoice } from '../domain/index.js';
+import { POLICY_TRAITS, StudioError, id, type ProcessEntry, type RunId, type ProviderChoice } from '../domain/index.js';
 import { parseRunFile, type RunConfig, type RunFile } from '../config/index.js';
 import { DataManager } from '../data/dataManager.js';
 import { readMeta, RunReader } from '../data/store/runStore.js';
@@ -135,7 +135,7 @@ async function readRun(dir: string): Promise<{ id: string; config: RunFile }> {
   return { id, config: config as RunFile };
 }
 
-/** The checkpoint to evaluate; a remote policy has none. */
+/** The checkpoint to evaluate; a policy that is not trained has none. */
 async function checkpointOf(
   r: Pick<EvaluateRequest, 'dir' | 'entry' | 'version'>,
   run: string,
@@ -143,7 +143,7 @@ async function checkpointOf(
 ): Promise<Awaited<ReturnType<typeof lastCheckpoint>>> {
   const reader = await RunReader.open(r.dir, { index: r.entry });
   const checkpoint = await lastCheckpoint(reader, r.version).finally(() => reader.close());
-  if (!checkpoint && config.policy.kind === 'embedded')
+  if (!checkpoint && POLICY_TRAITS[config.policy.kind].trained)
     throw new StudioError(
       'trainer.invalid',
       r.version === undefined ? `${run} has no checkpoint yet.` : `${run} has no checkpoint of version ${r.version}.`,

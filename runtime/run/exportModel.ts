@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
-import { copyFile, mkdir, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { parseRunFile, type RunConfig, type RunFile } from '../config/index.js';
-import { RunReader } from '../data/store/runStore.js';
-import { StudioError, type PolicyVersion, type ProcessEntry } from '../domain/index.js';
+import { RunReader, readMetaText } from '../data/store/runStore.js';
+import { copyForeign, readForeignText } from '../files/foreignFile.js';
+import { POLICY_TRAITS, StudioError, type PolicyVersion, type ProcessEntry } from '../domain/index.js';
 import { mergeWeights } from '../trainer/engine/merge.js';
 import { hasWeights, weightsFolder } from '../trainer/engine/state.js';
 import { weightsIn } from '../trainer/remote/savedState.js';
@@ -59,9 +60,9 @@ export async function exportModel(r: ExportModelRequest): Promise<ExportedModel>
 async function trainedIn(
   r: ExportModelRequest,
 ): Promise<{ readonly config: RunConfig; readonly checkpoint: { readonly version: number; readonly dir: string } }> {
-  const meta = JSON.parse(await readFile(join(r.run, 'run.json'), 'utf8')) as { id: string; config: RunFile },
+  const meta = JSON.parse(await readMetaText(r.run)) as { id: string; config: RunFile },
     config = parseRunFile(meta.config);
-  if (config.policy.kind === 'openai')
+  if (!POLICY_TRAITS[config.policy.kind].trained)
     throw new StudioError(
       'config.invalid',
       `${meta.id} rolled out a model behind somebody else's endpoint and trained nothing.`,
@@ -99,7 +100,7 @@ async function write(
     adapter = existsSync(join(weights, 'adapter_config.json'));
   if (adapter && !r.merged) {
     await copied(weights, to, ['adapter_model.safetensors']);
-    const head = JSON.parse(await readFile(join(weights, 'adapter_config.json'), 'utf8')) as object;
+    const head = JSON.parse(await readForeignText(join(weights, 'adapter_config.json'), 1 << 20)) as object;
     await writeFile(join(to, 'adapter_config.json'), `${JSON.stringify(head, null, 2)}\n`);
     return 'adapter';
   }
@@ -122,5 +123,5 @@ async function weightsOf(r: ExportModelRequest, checkpoint: string): Promise<str
 
 async function copied(from: string, to: string, names: readonly string[]): Promise<void> {
   await mkdir(to, { recursive: true });
-  for (const name of names) await copyFile(join(from, name), join(to, name));
+  for (const name of names) await copyForeign(join(from, name), join(to, name), Infinity);
 }

@@ -1,7 +1,7 @@
 import type { RunConfig } from '../config/index.js';
 import type { DataManager } from '../data/dataManager.js';
 import type { LedgerCounts } from '../data/types.js';
-import type { RunStatus as WireStatus } from '../domain/index.js';
+import { POLICY_TRAITS, type RunStatus as WireStatus } from '../domain/index.js';
 import type { Clock } from '../rollout/clock.js';
 import type { ModelPoolStatus } from '../rollout/types.js';
 import type { Scheduler } from '../rollout/scheduler.js';
@@ -77,7 +77,7 @@ export class RunMonitor {
       phase: state.phase,
       elapsedMs: budget.elapsedMs,
       version: state.version,
-      rollouts: stats.ledger.generated - stats.ledger.byState.queued,
+      rollouts: stats.ledger.begun,
       ...m.rates(now),
       trainedActionsPerMinute: m.trainedActions / m.minutesRun(now),
       success: m.success.mean,
@@ -100,7 +100,7 @@ export class RunMonitor {
     const x = bounds(
       this.#meters.measured({
         desktops: config.desktops.count,
-        replicas: config.policy.kind === 'embedded' ? config.policy.replicas : 0,
+        replicas: POLICY_TRAITS[config.policy.kind].processes ? config.policy.replicas : 0,
         share: survivingShare(data.stats().ledger),
       }),
     );
@@ -131,14 +131,19 @@ export class RunMonitor {
       version,
       values: {
         elapsedMs: this.#d.budget.elapsedMs,
-        success: s.success ?? 0,
-        rolloutsPerHour: s.rolloutsPerHour,
-        stepsPerMinute: s.stepsPerMinute,
-        trainedActionsPerMinute: s.trainedActionsPerMinute,
-        desktopUtilisation: s.desktopUtilisation,
-        replicaUtilisation: s.replicaUtilisation,
-        trainerUtilisation: s.trainerUtilisation,
-        errors: s.errors,
+        // A part of a run in which nothing was done yet measured nothing: the figures of the part before it stay.
+        ...(this.#meters.steps === 0
+          ? {}
+          : {
+              success: s.success ?? 0,
+              rolloutsPerHour: s.rolloutsPerHour,
+              stepsPerMinute: s.stepsPerMinute,
+              trainedActionsPerMinute: s.trainedActionsPerMinute,
+              desktopUtilisation: s.desktopUtilisation,
+              replicaUtilisation: s.replicaUtilisation,
+              trainerUtilisation: s.trainerUtilisation,
+              errors: s.errors,
+            }),
         ...(x
           ? {
               boundRolloutsPerHour: x.rolloutsPerHour,

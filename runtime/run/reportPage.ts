@@ -1,9 +1,11 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ProcessEntry, RolloutId, Trajectory } from '../domain/index.js';
 import { id } from '../domain/index.js';
 import { percent, rateText } from '../domain/stats.js';
+import { maxFrameBytes } from '../data/store/frames.js';
 import { RunReader } from '../data/store/runStore.js';
+import { readForeign } from '../files/foreignFile.js';
 import type { FiguresRow, RunFigures } from './figures.js';
 
 /** Episodes of the last evaluation that the page shows, of each outcome, and screens of each. */
@@ -66,7 +68,7 @@ async function examples(reader: RunReader, outcome: 'success' | 'failure'): Prom
 async function exampleOf(reader: RunReader, t: Trajectory): Promise<Example> {
   const steps = await Promise.all(
     t.steps.slice(0, SCREENS).map(async (s) => {
-      const png = await readFile(reader.frames.path(s.frame)).catch(() => undefined);
+      const png = await readForeign(reader.frames.path(s.frame), maxFrameBytes).catch(() => undefined);
       return {
         picture: png ? `data:image/png;base64,${png.toString('base64')}` : '',
         did: s.actions.map((a) => JSON.stringify(a)).join(' '),

@@ -43,13 +43,16 @@ function createdOf(text: string): { readonly createdAt?: number } | undefined {
   }
 }
 
-/** Folders under `dir` that hold a run, newest first. */
-export async function listRunFolders(dir: string): Promise<string[]> {
+/** The text of a run's description, run.json. */
+export const runText = readMetaText;
+
+/** Folders under `dir` that hold a run, newest first; with `damaged` also those whose description cannot be read. */
+export async function listRunFolders(dir: string, o: { readonly damaged?: boolean } = {}): Promise<string[]> {
   const names = await readdir(dir).catch((): string[] => []);
   const found: { dir: string; at: number }[] = [];
   for (const n of names) {
     const text = await orUndefined(readMetaText(join(dir, n)), 'a folder without it is no run');
-    const meta = text === undefined ? undefined : createdOf(text);
+    const meta = text === undefined ? undefined : (createdOf(text) ?? (o.damaged ? {} : undefined));
     if (meta) found.push({ dir: join(dir, n), at: meta.createdAt ?? 0 });
   }
   return found.sort((a, b) => b.at - a.at).map((f) => f.dir);

@@ -1,3 +1,4 @@
+import { quarantineNote } from '../cluster/quarantine.js';
 import type { RunConfig } from '../config/index.js';
 import {
   toRunError,
@@ -259,6 +260,9 @@ export class TrainingRun {
       checkpoint = own ?? (from === undefined ? undefined : await startingPoint(from)),
       { warmStartVersion } = this.#progress;
     const engine = await this.#startEngine(checkpoint);
+    engine.pool.onEvent((e) => {
+      if (e.type === 'quarantined') this.#log.note(quarantineNote(e));
+    });
     this.#engine = engine;
     this.#state.version = checkpoint?.version ?? 0;
     // A journalled warm start without a checkpoint is lost and repeated.

@@ -10,10 +10,11 @@ const maxBytes = 4 << 20;
 export function redact(text: string, secrets: readonly string[] = [], home = homedir()): string {
   let out = text;
   for (const s of secrets) if (s !== '') out = out.replaceAll(s, '[redacted]');
+  // Not from the beginning of the word that names a secret: a long word would take the square of its length.
   out = out
     .replace(/\bBearer\s+[\w.~+/=-]+/gi, 'Bearer [redacted]')
     .replace(
-      /(["']?\b[\w-]*(?:token|api[-_]?key|secret|password|authorization)["']?\s*[:=]\s*["']?)(?!Bearer )[^\s"',;}&]{6,}/gi,
+      /((?:token|api[-_]?key|secret|password|authorization)["']?\s*[:=]\s*["']?)(?!Bearer )[^\s"',;}&]{6,}/gi,
       '$1[redacted]',
     );
   return home.length > 1 ? out.replaceAll(home, '~') : out;

@@ -2,11 +2,11 @@ import { existsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { cpus, totalmem } from 'node:os';
 import { parseRunFile, type RunConfig } from '../config/index.js';
-import { toRunError, type ProcessEntry } from '../domain/index.js';
+import { POLICY_TRAITS, toRunError, type ProcessEntry } from '../domain/index.js';
 import { desktopCache, readRecipe, rootfsInfo } from '../cluster/imageBuild.js';
 import { imageNames } from '../cluster/images.js';
 import type { CheckRow } from '../protocol/types.js';
-import { localProcessLimit, probeProviders } from '../cluster/provide.js';
+import { localLimits, probeProviders } from '../cluster/provide.js';
 import { probeEngine } from './engines.js';
 
 type AddRow = (name: string, level: CheckRow['level'], ok: boolean, detail: string, remedy: string) => void;
@@ -22,7 +22,7 @@ export async function machineChecks(entry: ProcessEntry, run?: RunConfig): Promi
   };
   await checkComputer(row);
   // ONNX Runtime is loaded in the child processes only; here one is started to see whether it can be.
-  const level = run && run.policy.kind !== 'embedded' ? 'optional' : 'required';
+  const level = run && !POLICY_TRAITS[run.policy.kind].onnx ? 'optional' : 'required';
   await probeEngine(entry).then(
     (found) => {
       row('ONNX Runtime', level, true, found, '');
@@ -70,7 +70,8 @@ async function checkDesktops(row: AddRow, wanted?: RunConfig['desktops']): Promi
       'Lower desktops.count, or spread them over more machines (desktops.hosts).',
     );
   if (states.some((s) => s.provider === 'local' && s.ok)) {
-    const own = (await localProcessLimit()) !== 'user';
+    const { counts, memory } = await localLimits(),
+      own = counts !== 'user';
     row(
       'process limit',
       'optional',
@@ -79,6 +80,15 @@ async function checkDesktops(row: AddRow, wanted?: RunConfig['desktops']): Promi
         ? 'each local desktop has its own'
         : 'counts all processes of this user: one desktop can use up what others need',
       'Use Linux 5.14 or newer, or start from a systemd user session; or use Docker.',
+    );
+    row(
+      'memory limit',
+      'optional',
+      memory,
+      memory
+        ? 'each local desktop has its own'
+        : 'none for a whole desktop, only for each of its processes; no more desktops start than this memory could hold',
+      'Start from a systemd user session whose memory controller is delegated, as root, or use Docker.',
     );
   }
   for (const name of await imageNames()) {

@@ -3,11 +3,12 @@ import * as m from '../protocol/methods.js';
 import { machineChecks } from './checks.js';
 import { schemas, type Handlers } from './params.js';
 import type { Studio } from './studio.js';
-import { templateOf } from './templates.js';
+import { configProblems, templateOf } from './templates.js';
 
 /** machine/doctor, machine/diagnostics, config/template. */
 export function machineHandlers(h: Handlers, s: Studio): void {
   h.on(m.doctor, schemas.empty, async () => ({ checks: await machineChecks(s.entry) }));
+  h.on(m.checkConfig, schemas.checkConfig, (p) => ({ problems: configProblems(p.text, p.file) }));
   h.on(m.template, schemas.template, (p) => ({ text: templateOf(p.preset) }));
   h.on(m.diagnostics, schemas.empty, async () => {
     const checks = await machineChecks(s.entry).catch((e: unknown) => [
@@ -55,6 +56,6 @@ export function redact(text: string, home = homedir()): string {
   const plain = home.length > 1 ? text.replaceAll(home, '~') : text;
   return plain
     .replace(/\b(bearer)\s+[\w.~+/=-]+/gi, '$1 [redacted]')
-    .replace(/(["']?[\w-]*(?:token|secret|password|api_?key)["']?\s*[:=]\s*)(["']?)[^\s"',}]+\2/gi, '$1$2[redacted]$2')
+    .replace(/((?:token|secret|password|api_?key)["']?\s*[:=]\s*)(["']?)[^\s"',}]+\2/gi, '$1$2[redacted]$2')
     .replace(/\bsk-[\w-]{8,}/g, '[redacted]');
 }

@@ -38,7 +38,9 @@ export const schemas = {
     provider: provider.optional(),
     desktops: count.max(1024).optional(),
   }),
-  resumeRun: z.strictObject({ run, minutes: z.number().positive().optional() }),
+  resumeRun: z
+    .strictObject({ run, minutes: z.number().positive().optional(), more: z.number().positive().optional() })
+    .refine((p) => p.minutes === undefined || p.more === undefined, 'Give either minutes or more.'),
   stopRun: z.strictObject({ run, now: z.boolean().optional() }),
   run: z.strictObject({ run }),
   evaluate: z.strictObject({
@@ -89,6 +91,7 @@ export const schemas = {
     force: z.boolean().optional(),
   }),
   template: z.strictObject({ preset }),
+  checkConfig: z.strictObject({ text: z.string().max(1 << 20), file: text.optional() }),
 };
 
 /** Parameters as the method wants them, or `params.invalid` with the path of what is wrong. */

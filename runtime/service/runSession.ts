@@ -49,10 +49,14 @@ export function planStart(p: StartParams): SessionPlan {
   return { config: located, run, dir: join(store, run), resume: false, notes };
 }
 
-/** The rest of a run that is over; `minutes` is its whole budget, what it has used included. */
-export async function planResume(dir: RunPath, minutes?: number): Promise<SessionPlan> {
-  const started = await startedWith(dir, minutes === undefined ? {} : { budget: { minutes } });
-  return { ...started, dir, resume: true };
+/**
+ * The rest of a run that is over; `minutes` is its whole budget, what it has used included. `alone`: the other limits of
+ * its run file no longer hold.
+ */
+export async function planResume(dir: RunPath, minutes?: number, alone = false): Promise<SessionPlan> {
+  const started = await startedWith(dir, minutes === undefined ? {} : { budget: { minutes } }),
+    { config } = started;
+  return { ...started, config: alone ? { ...config, budget: { minutes } } : config, dir, resume: true };
 }
 
 /** One training run under way in this process, with handles to drive and watch it. */

@@ -7,12 +7,14 @@ import type { RunSummary } from '../protocol/types.js';
 import { evaluateRun } from '../run/evaluateRun.js';
 import { checkpoints, evalPoints } from '../queries/overview.js';
 import { untriedTasks, taskRows } from '../queries/tasks.js';
+import { timelineOf } from '../queries/timeline.js';
 import { nextSeq } from '../queries/trajectory.js';
 import { listRunFolders } from '../run/runFolders.js';
 import { suiteFamilies } from './facts.js';
 import { planResume, planStart } from './runSession.js';
 import { schemas, type Handlers } from './params.js';
 import type { Studio } from './studio.js';
+import { usedMs } from './usedTime.js';
 import { gone } from './types.js';
 
 /** run/start ... run/get, run/evaluate, task/list. */
@@ -24,7 +26,9 @@ export function runHandlers(h: Handlers, s: Studio): void {
   });
   h.on(m.resumeRun, schemas.resumeRun, async (p, c) => {
     s.free();
-    const x = await s.begin(await planResume(resolve(p.run), p.minutes), unwanted(c.signal));
+    const { more } = p,
+      minutes = more === undefined ? p.minutes : more + (await s.read(p.run, (r) => usedMs(r.reader))) / 60_000,
+      x = await s.begin(await planResume(resolve(p.run), minutes, more !== undefined), unwanted(c.signal));
     return { run: x.run, id: x.plan.run };
   });
   h.on(m.stopRun, schemas.stopRun, async (p) => {
@@ -46,17 +50,19 @@ export function runHandlers(h: Handlers, s: Studio): void {
   h.on(m.getRun, schemas.run, (p) =>
     s.read(p.run, async (r) => {
       // First of what the index is asked, which answers in turn: what happens meanwhile comes again as events.
-      const [seq, summary, ledger, evals, tasks, kept] = await Promise.all([
+      const [seq, summary, ledger, evals, tasks, timeline, kept] = await Promise.all([
         nextSeq(r.reader),
         s.summary(p.run),
         s.ledgerOf(r),
         evalPoints(r.reader),
         taskRows(r.reader, r.facts, r.session?.stats()),
+        timelineOf(r.reader),
         checkpoints(r.reader),
       ]);
-      return { summary, ledger, evals, tasks, config: r.reader.meta.config ?? {}, checkpoints: kept, seq };
+      return { summary, ledger, evals, tasks, timeline, config: r.reader.meta.config ?? {}, checkpoints: kept, seq };
     }),
   );
+  h.on(m.checkRun, schemas.run, async (p) => ({ damage: await s.damage.of(resolve(p.run)) }));
   h.on(m.listTasks, schemas.listTasks, (p) =>
     p.run === undefined
       ? { tasks: untriedTasks(suiteFamilies()) }
@@ -98,7 +104,7 @@ async function list(s: Studio, roots: readonly string[]): Promise<RunSummary[]> 
   for (const root of roots) {
     const dir = resolve(root);
     if (existsSync(join(dir, 'run.json'))) dirs.add(dir);
-    else for (const d of await listRunFolders(dir)) dirs.add(resolve(d));
+    else for (const d of await listRunFolders(dir, { damaged: true })) dirs.add(resolve(d));
   }
   const out: RunSummary[] = [],
     todo = [...dirs];

@@ -1,7 +1,7 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { createHash } from 'node:crypto';
 import { join, resolve } from 'node:path';
-import { StudioError, toRunError, type ProcessEntry, ServiceError, settled } from '../domain/index.js';
+import { StudioError, orUndefined, toRunError, type ProcessEntry, ServiceError, settled } from '../domain/index.js';
 import type { RunReader } from '../data/store/runStore.js';
 import type { Ledger, RunPath, RunState, RunSummary } from '../protocol/types.js';
 import { chooseProvider } from '../cluster/provide.js';
@@ -13,6 +13,8 @@ import { ActiveRuns } from './activeRuns.js';
 import { endOf, ledgerFromIndex, ledgerOf, summaryOf } from '../queries/overview.js';
 import { RunSession, type SessionPlan } from './runSession.js';
 import { RunWriters } from '../human/runWriter.js';
+import { leaveRunning, leaveSummary } from './summaryFile.js';
+import { JournalDamages } from './journalDamage.js';
 import { Readers, markOf } from './readers.js';
 import type { Broadcast } from './types.js';
 
@@ -44,6 +46,7 @@ export class Studio {
   /** The newest lines of the log, for diagnostics. */
   readonly recent: string[] = [];
   readonly readers: Readers;
+  readonly damage = new JournalDamages();
   /** Desktops of people and of replays. */
   readonly own = new PersonalDesktops();
   /** The annotations of every run. */
@@ -191,6 +194,7 @@ export class Studio {
       }));
       this.log('info', `Run ${plan.run} in ${run}`);
       this.broadcast({ method: 'run/changed', params: { run, state: 'running' } });
+      void leaveRunning(plan, session.status());
       for (const l of this.#sessions) l(session);
       void session.ended.then(({ error }) => {
         // A run that ends because the machine goes down, or because of a fault of ours, is resumed by the next daemon.
@@ -199,6 +203,7 @@ export class Studio {
         if (error) this.log('error', `${plan.run}: ${error.message} ${error.remedy}`);
         for (const l of this.#sessions) l(undefined);
         void this.told(run);
+        if (!this.#closing) void orUndefined(this.summary(run), 'the next list makes it');
         this.#settle();
       });
       return session;
@@ -326,7 +331,7 @@ export class Studio {
         (t) => JSON.parse(t) as { mark: string; version: number; summary: Summary },
         () => undefined,
       );
-      if (kept?.mark === mark && kept.version === SUMMARY_VERSION) return kept.summary;
+      if (kept?.mark === mark && kept.version === SUMMARY_VERSION) return this.#withDamage(kept.summary, mark);
     }
     return this.read(dir, async (r) => {
       const summary = { ...(await summaryOf(r.reader)), ...(await this.stateOf(r)) };
@@ -336,12 +341,18 @@ export class Studio {
           version: Math.max(summary.version, r.session.status().version),
           status: r.session.status(),
         };
-      if (!r.alive)
+      if (!r.alive) {
         await keep(file, { mark, version: SUMMARY_VERSION, summary }).catch((e: unknown) => {
           this.log('warn', `A run's summary could not be kept: ${toRunError(e).message}`);
         });
-      return summary;
+        await leaveSummary(dir, summary);
+      }
+      return this.#withDamage(summary, mark);
     });
+  }
+  #withDamage(summary: Summary, mark: string): Summary {
+    const damage = this.damage.known(summary.run, mark);
+    return damage ? { ...summary, damage } : summary;
   }
   ledgerOf(r: OpenRun): Promise<Ledger> {
     return r.session ? Promise.resolve(this.ledger(r.session)) : ledgerFromIndex(r.reader);
@@ -363,7 +374,10 @@ export class Studio {
     this.#closing ??= (async () => {
       for (const j of this.#jobs.keys()) j.abort();
       await settled(this.#starting);
-      await Promise.all([this.session?.stop(this.#now), this.own.close()]);
+      const { session } = this;
+      await Promise.all([session?.stop(this.#now), this.own.close()]);
+      // For windows that list the run while no runtime is there.
+      if (session) await orUndefined(this.summary(session.run), 'it is listed without what it came to');
       await this.writers.close();
       await this.annotations.close();
       await this.readers.close();
@@ -404,7 +418,7 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Pr
 }
 
 /** Raise when a summary holds something new. */
-const SUMMARY_VERSION = 1;
+const SUMMARY_VERSION = 2;
 async function keep(file: string, what: unknown): Promise<void> {
   await mkdir(join(file, '..'), { recursive: true });
   const tmp = `${file}.${process.pid}.tmp`;

@@ -1,5 +1,6 @@
-import { PRESETS, type RunFile } from '../config/index.js';
-import type { PresetName } from '../domain/index.js';
+import { PRESETS, parseRunText, problemsOf, type RunFile } from '../config/index.js';
+import { toRunError, type PresetName } from '../domain/index.js';
+import type { ConfigProblem } from '../protocol/types.js';
 
 /** The run file that "New Run File" begins with: its preset, and the keys that are most often changed. */
 export function templateOf(preset: PresetName): string {
@@ -34,4 +35,16 @@ function oftenChanged(preset: PresetName): RunFile {
     },
     budget: budget ?? { rollouts: 1000 },
   };
+}
+
+/** What a run file's text has wrong, by its places. */
+export function configProblems(text: string, file = 'the run file'): ConfigProblem[] {
+  try {
+    parseRunText(text, file);
+    return [];
+  } catch (e) {
+    const found = problemsOf(e);
+    if (found.length === 0) return [{ path: [], message: toRunError(e).message, line: 1 }];
+    return found.map(({ path, what, line }) => ({ path, message: what, ...(line === undefined ? {} : { line }) }));
+  }
 }

@@ -61,6 +61,9 @@ async function syncFolder(path: string): Promise<void> {
     }
 }
 
+/** A manifest as it stands there, unchecked. */
+export const manifestText = (dir: string): Promise<string> => readForeignText(join(dir, MANIFEST), MANIFEST_BYTES);
+
 /** Writes the folder `dir`, replacing one of the same name. */
 export async function writeCheckpoint(
   dir: string,
@@ -113,6 +116,8 @@ function checkManifest(dir: string, m: CheckpointManifest | null): void {
   const isObject = (x: unknown): boolean => typeof x === 'object' && x !== null && !Array.isArray(x);
   if (m?.format !== 1 || !isObject(m.files) || !isObject(m.values))
     throw damaged(dir, 'its manifest is of an unknown format');
+  if (typeof m.policy !== 'string' || typeof m.layout !== 'string')
+    throw damaged(dir, 'its manifest does not say of which policy it is');
   const files = Object.entries(m.files as Readonly<Record<string, Partial<CheckpointFile> | null>>);
   let bytes = 0;
   for (const [name, f] of files) {
@@ -135,7 +140,7 @@ export async function readCheckpoint(
 ): Promise<{ values: Readonly<Record<string, unknown>>; files: Record<string, Buffer> }> {
   let manifest: CheckpointManifest;
   try {
-    manifest = JSON.parse(await readForeignText(join(dir, MANIFEST), MANIFEST_BYTES)) as CheckpointManifest;
+    manifest = JSON.parse(await manifestText(dir)) as CheckpointManifest;
   } catch (cause) {
     throw damaged(dir, 'its manifest cannot be read', cause);
   }

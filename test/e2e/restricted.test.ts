@@ -59,7 +59,7 @@ describe.skipIf(missing !== undefined)('VS Code, current, an untrusted folder', 
     const refused = {
       recordDemonstration: 'record a demonstration',
       importTrajectories: 'import the trajectories',
-      takeOver: 'take the desktop over',
+      takeOver: 'take over the desktop',
       annotateTrajectory: 'annotate the trajectory',
       reviewTrajectories: 'review the trajectories',
       addToPool: 'add to the experience pool',

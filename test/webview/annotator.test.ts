@@ -481,13 +481,13 @@ describe.skipIf('why' in found)('annotate mode', () => {
           pages.fake.edit(rollout, 0, [{ op: 'tags', tags: ['theirs'] }]);
       };
       await p.keyboard.press('k');
-      await t.until("document.querySelector('.an-state').textContent === 'Your edit waits'");
+      await t.until("document.querySelector('.an-state').textContent === 'Your edit is pending'");
       await expect.poll(() => p.locator('.an-banners').innerText()).toContain('Another window made revision 1');
       await t.until(
         "document.querySelector('.ds-tag span')?.textContent === 'theirs' && document.querySelectorAll('.ds-chip.key').length === 1",
       );
       expect(await t.axe(axe)).toEqual([]);
-      await p.getByRole('button', { name: 'Put mine on top' }).click();
+      await p.getByRole('button', { name: 'Apply my edit on top' }).click();
       await saved(t, 2);
       expect(ops()).toEqual([
         { op: 'tags', tags: ['theirs'] },
@@ -498,7 +498,7 @@ describe.skipIf('why' in found)('annotate mode', () => {
           pages.fake.edit(rollout, 2, [{ op: 'note', text: 'theirs' }]);
       };
       await p.keyboard.press('w');
-      await p.getByRole('button', { name: 'Discard mine' }).click();
+      await p.getByRole('button', { name: 'Discard my edit' }).click();
       await saved(t, 3);
       await t.until("document.querySelectorAll('.ds-chip.wrong').length === 0");
     });

@@ -220,6 +220,39 @@ describe.skipIf('why' in found)('annotate mode beyond editing', () => {
         `document.querySelector('.an-queue strong').textContent === '${n} of 3' && document.querySelector('.ds-head').dataset.rollout === '${name}'`,
       );
 
+    it('the screenshot is about as large as without the tools, and few stops of the tab key from the top', async () => {
+      const width = (t: TestPage): Promise<number> =>
+        read(
+          t,
+          "(({ width, height }) => Math.min(width / 1280, height / 800))(document.querySelector('.ds-box').getBoundingClientRect())",
+        );
+      const size = { width: 1280, height: 860 },
+        plain = await show({ ...size, input: { kind: 'inspector', run, rollout: names[0]! } });
+      await plain.page.locator('.ds-shot.selected').waitFor();
+      const before = await width(plain);
+      // Roving focus: a stop for each toolbar, the group and the report.
+      const stops = async (t: TestPage): Promise<number> => {
+        await t.page.evaluate('document.activeElement?.blur()');
+        for (let n = 1; n < 30; n++) {
+          await t.page.keyboard.press('Tab');
+          if (await t.page.evaluate("document.activeElement.closest('.ds-stage') !== null")) return n;
+        }
+        return 30;
+      };
+      expect(await stops(plain)).toBeLessThanOrEqual(6);
+      await plain.close();
+      const t = await show({ ...size, input: queued }),
+        p = await ready(t);
+      await at(t, 1, names[0]!);
+      await t.until("[...document.querySelectorAll('.ds-thumb img')].every((i) => i.complete)");
+      if (shots) await p.screenshot({ path: join(shots, 'annotate-review.png') });
+      expect((await width(t)) / before).toBeGreaterThan(0.85);
+      // Everything that was put away is one press away.
+      await p.getByRole('button', { name: 'Facts' }).click();
+      await t.until("document.querySelector('.ds-facts').getBoundingClientRect().height > 0");
+      if (shots) await p.screenshot({ path: join(shots, 'annotate-review-facts.png') });
+      expect(await t.axe(axe)).toEqual([]);
+    });
     it('from first to last by the keyboard alone: the outcome in one key and its reason, a tag, reviewed and on', async () => {
       const t = await show({ input: queued }),
         p = await ready(t),
@@ -261,7 +294,7 @@ describe.skipIf('why' in found)('annotate mode beyond editing', () => {
       await t.until("document.querySelector('.an-state').textContent === 'As recorded'");
       await k.press('Enter');
       await t.until(
-        "document.querySelector('.an-end').checkVisibility() && document.querySelector('.an-end').textContent.includes('That was the last one. 2 were reviewed in this walk, 4 in all. One was passed by.')",
+        "document.querySelector('.an-end').checkVisibility() && document.querySelector('.an-end').textContent.includes('That was the last one. 2 were reviewed in this walk, 4 in all. One was skipped.')",
       );
       await expect
         .poll(() => names.map((n) => pages.fake.ops(n)))
@@ -276,7 +309,7 @@ describe.skipIf('why' in found)('annotate mode beyond editing', () => {
         ]);
       await expect.poll(() => t.saved).toMatchObject({ input: { rollout: names[2], annotate: true, queue: true } });
       expect(await t.axe(axe)).toEqual([]);
-      await p.getByRole('button', { name: 'Go through those' }).click();
+      await p.getByRole('button', { name: 'Go through the skipped ones' }).click();
       await t.until(`document.querySelector('.ds-head').dataset.rollout === '${names[1]}'`);
       await p.getByRole('button', { name: 'Next', exact: true }).waitFor();
     });
@@ -374,7 +407,7 @@ describe.skipIf('why' in found)('annotate mode beyond editing', () => {
     await expect.poll(() => p.locator('.ds-head').innerText()).toMatch(/assisted: 2 of 12 steps by a person/);
     await expect.poll(() => p.locator('.ds-head').innerText()).toMatch(/corrected to success, edited, reviewed/);
     await t.until(
-      "[...document.querySelectorAll('.ds-version-name')].map((x) => x.textContent).join().startsWith('policy v12,a person,the oracle,policy v12')",
+      "[...document.querySelectorAll('.ds-version-name')].map((x) => x.textContent).join().startsWith('policy v12,a person,a script,policy v12')",
     );
     await p.keyboard.press('ArrowRight');
     await t.until(

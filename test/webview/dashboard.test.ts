@@ -85,11 +85,11 @@ describe.skipIf('why' in found)('dashboard page', () => {
     const tiles = await t.page.locator('.tile').all(),
       labels = await Promise.all(tiles.map((x) => x.getAttribute('aria-label')));
     expect(labels[0]).toMatch(/^Last evaluation: 9\d %, 8\d–9\d % · \d\d of 64 at v\d+$/);
-    expect(labels[2]).toMatch(/^Rollouts per hour: [\d,]+, \d+ % of X\* 29,200, bound by the trainer$/);
+    expect(labels[2]).toMatch(/^Rollouts per hour: [\d,]+, \d+ % of the limit 29,200, limited by the trainer$/);
     for (const x of tiles) expect((await x.getAttribute('aria-description'))!.length).toBeGreaterThan(40);
     await expect.poll(() => t.subscriptions).toMatchObject([{ run: run.run, sinceSeq: run.detail.seq }]);
     await expect.poll(() => t.subscriptions[0]!.types).toContain('spans');
-    await expect.poll(() => t.page.evaluate('document.title')).toBe('quickstart · DART Studio');
+    await expect.poll(() => t.page.evaluate('document.title')).toMatch(/^quickstart, .*\d\d.* · DART Studio$/);
   });
 
   it('charts below the fold are not drawn before they are seen', async () => {
@@ -104,7 +104,7 @@ describe.skipIf('why' in found)('dashboard page', () => {
     await drawn(t);
     await status(
       t,
-      { rollouts: 4321, rolloutsPerHour: 29_200, errors: 3 },
+      { rollouts: 4321, rolloutsPerHour: 29_480, errors: 3 },
       {
         ...run.ledger,
         generated: run.ledger.generated + 10,
@@ -113,14 +113,14 @@ describe.skipIf('why' in found)('dashboard page', () => {
       },
     );
     await t.until(
-      "document.querySelector('.tiles').textContent.includes('4,321') && document.querySelector('.tiles').textContent.includes('100 % of X*')",
+      "document.querySelector('.tiles').textContent.includes('4,321') && document.querySelector('.tiles').textContent.includes('at the limit of 29,200')",
     );
     await expect
       .poll(() => textOf(t, '.ledger-sum'))
-      .toContain(`${(run.ledger.generated + 10).toLocaleString('en')} generated =`);
+      .toContain(`${(run.ledger.generated + 10).toLocaleString('en')} planned =`);
     await expect
       .poll(() => textOf(t, '.ledger-sum'))
-      .toContain('The sum closes. In 2 a person acted: those 7 steps are imitated');
+      .toContain('All rollouts accounted for. In 2 a person acted: those 7 steps are imitated');
     await status(t, { state: 'paused' });
     await t.until(
       "document.querySelector('.state').textContent === 'Paused' && document.querySelector('.dashboard > [role=status]').textContent === 'Run: Paused.'",
@@ -179,9 +179,11 @@ describe.skipIf('why' in found)('dashboard page', () => {
     await p.keyboard.press('End');
     await expect
       .poll(() => chart.getAttribute('aria-valuetext'))
-      .toMatch(/^13:36: rolling mean of 64 \d+ % \(\d+ % to \d+ %\), evaluation, fixed probe set \d+ %/);
+      .toMatch(/^13:36: rolling mean of 64 \d+ % \(\d+ % to \d+ %\), evaluation, fixed set of tasks \d+ %/);
     await p.keyboard.press('Home');
-    await expect.poll(() => chart.getAttribute('aria-valuetext')).toMatch(/^0:07: evaluation, fixed probe set \d+ %/);
+    await expect
+      .poll(() => chart.getAttribute('aria-valuetext'))
+      .toMatch(/^0:07: evaluation, fixed set of tasks \d+ %/);
     await p.keyboard.press('ArrowRight');
     await expect.poll(() => chart.getAttribute('aria-valuenow')).toBe('1');
     await t.until("document.querySelector('#success .legend-place').textContent.startsWith('at 3:')");
@@ -199,10 +201,87 @@ describe.skipIf('why' in found)('dashboard page', () => {
           "[...document.querySelectorAll('#success .chart-table thead th')].map((x) => x.textContent)",
         ),
       )
-      .toEqual(['Time since the run began', 'rolling mean of 64', 'evaluation, fixed probe set']);
+      .toEqual(['Time since the run began', 'rolling mean of 64', 'evaluation, fixed set of tasks']);
     await expect
       .poll(() => p.getByRole('button', { name: 'All tasks: show as table' }).getAttribute('aria-pressed'))
       .toBe('true');
+  });
+
+  it('what one chart is zoomed to the others of the run show too, and a button brings everything back', async () => {
+    const t = await show(),
+      p = await drawn(t),
+      place = (name: string): Promise<{ x: number; y: number; width: number; height: number } | null> =>
+        slider(t, name).boundingBox();
+    const reset = (part: string): string =>
+      `[...document.querySelectorAll('#${part} .chart-controls > vscode-button')].filter((b) => b.textContent.trim() === 'Reset zoom')`;
+    await t.until(`${reset('success')}.every((b) => b.hidden)`);
+    const box = (await place('All tasks'))!,
+      middle = box.y + box.height / 2;
+    await p.mouse.move(box.x + box.width * 0.5, middle);
+    await p.mouse.down();
+    await p.mouse.move(box.x + box.width * 0.6, middle, { steps: 4 });
+    await p.mouse.up();
+    await t.until(`${reset('success')}.some((b) => !b.hidden)`);
+    if (shots) await p.screenshot({ path: join(shots, 'dashboard-zoomed.png') });
+    await goTo(t, 'trainer', '.uplot canvas');
+    await t.until(`${reset('trainer')}.length >= 4 && ${reset('trainer')}.every((b) => !b.hidden)`);
+    if (shots) await p.screenshot({ path: join(shots, 'dashboard-zoomed-trainer.png') });
+    await p.evaluate(`${reset('trainer')}[0].click()`);
+    await t.until(`[...${reset('trainer')}, ...${reset('success')}].every((b) => b.hidden)`);
+  });
+
+  it('a task is headed by its evaluation with the interval, and its window says how many rollouts it has', async () => {
+    const t = await show();
+    await drawn(t);
+    const card = "[...document.querySelectorAll('.card')].find((c) => c.textContent.includes('form-one'))";
+    await expect.poll(() => t.page.evaluate(`${card}.querySelector('.card-rate').textContent`)).toMatch(/^\d+ %$/);
+    await expect
+      .poll(() => t.page.evaluate(`${card}.querySelector('.card-facts').textContent`))
+      .toMatch(/^evaluation, \d+–\d+ %\nlast 16 rollouts \d+ %\n\d+ per group · max \d+ steps · [\d,]+ rollouts$/);
+  });
+
+  it('an outage interrupts the lines and is marked with the phases', async () => {
+    const t = await show({}, makeRun({ outages: [[400_000, 640_000]] })),
+      p = await drawn(t);
+    await expect
+      .poll(async () => textOf(t, `#${(await slider(t, 'All tasks').getAttribute('aria-describedby'))!}`))
+      .toContain('The run was not active from 6:40 to 10:40.');
+    // In the middle of the outage no pixel has the colour of the line.
+    const blue = (from: number, to: number): string =>
+      `(() => { const c = document.querySelector('#success .chart:not(.chart-compact) canvas'), g = c.getContext('2d'), x = (s) => Math.round(c.width * s), d = g.getImageData(x(${from}), 0, Math.max(1, x(${to}) - x(${from})), c.height).data; let n = 0; for (let i = 0; i < d.length; i += 4) if (Math.abs(d[i] - 55) < 3 && Math.abs(d[i + 1] - 148) < 3 && Math.abs(d[i + 2] - 255) < 3) n++; return n; })()`;
+    await t.until(`${blue(0.3, 0.45)} > 20`);
+    await expect.poll(() => p.evaluate(blue(0.62, 0.7))).toBe(0);
+    if (shots) await p.screenshot({ path: join(shots, 'dashboard-outage.png') });
+  });
+
+  it('lessons and warm start are not taken for a run that was only evaluated', async () => {
+    const nothing: Ledger = { generated: 0, trained: 0, inFlight: 0, byState: {}, retired: {}, closes: true },
+      summary = { ...run.detail.summary, status: { ...run.status, phase: 'warm start', rollouts: 0 } as const };
+    const t = await show({}, { ...run, curves: [], detail: { ...run.detail, ledger: nothing, tasks: [], summary } });
+    await drawn(t);
+    expect(await t.page.evaluate("document.querySelector('.ds-banner')")).toBeNull();
+    await t.until("!document.getElementById('lanes').hidden && !document.getElementById('trainer').hidden");
+  });
+
+  it('a run that is over says nothing of "now" or "yet", and its counts agree', async () => {
+    const over = makeRun({ state: 'finished' }),
+      t = await show(
+        {},
+        {
+          ...over,
+          series: [],
+          curves: [],
+          curation: { charts: [] },
+          detail: { ...over.detail, evals: [], tasks: [], ledger: { ...over.ledger, begun: 6255 } },
+        },
+      );
+    await t.until("document.querySelector('.tiles')?.textContent.includes('6,255')");
+    for (const id of ['throughput', 'curation', 'ledger', 'trainer']) await goTo(t, id, 'figcaption, svg');
+    await expect.poll(() => textOf(t, '.ledger-sum')).toMatch(/planned = .* \+ \d+ waiting \+ .*6,255 of them began/);
+    const words = await t.page.evaluate<string>(
+      "[...document.querySelectorAll('.tiles, .ledger, .chart-empty, .banners')].map((e) => e.textContent).join(' ')",
+    );
+    expect(words).not.toMatch(/\byet\b|being measured|in flight|still to come|X\*/);
   });
 
   it('every number says what it is on focus, and Esc closes that', async () => {
@@ -285,7 +364,7 @@ describe.skipIf('why' in found)('dashboard page', () => {
     await p.keyboard.press('f');
     await t.until("document.querySelector('.lanes-tools vscode-button').getAttribute('aria-pressed') === 'true'");
     const box = await p.evaluate<{ x: number; y: number }>(
-      "(({ x, y, width }) => ({ x: x + width * 0.6, y: y + 30 }))(document.querySelector('.lanes-canvas').getBoundingClientRect())",
+      "(({ x, y, width }) => ({ x: x + width * 0.6, y: y + 150 }))(document.querySelector('.lanes-canvas').getBoundingClientRect())",
     );
     await p.mouse.move(box.x, box.y);
     await t.until("/desktop-1 · /.test(document.querySelector('.lanes-read').textContent)");
@@ -437,6 +516,7 @@ describe.skipIf('why' in found)('dashboard page', () => {
           ...run.detail,
           ledger,
           tasks: [],
+          timeline: { phases: [], outages: [] },
           summary: { ...run.detail.summary, state: 'finished', status: undefined },
         },
       },

@@ -209,7 +209,7 @@ describe.skipIf('why' in found)('inspector page', () => {
     await p.locator('.ds-overlay .highlight').waitFor({ state: 'attached' });
     await p.locator('.ds-detail h2').hover();
     await p.locator('.ds-overlay .highlight').waitFor({ state: 'detached' });
-    await p.getByRole('button', { name: 'Places' }).click();
+    await p.getByRole('button', { name: 'Click heat map' }).click();
     await t.until("document.querySelectorAll('.ds-overlay .heat rect').length === 6");
     await expect.poll(() => p.locator('.ds-legend').innerText()).toContain('42 %');
   });
@@ -487,7 +487,7 @@ describe.skipIf('why' in found)('inspector page', () => {
     await expect.poll(() => p.locator('.ds-head').innerText()).toContain('no policy');
     await p.keyboard.press('h');
     await p.keyboard.press('n');
-    await expect.poll(() => p.locator('.ds-legend').innerText()).toContain('no choice of a place');
+    await expect.poll(() => p.locator('.ds-legend').innerText()).toContain('no click heat map');
     expect(await t.axe(axe)).toEqual([]);
     await t.close();
     const none = await show({

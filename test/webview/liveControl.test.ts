@@ -49,7 +49,7 @@ describe.skipIf('why' in found)('recording and taking over in the live page', ()
       await d.page.until("document.querySelector('.live-now h2').textContent === 'You are in control'");
       await d.push({ mode: 'ended', verdict: { outcome: 'success', reward: 1, report: report(true) } });
       await d.page.until("document.querySelector('.live-now h2').textContent === 'Success'");
-      await press(d, 'Watch On');
+      await press(d, 'Keep Watching');
       await expect.poll(() => d.asked('control/detach')).toEqual([{ session: 'c1' }]);
       await d.page.until(
         "document.querySelector('.live-panel').hidden && !document.querySelector('.live-facts').hidden",

@@ -175,7 +175,7 @@ describe.skipIf('why' in found)('the end of a session on the live page', () => {
       await d.page.post({ type: 'daemon', state: 'reconnecting' });
       await d.page.post({ type: 'daemon', state: 'ready' });
       await expect.poll(() => d.asked('control/attach')).toHaveLength(2);
-      await press(d, 'Watch On');
+      await press(d, 'Keep Watching');
       await d.page.until("document.querySelector('.live-panel').hidden");
       await d.push({ mode: 'ended' });
       await d.page.until(

@@ -189,7 +189,7 @@ export class Annotator {
     this.#with((to) => {
       if (box.canRedo(this.#saver.of(to))) {
         this.#saver.redo(to);
-        this.#io.announce(t('Done again'));
+        this.#io.announce(t('Redone'));
       } else this.#io.announce(t('Nothing to redo'));
     });
   }

@@ -55,7 +55,7 @@ export class QueueBar {
       title: t('Mark as reviewed and go on (Enter)'),
       keys: 'Enter',
     });
-    this.#unreview = button(t('Not reviewed'), a.unreview, { title: t('Take the review back') });
+    this.#unreview = button(t('Not reviewed'), a.unreview, { title: t('Undo the review') });
     this.#walk = h(
       'div',
       { class: 'an-row' },
@@ -105,7 +105,7 @@ export class QueueBar {
         ? [
             icon('check-all'),
             h('span', null, endWords(walk, done, passed)),
-            passed ? button(t('Go through those'), this.#actions.again) : undefined,
+            passed ? button(t('Go through the skipped ones'), this.#actions.again) : undefined,
             button(t('Leave the queue'), this.#actions.close),
           ]
         : [],
@@ -139,7 +139,7 @@ const endWords = (walk: Walk, done: number, passed: number): string =>
         done === 1
           ? t('One was reviewed in this walk, {0} in all.', whole(walk.reviewed + done))
           : t('{0} were reviewed in this walk, {1} in all.', done, whole(walk.reviewed + done)),
-        passed === 0 ? '' : passed === 1 ? t('One was passed by.') : t('{0} were passed by.', passed),
+        passed === 0 ? '' : passed === 1 ? t('One was skipped.') : t('{0} were skipped.', passed),
       ]
         .filter(Boolean)
         .join(' ');

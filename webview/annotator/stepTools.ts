@@ -31,7 +31,7 @@ export interface StepToolsActions {
 export const markKeys: Readonly<Record<StepMark, string>> = { key: 'k', redundant: 'r', wrong: 'w' };
 const markNames: Readonly<Record<StepMark, string>> = { key: t('Key'), redundant: t('Redundant'), wrong: t('Wrong') };
 const markTitles: Readonly<Record<StepMark, string>> = {
-  key: t('What the task hangs on'),
+  key: t('Decisive step'),
   redundant: t('The task would have been done without it'),
   wrong: t('A mistake'),
 };
@@ -132,9 +132,7 @@ export class StepTools {
     text(this.#delete, deleted ? t('Restore') : t('Delete'));
     set(this.#delete, {
       disabled: locked || (!deleted && left.length < 2),
-      title: deleted
-        ? t('Take this step in again (x)')
-        : t('Leave this step out; it stays here and can be restored (x)'),
+      title: deleted ? t('Restore this step (x)') : t('Leave this step out; it stays here and can be restored (x)'),
     });
     set(this.#before, { disabled: off || !left.some((s) => s.index < step.index) });
     set(this.#after, { disabled: off || !left.some((s) => s.index > step.index) });

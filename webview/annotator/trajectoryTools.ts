@@ -293,7 +293,7 @@ export class TrajectoryTools {
   }
   #discardButton(m: TrajectoryToolsModel): HTMLElement | undefined {
     return m.saved === 'failed' || m.saved === 'conflict' || m.saved === 'waiting'
-      ? button(t('Discard mine'), this.#do.discard)
+      ? button(t('Discard my edit'), this.#do.discard)
       : undefined;
   }
   #errorBanner(m: TrajectoryToolsModel): HTMLElement | undefined {
@@ -319,7 +319,7 @@ export class TrajectoryTools {
         m.revision,
       ),
       'warning',
-      button(t('Put mine on top'), this.#do.rebase, { kind: 'primary' }),
+      button(t('Apply my edit on top'), this.#do.rebase, { kind: 'primary' }),
       this.#discardButton(m),
     );
   }
@@ -353,7 +353,7 @@ function stateWords(m: TrajectoryToolsModel): { readonly icon: string; readonly 
       : { icon: 'circle-slash', words: t('Cannot be read'), tone: '' };
   if (m.lockReason !== undefined) return { icon: 'circle-slash', words: t('Not here'), tone: '' };
   if (saved === 'failed' || m.error) return { icon: 'warning', words: t('Not saved'), tone: 'bad' };
-  if (saved === 'conflict') return { icon: 'warning', words: t('Your edit waits'), tone: 'bad' };
+  if (saved === 'conflict') return { icon: 'warning', words: t('Your edit is pending'), tone: 'bad' };
   if (saved === 'saving' || saved === 'waiting')
     return { icon: 'sync codicon-modifier-spin', words: t('Saving…'), tone: '' };
   if (!m.view) return { icon: 'loading codicon-modifier-spin', words: t('Reading the annotations…'), tone: '' };

@@ -3,6 +3,7 @@ import { bannerView, emptyState } from '../ui/banner.js';
 import type { Chart } from '../ui/chart.js';
 import { Painter } from '../ui/chartPainter.js';
 import { onThemeChange } from '../ui/chartTheme.js';
+import { ZoomGroup } from '../ui/chartZoom.js';
 import { h, replace, text } from '../ui/dom.js';
 import type { Host, Init } from '../ui/host.js';
 import { LanesView } from '../ui/lanes.js';
@@ -13,7 +14,7 @@ import { CurationSection } from './curationView.js';
 import { Failures } from './failures.js';
 import { Feed } from './feed.js';
 import { Figures } from './figures.js';
-import { clock, fine, interval, percent, tickTime } from './format.js';
+import { clock, dayTime, fine, interval, percent, tickTime } from './format.js';
 import { Header, stateWords } from './header.js';
 import { LedgerView } from './ledgerView.js';
 import {
@@ -22,6 +23,7 @@ import {
   evaluationOnly,
   firstWindowMs,
   isLive,
+  isOver,
   reduce,
   stateOf,
   wholeRun,
@@ -29,7 +31,8 @@ import {
   type Model,
 } from './model.js';
 import { section, titledChart } from './parts.js';
-import { metricSpec, throughputCharts, trainerCharts, type MetricChart } from './specs.js';
+import { throughputCharts, trainerCharts } from './metricCharts.js';
+import { metricSpec, type MetricChart } from './specs.js';
 import { SuccessView, type SuccessChoices } from './successView.js';
 
 /** Choices of the page, never data. */
@@ -183,6 +186,7 @@ export class App {
     if (msg.type === 'open') {
       this.#lanesShown = false;
       this.#drawn = undefined;
+      ZoomGroup.of('run').set(undefined);
     }
     this.#m = reduce(this.#m, msg);
     if (msg.type === 'open') this.#keep({});
@@ -217,15 +221,18 @@ export class App {
     if (m.curves.length > 0 && !old?.curves.length)
       requestAnimationFrame(() => requestAnimationFrame(() => performance.mark(curvesDrawn)));
     this.#curation.render(m, old);
-    this.#ledger.render(m.ledger);
+    this.#ledger.render(m.ledger, isOver(m));
     const boundsMoved = JSON.stringify(m.status?.bounds) !== JSON.stringify(old?.status?.bounds);
-    if (!old || m.series !== old.series || boundsMoved)
+    if (!old || m.series !== old.series || m.detail.timeline !== old.detail?.timeline || boundsMoved)
       for (const c of this.#metrics) c.chart.update(metricSpec(m, c.spec), m.series.size > 0 && !old?.series.size);
     this.#renderLanes(m, old);
-    const title = t('{0} · DART Studio', m.detail.summary.name || m.detail.summary.id);
+    // Runs of one name differ by when they were begun.
+    const { name, id, createdAt } = m.detail.summary,
+      tab = name ? t('{0}, {1}', name, dayTime(createdAt)) : id,
+      title = t('{0} · DART Studio', tab);
     if (document.title !== title) {
       document.title = title;
-      this.#host.title(m.detail.summary.name || m.detail.summary.id);
+      this.#host.title(tab);
     }
     this.#drawn = m;
   }
@@ -290,7 +297,7 @@ export class App {
           : emptyState(
               'debug-disconnect',
               t('The runtime is not connected'),
-              t('The run is read by the runtime. Start it and this page fills.'),
+              t('The runtime reads the run. Start it to see this page.'),
               button(t('Start Runtime'), act('startRuntime'), { kind: 'primary' }),
               button(t('Show Log'), act('showLog')),
             );

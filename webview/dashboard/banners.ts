@@ -2,8 +2,9 @@
  * What stands across the page when something needs attention: the runtime's state, a run's error, a part that failed.
  * Pure choice, plain view.
  */
+import type { JournalDamage } from '../../runtime/protocol/types.js';
 import type { DaemonState } from '../protocol.js';
-import { t } from '../ui/words.js';
+import { t, whole } from '../ui/words.js';
 import { evaluationOnly, stateOf, type Model } from './model.js';
 
 export interface Banner {
@@ -30,7 +31,7 @@ const daemonWords: Readonly<Partial<Record<DaemonState, Omit<Banner, 'key'>>>> =
     icon: 'sync',
     tone: 'warning',
     words: t(
-      'The connection to the runtime was lost; trying again. Training goes on meanwhile, and what was missed is caught up.',
+      'The connection to the runtime was lost; trying again. If the runtime is still at work, what is missed here is caught up; if it died, the run can be resumed and nothing that was accepted is lost.',
     ),
     actions: [{ label: t('Show Log'), command: 'showLog' }],
   },
@@ -59,10 +60,11 @@ export function bannersOf(m: Model): readonly Banner[] {
       icon: 'beaker',
       tone: 'info',
       words: t(
-        'This run was only evaluated: it has no training rollouts, so throughput, curation and the ledger are empty.',
+        'This run was only evaluated. It has no training rollouts, so throughput, curation and the ledger are left out.',
       ),
       actions: [],
     });
+  if (m.damage) out.push(damageBanner(m.damage));
   if (m.warning)
     out.push({
       key: `warning ${m.warning}`,
@@ -72,6 +74,25 @@ export function bannersOf(m: Model): readonly Banner[] {
       actions: [{ label: t('Show Log'), command: 'showLog' }],
     });
   return out.filter((b) => b !== undefined);
+}
+function damageBanner(d: JournalDamage): Banner {
+  return {
+    key: 'damage',
+    icon: 'warning',
+    tone: 'warning',
+    words:
+      d.stretches === 1
+        ? t(
+            '{0} bytes of this run’s journal are damaged. What they held is missing, so counts and curves may differ from what happened. Restore the run folder from a copy if you have one.',
+            whole(d.bytes),
+          )
+        : t(
+            '{0} bytes of this run’s journal are damaged, in {1} places. What they held is missing, so counts and curves may differ from what happened. Restore the run folder from a copy if you have one.',
+            whole(d.bytes),
+            whole(d.stretches),
+          ),
+    actions: [{ label: t('Show Log'), command: 'showLog' }],
+  };
 }
 function daemonBanner(m: Model): Banner | undefined {
   const d = daemonWords[m.daemon];

@@ -3,9 +3,9 @@ import type { ChartUnit, CurationChart, CurationChartData, Histogram } from '../
 import { binPosition, type Cell } from '../ui/chartMath.js';
 import type { ChartSeries, ChartSpec, Mark } from '../ui/chartSpec.js';
 import { fromDaemon, t } from '../ui/words.js';
-import { count, decimal, percent } from './format.js';
+import { count, decimal, decimalTick, percent, percentTick } from './format.js';
 import type { Model } from './model.js';
-import { originOf, timeAxis } from './specs.js';
+import { ground, originOf, timeAxis } from './specs.js';
 
 type Data<F extends CurationChartData['form']> = Extract<CurationChartData, { form: F }>;
 type Families = Data<'families'>['families'];
@@ -40,6 +40,11 @@ const formats: Readonly<Record<ChartUnit, (v: number) => string>> = {
   count,
   share: (v) => percent(v),
   decimal,
+};
+const ticks: Readonly<Record<ChartUnit, (v: number, step: number) => string>> = {
+  count: decimalTick,
+  share: percentTick,
+  decimal: decimalTick,
 };
 const oneDigit = (v: number | undefined): string => decimal(v === undefined ? undefined : Number(v.toFixed(1)));
 
@@ -96,6 +101,7 @@ function familiesSpec(m: Model, { words }: CurationChart, data: Data<'families'>
       : fromDaemon(words.summary, decimal(s.mean[0]), oneDigit(s.mean[i]), s.low[i]!, s.high[i]!);
   return {
     x: timeAxis(),
+    ...ground(m),
     y: { format: oneDigit, floor: 0, integers: true },
     series,
     empty: fromDaemon(words.empty),
@@ -131,7 +137,7 @@ function histogramSpec({ words, unit }: CurationChart, h: Data<'histogram'>): Ch
         ]
       : [];
   return {
-    x: { kind: 'bins', label: fromDaemon(words.label), edges: h.edges, format, tick: format },
+    x: { kind: 'bins', label: fromDaemon(words.label), edges: h.edges, format, tick: ticks[unit] },
     y: { format: count, floor: 0, integers: true },
     series: n > 0 ? [bars(h, fromDaemon(words.label))] : [],
     marks,
@@ -174,7 +180,8 @@ function seriesSpec(m: Model, { words, unit }: CurationChart, data: Data<'series
       : [];
   return {
     x: timeAxis(),
-    y: { format, floor: 0, ceil: data.ceil },
+    ...ground(m),
+    y: { format, tick: ticks[unit], floor: 0, ceil: data.ceil },
     series:
       at.length === 0
         ? []
@@ -211,7 +218,7 @@ export function tisSpec(m: Model): ChartSpec {
       label: t('importance weight of a token'),
       edges,
       format: (v) => decimal(Number(v.toFixed(3))),
-      tick: decimal,
+      tick: decimalTick,
     },
     y: { format: count, floor: 0, integers: true },
     series: h && n > 0 ? [bars(h, t('tokens'))] : [],
@@ -220,6 +227,6 @@ export function tisSpec(m: Model): ChartSpec {
       count(n),
       percent(n > 0 ? top / n : 0),
     ),
-    empty: t('No update yet.'),
+    empty: t('No update.'),
   };
 }

@@ -13,7 +13,8 @@ import { curationSpec, familiesOf, tisSpec } from './curationSpecs.js';
 import { shortFamily } from './format.js';
 import type { Model } from './model.js';
 import { titledChart } from './parts.js';
-import { correctionCharts, metricSpec } from './specs.js';
+import { correctionCharts } from './metricCharts.js';
+import { metricSpec } from './specs.js';
 
 const all = '*';
 interface Part {
@@ -118,9 +119,9 @@ export class CurationSection {
       families.length === 0
         ? undefined
         : [
-            h('span', null, t('N and cap of')),
+            h('span', null, t('Group size and max steps of')),
             dropdown(
-              t('Task of the N and cap charts'),
+              t('Task of the charts of group size and max steps'),
               [{ value: all, label: t('all tasks') }, ...families.map((f) => ({ value: f, label: shortFamily(f) }))],
               this.#family ?? all,
               (v) => {

@@ -8,7 +8,7 @@ import { RequestFailed, type Host, type Pushed } from '../ui/host.js';
 import { clampWindow, fetchWindow, needsFetch, type Window } from '../ui/lanesMath.js';
 import { t } from '../ui/words.js';
 import { Refresh, type Beat } from './refresh.js';
-import { isLive, seriesNames, staleAfter, type Message, type Model, type Stale } from './model.js';
+import { isLive, isOver, seriesNames, staleAfter, type Message, type Model, type Stale } from './model.js';
 
 const followed: readonly RunEventType[] = [
   'ended',
@@ -70,6 +70,7 @@ export class Feed {
       }),
       this.#curation(),
     ]);
+    if (isOver(this.#model())) await this.#check();
   }
   /** Whether the run's last moment is known. */
   get whole(): boolean {
@@ -162,6 +163,12 @@ export class Feed {
   #curation(): Promise<void> {
     return this.#ask('run/curation', { run: this.#model().run }, (curation) =>
       this.#dispatch({ type: 'curation', curation }),
+    );
+  }
+  /** Last of all: it reads the whole journal. */
+  #check(): Promise<void> {
+    return this.#ask('run/check', { run: this.#model().run }, ({ damage }) =>
+      this.#dispatch({ type: 'checked', damage }),
     );
   }
   #tasks(): Promise<void> {

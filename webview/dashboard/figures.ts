@@ -2,8 +2,9 @@
 import { h } from '../ui/dom.js';
 import { t } from '../ui/words.js';
 import { count, interval, percent } from './format.js';
-import { evalRate, evaluationOnly, isLive, last, type Model } from './model.js';
-import { roving, tile, type TileState } from './parts.js';
+import { evalRate, evaluationOnly, isLive, isOver, last, rolloutsBegun, type Model } from './model.js';
+import { roving } from '../ui/roving.js';
+import { tile, type TileState } from './parts.js';
 import { boundNow, rateNow, shareOfBound, type RateKey } from './specs.js';
 
 const bindingWords = {
@@ -11,6 +12,10 @@ const bindingWords = {
   replicas: t('the policy replicas'),
   trainer: t('the trainer'),
 } as const;
+
+/** Rate and limit are measured over different stretches of time, so a run at its limit may seem to be above it. */
+const limitWords = (share: number, limit: number | undefined): string =>
+  share >= 0.995 ? t('at the limit of {0}', count(limit)) : t('{0} of the limit {1}', percent(share), count(limit));
 
 /** Rolling success of a run that is over, coarsely. */
 function sparkOf(m: Model): readonly number[] {
@@ -36,16 +41,16 @@ export class Figures {
   readonly #rollouts = tile(
     t('Rollouts per hour'),
     t(
-      'Training rollouts ended per hour, over the last two minutes, beside X*: the most that the slowest of desktops, replicas and trainer allows.',
+      'Training rollouts ended per hour, over the last two minutes, beside the limit: the most that the slowest of desktops, replicas and trainer allows.',
     ),
   );
   readonly #steps = tile(
     t('Steps per minute'),
-    t('Actions carried out on the desktops per minute, over the last two minutes, beside its bound X*.'),
+    t('Actions carried out on the desktops per minute, over the last two minutes, beside its limit.'),
   );
   readonly #trained = tile(
     t('Trained actions per minute'),
-    t('Actions that survived curation and were trained on, per minute, beside its bound X*.'),
+    t('Actions that survived curation and were trained on, per minute, beside its limit.'),
   );
   readonly #busy = tile(
     t('Utilisation'),
@@ -55,7 +60,9 @@ export class Figures {
   );
   readonly #total = tile(
     t('Rollouts'),
-    t('Training rollouts ended so far; those running now; groups that wait for the trainer.'),
+    t(
+      'Training rollouts that began on a desktop; those running now; groups that wait for the trainer. The ledger also counts those that were planned and never began.',
+    ),
   );
   readonly #errors = tile(
     t('Faults'),
@@ -101,12 +108,12 @@ export class Figures {
             ].join(' · '),
             spark: m.evals.map((x) => evalRate(x) ?? 0),
           }
-        : { value: '–', detail: t('none yet') },
+        : { value: '–', detail: isOver(m) ? t('none') : t('the first is still to come') },
     );
     const rolling = st?.success ?? last(m, 'run.success');
     this.#rolling.set({
       value: percent(rolling),
-      detail: rolling === undefined ? t('no rollout has ended yet') : t('of the last 64 rollouts'),
+      detail: rolling === undefined ? t('no rollout has ended') : t('of the last 64 rollouts'),
       spark: st?.curve ?? sparkOf(m),
     });
     this.#rollouts.set(this.#rate(m, 'rolloutsPerHour'));
@@ -120,7 +127,7 @@ export class Figures {
         { label: t('trainer'), share: st?.trainerUtilisation ?? last(m, 'run.trainerUtilisation'), hue: 'green' },
       ],
     });
-    const total = st?.rollouts ?? m.detail?.summary.rollouts,
+    const total = rolloutsBegun(m),
       live = isLive(m);
     this.#total.set({
       value: count(total),
@@ -145,13 +152,13 @@ export class Figures {
       limit = boundNow(m, key),
       share = shareOfBound(value, limit),
       by = m.status?.bounds?.by;
-    if (value === undefined) return { value: '–', detail: t('not measured yet') };
+    if (value === undefined) return { value: '–', detail: isOver(m) ? t('not measured') : t('being measured') };
     if (share === undefined)
-      return { value: count(value), detail: isLive(m) ? t('bound X* not known yet') : t('at the end of the run') };
+      return { value: count(value), detail: isLive(m) ? t('limit: being measured') : t('at the end of the run') };
     return {
       value: count(value),
-      bar: { share, words: t('{0} of X* {1}', percent(share), count(limit)) },
-      detail: by ? t('bound by {0}', bindingWords[by]) : isLive(m) ? '' : t('at the end of the run'),
+      bar: { share, words: limitWords(share, limit) },
+      detail: isLive(m) ? (by ? t('limited by {0}', bindingWords[by]) : '') : t('at the end of the run'),
     };
   }
 }

@@ -12,12 +12,16 @@ export interface FlowPart {
   readonly share: number;
 }
 export interface Flow {
-  readonly generated: number;
+  /** Every rollout that was ever planned (generated). */
+  readonly planned: number;
+  /** Those that began on a desktop; unknown of older runtimes. */
+  readonly begun?: number | undefined;
+  readonly over: boolean;
   readonly trained: number;
   readonly inFlight: number;
   readonly retired: number;
   readonly parts: readonly FlowPart[];
-  /** generated - (trained + in flight + retired). */
+  /** planned - (trained + in flight + retired). */
   readonly missing: number;
   readonly closes: boolean;
 }
@@ -53,7 +57,26 @@ const reasons: Readonly<Record<RetireReason, readonly [string, string]>> = {
   stale: [t('too old'), t('Beyond the staleness bound; admission keeps this near 0.')],
 };
 
-export function ledgerFlow(l: Ledger): Flow {
+/** The same of a run that nobody works on: nothing goes on with them unless it is resumed. */
+const waiting: typeof flight = {
+  queued: [t('planned, never begun'), t('The run ended before a desktop was free.')],
+  running: [t('under way when the run ended'), t('The run ended while it was on a desktop.')],
+  recorded: [
+    t('group incomplete when the run ended'),
+    t('Ended; its siblings did not end before the run. Resuming the run goes on with them.'),
+  ],
+  grouped: [
+    t('untrained when the run ended'),
+    t('Curated; the run ended before the trainer took it. Resuming the run trains it.'),
+  ],
+  claimed: [
+    t('untrained when the run ended'),
+    t('The run ended while the trainer worked on it. Resuming the run trains it.'),
+  ],
+};
+
+/** `over`: nobody works on the run. */
+export function ledgerFlow(l: Ledger, over = false): Flow {
   const share = (n: number): number => (l.generated > 0 ? n / l.generated : 0);
   const entry = (key: string, kind: FlowKind, [label, says]: readonly [string, string], n: number): FlowPart => ({
     key,
@@ -68,11 +91,22 @@ export function ledgerFlow(l: Ledger): Flow {
     retired = Object.values(l.retired).reduce((a, b) => a + b, 0);
   const inFlight =
     known === l.inFlight
-      ? states.map((s) => entry(s, 'flight', flight[s]!, l.byState[s]!))
-      : [entry('flight', 'flight', [t('in flight'), t('Under way or waiting to be trained.')], l.inFlight)];
+      ? states.map((s) => entry(s, 'flight', (over ? waiting : flight)[s]!, l.byState[s]!))
+      : [
+          entry(
+            'flight',
+            'flight',
+            over
+              ? [t('untrained when the run ended'), t('Resuming the run goes on with them.')]
+              : [t('in flight'), t('Under way or waiting to be trained.')],
+            l.inFlight,
+          ),
+        ];
   const missing = l.generated - (l.trained + l.inFlight + retired);
   return {
-    generated: l.generated,
+    planned: l.generated,
+    begun: l.begun,
+    over,
     trained: l.trained,
     inFlight: l.inFlight,
     retired,
@@ -142,20 +176,14 @@ export function ribbonPath(r: Ribbon, x0: number, x1: number): string {
   const m = (x0 + x1) / 2;
   return `M${x0} ${r.fromY}C${m} ${r.fromY} ${m} ${r.toY} ${x1} ${r.toY}V${r.toY + r.toHeight}C${m} ${r.toY + r.toHeight} ${m} ${r.fromY + r.fromHeight} ${x0} ${r.fromY + r.fromHeight}Z`;
 }
-/** "3,787 generated = 2,088 trained + 39 in flight + 1,660 retired". */
-export const flowSentence = (f: Flow, count: (n: number) => string): string =>
-  f.missing === 0
-    ? t(
-        '{0} generated = {1} trained + {2} in flight + {3} retired',
-        count(f.generated),
-        count(f.trained),
-        count(f.inFlight),
-        count(f.retired),
-      )
-    : t(
-        '{0} generated ≠ {1} trained + {2} in flight + {3} retired',
-        count(f.generated),
-        count(f.trained),
-        count(f.inFlight),
-        count(f.retired),
-      );
+/** "3,787 planned = 2,088 trained + 39 in flight + 1,660 retired". */
+export function flowSentence(f: Flow, count: (n: number) => string): string {
+  const n = [count(f.planned), count(f.trained), count(f.inFlight), count(f.retired)];
+  if (f.missing !== 0)
+    return f.over
+      ? t('{0} planned ≠ {1} trained + {2} waiting + {3} retired', ...n)
+      : t('{0} planned ≠ {1} trained + {2} in flight + {3} retired', ...n);
+  return f.over
+    ? t('{0} planned = {1} trained + {2} waiting + {3} retired', ...n)
+    : t('{0} planned = {1} trained + {2} in flight + {3} retired', ...n);
+}

@@ -7,6 +7,19 @@ const known = (x: number | undefined): x is number => x !== undefined && Number.
 /** 0.876 -> "88 %". */
 export const percent = (x: number | undefined, digits = 0): string =>
   known(x) ? `${(100 * x).toFixed(digits)} %` : dash;
+/** Digits behind the point that tell values apart which differ by `step`. */
+const digitsOf = (step: number): number => Math.max(0, Math.min(12, -Math.floor(Math.log10(step) + 1e-9)));
+/** A tick of an axis of shares; `step`: distance of the ticks. */
+export const percentTick = (x: number, step: number): string => percent(x, step > 0 ? digitsOf(step * 100) : 0);
+/** A tick of any other number: as many digits as its neighbours need to differ from it. */
+export function decimalTick(x: number, step: number): string {
+  if (x === 0) return '0';
+  const a = Math.abs(x);
+  if (!(step > 0) || a >= 1e6 || step < 1e-4) return decimal(x);
+  const [whole = '', part] = a.toFixed(digitsOf(step)).split('.'),
+    grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',');
+  return `${x < 0 ? '−' : ''}${part === undefined ? grouped : `${grouped}.${part}`}`;
+}
 /** 21504.3 -> "21,504". */
 export const count = (x: number | undefined): string =>
   known(x)
@@ -46,6 +59,17 @@ export const fine = (ms: number, digits = 1): string =>
   `${clock(Math.floor(ms / 1000) * 1000)}.${String(Math.floor(ms % 1000))
     .padStart(3, '0')
     .slice(0, digits)}`;
+/** Seconds of running time to the second, however long: "1:01", "2:05:00", "3 d 04:00:12". */
+function exactly(s: number): string {
+  const two = (x: number): string => String(x).padStart(2, '0');
+  return s < 86_400
+    ? clock(s * 1000)
+    : t(
+        '{0} d {1}',
+        Math.floor(s / 86_400),
+        [(s / 3600) % 24, (s / 60) % 60, s % 60].map((x) => two(Math.floor(x))).join(':'),
+      );
+}
 /** A tick of a time axis; `step` = distance of the ticks in ms. */
 export function tickTime(ms: number, step: number): string {
   if (ms === 0) return '0';
@@ -55,8 +79,17 @@ export function tickTime(ms: number, step: number): string {
     return ms >= 3_600_000
       ? t('{0} h', `${Math.floor(ms / 3_600_000)}:${String(Math.round((ms % 3_600_000) / 60_000)).padStart(2, '0')}`)
       : t('{0} min', Math.round(ms / 60_000));
-  return step < 1000 ? fine(ms, step < 100 ? 2 : 1) : clock(ms);
+  const tail =
+    step < 1000
+      ? String(Math.floor(ms % 1000))
+          .padStart(3, '0')
+          .slice(0, step < 10 ? 3 : step < 100 ? 2 : 1)
+      : '';
+  return `${exactly(tail === '' ? Math.round(ms / 1000) : Math.floor(ms / 1000))}${tail && `.${tail}`}`;
 }
+/** A moment to the minute, as people write it: "Nov 20, 12:47". */
+export const dayTime = (ms: number): string =>
+  new Date(ms).toLocaleString(undefined, { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' });
 /** Since when, for people: "just now", "4 min ago". */
 export function ago(ms: number): string {
   const s = Math.max(0, ms / 1000);

@@ -25,10 +25,10 @@ export const stateWords: Readonly<
   stopping: {
     icon: 'loading',
     word: t('Stopping'),
-    says: t('Rollouts end or are recorded as stopped, a checkpoint is written, the desktops go away.'),
+    says: t('Rollouts end or are recorded as stopped, a checkpoint is written, and the desktops are removed.'),
   },
   finished: { icon: 'pass', word: t('Finished'), says: t('The run used its budget.') },
-  stopped: { icon: 'debug-stop', word: t('Stopped'), says: t('Somebody stopped it; it can be resumed.') },
+  stopped: { icon: 'debug-stop', word: t('Stopped'), says: t('It was stopped; it can be resumed.') },
   failed: {
     icon: 'error',
     word: t('Failed'),
@@ -132,12 +132,16 @@ export class Header {
   }
 
   #renderButtons(m: Model, state: RunState | undefined): void {
-    const key = `${state} ${m.daemon} ${m.run}`;
+    const key = `${state} ${m.daemon} ${m.run} ${m.detail?.summary.collection}`;
     if (key === this.#shown) return;
     this.#shown = key;
     const act: Act = (command) => (): void => this.#host.act({ action: 'command', command, argument: m.run });
     const ready = m.daemon === 'ready',
-      out = [...steerButtons(state, ready, act), ...checkpointButtons(state, ready, act)];
+      out = [
+        ...steerButtons(state, ready, act),
+        // A collection has no policy: there is nothing to resume or evaluate.
+        ...(m.detail?.summary.collection ? [] : checkpointButtons(state, ready, act)),
+      ];
     const failures: HTMLElement = button(t('Open newest failures'), () => this.#o.failures(failures), {
       icon: 'bug',
       disabled: !ready,

@@ -6,14 +6,14 @@ import type { Ledger } from '../../runtime/protocol/types.js';
 import { h, icon, replace, s, text } from '../ui/dom.js';
 import { t } from '../ui/words.js';
 import { count, percent } from './format.js';
-import { flowSentence, layoutFlow, ledgerFlow, ribbonPath, type FlowPart } from './flow.js';
+import { flowSentence, layoutFlow, ledgerFlow, ribbonPath, type FlowPart, type Ribbon } from './flow.js';
 import { explain } from './tip.js';
 
 const height = 190,
   slot = 30,
   barWidth = 3;
 const hues = { trained: 'green', flight: 'blue', retired: 'plain' } as const;
-const kinds = { trained: t('trained'), flight: t('in flight'), retired: t('retired') } as const;
+const kinds = { trained: t('trained'), flight: t('in flight'), waiting: t('waiting'), retired: t('retired') } as const;
 
 export class LedgerView {
   readonly element: HTMLElement;
@@ -30,26 +30,23 @@ export class LedgerView {
   constructor() {
     this.element = h('div', { class: 'ledger' }, this.#sum, h('div', { class: 'ledger-plot' }, this.#svg, this.#parts));
   }
-  render(l: Ledger | undefined): void {
-    const key = JSON.stringify(l);
+  /** `over`: nobody works on the run, so nothing is in flight. */
+  render(l: Ledger | undefined, over: boolean): void {
+    const key = JSON.stringify([l, over]);
     if (key === this.#shown) return;
     this.#shown = key;
     if (!l || l.generated === 0) {
-      replace(this.#sum, t('Nothing has been generated yet.'));
+      replace(this.#sum, t('No rollout was planned.'));
       this.#svg.replaceChildren();
       this.#parts.replaceChildren();
       return;
     }
-    const f = ledgerFlow(l);
+    const f = ledgerFlow(l, over);
     this.#drawSum(l, f);
     const { ribbons, height: whole } = layoutFlow(f.parts, height, slot);
     this.#svg.style.height = this.#parts.style.height = `${whole}px`;
     this.#drawRibbons(f.parts, ribbons, whole);
-    this.#list(
-      f.parts,
-      ribbons.map((r) => r.slotY),
-      ribbons.map((r) => r.slotHeight),
-    );
+    this.#list(f.parts, ribbons, over);
   }
   #drawSum(l: Ledger, f: ReturnType<typeof ledgerFlow>): void {
     this.#sum.classList.toggle('fault', !f.closes);
@@ -57,6 +54,9 @@ export class LedgerView {
       this.#sum,
       icon(f.closes ? 'pass' : 'error'),
       h('span', null, flowSentence(f, count)),
+      f.begun === undefined || f.begun === f.planned
+        ? undefined
+        : h('span', { class: 'dim' }, t('{0} of them began on a desktop.', count(f.begun))),
       f.closes
         ? h('span', { class: 'dim' }, closedWords(l.human))
         : h('strong', null, missingWords(f.missing), ' ', t('This is a fault: please report it with the log.')),
@@ -89,7 +89,7 @@ export class LedgerView {
       }),
     );
   }
-  #list(parts: readonly FlowPart[], y: readonly number[], hgt: readonly number[]): void {
+  #list(parts: readonly FlowPart[], ribbons: readonly Ribbon[], over: boolean): void {
     while (this.#parts.children.length > parts.length) this.#parts.lastElementChild!.remove();
     parts.forEach((p, i) => {
       let li = this.#parts.children[i] as HTMLElement | undefined;
@@ -108,11 +108,11 @@ export class LedgerView {
         );
         this.#parts.append(li);
       }
-      li.style.top = `${y[i]}px`;
-      li.style.height = `${hgt[i]}px`;
+      li.style.top = `${ribbons[i]!.slotY}px`;
+      li.style.height = `${ribbons[i]!.slotHeight}px`;
       const [n, kind, label, share] = li.querySelectorAll('span');
       text(n!, count(p.n));
-      text(kind!, kinds[p.kind]);
+      text(kind!, kinds[p.kind === 'flight' && over ? 'waiting' : p.kind]);
       text(label!, p.kind === 'trained' ? '' : p.label);
       text(share!, percent(p.share, p.share < 0.1 ? 1 : 0));
       explain(li.firstElementChild as HTMLElement, p.says);
@@ -120,21 +120,21 @@ export class LedgerView {
   }
 }
 function closedWords(human: Ledger['human']): string {
-  if (!human) return t('The sum closes.');
+  if (!human) return t('All rollouts accounted for.');
   return human.steps === 1
     ? t(
-        'The sum closes. In {0} a person acted: that step is imitated, never trained by policy gradient, and success rates leave them out.',
+        'All rollouts accounted for. In {0} a person acted: that step is imitated, never trained by policy gradient, and success rates leave them out.',
         count(human.rollouts),
       )
     : t(
-        'The sum closes. In {0} a person acted: those {1} steps are imitated, never trained by policy gradient, and success rates leave them out.',
+        'All rollouts accounted for. In {0} a person acted: those {1} steps are imitated, never trained by policy gradient, and success rates leave them out.',
         count(human.rollouts),
         count(human.steps),
       );
 }
 /** `missing`: rollouts that no part counts; negative where some are counted twice. */
 function missingWords(missing: number): string {
-  if (missing === 0) return t('The runtime found that its own count does not close.');
+  if (missing === 0) return t('The runtime found that its own count does not add up.');
   return missing > 0
     ? t('{0} rollouts are missing.', count(missing))
     : t('{0} rollouts are counted twice.', count(-missing));

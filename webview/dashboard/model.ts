@@ -5,6 +5,7 @@
 import type {
   CurationView,
   EvalPoint,
+  JournalDamage,
   Lanes,
   Ledger,
   RunDetail,
@@ -37,6 +38,8 @@ export interface Model {
   /** Newest moment known of the run, ms since the epoch. */
   readonly now: number;
   readonly warning?: string;
+  /** What of the journal cannot be read. */
+  readonly damage?: JournalDamage;
 }
 /** Parts that are requested again after events, while they are visible. */
 export type Stale = 'curves' | 'curation' | 'tasks' | 'detail';
@@ -52,6 +55,7 @@ export type Message =
   | { readonly type: 'series'; readonly series: readonly Series[] }
   | { readonly type: 'lanes'; readonly lanes: Lanes }
   | { readonly type: 'curation'; readonly curation: CurationView }
+  | { readonly type: 'checked'; readonly damage?: JournalDamage | undefined }
   | { readonly type: 'tasks'; readonly tasks: readonly TaskRow[] }
   | { readonly type: 'status'; readonly status: RunStatus; readonly ledger: Ledger }
   | { readonly type: 'events'; readonly events: readonly RunEvent[] };
@@ -111,6 +115,8 @@ export function reduce(m: Model, msg: Message): Model {
       return { ...m, lanes: rejoin(msg.lanes, m.lanes), now: Math.max(m.now, endOf(msg.lanes.lanes)) };
     case 'curation':
       return { ...m, curation: msg.curation };
+    case 'checked':
+      return { ...m, damage: msg.damage };
     case 'tasks':
       return { ...m, tasks: msg.tasks };
     case 'status':
@@ -212,6 +218,7 @@ export const seriesNames = [
   'update.entropy',
   'update.gradNorm',
   'update.ms',
+  'update.lr',
   'update.klK1',
   'update.klK3',
   'update.refKl',
@@ -260,8 +267,15 @@ export const stateOf = (m: Model): RunState | undefined => m.status?.state ?? m.
 export const isLive = (m: Model): boolean =>
   ['running', 'paused', 'stopping', 'elsewhere'].includes(stateOf(m) ?? '') && m.daemon === 'ready';
 export const last = (m: Model, name: SeriesName): number | undefined => m.series.get(name)?.value.at(-1);
-/** Only evaluated: nothing was rolled out for training. */
-export const evaluationOnly = (m: Model): boolean => (m.ledger?.generated ?? 0) === 0 && m.evals.length > 0;
+/** Whether it is over: no process works on it, and what it lacks now it will never have unless it is resumed. */
+export const isOver = (m: Model): boolean =>
+  ['finished', 'stopped', 'failed', 'interrupted'].includes(stateOf(m) ?? '');
+/** Over, and only evaluated: nothing was learned or rolled out for training. */
+export const evaluationOnly = (m: Model): boolean =>
+  isOver(m) && (m.ledger?.generated ?? 0) === 0 && m.evals.length > 0 && (m.detail?.timeline?.phases.length ?? 0) === 0;
+/** Rollouts that began: the newest count there is. */
+export const rolloutsBegun = (m: Model): number | undefined =>
+  isLive(m) ? m.status?.rollouts : (m.ledger?.begun ?? m.detail?.summary.rollouts);
 export const wholeRun = (m: Model): Window => {
   const from = m.detail?.summary.createdAt ?? 0;
   return { from, to: Math.max(m.now, from + 1000) };

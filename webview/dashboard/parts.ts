@@ -128,33 +128,6 @@ export function sparkline(values: readonly number[]): SVGElement {
   );
 }
 
-/** One tab stop for many: arrow keys, Home and End move between the focusable children. */
-export function roving(container: HTMLElement, selector: string): void {
-  const all = (): HTMLElement[] => [...container.querySelectorAll<HTMLElement>(selector)];
-  const first = all()[0];
-  if (first) first.tabIndex = 0;
-  container.addEventListener('keydown', (e) => {
-    const items = all(),
-      i = items.indexOf(document.activeElement as HTMLElement);
-    if (i < 0) return;
-    const to =
-      e.key === 'ArrowRight' || e.key === 'ArrowDown'
-        ? i + 1
-        : e.key === 'ArrowLeft' || e.key === 'ArrowUp'
-          ? i - 1
-          : e.key === 'Home'
-            ? 0
-            : e.key === 'End'
-              ? items.length - 1
-              : -1;
-    const next = items[to];
-    if (!next) return;
-    e.preventDefault();
-    for (const x of items) x.tabIndex = x === next ? 0 : -1;
-    next.focus();
-  });
-}
-
 export interface Progress {
   readonly element: HTMLElement;
   set(share: number | undefined, words: string): void;

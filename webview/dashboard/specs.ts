@@ -1,10 +1,9 @@
 /** The charts of success and throughput as data, from the model. Pure. */
-import type { EvalPoint, SuccessCurve, TaskRow } from '../../runtime/protocol/types.js';
+import type { EvalPoint, PhaseSpan, SuccessCurve, TaskRow } from '../../runtime/protocol/types.js';
 import type { Cell } from '../ui/chartMath.js';
 import type { ChartSeries, ChartSpec, Hue, Mark, XAxis } from '../ui/chartSpec.js';
-import { duration } from '../ui/format.js';
 import { t } from '../ui/words.js';
-import { clock, count, decimal, interval, percent, tickTime } from './format.js';
+import { clock, count, interval, percent, percentTick, tickTime } from './format.js';
 import { evalRate, last, type Model, type SeriesName } from './model.js';
 import { interpolate, wilson } from './stats.js';
 
@@ -18,10 +17,34 @@ export const timeAxis = (): XAxis => ({
 });
 const rolloutAxis = (): XAxis => ({
   kind: 'number',
-  label: t('rollouts ended'),
+  label: t('rollouts that ended in success or failure'),
   format: (x) => t('{0} rollouts', count(x)),
   tick: (x) => count(x),
 });
+
+const phaseWords: Readonly<Record<PhaseSpan['phase'], string>> = {
+  reading: t('reading'),
+  demonstrations: t('demonstrations'),
+  'warm start': t('warm start'),
+  training: t('rollouts'),
+};
+/** Phases and outages of the run on a time axis, and in words. */
+export function ground(m: Model): Pick<ChartSpec, 'phases' | 'outages'> {
+  const origin = originOf(m),
+    { phases = [], outages = [] } = m.detail?.timeline ?? {};
+  return {
+    phases: phases.map((p) => ({ at: p.from - origin, label: phaseWords[p.phase] })),
+    outages: outages.map((o) => ({ from: o.from - origin, to: o.to - origin })),
+  };
+}
+function groundWords({ phases = [], outages = [] }: Pick<ChartSpec, 'phases' | 'outages'>): string {
+  return [
+    phases.length > 0 ? t('Phases: {0}.', phases.map((p) => t('{0} from {1}', p.label, clock(p.at))).join(', ')) : '',
+    ...outages.map((o) => t('The run was not active from {0} to {1}.', clock(o.from), clock(o.to))),
+  ]
+    .filter(Boolean)
+    .join(' ');
+}
 
 /** Evaluations of the fixed probe set; `family`: only its episodes. */
 interface Probe {
@@ -104,20 +127,23 @@ export function successSpec(m: Model, axis: AxisKind, family?: string): ChartSpe
             high: ps.map((p) => p.high),
           },
         ];
-  const feasible = probes(m.evals, family);
+  const feasible = probes(m.evals, family),
+    under = axis === 'time' ? ground(m) : {};
   return {
     x: axis === 'time' ? timeAxis() : rolloutAxis(),
-    y: { format: (v) => percent(v), range: { min: -0.04, max: 1.04 } },
+    y: { format: (v) => percent(v), tick: percentTick, range: { min: -0.04, max: 1.04 } },
+    ...under,
     series: [
       ...lines,
-      ...dots(t('evaluation, fixed probe set'), 'purple', 'diamond', feasible),
+      ...dots(t('evaluation, fixed set of tasks'), 'purple', 'diamond', feasible),
       ...(family === undefined
         ? dots(t('evaluation, infeasible tasks'), 'orange', 'square', infeasibleProbes(m.evals))
         : []),
     ],
-    summary: successSummary(family, mine, feasible),
-    empty:
-      family === undefined ? t('No rollout has ended yet: the curve begins with the first.') : t('Not rolled out yet.'),
+    summary: [successSummary(family, mine, feasible), family === undefined ? groundWords(under) : '']
+      .filter(Boolean)
+      .join(' '),
+    empty: family === undefined ? t('No rollout has ended: the curve begins with the first.') : t('Not rolled out.'),
   };
 }
 function successSummary(family: string | undefined, curves: readonly SuccessCurve[], ps: readonly Probe[]): string {
@@ -159,8 +185,12 @@ export interface MetricChart {
   readonly says: string;
   readonly lines: readonly LineOf[];
   readonly format: (v: number) => string;
+  readonly tick?: (v: number, step: number) => string;
   readonly floor?: number;
   readonly ceil?: number;
+  /** Whole numbers alone at the axis. */
+  readonly integers?: boolean;
+  readonly log?: boolean;
   readonly marks?: (m: Model) => readonly Mark[];
 }
 
@@ -194,168 +224,48 @@ export function metricSpec(m: Model, c: MetricChart): ChartSpec {
       c.format(Math.max(...ys)),
     );
   });
+  const under = ground(m);
   return {
     x: timeAxis(),
+    ...under,
     y: {
       format: c.format,
+      tick: c.tick,
+      integers: c.integers,
+      log: c.log,
       floor: c.floor,
       ceil: marks.length > 0 ? Math.max(c.ceil ?? -Infinity, top * 1.25) : c.ceil,
     },
     series,
     marks,
-    summary: `${c.title}. ${words.join('; ')}${marks.map((k) => `; ${k.label}`).join('')}.`,
-    empty: t('No value yet.'),
+    summary:
+      `${c.title}. ${words.join('; ')}${marks.map((k) => `; ${k.label}`).join('')}. ${groundWords(under)}`.trim(),
+    empty: t('No values.'),
   };
 }
 
 export type RateKey = 'rolloutsPerHour' | 'stepsPerMinute' | 'trainedActionsPerMinute';
-const boundName = {
+export const boundName = {
   rolloutsPerHour: 'run.boundRolloutsPerHour',
   stepsPerMinute: 'run.boundStepsPerMinute',
   trainedActionsPerMinute: 'run.boundTrainedActionsPerMinute',
 } as const satisfies Record<RateKey, SeriesName>;
-/** X* of a rate: now, or as the run last recorded it. */
+/** Limit of a rate (X*, runtime/rollout/README.md#throughput-bound): now, or as the run last recorded it. */
 export const boundNow = (m: Model, k: RateKey): number | undefined => m.status?.bounds?.[k] ?? last(m, boundName[k]);
 export const rateNow = (m: Model, k: RateKey): number | undefined => m.status?.[k] ?? last(m, `run.${k}`);
-/** "71 %": a rate as a share of its bound; above 1 it is still said. */
+/** A rate as a share of its limit; a little above 1 where both were measured over different stretches of time. */
 export const shareOfBound = (value: number | undefined, limit: number | undefined): number | undefined =>
   value === undefined || limit === undefined || !(limit > 0) ? undefined : value / limit;
 
-const wholeNumber = (v: number): string => count(v);
-/** A rate, and X* over time; before X* was recorded, a straight line where it is now. */
-const rateChart = (k: RateKey, title: string, label: string, says: string): MetricChart => ({
-  title,
-  says: t('{0} X* is the most this run could do: the least of what its desktops, replicas and trainer allow.', says),
-  format: wholeNumber,
-  floor: 0,
-  lines: [
-    { name: `run.${k}`, label, hue: 'blue' },
-    { name: boundName[k], label: 'X*', hue: 'orange', dash: [6, 4] },
-  ],
-  marks: (m) => {
-    const at = boundNow(m, k);
-    return at === undefined || (m.series.get(boundName[k])?.at.length ?? 0) > 1
-      ? []
-      : [{ axis: 'y', at, label: `X* ${count(at)}`, hue: 'orange' }];
-  },
-});
-export const throughputCharts: readonly MetricChart[] = [
-  rateChart(
-    'rolloutsPerHour',
-    t('Rollouts per hour'),
-    t('rollouts/h'),
-    t('Training rollouts ended per hour, over the last two minutes.'),
-  ),
-  rateChart(
-    'stepsPerMinute',
-    t('Steps per minute'),
-    t('steps/min'),
-    t('Actions carried out on desktops per minute, over the last two minutes.'),
-  ),
-  rateChart(
-    'trainedActionsPerMinute',
-    t('Trained actions per minute'),
-    t('trained actions/min'),
-    t('Actions that survived curation and were trained on, per minute since the run began.'),
-  ),
-  {
-    title: t('Utilisation'),
-    says: t(
-      'Share of time busy since the run began: desktops leased to a rollout or being reset after one, replicas computing an answer, the trainer in an update.',
-    ),
-    lines: [
-      { name: 'run.desktopUtilisation', label: t('desktops'), hue: 'blue' },
-      { name: 'run.replicaUtilisation', label: t('replicas'), hue: 'purple', dash: [7, 3] },
-      { name: 'run.trainerUtilisation', label: t('trainer'), hue: 'green', dash: [2, 3] },
-    ],
-    format: (v) => percent(v),
-    floor: 0,
-    ceil: 1,
-  },
-];
-export const trainerCharts: readonly MetricChart[] = [
-  {
-    title: t('Loss'),
-    says: t(
-      'What each update minimised, mean over its optimizer steps. The total is the policy-gradient loss plus the weighted imitation loss of replayed successes.',
-    ),
-    lines: [
-      { name: 'update.loss', label: t('total'), hue: 'blue' },
-      { name: 'update.policyLoss', label: t('policy'), hue: 'purple', dash: [7, 3] },
-      { name: 'update.imitationLoss', label: t('imitation'), hue: 'green', dash: [2, 3] },
-    ],
-    format: decimal,
-  },
-  {
-    title: t('Policy entropy'),
-    says: t(
-      'Mean entropy of the trained choices, in nats. Falling towards 0: the policy grows certain, and may stop exploring.',
-    ),
-    lines: [{ name: 'update.entropy', label: t('entropy'), hue: 'blue' }],
-    format: decimal,
-    floor: 0,
-  },
-  {
-    title: t('Gradient norm'),
-    says: t('Length of the gradient before clipping, mean over the update’s optimizer steps.'),
-    lines: [{ name: 'update.gradNorm', label: t('norm'), hue: 'blue' }],
-    format: decimal,
-    floor: 0,
-  },
-  {
-    title: t('Time per update'),
-    says: t('How long one update took in the trainer, from the batch to the new weights.'),
-    lines: [{ name: 'update.ms', label: t('update'), hue: 'blue' }],
-    format: duration,
-    floor: 0,
-  },
-];
-export const correctionCharts: readonly MetricChart[] = [
-  {
-    title: t('Importance weights'),
-    says: t(
-      'Mean of the truncated importance weights, and their effective sample size as a share of the tokens. 1 means that the trained policy still agrees with the one that acted.',
-    ),
-    lines: [
-      { name: 'update.tisMean', label: t('mean weight'), hue: 'blue' },
-      { name: 'update.ess', label: t('ESS'), hue: 'green', dash: [7, 3] },
-    ],
-    format: decimal,
-    ceil: 1,
-  },
-  {
-    title: t('KL divergence'),
-    says: t(
-      'How far the trained policy moved from the one that acted (k3 estimator) and from the reference, per token, in nats. Rare towers are left out of the scale.',
-    ),
-    lines: [
-      { name: 'update.klK3', label: t('from the acting policy'), hue: 'blue' },
-      { name: 'update.refKl', label: t('from the reference'), hue: 'orange', dash: [7, 3] },
-    ],
-    format: decimal,
-    floor: 0,
-  },
-  {
-    title: t('Clip fractions'),
-    says: t(
-      'Share of tokens whose probability ratio was clipped: below 1 - eps low, above 1 + eps high, and by the dual clip of very bad actions.',
-    ),
-    lines: [
-      { name: 'update.clipLow', label: t('low'), hue: 'blue' },
-      { name: 'update.clipHigh', label: t('high'), hue: 'purple', dash: [7, 3] },
-      { name: 'update.dualClip', label: t('dual'), hue: 'orange', dash: [2, 3] },
-    ],
-    format: (v) => percent(v, 1),
-    floor: 0,
-  },
-];
+/** The number that stands for a task: its newest evaluation, before there is one its newest rollouts. */
+export const successOf = (k: TaskRow): number | undefined => k.evaluation?.rate ?? k.rate;
 export type TaskSort = 'name' | 'lowest' | 'most';
 /** Order of the cards. Pure. */
 export function sortTasks(tasks: readonly TaskRow[], sort: TaskSort): TaskRow[] {
   const byName = (a: TaskRow, b: TaskRow): number => a.family.localeCompare(b.family, 'en', { numeric: true });
   return [...tasks].sort(
     (a, b) =>
-      (sort === 'lowest' ? (a.rate ?? 2) - (b.rate ?? 2) : sort === 'most' ? b.rollouts - a.rollouts : 0) ||
+      (sort === 'lowest' ? (successOf(a) ?? 2) - (successOf(b) ?? 2) : sort === 'most' ? b.rollouts - a.rollouts : 0) ||
       byName(a, b),
   );
 }

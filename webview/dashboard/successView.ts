@@ -8,7 +8,7 @@ import { rollouts, t, whole } from '../ui/words.js';
 import { count, decimal, interval, percent, shortFamily } from './format.js';
 import type { Model } from './model.js';
 import { titledChart } from './parts.js';
-import { sortTasks, successSpec, type AxisKind, type TaskSort } from './specs.js';
+import { sortTasks, successOf, successSpec, type AxisKind, type TaskSort } from './specs.js';
 import { explain, term } from './tip.js';
 
 /** Rollouts that the rolling mean takes together. */
@@ -48,7 +48,7 @@ export class SuccessView {
     this.#overall = titledChart({
       title: t('All tasks'),
       says: t(
-        'The line is the success of training rollouts, a rolling mean with its 95 % band. Diamonds are evaluations: greedy episodes on a fixed probe set, with 95 % error bars. Tasks that cannot be done are drawn apart.',
+        'The line is the success of training rollouts, a rolling mean with its 95 % band. Diamonds are evaluations: greedy episodes on a fixed set of tasks, with 95 % error bars. Tasks that cannot be done are drawn apart.',
       ),
       painter,
       height: 260,
@@ -68,7 +68,7 @@ export class SuccessView {
           term(
             t('Per task'),
             t(
-              'Rolling success of each task family. N is the number of rollouts its next group gets, the cap the steps each may take; both follow its success.',
+              'Each task family with the success of its newest evaluation and the 95 % interval; before the first one, of its newest rollouts. Below it what its next group gets: how many rollouts, and how many steps each may take. Both follow its success.',
             ),
           ),
         ),
@@ -120,7 +120,8 @@ export class SuccessView {
       !old ||
       m.curves !== old.curves ||
       m.evals !== old.evals ||
-      m.detail?.summary.createdAt !== old.detail?.summary.createdAt
+      m.detail?.summary.createdAt !== old.detail?.summary.createdAt ||
+      m.detail?.timeline !== old.detail?.timeline
     ) {
       this.#overall.update(successSpec(m, this.#choices.axis), first);
       this.#renderCards(m, true, first);
@@ -223,43 +224,63 @@ export class SuccessView {
     };
   }
   #facts(c: Card, r: TaskRow): void {
-    text(c.rate, percent(r.rate));
-    const marks = [r.infeasible ? t('infeasible') : '', r.heldOut ? t('held out') : ''].filter(Boolean);
-    text(
-      c.facts,
-      [
-        ...marks,
-        ...(r.groupSize === undefined ? [] : [`N ${r.groupSize}`]),
-        ...(r.cap === undefined ? [] : [t('cap {0}', r.cap)]),
-        rollouts(r.rollouts),
-      ].join(' · '),
-    );
-    explain(
-      c.facts,
-      [
-        r.title ?? r.family,
-        r.infeasible ? t('Cannot be done: success means saying so.') : '',
-        r.rate === undefined
-          ? t('{0} of {1} succeeded.', count(r.successes), rollouts(r.rollouts))
-          : t(
-              '{0} of {1} succeeded; {2} ({3}) lately.',
-              count(r.successes),
-              rollouts(r.rollouts),
-              percent(r.rate),
-              interval(r.low, r.high),
-            ),
-        r.meanSteps === undefined ? '' : t('{0} steps on average.', decimal(Number(r.meanSteps.toFixed(1)))),
-        r.groupSize === undefined
-          ? ''
-          : t('Its next group gets N = {0} rollouts of at most {1} steps.', r.groupSize, r.cap ?? '?'),
-        r.poolEntries === undefined
-          ? ''
-          : r.poolEntries === 1
-            ? t('1 success in the experience pool.')
-            : t('{0} successes in the experience pool.', whole(r.poolEntries)),
-      ]
-        .filter(Boolean)
-        .join(' '),
-    );
+    text(c.rate, headline(r));
+    text(c.facts, factsOf(r));
+    explain(c.facts, explanation(r));
   }
+}
+/** One number for a task: the evaluation leads, before there is one its newest rollouts; below it says which it is. */
+const headline = (r: TaskRow): string => percent(successOf(r));
+function factsOf(r: TaskRow): string {
+  const e = r.evaluation,
+    n = r.recent ?? r.rollouts,
+    line = (...parts: string[]): string => parts.filter(Boolean).join(' · ');
+  return [
+    line(r.infeasible ? t('infeasible') : '', r.heldOut ? t('held out') : ''),
+    e ? t('evaluation, {0}', interval(e.low, e.high)) : '',
+    r.rate === undefined ? '' : e ? t('last {0} rollouts {1}', n, percent(r.rate)) : t('of the last {0} rollouts', n),
+    line(
+      r.groupSize === undefined ? '' : t('{0} per group', r.groupSize),
+      r.cap === undefined ? '' : t('max {0} steps', r.cap),
+      rollouts(r.rollouts),
+    ),
+  ]
+    .filter(Boolean)
+    .join('\n');
+}
+function explanation(r: TaskRow): string {
+  const e = r.evaluation;
+  return [
+    r.title ?? r.family,
+    r.infeasible ? t('Cannot be done: success means saying so.') : '',
+    e
+      ? t(
+          'Evaluation of v{0}: {1} of {2} episodes, 95 % interval {3}.',
+          e.version,
+          count(e.successes),
+          count(e.episodes),
+          interval(e.low, e.high),
+        )
+      : '',
+    t('{0} of {1} succeeded.', count(r.successes), rollouts(r.rollouts)),
+    r.rate === undefined
+      ? ''
+      : t(
+          'Of the last {0} rollouts {1} succeeded, 95 % interval {2}.',
+          r.recent ?? r.rollouts,
+          percent(r.rate),
+          interval(r.low, r.high),
+        ),
+    r.meanSteps === undefined ? '' : t('{0} steps on average.', decimal(Number(r.meanSteps.toFixed(1)))),
+    r.groupSize === undefined
+      ? ''
+      : t('Its next group gets {0} rollouts of at most {1} steps.', r.groupSize, r.cap ?? '?'),
+    r.poolEntries === undefined
+      ? ''
+      : r.poolEntries === 1
+        ? t('1 success in the experience pool.')
+        : t('{0} successes in the experience pool.', whole(r.poolEntries)),
+  ]
+    .filter(Boolean)
+    .join(' ');
 }

@@ -56,7 +56,7 @@ function screenshotCommands(a: InspectorActions): readonly Command[] {
       a.dispatch({ type: 'colour', by: a.state().colour === 'entropy' ? 'weight' : 'entropy' });
   return [
     { name: 'toggleShot', keys: [' ', 'b'], words: t('Screen before or after the action'), group, run: toggleShot },
-    { name: 'toggleHeat', keys: ['h'], words: t('Places the policy considered'), group, run: toggleHeat },
+    { name: 'toggleHeat', keys: ['h'], words: t('Click heat map'), group, run: toggleHeat },
     { name: 'toggleColour', keys: ['m'], words: t('Tokens by entropy or by weight'), group, run: toggleColour },
     {
       name: 'zoomIn',

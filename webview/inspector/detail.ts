@@ -94,8 +94,7 @@ function badges(step: StepView, mark: StepMark | undefined, note: StepNote | und
           'span',
           {
             class: 'ds-badge',
-            title:
-              step.origin === 'human' ? t('Imitated, never trained with a policy gradient') : t('The oracle acted'),
+            title: step.origin === 'human' ? t('Imitated, never trained with a policy gradient') : t('A script acted'),
           },
           icon(originIcons[step.origin]),
           t('by {0}', originWords[step.origin]),
@@ -134,6 +133,10 @@ function badges(step: StepView, mark: StepMark | undefined, note: StepNote | und
   );
 }
 
+/** Whether curation and trainer have still to say what becomes of it: a rollout of the ledger that is on its way. */
+export const undecided = (v: TrajectoryView): boolean =>
+  v.row.provenance === 'rollout' && v.row.state !== undefined && !['trained', 'retired'].includes(v.row.state);
+
 function training(m: DetailModel): HTMLElement {
   const { step, view } = m,
     row = (label: string, value: Child, title: string): HTMLElement =>
@@ -171,12 +174,12 @@ function training(m: DetailModel): HTMLElement {
     ),
     row(
       t('Advantage'),
-      step.advantage === undefined ? t('not known yet') : signed(step.advantage, 3),
+      step.advantage === undefined ? (undecided(view) ? t('not known yet') : t('none')) : signed(step.advantage, 3),
       t('Reward compared with the group’s, per its standard deviation'),
     ),
     row(
       t('TIS weight'),
-      step.weight === undefined ? t('not trained yet') : num(step.weight, 3),
+      step.weight === undefined ? (undecided(view) ? t('not trained yet') : t('not trained')) : num(step.weight, 3),
       t('Truncated importance weight, mean over the step’s tokens: how much the newer policy agrees'),
     ),
     step.replica ? row(t('Replica'), h('code', null, step.replica), t('Policy process that answered')) : undefined,

@@ -9,6 +9,7 @@ import type {
 import { h, icon, type Child } from '../ui/dom.js';
 import { duration, num, signed } from '../ui/format.js';
 import { originIcons } from '../ui/notes.js';
+import { roving } from '../ui/roving.js';
 import { versionSpans, versionWords } from '../ui/versions.js';
 import { steps, t, whole } from '../ui/words.js';
 
@@ -41,7 +42,7 @@ const outcomeIcons: Readonly<Record<OutcomeKind, string>> = {
 const provenanceWords: Readonly<Record<TrajectoryRow['provenance'], string>> = {
   rollout: t('training rollout'),
   probe: t('evaluation'),
-  oracle: t('oracle'),
+  oracle: t('scripted'),
   human: t('demonstration by a person'),
   imported: t('imported'),
 };
@@ -161,9 +162,7 @@ export function facts(v: TrajectoryView, brief = false, open?: (rollout: string)
       ? undefined
       : fact(t('From'), provenanceWords[r.provenance], t('Where this trajectory comes from')),
     r.of === undefined ? undefined : replayFact(r.of, open),
-    r.annotated
-      ? fact(t('Annotated'), annotatedWords(r), t('What people said of it (e shows and edits it)'))
-      : undefined,
+    r.annotated ? fact(t('Annotated'), annotatedWords(r), t('Annotations (e shows and edits them)')) : undefined,
     brief || r.state === undefined ? undefined : fact(t('State'), r.state, t('Where the ledger has it')),
     tags.length ? fact(t('Tags'), tags.join(', '), t('Tags')) : undefined,
   );
@@ -263,7 +262,13 @@ export function errorView(v: TrajectoryView): HTMLElement | undefined {
 const short = (id: string): string => (id.length > 10 ? `…${id.slice(-6)}` : id);
 /** Siblings as chips, this one marked; each opens its trajectory, and the small button compares. */
 export function groupView(g: GroupView, self: string, a: HeaderActions): HTMLElement {
-  const wins = g.members.filter((m) => m.outcome === 'success').length;
+  const wins = g.members.filter((m) => m.outcome === 'success').length,
+    chips = h(
+      'ul',
+      { 'aria-label': t('Rollouts of this group') },
+      g.members.map((m, i) => sibling(m, i + 1, m.rollout === self, a)),
+    );
+  roving(chips, 'button');
   return h(
     'div',
     { class: 'ds-group' },
@@ -273,11 +278,7 @@ export function groupView(g: GroupView, self: string, a: HeaderActions): HTMLEle
       t('Group'),
       h('span', { class: 'ds-count' }, t('{0} of {1} succeeded · {2}', wins, g.members.length, g.state)),
     ),
-    h(
-      'ul',
-      { 'aria-label': t('Rollouts of this group') },
-      g.members.map((m, i) => sibling(m, i + 1, m.rollout === self, a)),
-    ),
+    chips,
   );
 }
 type Member = GroupView['members'][number];

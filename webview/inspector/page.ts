@@ -17,7 +17,15 @@ import { bannerView, emptyState } from '../ui/banner.js';
 import { t } from '../ui/words.js';
 import { showColour } from './answer.js';
 import { shownImages } from './prompt.js';
-import { detailTitle, detailView, saidView, stepWords, type DetailActions, type DetailModel } from './detail.js';
+import {
+  detailTitle,
+  detailView,
+  saidView,
+  stepWords,
+  undecided,
+  type DetailActions,
+  type DetailModel,
+} from './detail.js';
 import {
   assistedBadge,
   correctedBadge,
@@ -44,6 +52,7 @@ export class Page {
   readonly #follow: HTMLElement;
   readonly #contrast: HTMLElement;
   readonly #annotate: HTMLElement;
+  readonly #factsSwitch: HTMLElement;
   /** Where the annotator's tools stand: over the trajectory, and over the step's detail. */
   readonly toolsSlot = h('div', { class: 'ds-tools-slot' });
   readonly stepSlot = h('div', { class: 'ds-step-slot' });
@@ -63,6 +72,7 @@ export class Page {
   #marks: readonly StepMark[] = [];
   #spans: readonly VersionSpan[] = [];
   #hottest = 0;
+  #factsShown = false;
   #notes: Notes = noNotes;
   #notesAt: Notes = noNotes;
   #reportOpen: boolean | undefined;
@@ -82,7 +92,10 @@ export class Page {
     });
     this.#frames = frames;
     frames.changed = () => this.#thumbnails();
-    [this.#follow, this.#contrast, this.#annotate] = switches(a);
+    [this.#follow, this.#contrast, this.#annotate, this.#factsSwitch] = switches({
+      ...a,
+      facts: () => this.#showFacts(!this.#factsShown),
+    });
     this.#detail.append(this.#detailTop, this.stepSlot, this.#detailSaid, this.#detailRest);
     this.#head = h(
       'header',
@@ -92,7 +105,7 @@ export class Page {
         { class: 'ds-head-row' },
         this.#badge,
         this.#title,
-        toolbar(a, this.#follow, this.#annotate, this.#contrast),
+        toolbar(a, this.#follow, this.#annotate, this.#factsSwitch, this.#contrast),
       ),
       this.#facts,
       this.#group,
@@ -139,6 +152,10 @@ export class Page {
     if (old?.input.annotate !== s.input.annotate) {
       setPressed(this.#annotate, s.input.annotate === true);
       set(this.#root, { data: { annotating: s.input.annotate ? '' : undefined } });
+    }
+    if (old?.input.queue !== s.input.queue || !old) {
+      this.#factsSwitch.hidden = s.input.queue !== true;
+      set(this.#root, { data: { reviewing: s.input.queue ? '' : undefined } });
     }
     const whole = v
       ? undefined
@@ -233,6 +250,12 @@ export class Page {
     }
   }
 
+  /** Of what a review puts away. */
+  #showFacts(on: boolean): void {
+    this.#factsShown = on;
+    setPressed(this.#factsSwitch, on);
+    set(this.#root, { data: { facts: on ? '' : undefined } });
+  }
   #showStep(s: State, v: TrajectoryView, old: State | undefined): void {
     // Measured before any change, while layout is clean.
     const scrolled = this.#detail.scrollTop;
@@ -252,6 +275,7 @@ export class Page {
       selected: s.selected,
       notes: this.#notesAt,
       threshold: v.threshold,
+      undecided: undecided(v),
     });
     if (!step) {
       replace(

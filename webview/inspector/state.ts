@@ -246,7 +246,7 @@ export function connectionWords(
   switch (s.daemon.state) {
     case 'stopped':
       return {
-        words: `${also(t('The runtime is stopped.'))} ${t('What was loaded stays on show.')}`,
+        words: `${also(t('The runtime is stopped.'))} ${t('Showing last loaded data.')}`,
         action: 'startRuntime',
         busy: false,
       };

@@ -48,7 +48,7 @@ export function tokensView(m: TokensModel, a: AnswerActions): Child[] {
           ? t('No log-probabilities were recorded for this step.')
           : step.origin === 'human'
             ? t('A person decided: nothing was sampled, so there are no log-probabilities.')
-            : t('The oracle decided: nothing was sampled, so there are no log-probabilities.'),
+            : t('A script decided: nothing was sampled, so there are no log-probabilities.'),
       ),
     ];
   if (!isText(step))
@@ -133,7 +133,7 @@ function tableView(
     h(
       'table',
       { class: 'ds-table' },
-      h('caption', null, t('Tokens, most hesitant first')),
+      h('caption', null, t('Tokens, highest entropy first')),
       h(
         'thead',
         null,

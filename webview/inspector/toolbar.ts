@@ -1,5 +1,6 @@
 /** Buttons of the trajectory in the page's header, and what the page's controls do. */
 import { h } from '../ui/dom.js';
+import { roving } from '../ui/roving.js';
 import { button } from '../ui/toolkit.js';
 import { t } from '../ui/words.js';
 import type { HeaderActions } from './header.js';
@@ -22,8 +23,8 @@ export interface PageActions extends HeaderActions {
   split(width: number): void;
 }
 
-/** Buttons that show a state or come and go: follow, compare, annotate. */
-export function switches(a: PageActions): [HTMLElement, HTMLElement, HTMLElement] {
+/** Buttons that show a state or come and go: follow, compare, annotate, facts. */
+export function switches(a: PageActions & { facts(): void }): [HTMLElement, HTMLElement, HTMLElement, HTMLElement] {
   const follow = button(t('Follow'), a.follow, {
     icon: 'pinned',
     pressed: true,
@@ -41,10 +42,17 @@ export function switches(a: PageActions): [HTMLElement, HTMLElement, HTMLElement
     title: t('Correct, mark and edit this trajectory; the recording is never changed (e)'),
     keys: 'e',
   });
-  return [follow, contrast, annotate];
+  // A review needs the screen large: facts, group and entropies are put away until they are asked for.
+  const facts = button(t('Facts'), a.facts, {
+    icon: 'list-unordered',
+    pressed: false,
+    title: t('Show facts, group and entropies of the steps'),
+  });
+  return [follow, contrast, annotate, facts];
 }
-export const toolbar = (a: PageActions, ...first: readonly HTMLElement[]): HTMLElement =>
-  h(
+/** One tab stop; arrow keys go from button to button. */
+export function toolbar(a: PageActions, ...first: readonly HTMLElement[]): HTMLElement {
+  const bar = h(
     'div',
     { class: 'ds-head-actions', role: 'toolbar', 'aria-label': t('Trajectory') },
     first,
@@ -73,3 +81,6 @@ export const toolbar = (a: PageActions, ...first: readonly HTMLElement[]): HTMLE
       keys: '?',
     }),
   );
+  roving(bar, 'vscode-button');
+  return bar;
+}

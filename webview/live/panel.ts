@@ -202,7 +202,7 @@ export class Panel {
     }
     text(this.#says, c.mode === 'verifying' || c.mode === 'ended' ? w.says : (v.asking ?? w.says));
     const can = sessionActions(c, s),
-      busy = v.asking === undefined ? undefined : t('Something else is being asked of the runtime');
+      busy = v.asking === undefined ? undefined : t('The runtime is busy with another request');
     for (const [action, b] of this.#does) {
       b.element.hidden = !can.has(action);
       b.setRefusal(busy ?? can.get(action));
@@ -299,7 +299,7 @@ export class Panel {
         : h(
             'div',
             { class: 'live-buttons' },
-            button(t('Watch On'), () => this.#actions.watchOn(), {
+            button(t('Keep Watching'), () => this.#actions.watchOn(), {
               icon: 'eye',
               kind: 'primary',
               title: t('Back to watching the desktop'),

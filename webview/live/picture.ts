@@ -39,7 +39,7 @@ export interface Marked {
 export type Zoom = number | undefined;
 const viewing = t('Live picture. Plus and minus zoom, 0 fits, 1 shows every pixel, arrows pan.');
 const working = t(
-  'The desktop, in your hands. Enter or K gives it the keyboard, Control and Alt together give the keyboard back. Plus and minus zoom, 0 fits, 1 shows every pixel, arrows pan.',
+  'The desktop, under your control. Enter or K gives it the keyboard, Control and Alt together give the keyboard back. Plus and minus zoom, 0 fits, 1 shows every pixel, arrows pan.',
 );
 
 /** A page that nobody sees keeps the patches as they came; beyond this many they are drawn to be rid of them. */

@@ -60,7 +60,7 @@ const newer = (a: StepView | undefined, b: StepView | undefined): StepView | und
   a && b && a.index > b.index ? a : (b ?? a);
 
 const work: Readonly<Record<DesktopWork, readonly [icon: string, word: string, says: string]>> = {
-  starting: ['loading', t('Starting'), t('The desktop is coming up.')],
+  starting: ['loading', t('Starting'), t('The desktop is starting.')],
   idle: ['circle-outline', t('Idle'), t('Ready; no rollout is planned for it at the moment.')],
   resetting: ['discard', t('Reset'), t('It is set back to its start.')],
   setup: ['tools', t('Setup'), t('The task is prepared on it.')],

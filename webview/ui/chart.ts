@@ -5,16 +5,18 @@
 import uPlot from 'uplot';
 import { axesOf } from './chartAxes.js';
 import { chartLegend, swatch, type Legend } from './chartLegend.js';
-import { drawMarks, drawPoints } from './chartInk.js';
-import { joinOnX, moveCursor, nearest, robustRange, valueAt, type Cell, type Range } from './chartMath.js';
+import { drawGround, drawMarks, drawPoints } from './chartInk.js';
+import { ZoomGroup } from './chartZoom.js';
+import { joinOnX, moveCursor, nearest, valueAt, type Cell, type Range } from './chartMath.js';
 import type { Painted, Painter } from './chartPainter.js';
+import { aboveWords, gapsAt, plotted, verticalRange, wholeRange } from './chartScale.js';
 import { columnsOf, isEmpty, shapeOf, type ChartSpec } from './chartSpec.js';
 import { chartTable } from './chartTable.js';
 import { seriesOf } from './chartSeries.js';
 import { theme } from './chartTheme.js';
 import { h, replace, text } from './dom.js';
 import { button, setPressed } from './toolkit.js';
-import { t, whole } from './words.js';
+import { t } from './words.js';
 
 export interface ChartOptions {
   /** Title, with what it explains; the chart's name for screen readers is `name`. */
@@ -24,15 +26,12 @@ export interface ChartOptions {
   readonly height: number;
   /** Small: no axes, no table. */
   readonly compact?: boolean;
-  /** Charts of one key share their crosshair. */
+  /** Charts of one key share their crosshair, and on a time axis what is zoomed to. */
   readonly sync?: string;
   /** More controls beside the title. */
   readonly controls?: readonly HTMLElement[];
 }
 let ids = 0;
-
-const aboveWords = (n: number): string =>
-  n === 1 ? t('1 point above the scale') : t('{0} points above the scale', whole(n));
 
 export class Chart {
   readonly element: HTMLElement;
@@ -45,6 +44,8 @@ export class Chart {
   readonly #painted: Painted;
   readonly #resized: ResizeObserver;
   readonly #tableButton: HTMLElement | undefined;
+  readonly #wholeButton: HTMLElement | undefined;
+  readonly #group: ZoomGroup | undefined;
   #legend: Legend | undefined;
   #spec: ChartSpec | undefined;
   #u: uPlot | undefined;
@@ -52,7 +53,8 @@ export class Chart {
   #x: number[] = [];
   #columns: Cell[][][] = [];
   #y: Range & { readonly above?: number } = { min: 0, max: 1 };
-  #zoom: Range | undefined;
+  /** Of a chart that shares it, the group's. */
+  #own: Range | undefined;
   #cursor: number | undefined;
   #asTable = false;
 
@@ -79,6 +81,7 @@ export class Chart {
       'aria-valuemax': 0,
       'aria-valuenow': 0,
       'aria-valuetext': t('No point chosen'),
+      title: o.compact ? undefined : t('Drag across to zoom in; double-click to see everything again'),
       style: { height: `${o.height}px` },
       on: { keydown: (e) => this.#key(e), blur: () => this.#moveTo(undefined) },
     });
@@ -89,6 +92,15 @@ export class Chart {
           icon: 'table',
           pressed: false,
         });
+    this.#wholeButton = o.compact
+      ? undefined
+      : button(t('Reset zoom'), () => this.#zoomTo(undefined), {
+          icon: 'zoom-out',
+          title: t('Show the whole range again (Escape or double click)'),
+        });
+    if (this.#wholeButton) this.#wholeButton.hidden = true;
+    this.#group = o.sync && !o.compact ? ZoomGroup.of(o.sync) : undefined;
+    this.#group?.add(this);
     this.element = h(
       'figure',
       { class: ['chart', o.compact && 'chart-compact'] },
@@ -96,7 +108,7 @@ export class Chart {
         'figcaption',
         { class: 'chart-head' },
         o.heading,
-        h('span', { class: 'chart-controls' }, o.controls, this.#tableButton),
+        h('span', { class: 'chart-controls' }, this.#wholeButton, o.controls, this.#tableButton),
       ),
       this.#legendBox,
       this.#summary,
@@ -122,6 +134,7 @@ export class Chart {
   }
   dispose(): void {
     this.#resized.disconnect();
+    this.#group?.drop(this);
     this.#painted.dispose();
     this.#u?.destroy();
     this.element.remove();
@@ -147,14 +160,7 @@ export class Chart {
     const joined = joinOnX(spec.series.map((s) => ({ x: s.x, columns: columnsOf(s) })));
     this.#x = joined.x;
     this.#columns = joined.columns;
-    const values = joined.columns.flat(2),
-      bars = spec.series.some((s) => s.kind === 'bars');
-    this.#y =
-      spec.y.range ??
-      robustRange(
-        values,
-        bars ? { ...spec.y, ceil: values.reduce<number>((a, v) => Math.max(a, v ?? 0), 0) * 1.06 } : spec.y,
-      );
+    this.#y = verticalRange(spec, joined.columns);
     text(this.#summary, this.#y.above ? `${spec.summary} ${aboveWords(this.#y.above)}.` : spec.summary);
     const shape = shapeOf(spec);
     if (shape !== this.#shape) {
@@ -184,11 +190,13 @@ export class Chart {
       this.#painted.invalidate();
       return;
     }
-    const data = [this.#x, ...this.#columns.flat()] as uPlot.AlignedData;
+    const data = [this.#x, ...plotted(this.#columns, spec.y.log ?? false).flat()] as uPlot.AlignedData;
     if (!this.#u) {
       this.#u = new uPlot(this.#options(spec, width), data, this.#plot);
+      if (this.#wholeButton) this.#wholeButton.hidden = this.#zoom === undefined;
       return;
     }
+    if (this.#wholeButton) this.#wholeButton.hidden = this.#zoom === undefined;
     if (this.#u.width !== width) this.#u.setSize({ width, height: this.#o.height });
     this.#u.setData(data);
     if (this.#cursor !== undefined) this.#showCursor();
@@ -198,7 +206,7 @@ export class Chart {
     const t = theme(),
       compact = this.#o.compact === true,
       font = `${Math.round(t.fontPx * 0.85)}px ${t.font}`;
-    const { series, bands } = seriesOf(spec, t, compact);
+    const { series, bands } = seriesOf(spec, t, compact, (u) => gapsAt(u, this.#spec?.outages ?? [], this.#x));
     return {
       width,
       height: this.#o.height,
@@ -237,6 +245,7 @@ export class Chart {
   }
   #hooks(font: string, compact: boolean): uPlot.Hooks.Arrays {
     return {
+      drawClear: [(u) => drawGround(u, this.#spec ?? {}, theme(), font, compact)],
       draw: [
         (u) => {
           drawMarks(u, this.#spec?.marks ?? [], theme(), font);
@@ -261,18 +270,29 @@ export class Chart {
     };
   }
   #whole(): [number, number] {
-    const spec = this.#spec!,
-      bins = spec.x.edges ? spec.x.edges.length - 1 : spec.x.names?.length;
-    if (bins !== undefined) return [0, bins];
-    const a = this.#x[0]!,
-      b = this.#x.at(-1)!;
-    return a === b ? [a - 1, b + 1] : [a, b];
+    return wholeRange(this.#spec!, this.#x);
+  }
+  /** On a time axis it is shared. */
+  get #shared(): ZoomGroup | undefined {
+    return this.#spec?.x.kind === 'time' ? this.#group : undefined;
+  }
+  get #zoom(): Range | undefined {
+    return this.#shared ? this.#shared.range : this.#own;
   }
   #xRange(): [number, number] {
-    return this.#zoom ? [this.#zoom.min, this.#zoom.max] : this.#whole();
+    const zoom = this.#zoom;
+    return zoom ? [zoom.min, zoom.max] : this.#whole();
   }
   #zoomTo(r: Range | undefined): void {
-    this.#zoom = r;
+    if (this.#shared) this.#shared.set(r);
+    else {
+      this.#own = r;
+      this.zoomed();
+    }
+  }
+  /** What is zoomed to has changed, here or in a chart that shares it. */
+  zoomed(): void {
+    if (this.#wholeButton) this.#wholeButton.hidden = this.#zoom === undefined;
     this.#u?.setScale('x', { min: 0, max: 1 });
   }
 

@@ -1,8 +1,8 @@
 /** What uPlot does not draw itself: straight marks with names, points with shapes and error bars. */
 import type uPlot from 'uplot';
 import { shapePath } from './chartLegend.js';
-import type { ChartSeries, Mark } from './chartSpec.js';
-import type { Theme } from './chartTheme.js';
+import type { ChartSeries, ChartSpec, Mark } from './chartSpec.js';
+import { fade, type Theme } from './chartTheme.js';
 
 /** Runs with the context clipped to the plot area, lengths in device pixels. */
 function inside(u: uPlot, draw: (c: CanvasRenderingContext2D, px: number) => void): void {
@@ -14,6 +14,43 @@ function inside(u: uPlot, draw: (c: CanvasRenderingContext2D, px: number) => voi
   ctx.clip();
   draw(ctx, devicePixelRatio);
   ctx.restore();
+}
+
+/** Under the lines: what nobody recorded is hatched over, and each phase begins at a thin line with its name. */
+export function drawGround(
+  u: uPlot,
+  g: Pick<ChartSpec, 'phases' | 'outages'>,
+  t: Theme,
+  font: string,
+  compact: boolean,
+): void {
+  const { phases = [], outages = [] } = g;
+  if (phases.length === 0 && outages.length === 0) return;
+  inside(u, (c, px) => {
+    const b = u.bbox,
+      x = (at: number): number => Math.round(u.valToPos(at, 'x', true));
+    for (const o of outages) {
+      c.fillStyle = fade(t.foreground, t.contrast ? 0.3 : 0.09);
+      c.fillRect(x(o.from), b.top, Math.max(px, x(o.to) - x(o.from)), b.height);
+    }
+    if (compact) return;
+    c.font = font.replace(/^[\d.]+/, (n) => String(Number(n) * px));
+    c.textBaseline = 'bottom';
+    // Names that would run into one another stand above one another.
+    const free = [-Infinity, -Infinity];
+    for (const p of phases) {
+      const at = x(p.at);
+      c.fillStyle = fade(t.foreground, t.contrast ? 0.8 : 0.3);
+      c.fillRect(at, b.top, px, b.height);
+      const w = c.measureText(p.label).width;
+      // Where there is no room for a name its line stands alone; the summary names them all.
+      const row = free.findIndex((from) => at >= from);
+      if (row < 0 || at + w + 6 * px > b.left + b.width || at < b.left) continue;
+      c.fillStyle = t.dim;
+      c.fillText(p.label, at + 4 * px, b.top + b.height - (2 + row * t.fontPx) * px);
+      free[row] = at + w + 10 * px;
+    }
+  });
 }
 
 export function drawMarks(u: uPlot, marks: readonly Mark[], t: Theme, font: string): void {

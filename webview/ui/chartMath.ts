@@ -188,3 +188,21 @@ export function binPosition(edges: readonly number[], value: number): number {
     b = edges[i] === value ? i : i - 1;
   return b + (value - edges[b]!) / (edges[b + 1]! - edges[b]!);
 }
+/** The value at a place among histogram bins: the inverse of `binPosition`. */
+export function binValue(edges: readonly number[], place: number): number {
+  const i = Math.max(0, Math.min(edges.length - 2, Math.floor(place)));
+  return Number(((edges[i] ?? 0) + ((edges[i + 1] ?? 0) - (edges[i] ?? 0)) * (place - i)).toPrecision(12));
+}
+/** Ticks of a logarithmic axis whose range is given in powers of ten: whole powers, and 2 and 5 where there is room. */
+export function decadeTicks(min: number, max: number, count: number): number[] {
+  const out: number[] = [],
+    span = max - min,
+    within = span * 3 <= count ? [1, 2, 5] : [1],
+    every = Math.max(1, Math.ceil(span / Math.max(1, count)));
+  for (let p = Math.floor(min / every) * every; p <= max; p += every)
+    for (const m of within) {
+      const at = p + Math.log10(m);
+      if (at >= min - 1e-9 && at <= max + 1e-9) out.push(Number(at.toPrecision(12)));
+    }
+  return out;
+}

@@ -5,7 +5,8 @@ import { fade, type Theme } from './chartTheme.js';
 
 type Styled = { readonly series: uPlot.Series[]; readonly bands: uPlot.Band[] };
 
-export function seriesOf(spec: ChartSpec, t: Theme, compact: boolean): Styled {
+/** `gaps`: where lines are interrupted, in canvas pixels from left to right; series of their own x have holes in between. */
+export function seriesOf(spec: ChartSpec, t: Theme, compact: boolean, gaps: uPlot.Series.GapsRefiner): Styled {
   const series: uPlot.Series[] = [{}],
     bands: uPlot.Band[] = [];
   for (const s of spec.series) {
@@ -29,7 +30,8 @@ export function seriesOf(spec: ChartSpec, t: Theme, compact: boolean): Styled {
         stroke: colour,
         width: (compact ? 1.25 : (s.width ?? 1.5)) + (t.contrast ? 0.5 : 0),
         dash: s.dash ? [...s.dash] : undefined,
-        spanGaps: true,
+        spanGaps: false,
+        gaps,
         points: { show: s.x.length === 1, size: 5, fill: colour },
         paths: s.kind === 'steps' ? uPlot.paths.stepped!({ align: 1 }) : undefined,
       });
@@ -38,7 +40,8 @@ export function seriesOf(spec: ChartSpec, t: Theme, compact: boolean): Styled {
         stroke: t.contrast && !compact ? colour : 'transparent',
         width: t.contrast && !compact ? 1 : 0,
         dash: [2, 3],
-        spanGaps: true,
+        spanGaps: false,
+        gaps,
         points: { show: false },
       };
       series.push(edge, edge);

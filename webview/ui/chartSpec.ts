@@ -41,6 +41,10 @@ export interface XAxis {
 }
 export interface YAxis {
   readonly format: (y: number) => string;
+  /** Ticks; `step` is their distance. Without it `format` says them. */
+  readonly tick?: (y: number, step: number) => string;
+  /** By decades; what is not above 0 is at the bottom. */
+  readonly log?: boolean;
   readonly range?: Range;
   /** Always inside the range. */
   readonly floor?: number;
@@ -52,6 +56,10 @@ export interface ChartSpec {
   readonly y: YAxis;
   readonly series: readonly ChartSeries[];
   readonly marks?: readonly Mark[];
+  /** What begins where, along x. */
+  readonly phases?: readonly { readonly at: number; readonly label: string }[];
+  /** Stretches of x in which nothing was going on: lines stop at one and go on after it. */
+  readonly outages?: readonly { readonly from: number; readonly to: number }[];
   /** The chart in a sentence or two. */
   readonly summary: string;
   /** Instead of a plot when there is no point. */
@@ -66,5 +74,6 @@ export const columnsOf = (s: ChartSeries): readonly (readonly Cell[])[] =>
 export const shapeOf = (s: ChartSpec): string =>
   JSON.stringify([
     s.x.kind,
+    s.y.log,
     s.series.map((x) => [x.kind, x.label, x.hue, x.low !== undefined, 'dash' in x ? x.dash : 0]),
   ]);

@@ -43,7 +43,7 @@ export const hostErrorOf = (e: unknown): HostError =>
     : {
         kind: 'internal',
         message: e instanceof Error ? e.message : String(e),
-        remedy: t('Try again; if it stays, see the log.'),
+        remedy: t('Try again; if it persists, see the log.'),
       };
 
 /** Of a page of kind `K`, which may ask the daemon what `pageMethods` lists for it. */

@@ -11,6 +11,7 @@ import { spanWords, summaryWords } from './lanesWords.js';
 import {
   clampWindow,
   followWindow,
+  inSlots,
   layoutRows,
   moveSpan,
   panWindow,
@@ -20,6 +21,7 @@ import {
   windowOn,
   zoomWindow,
   type Layout,
+  type SlotLane,
   type Window,
 } from './lanesMath.js';
 import { button, setPressed } from './toolkit.js';
@@ -57,7 +59,9 @@ export class LanesView {
   readonly #legend = h('ul', { class: 'lanes-legend', 'aria-label': t('Activities') });
   readonly #follow: HTMLElement;
   readonly #painted: Painted;
-  #lanes: Lanes = { from: 0, to: 1, lanes: [], syncs: [], merged: false };
+  /** As known, and with desktops by their places. */
+  #known: Lanes['lanes'] = [];
+  #lanes: Lanes & { readonly lanes: readonly SlotLane[] } = { from: 0, to: 1, lanes: [], syncs: [], merged: false };
   #limits: Window = { from: 0, to: 1 };
   #window: Window = { from: 0, to: 1 };
   #layout: Layout = { rows: [], headings: [], height: 0 };
@@ -157,8 +161,11 @@ export class LanesView {
     const c = this.#cursor,
       old = c && this.#laneOf(c.row),
       start = c && old?.start[c.span];
-    if (lanes.lanes !== this.#lanes.lanes) this.#layout = layoutRows(lanes.lanes, look);
-    this.#lanes = lanes;
+    const same = lanes.lanes === this.#known,
+      slots = same ? this.#lanes.lanes : inSlots(lanes.lanes, (place) => t('desktop {0}', place + 1));
+    if (!same) this.#layout = layoutRows(slots, look);
+    this.#known = lanes.lanes;
+    this.#lanes = { ...lanes, lanes: slots };
     this.#limits = limits;
     // The span under the cursor keeps it, wherever it now stands in its columns.
     if (old && start !== undefined) this.#cursor = this.#find(old.id, start);
@@ -323,7 +330,7 @@ export class LanesView {
       span = row < 0 ? -1 : spanAt(this.#laneOf(row)!, start);
     return span < 0 ? undefined : { row, span };
   }
-  #laneOf(row: number): Lanes['lanes'][number] | undefined {
+  #laneOf(row: number): SlotLane | undefined {
     const r = this.#layout.rows[row];
     return r && this.#lanes.lanes[r.lane];
   }

@@ -21,7 +21,7 @@ export const activityLook: Readonly<
   settle: { word: t('settle'), hue: 'blue', pattern: 'backslash', says: t('waiting until the screen is at rest') },
   verify: { word: t('verify'), hue: 'yellow', pattern: 'vertical', says: t('the verifier judges the outcome') },
   update: { word: t('update'), hue: 'green', pattern: 'cross', says: t('the trainer updates the policy') },
-  imitate: { word: t('imitate'), hue: 'red', pattern: 'cross', says: t('the trainer learns from demonstrations') },
+  imitate: { word: t('imitate'), hue: 'blue', pattern: 'cross', says: t('the trainer learns from demonstrations') },
   sync: { word: t('sync'), hue: 'orange', pattern: 'checks', says: t('a replica takes new weights') },
 };
 export const activities = Object.keys(activityLook) as readonly Exclude<Activity, 'idle'>[];

@@ -35,6 +35,46 @@ export const panWindow = (w: Window, share: number, limits: Window): Window => {
 export const followWindow = (w: Window, limits: Window): Window =>
   clampWindow({ from: limits.to - (w.to - w.from), to: limits.to }, limits);
 
+/** A place where one desktop followed another: its spans in order, each with the desktop that did it. */
+export interface SlotLane extends Lane {
+  readonly names?: readonly string[];
+}
+/**
+ * Desktops by their places: those that replaced one another become one lane. One that is told by event has no place yet
+ * and gets the lowest that is free.
+ */
+export function inSlots(lanes: readonly Lane[], named: (place: number) => string): readonly SlotLane[] {
+  const places: Lane[][] = [],
+    started = (l: Lane): number => l.start[0] ?? Infinity,
+    end = (l: Lane): number => (l.start.at(-1) ?? -Infinity) + (l.ms.at(-1) ?? 0);
+  for (const l of lanes) if (l.kind === 'desktop' && l.slot !== undefined) (places[l.slot] ??= []).push(l);
+  const fresh = lanes.filter((l) => l.kind === 'desktop' && l.slot === undefined);
+  for (const l of fresh.sort((a, b) => started(a) - started(b))) {
+    let place = 0;
+    while (places[place]?.some((x) => end(x) > started(l))) place++;
+    (places[place] ??= []).push(l);
+  }
+  const replaced = places.some((of) => of.length > 1);
+  return [
+    ...lanes.filter((l) => l.kind !== 'desktop'),
+    // Places that nobody used in this window are holes.
+    ...Object.entries(places).map(([place, of]) => (replaced ? oneLane(named(Number(place)), of) : of[0]!)),
+  ];
+}
+function oneLane(id: string, of: readonly Lane[]): SlotLane {
+  const at = of.flatMap((l) => l.start.map((start, i) => ({ l, i, start }))).sort((a, b) => a.start - b.start);
+  return {
+    id,
+    kind: of[0]!.kind,
+    what: at.map(({ l, i }) => l.what[i]!),
+    start: at.map((x) => x.start),
+    ms: at.map(({ l, i }) => l.ms[i]!),
+    rollout: at.map(({ l, i }) => l.rollout[i]!),
+    version: at.map(({ l, i }) => l.version[i]!),
+    names: at.map(({ l }) => l.id),
+  };
+}
+
 export interface Row {
   readonly lane: number;
   readonly y: number;
@@ -51,8 +91,9 @@ export interface Layout {
   readonly headings: readonly Heading[];
   readonly height: number;
 }
-const order: readonly LaneKind[] = ['desktop', 'replica', 'trainer'];
-/** Rows under a heading per kind: desktops, replicas, trainer. */
+/** The few that everything waits for first: however many desktops there are, they are in sight. */
+const order: readonly LaneKind[] = ['trainer', 'replica', 'desktop'];
+/** Rows under a heading per kind: trainer, replicas, desktops. */
 export function layoutRows(
   lanes: readonly Lane[],
   o: { readonly row: number; readonly gap: number; readonly heading: number },
@@ -145,6 +186,7 @@ function concat(a: Lane | undefined, b: Lane, keepFrom: number): Lane {
   return {
     id: a.id,
     kind: a.kind,
+    slot: a.slot ?? b.slot,
     what: cut(a.what, b.what),
     start: cut(a.start, b.start),
     ms: cut(a.ms, b.ms),
@@ -191,7 +233,10 @@ export function moveSpan(
   if (rows.length === 0) return undefined;
   const newest = (l: Lane): number => Math.min(Math.max(0, lowerBound(l.start, w.to) - 1), l.start.length - 1);
   if (!at) {
-    const row = rows.findIndex((l) => l.start.length > 0);
+    // At a desktop first: what is done there leads to a trajectory.
+    const some = (l: Lane): boolean => l.start.length > 0,
+      desktop = rows.findIndex((l) => some(l) && l.kind === 'desktop'),
+      row = desktop >= 0 ? desktop : rows.findIndex(some);
     return row < 0 || !key.startsWith('Arrow') ? undefined : { row, span: newest(rows[row]!) };
   }
   const lane = rows[at.row],

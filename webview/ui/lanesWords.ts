@@ -1,16 +1,16 @@
 /** The lanes in words: one span, and the whole window. */
-import type { Lane, Lanes } from '../../runtime/protocol/types.js';
+import type { Lanes } from '../../runtime/protocol/types.js';
 import { duration } from './format.js';
 import { activityWord, kindName } from './lanesInk.js';
-import { shares, syncBands, type Window } from './lanesMath.js';
+import { shares, syncBands, type SlotLane, type Window } from './lanesMath.js';
 import { t } from './words.js';
 
 /** A span in words, `moment` after the start of the run. */
-export function spanWords(lane: Lane, span: number, moment: string): string[] {
+export function spanWords(lane: SlotLane, span: number, moment: string): string[] {
   const rollout = lane.rollout[span],
     version = lane.version[span] ?? -1;
   return [
-    lane.id,
+    lane.names?.[span] ?? lane.id,
     `${activityWord(lane.what[span]!)} ${duration(lane.ms[span]!)}`,
     t('at {0}', moment),
     ...(rollout ? [t('rollout {0}', rollout)] : []),
@@ -19,7 +19,7 @@ export function spanWords(lane: Lane, span: number, moment: string): string[] {
 }
 /** What the window shows, in a sentence for screen readers. `origin`: 0 of the run's clock, which `moment` tells. */
 export function summaryWords(known: Lanes, w: Window, origin: number, moment: (ms: number) => string): string {
-  const busyKinds = (['desktop', 'replica', 'trainer'] as const)
+  const busyKinds = (['trainer', 'replica', 'desktop'] as const)
     .filter((k) => known.lanes.some((l) => l.kind === k))
     .map((k) => busyWords(known, k, w));
   const syncs = syncBands(known.syncs).filter((b) => b.to >= w.from && b.from <= w.to).length;

@@ -45,7 +45,7 @@ export function noteWords(n: StepNote | undefined): string {
 export const originWords: Readonly<Record<StepView['origin'], string>> = {
   policy: t('the policy'),
   human: t('a person'),
-  oracle: t('the oracle'),
+  oracle: t('a script'),
 };
 export const originIcons: Readonly<Record<StepView['origin'], string>> = {
   policy: 'robot',

@@ -6,6 +6,7 @@ import type { Frames } from './frames.js';
 import { percent } from './format.js';
 import { heatCells, marksOf } from './overlay.js';
 import { noteView, overlayView } from './overlayView.js';
+import { roving } from './roving.js';
 import { button, setPressed } from './toolkit.js';
 import { centre, fit, keepInside, pan, pixelatedAbove, zoomAt, zoomStep, type Size, type View } from './viewMath.js';
 import { t } from './words.js';
@@ -81,29 +82,26 @@ export class Stage {
     });
     this.#heatButton = compact
       ? undefined
-      : button(t('Places'), () => actions.heat(!this.#model.heat), {
+      : button(t('Click heat map'), () => actions.heat(!this.#model.heat), {
           icon: 'flame',
           pressed: false,
           title: t('Where the policy would have acted, with probabilities (h)'),
           keys: 'h',
         });
     this.#box.append(this.#surface, this.#overlay, this.#placeholder, this.#notes, this.#legend);
-    this.element = h(
+    const bar = h(
       'div',
-      { class: 'ds-stage' },
-      h(
-        'div',
-        { class: 'ds-toolbar', role: 'toolbar', 'aria-label': t('Screenshot') },
-        h('div', { class: 'ds-segment' }, this.#before, this.#after),
-        this.#heatButton,
-        h('span', { class: 'ds-spring' }),
-        button(t('Zoom out'), () => this.zoom(-1), { kind: 'icon', icon: 'zoom-out', title: t('Zoom out (-)') }),
-        this.#scale,
-        button(t('Zoom in'), () => this.zoom(1), { kind: 'icon', icon: 'zoom-in', title: t('Zoom in (+)') }),
-        button(t('Fit'), () => this.fit(), { kind: 'icon', icon: 'screen-full', title: t('Fit the whole screen (0)') }),
-      ),
-      this.#box,
+      { class: 'ds-toolbar', role: 'toolbar', 'aria-label': t('Screenshot') },
+      h('div', { class: 'ds-segment' }, this.#before, this.#after),
+      this.#heatButton,
+      h('span', { class: 'ds-spring' }),
+      button(t('Zoom out'), () => this.zoom(-1), { kind: 'icon', icon: 'zoom-out', title: t('Zoom out (-)') }),
+      this.#scale,
+      button(t('Zoom in'), () => this.zoom(1), { kind: 'icon', icon: 'zoom-in', title: t('Zoom in (+)') }),
+      button(t('Fit'), () => this.fit(), { kind: 'icon', icon: 'screen-full', title: t('Fit the whole screen (0)') }),
     );
+    roving(bar, 'vscode-button');
+    this.element = h('div', { class: 'ds-stage' }, bar, this.#box);
     new ResizeObserver(([e]) => {
       this.#size = { width: e!.contentRect.width, height: e!.contentRect.height };
       this.#place();
@@ -334,7 +332,7 @@ export class Stage {
               h('span', null, percent(cells.at(-1)!.probability)),
               h('span', null, t('probability of acting here')),
             ]
-          : h('span', null, t('This step has no choice of a place')),
+          : h('span', null, t('This step has no click heat map')),
       );
   }
 }

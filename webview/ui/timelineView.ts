@@ -14,6 +14,8 @@ export interface TimelineModel {
   readonly numberOf: (position: number) => number;
   readonly selected: number;
   readonly threshold?: number;
+  /** Whether curation has still to say what is kept. */
+  readonly undecided?: boolean;
   /** By position, not by index. */
   readonly notes?: Notes;
 }
@@ -186,7 +188,7 @@ export class TimelineView {
           ? undefined
           : s('line', { class: 'threshold', x1: 0, x2: end, y1: top + g.thresholdY, y2: top + g.thresholdY }),
       );
-      text(this.#summary, summaryWords(marks, threshold));
+      text(this.#summary, summaryWords(marks, threshold, this.#model.undecided ?? false));
     }
     if (this.#noted !== notes || this.#notedAt !== this.#geometry) {
       this.#noted = notes;
@@ -320,13 +322,17 @@ function legend(): HTMLElement {
     h('span', { title: t('The 20th percentile of the group’s step entropies') }, swatch('line'), t('threshold')),
   );
 }
-function summaryWords(marks: readonly StepMark[], threshold: number | undefined): string {
+function summaryWords(marks: readonly StepMark[], threshold: number | undefined, undecided: boolean): string {
   const high = marks.filter((m) => m.high).length,
     dropped = marks.filter((m) => m.kept === false).length,
     known = marks.filter((m) => m.kept !== undefined).length;
   return [
-    threshold === undefined ? t('No threshold yet') : t('Threshold {0}', num(threshold, 3)),
+    threshold === undefined
+      ? undecided
+        ? t('No threshold yet')
+        : t('No threshold')
+      : t('Threshold {0}', num(threshold, 3)),
     t('{0} high', high),
-    known ? t('{0} kept, {1} dropped', known - dropped, dropped) : t('mask not known yet'),
+    known ? t('{0} kept, {1} dropped', known - dropped, dropped) : undecided ? t('mask not known yet') : t('no mask'),
   ].join(' · ');
 }

@@ -34,7 +34,7 @@ export const spanWords = (x: VersionSpan): string =>
   x.origin === 'human'
     ? t('a person')
     : x.origin === 'oracle'
-      ? t('the oracle')
+      ? t('a script')
       : x.version === undefined
         ? t('no policy')
         : t('policy v{0}', x.version);

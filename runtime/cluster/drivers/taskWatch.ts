@@ -54,11 +54,16 @@ export function parseStat(stat: string): { state: string; terminal: boolean } {
 }
 
 interface Task {
+  readonly path: string;
   readonly sched: number;
-  readonly call: number;
+  /** Below 0 while it cannot be opened: a program that is just being started, or one that refuses inspection. */
+  call: number;
   readonly stat: number;
   mark: string;
 }
+
+/** More tasks are not followed, and a desktop with more is at work: its programs must not use up our descriptors. */
+const MOST_TASKS = 1024;
 
 /**
  * Looks at every task of one PID namespace through its own /proc. Files stay open between looks, so a look costs two
@@ -86,7 +91,7 @@ export class TaskWatch {
 
   look(): Look {
     // The task that ran last most likely still runs: then one read is enough.
-    if (this.#hot && this.#exact && this.#read(this.#hot.call).startsWith('running')) return this.#busy(this.#hot);
+    if (this.#hot && this.#exact && this.#call(this.#hot).startsWith('running')) return this.#busy(this.#hot);
     this.#hot = undefined;
     if (this.#remark()) this.#stale = true;
     const ranSince = this.#stale;
@@ -96,6 +101,7 @@ export class TaskWatch {
     // Only now that all known tasks sleep is it worth looking for new ones.
     if (this.#stale) {
       const more = this.#scan(this.#list());
+      if (this.#tasks.size >= MOST_TASKS) return this.#busy(undefined);
       if (more === undefined) return this.#busy(this.#hot);
       soonest = Math.min(soonest, more);
     }
@@ -125,7 +131,7 @@ export class TaskWatch {
     for (const t of tasks) {
       let doing: Doing = { is: 'in a call' };
       if (this.#exact) {
-        const text = this.#read(t.call);
+        const text = this.#call(t);
         if (text === EPERM) this.#exact = false;
         else if (text !== '') doing = parseSyscall(text);
       }
@@ -174,13 +180,14 @@ export class TaskWatch {
       if (c < 48 || c > 57 || pid === this.#skip) continue;
       for (const tid of entries(`${this.#proc}/${pid}/task`)) {
         if (this.#tasks.has(tid)) continue;
-        const base = `${this.#proc}/${pid}/task/${tid}/`;
+        const path = `${this.#proc}/${pid}/task/${tid}/`;
         const fds: number[] = [];
         try {
-          for (const f of ['schedstat', 'syscall', 'stat']) fds.push(openSync(base + f, 'r'));
-          const t = { sched: fds[0]!, call: fds[1]!, stat: fds[2]!, mark: this.#read(fds[0]!) };
+          for (const f of ['schedstat', 'stat']) fds.push(openSync(path + f, 'r'));
+          const t = { path, sched: fds[0]!, call: -1, stat: fds[1]!, mark: this.#read(fds[0]!) };
           this.#tasks.set(tid, t);
           found.push(t);
+          if (this.#tasks.size >= MOST_TASKS) return found;
         } catch {
           for (const fd of fds) closeSync(fd);
         }
@@ -190,9 +197,21 @@ export class TaskWatch {
   }
 
   #drop(key: string, t: Task): void {
-    for (const fd of [t.sched, t.call, t.stat]) closeSync(fd);
+    for (const fd of [t.sched, t.call, t.stat]) if (fd >= 0) closeSync(fd);
     this.#tasks.delete(key);
     if (this.#hot === t) this.#hot = undefined;
+  }
+
+  /** What a task's /proc/T/syscall says; '' when it cannot be opened or the task is gone. */
+  #call(t: Task): string {
+    if (t.call < 0) {
+      try {
+        t.call = openSync(`${t.path}syscall`, 'r');
+      } catch {
+        return '';
+      }
+    }
+    return this.#read(t.call);
   }
 
   /** Text of an open proc file; '' when the task is gone, EPERM when we may not read it. */

@@ -12,8 +12,8 @@ export interface RecipeFile {
 }
 
 /**
- * What a desktop is built from. `rootfsHash` leaves out opt/dart (the agent), which the local provider mounts at start,
- * so that editing the agent never rebuilds a root file system; `imageHash` covers everything, the agent being the
+ * What a desktop is built from. `rootfsHash` leaves out the Dockerfile, and opt/dart (the agent), which the local
+ * provider mounts at start, so that editing them never rebuilds a root file system; `imageHash` covers everything, the agent being the
  * image's last layer.
  */
 export interface Recipe {
@@ -29,7 +29,7 @@ export interface Recipe {
 
 /** Progress of a build; `fraction` (0 to 1) where the tools' output tells it. */
 export interface BuildProgress {
-  readonly phase: 'check' | 'wait' | 'base' | 'packages' | 'configure' | 'finish' | 'done';
+  readonly phase: 'check' | 'wait' | 'base' | 'packages' | 'configure' | 'finish' | 'push' | 'done';
   readonly message: string;
   readonly fraction?: number;
 }
@@ -56,7 +56,7 @@ export async function readRecipe(image: string = DEFAULT_IMAGE, root = imagesDir
       merged.set(f.path, below && JOINED.has(f.path) ? { ...f, data: joined(below.data, f.data) } : f);
     }
   const files = [...merged.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
-  const build = files.filter((f) => !f.path.startsWith(AGENT));
+  const build = files.filter((f) => !f.path.startsWith(AGENT) && f.path !== 'Dockerfile');
   return { image: name, layers, packages, files, rootfsHash: contentHash(build), imageHash: contentHash(files) };
 }
 

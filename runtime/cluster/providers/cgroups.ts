@@ -101,6 +101,27 @@ export async function joinCgroups(id: string, spec: DesktopSpec): Promise<Cgroup
   }
 }
 
+/** How often processes of a control group were ended for want of memory; undefined when it does not say. */
+export async function outOfMemory(dirs: readonly string[]): Promise<number | undefined> {
+  for (const d of dirs)
+    for (const file of ['memory.events', 'memory.oom_control']) {
+      const text = await orUndefined(readFile(`${d}/${file}`, 'utf8'), 'a group of another controller or version');
+      const n = /^oom_kill (\d+)$/m.exec(text ?? '')?.[1];
+      if (n !== undefined) return Number(n);
+    }
+  return undefined;
+}
+
+/** Whether root's sandboxes get a memory limit each on this machine. */
+export const memoryGroups = (): Promise<boolean> =>
+  readFile(`${BASE}/cgroup.controllers`, 'utf8').then(
+    (text) => text.split(/\s+/).includes('memory'),
+    () =>
+      stat(`${BASE}/memory/cgroup.procs`)
+        .then(() => true)
+        .catch(() => false),
+  );
+
 async function group(dir: string, values: readonly (readonly [string, string])[], made: string[]): Promise<void> {
   await mkdir(dir, { recursive: true });
   made.push(dir);

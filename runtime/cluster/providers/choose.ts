@@ -1,6 +1,10 @@
-import { StudioError, type ProviderChoice, type ProviderKind } from '../../domain/index.js';
+import { parseRunFile } from '../../config/index.js';
+import { StudioError, PROVIDER_KINDS, type ProviderChoice, type ProviderKind } from '../../domain/index.js';
+import { connectEngine, ensureImage, ensureRootfs, type OnProgress } from '../imageBuild.js';
 import type { DesktopProvider } from '../types.js';
 import { createDockerProvider, type DockerProviderOptions } from './docker.js';
+import { exportImage, parseReference, pushImage } from './kubernetes/images.js';
+import { createKubernetesProvider, type KubernetesProviderOptions } from './kubernetes/provider.js';
 import { createLocalProvider, type LocalProviderOptions } from './local.js';
 
 export interface ProviderOptions {
@@ -10,22 +14,89 @@ export interface ProviderOptions {
   readonly image?: string;
   readonly local?: LocalProviderOptions;
   readonly docker?: DockerProviderOptions;
+  readonly kubernetes?: KubernetesProviderOptions;
 }
+export interface BuildOptions {
+  /** Name of the desktop image. */
+  readonly image: string;
+  readonly force: boolean;
+  /** Reference under which the image is pushed to a registry, too. */
+  readonly push?: string | undefined;
+  readonly onProgress: OnProgress;
+  readonly signal: AbortSignal;
+}
+
+/** A way to run desktops. */
+interface ProviderEntry {
+  /** `auto` may take it; one that costs money or needs options of its own is only taken when it is asked for. */
+  readonly auto: boolean;
+  make(o: Omit<ProviderOptions, 'provider'>): DesktopProvider;
+  /** Builds what its desktops start from; resolves with what that is, in words. */
+  build(o: BuildOptions): Promise<string>;
+}
+const imageOf = (image: string | undefined): { image?: string } => (image === undefined ? {} : { image });
+
+/** The image in the Docker engine and, where it is to be pushed, in a registry. */
+async function buildImage({ onProgress, signal, force, image, push }: BuildOptions): Promise<string> {
+  if (push !== undefined) parseReference(push, 'built'); // before a minute of building
+  const docker = connectEngine(),
+    built = await ensureImage(docker, onProgress, signal, { force, image });
+  return push === undefined
+    ? `Docker image ${built}`
+    : `Image ${await pushImage(docker, built, push, onProgress, signal)}`;
+}
+
+/** Writes a desktop image to a file, built first when it is missing; resolves with its tag. */
+export async function exportDesktopImage(o: Omit<BuildOptions, 'force' | 'push'>, file: string): Promise<string> {
+  const docker = connectEngine(),
+    built = await ensureImage(docker, o.onProgress, o.signal, { image: o.image });
+  await exportImage(docker, built, file, o.signal);
+  return built;
+}
+
+const PROVIDERS: Readonly<Record<ProviderKind, ProviderEntry>> = {
+  docker: {
+    auto: true,
+    make: ({ image, docker }) => createDockerProvider({ ...imageOf(image), ...docker }),
+    build: (o) => buildImage(o),
+  },
+  local: {
+    auto: true,
+    make: ({ image, local }) => createLocalProvider({ ...imageOf(image), ...local }),
+    build: async ({ onProgress, signal, force, image }) =>
+      `Root file system ${await ensureRootfs({ onProgress, signal, force, image })}`,
+  },
+  kubernetes: {
+    auto: false,
+    make: ({ image, kubernetes }) =>
+      createKubernetesProvider({
+        ...imageOf(image),
+        ...(kubernetes ?? { config: parseRunFile({}).desktops.kubernetes }),
+      }),
+    build: (o) => buildImage(o),
+  },
+};
+
+/** The providers that a choice allows, in order of preference. */
+const allowed = (choice: ProviderChoice): readonly ProviderKind[] =>
+  choice === 'auto' ? PROVIDER_KINDS.filter((k) => PROVIDERS[k].auto) : [choice];
+
+/** A provider for each that a choice allows, in order of preference; the caller disposes them. */
+export const allowedProviders = (o: ProviderOptions): readonly DesktopProvider[] =>
+  allowed(o.provider).map((k) => PROVIDERS[k].make(o));
+
+/** Builds what the desktops of a provider start from; resolves with what that is, in words. */
+export const buildFor = (kind: ProviderKind, o: BuildOptions): Promise<string> => PROVIDERS[kind].build(o);
 
 /**
  * A provider that works here. Rejects with `desktop.unavailable` (or the error of the one asked for) when there is
  * none.
  */
 export async function createProvider(o: ProviderOptions): Promise<DesktopProvider> {
-  const image = o.image === undefined ? {} : { image: o.image };
-  const makers: Record<ProviderKind, () => DesktopProvider> = {
-    docker: () => createDockerProvider({ ...image, ...o.docker }),
-    local: () => createLocalProvider({ ...image, ...o.local }),
-  };
   const problems: string[] = [],
     remedies: string[] = [];
-  for (const name of o.provider === 'auto' ? (['docker', 'local'] as const) : [o.provider]) {
-    const p = makers[name]();
+  for (const name of allowed(o.provider)) {
+    const p = PROVIDERS[name].make(o);
     const s = await p.status();
     if (s.ok) return p;
     await p.dispose();

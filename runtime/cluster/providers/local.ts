@@ -13,7 +13,7 @@ import { X11Client } from '../drivers/x11Client.js';
 import { readRecipe, rootfsPath } from '../imageBuild.js';
 import { imageAsset } from '../images.js';
 import type { Desktop, DesktopProvider, DesktopSpec, ProviderStatus } from '../types.js';
-import { joinCgroups, type CgroupLease } from './cgroups.js';
+import { joinCgroups, outOfMemory, type CgroupLease } from './cgroups.js';
 import { SandboxProcess } from './sandboxProcess.js';
 import { processLimit } from './processLimit.js';
 import { onPath, sandboxCommand } from './sandboxCommand.js';
@@ -105,7 +105,13 @@ export class LocalProvider implements DesktopProvider {
     signal?.throwIfAborted();
     const rootfs = await this.#o.rootfs();
     const name = brand<DesktopId>(`local-${randomBytes(4).toString('hex')}`);
-    const cgroup = await joinCgroups(name, spec);
+    const cgroup = await joinCgroups(name, spec),
+      processes = await processLimit(spec.pids, spec.memoryMb);
+    const limited = (cgroup?.memory ?? false) || processes.memory;
+    if (!limited && !hasRoom(spec.memoryMb, this.boxes.size, await availableMemory())) {
+      await cgroup?.remove();
+      throw noRoom(spec.memoryMb, this.boxes.size);
+    }
     const agentCode = await readFile(await imageAsset(this.#o.image, 'overlay/opt/dart/agent.py'));
     const plan = sandboxCommand({
       name,
@@ -115,7 +121,7 @@ export class LocalProvider implements DesktopProvider {
       cgroup,
       uid: process.getuid!(),
       stateDir: await stateDir(),
-      processes: await processLimit(spec.pids),
+      processes,
     });
     // Recorded before there is a process: whenever this one is killed, a later one finds the sandbox by its name.
     const forget = await recordSandbox(name, [], cgroup?.dirs ?? []);
@@ -130,7 +136,7 @@ export class LocalProvider implements DesktopProvider {
       await recordSandbox(name, [sandbox.pid!, pid], cgroup?.dirs ?? []);
       const root = `/proc/${pid}/root`;
       agent = await sandbox.agent(`${root}/run/dart/agent.sock`);
-      const desktop = desktopIn(root, name, spec, agent);
+      const desktop = desktopIn(root, name, spec, agent, cgroup);
       this.boxes.set(desktop, { process: sandbox, desktop, cgroup, forget });
       void sandbox.ended.then(() => desktop.lose(lost('The sandbox of the desktop ended.')));
       try {
@@ -188,15 +194,45 @@ export class LocalProvider implements DesktopProvider {
 export const localCapacity = (cores: number, freeBytes: number): number =>
   Math.max(1, Math.min(16 * cores, Math.floor(freeBytes / (160 * MB))));
 
+/**
+ * Whether one more desktop may start where nothing limits the memory of a whole desktop: those that run may still grow
+ * to `memoryMb` each. The first always may.
+ */
+export const hasRoom = (memoryMb: number, running: number, availableBytes: number): boolean =>
+  running === 0 || availableBytes / MB >= memoryMb + running * Math.max(0, memoryMb - IDLE_MB);
+
+/** An idle desktop's memory (runtime/cluster/README.md#capacity). */
+const IDLE_MB = 80;
+
+/** Memory that programs can still get, bytes. */
+async function availableMemory(): Promise<number> {
+  const kb = /^MemAvailable:\s+(\d+) kB/m.exec(await readFile('/proc/meminfo', 'utf8'))?.[1];
+  return kb === undefined ? freemem() : Number(kb) * 1024;
+}
+
+const noRoom = (memoryMb: number, running: number): StudioError =>
+  new StudioError(
+    'desktop.unavailable',
+    `There is no memory for another desktop of ${memoryMb} MB beside the ${running} that run.`,
+    'Use fewer desktops (desktops.count) or a lower desktops.memoryMb; or start from a systemd user session, where each desktop gets a memory limit of its own.',
+  );
+
 export const createLocalProvider = (o?: LocalProviderOptions): LocalProvider => new LocalProvider(o);
 
 /** The desktop whose file system is at `root`, driven from outside. */
-function desktopIn(root: string, id: DesktopId, spec: DesktopSpec, agent: AgentClient): SandboxDesktop {
+function desktopIn(
+  root: string,
+  id: DesktopId,
+  spec: DesktopSpec,
+  agent: AgentClient,
+  cgroup: CgroupLease | undefined,
+): SandboxDesktop {
   return new SandboxDesktop({
     id,
     provider: 'local',
     spec,
     agent,
+    usage: { outOfMemory: () => outOfMemory(cgroup?.dirs ?? []) },
     channels: {
       openX: () => X11Client.open(`${root}/tmp/.X11-unix/X0`),
       openScreen: () => new FramebufferReader(`${root}/run/dart/fb/Xvfb_screen0`),

@@ -2,13 +2,15 @@ import { execFile } from 'node:child_process';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { release } from 'node:os';
 
-/** How the number of a sandbox's processes is limited. */
+/** How the number of a sandbox's processes is limited, and for an ordinary user its memory. */
 export interface ProcessLimit {
   /**
    * Whose processes count: the sandbox's own (`namespace`: the kernel counts by user namespace, or the sandbox has a uid
    * of its own; `scope`: a control group of systemd's), or everything that this user runs (`user`).
    */
   readonly counts: 'namespace' | 'scope' | 'user';
+  /** Whether the prefix limits the memory of the whole sandbox. */
+  readonly memory: boolean;
   /** RLIMIT_NPROC inside the sandbox. */
   readonly max: number;
   /** In front of the sandbox's command. */
@@ -23,12 +25,17 @@ export function countsByNamespace(kernel: string): boolean {
   return major > 5 || (major === 5 && minor >= 14);
 }
 
+export interface ScopeLimits {
+  readonly tasks: boolean;
+  readonly memory: boolean;
+}
+
 /** The facts about this machine that the decision needs. */
 export interface ProcessLimitFacts {
   readonly kernel: string;
   readonly root: boolean;
-  /** Whether systemd gives this user scopes with an effective limit on tasks. */
-  readonly scopes: () => Promise<boolean>;
+  /** Which limits of a scope are effective where systemd gives this user scopes. */
+  readonly scopes: () => Promise<ScopeLimits>;
   /** Threads that this user runs now. */
   readonly threads: () => Promise<number>;
 }
@@ -42,21 +49,29 @@ const SHARED_ROOM = 16;
 /** Linux's own ceiling for process ids: in effect no limit. */
 const NO_LIMIT = 4_194_304;
 
-export async function processLimit(pids: number, facts: ProcessLimitFacts = thisMachine): Promise<ProcessLimit> {
-  // Root's sandboxes have a uid each.
-  if (facts.root || countsByNamespace(facts.kernel)) return { counts: 'namespace', max: pids, prefix: [], env: {} };
-  if (await facts.scopes()) return { counts: 'scope', max: NO_LIMIT, prefix: scope(pids), env: userManager() };
-  return { counts: 'user', max: (await facts.threads()) + SHARED_ROOM * pids, prefix: [], env: {} };
+export async function processLimit(
+  pids: number,
+  memoryMb: number,
+  facts: ProcessLimitFacts = thisMachine,
+): Promise<ProcessLimit> {
+  // Root's sandboxes have a uid each, and control groups.
+  if (facts.root) return { counts: 'namespace', memory: false, max: pids, prefix: [], env: {} };
+  const byNamespace = countsByNamespace(facts.kernel),
+    scopes = await facts.scopes();
+  const inScope = scopes.memory || (scopes.tasks && !byNamespace);
+  const limits = [
+    ...(scopes.tasks ? [`TasksMax=${pids}`] : []),
+    ...(scopes.memory ? [`MemoryMax=${memoryMb}M`, 'MemorySwapMax=0'] : []),
+  ];
+  const start = inScope ? { prefix: scope(limits), env: userManager() } : { prefix: [], env: {} };
+  if (byNamespace) return { counts: 'namespace', memory: scopes.memory, max: pids, ...start };
+  if (scopes.tasks) return { counts: 'scope', memory: scopes.memory, max: NO_LIMIT, ...start };
+  return { counts: 'user', memory: scopes.memory, max: (await facts.threads()) + SHARED_ROOM * pids, ...start };
 }
 
-const scope = (pids: number): string[] => [
-  'systemd-run',
-  '--user',
-  '--scope',
-  '--quiet',
-  '--collect',
-  '-p',
-  `TasksMax=${pids}`,
+const scope = (limits: readonly string[]): string[] => [
+  ...['systemd-run', '--user', '--scope', '--quiet', '--collect'],
+  ...limits.flatMap((l) => ['-p', l]),
   '--',
 ];
 
@@ -75,18 +90,17 @@ const thisMachine: ProcessLimitFacts = {
   scopes: () => (scopes ??= scopeLimitsStand()),
   threads: threadsOfUser,
 };
-let scopes: Promise<boolean> | undefined;
+let scopes: Promise<ScopeLimits> | undefined;
 
-/** Requests a scope and reads its effective limit: where the controller was not delegated, there is none. */
-function scopeLimitsStand(): Promise<boolean> {
-  const [file, ...args] = scope(77);
+/** Requests a scope and reads its effective limits: where a controller was not delegated, there is none. */
+function scopeLimitsStand(): Promise<ScopeLimits> {
+  const [file, ...args] = scope(['TasksMax=77', 'MemoryMax=77M']);
+  const read = 'cd "/sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup)" && cat pids.max memory.max';
   return new Promise((resolve) => {
-    execFile(
-      file!,
-      [...args, 'sh', '-c', 'cat "/sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup)/pids.max"'],
-      { timeout: 5000 },
-      (e, stdout) => resolve(e === null && stdout.trim() === '77'),
-    );
+    execFile(file!, [...args, 'sh', '-c', `${read} 2>/dev/null`], { timeout: 5000 }, (_e, stdout) => {
+      const found = stdout.split('\n').map((l) => l.trim());
+      resolve({ tasks: found.includes('77'), memory: found.includes(String(77 << 20)) });
+    });
   });
 }
 

@@ -71,7 +71,7 @@ function fileSystem(p: SandboxPlan, root: string): string[] {
  */
 function processLimits(p: SandboxPlan): string[] {
   // Without a memory cgroup only each process is bounded; GTK programs map some 500 MB that they never touch.
-  const memory = p.cgroup?.memory ? [] : [`--as=${Math.max(p.spec.memoryMb, 1024) * MB}`];
+  const memory = p.cgroup?.memory || p.processes.memory ? [] : [`--as=${Math.max(p.spec.memoryMb, 1024) * MB}`];
   return ['/usr/bin/prlimit', '--core=0', `--nproc=${p.processes.max}`, ...memory];
 }
 

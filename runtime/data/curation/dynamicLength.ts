@@ -48,13 +48,13 @@ export const dynamicLength: Mechanism<'dynamicLength'> = {
       name: 'cap',
       unit: 'count',
       words: {
-        title: message('Length cap'),
+        title: message('Max steps'),
         says: message(
           'Dynamic trajectory length: the longest success of a task so far plus a little slack. Longer rollouts of it would almost surely fail.',
         ),
         label: message('mean over tasks, with range'),
-        empty: message('No group has been opened yet.'),
-        summary: message('Length cap: mean {0} steps at first, {1} now, between {2} and {3} over the tasks.'),
+        empty: message('No group was opened.'),
+        summary: message('Max steps: mean {0} steps at first, {1} now, between {2} and {3} over the tasks.'),
       },
       read: (run) => groupSeries(run, 'cap'),
     },

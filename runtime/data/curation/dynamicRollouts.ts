@@ -33,14 +33,14 @@ export const dynamicRollouts: Mechanism<'dynamicRollouts'> = {
       name: 'size',
       unit: 'count',
       words: {
-        title: message('Rollouts per group (N)'),
+        title: message('Rollouts per group'),
         says: message(
           'Dynamic rollout number: a task that succeeds often gets fewer rollouts, because most of them would teach nothing.',
         ),
         label: message('mean over tasks, with range'),
-        empty: message('No group has been opened yet.'),
+        empty: message('No group was opened.'),
         summary: message(
-          'Rollouts per group (N): mean {0} rollouts at first, {1} now, between {2} and {3} over the tasks.',
+          'Rollouts per group: mean {0} rollouts at first, {1} now, between {2} and {3} over the tasks.',
         ),
       },
       read: (run) => groupSeries(run, 'size'),

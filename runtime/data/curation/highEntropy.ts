@@ -117,7 +117,7 @@ export const highEntropy: Mechanism<'highEntropy'> = {
           'Mean token entropy of each step of the newest rollouts. Steps below the threshold of their group are not trained (curation.highEntropy): there the policy did not hesitate. Bars are steps; bins are as wide as their edges say. The embedded policy counts each choice as a share, 0 to 1, of the most that its head can have; a language model in nats.',
         ),
         label: message('mean token entropy of a step'),
-        empty: message('No step has been decided yet.'),
+        empty: message('No step was decided.'),
         summary: message('Entropy of {0} steps of the newest rollouts, from {1} to {2}.'),
       },
       read: async (run) => {
@@ -154,7 +154,7 @@ export const highEntropy: Mechanism<'highEntropy'> = {
         title: message('Share of steps kept'),
         says: message('Steps that were trained, of all steps of the groups formed.'),
         label: message('mean of 20 groups'),
-        empty: message('No group formed yet.'),
+        empty: message('No group was formed.'),
         summary: message('Share of steps kept: {0} now.'),
       },
       read: async (run, { keep }) => {

@@ -64,7 +64,7 @@ export const staleness: Mechanism<'staleness'> = {
           'How many updates the policy had moved on when a rollout was trained, or when an earlier success of its own joined from the pool. Admission keeps rollouts within the bound; a success older than that is trained as a demonstration is.',
         ),
         label: message('updates behind when trained'),
-        empty: message('Nothing trained yet.'),
+        empty: message('Nothing was trained.'),
         summary: message('Staleness of {0} trained rollouts: mean {1}, at most {2} updates behind.'),
       },
       read: async (run) => {

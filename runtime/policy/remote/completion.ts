@@ -82,6 +82,8 @@ function faultOf(c: Fields): string | undefined {
   const { model, metadata, choices } = c;
   if (model !== undefined && typeof model !== 'string') return 'a model that is no name';
   if (!absent(metadata) && !isObject(metadata)) return 'metadata that are no object';
+  const weights = isObject(metadata) ? metadata['weight_version'] : undefined;
+  if (!isText(weights) && !isNumber(weights)) return 'a weight_version that is no version';
   if (!areIds(c['prompt_token_ids'], MOST_PROMPT)) return 'prompt_token_ids that are no token ids';
   if (choices === undefined) return undefined;
   if (!Array.isArray(choices) || !choices.every(isObject)) return 'choices that are no list of objects';

@@ -51,6 +51,8 @@ export class ChatTokenizer {
   readonly #server: ModelServer;
   readonly #model: string;
   #tail: Promise<readonly number[]> | undefined;
+  /** By size of the picture. */
+  readonly #sizes = new Map<string, Promise<number>>();
 
   /** `model`: a name that the server knows; adapters share the tokenizer of their base. */
   constructor(server: ModelServer, model: string) {
@@ -69,6 +71,28 @@ export class ChatTokenizer {
     const [prompt, rest] = await this.#parts(messages, answer, signal),
       tail = await (this.#tail ??= this.#findTail(signal));
     return { prompt, answer: Int32Array.from(rest.slice(0, rest.length - tail.length + 1)) };
+  }
+
+  /**
+   * Tokens that a picture takes in a prompt, for a tokenizer that leaves one for each (vLLM's): asked of the server with a
+   * prompt that shows it. Pictures of one size take as many; `size` names it.
+   */
+  imageTokens(url: string, size: string, imageToken: number, signal: AbortSignal): Promise<number> {
+    const there = this.#sizes.get(size);
+    if (there) return there;
+    const asked = this.#askImageTokens(url, imageToken, signal);
+    this.#sizes.set(size, asked);
+    asked.catch(() => this.#sizes.delete(size));
+    return asked;
+  }
+  async #askImageTokens(url: string, imageToken: number, signal: AbortSignal): Promise<number> {
+    const content = [{ type: 'image_url', image_url: { url } }],
+      ask = { model: this.#model, messages: [{ role: 'user', content }], max_tokens: 1, return_token_ids: true },
+      { prompt_token_ids: ids } = await this.#server.complete(ask, signal),
+      n = ids?.filter((t) => t === imageToken).length ?? 0;
+    if (n === 0)
+      throw unusable(`it does not say how many tokens ${imageToken} (policy.vlm.imageToken) a picture takes`);
+    return n;
   }
 
   /** What the template puts after every answer: its first token ends the answer. */

@@ -3,6 +3,7 @@
  * sessions go to the least busy one, and a request that meets 429, 5xx or a broken connection is retried after a
  * growing pause, on another server when there is one.
  */
+import { withoutSlashes } from '../../domain/address.js';
 import { boundedBody } from '../../domain/boundedBody.js';
 import { pause } from '../../domain/pause.js';
 import { StudioError, messageOf } from '../../domain/index.js';
@@ -61,7 +62,7 @@ export class Endpoints {
         'A remote policy needs at least one endpoint.',
         'Give policy.openai.baseUrls.',
       );
-    this.#all = o.baseUrls.map((u) => ({ url: u.replace(/\/+$/, ''), inFlight: 0, sessions: 0, plain: false }));
+    this.#all = o.baseUrls.map((u) => ({ url: withoutSlashes(u), inFlight: 0, sessions: 0, plain: false }));
   }
 
   /**

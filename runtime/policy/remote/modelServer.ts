@@ -1,6 +1,8 @@
 /** What an OpenAI-compatible server with runtime adapters is asked over HTTP. Nothing it says is trusted. */
+import { withoutSlashes } from '../../domain/address.js';
 import { boundedBody } from '../../domain/boundedBody.js';
 import { StudioError } from '../../domain/index.js';
+import { jsonOf } from '../../domain/json.js';
 import { pause } from '../../domain/pause.js';
 import { MOST_ANSWER_BYTES, completionOf, type Completion } from './completion.js';
 
@@ -30,7 +32,7 @@ export class ModelServer {
 
   constructor(o: ModelServerOptions) {
     this.#o = o;
-    this.#base = o.url.replace(/\/+$/, '');
+    this.#base = withoutSlashes(o.url);
   }
 
   /**
@@ -139,14 +141,6 @@ const remedyFor = (status: number, path: string): string => {
     return 'Start the server with runtime adapters (vLLM: VLLM_ALLOW_RUNTIME_LORA_UPDATING=True, --enable-lora, --max-lora-rank), and check that it sees the folder of adapters (policy.vlm.adapters).';
   if (status === 404) return 'Check that the URL ends in /v1.';
   return 'Check how many images and tokens the server takes (vLLM: --limit-mm-per-prompt, --max-model-len).';
-};
-
-const jsonOf = (text: string): unknown => {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 };
 
 const tooLong = (): StudioError =>

@@ -11,6 +11,7 @@ import { createTrainer } from '../../trainer/native/engine.js';
 import { lastingTrainer } from '../../trainer/native/lasting.js';
 import { writePolicyGraph } from '../../trainer/native/model/policyGraph.js';
 import { trainerOptions } from '../../trainer/native/options.js';
+import { blinded } from '../blindPolicy.js';
 import { EmbeddedSamples, Observations } from './embeddedSamples.js';
 import { processWork } from '../processWork.js';
 import { learnerOf } from './learner.js';
@@ -62,9 +63,10 @@ export async function startEmbedded(r: BackendRequest, parts: StartedParts): Pro
   });
   parts.add(() => models.close());
   parts.throwIfCancelled();
-  const observations = new Observations(r.frames, spec);
+  const observations = new Observations(r.frames, spec, { blind: config.policy.blind }),
+    sighted = embeddedPolicy(spec, models);
   return {
-    policy: embeddedPolicy(spec, models),
+    policy: config.policy.blind ? blinded(sighted) : sighted,
     frames: observations,
     replicas: models,
     learner: learnerOf({

@@ -3,6 +3,7 @@ import {
   type EmbeddedPolicySpec,
   type EmbeddedSample,
   type EncodedState,
+  type Frame,
   type FrameRef,
   type LearnStep,
   type Trajectory,
@@ -10,6 +11,7 @@ import {
 import type { FrameStore } from '../../data/types.js';
 import { encodeActions, encodeState, stateKey } from '../../policy/embedded/codec.js';
 import { encodeObservation } from '../../policy/embedded/observation.js';
+import { blank } from '../blindPolicy.js';
 import { creditOf, type SampleSource } from './learner.js';
 
 /**
@@ -20,15 +22,22 @@ export class Observations implements FrameStore {
   readonly #frames: FrameStore;
   readonly #spec: EmbeddedPolicySpec;
   readonly #capacity: number;
+  readonly #blind: boolean;
   readonly #seen = new Map<string, Uint8Array>();
-  constructor(frames: FrameStore, spec: EmbeddedPolicySpec, capacity = 4096) {
+  /** `blind`: the policy is shown, and learns from, a blank screen; what is stored is what was there. */
+  constructor(
+    frames: FrameStore,
+    spec: EmbeddedPolicySpec,
+    { capacity = 4096, blind = false }: { readonly capacity?: number; readonly blind?: boolean } = {},
+  ) {
     this.#frames = frames;
     this.#spec = spec;
     this.#capacity = capacity;
+    this.#blind = blind;
   }
 
   async put(frame: Parameters<FrameStore['put']>[0]): Promise<FrameRef> {
-    const obs = encodeObservation(this.#spec, frame);
+    const obs = this.#encoded(frame);
     const ref = await this.#frames.put(frame);
     this.#remember(ref.hash, obs);
     return ref;
@@ -46,9 +55,12 @@ export class Observations implements FrameStore {
       this.#remember(ref.hash, there);
       return there;
     }
-    const obs = encodeObservation(this.#spec, await this.#frames.get(ref));
+    const obs = this.#encoded(await this.#frames.get(ref));
     this.#remember(ref.hash, obs);
     return obs;
+  }
+  #encoded(frame: Frame): Uint8Array {
+    return encodeObservation(this.#spec, this.#blind ? blank(frame) : frame);
   }
   #remember(hash: string, obs: Uint8Array): void {
     this.#seen.delete(hash);

@@ -1,3 +1,4 @@
+import { withoutSlashes } from '../../domain/address.js';
 import { randomBytes } from 'node:crypto';
 import { basename, join, resolve } from 'node:path';
 import { startsEngine, type RunConfig } from '../../config/index.js';
@@ -101,7 +102,7 @@ function namedServers({ policy, trainer }: RunConfig): Servers {
   const vlm = policy.vlm!,
     remote = trainer.remote!,
     key = apiKeyOf('policy.vlm.apiKeyEnv', vlm.apiKeyEnv),
-    folder = vlm.adapters?.replace(/\/+$/, '');
+    folder = vlm.adapters === undefined ? undefined : withoutSlashes(vlm.adapters);
   return {
     training: {
       url: remote.url!,

@@ -131,9 +131,13 @@ export class TokenSamples implements SampleSource<TokenSample> {
           o.imageToken,
           newest.map((_, number) => ({ number })),
         );
-      const images = newest.map(
-        // A tokenizer that does not look at pictures leaves one token for each: then their number is not known.
-        ({ frame }, i): Shown => ({ frame, format: 'png', tokens: tokens[i]! > 1 ? tokens[i] : undefined }),
+      const images = await Promise.all(
+        newest.map(async ({ frame }, i): Promise<Shown> => {
+          // A tokenizer that does not look at pictures leaves one token for each.
+          const size = `${frame.width}x${frame.height}`,
+            known = tokens[i]! > 1 ? tokens[i]! : o.tokenizer.imageTokens(urls[i]!, size, o.imageToken, o.signal);
+          return { frame, format: 'png', tokens: await known };
+        }),
       );
       return { prompt: await this.#chunks(symbols, images), answer };
     });

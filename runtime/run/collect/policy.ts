@@ -1,9 +1,11 @@
+import { withoutSlashes } from '../../domain/address.js';
 import { existsSync } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { parseRunFile, parseRunText, type RunConfig, type RunFile } from '../../config/index.js';
-import { RunReader } from '../../data/store/runStore.js';
-import { StudioError, messageOf, type ProcessEntry } from '../../domain/index.js';
+import { RunReader, readMetaText } from '../../data/store/runStore.js';
+import { readForeignText } from '../../files/foreignFile.js';
+import { POLICY_TRAITS, StudioError, messageOf, type ProcessEntry } from '../../domain/index.js';
 import { ModelServer } from '../../policy/remote/modelServer.js';
 import { locateModel } from '../backends/ownEngine.js';
 import { lastCheckpoint, startingPoint } from '../resume.js';
@@ -37,7 +39,7 @@ export async function actorOf(policy: string, o: ActorOptions): Promise<Actor> {
 }
 
 async function serverActor(url: string, o: ActorOptions): Promise<Actor> {
-  const base = url.replace(/\/+$/, ''),
+  const base = withoutSlashes(url),
     model = o.model ?? (await new ModelServer({ url: base }).models(o.signal))[0];
   if (model === undefined)
     throw new StudioError(
@@ -50,11 +52,11 @@ async function serverActor(url: string, o: ActorOptions): Promise<Actor> {
 }
 
 async function runActor(dir: string, o: ActorOptions): Promise<Actor> {
-  const meta = JSON.parse(await readFile(join(dir, 'run.json'), 'utf8')) as { id: string; config: RunFile },
+  const meta = JSON.parse(await readMetaText(dir)) as { id: string; config: RunFile },
     config = parseRunFile(meta.config, o.over),
     reader = await RunReader.open(dir, { index: o.entry }),
     checkpoint = await lastCheckpoint(reader, o.version).finally(() => reader.close());
-  if (!checkpoint && config.policy.kind !== 'openai')
+  if (!checkpoint && POLICY_TRAITS[config.policy.kind].trained)
     throw new StudioError(
       'config.invalid',
       `${meta.id} has no checkpoint${o.version === undefined ? '' : ` of version ${o.version}`}.`,
@@ -64,7 +66,7 @@ async function runActor(dir: string, o: ActorOptions): Promise<Actor> {
 }
 
 async function fileActor(path: string, o: ActorOptions): Promise<Actor> {
-  const text = await readFile(path, 'utf8').catch((e: unknown) => {
+  const text = await readForeignText(path, 16 << 20).catch((e: unknown) => {
     throw new StudioError(
       'config.invalid',
       `--policy ${path}: ${messageOf(e)}`,

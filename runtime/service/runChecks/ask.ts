@@ -1,5 +1,6 @@
 import { boundedBody } from '../../domain/boundedBody.js';
 import { messageOf } from '../../domain/index.js';
+import { jsonOf } from '../../domain/json.js';
 
 /** One question to a server for a check: bounded, with a deadline, the key for that server alone. Never rejects. */
 
@@ -40,13 +41,6 @@ export async function ask(q: Question): Promise<Reply> {
 
 const tooLong = (): Error => new Error(`the answer is longer than ${MOST_BYTES >> 20} MB`);
 
-export function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
-}
 /** What a server says of a refusal, for people: its own words where it has some. */
 export function wordsOf({ status, text }: Answered): string {
   const said = jsonOf(text) as { detail?: unknown; error?: unknown; message?: unknown } | undefined,

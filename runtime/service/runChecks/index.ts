@@ -1,7 +1,9 @@
+import { withoutSlashes } from '../../domain/address.js';
 import { startsEngine, type RunConfig } from '../../config/index.js';
 import { toRunError } from '../../domain/index.js';
 import type { CheckRow } from '../../protocol/types.js';
 import { apiKeyOf } from '../../run/backends/apiKey.js';
+import { checkCluster } from './cluster.js';
 import { updateCost, type UpdateCost } from './cost.js';
 import { checkModelServer } from './modelServer.js';
 import { checkOwnEngine } from './ownEngine.js';
@@ -22,12 +24,13 @@ type Env = Readonly<Record<string, string | undefined>>;
 /** Everything a run file needs beyond its machine: servers, keys, folders and disk. `base`: where `store.dir` starts. */
 export async function runChecks(c: RunConfig, base: string, env: Env = process.env): Promise<RunChecks> {
   const update = updateCost(c);
-  const [servers, engine, storage] = await Promise.all([
+  const [servers, engine, storage, cluster] = await Promise.all([
     modelServers(c, env),
     trainingServer(c, base, env),
     checkStorage(c, base, update),
+    checkCluster(c),
   ]);
-  return { checks: [...servers, ...engine, ...storage], ...(update ? { update } : {}) };
+  return { checks: [...servers, ...engine, ...storage, ...cluster], ...(update ? { update } : {}) };
 }
 
 /** The key of an option, or the row that says what is wrong with it. */
@@ -67,7 +70,7 @@ async function modelServers(c: RunConfig, env: Env): Promise<CheckRow[]> {
     engine = named === undefined ? undefined : new URL(named).origin;
   const rows = await Promise.all(
     ('endpoints' in of ? of.endpoints : of.baseUrls).map((raw) => {
-      const url = raw.replace(/\/+$/, '');
+      const url = withoutSlashes(raw);
       if (!('endpoints' in of)) return checkModelServer({ ...shared, url });
       const training = {
         imageToken: of.imageToken,

@@ -1,11 +1,12 @@
 import { messageOf } from '../../domain/index.js';
+import { jsonOf } from '../../domain/json.js';
 import { spanOf, type CoordinateMode } from '../../policy/actions/coordinates.js';
 import { imageTokens, limitsOf } from '../../policy/actions/imageTokens.js';
 import type { Completion } from '../../policy/remote/completion.js';
 import { cutPrompt } from '../../policy/remote/promptRecord.js';
 import type { CheckRow } from '../../protocol/types.js';
 import { checkAdapters } from './adapters.js';
-import { ask, jsonOf, wordsOf } from './ask.js';
+import { ask, wordsOf } from './ask.js';
 import { difference, firstLogprobs, longestRun, oneToken, picture } from './generation.js';
 import { Table } from './table.js';
 import { TEXT_TOKENS, type ModelServerCheck } from './types.js';

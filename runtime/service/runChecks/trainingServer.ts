@@ -1,8 +1,9 @@
 import { messageOf } from '../../domain/index.js';
+import { jsonOf } from '../../domain/json.js';
 import type { CheckRow } from '../../protocol/types.js';
 import { TrainingHttp } from '../../trainer/remote/http.js';
 import { capabilities, clientConfig, encodeRequest } from '../../trainer/remote/wire/index.js';
-import { ask, jsonOf, wordsOf } from './ask.js';
+import { ask, wordsOf } from './ask.js';
 import { Table } from './table.js';
 
 /** An engine that trains, and what a run will want of it. */

@@ -22,7 +22,7 @@ export const vmCommand =
   };
 
 /** A command of our own, judged as those of task files are. */
-const look = (
+export const look = (
   ctx: TaskContext,
   argv: readonly string[],
   what: string,

@@ -1,3 +1,4 @@
+import { withoutSlashes } from '../../domain/address.js';
 import { boundedBody } from '../../domain/boundedBody.js';
 import { StudioError } from '../../domain/index.js';
 import { LIMITS, malformed } from './wire/index.js';
@@ -14,7 +15,7 @@ export interface HttpOptions {
 export interface Outgoing {
   readonly path: string;
   /** Absent: a GET. */
-  readonly body?: Uint8Array | string;
+  readonly body?: Uint8Array | string | Blob;
   readonly headers?: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
 }
@@ -44,7 +45,7 @@ export class TrainingHttp {
       throw badUrl(o.url, e);
     }
     if (url.protocol !== 'http:' && url.protocol !== 'https:') throw badUrl(o.url);
-    const root = url.href.replace(/\/+$/, '');
+    const root = withoutSlashes(url.href);
     this.base = root.endsWith('/api/v1') ? root : `${root}/api/v1`;
     this.#o = o;
   }
@@ -64,15 +65,13 @@ export class TrainingHttp {
       const r = await (this.#o.fetch ?? fetch)(`${this.base}/${out.path}`, {
         method: out.body === undefined ? 'GET' : 'POST',
         body:
-          typeof out.body === 'string' || out.body === undefined
+          typeof out.body === 'string' || out.body === undefined || out.body instanceof Blob
             ? out.body
             : Buffer.from(out.body.buffer, out.body.byteOffset, out.body.byteLength),
         redirect: 'manual',
         signal: both.signal,
         headers: {
-          ...(out.body === undefined
-            ? {}
-            : { 'content-type': typeof out.body === 'string' ? 'application/json' : PROTO }),
+          ...(out.body === undefined ? {} : { 'content-type': typeOf(out.body) }),
           ...(key === undefined ? {} : { 'x-api-key': key, authorization: `Bearer ${key}` }),
           ...out.headers,
         },
@@ -104,6 +103,9 @@ export class TrainingHttp {
     }
   }
 }
+
+const typeOf = (body: Uint8Array | string | Blob): string =>
+  body instanceof Blob ? body.type : typeof body === 'string' ? 'application/json' : PROTO;
 
 export function jsonOf(bytes: Uint8Array): unknown {
   try {

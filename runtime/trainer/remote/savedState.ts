@@ -1,8 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { StudioError } from '../../domain/index.js';
-import { readCheckpoint, writeCheckpoint } from '../checkpoint.js';
+import { manifestText, readCheckpoint, writeCheckpoint } from '../checkpoint.js';
 import type { CheckpointRef, UpdateReport } from '../types.js';
 import type { ModelOptions } from './client.js';
 
@@ -73,7 +72,7 @@ export async function readState(dir: string, m: ModelOptions): Promise<SavedStat
 
 /** Where a server has the weights of a checkpoint, whatever its model; empty for one of another trainer. */
 export async function weightsIn(dir: string): Promise<string[]> {
-  const manifest: unknown = JSON.parse(await readFile(join(dir, 'manifest.json'), 'utf8')),
+  const manifest: unknown = JSON.parse(await manifestText(dir)),
     read = z.object({ values: values.pick({ weights: true, reference: true }) }).safeParse(manifest);
   if (!read.success) return [];
   const { weights, reference } = read.data.values;

@@ -1,4 +1,4 @@
-import { wilson } from '../../../runtime/domain/wilson.js';
+import { hierarchicalBootstrap, outcomesOf } from '../../../runtime/domain/bootstrap.js';
 import { dotChart } from '../lib/chart.js';
 import type { RunResult } from '../lib/experiments.js';
 import type { RunMeasure } from '../lib/runMeasure.js';
@@ -115,7 +115,7 @@ export function curationReport(
         mine,
         success: estimate(mine.map((r) => successOf(r.measure))),
         gain: estimate(mine.map((r) => successOf(r.measure) - startOf(results, r.seed).mean).filter(Number.isFinite)),
-        pooled: wilson(successes, episodes),
+        pooled: hierarchicalBootstrap(final.map((e) => outcomesOf(e.successes, e.episodes))),
         episodes,
         successes,
       },
@@ -234,7 +234,7 @@ export function curationReport(
     markdown: [
       '# What curation does: ablation on real desktops',
       '',
-      `${how.quick ? 'A short look (`--quick`), no figures to quote. ' : ''}Real training on real desktops with the embedded policy. Per seed one weak warm start, and every variant from it with the same ${how.budget} training rollouts; success is greedy on ${how.probe} held-out probe episodes, the same in every run. The base's reading lessons (words on drawn screens, no task) are mixed into every update; successes are imitated only where the experience pool is on. A mechanism that is off is off in the run file; group filter and staleness bound are always on. ${seeds.length} seed${seeds.length === 1 ? '' : 's'}; ± are 95 % intervals (Student's t over seeds, differences paired by seed); [ ] are Wilson intervals over all episodes of a variant, which leave out how runs differ.`,
+      `${how.quick ? 'A short look (`--quick`), no figures to quote. ' : ''}Real training on real desktops with the embedded policy. Per seed one weak warm start, and every variant from it with the same ${how.budget} training rollouts; success is greedy on ${how.probe} held-out probe episodes, the same in every run. The base's reading lessons (words on drawn screens, no task) are mixed into every update; successes are imitated only where the experience pool is on. A mechanism that is off is off in the run file; group filter and staleness bound are always on. ${seeds.length} seed${seeds.length === 1 ? '' : 's'}; ± are 95 % intervals (Student's t over seeds, differences paired by seed); [ ] are 95 % intervals by bootstrap over seeds and the episodes of each.`,
       '',
       ...(results[0]
         ? [

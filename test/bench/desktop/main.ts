@@ -1,8 +1,13 @@
 /**
  * `npm run bench:desktop [-- --quick] [-- --json FILE]`: how fast desktops are driven, beside an OSWorld-style baseline
- * on the same desktops, the same application and the same clicks, taken in turns. Bars are those of the project's plan;
+ * on the same desktops, the same application and the same clicks, taken in turns; both encode and store every screen. Bars are those of the project's plan;
  * --quick takes fewer samples.
  */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PngFrameStore } from '../../../runtime/data/store/frames.js';
 import { createLocalProvider } from '../../../runtime/cluster/providers/local.js';
 import { createDockerProvider, desktopPath } from '../../../runtime/cluster/providers/docker.js';
 import { connectEngine, ensureImage, ensureRootfs } from '../../../runtime/cluster/imageBuild.js';
@@ -14,6 +19,10 @@ import { dirty } from './dirty.js';
 import { APPS, settleAccuracy, type SettleSample } from './settleAccuracy.js';
 
 const { quick, json } = benchArgs();
+/** Both sides keep every screen as a PNG in a folder. */
+const pictures = mkdtempSync(join(tmpdir(), 'bench-desktop-')),
+  frames = new PngFrameStore(join(pictures, 'frames'));
+let stored = 0;
 const spec: DesktopSpec = { screen: { width: 1280, height: 720 }, memoryMb: 512, pids: 256 };
 const N = quick
   ? {
@@ -225,10 +234,13 @@ async function accuracy(k: Kind): Promise<{ stale: number; mean: number }> {
   return { stale, mean: summary(samples.map((x) => x.ms)).mean };
 }
 
+/** A step as a run makes it: its screen is encoded and stored before the step counts. */
 const oursStep = async (c: Calculator, k: number): Promise<void> => {
   await c.desktop.perform({ type: 'click', at: c.digits[(k * 4) % 9]! });
   await c.desktop.settle();
-  c.desktop.recycle?.(await c.desktop.observe());
+  const frame = await c.desktop.observe();
+  await frames.put(frame);
+  c.desktop.recycle?.(frame);
 };
 
 /** Settled steps per second of ours and steps of the baseline with its pauses, on the same desktops, in turns. */
@@ -258,7 +270,7 @@ async function steps(k: Kind): Promise<{ ratios: number[]; pss: number; availabl
         await new Promise((r) => {
           setTimeout(r, pause);
         });
-      await p.b.screenshot();
+      await writeFile(join(pictures, `step-${stored++}.png`), await p.b.screenshot());
     };
   const ratios: number[] = [];
   for (const n of N.counts) {
@@ -369,6 +381,7 @@ try {
     );
 } finally {
   for (const k of all) await k.provider.dispose();
+  rmSync(pictures, { recursive: true, force: true });
 }
 say('done');
 if (quick) rows.push({ what: 'quick run: few samples, figures are rough' });

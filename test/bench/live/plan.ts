@@ -1,3 +1,4 @@
+import { random } from '../../../runtime/domain/index.js';
 import type { RunFile } from '../../../runtime/config/index.js';
 import type { Experiment } from '../lib/experiments.js';
 import { REGIMES } from '../schedule/arrangements.js';
@@ -43,23 +44,27 @@ export function livePlan(p: LivePlan): Experiment[] {
     half: 'redo',
     file: { ...shared, name: 'live-base', warmStart: warm, budget: { rollouts: 1 } },
   };
+  const compared = REGIMES.filter((r) => p.regimes.includes(r.name));
   const turns = Array.from({ length: p.turns }, (_, turn) =>
-    REGIMES.filter((r) => p.regimes.includes(r.name)).map((r): Experiment => ({
-      name: `turn${turn + 1}-${r.name}`,
-      variant: r.name,
-      seed: p.seed,
-      from: BASE,
-      half: 'redo',
-      warmupMs: p.quick ? 1000 : WARMUP_MS,
-      file: {
-        ...shared,
-        name: `live-${r.name}`,
-        warmStart: NO_WARM_START,
-        policy: { sync: r.sync === 'replica' ? 'replica' : 'global' },
-        rollout: { regime: r.regime },
-        budget: { minutes: p.minutes },
-      },
-    })),
+    // In another order each turn: what drifts over an hour, and what one run leaves to the next, hits each alike.
+    random(`live/${p.seed}/${turn}`)
+      .shuffle(compared)
+      .map((r): Experiment => ({
+        name: `turn${turn + 1}-${r.name}`,
+        variant: r.name,
+        seed: p.seed,
+        from: BASE,
+        half: 'redo',
+        warmupMs: p.quick ? 1000 : WARMUP_MS,
+        file: {
+          ...shared,
+          name: `live-${r.name}`,
+          warmStart: NO_WARM_START,
+          policy: { sync: r.sync === 'replica' ? 'replica' : 'global' },
+          rollout: { regime: r.regime },
+          budget: { minutes: p.minutes },
+        },
+      })),
   );
   return [base, ...turns.flat()];
 }

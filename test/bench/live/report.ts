@@ -25,6 +25,15 @@ const RATIOS: readonly [string, string, (t: Throughput) => number][] = [
   ['rollouts_ratio_live', 'rollouts/min', (t) => t.rate],
 ];
 
+/** Half of the 95 % interval of d over a in trained actions, as a share: what the turns are enough to tell apart. */
+function resolved(a: Cell | undefined, d: Cell): Bar[] {
+  if (!a) return [];
+  const e = estimate(d.runs.flatMap((t, i) => (a.runs[i] ? [t.trainedActions / a.runs[i]!.trainedActions] : [])));
+  return Number.isFinite(e.half)
+    ? [bar('trained_actions_ratio_error_live', e.half / e.mean, 'half of the 95 % interval of d over a', '<= 0.2')]
+    : [];
+}
+
 export function liveReport(
   results: readonly RunResult[],
   failed: readonly string[],
@@ -49,6 +58,7 @@ export function liveReport(
         ),
         bar('sync_replicas_out_live', Math.max(...d.runs.map((t) => t.outMax)), 'replicas at once (regime d)', '<= 1'),
         bar('sync_downtime_live', 100 * of(d, (t) => t.syncDown).mean, '% of replica time (regime d)', '<= 0.5'),
+        ...resolved(a, d),
       ]
     : [];
   const pairs = RATIOS.map(([name, what, f]) => ({
@@ -146,7 +156,7 @@ export function liveReport(
     markdown: [
       '# Scheduling regimes on real desktops',
       '',
-      `Six real desktops, two replicas of the embedded policy and the embedded trainer (batches of 6 groups, one pass), all on one machine, on the quick start's tasks; ${how.quick ? 'a short look (`--quick`), no figures to quote' : `${how.turns} turns of a, b, c, d of ${how.minutes} min each, from one warm start, same seed`}. ± is a 95 % interval over turns${how.turns < 3 ? ' (two turns make it wide)' : ''}. X* = min(N/T, G mu/L, B/(alpha T_tr)) with each run's own reset, step, decision and verify times (waiting for a replica not counted), lengths and surviving share. Desktops, replicas and trainer share the cores, so T is longer where more of them work at once: X/X* says how much of what the machine gave was used, rollouts/h and trained actions/min which regime got further. Loose: a desktop is leased to a rollout or being reset; strict: without waiting for the policy. The first 10 s of a run are left out.`,
+      `Six real desktops, two replicas of the embedded policy and the embedded trainer (batches of 6 groups, one pass), all on one machine, on the quick start's tasks; ${how.quick ? 'a short look (`--quick`), no figures to quote' : `${how.turns} turns of the regimes, in random order each, of ${how.minutes} min a run, from one warm start, same seed`}. ± is a 95 % interval over turns${how.turns < 3 ? ' (two turns make it wide)' : ''}. X* = min(N/T, G mu/L, B/(alpha T_tr)) with each run's own reset, step, decision and verify times (waiting for a replica not counted), lengths and surviving share. Desktops, replicas and trainer share the cores, so T is longer where more of them work at once: X/X* says how much of what the machine gave was used, rollouts/h and trained actions/min which regime got further. Loose: a desktop is leased to a rollout or being reset; strict: without waiting for the policy. The first 10 s of a run are left out.`,
       '',
       ...(first
         ? [

@@ -1,4 +1,4 @@
-import { wilson } from '../../../runtime/domain/wilson.js';
+import { hierarchicalBootstrap, outcomesOf, type SeedOutcomes } from '../../../runtime/domain/bootstrap.js';
 import { dotChart } from '../lib/chart.js';
 import type { RunResult } from '../lib/experiments.js';
 import type { Bar } from '../lib/report.js';
@@ -42,6 +42,8 @@ export interface PoolCell {
   readonly successes: number;
   readonly episodes: number;
   readonly success: Estimate;
+  /** Outcomes of the episodes of each seed. */
+  readonly seeds: readonly SeedOutcomes[];
   readonly perFamily: Counts;
 }
 
@@ -50,6 +52,7 @@ export function poolCells(results: readonly RunResult[]): PoolCell[] {
   return POOL_VARIANTS.flatMap((variant) => {
     const runs = results.filter((r) => r.variant === variant.name),
       rates: number[] = [],
+      perSeed: SeedOutcomes[] = [],
       perFamily: Record<string, { episodes: number; successes: number }> = {};
     for (const r of runs) {
       const { families } = neverSolved(results, r.seed);
@@ -64,6 +67,7 @@ export function poolCells(results: readonly RunResult[]): PoolCell[] {
         a.successes += c.successes;
       }
       if (n > 0) rates.push(k / n);
+      if (n > 0) perSeed.push(outcomesOf(k, n));
     }
     const all = Object.values(perFamily);
     return runs.length === 0
@@ -74,6 +78,7 @@ export function poolCells(results: readonly RunResult[]): PoolCell[] {
             runs,
             perFamily,
             success: estimate(rates),
+            seeds: perSeed,
             successes: all.reduce((n, a) => n + a.successes, 0),
             episodes: all.reduce((n, a) => n + a.episodes, 0),
           },
@@ -100,8 +105,8 @@ export function poolReport(
       ? [bar('pool_gain', rate(pool) - rate(without), 'success over the same budget without the pool', '>= 0.46')]
       : []),
   ];
-  const interval = (c: { readonly episodes: number; readonly successes: number }): string => {
-    const { low, high } = wilson(c.successes, c.episodes);
+  const interval = (c: PoolCell): string => {
+    const { low, high } = hierarchicalBootstrap(c.seeds);
     return c.episodes === 0
       ? ''
       : `${((100 * c.successes) / c.episodes).toFixed(0)} % [${(100 * low).toFixed(0)}, ${(100 * high).toFixed(0)}]`;
@@ -162,7 +167,7 @@ export function poolReport(
     markdown: [
       '# Tasks never solved, with and without the experience pool',
       '',
-      `${how.quick ? 'A short look (`--quick`) at one task template, no figures to quote. ' : ''}Real desktops, embedded policy and trainer. Per seed one policy is taught other tasks (dialogs: buttons and lists); of the tasks here it solved 0 of ${attempts.length > 0 ? `${Math.min(...attempts)}${Math.max(...attempts) > Math.min(...attempts) ? ` to ${Math.max(...attempts)}` : ''}` : '0'} greedy probe episodes per seed. Every variant then has the same ${how.budget} training rollouts of these tasks, from that policy. Demonstrations are scripted solutions, run and verified on real desktops, six a task template, of training seeds; success is greedy on ${how.probe} held-out probe episodes a run. ${seeds.length} seed${seeds.length === 1 ? '' : 's'}; [ ] are Wilson 95 % intervals over episodes, ± Student's t over seeds. The paper's figure on its never-solved tasks is 0 to 46 %.`,
+      `${how.quick ? 'A short look (`--quick`) at one task template, no figures to quote. ' : ''}Real desktops, embedded policy and trainer. Per seed one policy is taught other tasks (dialogs: buttons and lists); of the tasks here it solved 0 of ${attempts.length > 0 ? `${Math.min(...attempts)}${Math.max(...attempts) > Math.min(...attempts) ? ` to ${Math.max(...attempts)}` : ''}` : '0'} greedy probe episodes per seed. Every variant then has the same ${how.budget} training rollouts of these tasks, from that policy. Demonstrations are scripted solutions, run and verified on real desktops, six a task template, of training seeds; success is greedy on ${how.probe} held-out probe episodes a run. ${seeds.length} seed${seeds.length === 1 ? '' : 's'}; [ ] are 95 % intervals by bootstrap over seeds and the episodes of each, ± Student's t over seeds.`,
       '',
       ...(results[0]
         ? [

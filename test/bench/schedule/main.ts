@@ -82,8 +82,10 @@ if (wanted('whole run'))
       progress,
     ),
   );
-if (!quick && wanted('variants')) sections.push(await variants(dartWorkload, progress));
-if (!quick && wanted('eta')) sections.push(await etaTable(dartWorkload, D, progress));
+if (wanted('variants'))
+  sections.push(await variants(quick ? shorter(dartWorkload, 1, 1) : shorter(dartWorkload, 3, 3), progress));
+if (wanted('eta'))
+  sections.push(await etaTable(quick ? shorter(dartWorkload, 1, 0.5) : shorter(dartWorkload, 2, 1), D, progress));
 if (wanted('thousand')) sections.push(await manyDesktops(dartWorkload, D, quick));
 bars.push(...sections.flatMap((s) => s.bars));
 

@@ -111,7 +111,7 @@ export async function variants(w: Workload, progress: Progress): Promise<Section
   const rows: Record<string, unknown>[] = [],
     table: string[][] = [];
   for (const v of VARIANTS) {
-    const s = await simulate(shorter(w, 3, 3), v, 1),
+    const s = await simulate(w, v, 1),
       m = s.measured,
       least = Math.min(...s.stats.families.map((f) => f.total));
     rows.push({
@@ -141,7 +141,7 @@ export async function variants(w: Workload, progress: Progress): Promise<Section
     'variant',
     'what',
     'carry gradient, whole run %',
-    'last 3 h %',
+    'last half %',
     'X/X*',
     'trained actions/min',
     'injections',
@@ -151,7 +151,7 @@ export async function variants(w: Workload, progress: Progress): Promise<Section
     rows,
     bars: [],
     notes: [
-      `Regime d on dart-like for 6 h, one seed, one thing changed from the shipped defaults:\n\n${markdown(head, table)}`,
+      `Regime d on dart-like for ${w.warmup + w.hours} h, one seed, one thing changed from the shipped defaults:\n\n${markdown(head, table)}`,
     ],
   };
 }
@@ -161,7 +161,7 @@ export async function etaTable(w: Workload, d: Arrangement, progress: Progress):
   const rows: Record<string, unknown>[] = [],
     table: string[][] = [];
   for (const eta of [1, 2, 3, 4, 6]) {
-    const m = (await simulate({ ...shorter(w, 2, 1), eta }, d, 1)).measured;
+    const m = (await simulate({ ...w, eta }, d, 1)).measured;
     rows.push({
       section: 'eta',
       eta,

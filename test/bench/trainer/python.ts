@@ -16,8 +16,9 @@ const works = (python: string): boolean => {
 export const pythonWithTorch = (): string | undefined => INTERPRETERS.find(works);
 
 /** The same, installing PyTorch and a fast BLAS from Debian when root; otherwise the reason why there is none. */
-export function needTorch(): { readonly python: string } | { readonly missing: string } {
-  const have = pythonWithTorch();
+export function needTorch(given?: string): { readonly python: string } | { readonly missing: string } {
+  if (given !== undefined && !works(given)) return { missing: `${given} cannot import torch` };
+  const have = given ?? pythonWithTorch();
   if (have) return { python: have };
   if (process.getuid?.() !== 0)
     return { missing: `PyTorch is not installed and this is not root; apt-get install ${PACKAGES.join(' ')}` };

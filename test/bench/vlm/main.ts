@@ -1,8 +1,14 @@
 // npm run bench:vlm [-- --quick] [-- --json FILE] [-- --seeds 1,2,3] [-- --minutes M] [-- --lessons N] [-- --probe
 // EPISODES] [-- --arms random,blind] [-- --port P] [-- --out DIR] [-- --work DIR] [-- --report]: a tiny vision-language
 // model learns to click by imitation and then by RL, on real desktops, trained and sampled by the engine over HTTP.
+// npm run bench:vlm -- --kills N [--reference]: instead, N times kill -9 of runtime or engine at random moments of a run
+// with an engine of its own (the reference server in its place); writes kills.json, which the report then holds.
+import { readFileSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { session, sessionArgs } from '../lib/session.js';
+import { engineFigures, figureBars, killsFigures, probeFigures } from './figures.js';
+import { killAtRandom } from './kills.js';
 import { vlmPlan, type VlmPlan } from './plan.js';
 import { vlmReport } from './report.js';
 import { environment, models, randomClicks, startEngine } from './servers.js';
@@ -24,18 +30,42 @@ const size = {
   probe: number('--probe', quick ? 4 : 128),
 };
 
-// Threads of the engine that wait must not take the cores from the desktops.
-process.env['OMP_WAIT_POLICY'] ??= 'PASSIVE';
-// The random clicks come from this process; engines are ended with it however it ends.
-const stops: (() => Promise<void>)[] = [];
-try {
-  const plan: VlmPlan = { ...size, ...(await serve()) };
-  await session('vlm', args, vlmPlan(plan), (results, failed) => vlmReport(results, failed, { quick, ...size }));
-} finally {
-  await Promise.all(stops.map((stop) => stop()));
+const out = resolve(args.option('--out') ?? join('dist/bench', quick ? 'vlm-quick' : 'vlm'));
+if (args.option('--kills') !== undefined) await kill(number('--kills', 20));
+else await learn();
+async function kill(kills: number): Promise<void> {
+  const model = args.flag('--reference') ? undefined : await tinyModel(),
+    say = (text: string): void => console.error(text),
+    result = await killAtRandom({ kills, seed: seeds[0]!, dir: join(work, 'kills'), model, say });
+  await mkdir(out, { recursive: true });
+  await writeFile(join(out, 'kills.json'), `${JSON.stringify(result, null, 2)}\n`);
+  console.log(JSON.stringify(result, null, 2));
+  if (result.batches_twice + result.batches_skipped > 0 || result.optimizer_steps !== result.batches)
+    process.exitCode = 1;
+}
+async function tinyModel(): Promise<{ folder: string; imageToken: number }> {
+  const { seeing } = await models(await environment(), join(work, 'models')),
+    config = JSON.parse(readFileSync(join(seeing, 'config.json'), 'utf8')) as { image_token_id: number };
+  return { folder: resolve(seeing), imageToken: config.image_token_id };
 }
 
-async function serve(): Promise<Pick<VlmPlan, 'seeing' | 'blind' | 'random'>> {
+async function learn(): Promise<void> {
+  // Engines are ended with this process however it ends.
+  const stops: (() => Promise<void>)[] = [];
+  try {
+    // A quick look has no time for the probe's 27 servers.
+    const probe = quick ? undefined : await probeFigures(),
+      bars = figureBars(probe, engineFigures(), killsFigures(out)),
+      plan: VlmPlan = { ...size, ...(await serve(stops)) };
+    await session('vlm', args, vlmPlan(plan), (results, failed) =>
+      vlmReport(results, failed, { quick, ...size, bars, missed: probe?.missed ?? [] }),
+    );
+  } finally {
+    await Promise.all(stops.map((stop) => stop()));
+  }
+}
+
+async function serve(stops: (() => Promise<void>)[]): Promise<Pick<VlmPlan, 'seeing' | 'blind' | 'random'>> {
   const python = await environment(),
     made = await models(python, join(work, 'models'));
   const engine = async (model: string, offset: number): Promise<VlmPlan['seeing']> => {

@@ -83,16 +83,27 @@ function cellOf(results: readonly RunResult[], seeds: readonly number[], row: Ro
 export function vlmReport(
   results: readonly RunResult[],
   failed: readonly string[],
-  how: { readonly quick: boolean; readonly minutes: number; readonly demonstrations: number; readonly probe: number },
+  how: {
+    readonly quick: boolean;
+    readonly minutes: number;
+    readonly demonstrations: number;
+    readonly probe: number;
+    /** Figures that are no learning (figures.ts). */
+    readonly bars?: readonly Bar[];
+    /** Planted faults that the probe did not see. */
+    readonly missed?: readonly string[];
+  },
 ): Written {
   const seeds = [...new Set(results.map((r) => r.seed))],
     cells = ROWS.flatMap((row) => cellOf(results, seeds, row) ?? []),
     removed = seeds.flatMap((s) => failuresRemoved(reached(results, s, 'longer'), reached(results, s, 'rl')) ?? []);
   const over = estimate(removed),
-    bars: Bar[] =
-      removed.length > 0
+    bars: Bar[] = [
+      ...(removed.length > 0
         ? [bar('failures_removed_by_rl', over.mean, 'of the failures that imitation alone leaves', '>= 0.4')]
-        : [];
+        : []),
+      ...(how.bars ?? []),
+    ];
   return {
     bars,
     rows: [
@@ -181,6 +192,7 @@ function page(
     ),
     '',
     ...(removed.n > 0 ? [`Failures removed by RL: ${withError(removed)}, over ${removed.n} of the seeds.`, ''] : []),
+    ...(how.missed?.length ? [`The probe did not see: ${how.missed.join(', ')}.`, ''] : []),
     ...(failed.length > 0 ? ['## Failed', '', ...failed.map((f) => `- ${f}`), ''] : []),
   ].join('\n');
 }

@@ -32,6 +32,8 @@ export interface OpenAiOptions {
   readonly faults: ReadonlySet<Fault>;
   readonly baseModel: string;
   readonly maxImages: number;
+  /** `/tokenize` leaves one pad for each image, as vLLM's does. */
+  readonly onePad: boolean;
   /** While a completion is made; an abort ends it. */
   readonly beforeSample: (signal: AbortSignal) => Promise<void>;
 }
@@ -119,7 +121,9 @@ export class OpenAi {
 
   tokenize(b: { messages: readonly Message[]; add_generation_prompt?: boolean }): object {
     const chunks = this.#template(b.messages, b.add_generation_prompt ?? true),
-      tokens = this.#o.policy.read(chunks).positions.map((p) => p.token);
+      all = this.#o.policy.read(chunks).positions.map((p) => p.token),
+      inRun = (t: number, i: number): boolean => t === SPECIAL.imagePad && all[i - 1] === t,
+      tokens = this.#o.onePad ? all.filter((t, i) => !inRun(t, i)) : all;
     return { tokens, count: tokens.length, max_model_len: 1 << 16 };
   }
 

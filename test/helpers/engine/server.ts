@@ -33,6 +33,8 @@ export interface ReferenceServerOptions {
   /** The key that every call must have. */
   readonly apiKey?: string;
   readonly maxImages?: number;
+  /** `/tokenize` leaves one pad for each image, as vLLM's does. */
+  readonly onePad?: boolean;
   /** Standard deviation of what its arithmetic adds to every log-prob: 1e-6 is like fp32, 1e-2 like bf16. */
   readonly noise?: number;
   /** How long `retrieve_future` waits before it says 408. */
@@ -123,7 +125,7 @@ export class ReferenceServer {
   /** `fetch` without a socket, for tests that make thousands of calls; `next` and `kill` do not touch it. */
   readonly direct: typeof fetch = async (input, init) => {
     const path = new URL(input instanceof Request ? input.url : input).pathname,
-      body = typeof init?.body === 'string' ? Buffer.from(init.body) : ((init?.body ?? Buffer.alloc(0)) as Buffer),
+      body = await bytesOf(init?.body),
       headers = Object.fromEntries(new Headers(init?.headers).entries());
     const a = await this.#answer({ path, body, headers }, init?.signal ?? new AbortController().signal);
     return new Response(a.bytes, { status: a.status, headers: { 'content-type': a.type, ...a.headers } });
@@ -154,7 +156,12 @@ export class ReferenceServer {
       beforeWork: this.#o.beforeWork ?? (() => Promise.resolve()),
     });
     this.#openAi = new OpenAi(
-      { ...core, maxImages: this.#o.maxImages ?? 16, beforeSample: this.#o.beforeSample ?? (() => Promise.resolve()) },
+      {
+        ...core,
+        maxImages: this.#o.maxImages ?? 16,
+        onePad: this.#o.onePad ?? false,
+        beforeSample: this.#o.beforeSample ?? (() => Promise.resolve()),
+      },
       this.#tinker,
     );
     const http = createServer((q, r) => void this.#serve(q, r));
@@ -295,6 +302,10 @@ export class ReferenceServer {
   }
 }
 
+async function bytesOf(body: RequestInit['body']): Promise<Buffer> {
+  if (body instanceof Blob) return Buffer.from(await body.arrayBuffer());
+  return typeof body === 'string' ? Buffer.from(body) : ((body ?? Buffer.alloc(0)) as Buffer);
+}
 function inflated(call: Call): Uint8Array {
   if (call.headers['content-encoding'] !== 'zstd') return call.body;
   const { zstdDecompressSync } = zlib as { readonly zstdDecompressSync?: (b: Uint8Array) => Buffer };

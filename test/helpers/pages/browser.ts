@@ -12,9 +12,7 @@ export interface RealBrowser {
 }
 
 /** A real headless Chromium, installed by the rig when it can be, or why there is none here. */
-export async function openBrowser(
-  args: readonly string[] = [],
-): Promise<RealBrowser | { readonly why: string }> {
+export async function openBrowser(args: readonly string[] = []): Promise<RealBrowser | { readonly why: string }> {
   const { ensureRig } = (await import(pathToFileURL('scripts/lib/rig.mjs').href)) as {
     ensureRig(want: { browser: boolean; tools: boolean }): Promise<{ browser: Part; tools: Part }>;
   };

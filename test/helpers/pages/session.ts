@@ -19,12 +19,12 @@ export class PageSession {
   frames!: FrameFolder;
   #open: TestPage | undefined;
 
-  /** Within `describe`; `ready` runs once the folder is there. */
+  /** Within `describe`; `ready`, if it is given, runs once the folder is there. */
   constructor(
     { browser }: RealBrowser,
     kind: PageKind,
     defaults: () => Omit<OpenOptions, 'folders'>,
-    ready: (s: PageSession) => Promise<void>,
+    ready?: (s: PageSession) => Promise<void>,
   ) {
     this.#browser = browser;
     this.#defaults = defaults;
@@ -32,7 +32,7 @@ export class PageSession {
       this.bundle = await bundle(kind);
       this.dir = await mkdtemp(join(tmpdir(), `${kind}-`));
       this.frames = new FrameFolder(this.dir);
-      await ready(this);
+      await ready?.(this);
     });
     afterEach(async () => {
       const faults = this.#open?.faults ?? [];

@@ -14,7 +14,10 @@ import type { Task } from '../../../runtime/tasks/types.js';
 export type FakeExec = (
   argv: readonly string[],
   o: ExecOptions,
-) => Partial<{ code: number; stdout: string; stderr: string; timedOut: boolean }> | 'not found' | undefined;
+) =>
+  | Partial<{ code: number; stdout: string; stderr: string; timedOut: boolean; stopped: boolean }>
+  | 'not found'
+  | undefined;
 
 /** A desktop of memory: files in a map, commands answered by the test; what happened is in `log`. */
 export class FakeDesktop implements Desktop {
@@ -55,6 +58,7 @@ export class FakeDesktop implements Desktop {
       stdout: Buffer.from(a?.stdout ?? ''),
       stderr: Buffer.from(a?.stderr ?? ''),
       timedOut: a?.timedOut ?? false,
+      stopped: a?.stopped ?? false,
     };
   }
   async spawn(cmd: readonly string[]): Promise<number> {

@@ -99,6 +99,37 @@ describe.each(kinds)('a hostile policy in a $name desktop', ({ make, why }) => {
       expect(await verify(task)).toMatchObject({ kind: 'success' });
     });
 
+    it('reaches neither the host nor a network, and makes no namespaces', async () => {
+      const tried = await sh(
+        d,
+        `python3 - <<'E'
+import ctypes, os, socket
+c = ctypes.CDLL(None, use_errno=True)
+def tried(what, f):
+    try: print(what, f())
+    except OSError as e: print(what, 'no')
+def connected(*a, family=socket.AF_INET):
+    s = socket.socket(family); s.settimeout(2); s.connect(*a); return 'yes'
+tried('internet', lambda: connected(('192.0.2.1', 80)))
+tried('host', lambda: connected(('172.17.0.1', 22)))
+tried('engine', lambda: connected('/var/run/docker.sock', family=socket.AF_UNIX))
+tried('name', lambda: socket.getaddrinfo('example.org', 80) and 'yes')
+tried('interfaces', lambda: ' '.join(sorted(os.listdir('/sys/class/net'))) if os.path.isdir('/sys/class/net') else 'lo')
+for name, flag in (('user', 0x10000000), ('mount', 0x20000), ('process', 0x20000000), ('network', 0x40000000)):
+    tried(name + ' namespace', lambda: 'yes' if c.unshare(flag) == 0 else 'no')
+tried('mount', lambda: 'yes' if c.mount(b't', b'/tmp', b'tmpfs', 0, None) == 0 else 'no')
+tried('keys', lambda: 'yes' if c.syscall(248, b'user', b'a', b'b', 1, -1) >= 0 else 'no')
+print('filter', [l.split()[1] for l in open('/proc/self/status') if l.startswith('Seccomp:')][0])
+E`,
+      );
+      expect(tried.split('\n')).toEqual(
+        [
+          'internet no, host no, engine no, name no, interfaces lo',
+          'user namespace no, mount namespace no, process namespace no, network namespace no, mount no, keys no, filter 2',
+        ].flatMap((l) => l.split(', ')),
+      );
+    });
+
     it('sees its programs go on after the verdict', async () => {
       await d.spawn(['sh', '-c', 'while :; do date +%N > ~/tick; done']);
       expect(await verify(prints('echo honest', 'honest\n'))).toMatchObject({ kind: 'success' });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createPool, type PoolOptions } from '../../../runtime/cluster/index.js';
+import { quarantineNote } from '../../../runtime/cluster/quarantine.js';
 import { ReferenceFrames } from '../../../runtime/cluster/referenceFrames.js';
 import type { Desktop, DesktopEvent, DesktopPool, DesktopProvider, PoolEvent } from '../../../runtime/cluster/types.js';
 import { id, StudioError, type DesktopId, type Frame, type RunError } from '../../../runtime/domain/index.js';
@@ -226,7 +227,9 @@ describe('the pool', () => {
     const bad = pool.status().desktops.find((d) => d.quarantined);
     expect(bad).toMatchObject({ state: 'broken', replaced: 3 });
     expect(bad!.quarantined!.map((f) => f.error.message)).toEqual(['fault 1', 'fault 2', 'fault 3']);
-    expect(events.filter((e) => e.type === 'quarantined')).toHaveLength(1);
+    const told = events.filter((e) => e.type === 'quarantined');
+    expect(told).toHaveLength(1);
+    expect(quarantineNote(told[0]!)).toMatch(/failed 3 times in a row[^]*fault 1\n[^]*fault 2\n[^]*fault 3$/);
     // After its time it is tried; one more fault in a row, and it rests again; a lease that ends well clears it.
     const again = until((e) => e.type === 'quarantined');
     (await pool.lease({ signal })).release(fault(4));

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { jsonSchema, mechanismNames, parseRunFile, type RunConfig } from '../../../runtime/config/index.js';
-import type { Size, EmbeddedBatch } from '../../../runtime/domain/index.js';
+import { POLICY_KINDS, type EmbeddedBatch, type PolicyKind, type Size } from '../../../runtime/domain/index.js';
 import type { DataConfig } from '../../../runtime/data/config.js';
 import { mechanisms } from '../../../runtime/data/curation/registry.js';
 import { dataConfig } from '../../../runtime/data/fromConfig.js';
@@ -67,6 +67,19 @@ describe('the options of the run file', () => {
     expect(own).toEqual(Object.fromEntries(Object.keys(own).map((k) => [k, c.trainer[k as keyof typeof c.trainer]])));
     expect([temperature, readingCoef]).toEqual([c.policy.temperature, c.warmStart.reading.coef]);
     expect(gateOptions(c)).toMatchObject({ regime: c.rollout.regime, slots: c.desktops.count });
+  });
+
+  it('hold up no policy that is not trained, of whatever kind', () => {
+    const c = parseRunFile({ rollout: { regime: 'batch' } });
+    const of = (kind: PolicyKind): unknown[] => {
+      const own = { ...c, policy: { ...c.policy, kind } };
+      return [dataConfig(own).staleness.enabled, gateOptions(own).regime];
+    };
+    expect(Object.fromEntries(POLICY_KINDS.map((k) => [k, of(k)]))).toEqual({
+      embedded: [true, 'batch'],
+      vlm: [true, 'batch'],
+      openai: [false, 'rollout'],
+    });
   });
 
   it('bound the staleness of every policy that is trained, and of no other', () => {

@@ -1,10 +1,13 @@
 import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
 
-const { anchorsOf, brokenCitations, textsOf } = (await import(pathToFileURL('scripts/lint-docs.mjs').href)) as {
+const { anchorsOf, brokenCitations, missingTests, textsOf } = (await import(
+  pathToFileURL('scripts/lint-docs.mjs').href
+)) as {
   anchorsOf(markdown: string): Set<string>;
   textsOf(source: string): { line: number; text: string }[];
   brokenCitations(files: readonly string[], read: (file: string) => string | undefined): string[];
+  missingTests(page: string, markdown: string, read: (file: string) => string | undefined): string[];
 };
 
 const page =
@@ -76,5 +79,22 @@ describe('the lint of citations', () => {
     expect(
       problemsIn('README.md', '[site](https://example.org/gone.md) `[x](gone.md)`\n```\n[y](gone.md)\n```\n'),
     ).toEqual([]);
+  });
+});
+
+describe('tests that a page names', () => {
+  const source = "describe('x', () => { it('a; b', f); test(`c, d`, f); it.skipIf(no)('e', f); const it2 = 'f'; });",
+    problems = (line: string): string[] =>
+      missingTests('SECURITY.md', line, (f) => (f === 'test/unit/a.test.ts' ? source : undefined));
+  it('are found by file and by title', () => {
+    expect(problems('Holds. [test/unit/a.test.ts]')).toEqual([]);
+    expect(problems('Holds. [test/unit/a.test.ts: a; b] [test/unit/a.test.ts: c, d; a; b; e]')).toEqual([]);
+  });
+  it('that are not there are told', () => {
+    expect(problems('[test/unit/b.test.ts]')).toEqual(['SECURITY.md:1: test/unit/b.test.ts does not exist']);
+    expect(problems('x\n[test/unit/a.test.ts: c, d; gone; a; b]')).toEqual([
+      "SECURITY.md:2: test/unit/a.test.ts has no test 'gone'",
+    ]);
+    expect(problems('[test/unit/a.test.ts: f]')).toHaveLength(1);
   });
 });

@@ -1,3 +1,4 @@
+import { lastOfEither } from '../../../extension/commands/either.js';
 import { describe, expect, it } from 'vitest';
 import type { QuickPick, QuickPickItem } from 'vscode';
 import { asked } from '../../../extension/commands/asked.js';
@@ -88,5 +89,20 @@ describe('a question', () => {
     answer(Promise.reject(new Error('no tasks')));
     await expect(result).rejects.toThrow('no tasks');
     expect(pick.disposed).toBe(true);
+  });
+});
+
+describe('of some choices only one can be ticked', () => {
+  const either = (x: string): boolean => x === 'successes' || x === 'failures';
+  it('the newer one replaces the older', () => {
+    expect(lastOfEither(['successes', 'failures', 'reviewed'], ['successes', 'reviewed'], either)).toEqual([
+      'failures',
+      'reviewed',
+    ]);
+    expect(lastOfEither(['successes', 'failures'], ['failures'], either)).toEqual(['successes']);
+    expect(lastOfEither(['reviewed', 'failures'], [], either)).toEqual(['reviewed', 'failures']);
+  });
+  it('ticking all at once leaves one of them', () => {
+    expect(lastOfEither(['successes', 'failures', 'reviewed'], [], either)).toEqual(['failures', 'reviewed']);
   });
 });

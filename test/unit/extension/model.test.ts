@@ -137,6 +137,55 @@ describe('the model', () => {
     r.become('stopped');
     expect([model.runs.length, model.selected, model.loaded]).toEqual([0, undefined, false]);
   });
+  it('a run that was followed to its end is followed again when it is resumed', async () => {
+    const { r, model, changes, tick } = studio();
+    r.become('ready');
+    await settled();
+    r.subscriptions[0]!.send({ events: [], nextSeq: 60, live: true, ended: true });
+    r.answers['run/list'] = () => ({ runs: [run({ run: '/w/runs/a', state: 'finished' })] });
+    r.notify('run/changed', { run: '/w/runs/a', state: 'finished' });
+    await tick();
+    await settled();
+    expect(model.active).toBeUndefined();
+    const rows = changes.filter((c) => c === 'trajectories').length;
+    r.notify('run/changed', { run: '/w/runs/a', state: 'running' });
+    // Its row says so before the list is read again.
+    expect(model.active?.run).toBe('/w/runs/a');
+    await settled();
+    expect(r.subscriptions.map((s) => [s.query.run, s.ended])).toEqual([
+      ['/w/runs/a', true],
+      ['/w/runs/a', false],
+    ]);
+    expect(changes.filter((c) => c === 'trajectories').length).toBe(rows + 1);
+    r.subscriptions[1]!.send({
+      events: [{ type: 'ended', seq: 70, at: 0, row: trajectory() }],
+      nextSeq: 71,
+      live: true,
+    });
+    expect(changes.filter((c) => c === 'trajectories').length).toBe(rows + 2);
+  });
+  it('without a runtime the runs are those of their folders', async () => {
+    const r = new ScriptedRuntime(),
+      saved = { ...run({ run: '/w/runs/old', state: 'finished' }) },
+      model = new StudioModel({
+        runtime: r.runtime,
+        roots: () => ['/w/runs'],
+        keepSelected: () => undefined,
+        failed: () => undefined,
+        saved: (roots) => Promise.resolve(roots.includes('/w/runs') ? [saved] : []),
+      });
+    r.become('stopped');
+    await settled();
+    expect([model.runs.map((x) => x.run), model.fromFolders, model.loaded]).toEqual([['/w/runs/old'], true, false]);
+    r.answers = {
+      'run/list': () => ({ runs: [run({ run: '/w/runs/a', state: 'finished' })] }),
+      'run/get': () => ({ summary: run({}), ledger: {}, evals: [], tasks: [], config: {}, checkpoints: [], seq: 1 }),
+      'desktop/list': () => ({ desktops: [] }),
+    };
+    r.become('ready');
+    await settled();
+    expect([model.runs.map((x) => x.run), model.fromFolders]).toEqual([['/w/runs/a'], false]);
+  });
   it('says why the list could not be read', async () => {
     const { r, model } = studio();
     delete r.answers['run/list'];

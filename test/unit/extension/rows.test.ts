@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { desktopRow, evalRow, moreRow, runRow, taskRow, trajectoryRow } from '../../../extension/views/rows.js';
+import { desktopRow, moreRow, taskRow, trajectoryRow } from '../../../extension/views/rows.js';
+import { evalRow, runRow } from '../../../extension/views/runRows.js';
 import { plain, span, spark } from '../../../extension/words.js';
 import { desktop, evalPoint, run, status, task, trajectory } from '../../helpers/extension/rows.js';
 
@@ -31,9 +32,9 @@ describe('runs', () => {
       label: 'quickstart',
       context: 'run.running',
       icon: { id: 'sync~spin' },
-      spoken: 'quickstart, running, success 63 %, 120 rollouts',
+      spoken: 'quickstart, running, last 64 rollouts 63 %, 120 rollouts',
     });
-    expect(r.description).toBe('63 % · 119 rollouts/h · ▂▅▇');
+    expect(r.description).toBe('last 64 rollouts 63 % · 119 rollouts/h · ▂▅▇');
     expect(r.tooltip).toContain('Training goes on when VS Code is closed.');
   });
   it('before training its phase is shown', () => {
@@ -43,7 +44,7 @@ describe('runs', () => {
   });
   it('the newest evaluation counts more than training rollouts', () => {
     expect(runRow(run({ state: 'finished', lastEval: evalPoint(), status: status() }), at).description).toMatch(
-      /^75 % · finished/,
+      /^evaluation 75 % · finished/,
     );
   });
   it('a damaged run says what to do', () => {
@@ -56,6 +57,28 @@ describe('runs', () => {
     );
     expect(r).toMatchObject({ context: 'run.damaged', icon: { id: 'warning' } });
     expect(r.tooltip).toContain('Restore it');
+  });
+  it('runs of one name are told apart by when they were begun and by their seed', () => {
+    const words = (createdAt: number, seed: number): string =>
+      runRow(run({ state: 'finished', createdAt, seed }), { ...at, namesake: true }).description;
+    const day = 86_400_000;
+    expect(new Set([words(day, 1), words(3 * day, 1), words(day, 2)]).size).toBe(3);
+    expect(words(day, 2)).toContain('seed 2');
+    expect(runRow(run({ state: 'finished', seed: 2 }), at).description).not.toContain('seed');
+  });
+  it('a collection has a context of its own, without resume and evaluation', () => {
+    const r = runRow(run({ state: 'stopped', collection: true, evals: [] }), at);
+    expect([r.context, r.description]).toEqual(['run.collection', 'collection']);
+  });
+  it('damage of the journal is seen in the row', () => {
+    const r = runRow(run({ state: 'finished', evals: [], damage: { bytes: 4000, stretches: 1 } }), at);
+    expect(r.icon.id).toBe('warning');
+    expect(r.description).toContain('journal damaged');
+    expect(r.tooltip).toContain('4000 bytes');
+  });
+  it('a run that nobody has read yet claims nothing', () => {
+    const r = runRow({ ...run({ state: 'stopped', evals: [] }), unread: true }, at);
+    expect([r.description, r.tooltip.includes('0 rollouts'), r.context]).toEqual(['not read', false, 'run.over']);
   });
   it('only runs that can be resumed are `over`', () => {
     expect(
@@ -71,8 +94,17 @@ describe('runs', () => {
 it('an evaluation without episodes has no rate', () => {
   expect(evalRow('/r', evalPoint({ episodes: 0, successes: 0 }), 0).description).toBe('0 of 0 · version 7');
 });
-it('a task shows rate, N, cap and trend', () => {
-  expect(taskRow(task({ rate: 0.75, groupSize: 5, cap: 8 })).description).toBe('75 % · N 5 · cap 8 · ▁▅█');
+it('a task shows its rate and what it is of, group size, step limit and trend', () => {
+  expect(taskRow(task({ rate: 0.75, recent: 16, groupSize: 5, cap: 8 })).description).toBe(
+    'last 16 rollouts 75 % · 5 per group · max 8 steps · ▁▅█',
+  );
+  const evaluation = { version: 9, episodes: 5, successes: 1, rate: 0.2, low: 0.04, high: 0.62 },
+    judged = taskRow(task({ rate: 1, recent: 16, evaluation, spark: [] }));
+  // 16 of 16 in training is not green where the evaluation says 20 %.
+  expect([judged.description, judged.icon.color]).toEqual([
+    'evaluation 20 % (4 % to 62 %) · last 16 rollouts 100 %',
+    'charts.red',
+  ]);
   expect(taskRow(task({ spark: [], heldOut: true })).description).toBe('– · held out');
   const external = taskRow(task({ spark: [], external: true, rollouts: 4, successes: 3, rate: 0.75 }));
   expect([external.description, external.tooltip.includes('3 of 4 trajectories succeeded')]).toEqual([
@@ -97,7 +129,7 @@ it('a trajectory shows its outcome as an icon and in words', () => {
   });
   expect(r.spoken).toContain('failure');
   expect(trajectoryRow('/r', trajectory({ provenance: 'probe', versions: [3, 3] })).description).toBe(
-    '3 steps · v3 · probe',
+    '3 steps · v3 · evaluation',
   );
 });
 it('nothing that a run folder says becomes markup of a tooltip', () => {

@@ -26,6 +26,7 @@ describe('context keys', () => {
     runs: [],
     active: undefined,
     selected: undefined,
+    shown: undefined,
     desktops: 0,
     filtered: false,
     machine: 'unknown',
@@ -33,7 +34,9 @@ describe('context keys', () => {
     ...o,
   });
   it('are all written, also when there is nothing', () => {
-    expect(Object.keys(keysOf(facts())).sort()).toEqual(Object.values(contextKeys).sort());
+    expect([...Object.keys(keysOf(facts())), contextKeys.runFileActive].sort()).toEqual(
+      Object.values(contextKeys).sort(),
+    );
   });
   it('tell running, paused and stopping apart', () => {
     const keys = (state: 'running' | 'paused' | 'stopping'): unknown[] => {
@@ -45,6 +48,24 @@ describe('context keys', () => {
       [true, true, false],
       [true, false, true],
     ]);
+  });
+});
+
+describe('menus of a dashboard', () => {
+  it('steer a run only from its own page', () => {
+    const key = (shown: string | undefined): unknown =>
+      keysOf({
+        daemon: 'ready',
+        runs: [],
+        active: run({ run: '/w/a' }),
+        selected: '/w/b',
+        shown,
+        desktops: 0,
+        filtered: false,
+        machine: 'ok',
+        sessions: 0,
+      })[contextKeys.dashboardOfActiveRun];
+    expect([key('/w/a'), key('/w/b'), key(undefined)]).toEqual([true, false, false]);
   });
 });
 

@@ -174,6 +174,10 @@ describe('of a checkpoint', () => {
           message: expect.stringContaining('its manifest') as string,
         });
       }
+      for (const odd of [{ toString: 7 }, 7, null]) {
+        await writeFile(join(at, 'manifest.json'), JSON.stringify({ format: 1, ...head, policy: odd, files: {} }));
+        await expect(readCheckpoint(at, head)).rejects.toMatchObject({ kind: 'trainer.invalid' });
+      }
       await writeFile(join(at, 'manifest.json'), 'null');
       await expect(readCheckpoint(at, head)).rejects.toMatchObject({ kind: 'trainer.invalid' });
     }));

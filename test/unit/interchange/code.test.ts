@@ -17,6 +17,20 @@ describe('recorded code is read as calls with plain values', () => {
       ),
     ).toEqual([{ name: 'pyautogui.click', args: [1, -2.5], named: { button: 'left' } }]);
   });
+  test('imports may be followed by actions on the same line, as OSWorld runs them, and name what they import', () => {
+    const names = (code: string): string[] => parseCalls(code).map((c) => c.name);
+    expect(read('import pyautogui; pyautogui.click(960, 540)')).toEqual([click(960, 540)]);
+    expect(
+      read('import pyautogui; import time; pyautogui.FAILSAFE = False; pyautogui.click(5, 6); time.sleep(1)'),
+    ).toEqual([click(5, 6), { type: 'wait', ms: 1000 }]);
+    expect(names('import pyautogui as p, time; p.click(1, 2); time.sleep(1)')).toEqual([
+      'pyautogui.click',
+      'time.sleep',
+    ]);
+    expect(names('from time import sleep as s # short\nfrom pyautogui import click, press\nclick(1, 2); s(1)')).toEqual(
+      ['pyautogui.click', 'time.sleep'],
+    );
+  });
   test('Python texts: escapes, raw, joined, triple quoted', () => {
     const text = (s: string): unknown => parseCalls(`f(${s})`)[0]!.args[0];
     expect([
@@ -35,6 +49,12 @@ describe('recorded code is read as calls with plain values', () => {
     "f'{x}'",
     'pyautogui.click(x, y)',
     'import os',
+    'import pyautogui; import os; os.system("id")',
+    'import pyautogui as',
+    'import pyautogui, os',
+    'from pyautogui import *',
+    'import os as pyautogui',
+    'import',
     'from os import system',
     "__import__('os').system('id')",
     'pyautogui.click(1, 2',

@@ -4,17 +4,11 @@ import { join } from 'node:path';
 import { decode } from 'fast-png';
 import { describe, expect, it } from 'vitest';
 import { commands, contextKeys, panels, trajectoryEditor, views, walkthrough } from '../../../extension/ids.js';
+import { panelKinds } from '../../../extension/panels/panelKinds.js';
 import { coverageRow, entryRow, familyRow, uncoveredRow } from '../../../extension/views/poolRows.js';
-import {
-  checkpointRow,
-  desktopRow,
-  evalRow,
-  moreRow,
-  runRow,
-  taskRow,
-  trajectoryRow,
-  type Row,
-} from '../../../extension/views/rows.js';
+import { desktopRow, moreRow, taskRow, trajectoryRow, type Row } from '../../../extension/views/rows.js';
+import { checkpointRow, evalRow, runRow } from '../../../extension/views/runRows.js';
+import { PROVIDER_CHOICES } from '../../../runtime/domain/index.js';
 import type { OutcomeKind, RunState } from '../../../runtime/protocol/types.js';
 import {
   control,
@@ -333,6 +327,9 @@ describe('settings', () => {
     }
     expect(properties.map(([, p]) => p.order)).toEqual(properties.map((_, i) => i + 1));
   });
+  it('offer every provider of desktops', () => {
+    expect(c.configuration.properties['dartStudio.desktops.provider']!.enum).toEqual(PROVIDER_CHOICES);
+  });
   it("that name a program, a host or a place are the machine's, and not an untrusted workspace's", () => {
     const restricted = manifest.capabilities.untrustedWorkspaces.restrictedConfigurations;
     for (const k of restricted) expect(c.configuration.properties[k], k).toBeDefined();
@@ -343,11 +340,9 @@ describe('settings', () => {
 });
 
 describe('the rest', () => {
-  it('activates only for panels that are restored', () => {
+  it('activates only for panels that are restored, and for the schema that a run file names', () => {
     expect(manifest.activationEvents.sort()).toEqual(
-      Object.values(panels)
-        .map((p) => `onWebviewPanel:${p}`)
-        .sort(),
+      [...Object.values(panels).map((p) => `onWebviewPanel:${p}`), 'onFileSystem:dart-studio'].sort(),
     );
   });
   it('runs where the workspace is, and says what it can do without trust or disk', () => {
@@ -384,9 +379,9 @@ describe('the rest', () => {
     }
   });
   it('names files that are there', () => {
-    const icons = ['dashboard', 'trajectory', 'compare', 'desktop'].flatMap((i) => [
-      `media/icons/${i}-light.svg`,
-      `media/icons/${i}-dark.svg`,
+    const icons = Object.values(panelKinds).flatMap(({ icon }) => [
+      `media/icons/${icon}-light.svg`,
+      `media/icons/${icon}-dark.svg`,
     ]);
     for (const f of [
       manifest.icon,

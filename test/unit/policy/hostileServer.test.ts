@@ -114,6 +114,7 @@ describe('a completion', () => {
       { choices: { 0: {} } },
       { model: {} },
       { metadata: 7 },
+      { metadata: { weight_version: { toString: 7 } } },
       { prompt_token_ids: { length: 1e9 } },
       { prompt_token_ids: [1.5] },
       { prompt_token_ids: ['1'] },

@@ -75,6 +75,25 @@ async function play(
 }
 
 describe('episode', () => {
+  it("a desktop that the policy's programs broke is its failure; one that died by itself, or before it acted, an error", async () => {
+    const dies = (call: string, why: string | undefined) => (d: FakeDesktop) => {
+      d.fail = { call, error: new StudioError('desktop.lost', 'gone', 'x') };
+      Object.assign(d, { blame: () => Promise.resolve(why) });
+    };
+    const broken = await play([[click]], { desktop: dies('settle', 'used up the memory') });
+    // The settle after set-up came first: nothing of it is the policy's.
+    expect(broken.t.outcome).toMatchObject({ kind: 'error', error: { kind: 'desktop.lost' } });
+    const policys = await play([[click]], { desktop: dies('perform', 'used up the memory') });
+    expect(policys.t.outcome).toMatchObject({
+      kind: 'failure',
+      reward: 0,
+      report: { checks: [{ found: 'used up the memory', score: 0 }] },
+    });
+    expect(policys.broken).toBe(true);
+    const itself = await play([[click]], { desktop: dies('perform', undefined) });
+    expect(itself.t.outcome).toMatchObject({ kind: 'error', error: { kind: 'desktop.lost' } });
+  });
+
   it('acts until the policy says finished, then verifies with that action', async () => {
     const r = await play([[click], [click], [done]]);
     expect(r.t.outcome).toEqual({ kind: 'success', reward: 1, truncated: false });

@@ -190,7 +190,7 @@ describe('model pool', () => {
       clock,
       restart: { baseMs: 100, maxMs: 300, attempts: 4 },
       factory: async (rid) => {
-        if (starts++ > 0) throw new StudioError('engine.unavailable', 'no', 'x');
+        if (starts++ > 0) throw new StudioError('engine.unavailable', 'the port is taken', 'choose another');
         return (first = new FakeReplica(rid, 0, clock, { serviceMs: () => 1, swapMs: () => 1 }));
       },
     });
@@ -206,8 +206,11 @@ describe('model pool', () => {
     await waiting;
     expect(at).toEqual([0, 100, 300, 600, 900]);
     expect(pool.status().replicas[0]!.phase).toBe('dead');
+    // What the last replica died of says what to do, whether it was a process here or somebody's server.
     await expect(pool.decide(request(), { session: 'a', signal: never })).rejects.toMatchObject({
       kind: 'policy.lost',
+      message: expect.stringContaining('the port is taken') as string,
+      error: { remedy: 'choose another' },
     });
     await expect(pool.publish(weightsRef(1))).rejects.toMatchObject({ kind: 'policy.lost' });
   });

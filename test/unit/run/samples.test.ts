@@ -192,7 +192,7 @@ describe('training samples', () => {
 
   it('are read back from disk when the cache has let them go', async () => {
     const frames = new MemoryFrames(),
-      o = new Observations(frames, GLYPH_SPEC, 1);
+      o = new Observations(frames, GLYPH_SPEC, { capacity: 1 });
     const t = await trajectory(o, 'a', 1, [click, click, click]);
     const s = await imitationSamples(GLYPH_SPEC, o, [t]);
     expect(s).toHaveLength(3);

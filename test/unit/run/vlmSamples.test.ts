@@ -29,7 +29,10 @@ beforeEach(async () => {
   dir = await mkdtemp(join(tmpdir(), 'vlm-samples-'));
   for (const [n, p] of pictures.entries()) await writeFile(join(dir, `f${n}.png`), p);
   server = await ReferenceServer.start({ policy: { words: ['Action: wait()'] } });
-  samples = new TokenSamples({
+  samples = samplesOf(server);
+});
+const samplesOf = (server: ReferenceServer): TokenSamples =>
+  new TokenSamples({
     frames: { path: (f: FrameRef) => join(dir, `${f.hash}.png`) } as FrameStore,
     tokenizer: new ChatTokenizer(new ModelServer({ url: `${server.url}/v1` }), server.baseModel),
     imageToken: SPECIAL.imagePad,
@@ -37,7 +40,6 @@ beforeEach(async () => {
     images: 2,
     signal: new AbortController().signal,
   });
-});
 afterEach(async () => {
   server.close();
   await rm(dir, { recursive: true, force: true });
@@ -156,6 +158,23 @@ describe('steps of a vision-language model', () => {
       expect(s.sequences).toHaveLength(1);
       expect(only!.answer.at(-1)).toBe(SPECIAL.eos);
       expect(only!.prompt.filter((c) => c.type === 'image').map((c) => c.data)).toEqual(pictures);
+    }
+  });
+
+  it('are the same from a tokenizer that leaves one token for a picture: its server is asked how many it takes', async () => {
+    const blind = await ReferenceServer.start({ policy: { words: ['Action: wait()'] }, onePad: true }),
+      t = rollout({ kind: 'imported', from: 'x' }),
+      step: LearnStep = { trajectory: t, step: 1, kind: 'imitation', advantage: 0, weight: 1 };
+    try {
+      const asked = await samplesOf(blind).sampleOf(step);
+      expect(asked).toEqual(await samples.sampleOf(step));
+      const images = asked.sequences[0]!.prompt.filter((c) => c.type === 'image');
+      expect(images).toHaveLength(2);
+      expect(images.every((c) => c.expectedTokens! > 1)).toBe(true);
+      // Pictures of one size are asked about once.
+      expect(blind.count('/chat/completions')).toBe(1);
+    } finally {
+      blind.close();
     }
   });
 });

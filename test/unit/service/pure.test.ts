@@ -22,7 +22,7 @@ import type { TrajectoryRow } from '../../../runtime/protocol/types.js';
 import { bounds } from '../../../runtime/run/bounds.js';
 import { SpanRecorder } from '../../../runtime/run/spanRecorder.js';
 import { downsample, histogram } from '../../../runtime/queries/downsample.js';
-import { mergeSpans } from '../../../runtime/queries/lanes.js';
+import { mergeSpans, placesOf } from '../../../runtime/queries/lanes.js';
 import { cellRect, stepView } from '../../../runtime/queries/steps.js';
 import { redact } from '../../../runtime/service/machine.js';
 import { choiceNames } from '../../../runtime/policy/embedded/choiceNames.js';
@@ -80,7 +80,26 @@ describe('lanes', () => {
         10,
       ),
     ).toEqual([span('decide', 0, 5), span('act', 30, 20), span('decide', 60, 2)]);
-    expect(mergeSpans([span('act', 0, 1, 'a'), span('act', 2, 1, 'b')], 10)).toEqual([span('act', 0, 3, '')]);
+    // What was idle between them is not counted as busy.
+    expect(mergeSpans([span('act', 0, 1, 'a'), span('act', 2, 1, 'b')], 10)).toEqual([span('act', 0, 2, '')]);
+  });
+  it('a replica that answers now and then is as busy at any width', () => {
+    const spans = Array.from({ length: 2000 }, (_, i) => span('decide', i * 100, 16)),
+      busy = (xs: readonly { readonly ms: number }[]): number => xs.reduce((a, x) => a + x.ms, 0);
+    for (const pixel of [1, 20, 150, 999, 5000]) expect(busy(mergeSpans(spans, pixel))).toBeCloseTo(busy(spans), 6);
+  });
+  it('desktops that replace one another share a place', () => {
+    const lives = Array.from({ length: 36 }, (_, i) => ({
+      id: `local-${i}`,
+      from: Math.floor(i / 6) * 1000 + (i % 6),
+      to: Math.floor(i / 6) * 1000 + 990,
+    }));
+    const places = placesOf([...lives].reverse());
+    expect(new Set(places.values())).toEqual(new Set([0, 1, 2, 3, 4, 5]));
+    for (const [place] of new Set([...places.values()]).entries()) {
+      const mine = lives.filter((l) => places.get(l.id) === place).sort((a, b) => a.from - b.from);
+      for (let i = 1; i < mine.length; i++) expect(mine[i]!.from).toBeGreaterThanOrEqual(mine[i - 1]!.to);
+    }
   });
 
   it('records what desktops do a few seconds at once, and decisions and syncs of a replica by version', () => {

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -13,6 +13,7 @@ import {
   openFolder,
   uuid5,
 } from '../../../runtime/tasks/index.js';
+import { getters } from '../../../runtime/tasks/getters/index.js';
 import { desk } from '../../helpers/tasks/images.js';
 import { taskOf } from '../../helpers/tasks/fakeDesktop.js';
 import { cacheName } from '../../helpers/tasks/files.js';
@@ -206,5 +207,13 @@ describe('a folder', () => {
   it('a folder without a runnable task is refused', async () => {
     await rm(join(dir, 'os'), { recursive: true });
     await expect(openFolder(dir, { image: desk })).rejects.toMatchObject({ kind: 'task.unsupported' });
+  });
+});
+
+describe("the room's page", () => {
+  it('names every getter there is', async () => {
+    const page = await readFile('runtime/tasks/README.md', 'utf8'),
+      [, section] = /## Getters\n(.*?)\n## /s.exec(page)!;
+    for (const name of Object.keys(getters)) expect(section).toContain(`\`${name}\``);
   });
 });

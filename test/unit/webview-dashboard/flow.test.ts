@@ -50,9 +50,19 @@ describe('the ledger as a flow', () => {
       f = ledgerFlow(l);
     expect(f.closes).toBe(false);
     expect(f.missing).toBe(1);
-    expect(flowSentence(f, String)).toBe('100 generated ≠ 50 trained + 10 in flight + 39 retired');
+    expect(flowSentence(f, String)).toBe('100 planned ≠ 50 trained + 10 in flight + 39 retired');
     expect(ledgerFlow({ ...l, generated: 99 }).closes).toBe(true);
     expect(ledgerFlow({ ...l, generated: 99, closes: false }).closes).toBe(false);
+  });
+  it('nothing is in flight in a run that is over', () => {
+    fc.assert(
+      fc.property(ledger, (l) => {
+        const f = ledgerFlow(l, true),
+          words = [flowSentence(f, String), ...f.parts.map((p) => `${p.label} ${p.says}`)].join(' ');
+        expect(words).not.toMatch(/in flight|now|still running/);
+        expect(words).toContain(`${l.inFlight} waiting`);
+      }),
+    );
   });
   it('says only "in flight" when the states do not add up to it', () => {
     expect(

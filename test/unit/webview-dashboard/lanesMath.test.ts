@@ -6,6 +6,7 @@ import {
   clampWindow,
   fetchWindow,
   followWindow,
+  inSlots,
   layoutRows,
   minSpanMs,
   moveSpan,
@@ -95,8 +96,8 @@ describe('rows and spans', () => {
   ];
   const layout = layoutRows(lanes, { row: 16, gap: 4, heading: 22 });
   it('are grouped by kind and numbered as people count', () => {
-    expect(layout.rows.map((r) => lanes[r.lane]!.id)).toEqual(['desktop-2', 'desktop-10', 'replica-0', 'trainer']);
-    expect(layout.headings.map((h) => h.count)).toEqual([2, 1, 1]);
+    expect(layout.rows.map((r) => lanes[r.lane]!.id)).toEqual(['trainer', 'replica-0', 'desktop-2', 'desktop-10']);
+    expect(layout.headings.map((h) => h.count)).toEqual([1, 1, 2]);
     for (const [i, r] of layout.rows.entries()) expect(rowAt(layout, r.y + 8)).toBe(i);
     for (let i = 1; i < layout.rows.length; i++)
       expect(layout.rows[i]!.y).toBeGreaterThanOrEqual(layout.rows[i - 1]!.y + 16);
@@ -133,11 +134,45 @@ describe('rows and spans', () => {
   it('the keyboard goes along a lane and keeps its moment between lanes', () => {
     const rows = layout.rows.map((r) => lanes[r.lane]!),
       w = { from: 0, to: 100 };
-    expect(moveSpan('ArrowLeft', undefined, rows, w)).toEqual({ row: 0, span: 1 });
-    expect(moveSpan('ArrowLeft', { row: 0, span: 1 }, rows, w)).toEqual({ row: 0, span: 0 });
-    expect(moveSpan('ArrowLeft', { row: 0, span: 0 }, rows, w)).toEqual({ row: 0, span: 0 });
-    expect(moveSpan('ArrowDown', { row: 0, span: 1 }, rows, w)).toEqual({ row: 2, span: 0 });
-    expect(moveSpan('x', { row: 0, span: 1 }, rows, w)).toBeUndefined();
+    expect(moveSpan('ArrowLeft', undefined, rows, w)).toEqual({ row: 2, span: 1 });
+    expect(moveSpan('ArrowLeft', undefined, rows.slice(0, 2), w)).toEqual({ row: 0, span: 0 });
+    expect(moveSpan('ArrowLeft', { row: 2, span: 1 }, rows, w)).toEqual({ row: 2, span: 0 });
+    expect(moveSpan('ArrowLeft', { row: 2, span: 0 }, rows, w)).toEqual({ row: 2, span: 0 });
+    expect(moveSpan('ArrowUp', { row: 2, span: 1 }, rows, w)).toEqual({ row: 1, span: 0 });
+    expect(moveSpan('x', { row: 2, span: 1 }, rows, w)).toBeUndefined();
+  });
+  it('desktops that replaced one another are one lane, and count as one', () => {
+    const six = Array.from({ length: 6 }, (_, slot) =>
+        Array.from({ length: 6 }, (_, k) => ({
+          ...laneOf(`local-${slot + k * 6}`, 'desktop', [
+            [k * 100, 60],
+            [k * 100 + 60, 39],
+          ]),
+          slot,
+        })),
+      ).flat(),
+      named = (n: number): string => `desktop ${n + 1}`,
+      slots = inSlots([...six, lanes[3]!], named);
+    expect(slots.map((l) => l.id)).toEqual(['replica-0', ...[0, 1, 2, 3, 4, 5].map(named)]);
+    expect(slots[1]!.start).toEqual([...slots[1]!.start].sort((a, b) => a - b));
+    expect(slots[1]!.names).toEqual(Array.from({ length: 6 }, (_, k) => [`local-${k * 6}`, `local-${k * 6}`]).flat());
+    // 36 desktops of which six are there at a time: busy 99 % and not a sixth of it.
+    expect(shares(slots, 'desktop', { from: 0, to: 600 }).busy).toBeCloseTo(0.99, 6);
+    expect(shares(six, 'desktop', { from: 0, to: 600 }).busy).toBeCloseTo(0.165, 6);
+    const fresh = laneOf('local-99', 'desktop', [[600, 50]]),
+      more = inSlots([...six, fresh], named);
+    expect(more.filter((l) => l.kind === 'desktop').length).toBe(6);
+    expect(more.find((l) => l.names?.includes('local-99'))!.id).toBe('desktop 1');
+    // Where each place has one desktop they keep their names.
+    expect(
+      inSlots(
+        [
+          { ...lanes[2]!, slot: 0 },
+          { ...fresh, slot: 1 },
+        ],
+        named,
+      ).map((l) => l.id),
+    ).toEqual(['desktop-2', 'local-99']);
   });
   it('adds up shares of a window, idle apart', () => {
     const s = shares(

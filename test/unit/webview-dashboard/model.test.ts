@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { RunEvent } from '../../../runtime/protocol/types.js';
+import type { Ledger, RunDetail, RunEvent, RunState } from '../../../runtime/protocol/types.js';
 import { bannersOf } from '../../../webview/dashboard/banners.js';
 import {
   emptyModel,
@@ -7,6 +7,7 @@ import {
   firstWindowMs,
   isLive,
   reduce,
+  rolloutsBegun,
   staleAfter,
   wholeRun,
   type Message,
@@ -160,12 +161,29 @@ describe('banners', () => {
     ]);
   });
   it('a run that was only evaluated says so', () => {
-    const m = after(opened(), {
-      type: 'status',
-      status: r.status,
-      ledger: { generated: 0, trained: 0, inFlight: 0, byState: {}, retired: {}, closes: true },
-    });
+    const nothing: Ledger = { generated: 0, trained: 0, inFlight: 0, byState: {}, retired: {}, closes: true },
+      of = (state: RunState, phases: RunDetail['timeline']['phases']): Model =>
+        after(
+          opened(),
+          { type: 'detail', detail: { ...r.detail, ledger: nothing, timeline: { phases, outages: [] } } },
+          { type: 'status', status: { ...r.status, state }, ledger: nothing },
+        );
+    const m = of('finished', []);
     expect(evaluationOnly(m)).toBe(true);
     expect(keys(m)).toEqual(['evaluation']);
+    // In its lessons and warm start it has an evaluation and no rollout either: they are still to come.
+    expect(evaluationOnly(of('running', []))).toBe(false);
+    expect(evaluationOnly(of('paused', [{ phase: 'warm start', from: 1 }]))).toBe(false);
+    // Nor was a run that ended in its warm start only evaluated.
+    expect(evaluationOnly(of('stopped', [{ phase: 'warm start', from: 1 }]))).toBe(false);
+  });
+  it('one number of rollouts stands everywhere: those that began', () => {
+    const status = { ...r.status, rollouts: 6253 },
+      ledger: Ledger = { ...r.ledger, begun: 6255 };
+    expect(rolloutsBegun(after(opened(), { type: 'status', status, ledger }))).toBe(6253);
+    // The last status of a run came before its last rollout.
+    expect(rolloutsBegun(after(opened(), { type: 'status', status: { ...status, state: 'finished' }, ledger }))).toBe(
+      6255,
+    );
   });
 });

@@ -9,15 +9,14 @@ import {
 } from '../../../webview/dashboard/curationSpecs.js';
 import { emptyModel, reduce, type Model } from '../../../webview/dashboard/model.js';
 import {
-  correctionCharts,
   metricSpec,
   probes,
   shareOfBound,
   sortTasks,
+  successOf,
   successSpec,
-  throughputCharts,
-  trainerCharts,
 } from '../../../webview/dashboard/specs.js';
+import { correctionCharts, throughputCharts, trainerCharts } from '../../../webview/dashboard/metricCharts.js';
 import type { CurationChart } from '../../../runtime/protocol/types.js';
 import { isEmpty, type ChartSpec } from '../../../webview/ui/chartSpec.js';
 import { makeRun, type MadeRun } from '../../helpers/pages/dashboard/run.js';
@@ -125,9 +124,27 @@ describe('success', () => {
   });
 });
 
+describe('the number that stands for a task', () => {
+  it('is its evaluation, and before there is one its newest rollouts', () => {
+    const k = { family: 'a', rollouts: 20, successes: 16, spark: [], rate: 1, recent: 16 };
+    expect(successOf(k)).toBe(1);
+    const evaluation = { version: 3, episodes: 5, successes: 1, rate: 0.2, low: 0.04, high: 0.62 };
+    expect(successOf({ ...k, evaluation })).toBe(0.2);
+    expect(
+      sortTasks(
+        [
+          { ...k, family: 'b', rate: 0.5 },
+          { ...k, evaluation },
+        ],
+        'lowest',
+      ).map((x) => x.family),
+    ).toEqual(['a', 'b']);
+  });
+});
+
 describe('bounds', () => {
   it('stand in their charts as a line that is always inside', () => {
-    expect(metricSpec(m, throughputCharts[0]!).series.map((x) => x.label)).toEqual(['rollouts/h', 'X*']);
+    expect(metricSpec(m, throughputCharts[0]!).series.map((x) => x.label)).toEqual(['rollouts/h', 'limit']);
     const s = metricSpec(
       { ...m, series: new Map([...m.series].filter(([k]) => !k.startsWith('run.bound'))) },
       throughputCharts[0]!,
@@ -138,6 +155,25 @@ describe('bounds', () => {
     expect(shareOfBound(50, 200)).toBe(0.25);
     expect(shareOfBound(50, 0)).toBeUndefined();
     expect(shareOfBound(undefined, 3)).toBeUndefined();
+  });
+});
+
+describe('what lies under the lines', () => {
+  const long = makeRun({ outages: [[300_000, 480_000]] }),
+    opened: Model = { ...m, detail: long.detail };
+  it('phases and outages, in the chart and in its summary', () => {
+    const s = metricSpec(opened, trainerCharts[0]!);
+    expect(s.phases!.map((p) => p.label)).toEqual(['reading', 'demonstrations', 'warm start', 'rollouts']);
+    expect(s.outages).toEqual([{ from: 300_000, to: 480_000 }]);
+    expect(s.summary).toContain('The run was not active from 5:00 to 8:00.');
+    expect(successSpec(opened, 'time').summary).toContain('Phases: reading from 0:09');
+    // On the axis of rollouts there is no time to mark.
+    expect(successSpec(opened, 'rollouts').outages).toBeUndefined();
+  });
+  it('the learning rate has a chart, and KL is drawn by decades', () => {
+    expect(trainerCharts.flatMap((c) => c.lines.map((l) => l.name))).toContain('update.lr');
+    expect(trainerCharts.flatMap((c) => c.lines.map((l) => l.name))).toContain('update.entropy');
+    expect(correctionCharts.find((c) => c.lines.some((l) => l.name === 'update.klK3'))!.log).toBe(true);
   });
 });
 

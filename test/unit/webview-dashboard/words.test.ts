@@ -1,15 +1,19 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   ago,
   clock,
   count,
   decimal,
+  decimalTick,
   fine,
   interval,
   percent,
+  percentTick,
   shortFamily,
   tickTime,
 } from '../../../webview/dashboard/format.js';
+import { durationTicks, niceTicks } from '../../../webview/ui/chartMath.js';
 import { interpolate, wilson } from '../../../webview/dashboard/stats.js';
 
 describe('numbers as words', () => {
@@ -33,6 +37,33 @@ describe('numbers as words', () => {
       interval(0.772, 0.935),
       interval(0.1, undefined),
     ]).toEqual(['88 %', '2.1 %', '–', '77–94 %', '–']);
+  });
+  it('ticks of an axis differ from one another, whatever it is zoomed to', () => {
+    const distinct = (words: readonly string[]): void => expect(new Set(words).size).toBe(words.length);
+    fc.assert(
+      fc.property(
+        fc.double({ min: 0, max: 5000, noNaN: true }),
+        fc.double({ min: 1e-3, max: 1e5, noNaN: true }),
+        fc.integer({ min: 2, max: 10 }),
+        (from, span, wanted) => {
+          const ticks = niceTicks(from, from + span, wanted);
+          distinct(ticks.map((v) => decimalTick(v, (ticks[1] ?? 0) - (ticks[0] ?? 0))));
+          const shares = niceTicks(0, Math.min(1, span), wanted);
+          distinct(shares.map((v) => percentTick(v, (shares[1] ?? 0) - (shares[0] ?? 0))));
+        },
+      ),
+    );
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 0, max: 40 * 86_400_000 }),
+        fc.double({ min: 20, max: 40 * 86_400_000, noNaN: true }),
+        fc.integer({ min: 2, max: 12 }),
+        (from, span, wanted) => {
+          const ticks = durationTicks(from, from + span, wanted);
+          distinct(ticks.map((v) => tickTime(v, (ticks[1] ?? 0) - (ticks[0] ?? 0))));
+        },
+      ),
+    );
   });
   it('times read as people say them', () => {
     expect([clock(42_000), clock(818_000), clock(7_500_000), clock(273_600_000), clock(undefined)]).toEqual([

@@ -43,7 +43,7 @@ export const GLYPH_SIZE: GlyphSize = {
   lookHeads: 4,
 };
 
-const STEM_POOL = 4,
+export const STEM_POOL = 4,
   STEM_KERNEL = 5,
   CELL_POOL = 2;
 const MASKED = -1e9;

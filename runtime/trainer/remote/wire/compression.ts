@@ -5,17 +5,14 @@ type Compress = (data: Uint8Array, done: (e: Error | null, out: Buffer) => void)
 const zstd = (zlib as { readonly zstdCompress?: Compress }).zstdCompress;
 
 export interface Body {
-  readonly bytes: Uint8Array;
+  readonly bytes: Uint8Array | Blob;
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /** A request body, compressed where the server asks for it (client/config) and this Node can. */
-export async function compressed(
-  bytes: Uint8Array,
-  asked: boolean,
-  compress: Compress | undefined = zstd,
-): Promise<Body> {
-  if (!asked || !compress) return { bytes, headers: {} };
+export async function compressed(body: Blob, asked: boolean, compress: Compress | undefined = zstd): Promise<Body> {
+  if (!asked || !compress) return { bytes: body, headers: {} };
+  const bytes = new Uint8Array(await body.arrayBuffer());
   const out = await new Promise<Buffer>((resolve, reject) => {
     compress(bytes, (e, b) => {
       if (e) reject(e);

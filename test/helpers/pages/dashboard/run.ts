@@ -46,6 +46,8 @@ export interface MakeOptions {
   readonly state?: RunState;
   readonly infeasible?: boolean;
   readonly points?: number;
+  /** ms since its start in which nobody worked on it. */
+  readonly outages?: readonly (readonly [number, number])[];
 }
 
 const families: readonly (readonly [string, string, number, number, number])[] = [
@@ -188,6 +190,7 @@ export function makeRun(o: MakeOptions = {}): MadeRun {
   add('update.imitationLoss', updates, (_, i) => 0.026 + 0.05 * Math.exp(-i / 10) + Math.abs(gauss(r)) * 0.006);
   add('update.entropy', updates, (_, i) => 0.34 + 0.34 * Math.exp(-i / 25) + gauss(r) * 0.03);
   add('update.gradNorm', updates, () => 2.58 + gauss(r) * 0.34);
+  add('update.lr', updates, (t) => 3e-4 * (t - createdAt < (now - createdAt) * 0.6 ? 1 : 0.4));
   add('update.ms', updates, () => 8250 + gauss(r) * 900);
   add('update.klK3', updates, () => (r() < 0.04 ? Math.exp(3 + r() * 7) : 0.05 + Math.abs(gauss(r)) * 0.06));
   add('update.klK1', updates, () => -0.09 + gauss(r) * 0.05);
@@ -284,6 +287,8 @@ export function makeRun(o: MakeOptions = {}): MadeRun {
       rate,
       low: w.low,
       high: w.high,
+      recent: 16,
+      evaluation: evaluated(evals, `desk/${f}`),
       groupSize: groups[i]!.size.at(-1),
       cap: groups[i]!.cap.at(-1),
       meanSteps: steps + 0.1,
@@ -301,6 +306,7 @@ export function makeRun(o: MakeOptions = {}): MadeRun {
     running = 6;
   const ledger: Ledger = {
     generated: ended + queued + running,
+    begun: ended + running,
     trained,
     inFlight: 31 + queued + running,
     byState: { queued, running, recorded: 9, grouped: 4, claimed: 18, trained, retired: flat + replaced },
@@ -316,7 +322,7 @@ export function makeRun(o: MakeOptions = {}): MadeRun {
     elapsedMs: now - createdAt,
     budgetMs,
     version,
-    rollouts: ended,
+    rollouts: ended + running,
     running,
     waitingGroups: 4,
     errors: 0,
@@ -338,7 +344,7 @@ export function makeRun(o: MakeOptions = {}): MadeRun {
       name: 'quickstart',
       createdAt,
       state,
-      rollouts: ended,
+      rollouts: ended + running,
       version,
       lastEval: evals.at(-1),
       evals: evals.map((e) => e.successes / e.episodes),
@@ -348,6 +354,15 @@ export function makeRun(o: MakeOptions = {}): MadeRun {
     evals,
     tasks,
     config: {},
+    timeline: {
+      phases: [
+        { phase: 'reading', from: createdAt + 9000 },
+        { phase: 'demonstrations', from: createdAt + warm * 0.45 },
+        { phase: 'warm start', from: createdAt + warm * 0.6 },
+        { phase: 'training', from: createdAt + warm },
+      ],
+      outages: o.outages?.map(([from, to]) => ({ from: createdAt + from, to: createdAt + to })) ?? [],
+    },
     checkpoints: [{ version, path: `${run}/checkpoints/v${version}` }],
     seq: 41_200,
   };
@@ -403,6 +418,12 @@ export function makeRun(o: MakeOptions = {}): MadeRun {
       return out;
     },
   };
+}
+
+function evaluated(evals: readonly EvalPoint[], family: string): TaskRow['evaluation'] {
+  const e = evals.at(-1),
+    of = e?.perFamily[family];
+  return e && of && { version: e.version, ...of, ...wilson(of.successes, of.episodes)! };
 }
 
 /**

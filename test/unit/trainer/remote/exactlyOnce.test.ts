@@ -1,7 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { random } from '../../../../runtime/domain/index.js';
 import { createRemoteTrainer } from '../../../../runtime/trainer/remote/engine.js';
+import type { LearnerState } from '../../../helpers/engine/learner.js';
+import type { Disk } from '../../../helpers/engine/tinker.js';
 import { open, start, saved, sample, batch } from '../../../helpers/engine/remoteTrainer.js';
 
 describe('every batch is trained exactly once', () => {
@@ -43,7 +46,7 @@ describe('every batch is trained exactly once', () => {
     await trainer.close();
     const again = await createRemoteTrainer({
       ...options,
-      server: { ...options.server, submitMs: 100, deadlineMs: 150, sleep: undefined },
+      server: { ...options.server, submitMs: 400, deadlineMs: 600, sleep: undefined },
     });
     open.push(() => again.close());
     s.next('optim_step', { hang: true }, { hang: true });
@@ -74,6 +77,57 @@ describe('every batch is trained exactly once', () => {
     expect(await two.trainer.update(BATCHES[1]!)).toEqual(report);
     expect((await two.trainer.update(BATCHES[2]!)).version).toBe(3);
     expect(saved(two.s.disk)).toEqual(expected);
+  });
+  it('20 kills of server and runtime at random moments change no bit and no number of steps', async () => {
+    const batches = Array.from({ length: 12 }, (_, k) =>
+        batch(
+          `k${k}`,
+          Array.from({ length: 4 }, (__, i) => sample(10 * k + i)),
+          { epochs: 2 },
+        ),
+      ),
+      last = (disk: Disk): LearnerState => [...disk.values()].at(-1)!.state;
+    const calm = await start({ minibatch: 2 });
+    for (const b of batches) await calm.trainer.update(b);
+
+    const rng = random('kills'),
+      paths = ['forward_backward', 'optim_step', 'save_weights', 'retrieve_future', 'load_weights', 'create_model'];
+    let now = await start({ minibatch: 2 }),
+      ref = await now.trainer.checkpoint(),
+      kills = { server: 0, runtime: 0 };
+    const { s, dir } = now;
+    for (let k = 0; k < batches.length;) {
+      const { trainer } = now,
+        how = kills.server + kills.runtime < 20 ? rng.pick(['server', 'runtime'] as const) : 'none';
+      // What a runtime was at when it was killed is known to the server alone.
+      const timer = how === 'runtime' ? setTimeout(() => void trainer.close(), rng.int(25)) : undefined;
+      if (how === 'server') s.next(rng.pick(paths), { die: rng.pick(['before', 'after']) });
+      const done = await trainer.update(batches[k]!).then(
+        () => true,
+        (e: unknown) => {
+          expect(e).toMatchObject({ kind: 'cancelled' });
+          return false;
+        },
+      );
+      clearTimeout(timer);
+      if (how !== 'none') kills = { ...kills, [how]: kills[how] + 1 };
+      if (done) {
+        const saved = await trainer.checkpoint().catch(() => undefined);
+        // The journal names a batch and its checkpoint in one record: without it the batch is trained again.
+        if (saved) {
+          ref = saved;
+          k++;
+        }
+      }
+      if (how !== 'runtime') continue;
+      await trainer.close();
+      now = await start({ minibatch: 2, dir }, s);
+      await now.trainer.restore(ref);
+    }
+    expect(kills.server + kills.runtime).toBe(20);
+    expect(Math.min(kills.server, kills.runtime)).toBeGreaterThan(4);
+    expect(ref.version).toBe(batches.length);
+    expect(last(s.disk)).toEqual(last(calm.s.disk));
   });
   it('a failed update leaves nothing behind: the batch after it is trained from the same weights', async () => {
     const { s, trainer, restarts } = await start();

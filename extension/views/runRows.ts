@@ -1,0 +1,165 @@
+/** Rows of the Runs view: runs, their evaluations and checkpoints. */
+import { basename } from 'node:path';
+import type { EvalPoint, RunState, RunSummary } from '../../runtime/protocol/types.js';
+import type { ListedRun } from '../model/savedRuns.js';
+import { percent, plain, rollouts, spark, span, t } from '../words.js';
+import { lines, list, type Row, type RowIcon } from './rows.js';
+
+export const runStateWord = (s: RunState): string =>
+  ({
+    running: t('running'),
+    paused: t('paused'),
+    stopping: t('stopping'),
+    finished: t('finished'),
+    stopped: t('stopped'),
+    failed: t('failed'),
+    interrupted: t('interrupted'),
+    elsewhere: t('written by another program'),
+  })[s];
+const runIcons: Readonly<Record<RunState, RowIcon>> = {
+  running: { id: 'sync~spin', color: 'charts.blue' },
+  paused: { id: 'debug-pause', color: 'charts.yellow' },
+  stopping: { id: 'loading~spin' },
+  finished: { id: 'pass', color: 'charts.green' },
+  stopped: { id: 'circle-slash' },
+  failed: { id: 'error', color: 'charts.red' },
+  interrupted: { id: 'debug-disconnect', color: 'list.warningForeground' },
+  elsewhere: { id: 'lock' },
+};
+/** Success of the newest evaluation, else of the newest rollouts. */
+export const runSuccess = (r: RunSummary): number | undefined =>
+  r.lastEval && r.lastEval.episodes > 0 ? r.lastEval.successes / r.lastEval.episodes : r.status?.success;
+
+/** "last evaluation 94 %", "last 64 rollouts 31 %": what the success of a run is of. */
+export const successWords = (r: RunSummary): string => {
+  const success = runSuccess(r);
+  return success === undefined
+    ? ''
+    : r.lastEval && r.lastEval.episodes > 0
+      ? t('evaluation {0}', percent(success))
+      : t('last 64 rollouts {0}', percent(success));
+};
+/** When it was started, and its seed: what tells runs of one name apart. */
+export const startedWords = (r: RunSummary): string =>
+  list(
+    new Date(r.createdAt).toLocaleString(undefined, {
+      month: 'short',
+      day: 'numeric',
+      hour: '2-digit',
+      minute: '2-digit',
+    }),
+    r.seed !== undefined && t('seed {0}', r.seed),
+  );
+
+/** `namesake`: another run of the list has the same name. */
+export function runRow(
+  r: ListedRun,
+  o: { readonly selected: boolean; readonly now: number; readonly namesake?: boolean },
+): Row {
+  const s = r.status,
+    success = runSuccess(r),
+    done = rollouts(r.rollouts);
+  const live =
+    r.state === 'running' && s
+      ? list(
+          s.phase === 'training' ? undefined : s.phase,
+          s.rolloutsPerHour > 0 && t('{0} rollouts/h', Math.round(s.rolloutsPerHour)),
+        )
+      : runStateWord(r.state);
+  const context = r.damaged
+    ? 'run.damaged'
+    : r.state === 'running'
+      ? 'run.running'
+      : r.state === 'paused'
+        ? 'run.paused'
+        : r.state === 'stopping'
+          ? 'run.stopping'
+          : r.state === 'elsewhere'
+            ? 'run.elsewhere'
+            : r.collection
+              ? 'run.collection'
+              : 'run.over';
+  return {
+    id: `run ${r.run}`,
+    label: r.name === '' ? basename(r.run) : r.name,
+    context,
+    icon:
+      r.damaged || r.damage
+        ? { id: 'warning', color: 'list.warningForeground' }
+        : r.unread
+          ? { id: 'history' }
+          : runIcons[r.state],
+    description: list(
+      o.selected && t('selected'),
+      o.namesake && startedWords(r),
+      successWords(r),
+      r.unread ? t('not read') : r.collection ? t('collection') : live,
+      r.damage && t('journal damaged'),
+      spark(r.evals),
+    ),
+    tooltip: lines(
+      `**${plain(r.id)}**`,
+      r.unread
+        ? t('Its folder does not say what it came to. Open its dashboard to read it.')
+        : `${runStateWord(r.state)}${s?.detail ? `: ${plain(s.detail)}` : ''}`,
+      r.lastEval === undefined && success !== undefined && t('Success of the last 64 rollouts {0}', percent(success)),
+      r.collection && t('Imported or recorded trajectories; nothing was trained in it.'),
+      r.lastEval && evalLine(r.lastEval),
+      !r.unread && t('{0}, policy version {1}', done, r.version),
+      r.damage && t('$(warning) {0} bytes of its journal are damaged; what they held is missing.', r.damage.bytes),
+      t('Started {0}, {1} ago', startedWords(r), span(o.now - r.createdAt)),
+      r.damaged && `$(warning) ${plain(r.damaged.message)} ${plain(r.damaged.remedy)}`,
+      r.error && `$(warning) ${plain(r.error.message)} ${plain(r.error.remedy)}`,
+      s?.error && `$(error) ${plain(s.error.message)} ${plain(s.error.remedy)}`,
+      r.state === 'running' && t('Training goes on when VS Code is closed.'),
+      `\`${r.run.replace(/[`\r\n]/g, '')}\``,
+    ),
+    spoken: [
+      r.name,
+      o.namesake ? startedWords(r) : '',
+      r.unread ? t('not read') : runStateWord(r.state),
+      successWords(r),
+      r.unread ? '' : done,
+    ]
+      .filter((x) => x !== '')
+      .join(', '),
+  };
+}
+const evalLine = (e: EvalPoint): string =>
+  t(
+    'Evaluation {0}: {1} of {2}, 95 % interval {3} to {4}',
+    plain(e.label),
+    e.successes,
+    e.episodes,
+    percent(e.low),
+    percent(e.high),
+  );
+
+export function evalRow(run: string, e: EvalPoint, i: number): Row {
+  const rate = e.episodes > 0 ? percent(e.successes / e.episodes) : '';
+  return {
+    id: `eval ${run} ${i}`,
+    label: t('Evaluation: {0}', e.label),
+    description: list(rate, t('{0} of {1}', e.successes, e.episodes), t('version {0}', e.version)),
+    icon: { id: 'beaker' },
+    context: 'evaluation',
+    tooltip: lines(
+      evalLine(e),
+      t('Policy version {0}', e.version),
+      e.errors > 0 && t('{0} episodes ended in an error and are not counted', e.errors),
+      e.infeasible && t('Tasks that cannot be done: {0} of {1}', e.infeasible.successes, e.infeasible.episodes),
+    ),
+    spoken: t('Evaluation {0}, {1}, policy version {2}', e.label, rate, e.version),
+  };
+}
+export function checkpointRow(run: string, version: number, path: string): Row {
+  return {
+    id: `checkpoint ${run} ${version}`,
+    label: t('Checkpoint {0}', version),
+    description: '',
+    icon: { id: 'save' },
+    context: 'checkpoint',
+    tooltip: lines(t('Policy version {0}', version), `\`${path.replace(/[`\r\n]/g, '')}\``),
+    spoken: t('Checkpoint of policy version {0}', version),
+  };
+}

@@ -1,0 +1,14 @@
+import type { PoolEvent } from './types.js';
+
+/** What the log keeps of a place that was quarantined: every failure with its time, and what the desktop wrote last. */
+export function quarantineNote(e: Extract<PoolEvent, { type: 'quarantined' }>): string {
+  const lines = e.log.map(({ at, error }) => {
+    const said = error.details?.['stderr'];
+    const tail = typeof said === 'string' && said.trim() !== '' ? ` [${said.trim().slice(-300)}]` : '';
+    return `${new Date(at).toISOString()} ${error.kind}: ${error.message}${tail}`;
+  });
+  return [
+    `Desktop ${e.desktop} failed ${e.log.length} times in a row and rests for some minutes; the others go on.`,
+    ...lines,
+  ].join('\n');
+}

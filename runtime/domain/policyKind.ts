@@ -1,0 +1,23 @@
+/** Kinds of policy that a run can have (`policy.kind`). */
+export const POLICY_KINDS = ['embedded', 'vlm', 'openai'] as const;
+export type PolicyKind = (typeof POLICY_KINDS)[number];
+
+/** What the rest of a run must know of a kind of policy. */
+export interface PolicyTraits {
+  /**
+   * A trainer makes new versions of it: batches end, lag is bounded, evaluations need a checkpoint. False: it is rolled
+   * out and evaluated only.
+   */
+  readonly trained: boolean;
+  /** It acts in `policy.replicas` processes of this machine that decide one thing at a time, so they bound throughput. */
+  readonly processes: boolean;
+  /** It needs ONNX Runtime on this machine. */
+  readonly onnx: boolean;
+  /** What its `type` action can contain: any text, or one line that may end with Enter, with Tab a key of its own. */
+  readonly types: 'text' | 'line';
+}
+export const POLICY_TRAITS: Readonly<Record<PolicyKind, PolicyTraits>> = {
+  embedded: { trained: true, processes: true, onnx: true, types: 'line' },
+  vlm: { trained: true, processes: false, onnx: false, types: 'text' },
+  openai: { trained: false, processes: false, onnx: false, types: 'text' },
+};

@@ -1,0 +1,13 @@
+// npm run bench:blind [-- --quick] [-- --minutes M] [-- --seeds 1] [-- --out DIR] [-- --work DIR] [-- --provider docker]
+// [-- --report]: which templates a policy learns that never sees anything; goes on where it was stopped.
+import { session, sessionArgs } from '../lib/session.js';
+import { blindPlan } from './plan.js';
+import { blindReport } from './report.js';
+
+const args = sessionArgs(),
+  { quick } = args;
+const seeds = args.numbers('--seeds', [1]),
+  minutes = Number(args.option('--minutes') ?? (quick ? 1 : 20));
+await session('blind', args, blindPlan({ seeds, minutes, quick }), (results, failed) =>
+  blindReport(results, failed, { quick, minutes }),
+);

@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest';
+import { savedRuns, type RunFiles } from '../../../extension/model/savedRuns.js';
+
+const filesOf = (files: Readonly<Record<string, string>>): RunFiles => ({
+  list: (dir) =>
+    Promise.resolve([
+      ...new Set(
+        Object.keys(files)
+          .filter((f) => f.startsWith(`${dir}/`))
+          .map((f) => f.slice(dir.length + 1).split('/')[0]!),
+      ),
+    ]),
+  read: (file) => Promise.resolve(files[file]),
+});
+const meta = (id: string, createdAt: number): string =>
+  JSON.stringify({ id, createdAt, name: 'quickstart', config: { seed: 3 } });
+
+describe('runs without a runtime', () => {
+  it('are those whose folder says so, newest first, with what they came to', async () => {
+    const summary = {
+      state: 'finished',
+      rollouts: 6255,
+      version: 80,
+      evals: [0.1, 0.9],
+      lastEval: { at: 1, version: 80, episodes: 64, successes: 58, low: 0.8, high: 0.96 },
+    };
+    const runs = await savedRuns(
+      ['/w/runs', '/extra/one', '/gone'],
+      filesOf({
+        '/w/runs/a/run.json': meta('a', 1),
+        '/w/runs/a/summary.json': JSON.stringify(summary),
+        '/w/runs/b/run.json': meta('b', 3),
+        '/w/runs/b/summary.json': JSON.stringify({ ...summary, state: 'running' }),
+        '/w/runs/notes/readme.txt': 'no run',
+        '/extra/one/run.json': meta('one', 2),
+      }),
+    );
+    expect(runs.map((r) => [r.run, r.state, r.rollouts, r.unread ?? false, r.seed])).toEqual([
+      // Its file was written while it was under way, and no runtime is there: it was interrupted.
+      ['/w/runs/b', 'interrupted', 6255, false, 3],
+      ['/extra/one', 'stopped', 0, true, 3],
+      ['/w/runs/a', 'finished', 6255, false, 3],
+    ]);
+    expect(runs[2]!.lastEval).toMatchObject({ episodes: 64, successes: 58 });
+  });
+  it('nothing of what the files say is believed', async () => {
+    const runs = await savedRuns(
+      ['/r'],
+      filesOf({
+        '/r/a/run.json': '{',
+        '/r/b/run.json': JSON.stringify({ id: 5 }),
+        '/r/c/run.json': JSON.stringify({ id: 'c', name: { x: 1 }, createdAt: 'now', config: [] }),
+        '/r/c/summary.json': JSON.stringify({ state: 'owned', rollouts: 'many', evals: [1, 'x', null], lastEval: 7 }),
+        '/r/d/run.json': JSON.stringify({ id: 'd' }),
+        '/r/d/summary.json': '[1]',
+      }),
+    );
+    expect(runs).toEqual([
+      {
+        run: '/r/d',
+        id: 'd',
+        name: 'd',
+        createdAt: 0,
+        state: 'stopped',
+        rollouts: 0,
+        version: 0,
+        evals: [],
+        unread: true,
+      },
+      { run: '/r/c', id: 'c', name: 'c', createdAt: 0, state: 'interrupted', rollouts: 0, version: 0, evals: [1] },
+    ]);
+  });
+});

@@ -32,7 +32,7 @@ import { DataState, type OpenBatch } from './state.js';
 import type { PlannerFamily } from './planner.js';
 import { TrajectoryCache } from './trajectoryCache.js';
 import type { DiskRoom } from './store/room.js';
-import { RunStore, type RunMeta, type RunStoreOptions } from './store/runStore.js';
+import type { RunStore, RunMeta, RunStoreOptions } from './store/runStore.js';
 import type { FrameStore, PoolAnswer, PoolWish, RolloutOrder } from './types.js';
 
 export interface DataManagerOptions {

@@ -27,12 +27,12 @@ import {
   type StepExtra,
   type TrainedSteps,
 } from './events.js';
-import { recover, type RecoveryReport } from './recover.js';
+import { openReplayed, recover, releaseOf, type RecoveryReport } from './recover.js';
 import { DataState, type OpenBatch } from './state.js';
 import type { PlannerFamily } from './planner.js';
 import { TrajectoryCache } from './trajectoryCache.js';
 import type { DiskRoom } from './store/room.js';
-import { RunStore, type RunMeta, type RunStoreOptions } from './store/runStore.js';
+import type { RunStore, RunMeta, RunStoreOptions } from './store/runStore.js';
 import type { FrameStore, PoolAnswer, PoolWish, RolloutOrder } from './types.js';
 
 export interface DataManagerOptions {
@@ -109,24 +109,7 @@ export class DataManager {
    */
   static async open(o: DataManagerOptions): Promise<DataManager> {
     const state = new DataState(o.config, o.families, o.taskOf);
-    let skipped = 0;
-    const store = await RunStore.open(
-      o.dir,
-      o.store,
-      (e) => {
-        // After a damaged stretch an event may refer to a lost one; it is taken at its word, so that nothing is trained
-        // twice, and the ledger still adds up.
-        try {
-          state.apply(e);
-        } catch (err) {
-          if (!(err instanceof StudioError)) throw err;
-          state.applyDamaged(e);
-          skipped++;
-        }
-        // Most of a journal (steps, spans, metrics) does not change the state.
-      },
-      ['rollout.step', 'spans', 'trajectory.started', 'metrics', 'eval', 'log'],
-    );
+    const { store, skipped } = await openReplayed(o.dir, o.store, state);
     try {
       await store.room.keepReserve();
       const recovered = await recover(store, state, { events: store.recovery.records, skipped });
@@ -378,15 +361,7 @@ export class DataManager {
   }
   /** Releases an untrained batch: its groups wait again, in front. */
   async release(batch: BatchId, reason: string): Promise<void> {
-    const open = this.#openBatch(batch),
-      { ledger } = this.#state,
-      mine = new Set(ledger.claimedBy(batch));
-    // An injected rollout may be claimed too, but by the group that rolled it out.
-    const groups = open.groups.map((g) => ({
-      group: g.group,
-      rollouts: g.members.flatMap((m) => (!m.injected && mine.has(m.rollout) ? [m.rollout] : [])),
-    }));
-    await this.#commits.commit([{ type: 'batch.released', batch, groups, reason }]);
+    await this.#commits.commit([releaseOf(this.#state, this.#openBatch(batch), reason)]);
   }
 
   /**

@@ -2,8 +2,8 @@ import { StudioError, id } from '../domain/index.js';
 import type { GroupId, RolloutId, Trajectory } from '../domain/index.js';
 import type { JournalEvent } from './events.js';
 import { poolContent } from './experiencePool.js';
-import { batchNumber, type DataState } from './state.js';
-import type { RunStore } from './store/runStore.js';
+import { batchNumber, type DataState, type OpenBatch } from './state.js';
+import { RunStore } from './store/runStore.js';
 
 /** What resuming a run found and did, for the log. */
 export interface RecoveryReport {
@@ -16,6 +16,34 @@ export interface RecoveryReport {
   readonly released: number;
   /** Trajectories that could not be read back. */
   readonly unreadable: readonly RolloutId[];
+}
+
+/**
+ * Opens a run folder and applies its journal to `state`. After a damaged stretch an event may refer to a lost one; it is
+ * taken at its word, so that nothing is trained twice, and the ledger still adds up.
+ */
+export async function openReplayed(
+  dir: string,
+  o: Parameters<typeof RunStore.open>[1],
+  state: DataState,
+): Promise<{ readonly store: RunStore; readonly skipped: number }> {
+  let skipped = 0;
+  const store = await RunStore.open(
+    dir,
+    o,
+    (e) => {
+      try {
+        state.apply(e);
+      } catch (err) {
+        if (!(err instanceof StudioError)) throw err;
+        state.applyDamaged(e);
+        skipped++;
+      }
+    },
+    // Most of a journal does not change the state.
+    ['rollout.step', 'spans', 'trajectory.started', 'metrics', 'eval', 'log'],
+  );
+  return { store, skipped };
 }
 
 /**
@@ -99,19 +127,21 @@ function trainedUnsaid({ claimed, ledger, trainedBatch }: DataState): JournalEve
 }
 
 /** Newest claim first: each is put in front, so the oldest ends up first. */
-function releasedBatches({ claimed, ledger }: DataState): JournalEvent[] {
-  return [...claimed.values()].reverse().map((b): JournalEvent => {
-    const mine = new Set(ledger.claimedBy(b.batch));
-    return {
-      type: 'batch.released',
-      batch: b.batch,
-      reason: 'the run ended before it was trained',
-      groups: b.groups.map((g) => ({
-        group: g.group,
-        rollouts: g.members.flatMap((m) => (!m.injected && mine.has(m.rollout) ? [m.rollout] : [])),
-      })),
-    };
-  });
+const releasedBatches = (state: DataState): JournalEvent[] =>
+  [...state.claimed.values()].reverse().map((b) => releaseOf(state, b, 'the run ended before it was trained'));
+
+/** Gives a batch back untrained. An injected rollout may be claimed too, but by the group that rolled it out. Pure. */
+export function releaseOf({ ledger }: DataState, { batch, groups }: OpenBatch, reason: string): JournalEvent {
+  const mine = new Set(ledger.claimedBy(batch));
+  return {
+    type: 'batch.released',
+    batch,
+    reason,
+    groups: groups.map((g) => ({
+      group: g.group,
+      rollouts: g.members.flatMap((m) => (!m.injected && mine.has(m.rollout) ? [m.rollout] : [])),
+    })),
+  };
 }
 
 /** Members of open groups. */

@@ -130,13 +130,32 @@ export class Chaos implements Patient {
   get alive(): boolean {
     return this.#daemon?.exitCode === null && this.#daemon.signalCode === null;
   }
+  /** As a window does it: one that finds the lock of the last one still held (exit code 3) is started again. */
   async startDaemon(): Promise<void> {
-    this.#daemon = spawn(
-      process.execPath,
-      ['--import', resolve('dist/chaos/hook.mjs'), resolve('dist/runtime.js'), 'serve', this.storage],
-      { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, DART_CHAOS: this.base } },
-    );
-    await this.connect();
+    for (let tries = 1; ; tries++) {
+      const d = spawn(
+        process.execPath,
+        ['--import', resolve('dist/chaos/hook.mjs'), resolve('dist/runtime.js'), 'serve', this.storage],
+        { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, DART_CHAOS: this.base } },
+      );
+      this.#daemon = d;
+      let said = '';
+      d.stderr.on('data', (text: Buffer) => {
+        said = (said + text.toString()).slice(-2000);
+      });
+      await this.until(() => this.#serves() || !this.alive, 60_000, 'the daemon serves');
+      if (this.alive) return this.connect();
+      if (tries === 20 || d.exitCode !== 3) throw new Error(`The daemon ended (code ${d.exitCode}): ${said}`);
+      await after(250);
+    }
+  }
+  #serves(): boolean {
+    try {
+      const record = readFileSync(join(this.storage, 'daemon.json'), 'utf8');
+      return (JSON.parse(record) as { pid: number }).pid === this.pid;
+    } catch {
+      return false;
+    }
   }
   async killDaemon(): Promise<void> {
     const d = this.#daemon!;
@@ -148,15 +167,7 @@ export class Chaos implements Patient {
   }
   async connect(): Promise<void> {
     this.#client?.dispose();
-    const record = join(this.storage, 'daemon.json'),
-      mine = (): boolean => {
-        try {
-          return (JSON.parse(readFileSync(record, 'utf8')) as { pid: number }).pid === this.pid;
-        } catch {
-          return false;
-        }
-      };
-    await this.until(mine, 60_000, 'the daemon serves');
+    await this.until(() => this.#serves(), 60_000, 'the daemon serves');
     const client = (this.#client = new DaemonClient({
       storage: this.storage,
       runtime: resolve('dist/runtime.js'),

@@ -181,10 +181,11 @@ module.exports = {
     },
     pkg('onnxruntime-node', '^runtime/(policy/embedded|trainer/native)/'),
     pkg('dockerode', '^runtime/cluster/providers/'),
+    pkg('@kubernetes/client-node', '^runtime/cluster/providers/kubernetes/'),
     pkg('jpeg-js', '^runtime/interchange/'),
     pkg('protobufjs', '^runtime/trainer/remote/wire/'),
     pkg('sql\\.js', '^runtime/data/store/'),
-    pkg('ws', '^(runtime/server|extension/daemon)/'),
+    pkg('ws', '^(runtime/(server|cluster/providers/kubernetes)|extension/daemon)/'),
   ],
   options: {
     tsPreCompilationDeps: true,

@@ -15,6 +15,7 @@ import * as methods from '../runtime/protocol/methods.js';
 import type { PageInput } from '../webview/protocol.js';
 import { registerActions } from './commands/action.js';
 import { DaemonClient } from './daemon/client.js';
+import { wasInterrupted } from './daemon/interrupted.js';
 import { Disposables, type Ends } from './dispose.js';
 import { TrajectoryEditors } from './editors/trajectoryEditor.js';
 import { Reporter } from './errors.js';
@@ -92,7 +93,7 @@ export function createStudioContext(extension: ExtensionContext): StudioContext 
       return pages.panels.active ?? pages.editors.active?.host;
     },
     ensureRuntime: (signal) => ensureRuntime(client, signal),
-    attach: () => attach(client, log),
+    attach: () => attach(client, storage, log),
     setMachine(m) {
       machine = m;
       keys();
@@ -137,6 +138,8 @@ function createClient(extension: ExtensionContext, own: Disposables, log: LogOut
           DART_STUDIO_IDLE_MINUTES: String(settings.idleMinutes),
           // Without the setting, DOCKER_HOST of this window's own environment holds.
           ...(settings.dockerHost ? { DOCKER_HOST: settings.dockerHost } : {}),
+          ...(settings.kubeContext ? { DART_STUDIO_KUBE_CONTEXT: settings.kubeContext } : {}),
+          ...(settings.kubePlugins.length > 0 ? { DART_STUDIO_KUBE_PLUGINS: settings.kubePlugins.join(',') } : {}),
         };
       },
     }),
@@ -282,9 +285,12 @@ async function ensureRuntime(client: DaemonClient, signal: AbortSignal | undefin
   if (client.state !== 'ready') await client.connect({ start: true });
   signal?.throwIfAborted();
 }
-async function attach(client: DaemonClient, log: LogOutputChannel): Promise<void> {
+/** Finds a runtime that runs; one that ended in the middle of a run is started, and goes on with it. */
+async function attach(client: DaemonClient, storage: string, log: LogOutputChannel): Promise<void> {
   if (!workspace.isTrusted || !['stopped', 'attaching', 'starting'].includes(client.state)) return;
-  await client.connect({ start: false }).catch((e: unknown) => log.debug(`no runtime to attach to: ${String(e)}`));
+  await client
+    .connect({ start: await wasInterrupted(storage) })
+    .catch((e: unknown) => log.debug(`no runtime to attach to: ${String(e)}`));
 }
 
 const foldersOf = (f: RunFolders): Pick<StudioContext, 'folders' | 'home' | 'base' | 'addRoot' | 'dropRoot'> => ({

@@ -112,4 +112,5 @@ export const stored = {
   panelTitles: 'panelTitles',
   runFiles: 'runFiles',
   sessions: 'controlSessions',
+  saidRecovered: 'saidRecovered',
 } as const;

@@ -33,6 +33,15 @@ export const settings = {
   get dockerHost(): string {
     return text('docker.host');
   },
+  /** Context of the kubeconfig that desktops may use; '': none. */
+  get kubeContext(): string {
+    return text('kubernetes.context');
+  },
+  /** Credential plug-ins that a kubeconfig may run here. */
+  get kubePlugins(): string[] {
+    const all = config().get<unknown>('kubernetes.credentialPlugins');
+    return Array.isArray(all) ? all.filter((p): p is string => typeof p === 'string' && p !== '') : [];
+  },
   get nodePath(): string {
     return text('runtime.nodePath');
   },
@@ -56,4 +65,10 @@ export const settings = {
   },
 };
 /** Settings that a runtime takes when it starts. */
-export const runtimeSettings = ['docker.host', 'runtime.nodePath', 'runtime.idleMinutes'].map((k) => `${section}.${k}`);
+export const runtimeSettings = [
+  'docker.host',
+  'kubernetes.context',
+  'kubernetes.credentialPlugins',
+  'runtime.nodePath',
+  'runtime.idleMinutes',
+].map((k) => `${section}.${k}`);

@@ -9,6 +9,7 @@ import type { Machine } from './model/contextKeys.js';
 import { machineOf } from './model/machine.js';
 import type { ReviewCount } from './model/reviewCount.js';
 import { sayEnded } from './notify.js';
+import { sayRecovered } from './recovered.js';
 import { runtimeSettings } from './settings.js';
 import { onDemand } from './loadOnDemand.js';
 import type { StudioContext } from './studioContext.js';
@@ -134,16 +135,20 @@ function checkNewMachine(own: Disposables, w: Wiring): void {
 }
 /** Logs the runtime's state and reports problems with it. */
 function followRuntime(own: Disposables, w: Wiring): void {
-  const { client, log, report, runtimeLog, storage } = w.studio;
+  const { attach, client, log, report, runtimeLog, storage } = w.studio;
   const { keys } = w;
   const tail = own.add(new LogTail(join(storage, 'daemon.log'), runtimeLog));
+  own.defer(client.on(methods.runRecovered, (r) => sayRecovered(w.studio, r)));
   let lost: HostError | undefined;
   own.defer(
     client.onState((state, detail) => {
       log.info(`runtime: ${state}${detail ? ` (${detail.message})` : ''}`);
-      // A window that only attached does not start it again by itself; that a run may have ended with it must not go
-      // unseen.
-      if (state === 'stopped' && lost) report.report(lost);
+      // A window that only attached does not start it again by itself, unless a run ended with it.
+      if (state === 'stopped' && lost) {
+        report.report(lost);
+        void attach();
+      }
+      if (state === 'ready') for (const r of client.hello?.recovered ?? []) sayRecovered(w.studio, r);
       lost = state === 'reconnecting' ? detail : undefined;
       if (state !== 'stopped') tail.start();
       if (detail && (state === 'failed' || state === 'incompatible')) report.report(detail);

@@ -31,6 +31,22 @@ const parts = {
   ],
   'runtime.engines': ['policy/embedded/replicaProcess.js', 'trainer/native/trainerProcess.js'],
 };
+/**
+ * What the first run that uses it reads: credentials and TLS of a cluster. The rest of the provider is in
+ * runtime.studio, whose classes it throws and extends.
+ */
+const onDemand = { 'runtime.kubernetes': 'cluster/providers/kubernetes/library.js' };
+/** Parts that are imported on demand are in bundles of their own, beside the one that asks. */
+const demandApart = {
+  name: 'demand',
+  setup(b) {
+    b.onResolve({ filter: /\/library\.js$/ }, (a) => {
+      if (a.kind !== 'dynamic-import') return undefined;
+      const part = Object.keys(onDemand).find((k) => resolve(a.resolveDir, a.path).endsWith(resolve('/', onDemand[k])));
+      return part && { path: `./${part}.js`, external: true };
+    });
+  },
+};
 /** main.ts imports its parts from their bundles beside it. */
 const partsApart = {
   name: 'parts',
@@ -46,7 +62,8 @@ const partsApart = {
 };
 /**
  * What packages bring and nobody here calls: dockerode's BuildKit sessions (a gRPC server; images are built without),
- * zod's words in 50 languages.
+ * ssh2's servers, SFTP and key making (an engine over SSH needs a client), zod's words in 50 languages and its reader
+ * of JSON schemas. Of tweetnacl, which reads SSH keys with a passphrase, one function is called: Node has it, too.
  */
 const unused = {
   name: 'unused',
@@ -58,10 +75,48 @@ const unused = {
       contents: "module.exports = () => { throw new Error('BuildKit is not bundled'); };",
       loader: 'js',
     }));
+    b.onLoad({ filter: /ssh2[\\/]lib[\\/](server|keygen|http-agents|protocol[\\/]SFTP)\.js$/ }, () => ({
+      contents: 'module.exports = {};',
+      loader: 'js',
+    }));
+    b.onLoad({ filter: /tweetnacl[\\/]nacl-fast\.js$/ }, () => ({
+      contents:
+        "const { createHash } = require('node:crypto'); exports.lowlevel = { crypto_hash(out, m, n) { out.set(createHash('sha512').update(m.subarray(0, n)).digest()); return 0; } };",
+      loader: 'js',
+    }));
+    b.onLoad({ filter: /zod[\\/]v4[\\/]classic[\\/]from-json-schema\.js$/ }, () => ({
+      contents: 'export const fromJSONSchema = undefined;',
+      loader: 'js',
+    }));
     b.onLoad({ filter: /zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({
       contents: "export { default as en } from './en.js';",
       loader: 'js',
     }));
+  },
+};
+/**
+ * Of the Kubernetes client only the kubeconfig is used: not its 800 models and APIs, not the auth-providers that
+ * Kubernetes removed in 1.26 (access.ts refuses them; they start programs), not SOCKS (access.ts refuses it), and of
+ * YAML only reading.
+ */
+const kubeconfigOnly = {
+  name: 'kubeconfig',
+  setup(b) {
+    const instead = (filter, contents) => b.onLoad({ filter }, () => ({ contents, loader: 'js' }));
+    instead(
+      /client-node[\\/]dist[\\/]gen[\\/]index\.js$/,
+      'export const createConfiguration = undefined, ServerConfiguration = undefined;',
+    );
+    instead(
+      /client-node[\\/]dist[\\/](azure|gcp)_auth\.js$/,
+      'export class AzureAuth { isAuthProvider() { return false; } } export { AzureAuth as GoogleCloudPlatformAuth };',
+    );
+    b.onResolve({ filter: /^(node-fetch|socks-proxy-agent)$/ }, (a) => ({ path: a.path, namespace: 'without' }));
+    b.onLoad({ filter: /.*/, namespace: 'without' }, () => ({
+      contents: 'export const Headers = globalThis.Headers, SocksProxyAgent = undefined;',
+      loader: 'js',
+    }));
+    b.onResolve({ filter: /^js-yaml$/ }, () => ({ path: resolve('node_modules/js-yaml/lib/loader.js') }));
   },
 };
 /** The protocol's methods need only the classes of their names, not all that speaks the wire. */
@@ -156,7 +211,23 @@ await mkdir('dist', { recursive: true });
 const built = await Promise.all([
   build({ ...runtime, entryPoints: { runtime: 'runtime/main.ts' }, plugins: [partsApart] }),
   ...Object.entries(parts).map(([name, files]) =>
-    build({ ...runtime, stdin: reexport(files), outdir: undefined, outfile: `dist/${name}.js`, plugins: [unused] }),
+    build({
+      ...runtime,
+      stdin: reexport(files),
+      outdir: undefined,
+      outfile: `dist/${name}.js`,
+      plugins: [unused, demandApart],
+    }),
+  ),
+  ...Object.entries(onDemand).map(([name, file]) =>
+    build({
+      ...runtime,
+      stdin: reexport([file]),
+      outdir: undefined,
+      outfile: `dist/${name}.js`,
+      minify: true,
+      plugins: [kubeconfigOnly],
+    }),
   ),
   buildExtension(),
   Object.keys(pages).length > 0 &&

@@ -8,7 +8,7 @@ import type {
   TrajectoryRow,
 } from '../../runtime/protocol/types.js';
 import { originWord, outcomeWord } from '../model/filter.js';
-import { percent, plain, rollouts, spark, span, steps, t } from '../words.js';
+import { percent, plain, spark, span, steps, t } from '../words.js';
 
 export interface RowIcon {
   readonly id: string;

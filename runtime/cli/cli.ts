@@ -6,6 +6,12 @@ import type { Options } from './options.js';
 type Act = <A extends unknown[]>(f: (...a: A) => Promise<number | void>) => (...a: A) => Promise<void>;
 type Serve = (storage: string, o: { readonly idleMinutes?: string }) => Promise<void>;
 
+/** What a command that uses a cluster may be told of it. */
+const withCluster = (c: Command): Command =>
+  c
+    .option('--kube-context <name>', 'context of the kubeconfig whose credentials desktops on Kubernetes may use')
+    .option('--kube-plugin <command...>', 'credential plug-ins that the kubeconfig may run on this machine');
+
 /** Commands and options; runtime/cli/README.md is made from them. `ended` hears a command's exit code. */
 export function createProgram(serve: Serve, ended: (code: number) => void): Command {
   const program = new Command('dart-studio')
@@ -23,6 +29,7 @@ export function createProgram(serve: Serve, ended: (code: number) => void): Comm
   modelCommand(program, act);
   taskCommands(program, act);
   desktopCommands(program, act);
+  kubernetesCommands(program, act);
   runCommands(program, act);
   engineCommands(program, act);
   machineCommands(program, act, serve);
@@ -30,8 +37,7 @@ export function createProgram(serve: Serve, ended: (code: number) => void): Comm
 }
 
 function trainingCommands(program: Command, act: Act): void {
-  program
-    .command('train')
+  withCluster(program.command('train'))
     .argument('[run.json]', 'run file')
     .description('Train a policy; without a run file, with the preset.')
     .option('--preset <name>', PRESET_NAMES.join(', '))
@@ -47,8 +53,7 @@ function trainingCommands(program: Command, act: Act): void {
       'afterwards measure the policy on everything held out and with a blank screen: report.html and figures.json in the run folder',
     )
     .action(act(async (file: string | undefined, o: Options) => (await import('./train.js')).train(file, o)));
-  program
-    .command('evaluate')
+  withCluster(program.command('evaluate'))
     .argument('<run>', 'run id or folder')
     .description('Evaluate a checkpoint on the probe set.')
     .option('--checkpoint <version>', 'policy version; default: the newest')
@@ -181,15 +186,21 @@ function desktopCommands(program: Command, act: Act): void {
     .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
     .option('--provider <name>', providerWords, 'auto')
     .option('--force', 'build again even when it is there', false)
+    .option('--push <ref>', 'push the image to a registry under this reference, for desktops on Kubernetes')
     .action(act(async (o: Options) => (await import('./desktop.js')).build(o)));
+  desktop
+    .command('export')
+    .argument('<file.tar>', 'file to write')
+    .description('Write the image to a file, for nodes that no registry reaches.')
+    .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
+    .action(act(async (file: string, o: Options) => (await import('./desktop.js')).exportFile(file, o)));
   desktop
     .command('status')
     .description('What is built, and which provider would be used.')
     .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
     .option('--json', 'as JSON', false)
     .action(act(async (o: Options) => (await import('./desktop.js')).status(o)));
-  desktop
-    .command('screenshot')
+  withCluster(desktop.command('screenshot'))
     .argument('<file.png>', 'where to write it')
     .description("Start a desktop, run one task's set-up, and save what the policy would see.")
     .option('--task <id>', 'task of the built-in suite, e.g. desk/NAME#1')
@@ -209,6 +220,19 @@ function desktopCommands(program: Command, act: Act): void {
     .option('--screen <size>', 'size of the screen, e.g. 1920x1080')
     .option('--accessibility', 'with an accessibility tree, which makes resets slower', false)
     .action(act(async (o: Options) => (await import('./desktopServe.js')).serve(o)));
+}
+
+function kubernetesCommands(program: Command, act: Act): void {
+  program
+    .command('kubernetes')
+    .description('Desktops on Kubernetes.')
+    .command('manifests')
+    .description('Print what a cluster needs, for `kubectl apply -f -`: namespace, rights, network policy, quota.')
+    .option('--run <run.json>', 'run file: namespace and number of desktops are its')
+    .option('--namespace <name>', 'namespace of the desktops')
+    .option('--desktops <n>', 'desktops that the quota allows')
+    .option('--job <image>', 'also a Job that trains in the cluster: image of the runtime, with the run file')
+    .action(act(async (o: Options) => (await import('./kubernetes.js')).printManifests(o)));
 }
 
 function runCommands(program: Command, act: Act): void {
@@ -272,8 +296,7 @@ function machineCommands(program: Command, act: Act, serve: Serve): void {
     .description('Run the daemon that VS Code windows share.')
     .option('--idle-minutes <n>', 'end after this long with no window and no run')
     .action(act(async (storage: string, o: { readonly idleMinutes?: string }) => serve(storage, o)));
-  program
-    .command('doctor')
+  withCluster(program.command('doctor'))
     .description('Check this machine, or all that a run file needs.')
     .option(
       '--run <run.json>',

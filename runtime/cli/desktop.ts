@@ -1,7 +1,13 @@
 import { writeFile } from 'node:fs/promises';
 import { DEFAULT_IMAGE } from '../domain/index.js';
-import { buildDesktop, desktopStatus, photographDesktop, type BuildProgress } from '../service/desktopImage.js';
-import type { Options } from './options.js';
+import {
+  buildDesktop,
+  desktopStatus,
+  exportDesktop,
+  photographDesktop,
+  type BuildProgress,
+} from '../service/desktopImage.js';
+import { allowCluster, type Options } from './options.js';
 
 const imageOf = (o: Options): string => String(o['image'] ?? DEFAULT_IMAGE);
 
@@ -33,11 +39,29 @@ export async function build(o: Options): Promise<number> {
       provider: String(o['provider'] ?? 'auto'),
       image: imageOf(o),
       force: o['force'] === true,
+      push: typeof o['push'] === 'string' ? o['push'] : undefined,
       onProgress: p.on,
       signal: abort.signal,
     });
     p.end();
     process.stdout.write(`${what} is ready.\n`);
+  } finally {
+    p.end();
+  }
+  return 0;
+}
+
+/** `desktop export FILE.tar`: the image as a file that a node's container runtime can load. */
+export async function exportFile(file: string, o: Options): Promise<number> {
+  const abort = new AbortController(),
+    p = progress();
+  process.once('SIGINT', () => {
+    abort.abort();
+  });
+  try {
+    const tag = await exportDesktop({ image: imageOf(o), file, onProgress: p.on, signal: abort.signal });
+    p.end();
+    process.stdout.write(`${tag} is in ${file}. On every node: ctr -n k8s.io images import ${file}\n`);
   } finally {
     p.end();
   }
@@ -64,6 +88,7 @@ export async function status(o: Options): Promise<number> {
 
 /** `desktop screenshot FILE`: a desktop, with a task set up on it when one is named. */
 export async function screenshot(file: string, o: Options): Promise<number> {
+  allowCluster(o);
   const { png, instruction } = await photographDesktop({
     provider: String(o['provider'] ?? 'auto') as 'auto',
     image: imageOf(o),

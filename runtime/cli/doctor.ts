@@ -6,7 +6,7 @@ import { locateModel } from '../run/backends/ownEngine.js';
 import { machineChecks } from '../service/checks.js';
 import { thisBundle } from '../service/engines.js';
 import { costLines, runChecks, type RunChecks } from '../service/runChecks/index.js';
-import type { Options } from './options.js';
+import { allowCluster, type Options } from './options.js';
 
 /** A check as the command prints it. */
 interface Row {
@@ -27,6 +27,7 @@ const rowsOf = (checks: RunChecks['checks']): Row[] =>
 
 /** `doctor [--run run.json]`: exit code 1 when a run cannot start here. */
 export async function doctor(o: Options): Promise<number> {
+  allowCluster(o);
   const file = o['run'];
   if (typeof file !== 'string') {
     const rows = rowsOf(await machineChecks(thisBundle()));

@@ -3,7 +3,7 @@ import { thisBundle } from '../service/engines.js';
 import { evaluateRun } from '../run/evaluateRun.js';
 import { EVALUATION_SPLITS } from '../tasks/open.js';
 import type { EvalPoint } from '../run/evaluation.js';
-import { numberOption, type Options } from './options.js';
+import { allowCluster, numberOption, type Options } from './options.js';
 import { runFolder } from '../run/runFolders.js';
 import { rateText } from '../domain/stats.js';
 
@@ -14,6 +14,7 @@ export async function evaluate(name: string, o: Options): Promise<number> {
     split = EVALUATION_SPLITS.find((s) => s === wanted);
   if (!split)
     throw new StudioError('config.invalid', `--split ${wanted}: unknown`, `Use ${EVALUATION_SPLITS.join(', ')}.`);
+  allowCluster(o);
   const abort = new AbortController(),
     tty = process.stderr.isTTY;
   process.once('SIGINT', () => {

@@ -1,4 +1,5 @@
 import { StudioError } from '../domain/index.js';
+import { CONTEXT_VARIABLE, PLUGINS_VARIABLE } from '../service/kubernetes.js';
 
 /** Options of a command as commander gives them. */
 export type Options = Readonly<Record<string, string | boolean | undefined>>;
@@ -15,4 +16,15 @@ export function numberOption(o: Options, name: string, min = 1): number | undefi
       'Give a number, or leave the option out.',
     );
   return n;
+}
+
+/**
+ * What the command line allows of clusters, for this process: which context's credentials are used, and which
+ * credential plug-ins may run. A run file cannot.
+ */
+export function allowCluster(o: Options): void {
+  const context = o['kubeContext'],
+    plugins = o['kubePlugin'] as unknown as readonly string[] | undefined;
+  if (typeof context === 'string') process.env[CONTEXT_VARIABLE] = context;
+  if (plugins) process.env[PLUGINS_VARIABLE] = plugins.join(',');
 }

@@ -2,18 +2,19 @@ import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { StudioError, id, type RunId } from '../domain/index.js';
-import { parseRunFile, parseRunText, type RunConfig, type RunFile } from '../config/index.js';
+import { parseRunText, type RunConfig, type RunFile } from '../config/index.js';
 import { thisBundle } from '../service/engines.js';
-import { numberOption, type Options } from './options.js';
+import { allowCluster, numberOption, type Options } from './options.js';
 import { jsonReporter, terminalReporter } from '../run/reporter.js';
 import { locateModel } from '../run/backends/ownEngine.js';
 import { locatePools } from '../run/poolSources.js';
-import { newRunId, runFolder, runText } from '../run/runFolders.js';
+import { newRunId, runFolder, startedWith } from '../run/runFolders.js';
 import { percent, rateText } from '../domain/stats.js';
 import { trainRun, type TrainResult } from '../run/trainRun.js';
 
 /** `train [run.json]`: a new run, or `--resume` of one; Ctrl-C ends it cleanly, a second Ctrl-C at once. */
 export async function train(file: string | undefined, o: Options): Promise<number> {
+  allowCluster(o);
   const over = overrides(o);
   let config: RunConfig, dir: string, run: RunId;
   const deprecated: string[] = [];
@@ -26,9 +27,7 @@ export async function train(file: string | undefined, o: Options): Promise<numbe
         'Leave the run file out: a resumed run continues with its own.',
       );
     dir = runFolder(String(o['runs'] ?? 'runs'), String(o['resume']));
-    const meta = JSON.parse(await runText(dir)) as { id: string; config: RunFile };
-    config = parseRunFile(meta.config, over);
-    run = id<RunId>(meta.id);
+    ({ config, run } = await startedWith(dir, over));
   } else {
     const preset = (o['preset'] ?? (file ? undefined : 'quickstart')) as RunFile['preset'];
     const text =

@@ -15,6 +15,7 @@ import {
   type Refusal,
   type ResetReply,
 } from './agentReplies.js';
+import { activeTimeout, type Stalled } from './drivers/activeTimeout.js';
 import type { ExecOptions, ExecResult } from './types.js';
 
 interface Pending {
@@ -41,8 +42,12 @@ export class AgentClient {
   /** Bytes in `parts`. */
   #held = 0;
 
-  constructor(stream: Duplex) {
+  readonly #stalledMs: Stalled;
+
+  /** `stalledMs`: of a stream that can pause while its connection is made again. */
+  constructor(stream: Duplex, stalledMs?: Stalled) {
     this.#stream = stream;
+    this.#stalledMs = stalledMs;
     stream.on('data', (d: Buffer) => this.#receive(d));
     stream.on('error', (e) => this.#end(e));
     stream.on('close', () => this.#end());
@@ -173,11 +178,11 @@ export class AgentClient {
     const id = this.#nextId++;
     return new Promise<AnswerOf<C>>((resolve, reject) => {
       // A silent agent means a lost desktop: the whole connection ends, so that no later call waits for it.
-      const timer = setTimeout(() => {
+      const stop = activeTimeout(timeoutMs, this.#stalledMs, () => {
         this.#fail(new Error(`no answer to ${cmd} within ${timeoutMs} ms`));
-      }, timeoutMs);
+      });
       const done = (): void => {
-        clearTimeout(timer);
+        stop();
         this.#pending.delete(id);
       };
       this.#pending.set(id, {

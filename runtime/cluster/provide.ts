@@ -1,11 +1,13 @@
 import { parseRunFile, type RunConfig } from '../config/index.js';
 import { StudioError, isProviderChoice, providerWords, type ProviderKind } from '../domain/index.js';
+import type { OnProgress } from './imageBuild.js';
 import { readImage } from './images.js';
 import { memoryGroups } from './providers/cgroups.js';
 import {
   allowedProviders,
   buildFor,
   createProvider,
+  exportDesktopImage,
   type BuildOptions,
   type ProviderOptions,
 } from './providers/choose.js';
@@ -31,10 +33,11 @@ export const specOf = (
 export const settleOf = (c: DesktopsConfig): SettleOptions => ({ horizonMs: c.settleHorizonMs, maxMs: c.settleMaxMs });
 
 /** What providers take from a configuration. */
-const optionsOf = ({ provider, image, hosts }: DesktopsConfig): ProviderOptions => ({
+const optionsOf = ({ provider, image, hosts, kubernetes }: DesktopsConfig): ProviderOptions => ({
   provider,
   image,
   docker: { hosts },
+  kubernetes: { config: kubernetes },
 });
 
 /**
@@ -82,9 +85,22 @@ export async function buildDesktop(
   if (!isProviderChoice(o.provider))
     throw new StudioError('config.invalid', `--provider ${o.provider}: unknown`, `Use ${providerWords}.`);
   await readImage(o.image);
+  // Only an image can be pushed.
+  const choice = o.provider === 'auto' && o.push !== undefined ? 'docker' : o.provider;
   const provider =
-    o.provider === 'auto' ? await buildTarget(parseRunFile({}, { desktops: { image: o.image } }).desktops) : o.provider;
+    choice === 'auto' ? await buildTarget(parseRunFile({}, { desktops: { image: o.image } }).desktops) : choice;
   return { provider, what: await buildFor(provider, o) };
+}
+
+/** Writes a desktop image to a file, built first when it is missing; resolves with its tag. */
+export async function exportDesktop(o: {
+  readonly image: string;
+  readonly file: string;
+  readonly onProgress: OnProgress;
+  readonly signal: AbortSignal;
+}): Promise<string> {
+  await readImage(o.image);
+  return exportDesktopImage(o, o.file);
 }
 
 /** Removes orphaned desktops of every provider; returns how many. */

@@ -114,6 +114,11 @@ export interface Desktop {
   writeFile(path: string, data: Buffer): Promise<void>;
   onEvent(listener: (e: DesktopEvent) => void): () => void;
   /**
+   * ms so far during which its connection was cut and is being made again: calls wait meanwhile, and time limits do not
+   * count them.
+   */
+  stalledMs?(): number;
+  /**
    * Stops every program of the user until `thaw`, while commands of the verifier run; the screen can be read meanwhile.
    */
   freeze?(): Promise<void>;
@@ -152,6 +157,8 @@ export interface ProviderStatus {
 
 export interface DesktopProvider {
   readonly name: ProviderKind;
+  /** Desktops that it can start at the same time; default: as few as suits one machine. */
+  readonly startsAtOnce?: number;
   /** Whether it works here; a problem comes with its remedy. Checks the machine or engine each time. */
   status(): Promise<ProviderStatus>;
   create(spec: DesktopSpec, signal?: AbortSignal): Promise<Desktop>;

@@ -134,8 +134,9 @@ export function parseRunFile(content: unknown, overrides: RunFile = {}, onNote?:
 
 /** What a run file says together with its preset; a preset of an earlier version is spelt out. */
 function withPreset(own: RunFile, onNote: OnNote | undefined): RunFile {
-  const name: string | undefined = own.preset;
-  if (name === undefined) return own;
+  const name: unknown = own.preset;
+  // Anything but a name is said by the schema.
+  if (typeof name !== 'string') return own;
   if (Object.hasOwn(PRESETS, name)) return merge(PRESETS[name as PresetName], own) as RunFile;
   if (!Object.hasOwn(EARLIER_PRESETS, name)) return own;
   const { file, note } = EARLIER_PRESETS[name]!,

@@ -1,6 +1,7 @@
 import { DEFAULT_IMAGE, IMAGE_NAME, POLICY_KINDS, PRESET_NAMES, PROVIDER_CHOICES } from '../domain/index.js';
 import { z } from 'zod';
 import { curationOptions } from './curation/index.js';
+import { kubernetesOptions } from './kubernetes.js';
 import { count, flag, positive, section, share, whole } from './fields.js';
 
 /** What every model behind a chat endpoint has. */
@@ -63,7 +64,9 @@ export const RunFileSchema = z.strictObject({
       provider: z
         .enum(PROVIDER_CHOICES)
         .default('auto')
-        .describe('`auto`: Docker when an engine answers, else local sandboxed processes.'),
+        .describe(
+          '`auto`: Docker when an engine answers, else local sandboxed processes. `kubernetes`: pods of a cluster.',
+        ),
       image: z
         .string()
         .regex(IMAGE_NAME, 'small letters, digits and "-" only, at most 32')
@@ -83,6 +86,7 @@ export const RunFileSchema = z.strictObject({
         )
         .optional()
         .describe('Docker engines to spread desktops over; default: DOCKER_HOST or the local engine.'),
+      kubernetes: kubernetesOptions,
       hardResetEvery: whole(200, 'Replace a desktop by a new one after this many episodes; 0 = never.'),
       settleHorizonMs: positive(20, 'A desktop is at rest when no program has a timer due within this time.'),
       settleMaxMs: positive(2000, 'Longest wait for rest after an action.'),

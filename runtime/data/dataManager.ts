@@ -13,15 +13,25 @@ import { Ages } from './ages.js';
 import type { DataConfig } from './config.js';
 import { rolloutCapacity, type CapacityInfo } from './capacity.js';
 import { batchOf, blockingHeld, planClaim, poolLagsOf, type ClaimedBatch, type ClaimOptions } from './claims.js';
+import { corrupted, measured } from './corrupted.js';
 import { Commits, type EventSink } from './commits.js';
 import { GroupCurator } from './groupCurator.js';
 import { PoolKeeper } from './poolKeeper.js';
 import { dataStats, type DataStats } from './dataStats.js';
-import { headOf, inLedger, isError, type JournalEvent, type StepExtra, type TrainedSteps } from './events.js';
+import {
+  headOf,
+  inLedger,
+  isError,
+  type JournalEvent,
+  type NoteEvent,
+  type StepExtra,
+  type TrainedSteps,
+} from './events.js';
 import { recover, type RecoveryReport } from './recover.js';
 import { DataState, type OpenBatch } from './state.js';
 import type { PlannerFamily } from './planner.js';
 import { TrajectoryCache } from './trajectoryCache.js';
+import type { DiskRoom } from './store/room.js';
 import { RunStore, type RunMeta, type RunStoreOptions } from './store/runStore.js';
 import type { FrameStore, PoolAnswer, PoolWish, RolloutOrder } from './types.js';
 
@@ -56,6 +66,7 @@ export class DataManager {
   /** Rollouts that a person holds; true means for so long that training no longer waits for them. */
   readonly #held = new Map<RolloutId, boolean>();
   #starved = false;
+  #recorded = 0;
 
   private constructor(
     store: RunStore | undefined,
@@ -103,11 +114,13 @@ export class DataManager {
       o.dir,
       o.store,
       (e) => {
-        // After a damaged stretch an event may refer to a lost one; it is skipped, and the ledger still adds up.
+        // After a damaged stretch an event may refer to a lost one; it is taken at its word, so that nothing is trained
+        // twice, and the ledger still adds up.
         try {
           state.apply(e);
         } catch (err) {
           if (!(err instanceof StudioError)) throw err;
+          state.applyDamaged(e);
           skipped++;
         }
         // Most of a journal (steps, spans, metrics) does not change the state.
@@ -115,6 +128,7 @@ export class DataManager {
       ['rollout.step', 'spans', 'trajectory.started', 'metrics', 'eval', 'log'],
     );
     try {
+      await store.room.keepReserve();
       const recovered = await recover(store, state, { events: store.recovery.records, skipped });
       const manager = new DataManager(store, store, state, o.config, recovered);
       await manager.#commits.commit([
@@ -140,7 +154,19 @@ export class DataManager {
   get config(): DataConfig {
     return this.#config;
   }
+  /** Of the run folder's disk: whatever writes there waits in it. */
+  get room(): DiskRoom {
+    return this.store.room;
+  }
 
+  /** Trajectories recorded since the run was opened, errors left out. */
+  get recorded(): number {
+    return this.#recorded;
+  }
+  /** ms that the run has taken, as far as the journal knows. */
+  get elapsedMs(): number {
+    return this.#state.elapsedMs;
+  }
   /** Called after every change that may make `nextOrder` or `claimBatch` answer differently. */
   onChange(listener: () => void): () => void {
     return this.#commits.changes.add(listener);
@@ -191,6 +217,7 @@ export class DataManager {
     const written = this.#written.get(t.id);
     this.#written.delete(t.id);
     this.#began.delete(t.id);
+    if (!isError(t.outcome)) this.#recorded++;
     const order = inLedger(t.provenance) ? this.#state.orders.get(t.id) : undefined;
     const steps = t.steps
       .filter((s) => !written?.has(s.index))
@@ -336,6 +363,19 @@ export class DataManager {
     for (const g of open.groups) for (const m of g.members) this.#trajectories.forget(m.rollout);
     await saved;
   }
+  /**
+   * Gives up what cannot be read back of a claimed batch: groups with this rollout are retired as lost (corrupt), it
+   * leaves the pool, and the other groups wait again, in front. Returns the groups that were retired.
+   */
+  async lose(batch: BatchId, rollout: RolloutId): Promise<readonly GroupId[]> {
+    const open = this.#openBatch(batch),
+      lost = open.groups.filter((g) => g.members.some((m) => m.rollout === rollout)),
+      released = this.release(batch, `trajectory ${rollout} cannot be read back`),
+      retired = this.#commits.commit(corrupted(this.#state, lost, rollout));
+    for (const g of lost) for (const m of g.members) this.#trajectories.forget(m.rollout);
+    await Promise.all([released, retired]);
+    return lost.map((g) => g.group);
+  }
   /** Releases an untrained batch: its groups wait again, in front. */
   async release(batch: BatchId, reason: string): Promise<void> {
     const open = this.#openBatch(batch),
@@ -350,18 +390,11 @@ export class DataManager {
   }
 
   /**
-   * Journals anything else: metrics, evaluation points, checkpoints, starts of probes, spans of the lanes, log lines.
+   * Journals anything else: metrics, evaluation points, checkpoints, starts of probes, spans of the lanes, time used,
+   * log lines.
    */
-  async note(
-    e: Extract<
-      JournalEvent,
-      {
-        type:
-          'metrics' | 'eval' | 'checkpoint' | 'trajectory.started' | 'spans' | 'log' | 'run.closed' | 'rates.seeded';
-      }
-    >,
-  ): Promise<void> {
-    await this.#commits.commit([e]);
+  async note(e: NoteEvent): Promise<void> {
+    await this.#commits.commit([e.type === 'metrics' ? { ...e, values: measured(e.values) } : e]);
   }
 
   stats(): DataStats {
@@ -369,6 +402,7 @@ export class DataManager {
   }
 
   async close(reason = 'closed'): Promise<void> {
+    await this.#store?.room.end();
     try {
       await this.#commits.commit([{ type: 'run.closed', reason }]);
     } finally {

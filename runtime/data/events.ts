@@ -95,6 +95,8 @@ export interface GroupMember {
 export type JournalEvent =
   | { readonly type: 'run.opened'; readonly run: RunId; readonly resumed: boolean; readonly pid: number }
   | { readonly type: 'run.closed'; readonly reason: string }
+  /** Time that the run has used, pauses left out: every two seconds, so that a crash loses no more of it. */
+  | { readonly type: 'run.time'; readonly elapsedMs: number }
   | ({ readonly type: 'group.opened' } & PlannedGroup)
   | { readonly type: 'rollout.queued'; readonly order: RolloutOrder }
   | {
@@ -127,6 +129,8 @@ export type JournalEvent =
       readonly rollout: RolloutId;
       readonly group: GroupId;
       readonly reason: RetireReason;
+      /** Its record on disk is damaged. */
+      readonly cause?: 'corrupt';
     }
   /** A person held it for too long: its group continues without it, and it is retired as stale when it has ended. */
   | { readonly type: 'rollout.released'; readonly rollout: RolloutId; readonly group: GroupId }
@@ -158,6 +162,8 @@ export type JournalEvent =
       readonly rollouts: readonly RolloutId[];
       readonly reason: RetireReason;
       readonly whole: boolean;
+      /** Something of it on disk is damaged. */
+      readonly cause?: 'corrupt';
     }
   | {
       readonly type: 'batch.claimed';
@@ -216,7 +222,14 @@ export type JournalEvent =
       readonly label?: string;
       readonly infeasible?: { readonly episodes: number; readonly successes: number };
     }
-  | { readonly type: 'checkpoint'; readonly version: PolicyVersion; readonly dir: string }
+  /** Weights in the folder `dir`. What a lesson made and that it was learned are one record: a crash tears neither off. */
+  | {
+      readonly type: 'checkpoint';
+      readonly version: PolicyVersion;
+      readonly dir: string;
+      /** The lesson that made them, as `metrics` would say it; version 0.1 wrote a `metrics` record after this one. */
+      readonly learned?: Pick<EventOf<'metrics'>, 'source' | 'values'>;
+    }
   /** Work of a desktop, replica or the trainer, for the utilisation lanes. */
   | ({ readonly type: 'spans' } & LaneSpans)
   | {
@@ -228,6 +241,19 @@ export type JournalEvent =
 
 export type StoredEvent = JournalEvent & { readonly seq: number; /** ms since the epoch. */ readonly at: number };
 export type EventOf<T extends JournalEvent['type']> = Extract<JournalEvent, { type: T }>;
+
+/** Records that change nothing of the ledger. */
+export type NoteEvent = EventOf<
+  | 'metrics'
+  | 'eval'
+  | 'checkpoint'
+  | 'trajectory.started'
+  | 'spans'
+  | 'log'
+  | 'run.time'
+  | 'run.closed'
+  | 'rates.seeded'
+>;
 
 export const headOf = (t: Trajectory): TrajectoryHead => ({
   ...t,

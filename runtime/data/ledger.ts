@@ -74,7 +74,11 @@ export class Ledger {
         `Ledger: ${refused}.`,
         'This is a fault of DART Studio: please report it with the log.',
       );
+    this.#set(m);
+  }
+  #set(m: LedgerMove): void {
     const from = this.#states.get(m.rollout);
+    if (from?.at === 'retired') this.#retired[from.reason] = (this.#retired[from.reason] ?? 0) - 1;
     if (from) {
       this.#byState[from.at]--;
       this.#leave(m.rollout, from);
@@ -103,6 +107,14 @@ export class Ledger {
       seen.add(m.rollout);
     }
     for (const m of moves) this.move(m);
+  }
+
+  /**
+   * Moves without asking: what a damaged journal tells of a rollout whose records before are lost. What was trained stays
+   * trained, so that nothing is trained twice.
+   */
+  force(moves: readonly LedgerMove[]): void {
+    for (const m of moves) if (this.#states.get(m.rollout)?.at !== 'trained') this.#set(m);
   }
 
   counts(): LedgerCounts {

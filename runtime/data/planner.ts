@@ -143,7 +143,7 @@ export class Planner {
   apply(e: PlannerEvent): void {
     if (e.type === 'group.opened') {
       const { type: _t, ...plan } = e;
-      this.#groups++;
+      this.#groups = Math.max(this.#groups + 1, numberOf(plan.group));
       const first = Math.min(plan.size, this.#d.config.planner.pilot || plan.size);
       this.#open.set(plan.group, {
         plan,
@@ -154,13 +154,17 @@ export class Planner {
         retries: 0,
       });
     } else {
-      this.#rollouts++;
+      this.#rollouts = Math.max(this.#rollouts + 1, numberOf(e.order.rollout));
       const g = this.#open.get(e.order.group);
       if (g) {
         g.members.set(e.order.rollout, 'queued');
         g.toIssue = Math.max(0, g.toIssue - 1);
       }
     }
+  }
+  /** A rollout whose order is lost in a damaged journal: its id is not given again. */
+  saw(rollout: RolloutId): void {
+    this.#rollouts = Math.max(this.#rollouts, numberOf(rollout));
   }
   started(group: GroupId, rollout: RolloutId): void {
     const g = this.#open.get(group);
@@ -319,5 +323,6 @@ function sameAgain(k: number, n: number, m: number): number {
   for (let i = 0; i < m; i++) p *= (1 + k + i) / (2 + n + i);
   return p;
 }
+const numberOf = (of: GroupId | RolloutId): number => Number(/\d+$/.exec(of)?.[0] ?? 0);
 const pad = (n: number): string => String(n).padStart(6, '0');
 const fromRange = (s: { from: number; count: number }, r: Random): number => s.from + r.int(Math.max(1, s.count));

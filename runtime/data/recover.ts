@@ -2,13 +2,13 @@ import { StudioError, id } from '../domain/index.js';
 import type { GroupId, RolloutId, Trajectory } from '../domain/index.js';
 import type { JournalEvent } from './events.js';
 import { poolContent } from './experiencePool.js';
-import type { DataState } from './state.js';
+import { batchNumber, type DataState } from './state.js';
 import type { RunStore } from './store/runStore.js';
 
 /** What resuming a run found and did, for the log. */
 export interface RecoveryReport {
   readonly events: number;
-  /** Events that were skipped because the events they refer to are damaged. */
+  /** Events that were taken at their word because the events they refer to are damaged. */
   readonly skipped: number;
   /** Rollouts that were queued or running when the run ended; they are handed out again. */
   readonly lost: readonly RolloutId[];
@@ -33,6 +33,7 @@ export async function recover(
   const events: JournalEvent[] = [
     ...lost.map((rollout) => retiredAsLost(rollout, state.orders.get(rollout)?.group ?? id<GroupId>(''))),
     ...releasedBatches(state),
+    ...trainedUnsaid(state),
     ...(await unreadableMembers(reader, state)),
     ...(await unreadableGroups(reader, state)),
     ...(await unreadableEntries(reader, state)),
@@ -68,12 +69,34 @@ class TrajectoryReader {
   }
 }
 
-const retiredAsLost = (rollout: RolloutId, group: GroupId): JournalEvent => ({
+const retiredAsLost = (rollout: RolloutId, group: GroupId, cause?: 'corrupt'): JournalEvent => ({
   type: 'rollout.retired',
   rollout,
   group,
   reason: 'lost',
+  ...(cause ? { cause } : {}),
 });
+
+/**
+ * Batches are trained one after another: one that is still claimed although a later one was trained was trained too, and
+ * the record of it is damaged. Its groups must not be trained again.
+ */
+function trainedUnsaid({ claimed, ledger, trainedBatch }: DataState): JournalEvent[] {
+  return [...claimed.values()]
+    .filter((b) => batchNumber(b.batch) < trainedBatch)
+    .flatMap((b) =>
+      b.groups.map((g): JournalEvent => ({
+        type: 'group.retired',
+        group: g.group,
+        rollouts: g.members.flatMap((m) =>
+          !m.injected && ledger.state(m.rollout)?.at === 'claimed' ? [m.rollout] : [],
+        ),
+        reason: 'lost',
+        whole: true,
+        cause: 'corrupt',
+      })),
+    );
+}
 
 /** Newest claim first: each is put in front, so the oldest ends up first. */
 function releasedBatches({ claimed, ledger }: DataState): JournalEvent[] {
@@ -96,7 +119,8 @@ async function unreadableMembers(reader: TrajectoryReader, state: DataState): Pr
   const events: JournalEvent[] = [];
   for (const group of state.planner.state().open)
     for (const [rollout, at] of Object.entries(group.members) as [RolloutId, string][])
-      if (at === 'recorded' && !(await reader.load(rollout))) events.push(retiredAsLost(rollout, group.group));
+      if (at === 'recorded' && !(await reader.load(rollout)))
+        events.push(retiredAsLost(rollout, group.group, 'corrupt'));
   return events;
 }
 
@@ -104,7 +128,11 @@ async function unreadableMembers(reader: TrajectoryReader, state: DataState): Pr
 async function unreadableGroups(reader: TrajectoryReader, state: DataState): Promise<JournalEvent[]> {
   const { ledger } = state,
     events: JournalEvent[] = [];
-  for (const g of [...state.ready.values(), ...[...state.claimed.values()].flatMap((b) => b.groups)]) {
+  const trainedAlready = new Set([...state.claimed.values()].filter((b) => batchNumber(b.batch) < state.trainedBatch));
+  for (const g of [
+    ...state.ready.values(),
+    ...[...state.claimed.values()].flatMap((b) => (trainedAlready.has(b) ? [] : b.groups)),
+  ]) {
     const there = await Promise.all(g.members.map((m) => reader.load(m.rollout)));
     if (there.includes(false))
       events.push({
@@ -115,6 +143,7 @@ async function unreadableGroups(reader: TrajectoryReader, state: DataState): Pro
         ),
         reason: 'lost',
         whole: true,
+        cause: 'corrupt',
       });
   }
   return events;

@@ -14,7 +14,7 @@ import { SuccessStats } from './curation/successStats.js';
 import { inLedger, isAssisted, isError, ledgerMoves } from './events.js';
 import type { EventOf, GroupMember, JournalEvent } from './events.js';
 import { ExperiencePool } from './experiencePool.js';
-import { Ledger } from './ledger.js';
+import { Ledger, type LedgerMove } from './ledger.js';
 import { Planner } from './planner.js';
 import { applyToPool } from './pooling.js';
 import type { PlannerFamily } from './planner.js';
@@ -82,6 +82,10 @@ export class DataState {
     poolLags: new Map(),
     threshold: undefined,
   };
+  /** Number of the newest batch that was trained; 0 before the first. */
+  trainedBatch = 0;
+  /** Time the run has used. */
+  elapsedMs = 0;
   /** Newest weights seen anywhere. */
   version: PolicyVersion = 0;
 
@@ -106,6 +110,21 @@ export class DataState {
   apply(e: JournalEvent): void {
     const moves = ledgerMoves(e);
     this.ledger.moveAll(moves);
+    this.#applied(e, moves);
+  }
+
+  /**
+   * An event of a damaged journal that the ledger does not allow, because what came before it is lost: it is taken at
+   * its word.
+   */
+  applyDamaged(e: JournalEvent): void {
+    const moves = ledgerMoves(e).filter((m) => this.ledger.state(m.rollout)?.at !== 'trained');
+    this.ledger.force(moves);
+    for (const m of moves) this.planner.saw(m.rollout);
+    this.#applied(e, moves);
+  }
+
+  #applied(e: JournalEvent, moves: readonly LedgerMove[]): void {
     if (e.type === 'trajectory.recorded' && inLedger(e.head.provenance))
       this.stepLedger.ended(e.head.id, e.head.steps, e.head.human);
     if (e.type === 'group.formed')
@@ -127,6 +146,9 @@ export class DataState {
 type Changes = { readonly [T in JournalEvent['type']]?: (s: DataState, e: EventOf<T>) => void };
 
 const changes: Changes = {
+  'run.time'(s, e) {
+    s.elapsedMs = Math.max(s.elapsedMs, e.elapsedMs);
+  },
   'group.opened'(s, e) {
     s.planner.apply(e);
   },
@@ -187,15 +209,17 @@ const changes: Changes = {
     const groups = e.groups.flatMap((g) => {
       const f = s.ready.get(g.group);
       s.ready.delete(g.group);
+      // Its forming is lost where it is still open: it must not form again.
+      s.planner.close(g.group);
       return f ? [f] : [];
     });
     s.claimed.set(e.batch, { batch: e.batch, version: e.version, groups, lags: e.lags, poolLags: e.poolLags ?? [] });
-    s.tally.batches++;
+    s.tally.batches = Math.max(s.tally.batches + 1, batchNumber(e.batch));
   },
   'batch.released'(s, e) {
     // Back to the front of the queue, where they came from.
     const waiting = [...s.ready],
-      back = s.claimed.get(e.batch)?.groups ?? [];
+      back = (s.claimed.get(e.batch)?.groups ?? []).filter((g) => isWaiting(s, g));
     s.claimed.delete(e.batch);
     s.ready.clear();
     for (const g of back) s.ready.set(g.group, g);
@@ -204,6 +228,12 @@ const changes: Changes = {
   'batch.trained'(s, e) {
     const b = s.claimed.get(e.batch);
     s.claimed.delete(e.batch);
+    s.trainedBatch = Math.max(s.trainedBatch, batchNumber(e.batch));
+    // Where the claim is lost in a damaged journal, its groups are still waiting.
+    if (!b) {
+      s.tally.batches = Math.max(s.tally.batches, batchNumber(e.batch));
+      for (const g of [...s.ready.values()]) if (!isWaiting(s, g)) s.ready.delete(g.group);
+    }
     for (const lag of b?.lags ?? []) s.tally.lags.set(lag, (s.tally.lags.get(lag) ?? 0) + 1);
     for (const lag of b?.poolLags ?? []) s.tally.poolLags.set(lag, (s.tally.poolLags.get(lag) ?? 0) + 1);
     for (const g of b?.groups ?? []) for (const m of g.members) s.tally.trainedSteps += m.keep.filter(Boolean).length;
@@ -216,6 +246,11 @@ const changes: Changes = {
     for (const [family, outcomes] of Object.entries(e.families)) s.stats.seed(id<FamilyId>(family), outcomes);
   },
 };
+
+/** Whether some of its own rollouts still wait to be trained. */
+const isWaiting = ({ ledger }: DataState, g: FormedGroup): boolean =>
+  g.members.some((m) => !m.injected && ledger.state(m.rollout)?.at === 'grouped');
+export const batchNumber = (batch: BatchId): number => Number(/\d+$/.exec(batch)?.[0] ?? 0);
 
 function recorded(s: DataState, { head }: EventOf<'trajectory.recorded'>): void {
   const success = head.outcome.kind === 'success';

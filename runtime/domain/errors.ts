@@ -22,6 +22,7 @@ export type ErrorKind =
   | 'engine.unavailable' // ONNX Runtime cannot be loaded
   | 'store.damaged'
   | 'store.io'
+  | 'store.newer' // a run folder of a newer version
   | 'run.busy' // another process owns this run folder
   | 'run.lost' // another process has taken this run folder over, or changed its journal
   | 'cancelled'

@@ -50,8 +50,13 @@ export function parseTrajectory(text: string): ParsedTrajectory {
   const first = json(lines[0] ?? '');
   if (!isObject(first) || first['format'] !== trajectoryFileFormat)
     return { ok: false, line: 1, why: `the first line is not the head of a ${trajectoryFileFormat} file` };
-  if (first['formatVersion'] !== 1)
-    return { ok: false, line: 1, why: `format version ${String(first['formatVersion'])} is newer than this extension` };
+  const version = first['formatVersion'];
+  if (version !== 1)
+    return {
+      ok: false,
+      line: 1,
+      why: `format version ${typeof version === 'number' ? version : 'that is no number'} is newer than this extension`,
+    };
   const row = first['row'];
   if (
     !isObject(row) ||

@@ -40,6 +40,7 @@ export const getLanes = request('run/lanes');
 export const getCuration = request('run/curation');
 export const runsChanged = notification('run/changed');
 export const runStatus = notification('run/status');
+export const runRecovered = notification('run/recovered');
 export const subscribe = request('events/subscribe');
 export const unsubscribe = request('events/unsubscribe');
 export const events = notification('events/batch');

@@ -1,5 +1,6 @@
 /** Every notification of the daemon, by its wire name. Pure. */
 import type { RunError } from '../domain/index.js';
+import type { Recovered } from './activeRuns.js';
 import type * as T from './types.js';
 
 export interface Notifications {
@@ -16,6 +17,8 @@ export interface Notifications {
   };
   /** A run was made, ended, or changed its state; list again. */
   readonly 'run/changed': { readonly run: T.RunPath; readonly state: T.RunState };
+  /** A daemon that has just started went on with a run that was active before, or did not, and why. */
+  readonly 'run/recovered': Recovered;
   /** Once a second while a run is active, to every client. */
   readonly 'run/status': { readonly run: T.RunPath; readonly status: T.RunStatus; readonly ledger: T.Ledger };
   /**

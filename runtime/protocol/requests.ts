@@ -6,6 +6,7 @@
 import type { PresetName, ProviderChoice } from '../domain/index.js';
 import { reads, writes, type Empty } from './call.js';
 import { humanRequests } from './humanRequests.js';
+import type { Recovered } from './activeRuns.js';
 import type * as T from './types.js';
 import type { Build } from './version.js';
 
@@ -22,6 +23,8 @@ export interface HelloResult {
   readonly pid: number;
   readonly startedAt: number;
   readonly activeRuns: readonly T.RunPath[];
+  /** What this daemon did, when it started, about runs that were active before; later ones come as `run/recovered`. */
+  readonly recovered?: readonly Recovered[];
   readonly storage: string;
 }
 export interface StartParams {

@@ -16,18 +16,25 @@ export class DesktopGuard {
   readonly #clock: Clock;
   readonly #timeoutMs: number;
   readonly #signal: AbortSignal;
+  readonly #stalledMs: () => number;
   readonly #pending = new Set<Promise<unknown>>();
 
-  constructor(deps: { readonly clock: Clock; readonly desktopTimeoutMs?: number }, signal: AbortSignal) {
+  /** `stalledMs`: of the desktop; a cut of its connection is no silence. */
+  constructor(
+    deps: { readonly clock: Clock; readonly desktopTimeoutMs?: number },
+    signal: AbortSignal,
+    stalledMs: () => number = () => 0,
+  ) {
     this.#clock = deps.clock;
     this.#timeoutMs = deps.desktopTimeoutMs ?? 30_000;
     this.#signal = signal;
+    this.#stalledMs = stalledMs;
   }
 
   /** A call to the desktop itself. */
   call<T>(work: Promise<T>, what: string): Promise<T> {
     const bounded = new Promise<T>((resolve, reject) => {
-      const stop = this.#clock.after(this.#timeoutMs, () => {
+      const stop = this.#afterActive(this.#timeoutMs, () => {
         this.timedOut = true;
         reject(
           new StudioError(
@@ -49,6 +56,22 @@ export class DesktopGuard {
       );
     });
     return this.free(bounded, what);
+  }
+
+  /** As `after` of the clock, counting only time in which the desktop could be reached. */
+  #afterActive(ms: number, fn: () => void): () => void {
+    let counted = this.#stalledMs(),
+      cancel = (): void => undefined;
+    const arm = (left: number): void => {
+      cancel = this.#clock.after(left, () => {
+        const more = this.#stalledMs() - counted;
+        counted += more;
+        if (more > 0) arm(more);
+        else fn();
+      });
+    };
+    arm(ms);
+    return () => cancel();
   }
 
   /** Work with its own time limits (setup, verify, storage). */

@@ -62,6 +62,7 @@ export class DesktopRegistry {
     };
     return {
       name: p.name,
+      ...(p.startsAtOnce === undefined ? {} : { startsAtOnce: p.startsAtOnce }),
       status: () => p.status(),
       reap: () => p.reap(),
       dispose: () => p.dispose(),

@@ -24,7 +24,7 @@ export async function runEpisode(deps: EpisodeDeps, lease: Lease, r: EpisodeRequ
   const { task, order } = r;
   let acted = false;
   const limit = timeLimit(deps, r.signal);
-  const guard = new DesktopGuard(deps, limit.signal);
+  const guard = new DesktopGuard(deps, limit.signal, () => lease.desktop.stalledMs?.() ?? 0);
   const request: EpisodeRequest = {
     ...r,
     onPhase: (phase) => {

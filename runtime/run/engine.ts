@@ -49,6 +49,7 @@ async function startCluster(r: EngineRequest, parts: StartedParts): Promise<Clus
       hardResetEvery: config.hardResetEvery === 0 ? Number.MAX_SAFE_INTEGER : config.hardResetEvery,
       spec: specOf(config, { run: r.run, a11y, background }),
       size,
+      ...(provider.startsAtOnce === undefined ? {} : { startParallel: provider.startsAtOnce }),
     });
     parts.add(() => pool.close());
     desktops.attach(pool);

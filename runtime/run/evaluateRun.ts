@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { POLICY_TRAITS, StudioError, id, type ProcessEntry, type RunId, type ProviderChoice } from '../domain/index.js';
 import { parseRunFile, type RunConfig, type RunFile } from '../config/index.js';
 import { DataManager } from '../data/dataManager.js';
-import { RunReader, readMetaText } from '../data/store/runStore.js';
+import { readMeta, RunReader } from '../data/store/runStore.js';
 import { systemClock } from '../rollout/clock.js';
 import { Scheduler, trainingSampling } from '../rollout/scheduler.js';
 import { settleOf } from '../cluster/provide.js';
@@ -137,18 +137,8 @@ async function evaluateOne(
 }
 
 async function readRun(dir: string): Promise<{ id: string; config: RunFile }> {
-  let text: string;
-  try {
-    text = await readMetaText(dir);
-  } catch (e) {
-    throw new StudioError(
-      'store.io',
-      `${dir} is not a run folder: run.json cannot be read.`,
-      'Choose a run from the list.',
-      { cause: e },
-    );
-  }
-  return JSON.parse(text) as { id: string; config: RunFile };
+  const { id, config } = await readMeta(dir);
+  return { id, config: config as RunFile };
 }
 
 /** The checkpoint to evaluate; a policy that is not trained has none. */

@@ -1,9 +1,11 @@
-import { id, type FamilyId } from '../domain/index.js';
+import { id, toRunError, type FamilyId, type LearnStep } from '../domain/index.js';
 import type { EventOf } from '../data/events.js';
 import type { DesktopPool } from '../cluster/types.js';
 import { settleOf } from '../cluster/provide.js';
 import type { OracleSource, TaskSource } from '../tasks/types.js';
+import type { UpdateReport } from '../trainer/types.js';
 import type { Learner } from './backends/index.js';
+import { unreadableTrajectory } from './backends/learner.js';
 import { imitationSteps } from './credit.js';
 import { demonstrate } from './demonstrate.js';
 import type { RunParts } from './parts.js';
@@ -53,9 +55,7 @@ export async function readingLessons(r: RunParts): Promise<void> {
   if (report.steps === 0) return;
   r.monitor.spans.trainer('imitate', lessonsBegan, r.clock.now(), report.version);
   await saveLearned(r, learner, {
-    type: 'metrics',
     source: report.steps < left ? 'reading.part' : 'reading',
-    version: report.version,
     values: { loss: report.loss, ms: report.ms, screens: report.screens, steps: report.steps, words: words.length },
   });
   r.log.note(
@@ -145,20 +145,18 @@ export async function warmStart(r: RunParts): Promise<void> {
     left = Math.max(0, w.steps - r.progress.imitationSteps);
   if (left === 0 || r.state.warmStartVersion !== undefined || !learner || !imitate) return;
   r.state.phase = 'warm start';
-  const steps = imitationSteps(r.successes.imitable(), (t, i) => learner.expressible(t, i));
-  if (steps.length === 0 || r.ending.aborted) return;
-  const began = r.clock.now();
-  const report = await interruptible(r, learner, () =>
-    imitate({ id: id('warm-start'), steps, epochs: 1 }, { steps: left, lr: w.lr, shift: w.shift }),
-  );
+  const began = r.clock.now(),
+    imitated = await imitateReadable(r, learner, (steps) =>
+      imitate({ id: id('warm-start'), steps, epochs: 1 }, { steps: left, lr: w.lr, shift: w.shift }),
+    );
+  if (!imitated) return;
+  const { report, steps } = imitated;
   const done = report.optimizerSteps + report.skippedNonFinite,
     whole = done >= left;
   if (done === 0) return;
   r.monitor.spans.trainer('imitate', began, r.clock.now(), report.version);
   await saveLearned(r, learner, {
-    type: 'metrics',
     source: whole ? 'warm-start' : 'warm-start.part',
-    version: report.version,
     values: { loss: report.imitationLoss, ms: report.ms, samples: steps.length, steps: report.optimizerSteps },
   });
   if (whole) r.state.warmStartVersion = report.version;
@@ -167,16 +165,40 @@ export async function warmStart(r: RunParts): Promise<void> {
   );
 }
 
+/** Imitates the successes there are, without those that turn out to be damaged on disk; undefined without any. */
+async function imitateReadable(
+  r: RunParts,
+  learner: Learner,
+  lesson: (steps: readonly LearnStep[]) => Promise<UpdateReport>,
+): Promise<{ readonly report: UpdateReport; readonly steps: readonly LearnStep[] } | undefined> {
+  for (;;) {
+    const steps = imitationSteps(r.successes.imitable(), (t, i) => learner.expressible(t, i));
+    if (steps.length === 0 || r.ending.aborted) return undefined;
+    try {
+      return { report: await interruptible(r, learner, () => lesson(steps)), steps };
+    } catch (e) {
+      const rollout = unreadableTrajectory(e);
+      if (rollout === undefined) throw e;
+      r.successes.forget(rollout);
+      r.log.note(`${toRunError(e).message} It is not imitated.`);
+    }
+  }
+}
+
 /**
- * The trainer's weights are on disk before the journal says that they were learned, so that a crash in between repeats
- * the lesson and never skips it. Replicas act with them when this resolves.
+ * The trainer's weights are on disk before the journal says that they were learned, in one record: a crash before it
+ * repeats the lesson, a crash after it neither skips nor repeats it. Replicas act with them when this resolves.
  */
-async function saveLearned(r: RunParts, learner: Learner, metrics: EventOf<'metrics'>): Promise<void> {
-  const snapshot = await learner.snapshot(),
-    checkpoint = await learner.checkpoint();
-  await r.data.note({ type: 'checkpoint', version: checkpoint.version, dir: checkpoint.dir });
-  await r.data.note(metrics);
-  r.state.version = checkpoint.version;
+async function saveLearned(
+  r: RunParts,
+  learner: Learner,
+  learned: NonNullable<EventOf<'checkpoint'>['learned']>,
+): Promise<void> {
+  const { room } = r.data,
+    snapshot = await room.write(() => learner.snapshot()),
+    { version, dir } = await room.write(() => learner.checkpoint());
+  await r.data.note({ type: 'checkpoint', version, dir, learned });
+  r.state.version = version;
   await snapshot.publish();
 }
 

@@ -23,6 +23,8 @@ export interface RunMonitorDeps {
   readonly log: RunLog;
 }
 
+/** A crash loses no more of the time used. */
+const TIME_MS = 2000;
 const NO_REPLICAS: ModelPoolStatus = { replicas: [], waiting: 0, version: 0, publishing: false };
 
 /** Watches the parts of a run and reports on it: a progress line, the dashboard's status, metrics in the journal. */
@@ -32,6 +34,7 @@ export class RunMonitor {
   #meters: Meters;
   #engine: Engine | undefined;
   #scheduler: Scheduler | undefined;
+  #notedMs = 0;
 
   constructor(d: RunMonitorDeps) {
     this.#d = d;
@@ -86,7 +89,7 @@ export class RunMonitor {
       running: this.#scheduler?.status().running.length ?? 0,
       waitingGroups: stats.groups.ready,
       errors: m.errors,
-      detail: state.detail,
+      detail: state.trouble ?? state.detail,
     };
   }
 
@@ -110,7 +113,15 @@ export class RunMonitor {
     };
   }
 
-  /** Journals the same as metrics; a resumed run reads its elapsed time from them. */
+  /** Journals the time used, every `TIME_MS` of it. */
+  noteTime(): void {
+    const { elapsedMs } = this.#d.budget;
+    if (elapsedMs - this.#notedMs < TIME_MS) return;
+    this.#notedMs = elapsedMs;
+    this.#d.log.mustSucceed(this.#d.data.note({ type: 'run.time', elapsedMs }));
+  }
+
+  /** Journals the same as metrics. */
   async noteProgress(version: number): Promise<void> {
     const s = this.wireStatus(false),
       x = s.bounds;

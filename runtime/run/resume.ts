@@ -19,7 +19,8 @@ export interface Progress {
   readonly points: readonly EvalPoint[];
 }
 
-export async function progressOf(run: RunReader): Promise<Progress> {
+/** `elapsedMs`: of the journal's own records of time, which version 0.1 did not write. */
+export async function progressOf(run: RunReader, elapsedMs = 0): Promise<Progress> {
   const metric = async (name: string, what: string): Promise<number | undefined> => {
     const [row] = await run.index.query(`SELECT ${what} AS v FROM metrics WHERE name = ?`, [name]);
     const v = row?.['v'] ?? undefined;
@@ -30,7 +31,7 @@ export async function progressOf(run: RunReader): Promise<Progress> {
       ? ((await metric(`${lesson}.part.steps`, 'sum(value)')) ?? 0)
       : 0;
   return {
-    elapsedMs: (await metric('run.elapsedMs', 'max(value)')) ?? 0,
+    elapsedMs: Math.max(elapsedMs, (await metric('run.elapsedMs', 'max(value)')) ?? 0),
     warmStartVersion: await metric('warm-start.loss', 'max(version)'),
     readingSteps: await partOf('reading'),
     imitationSteps: await partOf('warm-start'),

@@ -1,8 +1,9 @@
 import { readdir } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
-import { StudioError, orUndefined } from '../domain/index.js';
-import { readMetaText } from '../data/store/runStore.js';
+import { StudioError, orUndefined, type RunId } from '../domain/index.js';
+import { parseRunFile, type RunConfig, type RunFile } from '../config/index.js';
+import { readMeta, readMetaText } from '../data/store/runStore.js';
 
 /** A run by id or path: the path itself when it holds a run.json, else `<dir>/<name>`. */
 export function runFolder(dir: string, name: string): string {
@@ -15,6 +16,12 @@ export function runFolder(dir: string, name: string): string {
       '`dart-studio runs list` shows the runs there are.',
     );
   return found;
+}
+
+/** What a run that is there was started with. Rejects with `store.newer` for one of a newer version. */
+export async function startedWith(dir: string, over: RunFile = {}): Promise<{ config: RunConfig; run: RunId }> {
+  const meta = await readMeta(dir);
+  return { config: parseRunFile(meta.config as RunFile, over), run: meta.id };
 }
 
 /** `2026-11-20-1012-quickstart-s1`, made unique with a suffix when it is taken. */

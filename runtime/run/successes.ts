@@ -7,6 +7,7 @@ export class Successes {
   readonly #data: DataManager;
   readonly #perFamily: number;
   readonly #known = new Map<RolloutId, Trajectory>();
+  readonly #unreadable = new Set<RolloutId>();
 
   private constructor(data: DataManager, perFamily: number) {
     this.#data = data;
@@ -29,6 +30,11 @@ export class Successes {
     const own = [...this.#known.values()].filter((s) => s.family === t.family && s.provenance.kind === 'rollout');
     for (const s of own.slice(0, Math.max(0, own.length - this.#perFamily))) this.#known.delete(s.id);
   }
+  /** It cannot be read back, so it is imitated no more. */
+  forget(rollout: RolloutId): void {
+    this.#known.delete(rollout);
+    this.#unreadable.add(rollout);
+  }
   /** The successes of scripted solutions. */
   demonstrations(): Trajectory[] {
     return [...this.#known.values()].filter((t) => t.provenance.kind === 'oracle');
@@ -39,7 +45,7 @@ export class Successes {
    */
   imitable(): Trajectory[] {
     const all = new Map([...this.#known.values()].filter((t) => !this.#data.rejected(t.id)).map((t) => [t.id, t]));
-    for (const t of this.#data.externalSuccesses()) if (!all.has(t.id)) all.set(t.id, t);
+    for (const t of this.#data.externalSuccesses()) if (!all.has(t.id) && !this.#unreadable.has(t.id)) all.set(t.id, t);
     return [...all.values()];
   }
 }

@@ -13,6 +13,7 @@ import type { RegimeGate } from '../rollout/regime.js';
 import type { UpdateReport } from '../trainer/types.js';
 import type { TrainedSteps } from '../data/events.js';
 import type { Learner, Replicas, Snapshot } from './backends/index.js';
+import { unreadableTrajectory } from './backends/learner.js';
 import { imitationSteps, policySteps } from './credit.js';
 import { syncMetrics } from './meters.js';
 import type { OrderQueue } from './orders.js';
@@ -62,6 +63,7 @@ export function trainLoop(
       done: () => run.budget.spent,
       train: (batch) => train(training, batch),
       publish: (u) => publish(training, u),
+      spare: (batch, error) => spare(run, batch, error),
     },
     run.ending,
   );
@@ -129,10 +131,23 @@ async function train(d: Training, batch: ClaimedBatch): Promise<Update> {
   );
   // The checkpoint is on disk before the journal says "trained": a crash between the two trains the batch again from
   // the old weights, never twice. Both are one record: what was trained without its weights would be lost.
-  const [snapshot, checkpoint] = [await d.learner.snapshot(), await d.learner.checkpoint()];
+  const snapshot = await data.room.write(() => d.learner.snapshot()),
+    checkpoint = await data.room.write(() => d.learner.checkpoint());
   await data.trained(batch.id, report.version, trainedSteps(own, report), checkpoint.dir);
   newVersion(d, report.version);
   return { snapshot, report, batch, lr: config.trainer.lr * scale };
+}
+
+/** Damage on disk costs the groups it concerns, and never the run. */
+async function spare(r: RunParts, batch: ClaimedBatch, error: unknown): Promise<boolean> {
+  const rollout = unreadableTrajectory(error);
+  if (rollout === undefined) return false;
+  r.successes.forget(rollout);
+  const lost = await r.data.lose(batch.id, rollout);
+  r.log.note(
+    `${toRunError(error).message} ${lost.length > 0 ? `Its group ${lost.join(', ')} is retired as lost.` : 'It is no longer imitated.'}`,
+  );
+  return true;
 }
 
 /** The policy's own steps of a batch. */

@@ -25,6 +25,7 @@ import { dataConfig } from '../data/fromConfig.js';
 import { imageContents } from '../cluster/images.js';
 import { openTasks, type Tasks } from '../tasks/open.js';
 import { RunMonitor } from './monitor.js';
+import { Pauses } from './pauses.js';
 import { instructionOf, type RunParts } from './parts.js';
 import { joinPools, readPools, type PoolIntake } from './poolSources.js';
 import { RolloutRecorder } from './recorder.js';
@@ -32,6 +33,7 @@ import { Reinforcement } from './reinforcement.js';
 import { lastCheckpoint, progressOf, startingPoint, type Progress } from './resume.js';
 import { RunLog } from './runLog.js';
 import { RunState } from './runState.js';
+import { endsWithin, unlessOverdue } from './stopping.js';
 import { Successes } from './successes.js';
 
 export interface TrainRunOptions {
@@ -57,6 +59,8 @@ export interface TrainResult {
 const STATUS_MS = 1000;
 /** How long running rollouts may continue when the run ends by itself, and when a person stops it. */
 const GRACE_MS = { ended: 10_000, stopped: 3_000 };
+/** How long closing one of its parts may take. */
+const CLOSE_MS = 20_000;
 
 /** One training run from start (or resume) to a clean end. */
 export async function trainRun(o: TrainRunOptions): Promise<TrainResult> {
@@ -78,7 +82,7 @@ export async function openRun(o: TrainRunOptions): Promise<TrainingRun> {
     store: { index: o.entry, create: { id: o.run, createdAt: Date.now(), name: o.config.name, config: o.config } },
   });
   try {
-    const progress = await progressOf(data.store);
+    const progress = await progressOf(data.store, data.elapsedMs);
     if (asked && !progress.pooled) {
       const said = await joinPools(data, intake ?? (await pools()));
       o.reporter.note(said);
@@ -104,6 +108,7 @@ export class TrainingRun {
   readonly #budget: RunBudget;
   readonly #log: RunLog;
   readonly #monitor: RunMonitor;
+  readonly #pauses: Pauses;
   readonly #reinforcement = new Reinforcement();
   /** Ends the current phase: for the budget, for a person, for a fault. */
   readonly #ending = new AbortController();
@@ -128,6 +133,9 @@ export class TrainingRun {
       },
     });
     this.#log = new RunLog(o.reporter, data, () => this.#ending.abort());
+    this.#pauses = new Pauses((paused) => {
+      for (const part of [this.#budget, this.#evaluations, this.#scheduler]) part?.[paused ? 'pause' : 'resume']();
+    }, this.#log);
     this.#monitor = new RunMonitor({
       config: o.config,
       data,
@@ -141,11 +149,12 @@ export class TrainingRun {
   /** Reads top to bottom: reading lessons, demonstrations, warm start, reinforcement learning, last evaluation. */
   async run(): Promise<TrainResult> {
     let failure: unknown;
-    const stopWatching = this.#watchEnd();
+    const stopWatching = this.#watchEnd(),
+      offRoom = this.data.room.onChange((full) => this.#pauses.diskFull(full, this.#state));
     const ticker = setInterval(() => this.#tick(), STATUS_MS);
     try {
       if (this.#o.resume) this.#noteResumed();
-      const parts = await this.#open(),
+      const parts = await unlessOverdue('the start', this.#open(), this.#o),
         evaluations = (this.#evaluations = new Evaluations(parts, this.#schedule));
       await this.#phase('the first evaluation', () => evaluations.untrained());
       await this.#phase('reading lessons', () => readingLessons(parts));
@@ -155,7 +164,8 @@ export class TrainingRun {
       await this.#phase('reinforcement learning', () => this.#reinforcement.run(parts, evaluations));
       this.#log.throwFault();
       await this.#monitor.noteProgress(this.#state.version);
-      if (!this.#o.signal.aborted) await evaluations.final(this.#o.signal);
+      if (!this.#o.signal.aborted)
+        await unlessOverdue('the last evaluation', evaluations.final(this.#o.signal), this.#o);
       this.#log.throwFault();
     } catch (e) {
       // Work cancelled by a stop is not a failure: the run ends normally.
@@ -165,6 +175,7 @@ export class TrainingRun {
       }
     } finally {
       stopWatching();
+      offRoom();
       await this.#close(failure, ticker);
     }
     return {
@@ -180,20 +191,16 @@ export class TrainingRun {
    * counting.
    */
   pause(): void {
-    if (this.#budget.paused) return;
-    this.#budget.pause();
-    this.#evaluations?.pause();
-    this.#scheduler?.pause();
-    this.#log.note('Paused: no new rollouts.');
+    this.#pauses.add('person', 'Paused: no new rollouts.');
   }
   unpause(): void {
-    if (!this.#budget.paused) return;
-    this.#budget.resume();
-    this.#evaluations?.resume();
-    this.#scheduler?.start();
-    this.#log.note('Resumed after a pause.');
+    this.#pauses.remove('person', 'Resumed after a pause.');
   }
 
+  /** Evaluations that were made, those of earlier parts of the run included. */
+  get evaluations(): number {
+    return this.#schedule.points.length;
+  }
   /** What a dashboard shows. */
   wireStatus(): WireStatus {
     return this.#monitor.wireStatus(this.#o.signal.aborted);
@@ -218,7 +225,7 @@ export class TrainingRun {
   async #phase(name: string, work: () => Promise<void>): Promise<void> {
     if (this.#ending.signal.aborted) return;
     try {
-      await work();
+      await unlessOverdue(name, work(), this.#o);
     } catch (e) {
       if (!(this.#ending.signal.aborted && toRunError(e).kind === 'cancelled')) throw e;
     } finally {
@@ -263,7 +270,8 @@ export class TrainingRun {
       this.#state.warmStartVersion = warmStartVersion;
     if (checkpoint && !own && engine.learner) {
       // From here on the run folder does not depend on the other one.
-      const copy = await engine.learner.checkpoint();
+      const { learner } = engine,
+        copy = await this.data.room.write(() => learner.checkpoint());
       await this.data.note({ type: 'checkpoint', version: copy.version, dir: copy.dir });
       this.#log.note(`Starts from the policy in ${checkpoint.dir}.`);
     }
@@ -352,6 +360,7 @@ export class TrainingRun {
 
   #tick(): void {
     this.#monitor.spans.flush(systemClock.now());
+    this.#monitor.noteTime();
     this.#o.reporter.status(this.#monitor.status());
   }
   #noteResumed(): void {
@@ -369,13 +378,16 @@ export class TrainingRun {
         void this.#scheduler?.stop({ graceMs: 0 });
       };
     now?.addEventListener('abort', hurry, { once: true });
+    await this.data.room.end();
     try {
-      await this.#scheduler?.stop({ graceMs: now?.aborted ? 0 : signal.aborted ? GRACE_MS.stopped : GRACE_MS.ended });
-      await this.#reinforcement.close();
-      await orUndefined(
-        this.#monitor.noteProgress(this.#state.version),
-        'a journal that refuses is reported by close()',
-      );
+      const graceMs = now?.aborted ? 0 : signal.aborted ? GRACE_MS.stopped : GRACE_MS.ended;
+      for (const ending of [
+        () => this.#scheduler?.stop({ graceMs }),
+        () => this.#reinforcement.close(),
+        () =>
+          orUndefined(this.#monitor.noteProgress(this.#state.version), 'a journal that refuses is reported by close()'),
+      ])
+        await endsWithin(graceMs + CLOSE_MS, Promise.resolve(ending()));
     } finally {
       now?.removeEventListener('abort', hurry);
       clearInterval(ticker);
@@ -387,7 +399,7 @@ export class TrainingRun {
         await orUndefined(noted, 'the failure itself is what the run rejects with');
       }
       const reason = failure !== undefined ? 'failed' : signal.aborted ? 'stopped' : 'finished';
-      await this.data.close(reason).catch((e: unknown) => {
+      await endsWithin(CLOSE_MS, this.data.close(reason)).catch((e: unknown) => {
         reporter.note(toRunError(e).message);
       });
       reporter.end();

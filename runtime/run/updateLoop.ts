@@ -15,6 +15,8 @@ export interface UpdateLoopDeps<W> {
   /** Trains the batch, records that in the ledger, and returns the weights to publish. */
   readonly train: (batch: ClaimedBatch) => Promise<W>;
   readonly publish: (weights: W) => Promise<void>;
+  /** Releases a batch that could not be trained without what is to blame; false when that does not help. */
+  readonly spare?: (batch: ClaimedBatch, error: unknown) => Promise<boolean>;
   /** More may be rolled out: weights are published, or the regime's barrier was lifted. */
   readonly onGenerate: () => void;
   /** The budget of updates is used up. */
@@ -78,6 +80,7 @@ export async function updateLoop<W>(d: UpdateLoopDeps<W>, signal: AbortSignal): 
       try {
         weights = await d.train(batch);
       } catch (e) {
+        if (await d.spare?.(batch, e)) continue;
         await orUndefined(d.data.release(batch.id, toRunError(e).message), 'a resume releases what is still claimed');
         throw e;
       }

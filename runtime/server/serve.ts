@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { settled, toRunError, ServiceError } from '../domain/index.js';
+import { ignoreFailure, settled, toRunError, ServiceError } from '../domain/index.js';
 import * as methods from '../protocol/methods.js';
 import { capabilities, exitAlreadyRunning, protocolVersion, type Build } from '../protocol/version.js';
 import { lockStorage, type Lock } from '../service/storageLock.js';
@@ -28,6 +28,8 @@ export interface ServeOptions {
   /** What is served. */
   createService(o: {
     readonly cacheDir: string;
+    /** Where what must outlive this daemon is kept. */
+    readonly storage: string;
     log(level: LogLevel, message: string): void;
   }): StudioService | Promise<StudioService>;
   /** Who this says it is; the bundle by default. */
@@ -105,7 +107,7 @@ class Daemon {
     process.on('unhandledRejection', (e) => this.#shutdown.fault(e, 'rejection'));
     try {
       const { storage, log } = this.#held;
-      this.#service = await this.#o.createService({ cacheDir: join(storage, 'cache'), log: log.write });
+      this.#service = await this.#o.createService({ cacheDir: join(storage, 'cache'), storage, log: log.write });
       await (this.#opening = this.#open(this.#service));
     } catch (e) {
       const { message, remedy } = toRunError(e);
@@ -136,6 +138,7 @@ class Daemon {
       `serving on 127.0.0.1:${server.port}, pid ${process.pid}, build ${build.version} of ${new Date(build.time).toISOString()}, Node ${process.versions.node}`,
     );
     checkIdle();
+    ignoreFailure(service.recover?.() ?? Promise.resolve(), 'each run is reported by itself');
   }
 
   #host(service: StudioService): ConnectionHost {
@@ -175,6 +178,7 @@ class Daemon {
       pid: process.pid,
       startedAt: this.#startedAt,
       activeRuns: [...service.active],
+      recovered: [...(service.recovered ?? [])],
       storage: this.#held.storage,
     };
   }
@@ -210,7 +214,7 @@ class Daemon {
   async #cleanUp(r: ShutdownRequest): Promise<void> {
     clearTimeout(this.#idleTimer);
     this.#server?.goingDown(r.reason, r.message);
-    await this.#service?.close({ now: r.now });
+    await this.#service?.close({ now: r.now, keep: r.keep });
   }
 
   async #leave(): Promise<void> {

@@ -4,6 +4,8 @@ export interface ShutdownRequest {
   readonly message?: string;
   /** Without the grace that running rollouts get. */
   readonly now: boolean;
+  /** Nobody wanted the active run to end: the next daemon goes on with it. */
+  readonly keep?: boolean;
   /** Exit code; the highest asked for is used. */
   readonly code: number;
   /** ms until the process leaves whatever is still going on. */
@@ -70,7 +72,9 @@ export class ShutdownCoordinator {
       this.#exit();
       return;
     }
-    void this.request({ reason: 'shutdown', message: name, now: true, code: 0, deadlineMs: 60_000 });
+    // A machine that goes down sends SIGTERM, a terminal that is closed SIGHUP; Ctrl-C is a person's.
+    const keep = name !== 'SIGINT';
+    void this.request({ reason: 'shutdown', message: name, now: true, keep, code: 0, deadlineMs: 60_000 });
   }
   /** What nobody caught. Abort-type rejections are how cancelled work ends, and no fault. */
   fault(e: unknown, where: 'exception' | 'rejection'): void {
@@ -84,6 +88,7 @@ export class ShutdownCoordinator {
       reason: 'fault',
       message: e instanceof Error ? e.message : String(e),
       now: true,
+      keep: true,
       code: 1,
       deadlineMs: 30_000,
     });

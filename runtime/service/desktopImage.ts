@@ -10,7 +10,7 @@ import { createTaskEngine } from '../tasks/index.js';
 import { deskSuite } from '../tasks/suites/desk/index.js';
 
 export { imageContents } from '../cluster/images.js';
-export { buildDesktop } from '../cluster/provide.js';
+export { buildDesktop, exportDesktop } from '../cluster/provide.js';
 export type { BuildProgress };
 
 /** The desktop images there are. */

@@ -10,6 +10,8 @@ import { machineHandlers } from './machine.js';
 import { metricHandlers } from './metrics.js';
 import { Handlers } from './params.js';
 import { poolHandlers } from './pool.js';
+import type { Recovered } from '../protocol/activeRuns.js';
+import { recoverRuns } from './recovery.js';
 import { runHandlers } from './runs.js';
 import { Studio, type StudioServiceOptions } from './studio.js';
 import { Thumbnails } from './thumbnails.js';
@@ -31,6 +33,7 @@ export function createStudioService(o: StudioServiceOptions): StudioService {
   desktopHandlers(handlers, studio);
   machineHandlers(handlers, studio);
   poolHandlers(handlers, studio);
+  const recovered: Recovered[] = [];
   const annotator = annotationHandlers(handlers, studio);
   interchangeHandlers(handlers, studio);
   const control = controlHandlers(handlers, studio, annotator);
@@ -57,7 +60,16 @@ export function createStudioService(o: StudioServiceOptions): StudioService {
       return studio.busy;
     },
     onIdle: (l) => studio.onIdle(l),
-    close: async ({ now }) => {
+    recovered,
+    recover: () =>
+      recoverRuns(studio, (r) => {
+        recovered.push(r);
+        studio.log(r.outcome === 'resumed' ? 'info' : 'warn', `Run ${r.id}: ${r.message}`);
+        studio.broadcast({ method: 'run/recovered', params: r });
+      }),
+    close: async ({ now, keep }) => {
+      // At once, and not when people have let go of their desktops: a run that ends meanwhile is kept, too.
+      if (keep) studio.keepActive();
       await control.close();
       await studio.close(now);
       await thumbs.close();

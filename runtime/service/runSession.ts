@@ -1,15 +1,16 @@
 import { dirname, join, resolve } from 'node:path';
-import { StudioError, id, toRunError, type ProcessEntry, type RunError, type RunId } from '../domain/index.js';
-import { parseRunFile, parseRunText, type RunConfig, type RunFile } from '../config/index.js';
+import { id, toRunError, type ProcessEntry, type RunError, type RunId } from '../domain/index.js';
+import { parseRunText, type RunConfig, type RunFile } from '../config/index.js';
 import type { DataManager } from '../data/dataManager.js';
 import type { DataStats } from '../data/dataStats.js';
-import { readMetaText, type RunStore } from '../data/store/runStore.js';
+import type { RunStore } from '../data/store/runStore.js';
 import type { StartParams } from '../protocol/methods.js';
 import type { RunPath, RunState, RunStatus } from '../protocol/types.js';
 import type { DesktopRegistry } from '../rollout/desktopRegistry.js';
+import type { SessionProgress } from './activeRuns.js';
 import { locateModel } from '../run/backends/ownEngine.js';
 import { locatePools } from '../run/poolSources.js';
-import { newRunId } from '../run/runFolders.js';
+import { newRunId, startedWith } from '../run/runFolders.js';
 import type { HeldRollout } from '../run/runAccess.js';
 import { openRun, type TrainingRun } from '../run/trainRun.js';
 
@@ -53,22 +54,9 @@ export function planStart(p: StartParams): SessionPlan {
  * its run file no longer hold.
  */
 export async function planResume(dir: RunPath, minutes?: number, alone = false): Promise<SessionPlan> {
-  const text = await readMetaText(dir).catch((e: unknown) => {
-    throw new StudioError(
-      'store.io',
-      `${dir} is not a run folder: run.json cannot be read.`,
-      'Choose a run from the list.',
-      { cause: e },
-    );
-  });
-  const meta = JSON.parse(text) as { id: string; config: RunFile };
-  const config = parseRunFile(meta.config, minutes === undefined ? {} : { budget: { minutes } });
-  return {
-    config: alone ? { ...config, budget: { minutes } } : config,
-    dir,
-    run: id<RunId>(meta.id),
-    resume: true,
-  };
+  const started = await startedWith(dir, minutes === undefined ? {} : { budget: { minutes } }),
+    { config } = started;
+  return { ...started, config: alone ? { ...config, budget: { minutes } } : config, dir, resume: true };
 }
 
 /** One training run under way in this process, with handles to drive and watch it. */
@@ -138,6 +126,14 @@ export class RunSession {
   }
   status(): RunStatus {
     return this.#training.wireStatus();
+  }
+  /** How far it has come, to tell a run that works from one that ends its daemon. */
+  progress(): SessionProgress {
+    return {
+      recorded: this.data.recorded,
+      version: this.status().version,
+      evaluations: this.#training.evaluations,
+    };
   }
 
   /** What runs on one of its desktops, for a person to steer. */

@@ -33,14 +33,17 @@ export function runHandlers(h: Handlers, s: Studio): void {
   });
   h.on(m.stopRun, schemas.stopRun, async (p) => {
     await s.active(p.run).stop(p.now ?? false);
+    await s.activeRuns.written();
     return s.summary(p.run);
   });
-  h.on(m.pauseRun, schemas.run, (p) => {
+  h.on(m.pauseRun, schemas.run, async (p) => {
     s.active(p.run).pause();
+    await s.activeRuns.written();
     return {};
   });
-  h.on(m.unpauseRun, schemas.run, (p) => {
+  h.on(m.unpauseRun, schemas.run, async (p) => {
     s.active(p.run).unpause();
+    await s.activeRuns.written();
     return {};
   });
   h.on(m.listRuns, schemas.listRuns, async (p) => ({ runs: await list(s, p.roots) }));

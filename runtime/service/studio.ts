@@ -9,6 +9,7 @@ import { Annotations } from '../annotations/annotations.js';
 import { PersonalDesktops } from '../human/personalDesktops.js';
 import type { RunFacts } from '../queries/facts.js';
 import { factsOf } from './facts.js';
+import { ActiveRuns } from './activeRuns.js';
 import { endOf, ledgerFromIndex, ledgerOf, summaryOf } from '../queries/overview.js';
 import { RunSession, type SessionPlan } from './runSession.js';
 import { RunWriters } from '../human/runWriter.js';
@@ -24,6 +25,8 @@ export interface StudioServiceOptions {
   readonly entry: ProcessEntry;
   /** Thumbnails and summaries of runs; may be deleted at any time. */
   readonly cacheDir: string;
+  /** Where the record of active runs is kept; the cache folder when absent. */
+  readonly storage?: string;
   readonly log: ServiceLog;
 }
 /** A run to read: the active one's own store, or a reader. `alive`: somebody writes it. */
@@ -51,6 +54,8 @@ export class Studio {
     this.log('warn', text);
   });
   session: RunSession | undefined;
+  /** What a daemon that starts after us goes on with. */
+  readonly activeRuns: ActiveRuns;
   /** Writers of what people add to runs, active or not. */
   readonly writers: RunWriters;
   readonly #facts = new Map<RunPath, Promise<RunFacts>>();
@@ -61,11 +66,18 @@ export class Studio {
   #starting: Promise<unknown> | undefined;
   #closing: Promise<void> | undefined;
   #now = false;
+  #keep = false;
+  readonly #stopping = new AbortController();
 
   constructor(o: StudioServiceOptions) {
     this.entry = o.entry;
     this.cacheDir = o.cacheDir;
     this.#log = o.log;
+    this.activeRuns = new ActiveRuns(o.storage ?? o.cacheDir, {
+      failed: (message) => {
+        this.log('warn', message);
+      },
+    });
     this.readers = new Readers(o.entry, (run) => {
       void this.told(run);
     });
@@ -138,21 +150,30 @@ export class Studio {
   async begin(plan: SessionPlan, signal?: AbortSignal): Promise<RunSession> {
     this.free();
     const run = plan.dir,
+      known = this.activeRuns.runs.some((r) => r.run === run),
       starting: Promise<RunSession> = unlessAborted(this.#desktops(plan), signal)
         .then(async () => {
           await this.writers.closed(run);
           this.readers.forget(run);
           this.#facts.delete(run);
+          await this.activeRuns.begin({
+            run,
+            id: plan.run,
+            name: plan.config.name,
+            minutes: plan.config.budget.minutes,
+          });
           return RunSession.start(plan, {
             entry: this.entry,
             note: (text) => {
               this.log('info', `${plan.run}: ${text}`);
             },
             status: (status) => {
-              if (this.session)
-                this.broadcast({ method: 'run/status', params: { run, status, ledger: this.ledger(this.session) } });
+              if (!this.session) return;
+              void this.activeRuns.saw(run, this.session.progress());
+              this.broadcast({ method: 'run/status', params: { run, status, ledger: this.ledger(this.session) } });
             },
             state: (state) => {
+              void this.activeRuns.pause(run, state === 'paused');
               this.broadcast({ method: 'run/changed', params: { run, state } });
             },
           });
@@ -166,12 +187,18 @@ export class Studio {
         });
     this.#starting = starting;
     try {
-      const session = (this.session = await starting);
+      const session = (this.session = await starting.catch(async (e: unknown) => {
+        // One that was interrupted and cannot be resumed now is tried again by the next daemon.
+        if (!known) await this.activeRuns.end(run);
+        throw e;
+      }));
       this.log('info', `Run ${plan.run} in ${run}`);
       this.broadcast({ method: 'run/changed', params: { run, state: 'running' } });
       void leaveRunning(plan, session.status());
       for (const l of this.#sessions) l(session);
       void session.ended.then(({ error }) => {
+        // A run that ends because the machine goes down, or because of a fault of ours, is resumed by the next daemon.
+        if (!this.#keep) void this.activeRuns.end(run);
         this.session = undefined;
         if (error) this.log('error', `${plan.run}: ${error.message} ${error.remedy}`);
         for (const l of this.#sessions) l(undefined);
@@ -287,8 +314,12 @@ export class Studio {
    * no index.
    */
   async summary(run: RunPath): Promise<RunSummary> {
-    const dir = resolve(run),
-      session = this.session?.run === dir ? this.session : undefined,
+    const summary = await this.#summary(resolve(run)),
+      left = summary.status ? undefined : this.activeRuns.leftBecause(summary.run);
+    return left === undefined ? summary : { ...summary, error: { kind: 'internal', message: left, remedy: '' } };
+  }
+  async #summary(dir: RunPath): Promise<RunSummary> {
+    const session = this.session?.run === dir ? this.session : undefined,
       mark = session ? '' : await markOf(dir);
     const file = join(
       this.cacheDir,
@@ -327,9 +358,18 @@ export class Studio {
     return r.session ? Promise.resolve(this.ledger(r.session)) : ledgerFromIndex(r.reader);
   }
 
+  /** Fires when the service closes. */
+  get closing(): AbortSignal {
+    return this.#stopping.signal;
+  }
+  /** From now on a run that ends was not ended by anybody: the next daemon goes on with it. */
+  keepActive(): void {
+    this.#keep = true;
+  }
   /** Stops what is active; `now` without grace, also when a gentler close is under way. */
   close(now: boolean): Promise<void> {
     this.#now ||= now;
+    this.#stopping.abort();
     if (now) void this.session?.stop(true);
     this.#closing ??= (async () => {
       for (const j of this.#jobs.keys()) j.abort();
@@ -341,6 +381,7 @@ export class Studio {
       await this.writers.close();
       await this.annotations.close();
       await this.readers.close();
+      await this.activeRuns.written();
     })();
     return this.#closing;
   }

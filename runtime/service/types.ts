@@ -1,3 +1,4 @@
+import type { Recovered } from '../protocol/activeRuns.js';
 import type { Ledger, RunEvent, RunPath, RunStatus } from '../protocol/types.js';
 
 /** Why a request's signal fired: its client did not cancel it but is not there any more. */
@@ -38,6 +39,7 @@ export interface ScreenPatch {
 }
 
 export type Broadcast =
+  | { readonly method: 'run/recovered'; readonly params: Recovered }
   | {
       readonly method: 'run/changed' | 'desktop/changed' | 'control/changed' | 'annotation/changed' | 'pool/changed';
       readonly params: unknown;
@@ -81,6 +83,13 @@ export interface StudioService {
   readonly active: readonly RunPath[];
   readonly busy: boolean;
   onIdle(listener: () => void): () => void;
-  /** Stops what is active cleanly; `now` without grace. Idempotent. */
-  close(o: { readonly now: boolean }): Promise<void>;
+  /** Goes on with runs that were active when the last daemon ended; each is also broadcast as `run/recovered`. */
+  recover?(): Promise<void>;
+  /** What it did so far. */
+  readonly recovered?: readonly Recovered[];
+  /**
+   * Stops what is active cleanly; `now` without grace. `keep`: nobody wanted it to end, so the next daemon goes on with
+   * it. Idempotent.
+   */
+  close(o: { readonly now: boolean; readonly keep?: boolean }): Promise<void>;
 }

@@ -76,7 +76,7 @@ export async function runRaw(ctx: TaskContext, c: TaskCommand, o: RunOptions = {
     options = { timeoutMs: ctx.settings.commandMs, signal: ctx.signal, cwd: HOME, env: p.env };
   try {
     r = await (ctx.verdict
-      ? ctx.verdict.exec(p.argv, options, describe(c), needsOf(p.argv, o))
+      ? ctx.verdict.exec(p.argv, options, describe(c), needsOf(c, o))
       : ctx.desktop.exec(p.argv, options));
   } catch (e) {
     if (e instanceof StudioError && e.kind === 'desktop.exec' && NOT_RUNNABLE.has(String(e.error.details?.['code'])))
@@ -93,8 +93,8 @@ export async function runRaw(ctx: TaskContext, c: TaskCommand, o: RunOptions = {
   return r;
 }
 
-const needsOf = (words: readonly string[], o: RunOptions): 'nothing' | 'applications' | 'acts' =>
-  o.acts ? 'acts' : asksApplications(words.join(' ')) ? 'applications' : 'nothing';
+const needsOf = ({ command }: TaskCommand, o: RunOptions): 'nothing' | 'applications' | 'acts' =>
+  o.acts ? 'acts' : asksApplications([command].flat().join(' ')) ? 'applications' : 'nothing';
 
 export interface RunOptions {
   /** It is run for what it does to the desktop, not for what it prints. */

@@ -1,5 +1,6 @@
 import type { Desktop } from '../cluster/types.js';
 import { StudioError } from '../domain/index.js';
+import { pause } from '../domain/pause.js';
 import type { AssetStore } from './assets.js';
 import type { VerdictDesktop } from './verdict.js';
 
@@ -64,29 +65,14 @@ export const baseName = (path: string): string => {
   return path.slice(path.lastIndexOf('/', end - 1) + 1, end);
 };
 
+const cancelled = (signal: AbortSignal): StudioError =>
+  new StudioError('cancelled', 'The rollout was cancelled.', 'Start it again when you are ready.', {
+    cause: signal.reason,
+  });
+
 export function checkCancelled(signal: AbortSignal): void {
-  if (signal.aborted)
-    throw new StudioError('cancelled', 'The rollout was cancelled.', 'Start it again when you are ready.', {
-      cause: signal.reason,
-    });
+  if (signal.aborted) throw cancelled(signal);
 }
 
 /** Waits; rejects at once when the signal fires. */
-export function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => {
-      clearTimeout(timer);
-      try {
-        checkCancelled(signal);
-      } catch (e) {
-        reject(e);
-      }
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', stop);
-      resolve();
-    }, ms);
-    if (signal.aborted) stop();
-    else signal.addEventListener('abort', stop, { once: true });
-  });
-}
+export const sleep = (ms: number, signal: AbortSignal): Promise<void> => pause(ms, signal, () => cancelled(signal));

@@ -20,7 +20,7 @@ const SPOILT = new Set(
  * answer is as good as the applications' word.
  */
 const ASKS_APPLICATIONS =
-  /\b(xdotool|wmctrl|xprop|xwininfo|xclip|xsel|xrandr|xset|xdpyinfo|xwd|scrot|import|pyautogui|xlib|pyatspi|dogtail|gdbus|dbus-send|dbus|busctl|qdbus|gsettings|dconf|playerctl|pactl|curl|wget|nc|socat|localhost|soffice|libreoffice|unoconv|google-chrome|chromium|firefox|thunderbird|code|gimp|vlc|kill|pkill|killall|systemctl|sleep|wait)\b|127\.0\.0\.1|\[::1\]/i;
+  /\b(xdotool|wmctrl|xprop|xwininfo|xclip|xsel|xrandr|xset|xdpyinfo|xwd|scrot|pyautogui|xlib|pyatspi|dogtail|gdbus|dbus-send|dbus|busctl|qdbus|gsettings|dconf|playerctl|pactl|curl|wget|nc|socat|localhost|soffice|libreoffice|unoconv|google-chrome|chromium|firefox|thunderbird|gimp|vlc|kill|pkill|killall|systemctl|sleep|wait)\b|127\.0\.0\.1|\[::1\]|(^|[;&|]\s*)code\b/i;
 export const asksApplications = (command: string): boolean => ASKS_APPLICATIONS.test(command);
 
 /**

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { errorCode, orUndefined, StudioError } from '../domain/index.js';
+import { beyondBounds } from '../domain/jsonBounds.js';
 import { ForeignFileError, readForeign, readForeignText } from '../files/foreignFile.js';
 
 /**
@@ -26,6 +27,8 @@ const MANIFEST_BYTES = 256 << 20;
 /** Bytes of all files together, which are held in memory. */
 const MOST_BYTES = 4 * 2 ** 30;
 const MOST_FILES = 64;
+/** Depth is bounded; values are as many as a batch had tokens. */
+const BOUNDS = { depth: 16, values: Infinity };
 /** What a manifest may name: files beside it, and not under a name that hides them. */
 const FILE_NAME = /^\w[\w.-]{0,99}$/;
 
@@ -140,7 +143,9 @@ export async function readCheckpoint(
 ): Promise<{ values: Readonly<Record<string, unknown>>; files: Record<string, Buffer> }> {
   let manifest: CheckpointManifest;
   try {
-    manifest = JSON.parse(await manifestText(dir)) as CheckpointManifest;
+    const text = await manifestText(dir);
+    if (beyondBounds(text, BOUNDS) !== undefined) throw new RangeError('it is nested too deep');
+    manifest = JSON.parse(text) as CheckpointManifest;
   } catch (cause) {
     throw damaged(dir, 'its manifest cannot be read', cause);
   }
@@ -155,6 +160,7 @@ export async function readCheckpoint(
   }
   const files: Record<string, Buffer> = {};
   for (const [name, want] of Object.entries(manifest.files)) {
+    if (name !== basename(name)) throw damaged(dir, 'its manifest names a file outside of it');
     let data: Buffer;
     try {
       data = await readForeign(join(dir, name), want.bytes);

@@ -43,6 +43,8 @@ export interface ReadOptions {
   readonly steps: number;
   readonly lr: number;
   readonly shift: number;
+  /** Ends after so many of the steps, with the learning rates of all of them. */
+  readonly until?: number;
 }
 export interface ReadReport {
   readonly version: PolicyVersion;
@@ -58,6 +60,8 @@ export interface ImitateOptions {
   readonly lr: number;
   /** Random shifts of the screenshot, in observation pixels, as augmentation. */
   readonly shift: number;
+  /** Ends after so many of the steps, with the learning rates of all of them. */
+  readonly until?: number;
 }
 export interface CheckpointRef {
   readonly version: PolicyVersion;

@@ -31,7 +31,8 @@ import {
   type Model,
 } from './model.js';
 import { section, titledChart } from './parts.js';
-import { metricSpec, throughputCharts, trainerCharts, type MetricChart } from './specs.js';
+import { throughputCharts, trainerCharts } from './metricCharts.js';
+import { metricSpec, type MetricChart } from './specs.js';
 import { SuccessView, type SuccessChoices } from './successView.js';
 
 /** Choices of the page, never data. */

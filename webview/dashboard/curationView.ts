@@ -13,7 +13,8 @@ import { curationSpec, familiesOf, tisSpec } from './curationSpecs.js';
 import { shortFamily } from './format.js';
 import type { Model } from './model.js';
 import { titledChart } from './parts.js';
-import { correctionCharts, metricSpec } from './specs.js';
+import { correctionCharts } from './metricCharts.js';
+import { metricSpec } from './specs.js';
 
 const all = '*';
 interface Part {

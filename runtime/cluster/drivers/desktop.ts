@@ -44,6 +44,8 @@ export interface SandboxOptions {
   /** Not hidden: tests ask its own detector. */
   readonly agent: AgentClient;
   readonly channels: Channels;
+  /** See Desktop.stalledMs. */
+  readonly stalledMs?: () => number;
   readonly usage?: Usage;
 }
 
@@ -75,6 +77,7 @@ export class SandboxDesktop implements Desktop {
   /** Not hidden: tests ask its own detector. */
   readonly agent: AgentClient;
   readonly #channels: Channels;
+  readonly #stalledMs: (() => number) | undefined;
   readonly #usage: Usage | undefined;
   /** Times out of memory before this lease. */
   #outOfMemory: number | undefined;
@@ -96,11 +99,16 @@ export class SandboxDesktop implements Desktop {
     this.screen = o.spec.screen;
     this.agent = o.agent;
     this.#channels = o.channels;
+    this.#stalledMs = o.stalledMs;
     this.#usage = o.usage;
     o.agent.onClose((e) => this.lose(e));
     o.agent.onExit((e) => {
       if (!this.#resetting) this.#emit({ type: 'exit', pid: e.pid, name: e.name, code: e.code, signal: e.signal });
     });
+  }
+
+  stalledMs(): number {
+    return this.#stalledMs?.() ?? 0;
   }
 
   get isLost(): boolean {

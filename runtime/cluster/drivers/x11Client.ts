@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Frame } from '../../domain/index.js';
 import { lost } from '../agentClient.js';
+import { activeTimeout, type Stalled } from './activeTimeout.js';
 
 /** The events that the client subscribes to. */
 export type XEvent =
@@ -57,9 +58,12 @@ export class X11Client {
   #watch: NodeJS.Timeout | undefined;
   #answered = 0;
 
-  private constructor(stream: Duplex, setup: Buffer, rest: Buffer, answerMs: number) {
+  readonly #stalledMs: Stalled;
+
+  private constructor(stream: Duplex, setup: Buffer, rest: Buffer, answerMs: number, stalledMs: Stalled) {
     this.#stream = stream;
     this.#answerMs = answerMs;
+    this.#stalledMs = stalledMs;
     // Before the set-up is read, which is untrusted: an error on a stream without an error listener would end this
     // process.
     stream.on('data', (d: Buffer) => this.#receive(d));
@@ -75,8 +79,11 @@ export class X11Client {
     if (rest.length > 0) this.#receive(rest);
   }
 
-  /** Connects over a stream and finds XTEST. A server that does not answer a request for `answerMs` counts as lost. */
-  static async over(stream: Duplex, answerMs = ANSWER_MS): Promise<X11Client> {
+  /**
+   * Connects over a stream and finds XTEST. A server that does not answer a request for `answerMs` counts as lost;
+   * time in which the stream's connection was cut does not count.
+   */
+  static async over(stream: Duplex, answerMs = ANSWER_MS, stalledMs?: Stalled): Promise<X11Client> {
     const hello = Buffer.alloc(12);
     hello[0] = 0x6c;
     hello.writeUInt16LE(11, 2);
@@ -88,7 +95,7 @@ export class X11Client {
         stream.destroy();
         reject(lost('The X server refused the connection.', e));
       };
-      const timer = setTimeout(() => fail(new Error(`no answer for ${answerMs} ms`)), answerMs);
+      const stop = activeTimeout(answerMs, stalledMs, () => fail(new Error(`no answer for ${answerMs} ms`)));
       const onClose = (): void => fail();
       const onData = (d: Buffer): void => {
         got = Buffer.concat([got, d]);
@@ -102,7 +109,7 @@ export class X11Client {
         resolve({ setup: got.subarray(0, size), rest: got.subarray(size) });
       };
       const off = (): void => {
-        clearTimeout(timer);
+        stop();
         stream.off('data', onData).off('error', fail).off('close', onClose);
       };
       stream.on('data', onData).on('error', fail).on('close', onClose);
@@ -110,7 +117,7 @@ export class X11Client {
     });
     let c: X11Client;
     try {
-      c = new X11Client(stream, setup, rest, answerMs);
+      c = new X11Client(stream, setup, rest, answerMs, stalledMs);
     } catch (e) {
       stream.destroy();
       throw lost('The X server sent a bad set-up.', e);
@@ -206,15 +213,14 @@ export class X11Client {
     this.watchRoot();
     await new Promise<void>((resolve, reject) => {
       const done = (e?: Error): void => {
-        clearTimeout(timer);
+        stop();
         offEvent();
         offClose();
         if (e) reject(e);
         else resolve();
       };
-      const timer = setTimeout(
-        () => done(lost(`The window manager did not come up within ${timeoutMs} ms.`)),
-        timeoutMs,
+      const stop = activeTimeout(timeoutMs, this.#stalledMs, () =>
+        done(lost(`The window manager did not come up within ${timeoutMs} ms.`)),
       );
       const offEvent = this.onEvent((e) => {
         if (e.type === 'property' && e.atom === atom) done();
@@ -334,11 +340,12 @@ export class X11Client {
   /** One timer for all queries: it fires only when none was answered for `answerMs`. */
   #guard(): void {
     if (this.#watch) return;
-    const seen = this.#answered;
+    const seen = this.#answered,
+      stalled = this.#stalledMs?.() ?? 0;
     this.#watch = setTimeout(() => {
       this.#watch = undefined;
       if (this.#pending.length === 0) return;
-      if (this.#answered !== seen) {
+      if (this.#answered !== seen || (this.#stalledMs?.() ?? 0) > stalled) {
         this.#guard();
         return;
       }

@@ -29,7 +29,7 @@ export interface Recipe {
 
 /** Progress of a build; `fraction` (0 to 1) where the tools' output tells it. */
 export interface BuildProgress {
-  readonly phase: 'check' | 'wait' | 'base' | 'packages' | 'configure' | 'finish' | 'done';
+  readonly phase: 'check' | 'wait' | 'base' | 'packages' | 'configure' | 'finish' | 'push' | 'done';
   readonly message: string;
   readonly fraction?: number;
 }

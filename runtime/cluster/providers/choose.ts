@@ -1,7 +1,10 @@
+import { parseRunFile } from '../../config/index.js';
 import { StudioError, PROVIDER_KINDS, type ProviderChoice, type ProviderKind } from '../../domain/index.js';
 import { connectEngine, ensureImage, ensureRootfs, type OnProgress } from '../imageBuild.js';
 import type { DesktopProvider } from '../types.js';
 import { createDockerProvider, type DockerProviderOptions } from './docker.js';
+import { exportImage, parseReference, pushImage } from './kubernetes/images.js';
+import { createKubernetesProvider, type KubernetesProviderOptions } from './kubernetes/provider.js';
 import { createLocalProvider, type LocalProviderOptions } from './local.js';
 
 export interface ProviderOptions {
@@ -11,11 +14,14 @@ export interface ProviderOptions {
   readonly image?: string;
   readonly local?: LocalProviderOptions;
   readonly docker?: DockerProviderOptions;
+  readonly kubernetes?: KubernetesProviderOptions;
 }
 export interface BuildOptions {
   /** Name of the desktop image. */
   readonly image: string;
   readonly force: boolean;
+  /** Reference under which the image is pushed to a registry, too. */
+  readonly push?: string | undefined;
   readonly onProgress: OnProgress;
   readonly signal: AbortSignal;
 }
@@ -29,18 +35,45 @@ interface ProviderEntry {
   build(o: BuildOptions): Promise<string>;
 }
 const imageOf = (image: string | undefined): { image?: string } => (image === undefined ? {} : { image });
+
+/** The image in the Docker engine and, where it is to be pushed, in a registry. */
+async function buildImage({ onProgress, signal, force, image, push }: BuildOptions): Promise<string> {
+  if (push !== undefined) parseReference(push, 'built'); // before a minute of building
+  const docker = connectEngine(),
+    built = await ensureImage(docker, onProgress, signal, { force, image });
+  return push === undefined
+    ? `Docker image ${built}`
+    : `Image ${await pushImage(docker, built, push, onProgress, signal)}`;
+}
+
+/** Writes a desktop image to a file, built first when it is missing; resolves with its tag. */
+export async function exportDesktopImage(o: Omit<BuildOptions, 'force' | 'push'>, file: string): Promise<string> {
+  const docker = connectEngine(),
+    built = await ensureImage(docker, o.onProgress, o.signal, { image: o.image });
+  await exportImage(docker, built, file, o.signal);
+  return built;
+}
+
 const PROVIDERS: Readonly<Record<ProviderKind, ProviderEntry>> = {
   docker: {
     auto: true,
     make: ({ image, docker }) => createDockerProvider({ ...imageOf(image), ...docker }),
-    build: async ({ onProgress, signal, force, image }) =>
-      `Docker image ${await ensureImage(connectEngine(), onProgress, signal, { force, image })}`,
+    build: (o) => buildImage(o),
   },
   local: {
     auto: true,
     make: ({ image, local }) => createLocalProvider({ ...imageOf(image), ...local }),
     build: async ({ onProgress, signal, force, image }) =>
       `Root file system ${await ensureRootfs({ onProgress, signal, force, image })}`,
+  },
+  kubernetes: {
+    auto: false,
+    make: ({ image, kubernetes }) =>
+      createKubernetesProvider({
+        ...imageOf(image),
+        ...(kubernetes ?? { config: parseRunFile({}).desktops.kubernetes }),
+      }),
+    build: (o) => buildImage(o),
   },
 };
 

@@ -7,6 +7,7 @@ import type { Frame, FrameRef } from '../../domain/index.js';
 import { ForeignFileError, readForeign } from '../../files/foreignFile.js';
 import type { FrameStore } from '../types.js';
 import { decodePng, encodePng, toBgrx, toScanlines } from './png.js';
+import { DiskRoom } from './room.js';
 import { unfinishedDir, unfinishedName } from './unfinished.js';
 
 export interface FrameStoreOptions {
@@ -18,6 +19,8 @@ export interface FrameStoreOptions {
   readonly verify?: boolean;
   /** Force each file to disk before it gets its name. Default true (measured: 1.8 ms a frame). */
   readonly sync?: boolean;
+  /** Where writes wait while the disk is full. */
+  readonly room?: DiskRoom;
 }
 export interface FrameStats {
   readonly puts: number;
@@ -55,7 +58,7 @@ export class PngFrameStore implements FrameStore {
 
   constructor(dir: string, o: FrameStoreOptions = {}) {
     this.#dir = dir;
-    this.#o = { concurrency: 4, known: 65_536, verify: true, sync: true, ...o };
+    this.#o = { concurrency: 4, known: 65_536, verify: true, sync: true, room: new DiskRoom(), ...o };
   }
 
   path(ref: FrameRef): string {
@@ -146,30 +149,16 @@ export class PngFrameStore implements FrameStore {
     // A file of that name from before this process may have been damaged since: it counts when it holds these pixels.
     if (!(await this.#holds(ref, path))) {
       const png = await encodePng(scanlines, ref.width, ref.height);
-      const making = unfinishedDir(this.#dir),
-        tmp = join(making, unfinishedName(ref.hash));
-      try {
-        await Promise.all([mkdir(dirname(path), { recursive: true }), mkdir(making, { recursive: true })]);
-        const f = await open(tmp, 'w');
-        try {
-          await f.writeFile(png);
-          if (this.#o.sync) await f.datasync();
-        } finally {
-          await f.close();
-        }
-        await rename(tmp, path);
-      } catch (e) {
-        await orUndefined(
-          rm(tmp, { force: true }),
-          'the error that matters follows; removeUnfinished() takes the rest',
-        );
-        throw new StudioError(
-          'store.io',
-          `A frame could not be written: ${messageOf(e)}.`,
-          'Free some space on the disk of the run folder, or check its permissions, then resume the run.',
-          { cause: e, details: { path } },
-        );
-      }
+      await this.#o.room
+        .write(() => this.#make(ref, path, png))
+        .catch((e: unknown) => {
+          throw new StudioError(
+            'store.io',
+            `A frame could not be written: ${messageOf(e)}.`,
+            'Free some space on the disk of the run folder, or check its permissions, then resume the run.',
+            { cause: e, details: { path } },
+          );
+        });
       this.#written++;
       this.#bytes += png.length;
     }
@@ -179,6 +168,26 @@ export class PngFrameStore implements FrameStore {
         this.#known.delete(oldest);
         break;
       }
+  }
+
+  /** Leaves nothing behind when it fails. */
+  async #make(ref: FrameRef, path: string, png: Buffer): Promise<void> {
+    const making = unfinishedDir(this.#dir),
+      tmp = join(making, unfinishedName(ref.hash));
+    try {
+      await Promise.all([mkdir(dirname(path), { recursive: true }), mkdir(making, { recursive: true })]);
+      const f = await open(tmp, 'w');
+      try {
+        await f.writeFile(png);
+        if (this.#o.sync) await f.datasync();
+      } finally {
+        await f.close();
+      }
+      await rename(tmp, path);
+    } catch (e) {
+      await orUndefined(rm(tmp, { force: true }), 'the error that matters follows; removeUnfinished() takes the rest');
+      throw e;
+    }
   }
 
   /** Runs `job` when fewer than `concurrency` are running, first come, first served. */

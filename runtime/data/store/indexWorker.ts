@@ -23,7 +23,12 @@ export type IndexRequest =
   | { readonly id: number; readonly do: 'snapshot' }
   | { readonly id: number; readonly do: 'close'; readonly snapshot: boolean };
 export type IndexReply =
-  { readonly id: number; readonly ok: unknown } | { readonly id: number; readonly error: string };
+  | { readonly id: number; readonly ok: unknown }
+  | { readonly id: number; readonly error: string }
+  /** Every second while it works on something long. */
+  | { readonly alive: true };
+/** How often a worker that has work says that it lives, ms. */
+export const INDEX_BEAT_MS = 1000;
 
 /** Body of the index worker: answers one request after the other; id 0 answers the start. */
 export async function runIndexWorker(): Promise<void> {
@@ -32,9 +37,17 @@ export async function runIndexWorker(): Promise<void> {
   const given = (workerData as IndexWorkerData).place;
   if (!given) ignoreFailure(sqlJs(), 'opening the index asks again and reports it');
   const { journal, file, until } = given ?? (await new Promise<IndexPlace>((r) => port.once('message', r)));
+  const beating = async <T>(work: Promise<T>): Promise<T> => {
+    const beat = setInterval(() => port.postMessage({ alive: true } satisfies IndexReply), INDEX_BEAT_MS);
+    try {
+      return await work;
+    } finally {
+      clearInterval(beat);
+    }
+  };
   let engine: IndexEngine;
   try {
-    engine = await IndexEngine.open(journal, file, until);
+    engine = await beating(IndexEngine.open(journal, file, until));
   } catch (e) {
     port.postMessage({ id: 0, error: messageOf(e) } satisfies IndexReply);
     return;
@@ -63,7 +76,7 @@ export async function runIndexWorker(): Promise<void> {
   port.on('message', (r: IndexRequest) => {
     chain = chain.then(async () => {
       port.postMessage(
-        await handle(r).then(
+        await beating(handle(r)).then(
           (ok): IndexReply => ({ id: r.id, ok }),
           (e: unknown): IndexReply => ({ id: r.id, error: messageOf(e) }),
         ),

@@ -24,7 +24,7 @@ export class IndexWriter {
   }
 
   apply(e: StoredEvent, position: JournalPosition): void {
-    if (e.type !== 'rollout.step' && e.type !== 'spans')
+    if (e.type !== 'rollout.step' && e.type !== 'spans' && e.type !== 'run.time')
       this.#rows.run('INSERT OR REPLACE INTO events VALUES(?, ?, ?, ?, ?)', [
         e.seq,
         e.at,
@@ -219,15 +219,10 @@ const handlers: Handlers = {
     for (const r of e.entries) rows.run('UPDATE pool SET enabled = ? WHERE rollout = ?', [e.enabled ? 1 : 0, r]);
   },
   metrics(rows, e) {
-    for (const [name, value] of Object.entries(e.values))
-      if (Number.isFinite(value))
-        rows.run('INSERT OR REPLACE INTO metrics VALUES(?, ?, ?, ?, ?)', [
-          `${e.source}.${name}`,
-          e.at,
-          e.seq,
-          e.version,
-          value,
-        ]);
+    addMetrics(rows, e, e);
+  },
+  checkpoint(rows, e) {
+    if (e.learned) addMetrics(rows, e, e.learned);
   },
   eval(rows, e) {
     rows.run('INSERT OR REPLACE INTO evals VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)', [
@@ -246,6 +241,23 @@ const handlers: Handlers = {
     addSpans(rows, e);
   },
 };
+
+function addMetrics(
+  rows: Rows,
+  e: Stored<'metrics' | 'checkpoint'>,
+  { source, values }: Pick<EventOf<'metrics'>, 'source' | 'values'>,
+): void {
+  for (const [name, value] of Object.entries(values))
+    // JSON has no NaN: what could not be measured reads back as null.
+    if (typeof value === 'number' && Number.isFinite(value))
+      rows.run('INSERT OR REPLACE INTO metrics VALUES(?, ?, ?, ?, ?)', [
+        `${source}.${name}`,
+        e.at,
+        e.seq,
+        e.version,
+        value,
+      ]);
+}
 
 function addSpans(rows: Rows, e: Stored<'spans'>): void {
   const t1 = e.t0 + e.start.reduce((m, s, i) => Math.max(m, s + e.ms[i]!), 0);

@@ -1,5 +1,5 @@
 import type { BigIntStats } from 'node:fs';
-import { mkdir, open, stat } from 'node:fs/promises';
+import { mkdir, open, rm, stat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StudioError, messageOf } from '../../domain/index.js';
@@ -16,6 +16,7 @@ import {
   segmentOf,
   segments,
 } from './journalReader.js';
+import { DiskRoom } from './room.js';
 import type { Damage, JournalEntry, JournalPosition, ReadOptions } from './journalReader.js';
 
 export interface JournalOptions {
@@ -26,6 +27,8 @@ export interface JournalOptions {
   readonly segmentBytes?: number;
   /** Called before each write; rejects when this process may no longer write. */
   readonly fence?: () => Promise<void>;
+  /** Where writes wait while the disk is full. */
+  readonly room?: DiskRoom;
 }
 /** What opening found. A torn tail is a write that never finished and was never acknowledged; other damage is not. */
 export interface Recovery {
@@ -59,6 +62,7 @@ export class Journal {
   readonly dir: string;
   readonly #segmentBytes: number;
   readonly #fence: (() => Promise<void>) | undefined;
+  readonly #room: DiskRoom;
   #file: FileHandle;
   #segment: number;
   #size: number;
@@ -85,6 +89,7 @@ export class Journal {
     this.#nextSeq = nextSeq;
     this.#segmentBytes = o.segmentBytes ?? 16 << 20;
     this.#fence = o.fence;
+    this.#room = o.room ?? new DiskRoom();
   }
 
   /**
@@ -200,11 +205,13 @@ export class Journal {
       const group = this.#pending;
       this.#pending = [];
       try {
+        // What is acknowledged here may tell of a screen that waits for room.
+        await this.#room.clear();
         await Promise.all([this.#fence?.(), this.#unchanged()]);
         if (this.#size >= this.#segmentBytes) await this.#rotate(group[0]!.seq);
         const start = this.#size,
           bytes = Buffer.concat(group.map((p) => p.data));
-        await writeAll(this.#file, bytes, start);
+        await this.#room.write(() => this.#writeWhole(bytes, start), { last: true });
         await this.#file.datasync();
         if ((await this.#file.stat()).size !== start + bytes.length) throw changed(this.dir, 'wrote at the same time');
         this.#syncs++;
@@ -226,6 +233,16 @@ export class Journal {
     this.#flushing = undefined;
   }
 
+  /** All or nothing: nobody knows of the bytes yet, so that those of a write that did not fit are cut off again. */
+  async #writeWhole(bytes: Buffer, start: number): Promise<void> {
+    try {
+      await writeAll(this.#file, bytes, start);
+    } catch (e) {
+      await this.#file.truncate(start);
+      throw e;
+    }
+  }
+
   /** Checks that the segment is the same file, has the length we wrote, and is the last one. About 0.2 ms a write. */
   async #unchanged(): Promise<void> {
     const [ours, named, next] = await Promise.all([
@@ -239,7 +256,9 @@ export class Journal {
   }
 
   async #rotate(firstSeqOfNext: number): Promise<void> {
-    const next = await createSegment(this.dir, this.#segment + 1, firstSeqOfNext);
+    const next = await this.#room.write(() => createSegment(this.dir, this.#segment + 1, firstSeqOfNext), {
+      last: true,
+    });
     await this.#file.close();
     this.#file = next;
     this.#segment++;
@@ -311,9 +330,15 @@ async function createSegment(dir: string, segment: number, seq: number): Promise
   const file = await open(join(dir, segmentName(segment)), 'wx+').catch((e: NodeJS.ErrnoException) => {
     throw e.code === 'EEXIST' ? changed(dir, 'began a new file') : e;
   });
-  await writeHeader(file, seq);
-  await syncDir(dir);
-  return file;
+  try {
+    await writeHeader(file, seq);
+    await syncDir(dir);
+    return file;
+  } catch (e) {
+    await file.close();
+    await rm(join(dir, segmentName(segment)), { force: true });
+    throw e;
+  }
 }
 const found = (path: string): Promise<BigIntStats | undefined> =>
   stat(path, { bigint: true }).catch((e: NodeJS.ErrnoException) => {

@@ -76,9 +76,16 @@ function startWorker({ file }: ProcessEntry, place: IndexPlace): Worker {
   return worker;
 }
 
+/** A worker that dies so often without having answered anything is not started again. */
+const RESTARTS = 3;
+/** How often a request is put to a new worker: the request itself may be what kills them. */
+const AGAIN = 2;
+/** A worker that is silent for so long while it has work is ended, ms. */
+const SILENT_MS = 60_000;
+
 /**
- * The index in a worker thread, so that neither queries nor exports stall the daemon. A worker that dies is started
- * again from the last snapshot.
+ * The index in a worker thread, so that neither queries nor exports stall the daemon. A worker that dies or hangs is
+ * started again from the last snapshot, and asked again what it did not answer.
  */
 export class WorkerIndex implements RunIndex {
   readonly #entry: ProcessEntry;
@@ -91,6 +98,7 @@ export class WorkerIndex implements RunIndex {
   #following = false;
   #restarts = 0;
   #closing = false;
+  #silence: NodeJS.Timeout | undefined;
 
   constructor(entry: ProcessEntry, paths: IndexPaths) {
     this.#entry = entry;
@@ -119,9 +127,13 @@ export class WorkerIndex implements RunIndex {
       if (waiting.size === 0) worker.unref();
     };
     this.#ready.then(idle, idle);
+    this.#listen();
     worker.on('message', (r: IndexReply) => {
+      if ('alive' in r) return this.#listen();
       const w = waiting.get(r.id);
       waiting.delete(r.id);
+      this.#listen();
+      if (r.id !== 0) this.#restarts = 0;
       if ('error' in r) w?.reject(r.id === 0 ? broken(r.error) : badQuery(r.error));
       else w?.resolve(r.ok);
     });
@@ -132,18 +144,38 @@ export class WorkerIndex implements RunIndex {
     worker.on('exit', () => {
       for (const w of waiting.values()) w.reject(broken(why));
       waiting.clear();
+      clearTimeout(this.#silence);
       // A worker that keeps dying is not restarted for ever; queries then report it.
-      if (!this.#closing && this.#worker === worker && this.#restarts++ < 3) this.#start();
+      if (!this.#closing && this.#worker === worker && this.#restarts++ < RESTARTS) this.#start();
     });
   }
 
+  /** The worker that is asked now was heard of: one that has work and stays silent from here on is ended. */
+  #listen(): void {
+    const worker = this.#worker;
+    clearTimeout(this.#silence);
+    if (this.#waiting.size > 0) this.#silence = setTimeout(() => void worker.terminate(), SILENT_MS).unref();
+  }
+
   async #ask(body: Body): Promise<unknown> {
+    for (let lost = 0; ; lost++) {
+      const worker = this.#worker;
+      try {
+        return await this.#askOnce(body);
+      } catch (e) {
+        // An answer of the worker is final; where another has taken its place, that one is asked.
+        if (this.#closing || this.#worker === worker || lost === AGAIN) throw e;
+      }
+    }
+  }
+  async #askOnce(body: Body): Promise<unknown> {
     await this.#ready;
     const id = ++this.#id,
       worker = this.#worker,
       waiting = this.#waiting;
     return new Promise((resolve, reject) => {
       waiting.set(id, { resolve, reject });
+      if (waiting.size === 1) this.#listen();
       worker.ref();
       worker.postMessage({ ...body, id });
     }).finally(() => {

@@ -18,6 +18,7 @@ import { LocalIndex, WorkerIndex } from './runIndex.js';
 import type { RunIndex } from './runIndex.js';
 import { lockRun } from './runLock.js';
 import type { RunLock } from './runLock.js';
+import { DiskRoom } from './room.js';
 import { removeUnfinished, restoreReplaced, unfinishedDir } from './unfinished.js';
 
 /** run.json: what the run is. Never changed after creation; everything else is in the journal. */
@@ -48,12 +49,13 @@ export type StepRecord = Pick<EventOf<'rollout.step'>, 'step' | 'extra'> & { rea
 
 export const runPaths = (
   dir: string,
-): { meta: string; journal: string; index: string; frames: string; checkpoints: string } => ({
+): { meta: string; journal: string; index: string; frames: string; checkpoints: string; reserve: string } => ({
   meta: join(dir, 'run.json'),
   journal: join(dir, 'journal'),
   index: join(dir, 'index.sqlite'),
   frames: join(dir, 'frames'),
   checkpoints: join(dir, 'checkpoints'),
+  reserve: join(dir, 'reserve'),
 });
 
 /**
@@ -185,6 +187,8 @@ export class RunReader {
 /** The one writer of a run folder: `{run.json, journal/, index.sqlite, frames/, checkpoints/}`. */
 export class RunStore extends RunReader {
   readonly recovery: Recovery;
+  /** Room on the folder's disk: where writes wait while there is none. */
+  readonly room: DiskRoom;
   readonly #journal: Journal;
   readonly #lock: RunLock;
   readonly #now: () => number;
@@ -202,9 +206,11 @@ export class RunStore extends RunReader {
     journal: Journal,
     recovery: Recovery,
     lock: RunLock,
+    room: DiskRoom,
     o: RunStoreOptions,
   ) {
     super(dir, meta, frames, index);
+    this.room = room;
     this.#journal = journal;
     this.recovery = recovery;
     this.#lock = lock;
@@ -237,6 +243,7 @@ export class RunStore extends RunReader {
       throw io(e, dir);
     });
     const lock = await lockRun(dir);
+    const room = new DiskRoom(p.reserve);
     let journal: Journal | undefined;
     try {
       for (const d of [p.journal, p.frames, p.checkpoints])
@@ -252,7 +259,7 @@ export class RunStore extends RunReader {
       const skipped: ReadonlySet<string> = new Set(skip);
       const opened = await Journal.open(
         p.journal,
-        { ...o.journal, fence: () => lock.verify() },
+        { ...o.journal, room, fence: () => lock.verify() },
         each &&
           ((batch) => {
             for (const e of batch) if (!skipped.has(e.type())) each(storedEvent(e));
@@ -261,7 +268,8 @@ export class RunStore extends RunReader {
       journal = opened.journal;
       const paths = { journal: p.journal, file: p.index, until: journal.durable };
       const index = o.index === 'local' ? new LocalIndex(paths) : new WorkerIndex(o.index, paths);
-      return new RunStore(dir, meta, new PngFrameStore(p.frames, o.frames), index, journal, opened.recovery, lock, o);
+      const frames = new PngFrameStore(p.frames, { ...o.frames, room });
+      return new RunStore(dir, meta, frames, index, journal, opened.recovery, lock, room, o);
     } catch (e) {
       await journal?.close();
       await lock.release();
@@ -322,6 +330,7 @@ export class RunStore extends RunReader {
     if (this.#closed) return;
     this.#closed = true;
     clearTimeout(this.#timer);
+    await this.room.end();
     await this.#journal.close();
     this.#ended = true;
     for (const w of this.#wake) w();
@@ -332,6 +341,15 @@ export class RunStore extends RunReader {
   }
 }
 
+/** Format of run folders that this version reads and writes. */
+const RUN_FORMAT = 1;
+const newer = (dir: string, format: number): StudioError =>
+  new StudioError(
+    'store.newer',
+    `The run in ${dir} was made by a newer DART Studio (format ${format}; this one reads up to ${RUN_FORMAT}).`,
+    'Open it with the version that made it, or update DART Studio. Nothing in it was changed.',
+    { details: { dir, format } },
+  );
 /** Far larger than any run file. */
 const maxMetaBytes = 16 << 20;
 /** The text of run.json. Rejects with Node's errors, or a `ForeignFileError`. */
@@ -348,10 +366,13 @@ export async function readMeta(dir: string): Promise<RunMeta> {
     );
   });
   try {
-    const meta = JSON.parse(text) as Partial<RunMeta> | null;
-    if (typeof meta?.id !== 'string' || meta.format !== 1) throw new Error('fields are missing or of another format');
+    const meta = JSON.parse(text) as (Partial<Omit<RunMeta, 'format'>> & { readonly format?: unknown }) | null;
+    if (typeof meta?.format === 'number' && meta.format > RUN_FORMAT) throw newer(dir, meta.format);
+    if (typeof meta?.id !== 'string' || meta.format !== RUN_FORMAT)
+      throw new Error('fields are missing or of another format');
     return meta as RunMeta;
   } catch (e) {
+    if (e instanceof StudioError) throw e;
     throw new StudioError(
       'store.damaged',
       `run.json of ${dir} cannot be understood: ${messageOf(e)}.`,

@@ -3,6 +3,7 @@ import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import type { EmbeddedPolicySpec, ProcessEntry, PolicyVersion, ReplicaId, RunError } from '../../domain/index.js';
 import { inRole, StudioError } from '../../domain/index.js';
+import { Pulse, type WorkOf } from '../../domain/pulse.js';
 import type { Replica, ReplicaAnswer, ReplicaRequest, WeightsRef } from '../types.js';
 import type { FromReplica, ToReplica } from './replicaWire.js';
 
@@ -16,6 +17,8 @@ export interface ReplicaOptions {
   /** Alternatives reported per choice (default 5) and per position choice (default 32, enough for a heat map). */
   readonly top?: number;
   readonly topPlaces?: number;
+  /** Tells a process that hangs from one that computes; without it silence alone counts. */
+  readonly workOf?: WorkOf;
 }
 
 /** How long a replica may take to exit before it is killed. */
@@ -39,7 +42,7 @@ export async function startReplica(o: ReplicaOptions): Promise<Replica> {
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     });
-  const replica = new ReplicaProcess(o.id, child, o.weights.version);
+  const replica = new ReplicaProcess(o.id, child, o.weights.version, o.workOf);
   await replica.open({
     type: 'open',
     spec: o.spec,
@@ -64,11 +67,23 @@ class ReplicaProcess implements Replica {
   #stderr = '';
   #lost: StudioError | undefined;
   #closing = false;
+  /** Why it was killed, where it was. */
+  #hung: string | undefined;
+  readonly #pulse: Pulse;
 
-  constructor(id: ReplicaId, child: ChildProcess, version: PolicyVersion) {
+  constructor(id: ReplicaId, child: ChildProcess, version: PolicyVersion, workOf?: WorkOf) {
     this.id = id;
     this.child = child;
     this.version = version;
+    // A stopped process does not hear a polite signal.
+    this.#pulse = new Pulse({
+      pid: child.pid,
+      workOf,
+      hung: (why) => {
+        this.#hung = why;
+        child.kill('SIGKILL');
+      },
+    });
     child.on('message', (m) => this.#receive(m as FromReplica));
     child.stderr?.on('data', (d: Buffer) => {
       this.#stderr = (this.#stderr + d.toString('utf8')).slice(-STDERR_KEPT);
@@ -76,13 +91,16 @@ class ReplicaProcess implements Replica {
     child.on('error', (e) => this.#fail(e.message));
     this.#gone = new Promise((resolve) => {
       const end = (code: number | null, signal: string | null): void => {
-        this.#fail(signal ? `it was ended by ${signal}` : `it ended with code ${code}`);
+        this.#pulse.stop();
+        this.#fail(this.#hung ?? (signal ? `it was ended by ${signal}` : `it ended with code ${code}`));
         resolve();
       };
       // 'close' comes after the last of stderr; a child that never started has only 'error'.
       child.on('close', end);
       child.on('error', () => {
-        if (child.pid === undefined) resolve();
+        if (child.pid !== undefined) return;
+        this.#pulse.stop();
+        resolve();
       });
     });
   }
@@ -146,6 +164,8 @@ class ReplicaProcess implements Replica {
   }
 
   #receive(m: FromReplica): void {
+    this.#pulse.beat();
+    if (m.type === 'alive') return;
     if (m.type === 'ready') {
       this.#opening?.resolve();
       this.#opening = undefined;

@@ -4,6 +4,7 @@
  * because exiting in the middle of a run aborts the process (runtime/policy/README.md#replica-processes).
  */
 import { StudioError, toRunError } from '../../domain/index.js';
+import { BEAT_MS } from '../../domain/pulse.js';
 import type { GraphSession } from './graphSession.js';
 import { openGraph } from './graphSession.js';
 import type { FromReplica, ToReplica } from './replicaWire.js';
@@ -13,6 +14,7 @@ import { makeSampler } from './sampling.js';
 export function runReplicaProcess(): Promise<void> {
   return new Promise((ended) => {
     const replica = new ReplicaServer(ended);
+    setInterval(() => send({ type: 'alive' }), BEAT_MS).unref();
     process.on('message', (m: ToReplica) => replica.enqueue(m));
     process.on('disconnect', () => replica.closeAfterQueue());
     // Ctrl-C reaches the whole process group; the daemon decides when its replicas end.

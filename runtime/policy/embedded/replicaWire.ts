@@ -18,6 +18,8 @@ export type ToReplica =
   | { readonly type: 'close' };
 
 export type FromReplica =
+  /** Every second (`runtime/domain/pulse.ts`). */
+  | { readonly type: 'alive' }
   | { readonly type: 'ready' }
   | { readonly type: 'answer'; readonly call: number; readonly answer: ReplicaAnswer }
   | { readonly type: 'swapped'; readonly call: number }

@@ -1,19 +1,22 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { GLYPH_SPEC, id, type ReplicaId } from '../../domain/index.js';
+import { removeUnfinished } from '../../data/store/unfinished.js';
 import { embeddedPolicy } from '../../policy/embedded/embeddedPolicy.js';
 import { startReplica } from '../../policy/embedded/replica.js';
 import type { WeightsRef } from '../../policy/types.js';
 import { systemClock } from '../../rollout/clock.js';
 import { ModelPool } from '../../rollout/modelPool.js';
 import { createTrainer } from '../../trainer/native/engine.js';
+import { lastingTrainer } from '../../trainer/native/lasting.js';
 import { writePolicyGraph } from '../../trainer/native/model/policyGraph.js';
 import { trainerOptions } from '../../trainer/native/options.js';
 import { blinded } from '../blindPolicy.js';
 import { EmbeddedSamples, Observations } from './embeddedSamples.js';
+import { processWork } from '../processWork.js';
 import { learnerOf } from './learner.js';
 import { readingScreens, vocabulary } from './reading.js';
-import { keptScreens } from './readingCache.js';
+import { ScreenFile, screensKey } from './screenFile.js';
 import type { StartedParts } from './startedParts.js';
 import type { BackendRequest, PolicyBackend } from './types.js';
 
@@ -24,15 +27,26 @@ export async function startEmbedded(r: BackendRequest, parts: StartedParts): Pro
     weightsDir = join(r.dir, '.weights');
   await mkdir(weightsDir, { recursive: true });
   parts.add(() => rm(weightsDir, { recursive: true, force: true }));
-  const trainer = await createTrainer({
-    entry: r.entry,
-    spec,
-    dir: join(r.dir, 'checkpoints'),
-    seed: config.seed,
-    options: trainerOptions(config, weightsDir),
-    onProgress: (p) => {
-      if (p.kind !== 'update') r.onLesson?.(p.step, p.steps, p.loss);
+  const kept = new ScreenFile(join(r.dir, 'reading.screens')),
+    checkpoints = join(r.dir, 'checkpoints');
+  const trainer = await lastingTrainer({
+    start: async () => {
+      // What a process that was killed was writing.
+      for (const dir of [checkpoints, weightsDir]) await removeUnfinished(dir);
+      return createTrainer({
+        entry: r.entry,
+        spec,
+        dir: checkpoints,
+        seed: config.seed,
+        options: trainerOptions(config, weightsDir),
+        workOf: processWork,
+        onProgress: (p) => {
+          if (p.kind !== 'update') r.onLesson?.(p.step, p.steps, p.loss);
+        },
+      });
     },
+    screens: () => kept.load(),
+    note: r.onNote,
   });
   parts.add(() => trainer.close());
   parts.throwIfCancelled();
@@ -45,7 +59,7 @@ export async function startEmbedded(r: BackendRequest, parts: StartedParts): Pro
     clock: systemClock,
     publishMode: config.policy.sync === 'global' ? 'global' : 'per-replica',
     factory: (replica: ReplicaId, w: WeightsRef) =>
-      startReplica({ id: replica, entry: r.entry, spec, graph, weights: w }),
+      startReplica({ id: replica, entry: r.entry, spec, graph, weights: w, workOf: processWork }),
   });
   parts.add(() => models.close());
   parts.throwIfCancelled();
@@ -62,10 +76,14 @@ export async function startEmbedded(r: BackendRequest, parts: StartedParts): Pro
     }),
     reading: {
       words: (tasks) => vocabulary(spec, tasks),
-      screens: ({ words, count, seed, image, ...o }) =>
-        keptScreens(r.dir, { words, count, seed, image, width: spec.obs.width, height: spec.obs.height }, () =>
-          readingScreens(spec, { words, count, seed, image, ...o }),
-        ),
+      screens: async (o) => {
+        const key = screensKey([spec.id, o.image, o.seed, o.count, o.words]),
+          there = await kept.load(key);
+        if (there) return there;
+        const drawn = await readingScreens(spec, o);
+        await kept.save(key, drawn);
+        return drawn;
+      },
       read: (screens, o) => trainer.read(screens, o),
     },
   };

@@ -1,4 +1,14 @@
-import type { LearnBatch, LearnStep, PolicyVersion, StepSample, TrainBatch, Trajectory } from '../../domain/index.js';
+import {
+  StudioError,
+  toRunError,
+  type LearnBatch,
+  type LearnStep,
+  type PolicyVersion,
+  type RolloutId,
+  type StepSample,
+  type TrainBatch,
+  type Trajectory,
+} from '../../domain/index.js';
 import type { SyncReport } from '../../policy/types.js';
 import type { TrainerEngine, UpdateReport } from '../../trainer/types.js';
 import type { Learner } from './types.js';
@@ -20,7 +30,12 @@ export function learnerOf<S extends StepSample, W extends { readonly version: Po
   const { imitate } = trainer;
   const sampled = async ({ steps, ...batch }: LearnBatch): Promise<TrainBatch<S>> => {
     const samples: S[] = [];
-    for (const step of steps) samples.push(await source.sampleOf(step));
+    for (const step of steps)
+      samples.push(
+        await source.sampleOf(step).catch((e: unknown) => {
+          throw unreadable(step, e);
+        }),
+      );
     return { ...batch, samples };
   };
   const learner: Learner = {
@@ -34,6 +49,22 @@ export function learnerOf<S extends StepSample, W extends { readonly version: Po
     interrupt: () => trainer.interrupt(),
   };
   return imitate ? { ...learner, imitate: async (b, o) => imitate.call(trainer, await sampled(b), o) } : learner;
+}
+
+/** Damage on disk says whose trajectory it is; any other error is passed on. */
+function unreadable({ trajectory: { id: rollout }, step }: LearnStep, e: unknown): unknown {
+  const { kind, message, remedy, details } = toRunError(e);
+  return kind === 'store.damaged'
+    ? new StudioError(kind, `Step ${step} of trajectory ${rollout} cannot be read back: ${message}`, remedy, {
+        cause: e,
+        details: { ...details, rollout },
+      })
+    : e;
+}
+/** Whose trajectory cannot be read back, where that is why a lesson failed. */
+export function unreadableTrajectory(e: unknown): RolloutId | undefined {
+  const { kind, details } = toRunError(e);
+  return kind === 'store.damaged' ? (details?.['rollout'] as RolloutId | undefined) : undefined;
 }
 
 /** What every sample says of its step, whatever the backend. */

@@ -1,4 +1,8 @@
 import { StudioError, orUndefined } from '../../domain/index.js';
+import { endsWithin } from '../stopping.js';
+
+/** How long one part may take to close; a part that hangs must not keep the run from ending. */
+const CLOSE_MS = 15_000;
 
 /** What has been started, to be closed in the reverse order. */
 export class StartedParts {
@@ -20,7 +24,7 @@ export class StartedParts {
 
   async close(): Promise<void> {
     for (const c of this.#closers.splice(0).reverse())
-      await orUndefined(c(), 'the others are closed all the same, and the run has ended');
+      await orUndefined(endsWithin(CLOSE_MS, c()), 'the others are closed all the same, and the run has ended');
   }
 }
 

@@ -3,6 +3,7 @@ import { startsEngine, type RunConfig } from '../../config/index.js';
 import { toRunError } from '../../domain/index.js';
 import type { CheckRow } from '../../protocol/types.js';
 import { apiKeyOf } from '../../run/backends/apiKey.js';
+import { checkCluster } from './cluster.js';
 import { updateCost, type UpdateCost } from './cost.js';
 import { checkModelServer } from './modelServer.js';
 import { checkOwnEngine } from './ownEngine.js';
@@ -23,12 +24,13 @@ type Env = Readonly<Record<string, string | undefined>>;
 /** Everything a run file needs beyond its machine: servers, keys, folders and disk. `base`: where `store.dir` starts. */
 export async function runChecks(c: RunConfig, base: string, env: Env = process.env): Promise<RunChecks> {
   const update = updateCost(c);
-  const [servers, engine, storage] = await Promise.all([
+  const [servers, engine, storage, cluster] = await Promise.all([
     modelServers(c, env),
     trainingServer(c, base, env),
     checkStorage(c, base, update),
+    checkCluster(c),
   ]);
-  return { checks: [...servers, ...engine, ...storage], ...(update ? { update } : {}) };
+  return { checks: [...servers, ...engine, ...storage, ...cluster], ...(update ? { update } : {}) };
 }
 
 /** The key of an option, or the row that says what is wrong with it. */

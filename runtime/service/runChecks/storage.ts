@@ -56,7 +56,7 @@ async function checkRecords(dir: string, c: RunConfig, cost: UpdateCost | undefi
 
 async function checkImage(c: RunConfig, table: Table): Promise<void> {
   const built = await readRecipe(c.desktops.image).then(rootfsInfo);
-  if (built || c.desktops.provider === 'docker') return;
+  if (built || c.desktops.provider === 'docker' || c.desktops.provider === 'kubernetes') return;
   const free = await freeAt(desktopCache());
   table.check(
     'disk for the desktop image',

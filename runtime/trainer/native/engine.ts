@@ -14,6 +14,7 @@ import {
   orUndefined,
   settled,
 } from '../../domain/index.js';
+import { Pulse, type WorkOf } from '../../domain/pulse.js';
 import type {
   CheckpointRef,
   ImitateOptions,
@@ -32,8 +33,10 @@ import { TRAINER_CONSTANTS, type RunFileOptions, type TrainerConstants } from '.
 /** States per message: four screens serialise in well under a millisecond each. */
 const STATES_PER_MESSAGE = 4;
 const SAMPLES_PER_MESSAGE = 128;
-/** After `close` the process releases its sessions and exits; one that takes longer than this is killed. */
+/** A process that has not finished its work, released its sessions and exited so long after `close` is killed. */
 const CLOSE_MS = 10_000;
+/** A process that neither answers a command nor reports progress for so long is killed: its loop turns, its work does not. */
+const STUCK_MS = 15 * 60_000;
 const ROLE: ProcessRole = '__trainer';
 
 export interface TrainerSetup {
@@ -44,6 +47,8 @@ export interface TrainerSetup {
   readonly dir: string;
   readonly seed: number;
   readonly onProgress?: (p: LearnerProgress) => void;
+  /** Tells a process that hangs from one that computes; without it silence alone counts. */
+  readonly workOf?: WorkOf;
 }
 
 /**
@@ -72,12 +77,18 @@ class NativeTrainer implements EmbeddedTrainer {
   readonly child: ChildProcess;
   readonly #exited: Promise<void>;
   readonly #waiting = new Map<number, Waiting>();
+  /** Of messages on their way: one to a process that was killed may never be called back. */
+  readonly #sending = new Set<(e: unknown) => void>();
   #queue: Promise<unknown> = Promise.resolve();
   #next = 1;
   #interrupted = false;
   #lost: StudioError | undefined;
   #closing: Promise<void> | undefined;
   #stderr = '';
+  readonly #pulse: Pulse;
+  /** Why it was killed, where it was. */
+  #hung: string | undefined;
+  #stuck: NodeJS.Timeout | undefined;
 
   constructor(setup: TrainerSetup) {
     this.#setup = setup;
@@ -87,6 +98,7 @@ class NativeTrainer implements EmbeddedTrainer {
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     });
+    this.#pulse = new Pulse({ pid: this.child.pid, workOf: setup.workOf, hung: (why) => this.#kill(why) });
     this.child.stderr?.on('data', (b: Buffer) => {
       this.#stderr = (this.#stderr + b.toString()).slice(-4000);
     });
@@ -95,14 +107,18 @@ class NativeTrainer implements EmbeddedTrainer {
     });
     this.#exited = new Promise((resolve) => {
       const end = (why: string): void => {
+        this.#pulse.stop();
+        clearTimeout(this.#stuck);
         this.#lost ??= new StudioError(
           'trainer.lost',
-          `The trainer process ended (${why}).`,
+          `The trainer process ended (${this.#hung ?? why}).`,
           'The run can be resumed from its last checkpoint.',
           { details: { stderr: this.#stderr } },
         );
         for (const w of this.#waiting.values()) w.reject(this.#lost);
+        for (const reject of this.#sending) reject(this.#lost);
         this.#waiting.clear();
+        this.#sending.clear();
         resolve();
       };
       this.child.once('error', (e) => {
@@ -157,11 +173,11 @@ class NativeTrainer implements EmbeddedTrainer {
 
   close(): Promise<void> {
     this.#closing ??= (async () => {
+      const timer = setTimeout(() => this.#kill(`it did not end within ${CLOSE_MS / 1000} s`), CLOSE_MS);
       // Earlier calls are still answered first.
       await settled(this.#queue);
       if (!this.#lost)
         await orUndefined(this.#command({ kind: 'close' }), 'it is killed when it does not exit in time');
-      const timer = setTimeout(() => this.child.kill('SIGKILL'), CLOSE_MS);
       await this.#exited;
       clearTimeout(timer);
     })();
@@ -205,6 +221,7 @@ class NativeTrainer implements EmbeddedTrainer {
     const id = this.#next++;
     return new Promise<Replies[K]>((resolve, reject) => {
       this.#waiting.set(id, { resolve: (reply) => resolve(reply as Replies[K]), reject });
+      this.#moved();
       this.#send({ kind: 'command', id, command }).catch((e: unknown) => {
         this.#waiting.delete(id);
         reject(e);
@@ -221,23 +238,40 @@ class NativeTrainer implements EmbeddedTrainer {
         reject(this.#lost);
         return;
       }
+      this.#sending.add(reject);
       this.child.send(m, (e) => {
-        if (!e) resolve();
-        else
-          void this.#exited.then(() => {
-            reject(this.#lost ?? e);
-          });
+        // After an error 'exit' follows, and says why.
+        if (e) return;
+        this.#sending.delete(reject);
+        resolve();
       });
     });
   }
+  /** A stopped process does not hear a polite signal. */
+  #kill(why: string): void {
+    this.#hung ??= why;
+    this.child.kill('SIGKILL');
+  }
+  /** Starts the time limit of the commands under way anew, or ends it with the last of them. */
+  #moved(): void {
+    clearTimeout(this.#stuck);
+    this.#stuck = undefined;
+    if (this.#waiting.size === 0 || this.#lost) return;
+    this.#stuck = setTimeout(() => this.#kill(`it got no further for ${STUCK_MS / 60_000} minutes`), STUCK_MS);
+    this.#stuck.unref();
+  }
   #receive(m: FromTrainer): void {
+    this.#pulse.beat();
+    if (m.kind === 'alive') return;
     if (m.kind === 'progress') {
+      this.#moved();
       this.#setup.onProgress?.(m.progress);
       return;
     }
     const w = this.#waiting.get(m.id);
     if (!w) return;
     this.#waiting.delete(m.id);
+    this.#moved();
     if (m.kind === 'done') w.resolve(m.value);
     else
       w.reject(

@@ -173,7 +173,7 @@ export class Learner {
     let states = 0,
       latest: ReportBuilder | undefined;
     this.#interrupted = false;
-    for (let step = 0; step < i.steps && next && !this.#interrupted; step++) {
+    for (let step = 0; step < (i.until ?? i.steps) && next && !this.#interrupted; step++) {
       const picked = Array.from({ length: this.options.imitateStates }, next),
         norm = picked.reduce((n, s) => n + s.weight, 0),
         packed = picked.map((s) => this.#imitationState(s, s.weight / norm, i.shift)),
@@ -215,7 +215,7 @@ export class Learner {
       next = this.#drawing(screens),
       losses: number[] = [];
     this.#interrupted = false;
-    for (let step = 0; step < r.steps && next && !this.#interrupted; step++) {
+    for (let step = 0; step < (r.until ?? r.steps) && next && !this.#interrupted; step++) {
       const lr = imitationRate(r.lr, step, r.steps),
         picked = Array.from({ length: size }, () => lesson(this.model.spec, next(), r.shift, this.#rng)),
         loss = await this.#optimizer.readingStep(picked, lr);

@@ -52,6 +52,8 @@ export interface Replies {
 }
 export type Reply = Replies[Command['kind']];
 export type FromTrainer =
+  /** Every second (`runtime/domain/pulse.ts`). */
+  | { readonly kind: 'alive' }
   | { readonly kind: 'done'; readonly id: number; readonly value: Reply }
   | { readonly kind: 'failed'; readonly id: number; readonly error: RunError }
   | { readonly kind: 'progress'; readonly progress: LearnerProgress };

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { BEAT_MS } from '../../domain/pulse.js';
 import {
   id,
   StudioError,
@@ -25,6 +26,7 @@ const PROGRESS_MS = 250;
  */
 export async function runTrainerProcess(): Promise<void> {
   const trainer = new TrainerServer();
+  setInterval(() => send({ kind: 'alive' }), BEAT_MS).unref();
   await new Promise<void>((resolve) => {
     process.on('message', (m: ToTrainer) => trainer.receive(m));
     process.on('disconnect', () => void trainer.end().then(resolve));

@@ -104,15 +104,13 @@ describe('index in its worker thread', () => {
       await s.close();
     }));
 
-  it('is started again when its thread dies; the query under way is told, the next one is answered', () =>
+  it('is started again when its thread dies, and answers the query under way', () =>
     withDir(async (dir) => {
       const flaky = await bundle('test/helpers/data/flakyIndexEntry.ts', 'flaky');
       try {
         const s = await RunStore.open(dir, { index: flaky, create });
         await s.append(metric(1));
-        await expect(s.index.query('SELECT COUNT(*) AS n FROM metrics')).rejects.toMatchObject({
-          kind: 'store.damaged',
-        });
+        expect(await s.index.query('SELECT COUNT(*) AS n FROM metrics')).toEqual([{ n: 1 }]);
         await s.append(metric(2));
         expect(await s.index.query('SELECT COUNT(*) AS n FROM metrics')).toEqual([{ n: 2 }]);
         await s.close();

@@ -139,6 +139,23 @@ describe.skipIf(!engine)('Docker provider', () => {
     expect((await sh(d, 'dd if=/dev/zero of=$HOME/big bs=1M count=400 2>&1')).out).toMatch(/No space left/);
   });
 
+  it('its image keeps nothing of the machine that built it: no mirrors, proxy or certificates in any layer', async () => {
+    const image = docker.getImage(await ensureImage(docker)),
+      steps = (await image.history()) as { CreatedBy: string }[];
+    expect(steps.map((s) => s.CreatedBy).join('\n')).not.toMatch(/apt|dart-build|proxy/i);
+    // All of the system is one layer, copied from a stage that is no part of the image; two are laid over it.
+    expect((await image.inspect()).RootFS.Layers).toHaveLength(3);
+    const d = await provider().create(spec);
+    expect(
+      (
+        await sh(
+          d,
+          'cat /etc/apt/apt.conf.d/* | grep -i proxy; ls /tmp/dart-build /etc/apt/apt.conf.d/99dart-build 2>/dev/null',
+        )
+      ).out,
+    ).toBe('');
+  });
+
   it('memory: the hog is killed, the desktop lives on and can be reset', async () => {
     const p = provider();
     const d = await p.create(spec);

@@ -180,8 +180,8 @@ describe.skipIf(noLocal)('curation.pool.from', () => {
         .map((e) => e.entry.override ?? '')
         .sort(),
     ).toEqual(['', '', 'the right button, seen by a person']);
-    const warm = one.of('metrics').find((e) => e.source === 'warm-start')!;
-    expect(warm.values['samples']).toBeGreaterThanOrEqual(4);
+    const warm = one.of('checkpoint').find((e) => e.learned?.source === 'warm-start')!;
+    expect(warm.learned!.values['samples']).toBeGreaterThanOrEqual(4);
     expect(added[2]!.seq).toBeLessThan(warm.seq);
     // Groups that fail get one of them; every one of its steps is trained.
     const injected = one.of('group.formed').flatMap((e) => e.members.filter((m) => m.injected));

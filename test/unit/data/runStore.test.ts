@@ -107,7 +107,7 @@ describe('run store', () => {
     withDir(async (dir) => {
       await expect(RunReader.open(dir, { index: 'local' })).rejects.toMatchObject({ kind: 'store.io' });
       await expect(RunStore.open(join(dir, 'x'), { index: 'local' })).rejects.toMatchObject({ kind: 'store.io' });
-      for (const text of ['{', '{"id":"x","format":99}', '[]']) {
+      for (const text of ['{', '{"id":"x","format":0}', '[]']) {
         await writeFile(join(dir, 'run.json'), text);
         await expect(open(dir)).rejects.toMatchObject({ kind: 'store.damaged' });
       }

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { redact as redactExtension } from '../../../extension/model/redact.js';
 import { parseRunText } from '../../../runtime/config/index.js';
+import { parseTrajectory, trajectoryFileFormat } from '../../../runtime/domain/index.js';
 import { withoutSlashes } from '../../../runtime/domain/address.js';
 import { redact as redactLog } from '../../../runtime/server/log.js';
 import { redact as redactDiagnostics } from '../../../runtime/service/machine.js';
@@ -71,4 +72,14 @@ it('a run file with keys without number and without end is refused in words, and
     refuse();
     expect(ms(refuse), text.slice(0, 20)).toBeLessThan(150);
   }
+});
+
+it('a preset that is no name is refused in words', () => {
+  for (const preset of [{ toString: 7 }, 7, [], null])
+    expect(() => parseRunText(JSON.stringify({ preset }), 'run.json')).toThrow(/preset/);
+});
+
+it('a trajectory file whose version is no number is refused in words', () => {
+  const head = { format: trajectoryFileFormat, formatVersion: { toString: 7 } };
+  expect(parseTrajectory(JSON.stringify(head))).toMatchObject({ ok: false });
 });

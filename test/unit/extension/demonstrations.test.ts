@@ -141,7 +141,7 @@ describe('control sessions', () => {
       sessions: [control({ session: 's9', purpose: 'takeOver' })],
     });
     expect(s).toMatchObject({
-      text: '$(person) DART in your hands',
+      text: '$(person) DART under your control',
       command: 'dartStudio.showSession',
       argument: 's9',
     });

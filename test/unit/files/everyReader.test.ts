@@ -178,6 +178,12 @@ describe('of a checkpoint', () => {
         await writeFile(join(at, 'manifest.json'), JSON.stringify({ format: 1, ...head, policy: odd, files: {} }));
         await expect(readCheckpoint(at, head)).rejects.toMatchObject({ kind: 'trainer.invalid' });
       }
+      const deep = `${'['.repeat(50)}${']'.repeat(50)}`;
+      await writeFile(
+        join(at, 'manifest.json'),
+        `{"format":1,"policy":"p","layout":"l","values":{"a":${deep}},"files":{}}`,
+      );
+      await expect(readCheckpoint(at, head)).rejects.toMatchObject({ kind: 'trainer.invalid' });
       await writeFile(join(at, 'manifest.json'), 'null');
       await expect(readCheckpoint(at, head)).rejects.toMatchObject({ kind: 'trainer.invalid' });
     }));

@@ -340,11 +340,9 @@ describe('settings', () => {
 });
 
 describe('the rest', () => {
-  it('activates only for panels that are restored', () => {
+  it('activates only for panels that are restored, and for the schema that a run file names', () => {
     expect(manifest.activationEvents.sort()).toEqual(
-      Object.values(panels)
-        .map((p) => `onWebviewPanel:${p}`)
-        .sort(),
+      [...Object.values(panels).map((p) => `onWebviewPanel:${p}`), 'onFileSystem:dart-studio'].sort(),
     );
   });
   it('runs where the workspace is, and says what it can do without trust or disk', () => {

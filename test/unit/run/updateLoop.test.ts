@@ -11,7 +11,7 @@ const settle = async (): Promise<void> => {
 };
 
 /** A ledger with `ready` groups, a trainer and replicas that end when told. */
-function setUp(regime: Regime, batchGroups: number) {
+function setUp(regime: Regime, batchGroups: number, spare?: (e: unknown) => boolean) {
   const listeners = new Set<() => void>(),
     log: string[] = [],
     training: ((e?: Error) => void)[] = [],
@@ -65,6 +65,11 @@ function setUp(regime: Regime, batchGroups: number) {
         log.push(`published ${v}`);
       },
       onGenerate: () => log.push('generate'),
+      async spare(b, e) {
+        if (!spare?.(e)) return false;
+        log.push(`spare ${b.id}`);
+        return true;
+      },
     },
     stop.signal,
   ).then(
@@ -125,6 +130,14 @@ describe('decoupled updates', () => {
     await s.ready(1);
     await s.trained(new Error('no memory'));
     expect([s.log.at(-1), s.outcome, s.listeners.size]).toEqual(['release b1', new Error('no memory'), 0]);
+  });
+  it('go on after a batch that something on disk spoiled', async () => {
+    const s = setUp('rollout', 1, (e) => (e as Error).message === 'damaged');
+    await s.ready(2);
+    await s.trained(new Error('damaged'));
+    expect([s.log, s.outcome]).toEqual([['train 1', 'spare b1', 'train 1'], 'running']);
+    await s.trained(new Error('no memory'));
+    expect([s.log.at(-1), s.outcome]).toEqual(['release b2', new Error('no memory')]);
   });
   it('end when the weights cannot be published, also while nothing is to be trained', async () => {
     const s = setUp('task', 1);

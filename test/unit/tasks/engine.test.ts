@@ -9,6 +9,7 @@ import { checkName } from '../../../runtime/tasks/checkName.js';
 import { parseWindows, showsFile } from '../../../runtime/tasks/setup/windows.js';
 import { deskSuite, trainSeed } from '../../../runtime/tasks/suites/desk/index.js';
 import type { Task } from '../../../runtime/tasks/types.js';
+import { asksApplications } from '../../../runtime/tasks/verdict.js';
 import { desk } from '../../helpers/tasks/images.js';
 import { FakeDesktop, never, taskOf } from '../../helpers/tasks/fakeDesktop.js';
 import { cacheName } from '../../helpers/tasks/files.js';
@@ -390,6 +391,19 @@ describe('what programs of the desktop can have spoilt is a failure, never an er
       'thaw',
       'verifier: -l',
     ]);
+  });
+  it.each<[string, boolean]>([
+    ['wmctrl -l | wc -l', true],
+    ['curl -s http://localhost:8080/x', true],
+    ['python3 -c "import pyautogui; print(1)"', true],
+    ['sleep 1; cat ~/a', true],
+    ['code --list-extensions', true],
+    ['cat ~/a.txt | grep -c x', false],
+    ['python3 -c "import json; print(json.load(open(\'a\')))"', false],
+    ['cat /home/user/project/code/main.py', false],
+    ['git -C ~/repo log --oneline', false],
+  ])('whether a command asks applications: %s', (text, asks) => {
+    expect(asksApplications(text)).toBe(asks);
   });
   it('and goes on afterwards, whatever happened', async () => {
     const d = watched();

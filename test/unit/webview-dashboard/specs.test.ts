@@ -9,16 +9,14 @@ import {
 } from '../../../webview/dashboard/curationSpecs.js';
 import { emptyModel, reduce, type Model } from '../../../webview/dashboard/model.js';
 import {
-  correctionCharts,
   metricSpec,
   probes,
   shareOfBound,
   sortTasks,
   successOf,
   successSpec,
-  throughputCharts,
-  trainerCharts,
 } from '../../../webview/dashboard/specs.js';
+import { correctionCharts, throughputCharts, trainerCharts } from '../../../webview/dashboard/metricCharts.js';
 import type { CurationChart } from '../../../runtime/protocol/types.js';
 import { isEmpty, type ChartSpec } from '../../../webview/ui/chartSpec.js';
 import { makeRun, type MadeRun } from '../../helpers/pages/dashboard/run.js';

@@ -61,7 +61,7 @@ inspectable(False)
 close_inherited()
 
 VERSION = 2
-USER, XUSER = 1000, 1001
+USER, XUSER, NOBODY = 1000, 1001, 65534
 VERIFIER = 1002                # in a container, the group of the verifier's commands: with it, their user cannot trace them
 HOME, SKEL = '/home/user', '/etc/skel'
 RUN = os.environ.get('DART_RUN', '/run/dart')
@@ -620,7 +620,7 @@ def signal_all(sig, users):
     in turn (CAP_KILL is out of effect meanwhile), which spares the bridges that run as root."""
     for uid in users if ROOT else (None,):
         if uid is not None:
-            os.setresuid(uid, uid, 0)
+            os.setresuid(NOBODY, uid, 0)  # as a real uid, it would let the user's programs signal this process meanwhile
         try:
             os.kill(-1, sig)
         except (ProcessLookupError, PermissionError):
@@ -846,7 +846,7 @@ class DesktopAgent:
     @property
     def own(self):
         """Processes whose rest is not asked about: this one and those that start programs."""
-        return ('1', *(str(s.pid) for s in (self.session, self.judging) if s))
+        return (str(os.getpid()), *(str(s.pid) for s in (self.session, self.judging) if s))
 
     # --- processes
     def start(self, argv, cwd=None, env=None, who='user', oom=600, pipes=False, stdout=None):

@@ -1,0 +1,28 @@
+import { readFile } from 'node:fs/promises';
+import { parseRunFile, parseRunText } from '../config/index.js';
+import { messageOf, StudioError } from '../domain/index.js';
+import { clusterManifests } from '../service/kubernetes.js';
+import { numberOption, type Options } from './options.js';
+
+/** `kubernetes manifests`: what a cluster needs, as YAML on standard output. */
+export async function printManifests(o: Options): Promise<number> {
+  const file = o['run'],
+    count = numberOption(o, 'desktops'),
+    namespace = typeof o['namespace'] === 'string' ? o['namespace'] : undefined;
+  const over = {
+    desktops: {
+      provider: 'kubernetes' as const,
+      ...(count === undefined ? {} : { count }),
+      ...(namespace === undefined ? {} : { kubernetes: { namespace } }),
+    },
+  };
+  const config = typeof file === 'string' ? parseRunText(await textOf(file), file, over) : parseRunFile({}, over);
+  const jobImage = typeof o['job'] === 'string' ? o['job'] : undefined;
+  process.stdout.write(clusterManifests({ config, runFile: config, jobImage }));
+  return 0;
+}
+
+const textOf = (file: string): Promise<string> =>
+  readFile(file, 'utf8').catch((e: unknown) => {
+    throw new StudioError('config.invalid', `${file} cannot be read: ${messageOf(e)}`, 'Give an existing run file.');
+  });

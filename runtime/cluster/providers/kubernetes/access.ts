@@ -1,0 +1,134 @@
+import { existsSync } from 'node:fs';
+import type { Agent, RequestOptions } from 'node:https';
+import type { KubeConfig } from '@kubernetes/client-node';
+import { messageOf, StudioError } from '../../../domain/index.js';
+
+/**
+ * What this machine allows. Never from a run file: a context decides in whose name pods are made, and a credential
+ * plug-in is a program that runs here.
+ */
+export interface MachineAccess {
+  /** Context of the kubeconfig; without one only the credentials of the pod that this process runs in are used. */
+  readonly context: string | undefined;
+  /** Credential plug-ins (`exec` of a kubeconfig's user) that may run, by their command as the kubeconfig has it. */
+  readonly plugins: readonly string[];
+}
+
+export const CONTEXT_VARIABLE = 'DART_STUDIO_KUBE_CONTEXT',
+  PLUGINS_VARIABLE = 'DART_STUDIO_KUBE_PLUGINS';
+const TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token';
+
+export const machineAccess = (env: NodeJS.ProcessEnv = process.env): MachineAccess => ({
+  context: env[CONTEXT_VARIABLE]?.trim() || undefined,
+  plugins: (env[PLUGINS_VARIABLE] ?? '')
+    .split(',')
+    .map((p) => p.trim())
+    .filter((p) => p !== ''),
+});
+
+/** A cluster as seen with one context's credentials. */
+export interface ClusterAccess {
+  /** For messages: the context, or `this cluster`. */
+  readonly name: string;
+  readonly server: URL;
+  /** Of the context; absent when it names none. */
+  readonly namespace: string | undefined;
+  /** TLS, credentials and agent of one request; asks a credential plug-in where the last answer has expired. */
+  options(): Promise<RequestOptions>;
+}
+
+/** Rejects with `desktop.unavailable` when no context is allowed here, or what it needs is not. */
+export async function openAccess(machine: MachineAccess, inPod = existsSync(TOKEN)): Promise<ClusterAccess> {
+  if (machine.context === undefined && !inPod)
+    throw unusable(
+      'Desktops on Kubernetes need a context that this machine allows, and none is named.',
+      'Name one of `kubectl config get-contexts` by the setting dartStudio.kubernetes.context, `--kube-context NAME` or DART_STUDIO_KUBE_CONTEXT. A run file cannot.',
+    );
+  const library = await import('./library.js'),
+    config = new library.KubeConfig();
+  if (machine.context === undefined) config.loadFromCluster();
+  else load(config, machine.context);
+  const cluster = config.getCurrentCluster();
+  if (!cluster)
+    throw unusable(
+      `The context ${machine.context} names a cluster that the kubeconfig does not describe.`,
+      'Correct the kubeconfig (KUBECONFIG, or ~/.kube/config).',
+    );
+  checkUser(config, machine);
+  if (cluster.proxyUrl?.startsWith('socks'))
+    throw unusable('A SOCKS proxy (proxy-url of the kubeconfig) is not supported.', 'Use an HTTP proxy, or a tunnel.');
+  const agents = new Agents();
+  return {
+    name: machine.context ?? 'this cluster',
+    server: new URL(cluster.server),
+    namespace: config.getContextObject(config.getCurrentContext())?.namespace?.trim() || undefined,
+    options: async () => {
+      const o: RequestOptions = {};
+      try {
+        await config.applyToHTTPSOptions(o as never);
+      } catch (e) {
+        throw unusable(
+          `The credentials of ${machine.context ?? 'this pod'} cannot be had: ${messageOf(e).trim() || 'the credential plug-in failed'}`,
+          'Log in to the cluster again; `kubectl get pods` must work on this machine.',
+          e,
+        );
+      }
+      return { ...o, agent: agents.for(o) };
+    },
+  };
+}
+
+function load(config: KubeConfig, context: string): void {
+  try {
+    config.loadFromDefault();
+  } catch (e) {
+    throw unusable(`The kubeconfig cannot be read: ${messageOf(e)}`, 'Correct KUBECONFIG or ~/.kube/config.', e);
+  }
+  const names = config.getContexts().map((c) => c.name);
+  if (!names.includes(context))
+    throw unusable(
+      `The kubeconfig has no context ${context}; it has: ${names.join(', ') || 'none'}.`,
+      'Name one of these, or set KUBECONFIG to the file that has it.',
+    );
+  config.setCurrentContext(context);
+}
+
+/** Refuses credentials that a program of this machine gives, unless the program is allowed; tells it what it may ask. */
+function checkUser(config: KubeConfig, machine: MachineAccess): void {
+  const user = config.getCurrentUser();
+  if (!user) return;
+  const provider = user.authProvider as { name?: string; config?: { exec?: unknown } } | undefined;
+  if (provider?.name === 'gcp' || provider?.name === 'azure' || provider?.name === 'exec' || provider?.config?.exec)
+    throw unusable(
+      `The kubeconfig's user has the auth-provider ${provider.name}, which Kubernetes removed in 1.26.`,
+      'Use a credential plug-in (gke-gcloud-auth-plugin, kubelogin).',
+    );
+  const exec = user.exec as
+    { command?: string; apiVersion?: string; env?: { name: string; value: string }[] } | undefined;
+  if (!exec) return;
+  if (!exec.command || !machine.plugins.includes(exec.command))
+    throw unusable(
+      `The kubeconfig asks the program ${exec.command} for credentials, and this machine does not allow it.`,
+      `Allow it by the setting dartStudio.kubernetes.credentialPlugins, \`--kube-plugin ${exec.command}\` or ${PLUGINS_VARIABLE}, if you trust the kubeconfig. A run file cannot.`,
+    );
+  const info = { apiVersion: exec.apiVersion, kind: 'ExecCredential', spec: { interactive: false } };
+  exec.env = [...(exec.env ?? []), { name: 'KUBERNETES_EXEC_INFO', value: JSON.stringify(info) }];
+}
+
+/** The library makes an agent a request; connections are kept by keeping one while certificates are the same. */
+class Agents {
+  #key = '';
+  #agent: Agent | undefined;
+
+  for(o: RequestOptions): Agent {
+    const key = [o.ca, o.cert, o.key].map((b) => String(b ?? '')).join('\n');
+    if (this.#agent && key === this.#key) return this.#agent;
+    this.#key = key;
+    this.#agent = o.agent as Agent;
+    Object.assign(this.#agent, { keepAlive: true });
+    return this.#agent;
+  }
+}
+
+const unusable = (message: string, remedy: string, cause?: unknown): StudioError =>
+  new StudioError('desktop.unavailable', message, remedy, cause === undefined ? {} : { cause });

@@ -1,0 +1,253 @@
+import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { WebSocket } from 'ws';
+import { messageOf, StudioError } from '../../../domain/index.js';
+import type { ClusterAccess } from './access.js';
+import { answerFault, awayFault, type StatusBody } from './faults.js';
+import type { ChannelEvents, LinkChannel } from './link.js';
+
+const CALL_MS = 20_000,
+  HANDSHAKE_MS = 10_000;
+/** A watch ends by itself after this long and is begun again where it was. */
+const WATCH_S = 290;
+const MAX_BODY = 64 << 20,
+  MAX_LINE = 4 << 20;
+const PROTOCOL = 'v5.channel.k8s.io';
+/** Streams of an exec channel, the first byte of every message. */
+const STDIN = 0,
+  STDOUT = 1,
+  STDERR = 2,
+  STATUS = 3;
+const STDIN_PIECE = 32 << 10;
+
+export type Query = Readonly<Record<string, string | number | boolean | readonly string[]>>;
+export interface CallOptions {
+  readonly query?: Query;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal;
+  /** What is done, for messages: "create a pod". */
+  readonly what: string;
+}
+
+/** Thin calls to the Kubernetes API: JSON, watches and exec channels, each with its fault as a StudioError. */
+export class Api {
+  readonly access: ClusterAccess;
+  constructor(access: ClusterAccess) {
+    this.access = access;
+  }
+
+  /**
+   * One call. An overloaded server (429) is asked again when it says so. Rejects with `answerFault` of any other answer
+   * than success, and with `desktop.unavailable` when there is none.
+   */
+  async call<T>(method: string, path: string, o: CallOptions): Promise<T> {
+    const limit = AbortSignal.any([AbortSignal.timeout(CALL_MS), ...(o.signal ? [o.signal] : [])]);
+    for (;;) {
+      const res = await this.#send(method, path, o, limit);
+      let text: string;
+      try {
+        text = await bodyOf(res);
+      } catch (e) {
+        throw awayFault(this.access.name, e);
+      }
+      const status = res.statusCode ?? 0;
+      if (status < 300) return (text === '' ? undefined : JSON.parse(text)) as T;
+      const again = Number(res.headers['retry-after']);
+      if (status !== 429 || !(again >= 0) || limit.aborted)
+        throw answerFault(status, parseStatus(text), o.what, this.access.name);
+      await wait(again * 1000 + Math.random() * 500, limit);
+    }
+  }
+
+  /** Events of a watch, one at a time, until the server or the signal ends it. */
+  async *watch<T>(path: string, o: CallOptions & { readonly signal: AbortSignal }): AsyncGenerator<WatchEvent<T>> {
+    const query = { ...o.query, watch: true, allowWatchBookmarks: true, timeoutSeconds: WATCH_S };
+    const res = await this.#send('GET', path, { ...o, query }, o.signal);
+    if (res.statusCode !== 200)
+      throw answerFault(res.statusCode ?? 0, parseStatus(await bodyOf(res)), o.what, this.access.name);
+    res.socket.setKeepAlive(true, 30_000);
+    let rest = '';
+    res.setEncoding('utf8');
+    for await (const chunk of res) {
+      rest += chunk as string;
+      if (rest.length > MAX_LINE) throw awayFault(this.access.name, new Error('a line of a watch is too long'));
+      const lines = rest.split('\n');
+      rest = lines.pop()!;
+      for (const l of lines) if (l.trim() !== '') yield JSON.parse(l) as WatchEvent<T>;
+    }
+  }
+
+  /** A program in a pod's container with its standard input and output. */
+  async exec(
+    pod: { readonly namespace: string; readonly name: string; readonly container: string },
+    command: readonly string[],
+    on: ChannelEvents,
+    signal: AbortSignal,
+  ): Promise<LinkChannel> {
+    const path = `/api/v1/namespaces/${pod.namespace}/pods/${pod.name}/exec`;
+    const query: Query = { container: pod.container, command, stdin: true, stdout: true, stderr: true };
+    const url = this.#url(path, query);
+    url.protocol = url.protocol === 'http:' ? 'ws:' : 'wss:';
+    const options = await this.access.options();
+    return new Promise<LinkChannel>((resolve, reject) => {
+      const ws = new WebSocket(url, PROTOCOL, {
+        ...(options as object),
+        handshakeTimeout: HANDSHAKE_MS,
+        maxPayload: MAX_LINE,
+        perMessageDeflate: false,
+      });
+      const stop = (): void => ws.terminate();
+      signal.addEventListener('abort', stop, { once: true });
+      const stream = new ExecStream(ws, on);
+      ws.on('unexpected-response', (req: ClientRequest, res: IncomingMessage) => {
+        const refuse = (text: string): void => {
+          req.destroy();
+          const status = res.statusCode ?? 0,
+            fault = answerFault(status, parseStatus(text), 'open a channel into a desktop', this.access.name);
+          // 400 and 5xx: the container or its node is not ready; another attempt may succeed.
+          reject(status >= 401 && status < 500 ? fault : new Error(fault.message));
+        };
+        bodyOf(res).then(refuse, () => refuse(''));
+      });
+      ws.on('open', () => {
+        if (signal.aborted) stop();
+        else resolve(stream);
+      });
+      ws.on('error', (e) => {
+        stream.end(e);
+        reject(e);
+      });
+      ws.on('close', (code: number) => {
+        signal.removeEventListener('abort', stop);
+        const why = new Error(`it closed with ${code}`);
+        stream.end(why);
+        reject(why);
+      });
+    });
+  }
+
+  #url(path: string, query: Query = {}): URL {
+    const url = new URL(this.access.server.pathname.replace(/\/$/, '') + path, this.access.server);
+    for (const [k, v] of Object.entries(query))
+      for (const one of Array.isArray(v) ? (v as readonly string[]) : [String(v)]) url.searchParams.append(k, one);
+    return url;
+  }
+
+  async #send(method: string, path: string, o: CallOptions, signal: AbortSignal): Promise<IncomingMessage> {
+    const url = this.#url(path, o.query),
+      options = await this.access.options(),
+      body = o.body === undefined ? undefined : JSON.stringify(o.body);
+    return new Promise((resolve, reject) => {
+      const req = (url.protocol === 'http:' ? httpRequest : httpsRequest)(url, {
+        ...options,
+        method,
+        signal,
+        headers: {
+          ...(options.headers as object),
+          accept: 'application/json',
+          'user-agent': 'dart-studio',
+          ...(body === undefined
+            ? {}
+            : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
+        },
+      });
+      req.once('response', resolve);
+      req.once('error', (e: NodeJS.ErrnoException) => {
+        // The server had closed a connection that was kept: nothing was done yet.
+        if (req.reusedSocket && e.code === 'ECONNRESET' && !signal.aborted)
+          this.#send(method, path, o, signal).then(resolve, reject);
+        else reject(o.signal?.aborted ? e : awayFault(this.access.name, e));
+      });
+      req.end(body);
+    });
+  }
+}
+
+export interface WatchEvent<T> {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR';
+  readonly object: T;
+}
+
+/** The streams of an exec channel, told apart by the first byte of a message. */
+class ExecStream implements LinkChannel {
+  readonly #ws: WebSocket;
+  readonly #on: ChannelEvents;
+  #said = '';
+  #over = false;
+
+  constructor(ws: WebSocket, on: ChannelEvents) {
+    this.#ws = ws;
+    this.#on = on;
+    ws.on('message', (m: Buffer) => this.#take(m));
+  }
+
+  send(b: Buffer): void {
+    for (let at = 0; at < b.length && this.#ws.readyState === WebSocket.OPEN; at += STDIN_PIECE)
+      this.#ws.send(Buffer.concat([Buffer.of(STDIN), b.subarray(at, at + STDIN_PIECE)]));
+  }
+
+  close(): void {
+    this.#over = true;
+    this.#ws.terminate();
+  }
+
+  /** Tells the listener once. */
+  end(why: Error): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#on.ended(this.#said === '' ? why : new Error(`${why.message} (${this.#said.trim().slice(-300)})`));
+  }
+
+  #take(m: Buffer): void {
+    if (this.#over || m.length === 0) return;
+    const body = m.subarray(1);
+    if (m[0] === STDOUT) this.#on.data(body);
+    else if (m[0] === STDERR) this.#said = (this.#said + body.toString('utf8')).slice(-1000);
+    else if (m[0] === STATUS) {
+      const status = parseStatus(body.toString('utf8'));
+      this.end(new Error(status.message ?? 'the program in the pod ended'));
+      this.#ws.close();
+    }
+  }
+}
+
+async function bodyOf(res: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const d of res) {
+    parts.push(d as Buffer);
+    size += (d as Buffer).length;
+    if (size > MAX_BODY) throw new Error('the answer is too long');
+  }
+  return Buffer.concat(parts).toString('utf8');
+}
+
+/** An answer's Status object; an empty one when it is something else. */
+function parseStatus(text: string): StatusBody {
+  try {
+    const j = JSON.parse(text) as StatusBody | null;
+    return typeof j === 'object' && j !== null ? j : {};
+  } catch {
+    return text === '' ? {} : { message: text.slice(0, 300) };
+  }
+}
+
+function wait(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => {
+      clearTimeout(timer);
+      reject(
+        new StudioError(
+          'desktop.unavailable',
+          `The Kubernetes API server is overloaded (429): ${messageOf(signal.reason)}`,
+          'It is tried again; start fewer desktops at once (desktops.count) if this goes on.',
+        ),
+      );
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', stop);
+      resolve();
+    }, ms);
+    signal.addEventListener('abort', stop, { once: true });
+  });
+}

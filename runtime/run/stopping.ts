@@ -1,0 +1,71 @@
+import { StudioError, ignoreFailure } from '../domain/index.js';
+
+/** How long what is under way (an update, a verdict) may take to end once a person stops the run, and stops it at once. */
+const STOP_MS = { stopped: 60_000, now: 5_000 };
+
+export interface StopSignals {
+  /** A person stops the run. */
+  readonly signal: AbortSignal;
+  /** Aborted as well: end at once. */
+  readonly now?: AbortSignal;
+}
+
+/**
+ * Rejects with `cancelled` when the work goes on too long after the run was stopped. It is then left behind: closing
+ * the run's parts ends what it waits for, and a batch that it held is given back.
+ */
+export async function unlessOverdue<T>(
+  name: string,
+  work: Promise<T>,
+  { signal, now }: StopSignals,
+  limits: { readonly stopped: number; readonly now: number } = STOP_MS,
+): Promise<T> {
+  const done = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const overdue = new Promise<never>((_, reject) => {
+    const watch = (s: AbortSignal, ms: number): void => {
+      const arm = (): void => {
+        clearTimeout(timer);
+        timer = setTimeout(() => reject(leftBehind(name, ms)), ms);
+      };
+      if (s.aborted) arm();
+      else s.addEventListener('abort', arm, { once: true, signal: done.signal });
+    };
+    watch(signal, limits.stopped);
+    if (now) watch(now, limits.now);
+  });
+  try {
+    return await Promise.race([work, overdue]);
+  } finally {
+    done.abort();
+    clearTimeout(timer);
+    ignoreFailure(work, 'the run has ended without it');
+  }
+}
+
+const leftBehind = (what: string, ms: number): StudioError =>
+  new StudioError(
+    'cancelled',
+    `The run was stopped, and ${what} had not ended ${ms / 1000} s later.`,
+    'Resume the run to continue.',
+  );
+
+/**
+ * Waits for `work`, but no longer than `ms`: false when it was still going on. What it does afterwards is nobody's
+ * concern any more; before, it rejects as `work` does.
+ */
+export function endsWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => resolve(false), ms);
+    work.then(
+      () => {
+        clearTimeout(timer);
+        resolve(true);
+      },
+      (e: unknown) => {
+        clearTimeout(timer);
+        reject(e);
+      },
+    );
+  });
+}

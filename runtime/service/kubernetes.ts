@@ -1,0 +1,18 @@
+import { manifests, yamlOf } from '../cluster/providers/kubernetes/manifests.js';
+import type { RunConfig, RunFile } from '../config/index.js';
+
+export { CONTEXT_VARIABLE, PLUGINS_VARIABLE } from '../cluster/providers/kubernetes/access.js';
+
+/**
+ * What a cluster needs for the desktops of a run, as YAML for `kubectl apply -f -`; with `jobImage` also what trains in
+ * the cluster. `runFile` is what the Job reads.
+ */
+export function clusterManifests(o: {
+  readonly config: RunConfig;
+  readonly runFile: RunFile;
+  readonly jobImage?: string | undefined;
+}): string {
+  const job =
+    o.jobImage === undefined ? {} : { job: { image: o.jobImage, runFile: JSON.stringify(o.runFile, null, 2) } };
+  return yamlOf(manifests({ desktops: o.config.desktops, ...job }));
+}

@@ -1,0 +1,168 @@
+import { StudioError, orUndefined, toRunError, type EmbeddedBatch, type PolicyVersion } from '../../domain/index.js';
+import type {
+  CheckpointRef,
+  EmbeddedTrainer,
+  ImitateOptions,
+  ReadingScreen,
+  ReadOptions,
+  ReadReport,
+  UpdateReport,
+  WeightsFile,
+} from '../types.js';
+
+/** A process lost so often over the same work is not started again. */
+const TRIES = 3;
+
+export interface LastingOptions {
+  /** Starts a process. Rejects with `trainer.lost` when it dies meanwhile. */
+  readonly start: () => Promise<EmbeddedTrainer>;
+  /** The screens of the reading lessons, for a new process; undefined when there are none any more. */
+  readonly screens?: () => Promise<readonly ReadingScreen[] | undefined>;
+  /** Tells people of a process that was lost and started again. */
+  readonly note?: (text: string) => void;
+}
+
+/** Starts the first process; rejects when it cannot start. */
+export async function lastingTrainer(o: LastingOptions): Promise<EmbeddedTrainer> {
+  const trainer = new LastingTrainer(o);
+  await trainer.begin();
+  return trainer;
+}
+
+/** What was learned since the last checkpoint, to be learned again. Resolves with the version it makes. */
+type Lesson = (t: EmbeddedTrainer) => Promise<PolicyVersion>;
+
+/**
+ * A trainer that outlives its process. When the process dies or hangs another is started from the last checkpoint; what
+ * was learned since is learned again, from the same random state and so to the same bit, and the call under way is
+ * made again: callers see a slow call. The same call lost three times in a row rejects with `trainer.lost`.
+ */
+class LastingTrainer implements EmbeddedTrainer {
+  readonly #o: LastingOptions;
+  #process: EmbeddedTrainer | undefined;
+  #saved: CheckpointRef | undefined;
+  #since: Lesson[] = [];
+  /** The screens that are mixed into later steps: which lesson brought them. */
+  #mixed: ReadOptions | undefined;
+  #queue: Promise<unknown> = Promise.resolve();
+  #interrupted = false;
+  #closing: Promise<void> | undefined;
+
+  constructor(o: LastingOptions) {
+    this.#o = o;
+  }
+  begin(): Promise<void> {
+    return this.#do('starting', () => Promise.resolve());
+  }
+
+  update(b: EmbeddedBatch): Promise<UpdateReport> {
+    return this.#do(`batch ${b.id}`, async (t) => {
+      const report = await t.update(b);
+      this.#since.push(async (again) => (await again.update(b)).version);
+      return report;
+    });
+  }
+  imitate(b: EmbeddedBatch, o: ImitateOptions): Promise<UpdateReport> {
+    this.#interrupted = false;
+    return this.#do('the warm start', async (t) => {
+      const report = await t.imitate(b, this.#unlessInterrupted(o)),
+        until = report.optimizerSteps + report.skippedNonFinite;
+      this.#since.push(async (again) => (await again.imitate(b, { ...o, until })).version);
+      return report;
+    });
+  }
+  read(screens: readonly ReadingScreen[], o: ReadOptions): Promise<ReadReport> {
+    this.#interrupted = false;
+    return this.#do('the reading lessons', async (t) => {
+      const report = await t.read(screens, this.#unlessInterrupted(o));
+      this.#mixed = { ...o, steps: 0 };
+      if (report.steps > 0)
+        this.#since.push(
+          async (again) => (await again.read(await this.#screens(), { ...o, until: report.steps })).version,
+        );
+      return report;
+    });
+  }
+  interrupt(): void {
+    this.#interrupted = true;
+    this.#process?.interrupt();
+  }
+  checkpoint(): Promise<CheckpointRef> {
+    return this.#do('a checkpoint', async (t) => {
+      const saved = (this.#saved = await t.checkpoint());
+      this.#since = [];
+      return saved;
+    });
+  }
+  restore(c: CheckpointRef): Promise<void> {
+    return this.#do(`checkpoint v${c.version}`, async (t) => {
+      await t.restore(c);
+      this.#saved = c;
+      this.#since = [];
+    });
+  }
+  exportWeights(): Promise<WeightsFile> {
+    return this.#do('its weights', (t) => t.exportWeights());
+  }
+  close(): Promise<void> {
+    this.#closing ??= (async () => this.#process?.close())();
+    return this.#closing;
+  }
+
+  /** One call at a time, each until a process has answered it. */
+  #do<T>(what: string, work: (t: EmbeddedTrainer) => Promise<T>): Promise<T> {
+    const run = this.#queue.then(async () => {
+      for (let lost = 1; ; lost++) {
+        try {
+          return await work((this.#process ??= await this.#again()));
+        } catch (e) {
+          if (toRunError(e).kind !== 'trainer.lost' || this.#closing) throw e;
+          this.#process = undefined;
+          if (lost >= TRIES) throw gaveUp(what, e);
+          this.#o.note?.(`${toRunError(e).message} It is started again${this.#from()}.`);
+        }
+      }
+    });
+    this.#queue = orUndefined(run, 'its caller hears of it; the next call has its turn all the same');
+    return run;
+  }
+
+  /** A process that knows what the last one knew. */
+  async #again(): Promise<EmbeddedTrainer> {
+    const t = await this.#o.start();
+    try {
+      if (this.#closing) throw closed();
+      if (this.#saved) await t.restore(this.#saved);
+      if (this.#mixed) await t.read(await this.#screens(), this.#mixed);
+      for (const lesson of this.#since) await lesson(t);
+      return t;
+    } catch (e) {
+      await orUndefined(t.close(), 'why it cannot go on is reported');
+      throw e;
+    }
+  }
+  async #screens(): Promise<readonly ReadingScreen[]> {
+    return (await this.#o.screens?.()) ?? [];
+  }
+  #from(): string {
+    const { version } = this.#saved ?? {};
+    return version === undefined ? '' : ` from the checkpoint of version ${version}`;
+  }
+  /** A lesson that was interrupted and then lost is not begun again: the run is ending. */
+  #unlessInterrupted<O extends { readonly steps: number }>(o: O): O {
+    return this.#interrupted ? { ...o, steps: 0 } : o;
+  }
+}
+
+const closed = (): StudioError =>
+  new StudioError('trainer.lost', 'The trainer is closed.', 'Resume the run to train on.');
+
+const gaveUp = (what: string, e: unknown): StudioError => {
+  const { message, details } = toRunError(e);
+  return new StudioError(
+    'trainer.lost',
+    `The trainer was lost ${TRIES} times in a row over ${what}; the last time: ${message}`,
+    'Look at its last output in the details and at free memory, then resume the run: it goes on from its last checkpoint.',
+    { cause: e, details: { ...details } },
+  );
+};

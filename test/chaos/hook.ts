@@ -1,0 +1,135 @@
+/**
+ * Loaded before the runtime by the chaos controller alone (`node --import`): the bundle itself is the one that is
+ * shipped and has no fault points. A fault is armed by a file in the folder `DART_CHAOS`; whoever comes to its place
+ * first takes it.
+ */
+import { ChildProcess } from 'node:child_process';
+import { appendFileSync, readFileSync, rmSync } from 'node:fs';
+import fsp from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
+import { join } from 'node:path';
+import threads, { isMainThread } from 'node:worker_threads';
+
+const dir = process.env['DART_CHAOS'];
+if (dir !== undefined && !isTool()) install(dir);
+
+/** The other workers (thumbnails, metrics) and short-lived tools are left alone. */
+function isTool(): boolean {
+  return !isMainThread && (threads.workerData as { role?: string } | null)?.role !== '__index';
+}
+
+function install(folder: string): void {
+  const armedFile = join(folder, 'armed');
+  const armed = (): string => {
+    try {
+      return readFileSync(armedFile, 'utf8');
+    } catch {
+      return '';
+    }
+  };
+  const die = (point: string, pid = process.pid): void => {
+    rmSync(armedFile, { force: true });
+    appendFileSync(join(folder, 'hits'), `${point}\n`);
+    process.kill(pid, 'SIGKILL');
+  };
+  /** Whether this place was armed; taken at most once. */
+  const takes = (point: string): boolean => armed() === point;
+
+  const paths = new WeakMap<object, string>(),
+    open = fsp.open.bind(fsp),
+    rename = fsp.rename.bind(fsp);
+  let patched = false;
+  fsp.open = (async (path: string, ...rest: []) => {
+    const handle = await open(path, ...rest);
+    paths.set(handle, String(path));
+    if (!patched) {
+      patched = true;
+      patchHandles(Object.getPrototypeOf(handle) as Handle);
+    }
+    return handle;
+  }) as typeof fsp.open;
+  fsp.rename = async (from, to) => {
+    if (String(to).endsWith('index.sqlite') && takes('snapshot')) die('snapshot');
+    const checkpoint = /checkpoints\/v\d+$/.test(String(to));
+    if (checkpoint && takes('checkpoint')) die('checkpoint');
+    await rename(from, to);
+    if (checkpoint && takes('checkpoint-unsaid')) die('checkpoint-unsaid', process.ppid);
+  };
+
+  function patchHandles(proto: Handle): void {
+    const { write, datasync } = proto;
+    proto.write = async function (this: object, b: Buffer, from: number, n: number, at: number) {
+      const journal = paths.get(this)?.endsWith('.journal') === true && n > 24;
+      if (journal) {
+        const point = armed(),
+          says = (type: string): boolean => b.includes(`"type":"${type}"`);
+        if (
+          point === 'journal-write' ||
+          (point === 'claim' && says('batch.claimed')) ||
+          (point === 'trained' && says('batch.trained'))
+        ) {
+          const cut =
+            point === 'journal-write' ? n >> 1 : b.indexOf(point === 'claim' ? '"batch.claimed"' : '"batch.trained"');
+          await write.call(this, b, from, cut, at);
+          die(point);
+        }
+      }
+      return write.call(this, b, from, n, at);
+    };
+    proto.datasync = async function (this: object) {
+      await datasync.call(this);
+      if (paths.get(this)?.endsWith('.journal') === true && takes('journal-index')) die('journal-index');
+    };
+  }
+  syncBuiltinESMExports();
+  if (isMainThread) patchProcesses(folder, takes, die);
+}
+interface Handle {
+  write(this: object, b: Buffer, from: number, n: number, at: number): Promise<unknown>;
+  datasync(this: object): Promise<void>;
+}
+
+function patchProcesses(folder: string, takes: (p: string) => boolean, die: (p: string, pid?: number) => void): void {
+  const send = ChildProcess.prototype.send as (this: ChildProcess, m: unknown, ...rest: unknown[]) => boolean;
+  ChildProcess.prototype.send = function (this: ChildProcess, m: unknown, ...rest: unknown[]) {
+    const { type, kind, command } = m as { type?: string; kind?: string; command?: { kind: string } },
+      sent = send.call(this, m, ...rest);
+    if (type === 'swap' && takes('sync')) die('sync');
+    if (type === 'swap' && takes('sync-replica')) die('sync-replica', this.pid);
+    if (kind === 'command' && command?.kind === 'update' && takes('update')) die('update', this.pid);
+    if (kind === 'command' && (command?.kind === 'imitate' || command?.kind === 'read') && takes('lesson'))
+      die('lesson', this.pid);
+    return sent;
+  } as typeof ChildProcess.prototype.send;
+
+  /** Threads cannot be killed from outside. */
+  const indexes = new Set<threads.Worker>(),
+    Worker = threads.Worker;
+  threads.Worker = class extends Worker {
+    constructor(...args: ConstructorParameters<typeof Worker>) {
+      super(...args);
+      const data = args[1]?.workerData as { role?: string } | undefined;
+      if (data?.role !== '__index') return;
+      indexes.add(this);
+      this.once('exit', () => indexes.delete(this));
+    }
+  };
+  syncBuiltinESMExports();
+  const now = Date.now.bind(Date),
+    commandFile = join(folder, 'command');
+  let offset = 0;
+  Date.now = () => now() + offset;
+  setInterval(() => {
+    let command = '';
+    try {
+      command = readFileSync(commandFile, 'utf8');
+    } catch {
+      return;
+    }
+    if (process.argv[2] !== 'serve') return;
+    rmSync(commandFile, { force: true });
+    if (command === 'end-index') for (const w of indexes) void w.terminate();
+    else offset += Number(command);
+    appendFileSync(join(folder, 'hits'), `${command}\n`);
+  }, 100).unref();
+}

@@ -1,0 +1,21 @@
+/**
+ * `npm run chaos -- --kills N --seed S [--json FILE]`: a real run of a real daemon on real desktops, and one fault after
+ * another. test/chaos/README.md says what each is and what must hold.
+ */
+import { writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { Chaos } from './controller.js';
+
+const { values } = parseArgs({
+  options: {
+    kills: { type: 'string', default: '20' },
+    seed: { type: 'string', default: '1' },
+    json: { type: 'string' },
+    only: { type: 'string' },
+  },
+});
+const chaos = new Chaos(Number(values.kills), Number(values.seed), values.only?.split(','));
+const report = await chaos.run();
+if (values.json) writeFileSync(values.json, `${JSON.stringify(report, null, 2)}\n`);
+process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
+process.exit(report.problems.length === 0 ? 0 : 1);

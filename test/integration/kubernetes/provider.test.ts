@@ -1,0 +1,214 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { RequestOptions } from 'node:https';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { connectEngine, ensureImage } from '../../../runtime/cluster/imageBuild.js';
+import { KubernetesProvider } from '../../../runtime/cluster/providers/kubernetes/provider.js';
+import type * as Library from '../../../runtime/cluster/providers/kubernetes/library.js';
+import { tryCluster } from '../../../runtime/cluster/providers/kubernetes/tryOut.js';
+import type { Desktop, DesktopEvent, DesktopSpec } from '../../../runtime/cluster/types.js';
+import { parseRunFile, type RunFile } from '../../../runtime/config/index.js';
+import { engineHere } from '../../helpers/cluster/engine.js';
+import { ApiServer, ends, stuck } from '../../helpers/kubernetes/apiServer.js';
+import { Containers } from '../../helpers/kubernetes/containers.js';
+
+const engine = await engineHere();
+if (!engine) console.log('skipped: Kubernetes provider tests (no Docker engine answers here)');
+const spec: DesktopSpec = { screen: { width: 640, height: 400 }, memoryMb: 300, pids: 120 };
+
+/** A real desktop behind the API's small server: pods are containers. */
+describe.skipIf(!engine)('Kubernetes provider', () => {
+  let api: ApiServer, image: string;
+  const containers = new Containers();
+  const open: KubernetesProvider[] = [];
+  beforeAll(async () => {
+    image = await ensureImage(connectEngine());
+    api = await ApiServer.open(containers);
+  });
+  afterEach(async () => {
+    for (const p of open.splice(0)) await p.dispose();
+    expect(api.pods.size).toBe(0);
+    api.faults = {};
+  });
+  afterAll(() => api.close());
+
+  type Options = NonNullable<NonNullable<RunFile['desktops']>['kubernetes']>;
+  const provider = (o: Options = {}, link?: { pingMs: number; answerMs: number }): KubernetesProvider => {
+    const { kubernetes } = parseRunFile({}, { desktops: { kubernetes: { spares: 0, image, ...o } } }).desktops;
+    const p = new KubernetesProvider({
+      config: kubernetes,
+      access: () => api.access(),
+      ...(link ? { link } : {}),
+    });
+    open.push(p);
+    return p;
+  };
+  const screen = async (d: Desktop): Promise<string> => {
+    const f = await d.observe();
+    return createHash('sha256').update(f.data).digest('hex');
+  };
+  const podOf = (): string => [...api.pods.keys()].at(-1)!;
+  const text = async (d: Desktop, file: string): Promise<string> => (await d.readFile(file)).toString();
+
+  it('create, observe, act, settle, reset to the same first frame, destroy', async () => {
+    const p = provider();
+    const d = await p.create(spec);
+    expect(d).toMatchObject({ provider: 'kubernetes', screen: spec.screen });
+    const first = await screen(d);
+    await d.writeFile('/home/user/a.txt', Buffer.from('before '));
+    await d.spawn(['mousepad', '/home/user/a.txt']);
+    expect((await d.settle({ horizonMs: 250, maxMs: 20_000 })).settled).toBe(true);
+    await d.perform({ type: 'hotkey', keys: ['ctrl', 'end'] });
+    await d.perform({ type: 'type', text: 'Grüße 日本' });
+    expect(await d.settle()).toMatchObject({ settled: true, detector: 'exact' });
+    await d.perform({ type: 'hotkey', keys: ['ctrl', 's'] });
+    await d.settle();
+    expect(await text(d, '/home/user/a.txt')).toMatch(/^before Grüße 日本/);
+    expect(await screen(d)).not.toBe(first);
+    expect((await d.exec(['sh', '-c', 'id -u; stat -c %a /tmp /run /home/user'])).stdout.toString()).toBe(
+      '1000\n1777\n755\n755\n',
+    );
+    const same = await p.reset(d);
+    expect(same).toBe(d);
+    expect(await screen(d)).toBe(first);
+    await expect(d.readFile('/home/user/a.txt')).rejects.toMatchObject({ kind: 'desktop.exec' });
+    await p.destroy(d);
+    expect(api.pods.size).toBe(0);
+  });
+
+  it('goes on where it was after cuts: a command, a file and an open application, with no event', async () => {
+    const p = provider();
+    const d = await p.create(spec),
+      events: DesktopEvent[] = [];
+    d.onEvent((e) => events.push(e));
+    await d.spawn(['mousepad']);
+    await d.settle({ horizonMs: 250, maxMs: 20_000 });
+    const command = d.exec(['sh', '-c', 'sleep 0.5; echo done']);
+    api.cut();
+    await d.perform({ type: 'type', text: 'one ' });
+    api.cut();
+    const [said] = await Promise.all([
+      command,
+      d.writeFile('/home/user/big', Buffer.alloc(3_000_000, 7)).then(() => api.cut()),
+    ]);
+    expect(said).toMatchObject({ code: 0 });
+    expect(said.stdout.toString()).toBe('done\n');
+    await d.perform({ type: 'type', text: 'two' });
+    await d.settle();
+    await d.perform({ type: 'hotkey', keys: ['ctrl', 's'] });
+    await d.settle({ horizonMs: 250 });
+    expect((await d.readFile('/home/user/big')).equals(Buffer.alloc(3_000_000, 7))).toBe(true);
+    expect(d.stalledMs!()).toBeGreaterThan(0);
+    expect(events.filter((e) => e.type === 'lost')).toEqual([]);
+  });
+
+  it('an API server that is killed costs a pause; the desktop is lost only after the patience', async () => {
+    const p = provider({ patienceSeconds: 20 });
+    const d = await p.create(spec),
+      first = await screen(d);
+    await api.kill();
+    const seen = screen(d);
+    await new Promise((r) => {
+      setTimeout(r, 300);
+    });
+    await api.back();
+    expect(await seen).toBe(first);
+    const short = await provider({ patienceSeconds: 0.5 }).create(spec);
+    const lost = new Promise<DesktopEvent>((r) => short.onEvent(r));
+    await api.kill();
+    try {
+      expect(await lost).toMatchObject({ type: 'lost', error: { kind: 'desktop.lost' } });
+      await expect(short.observe()).rejects.toMatchObject({ kind: 'desktop.lost' });
+    } finally {
+      await api.back();
+    }
+    expect(await screen(d)).toBe(first);
+  });
+
+  it('notices a channel that is dead without a word', async () => {
+    const d = await provider({}, { pingMs: 100, answerMs: 3000 }).create(spec),
+      first = await screen(d);
+    api.freeze();
+    expect(await screen(d)).toBe(first);
+    expect(d.stalledMs!()).toBeGreaterThan(0);
+  }, 60_000);
+
+  it.each([
+    ['oom', 'OOMKilled'],
+    ['evicted', 'Evicted'],
+  ] as const)('a pod that ends (%s) is lost at once, with the reason', async (what, reason) => {
+    const p = provider();
+    const d = await p.create(spec);
+    const lost = new Promise<DesktopEvent>((r) => d.onEvent(r));
+    const waiting = d.exec(['sleep', '60']).catch((e: unknown) => e);
+    api.setStatus(podOf(), ends[what]);
+    expect(await lost).toMatchObject({
+      type: 'lost',
+      error: { details: { reason } },
+    });
+    expect(await waiting).toMatchObject({ kind: 'desktop.lost' });
+  });
+
+  it('doctor tries rights, image, network and room, and says what is missing', async () => {
+    const desktops = parseRunFile({}, { desktops: { count: 3, kubernetes: { image } } }).desktops;
+    const findings = async (o: { roomMs?: number } = {}): Promise<Record<string, string>> => {
+      const found = await tryCluster(desktops, spec, { provider: provider({ startSeconds: 20 }), ...o });
+      expect(api.pods.size).toBe(0);
+      return Object.fromEntries(found.map((f) => [f.name, `${f.level}: ${f.detail}`]));
+    };
+    expect(await findings()).toEqual({
+      Kubernetes: expect.stringMatching(/^ok: Kubernetes v1\.34\.4 \(test\), namespace desktops/) as string,
+      'rights in desktops': expect.stringContaining('ok: get pods') as string,
+      desktop: expect.stringContaining('ok:') as string,
+      'network of desktops': 'ok: the API server cannot be reached from a desktop',
+      'room for desktops': 'ok: all 3 found a node',
+    });
+    containers.serviceHost = '127.0.0.1';
+    api.faults.quota = 2;
+    expect(await findings()).toMatchObject({
+      'network of desktops': expect.stringContaining('wrong: a desktop reaches') as string,
+    });
+    api.faults = { forbidden: ['create pods/exec', 'list events'] };
+    expect((await findings())['rights in desktops']).toBe('wrong: missing: create pods/exec, list events');
+    containers.serviceHost = '10.96.0.1';
+    api.faults = { quota: 2 };
+    expect((await findings())['room for desktops']).toMatch(/^wrong: 2 of 3 found a place: The namespace's quota/);
+    api.faults = { start: stuck.imageMissing };
+    expect((await findings())['desktop']).toMatch(/^wrong: The cluster cannot have the desktop image/);
+  });
+
+  it('the bundle that is shipped reads a kubeconfig, and nothing else loads it', async () => {
+    const bundle = resolve('dist/runtime.kubernetes.js');
+    const { KubeConfig } = (await import(pathToFileURL(bundle).href)) as typeof Library;
+    const config = new KubeConfig();
+    config.loadFromString(
+      'clusters: [{name: c, cluster: {server: "https://10.0.0.1"}}]\nusers: [{name: u, user: {token: t}}]\ncontexts: [{name: x, context: {cluster: c, user: u}}]\ncurrent-context: x',
+    );
+    const options: RequestOptions = {};
+    await config.applyToHTTPSOptions(options as never);
+    expect(options.headers).toEqual({ Authorization: 'Bearer t' });
+    const studio = readFileSync('dist/runtime.studio.js', 'utf8');
+    expect(studio).toMatch(/import\("\.\/runtime\.kubernetes\.js"\)/);
+    expect(studio).not.toMatch(/(from|import) ?"\.\/runtime\.kubernetes/);
+    for (const f of ['runtime.js', 'runtime.engines.js', 'runtime.workers.js'])
+      expect(readFileSync(`dist/${f}`, 'utf8')).not.toContain('runtime.kubernetes');
+  });
+
+  it('a deleted pod is lost; a spare takes its place at once', async () => {
+    const p = provider({ spares: 1 });
+    const d = await p.create(spec);
+    await p.spareReady();
+    expect(api.pods.size).toBe(2);
+    const lost = new Promise<DesktopEvent>((r) => d.onEvent(r)),
+      began = performance.now();
+    await api.delete([...api.pods.keys()][0]!);
+    expect(await lost).toMatchObject({ type: 'lost' });
+    await p.destroy(d);
+    const next = await p.create(spec);
+    expect(next.id).not.toBe(d.id);
+    expect(performance.now() - began).toBeLessThan(5000);
+    await p.spareReady();
+  });
+});

@@ -1,18 +1,10 @@
 import type { Bar } from '../lib/report.js';
 import { bar, barOfMost } from '../lib/report.js';
 import type { Lists } from './lists.js';
-import type { Cell, Field } from './report.js';
+import type { Cell, Field, Ratio } from './report.js';
 import { cellEstimate, ratioOf } from './report.js';
 import { estimate } from './statistics.js';
 import { loadWorkload } from './workload.js';
-
-/** A ratio of d over another arrangement, and what it would be if d stood at its bound. */
-export interface Ratio {
-  readonly of: string;
-  readonly value: number;
-  readonly half: number;
-  readonly most: number;
-}
 
 const UTILISATION = {
   'desktops, strict': ['strict', 'strictAtBound'],

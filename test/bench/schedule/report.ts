@@ -1,12 +1,19 @@
 import type { Bar, RunStamp } from '../lib/report.js';
 import { stampLine } from '../lib/report.js';
-import type { Ratio } from './bars.js';
 import type { Lists } from './lists.js';
 import type { Measured } from './measure.js';
 import type { Arrangement } from './simulate.js';
 import type { Estimate } from './statistics.js';
 import { estimate } from './statistics.js';
 import type { Workload } from './workload.js';
+
+/** A ratio of d over another arrangement, and what it would be if d stood at its bound. */
+export interface Ratio {
+  readonly of: string;
+  readonly value: number;
+  readonly half: number;
+  readonly most: number;
+}
 
 /** All seeds of one arrangement on one workload. */
 export interface Cell {

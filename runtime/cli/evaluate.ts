@@ -1,7 +1,6 @@
 import { StudioError } from '../domain/index.js';
 import { thisBundle } from '../service/engines.js';
-import { evaluateRun } from '../run/evaluateRun.js';
-import { EVALUATION_SPLITS } from '../tasks/index.js';
+import { EVALUATION_SPLITS, evaluateRun } from '../run/evaluateRun.js';
 import type { EvalPoint } from '../run/evaluation.js';
 import { allowCluster, numberOption, type Options } from './options.js';
 import { runFolder } from '../run/runFolders.js';

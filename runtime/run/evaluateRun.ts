@@ -16,6 +16,8 @@ import { imageContents } from '../cluster/images.js';
 import { openTasks, type EvaluationSplit, type Tasks } from '../tasks/open.js';
 import { lastCheckpoint } from './resume.js';
 
+export { EVALUATION_SPLITS } from '../tasks/open.js';
+
 export interface EvaluateRequest {
   readonly dir: string;
   /** Default: the newest checkpoint. */
@@ -33,7 +35,10 @@ export interface EvaluateRequest {
   readonly onProgress?: (p: { readonly done: number; readonly episodes: number; readonly successes: number }) => void;
 }
 /** One evaluation among several of one checkpoint. */
-export type Asked = Pick<EvaluateRequest, 'episodes' | 'split' | 'sampled' | 'blind'>;
+export interface Asked extends Pick<EvaluateRequest, 'episodes' | 'split' | 'sampled' | 'blind'> {
+  /** Left out where nothing is held out that way, instead of refused. */
+  readonly ifAny?: true;
+}
 export type Evaluated = EvalPoint & {
   readonly at: number;
   readonly split: EvaluationSplit;
@@ -55,7 +60,10 @@ export async function evaluateAll(
   const meta = await readRun(r.dir);
   const config = parseRunFile(meta.config, r.provider ? { desktops: { provider: r.provider } } : {});
   const tasks = await openTasks(config, await imageContents(config.desktops.image), r.entry),
-    wanted = asked.map((a) => ({ ...a, tasks: ofSplit(tasks, a.split ?? 'heldout') })),
+    wanted = asked.flatMap((a) => {
+      const split = a.split ?? 'heldout';
+      return a.ifAny && tasks.probesOf(split, 1).length === 0 ? [] : [{ ...a, tasks: ofSplit(tasks, split) }];
+    }),
     checkpoint = await checkpointOf(r, meta.id, config);
   const scratch = await mkdtemp(join(tmpdir(), 'dart-studio-eval-'));
   let data: DataManager | undefined, engine: Engine | undefined;

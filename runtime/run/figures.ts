@@ -22,7 +22,10 @@ const BLIND_SHARE = 0.2;
 export interface FiguresRow extends Omit<Evaluated, 'at' | 'infeasible'> {
   readonly rate: number;
 }
-/** What a run came to, as `npm run quickstart -- --json FILE` writes it; rates are shares of all episodes asked for. */
+/**
+ * What a run came to, as `npm run quickstart -- --json FILE` writes it; rates are shares of all episodes asked for, null
+ * where the run's tasks have nothing held out that way.
+ */
 export interface RunFigures {
   readonly bench: 'quickstart';
   readonly run: string;
@@ -36,14 +39,14 @@ export interface RunFigures {
     readonly loadavg: readonly number[];
   };
   /** Success on instructions whose words or numbers are in no training task. */
-  readonly unseen_words_success: number;
+  readonly unseen_words_success: number | null;
   /** Share of the failures after imitation that are gone after reinforcement learning, on the run's own probes. */
   readonly failures_removed_by_rl: number | null;
   readonly failures_removed_by_rl_interval: BootstrapInterval | null;
   /** The same policy, its screen blanked, on other arrangements of the words of training. */
-  readonly blind_success: number;
-  readonly heldout_success: number;
-  readonly heldout_templates_success: number;
+  readonly blind_success: number | null;
+  readonly heldout_success: number | null;
+  readonly heldout_templates_success: number | null;
   /** Families of which the policy with a blank screen still solves a fifth or more. */
   readonly solved_blind: readonly string[];
   /** `heldout` over the other families alone, which need to see. */
@@ -63,7 +66,7 @@ export async function measureRun(
     readonly onPart?: (what: string) => void;
   },
 ): Promise<RunFigures> {
-  const asked = ASKED.map((a) => ({ ...a, episodes: r.config.evaluation.episodes || 64 })),
+  const asked = ASKED.map((a) => ({ ...a, ifAny: true as const, episodes: r.config.evaluation.episodes || 64 })),
     rows = (await evaluateAll(r, asked)).map(rowOf);
   return figuresOf(r, rows);
 }
@@ -78,11 +81,12 @@ export function figuresOf(
   },
   rows: readonly FiguresRow[],
 ): RunFigures {
-  const row = (split: FiguresRow['split'], blind = false): FiguresRow =>
-      rows.find((x) => x.split === split && x.blind === blind && !x.sampled)!,
+  const row = (split: FiguresRow['split'], blind = false): FiguresRow | undefined =>
+      rows.find((x) => x.split === split && x.blind === blind && !x.sampled),
+    rate = (split: FiguresRow['split'], blind = false): number | null => row(split, blind)?.rate ?? null,
     removed = removedBy(r.points),
     seen = row('heldout'),
-    solvedBlind = Object.entries(row('heldout', true).perFamily)
+    solvedBlind = Object.entries(row('heldout', true)?.perFamily ?? {})
       .filter(([, f]) => f.successes >= BLIND_SHARE * f.episodes)
       .map(([name]) => name);
   return {
@@ -97,14 +101,14 @@ export function figuresOf(
       node: process.version,
       loadavg: loadavg().map((x) => Math.round(100 * x) / 100),
     },
-    unseen_words_success: row('words').rate,
+    unseen_words_success: rate('words'),
     failures_removed_by_rl: removed?.mean ?? null,
     failures_removed_by_rl_interval: removed ?? null,
-    blind_success: row('heldout', true).rate,
-    heldout_success: seen.rate,
-    heldout_templates_success: row('templates').rate,
+    blind_success: rate('heldout', true),
+    heldout_success: seen?.rate ?? null,
+    heldout_templates_success: rate('templates'),
     solved_blind: solvedBlind,
-    heldout_success_sighted: rateWithout(seen, solvedBlind),
+    heldout_success_sighted: seen ? rateWithout(seen, solvedBlind) : null,
     rows,
     points: r.points,
   };

@@ -7,6 +7,14 @@ import type { Estimate } from './statistics.js';
 import { estimate } from './statistics.js';
 import type { Workload } from './workload.js';
 
+/** A ratio of d over another arrangement, and what it would be if d stood at its bound. */
+export interface Ratio {
+  readonly of: string;
+  readonly value: number;
+  readonly half: number;
+  readonly most: number;
+}
+
 /** All seeds of one arrangement on one workload. */
 export interface Cell {
   readonly workload: string;

@@ -1,5 +1,6 @@
 // Makes media/sample from a run folder: a few groups of real trajectories as .traj.jsonl with their frames, so that the
 // first look needs neither desktops nor training. `node scripts/sample.mjs RUN [OUT]`
+import { squeezePictures } from './lib/squeeze-png.mjs';
 import { build } from 'esbuild';
 import { copyFile, cp, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -115,6 +116,7 @@ async function sample(call) {
       files++;
     }
   }
+  squeezePictures(out);
   const { createdAt } = JSON.parse(await readFile(join(run, 'run.json'), 'utf8'));
   console.log(
     `${files} trajectories of ${chosen.length} groups, ${frames.size} frames, ${Math.round(bytes / 1000)} kB, recorded ${new Date(createdAt).toISOString().slice(0, 10)}`,

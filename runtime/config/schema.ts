@@ -2,21 +2,8 @@ import { DEFAULT_IMAGE, IMAGE_NAME, POLICY_KINDS, PRESET_NAMES, PROVIDER_CHOICES
 import { z } from 'zod';
 import { curationOptions } from './curation/index.js';
 import { hostOptions, kubernetesOptions } from './desktops.js';
+import { chat, engineOptions } from './remoteOptions.js';
 import { count, flag, positive, section, share, whole } from './fields.js';
-
-/** What every model behind a chat endpoint has. */
-const chat = {
-  apiKeyEnv: z
-    .string()
-    .optional()
-    .describe('Environment variable that holds the key of these servers; keys are never written in run files.'),
-  coordinates: z
-    .enum(['relative1000', 'qwen25', 'relative999', 'relative1'])
-    .default('qwen25')
-    .describe('How the model writes coordinates.'),
-  maxTokens: count(512, 'Most tokens of one answer.'),
-  images: count(5, 'Newest screenshots kept in the prompt (paper: 5).'),
-};
 
 /**
  * The run file: every option of a training run, with its default and its meaning. The published JSON schema
@@ -291,37 +278,7 @@ export const RunFileSchema = z.strictObject({
             .string()
             .optional()
             .describe('Environment variable that holds its key; it is sent to this address and nowhere else.'),
-          options: z
-            .strictObject({
-              device: z
-                .string()
-                .regex(/^(auto|cpu|mps|cuda(:\d{1,2})?)$/, '"auto", "cpu", "mps", "cuda" or "cuda:1" only')
-                .default('auto')
-                .describe('Where it computes: `auto`, `cuda`, `cuda:1`, `mps` or `cpu`.'),
-              dtype: z
-                .enum(['auto', 'float32', 'bfloat16'])
-                .default('auto')
-                .describe('Numbers of the base model: `auto` is bfloat16 on a GPU, float32 elsewhere.'),
-              microBatchTokens: count(
-                16_384,
-                'Tokens that go through the model at once in training; lower it when memory runs out.',
-              ),
-              minPixels: z
-                .int()
-                .positive()
-                .optional()
-                .describe("Area below which pictures are enlarged; default: the checkpoint's."),
-              maxPixels: z
-                .int()
-                .positive()
-                .optional()
-                .describe(
-                  "Area above which pictures are reduced, which costs sight and saves memory and time; default: the checkpoint's.",
-                ),
-              maxContext: count(32_768, 'Most tokens of a prompt and its answer.'),
-            })
-            .optional()
-            .describe('Of the engine that the run starts (`engine`: `auto`).'),
+          options: engineOptions,
           rank: whole(16, 'Rank of the LoRA adapter that is trained; 0 = all weights.'),
           loss: z
             .enum(['client', 'server'])

@@ -96,6 +96,7 @@ export async function startVlm(r: BackendRequest, parts: StartedParts): Promise<
         images: vlm.images,
         prompt: chat.prompt,
         signal: ended.signal,
+        through: servers.through,
       }),
       publish: (w) => models.publish(w),
     }),

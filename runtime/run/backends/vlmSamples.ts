@@ -27,6 +27,8 @@ export interface TokenSamplesOptions extends DemonstrationOptions {
   readonly tokenizer: ChatTokenizer;
   readonly imageToken: number;
   readonly signal: AbortSignal;
+  /** Asks the tokenizer's server, once more where that was started again meanwhile. */
+  readonly through?: <T>(work: () => Promise<T>) => Promise<T>;
 }
 /** Pictures kept in memory: a batch shows the same screens in several steps. */
 const MOST_PICTURES = 512;
@@ -125,7 +127,8 @@ export class TokenSamples implements SampleSource<TokenSample> {
         newest = t.steps.slice(Math.max(0, index + 1 - o.images), index + 1),
         pictures = await Promise.all(newest.map((s) => this.#picture(s.frame, undefined))),
         urls = pictures.map((p) => `data:image/png;base64,${p.toString('base64')}`),
-        { prompt, answer } = await o.tokenizer.tokens(demonstrated(t, index, urls, o), o.signal),
+        through = o.through ?? ((work) => work()),
+        { prompt, answer } = await through(() => o.tokenizer.tokens(demonstrated(t, index, urls, o), o.signal)),
         { symbols, tokens } = cutPrompt(
           prompt,
           o.imageToken,
@@ -135,7 +138,10 @@ export class TokenSamples implements SampleSource<TokenSample> {
         newest.map(async ({ frame }, i): Promise<Shown> => {
           // A tokenizer that does not look at pictures leaves one token for each.
           const size = `${frame.width}x${frame.height}`,
-            known = tokens[i]! > 1 ? tokens[i]! : o.tokenizer.imageTokens(urls[i]!, size, o.imageToken, o.signal);
+            known =
+              tokens[i]! > 1
+                ? tokens[i]!
+                : through(() => o.tokenizer.imageTokens(urls[i]!, size, o.imageToken, o.signal));
           return { frame, format: 'png', tokens: await known };
         }),
       );

@@ -14,7 +14,7 @@ export interface AxisLook {
 }
 /** `spec`: the chart's newest; one of another shape gets axes of its own. */
 export function axesOf(spec: () => ChartSpec, o: AxisLook): uPlot.Axis[] {
-  const { x, y } = spec(),
+  const { x } = spec(),
     line = { stroke: o.theme.grid, width: 1 },
     axis = {
       stroke: o.theme.dim,

@@ -37,7 +37,13 @@ describe('a line from inside a desktop', () => {
     const text = `${JSON.stringify(exit)}\n${JSON.stringify({ id: 1, ok: true, code: 3, stdout: 'aGk=', stderr: '', timedOut: false, stopped: false })}\n`;
     for (const c of text) inside.say(c);
     inside.say({ id: 2, ok: false, error: 'no such file', code: 'ENOENT' });
-    expect(await out).toEqual({ code: 3, stdout: Buffer.from('hi'), stderr: Buffer.alloc(0), timedOut: false, stopped: false });
+    expect(await out).toEqual({
+      code: 3,
+      stdout: Buffer.from('hi'),
+      stderr: Buffer.alloc(0),
+      timedOut: false,
+      stopped: false,
+    });
     await expect(file).rejects.toMatchObject({ kind: 'desktop.exec', error: { details: { code: 'ENOENT' } } });
     expect(exits).toEqual([exit]);
     expect(agent.isClosed).toBe(false);

@@ -132,7 +132,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, commands on ${provider
     const { pid } = c.daemon!;
     await c.ui.palette('DART Studio: Restart Runtime');
     const dialog = c.ui.dialog();
-    await dialog.filter({ hasText: 'A run under way is stopped' }).waitFor();
+    await dialog.filter({ hasText: 'This stops the active run' }).waitFor();
     await c.picture('restart');
     await dialog.getByRole('button', { name: 'Cancel' }).click();
     await dialog.waitFor({ state: 'hidden' });

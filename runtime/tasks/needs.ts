@@ -171,7 +171,8 @@ function commandTexts(task: Task, steps: readonly SetupStep[]): string[] {
     ...getterConfigs(task).filter((g) => g['command'] !== undefined),
   ];
   return commands.map((c) => {
-    const words = [c['command']].flat().map(String);
+    // An object in a command's place cannot always be made a text.
+    const words = [c['command']].flat().map((w) => (typeof w === 'object' ? '' : String(w)));
     return (/^(\/bin\/)?(ba)?sh$/.test(words[0] ?? '') ? words.slice(2) : words).join(' ');
   });
 }

@@ -159,7 +159,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
       { pid } = c.daemon!;
     await page.locator('.state', { hasText: 'Running' }).waitFor();
     process.kill(pid, 'SIGKILL');
-    await c.ui.notification('Training run').waitFor({ timeout: 60_000 });
+    await c.ui.told(/Training run .*: It was interrupted/, 60_000);
     await c.picture('resumed');
     await until(
       () => Promise.resolve(c.daemon !== undefined && c.daemon.pid !== pid),

@@ -22,6 +22,8 @@ export interface Target {
 export interface FuzzOptions {
   readonly seed: number;
   readonly ms: number;
+  /** Cases of each target at most: the same ones on every machine that has the time. */
+  readonly most?: number;
   readonly targets: readonly Target[];
   /** Only this case of each target: to see a failure again. */
   readonly only?: number;
@@ -121,7 +123,9 @@ export async function fuzz(o: FuzzOptions): Promise<FuzzReport> {
   const tallies = o.targets.map((target) => new Tally(target));
   try {
     for (const t of tallies) await t.target.open?.();
-    const end = performance.now() + o.ms;
+    const end = performance.now() + o.ms,
+      { most = Infinity } = o,
+      goesOn = (): boolean => performance.now() < end && failures.length < MOST_FAILURES;
     const one = async (t: Tally, n: number): Promise<void> => {
       const c = await t.target.make(random(`${o.seed}/${t.target.name}/${n}`)),
         wrong = [...(await t.judge(c)), ...stray.splice(0).map((e) => `uncaught: ${stackOf(e)}`)];
@@ -132,10 +136,8 @@ export async function fuzz(o: FuzzOptions): Promise<FuzzReport> {
     };
     if (o.only !== undefined) for (const t of tallies) await one(t, o.only);
     else
-      while (performance.now() < end && failures.length < MOST_FAILURES)
-        for (const t of tallies)
-          for (let i = 0; i < TURN && performance.now() < end && failures.length < MOST_FAILURES; i++)
-            await one(t, t.cases);
+      while (goesOn() && tallies.some((t) => t.cases < most))
+        for (const t of tallies) for (let i = 0; i < TURN && t.cases < most && goesOn(); i++) await one(t, t.cases);
   } finally {
     for (const t of tallies) await t.target.close?.();
     process.off('uncaughtException', onStray).off('unhandledRejection', onStray);

@@ -159,7 +159,7 @@ describe.skipIf(noLocal)('a vision-language model', () => {
     const s = await serve();
     const file = await runFile('engine-killed', s, {
       warmStart: { demonstrations: 1, steps: 0 },
-      budget: { rollouts: 24 },
+      budget: { rollouts: 48 },
     });
     const c = start('train', file, '--json', '--runs', runs),
       run = await folderOf(c);

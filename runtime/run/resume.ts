@@ -106,18 +106,27 @@ export async function startingPoint(from: string): Promise<{ version: number; di
   return { version, dir };
 }
 
-/** Successes of demonstrations and of the policy's newest rollouts, for imitation. */
-export async function loadSuccesses(run: RunReader, newest = 600): Promise<Trajectory[]> {
+/**
+ * Successes of demonstrations and of the policy's newest rollouts, for imitation. One that cannot be read back is left
+ * out: damage to it costs that demonstration and not the run.
+ */
+export async function loadSuccesses(
+  run: Pick<RunReader, 'index' | 'readTrajectory'>,
+  newest = 600,
+): Promise<Trajectory[]> {
   const rows = await run.index.query(
     "SELECT id FROM rollouts WHERE outcome = 'success' AND (provenance != 'rollout' AND provenance != 'probe') UNION ALL SELECT id FROM (SELECT id FROM rollouts WHERE outcome = 'success' AND provenance = 'rollout' ORDER BY ended_at DESC LIMIT ?)",
     [newest],
   );
   const out: Trajectory[] = [];
   for (const r of rows) {
-    const t = await run.readTrajectory(id<RolloutId>(String(r['id'])));
+    const t = await run.readTrajectory(id<RolloutId>(String(r['id']))).catch(undamaged);
     if (t) out.push(t);
   }
   return out;
+}
+function undamaged(e: unknown): undefined {
+  if (!(e instanceof StudioError && e.kind === 'store.damaged')) throw e;
 }
 
 /** Keeps the newest `keep` checkpoint folders. */

@@ -7,7 +7,7 @@ import { whyNoLocalDesktops } from '../../helpers/cluster/desktops.js';
 import { ensureBundle } from '../../helpers/run/cli.js';
 
 /** The short form of `npm run chaos` (test/chaos/README.md). */
-const KILLS = 20;
+const KILLS = 16;
 const noLocal = await whyNoLocalDesktops();
 
 interface Report {

@@ -3,11 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { PulseCount, type ProcessWork } from '../../../runtime/domain/pulse.js';
-import { id, StudioError, toRunError, type LearnStep, type RolloutId } from '../../../runtime/domain/index.js';
+import {
+  id,
+  StudioError,
+  toRunError,
+  type FamilyId,
+  type LearnStep,
+  type RolloutId,
+  type TaskId,
+} from '../../../runtime/domain/index.js';
 import { learnerOf, unreadableTrajectory } from '../../../runtime/run/backends/learner.js';
 import { ScreenFile } from '../../../runtime/run/backends/screenFile.js';
 import { processWork, workOf } from '../../../runtime/run/processWork.js';
-import { progressOf } from '../../../runtime/run/resume.js';
+import { loadSuccesses, progressOf } from '../../../runtime/run/resume.js';
 import { endsWithin, unlessOverdue } from '../../../runtime/run/stopping.js';
 import type { ReadingScreen } from '../../../runtime/trainer/types.js';
 import { dataConfig, failure, makeTrajectory, openManager, success, withDir } from '../../helpers/data/manager.js';
@@ -98,6 +106,19 @@ describe('stopping a run', () => {
 });
 
 describe('damage on disk', () => {
+  it('costs the success whose records it hit, and no other', async () => {
+    const whole = makeTrajectory(
+        { rollout: id<RolloutId>('t-1'), family: id<FamilyId>('f'), task: id<TaskId>('f#1'), cap: 5 },
+        success,
+      ),
+      fails = (e: Error) => ({
+        index: { query: () => Promise.resolve([{ id: 't-1' }, { id: 't-2' }]) } as never,
+        readTrajectory: (t: RolloutId) => (t === whole.id ? Promise.resolve(whole) : Promise.reject(e)),
+      });
+    const damaged = new StudioError('store.damaged', 'Part of it cannot be read back.', 'Restore it.');
+    expect(await loadSuccesses(fails(damaged))).toEqual([whole]);
+    await expect(loadSuccesses(fails(new Error('no disk')))).rejects.toThrow('no disk');
+  });
   const t = (name: string) =>
     makeTrajectory({ rollout: id<RolloutId>(name), family: id('f'), task: id('f#1'), cap: 5 }, success, { steps: 2 });
   it('is told with the trajectory it concerns, and only damage is', async () => {

@@ -43,11 +43,23 @@ export class Given {
       await page.keyboard.press('Escape');
       return false;
     }, 'every dialog and quick pick is closed');
+    // A window that has just opened may be writing its settings, whose document is dirty meanwhile and opens for nobody.
+    await until(
+      () =>
+        host.run(async (v) => {
+          try {
+            for (const d of v.workspace.textDocuments.filter((x) => x.isDirty)) {
+              await v.window.showTextDocument(d);
+              await v.commands.executeCommand('workbench.action.revertAndCloseActiveEditor');
+            }
+            return true;
+          } catch {
+            return false;
+          }
+        }),
+      'no document has unsaved changes',
+    );
     await host.run(async (v) => {
-      for (const d of v.workspace.textDocuments.filter((x) => x.isDirty)) {
-        await v.window.showTextDocument(d);
-        await v.commands.executeCommand('workbench.action.revertAndCloseActiveEditor');
-      }
       await v.commands.executeCommand('workbench.action.closeAllEditors');
       await v.commands.executeCommand('notifications.clearAll');
     });

@@ -168,7 +168,7 @@ describe.skipIf(missing !== undefined)(`VS Code, current, ${provider} desktops`,
     );
     await page.locator('.state', { hasText: 'Running' }).waitFor({ timeout: 60_000 });
     await until(
-      async () => (await c.ui.rows('Runs')).some((r) => r.includes('rollouts/h')),
+      async () => (await c.ui.rows('Runs')).some((r) => r.includes('running')),
       'the list of runs follows it',
       60_000,
     );

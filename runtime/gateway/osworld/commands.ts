@@ -8,6 +8,7 @@ import { launch } from '../../tasks/setup/commands.js';
 import { windows } from '../../tasks/setup/windows.js';
 import { jsonReply, textReply, type Reply, type Request } from '../http.js';
 import { commandBody, jsonBody, pythonBody, scriptBody, verifiedBody } from './body.js';
+import { isLost } from './context.js';
 import { programOf } from './program.js';
 
 const failure = (message: string): Reply => jsonReply({ status: 'error', message }, 500);
@@ -162,7 +163,6 @@ export class Commands {
 }
 
 const gone = (): Error => new StudioError('cancelled', 'The client went away.', 'Send the request again.');
-const isLost = (e: unknown): boolean => e instanceof StudioError && e.kind === 'desktop.lost';
 const quoted = (s: string): string => `'${s.replaceAll("'", `'\\''`)}'`;
 
 async function askedPointer(ctx: TaskContext): Promise<Point> {

@@ -30,3 +30,6 @@ export const contextOf = (desktop: Desktop, signal: AbortSignal, state: TaskCont
     now: () => performance.now(),
   },
 });
+
+/** The desktop is gone: its port answers 503, whatever the route would say of other errors. */
+export const isLost = (e: unknown): boolean => e instanceof StudioError && e.kind === 'desktop.lost';

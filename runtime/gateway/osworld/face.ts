@@ -1,5 +1,5 @@
 import type { Desktop } from '../../cluster/types.js';
-import { StudioError, type Frame } from '../../domain/index.js';
+import { messageOf, type Frame } from '../../domain/index.js';
 import type { TaskContext } from '../../tasks/context.js';
 import { windowSize } from '../../tasks/getters/system.js';
 import { activateWindow, closeWindow } from '../../tasks/setup/windows.js';
@@ -7,7 +7,7 @@ import { jsonReply, textReply, type Reply, type Request } from '../http.js';
 import { accessibility } from './accessibility.js';
 import { BadRequest, field, formBody, jsonBody, windowBody } from './body.js';
 import { Commands } from './commands.js';
-import { contextOf } from './context.js';
+import { contextOf, isLost } from './context.js';
 import { directory, download, openFile, upload } from './files.js';
 import { Recording } from './recording.js';
 
@@ -37,8 +37,8 @@ export function osworldFace(desktop: Desktop, picture: (f: Frame) => Promise<Buf
         return await route(contextOf(desktop, r.signal, state), r);
       } catch (e) {
         if (e instanceof BadRequest) return jsonReply({ status: 'error', message: e.message }, 400);
-        if (e instanceof StudioError && e.kind === 'desktop.lost') throw e;
-        return jsonReply({ status: 'error', message: e instanceof Error ? e.message : String(e) }, 500);
+        if (isLost(e)) throw e;
+        return jsonReply({ status: 'error', message: messageOf(e) }, 500);
       }
     },
   };

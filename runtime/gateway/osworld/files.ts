@@ -1,9 +1,10 @@
-import { StudioError, messageOf } from '../../domain/index.js';
+import { messageOf } from '../../domain/index.js';
 import { desktopPath, type TaskContext } from '../../tasks/context.js';
 import { listDirectory } from '../../tasks/getters/system.js';
 import { open } from '../../tasks/setup/files.js';
 import { jsonReply, textReply, type Reply, type Request } from '../http.js';
 import { BadRequest, field, formBody, jsonBody, pathBody } from './body.js';
+import { isLost } from './context.js';
 
 /** POST /setup/upload: a multipart form with file_path and file_data. */
 export async function upload(ctx: TaskContext, r: Request): Promise<Reply> {
@@ -26,7 +27,7 @@ export async function download(ctx: TaskContext, r: Request): Promise<Reply> {
       body: await ctx.desktop.readFile(path),
     };
   } catch (e) {
-    if (e instanceof StudioError && e.kind === 'desktop.lost') throw e;
+    if (isLost(e)) throw e;
     return jsonReply({ error: 'File not found' }, 404);
   }
 }
@@ -45,7 +46,7 @@ export async function openFile(ctx: TaskContext, r: Request): Promise<Reply> {
   try {
     await open(ctx, { path });
   } catch (e) {
-    if (e instanceof StudioError && e.kind === 'desktop.lost') throw e;
+    if (isLost(e)) throw e;
     const message = messageOf(e);
     return jsonReply({ status: 'error', message }, /^there is no file/.test(message) ? 404 : 500);
   }

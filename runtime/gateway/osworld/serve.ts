@@ -1,5 +1,5 @@
 import type { Desktop, DesktopProvider, DesktopSpec } from '../../cluster/types.js';
-import { StudioError, ignoreFailure, type Frame } from '../../domain/index.js';
+import { StudioError, ignoreFailure, messageOf, type Frame } from '../../domain/index.js';
 import { listen, jsonReply, type Face, type Reply, type Request } from '../http.js';
 import { osworldFace, type OsworldFace } from './face.js';
 
@@ -116,7 +116,7 @@ class Place {
       this.#o.onLine(`${d.id} was lost (${e.error.message}) and is being replaced.`);
       ignoreFailure(
         this.renew().catch((x: unknown) => {
-          this.#o.onLine(`No desktop could be started in its place: ${x instanceof Error ? x.message : String(x)}`);
+          this.#o.onLine(`No desktop could be started in its place: ${messageOf(x)}`);
         }),
         'it was said',
       );

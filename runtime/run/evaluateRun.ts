@@ -7,8 +7,8 @@ import { DataManager } from '../data/dataManager.js';
 import { readMeta, RunReader } from '../data/store/runStore.js';
 import { systemClock } from '../rollout/clock.js';
 import { Scheduler, trainingSampling } from '../rollout/scheduler.js';
-import { settleOf } from '../cluster/provide.js';
 import { blinded } from './blindPolicy.js';
+import { episodeOf } from './episodeOf.js';
 import { startEngine, type Engine } from './engine.js';
 import { evaluateNow, type EvalPoint } from './evaluation.js';
 import { dataConfig } from '../data/fromConfig.js';
@@ -172,14 +172,7 @@ const probeScheduler = (
       clock: systemClock,
       next: () => undefined,
       admit: () => 0,
-      episode: {
-        policy: engine.policy,
-        tasks: tasks.engine,
-        frames: engine.frames,
-        clock: systemClock,
-        settle: settleOf(config.desktops),
-        timeoutMs: config.rollout.taskTimeoutS * 1000,
-      },
+      episode: episodeOf(config, engine, tasks),
       taskOf: (order) => tasks.source.task(order.family, order.seed),
       sampling: trainingSampling(config.seed, 1),
     },

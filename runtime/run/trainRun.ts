@@ -13,6 +13,7 @@ import { systemClock } from '../rollout/clock.js';
 import { DesktopRegistry } from '../rollout/desktopRegistry.js';
 import { Scheduler, trainingSampling } from '../rollout/scheduler.js';
 import { RunBudget } from './budget.js';
+import { episodeOf } from './episodeOf.js';
 import { startEngine, type Engine } from './engine.js';
 import type { EvalPoint } from './evaluation.js';
 import { Evaluations } from './evaluations.js';
@@ -324,14 +325,7 @@ export class TrainingRun {
       {
         pool: engine.pool,
         clock: systemClock,
-        episode: {
-          policy: engine.policy,
-          tasks: this.#tasks.engine,
-          frames: engine.frames,
-          clock: systemClock,
-          settle: settleOf(config.desktops),
-          timeoutMs: config.rollout.taskTimeoutS * 1000,
-        },
+        episode: episodeOf(config, engine, this.#tasks),
         next: () => this.#reinforcement.take(),
         admit: () => this.#reinforcement.ready,
         taskOf: (order) => source.task(order.family, order.seed),

@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { settleOf } from '../../cluster/provide.js';
 import { imageContents } from '../../cluster/images.js';
 import type { RunConfig } from '../../config/index.js';
 import { poolConfigOf } from '../../data/collections.js';
@@ -13,6 +12,7 @@ import { systemClock } from '../../rollout/clock.js';
 import { Scheduler, trainingSampling } from '../../rollout/scheduler.js';
 import type { SchedulerEvent } from '../../rollout/types.js';
 import { openTasks, type Tasks } from '../../tasks/open.js';
+import { episodeOf } from '../episodeOf.js';
 import { startEngine, type Engine } from '../engine.js';
 import { stepExtra } from '../stepExtra.js';
 import { Attempts, type AttemptEnd, type Attempted, type AttemptRow } from './attempts.js';
@@ -187,14 +187,7 @@ async function drive(r: CollectRequest, p: Parts): Promise<void> {
     {
       pool: engine.pool,
       clock: systemClock,
-      episode: {
-        policy: engine.policy,
-        tasks: tasks.engine,
-        frames: engine.frames,
-        clock: systemClock,
-        settle: settleOf(config.desktops),
-        timeoutMs: config.rollout.taskTimeoutS * 1000,
-      },
+      episode: episodeOf(config, engine, tasks),
       next: () => {
         const t = attempts.next();
         if (!t) return undefined;

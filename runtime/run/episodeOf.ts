@@ -1,0 +1,20 @@
+import { settleOf } from '../cluster/provide.js';
+import type { RunConfig } from '../config/index.js';
+import { systemClock } from '../rollout/clock.js';
+import type { EpisodeDeps } from '../rollout/types.js';
+import type { Tasks } from '../tasks/open.js';
+import type { Engine } from './engine.js';
+
+/** What the episodes of a run, an evaluation or a collection have in common. */
+export const episodeOf = (
+  config: RunConfig,
+  engine: Pick<Engine, 'policy' | 'frames'>,
+  tasks: Pick<Tasks, 'engine'>,
+): EpisodeDeps => ({
+  policy: engine.policy,
+  tasks: tasks.engine,
+  frames: engine.frames,
+  clock: systemClock,
+  settle: settleOf(config.desktops),
+  timeoutMs: config.rollout.taskTimeoutS * 1000,
+});

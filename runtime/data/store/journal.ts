@@ -116,19 +116,20 @@ export class Journal {
         nextSeq = nextNumber(found, head);
       let size = (await file.stat()).size,
         truncated = 0;
-      if (size <= segmentHeader && !head?.checked) {
-        // One that was cut short was never used.
-        if (size === segmentHeader && head?.seq !== nextSeq)
-          damage.push({ segment: last, from: 0, to: segmentHeader, tail: false });
-        await writeHeader(file, nextSeq);
-        size = segmentHeader;
-      }
       const torn = damage.find((d) => d.tail);
       if (torn) {
         truncated = size - torn.from;
         await file.truncate(torn.from);
         await file.sync();
         size = torn.from;
+      }
+      if (size <= segmentHeader && !head?.checked) {
+        // One that was cut short was never used; one that was not is told of once, here, and replaced.
+        const reported = damage.some((d) => d.segment === last && d.from === 0);
+        if (size === segmentHeader && head?.seq !== nextSeq && !reported)
+          damage.push({ segment: last, from: 0, to: segmentHeader, tail: false });
+        await writeHeader(file, nextSeq);
+        size = segmentHeader;
       }
       const journal = new Journal(dir, file, last, size, nextSeq, o);
       return { journal, recovery: { records, nextSeq, truncated, damage: damage.filter((d) => !d.tail), missing } };

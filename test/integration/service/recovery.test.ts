@@ -83,7 +83,9 @@ describe.skipIf(noLocal !== undefined)('a daemon that is killed in the middle of
     const storage = folder();
     let w = await attach(storage);
     const { run } = await w.client.request(methods.startRun, { text: runFile('killed'), base: dir });
-    const before = await w.status((s) => s.status.phase === 'training' && s.ledger.generated > 6);
+    const before = await w.status(
+      (s) => s.status.phase === 'training' && s.ledger.generated > 6 && s.status.elapsedMs > 5000,
+    );
     expect(await active(storage)).toMatchObject([{ run, deaths: 0, minutes: 10 }]);
     expect(await wasInterrupted(storage)).toBe(true);
     await kill(storage, w);
@@ -96,7 +98,7 @@ describe.skipIf(noLocal !== undefined)('a daemon that is killed in the middle of
     expect(performance.now() - began).toBeLessThan(30_000);
     // Time used survives to within seconds: what the dead daemon used is neither given back nor counted twice.
     const first = (await replay(run)).of('run.time');
-    expect(first.length).toBeGreaterThan(2);
+    expect(first.length).toBeGreaterThan(1);
     expect(after.status.elapsedMs).toBeGreaterThan(before.status.elapsedMs - 3000);
     // It has made something new, so its deaths are forgotten.
     await w.client.request(methods.pauseRun, { run });

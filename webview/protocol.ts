@@ -16,7 +16,7 @@ import type {
 } from '../runtime/protocol/types.js';
 import type { Method, Params, Result } from '../runtime/protocol/requests.js';
 
-export type PageKind = 'dashboard' | 'inspector' | 'compare' | 'live';
+export type PageKind = 'dashboard' | 'compareRuns' | 'inspector' | 'compare' | 'live';
 
 /** Folders whose files a page may show: a path below `path` is the URI `uri` + the rest. */
 export interface ResourceRoot {
@@ -27,6 +27,8 @@ export interface ResourceRoot {
 /** What a page is opened with; also what a restored page asks for (kept in its own state, navigation only). */
 export type PageInput =
   | { readonly kind: 'dashboard'; readonly run: string }
+  /** Several runs beside one another. */
+  | { readonly kind: 'compareRuns'; readonly runs: readonly string[] }
   | {
       readonly kind: 'inspector';
       readonly run?: string;
@@ -70,6 +72,7 @@ export const pageMethods = {
     'task/list',
     'desktop/list',
   ],
+  compareRuns: ['run/compare'],
   inspector: [
     'trajectory/get',
     'trajectory/group',
@@ -117,6 +120,7 @@ export const pageCommands = [
   'resume',
   'evaluate',
   'openDashboard',
+  'compareRuns',
   'showLog',
   'startRuntime',
   'watchDesktop',

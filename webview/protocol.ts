@@ -63,6 +63,7 @@ export const pageMethods = {
   dashboard: [
     'run/get',
     'run/check',
+    'run/footprint',
     'run/series',
     'run/curves',
     'run/lanes',
@@ -121,6 +122,8 @@ export const pageCommands = [
   'evaluate',
   'openDashboard',
   'compareRuns',
+  'openRunFile',
+  'duplicateRun',
   'showLog',
   'startRuntime',
   'watchDesktop',

@@ -189,6 +189,39 @@ async function buildExtension() {
       await rm(`dist/${f}`);
   return split;
 }
+/**
+ * The pages: a module each, and what they share in modules beside them, so that it is shipped once. Names stay the same
+ * from build to build, as the extension's do.
+ */
+async function buildPages() {
+  const split = await build({
+    ...common,
+    entryPoints: pages,
+    outdir: 'dist/webview',
+    chunkNames: 'chunk-[hash]',
+    splitting: true,
+    write: false,
+    platform: 'browser',
+    target: 'chrome128',
+    format: 'esm',
+    minify: true,
+    define,
+    loader: { '.ttf': 'file' },
+  });
+  const chunks = split.outputFiles.map((f) => basename(f.path)).filter((f) => /^chunk-\w+\.js$/.test(f)),
+    nameOf = (f) => chunks.reduce((name, c, i) => name.replaceAll(c, `shared${i + 1}.js`), f);
+  await mkdir('dist/webview', { recursive: true });
+  const names = split.outputFiles.map((f) => nameOf(basename(f.path)));
+  await Promise.all(
+    split.outputFiles.map((f, i) =>
+      writeFile(`dist/webview/${names[i]}`, /\.(js|css|map)$/.test(f.path) ? nameOf(f.text) : f.contents),
+    ),
+  );
+  // Of an older build: it would be packaged.
+  for (const f of await readdir('dist/webview'))
+    if (/\.(js|css)(\.map)?$/.test(f) && !f.startsWith('codicon') && !names.includes(f)) await rm(`dist/webview/${f}`);
+  return split;
+}
 const runtime = {
   ...common,
   outdir: 'dist',
@@ -230,18 +263,7 @@ const built = await Promise.all([
     }),
   ),
   buildExtension(),
-  Object.keys(pages).length > 0 &&
-    build({
-      ...common,
-      entryPoints: pages,
-      outdir: 'dist/webview',
-      platform: 'browser',
-      target: 'chrome128',
-      format: 'iife',
-      minify: true,
-      define,
-      loader: { '.ttf': 'file' },
-    }),
+  buildPages(),
 ]);
 await Promise.all(['dist/images', 'dist/engine'].map((d) => rm(d, { recursive: true, force: true })));
 await Promise.all([

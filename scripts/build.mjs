@@ -190,15 +190,16 @@ async function buildExtension() {
   return split;
 }
 /**
- * The pages: a module each, and what they share in modules beside them, so that it is shipped once. Names stay the same
- * from build to build, as the extension's do.
+ * The pages: a script and a style sheet each, and what several of them share (the toolkit, the charts), which would
+ * otherwise be in the VSIX once a page. Names stay the same from build to build, as the extension's do.
  */
 async function buildPages() {
+  await rm('dist/webview', { recursive: true, force: true });
   const split = await build({
     ...common,
     entryPoints: pages,
     outdir: 'dist/webview',
-    chunkNames: 'chunk-[hash]',
+    chunkNames: 'shared-[hash]',
     splitting: true,
     write: false,
     platform: 'browser',
@@ -208,18 +209,15 @@ async function buildPages() {
     define,
     loader: { '.ttf': 'file' },
   });
-  const chunks = split.outputFiles.map((f) => basename(f.path)).filter((f) => /^chunk-\w+\.js$/.test(f)),
-    nameOf = (f) => chunks.reduce((name, c, i) => name.replaceAll(c, `shared${i + 1}.js`), f);
+  const chunks = split.outputFiles.map((f) => basename(f.path)).filter((f) => /^shared-\w+\.js$/.test(f)),
+    named = (text) => chunks.reduce((code, f, i) => code.replaceAll(f.replace(/\.js$/, ''), `shared${i + 1}`), text),
+    texts = /\.(js|css|map)$/;
   await mkdir('dist/webview', { recursive: true });
-  const names = split.outputFiles.map((f) => nameOf(basename(f.path)));
   await Promise.all(
-    split.outputFiles.map((f, i) =>
-      writeFile(`dist/webview/${names[i]}`, /\.(js|css|map)$/.test(f.path) ? nameOf(f.text) : f.contents),
+    split.outputFiles.map((f) =>
+      writeFile(`dist/webview/${named(basename(f.path))}`, texts.test(f.path) ? named(f.text) : f.contents),
     ),
   );
-  // Of an older build: it would be packaged.
-  for (const f of await readdir('dist/webview'))
-    if (/\.(js|css)(\.map)?$/.test(f) && !f.startsWith('codicon') && !names.includes(f)) await rm(`dist/webview/${f}`);
   return split;
 }
 const runtime = {

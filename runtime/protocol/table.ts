@@ -50,9 +50,8 @@ export type ListColumn = (typeof listColumns)[number];
  * Which trajectories are listed: all parts hold at once, and of a list any one. `time` is when it ended, or began where
  * it goes on, ms since the epoch; a trajectory without the number is outside every range.
  */
-export interface TableFilter extends Partial<Record<ListColumn, readonly string[]>>, Partial<
-  Record<RangeColumn, TableRange>
-> {
+export interface TableFilter
+  extends Partial<Record<ListColumn, readonly string[]>>, Partial<Record<RangeColumn, TableRange>> {
   readonly task?: string;
   readonly flags?: Partial<Record<TableFlag, boolean>>;
   /** In instruction, task and id, whatever the case. */

@@ -75,6 +75,19 @@ const waiting: typeof flight = {
   ],
 };
 
+/** Words for a place of the ledger: `trained`, a state of what is in flight, `retired:` and a reason. */
+export function placeWords(place: string): readonly [string, string] {
+  const reason = place.startsWith('retired:') ? place.slice('retired:'.length) : undefined;
+  if (place === 'trained') return [t('trained'), t('The policy was updated with it.')];
+  if (reason === undefined) return flight[place] ?? [place, ''];
+  return (
+    (reasons as Readonly<Record<string, readonly [string, string] | undefined>>)[reason] ?? [
+      reason,
+      t('Retired for this reason.'),
+    ]
+  );
+}
+
 /** `over`: nobody works on the run. */
 export function ledgerFlow(l: Ledger, over = false): Flow {
   const share = (n: number): number => (l.generated > 0 ? n / l.generated : 0);

@@ -31,6 +31,8 @@ export interface TrajectoryColumns {
   /** Policy versions that acted, oldest and newest. */
   readonly versionMin: readonly (number | null)[];
   readonly versionMax: readonly (number | null)[];
+  /** Version that the update which used it made. */
+  readonly update: readonly (number | null)[];
   readonly startedAt: readonly (number | null)[];
   readonly endedAt: readonly (number | null)[];
   readonly flags: readonly number[];
@@ -41,7 +43,7 @@ export interface TableRange {
   readonly min?: number;
   readonly max?: number;
 }
-export const rangeColumns = ['steps', 'reward', 'entropy', 'advantage', 'weight', 'version', 'time'] as const;
+export const rangeColumns = ['steps', 'reward', 'entropy', 'advantage', 'weight', 'version', 'update', 'time'] as const;
 export type RangeColumn = (typeof rangeColumns)[number];
 export const listColumns = ['outcome', 'family', 'origin', 'ledger'] as const;
 export type ListColumn = (typeof listColumns)[number];

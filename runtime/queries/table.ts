@@ -5,7 +5,7 @@ import { begun, entropy, steps } from './rows.js';
 import { nextSeq } from './trajectory.js';
 
 const COLUMNS = `r.id, r.task, r.family, r.instruction, r.outcome, r.provenance, r.state, r.reason, ${steps}, r.reward, ${entropy}, r.advantage, r.weight, r.version_min, r.version_max, r.started_at, r.ended_at,
-  r.truncated, EXISTS(SELECT 1 FROM injections i WHERE i.rollout = r.id), r.human, r.born`;
+  r.truncated, EXISTS(SELECT 1 FROM injections i WHERE i.rollout = r.id), r.human, r.trained_version, r.born`;
 
 type Column = readonly unknown[];
 const text = (v: unknown): string => (typeof v === 'string' ? v : '');
@@ -68,6 +68,7 @@ function columnsOf(
     weight: at(12).map(number),
     versionMin: at(13).map(whole),
     versionMax: at(14).map(whole),
+    update: at(20).map(whole),
     startedAt: at(15).map(whole),
     endedAt: at(16).map(whole),
     flags: ids.map((id, i) => flagsOf([at(17)[i], at(18)[i], at(19)[i]], marks.get(id))),

@@ -33,6 +33,7 @@ const flight: Readonly<Record<string, readonly [string, string]>> = {
   grouped: [t('in a group, waiting for a batch'), t('Curated; the trainer takes it with the next batch.')],
   claimed: [t('in the batch being trained'), t('The trainer works on it now.')],
 };
+export const inFlightPlaces: readonly string[] = Object.keys(flight);
 const reasons: Readonly<Record<RetireReason, readonly [string, string]>> = {
   'no-variance': [
     t('all rewards of its group equal'),

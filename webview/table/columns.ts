@@ -28,7 +28,7 @@ export const originWords: Readonly<Record<TrajectoryRow['provenance'], string>> 
   human: t('demonstration'),
   imported: t('imported'),
 };
-const value = (rows: Rows, c: Exclude<RangeColumn, 'time' | 'version'>, i: number): string => {
+const value = (rows: Rows, c: Exclude<RangeColumn, 'time' | 'version' | 'update'>, i: number): string => {
   const x = rows.numbers[c][i]!;
   return Number.isNaN(x) ? '' : decimal(x);
 };

@@ -169,7 +169,8 @@ export class FilterBar {
   }
 }
 
-const titleOf = (c: ListColumn | RangeColumn): string => columns.find((x) => x.filter === c)?.title ?? c;
+const titleOf = (c: ListColumn | RangeColumn): string =>
+  c === 'update' ? t('Trained in the update to') : (columns.find((x) => x.filter === c)?.title ?? c);
 /** One for each part; the search has its own field. */
 export function chipsOf(f: TableFilter): Chip[] {
   const chips: Chip[] = [];
@@ -196,7 +197,7 @@ export function chipsOf(f: TableFilter): Chip[] {
   return chips;
 }
 function rangeWords(c: RangeColumn, { min, max }: { readonly min?: number; readonly max?: number }): string {
-  const say = c === 'time' ? dayTime : c === 'version' ? (v: number): string => `v${v}` : decimal,
+  const say = c === 'time' ? dayTime : c === 'version' || c === 'update' ? (v: number): string => `v${v}` : decimal,
     title = titleOf(c);
   if (min !== undefined && max !== undefined)
     return min === max ? t('{0}: {1}', title, say(min)) : t('{0}: {1} to {2}', title, say(min), say(max));

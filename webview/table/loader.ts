@@ -80,10 +80,14 @@ export class Loader {
         case 'group':
           for (const m of e.group.members)
             if (!m.injected)
-              rows.moved(m.rollout, m.retired === undefined ? 'grouped' : `retired:${m.retired}`, m.advantage);
+              rows.moved(
+                m.rollout,
+                m.retired === undefined ? 'grouped' : `retired:${m.retired}`,
+                m.advantage === undefined ? {} : { advantage: m.advantage },
+              );
           break;
         case 'trained':
-          for (const r of e.rollouts) rows.moved(r, 'trained');
+          for (const r of e.rollouts) rows.moved(r, 'trained', { update: e.version });
           break;
         default:
       }

@@ -32,6 +32,7 @@ const numberColumns = [
   'weight',
   'versionMin',
   'versionMax',
+  'update',
   'startedAt',
   'endedAt',
 ] as const;
@@ -136,12 +137,13 @@ export class Rows {
     this.numbers.steps[i] = steps;
     this.revision++;
   }
-  /** The ledger moved it; `advantage` where that is known now. */
-  moved(rollout: string, place: string, advantage?: number): void {
+  /** The ledger moved it. */
+  moved(rollout: string, place: string, known: { readonly advantage?: number; readonly update?: number } = {}): void {
     const i = this.#places.get(rollout);
     if (i === undefined) return;
     this.coded.ledger[i] = this.words.ledger.place(place);
-    if (advantage !== undefined) this.numbers.advantage[i] = advantage;
+    if (known.advantage !== undefined) this.numbers.advantage[i] = known.advantage;
+    if (known.update !== undefined) this.numbers.update[i] = known.update;
     this.revision++;
   }
 

@@ -51,6 +51,7 @@ function columnsFor(ids: readonly number[]): TrajectoryColumns {
     weight: all((r) => r.weight),
     versionMin: all((r) => r.version),
     versionMax: all((r) => r.version + (r.steps > 20 ? 1 : 0)),
+    update: all((r) => (r.ledger === 'trained' ? r.version + 2 : null)),
     startedAt: all((r) => r.at),
     endedAt: all((r) => r.at + r.steps * 900),
     flags: all((r) => r.flags),

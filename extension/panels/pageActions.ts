@@ -15,6 +15,7 @@ const commandOf: Readonly<Record<PageCommand, CommandId>> = {
   resume: commands.resume,
   evaluate: commands.evaluate,
   openDashboard: commands.openDashboard,
+  compareRuns: commands.compareRuns,
   showLog: commands.showLog,
   startRuntime: commands.startRuntime,
   watchDesktop: commands.watchDesktop,

@@ -115,6 +115,11 @@ export const requests = {
     T.Lanes
   >(),
   'run/curation': reads<InRun, T.CurationView>(),
+  /** Any runs beside one another: curves and what to place them by, evaluations, tasks, where their run files differ. */
+  'run/compare': reads<
+    { readonly runs: readonly T.RunPath[]; readonly window?: number; readonly maxPoints?: number },
+    T.Comparison
+  >(),
 
   // subscriptions: events since a sequence number without a gap, then live; batches of at most 200
   'events/subscribe': reads<

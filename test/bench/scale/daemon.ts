@@ -10,7 +10,7 @@ import { join, resolve } from 'node:path';
 import { AgentClient } from '../../../runtime/cluster/agentClient.js';
 import { createPool } from '../../../runtime/cluster/pool.js';
 import { SandboxDesktop } from '../../../runtime/cluster/drivers/desktop.js';
-import { Relay } from '../../../runtime/cluster/drivers/portable.js';
+import { Relay, screenOver } from '../../../runtime/cluster/drivers/portable.js';
 import { agentSettler } from '../../../runtime/cluster/drivers/portableSettle.js';
 import { X11Client } from '../../../runtime/cluster/drivers/x11Client.js';
 import type { DesktopProvider, DesktopSpec } from '../../../runtime/cluster/types.js';
@@ -203,7 +203,7 @@ function configOf(r: DaemonRequest): RunConfig {
   return parseRunFile({
     policy: { kind: 'openai', openai: { baseUrls: [...r.models], model: 'scale' } },
     desktops: { count: r.desktops, screen: r.screen },
-    rollout: { maxSteps: 30 },
+    rollout: { maxSteps: 30, taskTimeoutS: 900 },
     warmStart: { demonstrations: 0, steps: 0 },
   });
 }
@@ -253,7 +253,7 @@ function syntheticProvider(sockets: readonly string[]): DesktopProvider {
         agent,
         channels: {
           openX: async () => X11Client.over(await relay.connect('/tmp/.X11-unix/X0')),
-          openScreen: () => ({ read: () => relay.frame(), close: () => undefined }),
+          openScreen: () => screenOver(relay),
           openSettler: (x) => agentSettler(x, agent),
         },
       });

@@ -10,8 +10,10 @@ import { RESET_MS, SETTLE_MS, between, type DrawnTime } from './wire.js';
 const OPEN = 1,
   DATA = 2,
   CLOSE = 3,
-  FRAME = 4;
-const WHOLE = 1;
+  FRAME = 4,
+  ENCODED = 6;
+const WHOLE = 1,
+  ENCODE = 4;
 
 export interface DesktopsOptions {
   readonly screens: Screens;
@@ -45,6 +47,7 @@ class SyntheticDesktop {
   #shown = 0;
   #changed = false;
   #fresh = true;
+  #sent: Uint8Array | undefined;
 
   constructor(socket: Socket, o: DesktopsOptions, heads: readonly Buffer[], first: number) {
     this.#socket = socket;
@@ -71,7 +74,7 @@ class SyntheticDesktop {
     else if (type === DATA) this.#channels.get(channel)?.(payload);
     else if (type === CLOSE) {
       if (this.#channels.delete(channel)) this.#send(CLOSE, channel);
-    } else if (type === FRAME) this.#sendBands((payload[0]! & WHOLE) !== 0);
+    } else if (type === FRAME) this.#answerFrame(payload[0]!);
   }
 
   #open(channel: number, path: string): void {
@@ -124,6 +127,20 @@ class SyntheticDesktop {
       this.#shown++;
     }
     return variantsOf(this.#fresh ? 0 : this.#first + this.#shown, this.#o.screens.bands);
+  }
+
+  #answerFrame(flags: number): void {
+    if (flags & ENCODE) this.#sendEncoded((flags & WHOLE) !== 0);
+    else this.#sendBands((flags & WHOLE) !== 0);
+  }
+
+  #sendEncoded(whole: boolean): void {
+    const { width, height, bands, encoded } = this.#o.screens,
+      v = this.#screen(),
+      sent = whole ? undefined : this.#sent;
+    this.#sent = v;
+    const changed = Array.from(v, (variant, b) => (sent?.[b] === variant ? [] : encoded[variant]![b]!)).flat();
+    this.#send(ENCODED, 0, u32(width, height, BAND, changed.length), ...changed);
   }
 
   #sendBands(whole: boolean): void {

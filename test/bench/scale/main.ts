@@ -96,6 +96,7 @@ async function measure(
     const after = await used();
     return figures(s, before, after, (await daemon.ask('go', 'result')).result);
   } finally {
+    if (process.env['SCALE_EXEC']) await new Promise((r) => setTimeout(r, 5000));
     for (const c of children) c.end();
     rmSync(dir, { recursive: true, force: true });
   }
@@ -173,7 +174,7 @@ class Child {
   constructor() {
     this.#p = fork(process.argv[1]!, [], {
       env: { ...process.env, SCALE_CHILD: '1' },
-      execArgv: ['--enable-source-maps'],
+      execArgv: ['--enable-source-maps', ...(process.env['SCALE_EXEC']?.split(' ') ?? [])],
     });
     this.#p.on('message', (m: Reply) => {
       if ('failed' in m) this.#failed = new Error(m.failed);

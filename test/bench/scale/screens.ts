@@ -1,4 +1,5 @@
 /** Screens of synthetic desktops, encoded before anything is measured. */
+import { constants, deflateRawSync } from 'node:zlib';
 import type { Size } from '../../../runtime/domain/index.js';
 import { drawing } from './wire.js';
 
@@ -14,6 +15,8 @@ export interface Screens extends Size {
   readonly bands: number;
   /** BGRX rows, by variant and band. */
   readonly raw: readonly (readonly Buffer[])[];
+  /** The same as relay.py encodes them: number, Adler-32, length (u32 each) and deflate blocks. */
+  readonly encoded: readonly (readonly Buffer[])[];
 }
 
 /** Windows, lines of text and a picture, as desktops show them. */
@@ -25,7 +28,8 @@ export function makeScreens({ width, height }: Size, seed: number): Screens {
       pixels.subarray(b * BAND * width * 4, Math.min(height, (b + 1) * BAND) * width * 4),
     );
   });
-  return { width, height, bands, raw };
+  const encoded = raw.map((rows) => rows.map((b, i) => encode(i, b, width)));
+  return { width, height, bands, raw, encoded };
 }
 
 function paint(width: number, height: number, draw: () => number): Buffer {
@@ -52,4 +56,32 @@ export function variantsOf(n: number, bands: number): Uint8Array {
     rest = Math.floor(rest / VARIANTS);
   }
   return v;
+}
+
+function encode(band: number, bgrx: Buffer, width: number): Buffer {
+  const rows = bgrx.length / (width * 4),
+    lines = Buffer.alloc(rows * (3 * width + 1));
+  for (let y = 0, o = 0, i = 0; y < rows; y++) {
+    o++;
+    for (let x = 0; x < width; x++, i += 4) {
+      lines[o++] = bgrx[i + 2]!;
+      lines[o++] = bgrx[i + 1]!;
+      lines[o++] = bgrx[i]!;
+    }
+  }
+  const data = deflateRawSync(lines, { level: 1, finishFlush: constants.Z_FULL_FLUSH }),
+    head = Buffer.alloc(12);
+  head.writeUInt32LE(band, 0);
+  head.writeUInt32LE(adler32(lines), 4);
+  head.writeUInt32LE(data.length, 8);
+  return Buffer.concat([head, data]);
+}
+export function adler32(bytes: Uint8Array): number {
+  let a = 1,
+    b = 0;
+  for (const x of bytes) {
+    a = (a + x) % 65_521;
+    b = (b + a) % 65_521;
+  }
+  return ((b << 16) | a) >>> 0;
 }

@@ -1,4 +1,4 @@
-import type { Action, DesktopId, Frame, Point, RunError, Size, ProviderKind } from '../domain/index.js';
+import type { Action, DesktopId, Frame, Point, RunError, Screenshot, Size, ProviderKind } from '../domain/index.js';
 
 /** Module 1, environment cluster: the contract of a desktop, its provider and the pool. */
 export interface SettleOptions {
@@ -81,6 +81,10 @@ export interface Desktop {
   readonly provider: ProviderKind;
   readonly screen: Size;
   observe(): Promise<Frame>;
+  /**
+   * The screen for those who need no pixels: as its desktop encodes it, where that is done inside, else as pixels.
+   */
+  screenshot?(): Promise<Screenshot>;
   /**
    * Returns a frame's buffer for the next observe(): optional, and faster. The caller must not use the frame
    * afterwards.
@@ -218,6 +222,8 @@ export interface DesktopPool {
   /** Grows at once, shrinks as leases end. */
   resize(n: number): Promise<void>;
   status(): PoolStatus;
+  /** One desktop of `status()`, without going over all of them; undefined when it is not there. */
+  statusOf(desktop: DesktopId): PoolStatus['desktops'][number] | undefined;
   onEvent(listener: (e: PoolEvent) => void): () => void;
   /** Resolves when every desktop is gone. */
   close(): Promise<void>;

@@ -4,14 +4,14 @@
  * invalid answers in a row has failed (runtime/rollout/README.md#outcomes): failure, reward 0, not verified.
  */
 import type { FrameRef, Outcome, RunError, Step, Trajectory } from '../domain/index.js';
-import { toRunError } from '../domain/index.js';
+import { isEncoded, toRunError } from '../domain/index.js';
 import type { Desktop, Lease } from '../cluster/types.js';
 import type { PolicySession } from '../policy/types.js';
 import { cancelled } from './clock.js';
 import { DesktopGuard } from './desktopGuard.js';
 import { timeLimit } from './timeLimit.js';
 import type { TurnsContext, TurnsEnd } from './turns.js';
-import { Turns } from './turns.js';
+import { Turns, look } from './turns.js';
 import type { EpisodeDeps, EpisodeRequest, EpisodeResult } from './types.js';
 
 type Scene = Omit<TurnsContext, 'policy' | 'steps'>;
@@ -96,9 +96,9 @@ const openSession = ({ deps, request: r, desktop }: Scene): PolicySession =>
   });
 
 async function lastScreen({ deps, desktop, guard }: Scene): Promise<FrameRef> {
-  const frame = await guard.call(desktop.observe(), 'observe');
+  const frame = await guard.call(look(deps, desktop), 'observe');
   const ref = await guard.free(deps.frames.put(frame), 'Storing a frame');
-  desktop.recycle?.(frame);
+  if (!isEncoded(frame)) desktop.recycle?.(frame);
   return ref;
 }
 

@@ -38,7 +38,7 @@ export async function workerCommand(place: EvaluatorPlace, jobs: string): Promis
       ...['--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp'],
       ...SYSTEM.flatMap((p) => ['--ro-bind-try', p, p]),
       ...read.filter((p) => !p.startsWith('/usr/') && p !== '/usr').flatMap((p) => ['--ro-bind', p, p]),
-      ...['--bind', jobs, jobs, '--chdir', '/', '--', ...python],
+      ...['--bind', jobs, jobs, '--remount-ro', '/', '--chdir', '/', '--', ...python],
     ],
     env: { PATH: process.env['PATH'] },
     sandboxed: true,

@@ -408,6 +408,28 @@ def playwright_module():
 
 # --- start
 
+def settle_packages():
+    """Packages that would ask the network by themselves. What lacks them cannot ask it."""
+    try:
+        import requests
+        requests.sessions.Session.request = desktop_request
+    except ImportError:
+        sys.modules['requests'] = plain_requests()
+    try:
+        import tldextract
+        tldextract.tldextract.TLD_EXTRACTOR = tldextract.TLDExtract(cache_dir=None, suffix_list_urls=())
+    except ImportError:
+        pass
+
+
+def plain_requests():
+    made = types.ModuleType('requests')
+    made.get = lambda url, **o: desktop_request(None, 'GET', url, **o)
+    made.post = lambda url, **o: desktop_request(None, 'POST', url, **o)
+    made.HTTPError = made.RequestException = OSError
+    return made
+
+
 def prepare(checkout):
     os.environ.update(OPENBLAS_NUM_THREADS='1', OMP_NUM_THREADS='1', NUMBA_CACHE_DIR='/tmp', MPLCONFIGDIR='/tmp', XDG_CACHE_HOME='/tmp')
     if checkout:
@@ -416,9 +438,7 @@ def prepare(checkout):
     sys.modules.update(playwright_module())
     import platform
     platform.machine = lambda: 'x86_64'
-    import requests, tldextract
-    tldextract.tldextract.TLD_EXTRACTOR = tldextract.TLDExtract(cache_dir=None, suffix_list_urls=())
-    requests.sessions.Session.request = desktop_request
+    settle_packages()
     from desktop_env.evaluators import getters, metrics
     import desktop_env.evaluators.getters.misc as misc
     if hasattr(misc, 'get_timezone_from_ip'):
@@ -473,6 +493,7 @@ def judge(job, getters, metrics):
         score = float(getattr(metrics, job['func'])(*args, **(job.get('options') or {})))
         if score != score:
             faults.append('it gave no number')
+            score = 0.0
         return {'done': {'score': score, 'found': brief(found, env.cache_dir), 'expected': '' if expected is None else brief(expected, env.cache_dir)}}
     except Fault:
         return {'raised': {'stage': stage, 'type': 'Fault', 'text': faults[-1], 'found': ''}}

@@ -140,7 +140,7 @@ export class EvaluatorWorkers {
           if (line === undefined)
             return failed(failure ?? evaluatorFault(`ended while they judged ${func} (${lastWords(w)})`));
           const m = parse(line);
-          if (m === undefined) return;
+          if (m === undefined) return failed(evaluatorFault(`gave no answer that can be read on ${func}`));
           if ('ask' in m) return void asked(m);
           if (typeof m['stage'] === 'string') {
             stage = m['stage'] as Stage;

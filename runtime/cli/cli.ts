@@ -28,6 +28,7 @@ export function createProgram(serve: Serve, ended: (code: number) => void): Comm
   interchangeCommands(program, act);
   modelCommand(program, act);
   taskCommands(program, act);
+  osworldCommands(program, act);
   desktopCommands(program, act);
   kubernetesCommands(program, act);
   runCommands(program, act);
@@ -176,6 +177,17 @@ function taskCommands(program: Command, act: Act): void {
     .description('Families of the built-in suite.')
     .option('--json', 'rows as JSON', false)
     .action(act(async (o: Options) => (await import('./tasks.js')).list(o)));
+}
+
+function osworldCommands(program: Command, act: Act): void {
+  program
+    .command('osworld')
+    .description("OSWorld's own evaluators.")
+    .command('install')
+    .description('Install the evaluators that judge what our own getters and metrics do not (0.3 GB, from PyPI).')
+    .option('--full', 'also what judges images, audio and PDF files (1.2 GB)', false)
+    .option('--json', 'as JSON', false)
+    .action(act(async (o: Options) => (await import('./osworld.js')).install(o)));
 }
 
 function desktopCommands(program: Command, act: Act): void {

@@ -8,3 +8,5 @@ export { EVALUATION_SPLITS, openTasks, type Tasks } from './open.js';
 export { deskSuite } from './suites/desk/index.js';
 export { parseTask } from './taskFile.js';
 export type * from './types.js';
+export { installEvaluators } from './bridge/environment.js';
+export { openEvaluators, type Evaluators } from './bridge/evaluators.js';

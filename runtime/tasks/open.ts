@@ -1,6 +1,7 @@
 import type { RunConfig } from '../config/index.js';
 import { StudioError, id, type FamilyId, type ImageContents, type ProcessEntry, type TaskId } from '../domain/index.js';
 import { openAssets } from './assets.js';
+import { openEvaluators } from './bridge/evaluators.js';
 import { createTaskEngine, type TaskEngineOptions } from './engine.js';
 import { openFolder } from './folderSource.js';
 import { metricWorkers } from './metrics/metricPool.js';
@@ -55,9 +56,11 @@ export interface Tasks {
  */
 export async function openTasks(c: RunConfig, image: ImageContents, entry?: ProcessEntry): Promise<Tasks> {
   const options = { image, metrics: entry && metricWorkers(entry) };
-  return c.tasks.suite === 'desk' ? deskTasks(c, options) : folderTasks(c, options);
+  return c.tasks.suite === 'desk'
+    ? deskTasks(c, options)
+    : folderTasks(c, { ...options, evaluators: await openEvaluators() });
 }
-type EngineParts = Pick<TaskEngineOptions, 'metrics'> & { readonly image: ImageContents };
+type EngineParts = Pick<TaskEngineOptions, 'metrics' | 'evaluators'> & { readonly image: ImageContents };
 
 function deskTasks(c: RunConfig, parts: EngineParts): Tasks {
   const source = deskSuite({ screen: c.desktops.screen });
@@ -114,8 +117,9 @@ function deskProbes(source: DeskSuite, trained: readonly FamilyId[], split: Eval
 
 async function folderTasks(c: RunConfig, parts: EngineParts): Promise<Tasks> {
   const assets = c.tasks.assets ? await openAssets(c.tasks.assets) : undefined;
-  const folder = await openFolder(c.tasks.dir!, { image: parts.image, assets });
-  const engine = createTaskEngine({ ...parts, assets });
+  const folder = await openFolder(c.tasks.dir!, { ...parts, assets });
+  // A `sleep` of a task file is a wait for programs to be done, which can be seen; the file's own time is the bound.
+  const engine = createTaskEngine({ ...parts, assets, settings: { sleepMode: 'settle' } });
   const wanted = c.tasks.families;
   const usable = folder.families.filter(
     (f) =>

@@ -166,10 +166,13 @@ function taskCommands(program: Command, act: Act): void {
   const tasks = program.command('tasks').description('Task files and suites.');
   tasks
     .command('check')
-    .argument('<dir>', 'folder of OSWorld task files')
-    .description('Say for each task whether it can run here, or what it needs.')
+    .argument('<dir>', 'folder of OSWorld task files, or a copy of MiniWoB++')
+    .description(
+      'Say for each task whether it can run here, or what it needs. Pages of MiniWoB++ are opened in a browser.',
+    )
     .option('--assets <dir>', 'folder that mirrors downloaded files')
     .option('--image <name>', 'desktop image', DEFAULT_IMAGE)
+    .option('--provider <name>', `where pages of MiniWoB++ are opened: ${providerWords}`, 'auto')
     .option('--json', 'rows as JSON', false)
     .action(act(async (dir: string, o: Options) => (await import('./tasks.js')).check(dir, o)));
   tasks

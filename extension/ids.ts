@@ -17,6 +17,7 @@ export const commands = {
   openTrajectory: 'dartStudio.openTrajectory',
   openTrajectoryBeside: 'dartStudio.openTrajectoryBeside',
   compare: 'dartStudio.compareTrajectories',
+  openTable: 'dartStudio.openTrajectoryTable',
   watchDesktop: 'dartStudio.watchDesktop',
   restartDesktop: 'dartStudio.restartDesktop',
   openRunFolder: 'dartStudio.openRunFolder',
@@ -82,6 +83,7 @@ export const panels = {
   inspector: 'dartStudio.inspector',
   compare: 'dartStudio.compare',
   live: 'dartStudio.live',
+  table: 'dartStudio.table',
 } as const;
 export const trajectoryEditor = 'dartStudio.trajectory';
 export const walkthrough = 'start';
@@ -111,6 +113,7 @@ export const stored = {
   extraRoots: 'extraRoots',
   filter: 'trajectoryFilter',
   sort: 'trajectorySort',
+  tableFilters: 'trajectoryTableFilters',
   saidSurvives: 'saidTrainingSurvives',
   muteFinished: 'muteRunFinished',
   panelTitles: 'panelTitles',

@@ -19,6 +19,7 @@ export const panelKinds: Readonly<Record<PageKind, PanelKind>> = {
   inspector: { viewType: panels.inspector, icon: 'trajectory', find: true },
   compare: { viewType: panels.compare, icon: 'compare', find: true },
   live: { viewType: panels.live, icon: 'desktop', find: false },
+  table: { viewType: panels.table, icon: 'table', find: false },
 };
 
 /**
@@ -47,6 +48,8 @@ export function panelTitle(i: PageInput, held?: ControlState): string {
       return t('Trajectory {0}', short(i.rollout));
     case 'compare':
       return t('{0} and {1}', short(i.left), short(i.right));
+    case 'table':
+      return t('Trajectories: {0}', basename(i.run));
     case 'live':
       return held?.purpose === 'record' && held.session === i.session
         ? t('Demonstration: {0}', short(held.family))

@@ -153,6 +153,25 @@ export const requests = {
     },
     { readonly rows: readonly T.TrajectoryRow[]; readonly total: number; readonly cursor?: string }
   >(),
+  /**
+   * All trajectories of a run as columns, newest first, a part at a time: `next` is what the following part is asked
+   * for with. `seq`: subscribe from there to follow what changes.
+   */
+  'trajectory/columns': reads<
+    { readonly run: T.RunPath; readonly before?: number; readonly limit: number },
+    {
+      readonly columns: T.TrajectoryColumns;
+      /** Only of the first part. */
+      readonly total?: number;
+      readonly next?: number;
+      readonly seq: number;
+    }
+  >(),
+  /** The last screen of each, by its hash; absent where there is none. */
+  'trajectory/frames': reads<
+    { readonly run: T.RunPath; readonly rollouts: readonly string[] },
+    { readonly frames: Readonly<Record<string, string>> }
+  >(),
   'trajectory/get': reads<{ readonly run: T.RunPath; readonly rollout: string }, T.TrajectoryView>(),
   'trajectory/group': reads<{ readonly run: T.RunPath; readonly group: string }, T.GroupView>(),
   /**

@@ -32,6 +32,7 @@ export type * from '../domain/trajectoryView.js';
 export type * from './annotations.js';
 export type * from './control.js';
 export type * from './pool.js';
+export type * from './table.js';
 
 export interface RunSummary {
   readonly run: RunPath;

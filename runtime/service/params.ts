@@ -79,6 +79,8 @@ export const schemas = {
       })
       .optional(),
   }),
+  columns: z.strictObject({ run, before: time.optional(), limit: z.int().min(1).max(10_000) }),
+  lastFrames: z.strictObject({ run, rollouts: z.array(text).max(200) }),
   trajectory: z.strictObject({ run, rollout: text }),
   group: z.strictObject({ run, group: text }),
   exportTrajectory: z.strictObject({ run, rollout: text, file: text.optional() }),

@@ -17,6 +17,8 @@ import { pictures, when } from '../../helpers/workbench/ui.js';
 import { until } from '../../helpers/workbench/workbench.js';
 import { bar, benchArgs, finish, summary } from '../lib/report.js';
 import { liveDashboard } from './live.js';
+import { measureTable } from './table.js';
+import { wide, wideRun } from './wide.js';
 import { runsLike, size, syntheticRun } from './synthetic.js';
 
 const { quick, json } = benchArgs();
@@ -77,6 +79,9 @@ for (const d of readdirSync(runs))
   if (/-tiny-|^other$/.test(d)) rmSync(join(runs, d), { recursive: true, force: true }); // of a former measurement
 // Made, where no former measurement left it, while the workbench starts.
 const making = syntheticRun(runs);
+const elsewhere = `${runs}-wide`;
+mkdirSync(elsewhere, { recursive: true });
+const widening = making.then(() => wideRun(elsewhere));
 // Another run, so that choosing the large one is a choice.
 const other = join(runs, 'other'),
   store = await RunStore.open(other, {
@@ -257,6 +262,12 @@ try {
   }
   const dashboard = note('open the dashboard', dashboards);
 
+  // The table of a long run, which lies beside the others and is not listed among them.
+  const wideFolder = await widening,
+    table = await measureTable(c, wideFolder, quick),
+    painted = note('table of 100,000, first rows', table.firstPaint),
+    tableFiltered = note('table of 100,000, filter or sort', table.filter),
+    tableFrames = note('table of 100,000, frame while scrolling', table.frames);
   // Five days beside one another, four of which nobody has read: from the command to drawn curves.
   const beside = join(rig().cache, 'dart-studio/bench/cockpit-beside'),
     comparisons: number[] = [];
@@ -302,6 +313,9 @@ try {
       bar('open_100_step_ms', opened.p95, 'ms', '<= 500'),
       bar('scrub_p95_ms', scrubbed.p95, 'ms', '<= 50'),
       bar('dashboard_open_ms', dashboard.p95, 'ms', '<= 1000'),
+      bar('table_first_paint_ms', painted.p95, `ms (${wide.rollouts} trajectories)`, '<= 500'),
+      bar('table_filter_ms', tableFiltered.p95, 'ms', '<= 300'),
+      bar('table_scroll_frame_p95_ms', tableFrames.p95, 'ms', '<= 33'),
       bar('compare_runs_ms', compared.p95, `ms (5 runs of ${size.rollouts})`, '<= 1500'),
       bar('dashboard_live_cpu_share', live.share, 'of a core', '<= 0.1'),
       bar('webview_bundle_max_kb', Math.max(...bundles.map((b) => b.p50)), 'kB', '<= 400'),

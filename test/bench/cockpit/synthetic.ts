@@ -110,7 +110,7 @@ async function write(dir: string, longRollout: string): Promise<void> {
     frames: { sync: false },
     create: { id: id<RunId>('day'), createdAt: begin, name: 'day', config },
   });
-  const frames = await drawFrames(store),
+  const frames = await drawFrames(store, size.frames),
     r = random('cockpit');
   // Order of calls is order in the journal; waiting once in a while keeps memory small and the writes long.
   let waiting: Promise<unknown>[] = [];
@@ -448,10 +448,10 @@ function makeStep(
 }
 
 /** Distinct screens with windows and rows of text-like marks, so that a PNG is as large as a desktop's. */
-async function drawFrames(store: RunStore): Promise<FrameRef[]> {
+export async function drawFrames(store: RunStore, count: number): Promise<FrameRef[]> {
   const out: FrameRef[] = [],
     { width, height } = screen;
-  for (let n = 0; n < size.frames; n++) {
+  for (let n = 0; n < count; n++) {
     const r = random(`frame${n}`),
       data = Buffer.alloc(width * height * 4, 0x50);
     const box = (x0: number, y0: number, w: number, h: number, c: number): void => {

@@ -367,6 +367,18 @@ export const RunFileSchema = z.strictObject({
     {
       dir: z.string().default('runs').describe('Folder of run folders.'),
       keepCheckpoints: count(3, 'Newest checkpoints kept.'),
+      tensorboard: section(
+        {
+          enabled: flag(false, 'Write event files for TensorBoard while the run goes on.'),
+          dir: z
+            .string()
+            .optional()
+            .describe(
+              'Folder that gets a folder of them for each run; relative to that of the runs. Default: `tensorboard` in the run folder.',
+            ),
+        },
+        'TensorBoard.',
+      ),
     },
     'Where things are kept.',
   ),

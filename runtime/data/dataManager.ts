@@ -52,6 +52,7 @@ export interface DataManagerOptions {
 export class DataManager {
   readonly #store: RunStore | undefined;
   readonly #commits: Commits;
+  readonly #noted = new Set<(e: NoteEvent) => void>();
   readonly #pool: PoolKeeper;
   readonly #curator: GroupCurator;
   readonly recovery: RecoveryReport;
@@ -369,7 +370,16 @@ export class DataManager {
    * log lines.
    */
   async note(e: NoteEvent): Promise<void> {
-    await this.#commits.commit([e.type === 'metrics' ? { ...e, values: measured(e.values) } : e]);
+    const noted = e.type === 'metrics' ? { ...e, values: measured(e.values) } : e;
+    await this.#commits.commit([noted]);
+    for (const l of this.#noted) l(noted);
+  }
+  /** Called with each of these once it is on disk. */
+  onNote(listener: (e: NoteEvent) => void): () => void {
+    this.#noted.add(listener);
+    return () => {
+      this.#noted.delete(listener);
+    };
   }
 
   stats(): DataStats {

@@ -36,6 +36,7 @@ import { earlierPart, saveStart, startWeights, type StartWeights } from './start
 import { RunLog } from './runLog.js';
 import { RunState } from './runState.js';
 import { endsWithin, unlessOverdue } from './stopping.js';
+import { watchBoard } from './tensorBoardWatch.js';
 import { Successes } from './successes.js';
 
 export interface TrainRunOptions {
@@ -154,6 +155,7 @@ export class TrainingRun {
   async run(): Promise<TrainResult> {
     let failure: unknown;
     const stopWatching = this.#watchEnd(),
+      endBoard = watchBoard(this.data, this.#o),
       offRoom = this.data.room.onChange((full) => this.#pauses.diskFull(full, this.#state));
     const ticker = setInterval(() => this.#tick(), STATUS_MS);
     try {
@@ -181,6 +183,7 @@ export class TrainingRun {
       stopWatching();
       offRoom();
       await this.#close(failure, ticker);
+      await endBoard();
     }
     return {
       points: this.#schedule.points,

@@ -1,3 +1,4 @@
+import { Listeners } from './listeners.js';
 import { StudioError, type RetireReason } from '../domain/index.js';
 import type {
   BatchId,
@@ -52,7 +53,8 @@ export interface DataManagerOptions {
 export class DataManager {
   readonly #store: RunStore | undefined;
   readonly #commits: Commits;
-  readonly #noted = new Set<(e: NoteEvent) => void>();
+  /** Told of each of `note` once it is on disk. */
+  readonly noted = new Listeners<NoteEvent>();
   readonly #pool: PoolKeeper;
   readonly #curator: GroupCurator;
   readonly recovery: RecoveryReport;
@@ -372,14 +374,7 @@ export class DataManager {
   async note(e: NoteEvent): Promise<void> {
     const noted = e.type === 'metrics' ? { ...e, values: measured(e.values) } : e;
     await this.#commits.commit([noted]);
-    for (const l of this.#noted) l(noted);
-  }
-  /** Called with each of these once it is on disk. */
-  onNote(listener: (e: NoteEvent) => void): () => void {
-    this.#noted.add(listener);
-    return () => {
-      this.#noted.delete(listener);
-    };
+    this.noted.tell(noted);
   }
 
   stats(): DataStats {

@@ -9,7 +9,7 @@ import { EventFile, scalarsOf } from './tensorBoard.js';
  * disk that refuses is said once, and costs the run nothing else.
  */
 export function watchBoard(
-  data: Pick<DataManager, 'onNote' | 'store'>,
+  data: Pick<DataManager, 'noted' | 'store'>,
   o: {
     readonly config: RunConfig;
     readonly dir: string;
@@ -25,7 +25,7 @@ export function watchBoard(
       : resolve(dirname(resolve(o.dir)), tensorboard.dir, o.run),
   );
   let said = false;
-  const off = data.onNote((e) => {
+  const off = data.noted.add((e) => {
     const s = scalarsOf(e, Date.now(), data.store.meta.createdAt);
     if (!s) return;
     file.write(s).catch((x: unknown) => {

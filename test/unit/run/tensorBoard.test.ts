@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { parseRunFile } from '../../../runtime/config/index.js';
 import { csvCell, csvText } from '../../../runtime/cli/runs.js';
+import { Listeners } from '../../../runtime/data/listeners.js';
+import type { NoteEvent } from '../../../runtime/data/events.js';
 import { watchBoard } from '../../../runtime/run/tensorBoardWatch.js';
 import { EventFile, crc32c, scalarEvent, scalarsOf, tfRecord, versionEvent } from '../../../runtime/run/tensorBoard.js';
 
@@ -80,15 +82,9 @@ describe('event files for TensorBoard', () => {
   });
   it('are written while a run journals, where its run file says; a disk that refuses is said once', async () => {
     const dir = await folder(),
-      listeners = new Set<(e: never) => void>(),
-      said: string[] = [];
-    const data = {
-      onNote: (l: (e: never) => void) => {
-        listeners.add(l);
-        return () => listeners.delete(l);
-      },
-      store: { meta: { createdAt: 0 } },
-    };
+      said: string[] = [],
+      noted = new Listeners<NoteEvent>(),
+      data = { noted, store: { meta: { createdAt: 0 } } };
     const begin = (tensorboard: object, at = dir): (() => Promise<void>) =>
       watchBoard(data as never, {
         config: parseRunFile({ store: { tensorboard } }),
@@ -97,15 +93,18 @@ describe('event files for TensorBoard', () => {
         reporter: { note: (x) => said.push(x) },
       });
     const tell = (): void => {
-      for (const l of listeners) l({ type: 'metrics', source: 'update', version: 1, values: { loss: 1 } } as never);
+      noted.tell({ type: 'metrics', source: 'update', version: 1, values: { loss: 1 } });
     };
-    await begin({})();
-    expect(listeners.size).toBe(0);
+    const none = begin({});
+    tell();
+    await none();
+    expect(await readdir(dir)).toEqual([]);
     const end = begin({ enabled: true, dir: '../boards' });
     tell();
     await end();
     expect(await readdir(join(dir, 'boards/r1'))).toHaveLength(1);
-    expect(listeners.size).toBe(0);
+    tell();
+    expect(await readdir(join(dir, 'boards/r1'))).toHaveLength(1);
     const refused = begin({ enabled: true, dir: '/dev/null/x' });
     tell();
     tell();

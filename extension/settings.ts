@@ -61,6 +61,16 @@ export const settings = {
   get notifyRunFinished(): boolean {
     return config().get<boolean>('notifications.runFinished', true);
   },
+  get notifyAlerts(): boolean {
+    return config().get<boolean>('notifications.alerts', true);
+  },
+  /** Its scope is the machine: VS Code takes none from a workspace. */
+  get alertCommand(): string {
+    return text('alerts.command');
+  },
+  get alertWebhook(): string {
+    return text('alerts.webhook');
+  },
   get pageSize(): number {
     return Math.min(500, Math.max(20, count('trajectories.pageSize', 100)));
   },

@@ -1,4 +1,5 @@
 /** How the studio reacts to events of the runtime, its models and the workspace. */
+import { sayAlert } from './alerts.js';
 import { join } from 'node:path';
 import { window, workspace } from 'vscode';
 import * as methods from '../runtime/protocol/methods.js';
@@ -138,6 +139,7 @@ function followRuntime(own: Disposables, w: Wiring): void {
   const { attach, client, log, report, runtimeLog, storage } = w.studio;
   const { keys } = w;
   const tail = own.add(new LogTail(join(storage, 'daemon.log'), runtimeLog));
+  own.defer(client.on(methods.runAlert, (a) => sayAlert(w.studio, a)));
   own.defer(client.on(methods.runRecovered, (r) => sayRecovered(w.studio, r)));
   let lost: HostError | undefined;
   own.defer(

@@ -4,6 +4,7 @@ import { curationOptions } from './curation/index.js';
 import { hostOptions, kubernetesOptions } from './desktops.js';
 import { chat, engineOptions } from './remoteOptions.js';
 import { count, flag, positive, section, share, whole } from './fields.js';
+import { watchOptions } from './watch.js';
 
 /**
  * The run file: every option of a training run, with its default and its meaning. The published JSON schema
@@ -362,6 +363,8 @@ export const RunFileSchema = z.strictObject({
     },
     'When a run ends; none = when stopped.',
   ),
+
+  watch: watchOptions,
 
   store: section(
     {

@@ -3,6 +3,9 @@ import type { PolicyVersion } from './ids.js';
 
 /** The name and status of a run. Times are ms since the epoch, durations ms, shares in [0, 1]. */
 
+/** What a run is watched for. `finished` is told when it is over, however it ended. */
+export type AlertKind = 'finished' | 'stalled' | 'entropy' | 'kl' | 'disk' | 'target';
+
 /** A run folder's absolute path. */
 export type RunPath = string;
 

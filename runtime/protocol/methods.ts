@@ -43,6 +43,7 @@ export const getCuration = request('run/curation');
 export const compareRuns = request('run/compare');
 export const runsChanged = notification('run/changed');
 export const runStatus = notification('run/status');
+export const runAlert = notification('run/alert');
 export const runRecovered = notification('run/recovered');
 export const subscribe = request('events/subscribe');
 export const unsubscribe = request('events/unsubscribe');

@@ -1,3 +1,4 @@
+import type { Alert } from './watchdog.js';
 import { duration, percent, sparkline } from '../domain/stats.js';
 
 /** What the terminal shows about a run; with `--json` the same record is written as one JSON line. */
@@ -48,6 +49,8 @@ export function statusLine(s: RunProgress): string {
 export interface Reporter {
   status(s: RunProgress): void;
   note(text: string, data?: Record<string, unknown>): void;
+  /** Beside a note that says the same. */
+  alert?(a: Alert): void;
   end(): void;
 }
 

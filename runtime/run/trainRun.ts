@@ -36,7 +36,7 @@ import { earlierPart, saveStart, startWeights, type StartWeights } from './start
 import { RunLog } from './runLog.js';
 import { RunState } from './runState.js';
 import { endsWithin, unlessOverdue } from './stopping.js';
-import { watchBoard } from './tensorBoardWatch.js';
+import { startWatch } from './startWatch.js';
 import { Successes } from './successes.js';
 
 export interface TrainRunOptions {
@@ -155,7 +155,13 @@ export class TrainingRun {
   async run(): Promise<TrainResult> {
     let failure: unknown;
     const stopWatching = this.#watchEnd(),
-      endBoard = watchBoard(this.data, this.#o),
+      endWatch = startWatch(this.data, {
+        ...this.#o,
+        budget: this.#budget,
+        state: this.#state,
+        log: this.#log,
+        ending: this.#ending,
+      }),
       offRoom = this.data.room.onChange((full) => this.#pauses.diskFull(full, this.#state));
     const ticker = setInterval(() => this.#tick(), STATUS_MS);
     try {
@@ -183,7 +189,7 @@ export class TrainingRun {
       stopWatching();
       offRoom();
       await this.#close(failure, ticker);
-      await endBoard();
+      await endWatch();
     }
     return {
       points: this.#schedule.points,

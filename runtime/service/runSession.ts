@@ -4,6 +4,7 @@ import { parseRunText, type RunConfig, type RunFile } from '../config/index.js';
 import type { DataManager } from '../data/dataManager.js';
 import type { DataStats } from '../data/dataStats.js';
 import type { RunStore } from '../data/store/runStore.js';
+import type { Notifications } from '../protocol/notifications.js';
 import type { StartParams } from '../protocol/methods.js';
 import type { RunPath, RunState, RunStatus } from '../protocol/types.js';
 import type { DesktopRegistry } from '../rollout/desktopRegistry.js';
@@ -12,6 +13,7 @@ import { locateModel } from '../run/backends/ownEngine.js';
 import { locatePools } from '../run/poolSources.js';
 import { newRunId, startedWith } from '../run/runFolders.js';
 import type { HeldRollout } from '../run/runAccess.js';
+import type { Alert } from '../run/watchdog.js';
 import { openRun, type TrainingRun } from '../run/trainRun.js';
 
 export interface SessionPlan {
@@ -27,7 +29,17 @@ export interface SessionEvents {
   status(s: RunStatus): void;
   state(s: RunState): void;
   note(text: string): void;
+  alert(a: Alert): void;
 }
+
+/** An alert as windows hear of it. */
+export const alertOf = (plan: SessionPlan, a: Alert): Notifications['run/alert'] => ({
+  run: plan.dir,
+  id: plan.run,
+  name: plan.config.name,
+  at: Date.now(),
+  ...a,
+});
 
 /** A new run, as `train [run.json]` would make it. Throws `config.invalid`. */
 export function planStart(p: StartParams): SessionPlan {
@@ -82,6 +94,9 @@ export class RunSession {
       },
       note: (t: string) => {
         o.note(t);
+      },
+      alert: (a: Alert) => {
+        o.alert(a);
       },
       end: () => undefined,
     };

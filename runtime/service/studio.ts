@@ -11,7 +11,7 @@ import type { RunFacts } from '../queries/facts.js';
 import { factsOf } from './facts.js';
 import { ActiveRuns } from './activeRuns.js';
 import { endOf, ledgerFromIndex, ledgerOf, summaryOf } from '../queries/overview.js';
-import { RunSession, type SessionPlan } from './runSession.js';
+import { alertOf, RunSession, type SessionPlan } from './runSession.js';
 import { RunWriters } from '../human/runWriter.js';
 import { leaveRunning, leaveSummary } from './summaryFile.js';
 import { JournalDamages } from './journalDamage.js';
@@ -173,6 +173,7 @@ export class Studio {
               void this.activeRuns.saw(run, this.session.progress());
               this.broadcast({ method: 'run/status', params: { run, status, ledger: this.ledger(this.session) } });
             },
+            alert: (a) => this.broadcast({ method: 'run/alert', params: alertOf(plan, a) }),
             state: (state) => {
               void this.activeRuns.pause(run, state === 'paused');
               this.broadcast({ method: 'run/changed', params: { run, state } });

@@ -1,3 +1,4 @@
+import type { Notifications } from '../protocol/notifications.js';
 import type { Recovered } from '../protocol/activeRuns.js';
 import type { Ledger, RunEvent, RunPath, RunStatus } from '../protocol/types.js';
 
@@ -40,6 +41,7 @@ export interface ScreenPatch {
 
 export type Broadcast =
   | { readonly method: 'run/recovered'; readonly params: Recovered }
+  | { readonly method: 'run/alert'; readonly params: Notifications['run/alert'] }
   | {
       readonly method: 'run/changed' | 'desktop/changed' | 'control/changed' | 'annotation/changed' | 'pool/changed';
       readonly params: unknown;

@@ -1,0 +1,61 @@
+import { statfs } from 'node:fs/promises';
+import type { RunConfig } from '../config/index.js';
+import type { DataManager } from '../data/dataManager.js';
+import type { NoteEvent } from '../data/events.js';
+import { orUndefined } from '../domain/index.js';
+import { Watchdog, type Alert } from './watchdog.js';
+
+const LOOK_MS = 5000;
+
+/**
+ * Watches a run for what somebody should look at. `end` is called, after the alert, for what the run file says shall end
+ * the run. Returns a function that stops watching.
+ */
+export function watchRun(o: {
+  readonly config: RunConfig;
+  readonly dir: string;
+  readonly data: Pick<DataManager, 'noted' | 'recorded'>;
+  readonly now: () => number;
+  /** Whether rollouts and updates are to be expected now, and the policy's version. */
+  readonly status: () => { readonly training: boolean; readonly version: number };
+  readonly alert: (a: Alert) => void;
+  readonly end: (a: Alert) => void;
+}): () => void {
+  const dog = new Watchdog(o.config.watch);
+  let evaluations = 0,
+    looking = false;
+  const tell = (alerts: readonly Alert[]): void => {
+    for (const a of alerts) {
+      o.alert(a);
+      if (dog.ends(a.kind)) o.end(a);
+    }
+  };
+  const off = o.data.noted.add((e: NoteEvent) => {
+    if (e.type === 'metrics' && e.source === 'update') tell(dog.update(e.values));
+    else if (e.type === 'eval') {
+      evaluations++;
+      tell(dog.evaluation(e));
+    }
+  });
+  const look = async (): Promise<void> => {
+    if (looking) return;
+    looking = true;
+    const disk = await orUndefined(statfs(o.dir), 'not every file system says what is free'),
+      { training, version } = o.status();
+    looking = false;
+    tell(
+      dog.look({
+        at: o.now(),
+        training,
+        progress: `${o.data.recorded} ${version} ${evaluations}`,
+        freeBytes: disk && disk.bavail * disk.bsize,
+      }),
+    );
+  };
+  const timer = setInterval(() => void look(), LOOK_MS);
+  timer.unref();
+  return () => {
+    off();
+    clearInterval(timer);
+  };
+}
